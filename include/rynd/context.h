@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file context.h
+ *  @brief A device, threads and hooks: what everything else is made with. */
+#ifndef RYND_CONTEXT_H
+#define RYND_CONTEXT_H
+
+#include <rynd/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Opaque. May be used by many threads at once. Must outlive everything made with it. */
+typedef struct rynd_context rynd_context;
+
+/** Memory hooks. `allocate` returns `size` bytes (never 0 asked) aligned to `alignment` (a power of two, at most 64), or NULL; `release` takes what `allocate`
+ *  returned, or NULL. Both are called from any thread. */
+typedef struct rynd_allocator {
+    void *(*allocate)(void *user, size_t size, size_t alignment);
+    void (*release)(void *user, void *memory);
+    void *user;
+} rynd_allocator;
+
+/** The caller's own thread pool: calls `body(body_context, lane)` once for every lane from 0 to lanes-1, on any threads, and returns when all calls
+ *  have returned. `lanes` is at most `threads` of the options. */
+typedef void (*rynd_parallel_for)(void *user, unsigned lanes, void (*body)(void *body_context, unsigned lane), void *body_context);
+
+/** Receives the library's messages: level 0 warnings, 1 information, 2 detail. Called from any thread. */
+typedef void (*rynd_log)(void *user, int level, const char *message);
+
+/** Options. Set `size` to sizeof(rynd_context_options) and everything else that is not wanted to 0. */
+typedef struct rynd_context_options {
+    size_t size;
+    const char *device;              /**< "cpu"; NULL: "cpu" */
+    unsigned threads;                /**< 0: RYND_THREADS, or as many as the process may run on */
+    const char *isa;                 /**< best instruction set to use ("generic", "avx2", "avx512"); NULL: RYND_ISA, or the machine's best */
+    const rynd_allocator *allocator; /**< copied; NULL: the C library's */
+    rynd_parallel_for parallel_for;  /**< NULL: a pool of the context's own */
+    void *parallel_for_user;
+    rynd_log log;                    /**< NULL: silent */
+    void *log_user;
+} rynd_context_options;
+
+/** Makes a context. options NULL: all defaults. Fails with ARGUMENT (unknown device or isa), DEVICE, OUT_OF_MEMORY. The caller destroys it. */
+RYND_API rynd_status rynd_context_create(const rynd_context_options *options, rynd_context **context);
+
+/** Frees a context; NULL is allowed. Everything made with it must be gone. */
+RYND_API void rynd_context_destroy(rynd_context *context);
+
+/** What a context runs on. Strings live as long as the context. */
+typedef struct rynd_device_info {
+    size_t size;        /**< set by the caller to sizeof(rynd_device_info) */
+    const char *device; /**< "cpu" */
+    const char *name;   /**< "AMD EPYC 7763" */
+    const char *isa;    /**< "avx512" */
+    unsigned threads;
+    unsigned cores;
+} rynd_device_info;
+
+RYND_API rynd_status rynd_context_info(const rynd_context *context, rynd_device_info *info);
+
+/** The library's version, "0.1.0". */
+RYND_API const char *rynd_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

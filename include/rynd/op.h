@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file op.h
+ *  @brief One problem on the caller's own memory, for authors of other frameworks. */
+#ifndef RYND_OP_H
+#define RYND_OP_H
+
+#include <rynd/plan.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Opaque and immutable but for its workspace: one thread at a time. */
+typedef struct rynd_op rynd_op;
+
+/** Options. Set `size` to sizeof(rynd_op_options) and everything else that is not wanted to 0. */
+typedef struct rynd_op_options {
+    size_t size;
+    rynd_accuracy accuracy;
+    /** Descriptions with strides (data NULL) for the problem's inputs and outputs in order, in place of the text's layout; NULL: as the text says. dims must agree. An input whose `data` is not NULL is
+     *  constant (weights): it is packed now and need not be given again. */
+    const rynd_tensor *inputs, *outputs;
+    const char *kernel; /**< use this kernel; NULL: the best */
+} rynd_op_options;
+
+/** Makes an operator from a problem's text: "conv n=1 c=64 h=56 w=56 k=64 r=3 s=3 pad=1" (docs/problems.md). Inputs of a convolution: x, w, bias (present when the text has bias=1), residual (residual=1).
+ *  Fails with FORMAT (the text), SHAPE, UNSUPPORTED, OUT_OF_MEMORY. */
+RYND_API rynd_status rynd_op_create(rynd_context *context, const char *problem, const rynd_op_options *options, rynd_op **op);
+/** Frees an operator; NULL is allowed. */
+RYND_API void rynd_op_destroy(rynd_op *op);
+RYND_API size_t rynd_op_input_count(const rynd_op *op);
+RYND_API size_t rynd_op_output_count(const rynd_op *op);
+/** Descriptions: dtype, dims, strides. dtype NONE for an absent one. */
+RYND_API rynd_status rynd_op_input(const rynd_op *op, size_t index, rynd_tensor *tensor);
+RYND_API rynd_status rynd_op_output(const rynd_op *op, size_t index, rynd_tensor *tensor);
+/** Runs it. `inputs[i]` and `outputs[i]` are the first elements' addresses (NULL for absent or constant ones), laid out as described. */
+RYND_API rynd_status rynd_op_execute(rynd_op *op, const void *const *inputs, void *const *outputs);
+/** The chosen kernel, canonical text, counts. Strings live as long as the operator. */
+RYND_API rynd_status rynd_op_info(const rynd_op *op, rynd_step_info *info);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

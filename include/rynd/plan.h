@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file plan.h
+ *  @brief Every decision for a model on a device, made before anything runs. */
+#ifndef RYND_PLAN_H
+#define RYND_PLAN_H
+
+#include <rynd/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Opaque and immutable: many threads may share one, each with sessions of its own. */
+typedef struct rynd_plan rynd_plan;
+
+/** The loosest arithmetic that a plan may use. */
+typedef enum rynd_accuracy {
+    RYND_ACCURACY_DEFAULT = 0, /**< near32 */
+    RYND_ACCURACY_STRICT,      /**< at most twice the error of a direct float32 sum */
+    RYND_ACCURACY_NEAR32,      /**< relative RMS error at most 1e-5 against float64 */
+    RYND_ACCURACY_TF32,
+    RYND_ACCURACY_BF16,
+    RYND_ACCURACY_INT8,
+} rynd_accuracy;
+
+/** Gives a symbolic dim ("batch") its size. */
+typedef struct rynd_dim {
+    const char *symbol;
+    int64_t value;
+} rynd_dim;
+
+/** Options. Set `size` to sizeof(rynd_plan_options) and everything else that is not wanted to 0. Borrowed during the call only. */
+typedef struct rynd_plan_options {
+    size_t size;
+    rynd_accuracy accuracy;
+    const rynd_dim *dims;
+    size_t dim_count;
+    /** One per model input (dtype NONE: not given), or NULL: shapes to plan for, which override a batch or size that the model fixes only where the model allows it. Where
+     *  `data` is not NULL its content is known to the plan: a graph whose shapes depend on it is then planned whole. */
+    const rynd_tensor *inputs;
+    int64_t batch;       /**< at least 1: the first dim of every input whose first dim is open; 0: not given */
+    int without_weights; /**< 1: do not pack weights; the plan can be looked at, not run */
+} rynd_plan_options;
+
+/** Makes a plan. options NULL: all defaults. Every open dim must be bound by `dims`, `batch` or `inputs`; otherwise SHAPE, and the message names the symbol.
+ *  The model must outlive the plan. */
+RYND_API rynd_status rynd_plan_create(rynd_model *model, const rynd_plan_options *options, rynd_plan **plan);
+
+/** Frees a plan; NULL is allowed. Its sessions must be gone. */
+RYND_API void rynd_plan_destroy(rynd_plan *plan);
+
+/** Bytes. `activations` is the arena for values between nodes, exact; `total` is all that a session with this plan takes, the model file's mapped weights included. */
+typedef struct rynd_memory {
+    size_t size; /**< set by the caller to sizeof(rynd_memory) */
+    size_t weights, activations, workspace, total;
+} rynd_memory;
+
+RYND_API rynd_status rynd_plan_memory(const rynd_plan *plan, rynd_memory *memory);
+/** Seconds that rynd_plan_create took. */
+RYND_API double rynd_plan_time(const rynd_plan *plan);
+
+/** One step of a plan: a node (several of the model's when fused), and what was chosen for it. Strings live as long as the plan. */
+typedef struct rynd_step_info {
+    size_t size; /**< set by the caller to sizeof(rynd_step_info) */
+    const char *name, *op; /**< the node, and its ONNX operator */
+    const char *problem;   /**< canonical text */
+    const char *kernel;
+    const char *knobs;     /**< "mr=14 nr=32"; "" */
+    const char *layout_in, *layout_out;
+    const char *fused;     /**< "bias relu add"; "" */
+    const char *reason;
+    double flop, bytes;
+} rynd_step_info;
+
+RYND_API size_t rynd_plan_step_count(const rynd_plan *plan);
+RYND_API rynd_status rynd_plan_step(const rynd_plan *plan, size_t index, rynd_step_info *info);
+/** 0 when some steps can only be planned while running, because shapes depend on data. */
+RYND_API int rynd_plan_complete(const rynd_plan *plan);
+
+/** A planned input or output: its exact shape, row-major (`data` is NULL). An output whose extent depends on data has its upper bound here. */
+RYND_API rynd_status rynd_plan_input(const rynd_plan *plan, size_t index, rynd_tensor *tensor);
+RYND_API rynd_status rynd_plan_output(const rynd_plan *plan, size_t index, rynd_tensor *tensor);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

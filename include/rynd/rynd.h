@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file rynd.h
+ *  @brief Everything. */
+#ifndef RYND_RYND_H
+#define RYND_RYND_H
+
+#include <rynd/context.h>
+#include <rynd/model.h>
+#include <rynd/op.h>
+#include <rynd/plan.h>
+#include <rynd/session.h>
+#include <rynd/status.h>
+#include <rynd/tensor.h>
+
+#endif

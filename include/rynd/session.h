@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file session.h
+ *  @brief The running state of a plan. */
+#ifndef RYND_SESSION_H
+#define RYND_SESSION_H
+
+#include <rynd/plan.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Opaque. One thread at a time; sessions of one plan may run at once. */
+typedef struct rynd_session rynd_session;
+
+/** Makes a session: takes all the memory that running needs. The plan must outlive it and must have its weights. */
+RYND_API rynd_status rynd_session_create(rynd_plan *plan, rynd_session **session);
+/** Frees a session; NULL is allowed. */
+RYND_API void rynd_session_destroy(rynd_session *session);
+
+/** Names the memory of an input or output. It stays the caller's and must live until it is bound anew or the session is gone. dtype and dims must be the plan's (SHAPE otherwise), strides
+ *  may be any. Every input must be bound before running; an output that is not bound is kept by the session. NOT_FOUND for an unknown name. */
+RYND_API rynd_status rynd_session_bind(rynd_session *session, const char *name, const rynd_tensor *tensor);
+
+/** Runs the plan: no allocation and no decision (unless rynd_plan_complete is 0). Returns when the outputs are written. */
+RYND_API rynd_status rynd_session_run(rynd_session *session);
+
+/** An output after a run, by its index in the model: exact shape; the data is the bound memory, or the session's, valid until its next run. */
+RYND_API rynd_status rynd_session_output(const rynd_session *session, size_t index, rynd_tensor *tensor);
+
+/** Bytes that the session holds. */
+RYND_API size_t rynd_session_memory(const rynd_session *session);
+
+/** on != 0: the next runs record the seconds of each step; rynd_session_step_time gives them (0 for steps that did not run). */
+RYND_API void rynd_session_profile(rynd_session *session, int on);
+RYND_API double rynd_session_step_time(const rynd_session *session, size_t step);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

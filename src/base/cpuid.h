@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What this CPU can do. */
+#ifndef RY_BASE_CPUID_H
+#define RY_BASE_CPUID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef enum ry_isa {
+#define RY_ISA(name) RY_ISA_##name,
+#include "base/isas.inc"
+#undef RY_ISA
+    RY_ISAS
+} ry_isa;
+
+typedef struct ry_cpu_info {
+    char name[64];
+    int family, model, stepping;
+    unsigned cores;                   /* that this process may use */
+    size_t l1d, l2, l3;               /* bytes; l1d and l2 a core; 0 when not known */
+    ry_isa isa;                       /* the best */
+    bool vnni, avx512_bf16, amx_bf16; /* beyond the isa */
+} ry_cpu_info;
+
+void ry_cpu_detect(ry_cpu_info *info);
+const char *ry_isa_name(ry_isa isa);
+bool ry_isa_parse(const char *name, ry_isa *isa);
+
+#endif

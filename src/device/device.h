@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A device: what exec/ and plan/ know of the machine that computes. Memory may be the device's own: nothing above this header dereferences a
+ * ry_buffer's content.
+ *
+ * A buffer is a range of device memory; a ry_place is a spot in one. A stream runs launches in order; an event tells when what was put before
+ * it is done. The CPU's stream runs each launch before `launch` returns, on the context's threads. */
+#ifndef RY_DEVICE_DEVICE_H
+#define RY_DEVICE_DEVICE_H
+
+#include "base/memory.h"
+#include "base/status.h"
+
+typedef struct ry_device ry_device;
+typedef struct ry_buffer ry_buffer;
+typedef struct ry_stream ry_stream;
+typedef struct ry_event ry_event;
+
+typedef struct ry_place {
+    ry_buffer *buffer; /* NULL: absent */
+    size_t offset;     /* bytes */
+} ry_place;
+
+/* What a kernel is launched with: kernels/kernel.h. */
+struct ry_launch;
+
+typedef struct ry_device_table {
+    const char *kind; /* "cpu", "opencl", "cuda" */
+    void (*destroy)(ry_device *device);
+
+    rynd_status (*buffer_create)(ry_device *device, size_t size, ry_buffer **buffer, ry_error *error);
+    /* Host memory as a buffer: the CPU uses it where it lies; others copy it (read-only for the device). */
+    rynd_status (*buffer_wrap)(ry_device *device, const void *host, size_t size, ry_buffer **buffer, ry_error *error);
+    void (*buffer_destroy)(ry_device *device, ry_buffer *buffer);
+
+    rynd_status (*stream_create)(ry_device *device, ry_stream **stream, ry_error *error);
+    void (*stream_destroy)(ry_device *device, ry_stream *stream);
+    rynd_status (*upload)(ry_stream *stream, ry_place to, const void *host, size_t size, ry_error *error);
+    rynd_status (*download)(ry_stream *stream, void *host, ry_place from, size_t size, ry_error *error);
+    rynd_status (*launch)(ry_stream *stream, const struct ry_launch *launch, ry_error *error);
+    rynd_status (*synchronize)(ry_stream *stream, ry_error *error);
+
+    rynd_status (*event_create)(ry_device *device, ry_event **event, ry_error *error);
+    void (*event_destroy)(ry_device *device, ry_event *event);
+    rynd_status (*event_record)(ry_stream *stream, ry_event *event, ry_error *error);
+    rynd_status (*event_elapsed)(const ry_event *from, const ry_event *to, double *seconds, ry_error *error);
+} ry_device_table;
+
+struct ry_device {
+    const ry_device_table *table;
+    const ry_allocator *allocator;
+    unsigned isa;        /* cpu: a ry_isa, the best that kernels may use */
+    unsigned workers;    /* how many workers a launch may use at once: scratch is sized by it */
+    char name[64];
+};
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The expression language: pointwise, broadcast and reduce. Every elementwise and reducing operator is a program of it.
+ *
+ *   y0 = max(x0 * a + b, 0)                       inputs x0, x1, ... broadcast together by numpy's rules
+ *   t = x0 - x1; y0 = sqrt(sum(t * t)); y1 = max(t)   names, several outputs, reductions over one set of axes, code after a reduction
+ *   y0 = cast(x0 >= x1, i32)                      types follow the inputs; comparisons give bool; cast(e, dtype), saturate(e, dtype)
+ *
+ * A bare expression is `y0 = ` of it. Reductions: sum prod max min mean (all over the same axes, which the node states, not the text).
+ * An output that uses no reduction has the broadcast shape; one that does has the reduced shape. Within one expression, reduced and
+ * unreduced terms may not meet (`x0 - mean(x0)` is refused: write two nodes).
+ *
+ * Types: the operands of an arithmetic operator have one type, constants take it; f16 and bf16 compute in f32 and round when stored; integer arithmetic wraps in
+ * its own width; integer division truncates, by zero gives 0; f64 computes in f64. Results of `y` have the expression's type (f16/bf16 inputs give their own type back).
+ *
+ * A program is immutable and may be shared by threads; it lives in the arena given. expr_ops.inc lists the functions. A GPU device prints the
+ * same program as kernel text: nothing here assumes a CPU, the evaluator is kernels/cpu's. */
+#ifndef RY_EXPR_EXPR_H
+#define RY_EXPR_EXPR_H
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "tensor/tensor.h"
+
+/* What an instruction does: RY_EXPR_OP(name, operands) in expr_ops.inc, plus these four. */
+typedef enum ry_expr_code {
+    RY_EXPR_input,    /* x[index] */
+    RY_EXPR_constant, /* value */
+    RY_EXPR_cast,     /* to dtype, C rules (saturating for float to integer) */
+    RY_EXPR_saturate, /* round half to even, clamp to dtype's range */
+#define RY_EXPR_OP(name, operands, result) RY_EXPR_##name,
+#include "expr/expr_ops.inc"
+#undef RY_EXPR_OP
+    RY_EXPR_CODES
+} ry_expr_code;
+
+typedef struct ry_expr_instruction {
+    ry_expr_code code;
+    ry_dtype dtype;      /* of cast and saturate */
+    uint16_t operand[3]; /* indices of earlier instructions */
+    uint16_t index;      /* of input */
+    double value;        /* of constant */
+} ry_expr_instruction;
+
+/* SSA: instruction i may use those before it. Equal subexpressions are one instruction; constants are folded. */
+typedef struct ry_expr {
+    int inputs, outputs, count;
+    const ry_expr_instruction *code;
+    const uint16_t *result;  /* instruction of each output */
+    const bool *reduced;     /* of each instruction: it lies behind a reduction */
+    bool reduces;            /* some instruction is a reduction */
+    uint64_t hash;           /* of the structure; equal programs, equal hashes */
+} ry_expr;
+
+typedef struct ry_expr_parameter {
+    const char *name; /* `a` in the text becomes the number */
+    double value;
+} ry_expr_parameter;
+
+rynd_status ry_expr_parse(const char *text, const ry_expr_parameter *parameters, int parameter_count, ry_arena *arena, const ry_expr **program, ry_error *error);
+const char *ry_expr_print(const ry_expr *program, ry_arena *arena); /* parses back to an equal program */
+bool ry_expr_equal(const ry_expr *a, const ry_expr *b);
+
+/* If `program` is `text` for some numbers in place of its parameters, gives the numbers (in parameters[].value). */
+bool ry_expr_match(const ry_expr *program, const char *text, ry_expr_parameter *parameters, int parameter_count);
+
+/* inner's output `output` becomes outer's input `input`; the new inputs are outer's others in order, then inner's. Neither may reduce, but outer
+ * may when inner does not. NULL program when out of memory or too long. */
+rynd_status ry_expr_compose(const ry_expr *outer, int input, const ry_expr *inner, int output, ry_arena *arena, const ry_expr **program, ry_error *error);
+
+/* The type of each instruction for the inputs' types (types[count]); RYND_ERROR_SHAPE with a message when operands disagree. */
+rynd_status ry_expr_types(const ry_expr *program, const ry_dtype *inputs, ry_dtype *types, ry_error *error);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The graph: values and nodes, our layout-free IR.
+ *
+ * A graph owns everything it points to through its arena, except constants' data, which may lie in a mapped file that the model keeps open.
+ * Values and nodes are named by index; removing a node marks it dead (op RY_OP_dead); ry_graph_compact drops the dead and sorts the rest
+ * topologically. A graph is not thread-safe; a finished one may be read by many threads.
+ *
+ * Dims: at least 0, or a symbol (negative): "N", "batch", or an expression of them ("2*H"). A graph with symbols is as the model states it;
+ * ry_graph_bind gives them numbers, and shape inference, rewrites and planning work on the bound copy. */
+#ifndef RY_GRAPH_GRAPH_H
+#define RY_GRAPH_GRAPH_H
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "problem/attrs.h"
+
+#define RY_NO_VALUE UINT32_MAX
+#define RY_NO_NODE UINT32_MAX
+#define RY_OP_dead RY_OPS
+
+typedef uint32_t ry_value_id;
+typedef uint32_t ry_node_id;
+
+typedef struct ry_value {
+    const char *name;      /* as in the model; unique; made-up ones hold a '/' after the name they come from */
+    ry_dtype dtype;        /* RY_NONE: not known */
+    ry_shape shape;        /* rank -1: not known */
+    const void *constant;  /* row-major data, or NULL: the value is computed or an input */
+    ry_node_id producer;   /* RY_NO_NODE: a constant or an input */
+    bool bounded;          /* the shape is an upper bound: the extent depends on data */
+} ry_value;
+
+typedef struct ry_node {
+    ry_op op;
+    const char *name;      /* the model's node name, or one made from its first output */
+    const char *source;    /* the ONNX operator it came from, for messages: "HardSwish" */
+    ry_attrs attrs;
+    int inputs, outputs;
+    ry_value_id *in;       /* RY_NO_VALUE: absent */
+    ry_value_id *out;
+} ry_node;
+
+typedef struct ry_graph {
+    ry_arena arena;
+    const char *name;
+    ry_value *values;
+    size_t value_count, value_capacity;
+    ry_node *nodes;
+    size_t node_count, node_capacity;
+    ry_value_id *inputs, *outputs;
+    size_t input_count, input_capacity, output_count, output_capacity;
+    const char **symbols;
+    size_t symbol_count, symbol_capacity;
+} ry_graph;
+
+rynd_status ry_graph_create(const ry_allocator *allocator, ry_graph **graph, ry_error *error);
+void ry_graph_destroy(ry_graph *graph); /* NULL is allowed */
+/* A deep copy of all but constants' data, which both share. */
+rynd_status ry_graph_clone(const ry_graph *graph, ry_graph **copy, ry_error *error);
+
+/* Building. Names are copied; a NULL name makes one up. Each returns RY_NO_VALUE / RY_NO_NODE when out of memory. */
+ry_value_id ry_graph_add_value(ry_graph *graph, const char *name, ry_dtype dtype, const ry_shape *shape);
+/* data NULL: zeroed memory from the arena, to be filled through ry_graph_constant_data. */
+ry_value_id ry_graph_add_constant(ry_graph *graph, const char *name, ry_dtype dtype, const ry_shape *shape, const void *data);
+void *ry_graph_constant_data(ry_graph *graph, ry_value_id value); /* only for constants made with data NULL */
+ry_value_id ry_graph_add_i64s(ry_graph *graph, const char *name, int64_t count, const int64_t *numbers); /* a 1-D constant; count -1: a scalar */
+ry_value_id ry_graph_add_scalar(ry_graph *graph, ry_dtype dtype, double number);
+ry_node_id ry_graph_add_node(ry_graph *graph, ry_op op, const char *name, const char *source, const ry_attrs *attrs, int inputs, const ry_value_id *in,
+                             int outputs, const ry_value_id *out);
+bool ry_graph_add_input(ry_graph *graph, ry_value_id value);
+bool ry_graph_add_output(ry_graph *graph, ry_value_id value);
+
+/* Changing. */
+void ry_graph_remove_node(ry_graph *graph, ry_node_id node);
+void ry_graph_replace_value(ry_graph *graph, ry_value_id old, ry_value_id with); /* in every node's inputs and in the graph's outputs */
+int ry_graph_use_count(const ry_graph *graph, ry_value_id value);                /* nodes' inputs and graph outputs */
+/* Drops dead nodes, nodes whose outputs nobody uses, and sorts topologically; a cycle is an error that names its nodes. */
+rynd_status ry_graph_compact(ry_graph *graph, ry_error *error);
+
+/* Looking. */
+ry_value_id ry_graph_find(const ry_graph *graph, const char *name);
+bool ry_graph_is_output(const ry_graph *graph, ry_value_id value);
+ry_tensor ry_graph_tensor(const ry_graph *graph, ry_value_id value); /* row-major; data is the constant's or NULL; dtype none for RY_NO_VALUE */
+
+/* Symbols. ry_dim_* compute with numbers when both are numbers and otherwise make the symbol of the expression; equal texts are equal symbols. */
+int64_t ry_graph_symbol(ry_graph *graph, const char *text, size_t length);        /* negative; 0 when out of memory */
+const char *ry_graph_symbol_text(const ry_graph *graph, int64_t dim);
+int64_t ry_dim_add(ry_graph *graph, int64_t a, int64_t b);
+int64_t ry_dim_mul(ry_graph *graph, int64_t a, int64_t b);
+int64_t ry_dim_floor_div(ry_graph *graph, int64_t a, int64_t b);
+int64_t ry_dim_unknown(ry_graph *graph); /* a fresh symbol "?k" */
+/* "1x3xHxW" for messages. */
+const char *ry_shape_text(const ry_graph *graph, const ry_shape *shape, char *buffer, size_t size);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shape inference: one function an operator, found by table (infer_table.c).
+ *
+ * A function reads its node's input types, shapes and, for `value` inputs, contents; writes the outputs' dtype and shape; and makes the
+ * attributes canonical as far as it can (attrs.inc says what that means). Dims may be symbols: compute with ry_dim_*. It checks what can be checked and
+ * fails with a message that names node and value. When a `value` input's content is not known it returns RY_INFER_LATER after giving
+ * the outputs what is known (dtype, rank, unknown dims): such a node is planned after the values are there. */
+#ifndef RY_GRAPH_INFER_H
+#define RY_GRAPH_INFER_H
+
+#include "graph/graph.h"
+
+typedef enum ry_infer_result { RY_INFER_DONE, RY_INFER_LATER, RY_INFER_FAILED } ry_infer_result;
+
+typedef struct ry_infer {
+    ry_graph *graph;
+    ry_node *node;
+    ry_error *error;
+    rynd_status status; /* why, when the result is RY_INFER_FAILED */
+} ry_infer;
+
+typedef ry_infer_result (*ry_infer_fn)(ry_infer *infer);
+
+/* For the functions in infer_*.c */
+const ry_value *ry_infer_in(const ry_infer *infer, int i);  /* NULL when absent */
+ry_value *ry_infer_out(const ry_infer *infer, int i);       /* NULL when absent */
+bool ry_infer_has(const ry_infer *infer, int i);
+ry_infer_result ry_infer_fail(ry_infer *infer, rynd_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* A 1-D (or scalar) integer input's numbers. DONE, LATER (unknown content) or FAILED (wrong type or rank, or more than RY_MAX_INTS). */
+ry_infer_result ry_infer_ints(ry_infer *infer, int i, ry_ints *numbers);
+ry_infer_result ry_infer_floats(ry_infer *infer, int i, ry_floats *numbers);
+ry_infer_result ry_infer_axis(ry_infer *infer, int64_t axis, int rank, int *out);
+void ry_infer_set(const ry_infer *infer, int i, ry_dtype dtype, const ry_shape *shape);
+
+/* One node. LATER is not a failure. */
+ry_infer_result ry_infer_node(ry_graph *graph, ry_node *node, ry_error *error, rynd_status *status);
+/* Every node, in order. Declared shapes of outputs that contradict what is computed are an error. */
+rynd_status ry_graph_infer(ry_graph *graph, ry_error *error);
+
+/* Structure: every index in range, every value produced once, inputs and outputs named once, types that the operator allows. */
+rynd_status ry_graph_verify(const ry_graph *graph, ry_error *error);
+
+/* Gives numbers to symbols: `values[i]` for the graph's inputs with shapes given (rank -1: not given), and by name. Then every input's shape is
+ * concrete, or the call fails and names the symbol and the options that bind it. */
+typedef struct ry_dim_binding {
+    const char *symbol;
+    int64_t size;
+} ry_dim_binding;
+rynd_status ry_graph_bind(ry_graph *graph, const ry_shape *input_shapes, const ry_dim_binding *dims, size_t dim_count, ry_error *error);
+
+#endif

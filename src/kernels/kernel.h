@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A kernel: one implementation of a kind of problem on a kind of device.
+ *
+ * Life of a kernel in a plan:
+ *   applicable   is this problem (shapes, dtypes, layouts, accuracy) one that it computes? No side effects.
+ *   prepare      fixes everything that does not depend on data: number of tasks, sizes of state, packed weights, workspace and scratch.
+ *   initialise   fills `state` (offset tables, tile counts: position-independent plain data, no pointers), once, when the plan is made.
+ *   pack         fills the packed form of constant inputs, task by task, once, when the plan is made (NULL: nothing to pack).
+ *   run          computes one task. Any tasks may run at once, in any order: they write disjoint parts of the outputs, and what a task
+ *                computes does not depend on the worker or on the number of workers. Called for every task of every run.
+ *
+ * CPU kernels read and write through the pointers of ry_launch; devices of other kinds have their own `run` contract behind `device_run`.
+ * Scratch belongs to a worker and is garbage at the start of each task; workspace is shared by the tasks of one phase sequence: a kernel with several
+ * phases states them, and all tasks of a phase end before the next begins. Everything is aligned to RY_ALIGNMENT. */
+#ifndef RY_KERNELS_KERNEL_H
+#define RY_KERNELS_KERNEL_H
+
+#include "base/cpuid.h"
+#include "device/device.h"
+#include "problem/problem.h"
+
+#define RY_MAX_KNOBS 8
+#define RY_MAX_PHASES 4
+
+typedef struct ry_knob {
+    const char *name;
+    int64_t value;
+} ry_knob;
+
+typedef struct ry_prepared {
+    int phases;
+    size_t tasks[RY_MAX_PHASES];
+    size_t state;     /* bytes */
+    size_t packed;    /* bytes */
+    size_t pack_tasks;
+    size_t workspace; /* bytes */
+    size_t scratch;   /* bytes a worker */
+    int knob_count;
+    ry_knob knobs[RY_MAX_KNOBS]; /* as chosen, for printing */
+} ry_prepared;
+
+struct ry_kernel;
+
+typedef struct ry_launch {
+    const struct ry_kernel *kernel;
+    const ry_problem *problem;
+    const ry_prepared *prepared;
+    const void *state;
+    ry_place *in, *out;               /* one for each of the problem's inputs and outputs */
+    ry_place packed, workspace, scratch;
+    int64_t (*actual)[RY_MAX_RANK];   /* BOUNDED operators write the outputs' real dims here; NULL otherwise */
+} ry_launch;
+
+/* What the CPU device makes of a launch. */
+typedef struct ry_cpu_launch {
+    const ry_problem *problem;
+    const ry_prepared *prepared;
+    const void *state;
+    const void *const *in; /* NULL where absent */
+    void *const *out;
+    const void *packed;    /* during pack: writable through packed_out */
+    void *packed_out;
+    void *workspace;
+    char *scratch;         /* worker w's: scratch + w * prepared->scratch (which is a multiple of RY_ALIGNMENT) */
+    int64_t (*actual)[RY_MAX_RANK];
+} ry_cpu_launch;
+
+typedef struct ry_counts {
+    double flop;        /* that this kernel does, padding of tiles included */
+    double bytes;       /* to and from memory */
+} ry_counts;
+
+typedef struct ry_kernel {
+    const char *name;  /* conv_fwd_f32_igemm_14x32_avx512: symbol, wisdom key, test name and bench label at once */
+    ry_op op;
+    const char *device; /* "cpu" */
+    ry_isa isa;
+    ry_accuracy accuracy;
+    int rank;           /* a higher rank is preferred among applicable kernels, until prediction decides */
+    bool (*applicable)(const ry_problem *problem);
+    rynd_status (*prepare)(const ry_problem *problem, ry_prepared *prepared, ry_error *error);
+    void (*initialise)(const ry_problem *problem, const ry_prepared *prepared, void *state); /* NULL when state is 0 bytes */
+    void (*pack)(const ry_cpu_launch *launch, size_t task);                                  /* in[] holds the constant inputs, NULL for others */
+    void (*run)(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker);
+    ry_counts (*counts)(const ry_problem *problem, const ry_prepared *prepared);             /* NULL: the problem's own flop and bytes */
+    unsigned constant_inputs; /* bit i: input i must be a constant (it is packed); the kernel is not applicable otherwise: the planner checks */
+} ry_kernel;
+
+/* THE list (kernels.inc): every kernel of this build, in order. */
+extern const ry_kernel *const ry_kernels[];
+extern const size_t ry_kernel_count;
+
+/* The kernel of highest rank that is applicable, needs no more than `isa`, is at least as accurate as the problem asks, and whose packed
+ * inputs are among `constants` (bit i: input i is constant). The reference is always applicable: NULL means that the operator's dtypes are not supported. */
+const ry_kernel *ry_kernel_choose(const ry_problem *problem, ry_isa isa, unsigned constants);
+const ry_kernel *ry_kernel_find(const char *name);
+
+/* Runs a problem on the calling thread, host memory in and out, for constant folding, tests and tools. in[]/out[] carry data. actual may be NULL. */
+rynd_status ry_kernel_execute(const ry_kernel *kernel, const ry_problem *problem, const void *const *in, void *const *out, int64_t (*actual)[RY_MAX_RANK],
+                              const ry_allocator *allocator, ry_error *error);
+
+#endif

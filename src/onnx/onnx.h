@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading ONNX models and tensors.
+ *
+ * A model file is mapped and stays mapped: constants of the graph point into it. Files are hostile input: every offset, length and count is checked
+ * against the file's size before it is used. */
+#ifndef RY_ONNX_ONNX_H
+#define RY_ONNX_ONNX_H
+
+#include "graph/graph.h"
+
+typedef struct ry_onnx_model {
+    ry_graph *graph;     /* symbols unbound, shapes inferred as far as they go */
+    int64_t ir_version;
+    int64_t opset;       /* of the default domain */
+    const char *producer, *path;
+    struct ry_mapping *mappings; /* the file, and external data files */
+    const struct ry_onnx_usage *usage; /* the file's operators */
+    size_t usage_count;
+} ry_onnx_model;
+
+typedef struct ry_onnx_usage {
+    const char *operator_name;
+    size_t count;
+} ry_onnx_usage;
+
+rynd_status ry_onnx_load(const char *path, const ry_allocator *allocator, ry_onnx_model *model, ry_error *error);
+/* `data` is borrowed and must outlive the model; external data is looked for in `folder` (NULL: refused). */
+rynd_status ry_onnx_load_memory(const void *data, size_t size, const char *folder, const ry_allocator *allocator, ry_onnx_model *model, ry_error *error);
+void ry_onnx_free(ry_onnx_model *model);
+
+/* A TensorProto file (.pb). The tensor's data and name live in the arena. */
+rynd_status ry_onnx_tensor_read(const void *data, size_t size, ry_arena *arena, const char **name, ry_tensor *tensor, ry_error *error);
+/* Writes one into arena memory. */
+rynd_status ry_onnx_tensor_write(const char *name, const ry_tensor *tensor, ry_arena *arena, const void **data, size_t *size, ry_error *error);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plan: every decision for a graph on a device. Immutable, printable, deterministic; many threads may share it.
+ *
+ * Making one: clone the model's graph, bind symbols, infer, fold constants, rewrite; then for each node choose a kernel and prepare it; then give
+ * every value a spot in one arena (memory.h); then pack weights.
+ *
+ * Nodes whose shapes depend on values that are not known yet (RY_INFER_LATER, or behind a BOUNDED output) are left for the *rest*: the plan ends with
+ * the values that they need as extra outputs, and the session plans the rest graph when it has them. */
+#ifndef RY_PLAN_PLAN_H
+#define RY_PLAN_PLAN_H
+
+#include "device/device.h"
+#include "graph/graph.h"
+#include "graph/infer.h"
+#include "kernels/kernel.h"
+
+/* Where a value lives. */
+typedef enum ry_home {
+    RY_HOME_NONE,     /* absent */
+    RY_HOME_INPUT,    /* index: the graph input, in the caller's (or a staging) buffer */
+    RY_HOME_CONSTANT, /* index: plan->constants */
+    RY_HOME_ARENA,    /* offset: bytes into the session's arena */
+} ry_home;
+
+typedef struct ry_spot {
+    ry_home home;
+    uint32_t index;
+    size_t offset;
+} ry_spot;
+
+typedef struct ry_step {
+    const char *name;   /* the node's */
+    const char *source; /* its ONNX operator */
+    const ry_kernel *kernel;
+    ry_problem problem;
+    ry_prepared prepared;
+    const void *state;
+    ry_spot *in, *out;
+    const ry_value_id *in_value, *out_value; /* in plan->graph */
+    size_t packed_offset;  /* into plan->packed */
+    const char *fused;     /* what rewrites put into this node: "bias relu", "" */
+    const char *reason;    /* why this kernel */
+} ry_step;
+
+typedef struct ry_plan_output {
+    const char *name;
+    ry_tensor tensor; /* description; an upper bound when `bounded` */
+    bool bounded;
+    uint32_t actual;  /* which row of the session's actual dims, when bounded */
+    ry_spot spot;
+} ry_plan_output;
+
+typedef struct ry_plan {
+    ry_arena memory;
+    ry_device *device;
+    ry_graph *graph;             /* bound, folded, rewritten */
+    size_t step_count;
+    ry_step *steps;
+    size_t input_count, output_count;
+    const ry_tensor *inputs;     /* descriptions, row-major, in the model's order */
+    const char **input_names;
+    bool *input_used;
+    ry_plan_output *outputs;     /* the model's, then (from model_outputs on) what the rest needs */
+    size_t model_outputs;
+    size_t constant_count;
+    ry_buffer **constants;
+    ry_buffer *packed;           /* packed weights, one buffer; NULL when none */
+    size_t packed_size, arena_size, workspace_offset, scratch_offset; /* workspace and scratch lie at the end of the arena */
+    size_t bounded_count;
+    ry_graph *rest;              /* NULL: the plan is complete. Its inputs are named like the outputs that feed it */
+    double seconds;              /* that making it took */
+} ry_plan;
+
+typedef struct ry_plan_options {
+    ry_accuracy accuracy;
+    const ry_tensor *inputs;     /* one per graph input: shape, and data where the content is known (small integers); dtype none: not given. NULL: none given */
+    const ry_dim_binding *dims;
+    size_t dim_count;
+    bool skip_packing;           /* for measuring, and for commands that never run the plan */
+} ry_plan_options;
+
+rynd_status ry_plan_create(ry_device *device, const ry_graph *graph, const ry_plan_options *options, ry_plan **plan, ry_error *error);
+void ry_plan_destroy(ry_plan *plan);
+
+#endif

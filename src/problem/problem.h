@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A problem: one operator instance, complete. Its canonical text parses back to itself and is the key everywhere (selection, wisdom,
+ * benchmarks, tests).
+ *
+ * Convolution by direction: fwd         in: x w bias? residual?   out: y
+ *                           bwd_data    in: dy w                  out: dx
+ *                           bwd_weights in: x dy                  out: dw db?
+ *
+ * A problem borrows its descriptions and whatever its attributes point to. */
+#ifndef RY_PROBLEM_PROBLEM_H
+#define RY_PROBLEM_PROBLEM_H
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "problem/attrs.h"
+
+typedef enum ry_accuracy { RY_ACCURACY_strict, RY_ACCURACY_near32, RY_ACCURACY_tf32, RY_ACCURACY_bf16, RY_ACCURACY_int8 } ry_accuracy;
+
+typedef struct ry_problem {
+    ry_op op;
+    ry_accuracy accuracy; /* the loosest that is admitted */
+    ry_attrs attrs;       /* canonical */
+    int inputs, outputs;
+    const ry_tensor *in;  /* descriptions: data is NULL; absent ones have dtype none */
+    const ry_tensor *out;
+} ry_problem;
+
+static inline bool ry_problem_has_input(const ry_problem *problem, int i)
+{
+    return i < problem->inputs && ry_tensor_present(&problem->in[i]);
+}
+
+static inline bool ry_problem_has_output(const ry_problem *problem, int i)
+{
+    return i < problem->outputs && ry_tensor_present(&problem->out[i]);
+}
+
+/* `conv n=1 c=64 h=56 w=56 k=64 r=3 s=3 pad=1`: defaults are left out. Convolutions (conv, convt) have this short form; every other
+ * operator is `name x0=1x64x112x112:f32[:nhwc] ... y0=... attribute=value ...`. */
+const char *ry_problem_print(const ry_problem *problem, ry_arena *arena); /* NULL when out of memory */
+rynd_status ry_problem_parse(const char *text, ry_arena *arena, ry_problem *problem, ry_error *error);
+uint64_t ry_problem_hash(const ry_problem *problem); /* equal problems, equal hashes */
+
+/* Multiply-adds times two, of the definition (not of an algorithm): 0 for operators without a sum of products. */
+double ry_problem_flop(const ry_problem *problem);
+/* Each tensor moved once. */
+double ry_problem_bytes(const ry_problem *problem);
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Element types: tables and single-element conversion. */
+#include "tensor/dtype.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct dtype_row {
+    const char *name;
+    size_t bytes;
+    ry_dtype_kind kind;
+    int onnx;
+} dtype_row;
+
+static const dtype_row rows[RY_DTYPES] = {
+    [RY_NONE] = {"none", 0, RY_KIND_NONE, 0},
+#define RY_DTYPE(name, bytes, kind, onnx) [RY_##name] = {#name, bytes, RY_KIND_##kind, onnx},
+#include "tensor/dtypes.inc"
+#undef RY_DTYPE
+};
+
+size_t ry_dtype_size(ry_dtype dtype)
+{
+    return rows[dtype].bytes;
+}
+
+const char *ry_dtype_name(ry_dtype dtype)
+{
+    return rows[dtype].name;
+}
+
+ry_dtype_kind ry_dtype_get_kind(ry_dtype dtype)
+{
+    return rows[dtype].kind;
+}
+
+ry_dtype ry_dtype_parse(const char *name, size_t length)
+{
+    for (int i = 1; i < RY_DTYPES; i++) {
+        if (strlen(rows[i].name) == length && memcmp(rows[i].name, name, length) == 0) {
+            return (ry_dtype)i;
+        }
+    }
+    return RY_NONE;
+}
+
+ry_dtype ry_dtype_from_onnx(int64_t data_type)
+{
+    for (int i = 1; i < RY_DTYPES; i++) {
+        if (rows[i].onnx == data_type) {
+            return (ry_dtype)i;
+        }
+    }
+    return RY_NONE;
+}
+
+int ry_dtype_to_onnx(ry_dtype dtype)
+{
+    return rows[dtype].onnx;
+}
+
+static uint32_t float_bits(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static float bits_float(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+float ry_f16_to_f32(uint16_t bits)
+{
+    uint32_t sign = (uint32_t)(bits & 0x8000u) << 16;
+    uint32_t exponent = (bits >> 10) & 31u;
+    uint32_t fraction = bits & 1023u;
+    if (exponent == 31) {
+        return bits_float(sign | 0x7f800000u | fraction << 13);
+    }
+    if (exponent == 0) { /* zero and subnormals: fraction * 2^-24 */
+        float magnitude = (float)fraction * 0x1p-24f;
+        return sign ? -magnitude : magnitude;
+    }
+    return bits_float(sign | (exponent + 112) << 23 | fraction << 13);
+}
+
+uint16_t ry_f32_to_f16(float value)
+{
+    uint32_t bits = float_bits(value);
+    uint32_t sign = bits >> 16 & 0x8000u;
+    uint32_t magnitude = bits & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) {
+        return (uint16_t)(sign | 0x7e00u);
+    }
+    if (magnitude >= 0x477ff000u) { /* 65520 and above round to infinity */
+        return (uint16_t)(sign | 0x7c00u);
+    }
+    if (magnitude < 0x38800000u) { /* below 2^-14: adding 0.5 leaves the rounded multiple of 2^-24 in the low bits */
+        uint32_t rounded = float_bits(bits_float(magnitude) + 0.5f) - float_bits(0.5f);
+        return (uint16_t)(sign | rounded);
+    }
+    uint32_t odd = magnitude >> 13 & 1u;
+    return (uint16_t)(sign | (magnitude - 0x38000000u + 0xfffu + odd) >> 13);
+}
+
+float ry_bf16_to_f32(uint16_t bits)
+{
+    return bits_float((uint32_t)bits << 16);
+}
+
+uint16_t ry_f32_to_bf16(float value)
+{
+    uint32_t bits = float_bits(value);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) {
+        return (uint16_t)(bits >> 16 | 0x40u);
+    }
+    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+
+double ry_get_f64(ry_dtype dtype, const void *data, int64_t index)
+{
+    switch (dtype) {
+    case RY_f32: return ((const float *)data)[index];
+    case RY_f16: return ry_f16_to_f32(((const uint16_t *)data)[index]);
+    case RY_bf16: return ry_bf16_to_f32(((const uint16_t *)data)[index]);
+    case RY_f64: return ((const double *)data)[index];
+    case RY_i8: return ((const int8_t *)data)[index];
+    case RY_i16: return ((const int16_t *)data)[index];
+    case RY_i32: return ((const int32_t *)data)[index];
+    case RY_i64: return (double)((const int64_t *)data)[index];
+    case RY_u8: return ((const uint8_t *)data)[index];
+    case RY_u16: return ((const uint16_t *)data)[index];
+    case RY_u32: return ((const uint32_t *)data)[index];
+    case RY_u64: return (double)((const uint64_t *)data)[index];
+    case RY_bool: return ((const uint8_t *)data)[index] != 0;
+    default: return 0;
+    }
+}
+
+/* C leaves conversion of an out-of-range double undefined; here it saturates, and NaN gives 0. */
+static int64_t double_to_i64(double value)
+{
+    if (isnan(value)) {
+        return 0;
+    }
+    if (value >= 0x1p63) {
+        return INT64_MAX;
+    }
+    return value <= -0x1p63 ? INT64_MIN : (int64_t)value;
+}
+
+static uint64_t double_to_u64(double value)
+{
+    if (value >= 0x1p64) {
+        return UINT64_MAX;
+    }
+    return value < 0x1p63 ? (uint64_t)double_to_i64(value) : (uint64_t)value;
+}
+
+int64_t ry_get_i64(ry_dtype dtype, const void *data, int64_t index)
+{
+    switch (dtype) {
+    case RY_i8: return ((const int8_t *)data)[index];
+    case RY_i16: return ((const int16_t *)data)[index];
+    case RY_i32: return ((const int32_t *)data)[index];
+    case RY_i64: return ((const int64_t *)data)[index];
+    case RY_u8: return ((const uint8_t *)data)[index];
+    case RY_u16: return ((const uint16_t *)data)[index];
+    case RY_u32: return ((const uint32_t *)data)[index];
+    case RY_u64: return (int64_t)((const uint64_t *)data)[index];
+    case RY_bool: return ((const uint8_t *)data)[index] != 0;
+    default: return double_to_i64(ry_get_f64(dtype, data, index));
+    }
+}
+
+void ry_set_f64(ry_dtype dtype, void *data, int64_t index, double value)
+{
+    switch (dtype) {
+    case RY_f32: ((float *)data)[index] = (float)value; break;
+    case RY_f16: ((uint16_t *)data)[index] = ry_f32_to_f16((float)value); break;
+    case RY_bf16: ((uint16_t *)data)[index] = ry_f32_to_bf16((float)value); break;
+    case RY_f64: ((double *)data)[index] = value; break;
+    case RY_bool: ((uint8_t *)data)[index] = value != 0; break;
+    case RY_u64: ((uint64_t *)data)[index] = double_to_u64(value); break;
+    default: ry_set_i64(dtype, data, index, double_to_i64(value)); break;
+    }
+}
+
+void ry_set_i64(ry_dtype dtype, void *data, int64_t index, int64_t value)
+{
+    switch (dtype) {
+    case RY_f32: ((float *)data)[index] = (float)value; break;
+    case RY_f16: ((uint16_t *)data)[index] = ry_f32_to_f16((float)value); break;
+    case RY_bf16: ((uint16_t *)data)[index] = ry_f32_to_bf16((float)value); break;
+    case RY_f64: ((double *)data)[index] = (double)value; break;
+    case RY_i8: case RY_u8: ((uint8_t *)data)[index] = (uint8_t)value; break;
+    case RY_i16: case RY_u16: ((uint16_t *)data)[index] = (uint16_t)value; break;
+    case RY_i32: case RY_u32: ((uint32_t *)data)[index] = (uint32_t)value; break;
+    case RY_i64: case RY_u64: ((uint64_t *)data)[index] = (uint64_t)value; break;
+    case RY_bool: ((uint8_t *)data)[index] = value != 0; break;
+    default: break;
+    }
+}
