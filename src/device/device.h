@@ -20,8 +20,20 @@ typedef struct ry_place {
     size_t offset;     /* bytes */
 } ry_place;
 
-/* What a kernel is launched with: kernels/kernel.h. */
-struct ry_launch;
+/* One launch: `phases` rounds of tasks, each round complete before the next begins. `program` is of the device's kind: on the CPU a
+ * function, called once for every task with `call` as it is and the arguments as pointers. */
+typedef struct ry_launch {
+    const void *call;
+    union {
+        void (*cpu)(const void *call, void *const *arguments, int phase, size_t task, unsigned worker);
+        void *other;
+    } program;
+    int phases;
+    const size_t *tasks;
+    int argument_count;
+    const ry_place *arguments;
+    void **resolved; /* room for argument_count pointers, for the device's use during the launch */
+} ry_launch;
 
 typedef struct ry_device_table {
     const char *kind; /* "cpu", "opencl", "cuda" */
@@ -30,13 +42,14 @@ typedef struct ry_device_table {
     rynd_status (*buffer_create)(ry_device *device, size_t size, ry_buffer **buffer, ry_error *error);
     /* Host memory as a buffer: the CPU uses it where it lies; others copy it (read-only for the device). */
     rynd_status (*buffer_wrap)(ry_device *device, const void *host, size_t size, ry_buffer **buffer, ry_error *error);
-    void (*buffer_destroy)(ry_device *device, ry_buffer *buffer);
+    void (*buffer_destroy)(ry_device *device, ry_buffer *buffer); /* NULL is allowed */
+    void *(*buffer_address)(ry_buffer *buffer);                   /* host_memory only */
 
     rynd_status (*stream_create)(ry_device *device, ry_stream **stream, ry_error *error);
     void (*stream_destroy)(ry_device *device, ry_stream *stream);
     rynd_status (*upload)(ry_stream *stream, ry_place to, const void *host, size_t size, ry_error *error);
     rynd_status (*download)(ry_stream *stream, void *host, ry_place from, size_t size, ry_error *error);
-    rynd_status (*launch)(ry_stream *stream, const struct ry_launch *launch, ry_error *error);
+    rynd_status (*launch)(ry_stream *stream, const ry_launch *launch, ry_error *error);
     rynd_status (*synchronize)(ry_stream *stream, ry_error *error);
 
     rynd_status (*event_create)(ry_device *device, ry_event **event, ry_error *error);
@@ -49,6 +62,7 @@ struct ry_device {
     const ry_device_table *table;
     const ry_allocator *allocator;
     unsigned isa;        /* cpu: a ry_isa, the best that kernels may use */
+    bool host_memory;    /* buffers are host memory: buffer_wrap does not copy, and buffer_address gives pointers */
     unsigned workers;    /* how many workers a launch may use at once: scratch is sized by it */
     char name[64];
 };

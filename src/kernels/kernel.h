@@ -9,7 +9,7 @@
  *   run          computes one task. Any tasks may run at once, in any order: they write disjoint parts of the outputs, and what a task
  *                computes does not depend on the worker or on the number of workers. Called for every task of every run.
  *
- * CPU kernels read and write through the pointers of ry_launch; devices of other kinds have their own `run` contract behind `device_run`.
+ * CPU kernels read and write through the pointers of ry_cpu_launch.
  * Scratch belongs to a worker and is garbage at the start of each task; workspace is shared by the tasks of one phase sequence: a kernel with several
  * phases states them, and all tasks of a phase end before the next begins. Everything is aligned to RY_ALIGNMENT. */
 #ifndef RY_KERNELS_KERNEL_H
@@ -41,17 +41,17 @@ typedef struct ry_prepared {
 
 struct ry_kernel;
 
-typedef struct ry_launch {
+/* What a launch of a kernel carries beside its memory. The arguments of the launch are the problem's inputs, its outputs, then packed
+ * weights, workspace and scratch, in this order. */
+typedef struct ry_kernel_call {
     const struct ry_kernel *kernel;
     const ry_problem *problem;
     const ry_prepared *prepared;
     const void *state;
-    ry_place *in, *out;               /* one for each of the problem's inputs and outputs */
-    ry_place packed, workspace, scratch;
-    int64_t (*actual)[RY_MAX_RANK];   /* BOUNDED operators write the outputs' real dims here; NULL otherwise */
-} ry_launch;
+    int64_t (*actual)[RY_MAX_RANK]; /* BOUNDED operators write the outputs' real dims here; NULL otherwise */
+} ry_kernel_call;
 
-/* What the CPU device makes of a launch. */
+/* What a CPU kernel sees. */
 typedef struct ry_cpu_launch {
     const ry_problem *problem;
     const ry_prepared *prepared;
@@ -94,6 +94,9 @@ extern const size_t ry_kernel_count;
  * inputs are among `constants` (bit i: input i is constant). The reference is always applicable: NULL means that the operator's dtypes are not supported. */
 const ry_kernel *ry_kernel_choose(const ry_problem *problem, ry_isa isa, unsigned constants);
 const ry_kernel *ry_kernel_find(const char *name);
+
+/* The `program` of a launch on the CPU: `call` is a ry_kernel_call. */
+void ry_kernel_cpu_program(const void *call, void *const *arguments, int phase, size_t task, unsigned worker);
 
 /* Runs a problem on the calling thread, host memory in and out, for constant folding, tests and tools. in[]/out[] carry data. actual may be NULL. */
 rynd_status ry_kernel_execute(const ry_kernel *kernel, const ry_problem *problem, const void *const *in, void *const *out, int64_t (*actual)[RY_MAX_RANK],

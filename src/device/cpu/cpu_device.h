@@ -10,6 +10,4 @@
 /* `threads` is borrowed and must outlive the device. isa: the best to use, at most what the machine has. */
 rynd_status ry_cpu_device_create(const ry_allocator *allocator, ry_threads *threads, ry_isa isa, ry_device **device, ry_error *error);
 
-void *ry_cpu_buffer_data(const ry_buffer *buffer);
-
 #endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The CPU as a device: every call is done when it returns. */
+#include "device/cpu/cpu_device.h"
+
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct ry_buffer {
+    void *data;
+    bool owned;
+};
+
+struct ry_stream {
+    ry_device *device;
+};
+
+struct ry_event {
+    ry_device *device;
+    double seconds;
+};
+
+typedef struct cpu_device {
+    ry_device base;
+    ry_threads *threads;
+} cpu_device;
+
+static void *buffer_address(ry_buffer *buffer)
+{
+    return buffer->data;
+}
+
+static void device_destroy(ry_device *device)
+{
+    ry_release(device->allocator, device);
+}
+
+static rynd_status buffer_new(ry_device *device, void *data, bool owned, ry_buffer **buffer, ry_error *error)
+{
+    ry_buffer *b = data || !owned ? ry_allocate_array(device->allocator, 1, sizeof *b) : NULL;
+    if (!b) {
+        if (owned) {
+            ry_release(device->allocator, data);
+        }
+        return ry_fail_memory(error);
+    }
+    *b = (ry_buffer){data, owned};
+    *buffer = b;
+    return RYND_OK;
+}
+
+static rynd_status buffer_create(ry_device *device, size_t size, ry_buffer **buffer, ry_error *error)
+{
+    return buffer_new(device, ry_allocate(device->allocator, size), true, buffer, error);
+}
+
+static rynd_status buffer_wrap(ry_device *device, const void *host, size_t size, ry_buffer **buffer, ry_error *error)
+{
+    (void)size;
+    return buffer_new(device, (void *)(uintptr_t)host, false, buffer, error);
+}
+
+static void buffer_destroy(ry_device *device, ry_buffer *buffer)
+{
+    if (buffer) {
+        if (buffer->owned) {
+            ry_release(device->allocator, buffer->data);
+        }
+        ry_release(device->allocator, buffer);
+    }
+}
+
+static rynd_status stream_create(ry_device *device, ry_stream **stream, ry_error *error)
+{
+    *stream = ry_allocate_array(device->allocator, 1, sizeof **stream);
+    if (!*stream) {
+        return ry_fail_memory(error);
+    }
+    (*stream)->device = device;
+    return RYND_OK;
+}
+
+static void stream_destroy(ry_device *device, ry_stream *stream)
+{
+    ry_release(device->allocator, stream);
+}
+
+static void *place_address(ry_place place)
+{
+    return place.buffer && place.buffer->data ? (char *)place.buffer->data + place.offset : NULL;
+}
+
+static rynd_status upload(ry_stream *stream, ry_place to, const void *host, size_t size, ry_error *error)
+{
+    (void)stream;
+    (void)error;
+    if (size) {
+        memmove(place_address(to), host, size);
+    }
+    return RYND_OK;
+}
+
+static rynd_status download(ry_stream *stream, void *host, ry_place from, size_t size, ry_error *error)
+{
+    (void)stream;
+    (void)error;
+    if (size) {
+        memmove(host, place_address(from), size);
+    }
+    return RYND_OK;
+}
+
+typedef struct phase_job {
+    const ry_launch *launch;
+    int phase;
+} phase_job;
+
+static void run_task(void *context, size_t task, unsigned worker)
+{
+    const phase_job *job = context;
+    job->launch->program.cpu(job->launch->call, job->launch->resolved, job->phase, task, worker);
+}
+
+static rynd_status launch(ry_stream *stream, const ry_launch *l, ry_error *error)
+{
+    (void)error;
+    ry_threads *threads = ((cpu_device *)stream->device)->threads;
+    for (int i = 0; i < l->argument_count; i++) {
+        l->resolved[i] = place_address(l->arguments[i]);
+    }
+    for (int phase = 0; phase < l->phases; phase++) {
+        phase_job job = {l, phase};
+        ry_threads_run(threads, l->tasks[phase], run_task, &job);
+    }
+    return RYND_OK;
+}
+
+static rynd_status synchronize(ry_stream *stream, ry_error *error)
+{
+    (void)stream;
+    (void)error;
+    return RYND_OK;
+}
+
+static rynd_status event_create(ry_device *device, ry_event **event, ry_error *error)
+{
+    *event = ry_allocate_array(device->allocator, 1, sizeof **event);
+    if (!*event) {
+        return ry_fail_memory(error);
+    }
+    (*event)->device = device;
+    return RYND_OK;
+}
+
+static void event_destroy(ry_device *device, ry_event *event)
+{
+    ry_release(device->allocator, event);
+}
+
+static rynd_status event_record(ry_stream *stream, ry_event *event, ry_error *error)
+{
+    (void)stream;
+    (void)error;
+    event->seconds = ry_clock_seconds();
+    return RYND_OK;
+}
+
+static rynd_status event_elapsed(const ry_event *from, const ry_event *to, double *seconds, ry_error *error)
+{
+    (void)error;
+    *seconds = to->seconds - from->seconds;
+    return RYND_OK;
+}
+
+static const ry_device_table cpu_table = {
+    .kind = "cpu",
+    .destroy = device_destroy,
+    .buffer_create = buffer_create,
+    .buffer_wrap = buffer_wrap,
+    .buffer_destroy = buffer_destroy,
+    .buffer_address = buffer_address,
+    .stream_create = stream_create,
+    .stream_destroy = stream_destroy,
+    .upload = upload,
+    .download = download,
+    .launch = launch,
+    .synchronize = synchronize,
+    .event_create = event_create,
+    .event_destroy = event_destroy,
+    .event_record = event_record,
+    .event_elapsed = event_elapsed,
+};
+
+rynd_status ry_cpu_device_create(const ry_allocator *allocator, ry_threads *threads, ry_isa isa, ry_device **device, ry_error *error)
+{
+    cpu_device *d = ry_allocate_array(allocator, 1, sizeof *d);
+    if (!d) {
+        return ry_fail_memory(error);
+    }
+    d->base.table = &cpu_table;
+    d->base.allocator = allocator;
+    d->base.isa = isa;
+    d->base.workers = ry_threads_count(threads);
+    d->base.host_memory = true;
+    ry_cpu_info info;
+    ry_cpu_detect(&info);
+    snprintf(d->base.name, sizeof d->base.name, "%s", info.name);
+    d->threads = threads;
+    *device = &d->base;
+    return RYND_OK;
+}

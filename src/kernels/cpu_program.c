@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A launch's arguments as a CPU kernel sees them. */
+#include "kernels/kernel.h"
+
+void ry_kernel_cpu_program(const void *call, void *const *arguments, int phase, size_t task, unsigned worker)
+{
+    const ry_kernel_call *c = call;
+    void *const *out = arguments + c->problem->inputs;
+    void *const *memory = out + c->problem->outputs;
+    ry_cpu_launch launch = {
+        .problem = c->problem,
+        .prepared = c->prepared,
+        .state = c->state,
+        .in = (const void *const *)arguments,
+        .out = out,
+        .packed = memory[0],
+        .workspace = memory[1],
+        .scratch = memory[2],
+        .actual = c->actual,
+    };
+    c->kernel->run(&launch, phase, task, worker);
+}
