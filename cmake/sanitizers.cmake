@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# Sanitizers and coverage for fuzzing, for the whole build at once: objects with and without them do not mix.
+
+if(RYND_SANITIZE)
+  add_compile_options(-fsanitize=${RYND_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=${RYND_SANITIZE})
+endif()
+if(RYND_FUZZ)
+  if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "RYND_FUZZ needs Clang, for libFuzzer; this compiler is ${CMAKE_C_COMPILER_ID}. Configure with -DCMAKE_C_COMPILER=clang.")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
