@@ -62,6 +62,19 @@ typedef struct rynd_device_info {
 
 RYND_API rynd_status rynd_context_info(const rynd_context *context, rynd_device_info *info);
 
+/** What a device reaches, measured: operations and bytes a second, best of several short runs. The cache sizes are a core's for l1 and l2, and the whole for l3; a level that
+ *  the machine does not have (or does not tell of) has 0 for its size and its bandwidth. */
+typedef struct rynd_device_peaks {
+    size_t size;                         /**< set by the caller to sizeof(rynd_device_peaks) */
+    double f32_one_thread, f32;          /**< float32 multiply-adds, counted as two, on one and on all of the context's threads */
+    size_t l1, l2, l3;                   /**< bytes of cache */
+    double bandwidth_l1, bandwidth_l2;   /**< reading, all threads, each its own share */
+    double bandwidth_l3, bandwidth_dram;
+} rynd_device_peaks;
+
+/** Measures the device on the context's threads; takes about a second, in which nothing else should run. Fails with OUT_OF_MEMORY, UNSUPPORTED. */
+RYND_API rynd_status rynd_context_measure(rynd_context *context, rynd_device_peaks *peaks);
+
 /** The library's version, "0.1.0". */
 RYND_API const char *rynd_version(void);
 

@@ -23,6 +23,9 @@ typedef struct rynd_op_options {
     const char *kernel; /**< use this kernel; NULL: the best */
 } rynd_op_options;
 
+/** 1 when the first word of `text` is an operator's name ("conv n=1 ..."), 0 when not: tells a problem from a file's name. */
+RYND_API int rynd_op_is_problem(const char *text);
+
 /** Makes an operator from a problem's text: "conv n=1 c=64 h=56 w=56 k=64 r=3 s=3 pad=1" (docs/problems.md). Inputs of a convolution: x, w, bias (present when the text has bias=1), residual (residual=1).
  *  Fails with FORMAT (the text), SHAPE, UNSUPPORTED, OUT_OF_MEMORY. */
 RYND_API rynd_status rynd_op_create(rynd_context *context, const char *problem, const rynd_op_options *options, rynd_op **op);
