@@ -40,6 +40,12 @@ typedef struct ry_node {
     ry_value_id *out;
 } ry_node;
 
+/* Finds values and symbols by name; kept by the functions below. */
+typedef struct ry_names {
+    struct ry_name_slot *slots;
+    size_t used, capacity; /* capacity: a power of two */
+} ry_names;
+
 typedef struct ry_graph {
     ry_arena arena;
     const char *name;
@@ -51,6 +57,9 @@ typedef struct ry_graph {
     size_t input_count, input_capacity, output_count, output_capacity;
     const char **symbols;
     size_t symbol_count, symbol_capacity;
+    struct ry_dim_form *forms; /* what each symbol is: graph_symbols.c */
+    size_t form_capacity;
+    ry_names value_names, symbol_names;
 } ry_graph;
 
 rynd_status ry_graph_create(const ry_allocator *allocator, ry_graph **graph, ry_error *error);
@@ -58,7 +67,7 @@ void ry_graph_destroy(ry_graph *graph); /* NULL is allowed */
 /* A deep copy of all but constants' data, which both share. */
 rynd_status ry_graph_clone(const ry_graph *graph, ry_graph **copy, ry_error *error);
 
-/* Building. Names are copied; a NULL name makes one up. Each returns RY_NO_VALUE / RY_NO_NODE when out of memory. */
+/* Building. Adding may move graph->values and graph->nodes: hold ids, not pointers. Names are copied; a NULL name makes one up. Each returns RY_NO_VALUE / RY_NO_NODE when out of memory. */
 ry_value_id ry_graph_add_value(ry_graph *graph, const char *name, ry_dtype dtype, const ry_shape *shape);
 /* data NULL: zeroed memory from the arena, to be filled through ry_graph_constant_data. */
 ry_value_id ry_graph_add_constant(ry_graph *graph, const char *name, ry_dtype dtype, const ry_shape *shape, const void *data);
@@ -72,23 +81,33 @@ bool ry_graph_add_output(ry_graph *graph, ry_value_id value);
 
 /* Changing. */
 void ry_graph_remove_node(ry_graph *graph, ry_node_id node);
+/* A copy of `name` becomes the value's name, and ry_graph_find finds it by that (never set value->name directly). False when out of memory. */
+bool ry_graph_rename_value(ry_graph *graph, ry_value_id value, const char *name);
 void ry_graph_replace_value(ry_graph *graph, ry_value_id old, ry_value_id with); /* in every node's inputs and in the graph's outputs */
 int ry_graph_use_count(const ry_graph *graph, ry_value_id value);                /* nodes' inputs and graph outputs */
-/* Drops dead nodes, nodes whose outputs nobody uses, and sorts topologically; a cycle is an error that names its nodes. */
+/* Drops dead nodes, nodes whose outputs nobody uses (a constant's content needs no node), sorts topologically (stable: a sorted graph keeps its
+ * order) and sets every value's producer anew. Value ids stay; node ids do not. A cycle is an error that names its nodes. */
 rynd_status ry_graph_compact(ry_graph *graph, ry_error *error);
 
 /* Looking. */
-ry_value_id ry_graph_find(const ry_graph *graph, const char *name);
+ry_value_id ry_graph_find(const ry_graph *graph, const char *name); /* RY_NO_VALUE when there is none; constant time */
 bool ry_graph_is_output(const ry_graph *graph, ry_value_id value);
 ry_tensor ry_graph_tensor(const ry_graph *graph, ry_value_id value); /* row-major; data is the constant's or NULL; dtype none for RY_NO_VALUE */
 
 /* Symbols. ry_dim_* compute with numbers when both are numbers and otherwise make the symbol of the expression; equal texts are equal symbols. */
 int64_t ry_graph_symbol(ry_graph *graph, const char *text, size_t length);        /* negative; 0 when out of memory */
 const char *ry_graph_symbol_text(const ry_graph *graph, int64_t dim);
+/* What ry_dim_* give when the result does not fit int64 or is negative, a divisor is 0, or memory is out; it goes through further ry_dim_*. */
+#define RY_DIM_ERROR INT64_MIN
 int64_t ry_dim_add(ry_graph *graph, int64_t a, int64_t b);
+int64_t ry_dim_sub(ry_graph *graph, int64_t a, int64_t b);
 int64_t ry_dim_mul(ry_graph *graph, int64_t a, int64_t b);
 int64_t ry_dim_floor_div(ry_graph *graph, int64_t a, int64_t b);
+int64_t ry_dim_ceil_div(ry_graph *graph, int64_t a, int64_t b);
+/* (dim + offset) / divisor, rounded down; offset may be negative (a negative `a` of the others is a symbol), divisor at least 1. */
+int64_t ry_dim_affine(ry_graph *graph, int64_t dim, int64_t offset, int64_t divisor);
 int64_t ry_dim_unknown(ry_graph *graph); /* a fresh symbol "?k" */
+bool ry_dim_is_unknown(const ry_graph *graph, int64_t dim); /* a symbol of ry_dim_unknown, or an expression with one */
 /* "1x3xHxW" for messages. */
 const char *ry_shape_text(const ry_graph *graph, const ry_shape *shape, char *buffer, size_t size);
 

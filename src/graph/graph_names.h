@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A hash table from names to ids, in a graph's arena. */
+#ifndef RY_GRAPH_GRAPH_NAMES_H
+#define RY_GRAPH_GRAPH_NAMES_H
+
+#include "graph/graph.h"
+
+#define RY_NO_NAME UINT32_MAX
+
+/* The name is borrowed. The first id of a name stays. False when out of memory. */
+bool ry_names_add(ry_names *names, ry_arena *arena, const char *name, uint32_t id);
+uint32_t ry_names_find(const ry_names *names, const char *name); /* RY_NO_NAME when there is none */
+void ry_names_remove(ry_names *names, const char *name, uint32_t id);
+
+#endif
