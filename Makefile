@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+# The front of the build: each rule says in a line what it does; the work is done by CMake and the scripts of tools/.
+#
+#   make             the library and the command, in build/release
+#   make demo        a photo upscaled by a network: build/demo/demo.png
+#   make check       every test that is quick enough for each change (about ten minutes on two cores)
+#   make check-all   the rest too: static analysis, whole networks, long fuzzing, the other compiler
+#   make bench       speed and memory beside ONNX Runtime's
+#   make install     DESTDIR=, PREFIX=/usr/local
+#   make format      clang-format over all sources
+#   make packages    installs the Debian packages and the Python environment that the rest needs
+#
+# demo, check, check-all and bench install what is missing by themselves and say so; with RYND_INSTALL=0 they only say what is missing.
+PREFIX ?= /usr/local
+RELEASE := build/release
+GENERATOR := $(if $(shell command -v ninja),-G Ninja,)
+export RYND_INSTALL
+
+.PHONY: all demo check check-all bench install format packages packages-build packages-test clean
+
+all: $(RELEASE)/CMakeCache.txt
+	cmake --build $(RELEASE) --parallel
+
+$(RELEASE)/CMakeCache.txt: CMakePresets.json
+	@RYND_INSTALL=0 tools/install_packages build
+	cmake --preset release $(GENERATOR) -DRYND_TESTS=OFF -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+
+packages-build:
+	@tools/install_packages build
+
+packages-test:
+	@tools/install_packages build test
+	@tools/make_venv
+
+packages: packages-test
+
+# A sub-make, because the packages decide which generator there is.
+demo: packages-build
+	@$(MAKE) --no-print-directory all
+	@models/demo
+
+check: packages-test
+	@tools/check
+
+check-all: packages-test
+	@tools/check --all
+
+bench: packages-test
+	@$(MAKE) --no-print-directory all
+	@build/venv/bin/python bench/bench.py
+
+install: all
+	cmake --install $(RELEASE) --prefix $(PREFIX)
+
+format:
+	@tools/check_format --fix
+
+clean:
+	rm -rf build
