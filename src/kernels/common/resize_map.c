@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Resize's coordinate maps and filter weights. */
+#include "kernels/common/resize_map.h"
+
+/* A scale that is a quotient of sizes rounded to float stands for the quotient itself: 1/3 must map 3 input pixels to exactly 1. */
+static double exact_scale(double scale, int64_t in, int64_t out)
+{
+    double quotient = (double)out / (double)in;
+    return scale == quotient || (float)scale == (float)quotient ? quotient : scale;
+}
+
+void ry_resize_axis_make(const ry_problem *problem, int dim, ry_resize_axis *axis)
+{
+    const ry_resize_attrs *attrs = &problem->attrs.resize;
+    int64_t in = problem->in[0].dim[dim], out = problem->out[0].dim[dim];
+    double scale = in ? (double)out / (double)in : 1;
+    if (dim < attrs->scales.count && in) {
+        scale = exact_scale(attrs->scales.at[dim], in, out);
+    }
+    int rank = problem->in[0].rank;
+    bool region = attrs->roi.count == 2 * rank;
+    *axis = (ry_resize_axis){.in = in,
+                             .out = out,
+                             .scale = scale,
+                             .length = scale == (double)out / (double)in ? (double)out : scale * (double)in,
+                             .start = region ? attrs->roi.at[dim] : 0,
+                             .end = region ? attrs->roi.at[rank + dim] : 1,
+                             .mode = attrs->mode,
+                             .coordinates = attrs->coordinates,
+                             .nearest = attrs->nearest,
+                             .cubic_a = attrs->cubic_a,
+                             .exclude_outside = attrs->exclude_outside != 0,
+                             .antialias = attrs->antialias != 0 && attrs->mode != RY_resize_mode_nearest};
+}
+
+bool ry_resize_axis_is_identity(const ry_resize_axis *axis)
+{
+    if (axis->in != axis->out || axis->scale != 1) {
+        return false;
+    }
+    return axis->coordinates == RY_resize_coordinates_tf_crop_and_resize ? axis->start == 0 && axis->end == 1
+                                                                         : axis->coordinates != RY_resize_coordinates_tf_half_pixel_for_nn;
+}
+
+typedef double (*coordinate_map)(const ry_resize_axis *axis, double out);
+
+static double half_pixel(const ry_resize_axis *axis, double out)
+{
+    return (out + 0.5) / axis->scale - 0.5;
+}
+
+static double half_pixel_symmetric(const ry_resize_axis *axis, double out)
+{
+    return (double)axis->in / 2 * (1 - (double)axis->out / axis->length) + half_pixel(axis, out);
+}
+
+static double pytorch_half_pixel(const ry_resize_axis *axis, double out)
+{
+    return axis->out > 1 ? half_pixel(axis, out) : 0;
+}
+
+static double align_corners(const ry_resize_axis *axis, double out)
+{
+    return axis->out > 1 ? out * (double)(axis->in - 1) / (axis->length - 1) : 0;
+}
+
+static double asymmetric(const ry_resize_axis *axis, double out)
+{
+    return out / axis->scale;
+}
+
+static double tf_half_pixel_for_nn(const ry_resize_axis *axis, double out)
+{
+    return (out + 0.5) / axis->scale;
+}
+
+static double tf_crop_and_resize(const ry_resize_axis *axis, double out)
+{
+    double last = (double)(axis->in - 1);
+    return axis->out > 1 ? axis->start * last + out * (axis->end - axis->start) * last / (axis->length - 1)
+                         : 0.5 * (axis->start + axis->end) * last;
+}
+
+/* clang-format off */
+static const coordinate_map maps[RY_resize_coordinates_count] = {
+    [RY_resize_coordinates_half_pixel] = half_pixel,
+    [RY_resize_coordinates_half_pixel_symmetric] = half_pixel_symmetric,
+    [RY_resize_coordinates_pytorch_half_pixel] = pytorch_half_pixel,
+    [RY_resize_coordinates_align_corners] = align_corners,
+    [RY_resize_coordinates_asymmetric] = asymmetric,
+    [RY_resize_coordinates_tf_half_pixel_for_nn] = tf_half_pixel_for_nn,
+    [RY_resize_coordinates_tf_crop_and_resize] = tf_crop_and_resize,
+};
+/* clang-format on */
+
+double ry_resize_coordinate(const ry_resize_axis *axis, int64_t out)
+{
+    return ry_resize_axis_is_identity(axis) ? (double)out : maps[axis->coordinates](axis, (double)out);
+}
+
+static int64_t clamp_index(double position, int64_t in)
+{
+    return position <= 0 ? 0 : position >= (double)(in - 1) ? in - 1 : (int64_t)position;
+}
+
+static int64_t nearest_index(const ry_resize_axis *axis, double x)
+{
+    switch (axis->nearest) {
+    case RY_resize_nearest_round_prefer_ceil: x = floor(x + 0.5); break;
+    case RY_resize_nearest_floor: x = floor(x); break;
+    case RY_resize_nearest_ceil: x = ceil(x); break;
+    default: x = ceil(x - 0.5); break;
+    }
+    return clamp_index(x, axis->in);
+}
+
+/* The filter stretches with the input's pixels when antialiasing a reduction. */
+static double stretch(const ry_resize_axis *axis)
+{
+    return axis->antialias && axis->scale < 1 ? axis->scale : 1;
+}
+
+static double support(const ry_resize_axis *axis)
+{
+    return (axis->mode == RY_resize_mode_cubic ? 2 : 1) / stretch(axis);
+}
+
+/* The triangle, or Keys' cubic convolution kernel (IEEE Trans. ASSP 29, 1981) of parameter a. */
+static double filter(const ry_resize_axis *axis, double distance)
+{
+    double d = fabs(distance), a = axis->cubic_a;
+    if (axis->mode == RY_resize_mode_linear) {
+        return d < 1 ? 1 - d : 0;
+    }
+    if (d <= 1) {
+        return ((a + 2) * d - (a + 3)) * d * d + 1;
+    }
+    return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
+}
+
+int64_t ry_resize_max_taps(const ry_resize_axis *axis)
+{
+    double taps = axis->mode == RY_resize_mode_nearest ? 1 : ceil(2 * support(axis)) + 1;
+    return taps < (double)axis->in ? (int64_t)taps : axis->in > 1 ? axis->in : 1;
+}
+
+static int64_t filter_taps(const ry_resize_axis *axis, double x, int64_t *first, double *weights)
+{
+    double low = floor(x - support(axis)) + 1, high = ceil(x + support(axis)) - 1;
+    *first = clamp_index(low, axis->in);
+    int64_t count = clamp_index(high, axis->in) - *first + 1;
+    for (int64_t j = 0; j < count; j++) {
+        weights[j] = 0;
+    }
+    double total = 0;
+    for (double i = low; i <= high; i++) {
+        if (axis->exclude_outside && (i < 0 || i > (double)(axis->in - 1))) {
+            continue;
+        }
+        double weight = filter(axis, (i - x) * stretch(axis));
+        weights[clamp_index(i, axis->in) - *first] += weight;
+        total += weight;
+    }
+    if ((axis->antialias || axis->exclude_outside) && total != 0) {
+        for (int64_t j = 0; j < count; j++) {
+            weights[j] /= total;
+        }
+    }
+    return count;
+}
+
+int64_t ry_resize_taps(const ry_resize_axis *axis, int64_t out, int64_t *first, double *weights)
+{
+    double x = ry_resize_coordinate(axis, out);
+    *first = 0;
+    if (axis->coordinates == RY_resize_coordinates_tf_crop_and_resize && !(x >= 0 && x <= (double)(axis->in - 1))) {
+        return 0;
+    }
+    if (axis->mode != RY_resize_mode_nearest && !ry_resize_axis_is_identity(axis)) {
+        return filter_taps(axis, x, first, weights);
+    }
+    *first = ry_resize_axis_is_identity(axis) ? out : nearest_index(axis, x);
+    weights[0] = 1;
+    return 1;
+}
