@@ -4,6 +4,7 @@
 #ifndef RY_PLAN_MEMORY_MAP_H
 #define RY_PLAN_MEMORY_MAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +14,7 @@ typedef struct ry_lifetime {
     size_t offset; /* result, a multiple of RY_ALIGNMENT */
 } ry_lifetime;
 
-size_t ry_memory_map(ry_lifetime *items, size_t count, uint32_t *order /* scratch of count */);
+/* order and done: scratch of `count`; done is cleared by the caller. */
+size_t ry_memory_map(ry_lifetime *items, size_t count, uint32_t *order, bool *done);
 
 #endif

@@ -20,6 +20,7 @@ typedef enum ry_home {
     RY_HOME_INPUT,    /* index: the graph input, in the caller's (or a staging) buffer */
     RY_HOME_CONSTANT, /* index: plan->constants */
     RY_HOME_ARENA,    /* offset: bytes into the session's arena */
+    RY_HOME_OUTPUT,   /* index: the graph output, in the session's or the caller's buffer */
 } ry_home;
 
 typedef struct ry_spot {
@@ -35,23 +36,24 @@ typedef struct ry_step {
     ry_problem problem;
     ry_prepared prepared;
     const void *state;
+    const ry_tensor *constants; /* one per input: data where it is a constant */
     ry_spot *in, *out;
-    const ry_value_id *in_value, *out_value; /* in plan->graph */
+    int64_t actual_row;    /* of the first bounded output in the session's actual dims; -1: none */
     size_t packed_offset;  /* into plan->packed */
-    const char *fused;     /* what rewrites put into this node: "bias relu", "" */
     const char *reason;    /* why this kernel */
 } ry_step;
 
 typedef struct ry_plan_output {
     const char *name;
     ry_tensor tensor; /* description; an upper bound when `bounded` */
+    bool later;       /* computed by the rest: only the name is known */
     bool bounded;
     uint32_t actual;  /* which row of the session's actual dims, when bounded */
     ry_spot spot;
 } ry_plan_output;
 
 typedef struct ry_plan {
-    ry_arena memory;
+    ry_arena arena;
     ry_device *device;
     ry_graph *graph;             /* bound, folded, rewritten */
     size_t step_count;
@@ -59,13 +61,13 @@ typedef struct ry_plan {
     size_t input_count, output_count;
     const ry_tensor *inputs;     /* descriptions, row-major, in the model's order */
     const char **input_names;
-    bool *input_used;
     ry_plan_output *outputs;     /* the model's, then (from model_outputs on) what the rest needs */
     size_t model_outputs;
     size_t constant_count;
     ry_buffer **constants;
     ry_buffer *packed;           /* packed weights, one buffer; NULL when none */
-    size_t packed_size, arena_size, workspace_offset, scratch_offset; /* workspace and scratch lie at the end of the arena */
+    size_t packed_size, constant_size;
+    size_t arena_size, workspace_offset, scratch_offset; /* activations, then workspace, then scratch of every worker */
     size_t bounded_count;
     ry_graph *rest;              /* NULL: the plan is complete. Its inputs are named like the outputs that feed it */
     double seconds;              /* that making it took */
@@ -73,7 +75,10 @@ typedef struct ry_plan {
 
 typedef struct ry_plan_options {
     ry_accuracy accuracy;
-    const ry_tensor *inputs;     /* one per graph input: shape, and data where the content is known (small integers); dtype none: not given. NULL: none given */
+    /* One per graph input: its shape, and its content where data is not NULL and it has at most RY_MAX_INTS elements: the plan then holds for that content only.
+     * dtype none: not given. NULL: none given. */
+    const ry_tensor *inputs;
+    int64_t batch;               /* first dim of the inputs whose first dim is a symbol; 0: not given */
     const ry_dim_binding *dims;
     size_t dim_count;
     bool skip_packing;           /* for measuring, and for commands that never run the plan */

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs a plan step by step. */
+#include "exec/session.h"
+
+#include "base/clock.h"
+#include "exec/rest.h"
+#include "exec/session_parts.h"
+#include "exec/transfer.h"
+
+#include <string.h>
+
+static rynd_status create_buffer(ry_session *session, size_t size, ry_buffer **buffer, ry_error *error)
+{
+    RY_TRY(session->plan->device->table->buffer_create(session->plan->device, size, buffer, error));
+    session->memory += size;
+    return RYND_OK;
+}
+
+static rynd_status make_output(ry_session *session, size_t index, ry_error *error)
+{
+    const ry_plan_output *planned = &session->plan->outputs[index];
+    ry_session_output_slot *slot = &session->outputs[index];
+    slot->tensor = planned->tensor;
+    if (planned->spot.home == RY_HOME_OUTPUT && planned->spot.index == index && !slot->own) {
+        RY_TRY(create_buffer(session, ry_tensor_bytes(&planned->tensor), &slot->own, error));
+    }
+    slot->place = (ry_place){slot->own, 0};
+    return RYND_OK;
+}
+
+static rynd_status make_steps(ry_session *session, ry_error *error)
+{
+    const ry_plan *plan = session->plan;
+    session->launches = RY_TAKE(&session->arena, ry_launch, plan->step_count);
+    session->calls = RY_TAKE(&session->arena, ry_kernel_call, plan->step_count);
+    session->places = RY_TAKE(&session->arena, ry_place *, plan->step_count);
+    session->times = RY_TAKE(&session->arena, double, plan->step_count);
+    if (!session->launches || !session->calls || !session->places || !session->times) {
+        return ry_fail_memory(error);
+    }
+    for (size_t s = 0; s < plan->step_count; s++) {
+        const ry_step *step = &plan->steps[s];
+        int count = step->problem.inputs + step->problem.outputs + 3;
+        session->places[s] = RY_TAKE(&session->arena, ry_place, count);
+        void **resolved = RY_TAKE(&session->arena, void *, count);
+        if (!session->places[s] || !resolved) {
+            return ry_fail_memory(error);
+        }
+        session->calls[s] = (ry_kernel_call){step->kernel, &step->problem, &step->prepared, step->state,
+                                             step->actual_row < 0 ? NULL : session->actual + step->actual_row};
+        session->launches[s] = (ry_launch){.call = &session->calls[s],
+                                           .program.cpu = ry_kernel_cpu_program,
+                                           .phases = step->prepared.phases,
+                                           .tasks = step->prepared.tasks,
+                                           .argument_count = count,
+                                           .arguments = session->places[s],
+                                           .resolved = resolved};
+    }
+    return RYND_OK;
+}
+
+static rynd_status build(ry_session *session, ry_error *error)
+{
+    const ry_plan *plan = session->plan;
+    session->inputs = RY_TAKE(&session->arena, ry_session_input_slot, plan->input_count);
+    session->outputs = RY_TAKE(&session->arena, ry_session_output_slot, plan->output_count);
+    session->actual = ry_arena_take(&session->arena, plan->bounded_count, sizeof *session->actual);
+    if (!session->inputs || !session->outputs || !session->actual) {
+        return ry_fail_memory(error);
+    }
+    RY_TRY(plan->device->table->stream_create(plan->device, &session->stream, error));
+    if (plan->arena_size) {
+        RY_TRY(create_buffer(session, plan->arena_size, &session->activations, error));
+    }
+    for (size_t i = 0; i < plan->output_count; i++) {
+        RY_TRY(make_output(session, i, error));
+    }
+    return make_steps(session, error);
+}
+
+rynd_status ry_session_create(const ry_plan *plan, const ry_plan_options *options, ry_session **session, ry_error *error)
+{
+    if (plan->packed_size && !plan->packed) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "the plan was made without its weights: it can be looked at, not run");
+    }
+    ry_session *s = ry_allocate_array(plan->device->allocator, 1, sizeof *s);
+    if (!s) {
+        return ry_fail_memory(error);
+    }
+    s->plan = plan;
+    s->accuracy = options->accuracy;
+    ry_arena_init(&s->arena, plan->device->allocator);
+    rynd_status status = build(s, error);
+    if (status != RYND_OK) {
+        ry_session_destroy(s);
+        return status;
+    }
+    *session = s;
+    return RYND_OK;
+}
+
+void ry_session_destroy(ry_session *session)
+{
+    if (!session) {
+        return;
+    }
+    ry_device *device = session->plan->device;
+    ry_rest_destroy(&session->rest);
+    for (size_t i = 0; session->inputs && i < session->plan->input_count; i++) {
+        ry_transfer_destroy(session->inputs[i].transfer);
+        device->table->buffer_destroy(device, session->inputs[i].buffer);
+    }
+    for (size_t i = 0; session->outputs && i < session->plan->output_count; i++) {
+        ry_transfer_destroy(session->outputs[i].transfer);
+        device->table->buffer_destroy(device, session->outputs[i].own);
+        device->table->buffer_destroy(device, session->outputs[i].wrapped);
+        ry_release(device->allocator, session->outputs[i].mirror);
+    }
+    device->table->buffer_destroy(device, session->activations);
+    if (session->stream) {
+        device->table->stream_destroy(device, session->stream);
+    }
+    ry_arena_free(&session->arena);
+    ry_release(device->allocator, session);
+}
+
+static ry_place place_of(const ry_session *session, ry_spot spot)
+{
+    switch (spot.home) {
+    case RY_HOME_INPUT: return (ry_place){session->inputs[spot.index].buffer, 0};
+    case RY_HOME_CONSTANT: return (ry_place){session->plan->constants[spot.index], 0};
+    case RY_HOME_ARENA: return (ry_place){session->activations, spot.offset};
+    case RY_HOME_OUTPUT: return session->outputs[spot.index].place;
+    case RY_HOME_NONE: break;
+    }
+    return (ry_place){NULL, 0};
+}
+
+/* Inputs and outputs may have been bound anew since the last run. */
+static void resolve_step(ry_session *session, size_t index)
+{
+    const ry_plan *plan = session->plan;
+    const ry_step *step = &plan->steps[index];
+    ry_place *place = session->places[index];
+    for (int i = 0; i < step->problem.inputs; i++) {
+        *place++ = place_of(session, step->in[i]);
+    }
+    for (int i = 0; i < step->problem.outputs; i++) {
+        *place++ = place_of(session, step->out[i]);
+    }
+    place[0] = (ry_place){step->prepared.packed ? plan->packed : NULL, step->packed_offset};
+    place[1] = (ry_place){session->activations, plan->workspace_offset};
+    place[2] = (ry_place){session->activations, plan->scratch_offset};
+}
+
+static rynd_status read_inputs(ry_session *session, ry_error *error)
+{
+    const ry_plan *plan = session->plan;
+    for (size_t i = 0; i < plan->input_count; i++) {
+        ry_session_input_slot *slot = &session->inputs[i];
+        if (!slot->bound && ry_tensor_count(&plan->inputs[i]) > 0 &&
+            !plan->graph->values[plan->graph->inputs[i]].constant) {
+            return ry_fail(error, RYND_ERROR_ARGUMENT, "input '%s' is not bound: give it memory with rynd_session_bind", plan->input_names[i]);
+        }
+        if (slot->transfer) {
+            RY_TRY(ry_transfer_run(slot->transfer, session->stream, (ry_place){slot->buffer, 0}, error));
+        }
+    }
+    return RYND_OK;
+}
+
+static void note_actual(ry_session *session, size_t index)
+{
+    const ry_plan_output *planned = &session->plan->outputs[index];
+    if (planned->bounded) {
+        ry_shape shape = ry_shape_of(planned->tensor.rank, session->actual[planned->actual]);
+        session->outputs[index].tensor = ry_tensor_row_major((ry_dtype)planned->tensor.dtype, &shape, NULL);
+    }
+}
+
+/* To the caller's memory, when it is not where the step wrote already; to a mirror, when the device's memory cannot be shown. */
+static rynd_status write_output(ry_session *session, size_t index, ry_error *error)
+{
+    ry_session_output_slot *slot = &session->outputs[index];
+    ry_device *device = session->plan->device;
+    ry_place place = place_of(session, session->plan->outputs[index].spot);
+    note_actual(session, index);
+    if (slot->transfer) {
+        RY_TRY(ry_transfer_run(slot->transfer, session->stream, place, error));
+        slot->tensor.data = slot->bound.data;
+    } else if (slot->wrapped) {
+        slot->tensor.data = slot->bound.data;
+    } else if (device->host_memory) {
+        slot->tensor.data = place.buffer ? (char *)device->table->buffer_address(place.buffer) + place.offset : NULL;
+    } else {
+        if (!slot->mirror) {
+            slot->mirror = ry_allocate(device->allocator, ry_tensor_bytes(&session->plan->outputs[index].tensor));
+        }
+        if (!slot->mirror) {
+            return ry_fail_memory(error);
+        }
+        RY_TRY(device->table->download(session->stream, slot->mirror, place, ry_tensor_bytes(&slot->tensor), error));
+        slot->tensor.data = slot->mirror;
+    }
+    return RYND_OK;
+}
+
+static rynd_status run_step(ry_session *session, size_t index, ry_error *error)
+{
+    const ry_device_table *table = session->plan->device->table;
+    resolve_step(session, index);
+    double start = session->timing ? ry_clock_seconds() : 0;
+    RY_TRY(table->launch(session->stream, &session->launches[index], error));
+    if (session->timing) {
+        RY_TRY(table->synchronize(session->stream, error));
+        session->times[index] = ry_clock_seconds() - start;
+    }
+    return RYND_OK;
+}
+
+rynd_status ry_session_run(ry_session *session, ry_error *error)
+{
+    const ry_plan *plan = session->plan;
+    RY_TRY(read_inputs(session, error));
+    for (size_t s = 0; s < plan->step_count; s++) {
+        RY_TRY(run_step(session, s, error));
+    }
+    for (size_t i = 0; i < plan->output_count; i++) {
+        if (!plan->outputs[i].later) {
+            RY_TRY(write_output(session, i, error));
+        }
+    }
+    RY_TRY(plan->device->table->synchronize(session->stream, error));
+    return plan->rest ? ry_rest_run(session, error) : RYND_OK;
+}
+
+static bool same_dims(const ry_tensor *a, const ry_tensor *b)
+{
+    return a->dtype == b->dtype && a->rank == b->rank && memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim) == 0;
+}
+
+static rynd_status check_binding(const char *what, const char *name, const ry_tensor *planned, const ry_tensor *given, ry_error *error)
+{
+    char wanted[256], got[256];
+    ry_shape a = ry_tensor_shape(planned), b = ry_tensor_shape(given);
+    if (given->rank < 0 || given->rank > RY_MAX_RANK) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "%s '%s': rank %d is outside 0 to %d", what, name, given->rank, RY_MAX_RANK);
+    }
+    if (!same_dims(planned, given)) {
+        return ry_fail(error, RYND_ERROR_SHAPE, "%s '%s': planned for %s %s, given %s %s", what, name, ry_dtype_name((ry_dtype)planned->dtype),
+                       ry_shape_text(NULL, &a, wanted, sizeof wanted), ry_dtype_name((ry_dtype)given->dtype), ry_shape_text(NULL, &b, got, sizeof got));
+    }
+    if (!given->data && ry_tensor_count(given) > 0) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "%s '%s': the data is NULL", what, name);
+    }
+    return RYND_OK;
+}
+
+static bool usable_in_place(const ry_session *session, const ry_tensor *tensor)
+{
+    return session->plan->device->host_memory && ry_tensor_is_row_major(tensor) && (uintptr_t)tensor->data % ry_dtype_size((ry_dtype)tensor->dtype) == 0;
+}
+
+rynd_status ry_session_bind_input(ry_session *session, size_t index, const ry_tensor *tensor, ry_error *error)
+{
+    const ry_plan *plan = session->plan;
+    ry_session_input_slot *slot = &session->inputs[index];
+    RY_TRY(check_binding("input", plan->input_names[index], &plan->inputs[index], tensor, error));
+    ry_transfer *transfer = NULL;
+    ry_buffer *buffer = NULL;
+    if (usable_in_place(session, tensor)) {
+        RY_TRY(plan->device->table->buffer_wrap(plan->device, tensor->data, ry_tensor_bytes(tensor), &buffer, error));
+    } else {
+        RY_TRY(ry_transfer_create(plan->device, tensor, true, &transfer, error));
+        rynd_status status = plan->device->table->buffer_create(plan->device, ry_tensor_bytes(&plan->inputs[index]), &buffer, error);
+        if (status != RYND_OK) {
+            ry_transfer_destroy(transfer);
+            return status;
+        }
+    }
+    ry_transfer_destroy(slot->transfer);
+    plan->device->table->buffer_destroy(plan->device, slot->buffer);
+    *slot = (ry_session_input_slot){buffer, transfer, true};
+    return RYND_OK;
+}
+
+rynd_status ry_session_bind_output(ry_session *session, size_t index, const ry_tensor *tensor, ry_error *error)
+{
+    const ry_plan *plan = session->plan;
+    const ry_plan_output *planned = &plan->outputs[index];
+    ry_session_output_slot *slot = &session->outputs[index];
+    if (planned->later || planned->bounded) {
+        return ry_fail(error, RYND_ERROR_UNSUPPORTED, "output '%s': its shape depends on data, so it cannot be bound; read it after the run", planned->name);
+    }
+    RY_TRY(check_binding("output", planned->name, &planned->tensor, tensor, error));
+    bool direct = planned->spot.home == RY_HOME_OUTPUT && planned->spot.index == index && usable_in_place(session, tensor);
+    ry_transfer *transfer = NULL;
+    ry_buffer *wrapped = NULL;
+    if (direct) {
+        RY_TRY(plan->device->table->buffer_wrap(plan->device, tensor->data, ry_tensor_bytes(tensor), &wrapped, error));
+    } else {
+        RY_TRY(make_output(session, index, error));
+        RY_TRY(ry_transfer_create(plan->device, tensor, false, &transfer, error));
+    }
+    ry_transfer_destroy(slot->transfer);
+    plan->device->table->buffer_destroy(plan->device, slot->wrapped);
+    if (direct && slot->own) {
+        plan->device->table->buffer_destroy(plan->device, slot->own);
+        session->memory -= ry_tensor_bytes(&planned->tensor);
+        slot->own = NULL;
+    }
+    slot->transfer = transfer;
+    slot->wrapped = wrapped;
+    slot->bound = *tensor;
+    slot->place = (ry_place){direct ? wrapped : slot->own, 0};
+    return RYND_OK;
+}
+
+rynd_status ry_session_output(const ry_session *session, size_t index, ry_tensor *tensor, ry_error *error)
+{
+    const ry_plan_output *planned = &session->plan->outputs[index];
+    if (planned->later) {
+        return ry_rest_output(session, index, tensor, error);
+    }
+    *tensor = session->outputs[index].tensor;
+    if (session->outputs[index].transfer) {
+        *tensor = session->outputs[index].bound;
+    }
+    return RYND_OK;
+}
+
+size_t ry_session_memory(const ry_session *session)
+{
+    return session->memory + session->arena.total + (session->rest.session ? ry_session_memory(session->rest.session) : 0);
+}
+
+void ry_session_set_timing(ry_session *session, bool on)
+{
+    session->timing = on;
+}
+
+const double *ry_session_times(const ry_session *session)
+{
+    return session->times;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Transfers between the caller's memory and the device. */
+#include "exec/transfer.h"
+
+enum { TRANSFER_ARGUMENTS = 5 }; /* from, to, packed, workspace, scratch */
+
+/* A kernel that copies between the two layouts, with memory of its own: a transfer is not a step of the plan. */
+static rynd_status prepare_copy(ry_transfer *t, ry_error *error)
+{
+    ry_tensor *ends = RY_TAKE(&t->arena, ry_tensor, 2);
+    if (!ends) {
+        return ry_fail_memory(error);
+    }
+    ends[0] = t->to_device ? t->host : t->packed;
+    ends[1] = t->to_device ? t->packed : t->host;
+    ends[0].data = ends[1].data = NULL;
+    t->problem = (ry_problem){.op = RY_OP_copy, .accuracy = RY_ACCURACY_strict, .inputs = 1, .outputs = 1, .in = &ends[0], .out = &ends[1]};
+    t->kernel = ry_kernel_choose(&t->problem, (ry_isa)t->device->isa, 0);
+    if (!t->kernel) {
+        return ry_fail(error, RYND_ERROR_UNSUPPORTED, "no kernel copies a %s tensor of rank %d", ry_dtype_name((ry_dtype)t->host.dtype), t->host.rank);
+    }
+    RY_TRY(t->kernel->prepare(&t->problem, &t->prepared, error));
+    if (t->prepared.state) {
+        t->state = ry_allocate(t->device->allocator, t->prepared.state);
+        if (!t->state) {
+            return ry_fail_memory(error);
+        }
+        t->kernel->initialise(&t->problem, &t->prepared, t->state);
+    }
+    size_t scratch = t->prepared.workspace + t->prepared.scratch * t->device->workers;
+    if (scratch) {
+        return t->device->table->buffer_create(t->device, scratch, &t->own, error);
+    }
+    return RYND_OK;
+}
+
+static rynd_status prepare(ry_transfer *t, ry_error *error)
+{
+    if (t->device->host_memory) {
+        RY_TRY(t->device->table->buffer_wrap(t->device, t->host.data, 0, &t->wrapped, error));
+        return prepare_copy(t, error);
+    }
+    if (!ry_tensor_is_row_major(&t->host)) {
+        t->staging = ry_allocate(t->device->allocator, ry_tensor_bytes(&t->packed));
+        if (!t->staging) {
+            return ry_fail_memory(error);
+        }
+    }
+    return RYND_OK;
+}
+
+rynd_status ry_transfer_create(ry_device *device, const ry_tensor *host, bool to_device, ry_transfer **transfer, ry_error *error)
+{
+    ry_transfer *t = ry_allocate_array(device->allocator, 1, sizeof *t);
+    if (!t) {
+        return ry_fail_memory(error);
+    }
+    ry_shape shape = ry_tensor_shape(host);
+    t->device = device;
+    t->to_device = to_device;
+    t->host = *host;
+    t->packed = ry_tensor_row_major((ry_dtype)host->dtype, &shape, NULL);
+    ry_arena_init(&t->arena, device->allocator);
+    rynd_status status = prepare(t, error);
+    if (status != RYND_OK) {
+        ry_transfer_destroy(t);
+        return status;
+    }
+    *transfer = t;
+    return RYND_OK;
+}
+
+void ry_transfer_destroy(ry_transfer *transfer)
+{
+    if (!transfer) {
+        return;
+    }
+    const ry_allocator *allocator = transfer->device->allocator;
+    transfer->device->table->buffer_destroy(transfer->device, transfer->wrapped);
+    transfer->device->table->buffer_destroy(transfer->device, transfer->own);
+    ry_release(allocator, transfer->staging);
+    ry_release(allocator, transfer->state);
+    ry_arena_free(&transfer->arena);
+    ry_release(allocator, transfer);
+}
+
+static rynd_status run_shared(ry_transfer *t, ry_stream *stream, ry_place place, ry_error *error)
+{
+    ry_place caller = {t->wrapped, 0};
+    ry_place arguments[TRANSFER_ARGUMENTS] = {t->to_device ? caller : place, t->to_device ? place : caller, {NULL, 0}, {t->own, 0},
+                                              {t->own, t->prepared.workspace}};
+    void *resolved[TRANSFER_ARGUMENTS];
+    ry_kernel_call call = {t->kernel, &t->problem, &t->prepared, t->state, NULL};
+    ry_launch launch = {.call = &call,
+                        .program.cpu = ry_kernel_cpu_program,
+                        .phases = t->prepared.phases,
+                        .tasks = t->prepared.tasks,
+                        .argument_count = TRANSFER_ARGUMENTS,
+                        .arguments = arguments,
+                        .resolved = resolved};
+    return t->device->table->launch(stream, &launch, error);
+}
+
+rynd_status ry_transfer_run(ry_transfer *transfer, ry_stream *stream, ry_place place, ry_error *error)
+{
+    ry_transfer *t = transfer;
+    if (t->device->host_memory) {
+        return run_shared(t, stream, place, error);
+    }
+    ry_tensor staged = t->packed;
+    staged.data = t->staging ? t->staging : t->host.data;
+    if (t->to_device) {
+        if (t->staging) {
+            ry_tensor_copy(&staged, &t->host);
+        }
+        return t->device->table->upload(stream, place, staged.data, ry_tensor_bytes(&staged), error);
+    }
+    RY_TRY(t->device->table->download(stream, staged.data, place, ry_tensor_bytes(&staged), error));
+    if (t->staging) {
+        ry_tensor_copy(&t->host, &staged);
+    }
+    return RYND_OK;
+}

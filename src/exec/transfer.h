@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Moves a tensor between the caller's host memory, of any strides, and a row-major place on the device. What can be decided is decided when it is made. */
+#ifndef RY_EXEC_TRANSFER_H
+#define RY_EXEC_TRANSFER_H
+
+#include "kernels/kernel.h"
+
+typedef struct ry_transfer {
+    ry_device *device;
+    ry_arena arena;
+    bool to_device;
+    ry_tensor host;       /* the caller's */
+    ry_tensor packed;     /* row-major, the same dims */
+    ry_buffer *wrapped;   /* the caller's memory as a buffer, where the device shares memory */
+    void *staging;        /* otherwise: row-major host memory when the caller's is strided */
+    const ry_kernel *kernel; /* copies between strides on the device, where it shares memory */
+    ry_buffer *own;       /* that kernel's workspace and scratch */
+    ry_problem problem;
+    ry_prepared prepared;
+    void *state;
+} ry_transfer;
+
+rynd_status ry_transfer_create(ry_device *device, const ry_tensor *host, bool to_device, ry_transfer **transfer, ry_error *error);
+void ry_transfer_destroy(ry_transfer *transfer); /* NULL is allowed */
+rynd_status ry_transfer_run(ry_transfer *transfer, ry_stream *stream, ry_place place, ry_error *error);
+
+#endif

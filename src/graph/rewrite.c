@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs the list of rewrites until nothing changes. */
+#include "graph/rewrite.h"
+
+typedef rynd_status (*rewrite)(ry_graph *graph, bool *changed, ry_error *error);
+
+static const rewrite rewrites[] = {
+#define RY_REWRITE(name, what) ry_rewrite_##name,
+    RY_REWRITES(RY_REWRITE)
+#undef RY_REWRITE
+        NULL, /* the end */
+};
+
+/* Each round removes nodes or makes them richer; a graph that still changes after this many would cycle. */
+enum { MAX_ROUNDS = 16 };
+
+rynd_status ry_graph_rewrite(ry_graph *graph, ry_error *error)
+{
+    bool changed = true;
+    for (int round = 0; changed && round < MAX_ROUNDS; round++) {
+        changed = false;
+        for (const rewrite *r = rewrites; *r; r++) {
+            bool here = false;
+            RY_TRY((*r)(graph, &here, error));
+            if (here) {
+                RY_TRY(ry_graph_compact(graph, error));
+            }
+            changed |= here;
+        }
+    }
+    return RYND_OK;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inference with constant folding. */
+#include "plan/fold.h"
+
+#include "graph/infer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A constant that is larger than this and than what it is made from stays a node: it would only take memory. */
+static const int64_t LARGE_CONSTANT = 1 << 20;
+
+unsigned ry_plan_constants(const ry_graph *graph, const ry_node *node)
+{
+    unsigned bits = 0;
+    for (int i = 0; i < node->inputs && i < 32; i++) {
+        if (node->in[i] != RY_NO_VALUE && graph->values[node->in[i]].constant) {
+            bits |= 1u << i;
+        }
+    }
+    return bits;
+}
+
+rynd_status ry_plan_problem(const ry_graph *graph, const ry_node *node, ry_accuracy accuracy, ry_arena *arena, ry_problem *problem, ry_error *error)
+{
+    ry_tensor *in = RY_TAKE(arena, ry_tensor, node->inputs);
+    ry_tensor *out = RY_TAKE(arena, ry_tensor, node->outputs);
+    if (!in || !out) {
+        return ry_fail_memory(error);
+    }
+    for (int i = 0; i < node->inputs; i++) {
+        in[i] = ry_graph_tensor(graph, node->in[i]);
+        in[i].data = NULL;
+    }
+    for (int i = 0; i < node->outputs; i++) {
+        out[i] = ry_graph_tensor(graph, node->out[i]);
+        out[i].data = NULL;
+    }
+    *problem = (ry_problem){.op = node->op, .accuracy = accuracy, .attrs = node->attrs, .inputs = node->inputs, .outputs = node->outputs, .in = in, .out = out};
+    return RYND_OK;
+}
+
+rynd_status ry_plan_fail_kernel(const ry_node *node, const ry_problem *problem, ry_error *error)
+{
+    char types[256] = "";
+    size_t used = 0;
+    for (int i = 0; i < problem->inputs && used + 16 < sizeof types; i++) {
+        int written = snprintf(types + used, sizeof types - used, "%s%s", i ? ", " : "", ry_dtype_name((ry_dtype)problem->in[i].dtype));
+        used += written > 0 ? (size_t)written : 0;
+    }
+    return ry_fail(error, RYND_ERROR_UNSUPPORTED, "node '%s' (%s): no kernel computes %s of types (%s)", node->name, node->source, ry_op_name(node->op), types);
+}
+
+static bool shapes_known(const ry_graph *graph, int count, const ry_value_id *values)
+{
+    for (int i = 0; i < count; i++) {
+        if (values[i] == RY_NO_VALUE) {
+            continue;
+        }
+        const ry_value *value = &graph->values[values[i]];
+        if (value->dtype == RY_NONE || value->shape.rank < 0) {
+            return false;
+        }
+        for (int d = 0; d < value->shape.rank; d++) {
+            if (value->shape.dim[d] < 0) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool waits(const ry_graph *graph, const ry_node *node, const bool *late_value)
+{
+    for (int i = 0; i < node->inputs; i++) {
+        ry_value_id id = node->in[i];
+        if (id != RY_NO_VALUE && !graph->values[id].constant && (late_value[id] || graph->values[id].bounded)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool foldable(const ry_graph *graph, const ry_node *node)
+{
+    int64_t in_bytes = 0, out_bytes = 0;
+    for (int i = 0; i < node->inputs; i++) {
+        if (node->in[i] == RY_NO_VALUE) {
+            continue;
+        }
+        const ry_value *value = &graph->values[node->in[i]];
+        if (!value->constant && node->op != RY_OP_shape) {
+            return false;
+        }
+        in_bytes += ry_shape_bytes(&value->shape, value->dtype);
+    }
+    for (int i = 0; i < node->outputs; i++) {
+        if (node->out[i] != RY_NO_VALUE) {
+            const ry_value *value = &graph->values[node->out[i]];
+            int64_t bytes = ry_shape_bytes(&value->shape, value->dtype);
+            if (bytes < 0) {
+                return false;
+            }
+            out_bytes += bytes;
+        }
+    }
+    return out_bytes <= LARGE_CONSTANT || out_bytes <= 2 * in_bytes;
+}
+
+static void become_constant(ry_graph *graph, ry_value_id id, const void *data)
+{
+    graph->values[id].constant = data;
+    graph->values[id].producer = RY_NO_NODE;
+    graph->values[id].bounded = false;
+}
+
+/* Inputs as aligned memory: weights of a mapped file may lie anywhere. */
+static const void *aligned_input(ry_graph *graph, ry_value_id id)
+{
+    ry_value *value = &graph->values[id];
+    size_t size = ry_dtype_size(value->dtype);
+    if (value->constant && (uintptr_t)value->constant % size != 0) {
+        size_t bytes = (size_t)ry_shape_bytes(&value->shape, value->dtype);
+        void *copy = ry_arena_take(&graph->arena, bytes, 1);
+        if (!copy) {
+            return NULL;
+        }
+        memcpy(copy, value->constant, bytes);
+        value->constant = copy;
+    }
+    return value->constant;
+}
+
+static rynd_status run_node(ry_graph *graph, const ry_node *node, ry_isa isa, ry_arena *scratch, void **data, int64_t (*actual)[RY_MAX_RANK], ry_error *error)
+{
+    ry_problem problem;
+    RY_TRY(ry_plan_problem(graph, node, RY_ACCURACY_near32, scratch, &problem, error));
+    const ry_kernel *kernel = ry_kernel_choose(&problem, isa, ry_plan_constants(graph, node));
+    if (!kernel) {
+        return ry_plan_fail_kernel(node, &problem, error);
+    }
+    const void **in = RY_TAKE(scratch, const void *, node->inputs);
+    if (!in) {
+        return ry_fail_memory(error);
+    }
+    for (int i = 0; i < node->inputs; i++) {
+        if (node->in[i] != RY_NO_VALUE && graph->values[node->in[i]].constant) {
+            in[i] = aligned_input(graph, node->in[i]);
+            if (!in[i]) {
+                return ry_fail_memory(error);
+            }
+        }
+    }
+    for (int i = 0; i < node->outputs; i++) {
+        if (node->out[i] == RY_NO_VALUE) {
+            continue;
+        }
+        data[i] = ry_arena_take(&graph->arena, ry_tensor_bytes(&problem.out[i]) + RY_ALIGNMENT, 1);
+        if (!data[i]) {
+            return ry_fail_memory(error);
+        }
+    }
+    return ry_kernel_execute(kernel, &problem, in, data, actual, graph->arena.allocator, error);
+}
+
+static rynd_status fold_node(ry_graph *graph, ry_node_id id, ry_isa isa, ry_error *error)
+{
+    ry_node *node = &graph->nodes[id];
+    ry_arena scratch;
+    ry_arena_init(&scratch, graph->arena.allocator);
+    void **data = RY_TAKE(&scratch, void *, node->outputs);
+    int64_t(*actual)[RY_MAX_RANK] = ry_arena_take(&scratch, (size_t)node->outputs, sizeof *actual);
+    rynd_status status = data && actual ? RYND_OK : ry_fail_memory(error);
+    bool view = ry_op_get_class(node->op) == RY_CLASS_VIEW;
+    if (status == RYND_OK && !view) {
+        status = run_node(graph, node, isa, &scratch, data, actual, error);
+    }
+    if (status == RYND_OK) {
+        const ry_value_id *out = node->out;
+        int outputs = node->outputs;
+        const void *source = view ? graph->values[node->in[0]].constant : NULL;
+        for (int i = 0; i < outputs; i++) {
+            if (out[i] == RY_NO_VALUE) {
+                continue;
+            }
+            ry_value *value = &graph->values[out[i]];
+            if (value->bounded) {
+                memcpy(value->shape.dim, actual[i], sizeof actual[i]);
+            }
+        }
+        ry_graph_remove_node(graph, id);
+        for (int i = 0; i < outputs; i++) {
+            if (out[i] != RY_NO_VALUE) {
+                become_constant(graph, out[i], view ? source : data[i]);
+            }
+        }
+    }
+    ry_arena_free(&scratch);
+    return status;
+}
+
+rynd_status ry_plan_fold(ry_graph *graph, ry_isa isa, bool **later, ry_error *error)
+{
+    RY_TRY(ry_graph_compact(graph, error));
+    bool *late_value = RY_TAKE(&graph->arena, bool, graph->value_count);
+    *later = RY_TAKE(&graph->arena, bool, graph->node_count);
+    if (!late_value || !*later) {
+        return ry_fail_memory(error);
+    }
+    for (ry_node_id id = 0; id < graph->node_count; id++) {
+        ry_node *node = &graph->nodes[id];
+        rynd_status status = RYND_OK;
+        bool late = waits(graph, node, late_value);
+        if (!late) {
+            ry_infer_result result = ry_infer_node(graph, node, error, &status);
+            if (result == RY_INFER_FAILED) {
+                return status;
+            }
+            late = result == RY_INFER_LATER || !shapes_known(graph, node->outputs, node->out);
+        }
+        if (late) {
+            (*later)[id] = true;
+            for (int i = 0; i < node->outputs; i++) {
+                if (node->out[i] != RY_NO_VALUE) {
+                    late_value[node->out[i]] = true;
+                }
+            }
+        } else if (foldable(graph, node)) {
+            RY_TRY(fold_node(graph, id, isa, error));
+        }
+    }
+    return RYND_OK;
+}

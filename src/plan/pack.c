@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Packs the weights of every step into one buffer. */
+#include "plan/steps.h"
+
+/* Constants of a step's node as buffers for the length of a packing launch. */
+static rynd_status wrap_constants(ry_plan *plan, const ry_step *step, const ry_tensor *constants, ry_place *places, ry_error *error)
+{
+    for (int i = 0; i < step->problem.inputs; i++) {
+        if (constants[i].data) {
+            RY_TRY(plan->device->table->buffer_wrap(plan->device, constants[i].data, ry_tensor_bytes(&constants[i]), &places[i].buffer, error));
+        }
+    }
+    return RYND_OK;
+}
+
+static rynd_status pack_step(ry_plan *plan, ry_stream *stream, const ry_step *step, ry_arena *scratch, ry_error *error)
+{
+    int inputs = step->problem.inputs;
+    ry_place *places = RY_TAKE(scratch, ry_place, inputs + 1);
+    void **resolved = RY_TAKE(scratch, void *, inputs + 1);
+    if (!places || !resolved) {
+        return ry_fail_memory(error);
+    }
+    ry_kernel_call call = {step->kernel, &step->problem, &step->prepared, step->state, NULL};
+    places[inputs] = (ry_place){plan->packed, step->packed_offset};
+    ry_launch launch = {.call = &call,
+                        .program.cpu = ry_kernel_cpu_pack_program,
+                        .phases = 1,
+                        .tasks = &step->prepared.pack_tasks,
+                        .argument_count = inputs + 1,
+                        .arguments = places,
+                        .resolved = resolved};
+    rynd_status status = wrap_constants(plan, step, step->constants, places, error);
+    if (status == RYND_OK) {
+        status = plan->device->table->launch(stream, &launch, error);
+    }
+    for (int i = 0; i < inputs; i++) {
+        plan->device->table->buffer_destroy(plan->device, places[i].buffer);
+    }
+    return status;
+}
+
+rynd_status ry_plan_pack(ry_plan *plan, ry_error *error)
+{
+    if (plan->packed_size == 0) {
+        return RYND_OK;
+    }
+    const ry_device_table *table = plan->device->table;
+    ry_stream *stream = NULL;
+    RY_TRY(table->buffer_create(plan->device, plan->packed_size, &plan->packed, error));
+    RY_TRY(table->stream_create(plan->device, &stream, error));
+    ry_arena scratch;
+    ry_arena_init(&scratch, plan->device->allocator);
+    rynd_status status = RYND_OK;
+    for (size_t s = 0; s < plan->step_count && status == RYND_OK; s++) {
+        if (plan->steps[s].prepared.packed) {
+            status = pack_step(plan, stream, &plan->steps[s], &scratch, error);
+        }
+    }
+    ry_arena_free(&scratch);
+    table->stream_destroy(plan->device, stream);
+    return status;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chooses and prepares a kernel for each node. */
+#include "plan/steps.h"
+
+#include "plan/fold.h"
+
+static bool is_view(const ry_node *node)
+{
+    return ry_op_get_class(node->op) == RY_CLASS_VIEW;
+}
+
+/* `size` bytes aligned to RY_ALIGNMENT. */
+static void *take_aligned(ry_arena *arena, size_t size)
+{
+    char *memory = size > SIZE_MAX - RY_ALIGNMENT ? NULL : ry_arena_take(arena, size + RY_ALIGNMENT, 1);
+    if (!memory) {
+        return NULL;
+    }
+    size_t past = (uintptr_t)memory % RY_ALIGNMENT;
+    return past ? memory + (RY_ALIGNMENT - past) : memory;
+}
+
+static rynd_status note_constants(ry_plan *plan, const ry_node *node, ry_step *step, ry_error *error)
+{
+    ry_tensor *constants = RY_TAKE(&plan->arena, ry_tensor, node->inputs);
+    if (!constants) {
+        return ry_fail_memory(error);
+    }
+    for (int i = 0; i < node->inputs; i++) {
+        constants[i] = ry_graph_tensor(plan->graph, node->in[i]);
+    }
+    step->constants = constants;
+    return RYND_OK;
+}
+
+static rynd_status prepare_step(ry_plan *plan, const ry_node *node, ry_accuracy accuracy, ry_step *step, ry_error *error)
+{
+    RY_TRY(ry_plan_problem(plan->graph, node, accuracy, &plan->arena, &step->problem, error));
+    RY_TRY(note_constants(plan, node, step, error));
+    step->name = node->name;
+    step->source = node->source;
+    step->actual_row = -1;
+    step->kernel = ry_kernel_choose(&step->problem, (ry_isa)plan->device->isa, ry_plan_constants(plan->graph, node));
+    if (!step->kernel) {
+        return ry_plan_fail_kernel(node, &step->problem, error);
+    }
+    step->reason = step->kernel->rank > 0 ? "the most specialised kernel for this problem" : "no faster kernel takes this problem";
+    rynd_status status = step->kernel->prepare(&step->problem, &step->prepared, error);
+    if (status != RYND_OK) {
+        ry_error_prefix(error, "node '%s' (%s): ", node->name, node->source);
+        return status;
+    }
+    if (step->prepared.state) {
+        void *state = take_aligned(&plan->arena, step->prepared.state);
+        if (!state) {
+            return ry_fail_memory(error);
+        }
+        step->kernel->initialise(&step->problem, &step->prepared, state);
+        step->state = state;
+    }
+    return RYND_OK;
+}
+
+rynd_status ry_plan_make_steps(ry_plan *plan, ry_accuracy accuracy, ry_node_id **node_of_step, ry_error *error)
+{
+    const ry_graph *graph = plan->graph;
+    plan->steps = RY_TAKE(&plan->arena, ry_step, graph->node_count);
+    *node_of_step = RY_TAKE(&plan->arena, ry_node_id, graph->node_count);
+    if (!plan->steps || !*node_of_step) {
+        return ry_fail_memory(error);
+    }
+    for (ry_node_id id = 0; id < graph->node_count; id++) {
+        const ry_node *node = &graph->nodes[id];
+        if (node->op == RY_OP_dead || is_view(node)) {
+            continue;
+        }
+        (*node_of_step)[plan->step_count] = id;
+        RY_TRY(prepare_step(plan, node, accuracy, &plan->steps[plan->step_count], error));
+        plan->step_count++;
+    }
+    return RYND_OK;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From nodes to steps: which kernel, prepared how. */
+#ifndef RY_PLAN_STEPS_H
+#define RY_PLAN_STEPS_H
+
+#include "plan/plan.h"
+
+/* Fills plan->steps for the nodes of plan->graph that compute something (views of row-major values do not), in order. node_of_step[i] receives step i's node. */
+rynd_status ry_plan_make_steps(ry_plan *plan, ry_accuracy accuracy, ry_node_id **node_of_step, ry_error *error);
+
+/* Gives every value a home, lays out the arena and the packed weights, and wraps constants as device buffers. */
+rynd_status ry_plan_place(ry_plan *plan, const ry_node_id *node_of_step, ry_error *error);
+
+/* Packs the weights of every step. */
+rynd_status ry_plan_pack(ry_plan *plan, ry_error *error);
+
+#endif
