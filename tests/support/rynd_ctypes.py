@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""librynd through its public C interface, for tests: contexts, models, plans, sessions with numpy arrays.
+
+The library is the one named by RYND_LIBRARY, or build/release/lib/librynd.so. The structs below mirror include/rynd/*.h.
+"""
+import ctypes
+import os
+import pathlib
+from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint, c_void_p
+
+import ml_dtypes
+import numpy
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+MAX_RANK = 16
+DTYPES = [None, numpy.float32, numpy.float16, ml_dtypes.bfloat16, numpy.float64, numpy.int8, numpy.int16, numpy.int32, numpy.int64,
+          numpy.uint8, numpy.uint16, numpy.uint32, numpy.uint64, numpy.bool_]
+DTYPE_CODES = {numpy.dtype(dtype): code for code, dtype in enumerate(DTYPES) if dtype is not None}
+ACCURACIES = {"default": 0, "strict": 1, "near32": 2, "tf32": 3, "bf16": 4, "int8": 5}
+
+
+class Error(Exception):
+    """A call failed: `.status` is its number, the text is what rynd_last_error says."""
+
+    def __init__(self, status, text):
+        super().__init__(text)
+        self.status = status
+
+
+class Tensor(Structure):
+    _fields_ = [("data", c_void_p), ("dtype", c_int), ("rank", c_int), ("dim", c_int64 * MAX_RANK), ("stride", c_int64 * MAX_RANK)]
+
+    @classmethod
+    def of(cls, array, with_data=True):
+        """A view of an array, which must outlive it."""
+        tensor = cls()
+        tensor.data = array.ctypes.data if with_data else None
+        tensor.dtype = DTYPE_CODES[array.dtype]
+        tensor.rank = array.ndim
+        for i in range(array.ndim):
+            tensor.dim[i] = array.shape[i]
+            tensor.stride[i] = array.strides[i] // array.itemsize
+        return tensor
+
+    def array(self):
+        """A copy of what the tensor shows."""
+        dtype = numpy.dtype(DTYPES[self.dtype])
+        shape = tuple(self.dim[: self.rank])
+        if 0 in shape:
+            return numpy.empty(shape, dtype)
+        strides = tuple(stride * dtype.itemsize for stride in self.stride[: self.rank])
+        size = sum((dim - 1) * stride for dim, stride in zip(shape, strides)) + dtype.itemsize
+        memory = numpy.frombuffer((ctypes.c_char * size).from_address(self.data), numpy.uint8)
+        return numpy.ndarray(shape, dtype, memory, 0, strides).copy()
+
+
+class ContextOptions(Structure):
+    _fields_ = [("size", c_size_t), ("device", c_char_p), ("threads", c_uint), ("isa", c_char_p), ("allocator", c_void_p),
+                ("parallel_for", c_void_p), ("parallel_for_user", c_void_p), ("log", c_void_p), ("log_user", c_void_p)]
+
+
+class DeviceInfo(Structure):
+    _fields_ = [("size", c_size_t), ("device", c_char_p), ("name", c_char_p), ("isa", c_char_p), ("threads", c_uint), ("cores", c_uint)]
+
+
+class ValueInfo(Structure):
+    _fields_ = [("size", c_size_t), ("name", c_char_p), ("dtype", c_int), ("rank", c_int), ("dim", c_int64 * MAX_RANK),
+                ("symbol", c_char_p * MAX_RANK)]
+
+
+class Dim(Structure):
+    _fields_ = [("symbol", c_char_p), ("value", c_int64)]
+
+
+class PlanOptions(Structure):
+    _fields_ = [("size", c_size_t), ("accuracy", c_int), ("dims", POINTER(Dim)), ("dim_count", c_size_t), ("inputs", POINTER(Tensor)),
+                ("batch", c_int64), ("without_weights", c_int)]
+
+
+class Memory(Structure):
+    _fields_ = [("size", c_size_t), ("weights", c_size_t), ("activations", c_size_t), ("workspace", c_size_t), ("total", c_size_t)]
+
+
+class StepInfo(Structure):
+    _fields_ = [("size", c_size_t)] + [(name, c_char_p) for name in
+                ("name", "op", "problem", "kernel", "knobs", "layout_in", "layout_out", "fused", "reason")] + [("flop", c_double), ("bytes", c_double)]
+
+
+def sized(struct):
+    """A zeroed struct with its size field set."""
+    value = struct()
+    value.size = ctypes.sizeof(struct)
+    return value
+
+
+SIGNATURES = {
+    "rynd_status_text": (c_char_p, c_int),
+    "rynd_last_error": (c_char_p,),
+    "rynd_version": (c_char_p,),
+    "rynd_context_create": (c_int, POINTER(ContextOptions), POINTER(c_void_p)),
+    "rynd_context_destroy": (None, c_void_p),
+    "rynd_context_info": (c_int, c_void_p, POINTER(DeviceInfo)),
+    "rynd_model_load": (c_int, c_void_p, c_char_p, POINTER(c_void_p)),
+    "rynd_model_load_memory": (c_int, c_void_p, c_void_p, c_size_t, POINTER(c_void_p)),
+    "rynd_model_destroy": (None, c_void_p),
+    "rynd_model_input_count": (c_size_t, c_void_p),
+    "rynd_model_output_count": (c_size_t, c_void_p),
+    "rynd_model_input": (c_int, c_void_p, c_size_t, POINTER(ValueInfo)),
+    "rynd_model_output": (c_int, c_void_p, c_size_t, POINTER(ValueInfo)),
+    "rynd_plan_create": (c_int, c_void_p, POINTER(PlanOptions), POINTER(c_void_p)),
+    "rynd_plan_destroy": (None, c_void_p),
+    "rynd_plan_memory": (c_int, c_void_p, POINTER(Memory)),
+    "rynd_plan_time": (c_double, c_void_p),
+    "rynd_plan_step_count": (c_size_t, c_void_p),
+    "rynd_plan_step": (c_int, c_void_p, c_size_t, POINTER(StepInfo)),
+    "rynd_plan_complete": (c_int, c_void_p),
+    "rynd_session_create": (c_int, c_void_p, POINTER(c_void_p)),
+    "rynd_session_destroy": (None, c_void_p),
+    "rynd_session_bind": (c_int, c_void_p, c_char_p, POINTER(Tensor)),
+    "rynd_session_run": (c_int, c_void_p),
+    "rynd_session_output": (c_int, c_void_p, c_size_t, POINTER(Tensor)),
+    "rynd_session_memory": (c_size_t, c_void_p),
+}
+
+
+def open_library():
+    path = os.environ.get("RYND_LIBRARY") or ROOT / "build/release/lib/librynd.so"
+    library = ctypes.CDLL(str(path))
+    for name, (result, *arguments) in SIGNATURES.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+LIBRARY = open_library()
+
+
+def call(name, *arguments):
+    status = getattr(LIBRARY, name)(*arguments)
+    if status:
+        text = LIBRARY.rynd_last_error().decode(errors="replace")
+        raise Error(status, f"{LIBRARY.rynd_status_text(status).decode()}: {text}")
+
+
+class Handle:
+    """Owns one object of the library; `keep` holds whatever it must not outlive."""
+
+    destroy = ""
+
+    def __init__(self, *keep):
+        self.pointer = c_void_p()
+        self.keep = keep
+
+    def __del__(self):
+        if self.pointer:
+            getattr(LIBRARY, self.destroy)(self.pointer)
+            self.pointer = c_void_p()
+
+
+class Context(Handle):
+    destroy = "rynd_context_destroy"
+
+    def __init__(self, threads=0, isa=None):
+        super().__init__()
+        options = sized(ContextOptions)
+        options.threads = threads
+        options.isa = isa.encode() if isa else None
+        call("rynd_context_create", byref(options), byref(self.pointer))
+
+    def info(self):
+        info = sized(DeviceInfo)
+        call("rynd_context_info", self.pointer, byref(info))
+        return {name: value.decode() if isinstance(value, bytes) else value
+                for name, value in ((field, getattr(info, field)) for field, _ in DeviceInfo._fields_[1:])}
+
+
+class Model(Handle):
+    """A model from a path, or from bytes."""
+
+    destroy = "rynd_model_destroy"
+
+    def __init__(self, context, source):
+        super().__init__(context, source)
+        if isinstance(source, bytes):
+            call("rynd_model_load_memory", context.pointer, source, len(source), byref(self.pointer))
+        else:
+            call("rynd_model_load", context.pointer, str(source).encode(), byref(self.pointer))
+        self.inputs = [self._value("input", i) for i in range(LIBRARY.rynd_model_input_count(self.pointer))]
+        self.outputs = [self._value("output", i) for i in range(LIBRARY.rynd_model_output_count(self.pointer))]
+
+    def _value(self, kind, index):
+        """name, dtype, shape (None: rank unknown; an open dim is its symbol)."""
+        info = sized(ValueInfo)
+        call(f"rynd_model_{kind}", self.pointer, index, byref(info))
+        shape = None
+        if info.rank >= 0:
+            shape = [info.dim[i] if info.dim[i] >= 0 else info.symbol[i].decode() for i in range(info.rank)]
+        return info.name.decode(), DTYPES[info.dtype], shape
+
+
+class Plan(Handle):
+    """feeds: arrays by input name, for their shapes; with_data: also for their content."""
+
+    destroy = "rynd_plan_destroy"
+
+    def __init__(self, model, feeds=None, with_data=False, dims=None, batch=0, accuracy="default"):
+        super().__init__(model)
+        options = sized(PlanOptions)
+        options.accuracy = ACCURACIES[accuracy]
+        options.batch = batch
+        if dims:
+            options.dims = (Dim * len(dims))(*[Dim(name.encode(), value) for name, value in dims.items()])
+            options.dim_count = len(dims)
+        if feeds:
+            tensors = [Tensor.of(feeds[name], with_data) if name in feeds else Tensor() for name, _, _ in model.inputs]
+            options.inputs = (Tensor * len(tensors))(*tensors)
+        call("rynd_plan_create", model.pointer, byref(options), byref(self.pointer))
+        self.model = model
+
+    def complete(self):
+        return bool(LIBRARY.rynd_plan_complete(self.pointer))
+
+    def time(self):
+        return LIBRARY.rynd_plan_time(self.pointer)
+
+    def memory(self):
+        memory = sized(Memory)
+        call("rynd_plan_memory", self.pointer, byref(memory))
+        return {name: getattr(memory, name) for name, _ in Memory._fields_[1:]}
+
+    def steps(self):
+        rows = []
+        for index in range(LIBRARY.rynd_plan_step_count(self.pointer)):
+            info = sized(StepInfo)
+            call("rynd_plan_step", self.pointer, index, byref(info))
+            rows.append({name: value.decode() if isinstance(value, bytes) else value
+                         for name, value in ((field, getattr(info, field)) for field, _ in StepInfo._fields_[1:])})
+        return rows
+
+
+class Session(Handle):
+    destroy = "rynd_session_destroy"
+
+    def __init__(self, plan):
+        super().__init__(plan)
+        call("rynd_session_create", plan.pointer, byref(self.pointer))
+        self.model = plan.model
+        self.bound = {}
+
+    def bind(self, name, array):
+        call("rynd_session_bind", self.pointer, name.encode(), byref(Tensor.of(array)))
+        self.bound[name] = array
+
+    def run(self, feeds=None):
+        """Copies of all outputs, in the model's order."""
+        for name, array in (feeds or {}).items():
+            self.bind(name, array)
+        call("rynd_session_run", self.pointer)
+        outputs = []
+        for index in range(len(self.model.outputs)):
+            tensor = Tensor()
+            call("rynd_session_output", self.pointer, index, byref(tensor))
+            outputs.append(tensor.array())
+        return outputs
+
+
+def run(context, source, inputs, with_data=True, **options):
+    """Outputs of a model for inputs given in order, or by name."""
+    model = Model(context, source)
+    if not isinstance(inputs, dict):
+        inputs = {name: array for (name, _, _), array in zip(model.inputs, inputs)}
+    feeds = {name: numpy.ascontiguousarray(array).reshape(numpy.shape(array)) for name, array in inputs.items()}
+    return Session(Plan(model, feeds, with_data, **options)).run(feeds)
