@@ -18,7 +18,7 @@ typedef struct rynd_op_options {
     size_t size;
     rynd_accuracy accuracy;
     /** Descriptions with strides (data NULL) for the problem's inputs and outputs in order, in place of the text's layout; NULL: as the text says. dims must agree. An input whose `data` is not NULL is
-     *  constant (weights): it is packed now and need not be given again. */
+     *  constant (weights): it is packed now where the kernel packs it, must stay valid and unchanged while the operator lives, and may be NULL in rynd_op_execute. */
     const rynd_tensor *inputs, *outputs;
     const char *kernel; /**< use this kernel; NULL: the best */
 } rynd_op_options;

@@ -35,8 +35,8 @@ typedef struct rynd_plan_options {
     rynd_accuracy accuracy;
     const rynd_dim *dims;
     size_t dim_count;
-    /** One per model input (dtype NONE: not given), or NULL: shapes to plan for, which override a batch or size that the model fixes only where the model allows it. Where
-     *  `data` is not NULL its content is known to the plan: a graph whose shapes depend on it is then planned whole. */
+    /** One per model input (dtype NONE: not given), or NULL: the shapes to plan for; they bind open dims and must agree with those that the model fixes.
+     *  Where `data` is not NULL and there are at most 32 elements, the plan takes the content as known and holds for it only: shapes that depend on it are planned now. */
     const rynd_tensor *inputs;
     int64_t batch;       /**< at least 1: the first dim of every input whose first dim is open; 0: not given */
     int without_weights; /**< 1: do not pack weights; the plan can be looked at, not run */

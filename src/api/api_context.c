@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contexts: allocator, threads, device. */
+#include "api/handles.h"
+#include "device/cpu/cpu_device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *rynd_version(void)
+{
+    return RYND_VERSION;
+}
+
+static rynd_status choose_isa(const rynd_context_options *options, ry_isa *isa, ry_error *error)
+{
+    ry_cpu_info info;
+    ry_cpu_detect(&info);
+    *isa = info.isa;
+    const char *wanted = options->isa ? options->isa : getenv("RYND_ISA");
+    if (!wanted || !*wanted) {
+        return RYND_OK;
+    }
+    if (!ry_isa_parse(wanted, isa)) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "unknown instruction set '%s': use generic, avx2 or avx512", wanted);
+    }
+    if (*isa > info.isa) {
+        return ry_fail(error, RYND_ERROR_DEVICE, "this machine has no %s: its best is %s", wanted, ry_isa_name(info.isa));
+    }
+    return RYND_OK;
+}
+
+static rynd_status choose_threads(const rynd_context_options *options, unsigned *threads, ry_error *error)
+{
+    enum { MAX_THREADS = 1024 };
+    *threads = options->threads;
+    const char *text = getenv("RYND_THREADS");
+    if (!*threads && text && *text) {
+        char *end;
+        unsigned long value = strtoul(text, &end, 10);
+        if (*end || value < 1 || value > MAX_THREADS) {
+            return ry_fail(error, RYND_ERROR_ARGUMENT, "RYND_THREADS is '%s': give a number from 1 to %d", text, MAX_THREADS);
+        }
+        *threads = (unsigned)value;
+    }
+    if (*threads > MAX_THREADS) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "%u threads: give at most %d", *threads, MAX_THREADS);
+    }
+    return RYND_OK;
+}
+
+static rynd_status create(const rynd_context_options *options, rynd_context *context, ry_error *error)
+{
+    if (options->device && strcmp(options->device, "cpu") != 0) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "unknown device '%s': this build has cpu", options->device);
+    }
+    ry_isa isa;
+    unsigned threads;
+    RY_TRY(choose_isa(options, &isa, error));
+    RY_TRY(choose_threads(options, &threads, error));
+    RY_TRY(ry_threads_create(&context->allocator, threads, options->parallel_for, options->parallel_for_user, &context->threads, error));
+    return ry_cpu_device_create(&context->allocator, context->threads, isa, &context->device, error);
+}
+
+rynd_status rynd_context_create(const rynd_context_options *given, rynd_context **context)
+{
+    ry_error error = {""};
+    rynd_context_options options;
+    rynd_status status = context ? ry_api_options(&options, sizeof options, given, "rynd_context_options", &error)
+                                 : ry_fail(&error, RYND_ERROR_ARGUMENT, "rynd_context_create: context is NULL");
+    if (status != RYND_OK) {
+        return ry_api_end(status, &error);
+    }
+    const rynd_allocator *hooks = options.allocator;
+    ry_allocator allocator = hooks ? (ry_allocator){hooks->allocate, hooks->release, hooks->user} : ry_system_allocator;
+    rynd_context *c = ry_allocate_array(&allocator, 1, sizeof *c);
+    if (!c) {
+        return ry_api_end(ry_fail_memory(&error), &error);
+    }
+    c->allocator = allocator;
+    c->log = options.log;
+    c->log_user = options.log_user;
+    status = create(&options, c, &error);
+    if (status != RYND_OK) {
+        rynd_context_destroy(c);
+        return ry_api_end(status, &error);
+    }
+    ry_api_log(c, 2, "rynd %s on %s, %s, %u threads", rynd_version(), c->device->name, ry_isa_name((ry_isa)c->device->isa), ry_threads_count(c->threads));
+    *context = c;
+    return RYND_OK;
+}
+
+void rynd_context_destroy(rynd_context *context)
+{
+    if (!context) {
+        return;
+    }
+    if (context->device) {
+        context->device->table->destroy(context->device);
+    }
+    ry_threads_destroy(context->threads);
+    ry_allocator allocator = context->allocator;
+    ry_release(&allocator, context);
+}
+
+rynd_status rynd_context_info(const rynd_context *context, rynd_device_info *info)
+{
+    ry_error error = {""};
+    ry_cpu_info cpu;
+    ry_cpu_detect(&cpu);
+    rynd_device_info all = {
+        .device = context->device->table->kind,
+        .name = context->device->name,
+        .isa = ry_isa_name((ry_isa)context->device->isa),
+        .threads = ry_threads_count(context->threads),
+        .cores = cpu.cores,
+    };
+    return ry_api_end(ry_api_info(info, &all, sizeof all, "rynd_device_info", &error), &error);
+}

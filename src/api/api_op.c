@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One problem on the caller's memory. */
+#include "api/handles.h"
+
+#include <string.h>
+
+struct rynd_op {
+    rynd_context *context;
+    ry_arena arena;
+    ry_problem problem;
+    ry_tensor *in, *out;
+    const ry_kernel *kernel;
+    ry_prepared prepared;
+    void *state;
+    ry_buffer *packed, *work; /* work: workspace, then scratch */
+    ry_stream *stream;
+    unsigned constants;
+    const void **constant_data; /* the caller's, for constant inputs */
+    rynd_step_info info;
+};
+
+enum { OWN_ARGUMENTS = 3 }; /* packed, workspace, scratch */
+
+static bool same_dims(const rynd_tensor *a, const rynd_tensor *b)
+{
+    return a->rank == b->rank && a->dtype == b->dtype && memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim) == 0;
+}
+
+static rynd_status take_layouts(ry_tensor *own, int count, const rynd_tensor *given, const char *what, ry_error *error)
+{
+    for (int i = 0; given && i < count; i++) {
+        if (!ry_tensor_present(&own[i]) || given[i].dtype == RYND_DTYPE_NONE) {
+            continue;
+        }
+        if (!same_dims(&own[i], &given[i])) {
+            return ry_fail(error, RYND_ERROR_SHAPE, "%s %d: its dtype and dims are not those of the problem's text", what, i);
+        }
+        own[i] = given[i];
+        own[i].data = NULL;
+    }
+    return RYND_OK;
+}
+
+static rynd_status choose(rynd_op *op, const char *name, ry_error *error)
+{
+    op->kernel = name ? ry_kernel_find(name) : ry_kernel_choose(&op->problem, (ry_isa)op->context->device->isa, op->constants);
+    if (!op->kernel) {
+        return name ? ry_fail(error, RYND_ERROR_NOT_FOUND, "no kernel is called '%s'", name)
+                    : ry_fail(error, RYND_ERROR_UNSUPPORTED, "no kernel computes this problem's types or layouts");
+    }
+    if (name && (op->kernel->op != op->problem.op || op->kernel->isa > (ry_isa)op->context->device->isa || !op->kernel->applicable(&op->problem) ||
+                 (op->kernel->constant_inputs & ~op->constants))) {
+        return ry_fail(error, RYND_ERROR_UNSUPPORTED, "kernel '%s' does not take this problem on this machine", name);
+    }
+    return RYND_OK;
+}
+
+/* A launch of this operator's kernel; `arguments` has room for `resolved` pointers too. */
+static rynd_status launch(rynd_op *op, ry_place *arguments, int count, bool packing, ry_error *error)
+{
+    ry_arena scratch;
+    ry_arena_init(&scratch, &op->context->allocator);
+    void **resolved = RY_TAKE(&scratch, void *, count);
+    int64_t(*actual)[RY_MAX_RANK] = ry_arena_take(&scratch, (size_t)op->problem.outputs, sizeof *actual);
+    rynd_status status = resolved && actual ? RYND_OK : ry_fail_memory(error);
+    if (status == RYND_OK) {
+        ry_kernel_call call = {op->kernel, &op->problem, &op->prepared, op->state, actual};
+        ry_launch l = {.call = &call,
+                       .program.cpu = packing ? ry_kernel_cpu_pack_program : ry_kernel_cpu_program,
+                       .phases = packing ? 1 : op->prepared.phases,
+                       .tasks = packing ? &op->prepared.pack_tasks : op->prepared.tasks,
+                       .argument_count = count,
+                       .arguments = arguments,
+                       .resolved = resolved};
+        status = op->context->device->table->launch(op->stream, &l, error);
+    }
+    ry_arena_free(&scratch);
+    return status;
+}
+
+static rynd_status wrap(rynd_op *op, const void *data, ry_place *place, ry_error *error)
+{
+    return data ? op->context->device->table->buffer_wrap(op->context->device, data, 0, &place->buffer, error) : RYND_OK;
+}
+
+static void unwrap(rynd_op *op, ry_place *places, int count)
+{
+    for (int i = 0; i < count; i++) {
+        op->context->device->table->buffer_destroy(op->context->device, places[i].buffer);
+    }
+}
+
+static rynd_status pack(rynd_op *op, const rynd_tensor *inputs, ry_error *error)
+{
+    int count = op->problem.inputs;
+    ry_place *places = RY_TAKE(&op->arena, ry_place, count + 1);
+    if (!places) {
+        return ry_fail_memory(error);
+    }
+    rynd_status status = op->context->device->table->buffer_create(op->context->device, op->prepared.packed, &op->packed, error);
+    for (int i = 0; i < count && status == RYND_OK; i++) {
+        status = wrap(op, (op->constants >> i & 1u) ? inputs[i].data : NULL, &places[i], error);
+    }
+    places[count].buffer = op->packed;
+    if (status == RYND_OK) {
+        status = launch(op, places, count + 1, true, error);
+    }
+    unwrap(op, places, count);
+    return status;
+}
+
+static rynd_status prepare(rynd_op *op, const rynd_op_options *options, ry_error *error)
+{
+    ry_device *device = op->context->device;
+    RY_TRY(choose(op, options->kernel, error));
+    RY_TRY(op->kernel->prepare(&op->problem, &op->prepared, error));
+    RY_TRY(device->table->stream_create(device, &op->stream, error));
+    if (op->prepared.state) {
+        op->state = ry_allocate(&op->context->allocator, op->prepared.state);
+        if (!op->state) {
+            return ry_fail_memory(error);
+        }
+        op->kernel->initialise(&op->problem, &op->prepared, op->state);
+    }
+    size_t work = op->prepared.workspace + RY_ALIGNMENT + op->prepared.scratch * device->workers;
+    RY_TRY(device->table->buffer_create(device, work, &op->work, error));
+    if (op->prepared.packed) {
+        RY_TRY(pack(op, options->inputs, error));
+    }
+    RY_TRY(ry_api_describe(op->kernel, &op->problem, &op->prepared, &op->arena, &op->info, error));
+    op->info.name = op->info.op = ry_op_name(op->problem.op);
+    op->info.reason = options->kernel ? "asked for by name" : "the most specialised kernel for this problem";
+    return RYND_OK;
+}
+
+static rynd_status create(rynd_op *op, const char *text, const rynd_op_options *options, ry_error *error)
+{
+    RY_TRY(ry_problem_parse(text, &op->arena, &op->problem, error));
+    if (options->accuracy != RYND_ACCURACY_DEFAULT) {
+        op->problem.accuracy = ry_api_accuracy(options->accuracy);
+    }
+    op->in = RY_TAKE(&op->arena, ry_tensor, op->problem.inputs);
+    op->out = RY_TAKE(&op->arena, ry_tensor, op->problem.outputs);
+    op->constant_data = RY_TAKE(&op->arena, const void *, op->problem.inputs);
+    if (!op->in || !op->out || !op->constant_data) {
+        return ry_fail_memory(error);
+    }
+    memcpy(op->in, op->problem.in, (size_t)op->problem.inputs * sizeof *op->in);
+    memcpy(op->out, op->problem.out, (size_t)op->problem.outputs * sizeof *op->out);
+    op->problem.in = op->in;
+    op->problem.out = op->out;
+    RY_TRY(take_layouts(op->in, op->problem.inputs, options->inputs, "input", error));
+    RY_TRY(take_layouts(op->out, op->problem.outputs, options->outputs, "output", error));
+    for (int i = 0; options->inputs && i < op->problem.inputs && i < 32; i++) {
+        op->constant_data[i] = options->inputs[i].data;
+        op->constants |= options->inputs[i].data ? 1u << i : 0;
+    }
+    return prepare(op, options, error);
+}
+
+rynd_status rynd_op_create(rynd_context *context, const char *problem, const rynd_op_options *given, rynd_op **op)
+{
+    ry_error error = {""};
+    rynd_op_options options;
+    rynd_status status = ry_api_options(&options, sizeof options, given, "rynd_op_options", &error);
+    rynd_op *o = NULL;
+    if (status == RYND_OK) {
+        o = ry_allocate_array(&context->allocator, 1, sizeof *o);
+        status = o ? RYND_OK : ry_fail_memory(&error);
+    }
+    if (status == RYND_OK) {
+        o->context = context;
+        ry_arena_init(&o->arena, &context->allocator);
+        status = create(o, problem, &options, &error);
+    }
+    if (status != RYND_OK) {
+        rynd_op_destroy(o);
+        return ry_api_end(status, &error);
+    }
+    *op = o;
+    return RYND_OK;
+}
+
+void rynd_op_destroy(rynd_op *op)
+{
+    if (!op) {
+        return;
+    }
+    ry_device *device = op->context->device;
+    device->table->buffer_destroy(device, op->packed);
+    device->table->buffer_destroy(device, op->work);
+    if (op->stream) {
+        device->table->stream_destroy(device, op->stream);
+    }
+    ry_release(&op->context->allocator, op->state);
+    ry_arena_free(&op->arena);
+    ry_release(&op->context->allocator, op);
+}
+
+size_t rynd_op_input_count(const rynd_op *op)
+{
+    return (size_t)op->problem.inputs;
+}
+
+size_t rynd_op_output_count(const rynd_op *op)
+{
+    return (size_t)op->problem.outputs;
+}
+
+static rynd_status describe(const ry_tensor *tensors, int count, size_t index, rynd_tensor *tensor)
+{
+    ry_error error = {""};
+    if (index >= (size_t)count) {
+        return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT, "operand %zu: there are %d", index, count), &error);
+    }
+    *tensor = tensors[index];
+    return RYND_OK;
+}
+
+rynd_status rynd_op_input(const rynd_op *op, size_t index, rynd_tensor *tensor)
+{
+    return describe(op->in, op->problem.inputs, index, tensor);
+}
+
+rynd_status rynd_op_output(const rynd_op *op, size_t index, rynd_tensor *tensor)
+{
+    return describe(op->out, op->problem.outputs, index, tensor);
+}
+
+static rynd_status execute(rynd_op *op, ry_place *places, const void *const *inputs, void *const *outputs, ry_error *error)
+{
+    int in = op->problem.inputs, out = op->problem.outputs;
+    for (int i = 0; i < in; i++) {
+        const void *data = op->constant_data[i] ? op->constant_data[i] : inputs[i];
+        if (ry_tensor_present(&op->in[i]) && !data && ry_tensor_count(&op->in[i]) > 0) {
+            return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_op_execute: input %d is NULL", i);
+        }
+        RY_TRY(wrap(op, data, &places[i], error));
+    }
+    for (int i = 0; i < out; i++) {
+        RY_TRY(wrap(op, outputs[i], &places[in + i], error));
+    }
+    places[in + out] = (ry_place){op->packed, 0};
+    places[in + out + 1] = (ry_place){op->work, 0};
+    places[in + out + 2] = (ry_place){op->work, (op->prepared.workspace + RY_ALIGNMENT - 1) / RY_ALIGNMENT * RY_ALIGNMENT};
+    return launch(op, places, in + out + OWN_ARGUMENTS, false, error);
+}
+
+rynd_status rynd_op_execute(rynd_op *op, const void *const *inputs, void *const *outputs)
+{
+    ry_error error = {""};
+    int count = op->problem.inputs + op->problem.outputs;
+    ry_place *places = ry_allocate_array(&op->context->allocator, (size_t)count + OWN_ARGUMENTS, sizeof *places);
+    if (!places) {
+        return ry_api_end(ry_fail_memory(&error), &error);
+    }
+    rynd_status status = execute(op, places, inputs, outputs, &error);
+    unwrap(op, places, count);
+    ry_release(&op->context->allocator, places);
+    return ry_api_end(status, &error);
+}
+
+rynd_status rynd_op_info(const rynd_op *op, rynd_step_info *info)
+{
+    ry_error error = {""};
+    return ry_api_end(ry_api_info(info, &op->info, sizeof *info, "rynd_step_info", &error), &error);
+}

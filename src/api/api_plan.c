@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans: making one, and reading its decisions. */
+#include "api/handles.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *fused_text(const ry_problem *problem, ry_arena *arena)
+{
+    ry_activation activation = RY_activation_none;
+    switch (problem->op) {
+    case RY_OP_conv: activation = problem->attrs.conv.activation; break;
+    case RY_OP_convt: activation = problem->attrs.convt.activation; break;
+    case RY_OP_matmul: activation = problem->attrs.matmul.activation; break;
+    default: return "";
+    }
+    static const char *const names[] = {
+#define RY_ACTIVATION(name, text) #name,
+#include "problem/activations.inc"
+#undef RY_ACTIVATION
+    };
+    bool bias = ry_problem_has_input(problem, 2), add = ry_problem_has_input(problem, 3), act = activation != RY_activation_none;
+    return ry_arena_format(arena, "%s%s%s%s%s", bias ? "bias" : "", bias && (add || act) ? " " : "", add ? "add" : "", add && act ? " " : "",
+                           act ? names[activation] : "");
+}
+
+static const char *knobs_text(const ry_prepared *prepared, ry_arena *arena)
+{
+    char text[512] = "";
+    size_t used = 0;
+    for (int i = 0; i < prepared->knob_count && used < sizeof text; i++) {
+        int written = snprintf(text + used, sizeof text - used, "%s%s=%lld", i ? " " : "", prepared->knobs[i].name, (long long)prepared->knobs[i].value);
+        used += written > 0 ? (size_t)written : 0;
+    }
+    return ry_arena_string(arena, text, strlen(text));
+}
+
+rynd_status ry_api_describe(const ry_kernel *kernel, const ry_problem *problem, const ry_prepared *prepared, ry_arena *arena, rynd_step_info *info,
+                            ry_error *error)
+{
+    ry_counts counts = {ry_problem_flop(problem), ry_problem_bytes(problem)};
+    *info = (rynd_step_info){
+        .size = sizeof *info,
+        .problem = ry_problem_print(problem, arena),
+        .kernel = kernel->name,
+        .knobs = knobs_text(prepared, arena),
+        .layout_in = problem->inputs ? ry_layout_name(&problem->in[0]) : "",
+        .layout_out = problem->outputs ? ry_layout_name(&problem->out[0]) : "",
+        .fused = fused_text(problem, arena),
+        .flop = counts.flop,
+        .bytes = counts.bytes,
+    };
+    return info->problem && info->knobs && info->fused ? RYND_OK : ry_fail_memory(error);
+}
+
+static rynd_status describe_steps(rynd_plan *plan, ry_error *error)
+{
+    plan->steps = RY_TAKE(&plan->texts, rynd_step_info, plan->plan->step_count);
+    if (!plan->steps) {
+        return ry_fail_memory(error);
+    }
+    for (size_t s = 0; s < plan->plan->step_count; s++) {
+        const ry_step *step = &plan->plan->steps[s];
+        RY_TRY(ry_api_describe(step->kernel, &step->problem, &step->prepared, &plan->texts, &plan->steps[s], error));
+        plan->steps[s].name = step->name;
+        plan->steps[s].op = step->source;
+        plan->steps[s].reason = step->reason;
+    }
+    return RYND_OK;
+}
+
+static rynd_status check_options(const rynd_plan_options *options, const ry_graph *graph, ry_error *error)
+{
+    if (options->accuracy < RYND_ACCURACY_DEFAULT || options->accuracy > RYND_ACCURACY_INT8) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "accuracy %d is none of rynd_accuracy", (int)options->accuracy);
+    }
+    if (options->batch < 0) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "batch is %lld: give at least 1", (long long)options->batch);
+    }
+    for (size_t i = 0; options->inputs && i < graph->input_count; i++) {
+        const rynd_tensor *input = &options->inputs[i];
+        if ((unsigned)input->dtype >= RY_DTYPES || input->rank < 0 || input->rank > RY_MAX_RANK) {
+            return ry_fail(error, RYND_ERROR_ARGUMENT, "input '%s': dtype %d or rank %d is out of range", graph->values[graph->inputs[i]].name, (int)input->dtype,
+                           input->rank);
+        }
+    }
+    return RYND_OK;
+}
+
+static rynd_status create(rynd_plan *p, rynd_model *model, const rynd_plan_options *options, ry_error *error)
+{
+    RY_TRY(check_options(options, model->onnx.graph, error));
+    ry_dim_binding *dims = RY_TAKE(&p->texts, ry_dim_binding, options->dim_count);
+    if (!dims) {
+        return ry_fail_memory(error);
+    }
+    for (size_t i = 0; i < options->dim_count; i++) {
+        dims[i] = (ry_dim_binding){options->dims[i].symbol, options->dims[i].value};
+    }
+    p->accuracy = ry_api_accuracy(options->accuracy);
+    ry_plan_options internal = {
+        .accuracy = p->accuracy,
+        .inputs = options->inputs,
+        .batch = options->batch,
+        .dims = dims,
+        .dim_count = options->dim_count,
+        .skip_packing = options->without_weights != 0,
+    };
+    RY_TRY(ry_plan_create(model->context->device, model->onnx.graph, &internal, &p->plan, error));
+    return describe_steps(p, error);
+}
+
+rynd_status rynd_plan_create(rynd_model *model, const rynd_plan_options *given, rynd_plan **plan)
+{
+    ry_error error = {""};
+    rynd_plan_options options;
+    rynd_status status = ry_api_options(&options, sizeof options, given, "rynd_plan_options", &error);
+    rynd_plan *p = NULL;
+    if (status == RYND_OK) {
+        p = ry_allocate_array(&model->context->allocator, 1, sizeof *p);
+        status = p ? RYND_OK : ry_fail_memory(&error);
+    }
+    if (status == RYND_OK) {
+        p->context = model->context;
+        ry_arena_init(&p->texts, &model->context->allocator);
+        status = create(p, model, &options, &error);
+    }
+    if (status != RYND_OK) {
+        if (model->onnx.path && status != RYND_ERROR_OUT_OF_MEMORY && status != RYND_ERROR_ARGUMENT) {
+            ry_error_prefix(&error, "%s: ", model->onnx.path);
+        }
+        rynd_plan_destroy(p);
+        return ry_api_end(status, &error);
+    }
+    *plan = p;
+    return RYND_OK;
+}
+
+void rynd_plan_destroy(rynd_plan *plan)
+{
+    if (plan) {
+        ry_plan_destroy(plan->plan);
+        ry_arena_free(&plan->texts);
+        ry_release(&plan->context->allocator, plan);
+    }
+}
+
+rynd_status rynd_plan_memory(const rynd_plan *plan, rynd_memory *memory)
+{
+    ry_error error = {""};
+    const ry_plan *p = plan->plan;
+    rynd_memory all = {
+        .weights = p->packed_size + p->constant_size,
+        .activations = p->workspace_offset,
+        .workspace = p->arena_size - p->workspace_offset,
+    };
+    for (size_t i = 0; i < p->output_count; i++) {
+        const ry_plan_output *output = &p->outputs[i];
+        if (output->spot.home == RY_HOME_OUTPUT && output->spot.index == i) {
+            all.activations += ry_tensor_bytes(&output->tensor);
+        }
+    }
+    all.total = all.weights + all.activations + all.workspace;
+    return ry_api_end(ry_api_info(memory, &all, sizeof all, "rynd_memory", &error), &error);
+}
+
+double rynd_plan_time(const rynd_plan *plan)
+{
+    return plan->plan->seconds;
+}
+
+size_t rynd_plan_step_count(const rynd_plan *plan)
+{
+    return plan->plan->step_count;
+}
+
+rynd_status rynd_plan_step(const rynd_plan *plan, size_t index, rynd_step_info *info)
+{
+    ry_error error = {""};
+    if (index >= plan->plan->step_count) {
+        return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT, "step %zu: the plan has %zu", index, plan->plan->step_count), &error);
+    }
+    return ry_api_end(ry_api_info(info, &plan->steps[index], sizeof *info, "rynd_step_info", &error), &error);
+}
+
+int rynd_plan_complete(const rynd_plan *plan)
+{
+    return plan->plan->rest == NULL;
+}
+
+rynd_status rynd_plan_input(const rynd_plan *plan, size_t index, rynd_tensor *tensor)
+{
+    ry_error error = {""};
+    if (index >= plan->plan->input_count) {
+        return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT, "input %zu: the plan has %zu", index, plan->plan->input_count), &error);
+    }
+    *tensor = plan->plan->inputs[index];
+    return RYND_OK;
+}
+
+rynd_status rynd_plan_output(const rynd_plan *plan, size_t index, rynd_tensor *tensor)
+{
+    ry_error error = {""};
+    if (index >= plan->plan->model_outputs) {
+        return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT, "output %zu: the plan has %zu", index, plan->plan->model_outputs), &error);
+    }
+    *tensor = plan->plan->outputs[index].tensor;
+    return RYND_OK;
+}

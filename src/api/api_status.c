@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The last error of each thread, options and information structs of several ages. */
+#include "api/handles.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The one piece of state outside handles: C has no other way to give a message beside a status without burdening every call. */
+static _Thread_local ry_error last_error;
+
+rynd_status ry_api_end(rynd_status status, const ry_error *error)
+{
+    if (status != RYND_OK) {
+        last_error = *error;
+        if (!last_error.text[0]) {
+            snprintf(last_error.text, sizeof last_error.text, "%s", rynd_status_text(status));
+        }
+    }
+    return status;
+}
+
+const char *rynd_last_error(void)
+{
+    return last_error.text;
+}
+
+rynd_status ry_api_options(void *options, size_t size, const void *given, const char *what, ry_error *error)
+{
+    memset(options, 0, size);
+    size_t known = sizeof(size_t);
+    if (!given) {
+        return RYND_OK;
+    }
+    memcpy(&known, given, sizeof known);
+    if (known < sizeof known || known > 4096) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "%s: size is %zu; set it to sizeof(%s)", what, known, what);
+    }
+    memcpy(options, given, known < size ? known : size);
+    return RYND_OK;
+}
+
+rynd_status ry_api_info(void *to, const void *info, size_t size, const char *what, ry_error *error)
+{
+    size_t known = 0;
+    if (to) {
+        memcpy(&known, to, sizeof known);
+    }
+    if (known < sizeof known || known > 4096) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "%s: size is %zu; set it to sizeof(%s)", what, known, what);
+    }
+    size_t common = known < size ? known : size;
+    memset((char *)to + sizeof known, 0, known - sizeof known);
+    memcpy((char *)to + sizeof known, (const char *)info + sizeof known, common - sizeof known);
+    return RYND_OK;
+}
+
+void ry_api_log(const rynd_context *context, int level, const char *format, ...)
+{
+    if (!context->log) {
+        return;
+    }
+    char message[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    context->log(context->log_user, level, message);
+}
+
+ry_accuracy ry_api_accuracy(rynd_accuracy accuracy)
+{
+    return accuracy == RYND_ACCURACY_DEFAULT ? RY_ACCURACY_near32 : (ry_accuracy)(accuracy - RYND_ACCURACY_STRICT);
+}
