@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares torchvision's networks, run by librynd, with PyTorch's outputs:
+
+    build/venv/bin/python tests/networks/run.py [CASE...]
+
+Networks are exported once into build/networks (export.py says what a case is). For each: batch 1 and 3, largest difference at most 1e-4 of the
+largest output; and the same bits at 1, 2, 3 and 7 threads."""
+import pathlib
+import subprocess
+import sys
+
+import cases
+import numpy
+
+NETWORKS = """alexnet resnet18 resnet50 vgg16 densenet161 googlenet squeezenet1_0 inception_v3 shufflenet_v2_x1_0 mobilenet_v2 mobilenet_v3_large
+              mobilenet_v3_small resnext50_32x4d wide_resnet50_2 mnasnet1_0 efficientnet_b0 efficientnet_b4 regnet_y_400mf""".split()
+VARIANTS = ["resnet18.unfused", "mobilenet_v2.unfused", "resnet18.fixed"]
+FOLDER = cases.ROOT / "build/networks"
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def export(case):
+    subprocess.run([sys.executable, HERE / "export.py", FOLDER, case], check=True)
+
+
+def compare(case):
+    import rynd_ctypes as rynd
+
+    expected = numpy.load(FOLDER / f"{case}.npz")
+    worst = {}
+    by_threads = {}
+    for threads in (2, 1, 3, 7):
+        context = rynd.Context(threads=threads)
+        model = rynd.Model(context, FOLDER / f"{case}.onnx")
+        for batch in (1, 3) if threads == 2 and not case.endswith(".fixed") else (1,):
+            feeds = {"x": numpy.ascontiguousarray(expected["x"][:batch])}
+            output = rynd.Session(rynd.Plan(model, feeds)).run(feeds)[0]
+            if threads == 2:
+                worst[batch] = cases.relative_difference(output, expected[f"y{batch}"])
+            if batch == 1:
+                by_threads[threads] = output
+    text = ", ".join(f"batch {batch}: {value:.1e} of the largest output" for batch, value in worst.items())
+    assert max(worst.values()) <= cases.TOLERANCE, text
+    other = [threads for threads, output in by_threads.items() if output.tobytes() != by_threads[1].tobytes()]
+    assert not other, f"{text}; other bits at {other} threads than at 1"
+    print(f"{text}; same bits at {sorted(by_threads)} threads")
+
+
+def main():
+    if sys.argv[1:2] == ["--one"]:
+        compare(sys.argv[2])
+        return 0
+    return cases.run_cases(__file__, sys.argv[1:] or NETWORKS + VARIANTS, export)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
