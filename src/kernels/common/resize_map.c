@@ -2,6 +2,9 @@
 /* Resize's coordinate maps and filter weights. */
 #include "kernels/common/resize_map.h"
 
+/* A region of interest comes from the model: positions stay where integers are exact and convertible. */
+#define FARTHEST 0x1p40
+
 /* A scale that is a quotient of sizes rounded to float stands for the quotient itself: 1/3 must map 3 input pixels to exactly 1. */
 static double exact_scale(double scale, int64_t in, int64_t out)
 {
@@ -95,7 +98,11 @@ static const coordinate_map maps[RY_resize_coordinates_count] = {
 
 double ry_resize_coordinate(const ry_resize_axis *axis, int64_t out)
 {
-    return ry_resize_axis_is_identity(axis) ? (double)out : maps[axis->coordinates](axis, (double)out);
+    if (ry_resize_axis_is_identity(axis)) {
+        return (double)out;
+    }
+    double x = maps[axis->coordinates](axis, (double)out);
+    return fmin(fmax(x, -FARTHEST), FARTHEST);
 }
 
 static int64_t clamp_index(double position, int64_t in)
@@ -114,10 +121,11 @@ static int64_t nearest_index(const ry_resize_axis *axis, double x)
     return clamp_index(x, axis->in);
 }
 
-/* The filter stretches with the input's pixels when antialiasing a reduction. */
+/* The filter stretches with the input's pixels when antialiasing a reduction; never beyond twice the input, which is one output pixel
+ * (rounded up from a half). */
 static double stretch(const ry_resize_axis *axis)
 {
-    return axis->antialias && axis->scale < 1 ? axis->scale : 1;
+    return axis->antialias && axis->scale < 1 ? fmax(axis->scale, 0.5 / (double)axis->in) : 1;
 }
 
 static double support(const ry_resize_axis *axis)

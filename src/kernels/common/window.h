@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Geometry of sliding windows (convolution, pooling, col2im): which input positions an output position reads, and the reverse.
  *
- * Per spatial dimension i: output o reads input o * stride + tap * dilation - pad for 0 <= tap < taps. Padding may be asymmetric (pad is at the
- * begin, pad_end at the end), or negative, which crops. */
+ * Per spatial dimension i: output o reads input o * stride + tap * dilation - pad for 0 <= tap < taps. Padding may be asymmetric (pad is at
+ * the begin, pad_end at the end), or negative, which crops. */
 #ifndef RY_KERNELS_COMMON_WINDOW_H
 #define RY_KERNELS_COMMON_WINDOW_H
 

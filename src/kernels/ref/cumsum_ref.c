@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reference cumulative sum along an axis: inclusive or exclusive, forward or reverse. */
+#include "kernels/ref/ref_common.h"
+
+static int axis_of(const ry_problem *p)
+{
+    return ry_axis(p->attrs.cumsum.axis, p->in[0].rank);
+}
+
+static void lane(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+{
+    (void)worker;
+    const ry_problem *p = launch->problem;
+    const ry_tensor *x = &p->in[0], *y = &p->out[0];
+    int axis = axis_of(p);
+    int64_t length = x->dim[axis], x_base = ry_index_offset(x, index), y_base = ry_index_offset(y, index);
+    ry_ref_sum sum = {.integer = ry_ref_integers(p)};
+    for (int64_t j = 0; j < length; j++) {
+        int64_t i = p->attrs.cumsum.reverse ? length - 1 - j : j;
+        if (p->attrs.cumsum.exclusive) {
+            ry_ref_store(&sum, ry_ref_dtype(y), launch->out[0], y_base + i * y->stride[axis]);
+        }
+        ry_ref_add(&sum, ry_ref_dtype(x), launch->in[0], x_base + i * x->stride[axis]);
+        if (!p->attrs.cumsum.exclusive) {
+            ry_ref_store(&sum, ry_ref_dtype(y), launch->out[0], y_base + i * y->stride[axis]);
+        }
+    }
+}
+
+static bool applicable(const ry_problem *problem)
+{
+    return ry_ref_numeric(problem) && axis_of(problem) >= 0;
+}
+
+static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+{
+    (void)error;
+    ry_ref_prepare_lanes(problem, prepared, axis_of(problem), axis_of(problem) + 1);
+    return RYND_OK;
+}
+
+static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+{
+    (void)phase;
+    ry_ref_each_lane(launch, task, worker, axis_of(launch->problem), axis_of(launch->problem) + 1, lane);
+}
+
+const ry_kernel cumsum_ref = RY_REF_KERNEL(cumsum, applicable, prepare, run);

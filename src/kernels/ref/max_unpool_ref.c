@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reference max-unpooling: puts each element where its index says, zeros elsewhere. */
+#include "kernels/ref/ref_common.h"
+
+/* Indices number the tensor that max-pooling had, whose spatial dims follow from kernel, stride and pads; a larger output has it in its
+ * corner. */
+static ry_shape pooled_shape(const ry_problem *p)
+{
+    const ry_max_unpool_attrs *attrs = &p->attrs.max_unpool;
+    ry_shape shape = ry_tensor_shape(&p->in[0]);
+    for (int i = 0; i < shape.rank - 2; i++) {
+        int64_t pads = ry_ints_get(&attrs->pads, i, 0) + ry_ints_get(&attrs->pads, i + shape.rank - 2, 0);
+        shape.dim[i + 2] = (shape.dim[i + 2] - 1) * ry_ints_get(&attrs->stride, i, 1) - pads + ry_ints_get(&attrs->kernel, i, 1);
+    }
+    return shape;
+}
+
+/* False where `flat` is not a position of the shape. */
+static bool unravel(int64_t flat, const ry_shape *shape, int64_t *at)
+{
+    if (flat < 0) {
+        return false;
+    }
+    for (int i = shape->rank - 1; i >= 0; i--) {
+        if (shape->dim[i] <= 0) {
+            return false;
+        }
+        at[i] = flat % shape->dim[i];
+        flat /= shape->dim[i];
+    }
+    return flat == 0;
+}
+
+static bool inside(const ry_tensor *y, const int64_t *at)
+{
+    for (int i = 0; i < y->rank; i++) {
+        if (at[i] >= y->dim[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void clear(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+{
+    (void)worker;
+    const ry_tensor *y = &launch->problem->out[0];
+    ry_set_i64(ry_ref_dtype(y), launch->out[0], ry_index_offset(y, index), 0);
+}
+
+/* One task: two elements may have the same index, and the last in row-major order stays. An index outside the tensor is passed over. */
+static void scatter(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+{
+    (void)worker;
+    const ry_problem *p = launch->problem;
+    const ry_tensor *x = &p->in[0], *indices = &p->in[1], *y = &p->out[0];
+    ry_shape pooled = pooled_shape(p);
+    int64_t at[RY_MAX_RANK];
+    int64_t flat = ry_get_i64(ry_ref_dtype(indices), launch->in[1], ry_index_offset(indices, index));
+    if (unravel(flat, &pooled, at) && inside(y, at)) {
+        ry_ref_copy_element(ry_ref_dtype(y), launch->out[0], ry_index_offset(y, at), launch->in[0], ry_index_offset(x, index));
+    }
+}
+
+static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+{
+    RY_TRY(ry_ref_prepare_elements(problem, prepared, error));
+    prepared->tasks[prepared->phases++] = 1;
+    return RYND_OK;
+}
+
+static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+{
+    if (phase == 0) {
+        ry_ref_each_output(launch, task, worker, clear);
+    } else {
+        const ry_tensor *x = &launch->problem->in[0];
+        ry_ref_each(launch, x->rank, x->dim, 1, 0, worker, scatter);
+    }
+}
+
+static bool applicable(const ry_problem *problem)
+{
+    return ry_ref_numeric(problem) && ry_problem_has_input(problem, 1) && problem->in[0].dtype == problem->out[0].dtype;
+}
+
+const ry_kernel max_unpool_ref = RY_REF_KERNEL(max_unpool, applicable, prepare, run);

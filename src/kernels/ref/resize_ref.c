@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reference resize: separable interpolation over any number of dims, from tables of taps made once. */
+#include "kernels/common/resize_map.h"
+#include "kernels/ref/ref_common.h"
+
+/* The taps of one output position of one dim. state: for each dim, its positions' spans; behind them all dims' weights. */
+typedef struct span {
+    int64_t first, count;
+    int64_t weight; /* offset of the first weight, in doubles, in the table of weights */
+} span;
+
+static size_t span_count(const ry_problem *p)
+{
+    size_t spans = 0;
+    for (int d = 0; d < p->out[0].rank; d++) {
+        spans += (size_t)p->out[0].dim[d];
+    }
+    return spans;
+}
+
+static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+{
+    RY_TRY(ry_ref_prepare_elements(problem, prepared, error));
+    if (prepared->tasks[0] == 0) {
+        return RYND_OK;
+    }
+    size_t bytes;
+    if (!ry_mul_size(span_count(problem), sizeof(span), &bytes)) {
+        return ry_fail_memory(error);
+    }
+    for (int d = 0; d < problem->out[0].rank; d++) {
+        ry_resize_axis axis;
+        ry_resize_axis_make(problem, d, &axis);
+        size_t row, table;
+        if (!ry_mul_size((size_t)ry_resize_max_taps(&axis), sizeof(double), &row) || !ry_mul_size(row, (size_t)axis.out, &table) ||
+            table > SIZE_MAX - bytes) {
+            return ry_fail_memory(error);
+        }
+        bytes += table;
+    }
+    prepared->state = bytes;
+    return RYND_OK;
+}
+
+static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
+{
+    (void)prepared;
+    span *spans = state;
+    double *weights = (double *)(void *)(spans + span_count(problem));
+    int64_t used = 0;
+    for (int d = 0; d < problem->out[0].rank; d++) {
+        ry_resize_axis axis;
+        ry_resize_axis_make(problem, d, &axis);
+        for (int64_t o = 0; o < axis.out; o++, spans++) {
+            spans->weight = used;
+            spans->count = ry_resize_taps(&axis, o, &spans->first, weights + used);
+            used += spans->count;
+        }
+    }
+}
+
+/* The part of the sum that dims d.. contribute, from element `offset` on. */
+static double interpolate(const ry_cpu_launch *launch, const span *const *spans, const double *weights, int d, int64_t offset)
+{
+    const ry_tensor *x = &launch->problem->in[0];
+    if (d == x->rank) {
+        return ry_ref_get(ry_ref_dtype(x), launch->in[0], offset);
+    }
+    const span *s = spans[d];
+    offset += s->first * x->stride[d];
+    if (s->count == 1 && weights[s->weight] == 1) {
+        return interpolate(launch, spans, weights, d + 1, offset);
+    }
+    double sum = 0;
+    for (int64_t j = 0; j < s->count; j++) {
+        sum += weights[s->weight + j] * interpolate(launch, spans, weights, d + 1, offset + j * x->stride[d]);
+    }
+    return sum;
+}
+
+/* Integers take what the interpolation gives, limited to their range, towards zero. */
+static void store(ry_dtype dtype, void *data, int64_t at, double value)
+{
+    if (!ry_dtype_is_float(dtype)) {
+        double bits = 8 * (double)ry_dtype_size(dtype);
+        bool is_signed = ry_dtype_get_kind(dtype) == RY_KIND_SIGNED;
+        double high = is_signed ? exp2(bits - 1) - 1 : exp2(bits) - 1, low = is_signed ? -exp2(bits - 1) : 0;
+        value = fmin(fmax(value, low), high);
+    }
+    ry_set_f64(dtype, data, at, value);
+}
+
+static void element(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+{
+    (void)worker;
+    const ry_problem *p = launch->problem;
+    const ry_tensor *x = &p->in[0], *y = &p->out[0];
+    const span *spans[RY_MAX_RANK], *next = launch->state;
+    const double *weights = (const double *)(const void *)(next + span_count(p));
+    int64_t to = ry_index_offset(y, index), from = 0;
+    bool outside = false;
+    for (int d = 0; d < y->rank; d++) {
+        spans[d] = next + index[d];
+        next += y->dim[d];
+        outside |= spans[d]->count == 0;
+        from += spans[d]->first * x->stride[d];
+    }
+    if (outside) {
+        store(ry_ref_dtype(y), launch->out[0], to, p->attrs.resize.extrapolation);
+    } else if (p->attrs.resize.mode == RY_resize_mode_nearest) {
+        ry_ref_copy_element(ry_ref_dtype(y), launch->out[0], to, launch->in[0], from);
+    } else {
+        store(ry_ref_dtype(y), launch->out[0], to, interpolate(launch, spans, weights, 0, 0));
+    }
+}
+
+static bool applicable(const ry_problem *problem)
+{
+    bool known = ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) && problem->in[0].dtype == problem->out[0].dtype &&
+                 problem->in[0].rank == problem->out[0].rank;
+    return known && (problem->attrs.resize.mode == RY_resize_mode_nearest || problem->in[0].dtype != RYND_DTYPE_BOOL) &&
+           (ry_tensor_count(&problem->in[0]) > 0 || ry_tensor_count(&problem->out[0]) == 0);
+}
+
+static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+{
+    (void)phase;
+    ry_ref_each_output(launch, task, worker, element);
+}
+
+const ry_kernel resize_ref = RY_REF_KERNEL(resize, applicable, prepare, run, .initialise = initialise);
