@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory runs out at the n-th allocation, for every n while a small model is loaded, planned and run: an error that says so, no leak, no crash. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tiny_model.h"
+#include <rynd/rynd.h>
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+typedef struct counting {
+    atomic_long left;  /* allocations until they fail; all later ones fail too when `stay`, else only that one */
+    atomic_long alive; /* taken and not given back */
+    atomic_long taken;
+    bool stay;
+} counting;
+
+static void *take(void *user, size_t size, size_t alignment)
+{
+    counting *c = user;
+    long left = atomic_fetch_sub(&c->left, 1);
+    if (left == 0 || (left < 0 && c->stay)) {
+        return NULL;
+    }
+    size_t rounded = (size + alignment - 1) / alignment * alignment;
+    void *memory = aligned_alloc(alignment, rounded);
+    if (memory) {
+        atomic_fetch_add(&c->alive, 1);
+        atomic_fetch_add(&c->taken, 1);
+    }
+    return memory;
+}
+
+static void give_back(void *user, void *memory)
+{
+    counting *c = user;
+    if (memory) {
+        atomic_fetch_sub(&c->alive, 1);
+        free(memory);
+    }
+}
+
+/* The state of one attempt; whatever was made is destroyed at its end. */
+typedef struct attempt {
+    rynd_context *context;
+    rynd_model *model;
+    rynd_plan *plan;
+    rynd_session *session;
+    float x[2 * TINY_CHANNELS * TINY_SIDE * TINY_SIDE], y[2 * TINY_CLASSES];
+} attempt;
+
+static rynd_status use(attempt *a, counting *c, const uint8_t *bytes, size_t size)
+{
+    rynd_allocator allocator = {take, give_back, c};
+    rynd_context_options context_options = {.size = sizeof context_options, .threads = 2, .allocator = &allocator};
+    rynd_plan_options plan_options = {.size = sizeof plan_options, .batch = 2};
+    rynd_tensor x = rynd_tensor_of(a->x, RYND_DTYPE_F32, 4, (int64_t[]){2, TINY_CHANNELS, TINY_SIDE, TINY_SIDE});
+    rynd_tensor y = rynd_tensor_of(a->y, RYND_DTYPE_F32, 2, (int64_t[]){2, TINY_CLASSES});
+    rynd_status status = rynd_context_create(&context_options, &a->context);
+    status = status ? status : rynd_model_load_memory(a->context, bytes, size, &a->model);
+    status = status ? status : rynd_plan_create(a->model, &plan_options, &a->plan);
+    status = status ? status : rynd_session_create(a->plan, &a->session);
+    status = status ? status : rynd_session_bind(a->session, "x", &x);
+    status = status ? status : rynd_session_bind(a->session, "y", &y);
+    return status ? status : rynd_session_run(a->session);
+}
+
+static void finish(attempt *a)
+{
+    rynd_session_destroy(a->session);
+    rynd_plan_destroy(a->plan);
+    rynd_model_destroy(a->model);
+    rynd_context_destroy(a->context);
+}
+
+static void fail_each(bool stay)
+{
+    static uint8_t bytes[TINY_MODEL_CAPACITY];
+    size_t size = tiny_model(bytes);
+    counting all = {.left = 1L << 40};
+    attempt whole = {0};
+    tiny_values(whole.x, sizeof whole.x / sizeof whole.x[0], 1);
+    assert_int_equal(use(&whole, &all, bytes, size), RYND_OK);
+    finish(&whole);
+    assert_int_equal(all.alive, 0);
+    long total = all.taken;
+    assert_true(total > 10);
+    for (long n = 0; n < total; n++) {
+        counting c = {.left = n, .stay = stay};
+        attempt a = {0};
+        rynd_status status = use(&a, &c, bytes, size);
+        if (status != RYND_ERROR_OUT_OF_MEMORY) {
+            fail_msg("allocation %ld of %ld failed: got '%s' (%s), expected 'out of memory'", n, total, rynd_status_text(status),
+                     rynd_last_error());
+        }
+        assert_true(rynd_last_error()[0] != '\0');
+        finish(&a);
+        if (c.alive != 0) {
+            fail_msg("allocation %ld of %ld failed: %ld allocations were not given back", n, total, (long)c.alive);
+        }
+    }
+}
+
+static void one_allocation_fails(void **state)
+{
+    (void)state;
+    fail_each(false);
+}
+
+static void all_later_allocations_fail(void **state)
+{
+    (void)state;
+    fail_each(true);
+}
+
+/* A session that runs takes no memory: what it needs was taken when it was made. */
+static void running_allocates_nothing(void **state)
+{
+    (void)state;
+    static uint8_t bytes[TINY_MODEL_CAPACITY];
+    counting c = {.left = 1L << 40};
+    attempt a = {0};
+    assert_int_equal(use(&a, &c, bytes, tiny_model(bytes)), RYND_OK);
+    long before = c.taken;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(rynd_session_run(a.session), RYND_OK);
+    }
+    assert_int_equal(c.taken, before);
+    finish(&a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_allocation_fails),
+        cmocka_unit_test(all_later_allocations_fail),
+        cmocka_unit_test(running_allocates_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
