@@ -9,6 +9,9 @@
  * An output that uses no reduction has the broadcast shape; one that does has the reduced shape. Within one expression, reduced and
  * unreduced terms may not meet (`x0 - mean(x0)` is refused: write two nodes).
  *
+ * Operators, loosest first: |  ^  & (on bool)   == != < <= > >=   + -   * /   - ! (unary); everything else is a function of expr_ops.inc.
+ * Numbers, `inf` and `nan` are constants; what consists of constants alone is computed in f64 when the text is read. Statements are separated by ';'.
+ *
  * Types: the operands of an arithmetic operator have one type, constants take it; f16 and bf16 compute in f32 and round when stored; integer arithmetic wraps in
  * its own width; integer division truncates, by zero gives 0; f64 computes in f64. Results of `y` have the expression's type (f16/bf16 inputs give their own type back).
  *
@@ -21,6 +24,12 @@
 #include "base/status.h"
 #include "tensor/tensor.h"
 
+/* Bounds of one program; longer texts are refused. */
+#define RY_EXPR_MAX_INSTRUCTIONS 1024
+#define RY_EXPR_MAX_INPUTS       256
+#define RY_EXPR_MAX_OUTPUTS      64
+#define RY_EXPR_MAX_DEPTH        128 /* of parentheses and calls in a text */
+
 /* What an instruction does: RY_EXPR_OP(name, operands) in expr_ops.inc, plus these four. */
 typedef enum ry_expr_code {
     RY_EXPR_input,    /* x[index] */
@@ -32,6 +41,22 @@ typedef enum ry_expr_code {
 #undef RY_EXPR_OP
     RY_EXPR_CODES
 } ry_expr_code;
+
+/* The third column of expr_ops.inc. */
+typedef enum ry_expr_class {
+    RY_EXPR_CLASS_NONE, /* input, constant, cast, saturate */
+    RY_EXPR_CLASS_SAME,
+    RY_EXPR_CLASS_BOOL,
+    RY_EXPR_CLASS_FLOAT,
+    RY_EXPR_CLASS_LOGIC,
+    RY_EXPR_CLASS_BITS,
+    RY_EXPR_CLASS_SELECT,
+    RY_EXPR_CLASS_REDUCE
+} ry_expr_class;
+
+const char *ry_expr_code_name(ry_expr_code code); /* as in the text: reduce_min is "min" */
+int ry_expr_code_operands(ry_expr_code code);
+ry_expr_class ry_expr_code_class(ry_expr_code code);
 
 typedef struct ry_expr_instruction {
     ry_expr_code code;
@@ -67,7 +92,22 @@ bool ry_expr_match(const ry_expr *program, const char *text, ry_expr_parameter *
  * may when inner does not. NULL program when out of memory or too long. */
 rynd_status ry_expr_compose(const ry_expr *outer, int input, const ry_expr *inner, int output, ry_arena *arena, const ry_expr **program, ry_error *error);
 
-/* The type of each instruction for the inputs' types (types[count]); RYND_ERROR_SHAPE with a message when operands disagree. */
+/* The same program with its inputs renamed: input i becomes input map[i] of `inputs`. Two may become one: mul(x0, sigmoid(x1)) by {0, 0} is silu. */
+rynd_status ry_expr_rename(const ry_expr *program, const int *map, int inputs, ry_arena *arena, const ry_expr **renamed, ry_error *error);
+
+/* Input b (> a) becomes input a: both are the same value. The inputs after b move down by one. */
+rynd_status ry_expr_merge_inputs(const ry_expr *program, int a, int b, ry_arena *arena, const ry_expr **merged, ry_error *error);
+
+/* The type of each instruction for the inputs' types (types[count]); RYND_ERROR_SHAPE with a message when operands disagree. A constant takes
+ * the type of the operand it meets, f32 where it meets none; used with several types, it has the first of them here, and each use its own. */
 rynd_status ry_expr_types(const ry_expr *program, const ry_dtype *inputs, ry_dtype *types, ry_error *error);
+
+/* One pointwise function of SAME, FLOAT, BOOL, LOGIC or SELECT class in f64 (bool as 0 and 1), and one of BITS or SAME class in the integer type
+ * `dtype`, whose values are held sign- or zero-extended: what constant folding and the reference kernel compute with. */
+double ry_expr_scalar_f64(ry_expr_code code, double a, double b, double c);
+int64_t ry_expr_scalar_int(ry_expr_code code, ry_dtype dtype, int64_t a, int64_t b);
+/* cast and saturate of one value. */
+int64_t ry_expr_wrap(ry_dtype dtype, int64_t value);                 /* integers of the type's width, sign- or zero-extended; bool: value != 0 */
+int64_t ry_expr_to_int(ry_dtype dtype, double value, bool round);    /* clamped to the range; truncates, or rounds half to even; NaN gives 0 */
 
 #endif
