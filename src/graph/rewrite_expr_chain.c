@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A pointwise node whose only reader is another expression joins it, so that a chain is one pass over memory. */
+#include "expr/expr.h"
+#include "graph/rewrite.h"
+
+/* More than this many operands or instructions would spill the evaluator's tiles from the cache. */
+enum { MOST_INPUTS = 12, MOST_INSTRUCTIONS = 64 };
+
+/* Joining a small operand that the outer node broadcasts would compute it again for every element. */
+static bool joinable(const ry_graph *graph, const ry_node *outer, int input, const ry_node *inner)
+{
+    if (!inner || inner->outputs != 1 || inner->attrs.expr.axes_input || inner->attrs.expr.program->reduces) {
+        return false;
+    }
+    const ry_expr *o = outer->attrs.expr.program, *i = inner->attrs.expr.program;
+    if (outer->inputs + inner->inputs - 1 > MOST_INPUTS || o->count + i->count > MOST_INSTRUCTIONS) {
+        return false;
+    }
+    const ry_shape *shape = &graph->values[outer->in[input]].shape;
+    for (int other = 0; other < outer->inputs; other++) {
+        const ry_shape *s = &graph->values[outer->in[other]].shape;
+        ry_shape both;
+        if (!ry_shape_broadcast(shape, s, &both) || !ry_shape_equal(&both, shape)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static rynd_status join(ry_graph *graph, ry_node *outer, int input, const ry_node *inner, bool *changed, ry_error *error)
+{
+    const ry_expr *program = NULL;
+    RY_TRY(ry_expr_compose(outer->attrs.expr.program, input, inner->attrs.expr.program, 0, &graph->arena, &program, error));
+    if (!program) {
+        return RYND_OK;
+    }
+    int count = outer->inputs + inner->inputs - 1, next = 0;
+    ry_value_id *in = RY_TAKE(&graph->arena, ry_value_id, count);
+    if (!in) {
+        return ry_fail_memory(error);
+    }
+    for (int i = 0; i < outer->inputs; i++) {
+        if (i != input) {
+            in[next++] = outer->in[i];
+        }
+    }
+    for (int i = 0; i < inner->inputs; i++) {
+        in[next++] = inner->in[i];
+    }
+    outer->attrs.expr.program = program;
+    outer->in = in;
+    outer->inputs = count;
+    *changed = true;
+    return RYND_OK;
+}
+
+/* One value as two inputs: the program reads it twice for nothing, and is not recognised as what it is. */
+static rynd_status merge_inputs(ry_graph *graph, ry_node *node, bool *changed, ry_error *error)
+{
+    for (int a = 0; a < node->inputs; a++) {
+        for (int b = a + 1; b < node->inputs; b++) {
+            if (node->in[a] != node->in[b]) {
+                continue;
+            }
+            const ry_expr *program = NULL;
+            RY_TRY(ry_expr_merge_inputs(node->attrs.expr.program, a, b, &graph->arena, &program, error));
+            for (int i = b; i + 1 < node->inputs; i++) {
+                node->in[i] = node->in[i + 1];
+            }
+            node->inputs--;
+            node->attrs.expr.program = program;
+            *changed = true;
+            b--;
+        }
+    }
+    return RYND_OK;
+}
+
+rynd_status ry_rewrite_expr_chain(ry_graph *graph, bool *changed, ry_error *error)
+{
+    for (ry_node_id n = 0; n < graph->node_count; n++) {
+        ry_node *outer = &graph->nodes[n];
+        if (outer->op != RY_OP_expr || outer->attrs.expr.axes_input) {
+            continue;
+        }
+        for (int i = 0; i < outer->inputs; i++) {
+            const ry_node *inner = ry_rewrite_inner(graph, outer->in[i], RY_OP_expr);
+            if (joinable(graph, outer, i, inner)) {
+                ry_node_id dead = (ry_node_id)(inner - graph->nodes);
+                bool joined = false;
+                RY_TRY(join(graph, outer, i, inner, &joined, error));
+                if (joined) {
+                    ry_graph_remove_node(graph, dead);
+                    *changed = true;
+                    i = -1;
+                }
+            }
+        }
+        RY_TRY(merge_inputs(graph, outer, changed, error));
+    }
+    return RYND_OK;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Drops nodes that change nothing: identities (inference-time dropout among them), reshapes to the same shape, transposes that keep the order, ... */
+#include "expr/expr.h"
+#include "graph/rewrite.h"
+
+static bool same_type(const ry_graph *graph, const ry_node *node)
+{
+    if (node->inputs < 1 || node->in[0] == RY_NO_VALUE || node->outputs < 1 || node->out[0] == RY_NO_VALUE) {
+        return false;
+    }
+    const ry_value *in = &graph->values[node->in[0]], *out = &graph->values[node->out[0]];
+    return in->dtype == out->dtype && ry_shape_equal(&in->shape, &out->shape) && !out->bounded;
+}
+
+static bool in_order(const ry_ints *perm)
+{
+    for (int i = 0; i < perm->count; i++) {
+        if (perm->at[i] != i) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool all_are(const ry_ints *list, int64_t number)
+{
+    for (int i = 0; i < list->count; i++) {
+        if (list->at[i] != number) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* With input and output of one type and shape. */
+static bool changes_nothing(const ry_node *node)
+{
+    const ry_expr *program = node->attrs.expr.program;
+    switch (node->op) {
+    case RY_OP_identity:
+    case RY_OP_reshape:
+    case RY_OP_flatten:
+    case RY_OP_squeeze:
+    case RY_OP_unsqueeze:
+    case RY_OP_expand:
+    case RY_OP_tile: return true;
+    case RY_OP_concat: return node->inputs == 1;
+    case RY_OP_split: return node->outputs == 1;
+    case RY_OP_transpose: return in_order(&node->attrs.transpose.perm);
+    case RY_OP_pad: return all_are(&node->attrs.pad.pads, 0);
+    case RY_OP_slice: return all_are(&node->attrs.slice.starts, 0) && all_are(&node->attrs.slice.steps, 1);
+    case RY_OP_expr: return program->outputs == 1 && program->inputs == 1 && program->code[program->result[0]].code == RY_EXPR_input;
+    default: return false;
+    }
+}
+
+rynd_status ry_rewrite_identity(ry_graph *graph, bool *changed, ry_error *error)
+{
+    (void)error;
+    for (ry_node_id n = 0; n < graph->node_count; n++) {
+        const ry_node *node = &graph->nodes[n];
+        /* An output keeps its name, so the node that gives it stays: views cost nothing. */
+        if (node->op == RY_OP_dead || !same_type(graph, node) || !changes_nothing(node) || ry_graph_is_output(graph, node->out[0])) {
+            continue;
+        }
+        ry_value_id out = node->out[0], in = node->in[0];
+        ry_graph_remove_node(graph, n);
+        ry_graph_replace_value(graph, out, in);
+        *changed = true;
+    }
+    return RYND_OK;
+}
