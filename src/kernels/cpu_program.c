@@ -20,3 +20,18 @@ void ry_kernel_cpu_program(const void *call, void *const *arguments, int phase, 
     };
     c->kernel->run(&launch, phase, task, worker);
 }
+
+void ry_kernel_cpu_pack_program(const void *call, void *const *arguments, int phase, size_t task, unsigned worker)
+{
+    (void)phase;
+    (void)worker;
+    const ry_kernel_call *c = call;
+    ry_cpu_launch launch = {
+        .problem = c->problem,
+        .prepared = c->prepared,
+        .state = c->state,
+        .in = (const void *const *)arguments,
+        .packed_out = arguments[c->problem->inputs],
+    };
+    c->kernel->pack(&launch, task);
+}

@@ -98,6 +98,9 @@ const ry_kernel *ry_kernel_find(const char *name);
 /* The `program` of a launch on the CPU: `call` is a ry_kernel_call. */
 void ry_kernel_cpu_program(const void *call, void *const *arguments, int phase, size_t task, unsigned worker);
 
+/* The same for packing: one phase of pack_tasks tasks; arguments: the problem's inputs (absent ones where not constant), then the packed memory. */
+void ry_kernel_cpu_pack_program(const void *call, void *const *arguments, int phase, size_t task, unsigned worker);
+
 /* Runs a problem on the calling thread, host memory in and out, for constant folding, tests and tools. in[]/out[] carry data. actual may be NULL. */
 rynd_status ry_kernel_execute(const ry_kernel *kernel, const ry_problem *problem, const void *const *in, void *const *out, int64_t (*actual)[RY_MAX_RANK],
                               const ry_allocator *allocator, ry_error *error);
