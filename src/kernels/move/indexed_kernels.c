@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels of gather, gather_elements, gather_nd, scatter_elements and scatter_nd. */
+#include "kernels/move/indexed_moves.h"
+#include "kernels/move/move_describe.h"
+
+static bool applicable(const ry_problem *problem)
+{
+    bool scatter = problem->op == RY_OP_scatter_elements || problem->op == RY_OP_scatter_nd;
+    if (!ry_problem_has_input(problem, 0) || !ry_problem_has_input(problem, 1) || !ry_problem_has_output(problem, 0)) {
+        return false;
+    }
+    return problem->in[0].dtype == problem->out[0].dtype && !ry_dtype_is_float((ry_dtype)problem->in[1].dtype) &&
+           (!scatter || (ry_problem_has_input(problem, 2) && problem->in[2].dtype == problem->out[0].dtype));
+}
+
+static rynd_status prepare_gather(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+{
+    ry_indexed indexed;
+    RY_TRY(ry_indexed_describe(problem, &indexed, error));
+    prepared->phases = 1;
+    prepared->tasks[0] = ry_indexed_tasks(&indexed);
+    prepared->state = sizeof indexed;
+    return RYND_OK;
+}
+
+static void initialise_gather(const ry_problem *problem, const ry_prepared *prepared, void *state)
+{
+    (void)prepared;
+    ry_indexed_describe(problem, state, NULL);
+}
+
+static void run_gather(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+{
+    (void)phase;
+    (void)worker;
+    ry_indexed_run(launch->state, launch->in[1], (char *)(uintptr_t)launch->in[0], launch->out[0], task);
+}
+
+/* A scatter's state: how to gather, then the moves of its first phase, which copies the data. */
+static rynd_status prepare_scatter(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+{
+    RY_TRY(prepare_gather(problem, prepared, error));
+    ry_move_list list = {0};
+    ry_move_same_shape(problem, &list, 0, 0);
+    prepared->phases = 2;
+    prepared->tasks[1] = prepared->tasks[0];
+    prepared->tasks[0] = list.tasks[0];
+    prepared->state += ry_move_list_bytes(&list);
+    return RYND_OK;
+}
+
+static void initialise_scatter(const ry_problem *problem, const ry_prepared *prepared, void *state)
+{
+    initialise_gather(problem, prepared, state);
+    ry_move_list *list = (ry_move_list *)((ry_indexed *)state + 1);
+    *list = (ry_move_list){.moves = (ry_move *)(list + 1)};
+    ry_move_same_shape(problem, list, 0, 0);
+    list->moves = NULL;
+}
+
+static void run_scatter(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+{
+    (void)worker;
+    const ry_indexed *indexed = launch->state;
+    if (phase == 0) {
+        ry_move_list_run(indexed + 1, launch, 0, task);
+    } else {
+        ry_indexed_run(indexed, launch->in[1], launch->out[0], (char *)(uintptr_t)launch->in[2], task);
+    }
+}
+
+#define INDEXED(op_name, kind)           \
+    const ry_kernel op_name##_move = {   \
+        .name = #op_name "_move",        \
+        .op = RY_OP_##op_name,           \
+        .device = "cpu",                 \
+        .isa = RY_ISA_generic,           \
+        .accuracy = RY_ACCURACY_strict,  \
+        .rank = 10,                      \
+        .applicable = applicable,        \
+        .prepare = prepare_##kind,       \
+        .initialise = initialise_##kind, \
+        .run = run_##kind,               \
+    };
+INDEXED(gather, gather)
+INDEXED(gather_elements, gather)
+INDEXED(gather_nd, gather)
+INDEXED(scatter_elements, scatter)
+INDEXED(scatter_nd, scatter)

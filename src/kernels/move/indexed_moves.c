@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gathering and scattering: the loop over positions. Indices that are out of range are clamped: nothing outside a tensor is ever touched. */
+#include "kernels/move/indexed_moves.h"
+
+#include "kernels/move/element_reduce.h"
+
+#include <string.h>
+
+static void add_position(ry_indexed *x, int64_t dim, int64_t data, int64_t index, int64_t dense)
+{
+    int64_t size = (int64_t)ry_dtype_size(x->dtype);
+    int i = x->rank++;
+    x->dim[i] = dim;
+    x->data[i] = data * size;
+    x->index[i] = index;
+    x->dense[i] = dense * size;
+}
+
+static void add_component(ry_indexed *x, const ry_tensor *data, int axis)
+{
+    int i = x->depth++;
+    x->extent[i] = data->dim[axis];
+    x->stride[i] = data->stride[axis] * (int64_t)ry_dtype_size(x->dtype);
+}
+
+static void add_slice(ry_indexed *x, int64_t dim, int64_t data, int64_t dense)
+{
+    ry_box_add(&x->slice, dim, x->scatter ? data : dense, x->scatter ? dense : data);
+}
+
+static void describe_gather(const ry_problem *problem, ry_indexed *x)
+{
+    const ry_tensor *data = &problem->in[0], *index = &problem->in[1], *y = &problem->out[0];
+    int axis = ry_axis(problem->attrs.gather.axis, data->rank);
+    for (int i = 0; i < axis; i++) {
+        add_position(x, data->dim[i], data->stride[i], 0, y->stride[i]);
+    }
+    for (int i = 0; i < index->rank; i++) {
+        add_position(x, index->dim[i], 0, index->stride[i], y->stride[axis + i]);
+    }
+    add_component(x, data, axis);
+    for (int i = axis + 1; i < data->rank; i++) {
+        add_slice(x, data->dim[i], data->stride[i], y->stride[index->rank + i - 1]);
+    }
+}
+
+/* The axis is the innermost position: what a task of whole inner rows scatters, no other task touches. */
+static void describe_elements(ry_indexed *x, const ry_tensor *data, const ry_tensor *index, const ry_tensor *dense, int64_t attr_axis)
+{
+    int axis = ry_axis(attr_axis, data->rank);
+    for (int i = 0; i < data->rank; i++) {
+        if (i != axis || !x->scatter) {
+            add_position(x, index->dim[i], i == axis ? 0 : data->stride[i], index->stride[i], dense->stride[i]);
+        }
+    }
+    if (x->scatter) {
+        add_position(x, index->dim[axis], 0, index->stride[axis], dense->stride[axis]);
+    }
+    add_component(x, data, axis);
+}
+
+static void describe_nd(ry_indexed *x, const ry_tensor *data, const ry_tensor *index, const ry_tensor *dense, int batch)
+{
+    int last = index->rank - 1, depth = (int)index->dim[last];
+    for (int i = 0; i < last; i++) {
+        add_position(x, index->dim[i], i < batch ? data->stride[i] : 0, index->stride[i], dense->stride[i]);
+    }
+    x->component_stride = index->stride[last];
+    for (int i = 0; i < depth; i++) {
+        add_component(x, data, batch + i);
+    }
+    for (int i = batch + depth; i < data->rank; i++) {
+        add_slice(x, data->dim[i], data->stride[i], dense->stride[last + i - batch - depth]);
+    }
+}
+
+static int64_t positions(const ry_indexed *x)
+{
+    int64_t count = 1;
+    for (int i = 0; i < x->rank; i++) {
+        count *= x->dim[i];
+    }
+    return count;
+}
+
+/* Whole innermost rows where `row` says so; all positions together where scattered slices may meet. */
+static void cut_chunks(ry_indexed *x, bool row, bool together)
+{
+    int64_t count = positions(x), unit = row && count > 0 ? x->dim[x->rank - 1] : 1, bytes = (int64_t)x->slice.size;
+    for (int i = 0; i < x->slice.rank; i++) {
+        bytes *= x->slice.dim[i];
+    }
+    int64_t fit = RY_PIECE_BYTES / bytes;
+    x->chunk = together ? count : fit > unit ? fit / unit * unit : unit;
+    x->chunks = count > 0 && x->slice.pieces > 0 ? (count + x->chunk - 1) / x->chunk : 0;
+}
+
+rynd_status ry_indexed_describe(const ry_problem *problem, ry_indexed *x, ry_error *error)
+{
+    const ry_tensor *data = &problem->in[0], *index = &problem->in[1], *y = &problem->out[0];
+    bool scatter = problem->op == RY_OP_scatter_elements || problem->op == RY_OP_scatter_nd;
+    *x = (ry_indexed){.scatter = scatter, .dtype = (ry_dtype)y->dtype, .index_dtype = (ry_dtype)index->dtype};
+    x->slice = (ry_box){.size = ry_dtype_size(x->dtype)};
+    switch (problem->op) {
+    case RY_OP_gather: describe_gather(problem, x); break;
+    case RY_OP_gather_elements: describe_elements(x, data, index, y, problem->attrs.gather_elements.axis); break;
+    case RY_OP_gather_nd: describe_nd(x, data, index, y, (int)problem->attrs.gather_nd.batch_dims); break;
+    case RY_OP_scatter_elements:
+        x->reduction = problem->attrs.scatter_elements.reduction;
+        describe_elements(x, y, index, &problem->in[2], problem->attrs.scatter_elements.axis);
+        break;
+    default:
+        x->reduction = problem->attrs.scatter_nd.reduction;
+        describe_nd(x, y, index, &problem->in[2], 0);
+        break;
+    }
+    x->slice.keep_size = x->reduction != RY_scatter_reduction_none;
+    ry_box_prepare(&x->slice);
+    cut_chunks(x, problem->op == RY_OP_scatter_elements, problem->op == RY_OP_scatter_nd);
+    for (int i = 0; i < x->depth && x->chunks > 0; i++) {
+        if (x->extent[i] == 0) {
+            return ry_fail(error, RYND_ERROR_SHAPE, "%s: indices into a dimension of size 0", ry_op_name(problem->op));
+        }
+    }
+    return RYND_OK;
+}
+
+size_t ry_indexed_tasks(const ry_indexed *x)
+{
+    return (size_t)x->chunks * x->slice.pieces;
+}
+
+/* Where the indices at `index` point to, in bytes from the position's own place in the data. */
+static inline int64_t chosen(const ry_indexed *x, const char *indices, int64_t index)
+{
+    int64_t offset = 0;
+    for (int k = 0; k < x->depth; k++, index += x->component_stride) {
+        int64_t i = x->index_dtype == RY_i64   ? ((const int64_t *)indices)[index]
+                    : x->index_dtype == RY_i32 ? ((const int32_t *)indices)[index]
+                                               : ry_get_i64(x->index_dtype, indices, index);
+        if (i < 0) {
+            i += x->extent[k];
+        }
+        i = i < 0 ? 0 : i >= x->extent[k] ? x->extent[k] - 1 : i;
+        offset += i * x->stride[k];
+    }
+    return offset;
+}
+
+/* One piece of a slice, by a reduction. */
+static void reduce_slice(const ry_indexed *x, ry_reduce_row reduce, char *dst, const char *src, size_t piece)
+{
+    const ry_box *box = &x->slice;
+    int64_t to, from, dim[RY_BOX_RANK], index[RY_BOX_RANK] = {0};
+    ry_box_locate(box, piece, &to, &from, dim);
+    dst += to;
+    src += from;
+    int last = box->rank - 1;
+    if (last < 0) {
+        reduce(dst, 0, src, 0, 1);
+        return;
+    }
+    do {
+        int64_t d = 0, s = 0;
+        for (int i = 0; i < last; i++) {
+            d += index[i] * box->dst[i];
+            s += index[i] * box->src[i];
+        }
+        reduce(dst + d, box->dst[last], src + s, box->src[last], dim[last]);
+    } while (ry_index_next(last, dim, index));
+}
+
+static inline void move_slice(const ry_indexed *x, ry_reduce_row reduce, char *dst, const char *src, size_t piece)
+{
+    if (reduce) {
+        reduce_slice(x, reduce, dst, src, piece);
+    } else if (x->slice.rank > 0) {
+        ry_box_copy_piece(&x->slice, dst, src, piece);
+    } else {
+        switch (x->slice.size) {
+        case 1: *dst = *src; break;
+        case 2: memcpy(dst, src, 2); break;
+        case 4: memcpy(dst, src, 4); break;
+        case 8: memcpy(dst, src, 8); break;
+        default: memcpy(dst, src, 16); break;
+        }
+    }
+}
+
+void ry_indexed_run(const ry_indexed *x, const char *indices, char *data, char *dense, size_t task)
+{
+    ry_reduce_row reduce = ry_reduce_row_of(x->dtype, x->reduction);
+    size_t piece = task % x->slice.pieces;
+    int64_t first = (int64_t)(task / x->slice.pieces) * x->chunk, end = positions(x);
+    int64_t left = end - first < x->chunk ? end - first : x->chunk;
+    int64_t at[RY_MAX_RANK] = {0}, d = 0, i = 0, e = 0, rest = first;
+    for (int k = x->rank - 1; k >= 0; k--) {
+        at[k] = rest % x->dim[k];
+        rest /= x->dim[k];
+        d += at[k] * x->data[k];
+        i += at[k] * x->index[k];
+        e += at[k] * x->dense[k];
+    }
+    for (; left > 0; left--) {
+        char *place = data + d + chosen(x, indices, i);
+        move_slice(x, reduce, x->scatter ? place : dense + e, x->scatter ? dense + e : place, piece);
+        for (int k = x->rank - 1; k >= 0; k--) {
+            d += x->data[k], i += x->index[k], e += x->dense[k];
+            if (++at[k] < x->dim[k]) {
+                break;
+            }
+            d -= x->data[k] * x->dim[k], i -= x->index[k] * x->dim[k], e -= x->dense[k] * x->dim[k];
+            at[k] = 0;
+        }
+    }
+}

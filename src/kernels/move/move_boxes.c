@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels of operators that are lists of moves, and nothing else. */
+#include "kernels/move/move_describe.h"
+
+static const ry_describe describes[RY_OPS] = {
+#define RY_MOVE(op, describe) [RY_OP_##op] = (describe),
+#include "kernels/move/moves.inc"
+#undef RY_MOVE
+};
+
+static bool applicable(const ry_problem *problem)
+{
+    const ry_tensor *y = problem->outputs > 0 ? &problem->out[0] : NULL;
+    if (!y || !ry_tensor_present(y) || (problem->op == RY_OP_pad && problem->attrs.pad.mode != RY_pad_mode_constant)) {
+        return false;
+    }
+    if (problem->op == RY_OP_constant_of_shape) {
+        return true;
+    }
+    for (int i = 0; i < (problem->op == RY_OP_concat ? problem->inputs : 1); i++) {
+        if (!ry_problem_has_input(problem, i) || problem->in[i].dtype != y->dtype) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+{
+    (void)error;
+    ry_move_list list = {0};
+    describes[problem->op](problem, &list);
+    prepared->phases = list.phases + 1;
+    prepared->tasks[0] = list.tasks[0];
+    prepared->tasks[1] = list.tasks[1];
+    prepared->state = ry_move_list_bytes(&list);
+    prepared->workspace = list.phases > 0 ? ry_tensor_bytes(&problem->in[0]) : 0;
+    return RYND_OK;
+}
+
+static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
+{
+    (void)prepared;
+    ry_move_list *list = state;
+    *list = (ry_move_list){.moves = (ry_move *)(list + 1)};
+    describes[problem->op](problem, list);
+    list->moves = NULL;
+}
+
+static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+{
+    (void)worker;
+    ry_move_list_run(launch->state, launch, phase, task);
+}
+
+#define RY_MOVE(op_name, describe)      \
+    const ry_kernel op_name##_move = {  \
+        .name = #op_name "_move",       \
+        .op = RY_OP_##op_name,          \
+        .device = "cpu",                \
+        .isa = RY_ISA_generic,          \
+        .accuracy = RY_ACCURACY_strict, \
+        .rank = 10,                     \
+        .applicable = applicable,       \
+        .prepare = prepare,             \
+        .initialise = initialise,       \
+        .run = run,                     \
+    };
+#include "kernels/move/moves.inc"
+#undef RY_MOVE

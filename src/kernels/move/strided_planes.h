@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The two innermost loops of the strided copy: between strided_copy.c and the loops of each element size. */
+#ifndef RY_KERNELS_MOVE_STRIDED_PLANES_H
+#define RY_KERNELS_MOVE_STRIDED_PLANES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Element (i, j), i < n1, j < n0, goes from src + i*s1 + j*s0 to dst + i*d1 + j*d0 (bytes). */
+typedef struct ry_plane {
+    char *dst;
+    const char *src;
+    int64_t n1, d1, s1;
+    int64_t n0, d0, s0;
+} ry_plane;
+
+void ry_plane_copy(const ry_plane *plane, size_t size); /* size: 1, 2, 4, 8 or 16 */
+
+#endif
