@@ -58,7 +58,7 @@ static inline ry_dtype move_dtype(void)
 /* A random order of dims, with gaps and reversed dims at times. */
 static inline void move_layout(ry_tensor *t, move_host *host, bool plain)
 {
-    int order[RY_MAX_RANK];
+    int order[RY_MAX_RANK] = {0};
     for (int i = 0; i < t->rank; i++) {
         int j = (int)move_pick(0, i);
         order[i] = order[j];
