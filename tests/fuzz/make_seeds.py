@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the seed corpora of the fuzzers: make_seeds.py FOLDER   (one folder in it for each fuzzer)"""
+import io
+import pathlib
+import sys
+
+import numpy
+import onnx
+from PIL import Image
+
+LARGEST = 4096  # bytes of a seed: small ones are mutated faster
+PROBLEMS = """conv n=1 c=64 h=56 w=56 k=64 r=3 s=3 pad=1 stride=1 dilation=1 groups=1 dtype=f32 layout=nchw dir=fwd
+conv c=3 h=225 w=225 k=32 r=3 s=3 pad=1,2,3,4 act=relu bias=1
+convt c=64 h=56 w=56 k=32 r=2 s=2 stride=2
+conv c=64 d=8 h=56 w=56 k=64 t=3 r=3 s=3 pad=1
+conv c=512 w=512 k=512 s=3 pad=1 dir=bwd_data
+conv c=32 h=112 w=112 k=32 r=3 s=3 pad=1 groups=32 layout=nhwc residual=1
+maxpool x0=1x64x112x112:f32 y0=1x64x56x56:f32 kernel=3,3 stride=2,2 pad=1,1,1,1
+matmul x0=8x16:f32 x1=16x4:f32 y0=8x4:f32
+softmax x0=1x1000:f16:nhwc y0=1x1000:f16 axis=-1
+"""
+
+
+def onnx_data():
+    return pathlib.Path(onnx.__file__).parent / "backend/test/data"
+
+
+def small_files(pattern, limit):
+    files = sorted(path for path in onnx_data().glob(pattern) if 0 < path.stat().st_size <= LARGEST)
+    step = max(1, len(files) // limit)
+    return [path.read_bytes() for path in files[::step]]
+
+
+def problem():
+    return [line.encode() for line in PROBLEMS.splitlines()]
+
+
+def saved(save, *arguments, **options):
+    stream = io.BytesIO()
+    save(stream, *arguments, **options)
+    return stream.getvalue()
+
+
+def arrays():
+    base = numpy.arange(24).reshape(2, 3, 4)
+    return [base.astype(dtype) for dtype in ("<f4", ">f4", "<f2", "<f8", "<i1", "<i8", ">u2", "?")] + [
+        numpy.asfortranarray(base.astype("<f4")), numpy.zeros((0, 3), "<f4"), numpy.array(1.5), base.astype("<f4")[:, ::2]]
+
+
+def npy():
+    return [saved(numpy.save, array) for array in arrays()]
+
+
+def npz():
+    return [saved(numpy.savez, x=array, y=arrays()[0]) for array in arrays()] + [saved(numpy.savez_compressed, x=array) for array in arrays()]
+
+
+def pictures():
+    pixels = numpy.random.default_rng(0).integers(0, 256, (9, 13, 4), numpy.uint8)
+    colour = Image.fromarray(pixels, "RGBA")
+    return {mode: colour.convert(mode) for mode in ("1", "L", "LA", "P", "RGB", "RGBA")} | {
+        "I;16": Image.fromarray(pixels[:, :, 0].astype(numpy.uint16) * 257)}
+
+
+def png():
+    return [saved(picture.save, format="PNG") for picture in pictures().values()]
+
+
+def jpeg():
+    kinds = pictures()
+    return [saved(kinds[mode].save, format="JPEG", progressive=progressive) for mode in ("L", "RGB") for progressive in (False, True)] + [
+        saved(kinds["RGB"].convert("CMYK").save, format="JPEG")]
+
+
+SEEDS = {
+    "onnx": lambda: small_files("*/*/model.onnx", 400),
+    "tensor": lambda: small_files("*/*/test_data_set_*/*.pb", 100),
+    "problem": problem,
+    "npy": npy,
+    "npz": npz,
+    "png": png,
+    "jpeg": jpeg,
+}
+
+
+def main():
+    for name, make in SEEDS.items():
+        folder = pathlib.Path(sys.argv[1]) / name
+        folder.mkdir(parents=True, exist_ok=True)
+        seeds = make()
+        for index, seed in enumerate(seeds):
+            (folder / f"{index:04}").write_bytes(seed)
+        print(f"{name}: {len(seeds)} seeds")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
