@@ -40,8 +40,9 @@ static void put_number(printer *p, double value)
         return;
     }
     int digits = 1;
+    bool whole = value == floor(value) && fabs(value) < 1e15;
     do {
-        snprintf(text, sizeof text, "%.*g", digits++, value);
+        snprintf(text, sizeof text, whole ? "%.*f" : "%.*g", whole ? 0 : digits++, value);
     } while (strtod(text, NULL) != value && digits <= 17);
     /* printf writes the locale's decimal point; the language has '.'. */
     snprintf(point, sizeof point, "%.1f", 0.5);
