@@ -19,6 +19,18 @@ struct rynd_op {
     rynd_step_info info;
 };
 
+int rynd_op_is_problem(const char *text)
+{
+    size_t length = strcspn(text, " \t");
+    for (int op = 0; op < RY_OPS; op++) {
+        const char *name = ry_op_name((ry_op)op);
+        if (strlen(name) == length && memcmp(name, text, length) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 enum { OWN_ARGUMENTS = 3 }; /* packed, workspace, scratch */
 
 static bool same_dims(const rynd_tensor *a, const rynd_tensor *b)
