@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One problem with data, on which any kernel is run and compared: the way every kernel is tested.
+ *
+ *   kernel_case c;
+ *   kernel_case_begin(&c, RY_OP_conv);
+ *   c.attrs.conv.pads = (ry_ints){4, {1, 1, 1, 1}};
+ *   kernel_case_random(&c, RY_f32, "1x3x8x8", 1);                operand after operand, in the order of ops.inc
+ *   kernel_case_random(&c, RY_f32, "4x3x3x3", 2);                (kernel_case_absent for one that is left out)
+ *   kernel_case_output(&c, RY_f32, "1x4x8x8");
+ *   kernel_case_check(&c, "conv_fwd_f32_avx2", 1e-6);            against the reference, in every layout that it takes
+ *   kernel_case_end(&c);
+ *
+ * or, against known values: kernel_case_run(&c, kernel, CASE_NHWC), then kernel_case_expect(&c, 0, values, count, tolerance).
+ *
+ * Values are given and read in row-major order; a run lays them out as its layout says. Each run watches what the kernel touches: bytes
+ * around every operand, gaps between elements, bytes around state, packed memory, workspace and scratch (which begin as garbage), and the
+ * inputs.
+ * Failures are cmocka's. Any float comparison takes NaN as equal to NaN. */
+#ifndef KERNEL_CASE_H
+#define KERNEL_CASE_H
+
+#include "kernels/kernel.h"
+
+enum { CASE_OPERANDS = 16 };
+
+/* How the operands lie: row-major; channels last (rank 3 and above); row-major with gaps along every dimension. */
+typedef enum case_layout { CASE_NCHW, CASE_NHWC, CASE_GAPS, CASE_LAYOUTS } case_layout;
+
+typedef struct kernel_case {
+    ry_op op;
+    ry_attrs attrs; /* the operator's defaults at first */
+    ry_accuracy accuracy;
+    unsigned constants; /* inputs that kernels may take as constant; all at first */
+    int inputs, outputs;
+    ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS]; /* row-major, with data; outputs hold what the last run gave */
+    int64_t actual[CASE_OPERANDS][RY_MAX_RANK];      /* of BOUNDED operators, by the last run; -1 where not told */
+} kernel_case;
+
+void kernel_case_begin(kernel_case *c, ry_op op);
+void kernel_case_end(kernel_case *c);
+
+/* Operands: shape is "2x3x5x5", or "" for a scalar. */
+void kernel_case_values(kernel_case *c, ry_dtype dtype, const char *shape, const double *values); /* as many as the shape has */
+void kernel_case_random(kernel_case *c, ry_dtype dtype, const char *shape,
+                        uint64_t seed); /* floats in [-1, 1), integers in [-4, 4] or [0, 8] */
+void kernel_case_pattern(kernel_case *c, ry_dtype dtype, const char *shape, int step,
+                         int modulus); /* element i: i * step % modulus - modulus / 2 */
+void kernel_case_absent(kernel_case *c);
+void kernel_case_output(kernel_case *c, ry_dtype dtype, const char *shape);
+void kernel_case_output_absent(kernel_case *c);
+
+/* The case as a problem in a layout; `in` and `out` have room for CASE_OPERANDS descriptions. */
+ry_problem kernel_case_problem(const kernel_case *c, case_layout layout, ry_tensor *in, ry_tensor *out);
+bool kernel_case_applicable(const kernel_case *c, const ry_kernel *kernel, case_layout layout);
+
+/* Runs a kernel that must be applicable. */
+void kernel_case_run(kernel_case *c, const ry_kernel *kernel, case_layout layout);
+double kernel_case_get(const kernel_case *c, int output, int64_t index); /* row-major */
+/* |got - expected| <= tolerance * max(1, |expected|) for each; 0: equal. Fails where the output has another number of elements. */
+void kernel_case_expect(const kernel_case *c, int output, const double *expected, int64_t count, double tolerance);
+
+/* Runs the kernel of that name in each layout in which it is applicable (at least one), tasks forwards and backwards and on alternating
+ * workers, which must give the same bits; and compares with the reference, computed with float64 outputs where it can: every element
+ * differs by at most bound * (the largest magnitude of the reference's output). A kernel for an instruction set that this machine does not
+ * have is passed over. */
+void kernel_case_check(kernel_case *c, const char *kernel, double bound);
+/* The same for every kernel of the list that is applicable to the case and needs no more than this machine has; gives how many. */
+int kernel_case_check_all(kernel_case *c, double bound);
+
+/* The sum of the products of two row-major tensors of as many elements. */
+double kernel_case_dot(const ry_tensor *a, const ry_tensor *b);
+
+#endif
