@@ -4,7 +4,7 @@
     build/venv/bin/python tests/networks/run.py [CASE...]
 
 Networks are exported once into build/networks (export.py says what a case is). For each: batch 1 and 3, largest difference at most 1e-4 of the
-largest output; and the same bits at 1, 2, 3 and 7 threads."""
+largest output; the same bits at 1, 2, 3 and 7 threads; and loading takes little memory, because weights stay in the mapped file."""
 import pathlib
 import subprocess
 import sys
@@ -17,6 +17,12 @@ NETWORKS = """alexnet resnet18 resnet50 vgg16 densenet161 googlenet squeezenet1_
 VARIANTS = ["resnet18.unfused", "mobilenet_v2.unfused", "resnet18.fixed"]
 FOLDER = cases.ROOT / "build/networks"
 HERE = pathlib.Path(__file__).resolve().parent
+LOADING_LIMIT = 32 << 20  # bytes of private memory, for any model
+
+
+def private_memory():
+    """Bytes of memory that no file backs."""
+    return next(int(line.split()[1]) * 1024 for line in pathlib.Path("/proc/self/status").read_text().splitlines() if line.startswith("RssAnon:"))
 
 
 def export(case):
@@ -31,7 +37,10 @@ def compare(case):
     by_threads = {}
     for threads in (2, 1, 3, 7):
         context = rynd.Context(threads=threads)
+        before = private_memory()
         model = rynd.Model(context, FOLDER / f"{case}.onnx")
+        loading = private_memory() - before
+        assert loading <= LOADING_LIMIT, f"loading took {loading >> 20} MiB of private memory"
         for batch in (1, 3) if threads == 2 and not case.endswith(".fixed") else (1,):
             feeds = {"x": numpy.ascontiguousarray(expected["x"][:batch])}
             output = rynd.Session(rynd.Plan(model, feeds)).run(feeds)[0]
