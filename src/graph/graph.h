@@ -15,28 +15,29 @@
 #include "problem/attrs.h"
 
 #define RY_NO_VALUE UINT32_MAX
-#define RY_NO_NODE UINT32_MAX
-#define RY_OP_dead RY_OPS
+#define RY_NO_NODE  UINT32_MAX
+#define RY_OP_dead  RY_OPS
 
 typedef uint32_t ry_value_id;
 typedef uint32_t ry_node_id;
 
 typedef struct ry_value {
-    const char *name;      /* as in the model; unique; made-up ones hold a '/' after the name they come from */
-    ry_dtype dtype;        /* RY_NONE: not known */
-    ry_shape shape;        /* rank -1: not known */
-    const void *constant;  /* row-major data, or NULL: the value is computed or an input */
-    ry_node_id producer;   /* RY_NO_NODE: a constant or an input */
-    bool bounded;          /* the shape is an upper bound: the extent depends on data */
+    const char *name;     /* as in the model; unique; made-up ones hold a '/' after the name they come from */
+    ry_dtype dtype;       /* RY_NONE: not known */
+    ry_shape shape;       /* rank -1: not known */
+    const void *constant; /* row-major data, or NULL: the value is computed or an input */
+    ry_node_id producer;  /* RY_NO_NODE: a constant or an input */
+    bool bounded;         /* the shape is an upper bound: the extent depends on data */
+    bool unaligned;       /* a large constant whose address is no multiple of its element's size: read it with memcpy, or copy it */
 } ry_value;
 
 typedef struct ry_node {
     ry_op op;
-    const char *name;      /* the model's node name, or one made from its first output */
-    const char *source;    /* the ONNX operator it came from, for messages: "HardSwish" */
+    const char *name;   /* the model's node name, or one made from its first output */
+    const char *source; /* the ONNX operator it came from, for messages: "HardSwish" */
     ry_attrs attrs;
     int inputs, outputs;
-    ry_value_id *in;       /* RY_NO_VALUE: absent */
+    ry_value_id *in; /* RY_NO_VALUE: absent */
     ry_value_id *out;
 } ry_node;
 
@@ -72,10 +73,11 @@ ry_value_id ry_graph_add_value(ry_graph *graph, const char *name, ry_dtype dtype
 /* data NULL: zeroed memory from the arena, to be filled through ry_graph_constant_data. */
 ry_value_id ry_graph_add_constant(ry_graph *graph, const char *name, ry_dtype dtype, const ry_shape *shape, const void *data);
 void *ry_graph_constant_data(ry_graph *graph, ry_value_id value); /* only for constants made with data NULL */
-ry_value_id ry_graph_add_i64s(ry_graph *graph, const char *name, int64_t count, const int64_t *numbers); /* a 1-D constant; count -1: a scalar */
+ry_value_id ry_graph_add_i64s(ry_graph *graph, const char *name, int64_t count,
+                              const int64_t *numbers); /* a 1-D constant; count -1: a scalar */
 ry_value_id ry_graph_add_scalar(ry_graph *graph, ry_dtype dtype, double number);
-ry_node_id ry_graph_add_node(ry_graph *graph, ry_op op, const char *name, const char *source, const ry_attrs *attrs, int inputs, const ry_value_id *in,
-                             int outputs, const ry_value_id *out);
+ry_node_id ry_graph_add_node(ry_graph *graph, ry_op op, const char *name, const char *source, const ry_attrs *attrs, int inputs,
+                             const ry_value_id *in, int outputs, const ry_value_id *out);
 bool ry_graph_add_input(ry_graph *graph, ry_value_id value);
 bool ry_graph_add_output(ry_graph *graph, ry_value_id value);
 
@@ -92,10 +94,11 @@ rynd_status ry_graph_compact(ry_graph *graph, ry_error *error);
 /* Looking. */
 ry_value_id ry_graph_find(const ry_graph *graph, const char *name); /* RY_NO_VALUE when there is none; constant time */
 bool ry_graph_is_output(const ry_graph *graph, ry_value_id value);
-ry_tensor ry_graph_tensor(const ry_graph *graph, ry_value_id value); /* row-major; data is the constant's or NULL; dtype none for RY_NO_VALUE */
+ry_tensor ry_graph_tensor(const ry_graph *graph,
+                          ry_value_id value); /* row-major; data is the constant's or NULL; dtype none for RY_NO_VALUE */
 
 /* Symbols. ry_dim_* compute with numbers when both are numbers and otherwise make the symbol of the expression; equal texts are equal symbols. */
-int64_t ry_graph_symbol(ry_graph *graph, const char *text, size_t length);        /* negative; 0 when out of memory */
+int64_t ry_graph_symbol(ry_graph *graph, const char *text, size_t length); /* negative; 0 when out of memory */
 const char *ry_graph_symbol_text(const ry_graph *graph, int64_t dim);
 /* What ry_dim_* give when the result does not fit int64 or is negative, a divisor is 0, or memory is out; it goes through further ry_dim_*. */
 #define RY_DIM_ERROR INT64_MIN
@@ -106,7 +109,7 @@ int64_t ry_dim_floor_div(ry_graph *graph, int64_t a, int64_t b);
 int64_t ry_dim_ceil_div(ry_graph *graph, int64_t a, int64_t b);
 /* (dim + offset) / divisor, rounded down; offset may be negative (a negative `a` of the others is a symbol), divisor at least 1. */
 int64_t ry_dim_affine(ry_graph *graph, int64_t dim, int64_t offset, int64_t divisor);
-int64_t ry_dim_unknown(ry_graph *graph); /* a fresh symbol "?k" */
+int64_t ry_dim_unknown(ry_graph *graph);                    /* a fresh symbol "?k" */
 bool ry_dim_is_unknown(const ry_graph *graph, int64_t dim); /* a symbol of ry_dim_unknown, or an expression with one */
 /* "1x3xHxW" for messages. */
 const char *ry_shape_text(const ry_graph *graph, const ry_shape *shape, char *buffer, size_t size);

@@ -22,8 +22,8 @@ typedef struct ry_infer {
 typedef ry_infer_result (*ry_infer_fn)(ry_infer *infer);
 
 /* For the functions in infer_*.c */
-const ry_value *ry_infer_in(const ry_infer *infer, int i);  /* NULL when absent */
-ry_value *ry_infer_out(const ry_infer *infer, int i);       /* NULL when absent */
+const ry_value *ry_infer_in(const ry_infer *infer, int i); /* NULL when absent */
+ry_value *ry_infer_out(const ry_infer *infer, int i);      /* NULL when absent */
 bool ry_infer_has(const ry_infer *infer, int i);
 ry_infer_result ry_infer_fail(ry_infer *infer, rynd_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* A 1-D (or scalar) integer input's numbers. DONE, LATER (unknown content) or FAILED (wrong type or rank, or more than RY_MAX_INTS). */
@@ -37,15 +37,21 @@ ry_infer_result ry_infer_node(ry_graph *graph, ry_node *node, ry_error *error, r
 /* Every node, in order. Declared shapes of outputs that contradict what is computed are an error. */
 rynd_status ry_graph_infer(ry_graph *graph, ry_error *error);
 
-/* Structure: every index in range, every value produced once, inputs and outputs named once, types that the operator allows. */
+/* Before anything else walks a graph that comes from outside.
+ * Structure: every index in range, every value produced once, inputs and outputs named once, every used value has
+ * a source, types that the operator allows (as far as types are known yet). The order of nodes is ry_graph_compact's matter. */
 rynd_status ry_graph_verify(const ry_graph *graph, ry_error *error);
 
-/* Gives numbers to symbols: `values[i]` for the graph's inputs with shapes given (rank -1: not given), and by name. Then every input's shape is
- * concrete, or the call fails and names the symbol and the options that bind it. */
+/* Gives numbers to symbols: input_shapes[i] for each of the graph's inputs (rank -1: not given; a negative dim: not given; NULL: none given), and by
+ * name. Given numbers must agree with fixed ones and with each other. A symbol that is an expression ("2*H") follows from its symbols. Then every
+ * input's shape is concrete, or the call fails and names the symbol and the options that bind it. Then the shapes that depended on symbols are
+ * inferred anew. */
 typedef struct ry_dim_binding {
     const char *symbol;
     int64_t size;
 } ry_dim_binding;
 rynd_status ry_graph_bind(ry_graph *graph, const ry_shape *input_shapes, const ry_dim_binding *dims, size_t dim_count, ry_error *error);
+/* "'batch' (dim 0 of input 'x'), 'H' (dim 2 of input 'x')": the open dims of the inputs, each symbol once, for messages. "" when there are none. */
+const char *ry_graph_open_dims(const ry_graph *graph, char *buffer, size_t size);
 
 #endif
