@@ -72,7 +72,7 @@ typedef struct rynd_device_peaks {
     double bandwidth_l3, bandwidth_dram;
 } rynd_device_peaks;
 
-/** Measures the device on the context's threads; takes about a second, in which nothing else should run. Fails with OUT_OF_MEMORY, UNSUPPORTED. */
+/** Measures the device on the context's threads; takes about half a second, in which nothing else should run. Fails with OUT_OF_MEMORY, UNSUPPORTED. */
 RYND_API rynd_status rynd_context_measure(rynd_context *context, rynd_device_peaks *peaks);
 
 /** The library's version, "0.1.0". */

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is timed by `rynd bench`: a model or a problem, made ready to run again and again on random inputs. */
+#ifndef CLI_BENCH_SUBJECT_H
+#define CLI_BENCH_SUBJECT_H
+
+#include "held_tensor.h"
+#include "setup.h"
+
+typedef struct cli_subject {
+    const char *name;
+    const char *kernel; /* NULL: a model */
+    double flop, bytes; /* of one run */
+    rynd_session *session;
+    rynd_op *op;
+    cli_tensor *tensors; /* inputs, then (of an operator) outputs */
+    size_t count, inputs;
+    const void **in; /* an operator's */
+    void **out;
+} cli_subject;
+
+/* Floats are from -1 to 1, 8-bit integers use their whole range, others are 0 or 1, so that they are valid as indices. The weights and bias
+ * of a convolution are constants, packed beforehand, as in a model. setup has a context; the caller frees the subject also when this fails. */
+bool cli_subject_open(cli_subject *subject, cli_setup *setup, const cli_common *common, const char *name, cli_failure *failure);
+bool cli_subject_run(cli_subject *subject, cli_failure *failure);
+void cli_subject_close(cli_subject *subject);
+
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rynd bench: times models and problems. */
+#include "bench_subject.h"
+#include "commands.h"
+#include "json_out.h"
+#include "progress.h"
+#include "statistics.h"
+#include "table.h"
+#include "wording.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct bench_settings {
+    cli_common common;
+    double min_time;
+    int64_t rounds, warmup;
+} bench_settings;
+
+static const bench_settings defaults = {.min_time = 0.5, .rounds = 5, .warmup = 2};
+
+#define OFFSET(field) offsetof(bench_settings, field)
+
+/* clang-format off */
+static const cli_option options[] = {
+    {"min-time", 0, CLI_NUMBER, "S", NULL, 0, 86400, OFFSET(min_time), "measure each for S seconds at least (default 0.5)"},
+    {"rounds", 0, CLI_INTEGER, "N", NULL, 1, 1e9, OFFSET(rounds), "and for N runs at least (default 5)"},
+    {"warmup", 0, CLI_INTEGER, "N", NULL, 0, 1e9, OFFSET(warmup), "runs before, which are not counted (default 2)"},
+    {0},
+};
+/* clang-format on */
+
+typedef struct bench {
+    const bench_settings *settings;
+    cli_setup setup;
+    rynd_device_peaks peaks;
+    unsigned threads;
+    cli_progress progress;
+    cJSON *document, *results;
+    cli_table table;
+} bench;
+
+/* The seconds that one step takes at least: its operations at the peak, or its bytes through the smallest memory that holds them, whichever is
+ * more (the roofline of Williams, Waterman and Patterson, 2009). Negative when the f32 peak does not bound this dtype. */
+static double step_limit(const bench *b, const char *problem, double flop, double bytes)
+{
+    const char *dtype = strstr(problem, "dtype=");
+    if (dtype && strncmp(dtype, "dtype=f32", 9) != 0) {
+        return -1;
+    }
+    const rynd_device_peaks *p = &b->peaks;
+    double rate = p->bandwidth_dram;
+    if (bytes <= (double)p->l1 * b->threads) {
+        rate = p->bandwidth_l1;
+    } else if (bytes <= (double)p->l2 * b->threads) {
+        rate = p->bandwidth_l2;
+    } else if (bytes <= (double)p->l3) {
+        rate = p->bandwidth_l3;
+    }
+    double arithmetic = flop / p->f32, memory = rate > 0 ? bytes / rate : 0;
+    return arithmetic > memory ? arithmetic : memory;
+}
+
+/* Of all steps; 0 when there is no limit to compare with. */
+static double subject_limit(const bench *b, const cli_subject *subject)
+{
+    const rynd_plan *plan = b->setup.plan;
+    int accuracy = b->settings->common.accuracy;
+    if (accuracy > RYND_ACCURACY_NEAR32) {
+        return 0;
+    }
+    double limit = 0;
+    size_t steps = subject->op ? 1 : rynd_plan_step_count(plan);
+    for (size_t i = 0; i < steps; i++) {
+        rynd_step_info step = {.size = sizeof step};
+        if ((subject->op ? rynd_op_info(subject->op, &step) : rynd_plan_step(plan, i, &step)) != RYND_OK) {
+            return 0;
+        }
+        double seconds = step_limit(b, step.problem, step.flop, step.bytes);
+        if (seconds < 0) {
+            return 0;
+        }
+        limit += seconds;
+    }
+    return limit;
+}
+
+static bool measure(bench *b, cli_subject *subject, cli_samples *samples, cli_failure *failure)
+{
+    for (int64_t i = 0; i < b->settings->warmup; i++) {
+        if (!cli_subject_run(subject, failure)) {
+            return false;
+        }
+    }
+    double first = cli_now(), begin = first;
+    for (int64_t i = 0; i < b->settings->rounds || begin - first < b->settings->min_time; i++) {
+        if (!cli_subject_run(subject, failure)) {
+            return false;
+        }
+        double end = cli_now();
+        if (!cli_samples_add(samples, end - begin)) {
+            return cli_fail_memory(failure);
+        }
+        double by_time = b->settings->min_time > 0 ? (end - first) / b->settings->min_time : 1;
+        double by_rounds = (double)(i + 1) / (double)b->settings->rounds;
+        cli_progress_show(&b->progress, subject->name, by_time < by_rounds ? by_time : by_rounds);
+        /* What showing took belongs to no run. */
+        begin = b->progress.shown ? cli_now() : end;
+    }
+    return true;
+}
+
+static void add_json(bench *b, const cli_subject *subject, const cli_statistics *s, double limit_fraction)
+{
+    cJSON *object = cli_json_object_in(b->results);
+    cli_json_text(object, "name", subject->name);
+    cli_json_number(object, "n", (double)s->n);
+    cli_json_number(object, "mean", s->mean);
+    cli_json_number(object, "variance", s->variance);
+    cli_json_number(object, "median", s->median);
+    cli_json_number(object, "min", s->min);
+    cli_json_number(object, "max", s->max);
+    cli_json_number(object, "flop", subject->flop);
+    cli_json_number(object, "bytes", subject->bytes);
+    cli_json_text(object, "kernel", subject->kernel);
+    cJSON_AddItemToObject(object, "limit_fraction", limit_fraction > 0 ? cJSON_CreateNumber(limit_fraction) : cJSON_CreateNull());
+    if (!subject->op) {
+        cli_json_number(object, "plan_time", rynd_plan_time(b->setup.plan));
+        cli_json_number(object, "load_time", b->setup.load_time);
+        cli_json_number(object, "peak_memory", cli_peak_memory());
+    }
+}
+
+static void add_text(bench *b, const cli_subject *subject, const cli_statistics *s, double limit_fraction)
+{
+    cli_table_add(&b->table, "%s", subject->name);
+    cli_table_add(&b->table, "%zu", s->n);
+    cli_table_add(&b->table, "%s", cli_word_seconds(s->mean).text);
+    cli_table_add(&b->table, "%.2e s2", s->variance);
+    cli_table_add(&b->table, "%s", cli_word_seconds(s->median).text);
+    cli_table_add(&b->table, "%s", cli_word_seconds(s->min).text);
+    cli_table_add(&b->table, "%s", cli_word_seconds(s->max).text);
+    cli_table_add(&b->table, "%.1f", s->median > 0 ? subject->flop / s->median * 1e-9 : 0);
+    cli_table_add(&b->table, limit_fraction > 0 ? "%.0f%%" : "-", 100 * limit_fraction);
+    if (subject->op) {
+        cli_table_add(&b->table, "%s", subject->kernel);
+    } else {
+        cli_table_add(&b->table, "load %s, plan %s, peak memory %s", cli_word_seconds(b->setup.load_time).text,
+                      cli_word_seconds(rynd_plan_time(b->setup.plan)).text, cli_word_bytes(cli_peak_memory()).text);
+    }
+}
+
+static bool bench_one(bench *b, const char *name, cli_failure *failure)
+{
+    cli_subject subject;
+    cli_samples samples = {0};
+    bool done = cli_subject_open(&subject, &b->setup, &b->settings->common, name, failure) && measure(b, &subject, &samples, failure);
+    if (done) {
+        cli_statistics statistics = cli_samples_statistics(&samples);
+        double limit_fraction = statistics.median > 0 ? subject_limit(b, &subject) / statistics.median : 0;
+        if (b->settings->common.json) {
+            add_json(b, &subject, &statistics, limit_fraction);
+        } else {
+            add_text(b, &subject, &statistics, limit_fraction);
+        }
+    }
+    cli_samples_free(&samples);
+    cli_subject_close(&subject);
+    cli_setup_close_model(&b->setup);
+    return done;
+}
+
+static bool bench_all(bench *b, cli_failure *failure)
+{
+    const cli_common *common = &b->settings->common;
+    rynd_device_info info = {.size = sizeof info};
+    b->peaks.size = sizeof b->peaks;
+    if (!cli_setup_context(&b->setup, common, failure)) {
+        return false;
+    }
+    cli_progress_show(&b->progress, "measuring the device's peaks", 0);
+    if (rynd_context_info(b->setup.context, &info) != RYND_OK || rynd_context_measure(b->setup.context, &b->peaks) != RYND_OK) {
+        return cli_fail_library(failure);
+    }
+    b->threads = info.threads;
+    for (size_t i = 0; i < common->arguments.count; i++) {
+        if (!bench_one(b, common->arguments.items[i], failure)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool run(void *data, cli_failure *failure)
+{
+    static const char *const head[] = {"name", "n", "mean", "variance", "median", "min", "max", "Gflop/s", "of limit", "kernel"};
+    bench b = {.settings = data};
+    bool json = b.settings->common.json;
+    if (json) {
+        b.document = cli_json_begin("bench", &b.results);
+    } else {
+        cli_table_begin(&b.table, "lrrrrrrrrl", head);
+    }
+    cli_progress_begin(&b.progress, &b.settings->common);
+    bool done = bench_all(&b, failure);
+    cli_progress_end(&b.progress);
+    if (json && done) {
+        done = cli_json_print(b.document, failure);
+    } else if (json) {
+        cJSON_Delete(b.document);
+    } else {
+        /* What was measured before a failure is worth printing. */
+        bool printed = cli_table_print(&b.table, stdout);
+        done = done && (printed || cli_fail_memory(failure));
+    }
+    cli_setup_close(&b.setup);
+    return done;
+}
+
+const cli_command cli_command_bench = {
+    .name = "bench",
+    .arguments = "MODEL|'PROBLEM'...",
+    .least = 1,
+    .most = SIZE_MAX,
+    .help = "time models and problems on random inputs",
+    .text =
+        "Effective Gflop/s are the operations of the definition over the median time. The limit is the device's measured peak or "
+        "bandwidth,\n"
+        "whichever bounds each step. A problem is text like 'conv n=1 c=64 h=56 w=56 k=64 r=3 s=3 pad=1'; the weights of a convolution\n"
+        "are prepared before the time is taken, as in a model.",
+    .options = options,
+    .takes_model = true,
+    .settings_size = sizeof(bench_settings),
+    .defaults = &defaults,
+    .run = run,
+};

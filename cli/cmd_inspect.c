@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rynd inspect: what a model holds, without running it. */
+#include "commands.h"
+#include "json_out.h"
+#include "setup.h"
+#include "table.h"
+#include "wording.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const cli_option options[] = {{0}};
+
+typedef rynd_status (*value_function)(const rynd_model *model, size_t index, rynd_value_info *info);
+typedef rynd_status (*planned_function)(const rynd_plan *plan, size_t index, rynd_tensor *tensor);
+
+/* Inputs or outputs; with a plan (--dim, --batch) their shapes are the planned ones. */
+typedef struct side {
+    const char *title, *key;
+    size_t (*count)(const rynd_model *model);
+    value_function value;
+    planned_function planned;
+} side;
+
+static const side sides[] = {
+    {"input", "inputs", rynd_model_input_count, rynd_model_input, rynd_plan_input},
+    {"output", "outputs", rynd_model_output_count, rynd_model_output, rynd_plan_output},
+};
+
+static bool get_value(const cli_setup *setup, const side *s, size_t index, rynd_value_info *info, cli_failure *failure)
+{
+    *info = (rynd_value_info){.size = sizeof *info};
+    if (s->value(setup->model, index, info) != RYND_OK) {
+        return cli_fail_library(failure);
+    }
+    rynd_tensor tensor;
+    if (setup->plan) {
+        if (s->planned(setup->plan, index, &tensor) != RYND_OK) {
+            return cli_fail_library(failure);
+        }
+        info->rank = tensor.rank;
+        memcpy(info->dim, tensor.dim, sizeof info->dim);
+    }
+    return true;
+}
+
+static bool get_macs(const cli_setup *setup, int64_t *macs, cli_failure *failure)
+{
+    if (!setup->plan) {
+        return true;
+    }
+    double flop = 0;
+    for (size_t i = 0; i < rynd_plan_step_count(setup->plan); i++) {
+        rynd_step_info step = {.size = sizeof step};
+        if (rynd_plan_step(setup->plan, i, &step) != RYND_OK) {
+            return cli_fail_library(failure);
+        }
+        flop += step.flop;
+    }
+    *macs = (int64_t)(flop / 2);
+    return true;
+}
+
+static bool print_side(const cli_setup *setup, const side *s, cli_failure *failure)
+{
+    const char *const head[] = {s->title, "shape", "dtype"};
+    cli_table table;
+    cli_table_begin(&table, "lll", head);
+    for (size_t i = 0; i < s->count(setup->model); i++) {
+        rynd_value_info info;
+        if (!get_value(setup, s, i, &info, failure)) {
+            cli_table_print(&table, stderr);
+            return false;
+        }
+        cli_table_add(&table, "%s", info.name);
+        cli_table_add(&table, "%s", cli_shape_of_value(&info).text);
+        cli_table_add(&table, "%s", rynd_dtype_name(info.dtype));
+    }
+    bool done = cli_table_print(&table, stdout);
+    putchar('\n');
+    return done ? true : cli_fail_memory(failure);
+}
+
+static bool print_text(const cli_setup *setup, const char *path, const rynd_model_info *info, int64_t macs, cli_failure *failure)
+{
+    static const char *const head[] = {"operator", "nodes"};
+    printf("%s%s%s%s%s\n\n", path, *info->name ? ": " : "", info->name, *info->producer ? ", made by " : "", info->producer);
+    if (!print_side(setup, &sides[0], failure) || !print_side(setup, &sides[1], failure)) {
+        return false;
+    }
+    cli_table table;
+    cli_table_begin(&table, "lr", head);
+    for (size_t i = 0; i < info->operator_count; i++) {
+        const char *name = "";
+        size_t count = 0;
+        rynd_model_operator(setup->model, i, &name, &count);
+        cli_table_add(&table, "%s", name);
+        cli_table_add(&table, "%zu", count);
+    }
+    if (!cli_table_print(&table, stdout)) {
+        return cli_fail_memory(failure);
+    }
+    printf("\nnodes %zu, parameters %" PRId64 " (%s), ", info->node_count, info->parameters, cli_word_count((double)info->parameters).text);
+    if (macs >= 0) {
+        printf("multiply-adds %" PRId64 " (%s)", macs, cli_word_count((double)macs).text);
+    } else {
+        printf("multiply-adds not known before shapes are");
+    }
+    printf(", opset %" PRId64 ", IR version %" PRId64 "\n", info->opset, info->ir_version);
+    return true;
+}
+
+static bool print_json(const cli_setup *setup, const char *path, const rynd_model_info *info, int64_t macs, cli_failure *failure)
+{
+    cJSON *results, *document = cli_json_begin("inspect", &results);
+    cJSON *result = cli_json_object_in(results);
+    cli_json_text(result, "name", path);
+    for (size_t s = 0; s < sizeof sides / sizeof *sides; s++) {
+        cJSON *array = cJSON_AddArrayToObject(result, sides[s].key);
+        for (size_t i = 0; i < sides[s].count(setup->model); i++) {
+            rynd_value_info value;
+            if (!get_value(setup, &sides[s], i, &value, failure)) {
+                cJSON_Delete(document);
+                return false;
+            }
+            cli_json_value(array, &value);
+        }
+    }
+    cJSON *operators = cJSON_AddObjectToObject(result, "operators");
+    for (size_t i = 0; i < info->operator_count; i++) {
+        const char *name = "";
+        size_t count = 0;
+        rynd_model_operator(setup->model, i, &name, &count);
+        cli_json_number(operators, name, (double)count);
+    }
+    cli_json_number(result, "parameters", (double)info->parameters);
+    cJSON_AddItemToObject(result, "macs", macs >= 0 ? cJSON_CreateNumber((double)macs) : cJSON_CreateNull());
+    cli_json_number(result, "opset", (double)info->opset);
+    cli_json_number(result, "ir_version", (double)info->ir_version);
+    cli_json_text(result, "producer", info->producer);
+    return cli_json_print(document, failure);
+}
+
+static bool inspect(const cli_common *common, cli_setup *setup, cli_failure *failure)
+{
+    const char *path = common->arguments.items[0];
+    rynd_model_info info = {.size = sizeof info};
+    if (!cli_setup_context(setup, common, failure) || !cli_setup_model(setup, path, failure)) {
+        return false;
+    }
+    if (rynd_model_get_info(setup->model, &info) != RYND_OK) {
+        return cli_fail_library(failure);
+    }
+    if ((common->dims.count > 0 || common->batch > 0 || common->accuracy) && !cli_setup_plan(setup, common, NULL, true, failure)) {
+        return false;
+    }
+    int64_t macs = info.macs;
+    if (!get_macs(setup, &macs, failure)) {
+        return false;
+    }
+    return common->json ? print_json(setup, path, &info, macs, failure) : print_text(setup, path, &info, macs, failure);
+}
+
+static bool run(void *settings, cli_failure *failure)
+{
+    cli_setup setup = {0};
+    bool done = inspect(settings, &setup, failure);
+    cli_setup_close(&setup);
+    return done;
+}
+
+const cli_command cli_command_inspect = {
+    .name = "inspect",
+    .arguments = "MODEL",
+    .least = 1,
+    .most = 1,
+    .help = "show a model's inputs, outputs, operators, parameters and multiply-adds",
+    .text = "Multiply-adds are counted with open dimensions taken as 1, unless --dim or --batch say their sizes.",
+    .options = options,
+    .takes_model = true,
+    .settings_size = sizeof(cli_common),
+    .run = run,
+};

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rynd plan: every decision for a model or a problem, with its reason. */
+#include "commands.h"
+#include "json_out.h"
+#include "setup.h"
+#include "table.h"
+#include "wording.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const cli_option options[] = {{0}};
+
+/* The decisions to print: a plan's steps, or the one of an operator. */
+typedef struct decisions {
+    const rynd_plan *plan;
+    const rynd_op *op;
+} decisions;
+
+static size_t step_count(const decisions *d)
+{
+    return d->plan ? rynd_plan_step_count(d->plan) : 1;
+}
+
+static bool get_step(const decisions *d, size_t index, rynd_step_info *step, cli_failure *failure)
+{
+    *step = (rynd_step_info){.size = sizeof *step};
+    rynd_status status = d->plan ? rynd_plan_step(d->plan, index, step) : rynd_op_info(d->op, step);
+    return status == RYND_OK ? true : cli_fail_library(failure);
+}
+
+/* A step that changes a layout and nothing else: the graph's own operators have another problem. */
+static bool is_conversion(const rynd_step_info *step)
+{
+    return strncmp(step->problem, "copy ", 5) == 0;
+}
+
+static bool print_text(const decisions *d, const rynd_memory *memory, cli_failure *failure)
+{
+    static const char *const head[] = {"step", "op", "kernel", "knobs", "in", "out", "fused", "reason"};
+    cli_table table;
+    bool done = true;
+    cli_table_begin(&table, "llllllll", head);
+    for (size_t i = 0; done && i < step_count(d); i++) {
+        rynd_step_info step;
+        done = get_step(d, i, &step, failure);
+        if (done) {
+            const char *cells[] = {step.name, step.op, step.kernel, step.knobs, step.layout_in, step.layout_out, step.fused, step.reason};
+            for (size_t c = 0; c < sizeof cells / sizeof *cells; c++) {
+                cli_table_add(&table, "%s", cells[c]);
+            }
+        }
+    }
+    if (!done) {
+        cli_table_print(&table, stderr);
+        return false;
+    }
+    if (!cli_table_print(&table, stdout)) {
+        return cli_fail_memory(failure);
+    }
+    if (!d->plan) {
+        rynd_step_info step;
+        done = get_step(d, 0, &step, failure);
+        if (done) {
+            printf("\n%s\n%s, %s at least\n", step.problem, cli_word_rate(step.flop, "flop").text, cli_word_bytes(step.bytes).text);
+        }
+        return done;
+    }
+    printf("\nmemory: weights %s, activations %s, workspace %s, total %s\n", cli_word_bytes((double)memory->weights).text,
+           cli_word_bytes((double)memory->activations).text, cli_word_bytes((double)memory->workspace).text,
+           cli_word_bytes((double)memory->total).text);
+    printf("planned in %s%s\n", cli_word_seconds(rynd_plan_time(d->plan)).text,
+           rynd_plan_complete(d->plan) ? "" : "; more steps will be planned while running, because their shapes depend on data");
+    return true;
+}
+
+static bool print_json(const decisions *d, const char *name, const rynd_memory *memory, cli_failure *failure)
+{
+    cJSON *results, *document = cli_json_begin("plan", &results);
+    cJSON *result = cli_json_object_in(results);
+    cli_json_text(result, "name", name);
+    cJSON *nodes = cJSON_AddArrayToObject(result, "nodes"), *conversions = cJSON_AddArrayToObject(result, "conversions");
+    for (size_t i = 0; i < step_count(d); i++) {
+        rynd_step_info step;
+        if (!get_step(d, i, &step, failure)) {
+            cJSON_Delete(document);
+            return false;
+        }
+        cJSON *node = cli_json_object_in(is_conversion(&step) ? conversions : nodes);
+        cli_json_text(node, "name", step.name);
+        cli_json_text(node, "op", step.op);
+        cli_json_text(node, "kernel", step.kernel);
+        cli_json_text(node, "knobs", step.knobs);
+        cli_json_text(node, "layout_in", step.layout_in);
+        cli_json_text(node, "layout_out", step.layout_out);
+        cli_json_text(node, "fused", step.fused);
+        cli_json_text(node, "reason", step.reason);
+        cli_json_text(node, "problem", step.problem);
+        cli_json_number(node, "flop", step.flop);
+        cli_json_number(node, "bytes", step.bytes);
+    }
+    if (d->plan) {
+        cli_json_memory(result, "memory", memory);
+        cli_json_number(result, "plan_time", rynd_plan_time(d->plan));
+        cJSON_AddBoolToObject(result, "complete", rynd_plan_complete(d->plan));
+    } else {
+        cJSON_AddNullToObject(result, "memory");
+    }
+    return cli_json_print(document, failure);
+}
+
+static bool plan(const cli_common *common, cli_setup *setup, rynd_op **op, cli_failure *failure)
+{
+    const char *name = common->arguments.items[0];
+    rynd_memory memory = {.size = sizeof memory};
+    if (!cli_setup_context(setup, common, failure)) {
+        return false;
+    }
+    if (cli_is_problem(name)) {
+        if (!cli_setup_op(setup, common, name, NULL, op, failure)) {
+            return false;
+        }
+    } else {
+        if (!cli_setup_model(setup, name, failure) || !cli_setup_plan(setup, common, NULL, false, failure)) {
+            return false;
+        }
+        if (rynd_plan_memory(setup->plan, &memory) != RYND_OK) {
+            return cli_fail_library(failure);
+        }
+    }
+    decisions d = {setup->plan, *op};
+    return common->json ? print_json(&d, name, &memory, failure) : print_text(&d, &memory, failure);
+}
+
+static bool run(void *settings, cli_failure *failure)
+{
+    cli_setup setup = {0};
+    rynd_op *op = NULL;
+    bool done = plan(settings, &setup, &op, failure);
+    rynd_op_destroy(op);
+    cli_setup_close(&setup);
+    return done;
+}
+
+const cli_command cli_command_plan = {
+    .name = "plan",
+    .arguments = "MODEL|'PROBLEM'",
+    .least = 1,
+    .most = 1,
+    .help = "show every choice for a model or a problem, and the memory it takes",
+    .options = options,
+    .takes_model = true,
+    .settings_size = sizeof(cli_common),
+    .run = run,
+};

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands. Each cmd_<name>.c defines one. */
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+#include "options.h"
+
+extern const cli_command cli_command_run;
+extern const cli_command cli_command_inspect;
+extern const cli_command cli_command_bench;
+extern const cli_command cli_command_plan;
+extern const cli_command cli_command_devices;
+
+#endif

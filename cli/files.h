@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tensor files by their extension: what can be read and written, and by which function. */
+#ifndef CLI_FILES_H
+#define CLI_FILES_H
+
+#include "held_tensor.h"
+#include "image.h"
+#include "whole_file.h"
+
+typedef enum cli_file_kind { CLI_FILE_NONE, CLI_FILE_TENSORS, CLI_FILE_IMAGE } cli_file_kind;
+
+/* By the extension, whatever its case; NONE when rynd does not read (write) such files. */
+cli_file_kind cli_input_kind(const char *path);
+cli_file_kind cli_output_kind(const char *path);
+bool cli_output_takes_many(const char *path); /* an archive */
+
+/* All tensors of a file; only an archive has more than one. The caller frees each and *tensors. */
+bool cli_tensors_read(rynd_context *context, const char *path, cli_tensor **tensors, size_t *count, cli_failure *failure);
+/* cli_input_kind must be IMAGE. The content decides between PNG and JPEG, not the extension. */
+bool cli_image_read(const char *path, cli_image *image, cli_failure *failure);
+
+/* cli_output_kind must be TENSORS; more than one tensor only where cli_output_takes_many. */
+bool cli_tensors_write(rynd_context *context, const char *path, const rynd_tensor *tensors, const char *const *names, size_t count,
+                       cli_failure *failure);
+bool cli_image_write(const char *path, const cli_image *image, cli_failure *failure);
+
+#endif

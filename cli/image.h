@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pictures: decoded to floats from 0 to 255, channels last. */
+#ifndef CLI_IMAGE_H
+#define CLI_IMAGE_H
+
+#include "failure.h"
+#include "whole_file.h"
+
+#include <stdint.h>
+
+typedef struct cli_image {
+    int64_t height, width;
+    int channels;  /* 1 grey or 3 red, green, blue */
+    float *pixels; /* [height][width][channels]; free() it */
+    bool dropped_alpha;
+    int bits; /* of a channel in the file */
+} cli_image;
+
+void cli_image_free(cli_image *image);
+/* Sets the sizes and takes memory for the pixels. `name`: of the file, for messages. */
+bool cli_image_make(cli_image *image, int64_t height, int64_t width, int channels, const char *name, cli_failure *failure);
+
+/* Every kind of PNG: palettes become colours, 16 bits keep their precision (value/257), transparency is dropped. */
+bool cli_png_read(const cli_bytes *bytes, const char *name, cli_image *image, cli_failure *failure);
+/* 8 bits; pixels are rounded and clamped to 0..255, NaN becomes 0. The caller frees bytes->data. */
+bool cli_png_write(const cli_image *image, cli_bytes *bytes, cli_failure *failure);
+/* Grey and colour JPEG. A damaged or truncated one is refused. */
+bool cli_jpeg_read(const cli_bytes *bytes, const char *name, cli_image *image, cli_failure *failure);
+
+#endif

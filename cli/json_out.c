@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Builds and prints JSON documents with cJSON. */
+#include "json_out.h"
+
+#include <math.h>
+#include <stdio.h>
+
+cJSON *cli_json_begin(const char *command, cJSON **results)
+{
+    cJSON *document = cJSON_CreateObject();
+    cJSON_AddStringToObject(document, "rynd", rynd_version());
+    cJSON_AddStringToObject(document, "command", command);
+    *results = cJSON_AddArrayToObject(document, "results");
+    return document;
+}
+
+cJSON *cli_json_object_in(cJSON *array)
+{
+    cJSON *object = cJSON_CreateObject();
+    cJSON_AddItemToArray(array, object);
+    return object;
+}
+
+void cli_json_text(cJSON *object, const char *key, const char *text)
+{
+    cJSON_AddItemToObject(object, key, text ? cJSON_CreateString(text) : cJSON_CreateNull());
+}
+
+void cli_json_number(cJSON *object, const char *key, double value)
+{
+    cJSON_AddItemToObject(object, key, isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateNull());
+}
+
+void cli_json_shape(cJSON *object, const rynd_tensor *tensor)
+{
+    cJSON *shape = cJSON_AddArrayToObject(object, "shape");
+    for (int i = 0; i < tensor->rank; i++) {
+        cJSON_AddItemToArray(shape, cJSON_CreateNumber((double)tensor->dim[i]));
+    }
+}
+
+void cli_json_value(cJSON *array, const rynd_value_info *info)
+{
+    cJSON *object = cli_json_object_in(array);
+    cli_json_text(object, "name", info->name);
+    if (info->rank < 0) {
+        cJSON_AddNullToObject(object, "shape");
+    } else {
+        cJSON *shape = cJSON_AddArrayToObject(object, "shape");
+        for (int i = 0; i < info->rank; i++) {
+            cJSON *dim = info->dim[i] >= 0 ? cJSON_CreateNumber((double)info->dim[i]) : cJSON_CreateString(info->symbol[i]);
+            cJSON_AddItemToArray(shape, dim);
+        }
+    }
+    cli_json_text(object, "dtype", rynd_dtype_name(info->dtype));
+}
+
+void cli_json_memory(cJSON *object, const char *key, const rynd_memory *memory)
+{
+    cJSON *inner = cJSON_AddObjectToObject(object, key);
+    cli_json_number(inner, "weights", (double)memory->weights);
+    cli_json_number(inner, "activations", (double)memory->activations);
+    cli_json_number(inner, "workspace", (double)memory->workspace);
+    cli_json_number(inner, "total", (double)memory->total);
+}
+
+bool cli_json_print(cJSON *document, cli_failure *failure)
+{
+    char *text = document ? cJSON_Print(document) : NULL;
+    cJSON_Delete(document);
+    if (!text) {
+        return cli_fail_memory(failure);
+    }
+    puts(text);
+    cJSON_free(text);
+    return true;
+}

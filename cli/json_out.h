@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The JSON document of a command: {"rynd": VERSION, "command": NAME, "results": [...]}.
+ *
+ * Building ignores exhausted memory (cJSON's functions take NULL); cli_json_print notices it. Numbers are seconds, bytes and counts; what is
+ * not known is null. */
+#ifndef CLI_JSON_OUT_H
+#define CLI_JSON_OUT_H
+
+#include "failure.h"
+
+#include <cjson/cJSON.h>
+#include <rynd/rynd.h>
+
+/* A new document; *results is its array. */
+cJSON *cli_json_begin(const char *command, cJSON **results);
+/* A new object, appended to an array. */
+cJSON *cli_json_object_in(cJSON *array);
+void cli_json_text(cJSON *object, const char *key, const char *text);
+void cli_json_number(cJSON *object, const char *key, double value);
+void cli_json_shape(cJSON *object, const rynd_tensor *tensor);
+void cli_json_value(cJSON *array,
+                    const rynd_value_info *info); /* {"name", "shape", "dtype"}: open dims are strings, a shape of unknown rank is null */
+void cli_json_memory(cJSON *object, const char *key, const rynd_memory *memory);
+/* Prints on standard output and frees. */
+bool cli_json_print(cJSON *document, cli_failure *failure);
+
+#endif

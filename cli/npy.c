@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads and writes .npy. The header is a Python dict literal: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }. */
+#include "npy.h"
+
+#include "options.h"
+#include "wording.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const unsigned char magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
+
+/* clang-format off */
+static const struct {
+    rynd_dtype dtype;
+    char descr[4]; /* without the byte order */
+} names[] = {
+    {RYND_DTYPE_F32, "f4"}, {RYND_DTYPE_F16, "f2"}, {RYND_DTYPE_F64, "f8"},
+    {RYND_DTYPE_I8, "i1"},  {RYND_DTYPE_I16, "i2"}, {RYND_DTYPE_I32, "i4"}, {RYND_DTYPE_I64, "i8"},
+    {RYND_DTYPE_U8, "u1"},  {RYND_DTYPE_U16, "u2"}, {RYND_DTYPE_U32, "u4"}, {RYND_DTYPE_U64, "u8"},
+    {RYND_DTYPE_BOOL, "b1"},
+};
+/* clang-format on */
+#define NAMES (sizeof names / sizeof *names)
+
+typedef struct header {
+    rynd_dtype dtype;
+    bool swapped, fortran;
+    int rank;
+    int64_t dim[RYND_MAX_RANK];
+} header;
+
+/* The text after "'key':" and spaces; NULL when the key is not there. */
+static const char *find_key(const char *text, const char *key)
+{
+    char quoted[32];
+    const char quotes[] = "'\"";
+    for (int q = 0; q < 2; q++) {
+        snprintf(quoted, sizeof quoted, "%c%s%c", quotes[q], key, quotes[q]);
+        const char *at = strstr(text, quoted);
+        if (at) {
+            at += strlen(quoted);
+            at += strspn(at, " ");
+            return *at == ':' ? at + 1 + strspn(at + 1, " ") : NULL;
+        }
+    }
+    return NULL;
+}
+
+static bool parse_descr(const char *text, const char *name, header *h, cli_failure *failure)
+{
+    char descr[64] = "";
+    size_t length = text && (*text == '\'' || *text == '"') ? strcspn(text + 1, "'\"") : 0;
+    if (length == 0) {
+        /* A list of fields stands here for records. */
+        return cli_fail(failure, "'%s': the dtype of this .npy is not a plain one; save each field as an array of numbers", name);
+    }
+    snprintf(descr, sizeof descr, "%.*s", length < sizeof descr ? (int)length : (int)sizeof descr - 1, text + 1);
+    for (size_t i = 0; i < NAMES; i++) {
+        if (strchr("<>|=", descr[0]) && strcmp(descr + 1, names[i].descr) == 0) {
+            h->dtype = names[i].dtype;
+            h->swapped = descr[0] == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? '>' : '<');
+            return true;
+        }
+    }
+    return cli_fail(
+        failure,
+        "'%s': dtype '%s' is not one that rynd computes with; save it as float32 or an integer type, for example with a.astype('float32')",
+        name, descr);
+}
+
+static bool parse_shape(const char *text, const char *name, header *h, cli_failure *failure)
+{
+    if (!text || *text != '(') {
+        return cli_fail(failure, "'%s': the .npy header has no shape; the file is damaged", name);
+    }
+    text++;
+    for (;;) {
+        text += strspn(text, " ,");
+        if (*text == ')') {
+            return true;
+        }
+        size_t digits = strspn(text, "0123456789");
+        if (h->rank == RYND_MAX_RANK) {
+            return cli_fail(failure, "'%s': the array has more than %d dimensions", name, RYND_MAX_RANK);
+        }
+        if (!cli_parse_integer(text, digits, &h->dim[h->rank])) {
+            return cli_fail(failure, "'%s': the shape in the .npy header is not a tuple of whole numbers; the file is damaged", name);
+        }
+        h->rank++;
+        text += digits;
+    }
+}
+
+static bool parse_header(const char *text, const char *name, header *h, cli_failure *failure)
+{
+    const char *fortran = find_key(text, "fortran_order");
+    if (!fortran || (strncmp(fortran, "True", 4) != 0 && strncmp(fortran, "False", 5) != 0)) {
+        return cli_fail(failure, "'%s': the .npy header does not say fortran_order; the file is damaged", name);
+    }
+    h->fortran = *fortran == 'T';
+    return parse_descr(find_key(text, "descr"), name, h, failure) && parse_shape(find_key(text, "shape"), name, h, failure);
+}
+
+/* Finds the header's text and the data behind it. */
+static bool split(const cli_bytes *bytes, const char *name, size_t *begin, size_t *length, cli_failure *failure)
+{
+    const unsigned char *data = bytes->data;
+    if (bytes->size < 10 || memcmp(data, magic, sizeof magic) != 0) {
+        return cli_fail(failure, "'%s' is not an .npy file: it does not begin with \\x93NUMPY", name);
+    }
+    if (data[6] < 1 || data[6] > 3) {
+        return cli_fail(failure, "'%s': .npy version %d is not known; versions 1 to 3 are", name, data[6]);
+    }
+    *begin = data[6] == 1 ? 10 : 12;
+    *length = (size_t)data[8] | (size_t)data[9] << 8;
+    if (data[6] > 1 && bytes->size >= 12) {
+        *length |= (size_t)data[10] << 16 | (size_t)data[11] << 24;
+    }
+    if (bytes->size < *begin || *length > bytes->size - *begin) {
+        return cli_fail(failure, "'%s' is truncated: its header of %zu bytes does not fit the file of %zu bytes", name, *length,
+                        bytes->size);
+    }
+    return true;
+}
+
+static void swap_bytes(char *data, size_t count, size_t size)
+{
+    for (char *element = data; count > 0; count--, element += size) {
+        for (size_t i = 0; i < size / 2; i++) {
+            char saved = element[i];
+            element[i] = element[size - 1 - i];
+            element[size - 1 - i] = saved;
+        }
+    }
+}
+
+static bool read_data(const cli_bytes *bytes, size_t begin, const header *h, const char *name, cli_tensor *tensor, cli_failure *failure)
+{
+    size_t size = rynd_dtype_size(h->dtype);
+    int64_t need = cli_shape_bytes(h->rank, h->dim, size);
+    size_t have = bytes->size - begin;
+    rynd_tensor *view = &tensor->view;
+    *view = rynd_tensor_of(NULL, h->dtype, h->rank, h->dim);
+    if (need < 0 || (uint64_t)need > have) {
+        return cli_fail(failure, "'%s' is truncated: shape %s of %s needs %s%" PRId64 " bytes, but %zu follow the header", name,
+                        cli_shape_of_tensor(view).text, rynd_dtype_name(h->dtype), need < 0 ? "more than " : "",
+                        need < 0 ? INT64_MAX : need, have);
+    }
+    /* The data must be aligned to its elements; NumPy's own headers see to that. */
+    char *data = bytes->data;
+    size_t start = begin;
+    if (begin % size != 0) {
+        start = 0;
+        memmove(data, data + begin, (size_t)need);
+    }
+    if (h->swapped) {
+        swap_bytes(data + start, (size_t)need / size, size);
+    }
+    view->data = data + start;
+    for (int i = 0; h->fortran && i < h->rank && need > 0; i++) {
+        view->stride[i] = i ? view->stride[i - 1] * h->dim[i - 1] : 1;
+    }
+    for (size_t i = 0; h->dtype == RYND_DTYPE_BOOL && i < (size_t)need; i++) {
+        data[start + i] = data[start + i] != 0;
+    }
+    return true;
+}
+
+bool cli_npy_read(cli_bytes *bytes, const char *name, cli_tensor *tensor, cli_failure *failure)
+{
+    size_t begin = 0, length = 0;
+    header h = {0};
+    *tensor = (cli_tensor){0};
+    bool done = split(bytes, name, &begin, &length, failure);
+    char *text = done ? strndup((char *)bytes->data + begin, length) : NULL;
+    done = done && (text || cli_fail_memory(failure));
+    done = done && parse_header(text, name, &h, failure) && read_data(bytes, begin + length, &h, name, tensor, failure);
+    free(text);
+    if (done) {
+        tensor->memory = bytes->data;
+    } else {
+        free(bytes->data);
+        *tensor = (cli_tensor){0};
+    }
+    *bytes = (cli_bytes){0};
+    return done;
+}
+
+static size_t write_header(const rynd_tensor *tensor, char *text, size_t size)
+{
+    const char *descr = "f4";
+    for (size_t i = 0; i < NAMES; i++) {
+        descr = names[i].dtype == tensor->dtype ? names[i].descr : descr;
+    }
+    char order = rynd_dtype_size(tensor->dtype) == 1 ? '|' : __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? '<' : '>';
+    size_t used = (size_t)snprintf(text, size, "{'descr': '%c%s', 'fortran_order': False, 'shape': (", order, descr);
+    for (int i = 0; i < tensor->rank; i++) {
+        used += (size_t)snprintf(text + used, size - used, "%s%" PRId64 "%s", i ? " " : "", tensor->dim[i],
+                                 i + 1 < tensor->rank || i == 0 ? "," : "");
+    }
+    used += (size_t)snprintf(text + used, size - used, "), }");
+    /* Spaces and a newline make the data begin at a multiple of 64. */
+    size_t total = (10 + used + 1 + 63) / 64 * 64 - 10;
+    memset(text + used, ' ', total - used - 1);
+    text[total - 1] = '\n';
+    return total;
+}
+
+bool cli_npy_write(const rynd_tensor *tensor, cli_bytes *bytes, cli_failure *failure)
+{
+    cli_tensor packed;
+    cli_conversion conversion;
+    char text[1024]; /* 16 dims of 20 digits, and padding */
+    *bytes = (cli_bytes){0};
+    if (!cli_tensor_copy_of(tensor, &packed, failure)) {
+        return false;
+    }
+    if (tensor->dtype == RYND_DTYPE_BF16 && !cli_tensor_convert(&packed, RYND_DTYPE_F32, &conversion, failure)) {
+        cli_tensor_free(&packed);
+        return false;
+    }
+    size_t header_size = write_header(&packed.view, text, sizeof text);
+    size_t data_size = (size_t)cli_shape_bytes(packed.view.rank, packed.view.dim, rynd_dtype_size(packed.view.dtype));
+    unsigned char *out = malloc(10 + header_size + data_size);
+    if (out) {
+        memcpy(out, magic, sizeof magic);
+        out[6] = 1;
+        out[7] = 0;
+        out[8] = (unsigned char)(header_size & 255);
+        out[9] = (unsigned char)(header_size >> 8);
+        memcpy(out + 10, text, header_size);
+        memcpy(out + 10 + header_size, packed.view.data, data_size);
+        *bytes = (cli_bytes){.data = out, .size = 10 + header_size + data_size};
+    }
+    cli_tensor_free(&packed);
+    return out ? true : cli_fail_memory(failure);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options by declaration: each command states a table of rows; parsing, checking, messages and --help come from it.
+ *
+ *   --name VALUE   --name=VALUE   -n VALUE   -nVALUE   --flag   --   (only arguments follow)
+ *
+ * A row stores its value at `offset` in the command's settings, which begin with a cli_common. An option that may be given several times is of
+ * a list kind; of the others the last one counts. */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include "failure.h"
+
+#include <rynd/rynd.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct cli_list {
+    const char **items;
+    size_t count;
+} cli_list;
+
+typedef struct cli_dims {
+    rynd_dim *items; /* the symbols are owned */
+    size_t count;
+} cli_dims;
+
+/* "480x640", or "256" (height is 0 then). */
+typedef struct cli_extent {
+    int64_t height, width;
+} cli_extent;
+
+/* One number for all channels, or one for each. */
+typedef struct cli_channels {
+    int count; /* 0: not given */
+    double value[3];
+} cli_channels;
+
+typedef enum cli_kind {
+    CLI_FLAG,     /* bool */
+    CLI_TEXT,     /* const char *, borrowed from argv */
+    CLI_CHOICE,   /* int: 1 + index into `choices`; 0 when not given */
+    CLI_INTEGER,  /* int64_t from least to most */
+    CLI_NUMBER,   /* double from least to most; a fraction "1/255" is a number */
+    CLI_LIST,     /* cli_list */
+    CLI_DIMS,     /* cli_dims: NAME=N */
+    CLI_EXTENT,   /* cli_extent: HxW or N */
+    CLI_CHANNELS, /* cli_channels: A or A,B,C from least to most, none 0 when least is above 0 */
+    CLI_KINDS
+} cli_kind;
+
+typedef struct cli_option {
+    const char *name; /* NULL ends a table */
+    char letter;      /* 0: none */
+    cli_kind kind;
+    const char *value;   /* what --help calls the value; NULL for a flag */
+    const char *choices; /* "strict|near32|..." */
+    double least, most;
+    size_t offset;
+    const char *help;
+} cli_option;
+
+/* Settings that every command has. */
+typedef struct cli_common {
+    cli_list arguments;
+    const char *device;
+    int64_t threads;
+    int accuracy; /* 1 + index: the value of rynd_accuracy; 0 default */
+    cli_dims dims;
+    int64_t batch; /* 0: not given */
+    bool json, quiet, verbose, help;
+} cli_common;
+
+typedef struct cli_command {
+    const char *name;
+    const char *arguments; /* for --help: "MODEL" */
+    size_t least, most;    /* how many arguments */
+    const char *help;      /* one line */
+    const char *text;      /* more lines of --help; NULL: none */
+    const cli_option *options;
+    bool takes_model; /* has the options that a plan is made with */
+    size_t settings_size;
+    const void *defaults; /* what the settings start as; NULL: zeros */
+    bool (*run)(void *settings, cli_failure *failure);
+} cli_command;
+
+/* Reads the arguments after the command's name into settings. */
+bool cli_parse(const cli_command *command, int argc, char **argv, void *settings, cli_failure *failure);
+void cli_settings_free(const cli_command *command, void *settings);
+void cli_print_help(const cli_command *command);
+
+/* "12", "-0.5", "1/255": false when it is anything else, or not finite. */
+bool cli_parse_number(const char *text, size_t length, double *value);
+bool cli_parse_integer(const char *text, size_t length, int64_t *value);
+
+#endif

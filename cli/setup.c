@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opens contexts, models and plans from settings. */
+#include "setup.h"
+
+#include "notes.h"
+#include "statistics.h"
+
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* "cpu", "opencl:1": whether such a device can be meant at all. */
+static bool is_device(const char *text)
+{
+    static const char *const kinds[] = {"cpu", "opencl", "cuda"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        size_t length = strlen(kinds[i]);
+        int64_t index;
+        if (strncmp(text, kinds[i], length) == 0 &&
+            (!text[length] ||
+             (i > 0 && text[length] == ':' && cli_parse_integer(text + length + 1, strlen(text + length + 1), &index) && index >= 0))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool cli_setup_context(cli_setup *setup, const cli_common *common, cli_failure *failure)
+{
+    if (common->device && !is_device(common->device)) {
+        return cli_fail_usage(failure, "--device does not take '%s'; give cpu, opencl[:i] or cuda[:i]", common->device);
+    }
+    rynd_context_options options = {
+        .size = sizeof options,
+        .device = common->device,
+        .threads = (unsigned)common->threads,
+        .log = cli_log,
+        .log_user = (void *)(uintptr_t)common,
+    };
+    return rynd_context_create(&options, &setup->context) == RYND_OK ? true : cli_fail_library(failure);
+}
+
+bool cli_setup_model(cli_setup *setup, const char *path, cli_failure *failure)
+{
+    double begin = cli_now();
+    bool done = rynd_model_load(setup->context, path, &setup->model) == RYND_OK;
+    setup->load_time = cli_now() - begin;
+    if (!done) {
+        setup->model = NULL;
+        return cli_fail_library(failure);
+    }
+    return true;
+}
+
+bool cli_setup_plan(cli_setup *setup, const cli_common *common, const rynd_tensor *inputs, bool without_weights, cli_failure *failure)
+{
+    rynd_plan_options options = {
+        .size = sizeof options,
+        .accuracy = (rynd_accuracy)common->accuracy,
+        .dims = common->dims.items,
+        .dim_count = common->dims.count,
+        .inputs = inputs,
+        .batch = common->batch,
+        .without_weights = without_weights,
+    };
+    if (rynd_plan_create(setup->model, &options, &setup->plan) != RYND_OK) {
+        setup->plan = NULL;
+        return cli_fail_library(failure);
+    }
+    return true;
+}
+
+void cli_setup_close_model(cli_setup *setup)
+{
+    rynd_plan_destroy(setup->plan);
+    rynd_model_destroy(setup->model);
+    setup->plan = NULL;
+    setup->model = NULL;
+}
+
+void cli_setup_close(cli_setup *setup)
+{
+    cli_setup_close_model(setup);
+    rynd_context_destroy(setup->context);
+    setup->context = NULL;
+}
+
+bool cli_setup_op(cli_setup *setup, const cli_common *common, const char *problem, const rynd_tensor *inputs, rynd_op **op,
+                  cli_failure *failure)
+{
+    rynd_op_options options = {.size = sizeof options, .accuracy = (rynd_accuracy)common->accuracy, .inputs = inputs};
+    if (rynd_op_create(setup->context, problem, &options, op) != RYND_OK) {
+        *op = NULL;
+        return cli_fail_library(failure);
+    }
+    return true;
+}
+
+bool cli_is_problem(const char *text)
+{
+    return rynd_op_is_problem(text) && access(text, F_OK) != 0;
+}
+
+double cli_peak_memory(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? 1024.0 * (double)usage.ru_maxrss : 0;
+}

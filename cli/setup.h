@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From settings to a context, a model and a plan; failures become messages. */
+#ifndef CLI_SETUP_H
+#define CLI_SETUP_H
+
+#include "options.h"
+
+/* The caller destroys what it gets, also when this fails: pointers are NULL then. */
+typedef struct cli_setup {
+    rynd_context *context;
+    rynd_model *model;
+    rynd_plan *plan;
+    double load_time; /* seconds that loading the model took */
+} cli_setup;
+
+bool cli_setup_context(cli_setup *setup, const cli_common *common, cli_failure *failure);
+bool cli_setup_model(cli_setup *setup, const char *path, cli_failure *failure);
+/* inputs: one for each of the model's, or NULL. */
+bool cli_setup_plan(cli_setup *setup, const cli_common *common, const rynd_tensor *inputs, bool without_weights, cli_failure *failure);
+/* Model and plan only: for the next model in the same context. */
+void cli_setup_close_model(cli_setup *setup);
+void cli_setup_close(cli_setup *setup);
+
+/* Makes the operator of a problem's text. */
+bool cli_setup_op(cli_setup *setup, const cli_common *common, const char *problem, const rynd_tensor *inputs, rynd_op **op,
+                  cli_failure *failure);
+
+/* 1 when text is a problem, not the name of a file. */
+bool cli_is_problem(const char *text);
+
+/* Bytes: the most memory that this process held at once. */
+double cli_peak_memory(void);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text tables: cells are collected row by row, then printed in aligned columns. */
+#ifndef CLI_TABLE_H
+#define CLI_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+typedef struct cli_table {
+    char **cells;
+    size_t count, columns;
+    const char *align; /* one letter a column: 'l' left, 'r' right */
+    bool failed;       /* out of memory: the table is not printed, and cli_table_print says so */
+} cli_table;
+
+/* `head` holds the columns' names, `align` one letter for each. */
+void cli_table_begin(cli_table *table, const char *align, const char *const *head);
+void cli_table_add(cli_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Prints and frees. False when memory ran out. */
+bool cli_table_print(cli_table *table, FILE *file);
+
+#endif

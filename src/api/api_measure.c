@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Measures what the device reaches. Each figure is the best of several short runs on all threads: what disturbs a run can only make it slower.
+ *
+ * A run is one task a thread, all of the same work; the rate is the work of all over the time from the first task's start to the last one's end, so
+ * threads that do not run at once do not count as if they did. Read bandwidth of a cache level is that of a set of half its
+ * size, which the level before it cannot hold. */
+#include "api/handles.h"
+#include "base/clock.h"
+#include "kernels/cpu/peak.h"
+
+#include <string.h>
+
+enum { RUNS = 4 };
+static const double run_seconds = 0.01;
+
+typedef struct task_result {
+    double work, begin, end;
+    float sink;
+    char apart[RY_ALIGNMENT]; /* no two threads write one cache line */
+} task_result;
+
+typedef struct job {
+    const ry_peak *peak;
+    float *data;  /* NULL: arithmetic */
+    size_t share; /* floats of each task */
+    size_t rounds;
+    task_result *results;
+} job;
+
+static void run_task(void *context, size_t task, unsigned worker)
+{
+    (void)worker;
+    const job *j = context;
+    task_result *result = &j->results[task];
+    result->begin = ry_clock_seconds();
+    result->work =
+        j->data ? j->peak->read(j->data + task * j->share, j->share, j->rounds, &result->sink) : j->peak->f32(j->rounds, &result->sink);
+    result->end = ry_clock_seconds();
+}
+
+static double rate_of(ry_threads *threads, job *j, size_t tasks, double *seconds)
+{
+    ry_threads_run(threads, tasks, run_task, j);
+    double work = 0, begin = j->results[0].begin, end = j->results[0].end;
+    for (size_t i = 0; i < tasks; i++) {
+        work += j->results[i].work;
+        begin = j->results[i].begin < begin ? j->results[i].begin : begin;
+        end = j->results[i].end > end ? j->results[i].end : end;
+    }
+    *seconds = end > begin ? end - begin : 1e-9; /* a clock's tick */
+    return work / *seconds;
+}
+
+/* Doubles the rounds until a run is long enough to be timed, then takes the best of some. */
+static double best_rate(ry_threads *threads, job *j, size_t tasks)
+{
+    double seconds, best = 0;
+    for (j->rounds = 1;; j->rounds *= 2) {
+        rate_of(threads, j, tasks, &seconds);
+        if (seconds >= run_seconds) {
+            break;
+        }
+    }
+    for (int r = 0; r < RUNS; r++) {
+        double rate = rate_of(threads, j, tasks, &seconds);
+        best = rate > best ? rate : best;
+    }
+    return best;
+}
+
+/* bytes: of the whole set; 0 for a level that is not known. */
+static rynd_status read_rate(const rynd_context *context, job *j, size_t bytes, double *rate, ry_error *error)
+{
+    size_t tasks = ry_threads_count(context->threads);
+    j->share = bytes / tasks / sizeof(float) / RY_PEAK_BLOCK * RY_PEAK_BLOCK;
+    *rate = 0;
+    if (j->share == 0) {
+        return RYND_OK;
+    }
+    j->data = ry_allocate(&context->allocator, j->share * tasks * sizeof(float));
+    if (!j->data) {
+        return ry_fail_memory(error);
+    }
+    /* Also makes the operating system give the pages. */
+    memset(j->data, 0, j->share * tasks * sizeof(float));
+    *rate = best_rate(context->threads, j, tasks);
+    ry_release(&context->allocator, j->data);
+    j->data = NULL;
+    return RYND_OK;
+}
+
+static rynd_status measure(const rynd_context *context, rynd_device_peaks *peaks, ry_error *error)
+{
+    if (strcmp(context->device->table->kind, "cpu") != 0) {
+        return ry_fail(error, RYND_ERROR_UNSUPPORTED, "device '%s' cannot be measured", context->device->table->kind);
+    }
+    ry_cpu_info cpu;
+    ry_cpu_detect(&cpu);
+    size_t threads = ry_threads_count(context->threads);
+    job j = {.peak = ry_peak_of((ry_isa)context->device->isa),
+             .results = ry_allocate_array(&context->allocator, threads, sizeof *j.results)};
+    if (!j.results) {
+        return ry_fail_memory(error);
+    }
+    *peaks = (rynd_device_peaks){.l1 = cpu.l1d, .l2 = cpu.l2, .l3 = cpu.l3};
+    peaks->f32_one_thread = best_rate(context->threads, &j, 1);
+    peaks->f32 = best_rate(context->threads, &j, threads);
+    /* Four times all caches, and 64 MiB at least where they are not known, is surely not in them. */
+    size_t caches = cpu.l3 + threads * cpu.l2;
+    size_t large = 4 * caches > (64u << 20) ? 4 * caches : 64u << 20;
+    rynd_status status = read_rate(context, &j, threads * cpu.l1d / 2, &peaks->bandwidth_l1, error);
+    status = status != RYND_OK ? status : read_rate(context, &j, threads * cpu.l2 / 2, &peaks->bandwidth_l2, error);
+    status = status != RYND_OK ? status : read_rate(context, &j, cpu.l3 / 2, &peaks->bandwidth_l3, error);
+    status = status != RYND_OK ? status : read_rate(context, &j, large, &peaks->bandwidth_dram, error);
+    ry_release(&context->allocator, j.results);
+    return status;
+}
+
+rynd_status rynd_context_measure(rynd_context *context, rynd_device_peaks *peaks)
+{
+    ry_error error = {""};
+    rynd_device_peaks all;
+    rynd_status status = measure(context, &all, &error);
+    if (status == RYND_OK) {
+        status = ry_api_info(peaks, &all, sizeof all, "rynd_device_peaks", &error);
+    }
+    return ry_api_end(status, &error);
+}

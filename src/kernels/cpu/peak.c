@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The peak loops of each instruction set that this build has. */
+#include "kernels/cpu/peak.h"
+
+extern const ry_peak ry_peak_generic;
+#if defined(__x86_64__)
+extern const ry_peak ry_peak_avx2, ry_peak_avx512;
+#endif
+
+const ry_peak *ry_peak_of(ry_isa isa)
+{
+#if defined(__x86_64__)
+    if (isa >= RY_ISA_avx512) {
+        return &ry_peak_avx512;
+    }
+    if (isa >= RY_ISA_avx2) {
+        return &ry_peak_avx2;
+    }
+#endif
+    (void)isa;
+    return &ry_peak_generic;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loops that do nothing but multiply-adds, or nothing but reading: what a core can reach at most. */
+#ifndef RY_KERNELS_CPU_PEAK_H
+#define RY_KERNELS_CPU_PEAK_H
+
+#include "base/cpuid.h"
+
+typedef struct ry_peak {
+    /* Does `rounds` rounds of independent multiply-adds; returns the operations done. *sink receives a value that depends on all of them. */
+    double (*f32)(size_t rounds, float *sink);
+    /* Reads `count` floats (a multiple of RY_PEAK_BLOCK) `rounds` times; returns the bytes read. */
+    double (*read)(const float *data, size_t count, size_t rounds, float *sink);
+} ry_peak;
+
+#define RY_PEAK_BLOCK 256
+
+/* For the best instruction set of this build that is at most `isa`. */
+const ry_peak *ry_peak_of(ry_isa isa);
+
+#endif
