@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The vector vocabulary: the same words for every instruction set, so that a kernel is one text.
+ *
+ *   RY_W                         floats (or 32-bit integers) in a vector
+ *   ry_vf, ry_vi, ry_vm          vectors of float and of int32_t, and a mask of lanes
+ *   ry_vm_first(n)               lanes 0..n-1;  ry_vm_bits(b): lanes whose bit is set
+ *   *_load / *_store             no alignment is needed;  *_load_m: lanes outside the mask give 0 and are not read;  *_store_m: are not written
+ *   ry_vf_fma(a, b, c)           a * b + c, rounded once where the machine can;  ry_vi_fma: modulo 2^32
+ *   ry_vf_max(bound, x), _min    x where either is NaN: a bound lets NaN through
+ *   ry_vf_evens(low, high)       elements 0, 2, 4, ... of a row, low being its elements 0.. and high its elements RY_W-1..: nothing behind
+ *                                the last one needed is read
+ *   ry_vf_load_f16 / _bf16       RY_W elements, converted;  ry_vf_store_f16 / _bf16 round to nearest even
+ *   ry_vf_transpose(v)           RY_W vectors as the rows of a square: its columns
+ *   RY_TILE_ROWS                 rows of the largest tile of RY_TILE_VECTORS vectors that fits the register file with its operands
+ */
+#ifndef RY_KERNELS_CPU_COMMON_SIMD_H
+#define RY_KERNELS_CPU_COMMON_SIMD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define RY_INLINE static inline __attribute__((always_inline, unused))
+
+#if defined(__AVX512F__)
+#include "kernels/cpu/common/simd_avx512.h"
+#elif defined(__AVX2__)
+#include "kernels/cpu/common/simd_avx2.h"
+#else
+#include "kernels/cpu/common/simd_generic.h"
+#endif
+
+#define RY_TILE_COLUMNS (RY_TILE_VECTORS * RY_W)
+
+#endif

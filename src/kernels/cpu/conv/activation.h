@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Activations of the epilogue (problem/activations.inc) over rows of floats. */
+#ifndef RY_KERNELS_CPU_CONV_ACTIVATION_H
+#define RY_KERNELS_CPU_CONV_ACTIVATION_H
+
+#include "kernels/cpu/common/isa.h"
+#include "kernels/cpu/conv/conv_geometry.h"
+
+/* Applies any activation to n floats. */
+void RY_ISA_SYMBOL(ry_activate)(ry_activation_of activation, float *row, int64_t n);
+
+#endif

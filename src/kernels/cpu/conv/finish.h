@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of sums that were not written to y by their tiles: residual, activation, conversion, and y's own order in memory. */
+#ifndef RY_KERNELS_CPU_CONV_FINISH_H
+#define RY_KERNELS_CPU_CONV_FINISH_H
+
+#include "kernels/cpu/conv/activation.h"
+#include "kernels/cpu/conv/igemm_plan.h"
+
+typedef struct igemm_finish {
+    int64_t rows, columns;
+    float *block; /* [row][column], changed on the way; int32_t where dtype is i32 */
+    int64_t block_step;
+    const igemm_run *run; /* the columns of a row in memory */
+    int64_t runs;
+    void *y;
+    int64_t y_row;        /* elements from row to row */
+    ry_dtype dtype;       /* f32, f16, bf16, i32 */
+    const void *residual; /* NULL: none */
+    int64_t r_row;
+    ry_dtype r_dtype; /* f32, f16, bf16 */
+    ry_activation_of activation;
+} igemm_finish;
+
+void RY_ISA_SYMBOL(igemm_finish_rows)(const igemm_finish *finish);
+
+/* to[column][row] = from[row][column]; both have room for whole vectors. */
+void RY_ISA_SYMBOL(igemm_turn)(const float *from, int64_t from_step, int64_t rows, int64_t columns, float *to, int64_t to_step);
+
+#endif

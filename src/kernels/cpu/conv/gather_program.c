@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes the programs that gather pixels: for each vector and tap, the loads that fill its lanes. */
+#include "kernels/cpu/conv/gather_program.h"
+
+int64_t igemm_cut_segments(const igemm_plan *plan, const igemm_phase *phase, int64_t image, int64_t first, int64_t count,
+                           igemm_segment *segment)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t *grid = phase->at.grid;
+    int64_t n = image + first / phase->at.pixels, rest = first % phase->at.pixels;
+    int64_t q[RY_SPACE] = {rest / (grid[1] * grid[2]), rest / grid[2] % grid[1], rest % grid[2]};
+    int64_t segments = 0;
+    for (int64_t p = 0; p < count;) {
+        const int64_t lane = p % plan->width;
+        int64_t length = grid[2] - q[2];
+        length = length < plan->width - lane ? length : plan->width - lane;
+        length = length < count - p ? length : count - p;
+        const int64_t base = n * g->x_batch + q[0] * g->stride[0] * g->x_step[0] + q[1] * g->stride[1] * g->x_step[1] +
+                             (q[2] - lane) * g->stride[2] * g->x_step[2];
+        segment[segments++] = (igemm_segment){base, {q[0], q[1], q[2]}, (int32_t)(p / plan->width), (int32_t)lane, (int32_t)length};
+        p += length;
+        q[2] += length;
+        for (int i = RY_SPACE - 1; i > 0 && q[i] == grid[i]; i--) {
+            q[i] = 0;
+            q[i - 1]++;
+        }
+        if (q[0] == grid[0]) {
+            q[0] = 0;
+            n++;
+        }
+    }
+    return segments;
+}
+
+/* Lanes of a segment that read inside x. */
+static uint32_t lanes_inside(const igemm_segment *s, const ry_conv_tap *tap)
+{
+    for (int i = 0; i < RY_SPACE - 1; i++) {
+        if (s->q[i] < tap->first[i] || s->q[i] >= tap->end[i]) {
+            return 0;
+        }
+    }
+    const int64_t x = s->q[RY_SPACE - 1];
+    const int64_t from = tap->first[RY_SPACE - 1] > x ? tap->first[RY_SPACE - 1] : x;
+    const int64_t end = tap->end[RY_SPACE - 1] < x + s->length ? tap->end[RY_SPACE - 1] : x + s->length;
+    return from >= end ? 0 : (uint32_t)((1u << (end - from)) - 1u) << (from - x + s->lane);
+}
+
+void igemm_write_program(const igemm_plan *plan, const igemm_phase *phase, const igemm_segment *segment, int64_t segments, int64_t vectors,
+                         int64_t sliver, int64_t first_tap, int64_t taps, igemm_entry *program)
+{
+    const ry_conv_tap *tap = (const ry_conv_tap *)((const char *)plan + plan->taps) + phase->at.first_tap + first_tap;
+    int64_t from = 0;
+    for (int64_t v = 0; v < vectors; v += sliver) {
+        const int64_t end = v + sliver < vectors ? v + sliver : vectors;
+        int64_t to = from;
+        while (to < segments && segment[to].vector < end) {
+            to++;
+        }
+        for (int64_t t = 0; t < taps; t++) {
+            igemm_entry *open = NULL;
+            int32_t vector = -1;
+            for (int64_t s = from; s < to; s++) {
+                const uint32_t mask = lanes_inside(&segment[s], &tap[t]);
+                if (segment[s].vector != vector) {
+                    vector = segment[s].vector;
+                    open = program++;
+                    *open = (igemm_entry){.offset = segment[s].base + tap[t].offset, .mask = mask};
+                } else if (mask && !open->mask) {
+                    *open = (igemm_entry){.offset = segment[s].base + tap[t].offset, .mask = mask};
+                } else if (mask) {
+                    open->more = 1;
+                    open = program++;
+                    *open = (igemm_entry){.offset = segment[s].base + tap[t].offset, .mask = mask};
+                }
+            }
+        }
+        from = to;
+    }
+}

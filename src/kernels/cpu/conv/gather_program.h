@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs of masked loads that gather the pixels of a task into a panel (igemm_plan.h). */
+#ifndef RY_KERNELS_CPU_CONV_GATHER_PROGRAM_H
+#define RY_KERNELS_CPU_CONV_GATHER_PROGRAM_H
+
+#include "kernels/cpu/conv/igemm_plan.h"
+
+/* A chunk of the reduction. */
+typedef struct igemm_chunk {
+    int64_t channel, channels, tap, taps; /* taps count from the phase's first */
+    int64_t first;                        /* position in the phase's reduction order */
+    int64_t depth;
+} igemm_chunk;
+
+/* Cuts the pixels [first, first + count) of a range (in image `image` where ranges are images) into segments; returns their number. */
+int64_t igemm_cut_segments(const igemm_plan *plan, const igemm_phase *phase, int64_t image, int64_t first, int64_t count,
+                           igemm_segment *segment);
+
+/* The program that gathers `taps` taps from `tap` on: entries ordered as [sliver][tap][vector]; slivers of `sliver` vectors. */
+void igemm_write_program(const igemm_plan *plan, const igemm_phase *phase, const igemm_segment *segment, int64_t segments, int64_t vectors,
+                         int64_t sliver, int64_t first_tap, int64_t taps, igemm_entry *program);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The implicit GEMM of one instruction set, as the functions that kernels are made of. */
+#ifndef RY_KERNELS_CPU_CONV_IGEMM_H
+#define RY_KERNELS_CPU_CONV_IGEMM_H
+
+#include "kernels/cpu/common/isa.h"
+#include "kernels/cpu/conv/igemm_plan.h"
+
+/* Packs the weights of one unit of one group (unit_task below groups * units). */
+void RY_ISA_SYMBOL(igemm_pack)(const igemm_plan *plan, const ry_problem *problem, const void *w, float *packed, int64_t unit_task);
+
+/* Computes one task from weights packed so. */
+void RY_ISA_SYMBOL(igemm_run)(const igemm_plan *plan, const ry_cpu_launch *launch, const float *packed, int64_t task, char *scratch);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Packs weights into units: [k][rows] for PIXELS, [k][columns] (whole vectors, zeros behind the last channel) for the others. */
+#include "kernels/cpu/conv/igemm.h"
+
+#include "kernels/cpu/common/simd.h"
+
+static float weight_at(ry_dtype dtype, const void *w, int64_t i)
+{
+    switch (dtype) {
+    case RY_f16: return ry_f16_to_f32(((const uint16_t *)w)[i]);
+    case RY_bf16: return ry_bf16_to_f32(((const uint16_t *)w)[i]);
+    default: return ((const float *)w)[i];
+    }
+}
+
+/* One output channel's weights, `step` floats apart. */
+static void pack_channel(const igemm_plan *plan, const igemm_phase *p, ry_dtype dtype, const void *w, int64_t at, float *to, int64_t step)
+{
+    const ry_conv_tap *tap = (const ry_conv_tap *)((const char *)plan + plan->taps) + p->at.first_tap;
+    const ry_conv_geometry *g = &plan->geometry;
+    const bool channel_first = plan->mode != IGEMM_ROWS;
+    const int64_t outer = channel_first ? g->channels_in : p->at.taps, inner = channel_first ? p->at.taps : g->channels_in;
+    for (int64_t o = 0; o < outer; o++) {
+        for (int64_t i = 0; i < inner; i++, to += step) {
+            const int64_t c = channel_first ? o : i, t = channel_first ? i : o;
+            const int64_t from = at + c * g->w_in + tap[t].weight;
+            if (dtype == RY_f32 || dtype == RY_i32) {
+                memcpy(to, (const char *)w + from * 4, 4);
+            } else {
+                *to = weight_at(dtype, w, from);
+            }
+        }
+    }
+}
+
+void RY_ISA_SYMBOL(igemm_pack)(const igemm_plan *plan, const ry_problem *problem, const void *w, float *packed, int64_t unit_task)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t group = unit_task / plan->units, unit = unit_task % plan->units;
+    const int64_t first = igemm_unit_first(plan, unit), count = igemm_unit_count(plan, unit);
+    const int64_t step = plan->mode == IGEMM_PIXELS ? count : (count + RY_W - 1) / RY_W * RY_W;
+    for (int64_t i = 0; i < g->phases; i++) {
+        const igemm_phase *p = &plan->phase[i];
+        float *to = packed + group * plan->packed_group + p->packed + first * p->depth;
+        for (int64_t k = 0; step > count && k < p->depth; k++) {
+            memset(to + k * step + count, 0, (size_t)(step - count) * sizeof *to);
+        }
+        for (int64_t m = 0; m < count; m++) {
+            pack_channel(plan, p, ry_type_of(&problem->in[1]), w, group * g->w_group + (first + m) * g->w_out, to + m, step);
+        }
+    }
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cuts a convolution into tasks of matrix products: the cheapest by a count of cycles, in units of one vector's multiply-add. */
+#include "kernels/cpu/conv/igemm_plan.h"
+
+#include <string.h>
+
+enum {
+    CHUNK_MOST = 384,        /* a unit of 14 rows of weights and a chunk takes 21 KiB: it stays in the first-level cache */
+    PANEL_MOST = 224 * 1024, /* bytes: the panel stays in a second-level cache of 512 KiB beside the weights that stream through */
+    TASK_OVERHEAD = 3000,    /* cycles: taking a task, its program and offsets */
+    THREADS_EXPECTED = 4,    /* idle time at the end is weighed as with this many */
+};
+
+static int64_t up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static size_t align64(size_t size)
+{
+    return (size + 63) / 64 * 64;
+}
+
+static bool x_has_mode(const ry_conv_geometry *g, igemm_mode mode)
+{
+    const bool rows = g->x_channel == 1 || (g->channels_in == 1 && g->groups == 1);
+    return mode == IGEMM_ROWS ? rows : true;
+}
+
+size_t igemm_plan_size(const ry_problem *problem)
+{
+    ry_conv_geometry g;
+    ry_conv_geometry_of(problem, &g, NULL, NULL);
+    return align64(sizeof(igemm_plan) + (size_t)g.phases * sizeof(igemm_phase)) + align64((size_t)g.taps * sizeof(ry_conv_tap));
+}
+
+/* Do the pixels of the grid lie with one step in memory? steps in elements a position; batch: the step from image to image, where they count. */
+static bool uniform(const ry_conv_phase *p, const int64_t step[RY_SPACE], int64_t images, int64_t batch, int64_t *pixel_step)
+{
+    int64_t expected = 0;
+    bool known = false;
+    for (int i = RY_SPACE - 1; i >= -1; i--) {
+        const int64_t count = i < 0 ? images : p->grid[i], here = i < 0 ? batch : step[i];
+        if (count > 1) {
+            if (known && here != expected) {
+                return false;
+            }
+            if (!known) {
+                /* inner dimensions have extent 1 */
+                *pixel_step = here;
+                expected = here;
+                known = true;
+            }
+        }
+        expected *= count;
+    }
+    if (!known) {
+        *pixel_step = 1;
+    }
+    return true;
+}
+
+static bool is_direct(const ry_problem *problem, const igemm_plan *plan, igemm_phase *p)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const ry_dtype dtype = ry_type_of(&problem->out[0]);
+    const bool has_residual = ry_problem_has_input(problem, 3);
+    const int64_t images = p->images == 1 ? g->batch : 1; /* images that a block may span */
+    p->y_pixel = p->r_pixel = 1;
+    if ((dtype != RY_f32 && dtype != RY_i32) || (has_residual && ry_type_of(&problem->in[3]) != RY_f32)) {
+        return false;
+    }
+    if (!uniform(&p->at, p->at.y_step, images, g->y_batch, &p->y_pixel) ||
+        (has_residual && !uniform(&p->at, p->at.r_step, images, g->r_batch, &p->r_pixel))) {
+        return false;
+    }
+    if (plan->mode == IGEMM_PIXELS) {
+        return (p->y_pixel == 1 || p->pixels == 1) && (p->r_pixel == 1 || p->pixels == 1);
+    }
+    return g->y_channel == 1 && (!has_residual || g->r_channel == 1);
+}
+
+static void find_pads(const ry_conv_geometry *g, const ry_conv_tap *tap, igemm_phase *p)
+{
+    int64_t reads[RY_SPACE];
+    p->any_pad = false;
+    for (int64_t t = p->at.first_tap; t < p->at.first_tap + p->at.taps; t++) {
+        for (int i = 0; i < RY_SPACE; i++) {
+            p->any_pad = p->any_pad || tap[t].first[i] > 0 || tap[t].end[i] < p->at.grid[i];
+        }
+    }
+    for (int i = 0; i < RY_SPACE; i++) {
+        reads[i] = g->x_step[i] * g->stride[i];
+    }
+    p->in_place = p->at.taps == 1 && !p->any_pad && uniform(&p->at, reads, p->images == 1 ? g->batch : 1, g->x_batch, &p->x_pixel);
+}
+
+static void find_chunks(const igemm_plan *plan, igemm_phase *p)
+{
+    const int64_t channels = plan->geometry.channels_in, taps = p->at.taps;
+    p->depth = channels * taps;
+    p->chunk_channels = channels;
+    p->chunk_taps = taps;
+    if (p->depth <= CHUNK_MOST) {
+        return;
+    }
+    if (plan->mode == IGEMM_ROWS) {
+        if (channels <= CHUNK_MOST) {
+            p->chunk_taps = up(taps, up(taps, CHUNK_MOST / channels));
+        } else {
+            p->chunk_taps = 1;
+            p->chunk_channels = up(channels, up(channels, CHUNK_MOST));
+        }
+    } else if (taps <= CHUNK_MOST) {
+        p->chunk_channels = up(channels, up(channels, CHUNK_MOST / taps));
+    } else {
+        p->chunk_channels = 1;
+        p->chunk_taps = up(taps, up(taps, CHUNK_MOST));
+    }
+}
+
+/* Loads that one gathered vector takes at most: its lanes lie in so many rows of the grid. */
+static int64_t segments_most(const igemm_plan *plan, const igemm_phase *p)
+{
+    const int64_t row = p->at.grid[RY_SPACE - 1];
+    return least(plan->width, (plan->width + row - 2) / row + 1);
+}
+
+static double gather_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const double vectors = (double)up(block, plan->width);
+    if (plan->mode == IGEMM_ROWS) {
+        if (p->in_place) {
+            return 0;
+        }
+        const int64_t run = g->channels_in;
+        return (double)block * (double)p->at.taps * (6.0 + 2.0 * (double)up(run, plan->width));
+    }
+    const double segments = 1 + (double)(plan->width - 1) / (double)p->at.grid[RY_SPACE - 1];
+    const int64_t step = g->stride[RY_SPACE - 1];
+    const bool near = g->x_step[RY_SPACE - 1] == 1 || g->in[RY_SPACE - 1] == 1;
+    const double load = !near || step > 2 ? 2.0 * (double)plan->width : step == 2 ? 3.0 : 1.0;
+    return vectors * ((double)p->depth * (1.5 + segments * load) + (double)p->at.taps * 15.0 * segments);
+}
+
+static double product_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t channels)
+{
+    const bool pixels = plan->mode == IGEMM_PIXELS;
+    const double rows = (double)(pixels ? channels : block), vectors = (double)up(pixels ? block : channels, plan->width);
+    const double chunks = (double)(up(plan->geometry.channels_in, p->chunk_channels) *
+                                   up(p->at.taps > 0 ? p->at.taps : 1, p->chunk_taps > 0 ? p->chunk_taps : 1));
+    /* a tile's start and end cost about four cycles a vector in every chunk; what is not direct passes once more, and turned twice more */
+    double cycles = rows * vectors * ((double)p->depth + 4.0 * chunks);
+    if (!p->direct) {
+        cycles += rows * vectors * (pixels || plan->geometry.y_channel == 1 ? 4.0 : 8.0);
+    }
+    return cycles;
+}
+
+static double cost_of(const igemm_plan *plan, const igemm_phase *p, int64_t blocks, int64_t unit_blocks)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t block = up(p->pixels, blocks), units = up(plan->units, unit_blocks);
+    const int64_t channels = least(units * plan->unit_most, g->channels_out);
+    const double tasks = (double)(p->images * g->groups * blocks * unit_blocks);
+    const double weights = (double)p->depth * (double)channels * 4.0 / 32.0; /* streamed from the outer caches, half hidden */
+    const double task = gather_cycles(plan, p, block) + product_cycles(plan, p, block, channels) + weights + TASK_OVERHEAD;
+    return tasks * task + (THREADS_EXPECTED - 1) * task;
+}
+
+/* 1, 2, 3, 4, 6, 8, 12, ...: next number of parts to try. */
+static int64_t next_parts(int64_t parts)
+{
+    return parts < 4 ? parts + 1 : (parts & (parts - 1)) == 0 ? parts * 3 / 2 : parts * 4 / 3;
+}
+
+static double find_blocks(const igemm_plan *plan, igemm_phase *p)
+{
+    const int64_t chunk = p->chunk_channels * p->chunk_taps;
+    const int64_t grain = plan->mode == IGEMM_PIXELS ? plan->tile_columns : plan->tile_rows;
+    double best = -1;
+    for (int64_t blocks = 1; blocks <= up(p->pixels, grain); blocks = next_parts(blocks)) {
+        const int64_t block = least(p->pixels, up(up(p->pixels, blocks), grain) * grain);
+        const int64_t real = up(p->pixels, block);
+        if (chunk * up(block, plan->width) * plan->width * 4 > PANEL_MOST && block > grain && !(p->in_place && plan->mode == IGEMM_ROWS)) {
+            continue;
+        }
+        for (int64_t parts = 1; parts <= plan->units; parts = next_parts(parts)) {
+            const int64_t units = up(plan->units, parts);
+            if (!p->direct && units * plan->unit_most * block * 4 > 2 * PANEL_MOST && (parts < plan->units || block > grain)) {
+                if (parts < plan->units && next_parts(parts) <= plan->units) {
+                    continue;
+                }
+            }
+            const double cost = cost_of(plan, p, real, up(plan->units, units));
+            if (best < 0 || cost < best) {
+                best = cost;
+                p->block = block;
+                p->blocks = real;
+                p->units_a_task = units;
+                p->unit_blocks = up(plan->units, units);
+            }
+        }
+    }
+    return best;
+}
+
+static void set_mode(igemm_plan *plan, igemm_mode mode)
+{
+    plan->mode = mode;
+    plan->unit_most = mode == IGEMM_PIXELS ? plan->tile_rows : plan->tile_columns;
+    plan->units = up(plan->geometry.channels_out, plan->unit_most);
+}
+
+/* Everything that follows from the mode; returns the cost. */
+static double fill_phases(const ry_problem *problem, igemm_plan *plan, const ry_conv_tap *taps)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t columns =
+        plan->mode == IGEMM_PIXELS ? g->channels_out : up(g->channels_out, plan->width) * plan->width; /* vectors of weights are whole */
+    double cost = 0;
+    plan->tasks = 0;
+    plan->packed_group = 0;
+    for (int64_t i = 0; i < g->phases; i++) {
+        igemm_phase *p = &plan->phase[i];
+        const bool together = g->batch > 1 && p->at.pixels < 8 * plan->tile_columns;
+        p->images = together ? 1 : g->batch;
+        p->pixels = together ? p->at.pixels * g->batch : p->at.pixels;
+        find_pads(g, taps, p);
+        find_chunks(plan, p);
+        p->in_place =
+            p->in_place && plan->mode == IGEMM_ROWS && ry_type_of(&problem->in[0]) != RY_f16 && ry_type_of(&problem->in[0]) != RY_bf16;
+        p->direct = is_direct(problem, plan, p);
+        cost += find_blocks(plan, p);
+        p->first_task = plan->tasks;
+        p->tasks = p->images * g->groups * p->blocks * p->unit_blocks;
+        plan->tasks += p->tasks;
+        p->packed = plan->packed_group;
+        plan->packed_group += (columns * p->depth + 15) / 16 * 16;
+    }
+    return cost;
+}
+
+static size_t most(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static void lay_out_scratch(igemm_plan *plan)
+{
+    size_t panel = 0, block = 0, turned = 0, bias = 0, segments = 0, program = 0, runs = 0;
+    for (int64_t i = 0; i < plan->geometry.phases; i++) {
+        const igemm_phase *p = &plan->phase[i];
+        const int64_t vectors = up(p->block, plan->width), whole = vectors * plan->width;
+        const int64_t chunk = p->chunk_channels * p->chunk_taps;
+        const int64_t channels = up(p->units_a_task * plan->unit_most, plan->width) * plan->width;
+        if (!p->in_place) {
+            panel = most(panel, (size_t)(plan->mode == IGEMM_ROWS ? p->block * (chunk + 16) : whole * chunk) * 4 + 64);
+        }
+        if (!p->direct) {
+            block = most(block, (size_t)(whole * channels) * 4 + 64);
+            if (plan->mode != IGEMM_PIXELS && plan->geometry.y_channel != 1) {
+                turned = most(turned, (size_t)(whole * channels) * 4 + 64);
+            }
+            runs = most(runs, (size_t)(p->block + 1) * sizeof(igemm_run));
+        }
+        bias = most(bias, (size_t)(channels + plan->tile_columns) * 4);
+        if (plan->mode != IGEMM_ROWS) {
+            segments = most(segments, (size_t)(vectors * segments_most(plan, p)) * sizeof(igemm_segment));
+            program = most(program, (size_t)(vectors * segments_most(plan, p) * p->chunk_taps) * sizeof(igemm_entry));
+        }
+    }
+    size_t at = 0;
+    plan->panel = at, at += align64(panel);
+    plan->block = at, at += align64(block);
+    plan->turned = at, at += align64(turned);
+    plan->bias = at, at += align64(bias);
+    plan->segments = at, at += align64(segments);
+    plan->program = at, at += align64(program);
+    plan->runs = at, at += align64(runs);
+    plan->scratch = at;
+}
+
+void igemm_plan_make(const ry_problem *problem, int width, int tile_rows, int tile_vectors, igemm_plan *plan)
+{
+    ry_conv_geometry g;
+    ry_conv_geometry_of(problem, &g, NULL, NULL);
+    memset(plan, 0, sizeof *plan);
+    plan->width = width;
+    plan->tile_rows = tile_rows;
+    plan->tile_columns = (int64_t)tile_vectors * width;
+    plan->taps = align64(sizeof(igemm_plan) + (size_t)g.phases * sizeof(igemm_phase));
+    plan->size = plan->taps + align64((size_t)g.taps * sizeof(ry_conv_tap));
+    ry_conv_tap *taps = (ry_conv_tap *)((char *)plan + plan->taps);
+    /* The geometry's phases are written behind one another first, then spread into ours from the last on. */
+    ry_conv_phase *packed = (ry_conv_phase *)plan->phase;
+    ry_conv_geometry_of(problem, &plan->geometry, packed, taps);
+    for (int64_t i = g.phases - 1; i >= 0; i--) {
+        const ry_conv_phase phase = packed[i];
+        memset(&plan->phase[i], 0, sizeof plan->phase[i]);
+        plan->phase[i].at = phase;
+    }
+    igemm_mode best = IGEMM_MODES;
+    double least_cost = 0;
+    for (igemm_mode mode = IGEMM_PIXELS; mode < IGEMM_MODES; mode++) {
+        if (!x_has_mode(&plan->geometry, mode)) {
+            continue;
+        }
+        set_mode(plan, mode);
+        const double cost = fill_phases(problem, plan, taps);
+        if (best == IGEMM_MODES || cost < least_cost) {
+            best = mode;
+            least_cost = cost;
+        }
+    }
+    set_mode(plan, best);
+    fill_phases(problem, plan, taps);
+    lay_out_scratch(plan);
+}

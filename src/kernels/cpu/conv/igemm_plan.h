@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a convolution is cut into matrix products: which operand lies along the vectors, blocks, chunks, tasks. Plain data, kept in a kernel's
+ * state; it depends on the problem, the vector width and the tile, never on the number of threads.
+ *
+ * A task computes a block of output channels (whole units) for a block of pixels of one group. It goes through the reduction in chunks: it
+ * gathers the chunk's pixels into a panel that stays in the caches, multiplies every unit of weights with it, and goes on from C.
+ *
+ *   PIXELS    vectors lie along pixels    A = weights, packed [unit][k][rows of the unit]     B = panel of slivers [k][columns]
+ *   GATHERED  vectors lie along channels  A = panel [k][pixels]                               B = weights, packed [unit][k][columns]
+ *   ROWS      vectors lie along channels  A = panel [pixel][k], or x itself (in_place)        B = weights, packed [unit][k][columns]
+ *
+ * PIXELS and GATHERED want x's pixels next to each other in memory and order the reduction (channel, tap); ROWS wants its channels next to
+ * each other and orders it (tap, channel). */
+#ifndef RY_KERNELS_CPU_CONV_IGEMM_PLAN_H
+#define RY_KERNELS_CPU_CONV_IGEMM_PLAN_H
+
+#include "kernels/cpu/conv/conv_geometry.h"
+
+typedef enum igemm_mode { IGEMM_PIXELS, IGEMM_GATHERED, IGEMM_ROWS, IGEMM_MODES } igemm_mode;
+
+typedef struct igemm_phase {
+    ry_conv_phase at;
+    int64_t depth;                      /* channels_in * taps */
+    int64_t chunk_channels, chunk_taps; /* of a chunk; one of them is whole */
+    int64_t images, pixels;             /* ranges of pixels that blocks do not cross: one an image, or one of all images */
+    int64_t block, blocks;              /* pixels of a task; blocks of a range */
+    int64_t units_a_task, unit_blocks;
+    int64_t first_task, tasks;
+    int64_t packed;                    /* where its weights start, in elements */
+    int64_t x_pixel, y_pixel, r_pixel; /* steps from pixel to pixel, where in_place and direct say that there is one */
+    bool direct;                       /* tiles are written to y itself; else to a block of scratch, and from there to y */
+    bool in_place;                     /* ROWS: x is the panel */
+    bool any_pad;                      /* some tap of some pixel is outside x */
+} igemm_phase;
+
+typedef struct igemm_plan {
+    ry_conv_geometry geometry;
+    igemm_mode mode;
+    int64_t width, tile_rows, tile_columns; /* of the instruction set's vectors and tile */
+    int64_t units, unit_most;               /* of one group's output channels; channels of a unit at most */
+    int64_t packed_group;                   /* elements of one group's packed weights, all phases */
+    int64_t tasks;
+    /* scratch of a worker, in bytes from its start */
+    size_t panel, block, turned, bias, segments, program, runs, scratch;
+    size_t taps; /* ry_conv_tap[geometry.taps], in bytes from the plan's start */
+    size_t size; /* of the whole, taps included */
+    igemm_phase phase[];
+} igemm_plan;
+
+/* A piece of a vector's lanes whose pixels lie in one row of the output grid. */
+typedef struct igemm_segment {
+    int64_t base;        /* where lane 0 would read at tap offset 0, in elements of x */
+    int64_t q[RY_SPACE]; /* of its first lane */
+    int32_t vector, lane, length;
+} igemm_segment;
+
+/* One load of a gathered vector; `more`: the next entry is of the same vector. */
+typedef struct igemm_entry {
+    int64_t offset;
+    uint32_t mask;
+    uint32_t more;
+} igemm_entry;
+
+/* A run of columns of a finished row in memory. */
+typedef struct igemm_run {
+    int64_t column, length, y, y_step, r, r_step;
+} igemm_run;
+
+/* Bytes of the plan's state; 0: no mode suits the problem (pixels and channels both lie apart). */
+size_t igemm_plan_size(const ry_problem *problem);
+void igemm_plan_make(const ry_problem *problem, int width, int tile_rows, int tile_vectors, igemm_plan *plan);
+
+/* First output channel of a unit, and their count. */
+static inline int64_t igemm_unit_first(const igemm_plan *plan, int64_t unit)
+{
+    if (plan->mode != IGEMM_PIXELS) {
+        return unit * plan->unit_most;
+    }
+    const int64_t each = plan->geometry.channels_out / plan->units, extra = plan->geometry.channels_out % plan->units;
+    return unit * each + (unit < extra ? unit : extra);
+}
+
+static inline int64_t igemm_unit_count(const igemm_plan *plan, int64_t unit)
+{
+    const int64_t end = unit + 1 == plan->units ? plan->geometry.channels_out : igemm_unit_first(plan, unit + 1);
+    return end - igemm_unit_first(plan, unit);
+}
+
+#endif

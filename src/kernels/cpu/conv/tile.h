@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The micro-kernel of every matrix product: one tile of C += A B with all sums in registers.
+ *
+ *     C[rows][columns] = ends( start + sum over k < depth of A[row][k] * B[k][column] )
+ *
+ * A is broadcast element by element, B is read a vector at a time. `a_along_k` says how A lies: false: A[row][k] = a[k * a_step + row]
+ * (packed panels, and pixels that lie along a row of a gathered panel); true: A[row][k] = a[row * a_step + k] (rows that lie along k).
+ * B[k][column] = b[k * b_step + column]; all RY_TILE_COLUMNS of them (RY_W where the tile has one vector) are read, whatever `columns` is.
+ * The order of the sum is k = 0, 1, ...: a long sum may be cut into calls that go on from C (RY_TILE_FROM_C), with the same bits. */
+#ifndef RY_KERNELS_CPU_CONV_TILE_H
+#define RY_KERNELS_CPU_CONV_TILE_H
+
+#include "kernels/cpu/common/isa.h"
+#include "kernels/cpu/common/simd.h"
+
+typedef enum ry_tile_start {
+    RY_TILE_FROM_ZERO,
+    RY_TILE_FROM_ROW_BIAS,    /* bias[row] */
+    RY_TILE_FROM_COLUMN_BIAS, /* bias[column]; a whole tile's are read */
+    RY_TILE_FROM_C
+} ry_tile_start;
+
+typedef struct ry_tile {
+    int64_t depth;
+    const void *a, *b;
+    int64_t a_step, b_step;
+    void *c;
+    int64_t c_step;  /* from row to row */
+    int64_t columns; /* that are written */
+    const void *bias;
+    const float *residual; /* NULL: none; added to the sum; of C's shape, residual_step from row to row */
+    int64_t residual_step;
+    float low, high; /* the sum is bounded by these (f32 only) */
+    ry_tile_start start;
+} ry_tile;
+
+typedef void (*ry_tile_function)(const ry_tile *tile);
+
+typedef struct ry_tile_table {
+    /* [a_along_k][vectors - 1][rows - 1] */
+    ry_tile_function f32[2][RY_TILE_VECTORS][RY_TILE_ROWS];
+    ry_tile_function i32[2][RY_TILE_VECTORS][RY_TILE_ROWS];
+} ry_tile_table;
+
+extern const ry_tile_table RY_ISA_SYMBOL(ry_tiles);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The text of the micro-kernel (tile.h), included once for each element type: ELEMENT, VECTOR and the words V_*. */
+
+/* Everything that is known at compile time comes in as a constant, so that the loops over rows and vectors vanish and `sum` is registers. */
+RY_INLINE void TILE_NAME(text)(const ry_tile *tile, const int rows, const int vectors, const bool a_along_k)
+{
+    VECTOR sum[RY_TILE_ROWS][RY_TILE_VECTORS];
+    ELEMENT *c = tile->c;
+    const ELEMENT *bias = tile->bias;
+    const int64_t whole = (int64_t)vectors * RY_W;
+    const ry_vm last = ry_vm_first(tile->columns - (whole - RY_W));
+    const bool ragged = tile->columns < whole;
+
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++) {
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++) {
+            sum[i][v] = V_SET(0);
+        }
+    }
+    if (tile->start == RY_TILE_FROM_ROW_BIAS) {
+#pragma GCC unroll 16
+        for (int i = 0; i < rows; i++) {
+#pragma GCC unroll 4
+            for (int v = 0; v < vectors; v++) {
+                sum[i][v] = V_SET(bias[i]);
+            }
+        }
+    } else if (tile->start == RY_TILE_FROM_COLUMN_BIAS) {
+#pragma GCC unroll 16
+        for (int i = 0; i < rows; i++) {
+#pragma GCC unroll 4
+            for (int v = 0; v < vectors; v++) {
+                sum[i][v] = V_LOAD(bias + v * RY_W);
+            }
+        }
+    } else if (tile->start == RY_TILE_FROM_C) {
+#pragma GCC unroll 16
+        for (int i = 0; i < rows; i++) {
+#pragma GCC unroll 4
+            for (int v = 0; v < vectors; v++) {
+                const ELEMENT *from = c + i * tile->c_step + v * RY_W;
+                sum[i][v] = v == vectors - 1 && ragged ? V_LOAD_M(from, last) : V_LOAD(from);
+            }
+        }
+    }
+
+    const ELEMENT *a = tile->a, *b = tile->b;
+    const int64_t a_step = tile->a_step, b_step = tile->b_step;
+    for (int64_t k = tile->depth; k > 0; k--) {
+        VECTOR bv[RY_TILE_VECTORS];
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++) {
+            bv[v] = V_LOAD(b + v * RY_W);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < rows; i++) {
+            const VECTOR x = V_SET(a_along_k ? a[i * a_step] : a[i]);
+#pragma GCC unroll 4
+            for (int v = 0; v < vectors; v++) {
+                sum[i][v] = V_FMA(x, bv[v], sum[i][v]);
+            }
+        }
+        a += a_along_k ? 1 : a_step;
+        b += b_step;
+    }
+
+#ifdef V_MAX
+    if (tile->residual) {
+#pragma GCC unroll 16
+        for (int i = 0; i < rows; i++) {
+#pragma GCC unroll 4
+            for (int v = 0; v < vectors; v++) {
+                const float *from = tile->residual + i * tile->residual_step + v * RY_W;
+                sum[i][v] = ry_vf_add(sum[i][v], v == vectors - 1 && ragged ? V_LOAD_M(from, last) : V_LOAD(from));
+            }
+        }
+    }
+    const VECTOR low = V_SET(tile->low), high = V_SET(tile->high);
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++) {
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++) {
+            sum[i][v] = V_MIN(high, V_MAX(low, sum[i][v]));
+        }
+    }
+#endif
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++) {
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++) {
+            ELEMENT *to = c + i * tile->c_step + v * RY_W;
+            if (v == vectors - 1 && ragged) {
+                V_STORE_M(to, last, sum[i][v]);
+            } else {
+                V_STORE(to, sum[i][v]);
+            }
+        }
+    }
+}
+
+#define TILE_OF(rows)                                       \
+    static void TILE_NAME(1x##rows)(const ry_tile *tile)    \
+    {                                                       \
+        TILE_NAME(text)(tile, rows, 1, false);              \
+    }                                                       \
+    static void TILE_NAME(2x##rows)(const ry_tile *tile)    \
+    {                                                       \
+        TILE_NAME(text)(tile, rows, 2, false);              \
+    }                                                       \
+    static void TILE_NAME(1x##rows##k)(const ry_tile *tile) \
+    {                                                       \
+        TILE_NAME(text)(tile, rows, 1, true);               \
+    }                                                       \
+    static void TILE_NAME(2x##rows##k)(const ry_tile *tile) \
+    {                                                       \
+        TILE_NAME(text)(tile, rows, 2, true);               \
+    }
+
+TILE_ROWS_LIST(TILE_OF)
+
+#undef TILE_OF
+#undef TILE_NAME
+#undef ELEMENT
+#undef VECTOR
+#undef V_SET
+#undef V_LOAD
+#undef V_LOAD_M
+#undef V_STORE
+#undef V_STORE_M
+#undef V_FMA
+#undef V_MAX
+#undef V_MIN

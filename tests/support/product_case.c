@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Random problems for kernels with sums of products. */
+#define _GNU_SOURCE /* MAP_ANONYMOUS */
+#include "product_case.h"
+
+#include <cmocka.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PATTERN 0xa5
+
+static uint32_t random_state = 12345;
+
+uint32_t case_random(uint32_t below)
+{
+    random_state = random_state * 1664525u + 1013904223u;
+    return (uint32_t)((uint64_t)(random_state >> 8) * below >> 24);
+}
+
+ry_tensor case_tensor(ry_dtype dtype, int rank, const int64_t *dim, case_layout layout)
+{
+    const ry_shape shape = ry_shape_of(rank, dim);
+    if (layout == CASE_CHANNELS_LAST) {
+        return ry_tensor_channels_last(dtype, &shape, NULL);
+    }
+    ry_tensor tensor = ry_tensor_row_major(dtype, &shape, NULL);
+    if (layout == CASE_STRIDED) {
+        int64_t step = 2;
+        for (int i = rank - 1; i >= 0; i--) {
+            tensor.stride[i] = step;
+            step = step * dim[i] + 3;
+        }
+    }
+    return tensor;
+}
+
+static size_t span(const ry_tensor *tensor)
+{
+    int64_t last = 0;
+    for (int i = 0; i < tensor->rank; i++) {
+        if (tensor->dim[i] == 0) {
+            return 0;
+        }
+        last += (tensor->dim[i] - 1) * tensor->stride[i];
+    }
+    return (size_t)(last + 1) * ry_dtype_size((ry_dtype)tensor->dtype);
+}
+
+static void map_tensor(product_case *c, int i, const ry_tensor *tensor)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = span(tensor), pages = (bytes + 64 + page - 1) / page * page;
+    c->mapped[i] = pages + page;
+    c->mapping[i] = mmap(NULL, pages + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(c->mapping[i] != MAP_FAILED);
+    assert_int_equal(mprotect((char *)c->mapping[i] + pages, page, PROT_NONE), 0);
+    c->data[i] = (char *)c->mapping[i] + pages - bytes;
+    memset(c->mapping[i], PATTERN, pages);
+}
+
+static void fill_tensor(const ry_tensor *tensor, void *data)
+{
+    int64_t index[RY_MAX_RANK] = {0};
+    const ry_dtype dtype = (ry_dtype)tensor->dtype;
+    do {
+        const int64_t at = ry_index_offset(tensor, index);
+        if (ry_dtype_is_float(dtype)) {
+            ry_set_f64(dtype, data, at, (double)case_random(2001) / 1000.0 - 1.0);
+        } else {
+            ry_set_i64(dtype, data, at, (int64_t)case_random(65536) * 65536 + case_random(65536));
+        }
+    } while (ry_index_next(tensor->rank, tensor->dim, index));
+}
+
+void case_fill(product_case *c)
+{
+    c->problem.in = c->in;
+    c->problem.out = c->out;
+    c->problem.outputs = 1;
+    for (int i = 0; i < c->problem.inputs; i++) {
+        if (ry_tensor_present(&c->in[i])) {
+            map_tensor(c, i, &c->in[i]);
+            fill_tensor(&c->in[i], c->data[i]);
+        }
+    }
+    map_tensor(c, CASE_INPUTS, &c->out[0]);
+}
+
+void case_free(product_case *c)
+{
+    for (int i = 0; i <= CASE_INPUTS; i++) {
+        if (c->mapping[i]) {
+            munmap(c->mapping[i], c->mapped[i]);
+        }
+    }
+    memset(c, 0, sizeof *c);
+}
+
+static void describe(const char *what, const ry_tensor *t)
+{
+    print_error(" %s=", what);
+    for (int i = 0; i < t->rank; i++) {
+        print_error("%s%lld/%lld", i ? "x" : "", (long long)t->dim[i], (long long)t->stride[i]);
+    }
+    print_error(":%s", ry_dtype_name((ry_dtype)t->dtype));
+}
+
+static void fail_case(const product_case *c, const ry_kernel *kernel, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void fail_case(const product_case *c, const ry_kernel *kernel, const char *format, ...)
+{
+    static const char *const names[CASE_INPUTS] = {"in0", "in1", "in2", "in3", "in4"};
+    char text[200];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    print_error("%s: %s:", kernel->name, text);
+    for (int i = 0; i < c->problem.inputs; i++) {
+        if (ry_tensor_present(&c->in[i])) {
+            describe(names[i], &c->in[i]);
+        }
+    }
+    describe("out", &c->out[0]);
+    int count;
+    const ry_field *field = ry_op_fields(c->problem.op, &count);
+    for (int i = 0; i < count; i++) {
+        const char *at = (const char *)&c->problem.attrs + field[i].offset;
+        if (field[i].kind == RY_FIELD_INTS) {
+            const ry_ints *list = (const ry_ints *)(const void *)at;
+            print_error(" %s=", field[i].name);
+            for (int j = 0; j < list->count; j++) {
+                print_error("%s%lld", j ? "," : "", (long long)list->at[j]);
+            }
+        } else if (field[i].kind == RY_FIELD_INT) {
+            print_error(" %s=%lld", field[i].name, (long long)*(const int64_t *)(const void *)at);
+        } else if (field[i].kind == RY_FIELD_ENUM) {
+            print_error(" %s=%s", field[i].name, field[i].words[*(const int *)(const void *)at]);
+        }
+    }
+    fail_msg("%s: %s", kernel->name, text);
+}
+
+static void *take_garbage(size_t size)
+{
+    void *memory = size ? ry_allocate(&ry_system_allocator, size + 64) : NULL;
+    if (memory) {
+        memset(memory, 0xff, size + 64);
+    }
+    return memory;
+}
+
+static void check_behind(const product_case *c, const ry_kernel *kernel, const char *what, const void *memory, size_t size)
+{
+    for (size_t i = 0; memory && i < 64; i++) {
+        if (((const unsigned char *)memory)[size + i] != 0xff) {
+            fail_case(c, kernel, "wrote %zu bytes behind its %s of %zu", i, what, size);
+        }
+    }
+}
+
+enum { WORKERS = 3, ORDERS = 3 };
+
+/* Runs every phase with its tasks in an order of its own, on changing workers. */
+static void run_in_order(product_case *c, const ry_kernel *kernel, int order)
+{
+    ry_prepared prepared = {0};
+    ry_error error;
+    if (kernel->prepare(&c->problem, &prepared, &error) != RYND_OK) {
+        fail_case(c, kernel, "prepare: %s", error.text);
+    }
+    if (prepared.scratch % RY_ALIGNMENT) {
+        fail_case(c, kernel, "scratch of %zu bytes is no multiple of the alignment", prepared.scratch);
+    }
+    void *state = take_garbage(prepared.state), *packed = take_garbage(prepared.packed);
+    void *workspace = take_garbage(prepared.workspace), *scratch = take_garbage(prepared.scratch * WORKERS);
+    if (kernel->initialise && state) {
+        kernel->initialise(&c->problem, &prepared, state);
+    }
+    const void *in[CASE_INPUTS], *constant[CASE_INPUTS];
+    void *out[1] = {c->data[CASE_INPUTS]};
+    for (int i = 0; i < CASE_INPUTS; i++) {
+        in[i] = c->data[i];
+        constant[i] = kernel->constant_inputs >> i & 1u ? c->data[i] : NULL;
+    }
+    ry_cpu_launch launch = {&c->problem, &prepared, state, constant, out, packed, packed, workspace, scratch, NULL};
+    for (size_t i = 0; i < prepared.pack_tasks; i++) {
+        kernel->pack(&launch, order == 1 ? prepared.pack_tasks - 1 - i : i);
+    }
+    launch.in = in;
+    for (int phase = 0; phase < prepared.phases; phase++) {
+        const size_t tasks = prepared.tasks[phase];
+        for (size_t i = 0; i < tasks; i++) {
+            const size_t middle = (i + tasks / 2) % tasks;
+            const size_t task = order == 0 ? i : order == 1 ? tasks - 1 - i : middle;
+            kernel->run(&launch, phase, task, (unsigned)((i + (size_t)order) % WORKERS));
+        }
+    }
+    check_behind(c, kernel, "state", state, prepared.state);
+    check_behind(c, kernel, "packed memory", packed, prepared.packed);
+    check_behind(c, kernel, "workspace", workspace, prepared.workspace);
+    check_behind(c, kernel, "scratch", scratch, prepared.scratch * WORKERS);
+    ry_release(&ry_system_allocator, state);
+    ry_release(&ry_system_allocator, packed);
+    ry_release(&ry_system_allocator, workspace);
+    ry_release(&ry_system_allocator, scratch);
+}
+
+/* One unit in the last place of an output type, relative. */
+static double rounding(ry_dtype dtype)
+{
+    return dtype == RY_f16 ? 0x1p-10 : dtype == RY_bf16 ? 0x1p-7 : 0x1p-23;
+}
+
+static void compare(product_case *c, const ry_kernel *kernel, const unsigned char *expected)
+{
+    const ry_tensor *y = &c->out[0];
+    const ry_dtype dtype = (ry_dtype)y->dtype;
+    const size_t size = ry_dtype_size(dtype), bytes = span(y);
+    unsigned char *written = ry_allocate_array(&ry_system_allocator, bytes + 1, 1);
+    assert_non_null(written);
+    int64_t index[RY_MAX_RANK] = {0};
+    do {
+        const int64_t at = ry_index_offset(y, index);
+        memset(written + (size_t)at * size, 1, size);
+        if (!ry_dtype_is_float(dtype)) {
+            const int64_t want = ry_get_i64(dtype, expected, at), got = ry_get_i64(dtype, c->data[CASE_INPUTS], at);
+            if (want != got) {
+                fail_case(c, kernel, "element %lld is %lld, not %lld", (long long)at, (long long)got, (long long)want);
+            }
+            continue;
+        }
+        const double want = ry_get_f64(dtype, expected, at), got = ry_get_f64(dtype, c->data[CASE_INPUTS], at);
+        const double bound = 3e-6 * (1 + sqrt(c->terms)) + 2 * rounding(dtype) * fabs(want);
+        if (!(fabs(want - got) <= bound)) {
+            fail_case(c, kernel, "element %lld is %.9g, not %.9g", (long long)at, got, want);
+        }
+    } while (ry_index_next(y->rank, y->dim, index));
+    const unsigned char *data = c->data[CASE_INPUTS];
+    for (size_t i = 0; i < bytes; i++) {
+        if (!written[i] && data[i] != PATTERN) {
+            fail_case(c, kernel, "wrote into a gap at byte %zu", i);
+        }
+    }
+    for (const unsigned char *p = c->mapping[CASE_INPUTS]; p < data; p++) {
+        if (*p != PATTERN) {
+            fail_case(c, kernel, "wrote %zu bytes before the output", (size_t)(data - p));
+        }
+    }
+    ry_release(&ry_system_allocator, written);
+}
+
+void case_check(product_case *c, const ry_kernel *kernel, const ry_kernel *reference)
+{
+    const size_t bytes = span(&c->out[0]);
+    unsigned char *expected = ry_allocate(&ry_system_allocator, bytes + 1), *first = ry_allocate(&ry_system_allocator, bytes + 1);
+    assert_non_null(expected);
+    assert_non_null(first);
+    void *out[1] = {expected};
+    ry_error error;
+    if (ry_kernel_execute(reference, &c->problem, (const void *const *)c->data, out, NULL, &ry_system_allocator, &error) != RYND_OK) {
+        fail_case(c, reference, "%s", error.text);
+    }
+    for (int order = 0; order < ORDERS; order++) {
+        memset(c->data[CASE_INPUTS], PATTERN, bytes);
+        run_in_order(c, kernel, order);
+        if (order == 0) {
+            compare(c, kernel, expected);
+            memcpy(first, c->data[CASE_INPUTS], bytes);
+        } else if (memcmp(first, c->data[CASE_INPUTS], bytes) != 0) {
+            fail_case(c, kernel, "the order of tasks changes the result");
+        }
+    }
+    ry_release(&ry_system_allocator, expected);
+    ry_release(&ry_system_allocator, first);
+}
+
+int case_check_all(product_case *c, const char *reference)
+{
+    const ry_kernel *truth = ry_kernel_find(reference);
+    assert_non_null(truth);
+    ry_cpu_info cpu;
+    ry_cpu_detect(&cpu);
+    int checked = 0;
+    const char *only = getenv("RYND_TEST_KERNEL");
+    for (size_t i = 0; i < ry_kernel_count; i++) {
+        const ry_kernel *kernel = ry_kernels[i];
+        if (kernel->op == c->problem.op && kernel != truth && kernel->isa <= cpu.isa && (!only || strstr(kernel->name, only)) &&
+            kernel->applicable(&c->problem)) {
+            case_check(c, kernel, truth);
+            checked++;
+        }
+    }
+    return checked;
+}

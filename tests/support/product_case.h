@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One problem with random data, for kernels with sums of products: runs a kernel and compares it with the reference.
+ *
+ * Every tensor ends right before a page that nobody may touch, so reading or writing beyond its end crashes; gaps between an output's
+ * elements and the bytes before it hold a pattern that must survive. Scratch, workspace and packed memory start as NaN. */
+#ifndef PRODUCT_CASE_H
+#define PRODUCT_CASE_H
+
+#include "kernels/kernel.h"
+
+#define CASE_INPUTS 5
+
+typedef struct product_case {
+    ry_problem problem;
+    ry_tensor in[CASE_INPUTS], out[1];
+    void *mapping[CASE_INPUTS + 1];
+    size_t mapped[CASE_INPUTS + 1];
+    void *data[CASE_INPUTS + 1]; /* inputs, then the output */
+    double terms;                /* in one sum */
+} product_case;
+
+typedef enum case_layout { CASE_ROW_MAJOR, CASE_CHANNELS_LAST, CASE_STRIDED, CASE_LAYOUTS } case_layout;
+
+uint32_t case_random(uint32_t below);
+
+/* A description of a tensor in a layout; strided: gaps everywhere. */
+ry_tensor case_tensor(ry_dtype dtype, int rank, const int64_t *dim, case_layout layout);
+
+/* Fills data for problem.in and out, which are set. */
+void case_fill(product_case *c);
+void case_free(product_case *c);
+
+/* Runs `kernel` with its tasks in a few orders on a few workers, and compares with `reference`; fails the test with the problem's text. */
+void case_check(product_case *c, const ry_kernel *kernel, const ry_kernel *reference);
+
+/* case_check for every kernel of the problem's operator that this machine can run and that applies, but the reference; returns how many did. */
+int case_check_all(product_case *c, const char *reference);
+
+#endif

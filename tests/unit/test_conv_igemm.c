@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolution kernels against the reference on random odd shapes: any rank, stride, dilation, groups, padding, layout, type, epilogue. */
+#include "product_case.h"
+
+#include <cmocka.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+static int64_t between(int64_t low, int64_t high)
+{
+    return low + (int64_t)case_random((uint32_t)(high - low + 1));
+}
+
+static void list_add(ry_ints *list, int64_t x)
+{
+    list->at[list->count++] = x;
+}
+
+typedef struct limits {
+    int64_t channels, size, kernel;
+    ry_dtype dtype;
+    bool transposed, plain; /* plain: one layout, no epilogue beyond a bias */
+} limits;
+
+static const int64_t primes[] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 31, 37, 61, 67};
+
+/* Output size of one dimension, 0 where nothing fits. */
+static int64_t out_size(bool transposed, int64_t in, int64_t k, int64_t stride, int64_t dilation, int64_t before, int64_t after,
+                        int64_t more)
+{
+    const int64_t reach = dilation * (k - 1) + 1;
+    if (transposed) {
+        const int64_t out = (in - 1) * stride - before - after + reach + more;
+        return out > 0 ? out : 0;
+    }
+    return in + before + after < reach ? 0 : (in + before + after - reach) / stride + 1;
+}
+
+static bool make_case(product_case *c, const limits *l)
+{
+    *c = (product_case){.problem = {.op = l->transposed ? RY_OP_convt : RY_OP_conv, .inputs = 4}};
+    c->problem.attrs = ry_attrs_default(c->problem.op);
+    ry_conv_attrs *conv = &c->problem.attrs.conv;
+    ry_convt_attrs *convt = &c->problem.attrs.convt;
+    const int space = (int)between(1, 3);
+    const int64_t size = space == 3 ? (l->size + 2) / 3 : l->size, kernel = space == 3 && l->kernel > 3 ? 3 : l->kernel;
+    const int64_t groups = between(0, 3) ? 1 : between(1, 4), batch = between(0, 2) ? 1 : between(1, 4);
+    const int64_t most = l->channels / groups > 0 ? l->channels / groups : 1;
+    int64_t in = between(1, most), out = between(1, most);
+    if (between(0, 4) == 0 && primes[12] <= most) {
+        in = primes[case_random(13)];
+        out = primes[case_random(13)];
+    }
+    int64_t x_dim[5] = {batch, in * groups}, w_dim[5] = {out * groups, in}, y_dim[5] = {batch, out * groups};
+    if (l->transposed) {
+        w_dim[0] = in * groups;
+        w_dim[1] = out;
+    }
+    ry_ints *stride = l->transposed ? &convt->stride : &conv->stride, *dilation = l->transposed ? &convt->dilation : &conv->dilation;
+    ry_ints *pads = l->transposed ? &convt->pads : &conv->pads;
+    int64_t after[3];
+    const bool plain_window = between(0, 2) == 0;
+    for (int i = 0; i < space; i++) {
+        const int64_t k = between(1, kernel);
+        x_dim[i + 2] = between(1, size);
+        w_dim[i + 2] = k;
+        list_add(stride, plain_window || between(0, 1) ? 1 : between(1, 4));
+        list_add(dilation, plain_window || between(0, 1) ? 1 : between(1, 3));
+        list_add(pads, between(0, 1) ? k / 2 : between(0, k + 1));
+        after[i] = between(0, 1) ? pads->at[i] : between(0, k + 1);
+        const int64_t more = l->transposed && stride->at[i] > 1 ? between(0, stride->at[i] - 1) : 0;
+        if (l->transposed) {
+            list_add(&convt->output_padding, more);
+        }
+        y_dim[i + 2] = out_size(l->transposed, x_dim[i + 2], k, stride->at[i], dilation->at[i], pads->at[i], after[i], more);
+        if (y_dim[i + 2] == 0) {
+            return false;
+        }
+    }
+    for (int i = 0; i < space; i++) {
+        list_add(pads, after[i]);
+    }
+    *(l->transposed ? &convt->groups : &conv->groups) = groups;
+    const bool is_float = ry_dtype_is_float(l->dtype);
+    const case_layout x_layout = (case_layout)between(0, CASE_LAYOUTS - 1), y_layout = (case_layout)between(0, CASE_LAYOUTS - 1);
+    c->in[0] = case_tensor(l->dtype, space + 2, x_dim, l->plain ? CASE_ROW_MAJOR : x_layout);
+    c->in[1] = case_tensor(l->dtype, space + 2, w_dim, between(0, 3) ? CASE_ROW_MAJOR : CASE_STRIDED);
+    c->out[0] = case_tensor(l->dtype, space + 2, y_dim, l->plain ? CASE_ROW_MAJOR : between(0, 1) ? x_layout : y_layout);
+    if (between(0, 1)) {
+        const int64_t bias[1] = {y_dim[1]};
+        c->in[2] = case_tensor(l->dtype, 1, bias, between(0, 3) ? CASE_ROW_MAJOR : CASE_STRIDED);
+    }
+    if (is_float && !l->plain) {
+        if (between(0, 2) == 0) {
+            c->in[3] = between(0, 1) ? c->out[0] : case_tensor(between(0, 1) ? RY_f32 : l->dtype, space + 2, y_dim, y_layout);
+        }
+        *(l->transposed ? &convt->activation : &conv->activation) =
+            (ry_activation)(between(0, 1) ? 0 : between(0, RY_activation_count - 1));
+        *(l->transposed ? &convt->act_alpha : &conv->act_alpha) = 0.25;
+        *(l->transposed ? &convt->act_beta : &conv->act_beta) = 0.5;
+    }
+    c->terms = (double)(in * w_dim[2] * (space > 1 ? w_dim[3] : 1) * (space > 2 ? w_dim[4] : 1));
+    return true;
+}
+
+static void check_many(int count, limits l)
+{
+    int checked = 0;
+    for (int i = 0; i < count; i++) {
+        product_case c;
+        if (make_case(&c, &l)) {
+            case_fill(&c);
+            checked += case_check_all(&c, l.transposed ? "convt_ref" : "conv_ref");
+            case_free(&c);
+        }
+    }
+    assert_true(checked > count / 4);
+}
+
+static void test_small(void **state)
+{
+    (void)state;
+    check_many(300, (limits){.channels = 9, .size = 12, .kernel = 5, .dtype = RY_f32});
+}
+
+static void test_channels(void **state)
+{
+    (void)state;
+    check_many(60, (limits){.channels = 70, .size = 12, .kernel = 3, .dtype = RY_f32});
+}
+
+static void test_large_images(void **state)
+{
+    (void)state;
+    check_many(60, (limits){.channels = 5, .size = 40, .kernel = 11, .dtype = RY_f32});
+}
+
+static void test_plain(void **state)
+{
+    (void)state;
+    check_many(60, (limits){.channels = 33, .size = 24, .kernel = 3, .dtype = RY_f32, .plain = true});
+}
+
+static void test_transposed(void **state)
+{
+    (void)state;
+    check_many(200, (limits){.channels = 12, .size = 9, .kernel = 5, .dtype = RY_f32, .transposed = true});
+}
+
+static void test_f16(void **state)
+{
+    (void)state;
+    check_many(100, (limits){.channels = 20, .size = 12, .kernel = 5, .dtype = RY_f16});
+}
+
+static void test_bf16(void **state)
+{
+    (void)state;
+    check_many(100, (limits){.channels = 20, .size = 12, .kernel = 5, .dtype = RY_bf16});
+    check_many(30, (limits){.channels = 12, .size = 9, .kernel = 4, .dtype = RY_bf16, .transposed = true});
+}
+
+static void test_i32(void **state)
+{
+    (void)state;
+    check_many(100, (limits){.channels = 20, .size = 12, .kernel = 5, .dtype = RY_i32});
+    check_many(30, (limits){.channels = 12, .size = 9, .kernel = 4, .dtype = RY_i32, .transposed = true});
+}
+
+/* Reductions longer than a chunk, over channels, over taps, and both. */
+static void test_long_sums(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][4] = {{500, 7, 3, 3}, {1, 40, 40, 1}, {3, 45, 30, 25}, {130, 15, 2, 5}, {900, 33, 1, 1}, {450, 5, 1, 7}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
+            product_case c = {.problem = {.op = RY_OP_conv, .inputs = 4}};
+            c.problem.attrs = ry_attrs_default(RY_OP_conv);
+            const int64_t k = shapes[i][2], pad = k / 3, q = shapes[i][1] + 2 * pad - k + 1, t = shapes[i][3], p = shapes[i][1] - t + 1 + 2;
+            c.problem.attrs.conv.pads = (ry_ints){4, {pad, 1, pad, 1}};
+            const int64_t x[4] = {2, shapes[i][0], shapes[i][1], shapes[i][1]}, w[4] = {37, shapes[i][0], k, t}, y[4] = {2, 37, q, p};
+            c.in[0] = case_tensor(RY_f32, 4, x, (case_layout)layout);
+            c.in[1] = case_tensor(RY_f32, 4, w, CASE_ROW_MAJOR);
+            c.out[0] = case_tensor(RY_f32, 4, y, (case_layout)layout);
+            c.terms = (double)(shapes[i][0] * k * t);
+            case_fill(&c);
+            assert_true(case_check_all(&c, "conv_ref") > 0);
+            case_free(&c);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_small), cmocka_unit_test(test_channels),   cmocka_unit_test(test_large_images),
+        cmocka_unit_test(test_plain), cmocka_unit_test(test_transposed), cmocka_unit_test(test_f16),
+        cmocka_unit_test(test_bf16),  cmocka_unit_test(test_i32),        cmocka_unit_test(test_long_sums),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
