@@ -3,7 +3,6 @@
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "product_case.h"
 
-#include <cmocka.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +11,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 #define PATTERN 0xa5
 

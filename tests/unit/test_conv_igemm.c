@@ -2,10 +2,11 @@
 /* Convolution kernels against the reference on random odd shapes: any rank, stride, dilation, groups, padding, layout, type, epilogue. */
 #include "product_case.h"
 
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 static int64_t between(int64_t low, int64_t high)
 {
