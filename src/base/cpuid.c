@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CPU features by the compiler's builtins (which check the operating system's support too), caches by sysconf. */
+/* CPU features by the compiler's builtins (which check the operating system's support too), caches by /sys and sysconf. */
 #define _GNU_SOURCE /* sched_getaffinity, _SC_LEVEL1_DCACHE_SIZE */
 #include "base/cpuid.h"
 
 #include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -33,10 +35,43 @@ bool ry_isa_parse(const char *name, ry_isa *isa)
     return false;
 }
 
-static size_t cache_size(int which)
+/* The first word of a file about one of cpu0's caches; "" when there is none. */
+static void read_cache_word(int index, const char *name, char word[16])
 {
-    long size = sysconf(which);
-    return size > 0 ? (size_t)size : 0;
+    char path[96];
+    word[0] = 0;
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index, name);
+    FILE *file = fopen(path, "r");
+    if (file) {
+        if (fscanf(file, "%15s", word) != 1) {
+            word[0] = 0;
+        }
+        fclose(file);
+    }
+}
+
+/* What the kernel says of cpu0's data or unified cache of a level, "1024K"; 0 when it does not. */
+static size_t kernel_cache_size(int level)
+{
+    enum { MAX_CACHES = 8 };
+    for (int index = 0; index < MAX_CACHES; index++) {
+        char found[16], type[16], size[16];
+        read_cache_word(index, "level", found);
+        read_cache_word(index, "type", type);
+        read_cache_word(index, "size", size);
+        if (strtol(found, NULL, 10) == level && strcmp(type, "Instruction") != 0) {
+            return (size_t)strtoul(size, NULL, 10) << 10;
+        }
+    }
+    return 0;
+}
+
+/* The C library's figure comes second: it counts the caches of other sockets in on some virtual machines. */
+static size_t cache_size(int level, int which)
+{
+    size_t size = kernel_cache_size(level);
+    long other = size ? 0 : sysconf(which);
+    return other > 0 ? (size_t)other : size;
 }
 
 #if defined(__x86_64__)
@@ -73,9 +108,9 @@ void ry_cpu_detect(ry_cpu_info *info)
     if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) {
         info->cores = (unsigned)CPU_COUNT(&set);
     }
-    info->l1d = cache_size(_SC_LEVEL1_DCACHE_SIZE);
-    info->l2 = cache_size(_SC_LEVEL2_CACHE_SIZE);
-    info->l3 = cache_size(_SC_LEVEL3_CACHE_SIZE);
+    info->l1d = cache_size(1, _SC_LEVEL1_DCACHE_SIZE);
+    info->l2 = cache_size(2, _SC_LEVEL2_CACHE_SIZE);
+    info->l3 = cache_size(3, _SC_LEVEL3_CACHE_SIZE);
 #if defined(__x86_64__)
     detect_x86(info);
 #endif
