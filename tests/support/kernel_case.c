@@ -181,13 +181,13 @@ void kernel_case_random(kernel_case *c, ry_dtype dtype, const char *shape, uint6
     }
 }
 
-void kernel_case_pattern(kernel_case *c, ry_dtype dtype, const char *shape, int step, int modulus)
+void kernel_case_pattern(kernel_case *c, ry_dtype dtype, const char *shape, int step, int modulus, double scale)
 {
     assert_true(c->inputs < CASE_OPERANDS);
     ry_tensor *t = &c->in[c->inputs++];
     *t = operand(dtype, shape);
     for (int64_t i = 0; i < ry_tensor_count(t); i++) {
-        ry_set_i64(dtype, t->data, i, i * step % modulus - modulus / 2);
+        ry_set_f64(dtype, t->data, i, (double)(i * step % modulus - modulus / 2) * scale);
     }
 }
 
@@ -472,6 +472,18 @@ void kernel_case_check(kernel_case *c, const char *kernel, double bound)
         print_message("%s: this machine lacks %s\n", kernel, ry_isa_name(found->isa));
     } else if (check_kernel(c, found, bound) == 0) {
         fail_msg("%s is applicable in no layout", kernel);
+    }
+}
+
+void kernel_case_known(kernel_case *c, const char *kernel, const double *expected, int64_t count, double tolerance)
+{
+    const ry_kernel *found = ry_kernel_find(kernel);
+    kernel_case_check(c, kernel, tolerance);
+    for (case_layout layout = 0; layout < CASE_LAYOUTS; layout++) {
+        if (found && machine_has(found->isa) && kernel_case_applicable(c, found, layout)) {
+            run_case(c, found, layout, false);
+            kernel_case_expect(c, 0, expected, count, tolerance);
+        }
     }
 }
 

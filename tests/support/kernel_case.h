@@ -43,8 +43,8 @@ void kernel_case_end(kernel_case *c);
 void kernel_case_values(kernel_case *c, ry_dtype dtype, const char *shape, const double *values); /* as many as the shape has */
 void kernel_case_random(kernel_case *c, ry_dtype dtype, const char *shape,
                         uint64_t seed); /* floats in [-1, 1), integers in [-4, 4] or [0, 8] */
-void kernel_case_pattern(kernel_case *c, ry_dtype dtype, const char *shape, int step,
-                         int modulus); /* element i: i * step % modulus - modulus / 2 */
+/* Element i is (i * step % modulus - modulus / 2) * scale: a table of expected values stays reproducible. */
+void kernel_case_pattern(kernel_case *c, ry_dtype dtype, const char *shape, int step, int modulus, double scale);
 void kernel_case_absent(kernel_case *c);
 void kernel_case_output(kernel_case *c, ry_dtype dtype, const char *shape);
 void kernel_case_output_absent(kernel_case *c);
@@ -58,6 +58,9 @@ void kernel_case_run(kernel_case *c, const ry_kernel *kernel, case_layout layout
 double kernel_case_get(const kernel_case *c, int output, int64_t index); /* row-major */
 /* |got - expected| <= tolerance * max(1, |expected|) for each; 0: equal. Fails where the output has another number of elements. */
 void kernel_case_expect(const kernel_case *c, int output, const double *expected, int64_t count, double tolerance);
+
+/* Output 0 in every layout in which the kernel is applicable, against known values; and kernel_case_check. */
+void kernel_case_known(kernel_case *c, const char *kernel, const double *expected, int64_t count, double tolerance);
 
 /* Runs the kernel of that name in each layout in which it is applicable (at least one), tasks forwards and backwards and on alternating
  * workers, which must give the same bits; and compares with the reference, computed with float64 outputs where it can: every element
