@@ -2,7 +2,7 @@
 # The front of the build: each rule says in a line what it does; the work is done by CMake and the scripts of tools/.
 #
 #   make             the library and the command, in build/release
-#   make demo        a photo upscaled by a network: build/demo/demo.png
+#   make demo        a photo upscaled by a network: build/demo/upscale.png
 #   make check       every test that is quick enough for each change (about ten minutes on two cores)
 #   make check-all   the rest too: static analysis, whole networks, long fuzzing, the other compiler
 #   make bench       speed and memory beside ONNX Runtime's
@@ -37,7 +37,7 @@ packages: packages-test
 # A sub-make, because the packages decide which generator there is.
 demo: packages-build
 	@$(MAKE) --no-print-directory all
-	@models/demo
+	@tools/demo --ort-python $(if $(wildcard build/venv/bin/python),build/venv/bin/python,python3)
 
 check: packages-test
 	@tools/check

@@ -84,7 +84,8 @@ rynd_status rynd_context_create(const rynd_context_options *given, rynd_context 
         rynd_context_destroy(c);
         return ry_api_end(status, &error);
     }
-    ry_api_log(c, 2, "rynd %s on %s, %s, %u threads", rynd_version(), c->device->name, ry_isa_name((ry_isa)c->device->isa), ry_threads_count(c->threads));
+    ry_api_log(c, 2, "rynd %s on %s, %s, %u threads", rynd_version(), c->device->name, ry_isa_name((ry_isa)c->device->isa),
+               ry_threads_count(c->threads));
     *context = c;
     return RYND_OK;
 }

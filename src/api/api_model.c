@@ -83,13 +83,15 @@ static rynd_status out_of_range(const char *what, size_t index, size_t count)
 rynd_status rynd_model_input(const rynd_model *model, size_t index, rynd_value_info *info)
 {
     const ry_graph *graph = model->onnx.graph;
-    return index < graph->input_count ? describe_value(graph, graph->inputs[index], info) : out_of_range("input", index, graph->input_count);
+    return index < graph->input_count ? describe_value(graph, graph->inputs[index], info)
+                                      : out_of_range("input", index, graph->input_count);
 }
 
 rynd_status rynd_model_output(const rynd_model *model, size_t index, rynd_value_info *info)
 {
     const ry_graph *graph = model->onnx.graph;
-    return index < graph->output_count ? describe_value(graph, graph->outputs[index], info) : out_of_range("output", index, graph->output_count);
+    return index < graph->output_count ? describe_value(graph, graph->outputs[index], info)
+                                       : out_of_range("output", index, graph->output_count);
 }
 
 /* Every open dim of the inputs as 1. */
@@ -112,7 +114,8 @@ static rynd_status bind_to_ones(ry_graph *graph, ry_error *error)
 static bool add_macs(const ry_graph *graph, const ry_node *node, double *flop)
 {
     enum { MOST = 8 };
-    if (node->op != RY_OP_conv && node->op != RY_OP_convt && node->op != RY_OP_matmul && node->op != RY_OP_deform_conv && node->op != RY_OP_einsum) {
+    if (node->op != RY_OP_conv && node->op != RY_OP_convt && node->op != RY_OP_matmul && node->op != RY_OP_deform_conv &&
+        node->op != RY_OP_einsum) {
         return true;
     }
     ry_tensor in[MOST], out = ry_graph_tensor(graph, node->out[0]);
@@ -188,7 +191,8 @@ rynd_status rynd_model_node(const rynd_model *model, size_t index, rynd_node_inf
         return out_of_range("node", index, graph->node_count);
     }
     const ry_node *node = &graph->nodes[index];
-    rynd_node_info all = {.name = node->name, .op = ry_op_name(node->op), .source = node->source, .inputs = node->inputs, .outputs = node->outputs};
+    rynd_node_info all = {
+        .name = node->name, .op = ry_op_name(node->op), .source = node->source, .inputs = node->inputs, .outputs = node->outputs};
     return ry_api_end(ry_api_info(info, &all, sizeof all, "rynd_node_info", &error), &error);
 }
 

@@ -60,8 +60,8 @@ static rynd_status choose(rynd_op *op, const char *name, ry_error *error)
         return name ? ry_fail(error, RYND_ERROR_NOT_FOUND, "no kernel is called '%s'", name)
                     : ry_fail(error, RYND_ERROR_UNSUPPORTED, "no kernel computes this problem's types or layouts");
     }
-    if (name && (op->kernel->op != op->problem.op || op->kernel->isa > (ry_isa)op->context->device->isa || !op->kernel->applicable(&op->problem) ||
-                 (op->kernel->constant_inputs & ~op->constants))) {
+    if (name && (op->kernel->op != op->problem.op || op->kernel->isa > (ry_isa)op->context->device->isa ||
+                 !op->kernel->applicable(&op->problem) || (op->kernel->constant_inputs & ~op->constants))) {
         return ry_fail(error, RYND_ERROR_UNSUPPORTED, "kernel '%s' does not take this problem on this machine", name);
     }
     return RYND_OK;

@@ -20,8 +20,8 @@ static const char *fused_text(const ry_problem *problem, ry_arena *arena)
 #undef RY_ACTIVATION
     };
     bool bias = ry_problem_has_input(problem, 2), add = ry_problem_has_input(problem, 3), act = activation != RY_activation_none;
-    return ry_arena_format(arena, "%s%s%s%s%s", bias ? "bias" : "", bias && (add || act) ? " " : "", add ? "add" : "", add && act ? " " : "",
-                           act ? names[activation] : "");
+    return ry_arena_format(arena, "%s%s%s%s%s", bias ? "bias" : "", bias && (add || act) ? " " : "", add ? "add" : "",
+                           add && act ? " " : "", act ? names[activation] : "");
 }
 
 static const char *knobs_text(const ry_prepared *prepared, ry_arena *arena)
@@ -29,14 +29,15 @@ static const char *knobs_text(const ry_prepared *prepared, ry_arena *arena)
     char text[512] = "";
     size_t used = 0;
     for (int i = 0; i < prepared->knob_count && used < sizeof text; i++) {
-        int written = snprintf(text + used, sizeof text - used, "%s%s=%lld", i ? " " : "", prepared->knobs[i].name, (long long)prepared->knobs[i].value);
+        int written = snprintf(text + used, sizeof text - used, "%s%s=%lld", i ? " " : "", prepared->knobs[i].name,
+                               (long long)prepared->knobs[i].value);
         used += written > 0 ? (size_t)written : 0;
     }
     return ry_arena_string(arena, text, strlen(text));
 }
 
-rynd_status ry_api_describe(const ry_kernel *kernel, const ry_problem *problem, const ry_prepared *prepared, ry_arena *arena, rynd_step_info *info,
-                            ry_error *error)
+rynd_status ry_api_describe(const ry_kernel *kernel, const ry_problem *problem, const ry_prepared *prepared, ry_arena *arena,
+                            rynd_step_info *info, ry_error *error)
 {
     ry_counts counts = {ry_problem_flop(problem), ry_problem_bytes(problem)};
     *info = (rynd_step_info){
@@ -80,8 +81,8 @@ static rynd_status check_options(const rynd_plan_options *options, const ry_grap
     for (size_t i = 0; options->inputs && i < graph->input_count; i++) {
         const rynd_tensor *input = &options->inputs[i];
         if ((unsigned)input->dtype >= RY_DTYPES || input->rank < 0 || input->rank > RY_MAX_RANK) {
-            return ry_fail(error, RYND_ERROR_ARGUMENT, "input '%s': dtype %d or rank %d is out of range", graph->values[graph->inputs[i]].name, (int)input->dtype,
-                           input->rank);
+            return ry_fail(error, RYND_ERROR_ARGUMENT, "input '%s': dtype %d or rank %d is out of range",
+                           graph->values[graph->inputs[i]].name, (int)input->dtype, input->rank);
         }
     }
     return RYND_OK;

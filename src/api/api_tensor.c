@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-_Static_assert((int)RYND_DTYPE_F32 == (int)RY_f32 && (int)RYND_DTYPE_BOOL == (int)RY_bool, "the public and the internal element types are one list");
+_Static_assert((int)RYND_DTYPE_F32 == (int)RY_f32 && (int)RYND_DTYPE_BOOL == (int)RY_bool,
+               "the public and the internal element types are one list");
 
 static bool known(rynd_dtype dtype)
 {
@@ -36,7 +37,8 @@ int64_t rynd_tensor_elements(const rynd_tensor *tensor)
 }
 
 /* The tensor's data, then its name, in one block: rynd_tensor_free needs the data's address only. */
-static rynd_status keep_tensor(rynd_context *context, const ry_tensor *read, const char *read_name, rynd_tensor *tensor, const char **name, ry_error *error)
+static rynd_status keep_tensor(rynd_context *context, const ry_tensor *read, const char *read_name, rynd_tensor *tensor, const char **name,
+                               ry_error *error)
 {
     size_t bytes = ry_tensor_bytes(read), length = strlen(read_name) + 1;
     char *block = ry_allocate(&context->allocator, bytes + length);

@@ -23,21 +23,21 @@ rynd_status ry_fail(ry_error *error, rynd_status status, const char *format, ...
 rynd_status ry_fail_memory(ry_error *error);
 void ry_error_prefix(ry_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-#define RY_TRY(call)                      \
-    do {                                  \
-        rynd_status ry_try_ = (call);     \
-        if (ry_try_ != RYND_OK) {         \
-            return ry_try_;               \
-        }                                 \
+#define RY_TRY(call)                  \
+    do {                              \
+        rynd_status ry_try_ = (call); \
+        if (ry_try_ != RYND_OK) {     \
+            return ry_try_;           \
+        }                             \
     } while (0)
 
 /* Forwards a failure through the function's one cleanup label; the function declares `rynd_status status`. */
-#define RY_TRY_OR(label, call)            \
-    do {                                  \
-        status = (call);                  \
-        if (status != RYND_OK) {          \
-            goto label;                   \
-        }                                 \
+#define RY_TRY_OR(label, call)   \
+    do {                         \
+        status = (call);         \
+        if (status != RYND_OK) { \
+            goto label;          \
+        }                        \
     } while (0)
 
 #endif

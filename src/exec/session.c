@@ -158,9 +158,9 @@ static rynd_status read_inputs(ry_session *session, ry_error *error)
     const ry_plan *plan = session->plan;
     for (size_t i = 0; i < plan->input_count; i++) {
         ry_session_input_slot *slot = &session->inputs[i];
-        if (!slot->bound && ry_tensor_count(&plan->inputs[i]) > 0 &&
-            !plan->graph->values[plan->graph->inputs[i]].constant) {
-            return ry_fail(error, RYND_ERROR_ARGUMENT, "input '%s' is not bound: give it memory with rynd_session_bind", plan->input_names[i]);
+        if (!slot->bound && ry_tensor_count(&plan->inputs[i]) > 0 && !plan->graph->values[plan->graph->inputs[i]].constant) {
+            return ry_fail(error, RYND_ERROR_ARGUMENT, "input '%s' is not bound: give it memory with rynd_session_bind",
+                           plan->input_names[i]);
         }
         if (slot->transfer) {
             RY_TRY(ry_transfer_run(slot->transfer, session->stream, (ry_place){slot->buffer, 0}, error));
@@ -247,8 +247,9 @@ static rynd_status check_binding(const char *what, const char *name, const ry_te
         return ry_fail(error, RYND_ERROR_ARGUMENT, "%s '%s': rank %d is outside 0 to %d", what, name, given->rank, RY_MAX_RANK);
     }
     if (!same_dims(planned, given)) {
-        return ry_fail(error, RYND_ERROR_SHAPE, "%s '%s': planned for %s %s, given %s %s", what, name, ry_dtype_name((ry_dtype)planned->dtype),
-                       ry_shape_text(NULL, &a, wanted, sizeof wanted), ry_dtype_name((ry_dtype)given->dtype), ry_shape_text(NULL, &b, got, sizeof got));
+        return ry_fail(error, RYND_ERROR_SHAPE, "%s '%s': planned for %s %s, given %s %s", what, name,
+                       ry_dtype_name((ry_dtype)planned->dtype), ry_shape_text(NULL, &a, wanted, sizeof wanted),
+                       ry_dtype_name((ry_dtype)given->dtype), ry_shape_text(NULL, &b, got, sizeof got));
     }
     if (!given->data && ry_tensor_count(given) > 0) {
         return ry_fail(error, RYND_ERROR_ARGUMENT, "%s '%s': the data is NULL", what, name);
@@ -258,7 +259,8 @@ static rynd_status check_binding(const char *what, const char *name, const ry_te
 
 static bool usable_in_place(const ry_session *session, const ry_tensor *tensor)
 {
-    return session->plan->device->host_memory && ry_tensor_is_row_major(tensor) && (uintptr_t)tensor->data % ry_dtype_size((ry_dtype)tensor->dtype) == 0;
+    return session->plan->device->host_memory && ry_tensor_is_row_major(tensor) &&
+           (uintptr_t)tensor->data % ry_dtype_size((ry_dtype)tensor->dtype) == 0;
 }
 
 rynd_status ry_session_bind_input(ry_session *session, size_t index, const ry_tensor *tensor, ry_error *error)
@@ -290,7 +292,8 @@ rynd_status ry_session_bind_output(ry_session *session, size_t index, const ry_t
     const ry_plan_output *planned = &plan->outputs[index];
     ry_session_output_slot *slot = &session->outputs[index];
     if (planned->later || planned->bounded) {
-        return ry_fail(error, RYND_ERROR_UNSUPPORTED, "output '%s': its shape depends on data, so it cannot be bound; read it after the run", planned->name);
+        return ry_fail(error, RYND_ERROR_UNSUPPORTED,
+                       "output '%s': its shape depends on data, so it cannot be bound; read it after the run", planned->name);
     }
     RY_TRY(check_binding("output", planned->name, &planned->tensor, tensor, error));
     bool direct = planned->spot.home == RY_HOME_OUTPUT && planned->spot.index == index && usable_in_place(session, tensor);

@@ -19,8 +19,8 @@ typedef struct ry_session_output_slot {
     ry_buffer *wrapped;    /* the caller's memory, written by the step itself */
     ry_transfer *transfer; /* to the caller's memory, after the run */
     ry_tensor bound;
-    void *mirror;          /* a host copy, where the device's memory is its own */
-    ry_tensor tensor;      /* what the last run gave */
+    void *mirror;     /* a host copy, where the device's memory is its own */
+    ry_tensor tensor; /* what the last run gave */
 } ry_session_output_slot;
 
 struct ry_session {

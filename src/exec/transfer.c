@@ -17,7 +17,8 @@ static rynd_status prepare_copy(ry_transfer *t, ry_error *error)
     t->problem = (ry_problem){.op = RY_OP_copy, .accuracy = RY_ACCURACY_strict, .inputs = 1, .outputs = 1, .in = &ends[0], .out = &ends[1]};
     t->kernel = ry_kernel_choose(&t->problem, (ry_isa)t->device->isa, 0);
     if (!t->kernel) {
-        return ry_fail(error, RYND_ERROR_UNSUPPORTED, "no kernel copies a %s tensor of rank %d", ry_dtype_name((ry_dtype)t->host.dtype), t->host.rank);
+        return ry_fail(error, RYND_ERROR_UNSUPPORTED, "no kernel copies a %s tensor of rank %d", ry_dtype_name((ry_dtype)t->host.dtype),
+                       t->host.rank);
     }
     RY_TRY(t->kernel->prepare(&t->problem, &t->prepared, error));
     if (t->prepared.state) {
@@ -87,8 +88,8 @@ void ry_transfer_destroy(ry_transfer *transfer)
 static rynd_status run_shared(ry_transfer *t, ry_stream *stream, ry_place place, ry_error *error)
 {
     ry_place caller = {t->wrapped, 0};
-    ry_place arguments[TRANSFER_ARGUMENTS] = {t->to_device ? caller : place, t->to_device ? place : caller, {NULL, 0}, {t->own, 0},
-                                              {t->own, t->prepared.workspace}};
+    ry_place arguments[TRANSFER_ARGUMENTS] = {
+        t->to_device ? caller : place, t->to_device ? place : caller, {NULL, 0}, {t->own, 0}, {t->own, t->prepared.workspace}};
     void *resolved[TRANSFER_ARGUMENTS];
     ry_kernel_call call = {t->kernel, &t->problem, &t->prepared, t->state, NULL};
     ry_launch launch = {.call = &call,

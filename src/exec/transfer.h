@@ -9,12 +9,12 @@ typedef struct ry_transfer {
     ry_device *device;
     ry_arena arena;
     bool to_device;
-    ry_tensor host;       /* the caller's */
-    ry_tensor packed;     /* row-major, the same dims */
-    ry_buffer *wrapped;   /* the caller's memory as a buffer, where the device shares memory */
-    void *staging;        /* otherwise: row-major host memory when the caller's is strided */
+    ry_tensor host;          /* the caller's */
+    ry_tensor packed;        /* row-major, the same dims */
+    ry_buffer *wrapped;      /* the caller's memory as a buffer, where the device shares memory */
+    void *staging;           /* otherwise: row-major host memory when the caller's is strided */
     const ry_kernel *kernel; /* copies between strides on the device, where it shares memory */
-    ry_buffer *own;       /* that kernel's workspace and scratch */
+    ry_buffer *own;          /* that kernel's workspace and scratch */
     ry_problem problem;
     ry_prepared prepared;
     void *state;

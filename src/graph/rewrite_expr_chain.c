@@ -30,9 +30,9 @@ static bool joinable(const ry_graph *graph, const ry_node *outer, int input, con
 static rynd_status join(ry_graph *graph, ry_node *outer, int input, const ry_node *inner, bool *changed, ry_error *error)
 {
     const ry_expr *program = NULL;
-    RY_TRY(ry_expr_compose(outer->attrs.expr.program, input, inner->attrs.expr.program, 0, &graph->arena, &program, error));
-    if (!program) {
-        return RYND_OK;
+    rynd_status status = ry_expr_compose(outer->attrs.expr.program, input, inner->attrs.expr.program, 0, &graph->arena, &program, error);
+    if (status != RYND_OK) {
+        return status == RYND_ERROR_UNSUPPORTED ? RYND_OK : status; /* too long: they stay two */
     }
     int count = outer->inputs + inner->inputs - 1, next = 0;
     ry_value_id *in = RY_TAKE(&graph->arena, ry_value_id, count);
@@ -57,23 +57,25 @@ static rynd_status join(ry_graph *graph, ry_node *outer, int input, const ry_nod
 /* One value as two inputs: the program reads it twice for nothing, and is not recognised as what it is. */
 static rynd_status merge_inputs(ry_graph *graph, ry_node *node, bool *changed, ry_error *error)
 {
-    for (int a = 0; a < node->inputs; a++) {
-        for (int b = a + 1; b < node->inputs; b++) {
-            if (node->in[a] != node->in[b]) {
-                continue;
-            }
-            const ry_expr *program = NULL;
-            RY_TRY(ry_expr_merge_inputs(node->attrs.expr.program, a, b, &graph->arena, &program, error));
-            for (int i = b; i + 1 < node->inputs; i++) {
-                node->in[i] = node->in[i + 1];
-            }
-            node->inputs--;
-            node->attrs.expr.program = program;
-            *changed = true;
-            b--;
+    int map[MOST_INPUTS], count = 0;
+    if (node->inputs > MOST_INPUTS) {
+        return RYND_OK;
+    }
+    for (int i = 0; i < node->inputs; i++) {
+        map[i] = 0;
+        while (map[i] < count && node->in[map[i]] != node->in[i]) {
+            map[i]++;
+        }
+        if (map[i] == count) {
+            node->in[count++] = node->in[i];
         }
     }
-    return RYND_OK;
+    if (count == node->inputs) {
+        return RYND_OK;
+    }
+    *changed = true;
+    node->inputs = count;
+    return ry_expr_rename(node->attrs.expr.program, map, count, &graph->arena, &node->attrs.expr.program, error);
 }
 
 rynd_status ry_rewrite_expr_chain(ry_graph *graph, bool *changed, ry_error *error)

@@ -21,7 +21,8 @@ unsigned ry_plan_constants(const ry_graph *graph, const ry_node *node)
     return bits;
 }
 
-rynd_status ry_plan_problem(const ry_graph *graph, const ry_node *node, ry_accuracy accuracy, ry_arena *arena, ry_problem *problem, ry_error *error)
+rynd_status ry_plan_problem(const ry_graph *graph, const ry_node *node, ry_accuracy accuracy, ry_arena *arena, ry_problem *problem,
+                            ry_error *error)
 {
     ry_tensor *in = RY_TAKE(arena, ry_tensor, node->inputs);
     ry_tensor *out = RY_TAKE(arena, ry_tensor, node->outputs);
@@ -36,7 +37,8 @@ rynd_status ry_plan_problem(const ry_graph *graph, const ry_node *node, ry_accur
         out[i] = ry_graph_tensor(graph, node->out[i]);
         out[i].data = NULL;
     }
-    *problem = (ry_problem){.op = node->op, .accuracy = accuracy, .attrs = node->attrs, .inputs = node->inputs, .outputs = node->outputs, .in = in, .out = out};
+    *problem = (ry_problem){
+        .op = node->op, .accuracy = accuracy, .attrs = node->attrs, .inputs = node->inputs, .outputs = node->outputs, .in = in, .out = out};
     return RYND_OK;
 }
 
@@ -48,7 +50,8 @@ rynd_status ry_plan_fail_kernel(const ry_node *node, const ry_problem *problem, 
         int written = snprintf(types + used, sizeof types - used, "%s%s", i ? ", " : "", ry_dtype_name((ry_dtype)problem->in[i].dtype));
         used += written > 0 ? (size_t)written : 0;
     }
-    return ry_fail(error, RYND_ERROR_UNSUPPORTED, "node '%s' (%s): no kernel computes %s of types (%s)", node->name, node->source, ry_op_name(node->op), types);
+    return ry_fail(error, RYND_ERROR_UNSUPPORTED, "node '%s' (%s): no kernel computes %s of types (%s)", node->name, node->source,
+                   ry_op_name(node->op), types);
 }
 
 static bool shapes_known(const ry_graph *graph, int count, const ry_value_id *values)
@@ -131,7 +134,8 @@ static const void *aligned_input(ry_graph *graph, ry_value_id id)
     return value->constant;
 }
 
-static rynd_status run_node(ry_graph *graph, const ry_node *node, ry_isa isa, ry_arena *scratch, void **data, int64_t (*actual)[RY_MAX_RANK], ry_error *error)
+static rynd_status run_node(ry_graph *graph, const ry_node *node, ry_isa isa, ry_arena *scratch, void **data,
+                            int64_t (*actual)[RY_MAX_RANK], ry_error *error)
 {
     ry_problem problem;
     RY_TRY(ry_plan_problem(graph, node, RY_ACCURACY_near32, scratch, &problem, error));

@@ -7,7 +7,8 @@ static rynd_status wrap_constants(ry_plan *plan, const ry_step *step, const ry_t
 {
     for (int i = 0; i < step->problem.inputs; i++) {
         if (constants[i].data) {
-            RY_TRY(plan->device->table->buffer_wrap(plan->device, constants[i].data, ry_tensor_bytes(&constants[i]), &places[i].buffer, error));
+            RY_TRY(plan->device->table->buffer_wrap(plan->device, constants[i].data, ry_tensor_bytes(&constants[i]), &places[i].buffer,
+                                                    error));
         }
     }
     return RYND_OK;

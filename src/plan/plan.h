@@ -38,9 +38,9 @@ typedef struct ry_step {
     const void *state;
     const ry_tensor *constants; /* one per input: data where it is a constant */
     ry_spot *in, *out;
-    int64_t actual_row;    /* of the first bounded output in the session's actual dims; -1: none */
-    size_t packed_offset;  /* into plan->packed */
-    const char *reason;    /* why this kernel */
+    int64_t actual_row;   /* of the first bounded output in the session's actual dims; -1: none */
+    size_t packed_offset; /* into plan->packed */
+    const char *reason;   /* why this kernel */
 } ry_step;
 
 typedef struct ry_plan_output {
@@ -48,29 +48,29 @@ typedef struct ry_plan_output {
     ry_tensor tensor; /* description; an upper bound when `bounded` */
     bool later;       /* computed by the rest: only the name is known */
     bool bounded;
-    uint32_t actual;  /* which row of the session's actual dims, when bounded */
+    uint32_t actual; /* which row of the session's actual dims, when bounded */
     ry_spot spot;
 } ry_plan_output;
 
 typedef struct ry_plan {
     ry_arena arena;
     ry_device *device;
-    ry_graph *graph;             /* bound, folded, rewritten */
+    ry_graph *graph; /* bound, folded, rewritten */
     size_t step_count;
     ry_step *steps;
     size_t input_count, output_count;
-    const ry_tensor *inputs;     /* descriptions, row-major, in the model's order */
+    const ry_tensor *inputs; /* descriptions, row-major, in the model's order */
     const char **input_names;
-    ry_plan_output *outputs;     /* the model's, then (from model_outputs on) what the rest needs */
+    ry_plan_output *outputs; /* the model's, then (from model_outputs on) what the rest needs */
     size_t model_outputs;
     size_t constant_count;
     ry_buffer **constants;
-    ry_buffer *packed;           /* packed weights, one buffer; NULL when none */
+    ry_buffer *packed; /* packed weights, one buffer; NULL when none */
     size_t packed_size, constant_size;
     size_t arena_size, workspace_offset, scratch_offset; /* activations, then workspace, then scratch of every worker */
     size_t bounded_count;
-    ry_graph *rest;              /* NULL: the plan is complete. Its inputs are named like the outputs that feed it */
-    double seconds;              /* that making it took */
+    ry_graph *rest; /* NULL: the plan is complete. Its inputs are named like the outputs that feed it */
+    double seconds; /* that making it took */
 } ry_plan;
 
 typedef struct ry_plan_options {
@@ -78,10 +78,10 @@ typedef struct ry_plan_options {
     /* One per graph input: its shape, and its content where data is not NULL and it has at most RY_MAX_INTS elements: the plan then holds for that content only.
      * dtype none: not given. NULL: none given. */
     const ry_tensor *inputs;
-    int64_t batch;               /* first dim of the inputs whose first dim is a symbol; 0: not given */
+    int64_t batch; /* first dim of the inputs whose first dim is a symbol; 0: not given */
     const ry_dim_binding *dims;
     size_t dim_count;
-    bool skip_packing;           /* for measuring, and for commands that never run the plan */
+    bool skip_packing; /* for measuring, and for commands that never run the plan */
 } ry_plan_options;
 
 rynd_status ry_plan_create(ry_device *device, const ry_graph *graph, const ry_plan_options *options, ry_plan **plan, ry_error *error);

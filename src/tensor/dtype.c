@@ -197,10 +197,14 @@ void ry_set_i64(ry_dtype dtype, void *data, int64_t index, int64_t value)
     case RY_f16: ((uint16_t *)data)[index] = ry_f32_to_f16((float)value); break;
     case RY_bf16: ((uint16_t *)data)[index] = ry_f32_to_bf16((float)value); break;
     case RY_f64: ((double *)data)[index] = (double)value; break;
-    case RY_i8: case RY_u8: ((uint8_t *)data)[index] = (uint8_t)value; break;
-    case RY_i16: case RY_u16: ((uint16_t *)data)[index] = (uint16_t)value; break;
-    case RY_i32: case RY_u32: ((uint32_t *)data)[index] = (uint32_t)value; break;
-    case RY_i64: case RY_u64: ((uint64_t *)data)[index] = (uint64_t)value; break;
+    case RY_i8:
+    case RY_u8: ((uint8_t *)data)[index] = (uint8_t)value; break;
+    case RY_i16:
+    case RY_u16: ((uint16_t *)data)[index] = (uint16_t)value; break;
+    case RY_i32:
+    case RY_u32: ((uint32_t *)data)[index] = (uint32_t)value; break;
+    case RY_i64:
+    case RY_u64: ((uint64_t *)data)[index] = (uint64_t)value; break;
     case RY_bool: ((uint8_t *)data)[index] = value != 0; break;
     default: break;
     }

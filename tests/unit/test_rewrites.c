@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each rewrite on a small graph: what becomes of the nodes, and that the outputs stay what they were. */
+#include "graph_run.h"
+
+#include "expr/expr.h"
+#include "graph/rewrite.h"
+
+#include <math.h>
+
+typedef struct fixture {
+    ry_graph *graph;
+    ry_error error;
+} fixture;
+
+static fixture begin(void)
+{
+    fixture f = {0};
+    assert_int_equal(ry_graph_create(&ry_system_allocator, &f.graph, &f.error), RYND_OK);
+    return f;
+}
+
+static ry_value_id input(fixture *f, int rank, const int64_t *dim)
+{
+    ry_shape shape = ry_shape_of(rank, dim);
+    ry_value_id v = ry_graph_add_value(f->graph, NULL, RY_f32, &shape);
+    assert_true(ry_graph_add_input(f->graph, v));
+    return v;
+}
+
+static float noise(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return (float)(*seed >> 8) / 16777216.0f * 2 - 1;
+}
+
+static ry_value_id constant(fixture *f, int rank, const int64_t *dim, float offset)
+{
+    ry_shape shape = ry_shape_of(rank, dim);
+    ry_value_id v = ry_graph_add_constant(f->graph, NULL, RY_f32, &shape, NULL);
+    float *data = ry_graph_constant_data(f->graph, v);
+    uint32_t seed = v + 1;
+    for (int64_t i = 0; i < ry_shape_elements(&shape); i++) {
+        data[i] = noise(&seed) * 0.5f + offset;
+    }
+    return v;
+}
+
+static ry_value_id node(fixture *f, ry_op op, const ry_attrs *attrs, int inputs, const ry_value_id *in)
+{
+    ry_shape unknown = {.rank = -1};
+    ry_value_id out = ry_graph_add_value(f->graph, NULL, RY_NONE, &unknown);
+    ry_node_id id = ry_graph_add_node(f->graph, op, NULL, "Test", attrs, inputs, in, 1, &out);
+    rynd_status status;
+    assert_int_equal(ry_infer_node(f->graph, &f->graph->nodes[id], &f->error, &status), RY_INFER_DONE);
+    return out;
+}
+
+static ry_value_id expr_axes(fixture *f, const char *text, int inputs, const ry_value_id *in, int axes, const int64_t *axis)
+{
+    ry_attrs attrs = ry_attrs_default(RY_OP_expr);
+    assert_int_equal(ry_expr_parse(text, NULL, 0, &f->graph->arena, &attrs.expr.program, &f->error), RYND_OK);
+    attrs.expr.axes.count = axes;
+    for (int i = 0; i < axes; i++) {
+        attrs.expr.axes.at[i] = axis[i];
+    }
+    return node(f, RY_OP_expr, &attrs, inputs, in);
+}
+
+static ry_value_id expr1(fixture *f, const char *text, ry_value_id a)
+{
+    return expr_axes(f, text, 1, &a, 0, NULL);
+}
+
+static ry_value_id expr2(fixture *f, const char *text, ry_value_id a, ry_value_id b)
+{
+    return expr_axes(f, text, 2, (ry_value_id[]){a, b}, 0, NULL);
+}
+
+static ry_value_id conv(fixture *f, ry_value_id x, int64_t c, int64_t k, bool bias)
+{
+    ry_attrs attrs = ry_attrs_default(RY_OP_conv);
+    attrs.conv.pads = (ry_ints){4, {1, 1, 1, 1}};
+    ry_value_id in[3] = {x, constant(f, 4, (int64_t[]){k, c, 3, 3}, 0), bias ? constant(f, 1, &k, 0) : RY_NO_VALUE};
+    return node(f, RY_OP_conv, &attrs, 3, in);
+}
+
+static int count(const ry_graph *graph, ry_op op)
+{
+    int n = 0;
+    for (size_t i = 0; i < graph->node_count; i++) {
+        n += graph->nodes[i].op == op;
+    }
+    return n;
+}
+
+static const ry_node *only(const ry_graph *graph, ry_op op)
+{
+    const ry_node *found = NULL;
+    for (size_t i = 0; i < graph->node_count; i++) {
+        if (graph->nodes[i].op == op) {
+            assert_null(found);
+            found = &graph->nodes[i];
+        }
+    }
+    assert_non_null(found);
+    return found;
+}
+
+/* Runs, rewrites, runs again, compares, leaves the rewritten graph. */
+static void rewrite(fixture *f, ry_value_id output)
+{
+    assert_true(ry_graph_add_output(f->graph, output));
+    float *data[4] = {0};
+    for (size_t i = 0; i < f->graph->input_count; i++) {
+        ry_tensor t = ry_graph_tensor(f->graph, f->graph->inputs[i]);
+        data[i] = malloc(ry_tensor_bytes(&t));
+        uint32_t seed = (uint32_t)i + 99;
+        for (int64_t e = 0; e < ry_tensor_count(&t); e++) {
+            data[i][e] = noise(&seed) * 4;
+        }
+    }
+    graph_run_result before = graph_run(f->graph, (void *const *)data);
+    ry_tensor t = ry_graph_tensor(f->graph, f->graph->outputs[0]);
+    int64_t elements = ry_tensor_count(&t);
+    float *wanted = before.data[f->graph->outputs[0]];
+    bool *later;
+    assert_int_equal(ry_graph_compact(f->graph, &f->error), RYND_OK);
+    if (ry_graph_rewrite(f->graph, &f->error) != RYND_OK || ry_plan_fold(f->graph, RY_ISA_generic, &later, &f->error) != RYND_OK ||
+        ry_graph_compact(f->graph, &f->error) != RYND_OK) {
+        fail_msg("%s", f->error.text);
+    }
+    assert_int_equal(ry_graph_verify(f->graph, &f->error), RYND_OK);
+    graph_run_result after = graph_run(f->graph, (void *const *)data);
+    const float *got = after.data[f->graph->outputs[0]];
+    float largest = 1;
+    for (int64_t i = 0; i < elements; i++) {
+        largest = fmaxf(largest, fabsf(wanted[i]));
+    }
+    for (int64_t i = 0; i < elements; i++) {
+        if (!(fabsf(wanted[i] - got[i]) <= 2e-5f * largest)) {
+            fail_msg("element %lld: %g before, %g after", (long long)i, (double)wanted[i], (double)got[i]);
+        }
+    }
+    graph_run_free(&before);
+    graph_run_free(&after);
+    for (int i = 0; i < 4; i++) {
+        free(data[i]);
+    }
+}
+
+static void end(fixture *f)
+{
+    ry_graph_destroy(f->graph);
+}
+
+static const int64_t image[4] = {2, 3, 6, 7};
+
+static void identities_go(void **state)
+{
+    (void)state;
+    fixture f = begin();
+    ry_value_id x = input(&f, 4, image);
+    ry_attrs none = ry_attrs_default(RY_OP_identity), perm = ry_attrs_default(RY_OP_transpose);
+    perm.transpose.perm = (ry_ints){4, {0, 1, 2, 3}};
+    ry_value_id y = node(&f, RY_OP_identity, &none, 1, &x);
+    y = node(&f, RY_OP_transpose, &perm, 1, &y);
+    rewrite(&f, expr1(&f, "max(x0, 0)", y));
+    assert_int_equal(f.graph->node_count, 1);
+    end(&f);
+}
+
+static void batch_norm_goes_into_conv(void **state)
+{
+    (void)state;
+    for (int bias = 0; bias < 2; bias++) {
+        fixture f = begin();
+        int64_t k = 5;
+        ry_value_id y = conv(&f, input(&f, 4, image), 3, k, bias);
+        ry_attrs attrs = ry_attrs_default(RY_OP_batch_norm);
+        ry_value_id in[5] = {y, constant(&f, 1, &k, 1), constant(&f, 1, &k, 0), constant(&f, 1, &k, 0), constant(&f, 1, &k, 1)};
+        rewrite(&f, node(&f, RY_OP_batch_norm, &attrs, 5, in));
+        assert_int_equal(f.graph->node_count, 1);
+        assert_int_equal(only(f.graph, RY_OP_conv)->inputs, 3);
+        end(&f);
+    }
+}
+
+static void lone_batch_norm_joins_its_activation(void **state)
+{
+    (void)state;
+    fixture f = begin();
+    int64_t c = 3;
+    ry_attrs attrs = ry_attrs_default(RY_OP_batch_norm);
+    ry_value_id in[5] = {input(&f, 4, image), constant(&f, 1, &c, 1), constant(&f, 1, &c, 0), constant(&f, 1, &c, 0),
+                         constant(&f, 1, &c, 1)};
+    rewrite(&f, expr1(&f, "max(x0, 0)", node(&f, RY_OP_batch_norm, &attrs, 5, in)));
+    assert_int_equal(f.graph->node_count, 1);
+    assert_int_equal(only(f.graph, RY_OP_expr)->inputs, 3);
+    end(&f);
+}
+
+static void scale_and_bias_go_into_conv(void **state)
+{
+    (void)state;
+    fixture f = begin();
+    int64_t channel[3] = {4, 1, 1};
+    ry_value_id y = conv(&f, input(&f, 4, image), 3, 4, true);
+    y = expr2(&f, "x0 * x1", y, constant(&f, 3, channel, 1));
+    y = expr2(&f, "x0 + x1", constant(&f, 3, channel, 0), y);
+    y = expr2(&f, "x0 - x1", y, constant(&f, 0, NULL, 0));
+    rewrite(&f, expr2(&f, "x0 / x1", y, constant(&f, 0, NULL, 2)));
+    assert_int_equal(f.graph->node_count, 1);
+    end(&f);
+}
+
+static void scale_along_rows_stays(void **state)
+{
+    (void)state;
+    fixture f = begin();
+    int64_t row[1] = {7};
+    ry_value_id y = conv(&f, input(&f, 4, image), 3, 7, false);
+    rewrite(&f, expr2(&f, "x0 * x1", y, constant(&f, 1, row, 1)));
+    assert_int_equal(f.graph->node_count, 2);
+    end(&f);
+}
+
+static void residual_and_activation_go_into_conv(void **state)
+{
+    (void)state;
+    fixture f = begin();
+    ry_value_id x = input(&f, 4, image);
+    ry_value_id shortcut = conv(&f, x, 3, 4, true), y = conv(&f, x, 3, 4, true);
+    rewrite(&f, expr1(&f, "max(x0, 0)", expr2(&f, "x0 + x1", y, shortcut)));
+    assert_int_equal(f.graph->node_count, 2);
+    const ry_node *last = &f.graph->nodes[1];
+    assert_int_equal(last->attrs.conv.activation, RY_activation_relu);
+    assert_int_equal(last->inputs, 4);
+    end(&f);
+}
+
+static void shared_result_keeps_its_activation_apart(void **state)
+{
+    (void)state;
+    fixture f = begin();
+    ry_value_id y = conv(&f, input(&f, 4, image), 3, 4, true);
+    rewrite(&f, expr2(&f, "x0 * x1", expr1(&f, "tanh(x0)", y), y));
+    assert_int_equal(only(f.graph, RY_OP_conv)->attrs.conv.activation, RY_activation_none);
+    assert_int_equal(count(f.graph, RY_OP_expr), 1);
+    end(&f);
+}
+
+static void spelled_activations_reach_the_epilogue(void **state)
+{
+    (void)state;
+    const struct {
+        const char *first, *second, *last;
+        ry_activation activation;
+    } cases[] = {
+        {"min(max(x0 + 3, 0), 6)", "x0 * x1", "x0 / 6", RY_activation_hard_swish},
+        {"sigmoid(x0)", "x0 * x1", NULL, RY_activation_silu},
+        {"1 + erf(x0 / 1.4142135623730951)", "x0 * x1", "x0 * 0.5", RY_activation_gelu},
+        {"1 + exp(-x0)", "x1 / x0", NULL, RY_activation_silu},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture f = begin();
+        ry_value_id y = conv(&f, input(&f, 4, image), 3, 4, true);
+        ry_value_id z = expr2(&f, cases[i].second, expr1(&f, cases[i].first, y), y);
+        rewrite(&f, cases[i].last ? expr1(&f, cases[i].last, z) : z);
+        assert_int_equal(f.graph->node_count, 1);
+        assert_int_equal(only(f.graph, RY_OP_conv)->attrs.conv.activation, cases[i].activation);
+        end(&f);
+    }
+}
+
+static void padding_goes_into_conv(void **state)
+{
+    (void)state;
+    fixture f = begin();
+    ry_attrs attrs = ry_attrs_default(RY_OP_pad);
+    attrs.pad.pads = (ry_ints){8, {0, 0, 1, 2, 0, 0, 3, 0}};
+    ry_value_id x = input(&f, 4, image);
+    rewrite(&f, conv(&f, node(&f, RY_OP_pad, &attrs, 1, &x), 3, 4, true));
+    const ry_node *c = only(f.graph, RY_OP_conv);
+    assert_int_equal(f.graph->node_count, 1);
+    assert_int_equal(c->attrs.conv.pads.at[0], 2);
+    assert_int_equal(c->attrs.conv.pads.at[1], 3);
+    assert_int_equal(c->attrs.conv.pads.at[2], 4);
+    assert_int_equal(c->attrs.conv.pads.at[3], 1);
+    end(&f);
+}
+
+static void reflected_padding_stays(void **state)
+{
+    (void)state;
+    fixture f = begin();
+    ry_attrs attrs = ry_attrs_default(RY_OP_pad);
+    attrs.pad.pads = (ry_ints){8, {0, 0, 1, 1, 0, 0, 1, 1}};
+    attrs.pad.mode = RY_pad_mode_reflect;
+    ry_value_id x = input(&f, 4, image);
+    rewrite(&f, conv(&f, node(&f, RY_OP_pad, &attrs, 1, &x), 3, 4, true));
+    assert_int_equal(f.graph->node_count, 2);
+    end(&f);
+}
+
+static ry_value_id reshape(fixture *f, ry_value_id x, int rank, const int64_t *dim)
+{
+    ry_attrs attrs = ry_attrs_default(RY_OP_reshape);
+    ry_value_id in[2] = {x, ry_graph_add_i64s(f->graph, NULL, rank, dim)};
+    return node(f, RY_OP_reshape, &attrs, 2, in);
+}
+
+static void pixel_shuffle_is_recognised(void **state)
+{
+    (void)state;
+    const struct {
+        int64_t split[6], perm[6];
+        bool crd;
+    } cases[] = {{{2, 2, 3, 3, 4, 5}, {0, 1, 4, 2, 5, 3}, true}, {{2, 3, 3, 2, 4, 5}, {0, 3, 4, 1, 5, 2}, false}};
+    for (size_t i = 0; i < 2; i++) {
+        fixture f = begin();
+        ry_value_id x = input(&f, 4, (int64_t[]){2, 18, 4, 5});
+        ry_attrs perm = ry_attrs_default(RY_OP_transpose);
+        perm.transpose.perm.count = 6;
+        memcpy(perm.transpose.perm.at, cases[i].perm, sizeof cases[i].perm);
+        ry_value_id y = reshape(&f, x, 6, cases[i].split);
+        y = node(&f, RY_OP_transpose, &perm, 1, &y);
+        rewrite(&f, reshape(&f, y, 4, (int64_t[]){2, 2, 12, 15}));
+        assert_int_equal(f.graph->node_count, 1);
+        assert_int_equal(only(f.graph, RY_OP_depth_to_space)->attrs.depth_to_space.block, 3);
+        assert_int_equal(only(f.graph, RY_OP_depth_to_space)->attrs.depth_to_space.crd, cases[i].crd);
+        end(&f);
+    }
+}
+
+static void layer_norm_is_recognised(void **state)
+{
+    (void)state;
+    fixture f = begin();
+    int64_t shape[3] = {2, 5, 8}, last = 2, dim = 8;
+    ry_value_id x = input(&f, 3, shape);
+    ry_value_id d = expr2(&f, "x0 - x1", x, expr_axes(&f, "mean(x0)", 1, &x, 1, &last));
+    ry_value_id two = ry_graph_add_scalar(f.graph, RY_f32, 2), epsilon = ry_graph_add_scalar(f.graph, RY_f32, 1e-5);
+    ry_value_id square = expr2(&f, "pow(x0, x1)", d, two);
+    ry_value_id variance = expr_axes(&f, "mean(x0)", 1, &square, 1, &last);
+    ry_value_id y = expr2(&f, "x0 / x1", d, expr1(&f, "sqrt(x0)", expr2(&f, "x0 + x1", variance, epsilon)));
+    y = expr2(&f, "x0 * x1", y, constant(&f, 1, &dim, 1));
+    rewrite(&f, expr2(&f, "x0 + x1", y, constant(&f, 1, &dim, 0)));
+    assert_int_equal(f.graph->node_count, 1);
+    assert_int_equal(only(f.graph, RY_OP_layer_norm)->inputs, 3);
+    end(&f);
+}
+
+static void chains_become_one_pass(void **state)
+{
+    (void)state;
+    fixture f = begin();
+    ry_value_id x = input(&f, 4, image), z = input(&f, 4, image);
+    ry_value_id y = expr2(&f, "x0 * x1", expr1(&f, "sigmoid(x0)", x), expr2(&f, "x0 + x1", x, z));
+    rewrite(&f, expr1(&f, "tanh(x0)", y));
+    assert_int_equal(f.graph->node_count, 1);
+    assert_int_equal(only(f.graph, RY_OP_expr)->inputs, 2);
+    end(&f);
+}
+
+static void small_operand_is_computed_once(void **state)
+{
+    (void)state;
+    fixture f = begin();
+    ry_value_id x = input(&f, 4, image), gate = input(&f, 4, (int64_t[]){2, 3, 1, 1});
+    rewrite(&f, expr2(&f, "x0 * x1", x, expr1(&f, "sigmoid(x0)", gate)));
+    assert_int_equal(f.graph->node_count, 2);
+    end(&f);
+}
+
+static void matmul_takes_its_bias_and_activation(void **state)
+{
+    (void)state;
+    fixture f = begin();
+    ry_attrs attrs = ry_attrs_default(RY_OP_matmul);
+    int64_t columns = 6;
+    ry_value_id in[2] = {input(&f, 2, (int64_t[]){3, 4}), constant(&f, 2, (int64_t[]){4, 6}, 0)};
+    ry_value_id y = expr2(&f, "x0 + x1", node(&f, RY_OP_matmul, &attrs, 2, in), constant(&f, 1, &columns, 0));
+    rewrite(&f, expr1(&f, "max(x0, 0)", y));
+    assert_int_equal(f.graph->node_count, 1);
+    assert_int_equal(only(f.graph, RY_OP_matmul)->attrs.matmul.activation, RY_activation_relu);
+    end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(identities_go),
+        cmocka_unit_test(batch_norm_goes_into_conv),
+        cmocka_unit_test(lone_batch_norm_joins_its_activation),
+        cmocka_unit_test(scale_and_bias_go_into_conv),
+        cmocka_unit_test(scale_along_rows_stays),
+        cmocka_unit_test(residual_and_activation_go_into_conv),
+        cmocka_unit_test(shared_result_keeps_its_activation_apart),
+        cmocka_unit_test(spelled_activations_reach_the_epilogue),
+        cmocka_unit_test(padding_goes_into_conv),
+        cmocka_unit_test(reflected_padding_stays),
+        cmocka_unit_test(pixel_shuffle_is_recognised),
+        cmocka_unit_test(layer_norm_is_recognised),
+        cmocka_unit_test(chains_become_one_pass),
+        cmocka_unit_test(small_operand_is_computed_once),
+        cmocka_unit_test(matmul_takes_its_bias_and_activation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
