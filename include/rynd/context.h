@@ -34,13 +34,13 @@ typedef void (*rynd_log)(void *user, int level, const char *message);
 /** Options. Set `size` to sizeof(rynd_context_options) and everything else that is not wanted to 0. */
 typedef struct rynd_context_options {
     size_t size;
-    const char *device;              /**< "cpu"; NULL: "cpu" */
-    unsigned threads;                /**< 0: RYND_THREADS, or as many as the process may run on */
-    const char *isa;                 /**< best instruction set to use ("generic", "avx2", "avx512"); NULL: RYND_ISA, or the machine's best */
+    const char *device; /**< "cpu"; NULL: "cpu" */
+    unsigned threads;   /**< 0: RYND_THREADS, or as many as the process may run on */
+    const char *isa;    /**< best instruction set to use ("generic", "avx2", "avx512"); NULL: RYND_ISA, or the machine's best */
     const rynd_allocator *allocator; /**< copied; NULL: the C library's */
     rynd_parallel_for parallel_for;  /**< NULL: a pool of the context's own */
     void *parallel_for_user;
-    rynd_log log;                    /**< NULL: silent */
+    rynd_log log; /**< NULL: silent */
     void *log_user;
 } rynd_context_options;
 
@@ -65,10 +65,10 @@ RYND_API rynd_status rynd_context_info(const rynd_context *context, rynd_device_
 /** What a device reaches, measured: operations and bytes a second, best of several short runs. The cache sizes are a core's for l1 and l2, and the whole for l3; a level that
  *  the machine does not have (or does not tell of) has 0 for its size and its bandwidth. */
 typedef struct rynd_device_peaks {
-    size_t size;                         /**< set by the caller to sizeof(rynd_device_peaks) */
-    double f32_one_thread, f32;          /**< float32 multiply-adds, counted as two, on one and on all of the context's threads */
-    size_t l1, l2, l3;                   /**< bytes of cache */
-    double bandwidth_l1, bandwidth_l2;   /**< reading, all threads, each its own share */
+    size_t size;                       /**< set by the caller to sizeof(rynd_device_peaks) */
+    double f32_one_thread, f32;        /**< float32 multiply-adds, counted as two, on one and on all of the context's threads */
+    size_t l1, l2, l3;                 /**< bytes of cache */
+    double bandwidth_l1, bandwidth_l2; /**< reading, all threads, each its own share */
     double bandwidth_l3, bandwidth_dram;
 } rynd_device_peaks;
 

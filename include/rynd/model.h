@@ -46,10 +46,10 @@ typedef struct rynd_model_info {
     size_t size; /**< set by the caller to sizeof(rynd_model_info) */
     const char *name, *producer;
     int64_t ir_version, opset;
-    int64_t parameters;      /**< elements of all initializers */
-    int64_t macs;            /**< multiply-adds, with open dims taken as 1 where nothing else is known; -1 when a shape needs data */
-    size_t node_count;       /**< ONNX nodes */
-    size_t operator_count;   /**< different ONNX operators: rynd_model_operator */
+    int64_t parameters;    /**< elements of all initializers */
+    int64_t macs;          /**< multiply-adds, with open dims taken as 1 where nothing else is known; -1 when a shape needs data */
+    size_t node_count;     /**< ONNX nodes */
+    size_t operator_count; /**< different ONNX operators: rynd_model_operator */
 } rynd_model_info;
 
 RYND_API rynd_status rynd_model_get_info(const rynd_model *model, rynd_model_info *info);

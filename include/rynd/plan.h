@@ -61,13 +61,13 @@ RYND_API double rynd_plan_time(const rynd_plan *plan);
 
 /** One step of a plan: a node (several of the model's when fused), and what was chosen for it. Strings live as long as the plan. */
 typedef struct rynd_step_info {
-    size_t size; /**< set by the caller to sizeof(rynd_step_info) */
+    size_t size;           /**< set by the caller to sizeof(rynd_step_info) */
     const char *name, *op; /**< the node, and its ONNX operator */
     const char *problem;   /**< canonical text */
     const char *kernel;
-    const char *knobs;     /**< "mr=14 nr=32"; "" */
+    const char *knobs; /**< "mr=14 nr=32"; "" */
     const char *layout_in, *layout_out;
-    const char *fused;     /**< "bias relu add"; "" */
+    const char *fused; /**< "bias relu add"; "" */
     const char *reason;
     double flop, bytes;
 } rynd_step_info;

@@ -95,9 +95,6 @@ rynd_status ry_expr_compose(const ry_expr *outer, int input, const ry_expr *inne
 /* The same program with its inputs renamed: input i becomes input map[i] of `inputs`. Two may become one: mul(x0, sigmoid(x1)) by {0, 0} is silu. */
 rynd_status ry_expr_rename(const ry_expr *program, const int *map, int inputs, ry_arena *arena, const ry_expr **renamed, ry_error *error);
 
-/* Input b (> a) becomes input a: both are the same value. The inputs after b move down by one. */
-rynd_status ry_expr_merge_inputs(const ry_expr *program, int a, int b, ry_arena *arena, const ry_expr **merged, ry_error *error);
-
 /* The type of each instruction for the inputs' types (types[count]); RYND_ERROR_SHAPE with a message when operands disagree. A constant takes
  * the type of the operand it meets, f32 where it meets none; used with several types, it has the first of them here, and each use its own. */
 rynd_status ry_expr_types(const ry_expr *program, const ry_dtype *inputs, ry_dtype *types, ry_error *error);

@@ -4,7 +4,6 @@
 
 #include "expr/expr.h"
 
-
 typedef rynd_status (*rewrite)(ry_graph *graph, bool *changed, ry_error *error);
 
 static const rewrite rewrites[] = {

@@ -45,7 +45,8 @@ static bool is_number(double value, double wanted)
 static bool sane(const spelling *s, const ry_expr_parameter *parameters)
 {
     double a = parameters[0].value;
-    return is_number(a, s->a) && is_number(parameters[1].value, s->b) && (s != &spellings[sizeof spellings / sizeof *spellings - 1] || (a >= 0 && a <= 1));
+    return is_number(a, s->a) && is_number(parameters[1].value, s->b) &&
+           (s != &spellings[sizeof spellings / sizeof *spellings - 1] || (a >= 0 && a <= 1));
 }
 
 static rynd_status respell(ry_graph *graph, ry_node *node, bool *changed, ry_error *error)

@@ -78,7 +78,8 @@ static rynd_status take_residual(ry_graph *graph, ry_node_id reader, bool *chang
         ry_value_id other = add->in[1 - i];
         ry_node *node = open_node(graph, add->in[i], add, &e);
         const ry_value *value = &graph->values[other], *out = &graph->values[add->out[0]];
-        if (node && node > best && (node->inputs < 4 || node->in[3] == RY_NO_VALUE) && value->dtype == out->dtype && ry_shape_equal(&value->shape, &out->shape)) {
+        if (node && node > best && (node->inputs < 4 || node->in[3] == RY_NO_VALUE) && value->dtype == out->dtype &&
+            ry_shape_equal(&value->shape, &out->shape)) {
             best = node;
             residual = other;
         }

@@ -6,7 +6,8 @@
 typedef enum pattern { MEAN, SUB, POW, MUL, ADD, SQRT, DIV, PATTERNS } pattern;
 
 static const char *const pattern_texts[PATTERNS] = {
-    [MEAN] = "mean(x0)", [SUB] = "x0 - x1", [POW] = "pow(x0, x1)", [MUL] = "x0 * x1", [ADD] = "x0 + x1", [SQRT] = "sqrt(x0)", [DIV] = "x0 / x1",
+    [MEAN] = "mean(x0)", [SUB] = "x0 - x1",   [POW] = "pow(x0, x1)", [MUL] = "x0 * x1",
+    [ADD] = "x0 + x1",   [SQRT] = "sqrt(x0)", [DIV] = "x0 / x1",
 };
 
 typedef struct matcher {

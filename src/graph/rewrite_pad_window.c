@@ -22,7 +22,8 @@ static bool pads_with_zero(const ry_graph *graph, const ry_node *pad)
     }
     if (pad->inputs > 2 && pad->in[2] != RY_NO_VALUE) {
         const ry_value *value = &graph->values[pad->in[2]];
-        return value->constant && (uintptr_t)value->constant % ry_dtype_size(value->dtype) == 0 && ry_get_f64(value->dtype, value->constant, 0) == 0;
+        return value->constant && (uintptr_t)value->constant % ry_dtype_size(value->dtype) == 0 &&
+               ry_get_f64(value->dtype, value->constant, 0) == 0;
     }
     return pad->attrs.pad.value == 0;
 }

@@ -40,7 +40,8 @@ static bool per_channel(const ry_graph *graph, ry_value_id id, int rank, int64_t
     if (ry_shape_elements(shape) == 1) {
         return shape->rank <= rank;
     }
-    return ry_shape_elements(shape) == channels && shape->rank <= rank && shape->rank >= rank - 1 && shape->dim[shape->rank - rank + 1] == channels;
+    return ry_shape_elements(shape) == channels && shape->rank <= rank && shape->rank >= rank - 1 &&
+           shape->dim[shape->rank - rank + 1] == channels;
 }
 
 static bool from_batch_norm(const ry_graph *graph, const ry_node *node, affine *map)
@@ -147,7 +148,8 @@ static bool plain_conv(const ry_graph *graph, const ry_node *node)
 {
     bool conv = node->op == RY_OP_conv && node->attrs.conv.activation == RY_activation_none && node->attrs.conv.dir == RY_direction_fwd;
     bool convt = node->op == RY_OP_convt && node->attrs.convt.activation == RY_activation_none;
-    return (conv || convt) && readable(graph, node->in[1]) && (node->inputs < 3 || node->in[2] == RY_NO_VALUE || readable(graph, node->in[2])) &&
+    return (conv || convt) && readable(graph, node->in[1]) &&
+           (node->inputs < 3 || node->in[2] == RY_NO_VALUE || readable(graph, node->in[2])) &&
            (node->inputs < 4 || node->in[3] == RY_NO_VALUE);
 }
 
@@ -193,7 +195,8 @@ static rynd_status try_conv(ry_graph *graph, ry_node_id id, int input, const ry_
     map.scale = RY_TAKE(&scratch, double, map.channels);
     map.shift = RY_TAKE(&scratch, double, map.channels);
     rynd_status status = map.scale && map.shift ? RYND_OK : ry_fail_memory(error);
-    if (status == RYND_OK && (node->op == RY_OP_batch_norm ? from_batch_norm(graph, node, &map) : from_pointwise(graph, node, programs, input, &map))) {
+    if (status == RYND_OK &&
+        (node->op == RY_OP_batch_norm ? from_batch_norm(graph, node, &map) : from_pointwise(graph, node, programs, input, &map))) {
         status = absorb(graph, (ry_node_id)(conv - graph->nodes), id, &map, error);
         *done = true;
     }
