@@ -9,11 +9,11 @@
 #include "graph/graph.h"
 
 typedef struct ry_onnx_model {
-    ry_graph *graph;     /* symbols unbound, shapes inferred as far as they go */
+    ry_graph *graph; /* symbols unbound, shapes inferred as far as they go */
     int64_t ir_version;
-    int64_t opset;       /* of the default domain */
+    int64_t opset; /* of the default domain */
     const char *producer, *path;
-    struct ry_mapping *mappings; /* the file, and external data files */
+    struct ry_mapping *mappings;       /* the file, and external data files */
     const struct ry_onnx_usage *usage; /* the file's operators */
     size_t usage_count;
 } ry_onnx_model;
@@ -25,12 +25,14 @@ typedef struct ry_onnx_usage {
 
 rynd_status ry_onnx_load(const char *path, const ry_allocator *allocator, ry_onnx_model *model, ry_error *error);
 /* `data` is borrowed and must outlive the model; external data is looked for in `folder` (NULL: refused). */
-rynd_status ry_onnx_load_memory(const void *data, size_t size, const char *folder, const ry_allocator *allocator, ry_onnx_model *model, ry_error *error);
+rynd_status ry_onnx_load_memory(const void *data, size_t size, const char *folder, const ry_allocator *allocator, ry_onnx_model *model,
+                                ry_error *error);
 void ry_onnx_free(ry_onnx_model *model);
 
 /* A TensorProto file (.pb). The tensor's data and name live in the arena. */
 rynd_status ry_onnx_tensor_read(const void *data, size_t size, ry_arena *arena, const char **name, ry_tensor *tensor, ry_error *error);
 /* Writes one into arena memory. */
-rynd_status ry_onnx_tensor_write(const char *name, const ry_tensor *tensor, ry_arena *arena, const void **data, size_t *size, ry_error *error);
+rynd_status ry_onnx_tensor_write(const char *name, const ry_tensor *tensor, ry_arena *arena, const void **data, size_t *size,
+                                 ry_error *error);
 
 #endif

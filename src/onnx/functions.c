@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Decoding nodes, with calls of a model's own functions replaced by their bodies. */
+#include "graph/graph_names.h"
+#include "onnx/nodes.h"
+
+#include <onnx.pb.h>
+#include <string.h>
+
+/* A function that calls functions may grow without measure: both numbers are far above what exporters write. */
+enum { MAX_DEPTH = 16, MAX_NODES = 1 << 18 };
+
+typedef struct function {
+    const char *name, *domain;
+    onnx_FunctionProto proto;
+    ry_opsets opsets;
+} function;
+
+typedef struct expander {
+    ry_reader *reader;
+    ry_node_list *list;
+    function *functions;
+    size_t count;
+    size_t calls; /* so far: numbers the names inside them */
+} expander;
+
+/* A call being replaced; NULL: the model's own nodes. */
+typedef struct call {
+    const ry_node_record *node;
+    size_t number;
+    ry_names names; /* of the function -> index into `actual` */
+    const char **actual;
+} call;
+
+static rynd_status read_functions(expander *e, const ry_slices *functions)
+{
+    e->count = functions->count;
+    e->functions = RY_TAKE(e->reader->source.arena, function, functions->count);
+    if (!e->functions) {
+        return ry_fail_memory(e->reader->error);
+    }
+    for (size_t i = 0; i < functions->count; i++) {
+        function *f = &e->functions[i];
+        RY_TRY(RY_READER_DECODE(e->reader, FunctionProto, functions->at[i], &f->proto));
+        RY_TRY(ry_reader_text(e->reader, f->proto.name, &f->name));
+        RY_TRY(ry_reader_text(e->reader, f->proto.domain, &f->domain));
+        RY_TRY(ry_opsets_read(e->reader, &f->proto.opset_import, &f->opsets));
+    }
+    return RYND_OK;
+}
+
+static const function *find_function(const expander *e, const ry_node_record *node)
+{
+    for (size_t i = 0; i < e->count; i++) {
+        if (strcmp(e->functions[i].name, node->op) == 0 && strcmp(e->functions[i].domain, node->domain) == 0) {
+            return &e->functions[i];
+        }
+    }
+    return NULL;
+}
+
+/* Formal names, and what the caller gave for them. */
+static rynd_status bind_names(expander *e, call *c, const ry_slices *formal, int actual_count, const char **actual, uint32_t offset,
+                              bool outputs)
+{
+    for (size_t i = 0; i < formal->count; i++) {
+        const char *name;
+        RY_TRY(ry_reader_text(e->reader, formal->at[i], &name));
+        bool given = (int)i < actual_count;
+        if (outputs && (!given || !*actual[i])) {
+            continue; /* nobody reads it: it gets a name like any value inside */
+        }
+        c->actual[offset + i] = given ? actual[i] : "";
+        if (!ry_names_add(&c->names, e->reader->source.arena, name, offset + (uint32_t)i)) {
+            return ry_fail_memory(e->reader->error);
+        }
+    }
+    return RYND_OK;
+}
+
+/* An attribute that stands for one of the call's takes its value, or goes when the call does not state it. */
+static void bind_attributes(const call *c, ry_node_record *node)
+{
+    int kept = 0;
+    for (int i = 0; i < node->attributes; i++) {
+        ry_attribute_record attribute = node->attribute[i];
+        bool found = !attribute.reference;
+        for (int k = 0; attribute.reference && k < c->node->attributes; k++) {
+            if (strcmp(c->node->attribute[k].name, attribute.reference) == 0) {
+                const char *name = attribute.name;
+                attribute = c->node->attribute[k];
+                attribute.name = name;
+                found = true;
+                break;
+            }
+        }
+        if (found) {
+            node->attribute[kept++] = attribute;
+        }
+    }
+    node->attributes = kept;
+}
+
+static rynd_status rename(expander *e, const call *c, int count, const char **names)
+{
+    for (int i = 0; i < count; i++) {
+        uint32_t id = *names[i] ? ry_names_find(&c->names, names[i]) : RY_NO_NAME;
+        if (id != RY_NO_NAME) {
+            names[i] = c->actual[id];
+        } else if (*names[i]) {
+            names[i] = ry_arena_format(e->reader->source.arena, "%s/%zu/%s", c->node->name, c->number, names[i]);
+        }
+        if (!names[i]) {
+            return ry_fail_memory(e->reader->error);
+        }
+    }
+    return RYND_OK;
+}
+
+static rynd_status add_node(expander *e, const ry_node_record *node)
+{
+    if (e->list->count >= MAX_NODES && e->calls) {
+        return ry_fail(e->reader->error, RYND_ERROR_UNSUPPORTED, "its functions grow to more than %d nodes", MAX_NODES);
+    }
+    ry_node_record *grown = ry_arena_grow(e->reader->source.arena, e->list->at, e->list->count, &e->list->capacity, sizeof *grown);
+    if (!grown) {
+        return ry_fail_memory(e->reader->error);
+    }
+    e->list->at = grown;
+    grown[e->list->count++] = *node;
+    return RYND_OK;
+}
+
+static rynd_status add_nodes(expander *e, const ry_slices *nodes, const ry_opsets *opsets, const call *caller, int depth);
+
+static rynd_status expand_call(expander *e, const function *f, const ry_node_record *node, int depth)
+{
+    call c = {.node = node, .number = e->calls++};
+    size_t names = f->proto.input.count + f->proto.output.count;
+    c.actual = RY_TAKE(e->reader->source.arena, const char *, names);
+    if (!c.actual) {
+        return ry_fail_memory(e->reader->error);
+    }
+    if (depth == MAX_DEPTH || node->inputs > (int)f->proto.input.count || node->outputs > (int)f->proto.output.count) {
+        return ry_fail(e->reader->error, RYND_ERROR_FORMAT, "node '%s' calls the function '%s' %s", node->name, node->op,
+                       depth == MAX_DEPTH ? "more than 16 functions deep" : "with more inputs or outputs than it has");
+    }
+    RY_TRY(bind_names(e, &c, &f->proto.input, node->inputs, node->in, 0, false));
+    RY_TRY(bind_names(e, &c, &f->proto.output, node->outputs, node->out, (uint32_t)f->proto.input.count, true));
+    return add_nodes(e, &f->proto.node, &f->opsets, &c, depth + 1);
+}
+
+/* Recursion is at most MAX_DEPTH deep. */
+static rynd_status add_nodes(expander *e, const ry_slices *nodes, const ry_opsets *opsets, const call *caller, int depth)
+{
+    for (size_t i = 0; i < nodes->count; i++) {
+        ry_node_record node;
+        RY_TRY(ry_reader_node(e->reader, nodes->at[i], &node));
+        if (caller) {
+            RY_TRY(rename(e, caller, node.inputs, node.in));
+            RY_TRY(rename(e, caller, node.outputs, node.out));
+            RY_TRY(rename(e, caller, 1, &node.name));
+            bind_attributes(caller, &node);
+        }
+        const function *f = find_function(e, &node);
+        if (f) {
+            RY_TRY(expand_call(e, f, &node, depth));
+            continue;
+        }
+        if (strcmp(node.domain, "ai.onnx") == 0) {
+            node.domain = "";
+        }
+        node.opset = ry_opsets_find(opsets, node.domain);
+        RY_TRY(add_node(e, &node));
+    }
+    return RYND_OK;
+}
+
+rynd_status ry_nodes_read(ry_reader *reader, const ry_slices *nodes, const ry_opsets *opsets, const ry_slices *functions,
+                          ry_node_list *list)
+{
+    expander e = {.reader = reader, .list = list};
+    *list = (ry_node_list){0};
+    RY_TRY(read_functions(&e, functions));
+    return add_nodes(&e, nodes, opsets, NULL, 0);
+}

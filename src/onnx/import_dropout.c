@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Dropout: nothing in inference, and in training the mask that ONNX's reference draws, NumPy's legacy generator seeded by the attribute.
+ *
+ * Source: M. Matsumoto, T. Nishimura: Mersenne Twister, ACM TOMACS 8(1), 1998 (MT19937); doubles of 53 bits from two draws, as in its genrand_res53. */
+#include "onnx/operators.h"
+
+enum { STATE = 624, SHIFT = 397 };
+
+/* The mask is a constant of the graph; a larger one is not worth its memory. */
+#define MAX_MASK (INT64_C(1) << 24)
+
+typedef struct twister {
+    uint32_t state[STATE];
+    int next;
+} twister;
+
+static void twister_seed(twister *t, uint32_t seed)
+{
+    t->state[0] = seed;
+    for (uint32_t i = 1; i < STATE; i++) {
+        t->state[i] = 1812433253u * (t->state[i - 1] ^ t->state[i - 1] >> 30) + i;
+    }
+    t->next = STATE;
+}
+
+static void twister_fill(twister *t)
+{
+    for (int i = 0; i < STATE; i++) {
+        uint32_t y = (t->state[i] & 0x80000000u) | (t->state[(i + 1) % STATE] & 0x7fffffffu);
+        t->state[i] = t->state[(i + SHIFT) % STATE] ^ y >> 1 ^ (y & 1 ? 0x9908b0dfu : 0);
+    }
+    t->next = 0;
+}
+
+static uint32_t twister_draw(twister *t)
+{
+    if (t->next == STATE) {
+        twister_fill(t);
+    }
+    uint32_t y = t->state[t->next++];
+    y ^= y >> 11;
+    y ^= y << 7 & 0x9d2c5680u;
+    y ^= y << 15 & 0xefc60000u;
+    return y ^ y >> 18;
+}
+
+static double twister_uniform(twister *t)
+{
+    double high = twister_draw(t) >> 5, low = twister_draw(t) >> 6;
+    return (high * 67108864.0 + low) / 9007199254740992.0; /* 2^26, 2^53 */
+}
+
+static ry_value_id uniform_like(ry_import *import, ry_value_id x)
+{
+    if (ry_import_failed(import)) {
+        return RY_NO_VALUE;
+    }
+    const ry_shape shape = import->graph->values[x].shape;
+    int64_t count = shape.rank < 0 ? -1 : ry_shape_elements(&shape);
+    if (count < 0 || count > MAX_MASK) {
+        ry_import_fail(import, RYND_ERROR_UNSUPPORTED,
+                       "in training mode its input needs a shape that the model states, of at most 2^24 elements");
+        return RY_NO_VALUE;
+    }
+    ry_value_id mask = ry_graph_add_constant(import->graph, NULL, RY_f64, &shape, NULL);
+    if (mask == RY_NO_VALUE) {
+        import->status = ry_fail_memory(import->reader->error);
+        return mask;
+    }
+    twister t;
+    twister_seed(&t, (uint32_t)ry_import_int(import, "seed"));
+    double *numbers = ry_graph_constant_data(import->graph, mask);
+    for (int64_t i = 0; i < count; i++) {
+        numbers[i] = twister_uniform(&t);
+    }
+    return mask;
+}
+
+/* True everywhere, of x's shape. */
+static const char *const all_true = "or(isnan(x0), x0 == x0)";
+
+static void inference(ry_import *import)
+{
+    ry_value_id x = ry_import_in(import, 0);
+    ry_emit_identity(import, x, 0);
+    if (ry_import_wants(import, 1)) {
+        ry_value_id mask = ry_emit_expr1(import, all_true, x);
+        /* Below opset 10 the mask has the data's type. */
+        ry_emit_cast(import, mask, import->node->opset < 10 ? ry_import_dtype(import, x) : RY_bool, ry_import_out(import, 1));
+    }
+}
+
+void ry_import_dropout_old(ry_import *import)
+{
+    inference(import);
+}
+
+void ry_import_dropout(ry_import *import)
+{
+    ry_value_id x = ry_import_in(import, 0), ratio = ry_import_in(import, 1), training = ry_import_in(import, 2);
+    double mode = 0, known_ratio = 1;
+    bool never = !ry_import_has(import, 2) || (ry_import_scalar_of(import, training, &mode) && mode == 0);
+    if (never || (ry_import_scalar_of(import, ratio, &known_ratio) && known_ratio == 0)) {
+        inference(import);
+        return;
+    }
+    if (!ry_import_has(import, 1)) {
+        ratio = ry_emit_scalar(import, RY_f32, 0.5);
+    }
+    ry_value_id keep_in[] = {uniform_like(import, x), training, ratio};
+    ry_value_id keep =
+        ry_emit_expr(import, "or(or(not(x1), x2 == 0), x0 >= cast(x2, f64))", NULL, 0, NULL, 3, keep_in, ry_import_out(import, 1));
+    ry_value_id in[] = {x, keep, ry_emit_cast(import, ratio, ry_import_dtype(import, x), RY_NO_VALUE), training};
+    ry_emit_expr(import, "select(x1, select(x3, x0 / (1 - x2), x0), 0)", NULL, 0, NULL, 4, in, ry_import_out(import, 0));
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inputs, initializers, nodes and outputs of a GraphProto, in this order, into a graph. */
+#include "onnx/model_graph.h"
+
+#include "graph/graph_names.h"
+#include "graph/infer.h"
+#include "onnx/operators.h"
+
+#include <inttypes.h>
+#include <onnx.pb.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct builder {
+    ry_reader *reader;
+    ry_graph *graph;
+    onnx_GraphProto proto;
+    ry_names known; /* inputs and initializers: name -> value */
+    ry_node_list nodes;
+    uint32_t *order;
+} builder;
+
+/* What a ValueInfoProto says. */
+typedef struct declaration {
+    const char *name;
+    ry_dtype dtype; /* RY_NONE: not said */
+    ry_shape shape; /* rank -1: not said */
+} declaration;
+
+static rynd_status read_dim(builder *b, const char *name, ry_slice bytes, int64_t *dim)
+{
+    onnx_TensorShapeProto_Dimension proto;
+    RY_TRY(RY_READER_DECODE(b->reader, TensorShapeProto_Dimension, bytes, &proto));
+    if (proto.has_dim_value && proto.dim_value >= 0) {
+        *dim = proto.dim_value;
+        return RYND_OK;
+    }
+    if (proto.has_dim_value && proto.dim_value < -1) {
+        return ry_fail(b->reader->error, RYND_ERROR_SHAPE, "value '%s' has the dimension %" PRId64, name, proto.dim_value);
+    }
+    /* -1 is how some exporters say "any". */
+    const char *text = "";
+    RY_TRY(ry_reader_text(b->reader, proto.dim_param, &text));
+    *dim = *text ? ry_graph_symbol(b->graph, text, strlen(text)) : ry_dim_unknown(b->graph);
+    return *dim < 0 ? RYND_OK : ry_fail_memory(b->reader->error);
+}
+
+static rynd_status read_shape(builder *b, const char *name, ry_slice bytes, ry_shape *shape)
+{
+    onnx_TensorShapeProto proto;
+    if (!ry_slice_present(bytes)) {
+        return RYND_OK;
+    }
+    RY_TRY(RY_READER_DECODE(b->reader, TensorShapeProto, bytes, &proto));
+    if (proto.dim.count > RY_MAX_RANK) {
+        return ry_fail(b->reader->error, RYND_ERROR_UNSUPPORTED, "value '%s' has %zu dimensions; rynd has at most %d", name,
+                       proto.dim.count, RY_MAX_RANK);
+    }
+    shape->rank = (int)proto.dim.count;
+    for (int i = 0; i < shape->rank; i++) {
+        RY_TRY(read_dim(b, name, proto.dim.at[i], &shape->dim[i]));
+    }
+    return RYND_OK;
+}
+
+static rynd_status read_declaration(builder *b, ry_slice bytes, bool input, declaration *value)
+{
+    onnx_ValueInfoProto proto;
+    onnx_TypeProto type;
+    onnx_TypeProto_Tensor tensor;
+    *value = (declaration){.shape = {.rank = -1}};
+    RY_TRY(RY_READER_DECODE(b->reader, ValueInfoProto, bytes, &proto));
+    RY_TRY(ry_reader_text(b->reader, proto.name, &value->name));
+    RY_TRY(RY_READER_DECODE(b->reader, TypeProto, proto.type, &type));
+    if (!ry_slice_present(type.tensor_type)) {
+        return !input ? RYND_OK
+                      : ry_fail(b->reader->error, RYND_ERROR_UNSUPPORTED,
+                                "input '%s' is not a tensor; sequences, maps and optional values are not supported", value->name);
+    }
+    RY_TRY(RY_READER_DECODE(b->reader, TypeProto_Tensor, type.tensor_type, &tensor));
+    value->dtype = ry_dtype_from_onnx(tensor.elem_type);
+    if (value->dtype == RY_NONE && (input || tensor.elem_type)) {
+        return ry_fail(b->reader->error, RYND_ERROR_UNSUPPORTED, "value '%s' has the ONNX data type %d, which rynd does not compute with",
+                       value->name, (int)tensor.elem_type);
+    }
+    return read_shape(b, value->name, tensor.shape, &value->shape);
+}
+
+static rynd_status know(builder *b, const char *name, ry_value_id value)
+{
+    if (value == RY_NO_VALUE || !ry_names_add(&b->known, b->reader->source.arena, name, value)) {
+        return ry_fail_memory(b->reader->error);
+    }
+    return RYND_OK;
+}
+
+static rynd_status add_initializers(builder *b)
+{
+    if (b->proto.sparse_initializer.count) {
+        return ry_fail(b->reader->error, RYND_ERROR_UNSUPPORTED,
+                       "the graph has %zu sparse initializers, which rynd does not read; store them dense",
+                       b->proto.sparse_initializer.count);
+    }
+    for (size_t i = 0; i < b->proto.initializer.count; i++) {
+        ry_tensor_record tensor;
+        RY_TRY(ry_reader_tensor(b->reader, b->proto.initializer.at[i], "", &b->graph->arena, &tensor));
+        if (!*tensor.name) {
+            return ry_fail(b->reader->error, RYND_ERROR_FORMAT, "initializer %zu has no name", i);
+        }
+        if (ry_names_find(&b->known, tensor.name) != RY_NO_NAME) {
+            return ry_fail(b->reader->error, RYND_ERROR_FORMAT, "two initializers have the name '%s'", tensor.name);
+        }
+        ry_value_id value = ry_graph_add_constant(b->graph, tensor.name, tensor.dtype, &tensor.shape, tensor.data);
+        RY_TRY(know(b, tensor.name, value));
+        b->graph->values[value].unaligned = tensor.unaligned;
+    }
+    return RYND_OK;
+}
+
+/* Up to IR version 3 initializers were repeated among the inputs; later that makes them defaults that a caller may override, which rynd does not. */
+static rynd_status add_inputs(builder *b)
+{
+    for (size_t i = 0; i < b->proto.input.count; i++) {
+        declaration input;
+        RY_TRY(read_declaration(b, b->proto.input.at[i], true, &input));
+        uint32_t other = ry_names_find(&b->known, input.name);
+        if (other != RY_NO_NAME && b->graph->values[other].constant) {
+            continue;
+        }
+        if (!*input.name || other != RY_NO_NAME) {
+            return ry_fail(b->reader->error, RYND_ERROR_FORMAT, *input.name ? "two inputs have the name '%s'" : "an input has no name%s",
+                           input.name);
+        }
+        ry_value_id value = ry_graph_add_value(b->graph, input.name, input.dtype, &input.shape);
+        RY_TRY(know(b, input.name, value));
+        if (!ry_graph_add_input(b->graph, value)) {
+            return ry_fail_memory(b->reader->error);
+        }
+    }
+    return RYND_OK;
+}
+
+static rynd_status add_node(builder *b, const ry_node_record *node)
+{
+    const ry_operator *nearest;
+    ry_import import = {.reader = b->reader, .graph = b->graph, .node = node, .status = RYND_OK};
+    ry_value_id *in = RY_TAKE(b->reader->source.arena, ry_value_id, node->inputs);
+    if (!in) {
+        return ry_fail_memory(b->reader->error);
+    }
+    for (int i = 0; i < node->inputs; i++) {
+        in[i] = *node->in[i] ? ry_graph_find(b->graph, node->in[i]) : RY_NO_VALUE;
+        if (*node->in[i] && in[i] == RY_NO_VALUE) {
+            return ry_fail(b->reader->error, RYND_ERROR_FORMAT, "node '%s' (%s): its input '%s' was never made", node->name, node->op,
+                           node->in[i]);
+        }
+    }
+    import.in = in;
+    import.row = ry_operator_find(node->op, node->opset, &nearest);
+    return ry_import_node(&import);
+}
+
+/* Where inference could not tell, the model's word is taken; where both know a number they must agree. */
+static rynd_status merge_declaration(builder *b, ry_value *value, const declaration *output)
+{
+    char computed[256], declared[256];
+    bool agree = value->shape.rank < 0 || output->shape.rank < 0 || value->shape.rank == output->shape.rank;
+    for (int i = 0; agree && i < value->shape.rank && output->shape.rank >= 0; i++) {
+        int64_t have = value->shape.dim[i], said = output->shape.dim[i];
+        agree = have < 0 || said < 0 || have == said || value->bounded;
+    }
+    if (!agree) {
+        return ry_fail(b->reader->error, RYND_ERROR_SHAPE, "output '%s' is declared with shape %s, but has %s", output->name,
+                       ry_shape_text(b->graph, &output->shape, declared, sizeof declared),
+                       ry_shape_text(b->graph, &value->shape, computed, sizeof computed));
+    }
+    if (output->dtype != RY_NONE && value->dtype != RY_NONE && output->dtype != value->dtype) {
+        return ry_fail(b->reader->error, RYND_ERROR_SHAPE, "output '%s' is declared as %s, but is %s", output->name,
+                       ry_dtype_name(output->dtype), ry_dtype_name(value->dtype));
+    }
+    if (value->dtype == RY_NONE) {
+        value->dtype = output->dtype;
+    }
+    if (value->shape.rank < 0) {
+        value->shape = output->shape;
+    }
+    return RYND_OK;
+}
+
+static rynd_status add_outputs(builder *b)
+{
+    for (size_t i = 0; i < b->proto.output.count; i++) {
+        declaration output;
+        RY_TRY(read_declaration(b, b->proto.output.at[i], false, &output));
+        ry_value_id value = ry_graph_find(b->graph, output.name);
+        if (value == RY_NO_VALUE) {
+            return ry_fail(b->reader->error, RYND_ERROR_FORMAT, "output '%s' is missing: no node makes it", output.name);
+        }
+        if (ry_graph_is_output(b->graph, value)) {
+            return ry_fail(b->reader->error, RYND_ERROR_FORMAT, "two outputs have the name '%s'", output.name);
+        }
+        RY_TRY(merge_declaration(b, &b->graph->values[value], &output));
+        if (!ry_graph_add_output(b->graph, value)) {
+            return ry_fail_memory(b->reader->error);
+        }
+    }
+    return b->graph->output_count ? RYND_OK : ry_fail(b->reader->error, RYND_ERROR_FORMAT, "the graph has no outputs");
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const ry_onnx_usage *)a)->operator_name, ((const ry_onnx_usage *)b)->operator_name);
+}
+
+static rynd_status count_operators(builder *b, ry_onnx_model *model)
+{
+    ry_names seen = {0};
+    ry_onnx_usage *usage = NULL;
+    size_t count = 0, capacity = 0;
+    for (size_t n = 0; n < b->nodes.count; n++) {
+        const char *op = b->nodes.at[n].op;
+        uint32_t id = ry_names_find(&seen, op);
+        if (id != RY_NO_NAME) {
+            usage[id].count++;
+            continue;
+        }
+        usage = ry_arena_grow(&b->graph->arena, usage, count, &capacity, sizeof *usage);
+        const char *name = usage ? ry_arena_string(&b->graph->arena, op, strlen(op)) : NULL;
+        if (!name || !ry_names_add(&seen, b->reader->source.arena, op, (uint32_t)count)) {
+            return ry_fail_memory(b->reader->error);
+        }
+        usage[count++] = (ry_onnx_usage){name, 1};
+    }
+    if (count) {
+        qsort(usage, count, sizeof *usage, by_name);
+    }
+    model->usage = usage;
+    model->usage_count = count;
+    return RYND_OK;
+}
+
+static rynd_status add_nodes(builder *b)
+{
+    b->order = RY_TAKE(b->reader->source.arena, uint32_t, b->nodes.count);
+    if (!b->order) {
+        return ry_fail_memory(b->reader->error);
+    }
+    RY_TRY(ry_nodes_check_operators(b->reader, &b->nodes));
+    RY_TRY(ry_nodes_sort(b->reader, &b->nodes, &b->known, b->order));
+    for (size_t i = 0; i < b->nodes.count; i++) {
+        RY_TRY(add_node(b, &b->nodes.at[b->order[i]]));
+    }
+    return RYND_OK;
+}
+
+rynd_status ry_model_graph(ry_reader *reader, ry_slice graph_bytes, const ry_opsets *opsets, const ry_slices *functions,
+                           ry_onnx_model *model)
+{
+    builder b = {.reader = reader, .graph = model->graph};
+    const char *name;
+    RY_TRY(RY_READER_DECODE(reader, GraphProto, graph_bytes, &b.proto));
+    RY_TRY(ry_reader_text(reader, b.proto.name, &name));
+    b.graph->name = ry_arena_string(&b.graph->arena, name, strlen(name));
+    if (!b.graph->name) {
+        return ry_fail_memory(reader->error);
+    }
+    RY_TRY(add_initializers(&b));
+    RY_TRY(add_inputs(&b));
+    RY_TRY(ry_nodes_read(reader, &b.proto.node, opsets, functions, &b.nodes));
+    RY_TRY(count_operators(&b, model));
+    RY_TRY(add_nodes(&b));
+    RY_TRY(add_outputs(&b));
+    RY_TRY(ry_graph_compact(b.graph, reader->error));
+    return ry_graph_verify(b.graph, reader->error);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opsets, operators that the table lacks, and sorting. */
+#include "onnx/nodes.h"
+
+#include "graph/graph_names.h"
+#include "onnx/operators.h"
+
+#include <inttypes.h>
+#include <onnx.pb.h>
+#include <stdio.h>
+#include <string.h>
+
+rynd_status ry_opsets_read(ry_reader *reader, const ry_slices *imports, ry_opsets *opsets)
+{
+    size_t count = imports->count ? imports->count : 1;
+    *opsets = (ry_opsets){.at = RY_TAKE(reader->source.arena, ry_opset_import, count), .count = count};
+    if (!opsets->at) {
+        return ry_fail_memory(reader->error);
+    }
+    opsets->at[0] = (ry_opset_import){"", 1};
+    for (size_t i = 0; i < imports->count; i++) {
+        onnx_OperatorSetIdProto import;
+        RY_TRY(RY_READER_DECODE(reader, OperatorSetIdProto, imports->at[i], &import));
+        RY_TRY(ry_reader_text(reader, import.domain, &opsets->at[i].domain));
+        opsets->at[i].version = import.version;
+        if (strcmp(opsets->at[i].domain, "ai.onnx") == 0) {
+            opsets->at[i].domain = "";
+        }
+        if (!*opsets->at[i].domain && import.version > RY_OPSET_NEWEST) {
+            return ry_fail(reader->error, RYND_ERROR_UNSUPPORTED,
+                           "the model uses opset %" PRId64
+                           " of ONNX; the newest that rynd knows is %d. Export the model with an older opset",
+                           import.version, RY_OPSET_NEWEST);
+        }
+        if (import.version < 1) {
+            return ry_fail(reader->error, RYND_ERROR_FORMAT, "opset %" PRId64 " of domain '%s' does not exist", import.version,
+                           opsets->at[i].domain);
+        }
+    }
+    return RYND_OK;
+}
+
+int64_t ry_opsets_find(const ry_opsets *opsets, const char *domain)
+{
+    for (size_t i = 0; i < opsets->count; i++) {
+        if (strcmp(opsets->at[i].domain, domain) == 0) {
+            return opsets->at[i].version;
+        }
+    }
+    return 0;
+}
+
+/* One node without a row, as a clause of the message. */
+static int describe(const ry_node_record *node, const ry_operator *nearest, char *text, size_t size)
+{
+    if (*node->domain) {
+        return snprintf(text, size, "node '%s': %s of domain '%s'", node->name, node->op, node->domain);
+    }
+    if (!node->opset) {
+        return snprintf(text, size, "node '%s': %s, whose opset the model does not import", node->name, node->op);
+    }
+    if (nearest) {
+        return snprintf(text, size, "node '%s': %s of opset %" PRId64 " (ONNX has it from opset %d)", node->name, node->op, node->opset,
+                        nearest->first);
+    }
+    return snprintf(text, size, "node '%s': %s of opset %" PRId64, node->name, node->op, node->opset);
+}
+
+rynd_status ry_nodes_check_operators(ry_reader *reader, const ry_node_list *list)
+{
+    char text[sizeof reader->error->text];
+    size_t used = 0, missing = 0, listed = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        const ry_node_record *node = &list->at[i];
+        const ry_operator *nearest = NULL;
+        if (!*node->domain && ry_operator_find(node->op, node->opset, &nearest)) {
+            continue;
+        }
+        char clause[256];
+        int length = describe(node, nearest, clause, sizeof clause);
+        missing++;
+        /* 120: room for the sentence around the list. */
+        if (length > 0 && (size_t)length < sizeof clause && used + (size_t)length + 120 < sizeof text) {
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", listed ? "; " : "", clause);
+            listed++;
+        }
+    }
+    if (!missing) {
+        return RYND_OK;
+    }
+    if (listed < missing) {
+        snprintf(text + used, sizeof text - used, "; and %zu more", missing - listed);
+    }
+    return ry_fail(reader->error, RYND_ERROR_UNSUPPORTED, "rynd does not have the operators of %zu nodes: %s", missing, text);
+}
+
+typedef enum mark { UNSEEN, OPEN, DONE } mark;
+
+typedef struct frame {
+    uint32_t node;
+    int input; /* the next to look at */
+} frame;
+
+typedef struct sorter {
+    ry_reader *reader;
+    const ry_node_list *list;
+    const ry_names *known;
+    ry_names producers;
+    uint8_t *marks;
+    frame *stack;
+    size_t depth, done;
+    uint32_t *order;
+} sorter;
+
+static rynd_status add_producers(sorter *s)
+{
+    for (size_t n = 0; n < s->list->count; n++) {
+        const ry_node_record *node = &s->list->at[n];
+        for (int i = 0; i < node->outputs; i++) {
+            if (!*node->out[i]) {
+                continue;
+            }
+            uint32_t other = ry_names_find(&s->producers, node->out[i]);
+            if (other != RY_NO_NAME || ry_names_find(s->known, node->out[i]) != RY_NO_NAME) {
+                return ry_fail(s->reader->error, RYND_ERROR_FORMAT, "node '%s' (%s): its output '%s' is also made by %s%s%s", node->name,
+                               node->op, node->out[i], other == RY_NO_NAME ? "an input or initializer" : "node '",
+                               other == RY_NO_NAME ? "" : s->list->at[other].name, other == RY_NO_NAME ? "" : "'");
+            }
+            if (!ry_names_add(&s->producers, s->reader->source.arena, node->out[i], (uint32_t)n)) {
+                return ry_fail_memory(s->reader->error);
+            }
+        }
+    }
+    return RYND_OK;
+}
+
+static rynd_status fail_cycle(const sorter *s, uint32_t node)
+{
+    char text[sizeof s->reader->error->text] = "";
+    size_t used = 0, from = 0;
+    while (s->stack[from].node != node) {
+        from++;
+    }
+    for (size_t i = from; i < s->depth && used + 200 < sizeof text; i++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s'%.80s'", i > from ? ", " : "", s->list->at[s->stack[i].node].name);
+    }
+    return ry_fail(s->reader->error, RYND_ERROR_FORMAT, "the nodes %s form a cycle: each needs an output of another", text);
+}
+
+/* The node that makes an input; RY_NO_NAME: none has to. */
+static rynd_status find_producer(const sorter *s, const ry_node_record *node, int i, uint32_t *producer)
+{
+    *producer = RY_NO_NAME;
+    if (!*node->in[i] || ry_names_find(s->known, node->in[i]) != RY_NO_NAME) {
+        return RYND_OK;
+    }
+    *producer = ry_names_find(&s->producers, node->in[i]);
+    if (*producer == RY_NO_NAME) {
+        return ry_fail(s->reader->error, RYND_ERROR_FORMAT,
+                       "node '%s' (%s): its input '%s' is missing: no node makes it, and it is no input and no initializer", node->name,
+                       node->op, node->in[i]);
+    }
+    return RYND_OK;
+}
+
+/* Depth first, with a stack of our own: what a node needs comes before it. */
+static rynd_status visit(sorter *s, uint32_t root)
+{
+    s->depth = 0;
+    s->stack[s->depth++] = (frame){root, 0};
+    s->marks[root] = OPEN;
+    while (s->depth) {
+        frame *top = &s->stack[s->depth - 1];
+        const ry_node_record *node = &s->list->at[top->node];
+        if (top->input == node->inputs) {
+            s->marks[top->node] = DONE;
+            s->order[s->done++] = top->node;
+            s->depth--;
+            continue;
+        }
+        uint32_t producer;
+        RY_TRY(find_producer(s, node, top->input++, &producer));
+        if (producer == RY_NO_NAME || s->marks[producer] == DONE) {
+            continue;
+        }
+        if (s->marks[producer] == OPEN) {
+            return fail_cycle(s, producer);
+        }
+        s->marks[producer] = OPEN;
+        s->stack[s->depth++] = (frame){producer, 0};
+    }
+    return RYND_OK;
+}
+
+rynd_status ry_nodes_sort(ry_reader *reader, const ry_node_list *list, const ry_names *known, uint32_t *order)
+{
+    sorter s = {.reader = reader, .list = list, .known = known, .order = order};
+    s.marks = RY_TAKE(reader->source.arena, uint8_t, list->count);
+    s.stack = RY_TAKE(reader->source.arena, frame, list->count);
+    if (!s.marks || !s.stack) {
+        return ry_fail_memory(reader->error);
+    }
+    RY_TRY(add_producers(&s));
+    for (uint32_t n = 0; n < list->count; n++) {
+        if (s.marks[n] == UNSEEN) {
+            RY_TRY(visit(&s, n));
+        }
+    }
+    return RYND_OK;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table made from operators.inc, and finding a row in it. */
+#include "onnx/operators.h"
+
+#include <float.h>
+#include <string.h>
+
+/* Sets of types that rows name. */
+#define SET(dtype) (UINT32_C(1) << RY_##dtype)
+#define FLOATS     (SET(f32) | SET(f16) | SET(bf16) | SET(f64))
+#define SIGNED     (SET(i8) | SET(i16) | SET(i32) | SET(i64))
+#define UNSIGNED   (SET(u8) | SET(u16) | SET(u32) | SET(u64))
+#define INTEGERS   (SIGNED | UNSIGNED)
+#define NUMBERS    (FLOATS | INTEGERS)
+#define BOOL       SET(bool)
+#define ALL        (NUMBERS | BOOL)
+#define BYTES      (SET(i8) | SET(u8))
+
+/* What a row does. */
+#define EXPR(expression)                RY_OPS, ry_import_expr, expression
+#define NODE(op)                        RY_OP_##op, ry_import_node_row, NULL
+#define CALL(function)                  RY_OPS, ry_import_##function, NULL
+#define CALL_TEXT(function, expression) RY_OPS, ry_import_##function, expression
+#define CALL_NODE(function, op)         RY_OP_##op, ry_import_##function, NULL
+
+/* Attributes: (ONNX's name, our field, default). READ: by the row's function. */
+#define INT(name, field, preset)                             \
+    {                                                        \
+#name, RY_ATTRIBUTE_int, false, #field, preset, NULL \
+    }
+#define FLOAT(name, field, preset)                             \
+    {                                                          \
+#name, RY_ATTRIBUTE_float, false, #field, preset, NULL \
+    }
+#define WORD(name, field, preset)                            \
+    {                                                        \
+#name, RY_ATTRIBUTE_string, false, #field, 0, preset \
+    }
+#define INTS(name, field)                                \
+    {                                                    \
+#name, RY_ATTRIBUTE_ints, false, #field, 0, NULL \
+    }
+#define MUST_INT(name, field)                          \
+    {                                                  \
+#name, RY_ATTRIBUTE_int, true, #field, 0, NULL \
+    }
+#define MUST_INTS(name, field)                          \
+    {                                                   \
+#name, RY_ATTRIBUTE_ints, true, #field, 0, NULL \
+    }
+#define MUST_WORD(name, field)                            \
+    {                                                     \
+#name, RY_ATTRIBUTE_string, true, #field, 0, NULL \
+    }
+#define READ_INT(name, preset)                           \
+    {                                                    \
+#name, RY_ATTRIBUTE_int, false, "", preset, NULL \
+    }
+#define READ_FLOAT(name, preset)                           \
+    {                                                      \
+#name, RY_ATTRIBUTE_float, false, "", preset, NULL \
+    }
+#define READ_WORD(name, preset)                          \
+    {                                                    \
+#name, RY_ATTRIBUTE_string, false, "", 0, preset \
+    }
+#define READ_INTS(name)                              \
+    {                                                \
+#name, RY_ATTRIBUTE_ints, false, "", 0, NULL \
+    }
+#define READ(name, type)                               \
+    {                                                  \
+#name, RY_ATTRIBUTE_##type, false, "", 0, NULL \
+    }
+#define MUST_READ(name, type)                         \
+    {                                                 \
+#name, RY_ATTRIBUTE_##type, true, "", 0, NULL \
+    }
+#define IGNORED(name, type)                              \
+    {                                                    \
+#name, RY_ATTRIBUTE_##type, false, NULL, 0, NULL \
+    }
+#define PRESET(field, number)                             \
+    {                                                     \
+        "", RY_ATTRIBUTE_int, false, #field, number, NULL \
+    }
+#define PRESET_WORD(field, word)                         \
+    {                                                    \
+        "", RY_ATTRIBUTE_string, false, #field, 0, #word \
+    }
+#define NONE                                          \
+    {                                                 \
+        NULL, RY_ATTRIBUTE_none, false, NULL, 0, NULL \
+    }
+
+#define NEWEST RY_OPSET_NEWEST
+#define ANY    RY_ANY_COUNT
+
+const ry_operator ry_operators[] = {
+#define RY_OPERATOR(name, first, last, min_inputs, max_inputs, min_outputs, max_outputs, types, how, ...) \
+    {#name, first, last, min_inputs, max_inputs, min_outputs, max_outputs, types, how, (const ry_attribute_spec[]){__VA_ARGS__, NONE}},
+#include "onnx/operators.inc"
+#undef RY_OPERATOR
+};
+
+const size_t ry_operator_count = sizeof ry_operators / sizeof *ry_operators;
+
+const ry_operator *ry_operator_find(const char *name, int64_t opset, const ry_operator **nearest)
+{
+    *nearest = NULL;
+    for (size_t i = 0; i < ry_operator_count; i++) {
+        const ry_operator *row = &ry_operators[i];
+        if (strcmp(row->name, name) != 0) {
+            continue;
+        }
+        if (!*nearest) {
+            *nearest = row;
+        }
+        if (opset >= row->first && opset <= row->last) {
+            return row;
+        }
+    }
+    return NULL;
+}

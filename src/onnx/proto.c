@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Decoding messages into records: text, attributes, nodes. */
+#include "onnx/proto.h"
+
+#include <onnx.pb.h>
+#include <string.h>
+
+rynd_status ry_reader_decode(ry_reader *reader, const pb_msgdesc_t *type, ry_slice bytes, void *message, size_t size, const char *what)
+{
+    const char *reason = "";
+    if (ry_slices_decode(&reader->source, type, bytes, message, size, &reason)) {
+        return RYND_OK;
+    }
+    if (reader->source.out_of_memory) {
+        return ry_fail_memory(reader->error);
+    }
+    size_t offset = bytes.data ? (size_t)(bytes.data - reader->source.bytes.data) : 0;
+    return ry_fail(reader->error, RYND_ERROR_FORMAT, "damaged: the %s at byte %zu cannot be decoded (%s)", what, offset, reason);
+}
+
+rynd_status ry_reader_text(ry_reader *reader, ry_slice bytes, const char **text)
+{
+    if (bytes.size && memchr(bytes.data, '\0', bytes.size)) {
+        return ry_fail(reader->error, RYND_ERROR_FORMAT, "damaged: the name '%.60s' has a zero byte inside", (const char *)bytes.data);
+    }
+    *text = ry_arena_string(reader->source.arena, bytes.size ? (const char *)bytes.data : "", bytes.size);
+    return *text ? RYND_OK : ry_fail_memory(reader->error);
+}
+
+/* IR version 1 had no `type`: the field that is there tells. */
+static int guess_type(const onnx_AttributeProto *proto)
+{
+    if (proto->has_f) {
+        return RY_ATTRIBUTE_float;
+    }
+    if (proto->has_i) {
+        return RY_ATTRIBUTE_int;
+    }
+    if (ry_slice_present(proto->s)) {
+        return RY_ATTRIBUTE_string;
+    }
+    if (ry_slice_present(proto->t)) {
+        return RY_ATTRIBUTE_tensor;
+    }
+    if (proto->floats.bytes.size) {
+        return RY_ATTRIBUTE_floats;
+    }
+    return proto->strings.count ? RY_ATTRIBUTE_strings : RY_ATTRIBUTE_ints;
+}
+
+static rynd_status read_attribute(ry_reader *reader, ry_slice bytes, ry_attribute_record *attribute)
+{
+    onnx_AttributeProto proto;
+    RY_TRY(RY_READER_DECODE(reader, AttributeProto, bytes, &proto));
+    *attribute = (ry_attribute_record){.f = proto.f, .i = proto.i, .s = proto.s, .tensor = proto.t};
+    attribute->type = proto.has_type && proto.type ? (int)proto.type : guess_type(&proto);
+    attribute->numbers = attribute->type == RY_ATTRIBUTE_floats ? proto.floats.bytes : proto.ints.bytes;
+    RY_TRY(ry_reader_text(reader, proto.name, &attribute->name));
+    if (proto.ref_attr_name.size) {
+        RY_TRY(ry_reader_text(reader, proto.ref_attr_name, &attribute->reference));
+    }
+    return RYND_OK;
+}
+
+static rynd_status read_texts(ry_reader *reader, const ry_slices *list, int *count, const char ***texts)
+{
+    *count = (int)list->count;
+    *texts = RY_TAKE(reader->source.arena, const char *, list->count);
+    if (!*texts) {
+        return ry_fail_memory(reader->error);
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        RY_TRY(ry_reader_text(reader, list->at[i], &(*texts)[i]));
+    }
+    return RYND_OK;
+}
+
+static const char *first_output(const ry_node_record *node)
+{
+    for (int i = 0; i < node->outputs; i++) {
+        if (*node->out[i]) {
+            return node->out[i];
+        }
+    }
+    return "";
+}
+
+rynd_status ry_reader_node(ry_reader *reader, ry_slice bytes, ry_node_record *node)
+{
+    onnx_NodeProto proto;
+    *node = (ry_node_record){0};
+    RY_TRY(RY_READER_DECODE(reader, NodeProto, bytes, &proto));
+    RY_TRY(ry_reader_text(reader, proto.name, &node->name));
+    RY_TRY(ry_reader_text(reader, proto.op_type, &node->op));
+    RY_TRY(ry_reader_text(reader, proto.domain, &node->domain));
+    RY_TRY(read_texts(reader, &proto.input, &node->inputs, &node->in));
+    RY_TRY(read_texts(reader, &proto.output, &node->outputs, &node->out));
+    if (!*node->name) {
+        node->name = first_output(node);
+    }
+    node->attributes = (int)proto.attribute.count;
+    node->attribute = RY_TAKE(reader->source.arena, ry_attribute_record, proto.attribute.count);
+    if (!node->attribute) {
+        return ry_fail_memory(reader->error);
+    }
+    for (int i = 0; i < node->attributes; i++) {
+        RY_TRY(read_attribute(reader, proto.attribute.at[i], &node->attribute[i]));
+    }
+    return RYND_OK;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ONNX messages as records: what the reader shares, tensors, attributes and nodes. */
+#ifndef RY_ONNX_PROTO_H
+#define RY_ONNX_PROTO_H
+
+#include "graph/graph.h"
+#include "onnx/mapping.h"
+#include "onnx/slices.h"
+
+/* One model being read. `source.arena` holds what is needed until the graph is made; the rest goes into the graph's arena. */
+typedef struct ry_reader {
+    ry_slices_source source;
+    const ry_allocator *allocator;
+    const char *folder; /* of external data; NULL: refused */
+    ry_mapping **mappings;
+    ry_error *error;
+} ry_reader;
+
+/* A TensorProto. The data lies in the file, or in `arena` when it had to be decoded or aligned. */
+typedef struct ry_tensor_record {
+    const char *name;
+    ry_dtype dtype;
+    ry_shape shape;
+    const void *data;
+    bool unaligned; /* data is not aligned to its elements: only above RY_ALIGNED_UP_TO bytes */
+} ry_tensor_record;
+
+/* Tensors up to this size are copied when they lie at an odd address; larger ones stay in the file. */
+#define RY_ALIGNED_UP_TO (64 * 1024)
+
+/* `what` names the tensor in messages when it has no name of its own. */
+rynd_status ry_reader_tensor(ry_reader *reader, ry_slice bytes, const char *what, ry_arena *arena, ry_tensor_record *tensor);
+
+/* AttributeProto.AttributeType's numbers. */
+typedef enum ry_attribute_type {
+    RY_ATTRIBUTE_none = 0,
+    RY_ATTRIBUTE_float = 1,
+    RY_ATTRIBUTE_int = 2,
+    RY_ATTRIBUTE_string = 3,
+    RY_ATTRIBUTE_tensor = 4,
+    RY_ATTRIBUTE_graph = 5,
+    RY_ATTRIBUTE_floats = 6,
+    RY_ATTRIBUTE_ints = 7,
+    RY_ATTRIBUTE_strings = 8
+} ry_attribute_type;
+
+typedef struct ry_attribute_record {
+    const char *name;
+    const char *reference; /* a function's attribute that stands for it, or NULL */
+    int type;              /* ry_attribute_type, or another of ONNX's */
+    float f;
+    int64_t i;
+    ry_slice s, tensor; /* a TensorProto */
+    ry_slice numbers;   /* packed floats or ints */
+} ry_attribute_record;
+
+typedef struct ry_node_record {
+    const char *name; /* the model's, or its first output's */
+    const char *op, *domain;
+    int64_t opset; /* of its domain; 0: not imported */
+    int inputs, outputs, attributes;
+    const char **in, **out; /* "": absent */
+    ry_attribute_record *attribute;
+} ry_node_record;
+
+/* Fails, or decodes; `what` is the message's kind, for messages. */
+rynd_status ry_reader_decode(ry_reader *reader, const pb_msgdesc_t *type, ry_slice bytes, void *message, size_t size, const char *what);
+rynd_status ry_reader_node(ry_reader *reader, ry_slice bytes, ry_node_record *node);
+/* A NUL-terminated copy in the reader's arena; a NUL inside is refused. */
+rynd_status ry_reader_text(ry_reader *reader, ry_slice bytes, const char **text);
+
+#define RY_READER_DECODE(reader, type, bytes, message) \
+    ry_reader_decode(reader, onnx_##type##_fields, bytes, message, sizeof *(message), #type)
+
+#endif
