@@ -33,7 +33,8 @@ static bool fits(const ry_shape *x, const ry_shape *split, const ry_shape *y, co
     int64_t r = split->dim[s->block_h], c = split->dim[s->channels];
     *block = r;
     return r > 1 && split->dim[s->block_w] == r && split->dim[0] == x->dim[0] && c * r * r == x->dim[1] && split->dim[4] == x->dim[2] &&
-           split->dim[5] == x->dim[3] && y->dim[0] == x->dim[0] && y->dim[1] == c && y->dim[2] == x->dim[2] * r && y->dim[3] == x->dim[3] * r;
+           split->dim[5] == x->dim[3] && y->dim[0] == x->dim[0] && y->dim[1] == c && y->dim[2] == x->dim[2] * r &&
+           y->dim[3] == x->dim[3] * r;
 }
 
 static bool match(ry_graph *graph, ry_node *merge)

@@ -21,9 +21,14 @@ typedef enum ry_op_class { RY_CLASS_COMPUTE, RY_CLASS_VIEW, RY_CLASS_BOUNDED } r
 const char *ry_op_name(ry_op op);
 ry_op_class ry_op_get_class(ry_op op);
 
-#define RY_ENUM_BEGIN(type) typedef enum ry_##type {
+#define RY_ENUM_BEGIN(type) \
+    typedef enum ry_##type  \
+    {
 #define RY_WORD(type, word) RY_##type##_##word,
-#define RY_ENUM_LAST(type) RY_##type##_count } ry_##type;
+#define RY_ENUM_LAST(type) \
+    RY_##type##_count      \
+    }                      \
+    ry_##type;
 #include "problem/enums.inc"
 #undef RY_ENUM_BEGIN
 #undef RY_WORD
@@ -42,14 +47,16 @@ typedef struct ry_floats {
 } ry_floats;
 
 #define RY_ATTRS(op) typedef struct ry_##op##_attrs {
-#define RY_ATTRS_END(op) } ry_##op##_attrs;
-#define RY_INT(name, preset) int64_t name;
-#define RY_FLOAT(name, preset) double name;
-#define RY_INTS(name) ry_ints name;
-#define RY_FLOATS(name) ry_floats name;
+#define RY_ATTRS_END(op) \
+    }                    \
+    ry_##op##_attrs;
+#define RY_INT(name, preset)        int64_t name;
+#define RY_FLOAT(name, preset)      double name;
+#define RY_INTS(name)               ry_ints name;
+#define RY_FLOATS(name)             ry_floats name;
 #define RY_ENUM(name, type, preset) ry_##type name;
-#define RY_TEXT(name) const char *name;
-#define RY_EXPR(name) const struct ry_expr *name;
+#define RY_TEXT(name)               const char *name;
+#define RY_EXPR(name)               const struct ry_expr *name;
 #include "problem/attrs.inc"
 #undef RY_ATTRS
 #undef RY_ATTRS_END
