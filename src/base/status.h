@@ -16,7 +16,7 @@
 #include <rynd/status.h>
 
 typedef struct ry_error {
-    char text[1024];
+    char text[4096];
 } ry_error;
 
 rynd_status ry_fail(ry_error *error, rynd_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
