@@ -9,6 +9,7 @@
 #define RY_GRAPH_INFER_H
 
 #include "graph/graph.h"
+#include "problem/problem.h"
 
 typedef enum ry_infer_result { RY_INFER_DONE, RY_INFER_LATER, RY_INFER_FAILED } ry_infer_result;
 
@@ -36,6 +37,10 @@ void ry_infer_set(const ry_infer *infer, int i, ry_dtype dtype, const ry_shape *
 ry_infer_result ry_infer_node(ry_graph *graph, ry_node *node, ry_error *error, rynd_status *status);
 /* Every node, in order. Declared shapes of outputs that contradict what is computed are an error. */
 rynd_status ry_graph_infer(ry_graph *graph, ry_error *error);
+
+/* Whether a problem from outside (ry_problem_parse) fits together: inference on a graph of this one node must give its outputs. Value inputs
+ * have unknown content here: what depends on them is taken from the problem. Kernels rely on it. */
+rynd_status ry_problem_check(const ry_problem *problem, const ry_allocator *allocator, ry_error *error);
 
 /* Before anything else walks a graph that comes from outside.
  * Structure: every index in range, every value produced once, inputs and outputs named once, every used value has

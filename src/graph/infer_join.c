@@ -164,6 +164,23 @@ static ry_infer_result slice_later(ry_infer *infer, cut *c)
     return RY_INFER_LATER;
 }
 
+/* Canonical starts and steps: the extents are the output's, as nothing else holds them any more. */
+static ry_infer_result check_extents(ry_infer *infer, const ry_slice_attrs *a, const ry_shape *x, const ry_shape *y)
+{
+    for (int d = 0; d < y->rank; d++) {
+        int64_t size = x->dim[d], first = a->starts.at[d], last = 0;
+        if (size < 0 || y->dim[d] <= 0) {
+            continue;
+        }
+        bool overflow = __builtin_mul_overflow(y->dim[d] - 1, a->steps.at[d], &last) || __builtin_add_overflow(last, first, &last);
+        if (overflow || first < 0 || first >= size || last < 0 || last >= size) {
+            return ry_infer_bad(infer, 0, "has %lld elements along dim %d, too few for %lld from %lld by %lld", (long long)size, d,
+                                (long long)y->dim[d], (long long)first, (long long)a->steps.at[d]);
+        }
+    }
+    return RY_INFER_DONE;
+}
+
 ry_infer_result ry_infer_op_slice(ry_infer *infer)
 {
     ry_slice_attrs *a = &infer->node->attrs.slice;
@@ -172,7 +189,7 @@ ry_infer_result ry_infer_op_slice(ry_infer *infer)
     int rank = x->shape.rank;
     bool canonical = !ry_infer_has(infer, 1) && a->ends.count == 0 && a->starts.count == rank && a->steps.count == rank;
     if (canonical && out && out->shape.rank == rank) {
-        return RY_INFER_DONE; /* the extents are the output's: nothing else holds them any more */
+        return check_extents(infer, a, &x->shape, &out->shape);
     }
     cut c;
     ry_infer_result result = read_cut(infer, &c);

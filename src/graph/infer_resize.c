@@ -71,6 +71,10 @@ static int64_t scaled_dim(ry_infer *infer, const resizing *r, int d, double scal
     if (in < 0) {
         return ry_dim_unknown(infer->graph);
     }
+    double exact = (double)in * part * scale, whole = rint(exact);
+    if (fabs(exact - whole) <= whole * 0x1p-50 && whole < 0x1p62) {
+        return (int64_t)whole; /* a canonical scale, which is a quotient of sizes */
+    }
     float size = floorf((float)in * (float)part * (float)scale);
     return size >= 0 && size < 0x1p62f ? (int64_t)size : RY_DIM_ERROR;
 }

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A problem that did not come from a graph, checked by making a graph of it. */
+#include "graph/infer_table.h"
+
+#include <stdio.h>
+
+static bool add_tensors(ry_graph *graph, char side, const ry_tensor *tensors, int count, ry_value_id *ids)
+{
+    for (int i = 0; i < count; i++) {
+        ids[i] = RY_NO_VALUE;
+        if (ry_tensor_present(&tensors[i])) {
+            char name[16];
+            snprintf(name, sizeof name, "%c%d", side, i);
+            ry_shape shape = ry_tensor_shape(&tensors[i]);
+            ids[i] = ry_graph_add_value(graph, name, (ry_dtype)tensors[i].dtype, &shape);
+            if (ids[i] == RY_NO_VALUE) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Canonical attributes stand in for value inputs, which a problem need not have: absent ones at the end become one of unknown content. */
+static bool stand_in(ry_graph *graph, const ry_problem *problem, ry_value_id *in)
+{
+    ry_shape list = {.rank = 1, .dim = {ry_dim_unknown(graph)}};
+    for (int i = 0; i < ry_infer_rows[problem->op].least_inputs; i++) {
+        if (i > 0 && (i >= problem->inputs || in[i] == RY_NO_VALUE)) {
+            in[i] = ry_graph_add_value(graph, NULL, RY_i64, &list);
+            if (in[i] == RY_NO_VALUE) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static rynd_status compare(const ry_graph *graph, const ry_problem *problem, const ry_value_id *out, ry_error *error)
+{
+    for (int i = 0; i < problem->outputs; i++) {
+        if (out[i] == RY_NO_VALUE) {
+            continue;
+        }
+        const ry_value *value = &graph->values[out[i]];
+        const ry_tensor *tensor = &problem->out[i];
+        bool fits = value->dtype == (ry_dtype)tensor->dtype && (value->shape.rank < 0 || value->shape.rank == tensor->rank);
+        for (int d = 0; fits && d < value->shape.rank; d++) {
+            fits = ry_infer_agree(value->shape.dim[d], tensor->dim[d]);
+        }
+        if (!fits) {
+            char is[200], wanted[200];
+            ry_shape shape = ry_tensor_shape(tensor);
+            return ry_fail(error, RYND_ERROR_SHAPE, "problem %s: y%d is %s %s, but its inputs and attributes give %s %s",
+                           ry_op_name(problem->op), i, ry_dtype_name((ry_dtype)tensor->dtype), ry_shape_text(graph, &shape, is, sizeof is),
+                           ry_dtype_name(value->dtype), ry_shape_text(graph, &value->shape, wanted, sizeof wanted));
+        }
+    }
+    return RYND_OK;
+}
+
+static rynd_status check_in(ry_graph *graph, const ry_problem *problem, ry_error *error)
+{
+    int least = ry_infer_rows[problem->op].least_inputs, inputs = problem->inputs > least ? problem->inputs : least;
+    ry_value_id *in = RY_TAKE(&graph->arena, ry_value_id, inputs), *out = RY_TAKE(&graph->arena, ry_value_id, problem->outputs);
+    if (!in || !out || !add_tensors(graph, 'x', problem->in, problem->inputs, in) || !stand_in(graph, problem, in) ||
+        !add_tensors(graph, 'y', problem->out, problem->outputs, out)) {
+        return ry_fail_memory(error);
+    }
+    ry_node_id id = ry_graph_add_node(graph, problem->op, NULL, "problem", &problem->attrs, inputs, in, problem->outputs, out);
+    if (id == RY_NO_NODE) {
+        return ry_fail_memory(error);
+    }
+    rynd_status status;
+    ry_infer_node(graph, &graph->nodes[id], error, &status);
+    return status == RYND_OK ? compare(graph, problem, out, error) : status;
+}
+
+rynd_status ry_problem_check(const ry_problem *problem, const ry_allocator *allocator, ry_error *error)
+{
+    ry_graph *graph;
+    RY_TRY(ry_graph_create(allocator, &graph, error));
+    rynd_status status = check_in(graph, problem, error);
+    ry_graph_destroy(graph);
+    return status;
+}

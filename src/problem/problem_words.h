@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What printing, parsing and hashing of problems share. */
+#ifndef RY_PROBLEM_PROBLEM_WORDS_H
+#define RY_PROBLEM_PROBLEM_WORDS_H
+
+#include "problem/problem.h"
+
+/* Text that grows in an arena; `failed` when memory is out. */
+typedef struct ry_text {
+    ry_arena *arena;
+    char *at;
+    size_t used, capacity;
+    bool failed;
+} ry_text;
+
+void ry_text_add(ry_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void ry_text_numbers(ry_text *text, int count, const int64_t *numbers); /* "1,2,3" */
+void ry_text_quoted(ry_text *text, const char *string);                 /* 'it\'s' */
+
+/* One `key=value` of a problem's text. */
+typedef struct ry_word {
+    const char *key, *value;
+    size_t key_length, value_length;
+    size_t column; /* from 1 */
+    bool quoted;
+} ry_word;
+
+/* Steps over the next word from *at: 1 found, 0 the end, -1 malformed (*word then says where). */
+int ry_word_next(const char *text, const char **at, ry_word *word);
+bool ry_word_is(const ry_word *word, const char *key);
+/* "problem text, column 12, 'pad=x': " and what is expected. */
+rynd_status ry_word_fail(const ry_word *word, ry_error *error, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Up to `most` integers separated by commas: how many; 0 when malformed or more. */
+int ry_word_integers(const ry_word *word, int64_t *numbers, int most);
+rynd_status ry_word_accuracy(const ry_word *word, ry_accuracy *accuracy, ry_error *error);
+const char *ry_accuracy_word(ry_accuracy accuracy);
+
+/* One of `words`: its index, or -1 after a message that lists them. */
+int ry_word_choice(const ry_word *word, const char *const *words, int count, ry_error *error);
+
+/* Attributes with the window lists that were left empty filled in: strides and dilations of 1, pads of 0. What is compared, printed and hashed. */
+ry_attrs ry_attrs_filled(ry_op op, const ry_attrs *attrs, int spatial);
+int ry_problem_spatial(const ry_problem *problem); /* spatial dims of a window operator */
+/* The number that an empty list of this field stands for, and how many of it; false when the field is no window list. */
+bool ry_field_fill(ry_op op, const ry_field *field, int spatial, int *count, int64_t *number);
+
+/* The short form of convolutions. */
+bool ry_problem_print_short(const ry_problem *problem, ry_text *text); /* false: it does not fit, and nothing is written */
+rynd_status ry_problem_parse_short(ry_op op, const char *words, const char *text, ry_arena *arena, ry_problem *problem, ry_error *error);
+
+#endif
