@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernel: depthwise and few-channel grouped convolution on staged rows (direct_plan.h). */
+#include "kernels/cpu/common/isa.h"
+#include "kernels/cpu/common/simd.h"
+#include "kernels/cpu/conv/direct_plan.h"
+#include "kernels/cpu/conv/finish.h"
+
+/* Vectors of a block of sums: with one output channel the loads of x feed the multiply-adds; with more, a load serves them all. */
+#if RY_W == 16
+#define WIDE_1 8
+#define WIDE_N 4
+#else
+#define WIDE_1 8
+#define WIDE_N 2
+#endif
+
+typedef struct runs {
+    int64_t channels, channel_step; /* of x */
+    int64_t taps;
+    const int64_t *offset;
+    const float *weight; /* [channel][tap][out] */
+    const float *bias;   /* [out] */
+    const float *x;
+    float *sum;
+    int64_t sum_step;
+} runs;
+
+/* Sums of `out` output channels at `vectors` vectors of positions. */
+RY_INLINE void sum_block(const runs *r, int64_t at, const int out, const int vectors)
+{
+    ry_vf sum[DIRECT_BLOCK_MOST][8];
+#pragma GCC unroll 4
+    for (int k = 0; k < out; k++) {
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; v++) {
+            sum[k][v] = ry_vf_set(r->bias[k]);
+        }
+    }
+    const float *w = r->weight, *x = r->x + at;
+    for (int64_t c = 0; c < r->channels; c++, x += r->channel_step) {
+        for (int64_t t = 0; t < r->taps; t++, w += out) {
+            const float *from = x + r->offset[t];
+            ry_vf xv[8];
+#pragma GCC unroll 8
+            for (int v = 0; v < vectors; v++) {
+                xv[v] = ry_vf_load(from + v * RY_W);
+            }
+#pragma GCC unroll 4
+            for (int k = 0; k < out; k++) {
+                const ry_vf wv = ry_vf_set(w[k]);
+#pragma GCC unroll 8
+                for (int v = 0; v < vectors; v++) {
+                    sum[k][v] = ry_vf_fma(wv, xv[v], sum[k][v]);
+                }
+            }
+        }
+    }
+#pragma GCC unroll 4
+    for (int k = 0; k < out; k++) {
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; v++) {
+            ry_vf_store(r->sum + k * r->sum_step + at + v * RY_W, sum[k][v]);
+        }
+    }
+}
+
+RY_INLINE void sum_run(const runs *r, int64_t vectors, const int out, const int wide)
+{
+    int64_t v = 0;
+    for (; v + wide <= vectors; v += wide) {
+        sum_block(r, v * RY_W, out, wide);
+    }
+    if (wide > 4 && v + 4 <= vectors) {
+        sum_block(r, v * RY_W, out, 4);
+        v += 4;
+    }
+    if (wide > 2 && v + 2 <= vectors) {
+        sum_block(r, v * RY_W, out, 2);
+        v += 2;
+    }
+    for (; v < vectors; v++) {
+        sum_block(r, v * RY_W, out, 1);
+    }
+}
+
+static void sum_run_1(const runs *r, int64_t vectors)
+{
+    sum_run(r, vectors, 1, WIDE_1);
+}
+
+static void sum_run_2(const runs *r, int64_t vectors)
+{
+    sum_run(r, vectors, 2, 4);
+}
+
+static void sum_run_3(const runs *r, int64_t vectors)
+{
+    sum_run(r, vectors, 3, WIDE_N);
+}
+
+static void sum_run_4(const runs *r, int64_t vectors)
+{
+    sum_run(r, vectors, 4, WIDE_N);
+}
+
+static void (*const sum_runs[DIRECT_BLOCK_MOST])(const runs *r, int64_t vectors) = {sum_run_1, sum_run_2, sum_run_3, sum_run_4};
+
+RY_INLINE ry_vf load_some(const ry_dtype dtype, const char *p, int64_t i, ry_vm m)
+{
+    return dtype == RY_f16    ? ry_vf_load_f16_m((const uint16_t *)(const void *)p + i, m)
+           : dtype == RY_bf16 ? ry_vf_load_bf16_m((const uint16_t *)(const void *)p + i, m)
+                              : ry_vf_load_m((const float *)(const void *)p + i, m);
+}
+
+RY_INLINE ry_vf load_whole(const ry_dtype dtype, const char *p, int64_t i)
+{
+    return dtype == RY_f16    ? ry_vf_load_f16((const uint16_t *)(const void *)p + i)
+           : dtype == RY_bf16 ? ry_vf_load_bf16((const uint16_t *)(const void *)p + i)
+                              : ry_vf_load((const float *)(const void *)p + i);
+}
+
+static float load_one(const ry_dtype dtype, const char *p, int64_t i)
+{
+    return dtype == RY_f32 ? ((const float *)(const void *)p)[i]
+                           : (dtype == RY_f16 ? ry_f16_to_f32 : ry_bf16_to_f32)(((const uint16_t *)(const void *)p)[i]);
+}
+
+/* count elements of x, `step` apart, from p on, to `to`. */
+RY_INLINE void copy_row(const ry_dtype dtype, const char *p, int64_t step, float *to, int64_t count)
+{
+    int64_t i = 0;
+    if (step == 1) {
+        for (; i + RY_W <= count; i += RY_W) {
+            ry_vf_store(to + i, load_whole(dtype, p, i));
+        }
+        if (i < count) {
+            const ry_vm m = ry_vm_first(count - i);
+            ry_vf_store_m(to + i, m, load_some(dtype, p, i, m));
+        }
+        return;
+    }
+    if (step == 2) {
+        for (; i + RY_W <= count; i += RY_W) {
+            ry_vf_store(to + i, ry_vf_evens(load_whole(dtype, p, 2 * i), load_whole(dtype, p, 2 * i + RY_W - 1)));
+        }
+    }
+    for (; i < count; i++) {
+        to[i] = load_one(dtype, p, i * step);
+    }
+}
+
+static void copy_row_of(ry_dtype dtype, const char *p, int64_t step, float *to, int64_t count)
+{
+    if (dtype == RY_f32) {
+        copy_row(RY_f32, p, step, to, count);
+    } else if (dtype == RY_f16) {
+        copy_row(RY_f16, p, step, to, count);
+    } else {
+        copy_row(RY_bf16, p, step, to, count);
+    }
+}
+
+static void zero(float *to, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        to[i] = 0;
+    }
+}
+
+static int64_t clamp(int64_t x, int64_t low, int64_t high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+/* One plane of one channel: x is the channel's first element. */
+static void stage_plane(const direct_plan *plan, ry_dtype dtype, const char *x, int64_t first_row, int64_t rows, int64_t i, int64_t j,
+                        float *to)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t size = dtype == RY_f32 ? 4 : 2, sh = g->stride[1], sw = g->stride[2];
+    /* columns begin..end-1 of the plane are inside x */
+    const int64_t column = j - plan->before[1];
+    const int64_t begin = clamp(column < 0 ? (-column + sw - 1) / sw : 0, 0, plan->pitch);
+    const int64_t end = clamp(g->in[2] > column ? (g->in[2] - column + sw - 1) / sw : 0, begin, plan->pitch);
+    for (int64_t r = 0; r < rows; r++, to += plan->pitch) {
+        const int64_t y = (first_row + r) * sh + i - plan->before[0];
+        if (y < 0 || y >= g->in[1] || begin == end) {
+            zero(to, plan->pitch);
+            continue;
+        }
+        zero(to, begin);
+        copy_row_of(dtype, x + (y * g->x_step[1] + begin * sw + column) * size, sw, to + begin, end - begin);
+        zero(to + end, plan->pitch - end);
+    }
+}
+
+static void stage(const direct_plan *plan, const ry_cpu_launch *launch, int64_t image, int64_t group, int64_t first_row, int64_t rows,
+                  float *to)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const ry_dtype dtype = ry_type_of(&launch->problem->in[0]);
+    const int64_t staged = rows + plan->plane / plan->pitch - plan->rows;
+    for (int64_t c = 0; c < g->channels_in; c++, to += plan->channel) {
+        const char *x = (const char *)launch->in[0] +
+                        (image * g->x_batch + (group * g->channels_in + c) * g->x_channel) * (int64_t)ry_dtype_size(dtype);
+        for (int64_t i = 0; i < g->stride[1]; i++) {
+            for (int64_t j = 0; j < g->stride[2]; j++) {
+                if (plan->planes_used >> (i * g->stride[2] + j) & 1u) {
+                    stage_plane(plan, dtype, x, first_row, staged, i, j, to + (i * g->stride[2] + j) * plan->plane);
+                }
+            }
+        }
+    }
+}
+
+static void read_bias(const ry_cpu_launch *launch, int64_t first, int64_t count, float *bias)
+{
+    const bool has = ry_problem_has_input(launch->problem, 2);
+    for (int64_t k = 0; k < count; k++) {
+        const ry_tensor *t = &launch->problem->in[2];
+        bias[k] = has ? (float)ry_get_f64(ry_type_of(t), launch->in[2], (first + k) * t->stride[0]) : 0.0f;
+    }
+}
+
+static void finish_group(const direct_plan *plan, const ry_cpu_launch *launch, int64_t image, int64_t group, int64_t first_row,
+                         int64_t rows, float *sums, igemm_run *run)
+{
+    const ry_problem *problem = launch->problem;
+    const ry_conv_geometry *g = &plan->geometry;
+    const ry_conv_phase *p = &plan->phase;
+    const bool has_residual = ry_problem_has_input(problem, 3);
+    const int64_t channel = group * g->channels_out;
+    for (int64_t r = 0; r < rows; r++) {
+        run[r] = (igemm_run){r * plan->pitch, p->grid[2], r * p->y_step[1], p->y_step[2], r * p->r_step[1], p->r_step[2]};
+    }
+    const int64_t y = image * g->y_batch + channel * g->y_channel + first_row * p->y_step[1];
+    const int64_t residual = image * g->r_batch + channel * g->r_channel + first_row * p->r_step[1];
+    const igemm_finish f = {
+        .rows = g->channels_out,
+        .columns = (rows - 1) * plan->pitch + p->grid[2],
+        .block = sums,
+        .block_step = plan->sum_step,
+        .run = run,
+        .runs = rows,
+        .y = (char *)launch->out[0] + y * (int64_t)ry_dtype_size(ry_type_of(&problem->out[0])),
+        .y_row = g->y_channel,
+        .dtype = ry_type_of(&problem->out[0]),
+        .residual = has_residual ? (const char *)launch->in[3] + residual * (int64_t)ry_dtype_size(ry_type_of(&problem->in[3])) : NULL,
+        .r_row = g->r_channel,
+        .r_dtype = has_residual ? ry_type_of(&problem->in[3]) : RY_NONE,
+        .activation = ry_conv_activation(problem)};
+    RY_ISA_SYMBOL(igemm_finish_rows)(&f);
+}
+
+static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+{
+    (void)phase;
+    const direct_plan *plan = launch->state;
+    const ry_conv_geometry *g = &plan->geometry;
+    char *scratch = launch->scratch + worker * launch->prepared->scratch;
+    float *staged = (float *)(void *)(scratch + plan->staged), *sums = (float *)(void *)(scratch + plan->sums);
+    igemm_run *columns = (igemm_run *)(void *)(scratch + plan->runs);
+    const int64_t index = (int64_t)task, row_block = index % plan->row_blocks, groups = index / plan->row_blocks % plan->group_blocks;
+    const int64_t image = index / plan->row_blocks / plan->group_blocks, first_row = row_block * plan->rows;
+    const int64_t left = plan->phase.grid[1] - first_row, rows = left < plan->rows ? left : plan->rows;
+    const int64_t vectors = ((rows - 1) * plan->pitch + plan->phase.grid[2] + RY_W - 1) / RY_W;
+    const int64_t first = groups * plan->groups_a_task, some = first + plan->groups_a_task, end = some < g->groups ? some : g->groups;
+    for (int64_t group = first; group < end; group++) {
+        float bias[DIRECT_OUT_MOST];
+        read_bias(launch, group * g->channels_out, g->channels_out, bias);
+        stage(plan, launch, image, group, first_row, rows, staged);
+        const float *weight = (const float *)launch->packed + group * g->channels_out * g->channels_in * g->taps;
+        for (int64_t k = 0; k < g->channels_out; k += DIRECT_BLOCK_MOST) {
+            const int64_t out = g->channels_out - k < DIRECT_BLOCK_MOST ? g->channels_out - k : DIRECT_BLOCK_MOST;
+            const runs r = {.channels = g->channels_in,
+                            .channel_step = plan->channel,
+                            .taps = g->taps,
+                            .offset = plan->offset,
+                            .weight = weight + k * g->channels_in * g->taps,
+                            .bias = bias + k,
+                            .x = staged,
+                            .sum = sums + k * plan->sum_step,
+                            .sum_step = plan->sum_step};
+            sum_runs[out - 1](&r, vectors);
+        }
+        finish_group(plan, launch, image, group, first_row, rows, sums, columns);
+    }
+}
+
+static void pack(const ry_cpu_launch *launch, size_t task)
+{
+    const direct_plan *plan = launch->state;
+    const ry_conv_geometry *g = &plan->geometry;
+    const ry_conv_tap *tap = (const ry_conv_tap *)(const void *)((const char *)plan + plan->taps);
+    const ry_dtype dtype = ry_type_of(&launch->problem->in[1]);
+    const int64_t group = (int64_t)task;
+    float *to = (float *)launch->packed_out + group * g->channels_out * g->channels_in * g->taps;
+    for (int64_t first = 0; first < g->channels_out; first += DIRECT_BLOCK_MOST) {
+        const int64_t end = first + DIRECT_BLOCK_MOST < g->channels_out ? first + DIRECT_BLOCK_MOST : g->channels_out;
+        for (int64_t c = 0; c < g->channels_in; c++) {
+            for (int64_t t = 0; t < g->taps; t++) {
+                for (int64_t k = first; k < end; k++) {
+                    *to++ = load_one(dtype, launch->in[1], group * g->w_group + k * g->w_out + c * g->w_in + tap[t].weight);
+                }
+            }
+        }
+    }
+}
+
+static bool is_float(const ry_tensor *tensor)
+{
+    return tensor->dtype == RYND_DTYPE_F32 || tensor->dtype == RYND_DTYPE_F16 || tensor->dtype == RYND_DTYPE_BF16;
+}
+
+static bool applicable(const ry_problem *problem)
+{
+    return is_float(&problem->in[0]) && is_float(&problem->in[1]) && is_float(&problem->out[0]) &&
+           (!ry_problem_has_input(problem, 2) || ry_dtype_is_float(ry_type_of(&problem->in[2]))) &&
+           (!ry_problem_has_input(problem, 3) || is_float(&problem->in[3])) && direct_plan_suits(problem);
+}
+
+static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+{
+    const size_t size = direct_plan_size(problem);
+    direct_plan *plan = ry_allocate(&ry_system_allocator, size);
+    if (!plan) {
+        return ry_fail_memory(error);
+    }
+    direct_plan_make(problem, RY_W, plan);
+    const ry_conv_geometry *g = &plan->geometry;
+    const size_t weights = (size_t)(g->groups * g->channels_out * g->channels_in * g->taps) * sizeof(float);
+    *prepared = (ry_prepared){.phases = 1,
+                              .tasks = {(size_t)plan->tasks},
+                              .state = size,
+                              .packed = (weights + RY_ALIGNMENT - 1) / RY_ALIGNMENT * RY_ALIGNMENT,
+                              .pack_tasks = (size_t)g->groups,
+                              .scratch = plan->scratch,
+                              .knob_count = 2,
+                              .knobs = {{"rows", plan->rows}, {"groups", plan->groups_a_task}}};
+    ry_release(&ry_system_allocator, plan);
+    return RYND_OK;
+}
+
+static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
+{
+    (void)prepared;
+    direct_plan_make(problem, RY_W, state);
+}
+
+const ry_kernel RY_ISA_SYMBOL(conv_fwd_f32_direct) = {.name = "conv_fwd_f32_direct_" RY_ISA_TEXT,
+                                                      .op = RY_OP_conv,
+                                                      .device = "cpu",
+                                                      .isa = RY_ISA_ID,
+                                                      .accuracy = RY_ACCURACY_strict,
+                                                      .rank = 107 + 10 * (int)RY_ISA_ID,
+                                                      .applicable = applicable,
+                                                      .prepare = prepare,
+                                                      .initialise = initialise,
+                                                      .pack = pack,
+                                                      .run = run,
+                                                      .constant_inputs = 1u << 1};

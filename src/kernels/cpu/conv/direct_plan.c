@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sizes of the staged convolution's planes and tasks. */
+#include "kernels/cpu/conv/direct_plan.h"
+
+#include <string.h>
+
+enum {
+    STAGED_MOST = 20 * 1024, /* bytes of one group's staged rows: they and the sums share a first-level cache of 32 KiB */
+    TASK_WORK = 150000,      /* multiply-adds a task at least, where there is so much: some ten microseconds */
+};
+
+static size_t align64(size_t size)
+{
+    return (size + 63) / 64 * 64;
+}
+
+static int64_t up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+bool direct_plan_suits(const ry_problem *problem)
+{
+    ry_conv_geometry g;
+    if (!ry_conv_is_spatial(problem) || problem->op != RY_OP_conv) {
+        return false;
+    }
+    ry_conv_geometry_of(problem, &g, NULL, NULL);
+    const bool flat = g.in[0] == 1 && g.out[0] == 1 && g.kernel[0] == 1;
+    const bool few =
+        g.groups > 1 ? g.channels_in <= DIRECT_OUT_MOST && g.channels_out <= DIRECT_OUT_MOST : g.channels_in <= 64 && g.channels_out <= 2;
+    const bool near = g.x_step[2] == 1 || g.in[2] == 1;
+    return flat && few && near && g.stride[1] <= DIRECT_STRIDE_MOST && g.stride[2] <= DIRECT_STRIDE_MOST && g.taps <= 1024;
+}
+
+size_t direct_plan_size(const ry_problem *problem)
+{
+    ry_conv_geometry g;
+    ry_conv_geometry_of(problem, &g, NULL, NULL);
+    return align64(sizeof(direct_plan) + (size_t)g.taps * sizeof(int64_t)) + align64((size_t)g.taps * sizeof(ry_conv_tap));
+}
+
+static int64_t staged_rows(const direct_plan *plan, int64_t rows)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    return rows + (g->kernel[1] - 1) * plan->dilation[0] / g->stride[1];
+}
+
+static void choose_tasks(direct_plan *plan)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t height = plan->phase.grid[1], planes = g->stride[1] * g->stride[2];
+    int64_t blocks = 1;
+    while (blocks < height && g->channels_in * planes * staged_rows(plan, up(height, blocks)) * plan->pitch * 4 > STAGED_MOST) {
+        blocks++;
+    }
+    /* a block whose rows are mostly reach stages more than it computes: wide windows get more of the second-level cache */
+    const int64_t reach = staged_rows(plan, 1);
+    plan->rows = up(height, blocks);
+    if (plan->rows < 2 * reach) {
+        plan->rows = 2 * reach < height ? 2 * reach : height;
+    }
+    plan->rows = up(height, up(height, plan->rows));
+    plan->row_blocks = up(height, plan->rows);
+    const int64_t work = plan->rows * plan->pitch * g->taps * g->channels_in * g->channels_out;
+    const int64_t all = g->batch * g->groups * plan->row_blocks;
+    int64_t each = work < TASK_WORK ? up(TASK_WORK, work) : 1;
+    if (all / each < 32) {
+        each = all / 32 > 0 ? all / 32 : 1;
+    }
+    each = each < g->groups ? each : g->groups;
+    plan->groups_a_task = up(g->groups, up(g->groups, each));
+    plan->group_blocks = up(g->groups, plan->groups_a_task);
+    plan->tasks = g->batch * plan->group_blocks * plan->row_blocks;
+}
+
+void direct_plan_make(const ry_problem *problem, int width, direct_plan *plan)
+{
+    ry_conv_geometry g;
+    ry_conv_geometry_of(problem, &g, NULL, NULL);
+    memset(plan, 0, sizeof *plan);
+    plan->taps = align64(sizeof(direct_plan) + (size_t)g.taps * sizeof(int64_t));
+    plan->size = plan->taps + align64((size_t)g.taps * sizeof(ry_conv_tap));
+    ry_conv_tap *tap = (ry_conv_tap *)((char *)plan + plan->taps);
+    ry_conv_geometry_of(problem, &plan->geometry, &plan->phase, tap);
+    /* tap 0 is the window's corner, the last one the opposite corner */
+    int64_t reach[2];
+    for (int i = 0; i < 2; i++) {
+        const int64_t k = g.kernel[i + 1];
+        plan->before[i] = -tap[0].at[i + 1];
+        plan->dilation[i] = k > 1 ? (tap[g.taps - 1].at[i + 1] - tap[0].at[i + 1]) / (k - 1) : 1;
+        reach[i] = (k - 1) * plan->dilation[i] / g.stride[i + 1];
+    }
+    plan->pitch = plan->phase.grid[2] + reach[1];
+    choose_tasks(plan);
+    plan->plane = staged_rows(plan, plan->rows) * plan->pitch;
+    plan->channel = plan->plane * g.stride[1] * g.stride[2];
+    for (int64_t t = 0; t < g.taps; t++) {
+        const int64_t y = tap[t].at[1] + plan->before[0], x = tap[t].at[2] + plan->before[1];
+        const int64_t plane = y % g.stride[1] * g.stride[2] + x % g.stride[2];
+        plan->planes_used |= 1u << plane;
+        plan->offset[t] = plane * plan->plane + y / g.stride[1] * plan->pitch + x / g.stride[2];
+    }
+    plan->sum_step = up((plan->rows - 1) * plan->pitch + plan->phase.grid[2], width) * width;
+    size_t at = 0;
+    plan->staged = at, at += align64((size_t)(plan->channel * g.channels_in + 2 * width) * 4);
+    plan->sums = at, at += align64((size_t)(plan->sum_step * g.channels_out) * 4);
+    plan->runs = at, at += align64((size_t)plan->rows * 6 * sizeof(int64_t));
+    plan->scratch = at;
+}

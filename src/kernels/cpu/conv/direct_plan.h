@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Depthwise convolution, and grouped convolution with few channels, on rows of pixels.
+ *
+ * A task stages the input rows that its output rows need, padded, in scratch: every channel as stride_h * stride_w planes, plane (i, j) holding
+ * the padded rows i, i + stride_h, ... and columns j, j + stride_w, ...  All planes have one pitch, so that an output position f = row * pitch +
+ * column reads, for each tap, one position f + offset[tap], whatever the stride and dilation are. The convolution is then a sum over taps of
+ * long runs, without bounds or edges; the pitch exceeds the output's width by the columns that the window reaches over, whose sums are
+ * dropped. Narrow images fill vectors this way: the runs do not end with the rows.
+ *
+ *     staged: [channel][plane][row][pitch]        sums: [output channel][row][pitch]         weights: [group][block of channels][in][tap][out] */
+#ifndef RY_KERNELS_CPU_CONV_DIRECT_PLAN_H
+#define RY_KERNELS_CPU_CONV_DIRECT_PLAN_H
+
+#include "kernels/cpu/conv/conv_geometry.h"
+
+enum { DIRECT_STRIDE_MOST = 4, DIRECT_OUT_MOST = 8, DIRECT_BLOCK_MOST = 4 };
+
+typedef struct direct_plan {
+    ry_conv_geometry geometry;
+    ry_conv_phase phase;
+    int64_t dilation[2];           /* between taps, rows and columns */
+    int64_t before[2];             /* padding above and left */
+    int64_t pitch, plane, channel; /* floats of a staged row, plane, channel */
+    int64_t rows, row_blocks;      /* output rows of a task */
+    int64_t groups_a_task, group_blocks;
+    int64_t sum_step; /* floats of one output channel's sums */
+    int64_t tasks;
+    uint32_t planes_used;               /* bit i * stride_w + j */
+    size_t staged, sums, runs, scratch; /* bytes */
+    size_t taps, size;
+    int64_t offset[]; /* of each tap in a staged channel; then the ry_conv_taps at `taps` */
+} direct_plan;
+
+bool direct_plan_suits(const ry_problem *problem);
+size_t direct_plan_size(const ry_problem *problem);
+void direct_plan_make(const ry_problem *problem, int width, direct_plan *plan);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Depthwise and few-channel grouped convolutions against the reference: every window, stride, dilation, multiplier, layout and type. */
+#include "product_case.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static int64_t between(int64_t low, int64_t high)
+{
+    return low + (int64_t)case_random((uint32_t)(high - low + 1));
+}
+
+/* A square or odd window over `groups` groups. Returns how many kernels were checked. */
+static int check_grouped(int64_t groups, int64_t in, int64_t out, int64_t size, int64_t kernel, int64_t stride, ry_dtype dtype,
+                         case_layout layout)
+{
+    product_case c = {.problem = {.op = RY_OP_conv, .inputs = 4}};
+    c.problem.attrs = ry_attrs_default(RY_OP_conv);
+    ry_conv_attrs *a = &c.problem.attrs.conv;
+    const int64_t batch = between(0, 2) ? 1 : 3, height = size + between(0, 3), width = size + between(0, 5);
+    const int64_t r = kernel, s = between(0, 3) ? kernel : between(1, 5), dilation = between(0, 3) ? 1 : between(2, 3);
+    const int64_t pad[4] = {between(0, r), between(0, s), between(0, r), between(0, s)};
+    a->groups = groups;
+    a->stride = (ry_ints){2, {stride, between(0, 4) ? stride : 1}};
+    a->dilation = (ry_ints){2, {dilation, dilation}};
+    a->pads = (ry_ints){4, {pad[0], pad[1], pad[2], pad[3]}};
+    const int64_t high = height + pad[0] + pad[2] - dilation * (r - 1) - 1, wide = width + pad[1] + pad[3] - dilation * (s - 1) - 1;
+    if (high < 0 || wide < 0) {
+        return 0;
+    }
+    const int64_t x[4] = {batch, groups * in, height, width}, w[4] = {groups * out, in, r, s};
+    const int64_t y[4] = {batch, groups * out, high / a->stride.at[0] + 1, wide / a->stride.at[1] + 1}, bias[1] = {groups * out};
+    c.in[0] = case_tensor(dtype, 4, x, layout);
+    c.in[1] = case_tensor(dtype, 4, w, between(0, 3) ? CASE_ROW_MAJOR : CASE_STRIDED);
+    if (between(0, 1)) {
+        c.in[2] = case_tensor(dtype, 1, bias, CASE_ROW_MAJOR);
+    }
+    c.out[0] = case_tensor(dtype, 4, y, between(0, 3) ? layout : CASE_STRIDED);
+    if (between(0, 2) == 0) {
+        c.in[3] = case_tensor(dtype, 4, y, between(0, 1) ? layout : CASE_CHANNELS_LAST);
+    }
+    a->activation = (ry_activation)(between(0, 1) ? 0 : between(0, RY_activation_count - 1));
+    a->act_alpha = 0.25;
+    a->act_beta = 0.5;
+    c.terms = (double)(in * r * s);
+    case_fill(&c);
+    const int checked = case_check_all(&c, "conv_ref");
+    case_free(&c);
+    return checked;
+}
+
+static void test_windows(void **state)
+{
+    (void)state;
+    int checked = 0;
+    for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
+        for (int64_t kernel = 1; kernel <= 11; kernel += kernel < 7 ? 1 : 2) {
+            for (int64_t stride = 1; stride <= 5; stride++) {
+                checked += check_grouped(between(2, 21), 1, 1, between(1, 20), kernel, stride, RY_f32, (case_layout)layout);
+            }
+        }
+    }
+    assert_true(checked > 100);
+}
+
+static void test_sizes(void **state)
+{
+    (void)state;
+    int checked = 0;
+    for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
+        for (int64_t size = 1; size <= 64; size += 1 + size / 8) {
+            checked += check_grouped(between(2, 40), 1, 1, size, 3, 1 + (size & 1), RY_f32, (case_layout)layout);
+        }
+    }
+    assert_true(checked > 50);
+}
+
+static void test_multipliers_and_groups(void **state)
+{
+    (void)state;
+    int checked = 0;
+    for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
+        for (int64_t in = 1; in <= 9; in += 2) {
+            for (int64_t out = 1; out <= 9; out++) {
+                checked += check_grouped(between(2, 9), in, out, between(3, 18), between(1, 3), between(1, 2), RY_f32, (case_layout)layout);
+            }
+        }
+        for (int64_t in = 1; in <= 70; in += 23) {
+            checked += check_grouped(1, in, between(1, 2), between(3, 30), 3, 1, RY_f32, (case_layout)layout);
+        }
+    }
+    assert_true(checked > 200);
+}
+
+static void test_half_types(void **state)
+{
+    (void)state;
+    int checked = 0;
+    for (int i = 0; i < 40; i++) {
+        const ry_dtype dtype = i & 1 ? RY_f16 : RY_bf16;
+        checked += check_grouped(between(2, 30), 1, between(1, 2), between(1, 20), between(1, 5), between(1, 3), dtype,
+                                 (case_layout)(i % CASE_LAYOUTS));
+    }
+    assert_true(checked > 40);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_multipliers_and_groups),
+        cmocka_unit_test(test_half_types),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
