@@ -51,8 +51,8 @@ rynd_status ry_import_check_attributes(ry_import *import)
             continue;
         }
         if (!spec) {
-            ry_import_fail(import, RYND_ERROR_UNSUPPORTED, "%s of opset %d has no attribute '%s'", import->node->op,
-                           (int)import->node->opset, attribute->name);
+            ry_import_fail(import, RYND_ERROR_UNSUPPORTED, "its attribute '%s' is not one that rynd reads for %s of opset %d",
+                           attribute->name, import->node->op, (int)import->node->opset);
         } else if (!has_type(attribute, spec->type)) {
             ry_import_fail(import, RYND_ERROR_FORMAT, "its attribute '%s' is %s; it must be %s", attribute->name,
                            type_name(attribute->type), type_name((int)spec->type));
@@ -75,7 +75,11 @@ static double default_number(const ry_import *import, const char *name)
 int64_t ry_import_int(ry_import *import, const char *name)
 {
     const ry_attribute_record *attribute = ry_import_attribute(import, name);
-    return attribute ? attribute->i : (int64_t)default_number(import, name);
+    double preset = default_number(import, name);
+    if (attribute) {
+        return attribute->i;
+    }
+    return preset >= 9223372036854775807.0 ? INT64_MAX : (int64_t)preset;
 }
 
 double ry_import_float(ry_import *import, const char *name)
@@ -193,22 +197,17 @@ static double number_of(ry_import *import, const ry_attribute_spec *spec)
     return spec->type == RY_ATTRIBUTE_float ? ry_import_float(import, spec->name) : (double)ry_import_int(import, spec->name);
 }
 
-static void set_int(ry_import *import, const ry_attribute_spec *spec, int64_t *place)
+static int64_t int_of(ry_import *import, const ry_attribute_spec *spec)
 {
-    bool exact = *spec->name && spec->type == RY_ATTRIBUTE_int && ry_import_attribute(import, spec->name);
-    double number = number_of(import, spec);
-    if (!exact && number >= 9e18) {
-        *place = INT64_MAX;
-    } else {
-        *place = exact ? ry_import_int(import, spec->name) : (int64_t)number;
-    }
+    bool whole = *spec->name && spec->type == RY_ATTRIBUTE_int;
+    return whole ? ry_import_int(import, spec->name) : (int64_t)number_of(import, spec);
 }
 
 static void set_field(ry_import *import, const ry_attribute_spec *spec, const ry_field *field, char *attrs)
 {
     void *place = attrs + field->offset;
     switch (field->kind) {
-    case RY_FIELD_INT: set_int(import, spec, place); break;
+    case RY_FIELD_INT: *(int64_t *)place = int_of(import, spec); break;
     case RY_FIELD_FLOAT: *(double *)place = number_of(import, spec); break;
     case RY_FIELD_INTS: *(ry_ints *)place = ry_import_ints(import, spec->name); break;
     case RY_FIELD_FLOATS: *(ry_floats *)place = ry_import_floats(import, spec->name); break;

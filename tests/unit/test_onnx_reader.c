@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading models made byte by byte: what a good one becomes, and the message for each bad one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "onnx/onnx.h"
+#include "onnx_bytes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const int64_t dims_n3[] = {-1, 3};
+static const int64_t three[] = {3};
+
+/* Frees the bytes of the graph. */
+static rynd_status load(int64_t ir_version, int64_t opset, onnx_bytes graph, ry_onnx_model *model, ry_error *error)
+{
+    static onnx_bytes kept; /* the model points into them until the next call */
+    onnx_bytes_free(&kept);
+    kept = make_model(ir_version, opset, graph);
+    error->text[0] = '\0';
+    return ry_onnx_load_memory(kept.data, kept.size, NULL, &ry_system_allocator, model, error);
+}
+
+static void expect_error(onnx_bytes graph, rynd_status status, const char *part)
+{
+    ry_onnx_model model;
+    ry_error error;
+    assert_int_equal(load(8, 17, graph, &model, &error), status);
+    if (!strstr(error.text, part)) {
+        fail_msg("the message \"%s\" does not say \"%s\"", error.text, part);
+    }
+    assert_null(model.graph);
+}
+
+/* x [N,3] -> y, with one node of the given operator. */
+static onnx_bytes graph_of(onnx_bytes node)
+{
+    onnx_bytes graph = {0};
+    put_text(&graph, 2, "test");
+    add_node(&graph, node);
+    add_input(&graph, make_value("x", 2, dims_n3));
+    add_output(&graph, make_value("y", -1, NULL));
+    return graph;
+}
+
+static void test_good_model(void **state)
+{
+    (void)state;
+    ry_onnx_model model;
+    ry_error error;
+    /* Not sorted: b comes from the second node. */
+    onnx_bytes graph = graph_of(make_node("Relu", "b", "y"));
+    const float numbers[] = {1, 2, 3};
+    add_node(&graph, make_node("Add", "x,w", "b"));
+    add_initializer(&graph, make_floats("w", 1, three, numbers));
+    put_text(&graph, 99, "a field from the future");
+    assert_int_equal(load(8, 17, graph, &model, &error), RYND_OK);
+    assert_int_equal(model.ir_version, 8);
+    assert_int_equal(model.opset, 17);
+    assert_string_equal(model.producer, "a test");
+    assert_string_equal(model.graph->name, "test");
+    assert_int_equal(model.usage_count, 2);
+    assert_string_equal(model.usage[0].operator_name, "Add");
+    assert_string_equal(model.usage[1].operator_name, "Relu");
+    assert_int_equal(model.graph->node_count, 2);
+    assert_string_equal(model.graph->nodes[0].source, "Add");
+    assert_string_equal(model.graph->nodes[0].name, "b"); /* it has none of its own */
+    const ry_value *y = &model.graph->values[model.graph->outputs[0]];
+    assert_int_equal(y->dtype, RY_f32);
+    assert_int_equal(y->shape.rank, 2);
+    assert_string_equal(ry_graph_symbol_text(model.graph, y->shape.dim[0]), "N");
+    assert_int_equal(y->shape.dim[1], 3);
+    ry_onnx_free(&model);
+    ry_onnx_free(&model); /* twice does no harm */
+}
+
+/* IR version 3: no opset_import is opset 1, initializers are repeated among the inputs. */
+static void test_old_model(void **state)
+{
+    (void)state;
+    ry_onnx_model model;
+    ry_error error;
+    const int64_t x_dims[] = {2, 3, 4}, ignored[] = {0};
+    const float numbers[] = {1, 2, 3};
+    onnx_bytes graph = {0}, node = make_node("Add", "x,w", "y");
+    add_int_attribute(&node, "broadcast", 1);
+    add_int_attribute(&node, "axis", 1);
+    add_ints_attribute(&node, "consumed_inputs", 1, ignored);
+    add_node(&graph, node);
+    add_input(&graph, make_value("x", 3, x_dims));
+    add_input(&graph, make_value("w", 1, three));
+    add_initializer(&graph, make_floats("w", 1, three, numbers));
+    add_output(&graph, make_value("y", 3, x_dims));
+    assert_int_equal(load(3, 0, graph, &model, &error), RYND_OK);
+    assert_int_equal(model.opset, 1);
+    assert_int_equal(model.graph->input_count, 1);
+    assert_int_equal(model.graph->node_count, 2); /* the axis became an unsqueeze */
+    ry_onnx_free(&model);
+}
+
+static void test_absent_input(void **state)
+{
+    (void)state;
+    ry_onnx_model model;
+    ry_error error;
+    const float six = 6;
+    onnx_bytes graph = graph_of(make_node("Clip", "x,,high", "y"));
+    add_initializer(&graph, make_floats("high", 0, NULL, &six));
+    assert_int_equal(load(8, 17, graph, &model, &error), RYND_OK);
+    assert_int_equal(model.graph->node_count, 1);
+    assert_int_equal(model.graph->nodes[0].inputs, 1); /* a bound that is known is part of the expression */
+    ry_onnx_free(&model);
+    expect_error(graph_of(make_node("Add", ",x", "y")), RYND_ERROR_FORMAT, "input 0 is absent");
+}
+
+/* f(a) = Relu(Neg(a)) as a function of the model. */
+static void test_function(void **state)
+{
+    (void)state;
+    ry_onnx_model model;
+    ry_error error;
+    onnx_bytes function = {0}, import = {0}, call = make_node("Twice", "x", "y");
+    put_text(&call, 7, "mine");
+    put_text(&function, 1, "Twice");
+    put_text(&function, 4, "a");
+    put_text(&function, 5, "b");
+    put_message(&function, 7, make_node("Neg", "a", "t"));
+    put_message(&function, 7, make_node("Relu", "t", "b"));
+    put_int(&import, 2, 14);
+    put_message(&function, 9, import);
+    put_text(&function, 10, "mine");
+    onnx_bytes bytes = make_model(8, 17, graph_of(call));
+    put_message(&bytes, 25, function);
+    assert_int_equal(ry_onnx_load_memory(bytes.data, bytes.size, NULL, &ry_system_allocator, &model, &error), RYND_OK);
+    assert_int_equal(model.graph->node_count, 2);
+    assert_string_equal(model.graph->nodes[0].source, "Neg");
+    assert_string_equal(model.graph->nodes[1].source, "Relu");
+    ry_onnx_free(&model);
+    onnx_bytes_free(&bytes);
+}
+
+/* A function that calls itself. */
+static void test_endless_function(void **state)
+{
+    (void)state;
+    ry_onnx_model model;
+    ry_error error;
+    onnx_bytes function = {0}, call = make_node("F", "x", "y"), again = make_node("F", "a", "b");
+    put_text(&call, 7, "mine");
+    put_text(&again, 7, "mine");
+    put_text(&function, 1, "F");
+    put_text(&function, 4, "a");
+    put_text(&function, 5, "b");
+    put_message(&function, 7, again);
+    put_text(&function, 10, "mine");
+    onnx_bytes bytes = make_model(8, 17, graph_of(call));
+    put_message(&bytes, 25, function);
+    assert_int_equal(ry_onnx_load_memory(bytes.data, bytes.size, NULL, &ry_system_allocator, &model, &error), RYND_ERROR_FORMAT);
+    assert_non_null(strstr(error.text, "16 functions deep"));
+    onnx_bytes_free(&bytes);
+}
+
+static void test_structure(void **state)
+{
+    (void)state;
+    onnx_bytes graph = graph_of(make_node("Add", "x,b", "a"));
+    add_node(&graph, make_node("Relu", "a", "b"));
+    add_node(&graph, make_node("Relu", "a", "y"));
+    expect_error(graph, RYND_ERROR_FORMAT, "'a', 'b' form a cycle");
+
+    expect_error(graph_of(make_node("Add", "x,w", "y")), RYND_ERROR_FORMAT, "node 'y' (Add): its input 'w' is missing");
+    expect_error(graph_of(make_node("Relu", "x", "z")), RYND_ERROR_FORMAT, "output 'y' is missing");
+
+    graph = graph_of(make_node("Relu", "x", "y"));
+    add_node(&graph, make_node("Neg", "x", "y"));
+    expect_error(graph, RYND_ERROR_FORMAT, "its output 'y' is also made by node 'y'");
+
+    graph = graph_of(make_node("Relu", "x", "y"));
+    add_node(&graph, make_node("Neg", "x", "x"));
+    expect_error(graph, RYND_ERROR_FORMAT, "its output 'x' is also made by an input or initializer");
+
+    graph = graph_of(make_node("Relu", "x", "y"));
+    add_input(&graph, make_value("x", 2, dims_n3));
+    expect_error(graph, RYND_ERROR_FORMAT, "two inputs have the name 'x'");
+
+    graph = graph_of(make_node("Relu", "x", "y"));
+    add_output(&graph, make_value("y", -1, NULL));
+    expect_error(graph, RYND_ERROR_FORMAT, "two outputs have the name 'y'");
+
+    const float numbers[] = {1, 2, 3};
+    graph = graph_of(make_node("Add", "x,w", "y"));
+    add_initializer(&graph, make_floats("w", 1, three, numbers));
+    add_initializer(&graph, make_floats("w", 1, three, numbers));
+    expect_error(graph, RYND_ERROR_FORMAT, "two initializers have the name 'w'");
+
+    graph = (onnx_bytes){0};
+    add_node(&graph, make_node("Relu", "x", "y"));
+    add_input(&graph, make_value("x", 2, dims_n3));
+    expect_error(graph, RYND_ERROR_FORMAT, "no outputs");
+
+    const int64_t wrong[] = {-1, 4};
+    graph = (onnx_bytes){0};
+    add_node(&graph, make_node("Relu", "x", "y"));
+    add_input(&graph, make_value("x", 2, dims_n3));
+    add_output(&graph, make_value("y", 2, wrong));
+    expect_error(graph, RYND_ERROR_SHAPE, "output 'y' is declared with shape Nx4");
+}
+
+static void test_operators_refused(void **state)
+{
+    (void)state;
+    ry_onnx_model model;
+    ry_error error;
+    onnx_bytes graph = graph_of(make_node("Loop", "x", "a")), foreign = make_node("FusedConv", "a", "b");
+    put_text(&foreign, 7, "com.example");
+    add_node(&graph, foreign);
+    add_node(&graph, make_node("Gelu", "b", "y"));
+    assert_int_equal(load(8, 17, graph, &model, &error), RYND_ERROR_UNSUPPORTED);
+    /* Every one of them. */
+    assert_non_null(strstr(error.text, "3 nodes"));
+    assert_non_null(strstr(error.text, "node 'a': Loop of opset 17"));
+    assert_non_null(strstr(error.text, "node 'b': FusedConv of domain 'com.example'"));
+    assert_non_null(strstr(error.text, "node 'y': Gelu of opset 17 (ONNX has it from opset 20)"));
+
+    assert_int_equal(load(8, 26, graph_of(make_node("Relu", "x", "y")), &model, &error), RYND_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(error.text, "opset 26"));
+    assert_non_null(strstr(error.text, "the newest that rynd knows is 25"));
+    assert_int_equal(load(99, 17, graph_of(make_node("Relu", "x", "y")), &model, &error), RYND_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(error.text, "IR version 99"));
+}
+
+static void test_attributes(void **state)
+{
+    (void)state;
+    onnx_bytes node = make_node("Elu", "x", "y");
+    add_float_attribute(&node, "beta", 2);
+    expect_error(graph_of(node), RYND_ERROR_UNSUPPORTED, "node 'y' (Elu): its attribute 'beta' is not one");
+
+    node = make_node("Elu", "x", "y");
+    add_int_attribute(&node, "alpha", 2);
+    expect_error(graph_of(node), RYND_ERROR_FORMAT, "its attribute 'alpha' is int; it must be float");
+
+    expect_error(graph_of(make_node("DepthToSpace", "x", "y")), RYND_ERROR_FORMAT, "its attribute 'blocksize' is missing");
+
+    node = make_node("Resize", "x,,s", "y");
+    add_text_attribute(&node, "mode", "sinc");
+    onnx_bytes graph = graph_of(node);
+    const int64_t two[] = {2};
+    const float scales[] = {1, 2};
+    add_initializer(&graph, make_floats("s", 1, two, scales));
+    expect_error(graph, RYND_ERROR_UNSUPPORTED, "its attribute 'mode' has the unknown value 'sinc'");
+
+    expect_error(graph_of(make_node("Relu", "x,x", "y")), RYND_ERROR_FORMAT, "it has 2 inputs; Relu of opset 17 takes 1");
+    expect_error(graph_of(make_node("Not", "x", "y")), RYND_ERROR_SHAPE, "its input 'x' has type f32, which Not does not take");
+}
+
+static rynd_status load_tensor(onnx_bytes tensor, ry_onnx_model *model, ry_error *error)
+{
+    onnx_bytes graph = graph_of(make_node("Identity", "x", "y"));
+    add_initializer(&graph, tensor);
+    /* The initializer must stay: it is an output as well. */
+    add_output(&graph, make_value("w", -1, NULL));
+    onnx_bytes node = make_node("Identity", "v", "w");
+    add_node(&graph, node);
+    return load(8, 17, graph, model, error);
+}
+
+static void expect_tensor_error(onnx_bytes tensor, rynd_status status, const char *part)
+{
+    ry_onnx_model model;
+    ry_error error;
+    assert_int_equal(load_tensor(tensor, &model, &error), status);
+    if (!strstr(error.text, part)) {
+        fail_msg("the message \"%s\" does not say \"%s\"", error.text, part);
+    }
+}
+
+static void test_bad_tensors(void **state)
+{
+    (void)state;
+    const float numbers[] = {1, 2, 3, 4};
+    const int64_t four[] = {4}, huge[] = {INT64_C(1) << 40, INT64_C(1) << 40}, large[] = {INT64_C(1) << 33}, negative[] = {-2};
+    onnx_bytes t = make_tensor("v", 1, 1, three);
+    put_bytes(&t, 9, numbers, sizeof numbers);
+    expect_tensor_error(t, RYND_ERROR_SHAPE, "tensor 'v': its shape 3 of f32 needs 12 bytes, but it has 16");
+
+    t = make_tensor("v", 1, 1, four);
+    put_bytes(&t, 4, numbers, 12);
+    expect_tensor_error(t, RYND_ERROR_SHAPE, "needs 16 bytes, but it has 12");
+
+    t = make_tensor("v", 7, 1, three);
+    put_int(&t, 7, 1);
+    expect_tensor_error(t, RYND_ERROR_SHAPE, "needs 3 numbers, but it has 1");
+
+    expect_tensor_error(make_tensor("v", 1, 1, three), RYND_ERROR_SHAPE, "needs 12 bytes, but it has 0");
+    expect_tensor_error(make_tensor("v", 1, 2, huge), RYND_ERROR_SHAPE, "its size overflows 64 bits");
+    expect_tensor_error(make_tensor("v", 1, 1, large), RYND_ERROR_SHAPE, "but it has 0");
+    expect_tensor_error(make_tensor("v", 1, 1, negative), RYND_ERROR_SHAPE, "dimension 0 is negative (-2)");
+    expect_tensor_error(make_tensor("v", 8, 1, three), RYND_ERROR_UNSUPPORTED, "tensor 'v' has the ONNX data type 8");
+    expect_tensor_error(make_tensor(NULL, 1, 0, NULL), RYND_ERROR_SHAPE, "tensor ''");
+
+    const int64_t many[] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    expect_tensor_error(make_tensor("v", 1, 17, many), RYND_ERROR_UNSUPPORTED, "more than 16 dimensions");
+
+    onnx_bytes graph = graph_of(make_node("Relu", "x", "y"));
+    put_message(&graph, 15, make_tensor(NULL, 1, 0, NULL));
+    expect_error(graph, RYND_ERROR_UNSUPPORTED, "sparse");
+}
+
+static void test_zero_size_tensor(void **state)
+{
+    (void)state;
+    ry_onnx_model model;
+    ry_error error;
+    const int64_t none[] = {0, 5};
+    assert_int_equal(load_tensor(make_tensor("v", 1, 2, none), &model, &error), RYND_OK);
+    ry_onnx_free(&model);
+}
+
+/* Each way to store numbers gives the same tensor. */
+static void test_typed_data(void **state)
+{
+    (void)state;
+    static const struct {
+        int onnx;
+        unsigned field;
+        int64_t numbers[3];
+    } cases[] = {
+        {1, 4, {0, 0, 0}},          /* float: fixed 32 bits, filled below */
+        {3, 5, {-1, 2, 127}},       /* int8 */
+        {2, 5, {255, 2, 0}},        /* uint8 */
+        {5, 5, {-300, 2, 300}},     /* int16 */
+        {4, 5, {65535, 2, 0}},      /* uint16 */
+        {6, 5, {-70000, 2, 70000}}, /* int32 */
+        {9, 5, {1, 0, 1}},          /* bool */
+        {7, 7, {-5, INT64_MAX, INT64_MIN}},
+        {12, 11, {0, 5, 4294967295}}, /* uint32 */
+        {13, 11, {0, 5, -1}},         /* uint64 */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int packed = 0; packed < 2; packed++) {
+            onnx_bytes t = make_tensor("v", cases[i].onnx, 1, three), list = {0};
+            for (int k = 0; k < 3; k++) {
+                if (cases[i].onnx == 1) {
+                    float f = (float)k + 0.5f;
+                    packed ? (put_float(&list, 1, f), (void)0) : put_float(&t, 4, f);
+                } else if (packed) {
+                    put_varint(&list, (uint64_t)cases[i].numbers[k]);
+                } else {
+                    put_int(&t, cases[i].field, cases[i].numbers[k]);
+                }
+            }
+            if (packed && cases[i].onnx == 1) {
+                const float floats[] = {0.5f, 1.5f, 2.5f};
+                put_bytes(&t, 4, floats, sizeof floats);
+            } else if (packed) {
+                put_bytes(&t, cases[i].field, list.data, list.size);
+            }
+            onnx_bytes_free(&list);
+            ry_arena arena;
+            ry_arena_init(&arena, &ry_system_allocator);
+            const char *name;
+            ry_tensor tensor;
+            ry_error error;
+            assert_int_equal(ry_onnx_tensor_read(t.data, t.size, &arena, &name, &tensor, &error), RYND_OK);
+            assert_string_equal(name, "v");
+            assert_int_equal(tensor.dim[0], 3);
+            for (int k = 0; k < 3; k++) {
+                if (cases[i].onnx == 1) {
+                    assert_true(((const float *)tensor.data)[k] == (float)k + 0.5f);
+                } else {
+                    assert_int_equal(ry_get_i64((ry_dtype)tensor.dtype, tensor.data, k), cases[i].numbers[k]);
+                }
+            }
+            ry_arena_free(&arena);
+            onnx_bytes_free(&t);
+        }
+    }
+}
+
+/* f16 in int32_data is its bits. */
+static void test_half_data(void **state)
+{
+    (void)state;
+    onnx_bytes t = make_tensor("v", 10, 1, (const int64_t[]){1});
+    put_int(&t, 5, 0x3C00);
+    ry_arena arena;
+    ry_arena_init(&arena, &ry_system_allocator);
+    const char *name;
+    ry_tensor tensor;
+    ry_error error;
+    assert_int_equal(ry_onnx_tensor_read(t.data, t.size, &arena, &name, &tensor, &error), RYND_OK);
+    assert_true(ry_get_f64((ry_dtype)tensor.dtype, tensor.data, 0) == 1.0);
+    ry_arena_free(&arena);
+    onnx_bytes_free(&t);
+}
+
+/* Large weights are used where they lie, at any address; small ones at an odd address are copied. */
+static void test_zero_copy(void **state)
+{
+    (void)state;
+    enum { LARGE = 100000 };
+    float *numbers = calloc(LARGE, sizeof *numbers);
+    assert_non_null(numbers);
+    for (int i = 0; i < LARGE; i++) {
+        numbers[i] = (float)i;
+    }
+    for (int shift = 0; shift < 4; shift++) {
+        onnx_bytes graph = {0};
+        put_bytes(&graph, 10, "abcd", (size_t)shift); /* moves what follows */
+        add_node(&graph, make_node("Add", "x,v", "y"));
+        add_input(&graph, make_value("x", 1, (const int64_t[]){LARGE}));
+        add_initializer(&graph, make_floats("v", 1, (const int64_t[]){LARGE}, numbers));
+        add_output(&graph, make_value("y", -1, NULL));
+        onnx_bytes bytes = make_model(8, 17, graph);
+        ry_onnx_model model;
+        ry_error error;
+        assert_int_equal(ry_onnx_load_memory(bytes.data, bytes.size, NULL, &ry_system_allocator, &model, &error), RYND_OK);
+        const ry_value *v = &model.graph->values[ry_graph_find(model.graph, "v")];
+        const uint8_t *data = v->constant;
+        assert_true(data > bytes.data && data < bytes.data + bytes.size);
+        assert_int_equal(v->unaligned, (uintptr_t)data % sizeof(float) != 0);
+        assert_memory_equal(data, numbers, LARGE * sizeof *numbers);
+        assert_true(model.graph->arena.total < LARGE * sizeof *numbers / 2);
+        ry_onnx_free(&model);
+        onnx_bytes_free(&bytes);
+    }
+    free(numbers);
+}
+
+/* Every beginning of a model, and every single damaged byte: refused or read, never more. */
+static void test_damage(void **state)
+{
+    (void)state;
+    const float numbers[] = {1, 2, 3};
+    onnx_bytes graph = graph_of(make_node("Add", "x,w", "a")), node = make_node("Transpose", "a", "y");
+    add_ints_attribute(&node, "perm", 2, (const int64_t[]){1, 0});
+    add_node(&graph, node);
+    add_initializer(&graph, make_floats("w", 1, three, numbers));
+    onnx_bytes bytes = make_model(8, 17, graph);
+    ry_onnx_model model;
+    ry_error error;
+    assert_int_equal(ry_onnx_load_memory(bytes.data, bytes.size, NULL, &ry_system_allocator, &model, &error), RYND_OK);
+    ry_onnx_free(&model);
+    size_t opset_import = 4; /* the last field: a model without it is whole, and of opset 1 */
+    for (size_t size = 0; size < bytes.size - opset_import; size++) {
+        uint8_t *cut = malloc(size + 1); /* exactly as long, so that a sanitizer sees a step beyond */
+        assert_non_null(cut);
+        memcpy(cut, bytes.data, size);
+        assert_int_not_equal(ry_onnx_load_memory(cut, size, NULL, &ry_system_allocator, &model, &error), RYND_OK);
+        free(cut);
+    }
+    for (size_t i = 0; i < bytes.size; i++) {
+        for (int bit = 0; bit < 8; bit++) {
+            bytes.data[i] ^= (uint8_t)(1 << bit);
+            if (ry_onnx_load_memory(bytes.data, bytes.size, NULL, &ry_system_allocator, &model, &error) == RYND_OK) {
+                ry_onnx_free(&model);
+            }
+            bytes.data[i] ^= (uint8_t)(1 << bit);
+        }
+    }
+    onnx_bytes_free(&bytes);
+}
+
+static void test_tensor_write(void **state)
+{
+    (void)state;
+    ry_arena arena;
+    ry_arena_init(&arena, &ry_system_allocator);
+    ry_error error;
+    for (int dtype = RY_NONE + 1; dtype < RY_DTYPES; dtype++) {
+        uint64_t storage[6] = {0};
+        const ry_shape shape = {.rank = 2, .dim = {2, 3}};
+        ry_tensor tensor = ry_tensor_row_major((ry_dtype)dtype, &shape, storage);
+        /* Stored column by column: the file is row by row. */
+        tensor.stride[0] = 1;
+        tensor.stride[1] = 2;
+        for (int i = 0; i < 6; i++) {
+            ry_set_i64((ry_dtype)dtype, storage, i, dtype == RY_bool ? i % 2 : i);
+        }
+        const void *data;
+        size_t size;
+        const char *name;
+        ry_tensor back;
+        assert_int_equal(ry_onnx_tensor_write("t", &tensor, &arena, &data, &size, &error), RYND_OK);
+        assert_int_equal(ry_onnx_tensor_read(data, size, &arena, &name, &back, &error), RYND_OK);
+        assert_string_equal(name, "t");
+        assert_int_equal(back.dtype, dtype);
+        assert_int_equal(back.rank, 2);
+        for (int r = 0; r < 2; r++) {
+            for (int c = 0; c < 3; c++) {
+                int64_t is = ry_get_i64((ry_dtype)dtype, back.data, r * 3 + c), want = c * 2 + r;
+                assert_int_equal(is, dtype == RY_bool ? want % 2 : want);
+            }
+        }
+    }
+    ry_arena_free(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_good_model),        cmocka_unit_test(test_old_model),        cmocka_unit_test(test_absent_input),
+        cmocka_unit_test(test_function),          cmocka_unit_test(test_endless_function), cmocka_unit_test(test_structure),
+        cmocka_unit_test(test_operators_refused), cmocka_unit_test(test_attributes),       cmocka_unit_test(test_bad_tensors),
+        cmocka_unit_test(test_zero_size_tensor),  cmocka_unit_test(test_typed_data),       cmocka_unit_test(test_half_data),
+        cmocka_unit_test(test_zero_copy),         cmocka_unit_test(test_damage),           cmocka_unit_test(test_tensor_write),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
