@@ -102,6 +102,8 @@ int64_t ry_graph_symbol(ry_graph *graph, const char *text, size_t length); /* ne
 const char *ry_graph_symbol_text(const ry_graph *graph, int64_t dim);
 /* What ry_dim_* give when the result does not fit int64 or is negative, a divisor is 0, or memory is out; it goes through further ry_dim_*. */
 #define RY_DIM_ERROR INT64_MIN
+/* The largest dim that verification and inference let pass, so that adding a window's reach to it cannot overflow. */
+#define RY_DIM_MOST ((int64_t)1 << 62)
 int64_t ry_dim_add(ry_graph *graph, int64_t a, int64_t b);
 int64_t ry_dim_sub(ry_graph *graph, int64_t a, int64_t b);
 int64_t ry_dim_mul(ry_graph *graph, int64_t a, int64_t b);

@@ -51,7 +51,7 @@ static ry_infer_result forget_outputs(const ry_infer *infer)
     return RY_INFER_LATER;
 }
 
-/* What every operator's result must be: at most RY_MAX_RANK dims, each a number or a symbol, and a size in bytes that fits int64. */
+/* What every operator's result must be: dims in range, and a size in bytes that fits int64. */
 static ry_infer_result check_outputs(ry_infer *infer)
 {
     for (int i = 0; i < infer->node->outputs; i++) {
@@ -60,8 +60,8 @@ static ry_infer_result check_outputs(ry_infer *infer)
             continue;
         }
         for (int d = 0; d < out->shape.rank; d++) {
-            if (out->shape.dim[d] == RY_DIM_ERROR) {
-                return ry_infer_fail(infer, RYND_ERROR_SHAPE, "dim %d of output %d, value '%s', would be negative or beyond 2^63", d, i,
+            if (out->shape.dim[d] == RY_DIM_ERROR || out->shape.dim[d] > RY_DIM_MOST) {
+                return ry_infer_fail(infer, RYND_ERROR_SHAPE, "dim %d of output %d, value '%s', would be negative or beyond 2^62", d, i,
                                      out->name);
             }
         }

@@ -225,21 +225,28 @@ ry_infer_result ry_infer_op_transpose(ry_infer *infer)
     return RY_INFER_DONE;
 }
 
-static ry_infer_result check_block(ry_infer *infer, int64_t block, int64_t dim, int64_t divisor, int axis)
+static ry_infer_result check_block(ry_infer *infer, int64_t block)
 {
-    if (block >= 1 && block <= INT16_MAX && (dim < 0 || dim % divisor == 0)) {
-        return RY_INFER_DONE;
-    }
-    return ry_infer_bad(infer, 0, "has %lld in dim %d, which does not divide by blocks of size %lld", (long long)dim, axis,
-                        (long long)block);
+    RY_INFER_TRY(ry_infer_check_rank(infer, 0, 4, 4));
+    return block >= 1 && block <= INT16_MAX
+               ? RY_INFER_DONE
+               : ry_infer_fail(infer, RYND_ERROR_SHAPE, "blocksize is %lld, expected 1 to 32767", (long long)block);
+}
+
+static ry_infer_result check_divides(ry_infer *infer, int axis, int64_t divisor)
+{
+    int64_t dim = ry_infer_in(infer, 0)->shape.dim[axis];
+    return dim < 0 || dim % divisor == 0
+               ? RY_INFER_DONE
+               : ry_infer_bad(infer, 0, "has %lld in dim %d, expected a multiple of %lld", (long long)dim, axis, (long long)divisor);
 }
 
 ry_infer_result ry_infer_op_depth_to_space(ry_infer *infer)
 {
     int64_t block = infer->node->attrs.depth_to_space.block;
-    RY_INFER_TRY(ry_infer_check_rank(infer, 0, 4, 4));
+    RY_INFER_TRY(check_block(infer, block));
+    RY_INFER_TRY(check_divides(infer, 1, block * block));
     ry_shape y = ry_infer_in(infer, 0)->shape;
-    RY_INFER_TRY(check_block(infer, block, y.dim[1], block * block, 1));
     y.dim[1] = ry_dim_floor_div(infer->graph, y.dim[1], block * block);
     y.dim[2] = ry_dim_mul(infer->graph, y.dim[2], block);
     y.dim[3] = ry_dim_mul(infer->graph, y.dim[3], block);
@@ -250,10 +257,10 @@ ry_infer_result ry_infer_op_depth_to_space(ry_infer *infer)
 ry_infer_result ry_infer_op_space_to_depth(ry_infer *infer)
 {
     int64_t block = infer->node->attrs.space_to_depth.block;
-    RY_INFER_TRY(ry_infer_check_rank(infer, 0, 4, 4));
+    RY_INFER_TRY(check_block(infer, block));
+    RY_INFER_TRY(check_divides(infer, 2, block));
+    RY_INFER_TRY(check_divides(infer, 3, block));
     ry_shape y = ry_infer_in(infer, 0)->shape;
-    RY_INFER_TRY(check_block(infer, block, y.dim[2], block, 2));
-    RY_INFER_TRY(check_block(infer, block, y.dim[3], block, 3));
     y.dim[1] = ry_dim_mul(infer->graph, y.dim[1], block * block);
     y.dim[2] = ry_dim_floor_div(infer->graph, y.dim[2], block);
     y.dim[3] = ry_dim_floor_div(infer->graph, y.dim[3], block);

@@ -78,20 +78,23 @@ static bool resolve_auto_pad(ry_graph *graph, const window *w, int i, int64_t in
     return true;
 }
 
-/* Windows along spatial dim i of an input of size `in`. */
-static int64_t window_count(ry_graph *graph, const window *w, int i, int64_t in)
+/* Windows along a dim of numbers: negative when not even one fits. In ceil_mode the last may hang over the end, but not start in the padding there. */
+static int64_t count_windows(const window *w, int i, int64_t in, int64_t covered)
 {
-    int64_t stride = w->stride->at[i], begin = w->pads->at[i], end = w->pads->at[w->spatial + i];
-    int64_t room = ry_dim_sub(graph, ry_dim_affine(graph, in, begin + end, 1), extent(graph, w, i));
-    if (!w->ceil_mode) {
-        return ry_dim_affine(graph, ry_dim_floor_div(graph, room, stride), 1, 1);
+    int64_t stride = w->stride->at[i], begin = w->pads->at[i], room = in + begin + w->pads->at[w->spatial + i] - covered;
+    int64_t more = w->ceil_mode && room > -stride ? (room + stride - 1) / stride : room >= 0 ? room / stride : -2;
+    return w->ceil_mode && more > 0 && more * stride >= in + begin ? more : more + 1;
+}
+
+/* The same where the size or the window is a symbol. */
+static int64_t symbolic_windows(ry_graph *graph, const window *w, int i, int64_t in)
+{
+    int64_t stride = w->stride->at[i], end = w->pads->at[w->spatial + i], covered = extent(graph, w, i);
+    int64_t room = ry_dim_sub(graph, ry_dim_affine(graph, in, w->pads->at[i] + end, 1), covered);
+    if (w->ceil_mode && (covered < 0 || end + stride > covered)) {
+        return ry_dim_unknown(graph); /* the last window may start in the padding, or not */
     }
-    int64_t out = ry_dim_affine(graph, ry_dim_ceil_div(graph, room, stride), 1, 1);
-    if (in >= 0 && out > 0) {
-        /* No window may start in the padding behind the input. */
-        return (out - 1) * stride >= in + begin ? out - 1 : out;
-    }
-    return w->kernel[i] > 0 && end + stride <= extent(graph, w, i) ? out : ry_dim_unknown(graph);
+    return ry_dim_affine(graph, w->ceil_mode ? ry_dim_ceil_div(graph, room, stride) : ry_dim_floor_div(graph, room, stride), 1, 1);
 }
 
 static ry_infer_result window_out(ry_infer *infer, const window *w, int i, int64_t in, int64_t *out)
@@ -101,15 +104,15 @@ static ry_infer_result window_out(ry_infer *infer, const window *w, int i, int64
         return RY_INFER_DONE;
     }
     int64_t covered = extent(graph, w, i);
-    if (in >= 0 && covered >= 0 && in + w->pads->at[i] + w->pads->at[w->spatial + i] < covered) {
-        if (in == 0) {
-            *out = 0;
-            return RY_INFER_DONE;
-        }
+    if (in < 0 || covered < 0) {
+        *out = symbolic_windows(graph, w, i, in);
+        return RY_INFER_DONE;
+    }
+    *out = in > 0 ? count_windows(w, i, in, covered) : 0;
+    if (*out < 0) {
         return ry_infer_bad(infer, 0, "is smaller along dim %d, with its pads, than the window: %lld + %lld < %lld", i + 2, (long long)in,
                             (long long)(w->pads->at[i] + w->pads->at[w->spatial + i]), (long long)covered);
     }
-    *out = window_count(graph, w, i, in);
     return RY_INFER_DONE;
 }
 
@@ -258,8 +261,8 @@ static ry_infer_result check_output_shape(ry_infer *infer, const ry_ints *list, 
         return ry_infer_fail(infer, RYND_ERROR_SHAPE, "output_shape has %d numbers, expected %d", list->count, spatial);
     }
     for (int i = 0; i < list->count; i++) {
-        if (list->at[i] < 0) {
-            return ry_infer_fail(infer, RYND_ERROR_SHAPE, "output_shape has %lld, expected no negative number", (long long)list->at[i]);
+        if (list->at[i] < 0 || list->at[i] > INT32_MAX) {
+            return ry_infer_fail(infer, RYND_ERROR_SHAPE, "output_shape has %lld, expected 0 to 2^31-1", (long long)list->at[i]);
         }
     }
     return RY_INFER_DONE;
@@ -414,9 +417,10 @@ ry_infer_result ry_infer_op_col2im(ry_infer *infer)
     for (int i = 0; i < image.count; i++) {
         out.dim[2 + i] = image.at[i];
         points = ry_dim_mul(graph, points, block.at[i]);
-        positions = ry_dim_mul(graph, positions, window_count(graph, &w, i, image.at[i]));
+        int64_t fit = count_windows(&w, i, image.at[i], extent(graph, &w, i));
+        positions = ry_dim_mul(graph, positions, fit > 0 ? fit : 0);
     }
-    RY_INFER_TRY(ry_infer_check_dim(infer, 0, 2, positions == RY_DIM_ERROR ? 0 : positions, "positions of the block in the image"));
+    RY_INFER_TRY(ry_infer_check_dim(infer, 0, 2, positions, "positions of the block in the image"));
     if (x->dim[1] >= 0 && x->dim[1] % points != 0) {
         return ry_infer_bad(infer, 0, "has %lld in dim 1, expected a multiple of the block's %lld points", (long long)x->dim[1],
                             (long long)points);
