@@ -45,6 +45,9 @@ static uint16_t half_of(cli_number value)
     if (magnitude >= 65520) { /* halfway between the largest half, 65504, and 2^16 */
         return (uint16_t)(sign | 0x7c00u);
     }
+    if (magnitude == 0) {
+        return sign;
+    }
     int exponent = 0;
     frexpl(magnitude, &exponent);
     int scale = exponent - 11 < -24 ? -24 : exponent - 11; /* of the last bit */

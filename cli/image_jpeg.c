@@ -15,6 +15,9 @@ static bool decode(tjhandle handle, const cli_bytes *bytes, const char *name, cl
     if (tjDecompressHeader3(handle, bytes->data, bytes->size, &width, &height, &sampling, &colours) != 0) {
         return cli_fail(failure, "'%s' is not a readable JPEG: %s", name, tjGetErrorStr2(handle));
     }
+    if (width < 1 || height < 1) {
+        return cli_fail(failure, "'%s' is a JPEG without a picture; the file is damaged", name);
+    }
     if (colours == TJCS_CMYK || colours == TJCS_YCCK) {
         return cli_fail(failure, "'%s' is a CMYK JPEG; convert it to RGB first", name);
     }

@@ -13,13 +13,13 @@ static const cli_command *const commands[] = {
 };
 #define COMMANDS (sizeof commands / sizeof *commands)
 
-static void print_overview(FILE *file)
+static void print_overview(void)
 {
-    fprintf(file, "usage: rynd COMMAND [ARGUMENT]... [OPTION]...\n\nRuns convolutional networks.\n\ncommands:\n");
+    printf("usage: rynd COMMAND [ARGUMENT]... [OPTION]...\n\nRuns convolutional networks.\n\ncommands:\n");
     for (size_t i = 0; i < COMMANDS; i++) {
-        fprintf(file, "  %-10s%s\n", commands[i]->name, commands[i]->help);
+        printf("  %-10s%s\n", commands[i]->name, commands[i]->help);
     }
-    fprintf(file, "\n'rynd COMMAND --help' tells more; 'rynd --version' prints the version.\n");
+    printf("\n'rynd COMMAND --help' tells more; 'rynd --version' prints the version.\n");
 }
 
 static const cli_command *find_command(const char *name)
@@ -55,11 +55,10 @@ static bool run_command(const cli_command *command, int argc, char **argv, cli_f
 static bool dispatch(int argc, char **argv, cli_failure *failure)
 {
     if (argc < 2) {
-        print_overview(stderr);
-        return cli_fail_usage(failure, "a command is missing");
+        return cli_fail_usage(failure, "a command is missing; 'rynd --help' lists them");
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        print_overview(stdout);
+        print_overview();
         return true;
     }
     if (strcmp(argv[1], "--version") == 0) {

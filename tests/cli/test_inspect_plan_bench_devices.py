@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""inspect, plan, bench and devices: JSON keys are a contract, texts say the same."""
+
+import re
+
+import pytest
+
+CONV = "conv n=1 c=8 h=10 w=10 k=8 r=3 s=3 pad=1"
+CONV_MACS = 8 * 8 * 9 * 100
+
+
+def test_inspect_json(ran, small_net):
+    (model,) = ran("inspect", small_net, "--json").results
+    assert model["inputs"] == [{"name": "x", "shape": ["batch", 3, 8, 8], "dtype": "f32"}]
+    assert model["outputs"] == [{"name": "y", "shape": ["batch", 4, 1, 1], "dtype": "f32"}]
+    assert model["operators"] == {"Conv": 1, "GlobalAveragePool": 1, "Relu": 1}
+    assert model["parameters"] == 4 * 27 + 4
+    assert model["macs"] == 4 * 27 * 64
+    assert model["opset"] == 13
+    assert model["producer"] == "tests"
+
+
+def test_inspect_with_sizes(ran, small_net):
+    for option in (["--batch", "5"], ["--dim", "batch=5"]):
+        (model,) = ran("inspect", small_net, "--json", *option).results
+        assert model["inputs"][0]["shape"] == [5, 3, 8, 8]
+        assert model["outputs"][0]["shape"] == [5, 4, 1, 1]
+        assert model["macs"] == 5 * 4 * 27 * 64
+
+
+def test_inspect_text(ran, small_net):
+    out = ran("inspect", small_net).out
+    assert "[batch, 3, 8, 8]" in out and "opset 13" in out and "parameters 112" in out
+    assert re.search(r"^Conv +1$", out, re.M)
+
+
+def test_plan_json(ran, small_net):
+    (plan,) = ran("plan", small_net, "--batch", "2", "--json").results
+    assert plan["nodes"]
+    for node in plan["nodes"]:
+        assert {"name", "op", "kernel", "knobs", "layout_in", "layout_out", "fused", "reason"} <= set(node)
+        assert node["kernel"] and node["reason"] and node["problem"]
+    assert isinstance(plan["conversions"], list)
+    memory = plan["memory"]
+    assert set(memory) == {"weights", "activations", "workspace", "total"}
+    assert memory["total"] >= memory["weights"] + memory["activations"] > 0
+
+
+def test_plan_is_deterministic(ran, small_net):
+    def stable():
+        (plan,) = ran("plan", small_net, "--batch", "2", "--json").results
+        return {**plan, "plan_time": None}
+
+    assert stable() == stable()
+
+
+def test_plan_text(ran, small_net):
+    out = ran("plan", small_net, "--batch", "1").out
+    (plan,) = ran("plan", small_net, "--batch", "1", "--json").results
+    for node in plan["nodes"]:
+        assert node["kernel"] in out and node["name"] in out
+    assert "memory: weights" in out
+
+
+def test_plan_of_a_problem(ran):
+    (plan,) = ran("plan", CONV, "--json").results
+    (node,) = plan["nodes"]
+    assert node["op"] == "conv" and node["problem"].startswith("conv ")
+    assert node["flop"] == 2 * CONV_MACS
+    assert plan["memory"] is None
+    assert node["kernel"] in ran("plan", CONV).out
+    (again,) = ran("plan", node["problem"], "--json").results
+    assert again["nodes"][0]["problem"] == node["problem"]
+
+
+BENCH_KEYS = {"name", "n", "mean", "variance", "median", "min", "max", "flop", "bytes", "kernel", "limit_fraction"}
+QUICK = ["--min-time", "0", "--rounds", "3", "--warmup", "0"]
+
+
+def test_bench_json(ran, small_net):
+    rows = ran("bench", CONV, small_net, "--batch", "2", "--json", *QUICK).results
+    assert [row["name"] for row in rows] == [CONV, str(small_net)]
+    for row in rows:
+        assert BENCH_KEYS <= set(row)
+        assert row["n"] == 3
+        assert 0 < row["min"] <= row["median"] <= row["max"]
+        assert row["min"] <= row["mean"] <= row["max"]
+        assert row["variance"] >= 0
+        assert row["limit_fraction"] is None or row["limit_fraction"] > 0
+    assert rows[0]["flop"] == 2 * CONV_MACS and rows[0]["kernel"]
+    assert rows[1]["flop"] >= 2 * 2 * 4 * 27 * 64 and rows[1]["kernel"] is None
+    assert {"plan_time", "load_time", "peak_memory"} <= set(rows[1])
+    assert "peak_memory" not in rows[0]
+
+
+def test_bench_text(ran):
+    out = ran("bench", CONV, *QUICK).out
+    head, row = out.splitlines()
+    assert head.split() == ["name", "n", "mean", "variance", "median", "min", "max", "Gflop/s", "of", "limit", "kernel"]
+    assert row.startswith(CONV)
+
+
+def test_bench_runs_for_the_time_asked(ran):
+    (row,) = ran("bench", CONV, "--min-time", "0.2", "--rounds", "1", "--json").results
+    assert row["n"] * row["mean"] >= 0.19
+
+
+@pytest.mark.parametrize("direction", ["fwd", "bwd_data", "bwd_weights"])
+@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
+def test_bench_of_every_direction_and_layout(ran, direction, layout):
+    (row,) = ran("bench", f"{CONV} dir={direction} layout={layout}", "--json", *QUICK).results
+    assert row["median"] > 0
+
+
+@pytest.mark.parametrize("command", ["bench", "plan"])
+@pytest.mark.parametrize(
+    "problem, part",
+    [("conv n=1", ""), (CONV + " colour=red", "colour"), (CONV + " r=x", "r"), (CONV.replace("c=8", "c=-8"), "c"), (CONV + " groups=3", "groups"), (CONV + " dtype=f99", "f99")],
+)
+def test_bad_problems(rynd, command, problem, part):
+    rynd(command, problem).failed(part)
+
+
+def test_a_file_is_no_problem(rynd, tmp_path):
+    rynd("bench", "convolution n=1").failed("convolution n=1", "No such file")
+
+
+def test_bench_keeps_what_it_measured_before_a_failure(rynd, tmp_path):
+    result = rynd("bench", CONV, tmp_path / "none.onnx", *QUICK)
+    result.failed("none.onnx")
+    assert CONV in result.out
+
+
+def test_devices_json(ran):
+    (device,) = ran("devices", "--json").results
+    assert {"name", "isa", "cores", "peak", "bandwidth", "device", "threads", "caches"} <= set(device)
+    assert device["device"] == "cpu" and device["cores"] >= 1
+    assert device["peak"]["f32"] > 1e8
+    assert set(device["bandwidth"]) == {"l1", "l2", "l3", "dram"}
+    assert device["bandwidth"]["dram"] > 1e7
+
+
+def test_devices_text(ran):
+    out = ran("devices", "--threads", "1").out
+    assert "flop/s" in out and "threads 1" in out and "dram" in out

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options: what --help says, what is refused and how; the man page and the completion know what --help knows."""
+
+import os
+import re
+import subprocess
+
+import pytest
+from conftest import ROOT, RYND
+
+COMMANDS = ["run", "inspect", "bench", "plan", "devices"]
+COMMON = ["--device", "--threads", "--json", "--quiet", "--verbose", "--help"]
+PLANNING = ["--accuracy", "--dim", "--batch"]
+
+
+def options_of(rynd, command):
+    out = rynd(command, "--help").out
+    return re.findall(r"^  (?:-., )?(--[a-z-]+)", out, re.M)
+
+
+def test_overview_lists_the_commands(ran):
+    out = ran("--help").out
+    assert re.findall(r"^  ([a-z]+) ", out, re.M) == COMMANDS
+
+
+def test_no_command_is_wrong_usage(rynd):
+    rynd().failed("command is missing", code=2)
+
+
+def test_unknown_command(rynd):
+    rynd("frobnicate").failed("frobnicate", "rynd --help", code=2)
+
+
+def test_version(ran):
+    assert re.fullmatch(r"rynd \d+\.\d+\.\d+\n", ran("--version").out)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help(ran, command):
+    for flag in ("--help", "-h"):
+        out = ran(command, flag).out
+        assert out.startswith(f"usage: rynd {command}")
+    options = options_of(ran, command)
+    assert set(COMMON) <= set(options)
+    assert command == "devices" or set(PLANNING) <= set(options)
+    assert len(options) == len(set(options))
+
+
+@pytest.mark.parametrize(
+    "arguments, parts",
+    [
+        (["run"], ["MODEL"]),
+        (["run", "a", "b"], ["'b'"]),
+        (["run", "a", "--bogus"], ["--bogus", "--help"]),
+        (["run", "a", "-x"], ["-x"]),
+        (["run", "a", "--json=1"], ["--json", "'1'"]),
+        (["run", "a", "--threads"], ["--threads", "N"]),
+        (["run", "a", "--threads", "0"], ["--threads", "'0'", "from 1 to"]),
+        (["run", "a", "--threads", "two"], ["--threads", "'two'"]),
+        (["run", "a", "--threads=3x"], ["--threads", "'3x'"]),
+        (["run", "a", "--threads", "99999999999999999999"], ["--threads"]),
+        (["run", "a", "--accuracy", "sloppy"], ["--accuracy", "'sloppy'", "strict|near32|tf32|bf16|int8"]),
+        (["run", "a", "--device", "gpu"], ["--device", "'gpu'", "cpu"]),
+        (["run", "a", "--device", "cpu:1"], ["--device", "'cpu:1'"]),
+        (["run", "a", "--batch", "0"], ["--batch", "'0'"]),
+        (["run", "a", "--dim", "batch"], ["--dim", "'batch'", "NAME=N"]),
+        (["run", "a", "--dim", "batch=x"], ["--dim", "'batch=x'"]),
+        (["run", "a", "--dim", "=3"], ["--dim", "'=3'"]),
+        (["run", "a", "--dim", "batch=-3"], ["--dim", "'batch=-3'"]),
+        (["run", "a", "--size", "0"], ["--size", "'0'", "HEIGHTxWIDTH"]),
+        (["run", "a", "--size", "10x"], ["--size", "'10x'"]),
+        (["run", "a", "--size", "axb"], ["--size", "'axb'"]),
+        (["run", "a", "--crop", "-4"], ["--crop", "'-4'"]),
+        (["run", "a", "--crop", "100000"], ["--crop", "'100000'"]),
+        (["run", "a", "--scale", "0"], ["--scale", "'0'"]),
+        (["run", "a", "--scale", "1/0"], ["--scale", "'1/0'"]),
+        (["run", "a", "--scale", "nan"], ["--scale", "'nan'"]),
+        (["run", "a", "--mean", "1,2"], ["--mean", "'1,2'"]),
+        (["run", "a", "--mean", "1,2,3,4"], ["--mean"]),
+        (["run", "a", "--mean", ""], ["--mean", "''"]),
+        (["run", "a", "--std", "1,0,1"], ["--std", "'1,0,1'"]),
+        (["run", "a", "--channels", "gbr"], ["--channels", "'gbr'", "rgb|bgr"]),
+        (["run", "a", "--preset", "cifar"], ["--preset", "'cifar'", "imagenet"]),
+        (["run", "a", "--top", "-1"], ["--top", "'-1'"]),
+        (["run", "a", "--output", ""], ["--output", "''"]),
+        (["bench"], ["MODEL"]),
+        (["bench", "a", "--min-time", "-1"], ["--min-time", "'-1'"]),
+        (["bench", "a", "--rounds", "0"], ["--rounds", "'0'"]),
+        (["bench", "a", "--warmup", "1.5"], ["--warmup", "'1.5'"]),
+        (["plan"], ["MODEL"]),
+        (["plan", "a", "b"], ["'b'"]),
+        (["inspect"], ["MODEL"]),
+        (["devices", "a"], ["'a'"]),
+        (["devices", "--top", "5"], ["--top"]),
+    ],
+)
+def test_wrong_usage(rynd, arguments, parts):
+    rynd(*arguments).failed(*parts, code=2)
+
+
+def test_device_that_this_build_lacks(rynd):
+    rynd("devices", "--device", "cuda:0").failed("cuda", "cpu", code=1)
+
+
+@pytest.mark.parametrize("value", ["zero", "0", "-1", "1e9"])
+def test_threads_by_environment(rynd, value):
+    result = rynd("devices", env={**os.environ, "RYND_THREADS": value})
+    result.failed("RYND_THREADS", f"'{value}'")
+
+
+def test_isa_by_environment(rynd, ran):
+    rynd("devices", env={**os.environ, "RYND_ISA": "mmx"}).failed("mmx", "generic")
+    (device,) = ran("devices", "--json", env={**os.environ, "RYND_ISA": "generic"}).results
+    assert device["isa"] == "generic"
+
+
+def test_standard_output_that_is_full(rynd):
+    with open("/dev/full", "w") as full:
+        process = subprocess.run([RYND, "run", "--help"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert process.returncode == 1
+    assert "standard output" in process.stderr and "No space left" in process.stderr
+
+
+def test_man_page_knows_what_help_knows(rynd):
+    page = (ROOT / "cli/rynd.1").read_text().replace("\\-", "-").replace("\\fB", "").replace("\\fR", "").replace("\\fI", "")
+    sections = re.split(r"^\.S[SH] ", page, flags=re.M)
+    options = {s.split("\n")[0]: set(re.findall(r"^\.TP\n(?:\.B )?(?:-., )?(--[a-z-]+)", s, re.M)) for s in sections}
+    common = options["COMMON OPTIONS"]
+    for command in COMMANDS:
+        own = options[f"rynd {command}"]
+        expected = set(options_of(rynd, command))
+        assert own | common == expected | set(COMMON) | set(PLANNING), command
+        assert own & common == set()
+    assert common == set(COMMON) | set(PLANNING)
+
+
+def complete(*words):
+    """What bash would offer for the last word."""
+    script = f"""
+        source {ROOT / 'cli/rynd.bash'}
+        COMP_WORDS=({' '.join(repr(w) for w in (RYND, *words))})
+        COMP_CWORD={len(words)}
+        _rynd
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    out = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout
+    return out.split()
+
+
+def test_completion(rynd):
+    assert complete("") == COMMANDS + ["--help", "--version"]
+    assert complete("de") == ["devices"]
+    for command in COMMANDS:
+        assert complete(command, "--") == options_of(rynd, command)
+    assert complete("run", "--acc") == ["--accuracy"]
+    assert complete("run", "m.onnx", "--accuracy", "") == ["strict", "near32", "tf32", "bf16", "int8"]
+    assert complete("run", "m.onnx", "--channels", "=", "b") == ["bgr"]
+    assert complete("run", str(ROOT / "READ"))[:1] in ([], [str(ROOT / "README.md")])
