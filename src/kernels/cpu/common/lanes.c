@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Dense tensors in the order of memory. */
+#include "kernels/cpu/common/lanes.h"
+
+/* A task's worth of input: it stays in an L2 cache and costs far more than handing out the task. */
+#define TASK_BYTES (64 << 10)
+
+/* The dims of more than one element, outermost in memory first; -1 when the tensor has gaps or overlaps. */
+static int memory_order(const ry_tensor *t, int *order)
+{
+    int count = 0;
+    for (int i = 0; i < t->rank; i++) {
+        if (t->dim[i] == 1) {
+            continue;
+        }
+        int j = count++;
+        for (; j > 0 && t->stride[order[j - 1]] < t->stride[i]; j--) {
+            order[j] = order[j - 1];
+        }
+        order[j] = i;
+    }
+    int64_t step = 1;
+    for (int k = count - 1; k >= 0; k--) {
+        if (t->stride[order[k]] != step) {
+            return -1;
+        }
+        step *= t->dim[order[k]];
+    }
+    return count;
+}
+
+bool ry_lanes_make(const ry_tensor *tensor, int begin, int end, ry_lanes *lanes)
+{
+    int order[RY_MAX_RANK], count = ry_tensor_count(tensor) > 0 ? memory_order(tensor, order) : -1, last = -1;
+    *lanes = (ry_lanes){1, 1, 1};
+    for (int k = 0; k < count; k++) {
+        int dim = order[k];
+        bool inside = dim >= begin && dim < end;
+        if (inside && (lanes->inner > 1 || dim < last)) {
+            return false;
+        }
+        if (inside) {
+            last = dim;
+            lanes->length *= tensor->dim[dim];
+        } else if (last < 0) {
+            lanes->outer *= tensor->dim[dim];
+        } else {
+            lanes->inner *= tensor->dim[dim];
+        }
+    }
+    if (last < 0) { /* a lane of one element: where it lies does not matter */
+        lanes->inner = lanes->outer;
+        lanes->outer = 1;
+    }
+    return count >= 0;
+}
+
+bool ry_lanes_alike(const ry_tensor *a, const ry_tensor *b)
+{
+    if (a->rank != b->rank) {
+        return false;
+    }
+    for (int i = 0; i < a->rank; i++) {
+        if (a->dim[i] != b->dim[i] || (a->dim[i] > 1 && a->stride[i] != b->stride[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int64_t ry_lanes_per_task(int64_t count, int64_t bytes)
+{
+    int64_t fit = bytes > 0 ? TASK_BYTES / bytes : count;
+    return fit < 1 ? 1 : fit < count ? fit : count > 0 ? count : 1;
+}
+
+size_t ry_lanes_tasks(int64_t count, int64_t per_task)
+{
+    return (size_t)((count + per_task - 1) / per_task);
+}

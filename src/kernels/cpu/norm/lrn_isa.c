@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Local response normalisation across channels, f32: NCHW by blocks of positions side by side, NHWC by rows of channels. */
+#include "kernels/common/window.h"
+#include "kernels/cpu/common/isa.h"
+#include "kernels/cpu/common/lanes.h"
+#include "kernels/cpu/common/vector_math.h"
+
+enum { COLUMNS = 256 };
+
+typedef struct state {
+    ry_lanes lanes;
+    int64_t blocks; /* of positions, for each outer position; 0: by rows of channels */
+    int64_t units, units_per_task;
+} state;
+
+static void describe(const ry_problem *problem, state *s)
+{
+    ry_lanes_make(&problem->in[0], 1, 2, &s->lanes);
+    int64_t inner = s->lanes.inner;
+    s->blocks = inner > 1 ? (inner + COLUMNS - 1) / COLUMNS : 0;
+    s->units = s->lanes.outer * (s->blocks ? s->blocks : 1);
+    s->units_per_task = ry_lanes_per_task(s->units, 4 * s->lanes.length * (inner < COLUMNS ? inner : COLUMNS));
+}
+
+static bool applicable(const ry_problem *problem)
+{
+    ry_lanes lanes;
+    return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) && problem->in[0].dtype == RYND_DTYPE_F32 &&
+           problem->out[0].dtype == RYND_DTYPE_F32 && problem->in[0].rank >= 2 && problem->attrs.lrn.size > 0 &&
+           ry_lanes_alike(&problem->in[0], &problem->out[0]) && ry_lanes_make(&problem->in[0], 1, 2, &lanes);
+}
+
+static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+{
+    (void)error;
+    state s;
+    describe(problem, &s);
+    prepared->phases = 1;
+    prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
+    prepared->state = sizeof s;
+    prepared->scratch = s.blocks ? 0 : (size_t)(s.lanes.length + 15) / 16 * 64;
+    return RYND_OK;
+}
+
+static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *memory)
+{
+    (void)prepared;
+    describe(problem, memory);
+}
+
+typedef struct formula {
+    float bias, factor, beta;
+} formula;
+
+/* y = x * (bias + factor * sum) ^ -beta. The usual beta of 3/4 is two square roots. */
+static void scale(float *restrict y, const float *restrict x, const float *restrict sum, int64_t n, formula f)
+{
+    if (f.beta == 0.75f) {
+        for (int64_t i = 0; i < n; i++) {
+            float root = sqrtf(f.bias + f.factor * sum[i]);
+            y[i] = x[i] / (root * sqrtf(root));
+        }
+    } else {
+        for (int64_t i = 0; i < n; i++) {
+            y[i] = x[i] / ry_f32_pow(f.bias + f.factor * sum[i], f.beta);
+        }
+    }
+}
+
+static void add_squares(float *restrict sum, const float *restrict x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        sum[i] += x[i] * x[i];
+    }
+}
+
+static void columns_of(float *y, const float *x, int64_t channels, int64_t step, int64_t columns, int64_t size, formula f)
+{
+    float sum[COLUMNS];
+    for (int64_t c = 0; c < channels; c++) {
+        memset(sum, 0, sizeof sum);
+        for (int64_t k = ry_clamp(c - (size - 1) / 2, 0, channels); k < ry_clamp(c + size / 2 + 1, 0, channels); k++) {
+            add_squares(sum, x + k * step, columns);
+        }
+        scale(y + c * step, x + c * step, sum, columns, f);
+    }
+}
+
+static void row_of(float *y, const float *x, int64_t channels, int64_t size, float *sum, formula f)
+{
+    memset(sum, 0, (size_t)channels * sizeof *sum);
+    for (int64_t k = -((size - 1) / 2); k <= size / 2; k++) {
+        int64_t first = ry_clamp(-k, 0, channels), end = ry_clamp(channels - k, first, channels);
+        if (first < end) {
+            add_squares(sum + first, x + first + k, end - first);
+        }
+    }
+    scale(y, x, sum, channels, f);
+}
+
+static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+{
+    (void)phase;
+    const state *s = launch->state;
+    const ry_lrn_attrs *a = &launch->problem->attrs.lrn;
+    const formula f = {(float)a->bias, (float)(a->alpha / (double)a->size), (float)a->beta};
+    const int64_t channels = s->lanes.length, inner = s->lanes.inner, size = a->size < 2 * channels ? a->size : 2 * channels;
+    int64_t first = (int64_t)task * s->units_per_task, end = first + s->units_per_task < s->units ? first + s->units_per_task : s->units;
+    float *sum = (float *)(void *)(launch->scratch + worker * launch->prepared->scratch);
+    for (int64_t unit = first; unit < end; unit++) {
+        if (s->blocks == 0) {
+            row_of((float *)launch->out[0] + unit * channels, (const float *)launch->in[0] + unit * channels, channels, size, sum, f);
+        } else {
+            int64_t column = unit % s->blocks * COLUMNS, at = unit / s->blocks * channels * inner + column;
+            int64_t columns = inner - column < COLUMNS ? inner - column : COLUMNS;
+            columns_of((float *)launch->out[0] + at, (const float *)launch->in[0] + at, channels, inner, columns, size, f);
+        }
+    }
+}
+
+const ry_kernel RY_ISA_SYMBOL(lrn_f32) = {
+    .name = "lrn_f32_" RY_ISA_TEXT,
+    .op = RY_OP_lrn,
+    .device = "cpu",
+    .isa = RY_ISA_ID,
+    .accuracy = RY_ACCURACY_near32,
+    .rank = 20 + RY_ISA_ID,
+    .applicable = applicable,
+    .prepare = prepare,
+    .initialise = initialise,
+    .run = run,
+};

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* argmax and argmin, f32, along any axis: blocks of columns side by side, or rows, whose lanes are columns that meet at the end. Ties go to the first
+ * position (or the last), and NaN wins over every number, as in numpy. */
+#include "kernels/cpu/common/isa.h"
+#include "kernels/cpu/common/lanes.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { COLUMNS = 256, LANES = 64 };
+
+typedef struct state {
+    ry_lanes lanes;
+    int64_t blocks; /* of columns, for each outer position; 0: by rows */
+    int64_t units, units_per_task;
+} state;
+
+static int axis_of(const ry_problem *problem)
+{
+    return ry_axis(problem->attrs.arg_reduce.axis, problem->in[0].rank);
+}
+
+static void describe(const ry_problem *problem, state *s)
+{
+    int axis = axis_of(problem);
+    ry_lanes_make(&problem->in[0], axis, axis + 1, &s->lanes);
+    int64_t inner = s->lanes.inner;
+    s->blocks = inner > 1 ? (inner + COLUMNS - 1) / COLUMNS : 0;
+    s->units = s->lanes.outer * (s->blocks ? s->blocks : 1);
+    s->units_per_task = ry_lanes_per_task(s->units, 4 * s->lanes.length * (inner < COLUMNS ? inner : COLUMNS));
+}
+
+/* Where the output's elements lie in the order of the input's lanes: the other dims must be dense and in the same order. */
+static bool output_follows(const ry_problem *problem)
+{
+    const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
+    int axis = axis_of(problem);
+    for (int i = 0, j = 0; i < x->rank; i++) {
+        if (i == axis) {
+            j += problem->attrs.arg_reduce.keepdims != 0;
+            continue;
+        }
+        bool outside = x->stride[i] > x->stride[axis];
+        if (x->dim[i] > 1 && y->stride[j] != (outside ? x->stride[i] / x->dim[axis] : x->stride[i])) {
+            return false;
+        }
+        j++;
+    }
+    return true;
+}
+
+static bool applicable(const ry_problem *problem)
+{
+    ry_lanes lanes;
+    return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) && problem->in[0].dtype == RYND_DTYPE_F32 &&
+           problem->out[0].dtype == RYND_DTYPE_I64 && axis_of(problem) >= 0 && problem->in[0].dim[axis_of(problem)] > 1 &&
+           problem->in[0].dim[axis_of(problem)] <= INT32_MAX &&
+           ry_lanes_make(&problem->in[0], axis_of(problem), axis_of(problem) + 1, &lanes) && output_follows(problem);
+}
+
+static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+{
+    (void)error;
+    state s;
+    describe(problem, &s);
+    prepared->phases = 1;
+    prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
+    prepared->state = sizeof s;
+    return RYND_OK;
+}
+
+static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *memory)
+{
+    (void)prepared;
+    describe(problem, memory);
+}
+
+/* What beats the best so far: sign -1 turns a minimum into a maximum; `ties`: an equal element does too. */
+typedef struct rule {
+    float sign;
+    int32_t ties;
+} rule;
+
+/* best and position of n columns meet row `index`. Without branches, so that it vectorises. */
+static void meet(float *restrict best, int32_t *restrict position, const float *restrict x, int64_t n, int32_t index, rule r)
+{
+    for (int64_t i = 0; i < n; i++) {
+        float value = x[i] * r.sign;
+        int32_t nan = value != value, best_nan = best[i] != best[i];
+        int32_t wins = (value > best[i]) | (r.ties & (value == best[i]));
+        wins = (wins & ~best_nan) | (nan & (~best_nan | r.ties));
+        best[i] = wins & 1 ? value : best[i];
+        position[i] = wins & 1 ? index : position[i];
+    }
+}
+
+static void columns_of(int64_t *y, const float *x, int64_t length, int64_t step, int64_t columns, rule r)
+{
+    float best[COLUMNS];
+    int32_t position[COLUMNS];
+    for (int64_t i = 0; i < columns; i++) {
+        best[i] = x[i] * r.sign;
+        position[i] = 0;
+    }
+    for (int64_t k = 1; k < length; k++) {
+        meet(best, position, x + k * step, columns, (int32_t)k, r);
+    }
+    for (int64_t i = 0; i < columns; i++) {
+        y[i] = position[i];
+    }
+}
+
+/* Lane i sees elements i, i + LANES, ...; then the lanes' bests meet, ties by their positions. */
+static int64_t row_of(const float *x, int64_t n, rule r)
+{
+    float best[LANES];
+    int32_t turn[LANES] = {0};
+    int64_t lanes = n < LANES ? n : LANES, turns = n / lanes, found = 0;
+    for (int64_t i = 0; i < lanes; i++) {
+        best[i] = x[i] * r.sign;
+    }
+    for (int64_t k = 1; k < turns; k++) {
+        meet(best, turn, x + k * LANES, LANES, (int32_t)k, r);
+    }
+    meet(best, turn, x + turns * lanes, n - turns * lanes, (int32_t)turns, r);
+    for (int64_t i = 1; i < lanes; i++) {
+        int64_t at = turn[i] * lanes + i, old = turn[found] * lanes + found;
+        bool nan = best[i] != best[i], found_nan = best[found] != best[found];
+        bool equal = best[i] == best[found] || (nan && found_nan);
+        bool better = nan ? !found_nan : !found_nan && best[i] > best[found];
+        if (better || (equal && (r.ties ? at > old : at < old))) {
+            found = i;
+        }
+    }
+    return turn[found] * lanes + found;
+}
+
+static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+{
+    (void)phase;
+    (void)worker;
+    const state *s = launch->state;
+    const ry_arg_reduce_attrs *a = &launch->problem->attrs.arg_reduce;
+    const rule r = {a->min ? -1 : 1, a->select_last != 0};
+    const int64_t length = s->lanes.length, inner = s->lanes.inner;
+    const float *x = launch->in[0];
+    int64_t *y = launch->out[0];
+    int64_t first = (int64_t)task * s->units_per_task, end = first + s->units_per_task < s->units ? first + s->units_per_task : s->units;
+    for (int64_t unit = first; unit < end; unit++) {
+        if (s->blocks == 0) {
+            y[unit] = row_of(x + unit * length, length, r);
+        } else {
+            int64_t column = unit % s->blocks * COLUMNS, outer = unit / s->blocks;
+            int64_t columns = inner - column < COLUMNS ? inner - column : COLUMNS;
+            columns_of(y + outer * inner + column, x + outer * length * inner + column, length, inner, columns, r);
+        }
+    }
+}
+
+const ry_kernel RY_ISA_SYMBOL(arg_reduce_f32) = {
+    .name = "arg_reduce_f32_" RY_ISA_TEXT,
+    .op = RY_OP_arg_reduce,
+    .device = "cpu",
+    .isa = RY_ISA_ID,
+    .accuracy = RY_ACCURACY_strict,
+    .rank = 20 + RY_ISA_ID,
+    .applicable = applicable,
+    .prepare = prepare,
+    .initialise = initialise,
+    .run = run,
+};

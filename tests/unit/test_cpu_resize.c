@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The vector kernels of resize against the reference: modes, coordinates, scales, both layouts. */
+#include "kernel_case.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static void check(kernel_case *c)
+{
+    const char *isas[] = {"generic", "avx2", "avx512"};
+    for (int i = 0; i < 3; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "resize_f32_%s", isas[i]);
+        kernel_case_check(c, name, 1e-5);
+    }
+    kernel_case_end(c);
+}
+
+/* Scales that the output's size implies. */
+static const char *const shapes[][2] = {
+    {"2x3x5x7", "2x3x10x14"},   {"1x4x9x11", "1x4x36x44"}, {"1x3x8x9", "1x3x24x27"},   {"1x2x13x17", "1x2x20x31"},
+    {"1x3x20x30", "1x3x7x13"},  {"1x5x6x6", "1x5x6x18"},   {"1x5x6x6", "1x5x18x6"},    {"2x3x1x1", "2x3x4x5"},
+    {"1x2x100x90", "1x2x3x80"}, {"2x3x31", "2x3x62"},      {"1x64x7x7", "1x64x14x14"}, {"4x6", "8x9"},
+};
+
+static void resize(size_t shape, ry_resize_mode mode, ry_resize_coordinates coordinates, ry_resize_nearest nearest, bool antialias)
+{
+    kernel_case c;
+    kernel_case_begin(&c, RY_OP_resize);
+    c.attrs.resize.mode = mode;
+    c.attrs.resize.coordinates = coordinates;
+    c.attrs.resize.nearest = nearest;
+    c.attrs.resize.antialias = antialias;
+    c.attrs.resize.exclude_outside = mode == RY_resize_mode_cubic && (shape & 1);
+    kernel_case_random(&c, RY_f32, shapes[shape][0], shape);
+    kernel_case_output(&c, RY_f32, shapes[shape][1]);
+    check(&c);
+}
+
+static void test_nearest(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        for (int coordinates = 0; coordinates < RY_resize_coordinates_tf_crop_and_resize; coordinates++) {
+            for (int nearest = 0; nearest < RY_resize_nearest_count; nearest++) {
+                if (coordinates == RY_resize_coordinates_tf_half_pixel_for_nn && nearest != RY_resize_nearest_floor) {
+                    continue; /* by its formula it then moves dims that keep their size, too */
+                }
+                resize(i, RY_resize_mode_nearest, (ry_resize_coordinates)coordinates, (ry_resize_nearest)nearest, false);
+            }
+        }
+    }
+}
+
+static void test_linear_and_cubic(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        for (int coordinates = 0; coordinates < RY_resize_coordinates_tf_crop_and_resize; coordinates++) {
+            for (int antialias = 0; antialias < 2 && coordinates != RY_resize_coordinates_tf_half_pixel_for_nn; antialias++) {
+                resize(i, RY_resize_mode_linear, (ry_resize_coordinates)coordinates, RY_resize_nearest_floor, antialias);
+                resize(i, RY_resize_mode_cubic, (ry_resize_coordinates)coordinates, RY_resize_nearest_floor, antialias);
+            }
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_nearest), cmocka_unit_test(test_linear_and_cubic)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The fast kernels of argmax, argmin and top-k against their references: ties, NaN, any axis. */
+#include "kernel_case.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+/* Few different values, so that there are ties; some NaN; both zeros. */
+static void add_values(kernel_case *c, const char *shape, int64_t count, int modulus, int nan_every)
+{
+    double *values = malloc((size_t)count * sizeof *values);
+    assert_non_null(values);
+    for (int64_t i = 0; i < count; i++) {
+        values[i] = (double)((i * 7919 + i / 3) % modulus - modulus / 2);
+        values[i] = values[i] == 0 && i % 2 ? -0.0 : values[i];
+        values[i] = nan_every && i % nan_every == nan_every - 1 ? (double)NAN : values[i];
+    }
+    kernel_case_values(c, RY_f32, shape, values);
+    free(values);
+}
+
+static void test_arg_reduce(void **state)
+{
+    (void)state;
+    const struct {
+        const char *in, *kept, *dropped;
+        int64_t count;
+        int axis;
+    } cases[] = {{"7x1000", "7x1", "7", 7000, 1},
+                 {"2x21x9x31", "2x1x9x31", "2x9x31", 2 * 21 * 9 * 31, 1},
+                 {"3x5", "3x1", "3", 15, -1},
+                 {"3x65", "3x1", "3", 195, 1},
+                 {"2x3x300x2", "2x3x1x2", "2x3x2", 3600, 2},
+                 {"4x600", "1x600", "600", 2400, 0},
+                 {"130", "1", "", 130, 0},
+                 {"2x3x4x257", "2x3x4x1", "2x3x4", 24 * 257, 3}};
+    const char *isas[] = {"generic", "avx2", "avx512"};
+    for (size_t i = 0; i < 24 * sizeof cases / sizeof *cases; i++) {
+        kernel_case c;
+        size_t row = i / 24;
+        kernel_case_begin(&c, RY_OP_arg_reduce);
+        c.attrs.arg_reduce.axis = cases[row].axis;
+        c.attrs.arg_reduce.min = i & 1;
+        c.attrs.arg_reduce.select_last = i >> 1 & 1;
+        c.attrs.arg_reduce.keepdims = i >> 2 & 1;
+        add_values(&c, cases[row].in, cases[row].count, i & 4 ? 11 : 100003, (int[]){0, 100, 7}[i % 24 / 8]);
+        kernel_case_output(&c, RY_i64, i & 4 ? cases[row].kept : cases[row].dropped);
+        for (int k = 0; k < 3; k++) {
+            char name[64];
+            snprintf(name, sizeof name, "arg_reduce_f32_%s", isas[k]);
+            kernel_case_check(&c, name, 0);
+        }
+        kernel_case_end(&c);
+    }
+}
+
+static void test_topk(void **state)
+{
+    (void)state;
+    const struct {
+        const char *in, *out;
+        int64_t count;
+        int axis;
+    } cases[] = {{"3x1000", "3x5", 3000, 1}, {"3x100", "3x100", 300, -1}, {"2x50x7", "2x9x7", 700, 1}, {"2x50x7", "2x50x4", 700, 2},
+                 {"8400", "1000", 8400, 0},  {"2x6", "2x0", 12, 1},       {"2x1", "2x1", 2, 1}};
+    for (size_t i = 0; i < 16 * sizeof cases / sizeof *cases; i++) {
+        kernel_case c;
+        size_t row = i / 16;
+        kernel_case_begin(&c, RY_OP_topk);
+        c.attrs.topk.axis = cases[row].axis;
+        c.attrs.topk.largest = i & 1;
+        add_values(&c, cases[row].in, cases[row].count, i & 2 ? 11 : 100003, i & 4 ? 9 : 0);
+        kernel_case_output(&c, RY_f32, cases[row].out);
+        if (i & 8) {
+            kernel_case_output(&c, RY_i64, cases[row].out);
+        }
+        kernel_case_check(&c, "topk_f32_heap", 0);
+        kernel_case_end(&c);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_arg_reduce), cmocka_unit_test(test_topk)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
