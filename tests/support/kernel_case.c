@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs kernels on guarded memory and compares them with the reference. */
+/* Builds cases: operands with values, descriptions in a layout, comparison with known values. */
 #include "kernel_case.h"
 
 #include <setjmp.h>
@@ -11,114 +11,10 @@
 
 #include <cmocka.h>
 
-enum { GUARD = 256, GUARD_BYTE = 0xA5, GARBAGE_BYTE = 0xC7, WORKERS = 3 };
-
-static const char *const layout_names[CASE_LAYOUTS] = {"nchw", "nhwc", "gaps"};
-
-/* Memory whose surroundings are watched: [size][GUARD bytes][memory][GUARD bytes]; the size is in front of the first guard. */
-static void *guarded_take(void *user, size_t size, size_t alignment)
-{
-    (void)user;
-    size_t total = (alignment + GUARD + size + GUARD + alignment - 1) / alignment * alignment;
-    char *block = aligned_alloc(alignment, total);
-    assert_non_null(block);
-    assert_true(alignment >= sizeof size && GUARD % alignment == 0);
-    memset(block, GUARD_BYTE, total);
-    memcpy(block, &size, sizeof size);
-    return memset(block + alignment + GUARD, GARBAGE_BYTE, size);
-}
-
-static void check_guard(const unsigned char *bytes, const char *where)
-{
-    for (int i = 0; i < GUARD; i++) {
-        if (bytes[i] != GUARD_BYTE) {
-            fail_msg("a kernel wrote byte %d %s its memory", i, where);
-        }
-    }
-}
-
-static void guarded_release(void *user, void *memory)
-{
-    (void)user;
-    if (memory) {
-        char *block = (char *)memory - GUARD - RY_ALIGNMENT;
-        size_t size;
-        memcpy(&size, block, sizeof size);
-        check_guard((unsigned char *)memory - GUARD, "in front of");
-        check_guard((unsigned char *)memory + size, "behind");
-        free(block);
-    }
-}
-
-static const ry_allocator guarded_allocator = {guarded_take, guarded_release, NULL};
-
-/* An operand as a kernel sees it: elements at strides in guarded memory that begins as GARBAGE_BYTE. */
-typedef struct placed {
-    ry_tensor view;
-    unsigned char *memory;
-    size_t size;
-} placed;
-
-static ry_tensor describe(const ry_tensor *t, case_layout layout)
-{
-    ry_shape shape = ry_tensor_shape(t);
-    ry_dtype dtype = (ry_dtype)t->dtype;
-    if (!ry_tensor_present(t)) {
-        return (ry_tensor){0};
-    }
-    ry_tensor view = layout == CASE_NHWC ? ry_tensor_channels_last(dtype, &shape, NULL) : ry_tensor_row_major(dtype, &shape, NULL);
-    if (layout == CASE_GAPS) {
-        int64_t step = 2;
-        for (int i = shape.rank - 1; i >= 0; i--) {
-            view.stride[i] = step;
-            step = step * shape.dim[i] + 3;
-        }
-    }
-    return view;
-}
-
-static placed place(const ry_tensor *t, case_layout layout, bool fill)
-{
-    placed p = {.view = describe(t, layout)};
-    if (!ry_tensor_present(t)) {
-        return p;
-    }
-    int64_t last = 0;
-    for (int i = 0; i < p.view.rank; i++) {
-        last += (p.view.dim[i] - 1) * p.view.stride[i];
-    }
-    p.size = ry_tensor_count(t) ? (size_t)(last + 1) * ry_dtype_size((ry_dtype)t->dtype) : 0;
-    p.memory = ry_allocate(&guarded_allocator, p.size);
-    p.view.data = p.memory;
-    if (fill) {
-        ry_tensor_copy(&p.view, t);
-    }
-    return p;
-}
-
-/* Every byte that is no element's is as it was. */
-static void check_gaps(const placed *p)
-{
-    size_t size = ry_dtype_size((ry_dtype)p->view.dtype);
-    unsigned char *owned = calloc(p->size + 1, 1);
-    assert_non_null(owned);
-    int64_t index[RY_MAX_RANK] = {0};
-    if (p->size) {
-        do {
-            memset(owned + (size_t)ry_index_offset(&p->view, index) * size, 1, size);
-        } while (ry_index_next(p->view.rank, p->view.dim, index));
-    }
-    for (size_t i = 0; i < p->size; i++) {
-        if (!owned[i] && p->memory[i] != GARBAGE_BYTE) {
-            fail_msg("a kernel wrote into the gap at byte %zu of an output", i);
-        }
-    }
-    free(owned);
-}
-
 void kernel_case_begin(kernel_case *c, ry_op op)
 {
-    *c = (kernel_case){.op = op, .attrs = ry_attrs_default(op), .constants = ~0u};
+    *c = (kernel_case){.text = ry_op_name(op), .op = op, .attrs = ry_attrs_default(op), .constants = ~0u};
+    ry_arena_init(&c->arena, &ry_system_allocator);
 }
 
 void kernel_case_end(kernel_case *c)
@@ -127,7 +23,16 @@ void kernel_case_end(kernel_case *c)
         free(c->in[i].data);
         free(c->out[i].data);
     }
+    ry_arena_free(&c->arena);
     *c = (kernel_case){0};
+}
+
+static ry_tensor take_operand(ry_dtype dtype, const ry_shape *shape)
+{
+    ry_tensor t = ry_tensor_row_major(dtype, shape, NULL);
+    t.data = calloc((size_t)ry_tensor_count(&t) + 1, ry_dtype_size(dtype));
+    assert_non_null(t.data);
+    return t;
 }
 
 static ry_tensor operand(ry_dtype dtype, const char *shape)
@@ -140,10 +45,7 @@ static ry_tensor operand(ry_dtype dtype, const char *shape)
         assert_true(end != shape && (*end == 0 || *end == 'x'));
         shape = *end ? end + 1 : end;
     }
-    ry_tensor t = ry_tensor_row_major(dtype, &s, NULL);
-    t.data = calloc((size_t)ry_tensor_count(&t) + 1, ry_dtype_size(dtype));
-    assert_non_null(t.data);
-    return t;
+    return take_operand(dtype, &s);
 }
 
 void kernel_case_values(kernel_case *c, ry_dtype dtype, const char *shape, const double *values)
@@ -165,11 +67,9 @@ static uint64_t next_random(uint64_t *state)
     return z ^ z >> 31;
 }
 
-void kernel_case_random(kernel_case *c, ry_dtype dtype, const char *shape, uint64_t seed)
+static void fill_random(ry_tensor *t, uint64_t seed)
 {
-    assert_true(c->inputs < CASE_OPERANDS);
-    ry_tensor *t = &c->in[c->inputs++];
-    *t = operand(dtype, shape);
+    ry_dtype dtype = (ry_dtype)t->dtype;
     ry_dtype_kind kind = ry_dtype_get_kind(dtype);
     for (int64_t i = 0; i < ry_tensor_count(t); i++) {
         uint64_t bits = next_random(&seed) >> 11;
@@ -179,6 +79,13 @@ void kernel_case_random(kernel_case *c, ry_dtype dtype, const char *shape, uint6
             ry_set_i64(dtype, t->data, i, (int64_t)(bits % 9) - (kind == RY_KIND_SIGNED ? 4 : 0));
         }
     }
+}
+
+void kernel_case_random(kernel_case *c, ry_dtype dtype, const char *shape, uint64_t seed)
+{
+    assert_true(c->inputs < CASE_OPERANDS);
+    c->in[c->inputs] = operand(dtype, shape);
+    fill_random(&c->in[c->inputs++], seed);
 }
 
 void kernel_case_pattern(kernel_case *c, ry_dtype dtype, const char *shape, int step, int modulus, double scale)
@@ -209,6 +116,64 @@ void kernel_case_output_absent(kernel_case *c)
     c->outputs++;
 }
 
+/* Batch normalisation takes the root of it. */
+static void make_positive(ry_tensor *t)
+{
+    for (int64_t i = 0; i < ry_tensor_count(t); i++) {
+        ry_set_f64((ry_dtype)t->dtype, t->data, i, fabs(ry_get_f64((ry_dtype)t->dtype, t->data, i)) + 0.25);
+    }
+}
+
+void kernel_case_parse(kernel_case *c, const char *problem)
+{
+    ry_problem p;
+    ry_error error = {0};
+    ry_arena_init(&c->arena, &ry_system_allocator);
+    if (ry_problem_parse(problem, &c->arena, &p, &error) != RYND_OK) {
+        fail_msg("%s: %s", problem, error.text);
+    }
+    ry_arena arena = c->arena;
+    kernel_case_begin(c, p.op);
+    c->arena = arena;
+    c->text = problem;
+    c->attrs = p.attrs;
+    c->accuracy = p.accuracy;
+    c->inputs = p.inputs;
+    c->outputs = p.outputs;
+    assert_true(p.inputs <= CASE_OPERANDS && p.outputs <= CASE_OPERANDS);
+    for (int i = 0; i < p.inputs + p.outputs; i++) {
+        bool input = i < p.inputs;
+        const ry_tensor *from = input ? &p.in[i] : &p.out[i - p.inputs];
+        ry_tensor *to = input ? &c->in[i] : &c->out[i - p.inputs];
+        if (ry_tensor_present(from)) {
+            ry_shape shape = ry_tensor_shape(from);
+            *to = take_operand((ry_dtype)from->dtype, &shape);
+            fill_random(to, (uint64_t)i + 1);
+        }
+    }
+    if (p.op == RY_OP_batch_norm) {
+        make_positive(&c->in[4]);
+    }
+}
+
+static ry_tensor describe(const ry_tensor *t, case_layout layout)
+{
+    ry_shape shape = ry_tensor_shape(t);
+    ry_dtype dtype = (ry_dtype)t->dtype;
+    if (!ry_tensor_present(t)) {
+        return (ry_tensor){0};
+    }
+    ry_tensor view = layout == CASE_NHWC ? ry_tensor_channels_last(dtype, &shape, NULL) : ry_tensor_row_major(dtype, &shape, NULL);
+    if (layout == CASE_GAPS) {
+        int64_t step = 2;
+        for (int i = shape.rank - 1; i >= 0; i--) {
+            view.stride[i] = step;
+            step = step * shape.dim[i] + 3;
+        }
+    }
+    return view;
+}
+
 ry_problem kernel_case_problem(const kernel_case *c, case_layout layout, ry_tensor *in, ry_tensor *out)
 {
     for (int i = 0; i < c->inputs; i++) {
@@ -221,122 +186,12 @@ ry_problem kernel_case_problem(const kernel_case *c, case_layout layout, ry_tens
         .op = c->op, .accuracy = c->accuracy, .attrs = c->attrs, .inputs = c->inputs, .outputs = c->outputs, .in = in, .out = out};
 }
 
-static bool fits(const kernel_case *c, const ry_kernel *kernel, const ry_problem *problem)
-{
-    return kernel->op == c->op && (kernel->constant_inputs & ~c->constants) == 0 && kernel->applicable(problem);
-}
-
-bool kernel_case_applicable(const kernel_case *c, const ry_kernel *kernel, case_layout layout)
-{
-    ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
-    ry_problem problem = kernel_case_problem(c, layout, in, out);
-    return fits(c, kernel, &problem);
-}
-
-/* Packs and runs as a device would whose threads take tasks in an unfortunate order: backwards, on alternating workers. */
-static void execute_backwards(const ry_kernel *kernel, const ry_problem *problem, const void *const *in, void *const *out,
-                              int64_t (*actual)[RY_MAX_RANK])
-{
-    ry_prepared prepared = {0};
-    ry_error error = {0};
-    assert_int_equal(kernel->prepare(problem, &prepared, &error), RYND_OK);
-    assert_true(prepared.scratch % RY_ALIGNMENT == 0);
-    void *state = ry_allocate(&guarded_allocator, prepared.state), *packed = ry_allocate(&guarded_allocator, prepared.packed);
-    void *workspace = ry_allocate(&guarded_allocator, prepared.workspace);
-    char *scratch = ry_allocate(&guarded_allocator, prepared.scratch * WORKERS);
-    if (kernel->initialise && prepared.state) {
-        kernel->initialise(problem, &prepared, state);
-    }
-    ry_cpu_launch launch = {.problem = problem,
-                            .prepared = &prepared,
-                            .state = state,
-                            .in = in,
-                            .out = out,
-                            .packed = packed,
-                            .packed_out = packed,
-                            .workspace = workspace,
-                            .scratch = scratch,
-                            .actual = actual};
-    for (size_t t = kernel->pack ? prepared.pack_tasks : 0; t-- > 0;) {
-        kernel->pack(&launch, t);
-    }
-    for (int phase = 0; phase < prepared.phases; phase++) {
-        for (size_t t = prepared.tasks[phase]; t-- > 0;) {
-            if (prepared.scratch) {
-                memset(scratch, GARBAGE_BYTE, prepared.scratch * WORKERS);
-            }
-            kernel->run(&launch, phase, t, (unsigned)(t % WORKERS));
-        }
-    }
-    ry_release(&guarded_allocator, scratch);
-    ry_release(&guarded_allocator, workspace);
-    ry_release(&guarded_allocator, packed);
-    ry_release(&guarded_allocator, state);
-}
-
-static void check_inputs(const kernel_case *c, const placed *in, case_layout layout)
-{
-    for (int i = 0; i < c->inputs; i++) {
-        placed again = place(&c->in[i], layout, true);
-        if (again.size && memcmp(again.memory, in[i].memory, again.size) != 0) {
-            fail_msg("a kernel wrote to input %d", i);
-        }
-        ry_release(&guarded_allocator, again.memory);
-    }
-}
-
-static void run_case(kernel_case *c, const ry_kernel *kernel, case_layout layout, bool backwards)
-{
-    ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
-    placed placed_in[CASE_OPERANDS], placed_out[CASE_OPERANDS];
-    const void *in_data[CASE_OPERANDS];
-    void *out_data[CASE_OPERANDS];
-    ry_problem problem = kernel_case_problem(c, layout, in, out);
-    if (!fits(c, kernel, &problem)) {
-        fail_msg("%s is not applicable in layout %s", kernel->name, layout_names[layout]);
-    }
-    for (int i = 0; i < c->inputs; i++) {
-        placed_in[i] = place(&c->in[i], layout, true);
-        in_data[i] = placed_in[i].memory;
-    }
-    for (int i = 0; i < c->outputs; i++) {
-        placed_out[i] = place(&c->out[i], layout, false);
-        out_data[i] = placed_out[i].memory;
-    }
-    memset(c->actual, 0xff, sizeof c->actual);
-    if (backwards) {
-        execute_backwards(kernel, &problem, in_data, out_data, c->actual);
-    } else {
-        ry_error error = {0};
-        rynd_status status = ry_kernel_execute(kernel, &problem, in_data, out_data, c->actual, &guarded_allocator, &error);
-        if (status != RYND_OK) {
-            fail_msg("%s: %s", kernel->name, error.text);
-        }
-    }
-    check_inputs(c, placed_in, layout);
-    for (int i = 0; i < c->inputs; i++) {
-        ry_release(&guarded_allocator, placed_in[i].memory);
-    }
-    for (int i = 0; i < c->outputs; i++) {
-        if (ry_tensor_present(&c->out[i])) {
-            check_gaps(&placed_out[i]);
-            ry_tensor_copy(&c->out[i], &placed_out[i].view);
-            ry_release(&guarded_allocator, placed_out[i].memory);
-        }
-    }
-}
-
-void kernel_case_run(kernel_case *c, const ry_kernel *kernel, case_layout layout)
-{
-    run_case(c, kernel, layout, false);
-}
-
 double kernel_case_get(const kernel_case *c, int output, int64_t index)
 {
     return ry_get_f64((ry_dtype)c->out[output].dtype, c->out[output].data, index);
 }
 
-static bool close_to(double got, double expected, double allowed)
+bool kernel_case_close(double got, double expected, double allowed)
 {
     return got == expected || (isnan(got) && isnan(expected)) || fabs(got - expected) <= allowed;
 }
@@ -346,156 +201,10 @@ void kernel_case_expect(const kernel_case *c, int output, const double *expected
     assert_int_equal(ry_tensor_count(&c->out[output]), count);
     for (int64_t i = 0; i < count; i++) {
         double got = kernel_case_get(c, output, i);
-        if (!close_to(got, expected[i], tolerance * fmax(1, fabs(expected[i])))) {
+        if (!kernel_case_close(got, expected[i], tolerance * fmax(1, fabs(expected[i])))) {
             fail_msg("output %d, element %lld is %.9g, not %.9g", output, (long long)i, got, expected[i]);
         }
     }
-}
-
-/* The reference's outputs, of the case with float outputs widened to float64 where the reference takes that. */
-static void reference(const kernel_case *c, kernel_case *truth)
-{
-    char name[64];
-    snprintf(name, sizeof name, "%s_ref", ry_op_name(c->op));
-    const ry_kernel *kernel = ry_kernel_find(name);
-    assert_non_null(kernel);
-    *truth = *c;
-    for (int wide = 1; wide >= 0; wide--) {
-        for (int i = 0; i < c->outputs; i++) {
-            if (ry_tensor_present(&c->out[i])) {
-                bool widen = wide && ry_dtype_is_float((ry_dtype)c->out[i].dtype);
-                truth->out[i].dtype = widen ? RYND_DTYPE_F64 : c->out[i].dtype;
-            }
-        }
-        if (kernel_case_applicable(truth, kernel, CASE_NCHW)) {
-            break;
-        }
-    }
-    for (int i = 0; i < c->outputs; i++) {
-        if (ry_tensor_present(&c->out[i])) {
-            truth->out[i].data = calloc((size_t)ry_tensor_count(&c->out[i]) + 1, 8);
-            assert_non_null(truth->out[i].data);
-        }
-    }
-    run_case(truth, kernel, CASE_NCHW, false);
-}
-
-static void compare(const kernel_case *c, const kernel_case *truth, const char *kernel, case_layout layout, double bound)
-{
-    for (int o = 0; o < c->outputs; o++) {
-        if (!ry_tensor_present(&c->out[o])) {
-            continue;
-        }
-        double largest = 0;
-        int64_t count = ry_tensor_count(&c->out[o]);
-        if (ry_op_get_class(c->op) == RY_CLASS_BOUNDED && count) {
-            assert_memory_equal(c->actual[o], truth->actual[o], sizeof c->actual[o]);
-            count = count / c->out[o].dim[0] * c->actual[o][0];
-        }
-        for (int64_t i = 0; i < count; i++) {
-            double magnitude = fabs(kernel_case_get(truth, o, i));
-            largest = isfinite(magnitude) ? fmax(largest, magnitude) : largest;
-        }
-        for (int64_t i = 0; i < count; i++) {
-            double got = kernel_case_get(c, o, i), expected = kernel_case_get(truth, o, i);
-            if (!close_to(got, expected, bound * largest)) {
-                fail_msg("%s, layout %s: output %d, element %lld is %.9g, the reference %.9g; allowed %.3g", kernel, layout_names[layout],
-                         o, (long long)i, got, expected, bound * largest);
-            }
-        }
-    }
-}
-
-/* The bits of every output, one after another. */
-static unsigned char *snapshot(const kernel_case *c, size_t *size)
-{
-    *size = 0;
-    for (int i = 0; i < c->outputs; i++) {
-        *size += ry_tensor_present(&c->out[i]) ? ry_tensor_bytes(&c->out[i]) : 0;
-    }
-    unsigned char *bytes = malloc(*size + 1), *to = bytes;
-    assert_non_null(bytes);
-    for (int i = 0; i < c->outputs; i++) {
-        if (ry_tensor_present(&c->out[i])) {
-            memcpy(to, c->out[i].data, ry_tensor_bytes(&c->out[i]));
-            to += ry_tensor_bytes(&c->out[i]);
-        }
-    }
-    return bytes;
-}
-
-static void check_layout(kernel_case *c, const kernel_case *truth, const ry_kernel *kernel, case_layout layout, double bound)
-{
-    size_t size, backwards_size;
-    run_case(c, kernel, layout, true);
-    unsigned char *backwards = snapshot(c, &backwards_size);
-    run_case(c, kernel, layout, false);
-    unsigned char *forwards = snapshot(c, &size);
-    if (size != backwards_size || memcmp(forwards, backwards, size) != 0) {
-        fail_msg("%s, layout %s: the order of tasks changes the result", kernel->name, layout_names[layout]);
-    }
-    free(forwards);
-    free(backwards);
-    compare(c, truth, kernel->name, layout, bound);
-}
-
-static int check_kernel(kernel_case *c, const ry_kernel *kernel, double bound)
-{
-    kernel_case truth;
-    reference(c, &truth);
-    int layouts = 0;
-    for (case_layout layout = 0; layout < CASE_LAYOUTS; layout++) {
-        if (kernel_case_applicable(c, kernel, layout)) {
-            check_layout(c, &truth, kernel, layout, bound);
-            layouts++;
-        }
-    }
-    for (int i = 0; i < truth.outputs; i++) {
-        free(truth.out[i].data);
-    }
-    return layouts;
-}
-
-static bool machine_has(ry_isa isa)
-{
-    ry_cpu_info cpu;
-    ry_cpu_detect(&cpu);
-    return isa <= cpu.isa;
-}
-
-void kernel_case_check(kernel_case *c, const char *kernel, double bound)
-{
-    const ry_kernel *found = ry_kernel_find(kernel);
-    if (!found) {
-        fail_msg("there is no kernel %s", kernel);
-    } else if (!machine_has(found->isa)) {
-        print_message("%s: this machine lacks %s\n", kernel, ry_isa_name(found->isa));
-    } else if (check_kernel(c, found, bound) == 0) {
-        fail_msg("%s is applicable in no layout", kernel);
-    }
-}
-
-void kernel_case_known(kernel_case *c, const char *kernel, const double *expected, int64_t count, double tolerance)
-{
-    const ry_kernel *found = ry_kernel_find(kernel);
-    kernel_case_check(c, kernel, tolerance);
-    for (case_layout layout = 0; layout < CASE_LAYOUTS; layout++) {
-        if (found && machine_has(found->isa) && kernel_case_applicable(c, found, layout)) {
-            run_case(c, found, layout, false);
-            kernel_case_expect(c, 0, expected, count, tolerance);
-        }
-    }
-}
-
-int kernel_case_check_all(kernel_case *c, double bound)
-{
-    int kernels = 0;
-    for (size_t i = 0; i < ry_kernel_count; i++) {
-        if (ry_kernels[i]->op == c->op && machine_has(ry_kernels[i]->isa)) {
-            kernels += check_kernel(c, ry_kernels[i], bound) > 0;
-        }
-    }
-    return kernels;
 }
 
 double kernel_case_dot(const ry_tensor *a, const ry_tensor *b)

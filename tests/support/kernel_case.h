@@ -27,6 +27,7 @@ enum { CASE_OPERANDS = 16 };
 typedef enum case_layout { CASE_NCHW, CASE_NHWC, CASE_GAPS, CASE_LAYOUTS } case_layout;
 
 typedef struct kernel_case {
+    const char *text; /* for messages: the problem that was parsed, or the operator */
     ry_op op;
     ry_attrs attrs; /* the operator's defaults at first */
     ry_accuracy accuracy;
@@ -34,10 +35,13 @@ typedef struct kernel_case {
     int inputs, outputs;
     ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS]; /* row-major, with data; outputs hold what the last run gave */
     int64_t actual[CASE_OPERANDS][RY_MAX_RANK];      /* of BOUNDED operators, by the last run; -1 where not told */
+    ry_arena arena;                                  /* what a parsed problem's attributes point to */
 } kernel_case;
 
 void kernel_case_begin(kernel_case *c, ry_op op);
 void kernel_case_end(kernel_case *c);
+/* A whole case from a problem's text, with random inputs (a variance is positive); its layout does not matter. */
+void kernel_case_parse(kernel_case *c, const char *problem);
 
 /* Operands: shape is "2x3x5x5", or "" for a scalar. */
 void kernel_case_values(kernel_case *c, ry_dtype dtype, const char *shape, const double *values); /* as many as the shape has */
@@ -55,6 +59,7 @@ bool kernel_case_applicable(const kernel_case *c, const ry_kernel *kernel, case_
 
 /* Runs a kernel that must be applicable. */
 void kernel_case_run(kernel_case *c, const ry_kernel *kernel, case_layout layout);
+bool kernel_case_close(double got, double expected, double allowed);     /* a NaN is close to a NaN */
 double kernel_case_get(const kernel_case *c, int output, int64_t index); /* row-major */
 /* |got - expected| <= tolerance * max(1, |expected|) for each; 0: equal. Fails where the output has another number of elements. */
 void kernel_case_expect(const kernel_case *c, int output, const double *expected, int64_t count, double tolerance);
@@ -67,8 +72,10 @@ void kernel_case_known(kernel_case *c, const char *kernel, const double *expecte
  * differs by at most bound * (the largest magnitude of the reference's output). A kernel for an instruction set that this machine does not
  * have is passed over. */
 void kernel_case_check(kernel_case *c, const char *kernel, double bound);
-/* The same for every kernel of the list that is applicable to the case and needs no more than this machine has; gives how many. */
-int kernel_case_check_all(kernel_case *c, double bound);
+/* The same for every kernel of the list that is applicable to the case and needs no more than this machine has; gives how many. covered
+ * (may be NULL; one a kernel of the list) is set true for each. */
+int kernel_case_check_all(kernel_case *c, double bound, bool *covered);
+bool kernel_case_machine_has(ry_isa isa);
 
 /* The sum of the products of two row-major tensors of as many elements. */
 double kernel_case_dot(const ry_tensor *a, const ry_tensor *b);

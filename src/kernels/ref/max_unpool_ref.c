@@ -55,7 +55,7 @@ static void scatter(const ry_cpu_launch *launch, const int64_t *index, unsigned 
     const ry_problem *p = launch->problem;
     const ry_tensor *x = &p->in[0], *indices = &p->in[1], *y = &p->out[0];
     ry_shape pooled = pooled_shape(p);
-    int64_t at[RY_MAX_RANK];
+    int64_t at[RY_MAX_RANK] = {0};
     int64_t flat = ry_get_i64(ry_ref_dtype(indices), launch->in[1], ry_index_offset(indices, index));
     if (unravel(flat, &pooled, at) && inside(y, at)) {
         ry_ref_copy_element(ry_ref_dtype(y), launch->out[0], ry_index_offset(y, at), launch->in[0], ry_index_offset(x, index));

@@ -63,8 +63,8 @@ void ry_ref_each_output(const ry_cpu_launch *launch, size_t task, unsigned worke
 
 static void lane_dims(const ry_tensor *x, int begin, int end, int64_t *dim)
 {
-    for (int i = 0; i < x->rank; i++) {
-        dim[i] = i >= begin && i < end ? 1 : x->dim[i];
+    for (int i = 0; i < RY_MAX_RANK; i++) {
+        dim[i] = i >= x->rank || (i >= begin && i < end) ? 1 : x->dim[i];
     }
 }
 
@@ -83,7 +83,7 @@ void ry_ref_each_lane(const ry_cpu_launch *launch, size_t task, unsigned worker,
     ry_ref_each(launch, launch->problem->in[0].rank, dim, launch->prepared->tasks[0], task, worker, lane);
 }
 
-/* The lowest kind: every operand present passes `test`. */
+/* The first input and output are there, and every operand that is there passes `test`. */
 static bool all_operands(const ry_problem *problem, bool (*test)(ry_dtype dtype))
 {
     if (!ry_problem_has_input(problem, 0) || !ry_problem_has_output(problem, 0)) {

@@ -59,21 +59,23 @@ static void initialise(const ry_problem *problem, const ry_prepared *prepared, v
     }
 }
 
-/* The part of the sum that dims d.. contribute, from element `offset` on. */
-static double interpolate(const ry_cpu_launch *launch, const span *const *spans, const double *weights, int d, int64_t offset)
+/* The part of the sum that dims d.. contribute, from element `offset` on; spans are those of dim d and the dims behind it. */
+static double interpolate(const ry_cpu_launch *launch, const int64_t *index, const span *spans, const double *weights, int d,
+                          int64_t offset)
 {
-    const ry_tensor *x = &launch->problem->in[0];
+    const ry_tensor *x = &launch->problem->in[0], *y = &launch->problem->out[0];
     if (d == x->rank) {
         return ry_ref_get(ry_ref_dtype(x), launch->in[0], offset);
     }
-    const span *s = spans[d];
-    offset += s->first * x->stride[d];
-    if (s->count == 1 && weights[s->weight] == 1) {
-        return interpolate(launch, spans, weights, d + 1, offset);
+    span s = spans[index[d]];
+    offset += s.first * x->stride[d];
+    spans += y->dim[d];
+    if (s.count == 1 && weights[s.weight] == 1) {
+        return interpolate(launch, index, spans, weights, d + 1, offset);
     }
     double sum = 0;
-    for (int64_t j = 0; j < s->count; j++) {
-        sum += weights[s->weight + j] * interpolate(launch, spans, weights, d + 1, offset + j * x->stride[d]);
+    for (int64_t j = 0; j < s.count; j++) {
+        sum += weights[s.weight + j] * interpolate(launch, index, spans, weights, d + 1, offset + j * x->stride[d]);
     }
     return sum;
 }
@@ -95,22 +97,21 @@ static void element(const ry_cpu_launch *launch, const int64_t *index, unsigned 
     (void)worker;
     const ry_problem *p = launch->problem;
     const ry_tensor *x = &p->in[0], *y = &p->out[0];
-    const span *spans[RY_MAX_RANK], *next = launch->state;
-    const double *weights = (const double *)(const void *)(next + span_count(p));
+    const span *spans = launch->state, *next = spans;
+    const double *weights = (const double *)(const void *)(spans + span_count(p));
     int64_t to = ry_index_offset(y, index), from = 0;
     bool outside = false;
     for (int d = 0; d < y->rank; d++) {
-        spans[d] = next + index[d];
+        outside |= next[index[d]].count == 0;
+        from += next[index[d]].first * x->stride[d];
         next += y->dim[d];
-        outside |= spans[d]->count == 0;
-        from += spans[d]->first * x->stride[d];
     }
     if (outside) {
         store(ry_ref_dtype(y), launch->out[0], to, p->attrs.resize.extrapolation);
     } else if (p->attrs.resize.mode == RY_resize_mode_nearest) {
         ry_ref_copy_element(ry_ref_dtype(y), launch->out[0], to, launch->in[0], from);
     } else {
-        store(ry_ref_dtype(y), launch->out[0], to, interpolate(launch, spans, weights, 0, 0));
+        store(ry_ref_dtype(y), launch->out[0], to, interpolate(launch, index, spans, weights, 0, 0));
     }
 }
 

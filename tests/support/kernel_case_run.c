@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs kernels on guarded memory and compares them with the reference. */
+#include "kernel_case.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Under AddressSanitizer the guards may not be read either. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define GUARDS_POISONED
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define GUARDS_POISONED
+#endif
+#ifdef GUARDS_POISONED
+#include <sanitizer/asan_interface.h>
+#else
+#define __asan_poison_memory_region(memory, size)   ((void)(memory), (void)(size))
+#define __asan_unpoison_memory_region(memory, size) ((void)(memory), (void)(size))
+#endif
+
+enum { GUARD = 256, GUARD_BYTE = 0xA5, GARBAGE_BYTE = 0xC7, WORKERS = 3 };
+
+static const char *const layout_names[CASE_LAYOUTS] = {"nchw", "nhwc", "gaps"};
+
+/* Memory whose surroundings are watched: [size][GUARD bytes][memory][GUARD bytes]; the size is in front of the first guard. */
+static void *guarded_take(void *user, size_t size, size_t alignment)
+{
+    (void)user;
+    size_t total = (alignment + GUARD + size + GUARD + alignment - 1) / alignment * alignment;
+    char *block = aligned_alloc(alignment, total);
+    assert_non_null(block);
+    assert_true(alignment >= sizeof size && GUARD % alignment == 0);
+    memset(block, GUARD_BYTE, total);
+    memcpy(block, &size, sizeof size);
+    char *memory = block + alignment + GUARD;
+    memset(memory, GARBAGE_BYTE, size);
+    __asan_poison_memory_region(memory - GUARD, GUARD);
+    __asan_poison_memory_region(memory + size, GUARD);
+    return memory;
+}
+
+static void check_guard(const unsigned char *bytes, const char *where)
+{
+    for (int i = 0; i < GUARD; i++) {
+        if (bytes[i] != GUARD_BYTE) {
+            fail_msg("a kernel wrote byte %d %s its memory", i, where);
+        }
+    }
+}
+
+static void guarded_release(void *user, void *memory)
+{
+    (void)user;
+    if (memory) {
+        char *block = (char *)memory - GUARD - RY_ALIGNMENT;
+        size_t size;
+        memcpy(&size, block, sizeof size);
+        __asan_unpoison_memory_region((char *)memory - GUARD, GUARD);
+        __asan_unpoison_memory_region((char *)memory + size, GUARD);
+        check_guard((unsigned char *)memory - GUARD, "in front of");
+        check_guard((unsigned char *)memory + size, "behind");
+        free(block);
+    }
+}
+
+static const ry_allocator guarded_allocator = {guarded_take, guarded_release, NULL};
+
+/* An operand as a kernel sees it: elements at strides in guarded memory that begins as GARBAGE_BYTE. */
+typedef struct placed {
+    ry_tensor view;
+    unsigned char *memory;
+    size_t size;
+} placed;
+
+static placed place(const ry_tensor *t, const ry_tensor *description, bool fill)
+{
+    placed p = {.view = *description};
+    if (!ry_tensor_present(t)) {
+        return p;
+    }
+    int64_t last = 0;
+    for (int i = 0; i < p.view.rank; i++) {
+        last += (p.view.dim[i] - 1) * p.view.stride[i];
+    }
+    p.size = ry_tensor_count(t) ? (size_t)(last + 1) * ry_dtype_size((ry_dtype)t->dtype) : 0;
+    p.memory = ry_allocate(&guarded_allocator, p.size);
+    p.view.data = p.memory;
+    if (fill) {
+        ry_tensor_copy(&p.view, t);
+    }
+    return p;
+}
+
+/* Every byte that is no element's is as it was. */
+static void check_gaps(const placed *p)
+{
+    size_t size = ry_dtype_size((ry_dtype)p->view.dtype);
+    unsigned char *owned = calloc(p->size + 1, 1);
+    assert_non_null(owned);
+    int64_t index[RY_MAX_RANK] = {0};
+    if (p->size) {
+        do {
+            memset(owned + (size_t)ry_index_offset(&p->view, index) * size, 1, size);
+        } while (ry_index_next(p->view.rank, p->view.dim, index));
+    }
+    for (size_t i = 0; i < p->size; i++) {
+        if (!owned[i] && p->memory[i] != GARBAGE_BYTE) {
+            fail_msg("a kernel wrote into the gap at byte %zu of an output", i);
+        }
+    }
+    free(owned);
+}
+
+static bool fits(const kernel_case *c, const ry_kernel *kernel, const ry_problem *problem)
+{
+    return kernel->op == c->op && (kernel->constant_inputs & ~c->constants) == 0 && kernel->applicable(problem);
+}
+
+bool kernel_case_applicable(const kernel_case *c, const ry_kernel *kernel, case_layout layout)
+{
+    ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
+    ry_problem problem = kernel_case_problem(c, layout, in, out);
+    return fits(c, kernel, &problem);
+}
+
+/* Packs and runs as a device would whose threads take tasks in an unfortunate order: backwards, on alternating workers. */
+static void execute_backwards(const ry_kernel *kernel, const ry_problem *problem, const void *const *in, void *const *out,
+                              int64_t (*actual)[RY_MAX_RANK])
+{
+    ry_prepared prepared = {0};
+    ry_error error = {0};
+    assert_int_equal(kernel->prepare(problem, &prepared, &error), RYND_OK);
+    assert_true(prepared.scratch % RY_ALIGNMENT == 0);
+    void *state = ry_allocate(&guarded_allocator, prepared.state), *packed = ry_allocate(&guarded_allocator, prepared.packed);
+    void *workspace = ry_allocate(&guarded_allocator, prepared.workspace);
+    char *scratch = ry_allocate(&guarded_allocator, prepared.scratch * WORKERS);
+    if (kernel->initialise && prepared.state) {
+        kernel->initialise(problem, &prepared, state);
+    }
+    ry_cpu_launch launch = {.problem = problem,
+                            .prepared = &prepared,
+                            .state = state,
+                            .in = in,
+                            .out = out,
+                            .packed = packed,
+                            .packed_out = packed,
+                            .workspace = workspace,
+                            .scratch = scratch,
+                            .actual = actual};
+    for (size_t t = kernel->pack ? prepared.pack_tasks : 0; t-- > 0;) {
+        kernel->pack(&launch, t);
+    }
+    for (int phase = 0; phase < prepared.phases; phase++) {
+        for (size_t t = prepared.tasks[phase]; t-- > 0;) {
+            if (prepared.scratch) {
+                memset(scratch, GARBAGE_BYTE, prepared.scratch * WORKERS);
+            }
+            kernel->run(&launch, phase, t, (unsigned)(t % WORKERS));
+        }
+    }
+    ry_release(&guarded_allocator, scratch);
+    ry_release(&guarded_allocator, workspace);
+    ry_release(&guarded_allocator, packed);
+    ry_release(&guarded_allocator, state);
+}
+
+static void check_inputs(const kernel_case *c, const placed *in, const ry_tensor *descriptions)
+{
+    for (int i = 0; i < c->inputs; i++) {
+        placed again = place(&c->in[i], &descriptions[i], true);
+        if (again.size && memcmp(again.memory, in[i].memory, again.size) != 0) {
+            fail_msg("a kernel wrote to input %d", i);
+        }
+        ry_release(&guarded_allocator, again.memory);
+    }
+}
+
+static void run_case(kernel_case *c, const ry_kernel *kernel, case_layout layout, bool backwards)
+{
+    ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
+    placed placed_in[CASE_OPERANDS], placed_out[CASE_OPERANDS];
+    const void *in_data[CASE_OPERANDS];
+    void *out_data[CASE_OPERANDS];
+    ry_problem problem = kernel_case_problem(c, layout, in, out);
+    if (!fits(c, kernel, &problem)) {
+        fail_msg("%s is not applicable in layout %s", kernel->name, layout_names[layout]);
+    }
+    for (int i = 0; i < c->inputs; i++) {
+        placed_in[i] = place(&c->in[i], &in[i], true);
+        in_data[i] = placed_in[i].memory;
+    }
+    for (int i = 0; i < c->outputs; i++) {
+        placed_out[i] = place(&c->out[i], &out[i], false);
+        out_data[i] = placed_out[i].memory;
+    }
+    memset(c->actual, 0xff, sizeof c->actual);
+    if (backwards) {
+        execute_backwards(kernel, &problem, in_data, out_data, c->actual);
+    } else {
+        ry_error error = {0};
+        rynd_status status = ry_kernel_execute(kernel, &problem, in_data, out_data, c->actual, &guarded_allocator, &error);
+        if (status != RYND_OK) {
+            fail_msg("%s: %s", kernel->name, error.text);
+        }
+    }
+    check_inputs(c, placed_in, in);
+    for (int i = 0; i < c->inputs; i++) {
+        ry_release(&guarded_allocator, placed_in[i].memory);
+    }
+    for (int i = 0; i < c->outputs; i++) {
+        if (ry_tensor_present(&c->out[i])) {
+            check_gaps(&placed_out[i]);
+            ry_tensor_copy(&c->out[i], &placed_out[i].view);
+            ry_release(&guarded_allocator, placed_out[i].memory);
+        }
+    }
+}
+
+void kernel_case_run(kernel_case *c, const ry_kernel *kernel, case_layout layout)
+{
+    run_case(c, kernel, layout, false);
+}
+
+/* The reference's outputs, of the case with float outputs widened to float64 where the reference takes that. */
+static void reference(const kernel_case *c, kernel_case *truth)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s_ref", ry_op_name(c->op));
+    const ry_kernel *kernel = ry_kernel_find(name);
+    assert_non_null(kernel);
+    *truth = *c;
+    for (int wide = 1; wide >= 0; wide--) {
+        for (int i = 0; i < c->outputs; i++) {
+            if (ry_tensor_present(&c->out[i])) {
+                bool widen = wide && ry_dtype_is_float((ry_dtype)c->out[i].dtype);
+                truth->out[i].dtype = widen ? RYND_DTYPE_F64 : c->out[i].dtype;
+            }
+        }
+        if (kernel_case_applicable(truth, kernel, CASE_NCHW)) {
+            break;
+        }
+    }
+    for (int i = 0; i < c->outputs; i++) {
+        if (ry_tensor_present(&c->out[i])) {
+            truth->out[i].data = calloc((size_t)ry_tensor_count(&c->out[i]) + 1, 8);
+            assert_non_null(truth->out[i].data);
+        }
+    }
+    run_case(truth, kernel, CASE_NCHW, false);
+}
+
+static void compare(const kernel_case *c, const kernel_case *truth, const char *kernel, case_layout layout, double bound)
+{
+    for (int o = 0; o < c->outputs; o++) {
+        if (!ry_tensor_present(&c->out[o])) {
+            continue;
+        }
+        double largest = 0;
+        int64_t count = ry_tensor_count(&c->out[o]);
+        if (ry_op_get_class(c->op) == RY_CLASS_BOUNDED && count) {
+            assert_memory_equal(c->actual[o], truth->actual[o], sizeof c->actual[o]);
+            count = count / c->out[o].dim[0] * c->actual[o][0];
+        }
+        for (int64_t i = 0; i < count; i++) {
+            double magnitude = fabs(kernel_case_get(truth, o, i));
+            largest = isfinite(magnitude) ? fmax(largest, magnitude) : largest;
+        }
+        for (int64_t i = 0; i < count; i++) {
+            double got = kernel_case_get(c, o, i), expected = kernel_case_get(truth, o, i);
+            if (!kernel_case_close(got, expected, bound * largest)) {
+                fail_msg("%s, layout %s: output %d, element %lld is %.9g, the reference %.9g; allowed %.3g: %s", kernel,
+                         layout_names[layout], o, (long long)i, got, expected, bound * largest, c->text);
+            }
+        }
+    }
+}
+
+/* The bits of every output, one after another. */
+static unsigned char *snapshot(const kernel_case *c, size_t *size)
+{
+    *size = 0;
+    for (int i = 0; i < c->outputs; i++) {
+        *size += ry_tensor_present(&c->out[i]) ? ry_tensor_bytes(&c->out[i]) : 0;
+    }
+    unsigned char *bytes = malloc(*size + 1), *to = bytes;
+    assert_non_null(bytes);
+    for (int i = 0; i < c->outputs; i++) {
+        if (ry_tensor_present(&c->out[i])) {
+            memcpy(to, c->out[i].data, ry_tensor_bytes(&c->out[i]));
+            to += ry_tensor_bytes(&c->out[i]);
+        }
+    }
+    return bytes;
+}
+
+static void check_layout(kernel_case *c, const kernel_case *truth, const ry_kernel *kernel, case_layout layout, double bound)
+{
+    size_t size, backwards_size;
+    run_case(c, kernel, layout, true);
+    unsigned char *backwards = snapshot(c, &backwards_size);
+    run_case(c, kernel, layout, false);
+    unsigned char *forwards = snapshot(c, &size);
+    if (size != backwards_size || memcmp(forwards, backwards, size) != 0) {
+        fail_msg("%s, layout %s: the order of tasks changes the result: %s", kernel->name, layout_names[layout], c->text);
+    }
+    free(forwards);
+    free(backwards);
+    compare(c, truth, kernel->name, layout, bound);
+}
+
+static int check_kernel(kernel_case *c, const ry_kernel *kernel, double bound)
+{
+    kernel_case truth;
+    reference(c, &truth);
+    int layouts = 0;
+    for (case_layout layout = 0; layout < CASE_LAYOUTS; layout++) {
+        if (kernel_case_applicable(c, kernel, layout)) {
+            check_layout(c, &truth, kernel, layout, bound);
+            layouts++;
+        }
+    }
+    for (int i = 0; i < truth.outputs; i++) {
+        free(truth.out[i].data);
+    }
+    return layouts;
+}
+
+bool kernel_case_machine_has(ry_isa isa)
+{
+    ry_cpu_info cpu;
+    ry_cpu_detect(&cpu);
+    return isa <= cpu.isa;
+}
+
+void kernel_case_check(kernel_case *c, const char *kernel, double bound)
+{
+    const ry_kernel *found = ry_kernel_find(kernel);
+    if (!found) {
+        fail_msg("there is no kernel %s", kernel);
+    } else if (!kernel_case_machine_has(found->isa)) {
+        print_message("%s: this machine lacks %s\n", kernel, ry_isa_name(found->isa));
+    } else if (check_kernel(c, found, bound) == 0) {
+        fail_msg("%s is applicable in no layout", kernel);
+    }
+}
+
+void kernel_case_known(kernel_case *c, const char *kernel, const double *expected, int64_t count, double tolerance)
+{
+    const ry_kernel *found = ry_kernel_find(kernel);
+    kernel_case_check(c, kernel, tolerance);
+    for (case_layout layout = 0; layout < CASE_LAYOUTS; layout++) {
+        if (found && kernel_case_machine_has(found->isa) && kernel_case_applicable(c, found, layout)) {
+            run_case(c, found, layout, false);
+            kernel_case_expect(c, 0, expected, count, tolerance);
+        }
+    }
+}
+
+int kernel_case_check_all(kernel_case *c, double bound, bool *covered)
+{
+    int kernels = 0;
+    for (size_t i = 0; i < ry_kernel_count; i++) {
+        if (ry_kernels[i]->op == c->op && kernel_case_machine_has(ry_kernels[i]->isa)) {
+            bool ran = check_kernel(c, ry_kernels[i], bound) > 0;
+            kernels += ran;
+            if (covered && ran) {
+                covered[i] = true;
+            }
+        }
+    }
+    return kernels;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every kernel of the list against the reference, on odd shapes, in every layout that it takes. A kernel of an operator that has a
+ * reference, but that no row below reaches, fails: a new kernel needs a problem that it is applicable to. */
+#include "kernel_case.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* The bounds are of the largest magnitude of an output: rounding of the type, times a sum's length where there is one. */
+#define F32   2e-6
+#define F16   2e-3
+#define BF16  1.6e-2
+#define EXACT 0
+
+typedef struct row {
+    double bound;
+    const char *problem;
+} row;
+
+static const row rows[] = {
+    /* clang-format off */
+    {F32, "conv n=2 c=3 h=13 w=11 k=5 r=3 s=3 pad=1"},
+    {F32, "conv c=17 h=7 w=9 k=33 bias=1 act=relu"},
+    {F32, "conv n=3 c=16 h=5 w=5 k=16 r=3 s=3 pad=1 bias=1 residual=1 act=silu"},
+    {F32, "conv c=6 h=12 w=15 k=9 r=5 s=2 pad=2,0,1,3 stride=2,3 groups=3 bias=1"},
+    {F32, "conv c=37 h=14 w=14 k=37 r=3 s=3 pad=1 groups=37 bias=1 act=hard_swish alpha=0.16666666666666666 beta=0.5"},
+    {F32, "conv c=8 h=19 w=17 k=8 r=5 s=5 pad=2 stride=2 groups=8 residual=1 act=clip beta=6"},
+    {F32, "conv c=4 h=20 w=20 k=6 r=3 s=3 dilation=4 pad=4"},
+    {F32, "conv c=3 w=50 k=7 s=9 pad=4 stride=3 bias=1 act=sigmoid"},
+    {F32, "conv c=5 d=6 h=7 w=8 k=4 t=3 r=2 s=3 pad=1 bias=1 act=tanh"},
+    {F32, "conv c=1 h=1 w=1 k=1"},
+    {F32, "conv c=130 h=3 w=3 k=3 r=3 s=3"},
+    {F32, "conv c=5 h=9 w=8 k=7 r=3 s=3 pad=1 stride=2 dir=bwd_data"},
+    {F32, "conv n=3 c=6 h=9 w=8 k=4 r=3 s=3 pad=1 groups=2 dir=bwd_weights bias=1"},
+    {F16, "conv c=5 h=9 w=8 k=7 r=3 s=3 pad=1 bias=1 dtype=f16"},
+    {BF16, "conv c=5 h=9 w=8 k=7 r=3 s=3 pad=1 bias=1 dtype=bf16"},
+    {EXACT, "conv c=5 h=9 w=8 k=7 r=3 s=3 pad=1 dtype=i32"},
+    {F32, "convt c=5 h=6 w=7 k=4 r=3 s=3 pad=1 stride=2 opad=1 bias=1 act=gelu"},
+    {F32, "convt c=6 h=5 w=5 k=8 r=2 s=2 stride=2 groups=2"},
+    {F32, "convt n=2 c=3 w=11 k=4 s=5 pad=2 stride=3"},
+    {F32, "convt c=2 d=3 h=4 w=5 k=3 t=2 r=3 s=2 stride=2"},
+    {EXACT, "convt c=5 h=6 w=7 k=4 r=3 s=3 pad=1 stride=2 dtype=i32"},
+    {F32, "pool x0=2x5x13x11:f32 y0=2x5x7x6:f32 kernel=3,3 stride=2,2 pads=1,1,1,1"},
+    {F32, "pool x0=2x19x13x11:f32 y0=2x19x13x10:f32 kernel=3,4 pads=1,1,1,1 kind=average"},
+    {F32, "pool x0=1x16x9x9:f32 y0=1x16x5x5:f32 kernel=2,2 stride=2,2 pads=0,0,1,1 kind=average count_include_pad=1"},
+    {F32, "pool x0=1x33x7x7:f32 y0=1x33x1x1:f32 kernel=7,7 kind=average"},
+    {F32, "pool x0=1x3x29:f32 y0=1x3x14:f32 kernel=3 stride=2 kind=lp"},
+    {F32, "pool x0=1x3x5x6x7:f32 y0=1x3x3x4x5:f32 kernel=3,3,3"},
+    {F32, "pool x0=1x4x10x9:f32 y0=1x4x6x5:f32 y1=1x4x6x5:i64 kernel=3,3 dilation=2,2"},
+    {F16, "pool x0=1x4x10x9:f16 y0=1x4x8x7:f16 kernel=3,3 kind=average"},
+    {F32, "matmul x0=7x13:f32 x1=13x19:f32 y0=7x19:f32"},
+    {F32, "matmul x0=3x4x13:f32 x1=13x19:f32 y0=3x4x19:f32"},
+    {F32, "matmul x0=2x1x7x64:f32 x1=3x64x33:f32 y0=2x3x7x33:f32"},
+    {F32, "matmul x0=13x7:f32 x1=19x13:f32 x2=19:f32 y0=7x19:f32 trans_a=1 trans_b=1 alpha=0.5 beta=2"},
+    {F32, "matmul x0=1x300:f32 x1=50x300:f32 x2=50:f32 y0=1x50:f32 trans_b=1 activation=relu"},
+    {EXACT, "matmul x0=7x13:i32 x1=13x19:i32 y0=7x19:i32"},
+    {F32, "einsum x0=3x4x5:f32 x1=3x5x6:f32 y0=3x4x6:f32 equation='bij,bjk->bik'"},
+    {F32, "batch_norm x0=2x19x5x7:f32 x1=19:f32 x2=19:f32 x3=19:f32 x4=19:f32 y0=2x19x5x7:f32"},
+    {F32, "group_norm x0=2x12x5x7:f32 x1=12:f32 x2=12:f32 y0=2x12x5x7:f32 groups=3"},
+    {F32, "group_norm x0=2x5x9x8:f32 x1=5:f32 x2=5:f32 y0=2x5x9x8:f32 groups=5"},
+    {F32, "layer_norm x0=3x5x33:f32 x1=33:f32 x2=33:f32 y0=3x5x33:f32 axis=2"},
+    {F32, "layer_norm x0=3x5x7:f32 x1=5x7:f32 y0=3x5x7:f32 y1=3x1x1:f32 y2=3x1x1:f32 axis=1"},
+    {F32, "layer_norm x0=4x33:f32 x1=33:f32 y0=4x33:f32 axis=1 rms=1"},
+    {F32, "lrn x0=2x19x5x7:f32 y0=2x19x5x7:f32 size=5"},
+    {F32, "softmax x0=5x37:f32 y0=5x37:f32 axis=1"},
+    {F32, "softmax x0=3x19x4x5:f32 y0=3x19x4x5:f32 axis=1 kind=log_softmax"},
+    {F32, "softmax x0=3x4x5:f32 y0=3x4x5:f32 axis=1 flatten=1"},
+    {EXACT, "softmax x0=3x19x4:f32 y0=3x19x4:f32 axis=1 kind=hardmax"},
+    {F32, "cumsum x0=3x19x4:f32 y0=3x19x4:f32 axis=1"},
+    {EXACT, "arg_reduce x0=3x19x4:f32 y0=3x1x4:i64 axis=1"},
+    {EXACT, "arg_reduce x0=5x37:f32 y0=5:i64 axis=1 keepdims=0 min=1 select_last=1"},
+    {EXACT, "arg_reduce x0=3x19x4:i8 y0=3x1x4:i64 axis=1"},
+    {EXACT, "topk x0=3x40x2:f32 y0=3x5x2:f32 y1=3x5x2:i64 axis=1 k=5"},
+    {EXACT, "topk x0=3x40:i8 y0=3x7:i8 y1=3x7:i64 axis=1 k=7 largest=0"},
+    {EXACT, "resize x0=2x5x6x7:f32 y0=2x5x12x21:f32 coordinates=asymmetric nearest=floor"},
+    {F32, "resize x0=2x5x6x7:f32 y0=2x5x12x14:f32 mode=linear"},
+    {F32, "resize x0=1x19x9x11:f32 y0=1x19x5x13:f32 mode=linear coordinates=align_corners"},
+    {F32, "resize x0=1x3x9x11:f32 y0=1x3x18x33:f32 mode=cubic"},
+    {F32, "resize x0=1x3x9x11:f32 y0=1x3x4x5:f32 mode=linear antialias=1"},
+    {F32, "resize x0=1x3x4x5x6:f32 y0=1x3x8x7x5:f32 mode=linear"},
+    {EXACT, "resize x0=1x3x9x11:u8 y0=1x3x18x22:u8"},
+    {F32, "grid_sample x0=2x5x6x7:f32 x1=2x4x3x2:f32 y0=2x5x4x3:f32 padding=border"},
+    {F32, "grid_sample x0=1x3x6x7:f32 x1=1x4x5x2:f32 y0=1x3x4x5:f32 mode=cubic padding=reflection align_corners=1"},
+    {F32, "affine_grid x0=2x2x3:f32 y0=2x4x5x2:f32"},
+    {F32, "roi_align x0=2x5x9x8:f32 x1=6x4:f32 x2=6:i64 y0=6x5x3x2:f32 output_height=3 output_width=2 spatial_scale=8"},
+    {EXACT, "max_unpool x0=1x3x4x5:f32 x1=1x3x4x5:i64 y0=1x3x8x10:f32 kernel=2,2 stride=2,2"},
+    {F32, "deform_conv x0=1x4x7x8:f32 x1=6x4x3x3:f32 x2=1x18x7x8:f32 x3=6:f32 y0=1x6x7x8:f32 pads=1,1,1,1"},
+    {F32, "col2im x0=2x18x20:f32 y0=2x2x6x7:f32 image=6,7 block=3,3"},
+    {EXACT, "nms x0=2x9x4:f32 x1=2x3x9:f32 y0=30x3:i64 max_output=5 iou_threshold=0.25"},
+    /* clang-format on */
+};
+
+static void agree_with_the_reference(void **state)
+{
+    bool *covered = *state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kernel_case c;
+        kernel_case_parse(&c, rows[i].problem);
+        if (kernel_case_check_all(&c, rows[i].bound, covered) == 0) {
+            fail_msg("no kernel for %s", rows[i].problem);
+        }
+        kernel_case_end(&c);
+    }
+}
+
+static bool has_reference(ry_op op)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s_ref", ry_op_name(op));
+    return op != RY_OP_expr && ry_kernel_find(name);
+}
+
+/* Expressions have a test of their own, against the definition of each of their operations. */
+static void all_are_reached(void **state)
+{
+    const bool *covered = *state;
+    int missing = 0;
+    for (size_t i = 0; i < ry_kernel_count; i++) {
+        if (has_reference(ry_kernels[i]->op) && kernel_case_machine_has(ry_kernels[i]->isa) && !covered[i]) {
+            print_error("no problem reaches %s\n", ry_kernels[i]->name);
+            missing++;
+        }
+    }
+    assert_int_equal(missing, 0);
+}
+
+static int begin(void **state)
+{
+    *state = calloc(ry_kernel_count, sizeof(bool));
+    return *state ? 0 : -1;
+}
+
+static int end(void **state)
+{
+    free(*state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(agree_with_the_reference),
+        cmocka_unit_test(all_are_reached),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}
