@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernel: products of few rows with a large matrix, at the speed at which it comes from memory. b is read once, where it lies, never packed:
+ * by dot products where it lies along k (fully connected layers), by sums of its scaled rows where it lies along n. */
+#include "kernels/cpu/common/simd.h"
+#include "kernels/cpu/matmul/matmul_finish.h"
+#include "kernels/cpu/matmul/matmul_pack.h"
+
+enum {
+    DOT_ROWS_MOST = 32, /* of a: beyond it packing b pays */
+    DOT_A = 4,          /* rows of a and columns of b in one block of dot products: 16 sums */
+    DOT_B = RY_W == 16 ? 4 : 2,
+    DOT_CHUNK = 2048, /* of k: the chunk of a stays in the second-level cache, that of four columns of b in the first */
+    SUM_ROWS_MOST = 4,
+    SUM_VECTORS = 4,
+    AHEAD = 12, /* rows of b that are fetched ahead: the hardware does not foresee steps of whole rows */
+    TASK_BYTES = 128 * 1024,
+    TASKS_ENOUGH = 64,
+};
+
+typedef struct gemv_plan {
+    matmul_shape shape;
+    bool dot, a_copied;
+    int64_t columns, column_blocks; /* of a task */
+    int64_t a_step;                 /* from row to row of the copy */
+    size_t a, block, scratch;
+} gemv_plan;
+
+static int64_t up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static size_t align64(size_t size)
+{
+    return (size + 63) / 64 * 64;
+}
+
+static bool is_narrow_float(ry_dtype dtype)
+{
+    return dtype == RY_f32 || dtype == RY_f16 || dtype == RY_bf16;
+}
+
+static bool make_plan(const ry_problem *problem, gemv_plan *plan)
+{
+    memset(plan, 0, sizeof *plan);
+    matmul_shape *s = &plan->shape;
+    if (!matmul_shape_of(problem, s)) {
+        return false;
+    }
+    const matmul_operand *a = &s->of[MATMUL_A], *b = &s->of[MATMUL_B];
+    plan->dot = b->row == 1 || s->k == 1;
+    if (!is_narrow_float(a->dtype) || !is_narrow_float(b->dtype) ||
+        !(plan->dot ? s->m <= DOT_ROWS_MOST : b->column == 1 && s->m <= SUM_ROWS_MOST)) {
+        return false;
+    }
+    plan->a_copied = a->dtype != RY_f32 || a->column != 1;
+    plan->a_step = up(s->k, RY_W) * RY_W + RY_W;
+    /* enough bytes of b to be worth a task, in whole blocks */
+    const int64_t grain = plan->dot ? DOT_B : SUM_VECTORS * RY_W, bytes = s->k * (int64_t)ry_dtype_size(b->dtype);
+    int64_t columns = up(up(s->n, TASKS_ENOUGH), grain) * grain;
+    columns = columns * bytes < TASK_BYTES ? up(up(TASK_BYTES, bytes), grain) * grain : columns;
+    plan->columns = least(columns, up(s->n, grain) * grain);
+    plan->column_blocks = up(s->n, plan->columns);
+    size_t at = 0;
+    plan->a = at, at += plan->a_copied ? align64((size_t)(s->m * plan->a_step) * sizeof(float)) : 0;
+    plan->block = at, at += align64((size_t)(s->m * plan->columns) * sizeof(float));
+    plan->scratch = at;
+    return true;
+}
+
+RY_INLINE ry_vf load(const ry_dtype dtype, const char *p, int64_t i)
+{
+    return dtype == RY_f32   ? ry_vf_load((const float *)(const void *)p + i)
+           : dtype == RY_f16 ? ry_vf_load_f16((const uint16_t *)(const void *)p + i)
+                             : ry_vf_load_bf16((const uint16_t *)(const void *)p + i);
+}
+
+RY_INLINE ry_vf load_m(const ry_dtype dtype, const char *p, int64_t i, ry_vm m)
+{
+    return dtype == RY_f32   ? ry_vf_load_m((const float *)(const void *)p + i, m)
+           : dtype == RY_f16 ? ry_vf_load_f16_m((const uint16_t *)(const void *)p + i, m)
+                             : ry_vf_load_bf16_m((const uint16_t *)(const void *)p + i, m);
+}
+
+typedef struct product {
+    const float *a;
+    int64_t a_row;
+    const char *b;
+    int64_t b_step; /* elements: from column to column (dot), from row to row (sum) */
+    int64_t depth;
+    float *block;
+    int64_t block_step;
+    bool first; /* the block holds nothing yet */
+} product;
+
+RY_INLINE void dot_block(const ry_dtype dtype, const product *p, const int rows, const int columns)
+{
+    const int64_t size = dtype == RY_f32 ? 4 : 2;
+    ry_vf sum[DOT_A][DOT_B];
+#pragma GCC unroll 4
+    for (int i = 0; i < rows; i++) {
+#pragma GCC unroll 4
+        for (int j = 0; j < columns; j++) {
+            sum[i][j] = ry_vf_zero();
+        }
+    }
+    int64_t k = 0;
+    for (; k + RY_W <= p->depth; k += RY_W) {
+        ry_vf b[DOT_B];
+#pragma GCC unroll 4
+        for (int j = 0; j < columns; j++) {
+            b[j] = load(dtype, p->b + j * p->b_step * size, k);
+        }
+#pragma GCC unroll 4
+        for (int i = 0; i < rows; i++) {
+            const ry_vf a = ry_vf_load(p->a + i * p->a_row + k);
+#pragma GCC unroll 4
+            for (int j = 0; j < columns; j++) {
+                sum[i][j] = ry_vf_fma(a, b[j], sum[i][j]);
+            }
+        }
+    }
+    if (k < p->depth) {
+        const ry_vm m = ry_vm_first(p->depth - k);
+#pragma GCC unroll 4
+        for (int i = 0; i < rows; i++) {
+            const ry_vf a = ry_vf_load_m(p->a + i * p->a_row + k, m);
+#pragma GCC unroll 4
+            for (int j = 0; j < columns; j++) {
+                sum[i][j] = ry_vf_fma(a, load_m(dtype, p->b + j * p->b_step * size, k, m), sum[i][j]);
+            }
+        }
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < rows; i++) {
+#pragma GCC unroll 4
+        for (int j = 0; j < columns; j++) {
+            float *to = p->block + i * p->block_step + j;
+            *to = ry_vf_sum(sum[i][j]) + (p->first ? 0.0f : *to);
+        }
+    }
+}
+
+RY_INLINE void sum_block(const ry_dtype dtype, const product *p, const int rows, const int vectors)
+{
+    const int64_t size = dtype == RY_f32 ? 4 : 2;
+    ry_vf sum[SUM_ROWS_MOST][SUM_VECTORS];
+#pragma GCC unroll 4
+    for (int i = 0; i < rows; i++) {
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++) {
+            sum[i][v] = ry_vf_zero();
+        }
+    }
+    const char *b = p->b;
+    for (int64_t k = 0; k < p->depth; k++, b += p->b_step * size) {
+        /* a fetch of an address outside the matrix does nothing */
+        __builtin_prefetch((const void *)((uintptr_t)b + (uintptr_t)(AHEAD * p->b_step * size)));
+        __builtin_prefetch((const void *)((uintptr_t)b + (uintptr_t)(AHEAD * p->b_step * size + vectors * RY_W * size / 2)));
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++) {
+            const ry_vf x = load(dtype, b, v * RY_W);
+#pragma GCC unroll 4
+            for (int i = 0; i < rows; i++) {
+                sum[i][v] = ry_vf_fma(ry_vf_set(p->a[i * p->a_row + k]), x, sum[i][v]);
+            }
+        }
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < rows; i++) {
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++) {
+            ry_vf_store(p->block + i * p->block_step + v * RY_W, sum[i][v]);
+        }
+    }
+}
+
+/* The last columns of b, that are no whole vector. */
+RY_INLINE void sum_tail(const ry_dtype dtype, const product *p, int64_t rows, int64_t columns)
+{
+    const int64_t size = dtype == RY_f32 ? 4 : 2;
+    const ry_vm m = ry_vm_first(columns);
+    for (int64_t i = 0; i < rows; i++) {
+        ry_vf sum = ry_vf_zero();
+        for (int64_t k = 0; k < p->depth; k++) {
+            sum = ry_vf_fma(ry_vf_set(p->a[i * p->a_row + k]), load_m(dtype, p->b + k * p->b_step * size, 0, m), sum);
+        }
+        ry_vf_store_m(p->block + i * p->block_step, m, sum);
+    }
+}
+
+RY_INLINE void dot_columns(const ry_dtype dtype, product p, int64_t rows, const int columns)
+{
+    for (int64_t i = 0; i < rows; i += DOT_A) {
+        switch (rows - i) {
+        case 1: dot_block(dtype, &p, 1, columns); break;
+        case 2: dot_block(dtype, &p, 2, columns); break;
+        case 3: dot_block(dtype, &p, 3, columns); break;
+        default: dot_block(dtype, &p, 4, columns); break;
+        }
+        p.a += DOT_A * p.a_row;
+        p.block += DOT_A * p.block_step;
+    }
+}
+
+RY_INLINE void dot_all(const ry_dtype dtype, const product *whole, int64_t rows, int64_t columns)
+{
+    const int64_t size = dtype == RY_f32 ? 4 : 2;
+    product p = *whole;
+    int64_t j = 0;
+    for (; j + DOT_B <= columns; j += DOT_B) {
+        p.b = whole->b + j * p.b_step * size;
+        p.block = whole->block + j;
+        dot_columns(dtype, p, rows, DOT_B);
+    }
+    for (; j < columns; j++) {
+        p.b = whole->b + j * p.b_step * size;
+        p.block = whole->block + j;
+        dot_columns(dtype, p, rows, 1);
+    }
+}
+
+RY_INLINE void sum_all(const ry_dtype dtype, const product *whole, int64_t rows, int64_t columns)
+{
+    const int64_t size = dtype == RY_f32 ? 4 : 2;
+    product p = *whole;
+    int64_t j = 0;
+    for (; j + SUM_VECTORS * RY_W <= columns; j += SUM_VECTORS * RY_W) {
+        p.b = whole->b + j * size;
+        p.block = whole->block + j;
+        switch (rows) {
+        case 1: sum_block(dtype, &p, 1, SUM_VECTORS); break;
+        case 2: sum_block(dtype, &p, 2, SUM_VECTORS); break;
+        case 3: sum_block(dtype, &p, 3, SUM_VECTORS); break;
+        default: sum_block(dtype, &p, 4, SUM_VECTORS); break;
+        }
+    }
+    for (; j < columns; j += RY_W) {
+        p.b = whole->b + j * size;
+        p.block = whole->block + j;
+        sum_tail(dtype, &p, rows, columns - j);
+    }
+}
+
+#define TYPE(dtype)                                                          \
+    static void dot_##dtype(const product *p, int64_t rows, int64_t columns) \
+    {                                                                        \
+        dot_all(RY_##dtype, p, rows, columns);                               \
+    }                                                                        \
+    static void sum_##dtype(const product *p, int64_t rows, int64_t columns) \
+    {                                                                        \
+        sum_all(RY_##dtype, p, rows, columns);                               \
+    }
+TYPE(f32)
+TYPE(f16)
+TYPE(bf16)
+
+typedef void (*product_function)(const product *p, int64_t rows, int64_t columns);
+
+static product_function function_of(ry_dtype dtype, bool dot)
+{
+    return dtype == RY_f32 ? (dot ? dot_f32 : sum_f32) : dtype == RY_f16 ? (dot ? dot_f16 : sum_f16) : (dot ? dot_bf16 : sum_bf16);
+}
+
+static void run(const ry_cpu_launch *launch, int phase, size_t index, unsigned worker)
+{
+    (void)phase;
+    const gemv_plan *plan = launch->state;
+    const matmul_shape *s = &plan->shape;
+    const matmul_operand *a = &s->of[MATMUL_A], *b = &s->of[MATMUL_B];
+    char *scratch = launch->scratch + worker * launch->prepared->scratch;
+    const int64_t batch = (int64_t)index / plan->column_blocks, column = (int64_t)index % plan->column_blocks * plan->columns;
+    const int64_t columns = least(plan->columns, s->n - column);
+    const char *from =
+        (const char *)matmul_input(s, launch, MATMUL_A) + matmul_batch_offset(s, MATMUL_A, batch) * (int64_t)ry_dtype_size(a->dtype);
+    product p = {.a = (const float *)(const void *)from,
+                 .a_row = a->row,
+                 .b_step = plan->dot ? b->column : b->row,
+                 .block = (float *)(void *)(scratch + plan->block),
+                 .block_step = plan->columns};
+    if (plan->a_copied) {
+        float *copy = (float *)(void *)(scratch + plan->a);
+        RY_ISA_SYMBOL(matmul_pack_rows)(a->dtype, from, a->row, a->column, s->m, s->k, copy, plan->a_step);
+        p.a = copy;
+        p.a_row = plan->a_step;
+    }
+    const int64_t size = (int64_t)ry_dtype_size(b->dtype);
+    const char *matrix =
+        (const char *)matmul_input(s, launch, MATMUL_B) + (matmul_batch_offset(s, MATMUL_B, batch) + column * b->column) * size;
+    const product_function multiply = function_of(b->dtype, plan->dot);
+    const int64_t chunk = plan->dot && s->m > DOT_A ? DOT_CHUNK : s->k;
+    const float *first = p.a;
+    for (int64_t k = 0; k < s->k; k += chunk) {
+        p.a = first + k;
+        p.b = matrix + k * b->row * size;
+        p.depth = least(chunk, s->k - k);
+        p.first = k == 0;
+        multiply(&p, s->m, columns);
+    }
+    RY_ISA_SYMBOL(matmul_finish)(s, launch, batch, 0, s->m, column, columns, p.block, plan->columns, s->alpha);
+}
+
+static bool applicable(const ry_problem *problem)
+{
+    gemv_plan plan;
+    return is_narrow_float((ry_dtype)problem->out[0].dtype) &&
+           (!ry_problem_has_input(problem, 2) || ry_dtype_is_float((ry_dtype)problem->in[2].dtype)) &&
+           (!ry_problem_has_input(problem, 3) || is_narrow_float((ry_dtype)problem->in[3].dtype)) && make_plan(problem, &plan);
+}
+
+static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+{
+    gemv_plan plan;
+    if (!make_plan(problem, &plan)) {
+        return ry_fail(error, RYND_ERROR_SHAPE, "matmul: not a product of few rows");
+    }
+    *prepared = (ry_prepared){.phases = 1,
+                              .tasks = {(size_t)(plan.shape.batches * plan.column_blocks)},
+                              .state = align64(sizeof plan),
+                              .scratch = plan.scratch,
+                              .knob_count = 1,
+                              .knobs = {{"columns", plan.columns}}};
+    return RYND_OK;
+}
+
+static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
+{
+    (void)prepared;
+    make_plan(problem, state);
+}
+
+const ry_kernel RY_ISA_SYMBOL(matmul_f32_gemv) = {.name = "matmul_f32_gemv_" RY_ISA_TEXT,
+                                                  .op = RY_OP_matmul,
+                                                  .device = "cpu",
+                                                  .isa = RY_ISA_ID,
+                                                  .accuracy = RY_ACCURACY_strict,
+                                                  .rank = 107 + 10 * (int)RY_ISA_ID,
+                                                  .applicable = applicable,
+                                                  .prepare = prepare,
+                                                  .initialise = initialise,
+                                                  .run = run};
