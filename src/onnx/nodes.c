@@ -91,7 +91,8 @@ rynd_status ry_nodes_check_operators(ry_reader *reader, const ry_node_list *list
     if (listed < missing) {
         snprintf(text + used, sizeof text - used, "; and %zu more", missing - listed);
     }
-    return ry_fail(reader->error, RYND_ERROR_UNSUPPORTED, "rynd does not have the operators of %zu nodes: %s", missing, text);
+    return ry_fail(reader->error, RYND_ERROR_UNSUPPORTED, "rynd does not have the operator%s of %zu node%s: %s", missing > 1 ? "s" : "",
+                   missing, missing > 1 ? "s" : "", text);
 }
 
 typedef enum mark { UNSEEN, OPEN, DONE } mark;

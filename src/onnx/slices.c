@@ -6,17 +6,25 @@
 #include <pb_decode.h>
 #include <string.h>
 
-/* pb_istream_from_buffer keeps its position in `state`. */
-static ry_slice rest_of(const pb_istream_t *input)
+/* The state of the streams that we make. nanopb hands a number that is not packed over in a stream of its own, over a copy on its stack. */
+typedef struct position {
+    const uint8_t *at;
+    ry_slices_source *source;
+} position;
+
+static bool read_bytes(pb_istream_t *input, pb_byte_t *buffer, size_t count)
 {
-    return (ry_slice){.data = input->state, .size = input->bytes_left};
+    position *p = input->state;
+    memcpy(buffer, p->at, count);
+    p->at += count;
+    return true;
 }
 
-static bool add_slice(ry_slices *list, ry_slice slice)
+static bool add_slice(ry_slices_source *source, ry_slices *list, ry_slice slice)
 {
-    ry_slice *grown = ry_arena_grow(list->source->arena, list->at, list->count, &list->capacity, sizeof *list->at);
+    ry_slice *grown = ry_arena_grow(source->arena, list->at, list->count, &list->capacity, sizeof *list->at);
     if (!grown) {
-        list->source->out_of_memory = true;
+        source->out_of_memory = true;
         return false;
     }
     list->at = grown;
@@ -24,22 +32,15 @@ static bool add_slice(ry_slices *list, ry_slice slice)
     return true;
 }
 
-/* nanopb hands a number that is not packed over in a buffer on its own stack. */
-static bool lies_in_source(const ry_slices_source *source, ry_slice slice)
-{
-    uintptr_t begin = (uintptr_t)source->bytes.data, at = (uintptr_t)slice.data;
-    return at >= begin && at - begin <= source->bytes.size;
-}
-
-static bool reserve(ry_packed *packed, size_t size)
+static bool reserve(ry_slices_source *source, ry_packed *packed, size_t size)
 {
     if (size <= packed->capacity) {
         return true;
     }
     size_t capacity = packed->capacity * 2 > size ? packed->capacity * 2 : size;
-    uint8_t *own = ry_arena_take(packed->source->arena, capacity, 1);
+    uint8_t *own = ry_arena_take(source->arena, capacity, 1);
     if (!own) {
-        packed->source->out_of_memory = true;
+        source->out_of_memory = true;
         return false;
     }
     if (packed->bytes.size) {
@@ -52,20 +53,15 @@ static bool reserve(ry_packed *packed, size_t size)
 }
 
 /* Numbers one by one and packed ones may alternate: their encodings joined are the packed encoding of all. */
-static bool add_packed(ry_packed *packed, ry_slice slice)
+static bool join(ry_slices_source *source, ry_packed *packed, ry_slice slice)
 {
-    if (!packed->bytes.size && lies_in_source(packed->source, slice)) {
-        packed->bytes = slice;
-        return true;
-    }
-    if (!slice.size) {
-        return true;
-    }
     size_t size = packed->bytes.size;
-    if (!reserve(packed, size + slice.size)) {
+    if (!reserve(source, packed, size + slice.size)) {
         return false;
     }
-    memcpy(packed->own + size, slice.data, slice.size);
+    if (slice.size) {
+        memcpy(packed->own + size, slice.data, slice.size);
+    }
     packed->bytes.size = size + slice.size;
     return true;
 }
@@ -75,35 +71,56 @@ static bool is_number(const pb_field_iter_t *field)
     return PB_LTYPE(field->type) <= PB_LTYPE_LAST_PACKABLE;
 }
 
+/* A number by itself. */
+static bool add_number(const pb_istream_t *input, const pb_field_iter_t *field)
+{
+    if (PB_HTYPE(field->type) != PB_HTYPE_REPEATED || !is_number(field)) {
+        return false; /* a number where bytes belong */
+    }
+    ry_packed *packed = field->pData;
+    return join(packed->source, packed, (ry_slice){input->state, input->bytes_left});
+}
+
+static bool add_bytes(ry_slices_source *source, const pb_field_iter_t *field, ry_slice slice)
+{
+    if (PB_HTYPE(field->type) != PB_HTYPE_REPEATED) {
+        *(ry_slice *)field->pData = slice;
+        return true;
+    }
+    if (!is_number(field)) {
+        return add_slice(source, field->pData, slice);
+    }
+    ry_packed *packed = field->pData;
+    if (packed->bytes.size) {
+        return join(source, packed, slice);
+    }
+    packed->bytes = slice;
+    return true;
+}
+
 bool ry_slices_field(pb_istream_t *input, pb_ostream_t *output, const pb_field_iter_t *field)
 {
     if (!input || output) {
         return false;
     }
-    ry_slice slice = rest_of(input);
-    bool done = true;
-    if (PB_HTYPE(field->type) != PB_HTYPE_REPEATED) {
-        *(ry_slice *)field->pData = slice;
-    } else if (is_number(field)) {
-        done = add_packed(field->pData, slice);
-    } else {
-        done = add_slice(field->pData, slice);
+    if (input->callback != read_bytes) {
+        return add_number(input, field) && pb_read(input, NULL, input->bytes_left);
     }
-    return done && pb_read(input, NULL, input->bytes_left);
+    position *p = input->state;
+    ry_slice slice = {p->at, input->bytes_left};
+    p->at += slice.size;
+    input->bytes_left = 0;
+    return add_bytes(p->source, field, slice);
 }
 
-/* Repeated fields must know their source before decoding. */
+/* Lists of numbers must know the source: nanopb's own streams do not. */
 static void prepare(ry_slices_source *source, const pb_msgdesc_t *type, void *message)
 {
     pb_field_iter_t field;
     bool more = pb_field_iter_begin(&field, type, message);
     while (more) {
-        if (PB_ATYPE(field.type) == PB_ATYPE_CALLBACK && PB_HTYPE(field.type) == PB_HTYPE_REPEATED) {
-            if (is_number(&field)) {
-                ((ry_packed *)field.pData)->source = source;
-            } else {
-                ((ry_slices *)field.pData)->source = source;
-            }
+        if (PB_ATYPE(field.type) == PB_ATYPE_CALLBACK && PB_HTYPE(field.type) == PB_HTYPE_REPEATED && is_number(&field)) {
+            ((ry_packed *)field.pData)->source = source;
         }
         more = pb_field_iter_next(&field);
     }
@@ -111,14 +128,14 @@ static void prepare(ry_slices_source *source, const pb_msgdesc_t *type, void *me
 
 bool ry_slices_decode(ry_slices_source *source, const pb_msgdesc_t *type, ry_slice bytes, void *message, size_t size, const char **reason)
 {
-    static const uint8_t nothing[1];
     memset(message, 0, size);
     prepare(source, type, message);
-    pb_istream_t input = pb_istream_from_buffer(bytes.data ? bytes.data : nothing, bytes.size);
+    position start = {bytes.data, source};
+    pb_istream_t input = {.callback = read_bytes, .state = &start, .bytes_left = bytes.size};
     if (pb_decode_ex(&input, type, message, PB_DECODE_NOINIT)) {
         return true;
     }
-    *reason = source->out_of_memory ? "out of memory" : PB_GET_ERROR(&input);
+    *reason = source->out_of_memory ? "out of memory" : input.errmsg ? input.errmsg : "a number where bytes belong";
     return false;
 }
 

@@ -24,7 +24,6 @@ typedef struct ry_slices_source {
 } ry_slices_source;
 
 typedef struct ry_slices {
-    ry_slices_source *source;
     ry_slice *at;
     size_t count, capacity;
 } ry_slices;

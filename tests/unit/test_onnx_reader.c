@@ -312,6 +312,21 @@ static void test_bad_tensors(void **state)
     expect_error(graph, RYND_ERROR_UNSUPPORTED, "sparse");
 }
 
+/* A number where a name, a list of messages or raw bytes belong. */
+static void test_wrong_wire_type(void **state)
+{
+    (void)state;
+    static const unsigned fields[] = {2, 1, 5, 11};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        onnx_bytes graph = graph_of(make_node("Relu", "x", "y"));
+        put_int(&graph, fields[i], 7);
+        expect_error(graph, RYND_ERROR_FORMAT, "a number where bytes belong");
+    }
+    onnx_bytes t = make_tensor("v", 1, 1, three);
+    put_int(&t, 9, 7);
+    expect_tensor_error(t, RYND_ERROR_FORMAT, "a number where bytes belong");
+}
+
 static void test_zero_size_tensor(void **state)
 {
     (void)state;
@@ -508,8 +523,9 @@ int main(void)
         cmocka_unit_test(test_good_model),        cmocka_unit_test(test_old_model),        cmocka_unit_test(test_absent_input),
         cmocka_unit_test(test_function),          cmocka_unit_test(test_endless_function), cmocka_unit_test(test_structure),
         cmocka_unit_test(test_operators_refused), cmocka_unit_test(test_attributes),       cmocka_unit_test(test_bad_tensors),
-        cmocka_unit_test(test_zero_size_tensor),  cmocka_unit_test(test_typed_data),       cmocka_unit_test(test_half_data),
-        cmocka_unit_test(test_zero_copy),         cmocka_unit_test(test_damage),           cmocka_unit_test(test_tensor_write),
+        cmocka_unit_test(test_wrong_wire_type),   cmocka_unit_test(test_zero_size_tensor), cmocka_unit_test(test_typed_data),
+        cmocka_unit_test(test_half_data),         cmocka_unit_test(test_zero_copy),        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_tensor_write),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
