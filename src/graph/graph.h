@@ -61,6 +61,7 @@ typedef struct ry_graph {
     struct ry_dim_form *forms; /* what each symbol is: graph_symbols.c */
     size_t form_capacity;
     ry_names value_names, symbol_names;
+    bool exhausted; /* memory was out when a symbol was to be made: why a dim is RY_DIM_ERROR */
 } ry_graph;
 
 rynd_status ry_graph_create(const ry_allocator *allocator, ry_graph **graph, ry_error *error);

@@ -52,12 +52,18 @@ static bool is_symbol(const ry_graph *graph, int64_t dim)
     return dim < 0 && dim >= -(int64_t)graph->symbol_count;
 }
 
+static int64_t out_of_memory(ry_graph *graph)
+{
+    graph->exhausted = true;
+    return 0;
+}
+
 int64_t ry_graph_symbol(ry_graph *graph, const char *name, size_t length)
 {
     ry_arena *arena = &graph->arena;
     char *copy = ry_arena_string(arena, name, length);
     if (!copy) {
-        return 0;
+        return out_of_memory(graph);
     }
     uint32_t known = ry_names_find(&graph->symbol_names, copy);
     if (known != RY_NO_NAME) {
@@ -73,7 +79,7 @@ int64_t ry_graph_symbol(ry_graph *graph, const char *name, size_t length)
         graph->forms = forms;
     }
     if (!symbols || !forms || !ry_names_add(&graph->symbol_names, arena, copy, index)) {
-        return 0;
+        return out_of_memory(graph);
     }
     symbols[index] = copy;
     forms[index] = (ry_dim_form){.count = 1, .term = {{1, index}}};

@@ -54,6 +54,10 @@ static ry_infer_result forget_outputs(const ry_infer *infer)
 /* What every operator's result must be: dims in range, and a size in bytes that fits int64. */
 static ry_infer_result check_outputs(ry_infer *infer)
 {
+    if (infer->graph->exhausted) {
+        infer->status = ry_fail_memory(infer->error);
+        return RY_INFER_FAILED;
+    }
     for (int i = 0; i < infer->node->outputs; i++) {
         const ry_value *out = ry_infer_out(infer, i);
         if (!out) {
