@@ -16,7 +16,7 @@
 #define RY_ISA_TEXT_(a)    #a
 #define RY_ISA_TEXT_OF(a)  RY_ISA_TEXT_(a)
 
-#define RY_ISA_SYMBOL(name) RY_ISA_JOIN(name##_, RY_ISA_NAME)
+#define RY_ISA_SYMBOL(name) RY_ISA_JOIN(RY_ISA_JOIN(name, _), RY_ISA_NAME)
 #define RY_ISA_TEXT         RY_ISA_TEXT_OF(RY_ISA_NAME)
 #define RY_ISA_ID           RY_ISA_JOIN(RY_ISA_, RY_ISA_NAME) /* the ry_isa */
 

@@ -80,6 +80,20 @@ static inline float ry_f32_copysign(float x, float sign)
 #define RY_F32_ROUNDER 0x1.8p23f
 #define RY_F64_ROUNDER 0x1.8p52
 
+/* To the nearest whole number, half to even. */
+static inline float ry_f32_round(float x)
+{
+    float a = ry_f32_abs(x), r = (a + 0x1p23f) - 0x1p23f;
+    return ry_f32_copysign(a < 0x1p23f ? r : a, x);
+}
+
+static inline double ry_f64_round(double x)
+{
+    uint64_t sign = ry_f64_bits(x) & 0x8000000000000000u;
+    double a = ry_f64_of_bits(ry_f64_bits(x) ^ sign), r = (a + 0x1p52) - 0x1p52;
+    return ry_f64_of_bits(ry_f64_bits(a < 0x1p52 ? r : a) | sign);
+}
+
 /* ln 2 in two parts: products of the first with the 8 bits of an exponent are exact. */
 #define RY_F32_LN2_HIGH 0x1.62e4p-1f
 #define RY_F32_LN2_LOW  0x1.7f7d1cp-20f
@@ -412,13 +426,15 @@ static inline float ry_f32_pow(float x, float y)
     e = e < -200.0 ? -200.0 : e;
     double r = ry_f64_exp2(e);
     double whole_d = (d + RY_F64_ROUNDER) - RY_F64_ROUNDER, whole_half = (half + RY_F64_ROUNDER) - RY_F64_ROUNDER;
-    int large = ry_f32_abs(y) >= 0x1p24f, whole = large | (whole_d == d), odd = !large & whole & (whole_half != half);
-    r = (x < 0.0f) & !whole & (a != (double)INFINITY) ? (double)NAN : r;
-    r = (a == (double)INFINITY) & !(d != d) ? (d > 0.0 ? (double)INFINITY : 0.0) : r;
-    r = (a == 1.0) & large ? 1.0 : r;
-    r = odd & (ry_f32_bits(x) >> 31 != 0) ? -r : r;
+    int large = ry_f32_abs(y) >= 0x1p24f, whole = large | (whole_d == d), odd = (large ^ 1) & whole & (whole_half != half);
+    int endless = a == (double)INFINITY, invalid = (x < 0.0f) & (whole ^ 1) & (endless ^ 1);
+    int negative = odd & (int)(ry_f32_bits(x) >> 31);
+    r = invalid ? (double)NAN : r;
+    r = (endless & (d == d)) ? (d > 0.0 ? (double)INFINITY : 0.0) : r;
+    r = ((a == 1.0) & large) ? 1.0 : r;
+    r = negative ? -r : r;
     r = x != x ? a : r;
-    r = (x == 1.0f) | (y == 0.0f) ? 1.0 : r;
+    r = ((x == 1.0f) | (y == 0.0f)) ? 1.0 : r;
     return (float)r;
 }
 

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The expression language's functions in f32 and f64, as loops. */
+#include "kernels/cpu/common/vector_math.h"
+#include "kernels/cpu/expr/expr_loops.h"
+
+/* What f32 and f64 have in common: C is the type, S the suffix of libm's functions. */
+#define COMMON_OPS(TYPE, C, S)                                              \
+    static inline C TYPE##_op_add(C a, C b)                                 \
+    {                                                                       \
+        return a + b;                                                       \
+    }                                                                       \
+    static inline C TYPE##_op_sub(C a, C b)                                 \
+    {                                                                       \
+        return a - b;                                                       \
+    }                                                                       \
+    static inline C TYPE##_op_mul(C a, C b)                                 \
+    {                                                                       \
+        return a * b;                                                       \
+    }                                                                       \
+    static inline C TYPE##_op_div(C a, C b)                                 \
+    {                                                                       \
+        return a / b;                                                       \
+    }                                                                       \
+    static inline C TYPE##_op_min(C a, C b)                                 \
+    {                                                                       \
+        return ((a < b) | (a != a)) ? a : b;                                \
+    }                                                                       \
+    static inline C TYPE##_op_max(C a, C b)                                 \
+    {                                                                       \
+        return ((a > b) | (a != a)) ? a : b;                                \
+    }                                                                       \
+    static inline C TYPE##_op_fmod(C a, C b)                                \
+    {                                                                       \
+        return fmod##S(a, b);                                               \
+    }                                                                       \
+    static inline C TYPE##_op_mod(C a, C b)                                 \
+    {                                                                       \
+        C r = fmod##S(a, b);                                                \
+        return r == 0 ? copysign##S(r, b) : (r < 0) != (b < 0) ? r + b : r; \
+    }                                                                       \
+    static inline C TYPE##_op_neg(C a)                                      \
+    {                                                                       \
+        return -a;                                                          \
+    }                                                                       \
+    static inline C TYPE##_op_abs(C a)                                      \
+    {                                                                       \
+        return fabs##S(a);                                                  \
+    }                                                                       \
+    static inline C TYPE##_op_sign(C a)                                     \
+    {                                                                       \
+        return a > 0 ? (C)1 : a < 0 ? (C)-1 : a;                            \
+    }                                                                       \
+    static inline int TYPE##_op_eq(C a, C b)                                \
+    {                                                                       \
+        return a == b;                                                      \
+    }                                                                       \
+    static inline int TYPE##_op_ne(C a, C b)                                \
+    {                                                                       \
+        return a != b;                                                      \
+    }                                                                       \
+    static inline int TYPE##_op_lt(C a, C b)                                \
+    {                                                                       \
+        return a < b;                                                       \
+    }                                                                       \
+    static inline int TYPE##_op_le(C a, C b)                                \
+    {                                                                       \
+        return a <= b;                                                      \
+    }                                                                       \
+    static inline int TYPE##_op_gt(C a, C b)                                \
+    {                                                                       \
+        return a > b;                                                       \
+    }                                                                       \
+    static inline int TYPE##_op_ge(C a, C b)                                \
+    {                                                                       \
+        return a >= b;                                                      \
+    }                                                                       \
+    static inline int TYPE##_op_isnan(C a)                                  \
+    {                                                                       \
+        return a != a;                                                      \
+    }                                                                       \
+    static inline int TYPE##_op_isinf(C a)                                  \
+    {                                                                       \
+        return fabs##S(a) == (C)INFINITY;                                   \
+    }                                                                       \
+    static inline C TYPE##_op_floor(C a)                                    \
+    {                                                                       \
+        return floor##S(a);                                                 \
+    }                                                                       \
+    static inline C TYPE##_op_ceil(C a)                                     \
+    {                                                                       \
+        return ceil##S(a);                                                  \
+    }                                                                       \
+    static inline C TYPE##_op_sqrt(C a)                                     \
+    {                                                                       \
+        return sqrt##S(a);                                                  \
+    }                                                                       \
+    static inline C TYPE##_op_reciprocal(C a)                               \
+    {                                                                       \
+        return 1 / a;                                                       \
+    }
+
+/* clang-format off */
+COMMON_OPS(f32, float, f)
+COMMON_OPS(f64, double, )
+
+#define F32_OP(name) static inline float f32_op_##name(float a) { return ry_f32_##name(a); }
+#define F64_OP(name) static inline double f64_op_##name(double a) { return name(a); }
+#define OPS(X) X(exp) X(log) X(log1p) X(expm1) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf)
+OPS(F32_OP)
+F32_OP(sigmoid)
+F32_OP(round)
+OPS(F64_OP)
+/* clang-format on */
+
+static inline float f32_op_pow(float a, float b)
+{
+    return ry_f32_pow(a, b);
+}
+
+static inline double f64_op_pow(double a, double b)
+{
+    return pow(a, b);
+}
+
+static inline double f64_op_round(double a)
+{
+    return ry_f64_round(a);
+}
+
+static inline double f64_op_sigmoid(double a)
+{
+    double e = exp(-fabs(a));
+    return (a < 0 ? e : 1) / (1 + e);
+}
+
+/* Angles too large for the reduction of vector_math.h. */
+static inline void f32_op_repair(ry_expr_code code, size_t n, float *y, const float *a)
+{
+    if (code != RY_EXPR_sin && code != RY_EXPR_cos && code != RY_EXPR_tan) {
+        return;
+    }
+    int any = 0;
+    for (size_t i = 0; i < n; i++) {
+        any |= fabsf(a[i]) > RY_F32_TRIG_MAX;
+    }
+    for (size_t i = 0; any && i < n; i++) {
+        if (fabsf(a[i]) > RY_F32_TRIG_MAX) {
+            double x = (double)a[i];
+            y[i] = (float)(code == RY_EXPR_sin ? sin(x) : code == RY_EXPR_cos ? cos(x) : tan(x));
+        }
+    }
+}
+
+static inline void f64_op_repair(ry_expr_code code, size_t n, double *y, const double *a)
+{
+    (void)code;
+    (void)n;
+    (void)y;
+    (void)a;
+}
+
+#define HAS_FLOAT
+#define OP(name) RY_ISA_JOIN(TYPE, RY_ISA_JOIN(_op_, name))
+
+#define TYPE   f32
+#define C_TYPE float
+#include "kernels/cpu/expr/expr_loops.inc"
+#undef TYPE
+#undef C_TYPE
+
+#define TYPE   f64
+#define C_TYPE double
+#include "kernels/cpu/expr/expr_loops.inc"
