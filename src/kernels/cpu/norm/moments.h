@@ -37,6 +37,11 @@ RY_INLINE void ry_row_sums(const float *x, int64_t n, float shift, double *sum, 
             q[k] = ry_vf_fma(d, d, q[k]);
         }
     }
+    for (; i + RY_W <= n; i += RY_W) {
+        ry_vf d = ry_vf_add(ry_vf_load(x + i), minus);
+        s[0] = ry_vf_add(s[0], d);
+        q[0] = ry_vf_fma(d, d, q[0]);
+    }
     double ds = 0, dq = 0;
     for (; i < n; i++) {
         float d = x[i] - shift;

@@ -11,23 +11,52 @@
 
 #include <math.h>
 
-/* Rows above and below of a window whose places are kept: 16 is a window of 16 rows, or of 4 x 4 in three dims. */
-enum { KNOWN_ROWS = 16 };
-
-/* No window of a network is as wide; beyond it the reduced row would take more memory than it is worth. */
+/* No window of a network is as wide; beyond it the reduced row and the tables would take more memory than they are worth. */
 enum { WIDEST = 1 << 22 };
 
 typedef enum path { PATH_WHOLE, PATH_ROWS, PATH_CHANNELS } path;
 
+/* An output row (all spatial dims but the last): input rows offset[begin ..] in positions of a plane, and how many positions an average counts. */
+typedef struct row_taps {
+    int64_t begin, count, divisor;
+} row_taps;
+
+/* An output position of the last dim: its taps inside the input. */
+typedef struct column_taps {
+    int64_t first, count; /* first: the input position of the first */
+} column_taps;
+
+/* The state: this, then row_taps, column_taps, offsets, and how many columns an average counts (a float for each output position). */
 typedef struct state {
     path path;
     bool maximum, include_pad;
     ry_window window;
     int64_t planes, channels;            /* images times channels; channels */
-    int64_t in_size, out_size;           /* elements of an image's channel */
+    int64_t in_size;                     /* elements of a plane of the input */
     int64_t rows, units, units_per_task; /* output rows of a plane; units: planes, rows or NHWC rows */
     int64_t width;                       /* PATH_ROWS: floats of the reduced row, padding included */
+    int64_t offsets;
 } state;
+
+static const row_taps *rows_of(const state *s)
+{
+    return (const row_taps *)(const void *)(s + 1);
+}
+
+static const column_taps *columns_of(const state *s)
+{
+    return (const column_taps *)(const void *)(rows_of(s) + s->rows);
+}
+
+static const int64_t *offsets_of(const state *s)
+{
+    return (const int64_t *)(const void *)(columns_of(s) + s->window.out[s->window.rank - 1]);
+}
+
+static const float *divisors_of(const state *s)
+{
+    return (const float *)(const void *)(offsets_of(s) + s->offsets);
+}
 
 static ry_window window_of(const ry_problem *p)
 {
@@ -59,16 +88,15 @@ static void describe(const ry_problem *problem, state *s)
                  .planes = x->dim[0] * x->dim[1],
                  .channels = x->dim[1],
                  .in_size = 1,
-                 .out_size = 1};
+                 .rows = 1};
     const ry_window *w = &s->window;
     const int last = w->rank - 1;
     int64_t taps = 1;
     for (int i = 0; i < w->rank; i++) {
         s->in_size *= w->in[i];
-        s->out_size *= w->out[i];
+        s->rows *= i < last ? w->out[i] : 1;
         taps *= i < last ? w->taps[i] : 1;
     }
-    s->rows = w->out[last] > 0 ? s->out_size / w->out[last] : 0;
     bool channels_last = !ry_tensor_is_row_major(x) || (x->dim[1] > 1 && x->stride[1] == 1 && s->in_size == 1);
     s->path = channels_last ? PATH_CHANNELS : covers_all(w) ? PATH_WHOLE : PATH_ROWS;
     int64_t row_bytes = 4 * taps * w->in[last];
@@ -105,87 +133,12 @@ static bool applicable(const ry_problem *problem)
     }
     ry_window w = window_of(problem);
     const int last = w.rank - 1;
-    return same_layout && w.taps[last] < WIDEST && w.dilation[last] < WIDEST / w.taps[last] && w.stride[last] < WIDEST &&
-           w.out[last] < WIDEST / w.stride[last] && w.pad[last] < WIDEST;
-}
-
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
-{
-    (void)error;
-    state s;
-    describe(problem, &s);
-    prepared->phases = 1;
-    prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
-    prepared->state = sizeof s;
-    prepared->scratch = s.path == PATH_ROWS ? (size_t)(s.width + 15) / 16 * 64 : 0;
-    return RYND_OK;
-}
-
-static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *memory)
-{
-    (void)prepared;
-    describe(problem, memory);
-}
-
-/* NaN wins over every number. */
-static inline float larger(float a, float b)
-{
-    float m = a > b ? a : b; /* b where b is NaN */
-    return a != a ? a : m;
-}
-
-static void reduce_into(float *restrict y, const float *restrict x, int64_t n, bool maximum)
-{
-    if (maximum) {
-        for (int64_t i = 0; i < n; i++) {
-            y[i] = larger(y[i], x[i]);
-        }
-    } else {
-        for (int64_t i = 0; i < n; i++) {
-            y[i] += x[i];
-        }
+    double offsets = 1;
+    for (int i = 0; i < last; i++) {
+        offsets *= (double)w.out[i] * (double)(w.taps[i] < w.in[i] ? w.taps[i] : w.in[i]);
     }
-}
-
-/* y[i] = the reduction of y[i] and x[i * step]; steps of 1, 2 and 3 have loops of their own that vectorise. */
-static void reduce_steps(float *restrict y, const float *restrict x, int64_t n, int64_t step, bool maximum)
-{
-#define STEPS(step_value)                             \
-    if (maximum) {                                    \
-        for (int64_t i = 0; i < n; i++) {             \
-            y[i] = larger(y[i], x[i * (step_value)]); \
-        }                                             \
-    } else {                                          \
-        for (int64_t i = 0; i < n; i++) {             \
-            y[i] += x[i * (step_value)];              \
-        }                                             \
-    }
-    switch (step) {
-    case 1: STEPS(1) break;
-    case 2: STEPS(2) break;
-    case 3: STEPS(3) break;
-    default: STEPS(step) break;
-    }
-#undef STEPS
-}
-
-static float reduce_all(const float *x, int64_t n, bool maximum)
-{
-    float lanes[4 * RY_W], all = maximum ? -INFINITY : 0;
-    int64_t i = 0;
-    if (n >= 4 * RY_W) {
-        memcpy(lanes, x, sizeof lanes);
-        for (i = 4 * RY_W; i + 4 * RY_W <= n; i += 4 * RY_W) {
-            reduce_into(lanes, x + i, 4 * RY_W, maximum);
-        }
-        for (int k = 0; k < 4 * RY_W; k++) {
-            all = maximum ? larger(all, lanes[k]) : all + lanes[k];
-        }
-    }
-    for (; i < n; i++) {
-        all = maximum ? larger(all, x[i]) : all + x[i];
-    }
-    return all;
+    return offsets < WIDEST && same_layout && w.taps[last] < WIDEST && w.dilation[last] < WIDEST / w.taps[last] &&
+           w.stride[last] < WIDEST && w.out[last] < WIDEST / w.stride[last] && w.pad[last] < WIDEST;
 }
 
 /* How many positions of dim `i`'s window at output `o` an average divides by. */
@@ -201,52 +154,167 @@ static int64_t counted(const state *s, int i, int64_t o)
     return ry_clamp(ry_floor_div(room, w->dilation[i]) + 1, 0, w->taps[i]);
 }
 
-/* The dims before the last at one output row: which taps lie inside, and how many positions count. */
-typedef struct outer_taps {
-    int64_t at[RY_MAX_RANK], count[RY_MAX_RANK], total, divisor;
-    int64_t row[KNOWN_ROWS]; /* outer_row of the first taps */
-} outer_taps;
-
-/* The offset in positions of the input row that tap `k` of the outer dims reads. */
-static int64_t outer_row(const state *s, const outer_taps *t, int64_t k)
+/* The taps of an output row; writes the input rows' offsets unless `offset` is NULL. */
+static row_taps taps_of_row(const state *s, int64_t row, int64_t *offset)
 {
     const ry_window *w = &s->window;
-    int64_t offset = 0, step = w->in[w->rank - 1];
-    for (int i = w->rank - 2; i >= 0; i--) {
-        offset += (t->at[i] + k % t->count[i] * w->dilation[i]) * step;
-        k /= t->count[i];
-        step *= w->in[i];
-    }
-    return offset;
-}
-
-static outer_taps outer_of(const state *s, int64_t row)
-{
-    const ry_window *w = &s->window;
-    outer_taps t = {.total = 1, .divisor = 1};
+    row_taps t = {.count = 1, .divisor = 1};
+    int64_t at[RY_MAX_RANK], count[RY_MAX_RANK];
     for (int i = w->rank - 2; i >= 0; i--) {
         int64_t o = row % w->out[i], begin, end;
         row /= w->out[i];
         ry_window_taps(w, i, o, &begin, &end);
-        t.at[i] = ry_window_start(w, i, o) + begin * w->dilation[i];
-        t.count[i] = end - begin;
-        t.total *= t.count[i];
+        at[i] = ry_window_start(w, i, o) + begin * w->dilation[i];
+        count[i] = end - begin;
+        t.count *= count[i];
         t.divisor *= counted(s, i, o);
     }
-    for (int64_t k = 0; k < t.total && k < KNOWN_ROWS; k++) {
-        t.row[k] = outer_row(s, &t, k);
+    for (int64_t k = 0; offset && k < t.count; k++) {
+        int64_t step = w->in[w->rank - 1], rest = k;
+        offset[k] = 0;
+        for (int i = w->rank - 2; i >= 0; i--) {
+            offset[k] += (at[i] + rest % count[i] * w->dilation[i]) * step;
+            rest /= count[i];
+            step *= w->in[i];
+        }
     }
     return t;
 }
 
-static void divide_row(const state *s, float *y, int64_t outer)
+static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
 {
-    const ry_window *w = &s->window;
-    const int last = w->rank - 1;
-    for (int64_t o = 0; o < w->out[last]; o++) {
-        int64_t divisor = outer * counted(s, last, o);
-        y[o] = divisor > 0 ? y[o] / (float)divisor : 0;
+    (void)error;
+    state s;
+    describe(problem, &s);
+    size_t offsets = 0;
+    for (int64_t row = 0; row < s.rows; row++) {
+        offsets += (size_t)taps_of_row(&s, row, NULL).count;
     }
+    prepared->phases = 1;
+    prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
+    prepared->state = sizeof s + (size_t)s.rows * sizeof(row_taps) + (size_t)s.window.out[s.window.rank - 1] * sizeof(column_taps) +
+                      offsets * sizeof(int64_t) + (size_t)s.window.out[s.window.rank - 1] * sizeof(float);
+    prepared->scratch = s.path == PATH_ROWS ? (size_t)(s.width + 15) / 16 * 64 : 0;
+    return RYND_OK;
+}
+
+static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *memory)
+{
+    (void)prepared;
+    state *s = memory;
+    describe(problem, s);
+    const int last = s->window.rank - 1;
+    row_taps *row = (row_taps *)(void *)(s + 1);
+    column_taps *column = (column_taps *)(void *)(row + s->rows);
+    int64_t *offset = (int64_t *)(void *)(column + s->window.out[last]), used = 0;
+    for (int64_t o = 0; o < s->rows; o++) {
+        row[o] = taps_of_row(s, o, offset + used);
+        row[o].begin = used;
+        used += row[o].count;
+    }
+    s->offsets = used;
+    float *divisor = (float *)(void *)(offset + used);
+    for (int64_t o = 0; o < s->window.out[last]; o++) {
+        int64_t begin, end;
+        ry_window_taps(&s->window, last, o, &begin, &end);
+        column[o] = (column_taps){.first = ry_window_start(&s->window, last, o) + begin * s->window.dilation[last], .count = end - begin};
+        divisor[o] = (float)counted(s, last, o);
+    }
+}
+
+/* NaN wins over every number. */
+RY_INLINE float larger(float a, float b)
+{
+    float m = a > b ? a : b; /* b where b is NaN */
+    return a != a ? a : m;
+}
+
+/* Each of the two is the second operand where one is NaN: bits of both make a NaN. Equal numbers stay what they are. */
+RY_INLINE ry_vf larger_vector(ry_vf a, ry_vf b)
+{
+    return ry_vf_or(ry_vf_max(a, b), ry_vf_max(b, a));
+}
+
+RY_INLINE float join(float a, float b, bool maximum)
+{
+    return maximum ? larger(a, b) : a + b;
+}
+
+/* The loops below are inlined with `maximum` (and the step) as constants. */
+RY_INLINE void join_rows(float *restrict y, const float *restrict plane, const int64_t *offset, int64_t count, int64_t n, bool maximum)
+{
+    const float *restrict a = plane + offset[0], *restrict b = plane + offset[count > 1 ? 1 : 0],
+                          *restrict c = plane + offset[count > 2 ? 2 : 0];
+    if (count == 1) {
+        memcpy(y, a, (size_t)n * sizeof *y);
+    } else if (count == 2) {
+        for (int64_t i = 0; i < n; i++) {
+            y[i] = join(a[i], b[i], maximum);
+        }
+    } else {
+        for (int64_t i = 0; i < n; i++) {
+            y[i] = join(join(a[i], b[i], maximum), c[i], maximum);
+        }
+    }
+    for (int64_t k = 3; k < count; k++) {
+        const float *restrict x = plane + offset[k];
+        for (int64_t i = 0; i < n; i++) {
+            y[i] = join(y[i], x[i], maximum);
+        }
+    }
+}
+
+RY_INLINE void join_columns(float *restrict y, const float *restrict x, int64_t n, int64_t taps, int64_t apart, int64_t step, bool maximum)
+{
+    if (taps == 2) {
+        for (int64_t i = 0; i < n; i++) {
+            y[i] = join(x[i * step], x[i * step + apart], maximum);
+        }
+    } else if (taps == 3) {
+        for (int64_t i = 0; i < n; i++) {
+            y[i] = join(join(x[i * step], x[i * step + apart], maximum), x[i * step + 2 * apart], maximum);
+        }
+    } else {
+        for (int64_t i = 0; i < n; i++) {
+            y[i] = x[i * step];
+        }
+        for (int64_t k = 1; k < taps; k++) {
+            const float *restrict from = x + k * apart;
+            for (int64_t i = 0; i < n; i++) {
+                y[i] = join(y[i], from[i * step], maximum);
+            }
+        }
+    }
+}
+
+RY_INLINE void join_steps(float *y, const float *x, const ry_window *w, int last, bool maximum)
+{
+    const int64_t n = w->out[last], taps = w->taps[last], apart = w->dilation[last];
+    switch (w->stride[last]) {
+    case 1: join_columns(y, x, n, taps, apart, 1, maximum); break;
+    case 2: join_columns(y, x, n, taps, apart, 2, maximum); break;
+    default: join_columns(y, x, n, taps, apart, w->stride[last], maximum); break;
+    }
+}
+
+RY_INLINE float join_all(const float *x, int64_t n, bool maximum)
+{
+    float lanes[RY_W], all = maximum ? -INFINITY : 0;
+    int64_t i = 0;
+    if (n >= RY_W) {
+        ry_vf v = ry_vf_load(x);
+        for (i = RY_W; i + RY_W <= n; i += RY_W) {
+            v = maximum ? larger_vector(v, ry_vf_load(x + i)) : ry_vf_add(v, ry_vf_load(x + i));
+        }
+        ry_vf_store(lanes, v);
+        for (int k = 0; k < RY_W; k++) {
+            all = join(all, lanes[k], maximum);
+        }
+    }
+    for (; i < n; i++) {
+        all = join(all, x[i], maximum);
+    }
+    return all;
 }
 
 static void fill(float *y, int64_t n, float value)
@@ -256,54 +324,73 @@ static void fill(float *y, int64_t n, float value)
     }
 }
 
-/* An output row of NCHW. */
+/* Windows that lie in padding alone count nothing: 0. */
+static void divide_row(const state *s, float *restrict y, int64_t outer)
+{
+    const float *restrict divisor = divisors_of(s);
+    const float rows = (float)outer;
+    for (int64_t o = 0; o < s->window.out[s->window.rank - 1]; o++) {
+        float d = rows * divisor[o];
+        y[o] = y[o] / (d > 0 ? d : 1);
+    }
+}
+
+/* An output row of NCHW; the padding of `reduced` is there already. */
 static void pool_row(const state *s, float *y, const float *plane, int64_t row, float *reduced)
 {
     const ry_window *w = &s->window;
     const int last = w->rank - 1;
-    const float nothing = s->maximum ? -INFINITY : 0;
-    const int64_t left = w->pad[last], width = w->in[last];
-    outer_taps t = outer_of(s, row);
-    fill(reduced, left < s->width ? left : s->width, nothing);
-    fill(reduced + left + width, s->width - left - width, nothing);
-    if (t.total == 0) {
-        fill(reduced + left, width, nothing);
+    const row_taps *t = rows_of(s) + row;
+    const int64_t *offset = offsets_of(s) + t->begin;
+    float *inside = reduced + w->pad[last];
+    if (t->count == 0) {
+        fill(inside, w->in[last], s->maximum ? -INFINITY : 0);
+    } else if (s->maximum) {
+        join_rows(inside, plane, offset, t->count, w->in[last], true);
     } else {
-        memcpy(reduced + left, plane + outer_row(s, &t, 0), (size_t)width * sizeof *reduced);
+        join_rows(inside, plane, offset, t->count, w->in[last], false);
     }
-    for (int64_t k = 1; k < t.total; k++) {
-        reduce_into(reduced + left, plane + outer_row(s, &t, k), width, s->maximum);
-    }
-    fill(y, w->out[last], nothing);
-    for (int64_t k = 0; k < w->taps[last]; k++) {
-        reduce_steps(y, reduced + k * w->dilation[last], w->out[last], w->stride[last], s->maximum);
-    }
-    if (!s->maximum) {
-        divide_row(s, y, t.divisor);
+    if (s->maximum) {
+        join_steps(y, reduced, w, last, true);
+    } else {
+        join_steps(y, reduced, w, last, false);
+        divide_row(s, y, t->divisor);
     }
 }
 
-/* An output row of NHWC: a block of channels stays in registers while the taps pass. */
-static void pool_position(const state *s, float *y, const float *image, const outer_taps *t, int64_t o)
+/* An output position of NHWC: `count` channels, which fill four vectors or are the rest. */
+RY_INLINE void pool_channels(const state *s, float *y, const float *image, const row_taps *t, int64_t o, int64_t count, bool maximum)
 {
     enum { BLOCK = 4 * RY_W };
-    const ry_window *w = &s->window;
-    const int last = w->rank - 1;
-    int64_t begin, end, divisor = t->divisor * counted(s, last, o);
-    ry_window_taps(w, last, o, &begin, &end);
-    const int64_t start = ry_window_start(w, last, o);
-    for (int64_t c = 0; c < s->channels; c += BLOCK) {
-        int64_t n = s->channels - c < BLOCK ? s->channels - c : BLOCK;
-        float sum[BLOCK];
-        fill(sum, BLOCK, s->maximum ? -INFINITY : 0);
-        for (int64_t k = 0; k < t->total; k++) {
-            const float *from = image + (k < KNOWN_ROWS ? t->row[k] : outer_row(s, t, k)) * s->channels + c;
-            for (int64_t j = begin; j < end; j++) {
-                reduce_into(sum, from + (start + j * w->dilation[last]) * s->channels, n, s->maximum);
+    const int64_t apart = s->window.dilation[s->window.rank - 1] * s->channels;
+    const float divisor = (float)t->divisor * divisors_of(s)[o];
+    const column_taps *column = columns_of(s) + o;
+    const int64_t *offset = offsets_of(s) + t->begin;
+    float sum[BLOCK];
+    fill(sum, BLOCK, maximum ? -INFINITY : 0);
+    for (int64_t k = 0; k < t->count; k++) {
+        const float *restrict x = image + (offset[k] + column->first) * s->channels;
+        for (int64_t j = 0; j < column->count; j++, x += apart) {
+            for (int64_t i = 0; i < count; i++) {
+                sum[i] = join(sum[i], x[i], maximum);
             }
         }
-        for (int64_t i = 0; i < n; i++) {
-            y[c + i] = s->maximum ? sum[i] : divisor > 0 ? sum[i] / (float)divisor : 0;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        y[i] = maximum ? sum[i] : sum[i] / (divisor > 0 ? divisor : 1);
+    }
+}
+
+static void pool_position(const state *s, float *y, const float *image, const row_taps *t, int64_t o)
+{
+    enum { BLOCK = 4 * RY_W };
+    for (int64_t c = 0; c < s->channels; c += BLOCK) {
+        if (c + BLOCK <= s->channels && s->maximum) {
+            pool_channels(s, y + c, image + c, t, o, BLOCK, true);
+        } else if (c + BLOCK <= s->channels) {
+            pool_channels(s, y + c, image + c, t, o, BLOCK, false);
+        } else {
+            pool_channels(s, y + c, image + c, t, o, s->channels - c, s->maximum);
         }
     }
 }
@@ -312,23 +399,31 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
 {
     (void)phase;
     const state *s = launch->state;
+    const ry_window *w = &s->window;
+    const int64_t out_width = w->out[w->rank - 1], inside = w->pad[w->rank - 1] + w->in[w->rank - 1];
     const float *x = launch->in[0];
-    float *y = launch->out[0], *scratch = (float *)(void *)(launch->scratch + worker * launch->prepared->scratch);
-    const int64_t out_width = s->window.out[s->window.rank - 1];
+    float *y = launch->out[0], *reduced = (float *)(void *)(launch->scratch + worker * launch->prepared->scratch);
+    if (s->path == PATH_ROWS) {
+        fill(reduced, w->pad[w->rank - 1], s->maximum ? -INFINITY : 0);
+        fill(reduced + inside, s->width - inside, s->maximum ? -INFINITY : 0);
+    }
     int64_t first = (int64_t)task * s->units_per_task, end = first + s->units_per_task < s->units ? first + s->units_per_task : s->units;
+    int64_t plane = first / s->rows, row = first % s->rows;
     for (int64_t unit = first; unit < end; unit++) {
-        int64_t plane = unit / s->rows, row = unit % s->rows;
         if (s->path == PATH_WHOLE) {
-            float all = reduce_all(x + unit * s->in_size, s->in_size, s->maximum);
-            outer_taps t = outer_of(s, 0);
-            y[unit] = s->maximum ? all : all / (float)(t.divisor * counted(s, s->window.rank - 1, 0));
+            const float *from = x + unit * s->in_size;
+            float divisor = (float)rows_of(s)->divisor * divisors_of(s)[0];
+            y[unit] = s->maximum ? join_all(from, s->in_size, true) : join_all(from, s->in_size, false) / divisor;
         } else if (s->path == PATH_ROWS) {
-            pool_row(s, y + unit * out_width, x + plane * s->in_size, row, scratch);
+            pool_row(s, y + unit * out_width, x + plane * s->in_size, row, reduced);
         } else {
-            outer_taps t = outer_of(s, row);
             for (int64_t o = 0; o < out_width; o++) {
-                pool_position(s, y + (unit * out_width + o) * s->channels, x + plane * s->in_size * s->channels, &t, o);
+                pool_position(s, y + (unit * out_width + o) * s->channels, x + plane * s->in_size * s->channels, rows_of(s) + row, o);
             }
+        }
+        if (++row == s->rows) {
+            row = 0;
+            plane++;
         }
     }
 }

@@ -7,16 +7,21 @@
 #include "kernels/common/resize_map.h"
 #include "kernels/cpu/common/isa.h"
 #include "kernels/cpu/common/lanes.h"
+#include "kernels/cpu/common/simd.h"
 
 #include <string.h>
 
 /* Taps that are kept in a ring; wider (antialiasing) windows overlap too little for it. */
 enum { RING = 4 };
 
+/* Enlargements that have loops of their own. */
+enum { MOST_PERIOD = 4 };
+
 /* One axis's table: for output o, input first[o] + j has the weight w(j, o) = weight[j * step_tap + o * step_out]. */
 typedef struct axis_table {
     int64_t in, out, taps, repeat; /* repeat: every input position fills that many outputs in turn; 0: no such pattern */
     bool plain;                    /* one tap of weight 1 */
+    int64_t period, begin, end;    /* outputs [begin, end), by periods: the same weights, one input further each; 0: no such pattern */
     size_t first, weight, spare;   /* offsets in the state, in bytes: int32_t, float, and a row of double for filling the table */
     int64_t step_tap, step_out;
 } axis_table;
@@ -78,6 +83,22 @@ static bool applicable(const ry_problem *problem)
     return ry_tensor_is_row_major(x) ? ry_tensor_is_row_major(y) : ry_tensor_is_channels_last(y);
 }
 
+/* What ry_resize_max_taps gives is a bound; linear and cubic without antialiasing need one tap less. */
+static int64_t most_taps(const ry_resize_axis *axis)
+{
+    enum { FEW = 8 };
+    double weight[FEW];
+    int64_t bound = ry_resize_max_taps(axis), most = 1, first;
+    if (bound > FEW) {
+        return bound;
+    }
+    for (int64_t o = 0; o < axis->out; o++) {
+        int64_t count = ry_resize_taps(axis, o, &first, weight);
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
 /* Describes an axis whose table begins `*bytes` into the state, and adds the table's size; false when that is beyond memory. */
 static bool describe_axis(const ry_problem *problem, int dim, bool by_tap, size_t *bytes, axis_table *t)
 {
@@ -86,7 +107,7 @@ static bool describe_axis(const ry_problem *problem, int dim, bool by_tap, size_
         ry_resize_axis axis = axis_of(problem, dim);
         t->in = axis.in;
         t->out = axis.out;
-        t->taps = ry_resize_max_taps(&axis);
+        t->taps = most_taps(&axis);
     }
     t->step_tap = by_tap ? t->out : 1;
     t->step_out = by_tap ? 1 : t->taps;
@@ -162,6 +183,35 @@ static void fill_axis(const ry_problem *problem, int dim, char *state_bytes, axi
     }
 }
 
+/* Enlarging by a whole number makes a pattern that repeats, apart from the edges: from one middle period it is followed both ways. */
+static void find_period(const char *state_bytes, axis_table *t)
+{
+    const int32_t *first = (const int32_t *)(const void *)(state_bytes + t->first);
+    const float *weight = (const float *)(const void *)(state_bytes + t->weight);
+    const int64_t p = t->out % t->in == 0 ? t->out / t->in : 0, middle = p ? t->in / 2 * p : 0;
+    t->period = p > 1 && p <= MOST_PERIOD && t->in >= 4 && !t->plain ? p : 0;
+    if (t->period == 0) {
+        return;
+    }
+    t->begin = t->end = middle;
+    for (int way = -1; way <= 1; way += 2) {
+        for (int64_t o = way < 0 ? middle - 1 : middle; o >= 0 && o < t->out; o += way) {
+            int64_t like = middle + (o % p), further = o / p - middle / p;
+            bool same = first[o] == first[like] + further;
+            for (int64_t j = 0; same && j < t->taps; j++) {
+                same = weight[j * t->step_tap + o * t->step_out] == weight[j * t->step_tap + like * t->step_out];
+            }
+            if (!same) {
+                break;
+            }
+            *(way < 0 ? &t->begin : &t->end) = way < 0 ? o : o + 1;
+        }
+    }
+    t->begin = (t->begin + p - 1) / p * p;
+    t->end = t->end / p * p;
+    t->period = t->begin < t->end ? p : 0;
+}
+
 static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *memory)
 {
     (void)prepared;
@@ -172,6 +222,7 @@ static void initialise(const ry_problem *problem, const ry_prepared *prepared, v
     spatial_dims(problem, &height, &width);
     fill_axis(problem, height, memory, &s->height);
     fill_axis(problem, width, memory, &s->width);
+    find_period(memory, &s->width);
 }
 
 static const int32_t *firsts(const state *s, const axis_table *t)
@@ -204,33 +255,83 @@ static void repeat_row(float *restrict y, const float *restrict x, int64_t n, in
     }
 }
 
-/* A row of single floats: gathers, which compilers vectorise where the machine can. */
-static void resize_row(const state *s, float *restrict y, const float *restrict x)
+/* Outputs [begin, end) by the table: gathers, which compilers vectorise where the machine can. */
+static void resize_part(const state *s, float *restrict y, const float *restrict x, int64_t begin, int64_t end)
 {
     const axis_table *t = &s->width;
     const int64_t n = t->out;
     const int32_t *restrict first = firsts(s, t);
     const float *restrict w = weights(s, t);
-    if (t->repeat > 0) {
-        repeat_row(y, x, t->in, t->repeat);
-    } else if (t->plain) {
-        for (int64_t o = 0; o < n; o++) {
-            y[o] = x[first[o]];
-        }
-    } else if (t->taps == 2) {
-        for (int64_t o = 0; o < n; o++) {
+    if (t->taps == 2) {
+        for (int64_t o = begin; o < end; o++) {
             y[o] = w[o] * x[first[o]] + w[n + o] * x[first[o] + 1];
         }
-    } else {
-        for (int64_t o = 0; o < n; o++) {
-            y[o] = w[o] * x[first[o]];
-        }
-        for (int64_t j = 1; j < t->taps; j++) {
-            for (int64_t o = 0; o < n; o++) {
-                y[o] += w[j * n + o] * x[first[o] + j];
-            }
+        return;
+    }
+    for (int64_t o = begin; o < end; o++) {
+        y[o] = w[o] * x[first[o]];
+    }
+    for (int64_t j = 1; j < t->taps; j++) {
+        for (int64_t o = begin; o < end; o++) {
+            y[o] += w[j * n + o] * x[first[o] + j];
         }
     }
+}
+
+/* The repeating outputs: loads side by side and interleaved stores. Inlined with constant taps and period. */
+RY_INLINE void resize_period(const state *s, float *restrict y, const float *restrict x, int taps, int period)
+{
+    const axis_table *t = &s->width;
+    const int32_t *first = firsts(s, t) + t->begin;
+    const float *from[MOST_PERIOD];
+    float w[MOST_PERIOD][RING];
+    for (int p = 0; p < period; p++) {
+        from[p] = x + first[p];
+        for (int j = 0; j < taps; j++) {
+            w[p][j] = weights(s, t)[j * t->out + t->begin + p];
+        }
+    }
+    y += t->begin;
+    const int64_t count = (t->end - t->begin) / period;
+    for (int64_t i = 0; i < count; i++) {
+#pragma GCC unroll 4
+        for (int p = 0; p < period; p++) {
+            float sum = w[p][0] * from[p][i];
+#pragma GCC unroll 4
+            for (int j = 1; j < taps; j++) {
+                sum += w[p][j] * from[p][i + j];
+            }
+            y[i * period + p] = sum;
+        }
+    }
+}
+
+/* A row of single floats. */
+static void resize_row(const state *s, float *restrict y, const float *restrict x)
+{
+    const axis_table *t = &s->width;
+    if (t->repeat > 0) {
+        repeat_row(y, x, t->in, t->repeat);
+        return;
+    }
+    if (t->plain) {
+        const int32_t *restrict first = firsts(s, t);
+        for (int64_t o = 0; o < t->out; o++) {
+            y[o] = x[first[o]];
+        }
+        return;
+    }
+    switch (t->period * (t->taps == 2 || t->taps == 4 ? 10 : 0) + t->taps) {
+    case 22: resize_period(s, y, x, 2, 2); break;
+    case 32: resize_period(s, y, x, 2, 3); break;
+    case 42: resize_period(s, y, x, 2, 4); break;
+    case 24: resize_period(s, y, x, 4, 2); break;
+    case 34: resize_period(s, y, x, 4, 3); break;
+    case 44: resize_period(s, y, x, 4, 4); break;
+    default: resize_part(s, y, x, 0, t->out); return;
+    }
+    resize_part(s, y, x, 0, t->begin);
+    resize_part(s, y, x, t->end, t->out);
 }
 
 static void scale_into(float *restrict y, const float *restrict x, int64_t n, float w)
@@ -254,6 +355,15 @@ static void blend(float *restrict y, const float *restrict a, const float *restr
     }
 }
 
+static void blend_four(float *restrict y, const float *const *x, int64_t n, const float *w)
+{
+    const float *restrict a = x[0], *restrict b = x[1], *restrict c = x[2], *restrict d = x[3];
+    const float u = w[0], v = w[1], s = w[2], t = w[3];
+    for (int64_t i = 0; i < n; i++) {
+        y[i] = u * a[i] + v * b[i] + (s * c[i] + t * d[i]);
+    }
+}
+
 /* A row of pixels of `inner` floats. */
 static void resize_pixels(const state *s, float *y, const float *x)
 {
@@ -266,6 +376,8 @@ static void resize_pixels(const state *s, float *y, const float *x)
             memcpy(to, from, (size_t)n * sizeof *to);
         } else if (t->taps == 2) {
             blend(to, from, from + n, n, w[0], w[1]);
+        } else if (t->taps == 4) {
+            blend_four(to, (const float *[]){from, from + n, from + 2 * n, from + 3 * n}, n, w);
         } else {
             scale_into(to, from, n, w[0]);
             for (int64_t j = 1; j < t->taps; j++) {
@@ -306,6 +418,8 @@ static void output_row(const state *s, const float *plane, int64_t o, float *y, 
     }
     if (t->taps == 1) {
         scale_into(y, row[0], n, w[0]);
+    } else if (t->taps == 4) {
+        blend_four(y, row, n, w);
     } else if (t->taps <= RING) {
         blend(y, row[0], row[1], n, w[0], w[1]);
         for (int64_t j = 2; j < t->taps; j++) {
