@@ -111,8 +111,27 @@ static bool measure(bench *b, cli_subject *subject, cli_samples *samples, cli_fa
     return true;
 }
 
-static void add_json(bench *b, const cli_subject *subject, const cli_statistics *s, double limit_fraction)
+/* Done after the first subject, so that its memory is not in that one's peak, and what cannot be opened is told at once. */
+static bool measure_device(bench *b, cli_failure *failure)
 {
+    if (b->peaks.f32 > 0) {
+        return true;
+    }
+    cli_progress_show(&b->progress, "measuring the device's peaks", 0);
+    b->peaks.size = sizeof b->peaks;
+    return rynd_context_measure(b->setup.context, &b->peaks) == RYND_OK ? true : cli_fail_library(failure);
+}
+
+/* What is printed of one subject. */
+typedef struct outcome {
+    cli_statistics time;
+    double limit_fraction; /* 0: none */
+    double peak_memory;
+} outcome;
+
+static void add_json(bench *b, const cli_subject *subject, const outcome *o)
+{
+    const cli_statistics *s = &o->time;
     cJSON *object = cli_json_object_in(b->results);
     cli_json_text(object, "name", subject->name);
     cli_json_number(object, "n", (double)s->n);
@@ -124,16 +143,17 @@ static void add_json(bench *b, const cli_subject *subject, const cli_statistics 
     cli_json_number(object, "flop", subject->flop);
     cli_json_number(object, "bytes", subject->bytes);
     cli_json_text(object, "kernel", subject->kernel);
-    cJSON_AddItemToObject(object, "limit_fraction", limit_fraction > 0 ? cJSON_CreateNumber(limit_fraction) : cJSON_CreateNull());
+    cJSON_AddItemToObject(object, "limit_fraction", o->limit_fraction > 0 ? cJSON_CreateNumber(o->limit_fraction) : cJSON_CreateNull());
     if (!subject->op) {
         cli_json_number(object, "plan_time", rynd_plan_time(b->setup.plan));
         cli_json_number(object, "load_time", b->setup.load_time);
-        cli_json_number(object, "peak_memory", cli_peak_memory());
+        cli_json_number(object, "peak_memory", o->peak_memory);
     }
 }
 
-static void add_text(bench *b, const cli_subject *subject, const cli_statistics *s, double limit_fraction)
+static void add_text(bench *b, const cli_subject *subject, const outcome *o)
 {
+    const cli_statistics *s = &o->time;
     cli_table_add(&b->table, "%s", subject->name);
     cli_table_add(&b->table, "%zu", s->n);
     cli_table_add(&b->table, "%s", cli_word_seconds(s->mean).text);
@@ -142,12 +162,12 @@ static void add_text(bench *b, const cli_subject *subject, const cli_statistics 
     cli_table_add(&b->table, "%s", cli_word_seconds(s->min).text);
     cli_table_add(&b->table, "%s", cli_word_seconds(s->max).text);
     cli_table_add(&b->table, "%.1f", s->median > 0 ? subject->flop / s->median * 1e-9 : 0);
-    cli_table_add(&b->table, limit_fraction > 0 ? "%.0f%%" : "-", 100 * limit_fraction);
+    cli_table_add(&b->table, o->limit_fraction > 0 ? "%.0f%%" : "-", 100 * o->limit_fraction);
     if (subject->op) {
         cli_table_add(&b->table, "%s", subject->kernel);
     } else {
         cli_table_add(&b->table, "load %s, plan %s, peak memory %s", cli_word_seconds(b->setup.load_time).text,
-                      cli_word_seconds(rynd_plan_time(b->setup.plan)).text, cli_word_bytes(cli_peak_memory()).text);
+                      cli_word_seconds(rynd_plan_time(b->setup.plan)).text, cli_word_bytes(o->peak_memory).text);
     }
 }
 
@@ -155,14 +175,16 @@ static bool bench_one(bench *b, const char *name, cli_failure *failure)
 {
     cli_subject subject;
     cli_samples samples = {0};
+    cli_peak_memory_reset();
     bool done = cli_subject_open(&subject, &b->setup, &b->settings->common, name, failure) && measure(b, &subject, &samples, failure);
+    outcome o = {.time = cli_samples_statistics(&samples), .peak_memory = cli_peak_memory()};
+    done = done && measure_device(b, failure);
     if (done) {
-        cli_statistics statistics = cli_samples_statistics(&samples);
-        double limit_fraction = statistics.median > 0 ? subject_limit(b, &subject) / statistics.median : 0;
+        o.limit_fraction = o.time.median > 0 ? subject_limit(b, &subject) / o.time.median : 0;
         if (b->settings->common.json) {
-            add_json(b, &subject, &statistics, limit_fraction);
+            add_json(b, &subject, &o);
         } else {
-            add_text(b, &subject, &statistics, limit_fraction);
+            add_text(b, &subject, &o);
         }
     }
     cli_samples_free(&samples);
@@ -175,12 +197,10 @@ static bool bench_all(bench *b, cli_failure *failure)
 {
     const cli_common *common = &b->settings->common;
     rynd_device_info info = {.size = sizeof info};
-    b->peaks.size = sizeof b->peaks;
     if (!cli_setup_context(&b->setup, common, failure)) {
         return false;
     }
-    cli_progress_show(&b->progress, "measuring the device's peaks", 0);
-    if (rynd_context_info(b->setup.context, &info) != RYND_OK || rynd_context_measure(b->setup.context, &b->peaks) != RYND_OK) {
+    if (rynd_context_info(b->setup.context, &info) != RYND_OK) {
         return cli_fail_library(failure);
     }
     b->threads = info.threads;
@@ -210,8 +230,9 @@ static bool run(void *data, cli_failure *failure)
     } else if (json) {
         cJSON_Delete(b.document);
     } else {
-        /* What was measured before a failure is worth printing. */
-        bool printed = cli_table_print(&b.table, stdout);
+        /* What was measured before a failure is worth printing; a head alone is not. */
+        bool rows = b.table.count > b.table.columns;
+        bool printed = cli_table_print(&b.table, rows ? stdout : NULL);
         done = done && (printed || cli_fail_memory(failure));
     }
     cli_setup_close(&b.setup);

@@ -70,7 +70,7 @@ static bool print_side(const cli_setup *setup, const side *s, cli_failure *failu
     for (size_t i = 0; i < s->count(setup->model); i++) {
         rynd_value_info info;
         if (!get_value(setup, s, i, &info, failure)) {
-            cli_table_print(&table, stderr);
+            cli_table_print(&table, NULL);
             return false;
         }
         cli_table_add(&table, "%s", info.name);

@@ -52,7 +52,7 @@ static bool print_text(const decisions *d, const rynd_memory *memory, cli_failur
         }
     }
     if (!done) {
-        cli_table_print(&table, stderr);
+        cli_table_print(&table, NULL);
         return false;
     }
     if (!cli_table_print(&table, stdout)) {
@@ -62,7 +62,7 @@ static bool print_text(const decisions *d, const rynd_memory *memory, cli_failur
         rynd_step_info step;
         done = get_step(d, 0, &step, failure);
         if (done) {
-            printf("\n%s\n%s, %s at least\n", step.problem, cli_word_rate(step.flop, "flop").text, cli_word_bytes(step.bytes).text);
+            printf("\n%s\n%s, moves %s at least\n", step.problem, cli_word_rate(step.flop, "flop").text, cli_word_bytes(step.bytes).text);
         }
         return done;
     }

@@ -28,7 +28,8 @@ bool cli_setup_op(cli_setup *setup, const cli_common *common, const char *proble
 /* 1 when text is a problem, not the name of a file. */
 bool cli_is_problem(const char *text);
 
-/* Bytes: the most memory that this process held at once. */
+/* Bytes: the most memory that this process held at once, since the last reset where the system allows one. */
 double cli_peak_memory(void);
+void cli_peak_memory_reset(void);
 
 #endif

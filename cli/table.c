@@ -73,7 +73,7 @@ bool cli_table_print(cli_table *table, FILE *file)
         size_t *widest = &widths[i % table->columns];
         *widest = width > *widest ? width : *widest;
     }
-    for (size_t i = 0; done && i + table->columns <= table->count; i += table->columns) {
+    for (size_t i = 0; done && file && i + table->columns <= table->count; i += table->columns) {
         print_row(table, i, widths, file);
     }
     for (size_t i = 0; i < table->count; i++) {
