@@ -123,7 +123,7 @@ void ry_import_dequantize_linear(ry_import *import)
     }
 }
 
-/* Scale and zero point from the data's range, which is made to hold 0. */
+/* Scale and zero point from the data's range, which is made to hold 0; data that is all 0 has scale 1. */
 void ry_import_dynamic_quantize_linear(ry_import *import)
 {
     ry_value_id x = ry_import_in(import, 0);
@@ -131,13 +131,11 @@ void ry_import_dynamic_quantize_linear(ry_import *import)
     ry_value_id low = ry_emit_expr(import, "l = min(x0); y0 = min(l, 0)", NULL, 0, &how, 1, &x, RY_NO_VALUE);
     ry_value_id high = ry_emit_expr(import, "h = max(x0); y0 = max(h, 0)", NULL, 0, &how, 1, &x, RY_NO_VALUE);
     ry_value_id range[] = {low, high};
-    ry_value_id scale = ry_emit_expr(import, "(x1 - x0) / 255", NULL, 0, NULL, 2, range, ry_import_out(import, 1));
+    ry_value_id scale = ry_emit_expr(import, "select(x1 == x0, 1, (x1 - x0) / 255)", NULL, 0, NULL, 2, range, ry_import_out(import, 1));
     ry_value_id zero_in[] = {low, scale};
-    ry_value_id zero =
-        ry_emit_expr(import, "saturate(select(x1 == 0, 0, neg(x0) / x1), u8)", NULL, 0, NULL, 2, zero_in, ry_import_out(import, 2));
+    ry_value_id zero = ry_emit_expr(import, "saturate(neg(x0) / x1, u8)", NULL, 0, NULL, 2, zero_in, ry_import_out(import, 2));
     ry_value_id in[] = {x, scale, zero};
-    ry_emit_expr(import, "saturate(round(select(x1 == 0, 0, x0 / x1)) + cast(x2, f32), u8)", NULL, 0, NULL, 3, in,
-                 ry_import_out(import, 0));
+    ry_emit_expr(import, "saturate(round(x0 / x1) + cast(x2, f32), u8)", NULL, 0, NULL, 3, in, ry_import_out(import, 0));
 }
 
 /* x - zero in i32; `axis` is the dim along which the zero point may vary. */

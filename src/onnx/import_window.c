@@ -33,19 +33,6 @@ void ry_import_conv(ry_import *import)
     ry_emit(import, import->row->op, &attrs, import->node->inputs, import->in, ry_import_out(import, 0));
 }
 
-static void emit_resize(ry_import *import, ry_value_id scales)
-{
-    ry_attrs attrs = ry_import_attrs(import, RY_OP_resize);
-    ry_value_id in[] = {ry_import_in(import, 0), RY_NO_VALUE, scales};
-    ry_emit(import, RY_OP_resize, &attrs, 3, in, ry_import_out(import, 0));
-}
-
-/* Resize of opset 10 and Upsample: coordinates are asymmetric, the nearest pixel is the one below. */
-void ry_import_resize_10(ry_import *import)
-{
-    emit_resize(import, ry_import_in(import, 1));
-}
-
 static ry_value_id emit_floats(ry_import *import, int count, const double *numbers)
 {
     float data[RY_MAX_INTS];
@@ -56,16 +43,58 @@ static ry_value_id emit_floats(ry_import *import, int count, const double *numbe
     return ry_emit_constant(import, RY_f32, &shape, data);
 }
 
+static ry_value_id emit_resize(ry_import *import, ry_value_id x, ry_value_id scales, bool ceil, ry_value_id to)
+{
+    ry_attrs attrs = ry_import_attrs(import, RY_OP_resize);
+    if (ceil) {
+        attrs.resize.nearest = RY_resize_nearest_ceil;
+    }
+    ry_value_id in[] = {x, RY_NO_VALUE, scales};
+    return ry_emit(import, RY_OP_resize, &attrs, 3, in, to);
+}
+
+/* Resize of opset 10 and Upsample: coordinates are asymmetric. Their text leaves the nearest pixel open; ONNX's data and ONNX Runtime take the one
+ * below where an axis grows and the one above where it shrinks, so one that does both takes two steps. */
+static void resize_old(ry_import *import, ry_value_id scales)
+{
+    ry_floats grow = {0}, shrink = {0};
+    const ry_value *v = ry_import_value(import, scales);
+    int64_t count = v && v->constant ? ry_shape_elements(&v->shape) : 0;
+    bool grows = false, shrinks = false;
+    for (int i = 0; i < count && i < RY_MAX_INTS; i++) {
+        double scale = ry_get_f64(v->dtype, v->constant, i);
+        grow.at[grow.count++] = scale > 1 ? scale : 1;
+        shrink.at[shrink.count++] = scale < 1 ? scale : 1;
+        grows = grows || scale > 1;
+        shrinks = shrinks || scale < 1;
+    }
+    ry_value_id x = ry_import_in(import, 0);
+    if (!shrinks || strcmp(ry_import_text(import, "mode"), "nearest") != 0) {
+        emit_resize(import, x, scales, false, ry_import_out(import, 0));
+        return;
+    }
+    if (grows) {
+        x = emit_resize(import, x, emit_floats(import, grow.count, grow.at), false, RY_NO_VALUE);
+        scales = emit_floats(import, shrink.count, shrink.at);
+    }
+    emit_resize(import, x, scales, true, ry_import_out(import, 0));
+}
+
+void ry_import_resize_10(ry_import *import)
+{
+    resize_old(import, ry_import_in(import, 1));
+}
+
 void ry_import_upsample_1(ry_import *import)
 {
     double scales[] = {1, 1, ry_import_float(import, "height_scale"), ry_import_float(import, "width_scale")};
-    emit_resize(import, emit_floats(import, 4, scales));
+    resize_old(import, emit_floats(import, 4, scales));
 }
 
 void ry_import_upsample_7(ry_import *import)
 {
     ry_floats scales = ry_import_floats(import, "scales");
-    emit_resize(import, emit_floats(import, scales.count, scales.at));
+    resize_old(import, emit_floats(import, scales.count, scales.at));
 }
 
 /* Below opset 16 the coordinates are not moved by half a pixel. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mapping files, and keeping a model inside its folder. */
-#define _XOPEN_SOURCE 700
+#define _DEFAULT_SOURCE /* madvise, realpath */
 #include "onnx/mapping.h"
 
 #include <errno.h>
@@ -124,4 +124,21 @@ rynd_status ry_mapping_open_inside(const char *folder, const char *location, con
         return ry_fail(error, RYND_ERROR_FORMAT, "external data file %s is refused: it is a link that leaves the model's folder", joined);
     }
     return ry_mapping_open(real, allocator, list, mapping, error);
+}
+
+void ry_mapping_unneeded(const ry_mapping *list, const void *data, size_t size)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (const ry_mapping *m = list; m; m = m->next) {
+        uintptr_t start = (uintptr_t)m->data, from = (uintptr_t)data, to = from + size;
+        if (from < start || to > start + m->size) {
+            continue;
+        }
+        from = (from + page - 1) / page * page;
+        to = to / page * page;
+        if (from < to) {
+            madvise((char *)(uintptr_t)m->data + (from - start), to - from, MADV_DONTNEED);
+        }
+        return;
+    }
 }

@@ -22,4 +22,7 @@ void ry_mapping_close(const ry_allocator *allocator, ry_mapping *list);
 rynd_status ry_mapping_open_inside(const char *folder, const char *location, const ry_allocator *allocator, ry_mapping **list,
                                    const ry_mapping **mapping, ry_error *error);
 
+/* The bytes will not be read soon: whole pages of them inside a mapping go back to the system, and come from the file again when they are. */
+void ry_mapping_unneeded(const ry_mapping *list, const void *data, size_t size);
+
 #endif

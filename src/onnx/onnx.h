@@ -27,6 +27,8 @@ rynd_status ry_onnx_load(const char *path, const ry_allocator *allocator, ry_onn
 /* `data` is borrowed and must outlive the model; external data is looked for in `folder` (NULL: refused). */
 rynd_status ry_onnx_load_memory(const void *data, size_t size, const char *folder, const ry_allocator *allocator, ry_onnx_model *model,
                                 ry_error *error);
+/* `model` is a ry_onnx_model: constants of its file that are not read again soon need not stay in memory (ry_mapping_unneeded). */
+void ry_onnx_unneeded(const void *model, const void *data, size_t size);
 void ry_onnx_free(ry_onnx_model *model);
 
 /* A TensorProto file (.pb). The tensor's data and name live in the arena. */

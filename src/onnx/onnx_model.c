@@ -168,3 +168,9 @@ void ry_onnx_free(ry_onnx_model *model)
         discard(model, model->graph->arena.allocator);
     }
 }
+
+void ry_onnx_unneeded(const void *model, const void *data, size_t size)
+{
+    const ry_onnx_model *m = model;
+    ry_mapping_unneeded(m->mappings, data, size);
+}
