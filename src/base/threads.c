@@ -8,6 +8,14 @@
 #include <sched.h>
 #include <stdatomic.h>
 
+typedef struct job {
+    ry_task task;
+    void *context;
+    size_t tasks;
+} job;
+
+/* `next` and `done` also order memory between the caller and the lanes, whatever the pool below does: a lane sees the job through the task number that
+ * it draws, the caller sees what lanes wrote through the count of those that are done. */
 struct ry_threads {
     const ry_allocator *allocator;
     pthreadpool_t pool; /* NULL with one thread or a caller's pool */
@@ -15,25 +23,23 @@ struct ry_threads {
     void *user;
     unsigned count;
     pthread_mutex_t lock; /* pthreadpool and most callers' pools run one job at a time */
+    const job *job;       /* the one that runs */
+    atomic_size_t next;   /* task */
+    atomic_uint done;     /* lanes, of all jobs */
 };
-
-typedef struct job {
-    ry_task task;
-    void *context;
-    size_t tasks;
-    atomic_size_t next;
-} job;
 
 static void run_lane(void *context, unsigned lane)
 {
-    job *j = context;
+    ry_threads *threads = context;
     for (;;) {
-        size_t task = atomic_fetch_add_explicit(&j->next, 1, memory_order_relaxed);
+        size_t task = atomic_fetch_add_explicit(&threads->next, 1, memory_order_acq_rel);
+        const job *j = threads->job;
         if (task >= j->tasks) {
-            return;
+            break;
         }
         j->task(j->context, task, lane);
     }
+    atomic_fetch_add_explicit(&threads->done, 1, memory_order_release);
 }
 
 static void run_pool_lane(void *context, size_t lane)
@@ -63,11 +69,14 @@ rynd_status ry_threads_create(const ry_allocator *allocator, unsigned count, ry_
     t->parallel_for = parallel_for;
     t->user = user;
     pthread_mutex_init(&t->lock, NULL);
+    atomic_init(&t->next, 0);
+    atomic_init(&t->done, 0);
     if (!parallel_for && t->count > 1) {
         t->pool = pthreadpool_create(t->count);
         if (!t->pool) {
+            unsigned wanted = t->count;
             ry_threads_destroy(t);
-            return ry_fail(error, RYND_ERROR_OUT_OF_MEMORY, "cannot start %u threads", count);
+            return ry_fail(error, RYND_ERROR_OUT_OF_MEMORY, "cannot start %u threads", wanted);
         }
     }
     *threads = t;
@@ -92,18 +101,19 @@ unsigned ry_threads_count(const ry_threads *threads)
 
 void ry_threads_run(ry_threads *threads, size_t tasks, ry_task task, void *context)
 {
-    job j = {.task = task, .context = context, .tasks = tasks};
-    atomic_init(&j.next, 0);
+    const job j = {task, context, tasks};
     unsigned lanes = tasks < threads->count ? (unsigned)tasks : threads->count;
+    pthread_mutex_lock(&threads->lock); /* for one lane too: another caller's run may have a worker 0 */
+    threads->job = &j;
+    atomic_store_explicit(&threads->next, 0, memory_order_release);
     if (lanes <= 1) {
-        run_lane(&j, 0);
-        return;
-    }
-    pthread_mutex_lock(&threads->lock);
-    if (threads->parallel_for) {
-        threads->parallel_for(threads->user, lanes, run_lane, &j);
+        run_lane(threads, 0);
+    } else if (threads->parallel_for) {
+        threads->parallel_for(threads->user, lanes, run_lane, threads);
     } else {
-        pthreadpool_parallelize_1d(threads->pool, run_pool_lane, &j, lanes, 0);
+        pthreadpool_parallelize_1d(threads->pool, run_pool_lane, threads, lanes, 0);
     }
+    (void)atomic_load_explicit(&threads->done, memory_order_acquire);
+    threads->job = NULL;
     pthread_mutex_unlock(&threads->lock);
 }

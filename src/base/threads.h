@@ -3,7 +3,7 @@
  *
  * A task is an index; it must not care which worker runs it, so that results have the same bits at any thread count. `worker` is below
  * ry_threads_count and no two tasks run with the same worker at once: it selects a worker's scratch memory. A pool serves one
- * ry_threads_run at a time; calls from several threads queue up. */
+ * ry_threads_run at a time; calls from several threads queue up, and a task must not call it. */
 #ifndef RY_BASE_THREADS_H
 #define RY_BASE_THREADS_H
 

@@ -177,12 +177,27 @@ int64_t ry_get_i64(ry_dtype dtype, const void *data, int64_t index)
     }
 }
 
+/* To float so that rounding it once more, to 11 bits or fewer, gives what rounding the double would: an inexact result gets an odd last bit, which is
+ * never half way (Boldo and Melquiond, Emulation of FMA and correctly rounded sums, 2008). */
+static float round_to_odd(double value)
+{
+    float nearest = (float)value;
+    if (isnan(value) || isinf(nearest) || (double)nearest == value) {
+        return nearest;
+    }
+    uint32_t bits = float_bits(nearest);
+    if (fabs((double)nearest) > fabs(value)) {
+        bits--; /* toward zero */
+    }
+    return bits_float(bits | 1u);
+}
+
 void ry_set_f64(ry_dtype dtype, void *data, int64_t index, double value)
 {
     switch (dtype) {
     case RY_f32: ((float *)data)[index] = (float)value; break;
-    case RY_f16: ((uint16_t *)data)[index] = ry_f32_to_f16((float)value); break;
-    case RY_bf16: ((uint16_t *)data)[index] = ry_f32_to_bf16((float)value); break;
+    case RY_f16: ((uint16_t *)data)[index] = ry_f32_to_f16(round_to_odd(value)); break;
+    case RY_bf16: ((uint16_t *)data)[index] = ry_f32_to_bf16(round_to_odd(value)); break;
     case RY_f64: ((double *)data)[index] = value; break;
     case RY_bool: ((uint8_t *)data)[index] = value != 0; break;
     case RY_u64: ((uint64_t *)data)[index] = double_to_u64(value); break;
@@ -194,8 +209,8 @@ void ry_set_i64(ry_dtype dtype, void *data, int64_t index, int64_t value)
 {
     switch (dtype) {
     case RY_f32: ((float *)data)[index] = (float)value; break;
-    case RY_f16: ((uint16_t *)data)[index] = ry_f32_to_f16((float)value); break;
-    case RY_bf16: ((uint16_t *)data)[index] = ry_f32_to_bf16((float)value); break;
+    case RY_f16: ((uint16_t *)data)[index] = ry_f32_to_f16(round_to_odd((double)value)); break;
+    case RY_bf16: ((uint16_t *)data)[index] = ry_f32_to_bf16(round_to_odd((double)value)); break;
     case RY_f64: ((double *)data)[index] = (double)value; break;
     case RY_i8:
     case RY_u8: ((uint8_t *)data)[index] = (uint8_t)value; break;

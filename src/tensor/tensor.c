@@ -41,6 +41,12 @@ ry_shape ry_shape_of(int rank, const int64_t *dim)
     return shape;
 }
 
+/* Wraps: a description may have dims whose product overflows, beside a 0 or a symbol; then nobody reads the strides. */
+static int64_t times(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+
 static ry_tensor describe(ry_dtype dtype, const ry_shape *shape, void *data)
 {
     ry_tensor t = {.data = data, .dtype = (rynd_dtype)dtype, .rank = shape->rank};
@@ -54,7 +60,7 @@ ry_tensor ry_tensor_row_major(ry_dtype dtype, const ry_shape *shape, void *data)
     int64_t step = 1;
     for (int i = t.rank - 1; i >= 0; i--) {
         t.stride[i] = step;
-        step *= t.dim[i];
+        step = times(step, t.dim[i]);
     }
     return t;
 }
@@ -69,7 +75,7 @@ ry_tensor ry_tensor_channels_last(ry_dtype dtype, const ry_shape *shape, void *d
     t.stride[1] = 1;
     for (int i = t.rank - 1; i >= 2; i--) {
         t.stride[i] = step;
-        step *= t.dim[i];
+        step = times(step, t.dim[i]);
     }
     t.stride[0] = step;
     return t;
@@ -84,7 +90,7 @@ int64_t ry_tensor_count(const ry_tensor *tensor)
 {
     int64_t count = 1;
     for (int i = 0; i < tensor->rank; i++) {
-        count *= tensor->dim[i];
+        count = times(count, tensor->dim[i]);
     }
     return count;
 }
