@@ -124,13 +124,17 @@ static value evaluate(const ry_expr *program, const ry_dtype *types, int i, cons
     return (value){.i = ry_expr_scalar_int(in->code, dtype, operand[0].i, operand[1].i)};
 }
 
-static sum identity(ry_expr_code code, ry_dtype dtype)
+static void start(sum *s, ry_expr_code code, ry_dtype dtype)
 {
     double v = code == RY_EXPR_prod         ? 1
                : code == RY_EXPR_reduce_min ? (double)INFINITY
                : code == RY_EXPR_reduce_max ? -(double)INFINITY
                                             : 0;
-    return ry_dtype_is_float(dtype) ? (sum){.f = (long double)v} : (sum){.i = ry_expr_to_int(dtype, v, false)};
+    if (ry_dtype_is_float(dtype)) {
+        s->f = (long double)v;
+    } else {
+        s->i = dtype == RY_bool ? v > 0 : ry_expr_to_int(dtype, v, false);
+    }
 }
 
 static void accumulate(sum *s, ry_expr_code code, ry_dtype dtype, value v)
@@ -219,7 +223,7 @@ static void element(const ry_cpu_launch *launch, const int64_t *kept, unsigned w
     int64_t index[RY_MAX_RANK], inside[RY_MAX_RANK] = {0};
     bool more = true;
     for (int i = 0; i < program->count; i++) {
-        sums[i] = identity(program->code[i].code, p->types[i]);
+        start(&sums[i], program->code[i].code, p->types[i]);
     }
     for (int d = 0; d < p->rank; d++) {
         more = more && p->behind[d] > 0;
@@ -285,7 +289,8 @@ static bool applicable(const ry_problem *problem)
 {
     const ry_expr *program = problem->attrs.expr.program;
     ry_dtype inputs[RY_EXPR_MAX_INPUTS], types[RY_EXPR_MAX_INSTRUCTIONS];
-    if (!program || program->inputs > problem->inputs || program->outputs != problem->outputs) {
+    if (!program || program->inputs > problem->inputs || (program->inputs == 0 && program->reduces) ||
+        program->outputs != problem->outputs) {
         return false;
     }
     for (int i = 0; i < program->inputs; i++) {

@@ -247,7 +247,8 @@ static void emit_reduction(compiler *c, int i, int value)
     bool made;
     int full = expanded(c, value, &made);
     ry_expr_reduction *reduction = &c->reduction[c->plan->reductions];
-    *reduction = (ry_expr_reduction){.reg = (uint16_t)i, .type = c->reg[full].type, .mean = code == RY_EXPR_mean};
+    *reduction =
+        (ry_expr_reduction){.reg = (uint16_t)i, .type = c->reg[full].type, .mean = code == RY_EXPR_mean, .truth = c->types[i] == RY_bool};
     reduction->reducer = code == RY_EXPR_prod         ? RY_REDUCE_prod
                          : code == RY_EXPR_reduce_min ? RY_REDUCE_min
                          : code == RY_EXPR_reduce_max ? RY_REDUCE_max

@@ -82,8 +82,8 @@ bool ry_expr_applicable(const ry_problem *problem)
 {
     const ry_expr *program = problem->attrs.expr.program;
     ry_dtype inputs[RY_EXPR_MAX_INPUTS], types[RY_EXPR_MAX_INSTRUCTIONS];
-    if (problem->op != RY_OP_expr || !program || program->inputs > problem->inputs || program->outputs != problem->outputs ||
-        program->inputs > RY_EXPR_MAX_INPUTS || program->count > RY_EXPR_MAX_INSTRUCTIONS) {
+    if (problem->op != RY_OP_expr || !program || program->inputs > problem->inputs || (program->inputs == 0 && program->reduces) ||
+        program->outputs != problem->outputs || program->inputs > RY_EXPR_MAX_INPUTS || program->count > RY_EXPR_MAX_INSTRUCTIONS) {
         return false;
     }
     for (int i = 0; i < program->inputs; i++) {

@@ -87,7 +87,7 @@ typedef struct ry_expr_number {
 typedef struct ry_expr_reduction {
     uint16_t reg; /* of the result */
     uint8_t type, reducer;
-    bool mean;
+    bool mean, truth; /* truth: of bool */
 } ry_expr_reduction;
 
 typedef struct ry_expr_plan {

@@ -397,7 +397,11 @@ static void finish(runner *r, int64_t unit)
     }
     for (int i = 0; i < plan->reductions; i++) {
         const ry_expr_reduction *reduction = &r->reduction[i];
-        reducers[reduction->type]->finish(rows * n, r->reg[reduction->reg], accumulators(r, i), reduction->mean ? plan->divisor : -1);
+        uint8_t *value = r->reg[reduction->reg];
+        reducers[reduction->type]->finish(rows * n, value, accumulators(r, i), reduction->mean ? plan->divisor : -1);
+        for (size_t k = 0; k < rows * n && reduction->truth; k++) {
+            value[k] = value[k] != 0; /* the minimum of nothing is u8's largest number */
+        }
     }
     run_steps(r, plan->first_steps + plan->steps, plan->last_steps, rows, n);
 }
