@@ -105,6 +105,8 @@ static rynd_status create(rynd_plan *p, rynd_model *model, const rynd_plan_optio
         .batch = options->batch,
         .dims = dims,
         .dim_count = options->dim_count,
+        .unneeded = ry_onnx_unneeded,
+        .unneeded_user = &model->onnx,
         .skip_packing = options->without_weights != 0,
     };
     RY_TRY(ry_plan_create(model->context->device, model->onnx.graph, &internal, &p->plan, error));

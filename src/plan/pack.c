@@ -41,7 +41,16 @@ static rynd_status pack_step(ry_plan *plan, ry_stream *stream, const ry_step *st
     return status;
 }
 
-rynd_status ry_plan_pack(ry_plan *plan, ry_error *error)
+static void tell_unneeded(const ry_step *step, const ry_plan_options *options)
+{
+    for (int i = 0; i < step->problem.inputs && i < 32 && options->unneeded; i++) {
+        if (step->constants[i].data && (step->kernel->constant_inputs >> i & 1u)) {
+            options->unneeded(options->unneeded_user, step->constants[i].data, ry_tensor_bytes(&step->constants[i]));
+        }
+    }
+}
+
+rynd_status ry_plan_pack(ry_plan *plan, const ry_plan_options *options, ry_error *error)
 {
     if (plan->packed_size == 0) {
         return RYND_OK;
@@ -56,6 +65,7 @@ rynd_status ry_plan_pack(ry_plan *plan, ry_error *error)
     for (size_t s = 0; s < plan->step_count && status == RYND_OK; s++) {
         if (plan->steps[s].prepared.packed) {
             status = pack_step(plan, stream, &plan->steps[s], &scratch, error);
+            tell_unneeded(&plan->steps[s], options);
         }
     }
     ry_arena_free(&scratch);

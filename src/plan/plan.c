@@ -127,7 +127,7 @@ static rynd_status build(ry_plan *plan, const ry_graph *graph, const ry_plan_opt
     ry_node_id *node_of_step;
     RY_TRY(ry_plan_make_steps(plan, options->accuracy, &node_of_step, error));
     RY_TRY(ry_plan_place(plan, node_of_step, error));
-    return options->skip_packing ? RYND_OK : ry_plan_pack(plan, error);
+    return options->skip_packing ? RYND_OK : ry_plan_pack(plan, options, error);
 }
 
 rynd_status ry_plan_create(ry_device *device, const ry_graph *graph, const ry_plan_options *options, ry_plan **plan, ry_error *error)

@@ -81,6 +81,9 @@ typedef struct ry_plan_options {
     int64_t batch; /* first dim of the inputs whose first dim is a symbol; 0: not given */
     const ry_dim_binding *dims;
     size_t dim_count;
+    /* Told of constants that are packed and not read again (NULL: nobody): a mapped file's pages may go back to the system. */
+    void (*unneeded)(const void *user, const void *data, size_t size);
+    const void *unneeded_user;
     bool skip_packing; /* for measuring, and for commands that never run the plan */
 } ry_plan_options;
 

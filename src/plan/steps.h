@@ -12,6 +12,6 @@ rynd_status ry_plan_make_steps(ry_plan *plan, ry_accuracy accuracy, ry_node_id *
 rynd_status ry_plan_place(ry_plan *plan, const ry_node_id *node_of_step, ry_error *error);
 
 /* Packs the weights of every step. */
-rynd_status ry_plan_pack(ry_plan *plan, ry_error *error);
+rynd_status ry_plan_pack(ry_plan *plan, const ry_plan_options *options, ry_error *error);
 
 #endif
