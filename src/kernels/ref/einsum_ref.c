@@ -18,8 +18,8 @@ static int letter_label(char c)
     return c >= 'A' && c <= 'Z' ? c - 'A' : c >= 'a' && c <= 'z' ? 26 + c - 'a' : -1;
 }
 
-/* Reads one term up to ',' or "->" or the end, with `ellipsis_rank` dims for an ellipsis, into labels[*count]. NULL: a bad character or too many
- * dims. */
+/* Reads one term up to ',' or "->" or the end, with `ellipsis_rank` dims for an ellipsis, into labels[*count]. NULL: a bad character or too
+ * many dims. */
 static const char *read_term(const char *text, int ellipsis_rank, uint8_t *labels, int *count)
 {
     bool ellipsis = false;
