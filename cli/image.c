@@ -18,6 +18,6 @@ bool cli_image_make(cli_image *image, int64_t height, int64_t width, int channel
     if (height < 1 || width < 1 || __builtin_mul_overflow(height, width, &count) || count > INT64_MAX / 64) {
         return cli_fail(failure, "'%s': a picture of %" PRId64 "x%" PRId64 " (height x width) cannot be used", name, height, width);
     }
-    image->pixels = malloc((size_t)count * (size_t)channels * sizeof *image->pixels);
+    image->pixels = calloc((size_t)count * (size_t)channels, sizeof *image->pixels);
     return image->pixels ? true : cli_fail(failure, "'%s': out of memory for a picture of %" PRId64 "x%" PRId64, name, height, width);
 }

@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+static void say(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
+
 static void say(const char *format, va_list args)
 {
     char text[1024];

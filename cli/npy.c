@@ -176,8 +176,10 @@ bool cli_npy_read(cli_bytes *bytes, const char *name, cli_tensor *tensor, cli_fa
     *tensor = (cli_tensor){0};
     bool done = split(bytes, name, &begin, &length, failure);
     char *text = done ? strndup((char *)bytes->data + begin, length) : NULL;
-    done = done && (text || cli_fail_memory(failure));
-    done = done && parse_header(text, name, &h, failure) && read_data(bytes, begin + length, &h, name, tensor, failure);
+    if (done && !text) {
+        done = cli_fail_memory(failure);
+    }
+    done = done && text && parse_header(text, name, &h, failure) && read_data(bytes, begin + length, &h, name, tensor, failure);
     free(text);
     if (done) {
         tensor->memory = bytes->data;

@@ -17,11 +17,11 @@ static bool fail_zip(cli_failure *failure, const char *name, zip_error_t *error)
     return result;
 }
 
-static bool read_entry(zip_t *archive, zip_uint64_t index, const char *name, cli_tensor *tensor, cli_failure *failure)
+static bool read_entry(zip_t *archive, zip_uint64_t index, size_t file_size, const char *name, cli_tensor *tensor, cli_failure *failure)
 {
     zip_stat_t stat;
     const zip_uint64_t wanted = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE;
-    if (zip_stat_index(archive, index, 0, &stat) != 0 || (stat.valid & wanted) != wanted ||
+    if (zip_stat_index(archive, index, 0, &stat) != 0 || (stat.valid & wanted) != wanted || stat.comp_size > file_size ||
         stat.size / MOST_EXPANSION > stat.comp_size + 1) {
         return cli_fail(failure, "'%s': entry %u of the .npz is damaged", name, (unsigned)index);
     }
@@ -57,7 +57,7 @@ static bool read_entry(zip_t *archive, zip_uint64_t index, const char *name, cli
     return true;
 }
 
-static bool read_entries(zip_t *archive, const char *name, cli_tensor **tensors, size_t *count, cli_failure *failure)
+static bool read_entries(zip_t *archive, size_t file_size, const char *name, cli_tensor **tensors, size_t *count, cli_failure *failure)
 {
     zip_int64_t entries = zip_get_num_entries(archive, 0);
     if (entries <= 0) {
@@ -68,7 +68,7 @@ static bool read_entries(zip_t *archive, const char *name, cli_tensor **tensors,
         return cli_fail_memory(failure);
     }
     for (*count = 0; *count < (size_t)entries; ++*count) {
-        if (!read_entry(archive, *count, name, &(*tensors)[*count], failure)) {
+        if (!read_entry(archive, *count, file_size, name, &(*tensors)[*count], failure)) {
             return false;
         }
     }
@@ -90,7 +90,7 @@ bool cli_npz_read(const cli_bytes *bytes, const char *name, cli_tensor **tensors
         zip_source_free(source);
         return fail_zip(failure, name, &error);
     }
-    bool done = read_entries(archive, name, tensors, count, failure);
+    bool done = read_entries(archive, bytes->size, name, tensors, count, failure);
     zip_discard(archive);
     zip_error_fini(&error);
     for (size_t i = 0; !done && i < *count; i++) {

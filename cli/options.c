@@ -247,7 +247,7 @@ static bool parse_option(const cli_command *command, const char *text, const cha
         option = find(command, text + 2, length, 0);
         value = text[2 + length] ? text + 2 + length + 1 : NULL;
     } else {
-        option = find(command, NULL, 0, text[1]);
+        option = find(command, "", 0, text[1]);
         value = text[2] ? text + 2 : NULL;
         if (option && option->kind == CLI_FLAG && value) {
             char rest[64];

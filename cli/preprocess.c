@@ -60,8 +60,7 @@ static void add_did(char *did, size_t size, const char *format, ...)
 {
     size_t used = strlen(did);
     if (used && used + 2 < size) {
-        strcpy(did + used, ", ");
-        used += 2;
+        used += (size_t)snprintf(did + used, size - used, ", ");
     }
     va_list args;
     va_start(args, format);
@@ -82,7 +81,7 @@ static cli_extent shorter_side(const cli_image *image, int64_t side)
 static bool change_channels(cli_image *image, int channels, cli_failure *failure)
 {
     size_t count = (size_t)image->height * (size_t)image->width;
-    float *pixels = malloc(count * (size_t)channels * sizeof *pixels);
+    float *pixels = calloc(count * (size_t)channels, sizeof *pixels);
     if (!pixels) {
         return cli_fail_memory(failure);
     }

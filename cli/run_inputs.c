@@ -52,32 +52,33 @@ static void settle_dims(cli_input *input, const cli_common *common)
     }
 }
 
-/* Splits "NAME=FILE". A '=' may be part of a file's name, or of an input's: an input that exists decides. */
-static bool choose_input(const cli_inputs *inputs, const char *text, cli_input **input, const char **file, cli_failure *failure)
+/* Splits "NAME=FILE"; NULL when it fails. A '=' may be part of a file's name, or of an input's: an input that exists decides. */
+static cli_input *choose_input(const cli_inputs *inputs, const char *text, const char **file, cli_failure *failure)
 {
     char list[1024];
     for (const char *equals = strchr(text, '='); equals; equals = strchr(equals + 1, '=')) {
-        *input = find_input(inputs, text, (size_t)(equals - text));
-        if (*input) {
+        cli_input *input = find_input(inputs, text, (size_t)(equals - text));
+        if (input) {
             *file = equals + 1;
-            return true;
+            return input;
         }
     }
     *file = text;
     if (strchr(text, '=') && access(text, F_OK) != 0) {
-        return cli_fail_usage(failure, "--input %s: no input is called '%.*s'; %s", text, (int)strcspn(text, "="), text,
-                              list_inputs(inputs, list, sizeof list));
+        cli_fail_usage(failure, "--input %s: no input is called '%.*s'; %s", text, (int)strcspn(text, "="), text,
+                       list_inputs(inputs, list, sizeof list));
+        return NULL;
     }
     for (size_t i = 0; i < inputs->count; i++) {
         if (!inputs->items[i].file) {
-            *input = &inputs->items[i];
-            return true;
+            return &inputs->items[i];
         }
     }
-    *input = inputs->count == 1 ? inputs->items : NULL;
-    return *input ? true
-                  : cli_fail_usage(failure, "--input %s: there is no input left for this file; %s", text,
-                                   list_inputs(inputs, list, sizeof list));
+    if (inputs->count != 1) {
+        cli_fail_usage(failure, "--input %s: there is no input left for this file; %s", text, list_inputs(inputs, list, sizeof list));
+        return NULL;
+    }
+    return inputs->items;
 }
 
 /* A file whose dtype is another's is converted when nothing is lost by it. */
@@ -221,9 +222,9 @@ static bool take_archive(const cli_inputs *inputs, cli_input *named, cli_tensor 
 static bool take_file(const cli_inputs *inputs, const cli_setup *setup, const char *text, const cli_run_settings *settings,
                       cli_failure *failure)
 {
-    cli_input *input;
     const char *file;
-    if (!choose_input(inputs, text, &input, &file, failure)) {
+    cli_input *input = choose_input(inputs, text, &file, failure);
+    if (!input) {
         return false;
     }
     cli_file_kind kind = cli_input_kind(file);
@@ -232,7 +233,7 @@ static bool take_file(const cli_inputs *inputs, const cli_setup *setup, const ch
     }
     bool done;
     if (kind == CLI_FILE_IMAGE) {
-        cli_image image;
+        cli_image image = {0};
         done = cli_image_read(file, &image, failure) && take_picture(input, &image, file, settings, failure);
         cli_image_free(&image);
         return done;

@@ -202,7 +202,11 @@ bool cli_outputs_write(cli_outputs *outputs, const cli_setup *setup, const cli_r
 
 static void add_number(cli_table *table, double value)
 {
-    cli_table_add(table, isnan(value) ? "" : "%.6g", value);
+    char text[32] = ""; /* nothing for a tensor without finite elements */
+    if (!isnan(value)) {
+        snprintf(text, sizeof text, "%.6g", value);
+    }
+    cli_table_add(table, "%s", text);
 }
 
 static bool print_top(const cli_outputs *outputs, size_t index, int64_t top, cli_failure *failure)
