@@ -10,15 +10,14 @@
 
 void ry_import_fail(ry_import *import, rynd_status status, const char *format, ...)
 {
-    if (import->status != RYND_OK) {
-        return;
-    }
-    char text[512];
+    ry_error message;
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(message.text, sizeof message.text, format, args);
     va_end(args);
-    import->status = ry_fail(import->reader->error, status, "node '%s' (%s): %s", import->node->name, import->node->op, text);
+    if (import->status == RYND_OK) {
+        import->status = ry_fail(import->reader->error, status, "node '%s' (%s): %s", import->node->name, import->node->op, message.text);
+    }
 }
 
 bool ry_import_failed(const ry_import *import)

@@ -17,7 +17,6 @@ typedef struct builder {
     onnx_GraphProto proto;
     ry_names known; /* inputs and initializers: name -> value */
     ry_node_list nodes;
-    uint32_t *order;
 } builder;
 
 /* What a ValueInfoProto says. */
@@ -220,7 +219,7 @@ static rynd_status count_operators(builder *b, ry_onnx_model *model)
     for (size_t n = 0; n < b->nodes.count; n++) {
         const char *op = b->nodes.at[n].op;
         uint32_t id = ry_names_find(&seen, op);
-        if (id != RY_NO_NAME) {
+        if (usage && id != RY_NO_NAME) {
             usage[id].count++;
             continue;
         }
@@ -241,14 +240,10 @@ static rynd_status count_operators(builder *b, ry_onnx_model *model)
 
 static rynd_status add_nodes(builder *b)
 {
-    b->order = RY_TAKE(b->reader->source.arena, uint32_t, b->nodes.count);
-    if (!b->order) {
-        return ry_fail_memory(b->reader->error);
-    }
     RY_TRY(ry_nodes_check_operators(b->reader, &b->nodes));
-    RY_TRY(ry_nodes_sort(b->reader, &b->nodes, &b->known, b->order));
+    RY_TRY(ry_nodes_sort(b->reader, &b->nodes, &b->known));
     for (size_t i = 0; i < b->nodes.count; i++) {
-        RY_TRY(add_node(b, &b->nodes.at[b->order[i]]));
+        RY_TRY(add_node(b, &b->nodes.at[b->nodes.order[i]]));
     }
     return RYND_OK;
 }

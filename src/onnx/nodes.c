@@ -193,12 +193,13 @@ static rynd_status visit(sorter *s, uint32_t root)
     return RYND_OK;
 }
 
-rynd_status ry_nodes_sort(ry_reader *reader, const ry_node_list *list, const ry_names *known, uint32_t *order)
+rynd_status ry_nodes_sort(ry_reader *reader, ry_node_list *list, const ry_names *known)
 {
-    sorter s = {.reader = reader, .list = list, .known = known, .order = order};
+    sorter s = {.reader = reader, .list = list, .known = known};
+    s.order = RY_TAKE(reader->source.arena, uint32_t, list->count);
     s.marks = RY_TAKE(reader->source.arena, uint8_t, list->count);
     s.stack = RY_TAKE(reader->source.arena, frame, list->count);
-    if (!s.marks || !s.stack) {
+    if (!s.order || !s.marks || !s.stack) {
         return ry_fail_memory(reader->error);
     }
     RY_TRY(add_producers(&s));
@@ -207,5 +208,6 @@ rynd_status ry_nodes_sort(ry_reader *reader, const ry_node_list *list, const ry_
             RY_TRY(visit(&s, n));
         }
     }
+    list->order = s.order;
     return RYND_OK;
 }

@@ -18,6 +18,7 @@ typedef struct ry_opsets {
 typedef struct ry_node_list {
     ry_node_record *at;
     size_t count, capacity;
+    uint32_t *order; /* ry_nodes_sort: the index of the i-th node to make */
 } ry_node_list;
 
 /* Absent imports mean opset 1 of the default domain. */
@@ -31,8 +32,8 @@ rynd_status ry_nodes_read(ry_reader *reader, const ry_slices *nodes, const ry_op
 /* Fails with a message that lists every node whose operator, domain or opset has no row. */
 rynd_status ry_nodes_check_operators(ry_reader *reader, const ry_node_list *list);
 
-/* order[i] is the index of the i-th node to make: as in the file where that is possible. `known` has the names of inputs and initializers. A name made
+/* Fills list->order: as in the file where that is possible. `known` has the names of inputs and initializers. A name made
  * twice, a name that nobody makes, and a cycle are errors. */
-rynd_status ry_nodes_sort(ry_reader *reader, const ry_node_list *list, const ry_names *known, uint32_t *order);
+rynd_status ry_nodes_sort(ry_reader *reader, ry_node_list *list, const ry_names *known);
 
 #endif

@@ -2,6 +2,7 @@
 /* nanopb's callback for fields of variable length, and walking packed numbers. */
 #include "onnx/slices.h"
 
+#include <onnx.pb.h>
 #include <pb_common.h>
 #include <pb_decode.h>
 #include <string.h>
@@ -98,18 +99,18 @@ static bool add_bytes(ry_slices_source *source, const pb_field_iter_t *field, ry
     return true;
 }
 
-bool ry_slices_field(pb_istream_t *input, pb_ostream_t *output, const pb_field_iter_t *field)
+bool ry_slices_field(pb_istream_t *istream, pb_ostream_t *ostream, const pb_field_iter_t *field)
 {
-    if (!input || output) {
+    if (!istream || ostream) {
         return false;
     }
-    if (input->callback != read_bytes) {
-        return add_number(input, field) && pb_read(input, NULL, input->bytes_left);
+    if (istream->callback != read_bytes) {
+        return add_number(istream, field) && pb_read(istream, NULL, istream->bytes_left);
     }
-    position *p = input->state;
-    ry_slice slice = {p->at, input->bytes_left};
+    position *p = istream->state;
+    ry_slice slice = {p->at, istream->bytes_left};
     p->at += slice.size;
-    input->bytes_left = 0;
+    istream->bytes_left = 0;
     return add_bytes(p->source, field, slice);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Protobuf without copies: strings, bytes, messages and packed numbers are slices of the bytes that are read.
  *
- * nanopb decodes one message at a time into the structs that it makes from onnx.proto and onnx.options; ry_slices_field is the callback of all
- * their fields of variable length. A message inside a message stays a slice until someone decodes it, so nothing recurses. */
+ * nanopb decodes one message at a time into the structs that it makes from onnx.proto and onnx.options; ry_slices_field (slices.c, declared by the generated
+ * header) is the callback of all their fields of variable length. A message inside a message stays a slice until someone decodes it, so nothing recurses. */
 #ifndef RY_ONNX_SLICES_H
 #define RY_ONNX_SLICES_H
 
@@ -35,8 +35,6 @@ typedef struct ry_packed {
     uint8_t *own; /* the bytes, when they had to be joined */
     size_t capacity;
 } ry_packed;
-
-bool ry_slices_field(pb_istream_t *input, pb_ostream_t *output, const pb_field_iter_t *field);
 
 /* Decodes one message. `message` is cleared first. False: the bytes are no such message (`*reason` says why), or memory is exhausted
  * (source->out_of_memory). */
