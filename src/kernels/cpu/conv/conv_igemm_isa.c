@@ -56,12 +56,13 @@ static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_
     }
     igemm_plan_make(problem, RY_W, RY_TILE_ROWS, RY_TILE_VECTORS, plan);
     const ry_conv_geometry *g = &plan->geometry;
-    *prepared = (ry_prepared){.phases = 1,
-                              .tasks = {(size_t)plan->tasks},
+    *prepared = (ry_prepared){.phases = 1 + plan->shared,
+                              .tasks = {(size_t)(plan->shared ? plan->gathers : plan->tasks), (size_t)(plan->shared ? plan->tasks : 0)},
                               .state = up64(size),
                               .packed = up64((size_t)(g->groups * plan->packed_group) * 4),
                               .pack_tasks = (size_t)(g->groups * plan->units),
                               .scratch = up64(plan->scratch),
+                              .workspace = plan->shared_size,
                               .knob_count = 4,
                               .knobs = {{"mode", plan->mode},
                                         {"block", plan->phase[0].block},
@@ -71,14 +72,17 @@ static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_
     return RYND_OK;
 }
 
-/* Weights that are not constant: packed by a first phase into the workspace. */
+/* Weights that are not constant: packed by a first phase into the workspace, behind the shared panels; it gathers those, too. */
 static rynd_status prepare_packing(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
 {
     RY_TRY(prepare(problem, prepared, error));
-    prepared->phases = 2;
-    prepared->tasks[1] = prepared->tasks[0];
-    prepared->tasks[0] = prepared->pack_tasks;
-    prepared->workspace = prepared->packed;
+    if (prepared->phases == 1) {
+        prepared->phases = 2;
+        prepared->tasks[1] = prepared->tasks[0];
+        prepared->tasks[0] = 0;
+    }
+    prepared->tasks[0] += prepared->pack_tasks;
+    prepared->workspace += prepared->packed;
     prepared->packed = 0;
     prepared->pack_tasks = 0;
     return RYND_OK;
@@ -97,17 +101,27 @@ static void pack(const ry_cpu_launch *launch, size_t task)
 
 static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
 {
-    (void)phase;
-    RY_ISA_SYMBOL(igemm_run)(launch->state, launch, launch->packed, (int64_t)task, launch->scratch + worker * launch->prepared->scratch);
+    const igemm_plan *plan = launch->state;
+    char *scratch = launch->scratch + worker * launch->prepared->scratch;
+    if (phase == 0 && plan->shared) {
+        RY_ISA_SYMBOL(igemm_share)(plan, launch, launch->workspace, (int64_t)task, scratch);
+        return;
+    }
+    RY_ISA_SYMBOL(igemm_run)(plan, launch, launch->packed, launch->workspace, (int64_t)task, scratch);
 }
 
 static void run_packing(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
 {
-    if (phase == 0) {
-        RY_ISA_SYMBOL(igemm_pack)(launch->state, launch->problem, launch->in[1], launch->workspace, (int64_t)task);
-        return;
+    const igemm_plan *plan = launch->state;
+    char *scratch = launch->scratch + worker * launch->prepared->scratch;
+    float *packed = (float *)launch->workspace + plan->shared_size / sizeof(float);
+    if (phase == 1) {
+        RY_ISA_SYMBOL(igemm_run)(plan, launch, packed, launch->workspace, (int64_t)task, scratch);
+    } else if ((int64_t)task < plan->gathers) {
+        RY_ISA_SYMBOL(igemm_share)(plan, launch, launch->workspace, (int64_t)task, scratch);
+    } else {
+        RY_ISA_SYMBOL(igemm_pack)(plan, launch->problem, launch->in[1], packed, (int64_t)task - plan->gathers);
     }
-    RY_ISA_SYMBOL(igemm_run)(launch->state, launch, launch->workspace, (int64_t)task, launch->scratch + worker * launch->prepared->scratch);
 }
 
 #define KERNELS(symbol, operator, dtype, preference)                                                 \

@@ -7,8 +7,8 @@
 #include "kernels/cpu/common/simd.h"
 #include "kernels/cpu/conv/gather_program.h"
 
-/* Runs the program for the chunk's channels. x: the first channel of the group. PIXELS: slivers of [k][columns] one after another;
- * GATHERED: [k][vectors * RY_W]. dtype: f32, i32, f16 or bf16 (the last two are converted). */
+/* Runs the program for the chunk's channels. x: the first channel of the group. The panel is slivers
+ * of [k][columns], one after another. dtype: f32, i32, f16 or bf16 (the last two are converted). */
 void RY_ISA_SYMBOL(igemm_gather)(const igemm_plan *plan, const igemm_chunk *chunk, const igemm_entry *program, int64_t vectors,
                                  int64_t sliver, ry_dtype dtype, const void *x, float *panel);
 

@@ -2,7 +2,7 @@
 /* Gathers pixels into panels: vector by vector for x with pixels side by side, row by row for x with channels side by side. */
 #include "kernels/cpu/conv/gather.h"
 
-enum { NEAR, EVERY_SECOND, APART }; /* how the pixels of neighbouring lanes lie in x */
+enum { NEAR, EVERY_SECOND, EVERY_FOURTH, APART }; /* how the pixels of neighbouring lanes lie in x */
 
 static const uint32_t every_lane = (uint32_t)((1ull << RY_W) - 1u);
 
@@ -37,6 +37,14 @@ RY_INLINE float load_one(const ry_dtype dtype, const char *p)
     return x;
 }
 
+/* Elements 0, 2, 4, ... from p on, of lanes whose bit 2 i is set. */
+RY_INLINE ry_vf load_seconds(const ry_dtype dtype, const char *p, uint32_t bits)
+{
+    const int64_t size = dtype == RY_f16 || dtype == RY_bf16 ? 2 : 4;
+    return ry_vf_evens(load_some(dtype, p, ry_vm_bits(bits & every_lane)),
+                       load_some(dtype, p + (RY_W - 1) * size, ry_vm_bits((bits >> (RY_W - 1)) & every_lane)));
+}
+
 RY_INLINE ry_vf load_lanes(const ry_dtype dtype, const int near, const char *p, int64_t step, uint32_t mask)
 {
     const int64_t size = dtype == RY_f16 || dtype == RY_bf16 ? 2 : 4;
@@ -48,9 +56,13 @@ RY_INLINE ry_vf load_lanes(const ry_dtype dtype, const int near, const char *p, 
         if (mask == every_lane) {
             return ry_vf_evens(load_whole(dtype, p), load_whole(dtype, high));
         }
-        const uint32_t bits = spread(mask);
-        return ry_vf_evens(load_some(dtype, p, ry_vm_bits(bits & every_lane)),
-                           load_some(dtype, high, ry_vm_bits((bits >> (RY_W - 1)) & every_lane)));
+        return load_seconds(dtype, p, spread(mask));
+    }
+    if (near == EVERY_FOURTH) {
+        /* every second of every second; the second half begins at element 2 (RY_W - 1) */
+        const uint64_t bits = (uint64_t)spread(spread(mask & 0xffu)) | (uint64_t)spread(spread(mask >> 8)) << 32;
+        return ry_vf_evens(load_seconds(dtype, p, (uint32_t)(bits & ((1ull << (2 * RY_W - 1)) - 1))),
+                           load_seconds(dtype, p + 2 * (RY_W - 1) * size, (uint32_t)(bits >> (2 * (RY_W - 1)))));
     }
     float lanes[RY_W];
     for (int64_t i = 0; i < RY_W; i++) {
@@ -91,21 +103,24 @@ RY_INLINE const igemm_entry *gather_sliver(const ry_dtype dtype, const int near,
     }
 SLIVER(f32, NEAR)
 SLIVER(f32, EVERY_SECOND)
+SLIVER(f32, EVERY_FOURTH)
 SLIVER(f32, APART)
 SLIVER(f16, NEAR)
 SLIVER(f16, EVERY_SECOND)
+SLIVER(f16, EVERY_FOURTH)
 SLIVER(f16, APART)
 SLIVER(bf16, NEAR)
 SLIVER(bf16, EVERY_SECOND)
+SLIVER(bf16, EVERY_FOURTH)
 SLIVER(bf16, APART)
 
 typedef const igemm_entry *(*sliver_function)(const igemm_entry *program, const igemm_chunk *chunk, int64_t vectors, const char *x,
                                               int64_t channel_step, int64_t lane_step, float *panel, int64_t step);
 
-static const sliver_function slivers[3][3] = {
-    {gather_f32_NEAR, gather_f32_EVERY_SECOND, gather_f32_APART},
-    {gather_f16_NEAR, gather_f16_EVERY_SECOND, gather_f16_APART},
-    {gather_bf16_NEAR, gather_bf16_EVERY_SECOND, gather_bf16_APART},
+static const sliver_function slivers[3][4] = {
+    {gather_f32_NEAR, gather_f32_EVERY_SECOND, gather_f32_EVERY_FOURTH, gather_f32_APART},
+    {gather_f16_NEAR, gather_f16_EVERY_SECOND, gather_f16_EVERY_FOURTH, gather_f16_APART},
+    {gather_bf16_NEAR, gather_bf16_EVERY_SECOND, gather_bf16_EVERY_FOURTH, gather_bf16_APART},
 };
 
 void RY_ISA_SYMBOL(igemm_gather)(const igemm_plan *plan, const igemm_chunk *chunk, const igemm_entry *program, int64_t vectors,
@@ -113,7 +128,7 @@ void RY_ISA_SYMBOL(igemm_gather)(const igemm_plan *plan, const igemm_chunk *chun
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t lane_step = g->stride[RY_SPACE - 1] * g->x_step[RY_SPACE - 1], size = (int64_t)ry_dtype_size(dtype);
-    const int near = lane_step == 1 ? NEAR : lane_step == 2 ? EVERY_SECOND : APART;
+    const int near = lane_step == 1 ? NEAR : lane_step == 2 ? EVERY_SECOND : lane_step == 4 ? EVERY_FOURTH : APART;
     const sliver_function gather = slivers[dtype == RY_f16 ? 1 : dtype == RY_bf16 ? 2 : 0][near];
     for (int64_t v = 0; v < vectors; v += sliver) {
         const int64_t here = vectors - v < sliver ? vectors - v : sliver;

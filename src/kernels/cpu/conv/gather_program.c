@@ -11,13 +11,13 @@ int64_t igemm_cut_segments(const igemm_plan *plan, const igemm_phase *phase, int
     int64_t q[RY_SPACE] = {rest / (grid[1] * grid[2]), rest / grid[2] % grid[1], rest % grid[2]};
     int64_t segments = 0;
     for (int64_t p = 0; p < count;) {
-        const int64_t lane = p % plan->width;
+        const int64_t lane = p % phase->lanes;
         int64_t length = grid[2] - q[2];
-        length = length < plan->width - lane ? length : plan->width - lane;
+        length = length < phase->lanes - lane ? length : phase->lanes - lane;
         length = length < count - p ? length : count - p;
         const int64_t base = n * g->x_batch + q[0] * g->stride[0] * g->x_step[0] + q[1] * g->stride[1] * g->x_step[1] +
                              (q[2] - lane) * g->stride[2] * g->x_step[2];
-        segment[segments++] = (igemm_segment){base, {q[0], q[1], q[2]}, (int32_t)(p / plan->width), (int32_t)lane, (int32_t)length};
+        segment[segments++] = (igemm_segment){base, {q[0], q[1], q[2]}, (int32_t)(p / phase->lanes), (int32_t)lane, (int32_t)length};
         p += length;
         q[2] += length;
         for (int i = RY_SPACE - 1; i > 0 && q[i] == grid[i]; i--) {

@@ -9,7 +9,11 @@
 /* Packs the weights of one unit of one group (unit_task below groups * units). */
 void RY_ISA_SYMBOL(igemm_pack)(const igemm_plan *plan, const ry_problem *problem, const void *w, float *packed, int64_t unit_task);
 
-/* Computes one task from weights packed so. */
-void RY_ISA_SYMBOL(igemm_run)(const igemm_plan *plan, const ry_cpu_launch *launch, const float *packed, int64_t task, char *scratch);
+/* Gathers one chunk of one block into the shared panels (index below plan->gathers). */
+void RY_ISA_SYMBOL(igemm_share)(const igemm_plan *plan, const ry_cpu_launch *launch, float *shared, int64_t index, char *scratch);
+
+/* Computes one task from weights packed so; shared: the panels, where the plan has them. */
+void RY_ISA_SYMBOL(igemm_run)(const igemm_plan *plan, const ry_cpu_launch *launch, const float *packed, const float *shared, int64_t task,
+                              char *scratch);
 
 #endif

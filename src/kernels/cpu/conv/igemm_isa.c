@@ -17,7 +17,8 @@ typedef struct task {
     float low, high;
     bool bounds; /* the activation is these bounds */
     const float *packed;
-    float *panel, *block, *turned, *bias;
+    float *panel, *block, *turned, *bias; /* panel: of the chunk at hand */
+    const float *shared;                  /* the panels of all chunks, one after another; NULL: gathered by the task */
     int64_t block_step;
     igemm_segment *segment;
     igemm_entry *program;
@@ -40,20 +41,30 @@ static const char *x_of(const task *t)
            t->group * g->channels_in * g->x_channel * (int64_t)ry_dtype_size(ry_type_of(&t->launch->problem->in[0]));
 }
 
-static void decode(const igemm_plan *plan, const ry_cpu_launch *launch, int64_t index, char *scratch, task *t)
+/* The pixels of block number `index` of a phase, counted over images, groups, blocks. */
+static void decode_block(const igemm_plan *plan, const igemm_phase *p, const ry_cpu_launch *launch, int64_t index, char *scratch, task *t)
+{
+    *t = (task){.plan = plan, .phase = p, .launch = launch};
+    t->first = index % p->blocks * p->block;
+    t->count = least(p->block, p->pixels - t->first);
+    t->group = index / p->blocks % plan->geometry.groups;
+    t->image = index / p->blocks / plan->geometry.groups;
+    t->segment = (igemm_segment *)(scratch + plan->segments);
+    t->program = (igemm_entry *)(scratch + plan->program);
+}
+
+static void decode(const igemm_plan *plan, const ry_cpu_launch *launch, const float *shared, int64_t index, char *scratch, task *t)
 {
     const igemm_phase *p = plan->phase;
     while (index >= p->first_task + p->tasks) {
         p++;
     }
     index -= p->first_task;
-    *t = (task){.plan = plan, .phase = p, .launch = launch};
-    const int64_t unit_block = index % p->unit_blocks, block = index / p->unit_blocks % p->blocks;
-    index /= p->unit_blocks * p->blocks;
-    t->group = index % plan->geometry.groups;
-    t->image = index / plan->geometry.groups;
-    t->first = block * p->block;
-    t->count = least(p->block, p->pixels - t->first);
+    const int64_t unit_block = index % p->unit_blocks;
+    decode_block(plan, p, launch, index / p->unit_blocks, scratch, t);
+    if (p->gathers > 0) {
+        t->shared = shared + p->shared_at + index / p->unit_blocks * p->chunks * p->panel;
+    }
     t->unit = unit_block * p->units_a_task;
     t->units = least(p->units_a_task, plan->units - t->unit);
     t->channel = igemm_unit_first(plan, t->unit);
@@ -65,8 +76,6 @@ static void decode(const igemm_plan *plan, const ry_cpu_launch *launch, int64_t 
     t->block = (float *)(scratch + plan->block);
     t->turned = (float *)(scratch + plan->turned);
     t->bias = (float *)(scratch + plan->bias);
-    t->segment = (igemm_segment *)(scratch + plan->segments);
-    t->program = (igemm_entry *)(scratch + plan->program);
     t->run = (igemm_run *)(scratch + plan->runs);
     t->block_step = plan->mode == IGEMM_PIXELS ? (t->count + RY_W - 1) / RY_W * RY_W : (t->channels + RY_W - 1) / RY_W * RY_W;
 }
@@ -105,7 +114,8 @@ static void place_direct(task *t)
     }
 }
 
-static void gather(task *t, const igemm_chunk *chunk)
+/* into t->panel */
+static void gather(task *t, const igemm_chunk *chunk, bool write_program)
 {
     const igemm_plan *plan = t->plan;
     const igemm_phase *p = t->phase;
@@ -117,8 +127,8 @@ static void gather(task *t, const igemm_chunk *chunk)
         }
         return;
     }
-    const int64_t vectors = (t->count + RY_W - 1) / RY_W, sliver = plan->mode == IGEMM_PIXELS ? RY_TILE_VECTORS : vectors;
-    if (chunk->first == 0 || p->chunk_taps < p->at.taps) {
+    const int64_t vectors = (t->count + p->lanes - 1) / p->lanes, sliver = plan->mode == IGEMM_PIXELS ? RY_TILE_VECTORS : 1;
+    if (write_program) {
         igemm_write_program(plan, p, t->segment, t->segments, vectors, sliver, chunk->tap, chunk->taps, t->program);
     }
     RY_ISA_SYMBOL(igemm_gather)(plan, chunk, t->program, vectors, sliver, dtype, x_of(t), t->panel);
@@ -165,7 +175,7 @@ static ry_tile start_tile(const task *t, const igemm_chunk *chunk, bool last)
 }
 
 /* PIXELS: units of weights are the rows; each stays in the first-level cache while the panel's slivers pass. */
-static void multiply_pixels(const task *t, const igemm_chunk *chunk, bool last)
+static void multiply_pixels(const task *t, const float *panel, const igemm_chunk *chunk, bool last)
 {
     const igemm_plan *plan = t->plan;
     for (int64_t u = t->unit; u < t->unit + t->units; u++) {
@@ -176,7 +186,7 @@ static void multiply_pixels(const task *t, const igemm_chunk *chunk, bool last)
             tile.columns = least(RY_TILE_COLUMNS, t->count - j);
             tile.a = a;
             tile.a_step = rows;
-            tile.b = t->panel + j * chunk->depth;
+            tile.b = panel + j * chunk->depth;
             tile.b_step = tile.columns > RY_TILE_COLUMNS - RY_W ? RY_TILE_COLUMNS : (tile.columns + RY_W - 1) / RY_W * RY_W;
             tile.bias = t->bias + (first - t->channel);
             run_tile(t, &tile, first - t->channel, rows, j, false, last);
@@ -185,13 +195,13 @@ static void multiply_pixels(const task *t, const igemm_chunk *chunk, bool last)
 }
 
 /* GATHERED and ROWS: pixels are the rows; a unit of weights stays in the cache while the panel's rows pass. */
-static void multiply_channels(const task *t, const igemm_chunk *chunk, bool last)
+static void multiply_channels(const task *t, const float *panel, const igemm_chunk *chunk, bool last)
 {
     const igemm_plan *plan = t->plan;
     const igemm_phase *p = t->phase;
     const bool along_k = plan->mode == IGEMM_ROWS;
-    const int64_t whole = (t->count + RY_W - 1) / RY_W * RY_W, row_step = p->chunk_channels * p->chunk_taps + 16;
-    const int64_t parts = (t->count + RY_TILE_ROWS - 1) / RY_TILE_ROWS, each = t->count / parts, extra = t->count % parts;
+    const int64_t row_step = p->chunk_channels * p->chunk_taps + 16, most = along_k ? plan->tile_rows : p->lanes;
+    const int64_t parts = (t->count + most - 1) / most, each = t->count / parts, extra = t->count % parts;
     const float *in_place = NULL;
     if (p->in_place) {
         const ry_conv_tap *tap = (const ry_conv_tap *)((const char *)plan + plan->taps) + p->at.first_tap;
@@ -201,11 +211,11 @@ static void multiply_channels(const task *t, const igemm_chunk *chunk, bool last
     for (int64_t u = t->unit; u < t->unit + t->units; u++) {
         const int64_t first = igemm_unit_first(plan, u), count = igemm_unit_count(plan, u), width = (count + RY_W - 1) / RY_W * RY_W;
         for (int64_t i = 0, row = 0; i < parts; i++) {
-            const int64_t rows = each + (i < extra);
+            const int64_t rows = along_k ? each + (i < extra) : least(most, t->count - row);
             ry_tile tile = start_tile(t, chunk, last);
             tile.columns = count;
-            tile.a = in_place ? in_place + row * p->x_pixel : t->panel + row * (along_k ? row_step : 1);
-            tile.a_step = in_place ? p->x_pixel : along_k ? row_step : whole;
+            tile.a = in_place ? in_place + row * p->x_pixel : panel + (along_k ? row * row_step : i * chunk->depth * RY_W);
+            tile.a_step = in_place ? p->x_pixel : along_k ? row_step : RY_W;
             tile.b = t->packed + first * p->depth + chunk->first * width;
             tile.b_step = width;
             tile.bias = t->bias + (first - t->channel);
@@ -299,48 +309,77 @@ static void finish(task *t)
     }
 }
 
-void RY_ISA_SYMBOL(igemm_run)(const igemm_plan *plan, const ry_cpu_launch *launch, const float *packed, int64_t index, char *scratch)
+/* The chunk after `chunk`, in the reduction's order; the first one after an empty one. */
+static void next_chunk(const igemm_plan *plan, const igemm_phase *p, igemm_chunk *chunk)
+{
+    const int64_t channels = plan->geometry.channels_in;
+    chunk->first += chunk->depth;
+    if (plan->mode == IGEMM_ROWS) {
+        chunk->channel += chunk->channels;
+        if (chunk->channel == channels) {
+            chunk->channel = 0;
+            chunk->tap += chunk->taps;
+        }
+    } else {
+        chunk->tap += chunk->taps;
+        if (chunk->tap == p->at.taps && chunk->depth > 0) {
+            chunk->tap = 0;
+            chunk->channel += chunk->channels;
+        }
+    }
+    chunk->taps = least(p->chunk_taps, p->at.taps - chunk->tap);
+    chunk->channels = least(p->chunk_channels, channels - chunk->channel);
+    chunk->depth = chunk->taps * chunk->channels;
+}
+
+void RY_ISA_SYMBOL(igemm_share)(const igemm_plan *plan, const ry_cpu_launch *launch, float *shared, int64_t index, char *scratch)
+{
+    const igemm_phase *p = plan->phase;
+    while (index >= p->first_gather + p->gathers) {
+        p++;
+    }
+    index -= p->first_gather;
+    task t;
+    decode_block(plan, p, launch, index / p->chunks, scratch, &t);
+    t.panel = shared + p->shared_at + index * p->panel;
+    igemm_chunk chunk = {0};
+    for (int64_t i = 0; i <= index % p->chunks; i++) {
+        next_chunk(plan, p, &chunk);
+    }
+    if (plan->mode != IGEMM_ROWS) {
+        t.segments = igemm_cut_segments(plan, p, t.image, t.first, t.count, t.segment);
+    }
+    gather(&t, &chunk, true);
+}
+
+void RY_ISA_SYMBOL(igemm_run)(const igemm_plan *plan, const ry_cpu_launch *launch, const float *packed, const float *shared, int64_t index,
+                              char *scratch)
 {
     task t;
-    decode(plan, launch, index, scratch, &t);
+    decode(plan, launch, shared, index, scratch, &t);
     const igemm_phase *p = t.phase;
-    const int64_t channels = plan->geometry.channels_in;
     t.packed = packed + t.group * plan->packed_group + p->packed;
     read_bias(&t);
     if (p->direct) {
         place_direct(&t);
     }
-    if (plan->mode != IGEMM_ROWS) {
+    if (plan->mode != IGEMM_ROWS && !t.shared) {
         t.segments = igemm_cut_segments(plan, p, t.image, t.first, t.count, t.segment);
     }
-    /* one of the two loops runs once: the reduction goes on in its own order either way */
     igemm_chunk chunk = {0};
-    do {
-        chunk.taps = least(p->chunk_taps, p->at.taps - chunk.tap);
-        chunk.channels = least(p->chunk_channels, channels - chunk.channel);
-        chunk.depth = chunk.taps * chunk.channels;
-        const bool last = chunk.first + chunk.depth == p->depth;
-        gather(&t, &chunk);
+    for (int64_t i = 0; i < p->chunks; i++) {
+        next_chunk(plan, p, &chunk);
+        const bool last = i + 1 == p->chunks;
+        const float *panel = t.shared ? t.shared + i * p->panel : t.panel;
+        if (!t.shared) {
+            gather(&t, &chunk, i == 0 || p->chunk_taps < p->at.taps);
+        }
         if (plan->mode == IGEMM_PIXELS) {
-            multiply_pixels(&t, &chunk, last);
+            multiply_pixels(&t, panel, &chunk, last);
         } else {
-            multiply_channels(&t, &chunk, last);
+            multiply_channels(&t, panel, &chunk, last);
         }
-        chunk.first += chunk.depth;
-        if (plan->mode == IGEMM_ROWS) {
-            chunk.channel += chunk.channels;
-            if (chunk.channel == channels) {
-                chunk.channel = 0;
-                chunk.tap += chunk.taps;
-            }
-        } else {
-            chunk.tap += chunk.taps;
-            if (chunk.tap == p->at.taps) {
-                chunk.tap = 0;
-                chunk.channel += chunk.channels;
-            }
-        }
-    } while (chunk.first < p->depth);
+    }
     if (!p->direct) {
         finish(&t);
     }

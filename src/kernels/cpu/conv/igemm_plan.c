@@ -7,6 +7,8 @@
 enum {
     CHUNK_MOST = 384,        /* a unit of 14 rows of weights and a chunk takes 21 KiB: it stays in the first-level cache */
     PANEL_MOST = 224 * 1024, /* bytes: the panel stays in a second-level cache of 512 KiB beside the weights that stream through */
+    SHARED_MOST = 8 << 20,   /* bytes of shared panels: they come back from the last-level cache */
+    PHASE_OVERHEAD = 20000,  /* cycles: the threads meet */
     TASK_OVERHEAD = 3000,    /* cycles: taking a task, its program and offsets */
     THREADS_EXPECTED = 4,    /* idle time at the end is weighed as with this many */
 };
@@ -100,6 +102,24 @@ static void find_pads(const ry_conv_geometry *g, const ry_conv_tap *tap, igemm_p
     p->in_place = p->at.taps == 1 && !p->any_pad && uniform(&p->at, reads, p->images == 1 ? g->batch : 1, g->x_batch, &p->x_pixel);
 }
 
+/* Pixels of a gathered vector. For GATHERED they are a tile's rows: as many as fit, and whole rows of the grid or whole parts of one if that
+ * costs few of them, for then one load fills the vector. */
+static void find_lanes(const igemm_plan *plan, igemm_phase *p)
+{
+    p->lanes = plan->width;
+    if (plan->mode != IGEMM_GATHERED) {
+        return;
+    }
+    const int64_t most = least(plan->tile_rows, plan->width), row = p->at.grid[RY_SPACE - 1];
+    p->lanes = up(p->pixels, up(p->pixels, most));
+    for (int64_t lanes = most; lanes >= most * 3 / 4 && lanes > 1; lanes--) {
+        if (row % lanes == 0 || lanes % row == 0) {
+            p->lanes = lanes;
+            return;
+        }
+    }
+}
+
 static void find_chunks(const igemm_plan *plan, igemm_phase *p)
 {
     const int64_t channels = plan->geometry.channels_in, taps = p->at.taps;
@@ -107,9 +127,8 @@ static void find_chunks(const igemm_plan *plan, igemm_phase *p)
     p->chunk_channels = channels;
     p->chunk_taps = taps;
     if (p->depth <= CHUNK_MOST) {
-        return;
-    }
-    if (plan->mode == IGEMM_ROWS) {
+        /* one chunk */
+    } else if (plan->mode == IGEMM_ROWS) {
         if (channels <= CHUNK_MOST) {
             p->chunk_taps = up(taps, up(taps, CHUNK_MOST / channels));
         } else {
@@ -122,19 +141,20 @@ static void find_chunks(const igemm_plan *plan, igemm_phase *p)
         p->chunk_channels = 1;
         p->chunk_taps = up(taps, up(taps, CHUNK_MOST));
     }
+    p->chunks = taps == 0 ? 1 : up(channels, p->chunk_channels) * up(taps, p->chunk_taps);
 }
 
 /* Loads that one gathered vector takes at most: its lanes lie in so many rows of the grid. */
-static int64_t segments_most(const igemm_plan *plan, const igemm_phase *p)
+static int64_t segments_most(const igemm_phase *p)
 {
     const int64_t row = p->at.grid[RY_SPACE - 1];
-    return least(plan->width, (plan->width + row - 2) / row + 1);
+    return least(p->lanes, (p->lanes + row - 2) / row + 1);
 }
 
 static double gather_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const double vectors = (double)up(block, plan->width);
+    const double vectors = (double)up(block, p->lanes);
     if (plan->mode == IGEMM_ROWS) {
         if (p->in_place) {
             return 0;
@@ -142,10 +162,11 @@ static double gather_cycles(const igemm_plan *plan, const igemm_phase *p, int64_
         const int64_t run = g->channels_in;
         return (double)block * (double)p->at.taps * (6.0 + 2.0 * (double)up(run, plan->width));
     }
-    const double segments = 1 + (double)(plan->width - 1) / (double)p->at.grid[RY_SPACE - 1];
+    const double row = (double)p->at.grid[RY_SPACE - 1];
+    const double segments = p->at.grid[RY_SPACE - 1] % p->lanes == 0 ? 1 : 1 + (double)(p->lanes - 1) / row;
     const int64_t step = g->stride[RY_SPACE - 1];
     const bool near = g->x_step[RY_SPACE - 1] == 1 || g->in[RY_SPACE - 1] == 1;
-    const double load = !near || step > 2 ? 2.0 * (double)plan->width : step == 2 ? 3.0 : 1.0;
+    const double load = near && step == 1 ? 1.0 : near && step == 2 ? 3.0 : near && step == 4 ? 8.0 : 2.0 * (double)plan->width;
     return vectors * ((double)p->depth * (1.5 + segments * load) + (double)p->at.taps * 15.0 * segments);
 }
 
@@ -153,8 +174,7 @@ static double product_cycles(const igemm_plan *plan, const igemm_phase *p, int64
 {
     const bool pixels = plan->mode == IGEMM_PIXELS;
     const double rows = (double)(pixels ? channels : block), vectors = (double)up(pixels ? block : channels, plan->width);
-    const double chunks = (double)(up(plan->geometry.channels_in, p->chunk_channels) *
-                                   up(p->at.taps > 0 ? p->at.taps : 1, p->chunk_taps > 0 ? p->chunk_taps : 1));
+    const double chunks = (double)p->chunks;
     /* a tile's start and end cost about four cycles a vector in every chunk; what is not direct passes once more, and turned twice more */
     double cycles = rows * vectors * ((double)p->depth + 4.0 * chunks);
     if (!p->direct) {
@@ -163,15 +183,31 @@ static double product_cycles(const igemm_plan *plan, const igemm_phase *p, int64
     return cycles;
 }
 
+/* Cycles that a float from the outer caches costs, where half of it hides behind the arithmetic. */
+#define STREAM_CYCLES (4.0 / 24.0)
+
+/* Floats of a chunk's panel. */
+static int64_t panel_of(const igemm_plan *plan, const igemm_phase *p, int64_t block)
+{
+    const int64_t chunk = p->chunk_channels * p->chunk_taps;
+    return plan->mode == IGEMM_ROWS ? block * (chunk + 16) : up(block, p->lanes) * plan->width * chunk;
+}
+
 static double cost_of(const igemm_plan *plan, const igemm_phase *p, int64_t blocks, int64_t unit_blocks)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t block = up(p->pixels, blocks), units = up(plan->units, unit_blocks);
     const int64_t channels = least(units * plan->unit_most, g->channels_out);
     const double tasks = (double)(p->images * g->groups * blocks * unit_blocks);
-    const double weights = (double)p->depth * (double)channels * 4.0 / 32.0; /* streamed from the outer caches, half hidden */
-    const double task = gather_cycles(plan, p, block) + product_cycles(plan, p, block, channels) + weights + TASK_OVERHEAD;
-    return tasks * task + (THREADS_EXPECTED - 1) * task;
+    const double weights = (double)p->depth * (double)channels * STREAM_CYCLES;
+    const double product = product_cycles(plan, p, block, channels) + weights + TASK_OVERHEAD;
+    const double gather = gather_cycles(plan, p, block);
+    if (!plan->shared) {
+        return tasks * (gather + product) + (THREADS_EXPECTED - 1) * (gather + product);
+    }
+    /* written once, read by every task of other channels */
+    const double panels = (double)(p->images * g->groups * blocks), stream = (double)(panel_of(plan, p, block) * p->chunks) * STREAM_CYCLES;
+    return panels * (gather + stream) + tasks * (product + stream) + (THREADS_EXPECTED - 1) * product;
 }
 
 /* 1, 2, 3, 4, 6, 8, 12, ...: next number of parts to try. */
@@ -182,13 +218,12 @@ static int64_t next_parts(int64_t parts)
 
 static double find_blocks(const igemm_plan *plan, igemm_phase *p)
 {
-    const int64_t chunk = p->chunk_channels * p->chunk_taps;
-    const int64_t grain = plan->mode == IGEMM_PIXELS ? plan->tile_columns : plan->tile_rows;
+    const int64_t grain = plan->mode == IGEMM_PIXELS ? plan->tile_columns : plan->mode == IGEMM_GATHERED ? p->lanes : plan->tile_rows;
     double best = -1;
     for (int64_t blocks = 1; blocks <= up(p->pixels, grain); blocks = next_parts(blocks)) {
         const int64_t block = least(p->pixels, up(up(p->pixels, blocks), grain) * grain);
         const int64_t real = up(p->pixels, block);
-        if (chunk * up(block, plan->width) * plan->width * 4 > PANEL_MOST && block > grain && !(p->in_place && plan->mode == IGEMM_ROWS)) {
+        if (panel_of(plan, p, block) * 4 > PANEL_MOST && block > grain && !p->in_place) {
             continue;
         }
         for (int64_t parts = 1; parts <= plan->units; parts = next_parts(parts)) {
@@ -211,9 +246,11 @@ static double find_blocks(const igemm_plan *plan, igemm_phase *p)
     return best;
 }
 
-static void set_mode(igemm_plan *plan, igemm_mode mode)
+static void set_mode(igemm_plan *plan, igemm_mode mode, int tile_rows)
 {
     plan->mode = mode;
+    /* rows that lie along k need an address each: with 14 of them some of the tile's sums leave the registers */
+    plan->tile_rows = mode == IGEMM_ROWS && tile_rows > 13 ? 13 : tile_rows;
     plan->unit_most = mode == IGEMM_PIXELS ? plan->tile_rows : plan->tile_columns;
     plan->units = up(plan->geometry.channels_out, plan->unit_most);
 }
@@ -225,13 +262,15 @@ static double fill_phases(const ry_problem *problem, igemm_plan *plan, const ry_
     const int64_t columns =
         plan->mode == IGEMM_PIXELS ? g->channels_out : up(g->channels_out, plan->width) * plan->width; /* vectors of weights are whole */
     double cost = 0;
-    plan->tasks = 0;
+    plan->tasks = plan->gathers = 0;
     plan->packed_group = 0;
+    plan->shared_size = 0;
     for (int64_t i = 0; i < g->phases; i++) {
         igemm_phase *p = &plan->phase[i];
         const bool together = g->batch > 1 && p->at.pixels < 8 * plan->tile_columns;
         p->images = together ? 1 : g->batch;
         p->pixels = together ? p->at.pixels * g->batch : p->at.pixels;
+        find_lanes(plan, p);
         find_pads(g, taps, p);
         find_chunks(plan, p);
         p->in_place =
@@ -241,10 +280,16 @@ static double fill_phases(const ry_problem *problem, igemm_plan *plan, const ry_
         p->first_task = plan->tasks;
         p->tasks = p->images * g->groups * p->blocks * p->unit_blocks;
         plan->tasks += p->tasks;
+        p->panel = p->in_place ? 0 : panel_of(plan, p, p->block);
+        p->first_gather = plan->gathers;
+        p->gathers = plan->shared && !p->in_place ? p->images * g->groups * p->blocks * p->chunks : 0;
+        plan->gathers += p->gathers;
+        p->shared_at = (int64_t)(plan->shared_size / sizeof(float));
+        plan->shared_size += align64((size_t)(p->gathers * p->panel) * sizeof(float));
         p->packed = plan->packed_group;
         plan->packed_group += (columns * p->depth + 15) / 16 * 16;
     }
-    return cost;
+    return cost + (plan->shared ? PHASE_OVERHEAD : 0);
 }
 
 static size_t most(size_t a, size_t b)
@@ -257,11 +302,10 @@ static void lay_out_scratch(igemm_plan *plan)
     size_t panel = 0, block = 0, turned = 0, bias = 0, segments = 0, program = 0, runs = 0;
     for (int64_t i = 0; i < plan->geometry.phases; i++) {
         const igemm_phase *p = &plan->phase[i];
-        const int64_t vectors = up(p->block, plan->width), whole = vectors * plan->width;
-        const int64_t chunk = p->chunk_channels * p->chunk_taps;
+        const int64_t vectors = up(p->block, p->lanes), whole = vectors * plan->width;
         const int64_t channels = up(p->units_a_task * plan->unit_most, plan->width) * plan->width;
-        if (!p->in_place) {
-            panel = most(panel, (size_t)(plan->mode == IGEMM_ROWS ? p->block * (chunk + 16) : whole * chunk) * 4 + 64);
+        if (!plan->shared) {
+            panel = most(panel, (size_t)p->panel * sizeof(float));
         }
         if (!p->direct) {
             block = most(block, (size_t)(whole * channels) * 4 + 64);
@@ -272,8 +316,8 @@ static void lay_out_scratch(igemm_plan *plan)
         }
         bias = most(bias, (size_t)(channels + plan->tile_columns) * 4);
         if (plan->mode != IGEMM_ROWS) {
-            segments = most(segments, (size_t)(vectors * segments_most(plan, p)) * sizeof(igemm_segment));
-            program = most(program, (size_t)(vectors * segments_most(plan, p) * p->chunk_taps) * sizeof(igemm_entry));
+            segments = most(segments, (size_t)(vectors * segments_most(p)) * sizeof(igemm_segment));
+            program = most(program, (size_t)(vectors * segments_most(p) * p->chunk_taps) * sizeof(igemm_entry));
         }
     }
     size_t at = 0;
@@ -293,7 +337,6 @@ void igemm_plan_make(const ry_problem *problem, int width, int tile_rows, int ti
     ry_conv_geometry_of(problem, &g, NULL, NULL);
     memset(plan, 0, sizeof *plan);
     plan->width = width;
-    plan->tile_rows = tile_rows;
     plan->tile_columns = (int64_t)tile_vectors * width;
     plan->taps = align64(sizeof(igemm_plan) + (size_t)g.phases * sizeof(igemm_phase));
     plan->size = plan->taps + align64((size_t)g.taps * sizeof(ry_conv_tap));
@@ -307,19 +350,24 @@ void igemm_plan_make(const ry_problem *problem, int width, int tile_rows, int ti
         plan->phase[i].at = phase;
     }
     igemm_mode best = IGEMM_MODES;
+    bool best_shared = false;
     double least_cost = 0;
-    for (igemm_mode mode = IGEMM_PIXELS; mode < IGEMM_MODES; mode++) {
+    for (int i = 0; i < 2 * IGEMM_MODES; i++) {
+        const igemm_mode mode = (igemm_mode)(i / 2);
         if (!x_has_mode(&plan->geometry, mode)) {
             continue;
         }
-        set_mode(plan, mode);
+        set_mode(plan, mode, tile_rows);
+        plan->shared = i & 1;
         const double cost = fill_phases(problem, plan, taps);
-        if (best == IGEMM_MODES || cost < least_cost) {
+        if (best == IGEMM_MODES || (cost < least_cost && plan->shared_size <= SHARED_MOST)) {
             best = mode;
+            best_shared = plan->shared;
             least_cost = cost;
         }
     }
-    set_mode(plan, best);
+    set_mode(plan, best, tile_rows);
+    plan->shared = best_shared;
     fill_phases(problem, plan, taps);
     lay_out_scratch(plan);
 }

@@ -6,8 +6,11 @@
  * gathers the chunk's pixels into a panel that stays in the caches, multiplies every unit of weights with it, and goes on from C.
  *
  *   PIXELS    vectors lie along pixels    A = weights, packed [unit][k][rows of the unit]     B = panel of slivers [k][columns]
- *   GATHERED  vectors lie along channels  A = panel [k][pixels]                               B = weights, packed [unit][k][columns]
+ *   GATHERED  vectors lie along channels  A = panel of slivers [k][lanes of a vector]         B = weights, packed [unit][k][columns]
  *   ROWS      vectors lie along channels  A = panel [pixel][k], or x itself (in_place)        B = weights, packed [unit][k][columns]
+ *
+ * Where a panel would serve few channels before it is gathered again (small images, whose tasks must be cut along channels), it is `shared`:
+ * tasks of an earlier phase gather every chunk of every block once, into the workspace.
  *
  * PIXELS and GATHERED want x's pixels next to each other in memory and order the reduction (channel, tap); ROWS wants its channels next to
  * each other and orders it (tap, channel). */
@@ -23,9 +26,13 @@ typedef struct igemm_phase {
     int64_t depth;                      /* channels_in * taps */
     int64_t chunk_channels, chunk_taps; /* of a chunk; one of them is whole */
     int64_t images, pixels;             /* ranges of pixels that blocks do not cross: one an image, or one of all images */
+    int64_t lanes;                      /* pixels of one gathered vector: all its lanes, or (GATHERED) the rows of a tile */
     int64_t block, blocks;              /* pixels of a task; blocks of a range */
     int64_t units_a_task, unit_blocks;
     int64_t first_task, tasks;
+    int64_t chunks, panel;             /* chunks of the reduction; floats of one's panel */
+    int64_t first_gather, gathers;     /* shared: the gathering tasks, one a chunk; their panels lie in this order */
+    int64_t shared_at;                 /* floats from the shared panels' start */
     int64_t packed;                    /* where its weights start, in elements */
     int64_t x_pixel, y_pixel, r_pixel; /* steps from pixel to pixel, where in_place and direct say that there is one */
     bool direct;                       /* tiles are written to y itself; else to a block of scratch, and from there to y */
@@ -36,10 +43,13 @@ typedef struct igemm_phase {
 typedef struct igemm_plan {
     ry_conv_geometry geometry;
     igemm_mode mode;
-    int64_t width, tile_rows, tile_columns; /* of the instruction set's vectors and tile */
+    int64_t width, tile_rows, tile_columns; /* of the instruction set's vectors and tile; tile_rows: that this mode uses */
     int64_t units, unit_most;               /* of one group's output channels; channels of a unit at most */
     int64_t packed_group;                   /* elements of one group's packed weights, all phases */
     int64_t tasks;
+    bool shared;
+    int64_t gathers;    /* tasks of the gathering phase; 0 where panels are not shared */
+    size_t shared_size; /* bytes of the shared panels */
     /* scratch of a worker, in bytes from its start */
     size_t panel, block, turned, bias, segments, program, runs, scratch;
     size_t taps; /* ry_conv_tap[geometry.taps], in bytes from the plan's start */
