@@ -10,6 +10,7 @@
 #include "onnx/operators.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 /* The promise: ONNX's operators at the newest opset, those that ONNX withdrew included. */
@@ -195,11 +196,37 @@ static void test_rows(void **state)
     }
 }
 
+/* docs/operators.md names every operator with its first opset. Tests run in the root of the sources. */
+static void test_documented(void **state)
+{
+    (void)state;
+    static char text[1 << 16];
+    FILE *file = fopen("docs/operators.md", "rb");
+    assert_non_null(file);
+    size_t size = fread(text, 1, sizeof text - 1, file);
+    assert_int_equal(fclose(file), 0);
+    assert_true(size < sizeof text - 1);
+    for (char *c = text; *c; c++) {
+        *c = *c == '\n' ? ' ' : *c;
+    }
+    for (size_t i = 0; i < ry_operator_count; i++) {
+        const ry_operator *nearest;
+        ry_operator_find(ry_operators[i].name, 0, &nearest);
+        char words[2][80];
+        snprintf(words[0], sizeof words[0], " %s %d,", nearest->name, nearest->first);
+        snprintf(words[1], sizeof words[1], " %s %d.", nearest->name, nearest->first);
+        if (!strstr(text, words[0]) && !strstr(text, words[1])) {
+            fail_msg("docs/operators.md does not say \"%s\"", words[0]);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_promised),   cmocka_unit_test(test_unknown), cmocka_unit_test(test_versions),
         cmocka_unit_test(test_attributes), cmocka_unit_test(test_texts),   cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_documented),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
