@@ -6,12 +6,12 @@
 
 static double f64_min(double a, double b)
 {
-    return isnan(a) || a < b ? a : b;
+    return isnan(b) || b < a ? b : a;
 }
 
 static double f64_max(double a, double b)
 {
-    return isnan(a) || a > b ? a : b;
+    return isnan(b) || a < b ? b : a;
 }
 
 static double f64_mod(double a, double b)
@@ -40,8 +40,8 @@ double ry_expr_scalar_f64(ry_expr_code code, double a, double b, double c)
     case RY_EXPR_sub: return a - b;
     case RY_EXPR_mul: return a * b;
     case RY_EXPR_div: return a / b;
-    case RY_EXPR_min: return isnan(b) ? b : f64_min(a, b);
-    case RY_EXPR_max: return isnan(b) ? b : f64_max(a, b);
+    case RY_EXPR_min: return f64_min(a, b);
+    case RY_EXPR_max: return f64_max(a, b);
     case RY_EXPR_pow: return pow(a, b);
     case RY_EXPR_mod: return f64_mod(a, b);
     case RY_EXPR_fmod: return fmod(a, b);

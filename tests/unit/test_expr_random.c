@@ -85,11 +85,10 @@ static void put_value(writer *w, int depth)
         put_value(w, depth - 1);
         put(w, ")");
     } else if (kind == 9) {
+        /* Not two constants: those would have no type of their own. */
         put(w, "select(");
         put_truth(w, depth - 1);
-        put(w, ", ");
-        put_value(w, depth - 1);
-        put(w, ", ");
+        put(w, ", x%u, ", draw((uint32_t)w->inputs));
         put_value(w, depth - 1);
         put(w, ")");
     } else if (is_float) {
@@ -119,7 +118,6 @@ static void put_truth(writer *w, int depth)
         put(w, ")");
         return;
     }
-    /* Not two constants: those would have no type of their own. */
     put(w, "(x%u", draw((uint32_t)w->inputs));
     put(w, "%s", compare[draw(6)]);
     put_value(w, depth - 1);

@@ -3,7 +3,8 @@
 #include "kernels/cpu/common/vector_math.h"
 #include "kernels/cpu/expr/expr_loops.h"
 
-/* What f32 and f64 have in common: C is the type, S the suffix of libm's functions. */
+/* What f32 and f64 have in common: C is the type, S the suffix of libm's functions. min and max test b for NaN, which is the single value of a scalar
+ * loop: there the test leaves the loop. */
 #define COMMON_OPS(TYPE, C, S)                                              \
     static inline C TYPE##_op_add(C a, C b)                                 \
     {                                                                       \
@@ -23,11 +24,11 @@
     }                                                                       \
     static inline C TYPE##_op_min(C a, C b)                                 \
     {                                                                       \
-        return ((a < b) | (a != a)) ? a : b;                                \
+        return ((b < a) | (b != b)) ? b : a;                                \
     }                                                                       \
     static inline C TYPE##_op_max(C a, C b)                                 \
     {                                                                       \
-        return ((a > b) | (a != a)) ? a : b;                                \
+        return ((a < b) | (b != b)) ? b : a;                                \
     }                                                                       \
     static inline C TYPE##_op_fmod(C a, C b)                                \
     {                                                                       \

@@ -26,9 +26,6 @@ static const ry_expr_reducers *const reducers[RY_LOOP_TYPES] = {
 #undef RY_LOOP_INT
 };
 
-/* Below so many elements a loop beats a call of memcpy. */
-#define SHORT_ROW 16
-
 /* OUTER: rows added to a block in f32 or f64 before it goes into the accumulators, so that its error stays that of a short sum. */
 #define BLOCK_ROWS 64
 
@@ -53,56 +50,81 @@ static const ry_expr_half_converts *half_of(uint8_t dtype)
     return dtype == RY_f16 ? &RY_ISA_SYMBOL(ry_convert_f16) : dtype == RY_bf16 ? &RY_ISA_SYMBOL(ry_convert_bf16) : NULL;
 }
 
-/* Copies n elements between strides, in bytes. */
-static void copy_strided(size_t n, size_t size, char *restrict to, int64_t to_stride, const char *from, int64_t from_stride)
+#define MOVE_ROWS(bits)                                                                                                       \
+    /* Rows of n elements, `step` bytes apart and at their offsets, to or from a contiguous buffer. */                        \
+    static void load_rows_##bits(size_t rows, size_t n, void *restrict y, const char *base, const int64_t *row, int64_t step) \
+    {                                                                                                                         \
+        uint##bits##_t *restrict to = y;                                                                                      \
+        for (size_t r = 0; r < rows; r++, to += n) {                                                                          \
+            const uint##bits##_t *from = (const void *)(base + row[r]);                                                       \
+            if (step == 0) {                                                                                                  \
+                for (size_t i = 0; i < n; i++) {                                                                              \
+                    to[i] = *from;                                                                                            \
+                }                                                                                                             \
+            } else if (step == bits / 8) {                                                                                    \
+                for (size_t i = 0; i < n; i++) {                                                                              \
+                    to[i] = from[i];                                                                                          \
+                }                                                                                                             \
+            } else {                                                                                                          \
+                for (size_t i = 0; i < n; i++) {                                                                              \
+                    to[i] = *(const uint##bits##_t *)(const void *)((const char *)from + (int64_t)i * step);                  \
+                }                                                                                                             \
+            }                                                                                                                 \
+        }                                                                                                                     \
+    }                                                                                                                         \
+    static void store_rows_##bits(size_t rows, size_t n, const void *a, char *base, const int64_t *row, int64_t step)         \
+    {                                                                                                                         \
+        const uint##bits##_t *from = a;                                                                                       \
+        for (size_t r = 0; r < rows; r++, from += n) {                                                                        \
+            char *to = base + row[r];                                                                                         \
+            if (step == bits / 8) {                                                                                           \
+                memcpy(to, from, n * sizeof *from);                                                                           \
+            } else {                                                                                                          \
+                for (size_t i = 0; i < n; i++) {                                                                              \
+                    *(uint##bits##_t *)(void *)(to + (int64_t)i * step) = from[i];                                            \
+                }                                                                                                             \
+            }                                                                                                                 \
+        }                                                                                                                     \
+    }
+MOVE_ROWS(8)
+MOVE_ROWS(16)
+MOVE_ROWS(32)
+MOVE_ROWS(64)
+
+static void load_rows(size_t size, size_t rows, size_t n, void *y, const char *base, const int64_t *row, int64_t step)
 {
-#define COPY(bits)                                                                    \
-    for (size_t i = 0; i < n; i++) {                                                  \
-        *(uint##bits##_t *)(void *)(to + (int64_t)i * to_stride) =                    \
-            *(const uint##bits##_t *)(const void *)(from + (int64_t)i * from_stride); \
-    }
-    if (size == 4) {
-        COPY(32)
-    } else if (size == 8) {
-        COPY(64)
-    } else if (size == 2) {
-        COPY(16)
-    } else {
-        COPY(8)
-    }
-#undef COPY
+    (size == 4 ? load_rows_32 : size == 8 ? load_rows_64 : size == 2 ? load_rows_16 : load_rows_8)(rows, n, y, base, row, step);
 }
 
-static void copy_row(size_t n, size_t size, char *restrict to, int64_t to_stride, const char *from, int64_t from_stride)
+static void store_rows(size_t size, size_t rows, size_t n, const void *a, char *base, const int64_t *row, int64_t step)
 {
-    if (n >= SHORT_ROW && to_stride == (int64_t)size && from_stride == (int64_t)size) {
-        memcpy(to, from, n * size);
-    } else {
-        copy_strided(n, size, to, to_stride, from, from_stride);
-    }
+    (size == 4 ? store_rows_32 : size == 8 ? store_rows_64 : size == 2 ? store_rows_16 : store_rows_8)(rows, n, a, base, row, step);
 }
 
-static void expand(size_t n, size_t size, void *restrict to, const void *value)
-{
-    if (size == 1) {
-        memset(to, *(const uint8_t *)value, n);
-    } else {
-        copy_strided(n, size, to, (int64_t)size, value, 0);
-    }
-}
-
-static void load(const runner *r, int p, void *y, size_t rows, size_t n, bool still)
+static void load(const runner *r, int p, void *y, size_t rows, size_t n)
 {
     const ry_expr_operand *operand = &r->operand[p];
     const ry_expr_half_converts *half = half_of(operand->dtype);
-    const char *base = (const char *)r->launch->in[operand->index] + (still ? 0 : r->shift[p]);
-    const int64_t *row = r->row + (size_t)p * r->row_stride + (still ? 0 : r->first);
-    char *to = half ? r->staging : y;
-    for (size_t i = 0; i < rows; i++) {
-        copy_row(n, operand->size, to + i * n * operand->size, (int64_t)operand->size, base + (still ? 0 : row[i]), operand->inner);
-    }
+    const char *base = (const char *)r->launch->in[operand->index] + r->shift[p];
+    load_rows(operand->size, rows, n, half ? r->staging : y, base, r->row + (size_t)p * r->row_stride + r->first, operand->inner);
     if (half) {
-        half->load(rows * n, y, to);
+        half->load(rows * n, y, r->staging);
+    }
+}
+
+/* One row, then copies of it. */
+static void load_invariant(const runner *r, int p, char *y)
+{
+    const ry_expr_operand *operand = &r->operand[p];
+    const ry_expr_half_converts *half = half_of(operand->dtype);
+    const int64_t nowhere = 0;
+    size_t n = (size_t)r->plan->length, row = n * ry_expr_loop_size((ry_loop_type)operand->type), end = row * (size_t)r->plan->rows;
+    load_rows(operand->size, 1, n, half ? r->staging : y, r->launch->in[operand->index], &nowhere, operand->inner);
+    if (half) {
+        half->load(n, y, r->staging);
+    }
+    for (size_t done = row; done < end; done *= 2) {
+        memcpy(y + done, y, done < end - done ? done : end - done);
     }
 }
 
@@ -111,15 +133,10 @@ static void store(const runner *r, int p, const void *a, size_t rows, size_t n)
     const ry_expr_operand *operand = &r->operand[p];
     const ry_expr_half_converts *half = half_of(operand->dtype);
     char *base = (char *)r->launch->out[operand->index] + r->shift[p];
-    const int64_t *row = r->row + (size_t)p * r->row_stride + r->first;
-    const char *from = a;
     if (half) {
         half->store(rows * n, r->staging, a);
-        from = r->staging;
     }
-    for (size_t i = 0; i < rows; i++) {
-        copy_row(n, operand->size, base + row[i], operand->inner, from + i * n * operand->size, (int64_t)operand->size);
-    }
+    store_rows(operand->size, rows, n, half ? r->staging : a, base, r->row + (size_t)p * r->row_stride + r->first, operand->inner);
 }
 
 static char *accumulators(const runner *r, int reduction)
@@ -160,12 +177,13 @@ static void run_step(const runner *r, const ry_expr_step *s, size_t rows, size_t
 {
     size_t count = s->single ? 1 : rows * n;
     void *const *reg = r->reg;
+    const int64_t nowhere = 0;
     switch ((ry_expr_step_kind)s->kind) {
-    case RY_STEP_LOAD: load(r, s->a, reg[s->y], s->single ? 1 : rows, s->single ? 1 : n, false); break;
+    case RY_STEP_LOAD: load(r, s->a, reg[s->y], s->single ? 1 : rows, s->single ? 1 : n); break;
     case RY_STEP_STORE: store(r, s->y, reg[s->a], rows, n); break;
     case RY_STEP_VECTOR: loops[s->type][s->code].vector(count, reg[s->y], reg[s->a], reg[s->b], reg[s->c]); break;
     case RY_STEP_SCALAR: loops[s->type][s->code].scalar(count, reg[s->y], reg[s->a], reg[s->b], NULL); break;
-    case RY_STEP_EXPAND: expand(count, ry_expr_loop_size((ry_loop_type)s->type), reg[s->y], reg[s->a]); break;
+    case RY_STEP_EXPAND: load_rows(ry_expr_loop_size((ry_loop_type)s->type), 1, count, reg[s->y], reg[s->a], &nowhere, 0); break;
     case RY_STEP_CAST: converts[s->type]->cast[s->code](count, reg[s->y], reg[s->a]); break;
     case RY_STEP_SATURATE: converts[s->type]->saturate[s->code](count, reg[s->y], reg[s->a]); break;
     case RY_STEP_TRUTH: converts[s->type]->truth(count, reg[s->y], reg[s->a]); break;
@@ -194,7 +212,8 @@ static void run_tile(const runner *r, size_t rows, size_t n)
     run_steps(r, plan->first_steps, plan->steps, rows, n);
 }
 
-/* Byte offsets of `count` positions from `position` on, over the dimensions [first, first + dims): to[p * stride + r]. */
+/* Byte offsets of `count` positions from `position` on, over the dimensions [first, first + dims): to[p * stride + r]. INNER asks for the first row of
+ * each tile, the others for the first row alone, where an operand is not gathered. */
 static void offsets(const runner *r, int first, int dims, int64_t position, size_t count, int64_t *to, size_t stride)
 {
     const ry_expr_plan *plan = r->plan;
@@ -211,7 +230,9 @@ static void offsets(const runner *r, int first, int dims, int64_t position, size
             digit[d] = start[d];
         }
         out[0] = offset;
-        for (size_t i = 1; i < count; i++) {
+        uint8_t mode = r->operand[p].mode;
+        bool each = mode == RY_EXPR_GATHERED || mode == RY_EXPR_REDUCED || plan->scheme == RY_EXPR_INNER;
+        for (size_t i = 1; i < count && each; i++) {
             int d = first + dims - 1;
             while (++digit[d] == plan->dim[d]) {
                 offset -= step[d] * (plan->dim[d] - 1);
@@ -273,7 +294,7 @@ static void start(runner *r, const ry_cpu_launch *launch, unsigned worker, bool 
     run_steps(r, 0, plan->first_steps, 1, 1);
     for (int p = 0; p < plan->inputs && tiles; p++) {
         if (r->operand[p].mode == RY_EXPR_INVARIANT && r->operand[p].reg != UINT16_MAX) {
-            load(r, p, r->reg[r->operand[p].reg], (size_t)plan->rows, (size_t)plan->length, true);
+            load_invariant(r, p, r->reg[r->operand[p].reg]);
         }
     }
 }

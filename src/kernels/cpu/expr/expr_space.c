@@ -5,16 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements of a tile: with one or two buffers it stays in L1 (32 KiB); a program without buffers may take longer runs. */
-#define TILE_LONG   4096
+/* Elements of a tile. A program with temporary buffers keeps them in L1 (32 KiB and more); one function on its own has none, and longer runs spread
+ * what a tile costs (30 ns) over more; sums of longer chunks would be less accurate. */
 #define TILE_SHORT  1024
+#define TILE_CHUNK  4096
+#define TILE_LONG   16384
 #define TILE_ROWS   512   /* rows of a tile at most */
 #define ROW_OFFSETS 16384 /* row offsets of all operands together at most */
 #define INNER_LEAST 32    /* a reduced inner dimension shorter than this is not worth a call a row */
 #define OUTER_TILE  1024  /* accumulators of a unit */
-#define WIDE        64    /* short rows are added side by side up to this width */
+#define WIDE        256   /* short rows are added side by side up to this width */
 #define MAX_BATCH   256
-#define TASK_COST   16384.0  /* plain operations: about 2 us, many times what a task costs */
+#define TASK_COST   65536.0  /* plain operations: some 5 us, many times what a task costs */
 #define SPLIT_COST  131072.0 /* a unit of that cost is cut into slices where there are fewer units than FEW_UNITS */
 #define SLICE_COST  65536.0
 #define MAX_SLICES  64
@@ -272,6 +274,7 @@ static void choose_tile(space *s, int64_t size)
     plan->rows = most(1, least(rows, outer ? plan->reduced_count : plan->kept_count));
     if (outer && plan->tile < WIDE) {
         plan->wide = most(1, least(plan->rows, WIDE / plan->tile));
+        plan->wide = plan->wide >= 16 ? plan->wide / 16 * 16 : plan->wide; /* whole vectors */
         plan->rows = plan->rows / plan->wide * plan->wide;
     }
 }
@@ -338,7 +341,11 @@ rynd_status ry_expr_space_make(ry_expr_plan *plan, const ry_problem *problem, co
     sort_dims(&s);
     merge_dims(&s);
     choose_inner(&s, program->reduces);
-    choose_tile(&s, program->count <= program->inputs + 2 ? TILE_LONG : TILE_SHORT);
+    int functions = 0;
+    for (int i = 0; i < program->count; i++) {
+        functions += program->code[i].code != RY_EXPR_input && program->code[i].code != RY_EXPR_constant;
+    }
+    choose_tile(&s, functions > 1 ? TILE_SHORT : program->reduces ? TILE_CHUNK : TILE_LONG);
     choose_modes(&s);
     return RYND_OK;
 }

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every function of the expression language against libm in double: dense sweeps of f32, special values, all of f16 and bf16, f64; and reductions: accuracy, identities,
+ * NaN, integer means, the same bits at any number of threads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/threads.h"
+#include "expr/expr.h"
+#include "kernels/kernel.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static const char *const kernel_names[] = {"expr_generic", "expr_avx2", "expr_avx512"};
+
+static const ry_kernel *kernel_of(size_t i)
+{
+    const ry_kernel *kernel = ry_kernel_find(kernel_names[i]);
+    ry_cpu_info cpu;
+    ry_cpu_detect(&cpu);
+    return kernel && kernel->isa <= cpu.isa ? kernel : NULL;
+}
+
+typedef struct parallel {
+    const ry_kernel *kernel;
+    const ry_cpu_launch *launch;
+    int phase;
+} parallel;
+
+static void run_task(void *context, size_t task, unsigned worker)
+{
+    const parallel *p = context;
+    p->kernel->run(p->launch, p->phase, task, worker);
+}
+
+/* One program on row-major tensors, on a pool of threads. axes: -1 ends. */
+static void evaluate(const ry_kernel *kernel, const char *text, ry_dtype dtype, const ry_shape *shapes, const void *const *in, int inputs,
+                     const ry_shape *out_shape, ry_dtype out_dtype, void *out, const int *axes, unsigned threads)
+{
+    ry_arena arena;
+    ry_error error = {""};
+    const ry_expr *program = NULL;
+    ry_tensor x[2], y = ry_tensor_row_major(out_dtype, out_shape, NULL);
+    ry_prepared prepared = {0};
+    ry_threads *pool = NULL;
+    ry_arena_init(&arena, &ry_system_allocator);
+    assert_int_equal(ry_expr_parse(text, NULL, 0, &arena, &program, &error), RYND_OK);
+    for (int i = 0; i < inputs; i++) {
+        x[i] = ry_tensor_row_major(dtype, &shapes[i], NULL);
+    }
+    ry_problem problem = {.op = RY_OP_expr, .inputs = inputs, .outputs = 1, .in = x, .out = &y};
+    problem.attrs.expr.program = program;
+    problem.attrs.expr.keepdims = 1;
+    for (int i = 0; axes && axes[i] >= 0; i++) {
+        problem.attrs.expr.axes.at[problem.attrs.expr.axes.count++] = axes[i];
+    }
+    assert_true(kernel->applicable(&problem));
+    if (kernel->prepare(&problem, &prepared, &error) != RYND_OK) {
+        fail_msg("%s: %s", text, error.text);
+    }
+    assert_int_equal(ry_threads_create(&ry_system_allocator, threads, NULL, NULL, &pool, &error), RYND_OK);
+    void *state = ry_allocate(&ry_system_allocator, prepared.state), *workspace = ry_allocate(&ry_system_allocator, prepared.workspace + 1);
+    void *scratch = ry_allocate(&ry_system_allocator, prepared.scratch * threads + 1);
+    assert_true(state && workspace && scratch);
+    kernel->initialise(&problem, &prepared, state);
+    ry_cpu_launch launch = {.problem = &problem, .prepared = &prepared, .state = state, .in = in, .out = &out};
+    launch.workspace = workspace;
+    launch.scratch = scratch;
+    for (int phase = 0; phase < prepared.phases; phase++) {
+        parallel p = {kernel, &launch, phase};
+        ry_threads_run(pool, prepared.tasks[phase], run_task, &p);
+    }
+    ry_threads_destroy(pool);
+    ry_release(&ry_system_allocator, state);
+    ry_release(&ry_system_allocator, workspace);
+    ry_release(&ry_system_allocator, scratch);
+    ry_arena_free(&arena);
+}
+
+static void map(const ry_kernel *kernel, const char *text, ry_dtype dtype, int64_t n, const void *a, const void *b, ry_dtype out_dtype,
+                void *y)
+{
+    const ry_shape shape = {1, {n}}, shapes[2] = {shape, shape};
+    const void *in[2] = {a, b};
+    evaluate(kernel, text, dtype, shapes, in, b ? 2 : 1, &shape, out_dtype, y, NULL, 1);
+}
+
+static float bits_float(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* The distance of `got` from `truth` in units of the last place of a float with that many bits at truth's magnitude; infinite where they differ in kind. A
+ * result rounded to infinity is as far as the next number would be. */
+static double ulps(double got, double truth, int digits, int min_exponent, double largest)
+{
+    int exponent;
+    if (isnan(truth) || isnan(got)) {
+        return isnan(truth) && isnan(got) ? 0 : INFINITY;
+    }
+    frexp(truth, &exponent);
+    double unit = ldexp(1, (exponent < min_exponent ? min_exponent : exponent) - digits), end = largest + ldexp(largest, -digits);
+    if (isinf(got) || isinf(truth)) {
+        return got == truth || (fabs(truth) >= end && isinf(got) && (got > 0) == (truth > 0)) ? 0
+               : fabs(truth) >= largest - 2 * unit                                            ? 1
+                                                                                              : INFINITY;
+    }
+    if (truth == 0) {
+        return got == 0 && !signbit(got) == !signbit(truth) ? 0 : INFINITY;
+    }
+    return got == 0 && !signbit(got) != !signbit(truth) ? INFINITY : fabs(got - truth) / unit;
+}
+
+static double ulps_f32(double got, double truth)
+{
+    return ulps(got, truth, FLT_MANT_DIG, FLT_MIN_EXP, (double)FLT_MAX);
+}
+
+static const struct {
+    const char *text;
+    ry_expr_code code;
+    double bound; /* ulp of f32 */
+} functions[] = {
+    {"exp(x0)", RY_EXPR_exp, 1.1},     {"log(x0)", RY_EXPR_log, 1.0},
+    {"log1p(x0)", RY_EXPR_log1p, 1.5}, {"expm1(x0)", RY_EXPR_expm1, 1.5},
+    {"sin(x0)", RY_EXPR_sin, 0.51},    {"cos(x0)", RY_EXPR_cos, 0.51},
+    {"tan(x0)", RY_EXPR_tan, 0.51},    {"asin(x0)", RY_EXPR_asin, 2.0},
+    {"acos(x0)", RY_EXPR_acos, 1.5},   {"atan(x0)", RY_EXPR_atan, 1.5},
+    {"sinh(x0)", RY_EXPR_sinh, 1.7},   {"cosh(x0)", RY_EXPR_cosh, 1.5},
+    {"tanh(x0)", RY_EXPR_tanh, 1.5},   {"asinh(x0)", RY_EXPR_asinh, 2.0},
+    {"acosh(x0)", RY_EXPR_acosh, 2.2}, {"atanh(x0)", RY_EXPR_atanh, 2.2},
+    {"erf(x0)", RY_EXPR_erf, 1.3},     {"sigmoid(x0)", RY_EXPR_sigmoid, 2.5},
+    {"sqrt(x0)", RY_EXPR_sqrt, 0.5},   {"reciprocal(x0)", RY_EXPR_reciprocal, 0.5},
+    {"floor(x0)", RY_EXPR_floor, 0},   {"ceil(x0)", RY_EXPR_ceil, 0},
+    {"round(x0)", RY_EXPR_round, 0},   {"abs(x0)", RY_EXPR_abs, 0},
+    {"-x0", RY_EXPR_neg, 0},           {"sign(x0)", RY_EXPR_sign, 0},
+};
+
+static const float specials[] = {
+    0.0f,        -0.0f,        1.0f,       -1.0f,   0.5f,     -0.5f,   1.5f,      2.5f,     -2.5f,      (float)INFINITY, -(float)INFINITY,
+    (float)NAN,  1e-45f,       -1e-45f,    FLT_MIN, -FLT_MIN, FLT_MAX, -FLT_MAX,  88.7228f, 88.73f,     89.4f,           -87.3f,
+    -88.0f,      -103.9f,      -104.0f,    1e30f,   -1e30f,   0x1p28f, 0x1.2p28f, 3e9f,     8388607.5f, 8388608.0f,      16777216.0f,
+    0.99999994f, -0.99999994f, 1.0000001f,
+};
+
+/* Every 4099th float of all of them: more than a million, odd so that all mantissas' ends occur. */
+enum { STEP = 4099, SWEEP = (int)(0x100000000 / STEP) };
+
+static void unary_f32(void **state)
+{
+    (void)state;
+    int64_t n = SWEEP + (int64_t)COUNT(specials);
+    float *x = malloc((size_t)n * sizeof *x), *y = malloc((size_t)n * sizeof *y);
+    double *truth = malloc((size_t)n * sizeof *truth);
+    assert_true(x && y && truth);
+    for (int64_t i = 0; i < n; i++) {
+        x[i] = i < SWEEP ? bits_float((uint32_t)i * STEP) : specials[i - SWEEP];
+    }
+    for (size_t f = 0; f < COUNT(functions); f++) {
+        for (int64_t i = 0; i < n; i++) {
+            truth[i] = ry_expr_scalar_f64(functions[f].code, (double)x[i], 0, 0);
+        }
+        for (size_t k = 0; k < COUNT(kernel_names); k++) {
+            const ry_kernel *kernel = kernel_of(k);
+            if (!kernel) {
+                continue;
+            }
+            map(kernel, functions[f].text, RY_f32, n, x, NULL, RY_f32, y);
+            for (int64_t i = 0; i < n; i++) {
+                if (!(ulps_f32((double)y[i], truth[i]) <= functions[f].bound)) {
+                    fail_msg("%s: %s at %a: %a instead of %a: %g ulp", kernel->name, functions[f].text, (double)x[i], (double)y[i],
+                             truth[i], ulps_f32((double)y[i], truth[i]));
+                }
+            }
+        }
+    }
+    free(x);
+    free(y);
+    free(truth);
+}
+
+static void binary_f32(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        ry_expr_code code;
+        double bound;
+    } pairs[] = {
+        {"pow(x0, x1)", RY_EXPR_pow, 0.51}, {"x0 / x1", RY_EXPR_div, 0.5},     {"x0 * x1", RY_EXPR_mul, 0.5},
+        {"x0 + x1", RY_EXPR_add, 0.5},      {"fmod(x0, x1)", RY_EXPR_fmod, 0}, {"mod(x0, x1)", RY_EXPR_mod, 0.5},
+        {"min(x0, x1)", RY_EXPR_min, 0},    {"max(x0, x1)", RY_EXPR_max, 0},
+    };
+    int64_t square = (int64_t)(COUNT(specials) * COUNT(specials)), n = square + 300000;
+    float *a = malloc((size_t)n * sizeof *a), *b = malloc((size_t)n * sizeof *b), *y = malloc((size_t)n * sizeof *y);
+    assert_true(a && b && y);
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t r = (uint32_t)i * 2654435761u;
+        a[i] = i < square ? specials[i % (int64_t)COUNT(specials)] : bits_float(r);
+        b[i] = i < square ? specials[i / (int64_t)COUNT(specials)] : (float)((int)(r >> 7 & 0xffff) - 0x8000) / (i % 3 ? 256.0f : 8192.0f);
+        b[i] = i % 5 ? b[i] : floorf(b[i]);
+    }
+    for (size_t f = 0; f < COUNT(pairs); f++) {
+        for (size_t k = 0; k < COUNT(kernel_names); k++) {
+            const ry_kernel *kernel = kernel_of(k);
+            if (!kernel) {
+                continue;
+            }
+            map(kernel, pairs[f].text, RY_f32, n, a, b, RY_f32, y);
+            for (int64_t i = 0; i < n; i++) {
+                double truth = ry_expr_scalar_f64(pairs[f].code, (double)a[i], (double)b[i], 0);
+                bool zeros = truth == 0 && y[i] == 0.0f && (pairs[f].code == RY_EXPR_min || pairs[f].code == RY_EXPR_max); /* either zero */
+                if (!zeros && !(ulps_f32((double)y[i], truth) <= pairs[f].bound)) {
+                    fail_msg("%s: %s at %a, %a: %a instead of %a", kernel->name, pairs[f].text, (double)a[i], (double)b[i], (double)y[i],
+                             truth);
+                }
+            }
+        }
+    }
+    free(a);
+    free(b);
+    free(y);
+}
+
+/* All values of the 16-bit floats: a function is the true value rounded, but for what f32 loses before. */
+static void half_floats(void **state)
+{
+    (void)state;
+    static uint16_t x[65536], y[65536];
+    for (int i = 0; i < 65536; i++) {
+        x[i] = (uint16_t)i;
+    }
+    for (size_t f = 0; f < COUNT(functions); f++) {
+        for (size_t k = 0; k < 2 * COUNT(kernel_names); k++) {
+            const ry_kernel *kernel = kernel_of(k / 2);
+            ry_dtype dtype = k % 2 ? RY_f16 : RY_bf16;
+            if (!kernel) {
+                continue;
+            }
+            map(kernel, functions[f].text, dtype, 65536, x, NULL, dtype, y);
+            for (int i = 0; i < 65536; i++) {
+                double truth = ry_expr_scalar_f64(functions[f].code, ry_get_f64(dtype, x, i), 0, 0), got = ry_get_f64(dtype, y, i);
+                double error = dtype == RY_f16 ? ulps(got, truth, 11, -13, 65504) : ulps(got, truth, 8, FLT_MIN_EXP, 0x1.fep127);
+                if (!(error <= 0.501)) {
+                    fail_msg("%s: %s of %s at %g: %g instead of %g", kernel->name, functions[f].text, ry_dtype_name(dtype),
+                             ry_get_f64(dtype, x, i), got, truth);
+                }
+            }
+        }
+    }
+}
+
+static void unary_f64(void **state)
+{
+    (void)state;
+    enum { N = 20000 };
+    static double x[N], y[N];
+    for (int i = 0; i < N; i++) {
+        x[i] = i < (int)COUNT(specials) ? (double)specials[i] : (double)bits_float((uint32_t)i * 214747u) * 1.000000001;
+    }
+    for (size_t f = 0; f < COUNT(functions); f++) {
+        for (size_t k = 0; k < COUNT(kernel_names); k++) {
+            const ry_kernel *kernel = kernel_of(k);
+            if (!kernel) {
+                continue;
+            }
+            map(kernel, functions[f].text, RY_f64, N, x, NULL, RY_f64, y);
+            for (int i = 0; i < N; i++) {
+                double truth = ry_expr_scalar_f64(functions[f].code, x[i], 0, 0);
+                if (!(ulps(y[i], truth, DBL_MANT_DIG, DBL_MIN_EXP, DBL_MAX) <= 2)) {
+                    fail_msg("%s: %s in f64 at %a: %a instead of %a", kernel->name, functions[f].text, x[i], y[i], truth);
+                }
+            }
+        }
+    }
+}
+
+/* Sums of a million numbers, along every axis: the error is that of a short sum. */
+static void sum_accuracy(void **state)
+{
+    (void)state;
+    static const ry_shape shapes[] = {{1, {1000000}},    {2, {1000000, 1}}, {2, {10, 100000}},
+                                      {2, {100000, 10}}, {2, {1000, 1000}}, {3, {1000, 5, 200}}};
+    static const int axes[][3] = {{0, -1, -1}, {0, -1, -1}, {1, -1, -1}, {0, -1, -1}, {0, -1, -1}, {0, 2, -1}};
+    enum { N = 1000000 };
+    float *x = malloc(N * sizeof *x);
+    static float y[100000];
+    assert_non_null(x);
+    for (int i = 0; i < N; i++) {
+        x[i] = (float)((uint32_t)i * 2654435761u >> 8) * 0x1p-24f;
+    }
+    for (size_t c = 0; c < COUNT(shapes); c++) {
+        for (size_t k = 0; k < COUNT(kernel_names); k++) {
+            const ry_kernel *kernel = kernel_of(k);
+            ry_shape out = shapes[c];
+            static double truth[100000];
+            int64_t index[RY_MAX_RANK] = {0}, at = 0;
+            const void *in[1] = {x};
+            for (int i = 0; axes[c][i] >= 0; i++) {
+                out.dim[axes[c][i]] = 1;
+            }
+            if (!kernel) {
+                continue;
+            }
+            ry_tensor kept = ry_tensor_row_major(RY_f64, &out, NULL);
+            for (int d = 0; d < out.rank; d++) {
+                kept.stride[d] = out.dim[d] == 1 ? 0 : kept.stride[d];
+            }
+            memset(truth, 0, sizeof truth);
+            do {
+                truth[ry_index_offset(&kept, index)] += (double)x[at++];
+            } while (ry_index_next(shapes[c].rank, shapes[c].dim, index));
+            evaluate(kernel, "sum(x0)", RY_f32, &shapes[c], in, 1, &out, RY_f32, y, axes[c], 1);
+            for (int64_t i = 0; i < ry_shape_elements(&out); i++) {
+                if (fabs((double)y[i] - truth[i]) > 2e-7 * truth[i]) {
+                    fail_msg("%s: case %zu, sum %d: %.9g instead of %.9g", kernel->name, c, (int)i, (double)y[i], truth[i]);
+                }
+            }
+        }
+    }
+    free(x);
+}
+
+static void same_bits(void **state)
+{
+    (void)state;
+    static const ry_shape shapes[] = {{1, {300000}}, {2, {3000, 100}}, {2, {100, 3000}}, {2, {150000, 2}}};
+    static const unsigned threads[] = {1, 2, 3, 7};
+    float *x = malloc(300000 * sizeof *x);
+    assert_non_null(x);
+    for (int i = 0; i < 300000; i++) {
+        x[i] = sinf((float)i) * (float)(i % 77);
+    }
+    for (size_t c = 0; c < COUNT(shapes); c++) {
+        for (size_t k = 0; k < COUNT(kernel_names); k++) {
+            static float first[3000], y[3000];
+            ry_shape out = shapes[c];
+            const int axes[] = {0, -1};
+            const void *in[1] = {x};
+            out.dim[0] = 1;
+            for (size_t t = 0; t < COUNT(threads) && kernel_of(k); t++) {
+                memset(y, 0, sizeof y);
+                evaluate(kernel_of(k), "mean(x0 * x0 - 3)", RY_f32, &shapes[c], in, 1, &out, RY_f32, y, axes, threads[t]);
+                memcpy(t == 0 ? first : y, y, sizeof y);
+                assert_memory_equal(first, y, (size_t)ry_shape_elements(&out) * sizeof *y);
+            }
+        }
+    }
+    free(x);
+}
+
+/* What nothing reduces to, and what NaN does. */
+static void identities(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        ry_dtype dtype;
+        double value;
+    } cases[] = {
+        {"sum(x0)", RY_f32, 0},           {"prod(x0)", RY_f32, 1},      {"min(x0)", RY_f32, INFINITY},  {"max(x0)", RY_f32, -INFINITY},
+        {"mean(x0)", RY_f32, NAN},        {"min(x0)", RY_i8, 127},      {"max(x0)", RY_i8, -128},       {"max(x0)", RY_u16, 0},
+        {"min(x0)", RY_i32, 2147483647.}, {"max(x0)", RY_i32, -0x1p31}, {"mean(x0)", RY_i32, 0},        {"sum(x0)", RY_u8, 0},
+        {"prod(x0)", RY_i64, 1},          {"min(x0)", RY_bool, 1},      {"max(x0)", RY_bool, 0},        {"min(x0)", RY_f16, INFINITY},
+        {"mean(x0) + 1", RY_f64, NAN},    {"sum(x0) + 2", RY_bf16, 2},  {"max(x0)", RY_f64, -INFINITY},
+    };
+    static const ry_shape empty[] = {{2, {3, 0}}, {2, {0, 3}}, {3, {3, 0, 5}}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        for (size_t s = 0; s < COUNT(empty); s++) {
+            for (size_t k = 0; k <= COUNT(kernel_names); k++) {
+                const ry_kernel *kernel = k < COUNT(kernel_names) ? kernel_of(k) : ry_kernel_find("expr_ref");
+                const int axes[] = {s == 1 ? 0 : 1, -1};
+                ry_shape out = empty[s];
+                double y[16] = {0}, none = 0;
+                const void *in[1] = {&none};
+                out.dim[axes[0]] = 1;
+                if (!kernel) {
+                    continue;
+                }
+                evaluate(kernel, cases[i].text, cases[i].dtype, &empty[s], in, 1, &out, cases[i].dtype, y, axes, 1);
+                for (int64_t e = 0; e < ry_shape_elements(&out); e++) {
+                    double got = ry_get_f64(cases[i].dtype, y, e);
+                    if (got != cases[i].value && !(isnan(got) && isnan(cases[i].value))) {
+                        fail_msg("%s: empty %s of %s: %g instead of %g", kernel->name, cases[i].text, ry_dtype_name(cases[i].dtype), got,
+                                 cases[i].value);
+                    }
+                }
+            }
+        }
+    }
+}
+
+static void nan_and_means(void **state)
+{
+    (void)state;
+    enum { N = 1000 };
+    static float x[N];
+    static int32_t v[N];
+    static const char *const texts[] = {"min(x0)", "max(x0)", "sum(x0)", "mean(x0)", "prod(x0)"};
+    static const ry_shape shapes[] = {{1, {N}}, {2, {N / 4, 4}}}, outs[] = {{1, {1}}, {2, {1, 4}}};
+    const int axes[] = {0, -1};
+    for (int place = 0; place < N; place += 37) {
+        for (int i = 0; i < N; i++) {
+            x[i] = i == place ? (float)NAN : 1.0f;
+            v[i] = i % 3 - 2; /* -2 -1 0 */
+        }
+        for (size_t k = 0; k < 2 * COUNT(kernel_names); k++) {
+            const ry_kernel *kernel = kernel_of(k / 2);
+            const ry_shape *shape = &shapes[k % 2], *out = &outs[k % 2];
+            const void *in[1] = {x}, *ints[1] = {v};
+            if (!kernel) {
+                continue;
+            }
+            for (size_t t = 0; t < COUNT(texts); t++) {
+                float y[4];
+                evaluate(kernel, texts[t], RY_f32, shape, in, 1, out, RY_f32, y, axes, 1);
+                assert_true(isnan(y[k % 2 ? place % 4 : 0]));
+                assert_true(k % 2 == 0 || !isnan(y[(place + 1) % 4]));
+            }
+            int32_t mean[4];
+            evaluate(kernel, "mean(x0)", RY_i32, shape, ints, 1, out, RY_i32, mean, axes, 1);
+            assert_int_equal(mean[0], -1); /* -1001 / 1000 and -251 / 250 */
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unary_f32),    cmocka_unit_test(binary_f32), cmocka_unit_test(half_floats), cmocka_unit_test(unary_f64),
+        cmocka_unit_test(sum_accuracy), cmocka_unit_test(same_bits),  cmocka_unit_test(identities),  cmocka_unit_test(nan_and_means),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
