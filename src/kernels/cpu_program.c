@@ -7,6 +7,7 @@ void ry_kernel_cpu_program(const void *call, void *const *arguments, int phase, 
     const ry_kernel_call *c = call;
     void *const *out = arguments + c->problem->inputs;
     void *const *memory = out + c->problem->outputs;
+    char nothing; /* where a kernel without scratch would find it: adding a worker's 0 bytes to NULL is undefined */
     ry_cpu_launch launch = {
         .problem = c->problem,
         .prepared = c->prepared,
@@ -15,7 +16,7 @@ void ry_kernel_cpu_program(const void *call, void *const *arguments, int phase, 
         .out = out,
         .packed = memory[0],
         .workspace = memory[1],
-        .scratch = memory[2],
+        .scratch = memory[2] ? memory[2] : &nothing,
         .actual = c->actual,
     };
     c->kernel->run(&launch, phase, task, worker);
