@@ -16,7 +16,7 @@ RELEASE := build/release
 GENERATOR := $(if $(shell command -v ninja),-G Ninja,)
 export RYND_INSTALL
 
-.PHONY: all demo check check-all bench install format packages packages-build packages-test clean
+.PHONY: all demo check check-all bench install format packages packages-test clean
 
 all: $(RELEASE)/CMakeCache.txt
 	cmake --build $(RELEASE) --parallel
@@ -25,17 +25,15 @@ $(RELEASE)/CMakeCache.txt: CMakePresets.json
 	@RYND_INSTALL=0 tools/install_packages build
 	cmake --preset release $(GENERATOR) -DRYND_TESTS=OFF -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 
-packages-build:
-	@tools/install_packages build
-
 packages-test:
-	@tools/install_packages build test
+	@tools/install_packages build demo test
 	@tools/make_venv
 
 packages: packages-test
 
 # A sub-make, because the packages decide which generator there is.
-demo: packages-build
+demo:
+	@tools/install_packages build demo
 	@$(MAKE) --no-print-directory all
 	@tools/demo --ort-python $(if $(wildcard build/venv/bin/python),build/venv/bin/python,python3)
 
