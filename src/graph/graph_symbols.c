@@ -11,12 +11,12 @@
 /* Longer expressions become unknown dims: texts that contain each other could otherwise double at every node. */
 enum { TEXT_SIZE = 240 };
 
-typedef struct text {
+typedef struct expression {
     char at[TEXT_SIZE];
     size_t used; /* TEXT_SIZE: too long */
-} text;
+} expression;
 
-static void append(text *t, const char *piece)
+static void append(expression *t, const char *piece)
 {
     size_t length = strlen(piece);
     if (t->used + length >= TEXT_SIZE) {
@@ -27,14 +27,14 @@ static void append(text *t, const char *piece)
     t->used += length;
 }
 
-static void append_number(text *t, int64_t number)
+static void append_number(expression *t, int64_t number)
 {
     char digits[32];
     snprintf(digits, sizeof digits, "%lld", (long long)number);
     append(t, digits);
 }
 
-static void append_part(text *t, const char *piece)
+static void append_part(expression *t, const char *piece)
 {
     bool wrap = strpbrk(piece, "+-*/ ") != NULL;
     append(t, wrap ? "(" : "");
@@ -58,10 +58,10 @@ static int64_t out_of_memory(ry_graph *graph)
     return 0;
 }
 
-int64_t ry_graph_symbol(ry_graph *graph, const char *name, size_t length)
+int64_t ry_graph_symbol(ry_graph *graph, const char *text, size_t length)
 {
     ry_arena *arena = &graph->arena;
-    char *copy = ry_arena_string(arena, name, length);
+    char *copy = ry_arena_string(arena, text, length);
     if (!copy) {
         return out_of_memory(graph);
     }
@@ -92,7 +92,7 @@ const char *ry_graph_symbol_text(const ry_graph *graph, int64_t dim)
     return is_symbol(graph, dim) ? graph->symbols[-dim - 1] : "?";
 }
 
-static int64_t from_text(ry_graph *graph, const text *t)
+static int64_t from_text(ry_graph *graph, const expression *t)
 {
     if (t->used >= TEXT_SIZE) {
         return ry_dim_unknown(graph);
@@ -122,7 +122,7 @@ static int64_t from_form(ry_graph *graph, const ry_dim_form *form)
     if (form->count == 1 && form->term[0].factor == 1 && form->constant == 0) {
         return symbol_of(form->term[0].symbol);
     }
-    text t = {.used = 0};
+    expression t = {.used = 0};
     for (int i = 0; i < form->count; i++) {
         int64_t factor = form->term[i].factor;
         const char *name = graph->symbols[form->term[i].symbol];
@@ -209,7 +209,7 @@ int64_t ry_dim_mul(ry_graph *graph, int64_t a, int64_t b)
     if (!is_symbol(graph, a) || !is_symbol(graph, b)) {
         return RY_DIM_ERROR;
     }
-    text t = {.used = 0};
+    expression t = {.used = 0};
     append_part(&t, graph->symbols[-(a > b ? a : b) - 1]); /* in one order, so that a*b is b*a */
     append(&t, "*");
     append_part(&t, graph->symbols[-(a > b ? b : a) - 1]);
@@ -218,7 +218,8 @@ int64_t ry_dim_mul(ry_graph *graph, int64_t a, int64_t b)
 
 static int64_t floor_div(int64_t a, int64_t b)
 {
-    return a / b - (a % b != 0 && a % b < 0);
+    int64_t quotient = a / b;
+    return quotient - (quotient * b > a);
 }
 
 static int64_t divide_form(ry_graph *graph, const ry_dim_form *form, int64_t divisor)
@@ -237,7 +238,7 @@ static int64_t divide_form(ry_graph *graph, const ry_dim_form *form, int64_t div
     if (!is_symbol(graph, dividend)) {
         return dividend;
     }
-    text t = {.used = 0};
+    expression t = {.used = 0};
     append_part(&t, graph->symbols[-dividend - 1]);
     append(&t, "/");
     append_number(&t, divisor);
@@ -255,7 +256,7 @@ int64_t ry_dim_floor_div(ry_graph *graph, int64_t a, int64_t b)
     if (a == b) {
         return 1;
     }
-    text t = {.used = 0};
+    expression t = {.used = 0};
     if (a >= 0) {
         append_number(&t, a);
     } else {

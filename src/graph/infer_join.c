@@ -268,7 +268,7 @@ ry_infer_result ry_infer_op_pad(ry_infer *infer)
 {
     const ry_value *x = ry_infer_in(infer, 0);
     int rank = x->shape.rank;
-    ry_ints pads;
+    ry_ints pads = {.count = 0};
     RY_INFER_TRY(ry_infer_check_same_type(infer, 2, 0));
     ry_infer_result result = read_pads(infer, &pads, rank);
     RY_INFER_TRY(result);

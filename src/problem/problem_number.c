@@ -28,7 +28,7 @@ static void replace_point(char *text)
 void ry_number_print(double number, char text[RY_NUMBER_SIZE])
 {
     if (isnan(number) || isinf(number)) {
-        strcpy(text, isnan(number) ? "nan" : number < 0 ? "-inf" : "inf");
+        snprintf(text, RY_NUMBER_SIZE, "%s", isnan(number) ? "nan" : number < 0 ? "-inf" : "inf");
         return;
     }
     for (int digits = 6; digits <= 17; digits++) { /* 17 digits tell every double from its neighbours */
