@@ -11,15 +11,20 @@
 #define NEAR32 1e-5
 
 /* A kernel for each instruction set. */
-static void check(kernel_case *c, const char *symbol)
+static void check_within(kernel_case *c, const char *symbol, double bound)
 {
     const char *isas[] = {"generic", "avx2", "avx512"};
     for (int i = 0; i < 3; i++) {
         char name[64];
         snprintf(name, sizeof name, "%s_%s", symbol, isas[i]);
-        kernel_case_check(c, name, NEAR32);
+        kernel_case_check(c, name, bound);
     }
     kernel_case_end(c);
+}
+
+static void check(kernel_case *c, const char *symbol)
+{
+    check_within(c, symbol, NEAR32);
 }
 
 static void test_softmax(void **state)
@@ -40,6 +45,15 @@ static void test_softmax(void **state)
         kernel_case_pattern(&c, RY_f32, cases[i / 2].shape, 37, 101, 1);
         kernel_case_output(&c, RY_f32, cases[i / 2].shape);
         check(&c, "softmax_f32");
+        for (int half = 0; half < 2; half++) { /* the result is rounded to half floats */
+            kernel_case_begin(&c, RY_OP_softmax);
+            c.attrs.softmax.axis = cases[i / 2].axis;
+            c.attrs.softmax.flatten = cases[i / 2].flatten;
+            c.attrs.softmax.kind = i & 1 ? RY_softmax_kind_log_softmax : RY_softmax_kind_softmax;
+            kernel_case_random(&c, half ? RY_f16 : RY_bf16, cases[i / 2].shape, i);
+            kernel_case_output(&c, half ? RY_f16 : RY_bf16, cases[i / 2].shape);
+            check_within(&c, "softmax_f32", half ? 0x1p-10 : 0x1p-7);
+        }
     }
 }
 

@@ -8,13 +8,15 @@
 
 #include <cmocka.h>
 
-static void check(kernel_case *c)
+#define NEAR32 1e-5
+
+static void check(kernel_case *c, double bound)
 {
     const char *isas[] = {"generic", "avx2", "avx512"};
     for (int i = 0; i < 3; i++) {
         char name[64];
         snprintf(name, sizeof name, "pool_f32_%s", isas[i]);
-        kernel_case_check(c, name, 1e-5);
+        kernel_case_check(c, name, bound);
     }
 }
 
@@ -63,8 +65,31 @@ static void test_all(void **state)
         c.attrs.pool.pads = r->pads;
         kernel_case_random(&c, RY_f32, r->in, i);
         kernel_case_output(&c, RY_f32, r->out);
-        check(&c);
+        check(&c, NEAR32);
         kernel_case_end(&c);
+    }
+}
+
+/* Half floats: the result is rounded to them. */
+static void test_half(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
+        const pool_row *r = &rows[i / 2];
+        const ry_dtype dtype = i & 1 ? RY_bf16 : RY_f16;
+        for (int kind = 0; kind < 2; kind++) {
+            kernel_case c;
+            kernel_case_begin(&c, RY_OP_pool);
+            c.attrs.pool.kind = kind ? RY_pool_kind_average : RY_pool_kind_max;
+            c.attrs.pool.kernel = r->kernel;
+            c.attrs.pool.stride = r->stride;
+            c.attrs.pool.dilation = r->dilation;
+            c.attrs.pool.pads = r->pads;
+            kernel_case_random(&c, dtype, r->in, i);
+            kernel_case_output(&c, dtype, r->out);
+            check(&c, dtype == RY_f16 ? 0x1p-10 : 0x1p-7);
+            kernel_case_end(&c);
+        }
     }
 }
 
@@ -81,7 +106,7 @@ static void test_nan(void **state)
             c.attrs.pool.kernel = whole ? (ry_ints){2, {3, 3}} : (ry_ints){2, {2, 2}};
             kernel_case_values(&c, RY_f32, "1x1x3x3", values);
             kernel_case_output(&c, RY_f32, whole ? "1x1x1x1" : "1x1x2x2");
-            check(&c);
+            check(&c, NEAR32);
             kernel_case_end(&c);
         }
     }
@@ -89,6 +114,6 @@ static void test_nan(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all), cmocka_unit_test(test_nan)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all), cmocka_unit_test(test_half), cmocka_unit_test(test_nan)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batch normalisation for inference, f32: a factor and an offset a channel, over rows of one channel (NCHW) or of all channels (NHWC). */
+#include "kernels/cpu/common/dense_lanes.h"
 #include "kernels/cpu/common/isa.h"
-#include "kernels/cpu/common/lanes.h"
 #include "kernels/cpu/norm/moments.h"
 
 #include <math.h>

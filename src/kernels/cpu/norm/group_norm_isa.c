@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Group normalisation (instance normalisation where each channel is a group), f32, NCHW and NHWC, in two phases: moments of parts, then their joining
  * and the result. Parts are fixed by the shape alone, and are joined in their order. */
+#include "kernels/cpu/common/dense_lanes.h"
 #include "kernels/cpu/common/isa.h"
-#include "kernels/cpu/common/lanes.h"
 #include "kernels/cpu/norm/moments.h"
 
 #include <math.h>

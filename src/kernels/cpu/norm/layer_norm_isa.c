@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Layer normalisation and its root-mean-square form, f32, over contiguous rows. */
+#include "kernels/cpu/common/dense_lanes.h"
 #include "kernels/cpu/common/isa.h"
-#include "kernels/cpu/common/lanes.h"
 #include "kernels/cpu/norm/moments.h"
 
 #include <math.h>

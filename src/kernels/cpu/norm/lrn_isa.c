@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Local response normalisation across channels, f32: NCHW by blocks of positions side by side, NHWC by rows of channels. */
 #include "kernels/common/window.h"
+#include "kernels/cpu/common/dense_lanes.h"
 #include "kernels/cpu/common/isa.h"
-#include "kernels/cpu/common/lanes.h"
 #include "kernels/cpu/common/vector_math.h"
 
 enum { COLUMNS = 256 };

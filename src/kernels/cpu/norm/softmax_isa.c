@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Softmax and log-softmax, f32, along any axis: by rows where the axis is contiguous, else by blocks of columns side by side. */
+/* Softmax and log-softmax along any axis, computed in f32: by rows where the axis is contiguous, else by blocks of columns side by side. Blocks of f16 and
+ * bf16 are converted in scratch memory. */
+#include "kernels/cpu/common/dense_lanes.h"
+#include "kernels/cpu/common/half_rows.h"
 #include "kernels/cpu/common/isa.h"
-#include "kernels/cpu/common/lanes.h"
 #include "kernels/cpu/common/simd.h"
 #include "kernels/cpu/common/vector_math.h"
 
@@ -33,8 +35,8 @@ static void describe(const ry_problem *problem, state *s)
 static bool applicable(const ry_problem *problem)
 {
     ry_lanes lanes;
-    return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) && problem->in[0].dtype == RYND_DTYPE_F32 &&
-           problem->out[0].dtype == RYND_DTYPE_F32 && problem->attrs.softmax.kind != RY_softmax_kind_hardmax &&
+    return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) && ry_row_dtype(problem->in[0].dtype) &&
+           problem->out[0].dtype == problem->in[0].dtype && problem->attrs.softmax.kind != RY_softmax_kind_hardmax &&
            ry_lanes_alike(&problem->in[0], &problem->out[0]) && lanes_of(problem, &lanes);
 }
 
@@ -46,6 +48,10 @@ static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_
     prepared->phases = 1;
     prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
     prepared->state = sizeof s;
+    if (problem->in[0].dtype != RYND_DTYPE_F32) { /* a block, and its result */
+        int64_t columns = s.lanes.inner < COLUMNS ? s.lanes.inner : COLUMNS;
+        prepared->scratch = (size_t)(2 * s.lanes.length * columns + 15) / 16 * 64;
+    }
     return RYND_OK;
 }
 
@@ -142,21 +148,40 @@ static void softmax_columns(float *restrict y, const float *restrict x, int64_t 
     }
 }
 
+/* `columns` lanes (one, where lanes are rows) from element `at` on. */
+static void softmax_block(const state *s, float *y, const float *x, int64_t step, int64_t columns, bool logarithm)
+{
+    if (s->blocks == 0) {
+        softmax_row(y, x, s->lanes.length, logarithm);
+    } else {
+        softmax_columns(y, x, s->lanes.length, step, columns, logarithm);
+    }
+}
+
 static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
 {
     (void)phase;
-    (void)worker;
     const state *s = launch->state;
+    const rynd_dtype dtype = launch->problem->in[0].dtype;
     const int64_t length = s->lanes.length, inner = s->lanes.inner;
     const bool logarithm = launch->problem->attrs.softmax.kind == RY_softmax_kind_log_softmax;
+    float *block = (float *)(void *)(launch->scratch + worker * launch->prepared->scratch);
     int64_t first = (int64_t)task * s->units_per_task, end = first + s->units_per_task < s->units ? first + s->units_per_task : s->units;
     for (int64_t unit = first; unit < end; unit++) {
-        if (s->blocks == 0) {
-            softmax_row((float *)launch->out[0] + unit * length, (const float *)launch->in[0] + unit * length, length, logarithm);
-        } else {
-            int64_t column = unit % s->blocks * COLUMNS, at = unit / s->blocks * length * inner + column;
-            int64_t columns = inner - column < COLUMNS ? inner - column : COLUMNS;
-            softmax_columns((float *)launch->out[0] + at, (const float *)launch->in[0] + at, length, inner, columns, logarithm);
+        int64_t column = s->blocks ? unit % s->blocks * COLUMNS : 0, at = (s->blocks ? unit / s->blocks : unit) * length * inner + column;
+        int64_t columns = inner - column < COLUMNS ? inner - column : COLUMNS;
+        if (dtype == RYND_DTYPE_F32) {
+            softmax_block(s, (float *)launch->out[0] + at, (const float *)launch->in[0] + at, inner, columns, logarithm);
+            continue;
+        }
+        float *result = block + length * columns;
+        int64_t rows = s->blocks ? length : 1, width = s->blocks ? columns : length;
+        for (int64_t k = 0; k < rows; k++) {
+            ry_row_load(dtype, block + k * width, launch->in[0], at + k * inner, width);
+        }
+        softmax_block(s, result, block, columns, columns, logarithm);
+        for (int64_t k = 0; k < rows; k++) {
+            ry_row_store(dtype, launch->out[0], at + k * inner, result + k * width, width);
         }
     }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* argmax and argmin, f32, along any axis: blocks of columns side by side, or rows, whose lanes are columns that meet at the end. Ties go to the first
  * position (or the last), and NaN wins over every number, as in numpy. */
+#include "kernels/cpu/common/dense_lanes.h"
 #include "kernels/cpu/common/isa.h"
-#include "kernels/cpu/common/lanes.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Top-k, f32, by a heap of the k best: after its first fill nearly every element is refused by one comparison, and no input makes it slower than
  * n log k. An element and its position are one 64-bit key, so that ties go to the lowest position, as in the reference. */
-#include "kernels/cpu/common/lanes.h"
+#include "kernels/cpu/common/dense_lanes.h"
 
 #include <string.h>
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Max and average pooling, f32, 1 to 3 spatial dims and more.
+/* Max and average pooling, computed in f32, 1 to 3 spatial dims and more.
  *
  * NCHW: separably, one output row at a time: the window's input rows are reduced into one row, padded left and right with what does not count, and
  * the output reduces that row's neighbours. A window that is the whole image is one sum (or maximum) over it.
- * NHWC: all channels of an output position at once. */
+ * NHWC: all channels of an output position at once.
+ * Planes of f16 and bf16 are converted in scratch memory (NCHW only). */
 #include "kernels/common/window.h"
+#include "kernels/cpu/common/dense_lanes.h"
+#include "kernels/cpu/common/half_rows.h"
 #include "kernels/cpu/common/isa.h"
-#include "kernels/cpu/common/lanes.h"
 #include "kernels/cpu/common/simd.h"
 
 #include <math.h>
@@ -29,13 +31,13 @@ typedef struct column_taps {
 /* The state: this, then row_taps, column_taps, offsets, and how many columns an average counts (a float for each output position). */
 typedef struct state {
     path path;
-    bool maximum, include_pad;
+    bool maximum, include_pad, convert; /* convert: a unit is a plane, which scratch holds as f32 */
     ry_window window;
     int64_t planes, channels;            /* images times channels; channels */
     int64_t in_size;                     /* elements of a plane of the input */
     int64_t rows, units, units_per_task; /* output rows of a plane; units: planes, rows or NHWC rows */
     int64_t width;                       /* PATH_ROWS: floats of the reduced row, padding included */
-    int64_t offsets;
+    int64_t offsets;                     /* how many */
 } state;
 
 static const row_taps *rows_of(const state *s)
@@ -97,28 +99,30 @@ static void describe(const ry_problem *problem, state *s)
         s->rows *= i < last ? w->out[i] : 1;
         taps *= i < last ? w->taps[i] : 1;
     }
-    bool channels_last = !ry_tensor_is_row_major(x) || (x->dim[1] > 1 && x->stride[1] == 1 && s->in_size == 1);
-    s->path = channels_last ? PATH_CHANNELS : covers_all(w) ? PATH_WHOLE : PATH_ROWS;
+    s->path = !ry_tensor_is_row_major(x) ? PATH_CHANNELS : covers_all(w) ? PATH_WHOLE : PATH_ROWS;
     int64_t row_bytes = 4 * taps * w->in[last];
-    s->units = s->path == PATH_WHOLE ? s->planes : s->path == PATH_ROWS ? s->planes * s->rows : s->planes / s->channels * s->rows;
-    s->units_per_task = ry_lanes_per_task(s->units, s->path == PATH_WHOLE  ? 4 * s->in_size
-                                                    : s->path == PATH_ROWS ? row_bytes
-                                                                           : row_bytes * s->channels);
+    s->convert = x->dtype != RYND_DTYPE_F32;
+    s->units = s->path == PATH_WHOLE || s->convert ? s->planes
+               : s->path == PATH_ROWS              ? s->planes * s->rows
+                                                   : s->planes / s->channels * s->rows;
+    s->units_per_task = ry_lanes_per_task(s->units, s->path == PATH_WHOLE || s->convert ? 4 * s->in_size
+                                                    : s->path == PATH_ROWS              ? row_bytes
+                                                                                        : row_bytes * s->channels);
     int64_t reach = (w->out[last] - 1) * w->stride[last] + (w->taps[last] - 1) * w->dilation[last] + 1;
     s->width = most(reach, w->pad[last] + w->in[last]) + 2 * RY_W;
 }
 
-static bool dense_f32(const ry_tensor *t)
+static bool dense(const ry_tensor *t)
 {
-    return t->dtype == RYND_DTYPE_F32 && (ry_tensor_is_row_major(t) || ry_tensor_is_channels_last(t));
+    return ry_row_dtype(t->dtype) && (ry_tensor_is_row_major(t) || ry_tensor_is_channels_last(t));
 }
 
 static bool applicable(const ry_problem *problem)
 {
     const ry_pool_attrs *a = &problem->attrs.pool;
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
-    if (!ry_problem_has_input(problem, 0) || !ry_problem_has_output(problem, 0) || ry_problem_has_output(problem, 1) || !dense_f32(x) ||
-        !dense_f32(y) || ry_tensor_count(x) == 0 || ry_tensor_count(y) == 0 || a->kind == RY_pool_kind_lp) {
+    if (!ry_problem_has_input(problem, 0) || !ry_problem_has_output(problem, 0) || ry_problem_has_output(problem, 1) || !dense(x) ||
+        !dense(y) || x->dtype != y->dtype || ry_tensor_count(x) == 0 || ry_tensor_count(y) == 0 || a->kind == RY_pool_kind_lp) {
         return false;
     }
     bool same_layout =
@@ -137,7 +141,8 @@ static bool applicable(const ry_problem *problem)
     for (int i = 0; i < last; i++) {
         offsets *= (double)w.out[i] * (double)(w.taps[i] < w.in[i] ? w.taps[i] : w.in[i]);
     }
-    return offsets < WIDEST && same_layout && w.taps[last] < WIDEST && w.dilation[last] < WIDEST / w.taps[last] &&
+    bool small = x->dtype == RYND_DTYPE_F32 || (ry_tensor_is_row_major(x) && ry_tensor_count(x) / x->dim[0] / x->dim[1] < WIDEST);
+    return offsets < WIDEST && small && same_layout && w.taps[last] < WIDEST && w.dilation[last] < WIDEST / w.taps[last] &&
            w.stride[last] < WIDEST && w.out[last] < WIDEST / w.stride[last] && w.pad[last] < WIDEST;
 }
 
@@ -194,7 +199,8 @@ static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_
     prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
     prepared->state = sizeof s + (size_t)s.rows * sizeof(row_taps) + (size_t)s.window.out[s.window.rank - 1] * sizeof(column_taps) +
                       offsets * sizeof(int64_t) + (size_t)s.window.out[s.window.rank - 1] * sizeof(float);
-    prepared->scratch = s.path == PATH_ROWS ? (size_t)(s.width + 15) / 16 * 64 : 0;
+    int64_t converted = s.convert ? s.in_size + s.rows * s.window.out[s.window.rank - 1] : 0;
+    prepared->scratch = s.path == PATH_CHANNELS ? 0 : (size_t)(s.width + converted + 15) / 16 * 64;
     return RYND_OK;
 }
 
@@ -395,6 +401,28 @@ static void pool_position(const state *s, float *y, const float *image, const ro
     }
 }
 
+static float pool_whole(const state *s, const float *plane)
+{
+    float divisor = (float)rows_of(s)->divisor * divisors_of(s)[0];
+    return s->maximum ? join_all(plane, s->in_size, true) : join_all(plane, s->in_size, false) / divisor;
+}
+
+/* Planes of another type than f32: scratch holds the plane and its result behind the reduced row. */
+static void pool_converted(const ry_cpu_launch *launch, const state *s, int64_t plane, float *reduced)
+{
+    const rynd_dtype dtype = launch->problem->in[0].dtype;
+    const int64_t out_width = s->window.out[s->window.rank - 1], out_size = s->rows * out_width;
+    float *x = reduced + s->width, *y = x + s->in_size;
+    ry_row_load(dtype, x, launch->in[0], plane * s->in_size, s->in_size);
+    if (s->path == PATH_WHOLE) {
+        *y = pool_whole(s, x);
+    }
+    for (int64_t row = 0; s->path == PATH_ROWS && row < s->rows; row++) {
+        pool_row(s, y + row * out_width, x, row, reduced);
+    }
+    ry_row_store(dtype, launch->out[0], plane * out_size, y, out_size);
+}
+
 static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
 {
     (void)phase;
@@ -410,10 +438,10 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     int64_t first = (int64_t)task * s->units_per_task, end = first + s->units_per_task < s->units ? first + s->units_per_task : s->units;
     int64_t plane = first / s->rows, row = first % s->rows;
     for (int64_t unit = first; unit < end; unit++) {
-        if (s->path == PATH_WHOLE) {
-            const float *from = x + unit * s->in_size;
-            float divisor = (float)rows_of(s)->divisor * divisors_of(s)[0];
-            y[unit] = s->maximum ? join_all(from, s->in_size, true) : join_all(from, s->in_size, false) / divisor;
+        if (s->convert) {
+            pool_converted(launch, s, unit, reduced);
+        } else if (s->path == PATH_WHOLE) {
+            y[unit] = pool_whole(s, x + unit * s->in_size);
         } else if (s->path == PATH_ROWS) {
             pool_row(s, y + unit * out_width, x + plane * s->in_size, row, reduced);
         } else {

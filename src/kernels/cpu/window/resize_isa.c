@@ -5,8 +5,8 @@
  * kept in a ring (row i in slot i % taps). Memory is seen as [outer][height][width][inner]: inner is 1 for NCHW and the channels for NHWC. A tap of
  * weight 0 counts as a product: an infinity beside it gives NaN. */
 #include "kernels/common/resize_map.h"
+#include "kernels/cpu/common/dense_lanes.h"
 #include "kernels/cpu/common/isa.h"
-#include "kernels/cpu/common/lanes.h"
 #include "kernels/cpu/common/simd.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A dense tensor seen as [outer][length][inner] in the order of memory, `length` being some of its dims: how kernels that work along an axis treat
  * NCHW and NHWC by one text. */
-#ifndef RY_KERNELS_CPU_COMMON_LANES_H
-#define RY_KERNELS_CPU_COMMON_LANES_H
+#ifndef RY_KERNELS_CPU_COMMON_DENSE_LANES_H
+#define RY_KERNELS_CPU_COMMON_DENSE_LANES_H
 
 #include "kernels/kernel.h"
 

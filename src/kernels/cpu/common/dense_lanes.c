@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dense tensors in the order of memory. */
-#include "kernels/cpu/common/lanes.h"
+#include "kernels/cpu/common/dense_lanes.h"
 
 /* A task's worth of input: it stays in an L2 cache and costs far more than handing out the task. */
 #define TASK_BYTES (64 << 10)
