@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernel: depthwise and few-channel grouped convolution on staged rows (direct_plan.h). */
-#include "kernels/cpu/common/isa.h"
-#include "kernels/cpu/common/simd.h"
-#include "kernels/cpu/conv/direct_plan.h"
+#include "kernels/cpu/conv/direct.h"
 #include "kernels/cpu/conv/finish.h"
+#include "kernels/cpu/conv/lanes.h"
 
 /* Vectors of a block of sums: with one output channel the loads of x feed the multiply-adds; with more, a load serves them all. */
 #if RY_W == 16
@@ -105,120 +104,14 @@ static void sum_run_4(const runs *r, int64_t vectors)
 
 static void (*const sum_runs[DIRECT_BLOCK_MOST])(const runs *r, int64_t vectors) = {sum_run_1, sum_run_2, sum_run_3, sum_run_4};
 
-RY_INLINE ry_vf load_some(const ry_dtype dtype, const char *p, int64_t i, ry_vm m)
-{
-    return dtype == RY_f16    ? ry_vf_load_f16_m((const uint16_t *)(const void *)p + i, m)
-           : dtype == RY_bf16 ? ry_vf_load_bf16_m((const uint16_t *)(const void *)p + i, m)
-                              : ry_vf_load_m((const float *)(const void *)p + i, m);
-}
-
-RY_INLINE ry_vf load_whole(const ry_dtype dtype, const char *p, int64_t i)
-{
-    return dtype == RY_f16    ? ry_vf_load_f16((const uint16_t *)(const void *)p + i)
-           : dtype == RY_bf16 ? ry_vf_load_bf16((const uint16_t *)(const void *)p + i)
-                              : ry_vf_load((const float *)(const void *)p + i);
-}
-
-static float load_one(const ry_dtype dtype, const char *p, int64_t i)
-{
-    return dtype == RY_f32 ? ((const float *)(const void *)p)[i]
-                           : (dtype == RY_f16 ? ry_f16_to_f32 : ry_bf16_to_f32)(((const uint16_t *)(const void *)p)[i]);
-}
-
-/* count elements of x, `step` apart, from p on, to `to`. */
-RY_INLINE void copy_row(const ry_dtype dtype, const char *p, int64_t step, float *to, int64_t count)
-{
-    int64_t i = 0;
-    if (step == 1) {
-        for (; i + RY_W <= count; i += RY_W) {
-            ry_vf_store(to + i, load_whole(dtype, p, i));
-        }
-        if (i < count) {
-            const ry_vm m = ry_vm_first(count - i);
-            ry_vf_store_m(to + i, m, load_some(dtype, p, i, m));
-        }
-        return;
-    }
-    if (step == 2) {
-        for (; i + RY_W <= count; i += RY_W) {
-            ry_vf_store(to + i, ry_vf_evens(load_whole(dtype, p, 2 * i), load_whole(dtype, p, 2 * i + RY_W - 1)));
-        }
-    }
-    for (; i < count; i++) {
-        to[i] = load_one(dtype, p, i * step);
-    }
-}
-
-static void copy_row_of(ry_dtype dtype, const char *p, int64_t step, float *to, int64_t count)
-{
-    if (dtype == RY_f32) {
-        copy_row(RY_f32, p, step, to, count);
-    } else if (dtype == RY_f16) {
-        copy_row(RY_f16, p, step, to, count);
-    } else {
-        copy_row(RY_bf16, p, step, to, count);
-    }
-}
-
-static void zero(float *to, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        to[i] = 0;
-    }
-}
-
-static int64_t clamp(int64_t x, int64_t low, int64_t high)
-{
-    return x < low ? low : x > high ? high : x;
-}
-
-/* One plane of one channel: x is the channel's first element. */
-static void stage_plane(const direct_plan *plan, ry_dtype dtype, const char *x, int64_t first_row, int64_t rows, int64_t i, int64_t j,
-                        float *to)
-{
-    const ry_conv_geometry *g = &plan->geometry;
-    const int64_t size = dtype == RY_f32 ? 4 : 2, sh = g->stride[1], sw = g->stride[2];
-    /* columns begin..end-1 of the plane are inside x */
-    const int64_t column = j - plan->before[1];
-    const int64_t begin = clamp(column < 0 ? (-column + sw - 1) / sw : 0, 0, plan->pitch);
-    const int64_t end = clamp(g->in[2] > column ? (g->in[2] - column + sw - 1) / sw : 0, begin, plan->pitch);
-    for (int64_t r = 0; r < rows; r++, to += plan->pitch) {
-        const int64_t y = (first_row + r) * sh + i - plan->before[0];
-        if (y < 0 || y >= g->in[1] || begin == end) {
-            zero(to, plan->pitch);
-            continue;
-        }
-        zero(to, begin);
-        copy_row_of(dtype, x + (y * g->x_step[1] + begin * sw + column) * size, sw, to + begin, end - begin);
-        zero(to + end, plan->pitch - end);
-    }
-}
-
-static void stage(const direct_plan *plan, const ry_cpu_launch *launch, int64_t image, int64_t group, int64_t first_row, int64_t rows,
-                  float *to)
-{
-    const ry_conv_geometry *g = &plan->geometry;
-    const ry_dtype dtype = ry_type_of(&launch->problem->in[0]);
-    const int64_t staged = rows + plan->plane / plan->pitch - plan->rows;
-    for (int64_t c = 0; c < g->channels_in; c++, to += plan->channel) {
-        const char *x = (const char *)launch->in[0] +
-                        (image * g->x_batch + (group * g->channels_in + c) * g->x_channel) * (int64_t)ry_dtype_size(dtype);
-        for (int64_t i = 0; i < g->stride[1]; i++) {
-            for (int64_t j = 0; j < g->stride[2]; j++) {
-                if (plan->planes_used >> (i * g->stride[2] + j) & 1u) {
-                    stage_plane(plan, dtype, x, first_row, staged, i, j, to + (i * g->stride[2] + j) * plan->plane);
-                }
-            }
-        }
-    }
-}
-
 static void read_bias(const ry_cpu_launch *launch, int64_t first, int64_t count, float *bias)
 {
     const bool has = ry_problem_has_input(launch->problem, 2);
     for (int64_t k = 0; k < count; k++) {
         const ry_tensor *t = &launch->problem->in[2];
-        bias[k] = has ? (float)ry_get_f64(ry_type_of(t), launch->in[2], (first + k) * t->stride[0]) : 0.0f;
+        bias[k] = !has                      ? 0.0f
+                  : ry_type_of(t) == RY_f32 ? ((const float *)launch->in[2])[(first + k) * t->stride[0]]
+                                            : (float)ry_get_f64(ry_type_of(t), launch->in[2], (first + k) * t->stride[0]);
     }
 }
 
@@ -264,12 +157,31 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     const int64_t image = index / plan->row_blocks / plan->group_blocks, first_row = row_block * plan->rows;
     const int64_t left = plan->phase.grid[1] - first_row, rows = left < plan->rows ? left : plan->rows;
     const int64_t vectors = ((rows - 1) * plan->pitch + plan->phase.grid[2] + RY_W - 1) / RY_W;
+    float low, high;
+    ry_activation_bounds(ry_conv_activation(launch->problem), &low, &high);
+    if (!plan->direct) {
+        low = -__builtin_inff();
+        high = __builtin_inff();
+    }
     const int64_t first = groups * plan->groups_a_task, some = first + plan->groups_a_task, end = some < g->groups ? some : g->groups;
     for (int64_t group = first; group < end; group++) {
         float bias[DIRECT_OUT_MOST];
         read_bias(launch, group * g->channels_out, g->channels_out, bias);
-        stage(plan, launch, image, group, first_row, rows, staged);
+        RY_ISA_SYMBOL(direct_stage)(plan, launch, image, group, first_row, rows, staged);
         const float *weight = (const float *)launch->packed + group * g->channels_out * g->channels_in * g->taps;
+        if (plan->by_rows) {
+            float *to = sums;
+            int64_t to_row = plan->pitch;
+            if (plan->direct) {
+                to = (float *)launch->out[0] + image * g->y_batch + group * g->y_channel + first_row * plan->phase.y_step[1];
+                to_row = plan->phase.y_step[1];
+            }
+            RY_ISA_SYMBOL(direct_rows)(plan, staged, weight, bias[0], rows, low, high, to, to_row);
+            if (!plan->direct) {
+                finish_group(plan, launch, image, group, first_row, rows, sums, columns);
+            }
+            continue;
+        }
         for (int64_t k = 0; k < g->channels_out; k += DIRECT_BLOCK_MOST) {
             const int64_t out = g->channels_out - k < DIRECT_BLOCK_MOST ? g->channels_out - k : DIRECT_BLOCK_MOST;
             const runs r = {.channels = g->channels_in,
@@ -293,6 +205,7 @@ static void pack(const ry_cpu_launch *launch, size_t task)
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_tap *tap = (const ry_conv_tap *)(const void *)((const char *)plan + plan->taps);
     const ry_dtype dtype = ry_type_of(&launch->problem->in[1]);
+    const int64_t size = (int64_t)ry_dtype_size(dtype);
     const int64_t group = (int64_t)task;
     float *to = (float *)launch->packed_out + group * g->channels_out * g->channels_in * g->taps;
     for (int64_t first = 0; first < g->channels_out; first += DIRECT_BLOCK_MOST) {
@@ -300,7 +213,8 @@ static void pack(const ry_cpu_launch *launch, size_t task)
         for (int64_t c = 0; c < g->channels_in; c++) {
             for (int64_t t = 0; t < g->taps; t++) {
                 for (int64_t k = first; k < end; k++) {
-                    *to++ = load_one(dtype, launch->in[1], group * g->w_group + k * g->w_out + c * g->w_in + tap[t].weight);
+                    *to++ = ry_load_one(dtype, (const char *)launch->in[1] +
+                                                   (group * g->w_group + k * g->w_out + c * g->w_in + tap[t].weight) * size);
                 }
             }
         }

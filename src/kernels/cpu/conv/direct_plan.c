@@ -37,7 +37,7 @@ size_t direct_plan_size(const ry_problem *problem)
 {
     ry_conv_geometry g;
     ry_conv_geometry_of(problem, &g, NULL, NULL);
-    return align64(sizeof(direct_plan) + (size_t)g.taps * sizeof(int64_t)) + align64((size_t)g.taps * sizeof(ry_conv_tap));
+    return align64(sizeof(direct_plan) + (size_t)g.taps * sizeof(int64_t)) + align64(2 * (size_t)g.taps * sizeof(ry_conv_tap));
 }
 
 static int64_t staged_rows(const direct_plan *plan, int64_t rows)
@@ -74,13 +74,34 @@ static void choose_tasks(direct_plan *plan)
     plan->tasks = g->batch * plan->group_blocks * plan->row_blocks;
 }
 
+/* Taps of a column of the window that read rows of one plane are neighbours: [tap row % stride][tap column][tap row / stride]. */
+static void order_taps(const ry_conv_geometry *g, ry_conv_tap *tap)
+{
+    int64_t to = 0;
+    for (int64_t i = 0; i < g->stride[1]; i++) {
+        for (int64_t s = 0; s < g->kernel[2]; s++) {
+            for (int64_t r = i; r < g->kernel[1]; r += g->stride[1]) {
+                /* the row-major list is kept behind the ordered one */
+                tap[to++] = tap[g->taps + r * g->kernel[2] + s];
+            }
+        }
+    }
+}
+
+static bool is_direct(const ry_problem *problem, const direct_plan *plan)
+{
+    const ry_activation kind = ry_conv_activation(problem).kind;
+    return plan->by_rows && ry_type_of(&problem->out[0]) == RY_f32 && (plan->phase.y_step[2] == 1 || plan->phase.grid[2] == 1) &&
+           !ry_problem_has_input(problem, 3) && (kind == RY_activation_none || kind == RY_activation_relu || kind == RY_activation_clip);
+}
+
 void direct_plan_make(const ry_problem *problem, int width, direct_plan *plan)
 {
     ry_conv_geometry g;
     ry_conv_geometry_of(problem, &g, NULL, NULL);
     memset(plan, 0, sizeof *plan);
     plan->taps = align64(sizeof(direct_plan) + (size_t)g.taps * sizeof(int64_t));
-    plan->size = plan->taps + align64((size_t)g.taps * sizeof(ry_conv_tap));
+    plan->size = plan->taps + align64(2 * (size_t)g.taps * sizeof(ry_conv_tap));
     ry_conv_tap *tap = (ry_conv_tap *)((char *)plan + plan->taps);
     ry_conv_geometry_of(problem, &plan->geometry, &plan->phase, tap);
     /* tap 0 is the window's corner, the last one the opposite corner */
@@ -90,6 +111,13 @@ void direct_plan_make(const ry_problem *problem, int width, direct_plan *plan)
         plan->before[i] = -tap[0].at[i + 1];
         plan->dilation[i] = k > 1 ? (tap[g.taps - 1].at[i + 1] - tap[0].at[i + 1]) / (k - 1) : 1;
         reach[i] = (k - 1) * plan->dilation[i] / g.stride[i + 1];
+    }
+    plan->by_rows = g.channels_in == 1 && g.channels_out == 1 && (plan->dilation[0] == 1 || g.kernel[1] == 1) &&
+                    up(g.kernel[1], g.stride[1]) <= DIRECT_COLUMN_MOST;
+    plan->direct = is_direct(problem, plan);
+    if (plan->by_rows) {
+        memcpy(tap + g.taps, tap, (size_t)g.taps * sizeof *tap);
+        order_taps(&g, tap);
     }
     plan->pitch = plan->phase.grid[2] + reach[1];
     choose_tasks(plan);
@@ -104,7 +132,7 @@ void direct_plan_make(const ry_problem *problem, int width, direct_plan *plan)
     plan->sum_step = up((plan->rows - 1) * plan->pitch + plan->phase.grid[2], width) * width;
     size_t at = 0;
     plan->staged = at, at += align64((size_t)(plan->channel * g.channels_in + 2 * width) * 4);
-    plan->sums = at, at += align64((size_t)(plan->sum_step * g.channels_out) * 4);
+    plan->sums = at, at += plan->direct ? 0 : align64((size_t)(plan->sum_step * g.channels_out) * 4);
     plan->runs = at, at += align64((size_t)plan->rows * 6 * sizeof(int64_t));
     plan->scratch = at;
 }

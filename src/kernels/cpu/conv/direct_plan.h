@@ -7,13 +7,17 @@
  * long runs, without bounds or edges; the pitch exceeds the output's width by the columns that the window reaches over, whose sums are
  * dropped. Narrow images fill vectors this way: the runs do not end with the rows.
  *
+ * Depthwise without vertical dilation goes row by row instead, several output rows at once, so that a loaded vector serves all taps of a
+ * column (`by_rows`); taps are ordered [plane row][tap column][tap row] for it, and the sums need no place of their own where they can be
+ * written to y as they are (`direct`).
+ *
  *     staged: [channel][plane][row][pitch]        sums: [output channel][row][pitch]         weights: [group][block of channels][in][tap][out] */
 #ifndef RY_KERNELS_CPU_CONV_DIRECT_PLAN_H
 #define RY_KERNELS_CPU_CONV_DIRECT_PLAN_H
 
 #include "kernels/cpu/conv/conv_geometry.h"
 
-enum { DIRECT_STRIDE_MOST = 4, DIRECT_OUT_MOST = 8, DIRECT_BLOCK_MOST = 4 };
+enum { DIRECT_STRIDE_MOST = 4, DIRECT_OUT_MOST = 8, DIRECT_BLOCK_MOST = 4, DIRECT_COLUMN_MOST = 7 };
 
 typedef struct direct_plan {
     ry_conv_geometry geometry;
@@ -25,6 +29,7 @@ typedef struct direct_plan {
     int64_t groups_a_task, group_blocks;
     int64_t sum_step; /* floats of one output channel's sums */
     int64_t tasks;
+    bool by_rows, direct;
     uint32_t planes_used;               /* bit i * stride_w + j */
     size_t staged, sums, runs, scratch; /* bytes */
     size_t taps, size;

@@ -167,7 +167,7 @@ static double gather_cycles(const igemm_plan *plan, const igemm_phase *p, int64_
     const int64_t step = g->stride[RY_SPACE - 1];
     const bool near = g->x_step[RY_SPACE - 1] == 1 || g->in[RY_SPACE - 1] == 1;
     const double load = near && step == 1 ? 1.0 : near && step == 2 ? 3.0 : near && step == 4 ? 8.0 : 2.0 * (double)plan->width;
-    return vectors * ((double)p->depth * (1.5 + segments * load) + (double)p->at.taps * 15.0 * segments);
+    return vectors * ((double)p->depth * (3.5 + segments * load) + (double)p->at.taps * 15.0 * segments);
 }
 
 static double product_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t channels)
