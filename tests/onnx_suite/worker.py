@@ -12,6 +12,8 @@ import numpy
 import onnx
 from onnx import numpy_helper
 
+import contradicted
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import rynd_ctypes  # noqa: E402  (found by the line above)
 
@@ -55,6 +57,8 @@ def run_test(context, name):
         return "the test has no data"
     for data in sets:
         inputs, expected = read_tensors(data, "input"), read_tensors(data, "output")
+        if name in contradicted.OUTPUTS:
+            expected = contradicted.OUTPUTS[name](inputs)
         for with_data in (True, False):
             outputs = rynd_ctypes.run(context, folder / "model.onnx", inputs, with_data)
             if len(outputs) != len(expected):
