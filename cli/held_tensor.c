@@ -48,6 +48,9 @@ bool cli_tensor_make(cli_tensor *tensor, rynd_dtype dtype, int rank, const int64
 bool cli_is_row_major(const rynd_tensor *tensor)
 {
     int64_t expected = 1;
+    if (rynd_tensor_elements(tensor) == 0) {
+        return true; /* and its other dims may be of any size */
+    }
     for (int i = tensor->rank - 1; i >= 0; i--) {
         if (tensor->dim[i] != 1 && tensor->stride[i] != expected) {
             return false;
