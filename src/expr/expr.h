@@ -70,10 +70,10 @@ typedef struct ry_expr_instruction {
 typedef struct ry_expr {
     int inputs, outputs, count;
     const ry_expr_instruction *code;
-    const uint16_t *result;  /* instruction of each output */
-    const bool *reduced;     /* of each instruction: it lies behind a reduction */
-    bool reduces;            /* some instruction is a reduction */
-    uint64_t hash;           /* of the structure; equal programs, equal hashes */
+    const uint16_t *result; /* instruction of each output */
+    const bool *reduced;    /* of each instruction: it lies behind a reduction */
+    bool reduces;           /* some instruction is a reduction */
+    uint64_t hash;          /* of the structure; equal programs, equal hashes */
 } ry_expr;
 
 typedef struct ry_expr_parameter {
@@ -81,7 +81,8 @@ typedef struct ry_expr_parameter {
     double value;
 } ry_expr_parameter;
 
-rynd_status ry_expr_parse(const char *text, const ry_expr_parameter *parameters, int parameter_count, ry_arena *arena, const ry_expr **program, ry_error *error);
+rynd_status ry_expr_parse(const char *text, const ry_expr_parameter *parameters, int parameter_count, ry_arena *arena,
+                          const ry_expr **program, ry_error *error);
 const char *ry_expr_print(const ry_expr *program, ry_arena *arena); /* parses back to an equal program */
 bool ry_expr_equal(const ry_expr *a, const ry_expr *b);
 
@@ -90,7 +91,8 @@ bool ry_expr_match(const ry_expr *program, const char *text, ry_expr_parameter *
 
 /* inner's output `output` becomes outer's input `input`; the new inputs are outer's others in order, then inner's. Neither may reduce, but outer
  * may when inner does not. NULL program when out of memory or too long. */
-rynd_status ry_expr_compose(const ry_expr *outer, int input, const ry_expr *inner, int output, ry_arena *arena, const ry_expr **program, ry_error *error);
+rynd_status ry_expr_compose(const ry_expr *outer, int input, const ry_expr *inner, int output, ry_arena *arena, const ry_expr **program,
+                            ry_error *error);
 
 /* The same program with its inputs renamed: input i becomes input map[i] of `inputs`. Two may become one: mul(x0, sigmoid(x1)) by {0, 0} is silu. */
 rynd_status ry_expr_rename(const ry_expr *program, const int *map, int inputs, ry_arena *arena, const ry_expr **renamed, ry_error *error);
@@ -104,7 +106,7 @@ rynd_status ry_expr_types(const ry_expr *program, const ry_dtype *inputs, ry_dty
 double ry_expr_scalar_f64(ry_expr_code code, double a, double b, double c);
 int64_t ry_expr_scalar_int(ry_expr_code code, ry_dtype dtype, int64_t a, int64_t b);
 /* cast and saturate of one value. */
-int64_t ry_expr_wrap(ry_dtype dtype, int64_t value);                 /* integers of the type's width, sign- or zero-extended; bool: value != 0 */
-int64_t ry_expr_to_int(ry_dtype dtype, double value, bool round);    /* clamped to the range; truncates, or rounds half to even; NaN gives 0 */
+int64_t ry_expr_wrap(ry_dtype dtype, int64_t value); /* integers of the type's width, sign- or zero-extended; bool: value != 0 */
+int64_t ry_expr_to_int(ry_dtype dtype, double value, bool round); /* clamped to the range; truncates, or rounds half to even; NaN gives 0 */
 
 #endif
