@@ -105,7 +105,7 @@ static bool report(const work *w, const cli_run_settings *settings, cli_failure 
         cli_json_number(result, "peak_memory", cli_peak_memory());
         return cli_json_print(document, failure);
     }
-    if (!print_inputs(&w->inputs, failure) || !cli_outputs_print(&w->outputs, settings, failure)) {
+    if ((w->inputs.count > 0 && !print_inputs(&w->inputs, failure)) || !cli_outputs_print(&w->outputs, settings, failure)) {
         return false;
     }
     printf("\ntime %s, peak memory %s\n", cli_word_seconds(w->time).text, cli_word_bytes(cli_peak_memory()).text);

@@ -5,6 +5,7 @@
 #include "notes.h"
 #include "statistics.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -53,6 +54,21 @@ bool cli_setup_model(cli_setup *setup, const char *path, cli_failure *failure)
     return true;
 }
 
+/* The library leaves dims alone that a model fixes; a batch that changes nothing must not look as if it did. */
+static bool check_batch(const cli_setup *setup, const cli_common *common, cli_failure *failure)
+{
+    bool open = common->batch == 0;
+    for (size_t i = 0; !open && i < rynd_model_input_count(setup->model); i++) {
+        rynd_value_info info = {.size = sizeof info};
+        if (rynd_model_input(setup->model, i, &info) != RYND_OK) {
+            return cli_fail_library(failure);
+        }
+        open = info.rank < 0 || (info.rank > 0 && info.dim[0] < 0);
+    }
+    return open ? true
+                : cli_fail_usage(failure, "--batch %" PRId64 ": no input of the model leaves its first dimension open", common->batch);
+}
+
 bool cli_setup_plan(cli_setup *setup, const cli_common *common, const rynd_tensor *inputs, bool without_weights, cli_failure *failure)
 {
     rynd_plan_options options = {
@@ -64,6 +80,9 @@ bool cli_setup_plan(cli_setup *setup, const cli_common *common, const rynd_tenso
         .batch = common->batch,
         .without_weights = without_weights,
     };
+    if (!check_batch(setup, common, failure)) {
+        return false;
+    }
     if (rynd_plan_create(setup->model, &options, &setup->plan) != RYND_OK) {
         setup->plan = NULL;
         return cli_fail_library(failure);

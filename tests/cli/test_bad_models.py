@@ -134,3 +134,9 @@ def test_open_dimension_that_nothing_binds(rynd, ran, small_net):
 
 def test_dimension_that_the_model_does_not_have(rynd, small_net):
     rynd("plan", small_net, "--batch", "1", "--dim", "height=7").failed("height")
+
+
+def test_batch_that_the_model_fixes(rynd, identity):
+    model = identity([1, 3, 8, 8])
+    for command in ("plan", "bench", "inspect"):
+        rynd(command, model, "--batch", "3").failed("--batch 3", code=2)

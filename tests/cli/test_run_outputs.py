@@ -248,3 +248,11 @@ def test_tensor_that_is_no_picture(rynd, identity, tmp_path, shape):
 def test_output_scale_needs_an_output(rynd, scores):
     model, file, _ = scores
     rynd("run", model, "-i", file, "--output-scale", "2").failed("--output-scale", code=2)
+
+
+def test_model_without_inputs(ran, tmp_path):
+    value = helper.make_tensor("v", 1, [2], [3.0, 4.0])
+    model = save(tmp_path / "constant.onnx", [helper.make_node("Constant", [], ["y"], name="c", value=value)], [], [("y", "float32", [2])])
+    result = ran("run", model, "-o", tmp_path / "y.npy")
+    assert load(tmp_path / "y.npy").tolist() == [3, 4]
+    assert result.out.startswith("output ")
