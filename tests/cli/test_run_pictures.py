@@ -112,7 +112,7 @@ def test_interlaced_png(tensor_of, tmp_path):
 def test_transparency_is_dropped_with_a_note(ran, identity, tmp_path, mode):
     array = photo(channels=3 if mode == "RGBA" else 1)
     alpha = np.full(array.shape[:2] + (1,), 100, "uint8")
-    Image.fromarray(np.concatenate([array, alpha], -1), mode).save(tmp_path / "p.png")
+    Image.fromarray(np.concatenate([array, alpha], -1)).save(tmp_path / "p.png")
     model = identity(["n", array.shape[2], "h", "w"])
     result = ran("run", model, "-i", tmp_path / "p.png", "-o", tmp_path / "t.npy")
     np.testing.assert_array_equal(load(tmp_path / "t.npy"), chw(array))
