@@ -105,6 +105,7 @@ rynd_status ry_expr_types(const ry_expr *program, const ry_dtype *inputs, ry_dty
  * `dtype`, whose values are held sign- or zero-extended: what constant folding and the reference kernel compute with. */
 double ry_expr_scalar_f64(ry_expr_code code, double a, double b, double c);
 int64_t ry_expr_scalar_int(ry_expr_code code, ry_dtype dtype, int64_t a, int64_t b);
+bool ry_expr_same_number(double a, double b); /* zeros of two signs are two numbers, NaN is one */
 /* cast and saturate of one value. */
 int64_t ry_expr_wrap(ry_dtype dtype, int64_t value); /* integers of the type's width, sign- or zero-extended; bool: value != 0 */
 int64_t ry_expr_to_int(ry_dtype dtype, double value, bool round); /* clamped to the range; truncates, or rounds half to even; NaN gives 0 */

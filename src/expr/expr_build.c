@@ -56,7 +56,7 @@ static uint64_t instruction_hash(const ry_expr_instruction *in)
 static bool instruction_equal(const ry_expr_instruction *a, const ry_expr_instruction *b)
 {
     return a->code == b->code && a->dtype == b->dtype && a->index == b->index && memcmp(a->operand, b->operand, sizeof a->operand) == 0 &&
-           double_bits(a->value) == double_bits(b->value);
+           ry_expr_same_number(a->value, b->value);
 }
 
 static int intern(ry_expr_builder *builder, const ry_expr_instruction *instruction, uint8_t side)

@@ -88,6 +88,11 @@ double ry_expr_scalar_f64(ry_expr_code code, double a, double b, double c)
     }
 }
 
+bool ry_expr_same_number(double a, double b)
+{
+    return isnan(a) ? isnan(b) : a == b && !signbit(a) == !signbit(b);
+}
+
 int64_t ry_expr_wrap(ry_dtype dtype, int64_t value)
 {
     switch (dtype) {

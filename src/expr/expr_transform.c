@@ -13,7 +13,7 @@ bool ry_expr_equal(const ry_expr *a, const ry_expr *b)
     for (int i = 0; i < a->count; i++) {
         const ry_expr_instruction *p = &a->code[i], *q = &b->code[i];
         if (p->code != q->code || p->dtype != q->dtype || p->index != q->index || memcmp(p->operand, q->operand, sizeof p->operand) != 0 ||
-            memcmp(&p->value, &q->value, sizeof p->value) != 0) {
+            !ry_expr_same_number(p->value, q->value)) {
             return false;
         }
     }

@@ -72,7 +72,7 @@ static int number_register(compiler *c, int instruction, uint8_t type)
 {
     double value = c->program->code[instruction].value;
     for (int i = 0; i < c->plan->numbers; i++) {
-        if (c->number[i].type == type && memcmp(&c->number[i].value, &value, sizeof value) == 0) {
+        if (c->number[i].type == type && ry_expr_same_number(c->number[i].value, value)) {
             return c->number[i].reg;
         }
     }
