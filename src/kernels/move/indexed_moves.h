@@ -28,8 +28,8 @@ typedef struct ry_indexed {
 } ry_indexed;
 
 /* Fails when an index would have nothing to choose from. */
-rynd_status ry_indexed_describe(const ry_problem *problem, ry_indexed *indexed, ry_error *error);
-size_t ry_indexed_tasks(const ry_indexed *indexed);
-void ry_indexed_run(const ry_indexed *indexed, const char *indices, char *data, char *dense, size_t task);
+rynd_status ry_indexed_describe(const ry_problem *problem, ry_indexed *x, ry_error *error);
+size_t ry_indexed_tasks(const ry_indexed *x);
+void ry_indexed_run(const ry_indexed *x, const char *indices, char *data, char *dense, size_t task);
 
 #endif

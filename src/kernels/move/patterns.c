@@ -55,7 +55,8 @@ static void write_row(const ry_tensor *y, char *row, int64_t from, int64_t to, c
     size_t size = ry_dtype_size((ry_dtype)y->dtype);
     int64_t d0 = (y->rank > 0 ? y->stride[y->rank - 1] : 1) * (int64_t)size;
     if (from < to) {
-        ry_plane plane = {.dst = row + from * d0, .src = src, .n1 = 1, .n0 = to - from, .d0 = d0, .s0 = s0};
+        ry_plane plane = {.src = src, .n1 = 1, .n0 = to - from, .d0 = d0, .s0 = s0};
+        plane.dst = row + from * d0;
         ry_plane_copy(&plane, size);
     }
 }

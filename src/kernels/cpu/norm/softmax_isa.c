@@ -25,6 +25,7 @@ static bool lanes_of(const ry_problem *problem, ry_lanes *lanes)
 
 static void describe(const ry_problem *problem, state *s)
 {
+    *s = (state){0};
     lanes_of(problem, &s->lanes);
     int64_t inner = s->lanes.inner;
     s->blocks = inner > 1 ? (inner + COLUMNS - 1) / COLUMNS : 0;

@@ -96,7 +96,7 @@ static void meet(float *restrict best, int32_t *restrict position, const float *
 
 static void columns_of(int64_t *y, const float *x, int64_t length, int64_t step, int64_t columns, rule r)
 {
-    float best[COLUMNS];
+    float best[COLUMNS] = {0};
     int32_t position[COLUMNS];
     for (int64_t i = 0; i < columns; i++) {
         best[i] = x[i] * r.sign;
@@ -113,7 +113,7 @@ static void columns_of(int64_t *y, const float *x, int64_t length, int64_t step,
 /* Lane i sees elements i, i + LANES, ...; then the lanes' bests meet, ties by their positions. */
 static int64_t row_of(const float *x, int64_t n, rule r)
 {
-    float best[LANES];
+    float best[LANES] = {0};
     int32_t turn[LANES] = {0};
     int64_t lanes = n < LANES ? n : LANES, turns = n / lanes, found = 0;
     for (int64_t i = 0; i < lanes; i++) {

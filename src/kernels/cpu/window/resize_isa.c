@@ -402,7 +402,7 @@ static void output_row(const state *s, const float *plane, int64_t o, float *y, 
     const axis_table *t = &s->height;
     const int64_t n = s->width.out * s->inner, line = s->width.in * s->inner, pitch = (n + 15) / 16 * 16;
     const int64_t first = firsts(s, t)[o], slots = t->taps <= RING ? t->taps : 1;
-    const float *w = weights(s, t) + o * t->taps, *row[RING] = {NULL};
+    const float *w = weights(s, t) + o * t->taps, *row[RING] = {plane, plane, plane, plane};
     for (int64_t j = 0; j < t->taps; j++) {
         int64_t i = first + j, slot = i % slots;
         const float *resized = s->width.repeat == 1 ? plane + i * line : ring + slot * pitch;
