@@ -166,6 +166,15 @@ const char *ry_expr_print(const ry_expr *program, ry_arena *arena)
     int names = choose_names(program, name, name + count, name + 2 * count);
     printer p = {.program = program, .name = name, .arena = arena};
     char text[32];
+    int used = 0;
+    for (int i = 0; i < program->count; i++) {
+        used = program->code[i].code == RY_EXPR_input && program->code[i].index >= used ? program->code[i].index + 1 : used;
+    }
+    if (used < program->inputs) { /* the last input is not used: it is named, so that it is there when the text is read */
+        snprintf(text, sizeof text, "unused = x%d; ", program->inputs - 1);
+        put(&p, text);
+        names++;
+    }
     for (int i = 0; i < program->count; i++) {
         if (name[i] >= 0) {
             snprintf(text, sizeof text, "t%d = ", name[i]);

@@ -72,6 +72,8 @@ static void prints(void **state)
         {"1 < 2", "cast(1, bool)"},
         {"x0 * 1e300 * 1e-300 + .5 + 1E+2", "x0 * 1e+300 * 1e-300 + 0.5 + 100"},
         {"x0 == -0", "x0 == -0"},
+        {"t = x5; y0 = x1", "unused = x5; y0 = x1"},
+        {"t = x1; y0 = x1; y1 = 2", "y0 = x1; y1 = 2"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         const ry_expr *program = parse(cases[i].text);
