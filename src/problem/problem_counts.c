@@ -69,8 +69,17 @@ static double einsum_flop(const ry_problem *p)
     return all;
 }
 
+/* A problem straight from a text may lack what its operator needs: it has no products then. */
+static bool is_whole(const ry_problem *p)
+{
+    return ry_problem_has_input(p, 0) && ry_problem_has_input(p, 1) && ry_problem_has_output(p, 0);
+}
+
 double ry_problem_flop(const ry_problem *problem)
 {
+    if (problem->op != RY_OP_einsum && !is_whole(problem)) {
+        return 0;
+    }
     switch (problem->op) {
     case RY_OP_conv:
     case RY_OP_convt:

@@ -305,7 +305,8 @@ static rynd_status parse_generic_word(const ry_word *word, generic *g, ry_arena 
 {
     int64_t in = tensor_index(word, 'x'), out = tensor_index(word, 'y');
     if (in >= 0 || out >= 0) {
-        return parse_tensor(word, in >= 0 ? &g->in[in] : &g->out[out], error);
+        ry_tensor *tensor = in >= 0 ? &g->in[in] : &g->out[out];
+        return ry_tensor_present(tensor) ? ry_word_fail(word, error, "given twice") : parse_tensor(word, tensor, error);
     }
     if (ry_word_is(word, "accuracy")) {
         return ry_word_accuracy(word, &g->accuracy, error);

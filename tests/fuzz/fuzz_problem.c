@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any text: it is refused with a message, or it is a problem whose canonical text parses back to itself. */
-#include "problem/problem.h"
+/* Any text: it is refused with a message, or it is a problem whose canonical text parses back to itself, and whose shapes
+ * are checked by inference. */
+#include "graph/infer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         round_trip(&problem, &arena);
         (void)ry_problem_flop(&problem);
         (void)ry_problem_bytes(&problem);
+        (void)ry_problem_check(&problem, &ry_system_allocator, &error);
     } else if (!error.text[0]) {
         abort();
     }

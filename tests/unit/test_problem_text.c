@@ -120,6 +120,7 @@ static const pair refusals[] = {
     {"pool x256=1:f32 y0=1:f32", "'x256=1:f32': expected an index below 256"},
     {"pool y0=1:f32 kind=median", "'kind=median': expected one of max, average, lp"},
     {"pool y0=1:f32 kernel=1,2,", "expected at most 32 integers"},
+    {"pool y0=1:f32 y0=2:f32", "column 15, 'y0=2:f32': given twice"},
     {"pool y0=1:f32 ceil=1", "'ceil=1': unknown word; expected x0.. (inputs), y0.. (outputs), kind, kernel, stride"},
     {"pool y0=1:f32 p=1.5", "'p=1.5': expected an integer"},
     {"resize y0=1:f32 scales=1,two", "expected at most 32 numbers"},
@@ -275,6 +276,7 @@ static void test_counts(void **state)
         {"einsum x0=7x2x3:f32 x1=7x3x4:f32 y0=7x2x4:f32 equation='...ij,...jk->...ik'", 2.0 * 7 * 2 * 3 * 4, 4.0 * (42 + 84 + 56)},
         {"einsum x0=3x4:f32 y0=4x3:f32 equation='ij->ji'", 0, 4.0 * 24},
         {"softmax x0=3x4:f64 y0=3x4:f64", 0, 8.0 * 24},
+        {"deform_conv y0=3x4:f64", 0, 8.0 * 12},
         {"expr x0=2x3:f32 x2=scalar:f32 y0=2x3:bool program='x0 < x2'", 0, 24 + 4 + 6},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
