@@ -3,6 +3,7 @@
 #include "kernels/cpu/conv/igemm.h"
 
 #include "kernels/cpu/common/simd.h"
+#include "kernels/cpu/matmul/matmul_pack.h"
 
 static float weight_at(ry_dtype dtype, const void *w, int64_t i)
 {
@@ -33,6 +34,19 @@ static void pack_channel(const igemm_plan *plan, const igemm_phase *p, ry_dtype 
     }
 }
 
+/* Do a channel's weights lie in the order of the reduction? */
+static bool in_order(const igemm_plan *plan, const igemm_phase *p)
+{
+    const ry_conv_tap *tap = (const ry_conv_tap *)((const char *)plan + plan->taps) + p->at.first_tap;
+    const ry_conv_geometry *g = &plan->geometry;
+    bool ordered =
+        p->at.taps == 1 ? g->w_in == 1 || g->channels_in == 1 : plan->mode != IGEMM_ROWS && (g->w_in == p->at.taps || g->channels_in == 1);
+    for (int64_t t = 0; t < p->at.taps; t++) {
+        ordered = ordered && tap[t].weight == (p->at.taps == 1 ? tap[0].weight : t);
+    }
+    return ordered && p->at.taps > 0;
+}
+
 void RY_ISA_SYMBOL(igemm_pack)(const igemm_plan *plan, const ry_problem *problem, const void *w, float *packed, int64_t unit_task)
 {
     const ry_conv_geometry *g = &plan->geometry;
@@ -42,11 +56,19 @@ void RY_ISA_SYMBOL(igemm_pack)(const igemm_plan *plan, const ry_problem *problem
     for (int64_t i = 0; i < g->phases; i++) {
         const igemm_phase *p = &plan->phase[i];
         float *to = packed + group * plan->packed_group + p->packed + first * p->depth;
+        const ry_dtype dtype = ry_type_of(&problem->in[1]);
+        const int64_t from = group * g->w_group + first * g->w_out;
+        if (in_order(plan, p)) {
+            const ry_conv_tap *tap = (const ry_conv_tap *)((const char *)plan + plan->taps) + p->at.first_tap;
+            RY_ISA_SYMBOL(matmul_pack_sliver)
+            (dtype, (const char *)w + (from + tap->weight) * (int64_t)ry_dtype_size(dtype), 1, g->w_out, p->depth, count, step, to);
+            continue;
+        }
         for (int64_t k = 0; step > count && k < p->depth; k++) {
             memset(to + k * step + count, 0, (size_t)(step - count) * sizeof *to);
         }
         for (int64_t m = 0; m < count; m++) {
-            pack_channel(plan, p, ry_type_of(&problem->in[1]), w, group * g->w_group + (first + m) * g->w_out, to + m, step);
+            pack_channel(plan, p, dtype, w, from + m * g->w_out, to + m, step);
         }
     }
 }
