@@ -84,20 +84,44 @@ RY_INLINE void copy_row(const ry_dtype dtype, float *to, const char *from, int64
     }
 }
 
-RY_INLINE void gather_pixel(const ry_dtype dtype, const igemm_plan *plan, const ry_conv_tap *tap, const igemm_chunk *chunk,
-                            const int64_t q[RY_SPACE], const char *x, float *row)
+/* run[t]: how many taps from t on lie in memory behind one another as they do in the panel: a row of a window without dilation, where pixels
+ * have nothing but the chunk's channels between them. */
+static void find_tap_runs(const ry_conv_geometry *g, const ry_conv_tap *tap, const igemm_chunk *chunk, int16_t *run)
 {
-    const int64_t size = dtype == RY_f16 || dtype == RY_bf16 ? 2 : 4;
-    for (int64_t t = 0; t < chunk->taps; t++, tap++, row += chunk->channels) {
-        bool inside = true;
-        for (int i = 0; i < RY_SPACE; i++) {
-            inside = inside && q[i] >= tap->first[i] && q[i] < tap->end[i];
+    const int last = RY_SPACE - 1;
+    for (int64_t t = chunk->taps - 1; t >= 0; t--) {
+        const bool goes_on = t + 1 < chunk->taps && g->x_step[last] == chunk->channels && tap[t + 1].at[last] == tap[t].at[last] + 1 &&
+                             tap[t + 1].offset == tap[t].offset + chunk->channels;
+        run[t] = (int16_t)(goes_on ? run[t + 1] + 1 : 1);
+    }
+}
+
+RY_INLINE void gather_pixel(const ry_dtype dtype, const ry_conv_geometry *g, const ry_conv_tap *tap, const igemm_chunk *chunk,
+                            const int16_t *run, const int64_t q[RY_SPACE], const char *x, float *row)
+{
+    const int64_t size = dtype == RY_f16 || dtype == RY_bf16 ? 2 : 4, channels = chunk->channels;
+    const int last = RY_SPACE - 1;
+    for (int64_t t = 0; t < chunk->taps;) {
+        const int64_t taps = run[t], pixel = q[last] * g->stride[last] + tap[t].at[last];
+        int64_t begin = pixel < 0 ? -pixel : 0, end = g->in[last] - pixel < taps ? g->in[last] - pixel : taps;
+        for (int i = 0; i < last; i++) {
+            end = q[i] >= tap[t].first[i] && q[i] < tap[t].end[i] ? end : 0;
         }
-        if (!inside) {
-            memset(row, 0, (size_t)chunk->channels * sizeof *row);
-            continue;
+        if (begin >= end) {
+            begin = end = 0;
         }
-        copy_row(dtype, row, x + (tap->offset + chunk->channel * plan->geometry.x_channel) * size, chunk->channels);
+        for (int64_t i = 0; i < begin * channels; i++) {
+            row[i] = 0;
+        }
+        if (end > begin) {
+            copy_row(dtype, row + begin * channels, x + (tap[t].offset + begin * channels + chunk->channel) * size,
+                     (end - begin) * channels);
+        }
+        if (end < taps) {
+            memset(row + end * channels, 0, (size_t)((taps - end) * channels) * sizeof *row);
+        }
+        t += taps;
+        row += taps * channels;
     }
 }
 
@@ -107,6 +131,8 @@ void RY_ISA_SYMBOL(igemm_gather_rows)(const igemm_plan *plan, const igemm_phase 
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_tap *tap = (const ry_conv_tap *)((const char *)plan + plan->taps) + phase->at.first_tap + chunk->tap;
     const int64_t *grid = phase->at.grid, size = (int64_t)ry_dtype_size(dtype);
+    int16_t run[IGEMM_CHUNK_MOST];
+    find_tap_runs(g, tap, chunk, run);
     int64_t n = image + first / phase->at.pixels, rest = first % phase->at.pixels;
     int64_t q[RY_SPACE] = {rest / (grid[1] * grid[2]), rest / grid[2] % grid[1], rest % grid[2]};
     for (int64_t p = 0; p < count; p++, panel += row_step) {
@@ -116,11 +142,11 @@ void RY_ISA_SYMBOL(igemm_gather_rows)(const igemm_plan *plan, const igemm_phase 
         }
         const char *from = (const char *)x + at * size;
         if (dtype == RY_f16) {
-            gather_pixel(RY_f16, plan, tap, chunk, q, from, panel);
+            gather_pixel(RY_f16, g, tap, chunk, run, q, from, panel);
         } else if (dtype == RY_bf16) {
-            gather_pixel(RY_bf16, plan, tap, chunk, q, from, panel);
+            gather_pixel(RY_bf16, g, tap, chunk, run, q, from, panel);
         } else {
-            gather_pixel(RY_f32, plan, tap, chunk, q, from, panel);
+            gather_pixel(RY_f32, g, tap, chunk, run, q, from, panel);
         }
         q[2]++;
         for (int i = RY_SPACE - 1; i > 0 && q[i] == grid[i]; i--) {

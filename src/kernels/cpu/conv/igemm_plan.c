@@ -5,7 +5,6 @@
 #include <string.h>
 
 enum {
-    CHUNK_MOST = 384,        /* a unit of 14 rows of weights and a chunk takes 21 KiB: it stays in the first-level cache */
     PANEL_MOST = 224 * 1024, /* bytes: the panel stays in a second-level cache of 512 KiB beside the weights that stream through */
     SHARED_MOST = 8 << 20,   /* bytes of shared panels: they come back from the last-level cache */
     PHASE_OVERHEAD = 20000,  /* cycles: the threads meet */
@@ -126,20 +125,20 @@ static void find_chunks(const igemm_plan *plan, igemm_phase *p)
     p->depth = channels * taps;
     p->chunk_channels = channels;
     p->chunk_taps = taps;
-    if (p->depth <= CHUNK_MOST) {
+    if (p->depth <= IGEMM_CHUNK_MOST) {
         /* one chunk */
     } else if (plan->mode == IGEMM_ROWS) {
-        if (channels <= CHUNK_MOST) {
-            p->chunk_taps = up(taps, up(taps, CHUNK_MOST / channels));
+        if (channels <= IGEMM_CHUNK_MOST) {
+            p->chunk_taps = up(taps, up(taps, IGEMM_CHUNK_MOST / channels));
         } else {
             p->chunk_taps = 1;
-            p->chunk_channels = up(channels, up(channels, CHUNK_MOST));
+            p->chunk_channels = up(channels, up(channels, IGEMM_CHUNK_MOST));
         }
-    } else if (taps <= CHUNK_MOST) {
-        p->chunk_channels = up(channels, up(channels, CHUNK_MOST / taps));
+    } else if (taps <= IGEMM_CHUNK_MOST) {
+        p->chunk_channels = up(channels, up(channels, IGEMM_CHUNK_MOST / taps));
     } else {
         p->chunk_channels = 1;
-        p->chunk_taps = up(taps, up(taps, CHUNK_MOST));
+        p->chunk_taps = up(taps, up(taps, IGEMM_CHUNK_MOST));
     }
     p->chunks = taps == 0 ? 1 : up(channels, p->chunk_channels) * up(taps, p->chunk_taps);
 }
@@ -159,8 +158,11 @@ static double gather_cycles(const igemm_plan *plan, const igemm_phase *p, int64_
         if (p->in_place) {
             return 0;
         }
-        const int64_t run = g->channels_in;
-        return (double)block * (double)p->at.taps * (6.0 + 2.0 * (double)up(run, plan->width));
+        /* a row of the window is one run where nothing lies between its pixels */
+        const int64_t along =
+            g->x_step[RY_SPACE - 1] == g->channels_in && p->at.taps % g->kernel[RY_SPACE - 1] == 0 ? g->kernel[RY_SPACE - 1] : 1;
+        const double runs = (double)(p->at.taps / along);
+        return (double)block * runs * (8.0 + 2.0 * (double)up(g->channels_in * along, plan->width));
     }
     const double row = (double)p->at.grid[RY_SPACE - 1];
     const double segments = p->at.grid[RY_SPACE - 1] % p->lanes == 0 ? 1 : 1 + (double)(p->lanes - 1) / row;
