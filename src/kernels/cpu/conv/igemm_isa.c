@@ -60,10 +60,12 @@ static void decode(const igemm_plan *plan, const ry_cpu_launch *launch, const fl
         p++;
     }
     index -= p->first_task;
-    const int64_t unit_block = index % p->unit_blocks;
-    decode_block(plan, p, launch, index / p->unit_blocks, scratch, t);
+    /* neighbouring tasks, which run at the same time, share what is larger: the weights of a unit, or the pixels of a block */
+    const int64_t all = p->tasks / p->unit_blocks, unit_block = p->blocks_first ? index / all : index % p->unit_blocks;
+    const int64_t block = p->blocks_first ? index % all : index / p->unit_blocks;
+    decode_block(plan, p, launch, block, scratch, t);
     if (p->gathers > 0) {
-        t->shared = shared + p->shared_at + index / p->unit_blocks * p->chunks * p->panel;
+        t->shared = shared + p->shared_at + block * p->chunks * p->panel;
     }
     t->unit = unit_block * p->units_a_task;
     t->units = least(p->units_a_task, plan->units - t->unit);

@@ -282,6 +282,7 @@ static double fill_phases(const ry_problem *problem, igemm_plan *plan, const ry_
         p->first_task = plan->tasks;
         p->tasks = p->images * g->groups * p->blocks * p->unit_blocks;
         plan->tasks += p->tasks;
+        p->blocks_first = g->groups == 1 && p->depth * g->channels_out > g->channels_in * p->pixels * p->images;
         p->panel = p->in_place ? 0 : panel_of(plan, p, p->block);
         p->first_gather = plan->gathers;
         p->gathers = plan->shared && !p->in_place ? p->images * g->groups * p->blocks * p->chunks : 0;

@@ -38,6 +38,7 @@ typedef struct igemm_phase {
     int64_t shared_at;                 /* floats from the shared panels' start */
     int64_t packed;                    /* where its weights start, in elements */
     int64_t x_pixel, y_pixel, r_pixel; /* steps from pixel to pixel, where in_place and direct say that there is one */
+    bool blocks_first;                 /* tasks are ordered [unit block][block], else [block][unit block] */
     bool direct;                       /* tiles are written to y itself; else to a block of scratch, and from there to y */
     bool in_place;                     /* ROWS: x is the panel */
     bool any_pad;                      /* some tap of some pixel is outside x */
