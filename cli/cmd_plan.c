@@ -121,7 +121,7 @@ static bool plan(const cli_common *common, cli_setup *setup, rynd_op **op, cli_f
             return false;
         }
     } else {
-        if (!cli_setup_model(setup, name, failure) || !cli_setup_plan(setup, common, NULL, false, failure)) {
+        if (!cli_setup_model(setup, name, failure) || !cli_setup_plan(setup, common, NULL, true, failure)) {
             return false;
         }
         if (rynd_plan_memory(setup->plan, &memory) != RYND_OK) {
