@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-rynd_status ry_fail(ry_error *error, rynd_status status, const char *format, ...)
+void ry_error_write(ry_error *error, const char *format, ...)
 {
     if (error) {
         va_list args;
@@ -14,12 +14,6 @@ rynd_status ry_fail(ry_error *error, rynd_status status, const char *format, ...
         vsnprintf(error->text, sizeof error->text, format, args);
         va_end(args);
     }
-    return status;
-}
-
-rynd_status ry_fail_memory(ry_error *error)
-{
-    return ry_fail(error, RYND_ERROR_OUT_OF_MEMORY, "out of memory");
 }
 
 void ry_error_prefix(ry_error *error, const char *format, ...)

@@ -19,8 +19,18 @@ typedef struct ry_error {
     char text[4096];
 } ry_error;
 
-rynd_status ry_fail(ry_error *error, rynd_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
-rynd_status ry_fail_memory(ry_error *error);
+/* Replaces the message. */
+void ry_error_write(ry_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* rynd_status ry_fail(ry_error *error, rynd_status status, const char *format, ...): writes the message and gives the status back. A macro, so
+ * that compilers and static analysis see which status that is. */
+#define ry_fail(error, status, ...) (ry_error_write((error), __VA_ARGS__), (rynd_status)(status))
+
+static inline rynd_status ry_fail_memory(ry_error *error)
+{
+    return ry_fail(error, RYND_ERROR_OUT_OF_MEMORY, "out of memory");
+}
+
 void ry_error_prefix(ry_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define RY_TRY(call)                  \

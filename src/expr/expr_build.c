@@ -185,6 +185,7 @@ int ry_expr_build(ry_expr_builder *builder, ry_expr_code code, const int *operan
 {
     int operands = ry_expr_code_operands(code), folded;
     uint8_t side = RY_EXPR_FREE;
+    assert(operands <= 3);
     for (int i = 0; i < operands; i++) {
         if (operand[i] < 0) {
             return operand[i];

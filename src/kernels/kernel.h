@@ -19,7 +19,7 @@
 #include "device/device.h"
 #include "problem/problem.h"
 
-#define RY_MAX_KNOBS 8
+#define RY_MAX_KNOBS  8
 #define RY_MAX_PHASES 4
 
 typedef struct ry_knob {
@@ -30,8 +30,8 @@ typedef struct ry_knob {
 typedef struct ry_prepared {
     int phases;
     size_t tasks[RY_MAX_PHASES];
-    size_t state;     /* bytes */
-    size_t packed;    /* bytes */
+    size_t state;  /* bytes */
+    size_t packed; /* bytes */
     size_t pack_tasks;
     size_t workspace; /* bytes */
     size_t scratch;   /* bytes a worker */
@@ -58,32 +58,33 @@ typedef struct ry_cpu_launch {
     const void *state;
     const void *const *in; /* NULL where absent */
     void *const *out;
-    const void *packed;    /* during pack: writable through packed_out */
+    const void *packed; /* during pack: writable through packed_out */
     void *packed_out;
     void *workspace;
-    char *scratch;         /* worker w's: scratch + w * prepared->scratch (which is a multiple of RY_ALIGNMENT); never NULL */
+    char *scratch; /* worker w's: scratch + w * prepared->scratch (which is a multiple of RY_ALIGNMENT); never NULL */
     int64_t (*actual)[RY_MAX_RANK];
 } ry_cpu_launch;
 
 typedef struct ry_counts {
-    double flop;        /* that this kernel does, padding of tiles included */
-    double bytes;       /* to and from memory */
+    double flop;  /* that this kernel does, padding of tiles included */
+    double bytes; /* to and from memory */
 } ry_counts;
 
 typedef struct ry_kernel {
-    const char *name;  /* conv_fwd_f32_igemm_14x32_avx512: symbol, wisdom key, test name and bench label at once */
+    const char *name; /* conv_fwd_f32_igemm_14x32_avx512: symbol, wisdom key, test name and bench label at once */
     ry_op op;
     const char *device; /* "cpu" */
     ry_isa isa;
     ry_accuracy accuracy;
-    int rank;           /* a higher rank is preferred among applicable kernels, until prediction decides */
+    int rank; /* a higher rank is preferred among applicable kernels, until prediction decides */
     bool (*applicable)(const ry_problem *problem);
     rynd_status (*prepare)(const ry_problem *problem, ry_prepared *prepared, ry_error *error);
     void (*initialise)(const ry_problem *problem, const ry_prepared *prepared, void *state); /* NULL when state is 0 bytes */
-    void (*pack)(const ry_cpu_launch *launch, size_t task);                                  /* in[] holds the constant inputs, NULL for others */
+    void (*pack)(const ry_cpu_launch *launch, size_t task); /* in[] holds the constant inputs, NULL for others */
     void (*run)(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker);
-    ry_counts (*counts)(const ry_problem *problem, const ry_prepared *prepared);             /* NULL: the problem's own flop and bytes */
-    unsigned constant_inputs; /* bit i: input i must be a constant (it is packed); the kernel is not applicable otherwise: the planner checks */
+    ry_counts (*counts)(const ry_problem *problem, const ry_prepared *prepared); /* NULL: the problem's own flop and bytes */
+    unsigned
+        constant_inputs; /* bit i: input i must be a constant (it is packed); the kernel is not applicable otherwise: the planner checks */
 } ry_kernel;
 
 /* THE list (kernels.inc): every kernel of this build, in order. */
@@ -102,7 +103,7 @@ void ry_kernel_cpu_program(const void *call, void *const *arguments, int phase, 
 void ry_kernel_cpu_pack_program(const void *call, void *const *arguments, int phase, size_t task, unsigned worker);
 
 /* Runs a problem on the calling thread, host memory in and out, for constant folding, tests and tools. in[]/out[] carry data. actual may be NULL. */
-rynd_status ry_kernel_execute(const ry_kernel *kernel, const ry_problem *problem, const void *const *in, void *const *out, int64_t (*actual)[RY_MAX_RANK],
-                              const ry_allocator *allocator, ry_error *error);
+rynd_status ry_kernel_execute(const ry_kernel *kernel, const ry_problem *problem, const void *const *in, void *const *out,
+                              int64_t (*actual)[RY_MAX_RANK], const ry_allocator *allocator, ry_error *error);
 
 #endif

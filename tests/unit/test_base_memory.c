@@ -146,7 +146,7 @@ static void test_messages(void **state)
     char longer[2 * sizeof error.text];
     memset(longer, 'x', sizeof longer - 1);
     longer[sizeof longer - 1] = 0;
-    ry_fail(&error, RYND_ERROR_IO, "%s", longer);
+    (void)ry_fail(&error, RYND_ERROR_IO, "%s", longer);
     assert_int_equal(strlen(error.text), sizeof error.text - 1);
     ry_error_prefix(&error, "%s", longer);
     assert_int_equal(strlen(error.text), sizeof error.text - 1);

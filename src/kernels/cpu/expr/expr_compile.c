@@ -2,6 +2,7 @@
 /* Compiles a program to the evaluator's steps: registers, buffers reused as soon as their values are dead, single values computed once. */
 #include "kernels/cpu/expr/expr_plan.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Register i is instruction i; further ones hold constants (one for each use's type) and expanded values. */
@@ -210,6 +211,7 @@ static void emit_code(compiler *c, int i, const int *value, uint8_t type, bool s
     ry_expr_code code = in->code;
     int operands = ry_expr_code_operands(code), at[3] = {value[0], value[1], value[2]};
     bool made[3] = {false, false, false}, scalar = false;
+    assert(operands <= 3);
     if (!single && operands == 2) {
         bool a = c->reg[at[0]].home == RY_HOME_SINGLE, square = code == RY_EXPR_pow &&
                                                                 c->program->code[in->operand[1]].code == RY_EXPR_constant &&

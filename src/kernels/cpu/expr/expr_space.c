@@ -2,6 +2,7 @@
 /* The evaluator's iteration space: dimensions sorted and merged, tiles, units and tasks. */
 #include "kernels/cpu/expr/expr_plan.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -261,6 +262,7 @@ static void choose_tile(space *s, int64_t size)
 {
     ry_expr_plan *plan = s->plan;
     bool outer = plan->scheme == RY_EXPR_OUTER;
+    assert(s->operands > 0);
     int first = outer ? plan->kept : 0, last = outer ? plan->kept + plan->reduced : plan->kept;
     int64_t longest = outer ? OUTER_TILE : size;
     plan->chunks = most(1, divide_up(plan->length, longest));
