@@ -145,6 +145,17 @@ static void finish_group(const direct_plan *plan, const ry_cpu_launch *launch, i
     RY_ISA_SYMBOL(igemm_finish_rows)(&f);
 }
 
+static void activate_rows(ry_activation_of activation, float *y, int64_t rows, int64_t columns, int64_t step)
+{
+    if (step == columns) {
+        RY_ISA_SYMBOL(ry_activate)(activation, y, rows * columns);
+        return;
+    }
+    for (int64_t i = 0; i < rows; i++) {
+        RY_ISA_SYMBOL(ry_activate)(activation, y + i * step, columns);
+    }
+}
+
 static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
 {
     (void)phase;
@@ -157,8 +168,9 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     const int64_t image = index / plan->row_blocks / plan->group_blocks, first_row = row_block * plan->rows;
     const int64_t left = plan->phase.grid[1] - first_row, rows = left < plan->rows ? left : plan->rows;
     const int64_t vectors = ((rows - 1) * plan->pitch + plan->phase.grid[2] + RY_W - 1) / RY_W;
+    const ry_activation_of activation = ry_conv_activation(launch->problem);
     float low, high;
-    ry_activation_bounds(ry_conv_activation(launch->problem), &low, &high);
+    const bool bounds = ry_activation_bounds(activation, &low, &high);
     if (!plan->direct) {
         low = -__builtin_inff();
         high = __builtin_inff();
@@ -179,6 +191,8 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
             RY_ISA_SYMBOL(direct_rows)(plan, staged, weight, bias[0], rows, low, high, to, to_row);
             if (!plan->direct) {
                 finish_group(plan, launch, image, group, first_row, rows, sums, columns);
+            } else if (!bounds) {
+                activate_rows(activation, to, rows, plan->phase.grid[2], to_row);
             }
             continue;
         }

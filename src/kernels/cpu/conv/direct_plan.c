@@ -90,9 +90,8 @@ static void order_taps(const ry_conv_geometry *g, ry_conv_tap *tap)
 
 static bool is_direct(const ry_problem *problem, const direct_plan *plan)
 {
-    const ry_activation kind = ry_conv_activation(problem).kind;
     return plan->by_rows && ry_type_of(&problem->out[0]) == RY_f32 && (plan->phase.y_step[2] == 1 || plan->phase.grid[2] == 1) &&
-           !ry_problem_has_input(problem, 3) && (kind == RY_activation_none || kind == RY_activation_relu || kind == RY_activation_clip);
+           !ry_problem_has_input(problem, 3);
 }
 
 void direct_plan_make(const ry_problem *problem, int width, direct_plan *plan)

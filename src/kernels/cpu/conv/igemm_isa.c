@@ -136,6 +136,18 @@ static void gather(task *t, const igemm_chunk *chunk, bool write_program)
     RY_ISA_SYMBOL(igemm_gather)(plan, chunk, t->program, vectors, sliver, dtype, x_of(t), t->panel);
 }
 
+/* Rows of y that have just been finished, and are still in the first-level cache. */
+static void activate(const task *t, int64_t row, int64_t rows, int64_t column, int64_t columns)
+{
+    const int64_t step = t->plan->mode == IGEMM_PIXELS ? t->plan->geometry.y_channel : t->phase->y_pixel;
+    if (!t->phase->direct || t->bounds) {
+        return;
+    }
+    for (int64_t i = 0; i < rows; i++) {
+        RY_ISA_SYMBOL(ry_activate)(t->activation, (float *)(void *)t->y + (row + i) * step + column, columns);
+    }
+}
+
 /* One tile: rows and columns from `row` and `column` of the task's block. */
 static void run_tile(const task *t, ry_tile *tile, int64_t row, int64_t rows, int64_t column, bool a_along_k, bool last)
 {
@@ -156,11 +168,6 @@ static void run_tile(const task *t, ry_tile *tile, int64_t row, int64_t rows, in
     }
     const ry_tile_table *table = &RY_ISA_SYMBOL(ry_tiles);
     (t->integer ? table->i32 : table->f32)[a_along_k][vectors - 1][rows - 1](tile);
-    if (last && p->direct && !t->bounds) {
-        for (int64_t i = 0; i < rows; i++) {
-            RY_ISA_SYMBOL(ry_activate)(t->activation, (float *)tile->c + i * tile->c_step, tile->columns);
-        }
-    }
 }
 
 static ry_tile start_tile(const task *t, const igemm_chunk *chunk, bool last)
@@ -193,6 +200,9 @@ static void multiply_pixels(const task *t, const float *panel, const igemm_chunk
             tile.bias = t->bias + (first - t->channel);
             run_tile(t, &tile, first - t->channel, rows, j, false, last);
         }
+        if (last) {
+            activate(t, first - t->channel, rows, 0, t->count);
+        }
     }
 }
 
@@ -222,6 +232,9 @@ static void multiply_channels(const task *t, const float *panel, const igemm_chu
             tile.b_step = width;
             tile.bias = t->bias + (first - t->channel);
             run_tile(t, &tile, row, rows, first - t->channel, along_k, last);
+            if (last) {
+                activate(t, row, rows, first - t->channel, count);
+            }
             row += rows;
         }
     }
