@@ -9,7 +9,8 @@ enum {
     DOT_ROWS_MOST = 32, /* of a: beyond it packing b pays */
     DOT_A = 4,          /* rows of a and columns of b in one block of dot products: 16 sums */
     DOT_B = RY_W == 16 ? 4 : 2,
-    DOT_CHUNK = 2048, /* of k: the chunk of a stays in the second-level cache, that of four columns of b in the first */
+    DOT_CHUNK =
+        2048, /* of k: a chunk of all rows of a stays in the second-level cache; shorter ones measured slower, as fetching ahead starts anew */
     SUM_ROWS_MOST = 4,
     SUM_VECTORS = 4,
     AHEAD = 12, /* rows of b that are fetched ahead: the hardware does not foresee steps of whole rows */
