@@ -11,8 +11,8 @@
 void RY_ISA_SYMBOL(direct_stage)(const direct_plan *plan, const ry_cpu_launch *launch, int64_t image, int64_t group, int64_t first_row,
                                  int64_t rows, float *to);
 
-/* by_rows: the sums of one channel, bounded, to[row * to_row + column]. */
-void RY_ISA_SYMBOL(direct_rows)(const direct_plan *plan, const float *staged, const float *weight, float bias, int64_t rows, float low,
+/* by_rows: the sums of `count` rows of one channel, bounded, to[row * to_row + column]. */
+void RY_ISA_SYMBOL(direct_rows)(const direct_plan *plan, const float *staged, const float *weight, float bias, int64_t count, float low,
                                 float high, float *to, int64_t to_row);
 
 #endif

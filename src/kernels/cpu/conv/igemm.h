@@ -13,7 +13,7 @@ void RY_ISA_SYMBOL(igemm_pack)(const igemm_plan *plan, const ry_problem *problem
 void RY_ISA_SYMBOL(igemm_share)(const igemm_plan *plan, const ry_cpu_launch *launch, float *shared, int64_t index, char *scratch);
 
 /* Computes one task from weights packed so; shared: the panels, where the plan has them. */
-void RY_ISA_SYMBOL(igemm_run)(const igemm_plan *plan, const ry_cpu_launch *launch, const float *packed, const float *shared, int64_t task,
+void RY_ISA_SYMBOL(igemm_run)(const igemm_plan *plan, const ry_cpu_launch *launch, const float *packed, const float *shared, int64_t index,
                               char *scratch);
 
 #endif

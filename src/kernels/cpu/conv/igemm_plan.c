@@ -161,8 +161,8 @@ static double gather_cycles(const igemm_plan *plan, const igemm_phase *p, int64_
         /* a row of the window is one run where nothing lies between its pixels */
         const int64_t along =
             g->x_step[RY_SPACE - 1] == g->channels_in && p->at.taps % g->kernel[RY_SPACE - 1] == 0 ? g->kernel[RY_SPACE - 1] : 1;
-        const double runs = (double)(p->at.taps / along);
-        return (double)block * runs * (8.0 + 2.0 * (double)up(g->channels_in * along, plan->width));
+        const int64_t runs = p->at.taps / along;
+        return (double)block * (double)runs * (8.0 + 2.0 * (double)up(g->channels_in * along, plan->width));
     }
     const double row = (double)p->at.grid[RY_SPACE - 1];
     const double segments = p->at.grid[RY_SPACE - 1] % p->lanes == 0 ? 1 : 1 + (double)(p->lanes - 1) / row;
