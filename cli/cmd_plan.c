@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rynd plan: every decision for a model or a problem, with its reason. */
+#include "bench_subject.h"
 #include "commands.h"
 #include "json_out.h"
 #include "setup.h"
@@ -37,15 +38,16 @@ static bool is_conversion(const rynd_step_info *step)
 
 static bool print_text(const decisions *d, const rynd_memory *memory, cli_failure *failure)
 {
-    static const char *const head[] = {"step", "op", "kernel", "knobs", "in", "out", "fused", "reason"};
+    static const char *const head[] = {"step", "op", "kernel", "class", "knobs", "in", "out", "fused", "reason"};
     cli_table table;
     bool done = true;
-    cli_table_begin(&table, "llllllll", head);
+    cli_table_begin(&table, "lllllllll", head);
     for (size_t i = 0; done && i < step_count(d); i++) {
         rynd_step_info step;
         done = get_step(d, i, &step, failure);
         if (done) {
-            const char *cells[] = {step.name, step.op, step.kernel, step.knobs, step.layout_in, step.layout_out, step.fused, step.reason};
+            const char *cells[] = {step.name,      step.op,         step.kernel, step.accuracy, step.knobs,
+                                   step.layout_in, step.layout_out, step.fused,  step.reason};
             for (size_t c = 0; c < sizeof cells / sizeof *cells; c++) {
                 cli_table_add(&table, "%s", cells[c]);
             }
@@ -90,6 +92,7 @@ static bool print_json(const decisions *d, const char *name, const rynd_memory *
         cli_json_text(node, "name", step.name);
         cli_json_text(node, "op", step.op);
         cli_json_text(node, "kernel", step.kernel);
+        cli_json_text(node, "accuracy", step.accuracy);
         cli_json_text(node, "knobs", step.knobs);
         cli_json_text(node, "layout_in", step.layout_in);
         cli_json_text(node, "layout_out", step.layout_out);
@@ -109,7 +112,8 @@ static bool print_json(const decisions *d, const char *name, const rynd_memory *
     return cli_json_print(document, failure);
 }
 
-static bool plan(const cli_common *common, cli_setup *setup, rynd_op **op, cli_failure *failure)
+/* A problem is opened as for timing: its weights are constant. */
+static bool plan(const cli_common *common, cli_setup *setup, cli_subject *problem, cli_failure *failure)
 {
     const char *name = common->arguments.items[0];
     rynd_memory memory = {.size = sizeof memory};
@@ -117,7 +121,7 @@ static bool plan(const cli_common *common, cli_setup *setup, rynd_op **op, cli_f
         return false;
     }
     if (cli_is_problem(name)) {
-        if (!cli_setup_op(setup, common, name, NULL, op, failure)) {
+        if (!cli_subject_open(problem, setup, common, name, failure)) {
             return false;
         }
     } else {
@@ -128,16 +132,16 @@ static bool plan(const cli_common *common, cli_setup *setup, rynd_op **op, cli_f
             return cli_fail_library(failure);
         }
     }
-    decisions d = {setup->plan, *op};
+    decisions d = {setup->plan, problem->op};
     return common->json ? print_json(&d, name, &memory, failure) : print_text(&d, &memory, failure);
 }
 
 static bool run(void *settings, cli_failure *failure)
 {
     cli_setup setup = {0};
-    rynd_op *op = NULL;
-    bool done = plan(settings, &setup, &op, failure);
-    rynd_op_destroy(op);
+    cli_subject problem = {0};
+    bool done = plan(settings, &setup, &problem, failure);
+    cli_subject_close(&problem);
     cli_setup_close(&setup);
     return done;
 }

@@ -16,11 +16,11 @@ typedef struct rynd_op rynd_op;
 /** Options. Set `size` to sizeof(rynd_op_options) and everything else that is not wanted to 0. */
 typedef struct rynd_op_options {
     size_t size;
-    rynd_accuracy accuracy;
+    rynd_accuracy accuracy; /**< DEFAULT: as the problem's text says */
     /** Descriptions with strides (data NULL) for the problem's inputs and outputs in order, in place of the text's layout; NULL: as the text says. dims must agree. An input whose `data` is not NULL is
      *  constant (weights): it is packed now where the kernel packs it, must stay valid and unchanged while the operator lives, and may be NULL in rynd_op_execute. */
     const rynd_tensor *inputs, *outputs;
-    const char *kernel; /**< use this kernel; NULL: the best */
+    const char *kernel; /**< use this kernel, whatever its accuracy; NULL: the best */
 } rynd_op_options;
 
 /** 1 when the first word of `text` is an operator's name ("conv n=1 ..."), 0 when not: tells a problem from a file's name. */

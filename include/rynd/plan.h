@@ -13,14 +13,14 @@ extern "C" {
 /** Opaque and immutable: many threads may share one, each with sessions of its own. */
 typedef struct rynd_plan rynd_plan;
 
-/** The loosest arithmetic that a plan may use. */
+/** The loosest arithmetic that a plan may use: each step takes the best kernel among those that are at least as accurate. */
 typedef enum rynd_accuracy {
     RYND_ACCURACY_DEFAULT = 0, /**< near32 */
     RYND_ACCURACY_STRICT,      /**< at most twice the error of a direct float32 sum */
     RYND_ACCURACY_NEAR32,      /**< relative RMS error at most 1e-5 against float64 */
-    RYND_ACCURACY_TF32,
-    RYND_ACCURACY_BF16,
-    RYND_ACCURACY_INT8,
+    RYND_ACCURACY_TF32,        /**< operands rounded to 11 significant bits */
+    RYND_ACCURACY_BF16,        /**< operands rounded to bfloat16, products summed in float32 */
+    RYND_ACCURACY_INT8,        /**< operands rounded to 8 bits */
 } rynd_accuracy;
 
 /** Gives a symbolic dim ("batch") its size. */
@@ -70,6 +70,7 @@ typedef struct rynd_step_info {
     const char *fused; /**< "bias relu add"; "" */
     const char *reason;
     double flop, bytes;
+    const char *accuracy; /**< the class that the kernel holds: "strict", "near32", ...; never looser than what was asked for */
 } rynd_step_info;
 
 RYND_API size_t rynd_plan_step_count(const rynd_plan *plan);

@@ -147,6 +147,7 @@ static rynd_status prepare(rynd_op *op, const rynd_op_options *options, ry_error
 
 static rynd_status create(rynd_op *op, const char *text, const rynd_op_options *options, ry_error *error)
 {
+    RY_TRY(ry_api_check_accuracy(options->accuracy, error));
     RY_TRY(ry_problem_parse(text, &op->arena, &op->problem, error));
     RY_TRY(ry_problem_check(&op->problem, &op->context->allocator, error));
     if (options->accuracy != RYND_ACCURACY_DEFAULT) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans: making one, and reading its decisions. */
 #include "api/handles.h"
+#include "problem/problem_words.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -50,6 +51,7 @@ rynd_status ry_api_describe(const ry_kernel *kernel, const ry_problem *problem, 
         .fused = fused_text(problem, arena),
         .flop = counts.flop,
         .bytes = counts.bytes,
+        .accuracy = ry_accuracy_word(kernel->accuracy),
     };
     return info->problem && info->knobs && info->fused ? RYND_OK : ry_fail_memory(error);
 }
@@ -72,9 +74,7 @@ static rynd_status describe_steps(rynd_plan *plan, ry_error *error)
 
 static rynd_status check_options(const rynd_plan_options *options, const ry_graph *graph, ry_error *error)
 {
-    if (options->accuracy < RYND_ACCURACY_DEFAULT || options->accuracy > RYND_ACCURACY_INT8) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "accuracy %d is none of rynd_accuracy", (int)options->accuracy);
-    }
+    RY_TRY(ry_api_check_accuracy(options->accuracy, error));
     if (options->batch < 0) {
         return ry_fail(error, RYND_ERROR_ARGUMENT, "batch is %lld: give at least 1", (long long)options->batch);
     }

@@ -68,6 +68,14 @@ void ry_api_log(const rynd_context *context, int level, const char *format, ...)
     context->log(context->log_user, level, message);
 }
 
+rynd_status ry_api_check_accuracy(rynd_accuracy accuracy, ry_error *error)
+{
+    if (accuracy < RYND_ACCURACY_DEFAULT || accuracy > RYND_ACCURACY_INT8) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "accuracy %d is none of rynd_accuracy", (int)accuracy);
+    }
+    return RYND_OK;
+}
+
 ry_accuracy ry_api_accuracy(rynd_accuracy accuracy)
 {
     return accuracy == RYND_ACCURACY_DEFAULT ? RY_ACCURACY_near32 : (ry_accuracy)(accuracy - RYND_ACCURACY_STRICT);

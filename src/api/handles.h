@@ -48,6 +48,7 @@ rynd_status ry_api_info(void *to, const void *info, size_t size, const char *wha
 
 void ry_api_log(const rynd_context *context, int level, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+rynd_status ry_api_check_accuracy(rynd_accuracy accuracy, ry_error *error);
 ry_accuracy ry_api_accuracy(rynd_accuracy accuracy);
 
 /* What `rynd plan` prints of a prepared problem; texts go into the arena. */

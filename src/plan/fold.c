@@ -138,7 +138,7 @@ static rynd_status run_node(ry_graph *graph, const ry_node *node, ry_isa isa, ry
                             int64_t (*actual)[RY_MAX_RANK], ry_error *error)
 {
     ry_problem problem;
-    RY_TRY(ry_plan_problem(graph, node, RY_ACCURACY_near32, scratch, &problem, error));
+    RY_TRY(ry_plan_problem(graph, node, RY_ACCURACY_strict, scratch, &problem, error));
     const ry_kernel *kernel = ry_kernel_choose(&problem, isa, ry_plan_constants(graph, node));
     if (!kernel) {
         return ry_plan_fail_kernel(node, &problem, error);

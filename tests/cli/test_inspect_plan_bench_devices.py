@@ -38,7 +38,7 @@ def test_plan_json(ran, small_net):
     (plan,) = ran("plan", small_net, "--batch", "2", "--json").results
     assert plan["nodes"]
     for node in plan["nodes"]:
-        assert {"name", "op", "kernel", "knobs", "layout_in", "layout_out", "fused", "reason"} <= set(node)
+        assert {"name", "op", "kernel", "accuracy", "knobs", "layout_in", "layout_out", "fused", "reason"} <= set(node)
         assert node["kernel"] and node["reason"] and node["problem"]
     assert isinstance(plan["conversions"], list)
     memory = plan["memory"]
@@ -71,6 +71,39 @@ def test_plan_of_a_problem(ran):
     assert node["kernel"] in ran("plan", CONV).out
     (again,) = ran("plan", node["problem"], "--json").results
     assert again["nodes"][0]["problem"] == node["problem"]
+
+
+CLASSES = ["strict", "near32", "tf32", "bf16", "int8"]
+
+
+def no_looser(plan, asked):
+    return all(CLASSES.index(node["accuracy"]) <= CLASSES.index(asked) for node in plan["nodes"] + plan["conversions"])
+
+
+@pytest.mark.parametrize("asked", CLASSES)
+def test_kernels_hold_the_class_that_is_asked(ran, small_net, asked):
+    for subject in ([CONV], [small_net, "--batch", "2"]):
+        (plan,) = ran("plan", *subject, "--accuracy", asked, "--json").results
+        assert no_looser(plan, asked)
+        (row,) = ran("bench", *subject, "--accuracy", asked, "--json", *QUICK).results
+        assert row["median"] > 0
+    assert plan["nodes"][0]["problem"].endswith(f" accuracy={asked}") == (asked != "near32")
+
+
+def test_a_class_in_a_problem_holds_until_an_option_overrides_it(ran):
+    def asked(*arguments):
+        (plan,) = ran("plan", *arguments, "--json").results
+        return plan["nodes"][0]["problem"].partition(" accuracy=")[2] or "near32"
+
+    assert asked(CONV) == "near32"
+    assert asked(CONV + " accuracy=strict") == "strict"
+    assert asked(CONV + " accuracy=strict", "--accuracy", "bf16") == "bf16"
+    assert asked(CONV + " accuracy=strict", "--accuracy", "near32") == "near32"
+
+
+def test_plan_text_shows_the_class_of_each_kernel(ran):
+    head, row = ran("plan", CONV, "--accuracy", "strict").out.splitlines()[:2]
+    assert row.split()[head.split().index("class")] == "strict"
 
 
 BENCH_KEYS = {"name", "n", "mean", "variance", "median", "min", "max", "flop", "bytes", "kernel", "limit_fraction"}

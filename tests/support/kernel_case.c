@@ -13,7 +13,7 @@
 
 void kernel_case_begin(kernel_case *c, ry_op op)
 {
-    *c = (kernel_case){.text = ry_op_name(op), .op = op, .attrs = ry_attrs_default(op), .constants = ~0u};
+    *c = (kernel_case){.text = ry_op_name(op), .op = op, .accuracy = RY_ACCURACY_near32, .attrs = ry_attrs_default(op), .constants = ~0u};
     ry_arena_init(&c->arena, &ry_system_allocator);
 }
 

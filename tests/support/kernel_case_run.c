@@ -368,7 +368,7 @@ int kernel_case_check_all(kernel_case *c, double bound, bool *covered)
 {
     int kernels = 0;
     for (size_t i = 0; i < ry_kernel_count; i++) {
-        if (ry_kernels[i]->op == c->op && kernel_case_machine_has(ry_kernels[i]->isa)) {
+        if (ry_kernels[i]->op == c->op && ry_kernels[i]->accuracy <= c->accuracy && kernel_case_machine_has(ry_kernels[i]->isa)) {
             bool ran = check_kernel(c, ry_kernels[i], bound) > 0;
             kernels += ran;
             if (covered && ran) {

@@ -33,7 +33,8 @@ void case_free(product_case *c);
 /* Runs `kernel` with its tasks in a few orders on a few workers, and compares with `reference`; fails the test with the problem's text. */
 void case_check(product_case *c, const ry_kernel *kernel, const ry_kernel *reference);
 
-/* case_check for every kernel of the problem's operator that this machine can run and that applies, but the reference; returns how many did. */
+/* case_check for every kernel of the problem's operator that this machine can run and that applies, but the reference and those less accurate than
+ * near32 (or than the problem asks, where that is looser); returns how many did. */
 int case_check_all(product_case *c, const char *reference);
 
 #endif

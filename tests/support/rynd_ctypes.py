@@ -83,7 +83,8 @@ class Memory(Structure):
 
 class StepInfo(Structure):
     _fields_ = [("size", c_size_t)] + [(name, c_char_p) for name in
-                ("name", "op", "problem", "kernel", "knobs", "layout_in", "layout_out", "fused", "reason")] + [("flop", c_double), ("bytes", c_double)]
+                ("name", "op", "problem", "kernel", "knobs", "layout_in", "layout_out", "fused", "reason")] + [
+                    ("flop", c_double), ("bytes", c_double), ("accuracy", c_char_p)]
 
 
 def sized(struct):
