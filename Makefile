@@ -5,7 +5,7 @@
 #   make demo        a photo upscaled by a network: build/demo/upscale.png
 #   make check       every test that is quick enough for each change (about ten minutes on two cores)
 #   make check-all   the rest too: static analysis, whole networks, long fuzzing, the other compiler
-#   make bench       speed and memory beside ONNX Runtime's
+#   make bench       speed beside ONNX Runtime, OpenVINO, ncnn, MNN and PyTorch: installs them if none is there (6 GB), then half an hour
 #   make install     DESTDIR=, PREFIX=/usr/local
 #   make format      clang-format over all sources
 #   make packages    installs the Debian packages and the Python environment that the rest needs
@@ -45,7 +45,8 @@ check-all: packages-test
 
 bench: packages-test
 	@$(MAKE) --no-print-directory all
-	@build/venv/bin/python bench/bench.py
+	@if [ ! -x build/peers/bin/python ] && [ "$${RYND_INSTALL:-1}" != 0 ]; then echo "No engine is there to compare with: bench/setup"; bench/setup; fi
+	@bench/compare
 
 install: all
 	cmake --install $(RELEASE) --prefix $(PREFIX)

@@ -87,6 +87,10 @@ class StepInfo(Structure):
                     ("flop", c_double), ("bytes", c_double), ("accuracy", c_char_p)]
 
 
+class OpOptions(Structure):
+    _fields_ = [("size", c_size_t), ("accuracy", c_int), ("inputs", POINTER(Tensor)), ("outputs", POINTER(Tensor)), ("kernel", c_char_p)]
+
+
 def sized(struct):
     """A zeroed struct with its size field set."""
     value = struct()
@@ -121,6 +125,14 @@ SIGNATURES = {
     "rynd_session_run": (c_int, c_void_p),
     "rynd_session_output": (c_int, c_void_p, c_size_t, POINTER(Tensor)),
     "rynd_session_memory": (c_size_t, c_void_p),
+    "rynd_op_create": (c_int, c_void_p, c_char_p, POINTER(OpOptions), POINTER(c_void_p)),
+    "rynd_op_destroy": (None, c_void_p),
+    "rynd_op_input_count": (c_size_t, c_void_p),
+    "rynd_op_output_count": (c_size_t, c_void_p),
+    "rynd_op_input": (c_int, c_void_p, c_size_t, POINTER(Tensor)),
+    "rynd_op_output": (c_int, c_void_p, c_size_t, POINTER(Tensor)),
+    "rynd_op_execute": (c_int, c_void_p, POINTER(c_void_p), POINTER(c_void_p)),
+    "rynd_op_info": (c_int, c_void_p, POINTER(StepInfo)),
 }
 
 
@@ -256,13 +268,64 @@ class Session(Handle):
         """Copies of all outputs, in the model's order."""
         for name, array in (feeds or {}).items():
             self.bind(name, array)
+        self.execute()
+        return self.outputs()
+
+    def execute(self):
         call("rynd_session_run", self.pointer)
+
+    def outputs(self):
+        """Copies of the outputs of the last run."""
         outputs = []
         for index in range(len(self.model.outputs)):
             tensor = Tensor()
             call("rynd_session_output", self.pointer, index, byref(tensor))
             outputs.append(tensor.array())
         return outputs
+
+
+class Op(Handle):
+    """One problem. constants: arrays in the memory order that the text says, by the input's number; they are packed now."""
+
+    destroy = "rynd_op_destroy"
+
+    def __init__(self, context, text, constants=None, accuracy="default", kernel=None):
+        super().__init__(context, constants)
+        options = sized(OpOptions)
+        options.accuracy = ACCURACIES[accuracy]
+        options.kernel = kernel.encode() if kernel else None
+        if constants:
+            # The descriptions are those of an operator without constants.
+            inputs = Op(context, text, accuracy=accuracy, kernel=kernel).descriptions("input")
+            for number, array in constants.items():
+                inputs[number].data = array.ctypes.data
+            options.inputs = (Tensor * len(inputs))(*inputs)
+        call("rynd_op_create", context.pointer, text.encode(), byref(options), byref(self.pointer))
+
+    def descriptions(self, end):
+        """Of the inputs, or of the outputs."""
+        tensors = [Tensor() for _ in range(getattr(LIBRARY, f"rynd_op_{end}_count")(self.pointer))]
+        for index, tensor in enumerate(tensors):
+            call(f"rynd_op_{end}", self.pointer, index, byref(tensor))
+        return tensors
+
+    def bind(self, inputs, outputs):
+        """A function that runs it on these arrays. Inputs that are constants may be left out at the end."""
+        pointers = []
+        for end, arrays in (("input", inputs), ("output", outputs)):
+            given = [array.ctypes.data for array in arrays]
+            missing = len(self.descriptions(end)) - len(given)
+            pointers.append((c_void_p * (len(given) + missing))(*given, *[None] * missing))
+
+        def execute(keep=(self, inputs, outputs)):
+            call("rynd_op_execute", self.pointer, *pointers)
+
+        return execute
+
+    def kernel(self):
+        info = sized(StepInfo)
+        call("rynd_op_info", self.pointer, byref(info))
+        return info.kernel.decode()
 
 
 def run(context, source, inputs, with_data=True, **options):

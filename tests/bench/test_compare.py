@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bench/compare: a small run's JSON, chart and table, and the arithmetic behind them."""
+import json
+import math
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ["RYND"]).resolve().parents[1] if "RYND" in os.environ else ROOT / "build/release"
+sys.path.insert(0, str(ROOT / "bench"))
+
+from comparison import chart, estimates, limits, subjects, summary  # noqa: E402
+
+LAYER = "dw.960x7"
+PEAKS = {"cores": 2, "caches": {"l1": 32768, "l2": 2**20, "l3": 2**25}, "peak": {"f32": 2e11},
+         "bandwidth": {"l1": 4e11, "l2": 2e11, "l3": 6e10, "dram": 3e10}}
+
+
+def compare(*arguments):
+    command = [sys.executable, ROOT / "bench/compare", "--build", BUILD, "--python", sys.executable, *arguments]
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=600)
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    out = tmp_path_factory.mktemp("compare") / "small.json"
+    done = compare("--layers", LAYER, "--peers", "onnxruntime", "--rounds", 6, "--turn", 0.001, "--seed", 1, "--out", out)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, out
+
+
+def test_json(measured):
+    results = json.loads(measured[1].read_text())
+    assert set(results) == {"rynd", "commit", "command", "date", "machine", "peaks", "versions", "threads", "rounds", "turn", "seed", "subjects",
+                            "summary"}
+    (entry,) = results["subjects"]
+    assert set(entry) == {"name", "group", "batch", "problem", "flop", "steps", "kernel", "memory", "differs", "failures", "turns", "seconds", "winner",
+                          "near32", "strict", "layouts", "limit_near32", "limit_strict"}
+    forms = {"rynd", "rynd.strict", "rynd.nhwc", "onnxruntime"}
+    assert set(entry["turns"]) == set(entry["seconds"]) == set(entry["differs"]) == forms and not entry["failures"]
+    assert all(len(turns) == 6 and min(turns) > 0 for turns in entry["turns"].values())
+    assert max(entry["differs"].values()) < 1e-5
+    assert entry["flop"] == 2 * 960 * 49 * 9 and entry["kernel"]
+    assert entry["winner"] in ("rynd", "onnxruntime") and entry["near32"]["peer"] == "onnxruntime"
+    assert entry["near32"]["low"] <= entry["near32"]["ratio"] <= entry["near32"]["high"] and entry["near32"]["coverage"] >= 0.95
+    assert {(row["of"], row["kind"]) for row in results["summary"]} >= {("layers", "near32"), ("depthwise layers", "strict")}
+
+
+def test_chart(measured):
+    root = ElementTree.parse(measured[1].with_suffix(".svg")).getroot()
+    words = "".join(root.itertext())
+    assert root.tag.endswith("svg") and LAYER in words and summary.PEERS["onnxruntime"] in words
+
+
+def test_table(measured):
+    (line,) = [line for line in measured[0].splitlines() if line.startswith(LAYER)]
+    assert line.count("*") == 1 and "seed 1" in measured[0]
+
+
+def test_joined(measured, tmp_path):
+    out = tmp_path / "joined.json"
+    done = compare("--layers", "none", "--peers", "none", "--join", measured[1], "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert [entry["name"] for entry in json.loads(out.read_text())["subjects"]] == [LAYER]
+
+
+def test_refused():
+    for arguments, part in ((["--peers", "nobody"], "nobody"), (["--rounds", "0"], "positive"), (["--build", "/nowhere"], "not built")):
+        done = compare(*arguments)
+        assert done.returncode == 2 and part in done.stderr
+
+
+def test_ratio():
+    middle, low, high, coverage = estimates.ratio([2, 4, 6, 8, 10, 12, 14, 16, 18], [2] * 9)
+    assert (middle, low, high) == (5, 2, 8) and coverage == pytest.approx(1 - 20 / 512)
+    assert estimates.ratio([3, 1], [1, 1])[1:] == (1, 3, 0.5)
+    assert estimates.geomean([1, 4]) == pytest.approx(2) and estimates.geomean([]) is None
+
+
+def test_interval_covers():
+    rng, covered = random.Random(0), 0
+    for _ in range(2000):
+        _, low, high, _ = estimates.ratio([math.exp(rng.gauss(0, 1)) for _ in range(12)], [1] * 12)
+        covered += low <= 1 <= high
+    assert covered / 2000 > 0.94
+
+
+def test_list():
+    layers = subjects.listed(["*"])
+    assert len(layers) == 45 and len({layer.name for layer in layers}) == 45
+    assert all(subjects.write(subjects.parse(layer.problem)) == layer.problem for layer in layers)
+    assert [layer.name for layer in subjects.listed(["dw.9*"])] == ["dw.96x112s2", "dw.960x7", "dw.96x56k7"]
+
+
+def test_random_layers():
+    layers = subjects.drawn(50, 3)
+    assert layers == subjects.drawn(50, 3) != subjects.drawn(50, 4)
+    for layer in layers:
+        problem = subjects.parse(layer.problem)
+        assert subjects.write(problem) == layer.problem and problem.flop <= 4e9 and min(problem.out) >= 1
+        assert problem.c % problem.groups == 0 and problem.k % problem.groups == 0
+
+
+def test_limits():
+    dense = "conv n=1 c=64 h=56 w=56 k=64 r=3 s=3 pad=1"
+    direct = limits.limit([dense], "strict", PEAKS)
+    assert direct == pytest.approx(2 * 56 * 56 * 64 * 64 * 9 / 2e11)
+    assert direct / 5.07 < limits.limit([dense], "near32", PEAKS) < direct / 2
+    # Depthwise is bound by its bytes, and another operator by what is greater.
+    depthwise = subjects.parse("conv n=1 c=32 h=112 w=112 k=32 r=3 s=3 pad=1 groups=32")
+    assert limits.limit([subjects.write(depthwise)], "near32", PEAKS) == pytest.approx(depthwise.bytes / 6e10)
+    assert limits.limit([[2e11, 1], [1, 3e10]], "near32", PEAKS) == pytest.approx(2)
+    matrix_unit = {**PEAKS, "peak": {"f32": 2e11, "bf16": 3e12}}
+    assert limits.limit([dense], "strict", matrix_unit) == pytest.approx(max(direct * 2e11 * 6 / 3e12, 0))
+
+
+def test_chart_escapes():
+    assert "&lt;" in chart.text(0, 0, "a<b")
