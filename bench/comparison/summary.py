@@ -71,11 +71,12 @@ def milliseconds(seconds):
     return f"{ms:.{0 if ms >= 1000 else 1 if ms >= 100 else 2 if ms >= 10 else 3 if ms >= 1 else 4}f}"
 
 
+FORMS = {"rynd": "rynd", "rynd.strict": "strict", "rynd.nhwc": "nhwc"}
 KINDS = {"near32": "rynd, best peer", "strict": "rynd strict, best of ONNX Runtime, OpenVINO, torch", "layouts": "rynd nhwc, rynd nchw"}
 
 
 def table_head(keys, width=18):
-    cells = [f"{'':{width}}"] + [f"{PEERS.get(key, key.replace('.', ' ')):>11}" for key in keys]
+    cells = [f"{'':{width}}"] + [f"{(FORMS | PEERS)[key]:>11}" for key in keys]
     return "".join(cells) + f"  {'GFLOP/s':>7} {'limit':>5}  {'vs best peer':>12} {'95% interval':>13}  {'strict':>6} {'nchw/nhwc':>9}"
 
 
