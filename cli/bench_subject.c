@@ -88,13 +88,6 @@ static bool open_model(cli_subject *subject, cli_setup *setup, const cli_common 
     return true;
 }
 
-/* x, then w and bias, then what changes from run to run. */
-static bool is_constant(const char *problem, size_t input)
-{
-    bool convolution = strncmp(problem, "conv ", 5) == 0 || strncmp(problem, "convt ", 6) == 0;
-    return convolution && !strstr(problem, "dir=bwd") && (input == 1 || input == 2);
-}
-
 static bool make_operands(cli_subject *subject, cli_failure *failure)
 {
     size_t outputs = rynd_op_output_count(subject->op), total = subject->inputs + outputs;
@@ -144,7 +137,7 @@ static bool open_problem(cli_subject *subject, cli_setup *setup, const cli_commo
     }
     for (size_t i = 0; i < subject->inputs; i++) {
         given[i] = subject->tensors[i].view;
-        given[i].data = is_constant(subject->name, i) ? given[i].data : NULL;
+        given[i].data = i < 32 && (cli_constants_of(subject->name) >> i & 1u) ? given[i].data : NULL;
     }
     rynd_op_destroy(subject->op);
     bool done = cli_setup_op(setup, common, subject->name, given, &subject->op, failure);

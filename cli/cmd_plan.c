@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rynd plan: every decision for a model or a problem, with its reason. */
-#include "bench_subject.h"
 #include "commands.h"
 #include "json_out.h"
 #include "setup.h"
@@ -36,6 +35,13 @@ static bool is_conversion(const rynd_step_info *step)
     return strncmp(step->problem, "copy ", 5) == 0;
 }
 
+static void print_memory(const rynd_memory *memory)
+{
+    printf("memory: weights %s, activations %s, workspace %s, total %s\n", cli_word_bytes((double)memory->weights).text,
+           cli_word_bytes((double)memory->activations).text, cli_word_bytes((double)memory->workspace).text,
+           cli_word_bytes((double)memory->total).text);
+}
+
 static bool print_text(const decisions *d, const rynd_memory *memory, cli_failure *failure)
 {
     static const char *const head[] = {"step", "op", "kernel", "class", "knobs", "in", "out", "fused", "reason"};
@@ -65,12 +71,12 @@ static bool print_text(const decisions *d, const rynd_memory *memory, cli_failur
         done = get_step(d, 0, &step, failure);
         if (done) {
             printf("\n%s\n%s, moves %s at least\n", step.problem, cli_word_rate(step.flop, "flop").text, cli_word_bytes(step.bytes).text);
+            print_memory(memory);
         }
         return done;
     }
-    printf("\nmemory: weights %s, activations %s, workspace %s, total %s\n", cli_word_bytes((double)memory->weights).text,
-           cli_word_bytes((double)memory->activations).text, cli_word_bytes((double)memory->workspace).text,
-           cli_word_bytes((double)memory->total).text);
+    printf("\n");
+    print_memory(memory);
     printf("planned in %s%s\n", cli_word_seconds(rynd_plan_time(d->plan)).text,
            rynd_plan_complete(d->plan) ? "" : "; more steps will be planned while running, because their shapes depend on data");
     return true;
@@ -102,18 +108,15 @@ static bool print_json(const decisions *d, const char *name, const rynd_memory *
         cli_json_number(node, "flop", step.flop);
         cli_json_number(node, "bytes", step.bytes);
     }
+    cli_json_memory(result, "memory", memory);
     if (d->plan) {
-        cli_json_memory(result, "memory", memory);
         cli_json_number(result, "plan_time", rynd_plan_time(d->plan));
         cJSON_AddBoolToObject(result, "complete", rynd_plan_complete(d->plan));
-    } else {
-        cJSON_AddNullToObject(result, "memory");
     }
     return cli_json_print(document, failure);
 }
 
-/* A problem is opened as for timing: its weights are constant. */
-static bool plan(const cli_common *common, cli_setup *setup, cli_subject *problem, cli_failure *failure)
+static bool plan(const cli_common *common, cli_setup *setup, rynd_op **op, cli_failure *failure)
 {
     const char *name = common->arguments.items[0];
     rynd_memory memory = {.size = sizeof memory};
@@ -121,27 +124,25 @@ static bool plan(const cli_common *common, cli_setup *setup, cli_subject *proble
         return false;
     }
     if (cli_is_problem(name)) {
-        if (!cli_subject_open(problem, setup, common, name, failure)) {
+        if (!cli_setup_op(setup, common, name, NULL, op, failure)) {
             return false;
         }
-    } else {
-        if (!cli_setup_model(setup, name, failure) || !cli_setup_plan(setup, common, NULL, true, failure)) {
-            return false;
-        }
-        if (rynd_plan_memory(setup->plan, &memory) != RYND_OK) {
-            return cli_fail_library(failure);
-        }
+    } else if (!cli_setup_model(setup, name, failure) || !cli_setup_plan(setup, common, NULL, true, failure)) {
+        return false;
     }
-    decisions d = {setup->plan, problem->op};
+    if ((*op ? rynd_op_memory(*op, &memory) : rynd_plan_memory(setup->plan, &memory)) != RYND_OK) {
+        return cli_fail_library(failure);
+    }
+    decisions d = {setup->plan, *op};
     return common->json ? print_json(&d, name, &memory, failure) : print_text(&d, &memory, failure);
 }
 
 static bool run(void *settings, cli_failure *failure)
 {
     cli_setup setup = {0};
-    cli_subject problem = {0};
-    bool done = plan(settings, &setup, &problem, failure);
-    cli_subject_close(&problem);
+    rynd_op *op = NULL;
+    bool done = plan(settings, &setup, &op, failure);
+    rynd_op_destroy(op);
     cli_setup_close(&setup);
     return done;
 }

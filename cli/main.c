@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command `rynd`: finds the command in a table and runs it. Exit codes: 0 done, 1 failed, 2 wrong usage. */
 #include "commands.h"
+#include "notes.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -41,7 +42,7 @@ static bool run_command(const cli_command *command, int argc, char **argv, cli_f
     if (command->defaults) {
         memcpy(settings, command->defaults, command->settings_size);
     }
-    bool done = cli_parse(command, argc, argv, settings, failure);
+    bool done = cli_parse(command, argc, argv, settings, failure) && cli_notes_set_level(settings, failure);
     if (done && ((cli_common *)settings)->help) {
         cli_print_help(command);
     } else if (done) {

@@ -4,6 +4,8 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static void say(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 
@@ -14,9 +16,25 @@ static void say(const char *format, va_list args)
     fprintf(stderr, "rynd: %s\n", text);
 }
 
+bool cli_notes_set_level(cli_common *common, cli_failure *failure)
+{
+    static const char *const words[CLI_LEVELS] = {"error", "warn", "info", "debug"};
+    const char *wanted = getenv("RYND_LOG");
+    int level = CLI_WARN;
+    if (wanted && wanted[0]) {
+        for (level = 0; level < CLI_LEVELS && strcmp(words[level], wanted) != 0; level++) {
+        }
+    }
+    if (level == CLI_LEVELS) {
+        return cli_fail_usage(failure, "RYND_LOG is '%s'; set it to error, warn, info or debug", wanted);
+    }
+    common->level = common->quiet ? CLI_ERROR : common->verbose ? CLI_DEBUG : (cli_level)level;
+    return true;
+}
+
 void cli_note(const cli_common *common, const char *format, ...)
 {
-    if (!common->quiet) {
+    if (common->level >= CLI_WARN) {
         va_list args;
         va_start(args, format);
         say(format, args);
@@ -26,7 +44,7 @@ void cli_note(const cli_common *common, const char *format, ...)
 
 void cli_detail(const cli_common *common, const char *format, ...)
 {
-    if (common->verbose) {
+    if (common->level >= CLI_INFO) {
         va_list args;
         va_start(args, format);
         say(format, args);
@@ -36,9 +54,8 @@ void cli_detail(const cli_common *common, const char *format, ...)
 
 void cli_log(void *user, int level, const char *message)
 {
-    if (level == 0) {
-        cli_note(user, "%s", message);
-    } else {
-        cli_detail(user, "%s", message);
+    const cli_common *common = user;
+    if ((int)common->level > level) {
+        fprintf(stderr, "rynd: %s\n", message);
     }
 }

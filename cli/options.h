@@ -59,6 +59,14 @@ typedef struct cli_option {
     const char *help;
 } cli_option;
 
+typedef enum cli_level {
+    CLI_ERROR, /* errors only */
+    CLI_WARN,  /* notes and the library's warnings, too */
+    CLI_INFO,  /* details and the library's information, too */
+    CLI_DEBUG, /* everything */
+    CLI_LEVELS
+} cli_level;
+
 /* Settings that every command has. */
 typedef struct cli_common {
     cli_list arguments;
@@ -68,6 +76,7 @@ typedef struct cli_common {
     cli_dims dims;
     int64_t batch; /* 0: not given */
     bool json, quiet, verbose, help;
+    cli_level level; /* what is said on standard error, by --quiet, --verbose or RYND_LOG: notes.h */
 } cli_common;
 
 typedef struct cli_command {

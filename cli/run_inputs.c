@@ -262,7 +262,7 @@ static bool check_input(const cli_inputs *inputs, cli_input *input, const cli_co
                               "--batch %" PRId64 " needs as many pictures for input '%s', but %" PRId64 " given; repeat --input FILE",
                               common->batch, input->info.name, input->pictures);
     }
-    if (cli_dtype_is_float(view->dtype) && common->verbose) {
+    if (cli_dtype_is_float(view->dtype) && common->level >= CLI_INFO) {
         cli_summary summary = cli_tensor_summary(view);
         if (summary.nans + summary.infinities > 0) {
             cli_detail(common, "input '%s' holds %" PRId64 " NaN and %" PRId64 " infinite values", input->info.name, summary.nans,

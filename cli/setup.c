@@ -105,10 +105,19 @@ void cli_setup_close(cli_setup *setup)
     setup->context = NULL;
 }
 
+unsigned cli_constants_of(const char *problem)
+{
+    bool convolution = strncmp(problem, "conv ", 5) == 0 || strncmp(problem, "convt ", 6) == 0;
+    return convolution && !strstr(problem, "dir=bwd") ? 1u << 1 | 1u << 2 : 0; /* w and bias */
+}
+
 bool cli_setup_op(cli_setup *setup, const cli_common *common, const char *problem, const rynd_tensor *inputs, rynd_op **op,
                   cli_failure *failure)
 {
-    rynd_op_options options = {.size = sizeof options, .accuracy = (rynd_accuracy)common->accuracy, .inputs = inputs};
+    rynd_op_options options = {.size = sizeof options,
+                               .accuracy = (rynd_accuracy)common->accuracy,
+                               .inputs = inputs,
+                               .constants = inputs ? 0 : cli_constants_of(problem)};
     if (rynd_op_create(setup->context, problem, &options, op) != RYND_OK) {
         *op = NULL;
         return cli_fail_library(failure);

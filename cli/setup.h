@@ -21,9 +21,12 @@ bool cli_setup_plan(cli_setup *setup, const cli_common *common, const rynd_tenso
 void cli_setup_close_model(cli_setup *setup);
 void cli_setup_close(cli_setup *setup);
 
-/* Makes the operator of a problem's text. */
+/* Makes the operator of a problem's text; its weights are constants. inputs NULL: it can be looked at only. */
 bool cli_setup_op(cli_setup *setup, const cli_common *common, const char *problem, const rynd_tensor *inputs, rynd_op **op,
                   cli_failure *failure);
+
+/* Bit i: input i of a problem does not change from run to run. */
+unsigned cli_constants_of(const char *problem);
 
 /* 1 when text is a problem, not the name of a file. */
 bool cli_is_problem(const char *text);

@@ -21,6 +21,8 @@ typedef struct rynd_op_options {
      *  constant (weights): it is packed now where the kernel packs it, must stay valid and unchanged while the operator lives, and may be NULL in rynd_op_execute. */
     const rynd_tensor *inputs, *outputs;
     const char *kernel; /**< use this kernel, whatever its accuracy; NULL: the best */
+    /** Bit i: input i is constant, too, though its `data` is NULL. Such an operator can be looked at, not run: nothing is packed. */
+    unsigned constants;
 } rynd_op_options;
 
 /** 1 when the first word of `text` is an operator's name ("conv n=1 ..."), 0 when not: tells a problem from a file's name. */
@@ -40,6 +42,8 @@ RYND_API rynd_status rynd_op_output(const rynd_op *op, size_t index, rynd_tensor
 RYND_API rynd_status rynd_op_execute(rynd_op *op, const void *const *inputs, void *const *outputs);
 /** The chosen kernel, canonical text, counts. Strings live as long as the operator. */
 RYND_API rynd_status rynd_op_info(const rynd_op *op, rynd_step_info *info);
+/** Bytes: `weights` are constants, packed where the kernel packs them; `activations` the other inputs and outputs, which are the caller's; `workspace` is the operator's own. */
+RYND_API rynd_status rynd_op_memory(const rynd_op *op, rynd_memory *memory);
 
 #ifdef __cplusplus
 }

@@ -15,6 +15,7 @@ struct rynd_op {
     ry_buffer *packed, *work; /* work: workspace, then scratch */
     ry_stream *stream;
     unsigned constants;
+    bool no_values;             /* of some constants: it cannot run */
     const void **constant_data; /* the caller's, for constant inputs */
     rynd_step_info info;
 };
@@ -121,11 +122,15 @@ static rynd_status pack(rynd_op *op, const rynd_tensor *inputs, ry_error *error)
     return status;
 }
 
-static rynd_status prepare(rynd_op *op, const rynd_op_options *options, ry_error *error)
+static size_t work_size(const rynd_op *op)
+{
+    return op->prepared.workspace + RY_ALIGNMENT + op->prepared.scratch * op->context->device->workers;
+}
+
+/* What only a run needs. */
+static rynd_status get_ready(rynd_op *op, const rynd_op_options *options, ry_error *error)
 {
     ry_device *device = op->context->device;
-    RY_TRY(choose(op, options->kernel, error));
-    RY_TRY(op->kernel->prepare(&op->problem, &op->prepared, error));
     RY_TRY(device->table->stream_create(device, &op->stream, error));
     if (op->prepared.state) {
         op->state = ry_allocate(&op->context->allocator, op->prepared.state);
@@ -134,10 +139,16 @@ static rynd_status prepare(rynd_op *op, const rynd_op_options *options, ry_error
         }
         op->kernel->initialise(&op->problem, &op->prepared, op->state);
     }
-    size_t work = op->prepared.workspace + RY_ALIGNMENT + op->prepared.scratch * device->workers;
-    RY_TRY(device->table->buffer_create(device, work, &op->work, error));
-    if (op->prepared.packed) {
-        RY_TRY(pack(op, options->inputs, error));
+    RY_TRY(device->table->buffer_create(device, work_size(op), &op->work, error));
+    return op->prepared.packed ? pack(op, options->inputs, error) : RYND_OK;
+}
+
+static rynd_status prepare(rynd_op *op, const rynd_op_options *options, ry_error *error)
+{
+    RY_TRY(choose(op, options->kernel, error));
+    RY_TRY(op->kernel->prepare(&op->problem, &op->prepared, error));
+    if (!op->no_values) {
+        RY_TRY(get_ready(op, options, error));
     }
     RY_TRY(ry_api_describe(op->kernel, &op->problem, &op->prepared, &op->arena, &op->info, error));
     op->info.name = op->info.op = ry_op_name(op->problem.op);
@@ -165,9 +176,11 @@ static rynd_status create(rynd_op *op, const char *text, const rynd_op_options *
     op->problem.out = op->out;
     RY_TRY(take_layouts(op->in, op->problem.inputs, options->inputs, "input", error));
     RY_TRY(take_layouts(op->out, op->problem.outputs, options->outputs, "output", error));
-    for (int i = 0; options->inputs && i < op->problem.inputs && i < 32; i++) {
-        op->constant_data[i] = options->inputs[i].data;
-        op->constants |= options->inputs[i].data ? 1u << i : 0;
+    for (int i = 0; i < op->problem.inputs && i < 32; i++) {
+        op->constant_data[i] = options->inputs ? options->inputs[i].data : NULL;
+        const bool constant = ry_tensor_present(&op->in[i]) && (op->constant_data[i] || (options->constants >> i & 1u));
+        op->constants |= constant ? 1u << i : 0;
+        op->no_values |= constant && !op->constant_data[i];
     }
     return prepare(op, options, error);
 }
@@ -244,6 +257,10 @@ rynd_status rynd_op_output(const rynd_op *op, size_t index, rynd_tensor *tensor)
 static rynd_status execute(rynd_op *op, ry_place *places, const void *const *inputs, void *const *outputs, ry_error *error)
 {
     int in = op->problem.inputs, out = op->problem.outputs;
+    if (op->no_values) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "rynd_op_execute: the operator was made without the values of its constants; give them to rynd_op_create");
+    }
     for (int i = 0; i < in; i++) {
         const void *data = op->constant_data[i] ? op->constant_data[i] : inputs[i];
         if (ry_tensor_present(&op->in[i]) && !data && ry_tensor_count(&op->in[i]) > 0) {
@@ -278,4 +295,20 @@ rynd_status rynd_op_info(const rynd_op *op, rynd_step_info *info)
 {
     ry_error error = {""};
     return ry_api_end(ry_api_info(info, &op->info, sizeof *info, "rynd_step_info", &error), &error);
+}
+
+rynd_status rynd_op_memory(const rynd_op *op, rynd_memory *memory)
+{
+    ry_error error = {""};
+    rynd_memory all = {.weights = op->prepared.packed, .workspace = work_size(op) + op->prepared.state};
+    for (int i = 0; i < op->problem.inputs; i++) {
+        const bool constant = i < 32 && (op->constants >> i & 1u);
+        const bool packed = constant && (op->kernel->constant_inputs >> i & 1u);
+        *(constant ? &all.weights : &all.activations) += packed || !ry_tensor_present(&op->in[i]) ? 0 : ry_tensor_bytes(&op->in[i]);
+    }
+    for (int i = 0; i < op->problem.outputs; i++) {
+        all.activations += ry_tensor_present(&op->out[i]) ? ry_tensor_bytes(&op->out[i]) : 0;
+    }
+    all.total = all.weights + all.activations + all.workspace;
+    return ry_api_end(ry_api_info(memory, &all, sizeof all, "rynd_memory", &error), &error);
 }

@@ -86,8 +86,9 @@ rynd_status ry_expr_parse(const char *text, const ry_expr_parameter *parameters,
 const char *ry_expr_print(const ry_expr *program, ry_arena *arena); /* parses back to an equal program */
 bool ry_expr_equal(const ry_expr *a, const ry_expr *b);
 
-/* If `program` is `text` for some numbers in place of its parameters, gives the numbers (in parameters[].value). */
-bool ry_expr_match(const ry_expr *program, const char *text, ry_expr_parameter *parameters, int parameter_count);
+/* Whether `program` is `text` for some numbers in place of its parameters; if so, gives the numbers (in parameters[].value). Fails with OUT_OF_MEMORY only. */
+rynd_status ry_expr_match(const ry_expr *program, const char *text, ry_expr_parameter *parameters, int parameter_count,
+                          const ry_allocator *allocator, bool *found, ry_error *error);
 
 /* inner's output `output` becomes outer's input `input`; the new inputs are outer's others in order, then inner's. Neither may reduce, but outer
  * may when inner does not. NULL program when out of memory or too long. */

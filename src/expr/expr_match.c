@@ -85,15 +85,20 @@ static bool match(const ry_expr *program, const ry_expr_builder *pattern, const 
     return true;
 }
 
-bool ry_expr_match(const ry_expr *program, const char *text, ry_expr_parameter *parameters, int parameter_count)
+rynd_status ry_expr_match(const ry_expr *program, const char *text, ry_expr_parameter *parameters, int parameter_count,
+                          const ry_allocator *allocator, bool *found, ry_error *error)
 {
     ry_expr_builder pattern;
     int result[RY_EXPR_MAX_OUTPUTS], outputs;
-    if (parameter_count > MAX_UNKNOWNS || !ry_expr_builder_init(&pattern, &ry_system_allocator)) {
-        return false;
+    *found = false;
+    if (parameter_count > MAX_UNKNOWNS) {
+        return RYND_OK;
+    }
+    if (!ry_expr_builder_init(&pattern, allocator)) {
+        return ry_fail_memory(error);
     }
     rynd_status status = ry_expr_parse_into(&pattern, text, parameters, parameter_count, true, result, &outputs, NULL);
-    bool found = status == RYND_OK && match(program, &pattern, result, outputs, parameters, parameter_count);
+    *found = status == RYND_OK && match(program, &pattern, result, outputs, parameters, parameter_count);
     ry_expr_builder_free(&pattern);
-    return found;
+    return status == RYND_ERROR_OUT_OF_MEMORY ? ry_fail_memory(error) : RYND_OK;
 }

@@ -54,7 +54,9 @@ static rynd_status respell(ry_graph *graph, ry_node *node, bool *changed, ry_err
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
         ry_expr_parameter parameters[2] = {{"a", 0}, {"b", 0}};
         const ry_expr *program = NULL;
-        if (!ry_expr_match(node->attrs.expr.program, spellings[i].spelled, parameters, 2) || !sane(&spellings[i], parameters)) {
+        bool found;
+        RY_TRY(ry_expr_match(node->attrs.expr.program, spellings[i].spelled, parameters, 2, graph->arena.allocator, &found, error));
+        if (!found || !sane(&spellings[i], parameters)) {
             continue;
         }
         RY_TRY(ry_expr_parse(spellings[i].canonical, parameters, 2, &graph->arena, &program, error));

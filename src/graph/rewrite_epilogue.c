@@ -47,24 +47,25 @@ static void take_output(ry_graph *graph, ry_node *node, ry_node_id reader)
     graph->values[out].producer = (ry_node_id)(node - graph->nodes);
 }
 
-static bool take_activation(ry_graph *graph, ry_node_id reader)
+static rynd_status take_activation(ry_graph *graph, ry_node_id reader, bool *changed, ry_error *error)
 {
     epilogue e;
     ry_node *node = open_node(graph, graph->nodes[reader].in[0], &graph->nodes[reader], &e);
-    if (!node) {
-        return false;
-    }
-    for (int i = RY_activation_none + 1; i < RY_activation_count; i++) {
+    for (int i = RY_activation_none + 1; node && i < RY_activation_count; i++) {
         ry_expr_parameter parameters[2] = {{"a", 0}, {"b", 0}};
-        if (ry_expr_match(graph->nodes[reader].attrs.expr.program, activation_texts[i], parameters, 2)) {
+        bool found;
+        RY_TRY(ry_expr_match(graph->nodes[reader].attrs.expr.program, activation_texts[i], parameters, 2, graph->arena.allocator, &found,
+                             error));
+        if (found) {
             *e.activation = (ry_activation)i;
             *e.alpha = parameters[0].value;
             *e.beta = parameters[1].value;
             take_output(graph, node, reader);
-            return true;
+            *changed = true;
+            return RYND_OK;
         }
     }
-    return false;
+    return RYND_OK;
 }
 
 /* Of two candidates the later one: the other's result is there by then. */
@@ -106,7 +107,7 @@ rynd_status ry_rewrite_epilogue(ry_graph *graph, bool *changed, ry_error *error)
             continue;
         }
         if (node->inputs == 1) {
-            *changed |= take_activation(graph, n);
+            RY_TRY(take_activation(graph, n, changed, error));
         } else if (node->inputs == 2 && ry_rewrite_is_expr(node, add)) {
             RY_TRY(take_residual(graph, n, changed, error));
         }

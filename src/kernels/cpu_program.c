@@ -7,7 +7,7 @@ void ry_kernel_cpu_program(const void *call, void *const *arguments, int phase, 
     const ry_kernel_call *c = call;
     void *const *out = arguments + c->problem->inputs;
     void *const *memory = out + c->problem->outputs;
-    char nothing; /* where a kernel without scratch would find it: adding a worker's 0 bytes to NULL is undefined */
+    _Alignas(RY_ALIGNMENT) char nothing; /* where a kernel without scratch would find it: adding a worker's 0 bytes to NULL is undefined */
     ry_cpu_launch launch = {
         .problem = c->problem,
         .prepared = c->prepared,

@@ -3,7 +3,8 @@
  *
  * Life of a kernel in a plan:
  *   applicable   is this problem (shapes, dtypes, layouts, accuracy) one that it computes? No side effects.
- *   prepare      fixes everything that does not depend on data: number of tasks, sizes of state, packed weights, workspace and scratch.
+ *   prepare      fixes everything that does not depend on data: number of tasks, sizes of state, packed weights, workspace and scratch. It may
+ *                take memory from ry_system_allocator until it returns, and says so when there is none.
  *   initialise   fills `state` (offset tables, tile counts: position-independent plain data, no pointers), once, when the plan is made.
  *   pack         fills the packed form of constant inputs, task by task, once, when the plan is made (NULL: nothing to pack).
  *   run          computes one task. Any tasks may run at once, in any order: they write disjoint parts of the outputs, and what a task

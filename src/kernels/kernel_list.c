@@ -89,7 +89,7 @@ rynd_status ry_kernel_execute(const ry_kernel *kernel, const ry_problem *problem
     ry_prepared prepared = {0};
     RY_TRY(kernel->prepare(problem, &prepared, error));
     void *state = NULL, *packed = NULL, *workspace = NULL, *scratch = NULL;
-    char nothing;
+    _Alignas(RY_ALIGNMENT) char nothing;
     const void **constant_in = ry_allocate_array(allocator, (size_t)problem->inputs + 1, sizeof *constant_in);
     rynd_status status = RYND_OK;
     if (!constant_in || !take(allocator, prepared.state, &state) || !take(allocator, prepared.packed, &packed) ||

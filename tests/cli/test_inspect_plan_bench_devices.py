@@ -67,8 +67,11 @@ def test_plan_of_a_problem(ran):
     (node,) = plan["nodes"]
     assert node["op"] == "conv" and node["problem"].startswith("conv ")
     assert node["flop"] == 2 * CONV_MACS
-    assert plan["memory"] is None
+    memory = plan["memory"]
+    assert memory["weights"] >= 4 * 8 * 8 * 9 and memory["activations"] == 2 * 4 * 8 * 10 * 10
+    assert memory["total"] == memory["weights"] + memory["activations"] + memory["workspace"]
     assert node["kernel"] in ran("plan", CONV).out
+    assert "memory: weights" in ran("plan", CONV).out
     (again,) = ran("plan", node["problem"], "--json").results
     assert again["nodes"][0]["problem"] == node["problem"]
 
@@ -104,6 +107,13 @@ def test_a_class_in_a_problem_holds_until_an_option_overrides_it(ran):
 def test_plan_text_shows_the_class_of_each_kernel(ran):
     head, row = ran("plan", CONV, "--accuracy", "strict").out.splitlines()[:2]
     assert row.split()[head.split().index("class")] == "strict"
+
+
+@pytest.mark.parametrize("problem", [CONV, "conv n=1 c=8 h=9 w=9 k=8 r=3 s=3 bias=1", "convt n=1 c=8 h=9 w=9 k=8 r=2 s=2 stride=2"])
+def test_plan_of_a_problem_chooses_what_bench_times(ran, problem):
+    (plan,) = ran("plan", problem, "--json").results
+    (row,) = ran("bench", problem, "--json", *QUICK).results
+    assert plan["nodes"][0]["kernel"] == row["kernel"]
 
 
 BENCH_KEYS = {"name", "n", "mean", "variance", "median", "min", "max", "flop", "bytes", "kernel", "limit_fraction"}

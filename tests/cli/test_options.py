@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 
+import numpy as np
 import pytest
 from conftest import ROOT, RYND
 
@@ -156,3 +157,29 @@ def test_completion(rynd):
     assert complete("run", "m.onnx", "--accuracy", "") == ["strict", "near32", "tf32", "bf16", "int8"]
     assert complete("run", "m.onnx", "--channels", "=", "b") == ["bgr"]
     assert complete("run", str(ROOT / "READ"))[:1] in ([], [str(ROOT / "README.md")])
+
+
+def said(rynd, model, *options, **environment):
+    """Standard error of a run that has a warning to say and, from the library, a detail."""
+    result = rynd("run", model, "-i", model.parent / "nan.npy", "-o", model.parent / "out.npy", *options, env={**os.environ, **environment})
+    assert result.code == 0, result.err
+    return result.err
+
+
+def test_log_level(rynd, identity, tmp_path):
+    model = identity([2])
+    np.save(tmp_path / "nan.npy", np.array([1, np.nan], "float32"))
+    note, detail, debug = "output 'y' holds 1 NaN", "input 'x' holds 1 NaN", "threads"
+    shown = {"error": [], "warn": [note], "info": [note, detail], "debug": [note, detail, debug]}
+    for level, parts in shown.items():
+        err = said(rynd, model, RYND_LOG=level)
+        assert [part for part in (note, detail, debug) if part in err] == parts, (level, err)
+        assert all(line.startswith("rynd: ") for line in err.splitlines())
+    assert said(rynd, model) == said(rynd, model, RYND_LOG="") == said(rynd, model, RYND_LOG="warn")
+    assert said(rynd, model, "-q", RYND_LOG="debug") == ""
+    assert said(rynd, model, "-v", RYND_LOG="error") == said(rynd, model, RYND_LOG="debug")
+
+
+def test_unknown_log_level(rynd, identity):
+    result = rynd("inspect", identity([2]), env={**os.environ, "RYND_LOG": "loud"})
+    result.failed("RYND_LOG", "'loud'", "error, warn, info or debug", code=2)

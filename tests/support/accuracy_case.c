@@ -366,8 +366,8 @@ double accuracy_case_allowed(const accuracy_case *c, ry_accuracy accuracy)
 bool accuracy_case_judge(const accuracy_case *c, ry_accuracy accuracy, accuracy_error error, char *message, size_t size)
 {
     const double allowed = accuracy_case_allowed(c, accuracy);
-    const double model = accuracy <= RY_ACCURACY_near32 ? c->direct_error.largest : c->rounded_error.largest;
-    const double largest = fmax(10 * allowed, 4 * model);
+    const double modelled = accuracy <= RY_ACCURACY_near32 ? c->direct_error.largest : c->rounded_error.largest;
+    const double largest = fmax(10 * allowed, 4 * modelled);
     message[0] = 0;
     if (error.misplaced) {
         const int64_t i = error.first_misplaced;

@@ -177,7 +177,7 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     }
     const int64_t first = groups * plan->groups_a_task, some = first + plan->groups_a_task, end = some < g->groups ? some : g->groups;
     for (int64_t group = first; group < end; group++) {
-        float bias[DIRECT_OUT_MOST];
+        float bias[DIRECT_OUT_MOST] = {0};
         read_bias(launch, group * g->channels_out, g->channels_out, bias);
         RY_ISA_SYMBOL(direct_stage)(plan, launch, image, group, first_row, rows, staged);
         const float *weight = (const float *)launch->packed + group * g->channels_out * g->channels_in * g->taps;

@@ -59,19 +59,19 @@ void igemm_write_program(const igemm_plan *plan, const igemm_phase *phase, const
         }
         for (int64_t t = 0; t < taps; t++) {
             igemm_entry *open = NULL;
-            int32_t vector = -1;
-            for (int64_t s = from; s < to; s++) {
-                const uint32_t mask = lanes_inside(&segment[s], &tap[t]);
-                if (segment[s].vector != vector) {
-                    vector = segment[s].vector;
+            for (int64_t i = from; i < to; i++) {
+                const igemm_segment *s = &segment[i];
+                const uint32_t mask = lanes_inside(s, &tap[t]);
+                const igemm_entry entry = {.offset = s->base + tap[t].offset, .mask = mask};
+                if (!open || s->vector != segment[i - 1].vector) {
                     open = program++;
-                    *open = (igemm_entry){.offset = segment[s].base + tap[t].offset, .mask = mask};
+                    *open = entry;
                 } else if (mask && !open->mask) {
-                    *open = (igemm_entry){.offset = segment[s].base + tap[t].offset, .mask = mask};
+                    *open = entry;
                 } else if (mask) {
                     open->more = 1;
                     open = program++;
-                    *open = (igemm_entry){.offset = segment[s].base + tap[t].offset, .mask = mask};
+                    *open = entry;
                 }
             }
         }
