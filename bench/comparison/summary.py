@@ -114,7 +114,16 @@ def closing_lines(subjects):
         if "rynd" in entry.get("memory", {}):
             sizes = ", ".join(f"{PEERS.get(key, key)} {size / 2**20:.0f}" for key, size in entry["memory"].items())
             lines.append(f"{entry['name']:18} MiB at most: {sizes}")
-    found = sorted((s for s in subjects if s["near32"]), key=lambda s: s["near32"]["ratio"])[:10]
-    if found:
-        lines.append("worst: " + ", ".join(f"{s['name']} {s['near32']['ratio']:.2f}x ({s['near32']['peer']})" for s in found))
+    lines += worst_lines(subjects)
+    return lines
+
+
+def worst_lines(subjects, count=20):
+    """The subjects where rynd does worst."""
+    found = sorted((s for s in subjects if s["near32"]), key=lambda s: s["near32"]["ratio"])[:count]
+    lines = [f"{'worst':>7} {'interval':>13} {'rynd ms':>9} {'GFLOP/s':>8}  {'peer':10}"] if found else []
+    for s in found:
+        n, seconds = s["near32"], s["seconds"]["rynd"]
+        span = f"{n['low']:.2f}..{n['high']:.2f}"
+        lines.append(f"{n['ratio']:>6.2f}x {span:>13} {milliseconds(seconds):>9} {s['flop'] / seconds * 1e-9:>8.1f}  {PEERS[n['peer']]:10}  {s['name']}")
     return lines

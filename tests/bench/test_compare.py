@@ -37,7 +37,7 @@ def measured(tmp_path_factory):
 
 def test_json(measured):
     results = json.loads(measured[1].read_text())
-    assert set(results) == {"rynd", "commit", "command", "date", "machine", "peaks", "versions", "threads", "rounds", "turn", "seed", "subjects",
+    assert set(results) == {"rynd", "commit", "commands", "date", "machine", "peaks", "versions", "threads", "rounds", "turn", "seed", "subjects",
                             "summary"}
     (entry,) = results["subjects"]
     assert set(entry) == {"name", "group", "batch", "problem", "flop", "steps", "kernel", "memory", "differs", "failures", "turns", "seconds", "winner",
@@ -67,7 +67,28 @@ def test_joined(measured, tmp_path):
     out = tmp_path / "joined.json"
     done = compare("--layers", "none", "--peers", "none", "--join", measured[1], "--out", out)
     assert done.returncode == 0, done.stderr
-    assert [entry["name"] for entry in json.loads(out.read_text())["subjects"]] == [LAYER]
+    before, after = json.loads(measured[1].read_text()), json.loads(out.read_text())
+    assert [entry["name"] for entry in after["subjects"]] == [LAYER]
+    assert (after["seed"], after["commands"], after["date"]) == (1, before["commands"], before["date"])
+
+
+def test_report(measured, tmp_path):
+    out = tmp_path / "performance.md"
+    command = [sys.executable, ROOT / "bench/report", "--out", out, measured[1]]
+    assert subprocess.run(command).returncode == 0
+    document = out.read_text()
+    tables = [block.splitlines() for block in document.split("\n\n") if block.startswith("|")]
+    assert len(tables) == 2 and all(len({len(line) for line in table}) == 1 for table in tables)
+    assert LAYER in document and json.loads(measured[1].read_text())["commands"][0] in document
+    assert subprocess.run([*command, "--check"]).returncode == 0
+    out.write_text(document.replace(LAYER, "another"))
+    assert subprocess.run([*command, "--check"], capture_output=True).returncode == 1
+
+
+def test_document_is_what_the_results_say():
+    if not list((ROOT / "bench/results").glob("*.json")):
+        pytest.skip("nothing is measured")
+    assert subprocess.run([sys.executable, ROOT / "bench/report", "--check"]).returncode == 0
 
 
 def test_refused():
