@@ -27,6 +27,7 @@ class Job:
     threads: int
     layout: str
     accuracy: str
+    kernel: str  # rynd's, "igemm"; empty: its choice
 
     def shape(self):
         return [dim.dim_value for dim in self._graph().input[0].type.tensor_type.shape.dim]
@@ -63,8 +64,9 @@ def load_rynd(job):
     last = job.layout == "nhwc"
     x = channels_last(x) if last else x
     y = numpy.empty((p.n, *p.out, p.k) if last else (p.n, p.k, *p.out), numpy.float32)
-    op = rynd.Op(context, f"{job.problem} bias=1" + (" layout=nhwc" if last else ""), constants={1: job.weights()[0], 2: job.weights()[1]},
-                 accuracy=job.accuracy)
+    text = f"{job.problem} bias=1" + (" layout=nhwc" if last else "")
+    kernel = f"{p.kind}_fwd_f32_{job.kernel}_{context.info()['isa']}" if job.kernel else None
+    op = rynd.Op(context, text, constants=dict(enumerate(job.weights(), 1)), accuracy=job.accuracy, kernel=kernel)
     run = op.bind([x], [y])
     run.kernel = op.kernel()
     return run, lambda: numpy.moveaxis(y, -1, 1) if last else y

@@ -29,6 +29,7 @@ def summarise_subject(entry, peaks):
     entry["near32"] = against(turns, "rynd", PEERS)
     entry["strict"] = against(turns, "rynd.strict", DIRECT)
     entry["layouts"] = against(turns, "rynd.nhwc", ["rynd"])
+    entry["igemm"] = against(turns, "rynd", ["rynd.igemm"])
     for accuracy, key in (("near32", "rynd"), ("strict", "rynd.strict")):
         known = peaks and entry["steps"] and key in turns
         entry[f"limit_{accuracy}"] = limit(entry["steps"], accuracy, peaks) / entry["seconds"][key] if known else None
@@ -41,8 +42,8 @@ def summarise(subjects):
             "networks": lambda s: s["group"] == "net"}
     rows = []
     for of, belongs in sets.items():
-        for kind in ("near32", "strict", "layouts"):
-            found = [s for s in subjects if belongs(s) and s[kind]]
+        for kind in KINDS:
+            found = [s for s in subjects if belongs(s) and s[kind] and (kind != "igemm" or of == "depthwise layers")]
             if found:
                 # Layouts should take the same time: the worst is the farthest from 1, to either side.
                 worst = min(found, key=lambda s: -abs(math.log(s[kind]["ratio"])) if kind == "layouts" else s[kind]["ratio"])
@@ -71,8 +72,9 @@ def milliseconds(seconds):
     return f"{ms:.{0 if ms >= 1000 else 1 if ms >= 100 else 2 if ms >= 10 else 3 if ms >= 1 else 4}f}"
 
 
-FORMS = {"rynd": "rynd", "rynd.strict": "strict", "rynd.nhwc": "nhwc"}
-KINDS = {"near32": "rynd, best peer", "strict": "rynd strict, best of ONNX Runtime, OpenVINO, torch", "layouts": "rynd nhwc, rynd nchw"}
+FORMS = {"rynd": "rynd", "rynd.strict": "strict", "rynd.nhwc": "nhwc", "rynd.igemm": "igemm"}
+KINDS = {"near32": "rynd, best peer", "strict": "rynd strict, best of ONNX Runtime, OpenVINO, torch", "layouts": "rynd nhwc, rynd nchw",
+         "igemm": "rynd, its own implicit GEMM with groups"}
 
 
 def table_head(keys, width=18):
@@ -112,7 +114,7 @@ def closing_lines(subjects):
         lines.append(f"{PEERS[key]:18} time over rynd's: " + ", ".join(f"{of} {mean:.2f}x" for of, mean in means.items()))
     for entry in subjects:
         if "rynd" in entry.get("memory", {}):
-            sizes = ", ".join(f"{PEERS.get(key, key)} {size / 2**20:.0f}" for key, size in entry["memory"].items())
+            sizes = ", ".join(f"{(FORMS | PEERS)[key]} {size / 2**20:.0f}" for key, size in entry["memory"].items())
             lines.append(f"{entry['name']:18} MiB at most: {sizes}")
     lines += worst_lines(subjects)
     return lines

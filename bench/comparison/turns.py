@@ -28,10 +28,12 @@ class Candidate:
     engine: str
     accuracy: str = "near32"
     layout: str = "nchw"
+    kernel: str = ""  # rynd: the one to use
 
     @property
     def key(self):
-        return ".".join([self.engine] + ["strict"] * (self.accuracy == "strict") + ["nhwc"] * (self.layout == "nhwc"))
+        words = [self.engine] + ["strict"] * (self.accuracy == "strict") + ["nhwc"] * (self.layout == "nhwc")
+        return ".".join(words + [self.kernel] * bool(self.kernel))
 
 
 class Process:

@@ -41,8 +41,8 @@ def test_json(measured):
                             "summary"}
     (entry,) = results["subjects"]
     assert set(entry) == {"name", "group", "batch", "problem", "flop", "steps", "kernel", "memory", "differs", "failures", "turns", "seconds", "winner",
-                          "near32", "strict", "layouts", "limit_near32", "limit_strict"}
-    forms = {"rynd", "rynd.strict", "rynd.nhwc", "onnxruntime"}
+                          "near32", "strict", "layouts", "igemm", "limit_near32", "limit_strict"}
+    forms = {"rynd", "rynd.strict", "rynd.nhwc", "rynd.igemm", "onnxruntime"}
     assert set(entry["turns"]) == set(entry["seconds"]) == set(entry["differs"]) == forms and not entry["failures"]
     assert all(len(turns) == 6 and min(turns) > 0 for turns in entry["turns"].values())
     assert max(entry["differs"].values()) < 1e-5

@@ -295,8 +295,8 @@ class Op(Handle):
         options.accuracy = ACCURACIES[accuracy]
         options.kernel = kernel.encode() if kernel else None
         if constants:
-            # The descriptions are those of an operator without constants.
-            inputs = Op(context, text, accuracy=accuracy, kernel=kernel).descriptions("input")
+            # The descriptions are those of an operator without constants, which any kernel may run.
+            inputs = Op(context, text, accuracy=accuracy).descriptions("input")
             for number, array in constants.items():
                 inputs[number].data = array.ctypes.data
             options.inputs = (Tensor * len(inputs))(*inputs)
