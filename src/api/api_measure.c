@@ -40,7 +40,7 @@ static void run_task(void *context, size_t task, unsigned worker)
 
 static double rate_of(ry_threads *threads, job *j, size_t tasks, double *seconds)
 {
-    ry_threads_run(threads, tasks, run_task, j);
+    ry_threads_run(threads, tasks, 0, run_task, j);
     double work = 0, begin = j->results[0].begin, end = j->results[0].end;
     for (size_t i = 0; i < tasks; i++) {
         work += j->results[i].work;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One problem on the caller's memory. */
 #include "api/handles.h"
+#include "predict/predict.h"
 
 #include <string.h>
 
@@ -11,6 +12,7 @@ struct rynd_op {
     ry_tensor *in, *out;
     const ry_kernel *kernel;
     ry_prepared prepared;
+    double seconds[RY_MAX_PHASES]; /* predicted, of each phase on one worker */
     void *state;
     ry_buffer *packed, *work; /* work: workspace, then scratch */
     ry_stream *stream;
@@ -82,6 +84,7 @@ static rynd_status launch(rynd_op *op, ry_place *arguments, int count, bool pack
                        .program.cpu = packing ? ry_kernel_cpu_pack_program : ry_kernel_cpu_program,
                        .phases = packing ? 1 : op->prepared.phases,
                        .tasks = packing ? &op->prepared.pack_tasks : op->prepared.tasks,
+                       .seconds = packing ? NULL : op->seconds,
                        .argument_count = count,
                        .arguments = arguments,
                        .resolved = resolved};
@@ -147,6 +150,7 @@ static rynd_status prepare(rynd_op *op, const rynd_op_options *options, ry_error
 {
     RY_TRY(choose(op, options->kernel, error));
     RY_TRY(op->kernel->prepare(&op->problem, &op->prepared, error));
+    ry_predict_phases(op->kernel, &op->problem, &op->prepared, op->seconds);
     if (!op->no_values) {
         RY_TRY(get_ready(op, options, error));
     }

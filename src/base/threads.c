@@ -1,50 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dynamic task taking over pthreadpool: each lane draws task numbers from one counter until none is left. */
+/* Decides whether a run of tasks is worth other threads, and whose they are. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "base/threads.h"
 
+#include "base/team.h"
+
 #include <pthread.h>
-#include <pthreadpool.h>
 #include <sched.h>
 #include <stdatomic.h>
 
-typedef struct job {
-    ry_task task;
-    void *context;
-    size_t tasks;
-} job;
+/* Handing work over and back costs about a microsecond, and what the other thread reads and writes moves between the cores' caches besides. */
+static const double least_shared_seconds = 10e-6;
 
-/* `next` and `done` also order memory between the caller and the lanes, whatever the pool below does: a lane sees the job through the task number that
- * it draws, the caller sees what lanes wrote through the count of those that are done. */
+/* A run that is shorter than the time until a sleeping thread has woken goes on without it. */
+static const double least_woken_seconds = 30e-6;
+
+/* Tasks that are taken at once: taking costs a tenth of a microsecond. */
+static const double least_taken_seconds = 1e-6;
+
 struct ry_threads {
     const ry_allocator *allocator;
-    pthreadpool_t pool; /* NULL with one thread or a caller's pool */
+    ry_team *team; /* NULL with one thread or a caller's pool */
     ry_parallel_for parallel_for;
     void *user;
     unsigned count;
-    pthread_mutex_t lock; /* pthreadpool and most callers' pools run one job at a time */
-    const job *job;       /* the one that runs */
-    atomic_size_t next;   /* task */
-    atomic_uint done;     /* lanes, of all jobs */
+    pthread_mutex_t lock; /* a caller's pool may run one job at a time */
 };
+
+/* One run on a caller's pool. `next` and `done` also order memory between the lanes and the caller, whatever the pool does. */
+typedef struct lanes_job {
+    ry_task task;
+    void *context;
+    size_t tasks;
+    atomic_size_t next;
+    atomic_uint done;
+} lanes_job;
 
 static void run_lane(void *context, unsigned lane)
 {
-    ry_threads *threads = context;
+    lanes_job *j = context;
     for (;;) {
-        size_t task = atomic_fetch_add_explicit(&threads->next, 1, memory_order_acq_rel);
-        const job *j = threads->job;
+        size_t task = atomic_fetch_add_explicit(&j->next, 1, memory_order_acq_rel);
         if (task >= j->tasks) {
             break;
         }
         j->task(j->context, task, lane);
     }
-    atomic_fetch_add_explicit(&threads->done, 1, memory_order_release);
-}
-
-static void run_pool_lane(void *context, size_t lane)
-{
-    run_lane(context, (unsigned)lane);
+    atomic_fetch_add_explicit(&j->done, 1, memory_order_release);
 }
 
 static unsigned usable_cpus(void)
@@ -64,19 +66,17 @@ rynd_status ry_threads_create(const ry_allocator *allocator, unsigned count, ry_
     if (!t) {
         return ry_fail_memory(error);
     }
+    const unsigned cpus = usable_cpus();
     t->allocator = allocator;
-    t->count = count ? count : usable_cpus();
+    t->count = count ? count : cpus;
     t->parallel_for = parallel_for;
     t->user = user;
     pthread_mutex_init(&t->lock, NULL);
-    atomic_init(&t->next, 0);
-    atomic_init(&t->done, 0);
     if (!parallel_for && t->count > 1) {
-        t->pool = pthreadpool_create(t->count);
-        if (!t->pool) {
-            unsigned wanted = t->count;
+        rynd_status status = ry_team_create(allocator, t->count - 1, t->count > cpus, &t->team, error);
+        if (status != RYND_OK) {
             ry_threads_destroy(t);
-            return ry_fail(error, RYND_ERROR_OUT_OF_MEMORY, "cannot start %u threads", wanted);
+            return status;
         }
     }
     *threads = t;
@@ -86,9 +86,7 @@ rynd_status ry_threads_create(const ry_allocator *allocator, unsigned count, ry_
 void ry_threads_destroy(ry_threads *threads)
 {
     if (threads) {
-        if (threads->pool) {
-            pthreadpool_destroy(threads->pool);
-        }
+        ry_team_destroy(threads->team);
         pthread_mutex_destroy(&threads->lock);
         ry_release(threads->allocator, threads);
     }
@@ -99,21 +97,40 @@ unsigned ry_threads_count(const ry_threads *threads)
     return threads->count;
 }
 
-void ry_threads_run(ry_threads *threads, size_t tasks, ry_task task, void *context)
+static void run_on_callers_pool(ry_threads *threads, size_t tasks, ry_task task, void *context)
 {
-    const job j = {task, context, tasks};
-    unsigned lanes = tasks < threads->count ? (unsigned)tasks : threads->count;
-    pthread_mutex_lock(&threads->lock); /* for one lane too: another caller's run may have a worker 0 */
-    threads->job = &j;
-    atomic_store_explicit(&threads->next, 0, memory_order_release);
-    if (lanes <= 1) {
-        run_lane(threads, 0);
-    } else if (threads->parallel_for) {
-        threads->parallel_for(threads->user, lanes, run_lane, threads);
-    } else {
-        pthreadpool_parallelize_1d(threads->pool, run_pool_lane, threads, lanes, 0);
-    }
-    (void)atomic_load_explicit(&threads->done, memory_order_acquire);
-    threads->job = NULL;
+    lanes_job job = {.task = task, .context = context, .tasks = tasks};
+    atomic_init(&job.next, 0);
+    atomic_init(&job.done, 0);
+    const unsigned lanes = tasks < threads->count ? (unsigned)tasks : threads->count;
+    pthread_mutex_lock(&threads->lock);
+    threads->parallel_for(threads->user, lanes, run_lane, &job);
     pthread_mutex_unlock(&threads->lock);
+    (void)atomic_load_explicit(&job.done, memory_order_acquire);
+}
+
+/* Several at once where they are short, but few enough that all threads have some until the end. */
+static size_t grain_of(const ry_threads *threads, size_t tasks, double seconds)
+{
+    if (seconds <= 0) {
+        return 1;
+    }
+    const size_t most = tasks / (4 * (size_t)threads->count);
+    const double wanted = least_taken_seconds * (double)tasks / seconds;
+    const size_t grain = wanted < (double)most ? (size_t)wanted : most;
+    return grain ? grain : 1;
+}
+
+void ry_threads_run(ry_threads *threads, size_t tasks, double seconds, ry_task task, void *context)
+{
+    const bool known = seconds > 0;
+    if (threads->count == 1 || tasks <= 1 || (known && seconds < least_shared_seconds)) {
+        for (size_t i = 0; i < tasks; i++) {
+            task(context, i, 0);
+        }
+    } else if (threads->parallel_for) {
+        run_on_callers_pool(threads, tasks, task, context);
+    } else {
+        ry_team_run(threads->team, tasks, grain_of(threads, tasks, seconds), !known || seconds >= least_woken_seconds, task, context);
+    }
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs tasks on a pool of threads (pthreadpool, or the caller's own), taking them dynamically.
+/* Runs tasks on a team of threads (team.h), or on the caller's own pool, taking them dynamically.
  *
  * A task is an index; it must not care which worker runs it, so that results have the same bits at any thread count. `worker` is below
- * ry_threads_count and no two tasks run with the same worker at once: it selects a worker's scratch memory. A pool serves one
- * ry_threads_run at a time; calls from several threads queue up, and a task must not call it. */
+ * ry_threads_count and no two tasks of one run have the same worker at once: it selects a worker's scratch memory. Any number of threads may run tasks at
+ * once, each with scratch of its own, and a task may run others. Tasks begin in their order: where they differ in cost, long ones go first. */
 #ifndef RY_BASE_THREADS_H
 #define RY_BASE_THREADS_H
 
@@ -21,6 +21,9 @@ rynd_status ry_threads_create(const ry_allocator *allocator, unsigned count, ry_
                               ry_error *error);
 void ry_threads_destroy(ry_threads *threads); /* NULL is allowed */
 unsigned ry_threads_count(const ry_threads *threads);
-void ry_threads_run(ry_threads *threads, size_t tasks, ry_task task, void *context);
+
+/* seconds: what all tasks take on one thread, as far as it is known: work that is too short to share stays on the calling thread, and short tasks are taken
+ * several at a time. 0: not known, or long. */
+void ry_threads_run(ry_threads *threads, size_t tasks, double seconds, ry_task task, void *context);
 
 #endif

@@ -30,6 +30,7 @@ typedef struct ry_launch {
     } program;
     int phases;
     const size_t *tasks;
+    const double *seconds; /* of each phase on one worker, as far as it is known; 0 or NULL: not known */
     int argument_count;
     const ry_place *arguments;
     void **resolved; /* room for argument_count pointers, for the device's use during the launch */

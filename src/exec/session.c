@@ -52,6 +52,7 @@ static rynd_status make_steps(ry_session *session, ry_error *error)
                                            .program.cpu = ry_kernel_cpu_program,
                                            .phases = step->prepared.phases,
                                            .tasks = step->prepared.tasks,
+                                           .seconds = step->seconds,
                                            .argument_count = count,
                                            .arguments = session->places[s],
                                            .resolved = resolved};

@@ -35,6 +35,7 @@ typedef struct ry_step {
     const ry_kernel *kernel;
     ry_problem problem;
     ry_prepared prepared;
+    double seconds[RY_MAX_PHASES]; /* predicted, of each phase on one worker */
     const void *state;
     const ry_tensor *constants; /* one per input: data where it is a constant */
     ry_spot *in, *out;

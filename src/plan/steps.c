@@ -3,6 +3,7 @@
 #include "plan/steps.h"
 
 #include "plan/fold.h"
+#include "predict/predict.h"
 
 static bool is_view(const ry_node *node)
 {
@@ -50,6 +51,7 @@ static rynd_status prepare_step(ry_plan *plan, const ry_node *node, ry_accuracy 
         ry_error_prefix(error, "node '%s' (%s): ", node->name, node->source);
         return status;
     }
+    ry_predict_phases(step->kernel, &step->problem, &step->prepared, step->seconds);
     if (step->prepared.state) {
         void *state = take_aligned(&plan->arena, step->prepared.state);
         if (!state) {

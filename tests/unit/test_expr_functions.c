@@ -77,7 +77,7 @@ static void evaluate(const ry_kernel *kernel, const char *text, ry_dtype dtype, 
     launch.scratch = scratch;
     for (int phase = 0; phase < prepared.phases; phase++) {
         parallel p = {kernel, &launch, phase};
-        ry_threads_run(pool, prepared.tasks[phase], run_task, &p);
+        ry_threads_run(pool, prepared.tasks[phase], 0, run_task, &p);
     }
     ry_threads_destroy(pool);
     ry_release(&ry_system_allocator, state);

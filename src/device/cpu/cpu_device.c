@@ -131,7 +131,7 @@ static rynd_status launch(ry_stream *stream, const ry_launch *l, ry_error *error
     }
     for (int phase = 0; phase < l->phases; phase++) {
         phase_job job = {l, phase};
-        ry_threads_run(threads, l->tasks[phase], run_task, &job);
+        ry_threads_run(threads, l->tasks[phase], l->seconds ? l->seconds[phase] : 0, run_task, &job);
     }
     return RYND_OK;
 }

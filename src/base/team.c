@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Helpers that take tasks from a few slots of jobs, spin for a moment when there is nothing to take, and then sleep. */
+#include "base/team.h"
+
+#include "base/clock.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+/* Jobs that may run at once with help; a caller who finds no slot runs its job alone. */
+enum { SLOTS = 8 };
+
+/* How long a thread looks for work, or waits for others, before it sleeps. Waking takes 20 to 60 microseconds on machines with virtual processors, more
+ * than most steps of a small network; between the steps of a run there are a few microseconds, and the caller's serial steps. */
+static const double spin_seconds = 150e-6;
+
+/* After this it also gives its processor away, for the one who is waited for may want it. Not sooner: whoever else wants it keeps it for milliseconds. */
+static const double patient_seconds = 50e-6;
+
+/* Looks between two readings of the clock, some 50 cycles each. */
+enum { LOOKS = 32 };
+
+/* `untaken` alone hands tasks out. It counts down, and a thread reads the other fields only after it has taken a task: the job cannot end before that
+ * task is done, so they are this job's, however late the thread is. A slot's next job may begin while a late thread looks at
+ * `untaken`: the thread then takes a task of that one. */
+typedef struct slot {
+    _Alignas(RY_ALIGNMENT) atomic_size_t untaken;
+    atomic_size_t grain; /* a late thread may see another job's: any will do */
+    ry_task task;
+    void *context;
+    size_t tasks;
+    _Alignas(RY_ALIGNMENT) atomic_size_t done;
+    atomic_bool caller_sleeps;
+    _Alignas(RY_ALIGNMENT) atomic_bool used; /* by a caller */
+} slot;
+
+typedef struct helper {
+    ry_team *team;
+    unsigned worker;
+    pthread_t thread;
+} helper;
+
+struct ry_team {
+    slot slots[SLOTS];
+    _Alignas(RY_ALIGNMENT) atomic_uint sleepers; /* helpers */
+    atomic_bool stop;
+    bool crowded;
+    const ry_allocator *allocator;
+    pthread_mutex_t lock;
+    pthread_cond_t work, finished;
+    unsigned helpers;
+    helper helper[];
+};
+
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Returns how many tasks were taken; 0: none is left. */
+static size_t take(slot *s, size_t *first)
+{
+    size_t untaken = atomic_load_explicit(&s->untaken, memory_order_relaxed);
+    const size_t grain = atomic_load_explicit(&s->grain, memory_order_relaxed);
+    while (untaken > 0) {
+        const size_t count = untaken < grain ? untaken : grain;
+        if (atomic_compare_exchange_weak_explicit(&s->untaken, &untaken, untaken - count, memory_order_acquire, memory_order_relaxed)) {
+            *first = s->tasks - untaken;
+            return count;
+        }
+    }
+    return 0;
+}
+
+/* Returns how many tasks it did. */
+static size_t run_tasks(slot *s, unsigned worker)
+{
+    size_t all = 0, first, count;
+    while ((count = take(s, &first)) > 0) {
+        for (size_t i = first; i < first + count; i++) {
+            s->task(s->context, i, worker);
+        }
+        all += count;
+    }
+    return all;
+}
+
+static bool help_slot(ry_team *team, slot *s, unsigned worker)
+{
+    size_t first, count = take(s, &first);
+    if (count == 0) {
+        return false;
+    }
+    for (size_t i = first; i < first + count; i++) {
+        s->task(s->context, i, worker);
+    }
+    count += run_tasks(s, worker);
+    const size_t tasks = s->tasks;
+    const size_t done = atomic_fetch_add(&s->done, count) + count;
+    /* Either the caller sees that all is done before it sleeps, or it is seen here to sleep. The slot may have another caller by now, who then looks once more. */
+    if (done == tasks && atomic_load(&s->caller_sleeps)) {
+        pthread_mutex_lock(&team->lock);
+        pthread_mutex_unlock(&team->lock);
+        pthread_cond_broadcast(&team->finished);
+    }
+    return true;
+}
+
+static bool any_untaken(ry_team *team)
+{
+    for (int i = 0; i < SLOTS; i++) {
+        if (atomic_load(&team->slots[i].untaken) > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One turn of waiting; false: it is time to sleep. */
+static bool spin_on(const ry_team *team, double start)
+{
+    const double waited = ry_clock_seconds() - start;
+    if (team->crowded || waited > patient_seconds) {
+        sched_yield();
+    }
+    return waited < spin_seconds;
+}
+
+static void sleep_until_work(ry_team *team)
+{
+    pthread_mutex_lock(&team->lock);
+    atomic_fetch_add(&team->sleepers, 1);
+    while (!any_untaken(team) && !atomic_load(&team->stop)) {
+        pthread_cond_wait(&team->work, &team->lock);
+    }
+    atomic_fetch_sub(&team->sleepers, 1);
+    pthread_mutex_unlock(&team->lock);
+}
+
+static void wait_for_work(ry_team *team)
+{
+    const double start = ry_clock_seconds();
+    do {
+        for (int i = 0; i < LOOKS; i++) {
+            if (any_untaken(team) || atomic_load_explicit(&team->stop, memory_order_relaxed)) {
+                return;
+            }
+            relax();
+        }
+    } while (spin_on(team, start));
+    sleep_until_work(team);
+}
+
+static void *help(void *argument)
+{
+    const helper *h = argument;
+    ry_team *team = h->team;
+    while (!atomic_load(&team->stop)) {
+        bool helped = false;
+        for (int i = 0; i < SLOTS; i++) {
+            helped = help_slot(team, &team->slots[i], h->worker) || helped;
+        }
+        if (!helped) {
+            wait_for_work(team);
+        }
+    }
+    return NULL;
+}
+
+static void sleep_until_done(ry_team *team, slot *s)
+{
+    pthread_mutex_lock(&team->lock);
+    atomic_store(&s->caller_sleeps, true);
+    while (atomic_load(&s->done) < s->tasks) {
+        pthread_cond_wait(&team->finished, &team->lock);
+    }
+    atomic_store(&s->caller_sleeps, false);
+    pthread_mutex_unlock(&team->lock);
+}
+
+/* Until the tasks that helpers took are done. */
+static void wait_for_helpers(ry_team *team, slot *s)
+{
+    double start = 0;
+    do {
+        for (int i = 0; i < LOOKS; i++) {
+            if (atomic_load_explicit(&s->done, memory_order_acquire) == s->tasks) {
+                return;
+            }
+            relax();
+        }
+        start = start > 0 ? start : ry_clock_seconds();
+    } while (spin_on(team, start));
+    sleep_until_done(team, s);
+}
+
+static void wake_helpers(ry_team *team, size_t wanted)
+{
+    const unsigned sleepers = atomic_load(&team->sleepers);
+    if (sleepers == 0) {
+        return;
+    }
+    pthread_mutex_lock(&team->lock); /* a helper that is about to sleep has looked for work under it */
+    pthread_mutex_unlock(&team->lock);
+    if (wanted >= sleepers) {
+        pthread_cond_broadcast(&team->work);
+        return;
+    }
+    for (size_t i = 0; i < wanted; i++) {
+        pthread_cond_signal(&team->work);
+    }
+}
+
+static slot *find_slot(ry_team *team)
+{
+    for (int i = 0; i < SLOTS; i++) {
+        bool used = false;
+        slot *s = &team->slots[i];
+        if (!atomic_load_explicit(&s->used, memory_order_relaxed) &&
+            atomic_compare_exchange_strong_explicit(&s->used, &used, true, memory_order_acquire, memory_order_relaxed)) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
+void ry_team_run(ry_team *team, size_t tasks, size_t grain, bool wake, ry_task task, void *context)
+{
+    slot *s = find_slot(team);
+    if (!s) {
+        for (size_t i = 0; i < tasks; i++) {
+            task(context, i, 0);
+        }
+        return;
+    }
+    s->task = task;
+    s->context = context;
+    s->tasks = tasks;
+    atomic_store_explicit(&s->grain, grain, memory_order_relaxed);
+    atomic_store_explicit(&s->done, 0, memory_order_relaxed);
+    atomic_store(&s->untaken, tasks);
+    if (wake && tasks > grain) {
+        wake_helpers(team, (tasks - 1) / grain);
+    }
+    const size_t own = run_tasks(s, 0);
+    atomic_fetch_add(&s->done, own);
+    wait_for_helpers(team, s);
+    atomic_store_explicit(&s->used, false, memory_order_release);
+}
+
+rynd_status ry_team_create(const ry_allocator *allocator, unsigned helpers, bool crowded, ry_team **team, ry_error *error)
+{
+    ry_team *t = ry_allocate_array(allocator, 1, sizeof *t + helpers * sizeof *t->helper);
+    if (!t) {
+        return ry_fail_memory(error);
+    }
+    for (int i = 0; i < SLOTS; i++) {
+        slot *s = &t->slots[i];
+        atomic_init(&s->untaken, 0);
+        atomic_init(&s->grain, 1);
+        atomic_init(&s->done, 0);
+        atomic_init(&s->caller_sleeps, false);
+        atomic_init(&s->used, false);
+    }
+    atomic_init(&t->sleepers, 0);
+    atomic_init(&t->stop, false);
+    t->crowded = crowded;
+    t->allocator = allocator;
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_cond_init(&t->work, NULL);
+    pthread_cond_init(&t->finished, NULL);
+    for (unsigned i = 0; i < helpers; i++) {
+        t->helper[i] = (helper){.team = t, .worker = i + 1};
+        if (pthread_create(&t->helper[i].thread, NULL, help, &t->helper[i]) != 0) {
+            ry_team_destroy(t);
+            return ry_fail(error, RYND_ERROR_OUT_OF_MEMORY, "cannot start %u threads", helpers);
+        }
+        t->helpers++;
+    }
+    *team = t;
+    return RYND_OK;
+}
+
+void ry_team_destroy(ry_team *team)
+{
+    if (!team) {
+        return;
+    }
+    pthread_mutex_lock(&team->lock);
+    atomic_store(&team->stop, true);
+    pthread_mutex_unlock(&team->lock);
+    pthread_cond_broadcast(&team->work);
+    for (unsigned i = 0; i < team->helpers; i++) {
+        pthread_join(team->helper[i].thread, NULL);
+    }
+    pthread_cond_destroy(&team->finished);
+    pthread_cond_destroy(&team->work);
+    pthread_mutex_destroy(&team->lock);
+    ry_release(team->allocator, team);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long a kernel takes, from what it counts. */
+#ifndef RY_PREDICT_PREDICT_H
+#define RY_PREDICT_PREDICT_H
+
+#include "kernels/kernel.h"
+
+/* Seconds of each phase of a kernel on one worker. */
+void ry_predict_phases(const ry_kernel *kernel, const ry_problem *problem, const ry_prepared *prepared, double seconds[RY_MAX_PHASES]);
+
+#endif
