@@ -90,15 +90,21 @@ def take_turn(process, runs):
     return statistics.median(seconds[1:] or seconds)
 
 
-def take_turns(processes, rounds, turn, rng, show):
-    """The median of each turn of each candidate, by key. Every round has one turn of each, in random order, so that they pair up."""
-    runs = {key: runs_of_a_turn(min(process.ask(run=2)["seconds"]), turn) for key, process in processes.items()}
-    turns = {key: [] for key in processes}
+def take_turns(processes, rounds, turn, rng, show, failures):
+    """The median of each turn of each candidate, by key. Every round has one turn of each, in random order, so that they pair up. Who fails is taken
+    out, and the reason goes to failures."""
+    runs, turns = {}, {key: [] for key in processes}
     for number in range(rounds):
         show(f"round {number + 1} of {rounds}")
-        for key in rng.sample(list(processes), len(processes)):
+        for key in rng.sample(list(turns), len(turns)):
             time.sleep(PAUSE)
-            turns[key].append(take_turn(processes[key], runs[key]))
+            try:
+                if key not in runs:
+                    runs[key] = runs_of_a_turn(min(processes[key].ask(run=2)["seconds"]), turn)
+                turns[key].append(take_turn(processes[key], runs[key]))
+            except Failure as failure:
+                failures[key] = str(failure)
+                del turns[key]
     return turns
 
 

@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ["RYND"]).resolve().parents[1] if "RYND" in os.environ else ROOT / "build/release"
 sys.path.insert(0, str(ROOT / "bench"))
 
-from comparison import chart, estimates, limits, subjects, summary  # noqa: E402
+from comparison import chart, estimates, limits, subjects, summary, turns  # noqa: E402
 
 LAYER = "dw.960x7"
 PEAKS = {"cores": 2, "caches": {"l1": 32768, "l2": 2**20, "l3": 2**25}, "peak": {"f32": 2e11},
@@ -44,7 +44,7 @@ def test_json(measured):
                           "near32", "strict", "layouts", "igemm", "limit_near32", "limit_strict"}
     forms = {"rynd", "rynd.strict", "rynd.nhwc", "rynd.igemm", "onnxruntime"}
     assert set(entry["turns"]) == set(entry["seconds"]) == set(entry["differs"]) == forms and not entry["failures"]
-    assert all(len(turns) == 6 and min(turns) > 0 for turns in entry["turns"].values())
+    assert all(len(values) == 6 and min(values) > 0 for values in entry["turns"].values())
     assert max(entry["differs"].values()) < 1e-5
     assert entry["flop"] == 2 * 960 * 49 * 9 and entry["kernel"]
     assert entry["winner"] in ("rynd", "onnxruntime") and entry["near32"]["peer"] == "onnxruntime"
@@ -92,7 +92,7 @@ def test_document_is_what_the_results_say():
 
 
 def test_refused():
-    for arguments, part in ((["--peers", "nobody"], "nobody"), (["--rounds", "0"], "positive"), (["--build", "/nowhere"], "not built")):
+    for arguments, part in ((["--peers", "nobody"], "nobody"), (["--layers", "nothing*"], "nothing*"), (["--rounds", "0"], "positive"), (["--build", "/nowhere"], "not built")):
         done = compare(*arguments)
         assert done.returncode == 2 and part in done.stderr
 
@@ -139,6 +139,25 @@ def test_limits():
     assert limits.limit([[2e11, 1], [1, 3e10]], "near32", PEAKS) == pytest.approx(2)
     matrix_unit = {**PEAKS, "peak": {"f32": 2e11, "bf16": 3e12}}
     assert limits.limit([dense], "strict", matrix_unit) == pytest.approx(max(direct * 2e11 * 6 / 3e12, 0))
+
+
+class FakeProcess:
+    """Takes a second for each run, and fails in the third question."""
+
+    def __init__(self, fails):
+        self.left = 3 if fails else 1000
+
+    def ask(self, run):
+        self.left -= 1
+        if self.left == 0:
+            raise turns.Failure("ended")
+        return {"seconds": [1.0] * run}
+
+
+def test_who_fails_is_taken_out():
+    failures = {}
+    taken = turns.take_turns({"good": FakeProcess(False), "bad": FakeProcess(True)}, 4, 0.01, random.Random(0), lambda text: None, failures)
+    assert taken == {"good": [1.0] * 4} and failures == {"bad": "ended"}
 
 
 def test_chart_escapes():
