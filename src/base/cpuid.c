@@ -90,11 +90,11 @@ static void detect_x86(ry_cpu_info *info)
     bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                   __builtin_cpu_supports("avx512vl");
-    info->isa = avx512 ? RY_ISA_avx512 : avx2 ? RY_ISA_avx2 : RY_ISA_generic;
     info->vnni = avx512 && __builtin_cpu_supports("avx512vnni");
     if (__get_cpuid_count(7, 1, &a, &b, &c, &d)) {
         info->avx512_bf16 = avx512 && (a >> 5 & 1u);
     }
+    info->isa = info->avx512_bf16 ? RY_ISA_avx512_bf16 : avx512 ? RY_ISA_avx512 : avx2 ? RY_ISA_avx2 : RY_ISA_generic;
     if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) {
         info->amx_bf16 = avx512 && (d >> 22 & 1u) && (d >> 24 & 1u);
     }

@@ -6,11 +6,13 @@
 
 /* A kernel made for an instruction set is in the list of those builds whose target can have it. */
 #if defined(__x86_64__) || defined(_M_X64)
-#define FOR_ISA_avx2(row)   row
-#define FOR_ISA_avx512(row) row
+#define FOR_ISA_avx2(row)        row
+#define FOR_ISA_avx512(row)      row
+#define FOR_ISA_avx512_bf16(row) row
 #else
 #define FOR_ISA_avx2(row)
 #define FOR_ISA_avx512(row)
+#define FOR_ISA_avx512_bf16(row)
 #endif
 #define FOR_ISA_generic(row) row
 

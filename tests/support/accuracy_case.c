@@ -314,6 +314,12 @@ void accuracy_case_end(accuracy_case *c)
     *c = (accuracy_case){0};
 }
 
+bool accuracy_is_measured(const ry_kernel *kernel)
+{
+    const bool sums = kernel->op == RY_OP_conv || kernel->op == RY_OP_convt || kernel->op == RY_OP_matmul;
+    return sums && kernel_case_machine_has(kernel->isa) && (strstr(kernel->name, "_f32_") || strstr(kernel->name, "_bf16_"));
+}
+
 bool accuracy_case_applicable(accuracy_case *c, const ry_kernel *kernel, case_layout layout)
 {
     c->kernel.accuracy = kernel->accuracy;

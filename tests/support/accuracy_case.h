@@ -66,6 +66,9 @@ double accuracy_case_allowed(const accuracy_case *c, ry_accuracy accuracy);
 /* Whether the class's promise holds; if not, message says why. */
 bool accuracy_case_judge(const accuracy_case *c, ry_accuracy accuracy, accuracy_error error, char *message, size_t size);
 
+/* A kernel with sums of products of floats that this machine can run; not the reference, which computes in float64. */
+bool accuracy_is_measured(const ry_kernel *kernel);
+
 /* The problems on which every kernel is measured; NULL-terminated. Together they reach every kernel for f32 tensors. */
 extern const char *const accuracy_problems[];
 

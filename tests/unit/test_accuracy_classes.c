@@ -12,19 +12,12 @@
 
 #include <cmocka.h>
 
-/* The reference computes in float64: it is what the others are held against. */
-static bool is_measured(const ry_kernel *kernel)
-{
-    const bool sums = kernel->op == RY_OP_conv || kernel->op == RY_OP_convt || kernel->op == RY_OP_matmul;
-    return sums && kernel_case_machine_has(kernel->isa) && (strstr(kernel->name, "_f32_") || strstr(kernel->name, "_bf16_"));
-}
-
 static int check(accuracy_case *c, bool *reached)
 {
     int failures = 0;
     for (size_t i = 0; i < ry_kernel_count; i++) {
         for (case_layout layout = CASE_NCHW; layout <= CASE_NHWC; layout++) {
-            if (!is_measured(ry_kernels[i]) || !accuracy_case_applicable(c, ry_kernels[i], layout)) {
+            if (!accuracy_is_measured(ry_kernels[i]) || !accuracy_case_applicable(c, ry_kernels[i], layout)) {
                 continue;
             }
             char message[256];
@@ -59,7 +52,7 @@ static void all_are_reached(void **state)
     const bool *reached = *state;
     int missing = 0;
     for (size_t i = 0; i < ry_kernel_count; i++) {
-        if (is_measured(ry_kernels[i]) && !reached[i]) {
+        if (accuracy_is_measured(ry_kernels[i]) && !reached[i]) {
             print_error("no problem of accuracy_problems reaches %s\n", ry_kernels[i]->name);
             missing++;
         }

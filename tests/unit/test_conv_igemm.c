@@ -40,7 +40,7 @@ static int64_t out_size(bool transposed, int64_t in, int64_t k, int64_t stride, 
 
 static bool make_case(product_case *c, const limits *l)
 {
-    *c = (product_case){.problem = {.op = l->transposed ? RY_OP_convt : RY_OP_conv, .inputs = 4}};
+    *c = (product_case){.problem = {.accuracy = RY_ACCURACY_bf16, .op = l->transposed ? RY_OP_convt : RY_OP_conv, .inputs = 4}};
     c->problem.attrs = ry_attrs_default(c->problem.op);
     ry_conv_attrs *conv = &c->problem.attrs.conv;
     ry_convt_attrs *convt = &c->problem.attrs.convt;
@@ -176,7 +176,7 @@ static void test_long_sums(void **state)
     static const int64_t shapes[][4] = {{500, 7, 3, 3}, {1, 40, 40, 1}, {3, 45, 30, 25}, {130, 15, 2, 5}, {900, 33, 1, 1}, {450, 5, 1, 7}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
-            product_case c = {.problem = {.op = RY_OP_conv, .inputs = 4}};
+            product_case c = {.problem = {.accuracy = RY_ACCURACY_bf16, .op = RY_OP_conv, .inputs = 4}};
             c.problem.attrs = ry_attrs_default(RY_OP_conv);
             const int64_t k = shapes[i][2], pad = k / 3, q = shapes[i][1] + 2 * pad - k + 1, t = shapes[i][3], p = shapes[i][1] - t + 1 + 2;
             c.problem.attrs.conv.pads = (ry_ints){4, {pad, 1, pad, 1}};

@@ -33,7 +33,7 @@ static ry_tensor matrix(ry_dtype dtype, int rank, const int64_t *dim)
 
 static int check_product(int64_t m, int64_t n, int64_t k, ry_dtype dtype, bool plain)
 {
-    product_case c = {.problem = {.op = RY_OP_matmul, .inputs = 4}};
+    product_case c = {.problem = {.accuracy = RY_ACCURACY_bf16, .op = RY_OP_matmul, .inputs = 4}};
     c.problem.attrs = ry_attrs_default(RY_OP_matmul);
     ry_matmul_attrs *attrs = &c.problem.attrs.matmul;
     const int batch_rank = plain ? 0 : (int)between(0, 2);

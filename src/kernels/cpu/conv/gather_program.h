@@ -8,9 +8,12 @@
 /* A chunk of the reduction. */
 typedef struct igemm_chunk {
     int64_t channel, channels, tap, taps; /* taps count from the phase's first */
-    int64_t first;                        /* position in the phase's reduction order */
-    int64_t depth;
+    int64_t first;                        /* position in the packed weights, in steps */
+    int64_t depth, steps;
 } igemm_chunk;
+
+/* The chunk after `chunk`, in the reduction's order; the first one after an empty one. */
+void igemm_next_chunk(const igemm_plan *plan, const igemm_phase *phase, igemm_chunk *chunk);
 
 /* Cuts the pixels [first, first + count) of a range (in image `image` where ranges are images) into segments; returns their number. */
 int64_t igemm_cut_segments(const igemm_plan *plan, const igemm_phase *phase, int64_t image, int64_t first, int64_t count,

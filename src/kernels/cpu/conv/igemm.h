@@ -5,15 +5,17 @@
 
 #include "kernels/cpu/common/isa.h"
 #include "kernels/cpu/conv/igemm_plan.h"
+#include "kernels/cpu/conv/tile.h"
 
 /* Packs the weights of one unit of one group (unit_task below groups * units). */
 void RY_ISA_SYMBOL(igemm_pack)(const igemm_plan *plan, const ry_problem *problem, const void *w, float *packed, int64_t unit_task);
 
-/* Gathers one chunk of one block into the shared panels (index below plan->gathers). */
-void RY_ISA_SYMBOL(igemm_share)(const igemm_plan *plan, const ry_cpu_launch *launch, float *shared, int64_t index, char *scratch);
+/* Gathers one chunk of one block into the shared panels (index below plan->gathers). pairs: of a plan of pairs, else NULL. */
+void RY_BASE_SYMBOL(igemm_share)(const igemm_plan *plan, const ry_cpu_launch *launch, const ry_tile_pairs *pairs, float *shared,
+                                 int64_t index, char *scratch);
 
 /* Computes one task from weights packed so; shared: the panels, where the plan has them. */
-void RY_ISA_SYMBOL(igemm_run)(const igemm_plan *plan, const ry_cpu_launch *launch, const float *packed, const float *shared, int64_t index,
-                              char *scratch);
+void RY_BASE_SYMBOL(igemm_run)(const igemm_plan *plan, const ry_cpu_launch *launch, const ry_tile_pairs *pairs, const float *packed,
+                               const float *shared, int64_t index, char *scratch);
 
 #endif

@@ -9,6 +9,7 @@ typedef struct task {
     const igemm_plan *plan;
     const igemm_phase *phase;
     const ry_cpu_launch *launch;
+    const ry_tile_pairs *pairs;         /* NULL: products are of the elements themselves */
     int64_t group, image, first, count; /* pixels */
     int64_t unit, units;
     int64_t channel, channels; /* output channels, in the group */
@@ -116,6 +117,22 @@ static void place_direct(task *t)
     }
 }
 
+/* A gathered panel as the tiles' operands. */
+static void pair(const task *t, const igemm_chunk *chunk)
+{
+    const igemm_phase *p = t->phase;
+    if (t->plan->mode == IGEMM_ROWS) {
+        for (int64_t i = 0; i < t->count; i++) {
+            t->pairs->row(t->panel + i * (p->chunk_channels * p->chunk_taps + 16), chunk->depth);
+        }
+        return;
+    }
+    const int64_t vectors = (t->count + p->lanes - 1) / p->lanes, sliver = t->plan->mode == IGEMM_PIXELS ? RY_TILE_VECTORS : 1;
+    for (int64_t v = 0; v < vectors; v += sliver) {
+        t->pairs->sliver(t->panel + v * RY_W * chunk->depth, chunk->depth, least(sliver, vectors - v) * RY_W);
+    }
+}
+
 /* into t->panel */
 static void gather(task *t, const igemm_chunk *chunk, bool write_program)
 {
@@ -127,13 +144,16 @@ static void gather(task *t, const igemm_chunk *chunk, bool write_program)
             RY_ISA_SYMBOL(igemm_gather_rows)
             (plan, p, chunk, t->image, t->first, t->count, dtype, x_of(t), t->panel, p->chunk_channels * p->chunk_taps + 16);
         }
-        return;
+    } else {
+        const int64_t vectors = (t->count + p->lanes - 1) / p->lanes, sliver = plan->mode == IGEMM_PIXELS ? RY_TILE_VECTORS : 1;
+        if (write_program) {
+            igemm_write_program(plan, p, t->segment, t->segments, vectors, sliver, chunk->tap, chunk->taps, t->program);
+        }
+        RY_ISA_SYMBOL(igemm_gather)(plan, chunk, t->program, vectors, sliver, dtype, x_of(t), t->panel);
     }
-    const int64_t vectors = (t->count + p->lanes - 1) / p->lanes, sliver = plan->mode == IGEMM_PIXELS ? RY_TILE_VECTORS : 1;
-    if (write_program) {
-        igemm_write_program(plan, p, t->segment, t->segments, vectors, sliver, chunk->tap, chunk->taps, t->program);
+    if (t->pairs) {
+        pair(t, chunk);
     }
-    RY_ISA_SYMBOL(igemm_gather)(plan, chunk, t->program, vectors, sliver, dtype, x_of(t), t->panel);
 }
 
 /* Rows of y that have just been finished, and are still in the first-level cache. */
@@ -167,12 +187,13 @@ static void run_tile(const task *t, ry_tile *tile, int64_t row, int64_t rows, in
         tile->c = t->block + row * t->block_step + column;
     }
     const ry_tile_table *table = &RY_ISA_SYMBOL(ry_tiles);
-    (t->integer ? table->i32 : table->f32)[a_along_k][vectors - 1][rows - 1](tile);
+    const ry_tile_set *tiles = t->pairs ? t->pairs->tiles : t->integer ? &table->i32 : &table->f32;
+    (*tiles)[a_along_k][vectors - 1][rows - 1](tile);
 }
 
 static ry_tile start_tile(const task *t, const igemm_chunk *chunk, bool last)
 {
-    ry_tile tile = {.depth = chunk->depth, .low = -__builtin_inff(), .high = __builtin_inff(), .start = RY_TILE_FROM_C};
+    ry_tile tile = {.depth = chunk->steps, .low = -__builtin_inff(), .high = __builtin_inff(), .start = RY_TILE_FROM_C};
     if (chunk->first == 0) {
         tile.start = t->plan->mode == IGEMM_PIXELS ? RY_TILE_FROM_ROW_BIAS : RY_TILE_FROM_COLUMN_BIAS;
     }
@@ -189,7 +210,7 @@ static void multiply_pixels(const task *t, const float *panel, const igemm_chunk
     const igemm_plan *plan = t->plan;
     for (int64_t u = t->unit; u < t->unit + t->units; u++) {
         const int64_t first = igemm_unit_first(plan, u), rows = igemm_unit_count(plan, u);
-        const float *a = t->packed + first * t->phase->depth + chunk->first * rows;
+        const float *a = t->packed + first * t->phase->steps + chunk->first * rows;
         for (int64_t j = 0; j < t->count; j += RY_TILE_COLUMNS) {
             ry_tile tile = start_tile(t, chunk, last);
             tile.columns = least(RY_TILE_COLUMNS, t->count - j);
@@ -228,7 +249,7 @@ static void multiply_channels(const task *t, const float *panel, const igemm_chu
             tile.columns = count;
             tile.a = in_place ? in_place + row * p->x_pixel : panel + (along_k ? row * row_step : i * chunk->depth * RY_W);
             tile.a_step = in_place ? p->x_pixel : along_k ? row_step : RY_W;
-            tile.b = t->packed + first * p->depth + chunk->first * width;
+            tile.b = t->packed + first * p->steps + chunk->first * width;
             tile.b_step = width;
             tile.bias = t->bias + (first - t->channel);
             run_tile(t, &tile, row, rows, first - t->channel, along_k, last);
@@ -324,30 +345,8 @@ static void finish(task *t)
     }
 }
 
-/* The chunk after `chunk`, in the reduction's order; the first one after an empty one. */
-static void next_chunk(const igemm_plan *plan, const igemm_phase *p, igemm_chunk *chunk)
-{
-    const int64_t channels = plan->geometry.channels_in;
-    chunk->first += chunk->depth;
-    if (plan->mode == IGEMM_ROWS) {
-        chunk->channel += chunk->channels;
-        if (chunk->channel == channels) {
-            chunk->channel = 0;
-            chunk->tap += chunk->taps;
-        }
-    } else {
-        chunk->tap += chunk->taps;
-        if (chunk->tap == p->at.taps && chunk->depth > 0) {
-            chunk->tap = 0;
-            chunk->channel += chunk->channels;
-        }
-    }
-    chunk->taps = least(p->chunk_taps, p->at.taps - chunk->tap);
-    chunk->channels = least(p->chunk_channels, channels - chunk->channel);
-    chunk->depth = chunk->taps * chunk->channels;
-}
-
-void RY_ISA_SYMBOL(igemm_share)(const igemm_plan *plan, const ry_cpu_launch *launch, float *shared, int64_t index, char *scratch)
+void RY_ISA_SYMBOL(igemm_share)(const igemm_plan *plan, const ry_cpu_launch *launch, const ry_tile_pairs *pairs, float *shared,
+                                int64_t index, char *scratch)
 {
     const igemm_phase *p = plan->phase;
     while (index >= p->first_gather + p->gathers) {
@@ -356,10 +355,11 @@ void RY_ISA_SYMBOL(igemm_share)(const igemm_plan *plan, const ry_cpu_launch *lau
     index -= p->first_gather;
     task t;
     decode_block(plan, p, launch, index / p->chunks, scratch, &t);
+    t.pairs = pairs;
     t.panel = shared + p->shared_at + index * p->panel;
     igemm_chunk chunk = {0};
     for (int64_t i = 0; i <= index % p->chunks; i++) {
-        next_chunk(plan, p, &chunk);
+        igemm_next_chunk(plan, p, &chunk);
     }
     if (plan->mode != IGEMM_ROWS) {
         t.segments = igemm_cut_segments(plan, p, t.image, t.first, t.count, t.segment);
@@ -367,11 +367,12 @@ void RY_ISA_SYMBOL(igemm_share)(const igemm_plan *plan, const ry_cpu_launch *lau
     gather(&t, &chunk, true);
 }
 
-void RY_ISA_SYMBOL(igemm_run)(const igemm_plan *plan, const ry_cpu_launch *launch, const float *packed, const float *shared, int64_t index,
-                              char *scratch)
+void RY_ISA_SYMBOL(igemm_run)(const igemm_plan *plan, const ry_cpu_launch *launch, const ry_tile_pairs *pairs, const float *packed,
+                              const float *shared, int64_t index, char *scratch)
 {
     task t;
     decode(plan, launch, shared, index, scratch, &t);
+    t.pairs = pairs;
     const igemm_phase *p = t.phase;
     t.packed = packed + t.group * plan->packed_group + p->packed;
     read_bias(&t);
@@ -383,7 +384,7 @@ void RY_ISA_SYMBOL(igemm_run)(const igemm_plan *plan, const ry_cpu_launch *launc
     }
     igemm_chunk chunk = {0};
     for (int64_t i = 0; i < p->chunks; i++) {
-        next_chunk(plan, p, &chunk);
+        igemm_next_chunk(plan, p, &chunk);
         const bool last = i + 1 == p->chunks;
         const float *panel = t.shared ? t.shared + i * p->panel : t.panel;
         if (!t.shared) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cuts a convolution into tasks of matrix products: the cheapest by a count of cycles, in units of one vector's multiply-add. */
-#include "kernels/cpu/conv/igemm_plan.h"
+#include "kernels/cpu/conv/gather_program.h"
 
 #include <string.h>
 
@@ -141,6 +141,12 @@ static void find_chunks(const igemm_plan *plan, igemm_phase *p)
         p->chunk_taps = up(taps, up(taps, IGEMM_CHUNK_MOST));
     }
     p->chunks = taps == 0 ? 1 : up(channels, p->chunk_channels) * up(taps, p->chunk_taps);
+    igemm_chunk chunk = {0};
+    p->steps = 0;
+    for (int64_t i = 0; i < p->chunks; i++) {
+        igemm_next_chunk(plan, p, &chunk);
+        p->steps += chunk.steps;
+    }
 }
 
 /* Loads that one gathered vector takes at most: its lanes lie in so many rows of the grid. */
@@ -149,6 +155,8 @@ static int64_t segments_most(const igemm_phase *p)
     const int64_t row = p->at.grid[RY_SPACE - 1];
     return least(p->lanes, (p->lanes + row - 2) / row + 1);
 }
+
+#define PAIR_CYCLES 1.0 /* a vector that is rounded and joined with its neighbour */
 
 static double gather_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block)
 {
@@ -162,14 +170,16 @@ static double gather_cycles(const igemm_plan *plan, const igemm_phase *p, int64_
         const int64_t along =
             g->x_step[RY_SPACE - 1] == g->channels_in && p->at.taps % g->kernel[RY_SPACE - 1] == 0 ? g->kernel[RY_SPACE - 1] : 1;
         const int64_t runs = p->at.taps / along;
-        return (double)block * (double)runs * (8.0 + 2.0 * (double)up(g->channels_in * along, plan->width));
+        const double copy = plan->pairs ? 2.0 + PAIR_CYCLES : 2.0;
+        return (double)block * (double)runs * (8.0 + copy * (double)up(g->channels_in * along, plan->width));
     }
     const double row = (double)p->at.grid[RY_SPACE - 1];
     const double segments = p->at.grid[RY_SPACE - 1] % p->lanes == 0 ? 1 : 1 + (double)(p->lanes - 1) / row;
     const int64_t step = g->stride[RY_SPACE - 1];
     const bool near = g->x_step[RY_SPACE - 1] == 1 || g->in[RY_SPACE - 1] == 1;
     const double load = near && step == 1 ? 1.0 : near && step == 2 ? 3.0 : near && step == 4 ? 8.0 : 2.0 * (double)plan->width;
-    return vectors * ((double)p->depth * (3.5 + segments * load) + (double)p->at.taps * 15.0 * segments);
+    const double store = plan->pairs ? 3.5 + PAIR_CYCLES : 3.5;
+    return vectors * ((double)p->depth * (store + segments * load) + (double)p->at.taps * 15.0 * segments);
 }
 
 static double product_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t channels)
@@ -178,7 +188,7 @@ static double product_cycles(const igemm_plan *plan, const igemm_phase *p, int64
     const double rows = (double)(pixels ? channels : block), vectors = (double)up(pixels ? block : channels, plan->width);
     const double chunks = (double)p->chunks;
     /* a tile's start and end cost about four cycles a vector in every chunk; what is not direct passes once more, and turned twice more */
-    double cycles = rows * vectors * ((double)p->depth + 4.0 * chunks);
+    double cycles = rows * vectors * ((double)p->steps + 4.0 * chunks);
     if (!p->direct) {
         cycles += rows * vectors * (pixels || plan->geometry.y_channel == 1 ? 4.0 : 8.0);
     }
@@ -201,7 +211,7 @@ static double cost_of(const igemm_plan *plan, const igemm_phase *p, int64_t bloc
     const int64_t block = up(p->pixels, blocks), units = up(plan->units, unit_blocks);
     const int64_t channels = least(units * plan->unit_most, g->channels_out);
     const double tasks = (double)(p->images * g->groups * blocks * unit_blocks);
-    const double weights = (double)p->depth * (double)channels * STREAM_CYCLES;
+    const double weights = (double)p->steps * (double)channels * STREAM_CYCLES;
     const double product = product_cycles(plan, p, block, channels) + weights + TASK_OVERHEAD;
     const double gather = gather_cycles(plan, p, block);
     if (!plan->shared) {
@@ -275,8 +285,8 @@ static double fill_phases(const ry_problem *problem, igemm_plan *plan, const ry_
         find_lanes(plan, p);
         find_pads(g, taps, p);
         find_chunks(plan, p);
-        p->in_place =
-            p->in_place && plan->mode == IGEMM_ROWS && ry_type_of(&problem->in[0]) != RY_f16 && ry_type_of(&problem->in[0]) != RY_bf16;
+        p->in_place = p->in_place && plan->mode == IGEMM_ROWS && !plan->pairs && ry_type_of(&problem->in[0]) != RY_f16 &&
+                      ry_type_of(&problem->in[0]) != RY_bf16;
         p->direct = is_direct(problem, plan, p);
         cost += find_blocks(plan, p);
         p->first_task = plan->tasks;
@@ -290,7 +300,7 @@ static double fill_phases(const ry_problem *problem, igemm_plan *plan, const ry_
         p->shared_at = (int64_t)(plan->shared_size / sizeof(float));
         plan->shared_size += align64((size_t)(p->gathers * p->panel) * sizeof(float));
         p->packed = plan->packed_group;
-        plan->packed_group += (columns * p->depth + 15) / 16 * 16;
+        plan->packed_group += (columns * p->steps + 15) / 16 * 16;
     }
     return cost + (plan->shared ? PHASE_OVERHEAD : 0);
 }
@@ -334,12 +344,13 @@ static void lay_out_scratch(igemm_plan *plan)
     plan->scratch = at;
 }
 
-void igemm_plan_make(const ry_problem *problem, int width, int tile_rows, int tile_vectors, igemm_plan *plan)
+void igemm_plan_make(const ry_problem *problem, int width, int tile_rows, int tile_vectors, bool pairs, igemm_plan *plan)
 {
     ry_conv_geometry g;
     ry_conv_geometry_of(problem, &g, NULL, NULL);
     memset(plan, 0, sizeof *plan);
     plan->width = width;
+    plan->pairs = pairs;
     plan->tile_columns = (int64_t)tile_vectors * width;
     plan->taps = align64(sizeof(igemm_plan) + (size_t)g.phases * sizeof(igemm_phase));
     plan->size = plan->taps + align64((size_t)g.taps * sizeof(ry_conv_tap));

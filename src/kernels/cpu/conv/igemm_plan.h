@@ -27,6 +27,7 @@ typedef enum igemm_mode { IGEMM_PIXELS, IGEMM_GATHERED, IGEMM_ROWS, IGEMM_MODES 
 typedef struct igemm_phase {
     ry_conv_phase at;
     int64_t depth;                      /* channels_in * taps */
+    int64_t steps;                      /* of the tiles: depth, or the chunks' pairs */
     int64_t chunk_channels, chunk_taps; /* of a chunk; one of them is whole */
     int64_t images, pixels;             /* ranges of pixels that blocks do not cross: one an image, or one of all images */
     int64_t lanes;                      /* pixels of one gathered vector: all its lanes, or (GATHERED) the rows of a tile */
@@ -51,6 +52,7 @@ typedef struct igemm_plan {
     int64_t units, unit_most;               /* of one group's output channels; channels of a unit at most */
     int64_t packed_group;                   /* elements of one group's packed weights, all phases */
     int64_t tasks;
+    bool pairs; /* operands are pairs of neighbours along the reduction: a chunk of odd depth ends with half a pair */
     bool shared;
     int64_t gathers;    /* tasks of the gathering phase; 0 where panels are not shared */
     size_t shared_size; /* bytes of the shared panels */
@@ -82,7 +84,15 @@ typedef struct igemm_run {
 
 /* Bytes of the plan's state; 0: no mode suits the problem (pixels and channels both lie apart). */
 size_t igemm_plan_size(const ry_problem *problem);
-void igemm_plan_make(const ry_problem *problem, int width, int tile_rows, int tile_vectors, igemm_plan *plan);
+void igemm_plan_make(const ry_problem *problem, int width, int tile_rows, int tile_vectors, bool pairs, igemm_plan *plan);
+
+/* What a kernel that follows a plan of these arguments needs; its weights are packed when the plan is made. */
+rynd_status igemm_prepare(const ry_problem *problem, int width, int tile_rows, int tile_vectors, bool pairs, ry_prepared *prepared,
+                          ry_error *error);
+
+/* Is it a convolution of floats, forward or transposed, that a plan can be made for? */
+bool igemm_takes_floats(const ry_problem *problem);
+bool igemm_few_phases(const ry_problem *problem);
 
 /* First output channel of a unit, and their count. */
 static inline int64_t igemm_unit_first(const igemm_plan *plan, int64_t unit)

@@ -36,12 +36,21 @@ typedef struct ry_tile {
 
 typedef void (*ry_tile_function)(const ry_tile *tile);
 
+typedef ry_tile_function ry_tile_set[2][RY_TILE_VECTORS][RY_TILE_ROWS]; /* [a_along_k][vectors - 1][rows - 1] */
+
 typedef struct ry_tile_table {
-    /* [a_along_k][vectors - 1][rows - 1] */
-    ry_tile_function f32[2][RY_TILE_VECTORS][RY_TILE_ROWS];
-    ry_tile_function i32[2][RY_TILE_VECTORS][RY_TILE_ROWS];
+    ry_tile_set f32, i32;
 } ry_tile_table;
 
 extern const ry_tile_table RY_ISA_SYMBOL(ry_tiles);
+
+/* Tiles whose operands are not the elements that were gathered. A step of k is then two elements, and an element of a or b a pair of them. */
+typedef struct ry_tile_pairs {
+    const ry_tile_set *tiles;
+    /* Floats become pairs, in place; what follows an odd end counts as 0. A sliver is [depth][columns], columns being whole vectors; behind a row
+     * RY_W floats are overwritten. */
+    void (*sliver)(float *sliver, int64_t depth, int64_t columns);
+    void (*row)(float *row, int64_t depth);
+} ry_tile_pairs;
 
 #endif

@@ -2,12 +2,6 @@
 /* The micro-kernels of tile.h for every number of rows and vectors, in f32 and i32. */
 #include "kernels/cpu/conv/tile.h"
 
-#if RY_TILE_ROWS == 14
-#define TILE_ROWS_LIST(of) of(1) of(2) of(3) of(4) of(5) of(6) of(7) of(8) of(9) of(10) of(11) of(12) of(13) of(14)
-#else
-#define TILE_ROWS_LIST(of) of(1) of(2) of(3) of(4) of(5) of(6)
-#endif
-
 #define ELEMENT         float
 #define VECTOR          ry_vf
 #define V_SET           ry_vf_set

@@ -1,5 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text of the micro-kernel (tile.h), included once for each element type: ELEMENT, VECTOR and the words V_*. */
+/* The text of the micro-kernel (tile.h), included once for each element type: ELEMENT, VECTOR and the words V_*. Where a and b are of another
+ * type than the sums, they are OPERAND, O_VECTOR, O_SET, O_LOAD. */
+#ifndef OPERAND
+#define OPERAND  ELEMENT
+#define O_VECTOR VECTOR
+#define O_SET    V_SET
+#define O_LOAD   V_LOAD
+#endif
+
+#ifndef TILE_ROWS_LIST
+#if RY_TILE_ROWS == 14
+#define TILE_ROWS_LIST(of) of(1) of(2) of(3) of(4) of(5) of(6) of(7) of(8) of(9) of(10) of(11) of(12) of(13) of(14)
+#else
+#define TILE_ROWS_LIST(of) of(1) of(2) of(3) of(4) of(5) of(6)
+#endif
+#endif
 
 /* Everything that is known at compile time comes in as a constant, so that the loops over rows and vectors vanish and `sum` is registers. */
 RY_INLINE void TILE_NAME(text)(const ry_tile *tile, const int rows, const int vectors, const bool a_along_k)
@@ -45,17 +60,17 @@ RY_INLINE void TILE_NAME(text)(const ry_tile *tile, const int rows, const int ve
         }
     }
 
-    const ELEMENT *a = tile->a, *b = tile->b;
+    const OPERAND *a = tile->a, *b = tile->b;
     const int64_t a_step = tile->a_step, b_step = tile->b_step;
     for (int64_t k = tile->depth; k > 0; k--) {
-        VECTOR bv[RY_TILE_VECTORS];
+        O_VECTOR bv[RY_TILE_VECTORS];
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) {
-            bv[v] = V_LOAD(b + v * RY_W);
+            bv[v] = O_LOAD(b + v * RY_W);
         }
 #pragma GCC unroll 16
         for (int i = 0; i < rows; i++) {
-            const VECTOR x = V_SET(a_along_k ? a[i * a_step] : a[i]);
+            const O_VECTOR x = O_SET(a_along_k ? a[i * a_step] : a[i]);
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; v++) {
                 sum[i][v] = V_FMA(x, bv[v], sum[i][v]);
@@ -131,3 +146,7 @@ TILE_ROWS_LIST(TILE_OF)
 #undef V_FMA
 #undef V_MAX
 #undef V_MIN
+#undef OPERAND
+#undef O_VECTOR
+#undef O_SET
+#undef O_LOAD

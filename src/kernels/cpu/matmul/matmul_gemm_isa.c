@@ -3,8 +3,8 @@
  *
  * A task computes a block of y: it goes through k in chunks, packs the chunk of b into slivers [k][columns] (a panel that stays in the
  * second-level cache), and reads a where it lies when one of its steps is 1, else from a packed copy of its rows. */
-#include "kernels/cpu/conv/tile.h"
 #include "kernels/cpu/matmul/matmul_finish.h"
+#include "kernels/cpu/matmul/matmul_gemm.h"
 #include "kernels/cpu/matmul/matmul_pack.h"
 
 #include "kernels/cpu/conv/activation.h"
@@ -16,7 +16,7 @@ typedef enum a_form { A_ALONG_K, A_ALONG_M, A_PACKED } a_form;
 typedef struct gemm_plan {
     matmul_shape shape;
     a_form a;
-    bool direct, column_bias, integer;
+    bool direct, column_bias, integer, pairs;
     int64_t chunk, rows, columns, row_blocks, column_blocks;
     size_t panel, a_rows, block, bias, scratch;
 } gemm_plan;
@@ -83,16 +83,17 @@ static size_t align64(size_t size)
     return (size + 63) / 64 * 64;
 }
 
-static bool make_plan(const ry_problem *problem, gemm_plan *plan)
+static bool make_plan(const ry_problem *problem, bool pairs, gemm_plan *plan)
 {
     memset(plan, 0, sizeof *plan);
+    plan->pairs = pairs;
     matmul_shape *s = &plan->shape;
     if (!matmul_shape_of(problem, s)) {
         return false;
     }
     const matmul_operand *a = &s->of[MATMUL_A], *c = &s->of[MATMUL_C], *r = &s->of[MATMUL_RESIDUAL], *y = &s->of[MATMUL_Y];
     plan->integer = y->dtype == RY_i32;
-    const bool as_it_lies = a->dtype == RY_f32 || a->dtype == RY_i32;
+    const bool as_it_lies = !pairs && (a->dtype == RY_f32 || a->dtype == RY_i32);
     plan->a = as_it_lies && a->column == 1 ? A_ALONG_K : as_it_lies && a->row == 1 ? A_ALONG_M : A_PACKED;
     plan->column_bias = c->dtype == RY_f32 && c->row == 0;
     plan->direct = (y->dtype == RY_f32 || y->dtype == RY_i32) && (y->column == 1 || s->n == 1) && s->alpha == 1.0f &&
@@ -113,6 +114,7 @@ static bool make_plan(const ry_problem *problem, gemm_plan *plan)
 typedef struct gemm_task {
     const gemm_plan *plan;
     const ry_cpu_launch *launch;
+    const ry_tile_pairs *pairs; /* NULL: products are of the elements themselves */
     int64_t batch, row, rows, column, columns;
     float *panel, *a_rows, *block, *bias;
     ry_activation_of activation;
@@ -144,7 +146,8 @@ static void run_tile(const gemm_task *t, ry_tile *tile, int64_t row, int64_t row
         tile->c = t->block + row * tile->c_step + column;
     }
     const ry_tile_table *table = &RY_ISA_SYMBOL(ry_tiles);
-    (plan->integer ? table->i32 : table->f32)[along_k][vectors - 1][rows - 1](tile);
+    const ry_tile_set *tiles = t->pairs ? t->pairs->tiles : plan->integer ? &table->i32 : &table->f32;
+    (*tiles)[along_k][vectors - 1][rows - 1](tile);
     if (plan->direct && last && !t->bounds) {
         for (int64_t i = 0; i < rows; i++) {
             RY_ISA_SYMBOL(ry_activate)(t->activation, (float *)tile->c + i * tile->c_step, tile->columns);
@@ -161,7 +164,7 @@ static void multiply(const gemm_task *t, const float *a, int64_t a_row, int64_t 
     for (int64_t i = 0, done = 0; i < parts; i++) {
         const int64_t here = each + (i < extra);
         for (int64_t j = 0; j < t->columns; j += RY_TILE_COLUMNS) {
-            ry_tile tile = {.depth = depth, .low = -__builtin_inff(), .high = __builtin_inff()};
+            ry_tile tile = {.depth = t->pairs ? (depth + 1) / 2 : depth, .low = -__builtin_inff(), .high = __builtin_inff()};
             tile.columns = least(RY_TILE_COLUMNS, t->columns - j);
             tile.start = !first ? RY_TILE_FROM_C : t->plan->direct && t->plan->column_bias ? RY_TILE_FROM_COLUMN_BIAS : RY_TILE_FROM_ZERO;
             tile.bias = t->bias + j;
@@ -186,6 +189,9 @@ static void run_chunk(const gemm_task *t, int64_t k, int64_t depth)
         RY_ISA_SYMBOL(matmul_pack_sliver)
         (b->dtype, (const char *)matmul_input(s, t->launch, MATMUL_B) + (b_at + j * b->column) * (int64_t)ry_dtype_size(b->dtype), b->row,
          b->column, depth, count, up(count, RY_W) * RY_W, t->panel + j * depth);
+        if (t->pairs) {
+            t->pairs->sliver(t->panel + j * depth, depth, up(count, RY_W) * RY_W);
+        }
     }
     const int64_t a_at = matmul_batch_offset(s, MATMUL_A, t->batch) + t->row * a->row + k * a->column;
     const char *data = (const char *)matmul_input(s, t->launch, MATMUL_A) + a_at * (int64_t)ry_dtype_size(a->dtype);
@@ -199,20 +205,23 @@ static void run_chunk(const gemm_task *t, int64_t k, int64_t depth)
             const int64_t rows = least(8 * RY_TILE_ROWS, t->rows - i);
             RY_ISA_SYMBOL(matmul_pack_rows)
             (a->dtype, data + i * a->row * (int64_t)ry_dtype_size(a->dtype), a->row, a->column, rows, depth, t->a_rows, step);
+            for (int64_t row = 0; t->pairs && row < rows; row++) {
+                t->pairs->row(t->a_rows + row * step, depth);
+            }
             multiply(t, t->a_rows, step, step, true, i, rows, k, depth);
         }
     }
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t index, unsigned worker)
+void RY_ISA_SYMBOL(matmul_gemm_run)(const ry_cpu_launch *launch, const ry_tile_pairs *pairs, size_t index, unsigned worker)
 {
-    (void)phase;
     const gemm_plan *plan = launch->state;
     const matmul_shape *s = &plan->shape;
     char *scratch = launch->scratch + worker * launch->prepared->scratch;
     const int64_t i = (int64_t)index, column_block = i % plan->column_blocks, row_block = i / plan->column_blocks % plan->row_blocks;
     gemm_task t = {.plan = plan,
                    .launch = launch,
+                   .pairs = pairs,
                    .batch = i / plan->column_blocks / plan->row_blocks,
                    .row = row_block * plan->rows,
                    .column = column_block * plan->columns,
@@ -249,23 +258,28 @@ static bool is_float(const ry_problem *problem, int i, bool wide)
     return dtype == RY_f32 || dtype == RY_f16 || dtype == RY_bf16 || (wide && ry_dtype_is_float(dtype));
 }
 
-static bool applicable(const ry_problem *problem)
+bool RY_ISA_SYMBOL(matmul_gemm_takes_floats)(const ry_problem *problem)
 {
     matmul_shape shape;
     const ry_dtype y = (ry_dtype)problem->out[0].dtype;
-    const bool floats = is_float(problem, 0, false) && is_float(problem, 1, false) && is_float(problem, 2, true) &&
-                        is_float(problem, 3, false) && (y == RY_f32 || y == RY_f16 || y == RY_bf16);
-    const ry_matmul_attrs *attrs = &problem->attrs.matmul;
-    const bool integers = y == RY_i32 && problem->in[0].dtype == RYND_DTYPE_I32 && problem->in[1].dtype == RYND_DTYPE_I32 &&
-                          !ry_problem_has_input(problem, 2) && !ry_problem_has_input(problem, 3) && attrs->alpha == 1 &&
-                          attrs->activation == RY_activation_none;
-    return (floats || integers) && matmul_shape_of(problem, &shape);
+    return is_float(problem, 0, false) && is_float(problem, 1, false) && is_float(problem, 2, true) && is_float(problem, 3, false) &&
+           (y == RY_f32 || y == RY_f16 || y == RY_bf16) && matmul_shape_of(problem, &shape);
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static bool applicable(const ry_problem *problem)
+{
+    matmul_shape shape;
+    const ry_matmul_attrs *attrs = &problem->attrs.matmul;
+    const bool integers = problem->out[0].dtype == RYND_DTYPE_I32 && problem->in[0].dtype == RYND_DTYPE_I32 &&
+                          problem->in[1].dtype == RYND_DTYPE_I32 && !ry_problem_has_input(problem, 2) &&
+                          !ry_problem_has_input(problem, 3) && attrs->alpha == 1 && attrs->activation == RY_activation_none;
+    return integers ? matmul_shape_of(problem, &shape) : RY_ISA_SYMBOL(matmul_gemm_takes_floats)(problem);
+}
+
+rynd_status RY_ISA_SYMBOL(matmul_gemm_prepare)(const ry_problem *problem, bool pairs, ry_prepared *prepared, ry_error *error)
 {
     gemm_plan plan;
-    if (!make_plan(problem, &plan)) {
+    if (!make_plan(problem, pairs, &plan)) {
         return ry_fail(error, RYND_ERROR_SHAPE, "matmul: nothing to compute");
     }
     *prepared = (ry_prepared){.phases = 1,
@@ -277,10 +291,26 @@ static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_
     return RYND_OK;
 }
 
+void RY_ISA_SYMBOL(matmul_gemm_initialise)(const ry_problem *problem, bool pairs, void *state)
+{
+    make_plan(problem, pairs, state);
+}
+
+static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+{
+    return RY_ISA_SYMBOL(matmul_gemm_prepare)(problem, false, prepared, error);
+}
+
 static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
 {
     (void)prepared;
-    make_plan(problem, state);
+    make_plan(problem, false, state);
+}
+
+static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+{
+    (void)phase;
+    RY_ISA_SYMBOL(matmul_gemm_run)(launch, NULL, task, worker);
 }
 
 const ry_kernel RY_ISA_SYMBOL(matmul_f32_gemm) = {.name = "matmul_f32_gemm_" RY_ISA_TEXT,

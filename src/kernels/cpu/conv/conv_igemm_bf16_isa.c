@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels: convolution and transposed convolution by implicit GEMM with products of bfloat16 and sums in f32, weights packed when the plan is made. */
+#include "kernels/cpu/common/simd.h"
+#include "kernels/cpu/conv/igemm.h"
+#include "kernels/cpu/conv/igemm_bf16.h"
+
+static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+{
+    return igemm_prepare(problem, RY_W, RY_TILE_ROWS, RY_TILE_VECTORS, true, prepared, error);
+}
+
+static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
+{
+    (void)prepared;
+    igemm_plan_make(problem, RY_W, RY_TILE_ROWS, RY_TILE_VECTORS, true, state);
+}
+
+static void pack(const ry_cpu_launch *launch, size_t task)
+{
+    igemm_pack_bf16(launch->state, launch->problem, launch->in[1], launch->packed_out, (int64_t)task);
+}
+
+static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+{
+    const igemm_plan *plan = launch->state;
+    const ry_tile_pairs *pairs = &RY_ISA_SYMBOL(ry_bf16_pairs);
+    char *scratch = launch->scratch + worker * launch->prepared->scratch;
+    if (phase == 0 && plan->shared) {
+        RY_BASE_SYMBOL(igemm_share)(plan, launch, pairs, launch->workspace, (int64_t)task, scratch);
+        return;
+    }
+    RY_BASE_SYMBOL(igemm_run)(plan, launch, pairs, launch->packed, launch->workspace, (int64_t)task, scratch);
+}
+
+#define KERNEL(symbol, operator)                                               \
+    const ry_kernel RY_ISA_SYMBOL(symbol) = {.name = #symbol "_" RY_ISA_TEXT,  \
+                                             .op = RY_OP_##operator,           \
+                                             .device = "cpu",                  \
+                                             .isa = RY_ISA_ID,                 \
+                                             .accuracy = RY_ACCURACY_bf16,     \
+                                             .rank = IGEMM_BF16_RANK,          \
+                                             .applicable = igemm_takes_floats, \
+                                             .prepare = prepare,               \
+                                             .initialise = initialise,         \
+                                             .pack = pack,                     \
+                                             .run = run,                       \
+                                             .constant_inputs = 1u << 1};
+
+KERNEL(conv_fwd_bf16_igemm, conv)
+KERNEL(convt_fwd_bf16_igemm, convt)

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What kernels of the implicit GEMM have in common: which problems they take, and what they need. */
+#include "kernels/cpu/conv/igemm_plan.h"
+
+enum { PHASES_MOST = 64 }; /* of a transposed convolution; a larger stride reads next to nothing and is left to the reference */
+
+static bool is_float(const ry_problem *problem, int i)
+{
+    const ry_dtype dtype = ry_type_of(&problem->in[i]);
+    return dtype == RY_f32 || dtype == RY_f16 || dtype == RY_bf16;
+}
+
+bool igemm_few_phases(const ry_problem *problem)
+{
+    if (problem->op != RY_OP_convt) {
+        return true;
+    }
+    int64_t phases = 1;
+    for (int i = 0; i < problem->in[0].rank - 2; i++) {
+        const int64_t stride = ry_ints_get(&problem->attrs.convt.stride, i, 1);
+        phases *= stride < PHASES_MOST + 1 ? stride : PHASES_MOST + 1;
+    }
+    return phases <= PHASES_MOST;
+}
+
+bool igemm_takes_floats(const ry_problem *problem)
+{
+    const ry_dtype y = ry_type_of(&problem->out[0]);
+    return ry_conv_is_spatial(problem) && igemm_few_phases(problem) && is_float(problem, 0) && is_float(problem, 1) &&
+           (!ry_problem_has_input(problem, 2) || ry_dtype_is_float(ry_type_of(&problem->in[2]))) &&
+           (!ry_problem_has_input(problem, 3) || is_float(problem, 3)) && (y == RY_f32 || y == RY_f16 || y == RY_bf16);
+}
+
+static size_t up64(size_t size)
+{
+    return (size + 63) / 64 * 64;
+}
+
+rynd_status igemm_prepare(const ry_problem *problem, int width, int tile_rows, int tile_vectors, bool pairs, ry_prepared *prepared,
+                          ry_error *error)
+{
+    const size_t size = igemm_plan_size(problem);
+    igemm_plan *plan = ry_allocate(&ry_system_allocator, size);
+    if (!plan) {
+        return ry_fail_memory(error);
+    }
+    igemm_plan_make(problem, width, tile_rows, tile_vectors, pairs, plan);
+    const ry_conv_geometry *g = &plan->geometry;
+    *prepared = (ry_prepared){.phases = 1 + plan->shared,
+                              .tasks = {(size_t)(plan->shared ? plan->gathers : plan->tasks), (size_t)(plan->shared ? plan->tasks : 0)},
+                              .state = up64(size),
+                              .packed = up64((size_t)(g->groups * plan->packed_group) * 4),
+                              .pack_tasks = (size_t)(g->groups * plan->units),
+                              .scratch = up64(plan->scratch),
+                              .workspace = plan->shared_size,
+                              .knob_count = 4,
+                              .knobs = {{"mode", plan->mode},
+                                        {"block", plan->phase[0].block},
+                                        {"units", plan->phase[0].units_a_task},
+                                        {"chunk", plan->phase[0].chunk_channels * plan->phase[0].chunk_taps}}};
+    ry_release(&ry_system_allocator, plan);
+    return RYND_OK;
+}
