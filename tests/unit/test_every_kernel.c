@@ -63,6 +63,7 @@ static const row rows[] = {
     {F32, "matmul x0=13x7:f32 x1=19x13:f32 x2=19:f32 y0=7x19:f32 trans_a=1 trans_b=1 alpha=0.5 beta=2"},
     {F32, "matmul x0=1x300:f32 x1=50x300:f32 x2=50:f32 y0=1x50:f32 trans_b=1 activation=relu"},
     {BF16, "matmul x0=13x7:f32 x1=19x13:f32 x2=19:f32 y0=7x19:f32 trans_a=1 trans_b=1 alpha=0.5 beta=2 accuracy=bf16"},
+    {BF16, "matmul x0=2x300:f32 x1=50x300:f32 x2=50:f32 y0=2x50:f32 trans_b=1 activation=relu accuracy=bf16"},
     {EXACT, "matmul x0=7x13:i32 x1=13x19:i32 y0=7x19:i32"},
     {F32, "einsum x0=3x4x5:f32 x1=3x5x6:f32 y0=3x4x6:f32 equation='bij,bjk->bik'"},
     {F32, "batch_norm x0=2x19x5x7:f32 x1=19:f32 x2=19:f32 x3=19:f32 x4=19:f32 y0=2x19x5x7:f32"},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernel: products of few rows with a large matrix, at the speed at which it comes from memory. b is read once, where it lies, never packed:
- * by dot products where it lies along k (fully connected layers), by sums of its scaled rows where it lies along n. */
+/* Kernels: products of few rows with a large matrix, at the speed at which it comes from memory. b is read once, where it lies:
+ * by dot products where it lies along k (fully connected layers), by sums of its scaled rows where it lies along n. Or, where it is constant and
+ * bfloat16 is accurate enough, from a rounded copy [n][k] of half the bytes. */
 #include "kernels/cpu/common/simd.h"
 #include "kernels/cpu/matmul/matmul_finish.h"
 #include "kernels/cpu/matmul/matmul_pack.h"
@@ -21,6 +22,7 @@ enum {
 typedef struct gemv_plan {
     matmul_shape shape;
     bool dot, a_copied;
+    bool rounded;                   /* b is the packed copy */
     int64_t columns, column_blocks; /* of a task */
     int64_t a_step;                 /* from row to row of the copy */
     size_t a, block, scratch;
@@ -46,11 +48,25 @@ static bool is_narrow_float(ry_dtype dtype)
     return dtype == RY_f32 || dtype == RY_f16 || dtype == RY_bf16;
 }
 
-static bool make_plan(const ry_problem *problem, gemv_plan *plan)
+/* Takes the copy for b. */
+static bool round_b(matmul_shape *s)
+{
+    matmul_operand *b = &s->of[MATMUL_B];
+    if (b->dtype != RY_f32 || s->swapped || s->batches != 1 || s->m > DOT_A) {
+        return false;
+    }
+    b->dtype = RY_bf16;
+    b->row = 1;
+    b->column = s->k;
+    return true;
+}
+
+static bool make_plan(const ry_problem *problem, bool rounded, gemv_plan *plan)
 {
     memset(plan, 0, sizeof *plan);
+    plan->rounded = rounded;
     matmul_shape *s = &plan->shape;
-    if (!matmul_shape_of(problem, s)) {
+    if (!matmul_shape_of(problem, s) || (rounded && !round_b(s))) {
         return false;
     }
     const matmul_operand *a = &s->of[MATMUL_A], *b = &s->of[MATMUL_B];
@@ -291,8 +307,8 @@ static void run(const ry_cpu_launch *launch, int phase, size_t index, unsigned w
         p.a_row = plan->a_step;
     }
     const int64_t size = (int64_t)ry_dtype_size(b->dtype);
-    const char *matrix =
-        (const char *)matmul_input(s, launch, MATMUL_B) + (matmul_batch_offset(s, MATMUL_B, batch) + column * b->column) * size;
+    const char *whole = plan->rounded ? launch->packed : matmul_input(s, launch, MATMUL_B);
+    const char *matrix = whole + (matmul_batch_offset(s, MATMUL_B, batch) + column * b->column) * size;
     const product_function multiply = function_of(b->dtype, plan->dot);
     const int64_t chunk = plan->dot && s->m > DOT_A ? DOT_CHUNK : s->k;
     const float *first = p.a;
@@ -306,33 +322,73 @@ static void run(const ry_cpu_launch *launch, int phase, size_t index, unsigned w
     RY_ISA_SYMBOL(matmul_finish)(s, launch, batch, 0, s->m, column, columns, p.block, plan->columns, s->alpha);
 }
 
-static bool applicable(const ry_problem *problem)
+static bool takes(const ry_problem *problem, bool rounded)
 {
     gemv_plan plan;
     return is_narrow_float((ry_dtype)problem->out[0].dtype) &&
            (!ry_problem_has_input(problem, 2) || ry_dtype_is_float((ry_dtype)problem->in[2].dtype)) &&
-           (!ry_problem_has_input(problem, 3) || is_narrow_float((ry_dtype)problem->in[3].dtype)) && make_plan(problem, &plan);
+           (!ry_problem_has_input(problem, 3) || is_narrow_float((ry_dtype)problem->in[3].dtype)) && make_plan(problem, rounded, &plan);
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static bool applicable(const ry_problem *problem)
+{
+    return takes(problem, false);
+}
+
+static bool applicable_rounded(const ry_problem *problem)
+{
+    return takes(problem, true);
+}
+
+static rynd_status prepare_either(const ry_problem *problem, bool rounded, ry_prepared *prepared, ry_error *error)
 {
     gemv_plan plan;
-    if (!make_plan(problem, &plan)) {
+    if (!make_plan(problem, rounded, &plan)) {
         return ry_fail(error, RYND_ERROR_SHAPE, "matmul: not a product of few rows");
     }
     *prepared = (ry_prepared){.phases = 1,
                               .tasks = {(size_t)(plan.shape.batches * plan.column_blocks)},
                               .state = align64(sizeof plan),
+                              .packed = rounded ? align64((size_t)(plan.shape.n * plan.shape.k) * sizeof(uint16_t)) : 0,
+                              .pack_tasks = rounded ? (size_t)plan.column_blocks : 0,
                               .scratch = plan.scratch,
                               .knob_count = 1,
                               .knobs = {{"columns", plan.columns}}};
     return RYND_OK;
 }
 
+static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+{
+    return prepare_either(problem, false, prepared, error);
+}
+
+static rynd_status prepare_rounded(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+{
+    return prepare_either(problem, true, prepared, error);
+}
+
 static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
 {
-    (void)prepared;
-    make_plan(problem, state);
+    make_plan(problem, prepared->packed > 0, state);
+}
+
+/* The columns of one task of b, rounded. */
+static void pack(const ry_cpu_launch *launch, size_t task)
+{
+    const gemv_plan *plan = launch->state;
+    matmul_shape s;
+    if (!matmul_shape_of(launch->problem, &s)) {
+        return;
+    }
+    const matmul_operand *b = &s.of[MATMUL_B];
+    const float *from = launch->in[1];
+    const int64_t first = (int64_t)task * plan->columns, end = least(first + plan->columns, s.n);
+    for (int64_t j = first; j < end; j++) {
+        uint16_t *to = (uint16_t *)launch->packed_out + j * s.k;
+        for (int64_t k = 0; k < s.k; k++) {
+            to[k] = ry_f32_to_bf16(from[k * b->row + j * b->column]);
+        }
+    }
 }
 
 const ry_kernel RY_ISA_SYMBOL(matmul_f32_gemv) = {.name = "matmul_f32_gemv_" RY_ISA_TEXT,
@@ -345,3 +401,16 @@ const ry_kernel RY_ISA_SYMBOL(matmul_f32_gemv) = {.name = "matmul_f32_gemv_" RY_
                                                   .prepare = prepare,
                                                   .initialise = initialise,
                                                   .run = run};
+
+const ry_kernel RY_ISA_SYMBOL(matmul_bf16_gemv) = {.name = "matmul_bf16_gemv_" RY_ISA_TEXT,
+                                                   .op = RY_OP_matmul,
+                                                   .device = "cpu",
+                                                   .isa = RY_ISA_ID,
+                                                   .accuracy = RY_ACCURACY_bf16,
+                                                   .rank = 108 + 10 * (int)RY_ISA_ID,
+                                                   .applicable = applicable_rounded,
+                                                   .prepare = prepare_rounded,
+                                                   .initialise = initialise,
+                                                   .pack = pack,
+                                                   .run = run,
+                                                   .constant_inputs = 1u << MATMUL_B};
