@@ -62,7 +62,7 @@ typedef struct ry_cpu_launch {
     const void *packed; /* during pack: writable through packed_out */
     void *packed_out;
     void *workspace;
-    char *scratch; /* worker w's: scratch + w * prepared->scratch (which is a multiple of RY_ALIGNMENT); never NULL */
+    char *scratch; /* worker w's: scratch + w * prepared->scratch (which is a multiple of RY_ALIGNMENT); aligned, never NULL */
     int64_t (*actual)[RY_MAX_RANK];
 } ry_cpu_launch;
 

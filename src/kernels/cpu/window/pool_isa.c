@@ -430,10 +430,7 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     const ry_window *w = &s->window;
     const int64_t out_width = w->out[w->rank - 1], inside = w->pad[w->rank - 1] + w->in[w->rank - 1];
     const float *x = launch->in[0];
-    float *y = launch->out[0], *reduced = NULL;
-    if (launch->prepared->scratch > 0) {
-        reduced = (float *)(void *)(launch->scratch + worker * launch->prepared->scratch);
-    }
+    float *y = launch->out[0], *reduced = (float *)(void *)(launch->scratch + worker * launch->prepared->scratch);
     if (s->path == PATH_ROWS) {
         fill(reduced, w->pad[w->rank - 1], s->maximum ? -INFINITY : 0);
         fill(reduced + inside, s->width - inside, s->maximum ? -INFINITY : 0);
