@@ -8,16 +8,18 @@ from .summary import PEERS, milliseconds, peer_geomeans
 # Okabe and Ito's palette, which colour-blind readers tell apart; shapes differ too.
 MARKS = {"onnxruntime": ("#0072b2", "circle"), "openvino": ("#e69f00", "square"), "ncnn": ("#009e73", "diamond"), "mnn": ("#d55e00", "triangle"),
          "torch": ("#cc79a7", "circle"), "torch.nhwc": ("#8c4a75", "square")}
-ROW, LEFT, WIDTH, RIGHT, TOP = 17, 170, 640, 160, 92
+ROW, WIDTH, RIGHT, TOP = 17, 640, 160, 92
+LETTER = 6.6  # the usual width of one, at size 11
 LEAST, MOST = 0.35, 16
 TICKS = [0.35, 0.5, 0.7, 1, 1.5, 2, 3, 4, 6, 8, 12, 16]
 TITLES = {"first": "First layers", "dense": "Dense k x k", "pointwise": "1 x 1", "depthwise": "Depthwise", "grouped": "Grouped",
           "other": "Transposed, 1-D, 3-D", "random": "Random layers", "net": "Networks"}
 
 
-def place(ratio):
+def place(ratio, left):
+    """Where a ratio stands; what is beyond the axis stands at its end."""
     ratio = min(max(ratio, LEAST), MOST)
-    return LEFT + WIDTH * math.log(ratio / LEAST) / math.log(MOST / LEAST)
+    return left + WIDTH * math.log(ratio / LEAST) / math.log(MOST / LEAST)
 
 
 def text(x, y, words, anchor="start", size=11, colour="#222", weight="normal"):
@@ -36,7 +38,7 @@ def mark(key, x, y, size=4.2):
     return f'<polygon points="{points}" {paint}/>'
 
 
-def head(results, bottom):
+def head(results, left, bottom):
     machine = results["machine"]
     lines = [text(12, 24, "Time of each engine over rynd's: right of 1 rynd is faster", size=15, weight="bold"),
              text(12, 42, f"{machine['cpu']} ({results['peaks']['isa']}), {results['threads']} threads, {results['date']}; near32, NCHW; medians of "
@@ -47,29 +49,29 @@ def head(results, bottom):
         if key in means:
             words = name + " " + ", ".join(f"{mean:.2f}x" for mean in means[key].values())
             lines += [mark(key, x + 5, 58), text(x + 13, 62, words)]
-            x += 30 + 6.2 * len(words)
+            x += 30 + LETTER * len(words)
     lines.append(text(x, 62, "(geometric means: layers, networks)" if x > 30 else "", colour="#555"))
     for tick in TICKS:
-        at = place(tick)
+        at = place(tick, left)
         lines.append(f'<line x1="{at:.1f}" y1="{TOP - 6}" x2="{at:.1f}" y2="{bottom}" stroke="{"#222" if tick == 1 else "#ddd"}" stroke-width="1"/>')
         lines.append(text(at, TOP - 10, f"{tick:g}x" if tick < MOST else "16x+", "middle", colour="#555"))
-    lines.append(text(LEFT + WIDTH + 26, TOP - 10, "rynd ms", colour="#555") + text(LEFT + WIDTH + 90, TOP - 10, "best peer", colour="#555"))
+    lines.append(text(left + WIDTH + 26, TOP - 10, "rynd ms", colour="#555") + text(left + WIDTH + 90, TOP - 10, "best peer", colour="#555"))
     return lines
 
 
-def row(entry, y):
+def row(entry, left, y):
     ours = entry["seconds"]["rynd"]
-    lines = [text(LEFT - 8, y + 4, entry["name"] if len(entry["name"]) < 28 else entry["name"][:26] + "..", "end")]
+    lines = [text(left - 8, y + 4, entry["name"], "end")]
     best = entry["near32"]
     if best:
-        lines.append(f'<line x1="{place(best["low"]):.1f}" y1="{y}" x2="{place(best["high"]):.1f}" y2="{y}" stroke="#222" stroke-width="2"/>')
+        lines.append(f'<line x1="{place(best["low"], left):.1f}" y1="{y}" x2="{place(best["high"], left):.1f}" y2="{y}" stroke="#222" stroke-width="2"/>')
     for key in reversed(PEERS):
         if key in entry["seconds"]:
-            lines.append(mark(key, place(entry["seconds"][key] / ours), y))
-    lines.append(text(LEFT + WIDTH + 26, y + 4, milliseconds(ours)))
+            lines.append(mark(key, place(entry["seconds"][key] / ours, left), y))
+    lines.append(text(left + WIDTH + 26, y + 4, milliseconds(ours)))
     if best:
         colour = "#222" if best["ratio"] >= 1 else "#c00"
-        lines.append(text(LEFT + WIDTH + 90, y + 4, f"{best['ratio']:.2f}x {PEERS[best['peer']]}", colour=colour))
+        lines.append(text(left + WIDTH + 90, y + 4, f"{best['ratio']:.2f}x {PEERS[best['peer']]}", colour=colour))
     return lines
 
 
@@ -79,14 +81,15 @@ def draw(results):
     groups = {}
     for entry in entries:
         groups.setdefault(entry["group"], []).append(entry)
+    left = max(170, 20 + LETTER * max((len(entry["name"]) for entry in entries), default=0))
     lines, y = [], TOP + 8
     for group, members in groups.items():
         lines.append(text(12, y + 4, TITLES.get(group, group), weight="bold"))
         y += ROW
         for entry in members:
-            lines += row(entry, y)
+            lines += row(entry, left, y)
             y += ROW
-    width = LEFT + WIDTH + RIGHT + 40
-    body = "\n".join(head(results, y) + lines)
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{y + 12}" viewBox="0 0 {width} {y + 12}" '
+    width = left + WIDTH + RIGHT + 40
+    body = "\n".join(head(results, left, y) + lines)
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{y + 12}" viewBox="0 0 {width:.0f} {y + 12}" '
             f'font-family="DejaVu Sans, Helvetica, Arial, sans-serif">\n<rect width="100%" height="100%" fill="#fff"/>\n{body}\n</svg>\n')
