@@ -79,6 +79,7 @@ typedef struct ry_kernel {
     ry_accuracy accuracy;
     int rank; /* a higher rank is preferred among applicable kernels, until prediction decides */
     bool (*applicable)(const ry_problem *problem);
+    bool (*pays)(const ry_problem *problem); /* by its own count, beside the kernels of lower rank; NULL: wherever it is applicable */
     rynd_status (*prepare)(const ry_problem *problem, ry_prepared *prepared, ry_error *error);
     void (*initialise)(const ry_problem *problem, const ry_prepared *prepared, void *state); /* NULL when state is 0 bytes */
     void (*pack)(const ry_cpu_launch *launch, size_t task); /* in[] holds the constant inputs, NULL for others */

@@ -48,7 +48,8 @@ const ry_kernel *ry_kernel_choose(const ry_problem *problem, ry_isa isa, unsigne
     for (size_t i = 0; i < ry_kernel_count; i++) {
         const ry_kernel *kernel = ry_kernels[i];
         if (kernel->op == problem->op && kernel->isa <= isa && kernel->accuracy <= problem->accuracy &&
-            (!best || kernel->rank > best->rank) && !missing_constants(kernel, problem, constants) && kernel->applicable(problem)) {
+            (!best || kernel->rank > best->rank) && !missing_constants(kernel, problem, constants) && kernel->applicable(problem) &&
+            (!kernel->pays || kernel->pays(problem))) {
             best = kernel;
         }
     }

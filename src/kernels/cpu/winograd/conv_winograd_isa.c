@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernel: convolution of unit stride in Winograd's form. */
+#include "kernels/cpu/common/simd.h"
+#include "kernels/cpu/winograd/winograd.h"
+
+static size_t up64(size_t size)
+{
+    return (size + 63) / 64 * 64;
+}
+
+static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+{
+    (void)error;
+    winograd_plan plan;
+    winograd_plan_choose(problem, RY_W, RY_TILE_ROWS, RY_TILE_VECTORS, &plan);
+    const int64_t blocks = plan.geometry.groups * plan.blocks;
+    const size_t tasks = (size_t)(plan.shared ? blocks * plan.unit_blocks : blocks);
+    *prepared = (ry_prepared){.phases = 1 + plan.shared,
+                              .tasks = {plan.shared ? (size_t)(blocks * plan.channel_parts) : tasks, plan.shared ? tasks : 0},
+                              .state = up64(plan.size),
+                              .packed = up64((size_t)(plan.geometry.groups * plan.packed_group) * sizeof(float)),
+                              .pack_tasks = (size_t)(plan.geometry.groups * plan.units),
+                              .scratch = up64(plan.scratch),
+                              .workspace = plan.shared ? up64((size_t)(blocks * plan.points * plan.v_point) * sizeof(float)) : 0,
+                              .knob_count = 5,
+                              .knobs = {{"points_h", plan.axis[0].points},
+                                        {"points_w", plan.axis[1].points},
+                                        {"tiles", plan.block},
+                                        {"units", plan.units_a_task},
+                                        {"shared", plan.shared}}};
+    return RYND_OK;
+}
+
+static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
+{
+    (void)prepared;
+    winograd_plan_make(problem, RY_W, RY_TILE_ROWS, RY_TILE_VECTORS, state);
+}
+
+static void pack(const ry_cpu_launch *launch, size_t task)
+{
+    const winograd_plan *plan = launch->state;
+    RY_ISA_SYMBOL(winograd_pack)
+    (plan, launch->problem, launch->in[1], launch->packed_out, (int64_t)task / plan->units, (int64_t)task % plan->units);
+}
+
+typedef struct block {
+    int64_t group, index, first, count; /* tiles */
+} block;
+
+static block find_block(const winograd_plan *plan, int64_t index)
+{
+    block b = {.group = index / plan->blocks, .index = index};
+    b.first = index % plan->blocks * plan->block;
+    b.count = plan->tiles - b.first < plan->block ? plan->tiles - b.first : plan->block;
+    return b;
+}
+
+static const float *x_of(const winograd_plan *plan, const ry_cpu_launch *launch, int64_t group)
+{
+    return (const float *)launch->in[0] + group * plan->geometry.channels_in * plan->geometry.x_channel;
+}
+
+/* The channels' bias, zeros where there is none and behind the last. */
+static void read_bias(const ry_cpu_launch *launch, int64_t channel, int64_t channels, int64_t room, float *bias)
+{
+    memset(bias, 0, (size_t)room * sizeof *bias);
+    if (ry_problem_has_input(launch->problem, 2)) {
+        const int64_t step = launch->problem->in[2].stride[0];
+        for (int64_t i = 0; i < channels; i++) {
+            bias[i] = ((const float *)launch->in[2])[(channel + i) * step];
+        }
+    }
+}
+
+/* Products and outputs of `units` units. */
+static void finish_units(const winograd_plan *plan, const ry_cpu_launch *launch, const block *b, const float *v, int64_t unit,
+                         int64_t units, char *scratch)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t first = unit * plan->tile_columns, left = g->channels_out - first, room = units * plan->tile_columns;
+    const int64_t channels = left < room ? left : room, channel = b->group * g->channels_out + first;
+    float *m = (float *)(void *)(scratch + plan->m), *bias = (float *)(void *)(scratch + plan->bias);
+    RY_ISA_SYMBOL(winograd_multiply)(plan, v, (const float *)launch->packed + b->group * plan->packed_group, b->count, unit, units, m);
+    read_bias(launch, channel, channels, room, bias);
+    winograd_epilogue end = {.y = (float *)launch->out[0] + channel * g->y_channel,
+                             .bias = bias,
+                             .activation = ry_conv_activation(launch->problem),
+                             .steps = &plan->steps};
+    if (ry_problem_has_input(launch->problem, 3)) {
+        end.residual = (const float *)launch->in[3] + channel * g->r_channel;
+    }
+    end.bounds = ry_activation_bounds(end.activation, &end.low, &end.high);
+    RY_ISA_SYMBOL(winograd_transform_output)
+    (plan, m, b->first, b->count, channels, &end, (float *)(void *)(scratch + plan->stage));
+}
+
+static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+{
+    const winograd_plan *plan = launch->state;
+    char *scratch = launch->scratch + worker * launch->prepared->scratch;
+    float *stage = (float *)(void *)(scratch + plan->stage), *v = (float *)(void *)(scratch + plan->v);
+    const int64_t index = (int64_t)task, channels = plan->geometry.channels_in;
+    if (!plan->shared) {
+        const block b = find_block(plan, index);
+        RY_ISA_SYMBOL(winograd_transform_input)(plan, x_of(plan, launch, b.group), b.first, b.count, 0, channels, v, stage);
+        for (int64_t unit = 0; unit < plan->units; unit += plan->units_a_task) {
+            const int64_t left = plan->units - unit;
+            finish_units(plan, launch, &b, v, unit, left < plan->units_a_task ? left : plan->units_a_task, scratch);
+        }
+    } else if (phase == 0) {
+        const block b = find_block(plan, index / plan->channel_parts);
+        const int64_t channel = index % plan->channel_parts * plan->channels_a_part, left = channels - channel;
+        v = (float *)launch->workspace + b.index * plan->points * plan->v_point;
+        RY_ISA_SYMBOL(winograd_transform_input)
+        (plan, x_of(plan, launch, b.group), b.first, b.count, channel, left < plan->channels_a_part ? left : plan->channels_a_part, v,
+         stage);
+    } else {
+        /* tasks that run at the same time share the weights, which are larger than a block */
+        const int64_t blocks = plan->geometry.groups * plan->blocks;
+        const block b = find_block(plan, index % blocks);
+        const int64_t unit = index / blocks * plan->units_a_task, left = plan->units - unit;
+        v = (float *)launch->workspace + b.index * plan->points * plan->v_point;
+        finish_units(plan, launch, &b, v, unit, left < plan->units_a_task ? left : plan->units_a_task, scratch);
+    }
+}
+
+static bool pays(const ry_problem *problem)
+{
+    winograd_plan plan;
+    winograd_plan_choose(problem, RY_W, RY_TILE_ROWS, RY_TILE_VECTORS, &plan);
+    return plan.cycles < winograd_direct_cycles(&plan);
+}
+
+const ry_kernel RY_ISA_SYMBOL(conv_fwd_f32_winograd) = {.name = "conv_fwd_f32_winograd_" RY_ISA_TEXT,
+                                                        .op = RY_OP_conv,
+                                                        .device = "cpu",
+                                                        .isa = RY_ISA_ID,
+                                                        .accuracy = RY_ACCURACY_near32,
+                                                        .rank = 108 + 10 * (int)RY_ISA_ID,
+                                                        .applicable = winograd_is_possible,
+                                                        .pays = pays,
+                                                        .prepare = prepare,
+                                                        .initialise = initialise,
+                                                        .pack = pack,
+                                                        .run = run,
+                                                        .constant_inputs = 1u << 1};

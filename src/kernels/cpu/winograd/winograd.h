@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The steps of a task in Winograd's form (winograd_plan.h). */
+#ifndef RY_KERNELS_CPU_WINOGRAD_WINOGRAD_H
+#define RY_KERNELS_CPU_WINOGRAD_WINOGRAD_H
+
+#include "kernels/cpu/common/isa.h"
+#include "kernels/cpu/winograd/winograd_run.h"
+
+/* V of the tiles [first, first + count) and the group's channels [channel, channel + channels), from x of the group's first channel. */
+void RY_ISA_SYMBOL(winograd_transform_input)(const winograd_plan *plan, const float *x, int64_t first, int64_t count, int64_t channel,
+                                             int64_t channels, float *v, float *stage);
+
+typedef struct winograd_epilogue {
+    float *y;              /* of the task's first output channel */
+    const float *residual; /* the same; NULL: none */
+    const float *bias;     /* one a channel of the task, whole vectors */
+    ry_activation_of activation;
+    bool bounds; /* the activation is low <= y <= high; else these are infinite */
+    float low, high;
+    const ry_conv_phase *steps; /* of y and the residual */
+} winograd_epilogue;
+
+/* y of the tiles and `channels` output channels from M. */
+void RY_ISA_SYMBOL(winograd_transform_output)(const winograd_plan *plan, const float *m, int64_t first, int64_t count, int64_t channels,
+                                              const winograd_epilogue *end, float *stage);
+
+/* U of one unit of output channels of one group. */
+void RY_ISA_SYMBOL(winograd_pack)(const winograd_plan *plan, const ry_problem *problem, const float *w, float *packed, int64_t group,
+                                  int64_t unit);
+
+/* M of `tiles` tiles for the units [unit, unit + units), from their U. */
+void RY_ISA_SYMBOL(winograd_multiply)(const winograd_plan *plan, const float *v, const float *packed, int64_t tiles, int64_t unit,
+                                      int64_t units, float *m);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* V = B^T d B of blocks of tiles. */
+#include "kernels/cpu/winograd/winograd.h"
+#include "kernels/cpu/winograd/winograd_transform.h"
+
+/* Where the tiles of a run read: inputs, or a strip of them with its channels turned. */
+typedef struct source {
+    const float *x; /* of the first position of the first tile */
+    int64_t row_step, column_step;
+    ry_vm lanes;
+    bool whole; /* all lanes */
+} source;
+
+/* Transforms along the height: from `columns` columns of inputs to [point][column]. */
+typedef void (*down_function)(const source *from, int64_t columns, uint32_t rows_inside, uint32_t columns_inside, float *to);
+
+RY_INLINE void down(const int points, const source *from, int64_t columns, uint32_t rows_inside, uint32_t columns_inside, float *to)
+{
+    const bool inside = from->whole && rows_inside == (1u << points) - 1u && columns_inside == (1u << columns) - 1u;
+    for (int64_t j = 0; j < columns; j++) {
+        const float *x = from->x + j * from->column_step;
+        ry_vf d[WINOGRAD_POINTS_MOST];
+        if (inside) {
+#pragma GCC unroll 8
+            for (int i = 0; i < points; i++) {
+                d[i] = ry_vf_load(x + i * from->row_step);
+            }
+        } else if (columns_inside >> j & 1u) {
+#pragma GCC unroll 8
+            for (int i = 0; i < points; i++) {
+                d[i] = rows_inside >> i & 1u ? ry_vf_load_m(x + i * from->row_step, from->lanes) : ry_vf_zero();
+            }
+        } else {
+#pragma GCC unroll 8
+            for (int i = 0; i < points; i++) {
+                ry_vf_store(to + (i * columns + j) * RY_W, ry_vf_zero());
+            }
+            continue;
+        }
+        winograd_input(points, d);
+#pragma GCC unroll 8
+        for (int i = 0; i < points; i++) {
+            ry_vf_store(to + (i * columns + j) * RY_W, d[i]);
+        }
+    }
+}
+
+/* Transforms along the width: from [row][column] to V. */
+typedef void (*along_function)(const float *from, int64_t rows, float *v, int64_t v_point);
+
+RY_INLINE void along(const int points, const float *from, int64_t rows, float *v, int64_t v_point)
+{
+    for (int64_t i = 0; i < rows; i++) {
+        ry_vf d[WINOGRAD_POINTS_MOST];
+#pragma GCC unroll 8
+        for (int j = 0; j < points; j++) {
+            d[j] = ry_vf_load(from + (i * points + j) * RY_W);
+        }
+        winograd_input(points, d);
+#pragma GCC unroll 8
+        for (int j = 0; j < points; j++) {
+            ry_vf_store(v + (i * points + j) * v_point, d[j]);
+        }
+    }
+}
+
+#define OF_POINTS(points)                                                                                                    \
+    static void down_##points(const source *from, int64_t columns, uint32_t rows_inside, uint32_t columns_inside, float *to) \
+    {                                                                                                                        \
+        down(points, from, columns, rows_inside, columns_inside, to);                                                        \
+    }                                                                                                                        \
+    static void along_##points(const float *from, int64_t rows, float *v, int64_t v_point)                                   \
+    {                                                                                                                        \
+        along(points, from, rows, v, v_point);                                                                               \
+    }
+
+OF_POINTS(1)
+OF_POINTS(4)
+OF_POINTS(6)
+OF_POINTS(8)
+
+static const down_function down_table[] = {[1] = down_1, [4] = down_4, [6] = down_6, [8] = down_8};
+static const along_function along_table[] = {[1] = along_1, [4] = along_4, [6] = along_6, [8] = along_8};
+
+/* Bit i: position start + i * step is inside. */
+static uint32_t inside(int64_t start, int64_t step, int64_t count, int64_t extent)
+{
+    uint32_t bits = 0;
+    for (int64_t i = 0; i < count; i++) {
+        bits |= (uint32_t)(start + i * step >= 0 && start + i * step < extent) << i;
+    }
+    return bits;
+}
+
+/* One vector of channels of a row of inputs, from position `start` on, turned: to[position][lane]. */
+static void turn_row(const float *x, int64_t channel_step, int64_t channels, int64_t start, int64_t positions, int64_t extent, float *to)
+{
+    for (int64_t p = 0; p < positions; p += RY_W) {
+        const int64_t low = start + p < 0 ? -(start + p) : 0, high = extent - (start + p);
+        ry_vf v[RY_W];
+        if (low == 0 && high >= RY_W && channels == RY_W) {
+#pragma GCC unroll 16
+            for (int i = 0; i < RY_W; i++) {
+                v[i] = ry_vf_load(x + i * channel_step + start + p);
+            }
+        } else {
+            const uint32_t first = high <= 0 ? 0 : (uint32_t)((1ull << (high < RY_W ? high : RY_W)) - 1u);
+            const uint32_t bits = low >= RY_W ? 0 : first >> low << low;
+            for (int i = 0; i < RY_W; i++) {
+                v[i] = i < channels && bits ? ry_vf_load_m(x + i * channel_step + start + p, ry_vm_bits(bits)) : ry_vf_zero();
+            }
+        }
+        ry_vf_transpose(v);
+#pragma GCC unroll 16
+        for (int i = 0; i < RY_W; i++) {
+            ry_vf_store(to + (p + i) * RY_W, v[i]);
+        }
+    }
+}
+
+typedef struct context {
+    const winograd_plan *plan;
+    winograd_run run;
+    int64_t top, left, span; /* of the run's inputs */
+    float *stage;
+} context;
+
+/* The strip that the run reads, with channels turned. */
+static source turn_strip(const context *c, const float *x, int64_t channels)
+{
+    const winograd_plan *plan = c->plan;
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t strip = (c->span + RY_W - 1) / RY_W * RY_W * RY_W;
+    for (int64_t i = 0; i < plan->axis[0].points; i++) {
+        const int64_t row = c->top + i * plan->axis[0].dilation;
+        if (row < 0 || row >= g->in[1]) {
+            memset(c->stage + i * strip, 0, (size_t)strip * sizeof(float));
+        } else {
+            turn_row(x + row * g->x_step[1], g->x_channel, channels, c->left, c->span, g->in[2], c->stage + i * strip);
+        }
+    }
+    return (source){c->stage, strip, plan->axis[1].dilation * RY_W, ry_vm_first(RY_W), true};
+}
+
+/* All tiles of a run, one vector of channels. x: the image's, depth's and vector's. */
+static void transform_run(const context *c, const float *x, int64_t channels, float *v)
+{
+    const winograd_plan *plan = c->plan;
+    const ry_conv_geometry *g = &plan->geometry;
+    const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
+    const winograd_tile *tile = winograd_tiles(plan, 1) + c->run.column;
+    float points[WINOGRAD_POINTS_MOST * WINOGRAD_POINTS_MOST * RY_W];
+    const uint32_t every = (1u << h->points) - 1u;
+    source from = {NULL, h->dilation * g->x_step[1], w->dilation * g->x_step[2], ry_vm_first(channels), channels == RY_W};
+    uint32_t rows_inside = inside(c->top, h->dilation, h->points, g->in[1]);
+    if (!plan->x_near) {
+        from = turn_strip(c, x, channels);
+        rows_inside = every;
+    }
+    for (int64_t i = 0; i < c->run.count; i++) {
+        const int64_t left = tile[i].origin - w->pad;
+        source at = from;
+        uint32_t columns_inside = (1u << w->points) - 1u;
+        if (plan->x_near) {
+            at.x = x + c->top * g->x_step[1] + left * g->x_step[2];
+            columns_inside = inside(left, w->dilation, w->points, g->in[2]);
+        } else {
+            at.x = from.x + (left - c->left) * RY_W;
+        }
+        down_table[h->points](&at, w->points, rows_inside, columns_inside, points);
+        along_table[w->points](points, h->points, v + i * plan->v_row, plan->v_point);
+    }
+}
+
+static void clear(const winograd_plan *plan, int64_t tiles, float *v)
+{
+    for (int64_t p = 0; p < plan->points; p++) {
+        for (int64_t i = 0; i < tiles; i++) {
+            ry_vf_store(v + p * plan->v_point + i * plan->v_row, ry_vf_zero());
+        }
+    }
+}
+
+void RY_ISA_SYMBOL(winograd_transform_input)(const winograd_plan *plan, const float *x, int64_t first, int64_t count, int64_t channel,
+                                             int64_t channels, float *v, float *stage)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const winograd_axis *w = &plan->axis[1];
+    const int64_t reach = (w->points - 1) * w->dilation + 1;
+    const int64_t most = plan->x_near ? plan->tiles : plan->run_span;
+    for (int64_t done = 0; done < count;) {
+        context c = {.plan = plan, .stage = stage};
+        c.run = winograd_find_run(plan, first + done, count - done, reach, plan->x_near ? INT64_MAX : most);
+        const winograd_tile *tile = winograd_tiles(plan, 1) + c.run.column;
+        c.top = winograd_tiles(plan, 0)[c.run.row].origin - plan->axis[0].pad;
+        c.left = tile[0].origin - w->pad;
+        c.span = tile[c.run.count - 1].origin - tile[0].origin + reach;
+        for (int64_t t = 0; t < g->kernel[0]; t++) {
+            const int64_t depth = c.run.depth * g->stride[0] + t * plan->depth_dilation - plan->depth_pad;
+            const float *from = x + c.run.image * g->x_batch + depth * g->x_step[0];
+            for (int64_t i = channel; i < channel + channels; i += RY_W) {
+                float *to = v + done * plan->v_row + t * plan->channel_step + i;
+                const int64_t left = channel + channels - i;
+                if (depth < 0 || depth >= g->in[0]) {
+                    clear(plan, c.run.count, to);
+                } else {
+                    transform_run(&c, from + i * g->x_channel, left < RY_W ? left : RY_W, to);
+                }
+            }
+        }
+        done += c.run.count;
+    }
+}

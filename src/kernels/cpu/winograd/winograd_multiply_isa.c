@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* M[p] = V[p] U[p] for every point of a block of tiles. */
+#include "kernels/cpu/conv/tile.h"
+#include "kernels/cpu/winograd/winograd.h"
+
+/* One point and one unit: the unit's weights stay in the first-level cache while the tiles pass. */
+static void multiply_point(const winograd_plan *plan, const float *v, const float *u, int64_t columns, int64_t tiles, float *m)
+{
+    const int64_t parts = (tiles + plan->tile_rows - 1) / plan->tile_rows, each = tiles / parts, extra = tiles % parts;
+    ry_tile tile = {.depth = plan->depth,
+                    .a = v,
+                    .b = u,
+                    .a_step = plan->v_row,
+                    .b_step = columns,
+                    .c = m,
+                    .c_step = plan->m_row,
+                    .columns = columns,
+                    .low = -__builtin_inff(),
+                    .high = __builtin_inff()};
+    for (int64_t i = 0, row = 0; i < parts; i++) {
+        const int64_t rows = each + (i < extra);
+        tile.a = v + row * plan->v_row;
+        tile.c = m + row * plan->m_row;
+        RY_ISA_SYMBOL(ry_tiles).f32[true][columns / RY_W - 1][rows - 1](&tile);
+        row += rows;
+    }
+}
+
+void RY_ISA_SYMBOL(winograd_multiply)(const winograd_plan *plan, const float *v, const float *packed, int64_t tiles, int64_t unit,
+                                      int64_t units, float *m)
+{
+    for (int64_t i = 0; i < units; i++) {
+        const int64_t columns = winograd_unit_columns(plan, unit + i);
+        const float *u = packed + (unit + i) * plan->packed_unit;
+        for (int64_t p = 0; p < plan->points; p++) {
+            multiply_point(plan, v + p * plan->v_point, u + p * plan->depth * columns, columns, tiles,
+                           m + p * plan->m_point + i * plan->tile_columns);
+        }
+    }
+}

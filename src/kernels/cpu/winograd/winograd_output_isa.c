@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* y = A^T M A of blocks of tiles, with bias, residual and activation. */
+#include "kernels/cpu/conv/activation.h"
+#include "kernels/cpu/winograd/winograd.h"
+#include "kernels/cpu/winograd/winograd_transform.h"
+
+/* Transforms along the height: from M to [output row][column]. */
+typedef void (*up_function)(const float *m, int64_t m_point, int64_t columns, float *to);
+
+RY_INLINE void up(const int points, const int outputs, const float *m, int64_t m_point, int64_t columns, float *to)
+{
+    for (int64_t j = 0; j < columns; j++) {
+        ry_vf d[WINOGRAD_POINTS_MOST], y[WINOGRAD_POINTS_MOST];
+#pragma GCC unroll 8
+        for (int i = 0; i < points; i++) {
+            d[i] = ry_vf_load(m + (i * columns + j) * m_point);
+        }
+        winograd_output(points, outputs, d, y);
+#pragma GCC unroll 8
+        for (int i = 0; i < outputs; i++) {
+            ry_vf_store(to + (i * columns + j) * RY_W, y[i]);
+        }
+    }
+}
+
+/* Where a tile's outputs go: y itself, or a strip. */
+typedef struct target {
+    float *y;
+    const float *residual; /* NULL: none */
+    int64_t row_step, column_step, r_row_step, r_column_step;
+    int64_t rows, columns; /* that are written */
+    ry_vf bias, low, high;
+    ry_vm lanes;
+} target;
+
+/* Transforms along the width: from [row][column] to the target. */
+typedef void (*across_function)(const float *from, const target *to);
+
+RY_INLINE void across(const int points, const int outputs, const float *from, const target *to)
+{
+    for (int64_t i = 0; i < to->rows; i++) {
+        ry_vf d[WINOGRAD_POINTS_MOST], y[WINOGRAD_POINTS_MOST];
+#pragma GCC unroll 8
+        for (int j = 0; j < points; j++) {
+            d[j] = ry_vf_load(from + (i * points + j) * RY_W);
+        }
+        winograd_output(points, outputs, d, y);
+        float *row = to->y + i * to->row_step;
+        const float *residual = to->residual ? to->residual + i * to->r_row_step : NULL;
+#pragma GCC unroll 8
+        for (int j = 0; j < outputs; j++) {
+            if (j < to->columns) {
+                ry_vf sum = ry_vf_add(y[j], to->bias);
+                if (residual) {
+                    sum = ry_vf_add(sum, ry_vf_load_m(residual + j * to->r_column_step, to->lanes));
+                }
+                ry_vf_store_m(row + j * to->column_step, to->lanes, ry_vf_min(to->high, ry_vf_max(to->low, sum)));
+            }
+        }
+    }
+}
+
+#define OF_POINTS(points, outputs)                                                                   \
+    static void up_##points##_##outputs(const float *m, int64_t m_point, int64_t columns, float *to) \
+    {                                                                                                \
+        up(points, outputs, m, m_point, columns, to);                                                \
+    }                                                                                                \
+    static void across_##points##_##outputs(const float *from, const target *to)                     \
+    {                                                                                                \
+        across(points, outputs, from, to);                                                           \
+    }
+
+OF_POINTS(1, 1)
+OF_POINTS(4, 2)
+OF_POINTS(6, 2)
+OF_POINTS(6, 4)
+OF_POINTS(8, 2)
+OF_POINTS(8, 4)
+OF_POINTS(8, 6)
+
+/* [points][outputs] */
+static const up_function up_table[WINOGRAD_POINTS_MOST + 1][WINOGRAD_POINTS_MOST] = {
+    [1] = {[1] = up_1_1}, [4] = {[2] = up_4_2}, [6] = {[2] = up_6_2, [4] = up_6_4}, [8] = {[2] = up_8_2, [4] = up_8_4, [6] = up_8_6}};
+static const across_function across_table[WINOGRAD_POINTS_MOST + 1][WINOGRAD_POINTS_MOST] = {
+    [1] = {[1] = across_1_1},
+    [4] = {[2] = across_4_2},
+    [6] = {[2] = across_6_2, [4] = across_6_4},
+    [8] = {[2] = across_8_2, [4] = across_8_4, [8 - 2] = across_8_6}};
+
+typedef struct context {
+    const winograd_plan *plan;
+    const winograd_epilogue *end;
+    winograd_run run;
+    int64_t y, r; /* of the run's first output */
+    float *stage;
+} context;
+
+static target start_target(const context *c, int64_t channel, int64_t lanes)
+{
+    const winograd_tile *row = winograd_tiles(c->plan, 0) + c->run.row;
+    return (target){.rows = row->outputs,
+                    .bias = ry_vf_load(c->end->bias + channel),
+                    .low = ry_vf_set(c->end->low),
+                    .high = ry_vf_set(c->end->high),
+                    .lanes = ry_vm_first(lanes)};
+}
+
+static void transform_tile(const winograd_plan *plan, const float *m, const target *to)
+{
+    float points[WINOGRAD_POINTS_MOST * WINOGRAD_POINTS_MOST * RY_W];
+    const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
+    up_table[h->points][h->outputs](m, plan->m_point, w->points, points);
+    across_table[w->points][w->outputs](points, to);
+}
+
+/* Channels lie next to each other in y. */
+static void write_channels(const context *c, const float *m, int64_t channels)
+{
+    const winograd_plan *plan = c->plan;
+    const int64_t *y_step = c->end->steps->y_step, *r_step = c->end->steps->r_step;
+    const winograd_tile *tile = winograd_tiles(plan, 1) + c->run.column;
+    const int64_t down = plan->axis[0].dilation, along = plan->axis[1].dilation;
+    for (int64_t i = 0; i < c->run.count; i++) {
+        const int64_t position = tile[i].origin - tile[0].origin;
+        float *y = c->end->y + c->y + position * y_step[2];
+        for (int64_t k = 0; k < channels; k += RY_W) {
+            target to = start_target(c, k, channels - k);
+            to.y = y + k;
+            to.residual = c->end->residual ? c->end->residual + c->r + position * r_step[2] + k : NULL;
+            to.row_step = down * y_step[1];
+            to.column_step = along * y_step[2];
+            to.r_row_step = down * r_step[1];
+            to.r_column_step = along * r_step[2];
+            to.columns = tile[i].outputs;
+            transform_tile(plan, m + i * plan->m_row + k, &to);
+        }
+        for (int64_t row = 0; !c->end->bounds && row < winograd_tiles(plan, 0)[c->run.row].outputs; row++) {
+            for (int64_t j = 0; j < tile[i].outputs; j++) {
+                RY_ISA_SYMBOL(ry_activate)(c->end->activation, y + row * down * y_step[1] + j * along * y_step[2], channels);
+            }
+        }
+    }
+}
+
+/* A row of one channel's outputs, which lie a step apart or want an activation that is not a bound. */
+static void write_row(const context *c, float *row, int64_t positions, float *y, const float *residual)
+{
+    const int64_t step = c->plan->axis[1].dilation;
+    for (int64_t i = 0; residual && i < positions; i++) {
+        row[i] += residual[i * step];
+    }
+    if (c->end->bounds) {
+        for (int64_t i = 0; i < positions; i++) {
+            row[i] = row[i] < c->end->low ? c->end->low : row[i] > c->end->high ? c->end->high : row[i];
+        }
+    } else {
+        RY_ISA_SYMBOL(ry_activate)(c->end->activation, row, positions);
+    }
+    for (int64_t i = 0; i < positions; i++) {
+        y[i * step] = row[i];
+    }
+}
+
+/* `positions` at most a vector of outputs of one row of the strip, `channels` of them. */
+static void turn_outputs(const context *c, const float *strip, int64_t positions, int64_t channels, float *y, const float *residual)
+{
+    const ry_conv_geometry *g = &c->plan->geometry;
+    const bool simple = c->end->bounds && c->plan->axis[1].dilation == 1;
+    const ry_vf low = ry_vf_set(c->end->low), high = ry_vf_set(c->end->high);
+    const ry_vm lanes = ry_vm_first(positions);
+    ry_vf v[RY_W];
+#pragma GCC unroll 16
+    for (int i = 0; i < RY_W; i++) {
+        v[i] = ry_vf_load(strip + i * RY_W);
+    }
+    ry_vf_transpose(v);
+    for (int64_t k = 0; k < channels && k < RY_W; k++) {
+        const float *from = residual ? residual + k * g->r_channel : NULL;
+        if (simple) {
+            const ry_vf sum = from ? ry_vf_add(v[k], ry_vf_load_m(from, lanes)) : v[k];
+            ry_vf_store_m(y + k * g->y_channel, lanes, ry_vf_min(high, ry_vf_max(low, sum)));
+        } else {
+            float row[RY_W];
+            ry_vf_store(row, v[k]);
+            write_row(c, row, positions, y + k * g->y_channel, from);
+        }
+    }
+}
+
+/* Positions of a row lie next to each other in y: the run's outputs of each vector of channels pass through a strip. */
+static void write_positions(const context *c, const float *m, int64_t channels)
+{
+    const winograd_plan *plan = c->plan;
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t *y_step = c->end->steps->y_step, *r_step = c->end->steps->r_step;
+    const winograd_tile *tile = winograd_tiles(plan, 1) + c->run.column;
+    const int64_t down = plan->axis[0].dilation, along = plan->axis[1].dilation, outputs = plan->axis[1].outputs;
+    const int64_t positions = (c->run.count - 1) * outputs + tile[c->run.count - 1].outputs;
+    const int64_t strip = (positions + RY_W - 1) / RY_W * RY_W * RY_W;
+    for (int64_t k = 0; k < channels; k += RY_W) {
+        target to = start_target(c, k, RY_W);
+        to.low = ry_vf_set(-__builtin_inff());
+        to.high = ry_vf_set(__builtin_inff());
+        to.row_step = strip;
+        to.column_step = RY_W;
+        for (int64_t i = 0; i < c->run.count; i++) {
+            to.y = c->stage + i * outputs * RY_W;
+            to.columns = tile[i].outputs;
+            transform_tile(plan, m + i * plan->m_row + k, &to);
+        }
+        for (int64_t row = 0; row < to.rows; row++) {
+            float *y = c->end->y + c->y + row * down * y_step[1] + k * g->y_channel;
+            const float *residual = c->end->residual ? c->end->residual + c->r + row * down * r_step[1] + k * g->r_channel : NULL;
+            for (int64_t p = 0; p < positions; p += RY_W) {
+                const int64_t left = positions - p;
+                turn_outputs(c, c->stage + row * strip + p * RY_W, left < RY_W ? left : RY_W, channels - k, y + p * along,
+                             residual ? residual + p * along : NULL);
+            }
+        }
+    }
+}
+
+void RY_ISA_SYMBOL(winograd_transform_output)(const winograd_plan *plan, const float *m, int64_t first, int64_t count, int64_t channels,
+                                              const winograd_epilogue *end, float *stage)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const ry_conv_phase *steps = end->steps;
+    const winograd_axis *w = &plan->axis[1];
+    const int64_t reach = (w->outputs - 1) * w->dilation + 1;
+    for (int64_t done = 0; done < count;) {
+        context c = {.plan = plan, .end = end, .stage = stage};
+        c.run = winograd_find_run(plan, first + done, count - done, reach, plan->y_near ? INT64_MAX : plan->run_span);
+        const int64_t q[2] = {winograd_tiles(plan, 0)[c.run.row].origin, winograd_tiles(plan, 1)[c.run.column].origin};
+        c.y = c.run.image * g->y_batch + c.run.depth * steps->y_step[0] + q[0] * steps->y_step[1] + q[1] * steps->y_step[2];
+        c.r = c.run.image * g->r_batch + c.run.depth * steps->r_step[0] + q[0] * steps->r_step[1] + q[1] * steps->r_step[2];
+        if (plan->y_near) {
+            write_channels(&c, m + done * plan->m_row, channels);
+        } else {
+            write_positions(&c, m + done * plan->m_row, channels);
+        }
+        done += c.run.count;
+    }
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* U = G g G^T of the weights, in float64, rounded once. Row j of G are the powers 1, q, q^2, ... of point j over the product of its distances
+ * from the other finite points; infinity's is 0, ..., 0, 1. */
+#include "kernels/cpu/winograd/winograd.h"
+
+#include "kernels/cpu/common/simd.h"
+
+enum { COLUMNS = RY_TILE_COLUMNS, TAPS_MOST = 7 };
+
+static void fill_matrix(const winograd_axis *axis, double g[WINOGRAD_POINTS_MOST][TAPS_MOST])
+{
+    const int64_t points = axis->points, finite = points - 1;
+    double q[WINOGRAD_POINTS_MOST] = {0};
+    if (points == 1) {
+        g[0][0] = 1;
+        return;
+    }
+    const double *magnitude = winograd_magnitudes(points);
+    for (int64_t i = 0; 2 * i + 2 < points; i++) {
+        q[2 * i + 1] = magnitude[i];
+        q[2 * i + 2] = -magnitude[i];
+    }
+    for (int64_t i = 0; i < finite; i++) {
+        double distances = 1;
+        for (int64_t j = 0; j < finite; j++) {
+            distances *= j == i ? 1 : q[i] - q[j];
+        }
+        double power = 1 / distances;
+        for (int64_t r = 0; r < axis->taps; r++, power *= q[i]) {
+            g[i][r] = power;
+        }
+    }
+    for (int64_t r = 0; r < axis->taps; r++) {
+        g[finite][r] = r == axis->taps - 1;
+    }
+}
+
+typedef struct packing {
+    const winograd_plan *plan;
+    double g[2][WINOGRAD_POINTS_MOST][TAPS_MOST];
+    int64_t w_step[RY_SPACE]; /* from tap to tap */
+} packing;
+
+/* All taps of one input channel, for `channels` output channels; the columns behind them are 0. */
+static void read_taps(const packing *p, const float *w, int64_t channels, double taps[TAPS_MOST * TAPS_MOST][COLUMNS])
+{
+    const int64_t rows = p->plan->axis[0].taps, columns = p->plan->axis[1].taps, out = p->plan->geometry.w_out;
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t s = 0; s < columns; s++) {
+            const float *from = w + r * p->w_step[1] + s * p->w_step[2];
+            double *to = taps[r * columns + s];
+            for (int64_t k = 0; k < channels; k++) {
+                to[k] = (double)from[k * out];
+            }
+            for (int64_t k = channels; k < COLUMNS; k++) {
+                to[k] = 0;
+            }
+        }
+    }
+}
+
+/* One column of taps times G of the height. */
+static void weigh(const double *g, int64_t taps, const double (*from)[COLUMNS], int64_t step, double to[COLUMNS])
+{
+    for (int k = 0; k < COLUMNS; k++) {
+        to[k] = g[0] * from[0][k];
+    }
+    for (int64_t r = 1; r < taps; r++) {
+        for (int k = 0; k < COLUMNS; k++) {
+            to[k] += g[r] * from[r * step][k];
+        }
+    }
+}
+
+static void transform(const packing *p, const double (*taps)[COLUMNS], int64_t columns, float *to)
+{
+    const winograd_plan *plan = p->plan;
+    const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
+    for (int64_t i = 0; i < h->points; i++) {
+        double down[TAPS_MOST][COLUMNS], sum[COLUMNS];
+        for (int64_t s = 0; s < w->taps; s++) {
+            weigh(p->g[0][i], h->taps, taps + s, w->taps, down[s]);
+        }
+        for (int64_t j = 0; j < w->points; j++) {
+            weigh(p->g[1][j], w->taps, (const double(*)[COLUMNS])down, 1, sum);
+            float *u = to + (i * w->points + j) * plan->depth * columns;
+            for (int64_t k = 0; k < columns; k++) {
+                u[k] = (float)sum[k];
+            }
+        }
+    }
+}
+
+void RY_ISA_SYMBOL(winograd_pack)(const winograd_plan *plan, const ry_problem *problem, const float *w, float *packed, int64_t group,
+                                  int64_t unit)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const ry_tensor *weights = &problem->in[1];
+    packing p = {.plan = plan};
+    for (int i = 0; i < RY_SPACE; i++) {
+        const int at = i - (RY_SPACE - (weights->rank - 2));
+        p.w_step[i] = at < 0 ? 0 : weights->stride[at + 2];
+    }
+    fill_matrix(&plan->axis[0], p.g[0]);
+    fill_matrix(&plan->axis[1], p.g[1]);
+    const int64_t first = unit * plan->tile_columns, columns = winograd_unit_columns(plan, unit);
+    const int64_t channels = g->channels_out - first < plan->tile_columns ? g->channels_out - first : plan->tile_columns;
+    w += group * g->w_group + first * g->w_out;
+    packed += group * plan->packed_group + unit * plan->packed_unit;
+    for (int64_t t = 0; t < g->kernel[0]; t++) {
+        for (int64_t c = 0; c < plan->channel_step; c++) {
+            double taps[TAPS_MOST * TAPS_MOST][COLUMNS];
+            read_taps(&p, w + t * p.w_step[0] + c * g->w_in, c < g->channels_in ? channels : 0, taps);
+            transform(&p, (const double(*)[COLUMNS])taps, columns, packed + (t * plan->channel_step + c) * columns);
+        }
+    }
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chooses points, blocks and tasks by a count of cycles, in units of one vector's multiply-add. */
+#include "kernels/cpu/winograd/winograd_plan.h"
+
+#include <string.h>
+
+enum {
+    DEPTH_MOST_8 = 512, /* longer sums of products at eight points would leave the class near32 */
+    V_MOST = 768 * 1024,
+    M_MOST = 384 * 1024,
+    SHARED_MOST = 64 << 20,
+    TASK_OVERHEAD = 2000,
+    PHASE_OVERHEAD = 10000,
+    POSITIONS_AT_ONCE = 32, /* of a row that is transposed */
+};
+
+static int64_t up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static size_t align64(size_t size)
+{
+    return (size + 63) / 64 * 64;
+}
+
+static int64_t attribute(const ry_problem *problem, const ry_ints *list, int i, int64_t preset)
+{
+    const int at = i - (RY_SPACE - (problem->in[0].rank - 2));
+    return at < 0 ? preset : ry_ints_get(list, at, preset);
+}
+
+const double *winograd_magnitudes(int64_t points)
+{
+    static const double four[] = {1}, six[] = {WINOGRAD_6_A, WINOGRAD_6_B}, eight[] = {WINOGRAD_8_A, WINOGRAD_8_B, WINOGRAD_8_C};
+    return points == 4 ? four : points == 6 ? six : eight;
+}
+
+/* Vectors must lie along channels or along positions of a row. */
+static bool is_near(const ry_tensor *tensor)
+{
+    return tensor->stride[1] == 1 || tensor->stride[tensor->rank - 1] == 1;
+}
+
+static bool is_f32(const ry_problem *problem, int input)
+{
+    return !ry_problem_has_input(problem, input) || ry_type_of(&problem->in[input]) == RY_f32;
+}
+
+/* Points that an axis of so many taps may have, for sums of so many products; returns how many, 0: it cannot be transformed. */
+static int axis_choices(int64_t taps, int64_t depth, int64_t points[3])
+{
+    const int64_t most = depth > DEPTH_MOST_8 ? 6 : 8;
+    int count = 0;
+    if (taps == 1) {
+        points[count++] = 1;
+    }
+    for (int64_t t = 4; t <= most && taps % 2 == 1 && taps > 1; t += 2) {
+        if (t - taps + 1 >= 2) {
+            points[count++] = t;
+        }
+    }
+    return count;
+}
+
+bool winograd_is_possible(const ry_problem *problem)
+{
+    if (problem->op != RY_OP_conv || !ry_conv_is_spatial(problem)) {
+        return false;
+    }
+    const ry_tensor *y = &problem->out[0];
+    if (!is_f32(problem, 0) || !is_f32(problem, 1) || !is_f32(problem, 2) || !is_f32(problem, 3) || ry_type_of(y) != RY_f32 ||
+        !is_near(&problem->in[0]) || !is_near(y)) {
+        return false;
+    }
+    const bool along_channels = y->stride[1] == 1;
+    if (ry_problem_has_input(problem, 3) && problem->in[3].stride[along_channels ? 1 : y->rank - 1] != 1) {
+        return false;
+    }
+    ry_conv_geometry g;
+    ry_conv_geometry_of(problem, &g, NULL, NULL);
+    int64_t points[3];
+    const int64_t depth = g.channels_in * g.kernel[0];
+    return g.stride[1] == 1 && g.stride[2] == 1 && g.kernel[1] * g.kernel[2] > 1 && axis_choices(g.kernel[1], depth, points) > 0 &&
+           axis_choices(g.kernel[2], depth, points) > 0 && g.out[1] < 1 << 20 && g.out[2] < 1 << 20;
+}
+
+/* Tiles of an axis; their table is written where it is not NULL. */
+static int64_t cut_axis(const winograd_axis *axis, int64_t extent, winograd_tile *tile)
+{
+    int64_t count = 0;
+    for (int64_t phase = 0; phase < axis->dilation && phase < extent; phase++) {
+        const int64_t outputs = up(extent - phase, axis->dilation);
+        for (int64_t first = 0; first < outputs; first += axis->outputs, count++) {
+            if (tile) {
+                const int64_t left = outputs - first;
+                tile[count] =
+                    (winograd_tile){(int32_t)(phase + first * axis->dilation), (int32_t)(left < axis->outputs ? left : axis->outputs)};
+            }
+        }
+    }
+    return count;
+}
+
+/* Operations of a vector in the transform of one axis, of the inputs and of the products. */
+static double input_operations(int64_t points)
+{
+    return points == 8 ? 24 : points == 6 ? 12 : points == 4 ? 4 : 0;
+}
+
+static double output_operations(int64_t points, int64_t outputs)
+{
+    return points == 1 ? 0 : (double)(points - 2) + (double)outputs * (double)(points / 2 - 1);
+}
+
+static double transform_cycles(const winograd_plan *plan, double *output)
+{
+    const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
+    const double moves = 2.0 * (double)plan->points;
+    const double strips = plan->x_near ? 0 : 5.0 * (double)(h->points * (w->outputs + 1));
+    *output = (double)w->points * output_operations(h->points, h->outputs) + (double)h->outputs * output_operations(w->points, w->outputs) +
+              (double)plan->points + 2.0 * (double)(h->outputs * w->points) +
+              (plan->y_near ? 1.0 : 6.0) * (double)(h->outputs * w->outputs);
+    return (double)w->points * input_operations(h->points) + (double)h->points * input_operations(w->points) + moves + strips;
+}
+
+/* Cycles that a float from the outer caches costs, where half of it hides behind the arithmetic. */
+#define STREAM_CYCLES (4.0 / 24.0)
+
+static double cost_of(const winograd_plan *plan)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const double points = (double)plan->points, tiles = (double)plan->block, depth = (double)plan->depth;
+    const double columns = (double)(up(g->channels_out, plan->width) * plan->width);
+    const double in_vectors = (double)(up(g->channels_in, plan->width) * g->kernel[0]), out_vectors = columns / (double)plan->width;
+    const double parts = (double)up(plan->block, plan->tile_rows), rows = tiles / parts;
+    double output;
+    const double input = tiles * in_vectors * transform_cycles(plan, &output);
+    const double step = rows * 2.0 > 6.0 ? rows * 2.0 : 6.0; /* a step of a tile's depth: its loads need time, too */
+    const double products = points * parts * (out_vectors / 2.0) * (step * depth + rows * 10.0);
+    const double weights = points * depth * columns * STREAM_CYCLES;
+    const double back = tiles * out_vectors * output;
+    const double again = points * tiles * depth * (double)plan->unit_blocks * STREAM_CYCLES * 0.5;
+    const double blocks = (double)(plan->blocks * g->groups);
+    if (!plan->shared) {
+        const double task = input + products + weights + back + again + TASK_OVERHEAD;
+        const double turns = (double)up(plan->blocks * g->groups, 2) * 2.0;
+        return (turns + 0.5) * task;
+    }
+    const double share = points * tiles * depth * 2.0 * STREAM_CYCLES;
+    const double task = (products + weights + back) / (double)plan->unit_blocks + points * tiles * depth * STREAM_CYCLES + TASK_OVERHEAD;
+    const double turns = (double)up(plan->blocks * g->groups * plan->unit_blocks, 2) * 2.0;
+    return blocks * (input + share) + (turns + 0.5) * task + PHASE_OVERHEAD;
+}
+
+double winograd_direct_cycles(const winograd_plan *plan)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const double pixels = (double)(g->batch * g->out[0] * g->out[1] * g->out[2]);
+    const double taps = (double)(g->kernel[0] * g->kernel[1] * g->kernel[2]), vectors = (double)up(g->channels_out, plan->width);
+    return 1.1 * pixels * taps * (double)(g->channels_in * g->groups) * vectors;
+}
+
+static int64_t next_parts(int64_t parts)
+{
+    return parts < 4 ? parts + 1 : (parts & (parts - 1)) == 0 ? parts * 3 / 2 : parts * 4 / 3;
+}
+
+static void set_points(winograd_plan *plan, const int64_t points[2])
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    plan->points = points[0] * points[1];
+    for (int i = 0; i < 2; i++) {
+        winograd_axis *axis = &plan->axis[i];
+        axis->points = points[i];
+        axis->outputs = points[i] - axis->taps + 1;
+        axis->tiles = cut_axis(axis, g->out[i + 1], NULL);
+    }
+    plan->tiles = g->batch * g->out[0] * plan->axis[0].tiles * plan->axis[1].tiles;
+}
+
+/* Everything that follows from points, block and units_a_task. */
+static void set_blocks(winograd_plan *plan, int64_t block, int64_t units_a_task, bool shared)
+{
+    plan->shared = shared;
+    plan->block = block;
+    plan->blocks = up(plan->tiles, block);
+    plan->units_a_task = units_a_task;
+    plan->unit_blocks = up(plan->units, units_a_task);
+    const int64_t room = up(plan->geometry.channels_in, plan->width) * plan->width - plan->channel_step + plan->depth;
+    plan->packed_unit = plan->points * plan->depth * plan->tile_columns;
+    plan->packed_group = plan->points * plan->depth * up(plan->geometry.channels_out, plan->width) * plan->width;
+    plan->v_row = room + 16;
+    plan->v_point = block * plan->v_row + 16;
+    plan->m_row = units_a_task * plan->tile_columns + 16;
+    plan->m_point = block * plan->m_row + 16;
+}
+
+static bool fits(const winograd_plan *plan)
+{
+    const int64_t v = plan->points * plan->v_point * 4, m = plan->points * plan->m_point * 4;
+    if (plan->shared && v * plan->blocks * plan->geometry.groups > SHARED_MOST) {
+        return false;
+    }
+    return m <= M_MOST && (plan->shared || v <= V_MOST);
+}
+
+/* The best block, units and sharing for the plan's points. */
+static void find_blocks(winograd_plan *plan, winograd_plan *best)
+{
+    for (int64_t blocks = 1; blocks <= plan->tiles; blocks = next_parts(blocks)) {
+        const int64_t block = up(plan->tiles, blocks);
+        for (int64_t parts = 1; parts <= plan->units; parts = next_parts(parts)) {
+            for (int shared = 0; shared < 2; shared++) {
+                set_blocks(plan, block, up(plan->units, parts), shared);
+                plan->cycles = cost_of(plan);
+                const bool least = block == 1 && plan->units_a_task == 1;
+                if ((least || fits(plan)) && (best->cycles < 0 || plan->cycles < best->cycles)) {
+                    *best = *plan;
+                }
+            }
+        }
+    }
+}
+
+static void lay_out(winograd_plan *plan)
+{
+    const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
+    const int64_t reach = (w->points - 1) * w->dilation + 1, span = reach > POSITIONS_AT_ONCE ? reach : POSITIONS_AT_ONCE;
+    const int64_t strip = up(span, plan->width) * plan->width;
+    size_t at = 0;
+    plan->run_span = span;
+    plan->v = at, at += plan->shared ? 0 : align64((size_t)(plan->points * plan->v_point) * 4);
+    plan->m = at, at += align64((size_t)(plan->points * plan->m_point) * 4);
+    plan->stage = at, at += plan->x_near && plan->y_near ? 0 : align64((size_t)(h->points * strip * plan->width) * 4);
+    plan->bias = at, at += align64((size_t)((plan->units_a_task + 1) * plan->tile_columns) * 4);
+    plan->scratch = at;
+    const int64_t vectors = up(plan->geometry.channels_in, plan->width);
+    plan->channels_a_part = plan->tiles < 64 ? up(vectors, up(vectors, 4)) * plan->width : vectors * plan->width;
+    plan->channel_parts = up(plan->geometry.channels_in, plan->channels_a_part);
+}
+
+/* Steps of y and the residual from position to position. */
+static void find_steps(const ry_problem *problem, ry_conv_phase *steps)
+{
+    const ry_tensor *y = &problem->out[0];
+    for (int i = 0; i < y->rank - 2; i++) {
+        const int at = RY_SPACE - (y->rank - 2) + i;
+        steps->y_step[at] = y->stride[i + 2];
+        steps->r_step[at] = ry_problem_has_input(problem, 3) ? problem->in[3].stride[i + 2] : 0;
+    }
+}
+
+static void start_plan(const ry_problem *problem, int width, int tile_rows, int tile_vectors, winograd_plan *plan)
+{
+    const ry_conv_attrs *a = &problem->attrs.conv;
+    memset(plan, 0, sizeof *plan);
+    ry_conv_geometry *g = &plan->geometry;
+    ry_conv_geometry_of(problem, g, NULL, NULL);
+    find_steps(problem, &plan->steps);
+    plan->width = width;
+    plan->tile_rows = tile_rows > 13 ? 13 : tile_rows; /* rows that lie along the reduction need an address each */
+    plan->tile_columns = (int64_t)width * tile_vectors;
+    plan->units = up(g->channels_out, plan->tile_columns);
+    plan->depth_dilation = attribute(problem, &a->dilation, 0, 1);
+    plan->depth_pad = attribute(problem, &a->pads, 0, 0);
+    plan->channel_step = g->kernel[0] == 1 ? g->channels_in : up(g->channels_in, width) * width;
+    plan->depth = plan->channel_step * g->kernel[0];
+    plan->x_near = g->x_channel == 1;
+    plan->y_near = g->y_channel == 1;
+    for (int i = 0; i < 2; i++) {
+        plan->axis[i].taps = g->kernel[i + 1];
+        plan->axis[i].dilation = attribute(problem, &a->dilation, i + 1, 1);
+        plan->axis[i].pad = attribute(problem, &a->pads, i + 1, 0);
+        if (plan->axis[i].taps == 1) {
+            plan->axis[i].dilation = 1;
+        }
+    }
+}
+
+void winograd_plan_choose(const ry_problem *problem, int width, int tile_rows, int tile_vectors, winograd_plan *plan)
+{
+    winograd_plan trial;
+    start_plan(problem, width, tile_rows, tile_vectors, &trial);
+    plan->cycles = -1;
+    int64_t points[2][3];
+    const int64_t depth = trial.geometry.channels_in * trial.geometry.kernel[0];
+    const int counts[2] = {axis_choices(trial.axis[0].taps, depth, points[0]), axis_choices(trial.axis[1].taps, depth, points[1])};
+    for (int i = 0; i < counts[0]; i++) {
+        for (int j = 0; j < counts[1]; j++) {
+            const int64_t chosen[2] = {points[0][i], points[1][j]};
+            set_points(&trial, chosen);
+            find_blocks(&trial, plan);
+        }
+    }
+    lay_out(plan);
+    plan->axis[0].tile = align64(sizeof(winograd_plan));
+    plan->axis[1].tile = plan->axis[0].tile + align64((size_t)plan->geometry.out[1] * sizeof(winograd_tile));
+    plan->size = plan->axis[1].tile + align64((size_t)plan->geometry.out[2] * sizeof(winograd_tile));
+}
+
+void winograd_plan_make(const ry_problem *problem, int width, int tile_rows, int tile_vectors, winograd_plan *plan)
+{
+    winograd_plan_choose(problem, width, tile_rows, tile_vectors, plan);
+    for (int i = 0; i < 2; i++) {
+        cut_axis(&plan->axis[i], plan->geometry.out[i + 1], (winograd_tile *)(void *)((char *)plan + plan->axis[i].tile));
+    }
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a convolution of unit stride is computed in Winograd's form: points, tiles, blocks, tasks. Plain data, kept in a kernel's state; it depends
+ * on the problem, the vector width and the tile of products, never on the number of threads.
+ *
+ * An axis of m outputs and r taps needs t = m + r - 1 points (Toom-Cook at 0, +-a, +-b, ..., infinity; S. Winograd, Arithmetic Complexity of
+ * Computations, 1980; A. Lavin and S. Gray, arXiv:1509.09308). With two axes, P = t_h t_w products replace m_h m_w r_h r_w:
+ *
+ *     V[p][tile][c] = (B^T d B)[p]     M[p][tile][k] = sum over c of V[p][tile][c] U[p][c][k]     y = A^T M A     U = G g G^T, packed
+ *
+ * Vectors lie along channels everywhere; where x or y have their channels apart, strips of them are transposed on the way, in the first-level
+ * cache. A task takes a block of tiles through all three steps, so that V and M stay in the second-level cache. Where a block would serve few
+ * output channels before it is transformed again (few tiles, many channels: tasks are cut along output channels), V is `shared`: tasks of an
+ * earlier phase transform every block once, into the workspace.
+ *
+ * A third axis (depth) is not transformed: its taps lie along the reduction beside the channels. A dilated axis falls into `dilation` interleaved
+ * axes; tiles are counted phase by phase. */
+#ifndef RY_KERNELS_CPU_WINOGRAD_WINOGRAD_PLAN_H
+#define RY_KERNELS_CPU_WINOGRAD_WINOGRAD_PLAN_H
+
+#include "kernels/cpu/conv/conv_geometry.h"
+#include "kernels/cpu/winograd/winograd_points.h"
+
+/* Tile of one axis: outputs origin, origin + dilation, ... */
+typedef struct winograd_tile {
+    int32_t origin, outputs;
+} winograd_tile;
+
+typedef struct winograd_axis {
+    int64_t points, outputs, taps; /* 1, 1, 1: not transformed */
+    int64_t dilation, pad;         /* before the first input */
+    int64_t tiles;
+    size_t tile; /* winograd_tile[tiles], in bytes from the plan's start */
+} winograd_axis;
+
+typedef struct winograd_plan {
+    ry_conv_geometry geometry;
+    ry_conv_phase steps;   /* of y and the residual */
+    winograd_axis axis[2]; /* height, width */
+    int64_t points;        /* of a tile */
+    int64_t depth_dilation, depth_pad;
+    int64_t width, tile_rows, tile_columns; /* of the instruction set's vectors, and of the tile of products */
+    int64_t tiles;                          /* of the whole batch */
+    int64_t channel_step;                   /* channels of one depth tap in the reduction */
+    int64_t depth;                          /* the reduction */
+    int64_t units;                          /* of tile_columns output channels, in a group */
+    int64_t block, blocks;                  /* tiles of a task */
+    int64_t units_a_task, unit_blocks;      /* units whose products are held at once; shared: of a task */
+    int64_t run_span;                       /* positions of a row that are transposed at once, at most */
+    int64_t v_row, v_point, m_row, m_point; /* steps in floats */
+    int64_t packed_unit, packed_group;      /* floats */
+    bool shared;
+    int64_t channel_parts, channels_a_part; /* shared: a transforming task takes so many channels */
+    bool x_near, y_near;                    /* channels lie next to each other in x, in y */
+    /* scratch of a worker, in bytes from its start */
+    size_t v, m, stage, bias, scratch;
+    size_t size;   /* of the plan, tables included */
+    double cycles; /* of one core, by count */
+} winograd_plan;
+
+/* Can the problem be computed so, whatever it costs? */
+bool winograd_is_possible(const ry_problem *problem);
+
+/* Everything but the tables of tiles, for which plan->size bytes are needed. */
+void winograd_plan_choose(const ry_problem *problem, int width, int tile_rows, int tile_vectors, winograd_plan *plan);
+void winograd_plan_make(const ry_problem *problem, int width, int tile_rows, int tile_vectors, winograd_plan *plan);
+
+/* The finite points of `points`: 0 is one, then +-magnitude[0], +-magnitude[1], ...; the last point is infinity. */
+const double *winograd_magnitudes(int64_t points);
+
+/* The same count for the sum over taps that it replaces. */
+double winograd_direct_cycles(const winograd_plan *plan);
+
+static inline const winograd_tile *winograd_tiles(const winograd_plan *plan, int axis)
+{
+    return (const winograd_tile *)(const void *)((const char *)plan + plan->axis[axis].tile);
+}
+
+/* Channels of a unit, in whole vectors. */
+static inline int64_t winograd_unit_columns(const winograd_plan *plan, int64_t unit)
+{
+    const int64_t left = plan->geometry.channels_out - unit * plan->tile_columns;
+    const int64_t channels = left < plan->tile_columns ? left : plan->tile_columns;
+    return (channels + plan->width - 1) / plan->width * plan->width;
+}
+
+#endif

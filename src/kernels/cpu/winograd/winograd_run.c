@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cuts blocks of tiles into runs along a row. */
+#include "kernels/cpu/winograd/winograd_run.h"
+
+winograd_run winograd_find_run(const winograd_plan *plan, int64_t first, int64_t most, int64_t reach, int64_t span)
+{
+    const int64_t columns = plan->axis[1].tiles, rows = plan->axis[0].tiles;
+    const winograd_tile *tile = winograd_tiles(plan, 1);
+    winograd_run run = {.column = first % columns, .row = first / columns % rows};
+    const int64_t volume = first / columns / rows;
+    run.depth = volume % plan->geometry.out[0];
+    run.image = volume / plan->geometry.out[0];
+    const int64_t left = columns - run.column, start = tile[run.column].origin;
+    const int64_t step = plan->axis[1].outputs * plan->axis[1].dilation;
+    run.count = 1;
+    /* where a phase of a dilated axis ends, the next origin is another one */
+    while (run.count < left && run.count < most && tile[run.column + run.count].origin == start + run.count * step &&
+           run.count * step + reach <= span) {
+        run.count++;
+    }
+    return run;
+}

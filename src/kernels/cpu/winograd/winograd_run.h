@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs of tiles along a row (winograd_plan.h). */
+#ifndef RY_KERNELS_CPU_WINOGRAD_WINOGRAD_RUN_H
+#define RY_KERNELS_CPU_WINOGRAD_WINOGRAD_RUN_H
+
+#include "kernels/cpu/winograd/winograd_plan.h"
+
+/* Consecutive tiles of one row of tiles, and of one phase of a dilated axis. */
+typedef struct winograd_run {
+    int64_t image, depth; /* of the output */
+    int64_t row, column;  /* of the first tile, in the axes' tables */
+    int64_t count;
+} winograd_run;
+
+/* The run that begins at tile `first`: at most `most` tiles, within `span` positions of the row, each `reach` positions long. */
+winograd_run winograd_find_run(const winograd_plan *plan, int64_t first, int64_t most, int64_t reach, int64_t span);
+
+#endif

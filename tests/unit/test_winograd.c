@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions of unit stride against the reference, on shapes that the Winograd kernels take: every pair of kernel extents, ragged edges,
+ * dilation, groups, depth, layouts, epilogues; and what they must refuse. */
+#include "product_case.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct shape {
+    int64_t batch, channels, out, groups;
+    int64_t size[3], kernel[3], dilation[3], before[3], after[3];
+} shape;
+
+static int64_t between(int64_t low, int64_t high)
+{
+    return low + (int64_t)case_random((uint32_t)(high - low + 1));
+}
+
+/* The case of a shape with `space` spatial dimensions (the last ones); false where nothing fits. */
+static bool make_case(product_case *c, const shape *s, int space, case_layout x_layout, case_layout y_layout)
+{
+    *c = (product_case){.problem = {.op = RY_OP_conv, .inputs = 4}};
+    c->problem.attrs = ry_attrs_default(RY_OP_conv);
+    ry_conv_attrs *a = &c->problem.attrs.conv;
+    int64_t x[5] = {s->batch, s->channels * s->groups}, w[5] = {s->out * s->groups, s->channels}, y[5] = {s->batch, s->out * s->groups};
+    a->groups = s->groups;
+    a->dilation.count = space;
+    a->pads.count = 2 * space;
+    for (int i = 0; i < space; i++) {
+        const int at = 3 - space + i;
+        x[i + 2] = s->size[at];
+        w[i + 2] = s->kernel[at];
+        y[i + 2] = s->size[at] + s->before[at] + s->after[at] - s->dilation[at] * (s->kernel[at] - 1);
+        a->dilation.at[i] = s->dilation[at];
+        a->pads.at[i] = s->before[at];
+        a->pads.at[i + space] = s->after[at];
+        if (y[i + 2] < 1) {
+            return false;
+        }
+    }
+    c->in[0] = case_tensor(RY_f32, space + 2, x, x_layout);
+    c->in[1] = case_tensor(RY_f32, space + 2, w, between(0, 3) ? CASE_ROW_MAJOR : CASE_STRIDED);
+    c->out[0] = case_tensor(RY_f32, space + 2, y, y_layout);
+    if (between(0, 1)) {
+        c->in[2] = case_tensor(RY_f32, 1, &y[1], between(0, 3) ? CASE_ROW_MAJOR : CASE_STRIDED);
+    }
+    if (between(0, 2) == 0) {
+        c->in[3] = c->out[0];
+    }
+    a->activation = (ry_activation)(between(0, 1) ? 0 : between(0, RY_activation_count - 1));
+    a->act_alpha = 0.25;
+    a->act_beta = 0.5;
+    c->terms = (double)(s->channels * w[2] * (space > 1 ? w[3] : 1) * (space > 2 ? w[4] : 1));
+    return true;
+}
+
+static const ry_kernel *plain_kernel(void)
+{
+    const ry_kernel *kernel = ry_kernel_find("conv_fwd_f32_winograd_generic");
+    assert_non_null(kernel);
+    return kernel;
+}
+
+/* Checks the shape where the Winograd kernels take it, which is whether its layouts are near. */
+static int check(const shape *s, int space, case_layout x_layout, case_layout y_layout)
+{
+    product_case c;
+    int checked = 0;
+    if (make_case(&c, s, space, x_layout, y_layout)) {
+        case_fill(&c);
+        const bool near = x_layout != CASE_STRIDED && y_layout != CASE_STRIDED;
+        assert_int_equal(plain_kernel()->applicable(&c.problem), near);
+        checked = near ? case_check_all(&c, "conv_ref") : 0;
+        case_free(&c);
+    }
+    return checked;
+}
+
+static case_layout any_layout(void)
+{
+    return between(0, 9) == 0 ? CASE_STRIDED : between(0, 1) ? CASE_ROW_MAJOR : CASE_CHANNELS_LAST;
+}
+
+static void check_random(int count, int space, int64_t channels, int64_t size, const int64_t *kernels, int kernel_count)
+{
+    int checked = 0;
+    for (int n = 0; n < count; n++) {
+        shape s = {.batch = between(0, 2) ? 1 : between(2, 3), .channels = between(1, channels), .out = between(1, channels), .groups = 1};
+        if (between(0, 4) == 0) {
+            s.groups = between(2, 3);
+        }
+        for (int i = 3 - space; i < 3; i++) {
+            s.size[i] = between(1, i == 0 ? 4 : size);
+            s.kernel[i] = kernels[case_random((uint32_t)kernel_count)];
+            s.dilation[i] = between(0, 3) ? 1 : between(2, 3);
+            s.before[i] = between(0, 1) ? s.kernel[i] / 2 : between(0, s.kernel[i] + 1);
+            s.after[i] = between(0, 1) ? s.before[i] : between(0, s.kernel[i] + 1);
+        }
+        if (s.kernel[1] <= 1 && s.kernel[2] <= 1) {
+            s.kernel[2] = 3;
+        }
+        const case_layout layout = any_layout();
+        checked += check(&s, space, layout, between(0, 1) ? layout : any_layout());
+    }
+    assert_true(checked > count / 4);
+}
+
+static const int64_t square[] = {3}, mixed[] = {1, 3, 5, 7};
+
+static void test_square(void **state)
+{
+    (void)state;
+    check_random(60, 2, 20, 15, square, 1);
+    check_random(12, 2, 70, 9, square, 1);
+}
+
+static void test_wide_images(void **state)
+{
+    (void)state;
+    check_random(12, 2, 5, 80, square, 1);
+}
+
+static void test_mixed_kernels(void **state)
+{
+    (void)state;
+    check_random(60, 2, 12, 14, mixed, 4);
+}
+
+static void test_lines(void **state)
+{
+    (void)state;
+    check_random(30, 1, 40, 60, mixed, 4);
+}
+
+static void test_volumes(void **state)
+{
+    (void)state;
+    check_random(30, 3, 9, 10, mixed, 2);
+}
+
+/* Many channels and few tiles: V is shared, and tasks are cut along channels. */
+static void test_shared(void **state)
+{
+    (void)state;
+    for (int layout = 0; layout < CASE_STRIDED; layout++) {
+        const shape s = {.batch = 1,
+                         .channels = 130,
+                         .out = 200,
+                         .groups = 1,
+                         .size = {0, 7, 6},
+                         .kernel = {0, 3, 3},
+                         .dilation = {0, 1, 1},
+                         .before = {0, 1, 1},
+                         .after = {0, 1, 1}};
+        assert_true(check(&s, 2, (case_layout)layout, (case_layout)layout) > 0);
+    }
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    const shape s = {.batch = 1,
+                     .channels = 4,
+                     .out = 4,
+                     .groups = 1,
+                     .size = {0, 8, 8},
+                     .kernel = {0, 3, 3},
+                     .dilation = {0, 1, 1},
+                     .before = {0, 1, 1},
+                     .after = {0, 1, 1}};
+    product_case c;
+    assert_true(make_case(&c, &s, 2, CASE_ROW_MAJOR, CASE_ROW_MAJOR));
+    case_fill(&c);
+    assert_true(plain_kernel()->applicable(&c.problem));
+    c.problem.attrs.conv.stride = (ry_ints){2, {1, 2}};
+    assert_false(plain_kernel()->applicable(&c.problem));
+    case_free(&c);
+    const shape pointwise = {
+        .batch = 1, .channels = 4, .out = 4, .groups = 1, .size = {0, 8, 8}, .kernel = {0, 1, 1}, .dilation = {0, 1, 1}};
+    assert_true(make_case(&c, &pointwise, 2, CASE_ROW_MAJOR, CASE_ROW_MAJOR));
+    case_fill(&c);
+    assert_false(plain_kernel()->applicable(&c.problem));
+    case_free(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_square),        cmocka_unit_test(test_wide_images),
+                                       cmocka_unit_test(test_mixed_kernels), cmocka_unit_test(test_lines),
+                                       cmocka_unit_test(test_volumes),       cmocka_unit_test(test_shared),
+                                       cmocka_unit_test(test_refused)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
