@@ -87,6 +87,7 @@ typedef struct ry_kernel {
     ry_counts (*counts)(const ry_problem *problem, const ry_prepared *prepared); /* NULL: the problem's own flop and bytes */
     unsigned
         constant_inputs; /* bit i: input i must be a constant (it is packed); the kernel is not applicable otherwise: the planner checks */
+    unsigned kept_inputs; /* those of them that run reads, too, though rarely */
 } ry_kernel;
 
 /* THE list (kernels.inc): every kernel of this build, in order. */

@@ -64,7 +64,7 @@ static rynd_status add_constant(const placing *p, ry_value_id v)
 /* A constant that a kernel packs is not needed when it runs. */
 static bool packed_input(const ry_step *step, int i)
 {
-    return i < 32 && step->prepared.packed && (step->kernel->constant_inputs >> i & 1u);
+    return i < 32 && step->prepared.packed && ((step->kernel->constant_inputs & ~step->kernel->kept_inputs) >> i & 1u);
 }
 
 static rynd_status note_use(const placing *p, ry_value_id id, uint32_t step)

@@ -364,7 +364,7 @@ double accuracy_case_allowed(const accuracy_case *c, ry_accuracy accuracy)
     const double rounding = 0x1p-24; /* of the result itself: where the direct sum happens to be exact */
     switch (accuracy) {
     case RY_ACCURACY_strict: return fmax(2 * c->direct_error.rms, rounding);
-    case RY_ACCURACY_near32: return fmax(20 * c->direct_error.rms, 1e-5);
+    case RY_ACCURACY_near32: return fmax(32 * c->direct_error.rms, 1e-5);
     default: return fmax(2 * c->rounded_error.rms, 1e-2);
     }
 }

@@ -83,16 +83,16 @@ static void finish_units(const winograd_plan *plan, const ry_cpu_launch *launch,
     float *m = (float *)(void *)(scratch + plan->m), *bias = (float *)(void *)(scratch + plan->bias);
     RY_ISA_SYMBOL(winograd_multiply)(plan, v, (const float *)launch->packed + b->group * plan->packed_group, b->count, unit, units, m);
     read_bias(launch, channel, channels, room, bias);
-    winograd_epilogue end = {.y = (float *)launch->out[0] + channel * g->y_channel,
-                             .bias = bias,
-                             .activation = ry_conv_activation(launch->problem),
-                             .steps = &plan->steps};
+    winograd_epilogue end = {
+        .y = (float *)launch->out[0] + channel * g->y_channel, .bias = bias, .activation = ry_conv_activation(launch->problem)};
     if (ry_problem_has_input(launch->problem, 3)) {
         end.residual = (const float *)launch->in[3] + channel * g->r_channel;
     }
     end.bounds = ry_activation_bounds(end.activation, &end.low, &end.high);
-    RY_ISA_SYMBOL(winograd_transform_output)
-    (plan, m, b->first, b->count, channels, &end, (float *)(void *)(scratch + plan->stage));
+    if (!RY_ISA_SYMBOL(winograd_transform_output)(plan, m, b->first, b->count, channels, &end, (float *)(void *)(scratch + plan->stage))) {
+        const float *w = (const float *)launch->in[1] + b->group * g->w_group + first * g->w_out;
+        RY_ISA_SYMBOL(winograd_mend)(plan, launch->problem, x_of(plan, launch, b->group), w, m, b->first, b->count, channels, &end);
+    }
 }
 
 static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
@@ -144,4 +144,5 @@ const ry_kernel RY_ISA_SYMBOL(conv_fwd_f32_winograd) = {.name = "conv_fwd_f32_wi
                                                         .initialise = initialise,
                                                         .pack = pack,
                                                         .run = run,
-                                                        .constant_inputs = 1u << 1};
+                                                        .constant_inputs = 1u << 1,
+                                                        .kept_inputs = 1u << 1};

@@ -17,12 +17,16 @@ typedef struct winograd_epilogue {
     ry_activation_of activation;
     bool bounds; /* the activation is low <= y <= high; else these are infinite */
     float low, high;
-    const ry_conv_phase *steps; /* of y and the residual */
 } winograd_epilogue;
 
-/* y of the tiles and `channels` output channels from M. */
-void RY_ISA_SYMBOL(winograd_transform_output)(const winograd_plan *plan, const float *m, int64_t first, int64_t count, int64_t channels,
+/* y of the tiles and `channels` output channels from M; false: some products are not finite, and what they reach must be mended. */
+bool RY_ISA_SYMBOL(winograd_transform_output)(const winograd_plan *plan, const float *m, int64_t first, int64_t count, int64_t channels,
                                               const winograd_epilogue *end, float *stage);
+
+/* Infinities and NaNs spread over a tile's outputs, which the sum over taps keeps apart: that sum for each tile and output channel that has
+ * a product that is not finite. x: of the group; w: of the task's first output channel. */
+void RY_ISA_SYMBOL(winograd_mend)(const winograd_plan *plan, const ry_problem *problem, const float *x, const float *w, const float *m,
+                                  int64_t first, int64_t count, int64_t channels, const winograd_epilogue *end);
 
 /* U of one unit of output channels of one group. */
 void RY_ISA_SYMBOL(winograd_pack)(const winograd_plan *plan, const ry_problem *problem, const float *w, float *packed, int64_t group,

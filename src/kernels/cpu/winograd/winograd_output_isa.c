@@ -4,10 +4,11 @@
 #include "kernels/cpu/winograd/winograd.h"
 #include "kernels/cpu/winograd/winograd_transform.h"
 
-/* Transforms along the height: from M to [output row][column]. */
-typedef void (*up_function)(const float *m, int64_t m_point, int64_t columns, float *to);
+/* Transforms along the height: from M to [output row][column]. Adds 0 times products to `zero`, which stays 0 while they are finite: an input
+ * reaches the products of 0, of infinity, or of every other point, a weight those of every other point. */
+typedef ry_vf (*up_function)(const float *m, int64_t m_point, int64_t columns, ry_vf zero, float *to);
 
-RY_INLINE void up(const int points, const int outputs, const float *m, int64_t m_point, int64_t columns, float *to)
+RY_INLINE ry_vf up(const int points, const int outputs, const float *m, int64_t m_point, int64_t columns, ry_vf zero, float *to)
 {
     for (int64_t j = 0; j < columns; j++) {
         ry_vf d[WINOGRAD_POINTS_MOST], y[WINOGRAD_POINTS_MOST];
@@ -15,12 +16,17 @@ RY_INLINE void up(const int points, const int outputs, const float *m, int64_t m
         for (int i = 0; i < points; i++) {
             d[i] = ry_vf_load(m + (i * columns + j) * m_point);
         }
+        zero = ry_vf_fma(ry_vf_zero(), d[0], zero);
+        if (points > 1) {
+            zero = ry_vf_fma(ry_vf_zero(), d[1], ry_vf_fma(ry_vf_zero(), d[points - 1], zero));
+        }
         winograd_output(points, outputs, d, y);
 #pragma GCC unroll 8
         for (int i = 0; i < outputs; i++) {
             ry_vf_store(to + (i * columns + j) * RY_W, y[i]);
         }
     }
+    return zero;
 }
 
 /* Where a tile's outputs go: y itself, or a strip. */
@@ -60,14 +66,14 @@ RY_INLINE void across(const int points, const int outputs, const float *from, co
     }
 }
 
-#define OF_POINTS(points, outputs)                                                                   \
-    static void up_##points##_##outputs(const float *m, int64_t m_point, int64_t columns, float *to) \
-    {                                                                                                \
-        up(points, outputs, m, m_point, columns, to);                                                \
-    }                                                                                                \
-    static void across_##points##_##outputs(const float *from, const target *to)                     \
-    {                                                                                                \
-        across(points, outputs, from, to);                                                           \
+#define OF_POINTS(points, outputs)                                                                                \
+    static ry_vf up_##points##_##outputs(const float *m, int64_t m_point, int64_t columns, ry_vf zero, float *to) \
+    {                                                                                                             \
+        return up(points, outputs, m, m_point, columns, zero, to);                                                \
+    }                                                                                                             \
+    static void across_##points##_##outputs(const float *from, const target *to)                                  \
+    {                                                                                                             \
+        across(points, outputs, from, to);                                                                        \
     }
 
 OF_POINTS(1, 1)
@@ -93,6 +99,7 @@ typedef struct context {
     winograd_run run;
     int64_t y, r; /* of the run's first output */
     float *stage;
+    ry_vf zero; /* while every product is finite */
 } context;
 
 static target start_target(const context *c, int64_t channel, int64_t lanes)
@@ -105,19 +112,20 @@ static target start_target(const context *c, int64_t channel, int64_t lanes)
                     .lanes = ry_vm_first(lanes)};
 }
 
-static void transform_tile(const winograd_plan *plan, const float *m, const target *to)
+static void transform_tile(context *c, const float *m, const target *to)
 {
+    const winograd_plan *plan = c->plan;
     float points[WINOGRAD_POINTS_MOST * WINOGRAD_POINTS_MOST * RY_W];
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
-    up_table[h->points][h->outputs](m, plan->m_point, w->points, points);
+    c->zero = up_table[h->points][h->outputs](m, plan->m_point, w->points, c->zero, points);
     across_table[w->points][w->outputs](points, to);
 }
 
 /* Channels lie next to each other in y. */
-static void write_channels(const context *c, const float *m, int64_t channels)
+static void write_channels(context *c, const float *m, int64_t channels)
 {
     const winograd_plan *plan = c->plan;
-    const int64_t *y_step = c->end->steps->y_step, *r_step = c->end->steps->r_step;
+    const int64_t *y_step = plan->steps.y_step, *r_step = plan->steps.r_step;
     const winograd_tile *tile = winograd_tiles(plan, 1) + c->run.column;
     const int64_t down = plan->axis[0].dilation, along = plan->axis[1].dilation;
     for (int64_t i = 0; i < c->run.count; i++) {
@@ -132,7 +140,7 @@ static void write_channels(const context *c, const float *m, int64_t channels)
             to.r_row_step = down * r_step[1];
             to.r_column_step = along * r_step[2];
             to.columns = tile[i].outputs;
-            transform_tile(plan, m + i * plan->m_row + k, &to);
+            transform_tile(c, m + i * plan->m_row + k, &to);
         }
         for (int64_t row = 0; !c->end->bounds && row < winograd_tiles(plan, 0)[c->run.row].outputs; row++) {
             for (int64_t j = 0; j < tile[i].outputs; j++) {
@@ -188,11 +196,11 @@ static void turn_outputs(const context *c, const float *strip, int64_t positions
 }
 
 /* Positions of a row lie next to each other in y: the run's outputs of each vector of channels pass through a strip. */
-static void write_positions(const context *c, const float *m, int64_t channels)
+static void write_positions(context *c, const float *m, int64_t channels)
 {
     const winograd_plan *plan = c->plan;
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t *y_step = c->end->steps->y_step, *r_step = c->end->steps->r_step;
+    const int64_t *y_step = plan->steps.y_step, *r_step = plan->steps.r_step;
     const winograd_tile *tile = winograd_tiles(plan, 1) + c->run.column;
     const int64_t down = plan->axis[0].dilation, along = plan->axis[1].dilation, outputs = plan->axis[1].outputs;
     const int64_t positions = (c->run.count - 1) * outputs + tile[c->run.count - 1].outputs;
@@ -206,7 +214,7 @@ static void write_positions(const context *c, const float *m, int64_t channels)
         for (int64_t i = 0; i < c->run.count; i++) {
             to.y = c->stage + i * outputs * RY_W;
             to.columns = tile[i].outputs;
-            transform_tile(plan, m + i * plan->m_row + k, &to);
+            transform_tile(c, m + i * plan->m_row + k, &to);
         }
         for (int64_t row = 0; row < to.rows; row++) {
             float *y = c->end->y + c->y + row * down * y_step[1] + k * g->y_channel;
@@ -220,24 +228,20 @@ static void write_positions(const context *c, const float *m, int64_t channels)
     }
 }
 
-void RY_ISA_SYMBOL(winograd_transform_output)(const winograd_plan *plan, const float *m, int64_t first, int64_t count, int64_t channels,
+bool RY_ISA_SYMBOL(winograd_transform_output)(const winograd_plan *plan, const float *m, int64_t first, int64_t count, int64_t channels,
                                               const winograd_epilogue *end, float *stage)
 {
-    const ry_conv_geometry *g = &plan->geometry;
-    const ry_conv_phase *steps = end->steps;
     const winograd_axis *w = &plan->axis[1];
     const int64_t reach = (w->outputs - 1) * w->dilation + 1;
-    for (int64_t done = 0; done < count;) {
-        context c = {.plan = plan, .end = end, .stage = stage};
+    context c = {.plan = plan, .end = end, .stage = stage, .zero = ry_vf_zero()};
+    for (int64_t done = 0; done < count; done += c.run.count) {
         c.run = winograd_find_run(plan, first + done, count - done, reach, plan->y_near ? INT64_MAX : plan->run_span);
-        const int64_t q[2] = {winograd_tiles(plan, 0)[c.run.row].origin, winograd_tiles(plan, 1)[c.run.column].origin};
-        c.y = c.run.image * g->y_batch + c.run.depth * steps->y_step[0] + q[0] * steps->y_step[1] + q[1] * steps->y_step[2];
-        c.r = c.run.image * g->r_batch + c.run.depth * steps->r_step[0] + q[0] * steps->r_step[1] + q[1] * steps->r_step[2];
+        winograd_place_run(plan, &c.run, &c.y, &c.r);
         if (plan->y_near) {
             write_channels(&c, m + done * plan->m_row, channels);
         } else {
             write_positions(&c, m + done * plan->m_row, channels);
         }
-        done += c.run.count;
     }
+    return ry_vf_sum(c.zero) == 0;
 }

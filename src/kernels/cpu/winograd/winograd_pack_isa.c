@@ -95,12 +95,8 @@ void RY_ISA_SYMBOL(winograd_pack)(const winograd_plan *plan, const ry_problem *p
                                   int64_t unit)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const ry_tensor *weights = &problem->in[1];
     packing p = {.plan = plan};
-    for (int i = 0; i < RY_SPACE; i++) {
-        const int at = i - (RY_SPACE - (weights->rank - 2));
-        p.w_step[i] = at < 0 ? 0 : weights->stride[at + 2];
-    }
+    winograd_weight_steps(&problem->in[1], p.w_step);
     fill_matrix(&plan->axis[0], p.g[0]);
     fill_matrix(&plan->axis[1], p.g[1]);
     const int64_t first = unit * plan->tile_columns, columns = winograd_unit_columns(plan, unit);

@@ -240,6 +240,14 @@ static void lay_out(winograd_plan *plan)
     plan->channel_parts = up(plan->geometry.channels_in, plan->channels_a_part);
 }
 
+void winograd_weight_steps(const ry_tensor *w, int64_t step[RY_SPACE])
+{
+    for (int i = 0; i < RY_SPACE; i++) {
+        const int at = i - (RY_SPACE - (w->rank - 2));
+        step[i] = at < 0 ? 0 : w->stride[at + 2];
+    }
+}
+
 /* Steps of y and the residual from position to position. */
 static void find_steps(const ry_problem *problem, ry_conv_phase *steps)
 {

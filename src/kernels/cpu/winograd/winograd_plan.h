@@ -70,6 +70,9 @@ const double *winograd_magnitudes(int64_t points);
 /* The same count for the sum over taps that it replaces. */
 double winograd_direct_cycles(const winograd_plan *plan);
 
+/* Steps from tap to tap of the weights. */
+void winograd_weight_steps(const ry_tensor *w, int64_t step[RY_SPACE]);
+
 static inline const winograd_tile *winograd_tiles(const winograd_plan *plan, int axis)
 {
     return (const winograd_tile *)(const void *)((const char *)plan + plan->axis[axis].tile);
