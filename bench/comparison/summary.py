@@ -66,6 +66,16 @@ def peer_geomeans(subjects):
     return means
 
 
+def differences(subjects):
+    """How far a peer's output is from rynd's at most, and where: {peer: (relative RMS, name)}."""
+    found = {}
+    for entry in subjects:
+        for key, value in entry["differs"].items():
+            if key in PEERS and "rynd" in entry["differs"] and value >= found.get(key, (0, ""))[0]:
+                found[key] = value, entry["name"]
+    return found
+
+
 def milliseconds(seconds):
     """Four digits."""
     ms = seconds * 1e3
@@ -110,8 +120,12 @@ def closing_lines(subjects):
     for row in summarise(subjects):
         share = f", median of limit {row['limit']:.0%}" if row["limit"] and row["of"].endswith("layers") else ""
         lines.append(f"{row['of']:18} {KINDS[row['kind']]:52} {row['count']:>3} {row['geomean']:>7.2f}x {row['worst']:>6.2f}x  {row['worst_name']}{share}")
+    apart = differences(subjects)
     for key, means in peer_geomeans(subjects).items():
-        lines.append(f"{PEERS[key]:18} time over rynd's: " + ", ".join(f"{of} {mean:.2f}x" for of, mean in means.items()))
+        words = ", ".join(f"{of} {mean:.2f}x" for of, mean in means.items())
+        if key in apart:
+            words += f"; output differs from rynd's by {apart[key][0]:.1e} at most (relative RMS, {apart[key][1]})"
+        lines.append(f"{PEERS[key]:18} time over rynd's: {words}")
     for entry in subjects:
         if "rynd" in entry.get("memory", {}):
             sizes = ", ".join(f"{(FORMS | PEERS)[key]} {size / 2**20:.0f}" for key, size in entry["memory"].items())
