@@ -8,11 +8,16 @@ static size_t up64(size_t size)
     return (size + 63) / 64 * 64;
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static winograd_limits limits_of(ry_accuracy accuracy)
 {
-    (void)error;
+    return (winograd_limits){RY_W, RY_TILE_ROWS, RY_TILE_VECTORS, accuracy};
+}
+
+static rynd_status prepare(const ry_problem *problem, ry_accuracy accuracy, ry_prepared *prepared)
+{
     winograd_plan plan;
-    winograd_plan_choose(problem, RY_W, RY_TILE_ROWS, RY_TILE_VECTORS, &plan);
+    const winograd_limits limits = limits_of(accuracy);
+    winograd_plan_choose(problem, &limits, &plan);
     const int64_t blocks = plan.geometry.groups * plan.blocks;
     const size_t tasks = (size_t)(plan.shared ? blocks * plan.unit_blocks : blocks);
     *prepared = (ry_prepared){.phases = 1 + plan.shared,
@@ -29,12 +34,6 @@ static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_
                                         {"units", plan.units_a_task},
                                         {"shared", plan.shared}}};
     return RYND_OK;
-}
-
-static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
-{
-    (void)prepared;
-    winograd_plan_make(problem, RY_W, RY_TILE_ROWS, RY_TILE_VECTORS, state);
 }
 
 static void pack(const ry_cpu_launch *launch, size_t task)
@@ -125,24 +124,48 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     }
 }
 
-static bool pays(const ry_problem *problem)
+static bool pays(const ry_problem *problem, ry_accuracy accuracy)
 {
     winograd_plan plan;
-    winograd_plan_choose(problem, RY_W, RY_TILE_ROWS, RY_TILE_VECTORS, &plan);
+    const winograd_limits limits = limits_of(accuracy);
+    winograd_plan_choose(problem, &limits, &plan);
     return plan.cycles < winograd_direct_cycles(&plan);
 }
 
-const ry_kernel RY_ISA_SYMBOL(conv_fwd_f32_winograd) = {.name = "conv_fwd_f32_winograd_" RY_ISA_TEXT,
-                                                        .op = RY_OP_conv,
-                                                        .device = "cpu",
-                                                        .isa = RY_ISA_ID,
-                                                        .accuracy = RY_ACCURACY_near32,
-                                                        .rank = 108 + 10 * (int)RY_ISA_ID,
-                                                        .applicable = winograd_is_possible,
-                                                        .pays = pays,
-                                                        .prepare = prepare,
-                                                        .initialise = initialise,
-                                                        .pack = pack,
-                                                        .run = run,
-                                                        .constant_inputs = 1u << 1,
-                                                        .kept_inputs = 1u << 1};
+#define KERNEL(symbol, class, preference)                                                                 \
+    static bool applicable_##class(const ry_problem *problem)                                             \
+    {                                                                                                     \
+        return winograd_is_possible(problem, RY_ACCURACY_##class);                                        \
+    }                                                                                                     \
+    static bool pays_##class(const ry_problem *problem)                                                   \
+    {                                                                                                     \
+        return pays(problem, RY_ACCURACY_##class);                                                        \
+    }                                                                                                     \
+    static rynd_status prepare_##class(const ry_problem *problem, ry_prepared *prepared, ry_error *error) \
+    {                                                                                                     \
+        (void)error;                                                                                      \
+        return prepare(problem, RY_ACCURACY_##class, prepared);                                           \
+    }                                                                                                     \
+    static void initialise_##class(const ry_problem *problem, const ry_prepared *prepared, void *state)   \
+    {                                                                                                     \
+        const winograd_limits limits = limits_of(RY_ACCURACY_##class);                                    \
+        (void)prepared;                                                                                   \
+        winograd_plan_make(problem, &limits, state);                                                      \
+    }                                                                                                     \
+    const ry_kernel RY_ISA_SYMBOL(symbol) = {.name = #symbol "_" RY_ISA_TEXT,                             \
+                                             .op = RY_OP_conv,                                            \
+                                             .device = "cpu",                                             \
+                                             .isa = RY_ISA_ID,                                            \
+                                             .accuracy = RY_ACCURACY_##class,                             \
+                                             .rank = preference + 10 * (int)RY_ISA_ID,                    \
+                                             .applicable = applicable_##class,                            \
+                                             .pays = pays_##class,                                        \
+                                             .prepare = prepare_##class,                                  \
+                                             .initialise = initialise_##class,                            \
+                                             .pack = pack,                                                \
+                                             .run = run,                                                  \
+                                             .constant_inputs = 1u << 1,                                  \
+                                             .kept_inputs = 1u << 1};
+
+KERNEL(conv_fwd_f32_winograd, near32, 109)
+KERNEL(conv_fwd_f32_winograd_strict, strict, 108)

@@ -122,61 +122,80 @@ typedef struct context {
     const winograd_plan *plan;
     winograd_run run;
     int64_t top, left, span; /* of the run's inputs */
+    uint32_t rows_inside;
     float *stage;
 } context;
 
-/* The strip that the run reads, with channels turned. */
-static source turn_strip(const context *c, const float *x, int64_t channels)
+/* One tile, one vector of channels. */
+static void transform_tile(const winograd_plan *plan, const source *from, uint32_t rows_inside, uint32_t columns_inside, float *v)
+{
+    float points[WINOGRAD_POINTS_MOST * WINOGRAD_POINTS_MOST * RY_W];
+    down_table[plan->axis[0].points](from, plan->axis[1].points, rows_inside, columns_inside, points);
+    along_table[plan->axis[1].points](points, plan->axis[0].points, v, plan->v_point);
+}
+
+/* Channels lie next to each other in x: tile by tile, through all channels. x: the image's and depth's first channel. */
+static void read_channels(const context *c, const float *x, int64_t channels, float *v)
+{
+    const winograd_plan *plan = c->plan;
+    const ry_conv_geometry *g = &plan->geometry;
+    const winograd_axis *w = &plan->axis[1];
+    const winograd_tile *tile = winograd_tiles(plan, 1) + c->run.column;
+    source from = {.row_step = plan->axis[0].dilation * g->x_step[1], .column_step = w->dilation * g->x_step[2]};
+    for (int64_t i = 0; i < c->run.count; i++) {
+        const int64_t left = tile[i].origin - w->pad;
+        const uint32_t columns_inside = inside(left, w->dilation, w->points, g->in[2]);
+        for (int64_t k = 0; k < channels; k += RY_W) {
+            from.x = x + c->top * g->x_step[1] + left * g->x_step[2] + k;
+            from.lanes = ry_vm_first(channels - k);
+            from.whole = channels - k >= RY_W;
+            transform_tile(plan, &from, c->rows_inside, columns_inside, v + i * plan->v_row + k);
+        }
+    }
+}
+
+/* The strip that the run reads, with a vector of channels turned. */
+static void turn_strip(const context *c, const float *x, int64_t channels)
 {
     const winograd_plan *plan = c->plan;
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t strip = (c->span + RY_W - 1) / RY_W * RY_W * RY_W;
     for (int64_t i = 0; i < plan->axis[0].points; i++) {
         const int64_t row = c->top + i * plan->axis[0].dilation;
-        if (row < 0 || row >= g->in[1]) {
-            memset(c->stage + i * strip, 0, (size_t)strip * sizeof(float));
-        } else {
+        if (c->rows_inside >> i & 1u) {
             turn_row(x + row * g->x_step[1], g->x_channel, channels, c->left, c->span, g->in[2], c->stage + i * strip);
+        } else {
+            memset(c->stage + i * strip, 0, (size_t)strip * sizeof(float));
         }
     }
-    return (source){c->stage, strip, plan->axis[1].dilation * RY_W, ry_vm_first(RY_W), true};
 }
 
-/* All tiles of a run, one vector of channels. x: the image's, depth's and vector's. */
-static void transform_run(const context *c, const float *x, int64_t channels, float *v)
+/* Positions of a row lie next to each other in x: vector by vector of channels, through all tiles of the run. */
+static void read_positions(const context *c, const float *x, int64_t channels, float *v)
 {
     const winograd_plan *plan = c->plan;
     const ry_conv_geometry *g = &plan->geometry;
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
     const winograd_tile *tile = winograd_tiles(plan, 1) + c->run.column;
-    float points[WINOGRAD_POINTS_MOST * WINOGRAD_POINTS_MOST * RY_W];
-    const uint32_t every = (1u << h->points) - 1u;
-    source from = {NULL, h->dilation * g->x_step[1], w->dilation * g->x_step[2], ry_vm_first(channels), channels == RY_W};
-    uint32_t rows_inside = inside(c->top, h->dilation, h->points, g->in[1]);
-    if (!plan->x_near) {
-        from = turn_strip(c, x, channels);
-        rows_inside = every;
-    }
-    for (int64_t i = 0; i < c->run.count; i++) {
-        const int64_t left = tile[i].origin - w->pad;
-        source at = from;
-        uint32_t columns_inside = (1u << w->points) - 1u;
-        if (plan->x_near) {
-            at.x = x + c->top * g->x_step[1] + left * g->x_step[2];
-            columns_inside = inside(left, w->dilation, w->points, g->in[2]);
-        } else {
-            at.x = from.x + (left - c->left) * RY_W;
+    source from = {.row_step = (c->span + RY_W - 1) / RY_W * RY_W * RY_W,
+                   .column_step = w->dilation * RY_W,
+                   .lanes = ry_vm_first(RY_W),
+                   .whole = true};
+    for (int64_t k = 0; k < channels; k += RY_W) {
+        const int64_t left = channels - k;
+        turn_strip(c, x + k * g->x_channel, left < RY_W ? left : RY_W);
+        for (int64_t i = 0; i < c->run.count; i++) {
+            from.x = c->stage + (tile[i].origin - tile[0].origin) * RY_W;
+            transform_tile(plan, &from, (1u << h->points) - 1u, (1u << w->points) - 1u, v + i * plan->v_row + k);
         }
-        down_table[h->points](&at, w->points, rows_inside, columns_inside, points);
-        along_table[w->points](points, h->points, v + i * plan->v_row, plan->v_point);
     }
 }
 
-static void clear(const winograd_plan *plan, int64_t tiles, float *v)
+static void clear(const winograd_plan *plan, int64_t tiles, int64_t channels, float *v)
 {
     for (int64_t p = 0; p < plan->points; p++) {
         for (int64_t i = 0; i < tiles; i++) {
-            ry_vf_store(v + p * plan->v_point + i * plan->v_row, ry_vf_zero());
+            memset(v + p * plan->v_point + i * plan->v_row, 0, (size_t)channels * sizeof *v);
         }
     }
 }
@@ -187,25 +206,24 @@ void RY_ISA_SYMBOL(winograd_transform_input)(const winograd_plan *plan, const fl
     const ry_conv_geometry *g = &plan->geometry;
     const winograd_axis *w = &plan->axis[1];
     const int64_t reach = (w->points - 1) * w->dilation + 1;
-    const int64_t most = plan->x_near ? plan->tiles : plan->run_span;
     for (int64_t done = 0; done < count;) {
         context c = {.plan = plan, .stage = stage};
-        c.run = winograd_find_run(plan, first + done, count - done, reach, plan->x_near ? INT64_MAX : most);
+        c.run = winograd_find_run(plan, first + done, count - done, reach, plan->x_near ? INT64_MAX : plan->run_span);
         const winograd_tile *tile = winograd_tiles(plan, 1) + c.run.column;
         c.top = winograd_tiles(plan, 0)[c.run.row].origin - plan->axis[0].pad;
         c.left = tile[0].origin - w->pad;
         c.span = tile[c.run.count - 1].origin - tile[0].origin + reach;
+        c.rows_inside = inside(c.top, plan->axis[0].dilation, plan->axis[0].points, g->in[1]);
         for (int64_t t = 0; t < g->kernel[0]; t++) {
             const int64_t depth = c.run.depth * g->stride[0] + t * plan->depth_dilation - plan->depth_pad;
-            const float *from = x + c.run.image * g->x_batch + depth * g->x_step[0];
-            for (int64_t i = channel; i < channel + channels; i += RY_W) {
-                float *to = v + done * plan->v_row + t * plan->channel_step + i;
-                const int64_t left = channel + channels - i;
-                if (depth < 0 || depth >= g->in[0]) {
-                    clear(plan, c.run.count, to);
-                } else {
-                    transform_run(&c, from + i * g->x_channel, left < RY_W ? left : RY_W, to);
-                }
+            const float *from = x + c.run.image * g->x_batch + depth * g->x_step[0] + channel * g->x_channel;
+            float *to = v + done * plan->v_row + t * plan->channel_step + channel;
+            if (depth < 0 || depth >= g->in[0]) {
+                clear(plan, c.run.count, (channels + RY_W - 1) / RY_W * RY_W, to);
+            } else if (plan->x_near) {
+                read_channels(&c, from, channels, to);
+            } else {
+                read_positions(&c, from, channels, to);
             }
         }
         done += c.run.count;

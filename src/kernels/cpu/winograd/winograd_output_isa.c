@@ -121,6 +121,16 @@ static void transform_tile(context *c, const float *m, const target *to)
     across_table[w->points][w->outputs](points, to);
 }
 
+/* Asks for the lines of a tile's outputs: their steps are too wide for the machine to guess. */
+static void fetch_outputs(const target *to)
+{
+    for (int64_t i = 0; i < to->rows; i++) {
+        for (int64_t j = 0; j < to->columns; j++) {
+            __builtin_prefetch(to->y + i * to->row_step + j * to->column_step, 1);
+        }
+    }
+}
+
 /* Channels lie next to each other in y. */
 static void write_channels(context *c, const float *m, int64_t channels)
 {
@@ -140,6 +150,7 @@ static void write_channels(context *c, const float *m, int64_t channels)
             to.r_row_step = down * r_step[1];
             to.r_column_step = along * r_step[2];
             to.columns = tile[i].outputs;
+            fetch_outputs(&to);
             transform_tile(c, m + i * plan->m_row + k, &to);
         }
         for (int64_t row = 0; !c->end->bounds && row < winograd_tiles(plan, 0)[c->run.row].outputs; row++) {
@@ -214,6 +225,7 @@ static void write_positions(context *c, const float *m, int64_t channels)
         for (int64_t i = 0; i < c->run.count; i++) {
             to.y = c->stage + i * outputs * RY_W;
             to.columns = tile[i].outputs;
+            fetch_outputs(&to);
             transform_tile(c, m + i * plan->m_row + k, &to);
         }
         for (int64_t row = 0; row < to.rows; row++) {

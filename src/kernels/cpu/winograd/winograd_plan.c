@@ -5,10 +5,13 @@
 #include <string.h>
 
 enum {
-    DEPTH_MOST_8 = 512, /* longer sums of products at eight points would leave the class near32 */
-    V_MOST = 768 * 1024,
+    DEPTH_MOST_8 = 512,   /* longer sums of products at eight points would leave the class near32 */
+    BLOCK_ROWS_MOST = 16, /* tiles of products that a block of tiles fills */
+    V_MOST = 2048 * 1024,
     M_MOST = 384 * 1024,
     SHARED_MOST = 64 << 20,
+    WEIGHTS_NEAR = 4 << 20, /* floats of all weights that stay in a last-level cache */
+    SHARED_NEAR = 2 << 20,  /* floats that last-level caches hold beside what else streams through them */
     TASK_OVERHEAD = 2000,
     PHASE_OVERHEAD = 10000,
     POSITIONS_AT_ONCE = 32, /* of a row that is transposed */
@@ -47,10 +50,9 @@ static bool is_f32(const ry_problem *problem, int input)
     return !ry_problem_has_input(problem, input) || ry_type_of(&problem->in[input]) == RY_f32;
 }
 
-/* Points that an axis of so many taps may have, for sums of so many products; returns how many, 0: it cannot be transformed. */
-static int axis_choices(int64_t taps, int64_t depth, int64_t points[3])
+/* Points, `most` at most, that an axis of so many taps may have; returns how many, 0: it cannot be transformed. */
+static int axis_choices(int64_t taps, int64_t most, int64_t points[3])
 {
-    const int64_t most = depth > DEPTH_MOST_8 ? 6 : 8;
     int count = 0;
     if (taps == 1) {
         points[count++] = 1;
@@ -63,7 +65,13 @@ static int axis_choices(int64_t taps, int64_t depth, int64_t points[3])
     return count;
 }
 
-bool winograd_is_possible(const ry_problem *problem)
+/* Points of an axis that sums of the problem's length may have. */
+static int64_t points_most(const ry_conv_geometry *g, ry_accuracy accuracy)
+{
+    return accuracy == RY_ACCURACY_strict ? 4 : g->channels_in * g->kernel[0] > DEPTH_MOST_8 ? 6 : 8;
+}
+
+bool winograd_is_possible(const ry_problem *problem, ry_accuracy accuracy)
 {
     if (problem->op != RY_OP_conv || !ry_conv_is_spatial(problem)) {
         return false;
@@ -80,9 +88,9 @@ bool winograd_is_possible(const ry_problem *problem)
     ry_conv_geometry g;
     ry_conv_geometry_of(problem, &g, NULL, NULL);
     int64_t points[3];
-    const int64_t depth = g.channels_in * g.kernel[0];
-    return g.stride[1] == 1 && g.stride[2] == 1 && g.kernel[1] * g.kernel[2] > 1 && axis_choices(g.kernel[1], depth, points) > 0 &&
-           axis_choices(g.kernel[2], depth, points) > 0 && g.out[1] < 1 << 20 && g.out[2] < 1 << 20;
+    const int64_t most = points_most(&g, accuracy);
+    return g.stride[1] == 1 && g.stride[2] == 1 && g.kernel[1] * g.kernel[2] > 1 && axis_choices(g.kernel[1], most, points) > 0 &&
+           axis_choices(g.kernel[2], most, points) > 0 && g.out[1] < 1 << 20 && g.out[2] < 1 << 20;
 }
 
 /* Tiles of an axis; their table is written where it is not NULL. */
@@ -136,19 +144,22 @@ static double cost_of(const winograd_plan *plan)
     const double parts = (double)up(plan->block, plan->tile_rows), rows = tiles / parts;
     double output;
     const double input = tiles * in_vectors * transform_cycles(plan, &output);
-    const double step = rows * 2.0 > 6.0 ? rows * 2.0 : 6.0; /* a step of a tile's depth: its loads need time, too */
-    const double products = points * parts * (out_vectors / 2.0) * (step * depth + rows * 10.0);
-    const double weights = points * depth * columns * STREAM_CYCLES;
+    /* a step of the depth takes its multiply-adds, the loads of each tile of products, or the weights' way from the outer caches or memory */
+    const double far = points * depth * columns > WEIGHTS_NEAR ? 1.0 : 0.5;
+    double step = parts * (rows * 2.0 > 6.0 ? rows * 2.0 : 6.0);
+    step = step > far * (double)plan->tile_columns ? step : far * (double)plan->tile_columns;
+    const double products = points * (out_vectors / 2.0) * (step * depth + tiles * 10.0);
     const double back = tiles * out_vectors * output;
     const double again = points * tiles * depth * (double)plan->unit_blocks * STREAM_CYCLES * 0.5;
     const double blocks = (double)(plan->blocks * g->groups);
     if (!plan->shared) {
-        const double task = input + products + weights + back + again + TASK_OVERHEAD;
+        const double task = input + products + back + again + TASK_OVERHEAD;
         const double turns = (double)up(plan->blocks * g->groups, 2) * 2.0;
         return (turns + 0.5) * task;
     }
-    const double share = points * tiles * depth * 2.0 * STREAM_CYCLES;
-    const double task = (products + weights + back) / (double)plan->unit_blocks + points * tiles * depth * STREAM_CYCLES + TASK_OVERHEAD;
+    const double floats = points * tiles * depth, stream = floats * blocks > SHARED_NEAR ? 4.0 * STREAM_CYCLES : STREAM_CYCLES;
+    const double share = floats * 2.0 * stream;
+    const double task = (products + back) / (double)plan->unit_blocks + floats * stream + TASK_OVERHEAD;
     const double turns = (double)up(plan->blocks * g->groups * plan->unit_blocks, 2) * 2.0;
     return blocks * (input + share) + (turns + 0.5) * task + PHASE_OVERHEAD;
 }
@@ -205,20 +216,33 @@ static bool fits(const winograd_plan *plan)
     return m <= M_MOST && (plan->shared || v <= V_MOST);
 }
 
-/* The best block, units and sharing for the plan's points. */
+/* The best units and sharing for the plan's points and a number of blocks. */
+static void find_units(winograd_plan *plan, int64_t blocks, winograd_plan *best)
+{
+    const int64_t block = up(plan->tiles, blocks);
+    for (int64_t parts = 1; parts <= plan->units; parts = next_parts(parts)) {
+        for (int shared = 0; shared < 2; shared++) {
+            set_blocks(plan, block, up(plan->units, parts), shared);
+            plan->cycles = cost_of(plan);
+            const bool least = block == 1 && plan->units_a_task == 1;
+            if ((least || fits(plan)) && (best->cycles < 0 || plan->cycles < best->cycles)) {
+                *best = *plan;
+            }
+        }
+    }
+}
+
+/* Blocks of tiles that are whole tiles of products, and blocks of fewer tiles that keep two threads busy. */
 static void find_blocks(winograd_plan *plan, winograd_plan *best)
 {
-    for (int64_t blocks = 1; blocks <= plan->tiles; blocks = next_parts(blocks)) {
-        const int64_t block = up(plan->tiles, blocks);
-        for (int64_t parts = 1; parts <= plan->units; parts = next_parts(parts)) {
-            for (int shared = 0; shared < 2; shared++) {
-                set_blocks(plan, block, up(plan->units, parts), shared);
-                plan->cycles = cost_of(plan);
-                const bool least = block == 1 && plan->units_a_task == 1;
-                if ((least || fits(plan)) && (best->cycles < 0 || plan->cycles < best->cycles)) {
-                    *best = *plan;
-                }
-            }
+    for (int64_t rows = 0; rows <= BLOCK_ROWS_MOST; rows++) {
+        const int64_t block = rows > 0 ? rows * plan->tile_rows : 1, blocks = up(plan->tiles, block);
+        find_units(plan, blocks, best);
+        if (blocks < plan->tiles) {
+            find_units(plan, blocks + 1, best);
+        }
+        if (block >= plan->tiles) {
+            break;
         }
     }
 }
@@ -259,20 +283,20 @@ static void find_steps(const ry_problem *problem, ry_conv_phase *steps)
     }
 }
 
-static void start_plan(const ry_problem *problem, int width, int tile_rows, int tile_vectors, winograd_plan *plan)
+static void start_plan(const ry_problem *problem, const winograd_limits *limits, winograd_plan *plan)
 {
     const ry_conv_attrs *a = &problem->attrs.conv;
     memset(plan, 0, sizeof *plan);
     ry_conv_geometry *g = &plan->geometry;
     ry_conv_geometry_of(problem, g, NULL, NULL);
     find_steps(problem, &plan->steps);
-    plan->width = width;
-    plan->tile_rows = tile_rows > 13 ? 13 : tile_rows; /* rows that lie along the reduction need an address each */
-    plan->tile_columns = (int64_t)width * tile_vectors;
+    plan->width = limits->width;
+    plan->tile_rows = limits->tile_rows > 13 ? 13 : limits->tile_rows; /* rows that lie along the reduction need an address each */
+    plan->tile_columns = plan->width * limits->tile_vectors;
     plan->units = up(g->channels_out, plan->tile_columns);
     plan->depth_dilation = attribute(problem, &a->dilation, 0, 1);
     plan->depth_pad = attribute(problem, &a->pads, 0, 0);
-    plan->channel_step = g->kernel[0] == 1 ? g->channels_in : up(g->channels_in, width) * width;
+    plan->channel_step = g->kernel[0] == 1 ? g->channels_in : up(g->channels_in, plan->width) * plan->width;
     plan->depth = plan->channel_step * g->kernel[0];
     plan->x_near = g->x_channel == 1;
     plan->y_near = g->y_channel == 1;
@@ -286,14 +310,14 @@ static void start_plan(const ry_problem *problem, int width, int tile_rows, int 
     }
 }
 
-void winograd_plan_choose(const ry_problem *problem, int width, int tile_rows, int tile_vectors, winograd_plan *plan)
+void winograd_plan_choose(const ry_problem *problem, const winograd_limits *limits, winograd_plan *plan)
 {
     winograd_plan trial;
-    start_plan(problem, width, tile_rows, tile_vectors, &trial);
+    start_plan(problem, limits, &trial);
     plan->cycles = -1;
     int64_t points[2][3];
-    const int64_t depth = trial.geometry.channels_in * trial.geometry.kernel[0];
-    const int counts[2] = {axis_choices(trial.axis[0].taps, depth, points[0]), axis_choices(trial.axis[1].taps, depth, points[1])};
+    const int64_t most = points_most(&trial.geometry, limits->accuracy);
+    const int counts[2] = {axis_choices(trial.axis[0].taps, most, points[0]), axis_choices(trial.axis[1].taps, most, points[1])};
     for (int i = 0; i < counts[0]; i++) {
         for (int j = 0; j < counts[1]; j++) {
             const int64_t chosen[2] = {points[0][i], points[1][j]};
@@ -307,9 +331,9 @@ void winograd_plan_choose(const ry_problem *problem, int width, int tile_rows, i
     plan->size = plan->axis[1].tile + align64((size_t)plan->geometry.out[2] * sizeof(winograd_tile));
 }
 
-void winograd_plan_make(const ry_problem *problem, int width, int tile_rows, int tile_vectors, winograd_plan *plan)
+void winograd_plan_make(const ry_problem *problem, const winograd_limits *limits, winograd_plan *plan)
 {
-    winograd_plan_choose(problem, width, tile_rows, tile_vectors, plan);
+    winograd_plan_choose(problem, limits, plan);
     for (int i = 0; i < 2; i++) {
         cut_axis(&plan->axis[i], plan->geometry.out[i + 1], (winograd_tile *)(void *)((char *)plan + plan->axis[i].tile));
     }

@@ -57,12 +57,17 @@ typedef struct winograd_plan {
     double cycles; /* of one core, by count */
 } winograd_plan;
 
+typedef struct winograd_limits {
+    int width, tile_rows, tile_vectors; /* of the instruction set */
+    ry_accuracy accuracy;               /* strict: four points of an axis, near32: up to eight */
+} winograd_limits;
+
 /* Can the problem be computed so, whatever it costs? */
-bool winograd_is_possible(const ry_problem *problem);
+bool winograd_is_possible(const ry_problem *problem, ry_accuracy accuracy);
 
 /* Everything but the tables of tiles, for which plan->size bytes are needed. */
-void winograd_plan_choose(const ry_problem *problem, int width, int tile_rows, int tile_vectors, winograd_plan *plan);
-void winograd_plan_make(const ry_problem *problem, int width, int tile_rows, int tile_vectors, winograd_plan *plan);
+void winograd_plan_choose(const ry_problem *problem, const winograd_limits *limits, winograd_plan *plan);
+void winograd_plan_make(const ry_problem *problem, const winograd_limits *limits, winograd_plan *plan);
 
 /* The finite points of `points`: 0 is one, then +-magnitude[0], +-magnitude[1], ...; the last point is infinity. */
 const double *winograd_magnitudes(int64_t points);
