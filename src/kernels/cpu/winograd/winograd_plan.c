@@ -168,7 +168,10 @@ double winograd_direct_cycles(const winograd_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const double pixels = (double)(g->batch * g->out[0] * g->out[1] * g->out[2]);
-    const double taps = (double)(g->kernel[0] * g->kernel[1] * g->kernel[2]), vectors = (double)up(g->channels_out, plan->width);
+    const double taps = (double)(g->kernel[0] * g->kernel[1] * g->kernel[2]);
+    /* several small groups share a vector */
+    const double vectors =
+        g->channels_out < plan->width ? (double)g->channels_out / (double)plan->width : (double)up(g->channels_out, plan->width);
     return 1.1 * pixels * taps * (double)(g->channels_in * g->groups) * vectors;
 }
 
