@@ -5,16 +5,21 @@
                                      Q_a: input, output and (transformed) weights, each moved once          B: bandwidth of the smallest
                                                                                                             memory that holds them all
 
-(the roofline of Williams, Waterman and Patterson, 2009). Algorithms: direct; for near32 also Winograd's F(4,3) and F(6,3) (Lavin and Gray, 2016), in
-one or two dims; where the machine has a bf16 matrix unit, f32 as a sum of bf16 parts: 3 products for near32, 6 for strict. A tile's transforms count
-one operation slot (a multiply-add's two) for each addition or multiply-add of the even/odd factored matrices."""
+(the roofline of Williams, Waterman and Patterson, 2009). Algorithms: direct; at unit stride Winograd's form of the last one or two dims, whose windows
+of r taps give m = t - r + 1 outputs from t points (S. Winograd, 1980; Lavin and Gray, 2016), as many points as the class admits: 4 for strict, 8 for
+near32, 6 there when the sums are longer than 512; where the machine has a bf16 matrix unit, f32 as a sum of bf16 parts: 3 products for near32, 6 for
+strict. A tile's transforms count one operation slot (a multiply-add's two) for each addition or multiply-add of the even/odd factored matrices."""
+import itertools
 import math
 
 from .subjects import FLOAT, parse
 
-# F(m,3): outputs of a tile, length of its input, and slots of one 1-D input and output transform.
-WINOGRAD = {4: (6, 12, 10), 6: (8, 26, 20)}
+IN_SLOTS = {1: 0, 4: 4, 6: 12, 8: 24}  # of one 1-D input transform, by its points
 PRODUCTS = {"near32": 3, "strict": 6}
+
+
+def out_slots(points, outputs):
+    return 0 if points == 1 else points - 2 + outputs * (points // 2 - 1)
 
 
 def bandwidth(peaks, size):
@@ -26,18 +31,25 @@ def bandwidth(peaks, size):
     return rates["dram"]
 
 
-def winograd_flop(p, m):
-    """Slots times two of F(m,3) over the dims where the window is 3 (one or two of them), and floats of the transformed weights."""
-    points, in_slots, out_slots = WINOGRAD[m]
-    dims = [i for i, size in enumerate(p.window) if size == 3][-2:]
-    others = math.prod(size for i, size in enumerate(p.window) if i not in dims)
-    tiles = p.n * math.prod(math.ceil(size / m) if i in dims else size for i, size in enumerate(p.out))
-    rank = len(dims)
-    c, k = p.c, p.k
-    multiply = points**rank * c * k // p.groups * others
-    into = c * in_slots * (2 * points if rank == 2 else 1)
-    back = k * out_slots * (points + m if rank == 2 else 1)
-    return 2 * tiles * (multiply + into + back), points**rank * others * c * k // p.groups
+def points_most(p, accuracy):
+    if accuracy == "strict":
+        return 4
+    return 8 if p.c // p.groups * math.prod(p.window[:-2]) <= 512 else 6
+
+
+def winograd_ways(p, accuracy):
+    """(operations, floats of transformed weights) for each choice of points of the last two dims; 1 point: that dim is not transformed."""
+    last = min(2, len(p.window))
+    choices = [[1, *(t for t in IN_SLOTS if size < t <= points_most(p, accuracy))] if size > 1 else [1] for size in p.window[-last:]]
+    for points in itertools.product(*choices):
+        outputs = [t - size + 1 if t > 1 else 1 for t, size in zip(points, p.window[-last:])]
+        taps = math.prod(size for t, size in zip(points, p.window[-last:]) if t == 1) * math.prod(p.window[:-last])
+        tiles = p.n * math.prod(p.out[:-last]) * math.prod(math.ceil(size / m) for size, m in zip(p.out[-last:], outputs))
+        weights = math.prod(points) * taps * p.c * p.k // p.groups
+        (high, wide), (m_high, m_wide) = (1,) * (2 - last) + points, [1] * (2 - last) + outputs
+        into = p.c * (wide * IN_SLOTS[high] + high * IN_SLOTS[wide])
+        back = p.k * (wide * out_slots(high, m_high) + m_high * out_slots(wide, m_wide))
+        yield 2 * tiles * (weights + into + back), weights
 
 
 def algorithms(p, accuracy, peaks):
@@ -46,9 +58,8 @@ def algorithms(p, accuracy, peaks):
     ways = [(p.flop / peak["f32"], p.bytes)]
     if peak.get("bf16") and p.groups == 1:
         ways.append((p.flop * PRODUCTS[accuracy] / peak["bf16"], p.bytes))
-    if accuracy == "near32" and p.kind == "conv" and p.groups == 1 and 3 in p.window and p.stride == 1 and p.dilation == 1:
-        for m in WINOGRAD:
-            flop, weights = winograd_flop(p, m)
+    if p.kind == "conv" and p.stride == 1:
+        for flop, weights in winograd_ways(p, accuracy):
             ways.append((flop / peak["f32"], p.bytes + FLOAT * (weights - math.prod(p.weight_shape))))
     return ways
 

@@ -129,16 +129,25 @@ def test_random_layers():
 
 
 def test_limits():
-    dense = "conv n=1 c=64 h=56 w=56 k=64 r=3 s=3 pad=1"
-    direct = limits.limit([dense], "strict", PEAKS)
-    assert direct == pytest.approx(2 * 56 * 56 * 64 * 64 * 9 / 2e11)
-    assert direct / 5.07 < limits.limit([dense], "near32", PEAKS) < direct / 2
-    # Depthwise is bound by its bytes, and another operator by what is greater.
+    def seconds(text, accuracy="near32", peaks=PEAKS):
+        return limits.limit([text], accuracy, peaks)
+
+    # What no form of Winograd's takes is bound by its operations, or by its bytes.
+    strided = subjects.parse("conv n=1 c=64 h=56 w=56 k=64 r=3 s=3 pad=1 stride=2")
+    assert seconds(subjects.write(strided)) == pytest.approx(strided.flop / 2e11)
     depthwise = subjects.parse("conv n=1 c=32 h=112 w=112 k=32 r=3 s=3 pad=1 groups=32")
-    assert limits.limit([subjects.write(depthwise)], "near32", PEAKS) == pytest.approx(depthwise.bytes / 6e10)
+    assert seconds(subjects.write(depthwise)) == pytest.approx(depthwise.bytes / 6e10)
     assert limits.limit([[2e11, 1], [1, 3e10]], "near32", PEAKS) == pytest.approx(2)
-    matrix_unit = {**PEAKS, "peak": {"f32": 2e11, "bf16": 3e12}}
-    assert limits.limit([dense], "strict", matrix_unit) == pytest.approx(max(direct * 2e11 * 6 / 3e12, 0))
+    # Winograd's form saves at most 9 t^2 / (m^2 t^2) of the products: 5.06 at eight points, 2.25 at four.
+    dense = "conv n=1 c=64 h=60 w=60 k=64 r=3 s=3 pad=1"
+    direct = subjects.parse(dense).flop / 2e11
+    assert direct / 5.07 < seconds(dense) < direct / 2.5
+    assert direct / 2.26 < seconds(dense, "strict") < direct / 1.5
+    line, wide = "conv n=1 c=512 w=510 k=512 s=3 pad=1", "conv n=1 c=600 h=60 w=60 k=600 r=3 s=3 pad=1"
+    assert 1.8 < subjects.parse(line).flop / 2e11 / seconds(line) < 2.26
+    assert 3 < subjects.parse(wide).flop / 2e11 / seconds(wide) < 4.01
+    matrix_unit = {**PEAKS, "peak": {"f32": 2e11, "bf16": 3e13}}
+    assert seconds(dense, "strict", matrix_unit) == pytest.approx(max(direct * 2e11 * 6 / 3e13, subjects.parse(dense).bytes / 6e10))
 
 
 class FakeProcess:
