@@ -86,7 +86,7 @@ typedef struct ry_kernel {
     void (*run)(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker);
     ry_counts (*counts)(const ry_problem *problem, const ry_prepared *prepared); /* NULL: the problem's own flop and bytes */
     unsigned
-        constant_inputs; /* bit i: input i must be a constant (it is packed); the kernel is not applicable otherwise: the planner checks */
+        constant_inputs;  /* bit i: input i must be a constant (it is packed); the kernel is not applicable otherwise: the planner checks */
     unsigned kept_inputs; /* those of them that run reads, too, though rarely */
 } ry_kernel;
 
