@@ -158,7 +158,7 @@ static uint64_t double_to_u64(double value)
     if (value >= 0x1p64) {
         return UINT64_MAX;
     }
-    return value < 0x1p63 ? (uint64_t)double_to_i64(value) : (uint64_t)value;
+    return value >= 0x1p63 ? (uint64_t)value : (uint64_t)double_to_i64(value); /* NaN takes the second way */
 }
 
 int64_t ry_get_i64(ry_dtype dtype, const void *data, int64_t index)

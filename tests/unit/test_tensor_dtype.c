@@ -116,10 +116,27 @@ static void test_integers(void **state)
         double stored;
         int64_t read;
     } cases[] = {
-        {RY_i8, 127.9, 127},         {RY_i8, -1.9, -1},  {RY_i8, 200, -56},           {RY_u8, 300, 44},         {RY_u8, -1, 255},
-        {RY_i16, 40000, -25536},     {RY_u16, 65537, 1}, {RY_i32, 4294967297.0, 1},   {RY_u32, -1, 4294967295}, {RY_i64, 1e300, INT64_MAX},
-        {RY_i64, -1e300, INT64_MIN}, {RY_i64, NAN, 0},   {RY_u64, 0x1p63, INT64_MIN}, {RY_u64, 1e300, -1},      {RY_u64, -1, -1},
-        {RY_bool, 0.5, 1},           {RY_bool, 0, 0},    {RY_bool, NAN, 1},           {RY_f32, 1.5, 1},         {RY_f64, -2.5, -2},
+        {RY_i8, 127.9, 127},
+        {RY_i8, -1.9, -1},
+        {RY_i8, 200, -56},
+        {RY_u8, 300, 44},
+        {RY_u8, -1, 255},
+        {RY_i16, 40000, -25536},
+        {RY_u16, 65537, 1},
+        {RY_i32, 4294967297.0, 1},
+        {RY_u32, -1, 4294967295},
+        {RY_i64, 1e300, INT64_MAX},
+        {RY_i64, -1e300, INT64_MIN},
+        {RY_i64, NAN, 0},
+        {RY_u64, NAN, 0},
+        {RY_u64, 0x1p63, INT64_MIN},
+        {RY_u64, 1e300, -1},
+        {RY_u64, -1, -1},
+        {RY_bool, 0.5, 1},
+        {RY_bool, 0, 0},
+        {RY_bool, NAN, 1},
+        {RY_f32, 1.5, 1},
+        {RY_f64, -2.5, -2},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint64_t cell[2] = {0, 0};
