@@ -50,7 +50,7 @@ def head(results, left, bottom):
             words = name + " " + ", ".join(f"{mean:.2f}x" for mean in means[key].values())
             lines += [mark(key, x + 5, 58), text(x + 13, 62, words)]
             x += 30 + LETTER * len(words)
-    lines.append(text(x, 62, "(geometric means: layers, networks)" if x > 30 else "", colour="#555"))
+    lines.append(text(510, 24, "beside the names: geometric means, of layers, of networks", colour="#555"))
     for tick in TICKS:
         at = place(tick, left)
         lines.append(f'<line x1="{at:.1f}" y1="{TOP - 6}" x2="{at:.1f}" y2="{bottom}" stroke="{"#222" if tick == 1 else "#ddd"}" stroke-width="1"/>')
