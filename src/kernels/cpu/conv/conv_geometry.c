@@ -34,6 +34,12 @@ static int64_t list_get(const window *w, const ry_ints *list, int i, int64_t pre
     return at < 0 ? preset : ry_ints_get(list, at, preset);
 }
 
+int64_t ry_conv_attribute(const ry_problem *problem, const ry_ints *list, int i, int64_t preset)
+{
+    const int at = i - (RY_SPACE - (problem->in[0].rank - 2));
+    return at < 0 ? preset : ry_ints_get(list, at, preset);
+}
+
 static int64_t dim_of(const window *w, const ry_tensor *tensor, int i)
 {
     const int at = listed(w, i);

@@ -49,6 +49,9 @@ bool ry_conv_is_spatial(const ry_problem *problem);
 /* Fills `geometry`; `phase` and `tap` have room for the counts that ry_conv_geometry_of states (they may be NULL: counts only). */
 void ry_conv_geometry_of(const ry_problem *problem, ry_conv_geometry *geometry, ry_conv_phase *phase, ry_conv_tap *tap);
 
+/* An attribute of a conv or convt that has one value a spatial dimension, for our dimension i (0: depth); the preset where the problem has none. */
+int64_t ry_conv_attribute(const ry_problem *problem, const ry_ints *list, int i, int64_t preset);
+
 /* A tensor's element type as the internal enum, whose values are the public one's. */
 static inline ry_dtype ry_type_of(const ry_tensor *tensor)
 {

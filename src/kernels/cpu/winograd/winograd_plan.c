@@ -27,12 +27,6 @@ static size_t align64(size_t size)
     return (size + 63) / 64 * 64;
 }
 
-static int64_t attribute(const ry_problem *problem, const ry_ints *list, int i, int64_t preset)
-{
-    const int at = i - (RY_SPACE - (problem->in[0].rank - 2));
-    return at < 0 ? preset : ry_ints_get(list, at, preset);
-}
-
 const double *winograd_magnitudes(int64_t points)
 {
     static const double four[] = {1}, six[] = {WINOGRAD_6_A, WINOGRAD_6_B}, eight[] = {WINOGRAD_8_A, WINOGRAD_8_B, WINOGRAD_8_C};
@@ -297,16 +291,16 @@ static void start_plan(const ry_problem *problem, const winograd_limits *limits,
     plan->tile_rows = limits->tile_rows > 13 ? 13 : limits->tile_rows; /* rows that lie along the reduction need an address each */
     plan->tile_columns = plan->width * limits->tile_vectors;
     plan->units = up(g->channels_out, plan->tile_columns);
-    plan->depth_dilation = attribute(problem, &a->dilation, 0, 1);
-    plan->depth_pad = attribute(problem, &a->pads, 0, 0);
+    plan->depth_dilation = ry_conv_attribute(problem, &a->dilation, 0, 1);
+    plan->depth_pad = ry_conv_attribute(problem, &a->pads, 0, 0);
     plan->channel_step = g->kernel[0] == 1 ? g->channels_in : up(g->channels_in, plan->width) * plan->width;
     plan->depth = plan->channel_step * g->kernel[0];
     plan->x_near = g->x_channel == 1;
     plan->y_near = g->y_channel == 1;
     for (int i = 0; i < 2; i++) {
         plan->axis[i].taps = g->kernel[i + 1];
-        plan->axis[i].dilation = attribute(problem, &a->dilation, i + 1, 1);
-        plan->axis[i].pad = attribute(problem, &a->pads, i + 1, 0);
+        plan->axis[i].dilation = ry_conv_attribute(problem, &a->dilation, i + 1, 1);
+        plan->axis[i].pad = ry_conv_attribute(problem, &a->pads, i + 1, 0);
         if (plan->axis[i].taps == 1) {
             plan->axis[i].dilation = 1;
         }

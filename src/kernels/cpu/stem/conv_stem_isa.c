@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernel: convolution of few input channels, straight from rows of x. */
+#include "kernels/cpu/conv/activation.h"
+#include "kernels/cpu/conv/finish.h"
+#include "kernels/cpu/conv/lanes.h"
+#include "kernels/cpu/stem/stem_plan.h"
+#include "kernels/cpu/stem/stem_tile.h"
+
+typedef struct task {
+    const stem_plan *plan;
+    const ry_cpu_launch *launch;
+    const float *x; /* of the image */
+    float *y;       /* of the task's first row */
+    float *stage, *bias, *block;
+    int64_t rows, top; /* of outputs; the first row that is read */
+    ry_activation_of activation;
+    bool bounds;
+    float low, high;
+} task;
+
+/* Positions i with 0 <= start + i * step < extent, as bits. */
+static uint32_t inside(int64_t start, int64_t step, int64_t extent)
+{
+    const int64_t first = start < 0 ? (step - 1 - start) / step : 0, end = start >= extent ? 0 : (extent - start + step - 1) / step;
+    const uint32_t below = end >= RY_W ? RY_EVERY_LANE : end <= 0 ? 0 : (1u << end) - 1u;
+    return first >= RY_W ? 0 : below >> first << first;
+}
+
+/* Elements start + i * stride of a row, i < count; those outside are 0. */
+RY_INLINE void stage_strip(const int near, const float *x, int64_t step, int64_t start, int64_t stride, int64_t extent, int64_t count,
+                           float *to)
+{
+    for (int64_t i = 0; i < count; i += RY_W) {
+        const int64_t at = start + i * stride;
+        const bool whole = at >= 0 && at + (RY_W - 1) * stride < extent;
+        const uint32_t bits = whole ? RY_EVERY_LANE : inside(at, stride, extent);
+        ry_vf_store(to + i, bits ? ry_load_lanes(RY_f32, near, (const char *)(x + at * (step / stride)), step, bits) : ry_vf_zero());
+    }
+}
+
+/* PIXELS: every strip of one row of x; NULL: of zeros. */
+static void stage_strips(const stem_plan *plan, const float *x, float *to)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t stride = g->stride[2], step = stride * g->x_step[2];
+    const int near = ry_lane_steps(step);
+    if (!x) {
+        memset(to, 0, (size_t)plan->row * sizeof *to);
+        return;
+    }
+    for (int64_t strip = 0; strip < g->channels_in * stride; strip++, to += plan->strip) {
+        const float *from = x + strip / stride * g->x_channel;
+        const int64_t start = strip % stride - plan->pad[1];
+        if (near == RY_NEAR) {
+            stage_strip(RY_NEAR, from, 1, start, 1, g->in[2], plan->strip, to);
+        } else if (near == RY_EVERY_SECOND && stride == 2) {
+            stage_strip(RY_EVERY_SECOND, from, 2, start, 2, g->in[2], plan->strip, to);
+        } else {
+            stage_strip(near, from, step, start, stride, g->in[2], plan->strip, to);
+        }
+    }
+}
+
+/* CHANNELS: one row of x as [position][channel]; NULL: zeros. */
+static void stage_positions(const stem_plan *plan, const float *x, float *to)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t channels = g->channels_in, room = plan->strip / channels, pad = plan->pad[1];
+    const int64_t first = pad < 0 ? 0 : pad < room ? pad : room, end = g->in[2] + pad < room ? g->in[2] + pad : room;
+    memset(to, 0, (size_t)plan->strip * sizeof *to);
+    if (!x || end <= first) {
+        return;
+    }
+    x += (first - pad) * g->x_step[2];
+    to += first * channels;
+    if (g->x_step[2] == channels && g->x_channel == 1) {
+        memcpy(to, x, (size_t)((end - first) * channels) * sizeof *to);
+        return;
+    }
+    for (int64_t c = 0; c < channels; c++) {
+        for (int64_t i = 0; i < end - first; i++) {
+            to[i * channels + c] = x[c * g->x_channel + i * g->x_step[2]];
+        }
+    }
+}
+
+static void stage_rows(const task *t)
+{
+    const stem_plan *plan = t->plan;
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t rows = (t->rows - 1) * g->stride[1] + (g->kernel[1] - 1) * plan->dilation + 1;
+    for (int64_t i = 0; i < rows; i++) {
+        const int64_t row = t->top + i;
+        const float *x = row >= 0 && row < g->in[1] ? t->x + row * g->x_step[1] : NULL;
+        (plan->pixels ? stage_strips : stage_positions)(plan, x, t->stage + i * plan->row);
+    }
+}
+
+static void activate(const task *t, float *y, int64_t rows, int64_t step, int64_t columns)
+{
+    for (int64_t i = 0; i < rows && !t->bounds; i++) {
+        RY_ISA_SYMBOL(ry_activate)(t->activation, y + i * step, columns);
+    }
+}
+
+/* One row of outputs of one unit of channels. */
+static void row_of_pixels(const task *t, stem_tile *tile, float *y, int64_t channels)
+{
+    const stem_plan *plan = t->plan;
+    const float *staged = tile->staged;
+    tile->c_step = plan->geometry.y_channel;
+    for (int64_t q = 0; q < plan->geometry.out[2]; q += RY_TILE_COLUMNS) {
+        const int64_t left = plan->geometry.out[2] - q;
+        tile->columns = left < RY_TILE_COLUMNS ? left : RY_TILE_COLUMNS;
+        tile->staged = staged + q;
+        tile->c = y + q;
+        RY_ISA_SYMBOL(stem_tiles)[true][(tile->columns + RY_W - 1) / RY_W - 1][channels - 1](tile);
+    }
+    activate(t, y, channels, plan->geometry.y_channel, plan->geometry.out[2]);
+}
+
+static void row_of_channels(const task *t, stem_tile *tile, float *y, int64_t y_pixel, int64_t channels)
+{
+    const stem_plan *plan = t->plan;
+    const ry_conv_geometry *g = &plan->geometry;
+    /* rows of a tile need an address each: with 14 of them some of the tile's sums leave the registers */
+    const int64_t most = RY_TILE_ROWS > 13 ? 13 : RY_TILE_ROWS, parts = (g->out[2] + most - 1) / most;
+    const float *staged = tile->staged;
+    tile->columns = channels;
+    tile->c_step = y_pixel;
+    for (int64_t i = 0, q = 0; i < parts; i++) {
+        const int64_t pixels = g->out[2] / parts + (i < g->out[2] % parts);
+        tile->staged = staged + q * tile->pixel_step;
+        tile->c = y + q * y_pixel;
+        RY_ISA_SYMBOL(stem_tiles)[false][(channels + RY_W - 1) / RY_W - 1][pixels - 1](tile);
+        if (!plan->turned) {
+            activate(t, tile->c, pixels, y_pixel, channels);
+        }
+        q += pixels;
+    }
+}
+
+/* A row of y whose pixels lie next to each other, from [pixel][channel]. */
+static void turn_row(const task *t, float *y, int64_t channels)
+{
+    const stem_plan *plan = t->plan;
+    const int64_t pixels = plan->geometry.out[2], step = (pixels + RY_W - 1) / RY_W * RY_W;
+    float *turned = t->block + step * RY_TILE_COLUMNS;
+    RY_ISA_SYMBOL(igemm_turn)(t->block, RY_TILE_COLUMNS, pixels, channels, turned, step);
+    for (int64_t i = 0; i < channels; i++) {
+        memcpy(y + i * plan->geometry.y_channel, turned + i * step, (size_t)pixels * sizeof *y);
+    }
+    activate(t, y, channels, plan->geometry.y_channel, pixels);
+}
+
+static void multiply(const task *t)
+{
+    const stem_plan *plan = t->plan;
+    const ry_conv_geometry *g = &plan->geometry;
+    stem_tile tile = {.depth = plan->depth, .taps = 1, .offset = plan->offset, .low = t->low, .high = t->high};
+    if (!plan->pixels) {
+        tile.depth = g->kernel[2] * g->channels_in;
+        tile.taps = g->kernel[1];
+        tile.tap_step = plan->dilation * plan->row;
+        tile.pixel_step = g->stride[2] * g->channels_in;
+    }
+    tile.weights = t->launch->packed;
+    for (int64_t unit = 0; unit < plan->units; unit++) {
+        const int64_t first = stem_unit_first(plan, unit), channels = stem_unit_first(plan, unit + 1) - first;
+        const float *weights = tile.weights;
+        tile.bias = t->bias + first;
+        for (int64_t i = 0; i < t->rows; i++) {
+            float *y = t->y + i * plan->y_row + first * g->y_channel;
+            tile.weights = weights;
+            tile.staged = t->stage + i * g->stride[1] * plan->row;
+            if (plan->pixels) {
+                row_of_pixels(t, &tile, y, channels);
+            } else if (plan->turned) {
+                row_of_channels(t, &tile, t->block, RY_TILE_COLUMNS, channels);
+                turn_row(t, y, channels);
+            } else {
+                row_of_channels(t, &tile, y, plan->y_pixel, channels);
+            }
+        }
+        tile.weights = weights + plan->depth * stem_unit_packed(plan, unit);
+    }
+}
+
+static void read_bias(const ry_cpu_launch *launch, const stem_plan *plan, float *bias)
+{
+    const int64_t channels = plan->geometry.channels_out;
+    memset(bias, 0, (size_t)(channels + plan->columns_most) * sizeof *bias);
+    for (int64_t i = 0; i < channels && ry_problem_has_input(launch->problem, 2); i++) {
+        bias[i] = ((const float *)launch->in[2])[i * launch->problem->in[2].stride[0]];
+    }
+}
+
+static void run(const ry_cpu_launch *launch, int phase, size_t index, unsigned worker)
+{
+    const stem_plan *plan = launch->state;
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t image = (int64_t)index / plan->blocks, first = (int64_t)index % plan->blocks * plan->rows_a_task;
+    const int64_t left = g->out[1] - first;
+    char *scratch = launch->scratch + worker * launch->prepared->scratch;
+    (void)phase;
+    task t = {.plan = plan,
+              .launch = launch,
+              .x = (const float *)launch->in[0] + image * g->x_batch,
+              .y = (float *)launch->out[0] + image * g->y_batch + first * plan->y_row,
+              .stage = (float *)(void *)(scratch + plan->stage),
+              .bias = (float *)(void *)(scratch + plan->bias),
+              .block = (float *)(void *)(scratch + plan->block),
+              .rows = left < plan->rows_a_task ? left : plan->rows_a_task,
+              .top = first * g->stride[1] - plan->pad[0],
+              .activation = ry_conv_activation(launch->problem)};
+    t.bounds = ry_activation_bounds(t.activation, &t.low, &t.high);
+    read_bias(launch, plan, t.bias);
+    stage_rows(&t);
+    multiply(&t);
+}
+
+static const stem_limits limits = {RY_W, RY_TILE_ROWS, RY_TILE_VECTORS};
+
+static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+{
+    (void)error;
+    stem_plan plan;
+    stem_plan_choose(problem, &limits, &plan);
+    size_t packed = 0;
+    for (int64_t unit = 0; unit < plan.units; unit++) {
+        packed += (size_t)(plan.depth * stem_unit_packed(&plan, unit)) * sizeof(float);
+    }
+    *prepared =
+        (ry_prepared){.phases = 1,
+                      .tasks = {(size_t)(plan.geometry.batch * plan.blocks)},
+                      .state = plan.size,
+                      .packed = (packed + 63) / 64 * 64,
+                      .pack_tasks = 1,
+                      .scratch = plan.scratch,
+                      .knob_count = 4,
+                      .knobs = {{"pixels", plan.pixels}, {"turned", plan.turned}, {"rows", plan.rows_a_task}, {"units", plan.units}}};
+    return RYND_OK;
+}
+
+static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
+{
+    (void)prepared;
+    stem_plan_make(problem, &limits, state);
+}
+
+static void pack(const ry_cpu_launch *launch, size_t index)
+{
+    (void)index;
+    stem_pack(launch->state, launch->problem, launch->in[1], launch->packed_out);
+}
+
+const ry_kernel RY_ISA_SYMBOL(conv_fwd_f32_stem) = {.name = "conv_fwd_f32_stem_" RY_ISA_TEXT,
+                                                    .op = RY_OP_conv,
+                                                    .device = "cpu",
+                                                    .isa = RY_ISA_ID,
+                                                    .accuracy = RY_ACCURACY_strict,
+                                                    .rank = 107 + 10 * (int)RY_ISA_ID,
+                                                    .applicable = stem_is_possible,
+                                                    .prepare = prepare,
+                                                    .initialise = initialise,
+                                                    .pack = pack,
+                                                    .run = run,
+                                                    .constant_inputs = 1u << 1};

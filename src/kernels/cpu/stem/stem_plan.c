@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cuts a stem convolution into rows of outputs. */
+#include "kernels/cpu/stem/stem_plan.h"
+
+#include <string.h>
+
+enum {
+    CHANNELS_MOST = 8,    /* above, implicit GEMM gathers whole vectors of channels */
+    DEPTH_MOST = 1024,    /* of the sum: a unit's weights stay in the second-level cache */
+    STAGE_MOST = 1 << 18, /* bytes of staged rows */
+    BLOCKS_EXPECTED = 16  /* of an image: enough for any threads to be busy to the end */
+};
+
+/* What is left of the speed where outputs are turned. */
+static const double TURNING = 0.94;
+
+static int64_t up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* Share of lanes that `count` elements fill. */
+static double fill(int64_t count, int64_t width)
+{
+    return (double)count / (double)(up(count, width) * width);
+}
+
+static size_t align64(size_t size)
+{
+    return (size + 63) / 64 * 64;
+}
+
+bool stem_is_possible(const ry_problem *problem)
+{
+    if (problem->op != RY_OP_conv || !ry_conv_is_spatial(problem) || ry_problem_has_input(problem, 3)) {
+        return false;
+    }
+    for (int i = 0; i < 3; i++) {
+        if (ry_problem_has_input(problem, i) && ry_type_of(&problem->in[i]) != RY_f32) {
+            return false;
+        }
+    }
+    const ry_tensor *y = &problem->out[0];
+    ry_conv_geometry g;
+    ry_conv_geometry_of(problem, &g, NULL, NULL);
+    const ry_conv_attrs *a = &problem->attrs.conv;
+    return ry_type_of(y) == RY_f32 && g.groups == 1 && g.channels_in <= CHANNELS_MOST && g.kernel[0] == 1 && g.in[0] == 1 &&
+           g.out[0] == 1 && ry_conv_attribute(problem, &a->dilation, 2, 1) == 1 && g.kernel[1] * g.kernel[2] > 1 &&
+           g.kernel[1] * g.kernel[2] * g.channels_in <= DEPTH_MOST && g.stride[2] <= g.kernel[2] &&
+           (y->stride[1] == 1 || y->stride[y->rank - 1] == 1);
+}
+
+/* Rows of x that so many rows of outputs read. */
+static int64_t staged_rows(const stem_plan *plan, int64_t rows)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    return (rows - 1) * g->stride[1] + (g->kernel[1] - 1) * plan->dilation + 1;
+}
+
+static void lay_out(stem_plan *plan)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    if (plan->pixels) {
+        /* the last tile reads whole vectors */
+        plan->strip = up(up(g->out[2], plan->columns_most) * plan->columns_most + (g->kernel[2] - 1) / g->stride[2], 16) * 16;
+        plan->row = plan->strip * g->channels_in * g->stride[2];
+    } else {
+        plan->strip = up(((g->out[2] - 1) * g->stride[2] + g->kernel[2]) * g->channels_in, 16) * 16;
+        plan->row = plan->strip;
+    }
+    plan->rows_a_task = up(g->out[1], BLOCKS_EXPECTED);
+    while (plan->rows_a_task > 1 && staged_rows(plan, plan->rows_a_task) * plan->row * 4 > STAGE_MOST) {
+        plan->rows_a_task = plan->rows_a_task / 2;
+    }
+    plan->blocks = up(g->out[1], plan->rows_a_task);
+    size_t at = 0;
+    plan->stage = at, at += align64((size_t)(staged_rows(plan, plan->rows_a_task) * plan->row) * sizeof(float));
+    plan->bias = at, at += align64((size_t)(g->channels_out + plan->columns_most) * sizeof(float));
+    const int64_t turned = plan->turned ? 2 * up(g->out[2], plan->width) * plan->width * plan->columns_most : 0;
+    plan->block = at, at += align64((size_t)turned * sizeof(float));
+    plan->scratch = at;
+}
+
+void stem_plan_choose(const ry_problem *problem, const stem_limits *limits, stem_plan *plan)
+{
+    const ry_conv_attrs *a = &problem->attrs.conv;
+    const ry_tensor *y = &problem->out[0];
+    memset(plan, 0, sizeof *plan);
+    ry_conv_geometry *g = &plan->geometry;
+    ry_conv_geometry_of(problem, g, NULL, NULL);
+    plan->pixels = y->stride[y->rank - 1] == 1 && y->stride[1] != 1;
+    plan->turned = plan->pixels && fill(g->out[2], limits->width) < TURNING * fill(g->channels_out, limits->width);
+    plan->pixels = plan->pixels && !plan->turned;
+    plan->y_row = y->rank > 3 ? y->stride[y->rank - 2] : 0;
+    plan->y_pixel = y->stride[y->rank - 1];
+    plan->dilation = ry_conv_attribute(problem, &a->dilation, 1, 1);
+    for (int i = 0; i < 2; i++) {
+        plan->pad[i] = ry_conv_attribute(problem, &a->pads, i + 1, 0);
+    }
+    plan->width = limits->width;
+    plan->columns_most = (int64_t)limits->width * limits->tile_vectors;
+    plan->unit_most = plan->pixels ? limits->tile_rows : plan->columns_most;
+    plan->units = up(g->channels_out, plan->unit_most);
+    plan->depth = g->kernel[1] * g->kernel[2] * g->channels_in;
+    plan->size = align64(sizeof *plan + (size_t)plan->depth * sizeof plan->offset[0]);
+    lay_out(plan);
+}
+
+void stem_plan_make(const ry_problem *problem, const stem_limits *limits, stem_plan *plan)
+{
+    stem_plan_choose(problem, limits, plan);
+    const ry_conv_geometry *g = &plan->geometry;
+    for (int64_t k = 0; k < plan->depth; k++) {
+        const int64_t s = k % g->kernel[2], c = k / g->kernel[2] % g->channels_in, r = k / g->kernel[2] / g->channels_in;
+        const int64_t strip = c * g->stride[2] + s % g->stride[2];
+        plan->offset[k] = (int32_t)(r * plan->dilation * plan->row + strip * plan->strip + s / g->stride[2]);
+    }
+}
+
+void stem_pack(const stem_plan *plan, const ry_problem *problem, const float *w, float *packed)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const ry_tensor *weights = &problem->in[1];
+    const int64_t column_step = weights->stride[weights->rank - 1], row_step = weights->rank > 3 ? weights->stride[weights->rank - 2] : 0;
+    for (int64_t unit = 0; unit < plan->units; unit++) {
+        const int64_t first = stem_unit_first(plan, unit), count = stem_unit_first(plan, unit + 1) - first;
+        const int64_t columns = stem_unit_packed(plan, unit);
+        for (int64_t k = 0; k < plan->depth; k++) {
+            const int64_t s = plan->pixels ? k % g->kernel[2] : k / g->channels_in % g->kernel[2];
+            const int64_t c = plan->pixels ? k / g->kernel[2] % g->channels_in : k % g->channels_in;
+            const float *from = w + first * g->w_out + c * g->w_in + k / (g->kernel[2] * g->channels_in) * row_step + s * column_step;
+            for (int64_t i = 0; i < columns; i++) {
+                *packed++ = i < count ? from[i * g->w_out] : 0.0f;
+            }
+        }
+    }
+}
