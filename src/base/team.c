@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Helpers that take tasks from a few slots of jobs, spin for a moment when there is nothing to take, and then sleep. */
+/* Helpers that take tasks from a few slots of jobs, spin for a moment when there is nothing to take, and then sleep.
+ *
+ * A job's tasks are cut into one range a worker. A worker begins with its own and then helps with the others', so that from step to step a thread
+ * works on the same part of a tensor, which is in its core's cache. */
 #include "base/team.h"
 
 #include "base/clock.h"
@@ -21,12 +24,17 @@ static const double patient_seconds = 50e-6;
 /* Looks between two readings of the clock, some 50 cycles each. */
 enum { LOOKS = 32 };
 
-/* `untaken` alone hands tasks out. It counts down, and a thread reads the other fields only after it has taken a task: the job cannot end before that
- * task is done, so they are this job's, however late the thread is. A slot's next job may begin while a late thread looks at
+/* `untaken` alone hands tasks out. It counts down, and a thread reads the job's other fields only after it has taken a task: the job cannot end before
+ * that task is done, so they are this job's, however late the thread is. A slot's next job may begin while a late thread looks at
  * `untaken`: the thread then takes a task of that one. */
-typedef struct slot {
+typedef struct range {
     _Alignas(RY_ALIGNMENT) atomic_size_t untaken;
-    atomic_size_t grain; /* a late thread may see another job's: any will do */
+} range;
+
+typedef struct slot {
+    _Alignas(RY_ALIGNMENT) atomic_bool open; /* there may be tasks to take */
+    atomic_size_t grain;                     /* a late thread may see another job's: any will do */
+    range *ranges;                           /* one a worker of the team */
     ry_task task;
     void *context;
     size_t tasks;
@@ -49,7 +57,8 @@ struct ry_team {
     const ry_allocator *allocator;
     pthread_mutex_t lock;
     pthread_cond_t work, finished;
-    unsigned helpers;
+    unsigned workers, helpers; /* helpers that have started */
+    range *ranges;
     helper helper[];
 };
 
@@ -62,44 +71,50 @@ static void relax(void)
 #endif
 }
 
-/* Returns how many tasks were taken; 0: none is left. */
-static size_t take(slot *s, size_t *first)
+static size_t range_begin(const ry_team *team, size_t tasks, unsigned i)
 {
-    size_t untaken = atomic_load_explicit(&s->untaken, memory_order_relaxed);
+    const size_t each = tasks / team->workers, extra = tasks % team->workers;
+    return each * i + (i < extra ? i : extra);
+}
+
+/* Takes up to a grain of tasks of range i; returns how many. 0: none is left. */
+static size_t take(const ry_team *team, slot *s, unsigned i, size_t *first)
+{
+    atomic_size_t *left = &s->ranges[i].untaken;
+    size_t untaken = atomic_load_explicit(left, memory_order_relaxed);
     const size_t grain = atomic_load_explicit(&s->grain, memory_order_relaxed);
     while (untaken > 0) {
         const size_t count = untaken < grain ? untaken : grain;
-        if (atomic_compare_exchange_weak_explicit(&s->untaken, &untaken, untaken - count, memory_order_acquire, memory_order_relaxed)) {
-            *first = s->tasks - untaken;
+        if (atomic_compare_exchange_weak_explicit(left, &untaken, untaken - count, memory_order_acquire, memory_order_relaxed)) {
+            *first = range_begin(team, s->tasks, i + 1) - untaken;
             return count;
         }
     }
     return 0;
 }
 
-/* Returns how many tasks it did. */
-static size_t run_tasks(slot *s, unsigned worker)
+/* Returns how many tasks it did; none is left to take then. */
+static size_t run_tasks(const ry_team *team, slot *s, unsigned worker)
 {
     size_t all = 0, first, count;
-    while ((count = take(s, &first)) > 0) {
-        for (size_t i = first; i < first + count; i++) {
-            s->task(s->context, i, worker);
+    for (unsigned i = 0; i < team->workers; i++) {
+        const unsigned own = worker + i < team->workers ? worker + i : worker + i - team->workers;
+        while ((count = take(team, s, own, &first)) > 0) {
+            for (size_t task = first; task < first + count; task++) {
+                s->task(s->context, task, worker);
+            }
+            all += count;
         }
-        all += count;
     }
     return all;
 }
 
 static bool help_slot(ry_team *team, slot *s, unsigned worker)
 {
-    size_t first, count = take(s, &first);
+    const size_t count = atomic_load_explicit(&s->open, memory_order_relaxed) ? run_tasks(team, s, worker) : 0;
     if (count == 0) {
         return false;
     }
-    for (size_t i = first; i < first + count; i++) {
-        s->task(s->context, i, worker);
-    }
-    count += run_tasks(s, worker);
     const size_t tasks = s->tasks;
     const size_t done = atomic_fetch_add(&s->done, count) + count;
     /* Either the caller sees that all is done before it sleeps, or it is seen here to sleep. The slot may have another caller by now, who then looks once more. */
@@ -114,8 +129,11 @@ static bool help_slot(ry_team *team, slot *s, unsigned worker)
 static bool any_untaken(ry_team *team)
 {
     for (int i = 0; i < SLOTS; i++) {
-        if (atomic_load(&team->slots[i].untaken) > 0) {
-            return true;
+        const slot *s = &team->slots[i];
+        for (unsigned k = 0; atomic_load(&s->open) && k < team->workers; k++) {
+            if (atomic_load(&s->ranges[k].untaken) > 0) {
+                return true;
+            }
         }
     }
     return false;
@@ -243,11 +261,16 @@ void ry_team_run(ry_team *team, size_t tasks, size_t grain, bool wake, ry_task t
     s->tasks = tasks;
     atomic_store_explicit(&s->grain, grain, memory_order_relaxed);
     atomic_store_explicit(&s->done, 0, memory_order_relaxed);
-    atomic_store(&s->untaken, tasks);
+    for (unsigned i = 0; i < team->workers; i++) {
+        const size_t count = range_begin(team, tasks, i + 1) - range_begin(team, tasks, i);
+        atomic_store_explicit(&s->ranges[i].untaken, count, memory_order_release);
+    }
+    atomic_store(&s->open, true);
     if (wake && tasks > grain) {
         wake_helpers(team, (tasks - 1) / grain);
     }
-    const size_t own = run_tasks(s, 0);
+    const size_t own = run_tasks(team, s, 0);
+    atomic_store_explicit(&s->open, false, memory_order_relaxed);
     atomic_fetch_add(&s->done, own);
     wait_for_helpers(team, s);
     atomic_store_explicit(&s->used, false, memory_order_release);
@@ -256,12 +279,21 @@ void ry_team_run(ry_team *team, size_t tasks, size_t grain, bool wake, ry_task t
 rynd_status ry_team_create(const ry_allocator *allocator, unsigned helpers, bool crowded, ry_team **team, ry_error *error)
 {
     ry_team *t = ry_allocate_array(allocator, 1, sizeof *t + helpers * sizeof *t->helper);
-    if (!t) {
+    range *ranges = ry_allocate_array(allocator, SLOTS * ((size_t)helpers + 1), sizeof *ranges);
+    if (!t || !ranges) {
+        ry_release(allocator, ranges);
+        ry_release(allocator, t);
         return ry_fail_memory(error);
     }
+    for (size_t i = 0; i < SLOTS * ((size_t)helpers + 1); i++) {
+        atomic_init(&ranges[i].untaken, 0);
+    }
+    t->ranges = ranges;
+    t->workers = helpers + 1;
     for (int i = 0; i < SLOTS; i++) {
         slot *s = &t->slots[i];
-        atomic_init(&s->untaken, 0);
+        atomic_init(&s->open, false);
+        s->ranges = t->ranges + (unsigned)i * (helpers + 1);
         atomic_init(&s->grain, 1);
         atomic_init(&s->done, 0);
         atomic_init(&s->caller_sleeps, false);
@@ -301,5 +333,6 @@ void ry_team_destroy(ry_team *team)
     pthread_cond_destroy(&team->finished);
     pthread_cond_destroy(&team->work);
     pthread_mutex_destroy(&team->lock);
+    ry_release(team->allocator, team->ranges);
     ry_release(team->allocator, team);
 }

@@ -3,7 +3,8 @@
  *
  * A task is an index; it must not care which worker runs it, so that results have the same bits at any thread count. `worker` is below
  * ry_threads_count and no two tasks of one run have the same worker at once: it selects a worker's scratch memory. Any number of threads may run tasks at
- * once, each with scratch of its own, and a task may run others. Tasks begin in their order: where they differ in cost, long ones go first. */
+ * once, each with scratch of its own, and a task may run others. Neighbouring tasks tend to run on the same worker, the first ones on the caller: a tensor's parts then stay in one
+ * core's cache from run to run. */
 #ifndef RY_BASE_THREADS_H
 #define RY_BASE_THREADS_H
 
