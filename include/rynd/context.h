@@ -58,6 +58,7 @@ typedef struct rynd_device_info {
     const char *isa;    /**< "avx512" */
     unsigned threads;
     unsigned cores;
+    const char *profile; /**< the file whose measured rates predictions use; NULL: there was none, they use built-in rates */
 } rynd_device_info;
 
 RYND_API rynd_status rynd_context_info(const rynd_context *context, rynd_device_info *info);
@@ -70,10 +71,18 @@ typedef struct rynd_device_peaks {
     size_t l1, l2, l3;                 /**< bytes of cache */
     double bandwidth_l1, bandwidth_l2; /**< reading, all threads, each its own share */
     double bandwidth_l3, bandwidth_dram;
+    double bf16_one_thread,
+        bf16; /**< bfloat16 products summed in float32, a product and a sum counted as two, by the kernels that this machine gets */
+    double bandwidth_l1_one_thread, bandwidth_l2_one_thread, bandwidth_l3_one_thread, bandwidth_dram_one_thread;
 } rynd_device_peaks;
 
-/** Measures the device on the context's threads; takes about half a second, in which nothing else should run. Fails with OUT_OF_MEMORY, UNSUPPORTED. */
+/** Measures the device on the context's threads; takes about two seconds, in which nothing else should run. Fails with OUT_OF_MEMORY, UNSUPPORTED. */
 RYND_API rynd_status rynd_context_measure(rynd_context *context, rynd_device_peaks *peaks);
+
+/** Keeps what was measured, for the predictions of contexts that are made later on a processor of this name with this instruction set and number of cores. The
+ *  file is RYND_PROFILE ("off": none), or lies in rynd/ under XDG_CACHE_HOME or HOME/.cache; it is written whole or not at all. *path (may be
+ *  NULL) receives its name, which lives as long as the context. Fails with ARGUMENT (the context has not as many threads as there are cores; RYND_PROFILE is off), IO. */
+RYND_API rynd_status rynd_context_keep_peaks(rynd_context *context, const rynd_device_peaks *peaks, const char **path);
 
 /** The library's version, "0.1.0". */
 RYND_API const char *rynd_version(void);

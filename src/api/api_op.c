@@ -150,7 +150,7 @@ static rynd_status prepare(rynd_op *op, const rynd_op_options *options, ry_error
 {
     RY_TRY(choose(op, options->kernel, error));
     RY_TRY(op->kernel->prepare(&op->problem, &op->prepared, error));
-    ry_predict_phases(op->kernel, &op->problem, &op->prepared, op->seconds);
+    ry_predict_phases(op->kernel, &op->problem, &op->prepared, op->context->device->profile, op->seconds);
     if (!op->no_values) {
         RY_TRY(get_ready(op, options, error));
     }

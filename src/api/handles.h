@@ -7,6 +7,7 @@
 #include "device/device.h"
 #include "exec/session.h"
 #include "onnx/onnx.h"
+#include "wisdom/profile.h"
 
 #include <rynd/rynd.h>
 
@@ -14,6 +15,8 @@ struct rynd_context {
     ry_allocator allocator;
     ry_threads *threads;
     ry_device *device;
+    ry_profile profile;
+    char profile_path[RY_PROFILE_PATH];
     rynd_log log;
     void *log_user;
 };

@@ -51,7 +51,7 @@ static rynd_status prepare_step(ry_plan *plan, const ry_node *node, ry_accuracy 
         ry_error_prefix(error, "node '%s' (%s): ", node->name, node->source);
         return status;
     }
-    ry_predict_phases(step->kernel, &step->problem, &step->prepared, step->seconds);
+    ry_predict_phases(step->kernel, &step->problem, &step->prepared, plan->device->profile, step->seconds);
     if (step->prepared.state) {
         void *state = take_aligned(&plan->arena, step->prepared.state);
         if (!state) {

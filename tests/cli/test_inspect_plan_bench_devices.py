@@ -174,15 +174,37 @@ def test_bench_keeps_what_it_measured_before_a_failure(rynd, tmp_path):
     assert CONV in result.out
 
 
-def test_devices_json(ran):
+def test_devices_json(ran, monkeypatch, tmp_path):
+    path = tmp_path / "new" / "profile.txt"
+    monkeypatch.setenv("RYND_PROFILE", str(path))
     (device,) = ran("devices", "--json").results
     assert {"name", "isa", "cores", "peak", "bandwidth", "device", "threads", "caches"} <= set(device)
     assert device["device"] == "cpu" and device["cores"] >= 1
-    assert device["peak"]["f32"] > 1e8
-    assert set(device["bandwidth"]) == {"l1", "l2", "l3", "dram"}
-    assert device["bandwidth"]["dram"] > 1e7
+    assert device["peak"]["f32"] >= device["peak_one_thread"]["f32"] > 1e8
+    assert device["peak"]["bf16"] >= device["peak_one_thread"]["bf16"] > 1e6
+    assert set(device["bandwidth"]) == set(device["bandwidth_one_thread"]) == {"l1", "l2", "l3", "dram"}
+    assert device["bandwidth"]["dram"] >= device["bandwidth_one_thread"]["dram"] > 1e7
+    assert device["profile"] == str(path)
+    assert [entry.name for entry in path.parent.iterdir()] == ["profile.txt"]
+    lines = path.read_text().splitlines()
+    assert lines[0] == "rynd profile 1" and f"cpu {device['name']}" in lines and f"isa {device['isa']}" in lines and lines[-1] == "end"
+    # nothing that another machine, or a damaged disk, left there is believed, nor does it stop anything
+    for text in ["", "rynd profile 1\ncpu other\n", path.read_text().replace("end", ""), path.read_text().replace("f32 ", "f32 nan "), "\0" * 1000]:
+        path.write_text(text)
+        ran("plan", CONV)
 
 
-def test_devices_text(ran):
+def test_devices_not_kept(ran, rynd, monkeypatch, tmp_path):
+    monkeypatch.setenv("RYND_PROFILE", "off")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert ran("devices", "--json").results[0]["profile"] is None
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("RYND_PROFILE", str(tmp_path / "file" / "profile"))
+    rynd("devices").failed("profile")
+
+
+def test_devices_text(ran, monkeypatch):
+    monkeypatch.setenv("RYND_PROFILE", "off")
     out = ran("devices", "--threads", "1").out
-    assert "flop/s" in out and "threads 1" in out and "dram" in out
+    assert "flop/s" in out and "threads 1" in out and "dram" in out and "not kept" in out

@@ -20,3 +20,14 @@ const ry_peak *ry_peak_of(ry_isa isa)
     (void)isa;
     return &ry_peak_generic;
 }
+
+ry_peak_bf16 ry_peak_bf16_of(ry_isa isa)
+{
+#if defined(__x86_64__)
+    if (isa >= RY_ISA_avx512_bf16) {
+        return ry_peak_bf16_avx512_bf16;
+    }
+#endif
+    (void)isa;
+    return ry_peak_bf16_generic;
+}

@@ -12,9 +12,18 @@ typedef struct ry_peak {
     double (*read)(const float *data, size_t count, size_t rounds, float *sink);
 } ry_peak;
 
+/* Rounds of independent products of bfloat16 pairs, summed in float32; returns the operations done. */
+typedef double (*ry_peak_bf16)(size_t rounds, float *sink);
+
+double ry_peak_bf16_generic(size_t rounds, float *sink);
+#if defined(__x86_64__)
+double ry_peak_bf16_avx512_bf16(size_t rounds, float *sink);
+#endif
+
 #define RY_PEAK_BLOCK 256
 
 /* For the best instruction set of this build that is at most `isa`. */
 const ry_peak *ry_peak_of(ry_isa isa);
+ry_peak_bf16 ry_peak_bf16_of(ry_isa isa);
 
 #endif

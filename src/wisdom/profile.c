@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads and writes the machine profile. */
+#include "wisdom/profile.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char head[] = "rynd profile 1";
+static const char *const level_names[RY_LEVELS] = {"l1", "l2", "l3", "dram"};
+
+/* What a core of 2.5 to 3 GHz reaches with an instruction set; bytes are those of a server with several cores at a memory. */
+typedef struct built_in {
+    double f32, bf16, read[RY_LEVELS];
+} built_in;
+
+static built_in built_in_of(ry_isa isa)
+{
+    const built_in scalar = {10e9, 0, {30e9, 25e9, 15e9, 10e9}};
+#if defined(__x86_64__) || defined(_M_X64)
+    const built_in avx2 = {80e9, 0, {150e9, 60e9, 30e9, 12e9}};
+    const built_in avx512 = {110e9, 0, {250e9, 90e9, 30e9, 12e9}};
+    const built_in with_bf16 = {110e9, 220e9, {250e9, 90e9, 30e9, 12e9}};
+    return isa >= RY_ISA_avx512_bf16 ? with_bf16 : isa >= RY_ISA_avx512 ? avx512 : isa >= RY_ISA_avx2 ? avx2 : scalar;
+#else
+    (void)isa;
+    return scalar;
+#endif
+}
+
+const char *ry_level_name(ry_level level)
+{
+    return level_names[level];
+}
+
+void ry_profile_built_in(const ry_cpu_info *cpu, ry_isa isa, ry_profile *profile)
+{
+    const built_in b = built_in_of(isa);
+    const double cores = cpu->cores;
+    *profile = (ry_profile){.isa = isa, .cores = cpu->cores, .f32 = {b.f32, b.f32 * cores}, .bf16 = {b.bf16, b.bf16 * cores}};
+    memcpy(profile->cpu, cpu->name, sizeof profile->cpu);
+    for (int i = 0; i < RY_LEVELS; i++) {
+        /* cores share the memory */
+        profile->read[i] = (ry_rate){b.read[i], i == RY_LEVEL_DRAM ? b.read[i] * (cores > 4 ? 4 : cores) : b.read[i] * cores};
+    }
+}
+
+/* Letters and digits of a processor's name, all else as '_'. */
+static void plain_name(const char *name, char plain[64])
+{
+    size_t i = 0;
+    for (; name[i] && i < 63; i++) {
+        const char c = name[i];
+        plain[i] = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_';
+    }
+    plain[i] = 0;
+}
+
+bool ry_profile_path(const ry_cpu_info *cpu, ry_isa isa, char path[RY_PROFILE_PATH])
+{
+    const char *own = getenv("RYND_PROFILE"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int length;
+    if (own && *own) {
+        if (strcmp(own, "off") == 0) {
+            return false;
+        }
+        length = snprintf(path, RY_PROFILE_PATH, "%s", own);
+        return length > 0 && length < RY_PROFILE_PATH;
+    }
+    char name[64];
+    plain_name(cpu->name, name);
+    if (cache && *cache == '/') {
+        length = snprintf(path, RY_PROFILE_PATH, "%s/rynd/profile-%s-%s-%u.txt", cache, name, ry_isa_name(isa), cpu->cores);
+    } else if (home && *home == '/') {
+        length = snprintf(path, RY_PROFILE_PATH, "%s/.cache/rynd/profile-%s-%s-%u.txt", home, name, ry_isa_name(isa), cpu->cores);
+    } else {
+        return false;
+    }
+    return length > 0 && length < RY_PROFILE_PATH;
+}
+
+static bool is_rate(const ry_rate *rate)
+{
+    return rate->one >= 0 && rate->one < 1e18 && rate->all >= 0 && rate->all < 1e18;
+}
+
+static ry_rate *rate_named(ry_profile *profile, const char *name)
+{
+    for (int i = 0; i < RY_LEVELS; i++) {
+        if (strcmp(name, level_names[i]) == 0) {
+            return &profile->read[i];
+        }
+    }
+    return strcmp(name, "f32") == 0 ? &profile->f32 : strcmp(name, "bf16") == 0 ? &profile->bf16 : NULL;
+}
+
+/* The line after `key` and a blank is `wanted`. */
+static bool line_is(FILE *file, const char *key, const char *wanted)
+{
+    char line[160], expected[160];
+    snprintf(expected, sizeof expected, "%s%s%s\n", key, *key ? " " : "", wanted);
+    return fgets(line, sizeof line, file) && strcmp(line, expected) == 0;
+}
+
+static bool read_file(FILE *file, ry_profile *profile)
+{
+    char cores[16], line[160];
+    snprintf(cores, sizeof cores, "%u", profile->cores);
+    if (!line_is(file, "", head) || !line_is(file, "cpu", profile->cpu) || !line_is(file, "isa", ry_isa_name(profile->isa)) ||
+        !line_is(file, "cores", cores)) {
+        return false;
+    }
+    while (fgets(line, sizeof line, file)) {
+        char name[16];
+        ry_rate rate;
+        if (strcmp(line, "end\n") == 0) {
+            return profile->f32.one > 0 && profile->f32.all > 0 && profile->read[RY_LEVEL_DRAM].one > 0 &&
+                   profile->read[RY_LEVEL_DRAM].all > 0;
+        }
+        if (sscanf(line, "%15s %lf %lf", name, &rate.one, &rate.all) != 3 || !is_rate(&rate)) {
+            return false;
+        }
+        ry_rate *to = rate_named(profile, name);
+        if (to) { /* a later version may know more */
+            *to = rate;
+        }
+    }
+    return false;
+}
+
+void ry_profile_load(const ry_cpu_info *cpu, ry_isa isa, ry_profile *profile)
+{
+    char path[RY_PROFILE_PATH];
+    ry_profile_built_in(cpu, isa, profile);
+    if (!ry_profile_path(cpu, isa, path)) {
+        return;
+    }
+    FILE *file = fopen(path, "r");
+    if (!file) {
+        return;
+    }
+    ry_profile found = *profile;
+    if (read_file(file, &found)) {
+        found.measured = true;
+        *profile = found;
+    }
+    fclose(file);
+}
+
+/* The folders above a file. */
+static void make_folders(const char *path)
+{
+    char folder[RY_PROFILE_PATH];
+    snprintf(folder, sizeof folder, "%s", path);
+    for (char *at = strchr(folder + 1, '/'); at; at = strchr(at + 1, '/')) {
+        *at = 0;
+        mkdir(folder, 0777); /* one that is there already is as good; what fails otherwise shows when the file is opened */
+        *at = '/';
+    }
+}
+
+static bool write_rates(FILE *file, const ry_profile *p)
+{
+    bool good = fprintf(file, "%s\ncpu %s\nisa %s\ncores %u\n", head, p->cpu, ry_isa_name(p->isa), p->cores) > 0;
+    good = good && fprintf(file, "f32 %.4g %.4g\nbf16 %.4g %.4g\n", p->f32.one, p->f32.all, p->bf16.one, p->bf16.all) > 0;
+    for (int i = 0; i < RY_LEVELS; i++) {
+        good = good && fprintf(file, "%s %.4g %.4g\n", level_names[i], p->read[i].one, p->read[i].all) > 0;
+    }
+    return good && fprintf(file, "end\n") > 0;
+}
+
+/* Written beside the file and renamed, so that a reader sees the old one or the new one, whole. */
+rynd_status ry_profile_save(const ry_profile *profile, const char *path, ry_error *error)
+{
+    char aside[RY_PROFILE_PATH + 32];
+    make_folders(path);
+    snprintf(aside, sizeof aside, "%s.%ld", path, (long)getpid());
+    FILE *file = fopen(aside, "w");
+    if (!file) {
+        return ry_fail(error, RYND_ERROR_IO, "%s: cannot write the profile: %s", aside, strerror(errno));
+    }
+    bool good = write_rates(file, profile);
+    good = fflush(file) == 0 && good;
+    good = fclose(file) == 0 && good;
+    if (!good || rename(aside, path) != 0) {
+        const int why = errno;
+        remove(aside);
+        return ry_fail(error, RYND_ERROR_IO, "%s: cannot write the profile: %s", path, strerror(why));
+    }
+    return RYND_OK;
+}
