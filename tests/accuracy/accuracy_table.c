@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prints the errors of every kernel with sums of products, as JSON: accuracy_table [FOLDER]. Into the folder go the operands (problem I on data D:
- * I.D.x, I.D.w, I.D.b, float32, row-major), the exact outputs (I.D.y, float64) and the direct sum's (I.D.direct, float32). */
+ * I.D.x, I.D.w, I.D.b, float32, row-major), the exact outputs (I.D.y, float64) and the direct sum's, without and with products of padding (I.D.direct, I.D.padded, float32). */
 #include "accuracy_case.h"
 
 #include <stdio.h>
@@ -31,7 +31,8 @@ static bool write_case(const char *folder, int problem, const accuracy_case *c)
     }
     const size_t count = (size_t)c->outputs;
     return done && write_file(folder, problem, (int)c->data, "y", c->truth, count * sizeof *c->truth) &&
-           write_file(folder, problem, (int)c->data, "direct", c->direct, count * sizeof *c->direct);
+           write_file(folder, problem, (int)c->data, "direct", c->direct, count * sizeof *c->direct) &&
+           write_file(folder, problem, (int)c->data, "padded", c->padded, count * sizeof *c->padded);
 }
 
 static void print_error_of(accuracy_error error)

@@ -42,6 +42,7 @@ def onnx_file(problem, x, w, b, path):
 
 class Peer:
     name, module, package = "", "", ""
+    slow = False  # seconds a run, because a converter of its own is started
 
     @property
     def version(self):
@@ -110,6 +111,7 @@ def silence():
 
 class Ncnn(Peer):
     name, module, package = "ncnn", "ncnn", "ncnn"
+    slow = True
 
     def infer(self, path, problem, x, w, b):
         import ncnn
@@ -132,6 +134,7 @@ class Ncnn(Peer):
 
 class Mnn(Peer):
     name, module, package = "MNN", "MNN", "mnn"
+    slow = True
 
     def infer(self, path, problem, x, w, b):
         import MNN
