@@ -3,6 +3,8 @@
 #include "kernels/cpu/winograd/winograd.h"
 #include "kernels/cpu/winograd/winograd_transform.h"
 
+#include <assert.h>
+
 /* Where the tiles of a run read: inputs, or a strip of them with its channels turned. */
 typedef struct source {
     const float *x; /* of the first position of the first tile */
@@ -130,6 +132,7 @@ typedef struct context {
 static void transform_tile(const winograd_plan *plan, const source *from, uint32_t rows_inside, uint32_t columns_inside, float *v)
 {
     float points[WINOGRAD_POINTS_MOST * WINOGRAD_POINTS_MOST * RY_W];
+    assert(down_table[plan->axis[0].points] && along_table[plan->axis[1].points]);
     down_table[plan->axis[0].points](from, plan->axis[1].points, rows_inside, columns_inside, points);
     along_table[plan->axis[1].points](points, plan->axis[0].points, v, plan->v_point);
 }

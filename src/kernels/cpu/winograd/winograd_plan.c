@@ -112,7 +112,8 @@ static double input_operations(int64_t points)
 
 static double output_operations(int64_t points, int64_t outputs)
 {
-    return points == 1 ? 0 : (double)(points - 2) + (double)outputs * (double)(points / 2 - 1);
+    const int64_t pairs = points / 2 - 1;
+    return points == 1 ? 0 : (double)(points - 2) + (double)outputs * (double)pairs;
 }
 
 static double transform_cycles(const winograd_plan *plan, double *output)
