@@ -96,6 +96,65 @@ RY_INLINE ry_vf ry_vf_evens(ry_vf low, ry_vf high)
     return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(pairs), 0xd8));
 }
 
+RY_INLINE void ry_vf_part(ry_vf low, ry_vf high, ry_vf *evens, ry_vf *odds)
+{
+    const __m256 even = _mm256_shuffle_ps(low, high, 0x88), odd = _mm256_shuffle_ps(low, high, 0xdd); /* 0 2 | 8 10 | 4 6 | 12 14 */
+    *evens = _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(even), 0xd8));
+    *odds = _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(odd), 0xd8));
+}
+
+RY_INLINE ry_vf ry_vf_shift_in(ry_vf first, ry_vf v)
+{
+    return _mm256_blend_ps(_mm256_permutevar8x32_ps(v, _mm256_setr_epi32(0, 0, 1, 2, 3, 4, 5, 6)), first, 1);
+}
+
+RY_INLINE ry_vf ry_vf_pick(ry_vf low, ry_vf high, ry_vi index, ry_vm keep)
+{
+    const __m256 from_high = _mm256_castsi256_ps(_mm256_cmpgt_epi32(index, _mm256_set1_epi32(RY_W - 1)));
+    const __m256 picked = _mm256_blendv_ps(_mm256_permutevar8x32_ps(low, index), _mm256_permutevar8x32_ps(high, index), from_high);
+    return _mm256_and_ps(picked, _mm256_castsi256_ps(keep));
+}
+
+RY_INLINE ry_vf ry_vf_halves(float low, float high)
+{
+    return _mm256_blend_ps(_mm256_set1_ps(low), _mm256_set1_ps(high), 0xf0);
+}
+
+RY_INLINE void ry_v4_store_first(float *p, int64_t n, __m128 v)
+{
+    if (n >= 4) {
+        _mm_storeu_ps(p, v);
+        return;
+    }
+    if (n & 2) {
+        _mm_storel_pi((__m64 *)p, v);
+        v = _mm_movehl_ps(v, v);
+        p += 2;
+    }
+    if (n & 1) {
+        _mm_store_ss(p, v);
+    }
+}
+
+/* A masked store takes some twenty cycles on AMD's processors. */
+RY_INLINE void ry_vf_store_first(float *p, int64_t n, ry_vf v)
+{
+    if (n >= RY_W) {
+        _mm256_storeu_ps(p, v);
+    } else if (n >= 4) {
+        _mm_storeu_ps(p, _mm256_castps256_ps128(v));
+        ry_v4_store_first(p + 4, n - 4, _mm256_extractf128_ps(v, 1));
+    } else {
+        ry_v4_store_first(p, n, _mm256_castps256_ps128(v));
+    }
+}
+
+RY_INLINE void ry_vf_store_halves(float *low, float *high, int64_t n, ry_vf v)
+{
+    ry_v4_store_first(low, n, _mm256_castps256_ps128(v));
+    ry_v4_store_first(high, n, _mm256_extractf128_ps(v, 1));
+}
+
 RY_INLINE float ry_vf_sum(ry_vf v)
 {
     __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));

@@ -95,6 +95,42 @@ RY_INLINE ry_vf ry_vf_evens(ry_vf low, ry_vf high)
     return _mm512_permutex2var_ps(low, index, high);
 }
 
+RY_INLINE void ry_vf_part(ry_vf low, ry_vf high, ry_vf *evens, ry_vf *odds)
+{
+    const __m512i index = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    *evens = _mm512_permutex2var_ps(low, index, high);
+    *odds = _mm512_permutex2var_ps(low, _mm512_or_si512(index, _mm512_set1_epi32(1)), high);
+}
+
+RY_INLINE ry_vf ry_vf_shift_in(ry_vf first, ry_vf v)
+{
+    return _mm512_permutex2var_ps(v, _mm512_setr_epi32(16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14), first);
+}
+
+RY_INLINE ry_vf ry_vf_pick(ry_vf low, ry_vf high, ry_vi index, ry_vm keep)
+{
+    return _mm512_maskz_permutex2var_ps(keep, low, index, high);
+}
+
+RY_INLINE ry_vf ry_vf_halves(float low, float high)
+{
+    return _mm512_mask_blend_ps(0xff00, _mm512_set1_ps(low), _mm512_set1_ps(high));
+}
+
+RY_INLINE void ry_vf_store_first(float *p, int64_t n, ry_vf v)
+{
+    _mm512_mask_storeu_ps(p, ry_vm_first(n), v);
+}
+
+/* Two masked stores of half a vector are faster than two of a whole one. The second half comes by a shuffle: compilers would make one
+ * instruction of an extraction and its store, which faults on lanes that the mask leaves out. */
+RY_INLINE void ry_vf_store_halves(float *low, float *high, int64_t n, ry_vf v)
+{
+    const __mmask8 m = (__mmask8)ry_vm_first(n);
+    _mm256_mask_storeu_ps(low, m, _mm512_castps512_ps256(v));
+    _mm256_mask_storeu_ps(high, m, _mm512_castps512_ps256(_mm512_shuffle_f32x4(v, v, 0xee)));
+}
+
 RY_INLINE float ry_vf_sum(ry_vf v)
 {
     return _mm512_reduce_add_ps(v);

@@ -123,6 +123,62 @@ RY_INLINE ry_vf ry_vf_evens(ry_vf low, ry_vf high)
     return v;
 }
 
+RY_INLINE void ry_vf_part(ry_vf low, ry_vf high, ry_vf *evens, ry_vf *odds)
+{
+    ry_vf e = {0}, o = {0};
+    for (int i = 0; i < RY_W / 2; i++) {
+        e[i] = low[2 * i];
+        o[i] = low[2 * i + 1];
+        e[RY_W / 2 + i] = high[2 * i];
+        o[RY_W / 2 + i] = high[2 * i + 1];
+    }
+    *evens = e;
+    *odds = o;
+}
+
+RY_INLINE ry_vf ry_vf_shift_in(ry_vf first, ry_vf v)
+{
+    for (int i = 1; i < RY_W; i++) {
+        first[i] = v[i - 1];
+    }
+    return first;
+}
+
+RY_INLINE ry_vf ry_vf_pick(ry_vf low, ry_vf high, ry_vi index, ry_vm keep)
+{
+    ry_vf v = {0};
+    for (int i = 0; i < RY_W; i++) {
+        if (keep >> i & 1u) {
+            v[i] = index[i] < RY_W ? low[index[i]] : high[index[i] - RY_W];
+        }
+    }
+    return v;
+}
+
+RY_INLINE ry_vf ry_vf_halves(float low, float high)
+{
+    ry_vf v = {0};
+    for (int i = 0; i < RY_W; i++) {
+        v[i] = i < RY_W / 2 ? low : high;
+    }
+    return v;
+}
+
+RY_INLINE void ry_vf_store_first(float *p, int64_t n, ry_vf v)
+{
+    for (int i = 0; i < RY_W && i < n; i++) {
+        p[i] = v[i];
+    }
+}
+
+RY_INLINE void ry_vf_store_halves(float *low, float *high, int64_t n, ry_vf v)
+{
+    for (int i = 0; i < n; i++) {
+        low[i] = v[i];
+        high[i] = v[RY_W / 2 + i];
+    }
+}
+
 RY_INLINE float ry_vf_sum(ry_vf v)
 {
     float sum = v[0];

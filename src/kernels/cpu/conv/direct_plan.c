@@ -27,8 +27,9 @@ bool direct_plan_suits(const ry_problem *problem)
     }
     ry_conv_geometry_of(problem, &g, NULL, NULL);
     const bool flat = g.in[0] == 1 && g.out[0] == 1 && g.kernel[0] == 1;
-    const bool few =
-        g.groups > 1 ? g.channels_in <= DIRECT_OUT_MOST && g.channels_out <= DIRECT_OUT_MOST : g.channels_in <= 64 && g.channels_out <= 2;
+    /* with more channels the parting of staged rows costs more than it gives */
+    const int64_t most = g.stride[2] == 1 ? DIRECT_OUT_MOST : DIRECT_OUT_MOST / 2;
+    const bool few = g.groups > 1 ? g.channels_in <= most && g.channels_out <= most : g.channels_in <= 64 && g.channels_out <= 2;
     const bool near = g.x_step[2] == 1 || g.in[2] == 1;
     return flat && few && near && g.stride[1] <= DIRECT_STRIDE_MOST && g.stride[2] <= DIRECT_STRIDE_MOST && g.taps <= 1024;
 }

@@ -17,7 +17,7 @@
 
 #include "kernels/cpu/conv/conv_geometry.h"
 
-enum { DIRECT_STRIDE_MOST = 4, DIRECT_OUT_MOST = 8, DIRECT_BLOCK_MOST = 4, DIRECT_COLUMN_MOST = 7 };
+enum { DIRECT_STRIDE_MOST = 4, DIRECT_OUT_MOST = 16, DIRECT_BLOCK_MOST = 4, DIRECT_COLUMN_MOST = 7 };
 
 typedef struct direct_plan {
     ry_conv_geometry geometry;

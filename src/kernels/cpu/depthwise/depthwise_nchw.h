@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts of the depthwise convolution along rows (depthwise_nchw_plan.h) of one instruction set. */
+#ifndef RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NCHW_H
+#define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NCHW_H
+
+#include "kernels/cpu/common/isa.h"
+#include "kernels/cpu/depthwise/depthwise_nchw_plan.h"
+
+typedef struct depthwise_plane {
+    const float *x;        /* row 0, column 0 */
+    const float *weight;   /* [turn of rows][tap column][tap row of the turn] */
+    float *y;              /* row 0, column 0 */
+    const float *residual; /* NULL: none; row 0, column 0 */
+    float bias, low, high;
+    int64_t first_row, end_row; /* of y */
+} depthwise_plane;
+
+/* Rows first_row to end_row of one output channel, bounded by low and high. */
+void RY_ISA_SYMBOL(depthwise_nchw_strips)(const depthwise_nchw_plan *plan, const depthwise_plane *plane);
+
+/* The same of two output channels of a plan that is `paired`. */
+void RY_ISA_SYMBOL(depthwise_nchw_pair)(const depthwise_nchw_plan *plan, const depthwise_plane planes[2]);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a depthwise convolution with pixels side by side in memory ("nchw") is cut: vectors lie along a row's pixels.
+ *
+ * A task computes some rows of some output channels, a plane at a time, in strips of up to STRIP_ROWS rows. A strip goes through its columns
+ * a vector at a time, reads x where it is, and keeps the sums of all its rows in registers: a loaded vector serves every tap of its column.
+ * Rows outside x are left out; vectors that reach over the left or right edge load with masks, which the plan holds. With
+ * vertical dilation a strip takes every dilation-th row.
+ *
+ * With a horizontal stride of 2 loads come in pairs of vectors, parted into even and odd pixels: taps s and s + 1. The first tap of an odd
+ * window is tap 2 of the pixel before: it is shifted in.
+ *
+ * Planes of at most half a vector's width go two at a time (`paired`), one in each half; taps are permutations of one load. */
+#ifndef RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NCHW_PLAN_H
+#define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NCHW_PLAN_H
+
+#include "kernels/cpu/conv/conv_geometry.h"
+
+enum {
+    STRIP_ROWS = 7,    /* of output */
+    STRIP_TAPS = 7,    /* rows of the window at once, at most */
+    STRIP_WINDOW = 32, /* a window's height at most */
+    DEPTHWISE_HEIGHTS = 3,
+};
+
+typedef struct depthwise_nchw_plan {
+    ry_conv_geometry geometry;
+    ry_conv_phase phase;
+    int64_t before[2], dilation[2]; /* rows, columns */
+    int64_t multiplier;             /* output channels of an input channel */
+    int64_t outputs;                /* channels of y */
+    int64_t rows, row_blocks;       /* output rows of a task */
+    int64_t channels, channel_blocks;
+    int64_t tasks;
+    bool paired;
+    int64_t vectors, left, right; /* of a row; of these at its ends that need masks */
+    int64_t loads;                /* masks of a vector: one a tap; one a pair of taps, and one of the first, where the stride is 2 */
+    size_t size;                  /* bytes, masks included */
+    uint32_t
+        mask[]; /* [left, then right][load]: pixels inside x; paired: [tap column] lanes that read x, then int32_t [tap column][lane] */
+} depthwise_nchw_plan;
+
+/* paired: which pixel of a row of the first plane (or of the second, plus the vectors' width) each lane reads. */
+static inline const int32_t *depthwise_nchw_lanes(const depthwise_nchw_plan *plan)
+{
+    return (const int32_t *)(plan->mask + plan->loads);
+}
+
+/* Heights of a strip, highest first, and the one to take of those where `left` rows are left. */
+extern const int depthwise_nchw_heights[DEPTHWISE_HEIGHTS];
+int depthwise_nchw_form(int64_t left);
+
+/* Rows of the window that go together where `left` are left. */
+static inline int64_t depthwise_nchw_turn(int64_t left)
+{
+    return left >= 7 ? 7 : left >= 5 ? 5 : left >= 3 ? 3 : left;
+}
+
+/* Bit j: is row first + j * (vertical dilation) one of x, j < count <= 64? */
+uint64_t depthwise_nchw_inside(const depthwise_nchw_plan *plan, int64_t first, int64_t count);
+
+bool depthwise_nchw_suits(const ry_problem *problem);
+size_t depthwise_nchw_plan_size(const ry_problem *problem, int width);
+void depthwise_nchw_plan_make(const ry_problem *problem, int width, depthwise_nchw_plan *plan);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads depthwise problems. */
+#include "kernels/cpu/depthwise/depthwise_problem.h"
+
+#include <string.h>
+
+static bool is_float(const ry_problem *problem, int i)
+{
+    const ry_dtype dtype = ry_type_of(&problem->in[i]);
+    return dtype == RY_f32 || dtype == RY_f16 || dtype == RY_bf16;
+}
+
+bool depthwise_is(const ry_problem *problem, int64_t most)
+{
+    if (problem->op != RY_OP_conv || !ry_conv_is_spatial(problem) || problem->in[0].rank > 4) {
+        return false;
+    }
+    const ry_dtype y = ry_type_of(&problem->out[0]);
+    return problem->attrs.conv.groups > 1 && problem->in[0].dim[1] <= problem->attrs.conv.groups * most && is_float(problem, 0) &&
+           is_float(problem, 1) && (y == RY_f32 || y == RY_f16 || y == RY_bf16) &&
+           (!ry_problem_has_input(problem, 2) || ry_dtype_is_float(ry_type_of(&problem->in[2]))) &&
+           (!ry_problem_has_input(problem, 3) || is_float(problem, 3));
+}
+
+void depthwise_read(const ry_problem *problem, ry_conv_geometry *geometry, ry_conv_phase *phase, int64_t before[2], int64_t dilation[2])
+{
+    ry_conv_geometry_of(problem, geometry, NULL, NULL);
+    memset(phase, 0, sizeof *phase);
+    const ry_conv_attrs *attrs = &problem->attrs.conv;
+    const int space = problem->in[0].rank - 2;
+    for (int i = 0; i < 2; i++) {
+        const int listed = i - (2 - space);
+        before[i] = listed < 0 ? 0 : ry_ints_get(&attrs->pads, listed, 0);
+        dilation[i] = listed < 0 || geometry->kernel[i + 1] == 1 ? 1 : ry_ints_get(&attrs->dilation, listed, 1);
+        phase->y_step[i + 1] = listed < 0 ? 0 : problem->out[0].stride[listed + 2];
+        phase->r_step[i + 1] = listed < 0 || !ry_problem_has_input(problem, 3) ? 0 : problem->in[3].stride[listed + 2];
+    }
+    for (int i = 0; i < RY_SPACE; i++) {
+        phase->grid[i] = geometry->out[i];
+    }
+    /* with one row of output a vertical stride means nothing */
+    if (geometry->out[1] == 1 && geometry->kernel[1] == 1) {
+        geometry->stride[1] = geometry->stride[2];
+    }
+}
+
+float depthwise_weight(const ry_cpu_launch *launch, int64_t k, int64_t i, int64_t r, int64_t s)
+{
+    const ry_tensor *w = &launch->problem->in[1];
+    const int64_t at = k * w->stride[0] + i * w->stride[1] + (w->rank > 3 ? r * w->stride[2] : 0) + s * w->stride[w->rank - 1];
+    return (float)ry_get_f64(ry_type_of(w), launch->in[1], at);
+}
+
+float depthwise_bias(const ry_cpu_launch *launch, int64_t k)
+{
+    const ry_tensor *bias = &launch->problem->in[2];
+    return ry_problem_has_input(launch->problem, 2) ? (float)ry_get_f64(ry_type_of(bias), launch->in[2], k * bias->stride[0]) : 0.0f;
+}
