@@ -59,10 +59,13 @@ static int axis_choices(int64_t taps, int64_t most, int64_t points[3])
     return count;
 }
 
-/* Points of an axis that sums of the problem's length may have. */
-static int64_t points_most(const ry_conv_geometry *g, ry_accuracy accuracy)
+/* Points that an axis may have in an accuracy class (bench/winograd_points.py measures them): with two outputs the strict one holds, up to 5 taps. */
+static int64_t points_most(const ry_conv_geometry *g, int axis, ry_accuracy accuracy)
 {
-    return accuracy == RY_ACCURACY_strict ? 4 : g->channels_in * g->kernel[0] > DEPTH_MOST_8 ? 6 : 8;
+    if (accuracy == RY_ACCURACY_strict) {
+        return g->kernel[axis + 1] == 5 ? 6 : 4;
+    }
+    return g->channels_in * g->kernel[0] > DEPTH_MOST_8 ? 6 : 8;
 }
 
 bool winograd_is_possible(const ry_problem *problem, ry_accuracy accuracy)
@@ -82,9 +85,9 @@ bool winograd_is_possible(const ry_problem *problem, ry_accuracy accuracy)
     ry_conv_geometry g;
     ry_conv_geometry_of(problem, &g, NULL, NULL);
     int64_t points[3];
-    const int64_t most = points_most(&g, accuracy);
-    return g.stride[1] == 1 && g.stride[2] == 1 && g.kernel[1] * g.kernel[2] > 1 && axis_choices(g.kernel[1], most, points) > 0 &&
-           axis_choices(g.kernel[2], most, points) > 0 && g.out[1] < 1 << 20 && g.out[2] < 1 << 20;
+    return g.stride[1] == 1 && g.stride[2] == 1 && g.kernel[1] * g.kernel[2] > 1 &&
+           axis_choices(g.kernel[1], points_most(&g, 0, accuracy), points) > 0 &&
+           axis_choices(g.kernel[2], points_most(&g, 1, accuracy), points) > 0 && g.out[1] < 1 << 20 && g.out[2] < 1 << 20;
 }
 
 /* Tiles of an axis; their table is written where it is not NULL. */
@@ -314,8 +317,10 @@ void winograd_plan_choose(const ry_problem *problem, const winograd_limits *limi
     start_plan(problem, limits, &trial);
     plan->cycles = -1;
     int64_t points[2][3];
-    const int64_t most = points_most(&trial.geometry, limits->accuracy);
-    const int counts[2] = {axis_choices(trial.axis[0].taps, most, points[0]), axis_choices(trial.axis[1].taps, most, points[1])};
+    int counts[2];
+    for (int i = 0; i < 2; i++) {
+        counts[i] = axis_choices(trial.axis[i].taps, points_most(&trial.geometry, i, limits->accuracy), points[i]);
+    }
     for (int i = 0; i < counts[0]; i++) {
         for (int j = 0; j < counts[1]; j++) {
             const int64_t chosen[2] = {points[0][i], points[1][j]};

@@ -59,7 +59,7 @@ typedef struct winograd_plan {
 
 typedef struct winograd_limits {
     int width, tile_rows, tile_vectors; /* of the instruction set */
-    ry_accuracy accuracy;               /* strict: four points of an axis, near32: up to eight */
+    ry_accuracy accuracy;               /* strict: two outputs of an axis, near32: up to eight points */
 } winograd_limits;
 
 /* Can the problem be computed so, whatever it costs? */
