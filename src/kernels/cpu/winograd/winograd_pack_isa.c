@@ -5,6 +5,8 @@
 
 #include "kernels/cpu/common/simd.h"
 
+#include <assert.h>
+
 enum { COLUMNS = RY_TILE_COLUMNS, TAPS_MOST = 7 };
 
 static void fill_matrix(const winograd_axis *axis, double g[WINOGRAD_POINTS_MOST][TAPS_MOST])
@@ -76,6 +78,7 @@ static void transform(const packing *p, const double (*taps)[COLUMNS], int64_t c
 {
     const winograd_plan *plan = p->plan;
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
+    assert(w->taps > 0);
     for (int64_t i = 0; i < h->points; i++) {
         double down[TAPS_MOST][COLUMNS], sum[COLUMNS];
         for (int64_t s = 0; s < w->taps; s++) {
