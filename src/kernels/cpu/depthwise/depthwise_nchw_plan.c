@@ -62,8 +62,8 @@ const int depthwise_nchw_heights[DEPTHWISE_HEIGHTS] = {7, 4, 1};
 
 int depthwise_nchw_form(int64_t left)
 {
-    int form = 0;
-    while (depthwise_nchw_heights[form] > left) {
+    int form = 0; /* the last one is of one row */
+    while (form < DEPTHWISE_HEIGHTS - 1 && depthwise_nchw_heights[form] > left) {
         form++;
     }
     return form;

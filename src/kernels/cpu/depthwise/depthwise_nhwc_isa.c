@@ -5,6 +5,8 @@
 #include "kernels/cpu/depthwise/depthwise_nhwc.h"
 #include "kernels/cpu/depthwise/depthwise_problem.h"
 
+#include <assert.h>
+
 /* A task on its way. */
 typedef struct work {
     const depthwise_nhwc_plan *plan;
@@ -205,6 +207,7 @@ static void run_row(const work *w, depthwise_block *b, int64_t row, int64_t heig
         RY_ISA_SYMBOL(depthwise_nhwc_block)(b, plan->window, g->stride[2], height, plan->pixels);
         for (int64_t i = 0; plan->through && i < height * plan->pixels; i++) {
             if (b->to[i] != w->nobody) {
+                assert(b->to[i]); /* set_outputs sets them all */
                 finish_pixel(w, row + i / plan->pixels, column + i % plan->pixels, b->to[i]);
             }
         }

@@ -47,6 +47,7 @@ typedef struct packing {
 static void read_taps(const packing *p, const float *w, int64_t channels, double taps[TAPS_MOST * TAPS_MOST][COLUMNS])
 {
     const int64_t rows = p->plan->axis[0].taps, columns = p->plan->axis[1].taps, out = p->plan->geometry.w_out;
+    assert(rows > 0 && columns > 0);
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t s = 0; s < columns; s++) {
             const float *from = w + r * p->w_step[1] + s * p->w_step[2];
