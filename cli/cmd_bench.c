@@ -77,7 +77,8 @@ static double subject_limit(const bench *b, const cli_subject *subject)
         if ((subject->op ? rynd_op_info(subject->op, &step) : rynd_plan_step(plan, i, &step)) != RYND_OK) {
             return 0;
         }
-        double seconds = step_limit(b, step.problem, step.flop, step.bytes);
+        const double flop = step.kernel_flop < step.flop ? step.kernel_flop : step.flop;
+        double seconds = step_limit(b, step.problem, flop, step.bytes);
         if (seconds < 0) {
             return 0;
         }
@@ -245,11 +246,11 @@ const cli_command cli_command_bench = {
     .least = 1,
     .most = SIZE_MAX,
     .help = "time models and problems on random inputs",
-    .text =
-        "Effective Gflop/s are the operations of the definition over the median time. The limit is the device's measured peak or "
-        "bandwidth,\n"
-        "whichever bounds each step. A problem is text like 'conv n=1 c=64 h=56 w=56 k=64 r=3 s=3 pad=1'; the weights of a convolution\n"
-        "are prepared before the time is taken, as in a model.",
+    .text = "Effective Gflop/s are the operations of the definition over the median time. The limit is the device's measured peak or "
+            "bandwidth,\n"
+            "whichever bounds each step's operations (in Winograd's form they are fewer) and bytes. A problem is text like 'conv n=1 c=64 "
+            "h=56 w=56 k=64 r=3 s=3 pad=1'; the weights of a convolution\n"
+            "are prepared before the time is taken, as in a model.",
     .options = options,
     .takes_model = true,
     .settings_size = sizeof(bench_settings),

@@ -69,8 +69,9 @@ typedef struct rynd_step_info {
     const char *layout_in, *layout_out;
     const char *fused; /**< "bias relu add"; "" */
     const char *reason;
-    double flop, bytes;
+    double flop, bytes;   /**< of the operator's definition: operations, and each operand moved once */
     const char *accuracy; /**< the class that the kernel holds: "strict", "near32", ...; never looser than what was asked for */
+    double kernel_flop;   /**< operations that the kernel does: fewer than `flop` in Winograd's form, more where it fills whole vectors */
 } rynd_step_info;
 
 RYND_API size_t rynd_plan_step_count(const rynd_plan *plan);

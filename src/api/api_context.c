@@ -3,6 +3,7 @@
 #include "api/handles.h"
 #include "device/cpu/cpu_device.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,12 @@ static rynd_status choose_isa(const rynd_context_options *options, ry_isa *isa, 
         return RYND_OK;
     }
     if (!ry_isa_parse(wanted, isa)) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "unknown instruction set '%s': use generic, avx2 or avx512", wanted);
+        char names[128] = "";
+        for (ry_isa each = RY_ISA_generic; each < RY_ISAS; each++) {
+            const size_t used = strlen(names);
+            snprintf(names + used, sizeof names - used, "%s%s", each ? ", " : "", ry_isa_name(each));
+        }
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "unknown instruction set '%s': use one of %s", wanted, names);
     }
     if (*isa > info.isa) {
         return ry_fail(error, RYND_ERROR_DEVICE, "this machine has no %s: its best is %s", wanted, ry_isa_name(info.isa));

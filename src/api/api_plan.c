@@ -52,6 +52,7 @@ rynd_status ry_api_describe(const ry_kernel *kernel, const ry_problem *problem, 
         .flop = counts.flop,
         .bytes = counts.bytes,
         .accuracy = ry_accuracy_word(kernel->accuracy),
+        .kernel_flop = kernel->counts ? kernel->counts(problem, prepared).flop : counts.flop,
     };
     return info->problem && info->knobs && info->fused ? RYND_OK : ry_fail_memory(error);
 }

@@ -186,11 +186,35 @@ static void test_refused(void **state)
     case_free(&c);
 }
 
+/* The point of it: fewer operations than the sum over taps, by about the ratio of taps times outputs to points. */
+static void test_counts(void **state)
+{
+    (void)state;
+    const shape s = {.batch = 1,
+                     .channels = 64,
+                     .out = 64,
+                     .groups = 1,
+                     .size = {0, 48, 48},
+                     .kernel = {0, 3, 3},
+                     .dilation = {0, 1, 1},
+                     .before = {0, 1, 1},
+                     .after = {0, 1, 1}};
+    product_case c;
+    assert_true(make_case(&c, &s, 2, CASE_ROW_MAJOR, CASE_ROW_MAJOR));
+    case_fill(&c);
+    ry_prepared prepared = {0};
+    ry_error error;
+    assert_int_equal(plain_kernel()->prepare(&c.problem, &prepared, &error), RYND_OK);
+    const double ratio = ry_problem_flop(&c.problem) / plain_kernel()->counts(&c.problem, &prepared).flop;
+    assert_true(ratio > 2 && ratio < 5.1);
+    case_free(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_square),        cmocka_unit_test(test_wide_images),
                                        cmocka_unit_test(test_mixed_kernels), cmocka_unit_test(test_lines),
                                        cmocka_unit_test(test_volumes),       cmocka_unit_test(test_shared),
-                                       cmocka_unit_test(test_refused)};
+                                       cmocka_unit_test(test_refused),       cmocka_unit_test(test_counts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,6 +36,15 @@ static rynd_status prepare(const ry_problem *problem, ry_accuracy accuracy, ry_p
     return RYND_OK;
 }
 
+/* Products of whole tiles and vectors, and the operations of the transforms. */
+static ry_counts counts(const ry_problem *problem, ry_accuracy accuracy)
+{
+    winograd_plan plan;
+    const winograd_limits limits = limits_of(accuracy);
+    winograd_plan_choose(problem, &limits, &plan);
+    return (ry_counts){winograd_flop(&plan), ry_problem_bytes(problem)};
+}
+
 static void pack(const ry_cpu_launch *launch, size_t task)
 {
     const winograd_plan *plan = launch->state;
@@ -152,6 +161,11 @@ static bool pays(const ry_problem *problem, ry_accuracy accuracy)
         (void)prepared;                                                                                   \
         winograd_plan_make(problem, &limits, state);                                                      \
     }                                                                                                     \
+    static ry_counts counts_##class(const ry_problem *problem, const ry_prepared *prepared)               \
+    {                                                                                                     \
+        (void)prepared;                                                                                   \
+        return counts(problem, RY_ACCURACY_##class);                                                      \
+    }                                                                                                     \
     const ry_kernel RY_ISA_SYMBOL(symbol) = {.name = #symbol "_" RY_ISA_TEXT,                             \
                                              .op = RY_OP_conv,                                            \
                                              .device = "cpu",                                             \
@@ -164,6 +178,7 @@ static bool pays(const ry_problem *problem, ry_accuracy accuracy)
                                              .initialise = initialise_##class,                            \
                                              .pack = pack,                                                \
                                              .run = run,                                                  \
+                                             .counts = counts_##class,                                    \
                                              .constant_inputs = 1u << 1,                                  \
                                              .kept_inputs = 1u << 1};
 

@@ -162,6 +162,17 @@ static double cost_of(const winograd_plan *plan)
     return blocks * (input + share) + (turns + 0.5) * task + PHASE_OVERHEAD;
 }
 
+double winograd_flop(const winograd_plan *plan)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
+    const double tiles = (double)(plan->tiles * g->groups), columns = (double)(up(g->channels_out, plan->width) * plan->width);
+    const double input = (double)w->points * input_operations(h->points) + (double)h->points * input_operations(w->points);
+    const double output =
+        (double)w->points * output_operations(h->points, h->outputs) + (double)h->outputs * output_operations(w->points, w->outputs);
+    return 2.0 * tiles * ((double)(plan->points * plan->depth) * columns + input * (double)plan->depth + output * columns);
+}
+
 double winograd_direct_cycles(const winograd_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;

@@ -72,7 +72,10 @@ void winograd_plan_make(const ry_problem *problem, const winograd_limits *limits
 /* The finite points of `points`: 0 is one, then +-magnitude[0], +-magnitude[1], ...; the last point is infinity. */
 const double *winograd_magnitudes(int64_t points);
 
-/* The same count for the sum over taps that it replaces. */
+/* Operations on numbers that the plan does. */
+double winograd_flop(const winograd_plan *plan);
+
+/* The cycles, counted alike, of the sum over taps that it replaces. */
 double winograd_direct_cycles(const winograd_plan *plan);
 
 /* Steps from tap to tap of the weights. */
