@@ -11,6 +11,7 @@
  *   ry_vf_evens(low, high)       elements 0, 2, 4, ... of a row, low being its elements 0.. and high its elements RY_W-1..: nothing behind
  *                                the last one needed is read
  *   ry_vf_part(low, high, e, o)  elements 0, 2, 4, ... and 1, 3, 5, ... of a row of two vectors
+ *   ry_vf_weave(e, o, low, high) the row of two vectors whose elements they are
  *   ry_vf_shift_in(first, v)     lane 0 of `first`, then lanes 0.. of v but its last
  *   ry_vf_pick(low, high, i, m)  element i (below 2 RY_W) of a row of two vectors in each lane of the mask, 0 in others
  *   ry_vf_halves(a, b)           a in the first half of the lanes, b in the second

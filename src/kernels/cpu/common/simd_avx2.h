@@ -103,6 +103,13 @@ RY_INLINE void ry_vf_part(ry_vf low, ry_vf high, ry_vf *evens, ry_vf *odds)
     *odds = _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(odd), 0xd8));
 }
 
+RY_INLINE void ry_vf_weave(ry_vf evens, ry_vf odds, ry_vf *low, ry_vf *high)
+{
+    const __m256 first = _mm256_unpacklo_ps(evens, odds), second = _mm256_unpackhi_ps(evens, odds); /* 0 8 1 9 | 4 12 5 13 */
+    *low = _mm256_permute2f128_ps(first, second, 0x20);
+    *high = _mm256_permute2f128_ps(first, second, 0x31);
+}
+
 RY_INLINE ry_vf ry_vf_shift_in(ry_vf first, ry_vf v)
 {
     return _mm256_blend_ps(_mm256_permutevar8x32_ps(v, _mm256_setr_epi32(0, 0, 1, 2, 3, 4, 5, 6)), first, 1);

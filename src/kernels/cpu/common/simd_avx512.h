@@ -102,6 +102,13 @@ RY_INLINE void ry_vf_part(ry_vf low, ry_vf high, ry_vf *evens, ry_vf *odds)
     *odds = _mm512_permutex2var_ps(low, _mm512_or_si512(index, _mm512_set1_epi32(1)), high);
 }
 
+RY_INLINE void ry_vf_weave(ry_vf evens, ry_vf odds, ry_vf *low, ry_vf *high)
+{
+    const __m512i index = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    *low = _mm512_permutex2var_ps(evens, index, odds);
+    *high = _mm512_permutex2var_ps(evens, _mm512_or_si512(index, _mm512_set1_epi32(8)), odds);
+}
+
 RY_INLINE ry_vf ry_vf_shift_in(ry_vf first, ry_vf v)
 {
     return _mm512_permutex2var_ps(v, _mm512_setr_epi32(16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14), first);

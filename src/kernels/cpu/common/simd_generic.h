@@ -136,6 +136,19 @@ RY_INLINE void ry_vf_part(ry_vf low, ry_vf high, ry_vf *evens, ry_vf *odds)
     *odds = o;
 }
 
+RY_INLINE void ry_vf_weave(ry_vf evens, ry_vf odds, ry_vf *low, ry_vf *high)
+{
+    ry_vf l = {0}, h = {0};
+    for (int i = 0; i < RY_W / 2; i++) {
+        l[2 * i] = evens[i];
+        l[2 * i + 1] = odds[i];
+        h[2 * i] = evens[RY_W / 2 + i];
+        h[2 * i + 1] = odds[RY_W / 2 + i];
+    }
+    *low = l;
+    *high = h;
+}
+
 RY_INLINE ry_vf ry_vf_shift_in(ry_vf first, ry_vf v)
 {
     for (int i = 1; i < RY_W; i++) {

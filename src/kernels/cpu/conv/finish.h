@@ -10,7 +10,9 @@ typedef struct igemm_finish {
     int64_t rows, columns;
     float *block; /* [row][column], changed on the way; int32_t where dtype is i32 */
     int64_t block_step;
-    const igemm_run *run; /* the columns of a row in memory */
+    int64_t woven, woven_step; /* above 1: a row's columns alternate between so many blocks, which lie woven_step floats apart */
+    float *woven_row;          /* room for a row of them all, where they are woven */
+    const igemm_run *run;      /* the columns of a row in memory */
     int64_t runs;
     void *y;
     int64_t y_row;        /* elements from row to row */

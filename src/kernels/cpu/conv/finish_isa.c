@@ -68,15 +68,83 @@ static void store_run(const float *row, const igemm_run *run, char *y, ry_dtype 
     }
 }
 
+/* to[parts * i + j] = from[j * step + i]; whole vectors are read and written. */
+static void weave(const float *from, int64_t step, int64_t parts, int64_t count, float *to)
+{
+    if (parts == 2) {
+        for (int64_t i = 0; i < count; i += RY_W) {
+            ry_vf low, high;
+            ry_vf_weave(ry_vf_load(from + i), ry_vf_load(from + step + i), &low, &high);
+            ry_vf_store(to + 2 * i, low);
+            ry_vf_store(to + 2 * i + RY_W, high);
+        }
+        return;
+    }
+    if (parts == 4) {
+        for (int64_t i = 0; i < count; i += RY_W) {
+            ry_vf even[2], odd[2], out[4];
+            ry_vf_weave(ry_vf_load(from + i), ry_vf_load(from + 2 * step + i), &even[0], &even[1]);
+            ry_vf_weave(ry_vf_load(from + step + i), ry_vf_load(from + 3 * step + i), &odd[0], &odd[1]);
+            ry_vf_weave(even[0], odd[0], &out[0], &out[1]);
+            ry_vf_weave(even[1], odd[1], &out[2], &out[3]);
+            for (int j = 0; j < 4; j++) {
+                ry_vf_store(to + 4 * i + j * RY_W, out[j]);
+            }
+        }
+        return;
+    }
+    for (int64_t j = 0; j < parts; j++) {
+        for (int64_t i = 0; i < count; i++) {
+            memcpy(to + parts * i + j, from + j * step + i, sizeof *to);
+        }
+    }
+}
+
+/* A row of two blocks straight to y: columns alternate, and lie next to each other in y. */
+static void weave_run(const float *even, const float *odd, float *y, int64_t n)
+{
+    int64_t i = 0;
+    for (; i + 2 * RY_W <= n; i += 2 * RY_W) {
+        ry_vf low, high;
+        ry_vf_weave(ry_vf_load(even + i / 2), ry_vf_load(odd + i / 2), &low, &high);
+        ry_vf_store(y + i, low);
+        ry_vf_store(y + i + RY_W, high);
+    }
+    if (i < n) {
+        ry_vf low, high;
+        const ry_vm some = ry_vm_first((n - i + 1) / 2);
+        ry_vf_weave(ry_vf_load_m(even + i / 2, some), ry_vf_load_m(odd + i / 2, some), &low, &high);
+        ry_vf_store_m(y + i, ry_vm_first(n - i), low);
+        if (n - i > RY_W) {
+            ry_vf_store_m(y + i + RY_W, ry_vm_first(n - i - RY_W), high);
+        }
+    }
+}
+
+static bool weaves_to_y(const igemm_finish *f)
+{
+    return f->woven == 2 && (f->dtype == RY_f32 || f->dtype == RY_i32) && !f->residual && f->activation.kind == RY_activation_none;
+}
+
 void RY_ISA_SYMBOL(igemm_finish_rows)(const igemm_finish *f)
 {
-    for (int64_t i = 0; i < f->rows; i++) {
-        float *row = f->block + i * f->block_step;
+    const bool woven = f->woven > 1;
+    for (int64_t i = 0; i < f->rows && weaves_to_y(f); i++) {
+        const float *even = f->block + i * f->block_step, *odd = even + f->woven_step;
+        for (const igemm_run *run = f->run; run < f->run + f->runs; run++) {
+            weave_run(even + run->column / 2, odd + run->column / 2, (float *)f->y + run->y + i * f->y_row, run->length);
+        }
+    }
+    for (int64_t i = 0; i < f->rows && !weaves_to_y(f); i++) {
+        float *row = woven ? f->woven_row : f->block + i * f->block_step;
+        if (woven) {
+            weave(f->block + i * f->block_step, f->woven_step, f->woven, f->columns, row);
+        }
         for (int64_t r = 0; f->residual && r < f->runs; r++) {
             add_run(row, &f->run[r], (const char *)f->residual + i * f->r_row * (int64_t)ry_dtype_size(f->r_dtype), f->r_dtype);
         }
         if (f->dtype != RY_i32) {
-            RY_ISA_SYMBOL(ry_activate)(f->activation, row, f->columns);
+            RY_ISA_SYMBOL(ry_activate)(f->activation, row, woven ? f->columns * f->woven : f->columns);
         }
         for (int64_t r = 0; r < f->runs; r++) {
             store_run(row, &f->run[r], (char *)f->y + i * f->y_row * (int64_t)ry_dtype_size(f->dtype), f->dtype);

@@ -12,6 +12,15 @@ typedef struct igemm_chunk {
     int64_t depth, steps;
 } igemm_chunk;
 
+/* Puts the plan's phases into bundles, and makes the grids of each equal. */
+void igemm_bundle_phases(const ry_problem *problem, igemm_plan *plan, ry_conv_tap *tap);
+
+/* Fills `passes` of a bundle from its members' chunks. */
+void igemm_count_passes(igemm_phase *first);
+
+/* Gives a bundle's members their places among the worker's panels and blocks, and counts the floats of both. */
+void igemm_place_bundle(const igemm_plan *plan, igemm_phase *first, int64_t *panels, int64_t *blocks);
+
 /* The chunk after `chunk`, in the reduction's order; the first one after an empty one. */
 void igemm_next_chunk(const igemm_plan *plan, const igemm_phase *phase, igemm_chunk *chunk);
 

@@ -10,6 +10,7 @@ enum {
     PHASE_OVERHEAD = 20000,  /* cycles: the threads meet */
     TASK_OVERHEAD = 3000,    /* cycles: taking a task, its program and offsets */
     THREADS_EXPECTED = 4,    /* idle time at the end is weighed as with this many */
+    ROW_LEAST = 6,           /* pixels of a tile that ends with its row: fewer cost more than passing the sums through scratch */
 };
 
 static int64_t up(int64_t a, int64_t b)
@@ -73,11 +74,20 @@ static bool is_direct(const ry_problem *problem, const igemm_plan *plan, igemm_p
     const bool has_residual = ry_problem_has_input(problem, 3);
     const int64_t images = p->images == 1 ? g->batch : 1; /* images that a block may span */
     p->y_pixel = p->r_pixel = 1;
+    p->by_rows = false;
     if ((dtype != RY_f32 && dtype != RY_i32) || (has_residual && ry_type_of(&problem->in[3]) != RY_f32)) {
         return false;
     }
-    if (!uniform(&p->at, p->at.y_step, images, g->y_batch, &p->y_pixel) ||
-        (has_residual && !uniform(&p->at, p->at.r_step, images, g->r_batch, &p->r_pixel))) {
+    if (plan->woven > 1 || memcmp(p->inside, p->at.grid, sizeof p->inside) != 0) {
+        return false;
+    }
+    const bool same_step = uniform(&p->at, p->at.y_step, images, g->y_batch, &p->y_pixel) &&
+                           (!has_residual || uniform(&p->at, p->at.r_step, images, g->r_batch, &p->r_pixel));
+    p->by_rows = !same_step && plan->mode == IGEMM_ROWS && p->at.grid[RY_SPACE - 1] >= ROW_LEAST;
+    if (p->by_rows) {
+        p->y_pixel = p->at.y_step[RY_SPACE - 1];
+        p->r_pixel = p->at.r_step[RY_SPACE - 1];
+    } else if (!same_step) {
         return false;
     }
     if (plan->mode == IGEMM_PIXELS) {
@@ -205,21 +215,45 @@ static int64_t panel_of(const igemm_plan *plan, const igemm_phase *p, int64_t bl
     return plan->mode == IGEMM_ROWS ? block * (chunk + 16) : up(block, p->lanes) * plan->width * chunk;
 }
 
-static double cost_of(const igemm_plan *plan, const igemm_phase *p, int64_t blocks, int64_t unit_blocks)
+/* Of a bundle. */
+static double cost_of(const igemm_plan *plan, const igemm_phase *first, int64_t blocks, int64_t unit_blocks)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t block = up(p->pixels, blocks), units = up(plan->units, unit_blocks);
+    const int64_t block = up(first->pixels, blocks), units = up(plan->units, unit_blocks);
     const int64_t channels = least(units * plan->unit_most, g->channels_out);
-    const double tasks = (double)(p->images * g->groups * blocks * unit_blocks);
-    const double weights = (double)p->steps * (double)channels * STREAM_CYCLES;
-    const double product = product_cycles(plan, p, block, channels) + weights + TASK_OVERHEAD;
-    const double gather = gather_cycles(plan, p, block);
+    const double tasks = (double)(first->images * g->groups * blocks * unit_blocks);
+    double product = TASK_OVERHEAD, gather = 0, stream = 0;
+    for (int64_t i = 0; i < first->bundle; i++) {
+        const igemm_phase *p = &first[i];
+        product += product_cycles(plan, p, block, channels) + (double)p->steps * (double)channels * STREAM_CYCLES;
+        if (p->source < 0 || i == p->source) {
+            gather += gather_cycles(plan, p, block);
+            stream += (double)(panel_of(plan, p, block) * p->chunks) * STREAM_CYCLES;
+        }
+    }
     if (!plan->shared) {
         return tasks * (gather + product) + (THREADS_EXPECTED - 1) * (gather + product);
     }
     /* written once, read by every task of other channels */
-    const double panels = (double)(p->images * g->groups * blocks), stream = (double)(panel_of(plan, p, block) * p->chunks) * STREAM_CYCLES;
+    const double panels = (double)(first->images * g->groups * blocks);
     return panels * (gather + stream) + tasks * (product + stream) + (THREADS_EXPECTED - 1) * product;
+}
+
+/* Bytes of the panels that a bundle's task has at once. */
+static int64_t panels_of(const igemm_plan *plan, const igemm_phase *first, int64_t block)
+{
+    int64_t panels = 0;
+    for (int64_t i = 0; i < first->bundle; i++) {
+        const int64_t panel = first[i].in_place ? 0 : panel_of(plan, &first[i], block) * 4;
+        panels = first->passes == 1 && first->source < 0 ? panels + panel : panel > panels ? panel : panels;
+    }
+    return panels;
+}
+
+/* Bytes of sums that pass through scratch. */
+static int64_t sums_of(const igemm_plan *plan, const igemm_phase *first, int64_t block, int64_t units)
+{
+    return first->direct ? 0 : first->bundle * (first->passes == 1 ? 1 : units) * plan->unit_most * block * 4;
 }
 
 /* 1, 2, 3, 4, 6, 8, 12, ...: next number of parts to try. */
@@ -228,6 +262,7 @@ static int64_t next_parts(int64_t parts)
     return parts < 4 ? parts + 1 : (parts & (parts - 1)) == 0 ? parts * 3 / 2 : parts * 4 / 3;
 }
 
+/* How a bundle's pixels and units are cut; all its phases are cut alike. */
 static double find_blocks(const igemm_plan *plan, igemm_phase *p)
 {
     const int64_t grain = plan->mode == IGEMM_PIXELS ? plan->tile_columns : plan->mode == IGEMM_GATHERED ? p->lanes : plan->tile_rows;
@@ -235,15 +270,13 @@ static double find_blocks(const igemm_plan *plan, igemm_phase *p)
     for (int64_t blocks = 1; blocks <= up(p->pixels, grain); blocks = next_parts(blocks)) {
         const int64_t block = least(p->pixels, up(up(p->pixels, blocks), grain) * grain);
         const int64_t real = up(p->pixels, block);
-        if (panel_of(plan, p, block) * 4 > PANEL_MOST && block > grain && !p->in_place) {
+        if (panels_of(plan, p, block) > PANEL_MOST && block > grain) {
             continue;
         }
         for (int64_t parts = 1; parts <= plan->units; parts = next_parts(parts)) {
             const int64_t units = up(plan->units, parts);
-            if (!p->direct && units * plan->unit_most * block * 4 > 2 * PANEL_MOST && (parts < plan->units || block > grain)) {
-                if (parts < plan->units && next_parts(parts) <= plan->units) {
-                    continue;
-                }
+            if (sums_of(plan, p, block, units) > 2 * PANEL_MOST && next_parts(parts) <= plan->units) {
+                continue;
             }
             const double cost = cost_of(plan, p, real, up(plan->units, units));
             if (best < 0 || cost < best) {
@@ -254,6 +287,12 @@ static double find_blocks(const igemm_plan *plan, igemm_phase *p)
                 p->unit_blocks = up(plan->units, units);
             }
         }
+    }
+    for (int64_t i = 1; i < p->bundle; i++) {
+        p[i].block = p->block;
+        p[i].blocks = p->blocks;
+        p[i].units_a_task = p->units_a_task;
+        p[i].unit_blocks = p->unit_blocks;
     }
     return best;
 }
@@ -288,14 +327,20 @@ static double fill_phases(const ry_problem *problem, igemm_plan *plan, const ry_
         p->in_place = p->in_place && plan->mode == IGEMM_ROWS && !plan->pairs && ry_type_of(&problem->in[0]) != RY_f16 &&
                       ry_type_of(&problem->in[0]) != RY_bf16;
         p->direct = is_direct(problem, plan, p);
-        cost += find_blocks(plan, p);
+    }
+    for (int64_t i = 0; i < g->phases; i++) {
+        igemm_phase *p = &plan->phase[i];
+        if (p->bundle > 0) {
+            igemm_count_passes(p);
+            cost += find_blocks(plan, p);
+        }
         p->first_task = plan->tasks;
-        p->tasks = p->images * g->groups * p->blocks * p->unit_blocks;
+        p->tasks = p->bundle > 0 ? p->images * g->groups * p->blocks * p->unit_blocks : 0;
         plan->tasks += p->tasks;
         p->blocks_first = g->groups == 1 && p->depth * g->channels_out > g->channels_in * p->pixels * p->images;
         p->panel = p->in_place ? 0 : panel_of(plan, p, p->block);
         p->first_gather = plan->gathers;
-        p->gathers = plan->shared && !p->in_place ? p->images * g->groups * p->blocks * p->chunks : 0;
+        p->gathers = plan->shared && !p->in_place && (p->source < 0 || i == p->source) ? p->images * g->groups * p->blocks * p->chunks : 0;
         plan->gathers += p->gathers;
         p->shared_at = (int64_t)(plan->shared_size / sizeof(float));
         plan->shared_size += align64((size_t)(p->gathers * p->panel) * sizeof(float));
@@ -312,21 +357,24 @@ static size_t most(size_t a, size_t b)
 
 static void lay_out_scratch(igemm_plan *plan)
 {
-    size_t panel = 0, block = 0, turned = 0, bias = 0, segments = 0, program = 0, runs = 0;
+    size_t panel = 0, block = 0, turned = 0, woven_row = 0, bias = 0, segments = 0, program = 0, runs = 0;
     for (int64_t i = 0; i < plan->geometry.phases; i++) {
-        const igemm_phase *p = &plan->phase[i];
+        igemm_phase *p = &plan->phase[i];
         const int64_t vectors = up(p->block, p->lanes), whole = vectors * plan->width;
         const int64_t channels = up(p->units_a_task * plan->unit_most, plan->width) * plan->width;
-        if (!plan->shared) {
-            panel = most(panel, (size_t)p->panel * sizeof(float));
+        if (p->bundle > 0) {
+            int64_t panels, blocks;
+            igemm_place_bundle(plan, p, &panels, &blocks);
+            panel = most(panel, (size_t)panels * sizeof(float));
+            block = most(block, (size_t)blocks * sizeof(float) + 64);
         }
         if (!p->direct) {
-            block = most(block, (size_t)(whole * channels) * 4 + 64);
             if (plan->mode != IGEMM_PIXELS && plan->geometry.y_channel != 1) {
-                turned = most(turned, (size_t)(whole * channels) * 4 + 64);
+                turned = most(turned, (size_t)(plan->woven * whole * (plan->unit_most + plan->width)) * 4 + 64);
             }
-            runs = most(runs, (size_t)(p->block + 1) * sizeof(igemm_run));
+            woven_row = most(woven_row, plan->woven > 1 ? (size_t)(plan->woven * (whole + plan->width)) * 4 : 0);
         }
+        runs = most(runs, (size_t)((p->block + 1) * p->bundle) * sizeof(igemm_run));
         bias = most(bias, (size_t)(channels + plan->tile_columns) * 4);
         if (plan->mode != IGEMM_ROWS) {
             segments = most(segments, (size_t)(vectors * segments_most(p)) * sizeof(igemm_segment));
@@ -337,6 +385,7 @@ static void lay_out_scratch(igemm_plan *plan)
     plan->panel = at, at += align64(panel);
     plan->block = at, at += align64(block);
     plan->turned = at, at += align64(turned);
+    plan->woven_row = at, at += align64(woven_row);
     plan->bias = at, at += align64(bias);
     plan->segments = at, at += align64(segments);
     plan->program = at, at += align64(program);
@@ -363,6 +412,7 @@ void igemm_plan_make(const ry_problem *problem, int width, int tile_rows, int ti
         memset(&plan->phase[i], 0, sizeof plan->phase[i]);
         plan->phase[i].at = phase;
     }
+    igemm_bundle_phases(problem, plan, taps);
     igemm_mode best = IGEMM_MODES;
     bool best_shared = false;
     double least_cost = 0;

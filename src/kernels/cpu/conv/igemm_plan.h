@@ -9,6 +9,10 @@
  *   GATHERED  vectors lie along channels  A = panel of slivers [k][lanes of a vector]         B = weights, packed [unit][k][columns]
  *   ROWS      vectors lie along channels  A = panel [pixel][k], or x itself (in_place)        B = weights, packed [unit][k][columns]
  *
+ * Phases of a transposed convolution may be a bundle: a task computes the same block of all of them. Those whose taps read the same pixels share
+ * a panel. Those that write to the same rows of y, to every second pixel or third, are woven: their sums lie in scratch and are stored to y side
+ * by side. The grids of a bundle's phases are made equal; what exceeds a phase's own is dropped.
+ *
  * Where a panel would serve few channels before it is gathered again (small images, whose tasks must be cut along channels), it is `shared`:
  * tasks of an earlier phase gather every chunk of every block once, into the workspace.
  *
@@ -20,14 +24,18 @@
 #include "kernels/cpu/conv/conv_geometry.h"
 
 /* Of the reduction: a unit of 14 rows of weights and a chunk takes 21 KiB, and stays in the first-level cache. */
-enum { IGEMM_CHUNK_MOST = 384 };
+enum { IGEMM_CHUNK_MOST = 384, IGEMM_BUNDLE_MOST = 16 };
 
 typedef enum igemm_mode { IGEMM_PIXELS, IGEMM_GATHERED, IGEMM_ROWS, IGEMM_MODES } igemm_mode;
 
 typedef struct igemm_phase {
     ry_conv_phase at;
-    int64_t depth;                      /* channels_in * taps */
-    int64_t steps;                      /* of the tiles: depth, or the chunks' pairs */
+    int64_t inside[RY_SPACE];   /* of the grid: the phase's own positions */
+    int64_t bundle;             /* phases of a task, this one the first; 0: it belongs to an earlier one's */
+    int64_t source, passes;     /* of a bundle: the member whose panel serves all, or -1; how often the block's sums are gone through */
+    int64_t panel_at, block_at; /* floats from the start of the worker's panels and blocks to the member's */
+    int64_t depth;              /* channels_in * taps */
+    int64_t steps;              /* of the tiles: depth, or the chunks' pairs */
     int64_t chunk_channels, chunk_taps; /* of a chunk; one of them is whole */
     int64_t images, pixels;             /* ranges of pixels that blocks do not cross: one an image, or one of all images */
     int64_t lanes;                      /* pixels of one gathered vector: all its lanes, or (GATHERED) the rows of a tile */
@@ -42,6 +50,7 @@ typedef struct igemm_phase {
     bool blocks_first;                 /* tasks are ordered [unit block][block], else [block][unit block] */
     bool direct;                       /* tiles are written to y itself; else to a block of scratch, and from there to y */
     bool in_place;                     /* ROWS: x is the panel */
+    bool by_rows;                      /* ROWS and direct: tiles do not cross rows of the grid, between which y's step is another */
     bool any_pad;                      /* some tap of some pixel is outside x */
 } igemm_phase;
 
@@ -50,6 +59,7 @@ typedef struct igemm_plan {
     igemm_mode mode;
     int64_t width, tile_rows, tile_columns; /* of the instruction set's vectors and tile; tile_rows: that this mode uses */
     int64_t units, unit_most;               /* of one group's output channels; channels of a unit at most */
+    int64_t woven;                          /* phases whose pixels alternate in a row of y; 1: none */
     int64_t packed_group;                   /* elements of one group's packed weights, all phases */
     int64_t tasks;
     bool pairs; /* operands are pairs of neighbours along the reduction: a chunk of odd depth ends with half a pair */
@@ -57,7 +67,7 @@ typedef struct igemm_plan {
     int64_t gathers;    /* tasks of the gathering phase; 0 where panels are not shared */
     size_t shared_size; /* bytes of the shared panels */
     /* scratch of a worker, in bytes from its start */
-    size_t panel, block, turned, bias, segments, program, runs, scratch;
+    size_t panel, block, turned, woven_row, bias, segments, program, runs, scratch;
     size_t taps; /* ry_conv_tap[geometry.taps], in bytes from the plan's start */
     size_t size; /* of the whole, taps included */
     igemm_phase phase[];
@@ -77,7 +87,7 @@ typedef struct igemm_entry {
     uint32_t more;
 } igemm_entry;
 
-/* A run of columns of a finished row in memory. */
+/* A run of columns of a finished row in memory, or of pixels of a task. */
 typedef struct igemm_run {
     int64_t column, length, y, y_step, r, r_step;
 } igemm_run;

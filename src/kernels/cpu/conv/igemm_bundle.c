@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Puts phases of a transposed convolution together that a task computes side by side. */
+#include "kernels/cpu/conv/gather_program.h"
+
+#include <string.h>
+
+/* How many phases write to a row of y in turn, where its pixels lie next to each other. */
+static int64_t woven(const ry_problem *problem, const ry_conv_geometry *g)
+{
+    const ry_tensor *y = &problem->out[0];
+    if (problem->op != RY_OP_convt || g->phases == 1 || y->stride[y->rank - 1] != 1 || g->y_channel == 1) {
+        return 1;
+    }
+    const int64_t stride = ry_conv_attribute(problem, &problem->attrs.convt.stride, RY_SPACE - 1, 1), width = g->out[RY_SPACE - 1];
+    const int64_t residues = stride < width ? stride : width;
+    return residues <= IGEMM_BUNDLE_MOST ? residues : 1;
+}
+
+static bool same_taps(const igemm_phase *a, const igemm_phase *b, const ry_conv_tap *tap)
+{
+    bool same = a->at.taps == b->at.taps;
+    for (int64_t t = 0; same && t < a->at.taps; t++) {
+        same = memcmp(tap[a->at.first_tap + t].at, tap[b->at.first_tap + t].at, sizeof tap->at) == 0;
+    }
+    return same;
+}
+
+/* The phase whose pixels all others read, too, or nothing at all; -1 where there is none. */
+static int64_t source_of(const igemm_plan *plan, const ry_conv_tap *tap)
+{
+    int64_t source = -1;
+    for (int64_t i = 0; i < plan->geometry.phases; i++) {
+        if (plan->phase[i].at.taps == 0) {
+            continue;
+        }
+        source = source < 0 ? i : source;
+        if (!same_taps(&plan->phase[source], &plan->phase[i], tap)) {
+            return -1;
+        }
+    }
+    return source;
+}
+
+/* The grid of the bundle's first phase, which is the largest; the taps' bounds follow. */
+static void unite_grid(const ry_conv_geometry *g, const igemm_phase *first, igemm_phase *p, ry_conv_tap *tap)
+{
+    p->at.pixels = 1;
+    for (int i = 0; i < RY_SPACE; i++) {
+        p->at.grid[i] = first->at.grid[i];
+        p->at.pixels *= p->at.grid[i];
+        for (int64_t t = p->at.first_tap; t < p->at.first_tap + p->at.taps; t++) {
+            /* phases read with unit stride */
+            const int64_t begin = -tap[t].at[i], end = g->in[i] - tap[t].at[i], grid = p->at.grid[i];
+            tap[t].first[i] = begin < 0 ? 0 : begin < grid ? begin : grid;
+            tap[t].end[i] = end < tap[t].first[i] ? tap[t].first[i] : end < grid ? end : grid;
+        }
+    }
+}
+
+void igemm_bundle_phases(const ry_problem *problem, igemm_plan *plan, ry_conv_tap *tap)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    plan->woven = woven(problem, g);
+    const int64_t source = g->phases > 1 && g->phases <= IGEMM_BUNDLE_MOST ? source_of(plan, tap) : -1;
+    const int64_t size = source >= 0 ? g->phases : plan->woven;
+    for (int64_t i = 0; i < g->phases; i++) {
+        igemm_phase *p = &plan->phase[i], *first = &plan->phase[i / size * size];
+        p->bundle = p == first ? size : 0;
+        p->source = source;
+        memcpy(p->inside, p->at.grid, sizeof p->inside);
+        if (p != first) {
+            unite_grid(g, first, p, tap);
+        }
+    }
+}
+
+void igemm_count_passes(igemm_phase *first)
+{
+    int64_t chunks = 0;
+    bool once = true;
+    for (int64_t i = 0; i < first->bundle; i++) {
+        chunks += first[i].chunks;
+        once = once && first[i].chunks == 1;
+    }
+    first->passes = first->source >= 0 ? first[first->source].chunks : once ? 1 : chunks;
+}
+
+void igemm_place_bundle(const igemm_plan *plan, igemm_phase *first, int64_t *panels, int64_t *blocks)
+{
+    /* after a single pass a unit is finished before the next begins */
+    const int64_t units = first->passes == 1 ? 1 : first->units_a_task;
+    const int64_t vectors = (first->block + first->lanes - 1) / first->lanes * plan->width;
+    const int64_t channels = (units * plan->unit_most + plan->width - 1) / plan->width * plan->width;
+    *panels = *blocks = 0;
+    for (int64_t i = 0; i < first->bundle; i++) {
+        igemm_phase *p = &first[i];
+        const bool gathers = !p->in_place && !plan->shared && (p->source < 0 || i == p->source);
+        p->panel_at = first->passes == 1 && p->source < 0 ? *panels : 0;
+        p->block_at = *blocks;
+        if (gathers && p->panel_at + p->panel > *panels) {
+            *panels = (p->panel_at + p->panel + 15) / 16 * 16;
+        }
+        *blocks += p->direct ? 0 : vectors * channels + 16;
+    }
+}

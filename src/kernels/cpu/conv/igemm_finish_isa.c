@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The way of a unit's finished sums from scratch to y. */
+#include "kernels/cpu/conv/igemm_task.h"
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The pixels from grid position q of image n on. */
+static igemm_run run_at(const igemm_task *t, int64_t n, const int64_t q[RY_SPACE], int64_t column, int64_t length)
+{
+    const ry_conv_geometry *g = &t->plan->geometry;
+    const igemm_phase *p = t->phase;
+    const int64_t woven = t->plan->woven, last = RY_SPACE - 1;
+    igemm_run run = {.column = column * woven,
+                     .length = least(length, p->inside[last] - q[last]),
+                     .y = p->at.y_offset + n * g->y_batch,
+                     .y_step = p->at.y_step[last],
+                     .r = p->at.r_offset + n * g->r_batch,
+                     .r_step = p->at.r_step[last]};
+    for (int i = 0; i < RY_SPACE; i++) {
+        run.y += q[i] * p->at.y_step[i];
+        run.r += q[i] * p->at.r_step[i];
+        if (q[i] >= p->inside[i]) {
+            run.length = 0;
+        }
+    }
+    if (woven > 1 && run.length > 0) {
+        /* y's pixels lie next to each other */
+        run.length = least(length * woven, g->out[last] - q[last] * run.y_step);
+        run.r_step /= run.y_step;
+        run.y_step = 1;
+    }
+    return run;
+}
+
+void RY_ISA_SYMBOL(igemm_find_runs)(igemm_task *t)
+{
+    const int64_t *grid = t->phase->at.grid;
+    int64_t n = t->image + t->first / t->phase->at.pixels, rest = t->first % t->phase->at.pixels;
+    int64_t q[RY_SPACE] = {rest / (grid[1] * grid[2]), rest / grid[2] % grid[1], rest % grid[2]};
+    t->runs = 0;
+    for (int64_t column = 0; column < t->count;) {
+        const int64_t length = least(grid[2] - q[2], t->count - column);
+        const igemm_run run = run_at(t, n, q, column, length);
+        if (run.length > 0) {
+            t->run[t->runs++] = run;
+        }
+        column += length;
+        q[2] += length;
+        for (int i = RY_SPACE - 1; i > 0 && q[i] == grid[i]; i--) {
+            q[i] = 0;
+            q[i - 1]++;
+        }
+        if (q[0] == grid[0]) {
+            q[0] = 0;
+            n++;
+        }
+    }
+}
+
+/* Pixels are the rows of the block: each is one run of channels. */
+static void finish_pixels(const igemm_task *t, const igemm_finish *f, int64_t channels, int64_t y_size, int64_t r_size)
+{
+    igemm_run run = {0, channels, 0, 1, 0, t->plan->geometry.r_channel};
+    for (int64_t r = 0; r < t->runs; r++) {
+        const igemm_run pixels = t->run[r];
+        igemm_finish part = *f;
+        part.rows = pixels.length;
+        part.columns = channels;
+        part.block = f->block + pixels.column * f->block_step;
+        part.run = &run;
+        part.runs = 1;
+        part.y = (char *)f->y + pixels.y * y_size;
+        part.y_row = pixels.y_step;
+        part.residual = f->residual ? (const char *)f->residual + pixels.r * r_size : NULL;
+        part.r_row = pixels.r_step;
+        RY_ISA_SYMBOL(igemm_finish_rows)(&part);
+    }
+}
+
+void RY_ISA_SYMBOL(igemm_finish_unit)(const igemm_task *t, int64_t unit)
+{
+    const igemm_plan *plan = t->plan;
+    const ry_problem *problem = t->launch->problem;
+    const ry_conv_geometry *g = &plan->geometry;
+    const bool has_residual = ry_problem_has_input(problem, 3);
+    const int64_t first = igemm_unit_first(plan, unit), channels = igemm_unit_count(plan, unit);
+    const int64_t channel = t->group * g->channels_out + first, row = first - t->block_channel;
+    const int64_t y_size = (int64_t)ry_dtype_size(ry_type_of(&problem->out[0]));
+    const int64_t r_size = has_residual ? (int64_t)ry_dtype_size(ry_type_of(&problem->in[3])) : 0;
+    igemm_finish f = {.rows = channels,
+                      .columns = t->count,
+                      .block = t->block + row * (plan->mode == IGEMM_PIXELS ? t->block_step : 1),
+                      .block_step = t->block_step,
+                      .woven = plan->woven,
+                      .woven_row = t->woven_row,
+                      .run = t->run,
+                      .runs = t->runs,
+                      .y = (char *)t->launch->out[0] + channel * g->y_channel * y_size,
+                      .y_row = g->y_channel,
+                      .dtype = ry_type_of(&problem->out[0]),
+                      .residual = has_residual ? (const char *)t->launch->in[3] + channel * g->r_channel * r_size : NULL,
+                      .r_row = g->r_channel,
+                      .r_dtype = has_residual ? ry_type_of(&problem->in[3]) : RY_NONE,
+                      .activation = t->bounds ? (ry_activation_of){.kind = RY_activation_none} : t->activation};
+    if (plan->mode != IGEMM_PIXELS && g->y_channel == 1) {
+        finish_pixels(t, &f, channels, y_size, r_size);
+        return;
+    }
+    f.woven_step = plan->woven > 1 ? (t + 1)->block - t->block : 0;
+    if (plan->mode != IGEMM_PIXELS) {
+        f.block = t->turned;
+        f.block_step = (t->count + RY_W - 1) / RY_W * RY_W;
+        f.woven_step = f.block_step * channels;
+        for (int64_t i = 0; i < plan->woven; i++) {
+            RY_ISA_SYMBOL(igemm_turn)(t[i].block + row, t->block_step, t->count, channels, f.block + i * f.woven_step, f.block_step);
+        }
+    }
+    RY_ISA_SYMBOL(igemm_finish_rows)(&f);
+}
