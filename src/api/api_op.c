@@ -20,6 +20,7 @@ struct rynd_op {
     bool no_values;             /* of some constants: it cannot run */
     const void **constant_data; /* the caller's, for constant inputs */
     rynd_step_info info;
+    char reason[RY_REASON_LENGTH];
 };
 
 int rynd_op_is_problem(const char *text)
@@ -56,17 +57,38 @@ static rynd_status take_layouts(ry_tensor *own, int count, const rynd_tensor *gi
     return RYND_OK;
 }
 
-static rynd_status choose(rynd_op *op, const char *name, ry_error *error)
+static bool takes(const rynd_op *op, const ry_kernel *kernel)
 {
-    op->kernel = name ? ry_kernel_find(name) : ry_kernel_choose(&op->problem, (ry_isa)op->context->device->isa, op->constants);
+    return kernel->op == op->problem.op && kernel->isa <= (ry_isa)op->context->device->isa && kernel->applicable(&op->problem) &&
+           !(kernel->constant_inputs & ~op->constants);
+}
+
+static rynd_status choose_named(rynd_op *op, const char *name, ry_error *error)
+{
+    op->kernel = ry_kernel_find(name);
     if (!op->kernel) {
-        return name ? ry_fail(error, RYND_ERROR_NOT_FOUND, "no kernel is called '%s'", name)
-                    : ry_fail(error, RYND_ERROR_UNSUPPORTED, "no kernel computes this problem's types or layouts");
+        return ry_fail(error, RYND_ERROR_NOT_FOUND, "no kernel is called '%s'", name);
     }
-    if (name && (op->kernel->op != op->problem.op || op->kernel->isa > (ry_isa)op->context->device->isa ||
-                 !op->kernel->applicable(&op->problem) || (op->kernel->constant_inputs & ~op->constants))) {
+    if (!takes(op, op->kernel)) {
         return ry_fail(error, RYND_ERROR_UNSUPPORTED, "kernel '%s' does not take this problem on this machine", name);
     }
+    return op->kernel->prepare(&op->problem, &op->prepared, error);
+}
+
+static rynd_status choose(rynd_op *op, const char *name, ry_error *error)
+{
+    if (name) {
+        return choose_named(op, name, error);
+    }
+    const ry_device *device = op->context->device;
+    ry_choice choice;
+    RY_TRY(ry_predict_choose(&op->problem, (ry_isa)device->isa, op->constants, device->profile, &choice, error));
+    if (!choice.kernel) {
+        return ry_fail(error, RYND_ERROR_UNSUPPORTED, "no kernel computes this problem's types or layouts");
+    }
+    op->kernel = choice.kernel;
+    op->prepared = choice.prepared;
+    ry_choice_reason(&choice, op->reason, sizeof op->reason);
     return RYND_OK;
 }
 
@@ -149,14 +171,13 @@ static rynd_status get_ready(rynd_op *op, const rynd_op_options *options, ry_err
 static rynd_status prepare(rynd_op *op, const rynd_op_options *options, ry_error *error)
 {
     RY_TRY(choose(op, options->kernel, error));
-    RY_TRY(op->kernel->prepare(&op->problem, &op->prepared, error));
     ry_predict_phases(op->kernel, &op->problem, &op->prepared, op->context->device->profile, op->seconds);
     if (!op->no_values) {
         RY_TRY(get_ready(op, options, error));
     }
     RY_TRY(ry_api_describe(op->kernel, &op->problem, &op->prepared, &op->arena, &op->info, error));
     op->info.name = op->info.op = ry_op_name(op->problem.op);
-    op->info.reason = options->kernel ? "asked for by name" : "the most specialised kernel for this problem";
+    op->info.reason = options->kernel ? "asked for by name" : op->reason;
     return RYND_OK;
 }
 

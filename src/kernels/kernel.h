@@ -36,6 +36,7 @@ typedef struct ry_prepared {
     size_t pack_tasks;
     size_t workspace; /* bytes */
     size_t scratch;   /* bytes a worker */
+    double work;      /* operations at a core's peak that take as long as the arithmetic and the moves within the caches; 0: not counted */
     int knob_count;
     ry_knob knobs[RY_MAX_KNOBS]; /* as chosen, for printing */
 } ry_prepared;
@@ -77,9 +78,8 @@ typedef struct ry_kernel {
     const char *device; /* "cpu" */
     ry_isa isa;
     ry_accuracy accuracy;
-    int rank; /* a higher rank is preferred among applicable kernels, until prediction decides */
+    int rank; /* 0: the reference; a higher rank is more specialised, and preferred among kernels of the same predicted time */
     bool (*applicable)(const ry_problem *problem);
-    bool (*pays)(const ry_problem *problem); /* by its own count, beside the kernels of lower rank; NULL: wherever it is applicable */
     rynd_status (*prepare)(const ry_problem *problem, ry_prepared *prepared, ry_error *error);
     void (*initialise)(const ry_problem *problem, const ry_prepared *prepared, void *state); /* NULL when state is 0 bytes */
     void (*pack)(const ry_cpu_launch *launch, size_t task); /* in[] holds the constant inputs, NULL for others */
@@ -94,8 +94,11 @@ typedef struct ry_kernel {
 extern const ry_kernel *const ry_kernels[];
 extern const size_t ry_kernel_count;
 
-/* The kernel of highest rank that is applicable, needs no more than `isa`, is at least as accurate as the problem asks, and whose packed
- * inputs are among `constants` (bit i: input i is constant). The reference is always applicable: NULL means that the operator's dtypes are not supported. */
+/* Does it need no more than `isa`, is it at least as accurate as the problem asks, are its packed inputs among `constants` (bit i: input i is constant), and
+ * is it applicable? */
+bool ry_kernel_takes(const ry_kernel *kernel, const ry_problem *problem, ry_isa isa, unsigned constants);
+/* The most specialised kernel that takes a problem: for what runs once. predict/ chooses by time. The reference is always applicable: NULL means that the
+ * operator's dtypes are not supported. */
 const ry_kernel *ry_kernel_choose(const ry_problem *problem, ry_isa isa, unsigned constants);
 const ry_kernel *ry_kernel_find(const char *name);
 

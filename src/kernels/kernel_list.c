@@ -42,15 +42,18 @@ static unsigned missing_constants(const ry_kernel *kernel, const ry_problem *pro
     return missing;
 }
 
+bool ry_kernel_takes(const ry_kernel *kernel, const ry_problem *problem, ry_isa isa, unsigned constants)
+{
+    return kernel->op == problem->op && kernel->isa <= isa && kernel->accuracy <= problem->accuracy &&
+           !missing_constants(kernel, problem, constants) && kernel->applicable(problem);
+}
+
 const ry_kernel *ry_kernel_choose(const ry_problem *problem, ry_isa isa, unsigned constants)
 {
     const ry_kernel *best = NULL;
     for (size_t i = 0; i < ry_kernel_count; i++) {
-        const ry_kernel *kernel = ry_kernels[i];
-        if (kernel->op == problem->op && kernel->isa <= isa && kernel->accuracy <= problem->accuracy &&
-            (!best || kernel->rank > best->rank) && !missing_constants(kernel, problem, constants) && kernel->applicable(problem) &&
-            (!kernel->pays || kernel->pays(problem))) {
-            best = kernel;
+        if ((!best || ry_kernels[i]->rank > best->rank) && ry_kernel_takes(ry_kernels[i], problem, isa, constants)) {
+            best = ry_kernels[i];
         }
     }
     return best;

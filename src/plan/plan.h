@@ -56,7 +56,8 @@ typedef struct ry_plan_output {
 typedef struct ry_plan {
     ry_arena arena;
     ry_device *device;
-    ry_graph *graph; /* bound, folded, rewritten */
+    ry_graph *graph;     /* bound, folded, rewritten */
+    bool *channels_last; /* of each value of the graph; else it lies row-major */
     size_t step_count;
     ry_step *steps;
     size_t input_count, output_count;

@@ -5,6 +5,8 @@
 #include "plan/fold.h"
 #include "predict/predict.h"
 
+#include <string.h>
+
 static bool is_view(const ry_node *node)
 {
     return ry_op_get_class(node->op) == RY_CLASS_VIEW;
@@ -34,23 +36,34 @@ static rynd_status note_constants(ry_plan *plan, const ry_node *node, ry_step *s
     return RYND_OK;
 }
 
-static rynd_status prepare_step(ry_plan *plan, const ry_node *node, ry_accuracy accuracy, ry_step *step, ry_error *error)
+static rynd_status choose_kernel(ry_plan *plan, const ry_node *node, ry_step *step, ry_error *error)
 {
-    RY_TRY(ry_plan_problem(plan->graph, node, accuracy, &plan->arena, &step->problem, error));
-    RY_TRY(note_constants(plan, node, step, error));
-    step->name = node->name;
-    step->source = node->source;
-    step->actual_row = -1;
-    step->kernel = ry_kernel_choose(&step->problem, (ry_isa)plan->device->isa, ry_plan_constants(plan->graph, node));
-    if (!step->kernel) {
-        return ry_plan_fail_kernel(node, &step->problem, error);
-    }
-    step->reason = step->kernel->rank > 0 ? "the most specialised kernel for this problem" : "no faster kernel takes this problem";
-    rynd_status status = step->kernel->prepare(&step->problem, &step->prepared, error);
+    ry_choice choice;
+    rynd_status status = ry_predict_choose(&step->problem, (ry_isa)plan->device->isa, ry_plan_constants(plan->graph, node),
+                                           plan->device->profile, &choice, error);
     if (status != RYND_OK) {
         ry_error_prefix(error, "node '%s' (%s): ", node->name, node->source);
         return status;
     }
+    if (!choice.kernel) {
+        return ry_plan_fail_kernel(node, &step->problem, error);
+    }
+    char reason[RY_REASON_LENGTH];
+    ry_choice_reason(&choice, reason, sizeof reason);
+    step->kernel = choice.kernel;
+    step->prepared = choice.prepared;
+    step->reason = ry_arena_string(&plan->arena, reason, strlen(reason));
+    return step->reason ? RYND_OK : ry_fail_memory(error);
+}
+
+static rynd_status prepare_step(ry_plan *plan, const ry_node *node, ry_accuracy accuracy, ry_step *step, ry_error *error)
+{
+    RY_TRY(ry_plan_problem(plan->graph, node, accuracy, plan->channels_last, &plan->arena, &step->problem, error));
+    RY_TRY(note_constants(plan, node, step, error));
+    step->name = node->name;
+    step->source = node->source;
+    step->actual_row = -1;
+    RY_TRY(choose_kernel(plan, node, step, error));
     ry_predict_phases(step->kernel, &step->problem, &step->prepared, plan->device->profile, step->seconds);
     if (step->prepared.state) {
         void *state = take_aligned(&plan->arena, step->prepared.state);

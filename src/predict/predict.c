@@ -1,22 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time as the larger of arithmetic and memory (the roofline of Williams, Waterman and Patterson, 2009), at the rates of the machine's profile. */
+/* Time as arithmetic and memory, which mostly hide each other (the roofline of Williams, Waterman and Patterson, 2009), at the rates of the machine's profile. */
 #include "predict/predict.h"
 
-/* Of the peak, what a step reaches that shares its time with loads, stores and edges. */
-static const double efficiency = 0.6;
+/* Of the peak, what a kernel reaches that does not count its own work: loads, stores and edges share its time. */
+static const double EFFICIENCY = 0.75;
+
+/* The same of a reference, a plain loop over elements. */
+static const double REFERENCE_EFFICIENCY = 0.01;
 
 /* Written and read back from the cache behind: half the rate of reading alone. */
-static const double read_share = 0.5;
+static const double READ_SHARE = 0.5;
+
+/* Of the shorter of arithmetic and memory, what the longer does not hide. */
+static const double EXPOSED = 0.125;
+
+static double arithmetic_seconds(const ry_kernel *kernel, const ry_counts *counts, const ry_prepared *prepared, const ry_profile *profile)
+{
+    if (prepared->work > 0) {
+        return prepared->work / profile->f32.one;
+    }
+    return counts->flop / (profile->f32.one * (kernel->rank > 0 ? EFFICIENCY : REFERENCE_EFFICIENCY));
+}
+
+double ry_predict_seconds(const ry_kernel *kernel, const ry_problem *problem, const ry_prepared *prepared, const ry_profile *profile)
+{
+    const ry_counts counts =
+        kernel->counts ? kernel->counts(problem, prepared) : (ry_counts){ry_problem_flop(problem), ry_problem_bytes(problem)};
+    const double arithmetic = arithmetic_seconds(kernel, &counts, prepared, profile);
+    const double memory = counts.bytes / (profile->read[RY_LEVEL_L3].one > 0 ? profile->read[RY_LEVEL_L3].one * READ_SHARE
+                                                                             : profile->read[RY_LEVEL_DRAM].one);
+    return arithmetic > memory ? arithmetic + EXPOSED * memory : memory + EXPOSED * arithmetic;
+}
 
 void ry_predict_phases(const ry_kernel *kernel, const ry_problem *problem, const ry_prepared *prepared, const ry_profile *profile,
                        double seconds[RY_MAX_PHASES])
 {
-    const ry_counts counts =
-        kernel->counts ? kernel->counts(problem, prepared) : (ry_counts){ry_problem_flop(problem), ry_problem_bytes(problem)};
-    const double arithmetic = counts.flop / (profile->f32.one * efficiency);
-    const double memory = counts.bytes / (profile->read[RY_LEVEL_L3].one > 0 ? profile->read[RY_LEVEL_L3].one * read_share
-                                                                             : profile->read[RY_LEVEL_DRAM].one);
+    const double all = ry_predict_seconds(kernel, problem, prepared, profile);
     for (int i = 0; i < prepared->phases; i++) {
-        seconds[i] = (arithmetic > memory ? arithmetic : memory) / prepared->phases;
+        seconds[i] = all / prepared->phases;
     }
 }

@@ -22,7 +22,8 @@ typedef struct graph_run_result {
     size_t count;
 } graph_run_result;
 
-static inline graph_run_result graph_run(const ry_graph *graph, void *const *inputs)
+/* channels_last: which values lie so; NULL: none. */
+static inline graph_run_result graph_run_laid_out(const ry_graph *graph, void *const *inputs, const bool *channels_last)
 {
     graph_run_result r = {calloc(graph->value_count, sizeof(void *)), graph->value_count};
     ry_error error = {""};
@@ -49,7 +50,7 @@ static inline graph_run_result graph_run(const ry_graph *graph, void *const *inp
             continue;
         }
         ry_problem problem;
-        assert_int_equal(ry_plan_problem(graph, node, RY_ACCURACY_strict, &scratch, &problem, &error), RYND_OK);
+        assert_int_equal(ry_plan_problem(graph, node, RY_ACCURACY_strict, channels_last, &scratch, &problem, &error), RYND_OK);
         const void *in[16] = {0};
         void *out[16] = {0};
         assert_true(node->inputs <= 16 && node->outputs <= 16);
@@ -69,6 +70,11 @@ static inline graph_run_result graph_run(const ry_graph *graph, void *const *inp
     }
     ry_arena_free(&scratch);
     return r;
+}
+
+static inline graph_run_result graph_run(const ry_graph *graph, void *const *inputs)
+{
+    return graph_run_laid_out(graph, inputs, NULL);
 }
 
 static inline void graph_run_free(graph_run_result *r)

@@ -263,6 +263,7 @@ static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_
                               .packed = (weights + RY_ALIGNMENT - 1) / RY_ALIGNMENT * RY_ALIGNMENT,
                               .pack_tasks = (size_t)g->groups,
                               .scratch = plan->scratch,
+                              .work = plan->cycles * 2 * RY_W,
                               .knob_count = 2,
                               .knobs = {{"rows", plan->rows}, {"groups", plan->groups_a_task}}};
     ry_release(&ry_system_allocator, plan);

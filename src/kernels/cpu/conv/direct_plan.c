@@ -95,6 +95,17 @@ static bool is_direct(const ry_problem *problem, const direct_plan *plan)
            !ry_problem_has_input(problem, 3);
 }
 
+/* A block of outputs shares its loads; staging moves each float in and out, and sums pass once more unless they are written to y. */
+static double count_cycles(const direct_plan *plan, int width)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const double channels = (double)g->channels_in, outputs = (double)g->channels_out;
+    const double staged = (double)plan->channel * channels * 3.0 / (double)width;
+    const double vectors = (double)up(plan->rows * plan->pitch, width);
+    const double sums = vectors * outputs * ((double)g->taps * channels * 1.3 + (plan->direct ? 4.0 : 10.0));
+    return (double)(g->batch * g->groups * plan->row_blocks) * (staged + sums + 100.0);
+}
+
 void direct_plan_make(const ry_problem *problem, int width, direct_plan *plan)
 {
     ry_conv_geometry g;
@@ -135,4 +146,5 @@ void direct_plan_make(const ry_problem *problem, int width, direct_plan *plan)
     plan->sums = at, at += plan->direct ? 0 : align64((size_t)(plan->sum_step * g.channels_out) * 4);
     plan->runs = at, at += align64((size_t)plan->rows * 6 * sizeof(int64_t));
     plan->scratch = at;
+    plan->cycles = count_cycles(plan, width);
 }

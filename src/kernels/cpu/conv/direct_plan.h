@@ -30,6 +30,7 @@ typedef struct direct_plan {
     int64_t sum_step; /* floats of one output channel's sums */
     int64_t tasks;
     bool by_rows, direct;
+    double cycles;                      /* in vector multiply-adds, on one core */
     uint32_t planes_used;               /* bit i * stride_w + j */
     size_t staged, sums, runs, scratch; /* bytes */
     size_t taps, size;

@@ -432,6 +432,6 @@ void igemm_plan_make(const ry_problem *problem, int width, int tile_rows, int ti
     }
     set_mode(plan, best, tile_rows);
     plan->shared = best_shared;
-    fill_phases(problem, plan, taps);
+    plan->cycles = fill_phases(problem, plan, taps);
     lay_out_scratch(plan);
 }

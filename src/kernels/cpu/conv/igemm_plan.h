@@ -62,7 +62,8 @@ typedef struct igemm_plan {
     int64_t woven;                          /* phases whose pixels alternate in a row of y; 1: none */
     int64_t packed_group;                   /* elements of one group's packed weights, all phases */
     int64_t tasks;
-    bool pairs; /* operands are pairs of neighbours along the reduction: a chunk of odd depth ends with half a pair */
+    double cycles; /* in vector multiply-adds, on one core */
+    bool pairs;    /* operands are pairs of neighbours along the reduction: a chunk of odd depth ends with half a pair */
     bool shared;
     int64_t gathers;    /* tasks of the gathering phase; 0 where panels are not shared */
     size_t shared_size; /* bytes of the shared panels */

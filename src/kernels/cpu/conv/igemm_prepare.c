@@ -53,6 +53,7 @@ rynd_status igemm_prepare(const ry_problem *problem, int width, int tile_rows, i
                               .pack_tasks = (size_t)(g->groups * plan->units),
                               .scratch = up64(plan->scratch),
                               .workspace = plan->shared_size,
+                              .work = plan->cycles * 2 * (double)width,
                               .knob_count = 4,
                               .knobs = {{"mode", plan->mode},
                                         {"block", plan->phase[0].block},

@@ -237,6 +237,7 @@ static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_
                       .packed = (packed + 63) / 64 * 64,
                       .pack_tasks = 1,
                       .scratch = plan.scratch,
+                      .work = plan.cycles * 2 * RY_W,
                       .knob_count = 4,
                       .knobs = {{"pixels", plan.pixels}, {"turned", plan.turned}, {"rows", plan.rows_a_task}, {"units", plan.units}}};
     return RYND_OK;

@@ -81,6 +81,16 @@ static void lay_out(stem_plan *plan)
     plan->scratch = at;
 }
 
+/* Staging moves each float of a row in and out, a pixel's start and end cost four cycles a vector, turning eight more. */
+static double count_cycles(const stem_plan *plan)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const double rows = (double)(g->batch * g->out[1]), blocks = (double)(g->batch * plan->blocks);
+    const double staged = blocks * (double)(staged_rows(plan, plan->rows_a_task) * plan->row) * 3.0 / (double)plan->width;
+    const int64_t vectors = plan->pixels ? up(g->out[2], plan->width) * g->channels_out : g->out[2] * up(g->channels_out, plan->width);
+    return staged + rows * (double)vectors * ((double)plan->depth + (plan->turned ? 12.0 : 4.0));
+}
+
 void stem_plan_choose(const ry_problem *problem, const stem_limits *limits, stem_plan *plan)
 {
     const ry_conv_attrs *a = &problem->attrs.conv;
@@ -104,6 +114,7 @@ void stem_plan_choose(const ry_problem *problem, const stem_limits *limits, stem
     plan->depth = g->kernel[1] * g->kernel[2] * g->channels_in;
     plan->size = align64(sizeof *plan + (size_t)plan->depth * sizeof plan->offset[0]);
     lay_out(plan);
+    plan->cycles = count_cycles(plan);
 }
 
 void stem_plan_make(const ry_problem *problem, const stem_limits *limits, stem_plan *plan)

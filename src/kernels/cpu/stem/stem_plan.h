@@ -22,6 +22,7 @@ typedef struct stem_plan {
     int64_t depth;                      /* of the whole sum */
     int64_t strip, row;                 /* floats of one strip, of a staged row */
     int64_t rows_a_task, blocks;        /* of output rows; blocks of an image */
+    double cycles;                      /* in vector multiply-adds, on one core */
     size_t stage, bias, block, scratch; /* of a worker, in bytes from its start */
     size_t size;                        /* of the plan */
     int32_t offset[];                   /* PIXELS: of tap and channel k */

@@ -26,6 +26,7 @@ static rynd_status prepare(const ry_problem *problem, ry_accuracy accuracy, ry_p
                               .packed = up64((size_t)(plan.geometry.groups * plan.packed_group) * sizeof(float)),
                               .pack_tasks = (size_t)(plan.geometry.groups * plan.units),
                               .scratch = up64(plan.scratch),
+                              .work = plan.cycles * 2 * RY_W,
                               .workspace = plan.shared ? up64((size_t)(blocks * plan.points * plan.v_point) * sizeof(float)) : 0,
                               .knob_count = 5,
                               .knobs = {{"points_h", plan.axis[0].points},
@@ -133,22 +134,10 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     }
 }
 
-static bool pays(const ry_problem *problem, ry_accuracy accuracy)
-{
-    winograd_plan plan;
-    const winograd_limits limits = limits_of(accuracy);
-    winograd_plan_choose(problem, &limits, &plan);
-    return plan.cycles < winograd_direct_cycles(&plan);
-}
-
 #define KERNEL(symbol, class, preference)                                                                 \
     static bool applicable_##class(const ry_problem *problem)                                             \
     {                                                                                                     \
         return winograd_is_possible(problem, RY_ACCURACY_##class);                                        \
-    }                                                                                                     \
-    static bool pays_##class(const ry_problem *problem)                                                   \
-    {                                                                                                     \
-        return pays(problem, RY_ACCURACY_##class);                                                        \
     }                                                                                                     \
     static rynd_status prepare_##class(const ry_problem *problem, ry_prepared *prepared, ry_error *error) \
     {                                                                                                     \
@@ -173,7 +162,6 @@ static bool pays(const ry_problem *problem, ry_accuracy accuracy)
                                              .accuracy = RY_ACCURACY_##class,                             \
                                              .rank = preference + 10 * (int)RY_ISA_ID,                    \
                                              .applicable = applicable_##class,                            \
-                                             .pays = pays_##class,                                        \
                                              .prepare = prepare_##class,                                  \
                                              .initialise = initialise_##class,                            \
                                              .pack = pack,                                                \

@@ -173,17 +173,6 @@ double winograd_flop(const winograd_plan *plan)
     return 2.0 * tiles * ((double)(plan->points * plan->depth) * columns + input * (double)plan->depth + output * columns);
 }
 
-double winograd_direct_cycles(const winograd_plan *plan)
-{
-    const ry_conv_geometry *g = &plan->geometry;
-    const double pixels = (double)(g->batch * g->out[0] * g->out[1] * g->out[2]);
-    const double taps = (double)(g->kernel[0] * g->kernel[1] * g->kernel[2]);
-    /* several small groups share a vector */
-    const double vectors =
-        g->channels_out < plan->width ? (double)g->channels_out / (double)plan->width : (double)up(g->channels_out, plan->width);
-    return 1.1 * pixels * taps * (double)(g->channels_in * g->groups) * vectors;
-}
-
 static int64_t next_parts(int64_t parts)
 {
     return parts < 4 ? parts + 1 : (parts & (parts - 1)) == 0 ? parts * 3 / 2 : parts * 4 / 3;

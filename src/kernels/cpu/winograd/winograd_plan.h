@@ -75,9 +75,6 @@ const double *winograd_magnitudes(int64_t points);
 /* Operations on numbers that the plan does. */
 double winograd_flop(const winograd_plan *plan);
 
-/* The cycles, counted alike, of the sum over taps that it replaces. */
-double winograd_direct_cycles(const winograd_plan *plan);
-
 /* Steps from tap to tap of the weights. */
 void winograd_weight_steps(const ry_tensor *w, int64_t step[RY_SPACE]);
 

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Layouts inside a network, row-major or channels last, as a minimum cut.
+ *
+ * Every node has the layout that its kernel works in and every value the one that it lies in; a node costs its predicted time in each layout, and where a node
+ * and its operand differ, the operand is converted. Costs are of one worker. */
+#include "plan/layouts.h"
+
+#include "plan/cut.h"
+#include "plan/fold.h"
+#include "predict/predict.h"
+
+/* Of a step, however small: the threads meet. */
+static const double STEP_SECONDS = 2e-6;
+
+typedef struct layouts {
+    ry_plan *plan;
+    ry_accuracy accuracy;
+    ry_arena arena;     /* until the choice is made */
+    bool *matters;      /* of each value: is it computed or read while running, and do its two layouts differ? */
+    bool *free;         /* may it lie in either? */
+    bool *labels;       /* of vertices: channels last */
+    ry_value_id *other; /* the same value in the other layout; RY_NO_VALUE: not made */
+    ry_value_id values; /* before copies are added */
+    ry_error *error;
+} layouts;
+
+static bool layouts_differ(const ry_value *value)
+{
+    if (value->shape.rank < 3 || value->shape.rank > RY_MAX_RANK || value->dtype == RY_NONE) {
+        return false;
+    }
+    const ry_tensor last = ry_tensor_channels_last(value->dtype, &value->shape, NULL);
+    return !ry_tensor_is_row_major(&last);
+}
+
+static void hold(layouts *l, ry_value_id id)
+{
+    if (id != RY_NO_VALUE) {
+        l->free[id] = false;
+    }
+}
+
+static void find_free_values(layouts *l)
+{
+    const ry_graph *graph = l->plan->graph;
+    for (ry_value_id v = 0; v < l->values; v++) {
+        const ry_value *value = &graph->values[v];
+        l->matters[v] = !value->constant && layouts_differ(value);
+        l->free[v] = l->matters[v] && value->producer != RY_NO_NODE && !value->bounded;
+        l->other[v] = RY_NO_VALUE;
+    }
+    for (size_t i = 0; i < graph->output_count; i++) {
+        hold(l, graph->outputs[i]);
+    }
+    for (ry_node_id n = 0; n < graph->node_count; n++) {
+        if (ry_op_get_class(graph->nodes[n].op) == RY_CLASS_VIEW) {
+            hold(l, graph->nodes[n].in[0]);
+            hold(l, graph->nodes[n].out[0]);
+        }
+    }
+}
+
+static void set_layout(const layouts *l, ry_tensor *tensors, int count, const ry_value_id *ids, bool last, ry_value_id except)
+{
+    for (int i = 0; i < count; i++) {
+        if (ids[i] != RY_NO_VALUE && l->matters[ids[i]] && last != (ids[i] == except)) {
+            const ry_shape shape = ry_tensor_shape(&tensors[i]);
+            tensors[i] = ry_tensor_channels_last((ry_dtype)tensors[i].dtype, &shape, NULL);
+        }
+    }
+}
+
+/* Predicted seconds of a node whose operands all lie in one layout, except one value. */
+static rynd_status node_seconds(layouts *l, const ry_node *node, bool last, ry_value_id except, double *seconds)
+{
+    const ry_device *device = l->plan->device;
+    ry_problem problem;
+    RY_TRY(ry_plan_problem(l->plan->graph, node, l->accuracy, NULL, &l->arena, &problem, l->error));
+    set_layout(l, (ry_tensor *)problem.in, node->inputs, node->in, last, except);
+    set_layout(l, (ry_tensor *)problem.out, node->outputs, node->out, last, except);
+    ry_choice choice;
+    RY_TRY(ry_predict_choose(&problem, (ry_isa)device->isa, ry_plan_constants(l->plan->graph, node), device->profile, &choice, l->error));
+    if (!choice.kernel) {
+        return ry_plan_fail_kernel(node, &problem, l->error);
+    }
+    *seconds = choice.seconds;
+    return RYND_OK;
+}
+
+/* Read and written once. */
+static double conversion_seconds(const layouts *l, ry_value_id id)
+{
+    const ry_value *value = &l->plan->graph->values[id];
+    const ry_profile *profile = l->plan->device->profile;
+    const double bytes = (double)ry_shape_bytes(&value->shape, value->dtype);
+    const double rate = profile->read[RY_LEVEL_L3].one > 0 ? profile->read[RY_LEVEL_L3].one : profile->read[RY_LEVEL_DRAM].one;
+    return STEP_SECONDS + 4 * bytes / rate;
+}
+
+static int64_t picoseconds(double seconds)
+{
+    return seconds < 1e5 ? (int64_t)(seconds * 1e12) : (int64_t)1e17;
+}
+
+static uint32_t node_vertex(ry_node_id id)
+{
+    return RY_CUT_LABELS + id;
+}
+
+static uint32_t value_vertex(const layouts *l, ry_value_id id)
+{
+    return RY_CUT_LABELS + (uint32_t)l->plan->graph->node_count + id;
+}
+
+/* Operands, inputs then outputs; RY_NO_VALUE where one does not matter or was before. */
+static ry_value_id operand(const layouts *l, const ry_node *node, int i)
+{
+    const ry_value_id id = i < node->inputs ? node->in[i] : node->out[i - node->inputs];
+    for (int before = 0; before < i; before++) {
+        if ((before < node->inputs ? node->in[before] : node->out[before - node->inputs]) == id) {
+            return RY_NO_VALUE;
+        }
+    }
+    return id != RY_NO_VALUE && id < l->values && l->matters[id] ? id : RY_NO_VALUE;
+}
+
+/* What it costs beside `seconds` that an operand of a node that works in layout `last` lies in the other. */
+static rynd_status bridge_seconds(layouts *l, const ry_node *node, bool last, ry_value_id id, double seconds, double *bridge, bool *convert)
+{
+    double mixed;
+    RY_TRY(node_seconds(l, node, last, id, &mixed));
+    const double conversion = conversion_seconds(l, id), more = mixed > seconds ? mixed - seconds : 0;
+    *convert = conversion < more;
+    *bridge = *convert ? conversion : more;
+    return RYND_OK;
+}
+
+static rynd_status add_node(layouts *l, ry_cut *cut, ry_node_id n)
+{
+    const ry_node *node = &l->plan->graph->nodes[n];
+    double row_major, last;
+    RY_TRY(node_seconds(l, node, false, RY_NO_VALUE, &row_major));
+    RY_TRY(node_seconds(l, node, true, RY_NO_VALUE, &last));
+    double held = 0;
+    for (int i = 0; i < node->inputs + node->outputs; i++) {
+        const ry_value_id id = operand(l, node, i);
+        if (id == RY_NO_VALUE) {
+            continue;
+        }
+        if (l->free[id]) {
+            const int64_t cost = picoseconds(conversion_seconds(l, id));
+            if (!ry_cut_add(cut, node_vertex(n), value_vertex(l, id), cost, cost)) {
+                return ry_fail_memory(l->error);
+            }
+        } else {
+            double bridge;
+            bool convert;
+            RY_TRY(bridge_seconds(l, node, true, id, last, &bridge, &convert));
+            held += bridge;
+        }
+    }
+    const bool added = ry_cut_add(cut, RY_CUT_FIRST, node_vertex(n), picoseconds(last + held), 0) &&
+                       ry_cut_add(cut, node_vertex(n), RY_CUT_SECOND, picoseconds(row_major), 0);
+    return added ? RYND_OK : ry_fail_memory(l->error);
+}
+
+static bool touches_free(const layouts *l, const ry_node *node)
+{
+    for (int i = 0; i < node->inputs + node->outputs; i++) {
+        const ry_value_id id = operand(l, node, i);
+        if (id != RY_NO_VALUE && l->free[id]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static rynd_status label(layouts *l)
+{
+    const ry_graph *graph = l->plan->graph;
+    const size_t vertices = RY_CUT_LABELS + graph->node_count + graph->value_count;
+    l->labels = RY_TAKE(&l->arena, bool, vertices);
+    ry_cut cut;
+    if (!l->labels || vertices > UINT32_MAX || !ry_cut_start(&cut, &l->arena, (uint32_t)vertices)) {
+        return ry_fail_memory(l->error);
+    }
+    for (ry_node_id n = 0; n < graph->node_count; n++) {
+        if (touches_free(l, &graph->nodes[n])) {
+            RY_TRY(add_node(l, &cut, n));
+        }
+    }
+    ry_cut_solve(&cut, l->labels);
+    return RYND_OK;
+}
+
+static bool lies_last(const layouts *l, ry_value_id id)
+{
+    return l->free[id] && l->labels[value_vertex(l, id)];
+}
+
+/* The value in the other layout, copied by a node of its own: from `id`, or (`back`) to it. */
+static rynd_status convert(layouts *l, ry_value_id id, bool back, ry_value_id *other)
+{
+    ry_graph *graph = l->plan->graph;
+    if (l->other[id] == RY_NO_VALUE) {
+        const ry_value value = graph->values[id];
+        const bool last = !lies_last(l, id);
+        const char *name = ry_arena_format(&l->arena, "%s/%s", value.name, last ? "nhwc" : "nchw");
+        const ry_value_id made = name ? ry_graph_add_value(graph, name, value.dtype, &value.shape) : RY_NO_VALUE;
+        if (made == RY_NO_VALUE ||
+            ry_graph_add_node(graph, RY_OP_copy, name, "layout", NULL, 1, back ? &made : &id, 1, back ? &id : &made) == RY_NO_NODE) {
+            return ry_fail_memory(l->error);
+        }
+        l->other[id] = made;
+        l->plan->channels_last[made] = last;
+    }
+    *other = l->other[id];
+    return RYND_OK;
+}
+
+/* Gives a node its operands in the layout that it works in, or lets it bridge the difference, whichever is cheaper. */
+static rynd_status bridge(layouts *l, ry_node_id n)
+{
+    const ry_node node = l->plan->graph->nodes[n];
+    const bool last = l->labels[node_vertex(n)];
+    double seconds = -1;
+    for (int i = 0; i < node.inputs + node.outputs; i++) {
+        const ry_value_id id = operand(l, &node, i);
+        if (id == RY_NO_VALUE || lies_last(l, id) == last) {
+            continue;
+        }
+        if (seconds < 0) {
+            RY_TRY(node_seconds(l, &node, last, RY_NO_VALUE, &seconds));
+        }
+        double cost;
+        bool apart;
+        RY_TRY(bridge_seconds(l, &node, last, id, seconds, &cost, &apart));
+        if (!apart) {
+            continue;
+        }
+        ry_value_id other;
+        RY_TRY(convert(l, id, i >= node.inputs, &other));
+        for (int k = 0; k < node.inputs; k++) {
+            node.in[k] = node.in[k] == id ? other : node.in[k];
+        }
+        for (int k = 0; k < node.outputs; k++) {
+            node.out[k] = node.out[k] == id ? other : node.out[k];
+        }
+    }
+    return RYND_OK;
+}
+
+static rynd_status bridge_all(layouts *l)
+{
+    ry_graph *graph = l->plan->graph;
+    const ry_node_id nodes = (ry_node_id)graph->node_count;
+    l->plan->channels_last = RY_TAKE(&l->plan->arena, bool, 2 * graph->value_count);
+    if (!l->plan->channels_last) {
+        return ry_fail_memory(l->error);
+    }
+    for (ry_value_id v = 0; v < l->values; v++) {
+        l->plan->channels_last[v] = lies_last(l, v);
+    }
+    for (ry_node_id n = 0; n < nodes; n++) {
+        if (touches_free(l, &graph->nodes[n])) {
+            RY_TRY(bridge(l, n));
+        }
+    }
+    return graph->node_count > nodes ? ry_graph_compact(graph, l->error) : RYND_OK;
+}
+
+static rynd_status choose(layouts *l)
+{
+    l->values = (ry_value_id)l->plan->graph->value_count;
+    l->matters = RY_TAKE(&l->arena, bool, l->values);
+    l->free = RY_TAKE(&l->arena, bool, l->values);
+    l->other = RY_TAKE(&l->arena, ry_value_id, l->values);
+    if (!l->matters || !l->free || !l->other) {
+        return ry_fail_memory(l->error);
+    }
+    find_free_values(l);
+    RY_TRY(label(l));
+    return bridge_all(l);
+}
+
+rynd_status ry_plan_choose_layouts(ry_plan *plan, ry_accuracy accuracy, ry_error *error)
+{
+    layouts l = {.plan = plan, .accuracy = accuracy, .error = error};
+    ry_arena_init(&l.arena, plan->arena.allocator);
+    const rynd_status status = choose(&l);
+    ry_arena_free(&l.arena);
+    return status;
+}
