@@ -65,8 +65,10 @@ def load_rynd(job):
     x = channels_last(x) if last else x
     y = numpy.empty((p.n, *p.out, p.k) if last else (p.n, p.k, *p.out), numpy.float32)
     text = f"{job.problem} bias=1" + (" layout=nhwc" if last else "")
-    # avx512_bf16 adds kernels to those of avx512
-    kernel = f"{p.kind}_fwd_f32_{job.kernel}_{context.info()['isa'].split('_')[0]}" if job.kernel else None
+    # avx512_bf16 and amx add kernels to those of avx512
+    isa = context.info()["isa"]
+    isa = isa if job.kernel.startswith("split") or not isa.startswith(("avx512", "amx")) else "avx512"
+    kernel = f"{p.kind}_fwd_f32_{job.kernel}_{isa}" if job.kernel else None
     op = rynd.Op(context, text, constants=dict(enumerate(job.weights(), 1)), accuracy=job.accuracy, kernel=kernel)
     run = op.bind([x], [y])
     run.kernel = op.kernel()

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CPU features by the compiler's builtins (which check the operating system's support too), caches by /sys and sysconf. */
-#define _GNU_SOURCE /* sched_getaffinity, _SC_LEVEL1_DCACHE_SIZE */
+#define _GNU_SOURCE /* sched_getaffinity, _SC_LEVEL1_DCACHE_SIZE, syscall */
 #include "base/cpuid.h"
 
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #if defined(__x86_64__)
@@ -75,6 +76,20 @@ static size_t cache_size(int level, int which)
 }
 
 #if defined(__x86_64__)
+/* Linux enables the tiles of a process that asks for them (Documentation/arch/x86/xstate.rst, since 5.16): their state is large, and signals must have
+ * room for it on their stack. */
+static bool may_use_tiles(void)
+{
+    enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
+    const unsigned both = 3u << 17;                       /* XCR0: the system saves the tiles' configuration and data */
+    unsigned a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 27 & 1u)) {
+        return false;
+    }
+    __asm__ volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
+    return (a & both) == both && syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+}
+
 static void detect_x86(ry_cpu_info *info)
 {
     unsigned a, b, c, d;
@@ -97,6 +112,9 @@ static void detect_x86(ry_cpu_info *info)
     info->isa = info->avx512_bf16 ? RY_ISA_avx512_bf16 : avx512 ? RY_ISA_avx512 : avx2 ? RY_ISA_avx2 : RY_ISA_generic;
     if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) {
         info->amx_bf16 = avx512 && (d >> 22 & 1u) && (d >> 24 & 1u);
+    }
+    if (info->avx512_bf16 && info->amx_bf16 && may_use_tiles()) {
+        info->isa = RY_ISA_amx;
     }
 }
 #endif

@@ -19,9 +19,10 @@ typedef struct ry_cpu_info {
     unsigned cores;                   /* that this process may use */
     size_t l1d, l2, l3;               /* bytes; l1d and l2 a core; 0 when not known */
     ry_isa isa;                       /* the best */
-    bool vnni, avx512_bf16, amx_bf16; /* beyond the isa */
+    bool vnni, avx512_bf16, amx_bf16; /* amx_bf16: whether or not the system lets this process use it */
 } ry_cpu_info;
 
+/* Asks the system for the use of AMX's tiles where the CPU has them, for the whole process, which it gives or not; asking again changes nothing. */
 void ry_cpu_detect(ry_cpu_info *info);
 const char *ry_isa_name(ry_isa isa);
 bool ry_isa_parse(const char *name, ry_isa *isa);

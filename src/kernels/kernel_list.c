@@ -9,10 +9,12 @@
 #define FOR_ISA_avx2(row)        row
 #define FOR_ISA_avx512(row)      row
 #define FOR_ISA_avx512_bf16(row) row
+#define FOR_ISA_amx(row)         row
 #else
 #define FOR_ISA_avx2(row)
 #define FOR_ISA_avx512(row)
 #define FOR_ISA_avx512_bf16(row)
+#define FOR_ISA_amx(row)
 #endif
 #define FOR_ISA_generic(row) row
 

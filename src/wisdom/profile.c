@@ -24,7 +24,8 @@ static built_in built_in_of(ry_isa isa)
     const built_in avx2 = {80e9, 0, {150e9, 60e9, 30e9, 12e9}};
     const built_in avx512 = {110e9, 0, {250e9, 90e9, 30e9, 12e9}};
     const built_in with_bf16 = {110e9, 220e9, {250e9, 90e9, 30e9, 12e9}};
-    return isa >= RY_ISA_avx512_bf16 ? with_bf16 : isa >= RY_ISA_avx512 ? avx512 : isa >= RY_ISA_avx2 ? avx2 : scalar;
+    const built_in with_tiles = {110e9, 1500e9, {250e9, 90e9, 30e9, 12e9}};
+    return isa >= RY_ISA_amx ? with_tiles : isa >= RY_ISA_avx512_bf16 ? with_bf16 : isa >= RY_ISA_avx512 ? avx512 : isa >= RY_ISA_avx2 ? avx2 : scalar;
 #else
     (void)isa;
     return scalar;

@@ -39,6 +39,8 @@ static const row rows[] = {
     {F32, "conv c=5 d=6 h=7 w=8 k=4 t=3 r=2 s=3 pad=1 bias=1 act=tanh"},
     {F32, "conv c=1 h=1 w=1 k=1"},
     {F32, "conv c=130 h=3 w=3 k=3 r=3 s=3"},
+    {F32, "conv n=2 c=37 h=9 w=10 k=45 r=3 s=2 pad=1,0,2,1 stride=2,3 dilation=2,1 bias=1 residual=1 act=silu"},
+    {F32, "conv c=80 h=14 w=19 k=70 groups=2 bias=1 act=clip beta=1"},
     {F32, "conv c=5 h=9 w=8 k=7 r=3 s=3 pad=1 stride=2 dir=bwd_data"},
     {F32, "conv n=3 c=6 h=9 w=8 k=4 r=3 s=3 pad=1 groups=2 dir=bwd_weights bias=1"},
     {F16, "conv c=5 h=9 w=8 k=7 r=3 s=3 pad=1 bias=1 dtype=f16"},

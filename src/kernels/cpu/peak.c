@@ -24,6 +24,9 @@ const ry_peak *ry_peak_of(ry_isa isa)
 ry_peak_bf16 ry_peak_bf16_of(ry_isa isa)
 {
 #if defined(__x86_64__)
+    if (isa >= RY_ISA_amx) {
+        return ry_peak_tiles_amx;
+    }
     if (isa >= RY_ISA_avx512_bf16) {
         return ry_peak_bf16_avx512_bf16;
     }

@@ -16,8 +16,10 @@ typedef struct ry_peak {
 typedef double (*ry_peak_bf16)(size_t rounds, float *sink);
 
 double ry_peak_bf16_generic(size_t rounds, float *sink);
+double ry_peak_tiles_generic(size_t rounds, float *sink); /* by tiles; of no use but for tests */
 #if defined(__x86_64__)
 double ry_peak_bf16_avx512_bf16(size_t rounds, float *sink);
+double ry_peak_tiles_amx(size_t rounds, float *sink);
 #endif
 
 #define RY_PEAK_BLOCK 256

@@ -5,7 +5,8 @@
  *
  * Every symbol of such a file that is not static must be made by RY_ISA_SYMBOL.
  *
- * An instruction set that adds one feature compiles the texts for that feature only (files named *_bf16_isa.c: generic and avx512_bf16). What
+ * An instruction set that adds one feature compiles the texts for that feature only (files named *_bf16_isa.c: generic and avx512_bf16;
+ * *_amx_isa.c: generic and amx). What
  * it does not compile again it has from the one that it extends, for which the build defines RY_BASE_NAME: RY_BASE_SYMBOL(name). */
 #ifndef RY_KERNELS_CPU_COMMON_ISA_H
 #define RY_KERNELS_CPU_COMMON_ISA_H

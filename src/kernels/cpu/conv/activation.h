@@ -7,6 +7,6 @@
 #include "kernels/cpu/conv/conv_geometry.h"
 
 /* Applies any activation to n floats. */
-void RY_ISA_SYMBOL(ry_activate)(ry_activation_of activation, float *row, int64_t n);
+void RY_BASE_SYMBOL(ry_activate)(ry_activation_of activation, float *row, int64_t n);
 
 #endif

@@ -23,9 +23,9 @@ typedef struct igemm_finish {
     ry_activation_of activation;
 } igemm_finish;
 
-void RY_ISA_SYMBOL(igemm_finish_rows)(const igemm_finish *finish);
+void RY_BASE_SYMBOL(igemm_finish_rows)(const igemm_finish *finish);
 
 /* to[column][row] = from[row][column]; both have room for whole vectors. */
-void RY_ISA_SYMBOL(igemm_turn)(const float *from, int64_t from_step, int64_t rows, int64_t columns, float *to, int64_t to_step);
+void RY_BASE_SYMBOL(igemm_turn)(const float *from, int64_t from_step, int64_t rows, int64_t columns, float *to, int64_t to_step);
 
 #endif

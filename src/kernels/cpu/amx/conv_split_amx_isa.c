@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels: convolution by tiles of bfloat16, with operands split in three, in two (float32 classes) or rounded. */
+#include "kernels/cpu/amx/split_conv.h"
+
+static size_t up64(size_t size)
+{
+    return (size + 63) / 64 * 64;
+}
+
+/* Plain C only stands in for tiles in tests: it takes far longer than a sum in float32. */
+static const double stand_in = RY_AMX_REGISTERS ? 1.0 : 100.0;
+
+static rynd_status prepare(const ry_problem *problem, int64_t parts, ry_prepared *prepared)
+{
+    split_plan plan;
+    split_plan_choose(problem, parts, &plan);
+    *prepared = (ry_prepared){.phases = 2,
+                              .tasks = {(size_t)plan.row_tasks, (size_t)plan.tasks},
+                              .state = up64(plan.size),
+                              .packed = plan.packed,
+                              .pack_tasks = (size_t)(plan.geometry.groups * plan.units),
+                              .scratch = up64(plan.scratch),
+                              .workspace = plan.workspace,
+                              .work = plan.cycles * 2 * SPLIT_LANES * stand_in,
+                              .knob_count = 4,
+                              .knobs = {{"parts", parts}, {"block", plan.block}, {"units", plan.units_a_task}, {"flat", plan.flat}}};
+    return RYND_OK;
+}
+
+static void pack(const ry_cpu_launch *launch, size_t task)
+{
+    split_pack(launch->state, launch->in[1], launch->packed_out, (int64_t)task);
+}
+
+static void split_rows(const split_plan *plan, const ry_cpu_launch *launch, int64_t task, char *scratch)
+{
+    const int64_t all = plan->geometry.batch * plan->geometry.groups * plan->rows, first = task * plan->rows_a_task;
+    for (int64_t i = first; i < first + plan->rows_a_task && i < all; i++) {
+        RY_ISA_SYMBOL(split_row)(plan, launch->in[0], launch->workspace, i, (float *)(void *)(scratch + plan->sums));
+    }
+}
+
+/* Where a task's outputs, and a unit's channels of them, go. */
+static split_end end_of(const split_plan *plan, const ry_cpu_launch *launch, const split_task *t, int64_t unit)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t first = unit * SPLIT_UNIT, left = g->channels_out - first, channel = t->group * g->channels_out + first;
+    split_end end = {.y = (float *)launch->out[0] + t->image * g->y_batch + channel * g->y_channel,
+                     .channels = left < SPLIT_UNIT ? left : SPLIT_UNIT,
+                     .activation = ry_conv_activation(launch->problem)};
+    if (ry_problem_has_input(launch->problem, 2)) {
+        const int64_t step = launch->problem->in[2].stride[0];
+        for (int64_t i = 0; i < end.channels; i++) {
+            end.bias[i] = ((const float *)launch->in[2])[(channel + i) * step];
+        }
+    }
+    if (ry_problem_has_input(launch->problem, 3)) {
+        end.residual = (const float *)launch->in[3] + t->image * g->r_batch + channel * g->r_channel;
+    }
+    end.bounds = ry_activation_bounds(end.activation, &end.low, &end.high);
+    return end;
+}
+
+static void multiply_units(const split_plan *plan, const ry_cpu_launch *launch, int64_t task, char *scratch)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const split_task t = split_task_at(plan, task);
+    const int64_t part = t.image * g->groups + t.group;
+    const int64_t origin = (t.depth * plan->plane[1] + t.row) * plan->plane[2] + t.first;
+    const uint16_t *pixel =
+        (const uint16_t *)(const void *)((const char *)launch->workspace + plan->copies) + part * plan->copy + origin * plan->pitch;
+    const float *x = (const float *)launch->in[0] + t.image * g->x_batch + t.group * g->channels_in * g->x_channel;
+    float *sums = (float *)(void *)(scratch + plan->sums);
+    const split_range range = split_rows_read(plan, &t, launch->workspace);
+    ry_amx tiles;
+    ry_amx_begin(&tiles);
+    for (int64_t unit = t.unit; unit < t.unit + t.units; unit++) {
+        const int64_t number = t.group * plan->units + unit;
+        const split_end end = end_of(plan, launch, &t, unit);
+        const uint16_t *weights =
+            (const uint16_t *)(const void *)((const char *)launch->packed + plan->weights) + number * plan->unit_packed;
+        RY_ISA_SYMBOL(split_multiply)(plan, pixel, t.count, weights, end.channels, &tiles, sums);
+        const split_guard guard = split_guard_of(plan, range, ((const split_range *)launch->packed)[number]);
+        if (plan->parts > 1 && (guard.overflow || guard.least > 0)) {
+            const float *w = (const float *)launch->in[1] + t.group * g->w_group + unit * SPLIT_UNIT * g->w_out;
+            split_mend(plan, &t, x, w, guard, end.channels, sums);
+        }
+        RY_ISA_SYMBOL(split_output)(plan, &t, &end, sums, (float *)(void *)(scratch + plan->turned));
+    }
+    ry_amx_end(&tiles);
+}
+
+static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+{
+    char *scratch = launch->scratch + worker * launch->prepared->scratch;
+    if (phase == 0) {
+        split_rows(launch->state, launch, (int64_t)task, scratch);
+    } else {
+        multiply_units(launch->state, launch, (int64_t)task, scratch);
+    }
+}
+
+#define KERNEL(symbol, class, parts, preference)                                                          \
+    static rynd_status prepare_##class(const ry_problem *problem, ry_prepared *prepared, ry_error *error) \
+    {                                                                                                     \
+        (void)error;                                                                                      \
+        return prepare(problem, parts, prepared);                                                         \
+    }                                                                                                     \
+    static void initialise_##class(const ry_problem *problem, const ry_prepared *prepared, void *state)   \
+    {                                                                                                     \
+        (void)prepared;                                                                                   \
+        split_plan_make(problem, parts, state);                                                           \
+    }                                                                                                     \
+    const ry_kernel RY_ISA_SYMBOL(symbol) = {.name = #symbol "_" RY_ISA_TEXT,                             \
+                                             .op = RY_OP_conv,                                            \
+                                             .device = "cpu",                                             \
+                                             .isa = RY_ISA_ID,                                            \
+                                             .accuracy = RY_ACCURACY_##class,                             \
+                                             .rank = preference + 10 * (int)RY_ISA_ID,                    \
+                                             .applicable = split_is_possible,                             \
+                                             .prepare = prepare_##class,                                  \
+                                             .initialise = initialise_##class,                            \
+                                             .pack = pack,                                                \
+                                             .run = run,                                                  \
+                                             .constant_inputs = 1u << 1,                                  \
+                                             .kept_inputs = parts > 1 ? 1u << 1 : 0}
+
+KERNEL(conv_fwd_f32_split_strict, strict, 3, 91);
+KERNEL(conv_fwd_f32_split, near32, 2, 92);
+KERNEL(conv_fwd_bf16_split, bf16, 1, 93);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Packs the weights of a unit of output channels as tiles of split pairs. */
+#include "kernels/cpu/amx/split_plan.h"
+
+/* One weight's parts, `apart` elements from each other. */
+static void split_weight(float weight, int64_t parts, uint16_t *to, int64_t apart)
+{
+    uint32_t bits;
+    memcpy(&bits, &weight, sizeof bits);
+    for (int64_t i = 0; i < parts; i++) {
+        uint32_t left;
+        to[i * apart] = (uint16_t)(split_next_part(bits, &left) >> 16);
+        bits = left;
+    }
+}
+
+static void widen(split_range *range, float weight)
+{
+    uint32_t bits;
+    memcpy(&bits, &weight, sizeof bits);
+    bits &= 0x7fffffffu;
+    range->low = bits - 1 < range->low ? bits - 1 : range->low;
+    range->high = bits > range->high ? bits : range->high;
+}
+
+void split_pack(const split_plan *plan, const float *w, void *packed, int64_t index)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t group = index / plan->units, first = index % plan->units * SPLIT_UNIT;
+    const int64_t channels = g->channels_out - first < SPLIT_UNIT ? g->channels_out - first : SPLIT_UNIT;
+    uint16_t *to = (uint16_t *)(void *)((char *)packed + plan->weights) + index * plan->unit_packed;
+    split_range range = {UINT32_MAX, 0};
+    memset(to, 0, (size_t)plan->unit_packed * sizeof *to);
+    for (int64_t m = 0; m < channels; m++) {
+        const float *from = w + group * g->w_group + (first + m) * g->w_out;
+        for (int64_t t = 0; t < g->taps; t++) {
+            for (int64_t c = 0; c < g->channels_in; c++) {
+                const float weight = from[split_taps(plan)[t].weight + c * g->w_in];
+                const int64_t tile = (t * plan->steps + c / SPLIT_STEP) * plan->parts * 2 + m / 16;
+                const int64_t pair = c % SPLIT_STEP / 2 * 16 + m % 16;
+                split_weight(weight, plan->parts, to + tile * SPLIT_TILE + pair * 2 + c % 2, 2 * SPLIT_TILE);
+                widen(&range, weight);
+            }
+        }
+    }
+    ((split_range *)packed)[index] = range;
+}

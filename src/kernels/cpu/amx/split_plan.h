@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolution as a product of tiles of bfloat16: how x is copied, and how the product is cut into tasks. Plain data, kept in a kernel's state.
+ *
+ * A float is the sum of parts in bfloat16, each the rest of those before it, rounded to nearest: two parts leave 2^-17 of it at most, three
+ * nothing. Of the products of two operands' parts i and j those with i + j below the number of parts are summed: 1, 3 or 6 products.
+ *
+ * A first phase copies x, split, into the workspace: pixel by pixel, a pixel's channels in steps of 32 (zeros behind the last), with the zeros
+ * of the padding around it. A stride of s makes s x s planes of it, one a residue of the position, in which neighbouring outputs read
+ * neighbouring pixels:
+ *
+ *     copy[image][group][residues][plane row][plane column][part][channel]        planes that no tap reads are left out
+ *
+ * So each tap of an output pixel lies at a constant distance from it, and 16 pixels in a row are the rows of a tile wherever they are read. A
+ * segment is a range of pixels that lie so: a row of outputs, or all rows, the columns of padding between them computed in vain (`flat`),
+ * whichever takes fewer tiles. A task computes a block of a segment's pixels for a range of units of 32 output channels.
+ *
+ * Ranges of the magnitudes in x's rows and in each unit's weights tell where parts or products may leave the range of normal floats
+ * (split_guard). */
+#ifndef RY_KERNELS_CPU_AMX_SPLIT_PLAN_H
+#define RY_KERNELS_CPU_AMX_SPLIT_PLAN_H
+
+#include "kernels/cpu/conv/conv_geometry.h"
+
+#include <string.h>
+
+enum {
+    SPLIT_STEP = 32,  /* channels of a tile's row */
+    SPLIT_UNIT = 32,  /* output channels of two tiles */
+    SPLIT_TILE = 512, /* elements of a tile */
+    SPLIT_PARTS_MOST = 3,
+    SPLIT_STRIDE_MOST = 64,
+    SPLIT_LANES = 16, /* of the vectors of a core with tiles */
+    SPLIT_STRIP = 64, /* positions of a row that are split at once */
+};
+
+/* Magnitudes as the bits of floats, which are ordered alike: the least that is not zero, minus 1 (so that zero is beyond all), and the largest. */
+typedef struct split_range {
+    uint32_t low, high;
+} split_range;
+
+typedef struct split_plan {
+    ry_conv_geometry geometry;
+    ry_conv_phase phase;
+    int64_t parts, steps; /* of the depth, for one tap */
+    int64_t pitch;        /* elements of the copy from pixel to pixel */
+    int64_t origin[RY_SPACE], dilation[RY_SPACE];
+    int64_t extent[RY_SPACE];                     /* positions that outputs read, with padding, from origin on */
+    int64_t stored[RY_SPACE];                     /* residues that have planes */
+    int64_t plane[RY_SPACE];                      /* positions of a plane */
+    int32_t residue[RY_SPACE][SPLIT_STRIDE_MOST]; /* number of each residue's plane; -1: none */
+    int64_t copy;                                 /* elements of the copy of one group of one image */
+    int64_t rows;                                 /* positions of the two outer axes, which have a range each */
+    int64_t row_tasks, rows_a_task;
+    bool flat;
+    int64_t segments, segment; /* of an image's group; pixels of one, those in vain included */
+    int64_t block, blocks;     /* pixels of a task; blocks of a segment */
+    int64_t units, units_a_task, unit_blocks, tasks;
+    int64_t unit_packed;          /* elements of a unit's packed weights */
+    size_t weights, packed;       /* bytes: ranges of the units come first in packed memory, then the weights */
+    size_t copies, workspace;     /* ranges of the rows come first in the workspace, then the copies */
+    size_t turned, sums, scratch; /* scratch of a worker */
+    double cycles;                /* of a core with tiles, in units of one of its vectors' multiply-adds */
+    size_t taps, distances, size; /* ry_conv_tap[geometry.taps], and each tap's int64_t in the copy, in bytes from the plan's start */
+} split_plan;
+
+/* A convolution of floats, nothing else. */
+bool split_is_possible(const ry_problem *problem);
+
+/* All but the tables. */
+void split_plan_choose(const ry_problem *problem, int64_t parts, split_plan *plan);
+void split_plan_make(const ry_problem *problem, int64_t parts, split_plan *plan);
+
+static inline const ry_conv_tap *split_taps(const split_plan *plan)
+{
+    return (const ry_conv_tap *)(const void *)((const char *)plan + plan->taps);
+}
+
+static inline const int64_t *split_distances(const split_plan *plan)
+{
+    return (const int64_t *)(const void *)((const char *)plan + plan->distances);
+}
+
+/* What one task of the second phase computes. */
+typedef struct split_task {
+    int64_t image, group;
+    int64_t depth, row;   /* of the segment's first output */
+    int64_t first, count; /* pixels of the segment */
+    int64_t unit, units;
+} split_task;
+
+split_task split_task_at(const split_plan *plan, int64_t index);
+
+/* Packs the weights of one unit of one group; the elements' order is that in which tiles are read: [tap][step][part][half of the unit]. */
+void split_pack(const split_plan *plan, const float *w, void *packed, int64_t index);
+
+/* The next part of a float: `rest` rounded to bfloat16, and what is left. Where rest is not finite, nothing is left. */
+static inline uint32_t split_next_part(uint32_t bits, uint32_t *left)
+{
+    const uint32_t magnitude = bits & 0x7fffffffu, quiet = magnitude > 0x7f800000u ? 0x00400000u : 0u;
+    const bool finite = magnitude < 0x7f800000u;
+    const uint32_t part = (finite ? bits + 0x7fffu + (bits >> 16 & 1u) : bits | quiet) & 0xffff0000u;
+    float whole, rounded;
+    memcpy(&whole, &bits, sizeof whole);
+    memcpy(&rounded, &part, sizeof rounded);
+    const float difference = finite ? whole - rounded : 0.0f;
+    memcpy(left, &difference, sizeof *left);
+    return part;
+}
+
+/* What sums of products of a row range of x with a unit's weights need looking at. */
+typedef struct split_guard {
+    bool overflow; /* outputs may not be finite where the direct sum is, or NaN where it is infinite */
+    float least;   /* smaller outputs may have lost digits of theirs to zeros instead of subnormals; 0: none has */
+} split_guard;
+
+split_guard split_guard_of(const split_plan *plan, split_range x, split_range w);
+
+/* Sums again those of `channels` outputs of each of the task's pixels that the guard tells of, in float32: sums[pixel][SPLIT_UNIT], x of the image's
+ * group, w of the unit. */
+void split_mend(const split_plan *plan, const split_task *task, const float *x, const float *w, split_guard guard, int64_t channels,
+                float *sums);
+
+/* The range of the rows of x that a task reads. */
+split_range split_rows_read(const split_plan *plan, const split_task *task, const split_range *ranges);
+
+#endif
