@@ -71,6 +71,8 @@ static const row rows[] = {
     {F32, "matmul x0=2x1x7x64:f32 x1=3x64x33:f32 y0=2x3x7x33:f32"},
     {F32, "matmul x0=13x7:f32 x1=19x13:f32 x2=19:f32 y0=7x19:f32 trans_a=1 trans_b=1 alpha=0.5 beta=2"},
     {F32, "matmul x0=1x300:f32 x1=50x300:f32 x2=50:f32 y0=1x50:f32 trans_b=1 activation=relu"},
+    {F32, "matmul x0=2x37x100:f32 x1=100x45:f32 x2=45:f32 y0=2x37x45:f32 activation=relu"},
+    {F32, "matmul x0=100x37:f32 x1=70x100:f32 x3=37x70:f32 y0=37x70:f32 trans_a=1 trans_b=1 activation=gelu"},
     {BF16, "matmul x0=13x7:f32 x1=19x13:f32 x2=19:f32 y0=7x19:f32 trans_a=1 trans_b=1 alpha=0.5 beta=2 accuracy=bf16"},
     {BF16, "matmul x0=2x300:f32 x1=50x300:f32 x2=50:f32 y0=2x50:f32 trans_b=1 activation=relu accuracy=bf16"},
     {EXACT, "matmul x0=7x13:i32 x1=13x19:i32 y0=7x19:i32"},

@@ -10,7 +10,7 @@ static size_t up64(size_t size)
 /* Plain C only stands in for tiles in tests: it takes far longer than a sum in float32. */
 static const double stand_in = RY_AMX_REGISTERS ? 1.0 : 100.0;
 
-static rynd_status prepare(const ry_problem *problem, int64_t parts, ry_prepared *prepared)
+rynd_status RY_ISA_SYMBOL(split_prepare)(const ry_problem *problem, int64_t parts, ry_prepared *prepared)
 {
     split_plan plan;
     split_plan_choose(problem, parts, &plan);
@@ -90,7 +90,7 @@ static void multiply_units(const split_plan *plan, const ry_cpu_launch *launch, 
     ry_amx_end(&tiles);
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+void RY_ISA_SYMBOL(split_run)(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
 {
     char *scratch = launch->scratch + worker * launch->prepared->scratch;
     if (phase == 0) {
@@ -104,7 +104,7 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     static rynd_status prepare_##class(const ry_problem *problem, ry_prepared *prepared, ry_error *error) \
     {                                                                                                     \
         (void)error;                                                                                      \
-        return prepare(problem, parts, prepared);                                                         \
+        return RY_ISA_SYMBOL(split_prepare)(problem, parts, prepared);                                    \
     }                                                                                                     \
     static void initialise_##class(const ry_problem *problem, const ry_prepared *prepared, void *state)   \
     {                                                                                                     \
@@ -121,7 +121,7 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
                                              .prepare = prepare_##class,                                  \
                                              .initialise = initialise_##class,                            \
                                              .pack = pack,                                                \
-                                             .run = run,                                                  \
+                                             .run = RY_ISA_SYMBOL(split_run),                             \
                                              .constant_inputs = 1u << 1,                                  \
                                              .kept_inputs = parts > 1 ? 1u << 1 : 0}
 

@@ -74,8 +74,7 @@ void RY_ISA_SYMBOL(split_output)(const split_plan *plan, const split_task *t, co
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_phase *phase = &plan->phase;
     const int64_t turned_step = (t->count + 15) / 16 * 16;
-    const bool along_channels = g->y_channel == 1 && (!end->residual || g->r_channel == 1);
-    if (!along_channels) {
+    if (!plan->along_channels) {
         RY_BASE_SYMBOL(igemm_turn)(sums, SPLIT_UNIT, t->count, end->channels, turned, turned_step);
     }
     for (int64_t i = 0; i < t->count;) {
@@ -85,7 +84,7 @@ void RY_ISA_SYMBOL(split_output)(const split_plan *plan, const split_task *t, co
             const piece p = {i, inside < left ? inside : left,
                              t->depth * phase->y_step[0] + row * phase->y_step[1] + column * phase->y_step[2],
                              t->depth * phase->r_step[0] + row * phase->r_step[1] + column * phase->r_step[2]};
-            if (along_channels) {
+            if (plan->along_channels) {
                 end_channels(plan, end, &p, sums);
             } else {
                 end_pixels(plan, end, &p, turned, turned_step);

@@ -145,7 +145,7 @@ static double count_cycles(const split_plan *plan)
     const double tiles = ranges * rows * columns * (double)(plan->steps * g->taps) * products;
     const double in_vectors = (double)(g->batch * g->groups * g->in[0] * g->in[1] * g->in[2] * plan->steps * 2);
     const double split = in_vectors * (INPUT_UNITS + PART_UNITS * (double)(plan->parts - 1) + (g->x_channel == 1 ? 0 : TURN_UNITS));
-    const double ends = ranges * rows * 16.0 * columns * (OUTPUT_UNITS + (g->y_channel == 1 ? 0 : TURN_UNITS));
+    const double ends = ranges * rows * 16.0 * columns * (OUTPUT_UNITS + (plan->along_channels ? 0 : TURN_UNITS));
     return tiles * TILE_UNITS / TILE_EFFICIENCY + split + ends + TASK_UNITS * (double)(plan->tasks + plan->row_tasks) + PHASE_UNITS;
 }
 
@@ -154,7 +154,7 @@ static void lay_out_scratch(split_plan *plan)
     const size_t sums = (size_t)(plan->block * SPLIT_UNIT) * sizeof(float), stage = (size_t)(SPLIT_STRIP * SPLIT_STEP) * sizeof(float);
     plan->sums = 0;
     plan->turned = align64(sums > stage ? sums : stage);
-    plan->scratch = plan->turned + (plan->geometry.y_channel == 1 ? 0 : align64(sums));
+    plan->scratch = plan->turned + (plan->along_channels ? 0 : align64(sums));
 }
 
 void split_plan_choose(const ry_problem *problem, int64_t parts, split_plan *plan)
@@ -163,6 +163,7 @@ void split_plan_choose(const ry_problem *problem, int64_t parts, split_plan *pla
     ry_conv_geometry_of(problem, &plan->geometry, NULL, NULL);
     const ry_conv_geometry *g = &plan->geometry;
     plan->parts = parts;
+    plan->along_channels = g->y_channel == 1 && (!ry_problem_has_input(problem, 3) || g->r_channel == 1);
     lay_out_copy(problem, plan);
     find_segments(plan);
     find_blocks(plan);

@@ -52,6 +52,7 @@ typedef struct split_plan {
     int64_t rows;                                 /* positions of the two outer axes, which have a range each */
     int64_t row_tasks, rows_a_task;
     bool flat;
+    bool along_channels;       /* y's channels, and the residual's, lie next to each other */
     int64_t segments, segment; /* of an image's group; pixels of one, those in vain included */
     int64_t block, blocks;     /* pixels of a task; blocks of a segment */
     int64_t units, units_a_task, unit_blocks, tasks;
