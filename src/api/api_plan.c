@@ -6,23 +6,37 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *fused_text(const ry_problem *problem, ry_arena *arena)
+static const char *epilogue_text(bool bias, bool add, ry_activation activation, ry_arena *arena)
 {
-    ry_activation activation = RY_activation_none;
-    switch (problem->op) {
-    case RY_OP_conv: activation = problem->attrs.conv.activation; break;
-    case RY_OP_convt: activation = problem->attrs.convt.activation; break;
-    case RY_OP_matmul: activation = problem->attrs.matmul.activation; break;
-    default: return "";
-    }
     static const char *const names[] = {
 #define RY_ACTIVATION(name, text) #name,
 #include "problem/activations.inc"
 #undef RY_ACTIVATION
     };
-    bool bias = ry_problem_has_input(problem, 2), add = ry_problem_has_input(problem, 3), act = activation != RY_activation_none;
+    const bool act = activation != RY_activation_none;
     return ry_arena_format(arena, "%s%s%s%s%s", bias ? "bias" : "", bias && (add || act) ? " " : "", add ? "add" : "",
                            add && act ? " " : "", act ? names[activation] : "");
+}
+
+static const char *separable_text(const ry_problem *problem, ry_arena *arena)
+{
+    const ry_separable_conv_attrs *a = &problem->attrs.separable_conv;
+    const char *first = epilogue_text(ry_problem_has_input(problem, 2), false, a->mid_activation, arena);
+    const char *second = epilogue_text(ry_problem_has_input(problem, 4), ry_problem_has_input(problem, 5), a->activation, arena);
+    return first && second ? ry_arena_format(arena, "depthwise%s%s, pointwise%s%s", *first ? " " : "", first, *second ? " " : "", second)
+                           : NULL;
+}
+
+static const char *fused_text(const ry_problem *problem, ry_arena *arena)
+{
+    const bool bias = ry_problem_has_input(problem, 2), add = ry_problem_has_input(problem, 3);
+    switch (problem->op) {
+    case RY_OP_conv: return epilogue_text(bias, add, problem->attrs.conv.activation, arena);
+    case RY_OP_convt: return epilogue_text(bias, add, problem->attrs.convt.activation, arena);
+    case RY_OP_matmul: return epilogue_text(bias, add, problem->attrs.matmul.activation, arena);
+    case RY_OP_separable_conv: return separable_text(problem, arena);
+    default: return "";
+    }
 }
 
 static const char *knobs_text(const ry_prepared *prepared, ry_arena *arena)

@@ -231,6 +231,33 @@ ry_infer_result ry_infer_op_conv(ry_infer *infer)
     return infer->node->attrs.conv.dir == RY_direction_fwd ? conv_forward(infer) : conv_backward(infer);
 }
 
+ry_infer_result ry_infer_op_separable_conv(ry_infer *infer)
+{
+    ry_separable_conv_attrs *a = &infer->node->attrs.separable_conv;
+    RY_INFER_TRY(check_x_w(infer));
+    const ry_shape *x = &ry_infer_in(infer, 0)->shape, *taps = &ry_infer_in(infer, 1)->shape;
+    RY_INFER_TRY(ry_infer_check_dim(infer, 1, 0, x->dim[1], "one window a channel"));
+    RY_INFER_TRY(ry_infer_check_dim(infer, 1, 1, 1, "one window a channel"));
+    RY_INFER_TRY(check_vector(infer, 2, x->dim[1], "one bias a channel"));
+    if (!ry_infer_has(infer, 3)) {
+        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "input 3, the pointwise weights, is missing");
+    }
+    RY_INFER_TRY(ry_infer_check_rank(infer, 3, x->rank, x->rank));
+    RY_INFER_TRY(ry_infer_check_same_type(infer, 3, 0));
+    const ry_shape *weights = &ry_infer_in(infer, 3)->shape;
+    RY_INFER_TRY(ry_infer_check_dim(infer, 3, 1, x->dim[1], "channels of the input"));
+    for (int i = 2; i < x->rank; i++) {
+        RY_INFER_TRY(ry_infer_check_dim(infer, 3, i, 1, "a pointwise window"));
+    }
+    RY_INFER_TRY(check_vector(infer, 4, weights->dim[0], "one bias an output channel"));
+    ry_shape out = {.rank = x->rank, .dim = {x->dim[0], weights->dim[0]}};
+    window w = {x->rank - 2, &a->stride, &a->dilation, &a->pads, NULL, taps->dim + 2, false};
+    RY_INFER_TRY(window_outs(infer, &w, &out));
+    RY_INFER_TRY(check_residual(infer, 5, &out));
+    ry_infer_set(infer, 0, ry_infer_in(infer, 0)->dtype, &out);
+    return RY_INFER_DONE;
+}
+
 /* One spatial dim of a transposed convolution. Without pads it is stride*(in-1) + output_padding + extent; a wanted size gives the pads, and
  * where it is larger than that, the rest is output padding. */
 static int64_t convt_out(ry_infer *infer, ry_convt_attrs *a, const window *w, int i, int64_t in)

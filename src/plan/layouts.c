@@ -9,9 +9,6 @@
 #include "plan/fold.h"
 #include "predict/predict.h"
 
-/* Of a step, however small: the threads meet. */
-static const double STEP_SECONDS = 2e-6;
-
 typedef struct layouts {
     ry_plan *plan;
     ry_accuracy accuracy;
@@ -94,7 +91,7 @@ static double conversion_seconds(const layouts *l, ry_value_id id)
     const ry_profile *profile = l->plan->device->profile;
     const double bytes = (double)ry_shape_bytes(&value->shape, value->dtype);
     const double rate = profile->read[RY_LEVEL_L3].one > 0 ? profile->read[RY_LEVEL_L3].one : profile->read[RY_LEVEL_DRAM].one;
-    return STEP_SECONDS + 4 * bytes / rate;
+    return RY_STEP_SECONDS + 4 * bytes / rate;
 }
 
 static int64_t picoseconds(double seconds)

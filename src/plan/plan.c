@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes a plan: bind, fold, split, rewrite, lay out, choose, place, pack. */
+/* Makes a plan: bind, fold, split, rewrite, fuse, lay out, choose, place, pack. */
 #include "plan/plan.h"
 
 #include "base/clock.h"
 #include "graph/rewrite.h"
 #include "plan/fold.h"
+#include "plan/fuse_separable.h"
 #include "plan/layouts.h"
 #include "plan/split.h"
 #include "plan/steps.h"
@@ -125,6 +126,7 @@ static rynd_status build(ry_plan *plan, const ry_graph *graph, const ry_plan_opt
     RY_TRY(ry_graph_clone(graph, &plan->graph, error));
     RY_TRY(bind_inputs(plan->graph, options, error));
     RY_TRY(fold_and_split(plan, error));
+    RY_TRY(ry_plan_fuse_separable(plan, options->accuracy, error));
     RY_TRY(ry_plan_choose_layouts(plan, options->accuracy, error));
     ry_node_id *node_of_step;
     RY_TRY(ry_plan_make_steps(plan, options->accuracy, &node_of_step, error));

@@ -6,6 +6,9 @@
 #include "kernels/kernel.h"
 #include "wisdom/profile.h"
 
+/* Seconds that a step takes beside its kernel, however small: the threads meet. */
+#define RY_STEP_SECONDS 2e-6
+
 /* Seconds of a kernel on one worker. */
 double ry_predict_seconds(const ry_kernel *kernel, const ry_problem *problem, const ry_prepared *prepared, const ry_profile *profile);
 

@@ -24,6 +24,14 @@ static double conv_flop(const ry_problem *p)
     return 2 * product(y, 0, y->rank) * product(weights, 1, weights->rank);
 }
 
+/* Every position takes its window of each channel, then all channels for each output channel. */
+static double separable_flop(const ry_problem *p)
+{
+    const ry_tensor *dw = &p->in[1], *y = &p->out[0];
+    const double positions = product(y, 0, 1) * product(y, 2, y->rank);
+    return 2 * positions * (double)dw->dim[0] * (product(dw, 2, dw->rank) + (double)y->dim[1]);
+}
+
 static double matmul_flop(const ry_problem *p)
 {
     const ry_tensor *a = &p->in[0], *y = &p->out[0];
@@ -84,6 +92,7 @@ double ry_problem_flop(const ry_problem *problem)
     case RY_OP_conv:
     case RY_OP_convt:
     case RY_OP_deform_conv: return conv_flop(problem);
+    case RY_OP_separable_conv: return separable_flop(problem);
     case RY_OP_matmul: return matmul_flop(problem);
     case RY_OP_einsum: return einsum_flop(problem);
     default: return 0;

@@ -106,6 +106,13 @@ static const row rows[] = {
     {F32, "affine_grid x0=2x2x3:f32 y0=2x4x5x2:f32"},
     {F32, "roi_align x0=2x5x9x8:f32 x1=6x4:f32 x2=6:i64 y0=6x5x3x2:f32 output_height=3 output_width=2 spatial_scale=8"},
     {EXACT, "max_unpool x0=1x3x4x5:f32 x1=1x3x4x5:i64 y0=1x3x8x10:f32 kernel=2,2 stride=2,2"},
+    {F32, "separable_conv x0=2x35x9x11:f32:nhwc x1=35x1x3x3:f32 x2=35:f32 x3=37x35x1x1:f32 x4=37:f32 x5=2x37x9x11:f32:nhwc y0=2x37x9x11:f32:nhwc "
+          "pads=1,1,1,1 mid_activation=clip mid_beta=6"},
+    {F32, "separable_conv x0=1x64x15x14:f32:nhwc x1=64x1x3x3:f32 x3=96x64x1x1:f32 y0=1x96x8x7:f32:nhwc pads=1,1,1,1 stride=2,2 activation=relu"},
+    {F32, "separable_conv x0=1x19x9x8:f32 x1=19x1x5x5:f32 x3=7x19x1x1:f32 x4=7:f32 y0=1x7x9x8:f32 pads=2,2,2,2 mid_activation=silu "
+          "activation=hard_swish act_alpha=0.16666666666666666 act_beta=0.5"},
+    {F32, "separable_conv x0=1x130x5x40:f32 x1=130x1x7x2:f32 x3=33x130x1x1:f32 y0=1x33x3x20:f32 pads=3,0,2,1 stride=2,2"},
+    {F32, "separable_conv x0=2x24x50:f32:nhwc x1=24x1x3:f32 x3=16x24x1:f32 y0=2x16x48:f32:nhwc"},
     {F32, "deform_conv x0=1x4x7x8:f32 x1=6x4x3x3:f32 x2=1x18x7x8:f32 x3=6:f32 y0=1x6x7x8:f32 pads=1,1,1,1"},
     {F32, "col2im x0=2x18x20:f32 y0=2x2x6x7:f32 image=6,7 block=3,3"},
     {EXACT, "nms x0=2x9x4:f32 x1=2x3x9:f32 y0=30x3:i64 max_output=5 iou_threshold=0.25"},

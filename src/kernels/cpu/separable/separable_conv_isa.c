@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernel: separable convolution with channels side by side in memory (separable_plan.h). */
+#include "kernels/cpu/conv/activation.h"
+#include "kernels/cpu/conv/tile.h"
+#include "kernels/cpu/matmul/matmul_pack.h"
+#include "kernels/cpu/separable/separable_depthwise.h"
+
+#include <string.h>
+
+static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+{
+    (void)error;
+    separable_plan plan;
+    separable_plan_make(problem, RY_W, RY_TILE_ROWS, RY_TILE_VECTORS, &plan);
+    *prepared = (ry_prepared){.phases = 1,
+                              .tasks = {(size_t)(plan.batch * plan.strips)},
+                              .state = sizeof plan,
+                              .packed = ((size_t)plan.packed * sizeof(float) + 63) / 64 * 64,
+                              .pack_tasks = (size_t)plan.units + 1,
+                              .scratch = plan.scratch,
+                              .work = plan.cycles * 2 * RY_W,
+                              .knob_count = 1,
+                              .knobs = {{"rows", plan.rows}}};
+    return RYND_OK;
+}
+
+static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
+{
+    (void)prepared;
+    separable_plan_make(problem, RY_W, RY_TILE_ROWS, RY_TILE_VECTORS, state);
+}
+
+static float element(const ry_cpu_launch *launch, int input, int64_t offset)
+{
+    return ((const float *)launch->in[input])[offset];
+}
+
+static void pack_depthwise(const separable_plan *plan, const ry_cpu_launch *launch, float *packed)
+{
+    const ry_tensor *w = &launch->problem->in[1];
+    const int64_t column = w->stride[w->rank - 1], row = w->rank > 3 ? w->stride[2] : 0;
+    memset(packed, 0, (size_t)plan->pointwise * sizeof *packed);
+    for (int64_t r = 0; r < plan->window[0]; r++) {
+        for (int64_t s = 0; s < plan->window[1]; s++, packed += plan->whole) {
+            for (int64_t c = 0; c < plan->channels; c++) {
+                packed[c] = element(launch, 1, c * w->stride[0] + r * row + s * column);
+            }
+        }
+    }
+    for (int64_t c = 0; ry_problem_has_input(launch->problem, 2) && c < plan->channels; c++) {
+        packed[c] = element(launch, 2, c * launch->problem->in[2].stride[0]);
+    }
+}
+
+static void pack_unit(const separable_plan *plan, const ry_cpu_launch *launch, int64_t unit, float *packed)
+{
+    const ry_tensor *w = &launch->problem->in[3];
+    const int64_t first = unit * plan->tile_columns, count = separable_unit_count(plan, unit);
+    RY_ISA_SYMBOL(matmul_pack_sliver)
+    (RY_f32, (const float *)launch->in[3] + first * w->stride[0], w->stride[1], w->stride[0], plan->channels, count,
+     separable_unit_width(plan, unit), packed + plan->pointwise + first * plan->channels);
+    float *bias = packed + plan->bias + first;
+    for (int64_t i = 0; i < plan->tile_columns; i++) {
+        bias[i] = i < count && ry_problem_has_input(launch->problem, 4) ? element(launch, 4, (first + i) * launch->problem->in[4].stride[0])
+                                                                        : 0.0f;
+    }
+}
+
+static void pack(const ry_cpu_launch *launch, size_t task)
+{
+    separable_plan plan;
+    separable_plan_make(launch->problem, RY_W, RY_TILE_ROWS, RY_TILE_VECTORS, &plan);
+    if (task == 0) {
+        pack_depthwise(&plan, launch, launch->packed_out);
+    } else {
+        pack_unit(&plan, launch, (int64_t)task - 1, launch->packed_out);
+    }
+}
+
+/* An activation as bounds, and whether that is all of it. */
+typedef struct end {
+    ry_activation_of activation;
+    bool bounds;
+    float low, high;
+} end;
+
+static end end_of(ry_activation kind, double alpha, double beta)
+{
+    end e = {.activation = {kind, (float)alpha, (float)beta}, .low = -__builtin_inff(), .high = __builtin_inff()};
+    e.bounds = ry_activation_bounds(e.activation, &e.low, &e.high);
+    if (!e.bounds) {
+        e.low = -__builtin_inff();
+        e.high = __builtin_inff();
+    }
+    return e;
+}
+
+static void depthwise(const separable_plan *plan, const ry_cpu_launch *launch, int64_t image, int64_t row, int64_t rows, char *scratch)
+{
+    const ry_separable_conv_attrs *a = &launch->problem->attrs.separable_conv;
+    const end e = end_of(a->mid_activation, a->mid_alpha, a->mid_beta);
+    float *block = (float *)(void *)(scratch + plan->block);
+    memset(scratch + plan->zeros, 0, (size_t)plan->whole * sizeof(float));
+    const separable_middle middle = {.plan = plan,
+                                     .x = (const float *)launch->in[0] + image * plan->x_batch,
+                                     .packed = launch->packed,
+                                     .zeros = (const float *)(const void *)(scratch + plan->zeros),
+                                     .nobody = (float *)(void *)(scratch + plan->nobody),
+                                     .low = e.low,
+                                     .high = e.high};
+    for (int64_t i = 0; i < rows; i++) {
+        RY_ISA_SYMBOL(separable_depthwise_row)(&middle, row + i, block + i * plan->out[1] * plan->m_step);
+    }
+    for (int64_t i = 0; i < rows * plan->out[1] && !e.bounds; i++) {
+        RY_ISA_SYMBOL(ry_activate)(e.activation, block + i * plan->m_step, plan->channels);
+    }
+}
+
+/* A unit of weights stays near while the block's pixels pass, in tiles of as even a height as can be. */
+static void pointwise(const separable_plan *plan, const ry_cpu_launch *launch, const float *block, int64_t unit, int64_t pixels, float *y,
+                      const float *residual)
+{
+    const ry_separable_conv_attrs *a = &launch->problem->attrs.separable_conv;
+    const end e = end_of(a->activation, a->act_alpha, a->act_beta);
+    const int64_t first = unit * plan->tile_columns, columns = separable_unit_count(plan, unit), width = separable_unit_width(plan, unit);
+    const int64_t parts = (pixels + plan->tile_rows - 1) / plan->tile_rows, each = pixels / parts, extra = pixels % parts;
+    const float *packed = launch->packed;
+    for (int64_t i = 0, at = 0; i < parts; i++) {
+        const int64_t rows = each + (i < extra);
+        const ry_tile tile = {.depth = plan->channels,
+                              .a = block + at * plan->m_step,
+                              .b = packed + plan->pointwise + first * plan->channels,
+                              .a_step = plan->m_step,
+                              .b_step = width,
+                              .c = y + at * plan->y_pixel + first,
+                              .c_step = plan->y_pixel,
+                              .columns = columns,
+                              .bias = packed + plan->bias + first,
+                              .residual = residual ? residual + at * plan->r_pixel + first : NULL,
+                              .residual_step = plan->r_pixel,
+                              .low = e.low,
+                              .high = e.high,
+                              .start = RY_TILE_FROM_COLUMN_BIAS};
+        RY_ISA_SYMBOL(ry_tiles).f32[true][width / RY_W - 1][rows - 1](&tile);
+        for (int64_t r = 0; r < rows && !e.bounds; r++) {
+            RY_ISA_SYMBOL(ry_activate)(e.activation, (float *)tile.c + r * plan->y_pixel, columns);
+        }
+        at += rows;
+    }
+}
+
+static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+{
+    (void)phase;
+    const separable_plan *plan = launch->state;
+    const int64_t image = (int64_t)task / plan->strips, row = (int64_t)task % plan->strips * plan->rows;
+    const int64_t rows = plan->out[0] - row < plan->rows ? plan->out[0] - row : plan->rows, first = row * plan->out[1];
+    char *scratch = launch->scratch + worker * launch->prepared->scratch;
+    float *y = (float *)launch->out[0] + image * plan->y_batch + first * plan->y_pixel;
+    const float *residual =
+        ry_problem_has_input(launch->problem, 5) ? (const float *)launch->in[5] + image * plan->r_batch + first * plan->r_pixel : NULL;
+    depthwise(plan, launch, image, row, rows, scratch);
+    for (int64_t unit = 0; unit < plan->units && rows > 0; unit++) {
+        pointwise(plan, launch, (const float *)(const void *)(scratch + plan->block), unit, rows * plan->out[1], y, residual);
+    }
+}
+
+const ry_kernel RY_ISA_SYMBOL(separable_conv_f32) = {.name = "separable_conv_f32_" RY_ISA_TEXT,
+                                                     .op = RY_OP_separable_conv,
+                                                     .device = "cpu",
+                                                     .isa = RY_ISA_ID,
+                                                     .accuracy = RY_ACCURACY_strict,
+                                                     .rank = 105 + 10 * (int)RY_ISA_ID,
+                                                     .applicable = separable_suits,
+                                                     .prepare = prepare,
+                                                     .initialise = initialise,
+                                                     .pack = pack,
+                                                     .run = run,
+                                                     .constant_inputs = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4};

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A depthwise convolution and the pointwise one behind it: the tensor between them, the largest of a block of MobileNet, need not leave the caches. */
+#include "plan/fuse_separable.h"
+
+#include "plan/fold.h"
+#include "predict/predict.h"
+
+/* Idle time at the end of a step is weighed as with this many threads, whatever their real number: a plan's bits do not depend on it. */
+static const size_t THREADS_EXPECTED = 4;
+
+typedef struct fusing {
+    ry_plan *plan;
+    ry_accuracy accuracy;
+    ry_arena arena;      /* of one pair's trial */
+    bool *channels_last; /* of each value: those of the pair */
+    ry_error *error;
+} fusing;
+
+static bool all_are(const ry_ints *list, int64_t number)
+{
+    for (int i = 0; i < list->count; i++) {
+        if (list->at[i] != number) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A forward convolution of floats whose weights and bias are constants. */
+static bool is_plain(const ry_graph *graph, const ry_node *node)
+{
+    return node->op == RY_OP_conv && node->attrs.conv.dir == RY_direction_fwd && graph->values[node->in[0]].dtype == RY_f32 &&
+           graph->values[node->in[1]].constant && (node->inputs < 3 || node->in[2] == RY_NO_VALUE || graph->values[node->in[2]].constant);
+}
+
+static bool has_residual(const ry_node *node)
+{
+    return node->inputs > 3 && node->in[3] != RY_NO_VALUE;
+}
+
+static bool is_depthwise(const ry_graph *graph, const ry_node *node)
+{
+    if (!is_plain(graph, node) || has_residual(node)) {
+        return false;
+    }
+    const ry_shape *x = &graph->values[node->in[0]].shape, *w = &graph->values[node->in[1]].shape;
+    return x->rank <= 4 && node->attrs.conv.groups == x->dim[1] && w->dim[0] == x->dim[1] && x->dim[1] > 1;
+}
+
+static bool is_pointwise(const ry_graph *graph, const ry_node *node)
+{
+    if (!is_plain(graph, node) || node->attrs.conv.groups != 1 || !all_are(&node->attrs.conv.stride, 1) ||
+        !all_are(&node->attrs.conv.pads, 0)) {
+        return false;
+    }
+    const ry_shape *w = &graph->values[node->in[1]].shape;
+    for (int i = 2; i < w->rank; i++) {
+        if (w->dim[i] != 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The depthwise node that a pointwise one reads, if nothing else does. */
+static ry_node_id partner(const ry_graph *graph, ry_node_id pointwise)
+{
+    const ry_node *node = &graph->nodes[pointwise];
+    if (!is_pointwise(graph, node)) {
+        return RY_NO_NODE;
+    }
+    const ry_value_id middle = node->in[0];
+    const ry_node_id producer = graph->values[middle].producer;
+    const bool alone = producer != RY_NO_NODE && graph->nodes[producer].op != RY_OP_dead && ry_graph_use_count(graph, middle) == 1;
+    return alone && is_depthwise(graph, &graph->nodes[producer]) ? producer : RY_NO_NODE;
+}
+
+static ry_value_id optional(const ry_node *node, int i)
+{
+    return i < node->inputs ? node->in[i] : RY_NO_VALUE;
+}
+
+/* The pair as one node, which points into `in`. */
+static ry_node join(const ry_node *depthwise, const ry_node *pointwise, ry_value_id in[6])
+{
+    const ry_conv_attrs *d = &depthwise->attrs.conv, *p = &pointwise->attrs.conv;
+    ry_node node = {.op = RY_OP_separable_conv,
+                    .name = pointwise->name,
+                    .source = pointwise->source,
+                    .attrs = ry_attrs_default(RY_OP_separable_conv),
+                    .inputs = 6,
+                    .outputs = 1,
+                    .in = in,
+                    .out = pointwise->out};
+    in[0] = depthwise->in[0];
+    in[1] = depthwise->in[1];
+    in[2] = optional(depthwise, 2);
+    in[3] = pointwise->in[1];
+    in[4] = optional(pointwise, 2);
+    in[5] = optional(pointwise, 3);
+    node.attrs.separable_conv = (ry_separable_conv_attrs){.stride = d->stride,
+                                                          .dilation = d->dilation,
+                                                          .pads = d->pads,
+                                                          .mid_activation = d->activation,
+                                                          .mid_alpha = d->act_alpha,
+                                                          .mid_beta = d->act_beta,
+                                                          .activation = p->activation,
+                                                          .act_alpha = p->act_alpha,
+                                                          .act_beta = p->act_beta};
+    return node;
+}
+
+/* Predicted, in the layout that such kernels like best, with the tasks' share of idle time. */
+static rynd_status seconds_of(fusing *f, const ry_node *node, double *seconds)
+{
+    const ry_device *device = f->plan->device;
+    ry_problem problem;
+    ry_choice choice;
+    RY_TRY(ry_plan_problem(f->plan->graph, node, f->accuracy, f->channels_last, &f->arena, &problem, f->error));
+    RY_TRY(ry_predict_choose(&problem, (ry_isa)device->isa, ry_plan_constants(f->plan->graph, node), device->profile, &choice, f->error));
+    if (!choice.kernel) {
+        return ry_plan_fail_kernel(node, &problem, f->error);
+    }
+    const size_t tasks = choice.prepared.tasks[choice.prepared.phases - 1];
+    const size_t turns = (tasks + THREADS_EXPECTED - 1) / THREADS_EXPECTED;
+    *seconds = RY_STEP_SECONDS + (tasks ? choice.seconds * (double)(turns * THREADS_EXPECTED) / (double)tasks : 0);
+    return RYND_OK;
+}
+
+static void set_layouts(fusing *f, const ry_node *depthwise, const ry_node *pointwise, bool last)
+{
+    f->channels_last[depthwise->in[0]] = f->channels_last[depthwise->out[0]] = f->channels_last[pointwise->out[0]] = last;
+    if (has_residual(pointwise)) {
+        f->channels_last[pointwise->in[3]] = last;
+    }
+}
+
+static rynd_status fuse(fusing *f, ry_node_id depthwise, ry_node_id pointwise)
+{
+    ry_graph *graph = f->plan->graph;
+    const ry_node first = graph->nodes[depthwise], second = graph->nodes[pointwise];
+    ry_value_id in[6];
+    const ry_node joined = join(&first, &second, in);
+    double apart[2], together;
+    set_layouts(f, &first, &second, true);
+    RY_TRY(seconds_of(f, &first, &apart[0]));
+    RY_TRY(seconds_of(f, &second, &apart[1]));
+    RY_TRY(seconds_of(f, &joined, &together));
+    set_layouts(f, &first, &second, false);
+    if (together >= apart[0] + apart[1]) {
+        return RYND_OK;
+    }
+    ry_graph_remove_node(graph, depthwise);
+    ry_graph_remove_node(graph, pointwise);
+    return ry_graph_add_node(graph, joined.op, joined.name, joined.source, &joined.attrs, 6, in, 1, second.out) == RY_NO_NODE
+               ? ry_fail_memory(f->error)
+               : RYND_OK;
+}
+
+rynd_status ry_plan_fuse_separable(ry_plan *plan, ry_accuracy accuracy, ry_error *error)
+{
+    ry_graph *graph = plan->graph;
+    fusing f = {.plan = plan, .accuracy = accuracy, .error = error};
+    const ry_node_id nodes = (ry_node_id)graph->node_count;
+    ry_arena_init(&f.arena, plan->arena.allocator);
+    f.channels_last = RY_TAKE(&f.arena, bool, graph->value_count);
+    rynd_status status = f.channels_last ? RYND_OK : ry_fail_memory(error);
+    for (ry_node_id n = 0; n < nodes && status == RYND_OK; n++) {
+        const ry_node_id depthwise = partner(graph, n);
+        if (depthwise != RY_NO_NODE) {
+            status = fuse(&f, depthwise, n);
+        }
+    }
+    ry_arena_free(&f.arena);
+    return status == RYND_OK && graph->node_count > nodes ? ry_graph_compact(graph, error) : status;
+}
