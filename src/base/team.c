@@ -53,6 +53,7 @@ struct ry_team {
     slot slots[SLOTS];
     _Alignas(RY_ALIGNMENT) atomic_uint sleepers; /* helpers */
     atomic_bool stop;
+    atomic_llong short_job; /* when the last job began that was too short to wake sleepers, in nanoseconds */
     bool crowded;
     const ry_allocator *allocator;
     pthread_mutex_t lock;
@@ -234,6 +235,17 @@ static void wake_helpers(ry_team *team, size_t wanted)
     }
 }
 
+/* A job that is too short to wake anybody for itself does so for those that follow it: where the job before it began within the time that a helper spins,
+ * helpers that were awake would stay awake. */
+static bool is_one_of_many(ry_team *team)
+{
+    if (atomic_load_explicit(&team->sleepers, memory_order_relaxed) == 0) {
+        return false;
+    }
+    const long long now = (long long)(ry_clock_seconds() * 1e9);
+    return now - atomic_exchange_explicit(&team->short_job, now, memory_order_relaxed) < (long long)(spin_seconds * 1e9);
+}
+
 static slot *find_slot(ry_team *team)
 {
     for (int i = 0; i < SLOTS; i++) {
@@ -266,7 +278,7 @@ void ry_team_run(ry_team *team, size_t tasks, size_t grain, bool wake, ry_task t
         atomic_store_explicit(&s->ranges[i].untaken, count, memory_order_release);
     }
     atomic_store(&s->open, true);
-    if (wake && tasks > grain) {
+    if (tasks > grain && (wake || is_one_of_many(team))) {
         wake_helpers(team, (tasks - 1) / grain);
     }
     const size_t own = run_tasks(team, s, 0);
@@ -301,6 +313,7 @@ rynd_status ry_team_create(const ry_allocator *allocator, unsigned helpers, bool
     }
     atomic_init(&t->sleepers, 0);
     atomic_init(&t->stop, false);
+    atomic_init(&t->short_job, -(long long)(spin_seconds * 1e9));
     t->crowded = crowded;
     t->allocator = allocator;
     pthread_mutex_init(&t->lock, NULL);

@@ -12,7 +12,7 @@
 /* Handing work over and back costs about a microsecond, and what the other thread reads and writes moves between the cores' caches besides. */
 static const double least_shared_seconds = 10e-6;
 
-/* A run that is shorter than the time until a sleeping thread has woken goes on without it. */
+/* A run that is shorter than the time until a sleeping thread has woken goes on without it, unless others just like it follow (base/team.c). */
 static const double least_woken_seconds = 30e-6;
 
 /* Tasks that are taken at once: taking costs a tenth of a microsecond. */
