@@ -42,6 +42,7 @@ const char *const accuracy_problems[] = {
     "conv c=64 h=15 w=16 k=64 r=3 s=3 pad=1 groups=16",
     "convt c=64 h=9 w=10 k=24 r=4 s=4 stride=2 pad=1",
     "convt c=48 h=12 w=11 k=24 r=3 s=3 pad=1",
+    "convt c=48 h=12 w=11 k=5 r=4 s=4 stride=2 pad=1",
     "matmul x0=33x300:f32 x1=300x50:f32 y0=33x50:f32",
     "matmul x0=33x300:f32 x1=50x300:f32 y0=33x50:f32 trans_b=1",
     "matmul x0=1x1000:f32 x1=64x1000:f32 y0=1x64:f32 trans_b=1",

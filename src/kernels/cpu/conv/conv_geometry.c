@@ -71,6 +71,13 @@ bool ry_conv_is_spatial(const ry_problem *problem)
     return rank >= 3 && rank <= 2 + RY_SPACE && !is_empty(&problem->in[0]) && !is_empty(&problem->in[1]) && !is_empty(&problem->out[0]);
 }
 
+bool ry_conv_is_flat(const ry_problem *problem, const ry_conv_geometry *g)
+{
+    const window win = window_of(problem);
+    /* padding before a single plane moves it away from the only output */
+    return g->in[0] == 1 && g->out[0] == 1 && g->kernel[0] == 1 && list_get(&win, win.pads, 0, 0) == 0;
+}
+
 /* Floor division for any sign of a, b > 0. */
 static int64_t floor_div(int64_t a, int64_t b)
 {

@@ -46,6 +46,9 @@ typedef struct ry_conv_geometry {
 /* Is it a forward conv or a convt of one to three spatial dimensions with nothing empty? */
 bool ry_conv_is_spatial(const ry_problem *problem);
 
+/* Has it at most two spatial dimensions that matter: is every output's depth the input's only one? */
+bool ry_conv_is_flat(const ry_problem *problem, const ry_conv_geometry *geometry);
+
 /* Fills `geometry`; `phase` and `tap` have room for the counts that ry_conv_geometry_of states (they may be NULL: counts only). */
 void ry_conv_geometry_of(const ry_problem *problem, ry_conv_geometry *geometry, ry_conv_phase *phase, ry_conv_tap *tap);
 

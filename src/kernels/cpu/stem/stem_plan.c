@@ -44,8 +44,8 @@ bool stem_is_possible(const ry_problem *problem)
     ry_conv_geometry g;
     ry_conv_geometry_of(problem, &g, NULL, NULL);
     const ry_conv_attrs *a = &problem->attrs.conv;
-    return ry_type_of(y) == RY_f32 && g.groups == 1 && g.channels_in <= CHANNELS_MOST && g.kernel[0] == 1 && g.in[0] == 1 &&
-           g.out[0] == 1 && ry_conv_attribute(problem, &a->dilation, 2, 1) == 1 && g.kernel[1] * g.kernel[2] > 1 &&
+    return ry_type_of(y) == RY_f32 && g.groups == 1 && g.channels_in <= CHANNELS_MOST && ry_conv_is_flat(problem, &g) &&
+           ry_conv_attribute(problem, &a->dilation, 2, 1) == 1 && g.kernel[1] * g.kernel[2] > 1 &&
            g.kernel[1] * g.kernel[2] * g.channels_in <= DEPTH_MOST && g.stride[2] <= g.kernel[2] &&
            (y->stride[1] == 1 || y->stride[y->rank - 1] == 1);
 }

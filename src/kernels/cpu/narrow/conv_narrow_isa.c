@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels: convolution and transposed convolution to few output channels. */
+#include "kernels/cpu/conv/finish.h"
+#include "kernels/cpu/narrow/narrow_stage.h"
+#include "kernels/cpu/narrow/narrow_tile.h"
+
+typedef struct task {
+    const narrow_plan *plan;
+    const ry_cpu_launch *launch;
+    int64_t group, image, images, row, rows;
+    const float *packed; /* of the group */
+    float *staged, *sums, *bias, *woven_row;
+    igemm_run *run;
+} task;
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void read_bias(const task *t)
+{
+    const ry_problem *problem = t->launch->problem;
+    const int64_t channels = t->plan->geometry.channels_out;
+    for (int64_t i = 0; i < channels; i++) {
+        t->bias[i] = 0;
+        if (ry_problem_has_input(problem, 2)) {
+            const ry_tensor *bias = &problem->in[2];
+            t->bias[i] = (float)ry_get_f64(ry_type_of(bias), t->launch->in[2], (t->group * channels + i) * bias->stride[0]);
+        }
+    }
+}
+
+/* The sums of one phase over one chunk of channels. */
+static void multiply(const task *t, const narrow_phase *p, int64_t channel, int64_t channels)
+{
+    const narrow_plan *plan = t->plan;
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t last = ((t->images - 1) * plan->image_rows + t->rows - 1) * plan->pitch + plan->grid[1];
+    const int64_t vectors = (last + RY_W - 1) / RY_W;
+    float *sums = t->sums + (p - plan->phase) * g->channels_out * plan->positions;
+    narrow_tile tile = {.channels = channels,
+                        .taps = p->at.taps,
+                        .channel_step = plan->planes * plan->plane,
+                        .offset = plan->offset + p->at.first_tap,
+                        .step = plan->positions};
+    for (int64_t unit = 0; unit < plan->units; unit++) {
+        const int64_t first = narrow_unit_first(plan, unit), rows = narrow_unit_first(plan, unit + 1) - first;
+        const int64_t most = NARROW_VECTORS_OF(rows), parts = (vectors + most - 1) / most;
+        tile.weights = t->packed + p->packed + (first * g->channels_in + channel * rows) * p->at.taps;
+        tile.bias = channel == 0 ? t->bias + first : NULL;
+        for (int64_t i = 0, at = 0; i < parts; i++) {
+            const int64_t here = vectors / parts + (i < vectors % parts);
+            tile.staged = t->staged + at;
+            tile.sums = sums + first * plan->positions + at;
+            RY_ISA_SYMBOL(narrow_tiles)[here - 1][rows - 1](&tile);
+            at += here * RY_W;
+        }
+    }
+}
+
+/* The rows of a phase (woven: of those that share rows of y with it) in y; returns their number. */
+static int64_t find_runs(const task *t, const ry_conv_phase *p)
+{
+    const narrow_plan *plan = t->plan;
+    const ry_conv_geometry *g = &plan->geometry;
+    int64_t runs = 0;
+    for (int64_t n = 0; n < t->images; n++) {
+        for (int64_t i = 0; i < t->rows && t->row + i < p->grid[1]; i++) {
+            igemm_run run = {.column = (n * plan->image_rows + i) * plan->pitch * plan->woven,
+                             .length = p->grid[2],
+                             .y = p->y_offset + (t->image + n) * g->y_batch + (t->row + i) * p->y_step[1],
+                             .y_step = p->y_step[2],
+                             .r = p->r_offset + (t->image + n) * g->r_batch + (t->row + i) * p->r_step[1],
+                             .r_step = p->r_step[2]};
+            if (plan->woven > 1) {
+                run.length = g->out[2];
+                run.r_step /= run.y_step;
+                run.y_step = 1;
+            }
+            t->run[runs++] = run;
+        }
+    }
+    return runs;
+}
+
+static void finish(const task *t)
+{
+    const narrow_plan *plan = t->plan;
+    const ry_conv_geometry *g = &plan->geometry;
+    const ry_problem *problem = t->launch->problem;
+    const bool has_residual = ry_problem_has_input(problem, 3);
+    const int64_t channel = t->group * g->channels_out;
+    const int64_t y_size = (int64_t)ry_dtype_size(ry_type_of(&problem->out[0]));
+    const int64_t r_size = has_residual ? (int64_t)ry_dtype_size(ry_type_of(&problem->in[3])) : 0;
+    for (int64_t p = 0; p < g->phases; p += plan->woven) {
+        igemm_finish f = {.rows = g->channels_out,
+                          .columns = ((t->images - 1) * plan->image_rows + t->rows - 1) * plan->pitch + plan->grid[1],
+                          .block = t->sums + p * g->channels_out * plan->positions,
+                          .block_step = plan->positions,
+                          .woven = plan->woven,
+                          .woven_step = g->channels_out * plan->positions,
+                          .woven_row = t->woven_row,
+                          .run = t->run,
+                          .runs = find_runs(t, &plan->phase[p].at),
+                          .y = (char *)t->launch->out[0] + channel * g->y_channel * y_size,
+                          .y_row = g->y_channel,
+                          .dtype = ry_type_of(&problem->out[0]),
+                          .residual = has_residual ? (const char *)t->launch->in[3] + channel * g->r_channel * r_size : NULL,
+                          .r_row = g->r_channel,
+                          .r_dtype = has_residual ? ry_type_of(&problem->in[3]) : RY_NONE,
+                          .activation = ry_conv_activation(problem)};
+        RY_ISA_SYMBOL(igemm_finish_rows)(&f);
+    }
+}
+
+static void run(const ry_cpu_launch *launch, int phase, size_t index, unsigned worker)
+{
+    const narrow_plan *plan = launch->state;
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t block = (int64_t)index % plan->row_blocks, rest = (int64_t)index / plan->row_blocks;
+    char *scratch = launch->scratch + worker * launch->prepared->scratch;
+    (void)phase;
+    task t = {.plan = plan,
+              .launch = launch,
+              .group = rest % g->groups,
+              .image = rest / g->groups * plan->images,
+              .row = block * plan->rows,
+              .staged = (float *)(void *)(scratch + plan->staged),
+              .sums = (float *)(void *)(scratch + plan->sums),
+              .bias = (float *)(void *)(scratch + plan->bias),
+              .woven_row = (float *)(void *)(scratch + plan->woven_row),
+              .run = (igemm_run *)(void *)(scratch + plan->runs)};
+    t.images = least(plan->images, g->batch - t.image);
+    t.rows = least(plan->rows, plan->grid[0] - t.row);
+    t.packed = (const float *)launch->packed + t.group * plan->packed_group;
+    const ry_dtype dtype = ry_type_of(&launch->problem->in[0]);
+    narrow_stage stage = {.plan = plan,
+                          .dtype = dtype,
+                          .x = (const char *)launch->in[0] + t.group * g->channels_in * g->x_channel * (int64_t)ry_dtype_size(dtype),
+                          .staged = t.staged,
+                          .lines = (float *)(void *)(scratch + plan->lines),
+                          .image = t.image,
+                          .images = t.images,
+                          .row = t.row};
+    read_bias(&t);
+    for (int64_t channel = 0; channel < g->channels_in; channel += plan->chunk) {
+        stage.channel = channel;
+        stage.channels = least(plan->chunk, g->channels_in - channel);
+        RY_ISA_SYMBOL(narrow_stage_chunk)(&stage);
+        for (int64_t p = 0; p < g->phases; p++) {
+            multiply(&t, &plan->phase[p], channel, stage.channels);
+        }
+    }
+    finish(&t);
+}
+
+static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+{
+    const size_t size = narrow_plan_size(problem);
+    narrow_plan *plan = ry_allocate(&ry_system_allocator, size);
+    if (!plan) {
+        return ry_fail_memory(error);
+    }
+    narrow_plan_make(problem, RY_W, NARROW_ROWS, plan);
+    *prepared = (ry_prepared){.phases = 1,
+                              .tasks = {(size_t)plan->tasks},
+                              .state = (size + 63) / 64 * 64,
+                              .packed = ((size_t)(plan->packed_group * plan->geometry.groups) * 4 + 63) / 64 * 64,
+                              .pack_tasks = (size_t)plan->geometry.groups,
+                              .scratch = plan->scratch,
+                              .work = plan->cycles * 2 * RY_W,
+                              .knob_count = 4,
+                              .knobs = {{"rows", plan->rows}, {"images", plan->images}, {"chunk", plan->chunk}, {"units", plan->units}}};
+    ry_release(&ry_system_allocator, plan);
+    return RYND_OK;
+}
+
+static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
+{
+    (void)prepared;
+    narrow_plan_make(problem, RY_W, NARROW_ROWS, state);
+}
+
+static void pack(const ry_cpu_launch *launch, size_t group)
+{
+    const narrow_plan *plan = launch->state;
+    const ry_conv_geometry *g = &plan->geometry;
+    const ry_conv_tap *tap = (const ry_conv_tap *)(const void *)((const char *)plan + plan->taps);
+    const ry_dtype dtype = ry_type_of(&launch->problem->in[1]);
+    float *to = (float *)launch->packed_out + (int64_t)group * plan->packed_group;
+    for (int64_t p = 0; p < g->phases; p++) {
+        const ry_conv_phase *at = &plan->phase[p].at;
+        for (int64_t unit = 0; unit < plan->units; unit++) {
+            const int64_t first = narrow_unit_first(plan, unit), end = narrow_unit_first(plan, unit + 1);
+            for (int64_t i = 0; i < g->channels_in * at->taps; i++) {
+                const int64_t from = (int64_t)group * g->w_group + i / at->taps * g->w_in + tap[at->first_tap + i % at->taps].weight;
+                for (int64_t k = first; k < end; k++) {
+                    *to++ = (float)ry_get_f64(dtype, launch->in[1], from + k * g->w_out);
+                }
+            }
+        }
+    }
+}
+
+#define KERNEL(symbol, operator)                                                \
+    const ry_kernel RY_ISA_SYMBOL(symbol) = {.name = #symbol "_" RY_ISA_TEXT,   \
+                                             .op = RY_OP_##operator,            \
+                                             .device = "cpu",                   \
+                                             .isa = RY_ISA_ID,                  \
+                                             .accuracy = RY_ACCURACY_strict,    \
+                                             .rank = 106 + 10 * (int)RY_ISA_ID, \
+                                             .applicable = narrow_is_possible,  \
+                                             .prepare = prepare,                \
+                                             .initialise = initialise,          \
+                                             .pack = pack,                      \
+                                             .run = run,                        \
+                                             .constant_inputs = 1u << 1}
+
+KERNEL(conv_fwd_f32_narrow, conv);
+KERNEL(convt_fwd_f32_narrow, convt);

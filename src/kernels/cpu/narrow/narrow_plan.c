@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cuts a convolution to few output channels into rows of outputs and chunks of input channels. */
+#include "kernels/cpu/narrow/narrow_plan.h"
+
+#include "kernels/cpu/conv/igemm_plan.h"
+
+#include <string.h>
+
+enum {
+    TAPS_MOST = 1024,
+    STAGED_MOST = 160 * 1024, /* bytes of a chunk's planes: they stay in the second-level cache beside the sums */
+    CHANNEL_MOST = 1 << 18,   /* bytes of one channel's planes */
+    POSITIONS = 2048,         /* of a task, about */
+    TASKS_LEAST = 8           /* where there are rows and images enough */
+};
+
+static int64_t up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static size_t align64(size_t size)
+{
+    return (size + 63) / 64 * 64;
+}
+
+static size_t taps_at(const ry_conv_geometry *g)
+{
+    return align64(sizeof(narrow_plan) + (size_t)g->taps * sizeof(int32_t));
+}
+
+size_t narrow_plan_size(const ry_problem *problem)
+{
+    ry_conv_geometry g;
+    ry_conv_geometry_of(problem, &g, NULL, NULL);
+    return taps_at(&g) + align64((size_t)g.taps * sizeof(ry_conv_tap));
+}
+
+/* Zeros before x, and the planes' extents, from what the taps reach. */
+static void find_reach(narrow_plan *plan, const ry_conv_tap *tap)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    for (int i = 0; i < 2; i++) {
+        int64_t low = tap[0].at[i + 1], high = low;
+        plan->grid[i] = 1;
+        for (int64_t t = 0; t < g->taps; t++) {
+            low = least(low, tap[t].at[i + 1]);
+            high = most(high, tap[t].at[i + 1]);
+        }
+        for (int64_t p = 0; p < g->phases; p++) {
+            plan->grid[i] = most(plan->grid[i], plan->phase[p].at.grid[i + 1]);
+        }
+        plan->before[i] = -low;
+        const int64_t reach = (high - low) / g->stride[i + 1];
+        if (i == 0) {
+            plan->image_rows = reach; /* and the task's rows */
+        } else {
+            plan->pitch = plan->grid[1] + reach;
+        }
+    }
+    memset(plan->slot, -1, sizeof plan->slot);
+    plan->planes = 0;
+    for (int64_t t = 0; t < g->taps; t++) {
+        int64_t *slot = &plan->slot[(tap[t].at[1] + plan->before[0]) % g->stride[1]][(tap[t].at[2] + plan->before[1]) % g->stride[2]];
+        *slot = *slot < 0 ? plan->planes++ : *slot;
+    }
+}
+
+/* Rows and images of a task: many enough that staging what a window reaches over is little, few enough that all threads have some. */
+static void find_tasks(narrow_plan *plan, int width)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t reach = plan->image_rows, rows = plan->grid[0], image = (rows + reach) * plan->pitch;
+    plan->images = most(1, least(POSITIONS / 2 / image, g->batch * g->groups / TASKS_LEAST));
+    plan->images = least(plan->images, g->batch);
+    plan->images = up(g->batch, up(g->batch, plan->images));
+    plan->image_blocks = up(g->batch, plan->images);
+    int64_t blocks = most(up(rows * plan->pitch, POSITIONS), up(TASKS_LEAST, g->batch * g->groups));
+    blocks = plan->images > 1 ? 1 : most(1, least(blocks, rows / most(1, least(2 * reach, 4))));
+    plan->rows = up(rows, blocks);
+    plan->row_blocks = up(rows, plan->rows);
+    plan->image_rows = plan->rows + reach;
+    /* a vector behind the last row may be overwritten; steps of whole pages would crowd a few sets of the cache */
+    plan->plane = up(plan->images * plan->image_rows * plan->pitch + width, 16) * 16;
+    plan->plane += plan->plane % 64 == 0 ? 16 : 0;
+    plan->tasks = plan->image_blocks * g->groups * plan->row_blocks;
+    const int64_t channel = plan->planes * plan->plane * 4, chunk = most(1, STAGED_MOST / channel);
+    plan->chunk = up(g->channels_in, up(g->channels_in, chunk));
+    plan->positions = up(((plan->images - 1) * plan->image_rows + plan->rows - 1) * plan->pitch + plan->grid[1], width) * width;
+}
+
+static double count_cycles(const narrow_plan *plan, int width)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const double vectors = (double)(plan->positions / width), outputs = (double)g->channels_out, channels = (double)g->channels_in;
+    const bool near = g->x_step[2] == 1 || g->in[2] == 1;
+    /* a load and a store; parted or turned they pass once more; a line's start and end */
+    const double line = (near ? 0.0 : g->x_channel == 1 && g->channels_in >= 8 ? 4.0 : 20.0) + (g->stride[2] > 1 ? 4.0 : 2.5);
+    const double lines = (double)(plan->images * plan->image_rows * plan->planes);
+    const double staged = channels * lines * ((double)up(plan->pitch, width) * line + 12.0);
+    double sums = 0;
+    for (int64_t p = 0; p < g->phases; p++) {
+        /* vectors that straddle two cache lines take the time of one and a half products */
+        const double step = outputs > 1.6 ? outputs : 1.6;
+        sums += vectors * (double)plan->phase[p].at.taps * channels * step * 1.08;
+        sums += vectors * outputs *
+                (6.0 * (double)up(g->channels_in, plan->chunk) + (plan->woven > 1 || plan->phase[p].at.y_step[2] == 1 ? 6.0 : 40.0));
+    }
+    return (double)plan->tasks * (staged + sums + 1000.0);
+}
+
+/* Bytes of one channel's planes at most, in tasks of few rows. */
+static int64_t channel_bytes(const ry_problem *problem, const ry_conv_geometry *g)
+{
+    const bool forward = problem->op == RY_OP_conv;
+    const ry_ints *dilation = forward ? &problem->attrs.conv.dilation : &problem->attrs.convt.dilation;
+    const ry_ints *stride = forward ? &problem->attrs.conv.stride : &problem->attrs.convt.stride;
+    int64_t extent[2];
+    for (int i = 0; i < 2; i++) {
+        const int64_t step = ry_conv_attribute(problem, stride, i + 1, 1);
+        const int64_t grid = forward ? g->out[i + 1] : up(g->out[i + 1], step);
+        const int64_t reach = ry_conv_attribute(problem, dilation, i + 1, 1) * (g->kernel[i + 1] - 1) / step + 1;
+        extent[i] = (i == 0 ? least(grid, 8) : grid) + reach;
+    }
+    return extent[0] * extent[1] * g->stride[1] * g->stride[2] * 4;
+}
+
+bool narrow_is_possible(const ry_problem *problem)
+{
+    ry_conv_geometry g;
+    if (!igemm_takes_floats(problem)) {
+        return false;
+    }
+    ry_conv_geometry_of(problem, &g, NULL, NULL);
+    const bool flat = ry_conv_is_flat(problem, &g), one = g.kernel[1] * g.kernel[2] == 1;
+    return flat && !one && (g.groups == 1 || problem->op == RY_OP_convt) && g.channels_out <= NARROW_OUT_MOST && g.taps > 0 &&
+           g.taps <= TAPS_MOST && g.phases <= NARROW_PHASES_MOST && g.stride[1] <= NARROW_STRIDE_MOST &&
+           g.stride[2] <= NARROW_STRIDE_MOST && channel_bytes(problem, &g) <= CHANNEL_MOST;
+}
+
+static void lay_out(narrow_plan *plan, int width)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t line = up((plan->pitch + width) * g->stride[2], width) * width;
+    size_t at = 0;
+    plan->staged = at, at += align64((size_t)(plan->chunk * plan->planes * plan->plane + 8 * width) * 4);
+    plan->lines = at, at += align64((size_t)(line * (g->x_channel == 1 ? width : 1)) * 4);
+    plan->sums = at, at += align64((size_t)(g->phases * g->channels_out * plan->positions) * 4);
+    plan->bias = at, at += align64((size_t)g->channels_out * 4);
+    plan->runs = at, at += align64((size_t)(plan->images * plan->rows) * sizeof(igemm_run));
+    plan->woven_row = at, at += align64((size_t)(plan->woven > 1 ? plan->woven * (plan->positions + width) : 0) * 4);
+    plan->scratch = at;
+}
+
+void narrow_plan_make(const ry_problem *problem, int width, int rows_most, narrow_plan *plan)
+{
+    ry_conv_geometry g;
+    ry_conv_phase phase[NARROW_PHASES_MOST];
+    ry_conv_geometry_of(problem, &g, NULL, NULL);
+    memset(plan, 0, sizeof *plan);
+    plan->taps = taps_at(&g);
+    plan->size = plan->taps + align64((size_t)g.taps * sizeof(ry_conv_tap));
+    ry_conv_tap *tap = (ry_conv_tap *)((char *)plan + plan->taps);
+    ry_conv_geometry_of(problem, &plan->geometry, phase, tap);
+    for (int64_t p = 0; p < g.phases; p++) {
+        plan->phase[p] = (narrow_phase){phase[p], plan->packed_group};
+        plan->packed_group += phase[p].taps * g.channels_in * g.channels_out;
+    }
+    const ry_tensor *y = &problem->out[0];
+    plan->woven = 1;
+    if (problem->op == RY_OP_convt && y->stride[y->rank - 1] == 1) {
+        plan->woven = least(ry_conv_attribute(problem, &problem->attrs.convt.stride, 2, 1), g.out[2]);
+    }
+    plan->units = up(g.channels_out, rows_most);
+    find_reach(plan, tap);
+    find_tasks(plan, width);
+    for (int64_t t = 0; t < g.taps; t++) {
+        const int64_t row = tap[t].at[1] + plan->before[0], column = tap[t].at[2] + plan->before[1];
+        const int64_t slot = plan->slot[row % g.stride[1]][column % g.stride[2]];
+        plan->offset[t] = (int32_t)(slot * plan->plane + row / g.stride[1] * plan->pitch + column / g.stride[2]);
+    }
+    plan->cycles = count_cycles(plan, width);
+    lay_out(plan, width);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a convolution to few output channels is computed, forward or transposed: vectors lie along pixels, whatever the layout, and every loaded
+ * vector of x serves all output channels. Plain data, kept in a kernel's state.
+ *
+ * A task takes rows of the output grid, of one image or of several small ones. It stages the rows of x that they read, a chunk of channels at a
+ * time: of each channel one plane for each residue of the position modulo the stride, with zeros around x. All planes have one pitch, so that
+ * position f = (image * image_rows + row) * pitch + column reads, for each tap, one element of a plane, offset[tap] behind f: the sums are
+ * long runs without edges. What lies between rows is summed, too, and dropped.
+ *
+ *     staged: [channel of the chunk][plane][image][row][pitch]     sums: [phase][output channel][position]
+ *     weights: [group][phase][unit][channel][tap][output channel of the unit] */
+#ifndef RY_KERNELS_CPU_NARROW_NARROW_PLAN_H
+#define RY_KERNELS_CPU_NARROW_NARROW_PLAN_H
+
+#include "kernels/cpu/conv/conv_geometry.h"
+
+enum { NARROW_STRIDE_MOST = 4, NARROW_PHASES_MOST = 16, NARROW_OUT_MOST = 16 };
+
+typedef struct narrow_phase {
+    ry_conv_phase at;
+    int64_t packed; /* where its weights start in a group's, in floats */
+} narrow_phase;
+
+typedef struct narrow_plan {
+    ry_conv_geometry geometry;
+    int64_t grid[2];                                      /* rows and columns of the largest phase */
+    int64_t before[2];                                    /* zeros above and left of x */
+    int64_t pitch, image_rows;                            /* of a plane: positions of a row, rows of an image */
+    int64_t planes, plane;                                /* of a channel; floats of one */
+    int64_t slot[NARROW_STRIDE_MOST][NARROW_STRIDE_MOST]; /* of the plane of each residue; -1: no tap reads it */
+    int64_t rows, row_blocks, images, image_blocks;       /* of a task */
+    int64_t chunk;                                        /* channels */
+    int64_t units;                                        /* of output channels */
+    int64_t woven;                                        /* phases that write to a row of y in turn; 1: none */
+    int64_t positions;                                    /* floats of one output channel's sums */
+    int64_t packed_group;                                 /* floats */
+    int64_t tasks;
+    double cycles;                                              /* in vector multiply-adds, on one core */
+    size_t staged, lines, sums, bias, runs, woven_row, scratch; /* of a worker, in bytes from its start */
+    size_t taps, size;                                          /* ry_conv_tap[geometry.taps], behind the offsets; bytes of the whole */
+    narrow_phase phase[NARROW_PHASES_MOST];
+    int32_t offset[]; /* of each tap in a staged channel */
+} narrow_plan;
+
+bool narrow_is_possible(const ry_problem *problem);
+
+/* Bytes of the plan; then the plan. rows_most: output channels of a unit. */
+size_t narrow_plan_size(const ry_problem *problem);
+void narrow_plan_make(const ry_problem *problem, int width, int rows_most, narrow_plan *plan);
+
+/* First output channel of a unit; units are as even as they can be. */
+static inline int64_t narrow_unit_first(const narrow_plan *plan, int64_t unit)
+{
+    const int64_t each = plan->geometry.channels_out / plan->units, extra = plan->geometry.channels_out % plan->units;
+    return unit * each + (unit < extra ? unit : extra);
+}
+
+#endif
