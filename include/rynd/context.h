@@ -36,7 +36,7 @@ typedef struct rynd_context_options {
     size_t size;
     const char *device; /**< "cpu"; NULL: "cpu" */
     unsigned threads;   /**< 0: RYND_THREADS, or as many as the process may run on */
-    const char *isa;    /**< best instruction set to use ("generic", "avx2", "avx512"); NULL: RYND_ISA, or the machine's best */
+    const char *isa;    /**< best instruction set to use ("generic", "neon", "avx2", "avx512"); NULL: RYND_ISA, or the machine's best */
     const rynd_allocator *allocator; /**< copied; NULL: the C library's */
     rynd_parallel_for parallel_for;  /**< NULL: a pool of the context's own */
     void *parallel_for_user;

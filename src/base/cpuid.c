@@ -131,6 +131,8 @@ void ry_cpu_detect(ry_cpu_info *info)
     info->l3 = cache_size(3, _SC_LEVEL3_CACHE_SIZE);
 #if defined(__x86_64__)
     detect_x86(info);
+#elif defined(__aarch64__)
+    info->isa = RY_ISA_neon; /* every 64-bit Arm that runs Linux has it */
 #endif
     if (!info->name[0]) {
         strcpy(info->name, "unknown CPU");

@@ -16,6 +16,11 @@
 #define FOR_ISA_avx512_bf16(row)
 #define FOR_ISA_amx(row)
 #endif
+#if defined(__aarch64__)
+#define FOR_ISA_neon(row) row
+#else
+#define FOR_ISA_neon(row)
+#endif
 #define FOR_ISA_generic(row) row
 
 #define RY_KERNEL(symbol)          extern const ry_kernel symbol;

@@ -25,7 +25,14 @@ static built_in built_in_of(ry_isa isa)
     const built_in avx512 = {110e9, 0, {250e9, 90e9, 30e9, 12e9}};
     const built_in with_bf16 = {110e9, 220e9, {250e9, 90e9, 30e9, 12e9}};
     const built_in with_tiles = {110e9, 1500e9, {250e9, 90e9, 30e9, 12e9}};
-    return isa >= RY_ISA_amx ? with_tiles : isa >= RY_ISA_avx512_bf16 ? with_bf16 : isa >= RY_ISA_avx512 ? avx512 : isa >= RY_ISA_avx2 ? avx2 : scalar;
+    return isa >= RY_ISA_amx           ? with_tiles
+           : isa >= RY_ISA_avx512_bf16 ? with_bf16
+           : isa >= RY_ISA_avx512      ? avx512
+           : isa >= RY_ISA_avx2        ? avx2
+                                       : scalar;
+#elif defined(__aarch64__)
+    const built_in neon = {40e9, 0, {80e9, 40e9, 20e9, 10e9}};
+    return isa == RY_ISA_neon ? neon : scalar;
 #else
     (void)isa;
     return scalar;

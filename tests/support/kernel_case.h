@@ -72,6 +72,10 @@ void kernel_case_known(kernel_case *c, const char *kernel, const double *expecte
  * differs by at most bound * (the largest magnitude of the reference's output). A kernel for an instruction set that this machine does not
  * have is passed over. */
 void kernel_case_check(kernel_case *c, const char *kernel, double bound);
+
+/* The same for TEXT_generic, TEXT_avx2 and so on: for every instruction set that this build has. */
+void kernel_case_check_isas(kernel_case *c, const char *text, double bound);
+
 /* The same (ten times the bound for classes beyond strict) for every kernel of the list that is applicable to the case, at least as accurate as it asks, and needs no more than this machine has;
  * gives how many. covered
  * (may be NULL; one a kernel of the list) is set true for each. */

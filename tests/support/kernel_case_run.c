@@ -352,6 +352,17 @@ void kernel_case_check(kernel_case *c, const char *kernel, double bound)
     }
 }
 
+void kernel_case_check_isas(kernel_case *c, const char *text, double bound)
+{
+    for (int isa = 0; isa < RY_ISAS; isa++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s_%s", text, ry_isa_name((ry_isa)isa));
+        if (isa == RY_ISA_generic || ry_kernel_find(name)) {
+            kernel_case_check(c, name, bound);
+        }
+    }
+}
+
 void kernel_case_known(kernel_case *c, const char *kernel, const double *expected, int64_t count, double tolerance)
 {
     const ry_kernel *found = ry_kernel_find(kernel);

@@ -13,12 +13,7 @@
 /* A kernel for each instruction set. */
 static void check_within(kernel_case *c, const char *symbol, double bound)
 {
-    const char *isas[] = {"generic", "avx2", "avx512"};
-    for (int i = 0; i < 3; i++) {
-        char name[64];
-        snprintf(name, sizeof name, "%s_%s", symbol, isas[i]);
-        kernel_case_check(c, name, bound);
-    }
+    kernel_case_check_isas(c, symbol, bound);
     kernel_case_end(c);
 }
 

@@ -12,12 +12,7 @@
 
 static void check(kernel_case *c, double bound)
 {
-    const char *isas[] = {"generic", "avx2", "avx512"};
-    for (int i = 0; i < 3; i++) {
-        char name[64];
-        snprintf(name, sizeof name, "pool_f32_%s", isas[i]);
-        kernel_case_check(c, name, bound);
-    }
+    kernel_case_check_isas(c, "pool_f32", bound);
 }
 
 typedef struct pool_row {

@@ -10,12 +10,7 @@
 
 static void check(kernel_case *c)
 {
-    const char *isas[] = {"generic", "avx2", "avx512"};
-    for (int i = 0; i < 3; i++) {
-        char name[64];
-        snprintf(name, sizeof name, "resize_f32_%s", isas[i]);
-        kernel_case_check(c, name, 1e-5);
-    }
+    kernel_case_check_isas(c, "resize_f32", 1e-5);
     kernel_case_end(c);
 }
 

@@ -20,7 +20,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static const char *const kernel_names[] = {"expr_generic", "expr_avx2", "expr_avx512"};
+static const char *const kernel_names[] = {"expr_generic", "expr_neon", "expr_avx2", "expr_avx512"};
 
 static const ry_kernel *kernel_of(size_t i)
 {

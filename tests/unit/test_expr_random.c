@@ -371,7 +371,7 @@ static void compare(const ry_kernel *kernel, const problem_case *c, int o, const
 
 static void check_case(const problem_case *c)
 {
-    static const char *const names[] = {"expr_generic", "expr_avx2", "expr_avx512"};
+    static const char *const names[] = {"expr_generic", "expr_neon", "expr_avx2", "expr_avx512"};
     const ry_kernel *reference = ry_kernel_find("expr_ref");
     unsigned char *expected[4], *got[4];
     ry_cpu_info cpu;

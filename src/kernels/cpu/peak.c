@@ -5,6 +5,8 @@
 extern const ry_peak ry_peak_generic;
 #if defined(__x86_64__)
 extern const ry_peak ry_peak_avx2, ry_peak_avx512;
+#elif defined(__aarch64__)
+extern const ry_peak ry_peak_neon;
 #endif
 
 const ry_peak *ry_peak_of(ry_isa isa)
@@ -15,6 +17,10 @@ const ry_peak *ry_peak_of(ry_isa isa)
     }
     if (isa >= RY_ISA_avx2) {
         return &ry_peak_avx2;
+    }
+#elif defined(__aarch64__)
+    if (isa == RY_ISA_neon) {
+        return &ry_peak_neon;
     }
 #endif
     (void)isa;

@@ -33,6 +33,8 @@
 #include "kernels/cpu/common/simd_avx512.h"
 #elif defined(__AVX2__)
 #include "kernels/cpu/common/simd_avx2.h"
+#elif defined(RY_NEON)
+#include "kernels/cpu/common/simd_neon.h"
 #else
 #include "kernels/cpu/common/simd_generic.h"
 #endif

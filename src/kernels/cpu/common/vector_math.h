@@ -50,7 +50,7 @@ static inline double ry_f64_of_bits(uint64_t bits)
 /* a * b + c, fused where the machine fuses. */
 static inline float ry_f32_fma(float a, float b, float c)
 {
-#ifdef __FMA__
+#if defined(__FMA__) || defined(RY_NEON)
     return __builtin_fmaf(a, b, c);
 #else
     return a * b + c;
@@ -59,7 +59,7 @@ static inline float ry_f32_fma(float a, float b, float c)
 
 static inline double ry_f64_fma(double a, double b, double c)
 {
-#ifdef __FMA__
+#if defined(__FMA__) || defined(RY_NEON)
     return __builtin_fma(a, b, c);
 #else
     return a * b + c;

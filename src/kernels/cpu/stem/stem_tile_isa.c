@@ -71,6 +71,8 @@ RY_INLINE void stem_text(const stem_tile *tile, const bool pixels, const int vec
 
 #if RY_TILE_ROWS == 14
 #define TILE_ROWS_LIST(of) of(1) of(2) of(3) of(4) of(5) of(6) of(7) of(8) of(9) of(10) of(11) of(12) of(13) of(14)
+#elif RY_TILE_ROWS == 12
+#define TILE_ROWS_LIST(of) of(1) of(2) of(3) of(4) of(5) of(6) of(7) of(8) of(9) of(10) of(11) of(12)
 #else
 #define TILE_ROWS_LIST(of) of(1) of(2) of(3) of(4) of(5) of(6)
 #endif
