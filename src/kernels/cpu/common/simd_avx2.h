@@ -122,6 +122,11 @@ RY_INLINE ry_vf ry_vf_pick(ry_vf low, ry_vf high, ry_vi index, ry_vm keep)
     return _mm256_and_ps(picked, _mm256_castsi256_ps(keep));
 }
 
+RY_INLINE ry_vf ry_vf_permute(ry_vf v, ry_vi index)
+{
+    return _mm256_permutevar8x32_ps(v, index);
+}
+
 RY_INLINE ry_vf ry_vf_halves(float low, float high)
 {
     return _mm256_blend_ps(_mm256_set1_ps(low), _mm256_set1_ps(high), 0xf0);

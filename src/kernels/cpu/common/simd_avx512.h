@@ -119,6 +119,11 @@ RY_INLINE ry_vf ry_vf_pick(ry_vf low, ry_vf high, ry_vi index, ry_vm keep)
     return _mm512_maskz_permutex2var_ps(keep, low, index, high);
 }
 
+RY_INLINE ry_vf ry_vf_permute(ry_vf v, ry_vi index)
+{
+    return _mm512_permutexvar_ps(index, v);
+}
+
 RY_INLINE ry_vf ry_vf_halves(float low, float high)
 {
     return _mm512_mask_blend_ps(0xff00, _mm512_set1_ps(low), _mm512_set1_ps(high));

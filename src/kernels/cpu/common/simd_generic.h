@@ -168,6 +168,15 @@ RY_INLINE ry_vf ry_vf_pick(ry_vf low, ry_vf high, ry_vi index, ry_vm keep)
     return v;
 }
 
+RY_INLINE ry_vf ry_vf_permute(ry_vf v, ry_vi index)
+{
+    ry_vf y;
+    for (int i = 0; i < RY_W; i++) {
+        y[i] = v[index[i] & (RY_W - 1)];
+    }
+    return y;
+}
+
 RY_INLINE ry_vf ry_vf_halves(float low, float high)
 {
     ry_vf v = {0};

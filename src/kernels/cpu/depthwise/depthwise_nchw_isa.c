@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernel: depthwise convolution with pixels side by side in memory (depthwise_nchw_plan.h). */
+#include "base/whole.h"
 #include "kernels/cpu/common/simd.h"
 #include "kernels/cpu/conv/activation.h"
 #include "kernels/cpu/depthwise/depthwise_nchw.h"
@@ -63,16 +64,11 @@ static void pack(const ry_cpu_launch *launch, size_t task)
         end = first + depthwise_nchw_turn(g->kernel[1] - first);
         for (int64_t s = 0; s < g->kernel[2]; s++) {
             for (int64_t r = first; r < end; r++) {
-                *to++ = depthwise_weight(launch, k, 0, r, s);
+                *to++ = depthwise_weight(launch, k, 0, 0, r, s);
             }
         }
     }
     *to = depthwise_bias(launch, k);
-}
-
-static size_t align(size_t size)
-{
-    return (size + RY_ALIGNMENT - 1) / RY_ALIGNMENT * RY_ALIGNMENT;
 }
 
 static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
@@ -85,8 +81,8 @@ static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_
     depthwise_nchw_plan_make(problem, RY_W, plan);
     *prepared = (ry_prepared){.phases = 1,
                               .tasks = {(size_t)plan->tasks},
-                              .state = align(size),
-                              .packed = align((size_t)(plan->outputs * (plan->geometry.taps + 1)) * sizeof(float)),
+                              .state = ry_aligned(size),
+                              .packed = ry_aligned((size_t)(plan->outputs * (plan->geometry.taps + 1)) * sizeof(float)),
                               .pack_tasks = (size_t)plan->outputs,
                               .knob_count = 2,
                               .knobs = {{"rows", plan->rows}, {"channels", plan->channels}}};

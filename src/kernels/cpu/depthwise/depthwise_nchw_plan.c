@@ -2,6 +2,7 @@
 /* Masks and tasks of the depthwise convolution along rows. */
 #include "kernels/cpu/depthwise/depthwise_nchw_plan.h"
 
+#include "base/whole.h"
 #include "kernels/cpu/depthwise/depthwise_problem.h"
 
 #include <string.h>
@@ -11,24 +12,10 @@ enum {
     TASKS_ENOUGH = 32,
 };
 
-static int64_t up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 bool depthwise_nchw_suits(const ry_problem *problem)
 {
-    if (!depthwise_is(problem, 1) || ry_type_of(&problem->in[0]) != RY_f32 || ry_type_of(&problem->out[0]) != RY_f32) {
+    if (problem->in[0].rank > 4 || !depthwise_is(problem, 1) || ry_type_of(&problem->in[0]) != RY_f32 ||
+        ry_type_of(&problem->out[0]) != RY_f32) {
         return false;
     }
     depthwise_nchw_plan plan;
@@ -38,9 +25,9 @@ bool depthwise_nchw_suits(const ry_problem *problem)
     const bool residual =
         !ry_problem_has_input(problem, 3) || (ry_type_of(&problem->in[3]) == RY_f32 && (plan.phase.r_step[2] == 1 || g->out[2] == 1));
     const bool steps = g->stride[1] == g->stride[2] &&
-                       (g->stride[2] == 1 || (g->stride[2] == 2 && plan.dilation[0] == 1 && plan.dilation[1] == 1 && g->kernel[2] > 1));
+                       (g->stride[2] == 1 || (g->stride[2] == 2 && plan.dilation[1] == 1 && plan.dilation[2] == 1 && g->kernel[2] > 1));
     return near && residual && steps && g->kernel[1] <= STRIP_WINDOW && g->kernel[2] <= STRIP_WINDOW &&
-           plan.dilation[1] * g->kernel[2] <= 256;
+           plan.dilation[2] * g->kernel[2] <= 256;
 }
 
 /* Pixels that a load may read, relative to the vector's first output pixel at column 0: `span` of them from `at` on. */
@@ -52,10 +39,10 @@ static load load_of(const depthwise_nchw_plan *plan, int width, int64_t i)
 {
     const ry_conv_geometry *g = &plan->geometry;
     if (g->stride[2] == 1) {
-        return (load){i * plan->dilation[1] - plan->before[1], width};
+        return (load){i * plan->dilation[2] - plan->before[2], width};
     }
     const int64_t odd = g->kernel[2] % 2;
-    return odd && i == 0 ? (load){-plan->before[1], 1} : (load){2 * i - odd - plan->before[1], 2 * width};
+    return odd && i == 0 ? (load){-plan->before[2], 1} : (load){2 * i - odd - plan->before[2], 2 * width};
 }
 
 const int depthwise_nchw_heights[DEPTHWISE_HEIGHTS] = {7, 4, 1};
@@ -71,8 +58,8 @@ int depthwise_nchw_form(int64_t left)
 
 uint64_t depthwise_nchw_inside(const depthwise_nchw_plan *plan, int64_t first, int64_t count)
 {
-    const int64_t step = plan->dilation[0], rows = plan->geometry.in[1];
-    const int64_t begin = first < 0 ? up(-first, step) : 0, end = rows > first ? least(count, up(rows - first, step)) : 0;
+    const int64_t step = plan->dilation[1], rows = plan->geometry.in[1];
+    const int64_t begin = first < 0 ? ry_parts(-first, step) : 0, end = rows > first ? ry_least(count, ry_parts(rows - first, step)) : 0;
     return begin >= end ? 0 : ((1ull << end) - 1) & ~((1ull << begin) - 1);
 }
 
@@ -80,7 +67,7 @@ static uint32_t mask_of(const depthwise_nchw_plan *plan, int width, int64_t vect
 {
     const load l = load_of(plan, width, i);
     const int64_t at = vector * width * plan->geometry.stride[2] + l.at;
-    const int64_t first = least(l.span, most(0, -at)), end = most(first, least(l.span, plan->geometry.in[2] - at));
+    const int64_t first = ry_least(l.span, ry_most(0, -at)), end = ry_most(first, ry_least(l.span, plan->geometry.in[2] - at));
     return (uint32_t)((1ull << end) - (1ull << first));
 }
 
@@ -106,8 +93,8 @@ static void find_edges(const ry_problem *problem, int width, depthwise_nchw_plan
         plan->size = sizeof *plan + (size_t)(plan->loads * (1 + width)) * sizeof *plan->mask;
         return;
     }
-    plan->vectors = up(g->out[2], width);
-    plan->loads = g->stride[2] == 1 ? g->kernel[2] : up(g->kernel[2], 2);
+    plan->vectors = ry_parts(g->out[2], width);
+    plan->loads = g->stride[2] == 1 ? g->kernel[2] : ry_parts(g->kernel[2], 2);
     plan->left = plan->right = 0;
     while (plan->left < plan->vectors && !is_plain(plan, width, plan->left)) {
         plan->left++;
@@ -122,16 +109,16 @@ static void choose_tasks(int width, depthwise_nchw_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t row_work = plan->vectors * width * g->taps, planes = g->batch * plan->outputs;
-    plan->channels = least(plan->outputs, up(TASK_WORK, row_work * g->out[1]));
+    plan->channels = ry_least(plan->outputs, ry_parts(TASK_WORK, row_work * g->out[1]));
     if (planes / plan->channels < TASKS_ENOUGH && row_work * g->out[1] * planes > TASK_WORK * TASKS_ENOUGH) {
-        plan->channels = most(1, planes / TASKS_ENOUGH);
+        plan->channels = ry_most(1, planes / TASKS_ENOUGH);
     }
     plan->channels += plan->paired && plan->channels % 2;
-    plan->channel_blocks = up(plan->outputs, plan->channels);
+    plan->channel_blocks = ry_parts(plan->outputs, plan->channels);
     /* few planes: parts of them, whole strips */
-    const int64_t parts = least(up(TASKS_ENOUGH, g->batch * plan->channel_blocks), most(1, row_work * g->out[1] / TASK_WORK));
-    plan->rows = plan->channels > 1 ? g->out[1] : least(g->out[1], up(up(g->out[1], parts), STRIP_ROWS) * STRIP_ROWS);
-    plan->row_blocks = up(g->out[1], plan->rows);
+    const int64_t parts = ry_least(ry_parts(TASKS_ENOUGH, g->batch * plan->channel_blocks), ry_most(1, row_work * g->out[1] / TASK_WORK));
+    plan->rows = plan->channels > 1 ? g->out[1] : ry_least(g->out[1], ry_parts(ry_parts(g->out[1], parts), STRIP_ROWS) * STRIP_ROWS);
+    plan->row_blocks = ry_parts(g->out[1], plan->rows);
     plan->tasks = g->batch * plan->channel_blocks * plan->row_blocks;
 }
 
@@ -143,7 +130,7 @@ static void find_lanes(int width, depthwise_nchw_plan *plan)
         plan->mask[s] = 0;
         for (int64_t i = 0; i < width; i++) {
             const int64_t half = i / (width / 2), column = i % (width / 2);
-            const int64_t at = column * g->stride[2] + s * plan->dilation[1] - plan->before[1];
+            const int64_t at = column * g->stride[2] + s * plan->dilation[2] - plan->before[2];
             const bool inside = at >= 0 && at < g->in[2];
             plan->mask[s] |= inside ? 1u << i : 0;
             lanes[s * width + i] = (int32_t)(inside ? half * width + at : 0);

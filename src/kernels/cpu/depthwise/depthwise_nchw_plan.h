@@ -25,10 +25,10 @@ enum {
 typedef struct depthwise_nchw_plan {
     ry_conv_geometry geometry;
     ry_conv_phase phase;
-    int64_t before[2], dilation[2]; /* rows, columns */
-    int64_t multiplier;             /* output channels of an input channel */
-    int64_t outputs;                /* channels of y */
-    int64_t rows, row_blocks;       /* output rows of a task */
+    int64_t before[RY_SPACE], dilation[RY_SPACE];
+    int64_t multiplier;       /* output channels of an input channel */
+    int64_t outputs;          /* channels of y */
+    int64_t rows, row_blocks; /* output rows of a task */
     int64_t channels, channel_blocks;
     int64_t tasks;
     bool paired;

@@ -7,17 +7,46 @@
 #include "kernels/cpu/depthwise/depthwise_nhwc_plan.h"
 
 typedef struct depthwise_block {
-    /* addresses of channel 0 of the block; x: [row][pixel] for a window with a text of its own, [tap][pixel of y] for others */
+    /* addresses of channel 0 of the block; [slice][row][pixel] for a window with a text of its own, [slice][row][tap and pixel of y] for others */
     const float *const *x;
     float *to[NHWC_ROWS * NHWC_PIXELS]; /* [row][pixel] */
+    int64_t shift, to_shift;            /* x and y lie so many floats further */
     const float *weight;                /* [tap][packed_step] */
     const float *bias;
     int64_t packed_step, taps, channels;
-    int64_t depth, plane; /* sums of as many windows: of x that lies `plane` floats further, and weights taps * packed_step further */
+    int64_t slices, slice_step, slice_taps; /* of the table; its entries and taps from one to the next */
+    int64_t rows, row_step;                 /* of a slice, but for windows of 3; entries from one to the next */
+    int64_t columns, tap_step;              /* of any window: taps of a row, entries from one to the next */
+    int64_t depth;                    /* sums of as many windows: of x that lies a channel further, and weights that lie `taps` further */
+    const depthwise_reading *reading; /* of each vector; NULL: output channels read the channel of their number */
     float low, high;
 } depthwise_block;
 
+/* A task on its way. */
+typedef struct depthwise_work {
+    const depthwise_nhwc_plan *plan;
+    const ry_cpu_launch *launch;
+    int64_t image, channel, channels; /* first output channel and how many */
+    int64_t input, inputs;            /* the channels of x that they read */
+    ry_activation_of activation;
+    float *zeros, *nobody, *sums, *ring;
+    const float **table;
+    depthwise_reading *reading;
+    int32_t *lanes;
+    int64_t staged_end; /* rows of x (slices, where there are several) before it are in the ring, or were */
+} depthwise_work;
+
 /* height: 1 or NHWC_ROWS; pixels: NHWC_FEWEST to NHWC_PIXELS; window, stride: as the plan's, stride 1 or 2 unless window is 0. */
 void RY_ISA_SYMBOL(depthwise_nhwc_block)(const depthwise_block *block, int64_t window, int64_t stride, int64_t height, int64_t pixels);
+/* The same with the plan's mix, 1 or 2; window: 0 or 3. */
+void RY_ISA_SYMBOL(depthwise_nhwc_mixed)(const depthwise_block *block, int mix, int64_t window, int64_t stride, int64_t height,
+                                         int64_t pixels);
+
+/* Stages what `height` output rows from line (slice z, row y) on read. */
+void RY_ISA_SYMBOL(depthwise_nhwc_stage)(depthwise_work *work, int64_t z, int64_t y, int64_t height);
+
+/* Residual, activation, conversion: of one pixel's sums; of `lines` lines of sums whose channels are transposed into planes. */
+void RY_ISA_SYMBOL(depthwise_nhwc_finish_pixel)(const depthwise_work *work, int64_t line, int64_t column, float *sum);
+void RY_ISA_SYMBOL(depthwise_nhwc_finish_planes)(const depthwise_work *work, int64_t line, int64_t lines);
 
 #endif

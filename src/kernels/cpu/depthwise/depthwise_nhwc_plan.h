@@ -1,40 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a depthwise convolution with channels side by side in memory ("nhwc") is cut: vectors lie along channels.
+/* How a depthwise convolution whose vectors lie along channels ("nhwc") is cut.
  *
- * A task computes some rows of a part of the channels, as many of them at once as have what a block needs in the first-level cache, in blocks of one or two rows by a few neighbouring pixels. What a block reads and writes is a
- * table of addresses, made once for all its channels: pixels outside x are a row of zeros, those behind the end of y a row that nobody reads.
+ * A task computes some lines (rows of the output) of a part of the channels, as many channels at once as have what a block needs in the first-level
+ * cache, in blocks of one or two lines by a few neighbouring pixels. What a block reads is a table of addresses, made once for all its channels:
+ * pixels outside x are zeros, and rows and slices of the window that are outside are left out where they can be. From block to block the
+ * addresses move by the same step.
  *
- * A task whose x is not f32, or where an output channel does not read the channel of its own number alone, first stages the rows that a
- * block reads in a ring of rows (`staged`): as f32, one float an output channel, and that once for each input channel of a group. A grouped
- * convolution is then a sum of `depth` depthwise ones, with several groups in one vector. Sums that are not finished by bounds go to y by way
- * of scratch (`through`).
+ * Where the channels of x do not lie side by side, or are not f32, a task first stages the rows that a line reads in a ring (`staged`):
+ * planes are transposed. With a third dimension the ring has whole slices. Sums that are not finished by bounds, or whose channels do not lie side by side
+ * in y, go to y by way of scratch (`through`); planes of it are transposed back (`planes_out`).
+ *
+ * A grouped convolution is a sum of `depth` depthwise ones whose x is permuted: lane l of a vector that begins at output channel `turn` of a group
+ * reads channel (turn + l) / multiplier * depth of those from that group on (`mix`: from one vector, or from two).
  *
  *     weights: [depth][tap][packed_step], then the bias
- *     scratch: zeros and the row nobody reads [channels] | block of sums [NHWC_ROWS * pixels][channels] | ring [depth][row][pixel][channels] | table */
+ *     scratch: zeros | row nobody reads | sums [line][pixel][channels] | ring [slice][row][pixel][inputs] | table [slice][row][reach]
+ *              | for each vector where it reads | lanes [turn][lane] */
 #ifndef RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NHWC_PLAN_H
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NHWC_PLAN_H
 
 #include "kernels/cpu/conv/conv_geometry.h"
 
-enum { NHWC_ROWS = 2, NHWC_PIXELS = 7, NHWC_FEWEST = 4, NHWC_TABLE = 160, NHWC_DEPTH = 16 };
+enum { NHWC_ROWS = 2, NHWC_PIXELS = 7, NHWC_FEWEST = 4, NHWC_DEPTH = 16 };
+
+/* What a vector of outputs of a grouped convolution reads. */
+typedef struct depthwise_reading {
+    int64_t at;          /* the first of its groups' channels */
+    const int32_t *lane; /* which of the channels from there on each lane reads, for the group's channel 0 */
+    int64_t last;        /* the last of them that a lane of y reads */
+} depthwise_reading;
 
 typedef struct depthwise_nhwc_plan {
     ry_conv_geometry geometry;
     ry_conv_phase phase;
-    int64_t before[2], dilation[2]; /* rows, columns */
-    int64_t depth;                  /* input channels of a group */
-    int64_t multiplier;             /* output channels of a group */
-    int64_t outputs;                /* channels of y */
-    int64_t packed_step;            /* the same, whole vectors */
-    int64_t rows, row_blocks;       /* output rows of a task */
-    int64_t part, channel_parts;    /* channels of a task, whole vectors */
-    int64_t channels;               /* of a part that go through the rows together */
+    int64_t before[RY_SPACE], dilation[RY_SPACE];
+    int64_t depth;               /* input channels of a group */
+    int64_t multiplier;          /* output channels of a group */
+    int64_t outputs;             /* channels of y */
+    int64_t packed_step;         /* the same, whole vectors */
+    int64_t lines;               /* of an image */
+    int64_t rows, row_blocks;    /* lines of a task */
+    int64_t part, channel_parts; /* channels of a task, whole vectors */
+    int64_t channels;            /* of a part that go through the rows together */
+    int64_t inputs;              /* channels of x that they read, at most, whole vectors */
     int64_t tasks;
-    int64_t height, pixels; /* of a block */
-    int64_t window;         /* 3, 5, 7: a text of its own; 0: any */
-    int64_t ring, plane;    /* staged rows; floats of the rows of one of the group's input channels, a pixel of zeros behind them */
-    bool staged, through;
-    size_t sums, ring_at, table, scratch; /* bytes from scratch's start */
+    int64_t height, pixels;      /* of a block */
+    int64_t window;              /* 3, 5, 7: a text of its own; 0: any */
+    int64_t tap_step, reach;     /* table: from a tap of a row to the next; entries of a row */
+    int64_t table_rows;          /* rows of a slice at most */
+    int64_t slices, ring, plane; /* of the ring: slices, rows of a slice, floats of a slice */
+    int64_t hold;                /* lines of sums */
+    int mix;
+    bool staged, planes_in, through, planes_out;
+    bool dense_in, dense_out;                                  /* rows of planes without gaps, one behind the other */
+    size_t nobody, sums, ring_at, table, vectors, at, scratch; /* bytes from scratch's start; at: the lanes */
 } depthwise_nhwc_plan;
 
 bool depthwise_nhwc_suits(const ry_problem *problem, int width);

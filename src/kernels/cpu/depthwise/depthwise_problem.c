@@ -12,7 +12,7 @@ static bool is_float(const ry_problem *problem, int i)
 
 bool depthwise_is(const ry_problem *problem, int64_t most)
 {
-    if (problem->op != RY_OP_conv || !ry_conv_is_spatial(problem) || problem->in[0].rank > 4) {
+    if (problem->op != RY_OP_conv || !ry_conv_is_spatial(problem)) {
         return false;
     }
     const ry_dtype y = ry_type_of(&problem->out[0]);
@@ -22,21 +22,20 @@ bool depthwise_is(const ry_problem *problem, int64_t most)
            (!ry_problem_has_input(problem, 3) || is_float(problem, 3));
 }
 
-void depthwise_read(const ry_problem *problem, ry_conv_geometry *geometry, ry_conv_phase *phase, int64_t before[2], int64_t dilation[2])
+void depthwise_read(const ry_problem *problem, ry_conv_geometry *geometry, ry_conv_phase *phase, int64_t before[RY_SPACE],
+                    int64_t dilation[RY_SPACE])
 {
     ry_conv_geometry_of(problem, geometry, NULL, NULL);
     memset(phase, 0, sizeof *phase);
     const ry_conv_attrs *attrs = &problem->attrs.conv;
-    const int space = problem->in[0].rank - 2;
-    for (int i = 0; i < 2; i++) {
-        const int listed = i - (2 - space);
-        before[i] = listed < 0 ? 0 : ry_ints_get(&attrs->pads, listed, 0);
-        dilation[i] = listed < 0 || geometry->kernel[i + 1] == 1 ? 1 : ry_ints_get(&attrs->dilation, listed, 1);
-        phase->y_step[i + 1] = listed < 0 ? 0 : problem->out[0].stride[listed + 2];
-        phase->r_step[i + 1] = listed < 0 || !ry_problem_has_input(problem, 3) ? 0 : problem->in[3].stride[listed + 2];
-    }
+    const int missing = RY_SPACE - (problem->in[0].rank - 2);
     for (int i = 0; i < RY_SPACE; i++) {
+        const int listed = i - missing;
+        before[i] = listed < 0 ? 0 : ry_ints_get(&attrs->pads, listed, 0);
+        dilation[i] = listed < 0 || geometry->kernel[i] == 1 ? 1 : ry_ints_get(&attrs->dilation, listed, 1);
         phase->grid[i] = geometry->out[i];
+        phase->y_step[i] = listed < 0 ? 0 : problem->out[0].stride[listed + 2];
+        phase->r_step[i] = listed < 0 || !ry_problem_has_input(problem, 3) ? 0 : problem->in[3].stride[listed + 2];
     }
     /* with one row of output a vertical stride means nothing */
     if (geometry->out[1] == 1 && geometry->kernel[1] == 1) {
@@ -44,10 +43,12 @@ void depthwise_read(const ry_problem *problem, ry_conv_geometry *geometry, ry_co
     }
 }
 
-float depthwise_weight(const ry_cpu_launch *launch, int64_t k, int64_t i, int64_t r, int64_t s)
+float depthwise_weight(const ry_cpu_launch *launch, int64_t k, int64_t i, int64_t t, int64_t r, int64_t s)
 {
     const ry_tensor *w = &launch->problem->in[1];
-    const int64_t at = k * w->stride[0] + i * w->stride[1] + (w->rank > 3 ? r * w->stride[2] : 0) + s * w->stride[w->rank - 1];
+    const int last = w->rank - 1;
+    const int64_t at = k * w->stride[0] + i * w->stride[1] + (last > 3 ? t * w->stride[2] : 0) + (last > 2 ? r * w->stride[last - 1] : 0) +
+                       s * w->stride[last];
     return (float)ry_get_f64(ry_type_of(w), launch->in[1], at);
 }
 

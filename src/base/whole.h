@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The little arithmetic of whole numbers that plans are full of. */
+#ifndef RY_BASE_WHOLE_H
+#define RY_BASE_WHOLE_H
+
+#include "base/memory.h"
+
+#include <stdint.h>
+
+static inline int64_t ry_least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t ry_most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* How many b make a, the last one not whole: a >= 0, b > 0. */
+static inline int64_t ry_parts(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* The next multiple of b. */
+static inline int64_t ry_whole(int64_t a, int64_t b)
+{
+    return ry_parts(a, b) * b;
+}
+
+/* Bytes until the next place that is aligned as buffers are. */
+static inline size_t ry_aligned(size_t size)
+{
+    return (size + RY_ALIGNMENT - 1) / RY_ALIGNMENT * RY_ALIGNMENT;
+}
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The text of a block: a few neighbouring pixels of one or two lines, for all channels of a task. Included by the sources that make functions of it. */
+#ifndef RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_BLOCK_TEXT_H
+#define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_BLOCK_TEXT_H
+
+#include "kernels/cpu/common/simd.h"
+#include "kernels/cpu/depthwise/depthwise_nhwc.h"
+
+/* Where and how a vector reads from each address. */
+typedef struct from {
+    int64_t at, left;
+    ry_vi lanes;
+    ry_vm low, high; /* what it may read of its one or two vectors */
+} from;
+
+RY_INLINE ry_vf load_x(const float *x, const from *f, const int mix)
+{
+    if (mix == 2) {
+        return ry_vf_pick(ry_vf_load_m(x + f->at, f->low), ry_vf_load_m(x + f->at + RY_W, f->high), f->lanes, ry_vm_first(RY_W));
+    }
+    if (mix == 1) {
+        return ry_vf_permute(ry_vf_load_m(x + f->at, f->low), f->lanes);
+    }
+    return f->left >= RY_W ? ry_vf_load(x + f->at) : ry_vf_load_m(x + f->at, f->low);
+}
+
+/* Adds one row of x to one or two lines of y, of which it is row `row` and row - stride of the window; `first`, `second`: is it in the window of that line? */
+RY_INLINE void add_row(const depthwise_block *b, const float *const *pixel, const float *weight, const from *f, int64_t row,
+                       ry_vf sum[NHWC_ROWS][NHWC_PIXELS], const int window, const int stride, const int pixels, const int mix,
+                       const bool first, const bool second)
+{
+    ry_vf w[NHWC_ROWS][7];
+    weight += row * window * b->packed_step;
+#pragma GCC unroll 8
+    for (int s = 0; s < window; s++) {
+        if (first) {
+            w[0][s] = ry_vf_load(weight + s * b->packed_step);
+        }
+        if (second) {
+            w[1][s] = ry_vf_load(weight + (s - stride * window) * b->packed_step);
+        }
+    }
+    const int reach = (pixels - 1) * stride + window;
+    pixel += row * reach;
+#pragma GCC unroll 32
+    for (int q = 0; q < reach; q++) {
+        const ry_vf x = load_x(pixel[q], f, mix);
+#pragma GCC unroll 8
+        for (int p = 0; p < pixels; p++) {
+            const int s = q - p * stride;
+            if (s >= 0 && s < window) {
+                if (first) {
+                    sum[0][p] = ry_vf_fma(w[0][s], x, sum[0][p]);
+                }
+                if (second) {
+                    sum[1][p] = ry_vf_fma(w[1][s], x, sum[1][p]);
+                }
+            }
+        }
+    }
+}
+
+/* Taps one by one. */
+RY_INLINE void add_taps(const depthwise_block *b, const float *const *pixel, const float *weight, const from *f, ry_vf sum[NHWC_PIXELS],
+                        const int pixels, const int mix)
+{
+    for (int64_t r = 0; r < b->rows; r++, pixel += b->row_step) {
+        const float *const *tap = pixel;
+        for (int64_t s = 0; s < b->columns; s++, tap += b->tap_step, weight += b->packed_step) {
+            const ry_vf w = ry_vf_load(weight);
+#pragma GCC unroll 8
+            for (int p = 0; p < pixels; p++) {
+                sum[p] = ry_vf_fma(w, load_x(tap[p], f, mix), sum[p]);
+            }
+        }
+    }
+}
+
+RY_INLINE void add_slice(const depthwise_block *b, const float *const *pixel, const float *weight, const from *f,
+                         ry_vf sum[NHWC_ROWS][NHWC_PIXELS], const int window, const int stride, const int height, const int pixels,
+                         const int mix)
+{
+    if (window == 0) {
+        add_taps(b, pixel, weight, f, sum[0], pixels, mix);
+    } else if (window == 3) {
+#pragma GCC unroll 8
+        for (int j = 0; j < 3 + (height - 1) * stride; j++) {
+            add_row(b, pixel, weight, f, j, sum, window, stride, pixels, mix, j<3, height> 1 && j >= stride);
+        }
+    } else {
+        for (int64_t j = 0; j < b->rows; j++) {
+            add_row(b, pixel, weight, f, j, sum, window, stride, pixels, mix, true, false);
+        }
+    }
+}
+
+RY_INLINE void end_block(const depthwise_block *b, int64_t c, int64_t left, ry_vf sum[NHWC_ROWS][NHWC_PIXELS], const int height,
+                         const int pixels)
+{
+    const ry_vf low = ry_vf_set(b->low), high = ry_vf_set(b->high);
+    const int64_t at = c + b->to_shift;
+#pragma GCC unroll 2
+    for (int i = 0; i < height; i++) {
+#pragma GCC unroll 8
+        for (int p = 0; p < pixels; p++) {
+            const ry_vf y = ry_vf_min(high, ry_vf_max(low, sum[i][p]));
+            if (left >= RY_W) {
+                ry_vf_store(b->to[i * pixels + p] + at, y);
+            } else {
+                ry_vf_store_first(b->to[i * pixels + p] + at, left, y);
+            }
+        }
+    }
+}
+
+RY_INLINE void sum_vector(const depthwise_block *b, int64_t c, int64_t left, from *f, const int window, const int stride, const int height,
+                          const int pixels, const int mix)
+{
+    ry_vf sum[NHWC_ROWS][NHWC_PIXELS];
+    const ry_vf bias = ry_vf_load(b->bias + c);
+#pragma GCC unroll 2
+    for (int i = 0; i < height; i++) {
+#pragma GCC unroll 8
+        for (int p = 0; p < pixels; p++) {
+            sum[i][p] = bias;
+        }
+    }
+    const float *weight = b->weight + c;
+    for (int64_t d = 0; d < (mix ? b->depth : 1); d++, f->at++, weight += b->taps * b->packed_step) {
+        const float *const *pixel = b->x;
+        const float *w = weight;
+        for (int64_t z = 0; z < b->slices; z++, pixel += b->slice_step, w += b->slice_taps * b->packed_step) {
+            add_slice(b, pixel, w, f, sum, window, stride, height, pixels, mix);
+        }
+    }
+    end_block(b, c, left, sum, height, pixels);
+}
+
+RY_INLINE void sum_block(const depthwise_block *b, const int window, const int stride, const int height, const int pixels)
+{
+    from f = {.left = RY_W};
+    int64_t c = 0;
+    for (; c + RY_W <= b->channels; c += RY_W) {
+        f.at = c + b->shift;
+        sum_vector(b, c, RY_W, &f, window, stride, height, pixels, 0);
+    }
+    if (c < b->channels) {
+        f.at = c + b->shift;
+        f.left = b->channels - c;
+        f.low = ry_vm_first(f.left);
+        sum_vector(b, c, f.left, &f, window, stride, height, pixels, 0);
+    }
+}
+
+RY_INLINE void sum_mixed(const depthwise_block *b, const int window, const int stride, const int height, const int pixels, const int mix)
+{
+    const depthwise_reading *reading = b->reading;
+    for (int64_t c = 0; c < b->channels; c += RY_W, reading++) {
+        from f = {.at = reading->at + b->shift,
+                  .lanes = ry_vi_load(reading->lane),
+                  .low = ry_vm_first(reading->last + 1),
+                  .high = ry_vm_first(reading->last >= RY_W ? reading->last + 1 - RY_W : 0)};
+        sum_vector(b, c, b->channels - c, &f, window, stride, height, pixels, mix);
+    }
+}
+
+typedef void (*block_function)(const depthwise_block *b);
+
+#endif
