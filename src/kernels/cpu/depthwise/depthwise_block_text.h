@@ -60,36 +60,47 @@ RY_INLINE void add_row(const depthwise_block *b, const float *const *pixel, cons
     }
 }
 
-/* Taps one by one. */
+/* A row of any window, tap by tap. */
 RY_INLINE void add_taps(const depthwise_block *b, const float *const *pixel, const float *weight, const from *f, ry_vf sum[NHWC_PIXELS],
                         const int pixels, const int mix)
 {
-    for (int64_t r = 0; r < b->rows; r++, pixel += b->row_step) {
-        const float *const *tap = pixel;
-        for (int64_t s = 0; s < b->columns; s++, tap += b->tap_step, weight += b->packed_step) {
-            const ry_vf w = ry_vf_load(weight);
+    for (int64_t s = 0; s < b->columns; s++, pixel += b->tap_step, weight += b->packed_step) {
+        const ry_vf w = ry_vf_load(weight);
 #pragma GCC unroll 8
-            for (int p = 0; p < pixels; p++) {
-                sum[p] = ry_vf_fma(w, load_x(tap[p], f, mix), sum[p]);
-            }
+        for (int p = 0; p < pixels; p++) {
+            sum[p] = ry_vf_fma(w, load_x(pixel[p], f, mix), sum[p]);
         }
     }
 }
 
-RY_INLINE void add_slice(const depthwise_block *b, const float *const *pixel, const float *weight, const from *f,
+/* The group's channels of a row one after the other: they lie in the same lines of the cache, which the next row may take away. */
+#define FOR_DEPTH            \
+    const float *w = weight; \
+    from f = *start;         \
+    for (int64_t d = 0; d < (mix ? b->depth : 1); d++, f.at++, w += b->taps * b->packed_step)
+
+RY_INLINE void add_slice(const depthwise_block *b, const float *const *pixel, const float *weight, const from *start,
                          ry_vf sum[NHWC_ROWS][NHWC_PIXELS], const int window, const int stride, const int height, const int pixels,
                          const int mix)
 {
-    if (window == 0) {
-        add_taps(b, pixel, weight, f, sum[0], pixels, mix);
-    } else if (window == 3) {
+    if (window == 3) {
 #pragma GCC unroll 8
         for (int j = 0; j < 3 + (height - 1) * stride; j++) {
-            add_row(b, pixel, weight, f, j, sum, window, stride, pixels, mix, j<3, height> 1 && j >= stride);
+            FOR_DEPTH
+            {
+                add_row(b, pixel, w, &f, j, sum, window, stride, pixels, mix, j<3, height> 1 && j >= stride);
+            }
         }
-    } else {
-        for (int64_t j = 0; j < b->rows; j++) {
-            add_row(b, pixel, weight, f, j, sum, window, stride, pixels, mix, true, false);
+        return;
+    }
+    for (int64_t j = 0; j < b->rows; j++) {
+        FOR_DEPTH
+        {
+            if (window == 0) {
+                add_taps(b, pixel + j * b->row_step, w + j * b->columns * b->packed_step, &f, sum[0], pixels, mix);
+            } else {
+                add_row(b, pixel, w, &f, j, sum, window, stride, pixels, mix, true, false);
+            }
         }
     }
 }
@@ -113,8 +124,8 @@ RY_INLINE void end_block(const depthwise_block *b, int64_t c, int64_t left, ry_v
     }
 }
 
-RY_INLINE void sum_vector(const depthwise_block *b, int64_t c, int64_t left, from *f, const int window, const int stride, const int height,
-                          const int pixels, const int mix)
+RY_INLINE void sum_vector(const depthwise_block *b, int64_t c, int64_t left, const from *f, const int window, const int stride,
+                          const int height, const int pixels, const int mix)
 {
     ry_vf sum[NHWC_ROWS][NHWC_PIXELS];
     const ry_vf bias = ry_vf_load(b->bias + c);
@@ -125,13 +136,10 @@ RY_INLINE void sum_vector(const depthwise_block *b, int64_t c, int64_t left, fro
             sum[i][p] = bias;
         }
     }
+    const float *const *pixel = b->x;
     const float *weight = b->weight + c;
-    for (int64_t d = 0; d < (mix ? b->depth : 1); d++, f->at++, weight += b->taps * b->packed_step) {
-        const float *const *pixel = b->x;
-        const float *w = weight;
-        for (int64_t z = 0; z < b->slices; z++, pixel += b->slice_step, w += b->slice_taps * b->packed_step) {
-            add_slice(b, pixel, w, f, sum, window, stride, height, pixels, mix);
-        }
+    for (int64_t z = 0; z < b->slices; z++, pixel += b->slice_step, weight += b->slice_taps * b->packed_step) {
+        add_slice(b, pixel, weight, f, sum, window, stride, height, pixels, mix);
     }
     end_block(b, c, left, sum, height, pixels);
 }
