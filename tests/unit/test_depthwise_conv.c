@@ -95,6 +95,74 @@ static void test_multipliers_and_groups(void **state)
     assert_true(checked > 200);
 }
 
+/* One to three dimensions; every dimension with a stride, dilation and padding of its own. */
+static int check_space(int space, int64_t groups, int64_t in, int64_t out, case_layout layout)
+{
+    product_case c = {.problem = {.op = RY_OP_conv, .inputs = 4}};
+    c.problem.attrs = ry_attrs_default(RY_OP_conv);
+    ry_conv_attrs *a = &c.problem.attrs.conv;
+    int64_t x[5] = {between(1, 2), groups * in}, w[5] = {groups * out, in}, y[5] = {x[0], groups * out}, terms = in;
+    a->groups = groups;
+    a->stride.count = a->dilation.count = space;
+    a->pads.count = 2 * space;
+    for (int i = 0; i < space; i++) {
+        const int64_t size = between(1, i + 1 == space ? 24 : 9), r = between(0, 1) ? 3 : between(1, 7);
+        const int64_t stride = between(1, 3), dilation = between(0, 2) ? 1 : 2, pad[2] = {between(0, r), between(0, r)};
+        const int64_t room = size + pad[0] + pad[1] - dilation * (r - 1) - 1;
+        if (room < 0) {
+            return 0;
+        }
+        x[2 + i] = size;
+        w[2 + i] = r;
+        y[2 + i] = room / stride + 1;
+        terms *= r;
+        a->stride.at[i] = stride;
+        a->dilation.at[i] = dilation;
+        a->pads.at[i] = pad[0];
+        a->pads.at[space + i] = pad[1];
+    }
+    c.in[0] = case_tensor(RY_f32, space + 2, x, layout);
+    c.in[1] = case_tensor(RY_f32, space + 2, w, CASE_ROW_MAJOR);
+    c.out[0] = case_tensor(RY_f32, space + 2, y, between(0, 3) ? layout : CASE_ROW_MAJOR);
+    if (between(0, 2) == 0) {
+        c.in[3] = case_tensor(RY_f32, space + 2, y, layout);
+    }
+    a->activation = (ry_activation)(between(0, 1) ? 0 : between(0, RY_activation_count - 1));
+    a->act_alpha = 0.25;
+    a->act_beta = 0.5;
+    c.terms = (double)terms;
+    case_fill(&c);
+    const int checked = case_check_all(&c, "conv_ref");
+    case_free(&c);
+    return checked;
+}
+
+static void test_spaces(void **state)
+{
+    (void)state;
+    int checked = 0;
+    for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
+        for (int i = 0; i < 60; i++) {
+            checked += check_space(1 + i % 3, between(2, 40), 1, between(0, 3) ? 1 : 2, (case_layout)layout);
+        }
+    }
+    assert_true(checked > 100);
+}
+
+/* Groups whose vectors read one vector of x, two, and more than the permutations take; three dimensions among them. */
+static void test_wide_groups(void **state)
+{
+    (void)state;
+    int checked = 0;
+    for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
+        for (int64_t in = 2; in <= 18; in++) {
+            checked += check_space(2, between(2, 5), in, between(0, 1) ? in : between(1, 18), (case_layout)layout);
+            checked += check_space(3, between(2, 5), in, in, (case_layout)layout);
+        }
+    }
+    assert_true(checked > 50);
+}
+
 static void test_half_types(void **state)
 {
     (void)state;
@@ -110,10 +178,8 @@ static void test_half_types(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_multipliers_and_groups),
-        cmocka_unit_test(test_half_types),
+        cmocka_unit_test(test_windows), cmocka_unit_test(test_sizes),       cmocka_unit_test(test_multipliers_and_groups),
+        cmocka_unit_test(test_spaces),  cmocka_unit_test(test_wide_groups), cmocka_unit_test(test_half_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

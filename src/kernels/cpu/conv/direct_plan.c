@@ -95,15 +95,17 @@ static bool is_direct(const ry_problem *problem, const direct_plan *plan)
            !ry_problem_has_input(problem, 3);
 }
 
-/* A block of outputs shares its loads; staging moves each float in and out, and sums pass once more unless they are written to y. */
+/* A block of outputs shares its loads; staging moves each float in and out, parting it where there is a stride, and sums pass once more
+ * unless they are written to y. By rows, loads and the ends of rows take more than the sums. */
 static double count_cycles(const direct_plan *plan, int width)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const double channels = (double)g->channels_in, outputs = (double)g->channels_out;
-    const double staged = (double)plan->channel * channels * 3.0 / (double)width;
+    const double part = g->stride[2] == 1 ? 3.0 : g->stride[2] == 2 ? 10.0 : g->stride[2] == 4 ? 40.0 : 56.0;
+    const double staged = (double)plan->channel * channels * part / (double)width;
     const double vectors = (double)up(plan->rows * plan->pitch, width);
     const double sums = vectors * outputs * ((double)g->taps * channels * 1.3 + (plan->direct ? 4.0 : 10.0));
-    return (double)(g->batch * g->groups * plan->row_blocks) * (staged + sums + 100.0);
+    return (double)(g->batch * g->groups * plan->row_blocks) * (staged + sums + 100.0) * (plan->by_rows ? 2.5 : 1.0);
 }
 
 void direct_plan_make(const ry_problem *problem, int width, direct_plan *plan)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text of a block: a few neighbouring pixels of one or two lines, for all channels of a task. Included by the sources that make functions of it. */
+/* The text of a block: a few neighbouring pixels of one or two lines, for all channels of a task. Included by the sources that make
+ * functions of it. */
 #ifndef RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_BLOCK_TEXT_H
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_BLOCK_TEXT_H
 
@@ -24,7 +25,8 @@ RY_INLINE ry_vf load_x(const float *x, const from *f, const int mix)
     return f->left >= RY_W ? ry_vf_load(x + f->at) : ry_vf_load_m(x + f->at, f->low);
 }
 
-/* Adds one row of x to one or two lines of y, of which it is row `row` and row - stride of the window; `first`, `second`: is it in the window of that line? */
+/* Adds one row of x to one or two lines of y, of which it is row `row` and row - stride of the window; `first`, `second`: is it in the
+ * window of that line? */
 RY_INLINE void add_row(const depthwise_block *b, const float *const *pixel, const float *weight, const from *f, int64_t row,
                        ry_vf sum[NHWC_ROWS][NHWC_PIXELS], const int window, const int stride, const int pixels, const int mix,
                        const bool first, const bool second)

@@ -84,6 +84,7 @@ static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_
                               .state = ry_aligned(size),
                               .packed = ry_aligned((size_t)(plan->outputs * (plan->geometry.taps + 1)) * sizeof(float)),
                               .pack_tasks = (size_t)plan->outputs,
+                              .work = plan->cycles * 2 * RY_W,
                               .knob_count = 2,
                               .knobs = {{"rows", plan->rows}, {"channels", plan->channels}}};
     ry_release(&ry_system_allocator, plan);

@@ -122,6 +122,21 @@ static void choose_tasks(int width, depthwise_nchw_plan *plan)
     plan->tasks = g->batch * plan->channel_blocks * plan->row_blocks;
 }
 
+/* Cycles of a vector of a row as they were measured on Zen 4: of a tap, and of its start and end. Rows that are left over when strips are
+ * full load their vectors for one row alone. */
+static double count_cycles(const depthwise_nchw_plan *plan)
+{
+    static const double tap[2][2] = {{1.05, 1.9}, {1.0, 1.6}}, end[2][2] = {{7.0, 10.0}, {20.0, 22.0}}; /* [paired][stride - 1] */
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t rows = ry_parts(g->out[1], plan->dilation[1]), last = rows % STRIP_ROWS, alone = last < 4 ? last : last - 4;
+    const double vectors = (double)(g->batch * (plan->paired ? ry_parts(plan->outputs, 2) : plan->outputs) * plan->vectors);
+    const int two = g->stride[2] > 1;
+    const double each = (double)g->taps * tap[plan->paired][two];
+    const double narrow = plan->vectors == 1 && !plan->paired ? 4.0 : 0.0;
+    const double share = (double)alone / (double)rows;
+    return vectors * (double)g->out[1] * (each * (1.0 + 1.2 * share) + (end[plan->paired][two] + narrow) * (1.0 + 0.3 * share));
+}
+
 static void find_lanes(int width, depthwise_nchw_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
@@ -150,6 +165,7 @@ void depthwise_nchw_plan_make(const ry_problem *problem, int width, depthwise_nc
     memset(plan, 0, sizeof *plan);
     find_edges(problem, width, plan);
     choose_tasks(width, plan);
+    plan->cycles = count_cycles(plan);
     if (plan->paired) {
         find_lanes(width, plan);
         return;

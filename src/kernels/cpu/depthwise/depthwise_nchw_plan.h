@@ -34,6 +34,7 @@ typedef struct depthwise_nchw_plan {
     bool paired;
     int64_t vectors, left, right; /* of a row; of these at its ends that need masks */
     int64_t loads;                /* masks of a vector: one a tap; one a pair of taps, and one of the first, where the stride is 2 */
+    double cycles;                /* of all tasks */
     size_t size;                  /* bytes, masks included */
     uint32_t
         mask[]; /* [left, then right][load]: pixels inside x; paired: [tap column] lanes that read x, then int32_t [tap column][lane] */

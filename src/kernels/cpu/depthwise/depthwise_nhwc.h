@@ -7,7 +7,8 @@
 #include "kernels/cpu/depthwise/depthwise_nhwc_plan.h"
 
 typedef struct depthwise_block {
-    /* addresses of channel 0 of the block; [slice][row][pixel] for a window with a text of its own, [slice][row][tap and pixel of y] for others */
+    /* addresses of channel 0 of the block; [slice][row][pixel] for a window with a text of its own, [slice][row][tap and pixel of y] for
+     * others */
     const float *const *x;
     float *to[NHWC_ROWS * NHWC_PIXELS]; /* [row][pixel] */
     int64_t shift, to_shift;            /* x and y lie so many floats further */

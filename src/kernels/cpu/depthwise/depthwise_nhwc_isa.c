@@ -273,6 +273,7 @@ static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_
                       .packed = ry_aligned((size_t)((plan.depth * plan.geometry.taps + 1) * plan.packed_step) * sizeof(float)),
                       .pack_tasks = (size_t)plan.depth + 1,
                       .scratch = plan.scratch,
+                      .work = plan.cycles * 2 * RY_W,
                       .knob_count = 4,
                       .knobs = {{"rows", plan.rows}, {"channels", plan.channels}, {"height", plan.height}, {"pixels", plan.pixels}}};
     return RYND_OK;

@@ -162,6 +162,41 @@ static void place(int width, depthwise_nhwc_plan *plan)
     plan->scratch = at;
 }
 
+/* Taps that read inside x along an axis, on average over a line. */
+static double taps_inside(const depthwise_nhwc_plan *plan, int axis)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    int64_t all = 0;
+    for (int64_t r = 0; r < g->kernel[axis]; r++) {
+        const int64_t at = r * plan->dilation[axis] - plan->before[axis];
+        const int64_t first = at < 0 ? ry_parts(-at, g->stride[axis]) : 0;
+        const int64_t end = g->in[axis] > at ? ry_parts(g->in[axis] - at, g->stride[axis]) : 0;
+        all += ry_most(0, ry_least(end, g->out[axis]) - first);
+    }
+    return (double)all / (double)g->out[axis];
+}
+
+/* Cycles of a vector as they were measured on Zen 4: of a tap, of a pixel's start and end, of staging, of planes and conversions behind the
+ * sums. */
+static double count_cycles(int width, const depthwise_nhwc_plan *plan)
+{
+    static const double tap[3][3] = {
+        {1.2, 1.4, 2.0}, {1.4, 1.8, 3.2}, {2.0, 2.8, 4.2}}; /* [mix][window with unit stride, with stride 2, any window] */
+    const ry_conv_geometry *g = &plan->geometry;
+    const double vectors = (double)(g->batch * ry_parts(plan->outputs, width));
+    const double area = taps_inside(plan, 0) * (plan->window == 3 ? 3.0 : taps_inside(plan, 1)) * (double)g->kernel[2];
+    const double each = area * (double)plan->depth * tap[plan->mix][plan->window == 0 ? 2 : g->stride[2] > 1];
+    const double pixels = (double)(plan->lines * ry_whole(g->out[2], plan->pixels));
+    const double end = 4.0 + (plan->planes_out ? 8.0 : plan->through ? 10.0 : 0.0);
+    const double read = (double)(g->in[0] * g->in[1] * g->in[2]) * (double)plan->depth / (double)plan->multiplier;
+    const double tables = (double)(plan->slices * plan->table_rows * plan->reach) * pixels / (double)plan->pixels;
+    return vectors * (pixels * (each + end) +
+                      read * (plan->planes_in ? 6.0
+                              : plan->staged  ? 3.0
+                                              : 0.0) +
+                      0.5 * tables * (double)width / (double)plan->channels);
+}
+
 void depthwise_nhwc_plan_make(const ry_problem *problem, int width, depthwise_nhwc_plan *plan)
 {
     memset(plan, 0, sizeof *plan);
@@ -183,4 +218,5 @@ void depthwise_nhwc_plan_make(const ry_problem *problem, int width, depthwise_nh
     choose_tasks(width, plan);
     choose_channels(width, plan);
     place(width, plan);
+    plan->cycles = count_cycles(width, plan);
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a depthwise convolution whose vectors lie along channels ("nhwc") is cut.
  *
- * A task computes some lines (rows of the output) of a part of the channels, as many channels at once as have what a block needs in the first-level
- * cache, in blocks of one or two lines by a few neighbouring pixels. What a block reads is a table of addresses, made once for all its channels:
- * pixels outside x are zeros, and rows and slices of the window that are outside are left out where they can be. From block to block the
- * addresses move by the same step.
+ * A task computes some lines (rows of the output) of a part of the channels, as many channels at once as have what a block needs in the
+ * first-level cache, in blocks of one or two lines by a few neighbouring pixels. What a block reads is a table of addresses, made once for
+ * all its channels: pixels outside x are zeros, and rows and slices of the window that are outside are left out where they can be. From
+ * block to block the addresses move by the same step.
  *
  * Where the channels of x do not lie side by side, or are not f32, a task first stages the rows that a line reads in a ring (`staged`):
- * planes are transposed. With a third dimension the ring has whole slices. Sums that are not finished by bounds, or whose channels do not lie side by side
- * in y, go to y by way of scratch (`through`); planes of it are transposed back (`planes_out`).
+ * planes are transposed. With a third dimension the ring has whole slices. Sums that are not finished by bounds, or whose channels do not
+ * lie side by side in y, go to y by way of scratch (`through`); planes of it are transposed back (`planes_out`).
  *
- * A grouped convolution is a sum of `depth` depthwise ones whose x is permuted: lane l of a vector that begins at output channel `turn` of a group
- * reads channel (turn + l) / multiplier * depth of those from that group on (`mix`: from one vector, or from two).
+ * A grouped convolution is a sum of `depth` depthwise ones whose x is permuted: lane l of a vector that begins at output channel `turn` of
+ * a group reads channel (turn + l) / multiplier * depth of those from that group on (`mix`: from one vector, or from two).
  *
  *     weights: [depth][tap][packed_step], then the bias
  *     scratch: zeros | row nobody reads | sums [line][pixel][channels] | ring [slice][row][pixel][inputs] | table [slice][row][reach]
@@ -51,6 +51,7 @@ typedef struct depthwise_nhwc_plan {
     int64_t slices, ring, plane; /* of the ring: slices, rows of a slice, floats of a slice */
     int64_t hold;                /* lines of sums */
     int mix;
+    double cycles; /* of all tasks */
     bool staged, planes_in, through, planes_out;
     bool dense_in, dense_out;                                  /* rows of planes without gaps, one behind the other */
     size_t nobody, sums, ring_at, table, vectors, at, scratch; /* bytes from scratch's start; at: the lanes */

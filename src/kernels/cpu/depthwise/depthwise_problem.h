@@ -12,7 +12,8 @@ bool depthwise_is(const ry_problem *problem, int64_t most);
 void depthwise_read(const ry_problem *problem, ry_conv_geometry *geometry, ry_conv_phase *phase, int64_t before[RY_SPACE],
                     int64_t dilation[RY_SPACE]);
 
-/* Weight of output channel k and the group's input channel i at slice t, row r, column s of the window; the bias of k (0 where there is none). */
+/* Weight of output channel k and the group's input channel i at slice t, row r, column s of the window; the bias of k (0 where there is
+ * none). */
 float depthwise_weight(const ry_cpu_launch *launch, int64_t k, int64_t i, int64_t t, int64_t r, int64_t s);
 float depthwise_bias(const ry_cpu_launch *launch, int64_t k);
 
