@@ -22,6 +22,7 @@ typedef struct limits {
     int64_t channels, size, kernel;
     ry_dtype dtype;
     bool transposed, plain; /* plain: one layout, no epilogue beyond a bias */
+    bool pointwise;         /* one tap without padding, both tensors dense */
 } limits;
 
 static const int64_t primes[] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 31, 37, 61, 67};
@@ -66,9 +67,9 @@ static bool make_case(product_case *c, const limits *l)
         const int64_t k = between(1, kernel);
         x_dim[i + 2] = between(1, size);
         w_dim[i + 2] = k;
-        list_add(stride, plain_window || between(0, 1) ? 1 : between(1, 4));
+        list_add(stride, plain_window || l->pointwise || between(0, 1) ? 1 : between(1, 4));
         list_add(dilation, plain_window || between(0, 1) ? 1 : between(1, 3));
-        list_add(pads, between(0, 1) ? k / 2 : between(0, k + 1));
+        list_add(pads, l->pointwise || between(0, 1) ? k / 2 : between(0, k + 1));
         after[i] = between(0, 1) ? pads->at[i] : between(0, k + 1);
         const int64_t more = l->transposed && stride->at[i] > 1 ? between(0, stride->at[i] - 1) : 0;
         if (l->transposed) {
@@ -84,7 +85,8 @@ static bool make_case(product_case *c, const limits *l)
     }
     *(l->transposed ? &convt->groups : &conv->groups) = groups;
     const bool is_float = ry_dtype_is_float(l->dtype);
-    const case_layout x_layout = (case_layout)between(0, CASE_LAYOUTS - 1), y_layout = (case_layout)between(0, CASE_LAYOUTS - 1);
+    const int64_t layouts = l->pointwise ? CASE_STRIDED : CASE_LAYOUTS;
+    const case_layout x_layout = (case_layout)between(0, layouts - 1), y_layout = (case_layout)between(0, layouts - 1);
     c->in[0] = case_tensor(l->dtype, space + 2, x_dim, l->plain ? CASE_ROW_MAJOR : x_layout);
     c->in[1] = case_tensor(l->dtype, space + 2, w_dim, between(0, 3) ? CASE_ROW_MAJOR : CASE_STRIDED);
     c->out[0] = case_tensor(l->dtype, space + 2, y_dim, l->plain ? CASE_ROW_MAJOR : between(0, 1) ? x_layout : y_layout);
@@ -143,6 +145,16 @@ static void test_plain(void **state)
     check_many(60, (limits){.channels = 33, .size = 24, .kernel = 3, .dtype = RY_f32, .plain = true});
 }
 
+/* Products of x itself, of every tile: few pixels and many, few channels and many, images apart and together. */
+static void test_pointwise(void **state)
+{
+    (void)state;
+    check_many(150, (limits){.channels = 70, .size = 9, .kernel = 1, .dtype = RY_f32, .pointwise = true});
+    check_many(40, (limits){.channels = 450, .size = 6, .kernel = 1, .dtype = RY_f32, .pointwise = true});
+    check_many(60, (limits){.channels = 30, .size = 40, .kernel = 1, .dtype = RY_f32, .pointwise = true});
+    check_many(60, (limits){.channels = 40, .size = 12, .kernel = 1, .dtype = RY_i32, .pointwise = true});
+}
+
 static void test_transposed(void **state)
 {
     (void)state;
@@ -167,6 +179,24 @@ static void test_i32(void **state)
     (void)state;
     check_many(100, (limits){.channels = 20, .size = 12, .kernel = 5, .dtype = RY_i32});
     check_many(30, (limits){.channels = 12, .size = 9, .kernel = 4, .dtype = RY_i32, .transposed = true});
+}
+
+/* Rows of x that meet in one set of the first-level cache. */
+static void test_crowded(void **state)
+{
+    (void)state;
+    for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
+        product_case c = {.problem = {.accuracy = RY_ACCURACY_bf16, .op = RY_OP_conv, .inputs = 4}};
+        c.problem.attrs = ry_attrs_default(RY_OP_conv);
+        const int64_t x[4] = {2, 1024, 5, 5}, w[4] = {45, 1024, 1, 1}, y[4] = {2, 45, 5, 5};
+        c.in[0] = case_tensor(RY_f32, 4, x, (case_layout)layout);
+        c.in[1] = case_tensor(RY_f32, 4, w, CASE_ROW_MAJOR);
+        c.out[0] = case_tensor(RY_f32, 4, y, (case_layout)layout);
+        c.terms = 1024;
+        case_fill(&c);
+        assert_true(case_check_all(&c, "conv_ref") > 0);
+        case_free(&c);
+    }
 }
 
 /* Reductions longer than a chunk, over channels, over taps, and both. */
@@ -195,9 +225,10 @@ static void test_long_sums(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small), cmocka_unit_test(test_channels),   cmocka_unit_test(test_large_images),
-        cmocka_unit_test(test_plain), cmocka_unit_test(test_transposed), cmocka_unit_test(test_f16),
-        cmocka_unit_test(test_bf16),  cmocka_unit_test(test_i32),        cmocka_unit_test(test_long_sums),
+        cmocka_unit_test(test_small),     cmocka_unit_test(test_channels),   cmocka_unit_test(test_large_images),
+        cmocka_unit_test(test_plain),     cmocka_unit_test(test_transposed), cmocka_unit_test(test_f16),
+        cmocka_unit_test(test_bf16),      cmocka_unit_test(test_i32),        cmocka_unit_test(test_long_sums),
+        cmocka_unit_test(test_pointwise), cmocka_unit_test(test_crowded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

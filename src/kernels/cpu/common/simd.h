@@ -18,6 +18,7 @@
  *   ry_vf_halves(a, b)           a in the first half of the lanes, b in the second
  *   ry_vf_load_f16 / _bf16       RY_W elements, converted;  ry_vf_store_f16 / _bf16 round to nearest even
  *   ry_vf_transpose(v)           RY_W vectors as the rows of a square: its columns
+ *   RY_GRAIN                     where it is half of RY_W: products of half a vector take half the time, and there is ry_vf_fma_half
  *   RY_TILE_ROWS                 rows of the largest tile of RY_TILE_VECTORS vectors that fits the register file with its operands
  */
 #ifndef RY_KERNELS_CPU_COMMON_SIMD_H
@@ -41,5 +42,9 @@
 #endif
 
 #define RY_TILE_COLUMNS (RY_TILE_VECTORS * RY_W)
+
+#ifndef RY_GRAIN
+#define RY_GRAIN RY_W
+#endif
 
 #endif

@@ -8,6 +8,7 @@
 #define RY_W            16
 #define RY_TILE_ROWS    14
 #define RY_TILE_VECTORS 2
+#define RY_GRAIN        8
 
 typedef __m512 ry_vf;
 typedef __m512i ry_vi;
@@ -66,6 +67,12 @@ RY_INLINE ry_vf ry_vf_mul(ry_vf a, ry_vf b)
 RY_INLINE ry_vf ry_vf_fma(ry_vf a, ry_vf b, ry_vf c)
 {
     return _mm512_fmadd_ps(a, b, c);
+}
+
+/* The first half of the lanes; the others are anything. */
+RY_INLINE ry_vf ry_vf_fma_half(ry_vf a, ry_vf b, ry_vf c)
+{
+    return _mm512_castps256_ps512(_mm256_fmadd_ps(_mm512_castps512_ps256(a), _mm512_castps512_ps256(b), _mm512_castps512_ps256(c)));
 }
 
 RY_INLINE ry_vf ry_vf_max(ry_vf bound, ry_vf x)

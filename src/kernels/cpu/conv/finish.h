@@ -25,6 +25,20 @@ typedef struct igemm_finish {
 
 void RY_BASE_SYMBOL(igemm_finish_rows)(const igemm_finish *finish);
 
+/* Sums of floats [pixel][channel] to a y whose pixels lie next to each other. */
+typedef struct igemm_turned {
+    int64_t pixels, channels;
+    const float *block; /* a pixel's sums end with a whole vector */
+    int64_t block_step; /* from pixel to pixel */
+    float *y;
+    int64_t y_row;         /* from channel to channel */
+    const float *residual; /* NULL: none */
+    int64_t r_row;
+    float low, high;
+} igemm_turned;
+
+void RY_ISA_SYMBOL(igemm_finish_turned)(const igemm_turned *turned);
+
 /* to[column][row] = from[row][column]; both have room for whole vectors. */
 void RY_BASE_SYMBOL(igemm_turn)(const float *from, int64_t from_step, int64_t rows, int64_t columns, float *to, int64_t to_step);
 

@@ -171,3 +171,49 @@ void RY_ISA_SYMBOL(igemm_turn)(const float *from, int64_t from_step, int64_t row
         }
     }
 }
+
+/* A square of RY_W pixels and channels, from pixel i and channel j on; `whole`: of all its pixels. */
+RY_INLINE void turn_square(const igemm_turned *t, int64_t i, int64_t j, const bool whole)
+{
+    const int64_t pixels = t->pixels - i, channels = t->channels - j < RY_W ? t->channels - j : RY_W;
+    const ry_vm m = ry_vm_first(pixels);
+    const ry_vf low = ry_vf_set(t->low), high = ry_vf_set(t->high);
+    const float *from = t->block + i * t->block_step + j;
+    float *to = t->y + j * t->y_row + i;
+    const float *residual = t->residual ? t->residual + j * t->r_row + i : NULL;
+    ry_vf v[RY_W];
+#pragma GCC unroll 16
+    for (int k = 0; k < RY_W; k++) {
+        v[k] = ry_vf_load(from + (whole || k < pixels ? k : pixels - 1) * t->block_step);
+    }
+    ry_vf_transpose(v);
+#pragma GCC unroll 16
+    for (int k = 0; k < RY_W; k++) {
+        if (k < channels) {
+            ry_vf sum = v[k];
+            if (residual) {
+                sum = ry_vf_add(sum, whole ? ry_vf_load(residual + k * t->r_row) : ry_vf_load_m(residual + k * t->r_row, m));
+            }
+            sum = ry_vf_min(high, ry_vf_max(low, sum));
+            if (whole) {
+                ry_vf_store(to + k * t->y_row, sum);
+            } else {
+                ry_vf_store_m(to + k * t->y_row, m, sum);
+            }
+        }
+    }
+}
+
+void RY_ISA_SYMBOL(igemm_finish_turned)(const igemm_turned *t)
+{
+    for (int64_t j = 0; j < t->channels; j += RY_W) {
+        if (t->pixels < RY_W) {
+            turn_square(t, 0, j, false);
+            continue;
+        }
+        for (int64_t i = 0; i < t->pixels; i += RY_W) {
+            /* the last square begins early and is whole: it writes some pixels again */
+            turn_square(t, i + RY_W <= t->pixels ? i : t->pixels - RY_W, j, true);
+        }
+    }
+}

@@ -80,8 +80,33 @@ static void finish_pixels(const igemm_task *t, const igemm_finish *f, int64_t ch
     }
 }
 
+/* Pixels are the rows of the block, and lie next to each other in y. */
+static void finish_turned(const igemm_task *t, int64_t first, int64_t channels)
+{
+    const ry_conv_geometry *g = &t->plan->geometry;
+    const igemm_phase *p = t->phase;
+    const int64_t channel = t->group * g->channels_out + first;
+    igemm_turned turned = {.pixels = t->count,
+                           .channels = channels,
+                           .block = t->block + (first - t->block_channel),
+                           .block_step = t->block_step,
+                           .y = (float *)t->launch->out[0] + p->at.y_offset + t->image * g->y_batch + t->first + channel * g->y_channel,
+                           .y_row = g->y_channel,
+                           .r_row = g->r_channel,
+                           .low = t->low,
+                           .high = t->high};
+    if (ry_problem_has_input(t->launch->problem, 3)) {
+        turned.residual = (const float *)t->launch->in[3] + p->at.r_offset + t->image * g->r_batch + t->first + channel * g->r_channel;
+    }
+    RY_ISA_SYMBOL(igemm_finish_turned)(&turned);
+}
+
 void RY_ISA_SYMBOL(igemm_finish_unit)(const igemm_task *t, int64_t unit)
 {
+    if (t->phase->turned) {
+        finish_turned(t, igemm_unit_first(t->plan, unit), igemm_unit_count(t->plan, unit));
+        return;
+    }
     const igemm_plan *plan = t->plan;
     const ry_problem *problem = t->launch->problem;
     const ry_conv_geometry *g = &plan->geometry;

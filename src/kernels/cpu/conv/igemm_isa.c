@@ -126,10 +126,8 @@ static void gather(igemm_task *t, const igemm_chunk *chunk, bool write_program)
     const igemm_phase *p = t->phase;
     const ry_dtype dtype = ry_type_of(&t->launch->problem->in[0]);
     if (plan->mode == IGEMM_ROWS) {
-        if (!p->in_place) {
-            RY_ISA_SYMBOL(igemm_gather_rows)
-            (plan, p, chunk, t->image, t->first, t->count, dtype, x_of(t), t->panel, p->chunk_channels * p->chunk_taps + 16);
-        }
+        RY_ISA_SYMBOL(igemm_gather_rows)
+        (plan, p, chunk, t->image, t->first, t->count, dtype, x_of(t), t->panel, p->chunk_channels * p->chunk_taps + 16);
     } else {
         const int64_t vectors = (t->count + p->lanes - 1) / p->lanes, sliver = plan->mode == IGEMM_PIXELS ? RY_TILE_VECTORS : 1;
         if (write_program) {
@@ -169,6 +167,7 @@ static void run_tile(const igemm_task *t, ry_tile *tile, const igemm_run *run, i
         tile->c_step = t->block_step;
         tile->c = t->block + (pixels ? row - before : run->column + row) * t->block_step + (pixels ? column : column - before);
     }
+    tile->ahead = t->phase->direct && tile->start != RY_TILE_FROM_C && tile->c_step % IGEMM_CROWDED != 0;
     const ry_tile_table *table = &RY_ISA_SYMBOL(ry_tiles);
     const ry_tile_set *tiles = t->pairs ? t->pairs->tiles : t->integer ? &table->i32 : &table->f32;
     (*tiles)[a_along_k][vectors - 1][rows - 1](tile);
@@ -190,18 +189,32 @@ static ry_tile start_tile(const igemm_task *t, const igemm_chunk *chunk, bool la
     return tile;
 }
 
+/* Where pixel 0 of the task's block lies in x that is its own panel. */
+static const float *in_place(const igemm_task *t, const igemm_chunk *chunk)
+{
+    const igemm_phase *p = t->phase;
+    const ry_conv_tap *tap = (const ry_conv_tap *)((const char *)t->plan + t->plan->taps) + p->at.first_tap;
+    return (const float *)(const void *)x_of(t) + t->image * t->plan->geometry.x_batch + tap->offset + t->first * p->x_pixel +
+           chunk->channel * t->plan->geometry.x_channel;
+}
+
 /* PIXELS: a unit of weights are the rows; it stays in the first-level cache while the panel's slivers pass. */
 static void multiply_pixels(const igemm_task *t, const float *panel, const igemm_chunk *chunk, bool last, int64_t unit)
 {
     const igemm_plan *plan = t->plan;
     const int64_t first = igemm_unit_first(plan, unit), rows = igemm_unit_count(plan, unit);
+    const bool near = t->phase->in_place;
+    const float *b = near ? in_place(t, chunk) : panel;
     for (int64_t j = 0; j < t->count; j += RY_TILE_COLUMNS) {
         ry_tile tile = start_tile(t, chunk, last);
         tile.columns = least(RY_TILE_COLUMNS, t->count - j);
         tile.a = t->packed + first * t->phase->steps + chunk->first * rows;
         tile.a_step = rows;
-        tile.b = panel + j * chunk->depth;
-        tile.b_step = tile.columns > RY_TILE_COLUMNS - RY_W ? RY_TILE_COLUMNS : (tile.columns + RY_W - 1) / RY_W * RY_W;
+        tile.b = b + (near ? j : j * chunk->depth);
+        tile.b_step = near                                    ? plan->geometry.x_channel
+                      : tile.columns > RY_TILE_COLUMNS - RY_W ? RY_TILE_COLUMNS
+                                                              : (tile.columns + RY_W - 1) / RY_W * RY_W;
+        tile.b_exact = near && tile.columns % RY_W != 0;
         tile.bias = t->bias + (first - t->channel);
         run_tile(t, &tile, t->run, first - t->channel, rows, j, false, last);
     }
@@ -211,34 +224,26 @@ static void multiply_pixels(const igemm_task *t, const float *panel, const igemm
     }
 }
 
-/* Where pixel 0 of the task's block lies in x that is its own panel. */
-static const float *in_place(const igemm_task *t, const igemm_chunk *chunk)
-{
-    const igemm_phase *p = t->phase;
-    const ry_conv_tap *tap = (const ry_conv_tap *)((const char *)t->plan + t->plan->taps) + p->at.first_tap;
-    return (const float *)(const void *)x_of(t) + t->image * t->plan->geometry.x_batch + tap->offset + t->first * p->x_pixel +
-           chunk->channel;
-}
-
 /* GATHERED and ROWS: pixels are the rows; a unit of weights stays in the cache while the panel's rows pass. */
 static void multiply_channels(const igemm_task *t, const float *panel, const igemm_chunk *chunk, bool last, int64_t unit)
 {
     const igemm_plan *plan = t->plan;
     const igemm_phase *p = t->phase;
-    const bool along_k = plan->mode == IGEMM_ROWS;
-    const int64_t row_step = p->chunk_channels * p->chunk_taps + 16, most = along_k ? plan->tile_rows : p->lanes;
+    const bool along_k = plan->mode == IGEMM_ROWS, near = p->in_place;
+    const int64_t row_step = p->chunk_channels * p->chunk_taps + 16, most = igemm_pixel_rows(plan, p);
     const int64_t first = igemm_unit_first(plan, unit), count = igemm_unit_count(plan, unit), width = (count + RY_W - 1) / RY_W * RY_W;
-    const int64_t a_step = p->in_place ? p->x_pixel : along_k ? row_step : RY_W;
-    const float *a = p->in_place ? in_place(t, chunk) : panel;
+    const int64_t a_row = near ? p->x_pixel : row_step; /* where rows may begin anywhere */
+    const int64_t a_step = along_k ? a_row : near ? plan->geometry.x_channel : RY_W;
+    const float *a = near ? in_place(t, chunk) : panel;
     const igemm_run whole = {.length = t->count};
     const igemm_run *run = p->direct ? t->run : &whole;
     for (const igemm_run *end = run + (p->direct ? t->runs : 1); run < end; run++) {
         const int64_t parts = (run->length + most - 1) / most, each = run->length / parts, extra = run->length % parts;
         for (int64_t i = 0, row = 0; i < parts; i++) {
-            const int64_t rows = along_k ? each + (i < extra) : least(most, run->length - row);
+            const int64_t rows = along_k || near ? each + (i < extra) : least(most, run->length - row);
             ry_tile tile = start_tile(t, chunk, last);
             tile.columns = count;
-            tile.a = a + (along_k ? (run->column + row) * a_step : i * chunk->depth * RY_W);
+            tile.a = a + (along_k || near ? (run->column + row) * a_row : i * chunk->depth * RY_W);
             tile.a_step = a_step;
             tile.b = t->packed + first * p->steps + chunk->first * width;
             tile.b_step = width;
@@ -309,7 +314,7 @@ static const float *panel_for(igemm_task *member, int64_t i, int64_t index, cons
     if (t->shared) {
         return t->shared + index * (p->source < 0 ? p : member[p->source].phase)->panel;
     }
-    if (p->source < 0 || i == p->source) {
+    if (!p->in_place && (p->source < 0 || i == p->source)) {
         gather(t, chunk, index == 0 || p->chunk_taps < p->at.taps);
     }
     return p->source < 0 ? t->panel : member[p->source].panel;
@@ -363,7 +368,7 @@ void RY_ISA_SYMBOL(igemm_run)(const igemm_plan *plan, const ry_cpu_launch *launc
     decode(plan, launch, index, scratch, member);
     member->pairs = pairs;
     read_bias(member);
-    if (plan->mode != IGEMM_ROWS) {
+    if (plan->mode != IGEMM_ROWS && !(member->phase->in_place && member->phase->bundle == 1)) {
         member->segments = igemm_cut_segments(plan, member->phase, member->image, member->first, member->count, member->segment);
     }
     spread(plan, packed, shared, member);

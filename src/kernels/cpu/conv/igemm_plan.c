@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cuts a convolution into tasks of matrix products: the cheapest by a count of cycles, in units of one vector's multiply-add. */
 #include "kernels/cpu/conv/gather_program.h"
+#include "kernels/cpu/conv/igemm_cost.h"
 
 #include <string.h>
 
 enum {
-    PANEL_MOST = 224 * 1024, /* bytes: the panel stays in a second-level cache of 512 KiB beside the weights that stream through */
-    SHARED_MOST = 8 << 20,   /* bytes of shared panels: they come back from the last-level cache */
-    PHASE_OVERHEAD = 20000,  /* cycles: the threads meet */
-    TASK_OVERHEAD = 3000,    /* cycles: taking a task, its program and offsets */
-    THREADS_EXPECTED = 4,    /* idle time at the end is weighed as with this many */
-    ROW_LEAST = 6,           /* pixels of a tile that ends with its row: fewer cost more than passing the sums through scratch */
+    SHARED_MOST = 8 << 20,  /* bytes of shared panels: they come back from the last-level cache */
+    STREAM_LEAST = 1 << 20, /* bytes of x that come from the outer caches or memory */
+    STREAM_CHANNELS = 8,
+    STREAM_PIXELS = 1024,
+    ROW_LEAST = 6, /* pixels of a tile that ends with its row: fewer cost more than passing the sums through scratch */
 };
 
 static int64_t up(int64_t a, int64_t b)
@@ -96,8 +96,25 @@ static bool is_direct(const ry_problem *problem, const igemm_plan *plan, igemm_p
     return g->y_channel == 1 && (!has_residual || g->r_channel == 1);
 }
 
-static void find_pads(const ry_conv_geometry *g, const ry_conv_tap *tap, igemm_phase *p)
+/* Do the pixels of a block lie next to each other in y, as the channels do in a block of sums? */
+static bool is_turned(const ry_problem *problem, const igemm_plan *plan, const igemm_phase *p)
 {
+    const ry_conv_geometry *g = &plan->geometry;
+    const bool has_residual = ry_problem_has_input(problem, 3);
+    const int64_t images = p->images == 1 ? g->batch : 1;
+    int64_t y_pixel = 1, r_pixel = 1;
+    float low, high;
+    return !p->direct && plan->woven == 1 && memcmp(p->inside, p->at.grid, sizeof p->inside) == 0 && plan->mode != IGEMM_PIXELS &&
+           ry_type_of(&problem->out[0]) == RY_f32 && (!has_residual || ry_type_of(&problem->in[3]) == RY_f32) &&
+           uniform(&p->at, p->at.y_step, images, g->y_batch, &y_pixel) &&
+           (!has_residual || uniform(&p->at, p->at.r_step, images, g->r_batch, &r_pixel)) && y_pixel == 1 && r_pixel == 1 &&
+           ry_activation_bounds(ry_conv_activation(problem), &low, &high);
+}
+
+static void find_pads(const ry_problem *problem, const igemm_plan *plan, const ry_conv_tap *tap, igemm_phase *p)
+{
+    const ry_dtype dtype = ry_type_of(&problem->in[0]);
+    const ry_conv_geometry *g = &plan->geometry;
     int64_t reads[RY_SPACE];
     p->any_pad = false;
     for (int64_t t = p->at.first_tap; t < p->at.first_tap + p->at.taps; t++) {
@@ -108,7 +125,9 @@ static void find_pads(const ry_conv_geometry *g, const ry_conv_tap *tap, igemm_p
     for (int i = 0; i < RY_SPACE; i++) {
         reads[i] = g->x_step[i] * g->stride[i];
     }
-    p->in_place = p->at.taps == 1 && !p->any_pad && uniform(&p->at, reads, p->images == 1 ? g->batch : 1, g->x_batch, &p->x_pixel);
+    p->in_place = !plan->pairs && (dtype == RY_f32 || dtype == RY_i32) && p->at.taps == 1 && !p->any_pad &&
+                  uniform(&p->at, reads, p->images == 1 ? g->batch : 1, g->x_batch, &p->x_pixel) &&
+                  (plan->mode == IGEMM_ROWS || p->x_pixel == 1 || p->pixels == 1);
 }
 
 /* Pixels of a gathered vector. For GATHERED they are a tile's rows: as many as fit, and whole rows of the grid or whole parts of one if that
@@ -120,6 +139,10 @@ static void find_lanes(const igemm_plan *plan, igemm_phase *p)
         return;
     }
     const int64_t most = least(plan->tile_rows, plan->width), row = p->at.grid[RY_SPACE - 1];
+    if (p->in_place) {
+        p->lanes = most;
+        return;
+    }
     p->lanes = up(p->pixels, up(p->pixels, most));
     for (int64_t lanes = most; lanes >= most * 3 / 4 && lanes > 1; lanes--) {
         if (row % lanes == 0 || lanes % row == 0) {
@@ -135,7 +158,9 @@ static void find_chunks(const igemm_plan *plan, igemm_phase *p)
     p->depth = channels * taps;
     p->chunk_channels = channels;
     p->chunk_taps = taps;
-    if (p->depth <= IGEMM_CHUNK_MOST) {
+    if (p->streams) {
+        p->chunk_channels = STREAM_CHANNELS;
+    } else if (p->depth <= IGEMM_CHUNK_MOST) {
         /* one chunk */
     } else if (plan->mode == IGEMM_ROWS) {
         if (channels <= IGEMM_CHUNK_MOST) {
@@ -166,85 +191,12 @@ static int64_t segments_most(const igemm_phase *p)
     return least(p->lanes, (p->lanes + row - 2) / row + 1);
 }
 
-#define PAIR_CYCLES 1.0 /* a vector that is rounded and joined with its neighbour */
-
-static double gather_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block)
-{
-    const ry_conv_geometry *g = &plan->geometry;
-    const double vectors = (double)up(block, p->lanes);
-    if (plan->mode == IGEMM_ROWS) {
-        if (p->in_place) {
-            return 0;
-        }
-        /* a row of the window is one run where nothing lies between its pixels */
-        const int64_t along =
-            g->x_step[RY_SPACE - 1] == g->channels_in && p->at.taps % g->kernel[RY_SPACE - 1] == 0 ? g->kernel[RY_SPACE - 1] : 1;
-        const int64_t runs = p->at.taps / along;
-        const double copy = plan->pairs ? 2.0 + PAIR_CYCLES : 2.0;
-        return (double)block * (double)runs * (8.0 + copy * (double)up(g->channels_in * along, plan->width));
-    }
-    const double row = (double)p->at.grid[RY_SPACE - 1];
-    const double segments = p->at.grid[RY_SPACE - 1] % p->lanes == 0 ? 1 : 1 + (double)(p->lanes - 1) / row;
-    const int64_t step = g->stride[RY_SPACE - 1];
-    const bool near = g->x_step[RY_SPACE - 1] == 1 || g->in[RY_SPACE - 1] == 1;
-    const double load = near && step == 1 ? 1.0 : near && step == 2 ? 3.0 : near && step == 4 ? 8.0 : 2.0 * (double)plan->width;
-    const double store = plan->pairs ? 3.5 + PAIR_CYCLES : 3.5;
-    return vectors * ((double)p->depth * (store + segments * load) + (double)p->at.taps * 15.0 * segments);
-}
-
-static double product_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t channels)
-{
-    const bool pixels = plan->mode == IGEMM_PIXELS;
-    const double rows = (double)(pixels ? channels : block), vectors = (double)up(pixels ? block : channels, plan->width);
-    const double chunks = (double)p->chunks;
-    /* a tile's start and end cost about four cycles a vector in every chunk; what is not direct passes once more, and turned twice more */
-    double cycles = rows * vectors * ((double)p->steps + 4.0 * chunks);
-    if (!p->direct) {
-        cycles += rows * vectors * (pixels || plan->geometry.y_channel == 1 ? 4.0 : 8.0);
-    }
-    return cycles;
-}
-
-/* Cycles that a float from the outer caches costs, where half of it hides behind the arithmetic. */
-#define STREAM_CYCLES (4.0 / 24.0)
-
-/* Floats of a chunk's panel. */
-static int64_t panel_of(const igemm_plan *plan, const igemm_phase *p, int64_t block)
-{
-    const int64_t chunk = p->chunk_channels * p->chunk_taps;
-    return plan->mode == IGEMM_ROWS ? block * (chunk + 16) : up(block, p->lanes) * plan->width * chunk;
-}
-
-/* Of a bundle. */
-static double cost_of(const igemm_plan *plan, const igemm_phase *first, int64_t blocks, int64_t unit_blocks)
-{
-    const ry_conv_geometry *g = &plan->geometry;
-    const int64_t block = up(first->pixels, blocks), units = up(plan->units, unit_blocks);
-    const int64_t channels = least(units * plan->unit_most, g->channels_out);
-    const double tasks = (double)(first->images * g->groups * blocks * unit_blocks);
-    double product = TASK_OVERHEAD, gather = 0, stream = 0;
-    for (int64_t i = 0; i < first->bundle; i++) {
-        const igemm_phase *p = &first[i];
-        product += product_cycles(plan, p, block, channels) + (double)p->steps * (double)channels * STREAM_CYCLES;
-        if (p->source < 0 || i == p->source) {
-            gather += gather_cycles(plan, p, block);
-            stream += (double)(panel_of(plan, p, block) * p->chunks) * STREAM_CYCLES;
-        }
-    }
-    if (!plan->shared) {
-        return tasks * (gather + product) + (THREADS_EXPECTED - 1) * (gather + product);
-    }
-    /* written once, read by every task of other channels */
-    const double panels = (double)(first->images * g->groups * blocks);
-    return panels * (gather + stream) + tasks * (product + stream) + (THREADS_EXPECTED - 1) * product;
-}
-
 /* Bytes of the panels that a bundle's task has at once. */
 static int64_t panels_of(const igemm_plan *plan, const igemm_phase *first, int64_t block)
 {
     int64_t panels = 0;
     for (int64_t i = 0; i < first->bundle; i++) {
-        const int64_t panel = first[i].in_place ? 0 : panel_of(plan, &first[i], block) * 4;
+        const int64_t panel = first[i].in_place ? 0 : igemm_panel_floats(plan, &first[i], block) * 4;
         panels = first->passes == 1 && first->source < 0 ? panels + panel : panel > panels ? panel : panels;
     }
     return panels;
@@ -265,20 +217,28 @@ static int64_t next_parts(int64_t parts)
 /* How a bundle's pixels and units are cut; all its phases are cut alike. */
 static double find_blocks(const igemm_plan *plan, igemm_phase *p)
 {
-    const int64_t grain = plan->mode == IGEMM_PIXELS ? plan->tile_columns : plan->mode == IGEMM_GATHERED ? p->lanes : plan->tile_rows;
+    const int64_t grain = p->streams                     ? STREAM_PIXELS
+                          : plan->mode == IGEMM_PIXELS   ? plan->tile_columns
+                          : plan->mode == IGEMM_GATHERED ? p->lanes
+                                                         : plan->tile_rows;
+    const int64_t cut = p->in_place && plan->mode != IGEMM_PIXELS ? 1 : grain; /* rows of pixels fall into tiles of like size */
     double best = -1;
     for (int64_t blocks = 1; blocks <= up(p->pixels, grain); blocks = next_parts(blocks)) {
-        const int64_t block = least(p->pixels, up(up(p->pixels, blocks), grain) * grain);
+        const int64_t block = least(p->pixels, up(up(p->pixels, blocks), cut) * cut);
         const int64_t real = up(p->pixels, block);
-        if (panels_of(plan, p, block) > PANEL_MOST && block > grain) {
+        if (panels_of(plan, p, block) > IGEMM_PANEL_MOST && block > grain) {
             continue;
         }
         for (int64_t parts = 1; parts <= plan->units; parts = next_parts(parts)) {
             const int64_t units = up(plan->units, parts);
-            if (sums_of(plan, p, block, units) > 2 * PANEL_MOST && next_parts(parts) <= plan->units) {
+            if (p->in_place && plan->mode != IGEMM_ROWS && units > 1 && block > grain &&
+                igemm_panel_floats(plan, p, block) * 4 > IGEMM_PANEL_MOST) {
                 continue;
             }
-            const double cost = cost_of(plan, p, real, up(plan->units, units));
+            if (sums_of(plan, p, block, units) > 2 * IGEMM_PANEL_MOST && next_parts(parts) <= plan->units) {
+                continue;
+            }
+            const double cost = igemm_cost_of(plan, p, block, units);
             if (best < 0 || cost < best) {
                 best = cost;
                 p->block = block;
@@ -297,9 +257,14 @@ static double find_blocks(const igemm_plan *plan, igemm_phase *p)
     return best;
 }
 
-static void set_mode(igemm_plan *plan, igemm_mode mode, int tile_rows)
+/* Bits of a number: what may be chosen beside the mode. */
+enum { WAY_SHARED = 1, WAY_APART = 2, WAYS = 4 };
+
+static void set_mode(igemm_plan *plan, igemm_mode mode, int way, int tile_rows)
 {
     plan->mode = mode;
+    plan->shared = way & WAY_SHARED;
+    plan->apart = way & WAY_APART;
     /* rows that lie along k need an address each: with 14 of them some of the tile's sums leave the registers */
     plan->tile_rows = mode == IGEMM_ROWS && tile_rows > 13 ? 13 : tile_rows;
     plan->unit_most = mode == IGEMM_PIXELS ? plan->tile_rows : plan->tile_columns;
@@ -318,15 +283,16 @@ static double fill_phases(const ry_problem *problem, igemm_plan *plan, const ry_
     plan->shared_size = 0;
     for (int64_t i = 0; i < g->phases; i++) {
         igemm_phase *p = &plan->phase[i];
-        const bool together = g->batch > 1 && p->at.pixels < 8 * plan->tile_columns;
+        const bool together = g->batch > 1 && !plan->apart && p->at.pixels < 8 * plan->tile_columns;
         p->images = together ? 1 : g->batch;
         p->pixels = together ? p->at.pixels * g->batch : p->at.pixels;
+        find_pads(problem, plan, taps, p);
         find_lanes(plan, p);
-        find_pads(g, taps, p);
+        p->streams = p->in_place && plan->mode == IGEMM_PIXELS && plan->units == 1 && g->channels_in > 2 * STREAM_CHANNELS &&
+                     p->at.pixels * g->channels_in * 4 > STREAM_LEAST;
         find_chunks(plan, p);
-        p->in_place = p->in_place && plan->mode == IGEMM_ROWS && !plan->pairs && ry_type_of(&problem->in[0]) != RY_f16 &&
-                      ry_type_of(&problem->in[0]) != RY_bf16;
         p->direct = is_direct(problem, plan, p);
+        p->turned = is_turned(problem, plan, p);
     }
     for (int64_t i = 0; i < g->phases; i++) {
         igemm_phase *p = &plan->phase[i];
@@ -338,7 +304,7 @@ static double fill_phases(const ry_problem *problem, igemm_plan *plan, const ry_
         p->tasks = p->bundle > 0 ? p->images * g->groups * p->blocks * p->unit_blocks : 0;
         plan->tasks += p->tasks;
         p->blocks_first = g->groups == 1 && p->depth * g->channels_out > g->channels_in * p->pixels * p->images;
-        p->panel = p->in_place ? 0 : panel_of(plan, p, p->block);
+        p->panel = p->in_place ? 0 : igemm_panel_floats(plan, p, p->block);
         p->first_gather = plan->gathers;
         p->gathers = plan->shared && !p->in_place && (p->source < 0 || i == p->source) ? p->images * g->groups * p->blocks * p->chunks : 0;
         plan->gathers += p->gathers;
@@ -347,7 +313,7 @@ static double fill_phases(const ry_problem *problem, igemm_plan *plan, const ry_
         p->packed = plan->packed_group;
         plan->packed_group += (columns * p->steps + 15) / 16 * 16;
     }
-    return cost + (plan->shared ? PHASE_OVERHEAD : 0);
+    return cost + (plan->shared ? IGEMM_PHASE_OVERHEAD : 0);
 }
 
 static size_t most(size_t a, size_t b)
@@ -393,12 +359,13 @@ static void lay_out_scratch(igemm_plan *plan)
     plan->scratch = at;
 }
 
-void igemm_plan_make(const ry_problem *problem, int width, int tile_rows, int tile_vectors, bool pairs, igemm_plan *plan)
+void igemm_plan_make(const ry_problem *problem, int width, int grain, int tile_rows, int tile_vectors, bool pairs, igemm_plan *plan)
 {
     ry_conv_geometry g;
     ry_conv_geometry_of(problem, &g, NULL, NULL);
     memset(plan, 0, sizeof *plan);
     plan->width = width;
+    plan->grain = grain;
     plan->pairs = pairs;
     plan->tile_columns = (int64_t)tile_vectors * width;
     plan->taps = align64(sizeof(igemm_plan) + (size_t)g.phases * sizeof(igemm_phase));
@@ -414,24 +381,22 @@ void igemm_plan_make(const ry_problem *problem, int width, int tile_rows, int ti
     }
     igemm_bundle_phases(problem, plan, taps);
     igemm_mode best = IGEMM_MODES;
-    bool best_shared = false;
+    int best_way = 0;
     double least_cost = 0;
-    for (int i = 0; i < 2 * IGEMM_MODES; i++) {
-        const igemm_mode mode = (igemm_mode)(i / 2);
-        if (!x_has_mode(&plan->geometry, mode)) {
+    for (int i = 0; i < WAYS * IGEMM_MODES; i++) {
+        const igemm_mode mode = (igemm_mode)(i / WAYS);
+        if (!x_has_mode(&plan->geometry, mode) || (g.batch == 1 && (i & WAY_APART))) {
             continue;
         }
-        set_mode(plan, mode, tile_rows);
-        plan->shared = i & 1;
+        set_mode(plan, mode, i % WAYS, tile_rows);
         const double cost = fill_phases(problem, plan, taps);
         if (best == IGEMM_MODES || (cost < least_cost && plan->shared_size <= SHARED_MOST)) {
             best = mode;
-            best_shared = plan->shared;
+            best_way = i % WAYS;
             least_cost = cost;
         }
     }
-    set_mode(plan, best, tile_rows);
-    plan->shared = best_shared;
+    set_mode(plan, best, best_way, tile_rows);
     plan->cycles = fill_phases(problem, plan, taps);
     lay_out_scratch(plan);
 }

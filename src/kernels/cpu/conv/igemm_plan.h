@@ -26,6 +26,9 @@
 /* Of the reduction: a unit of 14 rows of weights and a chunk takes 21 KiB, and stays in the first-level cache. */
 enum { IGEMM_CHUNK_MOST = 384, IGEMM_BUNDLE_MOST = 16 };
 
+/* Rows that lie a multiple of so many floats apart meet in one set of the first-level cache, which holds eight: ROWS_CROWDED and a vector of B. */
+enum { IGEMM_CROWDED = 1024, ROWS_CROWDED = 7 };
+
 typedef enum igemm_mode { IGEMM_PIXELS, IGEMM_GATHERED, IGEMM_ROWS, IGEMM_MODES } igemm_mode;
 
 typedef struct igemm_phase {
@@ -49,7 +52,9 @@ typedef struct igemm_phase {
     int64_t x_pixel, y_pixel, r_pixel; /* steps from pixel to pixel, where in_place and direct say that there is one */
     bool blocks_first;                 /* tasks are ordered [unit block][block], else [block][unit block] */
     bool direct;                       /* tiles are written to y itself; else to a block of scratch, and from there to y */
-    bool in_place;                     /* ROWS: x is the panel */
+    bool turned;                       /* not direct: pixels lie next to each other in y, channels in the block of sums; all are f32 */
+    bool in_place;                     /* x is the panel: no padding, one tap, one step from pixel to pixel (1 but for ROWS) */
+    bool streams;                      /* x in place is read once: long runs of pixels of few channels at a time, as memory likes it */
     bool by_rows;                      /* ROWS and direct: tiles do not cross rows of the grid, between which y's step is another */
     bool any_pad;                      /* some tap of some pixel is outside x */
 } igemm_phase;
@@ -58,6 +63,7 @@ typedef struct igemm_plan {
     ry_conv_geometry geometry;
     igemm_mode mode;
     int64_t width, tile_rows, tile_columns; /* of the instruction set's vectors and tile; tile_rows: that this mode uses */
+    int64_t grain;                          /* a tile's last vector costs as many lanes as are a multiple of this: width, or half of it */
     int64_t units, unit_most;               /* of one group's output channels; channels of a unit at most */
     int64_t woven;                          /* phases whose pixels alternate in a row of y; 1: none */
     int64_t packed_group;                   /* elements of one group's packed weights, all phases */
@@ -65,6 +71,7 @@ typedef struct igemm_plan {
     double cycles; /* in vector multiply-adds, on one core */
     bool pairs;    /* operands are pairs of neighbours along the reduction: a chunk of odd depth ends with half a pair */
     bool shared;
+    bool apart;         /* no block spans images, however small they are */
     int64_t gathers;    /* tasks of the gathering phase; 0 where panels are not shared */
     size_t shared_size; /* bytes of the shared panels */
     /* scratch of a worker, in bytes from its start */
@@ -95,11 +102,11 @@ typedef struct igemm_run {
 
 /* Bytes of the plan's state; 0: no mode suits the problem (pixels and channels both lie apart). */
 size_t igemm_plan_size(const ry_problem *problem);
-void igemm_plan_make(const ry_problem *problem, int width, int tile_rows, int tile_vectors, bool pairs, igemm_plan *plan);
+void igemm_plan_make(const ry_problem *problem, int width, int grain, int tile_rows, int tile_vectors, bool pairs, igemm_plan *plan);
 
 /* What a kernel that follows a plan of these arguments needs; its weights are packed when the plan is made. */
-rynd_status igemm_prepare(const ry_problem *problem, int width, int tile_rows, int tile_vectors, bool pairs, ry_prepared *prepared,
-                          ry_error *error);
+rynd_status igemm_prepare(const ry_problem *problem, int width, int grain, int tile_rows, int tile_vectors, bool pairs,
+                          ry_prepared *prepared, ry_error *error);
 
 /* Is it a convolution of floats, forward or transposed, that a plan can be made for? */
 bool igemm_takes_floats(const ry_problem *problem);
@@ -119,6 +126,15 @@ static inline int64_t igemm_unit_count(const igemm_plan *plan, int64_t unit)
 {
     const int64_t end = unit + 1 == plan->units ? plan->geometry.channels_out : igemm_unit_first(plan, unit + 1);
     return end - igemm_unit_first(plan, unit);
+}
+
+/* Pixels of a tile at most where they are its rows. */
+static inline int64_t igemm_pixel_rows(const igemm_plan *plan, const igemm_phase *p)
+{
+    if (plan->mode == IGEMM_GATHERED) {
+        return p->lanes;
+    }
+    return p->in_place && p->x_pixel % IGEMM_CROWDED == 0 && plan->tile_rows > ROWS_CROWDED ? ROWS_CROWDED : plan->tile_rows;
 }
 
 #endif

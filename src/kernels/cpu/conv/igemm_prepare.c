@@ -36,15 +36,15 @@ static size_t up64(size_t size)
     return (size + 63) / 64 * 64;
 }
 
-rynd_status igemm_prepare(const ry_problem *problem, int width, int tile_rows, int tile_vectors, bool pairs, ry_prepared *prepared,
-                          ry_error *error)
+rynd_status igemm_prepare(const ry_problem *problem, int width, int grain, int tile_rows, int tile_vectors, bool pairs,
+                          ry_prepared *prepared, ry_error *error)
 {
     const size_t size = igemm_plan_size(problem);
     igemm_plan *plan = ry_allocate(&ry_system_allocator, size);
     if (!plan) {
         return ry_fail_memory(error);
     }
-    igemm_plan_make(problem, width, tile_rows, tile_vectors, pairs, plan);
+    igemm_plan_make(problem, width, grain, tile_rows, tile_vectors, pairs, plan);
     const ry_conv_geometry *g = &plan->geometry;
     *prepared = (ry_prepared){.phases = 1 + plan->shared,
                               .tasks = {(size_t)(plan->shared ? plan->gathers : plan->tasks), (size_t)(plan->shared ? plan->tasks : 0)},

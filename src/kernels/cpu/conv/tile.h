@@ -32,6 +32,8 @@ typedef struct ry_tile {
     int64_t residual_step;
     float low, high; /* the sum is bounded by these (f32 only) */
     ry_tile_start start;
+    bool b_exact; /* only `columns` of B are read (not a_along_k) */
+    bool ahead;   /* C and the residual are expected outside the first-level cache: they are fetched while the products run */
 } ry_tile;
 
 typedef void (*ry_tile_function)(const ry_tile *tile);

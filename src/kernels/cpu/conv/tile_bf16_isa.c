@@ -16,6 +16,7 @@
 #define O_VECTOR        ry_vi
 #define O_SET           ry_vi_set
 #define O_LOAD          ry_vi_load
+#define O_LOAD_M        ry_vi_load_m
 #define V_FMA           ry_vf_dot_bf16
 #define TILE_NAME(part) bf16_##part
 #include "kernels/cpu/conv/tile_text.h"

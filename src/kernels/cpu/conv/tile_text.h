@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text of the micro-kernel (tile.h), included once for each element type: ELEMENT, VECTOR and the words V_*. Where a and b are of another
- * type than the sums, they are OPERAND, O_VECTOR, O_SET, O_LOAD. */
+ * type than the sums, they are OPERAND, O_VECTOR, O_SET, O_LOAD, O_LOAD_M. V_FMA_HALF multiplies the first half of the lanes; it is there where
+ * that takes less time. */
 #ifndef OPERAND
 #define OPERAND  ELEMENT
 #define O_VECTOR VECTOR
 #define O_SET    V_SET
 #define O_LOAD   V_LOAD
+#define O_LOAD_M V_LOAD_M
+#endif
+#ifdef V_FMA_HALF
+#define TILE_HALF(tile, vectors) ((tile)->columns <= (vectors)*RY_W - RY_W / 2)
+#else
+#define TILE_HALF(tile, vectors) false
+#define V_FMA_HALF               V_FMA
 #endif
 
 #ifndef TILE_ROWS_LIST
@@ -18,8 +26,28 @@
 #endif
 #endif
 
+/* One step of k. */
+RY_INLINE void TILE_NAME(step)(const OPERAND *a, const OPERAND *b, int64_t a_step, const int rows, const int vectors, const bool a_along_k,
+                               const bool half, const bool exact, const ry_vm last, VECTOR sum[RY_TILE_ROWS][RY_TILE_VECTORS])
+{
+    O_VECTOR bv[RY_TILE_VECTORS];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) {
+        bv[v] = exact && v == vectors - 1 ? O_LOAD_M(b + v * RY_W, last) : O_LOAD(b + v * RY_W);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++) {
+        const O_VECTOR x = O_SET(a_along_k ? a[i * a_step] : a[i]);
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++) {
+            sum[i][v] = half && v == vectors - 1 ? V_FMA_HALF(x, bv[v], sum[i][v]) : V_FMA(x, bv[v], sum[i][v]);
+        }
+    }
+}
+
 /* Everything that is known at compile time comes in as a constant, so that the loops over rows and vectors vanish and `sum` is registers. */
-RY_INLINE void TILE_NAME(text)(const ry_tile *tile, const int rows, const int vectors, const bool a_along_k)
+RY_INLINE void TILE_NAME(text)(const ry_tile *tile, const int rows, const int vectors, const bool a_along_k, const bool half,
+                               const bool exact)
 {
     VECTOR sum[RY_TILE_ROWS][RY_TILE_VECTORS];
     ELEMENT *c = tile->c;
@@ -63,21 +91,30 @@ RY_INLINE void TILE_NAME(text)(const ry_tile *tile, const int rows, const int ve
     }
 
     const OPERAND *a = tile->a, *b = tile->b;
-    const int64_t a_step = tile->a_step, b_step = tile->b_step;
-    for (int64_t k = tile->depth; k > 0; k--) {
-        O_VECTOR bv[RY_TILE_VECTORS];
-#pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++) {
-            bv[v] = O_LOAD(b + v * RY_W);
-        }
-#pragma GCC unroll 16
-        for (int i = 0; i < rows; i++) {
-            const O_VECTOR x = O_SET(a_along_k ? a[i * a_step] : a[i]);
+    int64_t k = tile->depth;
+    if (tile->ahead) {
+        /* a few lines a step: all at once would hold up the loads of the operands */
+        const ELEMENT *to = c;
+        const float *r = tile->residual;
+        const int64_t r_step = tile->residual_step;
+        for (int i = 0; i < rows && k > 0; i++, k--) {
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; v++) {
-                sum[i][v] = V_FMA(x, bv[v], sum[i][v]);
+                __builtin_prefetch(to + v * RY_W, 1, 3);
+                if (r) {
+                    __builtin_prefetch(r + v * RY_W, 0, 3);
+                }
             }
+            to += tile->c_step;
+            r = r ? r + r_step : r;
+            TILE_NAME(step)(a, b, tile->a_step, rows, vectors, a_along_k, half, exact, last, sum);
+            a += a_along_k ? 1 : tile->a_step;
+            b += tile->b_step;
         }
+    }
+    const int64_t a_step = tile->a_step, b_step = tile->b_step;
+    for (; k > 0; k--) {
+        TILE_NAME(step)(a, b, a_step, rows, vectors, a_along_k, half, exact, last, sum);
         a += a_along_k ? 1 : a_step;
         b += b_step;
     }
@@ -116,27 +153,36 @@ RY_INLINE void TILE_NAME(text)(const ry_tile *tile, const int rows, const int ve
     }
 }
 
-#define TILE_OF(rows)                                       \
-    static void TILE_NAME(1x##rows)(const ry_tile *tile)    \
-    {                                                       \
-        TILE_NAME(text)(tile, rows, 1, false);              \
-    }                                                       \
-    static void TILE_NAME(2x##rows)(const ry_tile *tile)    \
-    {                                                       \
-        TILE_NAME(text)(tile, rows, 2, false);              \
-    }                                                       \
-    static void TILE_NAME(1x##rows##k)(const ry_tile *tile) \
-    {                                                       \
-        TILE_NAME(text)(tile, rows, 1, true);               \
-    }                                                       \
-    static void TILE_NAME(2x##rows##k)(const ry_tile *tile) \
-    {                                                       \
-        TILE_NAME(text)(tile, rows, 2, true);               \
+RY_INLINE void TILE_NAME(variant)(const ry_tile *tile, const int rows, const int vectors, const bool a_along_k, const bool exact)
+{
+    if (TILE_HALF(tile, vectors)) {
+        TILE_NAME(text)(tile, rows, vectors, a_along_k, true, exact);
+    } else {
+        TILE_NAME(text)(tile, rows, vectors, a_along_k, false, exact);
     }
+}
+
+#define TILE_OF_VECTORS(vectors, rows)                              \
+    static void TILE_NAME(vectors##x##rows)(const ry_tile *tile)    \
+    {                                                               \
+        if (tile->b_exact) {                                        \
+            TILE_NAME(variant)(tile, rows, vectors, false, true);   \
+        } else {                                                    \
+            TILE_NAME(variant)(tile, rows, vectors, false, false);  \
+        }                                                           \
+    }                                                               \
+    static void TILE_NAME(vectors##x##rows##k)(const ry_tile *tile) \
+    {                                                               \
+        TILE_NAME(variant)(tile, rows, vectors, true, false);       \
+    }
+
+#define TILE_OF(rows) TILE_OF_VECTORS(1, rows) TILE_OF_VECTORS(2, rows)
 
 TILE_ROWS_LIST(TILE_OF)
 
 #undef TILE_OF
+#undef TILE_OF_VECTORS
+#undef TILE_HALF
 #undef TILE_NAME
 #undef ELEMENT
 #undef VECTOR
@@ -146,9 +192,11 @@ TILE_ROWS_LIST(TILE_OF)
 #undef V_STORE
 #undef V_STORE_M
 #undef V_FMA
+#undef V_FMA_HALF
 #undef V_MAX
 #undef V_MIN
 #undef OPERAND
 #undef O_VECTOR
 #undef O_SET
 #undef O_LOAD
+#undef O_LOAD_M

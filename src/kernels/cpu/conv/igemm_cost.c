@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a way to cut a convolution into matrix products costs, by a count of cycles. */
+#include "kernels/cpu/conv/igemm_cost.h"
+
+enum {
+    TASK_OVERHEAD = 3000,    /* cycles: taking a task, its program and offsets */
+    NEAR_OVERHEAD = 800,     /* the same without a program */
+    PANEL_LEAST = 16 * 1024, /* bytes of a panel that stays in the first-level cache */
+    THREADS_MOST = 4,        /* idle time at the end is weighed as with two and with this many threads */
+};
+
+static int64_t up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+#define PAIR_CYCLES 1.0 /* a vector that is rounded and joined with its neighbour */
+
+static double gather_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const double vectors = (double)up(block, p->lanes);
+    if (p->in_place) {
+        return 0;
+    }
+    if (plan->mode == IGEMM_ROWS) {
+        /* a row of the window is one run where nothing lies between its pixels */
+        const int64_t along =
+            g->x_step[RY_SPACE - 1] == g->channels_in && p->at.taps % g->kernel[RY_SPACE - 1] == 0 ? g->kernel[RY_SPACE - 1] : 1;
+        const int64_t runs = p->at.taps / along;
+        const double copy = plan->pairs ? 2.0 + PAIR_CYCLES : 2.0;
+        return (double)block * (double)runs * (8.0 + copy * (double)up(g->channels_in * along, plan->width));
+    }
+    const double row = (double)p->at.grid[RY_SPACE - 1];
+    const double segments = p->at.grid[RY_SPACE - 1] % p->lanes == 0 ? 1 : 1 + (double)(p->lanes - 1) / row;
+    const int64_t step = g->stride[RY_SPACE - 1];
+    const bool near = g->x_step[RY_SPACE - 1] == 1 || g->in[RY_SPACE - 1] == 1;
+    const double load = near && step == 1 ? 1.0 : near && step == 2 ? 3.0 : near && step == 4 ? 8.0 : 2.0 * (double)plan->width;
+    const double store = plan->pairs ? 3.5 + PAIR_CYCLES : 3.5;
+    return vectors * ((double)p->depth * (store + segments * load) + (double)p->at.taps * 15.0 * segments);
+}
+
+#define TILE_LEAST 8.0 /* cycles of a step of a tile: its sums wait for themselves, and its operands are loaded */
+
+/* Cycles of a step of k of all tiles of `rows` rows and `columns` elements along the vectors. */
+static double step_cycles(const igemm_plan *plan, int64_t rows, int64_t most, int64_t columns)
+{
+    const int64_t whole = columns / plan->tile_columns, rest = columns % plan->tile_columns;
+    const double tiles = (double)up(rows, most), each = (double)rows / tiles, width = (double)plan->width;
+    const double full = each * (double)plan->tile_columns / width, last = each * (double)(up(rest, plan->grain) * plan->grain) / width;
+    return tiles * ((double)whole * (full > TILE_LEAST ? full : TILE_LEAST) + (rest == 0 ? 0 : last > TILE_LEAST ? last : TILE_LEAST));
+}
+
+static double product_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t channels)
+{
+    const bool pixels = plan->mode == IGEMM_PIXELS;
+    const int64_t rows = pixels ? channels : block, columns = pixels ? block : channels;
+    const int64_t most = pixels ? plan->tile_rows : igemm_pixel_rows(plan, p);
+    const double vectors = (double)rows * (double)up(columns, plan->width), chunks = (double)p->chunks;
+    /* a tile's start and end cost about four cycles a vector in every chunk; what is not direct passes once more, and turned again */
+    double cycles = step_cycles(plan, rows, most, columns) * (double)p->steps + vectors * 4.0 * chunks;
+    if (!p->direct) {
+        cycles += vectors * (p->turned ? 10.0 : pixels || plan->geometry.y_channel == 1 ? 8.0 : 50.0);
+    }
+    return cycles;
+}
+
+/* Cycles that a float from the outer caches costs, where half of it hides behind the arithmetic. */
+#define STREAM_CYCLES (4.0 / 24.0)
+#define NEAR_CYCLES   (1.0 / 32.0) /* the same of the second-level cache */
+
+int64_t igemm_panel_floats(const igemm_plan *plan, const igemm_phase *p, int64_t block)
+{
+    const int64_t chunk = p->chunk_channels * p->chunk_taps;
+    return plan->mode == IGEMM_ROWS ? block * (chunk + 16) : up(block, p->lanes) * plan->width * chunk;
+}
+
+/* Cycles of reading x in place: a block passes by for every unit, and stays in the caches near the core where it is small. */
+static double passes_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t units)
+{
+    const int64_t floats = block * p->chunk_channels * p->chunk_taps, all = plan->geometry.channels_in * p->pixels;
+    const double first = all * 4 <= 2 * IGEMM_PANEL_MOST ? NEAR_CYCLES : STREAM_CYCLES;
+    const double next = floats * 4 < PANEL_LEAST ? 0 : floats * 4 <= 2 * IGEMM_PANEL_MOST ? NEAR_CYCLES : STREAM_CYCLES;
+    return p->in_place ? (double)(block * p->depth) * (first + (double)(units - 1) * next) : 0;
+}
+
+/* Cycles of all threads, idle ones included, for `tasks` tasks of `each` cycles at most and `all` together: the mean over numbers of threads. */
+static double spent_cycles(double tasks, double each, double all)
+{
+    double sum = 0;
+    int counts = 0;
+    for (int threads = 2; threads <= THREADS_MOST; threads *= 2, counts++) {
+        const double rounds = (double)up((int64_t)tasks, threads) * threads * each, idle = all + (threads - 1) * each;
+        sum += (rounds < idle ? rounds : idle) + each / 2; /* threads are never quite alike */
+    }
+    return sum / counts;
+}
+
+double igemm_cost_of(const igemm_plan *plan, const igemm_phase *first, int64_t block, int64_t units)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t channels = least(units * plan->unit_most, g->channels_out);
+    const double blocks = (double)(first->images * g->groups * up(first->pixels, block)), tasks = blocks * (double)up(plan->units, units);
+    /* of the tasks' pixels and sums, those that are there */
+    const double whole = (double)first->pixels / (double)(up(first->pixels, block) * block);
+    const double filled = whole * (double)g->channels_out / (double)(up(plan->units, units) * channels);
+    double fixed = first->in_place ? NEAR_OVERHEAD : TASK_OVERHEAD, product = 0, gather = 0, stream = 0;
+    for (int64_t i = 0; i < first->bundle; i++) {
+        const igemm_phase *p = &first[i];
+        const bool stay = p->steps * g->channels_out * 4 <= 2 * IGEMM_PANEL_MOST;
+        product += product_cycles(plan, p, block, channels);
+        fixed += (double)p->steps * (double)channels * (stay ? NEAR_CYCLES : STREAM_CYCLES) + passes_cycles(plan, p, block, units);
+        if (p->source < 0 || i == p->source) {
+            gather += gather_cycles(plan, p, block);
+            stream += (double)(igemm_panel_floats(plan, p, block) * p->chunks) * STREAM_CYCLES;
+        }
+    }
+    if (!plan->shared) {
+        return spent_cycles(tasks, product + gather + fixed, tasks * (product * filled + gather * whole + fixed));
+    }
+    /* written once, read by every task of other channels */
+    return blocks * (gather + stream) + spent_cycles(tasks, product + stream + fixed, tasks * (product * filled + stream * whole + fixed));
+}
