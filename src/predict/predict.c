@@ -5,7 +5,7 @@
 /* Of the peak, what a kernel reaches that does not count its own work: loads, stores and edges share its time. */
 static const double EFFICIENCY = 0.75;
 
-/* The same of a reference, a plain loop over elements. */
+/* Of either, what a reference reaches, a plain loop over elements. */
 static const double REFERENCE_EFFICIENCY = 0.01;
 
 /* Written and read back from the cache behind: half the rate of reading alone. */
@@ -14,22 +14,15 @@ static const double READ_SHARE = 0.5;
 /* Of the shorter of arithmetic and memory, what the longer does not hide. */
 static const double EXPOSED = 0.125;
 
-static double arithmetic_seconds(const ry_kernel *kernel, const ry_counts *counts, const ry_prepared *prepared, const ry_profile *profile)
-{
-    if (prepared->work > 0) {
-        return prepared->work / profile->f32.one;
-    }
-    return counts->flop / (profile->f32.one * (kernel->rank > 0 ? EFFICIENCY : REFERENCE_EFFICIENCY));
-}
-
 double ry_predict_seconds(const ry_kernel *kernel, const ry_problem *problem, const ry_prepared *prepared, const ry_profile *profile)
 {
     const ry_counts counts =
         kernel->counts ? kernel->counts(problem, prepared) : (ry_counts){ry_problem_flop(problem), ry_problem_bytes(problem)};
-    const double arithmetic = arithmetic_seconds(kernel, &counts, prepared, profile);
-    const double memory = counts.bytes / (profile->read[RY_LEVEL_L3].one > 0 ? profile->read[RY_LEVEL_L3].one * READ_SHARE
-                                                                             : profile->read[RY_LEVEL_DRAM].one);
-    return arithmetic > memory ? arithmetic + EXPOSED * memory : memory + EXPOSED * arithmetic;
+    const double work = prepared->work > 0 ? prepared->work : counts.flop / EFFICIENCY;
+    const double rate = profile->read[RY_LEVEL_L3].one > 0 ? profile->read[RY_LEVEL_L3].one * READ_SHARE : profile->read[RY_LEVEL_DRAM].one;
+    const double arithmetic = work / profile->f32.one, memory = counts.bytes / rate;
+    const double seconds = arithmetic > memory ? arithmetic + EXPOSED * memory : memory + EXPOSED * arithmetic;
+    return kernel->rank > 0 ? seconds : seconds / REFERENCE_EFFICIENCY;
 }
 
 void ry_predict_phases(const ry_kernel *kernel, const ry_problem *problem, const ry_prepared *prepared, const ry_profile *profile,

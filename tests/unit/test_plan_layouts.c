@@ -95,7 +95,6 @@ static void random_networks(void **state)
         }
         small_net_end(&n);
     }
-    print_message("%d %d %d %d\n", last[0], last[1], last[2], copies);
     assert_true(last[0] > 30 && copies > 0);
 }
 
