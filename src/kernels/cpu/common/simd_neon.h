@@ -131,6 +131,13 @@ RY_INLINE ry_vf ry_vf_pick(ry_vf low, ry_vf high, ry_vi index, ry_vm keep)
     return vreinterpretq_f32_u8(vqtbl2q_u8(row, vreinterpretq_u8_u32(vornq_u32(bytes, keep))));
 }
 
+RY_INLINE ry_vf ry_vf_permute(ry_vf v, ry_vi index)
+{
+    const uint32x4_t lane = vandq_u32(vreinterpretq_u32_s32(index), vdupq_n_u32(3));
+    const uint32x4_t bytes = vmlaq_u32(vdupq_n_u32(0x03020100), lane, vdupq_n_u32(0x04040404));
+    return vreinterpretq_f32_u8(vqtbl1q_u8(vreinterpretq_u8_f32(v), vreinterpretq_u8_u32(bytes)));
+}
+
 RY_INLINE ry_vf ry_vf_halves(float low, float high)
 {
     return vcombine_f32(vdup_n_f32(low), vdup_n_f32(high));
