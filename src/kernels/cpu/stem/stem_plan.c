@@ -11,18 +11,12 @@ enum {
     BLOCKS_EXPECTED = 16  /* of an image: enough for any threads to be busy to the end */
 };
 
-/* What is left of the speed where outputs are turned. */
-static const double TURNING = 0.94;
+/* Cycles that a vector of outputs costs beside its sum: its start and end, and being turned on its way. */
+enum { ENDS = 4, TURNED_ENDS = 12 };
 
 static int64_t up(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
-}
-
-/* Share of lanes that `count` elements fill. */
-static double fill(int64_t count, int64_t width)
-{
-    return (double)count / (double)(up(count, width) * width);
 }
 
 static size_t align64(size_t size)
@@ -81,14 +75,22 @@ static void lay_out(stem_plan *plan)
     plan->scratch = at;
 }
 
-/* Staging moves each float of a row in and out, a pixel's start and end cost four cycles a vector, turning eight more. */
+/* Vectors along pixels leave the last one of a row partly empty, those along channels the last one of a pixel. */
+static bool turning_pays(const ry_conv_geometry *g, int64_t width)
+{
+    const int64_t depth = g->kernel[1] * g->kernel[2] * g->channels_in;
+    const int64_t pixels = up(g->out[2], width) * g->channels_out, channels = g->out[2] * up(g->channels_out, width);
+    return channels * (depth + TURNED_ENDS) < pixels * (depth + ENDS);
+}
+
+/* Staging moves each float of a row in and out. */
 static double count_cycles(const stem_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const double rows = (double)(g->batch * g->out[1]), blocks = (double)(g->batch * plan->blocks);
     const double staged = blocks * (double)(staged_rows(plan, plan->rows_a_task) * plan->row) * 3.0 / (double)plan->width;
     const int64_t vectors = plan->pixels ? up(g->out[2], plan->width) * g->channels_out : g->out[2] * up(g->channels_out, plan->width);
-    return staged + rows * (double)vectors * ((double)plan->depth + (plan->turned ? 12.0 : 4.0));
+    return staged + rows * (double)vectors * (double)(plan->depth + (plan->turned ? TURNED_ENDS : ENDS));
 }
 
 void stem_plan_choose(const ry_problem *problem, const stem_limits *limits, stem_plan *plan)
@@ -99,7 +101,7 @@ void stem_plan_choose(const ry_problem *problem, const stem_limits *limits, stem
     ry_conv_geometry *g = &plan->geometry;
     ry_conv_geometry_of(problem, g, NULL, NULL);
     plan->pixels = y->stride[y->rank - 1] == 1 && y->stride[1] != 1;
-    plan->turned = plan->pixels && fill(g->out[2], limits->width) < TURNING * fill(g->channels_out, limits->width);
+    plan->turned = plan->pixels && turning_pays(g, limits->width);
     plan->pixels = plan->pixels && !plan->turned;
     plan->y_row = y->rank > 3 ? y->stride[y->rank - 2] : 0;
     plan->y_pixel = y->stride[y->rank - 1];
