@@ -68,8 +68,17 @@ static void load_profile(rynd_context *context, ry_isa isa)
 {
     ry_cpu_info cpu;
     ry_cpu_detect(&cpu);
-    ry_profile_load(&cpu, isa, &context->profile);
-    if (!context->profile.measured || !ry_profile_path(&cpu, isa, context->profile_path)) {
+    const bool good = ry_profile_load(&cpu, isa, &context->profile);
+    if (!ry_profile_path(&cpu, isa, context->profile_path)) {
+        context->profile_path[0] = 0;
+    }
+    if (!good) {
+        ry_api_log(
+            context, 0,
+            "%s: not a profile of this machine (%s, %s, %u cores): built-in rates are used; `rynd devices` measures and writes it anew",
+            context->profile_path, cpu.name, ry_isa_name(isa), cpu.cores);
+    }
+    if (!context->profile.measured) {
         context->profile_path[0] = 0;
     }
     context->device->profile = &context->profile;

@@ -3,6 +3,8 @@
 #define _GNU_SOURCE /* sched_getaffinity, _SC_LEVEL1_DCACHE_SIZE, syscall */
 #include "base/cpuid.h"
 
+#include "base/isa_family.h"
+
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,6 +135,9 @@ void ry_cpu_detect(ry_cpu_info *info)
     detect_x86(info);
 #elif defined(__aarch64__)
     info->isa = RY_ISA_neon; /* every 64-bit Arm that runs Linux has it */
+#endif
+#if !defined(RY_FAMILY_X86) && !defined(RY_FAMILY_ARM)
+    info->isa = RY_ISA_generic;
 #endif
     if (!info->name[0]) {
         strcpy(info->name, "unknown CPU");

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The list of kernels made from kernels.inc: finding, choosing, and running one on the calling thread. */
+#include "base/isa_family.h"
 #include "kernels/kernel.h"
 
 #include <string.h>
 
-/* A kernel made for an instruction set is in the list of those builds whose target can have it. */
-#if defined(__x86_64__) || defined(_M_X64)
+/* A kernel made for an instruction set is in the list of those builds that have its family. */
+#if defined(RY_FAMILY_X86)
 #define FOR_ISA_avx2(row)        row
 #define FOR_ISA_avx512(row)      row
 #define FOR_ISA_avx512_bf16(row) row
@@ -16,7 +17,7 @@
 #define FOR_ISA_avx512_bf16(row)
 #define FOR_ISA_amx(row)
 #endif
-#if defined(__aarch64__)
+#if defined(RY_FAMILY_ARM)
 #define FOR_ISA_neon(row) row
 #else
 #define FOR_ISA_neon(row)

@@ -3,13 +3,9 @@
 #include "plan/memory_map.h"
 
 #include "base/memory.h"
+#include "base/whole.h"
 
 #include <stdlib.h>
-
-static size_t round_up(size_t n)
-{
-    return (n + RY_ALIGNMENT - 1) / RY_ALIGNMENT * RY_ALIGNMENT;
-}
 
 static bool overlap(const ry_lifetime *a, const ry_lifetime *b)
 {
@@ -28,7 +24,7 @@ static size_t lowest_gap(const ry_lifetime *items, const uint32_t *placed, size_
         if (at + item->size <= other->offset) {
             break;
         }
-        size_t end = other->offset + round_up(other->size);
+        size_t end = other->offset + ry_aligned(other->size);
         at = end > at ? end : at;
     }
     return at;
@@ -64,7 +60,7 @@ size_t ry_memory_map(ry_lifetime *items, size_t count, uint32_t *order, bool *do
         item->offset = lowest_gap(items, order, placed, item);
         insert_by_offset(items, order, placed, next);
         done[next] = true;
-        size_t end = item->offset + round_up(item->size);
+        size_t end = item->offset + ry_aligned(item->size);
         total = end > total ? end : total;
     }
     return total;

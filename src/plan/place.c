@@ -3,6 +3,7 @@
  *
  *     arena:  | activations, by lifetime | workspace (the largest of any step) | scratch of worker 0 | worker 1 | ...
  */
+#include "base/whole.h"
 #include "plan/memory_map.h"
 #include "plan/steps.h"
 
@@ -16,11 +17,6 @@ typedef struct placing {
     uint32_t *first, *last;
     ry_error *error;
 } placing;
-
-static size_t round_up(size_t n)
-{
-    return (n + RY_ALIGNMENT - 1) / RY_ALIGNMENT * RY_ALIGNMENT;
-}
 
 static size_t value_bytes(const ry_graph *graph, ry_value_id id)
 {
@@ -154,8 +150,8 @@ static rynd_status lay_out_arena(const placing *p)
         scratch = prepared->scratch > scratch ? prepared->scratch : scratch;
     }
     plan->workspace_offset = activations;
-    plan->scratch_offset = activations + round_up(workspace);
-    plan->arena_size = plan->scratch_offset + round_up(scratch) * plan->device->workers;
+    plan->scratch_offset = activations + ry_aligned(workspace);
+    plan->arena_size = plan->scratch_offset + ry_aligned(scratch) * plan->device->workers;
     return RYND_OK;
 }
 
@@ -186,7 +182,7 @@ static rynd_status place_steps(const placing *p)
             plan->bounded_count += (size_t)node->outputs;
         }
         step->packed_offset = plan->packed_size;
-        plan->packed_size += round_up(step->prepared.packed);
+        plan->packed_size += ry_aligned(step->prepared.packed);
     }
     return RYND_OK;
 }

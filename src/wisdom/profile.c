@@ -139,16 +139,16 @@ static bool read_file(FILE *file, ry_profile *profile)
     return false;
 }
 
-void ry_profile_load(const ry_cpu_info *cpu, ry_isa isa, ry_profile *profile)
+bool ry_profile_load(const ry_cpu_info *cpu, ry_isa isa, ry_profile *profile)
 {
     char path[RY_PROFILE_PATH];
     ry_profile_built_in(cpu, isa, profile);
     if (!ry_profile_path(cpu, isa, path)) {
-        return;
+        return true;
     }
     FILE *file = fopen(path, "r");
     if (!file) {
-        return;
+        return errno == ENOENT;
     }
     ry_profile found = *profile;
     if (read_file(file, &found)) {
@@ -156,6 +156,7 @@ void ry_profile_load(const ry_cpu_info *cpu, ry_isa isa, ry_profile *profile)
         *profile = found;
     }
     fclose(file);
+    return found.measured;
 }
 
 /* The folders above a file. */

@@ -34,8 +34,8 @@ void ry_profile_built_in(const ry_cpu_info *cpu, ry_isa isa, ry_profile *profile
 /* Where the profile of this machine is; false: nowhere. */
 bool ry_profile_path(const ry_cpu_info *cpu, ry_isa isa, char path[RY_PROFILE_PATH]);
 
-/* What the file has, or the built-in rates where there is none, or one that is damaged or another machine's. */
-void ry_profile_load(const ry_cpu_info *cpu, ry_isa isa, ry_profile *profile);
+/* What the file has, or the built-in rates where there is none, or one that cannot be read, is damaged or another machine's: false then. */
+bool ry_profile_load(const ry_cpu_info *cpu, ry_isa isa, ry_profile *profile);
 
 rynd_status ry_profile_save(const ry_profile *profile, const char *path, ry_error *error);
 

@@ -188,10 +188,11 @@ def test_devices_json(ran, monkeypatch, tmp_path):
     assert [entry.name for entry in path.parent.iterdir()] == ["profile.txt"]
     lines = path.read_text().splitlines()
     assert lines[0] == "rynd profile 1" and f"cpu {device['name']}" in lines and f"isa {device['isa']}" in lines and lines[-1] == "end"
-    # nothing that another machine, or a damaged disk, left there is believed, nor does it stop anything
+    assert str(path) not in ran("plan", CONV).err
+    # nothing that another machine, or a damaged disk, left there is believed, nor does it stop anything: it is said
     for text in ["", "rynd profile 1\ncpu other\n", path.read_text().replace("end", ""), path.read_text().replace("f32 ", "f32 nan "), "\0" * 1000]:
         path.write_text(text)
-        ran("plan", CONV)
+        assert f"{path}: not a profile of this machine" in ran("plan", CONV).err
 
 
 def test_devices_not_kept(ran, rynd, monkeypatch, tmp_path):

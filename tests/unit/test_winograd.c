@@ -14,6 +14,20 @@ typedef struct shape {
     int64_t size[3], kernel[3], dilation[3], before[3], after[3];
 } shape;
 
+/* A 3x3 convolution that keeps channels and size. */
+static shape same_3x3(int64_t channels, int64_t size)
+{
+    return (shape){.batch = 1,
+                   .channels = channels,
+                   .out = channels,
+                   .groups = 1,
+                   .size = {0, size, size},
+                   .kernel = {0, 3, 3},
+                   .dilation = {0, 1, 1},
+                   .before = {0, 1, 1},
+                   .after = {0, 1, 1}};
+}
+
 static int64_t between(int64_t low, int64_t high)
 {
     return low + (int64_t)case_random((uint32_t)(high - low + 1));
@@ -162,15 +176,7 @@ static void test_shared(void **state)
 static void test_refused(void **state)
 {
     (void)state;
-    const shape s = {.batch = 1,
-                     .channels = 4,
-                     .out = 4,
-                     .groups = 1,
-                     .size = {0, 8, 8},
-                     .kernel = {0, 3, 3},
-                     .dilation = {0, 1, 1},
-                     .before = {0, 1, 1},
-                     .after = {0, 1, 1}};
+    const shape s = same_3x3(4, 8);
     product_case c;
     assert_true(make_case(&c, &s, 2, CASE_ROW_MAJOR, CASE_ROW_MAJOR));
     case_fill(&c);
@@ -190,15 +196,7 @@ static void test_refused(void **state)
 static void test_counts(void **state)
 {
     (void)state;
-    const shape s = {.batch = 1,
-                     .channels = 64,
-                     .out = 64,
-                     .groups = 1,
-                     .size = {0, 48, 48},
-                     .kernel = {0, 3, 3},
-                     .dilation = {0, 1, 1},
-                     .before = {0, 1, 1},
-                     .after = {0, 1, 1}};
+    const shape s = same_3x3(64, 48);
     product_case c;
     assert_true(make_case(&c, &s, 2, CASE_ROW_MAJOR, CASE_ROW_MAJOR));
     case_fill(&c);

@@ -3,22 +3,22 @@
 #include "kernels/cpu/peak.h"
 
 extern const ry_peak ry_peak_generic;
-#if defined(__x86_64__)
+#if defined(RY_FAMILY_X86)
 extern const ry_peak ry_peak_avx2, ry_peak_avx512;
-#elif defined(__aarch64__)
+#elif defined(RY_FAMILY_ARM)
 extern const ry_peak ry_peak_neon;
 #endif
 
 const ry_peak *ry_peak_of(ry_isa isa)
 {
-#if defined(__x86_64__)
+#if defined(RY_FAMILY_X86)
     if (isa >= RY_ISA_avx512) {
         return &ry_peak_avx512;
     }
     if (isa >= RY_ISA_avx2) {
         return &ry_peak_avx2;
     }
-#elif defined(__aarch64__)
+#elif defined(RY_FAMILY_ARM)
     if (isa == RY_ISA_neon) {
         return &ry_peak_neon;
     }
@@ -29,7 +29,7 @@ const ry_peak *ry_peak_of(ry_isa isa)
 
 ry_peak_bf16 ry_peak_bf16_of(ry_isa isa)
 {
-#if defined(__x86_64__)
+#if defined(RY_FAMILY_X86)
     if (isa >= RY_ISA_amx) {
         return ry_peak_tiles_amx;
     }

@@ -4,6 +4,7 @@
 #define RY_KERNELS_CPU_PEAK_H
 
 #include "base/cpuid.h"
+#include "base/isa_family.h"
 
 typedef struct ry_peak {
     /* Does `rounds` rounds of independent multiply-adds; returns the operations done. *sink receives a value that depends on all of them. */
@@ -17,7 +18,7 @@ typedef double (*ry_peak_bf16)(size_t rounds, float *sink);
 
 double ry_peak_bf16_generic(size_t rounds, float *sink);
 double ry_peak_tiles_generic(size_t rounds, float *sink); /* by tiles; of no use but for tests */
-#if defined(__x86_64__)
+#if defined(RY_FAMILY_X86)
 double ry_peak_bf16_avx512_bf16(size_t rounds, float *sink);
 double ry_peak_tiles_amx(size_t rounds, float *sink);
 #endif

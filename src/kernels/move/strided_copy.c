@@ -2,6 +2,7 @@
 /* The strided-copy engine: brings a box into its simplest form, cuts it into pieces and walks its outer dims. */
 #include "kernels/move/strided_copy.h"
 
+#include "base/whole.h"
 #include "kernels/move/strided_planes.h"
 
 #include <assert.h>
@@ -11,16 +12,6 @@
 static int64_t magnitude(int64_t x)
 {
     return x < 0 ? -x : x;
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
 }
 
 void ry_box_add(ry_box *box, int64_t dim, int64_t dst_stride, int64_t src_stride)
@@ -112,14 +103,14 @@ static void tile_dims(ry_box *box, bool paired)
     for (int i = box->rank - 1; i >= 0; i--) {
         int64_t limit = room;
         if (paired && i == box->rank - 1) { /* leave room for lines of 64 elements along the source's dense dim */
-            limit = larger(1, room / smaller(64, box->dim[i - 1]));
+            limit = ry_most(1, room / ry_least(64, box->dim[i - 1]));
         }
-        int64_t tile = smaller(box->dim[i], limit);
+        int64_t tile = ry_least(box->dim[i], limit);
         if (tile < box->dim[i] && tile > 64) {
             tile -= tile % 64;
         }
         box->tile[i] = tile;
-        room = larger(1, room / tile);
+        room = ry_most(1, room / tile);
         box->pieces *= (size_t)((box->dim[i] + tile - 1) / tile);
     }
 }
@@ -191,7 +182,7 @@ void ry_box_locate(const ry_box *box, size_t piece, int64_t *dst_offset, int64_t
         size_t parts = (size_t)((box->dim[i] + box->tile[i] - 1) / box->tile[i]);
         int64_t from = (int64_t)(piece % parts) * box->tile[i];
         piece /= parts;
-        dim[i] = smaller(box->tile[i], box->dim[i] - from);
+        dim[i] = ry_least(box->tile[i], box->dim[i] - from);
         *dst_offset += from * box->dst[i];
         *src_offset += from * box->src[i];
     }

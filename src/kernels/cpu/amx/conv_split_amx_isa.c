@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels: convolution by tiles of bfloat16, with operands split in three, in two (float32 classes) or rounded. */
+#include "base/whole.h"
 #include "kernels/cpu/amx/split_conv.h"
-
-static size_t up64(size_t size)
-{
-    return (size + 63) / 64 * 64;
-}
 
 /* Plain C only stands in for tiles in tests: it takes far longer than a sum in float32. */
 static const double stand_in = RY_AMX_REGISTERS ? 1.0 : 100.0;
@@ -16,10 +12,10 @@ rynd_status RY_ISA_SYMBOL(split_prepare)(const ry_problem *problem, int64_t part
     split_plan_choose(problem, parts, &plan);
     *prepared = (ry_prepared){.phases = 2,
                               .tasks = {(size_t)plan.row_tasks, (size_t)plan.tasks},
-                              .state = up64(plan.size),
+                              .state = ry_aligned(plan.size),
                               .packed = plan.packed,
                               .pack_tasks = (size_t)(plan.geometry.groups * plan.units),
-                              .scratch = up64(plan.scratch),
+                              .scratch = ry_aligned(plan.scratch),
                               .workspace = plan.workspace,
                               .work = plan.cycles * 2 * SPLIT_LANES * stand_in,
                               .knob_count = 4,

@@ -2,6 +2,8 @@
 /* Lays out the split copy of x and cuts the product into tasks. */
 #include "kernels/cpu/amx/split_plan.h"
 
+#include "base/whole.h"
+
 enum {
     TILE_ROWS = SPLIT_TILE / SPLIT_STEP,
     BLOCK_MOST = 512,       /* pixels */
@@ -12,21 +14,6 @@ enum {
     CHANNELS_LEAST = 16, /* of a group: half of a tile's row */
     TERMS_LEAST = 64,    /* of a sum: where shorter ones cancel, two parts are more than 32 times less accurate than the direct sum */
 };
-
-static int64_t up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static size_t align64(size_t size)
-{
-    return (size + 63) / 64 * 64;
-}
 
 static bool is_f32(const ry_problem *problem, int input)
 {
@@ -61,7 +48,7 @@ static void lay_out_axis(const ry_problem *problem, split_plan *plan, int i)
     plan->dilation[i] = ry_conv_attribute(problem, &problem->attrs.conv.dilation, i, 1);
     plan->origin[i] = -ry_conv_attribute(problem, &problem->attrs.conv.pads, i, 0);
     plan->extent[i] = (g->out[i] - 1) * stride + (g->kernel[i] - 1) * plan->dilation[i] + 1;
-    plan->plane[i] = up(plan->extent[i], stride);
+    plan->plane[i] = ry_parts(plan->extent[i], stride);
     plan->stored[i] = 0;
     for (int64_t residue = 0; residue < stride; residue++) {
         bool read = false;
@@ -75,7 +62,7 @@ static void lay_out_axis(const ry_problem *problem, split_plan *plan, int i)
 static void lay_out_copy(const ry_problem *problem, split_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    plan->steps = up(g->channels_in, SPLIT_STEP);
+    plan->steps = ry_parts(g->channels_in, SPLIT_STEP);
     plan->pitch = plan->parts * plan->steps * SPLIT_STEP;
     /* A tile's rows lie so far apart: an odd number of cache lines spreads them over all sets of the first-level cache. */
     if (plan->pitch / SPLIT_STEP % 2 == 0) {
@@ -88,11 +75,11 @@ static void lay_out_copy(const ry_problem *problem, split_plan *plan)
     }
     plan->rows = plan->extent[0] * plan->extent[1];
     const int64_t all = g->batch * g->groups * plan->rows;
-    plan->rows_a_task = up(ROW_ELEMENTS, plan->extent[2] * g->channels_in);
-    plan->row_tasks = up(all, plan->rows_a_task);
-    plan->copies = align64((size_t)all * sizeof(split_range));
+    plan->rows_a_task = ry_parts(ROW_ELEMENTS, plan->extent[2] * g->channels_in);
+    plan->row_tasks = ry_parts(all, plan->rows_a_task);
+    plan->copies = ry_aligned((size_t)all * sizeof(split_range));
     /* A segment's last tiles read beyond it: the next copy, or, behind the last one, pixels that nobody wrote. */
-    plan->workspace = plan->copies + align64((size_t)(g->batch * g->groups * plan->copy + TILE_ROWS * plan->pitch) * 2);
+    plan->workspace = plan->copies + ry_aligned((size_t)(g->batch * g->groups * plan->copy + TILE_ROWS * plan->pitch) * 2);
 }
 
 /* Whichever takes fewer pairs of tiles: rows of outputs one by one, or at once with the columns between them. */
@@ -100,7 +87,7 @@ static void find_segments(split_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t together = (g->out[1] - 1) * plan->plane[2] + g->out[2];
-    plan->flat = up(together, 2 * TILE_ROWS) < g->out[1] * up(g->out[2], 2 * TILE_ROWS);
+    plan->flat = ry_parts(together, 2 * TILE_ROWS) < g->out[1] * ry_parts(g->out[2], 2 * TILE_ROWS);
     plan->segment = plan->flat ? together : g->out[2];
     plan->segments = g->out[0] * (plan->flat ? 1 : g->out[1]);
 }
@@ -110,18 +97,18 @@ static void find_blocks(split_plan *plan)
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t ranges = g->batch * g->groups * plan->segments;
     int64_t block = BLOCK_MOST;
-    while (block > 2 * SPLIT_UNIT && (block * plan->pitch * 2 > COPY_MOST || ranges * up(plan->segment, block) < TASKS_WANTED)) {
+    while (block > 2 * SPLIT_UNIT && (block * plan->pitch * 2 > COPY_MOST || ranges * ry_parts(plan->segment, block) < TASKS_WANTED)) {
         block /= 2;
     }
-    plan->block = up(up(plan->segment, up(plan->segment, block)), SPLIT_UNIT) * SPLIT_UNIT;
-    plan->blocks = up(plan->segment, plan->block);
-    plan->units = up(g->channels_out, SPLIT_UNIT);
+    plan->block = ry_parts(ry_parts(plan->segment, ry_parts(plan->segment, block)), SPLIT_UNIT) * SPLIT_UNIT;
+    plan->blocks = ry_parts(plan->segment, plan->block);
+    plan->units = ry_parts(g->channels_out, SPLIT_UNIT);
     int64_t parts = 1;
     while (parts < plan->units && ranges * plan->blocks * parts < TASKS_WANTED) {
         parts *= 2;
     }
-    plan->units_a_task = up(plan->units, least(parts, plan->units));
-    plan->unit_blocks = up(plan->units, plan->units_a_task);
+    plan->units_a_task = ry_parts(plan->units, ry_least(parts, plan->units));
+    plan->unit_blocks = ry_parts(plan->units, plan->units_a_task);
     plan->tasks = ranges * plan->blocks * plan->unit_blocks;
 }
 
@@ -141,7 +128,7 @@ static double count_cycles(const split_plan *plan)
     const ry_conv_geometry *g = &plan->geometry;
     const double ranges = (double)(g->batch * g->groups * plan->segments), products = (double)(plan->parts * (plan->parts + 1)) / 2.0;
     /* A product's result comes after 52 cycles: two of them take nearly as long as the four of a whole block. */
-    const double rows = 2.0 * (double)up(plan->segment, 2 * TILE_ROWS), columns = 2.0 * (double)up(g->channels_out, SPLIT_UNIT);
+    const double rows = 2.0 * (double)ry_parts(plan->segment, 2 * TILE_ROWS), columns = 2.0 * (double)ry_parts(g->channels_out, SPLIT_UNIT);
     const double tiles = ranges * rows * columns * (double)(plan->steps * g->taps) * products;
     const double in_vectors = (double)(g->batch * g->groups * g->in[0] * g->in[1] * g->in[2] * plan->steps * 2);
     const double split = in_vectors * (INPUT_UNITS + PART_UNITS * (double)(plan->parts - 1) + (g->x_channel == 1 ? 0 : TURN_UNITS));
@@ -153,8 +140,8 @@ static void lay_out_scratch(split_plan *plan)
 {
     const size_t sums = (size_t)(plan->block * SPLIT_UNIT) * sizeof(float), stage = (size_t)(SPLIT_STRIP * SPLIT_STEP) * sizeof(float);
     plan->sums = 0;
-    plan->turned = align64(sums > stage ? sums : stage);
-    plan->scratch = plan->turned + (plan->along_channels ? 0 : align64(sums));
+    plan->turned = ry_aligned(sums > stage ? sums : stage);
+    plan->scratch = plan->turned + (plan->along_channels ? 0 : ry_aligned(sums));
 }
 
 void split_plan_choose(const ry_problem *problem, int64_t parts, split_plan *plan)
@@ -169,12 +156,12 @@ void split_plan_choose(const ry_problem *problem, int64_t parts, split_plan *pla
     find_blocks(plan);
     lay_out_scratch(plan);
     plan->unit_packed = g->taps * plan->steps * parts * 2 * SPLIT_TILE;
-    plan->weights = align64((size_t)(g->groups * plan->units) * sizeof(split_range));
-    plan->packed = plan->weights + align64((size_t)(g->groups * plan->units * plan->unit_packed) * 2);
+    plan->weights = ry_aligned((size_t)(g->groups * plan->units) * sizeof(split_range));
+    plan->packed = plan->weights + ry_aligned((size_t)(g->groups * plan->units * plan->unit_packed) * 2);
     plan->cycles = count_cycles(plan);
-    plan->taps = align64(sizeof *plan);
-    plan->distances = plan->taps + align64((size_t)g->taps * sizeof(ry_conv_tap));
-    plan->size = plan->distances + align64((size_t)g->taps * sizeof(int64_t));
+    plan->taps = ry_aligned(sizeof *plan);
+    plan->distances = plan->taps + ry_aligned((size_t)g->taps * sizeof(ry_conv_tap));
+    plan->size = plan->distances + ry_aligned((size_t)g->taps * sizeof(int64_t));
 }
 
 /* Distance in the copy of a tap at these positions of the window. */
@@ -207,9 +194,9 @@ split_task split_task_at(const split_plan *plan, int64_t index)
     const ry_conv_geometry *g = &plan->geometry;
     split_task t = {.unit = index % plan->unit_blocks * plan->units_a_task};
     index /= plan->unit_blocks;
-    t.units = least(plan->units_a_task, plan->units - t.unit);
+    t.units = ry_least(plan->units_a_task, plan->units - t.unit);
     t.first = index % plan->blocks * plan->block;
-    t.count = least(plan->block, plan->segment - t.first);
+    t.count = ry_least(plan->block, plan->segment - t.first);
     index /= plan->blocks;
     const int64_t segment = index % plan->segments, rows = plan->flat ? 1 : g->out[1];
     t.depth = segment / rows;

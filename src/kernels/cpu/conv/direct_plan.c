@@ -2,22 +2,14 @@
 /* Sizes of the staged convolution's planes and tasks. */
 #include "kernels/cpu/conv/direct_plan.h"
 
+#include "base/whole.h"
+
 #include <string.h>
 
 enum {
     STAGED_MOST = 20 * 1024, /* bytes of one group's staged rows: they and the sums share a first-level cache of 32 KiB */
     TASK_WORK = 150000,      /* multiply-adds a task at least, where there is so much: some ten microseconds */
 };
-
-static size_t align64(size_t size)
-{
-    return (size + 63) / 64 * 64;
-}
-
-static int64_t up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
 
 bool direct_plan_suits(const ry_problem *problem)
 {
@@ -38,7 +30,7 @@ size_t direct_plan_size(const ry_problem *problem)
 {
     ry_conv_geometry g;
     ry_conv_geometry_of(problem, &g, NULL, NULL);
-    return align64(sizeof(direct_plan) + (size_t)g.taps * sizeof(int64_t)) + align64(2 * (size_t)g.taps * sizeof(ry_conv_tap));
+    return ry_aligned(sizeof(direct_plan) + (size_t)g.taps * sizeof(int64_t)) + ry_aligned(2 * (size_t)g.taps * sizeof(ry_conv_tap));
 }
 
 static int64_t staged_rows(const direct_plan *plan, int64_t rows)
@@ -52,26 +44,26 @@ static void choose_tasks(direct_plan *plan)
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t height = plan->phase.grid[1], planes = g->stride[1] * g->stride[2];
     int64_t blocks = 1;
-    while (blocks < height && g->channels_in * planes * staged_rows(plan, up(height, blocks)) * plan->pitch * 4 > STAGED_MOST) {
+    while (blocks < height && g->channels_in * planes * staged_rows(plan, ry_parts(height, blocks)) * plan->pitch * 4 > STAGED_MOST) {
         blocks++;
     }
     /* a block whose rows are mostly reach stages more than it computes: wide windows get more of the second-level cache */
     const int64_t reach = staged_rows(plan, 1);
-    plan->rows = up(height, blocks);
+    plan->rows = ry_parts(height, blocks);
     if (plan->rows < 2 * reach) {
         plan->rows = 2 * reach < height ? 2 * reach : height;
     }
-    plan->rows = up(height, up(height, plan->rows));
-    plan->row_blocks = up(height, plan->rows);
+    plan->rows = ry_parts(height, ry_parts(height, plan->rows));
+    plan->row_blocks = ry_parts(height, plan->rows);
     const int64_t work = plan->rows * plan->pitch * g->taps * g->channels_in * g->channels_out;
     const int64_t all = g->batch * g->groups * plan->row_blocks;
-    int64_t each = work < TASK_WORK ? up(TASK_WORK, work) : 1;
+    int64_t each = work < TASK_WORK ? ry_parts(TASK_WORK, work) : 1;
     if (all / each < 32) {
         each = all / 32 > 0 ? all / 32 : 1;
     }
     each = each < g->groups ? each : g->groups;
-    plan->groups_a_task = up(g->groups, up(g->groups, each));
-    plan->group_blocks = up(g->groups, plan->groups_a_task);
+    plan->groups_a_task = ry_parts(g->groups, ry_parts(g->groups, each));
+    plan->group_blocks = ry_parts(g->groups, plan->groups_a_task);
     plan->tasks = g->batch * plan->group_blocks * plan->row_blocks;
 }
 
@@ -103,7 +95,7 @@ static double count_cycles(const direct_plan *plan, int width)
     const double channels = (double)g->channels_in, outputs = (double)g->channels_out;
     const double part = g->stride[2] == 1 ? 3.0 : g->stride[2] == 2 ? 10.0 : g->stride[2] == 4 ? 40.0 : 56.0;
     const double staged = (double)plan->channel * channels * part / (double)width;
-    const double vectors = (double)up(plan->rows * plan->pitch, width);
+    const double vectors = (double)ry_parts(plan->rows * plan->pitch, width);
     const double sums = vectors * outputs * ((double)g->taps * channels * 1.3 + (plan->direct ? 4.0 : 10.0));
     return (double)(g->batch * g->groups * plan->row_blocks) * (staged + sums + 100.0) * (plan->by_rows ? 2.5 : 1.0);
 }
@@ -113,8 +105,8 @@ void direct_plan_make(const ry_problem *problem, int width, direct_plan *plan)
     ry_conv_geometry g;
     ry_conv_geometry_of(problem, &g, NULL, NULL);
     memset(plan, 0, sizeof *plan);
-    plan->taps = align64(sizeof(direct_plan) + (size_t)g.taps * sizeof(int64_t));
-    plan->size = plan->taps + align64(2 * (size_t)g.taps * sizeof(ry_conv_tap));
+    plan->taps = ry_aligned(sizeof(direct_plan) + (size_t)g.taps * sizeof(int64_t));
+    plan->size = plan->taps + ry_aligned(2 * (size_t)g.taps * sizeof(ry_conv_tap));
     ry_conv_tap *tap = (ry_conv_tap *)((char *)plan + plan->taps);
     ry_conv_geometry_of(problem, &plan->geometry, &plan->phase, tap);
     /* tap 0 is the window's corner, the last one the opposite corner */
@@ -126,7 +118,7 @@ void direct_plan_make(const ry_problem *problem, int width, direct_plan *plan)
         reach[i] = (k - 1) * plan->dilation[i] / g.stride[i + 1];
     }
     plan->by_rows = g.channels_in == 1 && g.channels_out == 1 && (plan->dilation[0] == 1 || g.kernel[1] == 1) &&
-                    up(g.kernel[1], g.stride[1]) <= DIRECT_COLUMN_MOST;
+                    ry_parts(g.kernel[1], g.stride[1]) <= DIRECT_COLUMN_MOST;
     plan->direct = is_direct(problem, plan);
     if (plan->by_rows) {
         memcpy(tap + g.taps, tap, (size_t)g.taps * sizeof *tap);
@@ -142,11 +134,11 @@ void direct_plan_make(const ry_problem *problem, int width, direct_plan *plan)
         plan->planes_used |= 1u << plane;
         plan->offset[t] = plane * plan->plane + y / g.stride[1] * plan->pitch + x / g.stride[2];
     }
-    plan->sum_step = up((plan->rows - 1) * plan->pitch + plan->phase.grid[2], width) * width;
+    plan->sum_step = ry_parts((plan->rows - 1) * plan->pitch + plan->phase.grid[2], width) * width;
     size_t at = 0;
-    plan->staged = at, at += align64((size_t)(plan->channel * g.channels_in + 2 * width) * 4);
-    plan->sums = at, at += plan->direct ? 0 : align64((size_t)(plan->sum_step * g.channels_out) * 4);
-    plan->runs = at, at += align64((size_t)plan->rows * 6 * sizeof(int64_t));
+    plan->staged = at, at += ry_aligned((size_t)(plan->channel * g.channels_in + 2 * width) * 4);
+    plan->sums = at, at += plan->direct ? 0 : ry_aligned((size_t)(plan->sum_step * g.channels_out) * 4);
+    plan->runs = at, at += ry_aligned((size_t)plan->rows * 6 * sizeof(int64_t));
     plan->scratch = at;
     plan->cycles = count_cycles(plan, width);
 }

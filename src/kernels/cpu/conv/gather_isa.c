@@ -2,6 +2,7 @@
 /* Gathers pixels into panels: vector by vector for x with pixels side by side, row by row for x with channels side by side. */
 #include "kernels/cpu/conv/gather.h"
 
+#include "kernels/cpu/conv/grid_walk.h"
 #include "kernels/cpu/conv/lanes.h"
 
 /* One sliver: `vectors` vectors a step of k; panel rows `step` floats apart. Returns where the program goes on. */
@@ -133,29 +134,16 @@ void RY_ISA_SYMBOL(igemm_gather_rows)(const igemm_plan *plan, const igemm_phase 
     const int64_t *grid = phase->at.grid, size = (int64_t)ry_dtype_size(dtype);
     int16_t run[IGEMM_CHUNK_MOST];
     find_tap_runs(g, tap, chunk, run);
-    int64_t n = image + first / phase->at.pixels, rest = first % phase->at.pixels;
-    int64_t q[RY_SPACE] = {rest / (grid[1] * grid[2]), rest / grid[2] % grid[1], rest % grid[2]};
+    ry_grid_walk at = ry_grid_walk_at(&phase->at, image, first);
     for (int64_t p = 0; p < count; p++, panel += row_step) {
-        int64_t at = n * g->x_batch;
-        for (int i = 0; i < RY_SPACE; i++) {
-            at += q[i] * g->stride[i] * g->x_step[i];
-        }
-        const char *from = (const char *)x + at * size;
+        const char *from = (const char *)x + ry_grid_walk_source(&at, g) * size;
         if (dtype == RY_f16) {
-            gather_pixel(RY_f16, g, tap, chunk, run, q, from, panel);
+            gather_pixel(RY_f16, g, tap, chunk, run, at.q, from, panel);
         } else if (dtype == RY_bf16) {
-            gather_pixel(RY_bf16, g, tap, chunk, run, q, from, panel);
+            gather_pixel(RY_bf16, g, tap, chunk, run, at.q, from, panel);
         } else {
-            gather_pixel(RY_f32, g, tap, chunk, run, q, from, panel);
+            gather_pixel(RY_f32, g, tap, chunk, run, at.q, from, panel);
         }
-        q[2]++;
-        for (int i = RY_SPACE - 1; i > 0 && q[i] == grid[i]; i--) {
-            q[i] = 0;
-            q[i - 1]++;
-        }
-        if (q[0] == grid[0]) {
-            q[0] = 0;
-            n++;
-        }
+        ry_grid_walk_on(&at, grid, 1);
     }
 }

@@ -2,6 +2,9 @@
 /* Cuts the reduction into chunks, and writes the programs that gather a chunk's pixels: for each vector and tap, the loads that fill its lanes. */
 #include "kernels/cpu/conv/gather_program.h"
 
+#include "base/whole.h"
+#include "kernels/cpu/conv/grid_walk.h"
+
 void igemm_next_chunk(const igemm_plan *plan, const igemm_phase *phase, igemm_chunk *chunk)
 {
     const int64_t channels = plan->geometry.channels_in;
@@ -31,27 +34,16 @@ int64_t igemm_cut_segments(const igemm_plan *plan, const igemm_phase *phase, int
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t *grid = phase->at.grid;
-    int64_t n = image + first / phase->at.pixels, rest = first % phase->at.pixels;
-    int64_t q[RY_SPACE] = {rest / (grid[1] * grid[2]), rest / grid[2] % grid[1], rest % grid[2]};
+    ry_grid_walk at = ry_grid_walk_at(&phase->at, image, first);
     int64_t segments = 0;
     for (int64_t p = 0; p < count;) {
         const int64_t lane = p % phase->lanes;
-        int64_t length = grid[2] - q[2];
-        length = length < phase->lanes - lane ? length : phase->lanes - lane;
-        length = length < count - p ? length : count - p;
-        const int64_t base = n * g->x_batch + q[0] * g->stride[0] * g->x_step[0] + q[1] * g->stride[1] * g->x_step[1] +
-                             (q[2] - lane) * g->stride[2] * g->x_step[2];
-        segment[segments++] = (igemm_segment){base, {q[0], q[1], q[2]}, (int32_t)(p / phase->lanes), (int32_t)lane, (int32_t)length};
+        const int64_t length = ry_least(grid[2] - at.q[2], ry_least(phase->lanes - lane, count - p));
+        const int64_t base = ry_grid_walk_source(&at, g) - lane * g->stride[2] * g->x_step[2];
+        segment[segments++] =
+            (igemm_segment){base, {at.q[0], at.q[1], at.q[2]}, (int32_t)(p / phase->lanes), (int32_t)lane, (int32_t)length};
         p += length;
-        q[2] += length;
-        for (int i = RY_SPACE - 1; i > 0 && q[i] == grid[i]; i--) {
-            q[i] = 0;
-            q[i - 1]++;
-        }
-        if (q[0] == grid[0]) {
-            q[0] = 0;
-            n++;
-        }
+        ry_grid_walk_on(&at, grid, length);
     }
     return segments;
 }

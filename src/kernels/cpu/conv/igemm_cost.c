@@ -2,6 +2,8 @@
 /* What a way to cut a convolution into matrix products costs, by a count of cycles. */
 #include "kernels/cpu/conv/igemm_cost.h"
 
+#include "base/whole.h"
+
 enum {
     TASK_OVERHEAD = 3000,    /* cycles: taking a task, its program and offsets */
     NEAR_OVERHEAD = 800,     /* the same without a program */
@@ -9,22 +11,12 @@ enum {
     THREADS_MOST = 4,        /* idle time at the end is weighed as with two and with this many threads */
 };
 
-static int64_t up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 #define PAIR_CYCLES 1.0 /* a vector that is rounded and joined with its neighbour */
 
 static double gather_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const double vectors = (double)up(block, p->lanes);
+    const double vectors = (double)ry_parts(block, p->lanes);
     if (p->in_place) {
         return 0;
     }
@@ -34,7 +26,7 @@ static double gather_cycles(const igemm_plan *plan, const igemm_phase *p, int64_
             g->x_step[RY_SPACE - 1] == g->channels_in && p->at.taps % g->kernel[RY_SPACE - 1] == 0 ? g->kernel[RY_SPACE - 1] : 1;
         const int64_t runs = p->at.taps / along;
         const double copy = plan->pairs ? 2.0 + PAIR_CYCLES : 2.0;
-        return (double)block * (double)runs * (8.0 + copy * (double)up(g->channels_in * along, plan->width));
+        return (double)block * (double)runs * (8.0 + copy * (double)ry_parts(g->channels_in * along, plan->width));
     }
     const double row = (double)p->at.grid[RY_SPACE - 1];
     const double segments = p->at.grid[RY_SPACE - 1] % p->lanes == 0 ? 1 : 1 + (double)(p->lanes - 1) / row;
@@ -51,8 +43,9 @@ static double gather_cycles(const igemm_plan *plan, const igemm_phase *p, int64_
 static double step_cycles(const igemm_plan *plan, int64_t rows, int64_t most, int64_t columns)
 {
     const int64_t whole = columns / plan->tile_columns, rest = columns % plan->tile_columns;
-    const double tiles = (double)up(rows, most), each = (double)rows / tiles, width = (double)plan->width;
-    const double full = each * (double)plan->tile_columns / width, last = each * (double)(up(rest, plan->grain) * plan->grain) / width;
+    const double tiles = (double)ry_parts(rows, most), each = (double)rows / tiles, width = (double)plan->width;
+    const double full = each * (double)plan->tile_columns / width,
+                 last = each * (double)(ry_parts(rest, plan->grain) * plan->grain) / width;
     return tiles * ((double)whole * (full > TILE_LEAST ? full : TILE_LEAST) + (rest == 0 ? 0 : last > TILE_LEAST ? last : TILE_LEAST));
 }
 
@@ -61,7 +54,7 @@ static double product_cycles(const igemm_plan *plan, const igemm_phase *p, int64
     const bool pixels = plan->mode == IGEMM_PIXELS;
     const int64_t rows = pixels ? channels : block, columns = pixels ? block : channels;
     const int64_t most = pixels ? plan->tile_rows : igemm_pixel_rows(plan, p);
-    const double vectors = (double)rows * (double)up(columns, plan->width), chunks = (double)p->chunks;
+    const double vectors = (double)rows * (double)ry_parts(columns, plan->width), chunks = (double)p->chunks;
     /* a tile's start and end cost about four cycles a vector in every chunk; what is not direct passes once more, and turned again */
     double cycles = step_cycles(plan, rows, most, columns) * (double)p->steps + vectors * 4.0 * chunks;
     if (!p->direct) {
@@ -77,7 +70,7 @@ static double product_cycles(const igemm_plan *plan, const igemm_phase *p, int64
 int64_t igemm_panel_floats(const igemm_plan *plan, const igemm_phase *p, int64_t block)
 {
     const int64_t chunk = p->chunk_channels * p->chunk_taps;
-    return plan->mode == IGEMM_ROWS ? block * (chunk + 16) : up(block, p->lanes) * plan->width * chunk;
+    return plan->mode == IGEMM_ROWS ? block * (chunk + 16) : ry_parts(block, p->lanes) * plan->width * chunk;
 }
 
 /* Cycles of reading x in place: a block passes by for every unit, and stays in the caches near the core where it is small. */
@@ -95,7 +88,7 @@ static double spent_cycles(double tasks, double each, double all)
     double sum = 0;
     int counts = 0;
     for (int threads = 2; threads <= THREADS_MOST; threads *= 2, counts++) {
-        const double rounds = (double)up((int64_t)tasks, threads) * threads * each, idle = all + (threads - 1) * each;
+        const double rounds = (double)ry_parts((int64_t)tasks, threads) * threads * each, idle = all + (threads - 1) * each;
         sum += (rounds < idle ? rounds : idle) + each / 2; /* threads are never quite alike */
     }
     return sum / counts;
@@ -104,11 +97,12 @@ static double spent_cycles(double tasks, double each, double all)
 double igemm_cost_of(const igemm_plan *plan, const igemm_phase *first, int64_t block, int64_t units)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t channels = least(units * plan->unit_most, g->channels_out);
-    const double blocks = (double)(first->images * g->groups * up(first->pixels, block)), tasks = blocks * (double)up(plan->units, units);
+    const int64_t channels = ry_least(units * plan->unit_most, g->channels_out);
+    const double blocks = (double)(first->images * g->groups * ry_parts(first->pixels, block)),
+                 tasks = blocks * (double)ry_parts(plan->units, units);
     /* of the tasks' pixels and sums, those that are there */
-    const double whole = (double)first->pixels / (double)(up(first->pixels, block) * block);
-    const double filled = whole * (double)g->channels_out / (double)(up(plan->units, units) * channels);
+    const double whole = (double)first->pixels / (double)(ry_parts(first->pixels, block) * block);
+    const double filled = whole * (double)g->channels_out / (double)(ry_parts(plan->units, units) * channels);
     double fixed = first->in_place ? NEAR_OVERHEAD : TASK_OVERHEAD, product = 0, gather = 0, stream = 0;
     for (int64_t i = 0; i < first->bundle; i++) {
         const igemm_phase *p = &first[i];

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The way of a unit's finished sums from scratch to y. */
+#include "base/whole.h"
+#include "kernels/cpu/conv/grid_walk.h"
 #include "kernels/cpu/conv/igemm_task.h"
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* The pixels from grid position q of image n on. */
 static igemm_run run_at(const igemm_task *t, int64_t n, const int64_t q[RY_SPACE], int64_t column, int64_t length)
@@ -14,7 +11,7 @@ static igemm_run run_at(const igemm_task *t, int64_t n, const int64_t q[RY_SPACE
     const igemm_phase *p = t->phase;
     const int64_t woven = t->plan->woven, last = RY_SPACE - 1;
     igemm_run run = {.column = column * woven,
-                     .length = least(length, p->inside[last] - q[last]),
+                     .length = ry_least(length, p->inside[last] - q[last]),
                      .y = p->at.y_offset + n * g->y_batch,
                      .y_step = p->at.y_step[last],
                      .r = p->at.r_offset + n * g->r_batch,
@@ -28,7 +25,7 @@ static igemm_run run_at(const igemm_task *t, int64_t n, const int64_t q[RY_SPACE
     }
     if (woven > 1 && run.length > 0) {
         /* y's pixels lie next to each other */
-        run.length = least(length * woven, g->out[last] - q[last] * run.y_step);
+        run.length = ry_least(length * woven, g->out[last] - q[last] * run.y_step);
         run.r_step /= run.y_step;
         run.y_step = 1;
     }
@@ -38,25 +35,16 @@ static igemm_run run_at(const igemm_task *t, int64_t n, const int64_t q[RY_SPACE
 void RY_ISA_SYMBOL(igemm_find_runs)(igemm_task *t)
 {
     const int64_t *grid = t->phase->at.grid;
-    int64_t n = t->image + t->first / t->phase->at.pixels, rest = t->first % t->phase->at.pixels;
-    int64_t q[RY_SPACE] = {rest / (grid[1] * grid[2]), rest / grid[2] % grid[1], rest % grid[2]};
+    ry_grid_walk at = ry_grid_walk_at(&t->phase->at, t->image, t->first);
     t->runs = 0;
     for (int64_t column = 0; column < t->count;) {
-        const int64_t length = least(grid[2] - q[2], t->count - column);
-        const igemm_run run = run_at(t, n, q, column, length);
+        const int64_t length = ry_least(grid[2] - at.q[2], t->count - column);
+        const igemm_run run = run_at(t, at.n, at.q, column, length);
         if (run.length > 0) {
             t->run[t->runs++] = run;
         }
         column += length;
-        q[2] += length;
-        for (int i = RY_SPACE - 1; i > 0 && q[i] == grid[i]; i--) {
-            q[i] = 0;
-            q[i - 1]++;
-        }
-        if (q[0] == grid[0]) {
-            q[0] = 0;
-            n++;
-        }
+        ry_grid_walk_on(&at, grid, length);
     }
 }
 

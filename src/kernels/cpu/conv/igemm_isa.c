@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a task of the implicit GEMM (igemm_plan.h). */
+#include "base/whole.h"
 #include "kernels/cpu/conv/gather.h"
 #include "kernels/cpu/conv/igemm.h"
 #include "kernels/cpu/conv/igemm_task.h"
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* x of the task's group; the batch is reached by the offsets of segments and rows. */
 static const char *x_of(const igemm_task *t)
@@ -23,7 +19,7 @@ static void decode_block(const igemm_plan *plan, const igemm_phase *p, const ry_
 {
     *t = (igemm_task){.plan = plan, .phase = p, .launch = launch};
     t->first = index % p->blocks * p->block;
-    t->count = least(p->block, p->pixels - t->first);
+    t->count = ry_least(p->block, p->pixels - t->first);
     t->group = index / p->blocks % plan->geometry.groups;
     t->image = index / p->blocks / plan->geometry.groups;
     t->segment = (igemm_segment *)(scratch + plan->segments);
@@ -43,7 +39,7 @@ static void decode(const igemm_plan *plan, const ry_cpu_launch *launch, int64_t 
     const int64_t block = p->blocks_first ? index % all : index / p->unit_blocks;
     decode_block(plan, p, launch, block, scratch, t);
     t->unit = unit_block * p->units_a_task;
-    t->units = least(p->units_a_task, plan->units - t->unit);
+    t->units = ry_least(p->units_a_task, plan->units - t->unit);
     t->channel = igemm_unit_first(plan, t->unit);
     t->channels = igemm_unit_first(plan, t->unit + t->units - 1) + igemm_unit_count(plan, t->unit + t->units - 1) - t->channel;
     t->integer = ry_type_of(&launch->problem->out[0]) == RY_i32;
@@ -115,7 +111,7 @@ static void pair(const igemm_task *t, const igemm_chunk *chunk)
     }
     const int64_t vectors = (t->count + p->lanes - 1) / p->lanes, sliver = t->plan->mode == IGEMM_PIXELS ? RY_TILE_VECTORS : 1;
     for (int64_t v = 0; v < vectors; v += sliver) {
-        t->pairs->sliver(t->panel + v * RY_W * chunk->depth, chunk->depth, least(sliver, vectors - v) * RY_W);
+        t->pairs->sliver(t->panel + v * RY_W * chunk->depth, chunk->depth, ry_least(sliver, vectors - v) * RY_W);
     }
 }
 
@@ -207,7 +203,7 @@ static void multiply_pixels(const igemm_task *t, const float *panel, const igemm
     const float *b = near ? in_place(t, chunk) : panel;
     for (int64_t j = 0; j < t->count; j += RY_TILE_COLUMNS) {
         ry_tile tile = start_tile(t, chunk, last);
-        tile.columns = least(RY_TILE_COLUMNS, t->count - j);
+        tile.columns = ry_least(RY_TILE_COLUMNS, t->count - j);
         tile.a = t->packed + first * t->phase->steps + chunk->first * rows;
         tile.a_step = rows;
         tile.b = b + (near ? j : j * chunk->depth);
@@ -240,7 +236,7 @@ static void multiply_channels(const igemm_task *t, const float *panel, const ige
     for (const igemm_run *end = run + (p->direct ? t->runs : 1); run < end; run++) {
         const int64_t parts = (run->length + most - 1) / most, each = run->length / parts, extra = run->length % parts;
         for (int64_t i = 0, row = 0; i < parts; i++) {
-            const int64_t rows = along_k || near ? each + (i < extra) : least(most, run->length - row);
+            const int64_t rows = along_k || near ? each + (i < extra) : ry_least(most, run->length - row);
             ry_tile tile = start_tile(t, chunk, last);
             tile.columns = count;
             tile.a = a + (along_k || near ? (run->column + row) * a_row : i * chunk->depth * RY_W);

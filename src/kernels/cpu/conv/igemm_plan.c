@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cuts a convolution into tasks of matrix products: the cheapest by a count of cycles, in units of one vector's multiply-add. */
+#include "base/whole.h"
 #include "kernels/cpu/conv/gather_program.h"
 #include "kernels/cpu/conv/igemm_cost.h"
 
@@ -13,21 +14,6 @@ enum {
     ROW_LEAST = 6, /* pixels of a tile that ends with its row: fewer cost more than passing the sums through scratch */
 };
 
-static int64_t up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static size_t align64(size_t size)
-{
-    return (size + 63) / 64 * 64;
-}
-
 static bool x_has_mode(const ry_conv_geometry *g, igemm_mode mode)
 {
     const bool rows = g->x_channel == 1 || (g->channels_in == 1 && g->groups == 1);
@@ -38,7 +24,7 @@ size_t igemm_plan_size(const ry_problem *problem)
 {
     ry_conv_geometry g;
     ry_conv_geometry_of(problem, &g, NULL, NULL);
-    return align64(sizeof(igemm_plan) + (size_t)g.phases * sizeof(igemm_phase)) + align64((size_t)g.taps * sizeof(ry_conv_tap));
+    return ry_aligned(sizeof(igemm_plan) + (size_t)g.phases * sizeof(igemm_phase)) + ry_aligned((size_t)g.taps * sizeof(ry_conv_tap));
 }
 
 /* Do the pixels of the grid lie with one step in memory? steps in elements a position; batch: the step from image to image, where they count. */
@@ -138,12 +124,12 @@ static void find_lanes(const igemm_plan *plan, igemm_phase *p)
     if (plan->mode != IGEMM_GATHERED) {
         return;
     }
-    const int64_t most = least(plan->tile_rows, plan->width), row = p->at.grid[RY_SPACE - 1];
+    const int64_t most = ry_least(plan->tile_rows, plan->width), row = p->at.grid[RY_SPACE - 1];
     if (p->in_place) {
         p->lanes = most;
         return;
     }
-    p->lanes = up(p->pixels, up(p->pixels, most));
+    p->lanes = ry_parts(p->pixels, ry_parts(p->pixels, most));
     for (int64_t lanes = most; lanes >= most * 3 / 4 && lanes > 1; lanes--) {
         if (row % lanes == 0 || lanes % row == 0) {
             p->lanes = lanes;
@@ -164,18 +150,18 @@ static void find_chunks(const igemm_plan *plan, igemm_phase *p)
         /* one chunk */
     } else if (plan->mode == IGEMM_ROWS) {
         if (channels <= IGEMM_CHUNK_MOST) {
-            p->chunk_taps = up(taps, up(taps, IGEMM_CHUNK_MOST / channels));
+            p->chunk_taps = ry_parts(taps, ry_parts(taps, IGEMM_CHUNK_MOST / channels));
         } else {
             p->chunk_taps = 1;
-            p->chunk_channels = up(channels, up(channels, IGEMM_CHUNK_MOST));
+            p->chunk_channels = ry_parts(channels, ry_parts(channels, IGEMM_CHUNK_MOST));
         }
     } else if (taps <= IGEMM_CHUNK_MOST) {
-        p->chunk_channels = up(channels, up(channels, IGEMM_CHUNK_MOST / taps));
+        p->chunk_channels = ry_parts(channels, ry_parts(channels, IGEMM_CHUNK_MOST / taps));
     } else {
         p->chunk_channels = 1;
-        p->chunk_taps = up(taps, up(taps, IGEMM_CHUNK_MOST));
+        p->chunk_taps = ry_parts(taps, ry_parts(taps, IGEMM_CHUNK_MOST));
     }
-    p->chunks = taps == 0 ? 1 : up(channels, p->chunk_channels) * up(taps, p->chunk_taps);
+    p->chunks = taps == 0 ? 1 : ry_parts(channels, p->chunk_channels) * ry_parts(taps, p->chunk_taps);
     igemm_chunk chunk = {0};
     p->steps = 0;
     for (int64_t i = 0; i < p->chunks; i++) {
@@ -188,7 +174,7 @@ static void find_chunks(const igemm_plan *plan, igemm_phase *p)
 static int64_t segments_most(const igemm_phase *p)
 {
     const int64_t row = p->at.grid[RY_SPACE - 1];
-    return least(p->lanes, (p->lanes + row - 2) / row + 1);
+    return ry_least(p->lanes, (p->lanes + row - 2) / row + 1);
 }
 
 /* Bytes of the panels that a bundle's task has at once. */
@@ -223,14 +209,14 @@ static double find_blocks(const igemm_plan *plan, igemm_phase *p)
                                                          : plan->tile_rows;
     const int64_t cut = p->in_place && plan->mode != IGEMM_PIXELS ? 1 : grain; /* rows of pixels fall into tiles of like size */
     double best = -1;
-    for (int64_t blocks = 1; blocks <= up(p->pixels, grain); blocks = next_parts(blocks)) {
-        const int64_t block = least(p->pixels, up(up(p->pixels, blocks), cut) * cut);
-        const int64_t real = up(p->pixels, block);
+    for (int64_t blocks = 1; blocks <= ry_parts(p->pixels, grain); blocks = next_parts(blocks)) {
+        const int64_t block = ry_least(p->pixels, ry_parts(ry_parts(p->pixels, blocks), cut) * cut);
+        const int64_t real = ry_parts(p->pixels, block);
         if (panels_of(plan, p, block) > IGEMM_PANEL_MOST && block > grain) {
             continue;
         }
         for (int64_t parts = 1; parts <= plan->units; parts = next_parts(parts)) {
-            const int64_t units = up(plan->units, parts);
+            const int64_t units = ry_parts(plan->units, parts);
             if (p->in_place && plan->mode != IGEMM_ROWS && units > 1 && block > grain &&
                 igemm_panel_floats(plan, p, block) * 4 > IGEMM_PANEL_MOST) {
                 continue;
@@ -244,7 +230,7 @@ static double find_blocks(const igemm_plan *plan, igemm_phase *p)
                 p->block = block;
                 p->blocks = real;
                 p->units_a_task = units;
-                p->unit_blocks = up(plan->units, units);
+                p->unit_blocks = ry_parts(plan->units, units);
             }
         }
     }
@@ -268,15 +254,16 @@ static void set_mode(igemm_plan *plan, igemm_mode mode, int way, int tile_rows)
     /* rows that lie along k need an address each: with 14 of them some of the tile's sums leave the registers */
     plan->tile_rows = mode == IGEMM_ROWS && tile_rows > 13 ? 13 : tile_rows;
     plan->unit_most = mode == IGEMM_PIXELS ? plan->tile_rows : plan->tile_columns;
-    plan->units = up(plan->geometry.channels_out, plan->unit_most);
+    plan->units = ry_parts(plan->geometry.channels_out, plan->unit_most);
 }
 
 /* Everything that follows from the mode; returns the cost. */
 static double fill_phases(const ry_problem *problem, igemm_plan *plan, const ry_conv_tap *taps)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t columns =
-        plan->mode == IGEMM_PIXELS ? g->channels_out : up(g->channels_out, plan->width) * plan->width; /* vectors of weights are whole */
+    const int64_t columns = plan->mode == IGEMM_PIXELS
+                                ? g->channels_out
+                                : ry_parts(g->channels_out, plan->width) * plan->width; /* vectors of weights are whole */
     double cost = 0;
     plan->tasks = plan->gathers = 0;
     plan->packed_group = 0;
@@ -309,7 +296,7 @@ static double fill_phases(const ry_problem *problem, igemm_plan *plan, const ry_
         p->gathers = plan->shared && !p->in_place && (p->source < 0 || i == p->source) ? p->images * g->groups * p->blocks * p->chunks : 0;
         plan->gathers += p->gathers;
         p->shared_at = (int64_t)(plan->shared_size / sizeof(float));
-        plan->shared_size += align64((size_t)(p->gathers * p->panel) * sizeof(float));
+        plan->shared_size += ry_aligned((size_t)(p->gathers * p->panel) * sizeof(float));
         p->packed = plan->packed_group;
         plan->packed_group += (columns * p->steps + 15) / 16 * 16;
     }
@@ -326,8 +313,8 @@ static void lay_out_scratch(igemm_plan *plan)
     size_t panel = 0, block = 0, turned = 0, woven_row = 0, bias = 0, segments = 0, program = 0, runs = 0;
     for (int64_t i = 0; i < plan->geometry.phases; i++) {
         igemm_phase *p = &plan->phase[i];
-        const int64_t vectors = up(p->block, p->lanes), whole = vectors * plan->width;
-        const int64_t channels = up(p->units_a_task * plan->unit_most, plan->width) * plan->width;
+        const int64_t vectors = ry_parts(p->block, p->lanes), whole = vectors * plan->width;
+        const int64_t channels = ry_parts(p->units_a_task * plan->unit_most, plan->width) * plan->width;
         if (p->bundle > 0) {
             int64_t panels, blocks;
             igemm_place_bundle(plan, p, &panels, &blocks);
@@ -348,14 +335,14 @@ static void lay_out_scratch(igemm_plan *plan)
         }
     }
     size_t at = 0;
-    plan->panel = at, at += align64(panel);
-    plan->block = at, at += align64(block);
-    plan->turned = at, at += align64(turned);
-    plan->woven_row = at, at += align64(woven_row);
-    plan->bias = at, at += align64(bias);
-    plan->segments = at, at += align64(segments);
-    plan->program = at, at += align64(program);
-    plan->runs = at, at += align64(runs);
+    plan->panel = at, at += ry_aligned(panel);
+    plan->block = at, at += ry_aligned(block);
+    plan->turned = at, at += ry_aligned(turned);
+    plan->woven_row = at, at += ry_aligned(woven_row);
+    plan->bias = at, at += ry_aligned(bias);
+    plan->segments = at, at += ry_aligned(segments);
+    plan->program = at, at += ry_aligned(program);
+    plan->runs = at, at += ry_aligned(runs);
     plan->scratch = at;
 }
 
@@ -368,8 +355,8 @@ void igemm_plan_make(const ry_problem *problem, int width, int grain, int tile_r
     plan->grain = grain;
     plan->pairs = pairs;
     plan->tile_columns = (int64_t)tile_vectors * width;
-    plan->taps = align64(sizeof(igemm_plan) + (size_t)g.phases * sizeof(igemm_phase));
-    plan->size = plan->taps + align64((size_t)g.taps * sizeof(ry_conv_tap));
+    plan->taps = ry_aligned(sizeof(igemm_plan) + (size_t)g.phases * sizeof(igemm_phase));
+    plan->size = plan->taps + ry_aligned((size_t)g.taps * sizeof(ry_conv_tap));
     ry_conv_tap *taps = (ry_conv_tap *)((char *)plan + plan->taps);
     /* The geometry's phases are written behind one another first, then spread into ours from the last on. */
     ry_conv_phase *packed = (ry_conv_phase *)plan->phase;

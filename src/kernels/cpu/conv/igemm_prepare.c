@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What kernels of the implicit GEMM have in common: which problems they take, and what they need. */
+#include "base/whole.h"
 #include "kernels/cpu/conv/igemm_plan.h"
 
 enum { PHASES_MOST = 64 }; /* of a transposed convolution; a larger stride reads next to nothing and is left to the reference */
@@ -31,11 +32,6 @@ bool igemm_takes_floats(const ry_problem *problem)
            (!ry_problem_has_input(problem, 3) || is_float(problem, 3)) && (y == RY_f32 || y == RY_f16 || y == RY_bf16);
 }
 
-static size_t up64(size_t size)
-{
-    return (size + 63) / 64 * 64;
-}
-
 rynd_status igemm_prepare(const ry_problem *problem, int width, int grain, int tile_rows, int tile_vectors, bool pairs,
                           ry_prepared *prepared, ry_error *error)
 {
@@ -48,10 +44,10 @@ rynd_status igemm_prepare(const ry_problem *problem, int width, int grain, int t
     const ry_conv_geometry *g = &plan->geometry;
     *prepared = (ry_prepared){.phases = 1 + plan->shared,
                               .tasks = {(size_t)(plan->shared ? plan->gathers : plan->tasks), (size_t)(plan->shared ? plan->tasks : 0)},
-                              .state = up64(size),
-                              .packed = up64((size_t)(g->groups * plan->packed_group) * 4),
+                              .state = ry_aligned(size),
+                              .packed = ry_aligned((size_t)(g->groups * plan->packed_group) * 4),
                               .pack_tasks = (size_t)(g->groups * plan->units),
-                              .scratch = up64(plan->scratch),
+                              .scratch = ry_aligned(plan->scratch),
                               .workspace = plan->shared_size,
                               .work = plan->cycles * 2 * (double)width,
                               .knob_count = 4,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The evaluator's iteration space: dimensions sorted and merged, tiles, units and tasks. */
+#include "base/whole.h"
 #include "kernels/cpu/expr/expr_plan.h"
 
 #include <assert.h>
@@ -228,21 +229,6 @@ static void choose_inner(space *s, bool reduces)
     }
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 /* Would a tile of one row make this operand a single value that several rows would not? */
 static bool prefers_one_row(const space *s, int first, int last)
 {
@@ -265,17 +251,17 @@ static void choose_tile(space *s, int64_t size)
     assert(s->operands > 0);
     int first = outer ? plan->kept : 0, last = outer ? plan->kept + plan->reduced : plan->kept;
     int64_t longest = outer ? OUTER_TILE : size;
-    plan->chunks = most(1, divide_up(plan->length, longest));
-    plan->tile = most(1, least(plan->length, divide_up(divide_up(plan->length, plan->chunks), 64) * 64));
-    plan->chunks = most(1, divide_up(plan->length, plan->tile));
+    plan->chunks = ry_most(1, ry_parts(plan->length, longest));
+    plan->tile = ry_most(1, ry_least(plan->length, ry_parts(ry_parts(plan->length, plan->chunks), 64) * 64));
+    plan->chunks = ry_most(1, ry_parts(plan->length, plan->tile));
     plan->rows = plan->wide = 1;
     if (plan->chunks > 1 || (plan->length >= 256 && prefers_one_row(s, first, last))) {
         return;
     }
-    int64_t rows = least(size / plan->tile, least(TILE_ROWS, ROW_OFFSETS / s->operands));
-    plan->rows = most(1, least(rows, outer ? plan->reduced_count : plan->kept_count));
+    int64_t rows = ry_least(size / plan->tile, ry_least(TILE_ROWS, ROW_OFFSETS / s->operands));
+    plan->rows = ry_most(1, ry_least(rows, outer ? plan->reduced_count : plan->kept_count));
     if (outer && plan->tile < WIDE) {
-        plan->wide = most(1, least(plan->rows, WIDE / plan->tile));
+        plan->wide = ry_most(1, ry_least(plan->rows, WIDE / plan->tile));
         plan->wide = plan->wide >= 16 ? plan->wide / 16 * 16 : plan->wide; /* whole vectors */
         plan->rows = plan->rows / plan->wide * plan->wide;
     }
@@ -362,7 +348,7 @@ static size_t take(size_t *total, size_t bytes)
 static void place_scratch(ry_expr_plan *plan)
 {
     size_t operands = (size_t)(plan->inputs + plan->outputs), reductions = (size_t)plan->reductions, total = 0;
-    size_t rows = (size_t)most(plan->rows, plan->batch), elements = (size_t)plan->elements;
+    size_t rows = (size_t)ry_most(plan->rows, plan->batch), elements = (size_t)plan->elements;
     plan->pointers_at = take(&total, (size_t)plan->registers * sizeof(void *));
     plan->singles_at = take(&total, (size_t)plan->singles * 8);
     plan->rows_at = take(&total, operands * rows * sizeof(int64_t));
@@ -384,23 +370,23 @@ void ry_expr_space_tasks(ry_expr_plan *plan, double cost)
     double behind = cost * (double)plan->reduced_count * (inner ? (double)plan->length : 1.0), unit;
     plan->batch = plan->slices = plan->width = 1;
     if (inner) {
-        plan->batch = behind * MAX_BATCH <= TASK_COST ? MAX_BATCH : most(1, (int64_t)(TASK_COST / behind));
-        plan->batch = least(plan->batch, most(1, least(plan->kept_count, ROW_OFFSETS / (plan->inputs + plan->outputs))));
-        plan->rows = least(plan->rows, plan->batch);
-        plan->units = divide_up(plan->kept_count, plan->batch);
+        plan->batch = behind * MAX_BATCH <= TASK_COST ? MAX_BATCH : ry_most(1, (int64_t)(TASK_COST / behind));
+        plan->batch = ry_least(plan->batch, ry_most(1, ry_least(plan->kept_count, ROW_OFFSETS / (plan->inputs + plan->outputs))));
+        plan->rows = ry_least(plan->rows, plan->batch);
+        plan->units = ry_parts(plan->kept_count, plan->batch);
         plan->width = plan->batch;
         unit = behind * (double)plan->batch;
     } else {
-        plan->units = divide_up(plan->kept_count, outer ? 1 : plan->rows) * (plan->length > 0 ? plan->chunks : 0);
+        plan->units = ry_parts(plan->kept_count, outer ? 1 : plan->rows) * (plan->length > 0 ? plan->chunks : 0);
         plan->width = outer ? plan->tile : 1;
         unit = outer ? behind * (double)plan->tile : cost * (double)(plan->rows * plan->tile);
     }
     if ((inner || outer) && plan->units < FEW_UNITS && plan->batch == 1 && unit >= SPLIT_COST) {
-        plan->slices = most(1, least(parts, least(MAX_SLICES, (int64_t)(unit / SLICE_COST))));
+        plan->slices = ry_most(1, ry_least(parts, ry_least(MAX_SLICES, (int64_t)(unit / SLICE_COST))));
     }
-    plan->per_task = plan->slices > 1 || unit <= 0 ? 1 : most(1, (int64_t)(TASK_COST / unit));
-    plan->per_task = plan->slices > 1 ? 1 : most(plan->per_task, divide_up(plan->units, MAX_TASKS));
-    plan->elements = most(plan->rows * plan->tile, plan->batch);
+    plan->per_task = plan->slices > 1 || unit <= 0 ? 1 : ry_most(1, (int64_t)(TASK_COST / unit));
+    plan->per_task = plan->slices > 1 ? 1 : ry_most(plan->per_task, ry_parts(plan->units, MAX_TASKS));
+    plan->elements = ry_most(plan->rows * plan->tile, plan->batch);
     plan->workspace = plan->slices > 1 ? (size_t)(plan->units * plan->slices * plan->reductions * plan->width) * 8 : 0;
     place_scratch(plan);
 }

@@ -3,6 +3,7 @@
  *
  * A task computes a block of y: it goes through k in chunks, packs the chunk of b into slivers [k][columns] (a panel that stays in the
  * second-level cache), and reads a where it lies when one of its steps is 1, else from a packed copy of its rows. */
+#include "base/whole.h"
 #include "kernels/cpu/matmul/matmul_finish.h"
 #include "kernels/cpu/matmul/matmul_gemm.h"
 #include "kernels/cpu/matmul/matmul_pack.h"
@@ -21,22 +22,12 @@ typedef struct gemm_plan {
     size_t panel, a_rows, block, bias, scratch;
 } gemm_plan;
 
-static int64_t up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static double cost_of(const gemm_plan *plan, int64_t row_blocks, int64_t column_blocks)
 {
     const matmul_shape *s = &plan->shape;
     const matmul_operand *b = &s->of[MATMUL_B];
-    const int64_t rows = up(s->m, row_blocks), columns = up(s->n, column_blocks);
-    const double vectors = (double)up(columns, RY_W), pack = b->column == 1 ? 2.0 : b->row == 1 ? 5.0 : 2.0 * RY_W;
+    const int64_t rows = ry_parts(s->m, row_blocks), columns = ry_parts(s->n, column_blocks);
+    const double vectors = (double)ry_parts(columns, RY_W), pack = b->column == 1 ? 2.0 : b->row == 1 ? 5.0 : 2.0 * RY_W;
     const double tasks = (double)s->batches * (double)row_blocks * (double)column_blocks;
     const double a = plan->a == A_PACKED ? (double)rows * 0.5 : 0.0;
     const double task = (double)s->k * (vectors * ((double)rows + pack) + a) + TASK_OVERHEAD;
@@ -52,17 +43,17 @@ static void choose_blocks(gemm_plan *plan)
 {
     const matmul_shape *s = &plan->shape;
     double best = -1;
-    for (int64_t i = 1; i <= up(s->m, RY_TILE_ROWS); i = next_parts(i)) {
-        const int64_t rows = up(s->m, i);
+    for (int64_t i = 1; i <= ry_parts(s->m, RY_TILE_ROWS); i = next_parts(i)) {
+        const int64_t rows = ry_parts(s->m, i);
         if (rows > ROWS_MOST) {
             continue;
         }
-        for (int64_t j = 1; j <= up(s->n, RY_TILE_COLUMNS); j = next_parts(j)) {
-            const int64_t columns = least(s->n, up(up(s->n, j), RY_TILE_COLUMNS) * RY_TILE_COLUMNS);
+        for (int64_t j = 1; j <= ry_parts(s->n, RY_TILE_COLUMNS); j = next_parts(j)) {
+            const int64_t columns = ry_least(s->n, ry_parts(ry_parts(s->n, j), RY_TILE_COLUMNS) * RY_TILE_COLUMNS);
             if (columns > COLUMNS_MOST && columns > RY_TILE_COLUMNS) {
                 continue;
             }
-            const double cost = cost_of(plan, up(s->m, rows), up(s->n, columns));
+            const double cost = cost_of(plan, ry_parts(s->m, rows), ry_parts(s->n, columns));
             if (best < 0 || cost < best) {
                 best = cost;
                 plan->rows = rows;
@@ -71,16 +62,11 @@ static void choose_blocks(gemm_plan *plan)
         }
     }
     if (best < 0) {
-        plan->rows = least(s->m, ROWS_MOST);
-        plan->columns = least(s->n, COLUMNS_MOST);
+        plan->rows = ry_least(s->m, ROWS_MOST);
+        plan->columns = ry_least(s->n, COLUMNS_MOST);
     }
-    plan->row_blocks = up(s->m, plan->rows);
-    plan->column_blocks = up(s->n, plan->columns);
-}
-
-static size_t align64(size_t size)
-{
-    return (size + 63) / 64 * 64;
+    plan->row_blocks = ry_parts(s->m, plan->rows);
+    plan->column_blocks = ry_parts(s->n, plan->columns);
 }
 
 static bool make_plan(const ry_problem *problem, bool pairs, gemm_plan *plan)
@@ -99,14 +85,15 @@ static bool make_plan(const ry_problem *problem, bool pairs, gemm_plan *plan)
     plan->direct = (y->dtype == RY_f32 || y->dtype == RY_i32) && (y->column == 1 || s->n == 1) && s->alpha == 1.0f &&
                    (c->dtype == RY_NONE || plan->column_bias) &&
                    (r->dtype == RY_NONE || (r->dtype == RY_f32 && (r->column == 1 || s->n == 1)));
-    plan->chunk = up(s->k, up(s->k, CHUNK_MOST));
+    plan->chunk = ry_parts(s->k, ry_parts(s->k, CHUNK_MOST));
     choose_blocks(plan);
-    const int64_t whole = up(plan->columns, RY_W) * RY_W;
+    const int64_t whole = ry_parts(plan->columns, RY_W) * RY_W;
     size_t at = 0;
-    plan->panel = at, at += align64((size_t)(plan->chunk * whole) * 4);
-    plan->a_rows = at, at += plan->a == A_PACKED ? align64((size_t)(least(plan->rows, 8 * RY_TILE_ROWS) * (plan->chunk + RY_W)) * 4) : 0;
-    plan->block = at, at += plan->direct ? 0 : align64((size_t)(plan->rows * whole) * 4);
-    plan->bias = at, at += plan->column_bias ? align64((size_t)(whole + RY_TILE_COLUMNS) * 4) : 0;
+    plan->panel = at, at += ry_aligned((size_t)(plan->chunk * whole) * 4);
+    plan->a_rows = at,
+    at += plan->a == A_PACKED ? ry_aligned((size_t)(ry_least(plan->rows, 8 * RY_TILE_ROWS) * (plan->chunk + RY_W)) * 4) : 0;
+    plan->block = at, at += plan->direct ? 0 : ry_aligned((size_t)(plan->rows * whole) * 4);
+    plan->bias = at, at += plan->column_bias ? ry_aligned((size_t)(whole + RY_TILE_COLUMNS) * 4) : 0;
     plan->scratch = at;
     return true;
 }
@@ -128,7 +115,7 @@ static void run_tile(const gemm_task *t, ry_tile *tile, int64_t row, int64_t row
     const gemm_plan *plan = t->plan;
     const matmul_shape *s = &plan->shape;
     const matmul_operand *y = &s->of[MATMUL_Y], *r = &s->of[MATMUL_RESIDUAL];
-    const int64_t vectors = up(tile->columns, RY_W);
+    const int64_t vectors = ry_parts(tile->columns, RY_W);
     if (plan->direct) {
         tile->c_step = y->row;
         tile->c = (float *)t->launch->out[0] + matmul_batch_offset(s, MATMUL_Y, t->batch) + (t->row + row) * y->row + t->column + column;
@@ -142,7 +129,7 @@ static void run_tile(const gemm_task *t, ry_tile *tile, int64_t row, int64_t row
             tile->high = t->high;
         }
     } else {
-        tile->c_step = up(t->columns, RY_W) * RY_W;
+        tile->c_step = ry_parts(t->columns, RY_W) * RY_W;
         tile->c = t->block + row * tile->c_step + column;
     }
     const ry_tile_table *table = &RY_ISA_SYMBOL(ry_tiles);
@@ -160,18 +147,18 @@ static void multiply(const gemm_task *t, const float *a, int64_t a_row, int64_t 
                      int64_t depth)
 {
     const bool first = k == 0, last = k + depth == t->plan->shape.k;
-    const int64_t parts = up(rows, RY_TILE_ROWS), each = rows / parts, extra = rows % parts;
+    const int64_t parts = ry_parts(rows, RY_TILE_ROWS), each = rows / parts, extra = rows % parts;
     for (int64_t i = 0, done = 0; i < parts; i++) {
         const int64_t here = each + (i < extra);
         for (int64_t j = 0; j < t->columns; j += RY_TILE_COLUMNS) {
             ry_tile tile = {.depth = t->pairs ? (depth + 1) / 2 : depth, .low = -__builtin_inff(), .high = __builtin_inff()};
-            tile.columns = least(RY_TILE_COLUMNS, t->columns - j);
+            tile.columns = ry_least(RY_TILE_COLUMNS, t->columns - j);
             tile.start = !first ? RY_TILE_FROM_C : t->plan->direct && t->plan->column_bias ? RY_TILE_FROM_COLUMN_BIAS : RY_TILE_FROM_ZERO;
             tile.bias = t->bias + j;
             tile.a = a + done * a_row;
             tile.a_step = a_step;
             tile.b = t->panel + j * depth;
-            tile.b_step = up(tile.columns, RY_W) * RY_W;
+            tile.b_step = ry_parts(tile.columns, RY_W) * RY_W;
             run_tile(t, &tile, row + done, here, j, along_k, last);
         }
         done += here;
@@ -185,12 +172,12 @@ static void run_chunk(const gemm_task *t, int64_t k, int64_t depth)
     const matmul_operand *a = &s->of[MATMUL_A], *b = &s->of[MATMUL_B];
     const int64_t b_at = matmul_batch_offset(s, MATMUL_B, t->batch) + k * b->row + t->column * b->column;
     for (int64_t j = 0; j < t->columns; j += RY_TILE_COLUMNS) {
-        const int64_t count = least(RY_TILE_COLUMNS, t->columns - j);
+        const int64_t count = ry_least(RY_TILE_COLUMNS, t->columns - j);
         RY_ISA_SYMBOL(matmul_pack_sliver)
         (b->dtype, (const char *)matmul_input(s, t->launch, MATMUL_B) + (b_at + j * b->column) * (int64_t)ry_dtype_size(b->dtype), b->row,
-         b->column, depth, count, up(count, RY_W) * RY_W, t->panel + j * depth);
+         b->column, depth, count, ry_parts(count, RY_W) * RY_W, t->panel + j * depth);
         if (t->pairs) {
-            t->pairs->sliver(t->panel + j * depth, depth, up(count, RY_W) * RY_W);
+            t->pairs->sliver(t->panel + j * depth, depth, ry_parts(count, RY_W) * RY_W);
         }
     }
     const int64_t a_at = matmul_batch_offset(s, MATMUL_A, t->batch) + t->row * a->row + k * a->column;
@@ -202,7 +189,7 @@ static void run_chunk(const gemm_task *t, int64_t k, int64_t depth)
     } else {
         const int64_t step = plan->chunk + RY_W;
         for (int64_t i = 0; i < t->rows; i += 8 * RY_TILE_ROWS) {
-            const int64_t rows = least(8 * RY_TILE_ROWS, t->rows - i);
+            const int64_t rows = ry_least(8 * RY_TILE_ROWS, t->rows - i);
             RY_ISA_SYMBOL(matmul_pack_rows)
             (a->dtype, data + i * a->row * (int64_t)ry_dtype_size(a->dtype), a->row, a->column, rows, depth, t->a_rows, step);
             for (int64_t row = 0; t->pairs && row < rows; row++) {
@@ -230,22 +217,23 @@ void RY_ISA_SYMBOL(matmul_gemm_run)(const ry_cpu_launch *launch, const ry_tile_p
                    .block = (float *)(void *)(scratch + plan->block),
                    .bias = (float *)(void *)(scratch + plan->bias),
                    .activation = ry_conv_activation(launch->problem)};
-    t.rows = least(plan->rows, s->m - t.row);
-    t.columns = least(plan->columns, s->n - t.column);
+    t.rows = ry_least(plan->rows, s->m - t.row);
+    t.columns = ry_least(plan->columns, s->n - t.column);
     t.bounds = ry_activation_bounds(t.activation, &t.low, &t.high);
     if (plan->direct && plan->column_bias) {
         const matmul_operand *c = &s->of[MATMUL_C];
         const float *from = (const float *)launch->in[MATMUL_C] + matmul_batch_offset(s, MATMUL_C, t.batch) + t.column * c->column;
-        memset(t.bias, 0, (size_t)(up(t.columns, RY_W) * RY_W + RY_TILE_COLUMNS) * sizeof *t.bias);
+        memset(t.bias, 0, (size_t)(ry_parts(t.columns, RY_W) * RY_W + RY_TILE_COLUMNS) * sizeof *t.bias);
         for (int64_t j = 0; j < t.columns; j++) {
             t.bias[j] = s->beta * from[j * c->column];
         }
     }
     for (int64_t k = 0; k < s->k; k += plan->chunk) {
-        run_chunk(&t, k, least(plan->chunk, s->k - k));
+        run_chunk(&t, k, ry_least(plan->chunk, s->k - k));
     }
     if (!plan->direct) {
-        RY_ISA_SYMBOL(matmul_finish)(s, launch, t.batch, t.row, t.rows, t.column, t.columns, t.block, up(t.columns, RY_W) * RY_W, s->alpha);
+        RY_ISA_SYMBOL(matmul_finish)
+        (s, launch, t.batch, t.row, t.rows, t.column, t.columns, t.block, ry_parts(t.columns, RY_W) * RY_W, s->alpha);
     }
 }
 
@@ -284,7 +272,7 @@ rynd_status RY_ISA_SYMBOL(matmul_gemm_prepare)(const ry_problem *problem, bool p
     }
     *prepared = (ry_prepared){.phases = 1,
                               .tasks = {(size_t)(plan.shape.batches * plan.row_blocks * plan.column_blocks)},
-                              .state = align64(sizeof plan),
+                              .state = ry_aligned(sizeof plan),
                               .scratch = plan.scratch,
                               .knob_count = 3,
                               .knobs = {{"rows", plan.rows}, {"columns", plan.columns}, {"chunk", plan.chunk}}};

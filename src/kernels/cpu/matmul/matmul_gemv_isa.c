@@ -2,6 +2,7 @@
 /* Kernels: products of few rows with a large matrix, at the speed at which it comes from memory. b is read once, where it lies:
  * by dot products where it lies along k (fully connected layers), by sums of its scaled rows where it lies along n. Or, where it is constant and
  * bfloat16 is accurate enough, from a rounded copy [n][k] of half the bytes. */
+#include "base/whole.h"
 #include "kernels/cpu/common/simd.h"
 #include "kernels/cpu/matmul/matmul_finish.h"
 #include "kernels/cpu/matmul/matmul_pack.h"
@@ -27,21 +28,6 @@ typedef struct gemv_plan {
     int64_t a_step;                 /* from row to row of the copy */
     size_t a, block, scratch;
 } gemv_plan;
-
-static int64_t up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static size_t align64(size_t size)
-{
-    return (size + 63) / 64 * 64;
-}
 
 static bool is_narrow_float(ry_dtype dtype)
 {
@@ -76,16 +62,16 @@ static bool make_plan(const ry_problem *problem, bool rounded, gemv_plan *plan)
         return false;
     }
     plan->a_copied = a->dtype != RY_f32 || a->column != 1;
-    plan->a_step = up(s->k, RY_W) * RY_W + RY_W;
+    plan->a_step = ry_parts(s->k, RY_W) * RY_W + RY_W;
     /* enough bytes of b to be worth a task, in whole blocks */
     const int64_t grain = plan->dot ? DOT_B : SUM_VECTORS * RY_W, bytes = s->k * (int64_t)ry_dtype_size(b->dtype);
-    int64_t columns = up(up(s->n, TASKS_ENOUGH), grain) * grain;
-    columns = columns * bytes < TASK_BYTES ? up(up(TASK_BYTES, bytes), grain) * grain : columns;
-    plan->columns = least(columns, up(s->n, grain) * grain);
-    plan->column_blocks = up(s->n, plan->columns);
+    int64_t columns = ry_parts(ry_parts(s->n, TASKS_ENOUGH), grain) * grain;
+    columns = columns * bytes < TASK_BYTES ? ry_parts(ry_parts(TASK_BYTES, bytes), grain) * grain : columns;
+    plan->columns = ry_least(columns, ry_parts(s->n, grain) * grain);
+    plan->column_blocks = ry_parts(s->n, plan->columns);
     size_t at = 0;
-    plan->a = at, at += plan->a_copied ? align64((size_t)(s->m * plan->a_step) * sizeof(float)) : 0;
-    plan->block = at, at += align64((size_t)(s->m * plan->columns) * sizeof(float));
+    plan->a = at, at += plan->a_copied ? ry_aligned((size_t)(s->m * plan->a_step) * sizeof(float)) : 0;
+    plan->block = at, at += ry_aligned((size_t)(s->m * plan->columns) * sizeof(float));
     plan->scratch = at;
     return true;
 }
@@ -292,7 +278,7 @@ static void run(const ry_cpu_launch *launch, int phase, size_t index, unsigned w
     const matmul_operand *a = &s->of[MATMUL_A], *b = &s->of[MATMUL_B];
     char *scratch = launch->scratch + worker * launch->prepared->scratch;
     const int64_t batch = (int64_t)index / plan->column_blocks, column = (int64_t)index % plan->column_blocks * plan->columns;
-    const int64_t columns = least(plan->columns, s->n - column);
+    const int64_t columns = ry_least(plan->columns, s->n - column);
     const char *from =
         (const char *)matmul_input(s, launch, MATMUL_A) + matmul_batch_offset(s, MATMUL_A, batch) * (int64_t)ry_dtype_size(a->dtype);
     product p = {.a = (const float *)(const void *)from,
@@ -315,7 +301,7 @@ static void run(const ry_cpu_launch *launch, int phase, size_t index, unsigned w
     for (int64_t k = 0; k < s->k; k += chunk) {
         p.a = first + k;
         p.b = matrix + k * b->row * size;
-        p.depth = least(chunk, s->k - k);
+        p.depth = ry_least(chunk, s->k - k);
         p.first = k == 0;
         multiply(&p, s->m, columns);
     }
@@ -348,8 +334,8 @@ static rynd_status prepare_either(const ry_problem *problem, bool rounded, ry_pr
     }
     *prepared = (ry_prepared){.phases = 1,
                               .tasks = {(size_t)(plan.shape.batches * plan.column_blocks)},
-                              .state = align64(sizeof plan),
-                              .packed = rounded ? align64((size_t)(plan.shape.n * plan.shape.k) * sizeof(uint16_t)) : 0,
+                              .state = ry_aligned(sizeof plan),
+                              .packed = rounded ? ry_aligned((size_t)(plan.shape.n * plan.shape.k) * sizeof(uint16_t)) : 0,
                               .pack_tasks = rounded ? (size_t)plan.column_blocks : 0,
                               .scratch = plan.scratch,
                               .knob_count = 1,
@@ -382,7 +368,7 @@ static void pack(const ry_cpu_launch *launch, size_t task)
     }
     const matmul_operand *b = &s.of[MATMUL_B];
     const float *from = launch->in[1];
-    const int64_t first = (int64_t)task * plan->columns, end = least(first + plan->columns, s.n);
+    const int64_t first = (int64_t)task * plan->columns, end = ry_least(first + plan->columns, s.n);
     for (int64_t j = first; j < end; j++) {
         uint16_t *to = (uint16_t *)launch->packed_out + j * s.k;
         for (int64_t k = 0; k < s.k; k++) {

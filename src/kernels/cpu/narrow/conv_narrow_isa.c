@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels: convolution and transposed convolution to few output channels. */
+#include "base/whole.h"
 #include "kernels/cpu/conv/finish.h"
 #include "kernels/cpu/narrow/narrow_stage.h"
 #include "kernels/cpu/narrow/narrow_tile.h"
@@ -12,11 +13,6 @@ typedef struct task {
     float *staged, *sums, *bias, *woven_row;
     igemm_run *run;
 } task;
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static void read_bias(const task *t)
 {
@@ -131,8 +127,8 @@ static void run(const ry_cpu_launch *launch, int phase, size_t index, unsigned w
               .bias = (float *)(void *)(scratch + plan->bias),
               .woven_row = (float *)(void *)(scratch + plan->woven_row),
               .run = (igemm_run *)(void *)(scratch + plan->runs)};
-    t.images = least(plan->images, g->batch - t.image);
-    t.rows = least(plan->rows, plan->grid[0] - t.row);
+    t.images = ry_least(plan->images, g->batch - t.image);
+    t.rows = ry_least(plan->rows, plan->grid[0] - t.row);
     t.packed = (const float *)launch->packed + t.group * plan->packed_group;
     const ry_dtype dtype = ry_type_of(&launch->problem->in[0]);
     narrow_stage stage = {.plan = plan,
@@ -146,7 +142,7 @@ static void run(const ry_cpu_launch *launch, int phase, size_t index, unsigned w
     read_bias(&t);
     for (int64_t channel = 0; channel < g->channels_in; channel += plan->chunk) {
         stage.channel = channel;
-        stage.channels = least(plan->chunk, g->channels_in - channel);
+        stage.channels = ry_least(plan->chunk, g->channels_in - channel);
         RY_ISA_SYMBOL(narrow_stage_chunk)(&stage);
         for (int64_t p = 0; p < g->phases; p++) {
             multiply(&t, &plan->phase[p], channel, stage.channels);

@@ -2,6 +2,7 @@
 /* Cuts a convolution to few output channels into rows of outputs and chunks of input channels. */
 #include "kernels/cpu/narrow/narrow_plan.h"
 
+#include "base/whole.h"
 #include "kernels/cpu/conv/igemm_plan.h"
 
 #include <string.h>
@@ -14,36 +15,16 @@ enum {
     TASKS_LEAST = 8           /* where there are rows and images enough */
 };
 
-static int64_t up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static size_t align64(size_t size)
-{
-    return (size + 63) / 64 * 64;
-}
-
 static size_t taps_at(const ry_conv_geometry *g)
 {
-    return align64(sizeof(narrow_plan) + (size_t)g->taps * sizeof(int32_t));
+    return ry_aligned(sizeof(narrow_plan) + (size_t)g->taps * sizeof(int32_t));
 }
 
 size_t narrow_plan_size(const ry_problem *problem)
 {
     ry_conv_geometry g;
     ry_conv_geometry_of(problem, &g, NULL, NULL);
-    return taps_at(&g) + align64((size_t)g.taps * sizeof(ry_conv_tap));
+    return taps_at(&g) + ry_aligned((size_t)g.taps * sizeof(ry_conv_tap));
 }
 
 /* Zeros before x, and the planes' extents, from what the taps reach. */
@@ -54,11 +35,11 @@ static void find_reach(narrow_plan *plan, const ry_conv_tap *tap)
         int64_t low = tap[0].at[i + 1], high = low;
         plan->grid[i] = 1;
         for (int64_t t = 0; t < g->taps; t++) {
-            low = least(low, tap[t].at[i + 1]);
-            high = most(high, tap[t].at[i + 1]);
+            low = ry_least(low, tap[t].at[i + 1]);
+            high = ry_most(high, tap[t].at[i + 1]);
         }
         for (int64_t p = 0; p < g->phases; p++) {
-            plan->grid[i] = most(plan->grid[i], plan->phase[p].at.grid[i + 1]);
+            plan->grid[i] = ry_most(plan->grid[i], plan->phase[p].at.grid[i + 1]);
         }
         plan->before[i] = -low;
         const int64_t reach = (high - low) / g->stride[i + 1];
@@ -81,22 +62,22 @@ static void find_tasks(narrow_plan *plan, int width)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t reach = plan->image_rows, rows = plan->grid[0], image = (rows + reach) * plan->pitch;
-    plan->images = most(1, least(POSITIONS / 2 / image, g->batch * g->groups / TASKS_LEAST));
-    plan->images = least(plan->images, g->batch);
-    plan->images = up(g->batch, up(g->batch, plan->images));
-    plan->image_blocks = up(g->batch, plan->images);
-    int64_t blocks = most(up(rows * plan->pitch, POSITIONS), up(TASKS_LEAST, g->batch * g->groups));
-    blocks = plan->images > 1 ? 1 : most(1, least(blocks, rows / most(1, least(2 * reach, 4))));
-    plan->rows = up(rows, blocks);
-    plan->row_blocks = up(rows, plan->rows);
+    plan->images = ry_most(1, ry_least(POSITIONS / 2 / image, g->batch * g->groups / TASKS_LEAST));
+    plan->images = ry_least(plan->images, g->batch);
+    plan->images = ry_parts(g->batch, ry_parts(g->batch, plan->images));
+    plan->image_blocks = ry_parts(g->batch, plan->images);
+    int64_t blocks = ry_most(ry_parts(rows * plan->pitch, POSITIONS), ry_parts(TASKS_LEAST, g->batch * g->groups));
+    blocks = plan->images > 1 ? 1 : ry_most(1, ry_least(blocks, rows / ry_most(1, ry_least(2 * reach, 4))));
+    plan->rows = ry_parts(rows, blocks);
+    plan->row_blocks = ry_parts(rows, plan->rows);
     plan->image_rows = plan->rows + reach;
     /* a vector behind the last row may be overwritten; steps of whole pages would crowd a few sets of the cache */
-    plan->plane = up(plan->images * plan->image_rows * plan->pitch + width, 16) * 16;
+    plan->plane = ry_parts(plan->images * plan->image_rows * plan->pitch + width, 16) * 16;
     plan->plane += plan->plane % 64 == 0 ? 16 : 0;
     plan->tasks = plan->image_blocks * g->groups * plan->row_blocks;
-    const int64_t channel = plan->planes * plan->plane * 4, chunk = most(1, STAGED_MOST / channel);
-    plan->chunk = up(g->channels_in, up(g->channels_in, chunk));
-    plan->positions = up(((plan->images - 1) * plan->image_rows + plan->rows - 1) * plan->pitch + plan->grid[1], width) * width;
+    const int64_t channel = plan->planes * plan->plane * 4, chunk = ry_most(1, STAGED_MOST / channel);
+    plan->chunk = ry_parts(g->channels_in, ry_parts(g->channels_in, chunk));
+    plan->positions = ry_parts(((plan->images - 1) * plan->image_rows + plan->rows - 1) * plan->pitch + plan->grid[1], width) * width;
 }
 
 static double count_cycles(const narrow_plan *plan, int width)
@@ -107,14 +88,14 @@ static double count_cycles(const narrow_plan *plan, int width)
     /* a load and a store; parted or turned they pass once more; a line's start and end */
     const double line = (near ? 0.0 : g->x_channel == 1 && g->channels_in >= 8 ? 4.0 : 20.0) + (g->stride[2] > 1 ? 4.0 : 2.5);
     const double lines = (double)(plan->images * plan->image_rows * plan->planes);
-    const double staged = channels * lines * ((double)up(plan->pitch, width) * line + 12.0);
+    const double staged = channels * lines * ((double)ry_parts(plan->pitch, width) * line + 12.0);
     double sums = 0;
     for (int64_t p = 0; p < g->phases; p++) {
         /* vectors that straddle two cache lines take the time of one and a half products */
         const double step = outputs > 1.6 ? outputs : 1.6;
         sums += vectors * (double)plan->phase[p].at.taps * channels * step * 1.08;
         sums += vectors * outputs *
-                (6.0 * (double)up(g->channels_in, plan->chunk) + (plan->woven > 1 || plan->phase[p].at.y_step[2] == 1 ? 6.0 : 40.0));
+                (6.0 * (double)ry_parts(g->channels_in, plan->chunk) + (plan->woven > 1 || plan->phase[p].at.y_step[2] == 1 ? 6.0 : 40.0));
     }
     return (double)plan->tasks * (staged + sums + 1000.0);
 }
@@ -128,9 +109,9 @@ static int64_t channel_bytes(const ry_problem *problem, const ry_conv_geometry *
     int64_t extent[2];
     for (int i = 0; i < 2; i++) {
         const int64_t step = ry_conv_attribute(problem, stride, i + 1, 1);
-        const int64_t grid = forward ? g->out[i + 1] : up(g->out[i + 1], step);
+        const int64_t grid = forward ? g->out[i + 1] : ry_parts(g->out[i + 1], step);
         const int64_t reach = ry_conv_attribute(problem, dilation, i + 1, 1) * (g->kernel[i + 1] - 1) / step + 1;
-        extent[i] = (i == 0 ? least(grid, 8) : grid) + reach;
+        extent[i] = (i == 0 ? ry_least(grid, 8) : grid) + reach;
     }
     return extent[0] * extent[1] * g->stride[1] * g->stride[2] * 4;
 }
@@ -151,14 +132,14 @@ bool narrow_is_possible(const ry_problem *problem)
 static void lay_out(narrow_plan *plan, int width)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t line = up((plan->pitch + width) * g->stride[2], width) * width;
+    const int64_t line = ry_parts((plan->pitch + width) * g->stride[2], width) * width;
     size_t at = 0;
-    plan->staged = at, at += align64((size_t)(plan->chunk * plan->planes * plan->plane + 8 * width) * 4);
-    plan->lines = at, at += align64((size_t)(line * (g->x_channel == 1 ? width : 1)) * 4);
-    plan->sums = at, at += align64((size_t)(g->phases * g->channels_out * plan->positions) * 4);
-    plan->bias = at, at += align64((size_t)g->channels_out * 4);
-    plan->runs = at, at += align64((size_t)(plan->images * plan->rows) * sizeof(igemm_run));
-    plan->woven_row = at, at += align64((size_t)(plan->woven > 1 ? plan->woven * (plan->positions + width) : 0) * 4);
+    plan->staged = at, at += ry_aligned((size_t)(plan->chunk * plan->planes * plan->plane + 8 * width) * 4);
+    plan->lines = at, at += ry_aligned((size_t)(line * (g->x_channel == 1 ? width : 1)) * 4);
+    plan->sums = at, at += ry_aligned((size_t)(g->phases * g->channels_out * plan->positions) * 4);
+    plan->bias = at, at += ry_aligned((size_t)g->channels_out * 4);
+    plan->runs = at, at += ry_aligned((size_t)(plan->images * plan->rows) * sizeof(igemm_run));
+    plan->woven_row = at, at += ry_aligned((size_t)(plan->woven > 1 ? plan->woven * (plan->positions + width) : 0) * 4);
     plan->scratch = at;
 }
 
@@ -169,7 +150,7 @@ void narrow_plan_make(const ry_problem *problem, int width, int rows_most, narro
     ry_conv_geometry_of(problem, &g, NULL, NULL);
     memset(plan, 0, sizeof *plan);
     plan->taps = taps_at(&g);
-    plan->size = plan->taps + align64((size_t)g.taps * sizeof(ry_conv_tap));
+    plan->size = plan->taps + ry_aligned((size_t)g.taps * sizeof(ry_conv_tap));
     ry_conv_tap *tap = (ry_conv_tap *)((char *)plan + plan->taps);
     ry_conv_geometry_of(problem, &plan->geometry, phase, tap);
     for (int64_t p = 0; p < g.phases; p++) {
@@ -179,9 +160,9 @@ void narrow_plan_make(const ry_problem *problem, int width, int rows_most, narro
     const ry_tensor *y = &problem->out[0];
     plan->woven = 1;
     if (problem->op == RY_OP_convt && y->stride[y->rank - 1] == 1) {
-        plan->woven = least(ry_conv_attribute(problem, &problem->attrs.convt.stride, 2, 1), g.out[2]);
+        plan->woven = ry_least(ry_conv_attribute(problem, &problem->attrs.convt.stride, 2, 1), g.out[2]);
     }
-    plan->units = up(g.channels_out, rows_most);
+    plan->units = ry_parts(g.channels_out, rows_most);
     find_reach(plan, tap);
     find_tasks(plan, width);
     for (int64_t t = 0; t < g.taps; t++) {

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stages rows of x: as lines with zeros around them, from either layout, and parts the lines where the stride is above 1. */
+#include "base/whole.h"
 #include "kernels/cpu/narrow/narrow_stage.h"
 
 #include "kernels/cpu/conv/lanes.h"
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* Where x lies in a line of `count` elements: [*first, *end). */
 static void find_inside(const narrow_plan *plan, int64_t count, int64_t *first, int64_t *end)
 {
     const int64_t before = plan->before[1], behind = plan->geometry.in[2] + before;
-    *first = before < 0 ? 0 : least(before, count);
-    *end = behind < *first ? *first : least(behind, count);
+    *first = before < 0 ? 0 : ry_least(before, count);
+    *end = behind < *first ? *first : ry_least(behind, count);
 }
 
 static void zero(float *to, int64_t count)
@@ -162,7 +158,7 @@ static void stage_row(const narrow_stage *s, int64_t image, int64_t i, int64_t r
         }
         const char *x = s->x + ((s->image + image) * g->x_batch + y * g->x_step[1] + (s->channel + c) * g->x_channel) * size;
         if (turned && c % RY_W == 0) {
-            const int64_t channels = least(RY_W, s->channels - c);
+            const int64_t channels = ry_least(RY_W, s->channels - c);
             turn_lines(plan, s->dtype, x, channels, plan->pitch * stride, stride == 1 ? to[0] : s->lines, stride == 1 ? step : line);
         } else if (!turned) {
             read_line(plan, s->dtype, x, plan->pitch * stride, stride == 1 ? to[0] : s->lines);

@@ -2,6 +2,8 @@
 /* Cuts a separable convolution into strips. */
 #include "kernels/cpu/separable/separable_plan.h"
 
+#include "base/whole.h"
+
 #include <string.h>
 
 enum {
@@ -11,16 +13,6 @@ enum {
     TASK_OVERHEAD = 1000,    /* cycles */
     PIXEL_OVERHEAD = 12,     /* cycles of a block of pixels: its addresses */
 };
-
-static int64_t up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static size_t align64(size_t size)
-{
-    return (size + 63) / 64 * 64;
-}
 
 static bool is_f32(const ry_problem *problem, int i)
 {
@@ -99,22 +91,22 @@ static void read_problem(const ry_problem *problem, separable_plan *plan)
 static void choose_rows(separable_plan *plan)
 {
     const int64_t row = plan->out[1] * plan->m_step * (int64_t)sizeof(float);
-    int64_t rows = up(PIXELS_WANTED, plan->out[1]), most = up(plan->out[0] * plan->batch, TASKS_WANTED);
+    int64_t rows = ry_parts(PIXELS_WANTED, plan->out[1]), most = ry_parts(plan->out[0] * plan->batch, TASKS_WANTED);
     rows = rows < most ? rows : most;
     rows = rows * row > BLOCK_MOST ? BLOCK_MOST / row : rows;
     rows = rows < 1 ? 1 : rows > plan->out[0] ? plan->out[0] : rows;
-    plan->strips = up(plan->out[0], rows);
-    plan->rows = up(plan->out[0], plan->strips);
+    plan->strips = ry_parts(plan->out[0], rows);
+    plan->rows = ry_parts(plan->out[0], plan->strips);
 }
 
 /* A tap is a multiply-add and about half a load; a tile's start and end cost four cycles a vector. */
 static double count_cycles(const separable_plan *plan)
 {
     const double vectors = (double)(plan->whole / plan->width), rows = (double)(plan->batch * plan->out[0]);
-    const double blocks = rows * (double)up(plan->out[1], SEPARABLE_PIXELS), taps = (double)(plan->window[0] * plan->window[1]);
+    const double blocks = rows * (double)ry_parts(plan->out[1], SEPARABLE_PIXELS), taps = (double)(plan->window[0] * plan->window[1]);
     const double depthwise = blocks * (vectors * SEPARABLE_PIXELS * (taps * 1.25 + 3) + PIXEL_OVERHEAD);
     const double pixels = rows * (double)plan->out[1], tasks = (double)(plan->batch * plan->strips);
-    const double pointwise = pixels * (double)up(plan->outputs, plan->width) * ((double)plan->channels + 4);
+    const double pointwise = pixels * (double)ry_parts(plan->outputs, plan->width) * ((double)plan->channels + 4);
     const double weights = tasks * (double)(plan->channels * plan->outputs) * (2.0 / 24.0);
     return depthwise + pointwise + weights + tasks * TASK_OVERHEAD;
 }
@@ -124,20 +116,20 @@ void separable_plan_make(const ry_problem *problem, int width, int tile_rows, in
     memset(plan, 0, sizeof *plan);
     read_problem(problem, plan);
     plan->width = width;
-    plan->whole = up(plan->channels, width) * width;
+    plan->whole = ry_parts(plan->channels, width) * width;
     plan->tile_rows = tile_rows > 13 ? 13 : tile_rows; /* rows that lie along the reduction need an address each */
     plan->tile_columns = (int64_t)width * tile_vectors;
-    plan->units = up(plan->outputs, plan->tile_columns);
+    plan->units = ry_parts(plan->outputs, plan->tile_columns);
     plan->m_step = plan->whole + 16;
     choose_rows(plan);
     plan->dw_bias = plan->window[0] * plan->window[1] * plan->whole;
     plan->pointwise = plan->dw_bias + plan->whole;
-    plan->bias = plan->pointwise + plan->channels * up(plan->outputs, width) * width;
+    plan->bias = plan->pointwise + plan->channels * ry_parts(plan->outputs, width) * width;
     plan->packed = plan->bias + plan->units * plan->tile_columns;
     size_t at = 0;
-    plan->block = at, at += align64((size_t)(plan->rows * plan->out[1] * plan->m_step) * sizeof(float));
-    plan->zeros = at, at += align64((size_t)plan->whole * sizeof(float));
-    plan->nobody = at, at += align64((size_t)plan->whole * sizeof(float));
+    plan->block = at, at += ry_aligned((size_t)(plan->rows * plan->out[1] * plan->m_step) * sizeof(float));
+    plan->zeros = at, at += ry_aligned((size_t)plan->whole * sizeof(float));
+    plan->nobody = at, at += ry_aligned((size_t)plan->whole * sizeof(float));
     plan->scratch = at;
     plan->cycles = count_cycles(plan);
 }

@@ -2,6 +2,8 @@
 /* Cuts a stem convolution into rows of outputs. */
 #include "kernels/cpu/stem/stem_plan.h"
 
+#include "base/whole.h"
+
 #include <string.h>
 
 enum {
@@ -13,16 +15,6 @@ enum {
 
 /* Cycles that a vector of outputs costs beside its sum: its start and end, and being turned on its way. */
 enum { ENDS = 4, TURNED_ENDS = 12 };
-
-static int64_t up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static size_t align64(size_t size)
-{
-    return (size + 63) / 64 * 64;
-}
 
 bool stem_is_possible(const ry_problem *problem)
 {
@@ -56,22 +48,22 @@ static void lay_out(stem_plan *plan)
     const ry_conv_geometry *g = &plan->geometry;
     if (plan->pixels) {
         /* the last tile reads whole vectors */
-        plan->strip = up(up(g->out[2], plan->columns_most) * plan->columns_most + (g->kernel[2] - 1) / g->stride[2], 16) * 16;
+        plan->strip = ry_parts(ry_parts(g->out[2], plan->columns_most) * plan->columns_most + (g->kernel[2] - 1) / g->stride[2], 16) * 16;
         plan->row = plan->strip * g->channels_in * g->stride[2];
     } else {
-        plan->strip = up(((g->out[2] - 1) * g->stride[2] + g->kernel[2]) * g->channels_in, 16) * 16;
+        plan->strip = ry_parts(((g->out[2] - 1) * g->stride[2] + g->kernel[2]) * g->channels_in, 16) * 16;
         plan->row = plan->strip;
     }
-    plan->rows_a_task = up(g->out[1], BLOCKS_EXPECTED);
+    plan->rows_a_task = ry_parts(g->out[1], BLOCKS_EXPECTED);
     while (plan->rows_a_task > 1 && staged_rows(plan, plan->rows_a_task) * plan->row * 4 > STAGE_MOST) {
         plan->rows_a_task = plan->rows_a_task / 2;
     }
-    plan->blocks = up(g->out[1], plan->rows_a_task);
+    plan->blocks = ry_parts(g->out[1], plan->rows_a_task);
     size_t at = 0;
-    plan->stage = at, at += align64((size_t)(staged_rows(plan, plan->rows_a_task) * plan->row) * sizeof(float));
-    plan->bias = at, at += align64((size_t)(g->channels_out + plan->columns_most) * sizeof(float));
-    const int64_t turned = plan->turned ? 2 * up(g->out[2], plan->width) * plan->width * plan->columns_most : 0;
-    plan->block = at, at += align64((size_t)turned * sizeof(float));
+    plan->stage = at, at += ry_aligned((size_t)(staged_rows(plan, plan->rows_a_task) * plan->row) * sizeof(float));
+    plan->bias = at, at += ry_aligned((size_t)(g->channels_out + plan->columns_most) * sizeof(float));
+    const int64_t turned = plan->turned ? 2 * ry_parts(g->out[2], plan->width) * plan->width * plan->columns_most : 0;
+    plan->block = at, at += ry_aligned((size_t)turned * sizeof(float));
     plan->scratch = at;
 }
 
@@ -79,7 +71,7 @@ static void lay_out(stem_plan *plan)
 static bool turning_pays(const ry_conv_geometry *g, int64_t width)
 {
     const int64_t depth = g->kernel[1] * g->kernel[2] * g->channels_in;
-    const int64_t pixels = up(g->out[2], width) * g->channels_out, channels = g->out[2] * up(g->channels_out, width);
+    const int64_t pixels = ry_parts(g->out[2], width) * g->channels_out, channels = g->out[2] * ry_parts(g->channels_out, width);
     return channels * (depth + TURNED_ENDS) < pixels * (depth + ENDS);
 }
 
@@ -89,7 +81,8 @@ static double count_cycles(const stem_plan *plan)
     const ry_conv_geometry *g = &plan->geometry;
     const double rows = (double)(g->batch * g->out[1]), blocks = (double)(g->batch * plan->blocks);
     const double staged = blocks * (double)(staged_rows(plan, plan->rows_a_task) * plan->row) * 3.0 / (double)plan->width;
-    const int64_t vectors = plan->pixels ? up(g->out[2], plan->width) * g->channels_out : g->out[2] * up(g->channels_out, plan->width);
+    const int64_t vectors =
+        plan->pixels ? ry_parts(g->out[2], plan->width) * g->channels_out : g->out[2] * ry_parts(g->channels_out, plan->width);
     return staged + rows * (double)vectors * (double)(plan->depth + (plan->turned ? TURNED_ENDS : ENDS));
 }
 
@@ -112,9 +105,9 @@ void stem_plan_choose(const ry_problem *problem, const stem_limits *limits, stem
     plan->width = limits->width;
     plan->columns_most = (int64_t)limits->width * limits->tile_vectors;
     plan->unit_most = plan->pixels ? limits->tile_rows : plan->columns_most;
-    plan->units = up(g->channels_out, plan->unit_most);
+    plan->units = ry_parts(g->channels_out, plan->unit_most);
     plan->depth = g->kernel[1] * g->kernel[2] * g->channels_in;
-    plan->size = align64(sizeof *plan + (size_t)plan->depth * sizeof plan->offset[0]);
+    plan->size = ry_aligned(sizeof *plan + (size_t)plan->depth * sizeof plan->offset[0]);
     lay_out(plan);
     plan->cycles = count_cycles(plan);
 }

@@ -5,6 +5,7 @@
  * the output reduces that row's neighbours. A window that is the whole image is one sum (or maximum) over it.
  * NHWC: all channels of an output position at once.
  * Planes of f16 and bf16 are converted in scratch memory (NCHW only). */
+#include "base/whole.h"
 #include "kernels/common/window.h"
 #include "kernels/cpu/common/dense_lanes.h"
 #include "kernels/cpu/common/half_rows.h"
@@ -76,11 +77,6 @@ static bool covers_all(const ry_window *w)
     return true;
 }
 
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 static void describe(const ry_problem *problem, state *s)
 {
     const ry_tensor *x = &problem->in[0];
@@ -109,7 +105,7 @@ static void describe(const ry_problem *problem, state *s)
                                                     : s->path == PATH_ROWS              ? row_bytes
                                                                                         : row_bytes * s->channels);
     int64_t reach = (w->out[last] - 1) * w->stride[last] + (w->taps[last] - 1) * w->dilation[last] + 1;
-    s->width = most(reach, w->pad[last] + w->in[last]) + 2 * RY_W;
+    s->width = ry_most(reach, w->pad[last] + w->in[last]) + 2 * RY_W;
 }
 
 static bool dense(const ry_tensor *t)

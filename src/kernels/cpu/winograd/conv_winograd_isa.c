@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernel: convolution of unit stride in Winograd's form. */
+#include "base/whole.h"
 #include "kernels/cpu/common/simd.h"
 #include "kernels/cpu/winograd/winograd.h"
-
-static size_t up64(size_t size)
-{
-    return (size + 63) / 64 * 64;
-}
 
 static winograd_limits limits_of(ry_accuracy accuracy)
 {
@@ -22,12 +18,12 @@ static rynd_status prepare(const ry_problem *problem, ry_accuracy accuracy, ry_p
     const size_t tasks = (size_t)(plan.shared ? blocks * plan.unit_blocks : blocks);
     *prepared = (ry_prepared){.phases = 1 + plan.shared,
                               .tasks = {plan.shared ? (size_t)(blocks * plan.channel_parts) : tasks, plan.shared ? tasks : 0},
-                              .state = up64(plan.size),
-                              .packed = up64((size_t)(plan.geometry.groups * plan.packed_group) * sizeof(float)),
+                              .state = ry_aligned(plan.size),
+                              .packed = ry_aligned((size_t)(plan.geometry.groups * plan.packed_group) * sizeof(float)),
                               .pack_tasks = (size_t)(plan.geometry.groups * plan.units),
-                              .scratch = up64(plan.scratch),
+                              .scratch = ry_aligned(plan.scratch),
                               .work = plan.cycles * 2 * RY_W,
-                              .workspace = plan.shared ? up64((size_t)(blocks * plan.points * plan.v_point) * sizeof(float)) : 0,
+                              .workspace = plan.shared ? ry_aligned((size_t)(blocks * plan.points * plan.v_point) * sizeof(float)) : 0,
                               .knob_count = 5,
                               .knobs = {{"points_h", plan.axis[0].points},
                                         {"points_w", plan.axis[1].points},

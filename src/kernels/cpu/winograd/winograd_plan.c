@@ -2,6 +2,8 @@
 /* Chooses points, blocks and tasks by a count of cycles, in units of one vector's multiply-add. */
 #include "kernels/cpu/winograd/winograd_plan.h"
 
+#include "base/whole.h"
+
 #include <string.h>
 
 enum {
@@ -16,16 +18,6 @@ enum {
     PHASE_OVERHEAD = 10000,
     POSITIONS_AT_ONCE = 32, /* of a row that is transposed */
 };
-
-static int64_t up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static size_t align64(size_t size)
-{
-    return (size + 63) / 64 * 64;
-}
 
 const double *winograd_magnitudes(int64_t points)
 {
@@ -95,7 +87,7 @@ static int64_t cut_axis(const winograd_axis *axis, int64_t extent, winograd_tile
 {
     int64_t count = 0;
     for (int64_t phase = 0; phase < axis->dilation && phase < extent; phase++) {
-        const int64_t outputs = up(extent - phase, axis->dilation);
+        const int64_t outputs = ry_parts(extent - phase, axis->dilation);
         for (int64_t first = 0; first < outputs; first += axis->outputs, count++) {
             if (tile) {
                 const int64_t left = outputs - first;
@@ -137,9 +129,9 @@ static double cost_of(const winograd_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const double points = (double)plan->points, tiles = (double)plan->block, depth = (double)plan->depth;
-    const double columns = (double)(up(g->channels_out, plan->width) * plan->width);
-    const double in_vectors = (double)(up(g->channels_in, plan->width) * g->kernel[0]), out_vectors = columns / (double)plan->width;
-    const double parts = (double)up(plan->block, plan->tile_rows), rows = tiles / parts;
+    const double columns = (double)(ry_parts(g->channels_out, plan->width) * plan->width);
+    const double in_vectors = (double)(ry_parts(g->channels_in, plan->width) * g->kernel[0]), out_vectors = columns / (double)plan->width;
+    const double parts = (double)ry_parts(plan->block, plan->tile_rows), rows = tiles / parts;
     double output;
     const double input = tiles * in_vectors * transform_cycles(plan, &output);
     /* a step of the depth takes its multiply-adds, the loads of each tile of products, or the weights' way from the outer caches or memory */
@@ -152,13 +144,13 @@ static double cost_of(const winograd_plan *plan)
     const double blocks = (double)(plan->blocks * g->groups);
     if (!plan->shared) {
         const double task = input + products + back + again + TASK_OVERHEAD;
-        const double turns = (double)up(plan->blocks * g->groups, 2) * 2.0;
+        const double turns = (double)ry_parts(plan->blocks * g->groups, 2) * 2.0;
         return (turns + 0.5) * task;
     }
     const double floats = points * tiles * depth, stream = floats * blocks > SHARED_NEAR ? 4.0 * STREAM_CYCLES : STREAM_CYCLES;
     const double share = floats * 2.0 * stream;
     const double task = (products + back) / (double)plan->unit_blocks + floats * stream + TASK_OVERHEAD;
-    const double turns = (double)up(plan->blocks * g->groups * plan->unit_blocks, 2) * 2.0;
+    const double turns = (double)ry_parts(plan->blocks * g->groups * plan->unit_blocks, 2) * 2.0;
     return blocks * (input + share) + (turns + 0.5) * task + PHASE_OVERHEAD;
 }
 
@@ -166,7 +158,7 @@ double winograd_flop(const winograd_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
-    const double tiles = (double)(plan->tiles * g->groups), columns = (double)(up(g->channels_out, plan->width) * plan->width);
+    const double tiles = (double)(plan->tiles * g->groups), columns = (double)(ry_parts(g->channels_out, plan->width) * plan->width);
     const double input = (double)w->points * input_operations(h->points) + (double)h->points * input_operations(w->points);
     const double output =
         (double)w->points * output_operations(h->points, h->outputs) + (double)h->outputs * output_operations(w->points, w->outputs);
@@ -196,12 +188,12 @@ static void set_blocks(winograd_plan *plan, int64_t block, int64_t units_a_task,
 {
     plan->shared = shared;
     plan->block = block;
-    plan->blocks = up(plan->tiles, block);
+    plan->blocks = ry_parts(plan->tiles, block);
     plan->units_a_task = units_a_task;
-    plan->unit_blocks = up(plan->units, units_a_task);
-    const int64_t room = up(plan->geometry.channels_in, plan->width) * plan->width - plan->channel_step + plan->depth;
+    plan->unit_blocks = ry_parts(plan->units, units_a_task);
+    const int64_t room = ry_parts(plan->geometry.channels_in, plan->width) * plan->width - plan->channel_step + plan->depth;
     plan->packed_unit = plan->points * plan->depth * plan->tile_columns;
-    plan->packed_group = plan->points * plan->depth * up(plan->geometry.channels_out, plan->width) * plan->width;
+    plan->packed_group = plan->points * plan->depth * ry_parts(plan->geometry.channels_out, plan->width) * plan->width;
     plan->v_row = room + 16;
     plan->v_point = block * plan->v_row + 16;
     plan->m_row = units_a_task * plan->tile_columns + 16;
@@ -220,10 +212,10 @@ static bool fits(const winograd_plan *plan)
 /* The best units and sharing for the plan's points and a number of blocks. */
 static void find_units(winograd_plan *plan, int64_t blocks, winograd_plan *best)
 {
-    const int64_t block = up(plan->tiles, blocks);
+    const int64_t block = ry_parts(plan->tiles, blocks);
     for (int64_t parts = 1; parts <= plan->units; parts = next_parts(parts)) {
         for (int shared = 0; shared < 2; shared++) {
-            set_blocks(plan, block, up(plan->units, parts), shared);
+            set_blocks(plan, block, ry_parts(plan->units, parts), shared);
             plan->cycles = cost_of(plan);
             const bool least = block == 1 && plan->units_a_task == 1;
             if ((least || fits(plan)) && (best->cycles < 0 || plan->cycles < best->cycles)) {
@@ -237,7 +229,7 @@ static void find_units(winograd_plan *plan, int64_t blocks, winograd_plan *best)
 static void find_blocks(winograd_plan *plan, winograd_plan *best)
 {
     for (int64_t rows = 0; rows <= BLOCK_ROWS_MOST; rows++) {
-        const int64_t block = rows > 0 ? rows * plan->tile_rows : 1, blocks = up(plan->tiles, block);
+        const int64_t block = rows > 0 ? rows * plan->tile_rows : 1, blocks = ry_parts(plan->tiles, block);
         find_units(plan, blocks, best);
         if (blocks < plan->tiles) {
             find_units(plan, blocks + 1, best);
@@ -252,17 +244,17 @@ static void lay_out(winograd_plan *plan)
 {
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
     const int64_t reach = (w->points - 1) * w->dilation + 1, span = reach > POSITIONS_AT_ONCE ? reach : POSITIONS_AT_ONCE;
-    const int64_t strip = up(span, plan->width) * plan->width;
+    const int64_t strip = ry_parts(span, plan->width) * plan->width;
     size_t at = 0;
     plan->run_span = span;
-    plan->v = at, at += plan->shared ? 0 : align64((size_t)(plan->points * plan->v_point) * 4);
-    plan->m = at, at += align64((size_t)(plan->points * plan->m_point) * 4);
-    plan->stage = at, at += plan->x_near && plan->y_near ? 0 : align64((size_t)(h->points * strip * plan->width) * 4);
-    plan->bias = at, at += align64((size_t)((plan->units_a_task + 1) * plan->tile_columns) * 4);
+    plan->v = at, at += plan->shared ? 0 : ry_aligned((size_t)(plan->points * plan->v_point) * 4);
+    plan->m = at, at += ry_aligned((size_t)(plan->points * plan->m_point) * 4);
+    plan->stage = at, at += plan->x_near && plan->y_near ? 0 : ry_aligned((size_t)(h->points * strip * plan->width) * 4);
+    plan->bias = at, at += ry_aligned((size_t)((plan->units_a_task + 1) * plan->tile_columns) * 4);
     plan->scratch = at;
-    const int64_t vectors = up(plan->geometry.channels_in, plan->width);
-    plan->channels_a_part = plan->tiles < 64 ? up(vectors, up(vectors, 4)) * plan->width : vectors * plan->width;
-    plan->channel_parts = up(plan->geometry.channels_in, plan->channels_a_part);
+    const int64_t vectors = ry_parts(plan->geometry.channels_in, plan->width);
+    plan->channels_a_part = plan->tiles < 64 ? ry_parts(vectors, ry_parts(vectors, 4)) * plan->width : vectors * plan->width;
+    plan->channel_parts = ry_parts(plan->geometry.channels_in, plan->channels_a_part);
 }
 
 void winograd_weight_steps(const ry_tensor *w, int64_t step[RY_SPACE])
@@ -294,10 +286,10 @@ static void start_plan(const ry_problem *problem, const winograd_limits *limits,
     plan->width = limits->width;
     plan->tile_rows = limits->tile_rows > 13 ? 13 : limits->tile_rows; /* rows that lie along the reduction need an address each */
     plan->tile_columns = plan->width * limits->tile_vectors;
-    plan->units = up(g->channels_out, plan->tile_columns);
+    plan->units = ry_parts(g->channels_out, plan->tile_columns);
     plan->depth_dilation = ry_conv_attribute(problem, &a->dilation, 0, 1);
     plan->depth_pad = ry_conv_attribute(problem, &a->pads, 0, 0);
-    plan->channel_step = g->kernel[0] == 1 ? g->channels_in : up(g->channels_in, plan->width) * plan->width;
+    plan->channel_step = g->kernel[0] == 1 ? g->channels_in : ry_parts(g->channels_in, plan->width) * plan->width;
     plan->depth = plan->channel_step * g->kernel[0];
     plan->x_near = g->x_channel == 1;
     plan->y_near = g->y_channel == 1;
@@ -329,9 +321,9 @@ void winograd_plan_choose(const ry_problem *problem, const winograd_limits *limi
         }
     }
     lay_out(plan);
-    plan->axis[0].tile = align64(sizeof(winograd_plan));
-    plan->axis[1].tile = plan->axis[0].tile + align64((size_t)plan->geometry.out[1] * sizeof(winograd_tile));
-    plan->size = plan->axis[1].tile + align64((size_t)plan->geometry.out[2] * sizeof(winograd_tile));
+    plan->axis[0].tile = ry_aligned(sizeof(winograd_plan));
+    plan->axis[1].tile = plan->axis[0].tile + ry_aligned((size_t)plan->geometry.out[1] * sizeof(winograd_tile));
+    plan->size = plan->axis[1].tile + ry_aligned((size_t)plan->geometry.out[2] * sizeof(winograd_tile));
 }
 
 void winograd_plan_make(const ry_problem *problem, const winograd_limits *limits, winograd_plan *plan)
