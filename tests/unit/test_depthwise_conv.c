@@ -96,30 +96,39 @@ static void test_multipliers_and_groups(void **state)
 }
 
 /* One to three dimensions; every dimension with a stride, dilation and padding of its own. */
-static int check_space(int space, int64_t groups, int64_t in, int64_t out, case_layout layout)
+static int check_space(ry_op op, int space, int64_t groups, int64_t in, int64_t out, case_layout layout)
 {
-    product_case c = {.problem = {.op = RY_OP_conv, .inputs = 4}};
-    c.problem.attrs = ry_attrs_default(RY_OP_conv);
-    ry_conv_attrs *a = &c.problem.attrs.conv;
+    product_case c = {.problem = {.op = op, .inputs = 4}};
+    c.problem.attrs = ry_attrs_default(op);
+    const bool forward = op == RY_OP_conv;
+    ry_conv_attrs *conv = &c.problem.attrs.conv;
+    ry_convt_attrs *convt = &c.problem.attrs.convt;
+    ry_ints *strides = forward ? &conv->stride : &convt->stride, *dilations = forward ? &conv->dilation : &convt->dilation;
+    ry_ints *pads = forward ? &conv->pads : &convt->pads;
     int64_t x[5] = {between(1, 2), groups * in}, w[5] = {groups * out, in}, y[5] = {x[0], groups * out}, terms = in;
-    a->groups = groups;
-    a->stride.count = a->dilation.count = space;
-    a->pads.count = 2 * space;
+    if (!forward) {
+        w[0] = groups * in;
+        w[1] = out;
+    }
+    *(forward ? &conv->groups : &convt->groups) = groups;
+    strides->count = dilations->count = space;
+    pads->count = 2 * space;
     for (int i = 0; i < space; i++) {
         const int64_t size = between(1, i + 1 == space ? 24 : 9), r = between(0, 1) ? 3 : between(1, 7);
-        const int64_t stride = between(1, 3), dilation = between(0, 2) ? 1 : 2, pad[2] = {between(0, r), between(0, r)};
-        const int64_t room = size + pad[0] + pad[1] - dilation * (r - 1) - 1;
-        if (room < 0) {
+        const int64_t stride = between(1, 3), dilation = between(0, 2) ? 1 : between(2, 3), pad[2] = {between(0, r), between(0, r)};
+        const int64_t reach = dilation * (r - 1) + 1, sum = pad[0] + pad[1];
+        const int64_t extent = forward ? size + sum - reach : (size - 1) * stride + reach - sum;
+        if (extent < !forward) {
             return 0;
         }
         x[2 + i] = size;
         w[2 + i] = r;
-        y[2 + i] = room / stride + 1;
+        y[2 + i] = forward ? extent / stride + 1 : extent;
         terms *= r;
-        a->stride.at[i] = stride;
-        a->dilation.at[i] = dilation;
-        a->pads.at[i] = pad[0];
-        a->pads.at[space + i] = pad[1];
+        strides->at[i] = stride;
+        dilations->at[i] = dilation;
+        pads->at[i] = pad[0];
+        pads->at[space + i] = pad[1];
     }
     c.in[0] = case_tensor(RY_f32, space + 2, x, layout);
     c.in[1] = case_tensor(RY_f32, space + 2, w, CASE_ROW_MAJOR);
@@ -127,12 +136,13 @@ static int check_space(int space, int64_t groups, int64_t in, int64_t out, case_
     if (between(0, 2) == 0) {
         c.in[3] = case_tensor(RY_f32, space + 2, y, layout);
     }
-    a->activation = (ry_activation)(between(0, 1) ? 0 : between(0, RY_activation_count - 1));
-    a->act_alpha = 0.25;
-    a->act_beta = 0.5;
+    const ry_activation activation = (ry_activation)(between(0, 1) ? 0 : between(0, RY_activation_count - 1));
+    *(forward ? &conv->activation : &convt->activation) = activation;
+    *(forward ? &conv->act_alpha : &convt->act_alpha) = 0.25;
+    *(forward ? &conv->act_beta : &convt->act_beta) = 0.5;
     c.terms = (double)terms;
     case_fill(&c);
-    const int checked = case_check_all(&c, "conv_ref");
+    const int checked = case_check_all(&c, forward ? "conv_ref" : "convt_ref");
     case_free(&c);
     return checked;
 }
@@ -143,7 +153,7 @@ static void test_spaces(void **state)
     int checked = 0;
     for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
         for (int i = 0; i < 60; i++) {
-            checked += check_space(1 + i % 3, between(2, 40), 1, between(0, 3) ? 1 : 2, (case_layout)layout);
+            checked += check_space(RY_OP_conv, 1 + i % 3, between(2, 40), 1, between(0, 3) ? 1 : 2, (case_layout)layout);
         }
     }
     assert_true(checked > 100);
@@ -156,11 +166,40 @@ static void test_wide_groups(void **state)
     int checked = 0;
     for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
         for (int64_t in = 2; in <= 18; in++) {
-            checked += check_space(2, between(2, 5), in, between(0, 1) ? in : between(1, 18), (case_layout)layout);
-            checked += check_space(3, between(2, 5), in, in, (case_layout)layout);
+            checked += check_space(RY_OP_conv, 2, between(2, 5), in, between(0, 1) ? in : between(1, 18), (case_layout)layout);
+            checked += check_space(RY_OP_conv, 3, between(2, 5), in, in, (case_layout)layout);
         }
     }
     assert_true(checked > 50);
+}
+
+static void test_transposed(void **state)
+{
+    (void)state;
+    int checked = 0;
+    for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
+        for (int i = 0; i < 60; i++) {
+            const int64_t in = between(0, 2) ? 1 : between(1, 6);
+            checked += check_space(RY_OP_convt, 1 + i % 3, between(2, 40), in, between(0, 2) ? 1 : between(1, 6), (case_layout)layout);
+        }
+    }
+    assert_true(checked > 100);
+}
+
+/* Windows whose rows are cut into interleaved ones, and every number of a group's channels that a vector has whole groups of. */
+static void test_dilated_and_odd(void **state)
+{
+    (void)state;
+    int checked = 0;
+    for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
+        for (int64_t each = 1; each <= 17; each++) {
+            for (int64_t kernel = 3; kernel <= 7; kernel += 2) {
+                const int64_t in = between(0, 1) ? each : 1, stride = between(1, 2);
+                checked += check_grouped(between(2, 9), in, each, between(3, 26), kernel, stride, RY_f32, (case_layout)layout);
+            }
+        }
+    }
+    assert_true(checked > 200);
 }
 
 static void test_half_types(void **state)
@@ -178,8 +217,9 @@ static void test_half_types(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_windows), cmocka_unit_test(test_sizes),       cmocka_unit_test(test_multipliers_and_groups),
-        cmocka_unit_test(test_spaces),  cmocka_unit_test(test_wide_groups), cmocka_unit_test(test_half_types),
+        cmocka_unit_test(test_windows),    cmocka_unit_test(test_sizes),           cmocka_unit_test(test_multipliers_and_groups),
+        cmocka_unit_test(test_spaces),     cmocka_unit_test(test_wide_groups),     cmocka_unit_test(test_half_types),
+        cmocka_unit_test(test_transposed), cmocka_unit_test(test_dilated_and_odd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 typedef struct shape {
     int64_t batch, channels, out, groups;
     int64_t size[3], kernel[3], dilation[3], before[3], after[3];
+    bool transposed;
 } shape;
 
 /* A 3x3 convolution that keeps channels and size. */
@@ -36,21 +37,33 @@ static int64_t between(int64_t low, int64_t high)
 /* The case of a shape with `space` spatial dimensions (the last ones); false where nothing fits. */
 static bool make_case(product_case *c, const shape *s, int space, case_layout x_layout, case_layout y_layout)
 {
-    *c = (product_case){.problem = {.op = RY_OP_conv, .inputs = 4}};
-    c->problem.attrs = ry_attrs_default(RY_OP_conv);
-    ry_conv_attrs *a = &c->problem.attrs.conv;
+    const ry_op op = s->transposed ? RY_OP_convt : RY_OP_conv;
+    *c = (product_case){.problem = {.op = op, .inputs = 4}};
+    c->problem.attrs = ry_attrs_default(op);
+    ry_conv_attrs *conv = &c->problem.attrs.conv;
+    ry_convt_attrs *convt = &c->problem.attrs.convt;
+    ry_ints *dilation = s->transposed ? &convt->dilation : &conv->dilation, *pads = s->transposed ? &convt->pads : &conv->pads;
     int64_t x[5] = {s->batch, s->channels * s->groups}, w[5] = {s->out * s->groups, s->channels}, y[5] = {s->batch, s->out * s->groups};
-    a->groups = s->groups;
-    a->dilation.count = space;
-    a->pads.count = 2 * space;
+    if (s->transposed) {
+        w[0] = x[1];
+        w[1] = s->out;
+    }
+    *(s->transposed ? &convt->groups : &conv->groups) = s->groups;
+    dilation->count = space;
+    pads->count = 2 * space;
     for (int i = 0; i < space; i++) {
         const int at = 3 - space + i;
         x[i + 2] = s->size[at];
         w[i + 2] = s->kernel[at];
-        y[i + 2] = s->size[at] + s->before[at] + s->after[at] - s->dilation[at] * (s->kernel[at] - 1);
-        a->dilation.at[i] = s->dilation[at];
-        a->pads.at[i] = s->before[at];
-        a->pads.at[i + space] = s->after[at];
+        /* padding of a transposed one takes away what its window reaches over */
+        const int64_t reach = s->dilation[at] * (s->kernel[at] - 1), sum = s->before[at] + s->after[at];
+        y[i + 2] = s->size[at] + sum - reach;
+        dilation->at[i] = s->dilation[at];
+        pads->at[i] = s->transposed ? reach - s->before[at] : s->before[at];
+        pads->at[i + space] = s->transposed ? reach - s->after[at] : s->after[at];
+        if (pads->at[i] < 0 || pads->at[i + space] < 0) {
+            return false;
+        }
         if (y[i + 2] < 1) {
             return false;
         }
@@ -64,16 +77,16 @@ static bool make_case(product_case *c, const shape *s, int space, case_layout x_
     if (between(0, 2) == 0) {
         c->in[3] = c->out[0];
     }
-    a->activation = (ry_activation)(between(0, 1) ? 0 : between(0, RY_activation_count - 1));
-    a->act_alpha = 0.25;
-    a->act_beta = 0.5;
+    *(s->transposed ? &convt->activation : &conv->activation) = (ry_activation)(between(0, 1) ? 0 : between(0, RY_activation_count - 1));
+    *(s->transposed ? &convt->act_alpha : &conv->act_alpha) = 0.25;
+    *(s->transposed ? &convt->act_beta : &conv->act_beta) = 0.5;
     c->terms = (double)(s->channels * w[2] * (space > 1 ? w[3] : 1) * (space > 2 ? w[4] : 1));
     return true;
 }
 
-static const ry_kernel *plain_kernel(void)
+static const ry_kernel *plain_kernel(bool transposed)
 {
-    const ry_kernel *kernel = ry_kernel_find("conv_fwd_f32_winograd_generic");
+    const ry_kernel *kernel = ry_kernel_find(transposed ? "convt_fwd_f32_winograd_generic" : "conv_fwd_f32_winograd_generic");
     assert_non_null(kernel);
     return kernel;
 }
@@ -86,8 +99,8 @@ static int check(const shape *s, int space, case_layout x_layout, case_layout y_
     if (make_case(&c, s, space, x_layout, y_layout)) {
         case_fill(&c);
         const bool near = x_layout != CASE_STRIDED && y_layout != CASE_STRIDED;
-        assert_int_equal(plain_kernel()->applicable(&c.problem), near);
-        checked = near ? case_check_all(&c, "conv_ref") : 0;
+        assert_int_equal(plain_kernel(s->transposed)->applicable(&c.problem), near);
+        checked = near ? case_check_all(&c, s->transposed ? "convt_ref" : "conv_ref") : 0;
         case_free(&c);
     }
     return checked;
@@ -102,7 +115,11 @@ static void check_random(int count, int space, int64_t channels, int64_t size, c
 {
     int checked = 0;
     for (int n = 0; n < count; n++) {
-        shape s = {.batch = between(0, 2) ? 1 : between(2, 3), .channels = between(1, channels), .out = between(1, channels), .groups = 1};
+        shape s = {.batch = between(0, 2) ? 1 : between(2, 3),
+                   .channels = between(1, channels),
+                   .out = between(1, channels),
+                   .groups = 1,
+                   .transposed = between(0, 2) == 0};
         if (between(0, 4) == 0) {
             s.groups = between(2, 3);
         }
@@ -180,15 +197,15 @@ static void test_refused(void **state)
     product_case c;
     assert_true(make_case(&c, &s, 2, CASE_ROW_MAJOR, CASE_ROW_MAJOR));
     case_fill(&c);
-    assert_true(plain_kernel()->applicable(&c.problem));
+    assert_true(plain_kernel(false)->applicable(&c.problem));
     c.problem.attrs.conv.stride = (ry_ints){2, {1, 2}};
-    assert_false(plain_kernel()->applicable(&c.problem));
+    assert_false(plain_kernel(false)->applicable(&c.problem));
     case_free(&c);
     const shape pointwise = {
         .batch = 1, .channels = 4, .out = 4, .groups = 1, .size = {0, 8, 8}, .kernel = {0, 1, 1}, .dilation = {0, 1, 1}};
     assert_true(make_case(&c, &pointwise, 2, CASE_ROW_MAJOR, CASE_ROW_MAJOR));
     case_fill(&c);
-    assert_false(plain_kernel()->applicable(&c.problem));
+    assert_false(plain_kernel(false)->applicable(&c.problem));
     case_free(&c);
 }
 
@@ -202,8 +219,8 @@ static void test_counts(void **state)
     case_fill(&c);
     ry_prepared prepared = {0};
     ry_error error;
-    assert_int_equal(plain_kernel()->prepare(&c.problem, &prepared, &error), RYND_OK);
-    const double ratio = ry_problem_flop(&c.problem) / plain_kernel()->counts(&c.problem, &prepared).flop;
+    assert_int_equal(plain_kernel(false)->prepare(&c.problem, &prepared, &error), RYND_OK);
+    const double ratio = ry_problem_flop(&c.problem) / plain_kernel(false)->counts(&c.problem, &prepared).flop;
     assert_true(ratio > 2 && ratio < 5.1);
     case_free(&c);
 }

@@ -71,6 +71,23 @@ bool ry_conv_is_spatial(const ry_problem *problem)
     return rank >= 3 && rank <= 2 + RY_SPACE && !is_empty(&problem->in[0]) && !is_empty(&problem->in[1]) && !is_empty(&problem->out[0]);
 }
 
+/* Has every axis unit stride, and no more padding than the window reaches over? */
+static bool is_mirrored(const ry_problem *problem, const window *win)
+{
+    bool mirrored = true;
+    for (int i = 0; i < RY_SPACE; i++) {
+        const int64_t reach = (dim_of(win, &problem->in[1], i) - 1) * list_get(win, win->dilation, i, 1);
+        mirrored = mirrored && list_get(win, win->stride, i, 1) == 1 && list_get(win, win->pads, i, 0) <= reach;
+    }
+    return mirrored;
+}
+
+bool ry_conv_reads_forward(const ry_problem *problem)
+{
+    const window win = window_of(problem);
+    return problem->op == RY_OP_conv || is_mirrored(problem, &win);
+}
+
 bool ry_conv_is_flat(const ry_problem *problem, const ry_conv_geometry *g)
 {
     const window win = window_of(problem);
@@ -105,7 +122,20 @@ static void finish_tap(const ry_conv_geometry *g, const ry_conv_phase *phase, ry
     }
 }
 
-/* A forward convolution's one phase. */
+/* The window's taps; those of a transposed convolution that reads as a forward one lie backwards. */
+static void find_window(const ry_problem *problem, const window *win, bool mirrored, ry_conv_geometry *g)
+{
+    for (int i = 0; i < RY_SPACE; i++) {
+        const int64_t pad = list_get(win, win->pads, i, 0), step = step_of(win, &problem->in[1], i), last = g->kernel[i] - 1;
+        g->spread[i] = problem->op == RY_OP_conv ? 1 : list_get(win, win->stride, i, 1);
+        g->dilation[i] = list_get(win, win->dilation, i, 1);
+        g->before[i] = mirrored ? last * g->dilation[i] - pad : pad;
+        g->w_step[i] = mirrored ? -step : step;
+        g->w_first += mirrored ? last * step : 0;
+    }
+}
+
+/* The one phase of what reads as a forward convolution. */
 static void forward_phase(const ry_problem *problem, const window *win, ry_conv_geometry *g, ry_conv_phase *phase, ry_conv_tap *tap)
 {
     g->phases = 1;
@@ -113,7 +143,6 @@ static void forward_phase(const ry_problem *problem, const window *win, ry_conv_
     if (!phase) {
         return;
     }
-    const ry_tensor *w = &problem->in[1];
     memset(phase, 0, sizeof *phase);
     phase->taps = g->taps;
     for (int i = 0; i < RY_SPACE; i++) {
@@ -124,11 +153,12 @@ static void forward_phase(const ry_problem *problem, const window *win, ry_conv_
     for (int64_t t = 0; t < g->taps; t++) {
         int64_t rest = t;
         memset(&tap[t], 0, sizeof tap[t]);
+        tap[t].weight = g->w_first;
         for (int i = RY_SPACE - 1; i >= 0; i--) {
             const int64_t r = rest % g->kernel[i];
             rest /= g->kernel[i];
-            tap[t].at[i] = r * list_get(win, win->dilation, i, 1) - list_get(win, win->pads, i, 0);
-            tap[t].weight += r * step_of(win, w, i);
+            tap[t].at[i] = r * g->dilation[i] - g->before[i];
+            tap[t].weight += r * g->w_step[i];
         }
         finish_tap(g, phase, &tap[t]);
     }
@@ -139,7 +169,8 @@ static int64_t phase_taps(const ry_problem *problem, const window *win, const ry
                           const ry_conv_phase *phase, ry_conv_tap *tap)
 {
     int64_t count = 0;
-    for (int64_t t = 0; t < g->kernel[0] * g->kernel[1] * g->kernel[2]; t++) {
+    /* from the last one on: where each reads ascends, and neighbours in x are neighbours here */
+    for (int64_t t = g->kernel[0] * g->kernel[1] * g->kernel[2] - 1; t >= 0; t--) {
         ry_conv_tap next = {.weight = 0};
         int64_t rest = t;
         bool reaches = true;
@@ -217,7 +248,10 @@ void ry_conv_geometry_of(const ry_problem *problem, ry_conv_geometry *g, ry_conv
     g->w_out = w->stride[forward ? 0 : 1];
     g->w_in = w->stride[forward ? 1 : 0];
     g->w_group = w->stride[0] * (forward ? g->channels_out : g->channels_in);
-    if (forward) {
+    const bool mirrored = !forward && is_mirrored(problem, &win);
+    g->forward = forward || mirrored;
+    find_window(problem, &win, mirrored, g);
+    if (g->forward) {
         forward_phase(problem, &win, g, phase, tap);
     } else {
         transposed_phases(problem, &win, g, phase, tap);

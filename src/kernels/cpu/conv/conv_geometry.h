@@ -4,8 +4,9 @@
  *     y[n][k][q] = sum over c, tap of x[n][c][q * stride + tap.at] * w[k][c][tap.weight]          q: a position of the phase's output grid
  *
  * A forward convolution is one phase. A transposed one of stride s is a phase for each residue of the output's position modulo s (in each
- * dimension): the taps that reach it, with unit stride, written with a step of s. Everything is plain data without pointers: it lives in a
- * kernel's state. Spatial dimensions are always three (depth, height, width), missing ones have extent 1. */
+ * dimension): the taps that reach it, with unit stride, written with a step of s; with unit stride it reads as a forward one (ry_conv_reads_forward).
+ * Everything is plain data without pointers: it lives in a kernel's state. Spatial dimensions are always three (depth, height, width), missing ones
+ * have extent 1. */
 #ifndef RY_KERNELS_CPU_CONV_CONV_GEOMETRY_H
 #define RY_KERNELS_CPU_CONV_CONV_GEOMETRY_H
 
@@ -41,10 +42,17 @@ typedef struct ry_conv_geometry {
     int64_t r_batch, r_channel;   /* residual; 0 where there is none */
     int64_t w_in, w_out, w_group; /* steps of w in elements: next input channel, next output channel, next group */
     int64_t phases, taps;         /* taps of all phases */
+    /* Tap r of an axis, whose weight lies r * w_step behind w_first. `forward`: it reads as a forward convolution does, output q reads
+     * q * stride + r * dilation - before there. Other transposed ones: input q reaches output q * spread + r * dilation - before. */
+    bool forward;
+    int64_t before[RY_SPACE], dilation[RY_SPACE], spread[RY_SPACE], w_step[RY_SPACE], w_first;
 } ry_conv_geometry;
 
 /* Is it a forward conv or a convt of one to three spatial dimensions with nothing empty? */
 bool ry_conv_is_spatial(const ry_problem *problem);
+
+/* Is it a forward convolution, or a transposed one of unit stride, whose taps in reverse order are one? Only of those that are spatial. */
+bool ry_conv_reads_forward(const ry_problem *problem);
 
 /* Has it at most two spatial dimensions that matter: is every output's depth the input's only one? */
 bool ry_conv_is_flat(const ry_problem *problem, const ry_conv_geometry *geometry);

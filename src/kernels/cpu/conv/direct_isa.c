@@ -276,15 +276,19 @@ static void initialise(const ry_problem *problem, const ry_prepared *prepared, v
     direct_plan_make(problem, RY_W, state);
 }
 
-const ry_kernel RY_ISA_SYMBOL(conv_fwd_f32_direct) = {.name = "conv_fwd_f32_direct_" RY_ISA_TEXT,
-                                                      .op = RY_OP_conv,
-                                                      .device = "cpu",
-                                                      .isa = RY_ISA_ID,
-                                                      .accuracy = RY_ACCURACY_strict,
-                                                      .rank = 107 + 10 * (int)RY_ISA_ID,
-                                                      .applicable = applicable,
-                                                      .prepare = prepare,
-                                                      .initialise = initialise,
-                                                      .pack = pack,
-                                                      .run = run,
-                                                      .constant_inputs = 1u << 1};
+#define KERNEL(symbol, operator)                                                \
+    const ry_kernel RY_ISA_SYMBOL(symbol) = {.name = #symbol "_" RY_ISA_TEXT,   \
+                                             .op = RY_OP_##operator,            \
+                                             .device = "cpu",                   \
+                                             .isa = RY_ISA_ID,                  \
+                                             .accuracy = RY_ACCURACY_strict,    \
+                                             .rank = 107 + 10 * (int)RY_ISA_ID, \
+                                             .applicable = applicable,          \
+                                             .prepare = prepare,                \
+                                             .initialise = initialise,          \
+                                             .pack = pack,                      \
+                                             .run = run,                        \
+                                             .constant_inputs = 1u << 1}
+
+KERNEL(conv_fwd_f32_direct, conv);
+KERNEL(convt_fwd_f32_direct, convt);

@@ -14,7 +14,7 @@ enum {
 bool direct_plan_suits(const ry_problem *problem)
 {
     ry_conv_geometry g;
-    if (!ry_conv_is_spatial(problem) || problem->op != RY_OP_conv) {
+    if (!ry_conv_is_spatial(problem) || !ry_conv_reads_forward(problem)) {
         return false;
     }
     ry_conv_geometry_of(problem, &g, NULL, NULL);

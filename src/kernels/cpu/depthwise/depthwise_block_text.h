@@ -85,12 +85,12 @@ RY_INLINE void add_slice(const depthwise_block *b, const float *const *pixel, co
                          ry_vf sum[NHWC_ROWS][NHWC_PIXELS], const int window, const int stride, const int height, const int pixels,
                          const int mix)
 {
-    if (window == 3) {
+    if (height == 2) {
 #pragma GCC unroll 8
-        for (int j = 0; j < 3 + (height - 1) * stride; j++) {
+        for (int j = 0; j < 3 + stride; j++) {
             FOR_DEPTH
             {
-                add_row(b, pixel, w, &f, j, sum, window, stride, pixels, mix, j<3, height> 1 && j >= stride);
+                add_row(b, pixel, w, &f, j, sum, window, stride, pixels, mix, j < 3, j >= stride);
             }
         }
         return;
@@ -107,8 +107,8 @@ RY_INLINE void add_slice(const depthwise_block *b, const float *const *pixel, co
     }
 }
 
-RY_INLINE void end_block(const depthwise_block *b, int64_t c, int64_t left, ry_vf sum[NHWC_ROWS][NHWC_PIXELS], const int height,
-                         const int pixels)
+RY_INLINE void end_block(const depthwise_block *b, int64_t c, int64_t left, int64_t lanes, ry_vf sum[NHWC_ROWS][NHWC_PIXELS],
+                         const int height, const int pixels)
 {
     const ry_vf low = ry_vf_set(b->low), high = ry_vf_set(b->high);
     const int64_t at = c + b->to_shift;
@@ -118,19 +118,21 @@ RY_INLINE void end_block(const depthwise_block *b, int64_t c, int64_t left, ry_v
         for (int p = 0; p < pixels; p++) {
             const ry_vf y = ry_vf_min(high, ry_vf_max(low, sum[i][p]));
             if (left >= RY_W) {
+                /* lanes that are none are written again by the next vector */
                 ry_vf_store(b->to[i * pixels + p] + at, y);
             } else {
-                ry_vf_store_first(b->to[i * pixels + p] + at, left, y);
+                ry_vf_store_first(b->to[i * pixels + p] + at, lanes, y);
             }
         }
     }
 }
 
-RY_INLINE void sum_vector(const depthwise_block *b, int64_t c, int64_t left, const from *f, const int window, const int stride,
-                          const int height, const int pixels, const int mix)
+/* Vector `packed` / RY_W, whose outputs begin with channel c: `left` channels are left. */
+RY_INLINE void sum_vector(const depthwise_block *b, int64_t packed, int64_t c, int64_t left, const from *f, const int window,
+                          const int stride, const int height, const int pixels, const int mix)
 {
     ry_vf sum[NHWC_ROWS][NHWC_PIXELS];
-    const ry_vf bias = ry_vf_load(b->bias + c);
+    const ry_vf bias = ry_vf_load(b->bias + packed);
 #pragma GCC unroll 2
     for (int i = 0; i < height; i++) {
 #pragma GCC unroll 8
@@ -139,11 +141,11 @@ RY_INLINE void sum_vector(const depthwise_block *b, int64_t c, int64_t left, con
         }
     }
     const float *const *pixel = b->x;
-    const float *weight = b->weight + c;
+    const float *weight = b->weight + packed;
     for (int64_t z = 0; z < b->slices; z++, pixel += b->slice_step, weight += b->slice_taps * b->packed_step) {
         add_slice(b, pixel, weight, f, sum, window, stride, height, pixels, mix);
     }
-    end_block(b, c, left, sum, height, pixels);
+    end_block(b, c, left, left < b->lanes ? left : b->lanes, sum, height, pixels);
 }
 
 RY_INLINE void sum_block(const depthwise_block *b, const int window, const int stride, const int height, const int pixels)
@@ -152,25 +154,25 @@ RY_INLINE void sum_block(const depthwise_block *b, const int window, const int s
     int64_t c = 0;
     for (; c + RY_W <= b->channels; c += RY_W) {
         f.at = c + b->shift;
-        sum_vector(b, c, RY_W, &f, window, stride, height, pixels, 0);
+        sum_vector(b, c, c, RY_W, &f, window, stride, height, pixels, 0);
     }
     if (c < b->channels) {
         f.at = c + b->shift;
         f.left = b->channels - c;
         f.low = ry_vm_first(f.left);
-        sum_vector(b, c, f.left, &f, window, stride, height, pixels, 0);
+        sum_vector(b, c, c, f.left, &f, window, stride, height, pixels, 0);
     }
 }
 
 RY_INLINE void sum_mixed(const depthwise_block *b, const int window, const int stride, const int height, const int pixels, const int mix)
 {
     const depthwise_reading *reading = b->reading;
-    for (int64_t c = 0; c < b->channels; c += RY_W, reading++) {
+    for (int64_t c = 0, packed = 0; c < b->channels; c += b->lanes, packed += RY_W, reading++) {
         from f = {.at = reading->at + b->shift,
                   .lanes = ry_vi_load(reading->lane),
                   .low = ry_vm_first(reading->last + 1),
                   .high = ry_vm_first(reading->last >= RY_W ? reading->last + 1 - RY_W : 0)};
-        sum_vector(b, c, b->channels - c, &f, window, stride, height, pixels, mix);
+        sum_vector(b, packed, c, b->channels - c, &f, window, stride, height, pixels, mix);
     }
 }
 

@@ -17,7 +17,11 @@
     BLOCKS(3, 1, 1, mix) \
     BLOCKS(3, 2, 1, mix) \
     BLOCKS(3, 1, 2, mix) \
-    BLOCKS(3, 2, 2, mix)
+    BLOCKS(3, 2, 2, mix) \
+    BLOCKS(5, 1, 1, mix) \
+    BLOCKS(5, 2, 1, mix) \
+    BLOCKS(7, 1, 1, mix) \
+    BLOCKS(7, 2, 1, mix)
 WINDOWS(1)
 WINDOWS(2)
 
@@ -26,16 +30,22 @@ WINDOWS(2)
         mixed_##window##_##stride##_##height##_4_##mix, mixed_##window##_##stride##_##height##_5_##mix,    \
             mixed_##window##_##stride##_##height##_6_##mix, mixed_##window##_##stride##_##height##_7_##mix \
     }
-#define ROWS_OF_3(mix)                           \
-    {                                            \
-        {ROW(3, 1, 1, mix), ROW(3, 2, 1, mix)},  \
-        {                                        \
-            ROW(3, 1, 2, mix), ROW(3, 2, 2, mix) \
-        }                                        \
+#define LINES(window, mix)                             \
+    {                                                  \
+        ROW(window, 1, 1, mix), ROW(window, 2, 1, mix) \
+    }
+#define PAIRS(mix)                           \
+    {                                        \
+        ROW(3, 1, 2, mix), ROW(3, 2, 2, mix) \
+    }
+#define WINDOWS_OF(mix)                             \
+    {                                               \
+        LINES(3, mix), LINES(5, mix), LINES(7, mix) \
     }
 
 static const block_function any_window[2][4] = {ROW(0, 1, 1, 1), ROW(0, 1, 1, 2)};
-static const block_function window_of_3[2][NHWC_ROWS][2][4] = {ROWS_OF_3(1), ROWS_OF_3(2)};
+static const block_function windows[2][3][2][4] = {WINDOWS_OF(1), WINDOWS_OF(2)}; /* 3, 5, 7 */
+static const block_function pairs[2][2][4] = {PAIRS(1), PAIRS(2)};                /* of lines */
 
 void RY_ISA_SYMBOL(depthwise_nhwc_mixed)(const depthwise_block *block, int mix, int64_t window, int64_t stride, int64_t height,
                                          int64_t pixels)
@@ -43,7 +53,9 @@ void RY_ISA_SYMBOL(depthwise_nhwc_mixed)(const depthwise_block *block, int mix, 
     const int64_t p = pixels - NHWC_FEWEST;
     if (window == 0) {
         any_window[mix - 1][p](block);
+    } else if (height == 2) {
+        pairs[mix - 1][stride - 1][p](block);
     } else {
-        window_of_3[mix - 1][height - 1][stride - 1][p](block);
+        windows[mix - 1][window / 2 - 1][stride - 1][p](block);
     }
 }

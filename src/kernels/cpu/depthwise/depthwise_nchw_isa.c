@@ -64,7 +64,7 @@ static void pack(const ry_cpu_launch *launch, size_t task)
         end = first + depthwise_nchw_turn(g->kernel[1] - first);
         for (int64_t s = 0; s < g->kernel[2]; s++) {
             for (int64_t r = first; r < end; r++) {
-                *to++ = depthwise_weight(launch, k, 0, 0, r, s);
+                *to++ = depthwise_weight(launch, g, k, 0, 0, r, s);
             }
         }
     }
@@ -107,16 +107,20 @@ static ry_counts counts(const ry_problem *problem, const ry_prepared *prepared)
     return (ry_counts){2.0 * (double)(g.batch * g.groups * g.channels_out * g.out[1]) * (double)(row * g.taps), ry_problem_bytes(problem)};
 }
 
-const ry_kernel RY_ISA_SYMBOL(conv_fwd_f32_depthwise_nchw) = {.name = "conv_fwd_f32_depthwise_nchw_" RY_ISA_TEXT,
-                                                              .op = RY_OP_conv,
-                                                              .device = "cpu",
-                                                              .isa = RY_ISA_ID,
-                                                              .accuracy = RY_ACCURACY_strict,
-                                                              .rank = 109 + 10 * (int)RY_ISA_ID,
-                                                              .applicable = depthwise_nchw_suits,
-                                                              .prepare = prepare,
-                                                              .initialise = initialise,
-                                                              .pack = pack,
-                                                              .run = run,
-                                                              .counts = counts,
-                                                              .constant_inputs = 1u << 1 | 1u << 2};
+#define KERNEL(symbol, operator)                                                 \
+    const ry_kernel RY_ISA_SYMBOL(symbol) = {.name = #symbol "_" RY_ISA_TEXT,    \
+                                             .op = RY_OP_##operator,             \
+                                             .device = "cpu",                    \
+                                             .isa = RY_ISA_ID,                   \
+                                             .accuracy = RY_ACCURACY_strict,     \
+                                             .rank = 109 + 10 * (int)RY_ISA_ID,  \
+                                             .applicable = depthwise_nchw_suits, \
+                                             .prepare = prepare,                 \
+                                             .initialise = initialise,           \
+                                             .pack = pack,                       \
+                                             .run = run,                         \
+                                             .counts = counts,                   \
+                                             .constant_inputs = 1u << 1 | 1u << 2}
+
+KERNEL(conv_fwd_f32_depthwise_nchw, conv);
+KERNEL(convt_fwd_f32_depthwise_nchw, convt);

@@ -14,20 +14,20 @@ enum {
 
 bool depthwise_nchw_suits(const ry_problem *problem)
 {
-    if (problem->in[0].rank > 4 || !depthwise_is(problem, 1) || ry_type_of(&problem->in[0]) != RY_f32 ||
+    if (problem->in[0].rank > 4 || !depthwise_is(problem, 1) || !ry_conv_reads_forward(problem) || ry_type_of(&problem->in[0]) != RY_f32 ||
         ry_type_of(&problem->out[0]) != RY_f32) {
         return false;
     }
     depthwise_nchw_plan plan;
-    depthwise_read(problem, &plan.geometry, &plan.phase, plan.before, plan.dilation);
+    depthwise_read(problem, &plan.geometry, &plan.phase);
     const ry_conv_geometry *g = &plan.geometry;
     const bool near = (g->x_step[2] == 1 || g->in[2] == 1) && (plan.phase.y_step[2] == 1 || g->out[2] == 1);
     const bool residual =
         !ry_problem_has_input(problem, 3) || (ry_type_of(&problem->in[3]) == RY_f32 && (plan.phase.r_step[2] == 1 || g->out[2] == 1));
     const bool steps = g->stride[1] == g->stride[2] &&
-                       (g->stride[2] == 1 || (g->stride[2] == 2 && plan.dilation[1] == 1 && plan.dilation[2] == 1 && g->kernel[2] > 1));
+                       (g->stride[2] == 1 || (g->stride[2] == 2 && g->dilation[1] == 1 && g->dilation[2] == 1 && g->kernel[2] > 1));
     return near && residual && steps && g->kernel[1] <= STRIP_WINDOW && g->kernel[2] <= STRIP_WINDOW &&
-           plan.dilation[2] * g->kernel[2] <= 256;
+           g->dilation[2] * g->kernel[2] <= 256;
 }
 
 /* Pixels that a load may read, relative to the vector's first output pixel at column 0: `span` of them from `at` on. */
@@ -39,10 +39,10 @@ static load load_of(const depthwise_nchw_plan *plan, int width, int64_t i)
 {
     const ry_conv_geometry *g = &plan->geometry;
     if (g->stride[2] == 1) {
-        return (load){i * plan->dilation[2] - plan->before[2], width};
+        return (load){i * g->dilation[2] - g->before[2], width};
     }
     const int64_t odd = g->kernel[2] % 2;
-    return odd && i == 0 ? (load){-plan->before[2], 1} : (load){2 * i - odd - plan->before[2], 2 * width};
+    return odd && i == 0 ? (load){-g->before[2], 1} : (load){2 * i - odd - g->before[2], 2 * width};
 }
 
 const int depthwise_nchw_heights[DEPTHWISE_HEIGHTS] = {7, 4, 1};
@@ -58,7 +58,7 @@ int depthwise_nchw_form(int64_t left)
 
 uint64_t depthwise_nchw_inside(const depthwise_nchw_plan *plan, int64_t first, int64_t count)
 {
-    const int64_t step = plan->dilation[1], rows = plan->geometry.in[1];
+    const int64_t step = plan->geometry.dilation[1], rows = plan->geometry.in[1];
     const int64_t begin = first < 0 ? ry_parts(-first, step) : 0, end = rows > first ? ry_least(count, ry_parts(rows - first, step)) : 0;
     return begin >= end ? 0 : ((1ull << end) - 1) & ~((1ull << begin) - 1);
 }
@@ -83,7 +83,7 @@ static bool is_plain(const depthwise_nchw_plan *plan, int width, int64_t vector)
 static void find_edges(const ry_problem *problem, int width, depthwise_nchw_plan *plan)
 {
     ry_conv_geometry *g = &plan->geometry;
-    depthwise_read(problem, g, &plan->phase, plan->before, plan->dilation);
+    depthwise_read(problem, g, &plan->phase);
     plan->multiplier = g->channels_out;
     plan->outputs = g->groups * g->channels_out;
     plan->paired = 2 * g->out[2] <= width && g->in[2] <= width && plan->outputs > 1;
@@ -128,7 +128,7 @@ static double count_cycles(const depthwise_nchw_plan *plan)
 {
     static const double tap[2][2] = {{1.05, 1.9}, {1.0, 1.6}}, end[2][2] = {{7.0, 10.0}, {20.0, 22.0}}; /* [paired][stride - 1] */
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t rows = ry_parts(g->out[1], plan->dilation[1]), last = rows % STRIP_ROWS, alone = last < 4 ? last : last - 4;
+    const int64_t rows = ry_parts(g->out[1], g->dilation[1]), last = rows % STRIP_ROWS, alone = last < 4 ? last : last - 4;
     const double vectors = (double)(g->batch * (plan->paired ? ry_parts(plan->outputs, 2) : plan->outputs) * plan->vectors);
     const int two = g->stride[2] > 1;
     const double each = (double)g->taps * tap[plan->paired][two];
@@ -145,7 +145,7 @@ static void find_lanes(int width, depthwise_nchw_plan *plan)
         plan->mask[s] = 0;
         for (int64_t i = 0; i < width; i++) {
             const int64_t half = i / (width / 2), column = i % (width / 2);
-            const int64_t at = column * g->stride[2] + s * plan->dilation[2] - plan->before[2];
+            const int64_t at = column * g->stride[2] + s * g->dilation[2] - g->before[2];
             const bool inside = at >= 0 && at < g->in[2];
             plan->mask[s] |= inside ? 1u << i : 0;
             lanes[s * width + i] = (int32_t)(inside ? half * width + at : 0);

@@ -25,7 +25,6 @@ enum {
 typedef struct depthwise_nchw_plan {
     ry_conv_geometry geometry;
     ry_conv_phase phase;
-    int64_t before[RY_SPACE], dilation[RY_SPACE];
     int64_t multiplier;       /* output channels of an input channel */
     int64_t outputs;          /* channels of y */
     int64_t rows, row_blocks; /* output rows of a task */

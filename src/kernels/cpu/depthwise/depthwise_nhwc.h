@@ -7,16 +7,15 @@
 #include "kernels/cpu/depthwise/depthwise_nhwc_plan.h"
 
 typedef struct depthwise_block {
-    /* addresses of channel 0 of the block; [slice][row][pixel] for a window with a text of its own, [slice][row][tap and pixel of y] for
-     * others */
+    /* addresses of channel 0 of the block: [slice][row][pixel], or [slice][row][tap][pixel of y] */
     const float *const *x;
     float *to[NHWC_ROWS * NHWC_PIXELS]; /* [row][pixel] */
     int64_t shift, to_shift;            /* x and y lie so many floats further */
     const float *weight;                /* [tap][packed_step] */
     const float *bias;
-    int64_t packed_step, taps, channels;
+    int64_t packed_step, taps, channels, lanes;
     int64_t slices, slice_step, slice_taps; /* of the table; its entries and taps from one to the next */
-    int64_t rows, row_step;                 /* of a slice, but for windows of 3; entries from one to the next */
+    int64_t rows, row_step;                 /* of a slice, where the block is one line; entries from one to the next */
     int64_t columns, tap_step;              /* of any window: taps of a row, entries from one to the next */
     int64_t depth;                    /* sums of as many windows: of x that lies a channel further, and weights that lie `taps` further */
     const depthwise_reading *reading; /* of each vector; NULL: output channels read the channel of their number */
@@ -37,9 +36,9 @@ typedef struct depthwise_work {
     int64_t staged_end; /* rows of x (slices, where there are several) before it are in the ring, or were */
 } depthwise_work;
 
-/* height: 1 or NHWC_ROWS; pixels: NHWC_FEWEST to NHWC_PIXELS; window, stride: as the plan's, stride 1 or 2 unless window is 0. */
+/* height: 1, or NHWC_ROWS where the window is of 3; pixels: NHWC_FEWEST to NHWC_PIXELS; window, stride: the plan's. */
 void RY_ISA_SYMBOL(depthwise_nhwc_block)(const depthwise_block *block, int64_t window, int64_t stride, int64_t height, int64_t pixels);
-/* The same with the plan's mix, 1 or 2; window: 0 or 3. */
+/* The same with the plan's mix, 1 or 2. */
 void RY_ISA_SYMBOL(depthwise_nhwc_mixed)(const depthwise_block *block, int mix, int64_t window, int64_t stride, int64_t height,
                                          int64_t pixels);
 

@@ -68,7 +68,7 @@ static void finish_square(const depthwise_work *w, const float *sum, int64_t pix
     const ry_conv_geometry *g = &w->plan->geometry;
     float square[RY_W * RY_W];
     ry_vf v[RY_W];
-    load_square(sum, w->plan->channels, v);
+    load_square(sum, w->plan->sum_step, v);
 #pragma GCC unroll 16
     for (int i = 0; i < RY_W; i++) {
         ry_vf_store(square + i * RY_W, v[i]);
@@ -88,7 +88,7 @@ static void write_square(const depthwise_work *w, const float *sum, int64_t pixe
 {
     const int64_t step = w->plan->geometry.y_channel;
     ry_vf v[RY_W];
-    load_square(sum, w->plan->channels, v);
+    load_square(sum, w->plan->sum_step, v);
 #pragma GCC unroll 16
     for (int i = 0; i < RY_W; i++) {
         if (i < channels) {
@@ -108,7 +108,7 @@ static void finish_run(const depthwise_work *w, const float *sums, int64_t pixel
     for (int64_t c = 0; c < w->channels; c += RY_W) {
         const int64_t channels = w->channels - c < RY_W ? w->channels - c : RY_W;
         for (int64_t p = 0; p < pixels; p += RY_W) {
-            const float *sum = sums + p * w->plan->channels + c;
+            const float *sum = sums + p * w->plan->sum_step + c;
             const int64_t count = pixels - p < RY_W ? pixels - p : RY_W;
             char *place = to + (c * g->y_channel + p) * size;
             if (plain) {
@@ -130,7 +130,7 @@ void RY_ISA_SYMBOL(depthwise_nhwc_finish_planes)(const depthwise_work *w, int64_
     const bool plain = ry_type_of(&problem->out[0]) == RY_f32 && !residual && ry_activation_bounds(w->activation, &low, &high);
     const int64_t each = plan->dense_out ? lines : 1;
     const float *sums = w->sums;
-    for (int64_t i = 0; i < lines; i += each, sums += each * g->out[2] * plan->channels) {
+    for (int64_t i = 0; i < lines; i += each, sums += each * g->out[2] * plan->sum_step) {
         const int64_t y = w->image * g->y_batch + w->channel * g->y_channel + line_at(w, plan->phase.y_step, line + i);
         const int64_t r = w->image * g->r_batch + w->channel * g->r_channel + line_at(w, plan->phase.r_step, line + i);
         finish_run(w, sums, each * g->out[2], y, r, plain);

@@ -9,20 +9,6 @@
 
 typedef depthwise_work work;
 
-/* What is inside x of a window's slices, or rows: from `first` on. */
-typedef struct range {
-    int64_t first, count;
-} range;
-
-static range inside(const depthwise_nhwc_plan *plan, int axis, int64_t line)
-{
-    const ry_conv_geometry *g = &plan->geometry;
-    const int64_t at = line * g->stride[axis] - plan->before[axis], step = plan->dilation[axis];
-    const int64_t first = at < 0 ? ry_least(ry_parts(-at, step), g->kernel[axis]) : 0;
-    const int64_t end = g->in[axis] > at ? ry_least(ry_parts(g->in[axis] - at, step), g->kernel[axis]) : 0;
-    return (range){first, ry_most(0, end - first)};
-}
-
 /* Pixel 0 of a row of x at the task's first channel; NULL: the row is not inside. */
 static const float *row_of(const work *w, int64_t z, int64_t y)
 {
@@ -51,79 +37,132 @@ static const float **fill_pixels(const work *w, const float *row, int64_t x, int
     return to + count;
 }
 
-/* The addresses of a block; what is outside x is left out, but for the rows of windows of 3. */
-static void make_table(const work *w, depthwise_block *b, int64_t z, int64_t y, int64_t column, int64_t height)
+/* The block of pixels of a line that begins with number `q` of a class of columns. */
+typedef struct place {
+    int64_t z, y;
+    depthwise_inside slices, rows;
+    int64_t class, q, height;
+} place;
+
+static int64_t column_of(const depthwise_nhwc_plan *plan, const place *at, int64_t p)
+{
+    return at->class + (at->q + p) * plan->axis[2].classes;
+}
+
+/* Where pixel 0 reads with its first tap. */
+static int64_t first_read(const depthwise_nhwc_plan *plan, const place *at)
+{
+    return plan->axis[2].class[at->class].at + at->q * plan->axis[2].move;
+}
+
+/* The addresses of a block; what is outside x is left out, but for the rows that two lines share. */
+static void make_table(const work *w, depthwise_block *b, const place *at)
 {
     const depthwise_nhwc_plan *plan = w->plan;
-    const ry_conv_geometry *g = &plan->geometry;
-    const range slices = inside(plan, 0, z);
-    range rows = inside(plan, 1, y);
-    if (plan->window == 3) {
-        rows = (range){0, (height - 1) * g->stride[1] + 3};
-    }
-    const int64_t x = column * g->stride[2] - plan->before[2];
-    const bool shared = plan->window || g->stride[2] == 1;
+    const depthwise_axis *axis = plan->axis;
+    const depthwise_class *columns = &axis[2].class[at->class];
+    const int64_t first = at->height == 2 ? 0 : at->rows.first, count = at->height == 2 ? plan->table_rows : at->rows.count;
+    const int64_t x = first_read(plan, at);
     const float **to = w->table;
-    for (int64_t i = slices.first; i < slices.first + slices.count; i++) {
-        const int64_t in_z = z * g->stride[0] - plan->before[0] + i * plan->dilation[0];
-        for (int64_t j = rows.first; j < rows.first + rows.count; j++) {
-            const float *row = row_of(w, in_z, y * g->stride[1] - plan->before[1] + j * plan->dilation[1]);
-            if (shared) {
-                to = fill_pixels(w, row, x, 1, plan->reach, to);
+    for (int64_t i = 0; i < at->slices.count; i++) {
+        const int64_t z = at->slices.at + (at->slices.first + i) * axis[0].apart;
+        for (int64_t j = first; j < first + count; j++) {
+            const float *row = row_of(w, z, at->rows.at + j * axis[1].apart);
+            if (plan->unit) {
+                to = fill_pixels(w, row, x, plan->unit, plan->reach, to);
                 continue;
             }
-            for (int64_t s = 0; s < g->kernel[2]; s++) {
-                to = fill_pixels(w, row, x + s * plan->dilation[2], g->stride[2], plan->pixels, to);
+            for (int64_t s = 0; s < columns->taps; s++) {
+                to = fill_pixels(w, row, x + s * axis[2].apart, axis[2].move, plan->pixels, to);
             }
         }
     }
-    const int64_t first = (slices.first * g->kernel[1] + rows.first) * g->kernel[2];
-    b->weight = (const float *)w->launch->packed + w->channel + first * plan->packed_step;
-    b->slices = slices.count;
-    b->rows = rows.count;
-    b->slice_step = rows.count * plan->reach;
+    const depthwise_class *slices = at->slices.class, *rows = at->rows.class;
+    const int64_t classes =
+        slices->packed * axis[1].taps * axis[2].taps + slices->taps * (rows->packed * axis[2].taps + rows->taps * columns->packed);
+    const int64_t tap = classes + (at->slices.first * rows->taps + first) * columns->taps;
+    b->weight = (const float *)w->launch->packed + w->channel / plan->lanes * RY_W + tap * plan->packed_step;
+    b->slices = at->slices.count;
+    b->rows = count;
+    b->columns = columns->taps;
+    b->row_step = plan->unit ? plan->reach : columns->taps * plan->pixels;
+    b->slice_step = count * b->row_step;
+    b->slice_taps = rows->taps * columns->taps;
     b->shift = 0;
 }
 
 /* Where a block writes. */
-static void set_outputs(const work *w, depthwise_block *b, int64_t z, int64_t y, int64_t column, int64_t height, float *sums)
+static void set_outputs(const work *w, depthwise_block *b, const place *at, float *sums)
 {
     const depthwise_nhwc_plan *plan = w->plan;
     const ry_conv_geometry *g = &plan->geometry;
-    const ry_conv_phase *at = &plan->phase;
-    const int64_t pixels = plan->pixels, left = g->out[2] - column;
-    float *to =
-        (float *)w->launch->out[0] + w->image * g->y_batch + w->channel + z * at->y_step[0] + y * at->y_step[1] + column * at->y_step[2];
-    int64_t row = at->y_step[1], pixel = at->y_step[2];
-    if (plan->through) {
-        to = plan->planes_out ? sums + column * plan->channels : sums;
-        row = (plan->planes_out ? g->out[2] : pixels) * plan->channels;
-        pixel = plan->channels;
+    const int64_t *step = plan->phase.y_step, pixels = plan->pixels, column = column_of(plan, at, 0);
+    float *to = (float *)w->launch->out[0] + w->image * g->y_batch + w->channel + at->z * step[0] + at->y * step[1] + column * step[2];
+    int64_t row = step[1], pixel = plan->axis[2].classes * step[2];
+    if (plan->planes_out) {
+        to = sums + column * plan->sum_step;
+        row = g->out[2] * plan->sum_step;
+        pixel = plan->axis[2].classes * plan->sum_step;
+    } else if (plan->through) {
+        to = sums;
+        row = pixels * plan->sum_step;
+        pixel = plan->sum_step;
     }
-    for (int64_t i = 0; i < height; i++) {
+    for (int64_t i = 0; i < at->height; i++) {
         for (int64_t p = 0; p < pixels; p++) {
-            b->to[i * pixels + p] = p >= left ? w->nobody : to + i * row + p * pixel;
+            b->to[i * pixels + p] = column_of(plan, at, p) >= g->out[2] ? w->nobody : to + i * row + p * pixel;
         }
     }
     b->to_shift = 0;
 }
 
 /* Does a block read no pixel outside x in the rows that it does not leave out? */
-static bool is_inside(const depthwise_nhwc_plan *plan, int64_t y, int64_t column, int64_t height)
+static bool is_inside(const depthwise_nhwc_plan *plan, const place *at)
 {
-    const ry_conv_geometry *g = &plan->geometry;
-    const int64_t x = column * g->stride[2] - plan->before[2], first = y * g->stride[1] - plan->before[1];
-    const int64_t last = first + (height - 1) * g->stride[1] + (g->kernel[1] - 1) * plan->dilation[1];
-    const int64_t last_x = x + (plan->pixels - 1) * g->stride[2] + (g->kernel[2] - 1) * plan->dilation[2];
-    return x >= 0 && last_x < g->in[2] && (plan->window != 3 || (first >= 0 && last < g->in[1]));
+    const depthwise_axis *columns = &plan->axis[2];
+    const int64_t x = first_read(plan, at), taps = columns->class[at->class].taps;
+    const int64_t last = x + (plan->pixels - 1) * columns->move + (taps - 1) * columns->apart;
+    const int64_t bottom = at->rows.at + plan->table_rows;
+    return x >= 0 && last < columns->in && (at->height == 1 || (at->rows.at >= 0 && bottom <= plan->axis[1].in));
 }
 
 static void run_block(const depthwise_nhwc_plan *plan, const depthwise_block *b, int64_t height)
 {
     if (plan->mix) {
-        RY_ISA_SYMBOL(depthwise_nhwc_mixed)(b, plan->mix, plan->window, plan->geometry.stride[2], height, plan->pixels);
+        RY_ISA_SYMBOL(depthwise_nhwc_mixed)(b, plan->mix, plan->window, plan->stride, height, plan->pixels);
     } else {
-        RY_ISA_SYMBOL(depthwise_nhwc_block)(b, plan->window, plan->geometry.stride[2], height, plan->pixels);
+        RY_ISA_SYMBOL(depthwise_nhwc_block)(b, plan->window, plan->stride, height, plan->pixels);
+    }
+}
+
+/* The columns of a class. */
+static void run_class(const work *w, depthwise_block *b, place *at, int64_t line, float *sums)
+{
+    const depthwise_nhwc_plan *plan = w->plan;
+    const int64_t columns = depthwise_axis_outputs(&plan->axis[2], at->class), x_step = plan->pixels * plan->axis[2].move * pixel_step(w);
+    const int64_t step = plan->planes_out ? plan->sum_step : plan->through ? 0 : plan->phase.y_step[2];
+    bool within = false;
+    for (at->q = 0; at->q < columns; at->q += plan->pixels) {
+        const bool still = within;
+        within = is_inside(plan, at);
+        if (still && within) {
+            b->shift += x_step;
+        } else {
+            make_table(w, b, at);
+        }
+        if (at->q > 0 && at->q + plan->pixels <= columns) {
+            b->to_shift += plan->pixels * plan->axis[2].classes * step;
+        } else {
+            set_outputs(w, b, at, sums);
+        }
+        run_block(plan, b, at->height);
+        for (int64_t i = 0; plan->through && !plan->planes_out && i < at->height * plan->pixels; i++) {
+            if (b->to[i] != w->nobody) {
+                assert(b->to[i]); /* set_outputs sets them all */
+                const int64_t column = column_of(plan, at, i % plan->pixels);
+                RY_ISA_SYMBOL(depthwise_nhwc_finish_pixel)(w, line + i / plan->pixels, column, b->to[i]);
+            }
+        }
     }
 }
 
@@ -131,31 +170,12 @@ static void run_block(const depthwise_nhwc_plan *plan, const depthwise_block *b,
 static void run_line(const work *w, depthwise_block *b, int64_t line, int64_t height, float *sums)
 {
     const depthwise_nhwc_plan *plan = w->plan;
-    const ry_conv_geometry *g = &plan->geometry;
-    const int64_t z = line / g->out[1], y = line % g->out[1];
-    const int64_t x_step = plan->pixels * g->stride[2] * pixel_step(w);
-    const int64_t to_step = !plan->through ? plan->pixels * plan->phase.y_step[2] : plan->planes_out ? plan->pixels * plan->channels : 0;
-    bool within = false;
-    for (int64_t column = 0; column < g->out[2]; column += plan->pixels) {
-        const bool still = within;
-        within = is_inside(plan, y, column, height);
-        if (still && within) {
-            b->shift += x_step;
-        } else {
-            make_table(w, b, z, y, column, height);
-        }
-        if (column > 0 && column + plan->pixels <= g->out[2]) {
-            b->to_shift += to_step;
-        } else {
-            set_outputs(w, b, z, y, column, height, sums);
-        }
-        run_block(plan, b, height);
-        for (int64_t i = 0; plan->through && !plan->planes_out && i < height * plan->pixels; i++) {
-            if (b->to[i] != w->nobody) {
-                assert(b->to[i]); /* set_outputs sets them all */
-                RY_ISA_SYMBOL(depthwise_nhwc_finish_pixel)(w, line + i / plan->pixels, column + i % plan->pixels, b->to[i]);
-            }
-        }
+    const int64_t rows = plan->geometry.out[1];
+    place at = {.z = line / rows, .y = line % rows, .height = height};
+    at.slices = depthwise_axis_inside(&plan->axis[0], at.z);
+    at.rows = depthwise_axis_inside(&plan->axis[1], at.y);
+    for (; at.class < plan->axis[2].classes; at.class ++) {
+        run_class(w, b, &at, line, sums);
     }
 }
 
@@ -163,11 +183,12 @@ static void run_line(const work *w, depthwise_block *b, int64_t line, int64_t he
 static void set_readings(const work *w)
 {
     const depthwise_nhwc_plan *plan = w->plan;
-    for (int64_t c = 0; c < w->channels; c += RY_W) {
-        const int64_t turn = (w->channel + c) % plan->multiplier, last = ry_least(w->channels - c, RY_W) - 1;
-        w->reading[c / RY_W] = (depthwise_reading){.at = (w->channel + c) / plan->multiplier * plan->depth - w->input,
-                                                   .lane = w->lanes + turn * RY_W,
-                                                   .last = (turn + last) / plan->multiplier * plan->depth};
+    depthwise_reading *reading = w->reading;
+    for (int64_t c = 0; c < w->channels; c += plan->lanes, reading++) {
+        const int64_t turn = (w->channel + c) % plan->multiplier, last = ry_least(w->channels - c, plan->lanes) - 1;
+        *reading = (depthwise_reading){.at = (w->channel + c) / plan->multiplier * plan->depth - w->input,
+                                       .lane = w->lanes + turn * RY_W,
+                                       .last = (turn + last) / plan->multiplier * plan->depth};
     }
 }
 
@@ -176,13 +197,12 @@ static void run_channels(work *w, int64_t first_line, int64_t end_line)
     const depthwise_nhwc_plan *plan = w->plan;
     const ry_conv_geometry *g = &plan->geometry;
     depthwise_block b = {.x = w->table,
-                         .bias = (const float *)w->launch->packed + plan->depth * g->taps * plan->packed_step + w->channel,
+                         .bias = (const float *)w->launch->packed + plan->depth * plan->taps * plan->packed_step +
+                                 w->channel / plan->lanes * RY_W,
                          .packed_step = plan->packed_step,
-                         .taps = g->taps,
+                         .taps = plan->taps,
                          .channels = w->channels,
-                         .slice_taps = g->kernel[1] * g->kernel[2],
-                         .row_step = plan->reach,
-                         .columns = g->kernel[2],
+                         .lanes = plan->lanes,
                          .tap_step = plan->tap_step,
                          .depth = plan->depth,
                          .reading = w->reading,
@@ -197,7 +217,7 @@ static void run_channels(work *w, int64_t first_line, int64_t end_line)
         if (plan->staged) {
             RY_ISA_SYMBOL(depthwise_nhwc_stage)(w, line / g->out[1], y, height);
         }
-        run_line(w, &b, line, height, w->sums + (plan->planes_out ? (line - held) * g->out[2] * plan->channels : 0));
+        run_line(w, &b, line, height, w->sums + (plan->planes_out ? (line - held) * g->out[2] * plan->sum_step : 0));
         line += height;
         if (plan->planes_out && (line == end_line || line - held + plan->height > plan->hold)) {
             RY_ISA_SYMBOL(depthwise_nhwc_finish_planes)(w, held, line - held);
@@ -225,7 +245,8 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
               .lanes = (int32_t *)(void *)(scratch + plan->at)};
     memset(w.zeros, 0, plan->nobody);
     for (int64_t i = 0; plan->mix && i < plan->multiplier * RY_W; i++) {
-        w.lanes[i] = (int32_t)((i / RY_W + i % RY_W) / plan->multiplier * plan->depth);
+        /* lanes behind the last read what it reads */
+        w.lanes[i] = (int32_t)((i / RY_W + ry_least(i % RY_W, plan->lanes - 1)) / plan->multiplier * plan->depth);
     }
     const int64_t first = rows * plan->rows, end = ry_least(first + plan->rows, plan->lines);
     const int64_t last = ry_least((part + 1) * plan->part, plan->outputs);
@@ -240,18 +261,40 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     }
 }
 
-/* A task packs the weights of one input channel of every group, [tap][output channel]; a last one the bias. */
+/* The weights of tap (t, r, s) of channel i of every group. */
+static void pack_tap(const ry_cpu_launch *launch, int64_t i, int64_t t, int64_t r, int64_t s, float *to)
+{
+    const depthwise_nhwc_plan *plan = launch->state;
+    for (int64_t k = 0; k < plan->outputs; k++) {
+        to[k / plan->lanes * RY_W + k % plan->lanes] = depthwise_weight(launch, &plan->geometry, k, i, t, r, s);
+    }
+}
+
+/* A task packs the weights of one input channel of every group, [class of slices][of rows][of columns][tap][output channel]; a last one the bias. */
 static void pack(const ry_cpu_launch *launch, size_t task)
 {
     const depthwise_nhwc_plan *plan = launch->state;
-    const ry_conv_geometry *g = &plan->geometry;
-    const int64_t i = (int64_t)task, taps = i < plan->depth ? g->taps : 1, area = g->kernel[1] * g->kernel[2];
-    float *to = (float *)launch->packed_out + i * g->taps * plan->packed_step;
+    const depthwise_axis *axis = plan->axis;
+    const int64_t i = (int64_t)task, taps = i < plan->depth ? plan->taps : 1;
+    int64_t classes[RY_SPACE];
+    float *to = (float *)launch->packed_out + i * plan->taps * plan->packed_step;
     memset(to, 0, (size_t)(taps * plan->packed_step) * sizeof *to);
-    for (int64_t t = 0; t < taps; t++, to += plan->packed_step) {
+    if (i == plan->depth) {
         for (int64_t k = 0; k < plan->outputs; k++) {
-            to[k] = i < plan->depth ? depthwise_weight(launch, k, i, t / area, t % area / g->kernel[2], t % g->kernel[2])
-                                    : depthwise_bias(launch, k);
+            to[k / plan->lanes * RY_W + k % plan->lanes] = depthwise_bias(launch, k);
+        }
+        return;
+    }
+    for (int j = 0; j < RY_SPACE; j++) {
+        classes[j] = axis[j].same ? 1 : axis[j].classes;
+    }
+    for (int64_t n = 0; n < classes[0] * classes[1] * classes[2]; n++) {
+        const depthwise_class *slices = &axis[0].class[n / classes[2] / classes[1]], *rows = &axis[1].class[n / classes[2] % classes[1]];
+        const depthwise_class *columns = &axis[2].class[n % classes[2]];
+        for (int64_t tap = 0; tap < slices->taps * rows->taps * columns->taps; tap++, to += plan->packed_step) {
+            const int64_t t = tap / columns->taps / rows->taps, r = tap / columns->taps % rows->taps, s = tap % columns->taps;
+            pack_tap(launch, i, slices->tap + t * slices->tap_step, rows->tap + r * rows->tap_step, columns->tap + s * columns->tap_step,
+                     to);
         }
     }
 }
@@ -270,7 +313,7 @@ static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_
         (ry_prepared){.phases = 1,
                       .tasks = {(size_t)plan.tasks},
                       .state = ry_aligned(sizeof plan),
-                      .packed = ry_aligned((size_t)((plan.depth * plan.geometry.taps + 1) * plan.packed_step) * sizeof(float)),
+                      .packed = ry_aligned((size_t)((plan.depth * plan.taps + 1) * plan.packed_step) * sizeof(float)),
                       .pack_tasks = (size_t)plan.depth + 1,
                       .scratch = plan.scratch,
                       .work = plan.cycles * 2 * RY_W,
@@ -292,21 +335,30 @@ static ry_counts counts(const ry_problem *problem, const ry_prepared *prepared)
     depthwise_nhwc_plan plan;
     depthwise_nhwc_plan_make(problem, RY_W, &plan);
     const ry_conv_geometry *g = &plan.geometry;
-    const int64_t row = (g->out[2] + plan.pixels - 1) / plan.pixels * plan.pixels;
-    return (ry_counts){2.0 * (double)(g->batch * g->out[0] * g->out[1] * row) * (double)(plan.packed_step * plan.depth * g->taps),
-                       ry_problem_bytes(problem)};
+    double columns = 0, taps = 1;
+    for (int i = 0; i < RY_SPACE; i++) {
+        taps *= (double)plan.axis[i].taps / (double)(plan.axis[i].same ? 1 : plan.axis[i].classes);
+    }
+    for (int64_t r = 0; r < plan.axis[2].classes; r++) {
+        columns += (double)(ry_parts(depthwise_axis_outputs(&plan.axis[2], r), plan.pixels) * plan.pixels);
+    }
+    return (ry_counts){2.0 * (double)(g->batch * plan.lines * plan.packed_step * plan.depth) * columns * taps, ry_problem_bytes(problem)};
 }
 
-const ry_kernel RY_ISA_SYMBOL(conv_fwd_f32_depthwise_nhwc) = {.name = "conv_fwd_f32_depthwise_nhwc_" RY_ISA_TEXT,
-                                                              .op = RY_OP_conv,
-                                                              .device = "cpu",
-                                                              .isa = RY_ISA_ID,
-                                                              .accuracy = RY_ACCURACY_strict,
-                                                              .rank = 108 + 10 * (int)RY_ISA_ID,
-                                                              .applicable = applicable,
-                                                              .prepare = prepare,
-                                                              .initialise = initialise,
-                                                              .pack = pack,
-                                                              .run = run,
-                                                              .counts = counts,
-                                                              .constant_inputs = 1u << 1 | 1u << 2};
+#define KERNEL(symbol, operator)                                                \
+    const ry_kernel RY_ISA_SYMBOL(symbol) = {.name = #symbol "_" RY_ISA_TEXT,   \
+                                             .op = RY_OP_##operator,            \
+                                             .device = "cpu",                   \
+                                             .isa = RY_ISA_ID,                  \
+                                             .accuracy = RY_ACCURACY_strict,    \
+                                             .rank = 108 + 10 * (int)RY_ISA_ID, \
+                                             .applicable = applicable,          \
+                                             .prepare = prepare,                \
+                                             .initialise = initialise,          \
+                                             .pack = pack,                      \
+                                             .run = run,                        \
+                                             .counts = counts,                  \
+                                             .constant_inputs = 1u << 1 | 1u << 2}
+
+KERNEL(conv_fwd_f32_depthwise_nhwc, conv);
+KERNEL(convt_fwd_f32_depthwise_nhwc, convt);

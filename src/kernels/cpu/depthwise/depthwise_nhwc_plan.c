@@ -19,16 +19,29 @@ enum {
     TAPS_MOST = 1024
 };
 
-/* Element i of a vector of outputs, from the first channel of its group on, at most. */
+/* The last of the channels that a vector of outputs reads, from the first channel of its first group on: vectors without gaps. */
 static int64_t last_lane(const ry_conv_geometry *g, int width)
 {
     const int64_t each = g->channels_out, turn = each % width == 0 ? each - width : width % each == 0 ? 0 : each - 1;
     return (turn + width - 1) / each * g->channels_in;
 }
 
-static int64_t slice_reach(const depthwise_nhwc_plan *plan)
+/* How many of x's vectors those of `lanes` outputs are picked from, for one channel of each group: 1 or 2; 0: more. */
+static int mix_of(const ry_conv_geometry *g, int64_t lanes, int width)
 {
-    return plan->geometry.in[0] == 1 ? 1 : (plan->geometry.kernel[0] - 1) * plan->dilation[0] + 1;
+    const int64_t last = lanes == width ? last_lane(g, width) : (lanes / g->channels_out - 1) * g->channels_in;
+    return last < width ? 1 : last + g->channels_in <= 2 * width ? 2 : 0;
+}
+
+/* In x, from the first to the last line that a line of y reads, and one. */
+static int64_t reach_of(const depthwise_axis *axis)
+{
+    return axis->high - axis->low + 1;
+}
+
+static bool is_flat(const ry_conv_geometry *g)
+{
+    return g->in[0] == 1 && g->out[0] == 1;
 }
 
 /* Where the channels of x and of y lie: side by side, or in planes whose rows have their pixels side by side. */
@@ -45,10 +58,27 @@ static bool find_layout(const ry_problem *problem, depthwise_nhwc_plan *plan)
         plan->dense_out =
             plan->dense_out && (at->r_step[1] == g->out[2] || g->out[1] == 1) && (at->r_step[0] == g->out[1] * g->out[2] || g->out[0] == 1);
     }
-    if (plan->planes_in && (g->channels_in > 1 || (g->x_step[2] != 1 && g->in[2] > 1))) {
+    if (plan->planes_in && g->x_step[2] != 1 && g->in[2] > 1) {
         return false;
     }
     return !plan->planes_out || ((at->y_step[2] == 1 || g->out[2] == 1) && (!residual || at->r_step[2] == 1 || g->out[2] == 1));
+}
+
+static bool find_axes(const ry_conv_geometry *g, depthwise_nhwc_plan *plan)
+{
+    plan->taps = 1;
+    for (int i = 0; i < RY_SPACE; i++) {
+        if (!depthwise_axis_make(g, i, &plan->axis[i])) {
+            return false;
+        }
+        plan->taps *= plan->axis[i].taps;
+    }
+    return true;
+}
+
+static bool has_lanes(const ry_conv_geometry *g, int width)
+{
+    return mix_of(g, width, width) > 0 || g->channels_out < width;
 }
 
 bool depthwise_nhwc_suits(const ry_problem *problem, int width)
@@ -59,32 +89,101 @@ bool depthwise_nhwc_suits(const ry_problem *problem, int width)
     depthwise_nhwc_plan plan;
     memset(&plan, 0, sizeof plan);
     ry_conv_geometry *g = &plan.geometry;
-    depthwise_read(problem, g, &plan.phase, plan.before, plan.dilation);
-    const int64_t slices = g->in[0] == 1 ? 0 : slice_reach(&plan) * g->in[1] * g->in[2] * width * (int64_t)sizeof(float);
+    depthwise_read(problem, g, &plan.phase);
+    if (!find_axes(g, &plan) || !find_layout(problem, &plan)) {
+        return false;
+    }
+    const int64_t slices = is_flat(g) ? 0 : reach_of(&plan.axis[0]) * g->in[1] * g->in[2] * width * (int64_t)sizeof(float);
     /* one tap does not repay the permutations */
-    return find_layout(problem, &plan) && (g->channels_in == 1 || g->taps > 1) && g->taps <= TAPS_MOST &&
-           last_lane(g, width) + g->channels_in <= 2 * width && slices <= RING_SUITS;
+    return (g->channels_in == 1 || g->taps > 1) && g->kernel[0] * g->kernel[1] * g->kernel[2] <= TAPS_MOST && has_lanes(g, width) &&
+           slices <= RING_SUITS;
+}
+
+/* Columns of a line in whole blocks. */
+static int64_t blocks_of(const depthwise_axis *axis, int64_t pixels)
+{
+    int64_t columns = 0;
+    for (int64_t r = 0; r < axis->classes; r++) {
+        columns += ry_whole(depthwise_axis_outputs(axis, r), pixels);
+    }
+    return columns;
+}
+
+static int64_t best_pixels(const depthwise_axis *axis)
+{
+    int64_t best = NHWC_PIXELS;
+    for (int64_t pixels = NHWC_PIXELS; pixels >= NHWC_FEWEST; pixels--) {
+        if (blocks_of(axis, pixels) < blocks_of(axis, best)) {
+            best = pixels;
+        }
+    }
+    return best;
+}
+
+/* Cycles of a vector of a tap as they were measured on Zen 4: [mix][window with unit stride, with stride 2, any window]. */
+static double tap_cycles(const depthwise_nhwc_plan *plan, int mix)
+{
+    static const double cycles[3][3] = {{1.2, 1.4, 2.0}, {1.4, 1.8, 3.2}, {2.0, 2.8, 4.2}};
+    return cycles[mix][plan->window == 0 ? 2 : plan->stride > 1];
+}
+
+/* Windows that have texts: of 3, 5, 7 neighbours in a row, or of such where a row is cut into interleaved ones. */
+static void choose_window(depthwise_nhwc_plan *plan)
+{
+    depthwise_axis *axis = &plan->axis[2], parted = *axis;
+    const int64_t taps = axis->taps;
+    plan->window = 0;
+    plan->stride = 1;
+    if (!axis->same || (taps != 3 && taps != 5 && taps != 7) || !depthwise_axis_part(&parted) || parted.move > 2 * parted.apart) {
+        return;
+    }
+    depthwise_nhwc_plan whole = *plan;
+    plan->window = taps;
+    plan->stride = parted.move / parted.apart;
+    const double any = tap_cycles(&whole, plan->mix) * (double)blocks_of(axis, best_pixels(axis));
+    if (tap_cycles(plan, plan->mix) * (double)blocks_of(&parted, best_pixels(&parted)) < any) {
+        *axis = parted;
+    } else {
+        plan->window = 0;
+        plan->stride = 1;
+    }
 }
 
 static void choose_block(int width, depthwise_nhwc_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const bool odd = g->kernel[2] == 3 || (!plan->mix && (g->kernel[2] == 5 || g->kernel[2] == 7));
-    plan->window = odd && g->kernel[1] == g->kernel[2] && plan->dilation[2] == 1 && g->stride[2] <= 2 ? g->kernel[2] : 0;
+    choose_window(plan);
+    const depthwise_axis *rows = &plan->axis[1], *columns = &plan->axis[2];
     /* two rows share what they read, and fill 14 of 32 registers with sums */
-    const bool two = plan->window == 3 && width == 16 && plan->dilation[1] == 1 && g->stride[1] == g->stride[2];
+    const bool two = plan->window == 3 && width == 16 && rows->taps == 3 && rows->apart == 1 && rows->move == plan->stride;
     plan->height = two && g->out[1] > 1 ? 2 : 1;
-    plan->pixels = NHWC_PIXELS;
-    for (int64_t pixels = NHWC_PIXELS; pixels >= NHWC_FEWEST; pixels--) {
-        if (ry_whole(g->out[2], pixels) < ry_whole(g->out[2], plan->pixels)) {
-            plan->pixels = pixels;
+    plan->pixels = best_pixels(columns);
+    /* taps share addresses where the next pixel's are the next tap's, or a text knows them */
+    int64_t most = 1;
+    for (int64_t r = 0; r < columns->classes; r++) {
+        most = ry_most(most, columns->class[r].taps);
+    }
+    plan->unit = plan->window ? columns->apart : most == 1 || columns->apart % columns->move == 0 ? columns->move : 0;
+    plan->tap_step = plan->unit == 0 ? plan->pixels : most == 1 ? 1 : columns->apart / plan->unit;
+    plan->reach = plan->unit == 0 ? most * plan->pixels : (plan->pixels - 1) * plan->stride + (most - 1) * plan->tap_step + 1;
+    plan->table_rows = plan->height == 2 ? plan->stride + 3 : rows->taps;
+}
+
+/* Output channels of a vector, all of its lanes or those of whole groups: whichever costs less. */
+static void choose_lanes(int width, depthwise_nhwc_plan *plan)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    double best = -1;
+    for (int64_t lanes = width; lanes > 0;
+         lanes = lanes == width ? (width - 1) / plan->multiplier * plan->multiplier : lanes - plan->multiplier) {
+        const int mix = mix_of(g, lanes, width);
+        const double cost = tap_cycles(plan, mix) * (double)ry_parts(plan->outputs, lanes);
+        if (mix > 0 && (best < 0 || cost < best)) {
+            best = cost;
+            plan->lanes = lanes;
+            plan->mix = mix;
         }
     }
-    /* with unit stride taps share addresses */
-    const bool shared = plan->window || g->stride[2] == 1;
-    plan->tap_step = shared ? plan->dilation[2] : plan->pixels;
-    plan->reach = shared ? (plan->pixels - 1) * g->stride[2] + (g->kernel[2] - 1) * plan->dilation[2] + 1 : g->kernel[2] * plan->pixels;
-    plan->table_rows = plan->window == 3 ? (plan->height - 1) * g->stride[1] + 3 : g->kernel[1];
 }
 
 /* Channels of x that `channels` neighbouring outputs read, at most, whole vectors. */
@@ -96,30 +195,32 @@ static int64_t inputs_of(const depthwise_nhwc_plan *plan, int64_t channels, int 
 static void choose_ring(int width, depthwise_nhwc_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    plan->slices = slice_reach(plan);
-    plan->ring = (plan->height - 1) * g->stride[1] + (g->kernel[1] - 1) * plan->dilation[1] + 1;
+    plan->slices = g->in[0] == 1 ? 1 : reach_of(&plan->axis[0]);
+    plan->ring = (plan->height - 1) * plan->axis[1].move + reach_of(&plan->axis[1]);
     const bool whole = plan->planes_in && plan->dense_in && g->in[1] * g->in[2] * width * (int64_t)sizeof(float) <= RING_WHOLE;
-    if (g->in[0] > 1 || plan->ring > g->in[1] || whole) {
+    if (!is_flat(g) || plan->ring > g->in[1] || whole) {
         plan->ring = g->in[1];
     }
 }
 
 /* Whose sums lie in scratch until they are transposed takes channels apart before lines. */
-static void choose_tasks(int width, depthwise_nhwc_plan *plan)
+static void choose_tasks(depthwise_nhwc_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t all = g->batch * plan->lines;
-    const int64_t enough = ry_most(1, ry_least(TASKS_ENOUGH, all * g->out[2] * plan->packed_step * g->taps * plan->depth / TASK_WORK));
+    const double taps = depthwise_axis_mean(&plan->axis[0]) * depthwise_axis_mean(&plan->axis[1]) * depthwise_axis_mean(&plan->axis[2]);
+    const double work = (double)(all * g->out[2] * plan->packed_step * plan->depth) * (taps + 1.0);
+    const int64_t enough = ry_most(1, (int64_t)(work < (double)TASK_WORK * TASKS_ENOUGH ? work / TASK_WORK : TASKS_ENOUGH));
     if (plan->staged) {
-        const int64_t parts = ry_least(ry_parts(enough, g->batch), ry_parts(plan->outputs, width));
-        plan->part = ry_whole(ry_parts(plan->outputs, parts), width);
+        const int64_t parts = ry_least(ry_parts(enough, g->batch), ry_parts(plan->outputs, plan->lanes));
+        plan->part = ry_whole(ry_parts(plan->outputs, parts), plan->lanes);
         plan->channel_parts = ry_parts(plan->outputs, plan->part);
         const int64_t rows = ry_parts(plan->lines, ry_parts(enough, g->batch * plan->channel_parts));
         plan->rows = ry_least(plan->lines, ry_most(2 * g->kernel[1], ry_whole(rows, plan->height)));
     } else {
         plan->rows = ry_least(plan->lines, ry_most(TASK_ROWS, ry_whole(ry_parts(all, enough), plan->height)));
         const int64_t parts = ry_most(1, ry_parts(enough, g->batch * ry_parts(plan->lines, plan->rows)));
-        plan->part = ry_whole(ry_parts(plan->outputs, parts), width);
+        plan->part = ry_whole(ry_parts(plan->outputs, parts), plan->lanes);
         plan->channel_parts = ry_parts(plan->outputs, plan->part);
     }
     plan->row_blocks = ry_parts(plan->lines, plan->rows);
@@ -129,17 +230,19 @@ static void choose_tasks(int width, depthwise_nhwc_plan *plan)
 static void choose_channels(int width, depthwise_nhwc_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t size = (int64_t)sizeof(float), reach = (plan->pixels - 1) * g->stride[2] + (g->kernel[2] - 1) * plan->dilation[2] + 1;
+    const depthwise_axis *columns = &plan->axis[2];
+    const int64_t size = (int64_t)sizeof(float), reach = (plan->pixels - 1) * columns->move + reach_of(columns);
     /* a vector's pixels that a block reads and writes, and weights */
-    const int64_t read = ry_parts(reach * plan->table_rows * g->kernel[0] * plan->depth, plan->multiplier);
-    const int64_t each = read + g->taps * plan->depth + plan->height * plan->pixels;
-    plan->channels = ry_most(1, BLOCK_MOST / size / (each * width)) * width;
+    const int64_t read = ry_parts(ry_least(reach, plan->reach) * plan->table_rows * plan->axis[0].taps * plan->depth, plan->multiplier);
+    const int64_t each = read + plan->taps * plan->depth + plan->height * plan->pixels;
+    plan->channels = ry_most(1, BLOCK_MOST / size / (each * width)) * plan->lanes;
     if (plan->staged) {
-        const int64_t staged = plan->slices * plan->ring * g->in[2] * inputs_of(plan, width, width);
-        plan->channels = ry_least(plan->channels, ry_most(1, RING_MOST / size / staged) * width);
+        const int64_t staged = plan->slices * plan->ring * g->in[2] * inputs_of(plan, plan->lanes, width);
+        plan->channels = ry_least(plan->channels, ry_most(1, RING_MOST / size / staged) * plan->lanes);
     }
     plan->channels = ry_least(plan->part, plan->channels);
-    plan->channels = ry_whole(ry_parts(plan->part, ry_parts(plan->part, plan->channels)), width);
+    plan->channels = ry_whole(ry_parts(plan->part, ry_parts(plan->part, plan->channels)), plan->lanes);
+    plan->sum_step = ry_whole(plan->channels, width);
     plan->inputs = inputs_of(plan, plan->channels, width);
     plan->plane = plan->ring * g->in[2] * plan->inputs;
     plan->hold = plan->height;
@@ -154,39 +257,25 @@ static void place(int width, depthwise_nhwc_plan *plan)
     const int64_t size = (int64_t)sizeof(float), held = plan->planes_out ? plan->hold * g->out[2] + width : plan->height * plan->pixels;
     size_t at = ry_aligned((size_t)((plan->mix ? plan->inputs + NHWC_DEPTH : plan->channels) * size));
     plan->nobody = at, at += ry_aligned((size_t)(plan->channels * size));
-    plan->sums = at, at += plan->through ? ry_aligned((size_t)(held * plan->channels * size)) : 0;
+    plan->sums = at, at += plan->through ? ry_aligned((size_t)(held * plan->sum_step * size)) : 0;
     plan->ring_at = at, at += plan->staged ? ry_aligned((size_t)(plan->slices * plan->plane * size)) : 0;
-    plan->table = at, at += ry_aligned((size_t)(g->kernel[0] * plan->table_rows * plan->reach) * sizeof(float *));
-    plan->vectors = at, at += plan->mix ? ry_aligned((size_t)(plan->channels / width) * sizeof(depthwise_reading)) : 0;
+    plan->table = at, at += ry_aligned((size_t)(plan->axis[0].taps * plan->table_rows * plan->reach) * sizeof(float *));
+    plan->vectors = at, at += plan->mix ? ry_aligned((size_t)ry_parts(plan->channels, plan->lanes) * sizeof(depthwise_reading)) : 0;
     plan->at = at, at += plan->mix ? ry_aligned((size_t)(plan->multiplier * width) * sizeof(int32_t)) : 0;
     plan->scratch = at;
 }
 
-/* Taps that read inside x along an axis, on average over a line. */
-static double taps_inside(const depthwise_nhwc_plan *plan, int axis)
+/* Cycles of all vectors as they were measured on Zen 4: of taps, of a pixel's start and end, of staging, of planes and conversions behind the
+ * sums, of addresses. */
+static double count_cycles(const depthwise_nhwc_plan *plan, int width)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    int64_t all = 0;
-    for (int64_t r = 0; r < g->kernel[axis]; r++) {
-        const int64_t at = r * plan->dilation[axis] - plan->before[axis];
-        const int64_t first = at < 0 ? ry_parts(-at, g->stride[axis]) : 0;
-        const int64_t end = g->in[axis] > at ? ry_parts(g->in[axis] - at, g->stride[axis]) : 0;
-        all += ry_most(0, ry_least(end, g->out[axis]) - first);
-    }
-    return (double)all / (double)g->out[axis];
-}
-
-/* Cycles of a vector as they were measured on Zen 4: of a tap, of a pixel's start and end, of staging, of planes and conversions behind the
- * sums. */
-static double count_cycles(int width, const depthwise_nhwc_plan *plan)
-{
-    static const double tap[3][3] = {
-        {1.2, 1.4, 2.0}, {1.4, 1.8, 3.2}, {2.0, 2.8, 4.2}}; /* [mix][window with unit stride, with stride 2, any window] */
-    const ry_conv_geometry *g = &plan->geometry;
-    const double vectors = (double)(g->batch * ry_parts(plan->outputs, width));
-    const double area = taps_inside(plan, 0) * (plan->window == 3 ? 3.0 : taps_inside(plan, 1)) * (double)g->kernel[2];
-    const double each = area * (double)plan->depth * tap[plan->mix][plan->window == 0 ? 2 : g->stride[2] > 1];
-    const double pixels = (double)(plan->lines * ry_whole(g->out[2], plan->pixels));
+    const double vectors = (double)(g->batch * ry_parts(plan->outputs, plan->lanes));
+    const double rows = plan->height == 2 ? 3.0 : depthwise_axis_mean(&plan->axis[1]);
+    const double taps = (double)plan->axis[2].taps / (double)(plan->axis[2].same ? 1 : plan->axis[2].classes);
+    const double area = depthwise_axis_mean(&plan->axis[0]) * rows * taps;
+    const double each = area * (double)plan->depth * tap_cycles(plan, plan->mix);
+    const double pixels = (double)(plan->lines * blocks_of(&plan->axis[2], plan->pixels));
     const double end = 4.0 + (plan->planes_out ? 8.0 : plan->through ? 10.0 : 0.0);
     const double read = (double)(g->in[0] * g->in[1] * g->in[2]) * (double)plan->depth / (double)plan->multiplier;
     const double tables = (double)(plan->slices * plan->table_rows * plan->reach) * pixels / (double)plan->pixels;
@@ -201,22 +290,27 @@ void depthwise_nhwc_plan_make(const ry_problem *problem, int width, depthwise_nh
 {
     memset(plan, 0, sizeof *plan);
     ry_conv_geometry *g = &plan->geometry;
-    depthwise_read(problem, g, &plan->phase, plan->before, plan->dilation);
+    depthwise_read(problem, g, &plan->phase);
+    find_axes(g, plan);
     find_layout(problem, plan);
     plan->depth = g->channels_in;
     plan->multiplier = g->channels_out;
     plan->outputs = g->groups * g->channels_out;
-    plan->packed_step = ry_whole(plan->outputs, width);
+    plan->lanes = width;
     plan->lines = g->out[0] * g->out[1];
-    plan->mix = plan->depth == 1 && plan->multiplier == 1 ? 0 : last_lane(g, width) < width ? 1 : 2;
+    plan->mix = plan->depth > 1 || plan->multiplier > 1;
     choose_block(width, plan);
+    if (plan->mix) {
+        choose_lanes(width, plan);
+    }
+    plan->packed_step = ry_parts(plan->outputs, plan->lanes) * width;
     float low, high;
     plan->staged = plan->planes_in || ry_type_of(&problem->in[0]) != RY_f32;
     plan->through = plan->planes_out || ry_type_of(&problem->out[0]) != RY_f32 || ry_problem_has_input(problem, 3) ||
                     !ry_activation_bounds(ry_conv_activation(problem), &low, &high);
     choose_ring(width, plan);
-    choose_tasks(width, plan);
+    choose_tasks(plan);
     choose_channels(width, plan);
     place(width, plan);
-    plan->cycles = count_cycles(width, plan);
+    plan->cycles = count_cycles(plan, width);
 }

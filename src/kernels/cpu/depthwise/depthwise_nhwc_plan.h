@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a depthwise convolution whose vectors lie along channels ("nhwc") is cut.
+/* How a depthwise convolution, forward or transposed, whose vectors lie along channels ("nhwc") is cut.
  *
  * A task computes some lines (rows of the output) of a part of the channels, as many channels at once as have what a block needs in the
- * first-level cache, in blocks of one or two lines by a few neighbouring pixels. What a block reads is a table of addresses, made once for
- * all its channels: pixels outside x are zeros, and rows and slices of the window that are outside are left out where they can be. From
- * block to block the addresses move by the same step.
+ * first-level cache, in blocks of one or two lines by a few neighbouring pixels of a class of columns (depthwise_axis.h). What a block reads is
+ * a table of addresses, made once for all its channels: pixels outside x are zeros, and rows and slices of the window that are outside are
+ * left out where they can be. From block to block the addresses move by the same step.
  *
  * Where the channels of x do not lie side by side, or are not f32, a task first stages the rows that a line reads in a ring (`staged`):
  * planes are transposed. With a third dimension the ring has whole slices. Sums that are not finished by bounds, or whose channels do not
  * lie side by side in y, go to y by way of scratch (`through`); planes of it are transposed back (`planes_out`).
  *
  * A grouped convolution is a sum of `depth` depthwise ones whose x is permuted: lane l of a vector that begins at output channel `turn` of
- * a group reads channel (turn + l) / multiplier * depth of those from that group on (`mix`: from one vector, or from two).
+ * a group reads channel (turn + l) / multiplier * depth of those from that group on (`mix`: from one vector, or from two). A vector may end
+ * with a group before it is full (`lanes` of it), so that one vector of x has all that it reads.
  *
- *     weights: [depth][tap][packed_step], then the bias
- *     scratch: zeros | row nobody reads | sums [line][pixel][channels] | ring [slice][row][pixel][inputs] | table [slice][row][reach]
+ *     weights: [depth][class of slices][of lines][of columns][tap][packed_step], then the bias; classes that have the same taps are one
+ *     scratch: zeros | row nobody reads | sums [line][pixel][sum_step] | ring [slice][row][pixel][inputs] | table [slice][row][reach]
  *              | for each vector where it reads | lanes [turn][lane] */
 #ifndef RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NHWC_PLAN_H
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NHWC_PLAN_H
 
-#include "kernels/cpu/conv/conv_geometry.h"
+#include "kernels/cpu/depthwise/depthwise_axis.h"
 
 enum { NHWC_ROWS = 2, NHWC_PIXELS = 7, NHWC_FEWEST = 4, NHWC_DEPTH = 16 };
 
@@ -33,23 +34,27 @@ typedef struct depthwise_reading {
 typedef struct depthwise_nhwc_plan {
     ry_conv_geometry geometry;
     ry_conv_phase phase;
-    int64_t before[RY_SPACE], dilation[RY_SPACE];
-    int64_t depth;               /* input channels of a group */
-    int64_t multiplier;          /* output channels of a group */
-    int64_t outputs;             /* channels of y */
-    int64_t packed_step;         /* the same, whole vectors */
+    int64_t depth;       /* input channels of a group */
+    int64_t multiplier;  /* output channels of a group */
+    int64_t outputs;     /* channels of y */
+    int64_t lanes;       /* of them in a vector */
+    int64_t packed_step; /* floats of all vectors */
+    depthwise_axis axis[RY_SPACE];
+    int64_t taps;                /* of all classes */
     int64_t lines;               /* of an image */
     int64_t rows, row_blocks;    /* lines of a task */
-    int64_t part, channel_parts; /* channels of a task, whole vectors */
+    int64_t part, channel_parts; /* channels of a task, whole vectors' lanes */
     int64_t channels;            /* of a part that go through the rows together */
     int64_t inputs;              /* channels of x that they read, at most, whole vectors */
     int64_t tasks;
     int64_t height, pixels;      /* of a block */
-    int64_t window;              /* 3, 5, 7: a text of its own; 0: any */
-    int64_t tap_step, reach;     /* table: from a tap of a row to the next; entries of a row */
+    int64_t window;              /* taps of a row that has a text of its own: 3, 5, 7; 0: any */
+    int64_t stride;              /* of that text: moves of the columns in steps of the table */
+    int64_t unit;                /* table: in x from an entry to the next; 0: taps have entries of their own */
+    int64_t tap_step, reach;     /* from a tap of a row to the next; entries of a row */
     int64_t table_rows;          /* rows of a slice at most */
     int64_t slices, ring, plane; /* of the ring: slices, rows of a slice, floats of a slice */
-    int64_t hold;                /* lines of sums */
+    int64_t sum_step, hold;      /* of sums: from pixel to pixel, lines */
     int mix;
     double cycles; /* of all tasks */
     bool staged, planes_in, through, planes_out;

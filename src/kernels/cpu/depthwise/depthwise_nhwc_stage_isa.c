@@ -98,9 +98,9 @@ void RY_ISA_SYMBOL(depthwise_nhwc_stage)(depthwise_work *w, int64_t z, int64_t y
     const ry_conv_geometry *g = &plan->geometry;
     const int axis = g->in[0] > 1 ? 0 : 1;
     const int64_t line = axis ? y : z, lines = axis ? height : 1;
-    int64_t first = line * g->stride[axis] - plan->before[axis];
-    int64_t end = inside(first + (lines - 1) * g->stride[axis] + (g->kernel[axis] - 1) * plan->dilation[axis] + 1, g->in[axis]);
-    first = inside(first, g->in[axis]);
+    const depthwise_axis *of = &plan->axis[axis];
+    int64_t first = inside(line / of->classes * of->move + of->low, of->in);
+    int64_t end = inside((line + lines - 1) / of->classes * of->move + of->high + 1, of->in);
     if (axis == 1 && plan->ring == g->in[1]) {
         /* the whole plane has room */
         first = 0;

@@ -131,7 +131,7 @@ static void (*const forms[DEPTHWISE_HEIGHTS][2])(const pair *p) = {{rows_7_1, ro
 void RY_ISA_SYMBOL(depthwise_nchw_pair)(const depthwise_nchw_plan *plan, const depthwise_plane planes[2])
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t step = plan->dilation[1], stride = g->stride[1];
+    const int64_t step = g->dilation[1], stride = g->stride[1];
     pair p = {.plan = plan,
               .pitch = g->x_step[1] * step,
               .weight = {planes[0].weight, planes[1].weight},
@@ -144,7 +144,7 @@ void RY_ISA_SYMBOL(depthwise_nchw_pair)(const depthwise_nchw_plan *plan, const d
     for (int64_t residue = 0; residue < step; residue++) {
         for (int64_t y = planes[0].first_row + residue; y < planes[0].end_row;) {
             const int form = depthwise_nchw_form((planes[0].end_row - y + step - 1) / step);
-            const int64_t height = depthwise_nchw_heights[form], first = y * stride - plan->before[1];
+            const int64_t height = depthwise_nchw_heights[form], first = y * stride - g->before[1];
             p.inside = depthwise_nchw_inside(plan, first, (height - 1) * stride + g->kernel[1]);
             for (int i = 0; i < 2; i++) {
                 p.x[i] = planes[i].x + first * g->x_step[1];

@@ -12,27 +12,26 @@ static bool is_float(const ry_problem *problem, int i)
 
 bool depthwise_is(const ry_problem *problem, int64_t most)
 {
-    if (problem->op != RY_OP_conv || !ry_conv_is_spatial(problem)) {
+    if (!ry_conv_is_spatial(problem)) {
         return false;
     }
+    ry_conv_geometry g;
+    ry_conv_geometry_of(problem, &g, NULL, NULL);
     const ry_dtype y = ry_type_of(&problem->out[0]);
-    return problem->attrs.conv.groups > 1 && problem->in[0].dim[1] <= problem->attrs.conv.groups * most && is_float(problem, 0) &&
-           is_float(problem, 1) && (y == RY_f32 || y == RY_f16 || y == RY_bf16) &&
+    return g.groups > 1 && g.channels_in <= most && is_float(problem, 0) && is_float(problem, 1) &&
+           (y == RY_f32 || y == RY_f16 || y == RY_bf16) &&
            (!ry_problem_has_input(problem, 2) || ry_dtype_is_float(ry_type_of(&problem->in[2]))) &&
            (!ry_problem_has_input(problem, 3) || is_float(problem, 3));
 }
 
-void depthwise_read(const ry_problem *problem, ry_conv_geometry *geometry, ry_conv_phase *phase, int64_t before[RY_SPACE],
-                    int64_t dilation[RY_SPACE])
+void depthwise_read(const ry_problem *problem, ry_conv_geometry *geometry, ry_conv_phase *phase)
 {
     ry_conv_geometry_of(problem, geometry, NULL, NULL);
     memset(phase, 0, sizeof *phase);
-    const ry_conv_attrs *attrs = &problem->attrs.conv;
     const int missing = RY_SPACE - (problem->in[0].rank - 2);
     for (int i = 0; i < RY_SPACE; i++) {
         const int listed = i - missing;
-        before[i] = listed < 0 ? 0 : ry_ints_get(&attrs->pads, listed, 0);
-        dilation[i] = listed < 0 || geometry->kernel[i] == 1 ? 1 : ry_ints_get(&attrs->dilation, listed, 1);
+        geometry->dilation[i] = geometry->kernel[i] == 1 ? 1 : geometry->dilation[i];
         phase->grid[i] = geometry->out[i];
         phase->y_step[i] = listed < 0 ? 0 : problem->out[0].stride[listed + 2];
         phase->r_step[i] = listed < 0 || !ry_problem_has_input(problem, 3) ? 0 : problem->in[3].stride[listed + 2];
@@ -43,13 +42,11 @@ void depthwise_read(const ry_problem *problem, ry_conv_geometry *geometry, ry_co
     }
 }
 
-float depthwise_weight(const ry_cpu_launch *launch, int64_t k, int64_t i, int64_t t, int64_t r, int64_t s)
+float depthwise_weight(const ry_cpu_launch *launch, const ry_conv_geometry *g, int64_t k, int64_t i, int64_t t, int64_t r, int64_t s)
 {
-    const ry_tensor *w = &launch->problem->in[1];
-    const int last = w->rank - 1;
-    const int64_t at = k * w->stride[0] + i * w->stride[1] + (last > 3 ? t * w->stride[2] : 0) + (last > 2 ? r * w->stride[last - 1] : 0) +
-                       s * w->stride[last];
-    return (float)ry_get_f64(ry_type_of(w), launch->in[1], at);
+    const int64_t at = k / g->channels_out * g->w_group + k % g->channels_out * g->w_out + i * g->w_in + g->w_first + t * g->w_step[0] +
+                       r * g->w_step[1] + s * g->w_step[2];
+    return (float)ry_get_f64(ry_type_of(&launch->problem->in[1]), launch->in[1], at);
 }
 
 float depthwise_bias(const ry_cpu_launch *launch, int64_t k)

@@ -5,16 +5,16 @@
 
 #include "kernels/cpu/conv/conv_geometry.h"
 
-/* A forward convolution in float types (bias: any float type) whose groups have at most `most` input channels. */
+/* A convolution, forward or transposed, in float types (bias: any float type), whose groups have at most `most` input channels. */
 bool depthwise_is(const ry_problem *problem, int64_t most);
 
-/* Geometry and phase (steps of y and of the residual; no taps); before: the padding. */
-void depthwise_read(const ry_problem *problem, ry_conv_geometry *geometry, ry_conv_phase *phase, int64_t before[RY_SPACE],
-                    int64_t dilation[RY_SPACE]);
+/* Geometry and phase (steps of y and of the residual; no taps). */
+void depthwise_read(const ry_problem *problem, ry_conv_geometry *geometry, ry_conv_phase *phase);
 
 /* Weight of output channel k and the group's input channel i at slice t, row r, column s of the window; the bias of k (0 where there is
  * none). */
-float depthwise_weight(const ry_cpu_launch *launch, int64_t k, int64_t i, int64_t t, int64_t r, int64_t s);
+float depthwise_weight(const ry_cpu_launch *launch, const ry_conv_geometry *geometry, int64_t k, int64_t i, int64_t t, int64_t r,
+                       int64_t s);
 float depthwise_bias(const ry_cpu_launch *launch, int64_t k);
 
 #endif

@@ -104,7 +104,7 @@ RY_INLINE void add_columns(const strip *s, int64_t first_row, int64_t at, const 
         for (int64_t i = 0; i < width; i++, weight += taps) {
             load_weights(c.w[0], weight, taps);
             c.mask = mask ? mask[i] : 0;
-            c.x = x + i * s->plan->dilation[2];
+            c.x = x + i * s->plan->geometry.dilation[2];
             add_near(&c, sum, height, taps, vectors, mask != NULL);
         }
         return;
@@ -143,7 +143,8 @@ RY_INLINE void add_square(const strip *s, const ry_vf w[3][STRIP_TAPS], int64_t 
             for (int v = 0; v < vectors; v++) {
 #pragma GCC unroll 4
                 for (int i = 0; i < 3; i++) {
-                    const ry_vf xv = load_near(x + j * s->pitch + v * RY_W + i * s->plan->dilation[2], mask ? mask[i] : 0, mask != NULL);
+                    const ry_vf xv =
+                        load_near(x + j * s->pitch + v * RY_W + i * s->plan->geometry.dilation[2], mask ? mask[i] : 0, mask != NULL);
                     add_row(sum + v, w[i], xv, j, height, 3, 1, vectors);
                 }
             }
@@ -265,7 +266,7 @@ static void (*const forms[DEPTHWISE_HEIGHTS][2][2])(const strip *s) = {FORM(7), 
 void RY_ISA_SYMBOL(depthwise_nchw_strips)(const depthwise_nchw_plan *plan, const depthwise_plane *p)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t step = plan->dilation[1], stride = g->stride[1];
+    const int64_t step = g->dilation[1], stride = g->stride[1];
     const bool square = g->kernel[1] == 3 && g->kernel[2] == 3;
     strip s = {.plan = plan,
                .pitch = g->x_step[1] * step,
@@ -278,9 +279,9 @@ void RY_ISA_SYMBOL(depthwise_nchw_strips)(const depthwise_nchw_plan *plan, const
     for (int64_t residue = 0; residue < step; residue++) {
         for (int64_t y = p->first_row + residue; y < p->end_row;) {
             const int form = depthwise_nchw_form((p->end_row - y + step - 1) / step);
-            const int64_t height = depthwise_nchw_heights[form], first = y * stride - plan->before[1];
+            const int64_t height = depthwise_nchw_heights[form], first = y * stride - g->before[1];
             s.inside = depthwise_nchw_inside(plan, first, (height - 1) * stride + g->kernel[1]);
-            s.x = p->x + first * g->x_step[1] - plan->before[2];
+            s.x = p->x + first * g->x_step[1] - g->before[2];
             s.to = p->y + y * plan->phase.y_step[1];
             s.residual = p->residual ? p->residual + y * plan->phase.r_step[1] : NULL;
             forms[form][square][stride - 1](&s);

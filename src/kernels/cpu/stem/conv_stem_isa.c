@@ -252,18 +252,22 @@ static void initialise(const ry_problem *problem, const ry_prepared *prepared, v
 static void pack(const ry_cpu_launch *launch, size_t index)
 {
     (void)index;
-    stem_pack(launch->state, launch->problem, launch->in[1], launch->packed_out);
+    stem_pack(launch->state, launch->in[1], launch->packed_out);
 }
 
-const ry_kernel RY_ISA_SYMBOL(conv_fwd_f32_stem) = {.name = "conv_fwd_f32_stem_" RY_ISA_TEXT,
-                                                    .op = RY_OP_conv,
-                                                    .device = "cpu",
-                                                    .isa = RY_ISA_ID,
-                                                    .accuracy = RY_ACCURACY_strict,
-                                                    .rank = 107 + 10 * (int)RY_ISA_ID,
-                                                    .applicable = stem_is_possible,
-                                                    .prepare = prepare,
-                                                    .initialise = initialise,
-                                                    .pack = pack,
-                                                    .run = run,
-                                                    .constant_inputs = 1u << 1};
+#define KERNEL(symbol, operator)                                                \
+    const ry_kernel RY_ISA_SYMBOL(symbol) = {.name = #symbol "_" RY_ISA_TEXT,   \
+                                             .op = RY_OP_##operator,            \
+                                             .device = "cpu",                   \
+                                             .isa = RY_ISA_ID,                  \
+                                             .accuracy = RY_ACCURACY_strict,    \
+                                             .rank = 107 + 10 * (int)RY_ISA_ID, \
+                                             .applicable = stem_is_possible,    \
+                                             .prepare = prepare,                \
+                                             .initialise = initialise,          \
+                                             .pack = pack,                      \
+                                             .run = run,                        \
+                                             .constant_inputs = 1u << 1}
+
+KERNEL(conv_fwd_f32_stem, conv);
+KERNEL(convt_fwd_f32_stem, convt);

@@ -18,7 +18,7 @@ enum { ENDS = 4, TURNED_ENDS = 12 };
 
 bool stem_is_possible(const ry_problem *problem)
 {
-    if (problem->op != RY_OP_conv || !ry_conv_is_spatial(problem) || ry_problem_has_input(problem, 3)) {
+    if (!ry_conv_is_spatial(problem) || !ry_conv_reads_forward(problem) || ry_problem_has_input(problem, 3)) {
         return false;
     }
     for (int i = 0; i < 3; i++) {
@@ -29,11 +29,9 @@ bool stem_is_possible(const ry_problem *problem)
     const ry_tensor *y = &problem->out[0];
     ry_conv_geometry g;
     ry_conv_geometry_of(problem, &g, NULL, NULL);
-    const ry_conv_attrs *a = &problem->attrs.conv;
     return ry_type_of(y) == RY_f32 && g.groups == 1 && g.channels_in <= CHANNELS_MOST && ry_conv_is_flat(problem, &g) &&
-           ry_conv_attribute(problem, &a->dilation, 2, 1) == 1 && g.kernel[1] * g.kernel[2] > 1 &&
-           g.kernel[1] * g.kernel[2] * g.channels_in <= DEPTH_MOST && g.stride[2] <= g.kernel[2] &&
-           (y->stride[1] == 1 || y->stride[y->rank - 1] == 1);
+           g.dilation[2] == 1 && g.kernel[1] * g.kernel[2] > 1 && g.kernel[1] * g.kernel[2] * g.channels_in <= DEPTH_MOST &&
+           g.stride[2] <= g.kernel[2] && (y->stride[1] == 1 || y->stride[y->rank - 1] == 1);
 }
 
 /* Rows of x that so many rows of outputs read. */
@@ -88,7 +86,6 @@ static double count_cycles(const stem_plan *plan)
 
 void stem_plan_choose(const ry_problem *problem, const stem_limits *limits, stem_plan *plan)
 {
-    const ry_conv_attrs *a = &problem->attrs.conv;
     const ry_tensor *y = &problem->out[0];
     memset(plan, 0, sizeof *plan);
     ry_conv_geometry *g = &plan->geometry;
@@ -98,9 +95,9 @@ void stem_plan_choose(const ry_problem *problem, const stem_limits *limits, stem
     plan->pixels = plan->pixels && !plan->turned;
     plan->y_row = y->rank > 3 ? y->stride[y->rank - 2] : 0;
     plan->y_pixel = y->stride[y->rank - 1];
-    plan->dilation = ry_conv_attribute(problem, &a->dilation, 1, 1);
+    plan->dilation = g->dilation[1];
     for (int i = 0; i < 2; i++) {
-        plan->pad[i] = ry_conv_attribute(problem, &a->pads, i + 1, 0);
+        plan->pad[i] = g->before[i + 1];
     }
     plan->width = limits->width;
     plan->columns_most = (int64_t)limits->width * limits->tile_vectors;
@@ -123,18 +120,17 @@ void stem_plan_make(const ry_problem *problem, const stem_limits *limits, stem_p
     }
 }
 
-void stem_pack(const stem_plan *plan, const ry_problem *problem, const float *w, float *packed)
+void stem_pack(const stem_plan *plan, const float *w, float *packed)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const ry_tensor *weights = &problem->in[1];
-    const int64_t column_step = weights->stride[weights->rank - 1], row_step = weights->rank > 3 ? weights->stride[weights->rank - 2] : 0;
     for (int64_t unit = 0; unit < plan->units; unit++) {
         const int64_t first = stem_unit_first(plan, unit), count = stem_unit_first(plan, unit + 1) - first;
         const int64_t columns = stem_unit_packed(plan, unit);
         for (int64_t k = 0; k < plan->depth; k++) {
             const int64_t s = plan->pixels ? k % g->kernel[2] : k / g->channels_in % g->kernel[2];
             const int64_t c = plan->pixels ? k / g->kernel[2] % g->channels_in : k % g->channels_in;
-            const float *from = w + first * g->w_out + c * g->w_in + k / (g->kernel[2] * g->channels_in) * row_step + s * column_step;
+            const int64_t r = k / (g->kernel[2] * g->channels_in);
+            const float *from = w + g->w_first + first * g->w_out + c * g->w_in + r * g->w_step[1] + s * g->w_step[2];
             for (int64_t i = 0; i < columns; i++) {
                 *packed++ = i < count ? from[i * g->w_out] : 0.0f;
             }

@@ -39,7 +39,7 @@ void stem_plan_make(const ry_problem *problem, const stem_limits *limits, stem_p
 
 /* The weights as [unit][k][channels of the unit]: k runs over row, channel, column for PIXELS, over row, column, channel for CHANNELS, whose
  * channels are whole vectors. */
-void stem_pack(const stem_plan *plan, const ry_problem *problem, const float *w, float *packed);
+void stem_pack(const stem_plan *plan, const float *w, float *packed);
 
 /* First output channel of a unit; units are as even as they can be. */
 static inline int64_t stem_unit_first(const stem_plan *plan, int64_t unit)

@@ -46,7 +46,7 @@ static void pack(const ry_cpu_launch *launch, size_t task)
 {
     const winograd_plan *plan = launch->state;
     RY_ISA_SYMBOL(winograd_pack)
-    (plan, launch->problem, launch->in[1], launch->packed_out, (int64_t)task / plan->units, (int64_t)task % plan->units);
+    (plan, launch->in[1], launch->packed_out, (int64_t)task / plan->units, (int64_t)task % plan->units);
 }
 
 typedef struct block {
@@ -95,8 +95,8 @@ static void finish_units(const winograd_plan *plan, const ry_cpu_launch *launch,
     }
     end.bounds = ry_activation_bounds(end.activation, &end.low, &end.high);
     if (!RY_ISA_SYMBOL(winograd_transform_output)(plan, m, b->first, b->count, channels, &end, (float *)(void *)(scratch + plan->stage))) {
-        const float *w = (const float *)launch->in[1] + b->group * g->w_group + first * g->w_out;
-        RY_ISA_SYMBOL(winograd_mend)(plan, launch->problem, x_of(plan, launch, b->group), w, m, b->first, b->count, channels, &end);
+        const float *w = (const float *)launch->in[1] + b->group * g->w_group + first * g->w_out + g->w_first;
+        RY_ISA_SYMBOL(winograd_mend)(plan, x_of(plan, launch, b->group), w, m, b->first, b->count, channels, &end);
     }
 }
 
@@ -130,7 +130,7 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     }
 }
 
-#define KERNEL(symbol, class, preference)                                                                 \
+#define TEXTS(class)                                                                                      \
     static bool applicable_##class(const ry_problem *problem)                                             \
     {                                                                                                     \
         return winograd_is_possible(problem, RY_ACCURACY_##class);                                        \
@@ -150,21 +150,28 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     {                                                                                                     \
         (void)prepared;                                                                                   \
         return counts(problem, RY_ACCURACY_##class);                                                      \
-    }                                                                                                     \
-    const ry_kernel RY_ISA_SYMBOL(symbol) = {.name = #symbol "_" RY_ISA_TEXT,                             \
-                                             .op = RY_OP_conv,                                            \
-                                             .device = "cpu",                                             \
-                                             .isa = RY_ISA_ID,                                            \
-                                             .accuracy = RY_ACCURACY_##class,                             \
-                                             .rank = preference + 10 * (int)RY_ISA_ID,                    \
-                                             .applicable = applicable_##class,                            \
-                                             .prepare = prepare_##class,                                  \
-                                             .initialise = initialise_##class,                            \
-                                             .pack = pack,                                                \
-                                             .run = run,                                                  \
-                                             .counts = counts_##class,                                    \
-                                             .constant_inputs = 1u << 1,                                  \
-                                             .kept_inputs = 1u << 1};
+    }
 
-KERNEL(conv_fwd_f32_winograd, near32, 109)
-KERNEL(conv_fwd_f32_winograd_strict, strict, 108)
+TEXTS(near32)
+TEXTS(strict)
+
+#define KERNEL(symbol, operator, class, preference)                                    \
+    const ry_kernel RY_ISA_SYMBOL(symbol) = {.name = #symbol "_" RY_ISA_TEXT,          \
+                                             .op = RY_OP_##operator,                   \
+                                             .device = "cpu",                          \
+                                             .isa = RY_ISA_ID,                         \
+                                             .accuracy = RY_ACCURACY_##class,          \
+                                             .rank = preference + 10 * (int)RY_ISA_ID, \
+                                             .applicable = applicable_##class,         \
+                                             .prepare = prepare_##class,               \
+                                             .initialise = initialise_##class,         \
+                                             .pack = pack,                             \
+                                             .run = run,                               \
+                                             .counts = counts_##class,                 \
+                                             .constant_inputs = 1u << 1,               \
+                                             .kept_inputs = 1u << 1}
+
+KERNEL(conv_fwd_f32_winograd, conv, near32, 109);
+KERNEL(conv_fwd_f32_winograd_strict, conv, strict, 108);
+KERNEL(convt_fwd_f32_winograd, convt, near32, 109);
+KERNEL(convt_fwd_f32_winograd_strict, convt, strict, 108);

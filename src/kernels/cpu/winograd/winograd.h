@@ -25,12 +25,11 @@ bool RY_ISA_SYMBOL(winograd_transform_output)(const winograd_plan *plan, const f
 
 /* Infinities and NaNs spread over a tile's outputs, which the sum over taps keeps apart: that sum for each tile and output channel that has
  * a product that is not finite. x: of the group; w: of the task's first output channel. */
-void RY_ISA_SYMBOL(winograd_mend)(const winograd_plan *plan, const ry_problem *problem, const float *x, const float *w, const float *m,
-                                  int64_t first, int64_t count, int64_t channels, const winograd_epilogue *end);
+void RY_ISA_SYMBOL(winograd_mend)(const winograd_plan *plan, const float *x, const float *w, const float *m, int64_t first, int64_t count,
+                                  int64_t channels, const winograd_epilogue *end);
 
 /* U of one unit of output channels of one group. */
-void RY_ISA_SYMBOL(winograd_pack)(const winograd_plan *plan, const ry_problem *problem, const float *w, float *packed, int64_t group,
-                                  int64_t unit);
+void RY_ISA_SYMBOL(winograd_pack)(const winograd_plan *plan, const float *w, float *packed, int64_t group, int64_t unit);
 
 /* M of `tiles` tiles for the units [unit, unit + units), from their U. */
 void RY_ISA_SYMBOL(winograd_multiply)(const winograd_plan *plan, const float *v, const float *packed, int64_t tiles, int64_t unit,

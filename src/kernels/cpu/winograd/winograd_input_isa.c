@@ -218,7 +218,7 @@ void RY_ISA_SYMBOL(winograd_transform_input)(const winograd_plan *plan, const fl
         c.span = tile[c.run.count - 1].origin - tile[0].origin + reach;
         c.rows_inside = inside(c.top, plan->axis[0].dilation, plan->axis[0].points, g->in[1]);
         for (int64_t t = 0; t < g->kernel[0]; t++) {
-            const int64_t depth = c.run.depth * g->stride[0] + t * plan->depth_dilation - plan->depth_pad;
+            const int64_t depth = c.run.depth * g->stride[0] + t * g->dilation[0] - g->before[0];
             const float *from = x + c.run.image * g->x_batch + depth * g->x_step[0] + channel * g->x_channel;
             float *to = v + done * plan->v_row + t * plan->channel_step + channel;
             if (depth < 0 || depth >= g->in[0]) {

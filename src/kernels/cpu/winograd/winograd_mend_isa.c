@@ -8,7 +8,6 @@
 typedef struct context {
     const winograd_plan *plan;
     const float *x, *w; /* of the image, and of the output channel */
-    int64_t w_step[RY_SPACE];
 } context;
 
 /* One row of one channel's taps at output position q. */
@@ -16,18 +15,16 @@ static float sum_taps(const context *c, const int64_t q[RY_SPACE])
 {
     const winograd_plan *plan = c->plan;
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t dilation[RY_SPACE] = {plan->depth_dilation, plan->axis[0].dilation, plan->axis[1].dilation};
-    const int64_t pad[RY_SPACE] = {plan->depth_pad, plan->axis[0].pad, plan->axis[1].pad};
     float sum = 0;
     for (int64_t tap = 0; tap < g->kernel[0] * g->kernel[1] * g->kernel[2]; tap++) {
         const int64_t r[RY_SPACE] = {tap / (g->kernel[1] * g->kernel[2]), tap / g->kernel[2] % g->kernel[1], tap % g->kernel[2]};
         const float *x = c->x, *w = c->w;
         bool inside = true;
         for (int i = 0; i < RY_SPACE; i++) {
-            const int64_t at = q[i] * g->stride[i] + r[i] * dilation[i] - pad[i];
+            const int64_t at = q[i] * g->stride[i] + r[i] * g->dilation[i] - g->before[i];
             inside = inside && at >= 0 && at < g->in[i];
             x += at * g->x_step[i];
-            w += r[i] * c->w_step[i];
+            w += r[i] * g->w_step[i];
         }
         for (int64_t k = 0; inside && k < g->channels_in; k++) {
             sum += x[k * g->x_channel] * w[k * g->w_in];
@@ -65,11 +62,10 @@ static bool is_finite(const winograd_plan *plan, const float *m)
     return true;
 }
 
-void RY_ISA_SYMBOL(winograd_mend)(const winograd_plan *plan, const ry_problem *problem, const float *x, const float *w, const float *m,
-                                  int64_t first, int64_t count, int64_t channels, const winograd_epilogue *end)
+void RY_ISA_SYMBOL(winograd_mend)(const winograd_plan *plan, const float *x, const float *w, const float *m, int64_t first, int64_t count,
+                                  int64_t channels, const winograd_epilogue *end)
 {
     context c = {.plan = plan};
-    winograd_weight_steps(&problem->in[1], c.w_step);
     winograd_run run;
     for (int64_t done = 0; done < count; done += run.count) {
         run = winograd_find_run(plan, first + done, count - done, 1, INT64_MAX);

@@ -40,17 +40,17 @@ static void fill_matrix(const winograd_axis *axis, double g[WINOGRAD_POINTS_MOST
 typedef struct packing {
     const winograd_plan *plan;
     double g[2][WINOGRAD_POINTS_MOST][TAPS_MOST];
-    int64_t w_step[RY_SPACE]; /* from tap to tap */
 } packing;
 
 /* All taps of one input channel, for `channels` output channels; the columns behind them are 0. */
 static void read_taps(const packing *p, const float *w, int64_t channels, double taps[TAPS_MOST * TAPS_MOST][COLUMNS])
 {
     const int64_t rows = p->plan->axis[0].taps, columns = p->plan->axis[1].taps, out = p->plan->geometry.w_out;
+    const int64_t *w_step = p->plan->geometry.w_step;
     assert(rows > 0 && columns > 0);
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t s = 0; s < columns; s++) {
-            const float *from = w + r * p->w_step[1] + s * p->w_step[2];
+            const float *from = w + r * w_step[1] + s * w_step[2];
             double *to = taps[r * columns + s];
             for (int64_t k = 0; k < channels; k++) {
                 to[k] = (double)from[k * out];
@@ -95,22 +95,20 @@ static void transform(const packing *p, const double (*taps)[COLUMNS], int64_t c
     }
 }
 
-void RY_ISA_SYMBOL(winograd_pack)(const winograd_plan *plan, const ry_problem *problem, const float *w, float *packed, int64_t group,
-                                  int64_t unit)
+void RY_ISA_SYMBOL(winograd_pack)(const winograd_plan *plan, const float *w, float *packed, int64_t group, int64_t unit)
 {
     const ry_conv_geometry *g = &plan->geometry;
     packing p = {.plan = plan};
-    winograd_weight_steps(&problem->in[1], p.w_step);
     fill_matrix(&plan->axis[0], p.g[0]);
     fill_matrix(&plan->axis[1], p.g[1]);
     const int64_t first = unit * plan->tile_columns, columns = winograd_unit_columns(plan, unit);
     const int64_t channels = g->channels_out - first < plan->tile_columns ? g->channels_out - first : plan->tile_columns;
-    w += group * g->w_group + first * g->w_out;
+    w += group * g->w_group + first * g->w_out + g->w_first;
     packed += group * plan->packed_group + unit * plan->packed_unit;
     for (int64_t t = 0; t < g->kernel[0]; t++) {
         for (int64_t c = 0; c < plan->channel_step; c++) {
             double taps[TAPS_MOST * TAPS_MOST][COLUMNS];
-            read_taps(&p, w + t * p.w_step[0] + c * g->w_in, c < g->channels_in ? channels : 0, taps);
+            read_taps(&p, w + t * g->w_step[0] + c * g->w_in, c < g->channels_in ? channels : 0, taps);
             transform(&p, (const double(*)[COLUMNS])taps, columns, packed + (t * plan->channel_step + c) * columns);
         }
     }

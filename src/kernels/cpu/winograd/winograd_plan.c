@@ -62,7 +62,7 @@ static int64_t points_most(const ry_conv_geometry *g, int axis, ry_accuracy accu
 
 bool winograd_is_possible(const ry_problem *problem, ry_accuracy accuracy)
 {
-    if (problem->op != RY_OP_conv || !ry_conv_is_spatial(problem)) {
+    if (!ry_conv_is_spatial(problem) || !ry_conv_reads_forward(problem)) {
         return false;
     }
     const ry_tensor *y = &problem->out[0];
@@ -257,14 +257,6 @@ static void lay_out(winograd_plan *plan)
     plan->channel_parts = ry_parts(plan->geometry.channels_in, plan->channels_a_part);
 }
 
-void winograd_weight_steps(const ry_tensor *w, int64_t step[RY_SPACE])
-{
-    for (int i = 0; i < RY_SPACE; i++) {
-        const int at = i - (RY_SPACE - (w->rank - 2));
-        step[i] = at < 0 ? 0 : w->stride[at + 2];
-    }
-}
-
 /* Steps of y and the residual from position to position. */
 static void find_steps(const ry_problem *problem, ry_conv_phase *steps)
 {
@@ -278,7 +270,6 @@ static void find_steps(const ry_problem *problem, ry_conv_phase *steps)
 
 static void start_plan(const ry_problem *problem, const winograd_limits *limits, winograd_plan *plan)
 {
-    const ry_conv_attrs *a = &problem->attrs.conv;
     memset(plan, 0, sizeof *plan);
     ry_conv_geometry *g = &plan->geometry;
     ry_conv_geometry_of(problem, g, NULL, NULL);
@@ -287,16 +278,14 @@ static void start_plan(const ry_problem *problem, const winograd_limits *limits,
     plan->tile_rows = limits->tile_rows > 13 ? 13 : limits->tile_rows; /* rows that lie along the reduction need an address each */
     plan->tile_columns = plan->width * limits->tile_vectors;
     plan->units = ry_parts(g->channels_out, plan->tile_columns);
-    plan->depth_dilation = ry_conv_attribute(problem, &a->dilation, 0, 1);
-    plan->depth_pad = ry_conv_attribute(problem, &a->pads, 0, 0);
     plan->channel_step = g->kernel[0] == 1 ? g->channels_in : ry_parts(g->channels_in, plan->width) * plan->width;
     plan->depth = plan->channel_step * g->kernel[0];
     plan->x_near = g->x_channel == 1;
     plan->y_near = g->y_channel == 1;
     for (int i = 0; i < 2; i++) {
         plan->axis[i].taps = g->kernel[i + 1];
-        plan->axis[i].dilation = ry_conv_attribute(problem, &a->dilation, i + 1, 1);
-        plan->axis[i].pad = ry_conv_attribute(problem, &a->pads, i + 1, 0);
+        plan->axis[i].dilation = g->dilation[i + 1];
+        plan->axis[i].pad = g->before[i + 1];
         if (plan->axis[i].taps == 1) {
             plan->axis[i].dilation = 1;
         }

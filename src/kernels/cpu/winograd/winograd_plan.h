@@ -34,10 +34,9 @@ typedef struct winograd_axis {
 
 typedef struct winograd_plan {
     ry_conv_geometry geometry;
-    ry_conv_phase steps;   /* of y and the residual */
-    winograd_axis axis[2]; /* height, width */
-    int64_t points;        /* of a tile */
-    int64_t depth_dilation, depth_pad;
+    ry_conv_phase steps;                    /* of y and the residual */
+    winograd_axis axis[2];                  /* height, width */
+    int64_t points;                         /* of a tile */
     int64_t width, tile_rows, tile_columns; /* of the instruction set's vectors, and of the tile of products */
     int64_t tiles;                          /* of the whole batch */
     int64_t channel_step;                   /* channels of one depth tap in the reduction */
@@ -74,9 +73,6 @@ const double *winograd_magnitudes(int64_t points);
 
 /* Operations on numbers that the plan does. */
 double winograd_flop(const winograd_plan *plan);
-
-/* Steps from tap to tap of the weights. */
-void winograd_weight_steps(const ry_tensor *w, int64_t step[RY_SPACE]);
 
 static inline const winograd_tile *winograd_tiles(const winograd_plan *plan, int axis)
 {
