@@ -20,6 +20,7 @@ static void list_add(ry_ints *list, int64_t x)
 
 typedef struct limits {
     int64_t channels, size, kernel;
+    int64_t stride; /* at most; 0: up to 4, and 1 more often */
     ry_dtype dtype;
     bool transposed, plain; /* plain: one layout, no epilogue beyond a bias */
     bool pointwise;         /* one tap without padding, both tensors dense */
@@ -67,7 +68,7 @@ static bool make_case(product_case *c, const limits *l)
         const int64_t k = between(1, kernel);
         x_dim[i + 2] = between(1, size);
         w_dim[i + 2] = k;
-        list_add(stride, plain_window || l->pointwise || between(0, 1) ? 1 : between(1, 4));
+        list_add(stride, l->stride ? between(1, l->stride) : plain_window || l->pointwise || between(0, 1) ? 1 : between(1, 4));
         list_add(dilation, plain_window || between(0, 1) ? 1 : between(1, 3));
         list_add(pads, l->pointwise || between(0, 1) ? k / 2 : between(0, k + 1));
         after[i] = between(0, 1) ? pads->at[i] : between(0, k + 1);
@@ -155,6 +156,19 @@ static void test_pointwise(void **state)
     check_many(60, (limits){.channels = 40, .size = 12, .kernel = 1, .dtype = RY_i32, .pointwise = true});
 }
 
+/* Strides that permutations bridge, and larger ones; rows of a few outputs, and of more than a vector; kernels of 1x1 among them. */
+static void test_strided(void **state)
+{
+    (void)state;
+    check_many(100, (limits){.channels = 70, .size = 17, .kernel = 3, .dtype = RY_f32, .stride = 5});
+    check_many(60, (limits){.channels = 9, .size = 90, .kernel = 4, .dtype = RY_f32, .stride = 4});
+    check_many(40, (limits){.channels = 9, .size = 150, .kernel = 11, .dtype = RY_f32, .stride = 18});
+    check_many(40, (limits){.channels = 40, .size = 60, .kernel = 1, .dtype = RY_f32, .stride = 4});
+    check_many(40, (limits){.channels = 20, .size = 60, .kernel = 3, .dtype = RY_f16, .stride = 6});
+    check_many(40, (limits){.channels = 20, .size = 60, .kernel = 3, .dtype = RY_bf16, .stride = 6});
+    check_many(30, (limits){.channels = 20, .size = 60, .kernel = 3, .dtype = RY_i32, .stride = 6});
+}
+
 static void test_transposed(void **state)
 {
     (void)state;
@@ -222,13 +236,37 @@ static void test_long_sums(void **state)
     }
 }
 
+/* Windows that cover all of x. */
+static void test_covered(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][2] = {{5, 3}, {1, 7}, {9, 9}, {2, 1}};
+    for (int i = 0; i < 16; i++) {
+        for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
+            product_case c = {.problem = {.accuracy = RY_ACCURACY_bf16, .op = RY_OP_conv, .inputs = 4}};
+            c.problem.attrs = ry_attrs_default(RY_OP_conv);
+            c.problem.attrs.conv.groups = 1 + i / 4 % 2;
+            const int64_t r = sizes[i % 4][0], s = sizes[i % 4][1], n = i < 8 ? 1 : 15, groups = c.problem.attrs.conv.groups;
+            const int64_t x[4] = {n, 22, r, s}, w[4] = {38, 22 / groups, r, s}, y[4] = {n, 38, 1, 1};
+            c.in[0] = case_tensor(i % 4 == 3 ? RY_f16 : RY_f32, 4, x, (case_layout)layout);
+            c.in[1] = case_tensor(RY_f32, 4, w, CASE_ROW_MAJOR);
+            c.out[0] = case_tensor(RY_f32, 4, y, (case_layout)layout);
+            c.terms = (double)(22 / groups * r * s);
+            case_fill(&c);
+            assert_true(case_check_all(&c, "conv_ref") > 0);
+            case_free(&c);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small),     cmocka_unit_test(test_channels),   cmocka_unit_test(test_large_images),
         cmocka_unit_test(test_plain),     cmocka_unit_test(test_transposed), cmocka_unit_test(test_f16),
         cmocka_unit_test(test_bf16),      cmocka_unit_test(test_i32),        cmocka_unit_test(test_long_sums),
-        cmocka_unit_test(test_pointwise), cmocka_unit_test(test_crowded),
+        cmocka_unit_test(test_pointwise), cmocka_unit_test(test_crowded),    cmocka_unit_test(test_strided),
+        cmocka_unit_test(test_covered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

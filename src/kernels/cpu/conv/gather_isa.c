@@ -5,21 +5,57 @@
 #include "kernels/cpu/conv/grid_walk.h"
 #include "kernels/cpu/conv/lanes.h"
 
+/* How the pixels of neighbouring lanes lie: next to each other, a step apart that permutations bridge, or further. */
+enum { NEAR, PICKED, APART, STEPS };
+
+enum { AHEAD_LOADS = 64 }; /* of vectors, between a prefetch and the use of what it fetched */
+
+#define EVERY_ELEMENT ((uint32_t)((1ull << (2 * RY_W)) - 1u))
+
+/* `lane`: where the lanes' pixels lie; `ahead`: from here to what is fetched for later. */
+RY_INLINE ry_vf load_entry(const ry_dtype dtype, const int steps, const char *x, const igemm_entry *e, int64_t lane_step, ry_vi lane,
+                           int64_t ahead)
+{
+    const int64_t size = dtype == RY_f16 || dtype == RY_bf16 ? 2 : 4;
+    const char *from = x + e->offset * size, *behind = from + RY_W * size;
+    __builtin_prefetch(from + ahead, 0, 3);
+    if (steps == PICKED) {
+        __builtin_prefetch(behind + ahead, 0, 3);
+    }
+    if (steps != PICKED) {
+        return ry_load_lanes(dtype, steps == NEAR ? RY_NEAR : RY_APART, from, lane_step, e->mask);
+    }
+    const ry_vi index = ry_vi_add(lane, ry_vi_set(-(int32_t)e->shift));
+    const ry_vm keep = ry_vm_bits(e->mask);
+    if (e->reads == EVERY_ELEMENT) {
+        return ry_vf_pick(ry_load_whole(dtype, from), ry_load_whole(dtype, behind), index, keep);
+    }
+    return ry_vf_pick(ry_load_some(dtype, from, ry_vm_bits(e->reads & RY_EVERY_LANE)),
+                      ry_load_some(dtype, behind, ry_vm_bits(e->reads >> RY_W)), index, keep);
+}
+
 /* One sliver: `vectors` vectors a step of k; panel rows `step` floats apart. Returns where the program goes on. */
-RY_INLINE const igemm_entry *gather_sliver(const ry_dtype dtype, const int near, const igemm_entry *program, const igemm_chunk *chunk,
+RY_INLINE const igemm_entry *gather_sliver(const ry_dtype dtype, const int steps, const igemm_entry *program, const igemm_chunk *chunk,
                                            int64_t vectors, const char *x, int64_t channel_step, int64_t lane_step, float *panel,
                                            int64_t step)
 {
     const igemm_entry *e = program;
-    const int64_t size = dtype == RY_f16 || dtype == RY_bf16 ? 2 : 4;
+    int32_t lanes[RY_W];
+    for (int i = 0; i < RY_W; i++) {
+        lanes[i] = steps == PICKED ? i * (int32_t)lane_step : 0;
+    }
+    const ry_vi lane = ry_vi_load(lanes);
+    /* memory's prefetchers do not see that the next channels follow: they are fetched some hundred cycles before */
+    const int64_t distance = 1 + AHEAD_LOADS / (1 + chunk->taps * vectors);
     for (int64_t c = 0; c < chunk->channels; c++, x += channel_step) {
+        const int64_t ahead = c + distance < chunk->channels ? distance * channel_step : 0;
         e = program;
         for (int64_t t = 0; t < chunk->taps; t++, panel += step) {
             for (int64_t v = 0; v < vectors; v++) {
-                ry_vf value = ry_load_lanes(dtype, near, x + e->offset * size, lane_step, e->mask);
+                ry_vf value = load_entry(dtype, steps, x, e, lane_step, lane, ahead);
                 while (e->more) {
                     e++;
-                    value = ry_vf_or(value, ry_load_lanes(dtype, near, x + e->offset * size, lane_step, e->mask));
+                    value = ry_vf_or(value, load_entry(dtype, steps, x, e, lane_step, lane, ahead));
                 }
                 e++;
                 ry_vf_store(panel + v * RY_W, value);
@@ -29,41 +65,38 @@ RY_INLINE const igemm_entry *gather_sliver(const ry_dtype dtype, const int near,
     return e;
 }
 
-#define SLIVER(dtype, near)                                                                                                               \
-    static const igemm_entry *gather_##dtype##_##near(const igemm_entry *program, const igemm_chunk *chunk, int64_t vectors,              \
-                                                      const char *x, int64_t channel_step, int64_t lane_step, float *panel, int64_t step) \
-    {                                                                                                                                     \
-        return gather_sliver(RY_##dtype, near, program, chunk, vectors, x, channel_step, lane_step, panel, step);                         \
+#define SLIVER(dtype, steps)                                                                                                               \
+    static const igemm_entry *gather_##dtype##_##steps(const igemm_entry *program, const igemm_chunk *chunk, int64_t vectors,              \
+                                                       const char *x, int64_t channel_step, int64_t lane_step, float *panel, int64_t step) \
+    {                                                                                                                                      \
+        return gather_sliver(RY_##dtype, steps, program, chunk, vectors, x, channel_step, lane_step, panel, step);                         \
     }
-SLIVER(f32, RY_NEAR)
-SLIVER(f32, RY_EVERY_SECOND)
-SLIVER(f32, RY_EVERY_FOURTH)
-SLIVER(f32, RY_APART)
-SLIVER(f16, RY_NEAR)
-SLIVER(f16, RY_EVERY_SECOND)
-SLIVER(f16, RY_EVERY_FOURTH)
-SLIVER(f16, RY_APART)
-SLIVER(bf16, RY_NEAR)
-SLIVER(bf16, RY_EVERY_SECOND)
-SLIVER(bf16, RY_EVERY_FOURTH)
-SLIVER(bf16, RY_APART)
+SLIVER(f32, NEAR)
+SLIVER(f32, PICKED)
+SLIVER(f32, APART)
+SLIVER(f16, NEAR)
+SLIVER(f16, PICKED)
+SLIVER(f16, APART)
+SLIVER(bf16, NEAR)
+SLIVER(bf16, PICKED)
+SLIVER(bf16, APART)
 
 typedef const igemm_entry *(*sliver_function)(const igemm_entry *program, const igemm_chunk *chunk, int64_t vectors, const char *x,
                                               int64_t channel_step, int64_t lane_step, float *panel, int64_t step);
 
-static const sliver_function slivers[3][RY_LANE_STEPS] = {
-    {gather_f32_RY_NEAR, gather_f32_RY_EVERY_SECOND, gather_f32_RY_EVERY_FOURTH, gather_f32_RY_APART},
-    {gather_f16_RY_NEAR, gather_f16_RY_EVERY_SECOND, gather_f16_RY_EVERY_FOURTH, gather_f16_RY_APART},
-    {gather_bf16_RY_NEAR, gather_bf16_RY_EVERY_SECOND, gather_bf16_RY_EVERY_FOURTH, gather_bf16_RY_APART},
+static const sliver_function slivers[3][STEPS] = {
+    {gather_f32_NEAR, gather_f32_PICKED, gather_f32_APART},
+    {gather_f16_NEAR, gather_f16_PICKED, gather_f16_APART},
+    {gather_bf16_NEAR, gather_bf16_PICKED, gather_bf16_APART},
 };
 
 void RY_ISA_SYMBOL(igemm_gather)(const igemm_plan *plan, const igemm_chunk *chunk, const igemm_entry *program, int64_t vectors,
                                  int64_t sliver, ry_dtype dtype, const void *x, float *panel)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t lane_step = g->stride[RY_SPACE - 1] * g->x_step[RY_SPACE - 1], size = (int64_t)ry_dtype_size(dtype);
-    const int near = ry_lane_steps(lane_step);
-    const sliver_function gather = slivers[dtype == RY_f16 ? 1 : dtype == RY_bf16 ? 2 : 0][near];
+    const int64_t lane_step = igemm_lane_step(g), size = (int64_t)ry_dtype_size(dtype);
+    const int steps = lane_step == 1 ? NEAR : igemm_pick_lanes(lane_step, RY_W) > 0 ? PICKED : APART;
+    const sliver_function gather = slivers[dtype == RY_f16 ? 1 : dtype == RY_bf16 ? 2 : 0][steps];
     for (int64_t v = 0; v < vectors; v += sliver) {
         const int64_t here = vectors - v < sliver ? vectors - v : sliver;
         program = gather(program, chunk, here, (const char *)x + chunk->channel * g->x_channel * size, g->x_channel * size, lane_step,

@@ -62,33 +62,80 @@ static uint32_t lanes_inside(const igemm_segment *s, const ry_conv_tap *tap)
     return from >= end ? 0 : (uint32_t)((1u << (end - from)) - 1u) << (from - x + s->lane);
 }
 
+/* Elements from the start of a channel of image 0 on that may be read, whatever the channel. */
+static int64_t channel_end(const ry_conv_geometry *g)
+{
+    int64_t end = (g->batch - 1) * g->x_batch + 1;
+    for (int i = 0; i < RY_SPACE; i++) {
+        end += (g->in[i] - 1) * g->x_step[i];
+    }
+    return end;
+}
+
+/* What all entries of a program have in common. */
+typedef struct writer {
+    int64_t step, lanes; /* between the pixels of neighbouring lanes; lanes of an entry, 0 where nothing is permuted */
+    int64_t width, end;  /* of a vector; of what may be read */
+} writer;
+
+/* Adds the loads that fill the lanes of `mask`, which are next to each other; returns where the next ones go. */
+static igemm_entry *add_picks(const writer *w, int64_t offset, uint32_t mask, igemm_entry *to)
+{
+    int64_t lane = __builtin_ctz(mask);
+    for (int64_t left = __builtin_popcount(mask), count; left > 0; lane += count, left -= count) {
+        count = left < w->lanes ? left : w->lanes;
+        const int64_t at = offset + lane * w->step;
+        /* a load without a mask is faster, and may reach behind the last element that is wanted where x goes on */
+        const int64_t elements = at + 2 * w->width <= w->end ? 2 * w->width : (count - 1) * w->step + 1;
+        *to++ = (igemm_entry){.offset = at,
+                              .reads = (uint32_t)((1ull << elements) - 1u),
+                              .mask = (uint16_t)(((1u << count) - 1u) << lane),
+                              .shift = (uint8_t)(lane * w->step),
+                              .more = 1};
+    }
+    return to;
+}
+
+/* The loads of one vector for one tap, from its segments. */
+static igemm_entry *write_vector(const writer *w, const ry_conv_tap *tap, const igemm_segment *s, const igemm_segment *end, igemm_entry *to)
+{
+    igemm_entry *first = to;
+    for (; s < end; s++) {
+        const uint32_t mask = lanes_inside(s, tap);
+        const int64_t offset = s->base + tap->offset;
+        if (mask && w->lanes > 0) {
+            to = add_picks(w, offset, mask, to);
+        } else if (mask) {
+            *to++ = (igemm_entry){.offset = offset, .mask = (uint16_t)mask, .more = 1};
+        }
+    }
+    if (to == first) {
+        *to++ = (igemm_entry){0}; /* zeros */
+    }
+    to[-1].more = 0;
+    return to;
+}
+
 void igemm_write_program(const igemm_plan *plan, const igemm_phase *phase, const igemm_segment *segment, int64_t segments, int64_t vectors,
                          int64_t sliver, int64_t first_tap, int64_t taps, igemm_entry *program)
 {
     const ry_conv_tap *tap = (const ry_conv_tap *)((const char *)plan + plan->taps) + phase->at.first_tap + first_tap;
-    int64_t from = 0;
+    const igemm_segment *from = segment, *end = segment + segments;
+    const ry_conv_geometry *g = &plan->geometry;
+    const writer w = {.step = igemm_lane_step(g),
+                      .lanes = igemm_pick_lanes(igemm_lane_step(g), plan->width),
+                      .width = plan->width,
+                      .end = channel_end(g)};
     for (int64_t v = 0; v < vectors; v += sliver) {
-        const int64_t end = v + sliver < vectors ? v + sliver : vectors;
-        int64_t to = from;
-        while (to < segments && segment[to].vector < end) {
-            to++;
-        }
+        const igemm_segment *to = from;
         for (int64_t t = 0; t < taps; t++) {
-            igemm_entry *open = NULL;
-            for (int64_t i = from; i < to; i++) {
-                const igemm_segment *s = &segment[i];
-                const uint32_t mask = lanes_inside(s, &tap[t]);
-                const igemm_entry entry = {.offset = s->base + tap[t].offset, .mask = mask};
-                if (!open || s->vector != segment[i - 1].vector) {
-                    open = program++;
-                    *open = entry;
-                } else if (mask && !open->mask) {
-                    *open = entry;
-                } else if (mask) {
-                    open->more = 1;
-                    open = program++;
-                    *open = entry;
+            to = from;
+            for (int64_t i = v; i < v + sliver && i < vectors; i++) {
+                const igemm_segment *first = to;
+                while (to < end && to->vector == i) {
+                    to++;
                 }
+                program = write_vector(&w, &tap[t], first, to, program);
             }
         }
         from = to;

@@ -12,11 +12,42 @@ enum {
 };
 
 #define PAIR_CYCLES 1.0 /* a vector that is rounded and joined with its neighbour */
+#define PICK_CYCLES 4.0 /* two loads and a permutation */
+
+/* Of the loads of one gathered vector whose lanes lie in so many rows of the grid. */
+static double load_cycles(const igemm_plan *plan, const igemm_phase *p, double segments)
+{
+    const int64_t step = igemm_lane_step(&plan->geometry), lanes = igemm_pick_lanes(step, plan->width);
+    if (step == 1 || plan->geometry.in[RY_SPACE - 1] == 1) {
+        return segments;
+    }
+    if (lanes == 0) {
+        return segments * 2.0 * (double)plan->width;
+    }
+    return PICK_CYCLES * (p->at.grid[RY_SPACE - 1] <= lanes ? segments : (double)ry_parts(p->lanes, lanes) + segments - 1);
+}
+
+/* Cycles that a float from the outer caches costs, where half of it hides behind the arithmetic. */
+#define STREAM_CYCLES (4.0 / 24.0)
+#define NEAR_CYCLES   (1.0 / 32.0) /* the same of the second-level cache */
+
+/* Of x's own way to the core, where it does not stay near: in pieces, which memory likes less than long runs. What lies between the pixels of a
+ * row comes along. */
+static double fetch_cycles(const igemm_plan *plan, int64_t block)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    double all = (double)g->channels_in, each = 1;
+    for (int i = 0; i < RY_SPACE; i++) {
+        all *= (double)g->in[i];
+        each *= (double)(i == RY_SPACE - 1 && g->x_step[i] == 1 ? g->stride[i] : ry_least(g->stride[i], g->kernel[i]));
+    }
+    return all * 4 <= 2 * IGEMM_PANEL_MOST ? 0 : (double)(g->channels_in * block) * each * 1.5 * STREAM_CYCLES;
+}
 
 static double gather_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const double vectors = (double)ry_parts(block, p->lanes);
+    const double vectors = (double)ry_parts(block, p->lanes), fetch = fetch_cycles(plan, block);
     if (p->in_place) {
         return 0;
     }
@@ -26,18 +57,16 @@ static double gather_cycles(const igemm_plan *plan, const igemm_phase *p, int64_
             g->x_step[RY_SPACE - 1] == g->channels_in && p->at.taps % g->kernel[RY_SPACE - 1] == 0 ? g->kernel[RY_SPACE - 1] : 1;
         const int64_t runs = p->at.taps / along;
         const double copy = plan->pairs ? 2.0 + PAIR_CYCLES : 2.0;
-        return (double)block * (double)runs * (8.0 + copy * (double)ry_parts(g->channels_in * along, plan->width));
+        return fetch + (double)block * (double)runs * (8.0 + copy * (double)ry_parts(g->channels_in * along, plan->width));
     }
     const double row = (double)p->at.grid[RY_SPACE - 1];
     const double segments = p->at.grid[RY_SPACE - 1] % p->lanes == 0 ? 1 : 1 + (double)(p->lanes - 1) / row;
-    const int64_t step = g->stride[RY_SPACE - 1];
-    const bool near = g->x_step[RY_SPACE - 1] == 1 || g->in[RY_SPACE - 1] == 1;
-    const double load = near && step == 1 ? 1.0 : near && step == 2 ? 3.0 : near && step == 4 ? 8.0 : 2.0 * (double)plan->width;
     const double store = plan->pairs ? 3.5 + PAIR_CYCLES : 3.5;
-    return vectors * ((double)p->depth * (store + segments * load) + (double)p->at.taps * 15.0 * segments);
+    return fetch + vectors * ((double)p->depth * (store + load_cycles(plan, p, segments)) + (double)p->at.taps * 15.0 * segments);
 }
 
-#define TILE_LEAST 8.0 /* cycles of a step of a tile: its sums wait for themselves, and its operands are loaded */
+#define RUN_CYCLES 12.0 /* a run of pixels of one channel, beside its vectors */
+#define TILE_LEAST 8.0  /* cycles of a step of a tile: its sums wait for themselves, and its operands are loaded */
 
 /* Cycles of a step of k of all tiles of `rows` rows and `columns` elements along the vectors. */
 static double step_cycles(const igemm_plan *plan, int64_t rows, int64_t most, int64_t columns)
@@ -47,6 +76,16 @@ static double step_cycles(const igemm_plan *plan, int64_t rows, int64_t most, in
     const double full = each * (double)plan->tile_columns / width,
                  last = each * (double)(ry_parts(rest, plan->grain) * plan->grain) / width;
     return tiles * ((double)whole * (full > TILE_LEAST ? full : TILE_LEAST) + (rest == 0 ? 0 : last > TILE_LEAST ? last : TILE_LEAST));
+}
+
+/* Pixels next to each other in y, as sums from scratch are stored. */
+static int64_t run_pixels(const igemm_phase *p)
+{
+    int64_t pixels = p->at.grid[RY_SPACE - 1];
+    for (int i = RY_SPACE - 2; i >= 0 && p->at.y_step[i] == pixels * p->at.y_step[RY_SPACE - 1]; i--) {
+        pixels *= p->at.grid[i];
+    }
+    return pixels;
 }
 
 static double product_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t channels)
@@ -59,13 +98,10 @@ static double product_cycles(const igemm_plan *plan, const igemm_phase *p, int64
     double cycles = step_cycles(plan, rows, most, columns) * (double)p->steps + vectors * 4.0 * chunks;
     if (!p->direct) {
         cycles += vectors * (p->turned ? 10.0 : pixels || plan->geometry.y_channel == 1 ? 8.0 : 50.0);
+        cycles += pixels ? (double)channels * (double)block / (double)run_pixels(p) * RUN_CYCLES : 0;
     }
     return cycles;
 }
-
-/* Cycles that a float from the outer caches costs, where half of it hides behind the arithmetic. */
-#define STREAM_CYCLES (4.0 / 24.0)
-#define NEAR_CYCLES   (1.0 / 32.0) /* the same of the second-level cache */
 
 int64_t igemm_panel_floats(const igemm_plan *plan, const igemm_phase *p, int64_t block)
 {

@@ -32,6 +32,14 @@ static igemm_run run_at(const igemm_task *t, int64_t n, const int64_t q[RY_SPACE
     return run;
 }
 
+/* Does a run follow another where both lie in y and in the residual? */
+static bool goes_on(const igemm_task *t, const igemm_run *run, const igemm_run *next)
+{
+    const bool has_residual = ry_problem_has_input(t->launch->problem, 3);
+    return t->plan->woven == 1 && !t->phase->by_rows && run->column + run->length == next->column &&
+           run->y + run->length * run->y_step == next->y && (!has_residual || run->r + run->length * run->r_step == next->r);
+}
+
 void RY_ISA_SYMBOL(igemm_find_runs)(igemm_task *t)
 {
     const int64_t *grid = t->phase->at.grid;
@@ -40,7 +48,9 @@ void RY_ISA_SYMBOL(igemm_find_runs)(igemm_task *t)
     for (int64_t column = 0; column < t->count;) {
         const int64_t length = ry_least(grid[2] - at.q[2], t->count - column);
         const igemm_run run = run_at(t, at.n, at.q, column, length);
-        if (run.length > 0) {
+        if (run.length > 0 && t->runs > 0 && goes_on(t, &t->run[t->runs - 1], &run)) {
+            t->run[t->runs - 1].length += run.length;
+        } else if (run.length > 0) {
             t->run[t->runs++] = run;
         }
         column += length;

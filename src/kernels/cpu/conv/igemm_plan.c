@@ -170,11 +170,18 @@ static void find_chunks(const igemm_plan *plan, igemm_phase *p)
     }
 }
 
-/* Loads that one gathered vector takes at most: its lanes lie in so many rows of the grid. */
+/* Rows of the grid that the lanes of one gathered vector lie in at most. */
 static int64_t segments_most(const igemm_phase *p)
 {
     const int64_t row = p->at.grid[RY_SPACE - 1];
     return ry_least(p->lanes, (p->lanes + row - 2) / row + 1);
+}
+
+/* The same of loads for one tap: a segment's lanes may take several. */
+static int64_t loads_most(const igemm_plan *plan, const igemm_phase *p)
+{
+    const int64_t lanes = igemm_pick_lanes(igemm_lane_step(&plan->geometry), plan->width);
+    return segments_most(p) + (lanes > 0 ? p->lanes / lanes : 0);
 }
 
 /* Bytes of the panels that a bundle's task has at once. */
@@ -241,6 +248,27 @@ static double find_blocks(const igemm_plan *plan, igemm_phase *p)
         p[i].unit_blocks = p->unit_blocks;
     }
     return best;
+}
+
+/* A window that covers all of x, whose elements lie in memory as the weights do, is one tap of as many channels. */
+static void unite_window(ry_conv_geometry *g, ry_conv_phase *p, ry_conv_tap *tap)
+{
+    const int64_t taps = p->taps;
+    bool dense = g->phases == 1 && p->pixels == 1 && taps > 1 && g->x_channel == taps && g->w_in == taps;
+    for (int64_t t = 0; dense && t < taps; t++) {
+        dense = tap[t].offset == t && tap[t].weight == t;
+        for (int i = 0; i < RY_SPACE; i++) {
+            dense = dense && tap[t].first[i] == 0 && tap[t].end[i] == 1;
+        }
+    }
+    if (!dense) {
+        return;
+    }
+    g->channels_in *= taps;
+    g->x_channel = g->w_in = g->taps = p->taps = 1;
+    for (int i = 0; i < RY_SPACE; i++) {
+        g->in[i] = g->kernel[i] = g->stride[i] = 1;
+    }
 }
 
 /* Bits of a number: what may be chosen beside the mode. */
@@ -331,7 +359,7 @@ static void lay_out_scratch(igemm_plan *plan)
         bias = most(bias, (size_t)(channels + plan->tile_columns) * 4);
         if (plan->mode != IGEMM_ROWS) {
             segments = most(segments, (size_t)(vectors * segments_most(p)) * sizeof(igemm_segment));
-            program = most(program, (size_t)(vectors * segments_most(p) * p->chunk_taps) * sizeof(igemm_entry));
+            program = most(program, (size_t)(vectors * loads_most(plan, p) * p->chunk_taps) * sizeof(igemm_entry));
         }
     }
     size_t at = 0;
@@ -361,6 +389,7 @@ void igemm_plan_make(const ry_problem *problem, int width, int grain, int tile_r
     /* The geometry's phases are written behind one another first, then spread into ours from the last on. */
     ry_conv_phase *packed = (ry_conv_phase *)plan->phase;
     ry_conv_geometry_of(problem, &plan->geometry, packed, taps);
+    unite_window(&plan->geometry, packed, taps);
     for (int64_t i = g.phases - 1; i >= 0; i--) {
         const ry_conv_phase phase = packed[i];
         memset(&plan->phase[i], 0, sizeof plan->phase[i]);

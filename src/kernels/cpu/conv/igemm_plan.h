@@ -88,12 +88,30 @@ typedef struct igemm_segment {
     int32_t vector, lane, length;
 } igemm_segment;
 
-/* One load of a gathered vector; `more`: the next entry is of the same vector. */
+/* Strides up to this are gathered by permutations of two vectors that lie next to each other. */
+enum { IGEMM_PICK_MOST = 15 };
+
+/* One load of a gathered vector; `more`: the next entry is of the same vector. Where pixels lie a step apart that permutations bridge, it is
+ * two vectors from `offset` on, of whose elements `reads` are read; lane i takes element i * step - shift. Else lane 0 would read at `offset`. */
 typedef struct igemm_entry {
     int64_t offset;
-    uint32_t mask;
-    uint32_t more;
+    uint32_t reads;
+    uint16_t mask;
+    uint8_t shift;
+    uint8_t more;
 } igemm_entry;
+
+/* Lanes that one entry fills where pixels lie `step` elements apart; 0: they are not permuted. */
+static inline int64_t igemm_pick_lanes(int64_t step, int64_t width)
+{
+    return step < 2 || step > IGEMM_PICK_MOST ? 0 : (2 * width - 1) / step + 1;
+}
+
+/* Elements of x between the pixels of neighbouring lanes. */
+static inline int64_t igemm_lane_step(const ry_conv_geometry *g)
+{
+    return g->stride[RY_SPACE - 1] * g->x_step[RY_SPACE - 1];
+}
 
 /* A run of columns of a finished row in memory, or of pixels of a task. */
 typedef struct igemm_run {

@@ -11,7 +11,8 @@ enum {
     TAPS_MOST = 1024,
     STAGED_MOST = 160 * 1024, /* bytes of a chunk's planes: they stay in the second-level cache beside the sums */
     CHANNEL_MOST = 1 << 18,   /* bytes of one channel's planes */
-    POSITIONS = 2048,         /* of a task, about */
+    POSITIONS = 2048,         /* of a task, at most, about */
+    SUMS_MOST = 128 * 1024,   /* bytes of a task's sums, about */
     TASKS_LEAST = 8           /* where there are rows and images enough */
 };
 
@@ -62,11 +63,12 @@ static void find_tasks(narrow_plan *plan, int width)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t reach = plan->image_rows, rows = plan->grid[0], image = (rows + reach) * plan->pitch;
-    plan->images = ry_most(1, ry_least(POSITIONS / 2 / image, g->batch * g->groups / TASKS_LEAST));
+    const int64_t positions = ry_least(POSITIONS, SUMS_MOST / 4 / (g->channels_out * g->phases));
+    plan->images = ry_most(1, ry_least(positions / 2 / image, g->batch * g->groups / TASKS_LEAST));
     plan->images = ry_least(plan->images, g->batch);
     plan->images = ry_parts(g->batch, ry_parts(g->batch, plan->images));
     plan->image_blocks = ry_parts(g->batch, plan->images);
-    int64_t blocks = ry_most(ry_parts(rows * plan->pitch, POSITIONS), ry_parts(TASKS_LEAST, g->batch * g->groups));
+    int64_t blocks = ry_most(ry_parts(rows * plan->pitch, positions), ry_parts(TASKS_LEAST, g->batch * g->groups));
     blocks = plan->images > 1 ? 1 : ry_most(1, ry_least(blocks, rows / ry_most(1, ry_least(2 * reach, 4))));
     plan->rows = ry_parts(rows, blocks);
     plan->row_blocks = ry_parts(rows, plan->rows);
@@ -80,15 +82,32 @@ static void find_tasks(narrow_plan *plan, int width)
     plan->positions = ry_parts(((plan->images - 1) * plan->image_rows + plan->rows - 1) * plan->pitch + plan->grid[1], width) * width;
 }
 
+/* Cycles of a channel's row of every plane, of so many vectors. */
+static double staged_cycles(const narrow_plan *plan, double vectors)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const double planes = (double)plan->planes, stride = (double)g->stride[2];
+    double rows = 0; /* of x */
+    for (int64_t i = 0; i < g->stride[1]; i++) {
+        bool used = false;
+        for (int64_t j = 0; j < g->stride[2]; j++) {
+            used = used || plan->slot[i][j] >= 0;
+        }
+        rows += used;
+    }
+    if (g->x_step[2] == 1 || g->in[2] == 1) {
+        /* loads, permutations, stores; a row's start and end */
+        return rows * (20.0 + vectors * stride * 2.0) + planes * vectors * 2.0;
+    }
+    const double line = (g->x_channel == 1 && g->channels_in >= 8 ? 4.0 : 20.0) * stride;
+    return rows * (12.0 + vectors * (line + stride * 2.0)) + planes * vectors * 2.0;
+}
+
 static double count_cycles(const narrow_plan *plan, int width)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const double vectors = (double)(plan->positions / width), outputs = (double)g->channels_out, channels = (double)g->channels_in;
-    const bool near = g->x_step[2] == 1 || g->in[2] == 1;
-    /* a load and a store; parted or turned they pass once more; a line's start and end */
-    const double line = (near ? 0.0 : g->x_channel == 1 && g->channels_in >= 8 ? 4.0 : 20.0) + (g->stride[2] > 1 ? 4.0 : 2.5);
-    const double lines = (double)(plan->images * plan->image_rows * plan->planes);
-    const double staged = channels * lines * ((double)ry_parts(plan->pitch, width) * line + 12.0);
+    const double staged = (double)(plan->images * plan->image_rows) * channels * staged_cycles(plan, (double)ry_parts(plan->pitch, width));
     double sums = 0;
     for (int64_t p = 0; p < g->phases; p++) {
         /* vectors that straddle two cache lines take the time of one and a half products */
@@ -123,8 +142,10 @@ bool narrow_is_possible(const ry_problem *problem)
         return false;
     }
     ry_conv_geometry_of(problem, &g, NULL, NULL);
-    const bool flat = ry_conv_is_flat(problem, &g), one = g.kernel[1] * g.kernel[2] == 1;
-    return flat && !one && (g.groups == 1 || problem->op == RY_OP_convt) && g.channels_out <= NARROW_OUT_MOST && g.taps > 0 &&
+    /* one tap of every pixel needs no staging */
+    const bool flat = ry_conv_is_flat(problem, &g), one = g.kernel[1] * g.kernel[2] * g.stride[1] * g.stride[2] == 1;
+    const int64_t out_most = problem->op == RY_OP_conv ? NARROW_OUT_MOST : NARROW_TRANSPOSED_OUT_MOST;
+    return flat && !one && (g.groups == 1 || problem->op == RY_OP_convt) && g.channels_out <= out_most && g.taps > 0 &&
            g.taps <= TAPS_MOST && g.phases <= NARROW_PHASES_MOST && g.stride[1] <= NARROW_STRIDE_MOST &&
            g.stride[2] <= NARROW_STRIDE_MOST && channel_bytes(problem, &g) <= CHANNEL_MOST;
 }

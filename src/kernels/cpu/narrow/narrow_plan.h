@@ -14,7 +14,7 @@
 
 #include "kernels/cpu/conv/conv_geometry.h"
 
-enum { NARROW_STRIDE_MOST = 4, NARROW_PHASES_MOST = 16, NARROW_OUT_MOST = 16 };
+enum { NARROW_STRIDE_MOST = 4, NARROW_PHASES_MOST = 16, NARROW_OUT_MOST = 64, NARROW_TRANSPOSED_OUT_MOST = 16 };
 
 typedef struct narrow_phase {
     ry_conv_phase at;

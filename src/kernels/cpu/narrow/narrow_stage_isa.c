@@ -3,7 +3,9 @@
 #include "base/whole.h"
 #include "kernels/cpu/narrow/narrow_stage.h"
 
-#include "kernels/cpu/conv/lanes.h"
+#include "kernels/cpu/conv/part_row.h"
+
+enum { ROWS_AT_ONCE = 64 }; /* of x, that are staged channel by channel */
 
 /* Where x lies in a line of `count` elements: [*first, *end). */
 static void find_inside(const narrow_plan *plan, int64_t count, int64_t *first, int64_t *end)
@@ -79,110 +81,153 @@ static void turn_lines(const narrow_plan *plan, ry_dtype dtype, const char *x, i
     }
 }
 
-/* Elements j, j + 3, j + 6, ... of three vectors. */
-RY_INLINE ry_vf every_third(const ry_vf v[3], int j)
-{
-    int32_t low[RY_W], high[RY_W];
-    uint32_t from_low = 0;
-    for (int i = 0; i < RY_W; i++) {
-        const int at = 3 * i + j;
-        low[i] = at < 2 * RY_W ? at : 0;
-        high[i] = at < 2 * RY_W ? 0 : at - RY_W;
-        from_low |= at < 2 * RY_W ? 1u << i : 0u;
+#define PART(dtype, stride)                                                                                       \
+    static void part_##dtype##_##stride(const ry_row_of_x *x, int64_t pitch, float *const to[NARROW_STRIDE_MOST]) \
+    {                                                                                                             \
+        ry_part_row(RY_##dtype, stride, x, pitch, to);                                                            \
     }
-    return ry_vf_or(ry_vf_pick(v[0], v[1], ry_vi_load(low), ry_vm_bits(from_low)),
-                    ry_vf_pick(v[1], v[2], ry_vi_load(high), ry_vm_bits(~from_low & RY_EVERY_LANE)));
-}
+#define PARTS(dtype) PART(dtype, 1) PART(dtype, 2) PART(dtype, 3) PART(dtype, 4)
+PARTS(f32)
+PARTS(f16)
+PARTS(bf16)
 
-/* One vector of every plane's row from the line, `stride` vectors. */
-RY_INLINE void part_vector(const int stride, const float *line, float *const to[NARROW_STRIDE_MOST], int64_t at)
-{
-    ry_vf v[NARROW_STRIDE_MOST], part[NARROW_STRIDE_MOST];
-#pragma GCC unroll 4
-    for (int i = 0; i < stride; i++) {
-        v[i] = ry_vf_load(line + i * RY_W);
+typedef void (*part_function)(const ry_row_of_x *x, int64_t pitch, float *const to[NARROW_STRIDE_MOST]);
+#define NAMES(dtype)                                                           \
+    {                                                                          \
+        part_##dtype##_1, part_##dtype##_2, part_##dtype##_3, part_##dtype##_4 \
     }
-    if (stride == 2) {
-        ry_vf_part(v[0], v[1], &part[0], &part[1]);
-    } else if (stride == 4) {
-        ry_vf even[2], odd[2];
-        ry_vf_part(v[0], v[1], &even[0], &odd[0]);
-        ry_vf_part(v[2], v[3], &even[1], &odd[1]);
-        ry_vf_part(even[0], even[1], &part[0], &part[2]);
-        ry_vf_part(odd[0], odd[1], &part[1], &part[3]);
-    } else {
-#pragma GCC unroll 3
-        for (int j = 0; j < 3; j++) {
-            part[j] = every_third(v, j);
-        }
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < stride; i++) {
-        if (to[i]) {
-            ry_vf_store(to[i] + at, part[i]);
-        }
-    }
-}
+static const part_function parts[3][NARROW_STRIDE_MOST] = {NAMES(f32), NAMES(f16), NAMES(bf16)};
 
-/* The rows of planes that a line holds; a whole vector behind each is written. */
-static void part_line(const narrow_plan *plan, const float *line, float *const to[NARROW_STRIDE_MOST])
-{
-    for (int64_t i = 0; i < plan->pitch; i += RY_W) {
-        switch (plan->geometry.stride[2]) {
-        case 2: part_vector(2, line + 2 * i, to, i); break;
-        case 3: part_vector(3, line + 3 * i, to, i); break;
-        default: part_vector(4, line + 4 * i, to, i); break;
-        }
-    }
-}
+/* Where a task's row lies. */
+typedef struct staged_row {
+    int64_t residue;               /* row modulo the stride */
+    bool inside;                   /* x has it */
+    const char *x;                 /* its column 0 of the chunk's first channel */
+    float *to[NARROW_STRIDE_MOST]; /* the planes' rows of the chunk's first channel; NULL: no tap reads it */
+} staged_row;
 
-/* One row of the planes of residue `i` of an image, of all channels of the chunk. */
-static void stage_row(const narrow_stage *s, int64_t image, int64_t i, int64_t row)
+static staged_row find_row(const narrow_stage *s, int64_t image, int64_t residue, int64_t row)
 {
     const narrow_plan *plan = s->plan;
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t stride = g->stride[2], size = (int64_t)ry_dtype_size(s->dtype);
-    const int64_t y = (s->row + row) * g->stride[1] + i - plan->before[0], at = (image * plan->image_rows + row) * plan->pitch;
-    const bool inside = y >= 0 && y < g->in[1], turned = g->x_step[2] != 1 && g->x_channel == 1 && s->channels > 1;
+    const int64_t y = (s->row + row) * g->stride[1] + residue - plan->before[0], at = (image * plan->image_rows + row) * plan->pitch;
+    staged_row r = {.residue = residue, .inside = y >= 0 && y < g->in[1]};
+    for (int64_t j = 0; j < g->stride[2]; j++) {
+        r.to[j] = plan->slot[residue][j] < 0 ? NULL : s->staged + plan->slot[residue][j] * plan->plane + at;
+    }
+    if (r.inside) {
+        r.x = s->x + ((s->image + image) * g->x_batch + y * g->x_step[1] + s->channel * g->x_channel) * (int64_t)ry_dtype_size(s->dtype);
+    }
+    return r;
+}
+
+/* The planes' rows of channel c. */
+static void rows_of(const narrow_plan *plan, const staged_row *r, int64_t c, float *to[NARROW_STRIDE_MOST])
+{
+    for (int64_t j = 0; j < plan->geometry.stride[2]; j++) {
+        to[j] = r->to[j] ? r->to[j] + c * plan->planes * plan->plane : NULL;
+    }
+}
+
+static void zero_row(const narrow_plan *plan, float *const to[NARROW_STRIDE_MOST])
+{
+    for (int64_t j = 0; j < plan->geometry.stride[2]; j++) {
+        if (to[j]) {
+            zero(to[j], plan->pitch);
+        }
+    }
+}
+
+/* Memory's prefetchers do not see that the next channel's row is next. */
+static void fetch_row(const char *x, int64_t bytes)
+{
+    for (int64_t i = 0; i < bytes; i += 64) {
+        __builtin_prefetch(x + i, 0, 3);
+    }
+}
+
+/* x's pixels lie next to each other: channel by channel, row by row, as memory likes it. */
+static void stage_near(const narrow_stage *s, const staged_row *row, int64_t rows)
+{
+    const narrow_plan *plan = s->plan;
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t size = (int64_t)ry_dtype_size(s->dtype);
+    const part_function part = parts[s->dtype == RY_f16 ? 1 : s->dtype == RY_bf16 ? 2 : 0][g->stride[2] - 1];
+    ry_row_of_x x;
+    find_inside(plan, (plan->pitch + RY_W) * g->stride[2], &x.first, &x.end);
+    for (int64_t c = 0; c < s->channels; c++) {
+        for (int64_t i = 0; i < rows; i++) {
+            float *to[NARROW_STRIDE_MOST] = {NULL};
+            rows_of(plan, &row[i], c, to);
+            if (row[i].inside) {
+                x.column = row[i].x + (c * g->x_channel - plan->before[1]) * size;
+                fetch_row(row[i].x + (c + 1) * g->x_channel * size, g->in[2] * size);
+                part(&x, plan->pitch, to);
+            } else {
+                zero_row(plan, to);
+            }
+        }
+    }
+}
+
+/* One row of all channels of the chunk, by way of lines. */
+static void stage_lines(const narrow_stage *s, const staged_row *r)
+{
+    const narrow_plan *plan = s->plan;
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t stride = g->stride[2], size = (int64_t)ry_dtype_size(s->dtype), count = plan->pitch * stride;
+    const bool turned = g->x_channel == 1 && s->channels > 1;
     const int64_t line = ((plan->pitch + RY_W) * stride + RY_W - 1) / RY_W * RY_W, step = plan->planes * plan->plane;
     for (int64_t c = 0; c < s->channels; c++) {
         float *to[NARROW_STRIDE_MOST] = {NULL};
-        for (int64_t j = 0; j < stride; j++) {
-            to[j] = plan->slot[i][j] < 0 ? NULL : s->staged + c * step + plan->slot[i][j] * plan->plane + at;
-            if (to[j] && !inside) {
-                zero(to[j], plan->pitch);
-            }
-        }
-        if (!inside) {
+        rows_of(plan, r, c, to);
+        if (!r->inside) {
+            zero_row(plan, to);
             continue;
         }
-        const char *x = s->x + ((s->image + image) * g->x_batch + y * g->x_step[1] + (s->channel + c) * g->x_channel) * size;
+        const char *x = r->x + c * g->x_channel * size;
         if (turned && c % RY_W == 0) {
-            const int64_t channels = ry_least(RY_W, s->channels - c);
-            turn_lines(plan, s->dtype, x, channels, plan->pitch * stride, stride == 1 ? to[0] : s->lines, stride == 1 ? step : line);
+            turn_lines(plan, s->dtype, x, ry_least(RY_W, s->channels - c), count, stride == 1 ? to[0] : s->lines,
+                       stride == 1 ? step : line);
         } else if (!turned) {
-            read_line(plan, s->dtype, x, plan->pitch * stride, stride == 1 ? to[0] : s->lines);
+            read_line(plan, s->dtype, x, count, stride == 1 ? to[0] : s->lines);
         }
         if (stride > 1) {
-            part_line(plan, s->lines + (turned ? c % RY_W * line : 0), to);
+            const ry_row_of_x from = {(const char *)(s->lines + (turned ? c % RY_W * line : 0)), 0, line};
+            parts[0][stride - 1](&from, plan->pitch, to);
         }
     }
+}
+
+static bool is_used(const narrow_plan *plan, int64_t residue)
+{
+    bool used = false;
+    for (int64_t j = 0; j < plan->geometry.stride[2]; j++) {
+        used = used || plan->slot[residue][j] >= 0;
+    }
+    return used;
 }
 
 void RY_ISA_SYMBOL(narrow_stage_chunk)(const narrow_stage *s)
 {
     const narrow_plan *plan = s->plan;
+    const bool near = plan->geometry.x_step[2] == 1 || plan->geometry.in[2] == 1;
+    staged_row row[ROWS_AT_ONCE];
+    int64_t rows = 0;
     for (int64_t image = 0; image < s->images; image++) {
-        for (int64_t row = 0; row < plan->image_rows; row++) {
-            for (int64_t i = 0; i < plan->geometry.stride[1]; i++) {
-                bool used = false;
-                for (int64_t j = 0; j < plan->geometry.stride[2]; j++) {
-                    used = used || plan->slot[i][j] >= 0;
-                }
-                if (used) {
-                    stage_row(s, image, i, row);
-                }
+        for (int64_t i = 0; i < plan->image_rows * plan->geometry.stride[1]; i++) {
+            const int64_t residue = i % plan->geometry.stride[1];
+            if (!is_used(plan, residue)) {
+                continue;
+            }
+            row[rows] = find_row(s, image, residue, i / plan->geometry.stride[1]);
+            if (!near) {
+                stage_lines(s, &row[rows]);
+            } else if (++rows == ROWS_AT_ONCE) {
+                stage_near(s, row, rows);
+                rows = 0;
             }
         }
     }
+    stage_near(s, row, rows);
 }

@@ -2,7 +2,7 @@
 /* Kernel: convolution of few input channels, straight from rows of x. */
 #include "kernels/cpu/conv/activation.h"
 #include "kernels/cpu/conv/finish.h"
-#include "kernels/cpu/conv/lanes.h"
+#include "kernels/cpu/conv/part_row.h"
 #include "kernels/cpu/stem/stem_plan.h"
 #include "kernels/cpu/stem/stem_tile.h"
 
@@ -38,6 +38,23 @@ RY_INLINE void stage_strip(const int near, const float *x, int64_t step, int64_t
     }
 }
 
+/* All strips of one channel's row of x, whose pixels lie next to each other. */
+static void part_strips(const stem_plan *plan, const float *x, float *strips)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t pad = plan->pad[1];
+    const ry_row_of_x row = {(const char *)(x - pad), pad < 0 ? 0 : pad, g->in[2] + pad};
+    float *to[RY_PART_MOST] = {NULL};
+    for (int64_t i = 0; i < g->stride[2]; i++) {
+        to[i] = strips + i * plan->strip;
+    }
+    switch (g->stride[2]) {
+    case 2: ry_part_row(RY_f32, 2, &row, plan->strip, to); break;
+    case 3: ry_part_row(RY_f32, 3, &row, plan->strip, to); break;
+    default: ry_part_row(RY_f32, 4, &row, plan->strip, to); break;
+    }
+}
+
 /* PIXELS: every strip of one row of x; NULL: of zeros. */
 static void stage_strips(const stem_plan *plan, const float *x, float *to)
 {
@@ -48,13 +65,17 @@ static void stage_strips(const stem_plan *plan, const float *x, float *to)
         memset(to, 0, (size_t)plan->row * sizeof *to);
         return;
     }
+    if (g->x_step[2] == 1 && stride > 1 && stride <= RY_PART_MOST) {
+        for (int64_t c = 0; c < g->channels_in; c++, to += stride * plan->strip) {
+            part_strips(plan, x + c * g->x_channel, to);
+        }
+        return;
+    }
     for (int64_t strip = 0; strip < g->channels_in * stride; strip++, to += plan->strip) {
         const float *from = x + strip / stride * g->x_channel;
         const int64_t start = strip % stride - plan->pad[1];
         if (near == RY_NEAR) {
             stage_strip(RY_NEAR, from, 1, start, 1, g->in[2], plan->strip, to);
-        } else if (near == RY_EVERY_SECOND && stride == 2) {
-            stage_strip(RY_EVERY_SECOND, from, 2, start, 2, g->in[2], plan->strip, to);
         } else {
             stage_strip(near, from, step, start, stride, g->in[2], plan->strip, to);
         }
@@ -157,10 +178,10 @@ static void multiply(const task *t)
 {
     const stem_plan *plan = t->plan;
     const ry_conv_geometry *g = &plan->geometry;
-    stem_tile tile = {.depth = plan->depth, .taps = 1, .offset = plan->offset, .low = t->low, .high = t->high};
+    const int64_t row = g->kernel[2] * g->channels_in; /* of the window */
+    stem_tile tile = {.taps = 1, .low = t->low, .high = t->high};
     if (!plan->pixels) {
-        tile.depth = g->kernel[2] * g->channels_in;
-        tile.taps = g->kernel[1];
+        tile.depth = row;
         tile.tap_step = plan->dilation * plan->row;
         tile.pixel_step = g->stride[2] * g->channels_in;
     }
@@ -171,11 +192,19 @@ static void multiply(const task *t)
         tile.bias = t->bias + first;
         for (int64_t i = 0; i < t->rows; i++) {
             float *y = t->y + i * plan->y_row + first * g->y_channel;
-            tile.weights = weights;
+            int64_t inside, end;
+            stem_rows_inside(plan, t->top + i * g->stride[1], &inside, &end);
+            tile.weights = weights + inside * row * stem_unit_packed(plan, unit);
             tile.staged = t->stage + i * g->stride[1] * plan->row;
             if (plan->pixels) {
+                tile.depth = (end - inside) * row;
+                tile.offset = plan->offset + inside * row;
                 row_of_pixels(t, &tile, y, channels);
-            } else if (plan->turned) {
+                continue;
+            }
+            tile.taps = end - inside;
+            tile.staged += inside * tile.tap_step;
+            if (plan->turned) {
                 row_of_channels(t, &tile, t->block, RY_TILE_COLUMNS, channels);
                 turn_row(t, y, channels);
             } else {

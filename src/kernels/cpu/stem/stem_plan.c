@@ -14,7 +14,10 @@ enum {
 };
 
 /* Cycles that a vector of outputs costs beside its sum: its start and end, and being turned on its way. */
-enum { ENDS = 4, TURNED_ENDS = 12 };
+enum { ENDS = 4, TURNED_ENDS = 12, TURNED_ROW = 20 /* of each output channel's row */ };
+
+/* Cycles that staging takes, of a vector and of a float that comes alone. */
+static const double STAGED_VECTOR = 3.0, STAGED_FLOAT = 1.5;
 
 bool stem_is_possible(const ry_problem *problem)
 {
@@ -73,15 +76,25 @@ static bool turning_pays(const ry_conv_geometry *g, int64_t width)
     return channels * (depth + TURNED_ENDS) < pixels * (depth + ENDS);
 }
 
-/* Staging moves each float of a row in and out. */
+/* Staging moves each float of a row in and out, by vectors where they lie next to each other and permutations bridge the stride. */
 static double count_cycles(const stem_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const double rows = (double)(g->batch * g->out[1]), blocks = (double)(g->batch * plan->blocks);
-    const double staged = blocks * (double)(staged_rows(plan, plan->rows_a_task) * plan->row) * 3.0 / (double)plan->width;
+    const bool near = plan->pixels ? g->x_step[2] == 1 && g->stride[2] <= 4 : g->x_step[2] == g->channels_in;
+    const double staged = blocks * (double)(staged_rows(plan, plan->rows_a_task) * plan->row);
     const int64_t vectors =
         plan->pixels ? ry_parts(g->out[2], plan->width) * g->channels_out : g->out[2] * ry_parts(g->channels_out, plan->width);
-    return staged + rows * (double)vectors * (double)(plan->depth + (plan->turned ? TURNED_ENDS : ENDS));
+    double window = 0; /* its rows that are summed, in all output rows */
+    for (int64_t i = 0; i < g->out[1]; i++) {
+        int64_t first, end;
+        stem_rows_inside(plan, i * g->stride[1] - plan->pad[0], &first, &end);
+        window += (double)(end - first);
+    }
+    const double depth = window / (double)g->out[1] * (double)(g->kernel[2] * g->channels_in);
+    return staged * (near ? STAGED_VECTOR / (double)plan->width : STAGED_FLOAT) +
+           rows * ((double)vectors * (depth + (plan->turned ? TURNED_ENDS : ENDS)) +
+                   (plan->turned ? (double)(g->channels_out * TURNED_ROW) : 0));
 }
 
 void stem_plan_choose(const ry_problem *problem, const stem_limits *limits, stem_plan *plan)

@@ -52,6 +52,16 @@ static inline int64_t stem_unit_first(const stem_plan *plan, int64_t unit)
     return unit * each + (unit < extra ? unit : extra);
 }
 
+/* Rows [*first, *end) of the window that lie in x where its row 0 would read row `top`: the others, of the padding, are left out. */
+static inline void stem_rows_inside(const stem_plan *plan, int64_t top, int64_t *first, int64_t *end)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t step = plan->dilation, behind = g->in[1] > top ? (g->in[1] - top + step - 1) / step : 0;
+    *end = behind < g->kernel[1] ? behind : g->kernel[1];
+    *first = top < 0 ? (step - 1 - top) / step : 0;
+    *first = *first < *end ? *first : *end;
+}
+
 /* Channels of a unit as they are packed. */
 static inline int64_t stem_unit_packed(const stem_plan *plan, int64_t unit)
 {
