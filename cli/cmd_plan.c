@@ -42,6 +42,27 @@ static void print_memory(const rynd_memory *memory)
            cli_word_bytes((double)memory->total).text);
 }
 
+/* Which steps take the batch in turns. */
+static bool print_turns(const decisions *d, cli_failure *failure)
+{
+    rynd_step_info step, next;
+    bool done = true;
+    for (size_t first = 0, end; done && first < step_count(d); first = end) {
+        done = get_step(d, first, &step, failure);
+        for (end = first + 1; done && end < step_count(d); end++) {
+            done = get_step(d, end, &next, failure);
+            if (next.turns != step.turns) {
+                break;
+            }
+        }
+        if (done && step.turns > 1) {
+            printf("steps %zu to %zu take the batch in %lld turns: their tensors stay in the cache\n", first + 1, end,
+                   (long long)step.turns);
+        }
+    }
+    return done;
+}
+
 static bool print_text(const decisions *d, const rynd_memory *memory, cli_failure *failure)
 {
     static const char *const head[] = {"step", "op", "kernel", "class", "knobs", "in", "out", "fused", "reason"};
@@ -76,6 +97,9 @@ static bool print_text(const decisions *d, const rynd_memory *memory, cli_failur
         return done;
     }
     printf("\n");
+    if (!print_turns(d, failure)) {
+        return false;
+    }
     print_memory(memory);
     printf("planned in %s%s\n", cli_word_seconds(rynd_plan_time(d->plan)).text,
            rynd_plan_complete(d->plan) ? "" : "; more steps will be planned while running, because their shapes depend on data");
@@ -107,6 +131,7 @@ static bool print_json(const decisions *d, const char *name, const rynd_memory *
         cli_json_text(node, "problem", step.problem);
         cli_json_number(node, "flop", step.flop);
         cli_json_number(node, "bytes", step.bytes);
+        cli_json_number(node, "turns", (double)step.turns);
     }
     cli_json_memory(result, "memory", memory);
     if (d->plan) {

@@ -72,6 +72,7 @@ typedef struct rynd_step_info {
     double flop, bytes;   /**< of the operator's definition: operations, and each operand moved once */
     const char *accuracy; /**< the class that the kernel holds: "strict", "near32", ...; never looser than what was asked for */
     double kernel_flop;   /**< operations that the kernel does: fewer than `flop` in Winograd's form, more where it fills whole vectors */
+    int64_t turns;        /**< runs, each for a share of the batch: `problem` is one's, `flop`, `bytes` and `kernel_flop` are of all */
 } rynd_step_info;
 
 RYND_API size_t rynd_plan_step_count(const rynd_plan *plan);

@@ -67,8 +67,22 @@ rynd_status ry_api_describe(const ry_kernel *kernel, const ry_problem *problem, 
         .bytes = counts.bytes,
         .accuracy = ry_accuracy_word(kernel->accuracy),
         .kernel_flop = kernel->counts ? kernel->counts(problem, prepared).flop : counts.flop,
+        .turns = 1,
     };
     return info->problem && info->knobs && info->fused ? RYND_OK : ry_fail_memory(error);
+}
+
+/* Of all turns: constants are the same in each. */
+static void count_turns(const ry_step *step, int64_t turns, rynd_step_info *info)
+{
+    double constants = 0;
+    for (int i = 0; i < step->problem.inputs; i++) {
+        constants += step->constants[i].data ? (double)ry_tensor_bytes(&step->constants[i]) : 0;
+    }
+    info->turns = turns;
+    info->flop *= (double)turns;
+    info->kernel_flop *= (double)turns;
+    info->bytes += (double)(turns - 1) * (info->bytes - constants);
 }
 
 static rynd_status describe_steps(rynd_plan *plan, ry_error *error)
@@ -80,6 +94,7 @@ static rynd_status describe_steps(rynd_plan *plan, ry_error *error)
     for (size_t s = 0; s < plan->plan->step_count; s++) {
         const ry_step *step = &plan->plan->steps[s];
         RY_TRY(ry_api_describe(step->kernel, &step->problem, &step->prepared, &plan->texts, &plan->steps[s], error));
+        count_turns(step, ry_plan_pass_of(plan->plan, s)->turns, &plan->steps[s]);
         plan->steps[s].name = step->name;
         plan->steps[s].op = step->source;
         plan->steps[s].reason = step->reason;

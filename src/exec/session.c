@@ -125,29 +125,30 @@ void ry_session_destroy(ry_session *session)
     ry_release(device->allocator, session);
 }
 
-static ry_place place_of(const ry_session *session, ry_spot spot)
+static ry_place place_of(const ry_session *session, ry_spot spot, int64_t turn)
 {
+    const size_t share = spot.turn * (size_t)turn;
     switch (spot.home) {
-    case RY_HOME_INPUT: return (ry_place){session->inputs[spot.index].buffer, 0};
+    case RY_HOME_INPUT: return (ry_place){session->inputs[spot.index].buffer, share};
     case RY_HOME_CONSTANT: return (ry_place){session->plan->constants[spot.index], 0};
-    case RY_HOME_ARENA: return (ry_place){session->activations, spot.offset};
-    case RY_HOME_OUTPUT: return session->outputs[spot.index].place;
+    case RY_HOME_ARENA: return (ry_place){session->activations, spot.offset + share};
+    case RY_HOME_OUTPUT: return (ry_place){session->outputs[spot.index].place.buffer, session->outputs[spot.index].place.offset + share};
     case RY_HOME_NONE: break;
     }
     return (ry_place){NULL, 0};
 }
 
 /* Inputs and outputs may have been bound anew since the last run. */
-static void resolve_step(ry_session *session, size_t index)
+static void resolve_step(ry_session *session, size_t index, int64_t turn)
 {
     const ry_plan *plan = session->plan;
     const ry_step *step = &plan->steps[index];
     ry_place *place = session->places[index];
     for (int i = 0; i < step->problem.inputs; i++) {
-        *place++ = place_of(session, step->in[i]);
+        *place++ = place_of(session, step->in[i], turn);
     }
     for (int i = 0; i < step->problem.outputs; i++) {
-        *place++ = place_of(session, step->out[i]);
+        *place++ = place_of(session, step->out[i], turn);
     }
     place[0] = (ry_place){step->prepared.packed ? plan->packed : NULL, step->packed_offset};
     place[1] = (ry_place){session->activations, plan->workspace_offset};
@@ -184,7 +185,7 @@ static rynd_status write_output(ry_session *session, size_t index, ry_error *err
 {
     ry_session_output_slot *slot = &session->outputs[index];
     ry_device *device = session->plan->device;
-    ry_place place = place_of(session, session->plan->outputs[index].spot);
+    ry_place place = place_of(session, session->plan->outputs[index].spot, 0);
     note_actual(session, index);
     if (slot->transfer) {
         RY_TRY(ry_transfer_run(slot->transfer, session->stream, place, error));
@@ -206,15 +207,25 @@ static rynd_status write_output(ry_session *session, size_t index, ry_error *err
     return RYND_OK;
 }
 
-static rynd_status run_step(ry_session *session, size_t index, ry_error *error)
+static rynd_status run_step(ry_session *session, size_t index, int64_t turn, ry_error *error)
 {
     const ry_device_table *table = session->plan->device->table;
-    resolve_step(session, index);
+    resolve_step(session, index, turn);
     double start = session->timing ? ry_clock_seconds() : 0;
     RY_TRY(table->launch(session->stream, &session->launches[index], error));
     if (session->timing) {
         RY_TRY(table->synchronize(session->stream, error));
-        session->times[index] = ry_clock_seconds() - start;
+        session->times[index] = (turn ? session->times[index] : 0) + ry_clock_seconds() - start;
+    }
+    return RYND_OK;
+}
+
+static rynd_status run_pass(ry_session *session, const ry_pass *pass, ry_error *error)
+{
+    for (int64_t turn = 0; turn < pass->turns; turn++) {
+        for (size_t s = pass->first; s < pass->end; s++) {
+            RY_TRY(run_step(session, s, turn, error));
+        }
     }
     return RYND_OK;
 }
@@ -223,8 +234,8 @@ rynd_status ry_session_run(ry_session *session, ry_error *error)
 {
     const ry_plan *plan = session->plan;
     RY_TRY(read_inputs(session, error));
-    for (size_t s = 0; s < plan->step_count; s++) {
-        RY_TRY(run_step(session, s, error));
+    for (size_t i = 0; i < plan->pass_count; i++) {
+        RY_TRY(run_pass(session, &plan->passes[i], error));
     }
     for (size_t i = 0; i < plan->output_count; i++) {
         if (!plan->outputs[i].later) {

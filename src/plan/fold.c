@@ -21,18 +21,21 @@ unsigned ry_plan_constants(const ry_graph *graph, const ry_node *node)
     return bits;
 }
 
-static ry_tensor describe(const ry_graph *graph, ry_value_id id, const bool *channels_last)
+static ry_tensor describe(const ry_graph *graph, ry_value_id id, const bool *channels_last, int64_t images)
 {
     ry_tensor tensor = ry_graph_tensor(graph, id);
     tensor.data = NULL;
     if (id != RY_NO_VALUE && channels_last && channels_last[id]) {
         tensor = ry_tensor_channels_last((ry_dtype)tensor.dtype, &graph->values[id].shape, NULL);
     }
+    if (id != RY_NO_VALUE && images && !graph->values[id].constant) {
+        tensor.dim[0] = images; /* the outermost in both layouts */
+    }
     return tensor;
 }
 
-rynd_status ry_plan_problem(const ry_graph *graph, const ry_node *node, ry_accuracy accuracy, const bool *channels_last, ry_arena *arena,
-                            ry_problem *problem, ry_error *error)
+rynd_status ry_plan_problem(const ry_graph *graph, const ry_node *node, ry_accuracy accuracy, const bool *channels_last, int64_t images,
+                            ry_arena *arena, ry_problem *problem, ry_error *error)
 {
     ry_tensor *in = RY_TAKE(arena, ry_tensor, node->inputs);
     ry_tensor *out = RY_TAKE(arena, ry_tensor, node->outputs);
@@ -40,10 +43,10 @@ rynd_status ry_plan_problem(const ry_graph *graph, const ry_node *node, ry_accur
         return ry_fail_memory(error);
     }
     for (int i = 0; i < node->inputs; i++) {
-        in[i] = describe(graph, node->in[i], channels_last);
+        in[i] = describe(graph, node->in[i], channels_last, images);
     }
     for (int i = 0; i < node->outputs; i++) {
-        out[i] = describe(graph, node->out[i], channels_last);
+        out[i] = describe(graph, node->out[i], channels_last, images);
     }
     *problem = (ry_problem){
         .op = node->op, .accuracy = accuracy, .attrs = node->attrs, .inputs = node->inputs, .outputs = node->outputs, .in = in, .out = out};
@@ -146,7 +149,7 @@ static rynd_status run_node(ry_graph *graph, const ry_node *node, ry_isa isa, ry
                             int64_t (*actual)[RY_MAX_RANK], ry_error *error)
 {
     ry_problem problem;
-    RY_TRY(ry_plan_problem(graph, node, RY_ACCURACY_strict, NULL, scratch, &problem, error));
+    RY_TRY(ry_plan_problem(graph, node, RY_ACCURACY_strict, NULL, 0, scratch, &problem, error));
     const ry_kernel *kernel = ry_kernel_choose(&problem, isa, ry_plan_constants(graph, node));
     if (!kernel) {
         return ry_plan_fail_kernel(node, &problem, error);

@@ -116,7 +116,7 @@ static rynd_status seconds_of(fusing *f, const ry_node *node, double *seconds)
     const ry_device *device = f->plan->device;
     ry_problem problem;
     ry_choice choice;
-    RY_TRY(ry_plan_problem(f->plan->graph, node, f->accuracy, f->channels_last, &f->arena, &problem, f->error));
+    RY_TRY(ry_plan_problem(f->plan->graph, node, f->accuracy, f->channels_last, 0, &f->arena, &problem, f->error));
     RY_TRY(ry_predict_choose(&problem, (ry_isa)device->isa, ry_plan_constants(f->plan->graph, node), device->profile, &choice, f->error));
     if (!choice.kernel) {
         return ry_plan_fail_kernel(node, &problem, f->error);

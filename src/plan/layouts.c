@@ -72,7 +72,7 @@ static rynd_status node_seconds(layouts *l, const ry_node *node, bool last, ry_v
 {
     const ry_device *device = l->plan->device;
     ry_problem problem;
-    RY_TRY(ry_plan_problem(l->plan->graph, node, l->accuracy, NULL, &l->arena, &problem, l->error));
+    RY_TRY(ry_plan_problem(l->plan->graph, node, l->accuracy, NULL, 0, &l->arena, &problem, l->error));
     set_layout(l, (ry_tensor *)problem.in, node->inputs, node->in, last, except);
     set_layout(l, (ry_tensor *)problem.out, node->outputs, node->out, last, except);
     ry_choice choice;

@@ -6,42 +6,24 @@
 #include "base/whole.h"
 #include "plan/memory_map.h"
 #include "plan/steps.h"
+#include "plan/uses.h"
 
 #include <string.h>
 
 typedef struct placing {
     ry_plan *plan;
     const ry_node_id *node_of_step;
-    ry_value_id *root; /* the value whose memory a view shares; itself otherwise */
-    ry_spot *spot;     /* of roots */
-    uint32_t *first, *last;
+    ry_uses uses;
+    ry_spot *spot; /* of roots */
+    bool *whole;   /* of roots: all images lie there, else those of one turn */
     ry_error *error;
 } placing;
-
-static size_t value_bytes(const ry_graph *graph, ry_value_id id)
-{
-    return (size_t)ry_shape_bytes(&graph->values[id].shape, graph->values[id].dtype);
-}
-
-static void find_roots(const placing *p)
-{
-    const ry_graph *graph = p->plan->graph;
-    for (ry_value_id v = 0; v < graph->value_count; v++) {
-        p->root[v] = v;
-    }
-    for (ry_node_id n = 0; n < graph->node_count; n++) {
-        const ry_node *node = &graph->nodes[n];
-        if (node->op != RY_OP_dead && ry_op_get_class(node->op) == RY_CLASS_VIEW) {
-            p->root[node->out[0]] = p->root[node->in[0]];
-        }
-    }
-}
 
 static rynd_status add_constant(const placing *p, ry_value_id v)
 {
     ry_plan *plan = p->plan;
     const ry_value *value = &plan->graph->values[v];
-    size_t bytes = value_bytes(plan->graph, v), size = ry_dtype_size(value->dtype);
+    size_t bytes = ry_plan_value_bytes(plan, v), size = ry_dtype_size(value->dtype);
     const void *data = value->constant;
     if ((uintptr_t)data % size != 0) { /* a mapped file may hold it anywhere */
         void *copy = ry_arena_take(&plan->arena, bytes, 1);
@@ -51,7 +33,7 @@ static rynd_status add_constant(const placing *p, ry_value_id v)
         data = memcpy(copy, data, bytes);
     }
     RY_TRY(plan->device->table->buffer_wrap(plan->device, data, bytes, &plan->constants[plan->constant_count], p->error));
-    p->spot[v] = (ry_spot){RY_HOME_CONSTANT, (uint32_t)plan->constant_count, 0};
+    p->spot[v] = (ry_spot){.home = RY_HOME_CONSTANT, .index = (uint32_t)plan->constant_count};
     plan->constant_count++;
     plan->constant_size += bytes;
     return RYND_OK;
@@ -63,37 +45,42 @@ static bool packed_input(const ry_step *step, int i)
     return i < 32 && step->prepared.packed && ((step->kernel->constant_inputs & ~step->kernel->kept_inputs) >> i & 1u);
 }
 
-static rynd_status note_use(const placing *p, ry_value_id id, uint32_t step)
-{
-    if (id == RY_NO_VALUE) {
-        return RYND_OK;
-    }
-    ry_value_id root = p->root[id];
-    p->last[root] = step > p->last[root] ? step : p->last[root];
-    if (p->plan->graph->values[root].constant && p->spot[root].home == RY_HOME_NONE) {
-        return add_constant(p, root);
-    }
-    return RYND_OK;
-}
-
-static rynd_status note_uses(const placing *p)
+/* Constants that a step reads when it runs get a buffer, what a step makes a place in the arena. */
+static rynd_status place_values(const placing *p)
 {
     const ry_plan *plan = p->plan;
     for (size_t s = 0; s < plan->step_count; s++) {
         const ry_node *node = &plan->graph->nodes[p->node_of_step[s]];
         for (int i = 0; i < node->inputs; i++) {
-            if (!packed_input(&plan->steps[s], i)) {
-                RY_TRY(note_use(p, node->in[i], (uint32_t)s));
+            const ry_value_id root = node->in[i] == RY_NO_VALUE ? RY_NO_VALUE : p->uses.root[node->in[i]];
+            if (root != RY_NO_VALUE && !packed_input(&plan->steps[s], i) && plan->graph->values[root].constant &&
+                p->spot[root].home == RY_HOME_NONE) {
+                RY_TRY(add_constant(p, root));
             }
         }
         for (int i = 0; i < node->outputs; i++) {
             if (node->out[i] != RY_NO_VALUE) {
-                p->first[node->out[i]] = p->last[node->out[i]] = (uint32_t)s;
                 p->spot[node->out[i]].home = RY_HOME_ARENA;
             }
         }
     }
     return RYND_OK;
+}
+
+/* What is made and read in one pass lies there for one turn. Else it is whole, and keeps its place as long as a pass that touches it takes turns. */
+static ry_lifetime lifetime_of(const placing *p, ry_value_id v)
+{
+    const ry_pass *first = ry_plan_pass_of(p->plan, p->uses.first[v]), *last = ry_plan_pass_of(p->plan, p->uses.last[v]);
+    const size_t bytes = ry_plan_value_bytes(p->plan, v);
+    ry_lifetime life = {.size = bytes, .first = p->uses.first[v], .last = p->uses.last[v]};
+    p->whole[v] = first != last;
+    if (first == last) {
+        life.size = bytes / (size_t)first->turns;
+        return life;
+    }
+    life.first = first->turns > 1 ? (uint32_t)first->first : life.first;
+    life.last = last->turns > 1 ? (uint32_t)(last->end - 1) : life.last;
+    return life;
 }
 
 /* Inputs lie with the caller; a computed output goes straight to the buffer of the first output that names it. */
@@ -103,7 +90,7 @@ static rynd_status place_ends(const placing *p)
     for (size_t i = 0; i < graph->input_count; i++) {
         ry_value_id v = graph->inputs[i];
         if (!graph->values[v].constant) {
-            p->spot[v] = (ry_spot){RY_HOME_INPUT, (uint32_t)i, 0};
+            p->spot[v] = (ry_spot){.home = RY_HOME_INPUT, .index = (uint32_t)i};
         }
     }
     size_t next = 0;
@@ -112,9 +99,9 @@ static rynd_status place_ends(const placing *p)
         if (output->later) {
             continue;
         }
-        ry_value_id id = graph->outputs[next++], root = p->root[id];
+        ry_value_id id = graph->outputs[next++], root = p->uses.root[id];
         if (p->spot[root].home == RY_HOME_ARENA) {
-            p->spot[root] = (ry_spot){RY_HOME_OUTPUT, (uint32_t)i, 0};
+            p->spot[root] = (ry_spot){.home = RY_HOME_OUTPUT, .index = (uint32_t)i};
         } else if (graph->values[root].constant && p->spot[root].home == RY_HOME_NONE) {
             RY_TRY(add_constant(p, root));
         }
@@ -135,9 +122,9 @@ static rynd_status lay_out_arena(const placing *p)
         return ry_fail_memory(p->error);
     }
     for (ry_value_id v = 0; v < count; v++) {
-        if (p->root[v] == v && p->spot[v].home == RY_HOME_ARENA) {
+        if (p->uses.root[v] == v && p->spot[v].home == RY_HOME_ARENA) {
             value[used] = v;
-            items[used++] = (ry_lifetime){value_bytes(plan->graph, v), p->first[v], p->last[v], 0};
+            items[used++] = lifetime_of(p, v);
         }
     }
     size_t activations = ry_memory_map(items, used, order, done), workspace = 0, scratch = 0;
@@ -155,9 +142,17 @@ static rynd_status lay_out_arena(const placing *p)
     return RYND_OK;
 }
 
-static ry_spot spot_of(const placing *p, ry_value_id id)
+static ry_spot spot_of(const placing *p, ry_value_id id, int64_t turns)
 {
-    return id == RY_NO_VALUE ? (ry_spot){0} : p->spot[p->root[id]];
+    if (id == RY_NO_VALUE) {
+        return (ry_spot){0};
+    }
+    const ry_value_id root = p->uses.root[id];
+    ry_spot spot = p->spot[root];
+    if (turns > 1 && spot.home != RY_HOME_CONSTANT && (spot.home != RY_HOME_ARENA || p->whole[root])) {
+        spot.turn = ry_plan_value_bytes(p->plan, root) / (size_t)turns;
+    }
+    return spot;
 }
 
 static rynd_status place_steps(const placing *p)
@@ -166,16 +161,17 @@ static rynd_status place_steps(const placing *p)
     for (size_t s = 0; s < plan->step_count; s++) {
         ry_step *step = &plan->steps[s];
         const ry_node *node = &plan->graph->nodes[p->node_of_step[s]];
+        const int64_t turns = ry_plan_pass_of(plan, s)->turns;
         step->in = RY_TAKE(&plan->arena, ry_spot, node->inputs);
         step->out = RY_TAKE(&plan->arena, ry_spot, node->outputs);
         if (!step->in || !step->out) {
             return ry_fail_memory(p->error);
         }
         for (int i = 0; i < node->inputs; i++) {
-            step->in[i] = packed_input(step, i) ? (ry_spot){0} : spot_of(p, node->in[i]);
+            step->in[i] = packed_input(step, i) ? (ry_spot){0} : spot_of(p, node->in[i], turns);
         }
         for (int i = 0; i < node->outputs; i++) {
-            step->out[i] = spot_of(p, node->out[i]);
+            step->out[i] = spot_of(p, node->out[i], turns);
         }
         if (ry_op_get_class(node->op) == RY_CLASS_BOUNDED) {
             step->actual_row = (int64_t)plan->bounded_count;
@@ -213,16 +209,14 @@ rynd_status ry_plan_place(ry_plan *plan, const ry_node_id *node_of_step, ry_erro
 {
     size_t count = plan->graph->value_count;
     placing p = {.plan = plan, .node_of_step = node_of_step, .error = error};
-    p.root = RY_TAKE(&plan->arena, ry_value_id, count);
     p.spot = RY_TAKE(&plan->arena, ry_spot, count);
-    p.first = RY_TAKE(&plan->arena, uint32_t, count);
-    p.last = RY_TAKE(&plan->arena, uint32_t, count);
+    p.whole = RY_TAKE(&plan->arena, bool, count);
     plan->constants = RY_TAKE(&plan->arena, ry_buffer *, count);
-    if (!p.root || !p.spot || !p.first || !p.last || !plan->constants) {
+    if (!p.spot || !p.whole || !plan->constants) {
         return ry_fail_memory(error);
     }
-    find_roots(&p);
-    RY_TRY(note_uses(&p));
+    RY_TRY(ry_plan_find_uses(plan, node_of_step, &p.uses, error));
+    RY_TRY(place_values(&p));
     RY_TRY(place_ends(&p));
     RY_TRY(lay_out_arena(&p));
     RY_TRY(place_steps(&p));

@@ -7,6 +7,7 @@
 #include "plan/fold.h"
 #include "plan/fuse_separable.h"
 #include "plan/layouts.h"
+#include "plan/passes.h"
 #include "plan/split.h"
 #include "plan/steps.h"
 
@@ -130,8 +131,18 @@ static rynd_status build(ry_plan *plan, const ry_graph *graph, const ry_plan_opt
     RY_TRY(ry_plan_choose_layouts(plan, options->accuracy, error));
     ry_node_id *node_of_step;
     RY_TRY(ry_plan_make_steps(plan, options->accuracy, &node_of_step, error));
+    RY_TRY(ry_plan_choose_passes(plan, options->accuracy, node_of_step, error));
     RY_TRY(ry_plan_place(plan, node_of_step, error));
     return options->skip_packing ? RYND_OK : ry_plan_pack(plan, options, error);
+}
+
+const ry_pass *ry_plan_pass_of(const ry_plan *plan, size_t step)
+{
+    const ry_pass *pass = plan->passes;
+    while (step >= pass->end) {
+        pass++;
+    }
+    return pass;
 }
 
 rynd_status ry_plan_create(ry_device *device, const ry_graph *graph, const ry_plan_options *options, ry_plan **plan, ry_error *error)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plan: every decision for a graph on a device. Immutable, printable, deterministic; many threads may share it.
  *
- * Making one: clone the model's graph, bind symbols, infer, fold constants, rewrite; then for each node choose a kernel and prepare it; then give
- * every value a spot in one arena (memory.h); then pack weights.
+ * Making one: clone the model's graph, bind symbols, infer, fold constants, rewrite; then for each node choose a kernel and prepare it; then cut
+ * the batch where that saves memory traffic; then give every value a spot in one arena (memory_map.h); then pack weights.
  *
  * Nodes whose shapes depend on values that are not known yet (RY_INFER_LATER, or behind a BOUNDED output) are left for the *rest*: the plan ends with
  * the values that they need as extra outputs, and the session plans the rest graph when it has them. */
@@ -27,13 +27,14 @@ typedef struct ry_spot {
     ry_home home;
     uint32_t index;
     size_t offset;
+    size_t turn; /* bytes from the images of one turn of a pass to those of the next */
 } ry_spot;
 
 typedef struct ry_step {
     const char *name;   /* the node's */
     const char *source; /* its ONNX operator */
     const ry_kernel *kernel;
-    ry_problem problem;
+    ry_problem problem; /* of one turn */
     ry_prepared prepared;
     double seconds[RY_MAX_PHASES]; /* predicted, of each phase on one worker */
     const void *state;
@@ -43,6 +44,12 @@ typedef struct ry_step {
     size_t packed_offset; /* into plan->packed */
     const char *reason;   /* why this kernel */
 } ry_step;
+
+/* Steps that run one after another, `turns` times, each time for the next share of the batch (passes.h). */
+typedef struct ry_pass {
+    size_t first, end; /* steps */
+    int64_t turns;     /* 1: the whole batch at once */
+} ry_pass;
 
 typedef struct ry_plan_output {
     const char *name;
@@ -60,6 +67,8 @@ typedef struct ry_plan {
     bool *channels_last; /* of each value of the graph; else it lies row-major */
     size_t step_count;
     ry_step *steps;
+    size_t pass_count;
+    ry_pass *passes; /* all steps, in order */
     size_t input_count, output_count;
     const ry_tensor *inputs; /* descriptions, row-major, in the model's order */
     const char **input_names;
@@ -88,6 +97,9 @@ typedef struct ry_plan_options {
     const void *unneeded_user;
     bool skip_packing; /* for measuring, and for commands that never run the plan */
 } ry_plan_options;
+
+/* The pass that a step belongs to. */
+const ry_pass *ry_plan_pass_of(const ry_plan *plan, size_t step);
 
 rynd_status ry_plan_create(ry_device *device, const ry_graph *graph, const ry_plan_options *options, ry_plan **plan, ry_error *error);
 void ry_plan_destroy(ry_plan *plan);

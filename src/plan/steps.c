@@ -56,9 +56,9 @@ static rynd_status choose_kernel(ry_plan *plan, const ry_node *node, ry_step *st
     return step->reason ? RYND_OK : ry_fail_memory(error);
 }
 
-static rynd_status prepare_step(ry_plan *plan, const ry_node *node, ry_accuracy accuracy, ry_step *step, ry_error *error)
+rynd_status ry_plan_make_step(ry_plan *plan, const ry_node *node, ry_accuracy accuracy, int64_t images, ry_step *step, ry_error *error)
 {
-    RY_TRY(ry_plan_problem(plan->graph, node, accuracy, plan->channels_last, &plan->arena, &step->problem, error));
+    RY_TRY(ry_plan_problem(plan->graph, node, accuracy, plan->channels_last, images, &plan->arena, &step->problem, error));
     RY_TRY(note_constants(plan, node, step, error));
     step->name = node->name;
     step->source = node->source;
@@ -90,7 +90,7 @@ rynd_status ry_plan_make_steps(ry_plan *plan, ry_accuracy accuracy, ry_node_id *
             continue;
         }
         (*node_of_step)[plan->step_count] = id;
-        RY_TRY(prepare_step(plan, node, accuracy, &plan->steps[plan->step_count], error));
+        RY_TRY(ry_plan_make_step(plan, node, accuracy, 0, &plan->steps[plan->step_count], error));
         plan->step_count++;
     }
     return RYND_OK;

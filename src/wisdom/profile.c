@@ -49,6 +49,9 @@ void ry_profile_built_in(const ry_cpu_info *cpu, ry_isa isa, ry_profile *profile
     const built_in b = built_in_of(isa);
     const double cores = cpu->cores;
     *profile = (ry_profile){.isa = isa, .cores = cpu->cores, .f32 = {b.f32, b.f32 * cores}, .bf16 = {b.bf16, b.bf16 * cores}};
+    /* a quarter of the last level, which is others' too, or the cores' own */
+    const size_t own = cpu->l2 * cpu->cores, shared = cpu->l3 / 4;
+    profile->cache = own > shared ? own : shared;
     memcpy(profile->cpu, cpu->name, sizeof profile->cpu);
     for (int i = 0; i < RY_LEVELS; i++) {
         /* cores share the memory */

@@ -24,6 +24,7 @@ typedef struct ry_profile {
     bool measured; /* else built-in */
     ry_rate f32, bf16;
     ry_rate read[RY_LEVELS];
+    size_t cache; /* bytes that stay near the cores from one step to the next; 0: not known */
 } ry_profile;
 
 enum { RY_PROFILE_PATH = 1024 };

@@ -14,6 +14,7 @@
 enum { CHANNELS = 24, SIDE = 10 };
 
 typedef struct small_net {
+    int64_t batch; /* 1; to be set before the input is made */
     ry_plan plan;
     ry_device device;
     ry_profile profile;
@@ -22,7 +23,7 @@ typedef struct small_net {
 
 static inline void small_net_begin(small_net *n, double bandwidth)
 {
-    *n = (small_net){0};
+    *n = (small_net){.batch = 1};
     ry_cpu_info cpu;
     ry_cpu_detect(&cpu);
     ry_profile_built_in(&cpu, cpu.isa, &n->profile);
@@ -41,7 +42,7 @@ static inline void small_net_end(small_net *n)
 
 static inline ry_value_id small_net_input(small_net *n)
 {
-    const ry_shape shape = ry_shape_of(4, (int64_t[]){1, CHANNELS, SIDE, SIDE});
+    const ry_shape shape = ry_shape_of(4, (int64_t[]){n->batch, CHANNELS, SIDE, SIDE});
     const ry_value_id v = ry_graph_add_value(n->plan.graph, NULL, RY_f32, &shape);
     assert_true(ry_graph_add_input(n->plan.graph, v));
     return v;
@@ -91,11 +92,14 @@ static inline ry_value_id small_net_expression(small_net *n, const char *program
 /* There and back as a row: its memory is a view's. */
 static inline ry_value_id small_net_view(small_net *n, ry_value_id x)
 {
-    const ry_shape row = ry_shape_of(2, (int64_t[]){1, CHANNELS * SIDE * SIDE}), box = ry_shape_of(4, (int64_t[]){1, CHANNELS, SIDE, SIDE});
+    const ry_shape row = ry_shape_of(2, (int64_t[]){n->batch, CHANNELS * SIDE * SIDE});
+    const ry_shape box = ry_shape_of(4, (int64_t[]){n->batch, CHANNELS, SIDE, SIDE});
     const ry_value_id flat = ry_graph_add_value(n->plan.graph, NULL, RY_f32, &row);
+    const ry_value_id dims = ry_graph_add_i64s(n->plan.graph, NULL, 4, box.dim);
     const ry_value_id back = ry_graph_add_value(n->plan.graph, NULL, RY_f32, &box);
     assert_int_not_equal(ry_graph_add_node(n->plan.graph, RY_OP_flatten, NULL, "Test", NULL, 1, &x, 1, &flat), RY_NO_NODE);
-    assert_int_not_equal(ry_graph_add_node(n->plan.graph, RY_OP_reshape, NULL, "Test", NULL, 1, &flat, 1, &back), RY_NO_NODE);
+    assert_int_not_equal(ry_graph_add_node(n->plan.graph, RY_OP_reshape, NULL, "Test", NULL, 2, (ry_value_id[]){flat, dims}, 1, &back),
+                         RY_NO_NODE);
     return back;
 }
 

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How many images each step gets at a time: the least bytes from memory by dynamic programming over the steps in their order.
+ *
+ * A step that gets `images` at a time reads and writes the cache where its images fit into it, else memory; its weights come once a turn. Where
+ * the number changes from step to step, what is alive there lies whole, and passes through memory on its way. */
+#include "plan/passes.h"
+
+#include "plan/uses.h"
+#include "predict/predict.h"
+
+#include <math.h>
+
+enum { CHOICES_MOST = 24 };
+
+typedef struct cutting {
+    ry_plan *plan;
+    const ry_node_id *node_of_step;
+    ry_uses uses;
+    int64_t batch;
+    int choices;
+    int64_t images[CHOICES_MOST];    /* at a time: the batch, then its divisors, falling */
+    double (*least)[CHOICES_MOST];   /* bytes of the steps before and this one, if it takes that choice */
+    uint8_t (*before)[CHOICES_MOST]; /* the choice of the step before it */
+    double turn;                     /* what a turn of a step costs besides, in bytes */
+} cutting;
+
+enum { CONV_IMAGES = 1u << 0 | 1u << 3, SEPARABLE_IMAGES = 1u << 0 | 1u << 5, FIRST_IMAGES = 1u << 0, ALL_IMAGES = ~0u };
+
+/* Bit i: input i has images in its first dim, if it is not a constant; all other inputs must be constants. Operators that are not here mix images. */
+static const unsigned images_of[RY_OPS] = {
+    [RY_OP_conv] = CONV_IMAGES,
+    [RY_OP_convt] = CONV_IMAGES,
+    [RY_OP_separable_conv] = SEPARABLE_IMAGES,
+    [RY_OP_pool] = FIRST_IMAGES,
+    [RY_OP_batch_norm] = FIRST_IMAGES,
+    [RY_OP_group_norm] = FIRST_IMAGES,
+    [RY_OP_lrn] = FIRST_IMAGES,
+    [RY_OP_depth_to_space] = FIRST_IMAGES,
+    [RY_OP_space_to_depth] = FIRST_IMAGES,
+    [RY_OP_copy] = FIRST_IMAGES,
+    [RY_OP_expr] = ALL_IMAGES,
+};
+
+static bool has_images(const ry_value *value, int rank, int64_t batch)
+{
+    return value->shape.rank == rank && rank > 0 && value->shape.dim[0] == batch && !value->bounded;
+}
+
+/* Each image of the outputs comes from the same image of the inputs, and from constants that are the same for all. */
+static bool is_by_image(const ry_graph *graph, const ry_node *node, int64_t batch)
+{
+    if (!images_of[node->op] || node->outputs != 1) {
+        return false;
+    }
+    const int rank = graph->values[node->out[0]].shape.rank;
+    for (int i = 0; i < node->inputs; i++) {
+        if (node->in[i] == RY_NO_VALUE) {
+            continue;
+        }
+        const ry_value *value = &graph->values[node->in[i]];
+        const bool may = i < 32 && images_of[node->op] >> i & 1u;
+        if (value->constant ? may && value->shape.rank >= rank && value->shape.dim[0] != 1 : !may || !has_images(value, rank, batch)) {
+            return false;
+        }
+    }
+    return has_images(&graph->values[node->out[0]], rank, batch);
+}
+
+static const ry_node *node_of(const cutting *c, size_t step)
+{
+    return &c->plan->graph->nodes[c->node_of_step[step]];
+}
+
+/* Bytes of one image that a step reads and writes. */
+static double image_bytes(const cutting *c, const ry_node *node)
+{
+    double bytes = (double)ry_plan_value_bytes(c->plan, node->out[0]);
+    for (int i = 0; i < node->inputs; i++) {
+        if (node->in[i] != RY_NO_VALUE && !c->plan->graph->values[node->in[i]].constant) {
+            bytes += (double)ry_plan_value_bytes(c->plan, node->in[i]);
+        }
+    }
+    return bytes / (double)c->batch;
+}
+
+static double constant_bytes(const cutting *c, const ry_step *step, const ry_node *node)
+{
+    double bytes = 0;
+    for (int i = 0; i < node->inputs; i++) {
+        if (node->in[i] != RY_NO_VALUE && c->plan->graph->values[node->in[i]].constant) {
+            bytes += (double)ry_plan_value_bytes(c->plan, node->in[i]);
+        }
+    }
+    return step->prepared.packed ? (double)step->prepared.packed : bytes;
+}
+
+static double step_cost(const cutting *c, size_t step, int choice)
+{
+    const ry_node *node = node_of(c, step);
+    if (!is_by_image(c->plan->graph, node, c->batch)) {
+        return choice ? INFINITY : 0;
+    }
+    const double image = image_bytes(c, node), turns = (double)(c->batch / c->images[choice]);
+    const double moved = image * (double)c->images[choice] > (double)c->plan->device->profile->cache ? image * (double)c->batch : 0;
+    return moved + turns * (constant_bytes(c, &c->plan->steps[step], node) + c->turn);
+}
+
+/* Bytes of what is made up to the step and read behind it, where they do not fit into the cache. */
+static double alive_after(const cutting *c, size_t step)
+{
+    double bytes = 0;
+    for (ry_value_id v = 0; v < c->plan->graph->value_count; v++) {
+        if (c->uses.made[v] && c->uses.first[v] <= step && c->uses.last[v] > step) {
+            bytes += (double)ry_plan_value_bytes(c->plan, v);
+        }
+    }
+    return bytes > (double)c->plan->device->profile->cache ? bytes : 0;
+}
+
+static void extend(const cutting *c, size_t step)
+{
+    const double alive = step ? alive_after(c, step - 1) : 0;
+    for (int to = 0; to < c->choices; to++) {
+        double least = step ? INFINITY : 0;
+        for (int from = 0; step && from < c->choices; from++) {
+            /* who gets few images at a time does not count the whole of what it reads and writes: it is counted here */
+            const double passage = from == to ? 0 : alive * ((from > 0) + (to > 0)), bytes = c->least[step - 1][from] + passage;
+            if (bytes < least) {
+                least = bytes;
+                c->before[step][to] = (uint8_t)from;
+            }
+        }
+        c->least[step][to] = least + step_cost(c, step, to);
+    }
+}
+
+static void add_pass(ry_plan *plan, size_t step, int64_t turns)
+{
+    ry_pass *last = plan->pass_count ? &plan->passes[plan->pass_count - 1] : NULL;
+    if (last && last->turns == turns) {
+        last->end = step + 1;
+    } else {
+        plan->passes[plan->pass_count++] = (ry_pass){step, step + 1, turns};
+    }
+}
+
+/* Back from the cheapest end; `chosen` receives each step's choice. */
+static void trace(const cutting *c, uint8_t *chosen)
+{
+    const size_t steps = c->plan->step_count;
+    int best = 0;
+    for (int i = 1; i < c->choices; i++) {
+        best = c->least[steps - 1][i] < c->least[steps - 1][best] ? i : best;
+    }
+    for (size_t s = steps; s-- > 0;) {
+        chosen[s] = (uint8_t)best;
+        best = c->before[s][best];
+    }
+}
+
+static void list_choices(cutting *c)
+{
+    c->images[c->choices++] = c->batch;
+    for (int64_t turns = 2; turns <= c->batch && c->choices < CHOICES_MOST; turns++) {
+        if (c->batch % turns == 0) {
+            c->images[c->choices++] = c->batch / turns;
+        }
+    }
+}
+
+static rynd_status cut(cutting *c, ry_accuracy accuracy, ry_arena *scratch, ry_error *error)
+{
+    ry_plan *plan = c->plan;
+    c->least = ry_arena_take(scratch, plan->step_count, sizeof *c->least);
+    c->before = ry_arena_take(scratch, plan->step_count, sizeof *c->before);
+    uint8_t *chosen = RY_TAKE(scratch, uint8_t, plan->step_count);
+    if (!c->least || !c->before || !chosen) {
+        return ry_fail_memory(error);
+    }
+    RY_TRY(ry_plan_find_uses(plan, c->node_of_step, &c->uses, error));
+    list_choices(c);
+    for (size_t s = 0; s < plan->step_count; s++) {
+        extend(c, s);
+    }
+    trace(c, chosen);
+    for (size_t s = 0; s < plan->step_count; s++) {
+        if (chosen[s]) {
+            RY_TRY(ry_plan_make_step(plan, node_of(c, s), accuracy, c->images[chosen[s]], &plan->steps[s], error));
+        }
+        add_pass(plan, s, c->batch / c->images[chosen[s]]);
+    }
+    return RYND_OK;
+}
+
+/* The first dim of the first input that is no constant; 1 where there is none. */
+static int64_t batch_of(const ry_graph *graph)
+{
+    for (size_t i = 0; i < graph->input_count; i++) {
+        const ry_value *value = &graph->values[graph->inputs[i]];
+        if (!value->constant) {
+            return value->shape.rank > 1 ? value->shape.dim[0] : 1;
+        }
+    }
+    return 1;
+}
+
+rynd_status ry_plan_choose_passes(ry_plan *plan, ry_accuracy accuracy, const ry_node_id *node_of_step, ry_error *error)
+{
+    const ry_profile *profile = plan->device->profile;
+    cutting c = {.plan = plan, .node_of_step = node_of_step, .batch = batch_of(plan->graph)};
+    plan->passes = RY_TAKE(&plan->arena, ry_pass, plan->step_count);
+    if (!plan->passes) {
+        return ry_fail_memory(error);
+    }
+    if (c.batch <= 1 || plan->step_count == 0 || plan->device->profile->cache == 0) {
+        for (size_t s = 0; s < plan->step_count; s++) {
+            add_pass(plan, s, 1);
+        }
+        return RYND_OK;
+    }
+    c.turn = RY_STEP_SECONDS * profile->read[RY_LEVEL_DRAM].all;
+    ry_arena scratch;
+    ry_arena_init(&scratch, plan->device->allocator);
+    const rynd_status status = cut(&c, accuracy, &scratch, error);
+    ry_arena_free(&scratch);
+    return status;
+}

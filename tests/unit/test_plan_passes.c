@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A batch cut into turns: the same outputs as without, less memory, and only where each image goes its own way. */
+#include "small_net.h"
+
+#include "device/cpu/cpu_device.h"
+#include "exec/session.h"
+
+#include <string.h>
+
+enum { BATCH = 6, OUTPUTS_MOST = 4, IMAGE = CHANNELS * SIDE * SIDE };
+
+/* What a plan made of a graph, and what it computed. */
+typedef struct planned {
+    int64_t turns; /* of the pass that has most */
+    size_t arena, passes;
+    float *y[OUTPUTS_MOST];
+} planned;
+
+static void begin(small_net *n)
+{
+    small_net_begin(n, 1e12);
+    n->batch = BATCH;
+    n->profile.read[RY_LEVEL_DRAM].all = 1e6; /* a turn costs nothing beside its bytes */
+}
+
+static void note_passes(const ry_plan *plan, planned *p)
+{
+    size_t next = 0;
+    for (size_t i = 0; i < plan->pass_count; i++) {
+        const ry_pass *pass = &plan->passes[i];
+        assert_int_equal(pass->first, next);
+        assert_true(pass->end > pass->first && BATCH % pass->turns == 0);
+        p->turns = pass->turns > p->turns ? pass->turns : p->turns;
+        next = pass->end;
+    }
+    assert_int_equal(next, plan->step_count);
+    p->passes = plan->pass_count;
+    p->arena = plan->arena_size;
+}
+
+/* Plans the graph for a machine with such a cache, and runs it twice: nothing of a run may stay for the next one. */
+static planned compute(small_net *n, size_t cache, const float *x)
+{
+    planned p = {0};
+    ry_threads *threads;
+    ry_device *device;
+    ry_plan *plan;
+    ry_session *session;
+    const ry_plan_options options = {.accuracy = RY_ACCURACY_near32};
+    n->profile.cache = cache;
+    assert_int_equal(ry_threads_create(&ry_system_allocator, 2, NULL, NULL, &threads, &n->error), RYND_OK);
+    assert_int_equal(ry_cpu_device_create(&ry_system_allocator, threads, n->profile.isa, &device, &n->error), RYND_OK);
+    device->profile = &n->profile;
+    assert_int_equal(ry_plan_create(device, n->plan.graph, &options, &plan, &n->error), RYND_OK);
+    note_passes(plan, &p);
+    assert_int_equal(ry_session_create(plan, &options, &session, &n->error), RYND_OK);
+    ry_tensor input = plan->inputs[0];
+    input.data = (void *)(uintptr_t)x;
+    assert_int_equal(ry_session_bind_input(session, 0, &input, &n->error), RYND_OK);
+    assert_int_equal(ry_session_run(session, &n->error), RYND_OK);
+    assert_int_equal(ry_session_run(session, &n->error), RYND_OK);
+    for (size_t o = 0; o < plan->output_count; o++) {
+        ry_tensor y;
+        assert_int_equal(ry_session_output(session, o, &y, &n->error), RYND_OK);
+        p.y[o] = malloc(ry_tensor_bytes(&y));
+        assert_non_null(p.y[o]);
+        memcpy(p.y[o], y.data, ry_tensor_bytes(&y));
+    }
+    ry_session_destroy(session);
+    ry_plan_destroy(plan);
+    device->table->destroy(device);
+    ry_threads_destroy(threads);
+    return p;
+}
+
+static void release(planned *p)
+{
+    for (int o = 0; o < OUTPUTS_MOST; o++) {
+        free(p->y[o]);
+    }
+}
+
+/* Compares the graph cut for a small cache with the graph as a whole; returns the former, without its outputs. */
+static planned cut(small_net *n, size_t cache, planned *whole_plan)
+{
+    float *x = malloc(BATCH * IMAGE * sizeof *x);
+    assert_non_null(x);
+    for (int i = 0; i < BATCH * IMAGE; i++) {
+        x[i] = (float)(rand() % 2001 - 1000) / 500.0f;
+    }
+    planned whole = compute(n, 0, x), turned = compute(n, cache, x);
+    assert_int_equal(whole.turns, 1);
+    for (size_t o = 0; o < n->plan.graph->output_count; o++) {
+        for (int i = 0; i < BATCH * IMAGE; i++) {
+            assert_true(fabsf(whole.y[o][i] - turned.y[o][i]) <= 1e-4f * (1 + fabsf(whole.y[o][i])));
+        }
+    }
+    release(&whole);
+    release(&turned);
+    free(x);
+    if (whole_plan) {
+        *whole_plan = whole;
+    }
+    return turned;
+}
+
+static ry_value_id softmax(small_net *n, ry_value_id x)
+{
+    ry_attrs attrs = ry_attrs_default(RY_OP_softmax);
+    return small_net_node(n, RY_OP_softmax, &attrs, 1, &x);
+}
+
+static void a_chain_takes_turns(void **state)
+{
+    (void)state;
+    small_net n;
+    begin(&n);
+    ry_value_id v = small_net_input(&n);
+    for (int i = 0; i < 4; i++) {
+        v = small_net_pool(&n, small_net_convolve(&n, v, 1, 1));
+    }
+    assert_true(ry_graph_add_output(n.plan.graph, v));
+    planned whole;
+    /* two images' input and output fit */
+    const planned p = cut(&n, 4 * IMAGE * sizeof(float), &whole);
+    assert_int_equal(p.turns, BATCH / 2);
+    assert_int_equal(p.passes, 1);
+    assert_true(p.arena < whole.arena);
+    small_net_end(&n);
+}
+
+static void what_fits_is_not_cut(void **state)
+{
+    (void)state;
+    small_net n;
+    begin(&n);
+    assert_true(ry_graph_add_output(n.plan.graph, small_net_convolve(&n, small_net_convolve(&n, small_net_input(&n), 3, 1), 3, 1)));
+    assert_int_equal(cut(&n, 2 * BATCH * IMAGE * sizeof(float), NULL).turns, 1);
+    small_net_end(&n);
+}
+
+/* Values that pass from turns to the whole and back, outputs from the middle, views, sums over far branches. */
+static void passes_meet(void **state)
+{
+    (void)state;
+    small_net n;
+    begin(&n);
+    const ry_value_id x = small_net_input(&n);
+    ry_value_id v = small_net_pool(&n, small_net_convolve(&n, x, 1, 1));
+    assert_true(ry_graph_add_output(n.plan.graph, v));
+    v = small_net_convolve(&n, v, 1, 1);
+    const ry_value_id early = v;
+    v = small_net_pool(&n, small_net_convolve(&n, v, 3, CHANNELS));
+    v = softmax(&n, small_net_view(&n, v));
+    v = small_net_pool(&n, small_net_convolve(&n, v, 1, 1));
+    v = small_net_expression(&n, "x0 + 0.5 * x1", 2, (ry_value_id[]){v, early});
+    assert_true(ry_graph_add_output(n.plan.graph, small_net_pool(&n, v)));
+    const planned p = cut(&n, 4 * IMAGE * sizeof(float), NULL);
+    assert_true(p.turns > 1 && p.passes > 1);
+    small_net_end(&n);
+}
+
+/* A constant for each image: what multiplies by it is not cut. */
+static void factors_of_images_are_not_cut(void **state)
+{
+    (void)state;
+    small_net n;
+    begin(&n);
+    const ry_shape shape = ry_shape_of(4, (int64_t[]){BATCH, 1, 1, 1});
+    const ry_value_id scale = ry_graph_add_constant(n.plan.graph, NULL, RY_f32, &shape, NULL);
+    for (int i = 0; i < BATCH; i++) {
+        ((float *)ry_graph_constant_data(n.plan.graph, scale))[i] = (float)i;
+    }
+    const ry_value_id v = small_net_pool(&n, small_net_input(&n));
+    const ry_value_id scaled = small_net_expression(&n, "x0 * x1", 2, (ry_value_id[]){v, scale});
+    assert_true(ry_graph_add_output(n.plan.graph, small_net_pool(&n, scaled)));
+    assert_int_equal(cut(&n, 4 * IMAGE * sizeof(float), NULL).passes, 3);
+    small_net_end(&n);
+}
+
+static ry_value_id random_node(small_net *n, const ry_value_id *values, int count)
+{
+    const ry_value_id x = values[rand() % count], other = values[rand() % count];
+    switch (rand() % 7) {
+    case 0: return small_net_convolve(n, x, 3, 1);
+    case 1: return small_net_convolve(n, x, 1, 1);
+    case 2: return small_net_convolve(n, x, 3, CHANNELS);
+    case 3: return small_net_pool(n, x);
+    case 4: return small_net_expression(n, "x0 + 0.5 * x1", 2, (ry_value_id[]){x, other});
+    case 5: return softmax(n, x);
+    default: return small_net_view(n, x);
+    }
+}
+
+static void random_graphs(void **state)
+{
+    (void)state;
+    int turned = 0;
+    for (int g = 0; g < 60; g++) {
+        small_net n;
+        begin(&n);
+        ry_value_id values[12] = {small_net_input(&n)};
+        int count = 1;
+        while (count < 12) {
+            values[count] = random_node(&n, values, count);
+            count++;
+        }
+        for (int o = 0; o < OUTPUTS_MOST; o++) {
+            assert_true(ry_graph_add_output(n.plan.graph, values[count - 1 - o]));
+        }
+        turned += cut(&n, (size_t)(1 + rand() % 8) * IMAGE * sizeof(float), NULL).turns > 1;
+        small_net_end(&n);
+    }
+    assert_true(turned > 20);
+}
+
+int main(void)
+{
+    srand(11);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_chain_takes_turns),           cmocka_unit_test(what_fits_is_not_cut), cmocka_unit_test(passes_meet),
+        cmocka_unit_test(factors_of_images_are_not_cut), cmocka_unit_test(random_graphs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
