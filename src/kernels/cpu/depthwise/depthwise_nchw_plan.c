@@ -24,8 +24,8 @@ bool depthwise_nchw_suits(const ry_problem *problem)
     const bool near = (g->x_step[2] == 1 || g->in[2] == 1) && (plan.phase.y_step[2] == 1 || g->out[2] == 1);
     const bool residual =
         !ry_problem_has_input(problem, 3) || (ry_type_of(&problem->in[3]) == RY_f32 && (plan.phase.r_step[2] == 1 || g->out[2] == 1));
-    const bool steps = g->stride[1] == g->stride[2] &&
-                       (g->stride[2] == 1 || (g->stride[2] == 2 && g->dilation[1] == 1 && g->dilation[2] == 1 && g->kernel[2] > 1));
+    const bool steps =
+        g->stride[1] == g->stride[2] && (g->stride[2] == 1 || (g->stride[2] == 2 && g->dilation[1] == 1 && g->dilation[2] == 1));
     return near && residual && steps && g->kernel[1] <= STRIP_WINDOW && g->kernel[2] <= STRIP_WINDOW &&
            g->dilation[2] * g->kernel[2] <= 256;
 }
@@ -41,7 +41,7 @@ static load load_of(const depthwise_nchw_plan *plan, int width, int64_t i)
     if (g->stride[2] == 1) {
         return (load){i * g->dilation[2] - g->before[2], width};
     }
-    const int64_t odd = g->kernel[2] % 2;
+    const int64_t odd = g->kernel[2] > 1 && g->kernel[2] % 2;
     return odd && i == 0 ? (load){-g->before[2], 1} : (load){2 * i - odd - g->before[2], 2 * width};
 }
 
@@ -80,10 +80,25 @@ static bool is_plain(const depthwise_nchw_plan *plan, int width, int64_t vector)
     return plain;
 }
 
+/* With one tap, rows without gaps between them are one. */
+static void join_rows(const ry_problem *problem, depthwise_nchw_plan *plan)
+{
+    ry_conv_geometry *g = &plan->geometry;
+    ry_conv_phase *at = &plan->phase;
+    const int64_t rows = g->in[1], columns = g->in[2];
+    const bool same = g->taps == 1 && g->stride[1] == 1 && g->stride[2] == 1 && g->before[1] == 0 && g->before[2] == 0 &&
+                      g->out[1] == rows && g->out[2] == columns && rows * columns < 1 << 20;
+    if (same && g->x_step[1] == columns && at->y_step[1] == columns && (!ry_problem_has_input(problem, 3) || at->r_step[1] == columns)) {
+        g->in[1] = g->out[1] = 1;
+        g->in[2] = g->out[2] = rows * columns;
+    }
+}
+
 static void find_edges(const ry_problem *problem, int width, depthwise_nchw_plan *plan)
 {
     ry_conv_geometry *g = &plan->geometry;
     depthwise_read(problem, g, &plan->phase);
+    join_rows(problem, plan);
     plan->multiplier = g->channels_out;
     plan->outputs = g->groups * g->channels_out;
     plan->paired = 2 * g->out[2] <= width && g->in[2] <= width && plan->outputs > 1;

@@ -33,7 +33,8 @@ typedef struct depthwise_work {
     const float **table;
     depthwise_reading *reading;
     int32_t *lanes;
-    int64_t staged_end; /* rows of x (slices, where there are several) before it are in the ring, or were */
+    int64_t stage_first, stage_end; /* rows of x that its lines read */
+    int64_t staged_end;             /* rows of x (slices, where there are several) before it are in the ring, or were */
 } depthwise_work;
 
 /* height: 1, or NHWC_ROWS where the window is of 3; pixels: NHWC_FEWEST to NHWC_PIXELS; window, stride: the plan's. */

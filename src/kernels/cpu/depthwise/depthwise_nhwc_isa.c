@@ -250,6 +250,12 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     }
     const int64_t first = rows * plan->rows, end = ry_least(first + plan->rows, plan->lines);
     const int64_t last = ry_least((part + 1) * plan->part, plan->outputs);
+    w.stage_end = plan->geometry.in[1];
+    if (plan->geometry.out[0] == 1) {
+        const depthwise_axis *axis = &plan->axis[1];
+        w.stage_first = ry_most(0, ry_least(w.stage_end, first / axis->classes * axis->move + axis->low));
+        w.stage_end = ry_most(w.stage_first, ry_least(w.stage_end, (end - 1) / axis->classes * axis->move + axis->high + 1));
+    }
     for (w.channel = part * plan->part; w.channel < last; w.channel += plan->channels) {
         w.channels = ry_least(last - w.channel, plan->channels);
         w.input = w.channel / plan->multiplier * plan->depth;

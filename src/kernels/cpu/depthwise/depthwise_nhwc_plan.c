@@ -94,9 +94,7 @@ bool depthwise_nhwc_suits(const ry_problem *problem, int width)
         return false;
     }
     const int64_t slices = is_flat(g) ? 0 : reach_of(&plan.axis[0]) * g->in[1] * g->in[2] * width * (int64_t)sizeof(float);
-    /* one tap does not repay the permutations */
-    return (g->channels_in == 1 || g->taps > 1) && g->kernel[0] * g->kernel[1] * g->kernel[2] <= TAPS_MOST && has_lanes(g, width) &&
-           slices <= RING_SUITS;
+    return g->kernel[0] * g->kernel[1] * g->kernel[2] <= TAPS_MOST && has_lanes(g, width) && slices <= RING_SUITS;
 }
 
 /* Columns of a line in whole blocks. */

@@ -14,6 +14,8 @@ RY_INLINE void convert_pixels(const depthwise_work *w, const ry_dtype dtype, con
     }
 }
 
+enum { AHEAD = 4 }; /* squares that are fetched before their turn: memory's prefetchers follow fewer rows than there are */
+
 /* Some neighbouring pixels of planes. */
 RY_INLINE void transpose_pixels(const depthwise_work *w, const ry_dtype dtype, const char *x, float *to, int64_t pixels)
 {
@@ -26,11 +28,14 @@ RY_INLINE void transpose_pixels(const depthwise_work *w, const ry_dtype dtype, c
         }
         for (int64_t p = 0; p < pixels; p += RY_W) {
             ry_vf v[RY_W];
-            const int64_t count = pixels - p < RY_W ? pixels - p : RY_W;
+            const int64_t count = pixels - p < RY_W ? pixels - p : RY_W, next = p + AHEAD * RY_W;
             const ry_vm m = ry_vm_first(count);
+            /* behind the last pixel follow the next channels' */
+            const int64_t ahead = (next < pixels ? next * size : (next - pixels) * size + RY_W * channel);
 #pragma GCC unroll 16
             for (int i = 0; i < RY_W; i++) {
                 v[i] = ry_load_some(dtype, from[i] + p * size, m);
+                __builtin_prefetch(from[i] + ahead, 0, 3);
             }
             ry_vf_transpose(v);
             float *place = to + p * inputs + c;
@@ -102,9 +107,9 @@ void RY_ISA_SYMBOL(depthwise_nhwc_stage)(depthwise_work *w, int64_t z, int64_t y
     int64_t first = inside(line / of->classes * of->move + of->low, of->in);
     int64_t end = inside((line + lines - 1) / of->classes * of->move + of->high + 1, of->in);
     if (axis == 1 && plan->ring == g->in[1]) {
-        /* the whole plane has room */
-        first = 0;
-        end = g->in[1];
+        /* there is room for all that the task reads of the plane */
+        first = w->stage_first;
+        end = w->stage_end;
     }
     first = first > w->staged_end ? first : w->staged_end;
     if (axis == 1) {

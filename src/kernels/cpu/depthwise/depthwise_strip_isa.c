@@ -73,6 +73,19 @@ RY_INLINE void add_near(const columns *c, ry_vf *sum, const int height, const in
     }
 }
 
+/* Every second column. */
+RY_INLINE void add_evens(const columns *c, ry_vf *sum, const int height, const int taps, const bool masked)
+{
+#pragma GCC unroll 24
+    for (int j = 0; j < (height - 1) * 2 + taps; j++) {
+        if (c->inside >> j & 1) {
+            ry_vf pair[2];
+            load_pair(c->x + j * c->pitch, c->mask, masked, pair);
+            add_row(sum, c->w[0], pair[0], j, height, taps, 2, 1);
+        }
+    }
+}
+
 /* w[1] and w[2] are of the columns that c->x reads, w[0] is of the one before (`first`). */
 RY_INLINE void add_pair(const columns *c, ry_vf *sum, const int height, const int taps, const bool first, const bool masked)
 {
@@ -107,6 +120,13 @@ RY_INLINE void add_columns(const strip *s, int64_t first_row, int64_t at, const 
             c.x = x + i * s->plan->geometry.dilation[2];
             add_near(&c, sum, height, taps, vectors, mask != NULL);
         }
+        return;
+    }
+    if (width == 1) {
+        load_weights(c.w[0], weight, taps);
+        c.mask = mask ? mask[0] : 0;
+        c.x = x;
+        add_evens(&c, sum, height, taps, mask != NULL);
         return;
     }
     for (int64_t i = odd; i < width; i += 2) {
