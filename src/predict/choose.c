@@ -32,6 +32,13 @@ static size_t family_length(const ry_kernel *kernel)
     return strlen(kernel->name) - strlen(ry_isa_name(kernel->isa));
 }
 
+/* The same method in another form, like conv_fwd_f32_igemm and conv_fwd_f32_igemm_packing: to name it as the second best would say nothing. */
+static bool related(const ry_kernel *a, const ry_kernel *b)
+{
+    const size_t x = family_length(a), y = family_length(b);
+    return memcmp(a->name, b->name, x < y ? x : y) == 0;
+}
+
 /* Is the same text there for a better instruction set? */
 static bool superseded(const ry_kernel *kernel, ry_isa isa)
 {
@@ -61,8 +68,10 @@ rynd_status ry_predict_choose(const ry_problem *problem, ry_isa isa, unsigned co
         RY_TRY(kernel->prepare(problem, &prepared, error));
         const double seconds = ry_predict_seconds(kernel, problem, &prepared, profile);
         if (better(kernel, seconds, choice->kernel, choice->seconds)) {
-            *choice = (ry_choice){kernel, prepared, seconds, choice->kernel, choice->seconds};
-        } else if (better(kernel, seconds, choice->next, choice->next_seconds)) {
+            const bool another = choice->kernel && !related(kernel, choice->kernel);
+            *choice = another ? (ry_choice){kernel, prepared, seconds, choice->kernel, choice->seconds}
+                              : (ry_choice){kernel, prepared, seconds, choice->next, choice->next_seconds};
+        } else if (!related(kernel, choice->kernel) && better(kernel, seconds, choice->next, choice->next_seconds)) {
             choice->next = kernel;
             choice->next_seconds = seconds;
         }

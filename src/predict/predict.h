@@ -20,7 +20,7 @@ typedef struct ry_choice {
     const ry_kernel *kernel; /* NULL: no kernel takes the problem */
     ry_prepared prepared;
     double seconds;        /* predicted, on one worker */
-    const ry_kernel *next; /* the second best, and its time; NULL: there is none but references */
+    const ry_kernel *next; /* the best of another method, and its time; NULL: there is none but references */
     double next_seconds;
 } ry_choice;
 
