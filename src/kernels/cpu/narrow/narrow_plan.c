@@ -13,8 +13,11 @@ enum {
     CHANNEL_MOST = 1 << 18,   /* bytes of one channel's planes */
     POSITIONS = 2048,         /* of a task, at most, about */
     SUMS_MOST = 128 * 1024,   /* bytes of a task's sums, about */
-    TASKS_LEAST = 8           /* where there are rows and images enough */
+    TASKS_LEAST = 8,          /* where there are rows and images enough */
+    NEAR_MOST = 448 * 1024    /* bytes of an image that stay in a second-level cache */
 };
+
+#define FETCH_CYCLES 0.25 /* of a float that does not */
 
 static size_t taps_at(const ry_conv_geometry *g)
 {
@@ -95,12 +98,14 @@ static double staged_cycles(const narrow_plan *plan, double vectors)
         }
         rows += used;
     }
+    /* x's way from the outer caches, as the implicit GEMM counts it */
+    const double far = g->channels_in * g->in[1] * g->in[2] * 4 > NEAR_MOST ? FETCH_CYCLES * (double)g->in[2] : 0;
     if (g->x_step[2] == 1 || g->in[2] == 1) {
         /* loads, permutations, stores; a row's start and end */
-        return rows * (20.0 + vectors * stride * 2.0) + planes * vectors * 2.0;
+        return rows * (20.0 + far + vectors * stride * 2.0) + planes * vectors * 2.0;
     }
     const double line = (g->x_channel == 1 && g->channels_in >= 8 ? 4.0 : 20.0) * stride;
-    return rows * (12.0 + vectors * (line + stride * 2.0)) + planes * vectors * 2.0;
+    return rows * (12.0 + far + vectors * (line + stride * 2.0)) + planes * vectors * 2.0;
 }
 
 static double count_cycles(const narrow_plan *plan, int width)
