@@ -128,6 +128,7 @@ static void choose_tasks(int width, depthwise_nchw_plan *plan)
     if (planes / plan->channels < TASKS_ENOUGH && row_work * g->out[1] * planes > TASK_WORK * TASKS_ENOUGH) {
         plan->channels = ry_most(1, planes / TASKS_ENOUGH);
     }
+    plan->channels = ry_parts(plan->outputs, ry_least(plan->outputs, depthwise_even_tasks(ry_parts(plan->outputs, plan->channels))));
     plan->channels += plan->paired && plan->channels % 2;
     plan->channel_blocks = ry_parts(plan->outputs, plan->channels);
     /* few planes: parts of them, whole strips */

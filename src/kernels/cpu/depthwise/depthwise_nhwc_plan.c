@@ -210,14 +210,15 @@ static void choose_tasks(depthwise_nhwc_plan *plan)
     const double work = (double)(all * g->out[2] * plan->packed_step * plan->depth) * (taps + 1.0);
     const int64_t enough = ry_most(1, (int64_t)(work < (double)TASK_WORK * TASKS_ENOUGH ? work / TASK_WORK : TASKS_ENOUGH));
     if (plan->staged) {
-        const int64_t parts = ry_least(ry_parts(enough, g->batch), ry_parts(plan->outputs, plan->lanes));
+        const int64_t parts = ry_least(ry_parts(depthwise_even_tasks(enough), g->batch), ry_parts(plan->outputs, plan->lanes));
         plan->part = ry_whole(ry_parts(plan->outputs, parts), plan->lanes);
         plan->channel_parts = ry_parts(plan->outputs, plan->part);
         const int64_t rows = ry_parts(plan->lines, ry_parts(enough, g->batch * plan->channel_parts));
         plan->rows = ry_least(plan->lines, ry_most(2 * g->kernel[1], ry_whole(rows, plan->height)));
     } else {
         plan->rows = ry_least(plan->lines, ry_most(TASK_ROWS, ry_whole(ry_parts(all, enough), plan->height)));
-        const int64_t parts = ry_most(1, ry_parts(enough, g->batch * ry_parts(plan->lines, plan->rows)));
+        const int64_t least = ry_most(1, ry_parts(enough, g->batch * ry_parts(plan->lines, plan->rows)));
+        const int64_t parts = plan->rows == plan->lines ? depthwise_even_tasks(least) : least;
         plan->part = ry_whole(ry_parts(plan->outputs, parts), plan->lanes);
         plan->channel_parts = ry_parts(plan->outputs, plan->part);
     }

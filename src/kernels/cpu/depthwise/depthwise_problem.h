@@ -3,6 +3,7 @@
 #ifndef RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_PROBLEM_H
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_PROBLEM_H
 
+#include "base/whole.h"
 #include "kernels/cpu/conv/conv_geometry.h"
 
 /* A convolution, forward or transposed, in float types (bias: any float type), whose groups have at most `most` input channels. */
@@ -16,5 +17,11 @@ void depthwise_read(const ry_problem *problem, ry_conv_geometry *geometry, ry_co
 float depthwise_weight(const ry_cpu_launch *launch, const ry_conv_geometry *geometry, int64_t k, int64_t i, int64_t t, int64_t r,
                        int64_t s);
 float depthwise_bias(const ry_cpu_launch *launch, int64_t k);
+
+/* So many tasks or a few more: two and four threads end together. */
+static inline int64_t depthwise_even_tasks(int64_t tasks)
+{
+    return tasks > 2 ? ry_whole(tasks, 4) : tasks;
+}
 
 #endif
