@@ -148,9 +148,11 @@ static double count_cycles(const depthwise_nchw_plan *plan)
     const double vectors = (double)(g->batch * (plan->paired ? ry_parts(plan->outputs, 2) : plan->outputs) * plan->vectors);
     const int two = g->stride[2] > 1;
     const double each = (double)g->taps * tap[plan->paired][two];
+    /* the weights of 3x3 stay in registers */
+    const double square = !plan->paired && !two && g->kernel[1] == 3 && g->kernel[2] == 3 ? 4.0 : 0.0;
     const double narrow = plan->vectors == 1 && !plan->paired ? 4.0 : 0.0;
     const double share = (double)alone / (double)rows;
-    return vectors * (double)g->out[1] * (each * (1.0 + 1.2 * share) + (end[plan->paired][two] + narrow) * (1.0 + 0.3 * share));
+    return vectors * (double)g->out[1] * (each * (1.0 + 1.2 * share) + (end[plan->paired][two] - square + narrow) * (1.0 + 0.3 * share));
 }
 
 static void find_lanes(int width, depthwise_nchw_plan *plan)

@@ -80,15 +80,19 @@ RY_INLINE void end_rows(const pair *p, const ry_vf *sum, const int height)
 {
     const uint32_t lanes = (uint32_t)((1ull << p->plan->geometry.out[2]) - 1);
     const ry_vm low = ry_vm_bits(lanes), high = ry_vm_bits(lanes << RY_W / 2);
+    const ry_vf least = p->low, most = p->high;
+    const float *residual[2] = {p->residual[0], p->residual[1]};
+    float *to[2] = {p->to[0], p->to[1]};
+    const int64_t width = p->plan->geometry.out[2], to_row = p->to_row, residual_row = p->residual_row;
 #pragma GCC unroll 8
     for (int i = 0; i < height; i++) {
         ry_vf y = sum[i];
-        if (p->residual[0]) {
-            y = ry_vf_add(y, ry_vf_load_m(p->residual[0] + i * p->residual_row, low));
-            y = ry_vf_add(y, ry_vf_load_m(p->residual[1] + i * p->residual_row - RY_W / 2, high));
+        if (residual[0]) {
+            y = ry_vf_add(y, ry_vf_load_m(residual[0] + i * residual_row, low));
+            y = ry_vf_add(y, ry_vf_load_m(residual[1] + i * residual_row - RY_W / 2, high));
         }
-        y = ry_vf_min(p->high, ry_vf_max(p->low, y));
-        ry_vf_store_halves(p->to[0] + i * p->to_row, p->to[1] + i * p->to_row, p->plan->geometry.out[2], y);
+        y = ry_vf_min(most, ry_vf_max(least, y));
+        ry_vf_store_halves(to[0] + i * to_row, to[1] + i * to_row, width, y);
     }
 }
 

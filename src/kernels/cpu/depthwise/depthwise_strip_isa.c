@@ -155,18 +155,22 @@ RY_INLINE void add_square(const strip *s, const ry_vf w[3][STRIP_TAPS], int64_t 
         add_pair(&c, sum, height, 3, true, mask != NULL);
         return;
     }
+    /* what stays the same is read before the loops: for all the compiler knows, a store to y could change it */
     const float *x = s->x + at;
+    const int64_t step = s->plan->geometry.dilation[2], pitch = s->pitch;
+    const uint64_t inside = s->inside;
+    const uint32_t first = mask ? mask[0] : 0, second = mask ? mask[1] : 0, third = mask ? mask[2] : 0;
 #pragma GCC unroll 16
     for (int j = 0; j < height + 2; j++) {
-        if (s->inside >> j & 1) {
+        if (inside >> j & 1) {
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; v++) {
-#pragma GCC unroll 4
-                for (int i = 0; i < 3; i++) {
-                    const ry_vf xv =
-                        load_near(x + j * s->pitch + v * RY_W + i * s->plan->geometry.dilation[2], mask ? mask[i] : 0, mask != NULL);
-                    add_row(sum + v, w[i], xv, j, height, 3, 1, vectors);
-                }
+                const float *row = x + j * pitch + v * RY_W;
+                const ry_vf x0 = load_near(row, first, mask != NULL), x1 = load_near(row + step, second, mask != NULL);
+                const ry_vf x2 = load_near(row + 2 * step, third, mask != NULL);
+                add_row(sum + v, w[0], x0, j, height, 3, 1, vectors);
+                add_row(sum + v, w[1], x1, j, height, 3, 1, vectors);
+                add_row(sum + v, w[2], x2, j, height, 3, 1, vectors);
             }
         }
     }
@@ -177,17 +181,21 @@ RY_INLINE void end_columns(const strip *s, int64_t column, const bool masked, co
 {
     const int64_t left = s->plan->geometry.out[2] - column;
     const ry_vm last = ry_vm_first(left);
+    const ry_vf low = s->low, high = s->high;
+    const float *residual = s->residual;
+    float *first = s->to;
+    const int64_t to_row = s->to_row, residual_row = s->residual_row;
 #pragma GCC unroll 8
     for (int i = 0; i < height; i++) {
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) {
             ry_vf y = sum[i * vectors + v];
-            if (s->residual) {
-                const float *from = s->residual + i * s->residual_row + column + v * RY_W;
+            if (residual) {
+                const float *from = residual + i * residual_row + column + v * RY_W;
                 y = ry_vf_add(y, masked ? ry_vf_load_m(from, last) : ry_vf_load(from));
             }
-            y = ry_vf_min(s->high, ry_vf_max(s->low, y));
-            float *to = s->to + i * s->to_row + column + v * RY_W;
+            y = ry_vf_min(high, ry_vf_max(low, y));
+            float *to = first + i * to_row + column + v * RY_W;
             if (masked) {
                 ry_vf_store_first(to, left, y);
             } else {
