@@ -41,12 +41,12 @@ bool split_is_possible(const ry_problem *problem)
 }
 
 /* Which positions of an axis outputs read, and the planes they lie in. */
-static void lay_out_axis(const ry_problem *problem, split_plan *plan, int i)
+static void lay_out_axis(split_plan *plan, int i)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t stride = g->stride[i];
-    plan->dilation[i] = ry_conv_attribute(problem, &problem->attrs.conv.dilation, i, 1);
-    plan->origin[i] = -ry_conv_attribute(problem, &problem->attrs.conv.pads, i, 0);
+    plan->dilation[i] = g->dilation[i];
+    plan->origin[i] = -g->before[i];
     plan->extent[i] = (g->out[i] - 1) * stride + (g->kernel[i] - 1) * plan->dilation[i] + 1;
     plan->plane[i] = ry_parts(plan->extent[i], stride);
     plan->stored[i] = 0;
@@ -59,7 +59,7 @@ static void lay_out_axis(const ry_problem *problem, split_plan *plan, int i)
     }
 }
 
-static void lay_out_copy(const ry_problem *problem, split_plan *plan)
+static void lay_out_copy(split_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     plan->steps = ry_parts(g->channels_in, SPLIT_STEP);
@@ -70,7 +70,7 @@ static void lay_out_copy(const ry_problem *problem, split_plan *plan)
     }
     plan->copy = plan->pitch;
     for (int i = 0; i < RY_SPACE; i++) {
-        lay_out_axis(problem, plan, i);
+        lay_out_axis(plan, i);
         plan->copy *= plan->stored[i] * plan->plane[i];
     }
     plan->rows = plan->extent[0] * plan->extent[1];
@@ -151,7 +151,7 @@ void split_plan_choose(const ry_problem *problem, int64_t parts, split_plan *pla
     const ry_conv_geometry *g = &plan->geometry;
     plan->parts = parts;
     plan->along_channels = g->y_channel == 1 && (!ry_problem_has_input(problem, 3) || g->r_channel == 1);
-    lay_out_copy(problem, plan);
+    lay_out_copy(plan);
     find_segments(plan);
     find_blocks(plan);
     lay_out_scratch(plan);

@@ -88,11 +88,10 @@ bool ry_conv_reads_forward(const ry_problem *problem)
     return problem->op == RY_OP_conv || is_mirrored(problem, &win);
 }
 
-bool ry_conv_is_flat(const ry_problem *problem, const ry_conv_geometry *g)
+bool ry_conv_is_flat(const ry_conv_geometry *g)
 {
-    const window win = window_of(problem);
     /* padding before a single plane moves it away from the only output */
-    return g->in[0] == 1 && g->out[0] == 1 && g->kernel[0] == 1 && list_get(&win, win.pads, 0, 0) == 0;
+    return g->in[0] == 1 && g->out[0] == 1 && g->kernel[0] == 1 && g->before[0] == 0;
 }
 
 /* Floor division for any sign of a, b > 0. */
@@ -132,6 +131,31 @@ static void find_window(const ry_problem *problem, const window *win, bool mirro
         g->before[i] = mirrored ? last * g->dilation[i] - pad : pad;
         g->w_step[i] = mirrored ? -step : step;
         g->w_first += mirrored ? last * step : 0;
+    }
+}
+
+/* Does tap r of an axis read inside x for any output? */
+static bool reaches_x(const ry_conv_geometry *g, int i, int64_t r)
+{
+    const int64_t at = r * g->dilation[i] - g->before[i];
+    const int64_t first = clamp(ceil_div(-at, g->stride[i]), 0, g->out[i]);
+    return first < clamp(ceil_div(g->in[i] - at, g->stride[i]), 0, g->out[i]);
+}
+
+/* Leaves out the taps at the ends of each axis that read nothing but padding: wide dilated windows on small x have many. */
+static void trim_window(ry_conv_geometry *g)
+{
+    for (int i = 0; i < RY_SPACE; i++) {
+        int64_t first = 0, last = g->kernel[i] - 1;
+        while (first < last && !reaches_x(g, i, first)) {
+            first++;
+        }
+        while (last > first && !reaches_x(g, i, last)) {
+            last--;
+        }
+        g->kernel[i] = last - first + 1;
+        g->before[i] -= first * g->dilation[i];
+        g->w_first += first * g->w_step[i];
     }
 }
 
@@ -252,6 +276,7 @@ void ry_conv_geometry_of(const ry_problem *problem, ry_conv_geometry *g, ry_conv
     g->forward = forward || mirrored;
     find_window(problem, &win, mirrored, g);
     if (g->forward) {
+        trim_window(g);
         forward_phase(problem, &win, g, phase, tap);
     } else {
         transposed_phases(problem, &win, g, phase, tap);

@@ -35,7 +35,8 @@ typedef struct ry_conv_phase {
 typedef struct ry_conv_geometry {
     int64_t batch, groups;
     int64_t channels_in, channels_out; /* of one group */
-    int64_t in[RY_SPACE], out[RY_SPACE], kernel[RY_SPACE];
+    int64_t in[RY_SPACE], out[RY_SPACE];
+    int64_t kernel[RY_SPACE]; /* of the window, without what reads padding only, whatever the output, at the ends of an axis */
     int64_t stride[RY_SPACE]; /* of reading: 1 in transposed convolutions */
     int64_t x_batch, x_channel, x_step[RY_SPACE];
     int64_t y_batch, y_channel;
@@ -55,7 +56,7 @@ bool ry_conv_is_spatial(const ry_problem *problem);
 bool ry_conv_reads_forward(const ry_problem *problem);
 
 /* Has it at most two spatial dimensions that matter: is every output's depth the input's only one? */
-bool ry_conv_is_flat(const ry_problem *problem, const ry_conv_geometry *geometry);
+bool ry_conv_is_flat(const ry_conv_geometry *geometry);
 
 /* Fills `geometry`; `phase` and `tap` have room for the counts that ry_conv_geometry_of states (they may be NULL: counts only). */
 void ry_conv_geometry_of(const ry_problem *problem, ry_conv_geometry *geometry, ry_conv_phase *phase, ry_conv_tap *tap);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernel: depthwise and few-channel grouped convolution on staged rows (direct_plan.h). */
+#include "kernels/cpu/conv/conv_kernel.h"
 #include "kernels/cpu/conv/direct.h"
 #include "kernels/cpu/conv/finish.h"
 #include "kernels/cpu/conv/lanes.h"
@@ -276,19 +277,5 @@ static void initialise(const ry_problem *problem, const ry_prepared *prepared, v
     direct_plan_make(problem, RY_W, state);
 }
 
-#define KERNEL(symbol, operator)                                                \
-    const ry_kernel RY_ISA_SYMBOL(symbol) = {.name = #symbol "_" RY_ISA_TEXT,   \
-                                             .op = RY_OP_##operator,            \
-                                             .device = "cpu",                   \
-                                             .isa = RY_ISA_ID,                  \
-                                             .accuracy = RY_ACCURACY_strict,    \
-                                             .rank = 107 + 10 * (int)RY_ISA_ID, \
-                                             .applicable = applicable,          \
-                                             .prepare = prepare,                \
-                                             .initialise = initialise,          \
-                                             .pack = pack,                      \
-                                             .run = run,                        \
-                                             .constant_inputs = 1u << 1}
-
-KERNEL(conv_fwd_f32_direct, conv);
-KERNEL(convt_fwd_f32_direct, convt);
+RY_CONV_KERNELS(direct, 107, .applicable = applicable, .prepare = prepare, .initialise = initialise, .pack = pack, .run = run,
+                .constant_inputs = 1u << 1);

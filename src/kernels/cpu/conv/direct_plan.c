@@ -18,7 +18,7 @@ bool direct_plan_suits(const ry_problem *problem)
         return false;
     }
     ry_conv_geometry_of(problem, &g, NULL, NULL);
-    const bool flat = ry_conv_is_flat(problem, &g);
+    const bool flat = ry_conv_is_flat(&g);
     /* with more channels the parting of staged rows costs more than it gives */
     const int64_t most = g.stride[2] == 1 ? DIRECT_OUT_MOST : DIRECT_OUT_MOST / 2;
     const bool few = g.groups > 1 ? g.channels_in <= most && g.channels_out <= most : g.channels_in <= 64 && g.channels_out <= 2;

@@ -3,6 +3,7 @@
 #include "base/whole.h"
 #include "kernels/cpu/common/simd.h"
 #include "kernels/cpu/conv/activation.h"
+#include "kernels/cpu/conv/conv_kernel.h"
 #include "kernels/cpu/depthwise/depthwise_nchw.h"
 #include "kernels/cpu/depthwise/depthwise_problem.h"
 
@@ -107,20 +108,5 @@ static ry_counts counts(const ry_problem *problem, const ry_prepared *prepared)
     return (ry_counts){2.0 * (double)(g.batch * g.groups * g.channels_out * g.out[1]) * (double)(row * g.taps), ry_problem_bytes(problem)};
 }
 
-#define KERNEL(symbol, operator)                                                 \
-    const ry_kernel RY_ISA_SYMBOL(symbol) = {.name = #symbol "_" RY_ISA_TEXT,    \
-                                             .op = RY_OP_##operator,             \
-                                             .device = "cpu",                    \
-                                             .isa = RY_ISA_ID,                   \
-                                             .accuracy = RY_ACCURACY_strict,     \
-                                             .rank = 109 + 10 * (int)RY_ISA_ID,  \
-                                             .applicable = depthwise_nchw_suits, \
-                                             .prepare = prepare,                 \
-                                             .initialise = initialise,           \
-                                             .pack = pack,                       \
-                                             .run = run,                         \
-                                             .counts = counts,                   \
-                                             .constant_inputs = 1u << 1 | 1u << 2}
-
-KERNEL(conv_fwd_f32_depthwise_nchw, conv);
-KERNEL(convt_fwd_f32_depthwise_nchw, convt);
+RY_CONV_KERNELS(depthwise_nchw, 109, .applicable = depthwise_nchw_suits, .prepare = prepare, .initialise = initialise, .pack = pack,
+                .run = run, .counts = counts, .constant_inputs = 1u << 1 | 1u << 2);

@@ -2,6 +2,7 @@
 /* Kernel: depthwise convolution, and grouped convolution with few channels, along channels (depthwise_nhwc_plan.h). */
 #include "base/whole.h"
 #include "kernels/cpu/common/simd.h"
+#include "kernels/cpu/conv/conv_kernel.h"
 #include "kernels/cpu/depthwise/depthwise_nhwc.h"
 #include "kernels/cpu/depthwise/depthwise_problem.h"
 
@@ -351,20 +352,5 @@ static ry_counts counts(const ry_problem *problem, const ry_prepared *prepared)
     return (ry_counts){2.0 * (double)(g->batch * plan.lines * plan.packed_step * plan.depth) * columns * taps, ry_problem_bytes(problem)};
 }
 
-#define KERNEL(symbol, operator)                                                \
-    const ry_kernel RY_ISA_SYMBOL(symbol) = {.name = #symbol "_" RY_ISA_TEXT,   \
-                                             .op = RY_OP_##operator,            \
-                                             .device = "cpu",                   \
-                                             .isa = RY_ISA_ID,                  \
-                                             .accuracy = RY_ACCURACY_strict,    \
-                                             .rank = 108 + 10 * (int)RY_ISA_ID, \
-                                             .applicable = applicable,          \
-                                             .prepare = prepare,                \
-                                             .initialise = initialise,          \
-                                             .pack = pack,                      \
-                                             .run = run,                        \
-                                             .counts = counts,                  \
-                                             .constant_inputs = 1u << 1 | 1u << 2}
-
-KERNEL(conv_fwd_f32_depthwise_nhwc, conv);
-KERNEL(convt_fwd_f32_depthwise_nhwc, convt);
+RY_CONV_KERNELS(depthwise_nhwc, 108, .applicable = applicable, .prepare = prepare, .initialise = initialise, .pack = pack, .run = run,
+                .counts = counts, .constant_inputs = 1u << 1 | 1u << 2);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels: convolution and transposed convolution to few output channels. */
 #include "base/whole.h"
+#include "kernels/cpu/conv/conv_kernel.h"
 #include "kernels/cpu/conv/finish.h"
 #include "kernels/cpu/narrow/narrow_stage.h"
 #include "kernels/cpu/narrow/narrow_tile.h"
@@ -199,19 +200,5 @@ static void pack(const ry_cpu_launch *launch, size_t group)
     }
 }
 
-#define KERNEL(symbol, operator)                                                \
-    const ry_kernel RY_ISA_SYMBOL(symbol) = {.name = #symbol "_" RY_ISA_TEXT,   \
-                                             .op = RY_OP_##operator,            \
-                                             .device = "cpu",                   \
-                                             .isa = RY_ISA_ID,                  \
-                                             .accuracy = RY_ACCURACY_strict,    \
-                                             .rank = 106 + 10 * (int)RY_ISA_ID, \
-                                             .applicable = narrow_is_possible,  \
-                                             .prepare = prepare,                \
-                                             .initialise = initialise,          \
-                                             .pack = pack,                      \
-                                             .run = run,                        \
-                                             .constant_inputs = 1u << 1}
-
-KERNEL(conv_fwd_f32_narrow, conv);
-KERNEL(convt_fwd_f32_narrow, convt);
+RY_CONV_KERNELS(narrow, 106, .applicable = narrow_is_possible, .prepare = prepare, .initialise = initialise, .pack = pack, .run = run,
+                .constant_inputs = 1u << 1);

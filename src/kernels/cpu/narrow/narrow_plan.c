@@ -148,7 +148,7 @@ bool narrow_is_possible(const ry_problem *problem)
     }
     ry_conv_geometry_of(problem, &g, NULL, NULL);
     /* one tap of every pixel needs no staging */
-    const bool flat = ry_conv_is_flat(problem, &g), one = g.kernel[1] * g.kernel[2] * g.stride[1] * g.stride[2] == 1;
+    const bool flat = ry_conv_is_flat(&g), one = g.kernel[1] * g.kernel[2] * g.stride[1] * g.stride[2] == 1;
     const int64_t out_most = problem->op == RY_OP_conv ? NARROW_OUT_MOST : NARROW_TRANSPOSED_OUT_MOST;
     return flat && !one && g.channels_out <= out_most && g.taps > 0 && g.taps <= TAPS_MOST && g.phases <= NARROW_PHASES_MOST &&
            g.stride[1] <= NARROW_STRIDE_MOST && g.stride[2] <= NARROW_STRIDE_MOST && channel_bytes(problem, &g) <= CHANNEL_MOST;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernel: convolution of few input channels, straight from rows of x. */
 #include "kernels/cpu/conv/activation.h"
+#include "kernels/cpu/conv/conv_kernel.h"
 #include "kernels/cpu/conv/finish.h"
 #include "kernels/cpu/conv/part_row.h"
 #include "kernels/cpu/stem/stem_plan.h"
@@ -284,19 +285,5 @@ static void pack(const ry_cpu_launch *launch, size_t index)
     stem_pack(launch->state, launch->in[1], launch->packed_out);
 }
 
-#define KERNEL(symbol, operator)                                                \
-    const ry_kernel RY_ISA_SYMBOL(symbol) = {.name = #symbol "_" RY_ISA_TEXT,   \
-                                             .op = RY_OP_##operator,            \
-                                             .device = "cpu",                   \
-                                             .isa = RY_ISA_ID,                  \
-                                             .accuracy = RY_ACCURACY_strict,    \
-                                             .rank = 107 + 10 * (int)RY_ISA_ID, \
-                                             .applicable = stem_is_possible,    \
-                                             .prepare = prepare,                \
-                                             .initialise = initialise,          \
-                                             .pack = pack,                      \
-                                             .run = run,                        \
-                                             .constant_inputs = 1u << 1}
-
-KERNEL(conv_fwd_f32_stem, conv);
-KERNEL(convt_fwd_f32_stem, convt);
+RY_CONV_KERNELS(stem, 107, .applicable = stem_is_possible, .prepare = prepare, .initialise = initialise, .pack = pack, .run = run,
+                .constant_inputs = 1u << 1);
