@@ -113,6 +113,7 @@ static ry_node join(const ry_node *depthwise, const ry_node *pointwise, ry_value
 /* Predicted, in the layout that such kernels like best, with the tasks' share of idle time. */
 static rynd_status seconds_of(fusing *f, const ry_node *node, double *seconds)
 {
+    *seconds = 0;
     const ry_device *device = f->plan->device;
     ry_problem problem;
     ry_choice choice;

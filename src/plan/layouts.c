@@ -70,6 +70,7 @@ static void set_layout(const layouts *l, ry_tensor *tensors, int count, const ry
 /* Predicted seconds of a node whose operands all lie in one layout, except one value. */
 static rynd_status node_seconds(layouts *l, const ry_node *node, bool last, ry_value_id except, double *seconds)
 {
+    *seconds = 0;
     const ry_device *device = l->plan->device;
     ry_problem problem;
     RY_TRY(ry_plan_problem(l->plan->graph, node, l->accuracy, NULL, 0, &l->arena, &problem, l->error));

@@ -8,6 +8,7 @@
 #include "plan/uses.h"
 #include "predict/predict.h"
 
+#include <assert.h>
 #include <math.h>
 
 enum { CHOICES_MOST = 24 };
@@ -100,9 +101,10 @@ static double step_cost(const cutting *c, size_t step, int choice)
     if (!is_by_image(c->plan->graph, node, c->batch)) {
         return choice ? INFINITY : 0;
     }
-    const double image = image_bytes(c, node), turns = (double)(c->batch / c->images[choice]);
+    const double image = image_bytes(c, node);
+    const int64_t turns = c->batch / c->images[choice];
     const double moved = image * (double)c->images[choice] > (double)c->plan->device->profile->cache ? image * (double)c->batch : 0;
-    return moved + turns * (constant_bytes(c, &c->plan->steps[step], node) + c->turn);
+    return moved + (double)turns * (constant_bytes(c, &c->plan->steps[step], node) + c->turn);
 }
 
 /* Bytes of what is made up to the step and read behind it, where they do not fit into the cache. */
@@ -136,6 +138,7 @@ static void extend(const cutting *c, size_t step)
 
 static void add_pass(ry_plan *plan, size_t step, int64_t turns)
 {
+    assert(plan->passes);
     ry_pass *last = plan->pass_count ? &plan->passes[plan->pass_count - 1] : NULL;
     if (last && last->turns == turns) {
         last->end = step + 1;
