@@ -141,7 +141,8 @@ static void lay_out_scratch(split_plan *plan)
     const size_t sums = (size_t)(plan->block * SPLIT_UNIT) * sizeof(float), stage = (size_t)(SPLIT_STRIP * SPLIT_STEP) * sizeof(float);
     plan->sums = 0;
     plan->turned = ry_aligned(sums > stage ? sums : stage);
-    plan->scratch = plan->turned + (plan->along_channels ? 0 : ry_aligned(sums));
+    /* the last pixels of a unit are read as a whole vector */
+    plan->scratch = plan->turned + (plan->along_channels ? 0 : ry_aligned(sums + RY_ALIGNMENT));
 }
 
 void split_plan_choose(const ry_problem *problem, int64_t parts, split_plan *plan)

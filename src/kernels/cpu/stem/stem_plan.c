@@ -32,9 +32,9 @@ bool stem_is_possible(const ry_problem *problem)
     const ry_tensor *y = &problem->out[0];
     ry_conv_geometry g;
     ry_conv_geometry_of(problem, &g, NULL, NULL);
-    return ry_type_of(y) == RY_f32 && g.groups == 1 && g.channels_in <= CHANNELS_MOST && ry_conv_is_flat(&g) &&
-           g.dilation[2] == 1 && g.kernel[1] * g.kernel[2] > 1 && g.kernel[1] * g.kernel[2] * g.channels_in <= DEPTH_MOST &&
-           g.stride[2] <= g.kernel[2] && (y->stride[1] == 1 || y->stride[y->rank - 1] == 1);
+    return ry_type_of(y) == RY_f32 && g.groups == 1 && g.channels_in <= CHANNELS_MOST && ry_conv_is_flat(&g) && g.dilation[2] == 1 &&
+           g.kernel[1] * g.kernel[2] > 1 && g.kernel[1] * g.kernel[2] * g.channels_in <= DEPTH_MOST && g.stride[2] <= g.kernel[2] &&
+           (y->stride[1] == 1 || y->stride[y->rank - 1] == 1);
 }
 
 /* Rows of x that so many rows of outputs read. */
