@@ -19,7 +19,7 @@ typedef int32_t ry_vi __attribute__((vector_size(4 * RY_W)));
 typedef uint32_t ry_vu __attribute__((vector_size(4 * RY_W)));
 typedef uint32_t ry_vm; /* one bit a lane */
 
-/* Masked moves are loops with a branch a lane: inlined everywhere, they were two thirds of the time that these texts take to compile. */
+/* Masked moves are loops with a branch a lane: inlined everywhere, they were half to two thirds of the time that the longest texts take to compile. */
 #define RY_OUTLINE static __attribute__((noinline, unused))
 
 RY_INLINE ry_vm ry_vm_bits(uint32_t bits)
