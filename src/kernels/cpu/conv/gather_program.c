@@ -22,7 +22,7 @@ void igemm_next_chunk(const igemm_plan *plan, const igemm_phase *phase, igemm_ch
             chunk->channel += chunk->channels;
         }
     }
-    const int64_t taps = phase->at.taps - chunk->tap, rest = channels - chunk->channel;
+    const int64_t taps = phase->tap_row > 0 ? phase->tap_row - chunk->tap % phase->tap_row : 0, rest = channels - chunk->channel;
     chunk->taps = phase->chunk_taps < taps ? phase->chunk_taps : taps;
     chunk->channels = phase->chunk_channels < rest ? phase->chunk_channels : rest;
     chunk->depth = chunk->taps * chunk->channels;

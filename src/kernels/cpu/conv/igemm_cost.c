@@ -3,6 +3,7 @@
 #include "kernels/cpu/conv/igemm_cost.h"
 
 #include "base/whole.h"
+#include "kernels/cpu/conv/igemm_alive.h"
 
 enum {
     TASK_OVERHEAD = 3000,    /* cycles: taking a task, its program and offsets */
@@ -62,7 +63,9 @@ static double gather_cycles(const igemm_plan *plan, const igemm_phase *p, int64_
     const double row = (double)p->at.grid[RY_SPACE - 1];
     const double segments = p->at.grid[RY_SPACE - 1] % p->lanes == 0 ? 1 : 1 + (double)(p->lanes - 1) / row;
     const double store = plan->pairs ? 3.5 + PAIR_CYCLES : 3.5;
-    return fetch + vectors * ((double)p->depth * (store + load_cycles(plan, p, segments)) + (double)p->at.taps * 15.0 * segments);
+    const double programs = p->chunk_taps < p->at.taps ? (double)ry_parts(g->channels_in, p->chunk_channels) : 1.0;
+    return fetch +
+           vectors * ((double)p->depth * (store + load_cycles(plan, p, segments)) + (double)p->at.taps * programs * 15.0 * segments);
 }
 
 #define RUN_CYCLES 12.0 /* a run of pixels of one channel, beside its vectors */
@@ -88,14 +91,15 @@ static int64_t run_pixels(const igemm_phase *p)
     return pixels;
 }
 
-static double product_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t channels)
+/* `alive`: of the chunks, those that are not left out. */
+static double product_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t channels, double alive)
 {
     const bool pixels = plan->mode == IGEMM_PIXELS;
     const int64_t rows = pixels ? channels : block, columns = pixels ? block : channels;
     const int64_t most = pixels ? plan->tile_rows : igemm_pixel_rows(plan, p);
     const double vectors = (double)rows * (double)ry_parts(columns, plan->width), chunks = (double)p->chunks;
     /* a tile's start and end cost about four cycles a vector in every chunk; what is not direct passes once more, and turned again */
-    double cycles = step_cycles(plan, rows, most, columns) * (double)p->steps + vectors * 4.0 * chunks;
+    double cycles = alive * (step_cycles(plan, rows, most, columns) * (double)p->steps + vectors * 4.0 * chunks);
     if (!p->direct) {
         cycles += vectors * (p->turned ? 10.0 : pixels || plan->geometry.y_channel == 1 ? 8.0 : 50.0);
         cycles += pixels ? (double)channels * (double)block / (double)run_pixels(p) * RUN_CYCLES : 0;
@@ -142,12 +146,13 @@ double igemm_cost_of(const igemm_plan *plan, const igemm_phase *first, int64_t b
     double fixed = first->in_place ? NEAR_OVERHEAD : TASK_OVERHEAD, product = 0, gather = 0, stream = 0;
     for (int64_t i = 0; i < first->bundle; i++) {
         const igemm_phase *p = &first[i];
+        const double alive = igemm_chunks_alive(plan, p, block);
         const bool stay = p->steps * g->channels_out * 4 <= 2 * IGEMM_PANEL_MOST;
-        product += product_cycles(plan, p, block, channels);
-        fixed += (double)p->steps * (double)channels * (stay ? NEAR_CYCLES : STREAM_CYCLES) + passes_cycles(plan, p, block, units);
+        product += product_cycles(plan, p, block, channels, alive);
+        fixed += alive * (double)p->steps * (double)channels * (stay ? NEAR_CYCLES : STREAM_CYCLES) + passes_cycles(plan, p, block, units);
         if (p->source < 0 || i == p->source) {
-            gather += gather_cycles(plan, p, block);
-            stream += (double)(igemm_panel_floats(plan, p, block) * p->chunks) * STREAM_CYCLES;
+            gather += alive * gather_cycles(plan, p, block);
+            stream += alive * (double)(igemm_panel_floats(plan, p, block) * p->chunks) * STREAM_CYCLES;
         }
     }
     if (!plan->shared) {

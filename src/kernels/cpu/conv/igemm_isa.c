@@ -175,7 +175,7 @@ static void run_tile(const igemm_task *t, ry_tile *tile, const igemm_run *run, i
 static ry_tile start_tile(const igemm_task *t, const igemm_chunk *chunk, bool last)
 {
     ry_tile tile = {.depth = chunk->steps, .low = -__builtin_inff(), .high = __builtin_inff(), .start = RY_TILE_FROM_C};
-    if (chunk->first == 0) {
+    if (chunk->first == t->live.begin) {
         tile.start = t->plan->mode == IGEMM_PIXELS ? RY_TILE_FROM_ROW_BIAS : RY_TILE_FROM_COLUMN_BIAS;
     }
     if (last && t->bounds) {
@@ -266,6 +266,10 @@ void RY_ISA_SYMBOL(igemm_share)(const igemm_plan *plan, const ry_cpu_launch *lau
     for (int64_t i = 0; i <= index % p->chunks; i++) {
         igemm_next_chunk(plan, p, &chunk);
     }
+    t.live = igemm_find_live(plan, p, t.first, t.count);
+    if (!igemm_chunk_lives(plan, p, &t.live, &chunk)) {
+        return;
+    }
     if (plan->mode != IGEMM_ROWS) {
         t.segments = igemm_cut_segments(plan, p, t.image, t.first, t.count, t.segment);
     }
@@ -288,6 +292,7 @@ static void spread(const igemm_plan *plan, const float *packed, const float *sha
         t->panel += p->panel_at;
         t->block += p->block_at;
         t->run += i * (first->block + 1);
+        t->live = igemm_find_live(plan, p, t->first, t->count);
         if (source->gathers > 0) {
             const int64_t block = (t->image * plan->geometry.groups + t->group) * source->blocks + t->first / source->block;
             t->shared = shared + source->shared_at + block * source->chunks * source->panel;
@@ -330,12 +335,14 @@ static void pass(igemm_task *member, int64_t first, int64_t end, int64_t index, 
 {
     const igemm_phase *bundle = member->phase;
     const float *panel[IGEMM_BUNDLE_MOST] = {NULL};
+    bool lives[IGEMM_BUNDLE_MOST] = {false};
     for (int64_t k = 0, i = bundle->source < 0 ? first : bundle->source; k < end - first; k++) {
         /* the source comes before the others */
         const igemm_phase *p = bundle + i;
         if (index < p->chunks) {
             igemm_next_chunk(member->plan, p, &chunk[i]);
-            panel[i] = panel_for(member, i, index, &chunk[i]);
+            lives[i] = igemm_chunk_lives(member->plan, p, &member[i].live, &chunk[i]);
+            panel[i] = lives[i] ? panel_for(member, i, index, &chunk[i]) : NULL;
         }
         i = i + 1 == end ? first : i + 1;
     }
@@ -344,8 +351,8 @@ static void pass(igemm_task *member, int64_t first, int64_t end, int64_t index, 
             if (bundle->passes == 1) {
                 member[i].block_channel = igemm_unit_first(member->plan, u);
             }
-            if (index < bundle[i].chunks) {
-                multiply(&member[i], panel[i], &chunk[i], index + 1 == bundle[i].chunks, u);
+            if (lives[i]) {
+                multiply(&member[i], panel[i], &chunk[i], chunk[i].first == member[i].live.last, u);
             }
         }
         for (int64_t i = 0; final && i < bundle->bundle; i += member->plan->woven) {

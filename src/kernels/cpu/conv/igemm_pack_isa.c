@@ -3,6 +3,7 @@
 #include "kernels/cpu/conv/igemm.h"
 
 #include "kernels/cpu/common/simd.h"
+#include "kernels/cpu/conv/gather_program.h"
 #include "kernels/cpu/matmul/matmul_pack.h"
 
 static float weight_at(ry_dtype dtype, const void *w, int64_t i)
@@ -14,16 +15,17 @@ static float weight_at(ry_dtype dtype, const void *w, int64_t i)
     }
 }
 
-/* One output channel's weights, `step` floats apart. */
-static void pack_channel(const igemm_plan *plan, const igemm_phase *p, ry_dtype dtype, const void *w, int64_t at, float *to, int64_t step)
+/* A chunk of one output channel, whose weights begin at element `at`; `step` floats apart. */
+static void pack_channel(const igemm_plan *plan, const igemm_phase *p, const igemm_chunk *chunk, ry_dtype dtype, const void *w, int64_t at,
+                         float *to, int64_t step)
 {
-    const ry_conv_tap *tap = (const ry_conv_tap *)((const char *)plan + plan->taps) + p->at.first_tap;
+    const ry_conv_tap *tap = (const ry_conv_tap *)((const char *)plan + plan->taps) + p->at.first_tap + chunk->tap;
     const ry_conv_geometry *g = &plan->geometry;
     const bool channel_first = plan->mode != IGEMM_ROWS;
-    const int64_t outer = channel_first ? g->channels_in : p->at.taps, inner = channel_first ? p->at.taps : g->channels_in;
+    const int64_t outer = channel_first ? chunk->channels : chunk->taps, inner = channel_first ? chunk->taps : chunk->channels;
     for (int64_t o = 0; o < outer; o++) {
         for (int64_t i = 0; i < inner; i++, to += step) {
-            const int64_t c = channel_first ? o : i, t = channel_first ? i : o;
+            const int64_t c = chunk->channel + (channel_first ? o : i), t = channel_first ? i : o;
             const int64_t from = at + c * g->w_in + tap[t].weight;
             if (dtype == RY_f32 || dtype == RY_i32) {
                 memcpy(to, (const char *)w + from * 4, 4);
@@ -44,7 +46,7 @@ static bool in_order(const igemm_plan *plan, const igemm_phase *p)
     for (int64_t t = 0; t < p->at.taps; t++) {
         ordered = ordered && tap[t].weight == (p->at.taps == 1 ? tap[0].weight : t);
     }
-    return ordered && p->at.taps > 0;
+    return ordered && p->at.taps > 0 && (p->chunk_taps == p->at.taps || p->chunk_channels == 1);
 }
 
 void RY_ISA_SYMBOL(igemm_pack)(const igemm_plan *plan, const ry_problem *problem, const void *w, float *packed, int64_t unit_task)
@@ -67,8 +69,12 @@ void RY_ISA_SYMBOL(igemm_pack)(const igemm_plan *plan, const ry_problem *problem
         for (int64_t k = 0; step > count && k < p->depth; k++) {
             memset(to + k * step + count, 0, (size_t)(step - count) * sizeof *to);
         }
-        for (int64_t m = 0; m < count; m++) {
-            pack_channel(plan, p, dtype, w, from + m * g->w_out, to + m, step);
+        igemm_chunk chunk = {0};
+        for (int64_t j = 0; j < p->chunks; j++) {
+            igemm_next_chunk(plan, p, &chunk);
+            for (int64_t m = 0; m < count; m++) {
+                pack_channel(plan, p, &chunk, dtype, w, from + m * g->w_out, to + chunk.first * step + m, step);
+            }
         }
     }
 }

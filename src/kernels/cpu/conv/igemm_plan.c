@@ -2,6 +2,7 @@
 /* Cuts a convolution into tasks of matrix products: the cheapest by a count of cycles, in units of one vector's multiply-add. */
 #include "base/whole.h"
 #include "kernels/cpu/conv/gather_program.h"
+#include "kernels/cpu/conv/igemm_alive.h"
 #include "kernels/cpu/conv/igemm_cost.h"
 
 #include <string.h>
@@ -140,13 +141,15 @@ static void find_lanes(const igemm_plan *plan, igemm_phase *p)
 
 static void find_chunks(const igemm_plan *plan, igemm_phase *p)
 {
-    const int64_t channels = plan->geometry.channels_in, taps = p->at.taps;
-    p->depth = channels * taps;
+    const int64_t channels = plan->geometry.channels_in, taps = plan->split ? igemm_tap_row(plan, p) : p->at.taps;
+    p->depth = channels * p->at.taps;
+    p->tap_row = taps;
+    p->skips = plan->split && p->any_pad;
     p->chunk_channels = channels;
     p->chunk_taps = taps;
     if (p->streams) {
         p->chunk_channels = STREAM_CHANNELS;
-    } else if (p->depth <= IGEMM_CHUNK_MOST) {
+    } else if (channels * taps <= IGEMM_CHUNK_MOST) {
         /* one chunk */
     } else if (plan->mode == IGEMM_ROWS) {
         if (channels <= IGEMM_CHUNK_MOST) {
@@ -161,13 +164,14 @@ static void find_chunks(const igemm_plan *plan, igemm_phase *p)
         p->chunk_channels = 1;
         p->chunk_taps = ry_parts(taps, ry_parts(taps, IGEMM_CHUNK_MOST));
     }
-    p->chunks = taps == 0 ? 1 : ry_parts(channels, p->chunk_channels) * ry_parts(taps, p->chunk_taps);
+    p->chunks = taps == 0 ? 1 : ry_parts(channels, p->chunk_channels) * (p->at.taps / taps) * ry_parts(taps, p->chunk_taps);
     igemm_chunk chunk = {0};
     p->steps = 0;
     for (int64_t i = 0; i < p->chunks; i++) {
         igemm_next_chunk(plan, p, &chunk);
         p->steps += chunk.steps;
     }
+    p->last_chunk = chunk.first;
 }
 
 /* Rows of the grid that the lanes of one gathered vector lie in at most. */
@@ -271,14 +275,17 @@ static void unite_window(ry_conv_geometry *g, ry_conv_phase *p, ry_conv_tap *tap
     }
 }
 
+#define SPLIT_MOST 0.9 /* of all rows of taps, those that read x: where more do, leaving out the others gains nothing */
+
 /* Bits of a number: what may be chosen beside the mode. */
-enum { WAY_SHARED = 1, WAY_APART = 2, WAYS = 4 };
+enum { WAY_SHARED = 1, WAY_APART = 2, WAY_SPLIT = 4, WAYS = 8 };
 
 static void set_mode(igemm_plan *plan, igemm_mode mode, int way, int tile_rows)
 {
     plan->mode = mode;
     plan->shared = way & WAY_SHARED;
     plan->apart = way & WAY_APART;
+    plan->split = way & WAY_SPLIT;
     /* rows that lie along k need an address each: with 14 of them some of the tile's sums leave the registers */
     plan->tile_rows = mode == IGEMM_ROWS && tile_rows > 13 ? 13 : tile_rows;
     plan->unit_most = mode == IGEMM_PIXELS ? plan->tile_rows : plan->tile_columns;
@@ -396,12 +403,13 @@ void igemm_plan_make(const ry_problem *problem, int width, int grain, int tile_r
         plan->phase[i].at = phase;
     }
     igemm_bundle_phases(problem, plan, taps);
+    const int barred = (g.batch == 1 ? WAY_APART : 0) | (igemm_rows_alive(plan) > SPLIT_MOST ? WAY_SPLIT : 0);
     igemm_mode best = IGEMM_MODES;
     int best_way = 0;
     double least_cost = 0;
     for (int i = 0; i < WAYS * IGEMM_MODES; i++) {
         const igemm_mode mode = (igemm_mode)(i / WAYS);
-        if (!x_has_mode(&plan->geometry, mode) || (g.batch == 1 && (i & WAY_APART))) {
+        if (!x_has_mode(&plan->geometry, mode) || (i & barred)) {
             continue;
         }
         set_mode(plan, mode, i % WAYS, tile_rows);

@@ -16,6 +16,9 @@
  * Where a panel would serve few channels before it is gathered again (small images, whose tasks must be cut along channels), it is `shared`:
  * tasks of an earlier phase gather every chunk of every block once, into the workspace.
  *
+ * Where windows reach far beyond x (wide padding, wide dilations, transposed convolutions of small x), chunks may be `split`: each is of one row of
+ * taps, and a task leaves out those of which its block reads nothing but padding.
+ *
  * PIXELS and GATHERED want x's pixels next to each other in memory and order the reduction (channel, tap); ROWS wants its channels next to
  * each other and orders it (tap, channel). */
 #ifndef RY_KERNELS_CPU_CONV_IGEMM_PLAN_H
@@ -39,13 +42,15 @@ typedef struct igemm_phase {
     int64_t panel_at, block_at; /* floats from the start of the worker's panels and blocks to the member's */
     int64_t depth;              /* channels_in * taps */
     int64_t steps;              /* of the tiles: depth, or the chunks' pairs */
-    int64_t chunk_channels, chunk_taps; /* of a chunk; one of them is whole */
+    int64_t tap_row;            /* taps that chunks do not cross the end of: all, or (split) those of one row */
+    int64_t chunk_channels, chunk_taps; /* of a chunk; one of them is whole, or a whole row */
     int64_t images, pixels;             /* ranges of pixels that blocks do not cross: one an image, or one of all images */
     int64_t lanes;                      /* pixels of one gathered vector: all its lanes, or (GATHERED) the rows of a tile */
     int64_t block, blocks;              /* pixels of a task; blocks of a range */
     int64_t units_a_task, unit_blocks;
     int64_t first_task, tasks;
     int64_t chunks, panel;             /* chunks of the reduction; floats of one's panel */
+    int64_t last_chunk;                /* where the last one's steps begin */
     int64_t first_gather, gathers;     /* shared: the gathering tasks, one a chunk; their panels lie in this order */
     int64_t shared_at;                 /* floats from the shared panels' start */
     int64_t packed;                    /* where its weights start, in elements */
@@ -57,6 +62,7 @@ typedef struct igemm_phase {
     bool streams;                      /* x in place is read once: long runs of pixels of few channels at a time, as memory likes it */
     bool by_rows;                      /* ROWS and direct: tiles do not cross rows of the grid, between which y's step is another */
     bool any_pad;                      /* some tap of some pixel is outside x */
+    bool skips;                        /* chunks may be left out */
 } igemm_phase;
 
 typedef struct igemm_plan {
@@ -72,6 +78,7 @@ typedef struct igemm_plan {
     bool pairs;    /* operands are pairs of neighbours along the reduction: a chunk of odd depth ends with half a pair */
     bool shared;
     bool apart;         /* no block spans images, however small they are */
+    bool split;         /* chunks end with a row of taps */
     int64_t gathers;    /* tasks of the gathering phase; 0 where panels are not shared */
     size_t shared_size; /* bytes of the shared panels */
     /* scratch of a worker, in bytes from its start */

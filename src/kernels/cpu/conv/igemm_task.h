@@ -6,6 +6,7 @@
 #include "kernels/cpu/common/isa.h"
 #include "kernels/cpu/conv/finish.h"
 #include "kernels/cpu/conv/gather_program.h"
+#include "kernels/cpu/conv/igemm_alive.h"
 #include "kernels/cpu/conv/tile.h"
 
 typedef struct igemm_task {
@@ -28,6 +29,7 @@ typedef struct igemm_task {
     igemm_entry *program;
     igemm_run *run; /* the pixels in memory */
     int64_t segments, runs;
+    igemm_live live;      /* the chunks that the block needs */
     char *y;              /* direct only: the first channel of x's image 0 */
     const char *residual; /* direct only: moves with y */
 } igemm_task;
