@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Words for numbers of 24 bits in two's complement, stored as their high 16 bits and their low 8 bits.
  *
- *   ry_vf_load_i24(high, low)    RY_W of them, as floats, which hold them exactly */
+ *   ry_vf_load_i24(high, low)    RY_W of them, as floats, which hold them exactly
+ *   RY_I24_WORK                  operations at the peak that take as long as making a float of one, scaling it and multiplying it */
 #ifndef RY_KERNELS_CPU_MATMUL_MATMUL_FIXED_H
 #define RY_KERNELS_CPU_MATMUL_MATMUL_FIXED_H
 
 #include "kernels/cpu/common/simd.h"
 
 #if defined(__AVX512BW__)
+
+#define RY_I24_WORK 7
 
 RY_INLINE ry_vf ry_vf_load_i24(const int16_t *high, const uint8_t *low)
 {
@@ -18,6 +21,8 @@ RY_INLINE ry_vf ry_vf_load_i24(const int16_t *high, const uint8_t *low)
 
 #elif defined(__AVX2__)
 
+#define RY_I24_WORK 7
+
 RY_INLINE ry_vf ry_vf_load_i24(const int16_t *high, const uint8_t *low)
 {
     const __m256i h = _mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)(const void *)high));
@@ -26,6 +31,8 @@ RY_INLINE ry_vf ry_vf_load_i24(const int16_t *high, const uint8_t *low)
 }
 
 #else
+
+#define RY_I24_WORK 12
 
 RY_INLINE ry_vf ry_vf_load_i24(const int16_t *high, const uint8_t *low)
 {

@@ -267,6 +267,7 @@ static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_
                               .packed = plan.packed,
                               .pack_tasks = (size_t)plan.column_blocks,
                               .scratch = plan.scratch,
+                              .work = (double)(plan.shape.n * plan.shape.k * (RY_I24_WORK + 2 * (plan.shape.m - 1))),
                               .knob_count = 1,
                               .knobs = {{"columns", plan.columns}}};
     return RYND_OK;
