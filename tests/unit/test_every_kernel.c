@@ -65,6 +65,7 @@ static const row rows[] = {
     {F32, "conv c=24 d=1 h=9 w=9 k=17 t=3 r=3 s=3 pad=1 bias=1"},
     {F32, "conv c=40 h=3 w=20 k=33 r=5 s=3 pad=5,1,5,1"},
     {F32, "conv c=7 h=1 w=1 k=9 r=5 s=5 pad=7,1,0,8"},
+    {F32, "conv c=300 h=5 w=7 k=37 bias=1"},
     {F32, "conv c=19 h=6 w=7 k=23 r=2 s=2 pad=5,5,0,0 dilation=8 bias=1"},
     {F32, "conv n=2 c=3 h=16 w=22 k=18 r=3 s=4 pad=5,5,0,0 dilation=8"},
     {F32, "conv n=2 c=33 h=9 w=26 k=5 r=2 s=3 pad=7,7,0,0 dilation=12,13"},

@@ -68,8 +68,8 @@ static double gather_cycles(const igemm_plan *plan, const igemm_phase *p, int64_
            vectors * ((double)p->depth * (store + load_cycles(plan, p, segments)) + (double)p->at.taps * programs * 15.0 * segments);
 }
 
-#define RUN_CYCLES 12.0 /* a run of pixels of one channel, beside its vectors */
-#define TILE_LEAST 8.0  /* cycles of a step of a tile: its sums wait for themselves, and its operands are loaded */
+#define RUN_CYCLES 12.0                    /* a run of pixels of one channel, beside its vectors */
+#define TILE_LEAST ((double)IGEMM_LATENCY) /* cycles of a step of a tile: its sums wait for themselves, and its operands are loaded */
 
 /* Cycles of a step of k of all tiles of `rows` rows and `columns` elements along the vectors. */
 static double step_cycles(const igemm_plan *plan, int64_t rows, int64_t most, int64_t columns)
@@ -113,6 +113,20 @@ int64_t igemm_panel_floats(const igemm_plan *plan, const igemm_phase *p, int64_t
     return plan->mode == IGEMM_ROWS ? block * (chunk + 16) : ry_parts(block, p->lanes) * plan->width * chunk;
 }
 
+#define PAGE_FLOATS 1024.0
+#define PAGES_NEAR  64.0 /* whose addresses the core has at hand */
+#define PAGE_CYCLES 2.5  /* the broadcasts from a page that it has not */
+
+/* Cycles of the pages that tiles of GATHERED turn to, step by step, where a chunk of x in place lies in too many. */
+static double page_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t units)
+{
+    const double pages = (double)plan->geometry.x_channel / PAGE_FLOATS;
+    if (!p->in_place || plan->mode != IGEMM_GATHERED || pages * (double)p->chunk_channels <= PAGES_NEAR) {
+        return 0;
+    }
+    return (double)(ry_parts(block, p->lanes) * units * p->steps) * PAGE_CYCLES * (pages < 1 ? pages : 1);
+}
+
 /* Cycles of reading x in place: a block passes by for every unit, and stays in the caches near the core where it is small. */
 static double passes_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t units)
 {
@@ -149,7 +163,8 @@ double igemm_cost_of(const igemm_plan *plan, const igemm_phase *first, int64_t b
         const double alive = igemm_chunks_alive(plan, p, block);
         const bool stay = p->steps * g->channels_out * 4 <= 2 * IGEMM_PANEL_MOST;
         product += product_cycles(plan, p, block, channels, alive);
-        fixed += alive * (double)p->steps * (double)channels * (stay ? NEAR_CYCLES : STREAM_CYCLES) + passes_cycles(plan, p, block, units);
+        fixed += alive * (double)p->steps * (double)channels * (stay ? NEAR_CYCLES : STREAM_CYCLES) + passes_cycles(plan, p, block, units) +
+                 page_cycles(plan, p, block, units);
         if (p->source < 0 || i == p->source) {
             gather += alive * gather_cycles(plan, p, block);
             stream += alive * (double)(igemm_panel_floats(plan, p, block) * p->chunks) * STREAM_CYCLES;

@@ -12,7 +12,9 @@ enum {
     STREAM_LEAST = 1 << 20, /* bytes of x that come from the outer caches or memory */
     STREAM_CHANNELS = 8,
     STREAM_PIXELS = 1024,
-    ROW_LEAST = 6, /* pixels of a tile that ends with its row: fewer cost more than passing the sums through scratch */
+    ROW_LEAST = 6,         /* pixels of a tile that ends with its row: fewer cost more than passing the sums through scratch */
+    NEAR_BYTES = 32 << 10, /* of the first-level cache */
+    SHORT_LEAST = 96,      /* steps of a chunk that is cut to fit there */
 };
 
 static bool x_has_mode(const ry_conv_geometry *g, igemm_mode mode)
@@ -131,7 +133,8 @@ static void find_lanes(const igemm_plan *plan, igemm_phase *p)
         return;
     }
     p->lanes = ry_parts(p->pixels, ry_parts(p->pixels, most));
-    for (int64_t lanes = most; lanes >= most * 3 / 4 && lanes > 1; lanes--) {
+    const int64_t vectors = plan->tile_columns / plan->width;
+    for (int64_t lanes = most; lanes >= most * 3 / 4 && lanes * vectors > IGEMM_LATENCY; lanes--) {
         if (row % lanes == 0 || lanes % row == 0) {
             p->lanes = lanes;
             return;
@@ -139,9 +142,20 @@ static void find_lanes(const igemm_plan *plan, igemm_phase *p)
     }
 }
 
+/* Of the reduction. A small tile reads more operands for each product: where x in place has so few pixels that they and a unit of weights stay in
+ * the first-level cache, a chunk is as short as that takes. */
+static int64_t chunk_most(const igemm_plan *plan, const igemm_phase *p)
+{
+    const bool small = plan->tile_rows * plan->tile_columns <= 128;
+    const int64_t near = NEAR_BYTES / 4 / (p->pixels + plan->tile_columns);
+    return p->in_place && plan->mode == IGEMM_GATHERED && small && near >= SHORT_LEAST ? ry_least(near, IGEMM_CHUNK_MOST)
+                                                                                       : IGEMM_CHUNK_MOST;
+}
+
 static void find_chunks(const igemm_plan *plan, igemm_phase *p)
 {
     const int64_t channels = plan->geometry.channels_in, taps = plan->split ? igemm_tap_row(plan, p) : p->at.taps;
+    const int64_t most = chunk_most(plan, p);
     p->depth = channels * p->at.taps;
     p->tap_row = taps;
     p->skips = plan->split && p->any_pad;
@@ -149,20 +163,20 @@ static void find_chunks(const igemm_plan *plan, igemm_phase *p)
     p->chunk_taps = taps;
     if (p->streams) {
         p->chunk_channels = STREAM_CHANNELS;
-    } else if (channels * taps <= IGEMM_CHUNK_MOST) {
+    } else if (channels * taps <= most) {
         /* one chunk */
     } else if (plan->mode == IGEMM_ROWS) {
-        if (channels <= IGEMM_CHUNK_MOST) {
-            p->chunk_taps = ry_parts(taps, ry_parts(taps, IGEMM_CHUNK_MOST / channels));
+        if (channels <= most) {
+            p->chunk_taps = ry_parts(taps, ry_parts(taps, most / channels));
         } else {
             p->chunk_taps = 1;
-            p->chunk_channels = ry_parts(channels, ry_parts(channels, IGEMM_CHUNK_MOST));
+            p->chunk_channels = ry_parts(channels, ry_parts(channels, most));
         }
-    } else if (taps <= IGEMM_CHUNK_MOST) {
-        p->chunk_channels = ry_parts(channels, ry_parts(channels, IGEMM_CHUNK_MOST / taps));
+    } else if (taps <= most) {
+        p->chunk_channels = ry_parts(channels, ry_parts(channels, most / taps));
     } else {
         p->chunk_channels = 1;
-        p->chunk_taps = ry_parts(taps, ry_parts(taps, IGEMM_CHUNK_MOST));
+        p->chunk_taps = ry_parts(taps, ry_parts(taps, most));
     }
     p->chunks = taps == 0 ? 1 : ry_parts(channels, p->chunk_channels) * (p->at.taps / taps) * ry_parts(taps, p->chunk_taps);
     igemm_chunk chunk = {0};

@@ -29,6 +29,9 @@
 /* Of the reduction: a unit of 14 rows of weights and a chunk takes 21 KiB, and stays in the first-level cache. */
 enum { IGEMM_CHUNK_MOST = 384, IGEMM_BUNDLE_MOST = 16 };
 
+/* Vectors of sums that a tile needs for the multiply-adds to follow each other: their latency times how many start at once. */
+enum { IGEMM_LATENCY = 8 };
+
 /* Rows that lie a multiple of so many floats apart meet in one set of the first-level cache, which holds eight: ROWS_CROWDED and a vector of B. */
 enum { IGEMM_CROWDED = 1024, ROWS_CROWDED = 7 };
 

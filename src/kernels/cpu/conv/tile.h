@@ -13,6 +13,8 @@
 #include "kernels/cpu/common/isa.h"
 #include "kernels/cpu/common/simd.h"
 
+#define RY_TILE_FETCHES (RY_TILE_ROWS * RY_W <= 64)
+
 typedef enum ry_tile_start {
     RY_TILE_FROM_ZERO,
     RY_TILE_FROM_ROW_BIAS,    /* bias[row] */
@@ -33,7 +35,10 @@ typedef struct ry_tile {
     float low, high; /* the sum is bounded by these (f32 only) */
     ry_tile_start start;
     bool b_exact; /* only `columns` of B are read (not a_along_k) */
-    bool ahead;   /* C and the residual are expected outside the first-level cache: they are fetched while the products run */
+    /* NULL, or B of the tiles that come next where these are the last that read this one: it is fetched towards the core, a line a step. Only
+     * small tiles do that (RY_TILE_FETCHES): they read so many operands for a product that the first reading of each B would hold them up. */
+    const void *next;
+    bool ahead; /* C and the residual are expected outside the first-level cache: they are fetched while the products run */
 } ry_tile;
 
 typedef void (*ry_tile_function)(const ry_tile *tile);

@@ -113,6 +113,16 @@ RY_INLINE void TILE_NAME(text)(const ry_tile *tile, const int rows, const int ve
         }
     }
     const int64_t a_step = tile->a_step, b_step = tile->b_step;
+    if (RY_TILE_FETCHES && tile->next) {
+        const char *next = tile->next;
+        for (; k > 0; k--) {
+            __builtin_prefetch(next, 0, 2);
+            next += 64;
+            TILE_NAME(step)(a, b, a_step, rows, vectors, a_along_k, half, exact, last, sum);
+            a += a_along_k ? 1 : a_step;
+            b += b_step;
+        }
+    }
     for (; k > 0; k--) {
         TILE_NAME(step)(a, b, a_step, rows, vectors, a_along_k, half, exact, last, sum);
         a += a_along_k ? 1 : a_step;

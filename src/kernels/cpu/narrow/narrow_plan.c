@@ -80,7 +80,7 @@ static void find_tasks(narrow_plan *plan, int width)
     plan->plane = ry_parts(plan->images * plan->image_rows * plan->pitch + width, 16) * 16;
     plan->plane += plan->plane % 64 == 0 ? 16 : 0;
     plan->tasks = plan->image_blocks * g->groups * plan->row_blocks;
-    const int64_t channel = plan->planes * plan->plane * 4, chunk = ry_most(1, STAGED_MOST / channel);
+    const int64_t channel = ry_most(1, plan->planes * plan->plane * 4), chunk = ry_most(1, STAGED_MOST / channel);
     plan->chunk = ry_parts(g->channels_in, ry_parts(g->channels_in, chunk));
     plan->positions = ry_parts(((plan->images - 1) * plan->image_rows + plan->rows - 1) * plan->pitch + plan->grid[1], width) * width;
 }
@@ -111,7 +111,8 @@ static double staged_cycles(const narrow_plan *plan, double vectors)
 static double count_cycles(const narrow_plan *plan, int width)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const double vectors = (double)(plan->positions / width), outputs = (double)g->channels_out, channels = (double)g->channels_in;
+    const int64_t whole = plan->positions / width;
+    const double vectors = (double)whole, outputs = (double)g->channels_out, channels = (double)g->channels_in;
     const double staged = (double)(plan->images * plan->image_rows) * channels * staged_cycles(plan, (double)ry_parts(plan->pitch, width));
     double sums = 0;
     for (int64_t p = 0; p < g->phases; p++) {

@@ -102,7 +102,8 @@ static void choose_rows(separable_plan *plan)
 /* A tap is a multiply-add and about half a load; a tile's start and end cost four cycles a vector. */
 static double count_cycles(const separable_plan *plan)
 {
-    const double vectors = (double)(plan->whole / plan->width), rows = (double)(plan->batch * plan->out[0]);
+    const int64_t along = plan->whole / plan->width;
+    const double vectors = (double)along, rows = (double)(plan->batch * plan->out[0]);
     const double blocks = rows * (double)ry_parts(plan->out[1], SEPARABLE_PIXELS), taps = (double)(plan->window[0] * plan->window[1]);
     const double depthwise = blocks * (vectors * SEPARABLE_PIXELS * (taps * 1.25 + 3) + PIXEL_OVERHEAD);
     const double pixels = rows * (double)plan->out[1], tasks = (double)(plan->batch * plan->strips);

@@ -19,6 +19,8 @@ static void multiply_point(const winograd_plan *plan, const float *v, const floa
                     .high = __builtin_inff()};
     for (int64_t i = 0, row = 0; i < parts; i++) {
         const int64_t rows = each + (i < extra);
+        tile.next =
+            i + 1 == parts ? u + plan->depth * columns : NULL; /* the next point's or unit's weights; behind the last it is harmless */
         tile.a = v + row * plan->v_row;
         tile.c = m + row * plan->m_row;
         RY_ISA_SYMBOL(ry_tiles).f32[true][columns / RY_W - 1][rows - 1](&tile);

@@ -125,6 +125,9 @@ static double transform_cycles(const winograd_plan *plan, double *output)
 /* Cycles that a float from the outer caches costs, where half of it hides behind the arithmetic. */
 #define STREAM_CYCLES (4.0 / 24.0)
 
+/* The same of weights from memory, in which two multiply-adds of short vectors start; they do not hide. */
+#define FAR_NARROW 2.0
+
 static double cost_of(const winograd_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
@@ -135,9 +138,10 @@ static double cost_of(const winograd_plan *plan)
     double output;
     const double input = tiles * in_vectors * transform_cycles(plan, &output);
     /* a step of the depth takes its multiply-adds, the loads of each tile of products, or the weights' way from the outer caches or memory */
-    const double far = points * depth * columns > WEIGHTS_NEAR ? 1.0 : 0.5;
+    const bool far = points * depth * columns > WEIGHTS_NEAR;
+    const double arrive = (double)plan->tile_columns * (far && plan->width <= 8 ? FAR_NARROW : far ? 1.0 : 0.5);
     double step = parts * (rows * 2.0 > 6.0 ? rows * 2.0 : 6.0);
-    step = step > far * (double)plan->tile_columns ? step : far * (double)plan->tile_columns;
+    step = step > arrive ? step : arrive;
     const double products = points * (out_vectors / 2.0) * (step * depth + tiles * 10.0);
     const double back = tiles * out_vectors * output;
     const double again = points * tiles * depth * (double)plan->unit_blocks * STREAM_CYCLES * 0.5;
