@@ -4,6 +4,7 @@
 A loader takes a Job and returns (run, output): `run()` computes once, with input and output where the engine likes them best and are kept from
 run to run; `output()` is the result of the last run as an array, channels first."""
 import importlib
+import math
 import pathlib
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from subjects import parse
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests/support"))
+LINE = 64  # bytes of a line of the cache
 SPIN_MS = 10  # how long a thread pool may spin after its work: less than the pause between turns
 
 
@@ -44,12 +46,26 @@ class Job:
         return [numpy_helper.to_array(tensor) for tensor in self._graph().initializer]
 
     def input(self):
-        return numpy.random.default_rng(1).standard_normal(self.shape(), numpy.float32)
+        return at_line(numpy.random.default_rng(1).standard_normal(self.shape(), numpy.float32))
+
+
+def place(shape):
+    """Memory of float32 that begins at a line of the cache, as tensors that engines allocate do; numpy's own begins 16 bytes behind one."""
+    size = 4 * math.prod(shape)
+    whole = numpy.empty(size + LINE, numpy.uint8)
+    first = -whole.ctypes.data % LINE
+    return whole[first : first + size].view(numpy.float32).reshape(shape)
+
+
+def at_line(array):
+    to = place(array.shape)
+    to[...] = array
+    return to
 
 
 def channels_last(array):
     """The same values, channels innermost in memory."""
-    return numpy.ascontiguousarray(numpy.moveaxis(array, 1, -1))
+    return at_line(numpy.moveaxis(array, 1, -1))
 
 
 def load_rynd(job):
@@ -63,7 +79,7 @@ def load_rynd(job):
     p = parse(job.problem)
     last = job.layout == "nhwc"
     x = channels_last(x) if last else x
-    y = numpy.empty((p.n, *p.out, p.k) if last else (p.n, p.k, *p.out), numpy.float32)
+    y = place((p.n, *p.out, p.k) if last else (p.n, p.k, *p.out))
     text = f"{job.problem} bias=1" + (" layout=nhwc" if last else "")
     # avx512_bf16 and amx add kernels to those of avx512
     isa = context.info()["isa"]
@@ -151,7 +167,7 @@ def load_mnn(job):
     interpreter = MNN.Interpreter(str(file))
     session = interpreter.createSession({"numThread": job.threads, "backend": "CPU", "precision": "high"})
     inside, outside = interpreter.getSessionInput(session), interpreter.getSessionOutput(session)
-    x, y = job.input(), numpy.empty(outside.getShape(), numpy.float32)
+    x, y = job.input(), place(outside.getShape())
     source = MNN.Tensor(x.shape, MNN.Halide_Type_Float, x, MNN.Tensor_DimensionType_Caffe)
     target = MNN.Tensor(y.shape, MNN.Halide_Type_Float, y, MNN.Tensor_DimensionType_Caffe)
 

@@ -25,40 +25,55 @@ RY_INLINE ry_vf load_x(const float *x, const from *f, const int mix)
     return f->left >= RY_W ? ry_vf_load(x + f->at) : ry_vf_load_m(x + f->at, f->low);
 }
 
-/* Adds one row of x to one or two lines of y, of which it is row `row` and row - stride of the window; `first`, `second`: is it in the
- * window of that line? */
-RY_INLINE void add_row(const depthwise_block *b, const float *const *pixel, const float *weight, const from *f, int64_t row,
-                       ry_vf sum[NHWC_ROWS][NHWC_PIXELS], const int window, const int stride, const int pixels, const int mix,
-                       const bool first, const bool second)
+RY_INLINE void load_taps(const float *weight, int64_t step, ry_vf *w, const int window)
 {
-    ry_vf w[NHWC_ROWS][7];
-    weight += row * window * b->packed_step;
 #pragma GCC unroll 8
     for (int s = 0; s < window; s++) {
-        if (first) {
-            w[0][s] = ry_vf_load(weight + s * b->packed_step);
-        }
-        if (second) {
-            w[1][s] = ry_vf_load(weight + (s - stride * window) * b->packed_step);
+        w[s] = ry_vf_load(weight + s * step);
+    }
+}
+
+/* Adds pixel `q` of a row to one line's sums. */
+RY_INLINE void add_pixel(ry_vf *sum, const ry_vf *w, ry_vf x, const int q, const int window, const int stride, const int pixels)
+{
+#pragma GCC unroll 8
+    for (int p = 0; p < pixels; p++) {
+        const int s = q - p * stride;
+        if (s >= 0 && s < window) {
+            sum[p] = ry_vf_fma(w[s], x, sum[p]);
         }
     }
+}
+
+/* Adds row `first` of x to line 0 and row `second` to line 1, whose window begins `stride` rows later: the same row is loaded once.
+ * Two lines' sums in turns give a sum that has been added to the time that it takes. */
+RY_INLINE void add_rows(const depthwise_block *b, const float *const *pixel, const float *weight, const from *f, const int first,
+                        const int second, ry_vf sum[NHWC_ROWS][NHWC_PIXELS], const int window, const int stride, const int pixels,
+                        const int mix)
+{
+    ry_vf w[NHWC_ROWS][7];
     const int reach = (pixels - 1) * stride + window;
+    load_taps(weight + first * window * b->packed_step, b->packed_step, w[0], window);
+    load_taps(weight + (second - stride) * window * b->packed_step, b->packed_step, w[1], window);
+#pragma GCC unroll 32
+    for (int q = 0; q < reach; q++) {
+        const ry_vf x = load_x(pixel[first * reach + q], f, mix);
+        add_pixel(sum[0], w[0], x, q, window, stride, pixels);
+        add_pixel(sum[1], w[1], second == first ? x : load_x(pixel[second * reach + q], f, mix), q, window, stride, pixels);
+    }
+}
+
+/* One row of x of a block of one line. */
+RY_INLINE void add_row(const depthwise_block *b, const float *const *pixel, const float *weight, const from *f, int64_t row, ry_vf *sum,
+                       const int window, const int stride, const int pixels, const int mix)
+{
+    ry_vf w[7];
+    const int reach = (pixels - 1) * stride + window;
+    load_taps(weight + row * window * b->packed_step, b->packed_step, w, window);
     pixel += row * reach;
 #pragma GCC unroll 32
     for (int q = 0; q < reach; q++) {
-        const ry_vf x = load_x(pixel[q], f, mix);
-#pragma GCC unroll 8
-        for (int p = 0; p < pixels; p++) {
-            const int s = q - p * stride;
-            if (s >= 0 && s < window) {
-                if (first) {
-                    sum[0][p] = ry_vf_fma(w[0][s], x, sum[0][p]);
-                }
-                if (second) {
-                    sum[1][p] = ry_vf_fma(w[1][s], x, sum[1][p]);
-                }
-            }
-        }
+        add_pixel(sum, w, load_x(pixel[q], f, mix), q, window, stride, pixels);
     }
 }
 
@@ -86,11 +101,11 @@ RY_INLINE void add_slice(const depthwise_block *b, const float *const *pixel, co
                          const int mix)
 {
     if (height == 2) {
-#pragma GCC unroll 8
-        for (int j = 0; j < 3 + stride; j++) {
+#pragma GCC unroll 4
+        for (int j = 0; j < 3; j++) {
             FOR_DEPTH
             {
-                add_row(b, pixel, w, &f, j, sum, window, stride, pixels, mix, j < 3, j >= stride);
+                add_rows(b, pixel, w, &f, j, j < stride ? j + 3 : j, sum, window, stride, pixels, mix);
             }
         }
         return;
@@ -101,7 +116,7 @@ RY_INLINE void add_slice(const depthwise_block *b, const float *const *pixel, co
             if (window == 0) {
                 add_taps(b, pixel + j * b->row_step, w + j * b->columns * b->packed_step, &f, sum[0], pixels, mix);
             } else {
-                add_row(b, pixel, w, &f, j, sum, window, stride, pixels, mix, true, false);
+                add_row(b, pixel, w, &f, j, sum[0], window, stride, pixels, mix);
             }
         }
     }

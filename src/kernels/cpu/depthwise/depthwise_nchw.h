@@ -21,4 +21,7 @@ void RY_ISA_SYMBOL(depthwise_nchw_strips)(const depthwise_nchw_plan *plan, const
 /* The same of two output channels of a plan that is `paired`. */
 void RY_ISA_SYMBOL(depthwise_nchw_pair)(const depthwise_nchw_plan *plan, const depthwise_plane planes[2]);
 
+/* The whole planes of `count` neighbouring output channels from one on, of a plan that has `sevens`. */
+void RY_ISA_SYMBOL(depthwise_nchw_sevens)(const depthwise_nchw_plan *plan, const depthwise_plane *first, int64_t count);
+
 #endif

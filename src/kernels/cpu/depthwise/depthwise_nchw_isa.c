@@ -39,6 +39,11 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     depthwise_plane p[2] = {{.first_row = rows * plan->rows, .end_row = end_row < g->out[1] ? end_row : g->out[1]}};
     const bool bounds = ry_activation_bounds(activation, &p[0].low, &p[0].high);
     p[1] = p[0];
+    if (plan->sevens) {
+        set_plane(launch, image, first, &p[0]);
+        RY_ISA_SYMBOL(depthwise_nchw_sevens)(plan, p, end - first);
+        return;
+    }
     for (int64_t k = first; k < end; k += 1 + plan->paired) {
         set_plane(launch, image, k, &p[0]);
         if (plan->paired) {

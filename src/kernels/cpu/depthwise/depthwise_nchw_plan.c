@@ -120,6 +120,20 @@ static void find_edges(const ry_problem *problem, int width, depthwise_nchw_plan
     plan->size = sizeof *plan + (size_t)((plan->left + plan->right) * plan->loads) * sizeof *plan->mask;
 }
 
+/* Planes of a multiple of seven rows without gaps, a row or two a vector, which writes no more than the next row behind its own. */
+static bool is_seven(const ry_problem *problem, const depthwise_nchw_plan *plan, int width)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    float low, high;
+    const bool window = g->kernel[1] == 3 && g->kernel[2] == 3 && g->stride[1] == 1 && g->dilation[1] == 1 && g->dilation[2] == 1;
+    const bool same = g->in[1] == g->out[1] && g->before[1] == 1 && g->in[2] == g->out[2] && g->before[2] == 1;
+    const bool dense = g->x_step[1] == g->in[2] && plan->phase.y_step[1] == g->out[2];
+    const bool rows = plan->paired ? g->out[1] == 7 : plan->vectors == 1 && g->out[1] % 7 == 0 && g->out[1] > 7 && plan->rows == g->out[1];
+    const bool lanes = 2 * g->out[2] >= (plan->paired ? width / 2 : width);
+    return width == 16 && plan->multiplier == 1 && window && same && dense && rows && lanes && !ry_problem_has_input(problem, 3) &&
+           ry_activation_bounds(ry_conv_activation(problem), &low, &high);
+}
+
 static void choose_tasks(int width, depthwise_nchw_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
@@ -142,11 +156,15 @@ static void choose_tasks(int width, depthwise_nchw_plan *plan)
  * full load their vectors for one row alone. */
 static double count_cycles(const depthwise_nchw_plan *plan)
 {
+    static const double seven[2] = {12.0, 15.0};
     static const double tap[2][2] = {{1.05, 1.9}, {1.0, 1.6}}, end[2][2] = {{7.0, 10.0}, {20.0, 22.0}}; /* [paired][stride - 1] */
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t rows = ry_parts(g->out[1], g->dilation[1]), last = rows % STRIP_ROWS, alone = last < 4 ? last : last - 4;
     const double vectors = (double)(g->batch * (plan->paired ? ry_parts(plan->outputs, 2) : plan->outputs) * plan->vectors);
     const int two = g->stride[2] > 1;
+    if (plan->sevens) {
+        return vectors * (double)g->out[1] * seven[plan->paired];
+    }
     const double each = (double)g->taps * tap[plan->paired][two];
     /* the weights of 3x3 stay in registers */
     const double square = !plan->paired && !two && g->kernel[1] == 3 && g->kernel[2] == 3 ? 4.0 : 0.0;
@@ -183,6 +201,7 @@ void depthwise_nchw_plan_make(const ry_problem *problem, int width, depthwise_nc
     memset(plan, 0, sizeof *plan);
     find_edges(problem, width, plan);
     choose_tasks(width, plan);
+    plan->sevens = is_seven(problem, plan, width);
     plan->cycles = count_cycles(plan);
     if (plan->paired) {
         find_lanes(width, plan);

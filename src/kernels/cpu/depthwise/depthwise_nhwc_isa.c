@@ -56,6 +56,24 @@ static int64_t first_read(const depthwise_nhwc_plan *plan, const place *at)
     return plan->axis[2].class[at->class].at + at->q * plan->axis[2].move;
 }
 
+/* The rows of the window that the table has, and where their weights are. */
+static void set_shape(const work *w, depthwise_block *b, const place *at, int64_t first, int64_t count)
+{
+    const depthwise_nhwc_plan *plan = w->plan;
+    const depthwise_axis *axis = plan->axis;
+    const depthwise_class *slices = at->slices.class, *rows = at->rows.class, *columns = &axis[2].class[at->class];
+    const int64_t classes =
+        slices->packed * axis[1].taps * axis[2].taps + slices->taps * (rows->packed * axis[2].taps + rows->taps * columns->packed);
+    const int64_t tap = classes + (at->slices.first * rows->taps + first) * columns->taps;
+    b->weight = (const float *)w->launch->packed + w->channel / plan->lanes * RY_W + tap * plan->packed_step;
+    b->slices = at->slices.count;
+    b->rows = count;
+    b->columns = columns->taps;
+    b->row_step = plan->unit ? plan->reach : columns->taps * plan->pixels;
+    b->slice_step = count * b->row_step;
+    b->slice_taps = rows->taps * columns->taps;
+}
+
 /* The addresses of a block; what is outside x is left out, but for the rows that two lines share. */
 static void make_table(const work *w, depthwise_block *b, const place *at)
 {
@@ -78,18 +96,69 @@ static void make_table(const work *w, depthwise_block *b, const place *at)
             }
         }
     }
-    const depthwise_class *slices = at->slices.class, *rows = at->rows.class;
-    const int64_t classes =
-        slices->packed * axis[1].taps * axis[2].taps + slices->taps * (rows->packed * axis[2].taps + rows->taps * columns->packed);
-    const int64_t tap = classes + (at->slices.first * rows->taps + first) * columns->taps;
-    b->weight = (const float *)w->launch->packed + w->channel / plan->lanes * RY_W + tap * plan->packed_step;
-    b->slices = at->slices.count;
-    b->rows = count;
-    b->columns = columns->taps;
-    b->row_step = plan->unit ? plan->reach : columns->taps * plan->pixels;
-    b->slice_step = count * b->row_step;
-    b->slice_taps = rows->taps * columns->taps;
+    set_shape(w, b, at, first, count);
     b->shift = 0;
+}
+
+/* An address that is outside what `x` points to until a block's shift is added. */
+static const float *moved(const float *x, int64_t by)
+{
+    return (const float *)((uintptr_t)x + (uintptr_t)by * sizeof *x);
+}
+
+/* Entries first to end - 1 of each row of a table that slides: `outside`, or (NULL) the pixels of the anchor's first block. */
+static void set_entries(const work *w, const depthwise_block *b, int64_t first, int64_t end, const float *outside)
+{
+    const depthwise_nhwc_plan *plan = w->plan;
+    const ry_conv_geometry *g = &plan->geometry;
+    const float *x = (const float *)w->launch->in[0] + w->image * g->x_batch + w->input;
+    const float **to = w->table;
+    for (int64_t j = 0; j < b->rows; j++, to += plan->reach) {
+        const int64_t row = (w->anchor + j * plan->axis[1].apart) * g->x_step[1];
+        for (int64_t q = first; q < end; q++) {
+            to[q] = outside ? outside : moved(x, row + (plan->axis[2].class[0].at + q * plan->unit) * g->x_step[2]);
+        }
+    }
+}
+
+static void run_block(const depthwise_nhwc_plan *plan, const depthwise_block *b, int64_t height)
+{
+    if (plan->mix) {
+        RY_ISA_SYMBOL(depthwise_nhwc_mixed)(b, plan->mix, plan->window, plan->stride, height, plan->pixels);
+    } else {
+        RY_ISA_SYMBOL(depthwise_nhwc_block)(b, plan->window, plan->stride, height, plan->pixels);
+    }
+}
+
+/* A table that slides from line to line and block to block begins with this one. */
+static void anchor(work *w, depthwise_block *b, const place *at)
+{
+    w->anchored = at->height;
+    w->anchor = at->rows.at;
+    set_shape(w, b, at, 0, at->height == 2 ? w->plan->table_rows : at->rows.count);
+    set_entries(w, b, 0, w->plan->reach, NULL);
+}
+
+/* A block that reaches out of x's columns, and has its pixel 0 there: entries outside are changed for it and changed back. */
+static void run_edge(const work *w, depthwise_block *b, int64_t x, int64_t height)
+{
+    const depthwise_nhwc_plan *plan = w->plan;
+    const int64_t unit = plan->unit, reach = plan->reach, room = plan->axis[2].in - x;
+    const int64_t first = x < 0 ? ry_least(reach, ry_parts(-x, unit)) : 0, end = room > 0 ? ry_least(reach, ry_parts(room, unit)) : 0;
+    const float *zeros = moved(w->zeros, -b->shift);
+    if (first > 0) {
+        set_entries(w, b, 0, first, zeros);
+    }
+    if (end < reach) {
+        set_entries(w, b, end, reach, zeros);
+    }
+    run_block(plan, b, height);
+    if (first > 0) {
+        set_entries(w, b, 0, first, NULL);
+    }
+    if (end < reach) {
+        set_entries(w, b, end, reach, NULL);
+    }
 }
 
 /* Where a block writes. */
@@ -109,31 +178,13 @@ static void set_outputs(const work *w, depthwise_block *b, const place *at, floa
         row = pixels * plan->sum_step;
         pixel = plan->sum_step;
     }
-    for (int64_t i = 0; i < at->height; i++) {
+    const int64_t whole = ry_least(pixels, (g->out[2] - column + plan->axis[2].classes - 1) / plan->axis[2].classes);
+    for (int64_t i = 0; i < at->height; i++, to += row) {
         for (int64_t p = 0; p < pixels; p++) {
-            b->to[i * pixels + p] = column_of(plan, at, p) >= g->out[2] ? w->nobody : to + i * row + p * pixel;
+            b->to[i * pixels + p] = p < whole ? to + p * pixel : w->nobody;
         }
     }
     b->to_shift = 0;
-}
-
-/* Does a block read no pixel outside x in the rows that it does not leave out? */
-static bool is_inside(const depthwise_nhwc_plan *plan, const place *at)
-{
-    const depthwise_axis *columns = &plan->axis[2];
-    const int64_t x = first_read(plan, at), taps = columns->class[at->class].taps;
-    const int64_t last = x + (plan->pixels - 1) * columns->move + (taps - 1) * columns->apart;
-    const int64_t bottom = at->rows.at + plan->table_rows;
-    return x >= 0 && last < columns->in && (at->height == 1 || (at->rows.at >= 0 && bottom <= plan->axis[1].in));
-}
-
-static void run_block(const depthwise_nhwc_plan *plan, const depthwise_block *b, int64_t height)
-{
-    if (plan->mix) {
-        RY_ISA_SYMBOL(depthwise_nhwc_mixed)(b, plan->mix, plan->window, plan->stride, height, plan->pixels);
-    } else {
-        RY_ISA_SYMBOL(depthwise_nhwc_block)(b, plan->window, plan->stride, height, plan->pixels);
-    }
 }
 
 /* The columns of a class. */
@@ -142,10 +193,14 @@ static void run_class(const work *w, depthwise_block *b, place *at, int64_t line
     const depthwise_nhwc_plan *plan = w->plan;
     const int64_t columns = depthwise_axis_outputs(&plan->axis[2], at->class), x_step = plan->pixels * plan->axis[2].move * pixel_step(w);
     const int64_t step = plan->planes_out ? plan->sum_step : plan->through ? 0 : plan->phase.y_step[2];
+    /* a block that reads no pixel outside x, in the rows that it does not leave out, moves on from the one before */
+    const bool lines = at->height == 1 || (at->rows.at >= 0 && at->rows.at + plan->table_rows <= plan->axis[1].in);
+    const int64_t reach = (plan->pixels - 1) * plan->axis[2].move + (plan->axis[2].class[at->class].taps - 1) * plan->axis[2].apart;
+    int64_t x = plan->axis[2].class[at->class].at;
     bool within = false;
-    for (at->q = 0; at->q < columns; at->q += plan->pixels) {
+    for (at->q = 0; at->q < columns; at->q += plan->pixels, x += plan->pixels * plan->axis[2].move) {
         const bool still = within;
-        within = is_inside(plan, at);
+        within = lines && x >= 0 && x + reach < plan->axis[2].in;
         if (still && within) {
             b->shift += x_step;
         } else {
@@ -167,14 +222,55 @@ static void run_class(const work *w, depthwise_block *b, place *at, int64_t line
     }
 }
 
+/* A line, or two, of which all rows are inside x, by a table that slides. */
+static void run_sliding(work *w, depthwise_block *b, place *at)
+{
+    const depthwise_nhwc_plan *plan = w->plan;
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t pixels = plan->pixels, columns = g->out[2], in = g->in[2], height = at->height;
+    const int64_t move = pixels * plan->axis[2].move, x_step = move * g->x_step[2], y_step = pixels * plan->phase.y_step[2];
+    const int64_t last = (plan->reach - 1) * plan->unit;
+    if (w->anchored != height) {
+        anchor(w, b, at);
+    }
+    int64_t x = plan->axis[2].class[0].at;
+    b->shift = (at->rows.at - w->anchor) * g->x_step[1];
+    for (at->q = 0; at->q < columns; at->q += pixels, x += move, b->shift += x_step) {
+        if (at->q > 0 && at->q + pixels <= columns) {
+            b->to_shift += y_step;
+        } else {
+            set_outputs(w, b, at, NULL);
+        }
+        if (x >= 0 && x + last < in) {
+            run_block(plan, b, height);
+        } else {
+            run_edge(w, b, x, height);
+        }
+    }
+}
+
+/* Does a line read all rows of the window, or do two, by a table that may slide? */
+static bool slides(const depthwise_nhwc_plan *plan, const place *at)
+{
+    if (!plan->slides || at->height == 1) {
+        return plan->slides && at->rows.first == 0 && at->rows.count == at->rows.class->taps;
+    }
+    return at->rows.at >= 0 && at->rows.at + plan->table_rows <= plan->axis[1].in;
+}
+
 /* One line, or two; `sums`: where its own are in scratch. */
-static void run_line(const work *w, depthwise_block *b, int64_t line, int64_t height, float *sums)
+static void run_line(work *w, depthwise_block *b, int64_t line, int64_t height, float *sums)
 {
     const depthwise_nhwc_plan *plan = w->plan;
     const int64_t rows = plan->geometry.out[1];
     place at = {.z = line / rows, .y = line % rows, .height = height};
     at.slices = depthwise_axis_inside(&plan->axis[0], at.z);
     at.rows = depthwise_axis_inside(&plan->axis[1], at.y);
+    if (slides(plan, &at)) {
+        run_sliding(w, b, &at);
+        return;
+    }
+    w->anchored = 0;
     for (; at.class < plan->axis[2].classes; at.class ++) {
         run_class(w, b, &at, line, sums);
     }
@@ -213,6 +309,7 @@ static void run_channels(work *w, int64_t first_line, int64_t end_line)
         ry_activation_bounds(w->activation, &b.low, &b.high);
     }
     w->staged_end = 0;
+    w->anchored = 0;
     for (int64_t line = first_line, held = first_line; line < end_line;) {
         const int64_t y = line % g->out[1], height = ry_least(plan->height, ry_least(end_line - line, g->out[1] - y));
         if (plan->staged) {

@@ -10,8 +10,9 @@
 enum {
     TASK_WORK = 120000, /* multiply-adds of a task at least, where there is so much: some five microseconds */
     TASKS_ENOUGH = 32,
-    TASK_ROWS = 8,            /* a task reads the rows that its window reaches over once more than it computes */
-    BLOCK_MOST = 20 * 1024,   /* bytes that a block reads and writes: they stay in a first-level cache */
+    TASK_ROWS = 8, /* a task reads the rows that its window reaches over once more than it computes */
+    BLOCK_MOST =
+        40 * 1024, /* bytes that a block reads and writes: little more than a first-level cache has; more parts of channels cost more */
     RING_MOST = 256 * 1024,   /* bytes of staged rows: they stay in a second-level cache */
     RING_WHOLE = 64 * 1024,   /* narrow planes of so many bytes are staged whole: their transposed squares do not end with the rows */
     RING_SUITS = 4096 * 1024, /* a vector's slices must not be larger */
@@ -307,6 +308,9 @@ void depthwise_nhwc_plan_make(const ry_problem *problem, int width, depthwise_nh
     plan->staged = plan->planes_in || ry_type_of(&problem->in[0]) != RY_f32;
     plan->through = plan->planes_out || ry_type_of(&problem->out[0]) != RY_f32 || ry_problem_has_input(problem, 3) ||
                     !ry_activation_bounds(ry_conv_activation(problem), &low, &high);
+    /* what goes through scratch ends pixel by pixel */
+    plan->slides =
+        is_flat(g) && !plan->staged && !plan->through && plan->window && plan->axis[1].classes == 1 && plan->axis[2].classes == 1;
     choose_ring(width, plan);
     choose_tasks(plan);
     choose_channels(width, plan);

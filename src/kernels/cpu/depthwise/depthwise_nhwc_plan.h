@@ -4,7 +4,7 @@
  * A task computes some lines (rows of the output) of a part of the channels, as many channels at once as have what a block needs in the
  * first-level cache, in blocks of one or two lines by a few neighbouring pixels of a class of columns (depthwise_axis.h). What a block reads is
  * a table of addresses, made once for all its channels: pixels outside x are zeros, and rows and slices of the window that are outside are
- * left out where they can be. From block to block the addresses move by the same step.
+ * left out where they can be. From block to block the addresses move by the same step, and from line to line where all rows of the window are inside.
  *
  * Where the channels of x do not lie side by side, or are not f32, a task first stages the rows that a line reads in a ring (`staged`):
  * planes are transposed. With a third dimension the ring has whole slices. Sums that are not finished by bounds, or whose channels do not
@@ -58,6 +58,7 @@ typedef struct depthwise_nhwc_plan {
     int mix;
     double cycles; /* of all tasks */
     bool staged, planes_in, through, planes_out;
+    bool slides;                                               /* lines that read all rows of the window share a table */
     bool dense_in, dense_out;                                  /* rows of planes without gaps, one behind the other */
     size_t nobody, sums, ring_at, table, vectors, at, scratch; /* bytes from scratch's start; at: the lanes */
 } depthwise_nhwc_plan;
