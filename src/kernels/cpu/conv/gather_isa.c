@@ -167,7 +167,7 @@ void RY_ISA_SYMBOL(igemm_gather_rows)(const igemm_plan *plan, const igemm_phase 
     const int64_t *grid = phase->at.grid, size = (int64_t)ry_dtype_size(dtype);
     int16_t run[IGEMM_CHUNK_MOST];
     find_tap_runs(g, tap, chunk, run);
-    ry_grid_walk at = ry_grid_walk_at(&phase->at, image, first);
+    ry_grid_walk at = ry_grid_walk_at(&phase->at, image, first, phase->beside);
     for (int64_t p = 0; p < count; p++, panel += row_step) {
         const char *from = (const char *)x + ry_grid_walk_source(&at, g) * size;
         if (dtype == RY_f16) {

@@ -34,7 +34,7 @@ int64_t igemm_cut_segments(const igemm_plan *plan, const igemm_phase *phase, int
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t *grid = phase->at.grid;
-    ry_grid_walk at = ry_grid_walk_at(&phase->at, image, first);
+    ry_grid_walk at = ry_grid_walk_at(&phase->at, image, first, phase->beside);
     int64_t segments = 0;
     for (int64_t p = 0; p < count;) {
         const int64_t lane = p % phase->lanes;

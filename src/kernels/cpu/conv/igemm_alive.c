@@ -40,12 +40,13 @@ double igemm_rows_alive(const igemm_plan *plan)
     return all > 0 ? alive / all : 1;
 }
 
-/* The box round the positions of [first, first + count): exact where they lie in one row, slice or image. */
+/* The box round the positions of [first, first + count): exact where they lie in one row, slice or image (or in one row of several). */
 static void find_box(const igemm_phase *p, int64_t first, int64_t count, igemm_live *live)
 {
-    const ry_grid_walk from = ry_grid_walk_at(&p->at, 0, first), to = ry_grid_walk_at(&p->at, 0, first + count - 1);
-    bool same = from.n == to.n;
+    const ry_grid_walk from = ry_grid_walk_at(&p->at, 0, first, p->beside), to = ry_grid_walk_at(&p->at, 0, first + count - 1, p->beside);
+    bool same = p->beside > 1 || from.n == to.n;
     for (int i = 0; i < RY_SPACE; i++) {
+        same = same && (i < RY_SPACE - 1 || from.n == to.n);
         live->low[i] = same ? from.q[i] : 0;
         live->high[i] = same ? to.q[i] : p->at.grid[i] - 1;
         same = same && from.q[i] == to.q[i];

@@ -85,7 +85,7 @@ static double step_cycles(const igemm_plan *plan, int64_t rows, int64_t most, in
 static int64_t run_pixels(const igemm_phase *p)
 {
     int64_t pixels = p->at.grid[RY_SPACE - 1];
-    for (int i = RY_SPACE - 2; i >= 0 && p->at.y_step[i] == pixels * p->at.y_step[RY_SPACE - 1]; i--) {
+    for (int i = RY_SPACE - 2; i >= 0 && p->beside == 1 && p->at.y_step[i] == pixels * p->at.y_step[RY_SPACE - 1]; i--) {
         pixels *= p->at.grid[i];
     }
     return pixels;

@@ -43,7 +43,7 @@ static bool goes_on(const igemm_task *t, const igemm_run *run, const igemm_run *
 void RY_ISA_SYMBOL(igemm_find_runs)(igemm_task *t)
 {
     const int64_t *grid = t->phase->at.grid;
-    ry_grid_walk at = ry_grid_walk_at(&t->phase->at, t->image, t->first);
+    ry_grid_walk at = ry_grid_walk_at(&t->phase->at, t->image, t->first, t->phase->beside);
     t->runs = 0;
     for (int64_t column = 0; column < t->count;) {
         const int64_t length = ry_least(grid[2] - at.q[2], t->count - column);

@@ -70,7 +70,7 @@ static bool is_direct(const ry_problem *problem, const igemm_plan *plan, igemm_p
     if (plan->woven > 1 || memcmp(p->inside, p->at.grid, sizeof p->inside) != 0) {
         return false;
     }
-    const bool same_step = uniform(&p->at, p->at.y_step, images, g->y_batch, &p->y_pixel) &&
+    const bool same_step = p->beside == 1 && uniform(&p->at, p->at.y_step, images, g->y_batch, &p->y_pixel) &&
                            (!has_residual || uniform(&p->at, p->at.r_step, images, g->r_batch, &p->r_pixel));
     p->by_rows = !same_step && plan->mode == IGEMM_ROWS && p->at.grid[RY_SPACE - 1] >= ROW_LEAST;
     if (p->by_rows) {
@@ -93,9 +93,9 @@ static bool is_turned(const ry_problem *problem, const igemm_plan *plan, const i
     const int64_t images = p->images == 1 ? g->batch : 1;
     int64_t y_pixel = 1, r_pixel = 1;
     float low, high;
-    return !p->direct && plan->woven == 1 && memcmp(p->inside, p->at.grid, sizeof p->inside) == 0 && plan->mode != IGEMM_PIXELS &&
-           ry_type_of(&problem->out[0]) == RY_f32 && (!has_residual || ry_type_of(&problem->in[3]) == RY_f32) &&
-           uniform(&p->at, p->at.y_step, images, g->y_batch, &y_pixel) &&
+    return !p->direct && p->beside == 1 && plan->woven == 1 && memcmp(p->inside, p->at.grid, sizeof p->inside) == 0 &&
+           plan->mode != IGEMM_PIXELS && ry_type_of(&problem->out[0]) == RY_f32 &&
+           (!has_residual || ry_type_of(&problem->in[3]) == RY_f32) && uniform(&p->at, p->at.y_step, images, g->y_batch, &y_pixel) &&
            (!has_residual || uniform(&p->at, p->at.r_step, images, g->r_batch, &r_pixel)) && y_pixel == 1 && r_pixel == 1 &&
            ry_activation_bounds(ry_conv_activation(problem), &low, &high);
 }
@@ -114,7 +114,7 @@ static void find_pads(const ry_problem *problem, const igemm_plan *plan, const r
     for (int i = 0; i < RY_SPACE; i++) {
         reads[i] = g->x_step[i] * g->stride[i];
     }
-    p->in_place = !plan->pairs && (dtype == RY_f32 || dtype == RY_i32) && p->at.taps == 1 && !p->any_pad &&
+    p->in_place = !plan->pairs && (dtype == RY_f32 || dtype == RY_i32) && p->at.taps == 1 && !p->any_pad && p->beside == 1 &&
                   uniform(&p->at, reads, p->images == 1 ? g->batch : 1, g->x_batch, &p->x_pixel) &&
                   (plan->mode == IGEMM_ROWS || p->x_pixel == 1 || p->pixels == 1);
 }
@@ -322,6 +322,7 @@ static double fill_phases(const ry_problem *problem, igemm_plan *plan, const ry_
         const bool together = g->batch > 1 && !plan->apart && p->at.pixels < 8 * plan->tile_columns;
         p->images = together ? 1 : g->batch;
         p->pixels = together ? p->at.pixels * g->batch : p->at.pixels;
+        p->beside = together && plan->split ? g->batch : 1;
         find_pads(problem, plan, taps, p);
         find_lanes(plan, p);
         p->streams = p->in_place && plan->mode == IGEMM_PIXELS && plan->units == 1 && g->channels_in > 2 * STREAM_CHANNELS &&

@@ -48,8 +48,9 @@ typedef struct igemm_phase {
     int64_t tap_row;            /* taps that chunks do not cross the end of: all, or (split) those of one row */
     int64_t chunk_channels, chunk_taps; /* of a chunk; one of them is whole, or a whole row */
     int64_t images, pixels;             /* ranges of pixels that blocks do not cross: one an image, or one of all images */
-    int64_t lanes;                      /* pixels of one gathered vector: all its lanes, or (GATHERED) the rows of a tile */
-    int64_t block, blocks;              /* pixels of a task; blocks of a range */
+    int64_t beside;        /* images of a range whose rows alternate, as one row of all images reads like rows of x; 1: none do */
+    int64_t lanes;         /* pixels of one gathered vector: all its lanes, or (GATHERED) the rows of a tile */
+    int64_t block, blocks; /* pixels of a task; blocks of a range */
     int64_t units_a_task, unit_blocks;
     int64_t first_task, tasks;
     int64_t chunks, panel;             /* chunks of the reduction; floats of one's panel */
