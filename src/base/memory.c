@@ -32,7 +32,8 @@ static void *system_allocate(void *user, size_t size, size_t alignment)
         return NULL;
     }
     const bool large = size >= HUGE_PAGE && alignment < HUGE_PAGE && size <= SIZE_MAX - HUGE_PAGE;
-    void *memory = aligned_alloc(large ? HUGE_PAGE : alignment, round_up(size, alignment));
+    const size_t unit = large ? HUGE_PAGE : alignment; /* of which C11 wants a whole number */
+    void *memory = aligned_alloc(unit, round_up(size, unit));
 #if defined(MADV_HUGEPAGE)
     if (memory && large) {
         (void)madvise(memory, size, MADV_HUGEPAGE); /* a wish: without it the memory is as good */

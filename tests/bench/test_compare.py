@@ -85,6 +85,15 @@ def test_report(measured, tmp_path):
     assert subprocess.run([*command, "--check"], capture_output=True).returncode == 1
 
 
+def test_report_tells_a_forced_instruction_set(measured, tmp_path):
+    results, out = json.loads(measured[1].read_text()), tmp_path / "performance.md"
+    for command, told in (("bench/compare", False), ("RYND_ISA=avx2 bench/compare", True)):
+        path = tmp_path / "forced.json"
+        path.write_text(json.dumps(results | {"commands": [command]}))
+        assert subprocess.run([sys.executable, ROOT / "bench/report", "--out", out, path]).returncode == 0
+        assert ("the peers use the best that the CPU has" in out.read_text()) == told
+
+
 def test_document_is_what_the_results_say():
     if not list((ROOT / "bench/results").glob("*.json")):
         pytest.skip("nothing is measured")
