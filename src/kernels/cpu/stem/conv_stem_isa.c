@@ -83,8 +83,54 @@ static void stage_strips(const stem_plan *plan, const float *x, float *to)
     }
 }
 
+/* Of each vector of [position][channel], what it takes from a vector of positions of channels 0 and 1, and of 2 and 3. */
+typedef struct weave {
+    ry_vi at[STEM_WOVEN_MOST][STEM_WOVEN_MOST / 2];
+    ry_vm keep[STEM_WOVEN_MOST][STEM_WOVEN_MOST / 2];
+} weave;
+
+static void find_weave(int64_t channels, weave *w)
+{
+    for (int64_t v = 0; v < channels; v++) {
+        for (int64_t pair = 0; pair < STEM_WOVEN_MOST / 2; pair++) {
+            int32_t at[RY_W];
+            uint32_t keep = 0;
+            for (int64_t lane = 0; lane < RY_W; lane++) {
+                const int64_t position = (v * RY_W + lane) / channels, channel = (v * RY_W + lane) % channels;
+                const bool here = channel / 2 == pair;
+                at[lane] = (int32_t)(here ? channel % 2 * RY_W + position : 0);
+                keep |= here ? 1u << lane : 0;
+            }
+            w->at[v][pair] = ry_vi_load(at);
+            w->keep[v][pair] = ry_vm_bits(keep);
+        }
+    }
+}
+
+/* Rows of channels, whose positions lie next to each other, as [position][channel]; returns how many positions, in whole vectors. */
+RY_INLINE int64_t weave_positions(const weave *w, const int channels, const float *x, int64_t x_channel, int64_t count, float *to)
+{
+    int64_t i = 0;
+    for (; i + RY_W <= count; i += RY_W) {
+        ry_vf row[STEM_WOVEN_MOST];
+#pragma GCC unroll 4
+        for (int c = 0; c < STEM_WOVEN_MOST; c++) {
+            row[c] = ry_vf_load(x + (c < channels ? c : 0) * x_channel + i);
+        }
+#pragma GCC unroll 4
+        for (int v = 0; v < channels; v++) {
+            ry_vf woven = ry_vf_pick(row[0], row[1], w->at[v][0], w->keep[v][0]);
+            if (channels > 2) {
+                woven = ry_vf_add(woven, ry_vf_pick(row[2], row[3], w->at[v][1], w->keep[v][1]));
+            }
+            ry_vf_store(to + i * channels + v * RY_W, woven);
+        }
+    }
+    return i;
+}
+
 /* CHANNELS: one row of x as [position][channel]; NULL: zeros. */
-static void stage_positions(const stem_plan *plan, const float *x, float *to)
+static void stage_positions(const stem_plan *plan, const weave *w, const float *x, float *to)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t channels = g->channels_in, room = plan->strip / channels, pad = plan->pad[1];
@@ -95,12 +141,18 @@ static void stage_positions(const stem_plan *plan, const float *x, float *to)
     }
     x += (first - pad) * g->x_step[2];
     to += first * channels;
-    if (g->x_step[2] == channels && g->x_channel == 1) {
+    if (g->x_step[2] == channels && (g->x_channel == 1 || channels == 1)) {
         memcpy(to, x, (size_t)((end - first) * channels) * sizeof *to);
         return;
     }
+    int64_t woven = 0;
+    if (stem_weaves(g)) {
+        woven = channels == 2   ? weave_positions(w, 2, x, g->x_channel, end - first, to)
+                : channels == 3 ? weave_positions(w, 3, x, g->x_channel, end - first, to)
+                                : weave_positions(w, 4, x, g->x_channel, end - first, to);
+    }
     for (int64_t c = 0; c < channels; c++) {
-        for (int64_t i = 0; i < end - first; i++) {
+        for (int64_t i = woven; i < end - first; i++) {
             to[i * channels + c] = x[c * g->x_channel + i * g->x_step[2]];
         }
     }
@@ -111,10 +163,18 @@ static void stage_rows(const task *t)
     const stem_plan *plan = t->plan;
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t rows = (t->rows - 1) * g->stride[1] + (g->kernel[1] - 1) * plan->dilation + 1;
+    weave w;
+    if (!plan->pixels && stem_weaves(g)) {
+        find_weave(g->channels_in, &w);
+    }
     for (int64_t i = 0; i < rows; i++) {
         const int64_t row = t->top + i;
         const float *x = row >= 0 && row < g->in[1] ? t->x + row * g->x_step[1] : NULL;
-        (plan->pixels ? stage_strips : stage_positions)(plan, x, t->stage + i * plan->row);
+        if (plan->pixels) {
+            stage_strips(plan, x, t->stage + i * plan->row);
+        } else {
+            stage_positions(plan, &w, x, t->stage + i * plan->row);
+        }
     }
 }
 

@@ -81,7 +81,7 @@ static double count_cycles(const stem_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const double rows = (double)(g->batch * g->out[1]), blocks = (double)(g->batch * plan->blocks);
-    const bool near = plan->pixels ? g->x_step[2] == 1 && g->stride[2] <= 4 : g->x_step[2] == g->channels_in;
+    const bool near = plan->pixels ? g->x_step[2] == 1 && g->stride[2] <= 4 : g->x_step[2] == g->channels_in || stem_weaves(g);
     const double staged = blocks * (double)(staged_rows(plan, plan->rows_a_task) * plan->row);
     const int64_t vectors =
         plan->pixels ? ry_parts(g->out[2], plan->width) * g->channels_out : g->out[2] * ry_parts(g->channels_out, plan->width);

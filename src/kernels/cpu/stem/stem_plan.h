@@ -62,6 +62,14 @@ static inline void stem_rows_inside(const stem_plan *plan, int64_t top, int64_t 
     *first = *first < *end ? *first : *end;
 }
 
+enum { STEM_WOVEN_MOST = 4 };
+
+/* CHANNELS: are rows of x whose positions lie next to each other staged by permutations of two vectors? */
+static inline bool stem_weaves(const ry_conv_geometry *g)
+{
+    return g->x_step[2] == 1 && g->channels_in > 1 && g->channels_in <= STEM_WOVEN_MOST;
+}
+
 /* Channels of a unit as they are packed. */
 static inline int64_t stem_unit_packed(const stem_plan *plan, int64_t unit)
 {
