@@ -82,7 +82,7 @@ static const row rows[] = {
     {F32, "conv c=40 h=3 w=20 k=33 r=5 s=3 pad=5,1,5,1"},
     {F32, "conv c=7 h=1 w=1 k=9 r=5 s=5 pad=7,1,0,8"},
     {F32, "conv c=300 h=5 w=7 k=37 bias=1"},
-    {F32, "conv n=2 c=2 h=19 w=37 k=33 r=5 s=5 pad=2 stride=3"},
+    {F32, "conv n=2 c=2 h=19 w=41 k=64 r=5 s=5 pad=2 stride=4"},
     {F32, "conv c=3 h=21 w=41 k=32 r=7 s=7 pad=3 stride=4 bias=1"},
     {F32, "conv c=4 h=17 w=52 k=48 r=5 s=4 pad=1 stride=3"},
     {F32, "conv c=19 h=6 w=7 k=23 r=2 s=2 pad=5,5,0,0 dilation=8 bias=1"},
