@@ -1,41 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernel: products of few rows with a large constant matrix, which comes from memory as numbers of 24 bits: three quarters of the bytes, and of the time.
+/* Kernel: products of few rows with a large constant matrix, which comes from memory as floats of 24 bits: three quarters of the bytes, and of the time.
  *
- * A column of b is cut into blocks of 64 weights. A block has a scale, a power of two, and 64 multiples of it, which are wrong by half of it: 2^-24 of
- * the block's largest weight at most, about what rounding the products costs. Sums that are not finite are taken again from b itself. */
-#include "kernels/cpu/matmul/matmul_fixed.h"
+ * A column of b has a scale, a power of two; each weight is wrong by at most 2^-19 of itself. A column for which 5 bits of exponent are too few, or
+ * that holds what is not finite, has the scale NaN. Sums that are not finite are taken again from b itself. */
+#include "kernels/cpu/matmul/float24.h"
 
 #include "base/whole.h"
 #include "kernels/cpu/matmul/matmul_finish.h"
 #include "kernels/cpu/matmul/matmul_pack.h"
 
 #include <math.h>
+#include <string.h>
 
 enum {
-    BLOCK = 64,              /* weights of a scale */
+    BLOCK = 64,              /* weights of a column that lie together */
     BLOCK_BYTES = 3 * BLOCK, /* high parts, then low parts */
     ROWS_MOST = 4,
     GROUP = RY_W == 16 ? 4 : 2, /* columns that are multiplied side by side; their blocks lie in turns, so that memory is read in order */
     AHEAD = 4096,               /* bytes that are fetched ahead */
     TASK_BYTES = 128 * 1024,
     TASKS_ENOUGH = 64,
-    LIMIT = (1 << 23) - 1,
 };
 
 /* Bytes of b: less of it stays in caches, where reading it costs less than taking it apart. */
 static const int64_t bytes_least = 2 * 1024 * 1024;
 
-typedef struct fixed_plan {
+typedef struct float24_plan {
     matmul_shape shape;
     bool a_copied;
     int64_t blocks; /* of a column */
     int64_t a_step;
     int64_t columns, column_blocks; /* of a task; such tasks */
     size_t a, block, scratch;       /* scratch of a worker */
-    size_t scales, packed;          /* packed: blocks, then scales in the same order */
-} fixed_plan;
+    size_t scales, packed;          /* packed: blocks, then a scale for each column */
+} float24_plan;
 
-static bool make_plan(const ry_problem *problem, fixed_plan *plan)
+static bool make_plan(const ry_problem *problem, float24_plan *plan)
 {
     memset(plan, 0, sizeof *plan);
     matmul_shape *s = &plan->shape;
@@ -57,49 +57,58 @@ static bool make_plan(const ry_problem *problem, fixed_plan *plan)
     plan->block = at, at += ry_aligned((size_t)(s->m * plan->columns) * sizeof(float));
     plan->scratch = at;
     plan->scales = ry_aligned((size_t)(s->n * plan->blocks) * BLOCK_BYTES);
-    plan->packed = plan->scales + ry_aligned((size_t)(s->n * plan->blocks) * sizeof(float));
+    plan->packed = plan->scales + ry_aligned((size_t)s->n * sizeof(float));
     return true;
 }
 
-/* The scale of a block whose largest magnitude is `largest`: LIMIT + 1 of it are more. NaN where that is not finite. */
-static float scale_of(float largest)
+static uint32_t bits_of(float x)
 {
-    if (!isfinite(largest)) {
-        return NAN;
-    }
-    int exponent = 0;
-    (void)frexpf(largest, &exponent);
-    return ldexpf(1.0f, exponent - 23 > -149 ? exponent - 23 : -149);
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
 }
 
-static float pack_block(const float *from, int64_t step, int64_t count, char *to)
+/* The scale of the column of `count` weights: what makes of its largest one that of exponent FLOAT24_LARGEST. NaN where that is no float, where a weight is
+ * not finite, is subnormal, or too small beside the largest. */
+static float column_scale(const float *from, int64_t step, int64_t count)
 {
-    float largest = 0;
-    for (int64_t i = 0; i < count; i++) {
-        const float size = fabsf(from[i * step]);
-        largest = size > largest || isnan(size) ? size : largest;
-        if (isnan(largest)) {
-            break;
-        }
+    uint32_t largest = 0, least = UINT32_MAX; /* not zero */
+    for (int64_t k = 0; k < count; k++) {
+        const uint32_t size = bits_of(from[k * step]) & INT32_MAX;
+        largest = size > largest ? size : largest;
+        least = size - 1 < least ? size - 1 : least; /* zero is beyond all others */
     }
-    const float scale = scale_of(largest);
-    const double inverse = isnan(scale) ? 0 : 1 / (double)scale;
+    if (largest == 0) {
+        return 1;
+    }
+    const int top = (int)(largest >> 23), bottom = (int)((least + 1) >> 23);
+    return top < 255 && top - FLOAT24_LARGEST < 128 && bottom > 0 && bottom > top - FLOAT24_LARGEST ? ldexpf(1.0f, top - FLOAT24_LARGEST)
+                                                                                                    : NAN;
+}
+
+static void pack_block(const float *from, int64_t step, int64_t count, float scale, char *to)
+{
     int16_t *high = (int16_t *)(void *)to;
     uint8_t *low = (uint8_t *)to + BLOCK * sizeof *high;
-    for (int64_t i = 0; i < BLOCK; i++) {
-        const double exact = i < count && inverse > 0 ? from[i * step] * inverse : 0;
-        const int32_t rounded = (int32_t)(exact < 0 ? exact - 0.5 : exact + 0.5);
-        const int32_t kept = rounded > LIMIT ? LIMIT : rounded < -LIMIT ? -LIMIT : rounded;
-        low[i] = (uint8_t)(kept & 0xff);
-        high[i] = (int16_t)((kept - (kept & 0xff)) / 256);
+    memset(to, 0, BLOCK_BYTES);
+    if (isnan(scale)) {
+        return;
     }
-    return scale;
+    const int shift = ilogbf(scale) * (1 << (23 - FLOAT24_DROPPED)); /* of the exponent */
+    for (int64_t k = 0; k < count; k++) {
+        const uint32_t bits = bits_of(from[k * step]), size = bits & INT32_MAX;
+        /* half of what is dropped rounds, away from zero; the carry goes into the exponent, as it shall */
+        const uint32_t kept = ((size + (1u << (FLOAT24_DROPPED - 1))) >> FLOAT24_DROPPED) - (uint32_t)shift;
+        const uint32_t word = size ? (bits >> 31) << 23 | kept : 0;
+        low[k] = (uint8_t)(word & 0xff);
+        high[k] = (int16_t)(uint16_t)(word >> 8);
+    }
 }
 
 /* The columns of one task. */
 static void pack(const ry_cpu_launch *launch, size_t task)
 {
-    const fixed_plan *plan = launch->state;
+    const float24_plan *plan = launch->state;
     const matmul_shape *s = &plan->shape;
     const matmul_operand *b = &s->of[MATMUL_B];
     char *packed = launch->packed_out;
@@ -107,10 +116,13 @@ static void pack(const ry_cpu_launch *launch, size_t task)
     const int64_t first = (int64_t)task * plan->columns, end = ry_least(first + plan->columns, s->n);
     for (int64_t group = first; group < end; group += GROUP) {
         const int64_t width = ry_least(GROUP, end - group);
-        for (int64_t i = 0; i < plan->blocks * width; i++) {
-            const int64_t k = i / width * BLOCK, at = group * plan->blocks + i;
-            const float *from = (const float *)launch->in[MATMUL_B] + k * b->row + (group + i % width) * b->column;
-            scales[at] = pack_block(from, b->row, ry_least(BLOCK, s->k - k), packed + at * BLOCK_BYTES);
+        for (int64_t j = 0; j < width; j++) {
+            const float *from = (const float *)launch->in[MATMUL_B] + (group + j) * b->column;
+            const float scale = scales[group + j] = column_scale(from, b->row, s->k);
+            for (int64_t k = 0; k < plan->blocks; k++) {
+                pack_block(from + k * BLOCK * b->row, b->row, ry_least(BLOCK, s->k - k * BLOCK), scale,
+                           packed + (group * plan->blocks + k * width + j) * BLOCK_BYTES);
+            }
         }
     }
 }
@@ -119,15 +131,19 @@ typedef struct product {
     const float *a;
     int64_t a_row;
     const char *blocks;
-    const float *scales;
-    int64_t depth; /* blocks of a column */
+    const float *scales; /* of each column */
+    int64_t depth;       /* blocks of a column */
     float *block;
     int64_t block_step;
 } product;
 
 RY_INLINE void multiply(const product *p, const int rows, const int columns)
 {
-    ry_vf sum[ROWS_MOST][GROUP];
+    ry_vf sum[ROWS_MOST][GROUP], scale[GROUP];
+#pragma GCC unroll 4
+    for (int j = 0; j < columns; j++) {
+        scale[j] = ry_vf_set(p->scales[j]);
+    }
 #pragma GCC unroll 4
     for (int i = 0; i < rows; i++) {
 #pragma GCC unroll 4
@@ -136,8 +152,8 @@ RY_INLINE void multiply(const product *p, const int rows, const int columns)
         }
     }
     const char *from = p->blocks;
-    const float *scales = p->scales, *a = p->a;
-    for (int64_t block = 0; block < p->depth; block++, from += columns * BLOCK_BYTES, scales += columns, a += BLOCK) {
+    const float *a = p->a;
+    for (int64_t block = 0; block < p->depth; block++, from += columns * BLOCK_BYTES, a += BLOCK) {
 #pragma GCC unroll 12
         for (int line = 0; line < columns * BLOCK_BYTES / RY_ALIGNMENT; line++) {
             __builtin_prefetch((const void *)((uintptr_t)from + (uintptr_t)(AHEAD + line * RY_ALIGNMENT)));
@@ -147,8 +163,8 @@ RY_INLINE void multiply(const product *p, const int rows, const int columns)
 #pragma GCC unroll 4
             for (int j = 0; j < columns; j++) {
                 const char *own = from + j * BLOCK_BYTES;
-                b[j] = ry_vf_mul(ry_vf_load_i24((const int16_t *)(const void *)own + k, (const uint8_t *)own + 2 * BLOCK + k),
-                                 ry_vf_set(scales[j]));
+                b[j] =
+                    ry_vf_mul(ry_vf_load_float24((const int16_t *)(const void *)own + k, (const uint8_t *)own + 2 * BLOCK + k), scale[j]);
             }
 #pragma GCC unroll 4
             for (int i = 0; i < rows; i++) {
@@ -189,27 +205,63 @@ static void multiply_group(const product *p, int64_t rows, int64_t columns)
     }
 }
 
-/* Sums that are not finite, from b itself. */
-static void repair(const fixed_plan *plan, const product *p, const float *b, int64_t columns)
+/* The sums of row a with `count` columns of b, from b itself. */
+static void sum_exactly(const matmul_shape *s, const float *a, const float *b, int64_t count, float *sums)
+{
+    const matmul_operand *of = &s->of[MATMUL_B];
+    if (of->column == 1) {
+        const ry_vm m = ry_vm_first(count);
+        ry_vf sum = ry_vf_zero();
+        for (int64_t k = 0; k < s->k; k++) {
+            sum = ry_vf_fma(ry_vf_set(a[k]), ry_vf_load_m(b + k * of->row, m), sum);
+        }
+        ry_vf_store(sums, sum);
+        return;
+    }
+    for (int64_t j = 0; j < count; j++, b += of->column) {
+        ry_vf sum = ry_vf_zero();
+        int64_t k = 0;
+        for (; of->row == 1 && k + RY_W <= s->k; k += RY_W) {
+            sum = ry_vf_fma(ry_vf_load(a + k), ry_vf_load(b + k), sum);
+        }
+        sums[j] = ry_vf_sum(sum);
+        for (; k < s->k; k++) {
+            sums[j] += a[k] * b[k * of->row];
+        }
+    }
+}
+
+static bool all_finite(const float *x, int64_t count)
+{
+    bool all = true;
+    for (int64_t i = 0; i < count; i++) {
+        all &= isfinite(x[i]);
+    }
+    return all;
+}
+
+/* Takes the sums that are not finite from b: a vector of columns costs little more than one of them where b lies along n. */
+static void repair(const float24_plan *plan, const float *a, const float *b, float *block, int64_t columns)
 {
     const matmul_shape *s = &plan->shape;
-    for (int64_t i = 0; i < s->m; i++) {
-        for (int64_t j = 0; j < columns; j++) {
-            float *to = p->block + i * p->block_step + j;
-            if (isfinite(*to)) {
+    const int64_t step = s->of[MATMUL_B].column == 1 ? RY_W : 1;
+    for (int64_t i = 0; i < s->m; i++, a += plan->a_step, block += plan->columns) {
+        for (int64_t j = 0; j < columns; j += step) {
+            const int64_t count = ry_least(step, columns - j);
+            if (all_finite(block + j, count)) {
                 continue;
             }
-            float sum = 0;
-            for (int64_t k = 0; k < s->k; k++) {
-                sum += p->a[i * p->a_row + k] * b[k * s->of[MATMUL_B].row + j * s->of[MATMUL_B].column];
+            float sums[RY_W];
+            sum_exactly(s, a, b + j * s->of[MATMUL_B].column, count, sums);
+            for (int64_t l = 0; l < count; l++) {
+                block[j + l] = isfinite(block[j + l]) ? block[j + l] : sums[l];
             }
-            *to = sum;
         }
     }
 }
 
 /* Rows of a with zeros up to whole blocks. */
-static void copy_a(const fixed_plan *plan, const float *from, float *to)
+static void copy_a(const float24_plan *plan, const float *from, float *to)
 {
     const matmul_operand *a = &plan->shape.of[MATMUL_A];
     for (int64_t i = 0; i < plan->shape.m; i++) {
@@ -222,7 +274,7 @@ static void copy_a(const fixed_plan *plan, const float *from, float *to)
 static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
 {
     (void)phase;
-    const fixed_plan *plan = launch->state;
+    const float24_plan *plan = launch->state;
     const matmul_shape *s = &plan->shape;
     char *scratch = launch->scratch + worker * launch->prepared->scratch;
     float *copy = (float *)(void *)(scratch + plan->a), *block = (float *)(void *)(scratch + plan->block);
@@ -230,26 +282,25 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     if (plan->a_copied) {
         copy_a(plan, launch->in[MATMUL_A], copy);
     }
+    const float *a = plan->a_copied ? copy : launch->in[MATMUL_A];
     const int64_t first = (int64_t)task * plan->columns, columns = ry_least(plan->columns, s->n - first);
     for (int64_t j = 0; j < columns; j += GROUP) {
-        const int64_t at = (first + j) * plan->blocks;
-        const product p = {.a = plan->a_copied ? copy : launch->in[MATMUL_A],
+        const product p = {.a = a,
                            .a_row = plan->a_step,
-                           .blocks = packed + at * BLOCK_BYTES,
-                           .scales = (const float *)(const void *)(packed + plan->scales) + at,
+                           .blocks = packed + (first + j) * plan->blocks * BLOCK_BYTES,
+                           .scales = (const float *)(const void *)(packed + plan->scales) + first + j,
                            .depth = plan->blocks,
                            .block = block + j,
                            .block_step = plan->columns};
-        const int64_t width = ry_least(GROUP, columns - j);
-        multiply_group(&p, s->m, width);
-        repair(plan, &p, (const float *)launch->in[MATMUL_B] + (first + j) * s->of[MATMUL_B].column, width);
+        multiply_group(&p, s->m, ry_least(GROUP, columns - j));
     }
+    repair(plan, a, (const float *)launch->in[MATMUL_B] + first * s->of[MATMUL_B].column, block, columns);
     RY_ISA_SYMBOL(matmul_finish)(s, launch, 0, 0, s->m, first, columns, block, plan->columns, s->alpha);
 }
 
 static bool applicable(const ry_problem *problem)
 {
-    fixed_plan plan;
+    float24_plan plan;
     return (ry_dtype)problem->out[0].dtype == RY_f32 &&
            (!ry_problem_has_input(problem, 2) || ry_dtype_is_float((ry_dtype)problem->in[2].dtype)) &&
            (!ry_problem_has_input(problem, 3) || (ry_dtype)problem->in[3].dtype == RY_f32) && make_plan(problem, &plan);
@@ -257,7 +308,7 @@ static bool applicable(const ry_problem *problem)
 
 static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
 {
-    fixed_plan plan;
+    float24_plan plan;
     if (!make_plan(problem, &plan)) {
         return ry_fail(error, RYND_ERROR_SHAPE, "matmul: not a product of few rows with a large matrix");
     }
@@ -267,7 +318,7 @@ static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_
                               .packed = plan.packed,
                               .pack_tasks = (size_t)plan.column_blocks,
                               .scratch = plan.scratch,
-                              .work = (double)(plan.shape.n * plan.shape.k * (RY_I24_WORK + 2 * (plan.shape.m - 1))),
+                              .work = (double)(plan.shape.n * plan.shape.k * (RY_FLOAT24_WORK + 2 * (plan.shape.m - 1))),
                               .knob_count = 1,
                               .knobs = {{"columns", plan.columns}}};
     return RYND_OK;
@@ -285,17 +336,17 @@ static ry_counts counts(const ry_problem *problem, const ry_prepared *prepared)
     return (ry_counts){ry_problem_flop(problem), ry_problem_bytes(problem) - whole + (double)prepared->packed};
 }
 
-const ry_kernel RY_ISA_SYMBOL(matmul_f32_fixed) = {.name = "matmul_f32_fixed_" RY_ISA_TEXT,
-                                                   .op = RY_OP_matmul,
-                                                   .device = "cpu",
-                                                   .isa = RY_ISA_ID,
-                                                   .accuracy = RY_ACCURACY_near32,
-                                                   .rank = 107 + 10 * (int)RY_ISA_ID,
-                                                   .applicable = applicable,
-                                                   .prepare = prepare,
-                                                   .initialise = initialise,
-                                                   .pack = pack,
-                                                   .run = run,
-                                                   .counts = counts,
-                                                   .constant_inputs = 1u << MATMUL_B,
-                                                   .kept_inputs = 1u << MATMUL_B};
+const ry_kernel RY_ISA_SYMBOL(matmul_f32_float24) = {.name = "matmul_f32_float24_" RY_ISA_TEXT,
+                                                     .op = RY_OP_matmul,
+                                                     .device = "cpu",
+                                                     .isa = RY_ISA_ID,
+                                                     .accuracy = RY_ACCURACY_near32,
+                                                     .rank = 107 + 10 * (int)RY_ISA_ID,
+                                                     .applicable = applicable,
+                                                     .prepare = prepare,
+                                                     .initialise = initialise,
+                                                     .pack = pack,
+                                                     .run = run,
+                                                     .counts = counts,
+                                                     .constant_inputs = 1u << MATMUL_B,
+                                                     .kept_inputs = 1u << MATMUL_B};
