@@ -170,6 +170,20 @@ static void test_wide_images(void **state)
     check_random(12, 2, 5, 80, square, 1);
 }
 
+/* Rows of positions pass through strips: whole rows of tiles at once, several of them to a block, and rows longer than a strip. */
+static void test_long_rows(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][2] = {{13, 60}, {20, 38}, {5, 450}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        shape s = same_3x3(17, sizes[i][1]);
+        s.size[1] = sizes[i][0];
+        assert_true(check(&s, 2, CASE_ROW_MAJOR, CASE_ROW_MAJOR) > 0);
+        assert_true(check(&s, 2, CASE_CHANNELS_LAST, CASE_ROW_MAJOR) > 0);
+        assert_true(check(&s, 2, CASE_ROW_MAJOR, CASE_CHANNELS_LAST) > 0);
+    }
+}
+
 static void test_mixed_kernels(void **state)
 {
     (void)state;
@@ -243,9 +257,9 @@ static void test_counts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_square),        cmocka_unit_test(test_wide_images),
-                                       cmocka_unit_test(test_mixed_kernels), cmocka_unit_test(test_lines),
-                                       cmocka_unit_test(test_volumes),       cmocka_unit_test(test_shared),
-                                       cmocka_unit_test(test_refused),       cmocka_unit_test(test_counts)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_square),        cmocka_unit_test(test_wide_images), cmocka_unit_test(test_long_rows),
+        cmocka_unit_test(test_mixed_kernels), cmocka_unit_test(test_lines),       cmocka_unit_test(test_volumes),
+        cmocka_unit_test(test_shared),        cmocka_unit_test(test_refused),     cmocka_unit_test(test_counts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

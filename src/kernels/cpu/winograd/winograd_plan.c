@@ -9,14 +9,18 @@
 enum {
     DEPTH_MOST_8 = 512,   /* longer sums of products at eight points would leave the class near32 */
     BLOCK_ROWS_MOST = 16, /* tiles of products that a block of tiles fills */
+    ROW_PARTS_MOST = 8,   /* parts of a row of tiles that a block is, or rows */
     V_MOST = 2048 * 1024,
     M_MOST = 384 * 1024,
+    M_MOST_ROWS = 512 * 1024, /* where rows of positions are written */
     SHARED_MOST = 64 << 20,
     WEIGHTS_NEAR = 4 << 20, /* floats of all weights that stay in a last-level cache */
     SHARED_NEAR = 2 << 20,  /* floats that last-level caches hold beside what else streams through them */
     TASK_OVERHEAD = 2000,
-    PHASE_OVERHEAD = 10000,
-    POSITIONS_AT_ONCE = 32, /* of a row that is transposed */
+    PHASE_OVERHEAD = 30000,
+    POSITIONS_AT_ONCE = 384, /* of a row that is transposed */
+    PIECE_CYCLES = 35,       /* the way to the first lines of a piece of a row, which memory's prefetchers do not see coming */
+    NEAR_FLOATS = 240 << 10, /* of a second-level cache */
 };
 
 const double *winograd_magnitudes(int64_t points)
@@ -122,8 +126,27 @@ static double transform_cycles(const winograd_plan *plan, double *output)
     return (double)w->points * input_operations(h->points) + (double)h->points * input_operations(w->points) + moves + strips;
 }
 
+/* Cycles of meeting the runs of neighbouring positions that a block reads or writes of `channels` planes, where each of its rows of tiles meets
+ * `rows` rows of a plane. Those of whole rows of tiles lie next to each other. */
+static double piece_cycles(const winograd_plan *plan, int64_t channels, int64_t rows)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t columns = plan->axis[1].tiles, block = plan->block;
+    int64_t common = columns; /* the greatest common divisor */
+    for (int64_t rest = block % columns, next; rest > 0; rest = next) {
+        next = common % rest;
+        common = rest;
+    }
+    const double met = (double)(block + columns - common) / (double)columns; /* rows of tiles, on average */
+    const bool near = channels * g->groups * g->out[1] * g->out[2] < NEAR_FLOATS / 2;
+    return near ? 0 : (double)(channels * PIECE_CYCLES) * (common == columns ? met : met * (double)rows);
+}
+
 /* Cycles that a float from the outer caches costs, where half of it hides behind the arithmetic. */
 #define STREAM_CYCLES (4.0 / 24.0)
+
+/* The same of products, a vector of each point at a time. */
+#define AGAIN_CYCLES 0.15
 
 /* The same of weights from memory, in which two multiply-adds of short vectors start; they do not hide. */
 #define FAR_NARROW 2.0
@@ -136,14 +159,23 @@ static double cost_of(const winograd_plan *plan)
     const double in_vectors = (double)(ry_parts(g->channels_in, plan->width) * g->kernel[0]), out_vectors = columns / (double)plan->width;
     const double parts = (double)ry_parts(plan->block, plan->tile_rows), rows = tiles / parts;
     double output;
-    const double input = tiles * in_vectors * transform_cycles(plan, &output);
+    double input = tiles * in_vectors * transform_cycles(plan, &output);
     /* a step of the depth takes its multiply-adds, the loads of each tile of products, or the weights' way from the outer caches or memory */
     const bool far = points * depth * columns > WEIGHTS_NEAR;
     const double arrive = (double)plan->tile_columns * (far && plan->width <= 8 ? FAR_NARROW : far ? 1.0 : 0.5);
     double step = parts * (rows * 2.0 > 6.0 ? rows * 2.0 : 6.0);
     step = step > arrive ? step : arrive;
     const double products = points * (out_vectors / 2.0) * (step * depth + tiles * 10.0);
-    const double back = tiles * out_vectors * output;
+    double back = tiles * out_vectors * output;
+    if (!plan->x_near) {
+        input += piece_cycles(plan, g->channels_in, plan->axis[0].points) * (double)g->kernel[0];
+    }
+    if (!plan->y_near) {
+        /* products that all weights of the task pass by before they are read */
+        const double held = points * (double)(plan->v_point + plan->m_point + plan->units_a_task * plan->tile_columns * plan->depth);
+        back += held > NEAR_FLOATS ? points * tiles * columns * AGAIN_CYCLES : 0;
+        back += piece_cycles(plan, g->channels_out, plan->axis[0].outputs);
+    }
     const double again = points * tiles * depth * (double)plan->unit_blocks * STREAM_CYCLES * 0.5;
     const double blocks = (double)(plan->blocks * g->groups);
     if (!plan->shared) {
@@ -210,13 +242,12 @@ static bool fits(const winograd_plan *plan)
     if (plan->shared && v * plan->blocks * plan->geometry.groups > SHARED_MOST) {
         return false;
     }
-    return m <= M_MOST && (plan->shared || v <= V_MOST);
+    return m <= (plan->y_near ? M_MOST : M_MOST_ROWS) && (plan->shared || v <= V_MOST);
 }
 
-/* The best units and sharing for the plan's points and a number of blocks. */
-static void find_units(winograd_plan *plan, int64_t blocks, winograd_plan *best)
+/* The best units and sharing for the plan's points and tiles of a block. */
+static void find_units(winograd_plan *plan, int64_t block, winograd_plan *best)
 {
-    const int64_t block = ry_parts(plan->tiles, blocks);
     for (int64_t parts = 1; parts <= plan->units; parts = next_parts(parts)) {
         for (int shared = 0; shared < 2; shared++) {
             set_blocks(plan, block, ry_parts(plan->units, parts), shared);
@@ -229,17 +260,27 @@ static void find_units(winograd_plan *plan, int64_t blocks, winograd_plan *best)
     }
 }
 
-/* Blocks of tiles that are whole tiles of products, and blocks of fewer tiles that keep two threads busy. */
+/* Blocks of tiles that are whole tiles of products, and blocks of fewer tiles that keep two threads busy; where rows of positions are read or
+ * written, whole rows of tiles and equal parts of them. */
 static void find_blocks(winograd_plan *plan, winograd_plan *best)
 {
     for (int64_t rows = 0; rows <= BLOCK_ROWS_MOST; rows++) {
         const int64_t block = rows > 0 ? rows * plan->tile_rows : 1, blocks = ry_parts(plan->tiles, block);
-        find_units(plan, blocks, best);
+        find_units(plan, ry_parts(plan->tiles, blocks), best);
         if (blocks < plan->tiles) {
-            find_units(plan, blocks + 1, best);
+            find_units(plan, ry_parts(plan->tiles, blocks + 1), best);
         }
         if (block >= plan->tiles) {
             break;
+        }
+    }
+    const int64_t columns = plan->axis[1].tiles, most = BLOCK_ROWS_MOST * plan->tile_rows;
+    for (int64_t parts = 1; !(plan->x_near && plan->y_near) && parts <= ROW_PARTS_MOST; parts++) {
+        if (columns % parts == 0) {
+            find_units(plan, columns / parts, best);
+        }
+        if (columns * parts <= most && columns * parts <= plan->tiles) {
+            find_units(plan, columns * parts, best);
         }
     }
 }
@@ -247,7 +288,8 @@ static void find_blocks(winograd_plan *plan, winograd_plan *best)
 static void lay_out(winograd_plan *plan)
 {
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
-    const int64_t reach = (w->points - 1) * w->dilation + 1, span = reach > POSITIONS_AT_ONCE ? reach : POSITIONS_AT_ONCE;
+    const int64_t reach = (w->points - 1) * w->dilation + 1, all = plan->geometry.out[2] + 2 * reach;
+    const int64_t most = all < POSITIONS_AT_ONCE ? all : POSITIONS_AT_ONCE, span = reach > most ? reach : most;
     const int64_t strip = ry_parts(span, plan->width) * plan->width;
     size_t at = 0;
     plan->run_span = span;

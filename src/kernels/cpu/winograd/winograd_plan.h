@@ -7,8 +7,8 @@
  *
  *     V[p][tile][c] = (B^T d B)[p]     M[p][tile][k] = sum over c of V[p][tile][c] U[p][c][k]     y = A^T M A     U = G g G^T, packed
  *
- * Vectors lie along channels everywhere; where x or y have their channels apart, strips of them are transposed on the way, in the first-level
- * cache. A task takes a block of tiles through all three steps, so that V and M stay in the second-level cache. Where a block would serve few
+ * Vectors lie along channels everywhere; where x or y have their channels apart, strips of their rows are transposed on the way.
+ * A task takes a block of tiles through all three steps, so that V and M stay in the second-level cache. Where a block would serve few
  * output channels before it is transformed again (few tiles, many channels: tasks are cut along output channels), V is `shared`: tasks of an
  * earlier phase transform every block once, into the workspace.
  *
