@@ -10,7 +10,8 @@
 enum {
     TASK_WORK = 120000, /* multiply-adds of a task at least, where there is so much: some five microseconds */
     TASKS_ENOUGH = 32,
-    TASK_ROWS = 8, /* a task reads the rows that its window reaches over once more than it computes */
+    TASK_ROWS = 8,    /* a task reads the rows that its window reaches over once more than it computes; half of them with windows of 3 */
+    PART_LEAST = 192, /* channels of a task, where there are enough rows to cut */
     BLOCK_MOST =
         40 * 1024, /* bytes that a block reads and writes: little more than a first-level cache has; more parts of channels cost more */
     RING_MOST = 256 * 1024,   /* bytes of staged rows: they stay in a second-level cache */
@@ -217,9 +218,13 @@ static void choose_tasks(depthwise_nhwc_plan *plan)
         const int64_t rows = ry_parts(plan->lines, ry_parts(enough, g->batch * plan->channel_parts));
         plan->rows = ry_least(plan->lines, ry_most(2 * g->kernel[1], ry_whole(rows, plan->height)));
     } else {
-        plan->rows = ry_least(plan->lines, ry_most(TASK_ROWS, ry_whole(ry_parts(all, enough), plan->height)));
+        const int64_t rows = g->kernel[1] > 3 ? TASK_ROWS : TASK_ROWS / 2,
+                      cuts = ry_parts(plan->lines, ry_most(rows, ry_parts(all, enough)));
+        plan->rows = ry_least(plan->lines, ry_whole(ry_parts(plan->lines, cuts > 1 ? depthwise_even_tasks(cuts) : 1), plan->height));
+        /* whole pixels lie next to each other, where parts of them would be read and written in pieces */
         const int64_t least = ry_most(1, ry_parts(enough, g->batch * ry_parts(plan->lines, plan->rows)));
-        const int64_t parts = plan->rows == plan->lines ? depthwise_even_tasks(least) : least;
+        const int64_t parts =
+            plan->rows == plan->lines ? depthwise_even_tasks(least) : ry_least(least, ry_most(1, plan->outputs / PART_LEAST));
         plan->part = ry_whole(ry_parts(plan->outputs, parts), plan->lanes);
         plan->channel_parts = ry_parts(plan->outputs, plan->part);
     }
