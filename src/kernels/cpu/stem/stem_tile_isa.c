@@ -18,6 +18,13 @@ RY_INLINE void stem_text(const stem_tile *tile, const bool pixels, const int vec
         const float *staged = tile->staged + n * tile->tap_step;
         for (int64_t k = 0; k < tile->depth; k++) {
             const float *vector = pixels ? staged + tile->offset[k] : weights;
+            /* the lines of y, a row of the tile with each of the first steps; with narrower vectors the machine fetches early enough */
+            if (!pixels && RY_W >= 16 && n == 0 && k < rows) {
+#pragma GCC unroll 4
+                for (int v = 0; v < vectors; v++) {
+                    __builtin_prefetch(tile->c + k * tile->c_step + v * RY_W, 1);
+                }
+            }
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; v++) {
                 b[v] = ry_vf_load(vector + v * RY_W);
