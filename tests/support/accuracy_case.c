@@ -50,7 +50,8 @@ const char *const accuracy_problems[] = {
     "matmul x0=33x300:f32 x1=50x300:f32 y0=33x50:f32 trans_b=1",
     "matmul x0=1x1000:f32 x1=64x1000:f32 y0=1x64:f32 trans_b=1",
     "matmul x0=1x1000:f32 x1=1000x64:f32 y0=1x64:f32",
-    "matmul x0=2x1030:f32 x1=511x1030:f32 y0=2x511:f32 trans_b=1", /* weights of 24 bits are for 2 MiB and more */
+    "matmul x0=2x1030:f32 x1=511x1030:f32 y0=2x511:f32 trans_b=1", /* weights of 24 bits, and streams, are for 2 MiB and more */
+    "matmul x0=6x1030:f32 x1=511x1030:f32 y0=6x511:f32 trans_b=1",
     NULL,
 };
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernel: products of few rows with a large constant matrix, which comes from memory as floats of 24 bits: three quarters of the bytes, and of the time.
+/* Kernels: products of few rows with a large constant matrix, at the speed at which it comes from memory: its packed copy lies in the order in which it is
+ * read, on huge pages. As floats for 5 to 32 rows, whose products take as long as reading it; for up to four rows in the class near32 as floats of 24 bits: three
+ * quarters of the bytes, and of the time.
  *
- * A column of b has a scale, a power of two; each weight is wrong by at most 2^-19 of itself. A column for which 5 bits of exponent are too few, or
- * that holds what is not finite, has the scale NaN. Sums that are not finite are taken again from b itself. */
+ * With 24 bits a column of b has a scale, a power of two; each weight is wrong by at most 2^-19 of itself. A column for which 5 bits of exponent are too
+ * few, or that holds what is not finite, has the scale NaN. Sums that are not finite are taken again from b itself. */
 #include "kernels/cpu/matmul/float24.h"
 
 #include "base/whole.h"
@@ -13,41 +15,45 @@
 #include <string.h>
 
 enum {
-    BLOCK = 64,              /* weights of a column that lie together */
-    BLOCK_BYTES = 3 * BLOCK, /* high parts, then low parts */
-    ROWS_MOST = 4,
+    BLOCK = 64,                 /* weights of a column that lie together */
     GROUP = RY_W == 16 ? 4 : 2, /* columns that are multiplied side by side; their blocks lie in turns, so that memory is read in order */
-    AHEAD = 4096,               /* bytes that are fetched ahead */
+    ROWS = 4,                   /* of a that are multiplied side by side */
+    ROWS_MOST = 32,             /* in passes over a chunk of the group's blocks, which stays in the first-level cache */
+    CHUNK = 16,                 /* blocks */
+    AHEAD = 16384,              /* bytes that are fetched ahead where a single pass reads memory all the time */
     TASK_BYTES = 128 * 1024,
     TASKS_ENOUGH = 64,
 };
 
-/* Bytes of b: less of it stays in caches, where reading it costs less than taking it apart. */
+/* Bytes of b: less of it stays in caches, where reading it as it is costs less. */
 static const int64_t bytes_least = 2 * 1024 * 1024;
 
-typedef struct float24_plan {
+typedef struct stream_plan {
     matmul_shape shape;
+    bool small; /* 24 bits */
     bool a_copied;
-    int64_t blocks; /* of a column */
+    int64_t blocks, block_bytes; /* of a column, of a block */
     int64_t a_step;
     int64_t columns, column_blocks; /* of a task; such tasks */
     size_t a, block, scratch;       /* scratch of a worker */
-    size_t scales, packed;          /* packed: blocks, then a scale for each column */
-} float24_plan;
+    size_t scales, packed;          /* packed: blocks, then (small) a scale for each column */
+} stream_plan;
 
-static bool make_plan(const ry_problem *problem, float24_plan *plan)
+static bool make_plan(const ry_problem *problem, bool small, stream_plan *plan)
 {
     memset(plan, 0, sizeof *plan);
+    plan->small = small;
     matmul_shape *s = &plan->shape;
-    if (!matmul_shape_of(problem, s) || s->swapped || s->batches != 1 || s->m > ROWS_MOST || s->of[MATMUL_A].dtype != RY_f32 ||
-        s->of[MATMUL_B].dtype != RY_f32 || s->n * s->k * (int64_t)sizeof(float) < bytes_least) {
+    if (!matmul_shape_of(problem, s) || s->swapped || s->batches != 1 || (s->m <= ROWS) != small || s->m > ROWS_MOST ||
+        s->of[MATMUL_A].dtype != RY_f32 || s->of[MATMUL_B].dtype != RY_f32 || s->n * s->k * (int64_t)sizeof(float) < bytes_least) {
         return false;
     }
     const matmul_operand *a = &s->of[MATMUL_A];
     plan->blocks = ry_parts(s->k, BLOCK);
+    plan->block_bytes = (small ? 3 : (int64_t)sizeof(float)) * BLOCK;
     plan->a_copied = a->column != 1 || s->k % BLOCK != 0;
     plan->a_step = plan->a_copied ? plan->blocks * BLOCK : a->row;
-    const int64_t bytes = plan->blocks * BLOCK_BYTES;
+    const int64_t bytes = plan->blocks * plan->block_bytes;
     const int64_t share = ry_parts(ry_parts(s->n, TASKS_ENOUGH), GROUP) * GROUP,
                   enough = ry_parts(ry_parts(TASK_BYTES, bytes), GROUP) * GROUP;
     plan->columns = ry_least(share > enough ? share : enough, ry_parts(s->n, GROUP) * GROUP);
@@ -56,8 +62,8 @@ static bool make_plan(const ry_problem *problem, float24_plan *plan)
     plan->a = at, at += plan->a_copied ? ry_aligned((size_t)(s->m * plan->a_step) * sizeof(float)) : 0;
     plan->block = at, at += ry_aligned((size_t)(s->m * plan->columns) * sizeof(float));
     plan->scratch = at;
-    plan->scales = ry_aligned((size_t)(s->n * plan->blocks) * BLOCK_BYTES);
-    plan->packed = plan->scales + ry_aligned((size_t)s->n * sizeof(float));
+    plan->scales = ry_aligned((size_t)(s->n * bytes));
+    plan->packed = plan->scales + (small ? ry_aligned((size_t)s->n * sizeof(float)) : 0);
     return true;
 }
 
@@ -86,11 +92,11 @@ static float column_scale(const float *from, int64_t step, int64_t count)
                                                                                                     : NAN;
 }
 
-static void pack_block(const float *from, int64_t step, int64_t count, float scale, char *to)
+/* High parts, then low parts. */
+static void pack_small(const float *from, int64_t step, int64_t count, float scale, char *to)
 {
     int16_t *high = (int16_t *)(void *)to;
     uint8_t *low = (uint8_t *)to + BLOCK * sizeof *high;
-    memset(to, 0, BLOCK_BYTES);
     if (isnan(scale)) {
         return;
     }
@@ -105,24 +111,39 @@ static void pack_block(const float *from, int64_t step, int64_t count, float sca
     }
 }
 
+static void pack_column(const stream_plan *plan, const float *from, float *scale, char *to, int64_t to_step)
+{
+    const int64_t depth = plan->shape.k, step = plan->shape.of[MATMUL_B].row;
+    if (plan->small) {
+        *scale = column_scale(from, step, depth);
+    }
+    for (int64_t k = 0; k < depth; k += BLOCK, from += BLOCK * step, to += to_step) {
+        const int64_t count = ry_least(BLOCK, depth - k);
+        memset(to, 0, (size_t)plan->block_bytes);
+        if (plan->small) {
+            pack_small(from, step, count, *scale, to);
+            continue;
+        }
+        float *block = (float *)(void *)to;
+        for (int64_t i = 0; i < count; i++) {
+            block[i] = from[i * step];
+        }
+    }
+}
+
 /* The columns of one task. */
 static void pack(const ry_cpu_launch *launch, size_t task)
 {
-    const float24_plan *plan = launch->state;
+    const stream_plan *plan = launch->state;
     const matmul_shape *s = &plan->shape;
-    const matmul_operand *b = &s->of[MATMUL_B];
     char *packed = launch->packed_out;
     float *scales = (float *)(void *)(packed + plan->scales);
     const int64_t first = (int64_t)task * plan->columns, end = ry_least(first + plan->columns, s->n);
     for (int64_t group = first; group < end; group += GROUP) {
         const int64_t width = ry_least(GROUP, end - group);
         for (int64_t j = 0; j < width; j++) {
-            const float *from = (const float *)launch->in[MATMUL_B] + (group + j) * b->column;
-            const float scale = scales[group + j] = column_scale(from, b->row, s->k);
-            for (int64_t k = 0; k < plan->blocks; k++) {
-                pack_block(from + k * BLOCK * b->row, b->row, ry_least(BLOCK, s->k - k * BLOCK), scale,
-                           packed + (group * plan->blocks + k * width + j) * BLOCK_BYTES);
-            }
+            pack_column(plan, (const float *)launch->in[MATMUL_B] + (group + j) * s->of[MATMUL_B].column, scales + group + j,
+                        packed + (group * plan->blocks + j) * plan->block_bytes, width * plan->block_bytes);
         }
     }
 }
@@ -131,17 +152,22 @@ typedef struct product {
     const float *a;
     int64_t a_row;
     const char *blocks;
-    const float *scales; /* of each column */
+    const float *scales; /* small: of each column */
     int64_t depth;       /* blocks of a column */
     float *block;
     int64_t block_step;
+    bool first; /* the block holds nothing yet */
+    /* Lines [line, line_end) of the blocks that lie `ahead` bytes further are fetched beside each block. */
+    int64_t ahead;
+    int line, line_end;
 } product;
 
-RY_INLINE void multiply(const product *p, const int rows, const int columns)
+RY_INLINE void multiply(const product *p, const bool small, const int rows, const int columns)
 {
-    ry_vf sum[ROWS_MOST][GROUP], scale[GROUP];
+    const int bytes = (small ? 3 : (int)sizeof(float)) * BLOCK;
+    ry_vf sum[ROWS][GROUP], scale[GROUP];
 #pragma GCC unroll 4
-    for (int j = 0; j < columns; j++) {
+    for (int j = 0; small && j < columns; j++) {
         scale[j] = ry_vf_set(p->scales[j]);
     }
 #pragma GCC unroll 4
@@ -153,18 +179,18 @@ RY_INLINE void multiply(const product *p, const int rows, const int columns)
     }
     const char *from = p->blocks;
     const float *a = p->a;
-    for (int64_t block = 0; block < p->depth; block++, from += columns * BLOCK_BYTES, a += BLOCK) {
-#pragma GCC unroll 12
-        for (int line = 0; line < columns * BLOCK_BYTES / RY_ALIGNMENT; line++) {
-            __builtin_prefetch((const void *)((uintptr_t)from + (uintptr_t)(AHEAD + line * RY_ALIGNMENT)));
+    for (int64_t block = 0; block < p->depth; block++, from += columns * bytes, a += BLOCK) {
+        for (int line = p->line; line < p->line_end; line++) {
+            __builtin_prefetch((const void *)((uintptr_t)from + (uintptr_t)(p->ahead + line * RY_ALIGNMENT)), 0, 2);
         }
         for (int k = 0; k < BLOCK; k += RY_W) {
             ry_vf b[GROUP];
 #pragma GCC unroll 4
             for (int j = 0; j < columns; j++) {
-                const char *own = from + j * BLOCK_BYTES;
-                b[j] =
-                    ry_vf_mul(ry_vf_load_float24((const int16_t *)(const void *)own + k, (const uint8_t *)own + 2 * BLOCK + k), scale[j]);
+                const char *own = from + j * bytes;
+                b[j] = small ? ry_vf_mul(ry_vf_load_float24((const int16_t *)(const void *)own + k, (const uint8_t *)own + 2 * BLOCK + k),
+                                         scale[j])
+                             : ry_vf_load((const float *)(const void *)own + k);
             }
 #pragma GCC unroll 4
             for (int i = 0; i < rows; i++) {
@@ -180,28 +206,60 @@ RY_INLINE void multiply(const product *p, const int rows, const int columns)
     for (int i = 0; i < rows; i++) {
 #pragma GCC unroll 4
         for (int j = 0; j < columns; j++) {
-            p->block[i * p->block_step + j] = ry_vf_sum(sum[i][j]);
+            float *to = p->block + i * p->block_step + j;
+            *to = ry_vf_sum(sum[i][j]) + (p->first ? 0.0f : *to);
         }
     }
 }
 
-RY_INLINE void multiply_rows(const product *p, int64_t rows, const int columns)
+RY_INLINE void multiply_rows(const product *p, const bool small, int64_t rows, const int columns)
 {
     switch (rows) {
-    case 1: multiply(p, 1, columns); break;
-    case 2: multiply(p, 2, columns); break;
-    case 3: multiply(p, 3, columns); break;
-    default: multiply(p, 4, columns); break;
+    case 1: multiply(p, small, 1, columns); break;
+    case 2: multiply(p, small, 2, columns); break;
+    case 3: multiply(p, small, 3, columns); break;
+    default: multiply(p, small, 4, columns); break;
     }
 }
 
-static void multiply_group(const product *p, int64_t rows, int64_t columns)
+RY_INLINE void multiply_columns(const product *p, const bool small, int64_t rows, int64_t columns)
 {
     switch (columns) {
-    case 1: multiply_rows(p, rows, 1); break;
-    case 2: multiply_rows(p, rows, 2); break;
-    case 3: multiply_rows(p, rows, GROUP > 3 ? 3 : GROUP); break;
-    default: multiply_rows(p, rows, GROUP); break;
+    case 1: multiply_rows(p, small, rows, 1); break;
+    case 2: multiply_rows(p, small, rows, 2); break;
+    case 3: multiply_rows(p, small, rows, GROUP > 3 ? 3 : GROUP); break;
+    default: multiply_rows(p, small, rows, GROUP); break;
+    }
+}
+
+static void multiply_floats(const product *p, int64_t rows, int64_t columns)
+{
+    multiply_columns(p, false, rows, columns);
+}
+
+static void multiply_small(const product *p, int64_t rows, int64_t columns)
+{
+    multiply_columns(p, true, rows, columns);
+}
+
+/* All rows with one group of columns. While several passes read a chunk, each fetches its share of the next one: memory would rest meanwhile. */
+static void multiply_group(const stream_plan *plan, const product *whole, int64_t columns)
+{
+    const int64_t rows = plan->shape.m, passes = ry_parts(rows, ROWS), bytes = columns * plan->block_bytes;
+    const int64_t lines = ry_parts(bytes, RY_ALIGNMENT), share = ry_parts(lines, passes);
+    product p = *whole;
+    for (int64_t block = 0; block < plan->blocks; block += p.depth) {
+        p.depth = passes > 1 ? ry_least(CHUNK, plan->blocks - block) : plan->blocks;
+        p.ahead = passes > 1 ? p.depth * bytes : AHEAD;
+        p.blocks = whole->blocks + block * bytes;
+        p.first = block == 0;
+        for (int64_t pass = 0; pass < passes; pass++) {
+            p.a = whole->a + pass * ROWS * whole->a_row + block * BLOCK;
+            p.block = whole->block + pass * ROWS * whole->block_step;
+            p.line = (int)ry_least(pass * share, lines);
+            p.line_end = (int)ry_least((pass + 1) * share, lines);
+            (plan->small ? multiply_small : multiply_floats)(&p, rows - pass * ROWS, columns);
+        }
     }
 }
 
@@ -241,7 +299,7 @@ static bool all_finite(const float *x, int64_t count)
 }
 
 /* Takes the sums that are not finite from b: a vector of columns costs little more than one of them where b lies along n. */
-static void repair(const float24_plan *plan, const float *a, const float *b, float *block, int64_t columns)
+static void repair(const stream_plan *plan, const float *a, const float *b, float *block, int64_t columns)
 {
     const matmul_shape *s = &plan->shape;
     const int64_t step = s->of[MATMUL_B].column == 1 ? RY_W : 1;
@@ -261,7 +319,7 @@ static void repair(const float24_plan *plan, const float *a, const float *b, flo
 }
 
 /* Rows of a with zeros up to whole blocks. */
-static void copy_a(const float24_plan *plan, const float *from, float *to)
+static void copy_a(const stream_plan *plan, const float *from, float *to)
 {
     const matmul_operand *a = &plan->shape.of[MATMUL_A];
     for (int64_t i = 0; i < plan->shape.m; i++) {
@@ -274,7 +332,7 @@ static void copy_a(const float24_plan *plan, const float *from, float *to)
 static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
 {
     (void)phase;
-    const float24_plan *plan = launch->state;
+    const stream_plan *plan = launch->state;
     const matmul_shape *s = &plan->shape;
     char *scratch = launch->scratch + worker * launch->prepared->scratch;
     float *copy = (float *)(void *)(scratch + plan->a), *block = (float *)(void *)(scratch + plan->block);
@@ -287,29 +345,40 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     for (int64_t j = 0; j < columns; j += GROUP) {
         const product p = {.a = a,
                            .a_row = plan->a_step,
-                           .blocks = packed + (first + j) * plan->blocks * BLOCK_BYTES,
+                           .blocks = packed + (first + j) * plan->blocks * plan->block_bytes,
                            .scales = (const float *)(const void *)(packed + plan->scales) + first + j,
-                           .depth = plan->blocks,
                            .block = block + j,
                            .block_step = plan->columns};
-        multiply_group(&p, s->m, ry_least(GROUP, columns - j));
+        multiply_group(plan, &p, ry_least(GROUP, columns - j));
     }
-    repair(plan, a, (const float *)launch->in[MATMUL_B] + first * s->of[MATMUL_B].column, block, columns);
+    if (plan->small) {
+        repair(plan, a, (const float *)launch->in[MATMUL_B] + first * s->of[MATMUL_B].column, block, columns);
+    }
     RY_ISA_SYMBOL(matmul_finish)(s, launch, 0, 0, s->m, first, columns, block, plan->columns, s->alpha);
+}
+
+static bool takes(const ry_problem *problem, bool small)
+{
+    stream_plan plan;
+    return (ry_dtype)problem->out[0].dtype == RY_f32 &&
+           (!ry_problem_has_input(problem, 2) || ry_dtype_is_float((ry_dtype)problem->in[2].dtype)) &&
+           (!ry_problem_has_input(problem, 3) || (ry_dtype)problem->in[3].dtype == RY_f32) && make_plan(problem, small, &plan);
 }
 
 static bool applicable(const ry_problem *problem)
 {
-    float24_plan plan;
-    return (ry_dtype)problem->out[0].dtype == RY_f32 &&
-           (!ry_problem_has_input(problem, 2) || ry_dtype_is_float((ry_dtype)problem->in[2].dtype)) &&
-           (!ry_problem_has_input(problem, 3) || (ry_dtype)problem->in[3].dtype == RY_f32) && make_plan(problem, &plan);
+    return takes(problem, false);
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static bool applicable_small(const ry_problem *problem)
 {
-    float24_plan plan;
-    if (!make_plan(problem, &plan)) {
+    return takes(problem, true);
+}
+
+static rynd_status prepare_either(const ry_problem *problem, bool small, ry_prepared *prepared, ry_error *error)
+{
+    stream_plan plan;
+    if (!make_plan(problem, small, &plan)) {
         return ry_fail(error, RYND_ERROR_SHAPE, "matmul: not a product of few rows with a large matrix");
     }
     *prepared = (ry_prepared){.phases = 1,
@@ -318,23 +387,52 @@ static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_
                               .packed = plan.packed,
                               .pack_tasks = (size_t)plan.column_blocks,
                               .scratch = plan.scratch,
-                              .work = (double)(plan.shape.n * plan.shape.k * (RY_FLOAT24_WORK + 2 * (plan.shape.m - 1))),
+                              .work = small ? (double)(plan.shape.n * plan.shape.k * (RY_FLOAT24_WORK + 2 * (plan.shape.m - 1))) : 0,
                               .knob_count = 1,
                               .knobs = {{"columns", plan.columns}}};
     return RYND_OK;
 }
 
+static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+{
+    return prepare_either(problem, false, prepared, error);
+}
+
+static rynd_status prepare_small(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+{
+    return prepare_either(problem, true, prepared, error);
+}
+
 static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
 {
     (void)prepared;
-    make_plan(problem, state);
+    make_plan(problem, false, state);
 }
 
-static ry_counts counts(const ry_problem *problem, const ry_prepared *prepared)
+static void initialise_small(const ry_problem *problem, const ry_prepared *prepared, void *state)
+{
+    (void)prepared;
+    make_plan(problem, true, state);
+}
+
+static ry_counts counts_small(const ry_problem *problem, const ry_prepared *prepared)
 {
     const double whole = (double)ry_tensor_bytes(&problem->in[MATMUL_B]);
     return (ry_counts){ry_problem_flop(problem), ry_problem_bytes(problem) - whole + (double)prepared->packed};
 }
+
+const ry_kernel RY_ISA_SYMBOL(matmul_f32_stream) = {.name = "matmul_f32_stream_" RY_ISA_TEXT,
+                                                    .op = RY_OP_matmul,
+                                                    .device = "cpu",
+                                                    .isa = RY_ISA_ID,
+                                                    .accuracy = RY_ACCURACY_strict,
+                                                    .rank = 108 + 10 * (int)RY_ISA_ID, /* before gemv, which reads b where it lies */
+                                                    .applicable = applicable,
+                                                    .prepare = prepare,
+                                                    .initialise = initialise,
+                                                    .pack = pack,
+                                                    .run = run,
+                                                    .constant_inputs = 1u << MATMUL_B};
 
 const ry_kernel RY_ISA_SYMBOL(matmul_f32_float24) = {.name = "matmul_f32_float24_" RY_ISA_TEXT,
                                                      .op = RY_OP_matmul,
@@ -342,11 +440,11 @@ const ry_kernel RY_ISA_SYMBOL(matmul_f32_float24) = {.name = "matmul_f32_float24
                                                      .isa = RY_ISA_ID,
                                                      .accuracy = RY_ACCURACY_near32,
                                                      .rank = 107 + 10 * (int)RY_ISA_ID,
-                                                     .applicable = applicable,
-                                                     .prepare = prepare,
-                                                     .initialise = initialise,
+                                                     .applicable = applicable_small,
+                                                     .prepare = prepare_small,
+                                                     .initialise = initialise_small,
                                                      .pack = pack,
                                                      .run = run,
-                                                     .counts = counts,
+                                                     .counts = counts_small,
                                                      .constant_inputs = 1u << MATMUL_B,
                                                      .kept_inputs = 1u << MATMUL_B};
