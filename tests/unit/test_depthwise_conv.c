@@ -202,6 +202,19 @@ static void test_dilated_and_odd(void **state)
     assert_true(checked > 200);
 }
 
+/* Work for several tasks: cut by rows alone, by rows and channels, and (few rows) by channels alone. */
+static void test_many_channels(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][3] = {{100, 20, 3}, {403, 15, 3}, {770, 2, 3}, {390, 14, 5}};
+    int checked = 0;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        checked += check_grouped(shapes[i][0], 1, 1, shapes[i][1], shapes[i][2], 1, RY_f32, CASE_CHANNELS_LAST);
+        checked += check_grouped(shapes[i][0] / 2, 1, 2, shapes[i][1], shapes[i][2], 2, RY_f32, CASE_CHANNELS_LAST);
+    }
+    assert_true(checked > 8);
+}
+
 static void test_half_types(void **state)
 {
     (void)state;
@@ -219,7 +232,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_windows),    cmocka_unit_test(test_sizes),           cmocka_unit_test(test_multipliers_and_groups),
         cmocka_unit_test(test_spaces),     cmocka_unit_test(test_wide_groups),     cmocka_unit_test(test_half_types),
-        cmocka_unit_test(test_transposed), cmocka_unit_test(test_dilated_and_odd),
+        cmocka_unit_test(test_transposed), cmocka_unit_test(test_dilated_and_odd), cmocka_unit_test(test_many_channels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,7 +147,7 @@ static const row rows[] = {
     {F32, "matmul x0=1x1024:f32 x1=1024x515:f32 x3=1x515:f32 y0=1x515:f32"},
     {F32, "matmul x0=530x4:f32 x1=530x994:f32 y0=4x994:f32 trans_a=1"},
     {F32, "matmul x0=13x1030:f32 x1=513x1030:f32 x2=513:f32 y0=13x513:f32 trans_b=1 activation=relu"},
-    {F32, "matmul x0=2200x5:f32 x1=2200x241:f32 x3=5x241:f32 y0=5x241:f32 trans_a=1 alpha=0.5"},
+    {F32, "matmul x0=1100x5:f32 x1=1100x485:f32 x3=5x485:f32 y0=5x485:f32 trans_a=1 alpha=0.5"},
     {F32, "matmul x0=2x1x1056:f32 x1=1056x498:f32 x2=498:f32 y0=2x1x498:f32 activation=silu"},
     {F32, "matmul x0=2x37x100:f32 x1=100x45:f32 x2=45:f32 y0=2x37x45:f32 activation=relu"},
     {F32, "matmul x0=100x37:f32 x1=70x100:f32 x3=37x70:f32 y0=37x70:f32 trans_a=1 trans_b=1 activation=gelu"},
