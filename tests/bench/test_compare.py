@@ -155,6 +155,10 @@ def test_limits():
     line, wide = "conv n=1 c=512 w=510 k=512 s=3 pad=1", "conv n=1 c=600 h=60 w=60 k=600 r=3 s=3 pad=1"
     assert 1.8 < subjects.parse(line).flop / 2e11 / seconds(line) < 2.26
     assert 3 < subjects.parse(wide).flop / 2e11 / seconds(wide) < 4.01
+    # Four phases of 2x2 taps; of 3x3 taps with stride 2 they have 1, 2, 2 and 4 of them.
+    for size, low, high in ((4, 2.2, 2.79), (3, 1.5, 1.87)):
+        transposed = subjects.parse(f"convt n=1 c=128 h=60 w=60 k=128 r={size} s={size} pad=1 stride=2")
+        assert low < transposed.flop / 2e11 / seconds(subjects.write(transposed)) < high
     matrix_unit = {**PEAKS, "peak": {"f32": 2e11, "bf16": 3e13}}
     assert seconds(dense, "strict", matrix_unit) == pytest.approx(max(direct * 2e11 * 6 / 3e13, subjects.parse(dense).bytes / 6e10))
 

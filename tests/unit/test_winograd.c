@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions of unit stride against the reference, on shapes that the Winograd kernels take: every pair of kernel extents, ragged edges,
- * dilation, groups, depth, layouts, epilogues; and what they must refuse. */
+/* Convolutions of unit stride and transposed ones against the reference, on shapes that the Winograd kernels take: every pair of kernel extents,
+ * ragged edges, dilation, strides of transposed ones, groups, depth, layouts, epilogues; and what they must refuse. */
 #include "product_case.h"
 
 #include "kernels/cpu/conv/conv_geometry.h"
@@ -14,6 +14,7 @@
 typedef struct shape {
     int64_t batch, channels, out, groups;
     int64_t size[3], kernel[3], dilation[3], before[3], after[3];
+    int64_t stride[3]; /* of a transposed one; 0: 1 */
     bool transposed;
 } shape;
 
@@ -59,10 +60,17 @@ static bool make_case(product_case *c, const shape *s, int space, case_layout x_
         w[i + 2] = s->kernel[at];
         /* padding of a transposed one takes away what its window reaches over */
         const int64_t reach = s->dilation[at] * (s->kernel[at] - 1), sum = s->before[at] + s->after[at];
-        y[i + 2] = s->size[at] + sum - reach;
+        const int64_t stride = s->stride[at] > 1 ? s->stride[at] : 1;
+        y[i + 2] = (s->size[at] - 1) * stride + 1 + sum - reach;
         dilation->at[i] = s->dilation[at];
         pads->at[i] = s->transposed ? reach - s->before[at] : s->before[at];
         pads->at[i + space] = s->transposed ? reach - s->after[at] : s->after[at];
+        if (s->transposed) {
+            convt->stride.count = convt->output_padding.count = space;
+            convt->stride.at[i] = stride;
+            convt->output_padding.at[i] = stride > 1 && pads->at[i + space] < 0 ? -pads->at[i + space] : 0;
+            pads->at[i + space] += convt->output_padding.at[i];
+        }
         if (pads->at[i] < 0 || pads->at[i + space] < 0) {
             return false;
         }
@@ -155,7 +163,37 @@ static void check_random(int count, int space, int64_t channels, int64_t size, c
     assert_true(checked > count / 4);
 }
 
-static const int64_t square[] = {3}, mixed[] = {1, 3, 5, 7};
+/* Transposed ones with strides, all kernel extents that have at most five taps a phase and some that have gaps between phases. */
+static void check_strided(int count, int space, int64_t channels, int64_t size)
+{
+    int checked = 0;
+    for (int n = 0; n < count; n++) {
+        shape s = {.batch = between(1, 2),
+                   .channels = between(1, channels),
+                   .out = between(1, channels),
+                   .groups = between(0, 4) ? 1 : between(2, 3),
+                   .size = {1},
+                   .kernel = {1},
+                   .dilation = {1, 1, 1},
+                   .transposed = true};
+        for (int i = space < 3 ? 3 - space : 1; i < 3; i++) {
+            s.size[i] = between(1, size);
+            s.stride[i] = between(1, 4);
+            s.kernel[i] = between(1, 5 * s.stride[i] < 11 ? 5 * s.stride[i] : 11);
+            s.before[i] = between(0, s.kernel[i] - 1);
+            /* output padding where it is more than the window's reach */
+            s.after[i] = between(0, s.kernel[i] + s.stride[i] - 2);
+        }
+        if (s.kernel[1] <= s.stride[1] && s.kernel[2] <= s.stride[2]) {
+            s.kernel[2] = 2 * s.stride[2];
+        }
+        const case_layout layout = any_layout();
+        checked += check(&s, space, layout, between(0, 1) ? layout : any_layout());
+    }
+    assert_true(checked > count / 4);
+}
+
+static const int64_t square[] = {3}, mixed[] = {1, 2, 3, 4, 5, 6, 7}, small[] = {1, 2, 3};
 
 static void test_square(void **state)
 {
@@ -187,19 +225,28 @@ static void test_long_rows(void **state)
 static void test_mixed_kernels(void **state)
 {
     (void)state;
-    check_random(60, 2, 12, 14, mixed, 4);
+    check_random(120, 2, 12, 14, mixed, 7);
 }
 
 static void test_lines(void **state)
 {
     (void)state;
-    check_random(30, 1, 40, 60, mixed, 4);
+    check_random(50, 1, 40, 60, mixed, 7);
 }
 
 static void test_volumes(void **state)
 {
     (void)state;
-    check_random(30, 3, 9, 10, mixed, 2);
+    check_random(30, 3, 9, 10, small, 3);
+}
+
+static void test_strided(void **state)
+{
+    (void)state;
+    check_strided(100, 2, 12, 12);
+    check_strided(20, 2, 80, 7);
+    check_strided(40, 1, 40, 60);
+    check_strided(20, 3, 9, 8);
 }
 
 /* Many channels and few tiles: V is shared, and tasks are cut along channels. */
@@ -217,6 +264,12 @@ static void test_shared(void **state)
                          .before = {0, 1, 1},
                          .after = {0, 1, 1}};
         assert_true(check(&s, 2, (case_layout)layout, (case_layout)layout) > 0);
+        shape strided = s;
+        strided.transposed = true;
+        strided.kernel[1] = strided.kernel[2] = 4;
+        strided.before[1] = strided.before[2] = strided.after[1] = strided.after[2] = 2;
+        strided.stride[1] = strided.stride[2] = 2;
+        assert_true(check(&strided, 2, (case_layout)layout, (case_layout)layout) > 0);
     }
 }
 
@@ -257,9 +310,10 @@ static void test_counts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_square),        cmocka_unit_test(test_wide_images), cmocka_unit_test(test_long_rows),
-        cmocka_unit_test(test_mixed_kernels), cmocka_unit_test(test_lines),       cmocka_unit_test(test_volumes),
-        cmocka_unit_test(test_shared),        cmocka_unit_test(test_refused),     cmocka_unit_test(test_counts)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_square),    cmocka_unit_test(test_wide_images),
+                                       cmocka_unit_test(test_long_rows), cmocka_unit_test(test_mixed_kernels),
+                                       cmocka_unit_test(test_lines),     cmocka_unit_test(test_volumes),
+                                       cmocka_unit_test(test_strided),   cmocka_unit_test(test_shared),
+                                       cmocka_unit_test(test_refused),   cmocka_unit_test(test_counts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -371,11 +371,14 @@ void RY_ISA_SYMBOL(igemm_run)(const igemm_plan *plan, const ry_cpu_launch *launc
     decode(plan, launch, index, scratch, member);
     member->pairs = pairs;
     read_bias(member);
-    if (plan->mode != IGEMM_ROWS && !(member->phase->in_place && member->phase->bundle == 1)) {
-        member->segments = igemm_cut_segments(plan, member->phase, member->image, member->first, member->count, member->segment);
+    const igemm_phase *bundle = member->phase, *gathered = bundle;
+    while (gathered->in_place && gathered + 1 < bundle + bundle->bundle) {
+        gathered++; /* one of a bundle may read x in place, with vectors of its own; the others' are alike */
+    }
+    if (plan->mode != IGEMM_ROWS && !gathered->in_place) {
+        member->segments = igemm_cut_segments(plan, gathered, member->image, member->first, member->count, member->segment);
     }
     spread(plan, packed, shared, member);
-    const igemm_phase *bundle = member->phase;
     if (bundle->passes == 1 || bundle->source >= 0) {
         for (int64_t i = 0; i < bundle->passes; i++) {
             pass(member, 0, bundle->bundle, i, chunk, i + 1 == bundle->passes);

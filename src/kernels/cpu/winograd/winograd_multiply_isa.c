@@ -28,15 +28,28 @@ static void multiply_point(const winograd_plan *plan, const float *v, const floa
     }
 }
 
+static void clear_point(const winograd_plan *plan, int64_t columns, int64_t tiles, float *m)
+{
+    for (int64_t i = 0; i < tiles; i++) {
+        memset(m + i * plan->m_row, 0, (size_t)columns * sizeof *m);
+    }
+}
+
 void RY_ISA_SYMBOL(winograd_multiply)(const winograd_plan *plan, const float *v, const float *packed, int64_t tiles, int64_t unit,
                                       int64_t units, float *m)
 {
+    const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
     for (int64_t i = 0; i < units; i++) {
         const int64_t columns = winograd_unit_columns(plan, unit + i);
         const float *u = packed + (unit + i) * plan->packed_unit;
-        for (int64_t p = 0; p < plan->points; p++) {
-            multiply_point(plan, v + p * plan->v_point, u + p * plan->depth * columns, columns, tiles,
-                           m + p * plan->m_point + i * plan->tile_columns);
+        for (int64_t p = 0; p < plan->points * plan->phases; p++) {
+            const int64_t point = p / plan->phases, phase = p % plan->phases;
+            float *to = m + point * plan->m_point + phase * plan->m_phase + i * plan->tile_columns;
+            if (winograd_is_zero(h, point / w->points, phase / w->spread) || winograd_is_zero(w, point % w->points, phase % w->spread)) {
+                clear_point(plan, columns, tiles, to);
+            } else {
+                multiply_point(plan, v + point * plan->v_point, u + p * plan->depth * columns, columns, tiles, to);
+            }
         }
     }
 }

@@ -42,20 +42,24 @@ typedef struct packing {
     double g[2][WINOGRAD_POINTS_MOST][TAPS_MOST];
 } packing;
 
-/* All taps of one input channel, for `channels` output channels; the columns behind them are 0. */
-static void read_taps(const packing *p, const float *w, int64_t channels, double taps[TAPS_MOST * TAPS_MOST][COLUMNS])
+/* All taps of one phase and input channel, for `channels` output channels; the columns behind them are 0. */
+static void read_taps(const packing *p, const float *w, int64_t phase, int64_t channels, double taps[TAPS_MOST * TAPS_MOST][COLUMNS])
 {
-    const int64_t rows = p->plan->axis[0].taps, columns = p->plan->axis[1].taps, out = p->plan->geometry.w_out;
+    const winograd_axis *high = &p->plan->axis[0], *wide = &p->plan->axis[1];
+    const int64_t rows = high->taps, columns = wide->taps, out = p->plan->geometry.w_out;
     const int64_t *w_step = p->plan->geometry.w_step;
     assert(rows > 0 && columns > 0);
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t s = 0; s < columns; s++) {
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < columns; j++) {
+            const int64_t r = high->tap + phase / wide->spread + i * high->tap_step,
+                          s = wide->tap + phase % wide->spread + j * wide->tap_step;
+            const bool is_there = r >= 0 && r < high->window && s >= 0 && s < wide->window;
             const float *from = w + r * w_step[1] + s * w_step[2];
-            double *to = taps[r * columns + s];
-            for (int64_t k = 0; k < channels; k++) {
+            double *to = taps[i * columns + j];
+            for (int64_t k = 0; k < (is_there ? channels : 0); k++) {
                 to[k] = (double)from[k * out];
             }
-            for (int64_t k = channels; k < COLUMNS; k++) {
+            for (int64_t k = is_there ? channels : 0; k < COLUMNS; k++) {
                 to[k] = 0;
             }
         }
@@ -87,7 +91,7 @@ static void transform(const packing *p, const double (*taps)[COLUMNS], int64_t c
         }
         for (int64_t j = 0; j < w->points; j++) {
             weigh(p->g[1][j], w->taps, (const double(*)[COLUMNS])down, 1, sum);
-            float *u = to + (i * w->points + j) * plan->depth * columns;
+            float *u = to + (i * w->points + j) * plan->phases * plan->depth * columns;
             for (int64_t k = 0; k < columns; k++) {
                 u[k] = (float)sum[k];
             }
@@ -108,8 +112,11 @@ void RY_ISA_SYMBOL(winograd_pack)(const winograd_plan *plan, const float *w, flo
     for (int64_t t = 0; t < g->kernel[0]; t++) {
         for (int64_t c = 0; c < plan->channel_step; c++) {
             double taps[TAPS_MOST * TAPS_MOST][COLUMNS];
-            read_taps(&p, w + t * g->w_step[0] + c * g->w_in, c < g->channels_in ? channels : 0, taps);
-            transform(&p, (const double(*)[COLUMNS])taps, columns, packed + (t * plan->channel_step + c) * columns);
+            for (int64_t phase = 0; phase < plan->phases; phase++) {
+                read_taps(&p, w + t * g->w_step[0] + c * g->w_in, phase, c < g->channels_in ? channels : 0, taps);
+                transform(&p, (const double(*)[COLUMNS])taps, columns,
+                          packed + (phase * plan->depth + t * plan->channel_step + c) * columns);
+            }
         }
     }
 }

@@ -10,6 +10,8 @@ enum {
     DEPTH_MOST_8 = 512,   /* longer sums of products at eight points would leave the class near32 */
     BLOCK_ROWS_MOST = 16, /* tiles of products that a block of tiles fills */
     ROW_PARTS_MOST = 8,   /* parts of a row of tiles that a block is, or rows */
+    OUTPUTS_MOST = 6,     /* of an axis: with seven, products are hardly fewer, and transforms dearer */
+    PHASES_MOST = 16,
     V_MOST = 2048 * 1024,
     M_MOST = 384 * 1024,
     M_MOST_ROWS = 512 * 1024, /* where rows of positions are written */
@@ -47,26 +49,66 @@ static int axis_choices(int64_t taps, int64_t most, int64_t points[3])
     if (taps == 1) {
         points[count++] = 1;
     }
-    for (int64_t t = 4; t <= most && taps % 2 == 1 && taps > 1; t += 2) {
-        if (t - taps + 1 >= 2) {
+    for (int64_t t = 4; t <= most && taps > 1; t += 2) {
+        if (t - taps + 1 >= 2 && t - taps + 1 <= OUTPUTS_MOST) {
             points[count++] = t;
         }
     }
     return count;
 }
 
-/* Points that an axis may have in an accuracy class (bench/winograd_points.py measures them): with two outputs the strict one holds, up to 5 taps. */
-static int64_t points_most(const ry_conv_geometry *g, int axis, ry_accuracy accuracy)
+/* The taps of each phase, and how phases are numbered: phase p's tap j is tap + p - j * spread of the window's, where `tap` is free as long as
+ * every tap has a phase; the least lead wins. */
+static void find_phases(const ry_conv_geometry *g, int i, winograd_axis *axis)
+{
+    axis->window = g->kernel[i];
+    axis->spread = g->forward ? 1 : g->spread[i];
+    axis->taps = ry_parts(axis->window, axis->spread);
+    axis->dilation = axis->taps == 1 ? 1 : g->dilation[i];
+    axis->pad = g->before[i];
+    axis->tap_step = 1;
+    if (g->forward) {
+        return;
+    }
+    axis->tap_step = -axis->spread;
+    axis->lead = axis->spread;
+    const int64_t last = axis->spread * (axis->taps - 1);
+    for (int64_t tap = axis->window > axis->spread ? axis->window - axis->spread : 0; tap <= last; tap++) {
+        const int64_t lead = ((g->before[i] - tap) % axis->spread + axis->spread) % axis->spread;
+        if (lead < axis->lead) {
+            axis->lead = lead;
+            axis->tap = tap;
+            axis->pad = (tap + lead - g->before[i]) / axis->spread;
+        }
+    }
+}
+
+/* Points that an axis may have in an accuracy class (bench/winograd_points.py measures them): the strict one holds with four, and with six for two
+ * outputs of 5 taps. */
+static int64_t points_most(const ry_conv_geometry *g, const winograd_axis *axis, ry_accuracy accuracy)
 {
     if (accuracy == RY_ACCURACY_strict) {
-        return g->kernel[axis + 1] == 5 ? 6 : 4;
+        return axis->taps == 5 ? 6 : 4;
     }
     return g->channels_in * g->kernel[0] > DEPTH_MOST_8 ? 6 : 8;
 }
 
+/* Unit stride; or a transposed convolution of one or two axes, whose windows have no gaps. */
+static bool has_form(const ry_conv_geometry *g)
+{
+    if (g->forward) {
+        return g->stride[1] == 1 && g->stride[2] == 1;
+    }
+    bool narrow = g->kernel[0] == 1 && g->spread[0] == 1 && g->before[0] == 0;
+    for (int i = 1; i < RY_SPACE; i++) {
+        narrow = narrow && (g->dilation[i] == 1 || g->kernel[i] == 1);
+    }
+    return narrow && g->spread[1] <= PHASES_MOST && g->spread[1] * g->spread[2] <= PHASES_MOST;
+}
+
 bool winograd_is_possible(const ry_problem *problem, ry_accuracy accuracy)
 {
-    if (!ry_conv_is_spatial(problem) || !ry_conv_reads_forward(problem)) {
+    if (!ry_conv_is_spatial(problem)) {
         return false;
     }
     const ry_tensor *y = &problem->out[0];
@@ -80,15 +122,18 @@ bool winograd_is_possible(const ry_problem *problem, ry_accuracy accuracy)
     }
     ry_conv_geometry g;
     ry_conv_geometry_of(problem, &g, NULL, NULL);
+    winograd_axis h = {0}, w = {0};
+    find_phases(&g, 1, &h);
+    find_phases(&g, 2, &w);
     int64_t points[3];
-    return g.stride[1] == 1 && g.stride[2] == 1 && g.kernel[1] * g.kernel[2] > 1 &&
-           axis_choices(g.kernel[1], points_most(&g, 0, accuracy), points) > 0 &&
-           axis_choices(g.kernel[2], points_most(&g, 1, accuracy), points) > 0 && g.out[1] < 1 << 20 && g.out[2] < 1 << 20;
+    return has_form(&g) && h.taps * w.taps > 1 && axis_choices(h.taps, points_most(&g, &h, accuracy), points) > 0 &&
+           axis_choices(w.taps, points_most(&g, &w, accuracy), points) > 0 && g.out[1] < 1 << 20 && g.out[2] < 1 << 20;
 }
 
-/* Tiles of an axis; their table is written where it is not NULL. */
-static int64_t cut_axis(const winograd_axis *axis, int64_t extent, winograd_tile *tile)
+/* Tiles of an axis of `out` outputs; their table is written where it is not NULL. */
+static int64_t cut_axis(const winograd_axis *axis, int64_t out, winograd_tile *tile)
 {
+    const int64_t extent = ry_parts(out + axis->lead, axis->spread);
     int64_t count = 0;
     for (int64_t phase = 0; phase < axis->dilation && phase < extent; phase++) {
         const int64_t outputs = ry_parts(extent - phase, axis->dilation);
@@ -101,6 +146,18 @@ static int64_t cut_axis(const winograd_axis *axis, int64_t extent, winograd_tile
         }
     }
     return count;
+}
+
+winograd_range winograd_inside(const winograd_plan *plan, int axis, const winograd_tile *tile, int64_t phase)
+{
+    const winograd_axis *a = &plan->axis[axis];
+    winograd_range range = {.end = tile->outputs};
+    if (a->spread > 1) {
+        const int64_t end = ry_parts(plan->geometry.out[axis + 1] + a->lead - phase, a->spread) - tile->origin;
+        range.first = tile->origin == 0 && phase < a->lead;
+        range.end = end < range.end ? end : range.end;
+    }
+    return range;
 }
 
 /* Operations of a vector in the transform of one axis, of the inputs and of the products. */
@@ -151,30 +208,36 @@ static double piece_cycles(const winograd_plan *plan, int64_t channels, int64_t 
 /* The same of weights from memory, in which two multiply-adds of short vectors start; they do not hide. */
 #define FAR_NARROW 2.0
 
+/* Outputs of several phases come from places of M that lie far apart, and go to places of y that do: to more of them in short vectors. */
+#define PHASES_APART        1.5
+#define PHASES_APART_NARROW 3.0
+
 static double cost_of(const winograd_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const double points = (double)plan->points, tiles = (double)plan->block, depth = (double)plan->depth;
-    const double columns = (double)(ry_parts(g->channels_out, plan->width) * plan->width);
-    const double in_vectors = (double)(ry_parts(g->channels_in, plan->width) * g->kernel[0]), out_vectors = columns / (double)plan->width;
+    const double columns = (double)ry_whole(g->channels_out, plan->width), sums = (double)plan->products * columns;
+    const double in_vectors = (double)(ry_parts(g->channels_in, plan->width) * g->kernel[0]);
+    const double out_vectors = columns * (double)plan->phases / (double)plan->width;
     const double parts = (double)ry_parts(plan->block, plan->tile_rows), rows = tiles / parts;
     double output;
     double input = tiles * in_vectors * transform_cycles(plan, &output);
     /* a step of the depth takes its multiply-adds, the loads of each tile of products, or the weights' way from the outer caches or memory */
-    const bool far = points * depth * columns > WEIGHTS_NEAR;
+    const bool far = sums * depth > WEIGHTS_NEAR;
     const double arrive = (double)plan->tile_columns * (far && plan->width <= 8 ? FAR_NARROW : far ? 1.0 : 0.5);
     double step = parts * (rows * 2.0 > 6.0 ? rows * 2.0 : 6.0);
     step = step > arrive ? step : arrive;
-    const double products = points * (out_vectors / 2.0) * (step * depth + tiles * 10.0);
-    double back = tiles * out_vectors * output;
+    const double products = sums / (double)plan->width / 2.0 * (step * depth + tiles * 10.0);
+    double back = tiles * out_vectors * output * (plan->phases == 1 ? 1.0 : plan->width <= 8 ? PHASES_APART_NARROW : PHASES_APART);
     if (!plan->x_near) {
         input += piece_cycles(plan, g->channels_in, plan->axis[0].points) * (double)g->kernel[0];
     }
     if (!plan->y_near) {
         /* products that all weights of the task pass by before they are read */
-        const double held = points * (double)(plan->v_point + plan->m_point + plan->units_a_task * plan->tile_columns * plan->depth);
-        back += held > NEAR_FLOATS ? points * tiles * columns * AGAIN_CYCLES : 0;
-        back += piece_cycles(plan, g->channels_out, plan->axis[0].outputs);
+        const double weights = (double)(plan->units_a_task * plan->tile_columns * plan->depth * plan->products);
+        const double held = points * (double)(plan->v_point + plan->m_point) + weights;
+        back += held > NEAR_FLOATS ? points * tiles * columns * (double)plan->phases * AGAIN_CYCLES : 0;
+        back += piece_cycles(plan, g->channels_out, plan->axis[0].outputs * plan->axis[0].spread);
     }
     const double again = points * tiles * depth * (double)plan->unit_blocks * STREAM_CYCLES * 0.5;
     const double blocks = (double)(plan->blocks * g->groups);
@@ -194,16 +257,28 @@ double winograd_flop(const winograd_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
-    const double tiles = (double)(plan->tiles * g->groups), columns = (double)(ry_parts(g->channels_out, plan->width) * plan->width);
+    const double tiles = (double)(plan->tiles * g->groups);
+    const double columns = (double)ry_whole(g->channels_out, plan->width);
     const double input = (double)w->points * input_operations(h->points) + (double)h->points * input_operations(w->points);
     const double output =
         (double)w->points * output_operations(h->points, h->outputs) + (double)h->outputs * output_operations(w->points, w->outputs);
-    return 2.0 * tiles * ((double)(plan->points * plan->depth) * columns + input * (double)plan->depth + output * columns);
+    return 2.0 * tiles *
+           ((double)(plan->products * plan->depth) * columns + input * (double)plan->depth + output * columns * (double)plan->phases);
 }
 
 static int64_t next_parts(int64_t parts)
 {
     return parts < 4 ? parts + 1 : (parts & (parts - 1)) == 0 ? parts * 3 / 2 : parts * 4 / 3;
+}
+
+/* Points and phases of an axis with weights. */
+static int64_t count_products(const winograd_axis *axis)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < axis->points * axis->spread; i++) {
+        count += !winograd_is_zero(axis, i / axis->spread, i % axis->spread);
+    }
+    return count;
 }
 
 static void set_points(winograd_plan *plan, const int64_t points[2])
@@ -216,6 +291,7 @@ static void set_points(winograd_plan *plan, const int64_t points[2])
         axis->outputs = points[i] - axis->taps + 1;
         axis->tiles = cut_axis(axis, g->out[i + 1], NULL);
     }
+    plan->products = count_products(&plan->axis[0]) * count_products(&plan->axis[1]);
     plan->tiles = g->batch * g->out[0] * plan->axis[0].tiles * plan->axis[1].tiles;
 }
 
@@ -228,11 +304,12 @@ static void set_blocks(winograd_plan *plan, int64_t block, int64_t units_a_task,
     plan->units_a_task = units_a_task;
     plan->unit_blocks = ry_parts(plan->units, units_a_task);
     const int64_t room = ry_parts(plan->geometry.channels_in, plan->width) * plan->width - plan->channel_step + plan->depth;
-    plan->packed_unit = plan->points * plan->depth * plan->tile_columns;
-    plan->packed_group = plan->points * plan->depth * ry_parts(plan->geometry.channels_out, plan->width) * plan->width;
+    plan->packed_unit = plan->points * plan->phases * plan->depth * plan->tile_columns;
+    plan->packed_group = plan->points * plan->phases * plan->depth * ry_parts(plan->geometry.channels_out, plan->width) * plan->width;
     plan->v_row = room + 16;
     plan->v_point = block * plan->v_row + 16;
-    plan->m_row = units_a_task * plan->tile_columns + 16;
+    plan->m_phase = units_a_task * plan->tile_columns;
+    plan->m_row = plan->phases * plan->m_phase + 16;
     plan->m_point = block * plan->m_row + 16;
 }
 
@@ -290,12 +367,13 @@ static void lay_out(winograd_plan *plan)
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
     const int64_t reach = (w->points - 1) * w->dilation + 1, all = plan->geometry.out[2] + 2 * reach;
     const int64_t most = all < POSITIONS_AT_ONCE ? all : POSITIONS_AT_ONCE, span = reach > most ? reach : most;
-    const int64_t strip = ry_parts(span, plan->width) * plan->width;
+    const int64_t written = ry_most(span / w->spread, w->outputs) * w->spread;
+    const int64_t stage = ry_most(h->points * ry_whole(span, plan->width), h->outputs * (w->lead + ry_whole(written, plan->width)));
     size_t at = 0;
     plan->run_span = span;
     plan->v = at, at += plan->shared ? 0 : ry_aligned((size_t)(plan->points * plan->v_point) * 4);
     plan->m = at, at += ry_aligned((size_t)(plan->points * plan->m_point) * 4);
-    plan->stage = at, at += plan->x_near && plan->y_near ? 0 : ry_aligned((size_t)(h->points * strip * plan->width) * 4);
+    plan->stage = at, at += plan->x_near && plan->y_near ? 0 : ry_aligned((size_t)(stage * plan->width) * 4);
     plan->bias = at, at += ry_aligned((size_t)((plan->units_a_task + 1) * plan->tile_columns) * 4);
     plan->scratch = at;
     const int64_t vectors = ry_parts(plan->geometry.channels_in, plan->width);
@@ -328,14 +406,9 @@ static void start_plan(const ry_problem *problem, const winograd_limits *limits,
     plan->depth = plan->channel_step * g->kernel[0];
     plan->x_near = g->x_channel == 1;
     plan->y_near = g->y_channel == 1;
-    for (int i = 0; i < 2; i++) {
-        plan->axis[i].taps = g->kernel[i + 1];
-        plan->axis[i].dilation = g->dilation[i + 1];
-        plan->axis[i].pad = g->before[i + 1];
-        if (plan->axis[i].taps == 1) {
-            plan->axis[i].dilation = 1;
-        }
-    }
+    find_phases(g, 1, &plan->axis[0]);
+    find_phases(g, 2, &plan->axis[1]);
+    plan->phases = plan->axis[0].spread * plan->axis[1].spread;
 }
 
 void winograd_plan_choose(const ry_problem *problem, const winograd_limits *limits, winograd_plan *plan)
@@ -346,7 +419,7 @@ void winograd_plan_choose(const ry_problem *problem, const winograd_limits *limi
     int64_t points[2][3];
     int counts[2];
     for (int i = 0; i < 2; i++) {
-        counts[i] = axis_choices(trial.axis[i].taps, points_most(&trial.geometry, i, limits->accuracy), points[i]);
+        counts[i] = axis_choices(trial.axis[i].taps, points_most(&trial.geometry, &trial.axis[i], limits->accuracy), points[i]);
     }
     for (int i = 0; i < counts[0]; i++) {
         for (int j = 0; j < counts[1]; j++) {

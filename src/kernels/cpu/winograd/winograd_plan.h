@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a convolution of unit stride is computed in Winograd's form: points, tiles, blocks, tasks. Plain data, kept in a kernel's state; it depends
- * on the problem, the vector width and the tile of products, never on the number of threads.
+/* How a convolution of unit stride, or a transposed one, is computed in Winograd's form: points, tiles, blocks, tasks. Plain data, kept in a
+ * kernel's state; it depends on the problem, the vector width and the tile of products, never on the number of threads.
  *
  * An axis of m outputs and r taps needs t = m + r - 1 points (Toom-Cook at 0, +-a, +-b, ..., infinity; S. Winograd, Arithmetic Complexity of
  * Computations, 1980; A. Lavin and S. Gray, arXiv:1509.09308). With two axes, P = t_h t_w products replace m_h m_w r_h r_w:
@@ -13,14 +13,18 @@
  * earlier phase transform every block once, into the workspace.
  *
  * A third axis (depth) is not transformed: its taps lie along the reduction beside the channels. A dilated axis falls into `dilation` interleaved
- * axes; tiles are counted phase by phase. */
+ * axes; tiles are counted phase by phase.
+ *
+ * An axis of a transposed convolution with stride s is s phases, one for each residue of the output's position modulo s: forward convolutions of at
+ * most r / s taps, rounded up. They are numbered so that output i of every phase reads x from the same position on: phases share V, each has its own
+ * U, like more output channels, and the m s outputs of a tile are neighbours in y. */
 #ifndef RY_KERNELS_CPU_WINOGRAD_WINOGRAD_PLAN_H
 #define RY_KERNELS_CPU_WINOGRAD_WINOGRAD_PLAN_H
 
 #include "kernels/cpu/conv/conv_geometry.h"
 #include "kernels/cpu/winograd/winograd_points.h"
 
-/* Tile of one axis: outputs origin, origin + dilation, ... */
+/* Tile of one axis: outputs origin, origin + dilation, ... of each phase. */
 typedef struct winograd_tile {
     int32_t origin, outputs;
 } winograd_tile;
@@ -28,25 +32,29 @@ typedef struct winograd_tile {
 typedef struct winograd_axis {
     int64_t points, outputs, taps; /* 1, 1, 1: not transformed */
     int64_t dilation, pad;         /* before the first input */
+    int64_t spread, lead;          /* phases; output i of phase p is position i * spread + p - lead of y, if there is one */
+    int64_t tap, tap_step, window; /* tap j of phase p is tap + p + j * tap_step of the window's, 0 where that has none */
     int64_t tiles;
     size_t tile; /* winograd_tile[tiles], in bytes from the plan's start */
 } winograd_axis;
 
 typedef struct winograd_plan {
     ry_conv_geometry geometry;
-    ry_conv_phase steps;                    /* of y and the residual */
-    winograd_axis axis[2];                  /* height, width */
-    int64_t points;                         /* of a tile */
-    int64_t width, tile_rows, tile_columns; /* of the instruction set's vectors, and of the tile of products */
-    int64_t tiles;                          /* of the whole batch */
-    int64_t channel_step;                   /* channels of one depth tap in the reduction */
-    int64_t depth;                          /* the reduction */
-    int64_t units;                          /* of tile_columns output channels, in a group */
-    int64_t block, blocks;                  /* tiles of a task */
-    int64_t units_a_task, unit_blocks;      /* units whose products are held at once; shared: of a task */
-    int64_t run_span;                       /* positions of a row that are transposed at once, at most */
-    int64_t v_row, v_point, m_row, m_point; /* steps in floats */
-    int64_t packed_unit, packed_group;      /* floats */
+    ry_conv_phase steps;                             /* of y and the residual */
+    winograd_axis axis[2];                           /* height, width */
+    int64_t points;                                  /* of a tile */
+    int64_t phases;                                  /* of both axes */
+    int64_t products;                                /* of a tile and pair of channels, all phases: those whose weights are not all 0 */
+    int64_t width, tile_rows, tile_columns;          /* of the instruction set's vectors, and of the tile of products */
+    int64_t tiles;                                   /* of the whole batch */
+    int64_t channel_step;                            /* channels of one depth tap in the reduction */
+    int64_t depth;                                   /* the reduction */
+    int64_t units;                                   /* of tile_columns output channels, in a group */
+    int64_t block, blocks;                           /* tiles of a task */
+    int64_t units_a_task, unit_blocks;               /* units whose products are held at once; shared: of a task */
+    int64_t run_span;                                /* positions of a row that are transposed at once, at most */
+    int64_t v_row, v_point, m_phase, m_row, m_point; /* steps in floats */
+    int64_t packed_unit, packed_group;               /* floats */
     bool shared;
     int64_t channel_parts, channels_a_part; /* shared: a transforming task takes so many channels */
     bool x_near, y_near;                    /* channels lie next to each other in x, in y */
@@ -73,6 +81,20 @@ const double *winograd_magnitudes(int64_t points);
 
 /* Operations on numbers that the plan does. */
 double winograd_flop(const winograd_plan *plan);
+
+/* Outputs first, ..., end - 1 of the tile's are y's in phase p. */
+typedef struct winograd_range {
+    int64_t first, end;
+} winograd_range;
+
+winograd_range winograd_inside(const winograd_plan *plan, int axis, const winograd_tile *tile, int64_t phase);
+
+/* Are all of phase p's weights 0 at this point of the axis? The point 0 has tap 0 only, and infinity the last. */
+static inline bool winograd_is_zero(const winograd_axis *axis, int64_t point, int64_t phase)
+{
+    const int64_t first = axis->tap + phase, last = first + (axis->taps - 1) * axis->tap_step;
+    return (point == 0 && (first < 0 || first >= axis->window)) || (point == axis->points - 1 && (last < 0 || last >= axis->window));
+}
 
 static inline const winograd_tile *winograd_tiles(const winograd_plan *plan, int axis)
 {

@@ -24,7 +24,9 @@ winograd_run winograd_find_run(const winograd_plan *plan, int64_t first, int64_t
 void winograd_place_run(const winograd_plan *plan, const winograd_run *run, int64_t *y, int64_t *r)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t q[RY_SPACE] = {run->depth, winograd_tiles(plan, 0)[run->row].origin, winograd_tiles(plan, 1)[run->column].origin};
+    const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
+    const int64_t q[RY_SPACE] = {run->depth, winograd_tiles(plan, 0)[run->row].origin * h->spread - h->lead,
+                                 winograd_tiles(plan, 1)[run->column].origin * w->spread - w->lead};
     *y = run->image * g->y_batch;
     *r = run->image * g->r_batch;
     for (int i = 0; i < RY_SPACE; i++) {

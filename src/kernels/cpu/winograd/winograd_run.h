@@ -15,7 +15,7 @@ typedef struct winograd_run {
 /* The run that begins at tile `first`: at most `most` tiles, within `span` positions of the row, each `reach` positions long. */
 winograd_run winograd_find_run(const winograd_plan *plan, int64_t first, int64_t most, int64_t reach, int64_t span);
 
-/* Offsets of the run's first output in y and in the residual. */
+/* Offsets of the run's first output in y and in the residual, of phase 0; it may lie before them (winograd_inside). */
 void winograd_place_run(const winograd_plan *plan, const winograd_run *run, int64_t *y, int64_t *r);
 
 #endif
