@@ -8,7 +8,8 @@
 (the roofline of Williams, Waterman and Patterson, 2009). Algorithms: direct; at unit stride Winograd's form of the last one or two dims, whose windows
 of r taps give m = t - r + 1 outputs from t points (S. Winograd, 1980; Lavin and Gray, 2016), as many points as the class admits: 4 for strict, 8 for
 near32, 6 there when the sums are longer than 512; the same for the s phases a dim of a transposed convolution of stride s, of r / s taps rounded up,
-where points 0 and infinity of a phase of fewer taps cost nothing; where the machine has a bf16 matrix unit, f32 as a sum of bf16 parts: 3 products for near32, 6 for
+where points 0 and infinity of a phase of fewer taps cost nothing; and for the s residues of x's
+position in a convolution of stride s, whose products are summed before they are transformed; where the machine has a bf16 matrix unit, f32 as a sum of bf16 parts: 3 products for near32, 6 for
 strict. A tile's transforms count one operation slot (a multiply-add's two) for each addition or multiply-add of the even/odd factored matrices."""
 import itertools
 import math
@@ -41,17 +42,17 @@ def points_most(p, accuracy):
 def winograd_ways(p, accuracy):
     """(operations, floats of transformed weights) for each choice of points of the last two dims; 1 point: that dim is not transformed."""
     last = min(2, len(p.window))
-    phases = p.stride if p.kind == "convt" else 1
-    window, out = [math.ceil(size / phases) for size in p.window[-last:]], [math.ceil(size / phases) for size in p.out[-last:]]
-    missing = [phases * taps - size for taps, size in zip(window, p.window[-last:])]
+    classes, phases = (1, p.stride) if p.kind == "convt" else (p.stride, 1)
+    window, out = [math.ceil(size / p.stride) for size in p.window[-last:]], [math.ceil(size / phases) for size in p.out[-last:]]
+    missing = [p.stride * taps - size for taps, size in zip(window, p.window[-last:])]
     choices = [[1, *(t for t in IN_SLOTS if size < t <= points_most(p, accuracy))] if size > 1 else [1] for size in window]
     for points in itertools.product(*choices):
         outputs = [t - size + 1 if t > 1 else 1 for t, size in zip(points, window)]
-        taps = math.prod(phases * size - gap for t, size, gap in zip(points, window, missing) if t == 1) * math.prod(p.window[:-last])
+        taps = math.prod(p.stride * size - gap for t, size, gap in zip(points, window, missing) if t == 1) * math.prod(p.window[:-last])
         tiles = p.n * math.prod(p.out[:-last]) * math.prod(math.ceil(size / m) for size, m in zip(out, outputs))
-        weights = math.prod(phases * t - gap for t, gap in zip(points, missing) if t > 1) * taps * p.c * p.k // p.groups
+        weights = math.prod(p.stride * t - gap for t, gap in zip(points, missing) if t > 1) * taps * p.c * p.k // p.groups
         (high, wide), (m_high, m_wide) = (1,) * (2 - last) + points, [1] * (2 - last) + outputs
-        into = p.c * (wide * IN_SLOTS[high] + high * IN_SLOTS[wide])
+        into = p.c * classes ** last * (wide * IN_SLOTS[high] + high * IN_SLOTS[wide])
         back = p.k * phases ** last * (wide * out_slots(high, m_high) + m_high * out_slots(wide, m_wide))
         yield 2 * tiles * (weights + into + back), weights
 
@@ -62,7 +63,7 @@ def algorithms(p, accuracy, peaks):
     ways = [(p.flop / peak["f32"], p.bytes)]
     if peak.get("bf16") and p.groups == 1:
         ways.append((p.flop * PRODUCTS[accuracy] / peak["bf16"], p.bytes))
-    if p.stride == 1 or (p.kind == "convt" and p.dilation == 1 and len(p.window) < 3):
+    if p.stride == 1 or (p.dilation == 1 and len(p.window) < 3):
         for flop, weights in winograd_ways(p, accuracy):
             ways.append((flop / peak["f32"], p.bytes + FLOAT * (weights - math.prod(p.weight_shape))))
     return ways

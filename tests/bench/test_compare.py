@@ -142,7 +142,7 @@ def test_limits():
         return limits.limit([text], accuracy, peaks)
 
     # What no form of Winograd's takes is bound by its operations, or by its bytes.
-    strided = subjects.parse("conv n=1 c=64 h=56 w=56 k=64 r=3 s=3 pad=1 stride=2")
+    strided = subjects.parse("conv n=1 c=64 h=57 w=57 k=64 r=3 s=3 stride=3")
     assert seconds(subjects.write(strided)) == pytest.approx(strided.flop / 2e11)
     depthwise = subjects.parse("conv n=1 c=32 h=112 w=112 k=32 r=3 s=3 pad=1 groups=32")
     assert seconds(subjects.write(depthwise)) == pytest.approx(depthwise.bytes / 6e10)
@@ -159,6 +159,9 @@ def test_limits():
     for size, low, high in ((4, 2.2, 2.79), (3, 1.5, 1.87)):
         transposed = subjects.parse(f"convt n=1 c=128 h=60 w=60 k=128 r={size} s={size} pad=1 stride=2")
         assert low < transposed.flop / 2e11 / seconds(subjects.write(transposed)) < high
+    # Residues of x with 1, 2, 2 and 4 of nine taps.
+    halved = subjects.parse("conv n=1 c=128 h=60 w=60 k=128 r=3 s=3 pad=1 stride=2")
+    assert 1.5 < halved.flop / 2e11 / seconds(subjects.write(halved)) < 1.97
     matrix_unit = {**PEAKS, "peak": {"f32": 2e11, "bf16": 3e13}}
     assert seconds(dense, "strict", matrix_unit) == pytest.approx(max(direct * 2e11 * 6 / 3e13, subjects.parse(dense).bytes / 6e10))
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions of unit stride and transposed ones against the reference, on shapes that the Winograd kernels take: every pair of kernel extents,
+/* Convolutions of stride 1 and 2 and transposed ones against the reference, on shapes that the Winograd kernels take: every pair of kernel extents,
  * ragged edges, dilation, strides of transposed ones, groups, depth, layouts, epilogues; and what they must refuse. */
 #include "product_case.h"
 
@@ -65,6 +65,16 @@ static bool make_case(product_case *c, const shape *s, int space, case_layout x_
         dilation->at[i] = s->dilation[at];
         pads->at[i] = s->transposed ? reach - s->before[at] : s->before[at];
         pads->at[i + space] = s->transposed ? reach - s->after[at] : s->after[at];
+        if (!s->transposed && stride > 1) {
+            y[i + 2] = (s->size[at] + sum - reach - 1) / stride + 1;
+            if (s->size[at] + sum - reach < 1) {
+                return false;
+            }
+            conv->stride.count = space;
+        }
+        if (!s->transposed) {
+            conv->stride.at[i] = stride;
+        }
         if (s->transposed) {
             convt->stride.count = convt->output_padding.count = space;
             convt->stride.at[i] = stride;
@@ -193,6 +203,35 @@ static void check_strided(int count, int space, int64_t channels, int64_t size)
     assert_true(checked > count / 4);
 }
 
+/* Forward ones of stride 2, on one axis or two. */
+static void check_halved(int count, int space, int64_t channels, int64_t size)
+{
+    int checked = 0;
+    for (int n = 0; n < count; n++) {
+        shape s = {.batch = between(1, 2),
+                   .channels = between(1, channels),
+                   .out = between(1, channels),
+                   .groups = between(0, 4) ? 1 : between(2, 3),
+                   .size = {between(1, 3)},
+                   .kernel = {1},
+                   .dilation = {1, 1, 1},
+                   .stride = {between(1, 3), 1, 1}};
+        for (int i = space < 3 ? 3 - space : 1; i < 3; i++) {
+            s.stride[i] = between(0, 3) ? 2 : 1;
+            s.size[i] = between(1, size);
+            s.kernel[i] = between(1, s.stride[i] == 2 ? 11 : 7);
+            s.before[i] = between(0, 1) ? s.kernel[i] / 2 : between(0, s.kernel[i]);
+            s.after[i] = between(0, s.kernel[i]);
+        }
+        if (s.kernel[1] <= s.stride[1] && s.kernel[2] <= s.stride[2]) {
+            s.kernel[2] = 3;
+        }
+        const case_layout layout = any_layout();
+        checked += check(&s, space, layout, between(0, 1) ? layout : any_layout());
+    }
+    assert_true(checked > count / 4);
+}
+
 static const int64_t square[] = {3}, mixed[] = {1, 2, 3, 4, 5, 6, 7}, small[] = {1, 2, 3};
 
 static void test_square(void **state)
@@ -249,6 +288,15 @@ static void test_strided(void **state)
     check_strided(20, 3, 9, 8);
 }
 
+static void test_halved(void **state)
+{
+    (void)state;
+    check_halved(100, 2, 12, 20);
+    check_halved(20, 2, 80, 12);
+    check_halved(40, 1, 40, 60);
+    check_halved(20, 3, 9, 12);
+}
+
 /* Many channels and few tiles: V is shared, and tasks are cut along channels. */
 static void test_shared(void **state)
 {
@@ -281,7 +329,7 @@ static void test_refused(void **state)
     assert_true(make_case(&c, &s, 2, CASE_ROW_MAJOR, CASE_ROW_MAJOR));
     case_fill(&c);
     assert_true(plain_kernel(false)->applicable(&c.problem));
-    c.problem.attrs.conv.stride = (ry_ints){2, {1, 2}};
+    c.problem.attrs.conv.stride = (ry_ints){2, {1, 3}};
     assert_false(plain_kernel(false)->applicable(&c.problem));
     case_free(&c);
     const shape pointwise = {
@@ -310,10 +358,10 @@ static void test_counts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_square),    cmocka_unit_test(test_wide_images),
-                                       cmocka_unit_test(test_long_rows), cmocka_unit_test(test_mixed_kernels),
-                                       cmocka_unit_test(test_lines),     cmocka_unit_test(test_volumes),
-                                       cmocka_unit_test(test_strided),   cmocka_unit_test(test_shared),
-                                       cmocka_unit_test(test_refused),   cmocka_unit_test(test_counts)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_square),        cmocka_unit_test(test_wide_images), cmocka_unit_test(test_long_rows),
+        cmocka_unit_test(test_mixed_kernels), cmocka_unit_test(test_lines),       cmocka_unit_test(test_volumes),
+        cmocka_unit_test(test_strided),       cmocka_unit_test(test_halved),      cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_refused),       cmocka_unit_test(test_counts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernel: convolution of unit stride, or transposed, in Winograd's form. */
+/* Kernel: convolution of stride 1 or 2, or transposed, in Winograd's form. */
 #include "base/whole.h"
 #include "kernels/cpu/common/simd.h"
 #include "kernels/cpu/winograd/winograd.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* V = B^T d B of blocks of tiles. */
+#include "base/whole.h"
 #include "kernels/cpu/winograd/winograd.h"
 #include "kernels/cpu/winograd/winograd_transform.h"
 
@@ -123,6 +124,7 @@ static void turn_row(const float *x, int64_t channel_step, int64_t channels, int
 typedef struct context {
     const winograd_plan *plan;
     winograd_run run;
+    int64_t class;           /* of the height */
     int64_t top, left, span; /* of the run's inputs */
     uint32_t rows_inside;
     float *stage;
@@ -144,15 +146,17 @@ static void read_channels(const context *c, const float *x, int64_t channels, fl
     const ry_conv_geometry *g = &plan->geometry;
     const winograd_axis *w = &plan->axis[1];
     const winograd_tile *tile = winograd_tiles(plan, 1) + c->run.column;
-    source from = {.row_step = plan->axis[0].dilation * g->x_step[1], .column_step = w->dilation * g->x_step[2]};
-    for (int64_t i = 0; i < c->run.count; i++) {
-        const int64_t left = tile[i].origin - w->pad;
-        const uint32_t columns_inside = inside(left, w->dilation, w->points, g->in[2]);
+    source from = {.row_step = plan->axis[0].step * g->x_step[1], .column_step = w->step * g->x_step[2]};
+    for (int64_t j = 0; j < c->run.count * w->classes; j++) {
+        const int64_t i = j / w->classes, class = j % w->classes;
+        const int64_t left = tile[i].origin * w->stride + class - w->pad;
+        const uint32_t columns_inside = inside(left, w->step, w->points, g->in[2]);
+        float *to = v + i * plan->v_row + winograd_class(plan, c->class, class) * plan->channel_step;
         for (int64_t k = 0; k < channels; k += RY_W) {
             from.x = x + c->top * g->x_step[1] + left * g->x_step[2] + k;
             from.lanes = ry_vm_first(channels - k);
             from.whole = channels - k >= RY_W;
-            transform_tile(plan, &from, c->rows_inside, columns_inside, v + i * plan->v_row + k);
+            transform_tile(plan, &from, c->rows_inside, columns_inside, to + k);
         }
     }
 }
@@ -164,7 +168,7 @@ static void turn_strip(const context *c, const float *x, int64_t channels)
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t strip = (c->span + RY_W - 1) / RY_W * RY_W * RY_W;
     for (int64_t i = 0; i < plan->axis[0].points; i++) {
-        const int64_t row = c->top + i * plan->axis[0].dilation;
+        const int64_t row = c->top + i * plan->axis[0].step;
         if (c->rows_inside >> i & 1u) {
             turn_row(x + row * g->x_step[1], g->x_channel, channels, c->left, c->span, g->in[2], c->stage + i * strip);
         } else {
@@ -180,16 +184,16 @@ static void read_positions(const context *c, const float *x, int64_t channels, f
     const ry_conv_geometry *g = &plan->geometry;
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
     const winograd_tile *tile = winograd_tiles(plan, 1) + c->run.column;
-    source from = {.row_step = (c->span + RY_W - 1) / RY_W * RY_W * RY_W,
-                   .column_step = w->dilation * RY_W,
-                   .lanes = ry_vm_first(RY_W),
-                   .whole = true};
+    source from = {
+        .row_step = (c->span + RY_W - 1) / RY_W * RY_W * RY_W, .column_step = w->step * RY_W, .lanes = ry_vm_first(RY_W), .whole = true};
     for (int64_t k = 0; k < channels; k += RY_W) {
         const int64_t left = channels - k;
         turn_strip(c, x + k * g->x_channel, left < RY_W ? left : RY_W);
-        for (int64_t i = 0; i < c->run.count; i++) {
-            from.x = c->stage + (tile[i].origin - tile[0].origin) * RY_W;
-            transform_tile(plan, &from, (1u << h->points) - 1u, (1u << w->points) - 1u, v + i * plan->v_row + k);
+        for (int64_t j = 0; j < c->run.count * w->classes; j++) {
+            const int64_t i = j / w->classes, class = j % w->classes;
+            from.x = c->stage + ((tile[i].origin - tile[0].origin) * w->stride + class) * RY_W;
+            transform_tile(plan, &from, (1u << h->points) - 1u, (1u << w->points) - 1u,
+                           v + i * plan->v_row + winograd_class(plan, c->class, class) * plan->channel_step + k);
         }
     }
 }
@@ -208,21 +212,27 @@ void RY_ISA_SYMBOL(winograd_transform_input)(const winograd_plan *plan, const fl
 {
     const ry_conv_geometry *g = &plan->geometry;
     const winograd_axis *w = &plan->axis[1];
-    const int64_t reach = (w->points - 1) * w->dilation + 1;
+    const winograd_axis *h = &plan->axis[0];
+    const int64_t reach = (w->points - 1) * w->step + w->classes;
     for (int64_t done = 0; done < count;) {
         context c = {.plan = plan, .stage = stage};
-        c.run = winograd_find_run(plan, first + done, count - done, reach, plan->x_near ? INT64_MAX : plan->run_span);
+        c.run = winograd_find_run(plan, first + done, count - done, ry_parts(reach, w->stride),
+                                  plan->x_near ? INT64_MAX : plan->run_span / w->stride);
         const winograd_tile *tile = winograd_tiles(plan, 1) + c.run.column;
-        c.top = winograd_tiles(plan, 0)[c.run.row].origin - plan->axis[0].pad;
-        c.left = tile[0].origin - w->pad;
-        c.span = tile[c.run.count - 1].origin - tile[0].origin + reach;
-        c.rows_inside = inside(c.top, plan->axis[0].dilation, plan->axis[0].points, g->in[1]);
-        for (int64_t t = 0; t < g->kernel[0]; t++) {
+        c.left = tile[0].origin * w->stride - w->pad;
+        c.span = (tile[c.run.count - 1].origin - tile[0].origin) * w->stride + reach;
+        for (int64_t i = 0; i < g->kernel[0] * h->classes; i++) {
+            const int64_t t = i / h->classes; /* where there are several, the other is 1 */
+            c.class = i % h->classes;
+            c.top = winograd_tiles(plan, 0)[c.run.row].origin * h->stride + c.class - h->pad;
+            c.rows_inside = inside(c.top, h->step, h->points, g->in[1]);
             const int64_t depth = c.run.depth * g->stride[0] + t * g->dilation[0] - g->before[0];
             const float *from = x + c.run.image * g->x_batch + depth * g->x_step[0] + channel * g->x_channel;
             float *to = v + done * plan->v_row + t * plan->channel_step + channel;
             if (depth < 0 || depth >= g->in[0]) {
-                clear(plan, c.run.count, (channels + RY_W - 1) / RY_W * RY_W, to);
+                for (int64_t j = 0; j < w->classes; j++) {
+                    clear(plan, c.run.count, ry_whole(channels, RY_W), to + winograd_class(plan, c.class, j) * plan->channel_step);
+                }
             } else if (plan->x_near) {
                 read_channels(&c, from, channels, to);
             } else {

@@ -15,17 +15,24 @@ static float sum_taps(const context *c, const int64_t q[RY_SPACE], const int64_t
 {
     const winograd_plan *plan = c->plan;
     const ry_conv_geometry *g = &plan->geometry;
-    const winograd_axis depth = {.dilation = g->dilation[0], .pad = g->before[0], .tap_step = 1, .window = g->kernel[0]};
+    const winograd_axis depth = {.step = g->dilation[0],
+                                 .pad = g->before[0],
+                                 .tap_step = 1,
+                                 .taps = g->kernel[0],
+                                 .window = g->kernel[0],
+                                 .stride = g->stride[0],
+                                 .classes = 1};
     const winograd_axis *axis[RY_SPACE] = {&depth, &plan->axis[0], &plan->axis[1]};
-    const int64_t rows = axis[1]->taps, columns = axis[2]->taps;
+    const int64_t rows = axis[1]->taps * axis[1]->classes, columns = axis[2]->taps * axis[2]->classes;
     float sum = 0;
     for (int64_t tap = 0; tap < g->kernel[0] * rows * columns; tap++) {
         const int64_t j[RY_SPACE] = {tap / (rows * columns), tap / columns % rows, tap % columns};
         const float *x = c->x, *w = c->w;
         bool inside = true;
         for (int i = 0; i < RY_SPACE; i++) {
-            const int64_t at = q[i] * g->stride[i] + j[i] * axis[i]->dilation - axis[i]->pad;
-            const int64_t r = axis[i]->tap + p[i] + j[i] * axis[i]->tap_step;
+            const int64_t class = j[i] % axis[i]->classes, next = j[i] / axis[i]->classes;
+            const int64_t at = q[i] * axis[i]->stride + class + next * axis[i]->step - axis[i]->pad;
+            const int64_t r = axis[i]->tap + p[i] + class + next * axis[i]->tap_step;
             inside = inside && at >= 0 && at < g->in[i] && r >= 0 && r < axis[i]->window;
             x += at * g->x_step[i];
             w += r * g->w_step[i];

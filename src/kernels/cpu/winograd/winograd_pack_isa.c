@@ -43,7 +43,8 @@ typedef struct packing {
 } packing;
 
 /* All taps of one phase and input channel, for `channels` output channels; the columns behind them are 0. */
-static void read_taps(const packing *p, const float *w, int64_t phase, int64_t channels, double taps[TAPS_MOST * TAPS_MOST][COLUMNS])
+static void read_taps(const packing *p, const float *w, int64_t phase, int64_t class, int64_t channels,
+                      double taps[TAPS_MOST * TAPS_MOST][COLUMNS])
 {
     const winograd_axis *high = &p->plan->axis[0], *wide = &p->plan->axis[1];
     const int64_t rows = high->taps, columns = wide->taps, out = p->plan->geometry.w_out;
@@ -51,8 +52,8 @@ static void read_taps(const packing *p, const float *w, int64_t phase, int64_t c
     assert(rows > 0 && columns > 0);
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < columns; j++) {
-            const int64_t r = high->tap + phase / wide->spread + i * high->tap_step,
-                          s = wide->tap + phase % wide->spread + j * wide->tap_step;
+            const int64_t r = high->tap + phase / wide->spread + class / wide->classes + i * high->tap_step,
+                          s = wide->tap + phase % wide->spread + class % wide->classes + j * wide->tap_step;
             const bool is_there = r >= 0 && r < high->window && s >= 0 && s < wide->window;
             const float *from = w + r * w_step[1] + s * w_step[2];
             double *to = taps[i * columns + j];
@@ -112,10 +113,12 @@ void RY_ISA_SYMBOL(winograd_pack)(const winograd_plan *plan, const float *w, flo
     for (int64_t t = 0; t < g->kernel[0]; t++) {
         for (int64_t c = 0; c < plan->channel_step; c++) {
             double taps[TAPS_MOST * TAPS_MOST][COLUMNS];
-            for (int64_t phase = 0; phase < plan->phases; phase++) {
-                read_taps(&p, w + t * g->w_step[0] + c * g->w_in, phase, c < g->channels_in ? channels : 0, taps);
+            for (int64_t i = 0; i < plan->phases * plan->classes; i++) {
+                const int64_t phase = i / plan->classes, class = i % plan->classes, wide = plan->axis[1].classes;
+                const int64_t at = t * plan->classes + winograd_class(plan, class / wide, class % wide);
+                read_taps(&p, w + t * g->w_step[0] + c * g->w_in, phase, class, c < g->channels_in ? channels : 0, taps);
                 transform(&p, (const double(*)[COLUMNS])taps, columns,
-                          packed + (phase * plan->depth + t * plan->channel_step + c) * columns);
+                          packed + (phase * plan->depth + at * plan->channel_step + c) * columns);
             }
         }
     }

@@ -63,10 +63,13 @@ static void find_phases(const ry_conv_geometry *g, int i, winograd_axis *axis)
 {
     axis->window = g->kernel[i];
     axis->spread = g->forward ? 1 : g->spread[i];
-    axis->taps = ry_parts(axis->window, axis->spread);
+    axis->stride = g->stride[i];
+    axis->classes = ry_least(axis->stride, axis->window);
+    axis->taps = ry_parts(axis->window, axis->spread * axis->stride);
     axis->dilation = axis->taps == 1 ? 1 : g->dilation[i];
+    axis->step = axis->dilation * axis->stride;
     axis->pad = g->before[i];
-    axis->tap_step = 1;
+    axis->tap_step = axis->stride;
     if (g->forward) {
         return;
     }
@@ -90,14 +93,18 @@ static int64_t points_most(const ry_conv_geometry *g, const winograd_axis *axis,
     if (accuracy == RY_ACCURACY_strict) {
         return axis->taps == 5 ? 6 : 4;
     }
-    return g->channels_in * g->kernel[0] > DEPTH_MOST_8 ? 6 : 8;
+    return g->channels_in * g->kernel[0] * axis->classes > DEPTH_MOST_8 ? 6 : 8;
 }
 
-/* Unit stride; or a transposed convolution of one or two axes, whose windows have no gaps. */
+/* Strides 1 and 2; or a transposed convolution of one or two axes. Windows with strides have no gaps. */
 static bool has_form(const ry_conv_geometry *g)
 {
     if (g->forward) {
-        return g->stride[1] == 1 && g->stride[2] == 1;
+        bool narrow = g->kernel[0] == 1 || (g->stride[1] == 1 && g->stride[2] == 1);
+        for (int i = 1; i < RY_SPACE; i++) {
+            narrow = narrow && (g->stride[i] == 1 || (g->stride[i] == 2 && (g->dilation[i] == 1 || g->kernel[i] == 1)));
+        }
+        return narrow;
     }
     bool narrow = g->kernel[0] == 1 && g->spread[0] == 1 && g->before[0] == 0;
     for (int i = 1; i < RY_SPACE; i++) {
@@ -216,8 +223,8 @@ static double cost_of(const winograd_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const double points = (double)plan->points, tiles = (double)plan->block, depth = (double)plan->depth;
-    const double columns = (double)ry_whole(g->channels_out, plan->width), sums = (double)plan->products * columns;
-    const double in_vectors = (double)(ry_parts(g->channels_in, plan->width) * g->kernel[0]);
+    const double columns = (double)ry_whole(g->channels_out, plan->width), sums = (double)plan->products / (double)plan->classes * columns;
+    const double in_vectors = (double)(ry_parts(g->channels_in, plan->width) * g->kernel[0] * plan->classes);
     const double out_vectors = columns * (double)plan->phases / (double)plan->width;
     const double parts = (double)ry_parts(plan->block, plan->tile_rows), rows = tiles / parts;
     double output;
@@ -227,14 +234,14 @@ static double cost_of(const winograd_plan *plan)
     const double arrive = (double)plan->tile_columns * (far && plan->width <= 8 ? FAR_NARROW : far ? 1.0 : 0.5);
     double step = parts * (rows * 2.0 > 6.0 ? rows * 2.0 : 6.0);
     step = step > arrive ? step : arrive;
-    const double products = sums / (double)plan->width / 2.0 * (step * depth + tiles * 10.0);
+    const double products = (sums / (double)plan->width * step * depth + points * out_vectors * tiles * 10.0) / 2.0;
     double back = tiles * out_vectors * output * (plan->phases == 1 ? 1.0 : plan->width <= 8 ? PHASES_APART_NARROW : PHASES_APART);
     if (!plan->x_near) {
         input += piece_cycles(plan, g->channels_in, plan->axis[0].points) * (double)g->kernel[0];
     }
     if (!plan->y_near) {
         /* products that all weights of the task pass by before they are read */
-        const double weights = (double)(plan->units_a_task * plan->tile_columns * plan->depth * plan->products);
+        const double weights = (double)(plan->units_a_task * plan->tile_columns * plan->depth * plan->products / plan->classes);
         const double held = points * (double)(plan->v_point + plan->m_point) + weights;
         back += held > NEAR_FLOATS ? points * tiles * columns * (double)plan->phases * AGAIN_CYCLES : 0;
         back += piece_cycles(plan, g->channels_out, plan->axis[0].outputs * plan->axis[0].spread);
@@ -263,7 +270,8 @@ double winograd_flop(const winograd_plan *plan)
     const double output =
         (double)w->points * output_operations(h->points, h->outputs) + (double)h->outputs * output_operations(w->points, w->outputs);
     return 2.0 * tiles *
-           ((double)(plan->products * plan->depth) * columns + input * (double)plan->depth + output * columns * (double)plan->phases);
+           ((double)(plan->products * plan->depth / plan->classes) * columns + input * (double)plan->depth +
+            output * columns * (double)plan->phases);
 }
 
 static int64_t next_parts(int64_t parts)
@@ -271,12 +279,14 @@ static int64_t next_parts(int64_t parts)
     return parts < 4 ? parts + 1 : (parts & (parts - 1)) == 0 ? parts * 3 / 2 : parts * 4 / 3;
 }
 
-/* Points and phases of an axis with weights. */
+/* Points, phases and classes of an axis with weights. */
 static int64_t count_products(const winograd_axis *axis)
 {
     int64_t count = 0;
     for (int64_t i = 0; i < axis->points * axis->spread; i++) {
-        count += !winograd_is_zero(axis, i / axis->spread, i % axis->spread);
+        for (int64_t j = 0; j < axis->classes; j++) {
+            count += !winograd_is_zero(axis, i / axis->spread, i % axis->spread, j);
+        }
     }
     return count;
 }
@@ -365,7 +375,7 @@ static void find_blocks(winograd_plan *plan, winograd_plan *best)
 static void lay_out(winograd_plan *plan)
 {
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
-    const int64_t reach = (w->points - 1) * w->dilation + 1, all = plan->geometry.out[2] + 2 * reach;
+    const int64_t reach = (w->points - 1) * w->step + w->stride, all = plan->geometry.out[2] * w->stride + 2 * reach;
     const int64_t most = all < POSITIONS_AT_ONCE ? all : POSITIONS_AT_ONCE, span = reach > most ? reach : most;
     const int64_t written = ry_most(span / w->spread, w->outputs) * w->spread;
     const int64_t stage = ry_most(h->points * ry_whole(span, plan->width), h->outputs * (w->lead + ry_whole(written, plan->width)));
@@ -402,13 +412,14 @@ static void start_plan(const ry_problem *problem, const winograd_limits *limits,
     plan->tile_rows = limits->tile_rows > 13 ? 13 : limits->tile_rows; /* rows that lie along the reduction need an address each */
     plan->tile_columns = plan->width * limits->tile_vectors;
     plan->units = ry_parts(g->channels_out, plan->tile_columns);
-    plan->channel_step = g->kernel[0] == 1 ? g->channels_in : ry_parts(g->channels_in, plan->width) * plan->width;
-    plan->depth = plan->channel_step * g->kernel[0];
     plan->x_near = g->x_channel == 1;
     plan->y_near = g->y_channel == 1;
     find_phases(g, 1, &plan->axis[0]);
     find_phases(g, 2, &plan->axis[1]);
     plan->phases = plan->axis[0].spread * plan->axis[1].spread;
+    plan->classes = plan->axis[0].classes * plan->axis[1].classes;
+    plan->channel_step = g->kernel[0] * plan->classes == 1 ? g->channels_in : ry_parts(g->channels_in, plan->width) * plan->width;
+    plan->depth = plan->channel_step * g->kernel[0] * plan->classes;
 }
 
 void winograd_plan_choose(const ry_problem *problem, const winograd_limits *limits, winograd_plan *plan)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a convolution of unit stride, or a transposed one, is computed in Winograd's form: points, tiles, blocks, tasks. Plain data, kept in a
+/* How a convolution of stride 1 or 2, or a transposed one, is computed in Winograd's form: points, tiles, blocks, tasks. Plain data, kept in a
  * kernel's state; it depends on the problem, the vector width and the tile of products, never on the number of threads.
  *
  * An axis of m outputs and r taps needs t = m + r - 1 points (Toom-Cook at 0, +-a, +-b, ..., infinity; S. Winograd, Arithmetic Complexity of
@@ -17,7 +17,11 @@
  *
  * An axis of a transposed convolution with stride s is s phases, one for each residue of the output's position modulo s: forward convolutions of at
  * most r / s taps, rounded up. They are numbered so that output i of every phase reads x from the same position on: phases share V, each has its own
- * U, like more output channels, and the m s outputs of a tile are neighbours in y. */
+ * U, like more output channels, and the m s outputs of a tile are neighbours in y.
+ *
+ * An axis that is read with stride 2 is two classes, the residues of x's position: each is a convolution of unit stride, of half the taps, and their
+ * sum is formed in M, like that over input channels. Where a phase or a class has a tap less than others, products of infinity (or of 0) are left
+ * out: its weights are 0 there. */
 #ifndef RY_KERNELS_CPU_WINOGRAD_WINOGRAD_PLAN_H
 #define RY_KERNELS_CPU_WINOGRAD_WINOGRAD_PLAN_H
 
@@ -33,7 +37,9 @@ typedef struct winograd_axis {
     int64_t points, outputs, taps; /* 1, 1, 1: not transformed */
     int64_t dilation, pad;         /* before the first input */
     int64_t spread, lead;          /* phases; output i of phase p is position i * spread + p - lead of y, if there is one */
-    int64_t tap, tap_step, window; /* tap j of phase p is tap + p + j * tap_step of the window's, 0 where that has none */
+    int64_t stride, classes;       /* of reading; residues of x's position modulo the stride that are summed */
+    int64_t step;                  /* positions of x between a tile's inputs of one class */
+    int64_t tap, tap_step, window; /* tap j of phase p and class a is tap + p + a + j * tap_step of the window's, 0 where that has none */
     int64_t tiles;
     size_t tile; /* winograd_tile[tiles], in bytes from the plan's start */
 } winograd_axis;
@@ -44,6 +50,7 @@ typedef struct winograd_plan {
     winograd_axis axis[2];                           /* height, width */
     int64_t points;                                  /* of a tile */
     int64_t phases;                                  /* of both axes */
+    int64_t classes;                                 /* of both axes */
     int64_t products;                                /* of a tile and pair of channels, all phases: those whose weights are not all 0 */
     int64_t width, tile_rows, tile_columns;          /* of the instruction set's vectors, and of the tile of products */
     int64_t tiles;                                   /* of the whole batch */
@@ -82,6 +89,12 @@ const double *winograd_magnitudes(int64_t points);
 /* Operations on numbers that the plan does. */
 double winograd_flop(const winograd_plan *plan);
 
+/* Where the channels of a class lie in the reduction, in units of channel_step: in such an order that those with weights at a point are neighbours. */
+static inline int64_t winograd_class(const winograd_plan *plan, int64_t down, int64_t along)
+{
+    return plan->classes < 4 ? down + along : down == 0 ? 1 - along : 2 + along;
+}
+
 /* Outputs first, ..., end - 1 of the tile's are y's in phase p. */
 typedef struct winograd_range {
     int64_t first, end;
@@ -89,10 +102,10 @@ typedef struct winograd_range {
 
 winograd_range winograd_inside(const winograd_plan *plan, int axis, const winograd_tile *tile, int64_t phase);
 
-/* Are all of phase p's weights 0 at this point of the axis? The point 0 has tap 0 only, and infinity the last. */
-static inline bool winograd_is_zero(const winograd_axis *axis, int64_t point, int64_t phase)
+/* Are all of a phase's and class's weights 0 at this point of the axis? The point 0 has tap 0 only, and infinity the last. */
+static inline bool winograd_is_zero(const winograd_axis *axis, int64_t point, int64_t phase, int64_t class)
 {
-    const int64_t first = axis->tap + phase, last = first + (axis->taps - 1) * axis->tap_step;
+    const int64_t first = axis->tap + phase + class, last = first + (axis->taps - 1) * axis->tap_step;
     return (point == 0 && (first < 0 || first >= axis->window)) || (point == axis->points - 1 && (last < 0 || last >= axis->window));
 }
 
