@@ -87,17 +87,22 @@ static bool is_direct(const ry_problem *problem, const direct_plan *plan)
            !ry_problem_has_input(problem, 3);
 }
 
-/* A block of outputs shares its loads; staging moves each float in and out, parting it where there is a stride, and sums pass once more
- * unless they are written to y. By rows, loads and the ends of rows take more than the sums. */
+/* Cycles as they were measured on Zen 4, of vectors and rows that are in the caches: of a staged row and its vectors, which are parted where there
+ * is a stride, of sums and of their way to y. */
 static double count_cycles(const direct_plan *plan, int width)
 {
+    static const double part[DIRECT_STRIDE_MOST] = {9.0, 17.0, 38.0, 36.0}; /* [stride - 1] */
     const ry_conv_geometry *g = &plan->geometry;
-    const double channels = (double)g->channels_in, outputs = (double)g->channels_out;
-    const double part = g->stride[2] == 1 ? 3.0 : g->stride[2] == 2 ? 10.0 : g->stride[2] == 4 ? 40.0 : 56.0;
-    const double staged = (double)plan->channel * channels * part / (double)width;
-    const double vectors = (double)ry_parts(plan->rows * plan->pitch, width);
-    const double sums = vectors * outputs * ((double)g->taps * channels * 1.3 + (plan->direct ? 4.0 : 10.0));
-    return (double)(g->batch * g->groups * plan->row_blocks) * (staged + sums + 100.0) * (plan->by_rows ? 2.5 : 1.0);
+    const double outputs = (double)g->channels_out, grid = (double)plan->phase.grid[1];
+    const double tasks = (double)(g->batch * g->groups), blocks = tasks * (double)plan->row_blocks;
+    const double staged = blocks * (double)(g->channels_in * __builtin_popcount(plan->planes_used) * staged_rows(plan, plan->rows)) *
+                          (6.0 + (double)ry_parts(plan->pitch, width) * part[g->stride[2] - 1]);
+    const double taps = (double)(g->taps * g->channels_in);
+    if (plan->by_rows) {
+        return staged + tasks * grid * (double)ry_parts(plan->phase.grid[2], width) * (taps * 1.2 + 3.0) + blocks * 115.0;
+    }
+    const double vectors = (double)ry_parts(plan->rows * plan->pitch, width), loads = (double)ry_parts(g->channels_out, DIRECT_BLOCK_MOST);
+    return staged + blocks * vectors * (taps * (loads + 0.63 * outputs) + 7.5 * outputs) + tasks * grid * outputs * 22.0 + blocks * 24.0;
 }
 
 void direct_plan_make(const ry_problem *problem, int width, direct_plan *plan)

@@ -12,8 +12,9 @@ enum {
     THREADS_MOST = 4,        /* idle time at the end is weighed as with two and with this many threads */
 };
 
-#define PAIR_CYCLES 1.0 /* a vector that is rounded and joined with its neighbour */
-#define PICK_CYCLES 4.0 /* two loads and a permutation */
+#define PAIR_CYCLES   1.0  /* a vector that is rounded and joined with its neighbour */
+#define PICK_CYCLES   4.0  /* two loads and a permutation */
+#define GATHER_CYCLES 20.0 /* a run of a pixel's taps, beside its vectors */
 
 /* Of the loads of one gathered vector whose lanes lie in so many rows of the grid. */
 static double load_cycles(const igemm_plan *plan, const igemm_phase *p, double segments)
@@ -58,7 +59,7 @@ static double gather_cycles(const igemm_plan *plan, const igemm_phase *p, int64_
             g->x_step[RY_SPACE - 1] == g->channels_in && p->at.taps % g->kernel[RY_SPACE - 1] == 0 ? g->kernel[RY_SPACE - 1] : 1;
         const int64_t runs = p->at.taps / along;
         const double copy = plan->pairs ? 2.0 + PAIR_CYCLES : 2.0;
-        return fetch + (double)block * (double)runs * (8.0 + copy * (double)ry_parts(g->channels_in * along, plan->width));
+        return fetch + (double)block * (double)runs * (GATHER_CYCLES + copy * (double)ry_parts(g->channels_in * along, plan->width));
     }
     const double row = (double)p->at.grid[RY_SPACE - 1];
     const double segments = p->at.grid[RY_SPACE - 1] % p->lanes == 0 ? 1 : 1 + (double)(p->lanes - 1) / row;
@@ -68,8 +69,9 @@ static double gather_cycles(const igemm_plan *plan, const igemm_phase *p, int64_
            vectors * ((double)p->depth * (store + load_cycles(plan, p, segments)) + (double)p->at.taps * programs * 15.0 * segments);
 }
 
-#define RUN_CYCLES 12.0                    /* a run of pixels of one channel, beside its vectors */
-#define TILE_LEAST ((double)IGEMM_LATENCY) /* cycles of a step of a tile: its sums wait for themselves, and its operands are loaded */
+#define RUN_CYCLES  12.0                    /* a run of pixels of one channel, beside its vectors */
+#define TILE_CYCLES 30.0                    /* a tile, beside its vectors */
+#define TILE_LEAST  ((double)IGEMM_LATENCY) /* cycles of a step of a tile: its sums wait for themselves, and its operands are loaded */
 
 /* Cycles of a step of k of all tiles of `rows` rows and `columns` elements along the vectors. */
 static double step_cycles(const igemm_plan *plan, int64_t rows, int64_t most, int64_t columns)
@@ -98,8 +100,9 @@ static double product_cycles(const igemm_plan *plan, const igemm_phase *p, int64
     const int64_t rows = pixels ? channels : block, columns = pixels ? block : channels;
     const int64_t most = pixels ? plan->tile_rows : igemm_pixel_rows(plan, p);
     const double vectors = (double)rows * (double)ry_parts(columns, plan->width), chunks = (double)p->chunks;
+    const double tiles = (double)(ry_parts(rows, most) * ry_parts(columns, plan->tile_columns));
     /* a tile's start and end cost about four cycles a vector in every chunk; what is not direct passes once more, and turned again */
-    double cycles = alive * (step_cycles(plan, rows, most, columns) * (double)p->steps + vectors * 4.0 * chunks);
+    double cycles = alive * (step_cycles(plan, rows, most, columns) * (double)p->steps + (vectors * 4.0 + tiles * TILE_CYCLES) * chunks);
     if (!p->direct) {
         cycles += vectors * (p->turned ? 10.0 : pixels || plan->geometry.y_channel == 1 ? 8.0 : 50.0);
         cycles += pixels ? (double)channels * (double)block / (double)run_pixels(p) * RUN_CYCLES : 0;

@@ -10,6 +10,7 @@
 enum {
     TASK_WORK = 120000, /* multiply-adds a task at least, where there is so much: some five microseconds */
     TASKS_ENOUGH = 32,
+    PLANE_CYCLES = 70, /* beside its rows: weights, addresses */
 };
 
 bool depthwise_nchw_suits(const ry_problem *problem)
@@ -157,7 +158,7 @@ static void choose_tasks(int width, depthwise_nchw_plan *plan)
 static double count_cycles(const depthwise_nchw_plan *plan)
 {
     static const double seven[2] = {12.0, 15.0};
-    static const double tap[2][2] = {{1.05, 1.9}, {1.0, 1.6}}, end[2][2] = {{7.0, 10.0}, {20.0, 22.0}}; /* [paired][stride - 1] */
+    static const double tap[2][2] = {{1.05, 2.5}, {1.4, 2.5}}, end[2][2] = {{7.0, 10.0}, {20.0, 22.0}}; /* [paired][stride - 1] */
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t rows = ry_parts(g->out[1], g->dilation[1]), last = rows % STRIP_ROWS, alone = last < 4 ? last : last - 4;
     const double vectors = (double)(g->batch * (plan->paired ? ry_parts(plan->outputs, 2) : plan->outputs) * plan->vectors);
@@ -170,7 +171,9 @@ static double count_cycles(const depthwise_nchw_plan *plan)
     const double square = !plan->paired && !two && g->kernel[1] == 3 && g->kernel[2] == 3 ? 4.0 : 0.0;
     const double narrow = plan->vectors == 1 && !plan->paired ? 4.0 : 0.0;
     const double share = (double)alone / (double)rows;
-    return vectors * (double)g->out[1] * (each * (1.0 + 1.2 * share) + (end[plan->paired][two] - square + narrow) * (1.0 + 0.3 * share));
+    const double planes = vectors / (double)plan->vectors;
+    return vectors * (double)g->out[1] * (each * (1.0 + 1.2 * share) + (end[plan->paired][two] - square + narrow) * (1.0 + 0.3 * share)) +
+           planes * PLANE_CYCLES;
 }
 
 static void find_lanes(int width, depthwise_nchw_plan *plan)

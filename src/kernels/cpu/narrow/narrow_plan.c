@@ -18,6 +18,7 @@ enum {
 };
 
 #define FETCH_CYCLES 0.25 /* of a float that does not */
+#define RUN_CYCLES   60.0 /* of a row's way to y, beside its vectors */
 
 static size_t taps_at(const ry_conv_geometry *g)
 {
@@ -122,7 +123,8 @@ static double count_cycles(const narrow_plan *plan, int width)
         sums += vectors * outputs *
                 (6.0 * (double)ry_parts(g->channels_in, plan->chunk) + (plan->woven > 1 || plan->phase[p].at.y_step[2] == 1 ? 6.0 : 40.0));
     }
-    return (double)plan->tasks * (staged + sums + 1000.0);
+    const double runs = g->phases == 1 ? (double)(plan->images * plan->rows) * outputs : 0;
+    return (double)plan->tasks * (staged + sums + runs * RUN_CYCLES + 1000.0);
 }
 
 /* Bytes of one channel's planes at most, in tasks of few rows. */

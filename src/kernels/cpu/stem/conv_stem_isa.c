@@ -205,8 +205,7 @@ static void row_of_channels(const task *t, stem_tile *tile, float *y, int64_t y_
 {
     const stem_plan *plan = t->plan;
     const ry_conv_geometry *g = &plan->geometry;
-    /* rows of a tile need an address each: with 14 of them some of the tile's sums leave the registers */
-    const int64_t most = RY_TILE_ROWS > 13 ? 13 : RY_TILE_ROWS, parts = (g->out[2] + most - 1) / most;
+    const int64_t parts = (g->out[2] + plan->rows_most - 1) / plan->rows_most;
     const float *staged = tile->staged;
     tile->columns = channels;
     tile->c_step = y_pixel;
@@ -279,10 +278,16 @@ static void multiply(const task *t)
 static void read_bias(const ry_cpu_launch *launch, const stem_plan *plan, float *bias)
 {
     const int64_t channels = plan->geometry.channels_out;
-    memset(bias, 0, (size_t)(channels + plan->columns_most) * sizeof *bias);
-    for (int64_t i = 0; i < channels && ry_problem_has_input(launch->problem, 2); i++) {
-        bias[i] = ((const float *)launch->in[2])[i * launch->problem->in[2].stride[0]];
+    const float *from = ry_problem_has_input(launch->problem, 2) ? launch->in[2] : NULL;
+    const int64_t step = from ? launch->problem->in[2].stride[0] : 0, given = from ? channels : 0;
+    if (step == 1) {
+        memcpy(bias, from, (size_t)channels * sizeof *bias);
+    } else {
+        for (int64_t i = 0; i < given; i++) {
+            bias[i] = from[i * step];
+        }
     }
+    memset(bias + given, 0, (size_t)(channels - given + plan->columns_most) * sizeof *bias);
 }
 
 static void run(const ry_cpu_launch *launch, int phase, size_t index, unsigned worker)

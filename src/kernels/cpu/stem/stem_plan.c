@@ -8,13 +8,18 @@
 
 enum {
     CHANNELS_MOST = 8,    /* above, implicit GEMM gathers whole vectors of channels */
+    PIXELS_MOST = 13,     /* of a tile */
     DEPTH_MOST = 1024,    /* of the sum: a unit's weights stay in the second-level cache */
     STAGE_MOST = 1 << 18, /* bytes of staged rows */
-    BLOCKS_EXPECTED = 16  /* of an image: enough for any threads to be busy to the end */
+    STAGE_NEAR = 1 << 15, /* the same where blocks could be smaller, as other images keep the threads busy */
+    BLOCKS_EXPECTED = 16  /* of all images: enough for any threads to be busy to the end */
 };
 
 /* Cycles that a vector of outputs costs beside its sum: its start and end, and being turned on its way. */
 enum { ENDS = 4, TURNED_ENDS = 12, TURNED_ROW = 20 /* of each output channel's row */ };
+
+/* Cycles of a tile beside its vectors, of a step of one at least (sums wait for themselves), of a staged row, and of a task. */
+enum { TILE_CYCLES = 36, STEP_LEAST = 4, ROW_CYCLES = 30, TASK_CYCLES = 600 };
 
 /* Cycles that staging takes, of a vector and of a float that comes alone. */
 static const double STAGED_VECTOR = 3.0, STAGED_FLOAT = 1.5;
@@ -55,8 +60,10 @@ static void lay_out(stem_plan *plan)
         plan->strip = ry_parts(((g->out[2] - 1) * g->stride[2] + g->kernel[2]) * g->channels_in, 16) * 16;
         plan->row = plan->strip;
     }
-    plan->rows_a_task = ry_parts(g->out[1], BLOCKS_EXPECTED);
-    while (plan->rows_a_task > 1 && staged_rows(plan, plan->rows_a_task) * plan->row * 4 > STAGE_MOST) {
+    const int64_t few = ry_parts(g->out[1], BLOCKS_EXPECTED);
+    plan->rows_a_task = ry_parts(g->out[1], ry_parts(BLOCKS_EXPECTED, g->batch));
+    while (plan->rows_a_task > 1 &&
+           staged_rows(plan, plan->rows_a_task) * plan->row * 4 > (plan->rows_a_task > few ? STAGE_NEAR : STAGE_MOST)) {
         plan->rows_a_task = plan->rows_a_task / 2;
     }
     plan->blocks = ry_parts(g->out[1], plan->rows_a_task);
@@ -76,13 +83,25 @@ static bool turning_pays(const ry_conv_geometry *g, int64_t width)
     return channels * (depth + TURNED_ENDS) < pixels * (depth + ENDS);
 }
 
+/* Cycles of one step of the sums of a row of outputs, and the row's tiles. */
+static double step_cycles(const stem_plan *plan, double *tiles)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t along = plan->pixels ? g->out[2] : g->channels_out, across = plan->pixels ? g->channels_out : g->out[2];
+    const int64_t whole = along / plan->columns_most, rest = ry_parts(along % plan->columns_most, plan->width);
+    const double parts = (double)ry_parts(across, plan->rows_most), rows = (double)across / parts;
+    const double full = rows * (double)(plan->columns_most / plan->width), last = rows * (double)rest;
+    *tiles = parts * (double)(whole + (rest > 0));
+    return parts * ((double)whole * (full > STEP_LEAST ? full : STEP_LEAST) + (rest == 0 ? 0 : last > STEP_LEAST ? last : STEP_LEAST));
+}
+
 /* Staging moves each float of a row in and out, by vectors where they lie next to each other and permutations bridge the stride. */
 static double count_cycles(const stem_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const double rows = (double)(g->batch * g->out[1]), blocks = (double)(g->batch * plan->blocks);
     const bool near = plan->pixels ? g->x_step[2] == 1 && g->stride[2] <= 4 : g->x_step[2] == g->channels_in || stem_weaves(g);
-    const double staged = blocks * (double)(staged_rows(plan, plan->rows_a_task) * plan->row);
+    const double staged = blocks * (double)staged_rows(plan, plan->rows_a_task);
     const int64_t vectors =
         plan->pixels ? ry_parts(g->out[2], plan->width) * g->channels_out : g->out[2] * ry_parts(g->channels_out, plan->width);
     double window = 0; /* its rows that are summed, in all output rows */
@@ -92,9 +111,12 @@ static double count_cycles(const stem_plan *plan)
         window += (double)(end - first);
     }
     const double depth = window / (double)g->out[1] * (double)(g->kernel[2] * g->channels_in);
-    return staged * (near ? STAGED_VECTOR / (double)plan->width : STAGED_FLOAT) +
-           rows * ((double)vectors * (depth + (plan->turned ? TURNED_ENDS : ENDS)) +
-                   (plan->turned ? (double)(g->channels_out * TURNED_ROW) : 0));
+    double tiles;
+    const double step = step_cycles(plan, &tiles);
+    return staged * (ROW_CYCLES + (double)plan->row * (near ? STAGED_VECTOR / (double)plan->width : STAGED_FLOAT)) +
+           rows * (step * depth + (double)vectors * (plan->turned ? TURNED_ENDS : ENDS) + tiles * TILE_CYCLES +
+                   (plan->turned ? (double)(g->channels_out * TURNED_ROW) : 0)) +
+           blocks * (TASK_CYCLES + (double)g->channels_out / 8);
 }
 
 void stem_plan_choose(const ry_problem *problem, const stem_limits *limits, stem_plan *plan)
@@ -114,6 +136,8 @@ void stem_plan_choose(const ry_problem *problem, const stem_limits *limits, stem
     }
     plan->width = limits->width;
     plan->columns_most = (int64_t)limits->width * limits->tile_vectors;
+    /* rows of pixels need an address each: with 14 of them some of the tile's sums leave the registers */
+    plan->rows_most = plan->pixels ? limits->tile_rows : ry_least(limits->tile_rows, PIXELS_MOST);
     plan->unit_most = plan->pixels ? limits->tile_rows : plan->columns_most;
     plan->units = ry_parts(g->channels_out, plan->unit_most);
     plan->depth = g->kernel[1] * g->kernel[2] * g->channels_in;

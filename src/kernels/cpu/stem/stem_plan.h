@@ -18,6 +18,7 @@ typedef struct stem_plan {
     int64_t pad[2], dilation;
     int64_t y_row, y_pixel;             /* steps of y */
     int64_t width, columns_most;        /* of a vector, of a tile */
+    int64_t rows_most;                  /* of a tile: output channels, or pixels */
     int64_t units, unit_most;           /* of output channels */
     int64_t depth;                      /* of the whole sum */
     int64_t strip, row;                 /* floats of one strip, of a staged row */
