@@ -49,7 +49,7 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
 {
     const igemm_plan *plan = launch->state;
     char *scratch = launch->scratch + worker * launch->prepared->scratch;
-    if (phase == 0 && plan->shared) {
+    if (phase == 0 && igemm_has_gathering(plan)) {
         RY_ISA_SYMBOL(igemm_share)(plan, launch, NULL, launch->workspace, (int64_t)task, scratch);
         return;
     }

@@ -5,11 +5,11 @@
 #include "kernels/cpu/conv/igemm.h"
 #include "kernels/cpu/conv/igemm_task.h"
 
-/* x of the task's group; the batch is reached by the offsets of segments and rows. */
+/* x, or its copy, of the task's group; the batch is reached by the offsets of segments and rows. */
 static const char *x_of(const igemm_task *t)
 {
     const ry_conv_geometry *g = &t->plan->geometry;
-    return (const char *)t->launch->in[0] +
+    return (const char *)(t->plan->copied ? t->launch->workspace : t->launch->in[0]) +
            t->group * g->channels_in * g->x_channel * (int64_t)ry_dtype_size(ry_type_of(&t->launch->problem->in[0]));
 }
 
@@ -253,6 +253,10 @@ static void multiply_channels(const igemm_task *t, const float *panel, const ige
 void RY_ISA_SYMBOL(igemm_share)(const igemm_plan *plan, const ry_cpu_launch *launch, const ry_tile_pairs *pairs, float *shared,
                                 int64_t index, char *scratch)
 {
+    if (plan->copied) {
+        RY_ISA_SYMBOL(igemm_copy)(plan, launch, shared, index);
+        return;
+    }
     const igemm_phase *p = plan->phase;
     while (index >= p->first_gather + p->gathers) {
         p++;

@@ -3,6 +3,7 @@
 #include "base/whole.h"
 #include "kernels/cpu/conv/gather_program.h"
 #include "kernels/cpu/conv/igemm_alive.h"
+#include "kernels/cpu/conv/igemm_copy.h"
 #include "kernels/cpu/conv/igemm_cost.h"
 
 #include <string.h>
@@ -292,10 +293,13 @@ static void unite_window(ry_conv_geometry *g, ry_conv_phase *p, ry_conv_tap *tap
 #define SPLIT_MOST 0.9 /* of all rows of taps, those that read x: where more do, leaving out the others gains nothing */
 
 /* Bits of a number: what may be chosen beside the mode. */
-enum { WAY_SHARED = 1, WAY_APART = 2, WAY_SPLIT = 4, WAYS = 8 };
+enum { WAY_SHARED = 1, WAY_APART = 2, WAY_SPLIT = 4, WAY_COPIED = 8, WAYS = 16 };
 
-static void set_mode(igemm_plan *plan, igemm_mode mode, int way, int tile_rows)
+static void set_mode(igemm_plan *plan, igemm_mode mode, int way, int tile_rows, ry_conv_tap *taps)
 {
+    if (plan->copied != ((way & WAY_COPIED) != 0)) {
+        igemm_copy_set(plan, taps, !plan->copied);
+    }
     plan->mode = mode;
     plan->shared = way & WAY_SHARED;
     plan->apart = way & WAY_APART;
@@ -350,7 +354,19 @@ static double fill_phases(const ry_problem *problem, igemm_plan *plan, const ry_
         p->packed = plan->packed_group;
         plan->packed_group += (columns * p->steps + 15) / 16 * 16;
     }
-    return cost + (plan->shared ? IGEMM_PHASE_OVERHEAD : 0);
+    return cost + (plan->copied ? igemm_copy_tasks(plan) : plan->shared ? IGEMM_PHASE_OVERHEAD : 0);
+}
+
+/* Can x be read so, and are these all words that go together? */
+static bool way_is_open(const igemm_plan *plan, igemm_mode mode, int way, int barred)
+{
+    if (way & barred) {
+        return false;
+    }
+    if (way & WAY_COPIED) {
+        return mode == IGEMM_ROWS && !(way & WAY_SHARED);
+    }
+    return x_has_mode(&plan->as_is, mode);
 }
 
 static size_t most(size_t a, size_t b)
@@ -418,16 +434,18 @@ void igemm_plan_make(const ry_problem *problem, int width, int grain, int tile_r
         plan->phase[i].at = phase;
     }
     igemm_bundle_phases(problem, plan, taps);
-    const int barred = (g.batch == 1 ? WAY_APART : 0) | (igemm_rows_alive(plan) > SPLIT_MOST ? WAY_SPLIT : 0);
+    plan->as_is = plan->geometry;
+    const int barred = (g.batch == 1 ? WAY_APART : 0) | (igemm_rows_alive(plan) > SPLIT_MOST ? WAY_SPLIT : 0) |
+                       (igemm_copy_suits(plan, ry_type_of(&problem->in[0])) ? 0 : WAY_COPIED);
     igemm_mode best = IGEMM_MODES;
     int best_way = 0;
     double least_cost = 0;
     for (int i = 0; i < WAYS * IGEMM_MODES; i++) {
         const igemm_mode mode = (igemm_mode)(i / WAYS);
-        if (!x_has_mode(&plan->geometry, mode) || (i & barred)) {
+        if (!way_is_open(plan, mode, i % WAYS, barred)) {
             continue;
         }
-        set_mode(plan, mode, i % WAYS, tile_rows);
+        set_mode(plan, mode, i % WAYS, tile_rows, taps);
         const double cost = fill_phases(problem, plan, taps);
         if (best == IGEMM_MODES || (cost < least_cost && plan->shared_size <= SHARED_MOST)) {
             best = mode;
@@ -435,7 +453,7 @@ void igemm_plan_make(const ry_problem *problem, int width, int grain, int tile_r
             least_cost = cost;
         }
     }
-    set_mode(plan, best, best_way, tile_rows);
+    set_mode(plan, best, best_way, tile_rows, taps);
     plan->cycles = fill_phases(problem, plan, taps);
     lay_out_scratch(plan);
 }

@@ -19,6 +19,8 @@
  * Where windows reach far beyond x (wide padding, wide dilations, transposed convolutions of small x), chunks may be `split`: each is of one row of
  * taps, and a task leaves out those of which its block reads nothing but padding.
  *
+ * Where neither suits what a window reads, x is `copied` with its channels innermost by tasks of an earlier phase, and read as ROWS (igemm_copy.h).
+ *
  * PIXELS and GATHERED want x's pixels next to each other in memory and order the reduction (channel, tap); ROWS wants its channels next to
  * each other and orders it (tap, channel). */
 #ifndef RY_KERNELS_CPU_CONV_IGEMM_PLAN_H
@@ -81,10 +83,13 @@ typedef struct igemm_plan {
     double cycles; /* in vector multiply-adds, on one core */
     bool pairs;    /* operands are pairs of neighbours along the reduction: a chunk of odd depth ends with half a pair */
     bool shared;
-    bool apart;         /* no block spans images, however small they are */
-    bool split;         /* chunks end with a row of taps */
-    int64_t gathers;    /* tasks of the gathering phase; 0 where panels are not shared */
-    size_t shared_size; /* bytes of the shared panels */
+    bool apart;                        /* no block spans images, however small they are */
+    bool split;                        /* chunks end with a row of taps */
+    bool copied;                       /* the geometry is that of a copy of x in the workspace */
+    int64_t gathers;                   /* tasks of the gathering phase, or of the copying one; 0 where panels are not shared */
+    size_t shared_size;                /* bytes of the shared panels, or of the copy */
+    ry_conv_geometry as_is;            /* with x as it lies */
+    int64_t copy_block, copy_channels; /* positions and channels of a copying task */
     /* scratch of a worker, in bytes from its start */
     size_t panel, block, turned, woven_row, bias, segments, program, runs, scratch;
     size_t taps; /* ry_conv_tap[geometry.taps], in bytes from the plan's start */
@@ -140,6 +145,12 @@ rynd_status igemm_prepare(const ry_problem *problem, int width, int grain, int t
 /* Is it a convolution of floats, forward or transposed, that a plan can be made for? */
 bool igemm_takes_floats(const ry_problem *problem);
 bool igemm_few_phases(const ry_problem *problem);
+
+/* Is there a phase before the products? */
+static inline bool igemm_has_gathering(const igemm_plan *plan)
+{
+    return plan->shared || plan->copied;
+}
 
 /* First output channel of a unit, and their count. */
 static inline int64_t igemm_unit_first(const igemm_plan *plan, int64_t unit)

@@ -42,16 +42,18 @@ rynd_status igemm_prepare(const ry_problem *problem, int width, int grain, int t
     }
     igemm_plan_make(problem, width, grain, tile_rows, tile_vectors, pairs, plan);
     const ry_conv_geometry *g = &plan->geometry;
-    *prepared = (ry_prepared){.phases = 1 + plan->shared,
-                              .tasks = {(size_t)(plan->shared ? plan->gathers : plan->tasks), (size_t)(plan->shared ? plan->tasks : 0)},
+    const bool gathering = igemm_has_gathering(plan);
+    *prepared = (ry_prepared){.phases = 1 + gathering,
+                              .tasks = {(size_t)(gathering ? plan->gathers : plan->tasks), (size_t)(gathering ? plan->tasks : 0)},
                               .state = ry_aligned(size),
                               .packed = ry_aligned((size_t)(g->groups * plan->packed_group) * 4),
                               .pack_tasks = (size_t)(g->groups * plan->units),
                               .scratch = ry_aligned(plan->scratch),
                               .workspace = plan->shared_size,
                               .work = plan->cycles * 2 * (double)width,
-                              .knob_count = 4,
+                              .knob_count = 5,
                               .knobs = {{"mode", plan->mode},
+                                        {"copied", plan->copied},
                                         {"block", plan->phase[0].block},
                                         {"units", plan->phase[0].units_a_task},
                                         {"chunk", plan->phase[0].chunk_channels * plan->phase[0].chunk_taps}}};

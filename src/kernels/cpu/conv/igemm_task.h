@@ -37,6 +37,9 @@ typedef struct igemm_task {
 /* Writes the task's pixels to `run`, as they lie in y and the residual (woven: with those of the phases beside it), and counts them in `runs`. */
 void RY_ISA_SYMBOL(igemm_find_runs)(igemm_task *task);
 
+/* Copies what task `index` of the copying phase stands for (igemm_copy.h). */
+void RY_ISA_SYMBOL(igemm_copy)(const igemm_plan *plan, const ry_cpu_launch *launch, float *copy, int64_t index);
+
 /* Brings the finished sums of one unit to y: `task` is a phase's that is not direct, with those behind it that are woven with it. */
 void RY_ISA_SYMBOL(igemm_finish_unit)(const igemm_task *task, int64_t unit);
 
