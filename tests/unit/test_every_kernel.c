@@ -189,6 +189,7 @@ static const row rows[] = {
     {F32, "resize x0=1x3x9x11:f32 y0=1x3x4x5:f32 mode=linear antialias=1"},
     {F32, "resize x0=1x3x4x5x6:f32 y0=1x3x8x7x5:f32 mode=linear"},
     {EXACT, "resize x0=1x3x9x11:u8 y0=1x3x18x22:u8"},
+    {F32, "conv c=20 h=330 w=331 k=4 groups=2 bias=1"},
     {F32, "conv n=23 c=67 h=5 w=5 k=11 r=3 s=3 stride=2 bias=1"},
     {F32, "conv n=7 c=76 h=6 w=5 k=96 r=4 s=4 pad=2 stride=2 groups=2 residual=1 act=gelu"},
     {F32, "conv n=5 c=130 h=21 w=9 k=66 r=1 s=3 stride=2 pad=0,1"},

@@ -9,6 +9,7 @@ enum {
     TASK_OVERHEAD = 3000,    /* cycles: taking a task, its program and offsets */
     NEAR_OVERHEAD = 800,     /* the same without a program */
     PANEL_LEAST = 16 * 1024, /* bytes of a panel that stays in the first-level cache */
+    FAR_LEAST = 8 << 20,     /* bytes of x that come from memory */
     THREADS_MOST = 4,        /* idle time at the end is weighed as with two and with this many threads */
 };
 
@@ -32,6 +33,7 @@ static double load_cycles(const igemm_plan *plan, const igemm_phase *p, double s
 /* Cycles that a float from the outer caches costs, where half of it hides behind the arithmetic. */
 #define STREAM_CYCLES (4.0 / 24.0)
 #define NEAR_CYCLES   (1.0 / 32.0) /* the same of the second-level cache */
+#define FAR_CYCLES    1.5          /* the same of memory, in pieces of as many planes as there are channels */
 
 /* Of x's own way to the core, where it does not stay near: in pieces, which memory likes less than long runs. What lies between the pixels of a
  * row comes along. */
@@ -130,11 +132,18 @@ static double page_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t 
     return (double)(ry_parts(block, p->lanes) * units * p->steps) * PAGE_CYCLES * (pages < 1 ? pages : 1);
 }
 
+bool igemm_is_far(const igemm_plan *plan, const igemm_phase *p)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    return g->batch * g->groups * g->channels_in * p->at.pixels * 4 > FAR_LEAST;
+}
+
 /* Cycles of reading x in place: a block passes by for every unit, and stays in the caches near the core where it is small. */
 static double passes_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t units)
 {
     const int64_t floats = block * p->chunk_channels * p->chunk_taps, all = plan->geometry.channels_in * p->pixels;
-    const double first = all * 4 <= 2 * IGEMM_PANEL_MOST ? NEAR_CYCLES : STREAM_CYCLES;
+    const bool apart = plan->mode != IGEMM_ROWS && !p->streams && igemm_is_far(plan, p);
+    const double first = apart ? FAR_CYCLES : all * 4 <= 2 * IGEMM_PANEL_MOST ? NEAR_CYCLES : STREAM_CYCLES;
     const double next = floats * 4 < PANEL_LEAST ? 0 : floats * 4 <= 2 * IGEMM_PANEL_MOST ? NEAR_CYCLES : STREAM_CYCLES;
     return p->in_place ? (double)(block * p->depth) * (first + (double)(units - 1) * next) : 0;
 }

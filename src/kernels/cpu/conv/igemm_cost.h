@@ -13,6 +13,9 @@ enum {
 /* Floats of a chunk's panel. */
 int64_t igemm_panel_floats(const igemm_plan *plan, const igemm_phase *phase, int64_t block);
 
+/* Does x, in place, come from memory? */
+bool igemm_is_far(const igemm_plan *plan, const igemm_phase *phase);
+
 /* Of the bundle that begins with `first`, in tasks of `block` pixels and so many units. */
 double igemm_cost_of(const igemm_plan *plan, const igemm_phase *first, int64_t block, int64_t units);
 

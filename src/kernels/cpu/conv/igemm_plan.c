@@ -310,6 +310,15 @@ static void set_mode(igemm_plan *plan, igemm_mode mode, int way, int tile_rows, 
     plan->units = ry_parts(plan->geometry.channels_out, plan->unit_most);
 }
 
+/* Is x in place better read a few channels at a time? */
+static bool streams(const igemm_plan *plan, const igemm_phase *p)
+{
+    const int64_t channels = plan->geometry.channels_in, size = p->at.pixels * channels * 4;
+    return p->in_place && plan->mode == IGEMM_PIXELS && plan->units == 1 &&
+           ((channels > 2 * STREAM_CHANNELS && size > STREAM_LEAST) ||
+            (channels > STREAM_CHANNELS && size > STREAM_LEAST / 4 && igemm_is_far(plan, p)));
+}
+
 /* Everything that follows from the mode; returns the cost. */
 static double fill_phases(const ry_problem *problem, igemm_plan *plan, const ry_conv_tap *taps)
 {
@@ -329,8 +338,7 @@ static double fill_phases(const ry_problem *problem, igemm_plan *plan, const ry_
         p->beside = together && plan->split ? g->batch : 1;
         find_pads(problem, plan, taps, p);
         find_lanes(plan, p);
-        p->streams = p->in_place && plan->mode == IGEMM_PIXELS && plan->units == 1 && g->channels_in > 2 * STREAM_CHANNELS &&
-                     p->at.pixels * g->channels_in * 4 > STREAM_LEAST;
+        p->streams = streams(plan, p);
         find_chunks(plan, p);
         p->direct = is_direct(problem, plan, p);
         p->turned = is_turned(problem, plan, p);
