@@ -292,6 +292,8 @@ static void unite_window(ry_conv_geometry *g, ry_conv_phase *p, ry_conv_tap *tap
 
 #define SPLIT_MOST 0.9 /* of all rows of taps, those that read x: where more do, leaving out the others gains nothing */
 
+#define COPY_MARGIN 1.05 /* a copy drives other things out of the caches: what it gains must be worth that */
+
 /* Bits of a number: what may be chosen beside the mode. */
 enum { WAY_SHARED = 1, WAY_APART = 2, WAY_SPLIT = 4, WAY_COPIED = 8, WAYS = 16 };
 
@@ -362,7 +364,7 @@ static double fill_phases(const ry_problem *problem, igemm_plan *plan, const ry_
         p->packed = plan->packed_group;
         plan->packed_group += (columns * p->steps + 15) / 16 * 16;
     }
-    return cost + (plan->copied ? igemm_copy_tasks(plan) : plan->shared ? IGEMM_PHASE_OVERHEAD : 0);
+    return plan->copied ? COPY_MARGIN * cost + igemm_copy_tasks(plan) : cost + (plan->shared ? IGEMM_PHASE_OVERHEAD : 0);
 }
 
 /* Can x be read so, and are these all words that go together? */
