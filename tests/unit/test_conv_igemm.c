@@ -213,6 +213,25 @@ static void test_crowded(void **state)
     }
 }
 
+/* One tap over planes that come from memory, for few output channels: a few channels of x are read at a time. */
+static void test_streamed(void **state)
+{
+    (void)state;
+    for (int64_t groups = 1; groups < 4; groups++) {
+        product_case c = {.problem = {.accuracy = RY_ACCURACY_bf16, .op = RY_OP_conv, .inputs = 4}};
+        c.problem.attrs = ry_attrs_default(RY_OP_conv);
+        c.problem.attrs.conv.groups = groups;
+        const int64_t x[4] = {1, 18, 343, 341}, w[4] = {2 * groups, 18 / groups, 1, 1}, y[4] = {1, 2 * groups, 343, 341};
+        c.in[0] = case_tensor(RY_f32, 4, x, CASE_ROW_MAJOR);
+        c.in[1] = case_tensor(RY_f32, 4, w, CASE_ROW_MAJOR);
+        c.out[0] = case_tensor(RY_f32, 4, y, CASE_ROW_MAJOR);
+        c.terms = (double)(18 / groups);
+        case_fill(&c);
+        assert_true(case_check_all(&c, "conv_ref") > 0);
+        case_free(&c);
+    }
+}
+
 /* Reductions longer than a chunk, over channels, over taps, and both. */
 static void test_long_sums(void **state)
 {
@@ -266,7 +285,7 @@ int main(void)
         cmocka_unit_test(test_plain),     cmocka_unit_test(test_transposed), cmocka_unit_test(test_f16),
         cmocka_unit_test(test_bf16),      cmocka_unit_test(test_i32),        cmocka_unit_test(test_long_sums),
         cmocka_unit_test(test_pointwise), cmocka_unit_test(test_crowded),    cmocka_unit_test(test_strided),
-        cmocka_unit_test(test_covered),
+        cmocka_unit_test(test_covered),   cmocka_unit_test(test_streamed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
