@@ -321,6 +321,22 @@ static void test_shared(void **state)
     }
 }
 
+/* Groups of few channels among many: with channels innermost rows of x pass through strips, too. */
+static void test_groups(void **state)
+{
+    (void)state;
+    static const int64_t channels[] = {16, 21}, sizes[] = {8, 14, 19};
+    for (int i = 0; i < 12; i++) {
+        shape s = same_3x3(channels[i % 2], sizes[i / 2 % 3]);
+        s.groups = 16;
+        s.batch = 1 + i / 6;
+        s.stride[1] = s.stride[2] = 1 + i / 6;
+        s.dilation[2] = i % 4 == 3 && i < 6 ? 2 : 1;
+        assert_true(check(&s, 2, CASE_CHANNELS_LAST, CASE_CHANNELS_LAST) > 0);
+        assert_true(i > 3 || check(&s, 2, CASE_CHANNELS_LAST, CASE_ROW_MAJOR) > 0);
+    }
+}
+
 static void test_refused(void **state)
 {
     (void)state;
@@ -362,6 +378,6 @@ int main(void)
         cmocka_unit_test(test_square),        cmocka_unit_test(test_wide_images), cmocka_unit_test(test_long_rows),
         cmocka_unit_test(test_mixed_kernels), cmocka_unit_test(test_lines),       cmocka_unit_test(test_volumes),
         cmocka_unit_test(test_strided),       cmocka_unit_test(test_halved),      cmocka_unit_test(test_shared),
-        cmocka_unit_test(test_refused),       cmocka_unit_test(test_counts)};
+        cmocka_unit_test(test_groups),        cmocka_unit_test(test_refused),     cmocka_unit_test(test_counts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,12 +6,13 @@
 
 #include <assert.h>
 
-/* Where the tiles of a run read: inputs, or a strip of them with its channels turned. */
+/* Where the tiles of a run read: inputs, or a strip of them. */
 typedef struct source {
     const float *x; /* of the first position of the first tile */
     int64_t row_step, column_step;
     ry_vm lanes;
     bool whole; /* all lanes */
+    bool near;  /* in a strip */
 } source;
 
 /* Transforms along the height: from `columns` columns of inputs to [point][column]. */
@@ -85,6 +86,57 @@ OF_POINTS(8)
 static const down_function down_table[] = {[1] = down_1, [4] = down_4, [6] = down_6, [8] = down_8};
 static const along_function along_table[] = {[1] = along_1, [4] = along_4, [6] = along_6, [8] = along_8};
 
+/* Both axes of a tile whose inputs are all inside, four or six by four to eight points. Points of the height come in groups that fit the registers
+ * with all their columns: those of six in two halves, which read the inputs twice and store nothing between the axes. */
+typedef void (*both_function)(const source *from, float *v, int64_t v_point);
+
+RY_INLINE void both(const int high, const int wide, const source *from, float *v, int64_t v_point)
+{
+    const int rows = high == 6 ? 3 : high;
+#pragma GCC unroll 2
+    for (int group = 0; group * rows < high; group++) {
+        ry_vf t[WINOGRAD_POINTS_MOST][WINOGRAD_POINTS_MOST]; /* [row][column] */
+#pragma GCC unroll 8
+        for (int j = 0; j < wide; j++) {
+            ry_vf d[WINOGRAD_POINTS_MOST], three[3];
+#pragma GCC unroll 8
+            for (int i = 0; i < high; i++) {
+                d[i] = ry_vf_load(from->x + j * from->column_step + i * from->row_step);
+            }
+            if (high == 6) {
+                winograd_input_half(group, d, three);
+            } else {
+                winograd_input(high, d);
+            }
+#pragma GCC unroll 8
+            for (int i = 0; i < rows; i++) {
+                t[i][j] = high == 6 ? three[i] : d[i];
+            }
+        }
+#pragma GCC unroll 8
+        for (int i = 0; i < rows; i++) {
+            winograd_input(wide, t[i]);
+#pragma GCC unroll 8
+            for (int j = 0; j < wide; j++) {
+                ry_vf_store(v + ((group * rows + i) * wide + j) * v_point, t[i][j]);
+            }
+        }
+    }
+}
+
+#define OF_BOTH(high, wide)                                                         \
+    static void both_##high##_##wide(const source *from, float *v, int64_t v_point) \
+    {                                                                               \
+        both(high, wide, from, v, v_point);                                         \
+    }
+
+OF_BOTH(4, 4)
+OF_BOTH(6, 6)
+OF_BOTH(6, 8)
+
+static const both_function both_table[WINOGRAD_POINTS_MOST + 1][WINOGRAD_POINTS_MOST + 1] = {
+    [4] = {[4] = both_4_4}, [6] = {[6] = both_6_6, [8] = both_6_8}};
+
 /* Bit i: position start + i * step is inside. */
 static uint32_t inside(int64_t start, int64_t step, int64_t count, int64_t extent)
 {
@@ -95,30 +147,66 @@ static uint32_t inside(int64_t start, int64_t step, int64_t count, int64_t exten
     return bits;
 }
 
+RY_INLINE void store_turned(ry_vf v[RY_W], float *to)
+{
+    ry_vf_transpose(v);
+#pragma GCC unroll 16
+    for (int i = 0; i < RY_W; i++) {
+        ry_vf_store(to + i * RY_W, v[i]);
+    }
+}
+
+/* A vector of positions of each of `channels` channels, turned: to[position][lane]. Those that are not among `bits` are 0. */
+static void turn_part(const float *x, int64_t channel_step, int64_t channels, uint32_t bits, float *to)
+{
+    const ry_vm inside = ry_vm_bits(bits);
+    ry_vf v[RY_W];
+    if (channels == RY_W) {
+#pragma GCC unroll 16
+        for (int i = 0; i < RY_W; i++) {
+            v[i] = ry_vf_load_m(x + i * channel_step, inside);
+        }
+    } else {
+#pragma GCC unroll 16
+        for (int i = 0; i < RY_W; i++) {
+            v[i] = i < channels ? ry_vf_load_m(x + i * channel_step, inside) : ry_vf_zero();
+        }
+    }
+    store_turned(v, to);
+}
+
 /* One vector of channels of a row of inputs, from position `start` on, turned: to[position][lane]. */
 static void turn_row(const float *x, int64_t channel_step, int64_t channels, int64_t start, int64_t positions, int64_t extent, float *to)
 {
     for (int64_t p = 0; p < positions; p += RY_W) {
+        const float *from = x + start + p;
         const int64_t low = start + p < 0 ? -(start + p) : 0, high = extent - (start + p);
-        ry_vf v[RY_W];
         if (low == 0 && high >= RY_W && channels == RY_W) {
+            ry_vf v[RY_W];
 #pragma GCC unroll 16
             for (int i = 0; i < RY_W; i++) {
-                v[i] = ry_vf_load(x + i * channel_step + start + p);
+                v[i] = ry_vf_load(from + i * channel_step);
             }
+            store_turned(v, to + p * RY_W);
+        } else if (low >= RY_W || high <= 0) {
+            memset(to + p * RY_W, 0, (size_t)(ry_least(positions - p, RY_W) * RY_W) * sizeof *to);
         } else {
-            const uint32_t first = high <= 0 ? 0 : (uint32_t)((1ull << (high < RY_W ? high : RY_W)) - 1u);
-            const uint32_t bits = low >= RY_W ? 0 : first >> low << low;
-            for (int i = 0; i < RY_W; i++) {
-                v[i] = i < channels && bits ? ry_vf_load_m(x + i * channel_step + start + p, ry_vm_bits(bits)) : ry_vf_zero();
-            }
-        }
-        ry_vf_transpose(v);
-#pragma GCC unroll 16
-        for (int i = 0; i < RY_W; i++) {
-            ry_vf_store(to + (p + i) * RY_W, v[i]);
+            const uint32_t first = (uint32_t)((1ull << ry_least(high, RY_W)) - 1u);
+            turn_part(from, channel_step, channels, first >> low << low, to + p * RY_W);
         }
     }
+}
+
+/* The same where channels lie next to each other, `step` floats from position to position. */
+static void copy_row(const float *x, int64_t step, int64_t channels, int64_t start, int64_t positions, int64_t extent, float *to)
+{
+    const ry_vm lanes = ry_vm_first(channels);
+    const int64_t first = ry_least(ry_most(-start, 0), positions), end = ry_most(ry_least(extent - start, positions), first);
+    memset(to, 0, (size_t)(first * RY_W) * sizeof *to);
+    for (int64_t p = first; p < end; p++) {
+        ry_vf_store(to + p * RY_W, ry_vf_load_m(x + (start + p) * step, lanes));
+    }
+    memset(to + end * RY_W, 0, (size_t)((positions - end) * RY_W) * sizeof *to);
 }
 
 typedef struct context {
@@ -134,9 +222,15 @@ typedef struct context {
 static void transform_tile(const winograd_plan *plan, const source *from, uint32_t rows_inside, uint32_t columns_inside, float *v)
 {
     float points[WINOGRAD_POINTS_MOST * WINOGRAD_POINTS_MOST * RY_W];
-    assert(down_table[plan->axis[0].points] && along_table[plan->axis[1].points]);
-    down_table[plan->axis[0].points](from, plan->axis[1].points, rows_inside, columns_inside, points);
-    along_table[plan->axis[1].points](points, plan->axis[0].points, v, plan->v_point);
+    const int64_t high = plan->axis[0].points, wide = plan->axis[1].points;
+    assert(down_table[high] && along_table[wide]);
+    if (both_table[high][wide] && from->whole && (from->near || high == 4) && rows_inside == (1u << high) - 1u &&
+        columns_inside == (1u << wide) - 1u) {
+        both_table[high][wide](from, v, plan->v_point);
+    } else {
+        down_table[high](from, wide, rows_inside, columns_inside, points);
+        along_table[wide](points, high, v, plan->v_point);
+    }
 }
 
 /* Channels lie next to each other in x: tile by tile, through all channels. x: the image's and depth's first channel. */
@@ -161,15 +255,17 @@ static void read_channels(const context *c, const float *x, int64_t channels, fl
     }
 }
 
-/* The strip that the run reads, with a vector of channels turned. */
-static void turn_strip(const context *c, const float *x, int64_t channels)
+/* The strip that the run reads, of a vector of channels. */
+static void fill_strip(const context *c, const float *x, int64_t channels)
 {
     const winograd_plan *plan = c->plan;
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t strip = (c->span + RY_W - 1) / RY_W * RY_W * RY_W;
     for (int64_t i = 0; i < plan->axis[0].points; i++) {
         const int64_t row = c->top + i * plan->axis[0].step;
-        if (c->rows_inside >> i & 1u) {
+        if ((c->rows_inside >> i & 1u) && plan->x_near) {
+            copy_row(x + row * g->x_step[1], g->x_step[2], channels, c->left, c->span, g->in[2], c->stage + i * strip);
+        } else if (c->rows_inside >> i & 1u) {
             turn_row(x + row * g->x_step[1], g->x_channel, channels, c->left, c->span, g->in[2], c->stage + i * strip);
         } else {
             memset(c->stage + i * strip, 0, (size_t)strip * sizeof(float));
@@ -177,18 +273,21 @@ static void turn_strip(const context *c, const float *x, int64_t channels)
     }
 }
 
-/* Positions of a row lie next to each other in x: vector by vector of channels, through all tiles of the run. */
-static void read_positions(const context *c, const float *x, int64_t channels, float *v)
+/* Positions of a row lie next to each other in x, or far apart: vector by vector of channels, through all tiles of the run. */
+static void read_strips(const context *c, const float *x, int64_t channels, float *v)
 {
     const winograd_plan *plan = c->plan;
     const ry_conv_geometry *g = &plan->geometry;
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
     const winograd_tile *tile = winograd_tiles(plan, 1) + c->run.column;
-    source from = {
-        .row_step = (c->span + RY_W - 1) / RY_W * RY_W * RY_W, .column_step = w->step * RY_W, .lanes = ry_vm_first(RY_W), .whole = true};
+    source from = {.row_step = (c->span + RY_W - 1) / RY_W * RY_W * RY_W,
+                   .column_step = w->step * RY_W,
+                   .lanes = ry_vm_first(RY_W),
+                   .whole = true,
+                   .near = true};
     for (int64_t k = 0; k < channels; k += RY_W) {
         const int64_t left = channels - k;
-        turn_strip(c, x + k * g->x_channel, left < RY_W ? left : RY_W);
+        fill_strip(c, x + k * g->x_channel, left < RY_W ? left : RY_W);
         for (int64_t j = 0; j < c->run.count * w->classes; j++) {
             const int64_t i = j / w->classes, class = j % w->classes;
             from.x = c->stage + ((tile[i].origin - tile[0].origin) * w->stride + class) * RY_W;
@@ -217,7 +316,7 @@ void RY_ISA_SYMBOL(winograd_transform_input)(const winograd_plan *plan, const fl
     for (int64_t done = 0; done < count;) {
         context c = {.plan = plan, .stage = stage};
         c.run = winograd_find_run(plan, first + done, count - done, ry_parts(reach, w->stride),
-                                  plan->x_near ? INT64_MAX : plan->run_span / w->stride);
+                                  plan->x_staged ? plan->run_span / w->stride : INT64_MAX);
         const winograd_tile *tile = winograd_tiles(plan, 1) + c.run.column;
         c.left = tile[0].origin * w->stride - w->pad;
         c.span = (tile[c.run.count - 1].origin - tile[0].origin) * w->stride + reach;
@@ -233,10 +332,10 @@ void RY_ISA_SYMBOL(winograd_transform_input)(const winograd_plan *plan, const fl
                 for (int64_t j = 0; j < w->classes; j++) {
                     clear(plan, c.run.count, ry_whole(channels, RY_W), to + winograd_class(plan, c.class, j) * plan->channel_step);
                 }
-            } else if (plan->x_near) {
+            } else if (!plan->x_staged) {
                 read_channels(&c, from, channels, to);
             } else {
-                read_positions(&c, from, channels, to);
+                read_strips(&c, from, channels, to);
             }
         }
         done += c.run.count;

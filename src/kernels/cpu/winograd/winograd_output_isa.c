@@ -5,11 +5,10 @@
 #include "kernels/cpu/winograd/winograd.h"
 #include "kernels/cpu/winograd/winograd_transform.h"
 
-/* Transforms along the height: from M to [output row][column]. Adds 0 times products to `zero`, which stays 0 while they are finite: an input
- * reaches the products of 0, of infinity, or of every other point, a weight those of every other point. */
-typedef ry_vf (*up_function)(const float *m, int64_t m_point, int64_t columns, ry_vf zero, float *to);
+/* Transforms along the height: from M to [output row][column]. */
+typedef void (*up_function)(const float *m, int64_t m_point, int64_t columns, float *to);
 
-RY_INLINE ry_vf up(const int points, const int outputs, const float *m, int64_t m_point, int64_t columns, ry_vf zero, float *to)
+RY_INLINE void up(const int points, const int outputs, const float *m, int64_t m_point, int64_t columns, float *to)
 {
     for (int64_t j = 0; j < columns; j++) {
         ry_vf d[WINOGRAD_POINTS_MOST], y[WINOGRAD_POINTS_MOST];
@@ -17,90 +16,104 @@ RY_INLINE ry_vf up(const int points, const int outputs, const float *m, int64_t 
         for (int i = 0; i < points; i++) {
             d[i] = ry_vf_load(m + (i * columns + j) * m_point);
         }
-        zero = ry_vf_fma(ry_vf_zero(), d[0], zero);
-        if (points > 1) {
-            zero = ry_vf_fma(ry_vf_zero(), d[1], ry_vf_fma(ry_vf_zero(), d[points - 1], zero));
-        }
         winograd_output(points, outputs, d, y);
 #pragma GCC unroll 8
         for (int i = 0; i < outputs; i++) {
             ry_vf_store(to + (i * columns + j) * RY_W, y[i]);
         }
     }
-    return zero;
 }
 
 /* Where a tile's outputs go: y itself, or a strip. */
 typedef struct target {
     float *y;
-    const float *residual; /* NULL: none */
+    const float *bias, *residual; /* residual: NULL: none */
     int64_t row_step, column_step, r_row_step, r_column_step;
     winograd_range rows, columns; /* that are written */
-    ry_vf bias, low, high;
-    ry_vm lanes;
+    float low, high;
+    int64_t lanes;
 } target;
 
-/* Transforms along the width: from [row][column] to the target. */
-typedef void (*across_function)(const float *from, const target *to);
+/* What is written of each row: all outputs, in whole vectors, with bias only; the same with residual and bounds; a range of outputs and lanes. */
+typedef enum extent { OF_STRIP, OF_WHOLE, OF_RANGE, EXTENTS } extent;
 
-RY_INLINE void across(const int points, const int outputs, const float *from, const target *to)
+/* Transforms along the width: from [row][column] to the target. Adds 0 times outputs to `zero`, which stays 0 while the products are finite: every
+ * product of a row reaches its first output or, if it is of infinity, the last. */
+typedef ry_vf (*across_function)(const float *from, const target *to, ry_vf zero);
+
+RY_INLINE ry_vf across(const extent what, const int points, const int outputs, const float *from, const target *to, ry_vf zero)
 {
-    for (int64_t i = to->rows.first; i < to->rows.end; i++) {
+    const target t = *to;
+    const ry_vf bias = ry_vf_load(t.bias), low = ry_vf_set(t.low), high = ry_vf_set(t.high);
+    const ry_vm lanes = ry_vm_first(t.lanes);
+    for (int64_t i = t.rows.first; i < t.rows.end; i++) {
         ry_vf d[WINOGRAD_POINTS_MOST], y[WINOGRAD_POINTS_MOST];
 #pragma GCC unroll 8
         for (int j = 0; j < points; j++) {
             d[j] = ry_vf_load(from + (i * points + j) * RY_W);
         }
         winograd_output(points, outputs, d, y);
-        float *row = to->y + i * to->row_step;
-        const float *residual = to->residual ? to->residual + i * to->r_row_step : NULL;
+        zero = ry_vf_fma(ry_vf_zero(), y[0], zero);
+        zero = outputs > 1 ? ry_vf_fma(ry_vf_zero(), y[outputs - 1], zero) : zero;
 #pragma GCC unroll 8
         for (int j = 0; j < outputs; j++) {
-            if (j >= to->columns.first && j < to->columns.end) {
-                ry_vf sum = ry_vf_add(y[j], to->bias);
-                if (residual) {
-                    sum = ry_vf_add(sum, ry_vf_load_m(residual + j * to->r_column_step, to->lanes));
+            y[j] = ry_vf_add(y[j], bias);
+        }
+        if (what != OF_STRIP && t.residual) {
+            const float *residual = t.residual + i * t.r_row_step;
+#pragma GCC unroll 8
+            for (int j = 0; j < outputs; j++) {
+                if (what == OF_WHOLE) {
+                    y[j] = ry_vf_add(y[j], ry_vf_load(residual + j * t.r_column_step));
+                } else if (j >= t.columns.first && j < t.columns.end) {
+                    y[j] = ry_vf_add(y[j], ry_vf_load_m(residual + j * t.r_column_step, lanes));
                 }
-                ry_vf_store_m(row + j * to->column_step, to->lanes, ry_vf_min(to->high, ry_vf_max(to->low, sum)));
+            }
+        }
+        float *row = t.y + i * t.row_step;
+#pragma GCC unroll 8
+        for (int j = 0; j < outputs; j++) {
+            if (what == OF_STRIP) {
+                ry_vf_store(row + j * t.column_step, y[j]);
+            } else if (what == OF_WHOLE) {
+                ry_vf_store(row + j * t.column_step, ry_vf_min(high, ry_vf_max(low, y[j])));
+            } else if (j >= t.columns.first && j < t.columns.end) {
+                ry_vf_store_m(row + j * t.column_step, lanes, ry_vf_min(high, ry_vf_max(low, y[j])));
             }
         }
     }
+    return zero;
 }
 
-#define OF_POINTS(points, outputs)                                                                                \
-    static ry_vf up_##points##_##outputs(const float *m, int64_t m_point, int64_t columns, ry_vf zero, float *to) \
-    {                                                                                                             \
-        return up(points, outputs, m, m_point, columns, zero, to);                                                \
-    }                                                                                                             \
-    static void across_##points##_##outputs(const float *from, const target *to)                                  \
-    {                                                                                                             \
-        across(points, outputs, from, to);                                                                        \
+#define OF_EXTENT(what, points, outputs)                                                               \
+    static ry_vf across_##what##_##points##_##outputs(const float *from, const target *to, ry_vf zero) \
+    {                                                                                                  \
+        return across(what, points, outputs, from, to, zero);                                          \
     }
 
-OF_POINTS(1, 1)
-OF_POINTS(4, 2)
-OF_POINTS(4, 3)
-OF_POINTS(6, 2)
-OF_POINTS(6, 3)
-OF_POINTS(6, 4)
-OF_POINTS(6, 5)
-OF_POINTS(8, 2)
-OF_POINTS(8, 3)
-OF_POINTS(8, 4)
-OF_POINTS(8, 5)
-OF_POINTS(8, 6)
+#define OF_POINTS(points, outputs)                                                                   \
+    static void up_##points##_##outputs(const float *m, int64_t m_point, int64_t columns, float *to) \
+    {                                                                                                \
+        up(points, outputs, m, m_point, columns, to);                                                \
+    }                                                                                                \
+    OF_EXTENT(OF_STRIP, points, outputs)                                                             \
+    OF_EXTENT(OF_WHOLE, points, outputs)                                                             \
+    OF_EXTENT(OF_RANGE, points, outputs)
+
+#define ALL_POINTS(of) of(1, 1) of(4, 2) of(4, 3) of(6, 2) of(6, 3) of(6, 4) of(6, 5) of(8, 2) of(8, 3) of(8, 4) of(8, 5) of(8, 6)
+
+ALL_POINTS(OF_POINTS)
 
 /* [points][outputs] */
-static const up_function up_table[WINOGRAD_POINTS_MOST + 1][WINOGRAD_POINTS_MOST] = {
-    [1] = {[1] = up_1_1},
-    [4] = {[2] = up_4_2, [3] = up_4_3},
-    [6] = {[2] = up_6_2, [3] = up_6_3, [4] = up_6_4, [5] = up_6_5},
-    [8] = {[2] = up_8_2, [3] = up_8_3, [4] = up_8_4, [5] = up_8_5, [6] = up_8_6}};
-static const across_function across_table[WINOGRAD_POINTS_MOST + 1][WINOGRAD_POINTS_MOST] = {
-    [1] = {[1] = across_1_1},
-    [4] = {[2] = across_4_2, [3] = across_4_3},
-    [6] = {[2] = across_6_2, [3] = across_6_3, [4] = across_6_4, [5] = across_6_5},
-    [8] = {[2] = across_8_2, [3] = across_8_3, [4] = across_8_4, [5] = across_8_5, [6] = across_8_6}};
+static const struct texts {
+    up_function up;
+    across_function across[EXTENTS];
+} texts_table[WINOGRAD_POINTS_MOST + 1][WINOGRAD_POINTS_MOST] = {
+#define TEXTS(points, outputs)   \
+    [points][outputs] = {        \
+        up_##points##_##outputs, \
+        {across_OF_STRIP_##points##_##outputs, across_OF_WHOLE_##points##_##outputs, across_OF_RANGE_##points##_##outputs}},
+    ALL_POINTS(TEXTS)};
 
 typedef struct context {
     const winograd_plan *plan;
@@ -109,25 +122,21 @@ typedef struct context {
     int64_t y, r;     /* of the run's first output */
     int64_t phase[2]; /* of the height, of the width */
     float *stage;
-    ry_vf zero; /* while every product is finite */
+    up_function up;
+    const across_function *across; /* [extent] */
+    ry_vf zero;                    /* while every product is finite */
 } context;
 
-static target start_target(const context *c, int64_t channel, int64_t lanes)
+static winograd_range find_rows(const context *c)
 {
-    return (target){.rows = winograd_inside(c->plan, 0, winograd_tiles(c->plan, 0) + c->run.row, c->phase[0]),
-                    .bias = ry_vf_load(c->end->bias + channel),
-                    .low = ry_vf_set(c->end->low),
-                    .high = ry_vf_set(c->end->high),
-                    .lanes = ry_vm_first(lanes)};
+    return winograd_inside(c->plan, 0, winograd_tiles(c->plan, 0) + c->run.row, c->phase[0]);
 }
 
-static void transform_tile(context *c, const float *m, const target *to)
+static void transform_tile(context *c, const float *m, extent what, const target *to)
 {
-    const winograd_plan *plan = c->plan;
     float points[WINOGRAD_POINTS_MOST * WINOGRAD_POINTS_MOST * RY_W];
-    const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
-    c->zero = up_table[h->points][h->outputs](m, plan->m_point, w->points, c->zero, points);
-    across_table[w->points][w->outputs](points, to);
+    c->up(m, c->plan->m_point, c->plan->axis[1].points, points);
+    c->zero = c->across[what](points, to, c->zero);
 }
 
 /* Asks for the lines of a tile's outputs: their steps are too wide for the machine to guess. */
@@ -153,25 +162,30 @@ static void write_channels(context *c, const float *m, int64_t channels)
     const int64_t *y_step = plan->steps.y_step, *r_step = plan->steps.r_step;
     const winograd_tile *tile = winograd_tiles(plan, 1) + c->run.column;
     const int64_t down = stride_of(plan, 0), along = stride_of(plan, 1);
+    target to = {.rows = find_rows(c),
+                 .row_step = down * y_step[1],
+                 .column_step = along * y_step[2],
+                 .r_row_step = down * r_step[1],
+                 .r_column_step = along * r_step[2],
+                 .low = c->end->low,
+                 .high = c->end->high};
     for (int64_t i = 0; i < c->run.count; i++) {
         const int64_t position = (tile[i].origin - tile[0].origin) * plan->axis[1].spread + c->phase[1];
         float *y = c->end->y + c->y + c->phase[0] * y_step[1] + position * y_step[2];
-        target to = {.y = y};
+        const float *residual = c->end->residual ? c->end->residual + c->r + c->phase[0] * r_step[1] + position * r_step[2] : NULL;
+        to.columns = winograd_inside(plan, 1, tile + i, c->phase[1]);
+        const bool all = to.columns.first == 0 && to.columns.end == plan->axis[1].outputs;
         for (int64_t k = 0; k < channels; k += RY_W) {
-            to = start_target(c, k, channels - k);
             to.y = y + k;
-            to.residual = c->end->residual ? c->end->residual + c->r + c->phase[0] * r_step[1] + position * r_step[2] + k : NULL;
-            to.row_step = down * y_step[1];
-            to.column_step = along * y_step[2];
-            to.r_row_step = down * r_step[1];
-            to.r_column_step = along * r_step[2];
-            to.columns = winograd_inside(plan, 1, tile + i, c->phase[1]);
+            to.bias = c->end->bias + k;
+            to.residual = residual ? residual + k : NULL;
+            to.lanes = channels - k;
             fetch_outputs(&to);
-            transform_tile(c, m + i * plan->m_row + k, &to);
+            transform_tile(c, m + i * plan->m_row + k, all && to.lanes >= RY_W ? OF_WHOLE : OF_RANGE, &to);
         }
         for (int64_t row = to.rows.first; !c->end->bounds && row < to.rows.end; row++) {
             for (int64_t j = to.columns.first; j < to.columns.end; j++) {
-                RY_ISA_SYMBOL(ry_activate)(c->end->activation, y + row * down * y_step[1] + j * along * y_step[2], channels);
+                RY_ISA_SYMBOL(ry_activate)(c->end->activation, y + row * to.row_step + j * to.column_step, channels);
             }
         }
     }
@@ -196,28 +210,57 @@ static void write_row(const context *c, float *row, int64_t positions, float *y,
     }
 }
 
+/* A vector of outputs of each of `channels` channels, with bounds; `lanes` of each are y's. All come in as constants where they are whole. */
+RY_INLINE void write_vectors(const context *c, const ry_vf v[RY_W], const int64_t channels, const ry_vm lanes, const bool whole, float *y,
+                             const float *residual)
+{
+    const ry_conv_geometry *g = &c->plan->geometry;
+    const ry_vf low = ry_vf_set(c->end->low), high = ry_vf_set(c->end->high);
+    const int64_t y_channel = g->y_channel, r_channel = g->r_channel;
+#pragma GCC unroll 16
+    for (int k = 0; k < RY_W; k++) {
+        if (k < channels) {
+            const float *from = residual + k * r_channel;
+            const ry_vf sum = !residual ? v[k] : ry_vf_add(v[k], whole ? ry_vf_load(from) : ry_vf_load_m(from, lanes));
+            const ry_vf bound = ry_vf_min(high, ry_vf_max(low, sum));
+            if (whole) {
+                ry_vf_store(y + k * y_channel, bound);
+            } else {
+                ry_vf_store_m(y + k * y_channel, lanes, bound);
+            }
+        }
+    }
+}
+
 /* `positions` at most a vector of outputs of one row of the strip, `channels` of them. */
 static void turn_outputs(const context *c, const float *strip, int64_t positions, int64_t channels, float *y, const float *residual)
 {
     const ry_conv_geometry *g = &c->plan->geometry;
     const bool simple = c->end->bounds && c->plan->axis[1].dilation == 1;
-    const ry_vf low = ry_vf_set(c->end->low), high = ry_vf_set(c->end->high);
-    const ry_vm lanes = ry_vm_first(positions);
     ry_vf v[RY_W];
 #pragma GCC unroll 16
     for (int i = 0; i < RY_W; i++) {
         v[i] = ry_vf_load(strip + i * RY_W);
     }
     ry_vf_transpose(v);
-    for (int64_t k = 0; k < channels && k < RY_W; k++) {
-        const float *from = residual ? residual + k * g->r_channel : NULL;
-        if (simple) {
-            const ry_vf sum = from ? ry_vf_add(v[k], ry_vf_load_m(from, lanes)) : v[k];
-            ry_vf_store_m(y + k * g->y_channel, lanes, ry_vf_min(high, ry_vf_max(low, sum)));
+    if (simple && positions == RY_W && channels >= RY_W) {
+        if (residual) {
+            write_vectors(c, v, RY_W, ry_vm_first(RY_W), true, y, residual);
         } else {
-            float row[RY_W];
-            ry_vf_store(row, v[k]);
-            write_row(c, row, positions, y + k * g->y_channel, from);
+            write_vectors(c, v, RY_W, ry_vm_first(RY_W), true, y, NULL);
+        }
+    } else if (simple && channels >= RY_W && !residual) {
+        write_vectors(c, v, RY_W, ry_vm_first(positions), false, y, NULL);
+    } else if (simple) {
+        write_vectors(c, v, channels, ry_vm_first(positions), false, y, residual);
+    } else {
+        float row[RY_W * RY_W];
+#pragma GCC unroll 16
+        for (int k = 0; k < RY_W; k++) {
+            ry_vf_store(row + k * RY_W, v[k]);
+        }
+        for (int64_t k = 0; k < channels && k < RY_W; k++) {
+            write_row(c, row + k * RY_W, positions, y + k * g->y_channel, residual ? residual + k * g->r_channel : NULL);
         }
     }
 }
@@ -243,25 +286,19 @@ static winograd_range find_positions(const context *c)
     return range;
 }
 
-/* The run's outputs of one vector of channels and one phase of the height, rows `strip` floats apart; returns which rows are y's. */
-static winograd_range fill_strip(context *c, const float *m, int64_t channel, int64_t strip)
+/* The run's outputs of one vector of channels and one phase of the height, rows `strip` floats apart. Tiles at the end of a row are written as
+ * whole ones. */
+static void fill_strip(context *c, const float *m, int64_t channel, winograd_range rows, int64_t strip)
 {
     const winograd_plan *plan = c->plan;
     const winograd_axis *w = &plan->axis[1];
-    target to = start_target(c, channel, RY_W);
-    to.low = ry_vf_set(-__builtin_inff());
-    to.high = ry_vf_set(__builtin_inff());
-    to.row_step = strip;
-    to.column_step = w->spread * RY_W;
+    target to = {.rows = rows, .bias = c->end->bias + channel, .row_step = strip, .column_step = w->spread * RY_W, .lanes = RY_W};
     for (int64_t i = 0; i < c->run.count; i++) {
-        to.columns.end = winograd_tiles(plan, 1)[c->run.column + i].outputs;
         for (int64_t phase = 0; phase < w->spread; phase++) {
             to.y = c->stage + (i * w->outputs * w->spread + phase) * RY_W;
-            fetch_outputs(&to);
-            transform_tile(c, m + i * plan->m_row + (c->phase[0] * w->spread + phase) * plan->m_phase + channel, &to);
+            transform_tile(c, m + i * plan->m_row + (c->phase[0] * w->spread + phase) * plan->m_phase + channel, OF_STRIP, &to);
         }
     }
-    return to.rows;
 }
 
 /* Positions of a row lie next to each other in y: the run's outputs of each vector of channels pass through a strip. */
@@ -272,9 +309,11 @@ static void write_positions(context *c, const float *m, int64_t channels)
     const int64_t *y_step = plan->steps.y_step, *r_step = plan->steps.r_step;
     const int64_t down = stride_of(plan, 0), along = plan->axis[1].dilation;
     const winograd_range positions = find_positions(c);
-    const int64_t strip = (positions.first + ry_whole(count_positions(c), RY_W)) * RY_W;
+    const winograd_axis *w = &plan->axis[1];
+    const int64_t strip = (positions.first + ry_whole(c->run.count * w->outputs * w->spread, RY_W)) * RY_W;
+    const winograd_range rows = find_rows(c);
     for (int64_t k = 0; k < channels; k += RY_W) {
-        const winograd_range rows = fill_strip(c, m, k, strip);
+        fill_strip(c, m, k, rows, strip);
         for (int64_t row = rows.first; row < rows.end; row++) {
             const int64_t position = c->phase[0] + row * down;
             float *y = c->end->y + c->y + position * y_step[1] + k * g->y_channel;
@@ -308,7 +347,9 @@ bool RY_ISA_SYMBOL(winograd_transform_output)(const winograd_plan *plan, const f
 {
     const winograd_axis *w = &plan->axis[1];
     const int64_t reach = (w->outputs - 1) * w->dilation + 1;
-    context c = {.plan = plan, .end = end, .stage = stage, .zero = ry_vf_zero()};
+    const struct texts *h = &texts_table[plan->axis[0].points][plan->axis[0].outputs];
+    context c = {
+        .plan = plan, .end = end, .stage = stage, .up = h->up, .across = texts_table[w->points][w->outputs].across, .zero = ry_vf_zero()};
     for (int64_t done = 0; done < count; done += c.run.count) {
         c.run = winograd_find_run(plan, first + done, count - done, reach, plan->y_near ? INT64_MAX : plan->run_span / w->spread);
         winograd_place_run(plan, &c.run, &c.y, &c.r);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 enum {
+    LINE = 16,            /* floats of a cache line */
     DEPTH_MOST_8 = 512,   /* longer sums of products at eight points would leave the class near32 */
     BLOCK_ROWS_MOST = 16, /* tiles of products that a block of tiles fills */
     ROW_PARTS_MOST = 8,   /* parts of a row of tiles that a block is, or rows */
@@ -21,6 +22,8 @@ enum {
     TASK_OVERHEAD = 2000,
     PHASE_OVERHEAD = 30000,
     POSITIONS_AT_ONCE = 384, /* of a row that is transposed */
+    STAGED_CHANNELS = 32,    /* of a group whose pixels lie so many floats apart, which meet in few sets of a first-level cache */
+    STAGED_STEP = 256,
     PIECE_CYCLES = 35,       /* the way to the first lines of a piece of a row, which memory's prefetchers do not see coming */
     NEAR_FLOATS = 240 << 10, /* of a second-level cache */
 };
@@ -305,6 +308,12 @@ static void set_points(winograd_plan *plan, const int64_t points[2])
     plan->tiles = g->batch * g->out[0] * plan->axis[0].tiles * plan->axis[1].tiles;
 }
 
+/* Floats from row to row: an odd number of cache lines, so that rows that are read together lie in different sets of a cache. */
+static int64_t odd_lines(int64_t floats)
+{
+    return (floats + LINE - 1) / LINE * LINE + (ry_parts(floats, LINE) % 2 == 0 ? LINE : 0);
+}
+
 /* Everything that follows from points, block and units_a_task. */
 static void set_blocks(winograd_plan *plan, int64_t block, int64_t units_a_task, bool shared)
 {
@@ -316,11 +325,11 @@ static void set_blocks(winograd_plan *plan, int64_t block, int64_t units_a_task,
     const int64_t room = ry_parts(plan->geometry.channels_in, plan->width) * plan->width - plan->channel_step + plan->depth;
     plan->packed_unit = plan->points * plan->phases * plan->depth * plan->tile_columns;
     plan->packed_group = plan->points * plan->phases * plan->depth * ry_parts(plan->geometry.channels_out, plan->width) * plan->width;
-    plan->v_row = room + 16;
-    plan->v_point = block * plan->v_row + 16;
+    plan->v_row = odd_lines(room);
+    plan->v_point = odd_lines(block * plan->v_row);
     plan->m_phase = units_a_task * plan->tile_columns;
-    plan->m_row = plan->phases * plan->m_phase + 16;
-    plan->m_point = block * plan->m_row + 16;
+    plan->m_row = odd_lines(plan->phases * plan->m_phase);
+    plan->m_point = odd_lines(block * plan->m_row);
 }
 
 static bool fits(const winograd_plan *plan)
@@ -383,7 +392,7 @@ static void lay_out(winograd_plan *plan)
     plan->run_span = span;
     plan->v = at, at += plan->shared ? 0 : ry_aligned((size_t)(plan->points * plan->v_point) * 4);
     plan->m = at, at += ry_aligned((size_t)(plan->points * plan->m_point) * 4);
-    plan->stage = at, at += plan->x_near && plan->y_near ? 0 : ry_aligned((size_t)(stage * plan->width) * 4);
+    plan->stage = at, at += !plan->x_staged && plan->y_near ? 0 : ry_aligned((size_t)(stage * plan->width) * 4);
     plan->bias = at, at += ry_aligned((size_t)((plan->units_a_task + 1) * plan->tile_columns) * 4);
     plan->scratch = at;
     const int64_t vectors = ry_parts(plan->geometry.channels_in, plan->width);
@@ -414,6 +423,7 @@ static void start_plan(const ry_problem *problem, const winograd_limits *limits,
     plan->units = ry_parts(g->channels_out, plan->tile_columns);
     plan->x_near = g->x_channel == 1;
     plan->y_near = g->y_channel == 1;
+    plan->x_staged = !plan->x_near || (g->channels_in <= STAGED_CHANNELS && g->x_step[2] >= STAGED_STEP);
     find_phases(g, 1, &plan->axis[0]);
     find_phases(g, 2, &plan->axis[1]);
     plan->phases = plan->axis[0].spread * plan->axis[1].spread;

@@ -7,7 +7,8 @@
  *
  *     V[p][tile][c] = (B^T d B)[p]     M[p][tile][k] = sum over c of V[p][tile][c] U[p][c][k]     y = A^T M A     U = G g G^T, packed
  *
- * Vectors lie along channels everywhere; where x or y have their channels apart, strips of their rows are transposed on the way.
+ * Vectors lie along channels everywhere; where x or y have their channels apart, strips of their rows are transposed on the way,
+ * and those of a group of few channels among many are copied.
  * A task takes a block of tiles through all three steps, so that V and M stay in the second-level cache. Where a block would serve few
  * output channels before it is transformed again (few tiles, many channels: tasks are cut along output channels), V is `shared`: tasks of an
  * earlier phase transform every block once, into the workspace.
@@ -65,6 +66,7 @@ typedef struct winograd_plan {
     bool shared;
     int64_t channel_parts, channels_a_part; /* shared: a transforming task takes so many channels */
     bool x_near, y_near;                    /* channels lie next to each other in x, in y */
+    bool x_staged;                          /* rows of x pass through a strip */
     /* scratch of a worker, in bytes from its start */
     size_t v, m, stage, bias, scratch;
     size_t size;   /* of the plan, tables included */

@@ -33,6 +33,19 @@ RY_INLINE ry_vf winograd_quadratic(ry_vf x2, ry_vf x1, ry_vf x0, float s1, float
     return winograd_scaled_sum(winograd_scaled_sum(x2, -s1, x1), s2, x0);
 }
 
+/* Three of six points, the first ones or the last, take half the operations. */
+RY_INLINE void winograd_input_half(const int half, const ry_vf d[WINOGRAD_POINTS_MOST], ry_vf v[3])
+{
+    const float a = WINOGRAD_6_A, b = WINOGRAD_6_B, s1 = a * a + b * b, s2 = a * a * b * b;
+    if (half == 0) {
+        v[0] = winograd_quadratic(d[4], d[2], d[0], s1, s2);
+        winograd_pair(winograd_scaled_sum(d[4], -b * b, d[2]), winograd_scaled_sum(d[3], -b * b, d[1]), a, &v[1], &v[2]);
+    } else {
+        winograd_pair(winograd_scaled_sum(d[4], -a * a, d[2]), winograd_scaled_sum(d[3], -a * a, d[1]), b, &v[0], &v[1]);
+        v[2] = winograd_quadratic(d[5], d[3], d[1], s1, s2);
+    }
+}
+
 RY_INLINE void winograd_input(const int points, ry_vf d[WINOGRAD_POINTS_MOST])
 {
     ry_vf v[WINOGRAD_POINTS_MOST];
@@ -42,11 +55,8 @@ RY_INLINE void winograd_input(const int points, ry_vf d[WINOGRAD_POINTS_MOST])
         v[2] = winograd_difference(d[2], d[1]);
         v[3] = winograd_difference(d[3], d[1]);
     } else if (points == 6) {
-        const float a = WINOGRAD_6_A, b = WINOGRAD_6_B, s1 = a * a + b * b, s2 = a * a * b * b;
-        v[0] = winograd_quadratic(d[4], d[2], d[0], s1, s2);
-        winograd_pair(winograd_scaled_sum(d[4], -b * b, d[2]), winograd_scaled_sum(d[3], -b * b, d[1]), a, &v[1], &v[2]);
-        winograd_pair(winograd_scaled_sum(d[4], -a * a, d[2]), winograd_scaled_sum(d[3], -a * a, d[1]), b, &v[3], &v[4]);
-        v[5] = winograd_quadratic(d[5], d[3], d[1], s1, s2);
+        winograd_input_half(0, d, v);
+        winograd_input_half(1, d, v + 3);
     } else if (points == 8) {
         const float a = WINOGRAD_8_A, b = WINOGRAD_8_B, c = WINOGRAD_8_C;
         /* here s1 = s2 and s3 = 1 */
