@@ -316,19 +316,22 @@ static void check_layout(kernel_case *c, const kernel_case *truth, const ry_kern
     compare(c, truth, kernel->name, layout, bound);
 }
 
-static int check_kernel(kernel_case *c, const ry_kernel *kernel, double bound)
+static void reference_end(kernel_case *truth)
 {
-    kernel_case truth;
-    reference(c, &truth);
+    for (int i = 0; i < truth->outputs; i++) {
+        free(truth->out[i].data);
+    }
+}
+
+/* The number of layouts that the kernel takes. */
+static int check_kernel(kernel_case *c, const kernel_case *truth, const ry_kernel *kernel, double bound)
+{
     int layouts = 0;
     for (case_layout layout = 0; layout < CASE_LAYOUTS; layout++) {
         if (kernel_case_applicable(c, kernel, layout)) {
-            check_layout(c, &truth, kernel, layout, bound);
+            check_layout(c, truth, kernel, layout, bound);
             layouts++;
         }
-    }
-    for (int i = 0; i < truth.outputs; i++) {
-        free(truth.out[i].data);
     }
     return layouts;
 }
@@ -340,27 +343,38 @@ bool kernel_case_machine_has(ry_isa isa)
     return isa <= cpu.isa;
 }
 
-void kernel_case_check(kernel_case *c, const char *kernel, double bound)
+static void check_named(kernel_case *c, const kernel_case *truth, const char *kernel, double bound)
 {
     const ry_kernel *found = ry_kernel_find(kernel);
     if (!found) {
         fail_msg("there is no kernel %s", kernel);
     } else if (!kernel_case_machine_has(found->isa)) {
         print_message("%s: this machine lacks %s\n", kernel, ry_isa_name(found->isa));
-    } else if (check_kernel(c, found, bound) == 0) {
+    } else if (check_kernel(c, truth, found, bound) == 0) {
         fail_msg("%s is applicable in no layout", kernel);
     }
 }
 
+void kernel_case_check(kernel_case *c, const char *kernel, double bound)
+{
+    kernel_case truth;
+    reference(c, &truth);
+    check_named(c, &truth, kernel, bound);
+    reference_end(&truth);
+}
+
 void kernel_case_check_isas(kernel_case *c, const char *text, double bound)
 {
+    kernel_case truth;
+    reference(c, &truth);
     for (int isa = 0; isa < RY_ISAS; isa++) {
         char name[64];
         snprintf(name, sizeof name, "%s_%s", text, ry_isa_name((ry_isa)isa));
         if (isa == RY_ISA_generic || ry_kernel_find(name)) {
-            kernel_case_check(c, name, bound);
+            check_named(c, &truth, name, bound);
         }
     }
+    reference_end(&truth);
 }
 
 void kernel_case_known(kernel_case *c, const char *kernel, const double *expected, int64_t count, double tolerance)
@@ -378,15 +392,18 @@ void kernel_case_known(kernel_case *c, const char *kernel, const double *expecte
 int kernel_case_check_all(kernel_case *c, double bound, bool *covered)
 {
     int kernels = 0;
+    kernel_case truth;
+    reference(c, &truth);
     for (size_t i = 0; i < ry_kernel_count; i++) {
         if (ry_kernels[i]->op == c->op && ry_kernels[i]->accuracy <= c->accuracy && kernel_case_machine_has(ry_kernels[i]->isa)) {
             const double loose = ry_kernels[i]->accuracy == RY_ACCURACY_strict ? 1 : 10;
-            bool ran = check_kernel(c, ry_kernels[i], loose * bound) > 0;
+            bool ran = check_kernel(c, &truth, ry_kernels[i], loose * bound) > 0;
             kernels += ran;
             if (covered && ran) {
                 covered[i] = true;
             }
         }
     }
+    reference_end(&truth);
     return kernels;
 }

@@ -257,17 +257,23 @@ static void compare(product_case *c, const ry_kernel *kernel, const unsigned cha
     ry_release(&ry_system_allocator, written);
 }
 
-void case_check(product_case *c, const ry_kernel *kernel, const ry_kernel *reference)
+static unsigned char *output_of(product_case *c, const ry_kernel *reference)
 {
-    const size_t bytes = span(&c->out[0]);
-    unsigned char *expected = ry_allocate(&ry_system_allocator, bytes + 1), *first = ry_allocate(&ry_system_allocator, bytes + 1);
+    unsigned char *expected = ry_allocate(&ry_system_allocator, span(&c->out[0]) + 1);
     assert_non_null(expected);
-    assert_non_null(first);
     void *out[1] = {expected};
     ry_error error;
     if (ry_kernel_execute(reference, &c->problem, (const void *const *)c->data, out, NULL, &ry_system_allocator, &error) != RYND_OK) {
         fail_case(c, reference, "%s", error.text);
     }
+    return expected;
+}
+
+static void check_kernel(product_case *c, const ry_kernel *kernel, const unsigned char *expected)
+{
+    const size_t bytes = span(&c->out[0]);
+    unsigned char *first = ry_allocate(&ry_system_allocator, bytes + 1);
+    assert_non_null(first);
     for (int order = 0; order < ORDERS; order++) {
         memset(c->data[CASE_INPUTS], PATTERN, bytes);
         run_in_order(c, kernel, order);
@@ -278,8 +284,14 @@ void case_check(product_case *c, const ry_kernel *kernel, const ry_kernel *refer
             fail_case(c, kernel, "the order of tasks changes the result");
         }
     }
-    ry_release(&ry_system_allocator, expected);
     ry_release(&ry_system_allocator, first);
+}
+
+void case_check(product_case *c, const ry_kernel *kernel, const ry_kernel *reference)
+{
+    unsigned char *expected = output_of(c, reference);
+    check_kernel(c, kernel, expected);
+    ry_release(&ry_system_allocator, expected);
 }
 
 int case_check_all(product_case *c, const char *reference)
@@ -291,13 +303,15 @@ int case_check_all(product_case *c, const char *reference)
     int checked = 0;
     const ry_accuracy loosest = c->problem.accuracy > RY_ACCURACY_near32 ? c->problem.accuracy : RY_ACCURACY_near32;
     const char *only = getenv("RYND_TEST_KERNEL");
+    unsigned char *expected = output_of(c, truth);
     for (size_t i = 0; i < ry_kernel_count; i++) {
         const ry_kernel *kernel = ry_kernels[i];
         if (kernel->op == c->problem.op && kernel != truth && kernel->accuracy <= loosest && kernel->isa <= cpu.isa &&
             (!only || strstr(kernel->name, only)) && kernel->applicable(&c->problem)) {
-            case_check(c, kernel, truth);
+            check_kernel(c, kernel, expected);
             checked++;
         }
     }
+    ry_release(&ry_system_allocator, expected);
     return checked;
 }
