@@ -8,6 +8,7 @@
 
 enum {
     STAGED_MOST = 20 * 1024, /* bytes of one group's staged rows: they and the sums share a first-level cache of 32 KiB */
+    FAR_LEAST = 8 << 20,     /* bytes of x that come from memory */
     TASK_WORK = 150000,      /* multiply-adds a task at least, where there is so much: some ten microseconds */
 };
 
@@ -87,6 +88,8 @@ static bool is_direct(const ry_problem *problem, const direct_plan *plan)
            !ry_problem_has_input(problem, 3);
 }
 
+#define FAR_CYCLES 1.0 /* of a float of x that comes from memory, row by row of many planes */
+
 /* Cycles as they were measured on Zen 4, of vectors and rows that are in the caches: of a staged row and its vectors, which are parted where there
  * is a stride, of sums and of their way to y. */
 static double count_cycles(const direct_plan *plan, int width)
@@ -95,9 +98,10 @@ static double count_cycles(const direct_plan *plan, int width)
     const ry_conv_geometry *g = &plan->geometry;
     const double outputs = (double)g->channels_out, grid = (double)plan->phase.grid[1];
     const double tasks = (double)(g->batch * g->groups), blocks = tasks * (double)plan->row_blocks;
-    const double staged = blocks * (double)(g->channels_in * __builtin_popcount(plan->planes_used) * staged_rows(plan, plan->rows)) *
-                          (6.0 + (double)ry_parts(plan->pitch, width) * part[g->stride[2] - 1]);
-    const double taps = (double)(g->taps * g->channels_in);
+    const double near = blocks * (double)(g->channels_in * __builtin_popcount(plan->planes_used) * staged_rows(plan, plan->rows)) *
+                        (6.0 + (double)ry_parts(plan->pitch, width) * part[g->stride[2] - 1]);
+    const double taps = (double)(g->taps * g->channels_in), floats = tasks * (double)(g->channels_in * g->in[1] * g->in[2]);
+    const double staged = near + (floats * sizeof(float) > FAR_LEAST ? floats * FAR_CYCLES : 0);
     if (plan->by_rows) {
         return staged + tasks * grid * (double)ry_parts(plan->phase.grid[2], width) * (taps * 1.2 + 3.0) + blocks * 115.0;
     }

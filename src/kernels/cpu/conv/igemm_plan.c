@@ -11,8 +11,8 @@
 enum {
     SHARED_MOST = 8 << 20,  /* bytes of shared panels: they come back from the last-level cache */
     STREAM_LEAST = 1 << 20, /* bytes of x that come from the outer caches or memory */
-    STREAM_CHANNELS = 8,
     STREAM_PIXELS = 1024,
+    STREAM_UNITS = 3,      /* that a piece of x meets before the next one comes */
     ROW_LEAST = 6,         /* pixels of a tile that ends with its row: fewer cost more than passing the sums through scratch */
     NEAR_BYTES = 32 << 10, /* of the first-level cache */
     SHORT_LEAST = 96,      /* steps of a chunk that is cut to fit there */
@@ -163,7 +163,7 @@ static void find_chunks(const igemm_plan *plan, igemm_phase *p)
     p->chunk_channels = channels;
     p->chunk_taps = taps;
     if (p->streams) {
-        p->chunk_channels = STREAM_CHANNELS;
+        p->chunk_channels = IGEMM_STREAM_CHANNELS;
     } else if (channels * taps <= most) {
         /* one chunk */
     } else if (plan->mode == IGEMM_ROWS) {
@@ -316,9 +316,12 @@ static void set_mode(igemm_plan *plan, igemm_mode mode, int way, int tile_rows, 
 static bool streams(const igemm_plan *plan, const igemm_phase *p)
 {
     const int64_t channels = plan->geometry.channels_in, size = p->at.pixels * channels * 4;
-    return p->in_place && plan->mode == IGEMM_PIXELS && plan->units == 1 &&
-           ((channels > 2 * STREAM_CHANNELS && size > STREAM_LEAST) ||
-            (channels > STREAM_CHANNELS && size > STREAM_LEAST / 4 && igemm_is_far(plan, p)));
+    const bool far = igemm_is_far(plan, p);
+    /* with more channels the sums come and go too often for several units */
+    const int64_t units = far && channels <= 4 * IGEMM_STREAM_CHANNELS ? STREAM_UNITS : 1;
+    return p->in_place && plan->mode == IGEMM_PIXELS && plan->units <= units &&
+           ((channels > 2 * IGEMM_STREAM_CHANNELS && size > STREAM_LEAST) ||
+            (channels > IGEMM_STREAM_CHANNELS && size > STREAM_LEAST / 4 && far));
 }
 
 /* Everything that follows from the mode; returns the cost. */

@@ -31,6 +31,9 @@
 /* Of the reduction: a unit of 14 rows of weights and a chunk takes 21 KiB, and stays in the first-level cache. */
 enum { IGEMM_CHUNK_MOST = 384, IGEMM_BUNDLE_MOST = 16 };
 
+/* Channels of x in place that are read at a time where it streams from memory. */
+enum { IGEMM_STREAM_CHANNELS = 8 };
+
 /* Vectors of sums that a tile needs for the multiply-adds to follow each other: their latency times how many start at once. */
 enum { IGEMM_LATENCY = 8 };
 

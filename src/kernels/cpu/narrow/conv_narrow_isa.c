@@ -9,10 +9,11 @@
 typedef struct task {
     const narrow_plan *plan;
     const ry_cpu_launch *launch;
-    int64_t group, image, images, row, rows;
+    int64_t group, image, images, slice, row, rows;
     const float *packed; /* of the group */
     float *staged, *sums, *bias, *woven_row;
     igemm_run *run;
+    bool started[NARROW_PHASES_MOST]; /* the phase's sums are there */
 } task;
 
 static void read_bias(const task *t)
@@ -28,30 +29,57 @@ static void read_bias(const task *t)
     }
 }
 
-/* The sums of one phase over one chunk of channels. */
-static void multiply(const task *t, const narrow_phase *p, int64_t channel, int64_t channels)
+/* The sums of one phase over one chunk of channels of a slice; over none: their start. */
+static void multiply(task *t, const narrow_phase *p, const narrow_slice *slice, int64_t channel, int64_t channels)
 {
     const narrow_plan *plan = t->plan;
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t last = ((t->images - 1) * plan->image_rows + t->rows - 1) * plan->pitch + plan->grid[1];
     const int64_t vectors = (last + RY_W - 1) / RY_W;
     float *sums = t->sums + (p - plan->phase) * g->channels_out * plan->positions;
+    const float *weights = t->packed + p->packed + slice->first * g->channels_in * g->channels_out;
     narrow_tile tile = {.channels = channels,
-                        .taps = p->at.taps,
+                        .taps = slice->count,
                         .channel_step = plan->planes * plan->plane,
-                        .offset = plan->offset + p->at.first_tap,
+                        .offset = plan->offset + p->at.first_tap + slice->first,
                         .step = plan->positions};
     for (int64_t unit = 0; unit < plan->units; unit++) {
         const int64_t first = narrow_unit_first(plan, unit), rows = narrow_unit_first(plan, unit + 1) - first;
         const int64_t most = NARROW_VECTORS_OF(rows), parts = (vectors + most - 1) / most;
-        tile.weights = t->packed + p->packed + (first * g->channels_in + channel * rows) * p->at.taps;
-        tile.bias = channel == 0 ? t->bias + first : NULL;
+        tile.weights = weights + (first * g->channels_in + channel * rows) * slice->count;
+        tile.bias = t->started[p - plan->phase] ? NULL : t->bias + first;
         for (int64_t i = 0, at = 0; i < parts; i++) {
             const int64_t here = vectors / parts + (i < vectors % parts);
             tile.staged = t->staged + at;
             tile.sums = sums + first * plan->positions + at;
             RY_ISA_SYMBOL(narrow_tiles)[here - 1][rows - 1](&tile);
             at += here * RY_W;
+        }
+    }
+    t->started[p - plan->phase] = true;
+}
+
+/* The sums of all phases. */
+static void multiply_all(task *t, narrow_stage *stage)
+{
+    const narrow_plan *plan = t->plan;
+    const ry_conv_geometry *g = &plan->geometry;
+    for (int64_t d = 0; d < plan->depths; d++) {
+        stage->slice = narrow_slice_of_x(plan, t->slice, d);
+        for (int64_t channel = 0; stage->slice >= 0 && channel < g->channels_in; channel += plan->chunk) {
+            stage->channel = channel;
+            stage->channels = ry_least(plan->chunk, g->channels_in - channel);
+            RY_ISA_SYMBOL(narrow_stage_chunk)(stage);
+            for (int64_t p = 0; p < g->phases; p++) {
+                if (plan->phase[p].slice[d].count > 0) {
+                    multiply(t, &plan->phase[p], &plan->phase[p].slice[d], channel, stage->channels);
+                }
+            }
+        }
+    }
+    for (int64_t p = 0; p < g->phases; p++) {
+        if (!t->started[p]) {
+            multiply(t, &plan->phase[p], &(narrow_slice){0, 0}, 0, 0);
         }
     }
 }
@@ -63,12 +91,12 @@ static int64_t find_runs(const task *t, const ry_conv_phase *p)
     const ry_conv_geometry *g = &plan->geometry;
     int64_t runs = 0;
     for (int64_t n = 0; n < t->images; n++) {
-        for (int64_t i = 0; i < t->rows && t->row + i < p->grid[1]; i++) {
+        for (int64_t i = 0; t->slice < p->grid[0] && i < t->rows && t->row + i < p->grid[1]; i++) {
             igemm_run run = {.column = (n * plan->image_rows + i) * plan->pitch * plan->woven,
                              .length = p->grid[2],
-                             .y = p->y_offset + (t->image + n) * g->y_batch + (t->row + i) * p->y_step[1],
+                             .y = p->y_offset + (t->image + n) * g->y_batch + t->slice * p->y_step[0] + (t->row + i) * p->y_step[1],
                              .y_step = p->y_step[2],
-                             .r = p->r_offset + (t->image + n) * g->r_batch + (t->row + i) * p->r_step[1],
+                             .r = p->r_offset + (t->image + n) * g->r_batch + t->slice * p->r_step[0] + (t->row + i) * p->r_step[1],
                              .r_step = p->r_step[2]};
             if (plan->woven > 1) {
                 run.length = g->out[2];
@@ -115,13 +143,14 @@ static void run(const ry_cpu_launch *launch, int phase, size_t index, unsigned w
 {
     const narrow_plan *plan = launch->state;
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t block = (int64_t)index % plan->row_blocks, rest = (int64_t)index / plan->row_blocks;
+    const int64_t block = (int64_t)index % plan->row_blocks, slices = (int64_t)index / plan->row_blocks, rest = slices / plan->slices;
     char *scratch = launch->scratch + worker * launch->prepared->scratch;
     (void)phase;
     task t = {.plan = plan,
               .launch = launch,
               .group = rest % g->groups,
               .image = rest / g->groups * plan->images,
+              .slice = slices % plan->slices,
               .row = block * plan->rows,
               .staged = (float *)(void *)(scratch + plan->staged),
               .sums = (float *)(void *)(scratch + plan->sums),
@@ -141,14 +170,7 @@ static void run(const ry_cpu_launch *launch, int phase, size_t index, unsigned w
                           .images = t.images,
                           .row = t.row};
     read_bias(&t);
-    for (int64_t channel = 0; channel < g->channels_in; channel += plan->chunk) {
-        stage.channel = channel;
-        stage.channels = ry_least(plan->chunk, g->channels_in - channel);
-        RY_ISA_SYMBOL(narrow_stage_chunk)(&stage);
-        for (int64_t p = 0; p < g->phases; p++) {
-            multiply(&t, &plan->phase[p], channel, stage.channels);
-        }
-    }
+    multiply_all(&t, &stage);
     finish(&t);
 }
 
@@ -185,14 +207,17 @@ static void pack(const ry_cpu_launch *launch, size_t group)
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_tap *tap = (const ry_conv_tap *)(const void *)((const char *)plan + plan->taps);
     const ry_dtype dtype = ry_type_of(&launch->problem->in[1]);
-    float *to = (float *)launch->packed_out + (int64_t)group * plan->packed_group;
-    for (int64_t p = 0; p < g->phases; p++) {
-        const ry_conv_phase *at = &plan->phase[p].at;
+    float *packed = (float *)launch->packed_out + (int64_t)group * plan->packed_group;
+    for (int64_t i = 0; i < g->phases * plan->depths; i++) {
+        const narrow_phase *phase = &plan->phase[i / plan->depths];
+        const narrow_slice *slice = &phase->slice[i % plan->depths];
         for (int64_t unit = 0; unit < plan->units; unit++) {
-            const int64_t first = narrow_unit_first(plan, unit), end = narrow_unit_first(plan, unit + 1);
-            for (int64_t i = 0; i < g->channels_in * at->taps; i++) {
-                const int64_t from = (int64_t)group * g->w_group + i / at->taps * g->w_in + tap[at->first_tap + i % at->taps].weight;
-                for (int64_t k = first; k < end; k++) {
+            const int64_t first = narrow_unit_first(plan, unit), rows = narrow_unit_first(plan, unit + 1) - first;
+            float *to = packed + phase->packed + (slice->first * g->channels_out + first * slice->count) * g->channels_in;
+            for (int64_t j = 0; j < g->channels_in * slice->count; j++) {
+                const ry_conv_tap *at = &tap[phase->at.first_tap + slice->first + j % slice->count];
+                const int64_t from = (int64_t)group * g->w_group + j / slice->count * g->w_in + at->weight + first * g->w_out;
+                for (int64_t k = 0; k < rows; k++) {
                     *to++ = (float)ry_get_f64(dtype, launch->in[1], from + k * g->w_out);
                 }
             }

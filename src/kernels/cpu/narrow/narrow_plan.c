@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    TAPS_MOST = 1024,
+    TAPS_MOST = 2048,
     STAGED_MOST = 160 * 1024, /* bytes of a chunk's planes: they stay in the second-level cache beside the sums */
     CHANNEL_MOST = 1 << 18,   /* bytes of one channel's planes */
     POSITIONS = 2048,         /* of a task, at most, about */
@@ -30,6 +30,29 @@ size_t narrow_plan_size(const ry_problem *problem)
     ry_conv_geometry g;
     ry_conv_geometry_of(problem, &g, NULL, NULL);
     return taps_at(&g) + ry_aligned((size_t)g.taps * sizeof(ry_conv_tap));
+}
+
+/* The slices that windows reach, and each phase's taps in them. */
+static void find_slices(narrow_plan *plan, const ry_conv_tap *tap)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    plan->slices = 1;
+    for (int64_t p = 0; p < g->phases; p++) {
+        narrow_phase *phase = &plan->phase[p];
+        plan->slices = ry_most(plan->slices, phase->at.grid[0]);
+        for (int64_t t = 0; t < phase->at.taps; t++) {
+            const int64_t at = tap[phase->at.first_tap + t].at[0];
+            int64_t d = 0;
+            while (d < plan->depths && plan->depth[d] != at) {
+                d++;
+            }
+            if (d == plan->depths) {
+                plan->depth[plan->depths++] = at;
+            }
+            phase->slice[d].first = phase->slice[d].count == 0 ? (int32_t)t : phase->slice[d].first;
+            phase->slice[d].count++;
+        }
+    }
 }
 
 /* Zeros before x, and the planes' extents, from what the taps reach. */
@@ -67,12 +90,13 @@ static void find_tasks(narrow_plan *plan, int width)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t reach = plan->image_rows, rows = plan->grid[0], image = (rows + reach) * plan->pitch;
+    const int64_t planes = g->batch * g->groups * plan->slices;
     const int64_t positions = ry_least(POSITIONS, SUMS_MOST / 4 / (g->channels_out * g->phases));
-    plan->images = ry_most(1, ry_least(positions / 2 / image, g->batch * g->groups / TASKS_LEAST));
+    plan->images = ry_most(1, ry_least(positions / 2 / image, planes / TASKS_LEAST));
     plan->images = ry_least(plan->images, g->batch);
     plan->images = ry_parts(g->batch, ry_parts(g->batch, plan->images));
     plan->image_blocks = ry_parts(g->batch, plan->images);
-    int64_t blocks = ry_most(ry_parts(rows * plan->pitch, positions), ry_parts(TASKS_LEAST, g->batch * g->groups));
+    int64_t blocks = ry_most(ry_parts(rows * plan->pitch, positions), ry_parts(TASKS_LEAST, planes));
     blocks = plan->images > 1 ? 1 : ry_most(1, ry_least(blocks, rows / ry_most(1, ry_least(2 * reach, 4))));
     plan->rows = ry_parts(rows, blocks);
     plan->row_blocks = ry_parts(rows, plan->rows);
@@ -80,7 +104,7 @@ static void find_tasks(narrow_plan *plan, int width)
     /* a vector behind the last row may be overwritten; steps of whole pages would crowd a few sets of the cache */
     plan->plane = ry_parts(plan->images * plan->image_rows * plan->pitch + width, 16) * 16;
     plan->plane += plan->plane % 64 == 0 ? 16 : 0;
-    plan->tasks = plan->image_blocks * g->groups * plan->row_blocks;
+    plan->tasks = plan->image_blocks * g->groups * plan->slices * plan->row_blocks;
     const int64_t channel = ry_most(1, plan->planes * plan->plane * 4), chunk = ry_most(1, STAGED_MOST / channel);
     plan->chunk = ry_parts(g->channels_in, ry_parts(g->channels_in, chunk));
     plan->positions = ry_parts(((plan->images - 1) * plan->image_rows + plan->rows - 1) * plan->pitch + plan->grid[1], width) * width;
@@ -100,7 +124,7 @@ static double staged_cycles(const narrow_plan *plan, double vectors)
         rows += used;
     }
     /* x's way from the outer caches, as the implicit GEMM counts it */
-    const double far = g->channels_in * g->in[1] * g->in[2] * 4 > NEAR_MOST ? FETCH_CYCLES * (double)g->in[2] : 0;
+    const double far = g->channels_in * g->in[0] * g->in[1] * g->in[2] * 4 > NEAR_MOST ? FETCH_CYCLES * (double)g->in[2] : 0;
     if (g->x_step[2] == 1 || g->in[2] == 1) {
         /* loads, permutations, stores; a row's start and end */
         return rows * (20.0 + far + vectors * stride * 2.0) + planes * vectors * 2.0;
@@ -109,22 +133,38 @@ static double staged_cycles(const narrow_plan *plan, double vectors)
     return rows * (12.0 + far + vectors * (line + stride * 2.0)) + planes * vectors * 2.0;
 }
 
+/* Of the output's slices, those whose window's slice `depth` is there. */
+static double slice_share(const narrow_plan *plan, int64_t depth)
+{
+    int64_t there = 0;
+    for (int64_t i = 0; i < plan->slices; i++) {
+        there += narrow_slice_of_x(plan, i, depth) >= 0;
+    }
+    return (double)there / (double)plan->slices;
+}
+
 static double count_cycles(const narrow_plan *plan, int width)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t whole = plan->positions / width;
+    const int64_t whole = plan->positions / width, chunks = ry_parts(g->channels_in, plan->chunk);
     const double vectors = (double)whole, outputs = (double)g->channels_out, channels = (double)g->channels_in;
     const double staged = (double)(plan->images * plan->image_rows) * channels * staged_cycles(plan, (double)ry_parts(plan->pitch, width));
-    double sums = 0;
+    double sums = 0, all = 0;
+    for (int64_t d = 0; d < plan->depths; d++) {
+        const double share = slice_share(plan, d);
+        all += share;
+        for (int64_t p = 0; p < g->phases; p++) {
+            /* vectors that straddle two cache lines take the time of one and a half products */
+            const double step = outputs > 1.6 ? outputs : 1.6;
+            const double taps = (double)plan->phase[p].slice[d].count;
+            sums += share * vectors * (taps * channels * step * 1.08 + (taps > 0 ? outputs * 6.0 * (double)chunks : 0));
+        }
+    }
     for (int64_t p = 0; p < g->phases; p++) {
-        /* vectors that straddle two cache lines take the time of one and a half products */
-        const double step = outputs > 1.6 ? outputs : 1.6;
-        sums += vectors * (double)plan->phase[p].at.taps * channels * step * 1.08;
-        sums += vectors * outputs *
-                (6.0 * (double)ry_parts(g->channels_in, plan->chunk) + (plan->woven > 1 || plan->phase[p].at.y_step[2] == 1 ? 6.0 : 40.0));
+        sums += vectors * outputs * (plan->woven > 1 || plan->phase[p].at.y_step[2] == 1 ? 6.0 : 40.0);
     }
     const double runs = g->phases == 1 ? (double)(plan->images * plan->rows) * outputs : 0;
-    return (double)plan->tasks * (staged + sums + runs * RUN_CYCLES + 1000.0);
+    return (double)plan->tasks * (all * staged + sums + runs * RUN_CYCLES + 1000.0);
 }
 
 /* Bytes of one channel's planes at most, in tasks of few rows. */
@@ -151,10 +191,11 @@ bool narrow_is_possible(const ry_problem *problem)
     }
     ry_conv_geometry_of(problem, &g, NULL, NULL);
     /* one tap of every pixel needs no staging */
-    const bool flat = ry_conv_is_flat(&g), one = g.kernel[1] * g.kernel[2] * g.stride[1] * g.stride[2] == 1;
+    const bool one = g.kernel[1] * g.kernel[2] * g.stride[1] * g.stride[2] == 1;
     const int64_t out_most = problem->op == RY_OP_conv ? NARROW_OUT_MOST : NARROW_TRANSPOSED_OUT_MOST;
-    return flat && !one && g.channels_out <= out_most && g.taps > 0 && g.taps <= TAPS_MOST && g.phases <= NARROW_PHASES_MOST &&
-           g.stride[1] <= NARROW_STRIDE_MOST && g.stride[2] <= NARROW_STRIDE_MOST && channel_bytes(problem, &g) <= CHANNEL_MOST;
+    return !one && g.kernel[0] <= NARROW_DEPTHS_MOST && g.channels_out <= out_most && g.taps > 0 && g.taps <= TAPS_MOST &&
+           g.phases <= NARROW_PHASES_MOST && g.stride[1] <= NARROW_STRIDE_MOST && g.stride[2] <= NARROW_STRIDE_MOST &&
+           channel_bytes(problem, &g) <= CHANNEL_MOST;
 }
 
 static void lay_out(narrow_plan *plan, int width)
@@ -182,7 +223,7 @@ void narrow_plan_make(const ry_problem *problem, int width, int rows_most, narro
     ry_conv_tap *tap = (ry_conv_tap *)((char *)plan + plan->taps);
     ry_conv_geometry_of(problem, &plan->geometry, phase, tap);
     for (int64_t p = 0; p < g.phases; p++) {
-        plan->phase[p] = (narrow_phase){phase[p], plan->packed_group};
+        plan->phase[p] = (narrow_phase){.at = phase[p], .packed = plan->packed_group};
         plan->packed_group += phase[p].taps * g.channels_in * g.channels_out;
     }
     const ry_tensor *y = &problem->out[0];
@@ -191,6 +232,7 @@ void narrow_plan_make(const ry_problem *problem, int width, int rows_most, narro
         plan->woven = ry_least(ry_conv_attribute(problem, &problem->attrs.convt.stride, 2, 1), g.out[2]);
     }
     plan->units = ry_parts(g.channels_out, rows_most);
+    find_slices(plan, tap);
     find_reach(plan, tap);
     find_tasks(plan, width);
     for (int64_t t = 0; t < g.taps; t++) {

@@ -7,23 +7,34 @@
  * position f = (image * image_rows + row) * pitch + column reads, for each tap, one element of a plane, offset[tap] behind f: the sums are
  * long runs without edges. What lies between rows is summed, too, and dropped.
  *
+ * With a depth, a task's rows are of one slice of the output. It goes through the slices of x that the window reaches, one after the other,
+ * and leaves out those that are not there.
+ *
  *     staged: [channel of the chunk][plane][image][row][pitch]     sums: [phase][output channel][position]
- *     weights: [group][phase][unit][channel][tap][output channel of the unit] */
+ *     weights: [group][phase][slice of the window][unit][channel][tap][output channel of the unit] */
 #ifndef RY_KERNELS_CPU_NARROW_NARROW_PLAN_H
 #define RY_KERNELS_CPU_NARROW_NARROW_PLAN_H
 
 #include "kernels/cpu/conv/conv_geometry.h"
 
-enum { NARROW_STRIDE_MOST = 4, NARROW_PHASES_MOST = 16, NARROW_OUT_MOST = 64, NARROW_TRANSPOSED_OUT_MOST = 16 };
+enum { NARROW_STRIDE_MOST = 4, NARROW_PHASES_MOST = 16, NARROW_OUT_MOST = 64, NARROW_TRANSPOSED_OUT_MOST = 16, NARROW_DEPTHS_MOST = 16 };
+
+/* Taps of a phase that read one slice: neighbours in its list, `first` from its first one. */
+typedef struct narrow_slice {
+    int32_t first, count;
+} narrow_slice;
 
 typedef struct narrow_phase {
     ry_conv_phase at;
     int64_t packed; /* where its weights start in a group's, in floats */
+    narrow_slice slice[NARROW_DEPTHS_MOST];
 } narrow_phase;
 
 typedef struct narrow_plan {
     ry_conv_geometry geometry;
     int64_t grid[2];                                      /* rows and columns of the largest phase */
+    int64_t slices;                                       /* of its grid */
+    int64_t depths, depth[NARROW_DEPTHS_MOST];            /* slices that windows reach, from where the output's slice reads */
     int64_t before[2];                                    /* zeros above and left of x */
     int64_t pitch, image_rows;                            /* of a plane: positions of a row, rows of an image */
     int64_t planes, plane;                                /* of a channel; floats of one */
@@ -47,6 +58,13 @@ bool narrow_is_possible(const ry_problem *problem);
 /* Bytes of the plan; then the plan. rows_most: output channels of a unit. */
 size_t narrow_plan_size(const ry_problem *problem);
 void narrow_plan_make(const ry_problem *problem, int width, int rows_most, narrow_plan *plan);
+
+/* Of x, that the window of the output's slice `slice` reaches as number `depth`; -1: it is in the padding. */
+static inline int64_t narrow_slice_of_x(const narrow_plan *plan, int64_t slice, int64_t depth)
+{
+    const int64_t at = slice * plan->geometry.stride[0] + plan->depth[depth];
+    return at >= 0 && at < plan->geometry.in[0] ? at : -1;
+}
 
 /* First output channel of a unit; units are as even as they can be. */
 static inline int64_t narrow_unit_first(const narrow_plan *plan, int64_t unit)

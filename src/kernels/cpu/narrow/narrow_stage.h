@@ -12,6 +12,7 @@ typedef struct narrow_stage {
     const char *x; /* of the group, image 0 */
     float *staged, *lines;
     int64_t image, images; /* that are staged */
+    int64_t slice;         /* of x */
     int64_t row;           /* of the output grid: the first */
     int64_t channel, channels;
 } narrow_stage;

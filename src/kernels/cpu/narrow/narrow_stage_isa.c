@@ -116,7 +116,8 @@ static staged_row find_row(const narrow_stage *s, int64_t image, int64_t residue
         r.to[j] = plan->slot[residue][j] < 0 ? NULL : s->staged + plan->slot[residue][j] * plan->plane + at;
     }
     if (r.inside) {
-        r.x = s->x + ((s->image + image) * g->x_batch + y * g->x_step[1] + s->channel * g->x_channel) * (int64_t)ry_dtype_size(s->dtype);
+        const int64_t from = (s->image + image) * g->x_batch + s->slice * g->x_step[0] + y * g->x_step[1] + s->channel * g->x_channel;
+        r.x = s->x + from * (int64_t)ry_dtype_size(s->dtype);
     }
     return r;
 }
