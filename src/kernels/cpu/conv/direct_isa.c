@@ -157,6 +157,29 @@ static void activate_rows(ry_activation_of activation, float *y, int64_t rows, i
     }
 }
 
+/* in_place: `rows` rows of a group, from x to y. */
+static void run_planes(const direct_plan *plan, const ry_cpu_launch *launch, int64_t image, int64_t group, int64_t first_row, int64_t rows)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const ry_activation_of activation = ry_conv_activation(launch->problem);
+    float bias[DIRECT_OUT_MOST] = {0};
+    read_bias(launch, group * g->channels_out, g->channels_out, bias);
+    const int64_t channel = group * g->channels_out;
+    direct_group d = {.x = (const float *)launch->in[0] + image * g->x_batch + group * g->channels_in * g->x_channel,
+                      .weight = (const float *)launch->packed + channel * g->channels_in * g->taps,
+                      .bias = bias,
+                      .y = (float *)launch->out[0] + image * g->y_batch + channel * g->y_channel};
+    if (ry_problem_has_input(launch->problem, 3)) {
+        d.residual = (const float *)launch->in[3] + image * g->r_batch + channel * g->r_channel;
+    }
+    const bool bounds = ry_activation_bounds(activation, &d.low, &d.high);
+    RY_ISA_SYMBOL(direct_planes)(plan, &d, first_row, rows);
+    for (int64_t k = 0; !bounds && k < g->channels_out; k++) {
+        const int64_t step = plan->phase.y_step[1];
+        activate_rows(activation, d.y + k * g->y_channel + first_row * step, rows, plan->phase.grid[2], step);
+    }
+}
+
 static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
 {
     (void)phase;
@@ -178,6 +201,10 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     }
     const int64_t first = groups * plan->groups_a_task, some = first + plan->groups_a_task, end = some < g->groups ? some : g->groups;
     for (int64_t group = first; group < end; group++) {
+        if (plan->in_place) {
+            run_planes(plan, launch, image, group, first_row, rows);
+            continue;
+        }
         float bias[DIRECT_OUT_MOST] = {0};
         read_bias(launch, group * g->channels_out, g->channels_out, bias);
         RY_ISA_SYMBOL(direct_stage)(plan, launch, image, group, first_row, rows, staged);

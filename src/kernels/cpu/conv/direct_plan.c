@@ -4,12 +4,14 @@
 
 #include "base/whole.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
     STAGED_MOST = 20 * 1024, /* bytes of one group's staged rows: they and the sums share a first-level cache of 32 KiB */
     FAR_LEAST = 8 << 20,     /* bytes of x that come from memory */
-    TASK_WORK = 150000,      /* multiply-adds a task at least, where there is so much: some ten microseconds */
+    TASKS_LEAST = 32,
+    TASK_WORK = 150000, /* multiply-adds a task at least, where there is so much: some ten microseconds */
 };
 
 bool direct_plan_suits(const ry_problem *problem)
@@ -40,7 +42,8 @@ static int64_t staged_rows(const direct_plan *plan, int64_t rows)
     return rows + (g->kernel[1] - 1) * plan->dilation[0] / g->stride[1];
 }
 
-static void choose_tasks(direct_plan *plan)
+/* Rows of a task where x is staged. */
+static void choose_rows(direct_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t height = plan->phase.grid[1], planes = g->stride[1] * g->stride[2];
@@ -54,13 +57,25 @@ static void choose_tasks(direct_plan *plan)
     if (plan->rows < 2 * reach) {
         plan->rows = 2 * reach < height ? 2 * reach : height;
     }
+}
+
+static void choose_tasks(direct_plan *plan)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t height = plan->phase.grid[1];
+    if (plan->in_place) {
+        const int64_t pays = ry_parts(height * plan->phase.grid[2] * g->taps * g->channels_in * g->channels_out, TASK_WORK);
+        plan->rows = ry_parts(height, ry_least(ry_least(ry_parts(TASKS_LEAST, g->batch * g->groups), pays), height));
+    } else {
+        choose_rows(plan);
+    }
     plan->rows = ry_parts(height, ry_parts(height, plan->rows));
     plan->row_blocks = ry_parts(height, plan->rows);
     const int64_t work = plan->rows * plan->pitch * g->taps * g->channels_in * g->channels_out;
     const int64_t all = g->batch * g->groups * plan->row_blocks;
     int64_t each = work < TASK_WORK ? ry_parts(TASK_WORK, work) : 1;
-    if (all / each < 32) {
-        each = all / 32 > 0 ? all / 32 : 1;
+    if (all / each < TASKS_LEAST) {
+        each = all / TASKS_LEAST > 0 ? all / TASKS_LEAST : 1;
     }
     each = each < g->groups ? each : g->groups;
     plan->groups_a_task = ry_parts(g->groups, ry_parts(g->groups, each));
@@ -88,7 +103,24 @@ static bool is_direct(const ry_problem *problem, const direct_plan *plan)
            !ry_problem_has_input(problem, 3);
 }
 
+/* Rows of floats without horizontal stride. */
+static bool reads_rows(const ry_problem *problem, const direct_plan *plan)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const bool has_residual = ry_problem_has_input(problem, 3);
+    return !plan->by_rows && g->stride[2] == 1 && g->kernel[2] <= DIRECT_WIDTH_MOST && ry_type_of(&problem->in[0]) == RY_f32 &&
+           g->x_step[2] == 1 && ry_type_of(&problem->out[0]) == RY_f32 && plan->phase.y_step[2] == 1 &&
+           (!has_residual || (ry_type_of(&problem->in[3]) == RY_f32 && plan->phase.r_step[2] == 1));
+}
+
 #define FAR_CYCLES 1.0 /* of a float of x that comes from memory, row by row of many planes */
+
+static double far_cycles(const direct_plan *plan)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const double floats = (double)(g->batch * g->groups * g->channels_in * g->in[1] * g->in[2]);
+    return floats * sizeof(float) > FAR_LEAST ? floats * FAR_CYCLES : 0;
+}
 
 /* Cycles as they were measured on Zen 4, of vectors and rows that are in the caches: of a staged row and its vectors, which are parted where there
  * is a stride, of sums and of their way to y. */
@@ -100,13 +132,41 @@ static double count_cycles(const direct_plan *plan, int width)
     const double tasks = (double)(g->batch * g->groups), blocks = tasks * (double)plan->row_blocks;
     const double near = blocks * (double)(g->channels_in * __builtin_popcount(plan->planes_used) * staged_rows(plan, plan->rows)) *
                         (6.0 + (double)ry_parts(plan->pitch, width) * part[g->stride[2] - 1]);
-    const double taps = (double)(g->taps * g->channels_in), floats = tasks * (double)(g->channels_in * g->in[1] * g->in[2]);
-    const double staged = near + (floats * sizeof(float) > FAR_LEAST ? floats * FAR_CYCLES : 0);
+    const double taps = (double)(g->taps * g->channels_in), staged = near + far_cycles(plan);
     if (plan->by_rows) {
         return staged + tasks * grid * (double)ry_parts(plan->phase.grid[2], width) * (taps * 1.2 + 3.0) + blocks * 115.0;
     }
     const double vectors = (double)ry_parts(plan->rows * plan->pitch, width), loads = (double)ry_parts(g->channels_out, DIRECT_BLOCK_MOST);
     return staged + blocks * vectors * (taps * (loads + 0.63 * outputs) + 7.5 * outputs) + tasks * grid * outputs * 22.0 + blocks * 24.0;
+}
+
+int64_t direct_vectors(const direct_plan *plan, int64_t width, int64_t first)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t vectors = ry_parts(plan->phase.grid[2], width), registers = width == 8 && g->channels_out > 2 ? 2 : DIRECT_VECTORS_MOST;
+    const int64_t count = ry_least(ry_parts(vectors, ry_parts(vectors, registers)), vectors - first);
+    const int64_t begin = (first + 1) * width, end = (first + count - 1) * width;
+    const bool inside = begin >= plan->before[1] && end + (g->kernel[2] - 1) * plan->dilation[1] - plan->before[1] <= g->in[2];
+    return count > 2 && !inside ? 2 : count;
+}
+
+/* Cycles of sums in place: of a tap's multiply-adds or of its loads, those of x lying across the ends of cache lines. */
+static double count_in_place(const direct_plan *plan, int width)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t columns = plan->phase.grid[2], vectors = ry_parts(columns, width);
+    const double steps = (double)(g->taps * g->channels_in);
+    double row = 0;
+    for (int64_t first = 0, count; first < vectors; first += count) {
+        count = direct_vectors(plan, width, first);
+        const int64_t lanes = columns - (first + count - 1) * width;
+        const double whole = (double)count - (width == 16 && lanes <= width / 2 ? 0.5 : 0.0);
+        for (int64_t k = 0; k < g->channels_out; k += DIRECT_BLOCK_MOST) {
+            const double out = (double)ry_least(g->channels_out - k, DIRECT_BLOCK_MOST), loads = out + 2.0 * (double)count;
+            row += steps * ((out * whole > loads ? out * whole : loads) + 1.0) + 3.0 * out * (double)count + 20.0;
+        }
+    }
+    return (double)(g->batch * g->groups * plan->phase.grid[1]) * row + far_cycles(plan);
 }
 
 void direct_plan_make(const ry_problem *problem, int width, direct_plan *plan)
@@ -135,6 +195,13 @@ void direct_plan_make(const ry_problem *problem, int width, direct_plan *plan)
     }
     plan->pitch = plan->phase.grid[2] + reach[1];
     choose_tasks(plan);
+    plan->cycles = count_cycles(plan, width);
+    const double in_place = reads_rows(problem, plan) ? count_in_place(plan, width) : plan->cycles;
+    if (in_place < plan->cycles) {
+        plan->in_place = true;
+        plan->cycles = in_place;
+        choose_tasks(plan);
+    }
     plan->plane = staged_rows(plan, plan->rows) * plan->pitch;
     plan->channel = plan->plane * g.stride[1] * g.stride[2];
     for (int64_t t = 0; t < g.taps; t++) {
@@ -149,5 +216,4 @@ void direct_plan_make(const ry_problem *problem, int width, direct_plan *plan)
     plan->sums = at, at += plan->direct ? 0 : ry_aligned((size_t)(plan->sum_step * g.channels_out) * 4);
     plan->runs = at, at += ry_aligned((size_t)plan->rows * 6 * sizeof(int64_t));
     plan->scratch = at;
-    plan->cycles = count_cycles(plan, width);
 }

@@ -11,13 +11,23 @@
  * column (`by_rows`); taps are ordered [plane row][tap column][tap row] for it, and the sums need no place of their own where they can be
  * written to y as they are (`direct`).
  *
+ * Groups of several channels whose rows fill their vectors go row by row, too, and read x where it lies (`in_place`): positions in the padding are
+ * left out by masks, which are the same for all rows and channels.
+ *
  *     staged: [channel][plane][row][pitch]        sums: [output channel][row][pitch]         weights: [group][block of channels][in][tap][out] */
 #ifndef RY_KERNELS_CPU_CONV_DIRECT_PLAN_H
 #define RY_KERNELS_CPU_CONV_DIRECT_PLAN_H
 
 #include "kernels/cpu/conv/conv_geometry.h"
 
-enum { DIRECT_STRIDE_MOST = 4, DIRECT_OUT_MOST = 16, DIRECT_BLOCK_MOST = 4, DIRECT_COLUMN_MOST = 7 };
+enum {
+    DIRECT_STRIDE_MOST = 4,
+    DIRECT_OUT_MOST = 16,
+    DIRECT_BLOCK_MOST = 4,
+    DIRECT_COLUMN_MOST = 7,
+    DIRECT_WIDTH_MOST = 11,
+    DIRECT_VECTORS_MOST = 4
+};
 
 typedef struct direct_plan {
     ry_conv_geometry geometry;
@@ -29,13 +39,17 @@ typedef struct direct_plan {
     int64_t groups_a_task, group_blocks;
     int64_t sum_step; /* floats of one output channel's sums */
     int64_t tasks;
-    bool by_rows, direct;
+    bool by_rows, direct, in_place;
     double cycles;                      /* in vector multiply-adds, on one core */
     uint32_t planes_used;               /* bit i * stride_w + j */
     size_t staged, sums, runs, scratch; /* bytes */
     size_t taps, size;
     int64_t offset[]; /* of each tap in a staged channel; then the ry_conv_taps at `taps` */
 } direct_plan;
+
+/* in_place: how many vectors of `width` of a row are summed together, from vector `first` on. All but the first and the last of them must read inside
+ * x with every tap: they have no masks. */
+int64_t direct_vectors(const direct_plan *plan, int64_t width, int64_t first);
 
 bool direct_plan_suits(const ry_problem *problem);
 size_t direct_plan_size(const ry_problem *problem);
