@@ -31,10 +31,12 @@ static double load_cycles(const igemm_plan *plan, const igemm_phase *p, double s
 }
 
 /* Cycles that a float from the outer caches costs, where half of it hides behind the arithmetic. */
-#define STREAM_CYCLES (4.0 / 24.0)
-#define NEAR_CYCLES   (1.0 / 32.0) /* the same of the second-level cache */
-#define FAR_CYCLES    1.5          /* the same of memory, in pieces of as many planes as there are channels */
-#define RUN_FAR       0.3          /* the same in long runs of few planes */
+#define STREAM_CYCLES   (4.0 / 24.0)
+#define NEAR_CYCLES     (1.0 / 32.0) /* the same of the second-level cache */
+#define FAR_CYCLES      1.5          /* the same of memory, in pieces of as many planes as there are channels */
+#define RUN_FAR         0.3          /* the same in long runs of few planes */
+#define FETCH_FAR       0.6          /* the same where it is gathered */
+#define FETCH_FAR_APART 0.45         /* and what lies between counts, too */
 
 /* Of x's own way to the core, where it does not stay near: in pieces, which memory likes less than long runs. What lies between the pixels of a
  * row comes along. */
@@ -46,7 +48,9 @@ static double fetch_cycles(const igemm_plan *plan, int64_t block)
         all *= (double)g->in[i];
         each *= (double)(i == RY_SPACE - 1 && g->x_step[i] == 1 ? g->stride[i] : ry_least(g->stride[i], g->kernel[i]));
     }
-    return all * 4 <= 2 * IGEMM_PANEL_MOST ? 0 : (double)(g->channels_in * block) * each * 1.5 * STREAM_CYCLES;
+    const bool far = all * (double)(g->batch * g->groups) * 4 > FAR_LEAST;
+    const double cycles = far ? (each > 1 ? FETCH_FAR_APART : FETCH_FAR) : all * 4 <= 2 * IGEMM_PANEL_MOST ? 0 : 1.5 * STREAM_CYCLES;
+    return (double)(g->channels_in * block) * each * cycles;
 }
 
 static double gather_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block)

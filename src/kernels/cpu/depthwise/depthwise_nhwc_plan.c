@@ -18,6 +18,7 @@ enum {
     RING_WHOLE = 64 * 1024,   /* narrow planes of so many bytes are staged whole: their transposed squares do not end with the rows */
     RING_SUITS = 4096 * 1024, /* a vector's slices must not be larger */
     HOLD_PIXELS = 64,         /* narrow lines are transposed back so many pixels at a time */
+    FAR_LEAST = 8 << 20,      /* bytes of x that come from memory */
     TAPS_MOST = 1024
 };
 
@@ -270,6 +271,9 @@ static void place(int width, depthwise_nhwc_plan *plan)
     plan->scratch = at;
 }
 
+/* Of a float of planes that come from memory, a few lines of many at a time, where one tap does not make up for it: other kernels read long runs. */
+#define FAR_CYCLES 1.5
+
 /* Cycles of all vectors as they were measured on Zen 4: of taps, of a pixel's start and end, of staging, of planes and conversions behind the
  * sums, of addresses. */
 static double count_cycles(const depthwise_nhwc_plan *plan, int width)
@@ -283,9 +287,12 @@ static double count_cycles(const depthwise_nhwc_plan *plan, int width)
     const double pixels = (double)(plan->lines * blocks_of(&plan->axis[2], plan->pixels));
     const double end = 4.0 + (plan->planes_out ? 8.0 : plan->through ? 10.0 : 0.0);
     const double read = (double)(g->in[0] * g->in[1] * g->in[2]) * (double)plan->depth / (double)plan->multiplier;
+    const bool copies = g->kernel[0] * g->kernel[1] * g->kernel[2] * g->stride[0] * g->stride[1] * g->stride[2] == 1;
+    const double floats = (double)(g->batch * plan->outputs) * read;
+    const double far = copies && plan->planes_in && floats * sizeof(float) > FAR_LEAST ? FAR_CYCLES : 0;
     const double tables = (double)(plan->slices * plan->table_rows * plan->reach) * pixels / (double)plan->pixels;
     return vectors * (pixels * (each + end) +
-                      read * (plan->planes_in ? 6.0
+                      read * (plan->planes_in ? 6.0 + far * (double)width
                               : plan->staged  ? 3.0
                                               : 0.0) +
                       0.5 * tables * (double)width / (double)plan->channels);

@@ -182,15 +182,27 @@ static double output_operations(int64_t points, int64_t outputs)
     return points == 1 ? 0 : (double)(points - 2) + (double)outputs * (double)pairs;
 }
 
+/* Positions of a tile in rows that are turned, a vector of them at a time: of the tiles of a run that read, or write, one row of `reach` positions each. */
+static double turned_positions(const winograd_plan *plan, int64_t reach)
+{
+    const winograd_axis *w = &plan->axis[1];
+    const int64_t runs = ry_least(w->dilation, ry_parts(plan->geometry.out[2] + w->lead, w->spread)), count = ry_parts(w->tiles, runs);
+    return (double)ry_whole((count - 1) * w->outputs * w->stride * w->dilation + reach, plan->width) / (double)count;
+}
+
 static double transform_cycles(const winograd_plan *plan, double *output)
 {
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
     const double moves = 2.0 * (double)plan->points;
-    const double strips = plan->x_near ? 0 : 5.0 * (double)(h->points * (w->outputs + 1));
+    const double read = plan->x_near ? 0 : turned_positions(plan, (w->points - 1) * w->step + w->stride);
+    const double strips = 5.0 * (double)(h->points * (w->outputs + 1)), least = 5.0 * (double)h->points * read;
     *output = (double)w->points * output_operations(h->points, h->outputs) + (double)h->outputs * output_operations(w->points, w->outputs) +
               (double)plan->points + 2.0 * (double)(h->outputs * w->points) +
               (plan->y_near ? 1.0 : 6.0) * (double)(h->outputs * w->outputs);
-    return (double)w->points * input_operations(h->points) + (double)h->points * input_operations(w->points) + moves + strips;
+    return (double)w->points * input_operations(h->points) + (double)h->points * input_operations(w->points) + moves +
+           (plan->x_near     ? 0
+            : strips > least ? strips
+                             : least);
 }
 
 /* Cycles of meeting the runs of neighbouring positions that a block reads or writes of `channels` planes, where each of its rows of tiles meets
