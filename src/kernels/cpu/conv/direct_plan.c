@@ -169,6 +169,13 @@ static double count_in_place(const direct_plan *plan, int width)
     return (double)(g->batch * g->groups * plan->phase.grid[1]) * row + far_cycles(plan);
 }
 
+/* Of the planes of residues of the position modulo the stride, the one that a tap reads. */
+static int64_t plane_of(const direct_plan *plan, const ry_conv_tap *tap)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    return (tap->at[1] + plan->before[0]) % g->stride[1] * g->stride[2] + (tap->at[2] + plan->before[1]) % g->stride[2];
+}
+
 void direct_plan_make(const ry_problem *problem, int width, direct_plan *plan)
 {
     ry_conv_geometry g;
@@ -194,6 +201,9 @@ void direct_plan_make(const ry_problem *problem, int width, direct_plan *plan)
         order_taps(&g, tap);
     }
     plan->pitch = plan->phase.grid[2] + reach[1];
+    for (int64_t t = 0; t < g.taps; t++) {
+        plan->planes_used |= 1u << plane_of(plan, &tap[t]);
+    }
     choose_tasks(plan);
     plan->cycles = count_cycles(plan, width);
     const double in_place = reads_rows(problem, plan) ? count_in_place(plan, width) : plan->cycles;
@@ -206,9 +216,7 @@ void direct_plan_make(const ry_problem *problem, int width, direct_plan *plan)
     plan->channel = plan->plane * g.stride[1] * g.stride[2];
     for (int64_t t = 0; t < g.taps; t++) {
         const int64_t y = tap[t].at[1] + plan->before[0], x = tap[t].at[2] + plan->before[1];
-        const int64_t plane = y % g.stride[1] * g.stride[2] + x % g.stride[2];
-        plan->planes_used |= 1u << plane;
-        plan->offset[t] = plane * plan->plane + y / g.stride[1] * plan->pitch + x / g.stride[2];
+        plan->offset[t] = plane_of(plan, &tap[t]) * plan->plane + y / g.stride[1] * plan->pitch + x / g.stride[2];
     }
     plan->sum_step = ry_parts((plan->rows - 1) * plan->pitch + plan->phase.grid[2], width) * width;
     size_t at = 0;
