@@ -37,52 +37,91 @@ typedef struct target {
 /* What is written of each row: all outputs, in whole vectors, with bias only; the same with residual and bounds; a range of outputs and lanes. */
 typedef enum extent { OF_STRIP, OF_WHOLE, OF_RANGE, EXTENTS } extent;
 
-/* Transforms along the width: from [row][column] to the target. Adds 0 times outputs to `zero`, which stays 0 while the products are finite: every
- * product of a row reaches its first output or, if it is of infinity, the last. */
+/* The sums of outputs of row i of a tile, whose products of the height are d. Adds 0 times outputs to `zero`, which stays 0 while the products are
+ * finite: every product of a row reaches its first output or, if it is of infinity, the last. */
+RY_INLINE ry_vf finish_row(const extent what, const int points, const int outputs, const ry_vf d[WINOGRAD_POINTS_MOST], const target *t,
+                           int64_t i, ry_vf zero)
+{
+    const ry_vf bias = ry_vf_load(t->bias), low = ry_vf_set(t->low), high = ry_vf_set(t->high);
+    const ry_vm lanes = ry_vm_first(t->lanes);
+    ry_vf y[WINOGRAD_POINTS_MOST];
+    winograd_output(points, outputs, d, y);
+    zero = ry_vf_fma(ry_vf_zero(), y[0], zero);
+    zero = outputs > 1 ? ry_vf_fma(ry_vf_zero(), y[outputs - 1], zero) : zero;
+#pragma GCC unroll 8
+    for (int j = 0; j < outputs; j++) {
+        y[j] = ry_vf_add(y[j], bias);
+    }
+    if (what != OF_STRIP && t->residual) {
+        const float *residual = t->residual + i * t->r_row_step;
+#pragma GCC unroll 8
+        for (int j = 0; j < outputs; j++) {
+            if (what == OF_WHOLE) {
+                y[j] = ry_vf_add(y[j], ry_vf_load(residual + j * t->r_column_step));
+            } else if (j >= t->columns.first && j < t->columns.end) {
+                y[j] = ry_vf_add(y[j], ry_vf_load_m(residual + j * t->r_column_step, lanes));
+            }
+        }
+    }
+    float *row = t->y + i * t->row_step;
+#pragma GCC unroll 8
+    for (int j = 0; j < outputs; j++) {
+        if (what == OF_STRIP) {
+            ry_vf_store(row + j * t->column_step, y[j]);
+        } else if (what == OF_WHOLE) {
+            ry_vf_store(row + j * t->column_step, ry_vf_min(high, ry_vf_max(low, y[j])));
+        } else if (j >= t->columns.first && j < t->columns.end) {
+            ry_vf_store_m(row + j * t->column_step, lanes, ry_vf_min(high, ry_vf_max(low, y[j])));
+        }
+    }
+    return zero;
+}
+
+/* Transforms along the width: from [row][column] to the target. */
 typedef ry_vf (*across_function)(const float *from, const target *to, ry_vf zero);
 
 RY_INLINE ry_vf across(const extent what, const int points, const int outputs, const float *from, const target *to, ry_vf zero)
 {
     const target t = *to;
-    const ry_vf bias = ry_vf_load(t.bias), low = ry_vf_set(t.low), high = ry_vf_set(t.high);
-    const ry_vm lanes = ry_vm_first(t.lanes);
     for (int64_t i = t.rows.first; i < t.rows.end; i++) {
-        ry_vf d[WINOGRAD_POINTS_MOST], y[WINOGRAD_POINTS_MOST];
+        ry_vf d[WINOGRAD_POINTS_MOST];
 #pragma GCC unroll 8
         for (int j = 0; j < points; j++) {
             d[j] = ry_vf_load(from + (i * points + j) * RY_W);
         }
-        winograd_output(points, outputs, d, y);
-        zero = ry_vf_fma(ry_vf_zero(), y[0], zero);
-        zero = outputs > 1 ? ry_vf_fma(ry_vf_zero(), y[outputs - 1], zero) : zero;
-#pragma GCC unroll 8
-        for (int j = 0; j < outputs; j++) {
-            y[j] = ry_vf_add(y[j], bias);
-        }
-        if (what != OF_STRIP && t.residual) {
-            const float *residual = t.residual + i * t.r_row_step;
-#pragma GCC unroll 8
-            for (int j = 0; j < outputs; j++) {
-                if (what == OF_WHOLE) {
-                    y[j] = ry_vf_add(y[j], ry_vf_load(residual + j * t.r_column_step));
-                } else if (j >= t.columns.first && j < t.columns.end) {
-                    y[j] = ry_vf_add(y[j], ry_vf_load_m(residual + j * t.r_column_step, lanes));
-                }
-            }
-        }
-        float *row = t.y + i * t.row_step;
-#pragma GCC unroll 8
-        for (int j = 0; j < outputs; j++) {
-            if (what == OF_STRIP) {
-                ry_vf_store(row + j * t.column_step, y[j]);
-            } else if (what == OF_WHOLE) {
-                ry_vf_store(row + j * t.column_step, ry_vf_min(high, ry_vf_max(low, y[j])));
-            } else if (j >= t.columns.first && j < t.columns.end) {
-                ry_vf_store_m(row + j * t.column_step, lanes, ry_vf_min(high, ry_vf_max(low, y[j])));
-            }
-        }
+        zero = finish_row(what, points, outputs, d, &t, i, zero);
     }
     return zero;
+}
+
+/* Both axes of a whole tile of four points and two outputs each, in registers. */
+RY_INLINE ry_vf four(const extent what, const float *m, int64_t m_point, const target *to, ry_vf zero)
+{
+    const target t = *to;
+    ry_vf rows[2][WINOGRAD_POINTS_MOST];
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; j++) {
+        ry_vf d[WINOGRAD_POINTS_MOST], y[WINOGRAD_POINTS_MOST];
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) {
+            d[i] = ry_vf_load(m + (i * 4 + j) * m_point);
+        }
+        winograd_output(4, 2, d, y);
+        rows[0][j] = y[0];
+        rows[1][j] = y[1];
+    }
+    zero = finish_row(what, 4, 2, rows[0], &t, 0, zero);
+    return finish_row(what, 4, 2, rows[1], &t, 1, zero);
+}
+
+static ry_vf four_of_strip(const float *m, int64_t m_point, const target *to, ry_vf zero)
+{
+    return four(OF_STRIP, m, m_point, to, zero);
+}
+
+static ry_vf four_of_whole(const float *m, int64_t m_point, const target *to, ry_vf zero)
+{
+    return four(OF_WHOLE, m, m_point, to, zero);
 }
 
 #define OF_EXTENT(what, points, outputs)                                                               \
@@ -124,6 +163,7 @@ typedef struct context {
     float *stage;
     up_function up;
     const across_function *across; /* [extent] */
+    bool fours;                    /* tiles have four points and two outputs on each axis */
     ry_vf zero;                    /* while every product is finite */
 } context;
 
@@ -135,6 +175,10 @@ static winograd_range find_rows(const context *c)
 static void transform_tile(context *c, const float *m, extent what, const target *to)
 {
     float points[WINOGRAD_POINTS_MOST * WINOGRAD_POINTS_MOST * RY_W];
+    if (c->fours && what != OF_RANGE && to->rows.end - to->rows.first == 2) {
+        c->zero = (what == OF_STRIP ? four_of_strip : four_of_whole)(m, c->plan->m_point, to, c->zero);
+        return;
+    }
     c->up(m, c->plan->m_point, c->plan->axis[1].points, points);
     c->zero = c->across[what](points, to, c->zero);
 }
@@ -348,8 +392,13 @@ bool RY_ISA_SYMBOL(winograd_transform_output)(const winograd_plan *plan, const f
     const winograd_axis *w = &plan->axis[1];
     const int64_t reach = (w->outputs - 1) * w->dilation + 1;
     const struct texts *h = &texts_table[plan->axis[0].points][plan->axis[0].outputs];
-    context c = {
-        .plan = plan, .end = end, .stage = stage, .up = h->up, .across = texts_table[w->points][w->outputs].across, .zero = ry_vf_zero()};
+    context c = {.plan = plan,
+                 .end = end,
+                 .stage = stage,
+                 .up = h->up,
+                 .across = texts_table[w->points][w->outputs].across,
+                 .fours = plan->points == 16 && plan->axis[0].outputs == 2 && w->outputs == 2,
+                 .zero = ry_vf_zero()};
     for (int64_t done = 0; done < count; done += c.run.count) {
         c.run = winograd_find_run(plan, first + done, count - done, reach, plan->y_near ? INT64_MAX : plan->run_span / w->spread);
         winograd_place_run(plan, &c.run, &c.y, &c.r);
