@@ -215,6 +215,66 @@ static void test_many_channels(void **state)
     assert_true(checked > 8);
 }
 
+/* Planes row by row with padding that keeps their size (stride 1) or halves it, two images of five channels. */
+static int check_plane(int64_t height, int64_t width, int64_t kernel, int64_t stride, int64_t dilation, bool residual)
+{
+    product_case c = {.problem = {.op = RY_OP_conv, .inputs = residual ? 4 : 3}};
+    c.problem.attrs = ry_attrs_default(RY_OP_conv);
+    ry_conv_attrs *a = &c.problem.attrs.conv;
+    const int64_t pad = dilation * (kernel - 1) / 2, reach = dilation * (kernel - 1) + 1, channels = 5;
+    const int64_t high = (height + 2 * pad - reach) / stride + 1, wide = (width + 2 * pad - reach) / stride + 1;
+    a->groups = channels;
+    a->stride = (ry_ints){2, {stride, stride}};
+    a->dilation = (ry_ints){2, {dilation, dilation}};
+    a->pads = (ry_ints){4, {pad, pad, pad, pad}};
+    a->activation = RY_activation_relu;
+    const int64_t x[4] = {2, channels, height, width}, w[4] = {channels, 1, kernel, kernel}, y[4] = {2, channels, high, wide};
+    c.in[0] = case_tensor(RY_f32, 4, x, CASE_ROW_MAJOR);
+    c.in[1] = case_tensor(RY_f32, 4, w, CASE_ROW_MAJOR);
+    c.in[2] = case_tensor(RY_f32, 1, &channels, CASE_ROW_MAJOR);
+    c.out[0] = case_tensor(RY_f32, 4, y, CASE_ROW_MAJOR);
+    if (residual) {
+        c.in[3] = case_tensor(RY_f32, 4, y, CASE_ROW_MAJOR);
+    }
+    c.terms = (double)(kernel * kernel);
+    case_fill(&c);
+    const int checked = case_check_all(&c, "conv_ref");
+    case_free(&c);
+    return checked;
+}
+
+/* Rows that end with half a vector or less, which go with those of the strip below; rows that fill just one. */
+static void test_half_vectors(void **state)
+{
+    (void)state;
+    int checked = 0;
+    for (int64_t last = 1; last <= 9; last++) {
+        for (int64_t kernel = 3; kernel <= 7; kernel += 2) {
+            checked += check_plane(13 + last, 16 + last, kernel, 1, 1, last & 1);
+        }
+        checked += check_plane(14 + 2 * last, 32 + last, 3, 1, 2, false);
+        checked += check_plane(28, 32 + 2 * last, 3, 2, 1, last & 1);
+        checked += check_plane(27 + 2 * last, 33 + 2 * last, 5, 2, 1, false);
+    }
+    checked += check_plane(28, 20, 9, 1, 1, true);
+    checked += check_plane(29, 20, 2, 1, 1, false);
+    checked += check_plane(30, 36, 1, 1, 1, true);
+    assert_true(checked > 100);
+}
+
+/* Seven rows, or fourteen, of planes without gaps, whose rows are at most half a vector or one. */
+static void test_seven_rows(void **state)
+{
+    (void)state;
+    int checked = 0;
+    for (int64_t width = 4; width <= 17; width++) {
+        checked += check_plane(7, width, 3, 1, 1, false);
+        checked += check_plane(14, width, 3, 1, 1, false);
+        checked += check_plane(21, width, 3, 1, 1, false);
+    }
+    assert_true(checked > 80);
+}
+
 static void test_half_types(void **state)
 {
     (void)state;
@@ -230,9 +290,10 @@ static void test_half_types(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_windows),    cmocka_unit_test(test_sizes),           cmocka_unit_test(test_multipliers_and_groups),
-        cmocka_unit_test(test_spaces),     cmocka_unit_test(test_wide_groups),     cmocka_unit_test(test_half_types),
-        cmocka_unit_test(test_transposed), cmocka_unit_test(test_dilated_and_odd), cmocka_unit_test(test_many_channels),
+        cmocka_unit_test(test_windows),      cmocka_unit_test(test_sizes),           cmocka_unit_test(test_multipliers_and_groups),
+        cmocka_unit_test(test_spaces),       cmocka_unit_test(test_wide_groups),     cmocka_unit_test(test_half_types),
+        cmocka_unit_test(test_transposed),   cmocka_unit_test(test_dilated_and_odd), cmocka_unit_test(test_many_channels),
+        cmocka_unit_test(test_half_vectors), cmocka_unit_test(test_seven_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -118,6 +118,8 @@ static void find_edges(const ry_problem *problem, int width, depthwise_nchw_plan
     while (plan->left + plan->right < plan->vectors && !is_plain(plan, width, plan->vectors - 1 - plan->right)) {
         plan->right++;
     }
+    const int64_t last = g->out[2] - (plan->vectors - 1) * width;
+    plan->halves = 2 * last <= width && (g->stride[2] == 1 || (g->kernel[1] == 3 && g->kernel[2] == 3));
     plan->size = sizeof *plan + (size_t)((plan->left + plan->right) * plan->loads) * sizeof *plan->mask;
 }
 

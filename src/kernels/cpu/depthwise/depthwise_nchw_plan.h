@@ -9,6 +9,8 @@
  * With a horizontal stride of 2 loads come in pairs of vectors, parted into even and odd pixels: taps s and s + 1. The first tap of an odd
  * window is tap 2 of the pixel before: it is shifted in.
  *
+ * The last vectors of rows that fill at most half of the lanes are summed for two strips of the greatest height together (`halves`).
+ *
  * Planes of at most half a vector's width go two at a time (`paired`), one in each half; taps are permutations of one load. Planes of one
  * vector's width or half of it, of a multiple of seven rows without gaps, with windows of 3x3 and nothing but bounds behind them, have a text of
  * their own (`sevens`), which writes whole vectors over what the next row writes again. */
@@ -32,7 +34,7 @@ typedef struct depthwise_nchw_plan {
     int64_t rows, row_blocks; /* output rows of a task */
     int64_t channels, channel_blocks;
     int64_t tasks;
-    bool paired, sevens;
+    bool paired, sevens, halves;
     int64_t vectors, left, right; /* of a row; of these at its ends that need masks */
     int64_t loads;                /* masks of a vector: one a tap; one a pair of taps, and one of the first, where the stride is 2 */
     double cycles;                /* of all tasks */

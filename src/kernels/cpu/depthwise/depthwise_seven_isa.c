@@ -1,36 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Narrow planes, 3x3 windows, seven rows of one plane or of two at a time: all sums in registers, every row loaded once, nothing decided on the way. */
-#include "kernels/cpu/common/simd.h"
+#include "kernels/cpu/common/simd_rows.h"
 #include "kernels/cpu/depthwise/depthwise_nchw.h"
 
 enum { ROWS = 7, TAPS = 3 };
 
 typedef struct lanes {
-    ry_vi at[TAPS]; /* where each lane's tap is in a row */
-    ry_vm keep[TAPS], row;
+    ry_vm row, before, behind; /* pixels of a row, and those that have one on either side */
     ry_vf low, high;
     int64_t width;
 } lanes;
-
-/* A lane for each pixel of a row, or (pairs) of the row of either plane in one half. */
-static void find_lanes(int64_t width, bool pairs, lanes *l)
-{
-    const int64_t span = pairs ? RY_W / 2 : RY_W;
-    for (int64_t s = 0; s < TAPS; s++) {
-        int32_t at[RY_W];
-        uint32_t keep = 0;
-        for (int64_t i = 0; i < RY_W; i++) {
-            const int64_t column = i % span + s - 1;
-            const bool inside = column >= 0 && column < width;
-            at[i] = (int32_t)(inside ? i / span * RY_W + column : 0);
-            keep |= inside ? 1u << i : 0;
-        }
-        l->at[s] = ry_vi_load(at);
-        l->keep[s] = ry_vm_bits(keep);
-    }
-    l->row = ry_vm_first(width);
-    l->width = width;
-}
 
 RY_INLINE ry_vf both(const float *const p[2], int64_t at, const bool pairs)
 {
@@ -40,10 +19,12 @@ RY_INLINE ry_vf both(const float *const p[2], int64_t at, const bool pairs)
 /* Row j of x, counted from the strip's first row of y. */
 RY_INLINE void add_line(const lanes *l, const float *const x[2], const int j, ry_vf w[TAPS][TAPS], ry_vf sum[ROWS], const bool pairs)
 {
-    const ry_vf a = ry_vf_load_m(x[0] + j * l->width, l->row), b = pairs ? ry_vf_load_m(x[1] + j * l->width, l->row) : a;
+    /* lanes behind a row are 0 */
+    const ry_vf row =
+        pairs ? ry_vf_load_halves(x[0] + j * l->width, x[1] + j * l->width, l->row) : ry_vf_load_m(x[0] + j * l->width, l->row);
 #pragma GCC unroll 4
     for (int s = 0; s < TAPS; s++) {
-        const ry_vf v = s == 1 && !pairs ? a : ry_vf_pick(a, b, l->at[s], l->keep[s]);
+        const ry_vf v = s == 0 ? ry_vf_before(row, l->before) : s == 1 ? row : ry_vf_behind(row, l->behind);
 #pragma GCC unroll 4
         for (int r = 0; r < TAPS; r++) {
             const int i = j + 1 - r;
@@ -128,8 +109,14 @@ static void sum_plane(const lanes *l, const depthwise_plane *p, int64_t rows)
 void RY_ISA_SYMBOL(depthwise_nchw_sevens)(const depthwise_nchw_plan *plan, const depthwise_plane *first, int64_t count)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    lanes l = {.low = ry_vf_set(first->low), .high = ry_vf_set(first->high)};
-    find_lanes(g->out[2], plan->paired, &l);
+    const uint32_t row = (1u << g->out[2]) - 1, both = plan->paired ? row | row << RY_W / 2 : row;
+    const uint32_t ends = plan->paired ? 1u | 1u << RY_W / 2 : 1u;
+    const lanes l = {.low = ry_vf_set(first->low),
+                     .high = ry_vf_set(first->high),
+                     .row = ry_vm_bits(row),
+                     .before = ry_vm_bits(both & ~ends),
+                     .behind = ry_vm_bits(both & both >> 1 & ~(ends >> 1)),
+                     .width = g->out[2]};
     if (plan->paired) {
         sum_pairs(g, &l, first, count);
         return;

@@ -1,53 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text of a strip: some output rows of one plane at once. */
-#include "kernels/cpu/depthwise/depthwise_nchw.h"
+#include "kernels/cpu/depthwise/depthwise_strip.h"
 
-#include "kernels/cpu/common/simd.h"
-
-typedef struct strip {
-    const depthwise_nchw_plan *plan;
-    const float *x;  /* what tap (0, 0) of output column 0 of the strip's first row reads */
-    int64_t pitch;   /* from one input row of the strip to the next */
-    uint64_t inside; /* bit j: input row j is inside x */
-    const float *weight;
-    float bias;
-    ry_vf low, high;
-    float *to;
-    int64_t to_row;
-    const float *residual; /* NULL: none */
-    int64_t residual_row;
-} strip;
-
-RY_INLINE ry_vf load_near(const float *x, uint32_t mask, const bool masked)
+RY_INLINE ry_vf load_near(const float *x, ry_vm mask, const bool masked)
 {
-    return masked ? ry_vf_load_m(x, ry_vm_bits(mask)) : ry_vf_load(x);
+    return masked ? ry_vf_load_m(x, mask) : ry_vf_load(x);
 }
 
-RY_INLINE void load_pair(const float *x, uint32_t mask, const bool masked, ry_vf pair[2])
+RY_INLINE void load_pair(const float *x, const ry_vm mask[2], const bool masked, ry_vf pair[2])
 {
-    const ry_vf a = load_near(x, mask & (uint32_t)((1ull << RY_W) - 1), masked);
-    const ry_vf b = load_near(x + RY_W, mask >> (RY_W - 1) >> 1, masked);
-    ry_vf_part(a, b, &pair[0], &pair[1]);
-}
-
-/* Adds what input row j gives to each output row: tap row j - i * stride. */
-RY_INLINE void add_row(ry_vf *sum, const ry_vf *w, ry_vf x, const int j, const int height, const int taps, const int stride,
-                       const int apart)
-{
-#pragma GCC unroll 8
-    for (int i = 0; i < height; i++) {
-        if (j - i * stride >= 0 && j - i * stride < taps) {
-            sum[i * apart] = ry_vf_fma(w[j - i * stride], x, sum[i * apart]);
-        }
-    }
-}
-
-RY_INLINE void load_weights(ry_vf *w, const float *weight, const int taps)
-{
-#pragma GCC unroll 8
-    for (int r = 0; r < taps; r++) {
-        w[r] = ry_vf_set(weight[r]);
-    }
+    const ry_vf a = ry_vf_keep(load_near(x, mask[0], masked)), b = ry_vf_keep(load_near(x + RY_W, mask[1], masked));
+    ry_vf_part_loose(a, b, &pair[0], &pair[1]);
 }
 
 /* A column of the window, or (stride 2) two, or the first three of an odd window. */
@@ -55,18 +18,20 @@ typedef struct columns {
     const float *x;
     int64_t pitch;
     uint64_t inside;
-    uint32_t mask, mask_first;
+    ry_vm mask[2]; /* of one vector, or of a pair */
+    bool first;    /* is there a pixel before the first pair? */
     ry_vf w[3][STRIP_TAPS];
 } columns;
 
-RY_INLINE void add_near(const columns *c, ry_vf *sum, const int height, const int taps, const int vectors, const bool masked)
+RY_INLINE void add_near(const columns *c, ry_vf *sum, const int height, const int taps, const int vectors, const bool masked,
+                        const bool whole)
 {
 #pragma GCC unroll 16
     for (int j = 0; j < height + taps - 1; j++) {
-        if (c->inside >> j & 1) {
+        if (whole || c->inside >> j & 1) {
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; v++) {
-                const ry_vf x = load_near(c->x + j * c->pitch + v * RY_W, c->mask, masked);
+                const ry_vf x = load_near(c->x + j * c->pitch + v * RY_W, c->mask[0], masked);
                 add_row(sum + v, c->w[0], x, j, height, taps, 1, vectors);
             }
         }
@@ -74,11 +39,11 @@ RY_INLINE void add_near(const columns *c, ry_vf *sum, const int height, const in
 }
 
 /* Every second column. */
-RY_INLINE void add_evens(const columns *c, ry_vf *sum, const int height, const int taps, const bool masked)
+RY_INLINE void add_evens(const columns *c, ry_vf *sum, const int height, const int taps, const bool masked, const bool whole)
 {
 #pragma GCC unroll 24
     for (int j = 0; j < (height - 1) * 2 + taps; j++) {
-        if (c->inside >> j & 1) {
+        if (whole || c->inside >> j & 1) {
             ry_vf pair[2];
             load_pair(c->x + j * c->pitch, c->mask, masked, pair);
             add_row(sum, c->w[0], pair[0], j, height, taps, 2, 1);
@@ -86,83 +51,98 @@ RY_INLINE void add_evens(const columns *c, ry_vf *sum, const int height, const i
     }
 }
 
+/* Row i in an order in which neighbours add to other sums, so that none waits for the one before. */
+RY_INLINE int apart_rows(int i, int rows)
+{
+    return rows % 2 && rows > 4 ? 4 * i % rows : i;
+}
+
 /* w[1] and w[2] are of the columns that c->x reads, w[0] is of the one before (`first`). */
-RY_INLINE void add_pair(const columns *c, ry_vf *sum, const int height, const int taps, const bool first, const bool masked)
+RY_INLINE void add_pair(const columns *c, ry_vf *sum, const int height, const int taps, const bool first, const bool masked,
+                        const bool whole)
 {
 #pragma GCC unroll 24
-    for (int j = 0; j < (height - 1) * 2 + taps; j++) {
-        if (c->inside >> j & 1) {
+    for (int i = 0; i < (height - 1) * 2 + taps; i++) {
+        const int j = apart_rows(i, (height - 1) * 2 + taps);
+        if (whole || c->inside >> j & 1) {
             const float *x = c->x + j * c->pitch;
             ry_vf pair[2];
             load_pair(x, c->mask, masked, pair);
             add_row(sum, c->w[1], pair[0], j, height, taps, 2, 1);
             add_row(sum, c->w[2], pair[1], j, height, taps, 2, 1);
             if (first) {
-                const ry_vf before = ry_vf_load_m(x - 1, ry_vm_bits(masked ? c->mask_first & 1u : 1u));
-                add_row(sum, c->w[0], ry_vf_shift_in(before, pair[1]), j, height, taps, 2, 1);
+                add_row(sum, c->w[0], ry_vf_shift_loose(x - 1, !masked || c->first, pair[1]), j, height, taps, 2, 1);
             }
         }
     }
 }
 
+RY_INLINE void set_masks(columns *c, const uint32_t *mask)
+{
+    if (mask) {
+        c->mask[0] = ry_vm_bits(*mask & (uint32_t)((1ull << RY_W) - 1));
+        c->mask[1] = ry_vm_bits(*mask >> (RY_W - 1) >> 1);
+    }
+}
+
 /* Any width: column after column. */
 RY_INLINE void add_columns(const strip *s, int64_t first_row, int64_t at, const uint32_t *mask, ry_vf *sum, const int height,
-                           const int taps, const int stride, const int vectors)
+                           const int taps, const int stride, const int vectors, const bool whole)
 {
     const int64_t width = s->plan->geometry.kernel[2], odd = width % 2;
     const float *weight = s->weight + first_row * width;
-    columns c = {.pitch = s->pitch, .inside = s->inside >> first_row, .mask_first = mask ? mask[0] : 0};
+    columns c = {.pitch = s->pitch, .inside = s->inside >> first_row, .first = !mask || (mask[0] & 1u)};
     const float *x = s->x + first_row * s->pitch + at;
     if (stride == 1) {
         for (int64_t i = 0; i < width; i++, weight += taps) {
             load_weights(c.w[0], weight, taps);
-            c.mask = mask ? mask[i] : 0;
+            set_masks(&c, mask ? mask + i : NULL);
             c.x = x + i * s->plan->geometry.dilation[2];
-            add_near(&c, sum, height, taps, vectors, mask != NULL);
+            add_near(&c, sum, height, taps, vectors, mask != NULL, whole);
         }
         return;
     }
     if (width == 1) {
         load_weights(c.w[0], weight, taps);
-        c.mask = mask ? mask[0] : 0;
+        set_masks(&c, mask);
         c.x = x;
-        add_evens(&c, sum, height, taps, mask != NULL);
+        add_evens(&c, sum, height, taps, mask != NULL, whole);
         return;
     }
     for (int64_t i = odd; i < width; i += 2) {
         load_weights(c.w[1], weight + i * taps, taps);
         load_weights(c.w[2], weight + (i + 1) * taps, taps);
-        c.mask = mask ? mask[(i + odd) / 2] : 0;
+        set_masks(&c, mask ? mask + (i + odd) / 2 : NULL);
         c.x = x + i;
         if (i == 1) {
             load_weights(c.w[0], weight, taps);
-            add_pair(&c, sum, height, taps, true, mask != NULL);
+            add_pair(&c, sum, height, taps, true, mask != NULL, whole);
         } else {
-            add_pair(&c, sum, height, taps, false, mask != NULL);
+            add_pair(&c, sum, height, taps, false, mask != NULL, whole);
         }
     }
 }
 
 /* A window of 3x3, whose weights stay in registers. */
 RY_INLINE void add_square(const strip *s, const ry_vf w[3][STRIP_TAPS], int64_t at, const uint32_t *mask, ry_vf *sum, const int height,
-                          const int stride, const int vectors)
+                          const int stride, const int vectors, const bool whole)
 {
-    columns c = {.pitch = s->pitch, .inside = s->inside, .mask_first = mask ? mask[0] : 0};
+    columns c = {.pitch = s->pitch, .inside = s->inside, .first = !mask || (mask[0] & 1u)};
     if (stride == 2) {
         memcpy(c.w, w, sizeof c.w);
-        c.mask = mask ? mask[1] : 0;
+        set_masks(&c, mask ? mask + 1 : NULL);
         c.x = s->x + at + 1;
-        add_pair(&c, sum, height, 3, true, mask != NULL);
+        add_pair(&c, sum, height, 3, true, mask != NULL, whole);
         return;
     }
     /* what stays the same is read before the loops: for all the compiler knows, a store to y could change it */
     const float *x = s->x + at;
     const int64_t step = s->plan->geometry.dilation[2], pitch = s->pitch;
     const uint64_t inside = s->inside;
-    const uint32_t first = mask ? mask[0] : 0, second = mask ? mask[1] : 0, third = mask ? mask[2] : 0;
+    const ry_vm first = ry_vm_bits(mask ? mask[0] : 0), second = ry_vm_bits(mask ? mask[1] : 0), third = ry_vm_bits(mask ? mask[2] : 0);
 #pragma GCC unroll 16
     for (int j = 0; j < height + 2; j++) {
-        if (inside >> j & 1) {
+        if (whole || inside >> j & 1) {
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; v++) {
                 const float *row = x + j * pitch + v * RY_W;
@@ -177,7 +157,8 @@ RY_INLINE void add_square(const strip *s, const ry_vf w[3][STRIP_TAPS], int64_t 
 }
 
 /* Residual, bounds, store. */
-RY_INLINE void end_columns(const strip *s, int64_t column, const bool masked, const ry_vf *sum, const int height, const int vectors)
+RY_INLINE void end_columns(const strip *s, int64_t column, const bool masked, const ry_vf *sum, const int height, const int stride,
+                           const int vectors)
 {
     const int64_t left = s->plan->geometry.out[2] - column;
     const ry_vm last = ry_vm_first(left);
@@ -189,7 +170,7 @@ RY_INLINE void end_columns(const strip *s, int64_t column, const bool masked, co
     for (int i = 0; i < height; i++) {
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) {
-            ry_vf y = sum[i * vectors + v];
+            ry_vf y = stride == 1 ? sum[i * vectors + v] : ry_vf_tidy(sum[i * vectors + v]);
             if (residual) {
                 const float *from = residual + i * residual_row + column + v * RY_W;
                 y = ry_vf_add(y, masked ? ry_vf_load_m(from, last) : ry_vf_load(from));
@@ -207,7 +188,7 @@ RY_INLINE void end_columns(const strip *s, int64_t column, const bool masked, co
 
 /* `height` rows of `vectors` vectors from vector v on; `square`: the weights of a window of 3x3, or NULL. */
 RY_INLINE void sum_columns(const strip *s, int64_t v, const uint32_t *mask, const ry_vf square[3][STRIP_TAPS], const int height,
-                           const int stride, const int vectors)
+                           const int stride, const int vectors, const bool whole)
 {
     ry_vf sum[8];
 #pragma GCC unroll 8
@@ -216,24 +197,24 @@ RY_INLINE void sum_columns(const strip *s, int64_t v, const uint32_t *mask, cons
     }
     const int64_t at = v * RY_W * stride, rows = s->plan->geometry.kernel[1];
     if (square) {
-        add_square(s, square, at, mask, sum, height, stride, vectors);
+        add_square(s, square, at, mask, sum, height, stride, vectors, whole);
     } else {
         for (int64_t r = 0, taps; r < rows; r += taps) {
             taps = depthwise_nchw_turn(rows - r);
             switch (taps) {
-            case 1: add_columns(s, r, at, mask, sum, height, 1, stride, vectors); break;
-            case 2: add_columns(s, r, at, mask, sum, height, 2, stride, vectors); break;
-            case 3: add_columns(s, r, at, mask, sum, height, 3, stride, vectors); break;
-            case 5: add_columns(s, r, at, mask, sum, height, 5, stride, vectors); break;
-            default: add_columns(s, r, at, mask, sum, height, 7, stride, vectors); break;
+            case 1: add_columns(s, r, at, mask, sum, height, 1, stride, vectors, whole); break;
+            case 2: add_columns(s, r, at, mask, sum, height, 2, stride, vectors, whole); break;
+            case 3: add_columns(s, r, at, mask, sum, height, 3, stride, vectors, whole); break;
+            case 5: add_columns(s, r, at, mask, sum, height, 5, stride, vectors, whole); break;
+            default: add_columns(s, r, at, mask, sum, height, 7, stride, vectors, whole); break;
             }
         }
     }
-    end_columns(s, v * RY_W, mask != NULL, sum, height, vectors);
+    end_columns(s, v * RY_W, mask != NULL, sum, height, stride, vectors);
 }
 
 /* `vectors` at once where no masks are needed. */
-RY_INLINE void sum_strip(const strip *s, const int height, const int stride, const int vectors, const bool is_square)
+RY_INLINE void sum_strip(const strip *s, const int height, const int stride, const int vectors, const bool is_square, const bool whole)
 {
     const depthwise_nchw_plan *plan = s->plan;
     const int64_t end = plan->vectors - plan->right;
@@ -244,52 +225,51 @@ RY_INLINE void sum_strip(const strip *s, const int height, const int stride, con
         load_weights(w[1], s->weight + 3, 3);
         load_weights(w[2], s->weight + 6, 3);
     }
-    int64_t v = 0;
-    for (; v < plan->left; v++, mask += plan->loads) {
-        sum_columns(s, v, mask, is_square ? w : NULL, height, stride, 1);
-    }
-    for (; v + vectors <= end; v += vectors) {
-        sum_columns(s, v, NULL, is_square ? w : NULL, height, stride, vectors);
-    }
-    for (; vectors > 1 && v < end; v++) {
-        sum_columns(s, v, NULL, is_square ? w : NULL, height, stride, 1);
-    }
-    for (; v < plan->vectors; v++, mask += plan->loads) {
-        sum_columns(s, v, mask, is_square ? w : NULL, height, stride, 1);
+    for (int64_t v = 0; v < s->vectors;) {
+        if (v < plan->left || v >= end) {
+            sum_columns(s, v, mask, is_square ? w : NULL, height, stride, 1, whole);
+            mask += plan->loads;
+            v++;
+        } else if (vectors == 1 || v + vectors <= end) {
+            sum_columns(s, v, NULL, is_square ? w : NULL, height, stride, vectors, whole);
+            v += vectors;
+        } else {
+            sum_columns(s, v, NULL, is_square ? w : NULL, height, stride, 1, whole);
+            v++;
+        }
     }
 }
 
-#define STRIP(height, vectors)                            \
-    static void strip_##height##_1(const strip *s)        \
-    {                                                     \
-        sum_strip(s, height, 1, vectors, false);          \
-    }                                                     \
-    static void strip_##height##_2(const strip *s)        \
-    {                                                     \
-        sum_strip(s, height, 2, 1, false);                \
-    }                                                     \
-    static void strip_##height##_1_square(const strip *s) \
-    {                                                     \
-        sum_strip(s, height, 1, vectors, true);           \
-    }                                                     \
-    static void strip_##height##_2_square(const strip *s) \
-    {                                                     \
-        sum_strip(s, height, 2, 1, true);                 \
+#define STRIP(name, height, stride, vectors, square, whole)   \
+    static void name(const strip *s)                          \
+    {                                                         \
+        sum_strip(s, height, stride, vectors, square, whole); \
     }
-STRIP(1, 4)
-STRIP(4, 2)
-STRIP(7, 1)
+#define STRIPS(height, vectors)                                 \
+    STRIP(strip_##height##_1, height, 1, vectors, false, false) \
+    STRIP(strip_##height##_2, height, 2, 1, false, false)       \
+    STRIP(square_##height##_1, height, 1, vectors, true, false) \
+    STRIP(square_##height##_2, height, 2, 1, true, false)
+STRIPS(1, 4)
+STRIPS(4, 2)
+STRIPS(7, 1)
+STRIP(strip_whole_1, 7, 1, 1, false, true)
+STRIP(square_whole_2, 7, 2, 1, true, true)
 
-#define FORM(height)                                             \
-    {                                                            \
-        {strip_##height##_1, strip_##height##_2},                \
-        {                                                        \
-            strip_##height##_1_square, strip_##height##_2_square \
-        }                                                        \
+#define FORM(height)                                 \
+    {                                                \
+        {strip_##height##_1, strip_##height##_2},    \
+        {                                            \
+            square_##height##_1, square_##height##_2 \
+        }                                            \
     }
+
+typedef void (*strip_function)(const strip *s);
 
 /* [height][window of 3x3][stride 1 and 2] */
-static void (*const forms[DEPTHWISE_HEIGHTS][2][2])(const strip *s) = {FORM(7), FORM(4), FORM(1)};
+static const strip_function forms[DEPTHWISE_HEIGHTS][2][2] = {FORM(7), FORM(4), FORM(1)};
+/* The highest strips where all rows of x are inside it; for other windows and strides that gains nothing. */
+static const strip_function whole_forms[2][2] = {{strip_whole_1, strip_7_2}, {square_7_1, square_whole_2}};
 
 void RY_ISA_SYMBOL(depthwise_nchw_strips)(const depthwise_nchw_plan *plan, const depthwise_plane *p)
 {
@@ -304,15 +284,28 @@ void RY_ISA_SYMBOL(depthwise_nchw_strips)(const depthwise_nchw_plan *plan, const
                .high = ry_vf_set(p->high),
                .to_row = plan->phase.y_step[1] * step,
                .residual_row = plan->phase.r_step[1] * step};
+    strip upper = s;
     for (int64_t residue = 0; residue < step; residue++) {
+        int64_t halved = 0; /* strips whose last vectors are summed together */
         for (int64_t y = p->first_row + residue; y < p->end_row;) {
-            const int form = depthwise_nchw_form((p->end_row - y + step - 1) / step);
+            const int64_t left = (p->end_row - y + step - 1) / step;
+            const int form = depthwise_nchw_form(left);
             const int64_t height = depthwise_nchw_heights[form], first = y * stride - g->before[1];
-            s.inside = depthwise_nchw_inside(plan, first, (height - 1) * stride + g->kernel[1]);
+            const int64_t rows = (height - 1) * stride + g->kernel[1];
+            halved = halved == 2 ? 1 : plan->halves && left >= 2 * STRIP_ROWS ? 2 : 0;
+            s.vectors = plan->vectors - (halved > 0);
             s.x = p->x + first * g->x_step[1] - g->before[2];
             s.to = p->y + y * plan->phase.y_step[1];
             s.residual = p->residual ? p->residual + y * plan->phase.r_step[1] : NULL;
-            forms[form][square][stride - 1](&s);
+            s.inside = depthwise_nchw_inside(plan, first, rows);
+            const bool whole = form == 0 && s.inside + 1 == 1ull << rows;
+            (whole ? whole_forms : forms[form])[square][stride - 1](&s);
+            if (halved == 2) {
+                upper = s;
+                upper.inside = depthwise_nchw_inside(plan, first, rows + STRIP_ROWS * stride);
+            } else if (halved == 1) {
+                RY_ISA_SYMBOL(depthwise_nchw_halves)(&upper);
+            }
             y += height * step;
         }
     }
