@@ -256,7 +256,7 @@ static double cost_of(const winograd_plan *plan)
     }
     if (!plan->y_near) {
         /* products that all weights of the task pass by before they are read */
-        const double weights = (double)(plan->units_a_task * plan->tile_columns * plan->depth * plan->products / plan->classes);
+        const double weights = (double)(plan->units_a_task * plan->tile_columns * plan->depth * plan->products) / (double)plan->classes;
         const double held = points * (double)(plan->v_point + plan->m_point) + weights;
         back += held > NEAR_FLOATS ? points * tiles * columns * (double)plan->phases * AGAIN_CYCLES : 0;
         back += piece_cycles(plan, g->channels_out, plan->axis[0].outputs * plan->axis[0].spread);
@@ -285,7 +285,7 @@ double winograd_flop(const winograd_plan *plan)
     const double output =
         (double)w->points * output_operations(h->points, h->outputs) + (double)h->outputs * output_operations(w->points, w->outputs);
     return 2.0 * tiles *
-           ((double)(plan->products * plan->depth / plan->classes) * columns + input * (double)plan->depth +
+           ((double)(plan->products * plan->depth) / (double)plan->classes * columns + input * (double)plan->depth +
             output * columns * (double)plan->phases);
 }
 
