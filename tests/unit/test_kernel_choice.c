@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the counts choose for layers of well-known networks, where one method is far ahead of the others: an error in a count shows here. */
+#include "kernel_case.h"
+
+#include "predict/predict.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct row {
+    const char *problem, *method; /* method: a part of the kernel's name */
+} row;
+
+static const row rows[] = {
+    {"conv c=96 h=112 w=112 k=96 r=3 s=3 pad=1 stride=2 groups=96", "_depthwise_"},
+    {"conv c=32 h=112 w=112 k=32 r=3 s=3 pad=1 groups=32", "_depthwise_"},
+    {"conv c=240 h=28 w=28 k=240 r=5 s=5 pad=2 groups=240", "_depthwise_"},
+    {"conv c=960 h=7 w=7 k=960 r=3 s=3 pad=1 groups=960", "_depthwise_"},
+    {"conv c=96 h=56 w=56 k=96 r=7 s=7 pad=3 groups=96", "_depthwise_"},
+    {"conv c=256 h=28 w=28 k=128", "_igemm_"},
+    {"conv c=64 h=112 w=112 k=256 stride=2", "_igemm_"},
+    {"conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1", "_winograd_"},
+    {"conv n=16 c=512 h=28 w=28 k=512 r=3 s=3 pad=1", "_winograd_"},
+    {"conv c=512 w=1000 k=512 s=3 pad=1", "_winograd_"},
+    {"convt c=256 h=14 w=14 k=128 r=4 s=4 pad=1 stride=2", "_winograd_"},
+};
+
+static void check_row(const row *r, ry_isa isa, const ry_profile *profile)
+{
+    kernel_case c;
+    kernel_case_parse(&c, r->problem);
+    for (case_layout layout = CASE_NCHW; layout <= CASE_NHWC; layout++) {
+        ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
+        const ry_problem problem = kernel_case_problem(&c, layout, in, out);
+        ry_choice choice;
+        ry_error error;
+        assert_int_equal(ry_predict_choose(&problem, isa, ~0u, profile, &choice, &error), RYND_OK);
+        if (!strstr(choice.kernel->name, r->method)) {
+            fail_msg("%s, layout %d: %s is chosen, not a kernel with %s in its name", r->problem, (int)layout, choice.kernel->name,
+                     r->method);
+        }
+    }
+    kernel_case_end(&c);
+}
+
+static void methods_that_are_far_ahead(void **state)
+{
+    (void)state;
+    ry_cpu_info cpu;
+    ry_cpu_detect(&cpu);
+    for (ry_isa isa = RY_ISA_avx2; isa <= RY_ISA_avx512; isa++) {
+        char name[64];
+        snprintf(name, sizeof name, "conv_fwd_f32_igemm_%s", ry_isa_name(isa));
+        if (!kernel_case_machine_has(isa) || !ry_kernel_find(name)) {
+            continue; /* or a build for another processor */
+        }
+        ry_profile profile;
+        ry_profile_built_in(&cpu, isa, &profile);
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            check_row(&rows[i], isa, &profile);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(methods_that_are_far_ahead)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
