@@ -41,8 +41,8 @@ RY_INLINE void load_weights(ry_vf *w, const float *weight, const int taps)
     }
 }
 
-/* The last vectors of the rows of two strips of STRIP_ROWS rows, one below the other, which fill at most half of the lanes: the upper strip's in one half, the
+/* The last vectors of the rows of two strips of STRIP_ROWS rows, `s` above the other, which fill at most half of the lanes: those of `s` in one half, the
  * lower one's in the other. `inside` has bits for the rows of both. */
-void RY_ISA_SYMBOL(depthwise_nchw_halves)(const strip *upper);
+void RY_ISA_SYMBOL(depthwise_nchw_halves)(const strip *s);
 
 #endif
