@@ -57,14 +57,12 @@ static rynd_status take_layouts(ry_tensor *own, int count, const rynd_tensor *gi
     return RYND_OK;
 }
 
-/* Whatever its accuracy. An absent input is as good as a constant one. */
+/* Whatever its accuracy. */
 static bool takes(const rynd_op *op, const ry_kernel *kernel)
 {
-    unsigned missing = kernel->constant_inputs & ~op->constants;
-    for (int i = 0; missing >> i; i++) {
-        missing &= ry_problem_has_input(&op->problem, i) ? ~0u : ~(1u << i);
-    }
-    return kernel->op == op->problem.op && kernel->isa <= (ry_isa)op->context->device->isa && kernel->applicable(&op->problem) && !missing;
+    ry_problem problem = op->problem;
+    problem.accuracy = kernel->accuracy > problem.accuracy ? kernel->accuracy : problem.accuracy;
+    return ry_kernel_takes(kernel, &problem, (ry_isa)op->context->device->isa, op->constants);
 }
 
 static rynd_status choose_named(rynd_op *op, const char *name, ry_error *error)

@@ -4,12 +4,10 @@
 
 #include "base/whole.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {
     STAGED_MOST = 20 * 1024, /* bytes of one group's staged rows: they and the sums share a first-level cache of 32 KiB */
-    FAR_LEAST = 8 << 20,     /* bytes of x that come from memory */
     TASKS_LEAST = 32,
     TASK_WORK = 150000, /* multiply-adds a task at least, where there is so much: some ten microseconds */
 };
@@ -119,7 +117,7 @@ static double far_cycles(const direct_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const double floats = (double)(g->batch * g->groups * g->channels_in * g->in[1] * g->in[2]);
-    return floats * sizeof(float) > FAR_LEAST ? floats * FAR_CYCLES : 0;
+    return floats * sizeof(float) > RY_CONV_FAR_LEAST ? floats * FAR_CYCLES : 0;
 }
 
 /* Cycles as they were measured on Zen 4, of vectors and rows that are in the caches: of a staged row and its vectors, which are parted where there

@@ -9,7 +9,6 @@ enum {
     TASK_OVERHEAD = 3000,    /* cycles: taking a task, its program and offsets */
     NEAR_OVERHEAD = 800,     /* the same without a program */
     PANEL_LEAST = 16 * 1024, /* bytes of a panel that stays in the first-level cache */
-    FAR_LEAST = 8 << 20,     /* bytes of x that come from memory */
     THREADS_MOST = 4,        /* idle time at the end is weighed as with two and with this many threads */
 };
 
@@ -48,7 +47,7 @@ static double fetch_cycles(const igemm_plan *plan, int64_t block)
         all *= (double)g->in[i];
         each *= (double)(i == RY_SPACE - 1 && g->x_step[i] == 1 ? g->stride[i] : ry_least(g->stride[i], g->kernel[i]));
     }
-    const bool far = all * (double)(g->batch * g->groups) * 4 > FAR_LEAST;
+    const bool far = all * (double)(g->batch * g->groups) * 4 > RY_CONV_FAR_LEAST;
     const double cycles = far ? (each > 1 ? FETCH_FAR_APART : FETCH_FAR) : all * 4 <= 2 * IGEMM_PANEL_MOST ? 0 : 1.5 * STREAM_CYCLES;
     return (double)(g->channels_in * block) * each * cycles;
 }
@@ -140,7 +139,7 @@ static double page_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t 
 bool igemm_is_far(const igemm_plan *plan, const igemm_phase *p)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    return g->batch * g->groups * g->channels_in * p->at.pixels * 4 > FAR_LEAST;
+    return g->batch * g->groups * g->channels_in * p->at.pixels * 4 > RY_CONV_FAR_LEAST;
 }
 
 /* Cycles of reading x in place: a block passes by for every unit, and stays in the caches near the core where it is small. */

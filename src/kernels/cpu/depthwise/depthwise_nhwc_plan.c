@@ -18,7 +18,6 @@ enum {
     RING_WHOLE = 64 * 1024,   /* narrow planes of so many bytes are staged whole: their transposed squares do not end with the rows */
     RING_SUITS = 4096 * 1024, /* a vector's slices must not be larger */
     HOLD_PIXELS = 64,         /* narrow lines are transposed back so many pixels at a time */
-    FAR_LEAST = 8 << 20,      /* bytes of x that come from memory */
     TAPS_MOST = 1024
 };
 
@@ -289,7 +288,7 @@ static double count_cycles(const depthwise_nhwc_plan *plan, int width)
     const double read = (double)(g->in[0] * g->in[1] * g->in[2]) * (double)plan->depth / (double)plan->multiplier;
     const bool copies = g->kernel[0] * g->kernel[1] * g->kernel[2] * g->stride[0] * g->stride[1] * g->stride[2] == 1;
     const double floats = (double)(g->batch * plan->outputs) * read;
-    const double far = copies && plan->planes_in && floats * sizeof(float) > FAR_LEAST ? FAR_CYCLES : 0;
+    const double far = copies && plan->planes_in && floats * sizeof(float) > RY_CONV_FAR_LEAST ? FAR_CYCLES : 0;
     const double tables = (double)(plan->slices * plan->table_rows * plan->reach) * pixels / (double)plan->pixels;
     return vectors * (pixels * (each + end) +
                       read * (plan->planes_in ? 6.0 + far * (double)width
