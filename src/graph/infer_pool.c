@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shapes of pooling, of its inverse and of Col2Im. */
+#include "graph/infer_window.h"
+
+ry_infer_result ry_infer_op_pool(ry_infer *infer)
+{
+    ry_pool_attrs *a = &infer->node->attrs.pool;
+    RY_INFER_TRY(ry_infer_check_rank(infer, 0, 3, RY_MAX_RANK));
+    const ry_shape *x = &ry_infer_in(infer, 0)->shape;
+    if (a->kernel.count != x->rank - 2) {
+        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "kernel_shape has %d numbers, expected %d", a->kernel.count, x->rank - 2);
+    }
+    RY_INFER_TRY(ry_infer_list(infer, "kernel_shape", &a->kernel, x->rank - 2, 1, 1));
+    ry_shape out = {.rank = x->rank, .dim = {x->dim[0], x->dim[1]}};
+    ry_window w = {x->rank - 2, &a->stride, &a->dilation, &a->pads, &a->auto_pad, a->kernel.at, a->ceil_mode != 0};
+    RY_INFER_TRY(ry_window_outs(infer, &w, &out));
+    ry_infer_set(infer, 0, ry_infer_in(infer, 0)->dtype, &out);
+    ry_infer_set(infer, 1, RY_i64, &out);
+    return RY_INFER_DONE;
+}
+
+ry_infer_result ry_infer_op_max_unpool(ry_infer *infer)
+{
+    ry_max_unpool_attrs *a = &infer->node->attrs.max_unpool;
+    RY_INFER_TRY(ry_infer_check_rank(infer, 0, 3, RY_MAX_RANK));
+    const ry_shape *x = &ry_infer_in(infer, 0)->shape;
+    RY_INFER_TRY(ry_infer_check_integer(infer, 1));
+    RY_INFER_TRY(ry_infer_check_rank(infer, 1, x->rank, x->rank));
+    for (int d = 0; d < x->rank; d++) {
+        RY_INFER_TRY(ry_infer_check_dim(infer, 1, d, x->dim[d], "indices have the input's shape"));
+    }
+    if (a->kernel.count != x->rank - 2) {
+        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "kernel_shape has %d numbers, expected %d", a->kernel.count, x->rank - 2);
+    }
+    ry_window w = {x->rank - 2, &a->stride, NULL, &a->pads, NULL, a->kernel.at, false};
+    RY_INFER_TRY(ry_window_check(infer, &w));
+    ry_shape out = *x;
+    for (int i = 0; i < w.spatial; i++) {
+        int64_t grown = ry_dim_mul(infer->graph, ry_dim_affine(infer->graph, x->dim[2 + i], -1, 1), a->stride.at[i]);
+        out.dim[2 + i] = ry_dim_affine(infer->graph, grown, a->kernel.at[i] - a->pads.at[i] - a->pads.at[w.spatial + i], 1);
+    }
+    ry_infer_result result = RY_INFER_DONE;
+    if (ry_infer_has(infer, 2)) {
+        ry_ints sizes;
+        result = ry_infer_ints(infer, 2, &sizes);
+        RY_INFER_TRY(result);
+        if (result == RY_INFER_DONE && sizes.count != x->rank) {
+            return ry_infer_bad(infer, 2, "has %d numbers, expected %d", sizes.count, x->rank);
+        }
+        for (int d = 0; d < x->rank; d++) {
+            out.dim[d] = result == RY_INFER_LATER ? ry_dim_unknown(infer->graph) : sizes.at[d] < 0 ? RY_DIM_ERROR : sizes.at[d];
+        }
+    }
+    ry_infer_set(infer, 0, ry_infer_in(infer, 0)->dtype, &out);
+    return result;
+}
+
+ry_infer_result ry_infer_op_col2im(ry_infer *infer)
+{
+    ry_col2im_attrs *a = &infer->node->attrs.col2im;
+    ry_graph *graph = infer->graph;
+    RY_INFER_TRY(ry_infer_check_rank(infer, 0, 3, 3));
+    const ry_shape *x = &ry_infer_in(infer, 0)->shape;
+    ry_ints image, block;
+    ry_infer_result have_image = ry_infer_ints(infer, 1, &image), have_block = ry_infer_ints(infer, 2, &block);
+    if (have_image == RY_INFER_FAILED || have_block == RY_INFER_FAILED) {
+        return RY_INFER_FAILED;
+    }
+    if (have_image == RY_INFER_LATER || have_block == RY_INFER_LATER) {
+        int64_t spatial = ry_infer_in(infer, 1)->shape.rank == 1 ? ry_infer_in(infer, 1)->shape.dim[0] : -1;
+        ry_shape out = ry_infer_unknown(infer, spatial < 0 || spatial > RY_MAX_RANK - 2 ? -1 : 2 + (int)spatial);
+        ry_infer_set(infer, 0, ry_infer_in(infer, 0)->dtype, &out);
+        return RY_INFER_LATER;
+    }
+    if (image.count != block.count || image.count < 1 || image.count > RY_MAX_RANK - 2) {
+        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "image_shape has %d numbers and block_shape %d, expected 1 to %d of both",
+                             image.count, block.count, RY_MAX_RANK - 2);
+    }
+    int64_t points = 1, positions = 1;
+    ry_window w = {image.count, &a->stride, &a->dilation, &a->pads, NULL, block.at, false};
+    RY_INFER_TRY(ry_infer_list(infer, "block_shape", &block, block.count, 1, 1));
+    RY_INFER_TRY(ry_infer_list(infer, "image_shape", &image, image.count, 1, 0));
+    RY_INFER_TRY(ry_window_check(infer, &w));
+    ry_shape out = {.rank = 2 + image.count, .dim = {x->dim[0]}};
+    for (int i = 0; i < image.count; i++) {
+        out.dim[2 + i] = image.at[i];
+        points = ry_dim_mul(graph, points, block.at[i]);
+        int64_t fit = ry_window_count(&w, i, image.at[i], ry_window_extent(graph, &w, i));
+        positions = ry_dim_mul(graph, positions, fit > 0 ? fit : 0);
+    }
+    RY_INFER_TRY(ry_infer_check_dim(infer, 0, 2, positions, "positions of the block in the image"));
+    if (x->dim[1] >= 0 && x->dim[1] % points != 0) {
+        return ry_infer_bad(infer, 0, "has %lld in dim 1, expected a multiple of the block's %lld points", (long long)x->dim[1],
+                            (long long)points);
+    }
+    out.dim[1] = ry_dim_floor_div(graph, x->dim[1], points);
+    a->image = image;
+    a->block = block;
+    ry_infer_set(infer, 0, ry_infer_in(infer, 0)->dtype, &out);
+    return RY_INFER_DONE;
+}
