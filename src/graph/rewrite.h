@@ -11,6 +11,7 @@
  * small nodes are recognised after they joined, and reach the epilogue in the next round. */
 #define RY_REWRITES(X)                                                                      \
     X(identity, "drop nodes that change nothing")                                           \
+    X(half, "values of 16 bits between products into float32")                              \
     X(layer_norm, "layer normalisation spelled in small nodes")                             \
     X(pixel_shuffle, "Reshape-Transpose-Reshape into depth_to_space")                       \
     X(pad_window, "zero padding into the convolution or average pooling behind it")         \

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values of 16 bits between products become float32. Every kernel computes in float32, so that a network in float16 would be widened and rounded again
+ * at each node, and only the kernels that do so while they read could run it. Inputs, outputs and what a Cast makes keep their types. One product alone is
+ * left to the kernels that read such tensors as they are. */
+#include "expr/expr.h"
+#include "graph/infer.h"
+#include "graph/rewrite.h"
+
+#include <string.h>
+
+enum { PRODUCTS_LEAST = 2 };
+
+typedef struct widening {
+    ry_graph *graph;
+    ry_value_id *wide; /* of each value: its float32 form, itself once its type was changed, RY_NO_VALUE where nobody asked */
+    ry_error *error;
+} widening;
+
+static bool is_half(const ry_graph *graph, ry_value_id id)
+{
+    return id != RY_NO_VALUE && (graph->values[id].dtype == RY_f16 || graph->values[id].dtype == RY_bf16);
+}
+
+static bool is_product(ry_op op)
+{
+    return op == RY_OP_conv || op == RY_OP_convt || op == RY_OP_deform_conv || op == RY_OP_matmul;
+}
+
+static ry_value_id wide_constant(ry_graph *graph, ry_value_id id)
+{
+    const ry_shape shape = graph->values[id].shape;
+    const ry_value_id made = ry_graph_add_constant(graph, NULL, RY_f32, &shape, NULL);
+    if (made == RY_NO_VALUE) {
+        return made;
+    }
+    const char *from = graph->values[id].constant;
+    float *to = ry_graph_constant_data(graph, made);
+    const bool bf16 = graph->values[id].dtype == RY_bf16;
+    for (int64_t i = 0, n = ry_shape_elements(&shape); i < n; i++) {
+        uint16_t bits;
+        memcpy(&bits, from + i * (int64_t)sizeof bits, sizeof bits);
+        to[i] = bf16 ? ry_bf16_to_f32(bits) : ry_f16_to_f32(bits);
+    }
+    return made;
+}
+
+/* `to` becomes `from` in its own type. */
+static rynd_status add_cast(widening *w, ry_dtype dtype, ry_value_id from, ry_value_id to)
+{
+    const char *text = ry_arena_format(&w->graph->arena, "cast(x0, %s)", ry_dtype_name(dtype));
+    if (!text) {
+        return ry_fail_memory(w->error);
+    }
+    ry_attrs attrs = ry_attrs_default(RY_OP_expr);
+    RY_TRY(ry_expr_parse(text, NULL, 0, &w->graph->arena, &attrs.expr.program, w->error));
+    const ry_node_id made = ry_graph_add_node(w->graph, RY_OP_expr, NULL, "Cast", &attrs, 1, &from, 1, &to);
+    return made == RY_NO_NODE ? ry_fail_memory(w->error) : RYND_OK;
+}
+
+/* A value of its shape in float32, which nothing makes yet. */
+static ry_value_id add_wide(ry_graph *graph, ry_value_id id)
+{
+    const ry_shape shape = graph->values[id].shape;
+    const ry_value_id made = ry_graph_add_value(graph, NULL, RY_f32, &shape);
+    if (made != RY_NO_VALUE) {
+        graph->values[made].bounded = graph->values[id].bounded;
+    }
+    return made;
+}
+
+static rynd_status widen_input(widening *w, ry_value_id id)
+{
+    if (w->wide[id] != RY_NO_VALUE) {
+        return RYND_OK;
+    }
+    const bool constant = w->graph->values[id].constant;
+    w->wide[id] = constant ? wide_constant(w->graph, id) : add_wide(w->graph, id);
+    if (w->wide[id] == RY_NO_VALUE) {
+        return ry_fail_memory(w->error);
+    }
+    return constant ? RYND_OK : add_cast(w, RY_f32, id, w->wide[id]);
+}
+
+/* An output of the graph keeps its type: the node makes its float32 form, and a cast makes it of that. */
+static rynd_status widen_output(widening *w, ry_value_id *out, ry_dtype dtype)
+{
+    const ry_value_id id = *out;
+    if (!ry_graph_is_output(w->graph, id)) {
+        w->wide[id] = id;
+        return RYND_OK;
+    }
+    w->graph->values[id].dtype = dtype;
+    const ry_value_id wide = add_wide(w->graph, id);
+    if (wide == RY_NO_VALUE) {
+        return ry_fail_memory(w->error);
+    }
+    w->wide[id] = *out = wide;
+    return add_cast(w, dtype, wide, id);
+}
+
+/* Types follow from the inputs; shapes stay, of which inference might know less than when the values they depend on were there. `was` has room
+ * for the outputs. */
+static rynd_status widen_outputs(widening *w, ry_node_id n, ry_value *was)
+{
+    ry_graph *graph = w->graph;
+    ry_value_id *out = graph->nodes[n].out; /* in the arena: new nodes do not move it */
+    const int outputs = graph->nodes[n].outputs;
+    for (int i = 0; i < outputs; i++) {
+        was[i] = out[i] == RY_NO_VALUE ? (ry_value){0} : graph->values[out[i]];
+    }
+    rynd_status status;
+    ry_infer_node(graph, &graph->nodes[n], w->error, &status);
+    for (int i = 0; i < outputs && status == RYND_OK; i++) {
+        if (out[i] != RY_NO_VALUE) {
+            ry_value *value = &graph->values[out[i]];
+            value->shape = was[i].shape;
+            value->bounded = was[i].bounded;
+            status = value->dtype == was[i].dtype ? RYND_OK : widen_output(w, &out[i], was[i].dtype);
+        }
+    }
+    return status;
+}
+
+/* A node that only reads such values into another type (a Cast, a comparison) does so from what is there. */
+static bool concerned(const widening *w, const ry_node *node)
+{
+    bool half_in = false, half_out = false, wide_in = false;
+    for (int i = 0; i < node->inputs; i++) {
+        half_in |= is_half(w->graph, node->in[i]);
+        wide_in |= node->in[i] != RY_NO_VALUE && w->wide[node->in[i]] != RY_NO_VALUE;
+    }
+    for (int i = 0; i < node->outputs; i++) {
+        half_out |= is_half(w->graph, node->out[i]);
+    }
+    return wide_in || (half_in && half_out);
+}
+
+static rynd_status widen_node(widening *w, ry_node_id n)
+{
+    ry_graph *graph = w->graph;
+    if (!concerned(w, &graph->nodes[n])) {
+        return RYND_OK;
+    }
+    ry_value_id *in = graph->nodes[n].in;
+    for (int i = 0; i < graph->nodes[n].inputs; i++) {
+        if (is_half(graph, in[i])) {
+            RY_TRY(widen_input(w, in[i]));
+            in[i] = w->wide[in[i]];
+        }
+    }
+    const ry_allocator *allocator = graph->arena.allocator;
+    ry_value *was = ry_allocate_array(allocator, (size_t)graph->nodes[n].outputs, sizeof *was);
+    const rynd_status status = was ? widen_outputs(w, n, was) : ry_fail_memory(w->error);
+    ry_release(allocator, was);
+    return status;
+}
+
+static rynd_status widen_graph(widening *w)
+{
+    for (size_t i = 0; i < w->graph->value_count; i++) {
+        w->wide[i] = RY_NO_VALUE;
+    }
+    for (ry_node_id n = 0, nodes = (ry_node_id)w->graph->node_count; n < nodes; n++) {
+        RY_TRY(widen_node(w, n));
+    }
+    return RYND_OK;
+}
+
+rynd_status ry_rewrite_half(ry_graph *graph, bool *changed, ry_error *error)
+{
+    int products = 0;
+    for (ry_node_id n = 0; n < graph->node_count; n++) {
+        products += is_product(graph->nodes[n].op) && is_half(graph, graph->nodes[n].in[0]);
+    }
+    if (products < PRODUCTS_LEAST) {
+        return RYND_OK;
+    }
+    const ry_allocator *allocator = graph->arena.allocator;
+    widening w = {.graph = graph, .wide = ry_allocate_array(allocator, graph->value_count, sizeof *w.wide), .error = error};
+    const rynd_status status = w.wide ? widen_graph(&w) : ry_fail_memory(error);
+    ry_release(allocator, w.wide);
+    *changed = true;
+    return status;
+}
