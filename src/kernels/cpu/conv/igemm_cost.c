@@ -33,6 +33,7 @@ static double load_cycles(const igemm_plan *plan, const igemm_phase *p, double s
 #define STREAM_CYCLES   (4.0 / 24.0)
 #define NEAR_CYCLES     (1.0 / 32.0) /* the same of the second-level cache */
 #define FAR_CYCLES      1.5          /* the same of memory, in pieces of as many planes as there are channels */
+#define FAR_AHEAD       0.5          /* the same where the tiles before fetch it */
 #define RUN_FAR         0.3          /* the same in long runs of few planes */
 #define FETCH_FAR       0.6          /* the same where it is gathered */
 #define FETCH_FAR_APART 0.45         /* and what lies between counts, too */
@@ -146,8 +147,9 @@ bool igemm_is_far(const igemm_plan *plan, const igemm_phase *p)
 static double passes_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t units)
 {
     const int64_t floats = block * p->chunk_channels * p->chunk_taps, all = plan->geometry.channels_in * p->pixels;
-    const bool far = plan->mode != IGEMM_ROWS && igemm_is_far(plan, p), runs = p->chunk_channels <= IGEMM_STREAM_CHANNELS;
-    const double first = far ? (runs ? RUN_FAR : FAR_CYCLES) : all * 4 <= 2 * IGEMM_PANEL_MOST ? NEAR_CYCLES : STREAM_CYCLES;
+    const bool far = plan->mode != IGEMM_ROWS && igemm_is_far(plan, p);
+    const double away = p->streams ? RUN_FAR : plan->mode == IGEMM_PIXELS ? FAR_AHEAD : FAR_CYCLES;
+    const double first = far ? away : all * 4 <= 2 * IGEMM_PANEL_MOST ? NEAR_CYCLES : STREAM_CYCLES;
     const double next = floats * 4 < PANEL_LEAST ? 0 : floats * 4 <= 2 * IGEMM_PANEL_MOST ? NEAR_CYCLES : STREAM_CYCLES;
     return p->in_place ? (double)(block * p->depth) * (first + (double)(units - 1) * next) : 0;
 }

@@ -194,6 +194,17 @@ static const float *in_place(const igemm_task *t, const igemm_chunk *chunk)
            chunk->channel * t->plan->geometry.x_channel;
 }
 
+/* From a tile's pixels of x in place to those of the tile after the next one: with the next one's alone, a line that both touch would come late. Behind
+ * the last pixels of a group's planes, the next group's follow, or the next image's. */
+static int64_t pixels_ahead(const igemm_task *t, int64_t column)
+{
+    const int64_t distance = 2 * RY_TILE_COLUMNS, whole = ry_whole(t->count, RY_TILE_COLUMNS);
+    if (t->first + t->count < t->phase->pixels || column + distance < whole) {
+        return distance;
+    }
+    return distance + t->plan->geometry.channels_in * t->plan->geometry.x_channel - t->first - whole;
+}
+
 /* PIXELS: a unit of weights are the rows; it stays in the first-level cache while the panel's slivers pass. */
 static void multiply_pixels(const igemm_task *t, const float *panel, const igemm_chunk *chunk, bool last, int64_t unit)
 {
@@ -211,6 +222,7 @@ static void multiply_pixels(const igemm_task *t, const float *panel, const igemm
                       : tile.columns > RY_TILE_COLUMNS - RY_W ? RY_TILE_COLUMNS
                                                               : (tile.columns + RY_W - 1) / RY_W * RY_W;
         tile.b_exact = near && tile.columns % RY_W != 0;
+        tile.b_ahead = near && !t->phase->streams && unit == t->unit ? pixels_ahead(t, j) : 0;
         tile.bias = t->bias + (first - t->channel);
         run_tile(t, &tile, t->run, first - t->channel, rows, j, false, last);
     }

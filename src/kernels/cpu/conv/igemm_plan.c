@@ -9,10 +9,9 @@
 #include <string.h>
 
 enum {
-    SHARED_MOST = 8 << 20,  /* bytes of shared panels: they come back from the last-level cache */
-    STREAM_LEAST = 1 << 20, /* bytes of x that come from the outer caches or memory */
+    SHARED_MOST = 8 << 20,   /* bytes of shared panels: they come back from the last-level cache */
+    STREAM_LEAST = 32 << 10, /* bytes of a plane of x */
     STREAM_PIXELS = 1024,
-    STREAM_UNITS = 3,      /* that a piece of x meets before the next one comes */
     ROW_LEAST = 6,         /* pixels of a tile that ends with its row: fewer cost more than passing the sums through scratch */
     NEAR_BYTES = 32 << 10, /* of the first-level cache */
     SHORT_LEAST = 96,      /* steps of a chunk that is cut to fit there */
@@ -312,16 +311,13 @@ static void set_mode(igemm_plan *plan, igemm_mode mode, int way, int tile_rows, 
     plan->units = ry_parts(plan->geometry.channels_out, plan->unit_most);
 }
 
-/* Is x in place better read a few channels at a time? */
+/* Is x in place better read a few channels at a time? A single output channel needs so little time for a plane's pixels that fetching the next tiles' does
+ * not keep up with it, where planes are many and large. */
 static bool streams(const igemm_plan *plan, const igemm_phase *p)
 {
-    const int64_t channels = plan->geometry.channels_in, size = p->at.pixels * channels * 4;
-    const bool far = igemm_is_far(plan, p);
-    /* with more channels the sums come and go too often for several units */
-    const int64_t units = far && channels <= 4 * IGEMM_STREAM_CHANNELS ? STREAM_UNITS : 1;
-    return p->in_place && plan->mode == IGEMM_PIXELS && plan->units <= units &&
-           ((channels > 2 * IGEMM_STREAM_CHANNELS && size > STREAM_LEAST) ||
-            (channels > IGEMM_STREAM_CHANNELS && size > STREAM_LEAST / 4 && far));
+    const int64_t channels = plan->geometry.channels_in;
+    return p->in_place && plan->mode == IGEMM_PIXELS && plan->geometry.channels_out == 1 && channels > 2 * IGEMM_STREAM_CHANNELS &&
+           p->at.pixels * 4 >= STREAM_LEAST && igemm_is_far(plan, p);
 }
 
 /* Everything that follows from the mode; returns the cost. */

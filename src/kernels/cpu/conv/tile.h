@@ -38,6 +38,8 @@ typedef struct ry_tile {
     /* NULL, or B of the tiles that come next where these are the last that read this one: it is fetched towards the core, a line a step. Only
      * small tiles do that (RY_TILE_FETCHES): they read so many operands for a product that the first reading of each B would hold them up. */
     const void *next;
+    int64_t
+        b_ahead; /* 0, or how far behind each row of B lies what the next tile reads of it: that is fetched towards the core while this one runs */
     bool ahead; /* C and the residual are expected outside the first-level cache: they are fetched while the products run */
 } ry_tile;
 

@@ -123,6 +123,18 @@ RY_INLINE void TILE_NAME(text)(const ry_tile *tile, const int rows, const int ve
             b += b_step;
         }
     }
+    if (!a_along_k && tile->b_ahead) {
+        const int64_t b_ahead = tile->b_ahead;
+        for (; k > 0; k--) {
+#pragma GCC unroll 4
+            for (int i = 0; i < vectors * RY_W; i += 64 / (int)sizeof *b) {
+                __builtin_prefetch(b + b_ahead + i, 0, 2);
+            }
+            TILE_NAME(step)(a, b, a_step, rows, vectors, a_along_k, half, exact, last, sum);
+            a += a_step;
+            b += b_step;
+        }
+    }
     for (; k > 0; k--) {
         TILE_NAME(step)(a, b, a_step, rows, vectors, a_along_k, half, exact, last, sum);
         a += a_along_k ? 1 : a_step;
