@@ -8,5 +8,7 @@
 
 /* Applies any activation to n floats. */
 void RY_BASE_SYMBOL(ry_activate)(ry_activation_of activation, float *row, int64_t n);
+/* The same for rows of n floats that begin `step` floats after each other. */
+void RY_BASE_SYMBOL(ry_activate_rows)(ry_activation_of activation, float *row, int64_t step, int64_t rows, int64_t n);
 
 #endif

@@ -146,17 +146,6 @@ static void finish_group(const direct_plan *plan, const ry_cpu_launch *launch, i
     RY_ISA_SYMBOL(igemm_finish_rows)(&f);
 }
 
-static void activate_rows(ry_activation_of activation, float *y, int64_t rows, int64_t columns, int64_t step)
-{
-    if (step == columns) {
-        RY_ISA_SYMBOL(ry_activate)(activation, y, rows * columns);
-        return;
-    }
-    for (int64_t i = 0; i < rows; i++) {
-        RY_ISA_SYMBOL(ry_activate)(activation, y + i * step, columns);
-    }
-}
-
 /* in_place: `rows` rows of a group, from x to y. */
 static void run_planes(const direct_plan *plan, const ry_cpu_launch *launch, int64_t image, int64_t group, int64_t first_row, int64_t rows)
 {
@@ -176,7 +165,7 @@ static void run_planes(const direct_plan *plan, const ry_cpu_launch *launch, int
     RY_ISA_SYMBOL(direct_planes)(plan, &d, first_row, rows);
     for (int64_t k = 0; !bounds && k < g->channels_out; k++) {
         const int64_t step = plan->phase.y_step[1];
-        activate_rows(activation, d.y + k * g->y_channel + first_row * step, rows, plan->phase.grid[2], step);
+        RY_ISA_SYMBOL(ry_activate_rows)(activation, d.y + k * g->y_channel + first_row * step, step, rows, plan->phase.grid[2]);
     }
 }
 
@@ -220,7 +209,7 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
             if (!plan->direct) {
                 finish_group(plan, launch, image, group, first_row, rows, sums, columns);
             } else if (!bounds) {
-                activate_rows(activation, to, rows, plan->phase.grid[2], to_row);
+                RY_ISA_SYMBOL(ry_activate_rows)(activation, to, to_row, rows, plan->phase.grid[2]);
             }
             continue;
         }

@@ -139,8 +139,8 @@ static void gather(igemm_task *t, const igemm_chunk *chunk, bool write_program)
 /* Rows of y that have just been finished, and are still in the first-level cache. */
 static void activate(const igemm_task *t, void *y, int64_t step, int64_t rows, int64_t columns)
 {
-    for (int64_t i = 0; i < rows && !t->bounds; i++) {
-        RY_ISA_SYMBOL(ry_activate)(t->activation, (float *)y + i * step, columns);
+    if (!t->bounds) {
+        RY_ISA_SYMBOL(ry_activate_rows)(t->activation, y, step, rows, columns);
     }
 }
 

@@ -9,9 +9,8 @@
 
 static void activate_rows(const depthwise_nchw_plan *plan, const depthwise_plane *p, ry_activation_of activation)
 {
-    for (int64_t row = p->first_row; row < p->end_row; row++) {
-        RY_ISA_SYMBOL(ry_activate)(activation, p->y + row * plan->phase.y_step[1], plan->geometry.out[2]);
-    }
+    const int64_t step = plan->phase.y_step[1];
+    RY_ISA_SYMBOL(ry_activate_rows)(activation, p->y + p->first_row * step, step, p->end_row - p->first_row, plan->geometry.out[2]);
 }
 
 static void set_plane(const ry_cpu_launch *launch, int64_t image, int64_t k, depthwise_plane *p)

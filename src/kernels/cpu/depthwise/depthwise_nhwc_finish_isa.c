@@ -27,6 +27,16 @@ static int64_t line_at(const depthwise_work *w, const int64_t step[RY_SPACE], in
     return line / rows * step[0] + line % rows * step[1];
 }
 
+void RY_ISA_SYMBOL(depthwise_nhwc_activate)(const depthwise_work *w, int64_t line, int64_t lines)
+{
+    const ry_conv_geometry *g = &w->plan->geometry;
+    const int64_t *step = w->plan->phase.y_step;
+    for (int64_t end = line + lines; line < end; line++) {
+        float *y = (float *)w->launch->out[0] + w->image * g->y_batch + line_at(w, step, line) + w->channel;
+        RY_ISA_SYMBOL(ry_activate_rows)(w->activation, y, step[2], g->out[2], w->channels);
+    }
+}
+
 void RY_ISA_SYMBOL(depthwise_nhwc_finish_pixel)(const depthwise_work *w, int64_t line, int64_t column, float *sum)
 {
     const ry_problem *problem = w->launch->problem;

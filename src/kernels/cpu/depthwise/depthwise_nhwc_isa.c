@@ -316,6 +316,9 @@ static void run_channels(work *w, int64_t first_line, int64_t end_line)
             RY_ISA_SYMBOL(depthwise_nhwc_stage)(w, line / g->out[1], y, height);
         }
         run_line(w, &b, line, height, w->sums + (plan->planes_out ? (line - held) * g->out[2] * plan->sum_step : 0));
+        if (plan->activated) {
+            RY_ISA_SYMBOL(depthwise_nhwc_activate)(w, line, height);
+        }
         line += height;
         if (plan->planes_out && (line == end_line || line - held + plan->height > plan->hold)) {
             RY_ISA_SYMBOL(depthwise_nhwc_finish_planes)(w, held, line - held);

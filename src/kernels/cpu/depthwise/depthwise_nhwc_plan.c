@@ -317,8 +317,8 @@ void depthwise_nhwc_plan_make(const ry_problem *problem, int width, depthwise_nh
     plan->packed_step = ry_parts(plan->outputs, plan->lanes) * width;
     float low, high;
     plan->staged = plan->planes_in || ry_type_of(&problem->in[0]) != RY_f32;
-    plan->through = plan->planes_out || ry_type_of(&problem->out[0]) != RY_f32 || ry_problem_has_input(problem, 3) ||
-                    !ry_activation_bounds(ry_conv_activation(problem), &low, &high);
+    plan->through = plan->planes_out || ry_type_of(&problem->out[0]) != RY_f32 || ry_problem_has_input(problem, 3);
+    plan->activated = !plan->through && !ry_activation_bounds(ry_conv_activation(problem), &low, &high);
     /* what goes through scratch ends pixel by pixel */
     plan->slides =
         is_flat(g) && !plan->staged && !plan->through && plan->window && plan->axis[1].classes == 1 && plan->axis[2].classes == 1;

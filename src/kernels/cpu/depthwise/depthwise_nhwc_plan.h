@@ -7,8 +7,9 @@
  * left out where they can be. From block to block the addresses move by the same step, and from line to line where all rows of the window are inside.
  *
  * Where the channels of x do not lie side by side, or are not f32, a task first stages the rows that a line reads in a ring (`staged`):
- * planes are transposed. With a third dimension the ring has whole slices. Sums that are not finished by bounds, or whose channels do not
- * lie side by side in y, go to y by way of scratch (`through`); planes of it are transposed back (`planes_out`).
+ * planes are transposed. With a third dimension the ring has whole slices. Sums to which a residual is added, or whose channels do not lie side
+ * by side in y as f32, go to y by way of scratch (`through`); planes of it are transposed back (`planes_out`). Others lie in y at once; an
+ * activation that is no bound passes over each line (`activated`).
  *
  * A grouped convolution is a sum of `depth` depthwise ones whose x is permuted: lane l of a vector that begins at output channel `turn` of
  * a group reads channel (turn + l) / multiplier * depth of those from that group on (`mix`: from one vector, or from two). A vector may end
@@ -57,7 +58,7 @@ typedef struct depthwise_nhwc_plan {
     int64_t sum_step, hold;      /* of sums: from pixel to pixel, lines */
     int mix;
     double cycles; /* of all tasks */
-    bool staged, planes_in, through, planes_out;
+    bool staged, planes_in, through, planes_out, activated;
     bool slides;                                               /* lines that read all rows of the window share a table */
     bool dense_in, dense_out;                                  /* rows of planes without gaps, one behind the other */
     size_t nobody, sums, ring_at, table, vectors, at, scratch; /* bytes from scratch's start; at: the lanes */

@@ -136,9 +136,7 @@ static void run_tile(const gemm_task *t, ry_tile *tile, int64_t row, int64_t row
     const ry_tile_set *tiles = t->pairs ? t->pairs->tiles : plan->integer ? &table->i32 : &table->f32;
     (*tiles)[along_k][vectors - 1][rows - 1](tile);
     if (plan->direct && last && !t->bounds) {
-        for (int64_t i = 0; i < rows; i++) {
-            RY_ISA_SYMBOL(ry_activate)(t->activation, (float *)tile->c + i * tile->c_step, tile->columns);
-        }
+        RY_ISA_SYMBOL(ry_activate_rows)(t->activation, tile->c, tile->c_step, rows, tile->columns);
     }
 }
 

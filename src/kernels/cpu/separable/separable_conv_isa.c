@@ -111,8 +111,8 @@ static void depthwise(const separable_plan *plan, const ry_cpu_launch *launch, i
     for (int64_t i = 0; i < rows; i++) {
         RY_ISA_SYMBOL(separable_depthwise_row)(&middle, row + i, block + i * plan->out[1] * plan->m_step);
     }
-    for (int64_t i = 0; i < rows * plan->out[1] && !e.bounds; i++) {
-        RY_ISA_SYMBOL(ry_activate)(e.activation, block + i * plan->m_step, plan->channels);
+    if (!e.bounds) {
+        RY_ISA_SYMBOL(ry_activate_rows)(e.activation, block, plan->m_step, rows * plan->out[1], plan->channels);
     }
 }
 
@@ -142,8 +142,8 @@ static void pointwise(const separable_plan *plan, const ry_cpu_launch *launch, c
                               .high = e.high,
                               .start = RY_TILE_FROM_COLUMN_BIAS};
         RY_ISA_SYMBOL(ry_tiles).f32[true][width / RY_W - 1][rows - 1](&tile);
-        for (int64_t r = 0; r < rows && !e.bounds; r++) {
-            RY_ISA_SYMBOL(ry_activate)(e.activation, (float *)tile.c + r * plan->y_pixel, columns);
+        if (!e.bounds) {
+            RY_ISA_SYMBOL(ry_activate_rows)(e.activation, tile.c, plan->y_pixel, rows, columns);
         }
         at += rows;
     }

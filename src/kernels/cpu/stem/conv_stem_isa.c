@@ -180,8 +180,8 @@ static void stage_rows(const task *t)
 
 static void activate(const task *t, float *y, int64_t rows, int64_t step, int64_t columns)
 {
-    for (int64_t i = 0; i < rows && !t->bounds; i++) {
-        RY_ISA_SYMBOL(ry_activate)(t->activation, y + i * step, columns);
+    if (!t->bounds) {
+        RY_ISA_SYMBOL(ry_activate_rows)(t->activation, y, step, rows, columns);
     }
 }
 

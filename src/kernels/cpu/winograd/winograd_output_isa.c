@@ -228,9 +228,8 @@ static void write_channels(context *c, const float *m, int64_t channels)
             transform_tile(c, m + i * plan->m_row + k, all && to.lanes >= RY_W ? OF_WHOLE : OF_RANGE, &to);
         }
         for (int64_t row = to.rows.first; !c->end->bounds && row < to.rows.end; row++) {
-            for (int64_t j = to.columns.first; j < to.columns.end; j++) {
-                RY_ISA_SYMBOL(ry_activate)(c->end->activation, y + row * to.row_step + j * to.column_step, channels);
-            }
+            float *first = y + row * to.row_step + to.columns.first * to.column_step;
+            RY_ISA_SYMBOL(ry_activate_rows)(c->end->activation, first, to.column_step, to.columns.end - to.columns.first, channels);
         }
     }
 }
