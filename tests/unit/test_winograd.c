@@ -261,6 +261,19 @@ static void test_long_rows(void **state)
     }
 }
 
+/* x and y that are expected in memory have their lines fetched while products run. */
+static void test_far(void **state)
+{
+    (void)state;
+    static const int64_t channels[][2] = {{16, 3}, {2, 16}}; /* of x, of y */
+    for (size_t i = 0; i < sizeof channels / sizeof *channels; i++) {
+        shape s = same_3x3(channels[i][0], 330);
+        s.size[1] = 310;
+        s.out = channels[i][1];
+        assert_true(check(&s, 2, CASE_CHANNELS_LAST, CASE_CHANNELS_LAST) > 0);
+    }
+}
+
 static void test_mixed_kernels(void **state)
 {
     (void)state;
@@ -378,6 +391,7 @@ int main(void)
         cmocka_unit_test(test_square),        cmocka_unit_test(test_wide_images), cmocka_unit_test(test_long_rows),
         cmocka_unit_test(test_mixed_kernels), cmocka_unit_test(test_lines),       cmocka_unit_test(test_volumes),
         cmocka_unit_test(test_strided),       cmocka_unit_test(test_halved),      cmocka_unit_test(test_shared),
-        cmocka_unit_test(test_groups),        cmocka_unit_test(test_refused),     cmocka_unit_test(test_counts)};
+        cmocka_unit_test(test_groups),        cmocka_unit_test(test_far),         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_counts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

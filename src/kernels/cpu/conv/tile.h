@@ -12,7 +12,9 @@
 
 #include "kernels/cpu/common/isa.h"
 #include "kernels/cpu/common/simd.h"
+#include "kernels/cpu/conv/tile_lines.h"
 
+/* Small tiles read so many operands for a product that the first reading of each B would hold them up: the tiles before fetch it. */
 #define RY_TILE_FETCHES (RY_TILE_ROWS * RY_W <= 64)
 
 typedef enum ry_tile_start {
@@ -35,9 +37,9 @@ typedef struct ry_tile {
     float low, high; /* the sum is bounded by these (f32 only) */
     ry_tile_start start;
     bool b_exact; /* only `columns` of B are read (not a_along_k) */
-    /* NULL, or B of the tiles that come next where these are the last that read this one: it is fetched towards the core, a line a step. Only
-     * small tiles do that (RY_TILE_FETCHES): they read so many operands for a product that the first reading of each B would hold them up. */
-    const void *next;
+    /* NULL, or what will be read or written next, ended by a count of 0: fetched towards the core, a line a step, as long as there are steps
+     * (a_along_k only). */
+    const ry_tile_lines *lines;
     int64_t
         b_ahead; /* 0, or how far behind each row of B lies what the next tile reads of it: that is fetched towards the core while this one runs */
     bool ahead; /* C and the residual are expected outside the first-level cache: they are fetched while the products run */

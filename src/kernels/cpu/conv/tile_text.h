@@ -113,13 +113,13 @@ RY_INLINE void TILE_NAME(text)(const ry_tile *tile, const int rows, const int ve
         }
     }
     const int64_t a_step = tile->a_step, b_step = tile->b_step;
-    if (RY_TILE_FETCHES && tile->next) {
-        const char *next = tile->next;
-        for (; k > 0; k--) {
-            __builtin_prefetch(next, 0, 2);
-            next += 64;
+    for (const ry_tile_lines *next = a_along_k ? tile->lines : NULL; next && next->count > 0 && k > 0; next++) {
+        const char *line = next->at;
+        for (int64_t left = next->count < k ? next->count : k; left > 0; left--, k--) {
+            __builtin_prefetch(line, 0, 2);
+            line += 64;
             TILE_NAME(step)(a, b, a_step, rows, vectors, a_along_k, half, exact, last, sum);
-            a += a_along_k ? 1 : a_step;
+            a += 1;
             b += b_step;
         }
     }

@@ -80,13 +80,19 @@ static void read_bias(const ry_cpu_launch *launch, int64_t channel, int64_t chan
 
 /* Products and outputs of `units` units. */
 static void finish_units(const winograd_plan *plan, const ry_cpu_launch *launch, const block *b, const float *v, int64_t unit,
-                         int64_t units, char *scratch)
+                         int64_t units, winograd_ahead *ahead, char *scratch)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t first = unit * plan->tile_columns, left = g->channels_out - first, room = units * plan->tile_columns;
     const int64_t channels = left < room ? left : room, channel = b->group * g->channels_out + first;
     float *m = (float *)(void *)(scratch + plan->m), *bias = (float *)(void *)(scratch + plan->bias);
-    RY_ISA_SYMBOL(winograd_multiply)(plan, v, (const float *)launch->packed + b->group * plan->packed_group, b->count, unit, units, m);
+    winograd_ahead outputs = {0};
+    if (plan->y_ahead) {
+        winograd_ahead_of_output(plan, (const float *)launch->out[0] + channel * g->y_channel, b->first, b->count, channels, &outputs);
+        winograd_ahead_spread(plan, units, b->count, &outputs);
+    }
+    RY_ISA_SYMBOL(winograd_multiply)
+    (plan, v, (const float *)launch->packed + b->group * plan->packed_group, b->count, unit, units, m, ahead, &outputs);
     read_bias(launch, channel, channels, room, bias);
     winograd_epilogue end = {
         .y = (float *)launch->out[0] + channel * g->y_channel, .bias = bias, .activation = ry_conv_activation(launch->problem)};
@@ -106,12 +112,18 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     char *scratch = launch->scratch + worker * launch->prepared->scratch;
     float *stage = (float *)(void *)(scratch + plan->stage), *v = (float *)(void *)(scratch + plan->v);
     const int64_t index = (int64_t)task, channels = plan->geometry.channels_in;
+    winograd_ahead ahead = {0};
     if (!plan->shared) {
         const block b = find_block(plan, index);
         RY_ISA_SYMBOL(winograd_transform_input)(plan, x_of(plan, launch, b.group), b.first, b.count, 0, channels, v, stage);
+        if (plan->x_ahead && index + 1 < plan->geometry.groups * plan->blocks) {
+            const block next = find_block(plan, index + 1);
+            winograd_ahead_of_input(plan, x_of(plan, launch, next.group), next.first, next.count, &ahead);
+            winograd_ahead_spread(plan, plan->units, b.count, &ahead);
+        }
         for (int64_t unit = 0; unit < plan->units; unit += plan->units_a_task) {
             const int64_t left = plan->units - unit;
-            finish_units(plan, launch, &b, v, unit, left < plan->units_a_task ? left : plan->units_a_task, scratch);
+            finish_units(plan, launch, &b, v, unit, left < plan->units_a_task ? left : plan->units_a_task, &ahead, scratch);
         }
     } else if (phase == 0) {
         const block b = find_block(plan, index / plan->channel_parts);
@@ -126,7 +138,7 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
         const block b = find_block(plan, index % blocks);
         const int64_t unit = index / blocks * plan->units_a_task, left = plan->units - unit;
         v = (float *)launch->workspace + b.index * plan->points * plan->v_point;
-        finish_units(plan, launch, &b, v, unit, left < plan->units_a_task ? left : plan->units_a_task, scratch);
+        finish_units(plan, launch, &b, v, unit, left < plan->units_a_task ? left : plan->units_a_task, &ahead, scratch);
     }
 }
 

@@ -4,7 +4,7 @@
 #define RY_KERNELS_CPU_WINOGRAD_WINOGRAD_H
 
 #include "kernels/cpu/common/isa.h"
-#include "kernels/cpu/winograd/winograd_run.h"
+#include "kernels/cpu/winograd/winograd_ahead.h"
 
 /* V of the tiles [first, first + count) and the group's channels [channel, channel + channels), from x of the group's first channel. */
 void RY_ISA_SYMBOL(winograd_transform_input)(const winograd_plan *plan, const float *x, int64_t first, int64_t count, int64_t channel,
@@ -31,8 +31,8 @@ void RY_ISA_SYMBOL(winograd_mend)(const winograd_plan *plan, const float *x, con
 /* U of one unit of output channels of one group. */
 void RY_ISA_SYMBOL(winograd_pack)(const winograd_plan *plan, const float *w, float *packed, int64_t group, int64_t unit);
 
-/* M of `tiles` tiles for the units [unit, unit + units), from their U. */
+/* M of `tiles` tiles for the units [unit, unit + units), from their U; lines of x and y are fetched on the way. */
 void RY_ISA_SYMBOL(winograd_multiply)(const winograd_plan *plan, const float *v, const float *packed, int64_t tiles, int64_t unit,
-                                      int64_t units, float *m);
+                                      int64_t units, float *m, winograd_ahead *x, winograd_ahead *y);
 
 #endif

@@ -15,6 +15,8 @@ typedef struct source {
     bool near;  /* in a strip */
 } source;
 
+enum { POSITIONS_ALIGNED = 64 }; /* of a row, that are worth a vector more */
+
 /* Transforms along the height: from `columns` columns of inputs to [point][column]. */
 typedef void (*down_function)(const source *from, int64_t columns, uint32_t rows_inside, uint32_t columns_inside, float *to);
 
@@ -175,10 +177,12 @@ static void turn_part(const float *x, int64_t channel_step, int64_t channels, ui
     store_turned(v, to);
 }
 
-/* One vector of channels of a row of inputs, from position `start` on, turned: to[position][lane]. */
+/* One vector of channels of a row of inputs, from position `start` on, turned: to[position][lane]. In long rows vectors of positions begin with lines
+ * of the cache, so that none is read twice: up to a vector of them before `to` and behind the row is written, too. */
 static void turn_row(const float *x, int64_t channel_step, int64_t channels, int64_t start, int64_t positions, int64_t extent, float *to)
 {
-    for (int64_t p = 0; p < positions; p += RY_W) {
+    const int64_t lead = positions < POSITIONS_ALIGNED ? 0 : (int64_t)((uintptr_t)(x + start) / sizeof *x % RY_W);
+    for (int64_t p = -lead; p < positions; p += RY_W) {
         const float *from = x + start + p;
         const int64_t low = start + p < 0 ? -(start + p) : 0, high = extent - (start + p);
         if (low == 0 && high >= RY_W && channels == RY_W) {
@@ -189,7 +193,7 @@ static void turn_row(const float *x, int64_t channel_step, int64_t channels, int
             }
             store_turned(v, to + p * RY_W);
         } else if (low >= RY_W || high <= 0) {
-            memset(to + p * RY_W, 0, (size_t)(ry_least(positions - p, RY_W) * RY_W) * sizeof *to);
+            memset(to + p * RY_W, 0, RY_W * RY_W * sizeof *to);
         } else {
             const uint32_t first = (uint32_t)((1ull << ry_least(high, RY_W)) - 1u);
             turn_part(from, channel_step, channels, first >> low << low, to + p * RY_W);
@@ -255,20 +259,27 @@ static void read_channels(const context *c, const float *x, int64_t channels, fl
     }
 }
 
+/* Floats from row to row of a strip. */
+static int64_t strip_step(const context *c)
+{
+    return (ry_whole(c->span, RY_W) + RY_W) * RY_W;
+}
+
 /* The strip that the run reads, of a vector of channels. */
 static void fill_strip(const context *c, const float *x, int64_t channels)
 {
     const winograd_plan *plan = c->plan;
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t strip = (c->span + RY_W - 1) / RY_W * RY_W * RY_W;
+    const int64_t strip = strip_step(c);
+    float *stage = c->stage + RY_W * RY_W;
     for (int64_t i = 0; i < plan->axis[0].points; i++) {
         const int64_t row = c->top + i * plan->axis[0].step;
         if ((c->rows_inside >> i & 1u) && plan->x_near) {
-            copy_row(x + row * g->x_step[1], g->x_step[2], channels, c->left, c->span, g->in[2], c->stage + i * strip);
+            copy_row(x + row * g->x_step[1], g->x_step[2], channels, c->left, c->span, g->in[2], stage + i * strip);
         } else if (c->rows_inside >> i & 1u) {
-            turn_row(x + row * g->x_step[1], g->x_channel, channels, c->left, c->span, g->in[2], c->stage + i * strip);
+            turn_row(x + row * g->x_step[1], g->x_channel, channels, c->left, c->span, g->in[2], stage + i * strip);
         } else {
-            memset(c->stage + i * strip, 0, (size_t)strip * sizeof(float));
+            memset(stage + i * strip, 0, (size_t)strip * sizeof(float));
         }
     }
 }
@@ -280,17 +291,13 @@ static void read_strips(const context *c, const float *x, int64_t channels, floa
     const ry_conv_geometry *g = &plan->geometry;
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
     const winograd_tile *tile = winograd_tiles(plan, 1) + c->run.column;
-    source from = {.row_step = (c->span + RY_W - 1) / RY_W * RY_W * RY_W,
-                   .column_step = w->step * RY_W,
-                   .lanes = ry_vm_first(RY_W),
-                   .whole = true,
-                   .near = true};
+    source from = {.row_step = strip_step(c), .column_step = w->step * RY_W, .lanes = ry_vm_first(RY_W), .whole = true, .near = true};
     for (int64_t k = 0; k < channels; k += RY_W) {
         const int64_t left = channels - k;
         fill_strip(c, x + k * g->x_channel, left < RY_W ? left : RY_W);
         for (int64_t j = 0; j < c->run.count * w->classes; j++) {
             const int64_t i = j / w->classes, class = j % w->classes;
-            from.x = c->stage + ((tile[i].origin - tile[0].origin) * w->stride + class) * RY_W;
+            from.x = c->stage + RY_W * RY_W + ((tile[i].origin - tile[0].origin) * w->stride + class) * RY_W;
             transform_tile(plan, &from, (1u << h->points) - 1u, (1u << w->points) - 1u,
                            v + i * plan->v_row + winograd_class(plan, c->class, class) * plan->channel_step + k);
         }

@@ -3,9 +3,11 @@
 #include "kernels/cpu/conv/tile.h"
 #include "kernels/cpu/winograd/winograd.h"
 
+enum { STRETCHES = 8 }; /* of lines of x, and of y, that a tile of products fetches */
+
 /* One point and one unit: the unit's weights stay in the first-level cache while the tiles pass. */
 static void multiply_point(const winograd_plan *plan, int64_t depth, const float *v, const float *u, const float *next, int64_t columns,
-                           int64_t tiles, float *m)
+                           int64_t tiles, float *m, winograd_ahead *x, winograd_ahead *y)
 {
     const int64_t parts = (tiles + plan->tile_rows - 1) / plan->tile_rows, each = tiles / parts, extra = tiles % parts;
     ry_tile tile = {.depth = depth,
@@ -18,9 +20,18 @@ static void multiply_point(const winograd_plan *plan, int64_t depth, const float
                     .columns = columns,
                     .low = -__builtin_inff(),
                     .high = __builtin_inff()};
+    ry_tile_lines lines[2 * STRETCHES + 1];
+    tile.lines = lines;
     for (int64_t i = 0, row = 0; i < parts; i++) {
         const int64_t rows = each + (i < extra);
-        tile.next = i + 1 == parts ? next : NULL; /* the next point's or unit's weights; behind the last it is harmless */
+        int count = 0;
+        if (RY_TILE_FETCHES && i + 1 == parts) {
+            lines[count++] = (ry_tile_lines){(const char *)next, depth}; /* behind the last ones it is harmless */
+        } else {
+            count = winograd_ahead_next(y, lines, STRETCHES);
+            count += winograd_ahead_next(x, lines + count, STRETCHES);
+        }
+        lines[count].count = 0;
         tile.a = v + row * plan->v_row;
         tile.c = m + row * plan->m_row;
         RY_ISA_SYMBOL(ry_tiles).f32[true][columns / RY_W - 1][rows - 1](&tile);
@@ -52,7 +63,7 @@ static void clear_point(const winograd_plan *plan, int64_t columns, int64_t tile
 }
 
 void RY_ISA_SYMBOL(winograd_multiply)(const winograd_plan *plan, const float *v, const float *packed, int64_t tiles, int64_t unit,
-                                      int64_t units, float *m)
+                                      int64_t units, float *m, winograd_ahead *x, winograd_ahead *y)
 {
     const int64_t class_depth = plan->depth / plan->classes;
     for (int64_t i = 0; i < units; i++) {
@@ -67,7 +78,7 @@ void RY_ISA_SYMBOL(winograd_multiply)(const winograd_plan *plan, const float *v,
                 clear_point(plan, columns, tiles, to);
             } else {
                 multiply_point(plan, (classes.end - classes.first) * class_depth, v + point * plan->v_point + classes.first * class_depth,
-                               weights + classes.first * class_depth * columns, weights + plan->depth * columns, columns, tiles, to);
+                               weights + classes.first * class_depth * columns, weights + plan->depth * columns, columns, tiles, to, x, y);
             }
         }
     }

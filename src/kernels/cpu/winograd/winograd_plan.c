@@ -26,6 +26,7 @@ enum {
     STAGED_STEP = 256,
     PIECE_CYCLES = 35,       /* the way to the first lines of a piece of a row, which memory's prefetchers do not see coming */
     NEAR_FLOATS = 240 << 10, /* of a second-level cache */
+    AHEAD_LEAST = 1536 << 10 /* floats of a tensor that mostly lies in memory when a step begins */
 };
 
 const double *winograd_magnitudes(int64_t points)
@@ -399,7 +400,8 @@ static void lay_out(winograd_plan *plan)
     const int64_t reach = (w->points - 1) * w->step + w->stride, all = plan->geometry.out[2] * w->stride + 2 * reach;
     const int64_t most = all < POSITIONS_AT_ONCE ? all : POSITIONS_AT_ONCE, span = reach > most ? reach : most;
     const int64_t written = ry_most(span / w->spread, w->outputs) * w->spread;
-    const int64_t stage = ry_most(h->points * ry_whole(span, plan->width), h->outputs * (w->lead + ry_whole(written, plan->width)));
+    const int64_t stage = ry_most(h->points * (ry_whole(span, plan->width) + plan->width) + plan->width,
+                                  h->outputs * (w->lead + ry_whole(written, plan->width)));
     size_t at = 0;
     plan->run_span = span;
     plan->v = at, at += plan->shared ? 0 : ry_aligned((size_t)(plan->points * plan->v_point) * 4);
@@ -436,6 +438,8 @@ static void start_plan(const ry_problem *problem, const winograd_limits *limits,
     plan->x_near = g->x_channel == 1;
     plan->y_near = g->y_channel == 1;
     plan->x_staged = !plan->x_near || (g->channels_in <= STAGED_CHANNELS && g->x_step[2] >= STAGED_STEP);
+    plan->x_ahead = plan->x_near && g->batch * g->groups * g->channels_in * g->in[0] * g->in[1] * g->in[2] >= AHEAD_LEAST;
+    plan->y_ahead = plan->y_near && g->batch * g->groups * g->channels_out * g->out[0] * g->out[1] * g->out[2] >= AHEAD_LEAST;
     find_phases(g, 1, &plan->axis[0]);
     find_phases(g, 2, &plan->axis[1]);
     plan->phases = plan->axis[0].spread * plan->axis[1].spread;

@@ -67,6 +67,7 @@ typedef struct winograd_plan {
     int64_t channel_parts, channels_a_part; /* shared: a transforming task takes so many channels */
     bool x_near, y_near;                    /* channels lie next to each other in x, in y */
     bool x_staged;                          /* rows of x pass through a strip */
+    bool x_ahead, y_ahead;                  /* a block's products run while x of the next one, and its y, are fetched */
     /* scratch of a worker, in bytes from its start */
     size_t v, m, stage, bias, scratch;
     size_t size;   /* of the plan, tables included */

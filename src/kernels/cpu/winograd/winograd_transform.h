@@ -10,14 +10,15 @@
 #include "kernels/cpu/common/simd.h"
 #include "kernels/cpu/winograd/winograd_points.h"
 
-RY_INLINE ry_vf winograd_scaled_sum(ry_vf a, float by, ry_vf b)
-{
-    return ry_vf_fma(ry_vf_set(by), b, a);
-}
-
 RY_INLINE ry_vf winograd_difference(ry_vf a, ry_vf b)
 {
-    return ry_vf_fma(ry_vf_set(-1.0f), b, a);
+    return a - b;
+}
+
+/* Sums and differences run beside multiply-adds where a core has other units for them. */
+RY_INLINE ry_vf winograd_scaled_sum(ry_vf a, float by, ry_vf b)
+{
+    return by == 1.0f ? ry_vf_add(a, b) : by == -1.0f ? winograd_difference(a, b) : ry_vf_fma(ry_vf_set(by), b, a);
 }
 
 /* +a and -a from the even and odd parts. */

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Neighbouring cache lines that a tile of products fetches while it sums. */
+#ifndef RY_KERNELS_CPU_CONV_TILE_LINES_H
+#define RY_KERNELS_CPU_CONV_TILE_LINES_H
+
+#include <stdint.h>
+
+typedef struct ry_tile_lines {
+    const char *at;
+    int64_t count; /* of cache lines */
+} ry_tile_lines;
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists the lines of x and y that a block of tiles reads and writes, and fetches them. */
+#include "kernels/cpu/winograd/winograd_ahead.h"
+
+#include "base/whole.h"
+
+/* A box of positions, whose rows lie `row_step` floats apart, of `channels` channels. */
+typedef struct box {
+    const float *at;
+    int64_t rows, row_step, columns, column_step, channels, channel_step;
+} box;
+
+static int64_t lines_of(const float *at, int64_t floats)
+{
+    const int64_t start = (int64_t)((uintptr_t)at % WINOGRAD_AHEAD_LINE), size = (int64_t)sizeof(float);
+    return (start + floats * size + WINOGRAD_AHEAD_LINE - 1) / WINOGRAD_AHEAD_LINE;
+}
+
+static void add_box(const box *b, winograd_ahead *ahead)
+{
+    const int64_t size = (int64_t)sizeof(float);
+    if (b->rows <= 0 || b->columns <= 0 || ahead->count == WINOGRAD_AHEAD_PIECES) {
+        return;
+    }
+    winograd_piece *piece = &ahead->pieces[ahead->count++];
+    *piece = (winograd_piece){.at = (const char *)b->at, .outer = b->rows, .outer_step = b->row_step * size, .inner = 1};
+    if (b->channel_step != 1) {
+        piece->outer = b->channels;
+        piece->outer_step = b->channel_step * size;
+        piece->inner = b->rows;
+        piece->inner_step = b->row_step * size;
+        piece->lines = lines_of(b->at, (b->columns - 1) * b->column_step + 1);
+    } else if (b->column_step == b->channels) {
+        piece->lines = lines_of(b->at, b->columns * b->channels);
+    } else {
+        piece->inner = b->columns;
+        piece->inner_step = b->column_step * size;
+        piece->lines = lines_of(b->at, b->channels);
+    }
+    ahead->lines += piece->outer * piece->inner * piece->lines;
+}
+
+/* Of the positions start, start + step, ... those inside [0, extent): drops others from both ends. */
+static void clip(int64_t *start, int64_t step, int64_t *count, int64_t extent)
+{
+    while (*count > 0 && *start < 0) {
+        *start += step;
+        --*count;
+    }
+    while (*count > 0 && *start + (*count - 1) * step >= extent) {
+        --*count;
+    }
+}
+
+void winograd_ahead_of_input(const winograd_plan *plan, const float *x, int64_t first, int64_t count, winograd_ahead *ahead)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
+    const int64_t reach = (w->points - 1) * w->step + w->classes;
+    winograd_run run;
+    for (int64_t done = 0; done < count; done += run.count) {
+        run = winograd_find_run(plan, first + done, count - done, reach, INT64_MAX);
+        const winograd_tile *tile = winograd_tiles(plan, 1) + run.column;
+        const int64_t step = h->stride > 1 ? 1 : h->step;
+        int64_t top = winograd_tiles(plan, 0)[run.row].origin * h->stride - h->pad, rows = h->points * h->stride;
+        int64_t left = tile[0].origin * w->stride - w->pad, columns = (tile[run.count - 1].origin - tile[0].origin) * w->stride + reach;
+        clip(&top, step, &rows, g->in[1]);
+        clip(&left, 1, &columns, g->in[2]);
+        for (int64_t t = 0; t < g->kernel[0]; t++) {
+            const int64_t depth = run.depth * g->stride[0] + t * g->dilation[0] - g->before[0];
+            if (depth >= 0 && depth < g->in[0]) {
+                add_box(&(box){x + run.image * g->x_batch + depth * g->x_step[0] + top * g->x_step[1] + left * g->x_step[2], rows,
+                               step * g->x_step[1], columns, g->x_step[2], g->channels_in, g->x_channel},
+                        ahead);
+            }
+        }
+    }
+}
+
+void winograd_ahead_of_output(const winograd_plan *plan, const float *y, int64_t first, int64_t count, int64_t channels,
+                              winograd_ahead *ahead)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
+    const int64_t reach = (w->outputs - 1) * w->dilation + 1, *y_step = plan->steps.y_step;
+    winograd_run run;
+    for (int64_t done = 0; done < count; done += run.count) {
+        run = winograd_find_run(plan, first + done, count - done, reach, INT64_MAX);
+        const winograd_tile *tile = winograd_tiles(plan, 1) + run.column, *last = tile + run.count - 1;
+        const winograd_tile *row = winograd_tiles(plan, 0) + run.row;
+        const int64_t step = h->spread > 1 ? 1 : h->dilation;
+        int64_t top = row->origin * h->spread - h->lead, rows = row->outputs * h->spread;
+        int64_t left = tile->origin * w->spread - w->lead;
+        int64_t columns = (last->origin - tile->origin + (last->outputs - 1) * w->dilation + 1) * w->spread;
+        clip(&top, step, &rows, g->out[1]);
+        clip(&left, 1, &columns, g->out[2]);
+        add_box(&(box){y + run.image * g->y_batch + run.depth * y_step[0] + top * y_step[1] + left * y_step[2], rows, step * y_step[1],
+                       columns, y_step[2], channels, g->y_channel},
+                ahead);
+    }
+}
+
+void winograd_ahead_spread(const winograd_plan *plan, int64_t units, int64_t tiles, winograd_ahead *ahead)
+{
+    ahead->at_once = ry_parts(ahead->lines, units * plan->points * plan->phases * ry_parts(tiles, plan->tile_rows));
+}
+
+static void step(winograd_ahead *ahead)
+{
+    const winograd_piece *piece = &ahead->pieces[ahead->piece];
+    ahead->line = 0;
+    if (++ahead->inner == piece->inner) {
+        ahead->inner = 0;
+        if (++ahead->outer == piece->outer) {
+            ahead->outer = 0;
+            ahead->piece++;
+        }
+    }
+}
+
+int winograd_ahead_next(winograd_ahead *ahead, ry_tile_lines *lines, int room)
+{
+    int count = 0;
+    for (int64_t most = ahead->at_once; most > 0 && ahead->lines > 0 && count < room; count++) {
+        const winograd_piece *piece = &ahead->pieces[ahead->piece];
+        const int64_t take = ry_least(most, piece->lines - ahead->line);
+        lines[count] = (ry_tile_lines){
+            piece->at + ahead->outer * piece->outer_step + ahead->inner * piece->inner_step + ahead->line * WINOGRAD_AHEAD_LINE, take};
+        most -= take;
+        ahead->lines -= take;
+        ahead->line += take;
+        if (ahead->line == piece->lines) {
+            step(ahead);
+        }
+    }
+    return count;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lines of x and y that the steps to come read and write, fetched one by one while the products of a block run: transforms jump from row to
+ * row and from pixel to pixel, which memory's prefetchers do not follow, and have too little arithmetic to hide memory behind. */
+#ifndef RY_KERNELS_CPU_WINOGRAD_WINOGRAD_AHEAD_H
+#define RY_KERNELS_CPU_WINOGRAD_WINOGRAD_AHEAD_H
+
+#include "kernels/cpu/conv/tile_lines.h"
+#include "kernels/cpu/winograd/winograd_run.h"
+
+enum { WINOGRAD_AHEAD_PIECES = 16, WINOGRAD_AHEAD_LINE = 64 };
+
+/* outer x inner stretches of `lines` lines. */
+typedef struct winograd_piece {
+    const char *at;
+    int64_t outer, outer_step, inner, inner_step, lines; /* steps in bytes */
+} winograd_piece;
+
+typedef struct winograd_ahead {
+    int64_t count, lines; /* of pieces; of lines that are left */
+    int64_t at_once;      /* lines between two tiles of products */
+    int64_t piece, outer, inner, line;
+    winograd_piece pieces[WINOGRAD_AHEAD_PIECES];
+} winograd_ahead;
+
+/* Adds what the tiles [first, first + count) read of x, from its group's first channel on. */
+void winograd_ahead_of_input(const winograd_plan *plan, const float *x, int64_t first, int64_t count, winograd_ahead *ahead);
+
+/* Adds what they write of `channels` output channels, of which y is the first. */
+void winograd_ahead_of_output(const winograd_plan *plan, const float *y, int64_t first, int64_t count, int64_t channels,
+                              winograd_ahead *ahead);
+
+/* Spreads them over the products of `units` units and `tiles` tiles. */
+void winograd_ahead_spread(const winograd_plan *plan, int64_t units, int64_t tiles, winograd_ahead *ahead);
+
+/* The next lines as stretches, at most `room` of them; returns how many stretches. */
+int winograd_ahead_next(winograd_ahead *ahead, ry_tile_lines *lines, int room);
+
+#endif
