@@ -21,17 +21,17 @@ static void multiply_point(const winograd_plan *plan, int64_t depth, const float
                     .low = -__builtin_inff(),
                     .high = __builtin_inff()};
     ry_tile_lines lines[2 * STRETCHES + 1];
-    tile.lines = lines;
     for (int64_t i = 0, row = 0; i < parts; i++) {
         const int64_t rows = each + (i < extra);
         int count = 0;
         if (RY_TILE_FETCHES && i + 1 == parts) {
             lines[count++] = (ry_tile_lines){(const char *)next, depth}; /* behind the last ones it is harmless */
-        } else {
+        } else if (x->lines + y->lines > 0) {
             count = winograd_ahead_next(y, lines, STRETCHES);
             count += winograd_ahead_next(x, lines + count, STRETCHES);
         }
         lines[count].count = 0;
+        tile.lines = count > 0 ? lines : NULL;
         tile.a = v + row * plan->v_row;
         tile.c = m + row * plan->m_row;
         RY_ISA_SYMBOL(ry_tiles).f32[true][columns / RY_W - 1][rows - 1](&tile);

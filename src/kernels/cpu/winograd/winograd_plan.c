@@ -271,9 +271,11 @@ static double cost_of(const winograd_plan *plan)
     }
     const double floats = points * tiles * depth, stream = floats * blocks > SHARED_NEAR ? 4.0 * STREAM_CYCLES : STREAM_CYCLES;
     const double share = floats * 2.0 * stream;
-    const double task = (products + back) / (double)plan->unit_blocks + floats * stream + TASK_OVERHEAD;
-    const double turns = (double)ry_parts(plan->blocks * g->groups * plan->unit_blocks, 2) * 2.0;
-    return blocks * (input + share) + (turns + 0.5) * task + PHASE_OVERHEAD;
+    /* two threads end together where all tasks are equal; where the last units make smaller ones, one waits for some part of a task */
+    const double turns = (double)ry_parts(plan->blocks * g->groups * plan->unit_blocks, 2) * 2.0, each = (double)plan->units_a_task;
+    const double units = plan->units % plan->units_a_task == 0 ? turns * each : blocks * (double)plan->units + each;
+    const double multiply = (units + 0.5 * each) * (products + back) / (double)plan->units;
+    return blocks * (input + share) + multiply + (turns + 0.5) * (floats * stream + TASK_OVERHEAD) + PHASE_OVERHEAD;
 }
 
 double winograd_flop(const winograd_plan *plan)
