@@ -164,7 +164,8 @@ static double count_cycles(const narrow_plan *plan, int width)
         sums += vectors * outputs * (plan->woven > 1 || plan->phase[p].at.y_step[2] == 1 ? 6.0 : 40.0);
     }
     const double runs = g->phases == 1 ? (double)(plan->images * plan->rows) * outputs : 0;
-    return (double)plan->tasks * (all * staged + sums + runs * RUN_CYCLES + 1000.0);
+    /* where tasks are few and odd, one of two threads waits */
+    return (double)ry_whole(plan->tasks, 2) * (all * staged + sums + runs * RUN_CYCLES + 1000.0);
 }
 
 /* Bytes of one channel's planes at most, in tasks of few rows. */
