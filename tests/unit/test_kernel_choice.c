@@ -28,6 +28,7 @@ static const row rows[] = {
     {"conv n=16 c=512 h=28 w=28 k=512 r=3 s=3 pad=1", "_winograd_"},
     {"conv c=512 w=1000 k=512 s=3 pad=1", "_winograd_"},
     {"convt c=256 h=14 w=14 k=128 r=4 s=4 pad=1 stride=2", "_winograd_"},
+    {"conv c=40 h=20 w=20 k=61 r=9 s=9 pad=4 stride=3", "_igemm_"}, /* few output channels of few pixels: one task */
 };
 
 static void check_row(const row *r, ry_isa isa, const ry_profile *profile)
