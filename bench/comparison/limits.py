@@ -39,6 +39,11 @@ def points_most(p, accuracy):
     return 8 if p.c // p.groups * math.prod(p.window[:-2]) <= 512 else 6
 
 
+def tiles_of(size, dilation, outputs):
+    """Of one dim: a dilated one falls into interleaved ones, each with a ragged tile of its own."""
+    return sum(math.ceil(math.ceil((size - first) / dilation) / outputs) for first in range(min(dilation, size)))
+
+
 def winograd_ways(p, accuracy):
     """(operations, floats of transformed weights) for each choice of points of the last two dims; 1 point: that dim is not transformed."""
     last = min(2, len(p.window))
@@ -49,7 +54,7 @@ def winograd_ways(p, accuracy):
     for points in itertools.product(*choices):
         outputs = [t - size + 1 if t > 1 else 1 for t, size in zip(points, window)]
         taps = math.prod(p.stride * size - gap for t, size, gap in zip(points, window, missing) if t == 1) * math.prod(p.window[:-last])
-        tiles = p.n * math.prod(p.out[:-last]) * math.prod(math.ceil(size / m) for size, m in zip(out, outputs))
+        tiles = p.n * math.prod(p.out[:-last]) * math.prod(tiles_of(size, p.dilation, m) for size, m in zip(out, outputs))
         weights = math.prod(p.stride * t - gap for t, gap in zip(points, missing) if t > 1) * taps * p.c * p.k // p.groups
         (high, wide), (m_high, m_wide) = (1,) * (2 - last) + points, [1] * (2 - last) + outputs
         into = p.c * classes ** last * (wide * IN_SLOTS[high] + high * IN_SLOTS[wide])

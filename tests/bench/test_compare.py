@@ -162,6 +162,9 @@ def test_limits():
     # Residues of x with 1, 2, 2 and 4 of nine taps.
     halved = subjects.parse("conv n=1 c=128 h=60 w=60 k=128 r=3 s=3 pad=1 stride=2")
     assert 1.5 < halved.flop / 2e11 / seconds(subjects.write(halved)) < 1.97
+    # A dilated dim is interleaved ones.
+    dilated = "conv n=1 c=512 h=28 w=28 k=512 r=3 s=3 pad=2 dilation=2"
+    assert seconds(dilated) == pytest.approx(seconds("conv n=4 c=512 h=14 w=14 k=512 r=3 s=3 pad=1"))
     matrix_unit = {**PEAKS, "peak": {"f32": 2e11, "bf16": 3e13}}
     assert seconds(dense, "strict", matrix_unit) == pytest.approx(max(direct * 2e11 * 6 / 3e13, subjects.parse(dense).bytes / 6e10))
 
