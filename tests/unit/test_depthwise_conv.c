@@ -262,6 +262,21 @@ static void test_half_vectors(void **state)
     assert_true(checked > 100);
 }
 
+/* Windows of 5x5 and 7x7 over strips at the upper and lower edge, between them and left over, and vectors with and without edges. */
+static void test_strips_of_windows(void **state)
+{
+    (void)state;
+    static const int64_t heights[] = {7, 8, 14, 20, 28, 35}, widths[] = {7, 14, 16, 28, 33, 50, 60};
+    int checked = 0;
+    for (size_t i = 0; i < sizeof heights / sizeof *heights; i++) {
+        for (size_t j = 0; j < sizeof widths / sizeof *widths; j++) {
+            checked += check_plane(heights[i], widths[j], 5, 1, 1, (i + j) % 2);
+            checked += check_plane(heights[i], widths[j], 7, 1, 1, (i + j) % 2 == 0);
+        }
+    }
+    assert_true(checked > 150);
+}
+
 /* Seven rows, or fourteen, of planes without gaps, whose rows are at most half a vector or one. */
 static void test_seven_rows(void **state)
 {
@@ -293,7 +308,7 @@ int main(void)
         cmocka_unit_test(test_windows),      cmocka_unit_test(test_sizes),           cmocka_unit_test(test_multipliers_and_groups),
         cmocka_unit_test(test_spaces),       cmocka_unit_test(test_wide_groups),     cmocka_unit_test(test_half_types),
         cmocka_unit_test(test_transposed),   cmocka_unit_test(test_dilated_and_odd), cmocka_unit_test(test_many_channels),
-        cmocka_unit_test(test_half_vectors), cmocka_unit_test(test_seven_rows),
+        cmocka_unit_test(test_half_vectors), cmocka_unit_test(test_seven_rows),      cmocka_unit_test(test_strips_of_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

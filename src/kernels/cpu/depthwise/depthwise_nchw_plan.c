@@ -120,6 +120,8 @@ static void find_edges(const ry_problem *problem, int width, depthwise_nchw_plan
     }
     const int64_t last = g->out[2] - (plan->vectors - 1) * width;
     plan->halves = 2 * last <= width && (g->stride[2] == 1 || (g->kernel[1] == 3 && g->kernel[2] == 3));
+    plan->windows =
+        width == 16 && g->stride[2] == 1 && g->dilation[1] == 1 && g->kernel[1] == g->kernel[2] && (g->kernel[1] == 5 || g->kernel[1] == 7);
     plan->size = sizeof *plan + (size_t)((plan->left + plan->right) * plan->loads) * sizeof *plan->mask;
 }
 

@@ -9,6 +9,8 @@
  * With a horizontal stride of 2 loads come in pairs of vectors, parted into even and odd pixels: taps s and s + 1. The first tap of an odd
  * window is tap 2 of the pixel before: it is shifted in.
  *
+ * Whole strips of windows of 5x5 and 7x7 with unit stride have a text that knows their size (`windows`).
+ *
  * The last vectors of rows that fill at most half of the lanes are summed for two strips of the greatest height together (`halves`).
  *
  * Planes of at most half a vector's width go two at a time (`paired`), one in each half; taps are permutations of one load. Planes of one
@@ -34,7 +36,7 @@ typedef struct depthwise_nchw_plan {
     int64_t rows, row_blocks; /* output rows of a task */
     int64_t channels, channel_blocks;
     int64_t tasks;
-    bool paired, sevens, halves;
+    bool paired, sevens, halves, windows;
     int64_t vectors, left, right; /* of a row; of these at its ends that need masks */
     int64_t loads;                /* masks of a vector: one a tap; one a pair of taps, and one of the first, where the stride is 2 */
     double cycles;                /* of all tasks */

@@ -45,4 +45,7 @@ RY_INLINE void load_weights(ry_vf *w, const float *weight, const int taps)
  * lower one's in the other. `inside` has bits for the rows of both. */
 void RY_ISA_SYMBOL(depthwise_nchw_halves)(const strip *s);
 
+/* As many strips of STRIP_ROWS rows, one below the other, of a plan that has `windows`. */
+void RY_ISA_SYMBOL(depthwise_nchw_windows)(const depthwise_nchw_plan *plan, const depthwise_plane *plane, int64_t strips);
+
 #endif

@@ -4,12 +4,12 @@
 
 RY_INLINE ry_vf load_near(const float *x, ry_vm mask, const bool masked)
 {
-    return masked ? ry_vf_load_m(x, mask) : ry_vf_load(x);
+    return ry_vf_keep(masked ? ry_vf_load_m(x, mask) : ry_vf_load(x));
 }
 
 RY_INLINE void load_pair(const float *x, const ry_vm mask[2], const bool masked, ry_vf pair[2])
 {
-    const ry_vf a = ry_vf_keep(load_near(x, mask[0], masked)), b = ry_vf_keep(load_near(x + RY_W, mask[1], masked));
+    const ry_vf a = load_near(x, mask[0], masked), b = load_near(x + RY_W, mask[1], masked);
     ry_vf_part_loose(a, b, &pair[0], &pair[1]);
 }
 
@@ -276,6 +276,13 @@ void RY_ISA_SYMBOL(depthwise_nchw_strips)(const depthwise_nchw_plan *plan, const
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t step = g->dilation[1], stride = g->stride[1];
     const bool square = g->kernel[1] == 3 && g->kernel[2] == 3;
+    const int64_t strips = plan->windows ? (p->end_row - p->first_row) / STRIP_ROWS : 0, first_row = p->first_row + strips * STRIP_ROWS;
+    if (strips > 0) {
+        RY_ISA_SYMBOL(depthwise_nchw_windows)(plan, p, strips);
+    }
+    if (first_row == p->end_row) {
+        return;
+    }
     strip s = {.plan = plan,
                .pitch = g->x_step[1] * step,
                .weight = p->weight,
@@ -287,7 +294,7 @@ void RY_ISA_SYMBOL(depthwise_nchw_strips)(const depthwise_nchw_plan *plan, const
     strip upper = s;
     for (int64_t residue = 0; residue < step; residue++) {
         int64_t halved = 0; /* strips whose last vectors are summed together */
-        for (int64_t y = p->first_row + residue; y < p->end_row;) {
+        for (int64_t y = first_row + residue; y < p->end_row;) {
             const int64_t left = (p->end_row - y + step - 1) / step;
             const int form = depthwise_nchw_form(left);
             const int64_t height = depthwise_nchw_heights[form], first = y * stride - g->before[1];

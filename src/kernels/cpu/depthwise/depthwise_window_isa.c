@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Strips of the greatest height with windows of 5x5 and 7x7, whose size is known to the compiler. */
+#include "kernels/cpu/depthwise/depthwise_strip.h"
+
+enum { HEIGHT = STRIP_ROWS };
+
+/* A vector of a strip: see strip. */
+typedef struct unit {
+    const float *x;
+    int64_t pitch, step;
+    uint64_t inside;
+    const uint32_t *mask; /* of each column of the window */
+    const float *weight;
+    float bias;
+    int64_t left; /* pixels from its first one on */
+    float *to;
+    int64_t to_row;
+    const float *residual; /* NULL: none */
+    int64_t residual_row;
+} unit;
+
+static const uint32_t all[STRIP_TAPS] = {~0u, ~0u, ~0u, ~0u, ~0u, ~0u, ~0u};
+
+/* Residual, bounds, store. */
+RY_INLINE void end_unit(const unit *u, const float low, const float high, const ry_vf sum[HEIGHT])
+{
+    const ry_vf least = ry_vf_set(low), most = ry_vf_set(high);
+    const ry_vm last = ry_vm_first(u->left);
+    const int64_t to_row = u->to_row, residual_row = u->residual_row, left = u->left;
+    float *to = u->to;
+    const float *residual = u->residual;
+#pragma GCC unroll 8
+    for (int i = 0; i < HEIGHT; i++) {
+        ry_vf y = sum[i];
+        if (residual) {
+            y = ry_vf_add(y, ry_vf_load_m(residual + i * residual_row, last));
+        }
+        ry_vf_store_first(to + i * to_row, left, ry_vf_min(most, ry_vf_max(least, y)));
+    }
+}
+
+RY_INLINE void sum_unit(const unit *u, const float low, const float high, const int taps, const bool whole)
+{
+    ry_vf sum[HEIGHT];
+    const ry_vf bias = ry_vf_set(u->bias);
+#pragma GCC unroll 8
+    for (int i = 0; i < HEIGHT; i++) {
+        sum[i] = bias;
+    }
+    const int64_t pitch = u->pitch, step = u->step;
+    const uint32_t *mask = u->mask;
+    const float *weight = u->weight, *x = u->x;
+    for (int s = 0; s < taps; s++, weight += taps, x += step) {
+        ry_vf w[STRIP_TAPS];
+        load_weights(w, weight, taps);
+        const ry_vm m = ry_vm_bits(mask[s] & (uint32_t)((1ull << RY_W) - 1));
+        uint64_t inside = u->inside;
+        /* asked for row after row: GCC would keep all answers, on the stack */
+        __asm__("" : "+r"(inside));
+#pragma GCC unroll 16
+        for (int j = 0; j < HEIGHT + taps - 1; j++) {
+            if (whole || inside >> j & 1) {
+                add_row(sum, w, ry_vf_keep(ry_vf_load_m(x + j * pitch, m)), j, HEIGHT, taps, 1, 1);
+            }
+        }
+    }
+    end_unit(u, low, high, sum);
+}
+
+#define UNIT(name, taps, whole)                                        \
+    static void name(const unit *u, const float low, const float high) \
+    {                                                                  \
+        sum_unit(u, low, high, taps, whole);                           \
+    }
+UNIT(five, 5, false)
+UNIT(five_whole, 5, true)
+UNIT(seven, 7, false)
+UNIT(seven_whole, 7, true)
+
+typedef void (*unit_function)(const unit *u, float low, float high);
+
+/* [window][are all rows inside?] */
+static const unit_function forms[2][2] = {{five, five_whole}, {seven, seven_whole}};
+
+/* The last vectors of pairs of strips, which share one. */
+static void sum_halves(const depthwise_nchw_plan *plan, const depthwise_plane *p, const unit *u, int64_t strips)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    strip s = {.plan = plan,
+               .pitch = u->pitch,
+               .weight = u->weight,
+               .bias = u->bias,
+               .low = ry_vf_set(p->low),
+               .high = ry_vf_set(p->high),
+               .to_row = u->to_row,
+               .residual_row = u->residual_row};
+    for (int64_t t = 0; t + 1 < strips; t += 2) {
+        const int64_t y = p->first_row + t * HEIGHT, at = y - g->before[1];
+        s.x = p->x + at * u->pitch - g->before[2];
+        s.inside = depthwise_nchw_inside(plan, at, 2 * HEIGHT + g->kernel[1] - 1);
+        s.to = p->y + y * u->to_row;
+        s.residual = p->residual ? p->residual + y * u->residual_row : NULL;
+        RY_ISA_SYMBOL(depthwise_nchw_halves)(&s);
+    }
+}
+
+/* Bit j: is row first + j one of the plane, j < count < 64? */
+RY_INLINE uint64_t rows_inside(int64_t first, int64_t rows, int64_t count)
+{
+    const int64_t end = rows - first < count ? rows - first : count;
+    return end <= 0 ? 0 : ((1ull << end) - 1) & ~((1ull << (first < 0 ? -first < end ? -first : end : 0)) - 1);
+}
+
+/* A vector of each strip from one on. */
+static void sum_vector(const depthwise_nchw_plan *plan, const depthwise_plane *p, unit *u, int64_t column, int64_t t, int64_t strips)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t rows = HEIGHT + g->kernel[1] - 1;
+    u->left = g->out[2] - column;
+    for (; t < strips; t++) {
+        const int64_t y = p->first_row + t * HEIGHT, at = y - g->before[1];
+        u->x = p->x + at * u->pitch + column - g->before[2];
+        u->to = p->y + y * u->to_row + column;
+        u->residual = p->residual ? p->residual + y * u->residual_row + column : NULL;
+        const bool whole = at >= 0 && at + rows <= g->in[1];
+        u->inside = whole ? 0 : rows_inside(at, g->in[1], rows);
+        forms[g->kernel[1] == 7][whole](u, p->low, p->high);
+    }
+}
+
+void RY_ISA_SYMBOL(depthwise_nchw_windows)(const depthwise_nchw_plan *plan, const depthwise_plane *p, int64_t strips)
+{
+    unit u = {.pitch = plan->geometry.x_step[1],
+              .step = plan->geometry.dilation[2],
+              .weight = p->weight,
+              .bias = p->bias,
+              .to_row = plan->phase.y_step[1],
+              .residual_row = plan->phase.r_step[1]};
+    const uint32_t *mask = plan->mask;
+    for (int64_t v = 0; v < plan->vectors; v++) {
+        const bool edge = v < plan->left || v >= plan->vectors - plan->right, halved = plan->halves && v == plan->vectors - 1;
+        u.mask = edge ? mask : all;
+        mask += edge ? plan->loads : 0;
+        sum_vector(plan, p, &u, v * RY_W, halved ? strips / 2 * 2 : 0, strips);
+    }
+    if (plan->halves) {
+        sum_halves(plan, p, &u, strips);
+    }
+}
