@@ -40,8 +40,8 @@ typedef struct ry_tile {
     /* NULL, or what will be read or written next, ended by a count of 0: fetched towards the core, a line a step, as long as there are steps
      * (a_along_k only). */
     const ry_tile_lines *lines;
-    int64_t
-        b_ahead; /* 0, or how far behind each row of B lies what the next tile reads of it: that is fetched towards the core while this one runs */
+    /* 0, or how far behind each row of B lies what the next tile reads of it: that is fetched towards the core while this one runs. */
+    int64_t b_ahead;
     bool ahead; /* C and the residual are expected outside the first-level cache: they are fetched while the products run */
 } ry_tile;
 

@@ -91,8 +91,8 @@ static void finish_units(const winograd_plan *plan, const ry_cpu_launch *launch,
         winograd_ahead_of_output(plan, (const float *)launch->out[0] + channel * g->y_channel, b->first, b->count, channels, &outputs);
         winograd_ahead_spread(plan, units, b->count, &outputs);
     }
-    RY_ISA_SYMBOL(winograd_multiply)
-    (plan, v, (const float *)launch->packed + b->group * plan->packed_group, b->count, unit, units, m, ahead, &outputs);
+    const float *packed = (const float *)launch->packed + b->group * plan->packed_group;
+    RY_ISA_SYMBOL(winograd_multiply)(plan, v, packed, b->count, unit, units, m, ahead, &outputs);
     read_bias(launch, channel, channels, room, bias);
     winograd_epilogue end = {
         .y = (float *)launch->out[0] + channel * g->y_channel, .bias = bias, .activation = ry_conv_activation(launch->problem)};
