@@ -213,48 +213,82 @@ RY_INLINE void sum_columns(const strip *s, int64_t v, const uint32_t *mask, cons
     end_columns(s, v * RY_W, mask != NULL, sum, height, stride, vectors);
 }
 
-/* `vectors` at once where no masks are needed. */
-RY_INLINE void sum_strip(const strip *s, const int height, const int stride, const int vectors, const bool is_square, const bool whole)
+/* Windows of 3x3: `vectors` at once where no masks are needed. */
+RY_INLINE void sum_squares(const strip *s, const int height, const int stride, const int vectors, const bool whole)
 {
     const depthwise_nchw_plan *plan = s->plan;
     const int64_t end = plan->vectors - plan->right;
     const uint32_t *mask = plan->mask;
     ry_vf w[3][STRIP_TAPS];
-    if (is_square) {
-        load_weights(w[0], s->weight, 3);
-        load_weights(w[1], s->weight + 3, 3);
-        load_weights(w[2], s->weight + 6, 3);
-    }
+    load_weights(w[0], s->weight, 3);
+    load_weights(w[1], s->weight + 3, 3);
+    load_weights(w[2], s->weight + 6, 3);
     for (int64_t v = 0; v < s->vectors;) {
         if (v < plan->left || v >= end) {
-            sum_columns(s, v, mask, is_square ? w : NULL, height, stride, 1, whole);
+            sum_columns(s, v, mask, w, height, stride, 1, whole);
             mask += plan->loads;
             v++;
         } else if (vectors == 1 || v + vectors <= end) {
-            sum_columns(s, v, NULL, is_square ? w : NULL, height, stride, vectors, whole);
+            sum_columns(s, v, NULL, w, height, stride, vectors, whole);
             v += vectors;
         } else {
-            sum_columns(s, v, NULL, is_square ? w : NULL, height, stride, 1, whole);
+            sum_columns(s, v, NULL, w, height, stride, 1, whole);
             v++;
         }
     }
 }
 
-#define STRIP(name, height, stride, vectors, square, whole)   \
-    static void name(const strip *s)                          \
-    {                                                         \
-        sum_strip(s, height, stride, vectors, square, whole); \
+typedef void (*columns_function)(const strip *s, int64_t v, int64_t mask);
+
+/* The same for windows of any size; `mask`: where the masks of a column begin. */
+RY_INLINE void sum_apart(const strip *s, columns_function edge, columns_function one, columns_function some, const int vectors)
+{
+    const depthwise_nchw_plan *plan = s->plan;
+    const int64_t end = plan->vectors - plan->right;
+    for (int64_t v = 0, mask = 0; v < s->vectors;) {
+        if (v < plan->left || v >= end) {
+            edge(s, v, mask);
+            mask += plan->loads;
+            v++;
+        } else if (v + vectors <= end) {
+            some(s, v, 0);
+            v += vectors;
+        } else {
+            one(s, v, 0);
+            v++;
+        }
     }
-#define STRIPS(height, vectors)                                 \
-    STRIP(strip_##height##_1, height, 1, vectors, false, false) \
-    STRIP(strip_##height##_2, height, 2, 1, false, false)       \
-    STRIP(square_##height##_1, height, 1, vectors, true, false) \
-    STRIP(square_##height##_2, height, 2, 1, true, false)
+}
+
+/* Windows of any size: each kind of columns is a function of its own, as compilers take minutes over one of them all. */
+#define APART(name, height, stride, vectors, masked, whole)                                              \
+    static __attribute__((noinline)) void name(const strip *s, int64_t v, int64_t mask)                  \
+    {                                                                                                    \
+        sum_columns(s, v, (masked) ? s->plan->mask + mask : NULL, NULL, height, stride, vectors, whole); \
+    }
+#define STRIP(name, height, stride, vectors, whole)                  \
+    APART(name##_edge, height, stride, 1, true, whole)               \
+    APART(name##_one, height, stride, 1, false, whole)               \
+    APART(name##_some, height, stride, vectors, false, whole)        \
+    static void name(const strip *s)                                 \
+    {                                                                \
+        sum_apart(s, name##_edge, name##_one, name##_some, vectors); \
+    }
+#define SQUARE(name, height, stride, vectors, whole)    \
+    static void name(const strip *s)                    \
+    {                                                   \
+        sum_squares(s, height, stride, vectors, whole); \
+    }
+#define STRIPS(height, vectors)                            \
+    STRIP(strip_##height##_1, height, 1, vectors, false)   \
+    STRIP(strip_##height##_2, height, 2, 1, false)         \
+    SQUARE(square_##height##_1, height, 1, vectors, false) \
+    SQUARE(square_##height##_2, height, 2, 1, false)
 STRIPS(1, 4)
 STRIPS(4, 2)
 STRIPS(7, 1)
-STRIP(strip_whole_1, 7, 1, 1, false, true)
-STRIP(square_whole_2, 7, 2, 1, true, true)
+STRIP(strip_whole_1, 7, 1, 1, true)
+SQUARE(square_whole_2, 7, 2, 1, true)
 
 #define FORM(height)                                 \
     {                                                \
