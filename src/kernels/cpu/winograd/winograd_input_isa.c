@@ -262,7 +262,7 @@ static void read_channels(const context *c, const float *x, int64_t channels, fl
 /* Floats from row to row of a strip. */
 static int64_t strip_step(const context *c)
 {
-    return (ry_whole(c->span, RY_W) + RY_W) * RY_W;
+    return (ry_whole(c->span, RY_W) + (c->span < POSITIONS_ALIGNED ? 0 : RY_W)) * RY_W;
 }
 
 /* The strip that the run reads, of a vector of channels. */
