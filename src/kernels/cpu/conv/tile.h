@@ -17,6 +17,11 @@
 /* Small tiles read so many operands for a product that the first reading of each B would hold them up: the tiles before fetch it. */
 #define RY_TILE_FETCHES (RY_TILE_ROWS * RY_W <= 64)
 
+/* Steps of k between two jumps. Where a step of a small tile is followed by a jump, another program on the core's second thread takes more than its share
+ * of what is left: 5 rows reached 70 to 77 GFLOP/s of 103 beside one and 97 to 101 without, and four steps a jump 97 to 101 beside it, too (sums
+ * of 64 and 256 products; AMD EPYC, Zen 3, 2026-11-22, n 3, least of 4000 each). */
+enum { RY_TILE_STEPS = RY_TILE_FETCHES ? 4 : 1 };
+
 typedef enum ry_tile_start {
     RY_TILE_FROM_ZERO,
     RY_TILE_FROM_ROW_BIAS,    /* bias[row] */

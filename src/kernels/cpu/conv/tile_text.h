@@ -115,6 +115,7 @@ RY_INLINE void TILE_NAME(text)(const ry_tile *tile, const int rows, const int ve
     const int64_t a_step = tile->a_step, b_step = tile->b_step;
     for (const ry_tile_lines *next = a_along_k ? tile->lines : NULL; next && next->count > 0 && k > 0; next++) {
         const char *line = next->at;
+#pragma GCC unroll RY_TILE_STEPS
         for (int64_t left = next->count < k ? next->count : k; left > 0; left--, k--) {
             __builtin_prefetch(line, 0, 2);
             line += 64;
@@ -135,6 +136,7 @@ RY_INLINE void TILE_NAME(text)(const ry_tile *tile, const int rows, const int ve
             b += b_step;
         }
     }
+#pragma GCC unroll RY_TILE_STEPS
     for (; k > 0; k--) {
         TILE_NAME(step)(a, b, a_step, rows, vectors, a_along_k, half, exact, last, sum);
         a += a_along_k ? 1 : a_step;
