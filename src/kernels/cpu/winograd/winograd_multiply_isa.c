@@ -1,41 +1,74 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* M[p] = V[p] U[p] for every point of a block of tiles. */
+#include "base/whole.h"
 #include "kernels/cpu/conv/tile.h"
 #include "kernels/cpu/winograd/winograd.h"
 
-enum { STRETCHES = 8 }; /* of lines of x, and of y, that a tile of products fetches */
+enum {
+    STRETCHES = 8, /* of lines of x, and of y, that a tile of products fetches */
+    FLOATS_OF_LINE = WINOGRAD_AHEAD_LINE / (int)sizeof(float),
+    DEEP = 256,                    /* steps of a sum beside which the end of one more loop of them is nothing */
+    POINT_FLOATS_MOST = 4096,      /* of V and U of a point that stay in a first-level cache */
+    BLOCK_FLOATS_MOST = 160 << 10, /* of V that stay in a second-level cache */
+    V_ROW_MOST = 320               /* floats of a row of V that ends before the hardware's prefetchers follow it */
+};
 
-/* One point and one unit: the unit's weights stay in the first-level cache while the tiles pass. */
-static void multiply_point(const winograd_plan *plan, int64_t depth, const float *v, const float *u, const float *next, int64_t columns,
-                           int64_t tiles, float *m, winograd_ahead *x, winograd_ahead *y)
+/* One point and one unit. */
+typedef struct product {
+    const float *v, *u;
+    const float *next_v, *next_u; /* NULL, or what is read next and may not be near: behind the last ones it is harmless */
+    float *m;
+    int64_t depth, columns, tiles, parts; /* parts: tiles of products */
+    winograd_ahead *x, *y;
+} product;
+
+/* What tile of products `index` fetches. U of deep sums is spread over all tiles, because memory may be too far for one. */
+static void find_lines(const winograd_plan *plan, const product *p, int64_t index, ry_tile_lines *lines)
 {
-    const int64_t parts = (tiles + plan->tile_rows - 1) / plan->tile_rows, each = tiles / parts, extra = tiles % parts;
-    ry_tile tile = {.depth = depth,
-                    .a = v,
-                    .b = u,
+    int count = 0;
+    if (p->x->lines + p->y->lines > 0) {
+        count = winograd_ahead_next(p->y, lines, STRETCHES);
+        count += winograd_ahead_next(p->x, lines + count, STRETCHES);
+    }
+    if (p->next_v) {
+        const int64_t share = ry_parts(plan->v_point / FLOATS_OF_LINE, p->parts);
+        lines[count++] = (ry_tile_lines){(const char *)(p->next_v + index * share * FLOATS_OF_LINE), share};
+    }
+    const int64_t all = p->depth * p->columns / FLOATS_OF_LINE;
+    if (p->next_u && p->depth >= DEEP) {
+        const int64_t share = ry_parts(all, p->parts);
+        lines[count++] = (ry_tile_lines){(const char *)(p->next_u + index * share * FLOATS_OF_LINE), share};
+    } else if (p->next_u && index + 1 == p->parts) {
+        lines[count++] = (ry_tile_lines){(const char *)p->next_u, all};
+    }
+    lines[count].count = 0;
+}
+
+/* The unit's weights stay in the first-level cache while the tiles pass. */
+static void multiply_point(const winograd_plan *plan, const product *p)
+{
+    const int64_t each = p->tiles / p->parts, extra = p->tiles - each * p->parts;
+    const bool fetches = p->next_u || p->x->lines + p->y->lines > 0;
+    ry_tile_lines lines[2 * STRETCHES + 3];
+    ry_tile tile = {.depth = p->depth,
+                    .a = p->v,
+                    .b = p->u,
                     .a_step = plan->v_row,
-                    .b_step = columns,
-                    .c = m,
+                    .b_step = p->columns,
+                    .c = p->m,
                     .c_step = plan->m_row,
-                    .columns = columns,
+                    .columns = p->columns,
                     .low = -__builtin_inff(),
-                    .high = __builtin_inff()};
-    ry_tile_lines lines[2 * STRETCHES + 1];
-    for (int64_t i = 0, row = 0; i < parts; i++) {
-        const int64_t rows = each + (i < extra);
-        int count = 0;
-        if (RY_TILE_FETCHES && i + 1 == parts) {
-            lines[count++] = (ry_tile_lines){(const char *)next, depth}; /* behind the last ones it is harmless */
-        } else if (x->lines + y->lines > 0) {
-            count = winograd_ahead_next(y, lines, STRETCHES);
-            count += winograd_ahead_next(x, lines + count, STRETCHES);
+                    .high = __builtin_inff(),
+                    .lines = fetches ? lines : NULL};
+    for (int64_t i = 0, row = 0, rows; i < p->parts; i++, row += rows) {
+        rows = each + (i < extra);
+        if (fetches) {
+            find_lines(plan, p, i, lines);
         }
-        lines[count].count = 0;
-        tile.lines = count > 0 ? lines : NULL;
-        tile.a = v + row * plan->v_row;
-        tile.c = m + row * plan->m_row;
-        RY_ISA_SYMBOL(ry_tiles).f32[true][columns / RY_W - 1][rows - 1](&tile);
-        row += rows;
+        tile.a = p->v + row * plan->v_row;
+        tile.c = p->m + row * plan->m_row;
+        RY_ISA_SYMBOL(ry_tiles).f32[true][p->columns / RY_W - 1][rows - 1](&tile);
     }
 }
 
@@ -62,24 +95,54 @@ static void clear_point(const winograd_plan *plan, int64_t columns, int64_t tile
     }
 }
 
+typedef struct operands {
+    const winograd_plan *plan;
+    const float *v, *u; /* of the first unit */
+    float *m;
+    int64_t unit, tiles;
+    winograd_ahead *x, *y;
+} operands;
+
+/* One point of one phase for the units [first, end). */
+static void multiply_units(const operands *o, int64_t index, int64_t first, int64_t end)
+{
+    const winograd_plan *plan = o->plan;
+    const int64_t point = index / plan->phases, phase = index % plan->phases, class_depth = plan->depth / plan->classes;
+    const winograd_range classes = find_classes(plan, point, phase);
+    const int64_t start = classes.first * class_depth;
+    const bool far = RY_TILE_FETCHES && plan->points * plan->v_point > BLOCK_FLOATS_MOST && plan->v_row <= V_ROW_MOST;
+    product p = {.v = o->v + point * plan->v_point + start,
+                 .depth = classes.end * class_depth - start,
+                 .tiles = o->tiles,
+                 .parts = ry_parts(o->tiles, plan->tile_rows),
+                 .x = o->x,
+                 .y = o->y};
+    for (int64_t i = first; i < end; i++) {
+        p.columns = winograd_unit_columns(plan, o->unit + i);
+        p.m = o->m + point * plan->m_point + phase * plan->m_phase + i * plan->tile_columns;
+        if (p.depth <= 0) {
+            clear_point(plan, p.columns, p.tiles, p.m);
+            continue;
+        }
+        p.u = o->u + i * plan->packed_unit + (index * plan->depth + start) * p.columns;
+        if (RY_TILE_FETCHES) {
+            p.next_u = p.u + (i + 1 < end ? plan->packed_unit : plan->depth * p.columns - (i - first) * plan->packed_unit);
+        }
+        p.next_v = far && i + 1 == end ? p.v + plan->v_point : NULL;
+        multiply_point(plan, &p);
+    }
+}
+
+/* Small tiles read operands so often that V of a point, where it is small, waits in the first-level cache for all units; U is read as it lies
+ * elsewhere. */
 void RY_ISA_SYMBOL(winograd_multiply)(const winograd_plan *plan, const float *v, const float *packed, int64_t tiles, int64_t unit,
                                       int64_t units, float *m, winograd_ahead *x, winograd_ahead *y)
 {
-    const int64_t class_depth = plan->depth / plan->classes;
-    for (int64_t i = 0; i < units; i++) {
-        const int64_t columns = winograd_unit_columns(plan, unit + i);
-        const float *u = packed + (unit + i) * plan->packed_unit;
+    const operands o = {plan, v, packed + unit * plan->packed_unit, m, unit, tiles, x, y};
+    const bool stays = RY_TILE_FETCHES && plan->depth * (tiles + plan->tile_columns) <= POINT_FLOATS_MOST;
+    for (int64_t i = 0; i < units; i += stays ? units : 1) {
         for (int64_t p = 0; p < plan->points * plan->phases; p++) {
-            const int64_t point = p / plan->phases, phase = p % plan->phases;
-            float *to = m + point * plan->m_point + phase * plan->m_phase + i * plan->tile_columns;
-            const winograd_range classes = find_classes(plan, point, phase);
-            const float *weights = u + p * plan->depth * columns;
-            if (classes.first >= classes.end) {
-                clear_point(plan, columns, tiles, to);
-            } else {
-                multiply_point(plan, (classes.end - classes.first) * class_depth, v + point * plan->v_point + classes.first * class_depth,
-                               weights + classes.first * class_depth * columns, weights + plan->depth * columns, columns, tiles, to, x, y);
-            }
+            multiply_units(&o, p, i, stays ? units : i + 1);
         }
     }
 }
