@@ -231,6 +231,9 @@ static double piece_cycles(const winograd_plan *plan, int64_t channels, int64_t 
 /* The same of weights from memory, in which two multiply-adds of short vectors start; they do not hide. */
 #define FAR_NARROW 2.0
 
+/* Multiply-adds of short vectors, two a cycle, that a line of weights from the outer caches holds up. */
+#define ARRIVE_NARROW 2.0
+
 /* Outputs of several phases come from places of M that lie far apart, and go to places of y that do: to more of them in short vectors. */
 #define PHASES_APART        1.5
 #define PHASES_APART_NARROW 3.0
@@ -250,6 +253,7 @@ static double cost_of(const winograd_plan *plan)
     const double arrive = (double)plan->tile_columns * (far && plan->width <= 8 ? FAR_NARROW : far ? 1.0 : 0.5);
     double step = parts * (rows * 2.0 > 6.0 ? rows * 2.0 : 6.0);
     step = step > arrive ? step : arrive;
+    step += plan->width <= 8 ? ARRIVE_NARROW : 0;
     const double products = (sums / (double)plan->width * step * depth + points * out_vectors * tiles * 10.0) / 2.0;
     double back = tiles * out_vectors * output * (plan->phases == 1 ? 1.0 : plan->width <= 8 ? PHASES_APART_NARROW : PHASES_APART);
     if (!plan->x_near) {
@@ -353,7 +357,7 @@ static bool fits(const winograd_plan *plan)
     if (plan->shared && v * plan->blocks * plan->geometry.groups > SHARED_MOST) {
         return false;
     }
-    return m <= (plan->y_near ? M_MOST : M_MOST_ROWS) && (plan->shared || v <= V_MOST);
+    return m <= (plan->y_near && plan->width > 8 ? M_MOST : M_MOST_ROWS) && (plan->shared || v <= V_MOST);
 }
 
 /* The best units and sharing for the plan's points and tiles of a block. */
