@@ -17,9 +17,8 @@
 /* Small tiles read so many operands for a product that the first reading of each B would hold them up: the tiles before fetch it. */
 #define RY_TILE_FETCHES (RY_TILE_ROWS * RY_W <= 64)
 
-/* Steps of k between two jumps. Where a step of a small tile is followed by a jump, another program on the core's second thread takes more than its share
- * of what is left: 5 rows reached 70 to 77 GFLOP/s of 103 beside one and 97 to 101 without, and four steps a jump 97 to 101 beside it, too (sums
- * of 64 and 256 products; AMD EPYC, Zen 3, 2026-11-22, n 3, least of 4000 each). */
+/* Steps of k between two jumps. Small tiles have so little to do in one that another program on the core's second thread would hold them up
+ * (docs/convolution.md). */
 enum { RY_TILE_STEPS = RY_TILE_FETCHES ? 4 : 1 };
 
 typedef enum ry_tile_start {
