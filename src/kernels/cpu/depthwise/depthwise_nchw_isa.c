@@ -6,6 +6,7 @@
 #include "kernels/cpu/conv/conv_kernel.h"
 #include "kernels/cpu/depthwise/depthwise_nchw.h"
 #include "kernels/cpu/depthwise/depthwise_problem.h"
+#include "kernels/cpu/depthwise/depthwise_roll.h"
 
 static void activate_rows(const depthwise_nchw_plan *plan, const depthwise_plane *p, ry_activation_of activation)
 {
@@ -43,12 +44,19 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
         RY_ISA_SYMBOL(depthwise_nchw_sevens)(plan, p, end - first);
         return;
     }
+    depthwise_roll roll;
+    if (plan->rolls) {
+        set_plane(launch, image, first, &p[0]);
+        RY_ISA_SYMBOL(depthwise_roll_make)(plan, p, &roll);
+    }
     for (int64_t k = first; k < end; k += 1 + plan->paired) {
         set_plane(launch, image, k, &p[0]);
         if (plan->paired) {
             /* the last of an odd number goes with itself */
             set_plane(launch, image, k + 1 < end ? k + 1 : k, &p[1]);
             RY_ISA_SYMBOL(depthwise_nchw_pair)(plan, p);
+        } else if (plan->rolls) {
+            RY_ISA_SYMBOL(depthwise_roll_plane)(&roll, p);
         } else {
             RY_ISA_SYMBOL(depthwise_nchw_strips)(plan, p);
         }

@@ -64,12 +64,17 @@ uint64_t depthwise_nchw_inside(const depthwise_nchw_plan *plan, int64_t first, i
     return begin >= end ? 0 : ((1ull << end) - 1) & ~((1ull << begin) - 1);
 }
 
+/* Which of `span` pixels from `at` on are inside x. */
+static uint32_t inside_row(const ry_conv_geometry *g, int64_t at, int64_t span)
+{
+    const int64_t first = ry_least(span, ry_most(0, -at)), end = ry_most(first, ry_least(span, g->in[2] - at));
+    return (uint32_t)((1ull << end) - (1ull << first));
+}
+
 static uint32_t mask_of(const depthwise_nchw_plan *plan, int width, int64_t vector, int64_t i)
 {
     const load l = load_of(plan, width, i);
-    const int64_t at = vector * width * plan->geometry.stride[2] + l.at;
-    const int64_t first = ry_least(l.span, ry_most(0, -at)), end = ry_most(first, ry_least(l.span, plan->geometry.in[2] - at));
-    return (uint32_t)((1ull << end) - (1ull << first));
+    return inside_row(&plan->geometry, vector * width * plan->geometry.stride[2] + l.at, l.span);
 }
 
 static bool is_plain(const depthwise_nchw_plan *plan, int width, int64_t vector)
@@ -79,6 +84,31 @@ static bool is_plain(const depthwise_nchw_plan *plan, int width, int64_t vector)
         plain = mask_of(plan, width, vector, i) == (uint32_t)((1ull << load_of(plan, width, i).span) - 1);
     }
     return plain;
+}
+
+/* Windows of 3x3 that reach at most a pixel over each end of x. */
+static bool can_roll(const ry_conv_geometry *g, int width)
+{
+    bool rolls = width == 8 && g->stride[1] == g->stride[2];
+    for (int i = 1; i <= 2; i++) {
+        const int64_t behind = (g->out[i] - 1) * g->stride[i] + 3 - g->before[i] - g->in[i];
+        rolls = rolls && g->kernel[i] == 3 && g->dilation[i] == 1 && g->before[i] >= 0 && g->before[i] <= 1 && behind <= 1;
+    }
+    return rolls;
+}
+
+/* The masks of a row's first vector and of its last one, which ends with the row. */
+static void find_ends(int width, depthwise_nchw_plan *plan)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    /* from the first pixel that a vector reads to each of its loads */
+    const int64_t at[2][ROLL_LOADS] = {{0, 1, 2}, {0, width, 1, width + 1}};
+    for (int64_t end = 0; end < 2; end++) {
+        const int64_t column = end ? ry_most(0, g->out[2] - width) : 0;
+        for (int64_t i = 0; i < plan->loads; i++) {
+            plan->mask[end * plan->loads + i] = inside_row(g, column * g->stride[2] - g->before[2] + at[g->stride[2] - 1][i], width);
+        }
+    }
 }
 
 /* With one tap, rows without gaps between them are one. */
@@ -110,6 +140,12 @@ static void find_edges(const ry_problem *problem, int width, depthwise_nchw_plan
         return;
     }
     plan->vectors = ry_parts(g->out[2], width);
+    plan->rolls = can_roll(g, width);
+    if (plan->rolls) {
+        plan->loads = g->stride[2] == 1 ? 3 : ROLL_LOADS;
+        plan->size = sizeof *plan + (size_t)(2 * plan->loads) * sizeof *plan->mask;
+        return;
+    }
     plan->loads = g->stride[2] == 1 ? g->kernel[2] : ry_parts(g->kernel[2], 2);
     plan->left = plan->right = 0;
     while (plan->left < plan->vectors && !is_plain(plan, width, plan->left)) {
@@ -161,7 +197,7 @@ static void choose_tasks(int width, depthwise_nchw_plan *plan)
  * full load their vectors for one row alone. */
 static double count_cycles(const depthwise_nchw_plan *plan)
 {
-    static const double seven[2] = {12.0, 15.0};
+    static const double seven[2] = {12.0, 15.0}, roll[2] = {13.0, 24.0};
     static const double tap[2][2] = {{1.05, 2.5}, {1.4, 2.5}}, end[2][2] = {{7.0, 10.0}, {20.0, 22.0}}; /* [paired][stride - 1] */
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t rows = ry_parts(g->out[1], g->dilation[1]), last = rows % STRIP_ROWS, alone = last < 4 ? last : last - 4;
@@ -169,6 +205,9 @@ static double count_cycles(const depthwise_nchw_plan *plan)
     const int two = g->stride[2] > 1;
     if (plan->sevens) {
         return vectors * (double)g->out[1] * seven[plan->paired];
+    }
+    if (plan->rolls) {
+        return vectors * (double)g->out[1] * roll[two] + (double)(g->batch * plan->outputs) * PLANE_CYCLES;
     }
     const double each = (double)g->taps * tap[plan->paired][two];
     /* the weights of 3x3 stay in registers */
@@ -212,6 +251,10 @@ void depthwise_nchw_plan_make(const ry_problem *problem, int width, depthwise_nc
     plan->cycles = count_cycles(plan);
     if (plan->paired) {
         find_lanes(width, plan);
+        return;
+    }
+    if (plan->rolls) {
+        find_ends(width, plan);
         return;
     }
     for (int64_t e = 0; e < plan->left + plan->right; e++) {

@@ -13,6 +13,9 @@
  *
  * The last vectors of rows that fill at most half of the lanes are summed for two strips of the greatest height together (`halves`).
  *
+ * Where vectors have eight lanes, as with AVX2, whose sixteen registers hold no strip beside the weights, windows of 3x3 have a text that goes down all rows
+ * a vector of columns at a time (`rolls`). The last vector of a row ends with it.
+ *
  * Planes of at most half a vector's width go two at a time (`paired`), one in each half; taps are permutations of one load. Planes of one
  * vector's width or half of it, of a multiple of seven rows without gaps, with windows of 3x3 and nothing but bounds behind them, have a text of
  * their own (`sevens`), which writes whole vectors over what the next row writes again. */
@@ -26,6 +29,8 @@ enum {
     STRIP_TAPS = 7,    /* rows of the window at once, at most */
     STRIP_WINDOW = 32, /* a window's height at most */
     DEPTHWISE_HEIGHTS = 3,
+    ROLL_ROWS = 28, /* that roll together, at most: what they read and write stays in the first-level cache for the next columns */
+    ROLL_LOADS = 4, /* of a vector and row, at most */
 };
 
 typedef struct depthwise_nchw_plan {
@@ -36,13 +41,13 @@ typedef struct depthwise_nchw_plan {
     int64_t rows, row_blocks; /* output rows of a task */
     int64_t channels, channel_blocks;
     int64_t tasks;
-    bool paired, sevens, halves, windows;
+    bool paired, rolls, sevens, halves, windows;
     int64_t vectors, left, right; /* of a row; of these at its ends that need masks */
     int64_t loads;                /* masks of a vector: one a tap; one a pair of taps, and one of the first, where the stride is 2 */
     double cycles;                /* of all tasks */
     size_t size;                  /* bytes, masks included */
     uint32_t
-        mask[]; /* [left, then right][load]: pixels inside x; paired: [tap column] lanes that read x, then int32_t [tap column][lane] */
+        mask[]; /* [left, then right][load]: pixels inside x; rolls: of the first and of the last vector; paired: [tap column] lanes that read x, then int32_t [tap column][lane] */
 } depthwise_nchw_plan;
 
 /* paired: which pixel of a row of the first plane (or of the second, plus the vectors' width) each lane reads. */
