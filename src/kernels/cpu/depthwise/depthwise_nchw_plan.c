@@ -197,7 +197,7 @@ static void choose_tasks(int width, depthwise_nchw_plan *plan)
  * full load their vectors for one row alone. */
 static double count_cycles(const depthwise_nchw_plan *plan)
 {
-    static const double seven[2] = {12.0, 15.0}, roll[2] = {13.0, 24.0};
+    static const double seven[2] = {12.0, 15.0}, roll[2][2] = {{13.0, 24.0}, {18.0, 36.0}};             /* [one vector a row][stride - 1] */
     static const double tap[2][2] = {{1.05, 2.5}, {1.4, 2.5}}, end[2][2] = {{7.0, 10.0}, {20.0, 22.0}}; /* [paired][stride - 1] */
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t rows = ry_parts(g->out[1], g->dilation[1]), last = rows % STRIP_ROWS, alone = last < 4 ? last : last - 4;
@@ -207,7 +207,7 @@ static double count_cycles(const depthwise_nchw_plan *plan)
         return vectors * (double)g->out[1] * seven[plan->paired];
     }
     if (plan->rolls) {
-        return vectors * (double)g->out[1] * roll[two] + (double)(g->batch * plan->outputs) * PLANE_CYCLES;
+        return vectors * (double)g->out[1] * roll[plan->vectors == 1][two] + (double)(g->batch * plan->outputs) * PLANE_CYCLES;
     }
     const double each = (double)g->taps * tap[plan->paired][two];
     /* the weights of 3x3 stay in registers */

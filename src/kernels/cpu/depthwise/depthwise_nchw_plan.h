@@ -46,8 +46,8 @@ typedef struct depthwise_nchw_plan {
     int64_t loads;                /* masks of a vector: one a tap; one a pair of taps, and one of the first, where the stride is 2 */
     double cycles;                /* of all tasks */
     size_t size;                  /* bytes, masks included */
-    uint32_t
-        mask[]; /* [left, then right][load]: pixels inside x; rolls: of the first and of the last vector; paired: [tap column] lanes that read x, then int32_t [tap column][lane] */
+    uint32_t mask
+        []; /* [left, then right][load]: pixels inside x; rolls: of the first and of the last vector; paired: [tap column] lanes that read x, then int32_t [tap column][lane] */
 } depthwise_nchw_plan;
 
 /* paired: which pixel of a row of the first plane (or of the second, plus the vectors' width) each lane reads. */

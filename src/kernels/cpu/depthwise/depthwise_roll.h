@@ -12,6 +12,7 @@ typedef struct depthwise_roll {
     ry_vm mask[2][ROLL_LOADS]; /* of the loads of a row's first vector and of its last one */
     ry_vf low, high;
     int64_t pitch, to_row, residual_row;
+    int64_t rows;  /* that roll together */
     int64_t lanes; /* of a vector that are outputs */
     bool over;     /* may a row be written as a whole vector, over what the next one writes again? */
 } depthwise_roll;

@@ -155,12 +155,14 @@ void RY_ISA_SYMBOL(depthwise_roll_make)(const depthwise_nchw_plan *plan, const d
 {
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_phase *at = &plan->phase;
+    const int64_t rows = plane->end_row - plane->first_row;
     *roll = (depthwise_roll){.plan = plan,
                              .low = ry_vf_set(plane->low),
                              .high = ry_vf_set(plane->high),
                              .pitch = g->x_step[1],
                              .to_row = at->y_step[1],
                              .residual_row = plane->residual ? at->r_step[1] : 0,
+                             .rows = ry_parts(rows, ry_parts(rows, ROLL_ROWS)),
                              .lanes = ry_least(g->out[2], RY_W),
                              .over = at->y_step[1] == g->out[2] && 2 * g->out[2] >= RY_W};
     for (int64_t i = 0; i < 2 * plan->loads; i++) {
@@ -171,10 +173,9 @@ void RY_ISA_SYMBOL(depthwise_roll_make)(const depthwise_nchw_plan *plan, const d
 void RY_ISA_SYMBOL(depthwise_roll_plane)(const depthwise_roll *t, const depthwise_plane *plane)
 {
     const ry_conv_geometry *g = &t->plan->geometry;
-    const int64_t rows = plane->end_row - plane->first_row, each = ry_parts(rows, ry_parts(rows, ROLL_ROWS));
     part p = {.weight = plane->weight, .bias = plane->bias};
-    for (int64_t y = plane->first_row; y < plane->end_row; y += each) {
-        const int64_t end = ry_least(y + each, plane->end_row), first = y * g->stride[1] - g->before[1];
+    for (int64_t y = plane->first_row; y < plane->end_row; y += t->rows) {
+        const int64_t end = ry_least(y + t->rows, plane->end_row), first = y * g->stride[1] - g->before[1];
         p.x = plane->x + first * t->pitch - g->before[2];
         p.to = plane->y + y * t->to_row;
         p.residual = plane->residual ? plane->residual + y * t->residual_row : NULL;
