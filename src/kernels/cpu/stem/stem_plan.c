@@ -18,8 +18,8 @@ enum {
 /* Cycles that a vector of outputs costs beside its sum: its start and end, and being turned on its way. */
 enum { ENDS = 4, TURNED_ENDS = 12, TURNED_ROW = 20 /* of each output channel's row */ };
 
-/* Cycles of a tile beside its vectors, of a step of one at least (sums wait for themselves), of a staged row, and of a task. */
-enum { TILE_CYCLES = 36, STEP_LEAST = 4, ROW_CYCLES = 30, TASK_CYCLES = 600 };
+/* Cycles of a tile beside its vectors, of a staged row, and of a task. */
+enum { TILE_CYCLES = 36, ROW_CYCLES = 30, TASK_CYCLES = 600 };
 
 /* Cycles that staging takes, of a vector and of a float that comes alone. */
 static const double STAGED_VECTOR = 3.0, STAGED_FLOAT = 1.5;
@@ -75,12 +75,20 @@ static void lay_out(stem_plan *plan)
     plan->scratch = at;
 }
 
-/* Vectors along pixels leave the last one of a row partly empty, those along channels the last one of a pixel. */
-static bool turning_pays(const ry_conv_geometry *g, int64_t width)
+/* Multiply-adds that a step of a tile takes at least, as sums wait for themselves: four cycles, in each of which two of short vectors start. */
+static int64_t step_least(int64_t width)
 {
-    const int64_t depth = g->kernel[1] * g->kernel[2] * g->channels_in;
-    const int64_t pixels = ry_parts(g->out[2], width) * g->channels_out, channels = g->out[2] * ry_parts(g->channels_out, width);
-    return channels * (depth + TURNED_ENDS) < pixels * (depth + ENDS);
+    return width <= 8 ? 8 : 4;
+}
+
+/* Vectors along pixels leave the last one of a row partly empty, or alone in a tile, those along channels the last one of a pixel. */
+static bool turning_pays(const ry_conv_geometry *g, const stem_limits *limits)
+{
+    const int64_t width = limits->width, depth = g->kernel[1] * g->kernel[2] * g->channels_in;
+    const int64_t vectors = ry_parts(g->out[2], width), waits = ry_most(0, step_least(width) - limits->tile_rows);
+    const int64_t pixels = vectors * g->channels_out, channels = g->out[2] * ry_parts(g->channels_out, width);
+    const int64_t alone = vectors % limits->tile_vectors == 1 ? ry_parts(g->channels_out, limits->tile_rows) * waits : 0;
+    return channels * (depth + TURNED_ENDS) < pixels * (depth + ENDS) + alone * depth;
 }
 
 /* Cycles of one step of the sums of a row of outputs, and the row's tiles. */
@@ -91,8 +99,9 @@ static double step_cycles(const stem_plan *plan, double *tiles)
     const int64_t whole = along / plan->columns_most, rest = ry_parts(along % plan->columns_most, plan->width);
     const double parts = (double)ry_parts(across, plan->rows_most), rows = (double)across / parts;
     const double full = rows * (double)(plan->columns_most / plan->width), last = rows * (double)rest;
+    const double least = (double)step_least(plan->width);
     *tiles = parts * (double)(whole + (rest > 0));
-    return parts * ((double)whole * (full > STEP_LEAST ? full : STEP_LEAST) + (rest == 0 ? 0 : last > STEP_LEAST ? last : STEP_LEAST));
+    return parts * ((double)whole * (full > least ? full : least) + (rest == 0 ? 0 : last > least ? last : least));
 }
 
 /* Staging moves each float of a row in and out, by vectors where they lie next to each other and permutations bridge the stride. */
@@ -126,7 +135,7 @@ void stem_plan_choose(const ry_problem *problem, const stem_limits *limits, stem
     ry_conv_geometry *g = &plan->geometry;
     ry_conv_geometry_of(problem, g, NULL, NULL);
     plan->pixels = y->stride[y->rank - 1] == 1 && y->stride[1] != 1;
-    plan->turned = plan->pixels && turning_pays(g, limits->width);
+    plan->turned = plan->pixels && turning_pays(g, limits);
     plan->pixels = plan->pixels && !plan->turned;
     plan->y_row = y->rank > 3 ? y->stride[y->rank - 2] : 0;
     plan->y_pixel = y->stride[y->rank - 1];
