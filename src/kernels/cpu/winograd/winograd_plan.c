@@ -191,19 +191,25 @@ static double turned_positions(const winograd_plan *plan, int64_t reach)
     return (double)ry_whole((count - 1) * w->outputs * w->stride * w->dilation + reach, plan->width) / (double)count;
 }
 
+/* Transforms of few input channels, which the products do not outweigh, take as many times what is counted where sixteen registers do not hold the points. */
+#define FEW_REGISTERS 1.4
+
 static double transform_cycles(const winograd_plan *plan, double *output)
 {
+    const double each = plan->width <= 8 && 2 * plan->geometry.channels_in <= plan->width ? FEW_REGISTERS : 1.0;
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
     const double moves = 2.0 * (double)plan->points;
     const double read = plan->x_near ? 0 : turned_positions(plan, (w->points - 1) * w->step + w->stride);
     const double strips = 5.0 * (double)(h->points * (w->outputs + 1)), least = 5.0 * (double)h->points * read;
-    *output = (double)w->points * output_operations(h->points, h->outputs) + (double)h->outputs * output_operations(w->points, w->outputs) +
-              (double)plan->points + 2.0 * (double)(h->outputs * w->points) +
-              (plan->y_near ? 1.0 : 6.0) * (double)(h->outputs * w->outputs);
-    return (double)w->points * input_operations(h->points) + (double)h->points * input_operations(w->points) + moves +
-           (plan->x_near     ? 0
-            : strips > least ? strips
-                             : least);
+    const double back = (double)w->points * output_operations(h->points, h->outputs) +
+                        (double)h->outputs * output_operations(w->points, w->outputs) + (double)plan->points +
+                        2.0 * (double)(h->outputs * w->points) + (plan->y_near ? 1.0 : 6.0) * (double)(h->outputs * w->outputs);
+    const double there = (double)w->points * input_operations(h->points) + (double)h->points * input_operations(w->points) + moves +
+                         (plan->x_near     ? 0
+                          : strips > least ? strips
+                                           : least);
+    *output = each * back;
+    return each * there;
 }
 
 /* Cycles of meeting the runs of neighbouring positions that a block reads or writes of `channels` planes, where each of its rows of tiles meets
