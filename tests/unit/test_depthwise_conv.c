@@ -277,6 +277,19 @@ static void test_strips_of_windows(void **state)
     assert_true(checked > 150);
 }
 
+/* Rows of every rest of a vector, and planes higher than what goes down them at once. */
+static void test_rolling_rows(void **state)
+{
+    (void)state;
+    int checked = 0;
+    for (int64_t stride = 1; stride <= 2; stride++) {
+        for (int64_t width = 5; width <= 36; width++) {
+            checked += check_plane(between(1, 70), width, 3, stride, 1, width % 2);
+        }
+    }
+    assert_true(checked > 150);
+}
+
 /* Seven rows, or fourteen, of planes without gaps, whose rows are at most half a vector or one. */
 static void test_seven_rows(void **state)
 {
@@ -309,6 +322,7 @@ int main(void)
         cmocka_unit_test(test_spaces),       cmocka_unit_test(test_wide_groups),     cmocka_unit_test(test_half_types),
         cmocka_unit_test(test_transposed),   cmocka_unit_test(test_dilated_and_odd), cmocka_unit_test(test_many_channels),
         cmocka_unit_test(test_half_vectors), cmocka_unit_test(test_seven_rows),      cmocka_unit_test(test_strips_of_windows),
+        cmocka_unit_test(test_rolling_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
