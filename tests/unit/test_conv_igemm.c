@@ -233,6 +233,28 @@ static void test_streamed(void **state)
     }
 }
 
+/* One tap of many output channels: small tiles copy the pixels of planes to slivers, whose last is not whole, and a unit ends before the task does. */
+static void test_slivers(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][4] = {{64, 250, 16, 66}, {64, 200, 33, 35}, {300, 70, 13, 29}, {37, 7, 3, 5}};
+    for (size_t i = 0; i < 2 * sizeof shapes / sizeof *shapes; i++) {
+        const int64_t *s = shapes[i / 2];
+        product_case c = {.problem = {.accuracy = RY_ACCURACY_bf16, .op = RY_OP_conv, .inputs = 4}};
+        c.problem.attrs = ry_attrs_default(RY_OP_conv);
+        c.problem.attrs.conv.activation = i % 2 ? RY_activation_silu : RY_activation_relu;
+        const int64_t x[4] = {2, s[0], s[2], s[3]}, w[4] = {s[1], s[0], 1, 1}, y[4] = {2, s[1], s[2], s[3]};
+        c.in[0] = case_tensor(RY_f32, 4, x, CASE_ROW_MAJOR);
+        c.in[1] = case_tensor(RY_f32, 4, w, CASE_ROW_MAJOR);
+        c.in[2] = case_tensor(RY_f32, 1, w, CASE_ROW_MAJOR);
+        c.in[3] = c.out[0] = case_tensor(RY_f32, 4, y, CASE_ROW_MAJOR);
+        c.terms = (double)s[0];
+        case_fill(&c);
+        assert_true(case_check_all(&c, "conv_ref") > 0);
+        case_free(&c);
+    }
+}
+
 /* Reductions longer than a chunk, over channels, over taps, and both. */
 static void test_long_sums(void **state)
 {
@@ -286,7 +308,7 @@ int main(void)
         cmocka_unit_test(test_plain),     cmocka_unit_test(test_transposed), cmocka_unit_test(test_f16),
         cmocka_unit_test(test_bf16),      cmocka_unit_test(test_i32),        cmocka_unit_test(test_long_sums),
         cmocka_unit_test(test_pointwise), cmocka_unit_test(test_crowded),    cmocka_unit_test(test_strided),
-        cmocka_unit_test(test_covered),   cmocka_unit_test(test_streamed),
+        cmocka_unit_test(test_covered),   cmocka_unit_test(test_streamed),   cmocka_unit_test(test_slivers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,4 +16,8 @@ void RY_ISA_SYMBOL(igemm_gather)(const igemm_plan *plan, const igemm_chunk *chun
 void RY_ISA_SYMBOL(igemm_gather_rows)(const igemm_plan *plan, const igemm_phase *phase, const igemm_chunk *chunk, int64_t image,
                                       int64_t first, int64_t count, ry_dtype dtype, const void *x, float *panel, int64_t row_step);
 
+/* Panel [sliver][k][columns] of `pixels` pixels that lie next to each other in x, of `channels` channels that lie x_channel floats apart. A last sliver of
+ * fewer pixels has as few whole vectors as they fill; behind them are zeros. */
+void RY_ISA_SYMBOL(igemm_copy_slivers)(const float *x, int64_t x_channel, int64_t channels, int64_t pixels, float *panel);
+
 #endif

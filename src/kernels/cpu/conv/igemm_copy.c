@@ -23,7 +23,8 @@ bool igemm_copy_suits(const igemm_plan *plan, ry_dtype dtype)
                        (g->in[0] == 1 || g->x_step[0] == g->in[1] * g->in[2]);
     const bool one = g->taps == g->phases && g->stride[0] * g->stride[1] * g->stride[2] == 1;
     const int64_t size = g->batch * g->groups * g->channels_in * g->in[0] * g->in[1] * g->in[2] * 4;
-    return (dtype == RY_f32 || dtype == RY_i32) && g->x_channel != 1 && dense && g->channels_in > 1 && !one && size <= COPY_MOST;
+    return (dtype == RY_f32 || dtype == RY_i32) && g->x_channel != 1 && dense && g->channels_in > 1 && (!one || igemm_is_small(plan)) &&
+           size <= COPY_MOST;
 }
 
 static void find_copy(ry_conv_geometry *g)

@@ -14,6 +14,7 @@ enum {
 
 #define PAIR_CYCLES   1.0  /* a vector that is rounded and joined with its neighbour */
 #define PICK_CYCLES   4.0  /* two loads and a permutation */
+#define COPY_CYCLES   6.0  /* a vector that is copied to its sliver, from a cache line that holds more of them */
 #define GATHER_CYCLES 20.0 /* a run of a pixel's taps, beside its vectors */
 
 /* Of the loads of one gathered vector whose lanes lie in so many rows of the grid. */
@@ -32,11 +33,20 @@ static double load_cycles(const igemm_plan *plan, const igemm_phase *p, double s
 /* Cycles that a float from the outer caches costs, where half of it hides behind the arithmetic. */
 #define STREAM_CYCLES   (4.0 / 24.0)
 #define NEAR_CYCLES     (1.0 / 32.0) /* the same of the second-level cache */
-#define FAR_CYCLES      1.5          /* the same of memory, in pieces of as many planes as there are channels */
-#define FAR_AHEAD       0.5          /* the same where the tiles before fetch it */
-#define RUN_FAR         0.3          /* the same in long runs of few planes */
-#define FETCH_FAR       0.6          /* the same where it is gathered */
-#define FETCH_FAR_APART 0.45         /* and what lies between counts, too */
+#define LINE_FLOATS     16
+#define SPLIT_VECTORS   0.19 /* the same of vectors that lie in two cache lines */
+#define SPLIT_ROWS      0.13 /* the same of a tile's rows */
+#define FAR_CYCLES      1.5  /* the same of memory, in pieces of as many planes as there are channels */
+#define FAR_AHEAD       0.5  /* the same where the tiles before fetch it */
+#define RUN_FAR         0.3  /* the same in long runs of few planes */
+#define FETCH_FAR       0.6  /* the same where it is gathered */
+#define FETCH_FAR_APART 0.45 /* and what lies between counts, too */
+
+/* Multiply-adds of a vector that a core begins in a cycle: two of short ones. Where they are, a cache line takes the time of more of them. */
+static double rate_of(const igemm_plan *plan)
+{
+    return plan->width <= 8 ? 2 : 1;
+}
 
 /* Of x's own way to the core, where it does not stay near: in pieces, which memory likes less than long runs. What lies between the pixels of a
  * row comes along. */
@@ -59,6 +69,9 @@ static double gather_cycles(const igemm_plan *plan, const igemm_phase *p, int64_
     const double vectors = (double)ry_parts(block, p->lanes), fetch = fetch_cycles(plan, block);
     if (p->in_place) {
         return 0;
+    }
+    if (p->plain) {
+        return vectors * (double)p->depth * COPY_CYCLES + rate_of(plan) * fetch;
     }
     if (plan->mode == IGEMM_ROWS) {
         /* a row of the window is one run where nothing lies between its pixels */
@@ -123,18 +136,24 @@ int64_t igemm_panel_floats(const igemm_plan *plan, const igemm_phase *p, int64_t
     return plan->mode == IGEMM_ROWS ? block * (chunk + 16) : ry_parts(block, p->lanes) * plan->width * chunk;
 }
 
-#define PAGE_FLOATS 1024.0
-#define PAGES_NEAR  64.0 /* whose addresses the core has at hand */
-#define PAGE_CYCLES 2.5  /* the broadcasts from a page that it has not */
+#define PAGE_FLOATS  1024.0
+#define PAGES_NEAR   64.0 /* whose addresses the core has at hand */
+#define PAGE_ROWS    2.5  /* the broadcasts from a page that it has not */
+#define PAGE_VECTORS 1.0  /* a small tile's vectors from one */
 
-/* Cycles of the pages that tiles of GATHERED turn to, step by step, where a chunk of x in place lies in too many. */
+/* Cycles of the pages that tiles turn to, step by step, where a chunk of x in place lies in too many. */
 static double page_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t units)
 {
-    const double pages = (double)plan->geometry.x_channel / PAGE_FLOATS;
-    if (!p->in_place || plan->mode != IGEMM_GATHERED || pages * (double)p->chunk_channels <= PAGES_NEAR) {
+    const double pages = (double)plan->geometry.x_channel / PAGE_FLOATS, each = pages < 1 ? pages : 1;
+    if (!p->in_place || plan->mode == IGEMM_ROWS) {
         return 0;
     }
-    return (double)(ry_parts(block, p->lanes) * units * p->steps) * PAGE_CYCLES * (pages < 1 ? pages : 1);
+    if (plan->mode == IGEMM_GATHERED) {
+        const bool near = pages * (double)p->chunk_channels <= PAGES_NEAR;
+        return near ? 0 : (double)(ry_parts(block, p->lanes) * units * p->steps) * PAGE_ROWS * each;
+    }
+    const bool near = !igemm_is_small(plan) || each * (double)p->chunk_channels < PAGES_NEAR;
+    return near ? 0 : (double)(ry_parts(block, plan->tile_columns) * units * p->steps) * PAGE_VECTORS * each;
 }
 
 bool igemm_is_far(const igemm_plan *plan, const igemm_phase *p)
@@ -143,15 +162,35 @@ bool igemm_is_far(const igemm_plan *plan, const igemm_phase *p)
     return g->batch * g->groups * g->channels_in * p->at.pixels * 4 > RY_CONV_FAR_LEAST;
 }
 
+/* Cycles of reading a unit's weights for all pixels of a block, or all units' for each sliver. */
+static double weights_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t channels)
+{
+    const bool stay = p->steps * plan->geometry.channels_out * 4 <= 2 * IGEMM_PANEL_MOST;
+    const double first = stay ? NEAR_CYCLES : STREAM_CYCLES;
+    if (!p->slivers_first) {
+        return (double)p->steps * (double)channels * first;
+    }
+    const double next = channels * p->chunk_channels * p->chunk_taps * 4 <= IGEMM_PANEL_MOST ? NEAR_CYCLES : STREAM_CYCLES;
+    return (double)p->steps * (double)channels * (first + (double)(ry_parts(block, plan->tile_columns) - 1) * next);
+}
+
+/* Cycles a float of x in place that small tiles read from two cache lines, where its planes do not end with one. */
+static double split_cycles(const igemm_plan *plan)
+{
+    const bool split = igemm_is_small(plan) && plan->mode != IGEMM_ROWS && plan->geometry.x_channel % LINE_FLOATS != 0;
+    return !split ? 0 : plan->mode == IGEMM_PIXELS ? SPLIT_VECTORS : SPLIT_ROWS;
+}
+
 /* Cycles of reading x in place: a block passes by for every unit, and stays in the caches near the core where it is small. */
 static double passes_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t units)
 {
     const int64_t floats = block * p->chunk_channels * p->chunk_taps, all = plan->geometry.channels_in * p->pixels;
-    const bool far = plan->mode != IGEMM_ROWS && igemm_is_far(plan, p);
+    const bool far = plan->mode != IGEMM_ROWS && igemm_is_far(plan, p), near = floats * 4 < PANEL_LEAST;
     const double away = p->streams ? RUN_FAR : plan->mode == IGEMM_PIXELS ? FAR_AHEAD : FAR_CYCLES;
+    const double split = near && plan->mode == IGEMM_PIXELS ? 0 : split_cycles(plan);
     const double first = far ? away : all * 4 <= 2 * IGEMM_PANEL_MOST ? NEAR_CYCLES : STREAM_CYCLES;
-    const double next = floats * 4 < PANEL_LEAST ? 0 : floats * 4 <= 2 * IGEMM_PANEL_MOST ? NEAR_CYCLES : STREAM_CYCLES;
-    return p->in_place ? (double)(block * p->depth) * (first + (double)(units - 1) * next) : 0;
+    const double next = near ? 0 : floats * 4 <= 2 * IGEMM_PANEL_MOST ? NEAR_CYCLES : STREAM_CYCLES;
+    return p->in_place ? (double)(block * p->depth) * (first + (double)(units - 1) * next + (double)units * split) : 0;
 }
 
 /* Cycles of all threads, idle ones included, for `tasks` tasks of `each` cycles at most and `all` together: the mean over numbers of threads. */
@@ -179,10 +218,9 @@ double igemm_cost_of(const igemm_plan *plan, const igemm_phase *first, int64_t b
     for (int64_t i = 0; i < first->bundle; i++) {
         const igemm_phase *p = &first[i];
         const double alive = igemm_chunks_alive(plan, p, block);
-        const bool stay = p->steps * g->channels_out * 4 <= 2 * IGEMM_PANEL_MOST;
         product += product_cycles(plan, p, block, channels, alive);
-        fixed += alive * (double)p->steps * (double)channels * (stay ? NEAR_CYCLES : STREAM_CYCLES) + passes_cycles(plan, p, block, units) +
-                 page_cycles(plan, p, block, units);
+        fixed +=
+            alive * weights_cycles(plan, p, block, channels) + passes_cycles(plan, p, block, units) + page_cycles(plan, p, block, units);
         if (p->source < 0 || i == p->source) {
             gather += alive * gather_cycles(plan, p, block);
             stream += alive * (double)(igemm_panel_floats(plan, p, block) * p->chunks) * STREAM_CYCLES;

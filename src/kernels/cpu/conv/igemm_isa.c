@@ -115,13 +115,24 @@ static void pair(const igemm_task *t, const igemm_chunk *chunk)
     }
 }
 
+/* Where pixel 0 of the task's block lies in x that is its own panel, or is copied to it. */
+static const float *in_place(const igemm_task *t, const igemm_chunk *chunk)
+{
+    const igemm_phase *p = t->phase;
+    const ry_conv_tap *tap = (const ry_conv_tap *)((const char *)t->plan + t->plan->taps) + p->at.first_tap;
+    return (const float *)(const void *)x_of(t) + t->image * t->plan->geometry.x_batch + tap->offset + t->first * p->x_pixel +
+           chunk->channel * t->plan->geometry.x_channel;
+}
+
 /* into t->panel */
 static void gather(igemm_task *t, const igemm_chunk *chunk, bool write_program)
 {
     const igemm_plan *plan = t->plan;
     const igemm_phase *p = t->phase;
     const ry_dtype dtype = ry_type_of(&t->launch->problem->in[0]);
-    if (plan->mode == IGEMM_ROWS) {
+    if (p->plain) {
+        RY_ISA_SYMBOL(igemm_copy_slivers)(in_place(t, chunk), plan->geometry.x_channel, chunk->depth, t->count, t->panel);
+    } else if (plan->mode == IGEMM_ROWS) {
         RY_ISA_SYMBOL(igemm_gather_rows)
         (plan, p, chunk, t->image, t->first, t->count, dtype, x_of(t), t->panel, p->chunk_channels * p->chunk_taps + 16);
     } else {
@@ -185,15 +196,6 @@ static ry_tile start_tile(const igemm_task *t, const igemm_chunk *chunk, bool la
     return tile;
 }
 
-/* Where pixel 0 of the task's block lies in x that is its own panel. */
-static const float *in_place(const igemm_task *t, const igemm_chunk *chunk)
-{
-    const igemm_phase *p = t->phase;
-    const ry_conv_tap *tap = (const ry_conv_tap *)((const char *)t->plan + t->plan->taps) + p->at.first_tap;
-    return (const float *)(const void *)x_of(t) + t->image * t->plan->geometry.x_batch + tap->offset + t->first * p->x_pixel +
-           chunk->channel * t->plan->geometry.x_channel;
-}
-
 /* From a tile's pixels of x in place to those of the tile after the next one: with the next one's alone, a line that both touch would come late. Behind
  * the last pixels of a group's planes, the next group's follow, or the next image's. */
 static int64_t pixels_ahead(const igemm_task *t, int64_t column)
@@ -205,16 +207,17 @@ static int64_t pixels_ahead(const igemm_task *t, int64_t column)
     return distance + t->plan->geometry.channels_in * t->plan->geometry.x_channel - t->first - whole;
 }
 
-/* PIXELS: a unit of weights are the rows; it stays in the first-level cache while the panel's slivers pass. */
-static void multiply_pixels(const igemm_task *t, const float *panel, const igemm_chunk *chunk, bool last, int64_t unit)
+/* PIXELS: a unit of weights are the rows, and the pixels from `begin` to `end` pass. */
+static void multiply_pixels(const igemm_task *t, const float *panel, const igemm_chunk *chunk, bool last, int64_t unit, int64_t begin,
+                            int64_t end)
 {
     const igemm_plan *plan = t->plan;
     const int64_t first = igemm_unit_first(plan, unit), rows = igemm_unit_count(plan, unit);
     const bool near = t->phase->in_place;
     const float *b = near ? in_place(t, chunk) : panel;
-    for (int64_t j = 0; j < t->count; j += RY_TILE_COLUMNS) {
+    for (int64_t j = begin; j < end; j += RY_TILE_COLUMNS) {
         ry_tile tile = start_tile(t, chunk, last);
-        tile.columns = ry_least(RY_TILE_COLUMNS, t->count - j);
+        tile.columns = ry_least(RY_TILE_COLUMNS, end - j);
         tile.a = t->packed + first * t->phase->steps + chunk->first * rows;
         tile.a_step = rows;
         tile.b = b + (near ? j : j * chunk->depth);
@@ -228,7 +231,7 @@ static void multiply_pixels(const igemm_task *t, const float *panel, const igemm
     }
     if (last && t->phase->direct) {
         const int64_t step = plan->geometry.y_channel;
-        activate(t, t->y + (t->run->y + (first - t->channel) * step) * 4, step, rows, t->count);
+        activate(t, t->y + (t->run->y + (first - t->channel) * step + begin) * 4, step, rows, end - begin);
     }
 }
 
@@ -340,9 +343,19 @@ static const float *panel_for(igemm_task *member, int64_t i, int64_t index, cons
 static void multiply(const igemm_task *t, const float *panel, const igemm_chunk *chunk, bool last, int64_t unit)
 {
     if (t->plan->mode == IGEMM_PIXELS) {
-        multiply_pixels(t, panel, chunk, last, unit);
+        multiply_pixels(t, panel, chunk, last, unit, 0, t->count);
     } else {
         multiply_channels(t, panel, chunk, last, unit);
+    }
+}
+
+/* All units, a sliver of pixels after the other. */
+static void multiply_slivers(const igemm_task *t, const float *panel, const igemm_chunk *chunk, bool last)
+{
+    for (int64_t j = 0; j < t->count; j += RY_TILE_COLUMNS) {
+        for (int64_t u = t->unit; u < t->unit + t->units; u++) {
+            multiply_pixels(t, panel, chunk, last, u, j, ry_least(j + RY_TILE_COLUMNS, t->count));
+        }
     }
 }
 
@@ -361,6 +374,12 @@ static void pass(igemm_task *member, int64_t first, int64_t end, int64_t index, 
             panel[i] = lives[i] ? panel_for(member, i, index, &chunk[i]) : NULL;
         }
         i = i + 1 == end ? first : i + 1;
+    }
+    if (bundle->slivers_first) {
+        if (lives[0]) {
+            multiply_slivers(member, panel[0], chunk, chunk->first == member->live.last);
+        }
+        return;
     }
     for (int64_t u = member->unit; u < member->unit + member->units; u++) {
         for (int64_t i = first; i < end; i++) {

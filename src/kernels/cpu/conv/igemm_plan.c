@@ -15,6 +15,7 @@ enum {
     ROW_LEAST = 6,         /* pixels of a tile that ends with its row: fewer cost more than passing the sums through scratch */
     NEAR_BYTES = 32 << 10, /* of the first-level cache */
     SHORT_LEAST = 96,      /* steps of a chunk that is cut to fit there */
+    SLIVER_STEPS = 256,    /* the same where a sliver of a small tile stays there, beside a unit of weights that passes */
 };
 
 static bool x_has_mode(const ry_conv_geometry *g, igemm_mode mode)
@@ -114,9 +115,11 @@ static void find_pads(const ry_problem *problem, const igemm_plan *plan, const r
     for (int i = 0; i < RY_SPACE; i++) {
         reads[i] = g->x_step[i] * g->stride[i];
     }
-    p->in_place = !plan->pairs && (dtype == RY_f32 || dtype == RY_i32) && p->at.taps == 1 && !p->any_pad && p->beside == 1 &&
-                  uniform(&p->at, reads, p->images == 1 ? g->batch : 1, g->x_batch, &p->x_pixel) &&
-                  (plan->mode == IGEMM_ROWS || p->x_pixel == 1 || p->pixels == 1);
+    const bool even = !plan->pairs && (dtype == RY_f32 || dtype == RY_i32) && p->at.taps == 1 && !p->any_pad && p->beside == 1 &&
+                      uniform(&p->at, reads, p->images == 1 ? g->batch : 1, g->x_batch, &p->x_pixel) &&
+                      (plan->mode == IGEMM_ROWS || p->x_pixel == 1 || p->pixels == 1);
+    p->in_place = even && !plan->gathered;
+    p->plain = even && plan->gathered;
 }
 
 /* Pixels of a gathered vector. For GATHERED they are a tile's rows: as many as fit, and whole rows of the grid or whole parts of one if that
@@ -142,14 +145,16 @@ static void find_lanes(const igemm_plan *plan, igemm_phase *p)
     }
 }
 
-/* Of the reduction. A small tile reads more operands for each product: where x in place has so few pixels that they and a unit of weights stay in
- * the first-level cache, a chunk is as short as that takes. */
+/* Of the reduction. A small tile reads more operands for each product: what stays in the first-level cache while others pass by must fit there. Where x
+ * in place has so few pixels that they and a unit of weights do, a chunk is as short as that takes. */
 static int64_t chunk_most(const igemm_plan *plan, const igemm_phase *p)
 {
-    const bool small = plan->tile_rows * plan->tile_columns <= 128;
     const int64_t near = NEAR_BYTES / 4 / (p->pixels + plan->tile_columns);
-    return p->in_place && plan->mode == IGEMM_GATHERED && small && near >= SHORT_LEAST ? ry_least(near, IGEMM_CHUNK_MOST)
-                                                                                       : IGEMM_CHUNK_MOST;
+    if (p->slivers_first) {
+        return SLIVER_STEPS;
+    }
+    return p->in_place && plan->mode == IGEMM_GATHERED && igemm_is_small(plan) && near >= SHORT_LEAST ? ry_least(near, IGEMM_CHUNK_MOST)
+                                                                                                      : IGEMM_CHUNK_MOST;
 }
 
 static void find_chunks(const igemm_plan *plan, igemm_phase *p)
@@ -294,7 +299,7 @@ static void unite_window(ry_conv_geometry *g, ry_conv_phase *p, ry_conv_tap *tap
 #define COPY_MARGIN 1.05 /* a copy drives other things out of the caches: what it gains must be worth that */
 
 /* Bits of a number: what may be chosen beside the mode. */
-enum { WAY_SHARED = 1, WAY_APART = 2, WAY_SPLIT = 4, WAY_COPIED = 8, WAYS = 16 };
+enum { WAY_SHARED = 1, WAY_APART = 2, WAY_SPLIT = 4, WAY_COPIED = 8, WAY_GATHERED = 16, WAYS = 32 };
 
 static void set_mode(igemm_plan *plan, igemm_mode mode, int way, int tile_rows, ry_conv_tap *taps)
 {
@@ -305,6 +310,7 @@ static void set_mode(igemm_plan *plan, igemm_mode mode, int way, int tile_rows, 
     plan->shared = way & WAY_SHARED;
     plan->apart = way & WAY_APART;
     plan->split = way & WAY_SPLIT;
+    plan->gathered = way & WAY_GATHERED;
     /* rows that lie along k need an address each: with 14 of them some of the tile's sums leave the registers */
     plan->tile_rows = mode == IGEMM_ROWS && tile_rows > 13 ? 13 : tile_rows;
     plan->unit_most = mode == IGEMM_PIXELS ? plan->tile_rows : plan->tile_columns;
@@ -318,6 +324,14 @@ static bool streams(const igemm_plan *plan, const igemm_phase *p)
     const int64_t channels = plan->geometry.channels_in;
     return p->in_place && plan->mode == IGEMM_PIXELS && plan->geometry.channels_out == 1 && channels > 2 * IGEMM_STREAM_CHANNELS &&
            p->at.pixels * 4 >= STREAM_LEAST && igemm_is_far(plan, p);
+}
+
+/* Where a tile is wider than high, its pixels are more than its weights: each step of a unit of weights that stayed would read more from the second-level
+ * cache than small tiles have time for. */
+static bool slivers_first(const igemm_plan *plan, const igemm_phase *p)
+{
+    return plan->mode == IGEMM_PIXELS && igemm_is_small(plan) && plan->tile_columns > plan->tile_rows && p->direct && !p->in_place &&
+           p->bundle == 1;
 }
 
 /* Everything that follows from the mode; returns the cost. */
@@ -340,8 +354,9 @@ static double fill_phases(const ry_problem *problem, igemm_plan *plan, const ry_
         find_pads(problem, plan, taps, p);
         find_lanes(plan, p);
         p->streams = streams(plan, p);
-        find_chunks(plan, p);
         p->direct = is_direct(problem, plan, p);
+        p->slivers_first = slivers_first(plan, p);
+        find_chunks(plan, p);
         p->turned = is_turned(problem, plan, p);
     }
     for (int64_t i = 0; i < g->phases; i++) {
@@ -366,6 +381,12 @@ static double fill_phases(const ry_problem *problem, igemm_plan *plan, const ry_
     return plan->copied ? COPY_MARGIN * cost + igemm_copy_tasks(plan) : cost + (plan->shared ? IGEMM_PHASE_OVERHEAD : 0);
 }
 
+/* May x, read in place, be better gathered? Rows of a small tile's pixels that lie planes apart touch two cache lines each, and a page. */
+static bool gathering_suits(const igemm_plan *plan)
+{
+    return igemm_is_small(plan) && plan->geometry.taps == 1 && plan->geometry.x_channel != 1;
+}
+
 /* Can x be read so, and are these all words that go together? */
 static bool way_is_open(const igemm_plan *plan, igemm_mode mode, int way, int barred)
 {
@@ -375,7 +396,7 @@ static bool way_is_open(const igemm_plan *plan, igemm_mode mode, int way, int ba
     if (way & WAY_COPIED) {
         return mode == IGEMM_ROWS && !(way & WAY_SHARED);
     }
-    return x_has_mode(&plan->as_is, mode);
+    return x_has_mode(&plan->as_is, mode) && (mode == IGEMM_PIXELS || !(way & WAY_GATHERED));
 }
 
 static size_t most(size_t a, size_t b)
@@ -429,6 +450,7 @@ void igemm_plan_make(const ry_problem *problem, int width, int grain, int tile_r
     plan->width = width;
     plan->grain = grain;
     plan->pairs = pairs;
+    plan->tile_rows = tile_rows;
     plan->tile_columns = (int64_t)tile_vectors * width;
     plan->taps = ry_aligned(sizeof(igemm_plan) + (size_t)g.phases * sizeof(igemm_phase));
     plan->size = plan->taps + ry_aligned((size_t)g.taps * sizeof(ry_conv_tap));
@@ -445,7 +467,7 @@ void igemm_plan_make(const ry_problem *problem, int width, int grain, int tile_r
     igemm_bundle_phases(problem, plan, taps);
     plan->as_is = plan->geometry;
     const int barred = (g.batch == 1 ? WAY_APART : 0) | (igemm_rows_alive(plan) > SPLIT_MOST ? WAY_SPLIT : 0) |
-                       (igemm_copy_suits(plan, ry_type_of(&problem->in[0])) ? 0 : WAY_COPIED);
+                       (igemm_copy_suits(plan, ry_type_of(&problem->in[0])) ? 0 : WAY_COPIED) | (gathering_suits(plan) ? 0 : WAY_GATHERED);
     igemm_mode best = IGEMM_MODES;
     int best_way = 0;
     double least_cost = 0;

@@ -68,7 +68,9 @@ typedef struct igemm_phase {
     bool direct;                       /* tiles are written to y itself; else to a block of scratch, and from there to y */
     bool turned;                       /* not direct: pixels lie next to each other in y, channels in the block of sums; all are f32 */
     bool in_place;                     /* x is the panel: no padding, one tap, one step from pixel to pixel (1 but for ROWS) */
+    bool plain;                        /* x could be read in place, and is copied to the panel as it lies there */
     bool streams;                      /* x in place is read once: long runs of pixels of few channels at a time, as memory likes it */
+    bool slivers_first;                /* PIXELS: a tile's pixels stay in the first-level cache while all units of weights pass by */
     bool by_rows;                      /* ROWS and direct: tiles do not cross rows of the grid, between which y's step is another */
     bool any_pad;                      /* some tap of some pixel is outside x */
     bool skips;                        /* chunks may be left out */
@@ -89,6 +91,7 @@ typedef struct igemm_plan {
     bool apart;                        /* no block spans images, however small they are */
     bool split;                        /* chunks end with a row of taps */
     bool copied;                       /* the geometry is that of a copy of x in the workspace */
+    bool gathered;                     /* x is gathered, even where it could be read in place */
     int64_t gathers;                   /* tasks of the gathering phase, or of the copying one; 0 where panels are not shared */
     size_t shared_size;                /* bytes of the shared panels, or of the copy */
     ry_conv_geometry as_is;            /* with x as it lies */
@@ -148,6 +151,12 @@ rynd_status igemm_prepare(const ry_problem *problem, int width, int grain, int t
 /* Is it a convolution of floats, forward or transposed, that a plan can be made for? */
 bool igemm_takes_floats(const ry_problem *problem);
 bool igemm_few_phases(const ry_problem *problem);
+
+/* Does a tile have so few sums that a step of it reads much for each? */
+static inline bool igemm_is_small(const igemm_plan *plan)
+{
+    return plan->tile_rows * plan->tile_columns <= 128;
+}
 
 /* Is there a phase before the products? */
 static inline bool igemm_has_gathering(const igemm_plan *plan)

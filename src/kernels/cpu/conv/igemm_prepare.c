@@ -51,9 +51,10 @@ rynd_status igemm_prepare(const ry_problem *problem, int width, int grain, int t
                               .scratch = ry_aligned(plan->scratch),
                               .workspace = plan->shared_size,
                               .work = plan->cycles * 2 * (double)width,
-                              .knob_count = 5,
+                              .knob_count = 6,
                               .knobs = {{"mode", plan->mode},
                                         {"copied", plan->copied},
+                                        {"gathered", plan->gathered},
                                         {"block", plan->phase[0].block},
                                         {"units", plan->phase[0].units_a_task},
                                         {"chunk", plan->phase[0].chunk_channels * plan->phase[0].chunk_taps}}};
