@@ -126,6 +126,7 @@ RY_INLINE void TILE_NAME(text)(const ry_tile *tile, const int rows, const int ve
     }
     if (!a_along_k && tile->b_ahead) {
         const int64_t b_ahead = tile->b_ahead;
+#pragma GCC unroll RY_TILE_STEPS
         for (; k > 0; k--) {
 #pragma GCC unroll 4
             for (int i = 0; i < vectors * RY_W; i += 64 / (int)sizeof *b) {
@@ -154,12 +155,14 @@ RY_INLINE void TILE_NAME(text)(const ry_tile *tile, const int rows, const int ve
             }
         }
     }
-    const VECTOR low = V_SET(tile->low), high = V_SET(tile->high);
+    if (tile->low != -__builtin_inff() || tile->high != __builtin_inff()) {
+        const VECTOR low = V_SET(tile->low), high = V_SET(tile->high);
 #pragma GCC unroll 16
-    for (int i = 0; i < rows; i++) {
+        for (int i = 0; i < rows; i++) {
 #pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++) {
-            sum[i][v] = V_MIN(high, V_MAX(low, sum[i][v]));
+            for (int v = 0; v < vectors; v++) {
+                sum[i][v] = V_MIN(high, V_MAX(low, sum[i][v]));
+            }
         }
     }
 #endif
