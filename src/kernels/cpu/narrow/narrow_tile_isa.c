@@ -2,6 +2,8 @@
 /* The micro-kernels of narrow_tile.h for every number of rows and vectors. */
 #include "kernels/cpu/narrow/narrow_tile.h"
 
+#include "kernels/cpu/conv/tile.h"
+
 /* Everything that is known at compile time comes in as a constant, so that the loops over rows and vectors vanish and `sum` is registers. */
 RY_INLINE void narrow_text(const narrow_tile *tile, const int rows, const int vectors)
 {
@@ -17,6 +19,7 @@ RY_INLINE void narrow_text(const narrow_tile *tile, const int rows, const int ve
         }
     }
     for (int64_t c = 0; c < tile->channels; c++, staged += tile->channel_step) {
+#pragma GCC unroll RY_TILE_STEPS
         for (int64_t t = 0; t < taps; t++, weights += rows) {
             const float *from = staged + offset[t];
 #pragma GCC unroll 4

@@ -2,6 +2,8 @@
 /* The micro-kernels of stem_tile.h for every number of rows and vectors. */
 #include "kernels/cpu/stem/stem_tile.h"
 
+#include "kernels/cpu/conv/tile.h"
+
 /* Everything that is known at compile time comes in as a constant, so that the loops over rows and vectors vanish and `sum` is registers. */
 RY_INLINE void stem_text(const stem_tile *tile, const bool pixels, const int vectors, const int rows)
 {
@@ -16,6 +18,7 @@ RY_INLINE void stem_text(const stem_tile *tile, const bool pixels, const int vec
     }
     for (int64_t n = 0; n < tile->taps; n++) {
         const float *staged = tile->staged + n * tile->tap_step;
+#pragma GCC unroll RY_TILE_STEPS
         for (int64_t k = 0; k < tile->depth; k++) {
             const float *vector = pixels ? staged + tile->offset[k] : weights;
             /* the lines of y, a row of the tile with each of the first steps; with narrower vectors the machine fetches early enough */
