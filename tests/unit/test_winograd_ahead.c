@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-enum { LINE = WINOGRAD_AHEAD_LINE, STRETCHES = 8 };
+enum { LINE = RY_LINE_BYTES, STRETCHES = 8 };
 
 static void mark(winograd_ahead *ahead, const char *base, int64_t lines, char *seen)
 {

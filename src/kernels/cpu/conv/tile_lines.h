@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+enum { RY_LINE_BYTES = 64, RY_LINE_FLOATS = RY_LINE_BYTES / 4 };
+
 typedef struct ry_tile_lines {
     const char *at;
     int64_t count; /* of cache lines */

@@ -12,8 +12,8 @@ typedef struct box {
 
 static int64_t lines_of(const float *at, int64_t floats)
 {
-    const int64_t start = (int64_t)((uintptr_t)at % WINOGRAD_AHEAD_LINE), size = (int64_t)sizeof(float);
-    return (start + floats * size + WINOGRAD_AHEAD_LINE - 1) / WINOGRAD_AHEAD_LINE;
+    const int64_t start = (int64_t)((uintptr_t)at % RY_LINE_BYTES), size = (int64_t)sizeof(float);
+    return (start + floats * size + RY_LINE_BYTES - 1) / RY_LINE_BYTES;
 }
 
 static void add_box(const box *b, winograd_ahead *ahead)
@@ -125,7 +125,7 @@ int winograd_ahead_next(winograd_ahead *ahead, ry_tile_lines *lines, int room)
         const winograd_piece *piece = &ahead->pieces[ahead->piece];
         const int64_t take = ry_least(most, piece->lines - ahead->line);
         lines[count] = (ry_tile_lines){
-            piece->at + ahead->outer * piece->outer_step + ahead->inner * piece->inner_step + ahead->line * WINOGRAD_AHEAD_LINE, take};
+            piece->at + ahead->outer * piece->outer_step + ahead->inner * piece->inner_step + ahead->line * RY_LINE_BYTES, take};
         most -= take;
         ahead->lines -= take;
         ahead->line += take;

@@ -7,7 +7,7 @@
 #include "kernels/cpu/conv/tile_lines.h"
 #include "kernels/cpu/winograd/winograd_run.h"
 
-enum { WINOGRAD_AHEAD_PIECES = 16, WINOGRAD_AHEAD_LINE = 64 };
+enum { WINOGRAD_AHEAD_PIECES = 16 };
 
 /* outer x inner stretches of `lines` lines. */
 typedef struct winograd_piece {

@@ -5,8 +5,7 @@
 #include "kernels/cpu/winograd/winograd.h"
 
 enum {
-    STRETCHES = 8, /* of lines of x, and of y, that a tile of products fetches */
-    FLOATS_OF_LINE = WINOGRAD_AHEAD_LINE / (int)sizeof(float),
+    STRETCHES = 8,                 /* of lines of x, and of y, that a tile of products fetches */
     DEEP = 256,                    /* steps of a sum beside which the end of one more loop of them is nothing */
     POINT_FLOATS_MOST = 4096,      /* of V and U of a point that stay in a first-level cache */
     BLOCK_FLOATS_MOST = 160 << 10, /* of V that stay in a second-level cache */
@@ -31,13 +30,13 @@ static void find_lines(const winograd_plan *plan, const product *p, int64_t inde
         count += winograd_ahead_next(p->x, lines + count, STRETCHES);
     }
     if (p->next_v) {
-        const int64_t share = ry_parts(plan->v_point / FLOATS_OF_LINE, p->parts);
-        lines[count++] = (ry_tile_lines){(const char *)(p->next_v + index * share * FLOATS_OF_LINE), share};
+        const int64_t share = ry_parts(plan->v_point / RY_LINE_FLOATS, p->parts);
+        lines[count++] = (ry_tile_lines){(const char *)(p->next_v + index * share * RY_LINE_FLOATS), share};
     }
-    const int64_t all = p->depth * p->columns / FLOATS_OF_LINE;
+    const int64_t all = p->depth * p->columns / RY_LINE_FLOATS;
     if (p->next_u && p->depth >= DEEP) {
         const int64_t share = ry_parts(all, p->parts);
-        lines[count++] = (ry_tile_lines){(const char *)(p->next_u + index * share * FLOATS_OF_LINE), share};
+        lines[count++] = (ry_tile_lines){(const char *)(p->next_u + index * share * RY_LINE_FLOATS), share};
     } else if (p->next_u && index + 1 == p->parts) {
         lines[count++] = (ry_tile_lines){(const char *)p->next_u, all};
     }

@@ -426,6 +426,14 @@ static void lay_out(winograd_plan *plan)
     plan->channel_parts = ry_parts(plan->geometry.channels_in, plan->channels_a_part);
 }
 
+/* Is a tensor that mostly lies in memory read, or written, in pieces that memory's prefetchers do not follow: pixel by pixel, or by parts of rows? */
+static bool is_fetched(const winograd_plan *plan, bool near, int64_t channels, const int64_t extent[RY_SPACE])
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    return (near || plan->block < plan->axis[1].tiles) &&
+           g->batch * g->groups * channels * extent[0] * extent[1] * extent[2] >= AHEAD_LEAST;
+}
+
 /* Steps of y and the residual from position to position. */
 static void find_steps(const ry_problem *problem, ry_conv_phase *steps)
 {
@@ -450,8 +458,6 @@ static void start_plan(const ry_problem *problem, const winograd_limits *limits,
     plan->x_near = g->x_channel == 1;
     plan->y_near = g->y_channel == 1;
     plan->x_staged = !plan->x_near || (g->channels_in <= STAGED_CHANNELS && g->x_step[2] >= STAGED_STEP);
-    plan->x_ahead = plan->x_near && g->batch * g->groups * g->channels_in * g->in[0] * g->in[1] * g->in[2] >= AHEAD_LEAST;
-    plan->y_ahead = plan->y_near && g->batch * g->groups * g->channels_out * g->out[0] * g->out[1] * g->out[2] >= AHEAD_LEAST;
     find_phases(g, 1, &plan->axis[0]);
     find_phases(g, 2, &plan->axis[1]);
     plan->phases = plan->axis[0].spread * plan->axis[1].spread;
@@ -477,6 +483,8 @@ void winograd_plan_choose(const ry_problem *problem, const winograd_limits *limi
             find_blocks(&trial, plan);
         }
     }
+    plan->x_ahead = is_fetched(plan, plan->x_near, plan->geometry.channels_in, plan->geometry.in);
+    plan->y_ahead = is_fetched(plan, plan->y_near, plan->geometry.channels_out, plan->geometry.out);
     lay_out(plan);
     plan->axis[0].tile = ry_aligned(sizeof(winograd_plan));
     plan->axis[1].tile = plan->axis[0].tile + ry_aligned((size_t)plan->geometry.out[1] * sizeof(winograd_tile));
