@@ -4,11 +4,15 @@
 
 #include "kernels/cpu/conv/grid_walk.h"
 #include "kernels/cpu/conv/lanes.h"
+#include "kernels/cpu/conv/tile_lines.h"
 
 /* How the pixels of neighbouring lanes lie: next to each other, a step apart that permutations bridge, or further. */
 enum { NEAR, PICKED, APART, STEPS };
 
-enum { AHEAD_LOADS = 64 }; /* of vectors, between a prefetch and the use of what it fetched */
+enum {
+    AHEAD_LOADS = 64, /* of vectors, between a prefetch and the use of what it fetched */
+    AHEAD_PIXELS = 3  /* of one tap: memory's prefetchers do not follow over what lies between them */
+};
 
 #define EVERY_ELEMENT ((uint32_t)((1ull << (2 * RY_W)) - 1u))
 
@@ -159,6 +163,13 @@ RY_INLINE void gather_pixel(const ry_dtype dtype, const ry_conv_geometry *g, con
     }
 }
 
+static void fetch_run(const char *from, int64_t bytes)
+{
+    for (int64_t i = 0; i < bytes; i += RY_LINE_BYTES) {
+        __builtin_prefetch(from + i, 0, 3);
+    }
+}
+
 void RY_ISA_SYMBOL(igemm_gather_rows)(const igemm_plan *plan, const igemm_phase *phase, const igemm_chunk *chunk, int64_t image,
                                       int64_t first, int64_t count, ry_dtype dtype, const void *x, float *panel, int64_t row_step)
 {
@@ -167,9 +178,16 @@ void RY_ISA_SYMBOL(igemm_gather_rows)(const igemm_plan *plan, const igemm_phase 
     const int64_t *grid = phase->at.grid, size = (int64_t)ry_dtype_size(dtype);
     int16_t run[IGEMM_CHUNK_MOST];
     find_tap_runs(g, tap, chunk, run);
+    const int64_t floats = g->batch * g->groups * g->channels_in * g->in[0] * g->in[1] * g->in[2];
+    const bool fetches = chunk->taps == 1 && floats * size > RY_CONV_FAR_LEAST;
     ry_grid_walk at = ry_grid_walk_at(&phase->at, image, first, phase->beside);
+    ry_grid_walk next = ry_grid_walk_at(&phase->at, image, first + AHEAD_PIXELS, phase->beside);
     for (int64_t p = 0; p < count; p++, panel += row_step) {
         const char *from = (const char *)x + ry_grid_walk_source(&at, g) * size;
+        if (fetches) {
+            fetch_run((const char *)x + (ry_grid_walk_source(&next, g) + tap->offset + chunk->channel) * size, chunk->channels * size);
+            ry_grid_walk_on(&next, grid, 1);
+        }
         if (dtype == RY_f16) {
             gather_pixel(RY_f16, g, tap, chunk, run, at.q, from, panel);
         } else if (dtype == RY_bf16) {

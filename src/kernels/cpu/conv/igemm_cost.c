@@ -4,6 +4,7 @@
 
 #include "base/whole.h"
 #include "kernels/cpu/conv/igemm_alive.h"
+#include "kernels/cpu/conv/tile_lines.h"
 
 enum {
     TASK_OVERHEAD = 3000,    /* cycles: taking a task, its program and offsets */
@@ -12,9 +13,10 @@ enum {
     THREADS_MOST = 4,        /* idle time at the end is weighed as with two and with this many threads */
 };
 
-#define PAIR_CYCLES   1.0  /* a vector that is rounded and joined with its neighbour */
-#define PICK_CYCLES   4.0  /* two loads and a permutation */
-#define COPY_CYCLES   6.0  /* a vector that is copied to its sliver, from a cache line that holds more of them */
+#define PAIR_CYCLES   1.0 /* a vector that is rounded and joined with its neighbour */
+#define PICK_CYCLES   4.0 /* two loads and a permutation */
+#define COPY_CYCLES   6.0 /* a vector that is copied to its sliver, from a cache line that holds more of them */
+#define COPY_FETCHES  2.0 /* what the line's own way costs then: cores with such tiles begin two multiply-adds in the time of one long one */
 #define GATHER_CYCLES 20.0 /* a run of a pixel's taps, beside its vectors */
 
 /* Of the loads of one gathered vector whose lanes lie in so many rows of the grid. */
@@ -33,20 +35,13 @@ static double load_cycles(const igemm_plan *plan, const igemm_phase *p, double s
 /* Cycles that a float from the outer caches costs, where half of it hides behind the arithmetic. */
 #define STREAM_CYCLES   (4.0 / 24.0)
 #define NEAR_CYCLES     (1.0 / 32.0) /* the same of the second-level cache */
-#define LINE_FLOATS     16
-#define SPLIT_VECTORS   0.19 /* the same of vectors that lie in two cache lines */
-#define SPLIT_ROWS      0.13 /* the same of a tile's rows */
-#define FAR_CYCLES      1.5  /* the same of memory, in pieces of as many planes as there are channels */
-#define FAR_AHEAD       0.5  /* the same where the tiles before fetch it */
-#define RUN_FAR         0.3  /* the same in long runs of few planes */
-#define FETCH_FAR       0.6  /* the same where it is gathered */
-#define FETCH_FAR_APART 0.45 /* and what lies between counts, too */
-
-/* Multiply-adds of a vector that a core begins in a cycle: two of short ones. Where they are, a cache line takes the time of more of them. */
-static double rate_of(const igemm_plan *plan)
-{
-    return plan->width <= 8 ? 2 : 1;
-}
+#define SPLIT_VECTORS   0.19         /* the same of vectors that lie in two cache lines */
+#define SPLIT_ROWS      0.13         /* the same of a tile's rows */
+#define FAR_CYCLES      1.5          /* the same of memory, in pieces of as many planes as there are channels */
+#define FAR_AHEAD       0.5          /* the same where the tiles before fetch it */
+#define RUN_FAR         0.3          /* the same in long runs of few planes */
+#define FETCH_FAR       0.6          /* the same where it is gathered */
+#define FETCH_FAR_APART 0.45         /* and what lies between counts, too */
 
 /* Of x's own way to the core, where it does not stay near: in pieces, which memory likes less than long runs. What lies between the pixels of a
  * row comes along. */
@@ -71,7 +66,7 @@ static double gather_cycles(const igemm_plan *plan, const igemm_phase *p, int64_
         return 0;
     }
     if (p->plain) {
-        return vectors * (double)p->depth * COPY_CYCLES + rate_of(plan) * fetch;
+        return vectors * (double)p->depth * COPY_CYCLES + COPY_FETCHES * fetch;
     }
     if (plan->mode == IGEMM_ROWS) {
         /* a row of the window is one run where nothing lies between its pixels */
@@ -177,7 +172,7 @@ static double weights_cycles(const igemm_plan *plan, const igemm_phase *p, int64
 /* Cycles a float of x in place that small tiles read from two cache lines, where its planes do not end with one. */
 static double split_cycles(const igemm_plan *plan)
 {
-    const bool split = igemm_is_small(plan) && plan->mode != IGEMM_ROWS && plan->geometry.x_channel % LINE_FLOATS != 0;
+    const bool split = igemm_is_small(plan) && plan->mode != IGEMM_ROWS && plan->geometry.x_channel % RY_LINE_FLOATS != 0;
     return !split ? 0 : plan->mode == IGEMM_PIXELS ? SPLIT_VECTORS : SPLIT_ROWS;
 }
 

@@ -3,6 +3,7 @@
 #include "base/whole.h"
 #include "kernels/cpu/conv/gather.h"
 #include "kernels/cpu/conv/igemm.h"
+#include "kernels/cpu/conv/igemm_cost.h"
 #include "kernels/cpu/conv/igemm_task.h"
 
 /* x, or its copy, of the task's group; the batch is reached by the offsets of segments and rows. */
@@ -235,6 +236,20 @@ static void multiply_pixels(const igemm_task *t, const float *panel, const igemm
     }
 }
 
+/* x in place of the `rows` pixels that lie behind pixel `end` of a block, or of its first ones for the next chunk: memory's prefetchers do not follow
+ * from one tile's rows to the next one's. `a`: of the chunk's first pixel. */
+static void find_lines(const igemm_task *t, const igemm_chunk *chunk, const float *a, int64_t end, int64_t rows, ry_tile_lines *lines)
+{
+    const int64_t step = t->phase->x_pixel;
+    const float *from = end == t->count && t->phase->chunks > 1 ? a + chunk->depth : a + end * step;
+    const bool dense = step == chunk->depth;
+    const int64_t runs = dense ? 1 : rows, floats = dense ? rows * step : chunk->depth;
+    for (int64_t i = 0; i < runs; i++, from += step) {
+        lines[i] = (ry_tile_lines){(const char *)from, ry_parts(floats, RY_LINE_FLOATS)};
+    }
+    lines[runs].count = 0;
+}
+
 /* GATHERED and ROWS: pixels are the rows; a unit of weights stays in the cache while the panel's rows pass. */
 static void multiply_channels(const igemm_task *t, const float *panel, const igemm_chunk *chunk, bool last, int64_t unit)
 {
@@ -247,6 +262,8 @@ static void multiply_channels(const igemm_task *t, const float *panel, const ige
     const int64_t a_step = along_k ? a_row : near ? plan->geometry.x_channel : RY_W;
     const float *a = near ? in_place(t, chunk) : panel;
     const igemm_run whole = {.length = t->count};
+    const bool fetches = along_k && near && unit == t->unit && igemm_is_far(plan, p);
+    ry_tile_lines lines[RY_TILE_ROWS + 1];
     const igemm_run *run = p->direct ? t->run : &whole;
     for (const igemm_run *end = run + (p->direct ? t->runs : 1); run < end; run++) {
         const int64_t parts = (run->length + most - 1) / most, each = run->length / parts, extra = run->length % parts;
@@ -259,6 +276,10 @@ static void multiply_channels(const igemm_task *t, const float *panel, const ige
             tile.b = t->packed + first * p->steps + chunk->first * width;
             tile.b_step = width;
             tile.bias = t->bias + (first - t->channel);
+            if (fetches) {
+                find_lines(t, chunk, a, run->column + row + rows, rows, lines);
+                tile.lines = lines;
+            }
             run_tile(t, &tile, run, row, rows, first - t->channel, along_k, last);
             row += rows;
         }

@@ -390,13 +390,13 @@ static bool gathering_suits(const igemm_plan *plan)
 /* Can x be read so, and are these all words that go together? */
 static bool way_is_open(const igemm_plan *plan, igemm_mode mode, int way, int barred)
 {
-    if (way & barred) {
+    if ((way & barred) || ((way & WAY_GATHERED) && mode != IGEMM_PIXELS)) {
         return false;
     }
     if (way & WAY_COPIED) {
         return mode == IGEMM_ROWS && !(way & WAY_SHARED);
     }
-    return x_has_mode(&plan->as_is, mode) && (mode == IGEMM_PIXELS || !(way & WAY_GATHERED));
+    return x_has_mode(&plan->as_is, mode);
 }
 
 static size_t most(size_t a, size_t b)
