@@ -59,7 +59,8 @@ static void test_windows(void **state)
     for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
         for (int64_t kernel = 1; kernel <= 11; kernel += kernel < 7 ? 1 : 2) {
             for (int64_t stride = 1; stride <= 5; stride++) {
-                checked += check_grouped(between(2, 21), 1, 1, between(1, 20), kernel, stride, RY_f32, (case_layout)layout);
+                const int64_t size = kernel < 9 ? between(1, 20) : between(9, 36);
+                checked += check_grouped(between(2, 21), 1, 1, size, kernel, stride, RY_f32, (case_layout)layout);
             }
         }
     }
@@ -87,6 +88,10 @@ static void test_multipliers_and_groups(void **state)
             for (int64_t out = 1; out <= 9; out++) {
                 checked += check_grouped(between(2, 9), in, out, between(3, 18), between(1, 3), between(1, 2), RY_f32, (case_layout)layout);
             }
+        }
+        for (int64_t i = 0; i < 6; i++) {
+            checked += check_grouped(between(2, 20), between(1, 3), between(1, 3), between(16, 30), i % 2 ? 9 : 11, 1 + i / 2, RY_f32,
+                                     (case_layout)layout);
         }
         for (int64_t in = 1; in <= 70; in += 23) {
             checked += check_grouped(1, in, between(1, 2), between(3, 30), 3, 1, RY_f32, (case_layout)layout);
@@ -295,12 +300,12 @@ static void test_seven_rows(void **state)
 {
     (void)state;
     int checked = 0;
-    for (int64_t width = 4; width <= 17; width++) {
-        checked += check_plane(7, width, 3, 1, 1, false);
-        checked += check_plane(14, width, 3, 1, 1, false);
-        checked += check_plane(21, width, 3, 1, 1, false);
+    for (int64_t width = 4; width <= 33; width++) {
+        for (int64_t height = 7; height <= 22; height += 1 + width % 4) {
+            checked += check_plane(height, width, 3, 1, 1, false);
+        }
     }
-    assert_true(checked > 80);
+    assert_true(checked > 400);
 }
 
 static void test_half_types(void **state)

@@ -27,7 +27,7 @@ RY_INLINE ry_vf load_x(const float *x, const from *f, const int mix)
 
 RY_INLINE void load_taps(const float *weight, int64_t step, ry_vf *w, const int window)
 {
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int s = 0; s < window; s++) {
         w[s] = ry_vf_load(weight + s * step);
     }
@@ -51,7 +51,7 @@ RY_INLINE void add_rows(const depthwise_block *b, const float *const *pixel, con
                         const int second, ry_vf sum[NHWC_ROWS][NHWC_PIXELS], const int window, const int stride, const int pixels,
                         const int mix)
 {
-    ry_vf w[NHWC_ROWS][7];
+    ry_vf w[NHWC_ROWS][NHWC_WINDOW_MOST];
     const int reach = (pixels - 1) * stride + window;
     load_taps(weight + first * window * b->packed_step, b->packed_step, w[0], window);
     load_taps(weight + (second - stride) * window * b->packed_step, b->packed_step, w[1], window);
@@ -67,7 +67,7 @@ RY_INLINE void add_rows(const depthwise_block *b, const float *const *pixel, con
 RY_INLINE void add_row(const depthwise_block *b, const float *const *pixel, const float *weight, const from *f, int64_t row, ry_vf *sum,
                        const int window, const int stride, const int pixels, const int mix)
 {
-    ry_vf w[7];
+    ry_vf w[NHWC_WINDOW_MOST];
     const int reach = (pixels - 1) * stride + window;
     load_taps(weight + row * window * b->packed_step, b->packed_step, w, window);
     pixel += row * reach;
@@ -85,7 +85,7 @@ RY_INLINE void add_taps(const depthwise_block *b, const float *const *pixel, con
         const ry_vf w = ry_vf_load(weight);
 #pragma GCC unroll 8
         for (int p = 0; p < pixels; p++) {
-            sum[p] = ry_vf_fma(w, load_x(pixel[p], f, mix), sum[p]);
+            sum[p] = ry_vf_fma(w, load_x(pixel[p * b->pixel_step], f, mix), sum[p]);
         }
     }
 }

@@ -12,16 +12,20 @@
     BLOCK(window, stride, height, 5, mix)   \
     BLOCK(window, stride, height, 6, mix)   \
     BLOCK(window, stride, height, 7, mix)
-#define WINDOWS(mix)     \
-    BLOCKS(0, 1, 1, mix) \
-    BLOCKS(3, 1, 1, mix) \
-    BLOCKS(3, 2, 1, mix) \
-    BLOCKS(3, 1, 2, mix) \
-    BLOCKS(3, 2, 2, mix) \
-    BLOCKS(5, 1, 1, mix) \
-    BLOCKS(5, 2, 1, mix) \
-    BLOCKS(7, 1, 1, mix) \
-    BLOCKS(7, 2, 1, mix)
+#define WINDOWS(mix)      \
+    BLOCKS(0, 1, 1, mix)  \
+    BLOCKS(3, 1, 1, mix)  \
+    BLOCKS(3, 2, 1, mix)  \
+    BLOCKS(3, 1, 2, mix)  \
+    BLOCKS(3, 2, 2, mix)  \
+    BLOCKS(5, 1, 1, mix)  \
+    BLOCKS(5, 2, 1, mix)  \
+    BLOCKS(7, 1, 1, mix)  \
+    BLOCKS(7, 2, 1, mix)  \
+    BLOCKS(9, 1, 1, mix)  \
+    BLOCKS(9, 2, 1, mix)  \
+    BLOCKS(11, 1, 1, mix) \
+    BLOCKS(11, 2, 1, mix)
 WINDOWS(1)
 WINDOWS(2)
 
@@ -38,14 +42,14 @@ WINDOWS(2)
     {                                        \
         ROW(3, 1, 2, mix), ROW(3, 2, 2, mix) \
     }
-#define WINDOWS_OF(mix)                             \
-    {                                               \
-        LINES(3, mix), LINES(5, mix), LINES(7, mix) \
+#define WINDOWS_OF(mix)                                                            \
+    {                                                                              \
+        LINES(3, mix), LINES(5, mix), LINES(7, mix), LINES(9, mix), LINES(11, mix) \
     }
 
 static const block_function any_window[2][4] = {ROW(0, 1, 1, 1), ROW(0, 1, 1, 2)};
-static const block_function windows[2][3][2][4] = {WINDOWS_OF(1), WINDOWS_OF(2)}; /* 3, 5, 7 */
-static const block_function pairs[2][2][4] = {PAIRS(1), PAIRS(2)};                /* of lines */
+static const block_function windows[2][NHWC_WINDOWS][2][4] = {WINDOWS_OF(1), WINDOWS_OF(2)};
+static const block_function pairs[2][2][4] = {PAIRS(1), PAIRS(2)}; /* of lines */
 
 void RY_ISA_SYMBOL(depthwise_nhwc_mixed)(const depthwise_block *block, int mix, int64_t window, int64_t stride, int64_t height,
                                          int64_t pixels)

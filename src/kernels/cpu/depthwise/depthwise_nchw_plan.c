@@ -158,10 +158,12 @@ static void find_edges(const ry_problem *problem, int width, depthwise_nchw_plan
     plan->halves = 2 * last <= width && (g->stride[2] == 1 || (g->kernel[1] == 3 && g->kernel[2] == 3));
     plan->windows =
         width == 16 && g->stride[2] == 1 && g->dilation[1] == 1 && g->kernel[1] == g->kernel[2] && (g->kernel[1] == 5 || g->kernel[1] == 7);
+    const int64_t floats = plan->outputs / plan->multiplier * g->in[1] * g->in[2] + plan->outputs * g->out[1] * g->out[2];
+    plan->far = g->batch * floats * (int64_t)sizeof(float) > RY_CONV_FAR_LEAST;
     plan->size = sizeof *plan + (size_t)((plan->left + plan->right) * plan->loads) * sizeof *plan->mask;
 }
 
-/* Planes of a multiple of seven rows without gaps, a row or two a vector, which writes no more than the next row behind its own. */
+/* Planes of seven rows or more without gaps, of two rows a vector to two vectors a row, which writes no more than the next row behind its own. */
 static bool is_seven(const ry_problem *problem, const depthwise_nchw_plan *plan, int width)
 {
     const ry_conv_geometry *g = &plan->geometry;
@@ -169,7 +171,7 @@ static bool is_seven(const ry_problem *problem, const depthwise_nchw_plan *plan,
     const bool window = g->kernel[1] == 3 && g->kernel[2] == 3 && g->stride[1] == 1 && g->dilation[1] == 1 && g->dilation[2] == 1;
     const bool same = g->in[1] == g->out[1] && g->before[1] == 1 && g->in[2] == g->out[2] && g->before[2] == 1;
     const bool dense = g->x_step[1] == g->in[2] && plan->phase.y_step[1] == g->out[2];
-    const bool rows = plan->paired ? g->out[1] == 7 : plan->vectors == 1 && g->out[1] % 7 == 0 && g->out[1] > 7 && plan->rows == g->out[1];
+    const bool rows = plan->paired ? g->out[1] == 7 : plan->vectors <= 2 && g->out[1] > 7 && plan->rows == g->out[1];
     const bool lanes = 2 * g->out[2] >= (plan->paired ? width / 2 : width);
     return width == 16 && plan->multiplier == 1 && window && same && dense && rows && lanes && !ry_problem_has_input(problem, 3) &&
            ry_activation_bounds(ry_conv_activation(problem), &low, &high);
@@ -204,7 +206,7 @@ static double count_cycles(const depthwise_nchw_plan *plan)
     const double vectors = (double)(g->batch * (plan->paired ? ry_parts(plan->outputs, 2) : plan->outputs) * plan->vectors);
     const int two = g->stride[2] > 1;
     if (plan->sevens) {
-        return vectors * (double)g->out[1] * seven[plan->paired];
+        return vectors * (double)ry_whole(g->out[1], STRIP_ROWS) * seven[plan->paired];
     }
     if (plan->rolls) {
         return vectors * (double)g->out[1] * roll[plan->vectors == 1][two] + (double)(g->batch * plan->outputs) * PLANE_CYCLES;

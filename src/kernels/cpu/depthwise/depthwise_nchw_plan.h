@@ -16,9 +16,9 @@
  * Where vectors have eight lanes, as with AVX2, whose sixteen registers hold no strip beside the weights, windows of 3x3 have a text that goes down all rows
  * a vector of columns at a time (`rolls`). The last vector of a row ends with it.
  *
- * Planes of at most half a vector's width go two at a time (`paired`), one in each half; taps are permutations of one load. Planes of one
- * vector's width or half of it, of a multiple of seven rows without gaps, with windows of 3x3 and nothing but bounds behind them, have a text of
- * their own (`sevens`), which writes whole vectors over what the next row writes again. */
+ * Planes of at most half a vector's width go two at a time (`paired`), one in each half; taps are permutations of one load. Planes of one or two
+ * vectors' width and more than seven rows, or of half of one and seven, without gaps, with windows of 3x3 and nothing but bounds behind them, have a
+ * text of their own (`sevens`), which writes whole vectors over what the next row writes again. */
 #ifndef RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NCHW_PLAN_H
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NCHW_PLAN_H
 
@@ -42,6 +42,7 @@ typedef struct depthwise_nchw_plan {
     int64_t channels, channel_blocks;
     int64_t tasks;
     bool paired, rolls, sevens, halves, windows;
+    bool far;                     /* x and y mostly lie in memory */
     int64_t vectors, left, right; /* of a row; of these at its ends that need masks */
     int64_t loads;                /* masks of a vector: one a tap; one a pair of taps, and one of the first, where the stride is 2 */
     double cycles;                /* of all tasks */

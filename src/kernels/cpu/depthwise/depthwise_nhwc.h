@@ -16,7 +16,7 @@ typedef struct depthwise_block {
     int64_t packed_step, taps, channels, lanes;
     int64_t slices, slice_step, slice_taps; /* of the table; its entries and taps from one to the next */
     int64_t rows, row_step;                 /* of a slice, where the block is one line; entries from one to the next */
-    int64_t columns, tap_step;              /* of any window: taps of a row, entries from one to the next */
+    int64_t columns, tap_step, pixel_step;  /* of any window: taps of a row, entries from one to the next, from pixel to pixel */
     int64_t depth;                    /* sums of as many windows: of x that lies a channel further, and weights that lie `taps` further */
     const depthwise_reading *reading; /* of each vector; NULL: output channels read the channel of their number */
     float low, high;

@@ -69,7 +69,7 @@ static void set_shape(const work *w, depthwise_block *b, const place *at, int64_
     b->slices = at->slices.count;
     b->rows = count;
     b->columns = columns->taps;
-    b->row_step = plan->unit ? plan->reach : columns->taps * plan->pixels;
+    b->row_step = plan->reach;
     b->slice_step = count * b->row_step;
     b->slice_taps = rows->taps * columns->taps;
 }
@@ -79,7 +79,6 @@ static void make_table(const work *w, depthwise_block *b, const place *at)
 {
     const depthwise_nhwc_plan *plan = w->plan;
     const depthwise_axis *axis = plan->axis;
-    const depthwise_class *columns = &axis[2].class[at->class];
     const int64_t first = at->height == 2 ? 0 : at->rows.first, count = at->height == 2 ? plan->table_rows : at->rows.count;
     const int64_t x = first_read(plan, at);
     const float **to = w->table;
@@ -87,13 +86,7 @@ static void make_table(const work *w, depthwise_block *b, const place *at)
         const int64_t z = at->slices.at + (at->slices.first + i) * axis[0].apart;
         for (int64_t j = first; j < first + count; j++) {
             const float *row = row_of(w, z, at->rows.at + j * axis[1].apart);
-            if (plan->unit) {
-                to = fill_pixels(w, row, x, plan->unit, plan->reach, to);
-                continue;
-            }
-            for (int64_t s = 0; s < columns->taps; s++) {
-                to = fill_pixels(w, row, x + s * axis[2].apart, axis[2].move, plan->pixels, to);
-            }
+            to = fill_pixels(w, row, x, plan->unit, plan->reach, to);
         }
     }
     set_shape(w, b, at, first, count);
@@ -300,6 +293,7 @@ static void run_channels(work *w, int64_t first_line, int64_t end_line)
                          .taps = plan->taps,
                          .channels = w->channels,
                          .lanes = plan->lanes,
+                         .pixel_step = plan->pixel_step,
                          .tap_step = plan->tap_step,
                          .depth = plan->depth,
                          .reading = w->reading,

@@ -127,14 +127,15 @@ static double tap_cycles(const depthwise_nhwc_plan *plan, int mix)
     return cycles[mix][plan->window == 0 ? 2 : plan->stride > 1];
 }
 
-/* Windows that have texts: of 3, 5, 7 neighbours in a row, or of such where a row is cut into interleaved ones. */
+/* Windows that have texts: of 3, 5, ... 11 neighbours in a row, or of such where a row is cut into interleaved ones. */
 static void choose_window(depthwise_nhwc_plan *plan)
 {
     depthwise_axis *axis = &plan->axis[2], parted = *axis;
     const int64_t taps = axis->taps;
     plan->window = 0;
     plan->stride = 1;
-    if (!axis->same || (taps != 3 && taps != 5 && taps != 7) || !depthwise_axis_part(&parted) || parted.move > 2 * parted.apart) {
+    if (!axis->same || taps < 3 || taps > NHWC_WINDOW_MOST || taps % 2 == 0 || !depthwise_axis_part(&parted) ||
+        parted.move > 2 * parted.apart) {
         return;
     }
     depthwise_nhwc_plan whole = *plan;
@@ -149,6 +150,11 @@ static void choose_window(depthwise_nhwc_plan *plan)
     }
 }
 
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+    return b == 0 ? a : common_divisor(b, a % b);
+}
+
 static void choose_block(int width, depthwise_nhwc_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
@@ -158,14 +164,14 @@ static void choose_block(int width, depthwise_nhwc_plan *plan)
     const bool two = plan->window == 3 && width == 16 && rows->taps == 3 && rows->apart == 1 && rows->move == plan->stride;
     plan->height = two && g->out[1] > 1 ? 2 : 1;
     plan->pixels = best_pixels(columns);
-    /* taps share addresses where the next pixel's are the next tap's, or a text knows them */
     int64_t most = 1;
     for (int64_t r = 0; r < columns->classes; r++) {
         most = ry_most(most, columns->class[r].taps);
     }
-    plan->unit = plan->window ? columns->apart : most == 1 || columns->apart % columns->move == 0 ? columns->move : 0;
-    plan->tap_step = plan->unit == 0 ? plan->pixels : most == 1 ? 1 : columns->apart / plan->unit;
-    plan->reach = plan->unit == 0 ? most * plan->pixels : (plan->pixels - 1) * plan->stride + (most - 1) * plan->tap_step + 1;
+    plan->unit = most == 1 ? columns->move : common_divisor(columns->move, columns->apart);
+    plan->pixel_step = columns->move / plan->unit;
+    plan->tap_step = most == 1 ? 1 : columns->apart / plan->unit;
+    plan->reach = (plan->pixels - 1) * plan->pixel_step + (most - 1) * plan->tap_step + 1;
     plan->table_rows = plan->height == 2 ? plan->stride + 3 : rows->taps;
 }
 
@@ -320,8 +326,7 @@ void depthwise_nhwc_plan_make(const ry_problem *problem, int width, depthwise_nh
     plan->through = plan->planes_out || ry_type_of(&problem->out[0]) != RY_f32 || ry_problem_has_input(problem, 3);
     plan->activated = !plan->through && !ry_activation_bounds(ry_conv_activation(problem), &low, &high);
     /* what goes through scratch ends pixel by pixel */
-    plan->slides =
-        is_flat(g) && !plan->staged && !plan->through && plan->window && plan->axis[1].classes == 1 && plan->axis[2].classes == 1;
+    plan->slides = is_flat(g) && !plan->staged && !plan->through && plan->axis[1].classes == 1 && plan->axis[2].classes == 1;
     choose_ring(width, plan);
     choose_tasks(plan);
     choose_channels(width, plan);

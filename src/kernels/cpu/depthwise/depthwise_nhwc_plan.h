@@ -23,7 +23,7 @@
 
 #include "kernels/cpu/depthwise/depthwise_axis.h"
 
-enum { NHWC_ROWS = 2, NHWC_PIXELS = 7, NHWC_FEWEST = 4, NHWC_DEPTH = 16 };
+enum { NHWC_ROWS = 2, NHWC_PIXELS = 7, NHWC_FEWEST = 4, NHWC_DEPTH = 16, NHWC_WINDOWS = 5, NHWC_WINDOW_MOST = 2 * NHWC_WINDOWS + 1 };
 
 /* What a vector of outputs of a grouped convolution reads. */
 typedef struct depthwise_reading {
@@ -48,14 +48,15 @@ typedef struct depthwise_nhwc_plan {
     int64_t channels;            /* of a part that go through the rows together */
     int64_t inputs;              /* channels of x that they read, at most, whole vectors */
     int64_t tasks;
-    int64_t height, pixels;      /* of a block */
-    int64_t window;              /* taps of a row that has a text of its own: 3, 5, 7; 0: any */
-    int64_t stride;              /* of that text: moves of the columns in steps of the table */
-    int64_t unit;                /* table: in x from an entry to the next; 0: taps have entries of their own */
-    int64_t tap_step, reach;     /* from a tap of a row to the next; entries of a row */
-    int64_t table_rows;          /* rows of a slice at most */
-    int64_t slices, ring, plane; /* of the ring: slices, rows of a slice, floats of a slice */
-    int64_t sum_step, hold;      /* of sums: from pixel to pixel, lines */
+    int64_t height, pixels;       /* of a block */
+    int64_t window;               /* taps of a row that has a text of its own: 3, 5, ... NHWC_WINDOW_MOST; 0: any */
+    int64_t stride;               /* of that text: moves of the columns in steps of the table */
+    int64_t unit;                 /* table: in x from an entry to the next */
+    int64_t pixel_step, tap_step; /* from a pixel of a block, from a tap of a row to the next */
+    int64_t reach;                /* entries of a row */
+    int64_t table_rows;           /* rows of a slice at most */
+    int64_t slices, ring, plane;  /* of the ring: slices, rows of a slice, floats of a slice */
+    int64_t sum_step, hold;       /* of sums: from pixel to pixel, lines */
     int mix;
     double cycles; /* of all tasks */
     bool staged, planes_in, through, planes_out, activated;

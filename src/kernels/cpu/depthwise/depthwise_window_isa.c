@@ -2,7 +2,10 @@
 /* Strips of the greatest height with windows of 5x5 and 7x7, whose size is known to the compiler. */
 #include "kernels/cpu/depthwise/depthwise_strip.h"
 
-enum { HEIGHT = STRIP_ROWS };
+enum {
+    HEIGHT = STRIP_ROWS,
+    AHEAD = 2 * RY_W /* floats from what a vector reads and writes to what is fetched: columns that come two passes later */
+};
 
 /* A vector of a strip: see strip. */
 typedef struct unit {
@@ -12,6 +15,7 @@ typedef struct unit {
     const uint32_t *mask; /* of each column of the window */
     const float *weight;
     float bias;
+    bool fetches;
     int64_t left; /* pixels from its first one on */
     float *to;
     int64_t to_row;
@@ -104,11 +108,14 @@ static void sum_halves(const depthwise_nchw_plan *plan, const depthwise_plane *p
     }
 }
 
-/* Bit j: is row first + j one of the plane, j < count < 64? */
-RY_INLINE uint64_t rows_inside(int64_t first, int64_t rows, int64_t count)
+/* Lines of x and y further along the rows, which memory's prefetchers do not see coming: columns go down the plane. */
+RY_INLINE void fetch_ahead(const unit *u, int64_t first)
 {
-    const int64_t end = rows - first < count ? rows - first : count;
-    return end <= 0 ? 0 : ((1ull << end) - 1) & ~((1ull << (first < 0 ? -first < end ? -first : end : 0)) - 1);
+#pragma GCC unroll 8
+    for (int i = 0; i < HEIGHT; i++) {
+        __builtin_prefetch(u->x + (first + i) * u->pitch + AHEAD, 0, 3);
+        __builtin_prefetch(u->to + i * u->to_row + AHEAD, 1, 3);
+    }
 }
 
 /* A vector of each strip from one on. */
@@ -122,15 +129,19 @@ static void sum_vector(const depthwise_nchw_plan *plan, const depthwise_plane *p
         u->x = p->x + at * u->pitch + column - g->before[2];
         u->to = p->y + y * u->to_row + column;
         u->residual = p->residual ? p->residual + y * u->residual_row + column : NULL;
+        if (u->fetches) {
+            fetch_ahead(u, g->kernel[1] - 1);
+        }
         const bool whole = at >= 0 && at + rows <= g->in[1];
-        u->inside = whole ? 0 : rows_inside(at, g->in[1], rows);
+        u->inside = whole ? 0 : depthwise_nchw_inside(plan, at, rows);
         forms[g->kernel[1] == 7][whole](u, p->low, p->high);
     }
 }
 
 void RY_ISA_SYMBOL(depthwise_nchw_windows)(const depthwise_nchw_plan *plan, const depthwise_plane *p, int64_t strips)
 {
-    unit u = {.pitch = plan->geometry.x_step[1],
+    unit u = {.fetches = plan->far,
+              .pitch = plan->geometry.x_step[1],
               .step = plan->geometry.dilation[2],
               .weight = p->weight,
               .bias = p->bias,
