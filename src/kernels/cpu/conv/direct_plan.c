@@ -111,12 +111,14 @@ static bool reads_rows(const ry_problem *problem, const direct_plan *plan)
            (!has_residual || (ry_type_of(&problem->in[3]) == RY_f32 && plan->phase.r_step[2] == 1));
 }
 
-#define FAR_CYCLES 1.0 /* of a float of x that comes from memory, row by row of many planes */
+/* Of a float of x that comes from memory, row by row of many planes; of y, too, which takes as long where one tap is all. */
+#define FAR_CYCLES 1.0
 
 static double far_cycles(const direct_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const double floats = (double)(g->batch * g->groups * g->channels_in * g->in[1] * g->in[2]);
+    const int64_t y = g->taps * g->channels_in == 1 ? g->channels_out * g->out[1] * g->out[2] : 0;
+    const double floats = (double)(g->batch * g->groups * (g->channels_in * g->in[1] * g->in[2] + y));
     return floats * sizeof(float) > RY_CONV_FAR_LEAST ? floats * FAR_CYCLES : 0;
 }
 

@@ -3,6 +3,8 @@
 #include "base/whole.h"
 #include "kernels/cpu/conv/direct.h"
 
+enum { BAND_BYTES = 16 << 10 /* of x and y */ };
+
 typedef struct block {
     const direct_plan *plan;
     const float *x, *residual; /* residual: of the output row's first position; NULL: none */
@@ -130,7 +132,7 @@ static void find_rows(const direct_plan *plan, int64_t row, block *b)
     b->end = ry_most(ry_least(ry_parts(ry_most(g->in[1] - top, 0), step), g->kernel[1]), b->first);
 }
 
-void RY_ISA_SYMBOL(direct_planes)(const direct_plan *plan, const direct_group *group, int64_t first_row, int64_t rows)
+static void sum_band(const direct_plan *plan, const direct_group *group, int64_t first_row, int64_t rows)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_phase *p = &plan->phase;
@@ -152,5 +154,16 @@ void RY_ISA_SYMBOL(direct_planes)(const direct_plan *plan, const direct_group *g
                 sums[ry_least(g->channels_out - k, DIRECT_BLOCK_MOST) - 1][count - 1](&b);
             }
         }
+    }
+}
+
+/* Columns of vectors go down some rows only, so that rows of large planes are read and written nearly in order. */
+void RY_ISA_SYMBOL(direct_planes)(const direct_plan *plan, const direct_group *group, int64_t first_row, int64_t rows)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t row = (g->channels_in * g->in[2] + g->channels_out * plan->phase.grid[2]) * (int64_t)sizeof(float);
+    const int64_t most = ry_most(4, BAND_BYTES / row);
+    for (int64_t done = 0; done < rows; done += most) {
+        sum_band(plan, group, first_row + done, ry_least(most, rows - done));
     }
 }

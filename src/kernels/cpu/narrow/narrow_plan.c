@@ -17,8 +17,10 @@ enum {
     NEAR_MOST = 448 * 1024    /* bytes of an image that stay in a second-level cache */
 };
 
-#define FETCH_CYCLES 0.25 /* of a float that does not */
-#define RUN_CYCLES   60.0 /* of a row's way to y, beside its vectors */
+#define FETCH_CYCLES 0.25   /* of a float that does not */
+#define RUN_CYCLES   25.0   /* of a row's way to y, beside its vectors */
+#define STAGE_CYCLES 1.1    /* of one counted for staging, as measured */
+#define TASK_CYCLES  2000.0 /* of taking a task, its bias and its runs */
 
 static size_t taps_at(const ry_conv_geometry *g)
 {
@@ -157,7 +159,7 @@ static double count_cycles(const narrow_plan *plan, int width)
             /* vectors that straddle two cache lines take the time of one and a half products */
             const double step = outputs > 1.6 ? outputs : 1.6;
             const double taps = (double)plan->phase[p].slice[d].count;
-            sums += share * vectors * (taps * channels * step * 1.08 + (taps > 0 ? outputs * 6.0 * (double)chunks : 0));
+            sums += share * vectors * (taps * channels * step + (taps > 0 ? outputs * 6.0 * (double)chunks : 0));
         }
     }
     for (int64_t p = 0; p < g->phases; p++) {
@@ -165,7 +167,7 @@ static double count_cycles(const narrow_plan *plan, int width)
     }
     const double runs = g->phases == 1 ? (double)(plan->images * plan->rows) * outputs : 0;
     /* where tasks are few and odd, one of two threads waits */
-    return (double)ry_whole(plan->tasks, 2) * (all * staged + sums + runs * RUN_CYCLES + 1000.0);
+    return (double)ry_whole(plan->tasks, 2) * (all * staged * STAGE_CYCLES + sums + runs * RUN_CYCLES + TASK_CYCLES);
 }
 
 /* Bytes of one channel's planes at most, in tasks of few rows. */
