@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MAX_SIDES = 8, MAX_TURNS = 4000, MAX_OPERANDS = 8, MAX_TEXT = 1024, LINE = 64, PAGE = 4096 };
+enum { MAX_SIDES = 8, MAX_TURNS = 4000, MAX_OPERANDS = 8, MAX_TEXT = 1024, MAX_COPIES = 256, PAGE = 4096, CACHES = 96 << 20 };
 
 static const double TURN_SECONDS = 3e-3;
 
@@ -30,17 +30,19 @@ typedef struct library {
     rynd_status (*op_output)(const rynd_op *, size_t, rynd_tensor *);
     rynd_status (*op_execute)(rynd_op *, const void *const *, void *const *);
     rynd_status (*op_info)(const rynd_op *, rynd_step_info *);
+    rynd_status (*op_memory)(const rynd_op *, rynd_memory *);
     const char *(*last_error)(void);
 } library;
 
 typedef struct side {
-    const char *text;             /* as given */
-    char path[MAX_TEXT];          /* of librynd.so */
-    char words[MAX_TEXT];         /* added to the problem */
+    const char *text;                    /* as given */
+    char path[MAX_TEXT];                 /* of librynd.so */
+    char words[MAX_TEXT];                /* added to the problem */
     const char *kernel, *isa, *variable; /* NULL: the library's choice, the machine's best, none */
     library library;
     rynd_context *context;
-    rynd_op *op;
+    rynd_op *op[MAX_COPIES]; /* they take turns: where they are many, their weights come from memory as a network's do */
+    int ops, next;
     const void *inputs[MAX_OPERANDS];
     void *outputs[MAX_OPERANDS];
     double times[MAX_TURNS];
@@ -90,6 +92,7 @@ static void open_library(const char *path, library *library)
     FIND(op_output);
     FIND(op_execute);
     FIND(op_info);
+    FIND(op_memory);
     FIND(last_error);
 #undef FIND
 }
@@ -167,7 +170,7 @@ static void check(const side *s, rynd_status status)
     }
 }
 
-static void make_op(side *s, const char *problem, operands *shared)
+static void make_ops(side *s, const char *problem, operands *shared, int cold)
 {
     const library *l = &s->library;
     char text[2 * MAX_TEXT];
@@ -175,10 +178,11 @@ static void make_op(side *s, const char *problem, operands *shared)
     rynd_op_options options = {.size = sizeof options, .kernel = s->kernel};
     rynd_tensor inputs[MAX_OPERANDS] = {{0}};
     set_variable(s, 1);
-    check(s, l->op_create(s->context, text, &options, &s->op));
-    const size_t in = l->op_input_count(s->op), out = l->op_output_count(s->op);
+    rynd_op *op;
+    check(s, l->op_create(s->context, text, &options, &op));
+    const size_t in = l->op_input_count(op), out = l->op_output_count(op);
     for (size_t i = 0; i < in; i++) {
-        check(s, l->op_input(s->op, i, &inputs[i]));
+        check(s, l->op_input(op, i, &inputs[i]));
         const size_t bytes = bytes_of(&inputs[i]);
         if (inputs[i].dtype != RYND_DTYPE_NONE && !shared->in[i]) {
             shared->in[i] = block(bytes);
@@ -190,15 +194,20 @@ static void make_op(side *s, const char *problem, operands *shared)
     }
     for (size_t i = 0; i < out; i++) {
         rynd_tensor y = {0};
-        check(s, l->op_output(s->op, i, &y));
+        check(s, l->op_output(op, i, &y));
         if (!shared->out[i]) {
             shared->out[i] = block(bytes_of(&y));
         }
         s->outputs[i] = shared->out[i];
     }
-    l->op_destroy(s->op);
+    l->op_destroy(op);
     options.inputs = inputs;
-    check(s, l->op_create(s->context, text, &options, &s->op));
+    rynd_memory memory = {.size = sizeof memory};
+    s->ops = s->next = 0;
+    for (size_t bytes = 0; s->ops == 0 || (cold && bytes < CACHES && s->ops < MAX_COPIES); bytes += memory.weights) {
+        check(s, l->op_create(s->context, text, &options, &s->op[s->ops]));
+        check(s, l->op_memory(s->op[s->ops++], &memory));
+    }
     set_variable(s, 0);
 }
 
@@ -206,7 +215,8 @@ static double turn(side *s, int runs)
 {
     const double from = now();
     for (int i = 0; i < runs; i++) {
-        check(s, s->library.op_execute(s->op, s->inputs, s->outputs));
+        check(s, s->library.op_execute(s->op[s->next], s->inputs, s->outputs));
+        s->next = (s->next + 1) % s->ops;
     }
     return (now() - from) / runs;
 }
@@ -227,17 +237,17 @@ static void print_side(const side *s, const side *first, int turns)
     qsort(sorted, (size_t)turns, sizeof *sorted, compare_doubles);
     qsort(ratios, (size_t)turns, sizeof *ratios, compare_doubles);
     rynd_step_info info = {.size = sizeof info};
-    check(s, s->library.op_info(s->op, &info));
+    check(s, s->library.op_info(s->op[0], &info));
     printf("  %-40s %10.1f us  least %10.1f  ratio %6.3f (%.3f..%.3f)  n %-4d %s\n", s->text, 1e6 * sorted[turns / 2], 1e6 * sorted[0],
            ratios[turns / 2], ratios[turns / 4], ratios[turns - 1 - turns / 4], turns, info.kernel ? info.kernel : "");
 }
 
-static void measure(side *sides, int count, const char *problem, double seconds)
+static void measure(side *sides, int count, const char *problem, double seconds, int cold)
 {
     operands shared = {{0}, {0}};
     int runs = 1, turns = 0;
     for (int i = 0; i < count; i++) {
-        make_op(&sides[i], problem, &shared);
+        make_ops(&sides[i], problem, &shared, cold);
     }
     for (int i = 0; i < count; i++) {
         turn(&sides[i], 1);
@@ -254,7 +264,9 @@ static void measure(side *sides, int count, const char *problem, double seconds)
     printf("%s\n", problem);
     for (int i = 0; i < count; i++) {
         print_side(&sides[i], &sides[0], turns);
-        sides[i].library.op_destroy(sides[i].op);
+        while (sides[i].ops > 0) {
+            sides[i].library.op_destroy(sides[i].op[--sides[i].ops]);
+        }
     }
     fflush(stdout);
     for (int i = 0; i < MAX_OPERANDS; i++) {
@@ -278,13 +290,14 @@ int main(int argc, char **argv)
 {
     static side sides[MAX_SIDES];
     int count = 0;
-    if (argc < 5) {
-        stop("usage: pairs THREADS SECONDS SIDE,SIDE... PROBLEM...");
+    if (argc < 6) {
+        stop("usage: pairs THREADS SECONDS COLD SIDE,SIDE... PROBLEM...");
     }
     const unsigned threads = (unsigned)number(argv[1], "threads");
     const double seconds = number(argv[2], "seconds");
+    const int cold = atoi(argv[3]);
     char *rest;
-    for (char *text = strtok_r(argv[3], ",", &rest); text; text = strtok_r(NULL, ",", &rest)) {
+    for (char *text = strtok_r(argv[4], ",", &rest); text; text = strtok_r(NULL, ",", &rest)) {
         if (count == MAX_SIDES) {
             stop("more than %d sides", MAX_SIDES);
         }
@@ -296,8 +309,8 @@ int main(int argc, char **argv)
         check(s, s->library.context_create(&options, &s->context));
         set_variable(s, 0);
     }
-    for (int i = 4; i < argc; i++) {
-        measure(sides, count, argv[i], seconds);
+    for (int i = 5; i < argc; i++) {
+        measure(sides, count, argv[i], seconds, cold);
     }
     for (int i = 0; i < count; i++) {
         sides[i].library.context_destroy(sides[i].context);
