@@ -208,6 +208,37 @@ static int64_t pixels_ahead(const igemm_task *t, int64_t column)
     return distance + t->plan->geometry.channels_in * t->plan->geometry.x_channel - t->first - whole;
 }
 
+enum { WEIGHTS_NEAR = 128 << 10 }; /* floats that stay in a second-level cache from run to run */
+
+static int64_t unit_width(const igemm_plan *plan, int64_t unit)
+{
+    const int64_t count = igemm_unit_count(plan, unit);
+    return plan->mode == IGEMM_PIXELS ? count : ry_whole(count, RY_W);
+}
+
+/* The weights that the task reads behind those of a unit's chunk, which tiles of that one fetch, each a part: a network's come from memory, at half the
+ * speed at which tiles read them. Count 0: they are near anyway. */
+static ry_tile_lines find_next_weights(const igemm_task *t, const igemm_chunk *chunk, int64_t unit)
+{
+    const igemm_plan *plan = t->plan;
+    const igemm_phase *p = t->phase;
+    const bool more = unit + 1 < t->unit + t->units;
+    const int64_t next = more ? unit + 1 : t->unit, width = unit_width(plan, next), from = chunk->first + (more ? 0 : chunk->steps);
+    if (plan->packed_group <= WEIGHTS_NEAR || p->slivers_first || from >= p->steps) {
+        return (ry_tile_lines){NULL, 0};
+    }
+    const float *at = t->packed + igemm_unit_first(plan, next) * p->steps + from * width;
+    return (ry_tile_lines){(const char *)at, ry_least(chunk->steps, p->steps - from) * width / RY_LINE_FLOATS};
+}
+
+/* Part `index` of `parts`, as a list behind which nothing follows. */
+static void take_part(const ry_tile_lines *all, int64_t index, int64_t parts, ry_tile_lines *lines)
+{
+    const int64_t each = ry_parts(all->count, parts);
+    lines[0] = (ry_tile_lines){all->at + index * each * RY_LINE_BYTES, ry_least(each, ry_most(all->count - index * each, 0))};
+    lines[1].count = 0;
+}
+
 /* PIXELS: a unit of weights are the rows, and the pixels from `begin` to `end` pass. */
 static void multiply_pixels(const igemm_task *t, const float *panel, const igemm_chunk *chunk, bool last, int64_t unit, int64_t begin,
                             int64_t end)
@@ -216,8 +247,14 @@ static void multiply_pixels(const igemm_task *t, const float *panel, const igemm
     const int64_t first = igemm_unit_first(plan, unit), rows = igemm_unit_count(plan, unit);
     const bool near = t->phase->in_place;
     const float *b = near ? in_place(t, chunk) : panel;
+    const ry_tile_lines weights = find_next_weights(t, chunk, unit);
+    ry_tile_lines lines[2];
     for (int64_t j = begin; j < end; j += RY_TILE_COLUMNS) {
         ry_tile tile = start_tile(t, chunk, last);
+        if (weights.count > 0) {
+            take_part(&weights, (j - begin) / RY_TILE_COLUMNS, ry_parts(end - begin, RY_TILE_COLUMNS), lines);
+            tile.lines = lines;
+        }
         tile.columns = ry_least(RY_TILE_COLUMNS, end - j);
         tile.a = t->packed + first * t->phase->steps + chunk->first * rows;
         tile.a_step = rows;
@@ -237,8 +274,8 @@ static void multiply_pixels(const igemm_task *t, const float *panel, const igemm
 }
 
 /* x in place of the `rows` pixels that lie behind pixel `end` of a block, or of its first ones for the next chunk: memory's prefetchers do not follow
- * from one tile's rows to the next one's. `a`: of the chunk's first pixel. */
-static void find_lines(const igemm_task *t, const igemm_chunk *chunk, const float *a, int64_t end, int64_t rows, ry_tile_lines *lines)
+ * from one tile's rows to the next one's. `a`: of the chunk's first pixel. Returns the number of lists. */
+static int64_t find_lines(const igemm_task *t, const igemm_chunk *chunk, const float *a, int64_t end, int64_t rows, ry_tile_lines *lines)
 {
     const int64_t step = t->phase->x_pixel;
     const float *from = end == t->count && t->phase->chunks > 1 ? a + chunk->depth : a + end * step;
@@ -247,7 +284,7 @@ static void find_lines(const igemm_task *t, const igemm_chunk *chunk, const floa
     for (int64_t i = 0; i < runs; i++, from += step) {
         lines[i] = (ry_tile_lines){(const char *)from, ry_parts(floats, RY_LINE_FLOATS)};
     }
-    lines[runs].count = 0;
+    return runs;
 }
 
 /* GATHERED and ROWS: pixels are the rows; a unit of weights stays in the cache while the panel's rows pass. */
@@ -263,7 +300,8 @@ static void multiply_channels(const igemm_task *t, const float *panel, const ige
     const float *a = near ? in_place(t, chunk) : panel;
     const igemm_run whole = {.length = t->count};
     const bool fetches = along_k && near && unit == t->unit && igemm_is_far(plan, p);
-    ry_tile_lines lines[RY_TILE_ROWS + 1];
+    const ry_tile_lines weights = find_next_weights(t, chunk, unit);
+    ry_tile_lines lines[RY_TILE_ROWS + 2];
     const igemm_run *run = p->direct ? t->run : &whole;
     for (const igemm_run *end = run + (p->direct ? t->runs : 1); run < end; run++) {
         const int64_t parts = (run->length + most - 1) / most, each = run->length / parts, extra = run->length % parts;
@@ -276,9 +314,11 @@ static void multiply_channels(const igemm_task *t, const float *panel, const ige
             tile.b = t->packed + first * p->steps + chunk->first * width;
             tile.b_step = width;
             tile.bias = t->bias + (first - t->channel);
-            if (fetches) {
-                find_lines(t, chunk, a, run->column + row + rows, rows, lines);
+            const int64_t lists = fetches ? find_lines(t, chunk, a, run->column + row + rows, rows, lines) : 0;
+            if (fetches || weights.count > 0) {
+                take_part(&weights, (run->column + row) / most, ry_parts(t->count, most), lines + lists);
                 tile.lines = lines;
+                tile.b_streams = weights.count > 0 && parts == 1;
             }
             run_tile(t, &tile, run, row, rows, first - t->channel, along_k, last);
             row += rows;

@@ -21,6 +21,9 @@
  * (docs/convolution.md). */
 enum { RY_TILE_STEPS = RY_TILE_FETCHES ? 4 : 1 };
 
+/* Steps in which a line comes from memory. The distance is a constant, so that it takes none of the registers that hold addresses of rows. */
+enum { RY_TILE_AHEAD = 64 };
+
 typedef enum ry_tile_start {
     RY_TILE_FROM_ZERO,
     RY_TILE_FROM_ROW_BIAS,    /* bias[row] */
@@ -41,12 +44,12 @@ typedef struct ry_tile {
     float low, high; /* the sum is bounded by these (f32 only) */
     ry_tile_start start;
     bool b_exact; /* only `columns` of B are read (not a_along_k) */
-    /* NULL, or what will be read or written next, ended by a count of 0: fetched towards the core, a line a step, as long as there are steps
-     * (a_along_k only). */
+    /* NULL, or what will be read or written next, ended by a count of 0: fetched towards the core, a line a step, as long as there are steps. */
     const ry_tile_lines *lines;
     /* 0, or how far behind each row of B lies what the next tile reads of it: that is fetched towards the core while this one runs. */
     int64_t b_ahead;
-    bool ahead; /* C and the residual are expected outside the first-level cache: they are fetched while the products run */
+    bool b_streams; /* B comes from far, and what follows it is read next: it is fetched RY_TILE_AHEAD steps ahead (a_along_k only) */
+    bool ahead;     /* C and the residual are expected outside the first-level cache: they are fetched while the products run */
 } ry_tile;
 
 typedef void (*ry_tile_function)(const ry_tile *tile);

@@ -113,12 +113,24 @@ RY_INLINE void TILE_NAME(text)(const ry_tile *tile, const int rows, const int ve
         }
     }
     const int64_t a_step = tile->a_step, b_step = tile->b_step;
-    for (const ry_tile_lines *next = a_along_k ? tile->lines : NULL; next && next->count > 0 && k > 0; next++) {
+    for (const ry_tile_lines *next = tile->lines; next && next->count > 0 && k > 0; next++) {
         const char *line = next->at;
 #pragma GCC unroll RY_TILE_STEPS
         for (int64_t left = next->count < k ? next->count : k; left > 0; left--, k--) {
             __builtin_prefetch(line, 0, 2);
             line += 64;
+            TILE_NAME(step)(a, b, a_step, rows, vectors, a_along_k, half, exact, last, sum);
+            a += a_along_k ? 1 : a_step;
+            b += b_step;
+        }
+    }
+    if (a_along_k && tile->b_streams) {
+#pragma GCC unroll RY_TILE_STEPS
+        for (; k > 0; k--) {
+#pragma GCC unroll 4
+            for (int i = 0; i < vectors * RY_W; i += 64 / (int)sizeof *b) {
+                __builtin_prefetch(b + RY_TILE_AHEAD * vectors * RY_W + i, 0, 3);
+            }
             TILE_NAME(step)(a, b, a_step, rows, vectors, a_along_k, half, exact, last, sum);
             a += 1;
             b += b_step;
@@ -133,7 +145,7 @@ RY_INLINE void TILE_NAME(text)(const ry_tile *tile, const int rows, const int ve
                 __builtin_prefetch(b + b_ahead + i, 0, 2);
             }
             TILE_NAME(step)(a, b, a_step, rows, vectors, a_along_k, half, exact, last, sum);
-            a += a_step;
+            a += a_along_k ? 1 : a_step;
             b += b_step;
         }
     }

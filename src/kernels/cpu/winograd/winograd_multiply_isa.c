@@ -9,6 +9,7 @@ enum {
     DEEP = 256,                    /* steps of a sum beside which the end of one more loop of them is nothing */
     POINT_FLOATS_MOST = 4096,      /* of V and U of a point that stay in a first-level cache */
     BLOCK_FLOATS_MOST = 160 << 10, /* of V that stay in a second-level cache */
+    WEIGHTS_NEAR = 128 << 10,      /* floats of U that stay in a second-level cache */
     V_ROW_MOST = 320               /* floats of a row of V that ends before the hardware's prefetchers follow it */
 };
 
@@ -16,6 +17,7 @@ enum {
 typedef struct product {
     const float *v, *u;
     const float *next_v, *next_u; /* NULL, or what is read next and may not be near: behind the last ones it is harmless */
+    bool streams;                 /* next_u follows u; one tile of products has a line of it for every one of u */
     float *m;
     int64_t depth, columns, tiles, parts; /* parts: tiles of products */
     winograd_ahead *x, *y;
@@ -33,11 +35,11 @@ static void find_lines(const winograd_plan *plan, const product *p, int64_t inde
         const int64_t share = ry_parts(plan->v_point / RY_LINE_FLOATS, p->parts);
         lines[count++] = (ry_tile_lines){(const char *)(p->next_v + index * share * RY_LINE_FLOATS), share};
     }
-    const int64_t all = p->depth * p->columns / RY_LINE_FLOATS;
-    if (p->next_u && p->depth >= DEEP) {
-        const int64_t share = ry_parts(all, p->parts);
+    const int64_t all = p->depth * p->columns / RY_LINE_FLOATS, share = ry_parts(all, p->parts);
+    const bool spread = !RY_TILE_FETCHES || p->depth >= DEEP;
+    if (p->next_u && !p->streams && spread) {
         lines[count++] = (ry_tile_lines){(const char *)(p->next_u + index * share * RY_LINE_FLOATS), share};
-    } else if (p->next_u && index + 1 == p->parts) {
+    } else if (p->next_u && !spread && index + 1 == p->parts) {
         lines[count++] = (ry_tile_lines){(const char *)p->next_u, all};
     }
     lines[count].count = 0;
@@ -59,6 +61,7 @@ static void multiply_point(const winograd_plan *plan, const product *p)
                     .columns = p->columns,
                     .low = -__builtin_inff(),
                     .high = __builtin_inff(),
+                    .b_streams = p->streams,
                     .lines = fetches ? lines : NULL};
     for (int64_t i = 0, row = 0, rows; i < p->parts; i++, row += rows) {
         rows = each + (i < extra);
@@ -124,9 +127,10 @@ static void multiply_units(const operands *o, int64_t index, int64_t first, int6
             continue;
         }
         p.u = o->u + i * plan->packed_unit + (index * plan->depth + start) * p.columns;
-        if (RY_TILE_FETCHES) {
+        if (RY_TILE_FETCHES || plan->packed_group > WEIGHTS_NEAR) {
             p.next_u = p.u + (i + 1 < end ? plan->packed_unit : plan->depth * p.columns - (i - first) * plan->packed_unit);
         }
+        p.streams = !RY_TILE_FETCHES && p.next_u && p.parts == 1;
         p.next_v = far && i + 1 == end ? p.v + plan->v_point : NULL;
         multiply_point(plan, &p);
     }

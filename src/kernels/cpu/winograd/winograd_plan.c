@@ -17,7 +17,7 @@ enum {
     M_MOST = 384 * 1024,
     M_MOST_ROWS = 512 * 1024, /* where rows of positions are written */
     SHARED_MOST = 64 << 20,
-    WEIGHTS_NEAR = 4 << 20, /* floats of all weights that stay in a last-level cache */
+    WEIGHTS_NEAR = 1 << 20, /* floats of all weights that may wait in a last-level cache: a network's rarely do */
     SHARED_NEAR = 2 << 20,  /* floats that last-level caches hold beside what else streams through them */
     TASK_OVERHEAD = 2000,
     PHASE_OVERHEAD = 30000,
@@ -231,11 +231,17 @@ static double piece_cycles(const winograd_plan *plan, int64_t channels, int64_t 
 /* Cycles that a float from the outer caches costs, where half of it hides behind the arithmetic. */
 #define STREAM_CYCLES (4.0 / 24.0)
 
+/* How much longer a float of shared V takes where multiply-adds of long vectors wait for it. */
+#define SHARED_WIDE 2.0
+
 /* The same of products, a vector of each point at a time. */
 #define AGAIN_CYCLES 0.15
 
-/* The same of weights from memory, in which two multiply-adds of short vectors start; they do not hide. */
+/* Half multiply-adds that begin while a float of weights arrives: from the outer caches, and where there are so many of them that they come from the
+ * last one or from memory. Short vectors wait for memory; long ones' products fetch it ahead (cold_cycles). */
+#define OUTER      0.5
 #define FAR_NARROW 2.0
+#define FAR_AGAIN  0.85
 
 /* Multiply-adds of short vectors, two a cycle, that a line of weights from the outer caches holds up. */
 #define ARRIVE_NARROW 2.0
@@ -243,6 +249,20 @@ static double piece_cycles(const winograd_plan *plan, int64_t channels, int64_t 
 /* Outputs of several phases come from places of M that lie far apart, and go to places of y that do: to more of them in short vectors. */
 #define PHASES_APART        1.5
 #define PHASES_APART_NARROW 3.0
+
+/* Multiply-adds in the time of a float of weights from memory, of which two threads share the speed. */
+#define FAR_WIDE 1.0
+
+/* Cycles for which threads wait for weights from memory. They are fetched while products run: those of the first block that each thread has or, where all
+ * blocks pass by a unit's weights, those of all blocks; then two threads read the same weights at the same time, and both from memory. `products`: of a
+ * block. */
+static double cold_cycles(const winograd_plan *plan, double weights, double products)
+{
+    const int64_t blocks = plan->blocks * plan->geometry.groups;
+    const double behind = products * (double)(plan->shared ? blocks : ry_least(blocks, 2));
+    const double arrive = weights * (double)(plan->shared && plan->blocks > 1 ? 2 : 1) * FAR_WIDE;
+    return arrive > behind ? arrive - behind : 0;
+}
 
 static double cost_of(const winograd_plan *plan)
 {
@@ -255,13 +275,14 @@ static double cost_of(const winograd_plan *plan)
     double output;
     double input = tiles * in_vectors * transform_cycles(plan, &output);
     /* a step of the depth takes its multiply-adds, the loads of each tile of products, or the weights' way from the outer caches or memory */
-    const bool far = sums * depth > WEIGHTS_NEAR;
-    const double arrive = (double)plan->tile_columns * (far && plan->width <= 8 ? FAR_NARROW : far ? 1.0 : 0.5);
+    const bool far = sums * depth > WEIGHTS_NEAR, narrow = plan->width <= 8;
+    const double arrive = (double)plan->tile_columns * (!far ? OUTER : narrow ? FAR_NARROW : FAR_AGAIN);
     double step = parts * (rows * 2.0 > 6.0 ? rows * 2.0 : 6.0);
     step = step > arrive ? step : arrive;
-    step += plan->width <= 8 ? ARRIVE_NARROW : 0;
+    step += narrow ? ARRIVE_NARROW : 0;
     const double products = (sums / (double)plan->width * step * depth + points * out_vectors * tiles * 10.0) / 2.0;
-    double back = tiles * out_vectors * output * (plan->phases == 1 ? 1.0 : plan->width <= 8 ? PHASES_APART_NARROW : PHASES_APART);
+    const double cold = far && !narrow ? cold_cycles(plan, sums * depth, products) : 0;
+    double back = tiles * out_vectors * output * (plan->phases == 1 ? 1.0 : narrow ? PHASES_APART_NARROW : PHASES_APART);
     if (!plan->x_near) {
         input += piece_cycles(plan, g->channels_in, plan->axis[0].points) * (double)g->kernel[0];
     }
@@ -277,15 +298,18 @@ static double cost_of(const winograd_plan *plan)
     if (!plan->shared) {
         const double task = input + products + back + again + TASK_OVERHEAD;
         const double turns = (double)ry_parts(plan->blocks * g->groups, 2) * 2.0;
-        return (turns + 0.5) * task;
+        return (turns + 0.5) * task + cold;
     }
-    const double floats = points * tiles * depth, stream = floats * blocks > SHARED_NEAR ? 4.0 * STREAM_CYCLES : STREAM_CYCLES;
+    const double floats = points * tiles * depth, stream = (floats * blocks > SHARED_NEAR ? 4.0
+                                                            : narrow                      ? 1.0
+                                                                                          : SHARED_WIDE) *
+                                                           STREAM_CYCLES;
     const double share = floats * 2.0 * stream;
     /* two threads end together where all tasks are equal; where the last units make smaller ones, one waits for some part of a task */
     const double turns = (double)ry_parts(plan->blocks * g->groups * plan->unit_blocks, 2) * 2.0, each = (double)plan->units_a_task;
     const double units = plan->units % plan->units_a_task == 0 ? turns * each : blocks * (double)plan->units + each;
     const double multiply = (units + 0.5 * each) * (products + back) / (double)plan->units;
-    return blocks * (input + share) + multiply + (turns + 0.5) * (floats * stream + TASK_OVERHEAD) + PHASE_OVERHEAD;
+    return blocks * (input + share) + multiply + (turns + 0.5) * (floats * stream + TASK_OVERHEAD) + PHASE_OVERHEAD + cold;
 }
 
 double winograd_flop(const winograd_plan *plan)
