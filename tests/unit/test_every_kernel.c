@@ -219,6 +219,8 @@ static const row rows[] = {
     {F32, "separable_conv x0=1x19x9x8:f32 x1=19x1x5x5:f32 x3=7x19x1x1:f32 x4=7:f32 y0=1x7x9x8:f32 pads=2,2,2,2 mid_activation=silu "
           "activation=hard_swish act_alpha=0.16666666666666666 act_beta=0.5"},
     {F32, "separable_conv x0=1x130x5x40:f32 x1=130x1x7x2:f32 x3=33x130x1x1:f32 y0=1x33x3x20:f32 pads=3,0,2,1 stride=2,2"},
+    {F32, "separable_conv x0=2x40x13x15:f32:nhwc x1=40x1x3x3:f32 x2=40:f32 x3=20x40x1x1:f32 y0=2x20x13x15:f32:nhwc pads=2,2,2,2 dilation=2,2"},
+    {F32, "separable_conv x0=1x18x16x17:f32:nhwc x1=18x1x9x9:f32 x3=33x18x1x1:f32 y0=1x33x6x6:f32:nhwc pads=4,4,4,4 stride=3,3"},
     {F32, "separable_conv x0=2x24x50:f32:nhwc x1=24x1x3:f32 x3=16x24x1:f32 y0=2x16x48:f32:nhwc"},
     {F32, "deform_conv x0=1x4x7x8:f32 x1=6x4x3x3:f32 x2=1x18x7x8:f32 x3=6:f32 y0=1x6x7x8:f32 pads=1,1,1,1"},
     {F32, "col2im x0=2x18x20:f32 y0=2x2x6x7:f32 image=6,7 block=3,3"},

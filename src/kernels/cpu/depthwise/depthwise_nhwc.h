@@ -39,6 +39,11 @@ typedef struct depthwise_work {
     int64_t staged_end;             /* rows of x (slices, where there are several) before it are in the ring, or were */
 } depthwise_work;
 
+/* Lines [first, end) of an image, all channels; scratch: plan->scratch bytes. The plan is the launch's state. */
+void RY_ISA_SYMBOL(depthwise_nhwc_lines)(const ry_cpu_launch *launch, int64_t image, int64_t first, int64_t end, char *scratch);
+/* Task 0 to plan->depth of packing plan->packed floats. */
+void RY_ISA_SYMBOL(depthwise_nhwc_pack)(const ry_cpu_launch *launch, size_t task);
+
 /* height: 1, or NHWC_ROWS where the window is of 3; pixels: NHWC_FEWEST to NHWC_PIXELS; window, stride: the plan's. */
 void RY_ISA_SYMBOL(depthwise_nhwc_block)(const depthwise_block *block, int64_t window, int64_t stride, int64_t height, int64_t pixels);
 /* The same with the plan's mix, 1 or 2. */

@@ -321,15 +321,14 @@ static void run_channels(work *w, int64_t first_line, int64_t end_line)
     }
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+/* Lines [first_line, end_line) of an image, for the output channels [first, end). */
+static void run_part(const ry_cpu_launch *launch, int64_t image, int64_t first_line, int64_t end_line, int64_t first, int64_t end,
+                     char *scratch)
 {
-    (void)phase;
     const depthwise_nhwc_plan *plan = launch->state;
-    char *scratch = launch->scratch + worker * launch->prepared->scratch;
-    const int64_t index = (int64_t)task, part = index % plan->channel_parts, rows = index / plan->channel_parts % plan->row_blocks;
     work w = {.plan = plan,
               .launch = launch,
-              .image = index / plan->channel_parts / plan->row_blocks,
+              .image = image,
               .activation = ry_conv_activation(launch->problem),
               .zeros = (float *)(void *)scratch,
               .nobody = (float *)(void *)(scratch + plan->nobody),
@@ -343,23 +342,37 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
         /* lanes behind the last read what it reads */
         w.lanes[i] = (int32_t)((i / RY_W + ry_least(i % RY_W, plan->lanes - 1)) / plan->multiplier * plan->depth);
     }
-    const int64_t first = rows * plan->rows, end = ry_least(first + plan->rows, plan->lines);
-    const int64_t last = ry_least((part + 1) * plan->part, plan->outputs);
     w.stage_end = plan->geometry.in[1];
     if (plan->geometry.out[0] == 1) {
         const depthwise_axis *axis = &plan->axis[1];
-        w.stage_first = ry_most(0, ry_least(w.stage_end, first / axis->classes * axis->move + axis->low));
-        w.stage_end = ry_most(w.stage_first, ry_least(w.stage_end, (end - 1) / axis->classes * axis->move + axis->high + 1));
+        w.stage_first = ry_most(0, ry_least(w.stage_end, first_line / axis->classes * axis->move + axis->low));
+        w.stage_end = ry_most(w.stage_first, ry_least(w.stage_end, (end_line - 1) / axis->classes * axis->move + axis->high + 1));
     }
-    for (w.channel = part * plan->part; w.channel < last; w.channel += plan->channels) {
-        w.channels = ry_least(last - w.channel, plan->channels);
+    for (w.channel = first; w.channel < end; w.channel += plan->channels) {
+        w.channels = ry_least(end - w.channel, plan->channels);
         w.input = w.channel / plan->multiplier * plan->depth;
         w.inputs = ((w.channel + w.channels - 1) / plan->multiplier + 1) * plan->depth - w.input;
         if (plan->mix) {
             set_readings(&w);
         }
-        run_channels(&w, first, end);
+        run_channels(&w, first_line, end_line);
     }
+}
+
+void RY_ISA_SYMBOL(depthwise_nhwc_lines)(const ry_cpu_launch *launch, int64_t image, int64_t first, int64_t end, char *scratch)
+{
+    const depthwise_nhwc_plan *plan = launch->state;
+    run_part(launch, image, first, end, 0, plan->outputs, scratch);
+}
+
+static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+{
+    (void)phase;
+    const depthwise_nhwc_plan *plan = launch->state;
+    const int64_t index = (int64_t)task, part = index % plan->channel_parts, block = index / plan->channel_parts % plan->row_blocks;
+    const int64_t image = index / plan->channel_parts / plan->row_blocks, line = block * plan->rows, channel = part * plan->part;
+    run_part(launch, image, line, ry_least(line + plan->rows, plan->lines), channel, ry_least(channel + plan->part, plan->outputs),
+             launch->scratch + worker * launch->prepared->scratch);
 }
 
 /* The weights of tap (t, r, s) of channel i of every group. */
@@ -372,7 +385,7 @@ static void pack_tap(const ry_cpu_launch *launch, int64_t i, int64_t t, int64_t 
 }
 
 /* A task packs the weights of one input channel of every group, [class of slices][of rows][of columns][tap][output channel]; a last one the bias. */
-static void pack(const ry_cpu_launch *launch, size_t task)
+void RY_ISA_SYMBOL(depthwise_nhwc_pack)(const ry_cpu_launch *launch, size_t task)
 {
     const depthwise_nhwc_plan *plan = launch->state;
     const depthwise_axis *axis = plan->axis;
@@ -414,7 +427,7 @@ static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_
         (ry_prepared){.phases = 1,
                       .tasks = {(size_t)plan.tasks},
                       .state = ry_aligned(sizeof plan),
-                      .packed = ry_aligned((size_t)((plan.depth * plan.taps + 1) * plan.packed_step) * sizeof(float)),
+                      .packed = ry_aligned((size_t)plan.packed * sizeof(float)),
                       .pack_tasks = (size_t)plan.depth + 1,
                       .scratch = plan.scratch,
                       .work = plan.cycles * 2 * RY_W,
@@ -446,5 +459,5 @@ static ry_counts counts(const ry_problem *problem, const ry_prepared *prepared)
     return (ry_counts){2.0 * (double)(g->batch * plan.lines * plan.packed_step * plan.depth) * columns * taps, ry_problem_bytes(problem)};
 }
 
-RY_CONV_KERNELS(depthwise_nhwc, 108, .applicable = applicable, .prepare = prepare, .initialise = initialise, .pack = pack, .run = run,
-                .counts = counts, .constant_inputs = 1u << 1 | 1u << 2);
+RY_CONV_KERNELS(depthwise_nhwc, 108, .applicable = applicable, .prepare = prepare, .initialise = initialise,
+                .pack = RY_ISA_SYMBOL(depthwise_nhwc_pack), .run = run, .counts = counts, .constant_inputs = 1u << 1 | 1u << 2);

@@ -321,6 +321,7 @@ void depthwise_nhwc_plan_make(const ry_problem *problem, int width, depthwise_nh
         choose_lanes(width, plan);
     }
     plan->packed_step = ry_parts(plan->outputs, plan->lanes) * width;
+    plan->packed = (plan->depth * plan->taps + 1) * plan->packed_step;
     float low, high;
     plan->staged = plan->planes_in || ry_type_of(&problem->in[0]) != RY_f32;
     plan->through = plan->planes_out || ry_type_of(&problem->out[0]) != RY_f32 || ry_problem_has_input(problem, 3);

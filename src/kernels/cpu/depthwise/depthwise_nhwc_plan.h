@@ -40,6 +40,7 @@ typedef struct depthwise_nhwc_plan {
     int64_t outputs;     /* channels of y */
     int64_t lanes;       /* of them in a vector */
     int64_t packed_step; /* floats of all vectors */
+    int64_t packed;      /* floats of all weights and the bias */
     depthwise_axis axis[RY_SPACE];
     int64_t taps;                /* of all classes */
     int64_t lines;               /* of an image */

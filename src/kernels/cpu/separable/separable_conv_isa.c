@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernel: separable convolution with channels side by side in memory (separable_plan.h). */
+#include "base/whole.h"
 #include "kernels/cpu/conv/activation.h"
 #include "kernels/cpu/conv/tile.h"
+#include "kernels/cpu/depthwise/depthwise_nhwc.h"
 #include "kernels/cpu/matmul/matmul_pack.h"
-#include "kernels/cpu/separable/separable_depthwise.h"
+#include "kernels/cpu/separable/separable_plan.h"
 
 #include <string.h>
 
@@ -13,14 +15,14 @@ static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_
     separable_plan plan;
     separable_plan_make(problem, RY_W, RY_TILE_ROWS, RY_TILE_VECTORS, &plan);
     *prepared = (ry_prepared){.phases = 1,
-                              .tasks = {(size_t)(plan.batch * plan.strips)},
-                              .state = sizeof plan,
-                              .packed = ((size_t)plan.packed * sizeof(float) + 63) / 64 * 64,
-                              .pack_tasks = (size_t)plan.units + 1,
+                              .tasks = {(size_t)(plan.batch * plan.tasks)},
+                              .state = ry_aligned(sizeof plan),
+                              .packed = ry_aligned((size_t)plan.packed * sizeof(float)),
+                              .pack_tasks = (size_t)(plan.depthwise.depth + 1 + plan.units),
                               .scratch = plan.scratch,
                               .work = plan.cycles * 2 * RY_W,
-                              .knob_count = 1,
-                              .knobs = {{"rows", plan.rows}}};
+                              .knob_count = 2,
+                              .knobs = {{"rows", plan.rows}, {"task_rows", plan.task_rows}}};
     return RYND_OK;
 }
 
@@ -35,21 +37,21 @@ static float element(const ry_cpu_launch *launch, int input, int64_t offset)
     return ((const float *)launch->in[input])[offset];
 }
 
-static void pack_depthwise(const separable_plan *plan, const ry_cpu_launch *launch, float *packed)
+/* The depthwise half of a launch, whose y is `block`. */
+typedef struct half {
+    separable_depthwise depthwise;
+    void *out[1];
+    ry_cpu_launch launch;
+} half;
+
+static void find_half(const separable_plan *plan, const ry_cpu_launch *launch, float *block, half *h)
 {
-    const ry_tensor *w = &launch->problem->in[1];
-    const int64_t column = w->stride[w->rank - 1], row = w->rank > 3 ? w->stride[2] : 0;
-    memset(packed, 0, (size_t)plan->pointwise * sizeof *packed);
-    for (int64_t r = 0; r < plan->window[0]; r++) {
-        for (int64_t s = 0; s < plan->window[1]; s++, packed += plan->whole) {
-            for (int64_t c = 0; c < plan->channels; c++) {
-                packed[c] = element(launch, 1, c * w->stride[0] + r * row + s * column);
-            }
-        }
-    }
-    for (int64_t c = 0; ry_problem_has_input(launch->problem, 2) && c < plan->channels; c++) {
-        packed[c] = element(launch, 2, c * launch->problem->in[2].stride[0]);
-    }
+    separable_depthwise_of(launch->problem, plan->m_step, &h->depthwise);
+    h->out[0] = block;
+    h->launch = *launch;
+    h->launch.problem = &h->depthwise.problem;
+    h->launch.state = &plan->depthwise;
+    h->launch.out = h->out;
 }
 
 static void pack_unit(const separable_plan *plan, const ry_cpu_launch *launch, int64_t unit, float *packed)
@@ -70,10 +72,13 @@ static void pack(const ry_cpu_launch *launch, size_t task)
 {
     separable_plan plan;
     separable_plan_make(launch->problem, RY_W, RY_TILE_ROWS, RY_TILE_VECTORS, &plan);
-    if (task == 0) {
-        pack_depthwise(&plan, launch, launch->packed_out);
+    const int64_t unit = (int64_t)task - plan.depthwise.depth - 1;
+    if (unit < 0) {
+        half h;
+        find_half(&plan, launch, NULL, &h);
+        RY_ISA_SYMBOL(depthwise_nhwc_pack)(&h.launch, task);
     } else {
-        pack_unit(&plan, launch, (int64_t)task - 1, launch->packed_out);
+        pack_unit(&plan, launch, unit, launch->packed_out);
     }
 }
 
@@ -93,27 +98,6 @@ static end end_of(ry_activation kind, double alpha, double beta)
         e.high = __builtin_inff();
     }
     return e;
-}
-
-static void depthwise(const separable_plan *plan, const ry_cpu_launch *launch, int64_t image, int64_t row, int64_t rows, char *scratch)
-{
-    const ry_separable_conv_attrs *a = &launch->problem->attrs.separable_conv;
-    const end e = end_of(a->mid_activation, a->mid_alpha, a->mid_beta);
-    float *block = (float *)(void *)(scratch + plan->block);
-    memset(scratch + plan->zeros, 0, (size_t)plan->whole * sizeof(float));
-    const separable_middle middle = {.plan = plan,
-                                     .x = (const float *)launch->in[0] + image * plan->x_batch,
-                                     .packed = launch->packed,
-                                     .zeros = (const float *)(const void *)(scratch + plan->zeros),
-                                     .nobody = (float *)(void *)(scratch + plan->nobody),
-                                     .low = e.low,
-                                     .high = e.high};
-    for (int64_t i = 0; i < rows; i++) {
-        RY_ISA_SYMBOL(separable_depthwise_row)(&middle, row + i, block + i * plan->out[1] * plan->m_step);
-    }
-    if (!e.bounds) {
-        RY_ISA_SYMBOL(ry_activate_rows)(e.activation, block, plan->m_step, rows * plan->out[1], plan->channels);
-    }
 }
 
 /* A unit of weights stays near while the block's pixels pass, in tiles of as even a height as can be. */
@@ -153,16 +137,28 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
 {
     (void)phase;
     const separable_plan *plan = launch->state;
-    const int64_t image = (int64_t)task / plan->strips, row = (int64_t)task % plan->strips * plan->rows;
-    const int64_t rows = plan->out[0] - row < plan->rows ? plan->out[0] - row : plan->rows, first = row * plan->out[1];
+    const int64_t image = (int64_t)task / plan->tasks, first = (int64_t)task % plan->tasks * plan->task_rows;
+    const int64_t behind = ry_least(first + plan->task_rows, plan->rows_out), row = plan->columns_out * plan->m_step;
     char *scratch = launch->scratch + worker * launch->prepared->scratch;
-    float *y = (float *)launch->out[0] + image * plan->y_batch + first * plan->y_pixel;
-    const float *residual =
-        ry_problem_has_input(launch->problem, 5) ? (const float *)launch->in[5] + image * plan->r_batch + first * plan->r_pixel : NULL;
-    depthwise(plan, launch, image, row, rows, scratch);
-    for (int64_t unit = 0; unit < plan->units && rows > 0; unit++) {
-        pointwise(plan, launch, (const float *)(const void *)(scratch + plan->block), unit, rows * plan->out[1], y, residual);
+    float *block = (float *)(void *)(scratch + plan->block), *y = (float *)launch->out[0] + image * plan->y_batch;
+    const float *residual = ry_problem_has_input(launch->problem, 5) ? (const float *)launch->in[5] + image * plan->r_batch : NULL;
+    half h;
+    find_half(plan, launch, block, &h);
+    for (int64_t at = first; at < behind; at += plan->rows) {
+        const int64_t rows = ry_least(plan->rows, behind - at), pixel = at * plan->columns_out;
+        /* the strip's first row is the block's */
+        h.out[0] = (void *)((uintptr_t)block - (uintptr_t)(at * row) * sizeof(float));
+        RY_ISA_SYMBOL(depthwise_nhwc_lines)(&h.launch, image, at, at + rows, scratch);
+        for (int64_t unit = 0; unit < plan->units; unit++) {
+            pointwise(plan, launch, block, unit, rows * plan->columns_out, y + pixel * plan->y_pixel,
+                      residual ? residual + pixel * plan->r_pixel : NULL);
+        }
     }
+}
+
+static bool applicable(const ry_problem *problem)
+{
+    return separable_suits(problem, RY_W);
 }
 
 const ry_kernel RY_ISA_SYMBOL(separable_conv_f32) = {.name = "separable_conv_f32_" RY_ISA_TEXT,
@@ -171,7 +167,7 @@ const ry_kernel RY_ISA_SYMBOL(separable_conv_f32) = {.name = "separable_conv_f32
                                                      .isa = RY_ISA_ID,
                                                      .accuracy = RY_ACCURACY_strict,
                                                      .rank = 105 + 10 * (int)RY_ISA_ID,
-                                                     .applicable = separable_suits,
+                                                     .applicable = applicable,
                                                      .prepare = prepare,
                                                      .initialise = initialise,
                                                      .pack = pack,

@@ -10,9 +10,12 @@ enum {
     PIXELS_WANTED = 52,      /* of a strip: some tiles of the matrix product, for each pass over its weights */
     BLOCK_MOST = 192 * 1024, /* bytes: it stays in a second-level cache of 512 KiB beside the rows of x and the weights */
     TASKS_WANTED = 8,        /* where there are so many rows */
-    TASK_OVERHEAD = 1000,    /* cycles */
-    PIXEL_OVERHEAD = 12,     /* cycles of a block of pixels: its addresses */
+    STRIPS_MOST = 4,         /* of a task */
+    STRIP_OVERHEAD = 1000    /* cycles: its addresses */
 };
+
+/* Of a row's time: reading a row of x that another core has read, too. */
+#define READ_TWICE 0.05
 
 static bool is_f32(const ry_problem *problem, int i)
 {
@@ -25,17 +28,44 @@ static bool in_line(const ry_tensor *t)
     return t->stride[1] == 1 && (t->rank == 3 || t->dim[2] == 1 || t->stride[2] == t->dim[3] * t->stride[3]);
 }
 
-/* A spatial attribute's value for rows (0) and columns (1); a line has one row. */
-static int64_t attribute(const ry_ints *list, int spatial, int i, int64_t preset)
+void separable_depthwise_of(const ry_problem *problem, int64_t pixel, separable_depthwise *d)
 {
-    const int at = i - (2 - spatial);
-    return at < 0 ? preset : ry_ints_get(list, at, preset);
+    const ry_separable_conv_attrs *a = &problem->attrs.separable_conv;
+    const ry_tensor *y = &problem->out[0];
+    *d = (separable_depthwise){.problem = {.op = RY_OP_conv,
+                                           .accuracy = problem->accuracy,
+                                           .attrs = ry_attrs_default(RY_OP_conv),
+                                           .inputs = 3,
+                                           .outputs = 1,
+                                           .in = d->in,
+                                           .out = d->out},
+                               .out = {*y}};
+    ry_conv_attrs *conv = &d->problem.attrs.conv;
+    conv->stride = a->stride;
+    conv->dilation = a->dilation;
+    conv->pads = a->pads;
+    conv->groups = problem->in[0].dim[1];
+    conv->activation = a->mid_activation;
+    conv->act_alpha = a->mid_alpha;
+    conv->act_beta = a->mid_beta;
+    for (int i = 0; i < 3; i++) {
+        if (ry_problem_has_input(problem, i)) {
+            d->in[i] = problem->in[i];
+        }
+    }
+    /* all images use the same block */
+    ry_tensor *m = &d->out[0];
+    m->dim[1] = conv->groups;
+    m->stride[0] = 0;
+    m->stride[1] = 1;
+    for (int i = m->rank - 1; i >= 2; pixel *= m->dim[i], i--) {
+        m->stride[i] = pixel;
+    }
 }
 
-bool separable_suits(const ry_problem *problem)
+bool separable_suits(const ry_problem *problem, int width)
 {
-    const ry_tensor *x = &problem->in[0], *dw = &problem->in[1], *y = &problem->out[0];
-    const ry_separable_conv_attrs *a = &problem->attrs.separable_conv;
+    const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
     for (int i = 0; i < 6; i++) {
         if (!is_f32(problem, i)) {
             return false;
@@ -50,87 +80,83 @@ bool separable_suits(const ry_problem *problem)
             return false;
         }
     }
-    for (int i = 0; i < x->rank - 2; i++) {
-        if (dw->dim[2 + i] > SEPARABLE_WINDOW_MOST || ry_ints_get(&a->stride, i, 1) > SEPARABLE_STRIDE_MOST ||
-            (ry_ints_get(&a->dilation, i, 1) != 1 && dw->dim[2 + i] > 1)) {
-            return false;
-        }
-    }
-    return true;
+    separable_depthwise depthwise;
+    separable_depthwise_of(problem, x->dim[1], &depthwise);
+    return depthwise_nhwc_suits(&depthwise.problem, width);
 }
 
 static void read_problem(const ry_problem *problem, separable_plan *plan)
 {
-    const ry_tensor *x = &problem->in[0], *dw = &problem->in[1], *y = &problem->out[0];
-    const ry_separable_conv_attrs *a = &problem->attrs.separable_conv;
-    const int spatial = x->rank - 2;
+    const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
+    const int last = y->rank - 1;
     plan->batch = x->dim[0];
     plan->channels = x->dim[1];
     plan->outputs = y->dim[1];
-    for (int i = 0; i < 2; i++) {
-        const int d = x->rank - 2 + i;
-        const bool there = i >= 2 - spatial;
-        plan->in[i] = there ? x->dim[d] : 1;
-        plan->out[i] = there ? y->dim[d] : 1;
-        plan->window[i] = there ? dw->dim[d] : 1;
-        plan->stride[i] = attribute(&a->stride, spatial, i, 1);
-        plan->before[i] = attribute(&a->pads, spatial, i, 0);
-    }
-    plan->x_batch = x->stride[0];
-    plan->x_pixel = x->stride[x->rank - 1];
-    plan->x_row = spatial == 2 ? x->stride[2] : 0;
+    plan->columns_out = y->dim[last];
+    plan->rows_out = last > 2 ? y->dim[2] : 1;
     plan->y_batch = y->stride[0];
-    plan->y_pixel = plan->out[1] > 1 ? y->stride[y->rank - 1] : spatial == 2 ? y->stride[2] : 0;
+    plan->y_pixel = plan->columns_out > 1 ? y->stride[last] : last > 2 ? y->stride[2] : 0;
     if (ry_problem_has_input(problem, 5)) {
         const ry_tensor *r = &problem->in[5];
         plan->r_batch = r->stride[0];
-        plan->r_pixel = plan->out[1] > 1 ? r->stride[r->rank - 1] : spatial == 2 ? r->stride[2] : 0;
+        plan->r_pixel = plan->columns_out > 1 ? r->stride[last] : last > 2 ? r->stride[2] : 0;
     }
+}
+
+/* Time that a row costs in a task of so many rows, against one without a neighbour: two, or four, threads wait for the last, and the rows of x that windows
+ * reach over are read by both. */
+static double task_cost(const separable_plan *plan, int64_t task_rows)
+{
+    const int64_t tasks = plan->batch * ry_parts(plan->rows_out, task_rows);
+    const double idle = (double)(ry_whole(tasks, 2) + ry_whole(tasks, 4)) / (double)(2 * tasks);
+    return idle + READ_TWICE * (double)(plan->depthwise.geometry.kernel[1] - 1) / (double)task_rows;
 }
 
 static void choose_rows(separable_plan *plan)
 {
-    const int64_t row = plan->out[1] * plan->m_step * (int64_t)sizeof(float);
-    int64_t rows = ry_parts(PIXELS_WANTED, plan->out[1]), most = ry_parts(plan->out[0] * plan->batch, TASKS_WANTED);
+    const int64_t row = plan->columns_out * plan->m_step * (int64_t)sizeof(float), together = plan->depthwise.height;
+    int64_t rows = ry_whole(ry_parts(PIXELS_WANTED, plan->columns_out), together);
+    const int64_t most = ry_parts(plan->rows_out * plan->batch, TASKS_WANTED);
     rows = rows < most ? rows : most;
     rows = rows * row > BLOCK_MOST ? BLOCK_MOST / row : rows;
-    rows = rows < 1 ? 1 : rows > plan->out[0] ? plan->out[0] : rows;
-    plan->strips = ry_parts(plan->out[0], rows);
-    plan->rows = ry_parts(plan->out[0], plan->strips);
+    rows = rows < 1 ? 1 : rows > plan->rows_out ? plan->rows_out : rows;
+    plan->rows = rows;
+    for (int64_t strips = 1; strips <= STRIPS_MOST; strips++) {
+        if (strips == 1 || task_cost(plan, strips * rows) < task_cost(plan, plan->task_rows)) {
+            plan->task_rows = strips * rows;
+        }
+    }
+    plan->tasks = ry_parts(plan->rows_out, plan->task_rows);
 }
 
-/* A tap is a multiply-add and about half a load; a tile's start and end cost four cycles a vector. */
+/* A tile's start and end cost four cycles a vector. */
 static double count_cycles(const separable_plan *plan)
 {
-    const int64_t along = plan->whole / plan->width;
-    const double vectors = (double)along, rows = (double)(plan->batch * plan->out[0]);
-    const double blocks = rows * (double)ry_parts(plan->out[1], SEPARABLE_PIXELS), taps = (double)(plan->window[0] * plan->window[1]);
-    const double depthwise = blocks * (vectors * SEPARABLE_PIXELS * (taps * 1.25 + 3) + PIXEL_OVERHEAD);
-    const double pixels = rows * (double)plan->out[1], tasks = (double)(plan->batch * plan->strips);
+    const double pixels = (double)(plan->batch * plan->rows_out * plan->columns_out);
+    const double strips = (double)(plan->batch * ry_parts(plan->rows_out, plan->rows));
     const double pointwise = pixels * (double)ry_parts(plan->outputs, plan->width) * ((double)plan->channels + 4);
-    const double weights = tasks * (double)(plan->channels * plan->outputs) * (2.0 / 24.0);
-    return depthwise + pointwise + weights + tasks * TASK_OVERHEAD;
+    const double weights = strips * (double)(plan->channels * plan->outputs) * (2.0 / 24.0);
+    return plan->depthwise.cycles + pointwise + weights + strips * STRIP_OVERHEAD;
 }
 
 void separable_plan_make(const ry_problem *problem, int width, int tile_rows, int tile_vectors, separable_plan *plan)
 {
     memset(plan, 0, sizeof *plan);
     read_problem(problem, plan);
+    const int64_t whole = ry_whole(plan->channels, width);
     plan->width = width;
-    plan->whole = ry_parts(plan->channels, width) * width;
     plan->tile_rows = tile_rows > 13 ? 13 : tile_rows; /* rows that lie along the reduction need an address each */
     plan->tile_columns = (int64_t)width * tile_vectors;
     plan->units = ry_parts(plan->outputs, plan->tile_columns);
-    plan->m_step = plan->whole + 16;
+    plan->m_step = whole + 16;
+    separable_depthwise depthwise;
+    separable_depthwise_of(problem, plan->m_step, &depthwise);
+    depthwise_nhwc_plan_make(&depthwise.problem, width, &plan->depthwise);
     choose_rows(plan);
-    plan->dw_bias = plan->window[0] * plan->window[1] * plan->whole;
-    plan->pointwise = plan->dw_bias + plan->whole;
-    plan->bias = plan->pointwise + plan->channels * ry_parts(plan->outputs, width) * width;
+    plan->pointwise = plan->depthwise.packed;
+    plan->bias = plan->pointwise + plan->channels * ry_whole(plan->outputs, width);
     plan->packed = plan->bias + plan->units * plan->tile_columns;
-    size_t at = 0;
-    plan->block = at, at += ry_aligned((size_t)(plan->rows * plan->out[1] * plan->m_step) * sizeof(float));
-    plan->zeros = at, at += ry_aligned((size_t)plan->whole * sizeof(float));
-    plan->nobody = at, at += ry_aligned((size_t)plan->whole * sizeof(float));
-    plan->scratch = at;
+    plan->block = plan->depthwise.scratch;
+    plan->scratch = plan->block + ry_aligned((size_t)(plan->rows * plan->columns_out * plan->m_step) * sizeof(float));
     plan->cycles = count_cycles(plan);
 }

@@ -1,32 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a separable convolution (depthwise, then pointwise) with channels side by side in memory is cut: what lies between the two never leaves the caches.
  *
- * A task takes a strip of output rows. It computes all channels of the depthwise result into a block of its scratch, [pixel][channel], which is the
- * pixels' operand of the matrix product with the pointwise weights. Plain data, kept in a kernel's state.
+ * A task takes neighbouring strips of output rows, one after the other. It computes all channels of a strip's depthwise result, as depthwise_nhwc_plan.h
+ * says, into a block of its scratch, [pixel][channel], which is the pixels' operand of the matrix product with the pointwise weights. Plain data, kept in
+ * a kernel's state.
  *
- *     packed: depthwise weights [tap][channels, whole vectors] | their bias | pointwise weights [unit][channel][columns of the unit] | their bias */
+ *     packed: depthwise weights and their bias | pointwise weights [unit][channel][columns of the unit] | their bias */
 #ifndef RY_KERNELS_CPU_SEPARABLE_SEPARABLE_PLAN_H
 #define RY_KERNELS_CPU_SEPARABLE_SEPARABLE_PLAN_H
 
-#include "kernels/cpu/conv/conv_geometry.h"
-
-enum { SEPARABLE_WINDOW_MOST = 7, SEPARABLE_STRIDE_MOST = 2, SEPARABLE_PIXELS = 4 };
+#include "kernels/cpu/depthwise/depthwise_nhwc_plan.h"
 
 typedef struct separable_plan {
-    int64_t batch, channels, outputs;
-    int64_t in[2], out[2], window[2], stride[2], before[2];
-    int64_t x_batch, x_row, x_pixel, y_batch, y_pixel, r_batch, r_pixel; /* y's and the residual's rows follow each other without a gap */
-    int64_t width, whole;                                                /* of a vector; channels as whole vectors */
+    depthwise_nhwc_plan depthwise; /* of separable_depthwise's problem */
+    int64_t batch, channels, outputs, rows_out, columns_out;
+    int64_t y_batch, y_pixel, r_batch, r_pixel; /* y's and the residual's rows follow each other without a gap */
+    int64_t width;                              /* of a vector */
     int64_t tile_rows, tile_columns, units;
-    int64_t rows, strips;                     /* output rows of a task; tasks of an image */
-    int64_t m_step;                           /* floats from pixel to pixel of the block */
-    int64_t dw_bias, pointwise, bias, packed; /* floats from the packed weights' start; their count */
-    double cycles;                            /* in vector multiply-adds, on one core */
-    size_t block, zeros, nobody, scratch;     /* of a worker, in bytes from its start */
+    int64_t rows, task_rows, tasks;  /* output rows of a strip, of a task; tasks of an image */
+    int64_t m_step;                  /* floats from pixel to pixel of the block */
+    int64_t pointwise, bias, packed; /* floats from the packed weights' start; their count */
+    double cycles;                   /* in vector multiply-adds, on one core */
+    size_t block, scratch;           /* of a worker, in bytes from its start: behind the depthwise convolution's */
 } separable_plan;
 
-/* Is it one that a plan can be made for: float, two spatial dims at most, windows up to 7x7, unit dilation, stride up to 2, channels last? */
-bool separable_suits(const ry_problem *problem);
+/* The depthwise half as a problem of its own, whose y is a block of scratch. It points into itself and into the whole problem. */
+typedef struct separable_depthwise {
+    ry_problem problem;
+    ry_tensor in[3], out[1];
+} separable_depthwise;
+
+/* `pixel`: floats from pixel to pixel of the block. */
+void separable_depthwise_of(const ry_problem *problem, int64_t pixel, separable_depthwise *depthwise);
+
+/* Is it one that a plan can be made for: float, two spatial dims at most, channels last? */
+bool separable_suits(const ry_problem *problem, int width);
 void separable_plan_make(const ry_problem *problem, int width, int tile_rows, int tile_vectors, separable_plan *plan);
 
 /* Output channels of a unit, and how many the tile computes. */
