@@ -250,6 +250,26 @@ static double piece_cycles(const winograd_plan *plan, int64_t channels, int64_t 
 #define PHASES_APART        1.5
 #define PHASES_APART_NARROW 3.0
 
+static double floats_of(const winograd_plan *plan, int64_t channels, const int64_t extent[RY_SPACE])
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t floats = g->batch * g->groups * channels * extent[0] * extent[1] * extent[2];
+    return floats * (int64_t)sizeof(float) > RY_CONV_FAR_LEAST ? (double)floats : 0;
+}
+
+/* Multiply-adds of long vectors in the time of a float of x from memory, of which two threads share the speed; one of y is read before it is written. */
+#define FAR_X 0.75
+#define FAR_Y 1.5
+
+/* Cycles for which threads wait for x and y from memory: products hide what they fetch of pixels, less so of planes, a few lines of each row. */
+static double memory_cycles(const winograd_plan *plan, double products)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const double x = FAR_X * floats_of(plan, g->channels_in, g->in), y = FAR_Y * floats_of(plan, g->channels_out, g->out);
+    const double hidden = (plan->x_near ? x : 0) + (plan->y_near ? y : 0);
+    return x + y - (hidden < products ? hidden : products);
+}
+
 /* Multiply-adds in the time of a float of weights from memory, of which two threads share the speed. */
 #define FAR_WIDE 1.0
 
@@ -281,7 +301,8 @@ static double cost_of(const winograd_plan *plan)
     step = step > arrive ? step : arrive;
     step += narrow ? ARRIVE_NARROW : 0;
     const double products = (sums / (double)plan->width * step * depth + points * out_vectors * tiles * 10.0) / 2.0;
-    const double cold = far && !narrow ? cold_cycles(plan, sums * depth, products) : 0;
+    const double all = products * (double)(plan->blocks * g->groups);
+    const double cold = narrow ? 0 : memory_cycles(plan, all) + (far ? cold_cycles(plan, sums * depth, products) : 0);
     double back = tiles * out_vectors * output * (plan->phases == 1 ? 1.0 : narrow ? PHASES_APART_NARROW : PHASES_APART);
     if (!plan->x_near) {
         input += piece_cycles(plan, g->channels_in, plan->axis[0].points) * (double)g->kernel[0];
