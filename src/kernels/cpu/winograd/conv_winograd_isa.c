@@ -3,6 +3,7 @@
 #include "base/whole.h"
 #include "kernels/cpu/common/simd.h"
 #include "kernels/cpu/winograd/winograd.h"
+#include "kernels/cpu/winograd/winograd_cost.h"
 
 static winograd_limits limits_of(ry_accuracy accuracy)
 {

@@ -89,9 +89,6 @@ void winograd_plan_make(const ry_problem *problem, const winograd_limits *limits
 /* The finite points of `points`: 0 is one, then +-magnitude[0], +-magnitude[1], ...; the last point is infinity. */
 const double *winograd_magnitudes(int64_t points);
 
-/* Operations on numbers that the plan does. */
-double winograd_flop(const winograd_plan *plan);
-
 /* Where the channels of a class lie in the reduction, in units of channel_step: in such an order that those with weights at a point are neighbours. */
 static inline int64_t winograd_class(const winograd_plan *plan, int64_t down, int64_t along)
 {

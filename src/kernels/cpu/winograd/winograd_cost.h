@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a convolution in Winograd's form costs, by a count of cycles, in units of one vector's multiply-add. */
+#ifndef RY_KERNELS_CPU_WINOGRAD_WINOGRAD_COST_H
+#define RY_KERNELS_CPU_WINOGRAD_WINOGRAD_COST_H
+
+#include "kernels/cpu/winograd/winograd_plan.h"
+
+/* Of the plan's points, block, units and sharing, on one core. */
+double winograd_cost(const winograd_plan *plan);
+
+/* Operations on numbers that the plan does. */
+double winograd_flop(const winograd_plan *plan);
+
+#endif
