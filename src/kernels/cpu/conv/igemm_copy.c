@@ -10,11 +10,12 @@
 enum {
     TASK_CHANNELS = 64, /* of a task at most: whole lines of the cache, which no other task writes */
     TASK_POSITIONS = 512,
-    COPY_MOST = 4 << 20, /* bytes of x: larger ones cost the way to memory and back */
+    COPY_MOST = 64 << 20, /* bytes of x, and of workspace */
 };
 
-#define COPY_CYCLES  6.0 /* of a vector */
-#define FETCH_CYCLES 8.0 /* the same where it comes from the outer caches */
+#define COPY_CYCLES   6.0  /* of a vector */
+#define FETCH_CYCLES  8.0  /* the same where it comes from the outer caches */
+#define MEMORY_CYCLES 46.0 /* of memory, there and back */
 
 bool igemm_copy_suits(const igemm_plan *plan, ry_dtype dtype)
 {
@@ -63,5 +64,6 @@ double igemm_copy_tasks(igemm_plan *plan)
     plan->shared_size = ry_aligned((size_t)(g->batch * g->x_batch) * sizeof(float));
     const double vectors = (double)(g->batch * ry_whole(positions, plan->width) * ry_parts(channels, plan->width));
     const bool far = g->x_batch * 4 > 2 * IGEMM_PANEL_MOST;
-    return vectors * (COPY_CYCLES + (far ? FETCH_CYCLES : 0)) + IGEMM_PHASE_OVERHEAD;
+    const bool memory = g->batch * g->x_batch * 4 > RY_CONV_FAR_LEAST;
+    return vectors * (COPY_CYCLES + (memory ? MEMORY_CYCLES : far ? FETCH_CYCLES : 0)) + IGEMM_PHASE_OVERHEAD;
 }

@@ -15,6 +15,7 @@ enum {
 
 #define PAIR_CYCLES   1.0 /* a vector that is rounded and joined with its neighbour */
 #define PICK_CYCLES   4.0 /* two loads and a permutation */
+#define JOIN_CYCLES   6.0 /* the same of another row of the grid, whose lanes join those of the rows before */
 #define COPY_CYCLES   6.0 /* a vector that is copied to its sliver, from a cache line that holds more of them */
 #define COPY_FETCHES  2.0 /* what the line's own way costs then: cores with such tiles begin two multiply-adds in the time of one long one */
 #define GATHER_CYCLES 20.0 /* a run of a pixel's taps, beside its vectors */
@@ -29,7 +30,8 @@ static double load_cycles(const igemm_plan *plan, const igemm_phase *p, double s
     if (lanes == 0) {
         return segments * 2.0 * (double)plan->width;
     }
-    return PICK_CYCLES * (p->at.grid[RY_SPACE - 1] <= lanes ? segments : (double)ry_parts(p->lanes, lanes) + segments - 1);
+    return p->at.grid[RY_SPACE - 1] <= lanes ? PICK_CYCLES + (segments - 1) * JOIN_CYCLES
+                                             : PICK_CYCLES * ((double)ry_parts(p->lanes, lanes) + segments - 1);
 }
 
 /* Cycles that a float from the outer caches costs, where half of it hides behind the arithmetic. */

@@ -478,7 +478,7 @@ void igemm_plan_make(const ry_problem *problem, int width, int grain, int tile_r
         }
         set_mode(plan, mode, i % WAYS, tile_rows, taps);
         const double cost = fill_phases(problem, plan, taps);
-        if (best == IGEMM_MODES || (cost < least_cost && plan->shared_size <= SHARED_MOST)) {
+        if (best == IGEMM_MODES || (cost < least_cost && (plan->copied || plan->shared_size <= SHARED_MOST))) {
             best = mode;
             best_way = i % WAYS;
             least_cost = cost;
