@@ -16,8 +16,6 @@
 
 enum { MAX_SIDES = 8, MAX_TURNS = 4000, MAX_OPERANDS = 8, MAX_TEXT = 1024, MAX_COPIES = 256, PAGE = 4096, CACHES = 96 << 20 };
 
-enum { CONSTANTS = 1 << 1 | 1 << 2 }; /* weights and bias stay; x and a residual are new each time */
-
 static const double TURN_SECONDS = 3e-3;
 
 /* The functions of one build. */
@@ -81,7 +79,7 @@ static void open_library(const char *path, library *library)
 {
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
-        stop("%s", dlerror());
+        stop("%s: a side begins with a build folder that has lib/librynd.so, or with such a file", dlerror());
     }
 #define FIND(name) find(handle, "rynd_" #name, path, &library->name)
     FIND(context_create);
@@ -172,17 +170,26 @@ static void check(const side *s, rynd_status status)
     }
 }
 
+/* Weights and biases stay; x and a residual are new each time. A separable convolution has two of each. */
+static unsigned constants_of(const char *problem)
+{
+    return strncmp(problem, "separable_conv ", 15) ? 1u << 1 | 1u << 2 : 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4;
+}
+
 static void make_ops(side *s, const char *problem, operands *shared, int cold)
 {
     const library *l = &s->library;
     char text[2 * MAX_TEXT];
     snprintf(text, sizeof text, "%s%s", problem, s->words);
-    rynd_op_options options = {.size = sizeof options, .kernel = s->kernel, .constants = CONSTANTS};
+    rynd_op_options options = {.size = sizeof options, .kernel = s->kernel, .constants = constants_of(problem)};
     rynd_tensor inputs[MAX_OPERANDS] = {{0}};
     set_variable(s, 1);
     rynd_op *op;
     check(s, l->op_create(s->context, text, &options, &op));
     const size_t in = l->op_input_count(op), out = l->op_output_count(op);
+    if (in > MAX_OPERANDS || out > MAX_OPERANDS) {
+        stop("'%s': more than %d inputs or outputs", problem, MAX_OPERANDS);
+    }
     for (size_t i = 0; i < in; i++) {
         check(s, l->op_input(op, i, &inputs[i]));
         const size_t bytes = bytes_of(&inputs[i]);
@@ -191,7 +198,7 @@ static void make_ops(side *s, const char *problem, operands *shared, int cold)
             fill(shared->in[i], bytes / sizeof(float), (unsigned)i + 1);
         }
         s->inputs[i] = shared->in[i];
-        inputs[i].data = CONSTANTS >> i & 1 ? shared->in[i] : NULL;
+        inputs[i].data = options.constants >> i & 1 ? shared->in[i] : NULL;
     }
     for (size_t i = 0; i < out; i++) {
         rynd_tensor y = {0};

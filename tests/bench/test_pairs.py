@@ -28,7 +28,9 @@ def test_sides():
 
 
 def test_errors():
-    for arguments, word in ((["/nowhere", PROBLEM], "/nowhere"), ([f"{BUILD}@what", PROBLEM], "'what'"), ([BUILD, "conv c=8"], "w="),
+    for arguments, word in ((["/nowhere", PROBLEM], "/nowhere"), ([f"{BUILD}@what", PROBLEM], "'what'"), ([BUILD, "conv c=8"], "w="), ([BUILD, "nosuchlayer"], "layers.txt"),
+                            ([BUILD, "concat " + " ".join(f"x{i}=1x2:f32" for i in range(9)) + " y0=1x18:f32 axis=1"], "more than 8"),
+                           
                             (["-t", "x", BUILD, PROBLEM], "'x'"), (["-s", "-1", BUILD, PROBLEM], "'-1'")):
         done = pairs(*arguments)
         assert done.returncode == 1 and word in done.stderr, (arguments, done.stderr)

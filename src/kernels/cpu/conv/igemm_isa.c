@@ -208,23 +208,21 @@ static int64_t pixels_ahead(const igemm_task *t, int64_t column)
     return distance + t->plan->geometry.channels_in * t->plan->geometry.x_channel - t->first - whole;
 }
 
-enum { WEIGHTS_NEAR = 128 << 10 }; /* floats that stay in a second-level cache from run to run */
-
 static int64_t unit_width(const igemm_plan *plan, int64_t unit)
 {
     const int64_t count = igemm_unit_count(plan, unit);
     return plan->mode == IGEMM_PIXELS ? count : ry_whole(count, RY_W);
 }
 
-/* The weights that the task reads behind those of a unit's chunk, which tiles of that one fetch, each a part: a network's come from memory, at half the
- * speed at which tiles read them. Count 0: they are near anyway. */
+/* The weights that the task reads behind those of a unit's chunk, which tiles of that one fetch, each a part: a network's come from memory. Count 0: they
+ * are near anyway. */
 static ry_tile_lines find_next_weights(const igemm_task *t, const igemm_chunk *chunk, int64_t unit)
 {
     const igemm_plan *plan = t->plan;
     const igemm_phase *p = t->phase;
     const bool more = unit + 1 < t->unit + t->units;
     const int64_t next = more ? unit + 1 : t->unit, width = unit_width(plan, next), from = chunk->first + (more ? 0 : chunk->steps);
-    if (plan->packed_group <= WEIGHTS_NEAR || p->slivers_first || from >= p->steps) {
+    if (plan->packed_group <= RY_WEIGHTS_NEAR || p->slivers_first || from >= p->steps) {
         return (ry_tile_lines){NULL, 0};
     }
     const float *at = t->packed + igemm_unit_first(plan, next) * p->steps + from * width;
@@ -315,10 +313,12 @@ static void multiply_channels(const igemm_task *t, const float *panel, const ige
             tile.b_step = width;
             tile.bias = t->bias + (first - t->channel);
             const int64_t lists = fetches ? find_lines(t, chunk, a, run->column + row + rows, rows, lines) : 0;
-            if (fetches || weights.count > 0) {
+            lines[lists].count = 0;
+            if (weights.count > 0) {
                 take_part(&weights, (run->column + row) / most, ry_parts(t->count, most), lines + lists);
+            }
+            if (fetches || weights.count > 0) {
                 tile.lines = lines;
-                tile.b_streams = weights.count > 0 && parts == 1;
             }
             run_tile(t, &tile, run, row, rows, first - t->channel, along_k, last);
             row += rows;

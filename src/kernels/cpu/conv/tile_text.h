@@ -145,7 +145,7 @@ RY_INLINE void TILE_NAME(text)(const ry_tile *tile, const int rows, const int ve
                 __builtin_prefetch(b + b_ahead + i, 0, 2);
             }
             TILE_NAME(step)(a, b, a_step, rows, vectors, a_along_k, half, exact, last, sum);
-            a += a_along_k ? 1 : a_step;
+            a += a_step;
             b += b_step;
         }
     }

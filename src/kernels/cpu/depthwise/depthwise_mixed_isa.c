@@ -12,20 +12,15 @@
     BLOCK(window, stride, height, 5, mix)   \
     BLOCK(window, stride, height, 6, mix)   \
     BLOCK(window, stride, height, 7, mix)
-#define WINDOWS(mix)      \
-    BLOCKS(0, 1, 1, mix)  \
-    BLOCKS(3, 1, 1, mix)  \
-    BLOCKS(3, 2, 1, mix)  \
-    BLOCKS(3, 1, 2, mix)  \
-    BLOCKS(3, 2, 2, mix)  \
-    BLOCKS(5, 1, 1, mix)  \
-    BLOCKS(5, 2, 1, mix)  \
-    BLOCKS(7, 1, 1, mix)  \
-    BLOCKS(7, 2, 1, mix)  \
-    BLOCKS(9, 1, 1, mix)  \
-    BLOCKS(9, 2, 1, mix)  \
-    BLOCKS(11, 1, 1, mix) \
-    BLOCKS(11, 2, 1, mix)
+#define STRIDES(window, height, mix) BLOCKS(window, 1, height, mix) BLOCKS(window, 2, height, mix)
+#define WINDOWS(mix)     \
+    BLOCKS(0, 1, 1, mix) \
+    STRIDES(3, 1, mix)   \
+    STRIDES(3, 2, mix)   \
+    STRIDES(5, 1, mix)   \
+    STRIDES(7, 1, mix)   \
+    STRIDES(9, 1, mix)   \
+    STRIDES(11, 1, mix)
 WINDOWS(1)
 WINDOWS(2)
 

@@ -14,7 +14,7 @@ enum {
     STRIP_OVERHEAD = 1000    /* cycles: its addresses */
 };
 
-/* Of a row's time: reading a row of x that another core has read, too. */
+/* Of a row's time: reading a row of x that another core has read, too (a guess). */
 #define READ_TWICE 0.05
 
 static bool is_f32(const ry_problem *problem, int i)

@@ -121,10 +121,9 @@ static double memory_cycles(const winograd_plan *plan, double products)
  * block. */
 static double cold_cycles(const winograd_plan *plan, double weights, double products)
 {
-    const int64_t blocks = plan->blocks * plan->geometry.groups;
-    const double behind = products * (double)(plan->shared ? blocks : ry_least(blocks, 2));
+    const double behind = products * (double)(plan->shared ? plan->blocks : ry_least(plan->blocks, 2));
     const double arrive = weights * (double)(plan->shared && plan->blocks > 1 ? 2 : 1) * FAR_WIDE;
-    return arrive > behind ? arrive - behind : 0;
+    return arrive > behind ? (double)plan->geometry.groups * (arrive - behind) : 0;
 }
 
 double winograd_cost(const winograd_plan *plan)
@@ -145,7 +144,7 @@ double winograd_cost(const winograd_plan *plan)
     step += narrow ? ARRIVE_NARROW : 0;
     const double products = (sums / (double)plan->width * step * depth + points * out_vectors * tiles * 10.0) / 2.0;
     const double all = products * (double)(plan->blocks * g->groups);
-    const double cold = narrow ? 0 : memory_cycles(plan, all) + (far ? cold_cycles(plan, sums * depth, products) : 0);
+    const double waits = narrow ? 0 : memory_cycles(plan, all) + (far ? cold_cycles(plan, sums * depth, products) : 0);
     double back = tiles * out_vectors * output * (plan->phases == 1 ? 1.0 : narrow ? PHASES_APART_NARROW : PHASES_APART);
     if (!plan->x_near) {
         input += piece_cycles(plan, g->channels_in, plan->axis[0].points) * (double)g->kernel[0];
@@ -162,7 +161,7 @@ double winograd_cost(const winograd_plan *plan)
     if (!plan->shared) {
         const double task = input + products + back + again + TASK_OVERHEAD;
         const double turns = (double)ry_parts(plan->blocks * g->groups, 2) * 2.0;
-        return (turns + 0.5) * task + cold;
+        return (turns + 0.5) * task + waits;
     }
     const double floats = points * tiles * depth, longer = narrow ? 1.0 : SHARED_WIDE;
     const double stream = (floats * blocks > SHARED_NEAR ? SHARED_FAR : longer) * STREAM_CYCLES;
@@ -171,7 +170,7 @@ double winograd_cost(const winograd_plan *plan)
     const double turns = (double)ry_parts(plan->blocks * g->groups * plan->unit_blocks, 2) * 2.0, each = (double)plan->units_a_task;
     const double units = plan->units % plan->units_a_task == 0 ? turns * each : blocks * (double)plan->units + each;
     const double multiply = (units + 0.5 * each) * (products + back) / (double)plan->units;
-    return blocks * (input + share) + multiply + (turns + 0.5) * (floats * stream + TASK_OVERHEAD) + PHASE_OVERHEAD + cold;
+    return blocks * (input + share) + multiply + (turns + 0.5) * (floats * stream + TASK_OVERHEAD) + PHASE_OVERHEAD + waits;
 }
 
 double winograd_flop(const winograd_plan *plan)

@@ -9,7 +9,6 @@ enum {
     DEEP = 256,                    /* steps of a sum beside which the end of one more loop of them is nothing */
     POINT_FLOATS_MOST = 4096,      /* of V and U of a point that stay in a first-level cache */
     BLOCK_FLOATS_MOST = 160 << 10, /* of V that stay in a second-level cache */
-    WEIGHTS_NEAR = 128 << 10,      /* floats of U that stay in a second-level cache */
     V_ROW_MOST = 320               /* floats of a row of V that ends before the hardware's prefetchers follow it */
 };
 
@@ -23,7 +22,8 @@ typedef struct product {
     winograd_ahead *x, *y;
 } product;
 
-/* What tile of products `index` fetches. U of deep sums is spread over all tiles, because memory may be too far for one. */
+/* What tile of products `index` fetches. Where a tile is large, or sums are deep, the next U is spread over all of them, because memory may be too far
+ * for one. */
 static void find_lines(const winograd_plan *plan, const product *p, int64_t index, ry_tile_lines *lines)
 {
     int count = 0;
@@ -127,7 +127,7 @@ static void multiply_units(const operands *o, int64_t index, int64_t first, int6
             continue;
         }
         p.u = o->u + i * plan->packed_unit + (index * plan->depth + start) * p.columns;
-        if (RY_TILE_FETCHES || plan->packed_group > WEIGHTS_NEAR) {
+        if (RY_TILE_FETCHES || plan->packed_group > RY_WEIGHTS_NEAR) {
             p.next_u = p.u + (i + 1 < end ? plan->packed_unit : plan->depth * p.columns - (i - first) * plan->packed_unit);
         }
         p.streams = !RY_TILE_FETCHES && p.next_u && p.parts == 1;
