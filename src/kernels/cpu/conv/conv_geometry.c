@@ -286,6 +286,16 @@ void ry_conv_geometry_of(const ry_problem *problem, ry_conv_geometry *g, ry_conv
     }
 }
 
+int64_t ry_conv_woven(const ry_problem *problem, const ry_conv_geometry *g)
+{
+    const ry_tensor *y = &problem->out[0];
+    if (problem->op != RY_OP_convt || g->phases == 1 || y->stride[y->rank - 1] != 1) {
+        return 1;
+    }
+    const int64_t stride = ry_conv_attribute(problem, &problem->attrs.convt.stride, RY_SPACE - 1, 1), width = g->out[RY_SPACE - 1];
+    return stride < width ? stride : width;
+}
+
 ry_activation_of ry_conv_activation(const ry_problem *problem)
 {
     if (problem->op == RY_OP_conv) {

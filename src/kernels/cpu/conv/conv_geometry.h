@@ -67,6 +67,9 @@ void ry_conv_geometry_of(const ry_problem *problem, ry_conv_geometry *geometry, 
 /* An attribute of a conv or convt that has one value a spatial dimension, for our dimension i (0: depth); the preset where the problem has none. */
 int64_t ry_conv_attribute(const ry_problem *problem, const ry_ints *list, int i, int64_t preset);
 
+/* Phases that write to a row of y in turn, where its pixels lie next to each other: 1 where there are none. */
+int64_t ry_conv_woven(const ry_problem *problem, const ry_conv_geometry *geometry);
+
 /* A tensor's element type as the internal enum, whose values are the public one's. */
 static inline ry_dtype ry_type_of(const ry_tensor *tensor)
 {

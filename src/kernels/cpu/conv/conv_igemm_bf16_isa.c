@@ -4,15 +4,17 @@
 #include "kernels/cpu/conv/igemm.h"
 #include "kernels/cpu/conv/igemm_bf16.h"
 
+static const igemm_tile tile = {RY_W, RY_W, RY_TILE_ROWS, RY_TILE_VECTORS, true, false};
+
 static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
 {
-    return igemm_prepare(problem, RY_W, RY_W, RY_TILE_ROWS, RY_TILE_VECTORS, true, prepared, error);
+    return igemm_prepare(problem, &tile, prepared, error);
 }
 
 static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
 {
     (void)prepared;
-    igemm_plan_make(problem, RY_W, RY_W, RY_TILE_ROWS, RY_TILE_VECTORS, true, state);
+    igemm_plan_make(problem, &tile, state);
 }
 
 static void pack(const ry_cpu_launch *launch, size_t task)

@@ -13,9 +13,11 @@ static bool takes_i32(const ry_problem *problem)
            ry_conv_activation(problem).kind == RY_activation_none;
 }
 
+static const igemm_tile tile = {RY_W, RY_GRAIN, RY_TILE_ROWS, RY_TILE_VECTORS, false, false};
+
 static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
 {
-    return igemm_prepare(problem, RY_W, RY_GRAIN, RY_TILE_ROWS, RY_TILE_VECTORS, false, prepared, error);
+    return igemm_prepare(problem, &tile, prepared, error);
 }
 
 /* Weights that are not constant: packed by a first phase into the workspace, behind the shared panels; it gathers those, too. */
@@ -37,7 +39,7 @@ static rynd_status prepare_packing(const ry_problem *problem, ry_prepared *prepa
 static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
 {
     (void)prepared;
-    igemm_plan_make(problem, RY_W, RY_GRAIN, RY_TILE_ROWS, RY_TILE_VECTORS, false, state);
+    igemm_plan_make(problem, &tile, state);
 }
 
 static void pack(const ry_cpu_launch *launch, size_t task)

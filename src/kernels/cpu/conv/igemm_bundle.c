@@ -4,16 +4,10 @@
 
 #include <string.h>
 
-/* How many phases write to a row of y in turn, where its pixels lie next to each other. */
 static int64_t woven(const ry_problem *problem, const ry_conv_geometry *g)
 {
-    const ry_tensor *y = &problem->out[0];
-    if (problem->op != RY_OP_convt || g->phases == 1 || y->stride[y->rank - 1] != 1 || g->y_channel == 1) {
-        return 1;
-    }
-    const int64_t stride = ry_conv_attribute(problem, &problem->attrs.convt.stride, RY_SPACE - 1, 1), width = g->out[RY_SPACE - 1];
-    const int64_t residues = stride < width ? stride : width;
-    return residues <= IGEMM_BUNDLE_MOST ? residues : 1;
+    const int64_t phases = ry_conv_woven(problem, g);
+    return g->y_channel != 1 && phases <= IGEMM_BUNDLE_MOST ? phases : 1;
 }
 
 static bool same_taps(const igemm_phase *a, const igemm_phase *b, const ry_conv_tap *tap)

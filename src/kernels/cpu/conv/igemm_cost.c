@@ -191,8 +191,11 @@ static double passes_cycles(const igemm_plan *plan, const igemm_phase *p, int64_
 }
 
 /* Cycles of all threads, idle ones included, for `tasks` tasks of `each` cycles at most and `all` together: the mean over numbers of threads. */
-static double spent_cycles(double tasks, double each, double all)
+static double spent_cycles(const igemm_plan *plan, double tasks, double each, double all)
 {
+    if (plan->alone) {
+        return all;
+    }
     double sum = 0;
     int counts = 0;
     for (int threads = 2; threads <= THREADS_MOST; threads *= 2, counts++) {
@@ -224,8 +227,9 @@ double igemm_cost_of(const igemm_plan *plan, const igemm_phase *first, int64_t b
         }
     }
     if (!plan->shared) {
-        return spent_cycles(tasks, product + gather + fixed, tasks * (product * filled + gather * whole + fixed));
+        return spent_cycles(plan, tasks, product + gather + fixed, tasks * (product * filled + gather * whole + fixed));
     }
     /* written once, read by every task of other channels */
-    return blocks * (gather + stream) + spent_cycles(tasks, product + stream + fixed, tasks * (product * filled + stream * whole + fixed));
+    return blocks * (gather + stream) +
+           spent_cycles(plan, tasks, product + stream + fixed, tasks * (product * filled + stream * whole + fixed));
 }

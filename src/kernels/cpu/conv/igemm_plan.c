@@ -442,16 +442,17 @@ static void lay_out_scratch(igemm_plan *plan)
     plan->scratch = at;
 }
 
-void igemm_plan_make(const ry_problem *problem, int width, int grain, int tile_rows, int tile_vectors, bool pairs, igemm_plan *plan)
+void igemm_plan_make(const ry_problem *problem, const igemm_tile *tile, igemm_plan *plan)
 {
     ry_conv_geometry g;
     ry_conv_geometry_of(problem, &g, NULL, NULL);
     memset(plan, 0, sizeof *plan);
-    plan->width = width;
-    plan->grain = grain;
-    plan->pairs = pairs;
-    plan->tile_rows = tile_rows;
-    plan->tile_columns = (int64_t)tile_vectors * width;
+    plan->width = tile->width;
+    plan->grain = tile->grain;
+    plan->pairs = tile->pairs;
+    plan->alone = tile->alone;
+    plan->tile_rows = tile->rows;
+    plan->tile_columns = (int64_t)tile->vectors * tile->width;
     plan->taps = ry_aligned(sizeof(igemm_plan) + (size_t)g.phases * sizeof(igemm_phase));
     plan->size = plan->taps + ry_aligned((size_t)g.taps * sizeof(ry_conv_tap));
     ry_conv_tap *taps = (ry_conv_tap *)((char *)plan + plan->taps);
@@ -476,7 +477,7 @@ void igemm_plan_make(const ry_problem *problem, int width, int grain, int tile_r
         if (!way_is_open(plan, mode, i % WAYS, barred)) {
             continue;
         }
-        set_mode(plan, mode, i % WAYS, tile_rows, taps);
+        set_mode(plan, mode, i % WAYS, tile->rows, taps);
         const double cost = fill_phases(problem, plan, taps);
         if (best == IGEMM_MODES || (cost < least_cost && (plan->copied || plan->shared_size <= SHARED_MOST))) {
             best = mode;
@@ -484,7 +485,7 @@ void igemm_plan_make(const ry_problem *problem, int width, int grain, int tile_r
             least_cost = cost;
         }
     }
-    set_mode(plan, best, best_way, tile_rows, taps);
+    set_mode(plan, best, best_way, tile->rows, taps);
     plan->cycles = fill_phases(problem, plan, taps);
     lay_out_scratch(plan);
 }

@@ -86,6 +86,7 @@ typedef struct igemm_plan {
     int64_t packed_group;                   /* elements of one group's packed weights, all phases */
     int64_t tasks;
     double cycles; /* in vector multiply-adds, on one core */
+    bool alone;    /* one thread runs all tasks */
     bool pairs;    /* operands are pairs of neighbours along the reduction: a chunk of odd depth ends with half a pair */
     bool shared;
     bool apart;                        /* no block spans images, however small they are */
@@ -140,13 +141,20 @@ typedef struct igemm_run {
     int64_t column, length, y, y_step, r, r_step;
 } igemm_run;
 
+/* What a plan is made for. */
+typedef struct igemm_tile {
+    int width, grain;  /* lanes of a vector; a tile's last vector costs as many of them as are a multiple of the grain */
+    int rows, vectors; /* of the largest tile */
+    bool pairs;        /* products of pairs of neighbours along the reduction */
+    bool alone;        /* one thread runs all tasks: none waits for another */
+} igemm_tile;
+
 /* Bytes of the plan's state; 0: no mode suits the problem (pixels and channels both lie apart). */
 size_t igemm_plan_size(const ry_problem *problem);
-void igemm_plan_make(const ry_problem *problem, int width, int grain, int tile_rows, int tile_vectors, bool pairs, igemm_plan *plan);
+void igemm_plan_make(const ry_problem *problem, const igemm_tile *tile, igemm_plan *plan);
 
-/* What a kernel that follows a plan of these arguments needs; its weights are packed when the plan is made. */
-rynd_status igemm_prepare(const ry_problem *problem, int width, int grain, int tile_rows, int tile_vectors, bool pairs,
-                          ry_prepared *prepared, ry_error *error);
+/* What a kernel that follows such a plan needs; its weights are packed when the plan is made. */
+rynd_status igemm_prepare(const ry_problem *problem, const igemm_tile *tile, ry_prepared *prepared, ry_error *error);
 
 /* Is it a convolution of floats, forward or transposed, that a plan can be made for? */
 bool igemm_takes_floats(const ry_problem *problem);

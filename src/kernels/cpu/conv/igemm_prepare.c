@@ -32,15 +32,14 @@ bool igemm_takes_floats(const ry_problem *problem)
            (!ry_problem_has_input(problem, 3) || is_float(problem, 3)) && (y == RY_f32 || y == RY_f16 || y == RY_bf16);
 }
 
-rynd_status igemm_prepare(const ry_problem *problem, int width, int grain, int tile_rows, int tile_vectors, bool pairs,
-                          ry_prepared *prepared, ry_error *error)
+rynd_status igemm_prepare(const ry_problem *problem, const igemm_tile *tile, ry_prepared *prepared, ry_error *error)
 {
     const size_t size = igemm_plan_size(problem);
     igemm_plan *plan = ry_allocate(&ry_system_allocator, size);
     if (!plan) {
         return ry_fail_memory(error);
     }
-    igemm_plan_make(problem, width, grain, tile_rows, tile_vectors, pairs, plan);
+    igemm_plan_make(problem, tile, plan);
     const ry_conv_geometry *g = &plan->geometry;
     const bool gathering = igemm_has_gathering(plan);
     *prepared = (ry_prepared){.phases = 1 + gathering,
@@ -50,7 +49,7 @@ rynd_status igemm_prepare(const ry_problem *problem, int width, int grain, int t
                               .pack_tasks = (size_t)(g->groups * plan->units),
                               .scratch = ry_aligned(plan->scratch),
                               .workspace = plan->shared_size,
-                              .work = plan->cycles * 2 * (double)width,
+                              .work = plan->cycles * 2 * (double)tile->width,
                               .knob_count = 6,
                               .knobs = {{"mode", plan->mode},
                                         {"copied", plan->copied},

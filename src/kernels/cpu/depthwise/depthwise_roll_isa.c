@@ -170,18 +170,18 @@ void RY_ISA_SYMBOL(depthwise_roll_make)(const depthwise_nchw_plan *plan, const d
     }
 }
 
-void RY_ISA_SYMBOL(depthwise_roll_plane)(const depthwise_roll *t, const depthwise_plane *plane)
+void RY_ISA_SYMBOL(depthwise_roll_plane)(const depthwise_roll *roll, const depthwise_plane *plane)
 {
-    const ry_conv_geometry *g = &t->plan->geometry;
+    const ry_conv_geometry *g = &roll->plan->geometry;
     part p = {.weight = plane->weight, .bias = plane->bias};
-    for (int64_t y = plane->first_row; y < plane->end_row; y += t->rows) {
-        const int64_t end = ry_least(y + t->rows, plane->end_row), first = y * g->stride[1] - g->before[1];
-        p.x = plane->x + first * t->pitch - g->before[2];
-        p.to = plane->y + y * t->to_row;
-        p.residual = plane->residual ? plane->residual + y * t->residual_row : NULL;
+    for (int64_t y = plane->first_row; y < plane->end_row; y += roll->rows) {
+        const int64_t end = ry_least(y + roll->rows, plane->end_row), first = y * g->stride[1] - g->before[1];
+        p.x = plane->x + first * roll->pitch - g->before[2];
+        p.to = plane->y + y * roll->to_row;
+        p.residual = plane->residual ? plane->residual + y * roll->residual_row : NULL;
         p.rows = end - y;
         p.above = first >= 0;
         p.below = (end - 1) * g->stride[1] - g->before[1] + TAPS <= g->in[1];
-        roll_columns(t, &p);
+        roll_columns(roll, &p);
     }
 }

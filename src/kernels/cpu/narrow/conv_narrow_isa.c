@@ -2,41 +2,25 @@
 /* Kernels: convolution and transposed convolution to few output channels. */
 #include "base/whole.h"
 #include "kernels/cpu/conv/conv_kernel.h"
-#include "kernels/cpu/conv/finish.h"
+#include "kernels/cpu/narrow/narrow_rows.h"
 #include "kernels/cpu/narrow/narrow_stage.h"
 #include "kernels/cpu/narrow/narrow_tile.h"
 
 typedef struct task {
     const narrow_plan *plan;
-    const ry_cpu_launch *launch;
-    int64_t group, image, images, slice, row, rows;
+    narrow_rows rows;
     const float *packed; /* of the group */
-    float *staged, *sums, *bias, *woven_row;
-    igemm_run *run;
+    float *staged;
     bool started[NARROW_PHASES_MOST]; /* the phase's sums are there */
 } task;
-
-static void read_bias(const task *t)
-{
-    const ry_problem *problem = t->launch->problem;
-    const int64_t channels = t->plan->geometry.channels_out;
-    for (int64_t i = 0; i < channels; i++) {
-        t->bias[i] = 0;
-        if (ry_problem_has_input(problem, 2)) {
-            const ry_tensor *bias = &problem->in[2];
-            t->bias[i] = (float)ry_get_f64(ry_type_of(bias), t->launch->in[2], (t->group * channels + i) * bias->stride[0]);
-        }
-    }
-}
 
 /* The sums of one phase over one chunk of channels of a slice; over none: their start. */
 static void multiply(task *t, const narrow_phase *p, const narrow_slice *slice, int64_t channel, int64_t channels)
 {
     const narrow_plan *plan = t->plan;
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t last = ((t->images - 1) * plan->image_rows + t->rows - 1) * plan->pitch + plan->grid[1];
-    const int64_t vectors = (last + RY_W - 1) / RY_W;
-    float *sums = t->sums + (p - plan->phase) * g->channels_out * plan->positions;
+    const int64_t vectors = ry_parts(t->rows.columns, RY_W);
+    float *sums = t->rows.sums + (p - plan->phase) * g->channels_out * plan->positions;
     const float *weights = t->packed + p->packed + slice->first * g->channels_in * g->channels_out;
     narrow_tile tile = {.channels = channels,
                         .taps = slice->count,
@@ -47,7 +31,7 @@ static void multiply(task *t, const narrow_phase *p, const narrow_slice *slice, 
         const int64_t first = narrow_unit_first(plan, unit), rows = narrow_unit_first(plan, unit + 1) - first;
         const int64_t most = NARROW_VECTORS_OF(rows), parts = (vectors + most - 1) / most;
         tile.weights = weights + (first * g->channels_in + channel * rows) * slice->count;
-        tile.bias = t->started[p - plan->phase] ? NULL : t->bias + first;
+        tile.bias = t->started[p - plan->phase] ? NULL : t->rows.bias + first;
         for (int64_t i = 0, at = 0; i < parts; i++) {
             const int64_t here = vectors / parts + (i < vectors % parts);
             tile.staged = t->staged + at;
@@ -65,7 +49,7 @@ static void multiply_all(task *t, narrow_stage *stage)
     const narrow_plan *plan = t->plan;
     const ry_conv_geometry *g = &plan->geometry;
     for (int64_t d = 0; d < plan->depths; d++) {
-        stage->slice = narrow_slice_of_x(plan, t->slice, d);
+        stage->slice = narrow_slice_of_x(plan, t->rows.slice, d);
         for (int64_t channel = 0; stage->slice >= 0 && channel < g->channels_in; channel += plan->chunk) {
             stage->channel = channel;
             stage->channels = ry_least(plan->chunk, g->channels_in - channel);
@@ -84,61 +68,6 @@ static void multiply_all(task *t, narrow_stage *stage)
     }
 }
 
-/* The rows of a phase (woven: of those that share rows of y with it) in y; returns their number. */
-static int64_t find_runs(const task *t, const ry_conv_phase *p)
-{
-    const narrow_plan *plan = t->plan;
-    const ry_conv_geometry *g = &plan->geometry;
-    int64_t runs = 0;
-    for (int64_t n = 0; n < t->images; n++) {
-        for (int64_t i = 0; t->slice < p->grid[0] && i < t->rows && t->row + i < p->grid[1]; i++) {
-            igemm_run run = {.column = (n * plan->image_rows + i) * plan->pitch * plan->woven,
-                             .length = p->grid[2],
-                             .y = p->y_offset + (t->image + n) * g->y_batch + t->slice * p->y_step[0] + (t->row + i) * p->y_step[1],
-                             .y_step = p->y_step[2],
-                             .r = p->r_offset + (t->image + n) * g->r_batch + t->slice * p->r_step[0] + (t->row + i) * p->r_step[1],
-                             .r_step = p->r_step[2]};
-            if (plan->woven > 1) {
-                run.length = g->out[2];
-                run.r_step /= run.y_step;
-                run.y_step = 1;
-            }
-            t->run[runs++] = run;
-        }
-    }
-    return runs;
-}
-
-static void finish(const task *t)
-{
-    const narrow_plan *plan = t->plan;
-    const ry_conv_geometry *g = &plan->geometry;
-    const ry_problem *problem = t->launch->problem;
-    const bool has_residual = ry_problem_has_input(problem, 3);
-    const int64_t channel = t->group * g->channels_out;
-    const int64_t y_size = (int64_t)ry_dtype_size(ry_type_of(&problem->out[0]));
-    const int64_t r_size = has_residual ? (int64_t)ry_dtype_size(ry_type_of(&problem->in[3])) : 0;
-    for (int64_t p = 0; p < g->phases; p += plan->woven) {
-        igemm_finish f = {.rows = g->channels_out,
-                          .columns = ((t->images - 1) * plan->image_rows + t->rows - 1) * plan->pitch + plan->grid[1],
-                          .block = t->sums + p * g->channels_out * plan->positions,
-                          .block_step = plan->positions,
-                          .woven = plan->woven,
-                          .woven_step = g->channels_out * plan->positions,
-                          .woven_row = t->woven_row,
-                          .run = t->run,
-                          .runs = find_runs(t, &plan->phase[p].at),
-                          .y = (char *)t->launch->out[0] + channel * g->y_channel * y_size,
-                          .y_row = g->y_channel,
-                          .dtype = ry_type_of(&problem->out[0]),
-                          .residual = has_residual ? (const char *)t->launch->in[3] + channel * g->r_channel * r_size : NULL,
-                          .r_row = g->r_channel,
-                          .r_dtype = has_residual ? ry_type_of(&problem->in[3]) : RY_NONE,
-                          .activation = ry_conv_activation(problem)};
-        RY_ISA_SYMBOL(igemm_finish_rows)(&f);
-    }
-}
-
 static void run(const ry_cpu_launch *launch, int phase, size_t index, unsigned worker)
 {
     const narrow_plan *plan = launch->state;
@@ -147,31 +76,40 @@ static void run(const ry_cpu_launch *launch, int phase, size_t index, unsigned w
     char *scratch = launch->scratch + worker * launch->prepared->scratch;
     (void)phase;
     task t = {.plan = plan,
-              .launch = launch,
-              .group = rest % g->groups,
-              .image = rest / g->groups * plan->images,
-              .slice = slices % plan->slices,
-              .row = block * plan->rows,
-              .staged = (float *)(void *)(scratch + plan->staged),
-              .sums = (float *)(void *)(scratch + plan->sums),
-              .bias = (float *)(void *)(scratch + plan->bias),
-              .woven_row = (float *)(void *)(scratch + plan->woven_row),
-              .run = (igemm_run *)(void *)(scratch + plan->runs)};
-    t.images = ry_least(plan->images, g->batch - t.image);
-    t.rows = ry_least(plan->rows, plan->grid[0] - t.row);
-    t.packed = (const float *)launch->packed + t.group * plan->packed_group;
+              .rows = {.launch = launch,
+                       .geometry = g,
+                       .group = rest % g->groups,
+                       .image = rest / g->groups * plan->images,
+                       .slice = slices % plan->slices,
+                       .row = block * plan->rows,
+                       .image_rows = plan->image_rows,
+                       .pitch = plan->pitch,
+                       .positions = plan->positions,
+                       .woven = plan->woven,
+                       .sums = (float *)(void *)(scratch + plan->sums),
+                       .woven_row = (float *)(void *)(scratch + plan->woven_row),
+                       .bias = (float *)(void *)(scratch + plan->bias),
+                       .run = (igemm_run *)(void *)(scratch + plan->runs)},
+              .staged = (float *)(void *)(scratch + plan->staged)};
+    narrow_rows *rows = &t.rows;
+    rows->images = ry_least(plan->images, g->batch - rows->image);
+    rows->rows = ry_least(plan->rows, plan->grid[0] - rows->row);
+    rows->columns = ((rows->images - 1) * plan->image_rows + rows->rows - 1) * plan->pitch + plan->grid[1];
+    t.packed = (const float *)launch->packed + rows->group * plan->packed_group;
     const ry_dtype dtype = ry_type_of(&launch->problem->in[0]);
     narrow_stage stage = {.plan = plan,
                           .dtype = dtype,
-                          .x = (const char *)launch->in[0] + t.group * g->channels_in * g->x_channel * (int64_t)ry_dtype_size(dtype),
+                          .x = (const char *)launch->in[0] + rows->group * g->channels_in * g->x_channel * (int64_t)ry_dtype_size(dtype),
                           .staged = t.staged,
                           .lines = (float *)(void *)(scratch + plan->lines),
-                          .image = t.image,
-                          .images = t.images,
-                          .row = t.row};
-    read_bias(&t);
+                          .image = rows->image,
+                          .images = rows->images,
+                          .row = rows->row};
+    RY_ISA_SYMBOL(narrow_read_bias)(rows);
     multiply_all(&t, &stage);
-    finish(&t);
+    for (int64_t p = 0; p < g->phases; p += plan->woven) {
+        RY_ISA_SYMBOL(narrow_finish)(rows, &plan->phase[p].at, p);
+    }
 }
 
 static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)

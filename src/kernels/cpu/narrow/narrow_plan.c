@@ -229,11 +229,7 @@ void narrow_plan_make(const ry_problem *problem, int width, int rows_most, narro
         plan->phase[p] = (narrow_phase){.at = phase[p], .packed = plan->packed_group};
         plan->packed_group += phase[p].taps * g.channels_in * g.channels_out;
     }
-    const ry_tensor *y = &problem->out[0];
-    plan->woven = 1;
-    if (problem->op == RY_OP_convt && y->stride[y->rank - 1] == 1) {
-        plan->woven = ry_least(ry_conv_attribute(problem, &problem->attrs.convt.stride, 2, 1), g.out[2]);
-    }
+    plan->woven = ry_conv_woven(problem, &g);
     plan->units = ry_parts(g.channels_out, rows_most);
     find_slices(plan, tap);
     find_reach(plan, tap);

@@ -98,7 +98,8 @@ static double step_cycles(const stem_plan *plan, double *tiles)
     const int64_t along = plan->pixels ? g->out[2] : g->channels_out, across = plan->pixels ? g->channels_out : g->out[2];
     const int64_t whole = along / plan->columns_most, rest = ry_parts(along % plan->columns_most, plan->width);
     const double parts = (double)ry_parts(across, plan->rows_most), rows = (double)across / parts;
-    const double full = rows * (double)(plan->columns_most / plan->width), last = rows * (double)rest;
+    const int64_t vectors = plan->columns_most / plan->width;
+    const double full = rows * (double)vectors, last = rows * (double)rest;
     const double least = (double)step_least(plan->width);
     *tiles = parts * (double)(whole + (rest > 0));
     return parts * ((double)whole * (full > least ? full : least) + (rest == 0 ? 0 : last > least ? last : least));

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels: convolution and transposed convolution to few output channels, products first. */
+#include "base/whole.h"
+#include "kernels/cpu/common/simd.h"
+#include "kernels/cpu/conv/conv_kernel.h"
+#include "kernels/cpu/conv/igemm.h"
+#include "kernels/cpu/narrow/kn2row_plan.h"
+#include "kernels/cpu/narrow/kn2row_sum.h"
+#include "kernels/cpu/narrow/narrow_rows.h"
+
+static const igemm_tile tile = {RY_W, RY_GRAIN, RY_TILE_ROWS, RY_TILE_VECTORS, false, false};
+
+/* Products that lie at hand. */
+typedef struct at_hand {
+    const float *at; /* of the group's first tap and output channel */
+    int64_t first;   /* the pixel of x that they begin with */
+} at_hand;
+
+/* What the taps of a phase add to row `row` of the rows; returns the number of those that are there. */
+static int64_t find_sources(const kn2row_plan *plan, const narrow_rows *rows, const at_hand *products, const ry_conv_phase *p, int64_t row,
+                            kn2row_source *source)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const ry_conv_tap *taps = (const ry_conv_tap *)(const void *)((const char *)plan + plan->taps);
+    const int64_t q[2] = {rows->slice, rows->row + row};
+    int64_t count = 0;
+    for (int64_t t = p->first_tap; t < p->first_tap + p->taps; t++) {
+        const ry_conv_tap *tap = &taps[t];
+        if (q[0] >= tap->first[0] && q[0] < tap->end[0] && q[1] >= tap->first[1] && q[1] < tap->end[1] && tap->first[2] < tap->end[2]) {
+            const int64_t pixel = ((q[0] + tap->at[0]) * g->in[1] + q[1] + tap->at[1]) * g->in[2] + tap->at[2] - products->first;
+            source[count++] = (kn2row_source){products->at + t * g->channels_out * plan->pixels + pixel, tap->first[2], tap->end[2]};
+        }
+    }
+    return count;
+}
+
+/* A vector of outputs from `column` on, of `channels` output channels whose products lie `step` floats apart and whose sums do `to_step`. */
+RY_INLINE void sum_vector(const kn2row_source *source, int64_t sources, int64_t column, int64_t step, const float *bias, float *to,
+                          int64_t to_step, const int channels)
+{
+    ry_vf sum[KN2ROW_TOGETHER];
+#pragma GCC unroll 4
+    for (int k = 0; k < channels; k++) {
+        sum[k] = ry_vf_set(bias[k]);
+    }
+    for (const kn2row_source *s = source; s < source + sources; s++) {
+        const float *from = s->at + column;
+        if (column >= s->first && column + RY_W <= s->end) {
+#pragma GCC unroll 4
+            for (int k = 0; k < channels; k++) {
+                sum[k] = ry_vf_add(sum[k], ry_vf_load(from + k * step));
+            }
+        } else if (column < s->end && column + RY_W > s->first) {
+            const int64_t first = ry_most(s->first - column, 0), end = ry_least(s->end - column, RY_W);
+            const ry_vm m = ry_vm_bits((1u << end) - (1u << first));
+#pragma GCC unroll 4
+            for (int k = 0; k < channels; k++) {
+                sum[k] = ry_vf_add(sum[k], ry_vf_load_m(from + k * step, m));
+            }
+        }
+    }
+#pragma GCC unroll 4
+    for (int k = 0; k < channels; k++) {
+        ry_vf_store(to + k * to_step, sum[k]);
+    }
+}
+
+static void sum_row(const kn2row_plan *plan, const narrow_rows *rows, const kn2row_source *source, int64_t sources, int64_t channel,
+                    float *to)
+{
+    const int64_t step = plan->pixels, to_step = plan->positions, channels = plan->geometry.channels_out - channel;
+    const float *bias = rows->bias + channel;
+    for (int64_t column = 0; column < plan->pitch; column += RY_W) {
+        switch (channels) {
+        case 1: sum_vector(source, sources, column, step, bias, to + column, to_step, 1); break;
+        case 2: sum_vector(source, sources, column, step, bias, to + column, to_step, 2); break;
+        case 3: sum_vector(source, sources, column, step, bias, to + column, to_step, 3); break;
+        default: sum_vector(source, sources, column, step, bias, to + column, to_step, KN2ROW_TOGETHER); break;
+        }
+    }
+}
+
+/* `rows`: where in y. */
+static void sum_rows(const kn2row_plan *plan, narrow_rows *rows, const at_hand *products, char *scratch)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const ry_conv_phase *phase = (const ry_conv_phase *)(const void *)((const char *)plan + plan->phases);
+    kn2row_source *source = (kn2row_source *)(void *)(scratch + plan->sources);
+    rows->geometry = g;
+    rows->images = 1;
+    rows->image_rows = rows->rows;
+    rows->pitch = plan->pitch;
+    rows->columns = rows->rows * plan->pitch;
+    rows->positions = plan->positions;
+    rows->woven = plan->woven;
+    rows->sums = (float *)(void *)(scratch + plan->sums);
+    rows->woven_row = (float *)(void *)(scratch + plan->woven_row);
+    rows->bias = (float *)(void *)(scratch + plan->bias);
+    rows->run = (igemm_run *)(void *)(scratch + plan->runs);
+    RY_ISA_SYMBOL(narrow_read_bias)(rows);
+    for (int64_t p = 0; p < g->phases; p++) {
+        for (int64_t row = 0; row < rows->rows; row++) {
+            const int64_t sources = find_sources(plan, rows, products, &phase[p], row, source);
+            for (int64_t k = 0; k < g->channels_out; k += KN2ROW_TOGETHER) {
+                sum_row(plan, rows, source, sources, k, rows->sums + (p * g->channels_out + k) * plan->positions + row * plan->pitch);
+                for (int64_t i = 0; i < sources; i++) {
+                    source[i].at += KN2ROW_TOGETHER * plan->pixels;
+                }
+            }
+        }
+    }
+    for (int64_t p = 0; p < g->phases; p += plan->woven) {
+        RY_ISA_SYMBOL(narrow_finish)(rows, &phase[p], p);
+    }
+}
+
+/* The matrix product's problem as a launch of its own. */
+typedef struct multiply {
+    kn2row_product product;
+    const void *in[1];
+    void *out[1];
+    ry_cpu_launch launch;
+} multiply;
+
+static void start_multiply(const ry_cpu_launch *launch, const void *x, void *products, void *shared, multiply *m)
+{
+    kn2row_product_of(launch->problem, launch->state, &m->product);
+    m->in[0] = x;
+    m->out[0] = products;
+    m->launch = *launch;
+    m->launch.problem = &m->product.problem;
+    m->launch.in = m->in;
+    m->launch.out = m->out;
+    m->launch.workspace = shared;
+}
+
+/* A task of a phase before the sums. */
+static void run_product(const ry_cpu_launch *launch, int phase, int64_t task, char *scratch)
+{
+    const kn2row_plan *plan = launch->state;
+    const igemm_plan *product = kn2row_product_plan(plan);
+    void *shared = (char *)launch->workspace + plan->products;
+    multiply m;
+    start_multiply(launch, launch->in[0], launch->workspace, shared, &m);
+    if (phase == 0 && igemm_has_gathering(product)) {
+        RY_ISA_SYMBOL(igemm_share)(product, &m.launch, NULL, shared, task, scratch);
+    } else {
+        RY_ISA_SYMBOL(igemm_run)(product, &m.launch, NULL, launch->packed, shared, task, scratch);
+    }
+}
+
+/* A task of sums. */
+static void run_sums(const ry_cpu_launch *launch, int64_t task, char *scratch)
+{
+    const kn2row_plan *plan = launch->state;
+    const int64_t block = task % plan->row_blocks, slices = task / plan->row_blocks, image = slices / plan->grid[0];
+    narrow_rows rows = {.launch = launch,
+                        .group = image % plan->geometry.groups,
+                        .image = image / plan->geometry.groups,
+                        .slice = slices % plan->grid[0],
+                        .row = block * plan->rows,
+                        .rows = ry_least(plan->rows, plan->grid[1] - block * plan->rows)};
+    const at_hand products = {(const float *)launch->workspace + image * kn2row_columns(&plan->geometry) * plan->pixels, 0};
+    sum_rows(plan, &rows, &products, scratch);
+}
+
+/* A task of a band: products, then sums. */
+static void run_band(const ry_cpu_launch *launch, int64_t task, char *scratch)
+{
+    const kn2row_plan *plan = launch->state;
+    const igemm_plan *product = kn2row_product_plan(plan);
+    const ry_conv_geometry *g = &plan->geometry;
+    const kn2row_band *band = &plan->band;
+    const int64_t image = task / band->count / g->groups, group = task / band->count % g->groups, q = task % band->count * band->out;
+    const int64_t end = ry_least(q + band->out, plan->grid[band->axis]);
+    const int64_t first = ry_least(ry_most(q + band->low, 0), g->in[band->axis] - band->in); /* of x */
+    const int64_t at = image * g->x_batch + group * g->channels_in * g->x_channel + first * g->x_step[band->axis];
+    float *to = (float *)(void *)(scratch + plan->band_products);
+    void *shared = scratch + plan->band_shared;
+    multiply m;
+    start_multiply(launch, (const char *)launch->in[0] + at * (int64_t)ry_dtype_size(ry_type_of(&launch->problem->in[0])), to, shared, &m);
+    for (int64_t i = 0; i < product->gathers; i++) {
+        RY_ISA_SYMBOL(igemm_share)(product, &m.launch, NULL, shared, i, scratch + plan->multiply);
+    }
+    for (int64_t i = 0; i < product->tasks; i++) {
+        RY_ISA_SYMBOL(igemm_run)
+        (product, &m.launch, NULL, (const float *)launch->packed + group * product->packed_group, shared, i, scratch + plan->multiply);
+    }
+    const at_hand products = {to, first * (band->axis == 0 ? g->in[1] : 1) * g->in[2]};
+    const int64_t slice_end = band->axis == 0 ? end : 1, row_end = band->axis == 1 ? end : plan->grid[1];
+    for (int64_t slice = band->axis == 0 ? q : 0; slice < slice_end; slice++) {
+        for (int64_t row = band->axis == 1 ? q : 0; row < row_end; row += plan->rows) {
+            narrow_rows rows = {
+                .launch = launch, .group = group, .image = image, .slice = slice, .row = row, .rows = ry_least(plan->rows, row_end - row)};
+            sum_rows(plan, &rows, &products, scratch);
+        }
+    }
+}
+
+static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+{
+    const kn2row_plan *plan = launch->state;
+    char *scratch = launch->scratch + worker * launch->prepared->scratch;
+    if (plan->band.out > 0) {
+        run_band(launch, (int64_t)task, scratch);
+    } else if (phase == launch->prepared->phases - 1) {
+        run_sums(launch, (int64_t)task, scratch);
+    } else {
+        run_product(launch, phase, (int64_t)task, scratch);
+    }
+}
+
+static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+{
+    const size_t size = kn2row_plan_size(problem);
+    kn2row_plan *plan = ry_allocate(&ry_system_allocator, size);
+    if (!plan) {
+        return ry_fail_memory(error);
+    }
+    kn2row_plan_make(problem, &tile, plan);
+    const igemm_plan *product = kn2row_product_plan(plan);
+    const bool banded = plan->band.out > 0;
+    const int before = banded ? 0 : 1 + igemm_has_gathering(product); /* phases before the sums */
+    *prepared = (ry_prepared){.phases = 1 + before,
+                              .state = ry_aligned(size),
+                              .packed = ry_aligned((size_t)(plan->geometry.groups * product->packed_group) * 4),
+                              .pack_tasks = (size_t)(plan->geometry.groups * product->units),
+                              .workspace = banded ? 0 : plan->products + product->shared_size,
+                              .scratch = ry_aligned(plan->scratch),
+                              .work = plan->cycles * 2 * RY_W,
+                              .knob_count = 5,
+                              .knobs = {{"band", plan->band.out},
+                                        {"mode", product->mode},
+                                        {"block", product->phase[0].block},
+                                        {"units", product->phase[0].units_a_task},
+                                        {"rows", plan->rows}}};
+    prepared->tasks[0] = (size_t)product->gathers;
+    if (before > 0) {
+        prepared->tasks[before - 1] = (size_t)product->tasks;
+    }
+    prepared->tasks[before] = (size_t)plan->tasks;
+    ry_release(&ry_system_allocator, plan);
+    return RYND_OK;
+}
+
+static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
+{
+    (void)prepared;
+    kn2row_plan_make(problem, &tile, state);
+}
+
+/* A unit of the product's columns, as igemm_pack orders those of a 1x1 kernel. */
+static void pack(const ry_cpu_launch *launch, size_t task)
+{
+    const kn2row_plan *plan = launch->state;
+    const igemm_plan *product = kn2row_product_plan(plan);
+    const ry_conv_geometry *g = &plan->geometry;
+    const ry_conv_tap *tap = (const ry_conv_tap *)(const void *)((const char *)plan + plan->taps);
+    const ry_dtype dtype = ry_type_of(&launch->problem->in[1]);
+    const int64_t group = (int64_t)task / product->units, unit = (int64_t)task % product->units;
+    const int64_t first = igemm_unit_first(product, unit), count = igemm_unit_count(product, unit);
+    const int64_t step = product->mode == IGEMM_PIXELS ? count : ry_whole(count, RY_W);
+    float *to = (float *)launch->packed_out + group * product->packed_group + first * g->channels_in;
+    for (int64_t c = 0; c < g->channels_in; c++) {
+        for (int64_t i = 0; i < step; i++) {
+            const int64_t t = (first + i) / g->channels_out, k = (first + i) % g->channels_out;
+            const int64_t from = group * g->w_group + c * g->w_in + k * g->w_out;
+            *to++ = i < count ? (float)ry_get_f64(dtype, launch->in[1], from + tap[t].weight) : 0;
+        }
+    }
+}
+
+RY_CONV_KERNELS(kn2row, 104, .applicable = kn2row_is_possible, .prepare = prepare, .initialise = initialise, .pack = pack, .run = run,
+                .constant_inputs = 1u << 1);

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a convolution to few output channels is computed products first ("kn2row": Vasudevan, Anderson, Gregg, Parallel Multi Channel Convolution
+ * using General Matrix Multiplication, 2017): every pixel of x meets the weights of all taps in one matrix product, which has as many columns as
+ * there are taps and output channels; then each output is the sum of one product for each of its taps, read where the tap reads x.
+ *
+ *     products: [image][group][tap][output channel][pixel of x]    T[t][k][i] = sum over c of x[c][i] w[k][c][t]
+ *     y[k][q] = sum over t of T[t][k][q + t.at]
+ *
+ * x is read once whatever the window, and rows of any length fill vectors. The price is the products' way through the caches, one for each pixel,
+ * tap and output channel. The matrix product is the implicit GEMM's of a 1x1 convolution.
+ *
+ * Where the products of a band of rows (or slices) fit the second-level cache, a task makes them in scratch and sums them there; what two bands read
+ * is multiplied twice. Else they are all made by an earlier phase, in the workspace, and tasks of sums take rows of one slice of one image.
+ * Plain data, kept in a kernel's state. */
+#ifndef RY_KERNELS_CPU_NARROW_KN2ROW_PLAN_H
+#define RY_KERNELS_CPU_NARROW_KN2ROW_PLAN_H
+
+#include "kernels/cpu/conv/igemm_plan.h"
+
+/* A band: positions along an axis of the output grid, of one group of one image. */
+typedef struct kn2row_band {
+    int axis;
+    int64_t out, count; /* positions of the grid; bands. out 0: there are none, all products are made before all sums */
+    int64_t low, in;    /* where its first position reads; positions of x, at most */
+} kn2row_band;
+
+typedef struct kn2row_plan {
+    ry_conv_geometry geometry;
+    kn2row_band band;
+    int64_t grid[RY_SPACE];   /* of the largest phase */
+    int64_t pixels;           /* of a plane of products */
+    int64_t rows, row_blocks; /* that are summed at a time */
+    int64_t tasks;            /* of sums */
+    int64_t pitch, positions; /* of the sums (narrow_rows.h) */
+    int64_t woven;            /* phases that write to a row of y in turn; 1: none */
+    size_t products;          /* bytes: of a band's, else of all, at the workspace's start */
+    double cycles;            /* in vector multiply-adds, on one core */
+    /* of a worker's scratch, in bytes from its start: the band's products and what the matrix product shares, else empty; the matrix product's own */
+    size_t sums, bias, runs, woven_row, sources, band_products, band_shared, multiply, scratch;
+    size_t phases, taps, product; /* ry_conv_phase[], ry_conv_tap[], igemm_plan: bytes from the plan's start */
+    size_t size;                  /* of the whole */
+} kn2row_plan;
+
+/* The 1x1 convolution that makes products: of a band, or all. */
+typedef struct kn2row_product {
+    ry_tensor in[2], out;
+    ry_problem problem; /* of these tensors: it does not outlive them */
+} kn2row_product;
+
+void kn2row_product_of(const ry_problem *problem, const kn2row_plan *plan, kn2row_product *product);
+
+bool kn2row_is_possible(const ry_problem *problem);
+
+/* Bytes of the plan; then the plan, for a tile of the implicit GEMM. */
+size_t kn2row_plan_size(const ry_problem *problem);
+void kn2row_plan_make(const ry_problem *problem, const igemm_tile *tile, kn2row_plan *plan);
+
+static inline const igemm_plan *kn2row_product_plan(const kn2row_plan *plan)
+{
+    return (const igemm_plan *)(const void *)((const char *)plan + plan->product);
+}
+
+/* Columns of the matrix product of one group. */
+static inline int64_t kn2row_columns(const ry_conv_geometry *geometry)
+{
+    return geometry->taps * geometry->channels_out;
+}
+
+#endif

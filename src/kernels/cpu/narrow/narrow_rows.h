@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of the output grid whose sums lie in scratch: their bias before, and their way to y behind.
+ *
+ *     sums: [phase][output channel][position]     position: (image * image_rows + row) * pitch + column */
+#ifndef RY_KERNELS_CPU_NARROW_NARROW_ROWS_H
+#define RY_KERNELS_CPU_NARROW_NARROW_ROWS_H
+
+#include "kernels/cpu/common/isa.h"
+#include "kernels/cpu/conv/finish.h"
+
+typedef struct narrow_rows {
+    const ry_cpu_launch *launch;
+    const ry_conv_geometry *geometry;
+    int64_t group, image, images, slice, row, rows;
+    int64_t image_rows, pitch;
+    int64_t columns;   /* positions from the first one to behind the last one */
+    int64_t positions; /* floats of one output channel's sums */
+    int64_t woven;     /* phases that write to a row of y in turn; 1: none */
+    float *sums;
+    float *woven_row; /* room for a row of them all, where they are woven */
+    float *bias;      /* of the group's output channels */
+    igemm_run *run;   /* images * rows */
+} narrow_rows;
+
+/* Fills `bias`, with zeros where the problem has none. */
+void RY_ISA_SYMBOL(narrow_read_bias)(const narrow_rows *rows);
+
+/* Adds the residual, activates and stores the sums of phase number `index`, and of those that are woven with it and follow. */
+void RY_ISA_SYMBOL(narrow_finish)(const narrow_rows *rows, const ry_conv_phase *phase, int64_t index);
+
+#endif

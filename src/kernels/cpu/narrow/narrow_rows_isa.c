@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The start and the end of rows of sums (narrow_rows.h). */
+#include "kernels/cpu/narrow/narrow_rows.h"
+
+#include "base/whole.h"
+
+void RY_ISA_SYMBOL(narrow_read_bias)(const narrow_rows *rows)
+{
+    const ry_problem *problem = rows->launch->problem;
+    const int64_t channels = rows->geometry->channels_out;
+    for (int64_t i = 0; i < channels; i++) {
+        rows->bias[i] = 0;
+        if (ry_problem_has_input(problem, 2)) {
+            const ry_tensor *bias = &problem->in[2];
+            rows->bias[i] = (float)ry_get_f64(ry_type_of(bias), rows->launch->in[2], (rows->group * channels + i) * bias->stride[0]);
+        }
+    }
+}
+
+/* The rows of a phase (woven: of those that share rows of y with it) in y; returns their number. */
+static int64_t find_runs(const narrow_rows *rows, const ry_conv_phase *p)
+{
+    const ry_conv_geometry *g = rows->geometry;
+    int64_t runs = 0;
+    for (int64_t n = 0; n < rows->images; n++) {
+        for (int64_t i = 0; rows->slice < p->grid[0] && i < rows->rows && rows->row + i < p->grid[1]; i++) {
+            igemm_run run = {
+                .column = (n * rows->image_rows + i) * rows->pitch * rows->woven,
+                .length = p->grid[2],
+                .y = p->y_offset + (rows->image + n) * g->y_batch + rows->slice * p->y_step[0] + (rows->row + i) * p->y_step[1],
+                .y_step = p->y_step[2],
+                .r = p->r_offset + (rows->image + n) * g->r_batch + rows->slice * p->r_step[0] + (rows->row + i) * p->r_step[1],
+                .r_step = p->r_step[2]};
+            if (rows->woven > 1) {
+                run.length = g->out[2];
+                run.r_step /= run.y_step;
+                run.y_step = 1;
+            }
+            rows->run[runs++] = run;
+        }
+    }
+    return runs;
+}
+
+void RY_ISA_SYMBOL(narrow_finish)(const narrow_rows *rows, const ry_conv_phase *phase, int64_t index)
+{
+    const ry_conv_geometry *g = rows->geometry;
+    const ry_problem *problem = rows->launch->problem;
+    const bool has_residual = ry_problem_has_input(problem, 3);
+    const int64_t channel = rows->group * g->channels_out;
+    const int64_t y_size = (int64_t)ry_dtype_size(ry_type_of(&problem->out[0]));
+    const int64_t r_size = has_residual ? (int64_t)ry_dtype_size(ry_type_of(&problem->in[3])) : 0;
+    const igemm_finish f = {.rows = g->channels_out,
+                            .columns = rows->columns,
+                            .block = rows->sums + index * g->channels_out * rows->positions,
+                            .block_step = rows->positions,
+                            .woven = rows->woven,
+                            .woven_step = g->channels_out * rows->positions,
+                            .woven_row = rows->woven_row,
+                            .run = rows->run,
+                            .runs = find_runs(rows, phase),
+                            .y = (char *)rows->launch->out[0] + channel * g->y_channel * y_size,
+                            .y_row = g->y_channel,
+                            .dtype = ry_type_of(&problem->out[0]),
+                            .residual = has_residual ? (const char *)rows->launch->in[3] + channel * g->r_channel * r_size : NULL,
+                            .r_row = g->r_channel,
+                            .r_dtype = has_residual ? ry_type_of(&problem->in[3]) : RY_NONE,
+                            .activation = ry_conv_activation(problem)};
+    RY_ISA_SYMBOL(igemm_finish_rows)(&f);
+}
