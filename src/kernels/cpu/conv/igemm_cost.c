@@ -133,10 +133,12 @@ int64_t igemm_panel_floats(const igemm_plan *plan, const igemm_phase *p, int64_t
     return plan->mode == IGEMM_ROWS ? block * (chunk + 16) : ry_parts(block, p->lanes) * plan->width * chunk;
 }
 
-#define PAGE_FLOATS  1024.0
-#define PAGES_NEAR   64.0 /* whose addresses the core has at hand */
-#define PAGE_ROWS    2.5  /* the broadcasts from a page that it has not */
-#define PAGE_VECTORS 1.0  /* a small tile's vectors from one */
+#define PAGE_FLOATS     1024.0
+#define PAGES_NEAR      64.0 /* whose addresses the core has at hand */
+#define PAGE_ROWS       2.5  /* the broadcasts from a page that it has not */
+#define PAGE_VECTORS    1.0  /* a small tile's vectors from one */
+#define CROWDED_VECTORS 6.0  /* the same where the lines of all planes meet in one set of the first-level cache */
+#define CROWDED_LEAST   10   /* planes, that it has no room for */
 
 /* Cycles of the pages that tiles turn to, step by step, where a chunk of x in place lies in too many. */
 static double page_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t units)
@@ -149,8 +151,10 @@ static double page_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t 
         const bool near = pages * (double)p->chunk_channels <= PAGES_NEAR;
         return near ? 0 : (double)(ry_parts(block, p->lanes) * units * p->steps) * PAGE_ROWS * each;
     }
-    const bool near = !igemm_is_small(plan) || each * (double)p->chunk_channels < PAGES_NEAR;
-    return near ? 0 : (double)(ry_parts(block, plan->tile_columns) * units * p->steps) * PAGE_VECTORS * each;
+    const bool crowded = plan->geometry.x_channel % IGEMM_CROWDED == 0 && p->chunk_channels > CROWDED_LEAST;
+    const bool near = !igemm_is_small(plan) || (!crowded && each * (double)p->chunk_channels < PAGES_NEAR);
+    const double vectors = crowded ? CROWDED_VECTORS : PAGE_VECTORS * each;
+    return near ? 0 : (double)(ry_parts(block, plan->tile_columns) * units * p->steps) * vectors;
 }
 
 bool igemm_is_far(const igemm_plan *plan, const igemm_phase *p)

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pooling where channels lie next to each other. */
+#ifndef RY_KERNELS_CPU_WINDOW_POOL_CHANNELS_H
+#define RY_KERNELS_CPU_WINDOW_POOL_CHANNELS_H
+
+#include "kernels/cpu/common/isa.h"
+#include "kernels/cpu/window/pool_plan.h"
+
+/* Output row `row` of an image, all channels; reduced: plan->width floats where the plan is separable. */
+void RY_ISA_SYMBOL(pool_channels)(const pool_plan *plan, const float *image, int64_t row, float *reduced, float *y);
+
+#endif

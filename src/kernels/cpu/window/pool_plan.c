@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which windows pooling takes, its tables and its tasks. */
+#include "kernels/cpu/window/pool_plan.h"
+
+#include "base/whole.h"
+#include "kernels/cpu/common/dense_lanes.h"
+#include "kernels/cpu/common/half_rows.h"
+
+/* No window of a network is as wide; beyond it the reduced row and the tables would take more memory than they are worth. */
+enum { WIDEST = 1 << 22 };
+
+static ry_window window_of(const ry_problem *p)
+{
+    const ry_pool_attrs *a = &p->attrs.pool;
+    return ry_window_make(&p->in[0], &p->out[0], a->kernel.at, &a->stride, &a->dilation, &a->pads);
+}
+
+static bool covers_all(const ry_window *w)
+{
+    for (int i = 0; i < w->rank; i++) {
+        if (w->out[i] != 1 || w->taps[i] != w->in[i] || w->dilation[i] != 1 || w->pad[i] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void describe(const ry_problem *problem, int width, pool_plan *s)
+{
+    const ry_tensor *x = &problem->in[0];
+    *s = (pool_plan){.maximum = problem->attrs.pool.kind == RY_pool_kind_max,
+                     .include_pad = problem->attrs.pool.count_include_pad != 0,
+                     .window = window_of(problem),
+                     .planes = x->dim[0] * x->dim[1],
+                     .channels = x->dim[1],
+                     .in_size = 1,
+                     .rows = 1};
+    const ry_window *w = &s->window;
+    const int last = w->rank - 1;
+    int64_t taps = 1;
+    for (int i = 0; i < w->rank; i++) {
+        s->in_size *= w->in[i];
+        s->rows *= i < last ? w->out[i] : 1;
+        taps *= i < last ? w->taps[i] : 1;
+    }
+    s->path = !ry_tensor_is_row_major(x) ? POOL_CHANNELS : covers_all(w) ? POOL_WHOLE : POOL_ROWS;
+    int64_t row_bytes = 4 * taps * w->in[last];
+    s->convert = x->dtype != RYND_DTYPE_F32;
+    s->units = s->path == POOL_WHOLE || s->convert ? s->planes
+               : s->path == POOL_ROWS              ? s->planes * s->rows
+                                                   : s->planes / s->channels * s->rows;
+    s->units_per_task = ry_lanes_per_task(s->units, s->path == POOL_WHOLE || s->convert ? 4 * s->in_size
+                                                    : s->path == POOL_ROWS              ? row_bytes
+                                                                                        : row_bytes * s->channels);
+    int64_t reach = (w->out[last] - 1) * w->stride[last] + (w->taps[last] - 1) * w->dilation[last] + 1;
+    s->width = s->path == POOL_CHANNELS ? w->in[last] * s->channels : ry_most(reach, w->pad[last] + w->in[last]) + 2 * width;
+    /* loads of a vector for each output position, and for each input position on the way through a reduced row */
+    const int64_t direct = w->out[last] * taps * w->taps[last], reduced = w->out[last] * (w->taps[last] + 1) + w->in[last] * (taps + 1);
+    s->separable = s->path == POOL_CHANNELS && reduced < direct && s->width < WIDEST;
+}
+
+static bool dense(const ry_tensor *t)
+{
+    return ry_row_dtype(t->dtype) && (ry_tensor_is_row_major(t) || ry_tensor_is_channels_last(t));
+}
+
+bool pool_is_possible(const ry_problem *problem)
+{
+    const ry_pool_attrs *a = &problem->attrs.pool;
+    const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
+    if (!ry_problem_has_input(problem, 0) || !ry_problem_has_output(problem, 0) || ry_problem_has_output(problem, 1) || !dense(x) ||
+        !dense(y) || x->dtype != y->dtype || ry_tensor_count(x) == 0 || ry_tensor_count(y) == 0 || a->kind == RY_pool_kind_lp) {
+        return false;
+    }
+    bool same_layout =
+        (ry_tensor_is_row_major(x) && ry_tensor_is_row_major(y)) || (ry_tensor_is_channels_last(x) && ry_tensor_is_channels_last(y));
+    for (int i = 0; i < a->pads.count; i++) {
+        if (a->pads.at[i] < 0) {
+            return false;
+        }
+    }
+    if (x->rank < 3 || a->kernel.count != x->rank - 2) {
+        return false;
+    }
+    ry_window w = window_of(problem);
+    const int last = w.rank - 1;
+    double offsets = 1;
+    for (int i = 0; i < last; i++) {
+        offsets *= (double)w.out[i] * (double)(w.taps[i] < w.in[i] ? w.taps[i] : w.in[i]);
+    }
+    bool small = x->dtype == RYND_DTYPE_F32 || (ry_tensor_is_row_major(x) && ry_tensor_count(x) / x->dim[0] / x->dim[1] < WIDEST);
+    return offsets < WIDEST && small && same_layout && w.taps[last] < WIDEST && w.dilation[last] < WIDEST / w.taps[last] &&
+           w.stride[last] < WIDEST && w.out[last] < WIDEST / w.stride[last] && w.pad[last] < WIDEST;
+}
+
+/* How many positions of dim `i`'s window at output `o` an average divides by. */
+static int64_t counted(const pool_plan *s, int i, int64_t o)
+{
+    const ry_window *w = &s->window;
+    if (!s->include_pad) {
+        int64_t begin, end;
+        ry_window_taps(w, i, o, &begin, &end);
+        return end - begin;
+    }
+    int64_t room = w->in[i] + w->pad_end[i] - 1 - ry_window_start(w, i, o);
+    return ry_clamp(ry_floor_div(room, w->dilation[i]) + 1, 0, w->taps[i]);
+}
+
+/* The taps of an output row; writes the input rows' offsets unless `offset` is NULL. */
+static pool_row taps_of_row(const pool_plan *s, int64_t row, int64_t *offset)
+{
+    const ry_window *w = &s->window;
+    pool_row t = {.count = 1, .divisor = 1};
+    int64_t at[RY_MAX_RANK], count[RY_MAX_RANK];
+    for (int i = w->rank - 2; i >= 0; i--) {
+        int64_t o = row % w->out[i], begin, end;
+        row /= w->out[i];
+        ry_window_taps(w, i, o, &begin, &end);
+        at[i] = ry_window_start(w, i, o) + begin * w->dilation[i];
+        count[i] = end - begin;
+        t.count *= count[i];
+        t.divisor *= counted(s, i, o);
+    }
+    for (int64_t k = 0; offset && k < t.count; k++) {
+        int64_t step = w->in[w->rank - 1] * (s->path == POOL_CHANNELS ? s->channels : 1), rest = k;
+        offset[k] = 0;
+        for (int i = w->rank - 2; i >= 0; i--) {
+            offset[k] += (at[i] + rest % count[i] * w->dilation[i]) * step;
+            rest /= count[i];
+            step *= w->in[i];
+        }
+    }
+    return t;
+}
+
+void pool_plan_sizes(const ry_problem *problem, int width, ry_prepared *prepared)
+{
+    pool_plan s;
+    describe(problem, width, &s);
+    const size_t columns = (size_t)s.window.out[s.window.rank - 1];
+    size_t offsets = 0;
+    for (int64_t row = 0; row < s.rows; row++) {
+        offsets += (size_t)taps_of_row(&s, row, NULL).count;
+    }
+    prepared->phases = 1;
+    prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
+    prepared->state =
+        sizeof s + (size_t)s.rows * sizeof(pool_row) + columns * (sizeof(pool_column) + sizeof(float)) + offsets * sizeof(int64_t);
+    const int64_t converted = s.convert ? s.in_size + s.rows * (int64_t)columns : 0;
+    prepared->scratch = s.path == POOL_CHANNELS && !s.separable ? 0 : (size_t)(s.width + converted + 15) / 16 * 64;
+}
+
+void pool_plan_make(const ry_problem *problem, int width, pool_plan *s)
+{
+    describe(problem, width, s);
+    const int last = s->window.rank - 1;
+    pool_row *row = (pool_row *)(void *)(s + 1);
+    pool_column *column = (pool_column *)(void *)(row + s->rows);
+    int64_t *offset = (int64_t *)(void *)(column + s->window.out[last]), used = 0;
+    for (int64_t o = 0; o < s->rows; o++) {
+        row[o] = taps_of_row(s, o, offset + used);
+        row[o].begin = used;
+        used += row[o].count;
+    }
+    s->offsets = used;
+    float *divisor = (float *)(void *)(offset + used);
+    for (int64_t o = 0; o < s->window.out[last]; o++) {
+        int64_t begin, end;
+        ry_window_taps(&s->window, last, o, &begin, &end);
+        column[o] = (pool_column){.first = ry_window_start(&s->window, last, o) + begin * s->window.dilation[last], .count = end - begin};
+        divisor[o] = (float)counted(s, last, o);
+    }
+}

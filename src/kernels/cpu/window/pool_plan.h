@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How pooling is computed: the tables that its texts read. Plain data, kept in a kernel's state.
+ *
+ *   WHOLE     the window is the whole image: one sum (or maximum) over each plane
+ *   ROWS      NCHW, an output row at a time: the window's input rows are reduced into one row, padded left and right with what does not count, and
+ *             the output reduces that row's neighbours
+ *   CHANNELS  NHWC, an output position at a time, vectors along channels; where the window is large (`separable`), of a row that its input rows were
+ *             reduced into before */
+#ifndef RY_KERNELS_CPU_WINDOW_POOL_PLAN_H
+#define RY_KERNELS_CPU_WINDOW_POOL_PLAN_H
+
+#include "kernels/common/window.h"
+#include "kernels/kernel.h"
+
+typedef enum pool_path { POOL_WHOLE, POOL_ROWS, POOL_CHANNELS } pool_path;
+
+/* An output row (all spatial dims but the last): input rows offset[begin ..] in elements of x, and how many positions an average counts. */
+typedef struct pool_row {
+    int64_t begin, count, divisor;
+} pool_row;
+
+/* An output position of the last dim: its taps inside the input. */
+typedef struct pool_column {
+    int64_t first, count; /* first: the input position of the first */
+} pool_column;
+
+/* This, then pool_row, pool_column, offsets, and how many columns an average counts (a float for each output position). */
+typedef struct pool_plan {
+    pool_path path;
+    bool maximum, include_pad;
+    bool separable;
+    bool convert; /* a unit is a plane, which scratch holds as f32 */
+    ry_window window;
+    int64_t planes, channels;            /* images times channels; channels */
+    int64_t in_size;                     /* elements of a plane of the input */
+    int64_t rows, units, units_per_task; /* output rows of a plane; units: planes, rows or NHWC rows */
+    int64_t width;                       /* floats of the reduced row, padding included */
+    int64_t offsets;                     /* how many */
+} pool_plan;
+
+bool pool_is_possible(const ry_problem *problem);
+
+/* Bytes of the plan with its tables, and of a worker's scratch; then the plan. width: of a vector. */
+void pool_plan_sizes(const ry_problem *problem, int width, ry_prepared *prepared);
+void pool_plan_make(const ry_problem *problem, int width, pool_plan *plan);
+
+static inline const pool_row *pool_rows(const pool_plan *plan)
+{
+    return (const pool_row *)(const void *)(plan + 1);
+}
+
+static inline const pool_column *pool_columns(const pool_plan *plan)
+{
+    return (const pool_column *)(const void *)(pool_rows(plan) + plan->rows);
+}
+
+static inline const int64_t *pool_offsets(const pool_plan *plan)
+{
+    return (const int64_t *)(const void *)(pool_columns(plan) + plan->window.out[plan->window.rank - 1]);
+}
+
+static inline const float *pool_divisors(const pool_plan *plan)
+{
+    return (const float *)(const void *)(pool_offsets(plan) + plan->offsets);
+}
+
+#endif
