@@ -53,7 +53,7 @@ void RY_ISA_SYMBOL(depthwise_nhwc_mixed)(const depthwise_block *block, int mix, 
 /* Stages what `height` output rows from line (slice z, row y) on read. */
 void RY_ISA_SYMBOL(depthwise_nhwc_stage)(depthwise_work *work, int64_t z, int64_t y, int64_t height);
 
-/* The activation of `lines` lines of sums that were written where they belong. */
+/* The activation of `lines` lines of sums, plan->turns apart, that were written where they belong. */
 void RY_ISA_SYMBOL(depthwise_nhwc_activate)(const depthwise_work *work, int64_t line, int64_t lines);
 /* Residual, activation, conversion: of one pixel's sums; of `lines` lines of sums whose channels are transposed into planes. */
 void RY_ISA_SYMBOL(depthwise_nhwc_finish_pixel)(const depthwise_work *work, int64_t line, int64_t column, float *sum);

@@ -31,7 +31,7 @@ void RY_ISA_SYMBOL(depthwise_nhwc_activate)(const depthwise_work *w, int64_t lin
 {
     const ry_conv_geometry *g = &w->plan->geometry;
     const int64_t *step = w->plan->phase.y_step;
-    for (int64_t end = line + lines; line < end; line++) {
+    for (int64_t i = 0; i < lines; i++, line += w->plan->turns) {
         float *y = (float *)w->launch->out[0] + w->image * g->y_batch + line_at(w, step, line) + w->channel;
         RY_ISA_SYMBOL(ry_activate_rows)(w->activation, y, step[2], g->out[2], w->channels);
     }

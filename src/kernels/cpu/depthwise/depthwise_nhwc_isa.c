@@ -161,7 +161,7 @@ static void set_outputs(const work *w, depthwise_block *b, const place *at, floa
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t *step = plan->phase.y_step, pixels = plan->pixels, column = column_of(plan, at, 0);
     float *to = (float *)w->launch->out[0] + w->image * g->y_batch + w->channel + at->z * step[0] + at->y * step[1] + column * step[2];
-    int64_t row = step[1], pixel = plan->axis[2].classes * step[2];
+    int64_t row = plan->turns * step[1], pixel = plan->axis[2].classes * step[2];
     if (plan->planes_out) {
         to = sums + column * plan->sum_step;
         row = g->out[2] * plan->sum_step;
@@ -180,6 +180,12 @@ static void set_outputs(const work *w, depthwise_block *b, const place *at, floa
     b->to_shift = 0;
 }
 
+/* Are all rows of a table inside x? */
+static bool reads_inside(const depthwise_nhwc_plan *plan, const place *at)
+{
+    return at->rows.at >= 0 && at->rows.at + (plan->table_rows - 1) * plan->axis[1].apart < plan->axis[1].in;
+}
+
 /* The columns of a class. */
 static void run_class(const work *w, depthwise_block *b, place *at, int64_t line, float *sums)
 {
@@ -187,7 +193,7 @@ static void run_class(const work *w, depthwise_block *b, place *at, int64_t line
     const int64_t columns = depthwise_axis_outputs(&plan->axis[2], at->class), x_step = plan->pixels * plan->axis[2].move * pixel_step(w);
     const int64_t step = plan->planes_out ? plan->sum_step : plan->through ? 0 : plan->phase.y_step[2];
     /* a block that reads no pixel outside x, in the rows that it does not leave out, moves on from the one before */
-    const bool lines = at->height == 1 || (at->rows.at >= 0 && at->rows.at + plan->table_rows <= plan->axis[1].in);
+    const bool lines = at->height == 1 || reads_inside(plan, at);
     const int64_t reach = (plan->pixels - 1) * plan->axis[2].move + (plan->axis[2].class[at->class].taps - 1) * plan->axis[2].apart;
     int64_t x = plan->axis[2].class[at->class].at;
     bool within = false;
@@ -209,7 +215,7 @@ static void run_class(const work *w, depthwise_block *b, place *at, int64_t line
             if (b->to[i] != w->nobody) {
                 assert(b->to[i]); /* set_outputs sets them all */
                 const int64_t column = column_of(plan, at, i % plan->pixels);
-                RY_ISA_SYMBOL(depthwise_nhwc_finish_pixel)(w, line + i / plan->pixels, column, b->to[i]);
+                RY_ISA_SYMBOL(depthwise_nhwc_finish_pixel)(w, line + i / plan->pixels * plan->turns, column, b->to[i]);
             }
         }
     }
@@ -248,7 +254,7 @@ static bool slides(const depthwise_nhwc_plan *plan, const place *at)
     if (!plan->slides || at->height == 1) {
         return plan->slides && at->rows.first == 0 && at->rows.count == at->rows.class->taps;
     }
-    return at->rows.at >= 0 && at->rows.at + plan->table_rows <= plan->axis[1].in;
+    return reads_inside(plan, at);
 }
 
 /* One line, or two; `sums`: where its own are in scratch. */
@@ -282,10 +288,32 @@ static void set_readings(const work *w)
     }
 }
 
-static void run_channels(work *w, int64_t first_line, int64_t end_line)
+/* Lines, `plan->turns` apart, of the task's channels. */
+static void run_lines(work *w, depthwise_block *b, int64_t first_line, int64_t end_line)
 {
     const depthwise_nhwc_plan *plan = w->plan;
     const ry_conv_geometry *g = &plan->geometry;
+    for (int64_t line = first_line, held = first_line; line < end_line;) {
+        const int64_t y = line % g->out[1], left = ry_parts(ry_least(end_line - line, g->out[1] - y), plan->turns);
+        const int64_t height = ry_least(plan->height, left);
+        if (plan->staged) {
+            RY_ISA_SYMBOL(depthwise_nhwc_stage)(w, line / g->out[1], y, height);
+        }
+        run_line(w, b, line, height, w->sums + (plan->planes_out ? (line - held) * g->out[2] * plan->sum_step : 0));
+        if (plan->activated) {
+            RY_ISA_SYMBOL(depthwise_nhwc_activate)(w, line, height);
+        }
+        line += height * plan->turns;
+        if (plan->planes_out && (line == end_line || line - held + plan->height > plan->hold)) {
+            RY_ISA_SYMBOL(depthwise_nhwc_finish_planes)(w, held, line - held);
+            held = line;
+        }
+    }
+}
+
+static void run_channels(work *w, int64_t first_line, int64_t end_line)
+{
+    const depthwise_nhwc_plan *plan = w->plan;
     depthwise_block b = {.x = w->table,
                          .bias = (const float *)w->launch->packed + plan->depth * plan->taps * plan->packed_step +
                                  w->channel / plan->lanes * RY_W,
@@ -304,20 +332,8 @@ static void run_channels(work *w, int64_t first_line, int64_t end_line)
     }
     w->staged_end = 0;
     w->anchored = 0;
-    for (int64_t line = first_line, held = first_line; line < end_line;) {
-        const int64_t y = line % g->out[1], height = ry_least(plan->height, ry_least(end_line - line, g->out[1] - y));
-        if (plan->staged) {
-            RY_ISA_SYMBOL(depthwise_nhwc_stage)(w, line / g->out[1], y, height);
-        }
-        run_line(w, &b, line, height, w->sums + (plan->planes_out ? (line - held) * g->out[2] * plan->sum_step : 0));
-        if (plan->activated) {
-            RY_ISA_SYMBOL(depthwise_nhwc_activate)(w, line, height);
-        }
-        line += height;
-        if (plan->planes_out && (line == end_line || line - held + plan->height > plan->hold)) {
-            RY_ISA_SYMBOL(depthwise_nhwc_finish_planes)(w, held, line - held);
-            held = line;
-        }
+    for (int64_t i = 0; i < plan->turns; i++) {
+        run_lines(w, &b, first_line + i, end_line);
     }
 }
 

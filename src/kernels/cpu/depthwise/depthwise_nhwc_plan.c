@@ -155,14 +155,23 @@ static int64_t common_divisor(int64_t a, int64_t b)
     return b == 0 ? a : common_divisor(b, a % b);
 }
 
+/* May lines be computed in turns? Those that are staged, or held until they are transposed, follow each other. */
+static bool may_turn(const depthwise_nhwc_plan *plan)
+{
+    return plan->axis[1].same && plan->axis[1].apart > 1 && is_flat(&plan->geometry) && !plan->staged && !plan->planes_out;
+}
+
 static void choose_block(int width, depthwise_nhwc_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     choose_window(plan);
-    const depthwise_axis *rows = &plan->axis[1], *columns = &plan->axis[2];
+    depthwise_axis *rows = &plan->axis[1];
+    const depthwise_axis *columns = &plan->axis[2];
     /* two rows share what they read, and fill 14 of 32 registers with sums */
-    const bool two = plan->window == 3 && width == 16 && rows->taps == 3 && rows->apart == 1 && rows->move == plan->stride;
-    plan->height = two && g->out[1] > 1 ? 2 : 1;
+    const bool two = plan->window == 3 && width == 16 && rows->taps == 3;
+    plan->turns = two && may_turn(plan) && depthwise_axis_part(rows) ? rows->classes : 1;
+    plan->height =
+        two && rows->move == plan->stride * rows->apart && g->out[1] > plan->turns && (plan->turns > 1 || rows->apart == 1) ? 2 : 1;
     plan->pixels = best_pixels(columns);
     int64_t most = 1;
     for (int64_t r = 0; r < columns->classes; r++) {
@@ -226,7 +235,8 @@ static void choose_tasks(depthwise_nhwc_plan *plan)
     } else {
         const int64_t rows = g->kernel[1] > 3 ? TASK_ROWS : TASK_ROWS / 2,
                       cuts = ry_parts(plan->lines, ry_most(rows, ry_parts(all, enough)));
-        plan->rows = ry_least(plan->lines, ry_whole(ry_parts(plan->lines, cuts > 1 ? depthwise_even_tasks(cuts) : 1), plan->height));
+        plan->rows =
+            ry_least(plan->lines, ry_whole(ry_parts(plan->lines, cuts > 1 ? depthwise_even_tasks(cuts) : 1), plan->height * plan->turns));
         /* whole pixels lie next to each other, where parts of them would be read and written in pieces */
         const int64_t least = ry_most(1, ry_parts(enough, g->batch * ry_parts(plan->lines, plan->rows)));
         const int64_t parts =
@@ -316,18 +326,18 @@ void depthwise_nhwc_plan_make(const ry_problem *problem, int width, depthwise_nh
     plan->lanes = width;
     plan->lines = g->out[0] * g->out[1];
     plan->mix = plan->depth > 1 || plan->multiplier > 1;
+    float low, high;
+    plan->staged = plan->planes_in || ry_type_of(&problem->in[0]) != RY_f32;
+    plan->through = plan->planes_out || ry_type_of(&problem->out[0]) != RY_f32 || ry_problem_has_input(problem, 3);
+    plan->activated = !plan->through && !ry_activation_bounds(ry_conv_activation(problem), &low, &high);
     choose_block(width, plan);
     if (plan->mix) {
         choose_lanes(width, plan);
     }
     plan->packed_step = ry_parts(plan->outputs, plan->lanes) * width;
     plan->packed = (plan->depth * plan->taps + 1) * plan->packed_step;
-    float low, high;
-    plan->staged = plan->planes_in || ry_type_of(&problem->in[0]) != RY_f32;
-    plan->through = plan->planes_out || ry_type_of(&problem->out[0]) != RY_f32 || ry_problem_has_input(problem, 3);
-    plan->activated = !plan->through && !ry_activation_bounds(ry_conv_activation(problem), &low, &high);
     /* what goes through scratch ends pixel by pixel */
-    plan->slides = is_flat(g) && !plan->staged && !plan->through && plan->axis[1].classes == 1 && plan->axis[2].classes == 1;
+    plan->slides = is_flat(g) && !plan->staged && !plan->through && plan->axis[1].same && plan->axis[2].classes == 1;
     choose_ring(width, plan);
     choose_tasks(plan);
     choose_channels(width, plan);

@@ -5,6 +5,7 @@
  * first-level cache, in blocks of one or two lines by a few neighbouring pixels of a class of columns (depthwise_axis.h). What a block reads is
  * a table of addresses, made once for all its channels: pixels outside x are zeros, and rows and slices of the window that are outside are
  * left out where they can be. From block to block the addresses move by the same step, and from line to line where all rows of the window are inside.
+ * A dilated window's lines take turns: two lines of a block share rows of x where they lie a dilation apart.
  *
  * Where the channels of x do not lie side by side, or are not f32, a task first stages the rows that a line reads in a ring (`staged`):
  * planes are transposed. With a third dimension the ring has whole slices. Sums to which a residual is added, or whose channels do not lie side
@@ -50,6 +51,7 @@ typedef struct depthwise_nhwc_plan {
     int64_t inputs;              /* channels of x that they read, at most, whole vectors */
     int64_t tasks;
     int64_t height, pixels;       /* of a block */
+    int64_t turns;                /* interleaved lines of a dilated window: a block's lines are as many apart; 1: neighbours */
     int64_t window;               /* taps of a row that has a text of its own: 3, 5, ... NHWC_WINDOW_MOST; 0: any */
     int64_t stride;               /* of that text: moves of the columns in steps of the table */
     int64_t unit;                 /* table: in x from an entry to the next */
