@@ -14,6 +14,7 @@
     X(half, "values of 16 bits between products into float32")                              \
     X(layer_norm, "layer normalisation spelled in small nodes")                             \
     X(pixel_shuffle, "Reshape-Transpose-Reshape into depth_to_space")                       \
+    X(space_to_depth, "slices of every s-th pixel, joined, into the convolution behind")    \
     X(pad_window, "zero padding into the convolution or average pooling behind it")         \
     X(scale_conv, "BatchNormalization, scale and bias into convolution and matmul weights") \
     X(epilogue, "residual add and activation into the convolution or matmul before them")   \

@@ -289,6 +289,52 @@ static void padding_goes_into_conv(void **state)
     end(&f);
 }
 
+/* Every second row from `row` on, of them every second column from `column` on. */
+static ry_value_id every_second(fixture *f, ry_value_id x, int64_t row, int64_t column)
+{
+    ry_attrs rows = ry_attrs_default(RY_OP_slice), columns = rows;
+    rows.slice = (ry_slice_attrs){{4, {0, 0, row, 0}}, {4, {2, 3, 8, 10}}, {4, {0, 1, 2, 3}}, {4, {1, 1, 2, 1}}};
+    columns.slice = (ry_slice_attrs){{4, {0, 0, 0, column}}, {4, {2, 3, 4, 10}}, {4, {0, 1, 2, 3}}, {4, {1, 1, 1, 2}}};
+    const ry_value_id half = node(f, RY_OP_slice, &rows, 1, &x);
+    return node(f, RY_OP_slice, &columns, 1, &half);
+}
+
+static ry_value_id joined(fixture *f, int last_column)
+{
+    const int64_t even[4] = {2, 3, 8, 10};
+    ry_value_id x = input(f, 4, even);
+    const ry_value_id slices[4] = {every_second(f, x, 0, 0), every_second(f, x, 1, 0), every_second(f, x, 0, 1),
+                                   every_second(f, x, 1, last_column)};
+    ry_attrs attrs = ry_attrs_default(RY_OP_concat);
+    attrs.concat.axis = 1;
+    return node(f, RY_OP_concat, &attrs, 4, slices);
+}
+
+static void space_to_depth_goes_into_conv(void **state)
+{
+    (void)state;
+    fixture f = begin();
+    rewrite(&f, conv(&f, joined(&f, 1), 12, 5, true));
+    const ry_node *c = only(f.graph, RY_OP_conv);
+    assert_int_equal(f.graph->node_count, 1);
+    assert_int_equal(c->in[0], f.graph->inputs[0]);
+    assert_int_equal(f.graph->values[c->in[1]].shape.dim[1], 3);
+    assert_int_equal(f.graph->values[c->in[1]].shape.dim[3], 6);
+    assert_int_equal(c->attrs.conv.stride.at[1], 2);
+    end(&f);
+}
+
+/* A pixel twice, and another one not at all. */
+static void other_slices_stay(void **state)
+{
+    (void)state;
+    fixture f = begin();
+    rewrite(&f, conv(&f, joined(&f, 0), 12, 5, true));
+    assert_int_equal(count(f.graph, RY_OP_concat), 1);
+    assert_int_equal(f.graph->values[only(f.graph, RY_OP_conv)->in[1]].shape.dim[1], 12);
+    end(&f);
+}
+
 static void reflected_padding_stays(void **state)
 {
     (void)state;
@@ -480,6 +526,8 @@ int main(void)
         cmocka_unit_test(spelled_activations_reach_the_epilogue),
         cmocka_unit_test(padding_goes_into_conv),
         cmocka_unit_test(reflected_padding_stays),
+        cmocka_unit_test(space_to_depth_goes_into_conv),
+        cmocka_unit_test(other_slices_stay),
         cmocka_unit_test(pixel_shuffle_is_recognised),
         cmocka_unit_test(layer_norm_is_recognised),
         cmocka_unit_test(chains_become_one_pass),
