@@ -133,12 +133,12 @@ int64_t igemm_panel_floats(const igemm_plan *plan, const igemm_phase *p, int64_t
     return plan->mode == IGEMM_ROWS ? block * (chunk + 16) : ry_parts(block, p->lanes) * plan->width * chunk;
 }
 
-#define PAGE_FLOATS     1024.0
-#define PAGES_NEAR      64.0 /* whose addresses the core has at hand */
-#define PAGE_ROWS       2.5  /* the broadcasts from a page that it has not */
-#define PAGE_VECTORS    1.0  /* a small tile's vectors from one */
-#define CROWDED_VECTORS 6.0  /* the same where the lines of all planes meet in one set of the first-level cache */
-#define CROWDED_LEAST   10   /* planes, that it has no room for */
+#define PAGE_FLOATS   1024.0
+#define PAGES_NEAR    64.0 /* whose addresses the core has at hand */
+#define PAGE_ROWS     2.5  /* the broadcasts from a page that it has not */
+#define PAGE_VECTORS  1.0  /* a small tile's vectors from one */
+#define CROWDED_STEP  8.0  /* a step of a small tile where the lines of all planes meet in one set of the first-level cache */
+#define CROWDED_LEAST 10   /* planes, that it has no room for */
 
 /* Cycles of the pages that tiles turn to, step by step, where a chunk of x in place lies in too many. */
 static double page_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t units)
@@ -147,14 +147,14 @@ static double page_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t 
     if (!p->in_place || plan->mode == IGEMM_ROWS) {
         return 0;
     }
+    const bool small = igemm_is_small(plan);
+    const bool crowded = small && plan->geometry.x_channel % IGEMM_CROWDED == 0 && p->chunk_channels > CROWDED_LEAST;
     if (plan->mode == IGEMM_GATHERED) {
-        const bool near = pages * (double)p->chunk_channels <= PAGES_NEAR;
-        return near ? 0 : (double)(ry_parts(block, p->lanes) * units * p->steps) * PAGE_ROWS * each;
+        const bool near = !crowded && pages * (double)p->chunk_channels <= PAGES_NEAR;
+        return near ? 0 : (double)(ry_parts(block, p->lanes) * units * p->steps) * (crowded ? CROWDED_STEP : PAGE_ROWS * each);
     }
-    const bool crowded = plan->geometry.x_channel % IGEMM_CROWDED == 0 && p->chunk_channels > CROWDED_LEAST;
-    const bool near = !igemm_is_small(plan) || (!crowded && each * (double)p->chunk_channels < PAGES_NEAR);
-    const double vectors = crowded ? CROWDED_VECTORS : PAGE_VECTORS * each;
-    return near ? 0 : (double)(ry_parts(block, plan->tile_columns) * units * p->steps) * vectors;
+    const bool near = !crowded && (!small || each * (double)p->chunk_channels < PAGES_NEAR);
+    return near ? 0 : (double)(ry_parts(block, plan->tile_columns) * units * p->steps) * (crowded ? CROWDED_STEP : PAGE_VECTORS * each);
 }
 
 bool igemm_is_far(const igemm_plan *plan, const igemm_phase *p)
