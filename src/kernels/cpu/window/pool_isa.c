@@ -10,25 +10,35 @@
 #include <math.h>
 
 /* The loops below are inlined with `maximum` (and the step) as constants. */
+/* Two or three neighbours, two steps on from one output to the next: a row of two vectors parts into them. */
+RY_INLINE void join_halves(float *y, const float *x, int64_t n, const int64_t taps, const bool maximum)
+{
+    for (int64_t i = 0; i < n; i += RY_W) {
+        const float *from = x + 2 * i;
+        ry_vf even, odd;
+        ry_vf_part(ry_vf_load(from), ry_vf_load(from + RY_W), &even, &odd);
+        ry_vf sum = join_vector(even, odd, maximum);
+        if (taps == 3) {
+            ry_vf_part(ry_vf_load(from + 2), ry_vf_load(from + 2 + RY_W), &even, &odd);
+            sum = join_vector(sum, even, maximum);
+        }
+        if (n - i >= RY_W) {
+            ry_vf_store(y + i, sum);
+        } else {
+            ry_vf_store_first(y + i, n - i, sum);
+        }
+    }
+}
+
 RY_INLINE void join_columns(float *restrict y, const float *restrict x, int64_t n, int64_t taps, int64_t apart, int64_t step, bool maximum)
 {
-    if (taps == 2) {
+    for (int64_t i = 0; i < n; i++) {
+        y[i] = x[i * step];
+    }
+    for (int64_t k = 1; k < taps; k++) {
+        const float *restrict from = x + k * apart;
         for (int64_t i = 0; i < n; i++) {
-            y[i] = join(x[i * step], x[i * step + apart], maximum);
-        }
-    } else if (taps == 3) {
-        for (int64_t i = 0; i < n; i++) {
-            y[i] = join(join(x[i * step], x[i * step + apart], maximum), x[i * step + 2 * apart], maximum);
-        }
-    } else {
-        for (int64_t i = 0; i < n; i++) {
-            y[i] = x[i * step];
-        }
-        for (int64_t k = 1; k < taps; k++) {
-            const float *restrict from = x + k * apart;
-            for (int64_t i = 0; i < n; i++) {
-                y[i] = join(y[i], from[i * step], maximum);
-            }
+            y[i] = join(y[i], from[i * step], maximum);
         }
     }
 }
@@ -36,6 +46,14 @@ RY_INLINE void join_columns(float *restrict y, const float *restrict x, int64_t 
 RY_INLINE void join_steps(float *y, const float *x, const ry_window *w, int last, bool maximum)
 {
     const int64_t n = w->out[last], taps = w->taps[last], apart = w->dilation[last];
+    if (w->stride[last] == 2 && apart == 1 && taps == 2) {
+        join_halves(y, x, n, 2, maximum);
+        return;
+    }
+    if (w->stride[last] == 2 && apart == 1 && taps == 3) {
+        join_halves(y, x, n, 3, maximum);
+        return;
+    }
     switch (w->stride[last]) {
     case 1: join_columns(y, x, n, taps, apart, 1, maximum); break;
     case 2: join_columns(y, x, n, taps, apart, 2, maximum); break;

@@ -56,8 +56,7 @@ RY_INLINE void join_vectors(float *y, const float *x, const int64_t *offset, int
     }
 }
 
-/* y[i] = the `count` rows' x[i] together, rows being offset[k] from plane on, in elements; count above 0. */
-RY_INLINE void join_rows(float *y, const float *plane, const int64_t *offset, int64_t count, int64_t n, const bool maximum)
+RY_INLINE void join_so_many_rows(float *y, const float *plane, const int64_t *offset, int64_t count, int64_t n, const bool maximum)
 {
     const ry_vm whole = ry_vm_first(RY_W);
     int64_t i = 0;
@@ -69,6 +68,16 @@ RY_INLINE void join_rows(float *y, const float *plane, const int64_t *offset, in
     }
     if (i < n) {
         join_vectors(y + i, plane + i, offset, count, 1, true, ry_vm_first(n - i), maximum);
+    }
+}
+
+/* y[i] = the `count` rows' x[i] together, rows being offset[k] from plane on, in elements; count above 0. */
+RY_INLINE void join_rows(float *y, const float *plane, const int64_t *offset, int64_t count, int64_t n, const bool maximum)
+{
+    switch (count) {
+    case 2: join_so_many_rows(y, plane, offset, 2, n, maximum); break;
+    case 3: join_so_many_rows(y, plane, offset, 3, n, maximum); break;
+    default: join_so_many_rows(y, plane, offset, count, n, maximum); break;
     }
 }
 
