@@ -150,24 +150,25 @@ void pool_plan_sizes(const ry_problem *problem, int width, ry_prepared *prepared
     prepared->scratch = s.path == POOL_CHANNELS && !s.separable ? 0 : (size_t)(s.width + converted + 15) / 16 * 64;
 }
 
-void pool_plan_make(const ry_problem *problem, int width, pool_plan *s)
+void pool_plan_make(const ry_problem *problem, int width, pool_plan *plan)
 {
-    describe(problem, width, s);
-    const int last = s->window.rank - 1;
-    pool_row *row = (pool_row *)(void *)(s + 1);
-    pool_column *column = (pool_column *)(void *)(row + s->rows);
-    int64_t *offset = (int64_t *)(void *)(column + s->window.out[last]), used = 0;
-    for (int64_t o = 0; o < s->rows; o++) {
-        row[o] = taps_of_row(s, o, offset + used);
+    describe(problem, width, plan);
+    const int last = plan->window.rank - 1;
+    pool_row *row = (pool_row *)(void *)(plan + 1);
+    pool_column *column = (pool_column *)(void *)(row + plan->rows);
+    int64_t *offset = (int64_t *)(void *)(column + plan->window.out[last]), used = 0;
+    for (int64_t o = 0; o < plan->rows; o++) {
+        row[o] = taps_of_row(plan, o, offset + used);
         row[o].begin = used;
         used += row[o].count;
     }
-    s->offsets = used;
+    plan->offsets = used;
     float *divisor = (float *)(void *)(offset + used);
-    for (int64_t o = 0; o < s->window.out[last]; o++) {
+    for (int64_t o = 0; o < plan->window.out[last]; o++) {
         int64_t begin, end;
-        ry_window_taps(&s->window, last, o, &begin, &end);
-        column[o] = (pool_column){.first = ry_window_start(&s->window, last, o) + begin * s->window.dilation[last], .count = end - begin};
-        divisor[o] = (float)counted(s, last, o);
+        ry_window_taps(&plan->window, last, o, &begin, &end);
+        column[o] =
+            (pool_column){.first = ry_window_start(&plan->window, last, o) + begin * plan->window.dilation[last], .count = end - begin};
+        divisor[o] = (float)counted(plan, last, o);
     }
 }
