@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    TASK_WORK = 120000, /* multiply-adds of a task at least, where there is so much: some five microseconds */
+    TASK_WORK = 240000, /* multiply-adds of a task at least, where there is so much: some five microseconds */
     TASKS_ENOUGH = 32,
     TASK_ROWS = 8,    /* a task reads the rows that its window reaches over once more than it computes; half of them with windows of 3 */
     PART_LEAST = 192, /* channels of a task, where there are enough rows to cut */
