@@ -108,6 +108,11 @@ RY_INLINE ry_vf ry_vf_negative_select(ry_vf a, ry_vf b, ry_vf c)
     return _mm256_blendv_ps(c, b, _mm256_cmp_ps(a, _mm256_setzero_ps(), _CMP_LT_OQ));
 }
 
+RY_INLINE ry_vf ry_vf_div(ry_vf a, ry_vf b)
+{
+    return _mm256_div_ps(a, b);
+}
+
 RY_INLINE ry_vf ry_vf_or(ry_vf a, ry_vf b)
 {
     return _mm256_or_ps(a, b);

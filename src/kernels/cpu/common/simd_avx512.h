@@ -91,6 +91,11 @@ RY_INLINE ry_vf ry_vf_negative_select(ry_vf a, ry_vf b, ry_vf c)
     return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, _mm512_setzero_ps(), _CMP_LT_OQ), c, b);
 }
 
+RY_INLINE ry_vf ry_vf_div(ry_vf a, ry_vf b)
+{
+    return _mm512_div_ps(a, b);
+}
+
 RY_INLINE ry_vf ry_vf_or(ry_vf a, ry_vf b)
 {
     return _mm512_or_ps(a, b);

@@ -111,6 +111,11 @@ RY_INLINE ry_vf ry_vf_negative_select(ry_vf a, ry_vf b, ry_vf c)
     return ry_vf_choose(a < ry_vf_zero(), b, c);
 }
 
+RY_INLINE ry_vf ry_vf_div(ry_vf a, ry_vf b)
+{
+    return a / b;
+}
+
 RY_INLINE ry_vf ry_vf_or(ry_vf a, ry_vf b)
 {
     return (ry_vf)((ry_vi)a | (ry_vi)b);

@@ -96,6 +96,11 @@ RY_INLINE ry_vf ry_vf_negative_select(ry_vf a, ry_vf b, ry_vf c)
     return vbslq_f32(vcltzq_f32(a), b, c);
 }
 
+RY_INLINE ry_vf ry_vf_div(ry_vf a, ry_vf b)
+{
+    return vdivq_f32(a, b);
+}
+
 RY_INLINE ry_vf ry_vf_or(ry_vf a, ry_vf b)
 {
     return vreinterpretq_f32_u32(vorrq_u32(vreinterpretq_u32_f32(a), vreinterpretq_u32_f32(b)));

@@ -378,7 +378,7 @@ static double fill_phases(const ry_problem *problem, igemm_plan *plan, const ry_
         p->packed = plan->packed_group;
         plan->packed_group += (columns * p->steps + 15) / 16 * 16;
     }
-    return plan->copied ? COPY_MARGIN * cost + igemm_copy_tasks(plan) : cost + (plan->shared ? IGEMM_PHASE_OVERHEAD : 0);
+    return plan->copied ? COPY_MARGIN * cost + igemm_copy_tasks(plan) : cost + (plan->shared && !plan->alone ? IGEMM_PHASE_OVERHEAD : 0);
 }
 
 /* May x, read in place, be better gathered? Rows of a small tile's pixels that lie planes apart touch two cache lines each, and a page. */

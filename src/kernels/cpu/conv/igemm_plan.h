@@ -149,7 +149,7 @@ typedef struct igemm_tile {
     bool alone;        /* one thread runs all tasks: none waits for another */
 } igemm_tile;
 
-/* Bytes of the plan's state; 0: no mode suits the problem (pixels and channels both lie apart). */
+/* Bytes of the plan's state. */
 size_t igemm_plan_size(const ry_problem *problem);
 void igemm_plan_make(const ry_problem *problem, const igemm_tile *tile, igemm_plan *plan);
 

@@ -8,8 +8,9 @@
 #include <string.h>
 
 enum {
-    TASK_WORK = 240000, /* multiply-adds of a task at least, where there is so much: some five microseconds */
+    TASK_WORK = 240000, /* multiply-adds of a task at least, where there is so much: some four microseconds */
     TASKS_ENOUGH = 32,
+    TURN_LEAST = 4,   /* lines of a class that is computed in turn: with fewer there are too few tasks, which take whole turns */
     TASK_ROWS = 8,    /* a task reads the rows that its window reaches over once more than it computes; half of them with windows of 3 */
     PART_LEAST = 192, /* channels of a task, where there are enough rows to cut */
     BLOCK_MOST =
@@ -155,10 +156,16 @@ static int64_t common_divisor(int64_t a, int64_t b)
     return b == 0 ? a : common_divisor(b, a % b);
 }
 
-/* May lines be computed in turns? Those that are staged, or held until they are transposed, follow each other. */
-static bool may_turn(const depthwise_nhwc_plan *plan)
+/* Parts the rows of a dilated window, if two lines share rows then. Those that are staged, or held until they are transposed, follow each other. */
+static bool take_turns(const depthwise_nhwc_plan *plan, depthwise_axis *rows)
 {
-    return plan->axis[1].same && plan->axis[1].apart > 1 && is_flat(&plan->geometry) && !plan->staged && !plan->planes_out;
+    depthwise_axis parted = *rows;
+    if (!rows->same || rows->apart == 1 || !is_flat(&plan->geometry) || plan->staged || plan->planes_out || !depthwise_axis_part(&parted) ||
+        parted.move != plan->stride * parted.apart || rows->out <= TURN_LEAST * parted.classes) {
+        return false;
+    }
+    *rows = parted;
+    return true;
 }
 
 static void choose_block(int width, depthwise_nhwc_plan *plan)
@@ -169,9 +176,8 @@ static void choose_block(int width, depthwise_nhwc_plan *plan)
     const depthwise_axis *columns = &plan->axis[2];
     /* two rows share what they read, and fill 14 of 32 registers with sums */
     const bool two = plan->window == 3 && width == 16 && rows->taps == 3;
-    plan->turns = two && may_turn(plan) && depthwise_axis_part(rows) ? rows->classes : 1;
-    plan->height =
-        two && rows->move == plan->stride * rows->apart && g->out[1] > plan->turns && (plan->turns > 1 || rows->apart == 1) ? 2 : 1;
+    plan->turns = two && take_turns(plan, rows) ? rows->classes : 1;
+    plan->height = two && g->out[1] > 1 && (plan->turns > 1 || (rows->apart == 1 && rows->move == plan->stride)) ? 2 : 1;
     plan->pixels = best_pixels(columns);
     int64_t most = 1;
     for (int64_t r = 0; r < columns->classes; r++) {

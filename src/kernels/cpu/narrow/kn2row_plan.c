@@ -72,7 +72,8 @@ bool kn2row_is_possible(const ry_problem *problem)
         return false;
     }
     ry_conv_geometry_of(problem, &g, NULL, NULL);
-    if (g.stride[0] * g.stride[1] * g.stride[2] != 1 || g.taps < 2 || g.taps > TAPS_MOST || g.channels_out > OUT_MOST) {
+    const bool depthwise = g.channels_in == 1 && g.channels_out == 1;
+    if (depthwise || g.stride[0] * g.stride[1] * g.stride[2] != 1 || g.taps < 2 || g.taps > TAPS_MOST || g.channels_out > OUT_MOST) {
         return false;
     }
     const int64_t most = PRODUCTS_MOST / 4, columns = g.groups * kn2row_columns(&g);
@@ -96,7 +97,7 @@ static kn2row_band find_band(const kn2row_plan *plan, int64_t tasks)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_tap *tap = (const ry_conv_tap *)(const void *)((const char *)plan + plan->taps);
-    kn2row_band band = {.axis = g->in[0] == 1 && plan->grid[0] == 1 ? 1 : 0, .low = tap[0].at[0]};
+    kn2row_band band = {.axis = g->in[0] == 1 && plan->grid[0] == 1 ? 1 : 0};
     band.low = tap[0].at[band.axis];
     int64_t high = band.low;
     for (int64_t t = 0; t < g->taps; t++) {
@@ -134,7 +135,8 @@ static double row_cycles(const kn2row_plan *plan, int width)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const double vectors = (double)ry_parts(plan->pitch, width), outputs = (double)g->channels_out;
-    const double store = plan->woven > 1 || g->y_channel != 1 || g->channels_out == 1 ? STORE_CYCLES : APART_CYCLES;
+    const ry_conv_phase *phase = (const ry_conv_phase *)(const void *)((const char *)plan + plan->phases);
+    const double store = plan->woven > 1 || phase->y_step[RY_SPACE - 1] == 1 ? STORE_CYCLES : APART_CYCLES;
     const double far = plan->products > NEAR_MOST ? 1 - (double)NEAR_MOST / (double)plan->products : 0;
     const double fetch = far * FETCH_CYCLES * (double)plan->grid[2];
     const double tap =
@@ -198,7 +200,6 @@ void kn2row_plan_make(const ry_problem *problem, const igemm_tile *tile, kn2row_
     plan->phases = ry_aligned(sizeof *plan);
     plan->taps = plan->phases + ry_aligned((size_t)g.phases * sizeof(ry_conv_phase));
     plan->product = plan->taps + ry_aligned((size_t)g.taps * sizeof(ry_conv_tap));
-    plan->size = kn2row_plan_size(problem);
     ry_conv_phase *phase = (ry_conv_phase *)(void *)((char *)plan + plan->phases);
     ry_conv_geometry_of(problem, &plan->geometry, phase, (ry_conv_tap *)(void *)((char *)plan + plan->taps));
     for (int64_t p = 0; p < g.phases; p++) {
@@ -208,17 +209,20 @@ void kn2row_plan_make(const ry_problem *problem, const igemm_tile *tile, kn2row_
     }
     plan->pitch = ry_whole(plan->grid[2], tile->width);
     plan->woven = ry_conv_woven(problem, &g);
-    const kn2row_band bands[] = {whole.band, find_band(plan, TASKS_LEAST), find_band(plan, 1)};
-    int best = 0;
-    double least = 0;
-    for (int i = 0; i < (int)(sizeof bands / sizeof *bands); i++) {
-        if (i == 0 || bands[i].out > 0) {
-            fill(problem, tile, &bands[i], plan);
-            if (i == 0 || plan->cycles < least) {
-                best = i;
-                least = plan->cycles;
-            }
-        }
+    const kn2row_band many = find_band(plan, TASKS_LEAST), few = find_band(plan, 1);
+    kn2row_band best = whole.band;
+    fill(problem, tile, &best, plan);
+    double least = plan->cycles;
+    if (few.out > 0) {
+        fill(problem, tile, &few, plan);
+        best = plan->cycles < least ? few : best;
+        least = plan->cycles < least ? plan->cycles : least;
     }
-    fill(problem, tile, &bands[best], plan);
+    if (many.out > 0 && many.out != few.out) {
+        fill(problem, tile, &many, plan);
+        best = plan->cycles < least ? many : best;
+    }
+    if (plan->band.out != best.out) {
+        fill(problem, tile, &best, plan);
+    }
 }

@@ -38,7 +38,6 @@ typedef struct kn2row_plan {
     /* of a worker's scratch, in bytes from its start: the band's products and what the matrix product shares, else empty; the matrix product's own */
     size_t sums, bias, runs, woven_row, sources, band_products, band_shared, multiply, scratch;
     size_t phases, taps, product; /* ry_conv_phase[], ry_conv_tap[], igemm_plan: bytes from the plan's start */
-    size_t size;                  /* of the whole */
 } kn2row_plan;
 
 /* The 1x1 convolution that makes products: of a band, or all. */

@@ -11,7 +11,7 @@ typedef struct taps {
     const int64_t *offset;
     int64_t rows, columns;
     int64_t first, apart; /* floats: of the first position, from one to the next */
-    float scale;          /* of averages */
+    float counted;        /* what an average divides by */
 } taps;
 
 /* `vectors` vectors of channels; alone, of the lanes of a mask. */
@@ -34,7 +34,7 @@ RY_INLINE void pool_vectors(const taps *t, const float *x, float *y, const int v
     }
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) {
-        const ry_vf result = maximum ? sum[v] : ry_vf_mul(sum[v], ry_vf_set(t->scale));
+        const ry_vf result = maximum ? sum[v] : ry_vf_div(sum[v], ry_vf_set(t->counted));
         if (masked) {
             ry_vf_store_m(y, m, result);
         } else {
@@ -69,7 +69,7 @@ RY_INLINE void pool_row_of(const pool_plan *plan, const float *image, const int6
         const float counted = (float)row->divisor * divisor[o];
         t.columns = column[o].count;
         t.first = column[o].first * channels;
-        t.scale = counted > 0 ? 1 / counted : 1; /* a window in the padding alone counts nothing: 0 */
+        t.counted = counted > 0 ? counted : 1; /* a window in the padding alone counts nothing: 0 */
         pool_position(&t, image, y, channels, maximum);
     }
 }

@@ -43,7 +43,9 @@ static void describe(const ry_problem *problem, int width, pool_plan *s)
         s->rows *= i < last ? w->out[i] : 1;
         taps *= i < last ? w->taps[i] : 1;
     }
-    s->path = !ry_tensor_is_row_major(x) ? POOL_CHANNELS : covers_all(w) ? POOL_WHOLE : POOL_ROWS;
+    /* a tensor of 1x1 images is both */
+    const bool planes = ry_tensor_is_row_major(x) && ry_tensor_is_row_major(&problem->out[0]);
+    s->path = !planes ? POOL_CHANNELS : covers_all(w) ? POOL_WHOLE : POOL_ROWS;
     int64_t row_bytes = 4 * taps * w->in[last];
     s->convert = x->dtype != RYND_DTYPE_F32;
     s->units = s->path == POOL_WHOLE || s->convert ? s->planes
@@ -88,7 +90,8 @@ bool pool_is_possible(const ry_problem *problem)
     for (int i = 0; i < last; i++) {
         offsets *= (double)w.out[i] * (double)(w.taps[i] < w.in[i] ? w.taps[i] : w.in[i]);
     }
-    bool small = x->dtype == RYND_DTYPE_F32 || (ry_tensor_is_row_major(x) && ry_tensor_count(x) / x->dim[0] / x->dim[1] < WIDEST);
+    bool small = x->dtype == RYND_DTYPE_F32 ||
+                 (ry_tensor_is_row_major(x) && ry_tensor_is_row_major(y) && ry_tensor_count(x) / x->dim[0] / x->dim[1] < WIDEST);
     return offsets < WIDEST && small && same_layout && w.taps[last] < WIDEST && w.dilation[last] < WIDEST / w.taps[last] &&
            w.stride[last] < WIDEST && w.out[last] < WIDEST / w.stride[last] && w.pad[last] < WIDEST;
 }

@@ -34,7 +34,7 @@ typedef struct pool_plan {
     int64_t planes, channels;            /* images times channels; channels */
     int64_t in_size;                     /* elements of a plane of the input */
     int64_t rows, units, units_per_task; /* output rows of a plane; units: planes, rows or NHWC rows */
-    int64_t width;                       /* floats of the reduced row, padding included */
+    int64_t width;                       /* floats of the reduced row: ROWS with its padding, CHANNELS without */
     int64_t offsets;                     /* how many */
 } pool_plan;
 
