@@ -41,6 +41,9 @@ void igemm_pack_bf16(const igemm_plan *plan, const ry_problem *problem, const vo
     const int64_t step = plan->mode == IGEMM_PIXELS ? count : (count + plan->width - 1) / plan->width * plan->width;
     for (int64_t i = 0; i < g->phases; i++) {
         const igemm_phase *p = &plan->phase[i];
+        if (p->steps == 0) {
+            continue; /* a phase without taps; where all are, there is no memory either */
+        }
         uint32_t *to = packed + group * plan->packed_group + p->packed + first * p->steps;
         memset(to, 0, (size_t)(p->steps * step) * sizeof *to);
         igemm_chunk chunk = {0};
