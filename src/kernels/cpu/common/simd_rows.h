@@ -151,7 +151,7 @@ RY_INLINE ry_vf ry_vf_behind(ry_vf v, ry_vm m)
 
 RY_INLINE ry_vf ry_vf_load_halves(const float *p, const float *q, ry_vm m)
 {
-    float lane[RY_W] = {0};
+    float lane[RY_W + RY_W / 2] = {0}; /* masks are of half a vector: compilers do not know */
     ry_vf_store_m(lane, m, ry_vf_load_m(p, m));
     ry_vf_store_m(lane + RY_W / 2, m, ry_vf_load_m(q, m));
     return ry_vf_load(lane);
