@@ -5,6 +5,7 @@
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_BLOCK_TEXT_H
 
 #include "kernels/cpu/common/simd.h"
+#include "kernels/cpu/conv/tile_lines.h"
 #include "kernels/cpu/depthwise/depthwise_nhwc.h"
 
 /* Where and how a vector reads from each address. */
@@ -142,6 +143,27 @@ RY_INLINE void end_block(const depthwise_block *b, int64_t c, int64_t left, int6
     }
 }
 
+/* Asks for lines of a block to come: of x, at `at`, those that no line before has read, and of y. A vector's at a time, as many as arrive meanwhile: memory's
+ * prefetchers do not follow from pixel to pixel, and many at once are dropped. */
+RY_INLINE void fetch_ahead(const depthwise_block *b, int64_t at, int64_t c, const int window, const int stride, const int height,
+                           const int pixels)
+{
+    const int reach = (pixels - 1) * stride + window, fresh = pixels * stride < reach ? pixels * stride : reach;
+    const int rows = height * stride;
+    const float *const *end = b->x + (b->slices - 1) * b->slice_step + b->rows * reach;
+#pragma GCC unroll 4
+    for (int i = 1; i <= rows; i++) {
+#pragma GCC unroll 16
+        for (int q = 1; q <= fresh; q++) {
+            __builtin_prefetch(end[(1 - i) * reach - q] + b->x_ahead + at, 0, 3);
+        }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < height * pixels; i++) {
+        __builtin_prefetch(b->to[i] + b->to_shift + b->y_ahead + c, 1, 3);
+    }
+}
+
 /* Vector `packed` / RY_W, whose outputs begin with channel c: `left` channels are left. */
 RY_INLINE void sum_vector(const depthwise_block *b, int64_t packed, int64_t c, int64_t left, const from *f, const int window,
                           const int stride, const int height, const int pixels, const int mix)
@@ -169,6 +191,9 @@ RY_INLINE void sum_block(const depthwise_block *b, const int window, const int s
     int64_t c = 0;
     for (; c + RY_W <= b->channels; c += RY_W) {
         f.at = c + b->shift;
+        if (window > 0 && b->x_ahead > 0 && c % RY_LINE_FLOATS == 0) {
+            fetch_ahead(b, f.at, c, window, stride, height, pixels);
+        }
         sum_vector(b, c, c, RY_W, &f, window, stride, height, pixels, 0);
     }
     if (c < b->channels) {
@@ -187,6 +212,9 @@ RY_INLINE void sum_mixed(const depthwise_block *b, const int window, const int s
                   .lanes = ry_vi_load(reading->lane),
                   .low = ry_vm_first(reading->last + 1),
                   .high = ry_vm_first(reading->last >= RY_W ? reading->last + 1 - RY_W : 0)};
+        if (window > 0 && b->x_ahead > 0) {
+            fetch_ahead(b, f.at, c, window, stride, height, pixels);
+        }
         sum_vector(b, packed, c, b->channels - c, &f, window, stride, height, pixels, mix);
     }
 }

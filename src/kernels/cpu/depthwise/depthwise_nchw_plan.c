@@ -10,7 +10,9 @@
 enum {
     TASK_WORK = 120000, /* multiply-adds a task at least, where there is so much: some five microseconds */
     TASKS_ENOUGH = 32,
-    PLANE_CYCLES = 70, /* beside its rows: weights, addresses */
+    PLANE_CYCLES = 70,     /* beside its rows: weights, addresses */
+    FETCH_LEAST = 1 << 20, /* bytes of a problem that a second-level cache does not keep: lines are fetched ahead, */
+    FETCH_PAIRS = 8 << 20  /* those that roll down by two rows where a last-level cache does not, either */
 };
 
 bool depthwise_nchw_suits(const ry_problem *problem)
@@ -141,6 +143,7 @@ static void find_edges(const ry_problem *problem, int width, depthwise_nchw_plan
     }
     plan->vectors = ry_parts(g->out[2], width);
     plan->rolls = can_roll(g, width);
+    plan->fetches = ry_problem_bytes(problem) > (plan->rolls && g->stride[2] == 2 ? FETCH_PAIRS : FETCH_LEAST);
     if (plan->rolls) {
         plan->loads = g->stride[2] == 1 ? 3 : ROLL_LOADS;
         plan->size = sizeof *plan + (size_t)(2 * plan->loads) * sizeof *plan->mask;
@@ -158,8 +161,6 @@ static void find_edges(const ry_problem *problem, int width, depthwise_nchw_plan
     plan->halves = 2 * last <= width && (g->stride[2] == 1 || (g->kernel[1] == 3 && g->kernel[2] == 3));
     plan->windows =
         width == 16 && g->stride[2] == 1 && g->dilation[1] == 1 && g->kernel[1] == g->kernel[2] && (g->kernel[1] == 5 || g->kernel[1] == 7);
-    const int64_t floats = plan->outputs / plan->multiplier * g->in[1] * g->in[2] + plan->outputs * g->out[1] * g->out[2];
-    plan->far = g->batch * floats * (int64_t)sizeof(float) > RY_CONV_FAR_LEAST;
     plan->size = sizeof *plan + (size_t)((plan->left + plan->right) * plan->loads) * sizeof *plan->mask;
 }
 

@@ -42,7 +42,7 @@ typedef struct depthwise_nchw_plan {
     int64_t channels, channel_blocks;
     int64_t tasks;
     bool paired, rolls, sevens, halves, windows;
-    bool far;                     /* x and y mostly lie in memory */
+    bool fetches;                 /* lines of x and y ahead: they come from outer caches, or from memory */
     int64_t vectors, left, right; /* of a row; of these at its ends that need masks */
     int64_t loads;                /* masks of a vector: one a tap; one a pair of taps, and one of the first, where the stride is 2 */
     double cycles;                /* of all tasks */

@@ -11,6 +11,7 @@ typedef struct depthwise_block {
     const float *const *x;
     float *to[NHWC_ROWS * NHWC_PIXELS]; /* [row][pixel] */
     int64_t shift, to_shift;            /* x and y lie so many floats further */
+    int64_t x_ahead, y_ahead;           /* what is fetched lies so many floats further than what is read and written; 0: nothing is */
     const float *weight;                /* [tap][packed_step] */
     const float *bias;
     int64_t packed_step, taps, channels, lanes;

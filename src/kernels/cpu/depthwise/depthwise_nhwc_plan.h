@@ -63,6 +63,7 @@ typedef struct depthwise_nhwc_plan {
     int mix;
     double cycles; /* of all tasks */
     bool staged, planes_in, through, planes_out, activated;
+    bool fetches;                                              /* lines of x and y ahead */
     bool slides;                                               /* lines that read all rows of the window share a table */
     bool dense_in, dense_out;                                  /* rows of planes without gaps, one behind the other */
     size_t nobody, sums, ring_at, table, vectors, at, scratch; /* bytes from scratch's start; at: the lanes */

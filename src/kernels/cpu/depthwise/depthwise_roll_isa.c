@@ -81,7 +81,8 @@ RY_INLINE void roll_down(const depthwise_roll *t, const part *p, const int strid
     float *to = p->to;
     const int64_t pitch = t->pitch, to_row = t->to_row, residual_row = t->residual_row;
     const ry_vm *mask = p->mask;
-    const bool over = t->over;
+    const bool over = t->over, fetches = t->plan->fetches;
+    const int64_t ahead = t->rows * stride * pitch, to_ahead = t->rows * to_row; /* the rows that roll next, below */
     ry_vf sum = bias, next = bias;
     if (p->above) {
         load_row(x, mask, stride, ends, v);
@@ -95,6 +96,10 @@ RY_INLINE void roll_down(const depthwise_roll *t, const part *p, const int strid
     }
     for (int64_t left = p->rows; --left > 0; to += to_row, residual += residual_row) {
         x += pitch;
+        if (fetches) {
+            __builtin_prefetch(x + ahead, 0, 3);
+            __builtin_prefetch(to + to_ahead, 1, 3);
+        }
         load_row(x, mask, stride, ends, v);
         end_row(t, to, residual, add_taps(sum, w, v, 2), stride, whole, over);
         if (stride == 1) {
@@ -103,6 +108,9 @@ RY_INLINE void roll_down(const depthwise_roll *t, const part *p, const int strid
         } else {
             sum = add_taps(bias, w, v, 0);
             x += pitch;
+            if (fetches) {
+                __builtin_prefetch(x + ahead, 0, 3);
+            }
             load_row(x, mask, stride, ends, v);
             sum = add_taps(sum, w, v, 1);
         }

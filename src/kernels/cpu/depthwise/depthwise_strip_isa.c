@@ -186,11 +186,32 @@ RY_INLINE void end_columns(const strip *s, int64_t column, const bool masked, co
     }
 }
 
+/* Lines of the next strip below, of the same columns: memory's prefetchers do not follow over as many rows as a strip goes along. */
+static void fetch_below(const strip *s, int64_t v, int64_t vectors, int height, int stride)
+{
+    const ry_conv_geometry *g = &s->plan->geometry;
+    const float *x = s->x + ((height - 1) * stride + g->kernel[1]) * s->pitch + v * stride * RY_W;
+    const float *to = s->to + height * s->to_row + v * RY_W;
+    for (int i = 0; i < height * stride; i++) {
+        for (int64_t j = 0; j < vectors * stride; j++) {
+            __builtin_prefetch(x + i * s->pitch + j * RY_W, 0, 3);
+        }
+    }
+    for (int i = 0; i < height; i++) {
+        for (int64_t j = 0; j < vectors; j++) {
+            __builtin_prefetch(to + i * s->to_row + j * RY_W, 1, 3);
+        }
+    }
+}
+
 /* `height` rows of `vectors` vectors from vector v on; `square`: the weights of a window of 3x3, or NULL. */
 RY_INLINE void sum_columns(const strip *s, int64_t v, const uint32_t *mask, const ry_vf square[3][STRIP_TAPS], const int height,
                            const int stride, const int vectors, const bool whole)
 {
     ry_vf sum[8];
+    if (s->plan->fetches) {
+        fetch_below(s, v, vectors, height, stride);
+    }
 #pragma GCC unroll 8
     for (int i = 0; i < height * vectors; i++) {
         sum[i] = ry_vf_set(s->bias);

@@ -140,7 +140,7 @@ static void sum_vector(const depthwise_nchw_plan *plan, const depthwise_plane *p
 
 void RY_ISA_SYMBOL(depthwise_nchw_windows)(const depthwise_nchw_plan *plan, const depthwise_plane *p, int64_t strips)
 {
-    unit u = {.fetches = plan->far,
+    unit u = {.fetches = plan->fetches,
               .pitch = plan->geometry.x_step[1],
               .step = plan->geometry.dilation[2],
               .weight = p->weight,
