@@ -94,9 +94,9 @@ RY_INLINE void TILE_NAME(text)(const ry_tile *tile, const int rows, const int ve
     int64_t k = tile->depth;
     if (tile->ahead) {
         /* a few lines a step: all at once would hold up the loads of the operands */
-        const ELEMENT *to = c;
-        const float *r = tile->residual;
+        const ELEMENT *to = c + tile->c_ahead;
         const int64_t r_step = tile->residual_step;
+        const float *r = tile->residual ? tile->residual + (r_step == tile->c_step ? tile->c_ahead : 0) : NULL;
         for (int i = 0; i < rows && k > 0; i++, k--) {
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; v++) {
