@@ -209,6 +209,7 @@ void direct_plan_make(const ry_problem *problem, int width, direct_plan *plan)
     const double in_place = reads_rows(problem, plan) ? count_in_place(plan, width) : plan->cycles;
     if (in_place < plan->cycles) {
         plan->in_place = true;
+        plan->fetches = ry_problem_bytes(problem) > RY_CONV_FAR_LEAST;
         plan->cycles = in_place;
         choose_tasks(plan);
     }

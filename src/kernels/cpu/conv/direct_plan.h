@@ -40,6 +40,7 @@ typedef struct direct_plan {
     int64_t sum_step; /* floats of one output channel's sums */
     int64_t tasks;
     bool by_rows, direct, in_place;
+    bool fetches;                       /* lines of x and y ahead (in_place) */
     double cycles;                      /* in vector multiply-adds, on one core */
     uint32_t planes_used;               /* bit i * stride_w + j */
     size_t staged, sums, runs, scratch; /* bytes */

@@ -2,6 +2,7 @@
 /* Sums of groups of few channels straight from rows of x (direct_plan.h, `in_place`): nothing is staged, and y is written once. */
 #include "base/whole.h"
 #include "kernels/cpu/conv/direct.h"
+#include "kernels/cpu/conv/tile_lines.h"
 
 enum { BAND_BYTES = 16 << 10 /* of x and y */ };
 
@@ -12,11 +13,39 @@ typedef struct block {
     const float *weight; /* [channel][tap][out] */
     const float *bias;
     int64_t first, end; /* tap rows that are inside x */
+    int64_t ahead;      /* rows to those whose lines are fetched; 0: none are */
+    bool fetches_x;     /* the row's first output channels: others find x near */
     int64_t lanes;      /* of the last vector that y has */
     float low, high;
     ry_vm mask[DIRECT_WIDTH_MOST]
               [DIRECT_VECTORS_MOST]; /* lanes inside x, by tap column and vector; between the first vector and the last all are */
 } block;
+
+/* Asks for the lines of x that the output row a band further down reads and none before it, and for those of y that it writes: memory's prefetchers do
+ * not follow so many planes. */
+RY_INLINE void fetch_below(const block *b, const int out, const int vectors)
+{
+    const direct_plan *plan = b->plan;
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t stride = g->stride[1], x_step = g->x_step[1], last = (g->kernel[1] - 1) * plan->dilation[0] + b->ahead * stride;
+    const float *y = b->y + b->ahead * plan->phase.y_step[1];
+    for (int64_t c = 0; c < g->channels_in && b->fetches_x; c++) {
+        for (int64_t r = 0; r < stride; r++) {
+            const float *x = b->x + c * g->x_channel + (last - r) * x_step;
+#pragma GCC unroll 4
+            for (int i = 0; i < vectors * RY_W; i += RY_LINE_FLOATS) {
+                __builtin_prefetch(x + i, 0, 3);
+            }
+        }
+    }
+#pragma GCC unroll 4
+    for (int k = 0; k < out; k++) {
+#pragma GCC unroll 4
+        for (int i = 0; i < vectors * RY_W; i += RY_LINE_FLOATS) {
+            __builtin_prefetch(y + k * g->y_channel + i, 1, 3);
+        }
+    }
+}
 
 /* `half`: the last vector has at most half its lanes. `three`: so many tap columns. */
 RY_INLINE void sum_row(const block *b, const int out, const int vectors, const bool half, const bool three)
@@ -25,6 +54,9 @@ RY_INLINE void sum_row(const block *b, const int out, const int vectors, const b
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t width = three ? 3 : g->kernel[2], step = plan->dilation[1], r_channel = g->r_channel, y_channel = g->y_channel;
     ry_vf sum[DIRECT_BLOCK_MOST][DIRECT_VECTORS_MOST];
+    if (b->ahead > 0) {
+        fetch_below(b, out, vectors);
+    }
 #pragma GCC unroll 4
     for (int k = 0; k < out; k++) {
 #pragma GCC unroll 4
@@ -132,12 +164,12 @@ static void find_rows(const direct_plan *plan, int64_t row, block *b)
     b->end = ry_most(ry_least(ry_parts(ry_most(g->in[1] - top, 0), step), g->kernel[1]), b->first);
 }
 
-static void sum_band(const direct_plan *plan, const direct_group *group, int64_t first_row, int64_t rows)
+static void sum_band(const direct_plan *plan, const direct_group *group, int64_t first_row, int64_t rows, int64_t ahead)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_phase *p = &plan->phase;
     const int64_t columns = p->grid[2], vectors = ry_parts(columns, RY_W);
-    block b = {.plan = plan, .low = group->low, .high = group->high};
+    block b = {.plan = plan, .low = group->low, .high = group->high, .ahead = ahead};
     for (int64_t first = 0, count; first < vectors; first += count) {
         const int64_t column = first * RY_W;
         count = direct_vectors(plan, RY_W, first);
@@ -149,6 +181,7 @@ static void sum_band(const direct_plan *plan, const direct_group *group, int64_t
             for (int64_t k = 0; k < g->channels_out; k += DIRECT_BLOCK_MOST) {
                 b.weight = group->weight + k * g->channels_in * g->taps;
                 b.bias = group->bias + k;
+                b.fetches_x = k == 0;
                 b.y = group->y + k * g->y_channel + row * p->y_step[1] + column;
                 b.residual = group->residual ? group->residual + k * g->r_channel + row * p->r_step[1] + column : NULL;
                 sums[ry_least(g->channels_out - k, DIRECT_BLOCK_MOST) - 1][count - 1](&b);
@@ -164,6 +197,6 @@ void RY_ISA_SYMBOL(direct_planes)(const direct_plan *plan, const direct_group *g
     const int64_t row = (g->channels_in * g->in[2] + g->channels_out * plan->phase.grid[2]) * (int64_t)sizeof(float);
     const int64_t most = ry_most(4, BAND_BYTES / row);
     for (int64_t done = 0; done < rows; done += most) {
-        sum_band(plan, group, first_row + done, ry_least(most, rows - done));
+        sum_band(plan, group, first_row + done, ry_least(most, rows - done), plan->fetches ? most : 0);
     }
 }
