@@ -294,7 +294,7 @@ void case_check(product_case *c, const ry_kernel *kernel, const ry_kernel *refer
     ry_release(&ry_system_allocator, expected);
 }
 
-int case_check_all(product_case *c, const char *reference)
+int case_check_some(product_case *c, const char *reference, const char *name)
 {
     const ry_kernel *truth = ry_kernel_find(reference);
     assert_non_null(truth);
@@ -302,16 +302,20 @@ int case_check_all(product_case *c, const char *reference)
     ry_cpu_detect(&cpu);
     int checked = 0;
     const ry_accuracy loosest = c->problem.accuracy > RY_ACCURACY_near32 ? c->problem.accuracy : RY_ACCURACY_near32;
-    const char *only = getenv("RYND_TEST_KERNEL");
     unsigned char *expected = output_of(c, truth);
     for (size_t i = 0; i < ry_kernel_count; i++) {
         const ry_kernel *kernel = ry_kernels[i];
         if (kernel->op == c->problem.op && kernel != truth && kernel->accuracy <= loosest && kernel->isa <= cpu.isa &&
-            (!only || strstr(kernel->name, only)) && kernel->applicable(&c->problem)) {
+            (!name || strstr(kernel->name, name)) && kernel->applicable(&c->problem)) {
             check_kernel(c, kernel, expected);
             checked++;
         }
     }
     ry_release(&ry_system_allocator, expected);
     return checked;
+}
+
+int case_check_all(product_case *c, const char *reference)
+{
+    return case_check_some(c, reference, getenv("RYND_TEST_KERNEL"));
 }

@@ -320,14 +320,58 @@ static void test_half_types(void **state)
     assert_true(checked > 40);
 }
 
+/* Tensors so large that lines are fetched ahead. A window of one row has stride 1 down the rows. */
+static int check_far(int64_t groups, int64_t each, int64_t height, int64_t width, int64_t high, int64_t wide, int64_t stride,
+                     case_layout layout, const char *kernels)
+{
+    product_case c = {.problem = {.op = RY_OP_conv, .inputs = 3}};
+    c.problem.attrs = ry_attrs_default(RY_OP_conv);
+    ry_conv_attrs *a = &c.problem.attrs.conv;
+    a->groups = groups;
+    a->stride = (ry_ints){2, {high == 1 ? 1 : stride, stride}};
+    a->pads = (ry_ints){4, {high / 2, wide / 2, high / 2, wide / 2}};
+    const int64_t x[4] = {1, groups * each, height, width}, w[4] = {groups * each, each, high, wide};
+    const int64_t y[4] = {1, groups * each, (height - 1) / a->stride.at[0] + 1, (width - 1) / stride + 1};
+    c.in[0] = case_tensor(RY_f32, 4, x, layout);
+    c.in[1] = case_tensor(RY_f32, 4, w, CASE_ROW_MAJOR);
+    c.out[0] = case_tensor(RY_f32, 4, y, layout);
+    c.terms = (double)(each * high * wide);
+    case_fill(&c);
+    const int checked = case_check_some(&c, "conv_ref", kernels);
+    case_free(&c);
+    return checked;
+}
+
+static void test_far(void **state)
+{
+    (void)state;
+    int checked = check_far(24, 1, 310, 311, 3, 3, 1, CASE_CHANNELS_LAST, "depthwise_nhwc"); /* two lines a block */
+    checked += check_far(40, 1, 1, 80001, 1, 3, 2, CASE_CHANNELS_LAST, "depthwise_nhwc");    /* one row, less than the rows of a step */
+    checked += check_far(10, 2, 335, 335, 1, 3, 1, CASE_CHANNELS_LAST, "depthwise_nhwc");    /* permuted channels */
+    checked += check_far(5, 4, 235, 235, 3, 3, 1, CASE_ROW_MAJOR, "direct");                 /* bands of rows in place */
+    checked += check_far(5, 1, 180, 181, 3, 3, 1, CASE_ROW_MAJOR, "depthwise_nchw");         /* strips, and rows that roll down */
+    checked += check_far(5, 1, 650, 651, 3, 3, 2, CASE_ROW_MAJOR, "depthwise_nchw");
+    checked += check_far(7, 1, 190, 181, 5, 5, 2, CASE_ROW_MAJOR, "depthwise_nchw");
+    assert_true(checked > 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_windows),      cmocka_unit_test(test_sizes),           cmocka_unit_test(test_multipliers_and_groups),
-        cmocka_unit_test(test_spaces),       cmocka_unit_test(test_wide_groups),     cmocka_unit_test(test_half_types),
-        cmocka_unit_test(test_transposed),   cmocka_unit_test(test_dilated_and_odd), cmocka_unit_test(test_many_channels),
-        cmocka_unit_test(test_half_vectors), cmocka_unit_test(test_seven_rows),      cmocka_unit_test(test_strips_of_windows),
+        cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_multipliers_and_groups),
+        cmocka_unit_test(test_spaces),
+        cmocka_unit_test(test_wide_groups),
+        cmocka_unit_test(test_half_types),
+        cmocka_unit_test(test_transposed),
+        cmocka_unit_test(test_dilated_and_odd),
+        cmocka_unit_test(test_many_channels),
+        cmocka_unit_test(test_half_vectors),
+        cmocka_unit_test(test_seven_rows),
+        cmocka_unit_test(test_strips_of_windows),
         cmocka_unit_test(test_rolling_rows),
+        cmocka_unit_test(test_far),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

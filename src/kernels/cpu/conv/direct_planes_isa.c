@@ -12,26 +12,25 @@ typedef struct block {
     float *y;
     const float *weight; /* [channel][tap][out] */
     const float *bias;
-    int64_t first, end; /* tap rows that are inside x */
-    int64_t ahead;      /* rows to those whose lines are fetched; 0: none are */
-    bool fetches_x;     /* the row's first output channels: others find x near */
-    int64_t lanes;      /* of the last vector that y has */
+    int64_t first, end;       /* tap rows that are inside x */
+    int64_t x_ahead, y_ahead; /* floats to the next band */
+    bool fetches_x;           /* the row's first output channels: others find x near */
+    int64_t lanes;            /* of the last vector that y has */
     float low, high;
     ry_vm mask[DIRECT_WIDTH_MOST]
               [DIRECT_VECTORS_MOST]; /* lanes inside x, by tap column and vector; between the first vector and the last all are */
 } block;
 
-/* Asks for the lines of x that the output row a band further down reads and none before it, and for those of y that it writes: memory's prefetchers do
+/* Asks for the lines of x that the same output row of the next band reads and none before it, and for those of y that it writes: memory's prefetchers do
  * not follow so many planes. */
-RY_INLINE void fetch_below(const block *b, const int out, const int vectors)
+RY_INLINE void fetch_next(const block *b, const int out, const int vectors)
 {
     const direct_plan *plan = b->plan;
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t stride = g->stride[1], x_step = g->x_step[1], last = (g->kernel[1] - 1) * plan->dilation[0] + b->ahead * stride;
-    const float *y = b->y + b->ahead * plan->phase.y_step[1];
+    const int64_t stride = g->stride[1], step = plan->dilation[0], last = (g->kernel[1] - 1) * step;
     for (int64_t c = 0; c < g->channels_in && b->fetches_x; c++) {
-        for (int64_t r = 0; r < stride; r++) {
-            const float *x = b->x + c * g->x_channel + (last - r) * x_step;
+        for (int64_t r = 0; r < stride && r <= last; r += step) {
+            const float *x = b->x + b->x_ahead + c * g->x_channel + (last - r) * g->x_step[1];
 #pragma GCC unroll 4
             for (int i = 0; i < vectors * RY_W; i += RY_LINE_FLOATS) {
                 __builtin_prefetch(x + i, 0, 3);
@@ -40,9 +39,10 @@ RY_INLINE void fetch_below(const block *b, const int out, const int vectors)
     }
 #pragma GCC unroll 4
     for (int k = 0; k < out; k++) {
+        const float *y = b->y + b->y_ahead + k * g->y_channel;
 #pragma GCC unroll 4
         for (int i = 0; i < vectors * RY_W; i += RY_LINE_FLOATS) {
-            __builtin_prefetch(y + k * g->y_channel + i, 1, 3);
+            __builtin_prefetch(y + i, 1, 3);
         }
     }
 }
@@ -54,8 +54,8 @@ RY_INLINE void sum_row(const block *b, const int out, const int vectors, const b
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t width = three ? 3 : g->kernel[2], step = plan->dilation[1], r_channel = g->r_channel, y_channel = g->y_channel;
     ry_vf sum[DIRECT_BLOCK_MOST][DIRECT_VECTORS_MOST];
-    if (b->ahead > 0) {
-        fetch_below(b, out, vectors);
+    if (plan->fetches) {
+        fetch_next(b, out, vectors);
     }
 #pragma GCC unroll 4
     for (int k = 0; k < out; k++) {
@@ -164,12 +164,12 @@ static void find_rows(const direct_plan *plan, int64_t row, block *b)
     b->end = ry_most(ry_least(ry_parts(ry_most(g->in[1] - top, 0), step), g->kernel[1]), b->first);
 }
 
-static void sum_band(const direct_plan *plan, const direct_group *group, int64_t first_row, int64_t rows, int64_t ahead)
+static void sum_band(const direct_plan *plan, const direct_group *group, int64_t first_row, int64_t rows, const block *start)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_phase *p = &plan->phase;
     const int64_t columns = p->grid[2], vectors = ry_parts(columns, RY_W);
-    block b = {.plan = plan, .low = group->low, .high = group->high, .ahead = ahead};
+    block b = *start;
     for (int64_t first = 0, count; first < vectors; first += count) {
         const int64_t column = first * RY_W;
         count = direct_vectors(plan, RY_W, first);
@@ -190,13 +190,19 @@ static void sum_band(const direct_plan *plan, const direct_group *group, int64_t
     }
 }
 
-/* Columns of vectors go down some rows only, so that rows of large planes are read and written nearly in order. */
+/* Columns of vectors go down some rows only, so that rows of large planes are read and written nearly in order. Behind the last rows of a plane the next
+ * group's first ones come. */
 void RY_ISA_SYMBOL(direct_planes)(const direct_plan *plan, const direct_group *group, int64_t first_row, int64_t rows)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t row = (g->channels_in * g->in[2] + g->channels_out * plan->phase.grid[2]) * (int64_t)sizeof(float);
-    const int64_t most = ry_most(4, BAND_BYTES / row);
+    const int64_t most = ry_most(4, BAND_BYTES / row), x_row = g->stride[1] * g->x_step[1], y_row = plan->phase.y_step[1];
+    block b = {.plan = plan, .low = group->low, .high = group->high, .x_ahead = most * x_row, .y_ahead = most * y_row};
     for (int64_t done = 0; done < rows; done += most) {
-        sum_band(plan, group, first_row + done, ry_least(most, rows - done), plan->fetches ? most : 0);
+        if (done + most >= rows && plan->row_blocks == 1) {
+            b.x_ahead = g->channels_in * g->x_channel - done * x_row;
+            b.y_ahead = g->channels_out * g->y_channel - done * y_row;
+        }
+        sum_band(plan, group, first_row + done, ry_least(most, rows - done), &b);
     }
 }

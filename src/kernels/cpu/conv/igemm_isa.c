@@ -6,7 +6,8 @@
 #include "kernels/cpu/conv/igemm_cost.h"
 #include "kernels/cpu/conv/igemm_task.h"
 
-enum { TILES_AHEAD = 2 }; /* from a tile to the one whose C is fetched: memory is further away than the time of one */
+/* From a tile to the one whose C is fetched: memory is further away than the time of one. Slivers first, tiles follow each other along their rows. */
+enum { TILES_AHEAD = 2 };
 
 /* x, or its copy, of the task's group; the batch is reached by the offsets of segments and rows. */
 static const char *x_of(const igemm_task *t)
@@ -177,7 +178,8 @@ static void run_tile(const igemm_task *t, ry_tile *tile, const igemm_run *run, i
         tile->c_step = t->block_step;
         tile->c = t->block + (pixels ? row - before : run->column + row) * t->block_step + (pixels ? column : column - before);
     }
-    tile->c_ahead = TILES_AHEAD * (int32_t)(pixels ? RY_TILE_COLUMNS : rows * tile->c_step);
+    const int64_t ahead = TILES_AHEAD * (pixels ? RY_TILE_COLUMNS : rows * tile->c_step);
+    tile->c_ahead = t->phase->slivers_first || ahead != (int32_t)ahead ? 0 : (int32_t)ahead;
     tile->ahead = t->phase->direct && tile->start != RY_TILE_FROM_C && tile->c_step % IGEMM_CROWDED != 0;
     const ry_tile_table *table = &RY_ISA_SYMBOL(ry_tiles);
     const ry_tile_set *tiles = t->pairs ? t->pairs->tiles : t->integer ? &table->i32 : &table->f32;

@@ -51,9 +51,10 @@ typedef struct ry_tile {
     /* 0, or how far behind each row of B lies what the next tile reads of it: that is fetched towards the core while this one runs. */
     int64_t b_ahead;
     bool b_streams; /* B comes from far, and what follows it is read next: it is fetched RY_TILE_AHEAD steps ahead (a_along_k only) */
-    bool
-        ahead; /* C and the residual are expected outside the first-level cache: those of a tile to come are fetched while the products run, */
-    int32_t c_ahead; /* so many floats further */
+    /* C and the residual are expected outside the first-level cache, and fetched while the products run: those that lie `c_ahead` floats further, but for a
+     * residual of other steps, whose own lines are. */
+    bool ahead;
+    int32_t c_ahead;
 } ry_tile;
 _Static_assert(sizeof(ry_tile) <= 128, "copies of larger structs are loops that take as long as a small tile");
 

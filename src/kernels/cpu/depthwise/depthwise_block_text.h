@@ -143,19 +143,17 @@ RY_INLINE void end_block(const depthwise_block *b, int64_t c, int64_t left, int6
     }
 }
 
-/* Asks for lines of a block to come: of x, at `at`, those that no line before has read, and of y. A vector's at a time, as many as arrive meanwhile: memory's
- * prefetchers do not follow from pixel to pixel, and many at once are dropped. */
+/* Asks for lines of a block to come: of x, at `at`, its fresh rows, and of y. A vector's at a time: memory's prefetchers do not follow from pixel to
+ * pixel, and all of a block's at once gained nothing. */
 RY_INLINE void fetch_ahead(const depthwise_block *b, int64_t at, int64_t c, const int window, const int stride, const int height,
                            const int pixels)
 {
-    const int reach = (pixels - 1) * stride + window, fresh = pixels * stride < reach ? pixels * stride : reach;
-    const int rows = height * stride;
+    const int reach = (pixels - 1) * stride + window, fresh = pixels * stride;
     const float *const *end = b->x + (b->slices - 1) * b->slice_step + b->rows * reach;
-#pragma GCC unroll 4
-    for (int i = 1; i <= rows; i++) {
+    for (int64_t i = 0; i < b->fresh; i++, end -= reach) {
 #pragma GCC unroll 16
         for (int q = 1; q <= fresh; q++) {
-            __builtin_prefetch(end[(1 - i) * reach - q] + b->x_ahead + at, 0, 3);
+            __builtin_prefetch(end[-q] + b->x_ahead + at, 0, 3);
         }
     }
 #pragma GCC unroll 16
@@ -191,7 +189,7 @@ RY_INLINE void sum_block(const depthwise_block *b, const int window, const int s
     int64_t c = 0;
     for (; c + RY_W <= b->channels; c += RY_W) {
         f.at = c + b->shift;
-        if (window > 0 && b->x_ahead > 0 && c % RY_LINE_FLOATS == 0) {
+        if (window > 0 && b->fresh > 0 && c % RY_LINE_FLOATS == 0) {
             fetch_ahead(b, f.at, c, window, stride, height, pixels);
         }
         sum_vector(b, c, c, RY_W, &f, window, stride, height, pixels, 0);
@@ -212,7 +210,7 @@ RY_INLINE void sum_mixed(const depthwise_block *b, const int window, const int s
                   .lanes = ry_vi_load(reading->lane),
                   .low = ry_vm_first(reading->last + 1),
                   .high = ry_vm_first(reading->last >= RY_W ? reading->last + 1 - RY_W : 0)};
-        if (window > 0 && b->x_ahead > 0) {
+        if (window > 0 && b->fresh > 0) {
             fetch_ahead(b, f.at, c, window, stride, height, pixels);
         }
         sum_vector(b, packed, c, b->channels - c, &f, window, stride, height, pixels, mix);

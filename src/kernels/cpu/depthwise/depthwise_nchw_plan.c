@@ -10,9 +10,9 @@
 enum {
     TASK_WORK = 120000, /* multiply-adds a task at least, where there is so much: some five microseconds */
     TASKS_ENOUGH = 32,
-    PLANE_CYCLES = 70,     /* beside its rows: weights, addresses */
-    FETCH_LEAST = 1 << 20, /* bytes of a problem that a second-level cache does not keep: lines are fetched ahead, */
-    FETCH_PAIRS = 8 << 20  /* those that roll down by two rows where a last-level cache does not, either */
+    PLANE_CYCLES = 70,       /* beside its rows: weights, addresses */
+    FETCH_LEAST = 1 << 20,   /* bytes of a problem that a second-level cache does not keep: lines are fetched ahead, */
+    FETCH_ROLL_TWO = 8 << 20 /* those that roll down by two rows where a last-level cache does not, either */
 };
 
 bool depthwise_nchw_suits(const ry_problem *problem)
@@ -143,7 +143,8 @@ static void find_edges(const ry_problem *problem, int width, depthwise_nchw_plan
     }
     plan->vectors = ry_parts(g->out[2], width);
     plan->rolls = can_roll(g, width);
-    plan->fetches = ry_problem_bytes(problem) > (plan->rolls && g->stride[2] == 2 ? FETCH_PAIRS : FETCH_LEAST);
+    /* rows of one are long runs, which the hardware follows */
+    plan->fetches = g->out[1] > 1 && ry_problem_bytes(problem) > (plan->rolls && g->stride[2] == 2 ? FETCH_ROLL_TWO : FETCH_LEAST);
     if (plan->rolls) {
         plan->loads = g->stride[2] == 1 ? 3 : ROLL_LOADS;
         plan->size = sizeof *plan + (size_t)(2 * plan->loads) * sizeof *plan->mask;

@@ -11,8 +11,9 @@ typedef struct depthwise_block {
     const float *const *x;
     float *to[NHWC_ROWS * NHWC_PIXELS]; /* [row][pixel] */
     int64_t shift, to_shift;            /* x and y lie so many floats further */
-    int64_t x_ahead, y_ahead;           /* what is fetched lies so many floats further than what is read and written; 0: nothing is */
-    const float *weight;                /* [tap][packed_step] */
+    int64_t fresh;            /* rows at the table's end whose lines are fetched, those that no line before has read; 0: nothing is */
+    int64_t x_ahead, y_ahead; /* what is fetched lies so many floats further than what is read and written */
+    const float *weight;      /* [tap][packed_step] */
     const float *bias;
     int64_t packed_step, taps, channels, lanes;
     int64_t slices, slice_step, slice_taps; /* of the table; its entries and taps from one to the next */

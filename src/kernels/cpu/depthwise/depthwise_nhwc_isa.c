@@ -197,7 +197,7 @@ static void run_class(const work *w, depthwise_block *b, place *at, int64_t line
     const int64_t reach = (plan->pixels - 1) * plan->axis[2].move + (plan->axis[2].class[at->class].taps - 1) * plan->axis[2].apart;
     int64_t x = plan->axis[2].class[at->class].at;
     bool within = false;
-    b->x_ahead = 0;
+    b->fresh = 0;
     for (at->q = 0; at->q < columns; at->q += plan->pixels, x += plan->pixels * plan->axis[2].move) {
         const bool still = within;
         within = lines && x >= 0 && x + reach < plan->axis[2].in;
@@ -230,11 +230,12 @@ static void run_sliding(work *w, depthwise_block *b, place *at)
     const int64_t pixels = plan->pixels, columns = g->out[2], in = g->in[2], height = at->height;
     const int64_t move = pixels * plan->axis[2].move, x_step = move * g->x_step[2], y_step = pixels * plan->phase.y_step[2];
     const int64_t last = (plan->reach - 1) * plan->unit;
-    b->x_ahead = plan->fetches ? x_step : 0;
-    b->y_ahead = y_step;
     if (w->anchored != height) {
         anchor(w, b, at);
     }
+    b->fresh = plan->fetches && b->slices > 0 ? ry_least(b->rows, height * g->stride[1]) : 0;
+    b->x_ahead = x_step;
+    b->y_ahead = y_step;
     int64_t x = plan->axis[2].class[0].at;
     b->shift = (at->rows.at - w->anchor) * g->x_step[1];
     for (at->q = 0; at->q < columns; at->q += pixels, x += move, b->shift += x_step) {

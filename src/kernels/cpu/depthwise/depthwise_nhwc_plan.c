@@ -349,7 +349,7 @@ void depthwise_nhwc_plan_make(const ry_problem *problem, int width, depthwise_nh
     choose_ring(width, plan);
     choose_tasks(plan);
     choose_channels(width, plan);
-    plan->fetches = plan->slides && ry_problem_bytes(problem) > FETCH_LEAST;
+    plan->fetches = plan->slides && plan->window > 0 && ry_problem_bytes(problem) > NHWC_FETCH_LEAST;
     place(width, plan);
     plan->cycles = count_cycles(plan, width);
 }

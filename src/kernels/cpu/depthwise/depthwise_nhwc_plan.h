@@ -24,6 +24,9 @@
 
 #include "kernels/cpu/depthwise/depthwise_axis.h"
 
+/* Bytes of a problem from which on lines are fetched ahead: of tensors that a last-level cache holds that costs more than it gains. */
+enum { NHWC_FETCH_LEAST = 16 << 20 };
+
 enum { NHWC_ROWS = 2, NHWC_PIXELS = 7, NHWC_FEWEST = 4, NHWC_DEPTH = 16, NHWC_WINDOWS = 5, NHWC_WINDOW_MOST = 2 * NHWC_WINDOWS + 1 };
 
 /* What a vector of outputs of a grouped convolution reads. */

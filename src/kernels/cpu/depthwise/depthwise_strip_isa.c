@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text of a strip: some output rows of one plane at once. */
+#include "kernels/cpu/conv/tile_lines.h"
 #include "kernels/cpu/depthwise/depthwise_strip.h"
 
 RY_INLINE ry_vf load_near(const float *x, ry_vm mask, const bool masked)
@@ -193,13 +194,13 @@ static void fetch_below(const strip *s, int64_t v, int64_t vectors, int height, 
     const float *x = s->x + ((height - 1) * stride + g->kernel[1]) * s->pitch + v * stride * RY_W;
     const float *to = s->to + height * s->to_row + v * RY_W;
     for (int i = 0; i < height * stride; i++) {
-        for (int64_t j = 0; j < vectors * stride; j++) {
-            __builtin_prefetch(x + i * s->pitch + j * RY_W, 0, 3);
+        for (int64_t j = 0; j < vectors * stride * RY_W; j += RY_LINE_FLOATS) {
+            __builtin_prefetch(x + i * s->pitch + j, 0, 3);
         }
     }
     for (int i = 0; i < height; i++) {
-        for (int64_t j = 0; j < vectors; j++) {
-            __builtin_prefetch(to + i * s->to_row + j * RY_W, 1, 3);
+        for (int64_t j = 0; j < vectors * RY_W; j += RY_LINE_FLOATS) {
+            __builtin_prefetch(to + i * s->to_row + j, 1, 3);
         }
     }
 }

@@ -152,6 +152,8 @@ void separable_plan_make(const ry_problem *problem, int width, int tile_rows, in
     separable_depthwise depthwise;
     separable_depthwise_of(problem, plan->m_step, &depthwise);
     depthwise_nhwc_plan_make(&depthwise.problem, width, &plan->depthwise);
+    /* what lies between the two is a block in scratch */
+    plan->depthwise.fetches = plan->depthwise.fetches && ry_tensor_bytes(&problem->in[0]) > NHWC_FETCH_LEAST;
     choose_rows(plan);
     plan->pointwise = plan->depthwise.packed;
     plan->bias = plan->pointwise + plan->channels * ry_whole(plan->outputs, width);
