@@ -19,9 +19,7 @@ enum {
     RING_WHOLE = 64 * 1024,   /* narrow planes of so many bytes are staged whole: their transposed squares do not end with the rows */
     RING_SUITS = 4096 * 1024, /* a vector's slices must not be larger */
     HOLD_PIXELS = 64,         /* narrow lines are transposed back so many pixels at a time */
-    TAPS_MOST = 1024,
-    FETCH_LEAST =
-        16 << 20 /* bytes of a problem from which on lines are fetched ahead: those that a last-level cache holds gain less than it costs */
+    TAPS_MOST = 1024
 };
 
 /* The last of the channels that a vector of outputs reads, from the first channel of its first group on: vectors without gaps. */
