@@ -350,6 +350,29 @@ static void test_groups(void **state)
     }
 }
 
+/* Dilated rows: phases of one length and of several, one output each, blocks of a part of a row and of several rows. */
+static void test_dilated(void **state)
+{
+    (void)state;
+    static const int64_t dilations[] = {2, 3, 5, 12, 40}, widths[] = {7, 13, 24, 57, 130};
+    int checked = 0;
+    for (int i = 0; i < 25; i++) {
+        shape s = same_3x3(i % 3 == 0 ? 5 : 33, widths[i / 5]);
+        s.size[1] = between(3, 9);
+        s.dilation[2] = dilations[i % 5];
+        s.before[2] = s.after[2] = s.dilation[2];
+        s.dilation[1] = between(1, 2);
+        s.batch = between(1, 2);
+        checked += check(&s, 2, i % 4 == 1 ? CASE_CHANNELS_LAST : CASE_ROW_MAJOR, i % 4 == 3 ? CASE_CHANNELS_LAST : CASE_ROW_MAJOR) > 0;
+    }
+    assert_true(checked > 15);
+    shape deep = same_3x3(2500, 12); /* the transformed tiles of all phases together are more than a cache holds */
+    deep.out = 3;
+    deep.size[1] = 4;
+    deep.dilation[2] = deep.before[2] = deep.after[2] = 11;
+    assert_true(check(&deep, 2, CASE_ROW_MAJOR, CASE_ROW_MAJOR) > 0);
+}
+
 static void test_refused(void **state)
 {
     (void)state;
@@ -391,7 +414,7 @@ int main(void)
         cmocka_unit_test(test_square),        cmocka_unit_test(test_wide_images), cmocka_unit_test(test_long_rows),
         cmocka_unit_test(test_mixed_kernels), cmocka_unit_test(test_lines),       cmocka_unit_test(test_volumes),
         cmocka_unit_test(test_strided),       cmocka_unit_test(test_halved),      cmocka_unit_test(test_shared),
-        cmocka_unit_test(test_groups),        cmocka_unit_test(test_far),         cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_counts)};
+        cmocka_unit_test(test_groups),        cmocka_unit_test(test_dilated),     cmocka_unit_test(test_far),
+        cmocka_unit_test(test_refused),       cmocka_unit_test(test_counts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,7 +91,7 @@ void winograd_ahead_of_output(const winograd_plan *plan, const float *y, int64_t
         const int64_t step = h->spread > 1 ? 1 : h->dilation;
         int64_t top = row->origin * h->spread - h->lead, rows = row->outputs * h->spread;
         int64_t left = tile->origin * w->spread - w->lead;
-        int64_t columns = (last->origin - tile->origin + (last->outputs - 1) * w->dilation + 1) * w->spread;
+        int64_t columns = (last->origin - tile->origin + (w->outputs - 1) * w->dilation + 1) * w->spread;
         clip(&top, step, &rows, g->out[1]);
         clip(&left, 1, &columns, g->out[2]);
         add_box(&(box){y + run.image * g->y_batch + run.depth * y_step[0] + top * y_step[1] + left * y_step[2], rows, step * y_step[1],

@@ -25,12 +25,13 @@ static double output_operations(int64_t points, int64_t outputs)
     return points == 1 ? 0 : (double)(points - 2) + (double)outputs * (double)pairs;
 }
 
-/* Positions of a tile in rows that are turned, a vector of them at a time: of the tiles of a run that read, or write, one row of `reach` positions each. */
+/* Positions of a tile in rows that are turned, a vector of them at a time: of the tiles of a run that read one row of `reach` positions each. */
 static double turned_positions(const winograd_plan *plan, int64_t reach)
 {
     const winograd_axis *w = &plan->axis[1];
-    const int64_t runs = ry_least(w->dilation, ry_parts(plan->geometry.out[2] + w->lead, w->spread)), count = ry_parts(w->tiles, runs);
-    return (double)ry_whole((count - 1) * w->outputs * w->stride * w->dilation + reach, plan->width) / (double)count;
+    const int64_t phases = ry_least(w->dilation, ry_parts(plan->geometry.out[2] + w->lead, w->spread)), count = ry_parts(w->tiles, phases);
+    const int64_t positions = (count - 1) * w->outputs * w->stride * w->dilation + reach + w->weave - 1;
+    return (double)ry_whole(positions, plan->width) / (double)(count * w->weave);
 }
 
 /* Transforms of few input channels, which the products do not outweigh, take as many times what is counted where sixteen registers do not hold the points. */

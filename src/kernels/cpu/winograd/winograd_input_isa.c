@@ -322,7 +322,7 @@ void RY_ISA_SYMBOL(winograd_transform_input)(const winograd_plan *plan, const fl
     const int64_t reach = (w->points - 1) * w->step + w->classes;
     for (int64_t done = 0; done < count;) {
         context c = {.plan = plan, .stage = stage};
-        c.run = winograd_find_run(plan, first + done, count - done, ry_parts(reach, w->stride),
+        c.run = winograd_find_run(plan, first + done, count - done, ry_parts(reach, w->stride) + w->weave - 1,
                                   plan->x_staged ? plan->run_span / w->stride : INT64_MAX);
         const winograd_tile *tile = winograd_tiles(plan, 1) + c.run.column;
         c.left = tile[0].origin * w->stride - w->pad;

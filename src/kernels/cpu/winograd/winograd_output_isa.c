@@ -234,23 +234,14 @@ static void write_channels(context *c, const float *m, int64_t channels)
     }
 }
 
-/* A row of one channel's outputs, which lie a step apart or want an activation that is not a bound. */
+/* A row of one channel's outputs, which want an activation that is not a bound. */
 static void write_row(const context *c, float *row, int64_t positions, float *y, const float *residual)
 {
-    const int64_t step = c->plan->axis[1].dilation;
     for (int64_t i = 0; residual && i < positions; i++) {
-        row[i] += residual[i * step];
+        row[i] += residual[i];
     }
-    if (c->end->bounds) {
-        for (int64_t i = 0; i < positions; i++) {
-            row[i] = row[i] < c->end->low ? c->end->low : row[i] > c->end->high ? c->end->high : row[i];
-        }
-    } else {
-        RY_ISA_SYMBOL(ry_activate)(c->end->activation, row, positions);
-    }
-    for (int64_t i = 0; i < positions; i++) {
-        y[i * step] = row[i];
-    }
+    RY_ISA_SYMBOL(ry_activate)(c->end->activation, row, positions);
+    memcpy(y, row, (size_t)positions * sizeof *y);
 }
 
 /* A vector of outputs of each of `channels` channels, with bounds; `lanes` of each are y's. All come in as constants where they are whole. */
@@ -279,22 +270,22 @@ RY_INLINE void write_vectors(const context *c, const ry_vf v[RY_W], const int64_
 static void turn_outputs(const context *c, const float *strip, int64_t positions, int64_t channels, float *y, const float *residual)
 {
     const ry_conv_geometry *g = &c->plan->geometry;
-    const bool simple = c->end->bounds && c->plan->axis[1].dilation == 1;
+    const bool bounds = c->end->bounds;
     ry_vf v[RY_W];
 #pragma GCC unroll 16
     for (int i = 0; i < RY_W; i++) {
         v[i] = ry_vf_load(strip + i * RY_W);
     }
     ry_vf_transpose(v);
-    if (simple && positions == RY_W && channels >= RY_W) {
+    if (bounds && positions == RY_W && channels >= RY_W) {
         if (residual) {
             write_vectors(c, v, RY_W, ry_vm_first(RY_W), true, y, residual);
         } else {
             write_vectors(c, v, RY_W, ry_vm_first(RY_W), true, y, NULL);
         }
-    } else if (simple && channels >= RY_W && !residual) {
+    } else if (bounds && channels >= RY_W && !residual) {
         write_vectors(c, v, RY_W, ry_vm_first(positions), false, y, NULL);
-    } else if (simple) {
+    } else if (bounds) {
         write_vectors(c, v, channels, ry_vm_first(positions), false, y, residual);
     } else {
         float row[RY_W * RY_W];
@@ -308,11 +299,11 @@ static void turn_outputs(const context *c, const float *strip, int64_t positions
     }
 }
 
-/* Positions of the run's strip, where the phases of the width are woven. */
+/* Positions of the run's strip, in which the phases of the width take turns. */
 static int64_t count_positions(const context *c)
 {
     const winograd_axis *w = &c->plan->axis[1];
-    return ((c->run.count - 1) * w->outputs + winograd_tiles(c->plan, 1)[c->run.column + c->run.count - 1].outputs) * w->spread;
+    return c->run.count / w->weave * w->outputs * stride_of(c->plan, 1);
 }
 
 /* Those of them that y has. */
@@ -320,13 +311,8 @@ static winograd_range find_positions(const context *c)
 {
     const winograd_axis *w = &c->plan->axis[1];
     const winograd_tile *tile = winograd_tiles(c->plan, 1) + c->run.column;
-    winograd_range range = {.end = count_positions(c)};
-    if (w->spread > 1) {
-        const int64_t left = c->plan->geometry.out[2] + w->lead - tile->origin * w->spread;
-        range.first = tile->origin == 0 ? w->lead : 0;
-        range.end = left < range.end ? left : range.end;
-    }
-    return range;
+    const int64_t left = c->plan->geometry.out[2] + w->lead - tile->origin * w->spread;
+    return (winograd_range){tile->origin == 0 ? w->lead : 0, ry_least(count_positions(c), left)};
 }
 
 /* The run's outputs of one vector of channels and one phase of the height, rows `strip` floats apart. Tiles at the end of a row are written as
@@ -335,10 +321,11 @@ static void fill_strip(context *c, const float *m, int64_t channel, winograd_ran
 {
     const winograd_plan *plan = c->plan;
     const winograd_axis *w = &plan->axis[1];
-    target to = {.rows = rows, .bias = c->end->bias + channel, .row_step = strip, .column_step = w->spread * RY_W, .lanes = RY_W};
+    const winograd_tile *tile = winograd_tiles(plan, 1) + c->run.column;
+    target to = {.rows = rows, .bias = c->end->bias + channel, .row_step = strip, .column_step = stride_of(plan, 1) * RY_W, .lanes = RY_W};
     for (int64_t i = 0; i < c->run.count; i++) {
         for (int64_t phase = 0; phase < w->spread; phase++) {
-            to.y = c->stage + (i * w->outputs * w->spread + phase) * RY_W;
+            to.y = c->stage + ((tile[i].origin - tile[0].origin) * w->spread + phase) * RY_W;
             transform_tile(c, m + i * plan->m_row + (c->phase[0] * w->spread + phase) * plan->m_phase + channel, OF_STRIP, &to);
         }
     }
@@ -350,10 +337,9 @@ static void write_positions(context *c, const float *m, int64_t channels)
     const winograd_plan *plan = c->plan;
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t *y_step = plan->steps.y_step, *r_step = plan->steps.r_step;
-    const int64_t down = stride_of(plan, 0), along = plan->axis[1].dilation;
+    const int64_t down = stride_of(plan, 0);
     const winograd_range positions = find_positions(c);
-    const winograd_axis *w = &plan->axis[1];
-    const int64_t strip = (positions.first + ry_whole(c->run.count * w->outputs * w->spread, RY_W)) * RY_W;
+    const int64_t strip = (positions.first + ry_whole(count_positions(c), RY_W)) * RY_W;
     const winograd_range rows = find_rows(c);
     for (int64_t k = 0; k < channels; k += RY_W) {
         fill_strip(c, m, k, rows, strip);
@@ -363,8 +349,8 @@ static void write_positions(context *c, const float *m, int64_t channels)
             const float *residual = c->end->residual ? c->end->residual + c->r + position * r_step[1] + k * g->r_channel : NULL;
             for (int64_t p = positions.first; p < positions.end; p += RY_W) {
                 const int64_t left = positions.end - p;
-                turn_outputs(c, c->stage + row * strip + p * RY_W, left < RY_W ? left : RY_W, channels - k, y + p * along,
-                             residual ? residual + p * along : NULL);
+                turn_outputs(c, c->stage + row * strip + p * RY_W, left < RY_W ? left : RY_W, channels - k, y + p,
+                             residual ? residual + p : NULL);
             }
         }
     }

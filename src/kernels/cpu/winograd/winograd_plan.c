@@ -137,15 +137,16 @@ bool winograd_is_possible(const ry_problem *problem, ry_accuracy accuracy)
 /* Tiles of an axis of `out` outputs; their table is written where it is not NULL. */
 static int64_t cut_axis(const winograd_axis *axis, int64_t out, winograd_tile *tile)
 {
-    const int64_t extent = ry_parts(out + axis->lead, axis->spread);
+    const int64_t extent = ry_parts(out + axis->lead, axis->spread), phases = ry_least(axis->dilation, extent);
     int64_t count = 0;
-    for (int64_t phase = 0; phase < axis->dilation && phase < extent; phase++) {
-        const int64_t outputs = ry_parts(extent - phase, axis->dilation);
-        for (int64_t first = 0; first < outputs; first += axis->outputs, count++) {
-            if (tile) {
-                const int64_t left = outputs - first;
-                tile[count] =
-                    (winograd_tile){(int32_t)(phase + first * axis->dilation), (int32_t)(left < axis->outputs ? left : axis->outputs)};
+    for (int64_t begin = 0; begin < phases; begin += axis->weave) {
+        const int64_t most = ry_parts(extent - begin, axis->dilation); /* outputs of the longest phase */
+        for (int64_t first = 0; first < most; first += axis->outputs) {
+            for (int64_t phase = begin; phase < begin + axis->weave; phase++, count++) {
+                const int64_t left = ry_most(ry_parts(extent - phase, axis->dilation) - first, 0);
+                if (tile) {
+                    tile[count] = (winograd_tile){(int32_t)(phase + first * axis->dilation), (int32_t)ry_least(left, axis->outputs)};
+                }
             }
         }
     }
@@ -228,14 +229,15 @@ static bool fits(const winograd_plan *plan)
     return m <= (plan->y_near && plan->width > 8 ? M_MOST : M_MOST_ROWS) && (plan->shared || v <= V_MOST);
 }
 
-/* The best units and sharing for the plan's points and tiles of a block. */
-static void find_units(winograd_plan *plan, int64_t block, winograd_plan *best)
+/* The best units and sharing for the plan's points and tiles of a block, in whole groups of woven ones. */
+static void find_units(winograd_plan *plan, int64_t tiles, winograd_plan *best)
 {
+    const int64_t block = ry_whole(tiles, plan->axis[1].weave);
     for (int64_t parts = 1; parts <= plan->units; parts = next_parts(parts)) {
         for (int shared = 0; shared < 2; shared++) {
             set_blocks(plan, block, ry_parts(plan->units, parts), shared);
             plan->cycles = winograd_cost(plan);
-            const bool least = block == 1 && plan->units_a_task == 1;
+            const bool least = block == plan->axis[1].weave && plan->units_a_task == 1;
             if ((least || fits(plan)) && (best->cycles < 0 || plan->cycles < best->cycles)) {
                 *best = *plan;
             }
@@ -271,7 +273,7 @@ static void find_blocks(winograd_plan *plan, winograd_plan *best)
 static void lay_out(winograd_plan *plan)
 {
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
-    const int64_t reach = (w->points - 1) * w->step + w->stride, all = plan->geometry.out[2] * w->stride + 2 * reach;
+    const int64_t reach = (w->points - 1) * w->step + w->stride + w->weave - 1, all = plan->geometry.out[2] * w->stride + 2 * reach;
     const int64_t most = all < POSITIONS_AT_ONCE ? all : POSITIONS_AT_ONCE, span = reach > most ? reach : most;
     const int64_t written = ry_most(span / w->spread, w->outputs) * w->spread;
     const int64_t stage = ry_most(h->points * (ry_whole(span, plan->width) + plan->width) + plan->width,
@@ -322,6 +324,8 @@ static void start_plan(const ry_problem *problem, const winograd_limits *limits,
     plan->x_staged = !plan->x_near || (g->channels_in <= STAGED_CHANNELS && g->x_step[2] >= STAGED_STEP);
     find_phases(g, 1, &plan->axis[0]);
     find_phases(g, 2, &plan->axis[1]);
+    plan->axis[0].weave = 1;
+    plan->axis[1].weave = plan->x_near && plan->y_near ? 1 : ry_least(plan->axis[1].dilation, g->out[2]);
     plan->phases = plan->axis[0].spread * plan->axis[1].spread;
     plan->classes = plan->axis[0].classes * plan->axis[1].classes;
     plan->channel_step = g->kernel[0] * plan->classes == 1 ? g->channels_in : ry_parts(g->channels_in, plan->width) * plan->width;

@@ -14,7 +14,8 @@
  * earlier phase transform every block once, into the workspace.
  *
  * A third axis (depth) is not transformed: its taps lie along the reduction beside the channels. A dilated axis falls into `dilation` interleaved
- * axes; tiles are counted phase by phase.
+ * axes; tiles are counted phase by phase. Where strips of rows are transposed on the way, the phases of a row are woven: a tile of each, then the next
+ * one of each, which read and write one strip together; a phase that has one less gets an empty tile.
  *
  * An axis of a transposed convolution with stride s is s phases, one for each residue of the output's position modulo s: forward convolutions of at
  * most r / s taps, rounded up. They are numbered so that output i of every phase reads x from the same position on: phases share V, each has its own
@@ -40,6 +41,7 @@ typedef struct winograd_axis {
     int64_t spread, lead;          /* phases; output i of phase p is position i * spread + p - lead of y, if there is one */
     int64_t stride, classes;       /* of reading; residues of x's position modulo the stride that are summed */
     int64_t step;                  /* positions of x between a tile's inputs of one class */
+    int64_t weave;                 /* neighbouring tiles, one of each phase of the dilation, where they are woven; else 1 */
     int64_t tap, tap_step, window; /* tap j of phase p and class a is tap + p + a + j * tap_step of the window's, 0 where that has none */
     int64_t tiles;
     size_t tile; /* winograd_tile[tiles], in bytes from the plan's start */

@@ -10,13 +10,14 @@ winograd_run winograd_find_run(const winograd_plan *plan, int64_t first, int64_t
     const int64_t volume = first / columns / rows;
     run.depth = volume % plan->geometry.out[0];
     run.image = volume / plan->geometry.out[0];
-    const int64_t left = columns - run.column, start = tile[run.column].origin;
+    const int64_t left = columns - run.column, start = tile[run.column].origin, weave = plan->axis[1].weave;
     const int64_t step = plan->axis[1].outputs * plan->axis[1].dilation;
-    run.count = 1;
+    run.count = weave;
     /* where a phase of a dilated axis ends, the next origin is another one */
-    while (run.count < left && run.count < most && tile[run.column + run.count].origin == start + run.count * step &&
-           run.count * step + reach <= span) {
-        run.count++;
+    for (int64_t far = step; run.count + weave <= left && run.count + weave <= most && tile[run.column + run.count].origin == start + far &&
+                             far + reach <= span;
+         far += step) {
+        run.count += weave;
     }
     return run;
 }
