@@ -21,6 +21,10 @@ BLOCKS(5, 1, 1)
 BLOCKS(5, 2, 1)
 BLOCKS(7, 1, 1)
 BLOCKS(7, 2, 1)
+BLOCKS(5, 1, 2)
+BLOCKS(5, 2, 2)
+BLOCKS(7, 1, 2)
+BLOCKS(7, 2, 2)
 BLOCKS(9, 1, 1)
 BLOCKS(9, 2, 1)
 BLOCKS(11, 1, 1)
@@ -31,14 +35,14 @@ BLOCKS(11, 2, 1)
         block_##window##_##stride##_##height##_4, block_##window##_##stride##_##height##_5, block_##window##_##stride##_##height##_6, \
             block_##window##_##stride##_##height##_7                                                                                  \
     }
-#define LINES(window)                        \
-    {                                        \
-        ROW(window, 1, 1), ROW(window, 2, 1) \
+#define LINES(window, height)                          \
+    {                                                  \
+        ROW(window, 1, height), ROW(window, 2, height) \
     }
 
 static const block_function any_window[4] = ROW(0, 1, 1);
-static const block_function windows[NHWC_WINDOWS][2][4] = {LINES(3), LINES(5), LINES(7), LINES(9), LINES(11)};
-static const block_function pairs[2][4] = {ROW(3, 1, 2), ROW(3, 2, 2)}; /* of lines */
+static const block_function windows[NHWC_WINDOWS][2][4] = {LINES(3, 1), LINES(5, 1), LINES(7, 1), LINES(9, 1), LINES(11, 1)};
+static const block_function pairs[3][2][4] = {LINES(3, 2), LINES(5, 2), LINES(7, 2)}; /* of lines */
 
 void RY_ISA_SYMBOL(depthwise_nhwc_block)(const depthwise_block *block, int64_t window, int64_t stride, int64_t height, int64_t pixels)
 {
@@ -46,7 +50,7 @@ void RY_ISA_SYMBOL(depthwise_nhwc_block)(const depthwise_block *block, int64_t w
     if (window == 0) {
         any_window[p](block);
     } else if (height == 2) {
-        pairs[stride - 1][p](block);
+        pairs[window / 2 - 1][stride - 1][p](block);
     } else {
         windows[window / 2 - 1][stride - 1][p](block);
     }

@@ -78,6 +78,22 @@ RY_INLINE void add_row(const depthwise_block *b, const float *const *pixel, cons
     }
 }
 
+/* One row of x, the table's first, that both lines of a block read: line 0 with the taps at `weight`, line 1 with those `stride` rows before. */
+RY_INLINE void add_shared(const depthwise_block *b, const float *const *pixel, const float *weight, const from *f,
+                          ry_vf sum[NHWC_ROWS][NHWC_PIXELS], const int window, const int stride, const int pixels, const int mix)
+{
+    ry_vf w[NHWC_ROWS][NHWC_WINDOW_MOST];
+    const int reach = (pixels - 1) * stride + window;
+    load_taps(weight, b->packed_step, w[0], window);
+    load_taps(weight - stride * window * b->packed_step, b->packed_step, w[1], window);
+#pragma GCC unroll 32
+    for (int q = 0; q < reach; q++) {
+        const ry_vf x = load_x(pixel[q], f, mix);
+        add_pixel(sum[0], w[0], x, q, window, stride, pixels);
+        add_pixel(sum[1], w[1], x, q, window, stride, pixels);
+    }
+}
+
 /* A row of any window, tap by tap. */
 RY_INLINE void add_taps(const depthwise_block *b, const float *const *pixel, const float *weight, const from *f, ry_vf sum[NHWC_PIXELS],
                         const int pixels, const int mix)
@@ -97,10 +113,41 @@ RY_INLINE void add_taps(const depthwise_block *b, const float *const *pixel, con
     from f = *start;         \
     for (int64_t d = 0; d < (mix ? b->depth : 1); d++, f.at++, w += b->taps * b->packed_step)
 
+/* The rows of two lines with a window of 5 or more: those of line 0 alone, of both, of line 1 alone, as far as they are inside x. */
+RY_INLINE void add_pair(const depthwise_block *b, const float *const *pixel, const float *weight, const from *start,
+                        ry_vf sum[NHWC_ROWS][NHWC_PIXELS], const int window, const int stride, const int pixels, const int mix)
+{
+    const int64_t reach = (pixels - 1) * stride + window, row = window * b->packed_step, end = b->first_row + b->rows;
+    int64_t j = b->first_row;
+    weight += j * row;
+    for (; j < stride && j < end; j++, pixel += reach, weight += row) {
+        FOR_DEPTH
+        {
+            add_row(b, pixel, w, &f, 0, sum[0], window, stride, pixels, mix);
+        }
+    }
+    for (; j < b->line_rows && j < end; j++, pixel += reach, weight += row) {
+        FOR_DEPTH
+        {
+            add_shared(b, pixel, w, &f, sum, window, stride, pixels, mix);
+        }
+    }
+    for (weight -= stride * row; j < end; j++, pixel += reach, weight += row) {
+        FOR_DEPTH
+        {
+            add_row(b, pixel, w, &f, 0, sum[1], window, stride, pixels, mix);
+        }
+    }
+}
+
 RY_INLINE void add_slice(const depthwise_block *b, const float *const *pixel, const float *weight, const from *start,
                          ry_vf sum[NHWC_ROWS][NHWC_PIXELS], const int window, const int stride, const int height, const int pixels,
                          const int mix)
 {
+    if (height == 2 && window > 3) {
+        add_pair(b, pixel, weight, start, sum, window, stride, pixels, mix);
+        return;
+    }
     if (height == 2) {
 #pragma GCC unroll 4
         for (int j = 0; j < 3; j++) {

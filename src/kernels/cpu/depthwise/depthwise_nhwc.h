@@ -17,7 +17,8 @@ typedef struct depthwise_block {
     const float *bias;
     int64_t packed_step, taps, channels, lanes;
     int64_t slices, slice_step, slice_taps; /* of the table; its entries and taps from one to the next */
-    int64_t rows, row_step;                 /* of a slice, where the block is one line; entries from one to the next */
+    int64_t rows, row_step;                 /* of a slice; entries from one to the next */
+    int64_t first_row, line_rows;           /* two lines: the table begins with this row of line 0's window; rows of a window */
     int64_t columns, tap_step, pixel_step;  /* of any window: taps of a row, entries from one to the next, from pixel to pixel */
     int64_t depth;                    /* sums of as many windows: of x that lies a channel further, and weights that lie `taps` further */
     const depthwise_reading *reading; /* of each vector; NULL: output channels read the channel of their number */
@@ -46,7 +47,7 @@ void RY_ISA_SYMBOL(depthwise_nhwc_lines)(const ry_cpu_launch *launch, int64_t im
 /* Task 0 to plan->depth of packing plan->packed floats. */
 void RY_ISA_SYMBOL(depthwise_nhwc_pack)(const ry_cpu_launch *launch, size_t task);
 
-/* height: 1, or NHWC_ROWS where the window is of 3; pixels: NHWC_FEWEST to NHWC_PIXELS; window, stride: the plan's. */
+/* height: 1, or NHWC_ROWS where the window is of 3 or, without mix, of 5 or 7; pixels: NHWC_FEWEST to NHWC_PIXELS; window, stride: the plan's. */
 void RY_ISA_SYMBOL(depthwise_nhwc_block)(const depthwise_block *block, int64_t window, int64_t stride, int64_t height, int64_t pixels);
 /* The same with the plan's mix, 1 or 2. */
 void RY_ISA_SYMBOL(depthwise_nhwc_mixed)(const depthwise_block *block, int mix, int64_t window, int64_t stride, int64_t height,

@@ -64,23 +64,40 @@ static void set_shape(const work *w, depthwise_block *b, const place *at, int64_
     const depthwise_class *slices = at->slices.class, *rows = at->rows.class, *columns = &axis[2].class[at->class];
     const int64_t classes =
         slices->packed * axis[1].taps * axis[2].taps + slices->taps * (rows->packed * axis[2].taps + rows->taps * columns->packed);
-    const int64_t tap = classes + (at->slices.first * rows->taps + first) * columns->taps;
+    const int64_t tap = classes + (at->slices.first * rows->taps + (at->height == 2 ? 0 : first)) * columns->taps;
     b->weight = (const float *)w->launch->packed + w->channel / plan->lanes * RY_W + tap * plan->packed_step;
     b->slices = at->slices.count;
     b->rows = count;
+    b->first_row = first;
+    b->line_rows = rows->taps;
     b->columns = columns->taps;
     b->row_step = plan->reach;
     b->slice_step = count * b->row_step;
     b->slice_taps = rows->taps * columns->taps;
 }
 
-/* The addresses of a block; what is outside x is left out, but for the rows that two lines share. */
+/* The rows of the window, or of two lines', that a block's table has: those inside x, or all where the text has no loop over them. */
+static void find_rows(const depthwise_nhwc_plan *plan, const place *at, int64_t *first, int64_t *count)
+{
+    const depthwise_axis *axis = &plan->axis[1];
+    *first = at->rows.first;
+    *count = at->rows.count;
+    if (at->height == 2) {
+        const int64_t from = at->rows.at < 0 ? ry_parts(-at->rows.at, axis->apart) : 0;
+        const int64_t end = axis->in > at->rows.at ? ry_parts(axis->in - at->rows.at, axis->apart) : 0;
+        *first = plan->window == 3 ? 0 : ry_least(from, plan->table_rows);
+        *count = plan->window == 3 ? plan->table_rows : ry_most(0, ry_least(end, plan->table_rows) - *first);
+    }
+}
+
+/* The addresses of a block. */
 static void make_table(const work *w, depthwise_block *b, const place *at)
 {
     const depthwise_nhwc_plan *plan = w->plan;
     const depthwise_axis *axis = plan->axis;
-    const int64_t first = at->height == 2 ? 0 : at->rows.first, count = at->height == 2 ? plan->table_rows : at->rows.count;
     const int64_t x = first_read(plan, at);
+    int64_t first, count;
+    find_rows(plan, at, &first, &count);
     const float **to = w->table;
     for (int64_t i = 0; i < at->slices.count; i++) {
         const int64_t z = at->slices.at + (at->slices.first + i) * axis[0].apart;
@@ -193,7 +210,7 @@ static void run_class(const work *w, depthwise_block *b, place *at, int64_t line
     const int64_t columns = depthwise_axis_outputs(&plan->axis[2], at->class), x_step = plan->pixels * plan->axis[2].move * pixel_step(w);
     const int64_t step = plan->planes_out ? plan->sum_step : plan->through ? 0 : plan->phase.y_step[2];
     /* a block that reads no pixel outside x, in the rows that it does not leave out, moves on from the one before */
-    const bool lines = at->height == 1 || reads_inside(plan, at);
+    const bool lines = at->height == 1 || plan->window > 3 || reads_inside(plan, at);
     const int64_t reach = (plan->pixels - 1) * plan->axis[2].move + (plan->axis[2].class[at->class].taps - 1) * plan->axis[2].apart;
     int64_t x = plan->axis[2].class[at->class].at;
     bool within = false;

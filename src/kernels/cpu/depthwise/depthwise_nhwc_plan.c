@@ -175,7 +175,7 @@ static void choose_block(int width, depthwise_nhwc_plan *plan)
     depthwise_axis *rows = &plan->axis[1];
     const depthwise_axis *columns = &plan->axis[2];
     /* two rows share what they read, and fill 14 of 32 registers with sums */
-    const bool two = plan->window == 3 && width == 16 && rows->taps == 3;
+    const bool two = width == 16 && ((plan->window == 3 && rows->taps == 3) || ((plan->window == 5 || plan->window == 7) && !plan->mix));
     plan->turns = two && take_turns(plan, rows) ? rows->classes : 1;
     plan->height = two && g->out[1] > 1 && (plan->turns > 1 || (rows->apart == 1 && rows->move == plan->stride)) ? 2 : 1;
     plan->pixels = best_pixels(columns);
@@ -187,7 +187,7 @@ static void choose_block(int width, depthwise_nhwc_plan *plan)
     plan->pixel_step = columns->move / plan->unit;
     plan->tap_step = most == 1 ? 1 : columns->apart / plan->unit;
     plan->reach = (plan->pixels - 1) * plan->pixel_step + (most - 1) * plan->tap_step + 1;
-    plan->table_rows = plan->height == 2 ? plan->stride + 3 : rows->taps;
+    plan->table_rows = plan->height == 2 ? plan->stride + rows->taps : rows->taps;
 }
 
 /* Output channels of a vector, all of its lanes or those of whole groups: whichever costs less. */
@@ -301,7 +301,7 @@ static double count_cycles(const depthwise_nhwc_plan *plan, int width)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const double vectors = (double)(g->batch * ry_parts(plan->outputs, plan->lanes));
-    const double rows = plan->height == 2 ? 3.0 : depthwise_axis_mean(&plan->axis[1]);
+    const double rows = plan->height == 2 && plan->window == 3 ? 3.0 : depthwise_axis_mean(&plan->axis[1]);
     const double taps = (double)plan->axis[2].taps / (double)(plan->axis[2].same ? 1 : plan->axis[2].classes);
     const double area = depthwise_axis_mean(&plan->axis[0]) * rows * taps;
     const double each = area * (double)plan->depth * tap_cycles(plan, plan->mix);
