@@ -122,6 +122,19 @@ static double far_cycles(const direct_plan *plan)
     return floats * sizeof(float) > RY_CONV_FAR_LEAST ? floats * FAR_CYCLES : 0;
 }
 
+#define TAP_CYCLES    1.2
+#define COLUMN_CYCLES 3.6 /* of a column of the window, however few taps it has */
+#define CHAIN_CYCLES  6.0 /* the same where one row is all, and sums wait for themselves (Zen 5) */
+
+/* Cycles of a vector of a row's sums, column by column of the window and row by row modulo the stride. */
+static double column_cycles(const direct_plan *plan)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const double columns = (double)(g->kernel[2] * ry_least(g->stride[1], g->kernel[1])), taps = TAP_CYCLES * (double)g->taps;
+    const double least = columns * (plan->phase.grid[1] == 1 ? CHAIN_CYCLES : COLUMN_CYCLES);
+    return taps > least ? taps : least;
+}
+
 /* Cycles as they were measured on Zen 4, of vectors and rows that are in the caches: of a staged row and its vectors, which are parted where there
  * is a stride, of sums and of their way to y. */
 static double count_cycles(const direct_plan *plan, int width)
@@ -134,7 +147,7 @@ static double count_cycles(const direct_plan *plan, int width)
                         (6.0 + (double)ry_parts(plan->pitch, width) * part[g->stride[2] - 1]);
     const double taps = (double)(g->taps * g->channels_in), staged = near + far_cycles(plan);
     if (plan->by_rows) {
-        return staged + tasks * grid * (double)ry_parts(plan->phase.grid[2], width) * (taps * 1.2 + 3.0) + blocks * 115.0;
+        return staged + tasks * grid * (double)ry_parts(plan->phase.grid[2], width) * (column_cycles(plan) + 3.0) + blocks * 115.0;
     }
     const double vectors = (double)ry_parts(plan->rows * plan->pitch, width), loads = (double)ry_parts(g->channels_out, DIRECT_BLOCK_MOST);
     return staged + blocks * vectors * (taps * (loads + 0.63 * outputs) + 7.5 * outputs) + tasks * grid * outputs * 22.0 + blocks * 24.0;

@@ -197,12 +197,12 @@ static void choose_tasks(int width, depthwise_nchw_plan *plan)
     plan->tasks = g->batch * plan->channel_blocks * plan->row_blocks;
 }
 
-/* Cycles of a vector of a row as they were measured on Zen 4: of a tap, and of its start and end. Rows that are left over when strips are
+/* Cycles of a vector of a row as they were measured on Zen 4 (taps with a stride: there 2.5, 1.9 on Zen 5): of a tap, and of its start and end. Rows that are left over when strips are
  * full load their vectors for one row alone. */
 static double count_cycles(const depthwise_nchw_plan *plan)
 {
     static const double seven[2] = {12.0, 15.0}, roll[2][2] = {{13.0, 24.0}, {18.0, 36.0}};             /* [one vector a row][stride - 1] */
-    static const double tap[2][2] = {{1.05, 2.5}, {1.4, 2.5}}, end[2][2] = {{7.0, 10.0}, {20.0, 22.0}}; /* [paired][stride - 1] */
+    static const double tap[2][2] = {{1.05, 2.1}, {1.4, 2.5}}, end[2][2] = {{7.0, 10.0}, {20.0, 22.0}}; /* [paired][stride - 1] */
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t rows = ry_parts(g->out[1], g->dilation[1]), last = rows % STRIP_ROWS, alone = last < 4 ? last : last - 4;
     const double vectors = (double)(g->batch * (plan->paired ? ry_parts(plan->outputs, 2) : plan->outputs) * plan->vectors);

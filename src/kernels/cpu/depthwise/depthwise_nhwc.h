@@ -34,8 +34,8 @@ typedef struct depthwise_work {
     ry_activation_of activation;
     float *zeros, *nobody, *sums, *ring;
     const float **table;
-    int64_t anchor,
-        anchored; /* of a table that slides: where the first line that it was made for reads, and the height of its block; 0: none */
+    /* of a table that slides: where the first line that it was made for reads, its slice, and the height of its block; 0: none */
+    int64_t anchor, anchor_slice, anchored;
     depthwise_reading *reading;
     int32_t *lanes;
     int64_t stage_first, stage_end; /* rows of x that its lines read */

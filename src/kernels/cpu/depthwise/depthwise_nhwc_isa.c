@@ -10,18 +10,22 @@
 
 typedef depthwise_work work;
 
-/* Pixel 0 of a row of x at the task's first channel; NULL: the row is not inside. */
-static const float *row_of(const work *w, int64_t z, int64_t y)
+/* Row 0 of a slice of x, or of its place in the ring, at the task's first channel. */
+static const float *slice_of(const work *w, int64_t z)
 {
     const depthwise_nhwc_plan *plan = w->plan;
     const ry_conv_geometry *g = &plan->geometry;
-    if (y < 0 || y >= g->in[1]) {
-        return NULL;
-    }
     if (plan->staged) {
-        return w->ring + z % plan->slices * plan->plane + y % plan->ring * g->in[2] * plan->inputs;
+        return w->ring + (plan->slices == 1 ? 0 : z % plan->slices) * plan->plane;
     }
-    return (const float *)w->launch->in[0] + w->image * g->x_batch + z * g->x_step[0] + y * g->x_step[1] + w->input;
+    return (const float *)w->launch->in[0] + w->image * g->x_batch + z * g->x_step[0] + w->input;
+}
+
+/* Floats from row 0 of a slice to row y. */
+static int64_t row_at(const depthwise_nhwc_plan *plan, int64_t y)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    return !plan->staged ? y * g->x_step[1] : (y < plan->ring ? y : y % plan->ring) * g->in[2] * plan->inputs;
 }
 
 static int64_t pixel_step(const work *w)
@@ -29,6 +33,7 @@ static int64_t pixel_step(const work *w)
     return w->plan->staged ? w->plan->inputs : w->plan->geometry.x_step[2];
 }
 
+/* `row`: NULL: it is not inside. */
 static const float **fill_pixels(const work *w, const float *row, int64_t x, int64_t step, int64_t count, const float **to)
 {
     const int64_t pixel = pixel_step(w), end = w->plan->geometry.in[2];
@@ -101,9 +106,11 @@ static void make_table(const work *w, depthwise_block *b, const place *at)
     const float **to = w->table;
     for (int64_t i = 0; i < at->slices.count; i++) {
         const int64_t z = at->slices.at + (at->slices.first + i) * axis[0].apart;
+        const float *slice = slice_of(w, z);
         for (int64_t j = first; j < first + count; j++) {
-            const float *row = row_of(w, z, at->rows.at + j * axis[1].apart);
-            to = fill_pixels(w, row, x, plan->unit, plan->reach, to);
+            const int64_t y = at->rows.at + j * axis[1].apart;
+            const bool is_inside = y >= 0 && y < plan->geometry.in[1];
+            to = fill_pixels(w, is_inside ? slice + row_at(plan, y) : NULL, x, plan->unit, plan->reach, to);
         }
     }
     set_shape(w, b, at, first, count);
@@ -117,16 +124,20 @@ static const float *moved(const float *x, int64_t by)
 }
 
 /* Entries first to end - 1 of each row of a table that slides: `outside`, or (NULL) the pixels of the anchor's first block. */
-static void set_entries(const work *w, const depthwise_block *b, int64_t first, int64_t end, const float *outside)
+static void set_entries(const work *w, const place *at, int64_t first, int64_t end, const float *outside)
 {
     const depthwise_nhwc_plan *plan = w->plan;
-    const ry_conv_geometry *g = &plan->geometry;
-    const float *x = (const float *)w->launch->in[0] + w->image * g->x_batch + w->input;
+    const depthwise_axis *axis = plan->axis;
+    const int64_t step = plan->unit * pixel_step(w), rows = at->height == 2 ? plan->table_rows : at->rows.class->taps;
+    const int64_t start = axis[2].class[0].at * pixel_step(w);
     const float **to = w->table;
-    for (int64_t j = 0; j < b->rows; j++, to += plan->reach) {
-        const int64_t row = (w->anchor + j * plan->axis[1].apart) * g->x_step[1];
-        for (int64_t q = first; q < end; q++) {
-            to[q] = outside ? outside : moved(x, row + (plan->axis[2].class[0].at + q * plan->unit) * g->x_step[2]);
+    for (int64_t i = 0; i < at->slices.count; i++) {
+        const float *slice = moved(slice_of(w, at->slices.at + (at->slices.first + i) * axis[0].apart), start);
+        for (int64_t j = 0; j < rows; j++, to += plan->reach) {
+            const float *row = moved(slice, row_at(plan, w->anchor + j * axis[1].apart));
+            for (int64_t q = first; q < end; q++) {
+                to[q] = outside ? outside : moved(row, q * step);
+            }
         }
     }
 }
@@ -140,34 +151,38 @@ static void run_block(const depthwise_nhwc_plan *plan, const depthwise_block *b,
     }
 }
 
-/* A table that slides from line to line and block to block begins with this one. */
+/* A table that slides from block to block, and from line to line of a slice where a ring's rows do not turn, begins with this one. */
 static void anchor(work *w, depthwise_block *b, const place *at)
 {
-    w->anchored = at->height;
-    w->anchor = at->rows.at;
-    set_shape(w, b, at, 0, at->height == 2 ? w->plan->table_rows : at->rows.count);
-    set_entries(w, b, 0, w->plan->reach, NULL);
+    const bool turns = w->plan->staged && w->plan->ring < w->plan->geometry.in[1];
+    if (w->anchored != at->height || w->anchor_slice != at->z || (turns && w->anchor != at->rows.at)) {
+        w->anchored = at->height;
+        w->anchor = at->rows.at;
+        w->anchor_slice = at->z;
+        set_shape(w, b, at, 0, at->height == 2 ? w->plan->table_rows : at->rows.count);
+        set_entries(w, at, 0, w->plan->reach, NULL);
+    }
 }
 
 /* A block that reaches out of x's columns, and has its pixel 0 there: entries outside are changed for it and changed back. */
-static void run_edge(const work *w, depthwise_block *b, int64_t x, int64_t height)
+static void run_edge(const work *w, depthwise_block *b, int64_t x, const place *at)
 {
     const depthwise_nhwc_plan *plan = w->plan;
     const int64_t unit = plan->unit, reach = plan->reach, room = plan->axis[2].in - x;
     const int64_t first = x < 0 ? ry_least(reach, ry_parts(-x, unit)) : 0, end = room > 0 ? ry_least(reach, ry_parts(room, unit)) : 0;
     const float *zeros = moved(w->zeros, -b->shift);
     if (first > 0) {
-        set_entries(w, b, 0, first, zeros);
+        set_entries(w, at, 0, first, zeros);
     }
     if (end < reach) {
-        set_entries(w, b, end, reach, zeros);
+        set_entries(w, at, end, reach, zeros);
     }
-    run_block(plan, b, height);
+    run_block(plan, b, at->height);
     if (first > 0) {
-        set_entries(w, b, 0, first, NULL);
+        set_entries(w, at, 0, first, NULL);
     }
     if (end < reach) {
-        set_entries(w, b, end, reach, NULL);
+        set_entries(w, at, end, reach, NULL);
     }
 }
 
@@ -240,31 +255,29 @@ static void run_class(const work *w, depthwise_block *b, place *at, int64_t line
 }
 
 /* A line, or two, of which all rows are inside x, by a table that slides. */
-static void run_sliding(work *w, depthwise_block *b, place *at)
+static void run_sliding(work *w, depthwise_block *b, place *at, float *sums)
 {
     const depthwise_nhwc_plan *plan = w->plan;
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t pixels = plan->pixels, columns = g->out[2], in = g->in[2], height = at->height;
-    const int64_t move = pixels * plan->axis[2].move, x_step = move * g->x_step[2], y_step = pixels * plan->phase.y_step[2];
+    const int64_t pixels = plan->pixels, columns = g->out[2], in = g->in[2], height = at->height, pixel = pixel_step(w);
+    const int64_t move = pixels * plan->axis[2].move, y_step = pixels * (plan->planes_out ? plan->sum_step : plan->phase.y_step[2]);
     const int64_t last = (plan->reach - 1) * plan->unit;
-    if (w->anchored != height) {
-        anchor(w, b, at);
-    }
+    anchor(w, b, at);
     b->fresh = plan->fetches && b->slices > 0 ? ry_least(b->rows, height * g->stride[1]) : 0;
-    b->x_ahead = x_step;
+    b->x_ahead = move * pixel;
     b->y_ahead = y_step;
     int64_t x = plan->axis[2].class[0].at;
-    b->shift = (at->rows.at - w->anchor) * g->x_step[1];
-    for (at->q = 0; at->q < columns; at->q += pixels, x += move, b->shift += x_step) {
+    b->shift = (at->rows.at - w->anchor) * (plan->staged ? g->in[2] * pixel : g->x_step[1]);
+    for (at->q = 0; at->q < columns; at->q += pixels, x += move, b->shift += move * pixel) {
         if (at->q > 0 && at->q + pixels <= columns) {
             b->to_shift += y_step;
         } else {
-            set_outputs(w, b, at, NULL);
+            set_outputs(w, b, at, sums);
         }
         if (x >= 0 && x + last < in) {
             run_block(plan, b, height);
         } else {
-            run_edge(w, b, x, height);
+            run_edge(w, b, x, at);
         }
     }
 }
@@ -287,7 +300,7 @@ static void run_line(work *w, depthwise_block *b, int64_t line, int64_t height, 
     at.slices = depthwise_axis_inside(&plan->axis[0], at.z);
     at.rows = depthwise_axis_inside(&plan->axis[1], at.y);
     if (slides(plan, &at)) {
-        run_sliding(w, b, &at);
+        run_sliding(w, b, &at, sums);
         return;
     }
     w->anchored = 0;
