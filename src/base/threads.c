@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 /* Handing work over and back costs about a microsecond, and what the other thread reads and writes moves between the cores' caches besides. */
-static const double least_shared_seconds = 10e-6;
+static const double least_shared_seconds = 6e-6;
 
 /* A run that is shorter than the time until a sleeping thread has woken goes on without it, unless others just like it follow (base/team.c). */
 static const double least_woken_seconds = 30e-6;
