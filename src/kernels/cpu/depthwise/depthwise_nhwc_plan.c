@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    TASK_WORK = 240000, /* multiply-adds of a task at least, where there is so much: some four microseconds */
+    TASK_WORK = 150000, /* multiply-adds of a task at least, where there is so much: some three microseconds */
     TASKS_ENOUGH = 32,
     TURN_LEAST = 4,   /* lines of a class that is computed in turn: with fewer there are too few tasks, which take whole turns */
     TASK_ROWS = 8,    /* a task reads the rows that its window reaches over once more than it computes; half of them with windows of 3 */
