@@ -164,6 +164,49 @@ static void test_spaces(void **state)
     assert_true(checked > 100);
 }
 
+/* Windows with depth over planes that strips take, where every pass but the first adds to y: narrow planes in pairs, rows of some vectors, last vectors of
+ * two strips, windows with a text of their own; some slices of y read fewer slices of x than others. */
+static int check_volume(int64_t size, int64_t depth, int64_t kernel, int64_t stride)
+{
+    product_case c = {.problem = {.op = RY_OP_conv, .inputs = 4}};
+    c.problem.attrs = ry_attrs_default(RY_OP_conv);
+    ry_conv_attrs *a = &c.problem.attrs.conv;
+    const int64_t out = between(1, 2), groups = between(2, 19), slices = between(depth, 6), step = between(1, 2), dilation = between(1, 2);
+    const int64_t pad = depth / 2 * dilation, row = kernel / 2, reach = dilation * (depth - 1) + 1;
+    a->groups = groups;
+    a->stride = (ry_ints){3, {step, stride, stride}};
+    a->dilation = (ry_ints){3, {dilation, 1, 1}};
+    a->pads = (ry_ints){6, {pad, row, row, pad, row, row}};
+    a->activation = (ry_activation)(between(0, 1) ? 0 : between(0, RY_activation_count - 1));
+    a->act_alpha = 0.25;
+    a->act_beta = 0.5;
+    const int64_t high = (size - 1) / stride + 1, x[5] = {between(1, 2), groups, slices, size, size},
+                  w[5] = {groups * out, 1, depth, kernel, kernel};
+    const int64_t y[5] = {x[0], groups * out, (slices + 2 * pad - reach) / step + 1, high, high}, bias[1] = {groups * out};
+    c.in[0] = case_tensor(RY_f32, 5, x, CASE_ROW_MAJOR);
+    c.in[1] = case_tensor(RY_f32, 5, w, CASE_ROW_MAJOR);
+    c.in[2] = case_tensor(RY_f32, 1, bias, CASE_ROW_MAJOR);
+    c.out[0] = case_tensor(RY_f32, 5, y, CASE_ROW_MAJOR);
+    if (between(0, 1)) {
+        c.in[3] = case_tensor(RY_f32, 5, y, CASE_ROW_MAJOR);
+    }
+    c.terms = (double)(depth * kernel * kernel);
+    case_fill(&c);
+    const int checked = case_check_some(&c, "conv_ref", "depthwise_nchw");
+    case_free(&c);
+    return checked;
+}
+
+static void test_volumes(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = {5, 7, 14, 20, 28, 41};
+    for (int i = 0; i < 48; i++) {
+        const int64_t kernel = i % 8 < 5 ? 3 : i % 8 < 7 ? 5 + 2 * (i % 2) : 1;
+        assert_true(check_volume(sizes[i % 6], 2 + i % 3, kernel, 1 + i / 24) > 0);
+    }
+}
+
 /* Groups whose vectors read one vector of x, two, and more than the permutations take; three dimensions among them. */
 static void test_wide_groups(void **state)
 {
@@ -361,6 +404,7 @@ int main(void)
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_multipliers_and_groups),
         cmocka_unit_test(test_spaces),
+        cmocka_unit_test(test_volumes),
         cmocka_unit_test(test_wide_groups),
         cmocka_unit_test(test_half_types),
         cmocka_unit_test(test_transposed),

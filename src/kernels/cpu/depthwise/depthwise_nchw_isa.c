@@ -14,15 +14,67 @@ static void activate_rows(const depthwise_nchw_plan *plan, const depthwise_plane
     RY_ISA_SYMBOL(ry_activate_rows)(activation, p->y + p->first_row * step, step, p->end_row - p->first_row, plan->geometry.out[2]);
 }
 
-static void set_plane(const ry_cpu_launch *launch, int64_t image, int64_t k, depthwise_plane *p)
+/* A pass over slice z of y: tap `tap` of the depth, which reads slice `from` of x. */
+typedef struct pass {
+    int64_t image, z, from, tap;
+    bool first, last; /* of the slice */
+    float low, high;
+} pass;
+
+static void set_plane(const ry_cpu_launch *launch, const pass *at, int64_t k, depthwise_plane *p)
 {
     const depthwise_nchw_plan *plan = launch->state;
     const ry_conv_geometry *g = &plan->geometry;
-    p->x = (const float *)launch->in[0] + image * g->x_batch + (plan->multiplier == 1 ? k : k / plan->multiplier) * g->x_channel;
-    p->y = (float *)launch->out[0] + image * g->y_batch + k * g->y_channel;
-    p->residual = ry_problem_has_input(launch->problem, 3) ? (const float *)launch->in[3] + image * g->r_batch + k * g->r_channel : NULL;
-    p->weight = (const float *)launch->packed + k * (g->taps + 1);
-    p->bias = p->weight[g->taps];
+    const ry_conv_phase *steps = &plan->phase;
+    const float *packed = (const float *)launch->packed + k * (g->taps + 1);
+    const int64_t channel = plan->multiplier == 1 ? k : k / plan->multiplier;
+    p->x = (const float *)launch->in[0] + at->image * g->x_batch + at->from * g->x_step[0] + channel * g->x_channel;
+    p->y = (float *)launch->out[0] + at->image * g->y_batch + at->z * steps->y_step[0] + k * g->y_channel;
+    p->residual = NULL;
+    if (!at->first) {
+        p->residual = p->y;
+        p->residual_row = steps->y_step[1];
+    } else if (ry_problem_has_input(launch->problem, 3)) {
+        p->residual = (const float *)launch->in[3] + at->image * g->r_batch + at->z * steps->r_step[0] + k * g->r_channel;
+        p->residual_row = steps->r_step[1];
+    }
+    p->weight = packed + at->tap * g->kernel[1] * g->kernel[2];
+    p->bias = at->first ? packed[g->taps] : 0;
+    p->low = at->last ? at->low : -__builtin_inff();
+    p->high = at->last ? at->high : __builtin_inff();
+}
+
+/* Channels [first, end) in one pass; p: the rows. */
+static void run_pass(const ry_cpu_launch *launch, const pass *at, int64_t first, int64_t end, depthwise_plane p[2])
+{
+    const depthwise_nchw_plan *plan = launch->state;
+    const ry_activation_of activation = ry_conv_activation(launch->problem);
+    float low, high;
+    const bool activates = at->last && !ry_activation_bounds(activation, &low, &high);
+    depthwise_roll roll;
+    set_plane(launch, at, first, &p[0]);
+    if (plan->sevens) {
+        RY_ISA_SYMBOL(depthwise_nchw_sevens)(plan, p, end - first);
+        return;
+    }
+    if (plan->rolls) {
+        RY_ISA_SYMBOL(depthwise_roll_make)(plan, p, &roll);
+    }
+    for (int64_t k = first; k < end; k += 1 + plan->paired) {
+        set_plane(launch, at, k, &p[0]);
+        if (plan->paired) {
+            /* the last of an odd number goes with itself */
+            set_plane(launch, at, k + 1 < end ? k + 1 : k, &p[1]);
+            RY_ISA_SYMBOL(depthwise_nchw_pair)(plan, p);
+        } else if (plan->rolls) {
+            RY_ISA_SYMBOL(depthwise_roll_plane)(&roll, p);
+        } else {
+            RY_ISA_SYMBOL(depthwise_nchw_strips)(plan, p);
+        }
+        for (int i = 0; activates && i <= (plan->paired && k + 1 < end); i++) {
+            activate_rows(plan, &p[i], activation);
+        }
+    }
 }
 
 static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
@@ -32,54 +84,50 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     const depthwise_nchw_plan *plan = launch->state;
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t index = (int64_t)task, rows = index % plan->row_blocks, part = index / plan->row_blocks % plan->channel_blocks;
-    const int64_t image = index / plan->row_blocks / plan->channel_blocks;
-    const int64_t first = part * plan->channels, end_row = (rows + 1) * plan->rows;
-    const int64_t end = first + plan->channels < plan->outputs ? first + plan->channels : plan->outputs;
-    const ry_activation_of activation = ry_conv_activation(launch->problem);
-    depthwise_plane p[2] = {{.first_row = rows * plan->rows, .end_row = end_row < g->out[1] ? end_row : g->out[1]}};
-    const bool bounds = ry_activation_bounds(activation, &p[0].low, &p[0].high);
+    const int64_t channels = g->kernel[0] == 1 ? plan->channels : plan->turn;
+    const int64_t first = part * plan->channels, end = ry_least(first + plan->channels, plan->outputs);
+    depthwise_plane p[2] = {{.first_row = rows * plan->rows, .end_row = ry_least((rows + 1) * plan->rows, g->out[1])}};
+    pass at = {.image = index / plan->row_blocks / plan->channel_blocks};
+    ry_activation_bounds(ry_conv_activation(launch->problem), &at.low, &at.high);
     p[1] = p[0];
-    if (plan->sevens) {
-        set_plane(launch, image, first, &p[0]);
-        RY_ISA_SYMBOL(depthwise_nchw_sevens)(plan, p, end - first);
-        return;
-    }
-    depthwise_roll roll;
-    if (plan->rolls) {
-        set_plane(launch, image, first, &p[0]);
-        RY_ISA_SYMBOL(depthwise_roll_make)(plan, p, &roll);
-    }
-    for (int64_t k = first; k < end; k += 1 + plan->paired) {
-        set_plane(launch, image, k, &p[0]);
-        if (plan->paired) {
-            /* the last of an odd number goes with itself */
-            set_plane(launch, image, k + 1 < end ? k + 1 : k, &p[1]);
-            RY_ISA_SYMBOL(depthwise_nchw_pair)(plan, p);
-        } else if (plan->rolls) {
-            RY_ISA_SYMBOL(depthwise_roll_plane)(&roll, p);
-        } else {
-            RY_ISA_SYMBOL(depthwise_nchw_strips)(plan, p);
-        }
-        for (int i = 0; !bounds && i <= (plan->paired && k + 1 < end); i++) {
-            activate_rows(plan, &p[i], activation);
+    for (int64_t k = first; k < end; k += channels) {
+        for (at.z = 0; at.z < g->out[0]; at.z++) {
+            const depthwise_passes passes = depthwise_nchw_passes(g, at.z);
+            for (at.tap = passes.first; at.tap < passes.end; at.tap++) {
+                at.from = at.z * g->stride[0] - g->before[0] + at.tap * g->dilation[0];
+                at.first = at.tap == passes.first;
+                at.last = at.tap + 1 == passes.end;
+                run_pass(launch, &at, k, ry_least(k + channels, end), p);
+            }
         }
     }
 }
 
-/* Of a channel: the weights as depthwise_plane has them, then the bias. */
+/* The weights of a tap of the depth, as depthwise_plane has them. */
+static float *pack_window(const ry_cpu_launch *launch, int64_t k, int64_t t, float *to)
+{
+    const depthwise_nchw_plan *plan = launch->state;
+    const ry_conv_geometry *g = &plan->geometry;
+    for (int64_t first = 0, end; first < g->kernel[1]; first = end) {
+        end = first + depthwise_nchw_turn(g->kernel[1] - first);
+        for (int64_t s = 0; s < g->kernel[2]; s++) {
+            for (int64_t r = first; r < end; r++) {
+                *to++ = depthwise_weight(launch, g, k, 0, t, r, s);
+            }
+        }
+    }
+    return to;
+}
+
+/* Of a channel: the weights of each tap of the depth, then the bias. */
 static void pack(const ry_cpu_launch *launch, size_t task)
 {
     const depthwise_nchw_plan *plan = launch->state;
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t k = (int64_t)task;
     float *to = (float *)launch->packed_out + k * (g->taps + 1);
-    for (int64_t first = 0, end; first < g->kernel[1]; first = end) {
-        end = first + depthwise_nchw_turn(g->kernel[1] - first);
-        for (int64_t s = 0; s < g->kernel[2]; s++) {
-            for (int64_t r = first; r < end; r++) {
-                *to++ = depthwise_weight(launch, g, k, 0, 0, r, s);
-            }
-        }
+    for (int64_t t = 0; t < g->kernel[0]; t++) {
+        to = pack_window(launch, k, t, to);
     }
     *to = depthwise_bias(launch, k);
 }
@@ -117,7 +165,8 @@ static ry_counts counts(const ry_problem *problem, const ry_prepared *prepared)
     ry_conv_geometry g;
     ry_conv_geometry_of(problem, &g, NULL, NULL);
     const int64_t row = 2 * g.out[2] <= RY_W && g.in[2] <= RY_W ? RY_W / 2 : (g.out[2] + RY_W - 1) / RY_W * RY_W;
-    return (ry_counts){2.0 * (double)(g.batch * g.groups * g.channels_out * g.out[1]) * (double)(row * g.taps), ry_problem_bytes(problem)};
+    return (ry_counts){2.0 * (double)(g.batch * g.groups * g.channels_out * g.out[0] * g.out[1]) * (double)(row * g.taps),
+                       ry_problem_bytes(problem)};
 }
 
 RY_CONV_KERNELS(depthwise_nchw, 109, .applicable = depthwise_nchw_suits, .prepare = prepare, .initialise = initialise, .pack = pack,

@@ -10,14 +10,39 @@
 enum {
     TASK_WORK = 120000, /* multiply-adds a task at least, where there is so much: some five microseconds */
     TASKS_ENOUGH = 32,
-    PLANE_CYCLES = 70,       /* beside its rows: weights, addresses */
+    PLANE_CYCLES = 70, /* beside its rows: weights, addresses */
+    TURN_BYTES =
+        12
+        << 10, /* of y: its slices wait for the next pass in the first-level cache, and for as long as a store with a mask takes to arrive */
+    ADD_CYCLES = 3,          /* of a vector of sums that y has, of the passes before */
     FETCH_LEAST = 1 << 20,   /* bytes of a problem that a second-level cache does not keep: lines are fetched ahead, */
     FETCH_ROLL_TWO = 8 << 20 /* those that roll down by two rows where a last-level cache does not, either */
 };
 
+depthwise_passes depthwise_nchw_passes(const ry_conv_geometry *g, int64_t z)
+{
+    const int64_t at = z * g->stride[0] - g->before[0], step = g->dilation[0];
+    const int64_t first = at < 0 ? ry_parts(-at, step) : 0, end = g->in[0] > at ? ry_parts(g->in[0] - at, step) : 0;
+    return (depthwise_passes){first, ry_least(end, g->kernel[0])};
+}
+
+/* Of all slices of y; 0 where one of them has none. */
+static int64_t count_passes(const ry_conv_geometry *g)
+{
+    int64_t count = 0;
+    for (int64_t z = 0; z < g->out[0]; z++) {
+        const depthwise_passes passes = depthwise_nchw_passes(g, z);
+        if (passes.end <= passes.first) {
+            return 0;
+        }
+        count += passes.end - passes.first;
+    }
+    return count;
+}
+
 bool depthwise_nchw_suits(const ry_problem *problem)
 {
-    if (problem->in[0].rank > 4 || !depthwise_is(problem, 1) || !ry_conv_reads_forward(problem) || ry_type_of(&problem->in[0]) != RY_f32 ||
+    if (!depthwise_is(problem, 1) || !ry_conv_reads_forward(problem) || ry_type_of(&problem->in[0]) != RY_f32 ||
         ry_type_of(&problem->out[0]) != RY_f32) {
         return false;
     }
@@ -29,7 +54,7 @@ bool depthwise_nchw_suits(const ry_problem *problem)
         !ry_problem_has_input(problem, 3) || (ry_type_of(&problem->in[3]) == RY_f32 && (plan.phase.r_step[2] == 1 || g->out[2] == 1));
     const bool steps =
         g->stride[1] == g->stride[2] && (g->stride[2] == 1 || (g->stride[2] == 2 && g->dilation[1] == 1 && g->dilation[2] == 1));
-    return near && residual && steps && g->kernel[1] <= STRIP_WINDOW && g->kernel[2] <= STRIP_WINDOW &&
+    return near && residual && steps && count_passes(g) > 0 && g->kernel[1] <= STRIP_WINDOW && g->kernel[2] <= STRIP_WINDOW &&
            g->dilation[2] * g->kernel[2] <= 256;
 }
 
@@ -91,7 +116,7 @@ static bool is_plain(const depthwise_nchw_plan *plan, int width, int64_t vector)
 /* Windows of 3x3 that reach at most a pixel over each end of x. */
 static bool can_roll(const ry_conv_geometry *g, int width)
 {
-    bool rolls = width == 8 && g->stride[1] == g->stride[2];
+    bool rolls = width == 8 && g->kernel[0] == 1 && g->stride[1] == g->stride[2];
     for (int i = 1; i <= 2; i++) {
         const int64_t behind = (g->out[i] - 1) * g->stride[i] + 3 - g->before[i] - g->in[i];
         rolls = rolls && g->kernel[i] == 3 && g->dilation[i] == 1 && g->before[i] >= 0 && g->before[i] <= 1 && behind <= 1;
@@ -119,8 +144,8 @@ static void join_rows(const ry_problem *problem, depthwise_nchw_plan *plan)
     ry_conv_geometry *g = &plan->geometry;
     ry_conv_phase *at = &plan->phase;
     const int64_t rows = g->in[1], columns = g->in[2];
-    const bool same = g->taps == 1 && g->stride[1] == 1 && g->stride[2] == 1 && g->before[1] == 0 && g->before[2] == 0 &&
-                      g->out[1] == rows && g->out[2] == columns && rows * columns < 1 << 20;
+    const bool same = g->kernel[1] * g->kernel[2] == 1 && g->stride[1] == 1 && g->stride[2] == 1 && g->before[1] == 0 &&
+                      g->before[2] == 0 && g->out[1] == rows && g->out[2] == columns && rows * columns < 1 << 20;
     if (same && g->x_step[1] == columns && at->y_step[1] == columns && (!ry_problem_has_input(problem, 3) || at->r_step[1] == columns)) {
         g->in[1] = g->out[1] = 1;
         g->in[2] = g->out[2] = rows * columns;
@@ -175,14 +200,14 @@ static bool is_seven(const ry_problem *problem, const depthwise_nchw_plan *plan,
     const bool dense = g->x_step[1] == g->in[2] && plan->phase.y_step[1] == g->out[2];
     const bool rows = plan->paired ? g->out[1] == 7 : plan->vectors <= 2 && g->out[1] > 7 && plan->rows == g->out[1];
     const bool lanes = 2 * g->out[2] >= (plan->paired ? width / 2 : width);
-    return width == 16 && plan->multiplier == 1 && window && same && dense && rows && lanes && !ry_problem_has_input(problem, 3) &&
-           ry_activation_bounds(ry_conv_activation(problem), &low, &high);
+    return width == 16 && plan->multiplier == 1 && g->kernel[0] == 1 && window && same && dense && rows && lanes &&
+           !ry_problem_has_input(problem, 3) && ry_activation_bounds(ry_conv_activation(problem), &low, &high);
 }
 
 static void choose_tasks(int width, depthwise_nchw_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t row_work = plan->vectors * width * g->taps, planes = g->batch * plan->outputs;
+    const int64_t row_work = plan->vectors * width * g->taps * g->out[0], planes = g->batch * plan->outputs;
     plan->channels = ry_least(plan->outputs, ry_parts(TASK_WORK, row_work * g->out[1]));
     if (planes / plan->channels < TASKS_ENOUGH && row_work * g->out[1] * planes > TASK_WORK * TASKS_ENOUGH) {
         plan->channels = ry_most(1, planes / TASKS_ENOUGH);
@@ -190,6 +215,7 @@ static void choose_tasks(int width, depthwise_nchw_plan *plan)
     plan->channels = ry_parts(plan->outputs, ry_least(plan->outputs, depthwise_even_tasks(ry_parts(plan->outputs, plan->channels))));
     plan->channels += plan->paired && plan->channels % 2;
     plan->channel_blocks = ry_parts(plan->outputs, plan->channels);
+    plan->turn = ry_whole(ry_most(1, TURN_BYTES / (g->out[1] * g->out[2] * (int64_t)sizeof(float))), 1 + plan->paired);
     /* few planes: parts of them, whole strips */
     const int64_t parts = ry_least(ry_parts(TASKS_ENOUGH, g->batch * plan->channel_blocks), ry_most(1, row_work * g->out[1] / TASK_WORK));
     plan->rows = plan->channels > 1 ? g->out[1] : ry_least(g->out[1], ry_parts(ry_parts(g->out[1], parts), STRIP_ROWS) * STRIP_ROWS);
@@ -205,21 +231,23 @@ static double count_cycles(const depthwise_nchw_plan *plan)
     static const double tap[2][2] = {{1.05, 2.1}, {1.4, 2.5}}, end[2][2] = {{7.0, 10.0}, {20.0, 22.0}}; /* [paired][stride - 1] */
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t rows = ry_parts(g->out[1], g->dilation[1]), last = rows % STRIP_ROWS, alone = last < 4 ? last : last - 4;
-    const double vectors = (double)(g->batch * (plan->paired ? ry_parts(plan->outputs, 2) : plan->outputs) * plan->vectors);
+    const int64_t passes = count_passes(g), planes_at_once = plan->paired ? ry_parts(plan->outputs, 2) : plan->outputs;
+    const double vectors = (double)(g->batch * planes_at_once * passes * plan->vectors);
     const int two = g->stride[2] > 1;
     if (plan->sevens) {
         return vectors * (double)ry_whole(g->out[1], STRIP_ROWS) * seven[plan->paired];
     }
     if (plan->rolls) {
-        return vectors * (double)g->out[1] * roll[plan->vectors == 1][two] + (double)(g->batch * plan->outputs) * PLANE_CYCLES;
+        return vectors * (double)g->out[1] * roll[plan->vectors == 1][two] + (double)(g->batch * plan->outputs * passes) * PLANE_CYCLES;
     }
-    const double each = (double)g->taps * tap[plan->paired][two];
+    const double each = (double)(g->kernel[1] * g->kernel[2]) * tap[plan->paired][two], adds = passes > g->out[0] ? ADD_CYCLES : 0;
     /* the weights of 3x3 stay in registers */
     const double square = !plan->paired && !two && g->kernel[1] == 3 && g->kernel[2] == 3 ? 4.0 : 0.0;
     const double narrow = plan->vectors == 1 && !plan->paired ? 4.0 : 0.0;
     const double share = (double)alone / (double)rows;
     const double planes = vectors / (double)plan->vectors;
-    return vectors * (double)g->out[1] * (each * (1.0 + 1.2 * share) + (end[plan->paired][two] - square + narrow) * (1.0 + 0.3 * share)) +
+    return vectors * (double)g->out[1] *
+               (each * (1.0 + 1.2 * share) + (end[plan->paired][two] + adds - square + narrow) * (1.0 + 0.3 * share)) +
            planes * PLANE_CYCLES;
 }
 

@@ -18,7 +18,9 @@
  *
  * Planes of at most half a vector's width go two at a time (`paired`), one in each half; taps are permutations of one load. Planes of one or two
  * vectors' width and more than seven rows, or of half of one and seven, without gaps, with windows of 3x3 and nothing but bounds behind them, have a
- * text of their own (`sevens`), which writes whole vectors over what the next row writes again. */
+ * text of their own (`sevens`), which writes whole vectors over what the next row writes again.
+ *
+ * A window with depth is a sum of flat ones, one pass over a slice of y for each slice of x: every pass but the first adds to what y has. */
 #ifndef RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NCHW_PLAN_H
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NCHW_PLAN_H
 
@@ -40,6 +42,7 @@ typedef struct depthwise_nchw_plan {
     int64_t outputs;          /* channels of y */
     int64_t rows, row_blocks; /* output rows of a task */
     int64_t channels, channel_blocks;
+    int64_t turn; /* channels of a task whose passes take turns */
     int64_t tasks;
     bool paired, rolls, sevens, halves, windows;
     bool fetches;                 /* lines of x and y ahead: they come from outer caches, or from memory */
@@ -71,6 +74,12 @@ static inline int64_t depthwise_nchw_turn(int64_t left)
 uint64_t depthwise_nchw_inside(const depthwise_nchw_plan *plan, int64_t first, int64_t count);
 
 bool depthwise_nchw_suits(const ry_problem *problem);
+/* Taps of the depth that read inside x, for slice z of y: from `first` to `end` - 1. There is one at least. */
+typedef struct depthwise_passes {
+    int64_t first, end;
+} depthwise_passes;
+
+depthwise_passes depthwise_nchw_passes(const ry_conv_geometry *geometry, int64_t z);
 size_t depthwise_nchw_plan_size(const ry_problem *problem, int width);
 void depthwise_nchw_plan_make(const ry_problem *problem, int width, depthwise_nchw_plan *plan);
 

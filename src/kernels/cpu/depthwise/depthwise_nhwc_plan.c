@@ -243,7 +243,8 @@ static void choose_tasks(depthwise_nhwc_plan *plan)
         const int64_t parts = ry_least(ry_parts(depthwise_even_tasks(enough), g->batch), ry_parts(plan->outputs, plan->lanes));
         plan->part = ry_whole(ry_parts(plan->outputs, parts), plan->lanes);
         plan->channel_parts = ry_parts(plan->outputs, plan->part);
-        const int64_t rows = ry_parts(plan->lines, ry_parts(enough, g->batch * plan->channel_parts));
+        /* parts of the lines stage again what they share */
+        const int64_t rows = ry_parts(plan->lines, ry_most(1, enough / (g->batch * plan->channel_parts)));
         plan->rows = ry_least(plan->lines, ry_most(2 * g->kernel[1], ry_whole(rows, plan->height)));
     } else {
         const int64_t rows = g->kernel[1] > 3 ? TASK_ROWS : TASK_ROWS / 2,

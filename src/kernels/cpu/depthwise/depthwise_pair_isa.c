@@ -76,7 +76,7 @@ RY_INLINE void add_taps(const pair *p, int64_t first_row, ry_vf *sum, const int 
     }
 }
 
-RY_INLINE void end_rows(const pair *p, const ry_vf *sum, const int height)
+RY_INLINE void end_rows(const pair *p, ry_vf *sum, const int height)
 {
     const uint32_t lanes = (uint32_t)((1ull << p->plan->geometry.out[2]) - 1);
     const ry_vm low = ry_vm_bits(lanes), high = ry_vm_bits(lanes << RY_W / 2);
@@ -86,12 +86,14 @@ RY_INLINE void end_rows(const pair *p, const ry_vf *sum, const int height)
     const int64_t width = p->plan->geometry.out[2], to_row = p->to_row, residual_row = p->residual_row;
 #pragma GCC unroll 8
     for (int i = 0; i < height; i++) {
-        ry_vf y = sum[i];
         if (residual[0]) {
-            y = ry_vf_add(y, ry_vf_load_m(residual[0] + i * residual_row, low));
-            y = ry_vf_add(y, ry_vf_load_m(residual[1] + i * residual_row - RY_W / 2, high));
+            sum[i] = ry_vf_add(sum[i], ry_vf_load_m(residual[0] + i * residual_row, low));
+            sum[i] = ry_vf_add(sum[i], ry_vf_load_m(residual[1] + i * residual_row - RY_W / 2, high));
         }
-        y = ry_vf_min(most, ry_vf_max(least, y));
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < height; i++) {
+        const ry_vf y = ry_vf_min(most, ry_vf_max(least, sum[i]));
         ry_vf_store_halves(to[0] + i * to_row, to[1] + i * to_row, width, y);
     }
 }
@@ -143,7 +145,7 @@ void RY_ISA_SYMBOL(depthwise_nchw_pair)(const depthwise_nchw_plan *plan, const d
               .low = ry_vf_set(planes[0].low),
               .high = ry_vf_set(planes[0].high),
               .to_row = plan->phase.y_step[1] * step,
-              .residual_row = plan->phase.r_step[1] * step,
+              .residual_row = planes[0].residual_row * step,
               .row = ry_vm_first(g->in[2])};
     for (int64_t residue = 0; residue < step; residue++) {
         for (int64_t y = planes[0].first_row + residue; y < planes[0].end_row;) {
@@ -153,7 +155,7 @@ void RY_ISA_SYMBOL(depthwise_nchw_pair)(const depthwise_nchw_plan *plan, const d
             for (int i = 0; i < 2; i++) {
                 p.x[i] = planes[i].x + first * g->x_step[1];
                 p.to[i] = planes[i].y + y * plan->phase.y_step[1];
-                p.residual[i] = planes[i].residual ? planes[i].residual + y * plan->phase.r_step[1] : NULL;
+                p.residual[i] = planes[i].residual ? planes[i].residual + y * planes[i].residual_row : NULL;
             }
             forms[form][stride - 1](&p);
             y += height * step;

@@ -169,7 +169,7 @@ void RY_ISA_SYMBOL(depthwise_roll_make)(const depthwise_nchw_plan *plan, const d
                              .high = ry_vf_set(plane->high),
                              .pitch = g->x_step[1],
                              .to_row = at->y_step[1],
-                             .residual_row = plane->residual ? at->r_step[1] : 0,
+                             .residual_row = plane->residual ? plane->residual_row : 0,
                              .rows = ry_parts(rows, ry_parts(rows, ROLL_ROWS)),
                              .lanes = ry_least(g->out[2], RY_W),
                              .over = at->y_step[1] == g->out[2] && 2 * g->out[2] >= RY_W};

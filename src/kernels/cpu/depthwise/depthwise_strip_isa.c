@@ -158,7 +158,7 @@ RY_INLINE void add_square(const strip *s, const ry_vf w[3][STRIP_TAPS], int64_t 
 }
 
 /* Residual, bounds, store. */
-RY_INLINE void end_columns(const strip *s, int64_t column, const bool masked, const ry_vf *sum, const int height, const int stride,
+RY_INLINE void end_columns(const strip *s, int64_t column, const bool masked, ry_vf *sum, const int height, const int stride,
                            const int vectors)
 {
     const int64_t left = s->plan->geometry.out[2] - column;
@@ -171,12 +171,19 @@ RY_INLINE void end_columns(const strip *s, int64_t column, const bool masked, co
     for (int i = 0; i < height; i++) {
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) {
-            ry_vf y = stride == 1 ? sum[i * vectors + v] : ry_vf_tidy(sum[i * vectors + v]);
-            if (residual) {
+            ry_vf *y = &sum[i * vectors + v];
+            *y = stride == 1 ? *y : ry_vf_tidy(*y);
+            if (residual) { /* all rows before one is stored: where it is y, a load waits for the store of a row that it touches */
                 const float *from = residual + i * residual_row + column + v * RY_W;
-                y = ry_vf_add(y, masked ? ry_vf_load_m(from, last) : ry_vf_load(from));
+                *y = ry_vf_add(*y, masked ? ry_vf_load_m(from, last) : ry_vf_load(from));
             }
-            y = ry_vf_min(high, ry_vf_max(low, y));
+        }
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < height; i++) {
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++) {
+            const ry_vf y = ry_vf_min(high, ry_vf_max(low, sum[i * vectors + v]));
             float *to = first + i * to_row + column + v * RY_W;
             if (masked) {
                 ry_vf_store_first(to, left, y);
@@ -346,7 +353,7 @@ void RY_ISA_SYMBOL(depthwise_nchw_strips)(const depthwise_nchw_plan *plan, const
                .low = ry_vf_set(p->low),
                .high = ry_vf_set(p->high),
                .to_row = plan->phase.y_step[1] * step,
-               .residual_row = plan->phase.r_step[1] * step};
+               .residual_row = p->residual_row * step};
     strip upper = s;
     for (int64_t residue = 0; residue < step; residue++) {
         int64_t halved = 0; /* strips whose last vectors are summed together */
@@ -359,7 +366,7 @@ void RY_ISA_SYMBOL(depthwise_nchw_strips)(const depthwise_nchw_plan *plan, const
             s.vectors = plan->vectors - (halved > 0);
             s.x = p->x + first * g->x_step[1] - g->before[2];
             s.to = p->y + y * plan->phase.y_step[1];
-            s.residual = p->residual ? p->residual + y * plan->phase.r_step[1] : NULL;
+            s.residual = p->residual ? p->residual + y * p->residual_row : NULL;
             s.inside = depthwise_nchw_inside(plan, first, rows);
             const bool whole = form == 0 && s.inside + 1 == 1ull << rows;
             (whole ? whole_forms : forms[form])[square][stride - 1](&s);

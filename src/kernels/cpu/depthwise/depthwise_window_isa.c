@@ -26,7 +26,7 @@ typedef struct unit {
 static const uint32_t all[STRIP_TAPS] = {~0u, ~0u, ~0u, ~0u, ~0u, ~0u, ~0u};
 
 /* Residual, bounds, store. */
-RY_INLINE void end_unit(const unit *u, const float low, const float high, const ry_vf sum[HEIGHT])
+RY_INLINE void end_unit(const unit *u, const float low, const float high, ry_vf sum[HEIGHT])
 {
     const ry_vf least = ry_vf_set(low), most = ry_vf_set(high);
     const ry_vm last = ry_vm_first(u->left);
@@ -35,11 +35,13 @@ RY_INLINE void end_unit(const unit *u, const float low, const float high, const 
     const float *residual = u->residual;
 #pragma GCC unroll 8
     for (int i = 0; i < HEIGHT; i++) {
-        ry_vf y = sum[i];
         if (residual) {
-            y = ry_vf_add(y, ry_vf_load_m(residual + i * residual_row, last));
+            sum[i] = ry_vf_add(sum[i], ry_vf_load_m(residual + i * residual_row, last));
         }
-        ry_vf_store_first(to + i * to_row, left, ry_vf_min(most, ry_vf_max(least, y)));
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < HEIGHT; i++) {
+        ry_vf_store_first(to + i * to_row, left, ry_vf_min(most, ry_vf_max(least, sum[i])));
     }
 }
 
@@ -146,7 +148,7 @@ void RY_ISA_SYMBOL(depthwise_nchw_windows)(const depthwise_nchw_plan *plan, cons
               .weight = p->weight,
               .bias = p->bias,
               .to_row = plan->phase.y_step[1],
-              .residual_row = plan->phase.r_step[1]};
+              .residual_row = p->residual_row};
     const uint32_t *mask = plan->mask;
     for (int64_t v = 0; v < plan->vectors; v++) {
         const bool edge = v < plan->left || v >= plan->vectors - plan->right, halved = plan->halves && v == plan->vectors - 1;
