@@ -223,12 +223,15 @@ static void choose_tasks(int width, depthwise_nchw_plan *plan)
     plan->tasks = g->batch * plan->channel_blocks * plan->row_blocks;
 }
 
-/* Cycles of a vector of a row as they were measured on Zen 4 (taps with a stride: there 2.5, 1.9 on Zen 5): of a tap, and of its start and end. Rows that are left over when strips are
+/* Of long vectors that are parted into even and odd pixels, beside short ones. */
+#define WIDE_PAIRS 0.84
+
+/* Cycles of a vector of a row as they were measured on Zen 4: of a tap (long vectors with a stride: there 2.5, 1.9 on Zen 5), and of its start and end. Rows that are left over when strips are
  * full load their vectors for one row alone. */
-static double count_cycles(const depthwise_nchw_plan *plan)
+static double count_cycles(const depthwise_nchw_plan *plan, int width)
 {
     static const double seven[2] = {12.0, 15.0}, roll[2][2] = {{13.0, 24.0}, {18.0, 36.0}};             /* [one vector a row][stride - 1] */
-    static const double tap[2][2] = {{1.05, 2.1}, {1.4, 2.5}}, end[2][2] = {{7.0, 10.0}, {20.0, 22.0}}; /* [paired][stride - 1] */
+    static const double tap[2][2] = {{1.05, 2.5}, {1.4, 2.5}}, end[2][2] = {{7.0, 10.0}, {20.0, 22.0}}; /* [paired][stride - 1] */
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t rows = ry_parts(g->out[1], g->dilation[1]), last = rows % STRIP_ROWS, alone = last < 4 ? last : last - 4;
     const int64_t passes = count_passes(g), planes_at_once = plan->paired ? ry_parts(plan->outputs, 2) : plan->outputs;
@@ -240,7 +243,8 @@ static double count_cycles(const depthwise_nchw_plan *plan)
     if (plan->rolls) {
         return vectors * (double)g->out[1] * roll[plan->vectors == 1][two] + (double)(g->batch * plan->outputs * passes) * PLANE_CYCLES;
     }
-    const double each = (double)(g->kernel[1] * g->kernel[2]) * tap[plan->paired][two], adds = passes > g->out[0] ? ADD_CYCLES : 0;
+    const double wide = width == 16 && two && !plan->paired ? WIDE_PAIRS : 1.0;
+    const double each = (double)(g->kernel[1] * g->kernel[2]) * tap[plan->paired][two] * wide, adds = passes > g->out[0] ? ADD_CYCLES : 0;
     /* the weights of 3x3 stay in registers */
     const double square = !plan->paired && !two && g->kernel[1] == 3 && g->kernel[2] == 3 ? 4.0 : 0.0;
     const double narrow = plan->vectors == 1 && !plan->paired ? 4.0 : 0.0;
@@ -280,7 +284,7 @@ void depthwise_nchw_plan_make(const ry_problem *problem, int width, depthwise_nc
     find_edges(problem, width, plan);
     choose_tasks(width, plan);
     plan->sevens = is_seven(problem, plan, width);
-    plan->cycles = count_cycles(plan);
+    plan->cycles = count_cycles(plan, width);
     if (plan->paired) {
         find_lanes(width, plan);
         return;

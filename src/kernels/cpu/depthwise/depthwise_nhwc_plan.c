@@ -224,19 +224,26 @@ static void choose_ring(int width, depthwise_nhwc_plan *plan)
     }
 }
 
-/* Of a vector of planes that is transposed, on its way in and out: 6 and 8 on Zen 4, 9 and 12 on Zen 5. */
-#define READ_PLANES  8.0
-#define WRITE_PLANES 11.0
+/* Of a vector of planes that is transposed, on its way in and out: 6 and 8 on Zen 4, and with short vectors, 9 and 12 on Zen 5. */
+static double read_planes(int width)
+{
+    return width == 16 ? 8.0 : 6.0;
+}
+
+static double write_planes(int width)
+{
+    return width == 16 ? 11.0 : 8.0;
+}
 
 /* Whose sums lie in scratch until they are transposed takes channels apart before lines. */
-static void choose_tasks(depthwise_nhwc_plan *plan)
+static void choose_tasks(int width, depthwise_nhwc_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t all = g->batch * plan->lines;
     const double taps = depthwise_axis_mean(&plan->axis[0]) * depthwise_axis_mean(&plan->axis[1]) * depthwise_axis_mean(&plan->axis[2]);
     const double moved =
-        (plan->planes_in ? READ_PLANES * (double)(g->batch * g->in[0] * g->in[1] * g->in[2]) / (double)plan->multiplier : 0) +
-        (plan->planes_out ? WRITE_PLANES * (double)(all * g->out[2]) : 0);
+        (plan->planes_in ? read_planes(width) * (double)(g->batch * g->in[0] * g->in[1] * g->in[2]) / (double)plan->multiplier : 0) +
+        (plan->planes_out ? write_planes(width) * (double)(all * g->out[2]) : 0);
     const double work = ((double)(all * g->out[2] * plan->depth) * (taps + 1.0) + moved) * (double)plan->packed_step;
     const int64_t enough = ry_most(1, (int64_t)(work < (double)TASK_WORK * TASKS_ENOUGH ? work / TASK_WORK : TASKS_ENOUGH));
     if (plan->staged) {
@@ -314,14 +321,14 @@ static double count_cycles(const depthwise_nhwc_plan *plan, int width)
     const double area = depthwise_axis_mean(&plan->axis[0]) * rows * taps;
     const double each = area * (double)plan->depth * tap_cycles(plan, plan->mix);
     const double pixels = (double)(plan->lines * blocks_of(&plan->axis[2], plan->pixels));
-    const double end = 4.0 + (plan->planes_out ? WRITE_PLANES : plan->through ? 10.0 : 0.0);
+    const double end = 4.0 + (plan->planes_out ? write_planes(width) : plan->through ? 10.0 : 0.0);
     const double read = (double)(g->in[0] * g->in[1] * g->in[2]) * (double)plan->depth / (double)plan->multiplier;
     const bool copies = g->kernel[0] * g->kernel[1] * g->kernel[2] * g->stride[0] * g->stride[1] * g->stride[2] == 1;
     const double floats = (double)(g->batch * plan->outputs) * read;
     const double far = copies && plan->planes_in && floats * sizeof(float) > RY_CONV_FAR_LEAST ? FAR_CYCLES : 0;
     const double tables = (double)(plan->slices * plan->table_rows * plan->reach) * pixels / (double)plan->pixels;
     return vectors * (pixels * (each + end) +
-                      read * (plan->planes_in ? READ_PLANES + far * (double)width
+                      read * (plan->planes_in ? read_planes(width) + far * (double)width
                               : plan->staged  ? 3.0
                                               : 0.0) +
                       0.5 * tables * (double)width / (double)plan->channels);
@@ -353,7 +360,7 @@ void depthwise_nhwc_plan_make(const ry_problem *problem, int width, depthwise_nh
     /* what goes through scratch ends pixel by pixel */
     plan->slides = (!plan->through || plan->planes_out) && plan->axis[1].same && plan->axis[2].classes == 1;
     choose_ring(width, plan);
-    choose_tasks(plan);
+    choose_tasks(width, plan);
     choose_channels(width, plan);
     plan->fetches = plan->slides && is_flat(g) && !plan->staged && plan->window > 0 && ry_problem_bytes(problem) > NHWC_FETCH_LEAST;
     place(width, plan);

@@ -26,7 +26,7 @@ typedef struct unit {
 static const uint32_t all[STRIP_TAPS] = {~0u, ~0u, ~0u, ~0u, ~0u, ~0u, ~0u};
 
 /* Residual, bounds, store. */
-RY_INLINE void end_unit(const unit *u, const float low, const float high, ry_vf sum[HEIGHT])
+RY_INLINE void end_unit(const unit *u, const float low, const float high, const ry_vf sum[HEIGHT])
 {
     const ry_vf least = ry_vf_set(low), most = ry_vf_set(high);
     const ry_vm last = ry_vm_first(u->left);
@@ -35,13 +35,11 @@ RY_INLINE void end_unit(const unit *u, const float low, const float high, ry_vf 
     const float *residual = u->residual;
 #pragma GCC unroll 8
     for (int i = 0; i < HEIGHT; i++) {
+        ry_vf y = sum[i];
         if (residual) {
-            sum[i] = ry_vf_add(sum[i], ry_vf_load_m(residual + i * residual_row, last));
+            y = ry_vf_add(y, ry_vf_load_m(residual + i * residual_row, last));
         }
-    }
-#pragma GCC unroll 8
-    for (int i = 0; i < HEIGHT; i++) {
-        ry_vf_store_first(to + i * to_row, left, ry_vf_min(most, ry_vf_max(least, sum[i])));
+        ry_vf_store_first(to + i * to_row, left, ry_vf_min(most, ry_vf_max(least, y)));
     }
 }
 
