@@ -197,6 +197,40 @@ static int check_volume(int64_t size, int64_t depth, int64_t kernel, int64_t str
     return checked;
 }
 
+/* Windows of five and seven columns and any number of rows, of which two lines are summed together. */
+static int check_lines(int64_t rows, int64_t columns, int64_t stride, case_layout layout)
+{
+    product_case c = {.problem = {.op = RY_OP_conv, .inputs = 4}};
+    c.problem.attrs = ry_attrs_default(RY_OP_conv);
+    ry_conv_attrs *a = &c.problem.attrs.conv;
+    const int64_t groups = between(2, 40), height = between(rows, 15), width = between(3, 31), above = between(0, rows - 1),
+                  below = between(0, rows);
+    a->groups = groups;
+    a->stride = (ry_ints){2, {stride, stride}};
+    a->pads = (ry_ints){4, {above, columns / 2, below, columns / 2}};
+    const int64_t x[4] = {between(1, 2), groups, height, width}, w[4] = {groups, 1, rows, columns};
+    const int64_t y[4] = {x[0], groups, (height + above + below - rows) / stride + 1, (width - 1) / stride + 1}, bias[1] = {groups};
+    c.in[0] = case_tensor(RY_f32, 4, x, layout);
+    c.in[1] = case_tensor(RY_f32, 4, w, CASE_ROW_MAJOR);
+    c.in[2] = case_tensor(RY_f32, 1, bias, CASE_ROW_MAJOR);
+    c.out[0] = case_tensor(RY_f32, 4, y, layout);
+    c.terms = (double)(rows * columns);
+    case_fill(&c);
+    const int checked = case_check_some(&c, "conv_ref", "depthwise_nhwc");
+    case_free(&c);
+    return checked;
+}
+
+static void test_two_lines(void **state)
+{
+    (void)state;
+    for (int64_t rows = 1; rows <= 8; rows++) {
+        for (int i = 0; i < 8; i++) {
+            assert_true(check_lines(rows, 5 + i / 4 * 2, 1 + i % 2, i / 2 % 2 ? CASE_CHANNELS_LAST : CASE_ROW_MAJOR) > 0);
+        }
+    }
+}
+
 static void test_volumes(void **state)
 {
     (void)state;
@@ -404,6 +438,7 @@ int main(void)
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_multipliers_and_groups),
         cmocka_unit_test(test_spaces),
+        cmocka_unit_test(test_two_lines),
         cmocka_unit_test(test_volumes),
         cmocka_unit_test(test_wide_groups),
         cmocka_unit_test(test_half_types),

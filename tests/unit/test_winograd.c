@@ -366,6 +366,19 @@ static void test_dilated(void **state)
         checked += check(&s, 2, i % 4 == 1 ? CASE_CHANNELS_LAST : CASE_ROW_MAJOR, i % 4 == 3 ? CASE_CHANNELS_LAST : CASE_ROW_MAJOR) > 0;
     }
     assert_true(checked > 15);
+    static const int64_t wide[] = {34, 54, 70, 76, 105, 120, 127};
+    for (int i = 0; i < 7; i++) { /* runs of several groups, whose strips are as long as they may be */
+        shape row = {.batch = 8,
+                     .channels = 8,
+                     .out = 8,
+                     .groups = 1,
+                     .size = {0, 0, 1300 + i},
+                     .kernel = {0, 0, 3 + 2 * (i % 2)},
+                     .dilation = {0, 0, wide[i]},
+                     .before = {0, 0, wide[i]},
+                     .after = {0, 0, wide[i]}};
+        assert_true(check(&row, 1, CASE_ROW_MAJOR, CASE_ROW_MAJOR) > 0);
+    }
     shape deep = same_3x3(2500, 12); /* the transformed tiles of all phases together are more than a cache holds */
     deep.out = 3;
     deep.size[1] = 4;

@@ -175,7 +175,8 @@ static void choose_block(int width, depthwise_nhwc_plan *plan)
     depthwise_axis *rows = &plan->axis[1];
     const depthwise_axis *columns = &plan->axis[2];
     /* two rows share what they read, and fill 14 of 32 registers with sums */
-    const bool two = width == 16 && ((plan->window == 3 && rows->taps == 3) || ((plan->window == 5 || plan->window == 7) && !plan->mix));
+    const bool wide = (plan->window == 5 || plan->window == 7) && rows->taps >= plan->stride && !plan->mix;
+    const bool two = width == 16 && (wide || (plan->window == 3 && rows->taps == 3));
     plan->turns = two && take_turns(plan, rows) ? rows->classes : 1;
     plan->height = two && g->out[1] > 1 && (plan->turns > 1 || (rows->apart == 1 && rows->move == plan->stride)) ? 2 : 1;
     plan->pixels = best_pixels(columns);

@@ -375,7 +375,7 @@ bool RY_ISA_SYMBOL(winograd_transform_output)(const winograd_plan *plan, const f
                                               const winograd_epilogue *end, float *stage)
 {
     const winograd_axis *w = &plan->axis[1];
-    const int64_t reach = (w->outputs - 1) * w->dilation + 1;
+    const int64_t reach = (w->outputs - 1) * w->dilation + w->weave;
     const struct texts *h = &texts_table[plan->axis[0].points][plan->axis[0].outputs];
     context c = {.plan = plan,
                  .end = end,

@@ -19,6 +19,7 @@ enum {
     POSITIONS_AT_ONCE = 384, /* of a row that is transposed */
     STAGED_CHANNELS = 32,    /* of a group whose pixels lie so many floats apart, which meet in few sets of a first-level cache */
     STAGED_STEP = 256,
+    WOVEN_MOST = 128 << 10,  /* channels and tiles that are transformed together at least */
     AHEAD_LEAST = 1536 << 10 /* floats of a tensor that mostly lies in memory when a step begins */
 };
 
@@ -130,7 +131,9 @@ bool winograd_is_possible(const ry_problem *problem, ry_accuracy accuracy)
     find_phases(&g, 1, &h);
     find_phases(&g, 2, &w);
     int64_t points[3];
-    return has_form(&g) && h.taps * w.taps > 1 && axis_choices(h.taps, points_most(&g, &h, accuracy), points) > 0 &&
+    const int64_t woven = g.x_channel == 1 && g.y_channel == 1 ? 1 : ry_least(w.dilation, g.out[2]);
+    return has_form(&g) && woven * g.channels_in * g.kernel[0] <= WOVEN_MOST && h.taps * w.taps > 1 &&
+           axis_choices(h.taps, points_most(&g, &h, accuracy), points) > 0 &&
            axis_choices(w.taps, points_most(&g, &w, accuracy), points) > 0 && g.out[1] < 1 << 20 && g.out[2] < 1 << 20;
 }
 
