@@ -248,7 +248,9 @@ static void choose_tasks(int width, depthwise_nhwc_plan *plan)
     const double work = ((double)(all * g->out[2] * plan->depth) * (taps + 1.0) + moved) * (double)plan->packed_step;
     const int64_t enough = ry_most(1, (int64_t)(work < (double)TASK_WORK * TASKS_ENOUGH ? work / TASK_WORK : TASKS_ENOUGH));
     if (plan->staged) {
-        const int64_t parts = ry_least(ry_parts(depthwise_even_tasks(enough), g->batch), ry_parts(plan->outputs, plan->lanes));
+        /* two short vectors share a table */
+        const int64_t least = width == 16 ? plan->lanes : 2 * plan->lanes;
+        const int64_t parts = ry_least(ry_parts(depthwise_even_tasks(enough), g->batch), ry_parts(plan->outputs, least));
         plan->part = ry_whole(ry_parts(plan->outputs, parts), plan->lanes);
         plan->channel_parts = ry_parts(plan->outputs, plan->part);
         /* parts of the lines stage again what they share */
