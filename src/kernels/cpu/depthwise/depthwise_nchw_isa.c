@@ -18,6 +18,8 @@ static void activate_rows(const depthwise_nchw_plan *plan, const depthwise_plane
 typedef struct pass {
     int64_t image, z, from, tap;
     bool first, last; /* of the slice */
+    ry_activation_of activation;
+    bool bounded; /* the activation is these bounds */
     float low, high;
 } pass;
 
@@ -48,16 +50,14 @@ static void set_plane(const ry_cpu_launch *launch, const pass *at, int64_t k, de
 static void run_pass(const ry_cpu_launch *launch, const pass *at, int64_t first, int64_t end, depthwise_plane p[2])
 {
     const depthwise_nchw_plan *plan = launch->state;
-    const ry_activation_of activation = ry_conv_activation(launch->problem);
-    float low, high;
-    const bool activates = at->last && !ry_activation_bounds(activation, &low, &high);
     depthwise_roll roll;
-    set_plane(launch, at, first, &p[0]);
     if (plan->sevens) {
+        set_plane(launch, at, first, &p[0]);
         RY_ISA_SYMBOL(depthwise_nchw_sevens)(plan, p, end - first);
         return;
     }
     if (plan->rolls) {
+        set_plane(launch, at, first, &p[0]);
         RY_ISA_SYMBOL(depthwise_roll_make)(plan, p, &roll);
     }
     for (int64_t k = first; k < end; k += 1 + plan->paired) {
@@ -71,8 +71,8 @@ static void run_pass(const ry_cpu_launch *launch, const pass *at, int64_t first,
         } else {
             RY_ISA_SYMBOL(depthwise_nchw_strips)(plan, p);
         }
-        for (int i = 0; activates && i <= (plan->paired && k + 1 < end); i++) {
-            activate_rows(plan, &p[i], activation);
+        for (int i = 0; at->last && !at->bounded && i <= (plan->paired && k + 1 < end); i++) {
+            activate_rows(plan, &p[i], at->activation);
         }
     }
 }
@@ -87,8 +87,8 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     const int64_t channels = g->kernel[0] == 1 ? plan->channels : plan->turn;
     const int64_t first = part * plan->channels, end = ry_least(first + plan->channels, plan->outputs);
     depthwise_plane p[2] = {{.first_row = rows * plan->rows, .end_row = ry_least((rows + 1) * plan->rows, g->out[1])}};
-    pass at = {.image = index / plan->row_blocks / plan->channel_blocks};
-    ry_activation_bounds(ry_conv_activation(launch->problem), &at.low, &at.high);
+    pass at = {.image = index / plan->row_blocks / plan->channel_blocks, .activation = ry_conv_activation(launch->problem)};
+    at.bounded = ry_activation_bounds(at.activation, &at.low, &at.high);
     p[1] = p[0];
     for (int64_t k = first; k < end; k += channels) {
         for (at.z = 0; at.z < g->out[0]; at.z++) {

@@ -94,6 +94,12 @@ static int64_t points_most(const ry_conv_geometry *g, const winograd_axis *axis,
     return g->channels_in * g->kernel[0] * axis->classes > DEPTH_MOST_8 ? 6 : 8;
 }
 
+/* Phases of the width whose tiles are woven: all, where strips of positions pass. */
+static int64_t count_woven(const ry_conv_geometry *g, const winograd_axis *width)
+{
+    return g->x_channel == 1 && g->y_channel == 1 ? 1 : ry_least(width->dilation, g->out[2]);
+}
+
 /* Strides 1 and 2; or a transposed convolution of one or two axes. Windows with strides have no gaps. */
 static bool has_form(const ry_conv_geometry *g)
 {
@@ -131,8 +137,7 @@ bool winograd_is_possible(const ry_problem *problem, ry_accuracy accuracy)
     find_phases(&g, 1, &h);
     find_phases(&g, 2, &w);
     int64_t points[3];
-    const int64_t woven = g.x_channel == 1 && g.y_channel == 1 ? 1 : ry_least(w.dilation, g.out[2]);
-    return has_form(&g) && woven * g.channels_in * g.kernel[0] <= WOVEN_MOST && h.taps * w.taps > 1 &&
+    return has_form(&g) && count_woven(&g, &w) * g.channels_in * g.kernel[0] <= WOVEN_MOST && h.taps * w.taps > 1 &&
            axis_choices(h.taps, points_most(&g, &h, accuracy), points) > 0 &&
            axis_choices(w.taps, points_most(&g, &w, accuracy), points) > 0 && g.out[1] < 1 << 20 && g.out[2] < 1 << 20;
 }
@@ -328,7 +333,7 @@ static void start_plan(const ry_problem *problem, const winograd_limits *limits,
     find_phases(g, 1, &plan->axis[0]);
     find_phases(g, 2, &plan->axis[1]);
     plan->axis[0].weave = 1;
-    plan->axis[1].weave = plan->x_near && plan->y_near ? 1 : ry_least(plan->axis[1].dilation, g->out[2]);
+    plan->axis[1].weave = count_woven(g, &plan->axis[1]);
     plan->phases = plan->axis[0].spread * plan->axis[1].spread;
     plan->classes = plan->axis[0].classes * plan->axis[1].classes;
     plan->channel_step = g->kernel[0] * plan->classes == 1 ? g->channels_in : ry_parts(g->channels_in, plan->width) * plan->width;
