@@ -84,7 +84,7 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     const depthwise_nchw_plan *plan = launch->state;
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t index = (int64_t)task, rows = index % plan->row_blocks, part = index / plan->row_blocks % plan->channel_blocks;
-    const int64_t channels = g->kernel[0] == 1 ? plan->channels : plan->turn;
+    const int64_t channels = g->kernel[0] == 1 ? plan->channels : 1 + plan->paired; /* a plane's passes follow each other */
     const int64_t first = part * plan->channels, end = ry_least(first + plan->channels, plan->outputs);
     depthwise_plane p[2] = {{.first_row = rows * plan->rows, .end_row = ry_least((rows + 1) * plan->rows, g->out[1])}};
     pass at = {.image = index / plan->row_blocks / plan->channel_blocks, .activation = ry_conv_activation(launch->problem)};

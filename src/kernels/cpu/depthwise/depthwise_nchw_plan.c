@@ -10,10 +10,7 @@
 enum {
     TASK_WORK = 120000, /* multiply-adds a task at least, where there is so much: some five microseconds */
     TASKS_ENOUGH = 32,
-    PLANE_CYCLES = 70, /* beside its rows: weights, addresses */
-    TURN_BYTES =
-        12
-        << 10, /* of y: its slices wait for the next pass in the first-level cache, and for as long as a store with a mask takes to arrive */
+    PLANE_CYCLES = 70,       /* beside its rows: weights, addresses */
     ADD_CYCLES = 3,          /* of a vector of sums that y has, of the passes before */
     FETCH_LEAST = 1 << 20,   /* bytes of a problem that a second-level cache does not keep: lines are fetched ahead, */
     FETCH_ROLL_TWO = 8 << 20 /* those that roll down by two rows where a last-level cache does not, either */
@@ -215,7 +212,6 @@ static void choose_tasks(int width, depthwise_nchw_plan *plan)
     plan->channels = ry_parts(plan->outputs, ry_least(plan->outputs, depthwise_even_tasks(ry_parts(plan->outputs, plan->channels))));
     plan->channels += plan->paired && plan->channels % 2;
     plan->channel_blocks = ry_parts(plan->outputs, plan->channels);
-    plan->turn = ry_whole(ry_most(1, TURN_BYTES / (g->out[1] * g->out[2] * (int64_t)sizeof(float))), 1 + plan->paired);
     /* few planes: parts of them, whole strips */
     const int64_t parts = ry_least(ry_parts(TASKS_ENOUGH, g->batch * plan->channel_blocks), ry_most(1, row_work * g->out[1] / TASK_WORK));
     plan->rows = plan->channels > 1 ? g->out[1] : ry_least(g->out[1], ry_parts(ry_parts(g->out[1], parts), STRIP_ROWS) * STRIP_ROWS);

@@ -42,7 +42,6 @@ typedef struct depthwise_nchw_plan {
     int64_t outputs;          /* channels of y */
     int64_t rows, row_blocks; /* output rows of a task */
     int64_t channels, channel_blocks;
-    int64_t turn; /* channels of a task whose passes take turns */
     int64_t tasks;
     bool paired, rolls, sevens, halves, windows;
     bool fetches;                 /* lines of x and y ahead: they come from outer caches, or from memory */
