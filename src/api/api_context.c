@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts: allocator, threads, device. */
 #include "api/handles.h"
+#include "base/number.h"
 #include "device/cpu/cpu_device.h"
 
 #include <stdio.h>
@@ -51,9 +52,8 @@ static rynd_status choose_threads(const rynd_context_options *options, unsigned 
     *threads = options->threads;
     const char *text = getenv("RYND_THREADS");
     if (!*threads && text && *text) {
-        char *end;
-        unsigned long value = strtoul(text, &end, 10);
-        if (*end || value < 1 || value > MAX_THREADS) {
+        int64_t value;
+        if (!ry_integer_parse(text, strlen(text), &value) || value < 1 || value > MAX_THREADS) {
             return ry_fail(error, RYND_ERROR_ARGUMENT, "RYND_THREADS is '%s': give a number from 1 to %d", text, MAX_THREADS);
         }
         *threads = (unsigned)value;

@@ -2,6 +2,8 @@
 /* The expression language's parser: recursive descent, one function a level of precedence. */
 #include "expr/expr_build.h"
 
+#include "base/number.h"
+
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -115,30 +117,17 @@ static int numbered(const char *text, size_t length, char letter)
     return number;
 }
 
-/* A decimal number. strtod wants the locale's decimal point, which a host program may have changed. */
 static int parse_number(parser *p)
 {
     const char *text = p->text + p->at;
-    char copy[128], point[16];
-    size_t length = 0, used = 0;
-    snprintf(point, sizeof point, "%.1f", 0.5);
-    point[strlen(point) - 1] = 0;
+    size_t length = 0;
     while (isdigit((unsigned char)text[length]) || text[length] == '.' ||
            ((text[length] == '+' || text[length] == '-') && length > 0 && (text[length - 1] == 'e' || text[length - 1] == 'E')) ||
            ((text[length] == 'e' || text[length] == 'E') && length > 0)) {
-        const char *piece = text[length] == '.' ? point + 1 : text + length;
-        size_t piece_length = text[length] == '.' ? strlen(piece) : 1;
-        if (used + piece_length >= sizeof copy) {
-            return fail(p, p->at, "a number with too many digits");
-        }
-        memcpy(copy + used, piece, piece_length);
-        used += piece_length;
         length++;
     }
-    copy[used] = 0;
-    char *end;
-    double value = strtod(copy, &end);
-    if (used == 0 || *end != 0) {
+    double value;
+    if (!ry_number_parse(text, length, &value)) {
         return fail(p, p->at, "not a number");
     }
     size_t start = p->at;

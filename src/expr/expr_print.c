@@ -2,6 +2,8 @@
 /* Prints programs: operators with the fewest parentheses, what is used twice under a name (t0, t1, ...). */
 #include "expr/expr.h"
 
+#include "base/number.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,30 +33,16 @@ static void put(printer *p, const char *text)
     }
 }
 
-/* The shortest decimal that reads back as the same number. */
+/* The shortest decimal that reads back as the same number; whole ones without an exponent. */
 static void put_number(printer *p, double value)
 {
-    char text[64], point[16];
-    if (isnan(value) || isinf(value)) {
-        put(p, isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
-        return;
+    char text[RY_NUMBER_SIZE];
+    if (value == floor(value) && fabs(value) < 1e15) {
+        ry_number_print_fixed(value, 0, text);
+    } else {
+        ry_number_print(value, text);
     }
-    int digits = 1;
-    bool whole = value == floor(value) && fabs(value) < 1e15;
-    do {
-        snprintf(text, sizeof text, whole ? "%.*f" : "%.*g", whole ? 0 : digits++, value);
-    } while (strtod(text, NULL) != value && digits <= 17);
-    /* printf writes the locale's decimal point; the language has '.'. */
-    snprintf(point, sizeof point, "%.1f", 0.5);
-    point[strlen(point) - 1] = 0;
-    char *place = strstr(text, point + 1);
-    if (place) {
-        *place = 0;
-        put(p, text);
-        put(p, ".");
-        place += strlen(point + 1);
-    }
-    put(p, place ? place : text);
+    put(p, text);
 }
 
 typedef struct symbol {

@@ -2,6 +2,8 @@
 /* Chooses a kernel by predicted time. It depends on the problem and the profile only: no clock, nothing random. */
 #include "predict/predict.h"
 
+#include "base/number.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -82,11 +84,14 @@ rynd_status ry_predict_choose(const ry_problem *problem, ry_isa isa, unsigned co
 void ry_choice_reason(const ry_choice *choice, char *text, size_t size)
 {
     const double own = choice->seconds * 1e6, next = choice->next_seconds * 1e6;
+    char own_text[RY_NUMBER_SIZE], next_text[RY_NUMBER_SIZE];
+    ry_number_print_fixed(own, own < 100, own_text);
+    ry_number_print_fixed(next, next < 100, next_text);
     if (choice->kernel->rank == 0) {
         snprintf(text, size, "no faster kernel takes this problem");
     } else if (!choice->next) {
-        snprintf(text, size, "predicted %.*f us; no other kernel", own < 100, own);
+        snprintf(text, size, "predicted %s us; no other kernel", own_text);
     } else {
-        snprintf(text, size, "predicted %.*f us; %s %.*f us", own < 100, own, choice->next->name, next < 100, next);
+        snprintf(text, size, "predicted %s us; %s %s us", own_text, choice->next->name, next_text);
     }
 }

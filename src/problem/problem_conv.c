@@ -3,7 +3,7 @@
  * making the problem again gives the same one. */
 #include "problem/problem_words.h"
 
-#include "problem/problem_number.h"
+#include "base/number.h"
 
 #include <stddef.h>
 #include <string.h>

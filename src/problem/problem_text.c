@@ -2,8 +2,8 @@
 /* Problems as text and back: the generic form over tensors and attributes. */
 #include "problem/problem_words.h"
 
+#include "base/number.h"
 #include "expr/expr.h"
-#include "problem/problem_number.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* Words of a problem's text: taking it apart and putting it together. */
 #include "problem/problem_words.h"
 
-#include "problem/problem_number.h"
+#include "base/number.h"
 
 #include <stdarg.h>
 #include <stdio.h>

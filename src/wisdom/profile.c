@@ -2,7 +2,10 @@
 /* Reads and writes the machine profile. */
 #include "wisdom/profile.h"
 
+#include "base/number.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,57 +111,108 @@ static ry_rate *rate_named(ry_profile *profile, const char *name)
     return strcmp(name, "f32") == 0 ? &profile->f32 : strcmp(name, "bf16") == 0 ? &profile->bf16 : NULL;
 }
 
-/* The line after `key` and a blank is `wanted`. */
-static bool line_is(FILE *file, const char *key, const char *wanted)
-{
-    char line[160], expected[160];
-    snprintf(expected, sizeof expected, "%s%s%s\n", key, *key ? " " : "", wanted);
-    return fgets(line, sizeof line, file) && strcmp(line, expected) == 0;
-}
+/* What is not read yet of a profile's text. */
+typedef struct lines {
+    const char *at, *end;
+} lines;
 
-static bool read_file(FILE *file, ry_profile *profile)
+/* The next line, without its end; false when there is none, or it has no end. */
+static bool next_line(lines *rest, const char **line, size_t *length)
 {
-    char cores[16], line[160];
-    snprintf(cores, sizeof cores, "%u", profile->cores);
-    if (!line_is(file, "", head) || !line_is(file, "cpu", profile->cpu) || !line_is(file, "isa", ry_isa_name(profile->isa)) ||
-        !line_is(file, "cores", cores)) {
+    const char *end = rest->at < rest->end ? memchr(rest->at, '\n', (size_t)(rest->end - rest->at)) : NULL;
+    if (!end) {
         return false;
     }
-    while (fgets(line, sizeof line, file)) {
-        char name[16];
-        ry_rate rate;
-        if (strcmp(line, "end\n") == 0) {
+    *line = rest->at;
+    *length = (size_t)(end - rest->at);
+    rest->at = end + 1;
+    return true;
+}
+
+/* The next line is `key`, a blank and `wanted`. */
+static bool line_is(lines *rest, const char *key, const char *wanted)
+{
+    char expected[160];
+    const char *line;
+    size_t length;
+    snprintf(expected, sizeof expected, "%s%s%s", key, *key ? " " : "", wanted);
+    return next_line(rest, &line, &length) && strlen(expected) == length && memcmp(line, expected, length) == 0;
+}
+
+/* "l1 2.5e+11 1e+12". What has another name is passed over: a later version may know more. */
+static bool read_rate(const char *line, size_t length, ry_profile *profile)
+{
+    const char *end = line + length, *first = memchr(line, ' ', length);
+    const char *second = first ? memchr(first + 1, ' ', (size_t)(end - first - 1)) : NULL;
+    char name[16];
+    ry_rate rate;
+    if (!second || (size_t)(first - line) >= sizeof name || !ry_number_parse(first + 1, (size_t)(second - first - 1), &rate.one) ||
+        !ry_number_parse(second + 1, (size_t)(end - second - 1), &rate.all) || !is_rate(&rate)) {
+        return false;
+    }
+    memcpy(name, line, (size_t)(first - line));
+    name[first - line] = 0;
+    ry_rate *to = rate_named(profile, name);
+    if (to) {
+        *to = rate;
+    }
+    return true;
+}
+
+static bool read_text(const char *text, size_t size, ry_profile *profile)
+{
+    lines rest = {text, text + size};
+    const char *line;
+    size_t length;
+    char cores[16];
+    snprintf(cores, sizeof cores, "%u", profile->cores);
+    if (!line_is(&rest, "", head) || !line_is(&rest, "cpu", profile->cpu) || !line_is(&rest, "isa", ry_isa_name(profile->isa)) ||
+        !line_is(&rest, "cores", cores)) {
+        return false;
+    }
+    while (next_line(&rest, &line, &length)) {
+        if (length == 3 && memcmp(line, "end", 3) == 0) {
             return profile->f32.one > 0 && profile->f32.all > 0 && profile->read[RY_LEVEL_DRAM].one > 0 &&
                    profile->read[RY_LEVEL_DRAM].all > 0;
         }
-        if (sscanf(line, "%15s %lf %lf", name, &rate.one, &rate.all) != 3 || !is_rate(&rate)) {
+        if (!read_rate(line, length, profile)) {
             return false;
-        }
-        ry_rate *to = rate_named(profile, name);
-        if (to) { /* a later version may know more */
-            *to = rate;
         }
     }
     return false;
 }
 
+/* All of a regular file that is as small as profiles are; of a pipe or a device the end may never come. */
+static bool read_file(int file, char *text, size_t room, size_t *size)
+{
+    struct stat about;
+    if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size < 0 || (uintmax_t)about.st_size > room) {
+        return false;
+    }
+    const ssize_t got = read(file, text, room);
+    *size = got > 0 ? (size_t)got : 0;
+    return got >= 0;
+}
+
 bool ry_profile_load(const ry_cpu_info *cpu, ry_isa isa, ry_profile *profile)
 {
-    char path[RY_PROFILE_PATH];
+    char path[RY_PROFILE_PATH], text[4096];
+    size_t size = 0;
     ry_profile_built_in(cpu, isa, profile);
     if (!ry_profile_path(cpu, isa, path)) {
         return true;
     }
-    FILE *file = fopen(path, "r");
-    if (!file) {
+    /* O_NONBLOCK: opening a pipe must not wait for its writer. */
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (file < 0) {
         return errno == ENOENT;
     }
     ry_profile found = *profile;
-    if (read_file(file, &found)) {
-        found.measured = true;
+    found.measured = read_file(file, text, sizeof text, &size) && read_text(text, size, &found);
+    if (found.measured) {
         *profile = found;
     }
-    fclose(file);
+    close(file);
     return found.measured;
 }
 
@@ -174,23 +228,47 @@ static void make_folders(const char *path)
     }
 }
 
+static bool write_rate(FILE *file, const char *name, const ry_rate *rate)
+{
+    char one[RY_NUMBER_SIZE], all[RY_NUMBER_SIZE];
+    ry_number_print_fixed(rate->one, 0, one);
+    ry_number_print_fixed(rate->all, 0, all);
+    return fprintf(file, "%s %s %s\n", name, one, all) > 0;
+}
+
 static bool write_rates(FILE *file, const ry_profile *p)
 {
     bool good = fprintf(file, "%s\ncpu %s\nisa %s\ncores %u\n", head, p->cpu, ry_isa_name(p->isa), p->cores) > 0;
-    good = good && fprintf(file, "f32 %.4g %.4g\nbf16 %.4g %.4g\n", p->f32.one, p->f32.all, p->bf16.one, p->bf16.all) > 0;
+    good = good && write_rate(file, "f32", &p->f32) && write_rate(file, "bf16", &p->bf16);
     for (int i = 0; i < RY_LEVELS; i++) {
-        good = good && fprintf(file, "%s %.4g %.4g\n", level_names[i], p->read[i].one, p->read[i].all) > 0;
+        good = good && write_rate(file, level_names[i], &p->read[i]);
     }
     return good && fprintf(file, "end\n") > 0;
+}
+
+/* A new file of our own: what lies there already, or a link that somebody put there, is not written to. */
+static FILE *open_aside(const char *path)
+{
+    remove(path); /* left by a process of the same number that was killed */
+    const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    FILE *stream = file < 0 ? NULL : fdopen(file, "w");
+    if (file >= 0 && !stream) {
+        close(file);
+    }
+    return stream;
 }
 
 /* Written beside the file and renamed, so that a reader sees the old one or the new one, whole. */
 rynd_status ry_profile_save(const ry_profile *profile, const char *path, ry_error *error)
 {
     char aside[RY_PROFILE_PATH + 32];
+    struct stat about;
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) {
+        return ry_fail(error, RYND_ERROR_IO, "%s: cannot write the profile: what is there is not a regular file", path);
+    }
     make_folders(path);
     snprintf(aside, sizeof aside, "%s.%ld", path, (long)getpid());
-    FILE *file = fopen(aside, "w");
+    FILE *file = open_aside(aside);
     if (!file) {
         return ry_fail(error, RYND_ERROR_IO, "%s: cannot write the profile: %s", aside, strerror(errno));
     }

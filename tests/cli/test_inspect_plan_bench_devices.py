@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """inspect, plan, bench and devices: JSON keys are a contract, texts say the same."""
 
+import os
 import re
+import socket
 
 import pytest
 
@@ -193,6 +195,30 @@ def test_devices_json(ran, monkeypatch, tmp_path):
     for text in ["", "rynd profile 1\ncpu other\n", path.read_text().replace("end", ""), path.read_text().replace("f32 ", "f32 nan "), "\0" * 1000]:
         path.write_text(text)
         assert f"{path}: not a profile of this machine" in ran("plan", CONV).err
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "socket", "folder", "large"])
+def test_profile_that_is_no_small_file(ran, rynd, monkeypatch, tmp_path, kind):
+    path = tmp_path / "profile.txt"
+    monkeypatch.setenv("RYND_PROFILE", str(path))
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "socket":
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(str(path))
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.touch()
+        os.truncate(path, 1 << 40)
+    assert f"{path}: not a profile of this machine" in ran("plan", CONV).err
+    if kind == "device":  # which measuring must not replace
+        before = path.lstat()
+        rynd("devices").failed(path, "not a regular file")
+        assert (path.lstat().st_ino, path.lstat().st_mode) == (before.st_ino, before.st_mode)
+        assert os.listdir(tmp_path) == [path.name]
 
 
 def test_devices_not_kept(ran, rynd, monkeypatch, tmp_path):

@@ -103,7 +103,7 @@ def test_device_that_this_build_lacks(rynd):
     rynd("devices", "--device", "cuda:0").failed("cuda", "cpu", code=1)
 
 
-@pytest.mark.parametrize("value", ["zero", "0", "-1", "1e9"])
+@pytest.mark.parametrize("value", ["zero", "0", "-1", "1e9", "-18446744073709551614", "18446744073709551618", "+2", " 2", "2 ", "2x", "1025"])
 def test_threads_by_environment(rynd, value):
     result = rynd("devices", env={**os.environ, "RYND_THREADS": value})
     result.failed("RYND_THREADS", f"'{value}'")

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Problems as text: canonical both ways, equality, hash, counts, and that no text is too odd to be refused politely. */
+#include "base/number.h"
 #include "expr/expr.h"
 #include "graph/infer.h"
 #include "problem/problem.h"
-#include "problem/problem_number.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

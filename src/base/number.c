@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers through the C library, whose decimal point is the locale's: it is put in and taken out here. */
-#include "problem/problem_number.h"
+#include "base/number.h"
 
 #include <locale.h>
 #include <math.h>
@@ -40,6 +40,16 @@ void ry_number_print(double number, char text[RY_NUMBER_SIZE])
     replace_point(text);
 }
 
+void ry_number_print_fixed(double number, int decimals, char text[RY_NUMBER_SIZE])
+{
+    if (!(fabs(number) < 1e18)) {
+        ry_number_print(number, text);
+        return;
+    }
+    snprintf(text, RY_NUMBER_SIZE, "%.*f", decimals, number);
+    replace_point(text);
+}
+
 /* [-+] digits [. digits] [e [-+] digits], at least one digit before the exponent. */
 static bool is_decimal(const char *text, size_t length)
 {
@@ -70,7 +80,7 @@ static bool is_word(const char *text, size_t length, const char *word)
 
 bool ry_number_parse(const char *text, size_t length, double *number)
 {
-    enum { LONGEST = 64 };
+    enum { LONGEST = 128 };
     if (is_word(text, length, "inf") || is_word(text, length, "-inf")) {
         *number = text[0] == '-' ? -INFINITY : INFINITY;
         return true;
