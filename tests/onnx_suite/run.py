@@ -6,6 +6,7 @@
 NAME: a test of the list, or a part of its name; none: all. Prints each failure with its cause, and closes with N passed, N failed.
 Every test runs twice: planned with the inputs' content known, and planned with their shapes only. Tolerances, and that dtype and shape must
 agree, are those of onnx.backend.test.runner; contradicted.py has the exceptions. Tests run in worker processes, so that a crash is one failure and the rest goes on.
+Exits with 77 where the machine lacks the instruction set.
 """
 import argparse
 import concurrent.futures
@@ -21,6 +22,9 @@ import sys
 import contradicted
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "support"))
+import rynd_ctypes  # noqa: E402  (found by the line above)
+
 TIME_LIMIT = 120  # seconds for one test; the slowest takes well below one
 
 
@@ -70,6 +74,10 @@ def main():
     tests = pathlib.Path(arguments.list).read_text().split()
     if arguments.names:
         tests = [test for test in tests if any(name in test for name in arguments.names)]
+    lacks = rynd_ctypes.lacks_isa(arguments.isa)
+    if lacks:
+        print(f"skipped all: {lacks}\n0 passed, 0 failed, {len(tests)} skipped")
+        return 77
 
     idle = queue.Queue()
     workers = [Worker(arguments) for _ in range(os.cpu_count())]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """librynd through its public C interface, for tests: contexts, models, plans, sessions with numpy arrays.
 
-The library is the one named by RYND_LIBRARY, or build/release/lib/librynd.so. The structs below mirror include/rynd/*.h.
+The library is the one named by RYND_LIBRARY, or build/release/lib/librynd.so. The structs below mirror include/rynd/*.h. It is used without a
+profile of the machine, which would decide what kernels a test reaches.
 """
 import ctypes
 import os
@@ -12,10 +13,12 @@ import ml_dtypes
 import numpy
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+os.environ["RYND_PROFILE"] = "off"
 MAX_RANK = 16
 DTYPES = [None, numpy.float32, numpy.float16, ml_dtypes.bfloat16, numpy.float64, numpy.int8, numpy.int16, numpy.int32, numpy.int64,
           numpy.uint8, numpy.uint16, numpy.uint32, numpy.uint64, numpy.bool_]
 DTYPE_CODES = {numpy.dtype(dtype): code for code, dtype in enumerate(DTYPES) if dtype is not None}
+STATUS_DEVICE = 8
 ACCURACIES = {"default": 0, "strict": 1, "near32": 2, "tf32": 3, "bf16": 4, "int8": 5}
 
 
@@ -185,6 +188,18 @@ class Context(Handle):
         call("rynd_context_info", self.pointer, byref(info))
         return {name: value.decode() if isinstance(value, bytes) else value
                 for name, value in ((field, getattr(info, field)) for field, _ in DeviceInfo._fields_[1:])}
+
+
+def lacks_isa(isa):
+    """Why this machine runs nothing at an instruction set (empty or None: its best), or an empty string."""
+    try:
+        got = Context(threads=1, isa=isa).info()["isa"]
+    except Error as error:
+        if error.status == STATUS_DEVICE:
+            return str(error)
+        raise
+    assert got == isa or not isa, f"asked for {isa}, got {got}"
+    return ""
 
 
 class Model(Handle):

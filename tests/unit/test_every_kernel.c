@@ -262,6 +262,26 @@ static void all_are_reached(void **state)
     assert_int_equal(missing, 0);
 }
 
+/* Tests of kernels pass over what this machine cannot run: it is told of here, once. */
+static void all_can_run_here(void **state)
+{
+    (void)state;
+    int missing = 0;
+    for (ry_isa isa = 0; isa < RY_ISAS; isa++) {
+        int kernels = 0;
+        for (size_t i = 0; i < ry_kernel_count; i++) {
+            kernels += ry_kernels[i]->isa == isa;
+        }
+        if (kernels && !kernel_case_machine_has(isa)) {
+            print_message("skipped: this machine has no %s: %d kernels do not run\n", ry_isa_name(isa), kernels);
+            missing++;
+        }
+    }
+    if (missing) {
+        skip();
+    }
+}
+
 static int begin(void **state)
 {
     *state = calloc(ry_kernel_count, sizeof(bool));
@@ -279,6 +299,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agree_with_the_reference),
         cmocka_unit_test(all_are_reached),
+        cmocka_unit_test(all_can_run_here),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -3,11 +3,13 @@
 #include "kernel_case.h"
 
 #include "predict/predict.h"
+#include "wisdom/profile.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -68,8 +70,21 @@ static void methods_that_are_far_ahead(void **state)
     }
 }
 
+/* A profile in somebody's home must not decide which kernels the tests reach. */
+static void made_without_a_profile_of_the_machine(void **state)
+{
+    (void)state;
+    ry_cpu_info cpu;
+    char path[RY_PROFILE_PATH];
+    ry_cpu_detect(&cpu);
+    assert_false(ry_profile_path(&cpu, cpu.isa, path));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(methods_that_are_far_ahead)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(methods_that_are_far_ahead),
+        cmocka_unit_test(made_without_a_profile_of_the_machine),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
