@@ -2,6 +2,7 @@
 /* rynd devices: what there is to run on, and what it reaches. */
 #include "commands.h"
 #include "json_out.h"
+#include "line.h"
 #include "progress.h"
 #include "setup.h"
 #include "table.h"
@@ -59,7 +60,7 @@ static bool print_json(const rynd_device_info *info, const rynd_device_peaks *pe
         add_rate(bandwidth, levels[i].key, levels[i].all);
         add_rate(alone, levels[i].key, levels[i].one);
     }
-    cJSON_AddItemToObject(result, "profile", kept ? cJSON_CreateString(kept) : cJSON_CreateNull());
+    cli_json_text(result, "profile", kept);
     return cli_json_print(document, failure);
 }
 
@@ -80,7 +81,7 @@ static bool print_text(const rynd_device_info *info, const rynd_device_peaks *pe
     const char *const head[] = {"", "of", "1 thread", all};
     level levels[LEVELS];
     find_levels(peaks, levels);
-    printf("%s: %s, isa %s, cores %u, threads %u\n", info->device, info->name, info->isa, info->cores, info->threads);
+    cli_line(stdout, "%s: %s, isa %s, cores %u, threads %u", info->device, info->name, info->isa, info->cores, info->threads);
     cli_table table;
     cli_table_begin(&table, "lrrr", head);
     add_row(&table, "f32 multiply-add", 0, peaks->f32_one_thread, peaks->f32, "flop/s");
@@ -167,7 +168,7 @@ static bool devices(const cli_common *common, cli_setup *setup, cli_failure *fai
         return false;
     }
     if (kept) {
-        printf("kept for predictions in %s\n", kept);
+        cli_line(stdout, "kept for predictions in %s", kept);
     } else {
         printf("not kept: that needs all cores, and a place (RYND_PROFILE)\n");
     }

@@ -2,6 +2,7 @@
 /* rynd inspect: what a model holds, without running it. */
 #include "commands.h"
 #include "json_out.h"
+#include "line.h"
 #include "setup.h"
 #include "table.h"
 #include "wording.h"
@@ -85,7 +86,8 @@ static bool print_side(const cli_setup *setup, const side *s, cli_failure *failu
 static bool print_text(const cli_setup *setup, const char *path, const rynd_model_info *info, int64_t macs, cli_failure *failure)
 {
     static const char *const head[] = {"operator", "nodes"};
-    printf("%s%s%s%s%s\n\n", path, *info->name ? ": " : "", info->name, *info->producer ? ", made by " : "", info->producer);
+    cli_line(stdout, "%s%s%s%s%s", path, *info->name ? ": " : "", info->name, *info->producer ? ", made by " : "", info->producer);
+    putchar('\n');
     if (!print_side(setup, &sides[0], failure) || !print_side(setup, &sides[1], failure)) {
         return false;
     }

@@ -2,6 +2,7 @@
 /* rynd plan: every decision for a model or a problem, with its reason. */
 #include "commands.h"
 #include "json_out.h"
+#include "line.h"
 #include "setup.h"
 #include "table.h"
 #include "wording.h"
@@ -91,7 +92,9 @@ static bool print_text(const decisions *d, const rynd_memory *memory, cli_failur
         rynd_step_info step;
         done = get_step(d, 0, &step, failure);
         if (done) {
-            printf("\n%s\n%s, moves %s at least\n", step.problem, cli_word_rate(step.flop, "flop").text, cli_word_bytes(step.bytes).text);
+            putchar('\n');
+            cli_line(stdout, "%s", step.problem);
+            printf("%s, moves %s at least\n", cli_word_rate(step.flop, "flop").text, cli_word_bytes(step.bytes).text);
             print_memory(memory);
         }
         return done;

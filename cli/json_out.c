@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 cJSON *cli_json_begin(const char *command, cJSON **results)
 {
@@ -21,9 +22,23 @@ cJSON *cli_json_object_in(cJSON *array)
     return object;
 }
 
+/* cJSON would pass bytes on that are no UTF-8, and characters that a terminal obeys. NULL: out of memory. */
+static cJSON *make_text(const char *text)
+{
+    const size_t room = rynd_text_escape(text, RYND_ESCAPE_JSON, NULL, 0) + 1;
+    char *quoted = malloc(room);
+    if (!quoted) {
+        return NULL;
+    }
+    rynd_text_escape(text, RYND_ESCAPE_JSON, quoted, room);
+    cJSON *item = cJSON_CreateRaw(quoted);
+    free(quoted);
+    return item;
+}
+
 void cli_json_text(cJSON *object, const char *key, const char *text)
 {
-    cJSON_AddItemToObject(object, key, text ? cJSON_CreateString(text) : cJSON_CreateNull());
+    cJSON_AddItemToObject(object, key, text ? make_text(text) : cJSON_CreateNull());
 }
 
 void cli_json_number(cJSON *object, const char *key, double value)
@@ -48,7 +63,7 @@ void cli_json_value(cJSON *array, const rynd_value_info *info)
     } else {
         cJSON *shape = cJSON_AddArrayToObject(object, "shape");
         for (int i = 0; i < info->rank; i++) {
-            cJSON *dim = info->dim[i] >= 0 ? cJSON_CreateNumber((double)info->dim[i]) : cJSON_CreateString(info->symbol[i]);
+            cJSON *dim = info->dim[i] >= 0 ? cJSON_CreateNumber((double)info->dim[i]) : make_text(info->symbol[i]);
             cJSON_AddItemToArray(shape, dim);
         }
     }

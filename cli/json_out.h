@@ -15,6 +15,7 @@
 cJSON *cli_json_begin(const char *command, cJSON **results);
 /* A new object, appended to an array. */
 cJSON *cli_json_object_in(cJSON *array);
+/* text NULL: null. Keys are the command's own words; what comes from a file is a value. */
 void cli_json_text(cJSON *object, const char *key, const char *text);
 void cli_json_number(cJSON *object, const char *key, double value);
 void cli_json_shape(cJSON *object, const rynd_tensor *tensor);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command `rynd`: finds the command in a table and runs it. Exit codes: 0 done, 1 failed, 2 wrong usage. */
 #include "commands.h"
+#include "line.h"
 #include "notes.h"
 
 #include <errno.h>
@@ -85,7 +86,7 @@ int main(int argc, char **argv)
         cli_fail(&failure, "cannot write standard output: %s", errno ? strerror(errno) : "an earlier write failed");
     }
     if (failure.exit_code != 0) {
-        fprintf(stderr, "rynd: %s\n", failure.text);
+        cli_line(stderr, "rynd: %s", failure.text);
     }
     return failure.exit_code;
 }

@@ -2,6 +2,8 @@
 /* Prints notes, details and the library's messages. */
 #include "notes.h"
 
+#include "line.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +15,7 @@ static void say(const char *format, va_list args)
 {
     char text[1024];
     vsnprintf(text, sizeof text, format, args);
-    fprintf(stderr, "rynd: %s\n", text);
+    cli_line(stderr, "rynd: %s", text);
 }
 
 bool cli_notes_set_level(cli_common *common, cli_failure *failure)
@@ -56,6 +58,6 @@ void cli_log(void *user, int level, const char *message)
 {
     const cli_common *common = user;
     if ((int)common->level > level) {
-        fprintf(stderr, "rynd: %s\n", message);
+        cli_line(stderr, "rynd: %s", message);
     }
 }

@@ -20,12 +20,13 @@ void cli_progress_show(cli_progress *progress, const char *what, double fraction
     if (!progress->shown || percent == progress->last) {
         return;
     }
-    char bar[BAR + 1];
+    char bar[BAR + 1], label[LABEL + 1];
     int full = percent * BAR / 100;
     memset(bar, '.', BAR);
     memset(bar, '#', (size_t)full);
     bar[BAR] = 0;
-    fprintf(stderr, "\r%-*.*s [%s] %3d%%", LABEL, LABEL, what, bar, percent);
+    rynd_text_escape(what, RYND_ESCAPE_LINE, label, sizeof label);
+    fprintf(stderr, "\r%-*s [%s] %3d%%", LABEL, label, bar, percent);
     fflush(stderr);
     progress->last = percent;
 }

@@ -4,6 +4,7 @@
 
 #include "files.h"
 #include "json_out.h"
+#include "line.h"
 #include "notes.h"
 #include "picture_layout.h"
 #include "table.h"
@@ -227,7 +228,8 @@ static bool print_top(const cli_outputs *outputs, size_t index, int64_t top, cli
             cli_table_add(&table, "%s", (size_t)v->index < outputs->label_count ? outputs->labels[v->index] : "");
         }
     }
-    printf("\n%s: the %" PRId64 " largest of %" PRId64 "\n", outputs->names[index], values.top, values.row);
+    putchar('\n');
+    cli_line(stdout, "%s: the %" PRId64 " largest of %" PRId64, outputs->names[index], values.top, values.row);
     cli_top_values_free(&values);
     return cli_table_print(&table, stdout) ? true : cli_fail_memory(failure);
 }

@@ -2,7 +2,8 @@
 /* Collects cells and prints them in aligned columns. */
 #include "table.h"
 
-#include <stdarg.h>
+#include "line.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,12 +29,10 @@ void cli_table_begin(cli_table *table, const char *align, const char *const *hea
 
 void cli_table_add(cli_table *table, const char *format, ...)
 {
-    char text[1024];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    add(table, cli_line_text(format, args));
     va_end(args);
-    add(table, strdup(text));
 }
 
 /* Columns of a terminal: UTF-8 continuation bytes take none. */

@@ -16,6 +16,7 @@ typedef struct cli_table {
 
 /* `head` holds the columns' names, `align` one letter for each. */
 void cli_table_begin(cli_table *table, const char *align, const char *const *head);
+/* A cell; what cannot be shown is escaped, as in cli_line. */
 void cli_table_add(cli_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints and frees; file NULL: frees only. False when memory ran out. */
 bool cli_table_print(cli_table *table, FILE *file);

@@ -11,5 +11,6 @@
 #include <rynd/session.h>
 #include <rynd/status.h>
 #include <rynd/tensor.h>
+#include <rynd/text.h>
 
 #endif

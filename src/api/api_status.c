@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The last error of each thread, options and information structs of several ages. */
 #include "api/handles.h"
+#include "base/escape.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,10 +13,7 @@ static _Thread_local ry_error last_error;
 rynd_status ry_api_end(rynd_status status, const ry_error *error)
 {
     if (status != RYND_OK) {
-        last_error = *error;
-        if (!last_error.text[0]) {
-            snprintf(last_error.text, sizeof last_error.text, "%s", rynd_status_text(status));
-        }
+        ry_escape(error->text[0] ? error->text : rynd_status_text(status), RYND_ESCAPE_LINE, last_error.text, sizeof last_error.text);
     }
     return status;
 }
@@ -23,6 +21,11 @@ rynd_status ry_api_end(rynd_status status, const ry_error *error)
 const char *rynd_last_error(void)
 {
     return last_error.text;
+}
+
+size_t rynd_text_escape(const char *text, rynd_escape escape, char *to, size_t size)
+{
+    return ry_escape(text, escape, to, size);
 }
 
 rynd_status ry_api_options(void *options, size_t size, const void *given, const char *what, ry_error *error)
@@ -60,12 +63,13 @@ void ry_api_log(const rynd_context *context, int level, const char *format, ...)
     if (!context->log) {
         return;
     }
-    char message[1024];
+    char message[1024], line[4 * sizeof message]; /* "\xff" stands for one byte */
     va_list args;
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    context->log(context->log_user, level, message);
+    ry_escape(message, RYND_ESCAPE_LINE, line, sizeof line);
+    context->log(context->log_user, level, line);
 }
 
 rynd_status ry_api_check_accuracy(rynd_accuracy accuracy, ry_error *error)
