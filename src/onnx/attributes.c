@@ -152,7 +152,8 @@ ry_dtype ry_import_type(ry_import *import, const char *name)
     ry_dtype dtype = type ? ry_dtype_from_onnx(type) : RY_NONE;
     if (type && dtype == RY_NONE) {
         ry_import_fail(import, RYND_ERROR_UNSUPPORTED,
-                       "its attribute '%s' asks for the ONNX data type %" PRId64 ", which rynd does not compute with", name, type);
+                       "its attribute '%s' asks for the ONNX data type %" PRId64 " (%s), which rynd does not compute with", name, type,
+                       ry_onnx_type_name(type));
     }
     return dtype;
 }

@@ -147,7 +147,7 @@ void ry_import_mean_variance_norm(ry_import *import)
     ry_emit_expr(import, "x0 / (x1 + 1e-9)", NULL, 0, NULL, 2, in, ry_import_out(import, 0));
 }
 
-/* A vector of zeros becomes NaN, as in ONNX's reference. */
+/* A vector of zeros stays one, as ONNX's text says, which older releases left open. */
 void ry_import_lp_norm(ry_import *import)
 {
     int64_t p = ry_import_int(import, "p");
@@ -157,5 +157,5 @@ void ry_import_lp_norm(ry_import *import)
     ry_ints axes = {.count = 1, .at = {ry_import_int(import, "axis")}};
     ry_value_id in[] = {ry_import_in(import, 0), RY_NO_VALUE};
     in[1] = emit_reduced(import, p == 1 ? "sum(abs(x0))" : "sqrt(sum(x0 * x0))", in[0], &axes, false, RY_NO_VALUE);
-    ry_emit_expr(import, "x0 / x1", NULL, 0, NULL, 2, in, ry_import_out(import, 0));
+    ry_emit_expr(import, "select(x1 == 0, 0, x0 / x1)", NULL, 0, NULL, 2, in, ry_import_out(import, 0));
 }

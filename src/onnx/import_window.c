@@ -113,14 +113,27 @@ void ry_import_roi_align(ry_import *import)
     ry_emit(import, RY_OP_roi_align, &attrs, 3, import->in, ry_import_out(import, 0));
 }
 
+static bool is_crd(ry_import *import)
+{
+    const char *mode = ry_import_text(import, "mode");
+    bool crd = strcmp(mode, "CRD") == 0;
+    if (!crd && strcmp(mode, "DCR") != 0) {
+        ry_import_fail(import, RYND_ERROR_UNSUPPORTED, "its mode '%s' is neither DCR nor CRD", mode);
+    }
+    return crd;
+}
+
+void ry_import_space_to_depth(ry_import *import)
+{
+    ry_attrs attrs = ry_import_attrs(import, RY_OP_space_to_depth);
+    attrs.space_to_depth.crd = is_crd(import);
+    ry_emit(import, RY_OP_space_to_depth, &attrs, 1, import->in, ry_import_out(import, 0));
+}
+
 void ry_import_depth_to_space(ry_import *import)
 {
     ry_attrs attrs = ry_import_attrs(import, RY_OP_depth_to_space);
-    const char *mode = ry_import_text(import, "mode");
-    attrs.depth_to_space.crd = strcmp(mode, "CRD") == 0;
-    if (!attrs.depth_to_space.crd && strcmp(mode, "DCR") != 0) {
-        ry_import_fail(import, RYND_ERROR_UNSUPPORTED, "its mode '%s' is neither DCR nor CRD", mode);
-    }
+    attrs.depth_to_space.crd = is_crd(import);
     ry_emit(import, RY_OP_depth_to_space, &attrs, 1, import->in, ry_import_out(import, 0));
 }
 

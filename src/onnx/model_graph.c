@@ -79,8 +79,9 @@ static rynd_status read_declaration(builder *b, ry_slice bytes, bool input, decl
     RY_TRY(RY_READER_DECODE(b->reader, TypeProto_Tensor, type.tensor_type, &tensor));
     value->dtype = ry_dtype_from_onnx(tensor.elem_type);
     if (value->dtype == RY_NONE && (input || tensor.elem_type)) {
-        return ry_fail(b->reader->error, RYND_ERROR_UNSUPPORTED, "value '%s' has the ONNX data type %d, which rynd does not compute with",
-                       value->name, (int)tensor.elem_type);
+        return ry_fail(b->reader->error, RYND_ERROR_UNSUPPORTED,
+                       "value '%s' has the ONNX data type %d (%s), which rynd does not compute with", value->name, (int)tensor.elem_type,
+                       ry_onnx_type_name(tensor.elem_type));
     }
     return read_shape(b, value->name, tensor.shape, &value->shape);
 }

@@ -19,8 +19,8 @@
 #include "onnx/proto.h"
 
 /* The newest opset of the default domain whose operators the table knows. */
-#define RY_OPSET_NEWEST      25
-#define RY_IR_VERSION_NEWEST 13
+#define RY_OPSET_NEWEST      28
+#define RY_IR_VERSION_NEWEST 14
 
 #define RY_ANY_COUNT INT16_MAX
 
@@ -165,6 +165,7 @@ ry_value_id ry_emit_scalar(ry_import *import, ry_dtype dtype, double number);
     X(upsample_1)              \
     X(upsample_7)              \
     X(roi_align)               \
+    X(space_to_depth)          \
     X(depth_to_space)          \
     X(image_scaler)            \
     X(crop)                    \

@@ -27,6 +27,19 @@ rynd_status ry_reader_text(ry_reader *reader, ry_slice bytes, const char **text)
     return *text ? RYND_OK : ry_fail_memory(reader->error);
 }
 
+const char *ry_onnx_type_name(int64_t data_type)
+{
+    /* From 17 on they are later than the packaged onnx.proto. */
+    static const char *const names[] = {
+        [0] = "UNDEFINED",     [8] = "STRING",          [14] = "COMPLEX64",  [15] = "COMPLEX128",
+        [17] = "FLOAT8E4M3FN", [18] = "FLOAT8E4M3FNUZ", [19] = "FLOAT8E5M2", [20] = "FLOAT8E5M2FNUZ",
+        [21] = "UINT4",        [22] = "INT4",           [23] = "FLOAT4E2M1", [24] = "FLOAT8E8M0",
+        [25] = "UINT2",        [26] = "INT2",           [27] = "FLOAT6E2M3", [28] = "FLOAT6E3M2",
+    };
+    bool known = data_type >= 0 && data_type < (int64_t)(sizeof names / sizeof *names) && names[data_type];
+    return known ? names[data_type] : "not in the ONNX that rynd knows";
+}
+
 /* IR version 1 had no `type`: the field that is there tells. */
 static int guess_type(const onnx_AttributeProto *proto)
 {
@@ -48,7 +61,7 @@ static int guess_type(const onnx_AttributeProto *proto)
     return proto->strings.count ? RY_ATTRIBUTE_strings : RY_ATTRIBUTE_ints;
 }
 
-static rynd_status read_attribute(ry_reader *reader, ry_slice bytes, ry_attribute_record *attribute)
+rynd_status ry_reader_attribute(ry_reader *reader, ry_slice bytes, ry_attribute_record *attribute)
 {
     onnx_AttributeProto proto;
     RY_TRY(RY_READER_DECODE(reader, AttributeProto, bytes, &proto));
@@ -104,7 +117,7 @@ rynd_status ry_reader_node(ry_reader *reader, ry_slice bytes, ry_node_record *no
         return ry_fail_memory(reader->error);
     }
     for (int i = 0; i < node->attributes; i++) {
-        RY_TRY(read_attribute(reader, proto.attribute.at[i], &node->attribute[i]));
+        RY_TRY(ry_reader_attribute(reader, proto.attribute.at[i], &node->attribute[i]));
     }
     return RYND_OK;
 }

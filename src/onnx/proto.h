@@ -31,6 +31,9 @@ typedef struct ry_tensor_record {
 /* `what` names the tensor in messages when it has no name of its own. */
 rynd_status ry_reader_tensor(ry_reader *reader, ry_slice bytes, const char *what, ry_arena *arena, ry_tensor_record *tensor);
 
+/* ONNX's name of a TensorProto.DataType that rynd does not compute with, for messages. */
+const char *ry_onnx_type_name(int64_t data_type);
+
 /* AttributeProto.AttributeType's numbers. */
 typedef enum ry_attribute_type {
     RY_ATTRIBUTE_none = 0,
@@ -65,6 +68,7 @@ typedef struct ry_node_record {
 
 /* Fails, or decodes; `what` is the message's kind, for messages. */
 rynd_status ry_reader_decode(ry_reader *reader, const pb_msgdesc_t *type, ry_slice bytes, void *message, size_t size, const char *what);
+rynd_status ry_reader_attribute(ry_reader *reader, ry_slice bytes, ry_attribute_record *attribute);
 rynd_status ry_reader_node(ry_reader *reader, ry_slice bytes, ry_node_record *node);
 /* A NUL-terminated copy in the reader's arena; a NUL inside is refused. */
 rynd_status ry_reader_text(ry_reader *reader, ry_slice bytes, const char **text);

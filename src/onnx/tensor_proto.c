@@ -46,8 +46,9 @@ static rynd_status read_type(decoder *d)
 {
     d->tensor->dtype = ry_dtype_from_onnx(d->proto->data_type);
     if (d->tensor->dtype == RY_NONE) {
-        return ry_fail(d->reader->error, RYND_ERROR_UNSUPPORTED, "tensor '%s' has the ONNX data type %d, which rynd does not compute with",
-                       d->tensor->name, (int)d->proto->data_type);
+        return ry_fail(d->reader->error, RYND_ERROR_UNSUPPORTED,
+                       "tensor '%s' has the ONNX data type %d (%s), which rynd does not compute with", d->tensor->name,
+                       (int)d->proto->data_type, ry_onnx_type_name(d->proto->data_type));
     }
     int64_t bytes = ry_shape_bytes(&d->tensor->shape, d->tensor->dtype);
     d->elements = ry_shape_elements(&d->tensor->shape);

@@ -5,8 +5,10 @@ import pathlib
 import sys
 
 import numpy
-import onnx
 from PIL import Image
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "onnx_suite"))
+import suite  # noqa: E402  (found by the line above)
 
 LARGEST = 4096  # bytes of a seed: small ones are mutated faster
 PROBLEMS = """conv n=1 c=64 h=56 w=56 k=64 r=3 s=3 pad=1 stride=1 dilation=1 groups=1 dtype=f32 layout=nchw dir=fwd
@@ -21,12 +23,9 @@ softmax x0=1x1000:f16:nhwc y0=1x1000:f16 axis=-1
 """
 
 
-def onnx_data():
-    return pathlib.Path(onnx.__file__).parent / "backend/test/data"
-
-
 def small_files(pattern, limit):
-    files = sorted(path for path in onnx_data().glob(pattern) if 0 < path.stat().st_size <= LARGEST)
+    suite.folder("node")
+    files = sorted(path for root in (suite.MADE, suite.PACKAGED) for path in root.glob(pattern) if 0 < path.stat().st_size <= LARGEST)
     step = max(1, len(files) // limit)
     return [path.read_bytes() for path in files[::step]]
 

@@ -189,6 +189,7 @@ static const row rows[] = {
     {F32, "softmax x0=3x4x5:f32 y0=3x4x5:f32 axis=1 flatten=1"},
     {EXACT, "softmax x0=3x19x4:f32 y0=3x19x4:f32 axis=1 kind=hardmax"},
     {F32, "cumsum x0=3x19x4:f32 y0=3x19x4:f32 axis=1"},
+    {F32, "cumsum x0=3x19x4:f32 y0=3x19x4:f32 axis=1 product=1"},
     {EXACT, "arg_reduce x0=3x19x4:f32 y0=3x1x4:i64 axis=1"},
     {EXACT, "arg_reduce x0=5x37:f32 y0=5:i64 axis=1 keepdims=0 min=1 select_last=1"},
     {EXACT, "arg_reduce x0=3x19x4:i8 y0=3x1x4:i64 axis=1"},

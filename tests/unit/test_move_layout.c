@@ -269,8 +269,11 @@ static void expect_depth_to_space(const move_case *c, int out, const int64_t *in
 static void expect_space_to_depth(const move_case *c, int out, const int64_t *index, void *value)
 {
     (void)out;
-    int64_t block = c->problem.attrs.space_to_depth.block, channels = c->in[0].dim[1], place = index[1] / channels;
-    const int64_t from[] = {index[0], index[1] % channels, index[2] * block + place / block, index[3] * block + place % block};
+    bool crd = c->problem.attrs.space_to_depth.crd != 0;
+    int64_t block = c->problem.attrs.space_to_depth.block, channels = c->in[0].dim[1];
+    int64_t place = crd ? index[1] % (block * block) : index[1] / channels;
+    const int64_t from[] = {index[0], crd ? index[1] / (block * block) : index[1] % channels, index[2] * block + place / block,
+                            index[3] * block + place % block};
     move_take(&c->in[0], from, value);
 }
 
@@ -286,6 +289,7 @@ static void test_blocks(void **state)
         move_begin(&c, back ? RY_OP_space_to_depth : RY_OP_depth_to_space);
         if (back) {
             c.problem.attrs.space_to_depth.block = block;
+            c.problem.attrs.space_to_depth.crd = move_pick(0, 1);
         } else {
             c.problem.attrs.depth_to_space.block = block;
             c.problem.attrs.depth_to_space.crd = move_pick(0, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reference kernels of order and accumulation: cumulative sum, arg-reduction, top-k, non-maximum suppression. */
+/* Reference kernels of order and accumulation: cumulative sum and product, arg-reduction, top-k, non-maximum suppression. */
 #include "kernel_case.h"
 
 #include <setjmp.h>
@@ -13,17 +13,18 @@ static void cumulative_sums(void **state)
     (void)state;
     static const double x[] = {1, 2, 3, 4, 5, 6};
     static const struct {
-        int64_t axis, exclusive, reverse;
+        int64_t axis, exclusive, reverse, product;
         double y[6];
     } rows[] = {
-        {1, 0, 0, {1, 3, 6, 4, 9, 15}}, {-1, 1, 0, {0, 1, 3, 0, 4, 9}}, {1, 0, 1, {6, 5, 3, 15, 11, 6}},
-        {1, 1, 1, {5, 3, 0, 11, 6, 0}}, {0, 0, 0, {1, 2, 3, 5, 7, 9}},
+        {1, 0, 0, 0, {1, 3, 6, 4, 9, 15}}, {-1, 1, 0, 0, {0, 1, 3, 0, 4, 9}},  {1, 0, 1, 0, {6, 5, 3, 15, 11, 6}},
+        {1, 1, 1, 0, {5, 3, 0, 11, 6, 0}}, {0, 0, 0, 0, {1, 2, 3, 5, 7, 9}},   {1, 0, 0, 1, {1, 2, 6, 4, 20, 120}},
+        {1, 1, 1, 1, {6, 3, 1, 30, 6, 1}}, {0, 0, 1, 1, {4, 10, 18, 4, 5, 6}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         for (int dtype = 0; dtype < 2; dtype++) {
             kernel_case c;
             kernel_case_begin(&c, RY_OP_cumsum);
-            c.attrs.cumsum = (ry_cumsum_attrs){rows[i].axis, rows[i].exclusive, rows[i].reverse};
+            c.attrs.cumsum = (ry_cumsum_attrs){rows[i].axis, rows[i].exclusive, rows[i].reverse, rows[i].product};
             kernel_case_values(&c, dtype ? RY_f32 : RY_i32, "2x3", x);
             kernel_case_output(&c, dtype ? RY_f32 : RY_i32, "2x3");
             kernel_case_known(&c, "cumsum_ref", rows[i].y, 6, 0);

@@ -128,7 +128,8 @@ void ry_describe_depth_to_space(const ry_problem *problem, ry_move_list *list)
 
 void ry_describe_space_to_depth(const ry_problem *problem, ry_move_list *list)
 {
+    const ry_space_to_depth_attrs *a = &problem->attrs.space_to_depth;
     ry_move move = ry_move_start(problem, 0, 0);
-    add_blocks(&move, &problem->out[0], &problem->in[0], problem->attrs.space_to_depth.block, false, false);
+    add_blocks(&move, &problem->out[0], &problem->in[0], a->block, a->crd != 0, false);
     ry_move_list_add(list, &move);
 }
