@@ -4,15 +4,19 @@
 #include "onnx/nodes.h"
 
 #include <onnx.pb.h>
+#include <onnx_later.pb.h>
 #include <string.h>
 
 /* A function that calls functions may grow without measure: both numbers are far above what exporters write. */
 enum { MAX_DEPTH = 16, MAX_NODES = 1 << 18 };
 
+/* Functions are told apart by name, domain and overload. */
 typedef struct function {
-    const char *name, *domain;
+    const char *name, *domain, *overload;
     onnx_FunctionProto proto;
     ry_opsets opsets;
+    ry_attribute_record *preset; /* attributes that have a default */
+    size_t presets;
 } function;
 
 typedef struct expander {
@@ -26,10 +30,28 @@ typedef struct expander {
 /* A call being replaced; NULL: the model's own nodes. */
 typedef struct call {
     const ry_node_record *node;
+    const function *function;
     size_t number;
     ry_names names; /* of the function -> index into `actual` */
     const char **actual;
 } call;
+
+/* Decodes what the packaged onnx.proto may lack. */
+static rynd_status read_later_fields(ry_reader *reader, ry_slice bytes, function *f)
+{
+    onnx_later_FunctionProto later;
+    RY_TRY(ry_reader_decode(reader, onnx_later_FunctionProto_fields, bytes, &later, sizeof later, "FunctionProto"));
+    RY_TRY(ry_reader_text(reader, later.overload, &f->overload));
+    f->presets = later.attribute_proto.count;
+    f->preset = RY_TAKE(reader->source.arena, ry_attribute_record, f->presets);
+    if (!f->preset) {
+        return ry_fail_memory(reader->error);
+    }
+    for (size_t i = 0; i < f->presets; i++) {
+        RY_TRY(ry_reader_attribute(reader, later.attribute_proto.at[i], &f->preset[i]));
+    }
+    return RYND_OK;
+}
 
 static rynd_status read_functions(expander *e, const ry_slices *functions)
 {
@@ -44,18 +66,27 @@ static rynd_status read_functions(expander *e, const ry_slices *functions)
         RY_TRY(ry_reader_text(e->reader, f->proto.name, &f->name));
         RY_TRY(ry_reader_text(e->reader, f->proto.domain, &f->domain));
         RY_TRY(ry_opsets_read(e->reader, &f->proto.opset_import, &f->opsets));
+        RY_TRY(read_later_fields(e->reader, functions->at[i], f));
     }
     return RYND_OK;
 }
 
-static const function *find_function(const expander *e, const ry_node_record *node)
+/* The function that a node calls; NULL: none of the model's. */
+static rynd_status find_function(const expander *e, const ry_node_record *node, ry_slice bytes, const function **found)
 {
-    for (size_t i = 0; i < e->count; i++) {
-        if (strcmp(e->functions[i].name, node->op) == 0 && strcmp(e->functions[i].domain, node->domain) == 0) {
-            return &e->functions[i];
+    onnx_later_NodeProto later;
+    *found = NULL;
+    if (!e->count) {
+        return RYND_OK;
+    }
+    RY_TRY(ry_reader_decode(e->reader, onnx_later_NodeProto_fields, bytes, &later, sizeof later, "NodeProto"));
+    for (size_t i = 0; i < e->count && !*found; i++) {
+        const function *f = &e->functions[i];
+        if (strcmp(f->name, node->op) == 0 && strcmp(f->domain, node->domain) == 0 && ry_slice_is(later.overload, f->overload)) {
+            *found = f;
         }
     }
-    return NULL;
+    return RYND_OK;
 }
 
 /* Formal names, and what the caller gave for them. */
@@ -77,25 +108,33 @@ static rynd_status bind_names(expander *e, call *c, const ry_slices *formal, int
     return RYND_OK;
 }
 
-/* An attribute that stands for one of the call's takes its value, or goes when the call does not state it. */
+static const ry_attribute_record *find_attribute(const ry_attribute_record *list, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(list[i].name, name) == 0) {
+            return &list[i];
+        }
+    }
+    return NULL;
+}
+
+/* An attribute that stands for one of the function's takes what the call states, else the function's default; without either it goes. */
 static void bind_attributes(const call *c, ry_node_record *node)
 {
     int kept = 0;
     for (int i = 0; i < node->attributes; i++) {
         ry_attribute_record attribute = node->attribute[i];
-        bool found = !attribute.reference;
-        for (int k = 0; attribute.reference && k < c->node->attributes; k++) {
-            if (strcmp(c->node->attribute[k].name, attribute.reference) == 0) {
-                const char *name = attribute.name;
-                attribute = c->node->attribute[k];
-                attribute.name = name;
-                found = true;
-                break;
+        if (attribute.reference) {
+            const char *name = attribute.name;
+            const ry_attribute_record *value = find_attribute(c->node->attribute, (size_t)c->node->attributes, attribute.reference);
+            value = value ? value : find_attribute(c->function->preset, c->function->presets, attribute.reference);
+            if (!value) {
+                continue;
             }
+            attribute = *value;
+            attribute.name = name;
         }
-        if (found) {
-            node->attribute[kept++] = attribute;
-        }
+        node->attribute[kept++] = attribute;
     }
     node->attributes = kept;
 }
@@ -134,7 +173,7 @@ static rynd_status add_nodes(expander *e, const ry_slices *nodes, const ry_opset
 
 static rynd_status expand_call(expander *e, const function *f, const ry_node_record *node, int depth)
 {
-    call c = {.node = node, .number = e->calls++};
+    call c = {.node = node, .function = f, .number = e->calls++};
     size_t names = f->proto.input.count + f->proto.output.count;
     c.actual = RY_TAKE(e->reader->source.arena, const char *, names);
     if (!c.actual) {
@@ -161,7 +200,8 @@ static rynd_status add_nodes(expander *e, const ry_slices *nodes, const ry_opset
             RY_TRY(rename(e, caller, 1, &node.name));
             bind_attributes(caller, &node);
         }
-        const function *f = find_function(e, &node);
+        const function *f;
+        RY_TRY(find_function(e, &node, nodes->at[i], &f));
         if (f) {
             RY_TRY(expand_call(e, f, &node, depth));
             continue;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What newer releases of ONNX brought: versions, types by name, new forms of operators."""
+"""What newer releases of ONNX brought: versions, types by name, functions with defaults and overloads, new forms of operators."""
 
 import math
 
@@ -20,10 +20,10 @@ def tensor(name, shape=(2, 3), dtype=TensorProto.FLOAT):
     return helper.make_tensor_value_info(name, dtype, shape)
 
 
-def write(tmp_path, nodes, initializers=(), x=None, **options):
+def write(tmp_path, nodes, initializers=(), functions=(), x=None, **options):
     graph = helper.make_graph(nodes, "new", [x or tensor("x")], [tensor("y", None)], list(initializers))
     path = tmp_path / "new.onnx"
-    onnx.save(helper.make_model(graph, **options), str(path))
+    onnx.save(helper.make_model(graph, functions=list(functions), **options), str(path))
     return path
 
 
@@ -70,6 +70,49 @@ def test_types_that_rynd_does_not_have_are_named(rynd, tmp_path, name):
 def test_a_type_of_the_future(rynd, tmp_path):
     path = write(tmp_path, [helper.make_node("Identity", ["x"], ["y"])], x=tensor("x", dtype=77))
     rynd("inspect", path).failed(path, "value 'x'", "data type 77 (not in the ONNX that rynd knows)")
+
+
+OPSETS = [helper.make_opsetid("", 20), helper.make_opsetid("mine", 1)]
+
+
+def leaky(name="F", overload="", **presets):
+    """F(a) = LeakyRelu(a), its alpha the function's attribute of that name."""
+    node = helper.make_node("LeakyRelu", ["a"], ["b"])
+    node.attribute.append(onnx.AttributeProto(name="alpha", type=onnx.AttributeProto.FLOAT, ref_attr_name="slope"))
+    defaults = [helper.make_attribute(key, value) for key, value in presets.items()]
+    return helper.make_function("mine", name, ["a"], ["b"], [node], OPSETS, [] if presets else ["slope"], defaults, overload=overload)
+
+
+@pytest.mark.parametrize(
+    "function, stated, slope",
+    [(leaky(slope=0.5), {}, 0.5), (leaky(slope=0.5), {"slope": 0.25}, 0.25), (leaky(), {}, 0.01), (leaky(), {"slope": 0.25}, 0.25)],
+)
+def test_attributes_of_functions_have_defaults(ran, tmp_path, function, stated, slope):
+    call = helper.make_node("F", ["x"], ["y"], domain="mine", **stated)
+    path = write(tmp_path, [call], functions=[function], opset_imports=OPSETS)
+    x = np.float32([[-1, 0, 2], [3, -4, 5]])
+    assert np.allclose(run(ran, tmp_path, path, {"x": x}), np.where(x < 0, x * slope, x))
+
+
+def test_a_default_reaches_the_functions_inside(ran, tmp_path):
+    inner = helper.make_node("F", ["a"], ["b"], domain="mine")
+    inner.attribute.append(onnx.AttributeProto(name="slope", type=onnx.AttributeProto.FLOAT, ref_attr_name="steepness"))
+    outer = helper.make_function("mine", "G", ["a"], ["b"], [inner], OPSETS, [], [helper.make_attribute("steepness", 0.75)])
+    path = write(tmp_path, [helper.make_node("G", ["x"], ["y"], domain="mine")], functions=[leaky(slope=0.5), outer], opset_imports=OPSETS)
+    x = np.float32([[-1, 0, 2], [3, -4, 5]])
+    assert np.allclose(run(ran, tmp_path, path, {"x": x}), np.where(x < 0, x * 0.75, x))
+
+
+@pytest.mark.parametrize("overload, slope", [("", 0.5), ("steep", 0.9)])
+def test_functions_with_overloads(ran, rynd, tmp_path, overload, slope):
+    functions = [leaky(slope=0.5), leaky(slope=0.9, overload="steep")]
+    call = helper.make_node("F", ["x"], ["y"], domain="mine", name="call", overload=overload)
+    path = write(tmp_path, [call], functions=functions, opset_imports=OPSETS)
+    x = np.float32([[-1, 0, 2], [3, -4, 5]])
+    assert np.allclose(run(ran, tmp_path, path, {"x": x}), np.where(x < 0, x * slope, x))
+    call.overload = "missing"
+    path = write(tmp_path, [call], functions=functions, opset_imports=OPSETS)
+    rynd("inspect", path).failed(path, "node 'call'", "domain 'mine'")
 
 
 def one_node(tmp_path, node, opset, arrays, dtype):
