@@ -7,7 +7,7 @@
  *   kernel_case_random(&c, RY_f32, "1x3x8x8", 1);                operand after operand, in the order of ops.inc
  *   kernel_case_random(&c, RY_f32, "4x3x3x3", 2);                (kernel_case_absent for one that is left out)
  *   kernel_case_output(&c, RY_f32, "1x4x8x8");
- *   kernel_case_check(&c, "conv_fwd_f32_avx2", 1e-6);            against the reference, in every layout that it takes
+ *   kernel_case_check(&c, "conv_fwd_f32_igemm_avx2", 1e-6);      against the reference, in every layout that it takes
  *   kernel_case_end(&c);
  *
  * or, against known values: kernel_case_run(&c, kernel, CASE_NHWC), then kernel_case_expect(&c, 0, values, count, tolerance).
@@ -25,6 +25,7 @@ enum { CASE_OPERANDS = 16 };
 
 /* How the operands lie: row-major; channels last (rank 3 and above); row-major with gaps along every dimension. */
 typedef enum case_layout { CASE_NCHW, CASE_NHWC, CASE_GAPS, CASE_LAYOUTS } case_layout;
+extern const char *const kernel_case_layouts[CASE_LAYOUTS];
 
 typedef struct kernel_case {
     const char *text; /* for messages: the problem that was parsed, or the operator */
@@ -59,26 +60,33 @@ bool kernel_case_applicable(const kernel_case *c, const ry_kernel *kernel, case_
 
 /* Runs a kernel that must be applicable. */
 void kernel_case_run(kernel_case *c, const ry_kernel *kernel, case_layout layout);
+/* The same twice, tasks forwards and then backwards and on alternating workers, which must give the same bits; the caller frees them. */
+unsigned char *kernel_case_bits(kernel_case *c, const ry_kernel *kernel, case_layout layout, size_t *size);
 bool kernel_case_close(double got, double expected, double allowed);     /* a NaN is close to a NaN */
 double kernel_case_get(const kernel_case *c, int output, int64_t index); /* row-major */
 /* |got - expected| <= tolerance * max(1, |expected|) for each; 0: equal. Fails where the output has another number of elements. */
 void kernel_case_expect(const kernel_case *c, int output, const double *expected, int64_t count, double tolerance);
 
-/* Output 0 in every layout in which the kernel is applicable, against known values; and kernel_case_check. */
+/* Runs a kernel in each layout in which it is applicable, tasks forwards and backwards and on alternating workers: all give the same bits.
+ * Returns how many layouts. */
+int kernel_case_steady(kernel_case *c, const char *kernel);
+
+/* Output 0 of a reference in every layout in which it is applicable, against known values; and kernel_case_steady. */
 void kernel_case_known(kernel_case *c, const char *kernel, const double *expected, int64_t count, double tolerance);
 
-/* Runs the kernel of that name in each layout in which it is applicable (at least one), tasks forwards and backwards and on alternating
- * workers, which must give the same bits; and compares with the reference, computed with float64 outputs where it can: every element
- * differs by at most bound * (the largest magnitude of the reference's output). A kernel for an instruction set that this machine does not
- * have is passed over. */
+/* Runs the kernel of that name, which may not be the reference, in each layout in which it is applicable (at least one), tasks forwards and
+ * backwards and on alternating workers, which must give the same bits; and compares with the reference, computed with float64 outputs where
+ * it can: every element differs by at most bound * (the largest magnitude of the reference's output), and the rounding to the output's type.
+ * Kernels of class bf16 are held to the reference of operands rounded to bfloat16: the bound is that of their sums. A kernel for an
+ * instruction set that this machine does not have is passed over. */
 void kernel_case_check(kernel_case *c, const char *kernel, double bound);
 
 /* The same for TEXT_generic, TEXT_avx2 and so on: for every instruction set that this build has. */
 void kernel_case_check_isas(kernel_case *c, const char *text, double bound);
 
-/* The same (ten times the bound for classes beyond strict) for every kernel of the list that is applicable to the case, at least as accurate as it asks, and needs no more than this machine has;
- * gives how many. covered
- * (may be NULL; one a kernel of the list) is set true for each. */
+/* The same for every kernel of the list that is applicable to the case, at least as accurate as it asks, and needs no more than this machine
+ * has; with ten times the bound for kernels of class near32 and float32 outputs. Returns how many there are beside the reference, which is
+ * only run (kernel_case_steady). covered (may be NULL; one a kernel of the list) is set true for each, the reference included. */
 int kernel_case_check_all(kernel_case *c, double bound, bool *covered);
 bool kernel_case_machine_has(ry_isa isa);
 

@@ -30,7 +30,8 @@ ry_tensor case_tensor(ry_dtype dtype, int rank, const int64_t *dim, case_layout 
 void case_fill(product_case *c);
 void case_free(product_case *c);
 
-/* Runs `kernel` with its tasks in a few orders on a few workers, and compares with `reference`; fails the test with the problem's text. */
+/* Runs `kernel` with its tasks in a few orders on a few workers, and compares with `reference`, another one; fails the test with the problem's text.
+ * A kernel of class bf16 is held to the reference of operands rounded to bfloat16. */
 void case_check(product_case *c, const ry_kernel *kernel, const ry_kernel *reference);
 
 /* case_check for every kernel of the problem's operator that this machine can run and that applies, but the reference and those less accurate than

@@ -12,11 +12,10 @@
 
 #include <cmocka.h>
 
-/* The bounds are of the largest magnitude of an output: rounding of the type, times a sum's length where there is one. */
-#define F32   2e-6
-#define F16   2e-3
-#define BF16  1.6e-2
-#define EXACT 0
+/* The bounds are of the largest magnitude of an output. What rounding to a narrower type adds, kernel_case knows. */
+#define F32       2e-6
+#define EXACT     0
+#define REFERENCE (-1) /* the reference alone takes it: it is run, and known values are held against it elsewhere */
 
 typedef struct row {
     double bound;
@@ -115,25 +114,25 @@ static const row rows[] = {
     {F32, "conv n=5 c=100 h=5 w=6 k=40 r=3 s=3 pad=3 stride=2 dilation=3 bias=1 act=gelu"},
     {F32, "conv n=3 c=4 d=3 h=4 w=5 k=37 t=5 r=5 s=5 pad=2 stride=1,2,1 residual=1"},
     {F32, "convt n=3 c=40 h=5 w=4 k=35 r=5 s=5 stride=2 dilation=3 residual=1 act=relu"},
-    {BF16, "conv n=5 c=100 h=5 w=6 k=40 r=3 s=3 pad=3 stride=2 dilation=3 bias=1 accuracy=bf16"},
+    {F32, "conv n=5 c=100 h=5 w=6 k=40 r=3 s=3 pad=3 stride=2 dilation=3 bias=1 accuracy=bf16"},
     {F32, "conv n=2 c=8 h=6 w=14 k=20 r=3 s=3 pad=12 stride=2 dilation=3 bias=1 residual=1 act=sigmoid"},
     {F32, "conv c=110 h=9 w=15 k=33 r=2 s=5 pad=4,10,4,10 stride=2 dilation=8,5"},
     {F32, "conv c=21 d=7 h=8 w=5 k=19 t=5 r=5 s=4 pad=4 stride=2 bias=1"},
     {F32, "convt n=2 c=51 h=6 w=6 k=36 r=5 s=5 stride=2 dilation=3 bias=1 act=relu"},
     {F32, "convt c=70 h=5 w=9 k=40 r=4 s=4 stride=3 dilation=5 residual=1 act=gelu"},
     {F32, "convt c=64 h=9 w=9 k=48 r=5 s=5 pad=1 stride=2 dilation=2 act=clip beta=60"},
-    {BF16, "conv c=9 h=13 w=12 k=35 r=11 s=11 pad=5 stride=2 bias=1 accuracy=bf16"},
-    {BF16, "convt c=51 h=6 w=6 k=36 r=5 s=5 stride=2 dilation=3 bias=1 act=gelu accuracy=bf16"},
-    {BF16, "conv c=34 h=6 w=5 k=23 r=7 s=5 pad=9,10,9,10 dilation=3,5 bias=1 accuracy=bf16"},
-    {F32, "conv c=5 h=9 w=8 k=7 r=3 s=3 pad=1 stride=2 dir=bwd_data"},
-    {F32, "conv n=3 c=6 h=9 w=8 k=4 r=3 s=3 pad=1 groups=2 dir=bwd_weights bias=1"},
-    {F16, "conv c=5 h=9 w=8 k=7 r=3 s=3 pad=1 bias=1 dtype=f16"},
-    {BF16, "conv c=5 h=9 w=8 k=7 r=3 s=3 pad=1 bias=1 dtype=bf16"},
-    {BF16, "conv n=2 c=19 h=9 w=8 k=37 r=3 s=3 pad=1 groups=1 bias=1 act=relu accuracy=bf16"},
-    {BF16, "conv c=96 h=7 w=6 k=5 r=3 s=3 pad=1 stride=2 residual=1 act=silu accuracy=bf16"},
+    {F32, "conv c=9 h=13 w=12 k=35 r=11 s=11 pad=5 stride=2 bias=1 accuracy=bf16"},
+    {F32, "convt c=51 h=6 w=6 k=36 r=5 s=5 stride=2 dilation=3 bias=1 act=gelu accuracy=bf16"},
+    {F32, "conv c=34 h=6 w=5 k=23 r=7 s=5 pad=9,10,9,10 dilation=3,5 bias=1 accuracy=bf16"},
+    {REFERENCE, "conv c=5 h=9 w=8 k=7 r=3 s=3 pad=1 stride=2 dir=bwd_data"},
+    {REFERENCE, "conv n=3 c=6 h=9 w=8 k=4 r=3 s=3 pad=1 groups=2 dir=bwd_weights bias=1"},
+    {F32, "conv c=5 h=9 w=8 k=7 r=3 s=3 pad=1 bias=1 dtype=f16"},
+    {F32, "conv c=5 h=9 w=8 k=7 r=3 s=3 pad=1 bias=1 dtype=bf16"},
+    {F32, "conv n=2 c=19 h=9 w=8 k=37 r=3 s=3 pad=1 groups=1 bias=1 act=relu accuracy=bf16"},
+    {F32, "conv c=96 h=7 w=6 k=5 r=3 s=3 pad=1 stride=2 residual=1 act=silu accuracy=bf16"},
     {EXACT, "conv c=5 h=9 w=8 k=7 r=3 s=3 pad=1 dtype=i32"},
     {F32, "convt c=5 h=6 w=7 k=4 r=3 s=3 pad=1 stride=2 opad=1 bias=1 act=gelu"},
-    {BF16, "convt c=5 h=6 w=7 k=4 r=3 s=3 pad=1 stride=2 opad=1 bias=1 act=gelu accuracy=bf16"},
+    {F32, "convt c=5 h=6 w=7 k=4 r=3 s=3 pad=1 stride=2 opad=1 bias=1 act=gelu accuracy=bf16"},
     {F32, "convt c=6 h=5 w=5 k=8 r=2 s=2 stride=2 groups=2"},
     {F32, "convt c=9 h=13 w=19 k=17 r=2 s=2 stride=2 bias=1 act=relu"},
     {F32, "convt n=2 c=150 h=7 w=18 k=17 r=4 s=4 pad=1 stride=2 residual=1 act=relu"},
@@ -156,10 +155,10 @@ static const row rows[] = {
     {F32, "pool x0=2x19x13x11:f32 y0=2x19x13x10:f32 kernel=3,4 pads=1,1,1,1 kind=average"},
     {F32, "pool x0=1x16x9x9:f32 y0=1x16x5x5:f32 kernel=2,2 stride=2,2 pads=0,0,1,1 kind=average count_include_pad=1"},
     {F32, "pool x0=1x33x7x7:f32 y0=1x33x1x1:f32 kernel=7,7 kind=average"},
-    {F32, "pool x0=1x3x29:f32 y0=1x3x14:f32 kernel=3 stride=2 kind=lp"},
+    {REFERENCE, "pool x0=1x3x29:f32 y0=1x3x14:f32 kernel=3 stride=2 kind=lp"},
     {F32, "pool x0=1x3x5x6x7:f32 y0=1x3x3x4x5:f32 kernel=3,3,3"},
-    {F32, "pool x0=1x4x10x9:f32 y0=1x4x6x5:f32 y1=1x4x6x5:i64 kernel=3,3 dilation=2,2"},
-    {F16, "pool x0=1x4x10x9:f16 y0=1x4x8x7:f16 kernel=3,3 kind=average"},
+    {REFERENCE, "pool x0=1x4x10x9:f32 y0=1x4x6x5:f32 y1=1x4x6x5:i64 kernel=3,3 dilation=2,2"},
+    {F32, "pool x0=1x4x10x9:f16 y0=1x4x8x7:f16 kernel=3,3 kind=average"},
     {F32, "matmul x0=7x13:f32 x1=13x19:f32 y0=7x19:f32"},
     {F32, "matmul x0=3x4x13:f32 x1=13x19:f32 y0=3x4x19:f32"},
     {F32, "matmul x0=2x1x7x64:f32 x1=3x64x33:f32 y0=2x3x7x33:f32"},
@@ -173,10 +172,10 @@ static const row rows[] = {
     {F32, "matmul x0=2x1x1056:f32 x1=1056x498:f32 x2=498:f32 y0=2x1x498:f32 activation=silu"},
     {F32, "matmul x0=2x37x100:f32 x1=100x45:f32 x2=45:f32 y0=2x37x45:f32 activation=relu"},
     {F32, "matmul x0=100x37:f32 x1=70x100:f32 x3=37x70:f32 y0=37x70:f32 trans_a=1 trans_b=1 activation=gelu"},
-    {BF16, "matmul x0=13x7:f32 x1=19x13:f32 x2=19:f32 y0=7x19:f32 trans_a=1 trans_b=1 alpha=0.5 beta=2 accuracy=bf16"},
-    {BF16, "matmul x0=2x300:f32 x1=50x300:f32 x2=50:f32 y0=2x50:f32 trans_b=1 activation=relu accuracy=bf16"},
+    {F32, "matmul x0=13x7:f32 x1=19x13:f32 x2=19:f32 y0=7x19:f32 trans_a=1 trans_b=1 alpha=0.5 beta=2 accuracy=bf16"},
+    {F32, "matmul x0=2x300:f32 x1=50x300:f32 x2=50:f32 y0=2x50:f32 trans_b=1 activation=relu accuracy=bf16"},
     {EXACT, "matmul x0=7x13:i32 x1=13x19:i32 y0=7x19:i32"},
-    {F32, "einsum x0=3x4x5:f32 x1=3x5x6:f32 y0=3x4x6:f32 equation='bij,bjk->bik'"},
+    {REFERENCE, "einsum x0=3x4x5:f32 x1=3x5x6:f32 y0=3x4x6:f32 equation='bij,bjk->bik'"},
     {F32, "batch_norm x0=2x19x5x7:f32 x1=19:f32 x2=19:f32 x3=19:f32 x4=19:f32 y0=2x19x5x7:f32"},
     {F32, "group_norm x0=2x12x5x7:f32 x1=12:f32 x2=12:f32 y0=2x12x5x7:f32 groups=3"},
     {F32, "group_norm x0=2x5x9x8:f32 x1=5:f32 x2=5:f32 y0=2x5x9x8:f32 groups=5"},
@@ -187,33 +186,33 @@ static const row rows[] = {
     {F32, "softmax x0=5x37:f32 y0=5x37:f32 axis=1"},
     {F32, "softmax x0=3x19x4x5:f32 y0=3x19x4x5:f32 axis=1 kind=log_softmax"},
     {F32, "softmax x0=3x4x5:f32 y0=3x4x5:f32 axis=1 flatten=1"},
-    {EXACT, "softmax x0=3x19x4:f32 y0=3x19x4:f32 axis=1 kind=hardmax"},
-    {F32, "cumsum x0=3x19x4:f32 y0=3x19x4:f32 axis=1"},
-    {F32, "cumsum x0=3x19x4:f32 y0=3x19x4:f32 axis=1 product=1"},
+    {REFERENCE, "softmax x0=3x19x4:f32 y0=3x19x4:f32 axis=1 kind=hardmax"},
+    {REFERENCE, "cumsum x0=3x19x4:f32 y0=3x19x4:f32 axis=1"},
+    {REFERENCE, "cumsum x0=3x19x4:f32 y0=3x19x4:f32 axis=1 product=1"},
     {EXACT, "arg_reduce x0=3x19x4:f32 y0=3x1x4:i64 axis=1"},
     {EXACT, "arg_reduce x0=5x37:f32 y0=5:i64 axis=1 keepdims=0 min=1 select_last=1"},
-    {EXACT, "arg_reduce x0=3x19x4:i8 y0=3x1x4:i64 axis=1"},
+    {REFERENCE, "arg_reduce x0=3x19x4:i8 y0=3x1x4:i64 axis=1"},
     {EXACT, "topk x0=3x40x2:f32 y0=3x5x2:f32 y1=3x5x2:i64 axis=1 k=5"},
-    {EXACT, "topk x0=3x40:i8 y0=3x7:i8 y1=3x7:i64 axis=1 k=7 largest=0"},
+    {REFERENCE, "topk x0=3x40:i8 y0=3x7:i8 y1=3x7:i64 axis=1 k=7 largest=0"},
     {EXACT, "resize x0=2x5x6x7:f32 y0=2x5x12x21:f32 coordinates=asymmetric nearest=floor"},
     {F32, "resize x0=2x5x6x7:f32 y0=2x5x12x14:f32 mode=linear"},
     {F32, "resize x0=1x19x9x11:f32 y0=1x19x5x13:f32 mode=linear coordinates=align_corners"},
     {F32, "resize x0=1x3x9x11:f32 y0=1x3x18x33:f32 mode=cubic"},
     {F32, "resize x0=1x3x9x11:f32 y0=1x3x4x5:f32 mode=linear antialias=1"},
-    {F32, "resize x0=1x3x4x5x6:f32 y0=1x3x8x7x5:f32 mode=linear"},
-    {EXACT, "resize x0=1x3x9x11:u8 y0=1x3x18x22:u8"},
+    {REFERENCE, "resize x0=1x3x4x5x6:f32 y0=1x3x8x7x5:f32 mode=linear"},
+    {REFERENCE, "resize x0=1x3x9x11:u8 y0=1x3x18x22:u8"},
     {F32, "conv n=23 c=67 h=5 w=5 k=11 r=3 s=3 stride=2 bias=1"},
     {F32, "conv n=7 c=76 h=6 w=5 k=96 r=4 s=4 pad=2 stride=2 groups=2 residual=1 act=gelu"},
     {F32, "conv n=5 c=130 h=21 w=9 k=18 r=1 s=3 stride=2 pad=0,1"},
     {F32, "conv n=7 c=33 d=7 h=8 w=7 k=10 t=3 r=3 s=3 pad=1 stride=2 dilation=2 bias=1"},
     {F32, "convt n=7 c=73 h=6 w=7 k=9 r=5 s=5 stride=2 pad=2 dilation=2 residual=1"},
     {F32, "conv n=2 c=66 h=33 w=31 k=9 r=5 s=5 pad=2 stride=4 act=relu"},
-    {BF16, "conv n=23 c=67 h=5 w=5 k=11 r=3 s=3 stride=2 bias=1 accuracy=bf16"},
-    {F32, "grid_sample x0=2x5x6x7:f32 x1=2x4x3x2:f32 y0=2x5x4x3:f32 padding=border"},
-    {F32, "grid_sample x0=1x3x6x7:f32 x1=1x4x5x2:f32 y0=1x3x4x5:f32 mode=cubic padding=reflection align_corners=1"},
-    {F32, "affine_grid x0=2x2x3:f32 y0=2x4x5x2:f32"},
-    {F32, "roi_align x0=2x5x9x8:f32 x1=6x4:f32 x2=6:i64 y0=6x5x3x2:f32 output_height=3 output_width=2 spatial_scale=8"},
-    {EXACT, "max_unpool x0=1x3x4x5:f32 x1=1x3x4x5:i64 y0=1x3x8x10:f32 kernel=2,2 stride=2,2"},
+    {F32, "conv n=23 c=67 h=5 w=5 k=11 r=3 s=3 stride=2 bias=1 accuracy=bf16"},
+    {REFERENCE, "grid_sample x0=2x5x6x7:f32 x1=2x4x3x2:f32 y0=2x5x4x3:f32 padding=border"},
+    {REFERENCE, "grid_sample x0=1x3x6x7:f32 x1=1x4x5x2:f32 y0=1x3x4x5:f32 mode=cubic padding=reflection align_corners=1"},
+    {REFERENCE, "affine_grid x0=2x2x3:f32 y0=2x4x5x2:f32"},
+    {REFERENCE, "roi_align x0=2x5x9x8:f32 x1=6x4:f32 x2=6:i64 y0=6x5x3x2:f32 output_height=3 output_width=2 spatial_scale=8"},
+    {REFERENCE, "max_unpool x0=1x3x4x5:f32 x1=1x3x4x5:i64 y0=1x3x8x10:f32 kernel=2,2 stride=2,2"},
     {F32, "separable_conv x0=2x35x9x11:f32:nhwc x1=35x1x3x3:f32 x2=35:f32 x3=37x35x1x1:f32 x4=37:f32 x5=2x37x9x11:f32:nhwc y0=2x37x9x11:f32:nhwc "
           "pads=1,1,1,1 mid_activation=clip mid_beta=6"},
     {F32, "separable_conv x0=1x64x15x14:f32:nhwc x1=64x1x3x3:f32 x3=96x64x1x1:f32 y0=1x96x8x7:f32:nhwc pads=1,1,1,1 stride=2,2 activation=relu"},
@@ -223,9 +222,9 @@ static const row rows[] = {
     {F32, "separable_conv x0=2x40x13x15:f32:nhwc x1=40x1x3x3:f32 x2=40:f32 x3=20x40x1x1:f32 y0=2x20x13x15:f32:nhwc pads=2,2,2,2 dilation=2,2"},
     {F32, "separable_conv x0=1x18x16x17:f32:nhwc x1=18x1x9x9:f32 x3=33x18x1x1:f32 y0=1x33x6x6:f32:nhwc pads=4,4,4,4 stride=3,3"},
     {F32, "separable_conv x0=2x24x50:f32:nhwc x1=24x1x3:f32 x3=16x24x1:f32 y0=2x16x48:f32:nhwc"},
-    {F32, "deform_conv x0=1x4x7x8:f32 x1=6x4x3x3:f32 x2=1x18x7x8:f32 x3=6:f32 y0=1x6x7x8:f32 pads=1,1,1,1"},
-    {F32, "col2im x0=2x18x20:f32 y0=2x2x6x7:f32 image=6,7 block=3,3"},
-    {EXACT, "nms x0=2x9x4:f32 x1=2x3x9:f32 y0=30x3:i64 max_output=5 iou_threshold=0.25"},
+    {REFERENCE, "deform_conv x0=1x4x7x8:f32 x1=6x4x3x3:f32 x2=1x18x7x8:f32 x3=6:f32 y0=1x6x7x8:f32 pads=1,1,1,1"},
+    {REFERENCE, "col2im x0=2x18x20:f32 y0=2x2x6x7:f32 image=6,7 block=3,3"},
+    {REFERENCE, "nms x0=2x9x4:f32 x1=2x3x9:f32 y0=30x3:i64 max_output=5 iou_threshold=0.25"},
     /* clang-format on */
 };
 
@@ -235,8 +234,9 @@ static void agree_with_the_reference(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kernel_case c;
         kernel_case_parse(&c, rows[i].problem);
-        if (kernel_case_check_all(&c, rows[i].bound, covered) == 0) {
-            fail_msg("no kernel for %s", rows[i].problem);
+        const int kernels = kernel_case_check_all(&c, rows[i].bound, covered);
+        if ((kernels == 0) != (rows[i].bound == REFERENCE)) {
+            fail_msg("%d kernels beside the reference for %s", kernels, rows[i].problem);
         }
         kernel_case_end(&c);
     }

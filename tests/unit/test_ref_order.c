@@ -112,7 +112,7 @@ static void top_of_long_lanes(void **state)
     kernel_case_random(&c, RY_i8, "2x101x3", 9);
     kernel_case_output(&c, RY_i8, "2x101x3");
     kernel_case_output(&c, RY_i64, "2x101x3");
-    kernel_case_check(&c, "topk_ref", 0);
+    assert_true(kernel_case_steady(&c, "topk_ref") > 0);
     for (int64_t lane = 0; lane < 6; lane++) {
         bool seen[101] = {0};
         int64_t base = lane / 3 * 303 + lane % 3;
@@ -162,7 +162,7 @@ static void suppression(void **state)
             kernel_case_values(&c, RY_f32, "1x4x4", rows[i].centre ? centres : corners);
             kernel_case_values(&c, RY_f32, "1x2x4", scores);
             kernel_case_output(&c, RY_i64, "8x3");
-            kernel_case_check(&c, "nms_ref", 0);
+            assert_true(kernel_case_steady(&c, "nms_ref") > 0);
             kernel_case_run(&c, ry_kernel_find("nms_ref"), layout);
             assert_int_equal(c.actual[0][0], rows[i].count);
             assert_int_equal(c.actual[0][1], 3);

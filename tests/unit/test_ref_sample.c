@@ -79,7 +79,7 @@ static void resize_by_one_is_identity(void **state)
             c.attrs.resize.scales = (ry_floats){4, {1, 1, 1, 1}};
             kernel_case_random(&c, RY_f32, "2x3x4x5", 1);
             kernel_case_output(&c, RY_f32, "2x3x4x5");
-            kernel_case_check(&c, "resize_ref", 0);
+            assert_true(kernel_case_steady(&c, "resize_ref") > 0);
             assert_memory_equal(c.in[0].data, c.out[0].data, ry_tensor_bytes(&c.out[0]));
             kernel_case_end(&c);
         }
@@ -178,7 +178,7 @@ static void bytes_saturate(void **state)
     c.attrs.resize.mode = RY_resize_mode_cubic;
     kernel_case_values(&c, RY_u8, "4", x);
     kernel_case_output(&c, RY_u8, "8");
-    kernel_case_check(&c, "resize_ref", 0);
+    assert_true(kernel_case_steady(&c, "resize_ref") > 0);
     for (int64_t i = 0; i < 4; i++) {
         assert_true(kernel_case_get(&c, 0, i) < 128);
         assert_true(kernel_case_get(&c, 0, 7 - i) > 126);
@@ -250,7 +250,7 @@ static void grid_of_the_identity(void **state)
         grid.attrs.affine_grid.align_corners = align;
         kernel_case_values(&grid, RY_f64, "1x2x3", identity);
         kernel_case_output(&grid, RY_f64, "1x3x4x2");
-        kernel_case_check(&grid, "affine_grid_ref", 0);
+        assert_true(kernel_case_steady(&grid, "affine_grid_ref") > 0);
         double positions[24];
         for (int64_t i = 0; i < 24; i++) {
             positions[i] = kernel_case_get(&grid, 0, i);
