@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rynd devices: what there is to run on, and what it reaches. */
 #include "commands.h"
+#include "ending.h"
 #include "json_out.h"
 #include "line.h"
 #include "progress.h"
@@ -142,7 +143,10 @@ static bool measure(const cli_setup *setup, const cli_common *common, rynd_devic
 /* Measured with fewer threads than cores, or with RYND_PROFILE=off, it is only shown. */
 static bool keep(const cli_setup *setup, const rynd_device_peaks *peaks, const char **kept, cli_failure *failure)
 {
+    sigset_t before;
+    cli_ending_hold(&before); /* the library removes what it writes aside, but not when the process ends meanwhile */
     const rynd_status status = rynd_context_keep_peaks(setup->context, peaks, kept);
+    cli_ending_release(&before);
     return status == RYND_OK || status == RYND_ERROR_ARGUMENT ? true : cli_fail_library(failure);
 }
 

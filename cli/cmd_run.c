@@ -15,7 +15,7 @@
 
 /* clang-format off */
 static const cli_option options[] = {
-    {"input", 'i', CLI_LIST, "[NAME=]FILE", NULL, 0, 0, OFFSET(inputs), ".npy .npz .pb .png .jpg; repeat for more inputs, or pictures of a batch"},
+    {"input", 'i', CLI_LIST, "[NAME=]FILE", NULL, 0, 0, OFFSET(inputs), ".npy .npz .pb .png .jpg, or - for an .npy from standard input; repeat for more inputs, or pictures of a batch"},
     {"output", 'o', CLI_TEXT, "FILE|DIR", NULL, 0, 0, OFFSET(output), ".npy .npz .pb .png, or a folder for one .npy an output"},
     {"top", 0, CLI_INTEGER, "K", NULL, 1, 1e6, OFFSET(top), "list the K largest values of each output's rows"},
     {"labels", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(labels), "names for --top: line i (from 0) is that of index i"},

@@ -2,57 +2,89 @@
 /* The table of file formats, and reading and writing through it. */
 #include "files.h"
 
+#include "file_names.h"
+#include "input_file.h"
 #include "npz.h"
+#include "output_file.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
-typedef bool (*read_function)(rynd_context *context, cli_bytes *bytes, const char *path, cli_tensor **tensors, size_t *count,
-                              cli_failure *failure);
+typedef bool (*read_function)(rynd_context *context, const char *path, const cli_receiver *receiver, cli_failure *failure);
 typedef bool (*write_function)(rynd_context *context, const rynd_tensor *tensors, const char *const *names, size_t count, cli_bytes *bytes,
                                cli_failure *failure);
 
-static bool take_one(cli_tensor *tensor, cli_tensor **tensors, size_t *count, cli_failure *failure)
+static bool read_npy_stream(cli_stream *stream, const cli_receiver *receiver, cli_failure *failure)
 {
-    *tensors = malloc(sizeof **tensors);
-    if (!*tensors) {
-        cli_tensor_free(tensor);
-        return cli_fail_memory(failure);
-    }
-    **tensors = *tensor;
-    *count = 1;
-    return true;
-}
-
-static bool read_npy(rynd_context *context, cli_bytes *bytes, const char *path, cli_tensor **tensors, size_t *count, cli_failure *failure)
-{
-    (void)context;
     cli_tensor tensor;
-    return cli_npy_read(bytes, path, &tensor, failure) && take_one(&tensor, tensors, count, failure);
+    if (!cli_npy_read(stream, receiver, &tensor, failure)) {
+        return false;
+    }
+    bool done = receiver->take(receiver->user, &tensor, failure);
+    cli_tensor_free(&tensor);
+    return done;
 }
 
-static bool read_npz(rynd_context *context, cli_bytes *bytes, const char *path, cli_tensor **tensors, size_t *count, cli_failure *failure)
+static bool read_npy(rynd_context *context, const char *path, const cli_receiver *receiver, cli_failure *failure)
 {
     (void)context;
-    return cli_npz_read(bytes, path, tensors, count, failure);
+    size_t size = 0;
+    int fd = cli_input_open(path, &size, failure);
+    if (fd < 0) {
+        return false;
+    }
+    cli_stream stream = cli_stream_of_file(fd, (int64_t)size, path);
+    bool done = read_npy_stream(&stream, receiver, failure);
+    close(fd);
+    return done;
 }
 
-static bool read_pb(rynd_context *context, cli_bytes *bytes, const char *path, cli_tensor **tensors, size_t *count, cli_failure *failure)
+static bool read_npz(rynd_context *context, const char *path, const cli_receiver *receiver, cli_failure *failure)
 {
+    (void)context;
+    cli_bytes bytes;
+    bool done = cli_input_map(path, &bytes, failure) && cli_npz_read(&bytes, path, receiver, failure);
+    cli_input_unmap(&bytes);
+    return done;
+}
+
+/* A TensorProto takes at most 10 bytes an element (an int64 as a varint) besides its dims, name and notes. */
+static bool check_pb_size(const cli_bytes *bytes, const char *path, const cli_receiver *receiver, cli_failure *failure)
+{
+    const double most = 10.0 * (double)receiver->elements + (1 << 20);
+    return receiver->elements < 0 || (double)bytes->size <= most
+               ? true
+               : cli_fail(failure, "'%s' is of %zu bytes, more than a tensor of %" PRId64 " elements takes", path, bytes->size,
+                          receiver->elements);
+}
+
+static bool read_pb(rynd_context *context, const char *path, const cli_receiver *receiver, cli_failure *failure)
+{
+    cli_bytes bytes;
     rynd_tensor read;
-    const char *name = NULL;
-    if (rynd_tensor_read_pb(context, bytes->data, bytes->size, &read, &name) != RYND_OK) {
+    if (!cli_input_map(path, &bytes, failure)) {
+        return false;
+    }
+    bool done = check_pb_size(&bytes, path, receiver, failure);
+    if (done && rynd_tensor_read_pb(context, bytes.data, bytes.size, &read, NULL) != RYND_OK) {
         cli_fail_library(failure);
-        return cli_fail_prefix(failure, "'%s': ", path);
+        done = cli_fail_prefix(failure, "'%s': ", path);
+    }
+    cli_input_unmap(&bytes);
+    if (!done) {
+        return false;
     }
     cli_tensor tensor;
-    bool done = cli_tensor_copy_of(&read, &tensor, failure);
-    if (done && name && *name) {
-        tensor.name = strdup(name);
-    }
+    done = receiver->fits(receiver->user, &read, failure) && cli_tensor_copy_of(&read, &tensor, failure);
     rynd_tensor_free(context, &read);
-    return done && take_one(&tensor, tensors, count, failure);
+    if (done) {
+        done = receiver->take(receiver->user, &tensor, failure);
+        cli_tensor_free(&tensor);
+    }
+    return done;
 }
 
 static bool write_npy(rynd_context *context, const rynd_tensor *tensors, const char *const *names, size_t count, cli_bytes *bytes,
@@ -136,34 +168,35 @@ bool cli_output_takes_many(const char *path)
     return format_of(path)->many;
 }
 
-bool cli_tensors_read(rynd_context *context, const char *path, cli_tensor **tensors, size_t *count, cli_failure *failure)
+bool cli_tensors_read(rynd_context *context, const char *path, const cli_receiver *receiver, cli_failure *failure)
 {
-    cli_bytes bytes;
-    if (!cli_file_read(path, &bytes, failure)) {
-        return false;
-    }
-    bool done = format_of(path)->read(context, &bytes, path, tensors, count, failure);
-    free(bytes.data);
-    return done;
+    return format_of(path)->read(context, path, receiver, failure);
 }
 
-bool cli_image_read(const char *path, cli_image *image, cli_failure *failure)
+bool cli_tensor_read_standard_input(const cli_receiver *receiver, cli_failure *failure)
+{
+    cli_stream stream = cli_stream_of_file(STDIN_FILENO, -1, "standard input");
+    return read_npy_stream(&stream, receiver, failure);
+}
+
+static bool decode_image(const cli_bytes *bytes, const char *path, const cli_image_check *check, cli_image *image, cli_failure *failure)
+{
+    const unsigned char *data = bytes->data;
+    if (bytes->size >= 4 && memcmp(data, "\x89PNG", 4) == 0) {
+        return cli_png_read(bytes, path, check, image, failure);
+    }
+    if (bytes->size >= 2 && data[0] == 0xff && data[1] == 0xd8) {
+        return cli_jpeg_read(bytes, path, check, image, failure);
+    }
+    return cli_fail(failure, "'%s' is neither a PNG nor a JPEG file", path);
+}
+
+bool cli_image_read(const char *path, const cli_image_check *check, cli_image *image, cli_failure *failure)
 {
     cli_bytes bytes;
     *image = (cli_image){0};
-    if (!cli_file_read(path, &bytes, failure)) {
-        return false;
-    }
-    const unsigned char *data = bytes.data;
-    bool done;
-    if (bytes.size >= 4 && memcmp(data, "\x89PNG", 4) == 0) {
-        done = cli_png_read(&bytes, path, image, failure);
-    } else if (bytes.size >= 2 && data[0] == 0xff && data[1] == 0xd8) {
-        done = cli_jpeg_read(&bytes, path, image, failure);
-    } else {
-        done = cli_fail(failure, "'%s' is neither a PNG nor a JPEG file", path);
-    }
-    free(bytes.data);
+    bool done = cli_input_map(path, &bytes, failure) && decode_image(&bytes, path, check, image, failure);
+    cli_input_unmap(&bytes);
     return done;
 }
 

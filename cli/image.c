@@ -21,3 +21,9 @@ bool cli_image_make(cli_image *image, int64_t height, int64_t width, int channel
     image->pixels = calloc((size_t)count * (size_t)channels, sizeof *image->pixels);
     return image->pixels ? true : cli_fail(failure, "'%s': out of memory for a picture of %" PRId64 "x%" PRId64, name, height, width);
 }
+
+bool cli_image_fits(const cli_image_check *check, int64_t height, int64_t width, int channels, cli_failure *failure)
+{
+    const cli_image head = {.height = height, .width = width, .channels = channels};
+    return !check || check->fits(check->user, &head, failure);
+}

@@ -9,7 +9,8 @@
  * half the size less than that. Twice this for arithmetic coding, and a header's worth besides. */
 #define MOST_PIXELS(bytes) (1024.0 * (double)(bytes) + 65536.0)
 
-static bool decode(tjhandle handle, const cli_bytes *bytes, const char *name, cli_image *image, cli_failure *failure)
+static bool decode(tjhandle handle, const cli_bytes *bytes, const char *name, const cli_image_check *check, cli_image *image,
+                   cli_failure *failure)
 {
     int width = 0, height = 0, sampling, colours = 0; /* a file of tables only leaves them as they are, and is no failure */
     if (tjDecompressHeader3(handle, bytes->data, bytes->size, &width, &height, &sampling, &colours) != 0) {
@@ -26,6 +27,9 @@ static bool decode(tjhandle handle, const cli_bytes *bytes, const char *name, cl
                         width);
     }
     int channels = colours == TJCS_GRAY ? 1 : 3;
+    if (!cli_image_fits(check, height, width, channels, failure)) {
+        return false;
+    }
     size_t count = (size_t)width * (size_t)height * (size_t)channels;
     unsigned char *raw = malloc(count);
     if (!raw) {
@@ -45,14 +49,14 @@ static bool decode(tjhandle handle, const cli_bytes *bytes, const char *name, cl
     return done;
 }
 
-bool cli_jpeg_read(const cli_bytes *bytes, const char *name, cli_image *image, cli_failure *failure)
+bool cli_jpeg_read(const cli_bytes *bytes, const char *name, const cli_image_check *check, cli_image *image, cli_failure *failure)
 {
     *image = (cli_image){0};
     tjhandle handle = tjInitDecompress();
     if (!handle) {
         return cli_fail_memory(failure);
     }
-    bool done = decode(handle, bytes, name, image, failure);
+    bool done = decode(handle, bytes, name, check, image, failure);
     tjDestroy(handle);
     if (!done) {
         cli_image_free(image);

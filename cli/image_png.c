@@ -85,7 +85,7 @@ static void set_transforms(work *w, bool *had_alpha)
     png_read_update_info(w->png, w->info);
 }
 
-static bool decode(work *w, size_t file_size, const char *name, cli_image *image, cli_failure *failure)
+static bool decode(work *w, size_t file_size, const char *name, const cli_image_check *check, cli_image *image, cli_failure *failure)
 {
     png_read_info(w->png, w->info);
     size_t height = png_get_image_height(w->png, w->info), width = png_get_image_width(w->png, w->info);
@@ -100,7 +100,8 @@ static bool decode(work *w, size_t file_size, const char *name, cli_image *image
     set_transforms(w, &had_alpha);
     size_t stride = png_get_rowbytes(w->png, w->info);
     int channels = png_get_channels(w->png, w->info);
-    if (!cli_image_make(image, (int64_t)height, (int64_t)width, channels, name, failure)) {
+    if (!cli_image_fits(check, (int64_t)height, (int64_t)width, channels, failure) ||
+        !cli_image_make(image, (int64_t)height, (int64_t)width, channels, name, failure)) {
         return false;
     }
     image->bits = bits;
@@ -125,7 +126,7 @@ static bool decode(work *w, size_t file_size, const char *name, cli_image *image
     return true;
 }
 
-bool cli_png_read(const cli_bytes *bytes, const char *name, cli_image *image, cli_failure *failure)
+bool cli_png_read(const cli_bytes *bytes, const char *name, const cli_image_check *check, cli_image *image, cli_failure *failure)
 {
     work w = {.in = bytes->data, .in_left = bytes->size};
     *image = (cli_image){0};
@@ -138,7 +139,7 @@ bool cli_png_read(const cli_bytes *bytes, const char *name, cli_image *image, cl
     volatile bool done = false;
     if (setjmp(png_jmpbuf(w.png)) == 0) {
         png_set_read_fn(w.png, &w, read_some);
-        done = decode(&w, bytes->size, name, image, failure);
+        done = decode(&w, bytes->size, name, check, image, failure);
     } else {
         done = cli_fail(failure, "'%s' is not a readable PNG: %s", name, w.message);
     }

@@ -104,26 +104,63 @@ static bool parse_header(const char *text, const char *name, header *h, cli_fail
     return parse_descr(find_key(text, "descr"), name, h, failure) && parse_shape(find_key(text, "shape"), name, h, failure);
 }
 
-/* Finds the header's text and the data behind it. */
-static bool split(const cli_bytes *bytes, const char *name, size_t *begin, size_t *length, cli_failure *failure)
+/* The header's length: of 2 bytes in version 1, of 4 in later ones. */
+static bool read_length(cli_stream *stream, size_t *length, cli_failure *failure)
 {
-    const unsigned char *data = bytes->data;
-    if (bytes->size < 10 || memcmp(data, magic, sizeof magic) != 0) {
+    unsigned char start[12];
+    size_t got = 0, more = 0;
+    const char *name = stream->name;
+    if (!cli_stream_read(stream, start, 10, &got, failure)) {
+        return false;
+    }
+    if (got < 10 || memcmp(start, magic, sizeof magic) != 0) {
         return cli_fail(failure, "'%s' is not an .npy file: it does not begin with \\x93NUMPY", name);
     }
-    if (data[6] < 1 || data[6] > 3) {
-        return cli_fail(failure, "'%s': .npy version %d is not known; versions 1 to 3 are", name, data[6]);
+    if (start[6] < 1 || start[6] > 3) {
+        return cli_fail(failure, "'%s': .npy version %d is not known; versions 1 to 3 are", name, start[6]);
     }
-    *begin = data[6] == 1 ? 10 : 12;
-    *length = (size_t)data[8] | (size_t)data[9] << 8;
-    if (data[6] > 1 && bytes->size >= 12) {
-        *length |= (size_t)data[10] << 16 | (size_t)data[11] << 24;
-    }
-    if (bytes->size < *begin || *length > bytes->size - *begin) {
-        return cli_fail(failure, "'%s' is truncated: its header of %zu bytes does not fit the file of %zu bytes", name, *length,
-                        bytes->size);
+    *length = (size_t)start[8] | (size_t)start[9] << 8;
+    if (start[6] > 1) {
+        if (!cli_stream_read(stream, start + 10, 2, &more, failure)) {
+            return false;
+        }
+        if (more < 2) {
+            return cli_fail(failure, "'%s' is truncated: it ends inside its header", name);
+        }
+        *length |= (size_t)start[10] << 16 | (size_t)start[11] << 24;
     }
     return true;
+}
+
+/* The header's text, to be freed; NULL when it fails. */
+static char *read_header(cli_stream *stream, cli_failure *failure)
+{
+    /* NumPy writes more only for the fields of records. */
+    const size_t most = 65536;
+    size_t length = 0, got = 0;
+    if (!read_length(stream, &length, failure)) {
+        return NULL;
+    }
+    if (stream->left >= 0 && length > (uint64_t)stream->left) {
+        cli_fail(failure, "'%s' is truncated: its header is of %zu bytes, but %" PRId64 " follow", stream->name, length, stream->left);
+        return NULL;
+    }
+    if (length > most) {
+        cli_fail(failure, "'%s': an .npy header of %zu bytes is not that of a plain array", stream->name, length);
+        return NULL;
+    }
+    char *text = malloc(length + 1);
+    if (!text) {
+        cli_fail_memory(failure);
+    } else if (cli_stream_read(stream, text, length, &got, failure) && got < length) {
+        cli_fail(failure, "'%s' is truncated: it ends inside its header", stream->name);
+    }
+    if (!text || got < length) {
+        free(text);
+        return NULL;
+    }
+    text[length] = 0;
+    return text;
 }
 
 static void swap_bytes(char *data, size_t count, size_t size)
@@ -137,57 +174,62 @@ static void swap_bytes(char *data, size_t count, size_t size)
     }
 }
 
-static bool read_data(const cli_bytes *bytes, size_t begin, const header *h, const char *name, cli_tensor *tensor, cli_failure *failure)
+static bool fail_truncated(const cli_stream *stream, const rynd_tensor *head, int64_t need, int64_t have, cli_failure *failure)
+{
+    return cli_fail(failure, "'%s' is truncated: shape %s of %s needs %s%" PRId64 " bytes, but %" PRId64 " follow the header", stream->name,
+                    cli_shape_of_tensor(head).text, rynd_dtype_name(head->dtype), need < 0 ? "more than " : "", need < 0 ? INT64_MAX : need,
+                    have);
+}
+
+/* The bytes as they are in the machine: its byte order, strides, and bools of 0 and 1. */
+static void settle(const header *h, char *data, size_t bytes, rynd_tensor *view)
 {
     size_t size = rynd_dtype_size(h->dtype);
-    int64_t need = cli_shape_bytes(h->rank, h->dim, size);
-    size_t have = bytes->size - begin;
-    rynd_tensor *view = &tensor->view;
-    *view = rynd_tensor_of(NULL, h->dtype, h->rank, h->dim);
-    if (need < 0 || (uint64_t)need > have) {
-        return cli_fail(failure, "'%s' is truncated: shape %s of %s needs %s%" PRId64 " bytes, but %zu follow the header", name,
-                        cli_shape_of_tensor(view).text, rynd_dtype_name(h->dtype), need < 0 ? "more than " : "",
-                        need < 0 ? INT64_MAX : need, have);
-    }
-    /* The data must be aligned to its elements; NumPy's own headers see to that. */
-    char *data = bytes->data;
-    size_t start = begin;
-    if (begin % size != 0) {
-        start = 0;
-        memmove(data, data + begin, (size_t)need);
-    }
     if (h->swapped) {
-        swap_bytes(data + start, (size_t)need / size, size);
+        swap_bytes(data, bytes / size, size);
     }
-    view->data = data + start;
-    for (int i = 0; h->fortran && i < h->rank && need > 0; i++) {
+    for (int i = 0; h->fortran && i < h->rank && bytes > 0; i++) {
         view->stride[i] = i ? view->stride[i - 1] * h->dim[i - 1] : 1;
     }
-    for (size_t i = 0; h->dtype == RYND_DTYPE_BOOL && i < (size_t)need; i++) {
-        data[start + i] = data[start + i] != 0;
+    for (size_t i = 0; h->dtype == RYND_DTYPE_BOOL && i < bytes; i++) {
+        data[i] = data[i] != 0;
     }
+    view->data = data;
+}
+
+static bool read_data(cli_stream *stream, const header *h, cli_tensor *tensor, cli_failure *failure)
+{
+    rynd_tensor *view = &tensor->view;
+    const int64_t need = cli_shape_bytes(h->rank, h->dim, rynd_dtype_size(h->dtype));
+    if (need < 0 || (uint64_t)need > SIZE_MAX || (stream->left >= 0 && need > stream->left)) {
+        return fail_truncated(stream, view, need, stream->left, failure);
+    }
+    size_t got = 0;
+    tensor->memory = cli_stream_take(stream, (size_t)need, &got, failure);
+    if (!tensor->memory) {
+        return false;
+    }
+    if (got < (size_t)need) {
+        return fail_truncated(stream, view, need, (int64_t)got, failure);
+    }
+    settle(h, tensor->memory, got, view);
     return true;
 }
 
-bool cli_npy_read(cli_bytes *bytes, const char *name, cli_tensor *tensor, cli_failure *failure)
+bool cli_npy_read(cli_stream *stream, const cli_receiver *receiver, cli_tensor *tensor, cli_failure *failure)
 {
-    size_t begin = 0, length = 0;
     header h = {0};
     *tensor = (cli_tensor){0};
-    bool done = split(bytes, name, &begin, &length, failure);
-    char *text = done ? strndup((char *)bytes->data + begin, length) : NULL;
-    if (done && !text) {
-        done = cli_fail_memory(failure);
-    }
-    done = done && text && parse_header(text, name, &h, failure) && read_data(bytes, begin + length, &h, name, tensor, failure);
+    char *text = read_header(stream, failure);
+    bool done = text && parse_header(text, stream->name, &h, failure);
     free(text);
     if (done) {
-        tensor->memory = bytes->data;
-    } else {
-        free(bytes->data);
-        *tensor = (cli_tensor){0};
+        tensor->view = rynd_tensor_of(NULL, h.dtype, h.rank, h.dim);
+        done = (!receiver || receiver->fits(receiver->user, &tensor->view, failure)) && read_data(stream, &h, tensor, failure);
     }
-    *bytes = (cli_bytes){0};
+    if (!done) {
+        cli_tensor_free(tensor);
+    }
     return done;
 }
 

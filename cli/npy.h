@@ -3,11 +3,12 @@
 #ifndef CLI_NPY_H
 #define CLI_NPY_H
 
-#include "held_tensor.h"
-#include "whole_file.h"
+#include "bytes.h"
+#include "receiver.h"
+#include "stream.h"
 
-/* Takes over bytes->data, also when it fails; the tensor lies in it where possible. `name`: of the file, for messages. */
-bool cli_npy_read(cli_bytes *bytes, const char *name, cli_tensor *tensor, cli_failure *failure);
+/* Reads one array, and nothing behind it. The receiver (NULL: none) is asked whether it fits, once the header is read; it is not given the tensor. */
+bool cli_npy_read(cli_stream *stream, const cli_receiver *receiver, cli_tensor *tensor, cli_failure *failure);
 /* Any strides. bf16, which NumPy lacks, becomes f32. The caller frees bytes->data. */
 bool cli_npy_write(const rynd_tensor *tensor, cli_bytes *bytes, cli_failure *failure);
 

@@ -17,68 +17,129 @@ static bool fail_zip(cli_failure *failure, const char *name, zip_error_t *error)
     return result;
 }
 
-static bool read_entry(zip_t *archive, zip_uint64_t index, size_t file_size, const char *name, cli_tensor *tensor, cli_failure *failure)
+/* Ways of packing by their numbers in APPNOTE.TXT, 4.4.5: what other programs may have used. */
+static const struct {
+    zip_int32_t method;
+    const char *name;
+} methods[] = {
+    {ZIP_CM_SHRINK, "shrink"},
+    {ZIP_CM_IMPLODE, "implode"},
+    {ZIP_CM_DEFLATE64, "deflate64"},
+    {ZIP_CM_BZIP2, "bzip2"},
+    {ZIP_CM_LZMA, "lzma"},
+    {93, "zstd"},
+    {95, "xz"},
+    {98, "ppmd"},
+};
+
+static bool check_method(const zip_stat_t *stat, const char *label, cli_failure *failure)
 {
-    zip_stat_t stat;
-    const zip_uint64_t wanted = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE;
-    if (zip_stat_index(archive, index, 0, &stat) != 0 || (stat.valid & wanted) != wanted || stat.comp_size > file_size ||
-        stat.size / MOST_EXPANSION > stat.comp_size + 1) {
-        return cli_fail(failure, "'%s': entry %u of the .npz is damaged", name, (unsigned)index);
+    const char *name = "an unknown method";
+    if (stat->encryption_method != ZIP_EM_NONE) {
+        return cli_fail(failure, "'%s' is encrypted; save it without a password", label);
     }
-    char label[512];
-    snprintf(label, sizeof label, "%s:%s", name, stat.name);
-    cli_bytes bytes = {.size = (size_t)stat.size};
-    bytes.data = stat.size < SIZE_MAX - 64 ? aligned_alloc(64, ((size_t)stat.size / 64 + 1) * 64) : NULL;
-    if (!bytes.data) {
-        return cli_fail(failure, "'%s': out of memory for %llu bytes", label, (unsigned long long)stat.size);
+    if (stat->comp_method == ZIP_CM_STORE || stat->comp_method == ZIP_CM_DEFLATE) {
+        return true;
     }
-    zip_file_t *file = zip_fopen_index(archive, index, 0);
-    zip_int64_t got = file ? zip_fread(file, bytes.data, stat.size) : -1;
-    /* The checksum is compared at the end of the entry, by a read that finds nothing more. */
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        name = methods[i].method == stat->comp_method ? methods[i].name : name;
+    }
+    return cli_fail(failure,
+                    "'%s' is packed by %s (method %d of zip); rynd reads entries that are stored or deflated, as numpy.savez and "
+                    "numpy.savez_compressed write them",
+                    label, name, stat->comp_method);
+}
+
+static ssize_t read_unpacked(cli_stream *stream, void *to, size_t size)
+{
+    zip_int64_t got = zip_fread(stream->from, to, size);
+    stream->why = got < 0 ? "its data cannot be unpacked; the file is damaged" : NULL;
+    return (ssize_t)got;
+}
+
+/* The checksum is compared at the end of the entry, by a read that finds nothing more. */
+static bool read_array(cli_stream *stream, const cli_receiver *receiver, cli_tensor *tensor, cli_failure *failure)
+{
     char more;
-    bool whole = got >= 0 && (zip_uint64_t)got == stat.size && zip_fread(file, &more, 1) == 0;
-    if (file) {
-        zip_fclose(file);
-    }
-    if (!whole) {
-        free(bytes.data);
-        return cli_fail(failure, "'%s' is damaged: its data cannot be unpacked", label);
-    }
-    if (!cli_npy_read(&bytes, label, tensor, failure)) {
+    size_t got = 0;
+    if (!cli_npy_read(stream, receiver, tensor, failure)) {
         return false;
     }
-    size_t length = strlen(stat.name);
-    bool suffix = length > 4 && strcmp(stat.name + length - 4, ".npy") == 0;
-    tensor->name = strndup(stat.name, suffix ? length - 4 : length);
-    if (!tensor->name) {
+    bool done = cli_stream_read(stream, &more, 1, &got, failure);
+    if (done && got) {
+        done = cli_fail(failure, "'%s' is damaged: there is more behind its array", stream->name);
+    }
+    if (!done) {
         cli_tensor_free(tensor);
-        return cli_fail_memory(failure);
+    }
+    return done;
+}
+
+static bool find_entry(zip_t *archive, zip_uint64_t index, const char *name, zip_stat_t *stat, cli_failure *failure)
+{
+    const zip_uint64_t wanted = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
+    if (zip_stat_index(archive, index, 0, stat) != 0 || (stat->valid & wanted) != wanted) {
+        return cli_fail(failure, "'%s': entry %u of the .npz is damaged", name, (unsigned)index);
     }
     return true;
 }
 
-static bool read_entries(zip_t *archive, size_t file_size, const char *name, cli_tensor **tensors, size_t *count, cli_failure *failure)
+static bool read_entry(zip_t *archive, const zip_stat_t *stat, size_t file_size, const char *label, const cli_receiver *receiver,
+                       cli_failure *failure)
+{
+    if (!check_method(stat, label, failure)) {
+        return false;
+    }
+    if (stat->comp_size > file_size || stat->size / MOST_EXPANSION > stat->comp_size + 1) {
+        return cli_fail(failure, "'%s' is damaged: %llu bytes cannot hold the %llu that it claims", label,
+                        (unsigned long long)stat->comp_size, (unsigned long long)stat->size);
+    }
+    zip_file_t *file = zip_fopen_index(archive, stat->index, 0);
+    if (!file) {
+        return cli_fail(failure, "'%s' is damaged: %s", label, zip_strerror(archive));
+    }
+    cli_tensor tensor;
+    cli_stream stream = {.read = read_unpacked, .left = (int64_t)stat->size, .name = label, .from = file, .fd = -1};
+    bool done = read_array(&stream, receiver, &tensor, failure);
+    zip_fclose(file);
+    if (!done) {
+        return false;
+    }
+    done = receiver->take(receiver->user, &tensor, failure);
+    cli_tensor_free(&tensor);
+    return done;
+}
+
+static bool read_entries(zip_t *archive, size_t file_size, const char *name, const cli_receiver *receiver, cli_failure *failure)
 {
     zip_int64_t entries = zip_get_num_entries(archive, 0);
     if (entries <= 0) {
         return cli_fail(failure, "'%s' holds no array", name);
     }
-    *tensors = calloc((size_t)entries, sizeof **tensors);
-    if (!*tensors) {
-        return cli_fail_memory(failure);
-    }
-    for (*count = 0; *count < (size_t)entries; ++*count) {
-        if (!read_entry(archive, *count, file_size, name, &(*tensors)[*count], failure)) {
+    for (zip_uint64_t i = 0; i < (zip_uint64_t)entries; i++) {
+        zip_stat_t stat;
+        if (!find_entry(archive, i, name, &stat, failure)) {
+            return false;
+        }
+        const size_t length = strlen(stat.name);
+        const bool suffix = length > 4 && strcmp(stat.name + length - 4, ".npy") == 0;
+        char *plain = strndup(stat.name, suffix ? length - 4 : length), label[512];
+        if (!plain) {
+            return cli_fail_memory(failure);
+        }
+        snprintf(label, sizeof label, "%s:%s", name, stat.name);
+        const bool done =
+            !receiver->wants(receiver->user, entries > 1 ? plain : NULL) || read_entry(archive, &stat, file_size, label, receiver, failure);
+        free(plain);
+        if (!done) {
             return false;
         }
     }
     return true;
 }
 
-bool cli_npz_read(const cli_bytes *bytes, const char *name, cli_tensor **tensors, size_t *count, cli_failure *failure)
+bool cli_npz_read(const cli_bytes *bytes, const char *name, const cli_receiver *receiver, cli_failure *failure)
 {
-    *tensors = NULL;
-    *count = 0;
     zip_error_t error;
     zip_error_init(&error);
     zip_source_t *source = zip_source_buffer_create(bytes->data, bytes->size, 0, &error);
@@ -90,24 +151,16 @@ bool cli_npz_read(const cli_bytes *bytes, const char *name, cli_tensor **tensors
         zip_source_free(source);
         return fail_zip(failure, name, &error);
     }
-    bool done = read_entries(archive, bytes->size, name, tensors, count, failure);
+    bool done = read_entries(archive, bytes->size, name, receiver, failure);
     zip_discard(archive);
     zip_error_fini(&error);
-    for (size_t i = 0; !done && i < *count; i++) {
-        cli_tensor_free(&(*tensors)[i]);
-    }
-    if (!done) {
-        free(*tensors);
-        *tensors = NULL;
-        *count = 0;
-    }
     return done;
 }
 
 static bool add_entry(zip_t *archive, const char *name, const rynd_tensor *tensor, cli_failure *failure)
 {
     cli_bytes bytes;
-    char entry[512];
+    char entry[512]; /* plain names are shorter */
     snprintf(entry, sizeof entry, "%s.npy", name);
     if (!cli_npy_write(tensor, &bytes, failure)) {
         return false;

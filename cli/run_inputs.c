@@ -2,6 +2,7 @@
 /* Gives each file of -i to an input, and makes a tensor of its dtype and shape from it. */
 #include "run_inputs.h"
 
+#include "file_names.h"
 #include "files.h"
 #include "notes.h"
 #include "picture_layout.h"
@@ -36,6 +37,27 @@ static cli_input *find_input(const cli_inputs *inputs, const char *name, size_t 
     return NULL;
 }
 
+/* By the name of an array in an archive: the input's own, or the one that it would have as an output. */
+static cli_input *find_archived(const cli_inputs *inputs, const char *name)
+{
+    cli_input *input = find_input(inputs, name, strlen(name));
+    for (size_t i = 0; !input && i < inputs->count; i++) {
+        input = strcmp(inputs->plain[i], name) == 0 ? &inputs->items[i] : NULL;
+    }
+    return input;
+}
+
+static bool make_plain_names(cli_inputs *inputs, cli_failure *failure)
+{
+    const char **names = calloc(inputs->count + 1, sizeof *names);
+    for (size_t i = 0; names && i < inputs->count; i++) {
+        names[i] = inputs->items[i].info.name;
+    }
+    inputs->plain = names ? cli_plain_names(names, inputs->count) : NULL;
+    free(names);
+    return inputs->plain ? true : cli_fail_memory(failure);
+}
+
 static void settle_dims(cli_input *input, const cli_common *common)
 {
     for (int d = 0; d < input->info.rank; d++) {
@@ -50,6 +72,11 @@ static void settle_dims(cli_input *input, const cli_common *common)
             *want = common->batch;
         }
     }
+}
+
+static bool is_standard_input(const char *file)
+{
+    return strcmp(file, "-") == 0;
 }
 
 /* Splits "NAME=FILE"; NULL when it fails. A '=' may be part of a file's name, or of an input's: an input that exists decides. */
@@ -81,37 +108,100 @@ static cli_input *choose_input(const cli_inputs *inputs, const char *text, const
     return inputs->items;
 }
 
-/* A file whose dtype is another's is converted when nothing is lost by it. */
-static bool take_tensor(cli_input *input, cli_tensor *tensor, const char *file, const cli_common *common, cli_failure *failure)
+/* One file being read: what it was given for, and where the array at hand goes. */
+typedef struct delivery {
+    const cli_inputs *inputs;
+    cli_input *named, *to;
+    const char *file;
+    const cli_common *common;
+    size_t taken;
+} delivery;
+
+/* The arrays of an archive go to the inputs of their names; a single one needs no name. */
+static bool wants(void *user, const char *name)
 {
+    delivery *d = user;
+    d->to = name ? find_archived(d->inputs, name) : d->named;
+    if (!d->to) {
+        cli_note(d->common, "'%s': no input is called '%s'; this array is not used", d->file, name);
+    }
+    return d->to != NULL;
+}
+
+/* What the input is, with --dim and --batch put in. */
+static rynd_value_info wanted_of(const cli_input *input)
+{
+    rynd_value_info wanted = input->info;
+    memcpy(wanted.dim, input->want, sizeof wanted.dim);
+    return wanted;
+}
+
+static bool fits(void *user, const rynd_tensor *head, cli_failure *failure)
+{
+    const delivery *d = user;
+    const rynd_value_info wanted = wanted_of(d->to);
+    if (d->to->tensor.view.dtype != RYND_DTYPE_NONE) {
+        return cli_fail_usage(failure, "input '%s' is given twice, by '%s' and by '%s'", wanted.name, d->to->file, d->file);
+    }
+    bool same = wanted.rank < 0 || wanted.rank == head->rank;
+    for (int i = 0; same && i < wanted.rank; i++) {
+        same = wanted.dim[i] < 0 || wanted.dim[i] == head->dim[i];
+    }
+    return same ? true
+                : cli_fail(failure, "'%s' has shape %s, but input '%s' is %s; give a tensor of that shape", d->file,
+                           cli_shape_of_tensor(head).text, wanted.name, cli_shape_of_value(&wanted).text);
+}
+
+/* A file whose dtype is another's is converted when nothing is lost by it. */
+static bool take_tensor(void *user, cli_tensor *tensor, cli_failure *failure)
+{
+    delivery *d = user;
+    cli_input *input = d->to;
     rynd_dtype from = tensor->view.dtype, to = input->info.dtype;
     cli_conversion done;
-    if (input->tensor.view.dtype != RYND_DTYPE_NONE) {
-        return cli_fail_usage(failure, "input '%s' is given twice, by '%s' and by '%s'", input->info.name, input->file, file);
-    }
     if (!cli_tensor_convert(tensor, to, &done, failure)) {
-        return cli_fail_prefix(failure, "'%s' holds %s, but input '%s' is %s: ", file, rynd_dtype_name(from), input->info.name,
+        return cli_fail_prefix(failure, "'%s' holds %s, but input '%s' is %s: ", d->file, rynd_dtype_name(from), input->info.name,
                                rynd_dtype_name(to));
     }
     if (done != CLI_CONVERSION_NONE) {
         snprintf(input->did, sizeof input->did, "%s to %s", rynd_dtype_name(from), rynd_dtype_name(to));
     }
     if (done == CLI_CONVERSION_ROUNDED) {
-        cli_note(common, "'%s' holds %s; its values are rounded to %s for input '%s'", file, rynd_dtype_name(from), rynd_dtype_name(to),
-                 input->info.name);
+        cli_note(d->common, "'%s' holds %s; its values are rounded to %s for input '%s'", d->file, rynd_dtype_name(from),
+                 rynd_dtype_name(to), input->info.name);
     }
-    bool fits = input->info.rank < 0 || input->info.rank == tensor->view.rank;
-    for (int d = 1; fits && d < input->info.rank; d++) {
-        fits = input->want[d] < 0 || input->want[d] == tensor->view.dim[d];
-    }
-    if (!fits) {
-        return cli_fail(failure, "'%s' has shape %s, but input '%s' is %s; give a tensor of that shape", file,
-                        cli_shape_of_tensor(&tensor->view).text, input->info.name, cli_shape_of_value(&input->info).text);
-    }
-    input->file = file;
+    input->file = d->file;
     input->tensor = *tensor;
     *tensor = (cli_tensor){0};
+    d->taken++;
     return true;
+}
+
+/* Elements of the largest tensor that an input takes; -1: any. */
+static int64_t elements_of(const cli_input *input)
+{
+    int64_t elements = input->info.rank < 0 ? -1 : 1;
+    for (int i = 0; elements >= 0 && i < input->info.rank; i++) {
+        if (input->want[i] < 0 || __builtin_mul_overflow(elements, input->want[i], &elements)) {
+            elements = -1;
+        }
+    }
+    return elements;
+}
+
+static bool take_tensors(delivery *d, const cli_setup *setup, cli_failure *failure)
+{
+    char list[1024];
+    const cli_receiver receiver = {.user = d, .wants = wants, .fits = fits, .take = take_tensor, .elements = elements_of(d->named)};
+    d->to = d->named;
+    if (is_standard_input(d->file)) {
+        return cli_tensor_read_standard_input(&receiver, failure);
+    }
+    if (!cli_tensors_read(setup->context, d->file, &receiver, failure)) {
+        return false;
+    }
+    return d->taken ? true
+                    : cli_fail(failure, "'%s': no array has the name of an input; %s", d->file, list_inputs(d->inputs, list, sizeof list));
 }
 
 static bool check_size(const cli_input *input, const cli_picture_layout *layout, const cli_image *image, const char *file,
@@ -167,18 +257,38 @@ static bool grow_batch(cli_input *input, const cli_picture_layout *layout, const
     return true;
 }
 
-static bool take_picture(cli_input *input, cli_image *image, const char *file, const cli_run_settings *settings, cli_failure *failure)
+/* One picture being read. */
+typedef struct picture_check {
+    cli_input *input;
+    const char *file;
+    const cli_preprocess *preprocess;
+    cli_picture_layout layout;
+} picture_check;
+
+/* A picture that nothing resizes or cuts must have the input's size already. */
+static bool picture_fits(void *user, const cli_image *head, cli_failure *failure)
 {
     static const int64_t any[4] = {-1, -1, -1, -1};
-    cli_picture_layout layout;
+    picture_check *check = user;
+    cli_input *input = check->input;
     bool known = input->info.rank >= 0;
-    if (!cli_picture_layout_of(known ? input->info.rank : 4, known ? input->want : any, image->channels, &layout)) {
+    if (!cli_picture_layout_of(known ? input->info.rank : 4, known ? input->want : any, head->channels, &check->layout)) {
         return cli_fail(
             failure, "'%s' is a picture, but input '%s' %s is not: it has no dimension of 1 or 3 channels; give a tensor (.npy, .npz, .pb)",
-            file, input->info.name, cli_shape_of_value(&input->info).text);
+            check->file, input->info.name, cli_shape_of_value(&input->info).text);
     }
     if (input->tensor.view.dtype != RYND_DTYPE_NONE && input->pictures == 0) {
-        return cli_fail_usage(failure, "input '%s' is given twice, by '%s' and by '%s'", input->info.name, input->file, file);
+        return cli_fail_usage(failure, "input '%s' is given twice, by '%s' and by '%s'", input->info.name, input->file, check->file);
+    }
+    const bool kept = !check->preprocess->size.width && !check->preprocess->crop.width;
+    return !kept || check_size(input, &check->layout, head, check->file, failure);
+}
+
+static bool take_picture(cli_input *input, const char *file, const cli_run_settings *settings, cli_image *image, cli_failure *failure)
+{
+    picture_check check = {.input = input, .file = file, .preprocess = &settings->preprocess};
+    if (!cli_image_read(file, &(cli_image_check){&check, picture_fits}, image, failure)) {
+        return false;
     }
     if (image->dropped_alpha) {
         cli_note(&settings->common, "'%s' has transparency, which is ignored", file);
@@ -188,35 +298,15 @@ static bool take_picture(cli_input *input, cli_image *image, const char *file, c
     if (input->pictures > 0) {
         input->did[0] = 0;
     }
-    if (!cli_preprocess_apply(&settings->preprocess, image, layout.channels, file, input->did, sizeof input->did, failure) ||
-        !check_size(input, &layout, image, file, failure) || !grow_batch(input, &layout, image, file, failure)) {
+    const cli_picture_layout *layout = &check.layout;
+    if (!cli_preprocess_apply(&settings->preprocess, image, layout->channels, file, input->did, sizeof input->did, failure) ||
+        !check_size(input, layout, image, file, failure) || !grow_batch(input, layout, image, file, failure)) {
         return false;
     }
-    cli_picture_put(&input->tensor.view, &layout, input->pictures, image);
+    cli_picture_put(&input->tensor.view, layout, input->pictures, image);
     input->file = input->file ? input->file : file;
     input->pictures++;
     return true;
-}
-
-/* The arrays of an archive go to the inputs of their names; a single one, or one for a named input, needs no name. */
-static bool take_archive(const cli_inputs *inputs, cli_input *named, cli_tensor *tensors, size_t count, const char *file,
-                         const cli_common *common, cli_failure *failure)
-{
-    char list[1024];
-    size_t taken = 0;
-    for (size_t i = 0; i < count; i++) {
-        const char *name = tensors[i].name ? tensors[i].name : "";
-        cli_input *input = count == 1 ? named : find_input(inputs, name, strlen(name));
-        if (!input) {
-            cli_note(common, "'%s': no input is called '%s'; this array is not used", file, name);
-            continue;
-        }
-        if (!take_tensor(input, &tensors[i], file, common, failure)) {
-            return false;
-        }
-        taken++;
-    }
-    return taken ? true : cli_fail(failure, "'%s': no array has the name of an input; %s", file, list_inputs(inputs, list, sizeof list));
 }
 
 static bool take_file(const cli_inputs *inputs, const cli_setup *setup, const char *text, const cli_run_settings *settings,
@@ -227,26 +317,21 @@ static bool take_file(const cli_inputs *inputs, const cli_setup *setup, const ch
     if (!input) {
         return false;
     }
-    cli_file_kind kind = cli_input_kind(file);
+    cli_file_kind kind = is_standard_input(file) ? CLI_FILE_TENSORS : cli_input_kind(file);
     if (kind == CLI_FILE_NONE) {
-        return cli_fail_usage(failure, "--input %s: '%s' is not a file that rynd reads; give .npy, .npz, .pb, .png or .jpg", text, file);
+        return cli_fail_usage(failure,
+                              "--input %s: '%s' is not a file that rynd reads; give .npy, .npz, .pb, .png or .jpg, or - for an .npy from "
+                              "standard input",
+                              text, file);
     }
-    bool done;
     if (kind == CLI_FILE_IMAGE) {
         cli_image image = {0};
-        done = cli_image_read(file, &image, failure) && take_picture(input, &image, file, settings, failure);
+        const bool done = take_picture(input, file, settings, &image, failure);
         cli_image_free(&image);
         return done;
     }
-    cli_tensor *tensors = NULL;
-    size_t count = 0;
-    done = cli_tensors_read(setup->context, file, &tensors, &count, failure) &&
-           take_archive(inputs, input, tensors, count, file, &settings->common, failure);
-    for (size_t i = 0; i < count; i++) {
-        cli_tensor_free(&tensors[i]);
-    }
-    free(tensors);
-    return done;
+    delivery d = {.inputs = inputs, .named = input, .file = file, .common = &settings->common};
+    return take_tensors(&d, setup, failure);
 }
 
 static bool check_input(const cli_inputs *inputs, cli_input *input, const cli_common *common, cli_failure *failure)
@@ -288,6 +373,9 @@ bool cli_inputs_open(cli_inputs *inputs, const cli_setup *setup, const cli_run_s
         }
         settle_dims(input, &settings->common);
     }
+    if (!make_plain_names(inputs, failure)) {
+        return false;
+    }
     for (size_t i = 0; i < settings->inputs.count; i++) {
         if (!take_file(inputs, setup, settings->inputs.items[i], settings, failure)) {
             return false;
@@ -307,6 +395,7 @@ void cli_inputs_free(cli_inputs *inputs)
     for (size_t i = 0; i < inputs->count; i++) {
         cli_tensor_free(&inputs->items[i].tensor);
     }
+    cli_plain_names_free(inputs->plain, inputs->count);
     free(inputs->items);
     free(inputs->views);
     *inputs = (cli_inputs){0};

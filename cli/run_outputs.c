@@ -2,7 +2,9 @@
 /* Writes and lists outputs. */
 #include "run_outputs.h"
 
+#include "file_names.h"
 #include "files.h"
+#include "input_file.h"
 #include "json_out.h"
 #include "line.h"
 #include "notes.h"
@@ -63,17 +65,16 @@ static bool check_output(const cli_outputs *outputs, const cli_run_settings *set
 
 static bool read_labels(cli_outputs *outputs, const char *path, cli_failure *failure)
 {
-    cli_bytes bytes;
-    if (!cli_file_read(path, &bytes, failure)) {
+    const size_t most = 64u << 20; /* millions of labels */
+    outputs->label_text = cli_input_text(path, most, failure);
+    if (!outputs->label_text) {
         return false;
     }
-    outputs->label_text = strndup(bytes.data, bytes.size);
-    free(bytes.data);
     size_t lines = 1;
-    for (const char *c = outputs->label_text; c && *c; c++) {
+    for (const char *c = outputs->label_text; *c; c++) {
         lines += *c == '\n';
     }
-    outputs->labels = outputs->label_text ? calloc(lines, sizeof *outputs->labels) : NULL;
+    outputs->labels = calloc(lines, sizeof *outputs->labels);
     if (!outputs->labels) {
         return cli_fail_memory(failure);
     }
@@ -109,6 +110,10 @@ bool cli_outputs_open(cli_outputs *outputs, const cli_setup *setup, const cli_ru
             return cli_fail_library(failure);
         }
         outputs->names[i] = info.name;
+    }
+    outputs->plain = cli_plain_names(outputs->names, count);
+    if (!outputs->plain) {
+        return cli_fail_memory(failure);
     }
     if (settings->labels && settings->top == 0) {
         return cli_fail_usage(failure, "--labels needs --top K");
@@ -151,27 +156,13 @@ static bool write_picture(const cli_outputs *outputs, size_t index, const char *
     return done;
 }
 
-/* "folder/name.npy", with everything in the name that a file name should not have replaced by '_'. */
 static char *file_in_folder(const cli_outputs *outputs, size_t index, const char *folder)
 {
-    size_t room = strlen(folder) + strlen(outputs->names[index]) + 40;
+    const char *name = outputs->plain[index], *slash = folder[strlen(folder) - 1] == '/' ? "" : "/";
+    const size_t room = strlen(folder) + strlen(name) + 8;
     char *path = malloc(room);
-    if (!path) {
-        return NULL;
-    }
-    const char *slash = folder[strlen(folder) - 1] == '/' ? "" : "/";
-    size_t used = (size_t)snprintf(path, room, "%s%s", folder, slash);
-    for (const char *c = outputs->names[index]; *c; c++) {
-        bool plain =
-            (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '-' || *c == '_' || *c == '.';
-        path[used++] = plain && !(*c == '.' && c == outputs->names[index]) ? *c : '_';
-    }
-    snprintf(path + used, room - used, ".npy");
-    for (size_t i = 0; i < index; i++) {
-        if (outputs->files[i] && strcmp(outputs->files[i], path) == 0) {
-            snprintf(path + used, room - used, "_%zu.npy", index);
-            break;
-        }
+    if (path) {
+        snprintf(path, room, "%s%s%s.npy", folder, slash, name);
     }
     return path;
 }
@@ -198,7 +189,8 @@ bool cli_outputs_write(cli_outputs *outputs, const cli_setup *setup, const cli_r
     if (cli_output_kind(output) == CLI_FILE_IMAGE) {
         return write_picture(outputs, 0, output, settings, failure);
     }
-    return cli_tensors_write(setup->context, output, outputs->tensors, outputs->names, outputs->count, failure);
+    const char *const *names = cli_output_takes_many(output) ? (const char *const *)outputs->plain : outputs->names;
+    return cli_tensors_write(setup->context, output, outputs->tensors, names, outputs->count, failure);
 }
 
 static void add_number(cli_table *table, double value)
@@ -309,6 +301,7 @@ void cli_outputs_free(cli_outputs *outputs)
     for (size_t i = 0; i < outputs->count; i++) {
         free(outputs->files[i]);
     }
+    cli_plain_names_free(outputs->plain, outputs->count);
     free(outputs->tensors);
     free(outputs->names);
     free(outputs->files);

@@ -13,6 +13,7 @@ typedef struct cli_outputs {
     size_t count;
     rynd_tensor *tensors;
     const char **names; /* borrowed from the model */
+    char **plain;       /* as names of files and of arrays in an archive */
     char **files;       /* where each was written; NULL: nowhere */
     char **labels;      /* lines of --labels */
     size_t label_count;

@@ -2,6 +2,7 @@
 /* Opens contexts, models and plans from settings. */
 #include "setup.h"
 
+#include "ending.h"
 #include "notes.h"
 #include "statistics.h"
 
@@ -11,26 +12,16 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* "cpu", "opencl:1": whether such a device can be meant at all. */
+/* What --device takes: what this build has. */
 static bool is_device(const char *text)
 {
-    static const char *const kinds[] = {"cpu", "opencl", "cuda"};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        size_t length = strlen(kinds[i]);
-        int64_t index;
-        if (strncmp(text, kinds[i], length) == 0 &&
-            (!text[length] ||
-             (i > 0 && text[length] == ':' && cli_parse_integer(text + length + 1, strlen(text + length + 1), &index) && index >= 0))) {
-            return true;
-        }
-    }
-    return false;
+    return strcmp(text, "cpu") == 0;
 }
 
 bool cli_setup_context(cli_setup *setup, const cli_common *common, cli_failure *failure)
 {
     if (common->device && !is_device(common->device)) {
-        return cli_fail_usage(failure, "--device does not take '%s'; give cpu, opencl[:i] or cuda[:i]", common->device);
+        return cli_fail_usage(failure, "--device does not take '%s'; this build has: cpu", common->device);
     }
     rynd_context_options options = {
         .size = sizeof options,
@@ -39,7 +30,11 @@ bool cli_setup_context(cli_setup *setup, const cli_common *common, cli_failure *
         .log = cli_log,
         .log_user = (void *)(uintptr_t)common,
     };
-    return rynd_context_create(&options, &setup->context) == RYND_OK ? true : cli_fail_library(failure);
+    sigset_t before;
+    cli_ending_hold(&before); /* the context's threads shall leave signals to this one */
+    const rynd_status status = rynd_context_create(&options, &setup->context);
+    cli_ending_release(&before);
+    return status == RYND_OK ? true : cli_fail_library(failure);
 }
 
 bool cli_setup_model(cli_setup *setup, const char *path, cli_failure *failure)

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 import unicodedata
 import zipfile
@@ -107,3 +108,56 @@ def test_names_that_are_no_utf8(odd_input, tmp_path):
     assert json.loads(all_output("inspect", model, "--json"))["results"][0]["inputs"][0]["name"] == r"\xff\xc3\xed\xa0x"
     assert r"\xff\xc3\xed\xa0d" in all_output("plan", model, code=1)
     assert r"name\xff" in all_output("inspect", os.fsdecode(b"name\xff"), code=1)
+
+
+NAMES = ["../evil", "/abs/x", ".", "..", "a/b", "a:b", "a_b", "a_b_5", ODD, "\u00f6", "l" * 300, "l" * 300 + "2", "CON", "a.npy", " "]
+PLAIN = ["_._evil", "_abs_x", "_", "_.", "a_b_4", "a_b_6", "a_b", "a_b_5"]
+
+
+@pytest.fixture
+def many_outputs(tmp_path):
+    nodes = [helper.make_node("Add", ["x", f"c{i}"], [name], name=f"n{i}") for i, name in enumerate(NAMES)]
+    constants = {f"c{i}": np.array(i, "float32") for i in range(len(NAMES))}
+    np.save(tmp_path / "x.npy", np.zeros(1, "float32"))
+    return save(tmp_path / "many.onnx", nodes, [("x", "float32", [1])], [(name, "float32", [1]) for name in NAMES], constants), tmp_path / "x.npy"
+
+
+def check_plain(names):
+    assert names[: len(PLAIN)] == PLAIN
+    assert len(set(names)) == len(NAMES)
+    for name in names:
+        assert re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]*", name) and len(name) <= 251, name
+
+
+def test_folder(ran, many_outputs, tmp_path):
+    model, file = many_outputs
+    folder = tmp_path / "deep" / "out"
+    folder.parent.mkdir()
+    (run,) = ran("run", model, "-i", file, "-o", f"{folder}/", "--json").results
+    files = [output["file"] for output in run["outputs"]]
+    assert [output["name"] for output in run["outputs"]] == NAMES
+    check_plain([os.path.basename(path)[:-4] for path in files])
+    assert {os.path.dirname(path) for path in files} == {str(folder)}
+    assert [np.load(path)[0] for path in files] == list(range(len(NAMES)))
+    assert len(os.listdir(folder)) == len(NAMES) and os.listdir(folder.parent) == ["out"]
+
+
+def test_archive(ran, many_outputs, tmp_path):
+    model, file = many_outputs
+    ran("run", model, "-i", file, "-o", tmp_path / "out.npz")
+    with np.load(tmp_path / "out.npz") as archive:
+        check_plain(archive.files)
+        assert [archive[name][0] for name in archive.files] == list(range(len(NAMES)))
+
+
+def test_archive_into_inputs_of_the_same_names(ran, many_outputs, tmp_path):
+    model, file = many_outputs
+    ran("run", model, "-i", file, "-o", tmp_path / "out.npz")
+    node = helper.make_node("Concat", NAMES, ["y"], name="all", axis=0)
+    reader = save(tmp_path / "reader.onnx", [node], [(name, "float32", [1]) for name in NAMES], [("y", "float32", [len(NAMES)])])
+    ran("run", reader, "-i", tmp_path / "out.npz", "-o", tmp_path / "y.npy")
+    assert np.load(tmp_path / "y.npy").tolist() == list(range(len(NAMES)))
+    np.savez(tmp_path / "exact.npz", **{name: np.full(1, i, "float32") for i, name in enumerate(NAMES) if name != ODD})  # libzip refuses that one
+    np.save(tmp_path / "odd.npy", np.full(1, NAMES.index(ODD), "float32"))
+    ran("run", reader, "-i", tmp_path / "exact.npz", "-i", tmp_path / "odd.npy", "-o", tmp_path / "y.npy")
+    assert np.load(tmp_path / "y.npy").tolist() == list(range(len(NAMES)))

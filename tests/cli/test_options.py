@@ -99,8 +99,11 @@ def test_wrong_usage(rynd, arguments, parts):
     rynd(*arguments).failed(*parts, code=2)
 
 
-def test_device_that_this_build_lacks(rynd):
-    rynd("devices", "--device", "cuda:0").failed("cuda", "cpu", code=1)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_device_that_this_build_lacks(rynd, command):
+    for device in ("opencl", "cuda:0"):
+        assert device.split(":")[0] not in rynd(command, "--help").out
+        rynd(command, *["m.onnx"] * (command != "devices"), "--device", device).failed(f"'{device}'", "this build has: cpu", code=2)
 
 
 @pytest.mark.parametrize("value", ["zero", "0", "-1", "1e9", "-18446744073709551614", "18446744073709551618", "+2", " 2", "2 ", "2x", "1025"])

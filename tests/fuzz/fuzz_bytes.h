@@ -3,7 +3,8 @@
 #ifndef TESTS_FUZZ_BYTES_H
 #define TESTS_FUZZ_BYTES_H
 
-#include "whole_file.h"
+#include "bytes.h"
+#include "failure.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A copy of the exact size (AddressSanitizer sees reads beyond it), aligned as cli_file_read's. */
+/* A copy of the exact size (AddressSanitizer sees reads beyond it). */
 static inline cli_bytes fuzz_bytes(const uint8_t *data, size_t size)
 {
     cli_bytes bytes = {.data = NULL, .size = size};

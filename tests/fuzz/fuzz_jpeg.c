@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     cli_bytes bytes = fuzz_bytes(data, size);
     cli_image image = {.pixels = NULL};
     cli_failure failure = {.exit_code = 0};
-    if (cli_jpeg_read(&bytes, "fuzz.jpeg", &image, &failure)) {
+    if (cli_jpeg_read(&bytes, "fuzz.jpeg", NULL, &image, &failure)) {
         for (int64_t i = 0; i < image.height * image.width * image.channels; i++) {
             if (!(image.pixels[i] >= 0 && image.pixels[i] <= 255)) {
                 abort();

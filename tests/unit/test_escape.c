@@ -84,18 +84,9 @@ static void test_any_bytes(void **state)
 static void test_small_buffers(void **state)
 {
     (void)state;
-    const char text[] = "a\xc3\xb6\x1b"
-                        "b";
-    static const char *const expected[] = {"",
-                                           "a",
-                                           "a",
-                                           "a\xc3\xb6",
-                                           "a\xc3\xb6",
-                                           "a\xc3\xb6",
-                                           "a\xc3\xb6",
-                                           "a\xc3\xb6\\x1b",
-                                           "a\xc3\xb6\\x1b"
-                                           "b"};
+    const char text[] = "a\xc3\xb6\x1b!";
+    static const char *const expected[] = {
+        "", "a", "a", "a\xc3\xb6", "a\xc3\xb6", "a\xc3\xb6", "a\xc3\xb6", "a\xc3\xb6\\x1b", "a\xc3\xb6\\x1b!"};
     for (size_t size = 1; size <= sizeof expected / sizeof *expected; size++) {
         char *to = malloc(size);
         assert_non_null(to);

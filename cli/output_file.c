@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads files, and writes them through a temporary file and a rename. */
+/* Writes files through a temporary file and a rename. */
 #define _GNU_SOURCE /* realpath, fchmod */
-#include "whole_file.h"
+#include "output_file.h"
+
+#include "ending.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,77 +14,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ALIGNMENT 64
-
-static void *take(size_t size)
-{
-    return size > SIZE_MAX - ALIGNMENT ? NULL : aligned_alloc(ALIGNMENT, (size / ALIGNMENT + 1) * ALIGNMENT);
-}
-
-/* A pipe's size is not known beforehand: the memory doubles. */
-static bool read_all(int fd, const char *path, size_t expected, cli_bytes *bytes, cli_failure *failure)
-{
-    size_t capacity = expected + 1;
-    bytes->data = take(capacity);
-    for (;;) {
-        if (!bytes->data) {
-            return cli_fail(failure, "cannot read '%s': out of memory for %zu bytes", path, capacity);
-        }
-        ssize_t got = read(fd, (char *)bytes->data + bytes->size, capacity - bytes->size);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got < 0) {
-            return cli_fail(failure, "cannot read '%s': %s", path, strerror(errno));
-        }
-        if (got == 0) {
-            return true;
-        }
-        bytes->size += (size_t)got;
-        if (bytes->size == capacity) {
-            void *old = bytes->data;
-            capacity *= 2;
-            bytes->data = take(capacity);
-            if (bytes->data) {
-                memcpy(bytes->data, old, bytes->size);
-            }
-            free(old);
-        }
-    }
-}
-
-bool cli_file_read(const char *path, cli_bytes *bytes, cli_failure *failure)
-{
-    *bytes = (cli_bytes){0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return cli_fail(failure, "cannot open '%s': %s", path, strerror(errno));
-    }
-    struct stat info;
-    bool done = false;
-    if (fstat(fd, &info) != 0) {
-        cli_fail(failure, "cannot read '%s': %s", path, strerror(errno));
-    } else if (S_ISDIR(info.st_mode)) {
-        cli_fail(failure, "'%s' is a folder; a file is needed", path);
-    } else {
-        done = read_all(fd, path, S_ISREG(info.st_mode) ? (size_t)info.st_size : 4096, bytes, failure);
-    }
-    close(fd);
-    if (done && bytes->size == 0) {
-        done = cli_fail(failure, "'%s' is empty", path);
-    }
-    if (!done) {
-        free(bytes->data);
-        *bytes = (cli_bytes){0};
-    }
-    return done;
-}
-
 /* Writes and closes; errno tells what failed. */
 static bool write_and_close(int fd, const char *data, size_t size, bool regular)
 {
+    const size_t most = 16u << 20; /* a signal waits for one write() */
     while (size > 0) {
-        ssize_t put = write(fd, data, size);
+        ssize_t put = write(fd, data, size < most ? size : most);
         if (put < 0 && errno != EINTR) {
             int saved = errno;
             close(fd);
@@ -113,6 +50,35 @@ static bool write_directly(const char *path, const void *data, size_t size, cli_
     return true;
 }
 
+/* A new file beside the one that it becomes; -1 with errno. From here on a signal that ends the process removes it. */
+static int open_temporary(char *temporary)
+{
+    sigset_t before;
+    cli_ending_hold(&before);
+    const int fd = mkostemp(temporary, O_CLOEXEC);
+    if (fd >= 0) {
+        cli_ending_removes(temporary);
+    }
+    cli_ending_release(&before);
+    return fd;
+}
+
+/* Gives it its name when all went well, else removes it. errno is the first failure's. */
+static bool close_temporary(const char *temporary, const char *path, bool done)
+{
+    sigset_t before;
+    cli_ending_hold(&before);
+    done = done && rename(temporary, path) == 0;
+    const int cause = errno;
+    if (!done) {
+        unlink(temporary);
+    }
+    cli_ending_removes(NULL);
+    cli_ending_release(&before);
+    errno = cause;
+    return done;
+}
+
 static bool write_and_rename(const char *path, const void *data, size_t size, cli_failure *failure)
 {
     const char *slash = strrchr(path, '/');
@@ -123,7 +89,7 @@ static bool write_and_rename(const char *path, const void *data, size_t size, cl
         return cli_fail_memory(failure);
     }
     snprintf(temporary, room, "%.*s.rynd-XXXXXX", folder, path);
-    int fd = mkostemp(temporary, O_CLOEXEC);
+    int fd = open_temporary(temporary);
     bool done = fd >= 0;
     if (!done) {
         int cause = errno;
@@ -132,10 +98,10 @@ static bool write_and_rename(const char *path, const void *data, size_t size, cl
         mode_t mask = umask(0);
         umask(mask);
         done = fchmod(fd, 0666 & ~mask) == 0;
-        done = write_and_close(fd, data, size, true) && done && rename(temporary, path) == 0;
+        done = write_and_close(fd, data, size, true) && done;
+        done = close_temporary(temporary, path, done);
         if (!done) {
             cli_fail(failure, "cannot write '%s': %s; nothing was written", path, strerror(errno));
-            unlink(temporary);
         }
     }
     free(temporary);
@@ -161,17 +127,4 @@ bool cli_file_write(const char *path, const void *data, size_t size, cli_failure
     bool done = write_and_rename(real, data, size, failure);
     free(real);
     return done;
-}
-
-bool cli_is_folder(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
-const char *cli_extension(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    const char *dot = strrchr(slash ? slash + 1 : path, '.');
-    return dot ? dot + 1 : "";
 }
