@@ -5,6 +5,7 @@
 
 #include <onnx.pb.h>
 #include <onnx_later.pb.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A function that calls functions may grow without measure: both numbers are far above what exporters write. */
@@ -53,6 +54,32 @@ static rynd_status read_later_fields(ry_reader *reader, ry_slice bytes, function
     return RYND_OK;
 }
 
+static int compare_names(const char *name, const char *domain, const char *overload, const function *f)
+{
+    const int by_name = strcmp(name, f->name), by_domain = by_name ? by_name : strcmp(domain, f->domain);
+    return by_domain ? by_domain : strcmp(overload, f->overload);
+}
+
+static int compare_functions(const void *a, const void *b)
+{
+    const function *f = a;
+    return compare_names(f->name, f->domain, f->overload, b);
+}
+
+/* Sorts them, so that calls find theirs; two of one name would leave open which is meant. */
+static rynd_status sort_functions(expander *e)
+{
+    qsort(e->functions, e->count, sizeof *e->functions, compare_functions);
+    for (size_t i = 1; i < e->count; i++) {
+        const function *f = &e->functions[i];
+        if (compare_functions(f - 1, f) == 0) {
+            return ry_fail(e->reader->error, RYND_ERROR_FORMAT, "the model has two functions '%s' of domain '%s'%s%s%s", f->name, f->domain,
+                           *f->overload ? " with overload '" : "", f->overload, *f->overload ? "'" : "");
+        }
+    }
+    return RYND_OK;
+}
+
 static rynd_status read_functions(expander *e, const ry_slices *functions)
 {
     e->count = functions->count;
@@ -68,7 +95,7 @@ static rynd_status read_functions(expander *e, const ry_slices *functions)
         RY_TRY(ry_opsets_read(e->reader, &f->proto.opset_import, &f->opsets));
         RY_TRY(read_later_fields(e->reader, functions->at[i], f));
     }
-    return RYND_OK;
+    return sort_functions(e);
 }
 
 /* The function that a node calls; NULL: none of the model's. */
@@ -80,11 +107,14 @@ static rynd_status find_function(const expander *e, const ry_node_record *node, 
         return RYND_OK;
     }
     RY_TRY(ry_reader_decode(e->reader, onnx_later_NodeProto_fields, bytes, &later, sizeof later, "NodeProto"));
-    for (size_t i = 0; i < e->count && !*found; i++) {
-        const function *f = &e->functions[i];
-        if (strcmp(f->name, node->op) == 0 && strcmp(f->domain, node->domain) == 0 && ry_slice_is(later.overload, f->overload)) {
-            *found = f;
-        }
+    const char *overload;
+    RY_TRY(ry_reader_text(e->reader, later.overload, &overload));
+    for (size_t first = 0, end = e->count; first < end && !*found;) {
+        const size_t middle = first + (end - first) / 2;
+        const int order = compare_names(node->op, node->domain, overload, &e->functions[middle]);
+        *found = order == 0 ? &e->functions[middle] : NULL;
+        first = order > 0 ? middle + 1 : first;
+        end = order < 0 ? middle : end;
     }
     return RYND_OK;
 }

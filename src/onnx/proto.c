@@ -3,6 +3,7 @@
 #include "onnx/proto.h"
 
 #include <onnx.pb.h>
+#include <stdlib.h>
 #include <string.h>
 
 rynd_status ry_reader_decode(ry_reader *reader, const pb_msgdesc_t *type, ry_slice bytes, void *message, size_t size, const char *what)
@@ -98,6 +99,32 @@ static const char *first_output(const ry_node_record *node)
     return "";
 }
 
+static int compare_texts(const void *a, const void *b)
+{
+    const char *const *x = a, *const *y = b;
+    return strcmp(*x, *y);
+}
+
+/* Of two attributes of one name it would be open which counts. */
+static rynd_status check_attribute_names(ry_reader *reader, const ry_node_record *node)
+{
+    const char **names = RY_TAKE(reader->source.arena, const char *, node->attributes);
+    if (!names) {
+        return ry_fail_memory(reader->error);
+    }
+    for (int i = 0; i < node->attributes; i++) {
+        names[i] = node->attribute[i].name;
+    }
+    qsort(names, (size_t)node->attributes, sizeof *names, compare_texts);
+    for (int i = 1; i < node->attributes; i++) {
+        if (strcmp(names[i - 1], names[i]) == 0) {
+            return ry_fail(reader->error, RYND_ERROR_FORMAT, "node '%s' (%s): its attribute '%s' is given twice", node->name, node->op,
+                           names[i]);
+        }
+    }
+    return RYND_OK;
+}
+
 rynd_status ry_reader_node(ry_reader *reader, ry_slice bytes, ry_node_record *node)
 {
     onnx_NodeProto proto;
@@ -119,5 +146,5 @@ rynd_status ry_reader_node(ry_reader *reader, ry_slice bytes, ry_node_record *no
     for (int i = 0; i < node->attributes; i++) {
         RY_TRY(ry_reader_attribute(reader, proto.attribute.at[i], &node->attribute[i]));
     }
-    return RYND_OK;
+    return check_attribute_names(reader, node);
 }

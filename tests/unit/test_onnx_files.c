@@ -12,6 +12,7 @@
 #include "onnx/onnx.h"
 #include "onnx_bytes.h"
 
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,20 +49,16 @@ static int set_up(void **state)
     return mkdir(folder, 0700);
 }
 
+static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *where)
+{
+    (void)about, (void)kind, (void)where;
+    return remove(path);
+}
+
 static int tear_down(void **state)
 {
     (void)state;
-    static const char *const names[] = {"model/text.onnx",   "model/empty.onnx", "model/lfs.onnx", "model/cut.onnx",  "model/external.onnx",
-                                        "model/weights.bin", "model/link.bin",   "outside.bin",    "model/good.onnx", "model/sub/w.bin"};
-    char path[256];
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        snprintf(path, sizeof path, "%s/%s", root, names[i]);
-        unlink(path);
-    }
-    snprintf(path, sizeof path, "%s/sub", folder);
-    rmdir(path);
-    rmdir(folder);
-    return rmdir(root);
+    return nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 static void expect_error(const char *path, rynd_status status, const char *part)
@@ -153,13 +150,25 @@ static void test_external_data(void **state)
 {
     (void)state;
     const float numbers[] = {9, 1, 2, 3};
-    char outside[256];
+    char outside[256], beside[128], secret[256];
     snprintf(outside, sizeof outside, "%s/outside.bin", root);
     write_file(path_of("weights.bin"), numbers, sizeof numbers);
     write_file(outside, numbers, sizeof numbers);
     assert_int_equal(mkdir(path_of("sub"), 0700), 0);
     write_file(path_of("sub/w.bin"), numbers, sizeof numbers);
     assert_int_equal(symlink("../outside.bin", path_of("link.bin")), 0);
+
+    /* A folder beside the model's whose name begins with that of the model's folder. */
+    snprintf(beside, sizeof beside, "%s_secret", folder);
+    assert_int_equal(mkdir(beside, 0700), 0);
+    snprintf(secret, sizeof secret, "%s/w.bin", beside);
+    write_file(secret, numbers, sizeof numbers);
+    assert_int_equal(symlink("../model_secret/w.bin", path_of("beside.bin")), 0);
+    assert_int_equal(symlink("../model_secret", path_of("beside")), 0);
+    expect_error(write_external("beside.bin", "4", "12"), RYND_ERROR_FORMAT, "a link that leaves the model's folder");
+    expect_error(write_external("beside/w.bin", "4", "12"), RYND_ERROR_FORMAT, "a link that leaves the model's folder");
+    assert_int_equal(symlink("weights.bin", path_of("inside.bin")), 0);
+    expect_weights(write_external("inside.bin", "4", "12"));
 
     expect_weights(write_external("weights.bin", "4", "12"));
     expect_weights(write_external("weights.bin", "4", NULL));
