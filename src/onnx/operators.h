@@ -152,6 +152,8 @@ ry_value_id ry_emit_scalar(ry_import *import, ry_dtype dtype, double number);
     X(reduce_float)            \
     X(reduce_log_sum_exp)      \
     X(global_pool)             \
+    /* attention */            \
+    X(attention)               \
     /* norm */                 \
     X(batch_norm)              \
     X(instance_norm)           \

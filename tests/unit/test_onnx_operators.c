@@ -15,7 +15,8 @@
 
 /* The promise: ONNX's operators at the newest opset, those that ONNX withdrew included. */
 static const char promised[] =
-    "Abs Acos Acosh Add Affine AffineGrid And ArgMax ArgMin Asin Asinh Atan Atanh AveragePool BatchNormalization BitShift BitwiseAnd "
+    "Abs Acos Acosh Add Affine AffineGrid And ArgMax ArgMin Asin Asinh Atan Atanh Attention AveragePool BatchNormalization BitShift "
+    "BitwiseAnd "
     "BitwiseNot "
     "BitwiseOr BitwiseXor Cast CastLike Ceil Celu CenterCropPad Clip Col2Im Compress Concat Constant ConstantOfShape Conv ConvInteger "
     "ConvTranspose "
@@ -55,7 +56,7 @@ static void test_promised(void **state)
         assert_null(ry_operator_find(name, 0, &nearest));
         assert_non_null(nearest);
     }
-    assert_int_equal(count, 155 + 3);
+    assert_int_equal(count, 156 + 3);
 }
 
 static void test_unknown(void **state)
@@ -162,6 +163,9 @@ static void test_texts(void **state)
         const ry_operator *row = &ry_operators[i];
         ry_expr_parameter parameters[8];
         int count = 0;
+        if (!row->text) {
+            continue;
+        }
         for (const ry_attribute_spec *spec = row->attributes; spec->name; spec++) {
             if (spec->field && !*spec->field && (spec->type == RY_ATTRIBUTE_float || spec->type == RY_ATTRIBUTE_int)) {
                 assert_true(count < 8);
@@ -170,9 +174,6 @@ static void test_texts(void **state)
         }
         const ry_expr *program;
         ry_error error;
-        if (!row->text) {
-            continue;
-        }
         if (ry_expr_parse(row->text, parameters, count, &arena, &program, &error) != RYND_OK) {
             fail_msg("%s-%d: %s", row->name, row->first, error.text);
         }
