@@ -377,15 +377,15 @@ double accuracy_case_allowed(const accuracy_case *c, ry_accuracy accuracy)
     switch (accuracy) {
     case RY_ACCURACY_strict: return fmax(2 * c->direct_error.rms, rounding);
     case RY_ACCURACY_near32: return fmax(near * c->direct_error.rms, 1e-5);
-    default: return fmax(2 * c->rounded_error.rms, 1e-2);
+    default: return fmax(2 * c->rounded_error.rms, 0x1p-7); /* what rounding two operands to eight digits makes of a product at worst */
     }
 }
 
 bool accuracy_case_judge(const accuracy_case *c, ry_accuracy accuracy, accuracy_error error, char *message, size_t size)
 {
     const double allowed = accuracy_case_allowed(c, accuracy);
-    const double modelled = accuracy <= RY_ACCURACY_near32 ? c->direct_error.largest : c->rounded_error.largest;
-    const double largest = fmax(10 * allowed, 4 * modelled);
+    const bool exact = accuracy <= RY_ACCURACY_near32; /* operands are float32 */
+    const double largest = exact ? fmax(10 * allowed, 4 * c->direct_error.largest) : fmax(allowed, 4 * c->rounded_error.largest);
     message[0] = 0;
     if (error.misplaced) {
         const int64_t i = error.first_misplaced;

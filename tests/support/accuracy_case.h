@@ -14,9 +14,10 @@
  *   rounded   the same, of operands rounded to bfloat16; numbers below 2^-126 count as zero, as in the hardware's bfloat16 products
  *
  * strict: at most twice direct's error. near32: at most 1e-5, or 32 times direct's error where that is more (no method sums cancelling terms
- * well), 256 times for data of products below 2^-126. tf32 and bf16: at most 1e-2, or twice rounded's error where that is more. The largest error is at most ten times what the root mean
- * square may be, or four times the model's largest. And outputs are finite, infinite or NaN where the direct sum is; where a weight is not finite, a product with padding may count
- * as a product with zero (NaN) or be left out. */
+ * well), 256 times for data of products below 2^-126. bf16: at most 2^-7, what rounding two operands makes of a
+ * product at worst, or twice rounded's error where that is more. The largest error is at most four times the model's largest, or what the
+ * root mean square may be (ten times that for operands in float32). And outputs are finite, infinite or NaN where the direct sum is; where a
+ * weight is not finite, a product with padding may count as a product with zero (NaN) or be left out. */
 #ifndef ACCURACY_CASE_H
 #define ACCURACY_CASE_H
 
