@@ -10,6 +10,12 @@ static winograd_limits limits_of(ry_accuracy accuracy)
     return (winograd_limits){RY_W, RY_TILE_ROWS, RY_TILE_VECTORS, accuracy};
 }
 
+/* Behind all blocks' shared V: a byte of each part that was transformed, whether it is finite. */
+static size_t find_flags(const winograd_plan *plan)
+{
+    return (size_t)(plan->geometry.groups * plan->blocks * plan->points * plan->v_point) * sizeof(float);
+}
+
 static rynd_status prepare(const ry_problem *problem, ry_accuracy accuracy, ry_prepared *prepared)
 {
     winograd_plan plan;
@@ -24,7 +30,7 @@ static rynd_status prepare(const ry_problem *problem, ry_accuracy accuracy, ry_p
                               .pack_tasks = (size_t)(plan.geometry.groups * plan.units),
                               .scratch = ry_aligned(plan.scratch),
                               .work = plan.cycles * 2 * RY_W,
-                              .workspace = plan.shared ? ry_aligned((size_t)(blocks * plan.points * plan.v_point) * sizeof(float)) : 0,
+                              .workspace = plan.shared ? ry_aligned(find_flags(&plan) + (size_t)(blocks * plan.channel_parts)) : 0,
                               .knob_count = 5,
                               .knobs = {{"points_h", plan.axis[0].points},
                                         {"points_w", plan.axis[1].points},
@@ -52,6 +58,7 @@ static void pack(const ry_cpu_launch *launch, size_t task)
 
 typedef struct block {
     int64_t group, index, first, count; /* tiles */
+    bool finite;                        /* V, as it came from x */
 } block;
 
 static block find_block(const winograd_plan *plan, int64_t index)
@@ -101,9 +108,13 @@ static void finish_units(const winograd_plan *plan, const ry_cpu_launch *launch,
         end.residual = (const float *)launch->in[3] + channel * g->r_channel;
     }
     end.bounds = ry_activation_bounds(end.activation, &end.low, &end.high);
-    if (!RY_ISA_SYMBOL(winograd_transform_output)(plan, m, b->first, b->count, channels, &end, (float *)(void *)(scratch + plan->stage))) {
+    float *stage = (float *)(void *)(scratch + plan->stage);
+    const bool finite = RY_ISA_SYMBOL(winograd_transform_output)(plan, m, b->first, b->count, channels, &end, stage);
+    if (!finite || !b->finite) {
+        const winograd_block mended = {b->first, b->count, unit, units, finite};
         const float *w = (const float *)launch->in[1] + b->group * g->w_group + first * g->w_out + g->w_first;
-        RY_ISA_SYMBOL(winograd_mend)(plan, x_of(plan, launch, b->group), w, m, b->first, b->count, channels, &end);
+        (void)RY_ISA_SYMBOL(winograd_mend)(plan, x_of(plan, launch, b->group), w, m, &mended, &end, stage,
+                                           (winograd_outputs *)(void *)(scratch + plan->outputs));
     }
 }
 
@@ -115,8 +126,8 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     const int64_t index = (int64_t)task, channels = plan->geometry.channels_in;
     winograd_ahead ahead = {0};
     if (!plan->shared) {
-        const block b = find_block(plan, index);
-        RY_ISA_SYMBOL(winograd_transform_input)(plan, x_of(plan, launch, b.group), b.first, b.count, 0, channels, v, stage);
+        block b = find_block(plan, index);
+        b.finite = RY_ISA_SYMBOL(winograd_transform_input)(plan, x_of(plan, launch, b.group), b.first, b.count, 0, channels, v, stage);
         if (plan->x_ahead && index + 1 < plan->geometry.groups * plan->blocks) {
             const block next = find_block(plan, index + 1);
             winograd_ahead_of_input(plan, x_of(plan, launch, next.group), next.first, next.count, &ahead);
@@ -130,13 +141,17 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
         const block b = find_block(plan, index / plan->channel_parts);
         const int64_t channel = index % plan->channel_parts * plan->channels_a_part, left = channels - channel;
         v = (float *)launch->workspace + b.index * plan->points * plan->v_point;
-        RY_ISA_SYMBOL(winograd_transform_input)
-        (plan, x_of(plan, launch, b.group), b.first, b.count, channel, left < plan->channels_a_part ? left : plan->channels_a_part, v,
-         stage);
+        ((bool *)launch->workspace)[find_flags(plan) + task] = RY_ISA_SYMBOL(winograd_transform_input)(
+            plan, x_of(plan, launch, b.group), b.first, b.count, channel, ry_least(left, plan->channels_a_part), v, stage);
     } else {
         /* tasks that run at the same time share the weights, which are larger than a block */
         const int64_t blocks = plan->geometry.groups * plan->blocks;
-        const block b = find_block(plan, index % blocks);
+        block b = find_block(plan, index % blocks);
+        const bool *finite = (const bool *)launch->workspace + find_flags(plan) + b.index * plan->channel_parts;
+        b.finite = true;
+        for (int64_t i = 0; i < plan->channel_parts; i++) {
+            b.finite = b.finite && finite[i];
+        }
         const int64_t unit = index / blocks * plan->units_a_task, left = plan->units - unit;
         v = (float *)launch->workspace + b.index * plan->points * plan->v_point;
         finish_units(plan, launch, &b, v, unit, left < plan->units_a_task ? left : plan->units_a_task, &ahead, scratch);

@@ -6,8 +6,9 @@
 #include "kernels/cpu/common/isa.h"
 #include "kernels/cpu/winograd/winograd_ahead.h"
 
-/* V of the tiles [first, first + count) and the group's channels [channel, channel + channels), from x of the group's first channel. */
-void RY_ISA_SYMBOL(winograd_transform_input)(const winograd_plan *plan, const float *x, int64_t first, int64_t count, int64_t channel,
+/* V of the tiles [first, first + count) and the group's channels [channel, channel + channels), from x of the group's first channel. false: some of
+ * it was not finite, and zeros took the place of infinities and NaNs in x. */
+bool RY_ISA_SYMBOL(winograd_transform_input)(const winograd_plan *plan, const float *x, int64_t first, int64_t count, int64_t channel,
                                              int64_t channels, float *v, float *stage);
 
 typedef struct winograd_epilogue {
@@ -19,14 +20,21 @@ typedef struct winograd_epilogue {
     float low, high;
 } winograd_epilogue;
 
-/* y of the tiles and `channels` output channels from M; false: some products are not finite, and what they reach must be mended. */
+/* y of the tiles and `channels` output channels from M; false: some products are not finite. */
 bool RY_ISA_SYMBOL(winograd_transform_output)(const winograd_plan *plan, const float *m, int64_t first, int64_t count, int64_t channels,
                                               const winograd_epilogue *end, float *stage);
 
-/* Infinities and NaNs spread over a tile's outputs, which the sum over taps keeps apart: that sum for each tile and output channel that has
- * a product that is not finite. x: of the group; w: of the task's first output channel. */
-void RY_ISA_SYMBOL(winograd_mend)(const winograd_plan *plan, const float *x, const float *w, const float *m, int64_t first, int64_t count,
-                                  int64_t channels, const winograd_epilogue *end);
+/* A block's tiles, and the units of output channels whose products M holds. */
+typedef struct winograd_block {
+    int64_t first, count; /* tiles */
+    int64_t unit, units;
+    bool finite; /* all products of M */
+} winograd_block;
+
+/* Writes those outputs again that Winograd's form cannot give (winograd_mend.h), after a transform that returned false. x: of the group; w: of the
+ * block's first output channel. M is overwritten; `outputs`: a worker's. Returns how many multiply-adds of vectors direct sums took. */
+int64_t RY_ISA_SYMBOL(winograd_mend)(const winograd_plan *plan, const float *x, const float *w, float *m, const winograd_block *block,
+                                     const winograd_epilogue *end, float *stage, winograd_outputs *outputs);
 
 /* U of one unit of output channels of one group. */
 void RY_ISA_SYMBOL(winograd_pack)(const winograd_plan *plan, const float *w, float *packed, int64_t group, int64_t unit);

@@ -219,6 +219,7 @@ typedef struct context {
     int64_t class;           /* of the height */
     int64_t top, left, span; /* of the run's inputs */
     uint32_t rows_inside;
+    bool finite; /* infinities and NaNs count as 0 */
     float *stage;
 } context;
 
@@ -265,6 +266,13 @@ static int64_t strip_step(const context *c)
     return (ry_whole(c->span, RY_W) + (c->span < POSITIONS_ALIGNED ? 0 : RY_W)) * RY_W;
 }
 
+static void keep_finite(float *x, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        x[i] = x[i] - x[i] == 0 ? x[i] : 0;
+    }
+}
+
 /* The strip that the run reads, of a vector of channels. */
 static void fill_strip(const context *c, const float *x, int64_t channels)
 {
@@ -280,6 +288,9 @@ static void fill_strip(const context *c, const float *x, int64_t channels)
             turn_row(x + row * g->x_step[1], g->x_channel, channels, c->left, c->span, g->in[2], stage + i * strip);
         } else {
             memset(stage + i * strip, 0, (size_t)strip * sizeof(float));
+        }
+        if (c->finite) {
+            keep_finite(stage + i * strip, c->span * RY_W);
         }
     }
 }
@@ -313,17 +324,18 @@ static void clear(const winograd_plan *plan, int64_t tiles, int64_t channels, fl
     }
 }
 
-void RY_ISA_SYMBOL(winograd_transform_input)(const winograd_plan *plan, const float *x, int64_t first, int64_t count, int64_t channel,
-                                             int64_t channels, float *v, float *stage)
+static void transform(const winograd_plan *plan, const float *x, int64_t first, int64_t count, int64_t channel, int64_t channels,
+                      bool finite, float *v, float *stage)
 {
+    const bool staged = plan->x_staged || finite;
     const ry_conv_geometry *g = &plan->geometry;
     const winograd_axis *w = &plan->axis[1];
     const winograd_axis *h = &plan->axis[0];
     const int64_t reach = (w->points - 1) * w->step + w->classes;
     for (int64_t done = 0; done < count;) {
-        context c = {.plan = plan, .stage = stage};
+        context c = {.plan = plan, .finite = finite, .stage = stage};
         c.run = winograd_find_run(plan, first + done, count - done, ry_parts(reach, w->stride) + w->weave - 1,
-                                  plan->x_staged ? plan->run_span / w->stride : INT64_MAX);
+                                  staged ? plan->run_span / w->stride : INT64_MAX);
         const winograd_tile *tile = winograd_tiles(plan, 1) + c.run.column;
         c.left = tile[0].origin * w->stride - w->pad;
         c.span = (tile[c.run.count - 1].origin - tile[0].origin) * w->stride + reach;
@@ -339,7 +351,7 @@ void RY_ISA_SYMBOL(winograd_transform_input)(const winograd_plan *plan, const fl
                 for (int64_t j = 0; j < w->classes; j++) {
                     clear(plan, c.run.count, ry_whole(channels, RY_W), to + winograd_class(plan, c.class, j) * plan->channel_step);
                 }
-            } else if (!plan->x_staged) {
+            } else if (!staged) {
                 read_channels(&c, from, channels, to);
             } else {
                 read_strips(&c, from, channels, to);
@@ -347,4 +359,42 @@ void RY_ISA_SYMBOL(winograd_transform_input)(const winograd_plan *plan, const fl
         }
         done += c.run.count;
     }
+}
+
+/* One point of all tiles. */
+static ry_vf add_point(const winograd_plan *plan, const float *v, int64_t count, int64_t channels, ry_vf zero)
+{
+    for (int64_t i = 0; i < count; i++) {
+        for (int64_t j = 0; j < plan->depth; j += plan->channel_step) {
+            for (int64_t k = 0; k < channels; k += RY_W) {
+                zero = ry_vf_fma(ry_vf_zero(), ry_vf_load(v + i * plan->v_row + j + k), zero);
+            }
+        }
+    }
+    return zero;
+}
+
+/* An axis' first input adds to the point 0, its last one to infinity, and all others to the second point. */
+static bool is_finite(const winograd_plan *plan, const float *v, int64_t count, int64_t channels)
+{
+    const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
+    ry_vf zero = ry_vf_zero();
+    for (int64_t i = 0; i < ry_least(h->points, 3); i++) {
+        for (int64_t j = 0; j < ry_least(w->points, 3); j++) {
+            const int64_t point = (i < 2 ? i : h->points - 1) * w->points + (j < 2 ? j : w->points - 1);
+            zero = add_point(plan, v + point * plan->v_point, count, channels, zero);
+        }
+    }
+    return ry_vf_sum(zero) == 0;
+}
+
+bool RY_ISA_SYMBOL(winograd_transform_input)(const winograd_plan *plan, const float *x, int64_t first, int64_t count, int64_t channel,
+                                             int64_t channels, float *v, float *stage)
+{
+    transform(plan, x, first, count, channel, channels, false, v, stage);
+    if (is_finite(plan, v + channel, count, channels)) {
+        return true;
+    }
+    transform(plan, x, first, count, channel, channels, true, v, stage);
+    return false;
 }

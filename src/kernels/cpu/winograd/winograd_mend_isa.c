@@ -1,109 +1,143 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sum over taps where Winograd's form would spread infinities and NaNs. */
+/* Outputs that Winograd's form cannot give, written over those that it gave. */
+#include "kernels/cpu/winograd/winograd_mend.h"
+
+#include "kernels/cpu/common/simd.h"
 #include "kernels/cpu/conv/activation.h"
 #include "kernels/cpu/winograd/winograd.h"
 
 #include <math.h>
 
-typedef struct context {
-    const winograd_plan *plan;
-    const float *x, *w; /* of the image, and of the output channel */
-} context;
-
-/* One row of one channel's taps at output q of phase p. */
-static float sum_taps(const context *c, const int64_t q[RY_SPACE], const int64_t p[RY_SPACE])
+/* Are all products of a tile finite? */
+static bool is_finite(const winograd_plan *plan, const float *m, int64_t columns)
 {
-    const winograd_plan *plan = c->plan;
-    const ry_conv_geometry *g = &plan->geometry;
-    const winograd_axis depth = {.step = g->dilation[0],
-                                 .pad = g->before[0],
-                                 .tap_step = 1,
-                                 .taps = g->kernel[0],
-                                 .window = g->kernel[0],
-                                 .stride = g->stride[0],
-                                 .classes = 1};
-    const winograd_axis *axis[RY_SPACE] = {&depth, &plan->axis[0], &plan->axis[1]};
-    const int64_t rows = axis[1]->taps * axis[1]->classes, columns = axis[2]->taps * axis[2]->classes;
-    float sum = 0;
-    for (int64_t tap = 0; tap < g->kernel[0] * rows * columns; tap++) {
-        const int64_t j[RY_SPACE] = {tap / (rows * columns), tap / columns % rows, tap % columns};
-        const float *x = c->x, *w = c->w;
-        bool inside = true;
-        for (int i = 0; i < RY_SPACE; i++) {
-            const int64_t class = j[i] % axis[i]->classes, next = j[i] / axis[i]->classes;
-            const int64_t at = q[i] * axis[i]->stride + class + next * axis[i]->step - axis[i]->pad;
-            const int64_t r = axis[i]->tap + p[i] + class + next * axis[i]->tap_step;
-            inside = inside && at >= 0 && at < g->in[i] && r >= 0 && r < axis[i]->window;
-            x += at * g->x_step[i];
-            w += r * g->w_step[i];
-        }
-        for (int64_t k = 0; inside && k < g->channels_in; k++) {
-            sum += x[k * g->x_channel] * w[k * g->w_in];
-        }
-    }
-    return sum;
-}
-
-/* Output q of phase p. */
-static void mend_output(const context *c, int64_t image, const int64_t q[RY_SPACE], const int64_t p[RY_SPACE], int64_t channel,
-                        const winograd_epilogue *end)
-{
-    const winograd_plan *plan = c->plan;
-    const ry_conv_geometry *g = &plan->geometry;
-    const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
-    const int64_t at[RY_SPACE] = {q[0], q[1] * h->spread + p[1] - h->lead, q[2] * w->spread + p[2] - w->lead};
-    int64_t y = image * g->y_batch + channel * g->y_channel, r = image * g->r_batch + channel * g->r_channel;
-    for (int i = 0; i < RY_SPACE; i++) {
-        y += at[i] * plan->steps.y_step[i];
-        r += at[i] * plan->steps.r_step[i];
-    }
-    float sum = sum_taps(c, q, p) + end->bias[channel] + (end->residual ? end->residual[r] : 0);
-    RY_ISA_SYMBOL(ry_activate)(end->activation, &sum, 1);
-    end->y[y] = sum;
-}
-
-static void mend_tile(const context *c, const winograd_run *run, int64_t index, int64_t phase, int64_t channel,
-                      const winograd_epilogue *end)
-{
-    const winograd_plan *plan = c->plan;
-    const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
-    const winograd_tile *row = winograd_tiles(plan, 0) + run->row, *column = winograd_tiles(plan, 1) + run->column + index;
-    const int64_t p[RY_SPACE] = {0, phase / w->spread, phase % w->spread};
-    const winograd_range down = winograd_inside(plan, 0, row, p[1]), along = winograd_inside(plan, 1, column, p[2]);
-    for (int64_t i = down.first; i < down.end; i++) {
-        for (int64_t j = along.first; j < along.end; j++) {
-            const int64_t q[RY_SPACE] = {run->depth, row->origin + i * h->dilation, column->origin + j * w->dilation};
-            mend_output(c, run->image, q, p, channel, end);
-        }
-    }
-}
-
-static bool is_finite(const winograd_plan *plan, const float *m)
-{
+    ry_vf zero = ry_vf_zero();
     for (int64_t p = 0; p < plan->points; p++) {
-        if (!isfinite(m[p * plan->m_point])) {
-            return false;
+        for (int64_t k = 0; k < columns; k += RY_W) {
+            zero = ry_vf_fma(ry_vf_zero(), ry_vf_load(m + p * plan->m_point + k), zero);
         }
     }
-    return true;
+    return ry_vf_sum(zero) == 0;
 }
 
-void RY_ISA_SYMBOL(winograd_mend)(const winograd_plan *plan, const float *x, const float *w, const float *m, int64_t first, int64_t count,
-                                  int64_t channels, const winograd_epilogue *end)
+/* finite: all products of the block are. */
+static bool find_direct(const winograd_plan *plan, const winograd_unit *unit, bool finite)
 {
-    context c = {.plan = plan};
+    uint64_t any = 0;
+    for (int64_t i = 0; i < unit->count; i++) {
+        winograd_outputs *outputs = unit->outputs + i * plan->phases;
+        const bool holds = finite || is_finite(plan, unit->m + i * plan->m_row, unit->columns);
+        outputs->terms = !holds;
+        outputs->direct = holds ? outputs->infinite : outputs->inside & ~outputs->nan;
+        any |= outputs->direct;
+    }
+    return any != 0;
+}
+
+/* One tile of a run: where its outputs go. */
+typedef struct place {
+    int64_t y[WINOGRAD_OUTPUTS_MOST * WINOGRAD_OUTPUTS_MOST],
+        r[WINOGRAD_OUTPUTS_MOST * WINOGRAD_OUTPUTS_MOST];  /* of each output in y and in the residual, of the unit's first channel */
+    int at[WINOGRAD_OUTPUTS_MOST * WINOGRAD_OUTPUTS_MOST]; /* its number */
+    int count;
+} place;
+
+static void find_places(const winograd_plan *plan, const winograd_unit *unit, const winograd_run *run, int64_t index, uint64_t outputs,
+                        place *to)
+{
+    const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
+    const winograd_tile *row = winograd_tiles(plan, 0) + run->row, *tile = winograd_tiles(plan, 1) + run->column + index;
+    to->count = 0;
+    for (int o = 0; o < h->outputs * w->outputs; o++) {
+        if (!(outputs >> o & 1)) {
+            continue;
+        }
+        const int64_t i = row->origin + o / w->outputs * h->dilation, j = tile->origin + o % w->outputs * w->dilation;
+        const int64_t at[RY_SPACE] = {run->depth, i * h->spread + unit->phase[0] - h->lead, j * w->spread + unit->phase[1] - w->lead};
+        int64_t y = run->image * plan->geometry.y_batch, r = run->image * plan->geometry.r_batch;
+        for (int a = 0; a < RY_SPACE; a++) {
+            y += at[a] * plan->steps.y_step[a];
+            r += at[a] * plan->steps.r_step[a];
+        }
+        to->at[to->count] = o;
+        to->y[to->count] = y;
+        to->r[to->count++] = r;
+    }
+}
+
+/* Bias, residual and activation; a NaN stays one. */
+static void finish(const winograd_plan *plan, const winograd_unit *unit, const winograd_epilogue *end, int64_t r, bool nan, float *sums)
+{
+    for (int64_t k = 0; nan && k < unit->channels; k++) {
+        sums[k] = NAN;
+    }
+    if (nan) {
+        return;
+    }
+    for (int64_t k = 0; k < unit->channels; k++) {
+        sums[k] += end->bias[k] + (end->residual ? end->residual[r + k * plan->geometry.r_channel] : 0);
+    }
+    RY_ISA_SYMBOL(ry_activate)(end->activation, sums, unit->channels);
+}
+
+static void write_tile(const winograd_plan *plan, const winograd_unit *unit, const winograd_run *run, int64_t index,
+                       const winograd_outputs *outputs, const winograd_epilogue *end, float *m)
+{
+    place to;
+    find_places(plan, unit, run, index, outputs->direct | outputs->nan, &to);
+    for (int i = 0; i < to.count; i++) {
+        finish(plan, unit, end, to.r[i], outputs->nan >> to.at[i] & 1, m + to.at[i] * plan->m_point);
+    }
+    /* what lies next to each other in y is written one after the other */
+    for (int i = 0; plan->y_near && i < to.count; i++) {
+        memcpy(end->y + to.y[i], m + to.at[i] * plan->m_point, (size_t)unit->channels * sizeof *m);
+    }
+    for (int64_t k = 0; !plan->y_near && k < unit->channels; k++) {
+        for (int i = 0; i < to.count; i++) {
+            end->y[to.y[i] + k * plan->geometry.y_channel] = m[to.at[i] * plan->m_point + k];
+        }
+    }
+}
+
+static int64_t mend_unit(const winograd_plan *plan, const winograd_unit *unit, bool finite, const winograd_epilogue *end, float *stage)
+{
+    const int64_t steps = find_direct(plan, unit, finite) ? RY_ISA_SYMBOL(winograd_sum_directly)(plan, unit, stage) : 0;
     winograd_run run;
-    for (int64_t done = 0; done < count; done += run.count) {
-        run = winograd_find_run(plan, first + done, count - done, 1, INT64_MAX);
-        c.x = x + run.image * plan->geometry.x_batch;
-        for (int64_t i = 0; i < run.count; i++) {
-            for (int64_t j = 0; j < plan->phases * channels; j++) {
-                const int64_t phase = j / channels, k = j % channels;
-                if (!is_finite(plan, m + (done + i) * plan->m_row + phase * plan->m_phase + k)) {
-                    c.w = w + k * plan->geometry.w_out;
-                    mend_tile(&c, &run, i, phase, k, end);
-                }
+    for (int64_t done = 0; done < unit->count; done += run.count) {
+        run = winograd_find_run(plan, unit->first + done, unit->count - done, 1, INT64_MAX);
+        for (int64_t i = done; i < done + run.count; i++) {
+            const winograd_outputs *outputs = unit->outputs + i * plan->phases;
+            if (outputs->direct | outputs->nan) {
+                write_tile(plan, unit, &run, i - done, outputs, end, unit->m + i * plan->m_row);
             }
         }
     }
+    return steps;
+}
+
+int64_t RY_ISA_SYMBOL(winograd_mend)(const winograd_plan *plan, const float *x, const float *w, float *m, const winograd_block *block,
+                                     const winograd_epilogue *end, float *stage, winograd_outputs *outputs)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    int64_t steps = 0;
+    RY_ISA_SYMBOL(winograd_find_outputs)(plan, x, block->first, block->count, stage, outputs);
+    for (int64_t i = 0; i < block->units * plan->phases; i++) {
+        const int64_t phase = i % plan->phases, wide = plan->axis[1].spread, at = i / plan->phases, k = at * plan->tile_columns;
+        const int64_t left = g->channels_out - (block->unit + at) * plan->tile_columns;
+        const winograd_unit unit = {.first = block->first,
+                                    .count = block->count,
+                                    .phase = {phase / wide, phase % wide},
+                                    .columns = winograd_unit_columns(plan, block->unit + at),
+                                    .channels = left < plan->tile_columns ? left : plan->tile_columns,
+                                    .x = x,
+                                    .w = w + k * g->w_out,
+                                    .m = m + phase * plan->m_phase + k,
+                                    .outputs = outputs + phase};
+        winograd_epilogue of = *end;
+        of.y += k * g->y_channel;
+        of.bias += k;
+        of.residual = end->residual ? end->residual + k * g->r_channel : NULL;
+        steps += mend_unit(plan, &unit, block->finite, &of, stage);
+    }
+    return steps;
 }

@@ -10,7 +10,6 @@ enum {
     DEPTH_MOST_8 = 512,   /* longer sums of products at eight points would leave the class near32 */
     BLOCK_ROWS_MOST = 16, /* tiles of products that a block of tiles fills */
     ROW_PARTS_MOST = 8,   /* parts of a row of tiles that a block is, or rows */
-    OUTPUTS_MOST = 6,     /* of an axis: with seven, products are hardly fewer, and transforms dearer */
     PHASES_MOST = 16,
     V_MOST = 2048 * 1024,
     M_MOST = 384 * 1024,
@@ -19,8 +18,11 @@ enum {
     POSITIONS_AT_ONCE = 384, /* of a row that is transposed */
     STAGED_CHANNELS = 32,    /* of a group whose pixels lie so many floats apart, which meet in few sets of a first-level cache */
     STAGED_STEP = 256,
-    WOVEN_MOST = 128 << 10,  /* channels and tiles that are transformed together at least */
-    AHEAD_LEAST = 1536 << 10 /* floats of a tensor that mostly lies in memory when a step begins */
+    WOVEN_MOST = 128 << 10,    /* channels and tiles that are transformed together at least */
+    AHEAD_LEAST = 1536 << 10,  /* floats of a tensor that mostly lies in memory when a step begins */
+    MENDED_AT_ONCE = 128,      /* positions of a row where strips are for tiles only that are mended */
+    MENDED_WEIGHTS = 16 << 10, /* floats of weights, and of a tile's inputs, whose products are summed at once */
+    MENDED_INPUTS = 8 << 10
 };
 
 const double *winograd_magnitudes(int64_t points)
@@ -48,7 +50,7 @@ static int axis_choices(int64_t taps, int64_t most, int64_t points[3])
         points[count++] = 1;
     }
     for (int64_t t = 4; t <= most && taps > 1; t += 2) {
-        if (t - taps + 1 >= 2 && t - taps + 1 <= OUTPUTS_MOST) {
+        if (t - taps + 1 >= 2 && t - taps + 1 <= WINOGRAD_OUTPUTS_MOST) {
             points[count++] = t;
         }
     }
@@ -278,19 +280,32 @@ static void find_blocks(winograd_plan *plan, winograd_plan *best)
     }
 }
 
+/* Floats for the sums over taps of tiles that are mended: as many input channels at once as fit. */
+static int64_t size_mended(winograd_plan *plan)
+{
+    const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
+    const int64_t weights = h->taps * h->classes * w->taps * w->classes * plan->tile_columns, inputs = plan->points * plan->classes;
+    const int64_t fit = ry_most(ry_least(MENDED_WEIGHTS / weights, MENDED_INPUTS / inputs), 1);
+    plan->mended_channels = ry_least(fit, plan->geometry.channels_in);
+    plan->mended_weights = plan->mended_channels * weights;
+    return plan->mended_weights + plan->mended_channels * inputs;
+}
+
 static void lay_out(winograd_plan *plan)
 {
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
     const int64_t reach = (w->points - 1) * w->step + w->stride + w->weave - 1, all = plan->geometry.out[2] * w->stride + 2 * reach;
-    const int64_t most = all < POSITIONS_AT_ONCE ? all : POSITIONS_AT_ONCE, span = reach > most ? reach : most;
+    const int64_t most = ry_least(all, plan->x_staged || !plan->y_near ? POSITIONS_AT_ONCE : MENDED_AT_ONCE), span = ry_most(reach, most);
     const int64_t written = ry_most(span / w->spread, w->outputs) * w->spread;
-    const int64_t stage = ry_most(h->points * (ry_whole(span, plan->width) + plan->width) + plan->width,
-                                  h->outputs * (w->lead + ry_whole(written, plan->width)));
+    const int64_t strips = ry_most(h->points * (ry_whole(span, plan->width) + plan->width) + plan->width,
+                                   h->outputs * (w->lead + ry_whole(written, plan->width)));
+    const int64_t stage = ry_most(strips * plan->width, size_mended(plan));
     size_t at = 0;
     plan->run_span = span;
     plan->v = at, at += plan->shared ? 0 : ry_aligned((size_t)(plan->points * plan->v_point) * 4);
     plan->m = at, at += ry_aligned((size_t)(plan->points * plan->m_point) * 4);
-    plan->stage = at, at += !plan->x_staged && plan->y_near ? 0 : ry_aligned((size_t)(stage * plan->width) * 4);
+    plan->stage = at, at += ry_aligned((size_t)stage * 4);
+    plan->outputs = at, at += ry_aligned((size_t)(plan->block * plan->phases) * sizeof(winograd_outputs));
     plan->bias = at, at += ry_aligned((size_t)((plan->units_a_task + 1) * plan->tile_columns) * 4);
     plan->scratch = at;
     const int64_t vectors = ry_parts(plan->geometry.channels_in, plan->width);

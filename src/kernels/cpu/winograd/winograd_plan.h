@@ -47,6 +47,16 @@ typedef struct winograd_axis {
     size_t tile; /* winograd_tile[tiles], in bytes from the plan's start */
 } winograd_axis;
 
+/* Outputs of one tile in one phase, a bit each: output j of row i is bit i * axis[1].outputs + j. */
+typedef struct winograd_outputs {
+    uint64_t inside;   /* y's */
+    uint64_t nan;      /* whose windows hold a NaN */
+    uint64_t infinite; /* no NaN, but an infinity */
+    uint64_t direct;   /* to be summed over taps for the unit at hand */
+    uint64_t open;     /* those of them that further terms may change */
+    bool terms;        /* finite terms, too, decide about them: an infinity alone settles what it reaches */
+} winograd_outputs;
+
 typedef struct winograd_plan {
     ry_conv_geometry geometry;
     ry_conv_phase steps;                             /* of y and the residual */
@@ -63,15 +73,16 @@ typedef struct winograd_plan {
     int64_t block, blocks;                           /* tiles of a task */
     int64_t units_a_task, unit_blocks;               /* units whose products are held at once; shared: of a task */
     int64_t run_span;                                /* positions of a row that are transposed at once, at most */
+    int64_t mended_channels, mended_weights;         /* input channels that direct sums take at once; floats of their weights */
     int64_t v_row, v_point, m_phase, m_row, m_point; /* steps in floats */
     int64_t packed_unit, packed_group;               /* floats */
     bool shared;
     int64_t channel_parts, channels_a_part; /* shared: a transforming task takes so many channels */
     bool x_near, y_near;                    /* channels lie next to each other in x, in y */
-    bool x_staged;                          /* rows of x pass through a strip */
+    bool x_staged;                          /* rows of x pass through a strip, whether numbers are finite or not */
     bool x_ahead, y_ahead;                  /* a block's products run while x of the next one, and its y, are fetched */
     /* scratch of a worker, in bytes from its start */
-    size_t v, m, stage, bias, scratch;
+    size_t v, m, stage, outputs, bias, scratch;
     size_t size;   /* of the plan, tables included */
     double cycles; /* of one core, by count */
 } winograd_plan;
