@@ -82,30 +82,11 @@ static ry_value_id with_past(const attention *a, ry_value_id x, int past, int pr
     return ry_emit(a->import, RY_OP_concat, &attrs, 2, in, ry_import_out(a->import, present));
 }
 
-/* Each head of keys or values serves a group of the queries' heads. */
-static ry_value_id repeat_heads(const attention *a, ry_value_id x)
+/* Of a dim that may be open until a plan is made; a negative number then. */
+static int64_t known_length(const ry_import *import, ry_value_id x, int axis)
 {
-    int64_t heads = ry_import_dim(a->import, a->q, 1), own = ry_import_dim(a->import, x, 1);
-    if (ry_import_failed(a->import) || heads == own) {
-        return x;
-    }
-    if (own < 1 || heads % own || heads > 1 << 16) {
-        ry_import_fail(a->import, RYND_ERROR_SHAPE, "%" PRId64 " heads of queries cannot be divided into %" PRId64 " groups", heads, own);
-        return x;
-    }
-    ry_shape shape = {.rank = 1, .dim = {heads}};
-    ry_value_id in[] = {x, ry_graph_add_constant(a->import->graph, NULL, RY_i64, &shape, NULL)};
-    if (in[1] == RY_NO_VALUE) {
-        a->import->status = ry_fail_memory(a->import->reader->error);
-        return x;
-    }
-    int64_t *from = ry_graph_constant_data(a->import->graph, in[1]);
-    for (int64_t h = 0; h < heads; h++) {
-        from[h] = h / (heads / own);
-    }
-    ry_attrs attrs = ry_attrs_default(RY_OP_gather);
-    attrs.gather.axis = 1;
-    return ry_emit(a->import, RY_OP_gather, &attrs, 2, in, RY_NO_VALUE);
+    const ry_value *v = ry_import_value(import, x);
+    return v && axis >= 0 && v->shape.rank > axis ? v->shape.dim[axis] : -1;
 }
 
 /* The length of a dim of x, as a tensor of one number. */
@@ -115,6 +96,36 @@ static ry_value_id length_of(ry_import *import, ry_value_id x, int axis)
     attrs.shape.start = axis;
     attrs.shape.end = axis + 1;
     return ry_emit(import, RY_OP_shape, &attrs, 1, &x, RY_NO_VALUE);
+}
+
+static ry_value_id join(ry_import *import, int count, const ry_value_id *parts)
+{
+    return ry_emit(import, RY_OP_concat, NULL, count, parts, RY_NO_VALUE);
+}
+
+/* Each head of keys or values serves a group of the queries' heads: [batch, heads, ...] is seen as [batch, heads, group, ...]. */
+static ry_value_id repeat_heads(const attention *a, ry_value_id x)
+{
+    ry_import *import = a->import;
+    int64_t heads = known_length(import, a->q, 1), own = known_length(import, x, 1);
+    if (ry_import_failed(import) || heads == own) {
+        return x;
+    }
+    if (own == 0 || (own > 0 && heads > 0 && heads % own)) {
+        ry_import_fail(import, RYND_ERROR_SHAPE, "%" PRId64 " heads of queries cannot be divided into %" PRId64 " groups", heads, own);
+        return x;
+    }
+    ry_attrs attrs = ry_attrs_default(RY_OP_unsqueeze);
+    attrs.unsqueeze.axes = (ry_ints){.count = 1, .at = {2}};
+    const ry_ints one_one = {.count = 2, .at = {1, 1}};
+    ry_value_id all = length_of(import, a->q, 1), group = ry_emit_expr2(import, "x0 / x1", all, length_of(import, x, 1));
+    ry_value_id ones = ry_emit_i64s(import, &one_one), wide[] = {ones, group, ones};
+    ry_value_id repeated[] = {ry_emit(import, RY_OP_unsqueeze, &attrs, 1, &x, RY_NO_VALUE), join(import, 3, wide)};
+    ry_value_id shape[] = {length_of(import, x, 0), all, length_of(import, x, 2), length_of(import, x, 3)};
+    ry_value_id in[] = {ry_emit(import, RY_OP_expand, NULL, 2, repeated, RY_NO_VALUE), join(import, 4, shape)};
+    attrs = ry_attrs_default(RY_OP_reshape);
+    attrs.reshape.allow_zero = 1;
+    return ry_emit(import, RY_OP_reshape, &attrs, 2, in, RY_NO_VALUE);
 }
 
 /* 0, 1, 2, ... below the length of x's dim 2. */
@@ -168,19 +179,17 @@ static ry_value_id seen(attention *a)
 static ry_value_id lengthen(const attention *a, ry_value_id mask, ry_value_id *visible)
 {
     ry_import *import = a->import;
-    const ry_value *m = ry_import_value(import, mask), *k = ry_import_value(import, a->k);
     int rank = ry_import_rank(import, mask);
-    int64_t have = m && rank > 0 ? m->shape.dim[rank - 1] : -1, need = k ? k->shape.dim[2] : -1;
-    if (ry_import_failed(import) || import->node->opset < 24 || have < 0 || have >= need || rank > RY_MAX_INTS / 2) {
+    int64_t have = known_length(import, mask, rank - 1), need = known_length(import, a->k, 2);
+    if (ry_import_failed(import) || import->node->opset < 24 || rank < 1 || rank > RY_MAX_INTS / 2 || have == need) {
         return mask;
     }
-    ry_attrs attrs = ry_attrs_default(RY_OP_pad);
-    attrs.pad.pads.count = 2 * rank;
-    attrs.pad.pads.at[2 * rank - 1] = need - have;
-    ry_value_id in[] = {positions(import, a->k), ry_emit_scalar(import, RY_i64, (double)have)};
-    ry_value_id covered = ry_emit_expr2(import, "x0 < x1", in[0], in[1]);
+    const ry_ints before = {.count = 2 * rank - 1};
+    ry_value_id length = length_of(import, mask, rank - 1), covered = ry_emit_expr2(import, "x0 < x1", positions(import, a->k), length);
     *visible = *visible == RY_NO_VALUE ? covered : ry_emit_expr2(import, "x0 & x1", *visible, covered);
-    return ry_emit(import, RY_OP_pad, &attrs, 1, &mask, RY_NO_VALUE);
+    ry_value_id pads[] = {ry_emit_i64s(import, &before), ry_emit_expr2(import, "max(x0 - x1, 0)", length_of(import, a->k, 2), length)};
+    ry_value_id in[] = {mask, join(import, 2, pads)};
+    return ry_emit(import, RY_OP_pad, NULL, 2, in, RY_NO_VALUE);
 }
 
 /* -inf for the keys that are not to be seen. */
@@ -215,15 +224,29 @@ static void show(const attention *a, int stage, ry_value_id scores)
     }
 }
 
-static ry_value_id raw_scores(const attention *a)
+/* scale * Q K^T; without a scale, 1 / sqrt of the size of a head. */
+static ry_value_id product(const attention *a)
 {
     ry_import *import = a->import;
     ry_attrs attrs = ry_attrs_default(RY_OP_matmul);
-    attrs.matmul.trans_b = 1;
-    attrs.matmul.alpha =
-        ry_import_attribute(import, "scale") ? ry_import_float(import, "scale") : 1 / sqrt((double)ry_import_dim(import, a->q, 3));
     ry_value_id in[] = {a->q, repeat_heads(a, a->k)};
-    ry_value_id scores = ry_emit(import, RY_OP_matmul, &attrs, 2, in, RY_NO_VALUE);
+    int64_t size = known_length(import, a->q, 3);
+    attrs.matmul.trans_b = 1;
+    if (ry_import_attribute(import, "scale")) {
+        attrs.matmul.alpha = ry_import_float(import, "scale");
+    } else if (size >= 0) {
+        attrs.matmul.alpha = 1 / sqrt((double)size);
+    } else {
+        ry_value_id scale = ry_emit_expr1(import, "reciprocal(sqrt(cast(x0, f32)))", length_of(import, a->q, 3));
+        in[0] = ry_emit_expr2(import, "x0 * x1", a->q, ry_emit_cast(import, scale, a->dtype, RY_NO_VALUE));
+    }
+    return ry_emit(import, RY_OP_matmul, &attrs, 2, in, RY_NO_VALUE);
+}
+
+static ry_value_id raw_scores(const attention *a)
+{
+    ry_import *import = a->import;
+    ry_value_id scores = product(a);
     show(a, AFTER_MATMUL, scores);
     ry_expr_parameter cap = {"cap", ry_import_float(import, "softcap")};
     if (cap.value > 0) {

@@ -43,7 +43,7 @@ def model(tmp_path, inputs, opset=23, shapes=None, **attributes):
 
 @pytest.mark.parametrize("causal", [0, 1])
 def test_open_dimensions(ran, tmp_path, causal):
-    """Only the number of heads and their size need be in the model."""
+    """Heads as in the model, lengths when a plan is made."""
     inputs = {"q": numbers(2, 7, 24), "k": numbers(2, 9, 12), "v": numbers(2, 9, 21)}
     shapes = {"q": ["batch", "queries", 24], "k": ["batch", "keys", 12], "v": ["batch", "keys", 21]}
     path = model(tmp_path, inputs, shapes=shapes, q_num_heads=6, kv_num_heads=3, is_causal=causal)
@@ -52,13 +52,25 @@ def test_open_dimensions(ran, tmp_path, causal):
     assert np.allclose(run(ran, tmp_path, path, inputs), expected.swapaxes(1, 2).reshape(2, 7, -1), 1e-4, 1e-5)
 
 
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("opset", [23, 24])
+def test_heads_that_the_model_leaves_open(ran, tmp_path, opset, groups):
+    """As where an exporter computes the shape of a Reshape: number and size of the heads are known when a plan is made."""
+    inputs = {"q": numbers(2, 4, 7, 6), "k": numbers(2, 4 // groups, 9, 6), "v": numbers(2, 4 // groups, 9, 5), "mask": numbers(7, 9)}
+    shapes = {name: [f"{name}{axis}" for axis in range(array.ndim)] for name, array in inputs.items()}
+    path = model(tmp_path, inputs, opset, shapes)
+    assert np.allclose(run(ran, tmp_path, path, inputs), attention(*inputs.values()), 1e-4, 1e-5)
+
+
+@pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize("opset, covers", [(23, 5), (24, 1)])
-def test_a_mask_of_one_column(ran, tmp_path, opset, covers):
+def test_a_mask_of_one_column(ran, tmp_path, opset, covers, is_open):
     """Is for all keys at opset 23; from 24 on the keys behind it are hidden."""
     inputs = {"q": numbers(1, 2, 4, 8), "k": numbers(1, 2, 5, 8), "v": numbers(1, 2, 5, 8), "mask": numbers(4, 1)}
     bias = np.where(np.arange(5) < covers, inputs["mask"], -np.inf)
     expected = attention(inputs["q"], inputs["k"], inputs["v"], bias)
-    assert np.allclose(run(ran, tmp_path, model(tmp_path, inputs, opset), inputs), expected, 1e-4, 1e-5)
+    shapes = {"mask": ["rows", "columns"], "k": [1, 2, "keys", 8], "v": [1, 2, "keys", 8]} if is_open else {}
+    assert np.allclose(run(ran, tmp_path, model(tmp_path, inputs, opset, shapes), inputs), expected, 1e-4, 1e-5)
 
 
 @pytest.mark.parametrize("left", [-1, 0, 2])
