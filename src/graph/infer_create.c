@@ -47,47 +47,52 @@ static ry_infer_result range_of_floats(ry_infer *infer, const double number[3], 
     return RY_INFER_DONE;
 }
 
-static ry_infer_result range_of_integers(ry_infer *infer, const int64_t number[3], int64_t *count)
+/* Exact in 64 bits, whatever the signs; a u64 is its bits. */
+static ry_infer_result range_of_integers(ry_infer *infer, const int64_t number[3], bool is_signed, int64_t *count)
 {
-    int64_t delta = number[2], up = number[1] > number[0];
+    const uint64_t start = (uint64_t)number[0], limit = (uint64_t)number[1], delta = (uint64_t)number[2];
+    const bool rises = is_signed ? number[1] > number[0] : limit > start, forward = !is_signed || number[2] > 0;
     if (delta == 0) {
         return ry_infer_fail(infer, RYND_ERROR_SHAPE, "delta is 0");
     }
     *count = 0;
-    if (number[0] == number[1] || (delta > 0) != up) {
+    if (start == limit || forward != rises) {
         return RY_INFER_DONE;
     }
-    uint64_t distance = up ? (uint64_t)number[1] - (uint64_t)number[0] : (uint64_t)number[0] - (uint64_t)number[1];
-    uint64_t pace = delta > 0 ? (uint64_t)delta : 0 - (uint64_t)delta, steps = (distance - 1) / pace + 1;
+    const uint64_t distance = rises ? limit - start : start - limit, pace = forward ? delta : 0 - delta;
+    const uint64_t steps = (distance - 1) / pace + 1;
     *count = steps > INT64_MAX ? RY_DIM_ERROR : (int64_t)steps;
     return RY_INFER_DONE;
 }
 
 ry_infer_result ry_infer_op_range(ry_infer *infer)
 {
-    ry_dtype dtype = ry_infer_in(infer, 0)->dtype;
+    const ry_dtype dtype = ry_infer_in(infer, 0)->dtype;
+    const bool real = ry_dtype_is_float(dtype);
     double number[3] = {0};
     int64_t integer[3] = {0};
     bool later = false;
     for (int i = 0; i < 3; i++) {
         RY_INFER_TRY(ry_infer_check_same_type(infer, i, 0));
-        ry_infer_result result = ry_infer_float(infer, i, &number[i]);
+        ry_infer_result result = real ? ry_infer_float(infer, i, &number[i]) : ry_infer_int(infer, i, &integer[i]);
         RY_INFER_TRY(result);
         later = later || result == RY_INFER_LATER;
-        if (result == RY_INFER_DONE && !ry_dtype_is_float(dtype)) {
-            RY_INFER_TRY(ry_infer_int(infer, i, &integer[i]));
-        }
     }
     ry_shape y = {.rank = 1};
+    ry_attrs attrs = ry_attrs_default(RY_OP_range);
     if (later) {
         y.dim[0] = ry_dim_unknown(infer->graph);
-    } else if (ry_dtype_is_float(dtype)) {
+    } else if (real) {
         RY_INFER_TRY(range_of_floats(infer, number, &y.dim[0]));
+        attrs.range.start = number[0];
+        attrs.range.delta = number[2];
     } else {
-        RY_INFER_TRY(range_of_integers(infer, integer, &y.dim[0]));
+        RY_INFER_TRY(range_of_integers(infer, integer, ry_dtype_get_kind(dtype) == RY_KIND_SIGNED, &y.dim[0]));
+        attrs.range.integer_start = integer[0];
+        attrs.range.integer_delta = integer[2];
     }
     if (!later) {
-        infer->node->attrs.range = (ry_range_attrs){.start = number[0], .delta = number[2]};
+        infer->node->attrs = attrs;
     }
     ry_infer_set(infer, 0, dtype, &y);
     return later ? RY_INFER_LATER : RY_INFER_DONE;

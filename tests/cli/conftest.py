@@ -80,6 +80,21 @@ def save(path, nodes, inputs, outputs, initializers=(), opset=13):
     return path
 
 
+def save_node(path, operator, attributes, inputs, constants, opset=18):
+    """A model of one node, the_node, into a folder; inputs of `constants` are part of the model, None is absent. Returns the arguments that run it."""
+    names = ["" if value is None else f"in{i}" for i, value in enumerate(inputs)]
+    given = {name: value for i, (name, value) in enumerate(zip(names, inputs)) if name and i not in constants}
+    node = helper.make_node(operator, names, ["y"], name="the_node", **attributes)
+    dtype = "int64" if operator == "NonMaxSuppression" else inputs[0].dtype
+    model = save(path / "model.onnx", [node], [(n, v.dtype, v.shape) for n, v in given.items()], [("y", dtype, None)],
+                 {names[i]: inputs[i] for i in constants}, opset)
+    arguments = [model]
+    for name, value in given.items():
+        np.save(path / f"{name}.npy", value)
+        arguments += ["-i", f"{name}={path / name}.npy"]
+    return arguments
+
+
 @pytest.fixture
 def identity(tmp_path):
     """A model whose output y is its input x, exactly."""

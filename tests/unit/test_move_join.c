@@ -244,7 +244,17 @@ static void expect_eye(const move_case *c, int out, const int64_t *index, void *
 static void expect_range(const move_case *c, int out, const int64_t *index, void *value)
 {
     (void)out;
-    ry_set_f64((ry_dtype)c->out[0].dtype, value, 0, c->problem.attrs.range.start + (double)index[0] * c->problem.attrs.range.delta);
+    const ry_range_attrs *a = &c->problem.attrs.range;
+    const ry_dtype dtype = (ry_dtype)c->out[0].dtype;
+    if (ry_dtype_is_float(dtype)) {
+        ry_set_f64(dtype, value, 0, a->start + (double)index[0] * a->delta);
+        return;
+    }
+    int64_t number = a->integer_start;
+    for (int64_t i = 0; i < index[0]; i++) {
+        assert_false(__builtin_add_overflow(number, a->integer_delta, &number));
+    }
+    ry_set_i64(dtype, value, 0, number);
 }
 
 static void expect_shape(const move_case *c, int out, const int64_t *index, void *value)
@@ -272,8 +282,10 @@ static void test_patterns(void **state)
         const ry_dtype types[] = {RY_f32, RY_f64, RY_i64, RY_i32, RY_i16, RY_f16};
         ry_dtype dtype = types[round % 6];
         move_begin(&c, RY_OP_range);
-        c.problem.attrs.range.start = (double)move_pick(-20, 20) + (ry_dtype_is_float(dtype) ? 0.25 : 0);
-        c.problem.attrs.range.delta = (double)move_pick(-5, 5) + (ry_dtype_is_float(dtype) ? 0.5 : 0);
+        c.problem.attrs.range.start = (double)move_pick(-20, 20) + 0.25;
+        c.problem.attrs.range.delta = (double)move_pick(-5, 5) + 0.5;
+        c.problem.attrs.range.integer_start = move_pick(-20, 20);
+        c.problem.attrs.range.integer_delta = move_pick(-5, 5);
         move_out(&c, dtype, 1, (const int64_t[]){move_pick(0, 40)}, false);
         move_check(&c, expect_range);
 
@@ -286,6 +298,26 @@ static void test_patterns(void **state)
         move_in(&c, move_dtype(), rank, dim);
         move_out(&c, RY_i64, c.problem.attrs.shape.size ? 0 : 1, (const int64_t[]){move_pick(0, rank - from)}, false);
         move_check(&c, expect_shape);
+    }
+}
+
+/* Numbers that no double holds, and products of position and pace beyond 64 bits. */
+static void test_wide_ranges(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t start, delta, count;
+    } rows[] = {
+        {(INT64_C(1) << 53) + 1, 2, 5}, {-(INT64_C(1) << 53) - 1, -1, 5}, {INT64_MAX, -(INT64_C(1) << 62), 4},
+        {INT64_MIN, INT64_MAX, 3},      {INT64_MAX - 39, 1, 40},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        move_case c;
+        move_begin(&c, RY_OP_range);
+        c.problem.attrs.range.integer_start = rows[i].start;
+        c.problem.attrs.range.integer_delta = rows[i].delta;
+        move_out(&c, RY_i64, 1, &rows[i].count, false);
+        move_check(&c, expect_range);
     }
 }
 
@@ -366,6 +398,7 @@ int main(void)
         cmocka_unit_test(test_constant_of_shape),
         cmocka_unit_test(test_trilu),
         cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_wide_ranges),
         cmocka_unit_test(test_one_hot),
         cmocka_unit_test(test_reverse_sequence),
     };

@@ -144,8 +144,9 @@ static void run_range(const ry_cpu_launch *launch, int phase, size_t task, unsig
     for (int64_t i = 0; i < y->dim[0]; i++) {
         if (ry_dtype_is_float(dtype)) {
             ry_set_f64(dtype, launch->out[0], i * y->stride[0], a->start + (double)i * a->delta);
-        } else {
-            ry_set_i64(dtype, launch->out[0], i * y->stride[0], (int64_t)a->start + i * (int64_t)a->delta);
+        } else { /* modulo 2^64: the sum is in range where the product is not */
+            uint64_t number = (uint64_t)a->integer_start + (uint64_t)i * (uint64_t)a->integer_delta;
+            ry_set_i64(dtype, launch->out[0], i * y->stride[0], (int64_t)number);
         }
     }
 }
