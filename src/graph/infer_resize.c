@@ -18,6 +18,12 @@ static bool given(const ry_infer *infer, int i)
     return ry_infer_has(infer, i) && !(ry_infer_in(infer, i)->shape.rank == 1 && ry_infer_in(infer, i)->shape.dim[0] == 0);
 }
 
+/* It is there, and known not to be empty. */
+static bool certain(const ry_infer *infer, int i)
+{
+    return ry_infer_has(infer, i) && ry_infer_known(&ry_infer_in(infer, i)->shape) && ry_shape_elements(&ry_infer_in(infer, i)->shape) > 0;
+}
+
 static ry_infer_result check_count(ry_infer *infer, int i, int count, int wanted)
 {
     return count == wanted ? RY_INFER_DONE : ry_infer_bad(infer, i, "has %d numbers, expected %d", count, wanted);
@@ -56,26 +62,27 @@ static ry_infer_result read_roi(ry_infer *infer, resizing *r)
     return RY_INFER_DONE;
 }
 
-/* floor(size * part of it in the roi * scale), in float32 as the specification's own inference and the common runtimes compute it: in float64
- * a scale like 1.6666666f would lose the last pixel. */
+/* floor(size * scale), in float32 as the specification's own inference and the common runtimes compute it: in float64 a scale like 1.6666666f would
+ * lose the last pixel. The roi is no factor, whatever the specification's text says: for its inference, its evaluator and the runtimes it decides
+ * only which part of the input is sampled. */
 static int64_t scaled_dim(ry_infer *infer, const resizing *r, int d, double scale)
 {
     int64_t in = r->out.dim[d];
-    double part = r->roi.at[r->out.rank + d] - r->roi.at[d], inverse = 1 / scale;
-    if (part == 1 && scale == floor(scale) && scale < 0x1p31) {
+    double inverse = 1 / scale;
+    if (scale == floor(scale) && scale < 0x1p31) {
         return ry_dim_mul(infer->graph, in, (int64_t)scale);
     }
-    if (part == 1 && inverse == floor(inverse) && inverse < 0x1p31) {
+    if (inverse == floor(inverse) && inverse < 0x1p31) {
         return ry_dim_floor_div(infer->graph, in, (int64_t)inverse);
     }
     if (in < 0) {
         return ry_dim_unknown(infer->graph);
     }
-    double exact = (double)in * part * scale, whole = rint(exact);
+    double exact = (double)in * scale, whole = rint(exact);
     if (fabs(exact - whole) <= whole * 0x1p-50 && whole < 0x1p62) {
         return (int64_t)whole; /* a canonical scale, which is a quotient of sizes */
     }
-    float size = floorf((float)in * (float)part * (float)scale);
+    float size = floorf((float)in * (float)scale);
     return size >= 0 && size < 0x1p62f ? (int64_t)size : RY_DIM_ERROR;
 }
 
@@ -123,6 +130,9 @@ static ry_infer_result apply_sizes(ry_infer *infer, resizing *r, const ry_ints *
 static ry_infer_result resize_dims(ry_infer *infer, resizing *r)
 {
     const ry_resize_attrs *a = &infer->node->attrs.resize;
+    if (certain(infer, 2) && certain(infer, 3)) {
+        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "both scales and sizes are given, expected one of them");
+    }
     if (given(infer, 3)) {
         ry_ints sizes;
         ry_infer_result result = ry_infer_ints(infer, 3, &sizes);

@@ -168,6 +168,23 @@ static void crop_and_resize(void **state)
     }
 }
 
+/* A region from a quarter to three quarters of 8 elements: the corners of the output are those of the region, whatever scale its size came from. */
+static void crop_by_scale(void **state)
+{
+    (void)state;
+    static const double x[] = {0, 1, 2, 3, 4, 5, 6, 7}, y[] = {1.75, 2.625, 3.5, 4.375, 5.25};
+    kernel_case c;
+    kernel_case_begin(&c, RY_OP_resize);
+    c.attrs.resize.mode = RY_resize_mode_linear;
+    c.attrs.resize.coordinates = RY_resize_coordinates_tf_crop_and_resize;
+    c.attrs.resize.roi = (ry_floats){2, {0.25, 0.75}};
+    c.attrs.resize.scales = (ry_floats){1, {0.7}}; /* 5.6 elements */
+    kernel_case_values(&c, RY_f32, "8", x);
+    kernel_case_output(&c, RY_f32, "5");
+    kernel_case_known(&c, "resize_ref", y, 5, 1e-6);
+    kernel_case_end(&c);
+}
+
 /* Cubic overshoots: a byte stays in its range. */
 static void bytes_saturate(void **state)
 {
@@ -348,6 +365,7 @@ int main(void)
         cmocka_unit_test(nearest_modes),
         cmocka_unit_test(scales_of_float_are_quotients),
         cmocka_unit_test(crop_and_resize),
+        cmocka_unit_test(crop_by_scale),
         cmocka_unit_test(bytes_saturate),
         cmocka_unit_test(grid_known_values),
         cmocka_unit_test(grid_in_three_dimensions),

@@ -80,7 +80,7 @@ static double tf_half_pixel_for_nn(const ry_resize_axis *axis, double out)
 static double tf_crop_and_resize(const ry_resize_axis *axis, double out)
 {
     double last = (double)(axis->in - 1);
-    return axis->out > 1 ? axis->start * last + out * (axis->end - axis->start) * last / (axis->length - 1)
+    return axis->out > 1 ? axis->start * last + out * (axis->end - axis->start) * last / (double)(axis->out - 1)
                          : 0.5 * (axis->start + axis->end) * last;
 }
 
