@@ -38,7 +38,8 @@ RYND_API size_t rynd_op_output_count(const rynd_op *op);
 /** Descriptions: dtype, dims, strides. dtype NONE for an absent one. */
 RYND_API rynd_status rynd_op_input(const rynd_op *op, size_t index, rynd_tensor *tensor);
 RYND_API rynd_status rynd_op_output(const rynd_op *op, size_t index, rynd_tensor *tensor);
-/** Runs it. `inputs[i]` and `outputs[i]` are the first elements' addresses (NULL for absent or constant ones), laid out as described. */
+/** Runs it. `inputs[i]` and `outputs[i]` are the first elements' addresses (NULL for absent or constant ones), laid out as described. SHAPE where the content of an input is
+ *  illegal (an index outside its axis); the operator stays usable. */
 RYND_API rynd_status rynd_op_execute(rynd_op *op, const void *const *inputs, void *const *outputs);
 /** The chosen kernel, canonical text, counts. Strings live as long as the operator. */
 RYND_API rynd_status rynd_op_info(const rynd_op *op, rynd_step_info *info);

@@ -22,7 +22,9 @@ RYND_API void rynd_session_destroy(rynd_session *session);
  *  may be any. Every input must be bound before running; an output that is not bound is kept by the session. NOT_FOUND for an unknown name. */
 RYND_API rynd_status rynd_session_bind(rynd_session *session, const char *name, const rynd_tensor *tensor);
 
-/** Runs the plan: no allocation and no decision (unless rynd_plan_complete is 0). Returns when the outputs are written. */
+/** Runs the plan: no allocation and no decision (unless rynd_plan_complete is 0). Returns when the outputs are written. ARGUMENT where an input is not bound; SHAPE where the
+ *  content of a tensor is illegal (an index outside its axis): the message names the node, the number and its bounds; the outputs are then of no use, and the session may run
+ *  again with other data. */
 RYND_API rynd_status rynd_session_run(rynd_session *session);
 
 /** An output after a run, by its index in the model: exact shape; the data is the bound memory, or the session's, valid until its next run. */

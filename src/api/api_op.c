@@ -94,6 +94,16 @@ static rynd_status choose(rynd_op *op, const char *name, ry_error *error)
     return RYND_OK;
 }
 
+/* What the kernel found wrong in the content of the inputs. */
+static rynd_status check_fault(const rynd_op *op, const ry_fault *fault, ry_error *error)
+{
+    rynd_status status = ry_fault_check(fault, &op->problem, error);
+    if (status != RYND_OK) {
+        ry_error_prefix(error, "%s: ", ry_op_name(op->problem.op));
+    }
+    return status;
+}
+
 /* A launch of this operator's kernel; `arguments` has room for `resolved` pointers too. */
 static rynd_status launch(rynd_op *op, ry_place *arguments, int count, bool packing, ry_error *error)
 {
@@ -103,7 +113,8 @@ static rynd_status launch(rynd_op *op, ry_place *arguments, int count, bool pack
     int64_t(*actual)[RY_MAX_RANK] = ry_arena_take(&scratch, (size_t)op->problem.outputs, sizeof *actual);
     rynd_status status = resolved && actual ? RYND_OK : ry_fail_memory(error);
     if (status == RYND_OK) {
-        ry_kernel_call call = {op->kernel, &op->problem, &op->prepared, op->state, actual};
+        ry_fault fault = {0};
+        ry_kernel_call call = {op->kernel, &op->problem, &op->prepared, op->state, actual, &fault};
         ry_launch l = {.call = &call,
                        .program.cpu = packing ? ry_kernel_cpu_pack_program : ry_kernel_cpu_program,
                        .phases = packing ? 1 : op->prepared.phases,
@@ -113,6 +124,9 @@ static rynd_status launch(rynd_op *op, ry_place *arguments, int count, bool pack
                        .arguments = arguments,
                        .resolved = resolved};
         status = op->context->device->table->launch(op->stream, &l, error);
+        if (status == RYND_OK) {
+            status = check_fault(op, &fault, error);
+        }
     }
     ry_arena_free(&scratch);
     return status;

@@ -155,6 +155,7 @@ rynd_status rynd_plan_create(rynd_model *model, const rynd_plan_options *given, 
     }
     if (status == RYND_OK) {
         p->context = model->context;
+        p->path = model->onnx.path;
         ry_arena_init(&p->texts, &model->context->allocator);
         status = create(p, model, &options, &error);
     }

@@ -50,7 +50,11 @@ rynd_status rynd_session_bind(rynd_session *session, const char *name, const ryn
 rynd_status rynd_session_run(rynd_session *session)
 {
     ry_error error = {""};
-    return ry_api_end(ry_session_run(session->session, &error), &error);
+    rynd_status status = ry_session_run(session->session, &error);
+    if (session->plan->path && status == RYND_ERROR_SHAPE) { /* what is wrong with a node; the rest is the caller's, or the machine's */
+        ry_error_prefix(&error, "%s: ", session->plan->path);
+    }
+    return ry_api_end(status, &error);
 }
 
 rynd_status rynd_session_output(const rynd_session *session, size_t index, rynd_tensor *tensor)

@@ -33,9 +33,10 @@ static rynd_status make_steps(ry_session *session, ry_error *error)
     const ry_plan *plan = session->plan;
     session->launches = RY_TAKE(&session->arena, ry_launch, plan->step_count);
     session->calls = RY_TAKE(&session->arena, ry_kernel_call, plan->step_count);
+    session->faults = RY_TAKE(&session->arena, ry_fault, plan->step_count);
     session->places = RY_TAKE(&session->arena, ry_place *, plan->step_count);
     session->times = RY_TAKE(&session->arena, double, plan->step_count);
-    if (!session->launches || !session->calls || !session->places || !session->times) {
+    if (!session->launches || !session->calls || !session->faults || !session->places || !session->times) {
         return ry_fail_memory(error);
     }
     for (size_t s = 0; s < plan->step_count; s++) {
@@ -46,8 +47,12 @@ static rynd_status make_steps(ry_session *session, ry_error *error)
         if (!session->places[s] || !resolved) {
             return ry_fail_memory(error);
         }
-        session->calls[s] = (ry_kernel_call){step->kernel, &step->problem, &step->prepared, step->state,
-                                             step->actual_row < 0 ? NULL : session->actual + step->actual_row};
+        session->calls[s] = (ry_kernel_call){step->kernel,
+                                             &step->problem,
+                                             &step->prepared,
+                                             step->state,
+                                             step->actual_row < 0 ? NULL : session->actual + step->actual_row,
+                                             &session->faults[s]};
         session->launches[s] = (ry_launch){.call = &session->calls[s],
                                            .program.cpu = ry_kernel_cpu_program,
                                            .phases = step->prepared.phases,
@@ -207,17 +212,29 @@ static rynd_status write_output(ry_session *session, size_t index, ry_error *err
     return RYND_OK;
 }
 
+/* What the kernel found wrong in the content of its inputs. */
+static rynd_status check_fault(const ry_session *session, size_t index, ry_error *error)
+{
+    const ry_step *step = &session->plan->steps[index];
+    rynd_status status = ry_fault_check(&session->faults[index], &step->problem, error);
+    if (status != RYND_OK) {
+        ry_error_prefix(error, "node '%s' (%s): ", step->name, step->source);
+    }
+    return status;
+}
+
 static rynd_status run_step(ry_session *session, size_t index, int64_t turn, ry_error *error)
 {
     const ry_device_table *table = session->plan->device->table;
     resolve_step(session, index, turn);
+    session->faults[index] = (ry_fault){0};
     double start = session->timing ? ry_clock_seconds() : 0;
     RY_TRY(table->launch(session->stream, &session->launches[index], error));
     if (session->timing) {
         RY_TRY(table->synchronize(session->stream, error));
         session->times[index] = (turn ? session->times[index] : 0) + ry_clock_seconds() - start;
     }
-    return RYND_OK;
+    return check_fault(session, index, error);
 }
 
 static rynd_status run_pass(ry_session *session, const ry_pass *pass, ry_error *error)

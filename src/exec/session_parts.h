@@ -34,6 +34,7 @@ struct ry_session {
     int64_t (*actual)[RY_MAX_RANK];
     ry_launch *launches;
     ry_kernel_call *calls;
+    ry_fault *faults;
     ry_place **places;
     double *times;
     bool timing;

@@ -91,7 +91,7 @@ static rynd_status run_shared(ry_transfer *t, ry_stream *stream, ry_place place,
     ry_place arguments[TRANSFER_ARGUMENTS] = {
         t->to_device ? caller : place, t->to_device ? place : caller, {NULL, 0}, {t->own, 0}, {t->own, t->prepared.workspace}};
     void *resolved[TRANSFER_ARGUMENTS];
-    ry_kernel_call call = {t->kernel, &t->problem, &t->prepared, t->state, NULL};
+    ry_kernel_call call = {t->kernel, &t->problem, &t->prepared, t->state, NULL, NULL};
     ry_launch launch = {.call = &call,
                         .program.cpu = ry_kernel_cpu_program,
                         .phases = t->prepared.phases,

@@ -209,6 +209,9 @@ ry_infer_result ry_infer_op_nms(ry_infer *infer)
     if (most == RY_INFER_FAILED || iou == RY_INFER_FAILED || score == RY_INFER_FAILED) {
         return RY_INFER_FAILED;
     }
+    if (iou == RY_INFER_DONE && !(a->iou_threshold >= 0 && a->iou_threshold <= 1)) {
+        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "iou_threshold is %g, expected 0 to 1", a->iou_threshold);
+    }
     if (a->max_output < 0) {
         a->max_output = 0;
     }

@@ -19,6 +19,29 @@ ry_infer_result ry_infer_op_pool(ry_infer *infer)
     return RY_INFER_DONE;
 }
 
+/* The output's shape as input 2 gives it: that of the pooled tensor, to which the indices belong, or larger in its spatial dims. */
+static ry_infer_result unpooled_shape(ry_infer *infer, ry_shape *out)
+{
+    ry_ints sizes;
+    ry_infer_result result = ry_infer_ints(infer, 2, &sizes);
+    RY_INFER_TRY(result);
+    if (result == RY_INFER_LATER) {
+        *out = ry_infer_unknown(infer, out->rank);
+        return result;
+    }
+    if (sizes.count != out->rank) {
+        return ry_infer_bad(infer, 2, "has %d numbers, expected %d", sizes.count, out->rank);
+    }
+    for (int d = 0; d < out->rank; d++) {
+        if (sizes.at[d] < 0 || (out->dim[d] >= 0 && (d < 2 ? sizes.at[d] != out->dim[d] : sizes.at[d] < out->dim[d]))) {
+            return ry_infer_bad(infer, 2, "has %lld for dim %d, expected %s%lld", (long long)sizes.at[d], d, d < 2 ? "" : "at least ",
+                                (long long)(out->dim[d] < 0 ? 0 : out->dim[d]));
+        }
+        out->dim[d] = sizes.at[d];
+    }
+    return RY_INFER_DONE;
+}
+
 ry_infer_result ry_infer_op_max_unpool(ry_infer *infer)
 {
     ry_max_unpool_attrs *a = &infer->node->attrs.max_unpool;
@@ -41,15 +64,8 @@ ry_infer_result ry_infer_op_max_unpool(ry_infer *infer)
     }
     ry_infer_result result = RY_INFER_DONE;
     if (ry_infer_has(infer, 2)) {
-        ry_ints sizes;
-        result = ry_infer_ints(infer, 2, &sizes);
+        result = unpooled_shape(infer, &out);
         RY_INFER_TRY(result);
-        if (result == RY_INFER_DONE && sizes.count != x->rank) {
-            return ry_infer_bad(infer, 2, "has %d numbers, expected %d", sizes.count, x->rank);
-        }
-        for (int d = 0; d < x->rank; d++) {
-            out.dim[d] = result == RY_INFER_LATER ? ry_dim_unknown(infer->graph) : sizes.at[d] < 0 ? RY_DIM_ERROR : sizes.at[d];
-        }
     }
     ry_infer_set(infer, 0, ry_infer_in(infer, 0)->dtype, &out);
     return result;

@@ -18,6 +18,7 @@ void ry_kernel_cpu_program(const void *call, void *const *arguments, int phase, 
         .workspace = memory[1],
         .scratch = memory[2] ? memory[2] : &nothing,
         .actual = c->actual,
+        .fault = c->fault,
     };
     c->kernel->run(&launch, phase, task, worker);
 }

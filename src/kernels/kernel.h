@@ -10,6 +10,8 @@
  *   run          computes one task. Any tasks may run at once, in any order: they write disjoint parts of the outputs, and what a task
  *                computes does not depend on the worker or on the number of workers. Called for every task of every run.
  *
+ * Data is not trusted: a kernel that takes indices or lengths from an input checks each, and notes the one that is illegal (fault.h).
+ *
  * CPU kernels read and write through the pointers of ry_cpu_launch.
  * Scratch belongs to a worker and is garbage at the start of each task; workspace is shared by the tasks of one phase sequence: a kernel with several
  * phases states them, and all tasks of a phase end before the next begins. Everything is aligned to RY_ALIGNMENT. */
@@ -18,6 +20,7 @@
 
 #include "base/cpuid.h"
 #include "device/device.h"
+#include "kernels/fault.h"
 #include "problem/problem.h"
 
 #define RY_MAX_KNOBS  8
@@ -51,6 +54,7 @@ typedef struct ry_kernel_call {
     const ry_prepared *prepared;
     const void *state;
     int64_t (*actual)[RY_MAX_RANK]; /* BOUNDED operators write the outputs' real dims here; NULL otherwise */
+    ry_fault *fault;                /* zero before the launch; NULL: nobody asks */
 } ry_kernel_call;
 
 /* What a CPU kernel sees. */
@@ -65,6 +69,7 @@ typedef struct ry_cpu_launch {
     void *workspace;
     char *scratch; /* worker w's: scratch + w * prepared->scratch (which is a multiple of RY_ALIGNMENT); aligned, never NULL */
     int64_t (*actual)[RY_MAX_RANK];
+    ry_fault *fault;
 } ry_cpu_launch;
 
 typedef struct ry_counts {
@@ -108,7 +113,8 @@ void ry_kernel_cpu_program(const void *call, void *const *arguments, int phase, 
 /* The same for packing: one phase of pack_tasks tasks; arguments: the problem's inputs (absent ones where not constant), then the packed memory. */
 void ry_kernel_cpu_pack_program(const void *call, void *const *arguments, int phase, size_t task, unsigned worker);
 
-/* Runs a problem on the calling thread, host memory in and out, for constant folding, tests and tools. in[]/out[] carry data. actual may be NULL. */
+/* Runs a problem on the calling thread, host memory in and out, for constant folding, tests and tools. in[]/out[] carry data. actual may be NULL.
+ * Fails where the content of an input is illegal (fault.h). */
 rynd_status ry_kernel_execute(const ry_kernel *kernel, const ry_problem *problem, const void *const *in, void *const *out,
                               int64_t (*actual)[RY_MAX_RANK], const ry_allocator *allocator, ry_error *error);
 

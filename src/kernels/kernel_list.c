@@ -104,6 +104,7 @@ rynd_status ry_kernel_execute(const ry_kernel *kernel, const ry_problem *problem
     RY_TRY(kernel->prepare(problem, &prepared, error));
     void *state = NULL, *packed = NULL, *workspace = NULL, *scratch = NULL;
     _Alignas(RY_ALIGNMENT) char nothing;
+    ry_fault fault = {0};
     const void **constant_in = ry_allocate_array(allocator, (size_t)problem->inputs + 1, sizeof *constant_in);
     rynd_status status = RYND_OK;
     if (!constant_in || !take(allocator, prepared.state, &state) || !take(allocator, prepared.packed, &packed) ||
@@ -123,7 +124,8 @@ rynd_status ry_kernel_execute(const ry_kernel *kernel, const ry_problem *problem
                             .packed_out = packed,
                             .workspace = workspace,
                             .scratch = scratch ? scratch : &nothing,
-                            .actual = actual};
+                            .actual = actual,
+                            .fault = &fault};
     if (kernel->pack && prepared.pack_tasks) {
         pack_constants(kernel, &launch, constant_in);
     }
@@ -132,6 +134,7 @@ rynd_status ry_kernel_execute(const ry_kernel *kernel, const ry_problem *problem
             kernel->run(&launch, phase, task, 0);
         }
     }
+    status = ry_fault_check(&fault, problem, error);
 done:
     ry_release(allocator, scratch);
     ry_release(allocator, workspace);

@@ -175,7 +175,11 @@ static rynd_status run_node(ry_graph *graph, const ry_node *node, ry_isa isa, ry
             return ry_fail_memory(error);
         }
     }
-    return ry_kernel_execute(kernel, &problem, in, data, actual, graph->arena.allocator, error);
+    rynd_status status = ry_kernel_execute(kernel, &problem, in, data, actual, graph->arena.allocator, error);
+    if (status != RYND_OK) {
+        ry_error_prefix(error, "node '%s' (%s): ", node->name, node->source);
+    }
+    return status;
 }
 
 static rynd_status fold_node(ry_graph *graph, ry_node_id id, ry_isa isa, ry_error *error)

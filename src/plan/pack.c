@@ -22,7 +22,7 @@ static rynd_status pack_step(ry_plan *plan, ry_stream *stream, const ry_step *st
     if (!places || !resolved) {
         return ry_fail_memory(error);
     }
-    ry_kernel_call call = {step->kernel, &step->problem, &step->prepared, step->state, NULL};
+    ry_kernel_call call = {step->kernel, &step->problem, &step->prepared, step->state, NULL, NULL};
     places[inputs] = (ry_place){plan->packed, step->packed_offset};
     ry_launch launch = {.call = &call,
                         .program.cpu = ry_kernel_cpu_pack_program,

@@ -124,6 +124,24 @@ static void make_positive(ry_tensor *t)
     }
 }
 
+/* Integers from 0 to below `count`. */
+static void make_indices(ry_tensor *t, int64_t count)
+{
+    for (int64_t i = 0; i < ry_tensor_count(t); i++) {
+        ry_set_i64((ry_dtype)t->dtype, t->data, i, llabs(ry_get_i64((ry_dtype)t->dtype, t->data, i)) % count);
+    }
+}
+
+static void make_legal(kernel_case *c)
+{
+    switch (c->op) {
+    case RY_OP_batch_norm: make_positive(&c->in[4]); break;
+    case RY_OP_max_unpool: make_indices(&c->in[1], ry_tensor_count(&c->in[0])); break;
+    case RY_OP_roi_align: make_indices(&c->in[2], c->in[0].dim[0]); break;
+    default: break;
+    }
+}
+
 void kernel_case_parse(kernel_case *c, const char *problem)
 {
     ry_problem p;
@@ -151,9 +169,7 @@ void kernel_case_parse(kernel_case *c, const char *problem)
             fill_random(to, (uint64_t)i + 1);
         }
     }
-    if (p.op == RY_OP_batch_norm) {
-        make_positive(&c->in[4]);
-    }
+    make_legal(c);
 }
 
 static ry_tensor describe(const ry_tensor *t, case_layout layout)

@@ -146,7 +146,7 @@ static inline void move_end(move_case *c)
 }
 
 /* Runs the kernel that is chosen. */
-static inline const ry_kernel *move_execute(move_case *c)
+static inline rynd_status move_try(move_case *c, const ry_kernel **chosen, ry_error *error)
 {
     const void *in[MOVE_MOST];
     void *out[MOVE_MOST];
@@ -157,16 +157,23 @@ static inline const ry_kernel *move_execute(move_case *c)
     }
     c->problem.in = c->in;
     c->problem.out = c->out;
-    ry_error error = {{0}};
     const ry_kernel *kernel = ry_kernel_choose(&c->problem, RY_ISA_generic, 0);
     assert_non_null(kernel);
-    rynd_status status = ry_kernel_execute(kernel, &c->problem, in, out, c->actual, &ry_system_allocator, &error);
-    if (status != RYND_OK) {
-        fail_msg("%s: %s", kernel->name, error.text);
-    }
+    rynd_status status = ry_kernel_execute(kernel, &c->problem, in, out, c->actual, &ry_system_allocator, error);
     for (int i = 0; i < MOVE_MOST; i++) {
         c->in[i].data = (void *)(uintptr_t)in[i];
         c->out[i].data = out[i];
+    }
+    *chosen = kernel;
+    return status;
+}
+
+static inline const ry_kernel *move_execute(move_case *c)
+{
+    const ry_kernel *kernel;
+    ry_error error = {{0}};
+    if (move_try(c, &kernel, &error) != RYND_OK) {
+        fail_msg("%s: %s", kernel->name, error.text);
     }
     return kernel;
 }

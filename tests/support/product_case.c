@@ -189,7 +189,7 @@ static void run_in_order(product_case *c, const ry_kernel *kernel, int order)
         in[i] = c->data[i];
         constant[i] = kernel->constant_inputs >> i & 1u ? c->data[i] : NULL;
     }
-    ry_cpu_launch launch = {&c->problem, &prepared, state, constant, out, packed, packed, workspace, scratch, NULL};
+    ry_cpu_launch launch = {&c->problem, &prepared, state, constant, out, packed, packed, workspace, scratch, NULL, NULL};
     for (size_t i = 0; i < prepared.pack_tasks; i++) {
         kernel->pack(&launch, order == 1 ? prepared.pack_tasks - 1 - i : i);
     }

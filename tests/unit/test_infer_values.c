@@ -131,6 +131,8 @@ static const infer_case indices[] = {
     {"nms", "2x6x4:f32 2x3x6:f32 1:i64=50", "~36x3:i64", NULL},
     {"nms", "2x6x4:f32 2x3x6:f32", "~0x3:i64", NULL},
     {"nms", "2x6x4:f32 2x3x6:f32 1:i64=-3", "~0x3:i64", "nms"},
+    {"nms", "2x6x4:f32 2x3x6:f32 1:i64=5 1:f32=1.5", "!iou_threshold is 1.5, expected 0 to 1", NULL},
+    {"nms", "2x6x4:f32 2x3x6:f32 1:i64=5 1:f32=nan", "!iou_threshold is nan", NULL},
     {"nms", "2x6x4:f32 2x3x6:f32 1:i64", "later ~36x3:i64", NULL},
     {"nms", "2x6x4:f32 2x3x7:f32 1:i64=5", "!has 7 in dim 2, expected 6", NULL},
     {"nms", "2x6x5:f32 2x3x6:f32 1:i64=5", "!has 5 in dim 2, expected 4", NULL},

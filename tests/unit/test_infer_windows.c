@@ -139,6 +139,8 @@ static const infer_case windows[] = {
     {"pool kernel=3", "1x64:f32", "!has rank 2", NULL},
     {"max_unpool kernel=2,2 stride=2,2", "1x1x2x2:f32 1x1x2x2:i64", "1x1x4x4:f32", NULL},
     {"max_unpool kernel=2,2 stride=2,2", "1x1x2x2:f32 1x1x2x2:i64 4:i64=1,1,5,5", "1x1x5x5:f32", NULL},
+    {"max_unpool kernel=2,2 stride=2,2", "1x1x2x2:f32 1x1x2x2:i64 4:i64=1,1,4,3", "!has 3 for dim 3, expected at least 4", NULL},
+    {"max_unpool kernel=2,2 stride=2,2", "1x1x2x2:f32 1x1x2x2:i64 4:i64=1,2,4,4", "!has 2 for dim 1, expected 1", NULL},
     {"max_unpool kernel=2,2 stride=2,2", "1x1x2x2:f32 1x1x2x2:i64 4:i64", "later _x_x_x_:f32", NULL},
     {"max_unpool kernel=2,2 stride=2,2", "1x1x2x2:f32 1x1x2x3:i64", "!has 3 in dim 3, expected 2", NULL},
     {"deform_conv pads=0,0,0,0", "1x1x3x3:f32 1x1x2x2:f32 1x8x2x2:f32", "1x1x2x2:f32", NULL},

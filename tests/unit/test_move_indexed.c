@@ -15,12 +15,21 @@ static int random_dims(int least_rank, int most_rank, int64_t most_dim, int64_t 
 
 static const ry_dtype index_types[] = {RY_i64, RY_i32};
 
-/* Indices reach a little beyond both ends: they are clamped. */
+/* An index may count from the end. */
 static int64_t wrapped(const ry_tensor *indices, const int64_t *at, int64_t n)
 {
     int64_t i = ry_get_i64((ry_dtype)indices->dtype, move_at(indices, at), 0);
-    i += i < 0 ? n : 0;
-    return i < 0 ? 0 : i >= n ? n - 1 : i;
+    return i < 0 ? i + n : i;
+}
+
+/* Component k of each tuple is legal in dim first + k of the data. */
+static void fill_tuples(const ry_tensor *indices, const ry_tensor *data, int first)
+{
+    int64_t at[RY_MAX_RANK] = {0};
+    do {
+        int64_t n = data->dim[first + at[indices->rank - 1]];
+        ry_set_i64((ry_dtype)indices->dtype, move_at(indices, at), 0, move_pick(-n, n - 1));
+    } while (ry_index_next(indices->rank, indices->dim, at));
 }
 
 static void expect_gather(const move_case *c, int out, const int64_t *index, void *value)
@@ -56,7 +65,7 @@ static void test_gather(void **state)
         move_begin(&c, RY_OP_gather);
         c.problem.attrs.gather.axis = move_pick(0, 1) ? axis : axis - rank;
         move_in(&c, dtype, rank, dim);
-        move_fill(move_in(&c, index_types[round & 1], more, index), -dim[axis] - 1, dim[axis]);
+        move_fill(move_in(&c, index_types[round & 1], more, index), -dim[axis], dim[axis] - 1);
         move_out(&c, dtype, n, to, false);
         move_check(&c, expect_gather);
     }
@@ -86,7 +95,7 @@ static void test_gather_elements(void **state)
         move_begin(&c, RY_OP_gather_elements);
         c.problem.attrs.gather_elements.axis = axis;
         move_in(&c, dtype, rank, dim);
-        move_fill(move_in(&c, index_types[round & 1], rank, to), -dim[axis] - 1, dim[axis]);
+        move_fill(move_in(&c, index_types[round & 1], rank, to), -dim[axis], dim[axis] - 1);
         move_out(&c, dtype, rank, to, false);
         move_check(&c, expect_gather_elements);
     }
@@ -124,7 +133,7 @@ static void test_gather_nd(void **state)
         move_begin(&c, RY_OP_gather_nd);
         c.problem.attrs.gather_nd.batch_dims = batch;
         move_in(&c, dtype, rank, dim);
-        move_fill(move_in(&c, index_types[round & 1], batch + more + 1, index), -9, 8);
+        fill_tuples(move_in(&c, index_types[round & 1], batch + more + 1, index), &c.in[0], batch);
         move_out(&c, dtype, n, to, false);
         move_check(&c, expect_gather_nd);
     }
@@ -191,7 +200,7 @@ static void test_scatter_elements(void **state)
         c.problem.attrs.scatter_elements.axis = axis;
         c.problem.attrs.scatter_elements.reduction = (ry_scatter_reduction)(round % RY_scatter_reduction_count);
         fill_small(move_in(&c, dtype, rank, dim));
-        move_fill(move_in(&c, index_types[round & 1], rank, index), -dim[axis] - 1, dim[axis]);
+        move_fill(move_in(&c, index_types[round & 1], rank, index), -dim[axis], dim[axis] - 1);
         fill_small(move_in(&c, dtype, rank, index));
         move_out(&c, dtype, rank, dim, false);
         move_check(&c, expect_scatter_elements);
@@ -239,7 +248,7 @@ static void test_scatter_nd(void **state)
         move_begin(&c, RY_OP_scatter_nd);
         c.problem.attrs.scatter_nd.reduction = (ry_scatter_reduction)(round % RY_scatter_reduction_count);
         fill_small(move_in(&c, dtype, rank, dim));
-        move_fill(move_in(&c, index_types[round & 1], more + 1, index), -7, 6);
+        fill_tuples(move_in(&c, index_types[round & 1], more + 1, index), &c.in[0], 0);
         fill_small(move_in(&c, dtype, n, updates));
         move_out(&c, dtype, rank, dim, false);
         move_check(&c, expect_scatter_nd);
@@ -281,6 +290,89 @@ static void test_nothing_to_index(void **state)
     assert_int_equal(kernel->prepare(&c.problem, &prepared, &error), RYND_ERROR_SHAPE);
     assert_non_null(strstr(error.text, "gather"));
     move_end(&c);
+}
+
+/* Bytes that belong to no element of the output. */
+static void check_gaps(const move_case *c)
+{
+    const ry_tensor *y = &c->out[0];
+    int64_t index[RY_MAX_RANK] = {0};
+    do {
+        unsigned char *at = move_at(y, index);
+        memcpy(c->out_host[0].before + (at - c->out_host[0].memory), at, ry_dtype_size((ry_dtype)y->dtype));
+    } while (ry_index_next(y->rank, y->dim, index));
+    assert_memory_equal(c->out_host[0].memory, c->out_host[0].before, c->out_host[0].bytes);
+}
+
+static void check_illegal(move_case *c, int axis, const int64_t *at, int64_t value)
+{
+    char message[256];
+    const ry_kernel *kernel;
+    ry_error error = {{0}};
+    int used = snprintf(message, sizeof message, "input 1, at [");
+    for (int i = 0; i < c->in[1].rank; i++) {
+        used += snprintf(message + used, sizeof message - (size_t)used, "%s%lld", i ? ", " : "", (long long)at[i]);
+    }
+    int64_t n = c->in[0].dim[axis];
+    snprintf(message + used, sizeof message - (size_t)used, "], is %lld, expected %lld to %lld (axis %d of input 0)", (long long)value,
+             (long long)-n, (long long)n - 1, axis);
+    assert_int_equal(move_try(c, &kernel, &error), RYND_ERROR_SHAPE);
+    assert_string_equal(error.text, message);
+    check_gaps(c);
+    move_end(c);
+}
+
+/* Indices into 7 x 5 x 6 elements; `dense` is what is gathered or scattered. */
+static const struct {
+    ry_op op;
+    ry_attrs attrs;
+    bool scatter,
+        tuples; /* tuples: the last dim of the indices goes along dims first, first + 1 of the data; else all indices are along dim first */
+    int first, dense_rank;
+    int64_t indices[3], dense[5];
+} illegal[] = {
+    {RY_OP_gather, {.gather = {.axis = 1}}, false, false, 1, 5, {4, 3, 6}, {7, 4, 3, 6, 6}},
+    {RY_OP_gather_elements, {.gather_elements = {.axis = 1}}, false, false, 1, 3, {4, 3, 6}, {4, 3, 6}},
+    {RY_OP_gather_nd, {.gather_nd = {.batch_dims = 1}}, false, true, 1, 2, {7, 9, 2}, {7, 9}},
+    {RY_OP_scatter_elements, {.scatter_elements = {.axis = 1}}, true, false, 1, 3, {4, 3, 6}, {4, 3, 6}},
+    {RY_OP_scatter_nd, {.scatter_nd = {RY_scatter_reduction_none}}, true, true, 0, 3, {7, 9, 2}, {7, 9, 6}},
+};
+
+/* Some of the indices are illegal: the first in row-major order is told of, and nothing outside is touched. */
+static void test_illegal_indices(void **state)
+{
+    (void)state;
+    const int64_t dim[] = {7, 5, 6};
+    for (int round = 0; round < 5 * ROUNDS; round++) {
+        move_case c;
+        int64_t at[RY_MAX_RANK] = {0}, first_at[RY_MAX_RANK] = {0}, first_value = 0;
+        int kind = round % 5, first_axis = -1;
+        move_begin(&c, illegal[kind].op);
+        c.problem.attrs = illegal[kind].attrs;
+        move_in(&c, RY_f32, 3, dim);
+        const ry_tensor *indices = move_in(&c, index_types[round & 1], 3, illegal[kind].indices);
+        bool last;
+        do {
+            int axis = illegal[kind].first + (illegal[kind].tuples ? (int)at[2] : 0);
+            int64_t n = dim[axis], value = move_pick(-n, n - 1);
+            last = at[0] + at[1] + at[2] == indices->dim[0] + indices->dim[1] + indices->dim[2] - 3;
+            if (move_pick(0, 60) == 0 || (last && first_axis < 0)) {
+                value = (int64_t[]){n, -n - 1, INT32_MAX, INT32_MIN}[move_pick(0, 3)];
+                if (first_axis < 0) {
+                    memcpy(first_at, at, sizeof at);
+                    first_axis = axis;
+                    first_value = value;
+                }
+            }
+            ry_set_i64((ry_dtype)indices->dtype, move_at(indices, at), 0, value);
+        } while (ry_index_next(3, indices->dim, at));
+        if (illegal[kind].scatter) {
+            move_in(&c, RY_f32, illegal[kind].dense_rank, illegal[kind].dense);
+        }
+        move_out(&c, RY_f32, illegal[kind].scatter ? 3 : illegal[kind].dense_rank, illegal[kind].scatter ? dim : illegal[kind].dense,
+                 false);
+        check_illegal(&c, first_axis, first_at, first_value);
+    }
 }
 
 static void test_nonzero(void **state)
@@ -377,7 +469,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gather),           cmocka_unit_test(test_gather_elements), cmocka_unit_test(test_gather_nd),
         cmocka_unit_test(test_scatter_elements), cmocka_unit_test(test_scatter_nd),      cmocka_unit_test(test_large_slices),
-        cmocka_unit_test(test_nothing_to_index), cmocka_unit_test(test_nonzero),         cmocka_unit_test(test_compress),
+        cmocka_unit_test(test_nothing_to_index), cmocka_unit_test(test_illegal_indices), cmocka_unit_test(test_nonzero),
+        cmocka_unit_test(test_compress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

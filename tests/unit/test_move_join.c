@@ -363,7 +363,6 @@ static void expect_reversed(const move_case *c, int out, const int64_t *index, v
     const ry_reverse_sequence_attrs *a = &c->problem.attrs.reverse_sequence;
     int64_t from[RY_MAX_RANK], length = ry_get_i64(RY_i64, move_at(&c->in[1], &index[a->batch_axis]), 0);
     memcpy(from, index, sizeof from);
-    length = length > c->in[0].dim[a->time_axis] ? c->in[0].dim[a->time_axis] : length;
     if (index[a->time_axis] < length) {
         from[a->time_axis] = length - 1 - index[a->time_axis];
     }
@@ -382,7 +381,7 @@ static void test_reverse_sequence(void **state)
         c.problem.attrs.reverse_sequence.batch_axis = round & 1;
         c.problem.attrs.reverse_sequence.time_axis = 1 - (round & 1);
         move_in(&c, dtype, rank, dim);
-        move_fill(move_in(&c, RY_i64, 1, (const int64_t[]){dim[round & 1]}), -1, 12);
+        move_fill(move_in(&c, RY_i64, 1, (const int64_t[]){dim[round & 1]}), 0, dim[1 - (round & 1)]);
         move_out(&c, dtype, rank, dim, false);
         move_check(&c, expect_reversed);
     }

@@ -213,26 +213,25 @@ static void dilated_average_is_a_convolution(void **state)
     kernel_case_end(&conv);
 }
 
-/* Into the size that pooling had, into a larger one, and with indices that are outside. */
+/* Into the size that pooling had, and into a larger one. */
 static void unpooled(void **state)
 {
     (void)state;
-    static const double x[] = {5, 6, 7, 8}, where[] = {5, 7, 13, 15}, outside[] = {5, -1, 16, INT64_MIN};
+    static const double x[] = {5, 6, 7, 8}, where[] = {5, 7, 13, 15};
     static const double small[] = {0, 0, 0, 0, 0, 5, 0, 6, 0, 0, 0, 0, 0, 7, 0, 8};
     static const double large[] = {0, 0, 0, 0, 0, 0, 5, 0, 6, 0, 0, 0, 0, 0, 0, 0, 7, 0, 8, 0, 0, 0, 0, 0, 0};
-    static const double one[] = {0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     static const struct {
-        const double *where, *y;
+        const double *y;
         const char *shape;
         int64_t count;
-    } rows[] = {{where, small, "1x1x4x4", 16}, {where, large, "1x1x5x5", 25}, {outside, one, "1x1x4x4", 16}};
-    for (int i = 0; i < 3; i++) {
+    } rows[] = {{small, "1x1x4x4", 16}, {large, "1x1x5x5", 25}};
+    for (int i = 0; i < 2; i++) {
         kernel_case c;
         kernel_case_begin(&c, RY_OP_max_unpool);
         c.attrs.max_unpool.kernel = (ry_ints){2, {2, 2}};
         c.attrs.max_unpool.stride = (ry_ints){2, {2, 2}};
         kernel_case_values(&c, RY_f32, "1x1x2x2", x);
-        kernel_case_values(&c, RY_i64, "1x1x2x2", rows[i].where);
+        kernel_case_values(&c, RY_i64, "1x1x2x2", where);
         kernel_case_output(&c, RY_f32, rows[i].shape);
         kernel_case_known(&c, "max_unpool_ref", rows[i].y, rows[i].count, 0);
         kernel_case_end(&c);

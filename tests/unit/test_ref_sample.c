@@ -333,26 +333,26 @@ static void roi_align(void **state)
     }
 }
 
-/* ONNX's max is of the corners times their weights. Regions of images that are not there, and huge ones, give zeros, soon. */
+/* ONNX's max is of the corners times their weights. Regions that are no numbers give zeros; huge ones take no longer than others. */
 static void roi_align_corners(void **state)
 {
     (void)state;
-    static const double x[] = {4, 8, 12, 4}, rois[] = {0, 0, 2, 2, 0, 0, 2, 2, -1e30, -1e30, 1e30, 1e30, NAN, 0, NAN, 2};
-    static const double batches[] = {0, 1, 0, -1}, y[] = {3, 0, 0, 0}; /* the sample at (0.5, 0.5): the largest is 12 / 4 */
+    static const double x[] = {4, 8, 12, 4}, rois[] = {0, 0, 2, 2, -1e30, -1e30, 1e30, 1e30, NAN, 0, NAN, 2};
+    static const double batches[] = {0, 0, 0}, first = 3; /* the sample at (0.5, 0.5): the largest is 12 / 4 */
     kernel_case c;
     kernel_case_begin(&c, RY_OP_roi_align);
     c.attrs.roi_align =
         (ry_roi_align_attrs){.max = 1, .half_pixel = 1, .output_height = 1, .output_width = 1, .sampling_ratio = 1, .spatial_scale = 1};
     kernel_case_values(&c, RY_f32, "1x1x2x2", x);
-    kernel_case_values(&c, RY_f32, "4x4", rois);
-    kernel_case_values(&c, RY_i64, "4", batches);
-    kernel_case_output(&c, RY_f32, "4x1x1x1");
+    kernel_case_values(&c, RY_f32, "3x4", rois);
+    kernel_case_values(&c, RY_i64, "3", batches);
+    kernel_case_output(&c, RY_f32, "3x1x1x1");
     kernel_case_run(&c, ry_kernel_find("roi_align_ref"), CASE_NCHW);
-    assert_true(kernel_case_get(&c, 0, 0) == y[0] && kernel_case_get(&c, 0, 1) == y[1] && kernel_case_get(&c, 0, 3) == y[3]);
+    assert_true(kernel_case_get(&c, 0, 0) == first && kernel_case_get(&c, 0, 2) == 0);
     c.attrs.roi_align.sampling_ratio = 0;
     c.attrs.roi_align.max = 0;
     kernel_case_run(&c, ry_kernel_find("roi_align_ref"), CASE_NCHW);
-    assert_true(fabs(kernel_case_get(&c, 0, 2)) < 12);
+    assert_true(fabs(kernel_case_get(&c, 0, 1)) < 12);
     kernel_case_end(&c);
 }
 

@@ -33,7 +33,7 @@ static void run_gather(const ry_cpu_launch *launch, int phase, size_t task, unsi
 {
     (void)phase;
     (void)worker;
-    ry_indexed_run(launch->state, launch->in[1], (char *)(uintptr_t)launch->in[0], launch->out[0], task);
+    ry_indexed_run(launch->state, launch->in[1], (char *)(uintptr_t)launch->in[0], launch->out[0], task, launch->fault);
 }
 
 /* A scatter's state: how to gather, then the moves of its first phase, which copies the data. */
@@ -65,7 +65,7 @@ static void run_scatter(const ry_cpu_launch *launch, int phase, size_t task, uns
     if (phase == 0) {
         ry_move_list_run(indexed + 1, launch, 0, task);
     } else {
-        ry_indexed_run(indexed, launch->in[1], launch->out[0], (char *)(uintptr_t)launch->in[2], task);
+        ry_indexed_run(indexed, launch->in[1], launch->out[0], (char *)(uintptr_t)launch->in[2], task, launch->fault);
     }
 }
 

@@ -1,24 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gathering and scattering: the loop over positions. Indices that are out of range are clamped: nothing outside a tensor is ever touched. */
+/* Gathering and scattering: the loop over positions. */
 #include "kernels/move/indexed_moves.h"
 
 #include "kernels/move/element_reduce.h"
 
 #include <string.h>
 
-static void add_position(ry_indexed *x, int64_t dim, int64_t data, int64_t index, int64_t dense)
+/* d: the dim of the indices that it goes along; -1: none. */
+static void add_position(ry_indexed *x, int64_t dim, int64_t data, const ry_tensor *index, int d, int64_t dense)
 {
     int64_t size = (int64_t)ry_dtype_size(x->dtype);
     int i = x->rank++;
     x->dim[i] = dim;
     x->data[i] = data * size;
-    x->index[i] = index;
+    x->index[i] = d < 0 ? 0 : index->stride[d];
+    x->order[i] = d < 0 ? 0 : 1;
+    for (int later = d + 1; d >= 0 && later < index->rank; later++) {
+        x->order[i] *= index->dim[later];
+    }
     x->dense[i] = dense * size;
 }
 
 static void add_component(ry_indexed *x, const ry_tensor *data, int axis)
 {
     int i = x->depth++;
+    x->axis = axis - i;
     x->extent[i] = data->dim[axis];
     x->stride[i] = data->stride[axis] * (int64_t)ry_dtype_size(x->dtype);
 }
@@ -33,10 +39,10 @@ static void describe_gather(const ry_problem *problem, ry_indexed *x)
     const ry_tensor *data = &problem->in[0], *index = &problem->in[1], *y = &problem->out[0];
     int axis = ry_axis(problem->attrs.gather.axis, data->rank);
     for (int i = 0; i < axis; i++) {
-        add_position(x, data->dim[i], data->stride[i], 0, y->stride[i]);
+        add_position(x, data->dim[i], data->stride[i], index, -1, y->stride[i]);
     }
     for (int i = 0; i < index->rank; i++) {
-        add_position(x, index->dim[i], 0, index->stride[i], y->stride[axis + i]);
+        add_position(x, index->dim[i], 0, index, i, y->stride[axis + i]);
     }
     add_component(x, data, axis);
     for (int i = axis + 1; i < data->rank; i++) {
@@ -50,11 +56,11 @@ static void describe_elements(ry_indexed *x, const ry_tensor *data, const ry_ten
     int axis = ry_axis(attr_axis, data->rank);
     for (int i = 0; i < data->rank; i++) {
         if (i != axis || !x->scatter) {
-            add_position(x, index->dim[i], i == axis ? 0 : data->stride[i], index->stride[i], dense->stride[i]);
+            add_position(x, index->dim[i], i == axis ? 0 : data->stride[i], index, i, dense->stride[i]);
         }
     }
     if (x->scatter) {
-        add_position(x, index->dim[axis], 0, index->stride[axis], dense->stride[axis]);
+        add_position(x, index->dim[axis], 0, index, axis, dense->stride[axis]);
     }
     add_component(x, data, axis);
 }
@@ -63,7 +69,7 @@ static void describe_nd(ry_indexed *x, const ry_tensor *data, const ry_tensor *i
 {
     int last = index->rank - 1, depth = (int)index->dim[last];
     for (int i = 0; i < last; i++) {
-        add_position(x, index->dim[i], i < batch ? data->stride[i] : 0, index->stride[i], dense->stride[i]);
+        add_position(x, index->dim[i], i < batch ? data->stride[i] : 0, index, i, dense->stride[i]);
     }
     x->component_stride = index->stride[last];
     for (int i = 0; i < depth; i++) {
@@ -130,18 +136,37 @@ size_t ry_indexed_tasks(const ry_indexed *x)
     return (size_t)x->chunks * x->slice.pieces;
 }
 
-/* Where the indices at `index` point to, in bytes from the position's own place in the data. */
-static inline int64_t chosen(const ry_indexed *x, const char *indices, int64_t index)
+/* Component k of the index at position `at` is illegal. */
+static void note_fault(const ry_indexed *x, const int64_t *at, int k, int64_t value, ry_fault *fault)
+{
+    int64_t position = k;
+    for (int i = 0; i < x->rank; i++) {
+        position += at[i] * x->order[i];
+    }
+    ry_fault_note(fault, &(ry_fault){.found = (uint64_t)position + 1,
+                                     .value = value,
+                                     .least = -x->extent[k],
+                                     .most = x->extent[k] - 1,
+                                     .input = 1,
+                                     .axis = x->axis + k});
+}
+
+/* Where the indices at `index` point to, in bytes from the place in the data of position `at`. */
+static inline int64_t chosen(const ry_indexed *x, const char *indices, int64_t index, const int64_t *at, ry_fault *fault)
 {
     int64_t offset = 0;
     for (int k = 0; k < x->depth; k++, index += x->component_stride) {
-        int64_t i = x->index_dtype == RY_i64   ? ((const int64_t *)indices)[index]
-                    : x->index_dtype == RY_i32 ? ((const int32_t *)indices)[index]
-                                               : ry_get_i64(x->index_dtype, indices, index);
-        if (i < 0) {
+        const int64_t value = x->index_dtype == RY_i64   ? ((const int64_t *)indices)[index]
+                              : x->index_dtype == RY_i32 ? ((const int32_t *)indices)[index]
+                                                         : ry_get_i64(x->index_dtype, indices, index);
+        int64_t i = value;
+        if (i < 0 && x->index_dtype != RY_u64) {
             i += x->extent[k];
         }
-        i = i < 0 ? 0 : i >= x->extent[k] ? x->extent[k] - 1 : i;
+        if ((uint64_t)i >= (uint64_t)x->extent[k]) {
+            note_fault(x, at, k, value, fault);
+            i = 0;
+        }
         offset += i * x->stride[k];
     }
     return offset;
@@ -187,7 +212,7 @@ static inline void move_slice(const ry_indexed *x, ry_reduce_row reduce, char *d
     }
 }
 
-void ry_indexed_run(const ry_indexed *x, const char *indices, char *data, char *dense, size_t task)
+void ry_indexed_run(const ry_indexed *x, const char *indices, char *data, char *dense, size_t task, ry_fault *fault)
 {
     ry_reduce_row reduce = ry_reduce_row_of(x->dtype, x->reduction);
     size_t piece = task % x->slice.pieces;
@@ -202,7 +227,7 @@ void ry_indexed_run(const ry_indexed *x, const char *indices, char *data, char *
         e += at[k] * x->dense[k];
     }
     for (; left > 0; left--) {
-        char *place = data + d + chosen(x, indices, i);
+        char *place = data + d + chosen(x, indices, i, at, fault);
         move_slice(x, reduce, x->scatter ? place : dense + e, x->scatter ? dense + e : place, piece);
         for (int k = x->rank - 1; k >= 0; k--) {
             d += x->data[k], i += x->index[k], e += x->dense[k];

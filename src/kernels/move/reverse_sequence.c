@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reverse_sequence: slices along the time axis, the first lengths[b] of batch b in reverse. */
+/* reverse_sequence: slices along the time axis, the first lengths[b] of batch b in reverse. A length is 0 to the extent of the time axis. */
 #include "kernels/kernel.h"
 #include "kernels/move/strided_copy.h"
 
@@ -62,7 +62,11 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     for (int64_t i = first; i < end && i < state->slices; i++) {
         int64_t b = i / times, t = i % times;
         int64_t length = ry_get_i64((ry_dtype)lengths->dtype, launch->in[1], b * lengths->stride[0]);
-        length = length > times ? times : length;
+        if ((uint64_t)length > (uint64_t)times) {
+            ry_fault bad = {.found = (uint64_t)b + 1, .value = length, .most = times, .input = 1, .axis = (int32_t)a->time_axis};
+            ry_fault_note(launch->fault, &bad);
+            length = 0;
+        }
         int64_t from = t < length ? length - 1 - t : t;
         int64_t d = b * y->stride[a->batch_axis] + t * y->stride[a->time_axis];
         int64_t s = b * x->stride[a->batch_axis] + from * x->stride[a->time_axis];

@@ -48,7 +48,17 @@ static void clear(const ry_cpu_launch *launch, const int64_t *index, unsigned wo
     ry_set_i64(ry_ref_dtype(y), launch->out[0], ry_index_offset(y, index), 0);
 }
 
-/* One task: two elements may have the same index, and the last in row-major order stays. An index outside the tensor is passed over. */
+static void note_index(const ry_cpu_launch *launch, const int64_t *index, int64_t value, const ry_shape *pooled)
+{
+    uint64_t position = 0;
+    for (int i = 0; i < pooled->rank; i++) {
+        position = position * (uint64_t)launch->problem->in[1].dim[i] + (uint64_t)index[i];
+    }
+    ry_fault bad = {.found = position + 1, .value = value, .most = ry_shape_elements(pooled) - 1, .input = 1, .axis = -1};
+    ry_fault_note(launch->fault, &bad);
+}
+
+/* One task: two elements may have the same index, and the last in row-major order stays. */
 static void scatter(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
 {
     (void)worker;
@@ -57,7 +67,9 @@ static void scatter(const ry_cpu_launch *launch, const int64_t *index, unsigned 
     ry_shape pooled = pooled_shape(p);
     int64_t at[RY_MAX_RANK] = {0};
     int64_t flat = ry_get_i64(ry_ref_dtype(indices), launch->in[1], ry_index_offset(indices, index));
-    if (unravel(flat, &pooled, at) && inside(y, at)) {
+    if (!unravel(flat, &pooled, at) || !inside(y, at)) {
+        note_index(launch, index, flat, &pooled);
+    } else {
         ry_ref_copy_element(ry_ref_dtype(y), launch->out[0], ry_index_offset(y, at), launch->in[0], ry_index_offset(x, index));
     }
 }

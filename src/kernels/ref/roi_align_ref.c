@@ -72,7 +72,13 @@ static double bin_value(const ry_cpu_launch *launch, const bins *rows, const bin
     return samples == 0 ? 0 : max ? largest : sum / (double)samples;
 }
 
-/* index is [roi, channel, row, column]. A region whose batch index is not one of x's gives zeros. */
+static void note_batch(const ry_cpu_launch *launch, int64_t roi, int64_t batch)
+{
+    ry_fault bad = {.found = (uint64_t)roi + 1, .value = batch, .most = launch->problem->in[0].dim[0] - 1, .input = 2};
+    ry_fault_note(launch->fault, &bad);
+}
+
+/* index is [roi, channel, row, column]. */
 static void element(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
 {
     (void)worker;
@@ -88,6 +94,8 @@ static void element(const ry_cpu_launch *launch, const int64_t *index, unsigned 
         bins rows = bins_of(&p->attrs.roi_align, corner[1], corner[3], index[2], y->dim[2]);
         bins columns = bins_of(&p->attrs.roi_align, corner[0], corner[2], index[3], y->dim[3]);
         value = bin_value(launch, &rows, &columns, batch * x->stride[0] + index[1] * x->stride[1]);
+    } else {
+        note_batch(launch, index[0], batch);
     }
     ry_set_f64(ry_ref_dtype(y), launch->out[0], ry_index_offset(y, index), value);
 }
