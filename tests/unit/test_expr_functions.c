@@ -233,6 +233,43 @@ static void binary_f32(void **state)
     free(y);
 }
 
+/* A literal in the place of a tensor: kernels have shorter ways for some of them. */
+static void power_with_a_literal(void **state)
+{
+    (void)state;
+    static const double literals[] = {-2, -1, -0.5, 0, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5};
+    enum { INTEGERS = 41 };
+    float y[COUNT(specials)];
+    int32_t small[INTEGERS], product[INTEGERS];
+    for (int i = 0; i < INTEGERS; i++) {
+        small[i] = i - INTEGERS / 2;
+    }
+    for (size_t k = 0; k < COUNT(kernel_names) * COUNT(literals) * 2; k++) {
+        const ry_kernel *kernel = kernel_of(k / 2 / COUNT(literals));
+        const double literal = literals[k / 2 % COUNT(literals)];
+        const bool base = k % 2;
+        char text[64];
+        if (!kernel) {
+            continue;
+        }
+        snprintf(text, sizeof text, base ? "pow(%g, x0)" : "pow(x0, %g)", literal);
+        map(kernel, text, RY_f32, (int64_t)COUNT(specials), specials, NULL, RY_f32, y);
+        for (size_t i = 0; i < COUNT(specials); i++) {
+            double x = (double)specials[i], truth = ry_expr_scalar_f64(RY_EXPR_pow, base ? literal : x, base ? x : literal, 0);
+            if (!(ulps_f32((double)y[i], truth) <= 0.51)) {
+                fail_msg("%s: %s at %a: %a instead of %a", kernel->name, text, x, (double)y[i], truth);
+            }
+        }
+        if (base || literal < 0 || literal != floor(literal)) {
+            continue;
+        }
+        map(kernel, text, RY_i32, INTEGERS, small, NULL, RY_i32, product);
+        for (int i = 0; i < INTEGERS; i++) {
+            assert_int_equal(product[i], (int32_t)pow(small[i], literal));
+        }
+    }
+}
+
 /* All values of the 16-bit floats: a function is the true value rounded, but for what f32 loses before. */
 static void half_floats(void **state)
 {
@@ -438,8 +475,9 @@ static void nan_and_means(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unary_f32),    cmocka_unit_test(binary_f32), cmocka_unit_test(half_floats), cmocka_unit_test(unary_f64),
-        cmocka_unit_test(sum_accuracy), cmocka_unit_test(same_bits),  cmocka_unit_test(identities),  cmocka_unit_test(nan_and_means),
+        cmocka_unit_test(unary_f32),   cmocka_unit_test(binary_f32), cmocka_unit_test(power_with_a_literal),
+        cmocka_unit_test(half_floats), cmocka_unit_test(unary_f64),  cmocka_unit_test(sum_accuracy),
+        cmocka_unit_test(same_bits),   cmocka_unit_test(identities), cmocka_unit_test(nan_and_means),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
