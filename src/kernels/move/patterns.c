@@ -209,7 +209,7 @@ static void run_one_hot(const ry_cpu_launch *launch, int phase, size_t task, uns
         for (int64_t j = 0; j < (axis == last ? 1 : y->dim[last]); j++) {
             int64_t step = axis == last ? 0 : j * indices->stride[last - 1];
             int64_t class = ry_get_i64((ry_dtype)indices->dtype, launch->in[0], at + step);
-            class += class < 0 ? depth : 0;
+            class += class < 0 && indices->dtype != RYND_DTYPE_U64 ? depth : 0; /* a u64 below 0 is one beyond 2^63 */
             if (axis == last && class >= 0 && class < depth) {
                 write_row(y, r.row, class, class + 1, on, 0);
             } else if (axis != last && class == r.index[axis]) {
