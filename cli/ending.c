@@ -12,7 +12,8 @@ static const int numbers[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU};
 /* Written while the signals are held only, so a handler never sees it half done. */
 static const char *volatile unfinished;
 
-/* SA_RESETHAND has set the default action again, and SA_NODEFER lets the signal through: raising it ends the process as if nothing had caught it. */
+/* SA_RESETHAND has set the default action again, and SA_NODEFER lets the signal through: raising
+ * it ends the process as if nothing had caught it. */
 static void on_signal(int number)
 {
     if (unfinished) {

@@ -52,7 +52,8 @@ static void leave(void *name)
     (void)name; /* the array has it, too */
 }
 
-/* A copy of the name at `index`, different from all in the tree `known`, where it is entered. NULL: out of memory. */
+/* A copy of the name at `index`, different from all in the tree `known`, where it is entered.
+ * NULL: out of memory. */
 static char *make_unique(const char *plain, size_t index, void **known)
 {
     char *name = malloc(ROOM);

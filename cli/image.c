@@ -22,8 +22,19 @@ bool cli_image_make(cli_image *image, int64_t height, int64_t width, int channel
     return image->pixels ? true : cli_fail(failure, "'%s': out of memory for a picture of %" PRId64 "x%" PRId64, name, height, width);
 }
 
-bool cli_image_fits(const cli_image_check *check, int64_t height, int64_t width, int channels, cli_failure *failure)
+bool cli_image_begin(cli_image *image, int64_t height, int64_t width, int channels, const cli_image_check *check, const char *name,
+                     cli_failure *failure)
 {
+    /* A file can claim a million times its bytes: 1032 by deflate, 8 by pixels of a bit, 12 by floats of three channels. */
+    const int64_t most = INT64_C(1) << 28;
     const cli_image head = {.height = height, .width = width, .channels = channels};
-    return !check || check->fits(check->user, &head, failure);
+    if (check && !check->fits(check->user, &head, failure)) {
+        return false;
+    }
+    if (height > most / (width > 0 ? width : 1)) {
+        return cli_fail(failure,
+                        "'%s' is a picture of %" PRId64 "x%" PRId64 " (height x width); pictures of at most %" PRId64 " pixels are read",
+                        name, height, width, most);
+    }
+    return cli_image_make(image, height, width, channels, name, failure);
 }

@@ -16,7 +16,8 @@ typedef struct cli_image {
     int bits; /* of a channel in the file */
 } cli_image;
 
-/* Asked with a picture's size once its header is read, before memory is taken for its pixels: false, with the reason, when it cannot be used. */
+/* Asked with a picture's size once its header is read, before memory is taken for its pixels:
+ * false, with the reason, when it cannot be used. */
 typedef struct cli_image_check {
     void *user;
     bool (*fits)(void *user, const cli_image *head, cli_failure *failure); /* pixels: NULL */
@@ -25,9 +26,10 @@ typedef struct cli_image_check {
 void cli_image_free(cli_image *image);
 /* Sets the sizes and takes memory for the pixels. `name`: of the file, for messages. */
 bool cli_image_make(cli_image *image, int64_t height, int64_t width, int channels, const char *name, cli_failure *failure);
-
-/* For readers of formats: the sizes as cli_image_make takes them, and the check (NULL: none). */
-bool cli_image_fits(const cli_image_check *check, int64_t height, int64_t width, int channels, cli_failure *failure);
+/* The same for a file's picture: asks the check (NULL: none) first, and refuses what is larger than
+ * any camera's. */
+bool cli_image_begin(cli_image *image, int64_t height, int64_t width, int channels, const cli_image_check *check, const char *name,
+                     cli_failure *failure);
 
 /* Every kind of PNG: palettes become colours, 16 bits keep their precision (value/257), transparency is dropped. */
 bool cli_png_read(const cli_bytes *bytes, const char *name, const cli_image_check *check, cli_image *image, cli_failure *failure);

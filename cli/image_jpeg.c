@@ -27,7 +27,7 @@ static bool decode(tjhandle handle, const cli_bytes *bytes, const char *name, co
                         width);
     }
     int channels = colours == TJCS_GRAY ? 1 : 3;
-    if (!cli_image_fits(check, height, width, channels, failure)) {
+    if (!cli_image_begin(image, height, width, channels, check, name, failure)) {
         return false;
     }
     size_t count = (size_t)width * (size_t)height * (size_t)channels;
@@ -35,12 +35,10 @@ static bool decode(tjhandle handle, const cli_bytes *bytes, const char *name, co
     if (!raw) {
         return cli_fail_memory(failure);
     }
-    bool done = cli_image_make(image, height, width, channels, name, failure);
     /* A file that ends early gives a warning and grey pixels: not what anyone wants to compute with. */
-    if (done && tjDecompress2(handle, bytes->data, bytes->size, raw, width, 0, height, channels == 1 ? TJPF_GRAY : TJPF_RGB,
-                              TJFLAG_ACCURATEDCT) != 0) {
-        done = cli_fail(failure, "'%s' is a damaged JPEG: %s", name, tjGetErrorStr2(handle));
-    }
+    bool done = tjDecompress2(handle, bytes->data, bytes->size, raw, width, 0, height, channels == 1 ? TJPF_GRAY : TJPF_RGB,
+                              TJFLAG_ACCURATEDCT) == 0 ||
+                cli_fail(failure, "'%s' is a damaged JPEG: %s", name, tjGetErrorStr2(handle));
     for (size_t i = 0; done && i < count; i++) {
         image->pixels[i] = raw[i];
     }

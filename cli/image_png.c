@@ -100,8 +100,7 @@ static bool decode(work *w, size_t file_size, const char *name, const cli_image_
     set_transforms(w, &had_alpha);
     size_t stride = png_get_rowbytes(w->png, w->info);
     int channels = png_get_channels(w->png, w->info);
-    if (!cli_image_fits(check, (int64_t)height, (int64_t)width, channels, failure) ||
-        !cli_image_make(image, (int64_t)height, (int64_t)width, channels, name, failure)) {
+    if (!cli_image_begin(image, (int64_t)height, (int64_t)width, channels, check, name, failure)) {
         return false;
     }
     image->bits = bits;

@@ -45,7 +45,8 @@ static bool check(const char *path, const struct stat *info, cli_failure *failur
 int cli_input_open(const char *path, size_t *size, cli_failure *failure)
 {
     struct stat info;
-    /* O_NONBLOCK: opening a pipe must not wait for its writer. O_NOCTTY: nor may a terminal become the process's own. */
+    /* O_NONBLOCK: opening a pipe must not wait for its writer. O_NOCTTY: nor may a terminal
+     * become the process's own. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
         fail_open(path, errno, failure);

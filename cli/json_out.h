@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The JSON document of a command: {"rynd": VERSION, "command": NAME, "results": [...]}.
  *
- * Building ignores exhausted memory (cJSON's functions take NULL); cli_json_print notices it. Numbers are seconds, bytes and counts; what is
- * not known is null. */
+ * Building ignores exhausted memory (cJSON's functions take NULL); cli_json_print notices it.
+ * Numbers are seconds, bytes and counts; what is not known is null. */
 #ifndef CLI_JSON_OUT_H
 #define CLI_JSON_OUT_H
 

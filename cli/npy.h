@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NumPy's .npy format, versions 1 to 3 (numpy.lib.format): both byte orders, C and Fortran order, every dtype that rynd and NumPy share. */
+/* NumPy's .npy format, versions 1 to 3 (numpy.lib.format): both byte orders, C and Fortran
+ * order, every dtype that rynd and NumPy share. */
 #ifndef CLI_NPY_H
 #define CLI_NPY_H
 
@@ -7,7 +8,8 @@
 #include "receiver.h"
 #include "stream.h"
 
-/* Reads one array, and nothing behind it. The receiver (NULL: none) is asked whether it fits, once the header is read; it is not given the tensor. */
+/* Reads one array, and nothing behind it. The receiver (NULL: none) is asked whether it fits,
+ * once the header is read; it is not given the tensor. */
 bool cli_npy_read(cli_stream *stream, const cli_receiver *receiver, cli_tensor *tensor, cli_failure *failure);
 /* Any strides. bf16, which NumPy lacks, becomes f32. The caller frees bytes->data. */
 bool cli_npy_write(const rynd_tensor *tensor, cli_bytes *bytes, cli_failure *failure);

@@ -7,8 +7,9 @@
 
 #include <stddef.h>
 
-/* Writes a temporary file in the same folder, then renames it over `path` (over what a symbolic link points to). What is there already and is
- * not a regular file (a pipe, a device) is written to directly. The temporary file is removed when writing fails, and when a signal that can be
+/* Writes a temporary file in the same folder, then renames it over `path` (over what a symbolic
+ * link points to). What is there already and is not a regular file (a pipe, a device) is written
+ * to directly. The temporary file is removed when writing fails, and when a signal that can be
  * caught ends the process (ending.h). */
 bool cli_file_write(const char *path, const void *data, size_t size, cli_failure *failure);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes in their order, from a file, from memory, or from what unpacks them: a format reads its header first, and takes no memory before that is known to be good. */
+/* Bytes in their order, from a file, from memory, or from what unpacks them: a format reads its
+ * header first, and takes no memory before that is known to be good. */
 #ifndef CLI_STREAM_H
 #define CLI_STREAM_H
 
@@ -27,8 +28,10 @@ cli_stream cli_stream_of_memory(const cli_bytes *bytes, const char *name);
 /* Reads `size` bytes, fewer only where the stream ends. */
 bool cli_stream_read(cli_stream *stream, void *to, size_t size, size_t *got, cli_failure *failure);
 
-/* Memory of `size` bytes at an address that suits every element (64 bytes), filled from the stream; free() it. Where the length of the stream is not known, memory is
- * taken as bytes come, so a header that promises too much takes none. NULL when it fails; *got < size when the stream ends early. */
+/* Memory of `size` bytes at an address that suits every element (64 bytes), filled from the
+ * stream; free() it. Where the length of the stream is not known, memory is taken as bytes come,
+ * so a header that promises too much takes none. NULL when it fails; *got < size when the stream
+ * ends early. */
 void *cli_stream_take(cli_stream *stream, size_t size, size_t *got, cli_failure *failure);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decodes UTF-8 strictly (Unicode, table 3-7) and writes escapes for what must not be shown as it is. */
+/* Decodes UTF-8 strictly (Unicode, table 3-7) and writes escapes for what must not be shown as
+ * it is. */
 #include "base/escape.h"
 
 #include <stdbool.h>
@@ -7,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* C0, DEL and C1; marks and overrides of direction; separators of lines; what has no width; tags. */
+/* C0, DEL and C1; marks and overrides of direction; separators of lines; what has no width;
+ * tags. */
 static const struct {
     uint32_t first, last;
 } unseen[] = {
@@ -25,7 +27,8 @@ static bool is_unseen(uint32_t code)
     return false;
 }
 
-/* The bytes of the character at text; 0 when they are none. The NUL at the end is no continuation, so nothing behind it is read. */
+/* The bytes of the character at text; 0 when they are none. The NUL at the end is no
+ * continuation, so nothing behind it is read. */
 static size_t decode(const unsigned char *text, uint32_t *code)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000}; /* a longer form of a smaller number is refused */

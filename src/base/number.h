@@ -9,9 +9,11 @@
 
 #define RY_NUMBER_SIZE 40
 
-/* The shortest text of 6 digits or more, without zeros at its end, that reads back as the same number; "inf", "-inf", "nan". */
+/* The shortest text of 6 digits or more, without zeros at its end, that reads back as the same
+ * number; "inf", "-inf", "nan". */
 void ry_number_print(double number, char text[RY_NUMBER_SIZE]);
-/* With so many digits behind the point, at most 17: for people to read. Numbers beyond 1e18 as ry_number_print has them. */
+/* With so many digits behind the point, at most 17: for people to read. Numbers beyond 1e18 as
+ * ry_number_print has them. */
 void ry_number_print_fixed(double number, int decimals, char text[RY_NUMBER_SIZE]);
 /* All of text[0..length) must be the number. */
 bool ry_number_parse(const char *text, size_t length, double *number);

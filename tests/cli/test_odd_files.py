@@ -212,6 +212,22 @@ def test_picture_larger_than_the_input(identity, usual, tmp_path, extension):
     assert memory < usual
 
 
+def png_chunk(kind, data):
+    return len(data).to_bytes(4, "big") + kind + data + zlib.crc32(kind + data).to_bytes(4, "big")
+
+
+@pytest.mark.parametrize("options", [[], ["--size", "8x8"], ["--crop", "8"], ["--preset", "imagenet"]])
+def test_picture_larger_than_any_camera_s(identity, usual, tmp_path, options):
+    path = tmp_path / "x.png"
+    side = 50000
+    head = side.to_bytes(4, "big") * 2 + bytes([1, 0, 0, 0, 0])  # one bit a pixel, grey
+    data = bytes((side * side) // 8 // 1000)  # as much as could hold it
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", head) + png_chunk(b"IDAT", data) + png_chunk(b"IEND", b""))
+    result, memory = measured("run", identity(["n", 1, "h", "w"]), "-i", path, *options)
+    result.failed(path, "50000x50000", "268435456 pixels")
+    assert memory < usual
+
+
 # Archives
 
 
