@@ -23,6 +23,7 @@ def f32(*numbers):
 CASES = {
     "gather above": ("Gather", {}, [X, i64(0, 5)], [1], "input 1, at [1], is 5, expected -5 to 4 (axis 0 of input 0)"),
     "gather below": ("Gather", {"axis": 1}, [X, i64([0], [-4])], [1], "input 1, at [1, 0], is -4, expected -3 to 2 (axis 1 of input 0)"),
+    "gather from nothing": ("Gather", {}, [X[:0], i64(0)], [1], "axis 0 of input 0 has size 0"),
     "gather elements": ("GatherElements", {"axis": 1}, [X, i64([0, 3])], [1], "input 1, at [0, 1], is 3, expected -3 to 2"),
     "gather nd": ("GatherND", {}, [X, i64([0, 2], [5, 0])], [1], "input 1, at [1, 0], is 5, expected -5 to 4"),
     "scatter elements": ("ScatterElements", {}, [X, i64([0, 0, -6]), X[:1]], [1], "input 1, at [0, 2], is -6, expected -5 to 4"),

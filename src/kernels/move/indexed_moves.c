@@ -125,7 +125,8 @@ rynd_status ry_indexed_describe(const ry_problem *problem, ry_indexed *x, ry_err
     cut_chunks(x, problem->op == RY_OP_scatter_elements, problem->op == RY_OP_scatter_nd);
     for (int i = 0; i < x->depth && x->chunks > 0; i++) {
         if (x->extent[i] == 0) {
-            return ry_fail(error, RYND_ERROR_SHAPE, "%s: indices into a dimension of size 0", ry_op_name(problem->op));
+            return ry_fail(error, RYND_ERROR_SHAPE, "%s: axis %d of input 0 has size 0, so that no index of input 1 is legal",
+                           ry_op_name(problem->op), x->axis + i);
         }
     }
     return RYND_OK;
