@@ -57,6 +57,10 @@ def make_odd(path, kind):
     return None
 
 
+def said_of(kind):
+    return {"empty": "is empty", "large": ""}.get(kind, f"is a {kind}; a regular file is needed")
+
+
 ODD = ["pipe", "device", "socket", "folder", "empty", "large"]
 
 
@@ -66,7 +70,7 @@ def test_inputs(identity, usual, tmp_path, extension, kind):
     path = tmp_path / f"x.{extension}"
     held = make_odd(path, kind)
     result, memory = measured("run", identity([2, 3]), "-i", path)
-    result.failed(path, kind if kind != "large" else "")
+    result.failed(path, said_of(kind))
     assert memory < usual
     del held
 
@@ -107,7 +111,7 @@ def test_labels(identity, usual, tmp_path, kind):
     path = tmp_path / "labels"
     held = make_odd(path, kind)
     result, memory = measured("run", identity([2, 3]), "-i", tmp_path / "x.npy", "--top", 1, "--labels", path)
-    result.failed(path)
+    result.failed(path, said_of(kind) or "at most 67108864 are read")
     assert memory < usual
     del held
 
@@ -279,6 +283,24 @@ def test_npz_that_claims_more_than_it_can_hold(rynd, identity, tmp_path):
     assert data.count(size) == 2
     path.write_bytes(data.replace(size, (1 << 30).to_bytes(4, "little")))
     rynd("run", identity([2, 3]), "-i", path).failed(path, "damaged")
+
+
+def test_npz_with_more_behind_an_array(rynd, identity, tmp_path):
+    path = tmp_path / "x.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("x.npy", npy(np.zeros((2, 3), "float32")) + b"more")
+    rynd("run", identity([2, 3]), "-i", path).failed(path, "x.npy", "more behind its array")
+
+
+def test_npz_that_is_encrypted(rynd, identity, tmp_path):
+    path = tmp_path / "x.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("x.npy", npy(np.zeros((2, 3), "float32")))
+    data = bytearray(path.read_bytes())
+    for start, flags in ((data.index(b"PK\x03\x04"), 6), (data.index(b"PK\x01\x02"), 8)):
+        data[start + flags] |= 1
+    path.write_bytes(data)
+    rynd("run", identity([2, 3]), "-i", path).failed(path, "x.npy", "is encrypted; save it without a password")
 
 
 def test_npz_whose_checksum_is_wrong(rynd, identity, tmp_path):
