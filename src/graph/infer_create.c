@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shapes of operators that make values out of numbers: constant_of_shape, range, one_hot, eye_like. */
+#include "base/number.h"
 #include "graph/infer_table.h"
 
 #include <math.h>
@@ -41,7 +42,11 @@ static ry_infer_result range_of_floats(ry_infer *infer, const double number[3], 
 {
     double steps = ceil((number[1] - number[0]) / number[2]);
     if (number[2] == 0 || !(steps < 0x1p62)) {
-        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "from %g to %g by %g is not a finite range", number[0], number[1], number[2]);
+        char text[3][RY_NUMBER_SIZE];
+        for (int i = 0; i < 3; i++) {
+            ry_number_print(number[i], text[i]);
+        }
+        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "from %s to %s by %s is not a finite range", text[0], text[1], text[2]);
     }
     *count = steps > 0 ? (int64_t)steps : 0;
     return RY_INFER_DONE;
@@ -114,7 +119,9 @@ ry_infer_result ry_infer_op_one_hot(ry_infer *infer)
     ry_infer_result result = ry_infer_float(infer, 1, &depth);
     RY_INFER_TRY(result);
     if (result == RY_INFER_DONE && !(depth >= 0 && depth < 0x1p62)) {
-        return ry_infer_bad(infer, 1, "is %g, expected a number of classes", depth);
+        char text[RY_NUMBER_SIZE];
+        ry_number_print(depth, text);
+        return ry_infer_bad(infer, 1, "is %s, expected a number of classes", text);
     }
     a->axis = axis;
     ry_shape y = {.rank = indices->rank + 1};

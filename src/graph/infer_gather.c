@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shapes of gathers and scatters, and of the operators whose extent depends on data (compress, nonzero, nms: upper bounds). */
+#include "base/number.h"
 #include "graph/infer_table.h"
 
 static ry_infer_result rank_too_large(ry_infer *infer, int rank)
@@ -210,7 +211,9 @@ ry_infer_result ry_infer_op_nms(ry_infer *infer)
         return RY_INFER_FAILED;
     }
     if (iou == RY_INFER_DONE && !(a->iou_threshold >= 0 && a->iou_threshold <= 1)) {
-        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "iou_threshold is %g, expected 0 to 1", a->iou_threshold);
+        char text[RY_NUMBER_SIZE];
+        ry_number_print(a->iou_threshold, text);
+        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "iou_threshold is %s, expected 0 to 1", text);
     }
     if (a->max_output < 0) {
         a->max_output = 0;

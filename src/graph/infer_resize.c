@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shape of Resize: output sizes from scales or sizes, for all dims or some axes, and the canonical scales and roi of every dim. */
+#include "base/number.h"
 #include "graph/infer_table.h"
 
 #include <math.h>
@@ -92,7 +93,9 @@ static ry_infer_result apply_scales(ry_infer *infer, resizing *r, const ry_float
         int d = (int)r->axes.at[i];
         double scale = scales->at[i];
         if (!(scale > 0) || isinf(scale)) {
-            return ry_infer_fail(infer, RYND_ERROR_SHAPE, "the scale of dim %d is %g, expected a positive number", d, scale);
+            char text[RY_NUMBER_SIZE];
+            ry_number_print(scale, text);
+            return ry_infer_fail(infer, RYND_ERROR_SHAPE, "the scale of dim %d is %s, expected a positive number", d, text);
         }
         r->out.dim[d] = scaled_dim(infer, r, d, scale);
         r->scale.at[d] = scale;
