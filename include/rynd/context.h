@@ -13,11 +13,11 @@
 extern "C" {
 #endif
 
-/** Opaque. May be used by many threads at once. Must outlive everything made with it. */
+/** Opaque. May be used by many threads at once, but for rynd_context_keep_peaks. Must outlive everything made with it. */
 typedef struct rynd_context rynd_context;
 
 /** Memory hooks. `allocate` returns `size` bytes (never 0 asked) aligned to `alignment` (a power of two, at most 64), or NULL; `release` takes what `allocate`
- *  returned, or NULL. Both are called from any thread. */
+ *  returned, or NULL. Both are there, and are called from any thread. */
 typedef struct rynd_allocator {
     void *(*allocate)(void *user, size_t size, size_t alignment);
     void (*release)(void *user, void *memory);
@@ -61,6 +61,7 @@ typedef struct rynd_device_info {
     const char *profile; /**< the file whose measured rates predictions use; NULL: there was none, they use built-in rates */
 } rynd_device_info;
 
+/** Fails with ARGUMENT. */
 RYND_API rynd_status rynd_context_info(const rynd_context *context, rynd_device_info *info);
 
 /** What a device reaches, measured: operations and bytes a second, best of several short runs. The cache sizes are a core's for l1 and l2, and the whole for l3; a level that
@@ -76,12 +77,13 @@ typedef struct rynd_device_peaks {
     double bandwidth_l1_one_thread, bandwidth_l2_one_thread, bandwidth_l3_one_thread, bandwidth_dram_one_thread;
 } rynd_device_peaks;
 
-/** Measures the device on the context's threads; takes about two seconds, in which nothing else should run. Fails with OUT_OF_MEMORY, UNSUPPORTED. */
+/** Measures the device on the context's threads; takes about two seconds, in which nothing else should run. Fails with ARGUMENT, OUT_OF_MEMORY, UNSUPPORTED. */
 RYND_API rynd_status rynd_context_measure(rynd_context *context, rynd_device_peaks *peaks);
 
 /** Keeps what was measured, for the predictions of contexts that are made later on a processor of this name with this instruction set and number of cores. The
  *  file is RYND_PROFILE ("off": none), or lies in rynd/ under XDG_CACHE_HOME or HOME/.cache; it is written whole or not at all. *path (may be
- *  NULL) receives its name, which lives as long as the context. Fails with ARGUMENT (the context has not as many threads as there are cores; RYND_PROFILE is off), IO. */
+ *  NULL) receives its name, which lives as long as the context. One thread at a time. Fails with ARGUMENT (the context has not as many threads as there are cores; RYND_PROFILE is
+ *  off; a rate is no number, or 0 for f32 or dram), IO. */
 RYND_API rynd_status rynd_context_keep_peaks(rynd_context *context, const rynd_device_peaks *peaks, const char **path);
 
 /** The library's version, "0.1.0". */

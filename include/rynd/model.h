@@ -35,6 +35,7 @@ typedef struct rynd_value_info {
     const char *symbol[RYND_MAX_RANK];
 } rynd_value_info;
 
+/** How many inputs and outputs; 0 for NULL. */
 RYND_API size_t rynd_model_input_count(const rynd_model *model);
 RYND_API size_t rynd_model_output_count(const rynd_model *model);
 /** Fails with ARGUMENT when index is out of range. */
@@ -52,9 +53,10 @@ typedef struct rynd_model_info {
     size_t operator_count; /**< different ONNX operators: rynd_model_operator */
 } rynd_model_info;
 
+/** Fails with ARGUMENT. */
 RYND_API rynd_status rynd_model_get_info(const rynd_model *model, rynd_model_info *info);
 
-/** The index-th operator in alphabetical order, and how many nodes have it. */
+/** The index-th operator in alphabetical order, and how many nodes have it. Fails with ARGUMENT when index is out of range. */
 RYND_API rynd_status rynd_model_operator(const rynd_model *model, size_t index, const char **name, size_t *count);
 
 /** A node of the graph as rynd reads it. Strings live as long as the model. `inputs`/`outputs` are value names ("" when absent). */
@@ -66,19 +68,24 @@ typedef struct rynd_node_info {
     int inputs, outputs;
 } rynd_node_info;
 
-RYND_API size_t rynd_model_node_count(const rynd_model *model);
+RYND_API size_t rynd_model_node_count(const rynd_model *model); /**< 0 for NULL */
+/** Fails with ARGUMENT when index is out of range. */
 RYND_API rynd_status rynd_model_node(const rynd_model *model, size_t index, rynd_node_info *info);
-RYND_API const char *rynd_model_node_input(const rynd_model *model, size_t node, int index);  /**< NULL when out of range */
-RYND_API const char *rynd_model_node_output(const rynd_model *model, size_t node, int index); /**< NULL when out of range */
-/** Type and shape of any value of the graph, by name. NOT_FOUND. */
+RYND_API const char *rynd_model_node_input(const rynd_model *model, size_t node,
+                                           int index); /**< NULL when out of range, or model is NULL */
+RYND_API const char *rynd_model_node_output(const rynd_model *model, size_t node, int index); /**< likewise */
+/** Type and shape of any value of the graph, by name. Fails with ARGUMENT, NOT_FOUND. */
 RYND_API rynd_status rynd_model_value(const rynd_model *model, const char *name, rynd_value_info *info);
 
-/** Reads an ONNX TensorProto (a .pb file's content): allocates through the context; free with rynd_tensor_free. `name` (may be NULL) receives the tensor's name, owned with the data. */
+/** Reads an ONNX TensorProto (a .pb file's content): allocates through the context; free with rynd_tensor_free. `name` (may be NULL) receives the tensor's name, owned with the data.
+ *  Fails with ARGUMENT, FORMAT, UNSUPPORTED, SHAPE, OUT_OF_MEMORY. */
 RYND_API rynd_status rynd_tensor_read_pb(rynd_context *context, const void *data, size_t size, rynd_tensor *tensor, const char **name);
-/** Frees the data (and name) of a tensor that rynd_tensor_read_pb made. */
+/** Frees the data (and name) of a tensor that rynd_tensor_read_pb made; does nothing where one of the two is NULL. */
 RYND_API void rynd_tensor_free(rynd_context *context, rynd_tensor *tensor);
-/** Writes a TensorProto into memory that the caller frees with rynd_memory_free. */
+/** Writes a TensorProto into memory that the caller frees with rynd_memory_free. `name` may be NULL: the tensor has none. The tensor may have any strides, and its data any alignment.
+ *  Fails with ARGUMENT (a tensor of dtype NONE or without data, too), OUT_OF_MEMORY; then *data is NULL and *size 0. */
 RYND_API rynd_status rynd_tensor_write_pb(rynd_context *context, const char *name, const rynd_tensor *tensor, void **data, size_t *size);
+/** Does nothing where one of the two is NULL. */
 RYND_API void rynd_memory_free(rynd_context *context, void *memory);
 
 #ifdef __cplusplus

@@ -33,9 +33,9 @@ typedef struct rynd_dim {
 typedef struct rynd_plan_options {
     size_t size;
     rynd_accuracy accuracy;
-    const rynd_dim *dims;
+    const rynd_dim *dims; /**< NULL when dim_count is 0 */
     size_t dim_count;
-    /** One per model input (dtype NONE: not given), or NULL: the shapes to plan for; they bind open dims and must agree with those that the model fixes.
+    /** One per model input (dtype NONE: not given), or NULL: the shapes to plan for; they bind open dims and must agree with those that the model fixes, as dtypes must (SHAPE otherwise).
      *  Where `data` is not NULL and there are at most 32 elements, the plan takes the content as known and holds for it only: shapes that depend on it are planned now. */
     const rynd_tensor *inputs;
     int64_t batch;       /**< at least 1: the first dim of every input whose first dim is open; 0: not given */
@@ -43,7 +43,7 @@ typedef struct rynd_plan_options {
 } rynd_plan_options;
 
 /** Makes a plan. options NULL: all defaults. Every open dim must be bound by `dims`, `batch` or `inputs`; otherwise SHAPE, and the message names the symbol.
- *  The model must outlive the plan. */
+ *  Fails with ARGUMENT, SHAPE, UNSUPPORTED, NOT_FOUND (a dim that the model does not have), OUT_OF_MEMORY. The model must outlive the plan. */
 RYND_API rynd_status rynd_plan_create(rynd_model *model, const rynd_plan_options *options, rynd_plan **plan);
 
 /** Frees a plan; NULL is allowed. Its sessions must be gone. */
@@ -55,8 +55,9 @@ typedef struct rynd_memory {
     size_t weights, activations, workspace, total;
 } rynd_memory;
 
+/** Fails with ARGUMENT. */
 RYND_API rynd_status rynd_plan_memory(const rynd_plan *plan, rynd_memory *memory);
-/** Seconds that rynd_plan_create took. */
+/** Seconds that rynd_plan_create took; 0 for NULL. */
 RYND_API double rynd_plan_time(const rynd_plan *plan);
 
 /** One step of a plan: a node (several of the model's when fused), and what was chosen for it. Strings live as long as the plan. */
@@ -75,12 +76,14 @@ typedef struct rynd_step_info {
     int64_t turns;        /**< runs, each for a share of the batch: `problem` is one's, `flop`, `bytes` and `kernel_flop` are of all */
 } rynd_step_info;
 
-RYND_API size_t rynd_plan_step_count(const rynd_plan *plan);
+RYND_API size_t rynd_plan_step_count(const rynd_plan *plan); /**< 0 for NULL */
+/** Fails with ARGUMENT when index is out of range. */
 RYND_API rynd_status rynd_plan_step(const rynd_plan *plan, size_t index, rynd_step_info *info);
-/** 0 when some steps can only be planned while running, because shapes depend on data. */
+/** 0 when some steps can only be planned while running, because shapes depend on data; 0 for NULL. */
 RYND_API int rynd_plan_complete(const rynd_plan *plan);
 
-/** A planned input or output: its exact shape, row-major (`data` is NULL). An output whose extent depends on data has its upper bound here. */
+/** A planned input or output: its exact shape, row-major (`data` is NULL). An output whose extent depends on data has its upper bound here.
+ *  Fail with ARGUMENT when index is out of range. */
 RYND_API rynd_status rynd_plan_input(const rynd_plan *plan, size_t index, rynd_tensor *tensor);
 RYND_API rynd_status rynd_plan_output(const rynd_plan *plan, size_t index, rynd_tensor *tensor);
 

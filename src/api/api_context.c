@@ -99,12 +99,22 @@ static rynd_status create(const rynd_context_options *options, rynd_context *con
     return RYND_OK;
 }
 
+static rynd_status check_hooks(const rynd_allocator *hooks, ry_error *error)
+{
+    if (hooks && (!hooks->allocate || !hooks->release)) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_context_options: allocator has no %s", hooks->allocate ? "release" : "allocate");
+    }
+    return RYND_OK;
+}
+
 rynd_status rynd_context_create(const rynd_context_options *given, rynd_context **context)
 {
+    RY_API_REQUIRE(context);
+    *context = NULL;
     ry_error error = {""};
     rynd_context_options options;
-    rynd_status status = context ? ry_api_options(&options, sizeof options, given, "rynd_context_options", &error)
-                                 : ry_fail(&error, RYND_ERROR_ARGUMENT, "rynd_context_create: context is NULL");
+    rynd_status status = ry_api_options(&options, sizeof options, given, "rynd_context_options", &error);
+    status = status != RYND_OK ? status : check_hooks(options.allocator, &error);
     if (status != RYND_OK) {
         return ry_api_end(status, &error);
     }
@@ -143,6 +153,7 @@ void rynd_context_destroy(rynd_context *context)
 
 rynd_status rynd_context_info(const rynd_context *context, rynd_device_info *info)
 {
+    RY_API_REQUIRE(context, info);
     ry_error error = {""};
     ry_cpu_info cpu;
     ry_cpu_detect(&cpu);

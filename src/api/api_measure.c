@@ -148,6 +148,7 @@ static rynd_status measure(const rynd_context *context, rynd_device_peaks *peaks
 
 rynd_status rynd_context_measure(rynd_context *context, rynd_device_peaks *peaks)
 {
+    RY_API_REQUIRE(context, peaks);
     ry_error error = {""};
     rynd_device_peaks all;
     rynd_status status = measure(context, &all, &error);
@@ -157,8 +158,40 @@ rynd_status rynd_context_measure(rynd_context *context, rynd_device_peaks *peaks
     return ry_api_end(status, &error);
 }
 
+/* What predictions divide by must be there; a level that the machine does not have has rates of 0. */
+static rynd_status check_peaks(const rynd_device_peaks *p, ry_error *error)
+{
+    const struct {
+        const char *name;
+        double rate;
+        bool needed;
+    } rates[] = {
+        {"f32_one_thread", p->f32_one_thread, true},
+        {"f32", p->f32, true},
+        {"bandwidth_dram_one_thread", p->bandwidth_dram_one_thread, true},
+        {"bandwidth_dram", p->bandwidth_dram, true},
+        {"bf16_one_thread", p->bf16_one_thread, false},
+        {"bf16", p->bf16, false},
+        {"bandwidth_l1_one_thread", p->bandwidth_l1_one_thread, false},
+        {"bandwidth_l1", p->bandwidth_l1, false},
+        {"bandwidth_l2_one_thread", p->bandwidth_l2_one_thread, false},
+        {"bandwidth_l2", p->bandwidth_l2, false},
+        {"bandwidth_l3_one_thread", p->bandwidth_l3_one_thread, false},
+        {"bandwidth_l3", p->bandwidth_l3, false},
+    };
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
+        const double rate = rates[i].rate;
+        if (!(rate >= 0 && rate < 1e18) || (rates[i].needed && rate < 1)) {
+            return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_device_peaks: %s is %g: give what rynd_context_measure measured",
+                           rates[i].name, rate);
+        }
+    }
+    return RYND_OK;
+}
+
 static rynd_status keep(rynd_context *context, const rynd_device_peaks *p, ry_error *error)
 {
+    RY_TRY(check_peaks(p, error));
     ry_cpu_info cpu;
     ry_cpu_detect(&cpu);
     const ry_isa isa = (ry_isa)context->device->isa;
@@ -179,18 +212,19 @@ static rynd_status keep(rynd_context *context, const rynd_device_peaks *p, ry_er
     profile.read[RY_LEVEL_L3] = (ry_rate){p->bandwidth_l3_one_thread, p->bandwidth_l3};
     profile.read[RY_LEVEL_DRAM] = (ry_rate){p->bandwidth_dram_one_thread, p->bandwidth_dram};
     RY_TRY(ry_profile_save(&profile, path, error));
-    memcpy(context->profile_path, path, sizeof path);
+    memcpy(context->kept_path, path, sizeof path);
     return RYND_OK;
 }
 
 rynd_status rynd_context_keep_peaks(rynd_context *context, const rynd_device_peaks *peaks, const char **path)
 {
+    RY_API_REQUIRE(context, peaks);
     ry_error error = {""};
     rynd_device_peaks all;
     rynd_status status = ry_api_options(&all, sizeof all, peaks, "rynd_device_peaks", &error);
     status = status != RYND_OK ? status : keep(context, &all, &error);
     if (status == RYND_OK && path) {
-        *path = context->profile_path;
+        *path = context->kept_path;
     }
     return ry_api_end(status, &error);
 }

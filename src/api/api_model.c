@@ -29,6 +29,8 @@ static rynd_status finish(rynd_context *context, rynd_status status, rynd_model 
 
 rynd_status rynd_model_load(rynd_context *context, const char *path, rynd_model **model)
 {
+    RY_API_REQUIRE(context, path, model);
+    *model = NULL;
     ry_error error = {""};
     rynd_model *m = ry_allocate_array(&context->allocator, 1, sizeof *m);
     rynd_status status = m ? ry_onnx_load(path, &context->allocator, &m->onnx, &error) : ry_fail_memory(&error);
@@ -37,6 +39,8 @@ rynd_status rynd_model_load(rynd_context *context, const char *path, rynd_model 
 
 rynd_status rynd_model_load_memory(rynd_context *context, const void *data, size_t size, rynd_model **model)
 {
+    RY_API_REQUIRE(context, data, model);
+    *model = NULL;
     ry_error error = {""};
     rynd_model *m = ry_allocate_array(&context->allocator, 1, sizeof *m);
     rynd_status status = m ? ry_onnx_load_memory(data, size, NULL, &context->allocator, &m->onnx, &error) : ry_fail_memory(&error);
@@ -53,12 +57,12 @@ void rynd_model_destroy(rynd_model *model)
 
 size_t rynd_model_input_count(const rynd_model *model)
 {
-    return model->onnx.graph->input_count;
+    return model ? model->onnx.graph->input_count : 0;
 }
 
 size_t rynd_model_output_count(const rynd_model *model)
 {
-    return model->onnx.graph->output_count;
+    return model ? model->onnx.graph->output_count : 0;
 }
 
 static rynd_status describe_value(const ry_graph *graph, ry_value_id id, rynd_value_info *info)
@@ -82,6 +86,7 @@ static rynd_status out_of_range(const char *what, size_t index, size_t count)
 
 rynd_status rynd_model_input(const rynd_model *model, size_t index, rynd_value_info *info)
 {
+    RY_API_REQUIRE(model, info);
     const ry_graph *graph = model->onnx.graph;
     return index < graph->input_count ? describe_value(graph, graph->inputs[index], info)
                                       : out_of_range("input", index, graph->input_count);
@@ -89,6 +94,7 @@ rynd_status rynd_model_input(const rynd_model *model, size_t index, rynd_value_i
 
 rynd_status rynd_model_output(const rynd_model *model, size_t index, rynd_value_info *info)
 {
+    RY_API_REQUIRE(model, info);
     const ry_graph *graph = model->onnx.graph;
     return index < graph->output_count ? describe_value(graph, graph->outputs[index], info)
                                        : out_of_range("output", index, graph->output_count);
@@ -151,6 +157,7 @@ static int64_t count_macs(const ry_graph *model_graph)
 
 rynd_status rynd_model_get_info(const rynd_model *model, rynd_model_info *info)
 {
+    RY_API_REQUIRE(model, info);
     ry_error error = {""};
     const ry_onnx_model *onnx = &model->onnx;
     rynd_model_info all = {
@@ -170,6 +177,7 @@ rynd_status rynd_model_get_info(const rynd_model *model, rynd_model_info *info)
 
 rynd_status rynd_model_operator(const rynd_model *model, size_t index, const char **name, size_t *count)
 {
+    RY_API_REQUIRE(model, name, count);
     if (index >= model->onnx.usage_count) {
         return out_of_range("operator", index, model->onnx.usage_count);
     }
@@ -180,11 +188,12 @@ rynd_status rynd_model_operator(const rynd_model *model, size_t index, const cha
 
 size_t rynd_model_node_count(const rynd_model *model)
 {
-    return model->onnx.graph->node_count;
+    return model ? model->onnx.graph->node_count : 0;
 }
 
 rynd_status rynd_model_node(const rynd_model *model, size_t index, rynd_node_info *info)
 {
+    RY_API_REQUIRE(model, info);
     ry_error error = {""};
     const ry_graph *graph = model->onnx.graph;
     if (index >= graph->node_count) {
@@ -211,16 +220,17 @@ static const char *value_name(const ry_graph *graph, size_t node, int index, boo
 
 const char *rynd_model_node_input(const rynd_model *model, size_t node, int index)
 {
-    return value_name(model->onnx.graph, node, index, false);
+    return model ? value_name(model->onnx.graph, node, index, false) : NULL;
 }
 
 const char *rynd_model_node_output(const rynd_model *model, size_t node, int index)
 {
-    return value_name(model->onnx.graph, node, index, true);
+    return model ? value_name(model->onnx.graph, node, index, true) : NULL;
 }
 
 rynd_status rynd_model_value(const rynd_model *model, const char *name, rynd_value_info *info)
 {
+    RY_API_REQUIRE(model, name, info);
     ry_error error;
     ry_value_id id = ry_graph_find(model->onnx.graph, name);
     if (id == RY_NO_VALUE) {

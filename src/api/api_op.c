@@ -25,7 +25,7 @@ struct rynd_op {
 
 int rynd_op_is_problem(const char *text)
 {
-    size_t length = strcspn(text, " \t");
+    const size_t length = text ? strcspn(text, " \t") : 0;
     for (int op = 0; op < RY_OPS; op++) {
         const char *name = ry_op_name((ry_op)op);
         if (strlen(name) == length && memcmp(name, text, length) == 0) {
@@ -42,17 +42,52 @@ static bool same_dims(const rynd_tensor *a, const rynd_tensor *b)
     return a->rank == b->rank && a->dtype == b->dtype && memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim) == 0;
 }
 
-static rynd_status take_layouts(ry_tensor *own, int count, const rynd_tensor *given, const char *what, ry_error *error)
+static rynd_status take_layout(ry_tensor *own, const rynd_tensor *given, bool written, ry_error *error)
+{
+    ry_tensor taken;
+    RY_TRY(ry_api_take_tensor(given, &taken, error));
+    if (!same_dims(own, &taken)) {
+        return ry_fail(error, RYND_ERROR_SHAPE, "its dtype and dims are not those of the problem's text");
+    }
+    RY_TRY(written ? ry_api_check_writable(&taken, error) : RYND_OK);
+    *own = taken;
+    own->data = NULL;
+    return RYND_OK;
+}
+
+static rynd_status take_layouts(ry_tensor *own, int count, const rynd_tensor *given, bool written, ry_error *error)
 {
     for (int i = 0; given && i < count; i++) {
         if (!ry_tensor_present(&own[i]) || given[i].dtype == RYND_DTYPE_NONE) {
             continue;
         }
-        if (!same_dims(&own[i], &given[i])) {
-            return ry_fail(error, RYND_ERROR_SHAPE, "%s %d: its dtype and dims are not those of the problem's text", what, i);
+        const rynd_status status = take_layout(&own[i], &given[i], written, error);
+        if (status != RYND_OK) {
+            ry_error_prefix(error, "%s %d: ", written ? "output" : "input", i);
+            return status;
         }
-        own[i] = given[i];
-        own[i].data = NULL;
+    }
+    return RYND_OK;
+}
+
+/* A bit of `constants` for each input that keeps its value, whether its value is known or not. */
+static rynd_status take_constants(rynd_op *op, const rynd_op_options *options, ry_error *error)
+{
+    enum { BITS = 32 };
+    for (int i = 0; i < op->problem.inputs; i++) {
+        const bool named = i < BITS && (options->constants >> i & 1u);
+        const void *data = options->inputs ? options->inputs[i].data : NULL;
+        if (!ry_tensor_present(&op->in[i]) || (!data && !named)) {
+            continue;
+        }
+        const rynd_status status = data ? ry_api_check_data(&op->in[i], data, error) : RYND_OK;
+        if (status != RYND_OK) {
+            ry_error_prefix(error, "input %d: ", i);
+            return status;
+        }
+        op->constant_data[i] = data;
+        op->constants |= i < BITS ? 1u << i : 0;
+        op->no_values |= !data;
     }
     return RYND_OK;
 }
@@ -215,19 +250,16 @@ static rynd_status create(rynd_op *op, const char *text, const rynd_op_options *
     memcpy(op->out, op->problem.out, (size_t)op->problem.outputs * sizeof *op->out);
     op->problem.in = op->in;
     op->problem.out = op->out;
-    RY_TRY(take_layouts(op->in, op->problem.inputs, options->inputs, "input", error));
-    RY_TRY(take_layouts(op->out, op->problem.outputs, options->outputs, "output", error));
-    for (int i = 0; i < op->problem.inputs && i < 32; i++) {
-        op->constant_data[i] = options->inputs ? options->inputs[i].data : NULL;
-        const bool constant = ry_tensor_present(&op->in[i]) && (op->constant_data[i] || (options->constants >> i & 1u));
-        op->constants |= constant ? 1u << i : 0;
-        op->no_values |= constant && !op->constant_data[i];
-    }
+    RY_TRY(take_layouts(op->in, op->problem.inputs, options->inputs, false, error));
+    RY_TRY(take_layouts(op->out, op->problem.outputs, options->outputs, true, error));
+    RY_TRY(take_constants(op, options, error));
     return prepare(op, options, error);
 }
 
 rynd_status rynd_op_create(rynd_context *context, const char *problem, const rynd_op_options *given, rynd_op **op)
 {
+    RY_API_REQUIRE(context, problem, op);
+    *op = NULL;
     ry_error error = {""};
     rynd_op_options options;
     rynd_status status = ry_api_options(&options, sizeof options, given, "rynd_op_options", &error);
@@ -267,12 +299,12 @@ void rynd_op_destroy(rynd_op *op)
 
 size_t rynd_op_input_count(const rynd_op *op)
 {
-    return (size_t)op->problem.inputs;
+    return op ? (size_t)op->problem.inputs : 0;
 }
 
 size_t rynd_op_output_count(const rynd_op *op)
 {
-    return (size_t)op->problem.outputs;
+    return op ? (size_t)op->problem.outputs : 0;
 }
 
 static rynd_status describe(const ry_tensor *tensors, int count, size_t index, rynd_tensor *tensor)
@@ -287,12 +319,26 @@ static rynd_status describe(const ry_tensor *tensors, int count, size_t index, r
 
 rynd_status rynd_op_input(const rynd_op *op, size_t index, rynd_tensor *tensor)
 {
+    RY_API_REQUIRE(op, tensor);
     return describe(op->in, op->problem.inputs, index, tensor);
 }
 
 rynd_status rynd_op_output(const rynd_op *op, size_t index, rynd_tensor *tensor)
 {
+    RY_API_REQUIRE(op, tensor);
     return describe(op->out, op->problem.outputs, index, tensor);
+}
+
+/* The caller's memory of an operand. */
+static rynd_status take_operand(rynd_op *op, const char *what, int index, const ry_tensor *description, const void *data, ry_place *place,
+                                ry_error *error)
+{
+    const rynd_status status = ry_api_check_data(description, data, error);
+    if (status != RYND_OK) {
+        ry_error_prefix(error, "rynd_op_execute: %s %d: ", what, index);
+        return status;
+    }
+    return wrap(op, data, place, error);
 }
 
 static rynd_status execute(rynd_op *op, ry_place *places, const void *const *inputs, void *const *outputs, ry_error *error)
@@ -304,13 +350,10 @@ static rynd_status execute(rynd_op *op, ry_place *places, const void *const *inp
     }
     for (int i = 0; i < in; i++) {
         const void *data = op->constant_data[i] ? op->constant_data[i] : inputs[i];
-        if (ry_tensor_present(&op->in[i]) && !data && ry_tensor_count(&op->in[i]) > 0) {
-            return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_op_execute: input %d is NULL", i);
-        }
-        RY_TRY(wrap(op, data, &places[i], error));
+        RY_TRY(take_operand(op, "input", i, &op->in[i], data, &places[i], error));
     }
     for (int i = 0; i < out; i++) {
-        RY_TRY(wrap(op, outputs[i], &places[in + i], error));
+        RY_TRY(take_operand(op, "output", i, &op->out[i], outputs[i], &places[in + i], error));
     }
     places[in + out] = (ry_place){op->packed, 0};
     places[in + out + 1] = (ry_place){op->work, 0};
@@ -320,6 +363,7 @@ static rynd_status execute(rynd_op *op, ry_place *places, const void *const *inp
 
 rynd_status rynd_op_execute(rynd_op *op, const void *const *inputs, void *const *outputs)
 {
+    RY_API_REQUIRE(op, inputs, outputs);
     ry_error error = {""};
     int count = op->problem.inputs + op->problem.outputs;
     ry_place *places = ry_allocate_array(&op->context->allocator, (size_t)count + OWN_ARGUMENTS, sizeof *places);
@@ -334,12 +378,14 @@ rynd_status rynd_op_execute(rynd_op *op, const void *const *inputs, void *const 
 
 rynd_status rynd_op_info(const rynd_op *op, rynd_step_info *info)
 {
+    RY_API_REQUIRE(op, info);
     ry_error error = {""};
     return ry_api_end(ry_api_info(info, &op->info, sizeof *info, "rynd_step_info", &error), &error);
 }
 
 rynd_status rynd_op_memory(const rynd_op *op, rynd_memory *memory)
 {
+    RY_API_REQUIRE(op, memory);
     ry_error error = {""};
     rynd_memory all = {.weights = op->prepared.packed, .workspace = work_size(op) + op->prepared.state};
     for (int i = 0; i < op->problem.inputs; i++) {

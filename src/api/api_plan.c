@@ -102,25 +102,57 @@ static rynd_status describe_steps(rynd_plan *plan, ry_error *error)
     return RYND_OK;
 }
 
-static rynd_status check_options(const rynd_plan_options *options, const ry_graph *graph, ry_error *error)
+static rynd_status check_options(const rynd_plan_options *options, ry_error *error)
 {
     RY_TRY(ry_api_check_accuracy(options->accuracy, error));
     if (options->batch < 0) {
         return ry_fail(error, RYND_ERROR_ARGUMENT, "batch is %lld: give at least 1", (long long)options->batch);
     }
-    for (size_t i = 0; options->inputs && i < graph->input_count; i++) {
-        const rynd_tensor *input = &options->inputs[i];
-        if ((unsigned)input->dtype >= RY_DTYPES || input->rank < 0 || input->rank > RY_MAX_RANK) {
-            return ry_fail(error, RYND_ERROR_ARGUMENT, "input '%s': dtype %d or rank %d is out of range",
-                           graph->values[graph->inputs[i]].name, (int)input->dtype, input->rank);
+    if (options->dim_count && !options->dims) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_plan_options: dim_count is %zu and dims is NULL", options->dim_count);
+    }
+    for (size_t i = 0; i < options->dim_count; i++) {
+        if (!options->dims[i].symbol) {
+            return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_plan_options: dims[%zu].symbol is NULL", i);
         }
     }
     return RYND_OK;
 }
 
+static rynd_status take_input(const ry_value *value, const rynd_tensor *given, ry_tensor *taken, ry_error *error)
+{
+    RY_TRY(ry_api_take_tensor(given, taken, error));
+    if (value->dtype != RY_NONE && taken->dtype != (rynd_dtype)value->dtype) {
+        return ry_fail(error, RYND_ERROR_SHAPE, "the model has %s, given %s", ry_dtype_name(value->dtype),
+                       ry_dtype_name((ry_dtype)taken->dtype));
+    }
+    return RYND_OK;
+}
+
+/* given NULL: *inputs is NULL, too. */
+static rynd_status take_inputs(const ry_graph *graph, const rynd_tensor *given, ry_arena *arena, const ry_tensor **inputs, ry_error *error)
+{
+    ry_tensor *taken = given ? RY_TAKE(arena, ry_tensor, graph->input_count) : NULL;
+    if (given && !taken) {
+        return ry_fail_memory(error);
+    }
+    for (size_t i = 0; given && i < graph->input_count; i++) {
+        const ry_value *value = &graph->values[graph->inputs[i]];
+        const rynd_status status = given[i].dtype == RYND_DTYPE_NONE ? RYND_OK : take_input(value, &given[i], &taken[i], error);
+        if (status != RYND_OK) {
+            ry_error_prefix(error, "rynd_plan_options: input '%s': ", value->name);
+            return status;
+        }
+    }
+    *inputs = taken;
+    return RYND_OK;
+}
+
 static rynd_status create(rynd_plan *p, rynd_model *model, const rynd_plan_options *options, ry_error *error)
 {
-    RY_TRY(check_options(options, model->onnx.graph, error));
+    const ry_tensor *inputs;
+    RY_TRY(check_options(options, error));
+    RY_TRY(take_inputs(model->onnx.graph, options->inputs, &p->texts, &inputs, error));
     ry_dim_binding *dims = RY_TAKE(&p->texts, ry_dim_binding, options->dim_count);
     if (!dims) {
         return ry_fail_memory(error);
@@ -131,7 +163,7 @@ static rynd_status create(rynd_plan *p, rynd_model *model, const rynd_plan_optio
     p->accuracy = ry_api_accuracy(options->accuracy);
     ry_plan_options internal = {
         .accuracy = p->accuracy,
-        .inputs = options->inputs,
+        .inputs = inputs,
         .batch = options->batch,
         .dims = dims,
         .dim_count = options->dim_count,
@@ -145,6 +177,8 @@ static rynd_status create(rynd_plan *p, rynd_model *model, const rynd_plan_optio
 
 rynd_status rynd_plan_create(rynd_model *model, const rynd_plan_options *given, rynd_plan **plan)
 {
+    RY_API_REQUIRE(model, plan);
+    *plan = NULL;
     ry_error error = {""};
     rynd_plan_options options;
     rynd_status status = ry_api_options(&options, sizeof options, given, "rynd_plan_options", &error);
@@ -181,6 +215,7 @@ void rynd_plan_destroy(rynd_plan *plan)
 
 rynd_status rynd_plan_memory(const rynd_plan *plan, rynd_memory *memory)
 {
+    RY_API_REQUIRE(plan, memory);
     ry_error error = {""};
     const ry_plan *p = plan->plan;
     rynd_memory all = {
@@ -200,16 +235,17 @@ rynd_status rynd_plan_memory(const rynd_plan *plan, rynd_memory *memory)
 
 double rynd_plan_time(const rynd_plan *plan)
 {
-    return plan->plan->seconds;
+    return plan ? plan->plan->seconds : 0;
 }
 
 size_t rynd_plan_step_count(const rynd_plan *plan)
 {
-    return plan->plan->step_count;
+    return plan ? plan->plan->step_count : 0;
 }
 
 rynd_status rynd_plan_step(const rynd_plan *plan, size_t index, rynd_step_info *info)
 {
+    RY_API_REQUIRE(plan, info);
     ry_error error = {""};
     if (index >= plan->plan->step_count) {
         return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT, "step %zu: the plan has %zu", index, plan->plan->step_count), &error);
@@ -219,11 +255,12 @@ rynd_status rynd_plan_step(const rynd_plan *plan, size_t index, rynd_step_info *
 
 int rynd_plan_complete(const rynd_plan *plan)
 {
-    return plan->plan->rest == NULL;
+    return plan && plan->plan->rest == NULL;
 }
 
 rynd_status rynd_plan_input(const rynd_plan *plan, size_t index, rynd_tensor *tensor)
 {
+    RY_API_REQUIRE(plan, tensor);
     ry_error error = {""};
     if (index >= plan->plan->input_count) {
         return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT, "input %zu: the plan has %zu", index, plan->plan->input_count), &error);
@@ -234,6 +271,7 @@ rynd_status rynd_plan_input(const rynd_plan *plan, size_t index, rynd_tensor *te
 
 rynd_status rynd_plan_output(const rynd_plan *plan, size_t index, rynd_tensor *tensor)
 {
+    RY_API_REQUIRE(plan, tensor);
     ry_error error = {""};
     if (index >= plan->plan->model_outputs) {
         return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT, "output %zu: the plan has %zu", index, plan->plan->model_outputs), &error);

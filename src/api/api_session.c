@@ -6,6 +6,8 @@
 
 rynd_status rynd_session_create(rynd_plan *plan, rynd_session **session)
 {
+    RY_API_REQUIRE(plan, session);
+    *session = NULL;
     ry_error error = {""};
     rynd_session *s = ry_allocate_array(&plan->context->allocator, 1, sizeof *s);
     if (!s) {
@@ -30,25 +32,48 @@ void rynd_session_destroy(rynd_session *session)
     }
 }
 
-rynd_status rynd_session_bind(rynd_session *session, const char *name, const rynd_tensor *tensor)
+static rynd_status bind_output(rynd_session *session, size_t index, const ry_tensor *tensor, ry_error *error)
 {
-    ry_error error = {""};
+    const rynd_status status = ry_api_check_writable(tensor, error);
+    if (status != RYND_OK) {
+        ry_error_prefix(error, "output '%s': ", session->plan->plan->outputs[index].name);
+        return status;
+    }
+    return ry_session_bind_output(session->session, index, tensor, error);
+}
+
+static rynd_status bind(rynd_session *session, const char *name, const rynd_tensor *given, ry_error *error)
+{
     const ry_plan *plan = session->plan->plan;
+    ry_tensor tensor;
+    const rynd_status status = ry_api_take_tensor(given, &tensor, error);
+    if (status != RYND_OK) {
+        ry_error_prefix(error, "rynd_session_bind: '%s': ", name);
+        return status;
+    }
     for (size_t i = 0; i < plan->input_count; i++) {
         if (strcmp(plan->input_names[i], name) == 0) {
-            return ry_api_end(ry_session_bind_input(session->session, i, tensor, &error), &error);
+            return ry_session_bind_input(session->session, i, &tensor, error);
         }
     }
     for (size_t i = 0; i < plan->model_outputs; i++) {
         if (strcmp(plan->outputs[i].name, name) == 0) {
-            return ry_api_end(ry_session_bind_output(session->session, i, tensor, &error), &error);
+            return bind_output(session, i, &tensor, error);
         }
     }
-    return ry_api_end(ry_fail(&error, RYND_ERROR_NOT_FOUND, "the model has no input or output '%s'", name), &error);
+    return ry_fail(error, RYND_ERROR_NOT_FOUND, "the model has no input or output '%s'", name);
+}
+
+rynd_status rynd_session_bind(rynd_session *session, const char *name, const rynd_tensor *tensor)
+{
+    RY_API_REQUIRE(session, name, tensor);
+    ry_error error = {""};
+    return ry_api_end(bind(session, name, tensor, &error), &error);
 }
 
 rynd_status rynd_session_run(rynd_session *session)
 {
+    RY_API_REQUIRE(session);
     ry_error error = {""};
     rynd_status status = ry_session_run(session->session, &error);
     if (session->plan->path && status == RYND_ERROR_SHAPE) { /* what is wrong with a node; the rest is the caller's, or the machine's */
@@ -59,6 +84,7 @@ rynd_status rynd_session_run(rynd_session *session)
 
 rynd_status rynd_session_output(const rynd_session *session, size_t index, rynd_tensor *tensor)
 {
+    RY_API_REQUIRE(session, tensor);
     ry_error error = {""};
     const ry_plan *plan = session->plan->plan;
     if (index >= plan->model_outputs) {
@@ -69,15 +95,17 @@ rynd_status rynd_session_output(const rynd_session *session, size_t index, rynd_
 
 size_t rynd_session_memory(const rynd_session *session)
 {
-    return ry_session_memory(session->session);
+    return session ? ry_session_memory(session->session) : 0;
 }
 
 void rynd_session_profile(rynd_session *session, int on)
 {
-    ry_session_set_timing(session->session, on != 0);
+    if (session) {
+        ry_session_set_timing(session->session, on != 0);
+    }
 }
 
 double rynd_session_step_time(const rynd_session *session, size_t step)
 {
-    return step < session->plan->plan->step_count ? ry_session_times(session->session)[step] : 0;
+    return session && step < session->plan->plan->step_count ? ry_session_times(session->session)[step] : 0;
 }

@@ -28,16 +28,34 @@ size_t rynd_text_escape(const char *text, rynd_escape escape, char *to, size_t s
     return ry_escape(text, escape, to, size);
 }
 
+/* The size field of a caller's struct, which is its first. Every struct has pointers or the like in it, so its size is a multiple of theirs: another one was
+ * never sizeof of any version, and would cut a field in two. */
+static rynd_status read_size(const void *from, const char *what, size_t *size, ry_error *error)
+{
+    enum { LARGEST = 4096 };
+    memcpy(size, from, sizeof *size);
+    if (*size < sizeof *size || *size > LARGEST || *size % sizeof *size != 0) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "%s: size is %zu; set it to sizeof(%s)", what, *size, what);
+    }
+    return RYND_OK;
+}
+
 rynd_status ry_api_options(void *options, size_t size, const void *given, const char *what, ry_error *error)
 {
+    size_t known;
     memset(options, 0, size);
-    size_t known = sizeof(size_t);
     if (!given) {
         return RYND_OK;
     }
-    memcpy(&known, given, sizeof known);
-    if (known < sizeof known || known > 4096) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "%s: size is %zu; set it to sizeof(%s)", what, known, what);
+    RY_TRY(read_size(given, what, &known, error));
+    for (size_t i = size; i < known; i++) {
+        if (((const char *)given)[i]) {
+            return ry_fail(error, RYND_ERROR_UNSUPPORTED,
+                           "%s: size is %zu, of which this library (rynd %s) knows %zu bytes, and byte %zu is not 0: the program was "
+                           "compiled for a later version and "
+                           "asks for what this one does not have",
+                           what, known, rynd_version(), size, i);
+        }
     }
     memcpy(options, given, known < size ? known : size);
     return RYND_OK;
@@ -45,13 +63,8 @@ rynd_status ry_api_options(void *options, size_t size, const void *given, const 
 
 rynd_status ry_api_info(void *to, const void *info, size_t size, const char *what, ry_error *error)
 {
-    size_t known = 0;
-    if (to) {
-        memcpy(&known, to, sizeof known);
-    }
-    if (known < sizeof known || known > 4096) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "%s: size is %zu; set it to sizeof(%s)", what, known, what);
-    }
+    size_t known;
+    RY_TRY(read_size(to, what, &known, error));
     size_t common = known < size ? known : size;
     memset((char *)to + sizeof known, 0, known - sizeof known);
     memcpy((char *)to + sizeof known, (const char *)info + sizeof known, common - sizeof known);

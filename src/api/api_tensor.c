@@ -24,16 +24,21 @@ const char *rynd_dtype_name(rynd_dtype dtype)
 
 rynd_tensor rynd_tensor_of(void *data, rynd_dtype dtype, int rank, const int64_t *dim)
 {
-    if (rank < 0 || rank > RYND_MAX_RANK || !known(dtype)) {
-        return (rynd_tensor){.dtype = RYND_DTYPE_NONE};
+    const rynd_tensor none = {.dtype = RYND_DTYPE_NONE};
+    if (rank < 0 || rank > RYND_MAX_RANK || !known(dtype) || (rank > 0 && !dim)) {
+        return none;
     }
     ry_shape shape = ry_shape_of(rank, dim);
-    return ry_tensor_row_major((ry_dtype)dtype, &shape, data);
+    return ry_shape_bytes(&shape, (ry_dtype)dtype) < 0 ? none : ry_tensor_row_major((ry_dtype)dtype, &shape, data);
 }
 
 int64_t rynd_tensor_elements(const rynd_tensor *tensor)
 {
-    return ry_tensor_count(tensor);
+    if (!tensor || tensor->rank < 0 || tensor->rank > RYND_MAX_RANK) {
+        return -1;
+    }
+    const ry_shape shape = ry_tensor_shape(tensor);
+    return ry_shape_elements(&shape);
 }
 
 /* The tensor's data, then its name, in one block: rynd_tensor_free needs the data's address only. */
@@ -59,6 +64,7 @@ static rynd_status keep_tensor(rynd_context *context, const ry_tensor *read, con
 
 rynd_status rynd_tensor_read_pb(rynd_context *context, const void *data, size_t size, rynd_tensor *tensor, const char **name)
 {
+    RY_API_REQUIRE(context, data, tensor);
     ry_error error = {""};
     ry_arena arena;
     ry_arena_init(&arena, &context->allocator);
@@ -74,30 +80,52 @@ rynd_status rynd_tensor_read_pb(rynd_context *context, const void *data, size_t 
 
 void rynd_tensor_free(rynd_context *context, rynd_tensor *tensor)
 {
-    ry_release(&context->allocator, tensor->data);
-    *tensor = (rynd_tensor){.dtype = RYND_DTYPE_NONE};
+    if (context && tensor) {
+        ry_release(&context->allocator, tensor->data);
+        *tensor = (rynd_tensor){.dtype = RYND_DTYPE_NONE};
+    }
+}
+
+static rynd_status write_pb(rynd_context *context, const char *name, const rynd_tensor *given, void **data, size_t *size, ry_error *error)
+{
+    ry_tensor tensor;
+    RY_TRY(ry_api_take_tensor(given, &tensor, error));
+    if (!ry_tensor_present(&tensor) || (!tensor.data && ry_tensor_count(&tensor) > 0)) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "there is no %s to write", ry_tensor_present(&tensor) ? "data" : "tensor");
+    }
+    ry_arena arena;
+    ry_arena_init(&arena, &context->allocator);
+    const void *written = NULL;
+    size_t bytes = 0;
+    rynd_status status = ry_onnx_tensor_write(name, &tensor, &arena, &written, &bytes, error);
+    if (status == RYND_OK) {
+        *data = ry_allocate(&context->allocator, bytes);
+        status = *data ? RYND_OK : ry_fail_memory(error);
+    }
+    if (status == RYND_OK) {
+        memcpy(*data, written, bytes);
+        *size = bytes;
+    }
+    ry_arena_free(&arena);
+    return status;
 }
 
 rynd_status rynd_tensor_write_pb(rynd_context *context, const char *name, const rynd_tensor *tensor, void **data, size_t *size)
 {
+    RY_API_REQUIRE(context, tensor, data, size);
     ry_error error = {""};
-    ry_arena arena;
-    ry_arena_init(&arena, &context->allocator);
-    const void *written = NULL;
-    rynd_status status = ry_onnx_tensor_write(name, tensor, &arena, &written, size, &error);
-    if (status == RYND_OK) {
-        *data = ry_allocate(&context->allocator, *size);
-        if (*data) {
-            memcpy(*data, written, *size);
-        } else {
-            status = ry_fail_memory(&error);
-        }
+    *data = NULL;
+    *size = 0;
+    const rynd_status status = write_pb(context, name, tensor, data, size, &error);
+    if (status != RYND_OK) {
+        ry_error_prefix(&error, "tensor '%s': ", name ? name : "");
     }
-    ry_arena_free(&arena);
     return ry_api_end(status, &error);
 }
 
 void rynd_memory_free(rynd_context *context, void *memory)
 {
-    ry_release(&context->allocator, memory);
+    if (context) {
+        ry_release(&context->allocator, memory);
+    }
 }

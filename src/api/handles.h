@@ -16,7 +16,8 @@ struct rynd_context {
     ry_threads *threads;
     ry_device *device;
     ry_profile profile;
-    char profile_path[RY_PROFILE_PATH];
+    char profile_path[RY_PROFILE_PATH]; /* of the profile in use; "": none */
+    char kept_path[RY_PROFILE_PATH];    /* where rynd_context_keep_peaks wrote */
     rynd_log log;
     void *log_user;
 };
@@ -41,13 +42,37 @@ struct rynd_session {
     ry_session *session;
 };
 
+/* What a public function that returns a status begins with: RY_API_REQUIRE(context, path, model) refuses the first that is NULL, by its name. */
+#define RY_API_REQUIRE(...)                                                                                           \
+    do {                                                                                                              \
+        const void *const given_[] = {__VA_ARGS__};                                                                   \
+        const rynd_status required_ = ry_api_require(__func__, #__VA_ARGS__, given_, sizeof given_ / sizeof *given_); \
+        if (required_ != RYND_OK) {                                                                                   \
+            return required_;                                                                                         \
+        }                                                                                                             \
+    } while (0)
+
+/* names: "context, path, model", of the `count` arguments. */
+rynd_status ry_api_require(const char *function, const char *names, const void *const *arguments, size_t count);
+
+/* A caller's tensor, which every entry point takes by this function before it reads anything of it. Refuses a dtype, rank or dim that there is not, more bytes
+ * than 63 bits count, and strides that leave the address space; that it is the tensor that is wanted, the caller checks. Strides that reach no second element
+ * become such that nothing overflows. The message does not name the tensor: see ry_error_prefix. */
+rynd_status ry_api_take_tensor(const rynd_tensor *given, ry_tensor *taken, ry_error *error);
+
+/* For outputs: no two elements may share memory, as with a stride of 0. `tensor` was taken. */
+rynd_status ry_api_check_writable(const ry_tensor *tensor, ry_error *error);
+
+/* Memory for an operand that is used where it is. */
+rynd_status ry_api_check_data(const ry_tensor *description, const void *data, ry_error *error);
+
 /* Keeps the message for rynd_last_error when status is a failure; returns status. */
 rynd_status ry_api_end(rynd_status status, const ry_error *error);
 
-/* Copies a caller's options, whose size says how many of today's fields it knows, over zeros. given NULL: all zeros. */
+/* Copies a caller's options, whose size says how many of today's fields it knows, over zeros. given NULL: all zeros. Fields of a later version must be 0. */
 rynd_status ry_api_options(void *options, size_t size, const void *given, const char *what, ry_error *error);
 
-/* Copies an information struct out to a caller that may know fewer fields. */
+/* Copies an information struct out to a caller that may know fewer fields, or more: those become 0. */
 rynd_status ry_api_info(void *to, const void *info, size_t size, const char *what, ry_error *error);
 
 void ry_api_log(const rynd_context *context, int level, const char *format, ...) __attribute__((format(printf, 3, 4)));

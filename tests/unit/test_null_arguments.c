@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every public function with each of its pointers NULL, the others being good: an error that names the parameter, or what the header says of a NULL
+ * that is allowed. The functions and their parameters are read from the headers, so one that is not tried here fails the last test. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tiny_model.h"
+#include <rynd/rynd.h>
+
+#include <ctype.h>
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Good arguments. */
+static rynd_context *context;
+static rynd_model *model;
+static rynd_plan *plan;
+static rynd_session *session;
+static rynd_op *op;
+static uint8_t bytes[TINY_MODEL_CAPACITY];
+static size_t size;
+
+/* "rynd_model_load path", one line for each pointer that was NULL once. */
+static char tried[1 << 14];
+
+static void note(const char *function, const char *parameter)
+{
+    const size_t used = strlen(tried);
+    assert_true(used + 128 < sizeof tried);
+    snprintf(tried + used, sizeof tried - used, "%s %s\n", function, parameter);
+}
+
+static void refused(const char *function, const char *parameter, rynd_status status)
+{
+    char message[128];
+    note(function, parameter);
+    snprintf(message, sizeof message, "%s: %s is NULL", function, parameter);
+    assert_int_equal(status, RYND_ERROR_ARGUMENT);
+    assert_string_equal(rynd_last_error(), message);
+}
+
+static void taken(const char *function, const char *parameter, bool right)
+{
+    note(function, parameter);
+    if (!right) {
+        fail_msg("%s with %s NULL does not do what its header says (%s)", function, parameter, rynd_last_error());
+    }
+}
+
+#define REFUSES(function, parameter, ...) refused(#function, #parameter, function(__VA_ARGS__))
+/* `right` is true when the call did what the header says. */
+#define TAKES(function, parameter, right) taken(#function, #parameter, (right))
+#define IGNORES(function, parameter, ...) (function(__VA_ARGS__), note(#function, #parameter))
+
+static int begin(void **state)
+{
+    (void)state;
+    const rynd_context_options options = {.size = sizeof options, .threads = 2};
+    const rynd_plan_options plan_options = {.size = sizeof plan_options, .batch = 1};
+    size = tiny_model(bytes);
+    return rynd_context_create(&options, &context) || rynd_model_load_memory(context, bytes, size, &model) ||
+           rynd_plan_create(model, &plan_options, &plan) || rynd_session_create(plan, &session) ||
+           rynd_op_create(context, "conv c=2 h=3 w=3 k=2", NULL, &op);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    rynd_op_destroy(op);
+    rynd_session_destroy(session);
+    rynd_plan_destroy(plan);
+    rynd_model_destroy(model);
+    rynd_context_destroy(context);
+    return 0;
+}
+
+static void contexts(void **state)
+{
+    (void)state;
+    rynd_context *made = NULL;
+    rynd_device_info info = {.size = sizeof info};
+    rynd_device_peaks peaks = {.size = sizeof peaks};
+    REFUSES(rynd_context_create, context, NULL, NULL);
+    TAKES(rynd_context_create, options, rynd_context_create(NULL, &made) == RYND_OK && made);
+    rynd_context_destroy(made);
+    IGNORES(rynd_context_destroy, context, NULL);
+    REFUSES(rynd_context_info, context, NULL, &info);
+    REFUSES(rynd_context_info, info, context, NULL);
+    REFUSES(rynd_context_measure, context, NULL, &peaks);
+    REFUSES(rynd_context_measure, peaks, context, NULL);
+    REFUSES(rynd_context_keep_peaks, context, NULL, &peaks, NULL);
+    REFUSES(rynd_context_keep_peaks, peaks, context, NULL, NULL);
+    /* Peaks of 0 are refused, whether the name is wanted or not. */
+    TAKES(rynd_context_keep_peaks, path,
+          rynd_context_keep_peaks(context, &peaks, NULL) == RYND_ERROR_ARGUMENT && strstr(rynd_last_error(), "f32_one_thread"));
+}
+
+static void texts(void **state)
+{
+    (void)state;
+    char room[8] = "";
+    TAKES(rynd_text_escape, text, rynd_text_escape(NULL, RYND_ESCAPE_LINE, room, sizeof room) == 0);
+    TAKES(rynd_text_escape, to, rynd_text_escape("abc", RYND_ESCAPE_LINE, NULL, 0) == 3);
+    TAKES(rynd_op_is_problem, text, rynd_op_is_problem(NULL) == 0);
+}
+
+static void tensors(void **state)
+{
+    (void)state;
+    float x[6] = {0};
+    void *written = NULL;
+    size_t length = 0;
+    rynd_tensor tensor = rynd_tensor_of(x, RYND_DTYPE_F32, 2, (int64_t[]){2, 3}), read;
+    TAKES(rynd_tensor_of, data, rynd_tensor_of(NULL, RYND_DTYPE_F32, 1, (int64_t[]){6}).dtype == RYND_DTYPE_F32);
+    TAKES(rynd_tensor_of, dim, rynd_tensor_of(x, RYND_DTYPE_F32, 0, NULL).dtype == RYND_DTYPE_F32);
+    assert_int_equal(rynd_tensor_of(x, RYND_DTYPE_F32, 1, NULL).dtype, RYND_DTYPE_NONE);
+    TAKES(rynd_tensor_elements, tensor, rynd_tensor_elements(NULL) == -1);
+    REFUSES(rynd_tensor_write_pb, context, NULL, "x", &tensor, &written, &length);
+    REFUSES(rynd_tensor_write_pb, tensor, context, "x", NULL, &written, &length);
+    REFUSES(rynd_tensor_write_pb, data, context, "x", &tensor, NULL, &length);
+    REFUSES(rynd_tensor_write_pb, size, context, "x", &tensor, &written, NULL);
+    TAKES(rynd_tensor_write_pb, name, rynd_tensor_write_pb(context, NULL, &tensor, &written, &length) == RYND_OK);
+    REFUSES(rynd_tensor_read_pb, context, NULL, written, length, &read, NULL);
+    REFUSES(rynd_tensor_read_pb, data, context, NULL, length, &read, NULL);
+    REFUSES(rynd_tensor_read_pb, tensor, context, written, length, NULL, NULL);
+    TAKES(rynd_tensor_read_pb, name, rynd_tensor_read_pb(context, written, length, &read, NULL) == RYND_OK);
+    IGNORES(rynd_tensor_free, context, NULL, &read);
+    IGNORES(rynd_tensor_free, tensor, context, NULL);
+    rynd_tensor_free(context, &read);
+    IGNORES(rynd_memory_free, context, NULL, written);
+    IGNORES(rynd_memory_free, memory, context, NULL);
+    rynd_memory_free(context, written);
+}
+
+static void models(void **state)
+{
+    (void)state;
+    rynd_model *made = NULL;
+    rynd_model_info info = {.size = sizeof info};
+    rynd_value_info value = {.size = sizeof value};
+    rynd_node_info node = {.size = sizeof node};
+    const char *name;
+    size_t count;
+    REFUSES(rynd_model_load, context, NULL, "x.onnx", &made);
+    REFUSES(rynd_model_load, path, context, NULL, &made);
+    REFUSES(rynd_model_load, model, context, "x.onnx", NULL);
+    REFUSES(rynd_model_load_memory, context, NULL, bytes, size, &made);
+    REFUSES(rynd_model_load_memory, data, context, NULL, size, &made);
+    REFUSES(rynd_model_load_memory, model, context, bytes, size, NULL);
+    IGNORES(rynd_model_destroy, model, NULL);
+    TAKES(rynd_model_input_count, model, rynd_model_input_count(NULL) == 0);
+    TAKES(rynd_model_output_count, model, rynd_model_output_count(NULL) == 0);
+    REFUSES(rynd_model_input, model, NULL, 0, &value);
+    REFUSES(rynd_model_input, info, model, 0, NULL);
+    REFUSES(rynd_model_output, model, NULL, 0, &value);
+    REFUSES(rynd_model_output, info, model, 0, NULL);
+    REFUSES(rynd_model_get_info, model, NULL, &info);
+    REFUSES(rynd_model_get_info, info, model, NULL);
+    REFUSES(rynd_model_operator, model, NULL, 0, &name, &count);
+    REFUSES(rynd_model_operator, name, model, 0, NULL, &count);
+    REFUSES(rynd_model_operator, count, model, 0, &name, NULL);
+    TAKES(rynd_model_node_count, model, rynd_model_node_count(NULL) == 0);
+    REFUSES(rynd_model_node, model, NULL, 0, &node);
+    REFUSES(rynd_model_node, info, model, 0, NULL);
+    TAKES(rynd_model_node_input, model, rynd_model_node_input(NULL, 0, 0) == NULL);
+    TAKES(rynd_model_node_output, model, rynd_model_node_output(NULL, 0, 0) == NULL);
+    REFUSES(rynd_model_value, model, NULL, "x", &value);
+    REFUSES(rynd_model_value, name, model, NULL, &value);
+    REFUSES(rynd_model_value, info, model, "x", NULL);
+}
+
+static void plans(void **state)
+{
+    (void)state;
+    rynd_plan *made = NULL;
+    rynd_memory memory = {.size = sizeof memory};
+    rynd_step_info step = {.size = sizeof step};
+    rynd_tensor tensor;
+    REFUSES(rynd_plan_create, model, NULL, NULL, &made);
+    REFUSES(rynd_plan_create, plan, model, NULL, NULL);
+    /* The model's batch is open, so a plan with no options fails for that reason. */
+    TAKES(rynd_plan_create, options, rynd_plan_create(model, NULL, &made) == RYND_ERROR_SHAPE && !made);
+    IGNORES(rynd_plan_destroy, plan, NULL);
+    REFUSES(rynd_plan_memory, plan, NULL, &memory);
+    REFUSES(rynd_plan_memory, memory, plan, NULL);
+    TAKES(rynd_plan_time, plan, rynd_plan_time(NULL) == 0);
+    TAKES(rynd_plan_step_count, plan, rynd_plan_step_count(NULL) == 0);
+    REFUSES(rynd_plan_step, plan, NULL, 0, &step);
+    REFUSES(rynd_plan_step, info, plan, 0, NULL);
+    TAKES(rynd_plan_complete, plan, rynd_plan_complete(NULL) == 0);
+    REFUSES(rynd_plan_input, plan, NULL, 0, &tensor);
+    REFUSES(rynd_plan_input, tensor, plan, 0, NULL);
+    REFUSES(rynd_plan_output, plan, NULL, 0, &tensor);
+    REFUSES(rynd_plan_output, tensor, plan, 0, NULL);
+}
+
+static void sessions(void **state)
+{
+    (void)state;
+    rynd_session *made = NULL;
+    float x[TINY_CHANNELS * TINY_SIDE * TINY_SIDE] = {0};
+    rynd_tensor tensor = rynd_tensor_of(x, RYND_DTYPE_F32, 4, (int64_t[]){1, TINY_CHANNELS, TINY_SIDE, TINY_SIDE});
+    REFUSES(rynd_session_create, plan, NULL, &made);
+    REFUSES(rynd_session_create, session, plan, NULL);
+    IGNORES(rynd_session_destroy, session, NULL);
+    REFUSES(rynd_session_bind, session, NULL, "x", &tensor);
+    REFUSES(rynd_session_bind, name, session, NULL, &tensor);
+    REFUSES(rynd_session_bind, tensor, session, "x", NULL);
+    REFUSES(rynd_session_run, session, NULL);
+    REFUSES(rynd_session_output, session, NULL, 0, &tensor);
+    REFUSES(rynd_session_output, tensor, session, 0, NULL);
+    TAKES(rynd_session_memory, session, rynd_session_memory(NULL) == 0);
+    IGNORES(rynd_session_profile, session, NULL, 1);
+    TAKES(rynd_session_step_time, session, rynd_session_step_time(NULL, 0) == 0);
+}
+
+static void operators(void **state)
+{
+    (void)state;
+    rynd_op *made = NULL;
+    rynd_step_info step = {.size = sizeof step};
+    rynd_memory memory = {.size = sizeof memory};
+    rynd_tensor tensor;
+    float x[18] = {0}, w[4] = {0}, y[18];
+    REFUSES(rynd_op_create, context, NULL, "conv c=2 h=3 w=3 k=2", NULL, &made);
+    REFUSES(rynd_op_create, problem, context, NULL, NULL, &made);
+    REFUSES(rynd_op_create, op, context, "conv c=2 h=3 w=3 k=2", NULL, NULL);
+    TAKES(rynd_op_create, options, rynd_op_create(context, "conv c=2 h=3 w=3 k=2", NULL, &made) == RYND_OK && made);
+    rynd_op_destroy(made);
+    IGNORES(rynd_op_destroy, op, NULL);
+    TAKES(rynd_op_input_count, op, rynd_op_input_count(NULL) == 0);
+    TAKES(rynd_op_output_count, op, rynd_op_output_count(NULL) == 0);
+    REFUSES(rynd_op_input, op, NULL, 0, &tensor);
+    REFUSES(rynd_op_input, tensor, op, 0, NULL);
+    REFUSES(rynd_op_output, op, NULL, 0, &tensor);
+    REFUSES(rynd_op_output, tensor, op, 0, NULL);
+    REFUSES(rynd_op_execute, op, NULL, (const void *const[]){x, w}, (void *const[]){y});
+    REFUSES(rynd_op_execute, inputs, op, NULL, (void *const[]){y});
+    REFUSES(rynd_op_execute, outputs, op, (const void *const[]){x, w}, NULL);
+    REFUSES(rynd_op_info, op, NULL, &step);
+    REFUSES(rynd_op_info, info, op, NULL);
+    REFUSES(rynd_op_memory, op, NULL, &memory);
+    REFUSES(rynd_op_memory, memory, op, NULL);
+}
+
+/* A header without comments and directives; freed by the caller. */
+static char *read_declarations(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    enum { LARGEST = 1 << 18 };
+    char *text = calloc(LARGEST, 1);
+    assert_non_null(file);
+    assert_non_null(text);
+    assert_true(fread(text, 1, LARGEST - 1, file) < LARGEST - 1);
+    fclose(file);
+    for (char *comment = text; (comment = strstr(comment, "/*"));) {
+        char *close = strstr(comment, "*/");
+        assert_non_null(close);
+        memset(comment, ' ', (size_t)(close + 2 - comment));
+    }
+    for (char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (*line == '#') {
+            memset(line, ' ', strcspn(line, "\n"));
+        }
+    }
+    return text;
+}
+
+/* The last identifier before `stop`. */
+static void name_before(const char *begin_at, const char *stop, char name[64])
+{
+    while (stop > begin_at && !(isalnum((unsigned char)stop[-1]) || stop[-1] == '_')) {
+        stop--;
+    }
+    const char *from = stop;
+    while (from > begin_at && (isalnum((unsigned char)from[-1]) || from[-1] == '_')) {
+        from--;
+    }
+    snprintf(name, 64, "%.*s", (int)(stop - from), from);
+}
+
+/* How many of a declaration's pointers were not tried. */
+static int count_untried(const char *declaration)
+{
+    const char *open = strchr(declaration, '('), *close = strchr(declaration, ';');
+    char function[64], parameter[64], line[132];
+    int missing = 0;
+    assert_true(open && close && open < close);
+    name_before(declaration, open, function);
+    for (const char *from = open + 1; from < close;) {
+        const size_t length = strcspn(from, ",;");
+        if (memchr(from, '*', length)) {
+            name_before(from, from + length, parameter);
+            snprintf(line, sizeof line, "%s %s\n", function, parameter);
+            if (!strstr(tried, line)) {
+                print_error("not tried with NULL: %s", line);
+                missing++;
+            }
+        }
+        from += length + 1;
+    }
+    return missing;
+}
+
+static void none_is_left_out(void **state)
+{
+    (void)state;
+    DIR *folder = opendir("include/rynd");
+    int missing = 0, declarations = 0;
+    assert_non_null(folder);
+    for (const struct dirent *entry; (entry = readdir(folder));) {
+        char path[512];
+        if (entry->d_name[0] == '.') {
+            continue;
+        }
+        snprintf(path, sizeof path, "include/rynd/%s", entry->d_name);
+        char *text = read_declarations(path);
+        for (const char *at = text; (at = strstr(at, "RYND_API")); at++) {
+            missing += count_untried(at);
+            declarations++;
+        }
+        free(text);
+    }
+    closedir(folder);
+    assert_true(declarations > 50);
+    assert_int_equal(missing, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(contexts), cmocka_unit_test(texts),    cmocka_unit_test(tensors),   cmocka_unit_test(models),
+        cmocka_unit_test(plans),    cmocka_unit_test(sessions), cmocka_unit_test(operators), cmocka_unit_test(none_is_left_out),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}
