@@ -89,7 +89,11 @@ static int64_t symbolic_windows(ry_graph *graph, const ry_window *w, int i, int6
 
 ry_infer_result ry_window_out(ry_infer *infer, const ry_window *w, int i, int64_t in, int64_t *out)
 {
+    static const int64_t LARGEST = (int64_t)1 << 60; /* with pads and a window, whose numbers are below 2^31, sums stay below 2^63 */
     ry_graph *graph = infer->graph;
+    if (in > LARGEST) {
+        return ry_infer_bad(infer, 0, "has %lld along dim %d, more than any tensor can have", (long long)in, i + 2);
+    }
     if (w->auto_pad && *w->auto_pad != RY_auto_pad_explicit && resolve_auto_pad(graph, w, i, in, out)) {
         return RY_INFER_DONE;
     }

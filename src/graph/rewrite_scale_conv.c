@@ -5,6 +5,7 @@
 #include "graph/rewrite.h"
 
 #include <math.h>
+#include <string.h>
 
 /* y = conv * scale[k] + shift[k] */
 typedef struct affine {
@@ -115,7 +116,9 @@ static rynd_status scale_weights(ry_graph *graph, ry_node_id conv_id, const affi
             float scale32 = (float)scale;
             for (int64_t t = 0; t < taps; t++, i++) {
                 if (dtype == RY_f32) {
-                    ((float *)to)[i] = ((const float *)from)[i] * scale32;
+                    float weight; /* which lies anywhere in a file */
+                    memcpy(&weight, (const char *)from + i * (int64_t)sizeof weight, sizeof weight);
+                    ((float *)to)[i] = weight * scale32;
                 } else {
                     ry_set_f64(dtype, to, i, ry_get_f64(dtype, from, i) * scale);
                 }

@@ -2,14 +2,31 @@
 /* Packs the weights of every step into one buffer. */
 #include "plan/steps.h"
 
+#include <string.h>
+
+/* A constant for kernels, which read aligned elements: a mapped file may hold it anywhere. */
+static const void *aligned_data(const ry_tensor *constant, ry_arena *scratch)
+{
+    if ((uintptr_t)constant->data % ry_dtype_size((ry_dtype)constant->dtype) == 0) {
+        return constant->data;
+    }
+    void *copy = ry_arena_take(scratch, ry_tensor_bytes(constant), 1);
+    return copy ? memcpy(copy, constant->data, ry_tensor_bytes(constant)) : NULL;
+}
+
 /* Constants of a step's node as buffers for the length of a packing launch. */
-static rynd_status wrap_constants(ry_plan *plan, const ry_step *step, const ry_tensor *constants, ry_place *places, ry_error *error)
+static rynd_status wrap_constants(ry_plan *plan, const ry_step *step, const ry_tensor *constants, ry_arena *scratch, ry_place *places,
+                                  ry_error *error)
 {
     for (int i = 0; i < step->problem.inputs; i++) {
-        if (constants[i].data) {
-            RY_TRY(plan->device->table->buffer_wrap(plan->device, constants[i].data, ry_tensor_bytes(&constants[i]), &places[i].buffer,
-                                                    error));
+        if (!constants[i].data) {
+            continue;
         }
+        const void *data = aligned_data(&constants[i], scratch);
+        if (!data) {
+            return ry_fail_memory(error);
+        }
+        RY_TRY(plan->device->table->buffer_wrap(plan->device, data, ry_tensor_bytes(&constants[i]), &places[i].buffer, error));
     }
     return RYND_OK;
 }
@@ -31,7 +48,7 @@ static rynd_status pack_step(ry_plan *plan, ry_stream *stream, const ry_step *st
                         .argument_count = inputs + 1,
                         .arguments = places,
                         .resolved = resolved};
-    rynd_status status = wrap_constants(plan, step, step->constants, places, error);
+    rynd_status status = wrap_constants(plan, step, step->constants, scratch, places, error);
     if (status == RYND_OK) {
         status = plan->device->table->launch(stream, &launch, error);
     }
@@ -59,16 +76,16 @@ rynd_status ry_plan_pack(ry_plan *plan, const ry_plan_options *options, ry_error
     ry_stream *stream = NULL;
     RY_TRY(table->buffer_create(plan->device, plan->packed_size, &plan->packed, error));
     RY_TRY(table->stream_create(plan->device, &stream, error));
-    ry_arena scratch;
-    ry_arena_init(&scratch, plan->device->allocator);
     rynd_status status = RYND_OK;
     for (size_t s = 0; s < plan->step_count && status == RYND_OK; s++) {
         if (plan->steps[s].prepared.packed) {
+            ry_arena scratch; /* a step's own: it may hold copies of its weights */
+            ry_arena_init(&scratch, plan->device->allocator);
             status = pack_step(plan, stream, &plan->steps[s], &scratch, error);
+            ry_arena_free(&scratch);
             tell_unneeded(&plan->steps[s], options);
         }
     }
-    ry_arena_free(&scratch);
     table->stream_destroy(plan->device, stream);
     return status;
 }

@@ -121,22 +121,48 @@ uint16_t ry_f32_to_bf16(float value)
     return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
+/* Element `index` of a row that may begin anywhere: numbers in a file lie as its other fields let them. */
+#define ELEMENT(type) ((const char *)data + index * (int64_t)sizeof(type))
+#define LOADER(type)                               \
+    static inline type load_##type(const char *at) \
+    {                                              \
+        type value;                                \
+        memcpy(&value, at, sizeof value);          \
+        return value;                              \
+    }
+LOADER(float)
+LOADER(double)
+LOADER(int8_t)
+LOADER(int16_t)
+LOADER(int32_t)
+LOADER(int64_t)
+LOADER(uint8_t)
+LOADER(uint16_t)
+LOADER(uint32_t)
+LOADER(uint64_t)
+#define LOAD(type) load_##type(ELEMENT(type))
+#define STORE(type, number)                                                               \
+    do {                                                                                  \
+        const type stored_ = (number);                                                    \
+        memcpy((char *)data + index * (int64_t)sizeof stored_, &stored_, sizeof stored_); \
+    } while (0)
+
 double ry_get_f64(ry_dtype dtype, const void *data, int64_t index)
 {
     switch (dtype) {
-    case RY_f32: return ((const float *)data)[index];
-    case RY_f16: return ry_f16_to_f32(((const uint16_t *)data)[index]);
-    case RY_bf16: return ry_bf16_to_f32(((const uint16_t *)data)[index]);
-    case RY_f64: return ((const double *)data)[index];
-    case RY_i8: return ((const int8_t *)data)[index];
-    case RY_i16: return ((const int16_t *)data)[index];
-    case RY_i32: return ((const int32_t *)data)[index];
-    case RY_i64: return (double)((const int64_t *)data)[index];
-    case RY_u8: return ((const uint8_t *)data)[index];
-    case RY_u16: return ((const uint16_t *)data)[index];
-    case RY_u32: return ((const uint32_t *)data)[index];
-    case RY_u64: return (double)((const uint64_t *)data)[index];
-    case RY_bool: return ((const uint8_t *)data)[index] != 0;
+    case RY_f32: return LOAD(float);
+    case RY_f16: return ry_f16_to_f32(LOAD(uint16_t));
+    case RY_bf16: return ry_bf16_to_f32(LOAD(uint16_t));
+    case RY_f64: return LOAD(double);
+    case RY_i8: return LOAD(int8_t);
+    case RY_i16: return LOAD(int16_t);
+    case RY_i32: return LOAD(int32_t);
+    case RY_i64: return (double)LOAD(int64_t);
+    case RY_u8: return LOAD(uint8_t);
+    case RY_u16: return LOAD(uint16_t);
+    case RY_u32: return LOAD(uint32_t);
+    case RY_u64: return (double)LOAD(uint64_t);
+    case RY_bool: return LOAD(uint8_t) != 0;
     default: return 0;
     }
 }
@@ -164,15 +190,15 @@ static uint64_t double_to_u64(double value)
 int64_t ry_get_i64(ry_dtype dtype, const void *data, int64_t index)
 {
     switch (dtype) {
-    case RY_i8: return ((const int8_t *)data)[index];
-    case RY_i16: return ((const int16_t *)data)[index];
-    case RY_i32: return ((const int32_t *)data)[index];
-    case RY_i64: return ((const int64_t *)data)[index];
-    case RY_u8: return ((const uint8_t *)data)[index];
-    case RY_u16: return ((const uint16_t *)data)[index];
-    case RY_u32: return ((const uint32_t *)data)[index];
-    case RY_u64: return (int64_t)((const uint64_t *)data)[index];
-    case RY_bool: return ((const uint8_t *)data)[index] != 0;
+    case RY_i8: return LOAD(int8_t);
+    case RY_i16: return LOAD(int16_t);
+    case RY_i32: return LOAD(int32_t);
+    case RY_i64: return LOAD(int64_t);
+    case RY_u8: return LOAD(uint8_t);
+    case RY_u16: return LOAD(uint16_t);
+    case RY_u32: return LOAD(uint32_t);
+    case RY_u64: return (int64_t)LOAD(uint64_t);
+    case RY_bool: return LOAD(uint8_t) != 0;
     default: return double_to_i64(ry_get_f64(dtype, data, index));
     }
 }
@@ -195,12 +221,12 @@ static float round_to_odd(double value)
 void ry_set_f64(ry_dtype dtype, void *data, int64_t index, double value)
 {
     switch (dtype) {
-    case RY_f32: ((float *)data)[index] = (float)value; break;
-    case RY_f16: ((uint16_t *)data)[index] = ry_f32_to_f16(round_to_odd(value)); break;
-    case RY_bf16: ((uint16_t *)data)[index] = ry_f32_to_bf16(round_to_odd(value)); break;
-    case RY_f64: ((double *)data)[index] = value; break;
-    case RY_bool: ((uint8_t *)data)[index] = value != 0; break;
-    case RY_u64: ((uint64_t *)data)[index] = double_to_u64(value); break;
+    case RY_f32: STORE(float, (float)value); break;
+    case RY_f16: STORE(uint16_t, ry_f32_to_f16(round_to_odd(value))); break;
+    case RY_bf16: STORE(uint16_t, ry_f32_to_bf16(round_to_odd(value))); break;
+    case RY_f64: STORE(double, value); break;
+    case RY_bool: STORE(uint8_t, value != 0); break;
+    case RY_u64: STORE(uint64_t, double_to_u64(value)); break;
     default: ry_set_i64(dtype, data, index, double_to_i64(value)); break;
     }
 }
@@ -208,19 +234,19 @@ void ry_set_f64(ry_dtype dtype, void *data, int64_t index, double value)
 void ry_set_i64(ry_dtype dtype, void *data, int64_t index, int64_t value)
 {
     switch (dtype) {
-    case RY_f32: ((float *)data)[index] = (float)value; break;
-    case RY_f16: ((uint16_t *)data)[index] = ry_f32_to_f16(round_to_odd((double)value)); break;
-    case RY_bf16: ((uint16_t *)data)[index] = ry_f32_to_bf16(round_to_odd((double)value)); break;
-    case RY_f64: ((double *)data)[index] = (double)value; break;
+    case RY_f32: STORE(float, (float)value); break;
+    case RY_f16: STORE(uint16_t, ry_f32_to_f16(round_to_odd((double)value))); break;
+    case RY_bf16: STORE(uint16_t, ry_f32_to_bf16(round_to_odd((double)value))); break;
+    case RY_f64: STORE(double, (double)value); break;
     case RY_i8:
-    case RY_u8: ((uint8_t *)data)[index] = (uint8_t)value; break;
+    case RY_u8: STORE(uint8_t, (uint8_t)value); break;
     case RY_i16:
-    case RY_u16: ((uint16_t *)data)[index] = (uint16_t)value; break;
+    case RY_u16: STORE(uint16_t, (uint16_t)value); break;
     case RY_i32:
-    case RY_u32: ((uint32_t *)data)[index] = (uint32_t)value; break;
+    case RY_u32: STORE(uint32_t, (uint32_t)value); break;
     case RY_i64:
-    case RY_u64: ((uint64_t *)data)[index] = (uint64_t)value; break;
-    case RY_bool: ((uint8_t *)data)[index] = value != 0; break;
+    case RY_u64: STORE(uint64_t, (uint64_t)value); break;
+    case RY_bool: STORE(uint8_t, value != 0); break;
     default: break;
     }
 }

@@ -75,8 +75,8 @@ void ry_describe_slice(const ry_problem *problem, ry_move_list *list)
     const ry_slice_attrs *a = &problem->attrs.slice;
     ry_move move = ry_move_start(problem, 0, 0);
     for (int i = 0; i < y->rank; i++) {
-        move.src_offset += ry_ints_get(&a->starts, i, 0) * x->stride[i];
-        ry_box_add(&move.box, y->dim[i], y->stride[i], ry_ints_get(&a->steps, i, 1) * x->stride[i]);
+        move.src_offset += ry_box_times(ry_ints_get(&a->starts, i, 0), x->stride[i]);
+        ry_box_add(&move.box, y->dim[i], y->stride[i], ry_box_times(ry_ints_get(&a->steps, i, 1), x->stride[i]));
     }
     ry_move_list_add(list, &move);
 }
@@ -97,7 +97,7 @@ void ry_describe_tile(const ry_problem *problem, ry_move_list *list)
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
     ry_move move = ry_move_start(problem, 0, 0);
     for (int i = 0; i < y->rank; i++) {
-        ry_box_add(&move.box, x->dim[i] > 0 ? y->dim[i] / x->dim[i] : 0, y->stride[i] * x->dim[i], 0);
+        ry_box_add(&move.box, x->dim[i] > 0 ? y->dim[i] / x->dim[i] : 0, ry_box_times(y->stride[i], x->dim[i]), 0);
         ry_box_add(&move.box, x->dim[i], y->stride[i], x->stride[i]);
     }
     ry_move_list_add(list, &move);

@@ -19,8 +19,8 @@ void ry_box_add(ry_box *box, int64_t dim, int64_t dst_stride, int64_t src_stride
     assert(box->rank < RY_BOX_RANK);
     int i = box->rank++;
     box->dim[i] = dim;
-    box->dst[i] = dst_stride * (int64_t)box->size;
-    box->src[i] = src_stride * (int64_t)box->size;
+    box->dst[i] = ry_box_times(dst_stride, (int64_t)box->size);
+    box->src[i] = ry_box_times(src_stride, (int64_t)box->size);
 }
 
 static void remove_dim(ry_box *box, int at)

@@ -30,6 +30,12 @@ typedef struct ry_box {
     int keep_size;             /* set before preparing: elements are not joined to wider ones */
 } ry_box;
 
+/* A product of strides, which wraps: where it overflows, the dim has one element or the box none, and nobody follows the stride. */
+static inline int64_t ry_box_times(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+
 void ry_box_add(ry_box *box, int64_t dim, int64_t dst_stride, int64_t src_stride);
 void ry_box_prepare(ry_box *box);
 void ry_box_copy(const ry_box *box, void *dst, const void *src);
