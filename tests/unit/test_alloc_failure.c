@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory runs out at the n-th allocation, for every n while a small model is loaded, planned and run: an error that says so, no leak, no crash.
+/* Memory runs out at the n-th allocation, for every n while a small model is loaded, planned and run, and while an operator is made and run: an error that says so, no leak, no crash.
  * Allocations are counted where the library asks its context's hooks, and where it asks the C library (a kernel's `prepare` does): the linker
  * puts __wrap_aligned_alloc in the place of aligned_alloc. */
 #include <setjmp.h>
@@ -72,11 +72,14 @@ typedef struct attempt {
     rynd_model *model;
     rynd_plan *plan;
     rynd_session *session;
+    rynd_op *op;
     float x[2 * TINY_CHANNELS * TINY_SIDE * TINY_SIDE], y[2 * TINY_CLASSES];
 } attempt;
 
-static rynd_status use(attempt *a, counting *c, const uint8_t *bytes, size_t size)
+static rynd_status use_model(attempt *a, counting *c)
 {
+    static uint8_t bytes[TINY_MODEL_CAPACITY];
+    const size_t size = tiny_model(bytes);
     rynd_allocator allocator = {take, give_back, c};
     rynd_context_options context_options = {.size = sizeof context_options, .threads = 2, .allocator = &allocator};
     rynd_plan_options plan_options = {.size = sizeof plan_options, .batch = 2};
@@ -94,22 +97,38 @@ static rynd_status use(attempt *a, counting *c, const uint8_t *bytes, size_t siz
     return status;
 }
 
+/* The same for an operator with packed weights, made and run. */
+static rynd_status use_op(attempt *a, counting *c)
+{
+    enum { SIDE = 4, PLANE = TINY_CHANNELS * SIDE * SIDE };
+    static float x[PLANE], w[TINY_CHANNELS * TINY_CHANNELS * 9], y[PLANE];
+    const rynd_allocator allocator = {take, give_back, c};
+    const rynd_context_options context_options = {.size = sizeof context_options, .threads = 2, .allocator = &allocator};
+    const rynd_tensor inputs[] = {{0}, {.data = w}, {0}, {0}};
+    const rynd_op_options options = {.size = sizeof options, .inputs = inputs};
+    counted = c;
+    rynd_status status = rynd_context_create(&context_options, &a->context);
+    status = status ? status : rynd_op_create(a->context, "conv c=3 h=4 w=4 k=3 r=3 s=3 pad=1", &options, &a->op);
+    status = status ? status : rynd_op_execute(a->op, (const void *const[]){x, NULL, NULL, NULL}, (void *const[]){y});
+    counted = NULL;
+    return status;
+}
+
 static void finish(attempt *a)
 {
+    rynd_op_destroy(a->op);
     rynd_session_destroy(a->session);
     rynd_plan_destroy(a->plan);
     rynd_model_destroy(a->model);
     rynd_context_destroy(a->context);
 }
 
-static void fail_each(bool stay)
+static void fail_each(rynd_status (*use)(attempt *a, counting *c), bool stay)
 {
-    static uint8_t bytes[TINY_MODEL_CAPACITY];
-    size_t size = tiny_model(bytes);
     counting all = {.left = 1L << 40};
     attempt whole = {0};
     tiny_values(whole.x, sizeof whole.x / sizeof whole.x[0], 1);
-    assert_int_equal(use(&whole, &all, bytes, size), RYND_OK);
+    assert_int_equal(use(&whole, &all), RYND_OK);
     finish(&whole);
     assert_int_equal(all.alive, 0);
     long total = all.taken;
@@ -117,7 +136,7 @@ static void fail_each(bool stay)
     for (long n = 0; n < total; n++) {
         counting c = {.left = n, .stay = stay};
         attempt a = {0};
-        rynd_status status = use(&a, &c, bytes, size);
+        rynd_status status = use(&a, &c);
         if (status != RYND_ERROR_OUT_OF_MEMORY) {
             fail_msg("allocation %ld of %ld failed: got '%s' (%s), expected 'out of memory'", n, total, rynd_status_text(status),
                      rynd_last_error());
@@ -133,23 +152,24 @@ static void fail_each(bool stay)
 static void one_allocation_fails(void **state)
 {
     (void)state;
-    fail_each(false);
+    fail_each(use_model, false);
+    fail_each(use_op, false);
 }
 
 static void all_later_allocations_fail(void **state)
 {
     (void)state;
-    fail_each(true);
+    fail_each(use_model, true);
+    fail_each(use_op, true);
 }
 
 /* A session that runs takes no memory: what it needs was taken when it was made. */
 static void running_allocates_nothing(void **state)
 {
     (void)state;
-    static uint8_t bytes[TINY_MODEL_CAPACITY];
     counting c = {.left = 1L << 40};
     attempt a = {0};
-    assert_int_equal(use(&a, &c, bytes, tiny_model(bytes)), RYND_OK);
+    assert_int_equal(use_model(&a, &c), RYND_OK);
     long before = c.taken;
     counted = &c;
     for (int i = 0; i < 3; i++) {

@@ -158,6 +158,9 @@ static const infer_case windows[] = {
     {"affine_grid", "2x2x3:f32 3:i64=2,3,5", "!expected 4", NULL},
     {"roi_align output_height=5 output_width=4", "2x3x8x8:f32 7x4:f32 7:i64", "7x3x5x4:f32", NULL},
     {"roi_align", "2x3x8x8:f32 7x4:f32 6:i64", "!has 6 in dim 0, expected 7", NULL},
+    {"conv pads=1,1,1,1", "1x3x9223372036854775807x9:f32 4x3x3x3:f32", "!more than any tensor", NULL},
+    {"conv auto_pad=same_upper stride=2,2", "1x3x9223372036854775807x9:f32 4x3x3x3:f32", "!more than any tensor", NULL},
+    {"pool kernel=2,2 ceil_mode=1 stride=2,2", "1x3x9x9223372036854775807:f32", "!more than any tensor", NULL},
 };
 /* clang-format on */
 

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the library tells of a model, a plan, an operator, a run and the machine. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tiny_model.h"
+#include <rynd/rynd.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BATCH = 2, INPUTS = BATCH * TINY_CHANNELS * TINY_SIDE * TINY_SIDE, OUTPUTS = BATCH * TINY_CLASSES };
+
+static rynd_context *context;
+static rynd_model *model;
+static rynd_plan *plan;
+
+static int begin(void **state)
+{
+    (void)state;
+    static uint8_t bytes[TINY_MODEL_CAPACITY];
+    const rynd_plan_options options = {.size = sizeof options, .batch = BATCH};
+    return rynd_context_create(NULL, &context) || rynd_model_load_memory(context, bytes, tiny_model(bytes), &model) ||
+           rynd_plan_create(model, &options, &plan);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    rynd_plan_destroy(plan);
+    rynd_model_destroy(model);
+    rynd_context_destroy(context);
+    return 0;
+}
+
+static void names(void **state)
+{
+    (void)state;
+    assert_string_equal(rynd_dtype_name(RYND_DTYPE_F32), "f32");
+    assert_string_equal(rynd_dtype_name(RYND_DTYPE_BOOL), "bool");
+    assert_string_equal(rynd_dtype_name((rynd_dtype)99), "none");
+    assert_int_equal(rynd_dtype_size(RYND_DTYPE_BF16), 2);
+    assert_int_equal(rynd_dtype_size((rynd_dtype)-1), 0);
+    assert_int_equal(rynd_op_is_problem("conv c=1 h=1 w=1 k=1"), 1);
+    assert_int_equal(rynd_op_is_problem("softmax"), 1);
+    assert_int_equal(rynd_op_is_problem("convolve"), 0);
+    assert_int_equal(rynd_op_is_problem(""), 0);
+}
+
+static void operators_of_a_model(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        size_t count;
+    } expected[] = {{"Add", 1},     {"Conv", 2}, {"Flatten", 1}, {"Gemm", 1}, {"GlobalAveragePool", 1},
+                    {"MaxPool", 1}, {"Relu", 1}, {"Softmax", 1}};
+    rynd_model_info info = {.size = sizeof info};
+    const char *name = NULL;
+    size_t count = 0;
+    assert_int_equal(rynd_model_get_info(model, &info), RYND_OK);
+    assert_int_equal(info.operator_count, sizeof expected / sizeof *expected);
+    for (size_t i = 0; i < info.operator_count; i++) {
+        assert_int_equal(rynd_model_operator(model, i, &name, &count), RYND_OK);
+        assert_string_equal(name, expected[i].name);
+        assert_int_equal(count, expected[i].count);
+    }
+    assert_int_equal(rynd_model_operator(model, info.operator_count, &name, &count), RYND_ERROR_ARGUMENT);
+}
+
+/* Every input of a node is a value of the model, or "" where it is absent. */
+static void values_of_a_model(void **state)
+{
+    (void)state;
+    rynd_value_info value = {.size = sizeof value};
+    rynd_node_info node = {.size = sizeof node};
+    int readers = 0;
+    for (size_t n = 0; n < rynd_model_node_count(model); n++) {
+        assert_int_equal(rynd_model_node(model, n, &node), RYND_OK);
+        for (int i = 0; i < node.inputs; i++) {
+            const char *name = rynd_model_node_input(model, n, i);
+            assert_non_null(name);
+            assert_true(!*name || rynd_model_value(model, name, &value) == RYND_OK);
+            readers += strcmp(name, "x") == 0;
+        }
+        assert_null(rynd_model_node_input(model, n, node.inputs));
+        assert_null(rynd_model_node_input(model, n, -1));
+    }
+    assert_int_equal(readers, 1);
+    assert_null(rynd_model_node_input(model, rynd_model_node_count(model), 0));
+    assert_int_equal(rynd_model_value(model, "x", &value), RYND_OK);
+    assert_int_equal(value.rank, 4);
+    assert_int_equal(value.dim[0], -1);
+    assert_int_equal(value.dim[1], TINY_CHANNELS);
+    assert_int_equal(rynd_model_value(model, "nobody", &value), RYND_ERROR_NOT_FOUND);
+}
+
+static void outputs_of_a_plan(void **state)
+{
+    (void)state;
+    rynd_tensor y;
+    assert_int_equal(rynd_plan_output(plan, 0, &y), RYND_OK);
+    assert_int_equal(y.dtype, RYND_DTYPE_F32);
+    assert_int_equal(y.rank, 2);
+    assert_int_equal(y.dim[0], BATCH);
+    assert_int_equal(y.dim[1], TINY_CLASSES);
+    assert_int_equal(y.stride[0], TINY_CLASSES);
+    assert_int_equal(y.stride[1], 1);
+    assert_null(y.data);
+    assert_int_equal(rynd_plan_output(plan, 1, &y), RYND_ERROR_ARGUMENT);
+}
+
+/* Times are recorded from one call to the other, and only then. */
+static void times_of_a_run(void **state)
+{
+    (void)state;
+    static float x[INPUTS];
+    const rynd_tensor in = rynd_tensor_of(x, RYND_DTYPE_F32, 4, (int64_t[]){BATCH, TINY_CHANNELS, TINY_SIDE, TINY_SIDE});
+    rynd_session *session = NULL;
+    double first[64], all = 0;
+    const size_t steps = rynd_plan_step_count(plan);
+    assert_true(steps > 0 && steps <= sizeof first / sizeof *first);
+    assert_int_equal(rynd_session_create(plan, &session), RYND_OK);
+    assert_int_equal(rynd_session_bind(session, "x", &in), RYND_OK);
+    assert_int_equal(rynd_session_run(session), RYND_OK);
+    for (size_t s = 0; s < steps; s++) {
+        assert_true(rynd_session_step_time(session, s) == 0);
+    }
+    rynd_session_profile(session, 1);
+    assert_int_equal(rynd_session_run(session), RYND_OK);
+    for (size_t s = 0; s < steps; s++) {
+        first[s] = rynd_session_step_time(session, s);
+        assert_true(first[s] >= 0);
+        all += first[s];
+    }
+    assert_true(all > 0);
+    assert_true(rynd_session_step_time(session, steps) == 0);
+    rynd_session_profile(session, 0);
+    assert_int_equal(rynd_session_run(session), RYND_OK);
+    for (size_t s = 0; s < steps; s++) {
+        assert_true(rynd_session_step_time(session, s) == first[s]);
+    }
+    rynd_session_destroy(session);
+}
+
+/* x and y are the caller's; w counts once, packed or not; what is constant is not an activation. */
+static void memory_of_an_operator(void **state)
+{
+    (void)state;
+    enum { C = 4, SIDE = 6, K = 5, X = C * SIDE * SIDE * 4, W = K * C * 3 * 3 * 4, Y = K * SIDE * SIDE * 4 };
+    static const char text[] = "conv c=4 h=6 w=6 k=5 r=3 s=3 pad=1";
+    rynd_op *op = NULL;
+    rynd_memory memory = {.size = sizeof memory};
+    assert_int_equal(rynd_op_create(context, text, NULL, &op), RYND_OK);
+    assert_int_equal(rynd_op_memory(op, &memory), RYND_OK);
+    assert_int_equal(memory.activations, X + W + Y);
+    assert_int_equal(memory.weights, 0);
+    assert_int_equal(memory.total, memory.weights + memory.activations + memory.workspace);
+    rynd_op_destroy(op);
+    const rynd_op_options options = {.size = sizeof options, .constants = 1u << 1};
+    assert_int_equal(rynd_op_create(context, text, &options, &op), RYND_OK);
+    assert_int_equal(rynd_op_memory(op, &memory), RYND_OK);
+    assert_int_equal(memory.activations, X + Y);
+    assert_true(memory.weights >= W);
+    assert_int_equal(memory.total, memory.weights + memory.activations + memory.workspace);
+    rynd_op_destroy(op);
+}
+
+static void *context_with_profile(const char **profile)
+{
+    rynd_context *made = NULL;
+    rynd_device_info info = {.size = sizeof info};
+    assert_int_equal(rynd_context_create(NULL, &made), RYND_OK);
+    assert_int_equal(rynd_context_info(made, &info), RYND_OK);
+    *profile = info.profile;
+    return made;
+}
+
+/* What is measured can be kept; contexts that are made later predict from it, this one goes on as it was. */
+static void what_the_machine_reaches(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/rynd-test-XXXXXX", file[64];
+    const char *before, *kept = NULL, *after;
+    rynd_device_peaks peaks = {.size = sizeof peaks};
+    rynd_device_info info = {.size = sizeof info};
+    assert_non_null(mkdtemp(folder));
+    snprintf(file, sizeof file, "%s/profile.txt", folder);
+    assert_int_equal(setenv("RYND_PROFILE", file, 1), 0);
+    assert_int_equal(unsetenv("RYND_THREADS"), 0);
+    rynd_context *own = context_with_profile(&before);
+    assert_null(before);
+    assert_int_equal(rynd_context_measure(own, &peaks), RYND_OK);
+    assert_true(peaks.f32_one_thread > 0 && peaks.f32 >= peaks.f32_one_thread);
+    assert_true(peaks.bandwidth_dram_one_thread > 0 && peaks.bandwidth_dram >= peaks.bandwidth_dram_one_thread);
+    assert_int_equal(rynd_context_info(own, &info), RYND_OK);
+    if (info.threads == info.cores) {
+        assert_int_equal(rynd_context_keep_peaks(own, &peaks, &kept), RYND_OK);
+        assert_string_equal(kept, file);
+        assert_int_equal(rynd_context_info(own, &info), RYND_OK);
+        assert_null(info.profile);
+        rynd_context *later = context_with_profile(&after);
+        assert_string_equal(after, file);
+        rynd_context_destroy(later);
+        assert_int_equal(remove(file), 0);
+    } else {
+        assert_int_equal(rynd_context_keep_peaks(own, &peaks, &kept), RYND_ERROR_ARGUMENT);
+        assert_null(kept);
+    }
+    rynd_context_destroy(own);
+    assert_int_equal(setenv("RYND_PROFILE", "off", 1), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names),
+        cmocka_unit_test(operators_of_a_model),
+        cmocka_unit_test(values_of_a_model),
+        cmocka_unit_test(outputs_of_a_plan),
+        cmocka_unit_test(times_of_a_run),
+        cmocka_unit_test(memory_of_an_operator),
+        cmocka_unit_test(what_the_machine_reaches),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}
