@@ -21,6 +21,7 @@ enum {
     ROWS_MOST = 32,             /* in passes over a chunk of the group's blocks, which stays in the first-level cache */
     CHUNK = 16,                 /* blocks */
     AHEAD = 16384,              /* bytes that are fetched ahead where a single pass reads memory all the time */
+    ROWS_AHEAD = 32,            /* of b, where a vector of each is read */
     TASK_BYTES = 128 * 1024,
     TASKS_ENOUGH = 64,
 };
@@ -271,7 +272,10 @@ static void sum_exactly(const matmul_shape *s, const float *a, const float *b, i
         const ry_vm m = ry_vm_first(count);
         ry_vf sum = ry_vf_zero();
         for (int64_t k = 0; k < s->k; k++) {
-            sum = ry_vf_fma(ry_vf_set(a[k]), ry_vf_load_m(b + k * of->row, m), sum);
+            const float *row = b + k * of->row, *ahead = row + ry_least(ROWS_AHEAD, s->k - 1 - k) * of->row;
+            __builtin_prefetch(ahead, 0, 3);
+            __builtin_prefetch(ahead + count - 1, 0, 3); /* the next line, or the same */
+            sum = ry_vf_fma(ry_vf_set(a[k]), ry_vf_load_m(row, m), sum);
         }
         ry_vf_store(sums, sum);
         return;
@@ -298,15 +302,46 @@ static bool all_finite(const float *x, int64_t count)
     return all;
 }
 
-/* Takes the sums that are not finite from b: a vector of columns costs little more than one of them where b lies along n. */
-static void repair(const stream_plan *plan, const float *a, const float *b, float *block, int64_t columns)
+/* What the magnitudes of a row's finite numbers add up to at most; infinite where all are finite. A bound that is NaN is none (simd.h). */
+static float sum_finite(const float *row, int64_t count)
+{
+    ry_vf zero = ry_vf_zero(), most = ry_vf_zero();
+    for (int64_t k = 0; k < count; k += RY_W) {
+        const ry_vf x = ry_vf_load_m(row + k, ry_vm_first(count - k)), finite = ry_vf_fma(ry_vf_zero(), x, x);
+        zero = ry_vf_fma(ry_vf_zero(), x, zero);
+        most = ry_vf_max(finite, most);
+        most = ry_vf_max(ry_vf_mul(ry_vf_set(-1.0f), finite), most);
+    }
+    float lanes[RY_W], largest = 0;
+    ry_vf_store(lanes, most);
+    for (int i = 0; i < RY_W; i++) {
+        largest = lanes[i] > largest ? lanes[i] : largest;
+    }
+    return ry_vf_sum(zero) == 0 ? INFINITY : (float)count * largest;
+}
+
+/* May sums of a row that are not finite differ from those with b itself? They are what the row's infinities and NaNs make of them unless finite terms,
+ * `finite` times a column's largest weight together, overflow. */
+static bool are_open(const float *sums, const float *scales, int64_t count, float finite)
+{
+    const float beyond = ldexpf(1.0f, FLOAT24_LARGEST + 2 - 127);
+    bool open = false;
+    for (int64_t j = 0; j < count; j++) {
+        open |= !isfinite(sums[j]) && !(finite * (scales[j] * beyond) < 0x1p127f);
+    }
+    return open;
+}
+
+/* Takes the sums that are not finite from b where that may change them: a vector of columns costs little more than one of them where b lies along n. */
+static void repair(const stream_plan *plan, const float *a, const float *b, const float *scales, float *block, int64_t columns)
 {
     const matmul_shape *s = &plan->shape;
     const int64_t step = s->of[MATMUL_B].column == 1 ? RY_W : 1;
     for (int64_t i = 0; i < s->m; i++, a += plan->a_step, block += plan->columns) {
+        const float finite = all_finite(block, columns) ? 0 : sum_finite(a, s->k);
         for (int64_t j = 0; j < columns; j += step) {
             const int64_t count = ry_least(step, columns - j);
-            if (all_finite(block + j, count)) {
+            if (!are_open(block + j, scales + j, count, finite)) {
                 continue;
             }
             float sums[RY_W];
@@ -352,7 +387,8 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
         multiply_group(plan, &p, ry_least(GROUP, columns - j));
     }
     if (plan->small) {
-        repair(plan, a, (const float *)launch->in[MATMUL_B] + first * s->of[MATMUL_B].column, block, columns);
+        const float *scales = (const float *)(const void *)(packed + plan->scales) + first;
+        repair(plan, a, (const float *)launch->in[MATMUL_B] + first * s->of[MATMUL_B].column, scales, block, columns);
     }
     RY_ISA_SYMBOL(matmul_finish)(s, launch, 0, 0, s->m, first, columns, block, plan->columns, s->alpha);
 }
