@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Winograd's form on infinities, NaNs and numbers so large that its transforms overflow: outputs are what the direct sum gives, and only those are summed
- * directly that need it. */
+/* Winograd's form, and sums of parts in bfloat16, on infinities, NaNs and numbers so large that transforms overflow: outputs are what the direct sum gives,
+ * and in Winograd's form only those are summed directly that need it. */
 #include "kernel_case.h"
 
 #define RY_ISA_NAME generic
@@ -109,6 +109,8 @@ static const mended problems[] = {
     {"convt_fwd_f32_winograd", "convt c=11 h=8 w=13 k=20 r=4 s=4 stride=2 pad=1 bias=1 act=relu"},
     {"convt_fwd_f32_winograd", "convt c=7 h=9 w=8 k=9 r=3 s=3 stride=2 pad=1 opad=1 residual=1 groups=1"},
     {"convt_fwd_f32_winograd_strict", "convt c=8 h=10 w=11 k=6 r=3 s=3 pad=1 act=tanh"},
+    {"conv_fwd_f32_split", "conv c=40 h=9 w=10 k=40 r=3 s=3 pad=1 bias=1"},
+    {"conv_fwd_f32_split_strict", "conv n=2 c=20 h=9 w=8 k=18 r=3 s=3 stride=2 act=relu"},
 };
 
 static void test_outputs(void **state)

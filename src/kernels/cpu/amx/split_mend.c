@@ -51,23 +51,44 @@ split_guard split_guard_of(const split_plan *plan, split_range x, split_range w)
     return guard;
 }
 
-/* One output at position q, over taps, then channels. */
+/* The first channel that a tap reads for position q; NULL: padding. */
+static const float *read_tap(const split_plan *plan, const ry_conv_tap *tap, const int64_t q[RY_SPACE], const float *x)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    for (int i = 0; i < RY_SPACE; i++) {
+        if (q[i] < tap->first[i] || q[i] >= tap->end[i]) {
+            return NULL;
+        }
+        x += q[i] * g->stride[i] * g->x_step[i];
+    }
+    return x + tap->offset;
+}
+
+/* Does the window hold a NaN? Then outputs of all channels are NaN. */
+static bool reads_nan(const split_plan *plan, const int64_t q[RY_SPACE], const float *x)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    for (int64_t t = 0; t < g->taps; t++) {
+        const float *from = read_tap(plan, &split_taps(plan)[t], q, x);
+        for (int64_t c = 0; from && c < g->channels_in; c++) {
+            if (isnan(from[c * g->x_channel])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* One output at position q, over taps, then channels. A NaN stays one whatever is added. */
 static float sum_taps(const split_plan *plan, const int64_t q[RY_SPACE], const float *x, const float *w)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const ry_conv_tap *tap = split_taps(plan);
-    int64_t at = 0;
-    for (int i = 0; i < RY_SPACE; i++) {
-        at += q[i] * g->stride[i] * g->x_step[i];
-    }
     float sum = 0;
-    for (int64_t t = 0; t < g->taps; t++) {
-        bool inside = true;
-        for (int i = 0; i < RY_SPACE; i++) {
-            inside = inside && q[i] >= tap[t].first[i] && q[i] < tap[t].end[i];
-        }
-        for (int64_t c = 0; inside && c < g->channels_in; c++) {
-            sum += x[at + tap[t].offset + c * g->x_channel] * w[tap[t].weight + c * g->w_in];
+    for (int64_t t = 0; t < g->taps && !isnan(sum); t++) {
+        const ry_conv_tap *tap = &split_taps(plan)[t];
+        const float *from = read_tap(plan, tap, q, x);
+        for (int64_t c = 0; from && c < g->channels_in && !isnan(sum); c++) {
+            sum += from[c * g->x_channel] * w[tap->weight + c * g->w_in];
         }
     }
     return sum;
@@ -79,10 +100,16 @@ void split_mend(const split_plan *plan, const split_task *t, const float *x, con
     for (int64_t i = 0; i < t->count; i++) {
         const int64_t f = t->first + i, column = f % plan->plane[2];
         const int64_t q[RY_SPACE] = {t->depth, t->row + f / plan->plane[2], column};
+        bool looked = false, nan = false; /* once for all channels, where one of them asks */
         for (int64_t m = 0; column < plan->geometry.out[2] && m < channels; m++) {
             float *sum = &sums[i * SPLIT_UNIT + m];
-            if ((guard.overflow && !isfinite(*sum)) || fabsf(*sum) < guard.least) {
-                *sum = sum_taps(plan, q, x, w + m * plan->geometry.w_out);
+            const bool beyond = guard.overflow && !isfinite(*sum);
+            if (beyond && !looked) {
+                nan = reads_nan(plan, q, x);
+                looked = true;
+            }
+            if (beyond || fabsf(*sum) < guard.least) {
+                *sum = nan ? NAN : sum_taps(plan, q, x, w + m * plan->geometry.w_out);
             }
         }
     }
