@@ -266,7 +266,8 @@ static void check_gaps(const product_case *c, const ry_kernel *kernel)
 enum { TRUTH_EXACT, TRUTH_BOTH, TRUTH_WEIGHTS, TRUTHS };
 
 typedef struct truths {
-    unsigned char *of[TRUTHS]; /* NULL where no kernel needs it */
+    const ry_kernel *reference;
+    unsigned char *of[TRUTHS]; /* NULL until a kernel needs it: the reference takes its time */
 } truths;
 
 /* Every element of an operand's memory in bfloat16's numbers. */
@@ -303,14 +304,12 @@ static unsigned char *output_of(const product_case *c, const ry_kernel *referenc
     return expected;
 }
 
-static truths truths_begin(const product_case *c, const ry_kernel *reference, ry_accuracy loosest)
+static const unsigned char *truth(truths *t, const product_case *c, int which)
 {
-    truths t = {{NULL}};
-    const int count = loosest > RY_ACCURACY_near32 && ry_dtype_is_float((ry_dtype)c->out[0].dtype) ? TRUTHS : 1;
-    for (int i = 0; i < count; i++) {
-        t.of[i] = output_of(c, reference, i);
+    if (!t->of[which]) {
+        t->of[which] = output_of(c, t->reference, which);
     }
-    return t;
+    return t->of[which];
 }
 
 static void truths_end(truths *t)
@@ -320,12 +319,12 @@ static void truths_end(truths *t)
     }
 }
 
-static void compare(const product_case *c, const ry_kernel *kernel, const truths *t)
+static void compare(const product_case *c, const ry_kernel *kernel, truths *t)
 {
     const ry_dtype dtype = (ry_dtype)c->out[0].dtype;
     const int first = kernel->accuracy > RY_ACCURACY_near32 ? TRUTH_BOTH : TRUTH_EXACT;
-    int64_t at = first_wrong(c, kernel, t->of[first]);
-    if (at >= 0 && first == TRUTH_BOTH && first_wrong(c, kernel, t->of[TRUTH_WEIGHTS]) < 0) {
+    int64_t at = first_wrong(c, kernel, truth(t, c, first));
+    if (at >= 0 && first == TRUTH_BOTH && first_wrong(c, kernel, truth(t, c, TRUTH_WEIGHTS)) < 0) {
         at = -1;
     }
     if (at >= 0) {
@@ -335,7 +334,7 @@ static void compare(const product_case *c, const ry_kernel *kernel, const truths
     check_gaps(c, kernel);
 }
 
-static void check_kernel(product_case *c, const ry_kernel *kernel, const truths *t)
+static void check_kernel(product_case *c, const ry_kernel *kernel, truths *t)
 {
     const size_t bytes = span(&c->out[0]);
     unsigned char *first = ry_allocate(&ry_system_allocator, bytes + 1);
@@ -356,23 +355,22 @@ static void check_kernel(product_case *c, const ry_kernel *kernel, const truths 
 void case_check(product_case *c, const ry_kernel *kernel, const ry_kernel *reference)
 {
     assert_ptr_not_equal(kernel, reference);
-    truths t = truths_begin(c, reference, kernel->accuracy);
+    truths t = {.reference = reference};
     check_kernel(c, kernel, &t);
     truths_end(&t);
 }
 
 int case_check_some(product_case *c, const char *reference, const char *name)
 {
-    const ry_kernel *truth = ry_kernel_find(reference);
-    assert_non_null(truth);
+    truths t = {.reference = ry_kernel_find(reference)};
+    assert_non_null(t.reference);
     ry_cpu_info cpu;
     ry_cpu_detect(&cpu);
     int checked = 0;
     const ry_accuracy loosest = c->problem.accuracy > RY_ACCURACY_near32 ? c->problem.accuracy : RY_ACCURACY_near32;
-    truths t = truths_begin(c, truth, loosest);
     for (size_t i = 0; i < ry_kernel_count; i++) {
         const ry_kernel *kernel = ry_kernels[i];
-        if (kernel->op == c->problem.op && kernel != truth && kernel->accuracy <= loosest && kernel->isa <= cpu.isa &&
+        if (kernel->op == c->problem.op && kernel != t.reference && kernel->accuracy <= loosest && kernel->isa <= cpu.isa &&
             (!name || strstr(kernel->name, name)) && kernel->applicable(&c->problem)) {
             check_kernel(c, kernel, &t);
             checked++;

@@ -2,6 +2,7 @@
 /* The fast kernels of argmax, argmin and top-k against their references: ties, NaN, any axis. */
 #include "kernel_case.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* Few different values, so that there are ties; some NaN; both zeros. */
+/* Few different values, so that there are ties; some NaN, of both signs; both zeros. */
 static void add_values(kernel_case *c, const char *shape, int64_t count, int modulus, int nan_every)
 {
     double *values = malloc((size_t)count * sizeof *values);
@@ -17,7 +18,9 @@ static void add_values(kernel_case *c, const char *shape, int64_t count, int mod
     for (int64_t i = 0; i < count; i++) {
         values[i] = (double)((i * 7919 + i / 3) % modulus - modulus / 2);
         values[i] = values[i] == 0 && i % 2 ? -0.0 : values[i];
-        values[i] = nan_every && i % nan_every == nan_every - 1 ? (double)NAN : values[i];
+        if (nan_every && i % nan_every == nan_every - 1) {
+            values[i] = copysign((double)NAN, i / nan_every % 2 ? -1 : 1);
+        }
     }
     kernel_case_values(c, RY_f32, shape, values);
     free(values);

@@ -160,6 +160,31 @@ static void passes_meet(void **state)
     small_net_end(&n);
 }
 
+/* x with each channel times a number of its own. */
+static ry_value_id scale_channels(small_net *n, ry_value_id x)
+{
+    const ry_shape shape = ry_shape_of(4, (int64_t[]){1, CHANNELS, 1, 1});
+    const ry_value_id scale = ry_graph_add_constant(n->plan.graph, NULL, RY_f32, &shape, NULL);
+    for (int i = 0; i < CHANNELS; i++) {
+        ((float *)ry_graph_constant_data(n->plan.graph, scale))[i] = (float)i / CHANNELS - 0.5f;
+    }
+    return small_net_expression(n, "x0 * x1", 2, (ry_value_id[]){x, scale});
+}
+
+/* Constants of a step that takes turns are the same in each. */
+static void factors_of_channels_take_turns(void **state)
+{
+    (void)state;
+    small_net n;
+    begin(&n);
+    const ry_value_id v = scale_channels(&n, small_net_pool(&n, small_net_input(&n)));
+    assert_true(ry_graph_add_output(n.plan.graph, small_net_pool(&n, v)));
+    const planned p = cut(&n, 4 * IMAGE * sizeof(float), NULL);
+    assert_true(p.turns > 1);
+    assert_int_equal(p.passes, 1);
+    small_net_end(&n);
+}
+
 /* A constant for each image: what multiplies by it is not cut. */
 static void factors_of_images_are_not_cut(void **state)
 {
@@ -181,13 +206,14 @@ static void factors_of_images_are_not_cut(void **state)
 static ry_value_id random_node(small_net *n, const ry_value_id *values, int count)
 {
     const ry_value_id x = values[rand() % count], other = values[rand() % count];
-    switch (rand() % 7) {
+    switch (rand() % 8) {
     case 0: return small_net_convolve(n, x, 3, 1);
     case 1: return small_net_convolve(n, x, 1, 1);
     case 2: return small_net_convolve(n, x, 3, CHANNELS);
     case 3: return small_net_pool(n, x);
     case 4: return small_net_expression(n, "x0 + 0.5 * x1", 2, (ry_value_id[]){x, other});
     case 5: return softmax(n, x);
+    case 6: return scale_channels(n, x);
     default: return small_net_view(n, x);
     }
 }
@@ -218,8 +244,8 @@ int main(void)
 {
     srand(11);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_chain_takes_turns),           cmocka_unit_test(what_fits_is_not_cut), cmocka_unit_test(passes_meet),
-        cmocka_unit_test(factors_of_images_are_not_cut), cmocka_unit_test(random_graphs),
+        cmocka_unit_test(a_chain_takes_turns),           cmocka_unit_test(what_fits_is_not_cut),           cmocka_unit_test(passes_meet),
+        cmocka_unit_test(factors_of_images_are_not_cut), cmocka_unit_test(factors_of_channels_take_turns), cmocka_unit_test(random_graphs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,28 @@ static void identities_go(void **state)
     end(&f);
 }
 
+/* Same shape, other content: it stays, with what comes behind it. */
+static void what_moves_elements_stays(void **state)
+{
+    (void)state;
+    static const int64_t square[4] = {2, 3, 6, 6};
+    ry_attrs flip = ry_attrs_default(RY_OP_slice), shift = ry_attrs_default(RY_OP_pad), turn = ry_attrs_default(RY_OP_transpose);
+    flip.slice = (ry_slice_attrs){{4, {0, 0, 5, 0}}, {4, {2, 3, -7, 6}}, {4, {0, 1, 2, 3}}, {4, {1, 1, -1, 1}}};
+    shift.pad.pads = (ry_ints){8, {0, 0, 1, -1, 0, 0, -1, 1}};
+    turn.transpose.perm = (ry_ints){4, {0, 1, 3, 2}};
+    const struct {
+        ry_op op;
+        const ry_attrs *attrs;
+    } cases[] = {{RY_OP_slice, &flip}, {RY_OP_pad, &shift}, {RY_OP_transpose, &turn}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture f = begin();
+        ry_value_id x = input(&f, 4, square);
+        rewrite(&f, expr1(&f, "max(x0, 0)", node(&f, cases[i].op, cases[i].attrs, 1, &x)));
+        assert_int_equal(count(f.graph, cases[i].op), 1);
+        end(&f);
+    }
+}
+
 static void batch_norm_goes_into_conv(void **state)
 {
     (void)state;
@@ -366,6 +388,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(identities_go),
+        cmocka_unit_test(what_moves_elements_stays),
         cmocka_unit_test(batch_norm_goes_into_conv),
         cmocka_unit_test(lone_batch_norm_joins_its_activation),
         cmocka_unit_test(scale_and_bias_go_into_conv),
