@@ -35,7 +35,7 @@ void case_free(product_case *c);
 void case_check(product_case *c, const ry_kernel *kernel, const ry_kernel *reference);
 
 /* case_check for every kernel of the problem's operator that this machine can run and that applies, but the reference and those less accurate than
- * near32 (or than the problem asks, where that is looser); returns how many did. */
+ * near32 (or than the problem asks, where that is looser); returns how many did. Those that emulate AMX run in one order. */
 int case_check_all(product_case *c, const char *reference);
 /* The same of those kernels whose names have `name` in them (NULL: all). */
 int case_check_some(product_case *c, const char *reference, const char *name);
