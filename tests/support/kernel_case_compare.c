@@ -162,8 +162,10 @@ static int check_kernel(kernel_case *c, truths *t, const ry_kernel *kernel, doub
 
 bool kernel_case_machine_has(ry_isa isa)
 {
-    ry_cpu_info cpu;
-    ry_cpu_detect(&cpu);
+    static ry_cpu_info cpu; /* asked once: a virtual machine takes its time to answer */
+    if (cpu.cores == 0) {
+        ry_cpu_detect(&cpu);
+    }
     return isa <= cpu.isa;
 }
 

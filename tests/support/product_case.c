@@ -212,6 +212,11 @@ static void run_in_order(product_case *c, const ry_kernel *kernel, int order)
     ry_release(&ry_system_allocator, scratch);
 }
 
+static double number_at(ry_dtype dtype, const void *data, int64_t at)
+{
+    return dtype == RY_f32 ? (double)((const float *)data)[at] : ry_get_f64(dtype, data, at);
+}
+
 /* The first element that is not as expected (its offset), or -1. */
 static int64_t first_wrong(const product_case *c, const ry_kernel *kernel, const unsigned char *expected)
 {
@@ -228,7 +233,7 @@ static int64_t first_wrong(const product_case *c, const ry_kernel *kernel, const
             }
             continue;
         }
-        const double want = ry_get_f64(dtype, expected, at), got = ry_get_f64(dtype, c->data[CASE_INPUTS], at);
+        const double want = number_at(dtype, expected, at), got = number_at(dtype, c->data[CASE_INPUTS], at);
         /* both were rounded to the output's type */
         if (!(fabs(want - got) <= sum * (1 + sqrt(c->terms)) + 2 * rounding_error(dtype, want))) {
             return at;
