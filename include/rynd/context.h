@@ -57,7 +57,7 @@ typedef struct rynd_device_info {
     const char *name;   /**< "AMD EPYC 7763" */
     const char *isa;    /**< "avx512" */
     unsigned threads;
-    unsigned cores;
+    unsigned cores;      /**< that the process may use */
     const char *profile; /**< the file whose measured rates predictions use; NULL: there was none, they use built-in rates */
 } rynd_device_info;
 
@@ -80,9 +80,9 @@ typedef struct rynd_device_peaks {
 /** Measures the device on the context's threads; takes about two seconds, in which nothing else should run. Fails with ARGUMENT, OUT_OF_MEMORY, UNSUPPORTED. */
 RYND_API rynd_status rynd_context_measure(rynd_context *context, rynd_device_peaks *peaks);
 
-/** Keeps what was measured, for the predictions of contexts that are made later on a processor of this name with this instruction set and number of cores. The
+/** Keeps what was measured, for the predictions of contexts that are made later on a processor of this name with this instruction set and number of cores (of the machine: those that the process may use do not matter). The
  *  file is RYND_PROFILE ("off": none), or lies in rynd/ under XDG_CACHE_HOME or HOME/.cache; it is written whole or not at all. *path (may be
- *  NULL) receives its name, which lives as long as the context. One thread at a time. Fails with ARGUMENT (the context has not as many threads as there are cores; RYND_PROFILE is
+ *  NULL) receives its name, which lives as long as the context. One thread at a time. Fails with ARGUMENT (the context has not as many threads as there are cores that the process may use; RYND_PROFILE is
  *  off; a rate is no number, or 0 for f32 or dram), IO. */
 RYND_API rynd_status rynd_context_keep_peaks(rynd_context *context, const rynd_device_peaks *peaks, const char **path);
 

@@ -76,7 +76,7 @@ static void load_profile(rynd_context *context, ry_isa isa)
         ry_api_log(
             context, 0,
             "%s: not a profile of this machine (%s, %s, %u cores): built-in rates are used; `rynd devices` measures and writes it anew",
-            context->profile_path, cpu.name, ry_isa_name(isa), cpu.cores);
+            context->profile_path, cpu.name, ry_isa_name(isa), context->profile.cores);
     }
     if (!context->profile.measured) {
         context->profile_path[0] = 0;

@@ -2,6 +2,7 @@
 /* Reads and writes the machine profile. */
 #include "wisdom/profile.h"
 
+#include "base/machine_cores.h"
 #include "base/number.h"
 
 #include <errno.h>
@@ -50,10 +51,10 @@ const char *ry_level_name(ry_level level)
 void ry_profile_built_in(const ry_cpu_info *cpu, ry_isa isa, ry_profile *profile)
 {
     const built_in b = built_in_of(isa);
-    const double cores = cpu->cores;
-    *profile = (ry_profile){.isa = isa, .cores = cpu->cores, .f32 = {b.f32, b.f32 * cores}, .bf16 = {b.bf16, b.bf16 * cores}};
+    const double cores = ry_machine_cores();
+    *profile = (ry_profile){.isa = isa, .cores = ry_machine_cores(), .f32 = {b.f32, b.f32 * cores}, .bf16 = {b.bf16, b.bf16 * cores}};
     /* a quarter of the last level, which is others' too, or the cores' own */
-    const size_t own = cpu->l2 * cpu->cores, shared = cpu->l3 / 4;
+    const size_t own = cpu->l2 * profile->cores, shared = cpu->l3 / 4;
     profile->cache = own > shared ? own : shared;
     memcpy(profile->cpu, cpu->name, sizeof profile->cpu);
     for (int i = 0; i < RY_LEVELS; i++) {
@@ -87,9 +88,9 @@ bool ry_profile_path(const ry_cpu_info *cpu, ry_isa isa, char path[RY_PROFILE_PA
     char name[64];
     plain_name(cpu->name, name);
     if (cache && *cache == '/') {
-        length = snprintf(path, RY_PROFILE_PATH, "%s/rynd/profile-%s-%s-%u.txt", cache, name, ry_isa_name(isa), cpu->cores);
+        length = snprintf(path, RY_PROFILE_PATH, "%s/rynd/profile-%s-%s-%u.txt", cache, name, ry_isa_name(isa), ry_machine_cores());
     } else if (home && *home == '/') {
-        length = snprintf(path, RY_PROFILE_PATH, "%s/.cache/rynd/profile-%s-%s-%u.txt", home, name, ry_isa_name(isa), cpu->cores);
+        length = snprintf(path, RY_PROFILE_PATH, "%s/.cache/rynd/profile-%s-%s-%u.txt", home, name, ry_isa_name(isa), ry_machine_cores());
     } else {
         return false;
     }

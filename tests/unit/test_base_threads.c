@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every task runs once, no worker of a run has two at a time, nobody waits for a thread that took nothing, whatever pool is below; what this CPU is. */
 #include "base/cpuid.h"
+#include "base/machine_cores.h"
 #include "base/threads.h"
 
 #include <pthread.h>
@@ -268,6 +269,13 @@ static void test_cpu(void **state)
     ry_cpu_info info;
     ry_threads *threads;
     ry_cpu_detect(&info);
+    assert_true(ry_machine_cores() >= info.cores);
+    assert_int_equal(ry_count_cores("0\n"), 1);
+    assert_int_equal(ry_count_cores("0-3,8,10-11"), 7);
+    assert_int_equal(ry_count_cores(""), 0);
+    assert_int_equal(ry_count_cores("3-1"), 0);
+    assert_int_equal(ry_count_cores("0-1,x"), 0);
+    assert_int_equal(ry_count_cores("0-99999999999999999999"), 0);
     assert_true(info.cores >= 1 && info.name[0] && memchr(info.name, 0, sizeof info.name));
     assert_true(info.isa >= 0 && info.isa < RY_ISAS);
     assert_int_equal(ry_threads_create(&ry_system_allocator, 0, NULL, NULL, &threads, NULL), RYND_OK);
