@@ -198,9 +198,13 @@ static rynd_status pack(rynd_op *op, const rynd_tensor *inputs, ry_error *error)
     return status;
 }
 
+/* SIZE_MAX, which no allocator has: it is beyond the address space. */
 static size_t work_size(const rynd_op *op)
 {
-    return op->prepared.workspace + RY_ALIGNMENT + op->prepared.scratch * op->context->device->workers;
+    size_t scratches, size;
+    const bool fits = ry_mul_size(op->prepared.scratch, op->context->device->workers, &scratches) &&
+                      ry_add_size(op->prepared.workspace, scratches, &size) && ry_add_size(size, RY_ALIGNMENT, &size);
+    return fits ? size : SIZE_MAX;
 }
 
 /* What only a run needs. */
@@ -272,6 +276,9 @@ rynd_status rynd_op_create(rynd_context *context, const char *problem, const ryn
         o->context = context;
         ry_arena_init(&o->arena, &context->allocator);
         status = create(o, problem, &options, &error);
+    }
+    if (status == RYND_ERROR_OUT_OF_MEMORY) {
+        ry_error_prefix(&error, "problem '%.200s': ", problem);
     }
     if (status != RYND_OK) {
         rynd_op_destroy(o);

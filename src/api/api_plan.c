@@ -194,12 +194,13 @@ rynd_status rynd_plan_create(rynd_model *model, const rynd_plan_options *given, 
         status = create(p, model, &options, &error);
     }
     if (status != RYND_OK) {
-        if (model->onnx.path && status != RYND_ERROR_OUT_OF_MEMORY && status != RYND_ERROR_ARGUMENT) {
+        if (model->onnx.path && *model->onnx.path && status != RYND_ERROR_ARGUMENT) {
             ry_error_prefix(&error, "%s: ", model->onnx.path);
         }
         rynd_plan_destroy(p);
         return ry_api_end(status, &error);
     }
+    ry_api_tell_warnings(model, p->plan->graph);
     *plan = p;
     return RYND_OK;
 }

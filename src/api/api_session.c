@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions: binding memory and running. */
 #include "api/handles.h"
+#include "graph/graph_names.h"
 
-#include <string.h>
+/* What is wrong with a node, or with the machine's memory, is of the model; the rest is the caller's. */
+static rynd_status end(const rynd_plan *plan, rynd_status status, ry_error *error, rynd_status also)
+{
+    if (plan->path && *plan->path && (status == RYND_ERROR_OUT_OF_MEMORY || status == also)) {
+        ry_error_prefix(error, "%s: ", plan->path);
+    }
+    return ry_api_end(status, error);
+}
 
 rynd_status rynd_session_create(rynd_plan *plan, rynd_session **session)
 {
@@ -11,13 +19,13 @@ rynd_status rynd_session_create(rynd_plan *plan, rynd_session **session)
     ry_error error = {""};
     rynd_session *s = ry_allocate_array(&plan->context->allocator, 1, sizeof *s);
     if (!s) {
-        return ry_api_end(ry_fail_memory(&error), &error);
+        return end(plan, ry_fail_memory(&error), &error, RYND_ERROR_OUT_OF_MEMORY);
     }
     ry_plan_options options = {.accuracy = plan->accuracy};
     rynd_status status = ry_session_create(plan->plan, &options, &s->session, &error);
     if (status != RYND_OK) {
         ry_release(&plan->context->allocator, s);
-        return ry_api_end(status, &error);
+        return end(plan, status, &error, RYND_ERROR_OUT_OF_MEMORY);
     }
     s->plan = plan;
     *session = s;
@@ -51,15 +59,12 @@ static rynd_status bind(rynd_session *session, const char *name, const rynd_tens
         ry_error_prefix(error, "rynd_session_bind: '%s': ", name);
         return status;
     }
-    for (size_t i = 0; i < plan->input_count; i++) {
-        if (strcmp(plan->input_names[i], name) == 0) {
-            return ry_session_bind_input(session->session, i, &tensor, error);
-        }
+    const uint32_t input = ry_names_find(&plan->input_index, name), output = ry_names_find(&plan->output_index, name);
+    if (input != RY_NO_NAME) {
+        return ry_session_bind_input(session->session, input, &tensor, error);
     }
-    for (size_t i = 0; i < plan->model_outputs; i++) {
-        if (strcmp(plan->outputs[i].name, name) == 0) {
-            return bind_output(session, i, &tensor, error);
-        }
+    if (output != RY_NO_NAME) {
+        return bind_output(session, output, &tensor, error);
     }
     return ry_fail(error, RYND_ERROR_NOT_FOUND, "the model has no input or output '%s'", name);
 }
@@ -68,18 +73,14 @@ rynd_status rynd_session_bind(rynd_session *session, const char *name, const ryn
 {
     RY_API_REQUIRE(session, name, tensor);
     ry_error error = {""};
-    return ry_api_end(bind(session, name, tensor, &error), &error);
+    return end(session->plan, bind(session, name, tensor, &error), &error, RYND_ERROR_OUT_OF_MEMORY);
 }
 
 rynd_status rynd_session_run(rynd_session *session)
 {
     RY_API_REQUIRE(session);
     ry_error error = {""};
-    rynd_status status = ry_session_run(session->session, &error);
-    if (session->plan->path && status == RYND_ERROR_SHAPE) { /* what is wrong with a node; the rest is the caller's, or the machine's */
-        ry_error_prefix(&error, "%s: ", session->plan->path);
-    }
-    return ry_api_end(status, &error);
+    return end(session->plan, ry_session_run(session->session, &error), &error, RYND_ERROR_SHAPE);
 }
 
 rynd_status rynd_session_output(const rynd_session *session, size_t index, rynd_tensor *tensor)

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The one piece of state outside handles: C has no other way to give a message beside a status without burdening every call. */
+/* State outside handles, like the size of a refused allocation (base/memory.h): C has no other way to give a message beside a status without burdening
+ * every call. */
 static _Thread_local ry_error last_error;
 
 rynd_status ry_api_end(rynd_status status, const ry_error *error)
@@ -83,6 +84,14 @@ void ry_api_log(const rynd_context *context, int level, const char *format, ...)
     va_end(args);
     ry_escape(message, RYND_ESCAPE_LINE, line, sizeof line);
     context->log(context->log_user, level, line);
+}
+
+void ry_api_tell_warnings(const rynd_model *model, const ry_graph *graph)
+{
+    const char *path = model->onnx.path ? model->onnx.path : "";
+    for (size_t i = 0; i < graph->warning_count; i++) {
+        ry_api_log(model->context, 0, "%s%s%s", path, *path ? ": " : "", graph->warnings[i]);
+    }
 }
 
 rynd_status ry_api_check_accuracy(rynd_accuracy accuracy, ry_error *error)

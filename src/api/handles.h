@@ -77,6 +77,9 @@ rynd_status ry_api_info(void *to, const void *info, size_t size, const char *wha
 
 void ry_api_log(const rynd_context *context, int level, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* Logs what a graph of the model noted (ry_graph_warn). */
+void ry_api_tell_warnings(const rynd_model *model, const ry_graph *graph);
+
 rynd_status ry_api_check_accuracy(rynd_accuracy accuracy, ry_error *error);
 ry_accuracy ry_api_accuracy(rynd_accuracy accuracy);
 

@@ -50,20 +50,45 @@ static void system_release(void *user, void *memory)
 
 const ry_allocator ry_system_allocator = {system_allocate, system_release, NULL};
 
+/* Errors are told far from where memory was refused, through functions that only say NULL or false: like errno, it is kept beside them. */
+static _Thread_local size_t refused;
+
+void ry_memory_refuse(size_t size)
+{
+    refused = size;
+}
+
+size_t ry_memory_refused(void)
+{
+    const size_t size = refused;
+    refused = 0;
+    return size;
+}
+
 bool ry_mul_size(size_t a, size_t b, size_t *product)
 {
     return !__builtin_mul_overflow(a, b, product);
 }
 
+bool ry_add_size(size_t a, size_t b, size_t *sum)
+{
+    return !__builtin_add_overflow(a, b, sum);
+}
+
 void *ry_allocate(const ry_allocator *allocator, size_t size)
 {
-    return allocator->allocate(allocator->user, size ? size : 1, RY_ALIGNMENT);
+    void *memory = allocator->allocate(allocator->user, size ? size : 1, RY_ALIGNMENT);
+    if (!memory) {
+        ry_memory_refuse(size);
+    }
+    return memory;
 }
 
 void *ry_allocate_array(const ry_allocator *allocator, size_t count, size_t size)
 {
     size_t bytes;
     if (!ry_mul_size(count, size, &bytes)) {
+        ry_memory_refuse(SIZE_MAX);
         return NULL;
     }
     void *memory = ry_allocate(allocator, bytes);
@@ -101,6 +126,7 @@ static ry_arena_block *add_block(ry_arena *arena, size_t bytes)
     size_t header = round_up(sizeof(ry_arena_block), ARENA_ALIGNMENT);
     size_t size = bytes > BLOCK_SIZE / 4 ? bytes : BLOCK_SIZE - header;
     if (size > SIZE_MAX - header) {
+        ry_memory_refuse(SIZE_MAX);
         return NULL;
     }
     ry_arena_block *block = ry_allocate(arena->allocator, header + size);
@@ -124,6 +150,7 @@ void *ry_arena_take(ry_arena *arena, size_t count, size_t size)
 {
     size_t bytes;
     if (!ry_mul_size(count, size, &bytes) || bytes > SIZE_MAX - ARENA_ALIGNMENT) {
+        ry_memory_refuse(SIZE_MAX);
         return NULL;
     }
     bytes = round_up(bytes, ARENA_ALIGNMENT);

@@ -45,5 +45,12 @@ char *ry_arena_format(ry_arena *arena, const char *format, ...) __attribute__((f
 void *ry_arena_grow(ry_arena *arena, void *items, size_t used, size_t *capacity, size_t size);
 
 bool ry_mul_size(size_t a, size_t b, size_t *product); /* false on overflow */
+bool ry_add_size(size_t a, size_t b, size_t *sum);
+
+/* What this thread asked for when it was last refused memory, in bytes, for the message (ry_fail_memory), which forgets it; SIZE_MAX: more than there
+ * are addresses; 0: it was not. */
+size_t ry_memory_refused(void);
+/* A size that is found to be too large before any allocator is asked. */
+void ry_memory_refuse(size_t size);
 
 #endif

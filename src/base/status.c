@@ -2,6 +2,8 @@
 /* Status names and error messages. */
 #include "base/status.h"
 
+#include "base/memory.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +15,18 @@ void ry_error_write(ry_error *error, const char *format, ...)
         va_start(args, format);
         vsnprintf(error->text, sizeof error->text, format, args);
         va_end(args);
+    }
+}
+
+void ry_error_write_memory(ry_error *error)
+{
+    const size_t size = ry_memory_refused();
+    if (size == SIZE_MAX) {
+        ry_error_write(error, "out of memory: more bytes than there are addresses");
+    } else if (size) {
+        ry_error_write(error, "out of memory for %zu bytes", size);
+    } else {
+        ry_error_write(error, "out of memory");
     }
 }
 

@@ -26,9 +26,13 @@ void ry_error_write(ry_error *error, const char *format, ...) __attribute__((for
  * that compilers and static analysis see which status that is. */
 #define ry_fail(error, status, ...) (ry_error_write((error), __VA_ARGS__), (rynd_status)(status))
 
+/* "out of memory for 8589934592 bytes": what this thread was last refused (ry_memory_refused). Where it was is for the callers to put in front. */
+void ry_error_write_memory(ry_error *error);
+
 static inline rynd_status ry_fail_memory(ry_error *error)
 {
-    return ry_fail(error, RYND_ERROR_OUT_OF_MEMORY, "out of memory");
+    ry_error_write_memory(error);
+    return RYND_ERROR_OUT_OF_MEMORY;
 }
 
 void ry_error_prefix(ry_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));

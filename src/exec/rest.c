@@ -89,9 +89,5 @@ rynd_status ry_rest_output(const ry_session *session, size_t index, ry_tensor *t
     if (!session->rest.session) {
         return ry_fail(error, RYND_ERROR_ARGUMENT, "output '%s': run the session first", session->plan->outputs[index].name);
     }
-    size_t position = 0;
-    for (size_t i = 0; i < index; i++) {
-        position += session->plan->outputs[i].later;
-    }
-    return ry_session_output(session->rest.session, position, tensor, error);
+    return ry_session_output(session->rest.session, session->plan->outputs[index].rest, tensor, error);
 }

@@ -16,7 +16,46 @@ static rynd_status create_buffer(ry_session *session, size_t size, ry_buffer **b
     return RYND_OK;
 }
 
-static rynd_status make_output(ry_session *session, size_t index, ry_error *error)
+/* The one that most of the activations and workspace are for. */
+static const ry_step *largest_step(const ry_plan *plan)
+{
+    const ry_step *largest = NULL;
+    double most = -1;
+    for (size_t s = 0; s < plan->step_count; s++) {
+        const ry_step *step = &plan->steps[s];
+        double bytes = (double)step->prepared.workspace;
+        for (int i = 0; i < step->problem.outputs; i++) {
+            bytes += step->out[i].home == RY_HOME_ARENA ? (double)ry_tensor_bytes(&step->problem.out[i]) : 0;
+        }
+        if (bytes > most) {
+            most = bytes;
+            largest = step;
+        }
+    }
+    return largest;
+}
+
+static rynd_status create_activations(ry_session *session, ry_error *error)
+{
+    const ry_plan *plan = session->plan;
+    const ry_step *step = largest_step(plan);
+    const rynd_status status = plan->arena_size ? create_buffer(session, plan->arena_size, &session->activations, error) : RYND_OK;
+    if (status != RYND_OK && step) {
+        ry_error_prefix(error, "activations and workspace of all steps, most of them for node '%s' (%s): ", step->name, step->source);
+    }
+    return status;
+}
+
+/* What is refused names its tensor, but for memory. */
+static rynd_status name_tensor(rynd_status status, const char *what, const char *name, ry_error *error)
+{
+    if (status == RYND_ERROR_OUT_OF_MEMORY) {
+        ry_error_prefix(error, "%s '%s': ", what, name);
+    }
+    return status;
+}
+
+static rynd_status take_output(ry_session *session, size_t index, ry_error *error)
 {
     const ry_plan_output *planned = &session->plan->outputs[index];
     ry_session_output_slot *slot = &session->outputs[index];
@@ -75,11 +114,9 @@ static rynd_status build(ry_session *session, ry_error *error)
         return ry_fail_memory(error);
     }
     RY_TRY(plan->device->table->stream_create(plan->device, &session->stream, error));
-    if (plan->arena_size) {
-        RY_TRY(create_buffer(session, plan->arena_size, &session->activations, error));
-    }
+    RY_TRY(create_activations(session, error));
     for (size_t i = 0; i < plan->output_count; i++) {
-        RY_TRY(make_output(session, i, error));
+        RY_TRY(name_tensor(take_output(session, i, error), "output", plan->outputs[i].name, error));
     }
     return make_steps(session, error);
 }
@@ -292,7 +329,7 @@ static bool usable_in_place(const ry_session *session, const ry_tensor *tensor)
            (uintptr_t)tensor->data % ry_dtype_size((ry_dtype)tensor->dtype) == 0;
 }
 
-rynd_status ry_session_bind_input(ry_session *session, size_t index, const ry_tensor *tensor, ry_error *error)
+static rynd_status bind_input(ry_session *session, size_t index, const ry_tensor *tensor, ry_error *error)
 {
     const ry_plan *plan = session->plan;
     ry_session_input_slot *slot = &session->inputs[index];
@@ -315,7 +352,12 @@ rynd_status ry_session_bind_input(ry_session *session, size_t index, const ry_te
     return RYND_OK;
 }
 
-rynd_status ry_session_bind_output(ry_session *session, size_t index, const ry_tensor *tensor, ry_error *error)
+rynd_status ry_session_bind_input(ry_session *session, size_t index, const ry_tensor *tensor, ry_error *error)
+{
+    return name_tensor(bind_input(session, index, tensor, error), "input", session->plan->input_names[index], error);
+}
+
+static rynd_status bind_output(ry_session *session, size_t index, const ry_tensor *tensor, ry_error *error)
 {
     const ry_plan *plan = session->plan;
     const ry_plan_output *planned = &plan->outputs[index];
@@ -331,7 +373,7 @@ rynd_status ry_session_bind_output(ry_session *session, size_t index, const ry_t
     if (direct) {
         RY_TRY(plan->device->table->buffer_wrap(plan->device, tensor->data, ry_tensor_bytes(tensor), &wrapped, error));
     } else {
-        RY_TRY(make_output(session, index, error));
+        RY_TRY(take_output(session, index, error));
         RY_TRY(ry_transfer_create(plan->device, tensor, false, &transfer, error));
     }
     ry_transfer_destroy(slot->transfer);
@@ -346,6 +388,11 @@ rynd_status ry_session_bind_output(ry_session *session, size_t index, const ry_t
     slot->bound = *tensor;
     slot->place = (ry_place){direct ? wrapped : slot->own, 0};
     return RYND_OK;
+}
+
+rynd_status ry_session_bind_output(ry_session *session, size_t index, const ry_tensor *tensor, ry_error *error)
+{
+    return name_tensor(bind_output(session, index, tensor, error), "output", session->plan->outputs[index].name, error);
 }
 
 rynd_status ry_session_output(const ry_session *session, size_t index, ry_tensor *tensor, ry_error *error)

@@ -4,6 +4,8 @@
 
 #include "graph/graph_names.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 rynd_status ry_graph_create(const ry_allocator *allocator, ry_graph **graph, ry_error *error)
@@ -30,9 +32,10 @@ void ry_graph_destroy(ry_graph *graph)
 /* "value/7": no other value has it. */
 static const char *make_name(ry_graph *graph)
 {
-    for (size_t k = graph->value_count;; k++) {
+    for (size_t k = graph->value_count > graph->next_name ? graph->value_count : graph->next_name;; k++) {
         const char *name = ry_arena_format(&graph->arena, "value/%zu", k);
         if (!name || ry_graph_find(graph, name) == RY_NO_VALUE) {
+            graph->next_name = k + 1;
             return name;
         }
     }
@@ -65,7 +68,11 @@ ry_value_id ry_graph_add_constant(ry_graph *graph, const char *name, ry_dtype dt
 {
     if (!data) {
         int64_t bytes = ry_shape_bytes(shape, dtype);
-        data = bytes < 0 ? NULL : ry_arena_take(&graph->arena, (size_t)bytes, 1);
+        if (bytes < 0) {
+            ry_memory_refuse(SIZE_MAX);
+            return RY_NO_VALUE;
+        }
+        data = ry_arena_take(&graph->arena, (size_t)bytes, 1);
         if (!data) {
             return RY_NO_VALUE;
         }
@@ -75,6 +82,18 @@ ry_value_id ry_graph_add_constant(ry_graph *graph, const char *name, ry_dtype dt
         graph->values[id].constant = data;
     }
     return id;
+}
+
+bool ry_graph_spend(ry_graph *graph, int64_t bytes)
+{
+    if (!graph->allowance.given) {
+        return bytes >= 0;
+    }
+    if (bytes < 0 || bytes > graph->allowance.bytes) {
+        return false;
+    }
+    graph->allowance.bytes -= bytes;
+    return true;
 }
 
 void *ry_graph_constant_data(ry_graph *graph, ry_value_id value)
@@ -101,6 +120,36 @@ ry_value_id ry_graph_add_scalar(ry_graph *graph, ry_dtype dtype, double number)
         ry_set_f64(dtype, ry_graph_constant_data(graph, id), 0, number);
     }
     return id;
+}
+
+void ry_graph_warn(ry_graph *graph, const char *format, ...)
+{
+    enum { WARNINGS_MOST = 20 };
+    char text[1024] = "further warnings are left out";
+    if (graph->warning_count > WARNINGS_MOST) {
+        return;
+    }
+    if (graph->warning_count < WARNINGS_MOST) {
+        va_list args;
+        va_start(args, format);
+        vsnprintf(text, sizeof text, format, args);
+        va_end(args);
+    }
+    const char *copy = ry_arena_string(&graph->arena, text, strlen(text));
+    const char **grown = ry_arena_grow(&graph->arena, graph->warnings, graph->warning_count, &graph->warning_capacity, sizeof *grown);
+    if (copy && grown) { /* else memory is out, which the next step tells */
+        graph->warnings = grown;
+        grown[graph->warning_count++] = copy;
+    }
+}
+
+static void count_uses(ry_graph *graph, int count, const ry_value_id *ids, uint32_t change)
+{
+    for (int i = 0; i < count; i++) {
+        if (ids[i] != RY_NO_VALUE) {
+            graph->values[ids[i]].uses += change;
+        }
+    }
 }
 
 static ry_value_id *copy_ids(ry_graph *graph, int count, const ry_value_id *ids)
@@ -147,6 +196,7 @@ ry_node_id ry_graph_add_node(ry_graph *graph, ry_op op, const char *name, const 
     }
     ry_node_id id = (ry_node_id)graph->node_count++;
     nodes[id] = node;
+    count_uses(graph, inputs, in, 1);
     for (int i = 0; i < outputs; i++) {
         if (out[i] != RY_NO_VALUE) {
             graph->values[out[i]].producer = id;
@@ -173,7 +223,22 @@ bool ry_graph_add_input(ry_graph *graph, ry_value_id value)
 
 bool ry_graph_add_output(ry_graph *graph, ry_value_id value)
 {
-    return add_id(graph, &graph->outputs, &graph->output_count, &graph->output_capacity, value);
+    if (!add_id(graph, &graph->outputs, &graph->output_count, &graph->output_capacity, value)) {
+        return false;
+    }
+    graph->values[value].uses++;
+    graph->values[value].outputs++;
+    return true;
+}
+
+void ry_graph_clear_outputs(ry_graph *graph)
+{
+    for (size_t i = 0; i < graph->output_count; i++) {
+        graph->values[graph->outputs[i]].uses--;
+        graph->values[graph->outputs[i]].outputs--;
+    }
+    graph->outputs = NULL;
+    graph->output_count = graph->output_capacity = 0;
 }
 
 void ry_graph_remove_node(ry_graph *graph, ry_node_id node)
@@ -184,6 +249,7 @@ void ry_graph_remove_node(ry_graph *graph, ry_node_id node)
             graph->values[n->out[i]].producer = RY_NO_NODE;
         }
     }
+    count_uses(graph, n->inputs, n->in, UINT32_MAX);
     n->op = RY_OP_dead;
     n->inputs = n->outputs = 0;
 }
@@ -199,34 +265,39 @@ bool ry_graph_rename_value(ry_graph *graph, ry_value_id value, const char *name)
     return ry_names_add(&graph->value_names, &graph->arena, copy, value);
 }
 
-void ry_graph_replace_value(ry_graph *graph, ry_value_id old, ry_value_id with)
+void ry_graph_set_input(ry_graph *graph, ry_node *node, int i, ry_value_id value)
+{
+    count_uses(graph, 1, &node->in[i], UINT32_MAX);
+    node->in[i] = value;
+    count_uses(graph, 1, &value, 1);
+}
+
+void ry_graph_set_inputs(ry_graph *graph, ry_node *node, int count, ry_value_id *in)
+{
+    count_uses(graph, node->inputs, node->in, UINT32_MAX);
+    node->in = in;
+    node->inputs = count;
+    count_uses(graph, count, in, 1);
+}
+
+void ry_graph_replace_values(ry_graph *graph, const ry_value_id *with)
 {
     for (size_t n = 0; n < graph->node_count; n++) {
-        for (int i = 0; i < graph->nodes[n].inputs; i++) {
-            if (graph->nodes[n].in[i] == old) {
-                graph->nodes[n].in[i] = with;
+        ry_node *node = &graph->nodes[n];
+        for (int i = 0; i < node->inputs; i++) {
+            if (node->in[i] != RY_NO_VALUE && with[node->in[i]] != node->in[i]) {
+                ry_graph_set_input(graph, node, i, with[node->in[i]]);
             }
         }
     }
     for (size_t i = 0; i < graph->output_count; i++) {
-        if (graph->outputs[i] == old) {
-            graph->outputs[i] = with;
-        }
+        ry_value *old = &graph->values[graph->outputs[i]];
+        old->uses--;
+        old->outputs--;
+        graph->outputs[i] = with[graph->outputs[i]];
+        graph->values[graph->outputs[i]].uses++;
+        graph->values[graph->outputs[i]].outputs++;
     }
-}
-
-int ry_graph_use_count(const ry_graph *graph, ry_value_id value)
-{
-    int count = 0;
-    for (size_t n = 0; n < graph->node_count; n++) {
-        for (int i = 0; i < graph->nodes[n].inputs; i++) {
-            count += graph->nodes[n].in[i] == value;
-        }
-    }
-    for (size_t i = 0; i < graph->output_count; i++) {
-        count += graph->outputs[i] == value;
-    }
-    return count;
 }
 
 ry_value_id ry_graph_find(const ry_graph *graph, const char *name)
@@ -236,12 +307,12 @@ ry_value_id ry_graph_find(const ry_graph *graph, const char *name)
 
 bool ry_graph_is_output(const ry_graph *graph, ry_value_id value)
 {
-    for (size_t i = 0; i < graph->output_count; i++) {
-        if (graph->outputs[i] == value) {
-            return true;
-        }
-    }
-    return false;
+    return graph->values[value].outputs > 0;
+}
+
+int ry_graph_use_count(const ry_graph *graph, ry_value_id value)
+{
+    return (int)graph->values[value].uses;
 }
 
 ry_tensor ry_graph_tensor(const ry_graph *graph, ry_value_id value)

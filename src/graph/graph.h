@@ -27,7 +27,10 @@ typedef struct ry_value {
     ry_shape shape;       /* rank -1: not known */
     const void *constant; /* row-major data, or NULL: the value is computed or an input */
     ry_node_id producer;  /* RY_NO_NODE: a constant or an input */
+    uint32_t uses;        /* how often the nodes' inputs and the graph's outputs name it; kept by the functions below */
+    uint32_t outputs;     /* how often the graph's outputs do */
     bool bounded;         /* the shape is an upper bound: the extent depends on data */
+    bool folded;          /* a constant that planning made of others: the model has a node for it */
     bool unaligned;       /* a large constant whose address is no multiple of its element's size: read it with memcpy, or copy it */
 } ry_value;
 
@@ -47,6 +50,13 @@ typedef struct ry_names {
     size_t used, capacity; /* capacity: a power of two */
 } ry_names;
 
+/* What planning may still take for constants that it makes itself: a small file must not become much memory. */
+typedef struct ry_allowance {
+    bool given; /* else there is no bound */
+    int64_t bytes;
+    double work; /* operations of folding */
+} ry_allowance;
+
 typedef struct ry_graph {
     ry_arena arena;
     const char *name;
@@ -61,6 +71,10 @@ typedef struct ry_graph {
     struct ry_dim_form *forms; /* what each symbol is: graph_symbols.c */
     size_t form_capacity;
     ry_names value_names, symbol_names;
+    size_t next_name, next_unknown; /* made-up names below these numbers are taken */
+    ry_allowance allowance;
+    const char **warnings; /* ry_graph_warn */
+    size_t warning_count, warning_capacity;
     bool exhausted; /* memory was out when a symbol was to be made: why a dim is RY_DIM_ERROR */
 } ry_graph;
 
@@ -73,6 +87,8 @@ rynd_status ry_graph_clone(const ry_graph *graph, ry_graph **copy, ry_error *err
 ry_value_id ry_graph_add_value(ry_graph *graph, const char *name, ry_dtype dtype, const ry_shape *shape);
 /* data NULL: zeroed memory from the arena, to be filled through ry_graph_constant_data. */
 ry_value_id ry_graph_add_constant(ry_graph *graph, const char *name, ry_dtype dtype, const ry_shape *shape, const void *data);
+/* Asks for a constant of so many bytes, for folding and rewrites, which leave things as they are when the allowance is spent. */
+bool ry_graph_spend(ry_graph *graph, int64_t bytes);
 void *ry_graph_constant_data(ry_graph *graph, ry_value_id value); /* only for constants made with data NULL */
 ry_value_id ry_graph_add_i64s(ry_graph *graph, const char *name, int64_t count,
                               const int64_t *numbers); /* a 1-D constant; count -1: a scalar */
@@ -81,13 +97,20 @@ ry_node_id ry_graph_add_node(ry_graph *graph, ry_op op, const char *name, const 
                              const ry_value_id *in, int outputs, const ry_value_id *out);
 bool ry_graph_add_input(ry_graph *graph, ry_value_id value);
 bool ry_graph_add_output(ry_graph *graph, ry_value_id value);
+void ry_graph_clear_outputs(ry_graph *graph); /* the list that was there keeps its content */
+
+/* Notes what whoever uses the graph should hear of though it is no error, for the callers to tell; a copy of the graph begins without any. */
+void ry_graph_warn(ry_graph *graph, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Changing. */
 void ry_graph_remove_node(ry_graph *graph, ry_node_id node);
 /* A copy of `name` becomes the value's name, and ry_graph_find finds it by that (never set value->name directly). False when out of memory. */
 bool ry_graph_rename_value(ry_graph *graph, ry_value_id value, const char *name);
-void ry_graph_replace_value(ry_graph *graph, ry_value_id old, ry_value_id with); /* in every node's inputs and in the graph's outputs */
-int ry_graph_use_count(const ry_graph *graph, ry_value_id value);                /* nodes' inputs and graph outputs */
+/* Edits of node->in, so that values' uses stay right. `in` is memory of the graph's arena: another list, or node->in itself to be shortened. */
+void ry_graph_set_input(ry_graph *graph, ry_node *node, int i, ry_value_id value);
+void ry_graph_set_inputs(ry_graph *graph, ry_node *node, int count, ry_value_id *in);
+/* with[v] for v, in every node's inputs and in the graph's outputs. */
+void ry_graph_replace_values(ry_graph *graph, const ry_value_id *with);
 /* Drops dead nodes, nodes whose outputs nobody uses (a constant's content needs no node), sorts topologically (stable: a sorted graph keeps its
  * order) and sets every value's producer anew. Value ids stay; node ids do not. A cycle is an error that names its nodes. */
 rynd_status ry_graph_compact(ry_graph *graph, ry_error *error);
@@ -95,6 +118,7 @@ rynd_status ry_graph_compact(ry_graph *graph, ry_error *error);
 /* Looking. */
 ry_value_id ry_graph_find(const ry_graph *graph, const char *name); /* RY_NO_VALUE when there is none; constant time */
 bool ry_graph_is_output(const ry_graph *graph, ry_value_id value);
+int ry_graph_use_count(const ry_graph *graph, ry_value_id value); /* nodes' inputs and graph outputs */
 ry_tensor ry_graph_tensor(const ry_graph *graph,
                           ry_value_id value); /* row-major; data is the constant's or NULL; dtype none for RY_NO_VALUE */
 

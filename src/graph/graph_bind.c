@@ -57,12 +57,8 @@ static int64_t bound_name(const binder *b, const char *name, size_t length)
             return b->dims[i].size;
         }
     }
-    for (size_t i = 0; i < b->graph->symbol_count; i++) {
-        if (b->size[i] >= 0 && strlen(b->graph->symbols[i]) == length && memcmp(b->graph->symbols[i], name, length) == 0) {
-            return b->size[i];
-        }
-    }
-    return -1;
+    const uint32_t symbol = ry_names_find_part(&b->graph->symbol_names, name, length);
+    return symbol == RY_NO_NAME ? -1 : b->size[symbol];
 }
 
 static int64_t read_part(reader *r)

@@ -97,6 +97,9 @@ static bool copy_all(const ry_graph *graph, ry_graph *copy)
     if (!copy->name || !copy->nodes || !copy->inputs || !copy->outputs || !copy_symbols(graph, copy) || !copy_values(graph, copy)) {
         return false;
     }
+    copy->allowance = graph->allowance;
+    copy->next_name = graph->next_name;
+    copy->next_unknown = graph->next_unknown;
     copy->node_count = copy->node_capacity = graph->node_count;
     copy->input_count = copy->input_capacity = graph->input_count;
     copy->output_count = copy->output_capacity = graph->output_count;

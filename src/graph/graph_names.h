@@ -10,6 +10,8 @@
 /* The name is borrowed. The first id of a name stays. False when out of memory. */
 bool ry_names_add(ry_names *names, ry_arena *arena, const char *name, uint32_t id);
 uint32_t ry_names_find(const ry_names *names, const char *name); /* RY_NO_NAME when there is none */
+/* The same for `length` bytes of a longer text. */
+uint32_t ry_names_find_part(const ry_names *names, const char *text, size_t length);
 void ry_names_remove(ry_names *names, const char *name, uint32_t id);
 
 #endif

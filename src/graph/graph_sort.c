@@ -2,6 +2,7 @@
 /* Compaction: a depth-first walk from the graph's outputs finds what lives; a second one, in the old order, puts producers before users. */
 #include "graph/graph.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -118,6 +119,39 @@ static rynd_status sort(walk *w)
     return RYND_OK;
 }
 
+static void count_uses(ry_graph *graph)
+{
+    for (size_t v = 0; v < graph->value_count; v++) {
+        graph->values[v].uses = graph->values[v].outputs;
+    }
+    for (size_t n = 0; n < graph->node_count; n++) {
+        for (int i = 0; i < graph->nodes[n].inputs; i++) {
+            if (graph->nodes[n].in[i] != RY_NO_VALUE) {
+                graph->values[graph->nodes[n].in[i]].uses++;
+            }
+        }
+    }
+}
+
+#ifndef NDEBUG
+/* Whoever changed node->in kept the counts: both sides have the same sum of numbers that stand for the values. */
+static bool uses_hold(const ry_graph *graph)
+{
+    const uint64_t odd = 0x9e3779b97f4a7c15u;
+    uint64_t difference = 0;
+    for (uint64_t v = 0; v < graph->value_count; v++) {
+        difference += (graph->values[v].uses - graph->values[v].outputs) * (v * v * odd + v);
+    }
+    for (size_t n = 0; n < graph->node_count; n++) {
+        for (int i = 0; i < graph->nodes[n].inputs; i++) {
+            const uint64_t v = graph->nodes[n].in[i];
+            difference -= v == RY_NO_VALUE ? 0 : v * v * odd + v;
+        }
+    }
+    return difference == 0;
+}
+#endif
+
 static void reorder(walk *w, ry_node *sorted)
 {
     ry_graph *graph = w->graph;
@@ -139,12 +173,14 @@ static void reorder(walk *w, ry_node *sorted)
             }
         }
     }
+    count_uses(graph);
 }
 
 rynd_status ry_graph_compact(ry_graph *graph, ry_error *error)
 {
     ry_arena scratch;
     ry_arena_init(&scratch, graph->arena.allocator);
+    assert(uses_hold(graph));
     walk w = {.graph = graph, .error = error};
     w.state = RY_TAKE(&scratch, unsigned char, graph->node_count);
     w.stack = RY_TAKE(&scratch, frame, graph->node_count);

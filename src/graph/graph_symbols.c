@@ -283,10 +283,12 @@ int64_t ry_dim_affine(ry_graph *graph, int64_t dim, int64_t offset, int64_t divi
 
 int64_t ry_dim_unknown(ry_graph *graph)
 {
-    for (size_t k = graph->symbol_count;; k++) { /* a model may name a dim "?7" itself */
+    /* A model may name a dim "?7" itself. */
+    for (size_t k = graph->symbol_count > graph->next_unknown ? graph->symbol_count : graph->next_unknown;; k++) {
         char name[32];
         int length = snprintf(name, sizeof name, "?%zu", k);
         if (ry_names_find(&graph->symbol_names, name) == RY_NO_NAME) {
+            graph->next_unknown = k + 1;
             int64_t dim = ry_graph_symbol(graph, name, (size_t)length);
             return dim ? dim : RY_DIM_ERROR;
         }

@@ -135,8 +135,8 @@ static rynd_status respell(ry_graph *graph, ry_node *node, int variable, bool *c
     }
     if (canonical || already) {
         node->attrs.expr.program = canonical ? canonical : program;
-        node->in[0] = node->in[variable];
-        node->inputs = 1;
+        ry_graph_set_input(graph, node, 0, node->in[variable]);
+        ry_graph_set_inputs(graph, node, 1, node->in);
         *changed = true;
     }
     return RYND_OK;

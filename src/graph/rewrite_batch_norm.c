@@ -52,9 +52,9 @@ static rynd_status to_multiply_add(ry_graph *graph, ry_node_id id, const ry_expr
     node->op = RY_OP_expr;
     node->attrs = ry_attrs_default(RY_OP_expr);
     node->attrs.expr.program = multiply_add;
-    node->inputs = 3;
-    node->in[1] = a;
-    node->in[2] = b;
+    ry_graph_set_inputs(graph, node, 3, node->in);
+    ry_graph_set_input(graph, node, 1, a);
+    ry_graph_set_input(graph, node, 2, b);
     return RYND_OK;
 }
 
@@ -63,6 +63,10 @@ rynd_status ry_rewrite_batch_norm(ry_graph *graph, bool *changed, ry_error *erro
     const ry_expr *multiply_add = NULL;
     for (ry_node_id n = 0; n < graph->node_count; n++) {
         if (graph->nodes[n].op != RY_OP_batch_norm || !usable(graph, &graph->nodes[n])) {
+            continue;
+        }
+        const ry_value *x = &graph->values[graph->nodes[n].in[0]];
+        if (!ry_graph_spend(graph, 2 * x->shape.dim[1] * (int64_t)ry_dtype_size(x->dtype))) {
             continue;
         }
         if (!multiply_add) {

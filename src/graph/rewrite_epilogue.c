@@ -91,7 +91,7 @@ static rynd_status take_residual(ry_graph *graph, ry_node_id reader, bool *chang
     if (!ry_rewrite_widen(graph, best, 4)) {
         return ry_fail_memory(error);
     }
-    best->in[3] = residual;
+    ry_graph_set_input(graph, best, 3, residual);
     take_output(graph, best, reader);
     *changed = true;
     return RYND_OK;

@@ -48,8 +48,7 @@ static rynd_status join(ry_graph *graph, ry_node *outer, int input, const ry_nod
         in[next++] = inner->in[i];
     }
     outer->attrs.expr.program = program;
-    outer->in = in;
-    outer->inputs = count;
+    ry_graph_set_inputs(graph, outer, count, in);
     *changed = true;
     return RYND_OK;
 }
@@ -57,24 +56,28 @@ static rynd_status join(ry_graph *graph, ry_node *outer, int input, const ry_nod
 /* One value as two inputs: the program reads it twice for nothing, and is not recognised as what it is. */
 static rynd_status merge_inputs(ry_graph *graph, ry_node *node, bool *changed, ry_error *error)
 {
+    ry_value_id in[MOST_INPUTS];
     int map[MOST_INPUTS], count = 0;
     if (node->inputs > MOST_INPUTS) {
         return RYND_OK;
     }
     for (int i = 0; i < node->inputs; i++) {
         map[i] = 0;
-        while (map[i] < count && node->in[map[i]] != node->in[i]) {
+        while (map[i] < count && in[map[i]] != node->in[i]) {
             map[i]++;
         }
         if (map[i] == count) {
-            node->in[count++] = node->in[i];
+            in[count++] = node->in[i];
         }
     }
     if (count == node->inputs) {
         return RYND_OK;
     }
     *changed = true;
-    node->inputs = count;
+    ry_graph_set_inputs(graph, node, count, node->in);
+    for (int i = 0; i < count; i++) {
+        ry_graph_set_input(graph, node, i, in[i]);
+    }
     return ry_expr_rename(node->attrs.expr.program, map, count, &graph->arena, &node->attrs.expr.program, error);
 }
 

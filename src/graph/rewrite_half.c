@@ -73,7 +73,8 @@ static rynd_status widen_input(widening *w, ry_value_id id)
     if (w->wide[id] != RY_NO_VALUE) {
         return RYND_OK;
     }
-    const bool constant = w->graph->values[id].constant;
+    const ry_value *value = &w->graph->values[id];
+    const bool constant = value->constant && ry_graph_spend(w->graph, ry_shape_bytes(&value->shape, RY_f32));
     w->wide[id] = constant ? wide_constant(w->graph, id) : add_wide(w->graph, id);
     if (w->wide[id] == RY_NO_VALUE) {
         return ry_fail_memory(w->error);
@@ -145,7 +146,7 @@ static rynd_status widen_node(widening *w, ry_node_id n)
     for (int i = 0; i < graph->nodes[n].inputs; i++) {
         if (is_half(graph, in[i])) {
             RY_TRY(widen_input(w, in[i]));
-            in[i] = w->wide[in[i]];
+            ry_graph_set_input(graph, &graph->nodes[n], i, w->wide[in[i]]);
         }
     }
     const ry_allocator *allocator = graph->arena.allocator;

@@ -56,17 +56,29 @@ static bool changes_nothing(const ry_node *node)
 
 rynd_status ry_rewrite_identity(ry_graph *graph, bool *changed, ry_error *error)
 {
-    (void)error;
+    /* What stands for each value, so that all are replaced in one walk: nodes are sorted, and what stands for a node's input is known before it. */
+    ry_value_id *with = ry_allocate_array(graph->arena.allocator, graph->value_count, sizeof *with);
+    if (!with) {
+        return ry_fail_memory(error);
+    }
+    for (ry_value_id v = 0; v < graph->value_count; v++) {
+        with[v] = v;
+    }
+    bool dropped = false;
     for (ry_node_id n = 0; n < graph->node_count; n++) {
         const ry_node *node = &graph->nodes[n];
         /* An output keeps its name, so the node that gives it stays: views cost nothing. */
         if (node->op == RY_OP_dead || !same_type(graph, node) || !changes_nothing(node) || ry_graph_is_output(graph, node->out[0])) {
             continue;
         }
-        ry_value_id out = node->out[0], in = node->in[0];
+        with[node->out[0]] = with[node->in[0]];
         ry_graph_remove_node(graph, n);
-        ry_graph_replace_value(graph, out, in);
+        dropped = true;
+    }
+    if (dropped) {
+        ry_graph_replace_values(graph, with);
         *changed = true;
     }
+    ry_release(graph->arena.allocator, with);
     return RYND_OK;
 }

@@ -80,15 +80,15 @@ static bool match(const matcher *m, const ry_node *div, ry_value_id *x, int64_t 
     return variance && mean && mean_axis == *axis && mean->in[0] == *x && is_square_of(m, variance->in[0], div->in[0]);
 }
 
-static void normalise(ry_node *div, ry_value_id x, int64_t axis, double epsilon)
+static void normalise(ry_graph *graph, ry_node *div, ry_value_id x, int64_t axis, double epsilon)
 {
     div->op = RY_OP_layer_norm;
     div->source = "LayerNormalization";
     div->attrs = ry_attrs_default(RY_OP_layer_norm);
     div->attrs.layer_norm.axis = axis;
     div->attrs.layer_norm.epsilon = epsilon;
-    div->inputs = 1;
-    div->in[0] = x;
+    ry_graph_set_inputs(graph, div, 1, div->in);
+    ry_graph_set_input(graph, div, 0, x);
 }
 
 /* norm * scale, or norm + bias, with a constant of the normalised dims' shape. */
@@ -133,7 +133,7 @@ static rynd_status absorb_affine(matcher *m, ry_node_id id, bool *changed, ry_er
     }
     ry_value_id out = node->out[0];
     ry_graph_remove_node(m->graph, id);
-    norm->in[input] = operand;
+    ry_graph_set_input(m->graph, norm, input, operand);
     norm->out[0] = out;
     m->graph->values[out].producer = (ry_node_id)(norm - m->graph->nodes);
     *changed = true;
@@ -152,7 +152,7 @@ rynd_status ry_rewrite_layer_norm(ry_graph *graph, bool *changed, ry_error *erro
         int64_t axis;
         double epsilon;
         if (ry_rewrite_is_expr(node, m.programs[DIV]) && match(&m, node, &x, &axis, &epsilon)) {
-            normalise(node, x, axis, epsilon);
+            normalise(graph, node, x, axis, epsilon);
             *changed = true;
         } else if (node->op == RY_OP_expr && node->inputs == 2) {
             RY_TRY(absorb_affine(&m, n, changed, error));

@@ -46,7 +46,7 @@ static bool movable(const ry_node *pad, const ry_node *window, int spatial)
     return true;
 }
 
-static void move_pads(ry_node *window, ry_ints *pads, const ry_node *pad, int spatial)
+static void move_pads(ry_graph *graph, ry_node *window, ry_ints *pads, const ry_node *pad, int spatial)
 {
     for (int d = 0; d < spatial; d++) {
         int64_t before = ry_ints_get(pads, d, 0) + pad->attrs.pad.pads.at[d + 2];
@@ -57,7 +57,7 @@ static void move_pads(ry_node *window, ry_ints *pads, const ry_node *pad, int sp
         pads->at[d] = before;
         pads->at[spatial + d] = after;
     }
-    window->in[0] = pad->in[0];
+    ry_graph_set_input(graph, window, 0, pad->in[0]);
 }
 
 rynd_status ry_rewrite_pad_window(ry_graph *graph, bool *changed, ry_error *error)
@@ -73,7 +73,7 @@ rynd_status ry_rewrite_pad_window(ry_graph *graph, bool *changed, ry_error *erro
         int spatial = graph->values[window->in[0]].shape.rank - 2;
         bool own = window->op == RY_OP_pool && pads->count && (pads->at[0] || pads->at[pads->count - 1]);
         if (spatial >= 1 && !own && movable(pad, window, spatial)) {
-            move_pads(window, pads, pad, spatial);
+            move_pads(graph, window, pads, pad, spatial);
             *changed = true;
         }
     }

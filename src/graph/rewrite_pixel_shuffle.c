@@ -54,8 +54,8 @@ static bool match(ry_graph *graph, ry_node *merge)
             merge->attrs.depth_to_space.block = block;
             merge->attrs.depth_to_space.crd = shuffles[i].crd;
             merge->source = "DepthToSpace";
-            merge->inputs = 1;
-            merge->in[0] = split->in[0];
+            ry_graph_set_inputs(graph, merge, 1, merge->in);
+            ry_graph_set_input(graph, merge, 0, split->in[0]);
             return true;
         }
     }

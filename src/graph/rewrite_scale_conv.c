@@ -125,7 +125,7 @@ static rynd_status scale_weights(ry_graph *graph, ry_node_id conv_id, const affi
             }
         }
     }
-    graph->nodes[conv_id].in[1] = scaled;
+    ry_graph_set_input(graph, &graph->nodes[conv_id], 1, scaled);
     return RYND_OK;
 }
 
@@ -142,7 +142,7 @@ static rynd_status shift_bias(ry_graph *graph, ry_node_id conv_id, const affine 
         double old = conv->in[2] == RY_NO_VALUE ? 0 : number(graph, conv->in[2], k);
         ry_set_f64(dtype, ry_graph_constant_data(graph, bias), k, old * map->scale[k] + map->shift[k]);
     }
-    conv->in[2] = bias;
+    ry_graph_set_input(graph, conv, 2, bias);
     return RYND_OK;
 }
 
@@ -186,6 +186,14 @@ static rynd_status absorb(ry_graph *graph, ry_node_id conv, ry_node_id node, con
     return RYND_OK;
 }
 
+/* New weights, unless the old ones stay, and a new bias. */
+static bool affords(ry_graph *graph, const ry_node *conv, const affine *map)
+{
+    const ry_value *w = &graph->values[conv->in[1]];
+    const int64_t weights = only_ones(map) ? 0 : ry_shape_bytes(&w->shape, w->dtype);
+    return ry_graph_spend(graph, weights + map->channels * (int64_t)ry_dtype_size(graph->values[conv->in[0]].dtype));
+}
+
 static rynd_status try_conv(ry_graph *graph, ry_node_id id, int input, const ry_expr *const *programs, bool *done, ry_error *error)
 {
     const ry_node *node = &graph->nodes[id], *conv = conv_behind(graph, node->in[input]);
@@ -199,7 +207,8 @@ static rynd_status try_conv(ry_graph *graph, ry_node_id id, int input, const ry_
     map.shift = RY_TAKE(&scratch, double, map.channels);
     rynd_status status = map.scale && map.shift ? RYND_OK : ry_fail_memory(error);
     if (status == RYND_OK &&
-        (node->op == RY_OP_batch_norm ? from_batch_norm(graph, node, &map) : from_pointwise(graph, node, programs, input, &map))) {
+        (node->op == RY_OP_batch_norm ? from_batch_norm(graph, node, &map) : from_pointwise(graph, node, programs, input, &map)) &&
+        affords(graph, conv, &map)) {
         status = absorb(graph, (ry_node_id)(conv - graph->nodes), id, &map, error);
         *done = true;
     }
@@ -221,7 +230,7 @@ static rynd_status try_matmul(ry_graph *graph, ry_node_id id, int input, const r
     if (!ry_rewrite_widen(graph, matmul, 3)) {
         return ry_fail_memory(error);
     }
-    matmul->in[2] = row;
+    ry_graph_set_input(graph, matmul, 2, row);
     matmul->attrs.matmul.beta = 1;
     ry_value_id out = node->out[0];
     ry_graph_remove_node(graph, id);

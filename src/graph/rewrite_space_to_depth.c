@@ -27,7 +27,9 @@ static ry_value_id unslice(const ry_graph *graph, ry_value_id value, ry_ints *st
     for (int d = 0; d < rank; d++) {
         step->at[d] = 1;
     }
-    for (const ry_node *node; (node = ry_rewrite_producer(graph, value)) && node->op == RY_OP_slice; value = node->in[0]) {
+    const ry_node *node;
+    for (int slices = 0; slices < RY_MAX_RANK && (node = ry_rewrite_producer(graph, value)) && node->op == RY_OP_slice;
+         slices++, value = node->in[0]) { /* one a dim is enough */
         const ry_slice_attrs *a = &node->attrs.slice;
         for (int d = 0; d < rank; d++) {
             if (ry_ints_get(&a->steps, d, 1) < 1 || ry_ints_get(&a->steps, d, 1) > SLICES_MOST || step->at[d] > SLICES_MOST) {
@@ -166,13 +168,17 @@ rynd_status ry_rewrite_space_to_depth(ry_graph *graph, bool *changed, ry_error *
         if (!concat || !is_plain(graph, &graph->nodes[n]) || !parts_of(graph, concat, &p)) {
             continue;
         }
+        const ry_value *old = &graph->values[graph->nodes[n].in[1]];
+        if (!ry_graph_spend(graph, ry_shape_bytes(&old->shape, old->dtype))) {
+            continue;
+        }
         const ry_value_id weights = spread_weights(graph, &p, graph->nodes[n].in[1]);
         if (weights == RY_NO_VALUE) {
             return ry_fail_memory(error);
         }
         ry_node *conv = &graph->nodes[n];
-        conv->in[0] = p.x;
-        conv->in[1] = weights;
+        ry_graph_set_input(graph, conv, 0, p.x);
+        ry_graph_set_input(graph, conv, 1, weights);
         widen_window(&conv->attrs.conv, &p, graph->values[p.x].shape.rank - 2);
         *changed = true;
     }

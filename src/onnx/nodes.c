@@ -37,17 +37,18 @@ rynd_status ry_opsets_read(ry_reader *reader, const ry_slices *imports, ry_opset
                            opsets->at[i].domain);
         }
     }
+    for (size_t i = 0; i < count; i++) {
+        if (!ry_names_add(&opsets->domains, reader->source.arena, opsets->at[i].domain, (uint32_t)i)) {
+            return ry_fail_memory(reader->error);
+        }
+    }
     return RYND_OK;
 }
 
 int64_t ry_opsets_find(const ry_opsets *opsets, const char *domain)
 {
-    for (size_t i = 0; i < opsets->count; i++) {
-        if (strcmp(opsets->at[i].domain, domain) == 0) {
-            return opsets->at[i].version;
-        }
-    }
-    return 0;
+    const uint32_t index = ry_names_find(&opsets->domains, domain);
+    return index == RY_NO_NAME ? 0 : opsets->at[index].version;
 }
 
 /* One node without a row, as a clause of the message. */

@@ -134,13 +134,11 @@ rynd_status ry_onnx_load(const char *path, const ry_allocator *allocator, ry_onn
     RY_TRY(ry_mapping_open(path, allocator, &model->mappings, &file, error));
     ry_arena_init(&arena, allocator);
     const char *folder = folder_of(&arena, path);
-    rynd_status status = RYND_ERROR_OUT_OF_MEMORY;
-    if (!folder) {
-        status = ry_fail_memory(error);
-    } else {
+    rynd_status status = folder ? RYND_OK : ry_fail_memory(error);
+    if (status == RYND_OK) {
         status = load((ry_slice){file->data, file->size}, folder, allocator, model, error);
         model->path = file->path;
-        if (status != RYND_OK && status != RYND_ERROR_OUT_OF_MEMORY) {
+        if (status != RYND_OK) {
             ry_error_prefix(error, "%s: ", path);
         }
     }

@@ -3,12 +3,10 @@
 #include "plan/fold.h"
 
 #include "graph/infer.h"
+#include "plan/fold_cost.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* A constant that is larger than this and than what it is made from stays a node: it would only take memory. */
-static const int64_t LARGE_CONSTANT = 1 << 20;
 
 unsigned ry_plan_constants(const ry_graph *graph, const ry_node *node)
 {
@@ -65,6 +63,14 @@ rynd_status ry_plan_fail_kernel(const ry_node *node, const ry_problem *problem, 
                    ry_op_name(node->op), types);
 }
 
+rynd_status ry_plan_fail_node(rynd_status status, const ry_node *node, ry_error *error)
+{
+    if (status == RYND_ERROR_OUT_OF_MEMORY) {
+        ry_error_prefix(error, "node '%s' (%s): ", node->name, node->source);
+    }
+    return status;
+}
+
 static bool shapes_known(const ry_graph *graph, int count, const ry_value_id *values)
 {
     for (int i = 0; i < count; i++) {
@@ -95,35 +101,20 @@ static bool waits(const ry_graph *graph, const ry_node *node, const bool *late_v
     return false;
 }
 
-static bool foldable(const ry_graph *graph, const ry_node *node)
+static bool has_constants(const ry_graph *graph, const ry_node *node)
 {
-    int64_t in_bytes = 0, out_bytes = 0;
     for (int i = 0; i < node->inputs; i++) {
-        if (node->in[i] == RY_NO_VALUE) {
-            continue;
-        }
-        const ry_value *value = &graph->values[node->in[i]];
-        if (!value->constant && node->op != RY_OP_shape) {
+        if (node->in[i] != RY_NO_VALUE && !graph->values[node->in[i]].constant && node->op != RY_OP_shape) {
             return false;
         }
-        in_bytes += ry_shape_bytes(&value->shape, value->dtype);
     }
-    for (int i = 0; i < node->outputs; i++) {
-        if (node->out[i] != RY_NO_VALUE) {
-            const ry_value *value = &graph->values[node->out[i]];
-            int64_t bytes = ry_shape_bytes(&value->shape, value->dtype);
-            if (bytes < 0) {
-                return false;
-            }
-            out_bytes += bytes;
-        }
-    }
-    return out_bytes <= LARGE_CONSTANT || out_bytes <= 2 * in_bytes;
+    return true;
 }
 
-static void become_constant(ry_graph *graph, ry_value_id id, const void *data)
+static void become_constant(ry_graph *graph, ry_value_id id, const void *data, bool folded)
 {
     graph->values[id].constant = data;
+    graph->values[id].folded = folded;
     graph->values[id].producer = RY_NO_NODE;
     graph->values[id].bounded = false;
 }
@@ -198,6 +189,7 @@ static rynd_status fold_node(ry_graph *graph, ry_node_id id, ry_isa isa, ry_erro
         const ry_value_id *out = node->out;
         int outputs = node->outputs;
         const void *source = view ? graph->values[node->in[0]].constant : NULL;
+        const bool folded = view ? graph->values[node->in[0]].folded : true;
         for (int i = 0; i < outputs; i++) {
             if (out[i] == RY_NO_VALUE) {
                 continue;
@@ -210,7 +202,7 @@ static rynd_status fold_node(ry_graph *graph, ry_node_id id, ry_isa isa, ry_erro
         ry_graph_remove_node(graph, id);
         for (int i = 0; i < outputs; i++) {
             if (out[i] != RY_NO_VALUE) {
-                become_constant(graph, out[i], view ? source : data[i]);
+                become_constant(graph, out[i], view ? source : data[i], folded);
             }
         }
     }
@@ -244,8 +236,11 @@ rynd_status ry_plan_fold(ry_graph *graph, ry_isa isa, bool **later, ry_error *er
                     late_value[node->out[i]] = true;
                 }
             }
-        } else if (foldable(graph, node)) {
-            RY_TRY(fold_node(graph, id, isa, error));
+        } else if (has_constants(graph, node) && ry_plan_affords_fold(graph, node)) {
+            status = fold_node(graph, id, isa, error);
+            if (status != RYND_OK) {
+                return ry_plan_fail_node(status, node, error);
+            }
         }
     }
     return RYND_OK;

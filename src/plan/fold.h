@@ -18,6 +18,9 @@ rynd_status ry_plan_problem(const ry_graph *graph, const ry_node *node, ry_accur
 /* Bit i: input i is a constant. Inputs beyond 31 count as not constant. */
 unsigned ry_plan_constants(const ry_graph *graph, const ry_node *node);
 
+/* Puts the node in front of a message that says that memory is out: others name it. Gives the status back. */
+rynd_status ry_plan_fail_node(rynd_status status, const ry_node *node, ry_error *error);
+
 /* No kernel for a problem: says which node and which types. */
 rynd_status ry_plan_fail_kernel(const ry_node *node, const ry_problem *problem, ry_error *error);
 

@@ -3,7 +3,7 @@
 #include "plan/fuse_separable.h"
 
 #include "plan/fold.h"
-#include "predict/predict.h"
+#include "predict/choices.h"
 
 /* Idle time at the end of a step is weighed as with this many threads, whatever their real number: a plan's bits do not depend on it. */
 static const size_t THREADS_EXPECTED = 4;
@@ -114,11 +114,13 @@ static ry_node join(const ry_node *depthwise, const ry_node *pointwise, ry_value
 static rynd_status seconds_of(fusing *f, const ry_node *node, double *seconds)
 {
     *seconds = 0;
-    const ry_device *device = f->plan->device;
     ry_problem problem;
     ry_choice choice;
     RY_TRY(ry_plan_problem(f->plan->graph, node, f->accuracy, f->channels_last, 0, &f->arena, &problem, f->error));
-    RY_TRY(ry_predict_choose(&problem, (ry_isa)device->isa, ry_plan_constants(f->plan->graph, node), device->profile, &choice, f->error));
+    const rynd_status status = ry_choices_find(f->plan->choices, &problem, ry_plan_constants(f->plan->graph, node), &choice, f->error);
+    if (status != RYND_OK) {
+        return ry_plan_fail_node(status, node, f->error);
+    }
     if (!choice.kernel) {
         return ry_plan_fail_kernel(node, &problem, f->error);
     }

@@ -7,7 +7,12 @@
 
 #include "plan/cut.h"
 #include "plan/fold.h"
-#include "predict/predict.h"
+#include "predict/choices.h"
+
+#include <math.h>
+
+/* Of a node with more operands than this, each that lies in the other layout is converted. */
+enum { TRIALS_MOST = 64 };
 
 typedef struct layouts {
     ry_plan *plan;
@@ -18,6 +23,14 @@ typedef struct layouts {
     bool *labels;       /* of vertices: channels last */
     ry_value_id *other; /* the same value in the other layout; RY_NO_VALUE: not made */
     ry_value_id values; /* before copies are added */
+    struct operand {
+        ry_value_id id;
+        bool made; /* by the node; else read */
+    } * operands;  /* of the node in hand: those that matter, each once */
+    int operand_count;
+    uint32_t *listed; /* of each value: the number of the last list that it was put into */
+    uint32_t lists;
+    ry_value_id *instead; /* of each value: what the node in hand takes for it; RY_NO_VALUE: itself */
     ry_error *error;
 } layouts;
 
@@ -44,7 +57,7 @@ static void find_free_values(layouts *l)
         const ry_value *value = &graph->values[v];
         l->matters[v] = !value->constant && layouts_differ(value);
         l->free[v] = l->matters[v] && value->producer != RY_NO_NODE && !value->bounded;
-        l->other[v] = RY_NO_VALUE;
+        l->other[v] = l->instead[v] = RY_NO_VALUE;
     }
     for (size_t i = 0; i < graph->output_count; i++) {
         hold(l, graph->outputs[i]);
@@ -71,13 +84,15 @@ static void set_layout(const layouts *l, ry_tensor *tensors, int count, const ry
 static rynd_status node_seconds(layouts *l, const ry_node *node, bool last, ry_value_id except, double *seconds)
 {
     *seconds = 0;
-    const ry_device *device = l->plan->device;
     ry_problem problem;
     RY_TRY(ry_plan_problem(l->plan->graph, node, l->accuracy, NULL, 0, &l->arena, &problem, l->error));
     set_layout(l, (ry_tensor *)problem.in, node->inputs, node->in, last, except);
     set_layout(l, (ry_tensor *)problem.out, node->outputs, node->out, last, except);
     ry_choice choice;
-    RY_TRY(ry_predict_choose(&problem, (ry_isa)device->isa, ry_plan_constants(l->plan->graph, node), device->profile, &choice, l->error));
+    const rynd_status status = ry_choices_find(l->plan->choices, &problem, ry_plan_constants(l->plan->graph, node), &choice, l->error);
+    if (status != RYND_OK) {
+        return ry_plan_fail_node(status, node, l->error);
+    }
     if (!choice.kernel) {
         return ry_plan_fail_kernel(node, &problem, l->error);
     }
@@ -110,23 +125,27 @@ static uint32_t value_vertex(const layouts *l, ry_value_id id)
     return RY_CUT_LABELS + (uint32_t)l->plan->graph->node_count + id;
 }
 
-/* Operands, inputs then outputs; RY_NO_VALUE where one does not matter or was before. */
-static ry_value_id operand(const layouts *l, const ry_node *node, int i)
+static void list_operands(layouts *l, const ry_node *node)
 {
-    const ry_value_id id = i < node->inputs ? node->in[i] : node->out[i - node->inputs];
-    for (int before = 0; before < i; before++) {
-        if ((before < node->inputs ? node->in[before] : node->out[before - node->inputs]) == id) {
-            return RY_NO_VALUE;
+    l->operand_count = 0;
+    l->lists++;
+    for (int i = 0; i < node->inputs + node->outputs; i++) {
+        const bool made = i >= node->inputs;
+        const ry_value_id id = made ? node->out[i - node->inputs] : node->in[i];
+        if (id != RY_NO_VALUE && id < l->values && l->matters[id] && l->listed[id] != l->lists) {
+            l->listed[id] = l->lists;
+            l->operands[l->operand_count++] = (struct operand){id, made};
         }
     }
-    return id != RY_NO_VALUE && id < l->values && l->matters[id] ? id : RY_NO_VALUE;
 }
 
 /* What it costs beside `seconds` that an operand of a node that works in layout `last` lies in the other. */
 static rynd_status bridge_seconds(layouts *l, const ry_node *node, bool last, ry_value_id id, double seconds, double *bridge, bool *convert)
 {
-    double mixed;
-    RY_TRY(node_seconds(l, node, last, id, &mixed));
+    double mixed = INFINITY; /* each trial looks at all operands: of very many none is made */
+    if (l->operand_count <= TRIALS_MOST) {
+        RY_TRY(node_seconds(l, node, last, id, &mixed));
+    }
     const double conversion = conversion_seconds(l, id), more = mixed > seconds ? mixed - seconds : 0;
     *convert = conversion < more;
     *bridge = *convert ? conversion : more;
@@ -140,11 +159,8 @@ static rynd_status add_node(layouts *l, ry_cut *cut, ry_node_id n)
     RY_TRY(node_seconds(l, node, false, RY_NO_VALUE, &row_major));
     RY_TRY(node_seconds(l, node, true, RY_NO_VALUE, &last));
     double held = 0;
-    for (int i = 0; i < node->inputs + node->outputs; i++) {
-        const ry_value_id id = operand(l, node, i);
-        if (id == RY_NO_VALUE) {
-            continue;
-        }
+    for (int i = 0; i < l->operand_count; i++) {
+        const ry_value_id id = l->operands[i].id;
         if (l->free[id]) {
             const int64_t cost = picoseconds(conversion_seconds(l, id));
             if (!ry_cut_add(cut, node_vertex(n), value_vertex(l, id), cost, cost)) {
@@ -162,15 +178,15 @@ static rynd_status add_node(layouts *l, ry_cut *cut, ry_node_id n)
     return added ? RYND_OK : ry_fail_memory(l->error);
 }
 
-static bool touches_free(const layouts *l, const ry_node *node)
+/* Lists the node's operands: is one of them free? */
+static bool touches_free(layouts *l, const ry_node *node)
 {
-    for (int i = 0; i < node->inputs + node->outputs; i++) {
-        const ry_value_id id = operand(l, node, i);
-        if (id != RY_NO_VALUE && l->free[id]) {
-            return true;
-        }
+    bool any = false;
+    list_operands(l, node);
+    for (int i = 0; i < l->operand_count; i++) {
+        any |= l->free[l->operands[i].id];
     }
-    return false;
+    return any;
 }
 
 static rynd_status label(layouts *l)
@@ -216,15 +232,36 @@ static rynd_status convert(layouts *l, ry_value_id id, bool back, ry_value_id *o
     return RYND_OK;
 }
 
-/* Gives a node its operands in the layout that it works in, or lets it bridge the difference, whichever is cheaper. */
+/* Puts what stands instead of operands into their places. */
+static void take_instead(layouts *l, ry_node_id n)
+{
+    ry_node *node = &l->plan->graph->nodes[n];
+    for (int i = 0; i < node->inputs; i++) {
+        const ry_value_id id = node->in[i];
+        if (id != RY_NO_VALUE && id < l->values && l->instead[id] != RY_NO_VALUE) {
+            ry_graph_set_input(l->plan->graph, node, i, l->instead[id]);
+        }
+    }
+    for (int i = 0; i < node->outputs; i++) {
+        const ry_value_id id = node->out[i];
+        if (id != RY_NO_VALUE && id < l->values && l->instead[id] != RY_NO_VALUE) {
+            node->out[i] = l->instead[id];
+        }
+    }
+    for (int i = 0; i < l->operand_count; i++) {
+        l->instead[l->operands[i].id] = RY_NO_VALUE;
+    }
+}
+
+/* Gives a node, whose operands are listed, those in the layout that it works in, or lets it bridge the difference, whichever is cheaper. */
 static rynd_status bridge(layouts *l, ry_node_id n)
 {
     const ry_node node = l->plan->graph->nodes[n];
     const bool last = l->labels[node_vertex(n)];
     double seconds = -1;
-    for (int i = 0; i < node.inputs + node.outputs; i++) {
-        const ry_value_id id = operand(l, &node, i);
-        if (id == RY_NO_VALUE || lies_last(l, id) == last) {
+    for (int i = 0; i < l->operand_count; i++) {
+        const ry_value_id id = l->operands[i].id;
+        if (lies_last(l, id) == last) {
             continue;
         }
         if (seconds < 0) {
@@ -233,18 +270,11 @@ static rynd_status bridge(layouts *l, ry_node_id n)
         double cost;
         bool apart;
         RY_TRY(bridge_seconds(l, &node, last, id, seconds, &cost, &apart));
-        if (!apart) {
-            continue;
-        }
-        ry_value_id other;
-        RY_TRY(convert(l, id, i >= node.inputs, &other));
-        for (int k = 0; k < node.inputs; k++) {
-            node.in[k] = node.in[k] == id ? other : node.in[k];
-        }
-        for (int k = 0; k < node.outputs; k++) {
-            node.out[k] = node.out[k] == id ? other : node.out[k];
+        if (apart) {
+            RY_TRY(convert(l, id, l->operands[i].made, &l->instead[id]));
         }
     }
+    take_instead(l, n);
     return RYND_OK;
 }
 
@@ -273,7 +303,10 @@ static rynd_status choose(layouts *l)
     l->matters = RY_TAKE(&l->arena, bool, l->values);
     l->free = RY_TAKE(&l->arena, bool, l->values);
     l->other = RY_TAKE(&l->arena, ry_value_id, l->values);
-    if (!l->matters || !l->free || !l->other) {
+    l->instead = RY_TAKE(&l->arena, ry_value_id, l->values);
+    l->listed = RY_TAKE(&l->arena, uint32_t, l->values);
+    l->operands = RY_TAKE(&l->arena, struct operand, l->values);
+    if (!l->matters || !l->free || !l->other || !l->instead || !l->listed || !l->operands) {
         return ry_fail_memory(l->error);
     }
     find_free_values(l);

@@ -67,6 +67,15 @@ static void tell_unneeded(const ry_step *step, const ry_plan_options *options)
     }
 }
 
+static const ry_step *hungriest(const ry_plan *plan)
+{
+    const ry_step *most = plan->steps;
+    for (size_t s = 1; s < plan->step_count; s++) {
+        most = plan->steps[s].prepared.packed > most->prepared.packed ? &plan->steps[s] : most;
+    }
+    return most;
+}
+
 rynd_status ry_plan_pack(ry_plan *plan, const ry_plan_options *options, ry_error *error)
 {
     if (plan->packed_size == 0) {
@@ -74,7 +83,11 @@ rynd_status ry_plan_pack(ry_plan *plan, const ry_plan_options *options, ry_error
     }
     const ry_device_table *table = plan->device->table;
     ry_stream *stream = NULL;
-    RY_TRY(table->buffer_create(plan->device, plan->packed_size, &plan->packed, error));
+    const rynd_status made = table->buffer_create(plan->device, plan->packed_size, &plan->packed, error);
+    if (made != RYND_OK) {
+        ry_error_prefix(error, "packed weights of all steps, most of them for node '%s': ", hungriest(plan)->name);
+        return made;
+    }
     RY_TRY(table->stream_create(plan->device, &stream, error));
     rynd_status status = RYND_OK;
     for (size_t s = 0; s < plan->step_count && status == RYND_OK; s++) {

@@ -19,7 +19,8 @@ typedef struct cutting {
     ry_uses uses;
     int64_t batch;
     int choices;
-    int64_t images[CHOICES_MOST];    /* at a time: the batch, then its divisors, falling */
+    int64_t images[CHOICES_MOST]; /* at a time: the batch, then its divisors, falling */
+    double *alive; /* after each step: bytes that are made up to it and read behind it, where they do not fit into the cache */
     double (*least)[CHOICES_MOST];   /* bytes of the steps before and this one, if it takes that choice */
     uint8_t (*before)[CHOICES_MOST]; /* the choice of the step before it */
     double turn;                     /* what a turn of a step costs besides, in bytes */
@@ -107,21 +108,24 @@ static double step_cost(const cutting *c, size_t step, int choice)
     return moved + (double)turns * (constant_bytes(c, &c->plan->steps[step], node) + c->turn);
 }
 
-/* Bytes of what is made up to the step and read behind it, where they do not fit into the cache. */
-static double alive_after(const cutting *c, size_t step)
+static void find_alive(const cutting *c)
 {
-    double bytes = 0;
     for (ry_value_id v = 0; v < c->plan->graph->value_count; v++) {
-        if (c->uses.made[v] && c->uses.first[v] <= step && c->uses.last[v] > step) {
-            bytes += (double)ry_plan_value_bytes(c->plan, v);
+        if (c->uses.made[v]) {
+            c->alive[c->uses.first[v]] += (double)ry_plan_value_bytes(c->plan, v);
+            c->alive[c->uses.last[v]] -= (double)ry_plan_value_bytes(c->plan, v);
         }
     }
-    return bytes > (double)c->plan->device->profile->cache ? bytes : 0;
+    double bytes = 0;
+    for (size_t s = 0; s < c->plan->step_count; s++) {
+        bytes += c->alive[s];
+        c->alive[s] = bytes > (double)c->plan->device->profile->cache ? bytes : 0;
+    }
 }
 
 static void extend(const cutting *c, size_t step)
 {
-    const double alive = step ? alive_after(c, step - 1) : 0;
+    const double alive = step ? c->alive[step - 1] : 0;
     for (int to = 0; to < c->choices; to++) {
         double least = step ? INFINITY : 0;
         for (int from = 0; step && from < c->choices; from++) {
@@ -174,13 +178,15 @@ static void list_choices(cutting *c)
 static rynd_status cut(cutting *c, ry_accuracy accuracy, ry_arena *scratch, ry_error *error)
 {
     ry_plan *plan = c->plan;
+    c->alive = RY_TAKE(scratch, double, plan->step_count);
     c->least = ry_arena_take(scratch, plan->step_count, sizeof *c->least);
     c->before = ry_arena_take(scratch, plan->step_count, sizeof *c->before);
     uint8_t *chosen = RY_TAKE(scratch, uint8_t, plan->step_count);
-    if (!c->least || !c->before || !chosen) {
+    if (!c->alive || !c->least || !c->before || !chosen) {
         return ry_fail_memory(error);
     }
     RY_TRY(ry_plan_find_uses(plan, c->node_of_step, &c->uses, error));
+    find_alive(c);
     list_choices(c);
     for (size_t s = 0; s < plan->step_count; s++) {
         extend(c, s);

@@ -110,15 +110,19 @@ static rynd_status place_ends(const placing *p)
     return RYND_OK;
 }
 
-static rynd_status lay_out_arena(const placing *p)
+static rynd_status fail_size(const placing *p, const char *what)
 {
-    ry_plan *plan = p->plan;
-    size_t count = plan->graph->value_count, used = 0;
-    ry_lifetime *items = RY_TAKE(&plan->arena, ry_lifetime, count);
-    ry_value_id *value = RY_TAKE(&plan->arena, ry_value_id, count);
-    uint32_t *order = RY_TAKE(&plan->arena, uint32_t, count);
-    bool *done = RY_TAKE(&plan->arena, bool, count);
-    if (!items || !value || !order || !done) {
+    return ry_fail(p->error, RYND_ERROR_OUT_OF_MEMORY, "out of memory: %s have more bytes than there are addresses", what);
+}
+
+/* Offsets of activations; the scratch arena is the caller's. */
+static rynd_status lay_out_activations(const placing *p, ry_arena *scratch, size_t *total)
+{
+    const size_t count = p->plan->graph->value_count;
+    size_t used = 0;
+    ry_lifetime *items = RY_TAKE(scratch, ry_lifetime, count);
+    ry_value_id *value = RY_TAKE(scratch, ry_value_id, count);
+    if (!items || !value) {
         return ry_fail_memory(p->error);
     }
     for (ry_value_id v = 0; v < count; v++) {
@@ -127,18 +131,34 @@ static rynd_status lay_out_arena(const placing *p)
             items[used++] = lifetime_of(p, v);
         }
     }
-    size_t activations = ry_memory_map(items, used, order, done), workspace = 0, scratch = 0;
+    if (!ry_memory_map(items, used, scratch, total)) {
+        return ry_fail_memory(p->error);
+    }
     for (size_t i = 0; i < used; i++) {
         p->spot[value[i]].offset = items[i].offset;
     }
+    return *total == SIZE_MAX ? fail_size(p, "values that are needed at once") : RYND_OK;
+}
+
+static rynd_status lay_out_arena(const placing *p)
+{
+    ry_plan *plan = p->plan;
+    size_t workspace = 0, scratch = 0, scratches;
+    ry_arena arena;
+    ry_arena_init(&arena, plan->arena.allocator);
+    const rynd_status status = lay_out_activations(p, &arena, &plan->workspace_offset);
+    ry_arena_free(&arena);
+    RY_TRY(status);
     for (size_t s = 0; s < plan->step_count; s++) {
         const ry_prepared *prepared = &plan->steps[s].prepared;
         workspace = prepared->workspace > workspace ? prepared->workspace : workspace;
         scratch = prepared->scratch > scratch ? prepared->scratch : scratch;
     }
-    plan->workspace_offset = activations;
-    plan->scratch_offset = activations + ry_aligned(workspace);
-    plan->arena_size = plan->scratch_offset + ry_aligned(scratch) * plan->device->workers;
+    if (!ry_mul_size(ry_aligned(scratch), plan->device->workers, &scratches) ||
+        !ry_add_size(plan->workspace_offset, ry_aligned(workspace), &plan->scratch_offset) ||
+        !ry_add_size(plan->scratch_offset, scratches, &plan->arena_size)) {
+        return fail_size(p, "activations, workspace and scratch");
+    }
     return RYND_OK;
 }
 
@@ -178,7 +198,9 @@ static rynd_status place_steps(const placing *p)
             plan->bounded_count += (size_t)node->outputs;
         }
         step->packed_offset = plan->packed_size;
-        plan->packed_size += ry_aligned(step->prepared.packed);
+        if (!ry_add_size(plan->packed_size, ry_aligned(step->prepared.packed), &plan->packed_size)) {
+            return fail_size(p, "packed weights");
+        }
     }
     return RYND_OK;
 }
@@ -193,13 +215,12 @@ static void note_actual_rows(const placing *p)
         if (output->later) {
             continue;
         }
-        ry_value_id id = plan->graph->outputs[next++];
-        for (size_t s = 0; output->bounded && s < plan->step_count; s++) {
-            const ry_node *node = &plan->graph->nodes[p->node_of_step[s]];
-            for (int o = 0; o < node->outputs; o++) {
-                if (node->out[o] == id) {
-                    output->actual = (uint32_t)(plan->steps[s].actual_row + o);
-                }
+        const ry_value_id id = plan->graph->outputs[next++];
+        const uint32_t step = p->uses.first[id];
+        const ry_node *node = output->bounded && p->uses.made[id] ? &plan->graph->nodes[p->node_of_step[step]] : NULL;
+        for (int o = 0; node && o < node->outputs; o++) {
+            if (node->out[o] == id) {
+                output->actual = (uint32_t)(plan->steps[step].actual_row + o);
             }
         }
     }

@@ -3,13 +3,16 @@
 #include "plan/plan.h"
 
 #include "base/clock.h"
+#include "graph/graph_names.h"
 #include "graph/rewrite.h"
 #include "plan/fold.h"
+#include "plan/fold_cost.h"
 #include "plan/fuse_separable.h"
 #include "plan/layouts.h"
 #include "plan/passes.h"
 #include "plan/split.h"
 #include "plan/steps.h"
+#include "predict/choices.h"
 
 #include <string.h>
 
@@ -65,6 +68,9 @@ static rynd_status list_inputs(ry_plan *plan, ry_error *error)
         inputs[i] = ry_graph_tensor(graph, graph->inputs[i]);
         inputs[i].data = NULL;
         plan->input_names[i] = graph->values[graph->inputs[i]].name;
+        if (!ry_names_add(&plan->input_index, &plan->arena, plan->input_names[i], (uint32_t)i)) {
+            return ry_fail_memory(error);
+        }
     }
     return RYND_OK;
 }
@@ -82,6 +88,7 @@ static rynd_status list_outputs(ry_plan *plan, size_t model_outputs, const char 
     for (size_t i = 0; i < model_outputs || next < graph->output_count; i++) {
         ry_plan_output *output = &plan->outputs[i];
         output->later = i < model_outputs && late[i];
+        output->rest = (uint32_t)(i - next); /* those before it that are not in the graph are in the rest */
         if (output->later) {
             output->name = names[i];
         } else {
@@ -92,6 +99,9 @@ static rynd_status list_outputs(ry_plan *plan, size_t model_outputs, const char 
             output->bounded = value->bounded;
         }
         plan->output_count = i + 1;
+        if (i < model_outputs && !ry_names_add(&plan->output_index, &plan->arena, output->name, (uint32_t)i)) {
+            return ry_fail_memory(error);
+        }
     }
     return RYND_OK;
 }
@@ -125,6 +135,7 @@ static rynd_status fold_and_split(ry_plan *plan, ry_error *error)
 static rynd_status build(ry_plan *plan, const ry_graph *graph, const ry_plan_options *options, ry_error *error)
 {
     RY_TRY(ry_graph_clone(graph, &plan->graph, error));
+    ry_plan_give_allowance(plan->graph);
     RY_TRY(bind_inputs(plan->graph, options, error));
     RY_TRY(fold_and_split(plan, error));
     RY_TRY(ry_plan_fuse_separable(plan, options->accuracy, error));
@@ -138,23 +149,33 @@ static rynd_status build(ry_plan *plan, const ry_graph *graph, const ry_plan_opt
 
 const ry_pass *ry_plan_pass_of(const ry_plan *plan, size_t step)
 {
-    const ry_pass *pass = plan->passes;
-    while (step >= pass->end) {
-        pass++;
+    size_t first = 0, end = plan->pass_count;
+    while (end - first > 1) {
+        const size_t middle = first + (end - first) / 2;
+        if (step < plan->passes[middle].first) {
+            end = middle;
+        } else {
+            first = middle;
+        }
     }
-    return pass;
+    return &plan->passes[first];
 }
 
 rynd_status ry_plan_create(ry_device *device, const ry_graph *graph, const ry_plan_options *options, ry_plan **plan, ry_error *error)
 {
     double start = ry_clock_seconds();
+    ry_choices choices;
     ry_plan *p = ry_allocate_array(device->allocator, 1, sizeof *p);
     if (!p) {
         return ry_fail_memory(error);
     }
     p->device = device;
     ry_arena_init(&p->arena, device->allocator);
+    ry_choices_init(&choices, device->allocator, (ry_isa)device->isa, device->profile);
+    p->choices = &choices;
     rynd_status status = build(p, graph, options, error);
+    p->choices = NULL;
+    ry_choices_free(&choices);
     if (status != RYND_OK) {
         ry_plan_destroy(p);
         return status;

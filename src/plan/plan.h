@@ -57,6 +57,7 @@ typedef struct ry_plan_output {
     bool later;       /* computed by the rest: only the name is known */
     bool bounded;
     uint32_t actual; /* which row of the session's actual dims, when bounded */
+    uint32_t rest;   /* which of the rest's outputs, when later */
     ry_spot spot;
 } ry_plan_output;
 
@@ -74,14 +75,16 @@ typedef struct ry_plan {
     const char **input_names;
     ry_plan_output *outputs; /* the model's, then (from model_outputs on) what the rest needs */
     size_t model_outputs;
+    ry_names input_index, output_index; /* of the model's inputs and outputs, by name */
     size_t constant_count;
     ry_buffer **constants;
     ry_buffer *packed; /* packed weights, one buffer; NULL when none */
     size_t packed_size, constant_size;
     size_t arena_size, workspace_offset, scratch_offset; /* activations, then workspace, then scratch of every worker */
     size_t bounded_count;
-    ry_graph *rest; /* NULL: the plan is complete. Its inputs are named like the outputs that feed it */
-    double seconds; /* that making it took */
+    ry_graph *rest;             /* NULL: the plan is complete. Its inputs are named like the outputs that feed it */
+    double seconds;             /* that making it took */
+    struct ry_choices *choices; /* kernels chosen so far, while it is made */
 } ry_plan;
 
 typedef struct ry_plan_options {

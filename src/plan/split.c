@@ -52,10 +52,8 @@ static rynd_status divide(ry_graph *graph, const bool *later, ry_graph *rest, ry
     size_t outputs = graph->output_count;
     const ry_value_id *output = rest->outputs; /* the clone's copy: it keeps its content while both lists are made anew */
     rest->input_count = 0;
-    rest->output_count = rest->output_capacity = 0;
-    rest->outputs = NULL;
-    graph->output_count = graph->output_capacity = 0;
-    graph->outputs = NULL;
+    ry_graph_clear_outputs(rest);
+    ry_graph_clear_outputs(graph);
     for (size_t i = 0; i < outputs; i++) {
         if (!ry_graph_add_output(late(graph, later, output[i]) ? rest : graph, output[i])) {
             return ry_fail_memory(error);

@@ -3,7 +3,7 @@
 #include "plan/steps.h"
 
 #include "plan/fold.h"
-#include "predict/predict.h"
+#include "predict/choices.h"
 
 #include <string.h>
 
@@ -39,12 +39,7 @@ static rynd_status note_constants(ry_plan *plan, const ry_node *node, ry_step *s
 static rynd_status choose_kernel(ry_plan *plan, const ry_node *node, ry_step *step, ry_error *error)
 {
     ry_choice choice;
-    rynd_status status = ry_predict_choose(&step->problem, (ry_isa)plan->device->isa, ry_plan_constants(plan->graph, node),
-                                           plan->device->profile, &choice, error);
-    if (status != RYND_OK) {
-        ry_error_prefix(error, "node '%s' (%s): ", node->name, node->source);
-        return status;
-    }
+    RY_TRY(ry_choices_find(plan->choices, &step->problem, ry_plan_constants(plan->graph, node), &choice, error));
     if (!choice.kernel) {
         return ry_plan_fail_kernel(node, &step->problem, error);
     }
@@ -56,7 +51,7 @@ static rynd_status choose_kernel(ry_plan *plan, const ry_node *node, ry_step *st
     return step->reason ? RYND_OK : ry_fail_memory(error);
 }
 
-rynd_status ry_plan_make_step(ry_plan *plan, const ry_node *node, ry_accuracy accuracy, int64_t images, ry_step *step, ry_error *error)
+static rynd_status make_step(ry_plan *plan, const ry_node *node, ry_accuracy accuracy, int64_t images, ry_step *step, ry_error *error)
 {
     RY_TRY(ry_plan_problem(plan->graph, node, accuracy, plan->channels_last, images, &plan->arena, &step->problem, error));
     RY_TRY(note_constants(plan, node, step, error));
@@ -74,6 +69,11 @@ rynd_status ry_plan_make_step(ry_plan *plan, const ry_node *node, ry_accuracy ac
         step->state = state;
     }
     return RYND_OK;
+}
+
+rynd_status ry_plan_make_step(ry_plan *plan, const ry_node *node, ry_accuracy accuracy, int64_t images, ry_step *step, ry_error *error)
+{
+    return ry_plan_fail_node(make_step(plan, node, accuracy, images, step, error), node, error);
 }
 
 rynd_status ry_plan_make_steps(ry_plan *plan, ry_accuracy accuracy, ry_node_id **node_of_step, ry_error *error)

@@ -7,6 +7,7 @@
 
 #include "expr/expr.h"
 #include "plan/plan.h"
+#include "predict/choices.h"
 #include "wisdom/profile.h"
 
 #include <math.h>
@@ -18,6 +19,7 @@ typedef struct small_net {
     ry_plan plan;
     ry_device device;
     ry_profile profile;
+    ry_choices choices;
     ry_error error;
 } small_net;
 
@@ -31,11 +33,14 @@ static inline void small_net_begin(small_net *n, double bandwidth)
     n->device = (ry_device){.isa = cpu.isa, .profile = &n->profile};
     n->plan.device = &n->device;
     ry_arena_init(&n->plan.arena, &ry_system_allocator);
+    ry_choices_init(&n->choices, &ry_system_allocator, cpu.isa, &n->profile);
+    n->plan.choices = &n->choices;
     assert_int_equal(ry_graph_create(&ry_system_allocator, &n->plan.graph, &n->error), RYND_OK);
 }
 
 static inline void small_net_end(small_net *n)
 {
+    ry_choices_free(&n->choices);
     ry_graph_destroy(n->plan.graph);
     ry_arena_free(&n->plan.arena);
 }

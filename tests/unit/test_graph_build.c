@@ -104,7 +104,8 @@ static void test_uses(void **state)
     assert_int_equal(ry_graph_use_count(graph, b), 2);
     assert_true(ry_graph_is_output(graph, b));
     assert_false(ry_graph_is_output(graph, a));
-    ry_graph_replace_value(graph, b, a);
+    const ry_value_id with[] = {a, a, c};
+    ry_graph_replace_values(graph, with);
     assert_int_equal(ry_graph_use_count(graph, b), 0);
     assert_int_equal(ry_graph_use_count(graph, a), 3);
     assert_int_equal(graph->outputs[1], a);
@@ -112,6 +113,15 @@ static void test_uses(void **state)
     assert_int_equal(graph->nodes[first].op, RY_OP_dead);
     assert_int_equal(graph->values[b].producer, RY_NO_NODE);
     assert_int_equal(ry_graph_use_count(graph, a), 2); /* the dead one no longer counts */
+    ry_graph_set_input(graph, &graph->nodes[1], 0, b);
+    assert_int_equal(ry_graph_use_count(graph, a), 1);
+    assert_int_equal(ry_graph_use_count(graph, b), 1);
+    ry_graph_set_inputs(graph, &graph->nodes[1], 0, graph->nodes[1].in);
+    assert_int_equal(ry_graph_use_count(graph, b), 0);
+    ry_graph_clear_outputs(graph);
+    assert_false(ry_graph_is_output(graph, a));
+    assert_int_equal(ry_graph_use_count(graph, a), 0);
+    assert_int_equal(ry_graph_use_count(graph, c), 0);
     ry_graph_destroy(graph);
 }
 

@@ -16,9 +16,12 @@ enum { MOST = 300 };
 
 static size_t map(ry_lifetime *items, size_t count)
 {
-    uint32_t order[MOST];
-    bool done[MOST] = {false};
-    return ry_memory_map(items, count, order, done);
+    ry_arena scratch;
+    size_t total;
+    ry_arena_init(&scratch, &ry_system_allocator);
+    assert_true(ry_memory_map(items, count, &scratch, &total));
+    ry_arena_free(&scratch);
+    return total;
 }
 
 static bool disjoint(const ry_lifetime *a, const ry_lifetime *b)

@@ -4,12 +4,16 @@
 
 #include "base/clock.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#if defined(__linux__)
+#include <sys/sysinfo.h>
+#endif
 
 struct ry_buffer {
     void *data;
-    bool owned;
+    size_t owned; /* bytes; 0: the memory is somebody else's */
 };
 
 struct ry_stream {
@@ -24,7 +28,21 @@ struct ry_event {
 typedef struct cpu_device {
     ry_device base;
     ry_threads *threads;
+    atomic_size_t held; /* bytes of its buffers: sessions of several threads may make them */
+    size_t machine;     /* bytes of memory that the machine has; 0: not known */
 } cpu_device;
+
+/* Memory and swap. The system gives more away than it has, and ends the process that then uses it. */
+static size_t machine_memory(void)
+{
+#if defined(__linux__)
+    struct sysinfo info;
+    if (sysinfo(&info) == 0) {
+        return ((size_t)info.totalram + (size_t)info.totalswap) * info.mem_unit;
+    }
+#endif
+    return 0;
+}
 
 static void *buffer_address(ry_buffer *buffer)
 {
@@ -36,13 +54,10 @@ static void device_destroy(ry_device *device)
     ry_release(device->allocator, device);
 }
 
-static rynd_status buffer_new(ry_device *device, void *data, bool owned, ry_buffer **buffer, ry_error *error)
+static rynd_status buffer_new(ry_device *device, void *data, size_t owned, ry_buffer **buffer, ry_error *error)
 {
-    ry_buffer *b = data || !owned ? ry_allocate_array(device->allocator, 1, sizeof *b) : NULL;
+    ry_buffer *b = ry_allocate_array(device->allocator, 1, sizeof *b);
     if (!b) {
-        if (owned) {
-            ry_release(device->allocator, data);
-        }
         return ry_fail_memory(error);
     }
     *b = (ry_buffer){data, owned};
@@ -52,19 +67,36 @@ static rynd_status buffer_new(ry_device *device, void *data, bool owned, ry_buff
 
 static rynd_status buffer_create(ry_device *device, size_t size, ry_buffer **buffer, ry_error *error)
 {
-    return buffer_new(device, ry_allocate(device->allocator, size), true, buffer, error);
+    cpu_device *d = (cpu_device *)device;
+    const size_t held = atomic_load(&d->held), owned = size ? size : 1;
+    if (d->machine && (owned > d->machine || held > d->machine - owned)) {
+        return ry_fail(error, RYND_ERROR_OUT_OF_MEMORY, "out of memory for %zu bytes: the machine has %zu, and %zu of them are taken", size,
+                       d->machine, held);
+    }
+    void *data = ry_allocate(device->allocator, size);
+    if (!data) {
+        return ry_fail_memory(error);
+    }
+    const rynd_status status = buffer_new(device, data, owned, buffer, error);
+    if (status != RYND_OK) {
+        ry_release(device->allocator, data);
+        return status;
+    }
+    atomic_fetch_add(&d->held, owned);
+    return RYND_OK;
 }
 
 static rynd_status buffer_wrap(ry_device *device, const void *host, size_t size, ry_buffer **buffer, ry_error *error)
 {
     (void)size;
-    return buffer_new(device, (void *)(uintptr_t)host, false, buffer, error);
+    return buffer_new(device, (void *)(uintptr_t)host, 0, buffer, error);
 }
 
 static void buffer_destroy(ry_device *device, ry_buffer *buffer)
 {
     if (buffer) {
         if (buffer->owned) {
+            atomic_fetch_sub(&((cpu_device *)device)->held, buffer->owned);
             ry_release(device->allocator, buffer->data);
         }
         ry_release(device->allocator, buffer);
@@ -207,6 +239,7 @@ rynd_status ry_cpu_device_create(const ry_allocator *allocator, ry_threads *thre
     ry_cpu_detect(&info);
     snprintf(d->base.name, sizeof d->base.name, "%s", info.name);
     d->threads = threads;
+    d->machine = machine_memory();
     *device = &d->base;
     return RYND_OK;
 }

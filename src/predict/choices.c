@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A hash table of problems with open addressing. It holds a bounded number: what comes later is chosen each time. */
+#include "predict/choices.h"
+
+#include <string.h>
+
+enum { CAPACITY = 4096, USED_MOST = CAPACITY / 2, TENSORS_MOST = 16 };
+
+typedef struct ry_choice_slot {
+    ry_problem problem;
+    uint64_t hash;
+    unsigned constants;
+    ry_choice choice;
+} ry_choice_slot;
+
+void ry_choices_init(ry_choices *choices, const ry_allocator *allocator, ry_isa isa, const ry_profile *profile)
+{
+    *choices = (ry_choices){.isa = isa, .profile = profile};
+    ry_arena_init(&choices->arena, allocator);
+}
+
+void ry_choices_free(ry_choices *choices)
+{
+    ry_arena_free(&choices->arena);
+}
+
+/* Kernels may look at strides that do not matter to the problem. */
+static bool same_strides(const ry_tensor *a, const ry_tensor *b, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (a[i].rank != b[i].rank || memcmp(a[i].stride, b[i].stride, (size_t)a[i].rank * sizeof *a[i].stride) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_same(const ry_choice_slot *slot, uint64_t hash, const ry_problem *problem, unsigned constants)
+{
+    const ry_problem *other = &slot->problem;
+    return slot->hash == hash && slot->constants == constants && other->inputs == problem->inputs && other->outputs == problem->outputs &&
+           ry_problem_equal(other, problem) && same_strides(other->in, problem->in, problem->inputs) &&
+           same_strides(other->out, problem->out, problem->outputs);
+}
+
+static const ry_tensor *copy_tensors(ry_arena *arena, const ry_tensor *tensors, int count)
+{
+    ry_tensor *copy = RY_TAKE(arena, ry_tensor, count);
+    if (copy && count) {
+        memcpy(copy, tensors, (size_t)count * sizeof *copy);
+    }
+    return copy;
+}
+
+static rynd_status remember(ry_choices *choices, ry_choice_slot **place, uint64_t hash, const ry_problem *problem, unsigned constants,
+                            const ry_choice *choice, ry_error *error)
+{
+    ry_choice_slot *slot = RY_TAKE(&choices->arena, ry_choice_slot, 1);
+    if (!slot) {
+        return ry_fail_memory(error);
+    }
+    *slot = (ry_choice_slot){*problem, hash, constants, *choice};
+    slot->problem.in = copy_tensors(&choices->arena, problem->in, problem->inputs);
+    slot->problem.out = copy_tensors(&choices->arena, problem->out, problem->outputs);
+    if (!slot->problem.in || !slot->problem.out) {
+        return ry_fail_memory(error);
+    }
+    *place = slot;
+    choices->used++;
+    return RYND_OK;
+}
+
+rynd_status ry_choices_find(ry_choices *choices, const ry_problem *problem, unsigned constants, ry_choice *choice, ry_error *error)
+{
+    if (problem->inputs + problem->outputs > TENSORS_MOST) {
+        return ry_predict_choose(problem, choices->isa, constants, choices->profile, choice, error);
+    }
+    if (!choices->slots) {
+        choices->slots = RY_TAKE(&choices->arena, ry_choice_slot *, CAPACITY);
+    }
+    if (!choices->slots) {
+        return ry_fail_memory(error);
+    }
+    const uint64_t hash = ry_problem_hash(problem);
+    size_t at = (size_t)(hash ^ hash >> 32) % CAPACITY;
+    for (; choices->slots[at]; at = (at + 1) % CAPACITY) {
+        if (is_same(choices->slots[at], hash, problem, constants)) {
+            *choice = choices->slots[at]->choice;
+            return RYND_OK;
+        }
+    }
+    RY_TRY(ry_predict_choose(problem, choices->isa, constants, choices->profile, choice, error));
+    return choices->used == USED_MOST ? RYND_OK : remember(choices, &choices->slots[at], hash, problem, constants, choice, error);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Choices of kernels that were made, by problem: the layers of a network repeat, and its layouts, fusions and steps ask for the same ones. */
+#ifndef RY_PREDICT_CHOICES_H
+#define RY_PREDICT_CHOICES_H
+
+#include "predict/predict.h"
+
+typedef struct ry_choices {
+    ry_arena arena;
+    ry_isa isa;
+    const ry_profile *profile;
+    struct ry_choice_slot **slots;
+    size_t used;
+} ry_choices;
+
+void ry_choices_init(ry_choices *choices, const ry_allocator *allocator, ry_isa isa, const ry_profile *profile);
+void ry_choices_free(ry_choices *choices);
+
+/* What ry_predict_choose gives. What the problem's attributes point to must stay until ry_choices_free. */
+rynd_status ry_choices_find(ry_choices *choices, const ry_problem *problem, unsigned constants, ry_choice *choice, ry_error *error);
+
+#endif
