@@ -16,7 +16,8 @@ typedef struct rynd_model rynd_model;
 
 /** Loads an ONNX file (IR versions 1 to the newest, every opset; operators: docs/operators.md). The file is mapped and weights are used where they lie: it must not
  *  change while the model lives. External data files are looked for beside it and may not leave its folder.
- *  Fails with IO, FORMAT (message: file, node, value), UNSUPPORTED (every operator that rynd lacks, by node), SHAPE, OUT_OF_MEMORY. */
+ *  Fails with IO, FORMAT (message: file, node, value), UNSUPPORTED (every operator that rynd lacks, by node), SHAPE, OUT_OF_MEMORY
+ *  (message: file, node or tensor, bytes). Where a declared shape contradicts what the nodes compute, the latter holds and the log hears of it. */
 RYND_API rynd_status rynd_model_load(rynd_context *context, const char *path, rynd_model **model);
 
 /** As rynd_model_load, from memory that stays the caller's and must outlive the model. External data is refused. */

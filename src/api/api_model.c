@@ -23,6 +23,7 @@ static rynd_status finish(rynd_context *context, rynd_status status, rynd_model 
     }
     m->context = context;
     m->parameters = count_parameters(m->onnx.graph);
+    ry_api_tell_warnings(m, m->onnx.graph);
     *model = m;
     return RYND_OK;
 }

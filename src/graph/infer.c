@@ -146,7 +146,7 @@ ry_infer_result ry_infer_node(ry_graph *graph, ry_node *node, ry_error *error, r
     return result;
 }
 
-static rynd_status check_declared(const ry_graph *graph, const ry_value *value, const ry_value *declared, ry_error *error)
+static rynd_status check_declared(ry_graph *graph, const ry_value *value, const ry_value *declared, ry_error *error)
 {
     if (declared->dtype != RY_NONE && value->dtype != RY_NONE && declared->dtype != value->dtype) {
         return ry_fail(error, RYND_ERROR_SHAPE, "output '%s' is declared %s, but the graph computes %s", value->name,
@@ -158,8 +158,8 @@ static rynd_status check_declared(const ry_graph *graph, const ry_value *value, 
     }
     if (differ && !value->bounded && !declared->bounded) {
         char is[256], was[256];
-        return ry_fail(error, RYND_ERROR_SHAPE, "output '%s' is declared %s, but the graph computes %s", value->name,
-                       ry_shape_text(graph, &declared->shape, was, sizeof was), ry_shape_text(graph, &value->shape, is, sizeof is));
+        ry_graph_warn(graph, "output '%s' is declared %s, but the graph computes %s, which holds", value->name,
+                      ry_shape_text(graph, &declared->shape, was, sizeof was), ry_shape_text(graph, &value->shape, is, sizeof is));
     }
     return RYND_OK;
 }

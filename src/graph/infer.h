@@ -35,7 +35,7 @@ void ry_infer_set(const ry_infer *infer, int i, ry_dtype dtype, const ry_shape *
 
 /* One node. LATER is not a failure. */
 ry_infer_result ry_infer_node(ry_graph *graph, ry_node *node, ry_error *error, rynd_status *status);
-/* Every node, in order. Declared shapes of outputs that contradict what is computed are an error. */
+/* Every node, in order. Declared types of outputs that contradict what is computed are an error, declared shapes a warning. */
 rynd_status ry_graph_infer(ry_graph *graph, ry_error *error);
 
 /* Whether a problem from outside (ry_problem_parse) fits together: inference on a graph of this one node must give its outputs. Value inputs

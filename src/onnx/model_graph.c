@@ -19,6 +19,9 @@ typedef struct builder {
     ry_node_list nodes;
 } builder;
 
+/* Whose ValueInfoProto. */
+enum role { ROLE_INPUT, ROLE_OUTPUT, ROLE_INNER };
+
 /* What a ValueInfoProto says. */
 typedef struct declaration {
     const char *name;
@@ -26,7 +29,8 @@ typedef struct declaration {
     ry_shape shape; /* rank -1: not said */
 } declaration;
 
-static rynd_status read_dim(builder *b, const char *name, ry_slice bytes, int64_t *dim)
+/* A name that only an inner value's declaration has is no dim of the model: no symbol is made for it. */
+static rynd_status read_dim(builder *b, const char *name, enum role role, ry_slice bytes, int64_t *dim)
 {
     onnx_TensorShapeProto_Dimension proto;
     RY_TRY(RY_READER_DECODE(b->reader, TensorShapeProto_Dimension, bytes, &proto));
@@ -37,6 +41,10 @@ static rynd_status read_dim(builder *b, const char *name, ry_slice bytes, int64_
     if (proto.has_dim_value && proto.dim_value < -1) {
         return ry_fail(b->reader->error, RYND_ERROR_SHAPE, "value '%s' has the dimension %" PRId64, name, proto.dim_value);
     }
+    if (role == ROLE_INNER) {
+        *dim = INT64_MIN;
+        return RYND_OK;
+    }
     /* -1 is how some exporters say "any". */
     const char *text = "";
     RY_TRY(ry_reader_text(b->reader, proto.dim_param, &text));
@@ -44,7 +52,7 @@ static rynd_status read_dim(builder *b, const char *name, ry_slice bytes, int64_
     return *dim < 0 ? RYND_OK : ry_fail_memory(b->reader->error);
 }
 
-static rynd_status read_shape(builder *b, const char *name, ry_slice bytes, ry_shape *shape)
+static rynd_status read_shape(builder *b, const char *name, enum role role, ry_slice bytes, ry_shape *shape)
 {
     onnx_TensorShapeProto proto;
     if (!ry_slice_present(bytes)) {
@@ -57,12 +65,12 @@ static rynd_status read_shape(builder *b, const char *name, ry_slice bytes, ry_s
     }
     shape->rank = (int)proto.dim.count;
     for (int i = 0; i < shape->rank; i++) {
-        RY_TRY(read_dim(b, name, proto.dim.at[i], &shape->dim[i]));
+        RY_TRY(read_dim(b, name, role, proto.dim.at[i], &shape->dim[i]));
     }
     return RYND_OK;
 }
 
-static rynd_status read_declaration(builder *b, ry_slice bytes, bool input, declaration *value)
+static rynd_status read_declaration(builder *b, ry_slice bytes, enum role role, declaration *value)
 {
     onnx_ValueInfoProto proto;
     onnx_TypeProto type;
@@ -72,18 +80,19 @@ static rynd_status read_declaration(builder *b, ry_slice bytes, bool input, decl
     RY_TRY(ry_reader_text(b->reader, proto.name, &value->name));
     RY_TRY(RY_READER_DECODE(b->reader, TypeProto, proto.type, &type));
     if (!ry_slice_present(type.tensor_type)) {
-        return !input ? RYND_OK
-                      : ry_fail(b->reader->error, RYND_ERROR_UNSUPPORTED,
-                                "input '%s' is not a tensor; sequences, maps and optional values are not supported", value->name);
+        return role != ROLE_INPUT
+                   ? RYND_OK
+                   : ry_fail(b->reader->error, RYND_ERROR_UNSUPPORTED,
+                             "input '%s' is not a tensor; sequences, maps and optional values are not supported", value->name);
     }
     RY_TRY(RY_READER_DECODE(b->reader, TypeProto_Tensor, type.tensor_type, &tensor));
     value->dtype = ry_dtype_from_onnx(tensor.elem_type);
-    if (value->dtype == RY_NONE && (input || tensor.elem_type)) {
+    if (value->dtype == RY_NONE && (role == ROLE_INPUT || tensor.elem_type)) {
         return ry_fail(b->reader->error, RYND_ERROR_UNSUPPORTED,
                        "value '%s' has the ONNX data type %d (%s), which rynd does not compute with", value->name, (int)tensor.elem_type,
                        ry_onnx_type_name(tensor.elem_type));
     }
-    return read_shape(b, value->name, tensor.shape, &value->shape);
+    return read_shape(b, value->name, role, tensor.shape, &value->shape);
 }
 
 static rynd_status know(builder *b, const char *name, ry_value_id value)
@@ -103,7 +112,12 @@ static rynd_status add_initializers(builder *b)
     }
     for (size_t i = 0; i < b->proto.initializer.count; i++) {
         ry_tensor_record tensor;
-        RY_TRY(ry_reader_tensor(b->reader, b->proto.initializer.at[i], "", &b->graph->arena, &tensor));
+        const rynd_status status = ry_reader_tensor(b->reader, b->proto.initializer.at[i], "", &b->graph->arena, &tensor);
+        if (status == RYND_ERROR_OUT_OF_MEMORY) { /* all else names its tensor where it is found; this may come before its name is read */
+            ry_error_prefix(b->reader->error, "initializer %zu%s%s%s: ", i, *tensor.name ? " ('" : "", tensor.name,
+                            *tensor.name ? "')" : "");
+        }
+        RY_TRY(status);
         if (!*tensor.name) {
             return ry_fail(b->reader->error, RYND_ERROR_FORMAT, "initializer %zu has no name", i);
         }
@@ -122,7 +136,7 @@ static rynd_status add_inputs(builder *b)
 {
     for (size_t i = 0; i < b->proto.input.count; i++) {
         declaration input;
-        RY_TRY(read_declaration(b, b->proto.input.at[i], true, &input));
+        RY_TRY(read_declaration(b, b->proto.input.at[i], ROLE_INPUT, &input));
         uint32_t other = ry_names_find(&b->known, input.name);
         if (other != RY_NO_NAME && b->graph->values[other].constant) {
             continue;
@@ -157,23 +171,51 @@ static rynd_status add_node(builder *b, const ry_node_record *node)
     }
     import.in = in;
     import.row = ry_operator_find(node->op, node->opset, &nearest);
-    return ry_import_node(&import);
+    const rynd_status status = ry_import_node(&import);
+    if (status == RYND_ERROR_OUT_OF_MEMORY) { /* all else names its node where it is found */
+        ry_error_prefix(b->reader->error, "node '%s' (%s): ", node->name, node->op);
+    }
+    return status;
 }
 
-/* Where inference could not tell, the model's word is taken; where both know a number they must agree. */
-static rynd_status merge_declaration(builder *b, ry_value *value, const declaration *output)
+/* A declaration that contradicts what the nodes compute, as tools leave behind that cut or change a model. */
+static void check_shape(builder *b, const char *what, const ry_value *value, const declaration *declared)
 {
-    char computed[256], declared[256];
-    bool agree = value->shape.rank < 0 || output->shape.rank < 0 || value->shape.rank == output->shape.rank;
-    for (int i = 0; agree && i < value->shape.rank && output->shape.rank >= 0; i++) {
-        int64_t have = value->shape.dim[i], said = output->shape.dim[i];
+    bool agree = value->shape.rank < 0 || declared->shape.rank < 0 || value->shape.rank == declared->shape.rank;
+    for (int i = 0; agree && i < value->shape.rank && declared->shape.rank >= 0; i++) {
+        int64_t have = value->shape.dim[i], said = declared->shape.dim[i];
         agree = have < 0 || said < 0 || have == said || value->bounded;
     }
     if (!agree) {
-        return ry_fail(b->reader->error, RYND_ERROR_SHAPE, "output '%s' is declared with shape %s, but has %s", output->name,
-                       ry_shape_text(b->graph, &output->shape, declared, sizeof declared),
-                       ry_shape_text(b->graph, &value->shape, computed, sizeof computed));
+        char computed[256], text[256];
+        ry_graph_warn(b->graph, "%s '%s' is declared with shape %s, but has %s, which holds", what, declared->name,
+                      ry_shape_text(b->graph, &declared->shape, text, sizeof text),
+                      ry_shape_text(b->graph, &value->shape, computed, sizeof computed));
     }
+}
+
+static rynd_status check_inner(builder *b)
+{
+    for (size_t i = 0; i < b->proto.value_info.count; i++) {
+        declaration inner;
+        const rynd_status status = read_declaration(b, b->proto.value_info.at[i], ROLE_INNER, &inner);
+        if (status == RYND_ERROR_OUT_OF_MEMORY) {
+            return status;
+        }
+        const ry_value_id id = inner.name ? ry_graph_find(b->graph, inner.name) : RY_NO_VALUE;
+        if (status != RYND_OK) {
+            ry_graph_warn(b->graph, "a declaration that is not needed is passed over: %s", b->reader->error->text);
+        } else if (id != RY_NO_VALUE) {
+            check_shape(b, "value", &b->graph->values[id], &inner);
+        }
+    }
+    return RYND_OK;
+}
+
+/* Where inference could not tell, the model's word is taken. */
+static rynd_status merge_declaration(builder *b, ry_value *value, const declaration *output)
+{
+    check_shape(b, "output", value, output);
     if (output->dtype != RY_NONE && value->dtype != RY_NONE && output->dtype != value->dtype) {
         return ry_fail(b->reader->error, RYND_ERROR_SHAPE, "output '%s' is declared as %s, but is %s", output->name,
                        ry_dtype_name(output->dtype), ry_dtype_name(value->dtype));
@@ -191,7 +233,7 @@ static rynd_status add_outputs(builder *b)
 {
     for (size_t i = 0; i < b->proto.output.count; i++) {
         declaration output;
-        RY_TRY(read_declaration(b, b->proto.output.at[i], false, &output));
+        RY_TRY(read_declaration(b, b->proto.output.at[i], ROLE_OUTPUT, &output));
         ry_value_id value = ry_graph_find(b->graph, output.name);
         if (value == RY_NO_VALUE) {
             return ry_fail(b->reader->error, RYND_ERROR_FORMAT, "output '%s' is missing: no node makes it", output.name);
@@ -265,6 +307,7 @@ rynd_status ry_model_graph(ry_reader *reader, ry_slice graph_bytes, const ry_ops
     RY_TRY(ry_nodes_read(reader, &b.proto.node, opsets, functions, &b.nodes));
     RY_TRY(count_operators(&b, model));
     RY_TRY(add_nodes(&b));
+    RY_TRY(check_inner(&b));
     RY_TRY(add_outputs(&b));
     RY_TRY(ry_graph_compact(b.graph, reader->error));
     return ry_graph_verify(b.graph, reader->error);

@@ -240,13 +240,40 @@ static void test_structure(void **state)
     add_node(&graph, make_node("Relu", "x", "y"));
     add_input(&graph, make_value("x", 2, dims_n3));
     expect_error(graph, RYND_ERROR_FORMAT, "no outputs");
+}
 
-    const int64_t wrong[] = {-1, 4};
-    graph = (onnx_bytes){0};
-    add_node(&graph, make_node("Relu", "x", "y"));
+/* What is declared of outputs and of values inside, and contradicts what the nodes compute. */
+static void test_wrong_declarations(void **state)
+{
+    (void)state;
+    enum { VALUE_INFO = 13 };
+    const int64_t wrong[] = {-1, 4}, right[] = {7, 3}, flat[] = {6};
+    ry_onnx_model model;
+    ry_error error;
+    onnx_bytes graph = {0}, odd = {0}, type = {0}, tensor = {0};
+    put_int(&tensor, 1, 99); /* no data type of ONNX */
+    put_message(&type, 1, tensor);
+    put_text(&odd, 1, "a");
+    put_message(&odd, 2, type);
+    add_node(&graph, make_node("Neg", "x", "a"));
+    add_node(&graph, make_node("Relu", "a", "y"));
     add_input(&graph, make_value("x", 2, dims_n3));
     add_output(&graph, make_value("y", 2, wrong));
-    expect_error(graph, RYND_ERROR_SHAPE, "output 'y' is declared with shape Nx4");
+    put_message(&graph, VALUE_INFO, make_value("a", 1, flat));
+    put_message(&graph, VALUE_INFO, make_value("a", 2, right));
+    put_message(&graph, VALUE_INFO, odd);
+    put_message(&graph, VALUE_INFO, make_value("gone", 1, flat));
+    if (load(8, 17, graph, &model, &error) != RYND_OK) {
+        fail_msg("%s", error.text);
+    }
+    assert_int_equal(model.graph->warning_count, 3);
+    assert_string_equal(model.graph->warnings[0], "value 'a' is declared with shape 6, but has Nx3, which holds");
+    assert_non_null(strstr(model.graph->warnings[1], "value 'a' has the ONNX data type 99"));
+    assert_string_equal(model.graph->warnings[2], "output 'y' is declared with shape Nx4, but has Nx3, which holds");
+    const ry_value *y = &model.graph->values[ry_graph_find(model.graph, "y")];
+    assert_int_equal(y->shape.dim[1], 3);
+    assert_int_equal(model.graph->symbol_count, 1); /* declarations inside make no symbols */
+    ry_onnx_free(&model);
 }
 
 static void test_operators_refused(void **state)
@@ -561,12 +588,15 @@ static void test_tensor_write(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good_model),        cmocka_unit_test(test_old_model),        cmocka_unit_test(test_absent_input),
-        cmocka_unit_test(test_function),          cmocka_unit_test(test_endless_function), cmocka_unit_test(test_structure),
-        cmocka_unit_test(test_operators_refused), cmocka_unit_test(test_attributes),       cmocka_unit_test(test_bad_tensors),
-        cmocka_unit_test(test_wrong_wire_type),   cmocka_unit_test(test_zero_size_tensor), cmocka_unit_test(test_typed_data),
-        cmocka_unit_test(test_half_data),         cmocka_unit_test(test_zero_copy),        cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_tensor_write),      cmocka_unit_test(test_two_functions),
+        cmocka_unit_test(test_good_model),         cmocka_unit_test(test_old_model),
+        cmocka_unit_test(test_absent_input),       cmocka_unit_test(test_function),
+        cmocka_unit_test(test_endless_function),   cmocka_unit_test(test_structure),
+        cmocka_unit_test(test_wrong_declarations), cmocka_unit_test(test_operators_refused),
+        cmocka_unit_test(test_attributes),         cmocka_unit_test(test_bad_tensors),
+        cmocka_unit_test(test_wrong_wire_type),    cmocka_unit_test(test_zero_size_tensor),
+        cmocka_unit_test(test_typed_data),         cmocka_unit_test(test_half_data),
+        cmocka_unit_test(test_zero_copy),          cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_tensor_write),       cmocka_unit_test(test_two_functions),
 
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
