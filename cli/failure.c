@@ -37,6 +37,16 @@ bool cli_fail_memory(cli_failure *failure)
     return cli_fail(failure, "out of memory");
 }
 
+bool cli_fail_memory_for(cli_failure *failure, size_t size, const char *what, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, what);
+    vsnprintf(text, sizeof text, what, args);
+    va_end(args);
+    return cli_fail(failure, "out of memory for %zu bytes (%s)", size, text);
+}
+
 bool cli_fail_library(cli_failure *failure)
 {
     return cli_fail(failure, "%s", rynd_last_error());

@@ -4,6 +4,7 @@
 #define CLI_FAILURE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #define CLI_EXIT_FAILED 1
 #define CLI_EXIT_USAGE  2
@@ -16,7 +17,9 @@ typedef struct cli_failure {
 /* All return false. */
 bool cli_fail(cli_failure *failure, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool cli_fail_usage(cli_failure *failure, const char *format, ...) __attribute__((format(printf, 2, 3)));
-bool cli_fail_memory(cli_failure *failure);
+bool cli_fail_memory(cli_failure *failure); /* of what the command keeps for itself */
+/* "out of memory for 24883200 bytes (a picture of 1080x1920)": of what a file or an option makes large; `what` in words. */
+bool cli_fail_memory_for(cli_failure *failure, size_t size, const char *what, ...) __attribute__((format(printf, 3, 4)));
 /* What the library said last on this thread. */
 bool cli_fail_library(cli_failure *failure);
 /* Puts more in front of the message: the file, the option. */

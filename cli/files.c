@@ -123,7 +123,7 @@ static bool write_pb(rynd_context *context, const rynd_tensor *tensors, const ch
         memcpy(bytes->data, data, size);
     }
     rynd_memory_free(context, data);
-    return bytes->data ? true : cli_fail_memory(failure);
+    return bytes->data ? true : cli_fail_memory_for(failure, size + 1, "a tensor to be written");
 }
 
 /* clang-format off */

@@ -33,7 +33,7 @@ static bool decode(tjhandle handle, const cli_bytes *bytes, const char *name, co
     size_t count = (size_t)width * (size_t)height * (size_t)channels;
     unsigned char *raw = malloc(count);
     if (!raw) {
-        return cli_fail_memory(failure);
+        return cli_fail_memory_for(failure, count, "the picture '%s' of %dx%d", name, height, width);
     }
     /* A file that ends early gives a warning and grey pixels: not what anyone wants to compute with. */
     bool done = tjDecompress2(handle, bytes->data, bytes->size, raw, width, 0, height, channels == 1 ? TJPF_GRAY : TJPF_RGB,

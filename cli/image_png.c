@@ -108,7 +108,7 @@ static bool decode(work *w, size_t file_size, const char *name, const cli_image_
     w->raw = malloc(height * stride);
     w->rows = malloc(height * sizeof *w->rows);
     if (!w->raw || !w->rows) {
-        return cli_fail_memory(failure);
+        return cli_fail_memory_for(failure, height * (stride + sizeof *w->rows), "the picture '%s'", name);
     }
     for (size_t y = 0; y < height; y++) {
         w->rows[y] = w->raw + y * stride;

@@ -280,5 +280,5 @@ bool cli_npy_write(const rynd_tensor *tensor, cli_bytes *bytes, cli_failure *fai
         *bytes = (cli_bytes){.data = out, .size = 10 + header_size + data_size};
     }
     cli_tensor_free(&packed);
-    return out ? true : cli_fail_memory(failure);
+    return out ? true : cli_fail_memory_for(failure, 10 + header_size + data_size, "an array to be written");
 }

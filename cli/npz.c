@@ -194,7 +194,7 @@ static bool read_back(zip_source_t *source, cli_bytes *bytes, cli_failure *failu
     if (!done) {
         free(bytes->data);
         *bytes = (cli_bytes){0};
-        return cli_fail_memory(failure);
+        return cli_fail_memory_for(failure, (size_t)stat.size + 1, "an archive to be written");
     }
     return true;
 }

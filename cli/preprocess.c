@@ -83,7 +83,7 @@ static bool change_channels(cli_image *image, int channels, cli_failure *failure
     size_t count = (size_t)image->height * (size_t)image->width;
     float *pixels = calloc(count * (size_t)channels, sizeof *pixels);
     if (!pixels) {
-        return cli_fail_memory(failure);
+        return cli_fail_memory_for(failure, count * (size_t)channels * sizeof *pixels, "a picture's %d channels", channels);
     }
     for (size_t i = 0; i < count; i++) {
         const float *from = image->pixels + i * (size_t)image->channels;

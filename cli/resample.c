@@ -3,6 +3,7 @@
  * first along the width, then along the height; and the crop of the middle. */
 #include "resample.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,7 +102,8 @@ bool cli_image_resize(cli_image *image, int64_t height, int64_t width, cli_failu
         image->width = width;
     } else {
         free(pixels);
-        cli_fail_memory(failure);
+        cli_fail_memory_for(failure, ((size_t)image->height + (size_t)height) * row * sizeof *pixels,
+                            "a picture resized to %" PRId64 "x%" PRId64, height, width);
     }
     free(wide);
     filter_free(&horizontal);

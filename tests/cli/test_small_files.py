@@ -80,3 +80,12 @@ def test_values_that_no_address_reaches(rynd, tmp_path):
     nodes.append(helper.make_node("ReduceMax", ["s"], ["y"], name="most", keepdims=0))
     path = save(tmp_path / "beyond.onnx", nodes, [], [("y", "float32", [])], {"shape": np.array([1 << 60], "int64")})
     rynd("plan", path).failed(path, "out of memory", "more bytes than there are addresses")
+
+
+def test_picture_that_is_resized_beyond_memory(rynd, identity, tmp_path):
+    from PIL import Image
+
+    Image.fromarray(np.zeros((4, 4, 3), "uint8")).save(tmp_path / "p.png")
+    model = identity([1, 3, "H", "W"])
+    result = rynd("run", model, "-i", tmp_path / "p.png", "--size", "30000", "-o", tmp_path / "y.npy", preexec_fn=limited)
+    result.failed("out of memory for", "bytes (a picture resized to 30000x30000)")
