@@ -6,8 +6,8 @@ import zipfile
 
 import numpy as np
 import pytest
-from conftest import load
-from onnx import numpy_helper
+from conftest import load, save
+from onnx import helper, numpy_helper
 
 DTYPES = ["float32", "float16", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"]
 
@@ -307,3 +307,13 @@ def test_input_files_that_cannot_be_read(rynd, identity, tmp_path):
     rynd("run", model, "-i", tmp_path / "folder.npy").failed("folder.npy", "folder")
     (tmp_path / "x.txt").write_text("1 2 3")
     rynd("run", model, "-i", tmp_path / "x.txt").failed("x.txt", ".npy", ".png", code=2)
+
+
+def test_old_resize_grows_by_the_pixel_below_and_shrinks_by_the_one_above(ran, tmp_path):
+    scales = {"scales": np.array([1, 1, 1.5, 0.6], "float32")}
+    node = helper.make_node("Resize", ["x", "scales"], ["y"], mode="nearest")
+    model = save(tmp_path / "resize.onnx", [node], [("x", "float32", [1, 1, 2, 5])], [("y", "float32", [1, 1, 3, 3])], scales, opset=10)
+    x = np.arange(10, dtype="float32").reshape(1, 1, 2, 5)
+    np.save(tmp_path / "x.npy", x)
+    ran("run", model, "-i", tmp_path / "x.npy", "-o", tmp_path / "y.npy")
+    assert np.array_equal(load(tmp_path / "y.npy"), x[:, :, [0, 0, 1]][..., [0, 2, 4]])
