@@ -179,7 +179,7 @@ static void net_bind(net *n, size_t input, const void *data)
 
 static ry_tensor net_run(net *n)
 {
-    ry_tensor y;
+    ry_tensor y = {0};
     if (ry_session_run(n->session, &n->error) != RYND_OK || ry_session_output(n->session, 0, &y, &n->error) != RYND_OK) {
         fail_msg("%s", n->error.text);
     }
