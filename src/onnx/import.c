@@ -132,9 +132,10 @@ static void check_counts(ry_import *import)
         ry_import_fail(import, RYND_ERROR_FORMAT, "it has %d outputs; %s of opset %d gives %s%d", node->outputs, node->op, (int)node->opset,
                        row->max_outputs > row->min_outputs ? "at least " : "", row->min_outputs);
     }
-    for (int i = 0; i < row->min_inputs; i++) {
-        if (import->status == RYND_OK && import->in[i] == RY_NO_VALUE && row->max_inputs != RY_ANY_COUNT &&
-            !(row->op == RY_OP_resize && i)) {
+    /* Of a list of any length each is needed. */
+    const int needed = row->max_inputs == RY_ANY_COUNT ? node->inputs : row->min_inputs;
+    for (int i = 0; i < needed; i++) {
+        if (import->status == RYND_OK && import->in[i] == RY_NO_VALUE && !(row->op == RY_OP_resize && i)) {
             ry_import_fail(import, RYND_ERROR_FORMAT, "its input %d is absent", i);
         }
     }

@@ -116,6 +116,7 @@ static void test_absent_input(void **state)
     assert_int_equal(model.graph->nodes[0].inputs, 1); /* a bound that is known is part of the expression */
     ry_onnx_free(&model);
     expect_error(graph_of(make_node("Add", ",x", "y")), RYND_ERROR_FORMAT, "input 0 is absent");
+    expect_error(graph_of(make_node("Min", "x,,x", "y")), RYND_ERROR_FORMAT, "input 1 is absent");
 }
 
 /* f(a) = Relu(Neg(a)) as a function of the model. */
