@@ -107,6 +107,26 @@ static void layer_norm(void **state)
     kernel_case_end(&c);
 }
 
+/* Rows without elements have a mean all the same: 0 / 0. */
+static void layer_norm_of_nothing(void **state)
+{
+    (void)state;
+    static const double none[] = {NAN, NAN};
+    kernel_case c;
+    kernel_case_begin(&c, RY_OP_layer_norm);
+    c.attrs.layer_norm.axis = 1;
+    kernel_case_random(&c, RY_f32, "2x0", 1);
+    kernel_case_random(&c, RY_f32, "0", 1);
+    kernel_case_absent(&c);
+    kernel_case_output(&c, RY_f32, "2x0");
+    kernel_case_output(&c, RY_f32, "2x1");
+    kernel_case_output(&c, RY_f32, "2x1");
+    kernel_case_run(&c, ry_kernel_find("layer_norm_ref"), CASE_NCHW);
+    kernel_case_expect(&c, 1, none, 2, 0);
+    kernel_case_expect(&c, 2, none, 2, 0);
+    kernel_case_end(&c);
+}
+
 static void root_mean_square_norm(void **state)
 {
     (void)state;
@@ -194,7 +214,7 @@ int main(void)
         cmocka_unit_test(group_norm),          cmocka_unit_test(instance_norm_far_from_zero),
         cmocka_unit_test(layer_norm),          cmocka_unit_test(root_mean_square_norm),
         cmocka_unit_test(local_response_norm), cmocka_unit_test(softmax),
-        cmocka_unit_test(softmax_lanes),
+        cmocka_unit_test(softmax_lanes),       cmocka_unit_test(layer_norm_of_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -238,6 +238,21 @@ static void unpooled(void **state)
     }
 }
 
+/* No images: no index is read. */
+static void unpooled_of_nothing(void **state)
+{
+    (void)state;
+    kernel_case c;
+    kernel_case_begin(&c, RY_OP_max_unpool);
+    c.attrs.max_unpool.kernel = (ry_ints){2, {2, 2}};
+    c.attrs.max_unpool.stride = (ry_ints){2, {2, 2}};
+    kernel_case_random(&c, RY_f32, "0x1x2x2", 1);
+    kernel_case_random(&c, RY_i64, "0x1x2x2", 1);
+    kernel_case_output(&c, RY_f32, "0x1x4x4");
+    kernel_case_known(&c, "max_unpool_ref", NULL, 0, 0);
+    kernel_case_end(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +265,7 @@ int main(void)
         cmocka_unit_test(lp),
         cmocka_unit_test(dilated_average_is_a_convolution),
         cmocka_unit_test(unpooled),
+        cmocka_unit_test(unpooled_of_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

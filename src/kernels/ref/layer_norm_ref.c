@@ -32,6 +32,11 @@ static void lane(const ry_cpu_launch *launch, const int64_t *index, unsigned wor
     int axis = first_axis(p), inner = x->rank - axis;
     int64_t at[RY_MAX_RANK];
     memcpy(at, index, sizeof at);
+    if (ry_tensor_count(x) == 0) { /* 0 / 0 */
+        store_statistic(launch, 1, index, NAN);
+        store_statistic(launch, 2, index, NAN);
+        return;
+    }
     double mean = 0, squares = 0, count = 0;
     do {
         mean += ry_ref_get(ry_ref_dtype(x), launch->in[0], ry_index_offset(x, at));
@@ -60,7 +65,13 @@ static bool applicable(const ry_problem *problem)
 static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
 {
     (void)error;
-    ry_ref_prepare_lanes(problem, prepared, first_axis(problem), problem->in[0].rank);
+    if (ry_tensor_count(&problem->in[0]) > 0) {
+        ry_ref_prepare_lanes(problem, prepared, first_axis(problem), problem->in[0].rank);
+        return RYND_OK;
+    }
+    /* Rows without elements have statistics all the same. */
+    const int statistic = ry_problem_has_output(problem, 1) ? 1 : 2;
+    ry_ref_prepare(prepared, ry_problem_has_output(problem, statistic) ? ry_tensor_count(&problem->out[statistic]) : 0);
     return RYND_OK;
 }
 

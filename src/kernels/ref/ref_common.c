@@ -36,6 +36,9 @@ void ry_ref_each(const ry_cpu_launch *launch, int rank, const int64_t *dim, size
 {
     int64_t count = product(rank, dim);
     int64_t begin = share(count, task, tasks), end = share(count, task + 1, tasks);
+    if (begin == end) {
+        return; /* a dim may be 0 */
+    }
     int64_t index[RY_MAX_RANK] = {0};
     int64_t rest = begin;
     for (int i = rank - 1; i >= 0; i--) {
