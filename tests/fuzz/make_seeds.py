@@ -71,10 +71,17 @@ def jpeg():
         saved(kinds["RGB"].convert("CMYK").save, format="JPEG")]
 
 
+def models():
+    """Choices at random: each seed is a model of up to twelve nodes."""
+    random = numpy.random.default_rng(0)
+    return [random.bytes(512) for _ in range(300)]
+
+
 SEEDS = {
     "onnx": lambda: small_files("*/*/model.onnx", 400),
     "tensor": lambda: small_files("*/*/test_data_set_*/*.pb", 100),
     "problem": problem,
+    "models": models,
     "npy": npy,
     "npz": npz,
     "png": png,
