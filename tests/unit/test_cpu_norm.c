@@ -167,11 +167,30 @@ static void test_lrn(void **state)
     }
 }
 
+/* The mean of a row with an infinity is infinite. */
+static void test_infinite_mean(void **state)
+{
+    (void)state;
+    static double values[40];
+    for (int i = 0; i < 40; i++) {
+        values[i] = i == 7 ? (double)INFINITY : i == 25 ? -(double)INFINITY : (double)i;
+    }
+    kernel_case c;
+    kernel_case_begin(&c, RY_OP_layer_norm);
+    kernel_case_values(&c, RY_f32, "2x20", values);
+    kernel_case_absent(&c);
+    kernel_case_absent(&c);
+    kernel_case_output(&c, RY_f32, "2x20");
+    kernel_case_output(&c, RY_f32, "2x1");
+    check(&c, "layer_norm_f32");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_softmax),    cmocka_unit_test(test_batch_norm), cmocka_unit_test(test_group_norm),
-        cmocka_unit_test(test_layer_norm), cmocka_unit_test(test_large_mean), cmocka_unit_test(test_lrn),
+        cmocka_unit_test(test_softmax),       cmocka_unit_test(test_batch_norm), cmocka_unit_test(test_group_norm),
+        cmocka_unit_test(test_layer_norm),    cmocka_unit_test(test_large_mean), cmocka_unit_test(test_lrn),
+        cmocka_unit_test(test_infinite_mean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,6 +75,17 @@ static void scale_row(float *restrict y, const float *restrict scale, const floa
     }
 }
 
+/* The moments are taken about a guess, of which an infinity makes NaN: the sum itself knows better. */
+static double finite_or_summed(double mean, const float *x, int64_t n)
+{
+    if (isfinite(mean)) {
+        return mean;
+    }
+    double sum, squares;
+    ry_row_sums(x, n, 0, &sum, &squares);
+    return sum / (double)n;
+}
+
 static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
 {
     (void)phase;
@@ -101,7 +112,7 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
         ry_row_apply(y, x, s->length, (float)m.mean, (float)(m.mean - (double)(float)m.mean), (float)inverse, 0);
         scale_row(y, scale, bias, s->length);
         if (means) {
-            means[row] = (float)m.mean;
+            means[row] = (float)finite_or_summed(m.mean, x, s->length);
         }
         if (inverses) {
             inverses[row] = (float)inverse;
