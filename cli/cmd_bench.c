@@ -3,6 +3,7 @@
 #include "bench_subject.h"
 #include "commands.h"
 #include "json_out.h"
+#include "notes.h"
 #include "progress.h"
 #include "statistics.h"
 #include "table.h"
@@ -34,12 +35,26 @@ static const cli_option options[] = {
 typedef struct bench {
     const bench_settings *settings;
     cli_setup setup;
-    rynd_device_peaks peaks;
+    rynd_machine machine;
     unsigned threads;
     cli_progress progress;
     cJSON *document, *results;
     cli_table table;
 } bench;
+
+/* Of as many cores as there are threads. */
+static double rate_of(const bench *b, const rynd_rate *rate)
+{
+    const unsigned cores = b->machine.cores, threads = b->threads < cores ? b->threads : cores;
+    return cores > 1 ? rate->one + (rate->all - rate->one) * (threads - 1) / (cores - 1) : rate->one;
+}
+
+/* Of all caches of a level that the threads have. */
+static double level_bytes(const bench *b, rynd_level level)
+{
+    const rynd_memory_level *l = &b->machine.level[level];
+    return l->shared_by ? (double)l->bytes * ((b->threads + l->shared_by - 1) / l->shared_by) : 0;
+}
 
 /* The seconds that one step takes at least: its operations at the peak, or its bytes through the smallest memory that holds them, whichever is
  * more (the roofline of Williams, Waterman and Patterson, 2009). Negative when the f32 peak does not bound this dtype. */
@@ -49,16 +64,12 @@ static double step_limit(const bench *b, const char *problem, double flop, doubl
     if (dtype && strncmp(dtype, "dtype=f32", 9) != 0) {
         return -1;
     }
-    const rynd_device_peaks *p = &b->peaks;
-    double rate = p->bandwidth_dram;
-    if (bytes <= (double)p->l1 * b->threads) {
-        rate = p->bandwidth_l1;
-    } else if (bytes <= (double)p->l2 * b->threads) {
-        rate = p->bandwidth_l2;
-    } else if (bytes <= (double)p->l3) {
-        rate = p->bandwidth_l3;
+    int level = 0;
+    while (level < RYND_LEVEL_DRAM && bytes > level_bytes(b, (rynd_level)level)) {
+        level++;
     }
-    double arithmetic = flop / p->f32, memory = rate > 0 ? bytes / rate : 0;
+    const double rate = rate_of(b, &b->machine.level[level].bandwidth);
+    double arithmetic = flop / rate_of(b, &b->machine.f32), memory = rate > 0 ? bytes / rate : 0;
     return arithmetic > memory ? arithmetic : memory;
 }
 
@@ -110,17 +121,6 @@ static bool measure(bench *b, cli_subject *subject, cli_samples *samples, cli_fa
         begin = b->progress.shown ? cli_now() : end;
     }
     return true;
-}
-
-/* Done after the first subject, so that its memory is not in that one's peak, and what cannot be opened is told at once. */
-static bool measure_device(bench *b, cli_failure *failure)
-{
-    if (b->peaks.f32 > 0) {
-        return true;
-    }
-    cli_progress_show(&b->progress, "measuring the device's peaks", 0);
-    b->peaks.size = sizeof b->peaks;
-    return rynd_context_measure(b->setup.context, &b->peaks) == RYND_OK ? true : cli_fail_library(failure);
 }
 
 /* What is printed of one subject. */
@@ -179,7 +179,6 @@ static bool bench_one(bench *b, const char *name, cli_failure *failure)
     cli_peak_memory_reset();
     bool done = cli_subject_open(&subject, &b->setup, &b->settings->common, name, failure) && measure(b, &subject, &samples, failure);
     outcome o = {.time = cli_samples_statistics(&samples), .peak_memory = cli_peak_memory()};
-    done = done && measure_device(b, failure);
     if (done) {
         o.limit_fraction = o.time.median > 0 ? subject_limit(b, &subject) / o.time.median : 0;
         if (b->settings->common.json) {
@@ -201,10 +200,15 @@ static bool bench_all(bench *b, cli_failure *failure)
     if (!cli_setup_context(&b->setup, common, failure)) {
         return false;
     }
-    if (rynd_context_info(b->setup.context, &info) != RYND_OK) {
+    b->machine.size = sizeof b->machine;
+    if (rynd_context_info(b->setup.context, &info) != RYND_OK || rynd_context_machine(b->setup.context, &b->machine) != RYND_OK) {
         return cli_fail_library(failure);
     }
     b->threads = info.threads;
+    if (b->machine.origin == RYND_MACHINE_BUILT_IN) {
+        cli_detail(common, "the limit is that of built-in rates (%s); `rynd devices --measure` measures this machine",
+                   b->machine.architecture);
+    }
     for (size_t i = 0; i < common->arguments.count; i++) {
         if (!bench_one(b, common->arguments.items[i], failure)) {
             return false;
@@ -246,8 +250,8 @@ const cli_command cli_command_bench = {
     .least = 1,
     .most = SIZE_MAX,
     .help = "time models and problems on random inputs",
-    .text = "Effective Gflop/s are the operations of the definition over the median time. The limit is the device's measured peak or "
-            "bandwidth,\n"
+    .text = "Effective Gflop/s are the operations of the definition over the median time. The limit is the machine's peak or bandwidth "
+            "(rynd devices),\n"
             "whichever bounds each step's operations (in Winograd's form they are fewer) and bytes. A problem is text like 'conv n=1 c=64 "
             "h=56 w=56 k=64 r=3 s=3 pad=1'; the weights of a convolution\n"
             "are prepared before the time is taken, as in a model.",

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rynd devices: what there is to run on, and what it reaches. */
+/* rynd devices: what there is to run on, and what it offers. */
 #include "commands.h"
 #include "ending.h"
 #include "json_out.h"
 #include "line.h"
+#include "notes.h"
 #include "progress.h"
 #include "setup.h"
 #include "table.h"
@@ -13,22 +14,38 @@
 #include <stdio.h>
 #include <string.h>
 
-static const cli_option options[] = {{0}};
+typedef struct devices_settings {
+    cli_common common;
+    bool measure;
+    const char *export;
+} devices_settings;
 
-typedef struct level {
-    const char *key;
-    size_t bytes;
-    double one, all;
-} level;
+#define OFFSET(field) offsetof(devices_settings, field)
 
-enum { LEVELS = 4 };
+/* clang-format off */
+static const cli_option options[] = {
+    {"measure", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(measure), "measure this machine, and keep it for later plans"},
+    {"export", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(export), "write the machine to FILE, for --profile elsewhere"},
+    {0},
+};
+/* clang-format on */
 
-static void find_levels(const rynd_device_peaks *p, level levels[LEVELS])
+static const char *const origins[RYND_MACHINE_ORIGINS] = {"built-in", "measured", "imported"};
+static const char *const levels[RYND_LEVELS] = {"l1", "l2", "l3", "dram"};
+
+/* The arithmetic that has a peak. */
+typedef struct peak {
+    const char *key, *what, *unit;
+    rynd_rate rate;
+} peak;
+
+enum { PEAKS = 3 };
+
+static void find_peaks(const rynd_machine *m, peak peaks[PEAKS])
 {
-    levels[0] = (level){"l1", p->l1, p->bandwidth_l1_one_thread, p->bandwidth_l1};
-    levels[1] = (level){"l2", p->l2, p->bandwidth_l2_one_thread, p->bandwidth_l2};
-    levels[2] = (level){"l3", p->l3, p->bandwidth_l3_one_thread, p->bandwidth_l3};
-    levels[3] = (level){"dram", 0, p->bandwidth_dram_one_thread, p->bandwidth_dram};
+    peaks[0] = (peak){"f32", "f32 multiply-add", "flop/s", m->f32};
+    peaks[1] = (peak){"bf16", "bf16 dot product", "flop/s", m->bf16};
+    peaks[2] = (peak){"int8", "int8 dot product", "op/s", m->int8};
 }
 
 static void add_rate(cJSON *object, const char *key, double rate)
@@ -36,146 +53,167 @@ static void add_rate(cJSON *object, const char *key, double rate)
     cJSON_AddItemToObject(object, key, rate > 0 ? cJSON_CreateNumber(rate) : cJSON_CreateNull());
 }
 
-static bool print_json(const rynd_device_info *info, const rynd_device_peaks *peaks, const char *kept, cli_failure *failure)
+/* Of all levels: one rate as two objects, of all threads and of one. */
+static void add_levels(cJSON *result, const char *key, const rynd_machine *m, size_t offset)
+{
+    char alone[32];
+    snprintf(alone, sizeof alone, "%s_one_thread", key);
+    cJSON *all = cJSON_AddObjectToObject(result, key), *one = cJSON_AddObjectToObject(result, alone);
+    for (int i = 0; i < RYND_LEVELS; i++) {
+        rynd_rate rate;
+        memcpy(&rate, (const char *)&m->level[i] + offset, sizeof rate);
+        add_rate(all, levels[i], rate.all);
+        add_rate(one, levels[i], rate.one);
+    }
+}
+
+static bool print_json(const rynd_device_info *info, const rynd_machine *m, const char *file, cli_failure *failure)
 {
     cJSON *results, *document = cli_json_begin("devices", &results);
     cJSON *result = cli_json_object_in(results);
-    level levels[LEVELS];
-    find_levels(peaks, levels);
+    peak peaks[PEAKS];
+    find_peaks(m, peaks);
     cli_json_text(result, "device", info->device);
-    cli_json_text(result, "name", info->name);
-    cli_json_text(result, "isa", info->isa);
-    cli_json_number(result, "cores", info->cores);
+    cli_json_text(result, "name", m->name);
+    cli_json_text(result, "architecture", m->architecture);
+    cli_json_text(result, "isa", m->isa);
+    cli_json_number(result, "cores", m->cores);
     cli_json_number(result, "threads", info->threads);
-    cJSON *caches = cJSON_AddObjectToObject(result, "caches");
-    for (int i = 0; i < LEVELS - 1; i++) {
-        cli_json_number(caches, levels[i].key, (double)levels[i].bytes);
+    cli_json_number(result, "vector_bytes", m->vector_bytes);
+    cli_json_number(result, "vector_registers", m->vector_registers);
+    cli_json_number(result, "huge_page", (double)m->huge_page_bytes);
+    cJSON *caches = cJSON_AddObjectToObject(result, "caches"), *shared = cJSON_AddObjectToObject(result, "shared_by");
+    for (int i = 0; i < RYND_LEVEL_DRAM; i++) {
+        cli_json_number(caches, levels[i], (double)m->level[i].bytes);
+        cli_json_number(shared, levels[i], m->level[i].shared_by);
     }
-    cJSON *peak = cJSON_AddObjectToObject(result, "peak"), *one = cJSON_AddObjectToObject(result, "peak_one_thread");
-    add_rate(peak, "f32", peaks->f32);
-    add_rate(peak, "bf16", peaks->bf16);
-    add_rate(one, "f32", peaks->f32_one_thread);
-    add_rate(one, "bf16", peaks->bf16_one_thread);
-    cJSON *bandwidth = cJSON_AddObjectToObject(result, "bandwidth"), *alone = cJSON_AddObjectToObject(result, "bandwidth_one_thread");
-    for (int i = 0; i < LEVELS; i++) {
-        add_rate(bandwidth, levels[i].key, levels[i].all);
-        add_rate(alone, levels[i].key, levels[i].one);
+    cJSON *all = cJSON_AddObjectToObject(result, "peak"), *one = cJSON_AddObjectToObject(result, "peak_one_thread");
+    for (int i = 0; i < PEAKS; i++) {
+        add_rate(all, peaks[i].key, peaks[i].rate.all);
+        add_rate(one, peaks[i].key, peaks[i].rate.one);
     }
-    cli_json_text(result, "profile", kept);
+    add_levels(result, "bandwidth", m, offsetof(rynd_memory_level, bandwidth));
+    add_levels(result, "latency", m, offsetof(rynd_memory_level, latency));
+    cli_json_number(result, "task", m->task_seconds);
+    cli_json_number(result, "region", m->region_seconds);
+    cli_json_text(result, "origin", origins[m->origin]);
+    cli_json_number(result, "disturbance", m->disturbance);
+    cli_json_text(result, "profile", file);
     return cli_json_print(document, failure);
 }
 
-static void add_row(cli_table *table, const char *what, size_t bytes, double one, double all, const char *unit)
+static void add_row(cli_table *table, const char *what, const char *of, cli_word one, cli_word all)
 {
-    if (all > 0) {
-        cli_table_add(table, "%s", what);
-        cli_table_add(table, "%s", bytes ? cli_word_bytes((double)bytes).text : "");
-        cli_table_add(table, "%s", cli_word_rate(one, unit).text);
-        cli_table_add(table, "%s", cli_word_rate(all, unit).text);
+    cli_table_add(table, "%s", what);
+    cli_table_add(table, "%s", of);
+    cli_table_add(table, "%s", one.text);
+    cli_table_add(table, "%s", all.text);
+}
+
+static void add_level_rows(cli_table *table, const rynd_machine *m)
+{
+    for (int i = 0; i < RYND_LEVELS; i++) {
+        const rynd_memory_level *level = &m->level[i];
+        char what[32], of[64] = "";
+        if (level->bytes) {
+            snprintf(of, sizeof of, "%s%s", cli_word_bytes((double)level->bytes).text, level->shared_by > 1 ? ", shared" : "");
+        }
+        if (level->bandwidth.all > 0) {
+            snprintf(what, sizeof what, "read %s", levels[i]);
+            add_row(table, what, of, cli_word_rate(level->bandwidth.one, "B/s"), cli_word_rate(level->bandwidth.all, "B/s"));
+        }
+        if (level->latency.all > 0) {
+            snprintf(what, sizeof what, "latency %s", levels[i]);
+            add_row(table, what, "", cli_word_seconds(level->latency.one), cli_word_seconds(level->latency.all));
+        }
     }
 }
 
-static bool print_text(const rynd_device_info *info, const rynd_device_peaks *peaks, cli_failure *failure)
+static bool print_text(const rynd_device_info *info, const rynd_machine *m, cli_failure *failure)
 {
     char all[32];
-    snprintf(all, sizeof all, "%u thread%s", info->threads, info->threads == 1 ? "" : "s");
+    snprintf(all, sizeof all, "%u core%s", m->cores, m->cores == 1 ? "" : "s");
     const char *const head[] = {"", "of", "1 thread", all};
-    level levels[LEVELS];
-    find_levels(peaks, levels);
-    cli_line(stdout, "%s: %s, isa %s, cores %u, threads %u", info->device, info->name, info->isa, info->cores, info->threads);
+    peak peaks[PEAKS];
+    find_peaks(m, peaks);
+    cli_line(stdout, "%s: %s (%s), isa %s, cores %u, threads %u", info->device, m->name, m->architecture, m->isa, m->cores, info->threads);
     cli_table table;
     cli_table_begin(&table, "lrrr", head);
-    add_row(&table, "f32 multiply-add", 0, peaks->f32_one_thread, peaks->f32, "flop/s");
-    add_row(&table, "bf16 dot product", 0, peaks->bf16_one_thread, peaks->bf16, "flop/s");
-    for (int i = 0; i < LEVELS; i++) {
-        char what[32];
-        snprintf(what, sizeof what, "read %s", levels[i].key);
-        add_row(&table, what, levels[i].bytes, levels[i].one, levels[i].all, "B/s");
+    for (int i = 0; i < PEAKS; i++) {
+        if (peaks[i].rate.all > 0) {
+            add_row(&table, peaks[i].what, "", cli_word_rate(peaks[i].rate.one, peaks[i].unit),
+                    cli_word_rate(peaks[i].rate.all, peaks[i].unit));
+        }
     }
+    add_level_rows(&table, m);
+    add_row(&table, "task", "", cli_word_seconds(m->task_seconds), cli_word_seconds(m->task_seconds));
+    add_row(&table, "region", "", (cli_word){""}, cli_word_seconds(m->region_seconds));
     return cli_table_print(&table, stdout) ? true : cli_fail_memory(failure);
 }
 
-/* What else the machine does can only lower a figure, and may last for a second: the best of several times. */
-enum { TIMES = 5 };
-
-static void take_best(rynd_device_peaks *best, const rynd_device_peaks *p)
+static void show(void *progress, double done)
 {
-    static const size_t rates[] = {
-        offsetof(rynd_device_peaks, f32_one_thread),
-        offsetof(rynd_device_peaks, f32),
-        offsetof(rynd_device_peaks, bf16_one_thread),
-        offsetof(rynd_device_peaks, bf16),
-        offsetof(rynd_device_peaks, bandwidth_l1_one_thread),
-        offsetof(rynd_device_peaks, bandwidth_l1),
-        offsetof(rynd_device_peaks, bandwidth_l2_one_thread),
-        offsetof(rynd_device_peaks, bandwidth_l2),
-        offsetof(rynd_device_peaks, bandwidth_l3_one_thread),
-        offsetof(rynd_device_peaks, bandwidth_l3),
-        offsetof(rynd_device_peaks, bandwidth_dram_one_thread),
-        offsetof(rynd_device_peaks, bandwidth_dram),
-    };
-    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
-        double *to = (double *)(void *)((char *)best + rates[i]), rate;
-        memcpy(&rate, (const char *)p + rates[i], sizeof rate);
-        *to = rate > *to ? rate : *to;
-    }
+    cli_progress_show(progress, "measuring", done);
 }
 
-static bool measure(const cli_setup *setup, const cli_common *common, rynd_device_peaks *best)
+/* A measurement beside other work would be believed by every plan after it: it is shown, and kept nowhere. */
+static bool measure(const cli_setup *setup, const devices_settings *settings, rynd_machine *machine, const char **file,
+                    cli_failure *failure)
 {
-    bool done = true;
     cli_progress progress;
-    cli_progress_begin(&progress, common);
-    for (int i = 0; i < TIMES && done; i++) {
-        rynd_device_peaks peaks = {.size = sizeof peaks};
-        cli_progress_show(&progress, "measuring", (i + 0.5) / TIMES);
-        done = rynd_context_measure(setup->context, &peaks) == RYND_OK;
-        if (i == 0) {
-            *best = peaks;
-        } else {
-            take_best(best, &peaks);
-        }
-    }
+    cli_progress_begin(&progress, &settings->common);
+    show(&progress, 0);
+    const rynd_measure_options how = {.size = sizeof how, .progress = show, .user = &progress};
+    const bool done = rynd_context_measure(setup->context, &how, machine) == RYND_OK;
     cli_progress_end(&progress);
-    return done;
-}
-
-/* Measured with fewer threads than cores, or with RYND_PROFILE=off, it is only shown. */
-static bool keep(const cli_setup *setup, const rynd_device_peaks *peaks, const char **kept, cli_failure *failure)
-{
-    sigset_t before;
-    cli_ending_hold(&before); /* the library removes what it writes aside, but not when the process ends meanwhile */
-    const rynd_status status = rynd_context_keep_peaks(setup->context, peaks, kept);
-    cli_ending_release(&before);
-    return status == RYND_OK || status == RYND_ERROR_ARGUMENT ? true : cli_fail_library(failure);
-}
-
-static bool devices(const cli_common *common, cli_setup *setup, cli_failure *failure)
-{
-    rynd_device_info info = {.size = sizeof info};
-    rynd_device_peaks peaks = {.size = sizeof peaks};
-    if (!cli_setup_context(setup, common, failure)) {
-        return false;
-    }
-    const bool done = rynd_context_info(setup->context, &info) == RYND_OK && measure(setup, common, &peaks);
-    const char *kept = NULL;
     if (!done) {
         return cli_fail_library(failure);
     }
-    if (!keep(setup, &peaks, &kept, failure)) {
+    *file = NULL;
+    sigset_t before;
+    cli_ending_hold(&before); /* the library removes what it writes aside, but not when the process ends meanwhile */
+    const rynd_status status = rynd_context_keep_machine(setup->context, machine, file);
+    cli_ending_release(&before);
+    if (status == RYND_ERROR_ARGUMENT) {
+        cli_note(&settings->common, "%s", rynd_last_error());
+        return true;
+    }
+    return status == RYND_OK ? true : cli_fail_library(failure);
+}
+
+static bool export_machine(const devices_settings *settings, const rynd_machine *machine, cli_failure *failure)
+{
+    sigset_t before;
+    cli_ending_hold(&before);
+    const rynd_status status = rynd_machine_save(machine, settings->export);
+    cli_ending_release(&before);
+    return status == RYND_OK ? true : cli_fail_library(failure);
+}
+
+static bool devices(const devices_settings *settings, cli_setup *setup, cli_failure *failure)
+{
+    rynd_device_info info = {.size = sizeof info};
+    rynd_machine machine = {.size = sizeof machine};
+    if (!cli_setup_context(setup, &settings->common, failure)) {
         return false;
     }
-    if (common->json) {
-        return print_json(&info, &peaks, kept, failure);
+    if (rynd_context_info(setup->context, &info) != RYND_OK || rynd_context_machine(setup->context, &machine) != RYND_OK) {
+        return cli_fail_library(failure);
     }
-    if (!print_text(&info, &peaks, failure)) {
+    const char *file = info.profile;
+    if (settings->measure && !measure(setup, settings, &machine, &file, failure)) {
         return false;
     }
-    if (kept) {
-        cli_line(stdout, "kept for predictions in %s", kept);
-    } else {
-        printf("not kept: that needs all cores, and a place (RYND_PROFILE)\n");
+    if (settings->export && !export_machine(settings, &machine, failure)) {
+        return false;
     }
+    if (settings->common.json) {
+        return print_json(&info, &machine, file, failure);
+    }
+    if (!print_text(&info, &machine, failure)) {
+        return false;
+    }
+    cli_line(stdout, "%s%s%s", origins[machine.origin], file ? ", in " : "", file ? file : "");
     return true;
 }
 
@@ -189,11 +227,15 @@ static bool run(void *settings, cli_failure *failure)
 
 const cli_command cli_command_devices = {
     .name = "devices",
-    .help = "show devices with their measured peaks and bandwidths",
+    .help = "show devices and what they offer: peaks, caches, bandwidths, latencies",
     .text =
-        "Measures for about ten seconds; nothing else should run meanwhile. What is measured on all cores is kept for the predictions of\n"
-        "later plans, in the file RYND_PROFILE (off: not kept), or under XDG_CACHE_HOME or HOME/.cache.",
+        "The numbers are those that plans are made from: measured where the machine was measured, else built in for its "
+        "micro-architecture.\n"
+        "--measure takes 5 to 30 seconds, in which nothing else should run: where other work took more than a tenth of the time it says "
+        "so\n"
+        "and keeps nothing. What is measured on all cores is kept in the file RYND_PROFILE (off: not kept), or under XDG_CACHE_HOME or\n"
+        "HOME/.cache.",
     .options = options,
-    .settings_size = sizeof(cli_common),
+    .settings_size = sizeof(devices_settings),
     .run = run,
 };

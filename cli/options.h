@@ -70,7 +70,7 @@ typedef enum cli_level {
 /* Settings that every command has. */
 typedef struct cli_common {
     cli_list arguments;
-    const char *device;
+    const char *device, *profile;
     int64_t threads;
     int accuracy; /* 1 + index: the value of rynd_accuracy; 0 default */
     cli_dims dims;

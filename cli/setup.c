@@ -27,6 +27,7 @@ bool cli_setup_context(cli_setup *setup, const cli_common *common, cli_failure *
         .size = sizeof options,
         .device = common->device,
         .threads = (unsigned)common->threads,
+        .profile = common->profile,
         .log = cli_log,
         .log_user = (void *)(uintptr_t)common,
     };

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/** Opaque. May be used by many threads at once, but for rynd_context_keep_peaks. Must outlive everything made with it. */
+/** Opaque. May be used by many threads at once, but for what <rynd/machine.h> measures and keeps. Must outlive everything made with it. */
 typedef struct rynd_context rynd_context;
 
 /** Memory hooks. `allocate` returns `size` bytes (never 0 asked) aligned to `alignment` (a power of two, at most 64), or NULL; `release` takes what `allocate`
@@ -42,6 +42,8 @@ typedef struct rynd_context_options {
     void *parallel_for_user;
     rynd_log log; /**< NULL: silent */
     void *log_user;
+    const char *
+        profile; /**< file of the machine to plan for, of any machine (rynd/machine.h); NULL: RYND_PROFILE, the one that is kept, or what is built in */
 } rynd_context_options;
 
 /** Makes a context. options NULL: all defaults. Fails with ARGUMENT (unknown device or isa), DEVICE, OUT_OF_MEMORY. The caller destroys it. */
@@ -58,33 +60,11 @@ typedef struct rynd_device_info {
     const char *isa;    /**< "avx512" */
     unsigned threads;
     unsigned cores;      /**< that the process may use */
-    const char *profile; /**< the file whose measured rates predictions use; NULL: there was none, they use built-in rates */
+    const char *profile; /**< the file of the machine that plans are made for; NULL: there was none, built-in rates are used */
 } rynd_device_info;
 
 /** Fails with ARGUMENT. */
 RYND_API rynd_status rynd_context_info(const rynd_context *context, rynd_device_info *info);
-
-/** What a device reaches, measured: operations and bytes a second, best of several short runs. The cache sizes are a core's for l1 and l2, and the whole for l3; a level that
- *  the machine does not have (or does not tell of) has 0 for its size and its bandwidth. */
-typedef struct rynd_device_peaks {
-    size_t size;                       /**< set by the caller to sizeof(rynd_device_peaks) */
-    double f32_one_thread, f32;        /**< float32 multiply-adds, counted as two, on one and on all of the context's threads */
-    size_t l1, l2, l3;                 /**< bytes of cache */
-    double bandwidth_l1, bandwidth_l2; /**< reading, all threads, each its own share */
-    double bandwidth_l3, bandwidth_dram;
-    double bf16_one_thread,
-        bf16; /**< bfloat16 products summed in float32, a product and a sum counted as two, by the kernels that this machine gets */
-    double bandwidth_l1_one_thread, bandwidth_l2_one_thread, bandwidth_l3_one_thread, bandwidth_dram_one_thread;
-} rynd_device_peaks;
-
-/** Measures the device on the context's threads; takes about two seconds, in which nothing else should run. Fails with ARGUMENT, OUT_OF_MEMORY, UNSUPPORTED. */
-RYND_API rynd_status rynd_context_measure(rynd_context *context, rynd_device_peaks *peaks);
-
-/** Keeps what was measured, for the predictions of contexts that are made later on a processor of this name with this instruction set and number of cores (of the machine: those that the process may use do not matter). The
- *  file is RYND_PROFILE ("off": none), or lies in rynd/ under XDG_CACHE_HOME or HOME/.cache; it is written whole or not at all. *path (may be
- *  NULL) receives its name, which lives as long as the context. One thread at a time. Fails with ARGUMENT (the context has not as many threads as there are cores that the process may use; RYND_PROFILE is
- *  off; a rate is no number, or 0 for f32 or dram), IO. */
-RYND_API rynd_status rynd_context_keep_peaks(rynd_context *context, const rynd_device_peaks *peaks, const char **path);
 
 /** The library's version, "0.1.0". */
 RYND_API const char *rynd_version(void);

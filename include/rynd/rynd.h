@@ -5,6 +5,7 @@
 #define RYND_RYND_H
 
 #include <rynd/context.h>
+#include <rynd/machine.h>
 #include <rynd/model.h>
 #include <rynd/op.h>
 #include <rynd/plan.h>

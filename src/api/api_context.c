@@ -64,26 +64,6 @@ static rynd_status choose_threads(const rynd_context_options *options, unsigned 
     return RYND_OK;
 }
 
-static void load_profile(rynd_context *context, ry_isa isa)
-{
-    ry_cpu_info cpu;
-    ry_cpu_detect(&cpu);
-    const bool good = ry_profile_load(&cpu, isa, &context->profile);
-    if (!ry_profile_path(&cpu, isa, context->profile_path)) {
-        context->profile_path[0] = 0;
-    }
-    if (!good) {
-        ry_api_log(
-            context, 0,
-            "%s: not a profile of this machine (%s, %s, %u cores): built-in rates are used; `rynd devices` measures and writes it anew",
-            context->profile_path, cpu.name, ry_isa_name(isa), context->profile.cores);
-    }
-    if (!context->profile.measured) {
-        context->profile_path[0] = 0;
-    }
-    context->device->profile = &context->profile;
-}
-
 static rynd_status create(const rynd_context_options *options, rynd_context *context, ry_error *error)
 {
     if (options->device && strcmp(options->device, "cpu") != 0) {
@@ -95,8 +75,7 @@ static rynd_status create(const rynd_context_options *options, rynd_context *con
     RY_TRY(choose_threads(options, &threads, error));
     RY_TRY(ry_threads_create(&context->allocator, threads, options->parallel_for, options->parallel_for_user, &context->threads, error));
     RY_TRY(ry_cpu_device_create(&context->allocator, context->threads, isa, &context->device, error));
-    load_profile(context, isa);
-    return RYND_OK;
+    return ry_api_load_machine(context, options->profile, error);
 }
 
 static rynd_status check_hooks(const rynd_allocator *hooks, ry_error *error)
@@ -163,7 +142,7 @@ rynd_status rynd_context_info(const rynd_context *context, rynd_device_info *inf
         .isa = ry_isa_name((ry_isa)context->device->isa),
         .threads = ry_threads_count(context->threads),
         .cores = cpu.cores,
-        .profile = context->profile_path[0] ? context->profile_path : NULL,
+        .profile = context->machine_path[0] ? context->machine_path : NULL,
     };
     return ry_api_end(ry_api_info(info, &all, sizeof all, "rynd_device_info", &error), &error);
 }

@@ -119,7 +119,7 @@ static rynd_status choose(rynd_op *op, const char *name, ry_error *error)
     }
     const ry_device *device = op->context->device;
     ry_choice choice;
-    RY_TRY(ry_predict_choose(&op->problem, (ry_isa)device->isa, op->constants, device->profile, &choice, error));
+    RY_TRY(ry_predict_choose(&op->problem, (ry_isa)device->isa, op->constants, device->machine, &choice, error));
     if (!choice.kernel) {
         return ry_fail(error, RYND_ERROR_UNSUPPORTED, "no kernel computes this problem's types or layouts");
     }
@@ -226,7 +226,7 @@ static rynd_status get_ready(rynd_op *op, const rynd_op_options *options, ry_err
 static rynd_status prepare(rynd_op *op, const rynd_op_options *options, ry_error *error)
 {
     RY_TRY(choose(op, options->kernel, error));
-    ry_predict_phases(op->kernel, &op->problem, &op->prepared, op->context->device->profile, op->seconds);
+    ry_predict_phases(op->kernel, &op->problem, &op->prepared, op->context->device->machine, op->seconds);
     if (!op->no_values) {
         RY_TRY(get_ready(op, options, error));
     }

@@ -6,8 +6,8 @@
 #include "base/threads.h"
 #include "device/device.h"
 #include "exec/session.h"
+#include "machine/machine_file.h"
 #include "onnx/onnx.h"
-#include "wisdom/profile.h"
 
 #include <rynd/rynd.h>
 
@@ -15,9 +15,9 @@ struct rynd_context {
     ry_allocator allocator;
     ry_threads *threads;
     ry_device *device;
-    ry_profile profile;
-    char profile_path[RY_PROFILE_PATH]; /* of the profile in use; "": none */
-    char kept_path[RY_PROFILE_PATH];    /* where rynd_context_keep_peaks wrote */
+    ry_machine machine;
+    char machine_path[RY_MACHINE_PATH]; /* the file that it is from; "": built in */
+    char kept_path[RY_MACHINE_PATH];    /* where rynd_context_keep_machine wrote */
     rynd_log log;
     void *log_user;
 };
@@ -79,6 +79,9 @@ void ry_api_log(const rynd_context *context, int level, const char *format, ...)
 
 /* Logs what a graph of the model noted (ry_graph_warn). */
 void ry_api_tell_warnings(const rynd_model *model, const ry_graph *graph);
+
+/* Finds the machine of a new context: the file `given`, the one that is kept, or what is built in. */
+rynd_status ry_api_load_machine(rynd_context *context, const char *given, ry_error *error);
 
 rynd_status ry_api_check_accuracy(rynd_accuracy accuracy, ry_error *error);
 ry_accuracy ry_api_accuracy(rynd_accuracy accuracy);

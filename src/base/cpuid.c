@@ -4,6 +4,7 @@
 #include "base/cpuid.h"
 
 #include "base/isa_family.h"
+#include "base/machine_cores.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -38,31 +39,39 @@ bool ry_isa_parse(const char *name, ry_isa *isa)
     return false;
 }
 
-/* The first word of a file about one of cpu0's caches; "" when there is none. */
-static void read_cache_word(int index, const char *name, char word[16])
+/* The first word of a file of the system; "" when there is none. */
+static void read_word(const char *path, char *word, size_t size)
 {
-    char path[96];
     word[0] = 0;
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index, name);
     FILE *file = fopen(path, "r");
     if (file) {
-        if (fscanf(file, "%15s", word) != 1) {
-            word[0] = 0;
+        if (fgets(word, (int)size, file)) {
+            word[strcspn(word, " \n")] = 0;
         }
         fclose(file);
     }
 }
 
+static void read_cache_word(int index, const char *name, char *word, size_t size)
+{
+    char path[96];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index, name);
+    read_word(path, word, size);
+}
+
 /* What the kernel says of cpu0's data or unified cache of a level, "1024K"; 0 when it does not. */
-static size_t kernel_cache_size(int level)
+static size_t kernel_cache_size(int level, unsigned *shared)
 {
     enum { MAX_CACHES = 8 };
     for (int index = 0; index < MAX_CACHES; index++) {
-        char found[16], type[16], size[16];
-        read_cache_word(index, "level", found);
-        read_cache_word(index, "type", type);
-        read_cache_word(index, "size", size);
+        char found[16], type[16], size[16], list[256];
+        read_cache_word(index, "level", found, sizeof found);
+        read_cache_word(index, "type", type, sizeof type);
+        read_cache_word(index, "size", size, sizeof size);
         if (strtol(found, NULL, 10) == level && strcmp(type, "Instruction") != 0) {
+            read_cache_word(index, "shared_cpu_list", list, sizeof list);
+            const unsigned count = ry_count_cores(list);
+            *shared = count ? count : *shared;
             return (size_t)strtoul(size, NULL, 10) << 10;
         }
     }
@@ -70,9 +79,9 @@ static size_t kernel_cache_size(int level)
 }
 
 /* The C library's figure comes second: it counts the caches of other sockets in on some virtual machines. */
-static size_t cache_size(int level, int which)
+static size_t cache_size(int level, int which, unsigned *shared)
 {
-    size_t size = kernel_cache_size(level);
+    size_t size = kernel_cache_size(level, shared);
     long other = size ? 0 : sysconf(which);
     return other > 0 ? (size_t)other : size;
 }
@@ -95,6 +104,10 @@ static bool may_use_tiles(void)
 static void detect_x86(ry_cpu_info *info)
 {
     unsigned a, b, c, d;
+    if (__get_cpuid(0, &a, &b, &c, &d)) {
+        const unsigned part[3] = {b, d, c};
+        memcpy(info->vendor, part, sizeof part);
+    }
     if (__get_cpuid(1, &a, &b, &c, &d)) {
         info->stepping = (int)(a & 15u);
         info->model = (int)((a >> 4 & 15u) | (a >> 12 & 0xf0u));
@@ -121,6 +134,41 @@ static void detect_x86(ry_cpu_info *info)
 }
 #endif
 
+static unsigned line_size(void)
+{
+    const long line = sysconf(_SC_LEVEL1_DCACHE_LINESIZE);
+    return line > 0 ? (unsigned)line : 64;
+}
+
+/* Of transparent huge pages, where memory may ask for them ("[always]" or "[madvise]"). */
+static size_t huge_page_size(void)
+{
+    char text[32];
+    FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "r");
+    const bool usable = file && fgets(text, sizeof text, file) && !strstr(text, "[never]");
+    if (file) {
+        fclose(file);
+    }
+    read_word("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", text, sizeof text);
+    return usable ? (size_t)strtoul(text, NULL, 10) : 0;
+}
+
+#if defined(__aarch64__)
+/* MIDR_EL1: implementer, part and revision. */
+static void detect_arm(ry_cpu_info *info)
+{
+    char text[32];
+    read_word("/sys/devices/system/cpu/cpu0/regs/identification/midr_el1", text, sizeof text);
+    const unsigned long long id = strtoull(text, NULL, 16);
+    info->family = (int)(id >> 24 & 0xff);
+    info->model = (int)(id >> 4 & 0xfff);
+    info->stepping = (int)(id & 0xf);
+    if (info->family == 0x41) {
+        strcpy(info->vendor, "Arm");
+    }
+}
+#endif
+
 void ry_cpu_detect(ry_cpu_info *info)
 {
     *info = (ry_cpu_info){.isa = RY_ISA_generic, .cores = 1};
@@ -128,12 +176,19 @@ void ry_cpu_detect(ry_cpu_info *info)
     if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) {
         info->cores = (unsigned)CPU_COUNT(&set);
     }
-    info->l1d = cache_size(1, _SC_LEVEL1_DCACHE_SIZE);
-    info->l2 = cache_size(2, _SC_LEVEL2_CACHE_SIZE);
-    info->l3 = cache_size(3, _SC_LEVEL3_CACHE_SIZE);
+    unsigned own = 1;
+    info->l2_shared = 1;
+    info->machine_cores = ry_machine_cores();
+    info->l3_shared = info->machine_cores; /* where the system does not say */
+    info->l1d = cache_size(1, _SC_LEVEL1_DCACHE_SIZE, &own);
+    info->l2 = cache_size(2, _SC_LEVEL2_CACHE_SIZE, &info->l2_shared);
+    info->l3 = cache_size(3, _SC_LEVEL3_CACHE_SIZE, &info->l3_shared);
+    info->line = line_size();
+    info->huge_page = huge_page_size();
 #if defined(__x86_64__)
     detect_x86(info);
 #elif defined(__aarch64__)
+    detect_arm(info);
     info->isa = RY_ISA_neon; /* every 64-bit Arm that runs Linux has it */
 #endif
 #if !defined(RY_FAMILY_X86) && !defined(RY_FAMILY_ARM)

@@ -14,10 +14,15 @@ typedef enum ry_isa {
 } ry_isa;
 
 typedef struct ry_cpu_info {
+    char vendor[16]; /* "AuthenticAMD"; "" when not known */
     char name[64];
-    int family, model, stepping;
+    int family, model, stepping;      /* of Arm: the implementer, the part and the revision */
     unsigned cores;                   /* that this process may use */
-    size_t l1d, l2, l3;               /* bytes; l1d and l2 a core; 0 when not known */
+    unsigned machine_cores;           /* that there are, whichever of them this process may use */
+    size_t l1d, l2, l3;               /* bytes of one; 0 when not known */
+    unsigned l2_shared, l3_shared;    /* how many of the machine's cores share one; at least 1 */
+    unsigned line;                    /* bytes of a cache line */
+    size_t huge_page;                 /* bytes of a page that memory gets when it asks for it; 0: none */
     ry_isa isa;                       /* the best */
     bool vnni, avx512_bf16, amx_bf16; /* amx_bf16: whether or not the system lets this process use it */
 } ry_cpu_info;

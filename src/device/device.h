@@ -62,10 +62,10 @@ typedef struct ry_device_table {
 struct ry_device {
     const ry_device_table *table;
     const ry_allocator *allocator;
-    unsigned isa;                     /* cpu: a ry_isa, the best that kernels may use */
-    bool host_memory;                 /* buffers are host memory: buffer_wrap does not copy, and buffer_address gives pointers */
-    const struct ry_profile *profile; /* of the machine, for predictions; as long as the device */
-    unsigned workers;                 /* how many workers a launch may use at once: scratch is sized by it */
+    unsigned isa;                       /* cpu: a ry_isa, the best that kernels may use */
+    bool host_memory;                   /* buffers are host memory: buffer_wrap does not copy, and buffer_address gives pointers */
+    const struct rynd_machine *machine; /* what it offers; as long as the device */
+    unsigned workers;                   /* how many workers a launch may use at once: scratch is sized by it */
     char name[64];
 };
 

@@ -104,9 +104,9 @@ static rynd_status node_seconds(layouts *l, const ry_node *node, bool last, ry_v
 static double conversion_seconds(const layouts *l, ry_value_id id)
 {
     const ry_value *value = &l->plan->graph->values[id];
-    const ry_profile *profile = l->plan->device->profile;
+    const ry_machine *machine = l->plan->device->machine;
     const double bytes = (double)ry_shape_bytes(&value->shape, value->dtype);
-    const double rate = profile->read[RY_LEVEL_L3].one > 0 ? profile->read[RY_LEVEL_L3].one : profile->read[RY_LEVEL_DRAM].one;
+    const double near = machine->level[RYND_LEVEL_L3].bandwidth.one, rate = near > 0 ? near : machine->level[RYND_LEVEL_DRAM].bandwidth.one;
     return RY_STEP_SECONDS + 4 * bytes / rate;
 }
 

@@ -23,6 +23,7 @@ typedef struct cutting {
     double *alive; /* after each step: bytes that are made up to it and read behind it, where they do not fit into the cache */
     double (*least)[CHOICES_MOST];   /* bytes of the steps before and this one, if it takes that choice */
     uint8_t (*before)[CHOICES_MOST]; /* the choice of the step before it */
+    size_t kept;                     /* bytes that stay in the caches between steps */
     double turn;                     /* what a turn of a step costs besides, in bytes */
 } cutting;
 
@@ -104,7 +105,7 @@ static double step_cost(const cutting *c, size_t step, int choice)
     }
     const double image = image_bytes(c, node);
     const int64_t turns = c->batch / c->images[choice];
-    const double moved = image * (double)c->images[choice] > (double)c->plan->device->profile->cache ? image * (double)c->batch : 0;
+    const double moved = image * (double)c->images[choice] > (double)c->kept ? image * (double)c->batch : 0;
     return moved + (double)turns * (constant_bytes(c, &c->plan->steps[step], node) + c->turn);
 }
 
@@ -119,7 +120,7 @@ static void find_alive(const cutting *c)
     double bytes = 0;
     for (size_t s = 0; s < c->plan->step_count; s++) {
         bytes += c->alive[s];
-        c->alive[s] = bytes > (double)c->plan->device->profile->cache ? bytes : 0;
+        c->alive[s] = bytes > (double)c->kept ? bytes : 0;
     }
 }
 
@@ -215,19 +216,19 @@ static int64_t batch_of(const ry_graph *graph)
 
 rynd_status ry_plan_choose_passes(ry_plan *plan, ry_accuracy accuracy, const ry_node_id *node_of_step, ry_error *error)
 {
-    const ry_profile *profile = plan->device->profile;
-    cutting c = {.plan = plan, .node_of_step = node_of_step, .batch = batch_of(plan->graph)};
+    const ry_machine *machine = plan->device->machine;
+    cutting c = {.plan = plan, .node_of_step = node_of_step, .batch = batch_of(plan->graph), .kept = ry_machine_kept_bytes(machine)};
     plan->passes = RY_TAKE(&plan->arena, ry_pass, plan->step_count);
     if (!plan->passes) {
         return ry_fail_memory(error);
     }
-    if (c.batch <= 1 || plan->step_count == 0 || plan->device->profile->cache == 0) {
+    if (c.batch <= 1 || plan->step_count == 0 || c.kept == 0) {
         for (size_t s = 0; s < plan->step_count; s++) {
             add_pass(plan, s, 1);
         }
         return RYND_OK;
     }
-    c.turn = RY_STEP_SECONDS * profile->read[RY_LEVEL_DRAM].all;
+    c.turn = RY_STEP_SECONDS * machine->level[RYND_LEVEL_DRAM].bandwidth.all;
     ry_arena scratch;
     ry_arena_init(&scratch, plan->device->allocator);
     const rynd_status status = cut(&c, accuracy, &scratch, error);

@@ -171,7 +171,7 @@ rynd_status ry_plan_create(ry_device *device, const ry_graph *graph, const ry_pl
     }
     p->device = device;
     ry_arena_init(&p->arena, device->allocator);
-    ry_choices_init(&choices, device->allocator, (ry_isa)device->isa, device->profile);
+    ry_choices_init(&choices, device->allocator, (ry_isa)device->isa, device->machine);
     p->choices = &choices;
     rynd_status status = build(p, graph, options, error);
     p->choices = NULL;

@@ -59,7 +59,7 @@ static rynd_status make_step(ry_plan *plan, const ry_node *node, ry_accuracy acc
     step->source = node->source;
     step->actual_row = -1;
     RY_TRY(choose_kernel(plan, node, step, error));
-    ry_predict_phases(step->kernel, &step->problem, &step->prepared, plan->device->profile, step->seconds);
+    ry_predict_phases(step->kernel, &step->problem, &step->prepared, plan->device->machine, step->seconds);
     if (step->prepared.state) {
         void *state = take_aligned(&plan->arena, step->prepared.state);
         if (!state) {

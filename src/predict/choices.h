@@ -8,12 +8,12 @@
 typedef struct ry_choices {
     ry_arena arena;
     ry_isa isa;
-    const ry_profile *profile;
+    const ry_machine *machine;
     struct ry_choice_slot **slots;
     size_t used;
 } ry_choices;
 
-void ry_choices_init(ry_choices *choices, const ry_allocator *allocator, ry_isa isa, const ry_profile *profile);
+void ry_choices_init(ry_choices *choices, const ry_allocator *allocator, ry_isa isa, const ry_machine *machine);
 void ry_choices_free(ry_choices *choices);
 
 /* What ry_predict_choose gives. What the problem's attributes point to must stay until ry_choices_free. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses a kernel by predicted time. It depends on the problem and the profile only: no clock, nothing random. */
+/* Chooses a kernel by predicted time. It depends on the problem and the machine only: no clock, nothing random. */
 #include "predict/predict.h"
 
 #include "base/number.h"
@@ -55,7 +55,7 @@ static bool superseded(const ry_kernel *kernel, ry_isa isa)
     return false;
 }
 
-rynd_status ry_predict_choose(const ry_problem *problem, ry_isa isa, unsigned constants, const ry_profile *profile, ry_choice *choice,
+rynd_status ry_predict_choose(const ry_problem *problem, ry_isa isa, unsigned constants, const ry_machine *machine, ry_choice *choice,
                               ry_error *error)
 {
     *choice = (ry_choice){0};
@@ -68,7 +68,7 @@ rynd_status ry_predict_choose(const ry_problem *problem, ry_isa isa, unsigned co
         }
         ry_prepared prepared = {0};
         RY_TRY(kernel->prepare(problem, &prepared, error));
-        const double seconds = ry_predict_seconds(kernel, problem, &prepared, profile);
+        const double seconds = ry_predict_seconds(kernel, problem, &prepared, machine);
         if (better(kernel, seconds, choice->kernel, choice->seconds)) {
             const bool another = choice->kernel && !related(kernel, choice->kernel);
             *choice = another ? (ry_choice){kernel, prepared, seconds, choice->kernel, choice->seconds}

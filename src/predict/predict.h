@@ -4,16 +4,16 @@
 #define RY_PREDICT_PREDICT_H
 
 #include "kernels/kernel.h"
-#include "wisdom/profile.h"
+#include "machine/machine.h"
 
 /* Seconds that a step takes beside its kernel, however small: the threads meet. */
 #define RY_STEP_SECONDS 2e-6
 
 /* Seconds of a kernel on one worker. */
-double ry_predict_seconds(const ry_kernel *kernel, const ry_problem *problem, const ry_prepared *prepared, const ry_profile *profile);
+double ry_predict_seconds(const ry_kernel *kernel, const ry_problem *problem, const ry_prepared *prepared, const ry_machine *machine);
 
 /* The same, phase by phase. */
-void ry_predict_phases(const ry_kernel *kernel, const ry_problem *problem, const ry_prepared *prepared, const ry_profile *profile,
+void ry_predict_phases(const ry_kernel *kernel, const ry_problem *problem, const ry_prepared *prepared, const ry_machine *machine,
                        double seconds[RY_MAX_PHASES]);
 
 typedef struct ry_choice {
@@ -25,7 +25,7 @@ typedef struct ry_choice {
 } ry_choice;
 
 /* The kernel of least predicted time among those that take the problem (ry_kernel_takes). Fails when memory is out. */
-rynd_status ry_predict_choose(const ry_problem *problem, ry_isa isa, unsigned constants, const ry_profile *profile, ry_choice *choice,
+rynd_status ry_predict_choose(const ry_problem *problem, ry_isa isa, unsigned constants, const ry_machine *machine, ry_choice *choice,
                               ry_error *error);
 
 enum { RY_REASON_LENGTH = 160 };

@@ -176,29 +176,76 @@ def test_bench_keeps_what_it_measured_before_a_failure(rynd, tmp_path):
     assert CONV in result.out
 
 
-def test_devices_json(ran, monkeypatch, tmp_path):
-    path = tmp_path / "new" / "profile.txt"
-    monkeypatch.setenv("RYND_PROFILE", str(path))
+LEVELS = {"l1", "l2", "l3", "dram"}
+
+
+def test_devices_json(ran):
     (device,) = ran("devices", "--json").results
-    assert {"name", "isa", "cores", "peak", "bandwidth", "device", "threads", "caches"} <= set(device)
-    assert device["device"] == "cpu" and device["cores"] >= 1
+    assert {"name", "isa", "cores", "peak", "bandwidth", "device", "threads", "caches", "architecture", "latency", "task", "region"} <= set(device)
+    assert device["device"] == "cpu" and device["cores"] >= 1 and device["origin"] == "built-in" and device["profile"] is None
+    assert device["peak"]["f32"] >= device["peak_one_thread"]["f32"] > 1e8
+    assert set(device["bandwidth"]) == set(device["bandwidth_one_thread"]) == set(device["latency"]) == LEVELS
+    assert device["bandwidth"]["dram"] >= device["bandwidth_one_thread"]["dram"] > 1e7
+
+
+def test_devices_measured(ran, rynd, monkeypatch, tmp_path):
+    """Whether it is kept depends on what else the machine does; what is shown is measured, and a file that is kept is read again."""
+    path = tmp_path / "new" / "machine.txt"
+    monkeypatch.setenv("RYND_PROFILE", str(path))
+    result = ran("devices", "--measure", "--json")
+    (device,) = result.results
+    assert device["origin"] == "measured"
     assert device["peak"]["f32"] >= device["peak_one_thread"]["f32"] > 1e8
     assert device["peak"]["bf16"] >= device["peak_one_thread"]["bf16"] > 1e6
-    assert set(device["bandwidth"]) == set(device["bandwidth_one_thread"]) == {"l1", "l2", "l3", "dram"}
     assert device["bandwidth"]["dram"] >= device["bandwidth_one_thread"]["dram"] > 1e7
-    assert device["profile"] == str(path)
-    assert [entry.name for entry in path.parent.iterdir()] == ["profile.txt"]
+    assert 0 < device["latency"]["l1"] < device["latency"]["dram"] < 1e-3 and device["region"] > 0
+    if device["disturbance"] > 0.1:
+        assert device["profile"] is None and "not kept" in result.err and not path.exists()
+    else:
+        assert device["profile"] == str(path) and [entry.name for entry in path.parent.iterdir()] == ["machine.txt"]
+        (again,) = ran("devices", "--json").results
+        assert again["origin"] == "measured" and again["profile"] == str(path)
+        assert abs(again["peak"]["f32"] - device["peak"]["f32"]) <= 1
+
+
+def exported(ran, path, **changes):
+    """The file of this machine, with other values in some of its lines."""
+    ran("devices", "--export", path)
     lines = path.read_text().splitlines()
-    assert lines[0] == "rynd profile 1" and f"cpu {device['name']}" in lines and f"isa {device['isa']}" in lines and lines[-1] == "end"
+    assert lines[0] == "rynd machine 1" and lines[-1] == "end"
+    path.write_text("".join(f"{name} {changes.get(name, value)}\n".replace("end \n", "end\n") for name, _, value in
+                            (line.partition(" ") for line in lines)))
+    return path
+
+
+def test_machine_from_a_file(ran, rynd, monkeypatch, tmp_path):
+    """Another machine's file is taken where it is asked for, and makes other plans; from the environment it is not."""
+    slow = exported(ran, tmp_path / "slow.txt", cores="64", name="another one", f32="1000000000 64000000000")
+    (device,) = ran("devices", "--json", "--profile", slow).results
+    assert device["name"] == "another one" and device["cores"] == 64 and device["origin"] == "imported" and device["peak"]["f32"] == 64e9
+    reasons = [ran("plan", CONV, "--json", *more).results[0]["nodes"][0]["reason"] for more in ([], ["--profile", slow])]
+    assert reasons[0] != reasons[1]
+    monkeypatch.setenv("RYND_PROFILE", str(slow))
+    result = ran("plan", CONV, "--json")
+    assert f"{slow}: of another machine" in result.err and result.results[0]["nodes"][0]["reason"] == reasons[0]
+    rynd("plan", CONV, "--profile", tmp_path / "none.txt").failed("none.txt")
+
+
+def test_damaged_machines(ran, rynd, monkeypatch, tmp_path):
+    """Nothing that a damaged disk left there is believed; by default that stops nothing, and is said."""
+    path = exported(ran, tmp_path / "machine.txt")
+    good = path.read_text()
+    monkeypatch.setenv("RYND_PROFILE", str(path))
     assert str(path) not in ran("plan", CONV).err
-    # nothing that another machine, or a damaged disk, left there is believed, nor does it stop anything: it is said
-    for text in ["", "rynd profile 1\ncpu other\n", path.read_text().replace("end", ""), path.read_text().replace("f32 ", "f32 nan "), "\0" * 1000]:
+    for text in ["", "rynd machine 1\nvendor other\n", good.replace("end", ""), good.replace("f32 ", "f32 nan "), good.replace("machine 1", "machine 2"),
+                 "\0" * 1000]:
         path.write_text(text)
-        assert f"{path}: not a profile of this machine" in ran("plan", CONV).err
+        assert str(path) in ran("plan", CONV).err
+        rynd("plan", CONV, "--profile", path).failed(path)
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "socket", "folder", "large"])
-def test_profile_that_is_no_small_file(ran, rynd, monkeypatch, tmp_path, kind):
+def test_machine_that_is_no_small_file(ran, rynd, monkeypatch, tmp_path, kind):
     path = tmp_path / "profile.txt"
     monkeypatch.setenv("RYND_PROFILE", str(path))
     if kind == "pipe":
@@ -213,25 +260,20 @@ def test_profile_that_is_no_small_file(ran, rynd, monkeypatch, tmp_path, kind):
     else:
         path.touch()
         os.truncate(path, 1 << 40)
-    assert f"{path}: not a profile of this machine" in ran("plan", CONV).err
+    assert str(path) in ran("plan", CONV).err
     if kind == "device":  # which measuring must not replace
         before = path.lstat()
-        rynd("devices").failed(path, "not a regular file")
+        rynd("devices", "--export", path).failed(path, "not a regular file")
         assert (path.lstat().st_ino, path.lstat().st_mode) == (before.st_ino, before.st_mode)
         assert os.listdir(tmp_path) == [path.name]
 
 
-def test_devices_not_kept(ran, rynd, monkeypatch, tmp_path):
-    monkeypatch.setenv("RYND_PROFILE", "off")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert ran("devices", "--json").results[0]["profile"] is None
-    assert not list(tmp_path.iterdir())
+def test_machine_that_cannot_be_written(ran, rynd, tmp_path):
     (tmp_path / "file").write_text("")
-    monkeypatch.setenv("RYND_PROFILE", str(tmp_path / "file" / "profile"))
-    rynd("devices").failed("profile")
+    rynd("devices", "--export", tmp_path / "file" / "machine").failed("machine")
+    assert os.listdir(tmp_path) == ["file"]
 
 
-def test_devices_text(ran, monkeypatch):
-    monkeypatch.setenv("RYND_PROFILE", "off")
+def test_devices_text(ran):
     out = ran("devices", "--threads", "1").out
-    assert "flop/s" in out and "threads 1" in out and "dram" in out and "not kept" in out
+    assert "flop/s" in out and "threads 1" in out and "dram" in out and "built-in" in out

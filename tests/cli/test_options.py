@@ -10,7 +10,7 @@ import pytest
 from conftest import ROOT, RYND
 
 COMMANDS = ["run", "inspect", "bench", "plan", "devices"]
-COMMON = ["--device", "--threads", "--json", "--quiet", "--verbose", "--help"]
+COMMON = ["--profile", "--device", "--threads", "--json", "--quiet", "--verbose", "--help"]
 PLANNING = ["--accuracy", "--dim", "--batch"]
 
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Part of every test program: no profile of the machine, which would decide what kernels a test reaches. */
+/* Part of every test program: no measured machine, which would decide what kernels a test reaches. */
 #include <stdlib.h>
 
-static __attribute__((constructor)) void without_a_profile(void)
+static __attribute__((constructor)) void without_a_machine(void)
 {
     setenv("RYND_PROFILE", "off", 1);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small networks for the planner's passes: graphs of CHANNELS x SIDE x SIDE tensors on a machine of a made-up profile. */
+/* Small networks for the planner's passes: graphs of CHANNELS x SIDE x SIDE tensors on a made-up machine. */
 #ifndef TESTS_SUPPORT_SMALL_NET_H
 #define TESTS_SUPPORT_SMALL_NET_H
 
 #include "graph_run.h"
 
 #include "expr/expr.h"
+#include "machine/machine.h"
 #include "plan/plan.h"
 #include "predict/choices.h"
-#include "wisdom/profile.h"
 
 #include <math.h>
 
@@ -18,7 +18,7 @@ typedef struct small_net {
     int64_t batch; /* 1; to be set before the input is made */
     ry_plan plan;
     ry_device device;
-    ry_profile profile;
+    ry_machine machine;
     ry_choices choices;
     ry_error error;
 } small_net;
@@ -28,12 +28,12 @@ static inline void small_net_begin(small_net *n, double bandwidth)
     *n = (small_net){.batch = 1};
     ry_cpu_info cpu;
     ry_cpu_detect(&cpu);
-    ry_profile_built_in(&cpu, cpu.isa, &n->profile);
-    n->profile.read[RY_LEVEL_L3].one = bandwidth;
-    n->device = (ry_device){.isa = cpu.isa, .profile = &n->profile};
+    ry_machine_built_in(&cpu, cpu.isa, &n->machine);
+    n->machine.level[RYND_LEVEL_L3].bandwidth.one = bandwidth;
+    n->device = (ry_device){.isa = cpu.isa, .machine = &n->machine};
     n->plan.device = &n->device;
     ry_arena_init(&n->plan.arena, &ry_system_allocator);
-    ry_choices_init(&n->choices, &ry_system_allocator, cpu.isa, &n->profile);
+    ry_choices_init(&n->choices, &ry_system_allocator, cpu.isa, &n->machine);
     n->plan.choices = &n->choices;
     assert_int_equal(ry_graph_create(&ry_system_allocator, &n->plan.graph, &n->error), RYND_OK);
 }

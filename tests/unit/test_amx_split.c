@@ -217,12 +217,12 @@ static const ry_kernel *choice(const char *text, ry_accuracy accuracy, ry_isa is
     c.accuracy = accuracy;
     const ry_problem problem = kernel_case_problem(&c, CASE_NHWC, in, out);
     ry_cpu_info cpu;
-    ry_profile profile;
+    ry_machine machine;
     ry_choice choice;
     ry_error error;
     ry_cpu_detect(&cpu);
-    ry_profile_built_in(&cpu, isa, &profile);
-    assert_int_equal(ry_predict_choose(&problem, isa, ~0u, &profile, &choice, &error), RYND_OK);
+    ry_machine_built_in(&cpu, isa, &machine);
+    assert_int_equal(ry_predict_choose(&problem, isa, ~0u, &machine, &choice, &error), RYND_OK);
     kernel_case_end(&c);
     return choice.kernel;
 }

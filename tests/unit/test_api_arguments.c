@@ -241,9 +241,14 @@ static rynd_status make_any_op(void *options)
     return make_op(options);
 }
 
-static rynd_status keep_peaks(void *peaks)
+static rynd_status keep_machine(void *machine)
 {
-    return rynd_context_keep_peaks(context, peaks, NULL);
+    return rynd_context_keep_machine(context, machine, NULL);
+}
+
+static rynd_status machine_info(void *machine)
+{
+    return rynd_context_machine(context, machine);
 }
 
 static rynd_status device_info(void *info)
@@ -286,7 +291,8 @@ static const struct {
     {"rynd_context_options", sizeof(rynd_context_options), true, make_context, RYND_OK},
     {"rynd_plan_options", sizeof(rynd_plan_options), true, make_plan, RYND_ERROR_SHAPE},
     {"rynd_op_options", sizeof(rynd_op_options), true, make_any_op, RYND_OK},
-    {"rynd_device_peaks", sizeof(rynd_device_peaks), true, keep_peaks, RYND_ERROR_ARGUMENT},
+    {"rynd_machine", sizeof(rynd_machine), true, keep_machine, RYND_ERROR_ARGUMENT},
+    {"rynd_machine", sizeof(rynd_machine), false, machine_info, RYND_OK},
     {"rynd_device_info", sizeof(rynd_device_info), false, device_info, RYND_OK},
     {"rynd_value_info", sizeof(rynd_value_info), false, value_info, RYND_OK},
     {"rynd_model_info", sizeof(rynd_model_info), false, model_info, RYND_OK},
@@ -390,8 +396,10 @@ static void values_of_other_structs(void **state)
     assert_refused(make_op(&options), RYND_ERROR_NOT_FOUND, "'no such kernel'");
     const double rates[] = {NAN, INFINITY, -1, 0};
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
-        const rynd_device_peaks peaks = {.size = sizeof peaks, .f32_one_thread = 1e9, .f32 = rates[i]};
-        assert_refused(rynd_context_keep_peaks(context, &peaks, NULL), RYND_ERROR_ARGUMENT, "f32 is");
+        rynd_machine machine = {.size = sizeof machine};
+        assert_int_equal(rynd_context_machine(context, &machine), RYND_OK);
+        machine.f32.all = rates[i];
+        assert_refused(rynd_machine_save(&machine, "/nowhere/machine.txt"), RYND_ERROR_ARGUMENT, "f32 is");
     }
 }
 

@@ -188,7 +188,8 @@ static void what_the_machine_reaches(void **state)
     (void)state;
     char folder[] = "/tmp/rynd-test-XXXXXX", file[64];
     const char *before, *kept = NULL, *after;
-    rynd_device_peaks peaks = {.size = sizeof peaks};
+    rynd_machine machine = {.size = sizeof machine};
+    const rynd_measure_options quick = {.size = sizeof quick, .seconds = 0.1};
     rynd_device_info info = {.size = sizeof info};
     assert_non_null(mkdtemp(folder));
     snprintf(file, sizeof file, "%s/profile.txt", folder);
@@ -196,21 +197,28 @@ static void what_the_machine_reaches(void **state)
     assert_int_equal(unsetenv("RYND_THREADS"), 0);
     rynd_context *own = context_with_profile(&before);
     assert_null(before);
-    assert_int_equal(rynd_context_measure(own, &peaks), RYND_OK);
-    assert_true(peaks.f32_one_thread > 0 && peaks.f32 >= peaks.f32_one_thread);
-    assert_true(peaks.bandwidth_dram_one_thread > 0 && peaks.bandwidth_dram >= peaks.bandwidth_dram_one_thread);
+    assert_int_equal(rynd_context_measure(own, &quick, &machine), RYND_OK);
+    assert_int_equal(machine.origin, RYND_MACHINE_MEASURED);
+    assert_true(machine.f32.one > 0 && machine.f32.all >= machine.f32.one);
+    const rynd_memory_level *memory = &machine.level[RYND_LEVEL_DRAM];
+    assert_true(memory->bandwidth.one > 0 && memory->bandwidth.all >= memory->bandwidth.one && memory->latency.one > 0);
+    machine.disturbance = 2 * RYND_DISTURBANCE_LIMIT; /* whatever else runs beside the tests */
+    assert_int_equal(rynd_context_keep_machine(own, &machine, &kept), RYND_ERROR_ARGUMENT);
+    machine.disturbance = 0;
     assert_int_equal(rynd_context_info(own, &info), RYND_OK);
-    if (info.threads == info.cores) {
-        assert_int_equal(rynd_context_keep_peaks(own, &peaks, &kept), RYND_OK);
+    if (info.threads == machine.cores) {
+        assert_int_equal(rynd_context_keep_machine(own, &machine, &kept), RYND_OK);
         assert_string_equal(kept, file);
         assert_int_equal(rynd_context_info(own, &info), RYND_OK);
         assert_null(info.profile);
         rynd_context *later = context_with_profile(&after);
         assert_string_equal(after, file);
+        assert_int_equal(rynd_machine_load(file, &machine), RYND_OK);
+        assert_int_equal(rynd_machine_save(&machine, file), RYND_OK);
         rynd_context_destroy(later);
         assert_int_equal(remove(file), 0);
     } else {
-        assert_int_equal(rynd_context_keep_peaks(own, &peaks, &kept), RYND_ERROR_ARGUMENT);
+        assert_int_equal(rynd_context_keep_machine(own, &machine, &kept), RYND_ERROR_ARGUMENT);
         assert_null(kept);
     }
     rynd_context_destroy(own);

@@ -11,7 +11,7 @@
 
 #include "device/cpu/cpu_device.h"
 #include "exec/session.h"
-#include "wisdom/profile.h"
+#include "machine/machine.h"
 #include <rynd/rynd.h>
 
 #include <stdlib.h>
@@ -119,7 +119,7 @@ typedef struct net {
     ry_error error;
     ry_threads *threads;
     ry_device *device;
-    ry_profile profile;
+    ry_machine machine;
     ry_graph *graph;
     ry_plan *plan;
     ry_session *session;
@@ -130,10 +130,10 @@ static void net_begin(net *n, unsigned threads)
     ry_cpu_info cpu;
     *n = (net){.error = {""}};
     ry_cpu_detect(&cpu);
-    ry_profile_built_in(&cpu, cpu.isa, &n->profile);
+    ry_machine_built_in(&cpu, cpu.isa, &n->machine);
     assert_int_equal(ry_threads_create(&ry_system_allocator, threads, NULL, NULL, &n->threads, &n->error), RYND_OK);
     assert_int_equal(ry_cpu_device_create(&ry_system_allocator, n->threads, cpu.isa, &n->device, &n->error), RYND_OK);
-    n->device->profile = &n->profile;
+    n->device->machine = &n->machine;
     assert_int_equal(ry_graph_create(&ry_system_allocator, &n->graph, &n->error), RYND_OK);
 }
 

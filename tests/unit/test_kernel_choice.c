@@ -2,8 +2,8 @@
 /* What the counts choose for layers of well-known networks, where one method is far ahead of the others: an error in a count shows here. */
 #include "kernel_case.h"
 
+#include "machine/machine_file.h"
 #include "predict/predict.h"
-#include "wisdom/profile.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +33,7 @@ static const row rows[] = {
     {"conv c=40 h=20 w=20 k=61 r=9 s=9 pad=4 stride=3", "_igemm_"}, /* few output channels of few pixels: one task */
 };
 
-static void check_row(const row *r, ry_isa isa, const ry_profile *profile)
+static void check_row(const row *r, ry_isa isa, const ry_machine *machine)
 {
     kernel_case c;
     kernel_case_parse(&c, r->problem);
@@ -42,7 +42,7 @@ static void check_row(const row *r, ry_isa isa, const ry_profile *profile)
         const ry_problem problem = kernel_case_problem(&c, layout, in, out);
         ry_choice choice;
         ry_error error;
-        assert_int_equal(ry_predict_choose(&problem, isa, ~0u, profile, &choice, &error), RYND_OK);
+        assert_int_equal(ry_predict_choose(&problem, isa, ~0u, machine, &choice, &error), RYND_OK);
         if (!strstr(choice.kernel->name, r->method)) {
             fail_msg("%s, layout %d: %s is chosen, not a kernel with %s in its name", r->problem, (int)layout, choice.kernel->name,
                      r->method);
@@ -62,29 +62,29 @@ static void methods_that_are_far_ahead(void **state)
         if (!kernel_case_machine_has(isa) || !ry_kernel_find(name)) {
             continue; /* or a build for another processor */
         }
-        ry_profile profile;
-        ry_profile_built_in(&cpu, isa, &profile);
+        ry_machine machine;
+        ry_machine_built_in(&cpu, isa, &machine);
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-            check_row(&rows[i], isa, &profile);
+            check_row(&rows[i], isa, &machine);
         }
     }
 }
 
-/* A profile in somebody's home must not decide which kernels the tests reach. */
-static void made_without_a_profile_of_the_machine(void **state)
+/* A machine that somebody measured must not decide which kernels the tests reach. */
+static void made_without_a_measured_machine(void **state)
 {
     (void)state;
     ry_cpu_info cpu;
-    char path[RY_PROFILE_PATH];
+    char path[RY_MACHINE_PATH];
     ry_cpu_detect(&cpu);
-    assert_false(ry_profile_path(&cpu, cpu.isa, path));
+    assert_false(ry_machine_path(&cpu, cpu.isa, path));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(methods_that_are_far_ahead),
-        cmocka_unit_test(made_without_a_profile_of_the_machine),
+        cmocka_unit_test(made_without_a_measured_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

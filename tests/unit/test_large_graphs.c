@@ -9,10 +9,10 @@
 #include <cmocka.h>
 
 #include "device/cpu/cpu_device.h"
+#include "machine/machine.h"
 #include "onnx/onnx.h"
 #include "onnx_bytes.h"
 #include "plan/plan.h"
-#include "wisdom/profile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,16 +57,16 @@ static void plan(bench *b, ry_value_id y, size_t steps)
     ry_threads *threads;
     ry_device *device;
     ry_plan *plan;
-    ry_profile profile;
+    ry_machine machine;
     ry_error error;
     ry_cpu_info cpu;
     const ry_plan_options options = {.accuracy = RY_ACCURACY_near32};
     ry_cpu_detect(&cpu);
-    ry_profile_built_in(&cpu, cpu.isa, &profile);
+    ry_machine_built_in(&cpu, cpu.isa, &machine);
     assert_true(ry_graph_add_output(b->graph, y));
     assert_int_equal(ry_threads_create(&ry_system_allocator, 1, NULL, NULL, &threads, &error), RYND_OK);
     assert_int_equal(ry_cpu_device_create(&ry_system_allocator, threads, cpu.isa, &device, &error), RYND_OK);
-    device->profile = &profile;
+    device->machine = &machine;
     if (ry_plan_create(device, b->graph, &options, &plan, &error) != RYND_OK) {
         fail_msg("%s", error.text);
     }

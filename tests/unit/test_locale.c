@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/number.h"
-#include "wisdom/profile.h"
+#include "machine/machine_file.h"
 
 #include <ftw.h>
 #include <locale.h>
@@ -117,17 +117,17 @@ static void test_message(void **state)
 }
 
 /* Written under this locale, read under this one and under C's. */
-static void test_profile(void **state)
+static void test_machine(void **state)
 {
     (void)state;
     ry_cpu_info cpu;
-    ry_profile written, read;
+    ry_machine written, read;
     ry_error error = {""};
     char line[160];
     ry_cpu_detect(&cpu);
-    ry_profile_built_in(&cpu, cpu.isa, &written);
-    written.f32 = (ry_rate){1.25e10, 2.5e10};
-    if (ry_profile_save(&written, getenv("RYND_PROFILE"), &error) != RYND_OK) {
+    ry_machine_built_in(&cpu, cpu.isa, &written);
+    written.f32 = (rynd_rate){1.25e10, 2.5e10};
+    if (ry_machine_write(&written, getenv("RYND_PROFILE"), &error) != RYND_OK) {
         fail_msg("%s", error.text);
     }
     FILE *file = fopen(getenv("RYND_PROFILE"), "r");
@@ -139,8 +139,8 @@ static void test_profile(void **state)
     static const char *const locales[] = {"de_DE.UTF-8", "C"};
     for (int i = 0; i < 2; i++) {
         assert_non_null(setlocale(LC_ALL, locales[i]));
-        assert_true(ry_profile_load(&cpu, cpu.isa, &read));
-        assert_true(read.measured && read.f32.one == 1.25e10 && read.f32.all == 2.5e10);
+        assert_int_equal(ry_machine_read(getenv("RYND_PROFILE"), &read, &error), RYND_OK);
+        assert_true(read.f32.one == 1.25e10 && read.f32.all == 2.5e10);
     }
     setlocale(LC_ALL, "de_DE.UTF-8");
 }
@@ -149,7 +149,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers), cmocka_unit_test(test_problems), cmocka_unit_test(test_reason),
-        cmocka_unit_test(test_message), cmocka_unit_test(test_profile),
+        cmocka_unit_test(test_message), cmocka_unit_test(test_machine),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

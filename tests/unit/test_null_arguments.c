@@ -86,20 +86,30 @@ static void contexts(void **state)
     (void)state;
     rynd_context *made = NULL;
     rynd_device_info info = {.size = sizeof info};
-    rynd_device_peaks peaks = {.size = sizeof peaks};
+    rynd_machine machine = {.size = sizeof machine};
+    const rynd_measure_options quick = {.size = sizeof quick, .seconds = 0.1};
     REFUSES(rynd_context_create, context, NULL, NULL);
     TAKES(rynd_context_create, options, rynd_context_create(NULL, &made) == RYND_OK && made);
     rynd_context_destroy(made);
     IGNORES(rynd_context_destroy, context, NULL);
     REFUSES(rynd_context_info, context, NULL, &info);
     REFUSES(rynd_context_info, info, context, NULL);
-    REFUSES(rynd_context_measure, context, NULL, &peaks);
-    REFUSES(rynd_context_measure, peaks, context, NULL);
-    REFUSES(rynd_context_keep_peaks, context, NULL, &peaks, NULL);
-    REFUSES(rynd_context_keep_peaks, peaks, context, NULL, NULL);
-    /* Peaks of 0 are refused, whether the name is wanted or not. */
-    TAKES(rynd_context_keep_peaks, path,
-          rynd_context_keep_peaks(context, &peaks, NULL) == RYND_ERROR_ARGUMENT && strstr(rynd_last_error(), "f32_one_thread"));
+    REFUSES(rynd_context_machine, context, NULL, &machine);
+    REFUSES(rynd_context_machine, machine, context, NULL);
+    REFUSES(rynd_context_measure, context, NULL, &quick, &machine);
+    REFUSES(rynd_context_measure, machine, context, &quick, NULL);
+    /* By the defaults it takes half a minute: here it only fails for another reason. */
+    TAKES(rynd_context_measure, options,
+          rynd_context_measure(context, NULL, &(rynd_machine){0}) == RYND_ERROR_ARGUMENT &&
+              strstr(rynd_last_error(), "rynd_machine: size is 0"));
+    REFUSES(rynd_context_keep_machine, context, NULL, &machine, NULL);
+    REFUSES(rynd_context_keep_machine, machine, context, NULL, NULL);
+    /* A machine of zeros is refused, whether the name is wanted or not. */
+    TAKES(rynd_context_keep_machine, path, rynd_context_keep_machine(context, &machine, NULL) == RYND_ERROR_ARGUMENT);
+    REFUSES(rynd_machine_save, machine, NULL, "/nowhere/machine.txt");
+    REFUSES(rynd_machine_save, path, &machine, NULL);
+    REFUSES(rynd_machine_load, path, NULL, &machine);
+    REFUSES(rynd_machine_load, machine, "/nowhere/machine.txt", NULL);
 }
 
 static void texts(void **state)

@@ -20,7 +20,7 @@ static void begin(small_net *n)
 {
     small_net_begin(n, 1e12);
     n->batch = BATCH;
-    n->profile.read[RY_LEVEL_DRAM].all = 1e6; /* a turn costs nothing beside its bytes */
+    n->machine.level[RYND_LEVEL_DRAM].bandwidth.all = 1e6; /* a turn costs nothing beside its bytes */
 }
 
 static void note_passes(const ry_plan *plan, planned *p)
@@ -47,10 +47,13 @@ static planned compute(small_net *n, size_t cache, const float *x)
     ry_plan *plan;
     ry_session *session;
     const ry_plan_options options = {.accuracy = RY_ACCURACY_near32};
-    n->profile.cache = cache;
+    n->machine.level[RYND_LEVEL_L2] = (rynd_memory_level){.bytes = cache, .shared_by = n->machine.cores};
+    n->machine.level[RYND_LEVEL_L3].bytes = 0;
+    ry_isa isa;
+    assert_true(ry_isa_parse(n->machine.isa, &isa));
     assert_int_equal(ry_threads_create(&ry_system_allocator, 2, NULL, NULL, &threads, &n->error), RYND_OK);
-    assert_int_equal(ry_cpu_device_create(&ry_system_allocator, threads, n->profile.isa, &device, &n->error), RYND_OK);
-    device->profile = &n->profile;
+    assert_int_equal(ry_cpu_device_create(&ry_system_allocator, threads, isa, &device, &n->error), RYND_OK);
+    device->machine = &n->machine;
     assert_int_equal(ry_plan_create(device, n->plan.graph, &options, &plan, &n->error), RYND_OK);
     note_passes(plan, &p);
     assert_int_equal(ry_session_create(plan, &options, &session, &n->error), RYND_OK);

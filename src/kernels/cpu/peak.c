@@ -9,7 +9,7 @@ extern const ry_peak ry_peak_avx2, ry_peak_avx512;
 extern const ry_peak ry_peak_neon;
 #endif
 
-const ry_peak *ry_peak_of(ry_isa isa)
+static const ry_peak *peak_of(ry_isa isa)
 {
 #if defined(RY_FAMILY_X86)
     if (isa >= RY_ISA_avx512) {
@@ -27,7 +27,7 @@ const ry_peak *ry_peak_of(ry_isa isa)
     return &ry_peak_generic;
 }
 
-ry_peak_bf16 ry_peak_bf16_of(ry_isa isa)
+static ry_peak_bf16 bf16_of(ry_isa isa)
 {
 #if defined(RY_FAMILY_X86)
     if (isa >= RY_ISA_amx) {
@@ -39,4 +39,10 @@ ry_peak_bf16 ry_peak_bf16_of(ry_isa isa)
 #endif
     (void)isa;
     return ry_peak_bf16_generic;
+}
+
+ry_machine_loops ry_peak_loops(ry_isa isa)
+{
+    const ry_peak *peak = peak_of(isa);
+    return (ry_machine_loops){.f32 = peak->f32, .bf16 = bf16_of(isa), .read = peak->read};
 }

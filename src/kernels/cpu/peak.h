@@ -3,13 +3,12 @@
 #ifndef RY_KERNELS_CPU_PEAK_H
 #define RY_KERNELS_CPU_PEAK_H
 
-#include "base/cpuid.h"
 #include "base/isa_family.h"
+#include "machine/measure.h"
 
+/* Rounds and reads of one instruction set, as ry_machine_loops has them. */
 typedef struct ry_peak {
-    /* Does `rounds` rounds of independent multiply-adds; returns the operations done. *sink receives a value that depends on all of them. */
     double (*f32)(size_t rounds, float *sink);
-    /* Reads `count` floats (a multiple of RY_PEAK_BLOCK) `rounds` times; returns the bytes read. */
     double (*read)(const float *data, size_t count, size_t rounds, float *sink);
 } ry_peak;
 
@@ -23,10 +22,7 @@ double ry_peak_bf16_avx512_bf16(size_t rounds, float *sink);
 double ry_peak_tiles_amx(size_t rounds, float *sink);
 #endif
 
-#define RY_PEAK_BLOCK 256
-
 /* For the best instruction set of this build that is at most `isa`. */
-const ry_peak *ry_peak_of(ry_isa isa);
-ry_peak_bf16 ry_peak_bf16_of(ry_isa isa);
+ry_machine_loops ry_peak_loops(ry_isa isa);
 
 #endif

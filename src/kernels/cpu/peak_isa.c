@@ -57,6 +57,6 @@ static double peak_read(const float *data, size_t count, size_t rounds, float *s
     return 4.0 * (double)count * (double)rounds;
 }
 
-_Static_assert(RY_PEAK_BLOCK % (READS * RY_W) == 0, "a block is a whole number of steps");
+_Static_assert(RY_MACHINE_BLOCK % (READS * RY_W) == 0, "a block is a whole number of steps");
 
 const ry_peak RY_ISA_SYMBOL(ry_peak) = {peak_f32, peak_read};

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What follows from a machine's numbers. */
+#include "machine/machine.h"
+
+#include "base/whole.h"
+
+const char *ry_level_name(rynd_level level)
+{
+    static const char *const names[RYND_LEVELS] = {"l1", "l2", "l3", "dram"};
+    return names[level];
+}
+
+/* Of all caches of a level. */
+static size_t level_bytes(const ry_machine *machine, rynd_level level)
+{
+    const rynd_memory_level *l = &machine->level[level];
+    return l->shared_by ? l->bytes * ((machine->cores + l->shared_by - 1) / l->shared_by) : 0;
+}
+
+size_t ry_machine_kept_bytes(const ry_machine *machine)
+{
+    const size_t own = level_bytes(machine, RYND_LEVEL_L2), shared = level_bytes(machine, RYND_LEVEL_L3) / 4;
+    return own > shared ? own : shared;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a device offers, as kernels, predict/ and plan/ are given it; <rynd/machine.h> has the struct. */
+#ifndef RY_MACHINE_MACHINE_H
+#define RY_MACHINE_MACHINE_H
+
+#include "base/cpuid.h"
+#include "base/status.h"
+
+#include <rynd/machine.h>
+
+typedef rynd_machine ry_machine;
+
+/* "l1", "l2", "l3", "dram". */
+const char *ry_level_name(rynd_level level);
+
+/* The public data of a processor's micro-architecture, or where that is unknown of its instruction
+ * set: caches and cores are those that `cpu` has. */
+void ry_machine_built_in(const ry_cpu_info *cpu, ry_isa isa, ry_machine *machine);
+
+/* Bytes that stay near the cores from one step of a network to the next: the cores' own caches, or a
+ * quarter of the shared one, which is others' too; 0: not known. */
+size_t ry_machine_kept_bytes(const ry_machine *machine);
+
+#endif

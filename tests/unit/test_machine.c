@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Machines: built in for their micro-architectures, written to files and read again, hostile files. */
+#include "machine/machine_file.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[] = "/tmp/rynd_machine_XXXXXX";
+static char path[128];
+
+static int set_up(void **state)
+{
+    (void)state;
+    snprintf(path, sizeof path, "%s/machine.txt", mkdtemp(folder) ? folder : "");
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    remove(path);
+    return rmdir(folder);
+}
+
+static ry_cpu_info some_cpu(const char *vendor, int family, int model)
+{
+    ry_cpu_info cpu = {.name = "some CPU",
+                       .family = family,
+                       .model = model,
+                       .cores = 2,
+                       .machine_cores = 8,
+                       .l1d = 32 << 10,
+                       .l2 = 1 << 20,
+                       .l3 = 32 << 20};
+    snprintf(cpu.vendor, sizeof cpu.vendor, "%s", vendor);
+    cpu.l2_shared = 1;
+    cpu.l3_shared = 8;
+    cpu.line = 64;
+    return cpu;
+}
+
+static void test_architectures(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *vendor;
+        int family, model;
+        const char *architecture;
+    } known[] = {
+        {"AuthenticAMD", 0x17, 0x31, "Zen 2"},
+        {"AuthenticAMD", 0x19, 0x01, "Zen 3"},
+        {"AuthenticAMD", 0x19, 0x21, "Zen 3"},
+        {"AuthenticAMD", 0x19, 0x11, "Zen 4"},
+        {"AuthenticAMD", 0x19, 0x61, "Zen 4"},
+        {"AuthenticAMD", 0x19, 0xa0, "Zen 4"},
+        {"AuthenticAMD", 0x1a, 0x02, "Zen 5"},
+        {"GenuineIntel", 0x06, 0x55, "Skylake-X"},
+        {"GenuineIntel", 0x06, 0x6a, "Ice Lake"},
+        {"GenuineIntel", 0x06, 0x8f, "Sapphire Rapids"},
+        {"GenuineIntel", 0x06, 0x97, "Alder Lake"},
+        {"Arm", 0x41, 0xd0c, "Neoverse N1"},
+        {"Arm", 0x41, 0xd40, "Neoverse V1"},
+        {"GenuineIntel", 0x06, 0x0f, "unknown"},
+        {"", 0, 0, "unknown"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const ry_cpu_info cpu = some_cpu(known[i].vendor, known[i].family, known[i].model);
+        ry_machine machine;
+        ry_machine_built_in(&cpu, RY_ISA_generic, &machine);
+        assert_string_equal(machine.architecture, known[i].architecture);
+    }
+}
+
+/* More cores, wider vectors and nearer memory never offer less. */
+static void test_order(void **state)
+{
+    (void)state;
+    const ry_cpu_info cpu = some_cpu("GenuineIntel", 0x06, 0x8f);
+    ry_machine last = {0};
+    for (ry_isa isa = RY_ISA_generic; isa <= RY_ISA_amx; isa++) {
+        ry_machine m;
+        ry_machine_built_in(&cpu, isa, &m);
+        assert_true(m.f32.one >= last.f32.one && m.bf16.one >= last.bf16.one && m.int8.one >= last.int8.one);
+        assert_true(m.f32.all > 0 && m.f32.all >= m.f32.one);
+        for (int i = 0; i < RYND_LEVELS; i++) {
+            const rynd_memory_level *level = &m.level[i];
+            assert_true(level->bandwidth.all >= level->bandwidth.one && level->bandwidth.one > 0);
+            assert_true(i == 0 || (level->bandwidth.one <= level[-1].bandwidth.one && level->latency.one > level[-1].latency.one));
+        }
+        assert_true(m.vector_bytes >= last.vector_bytes);
+        last = m;
+    }
+    assert_int_equal(last.vector_bytes, 64);
+    assert_int_equal(ry_machine_kept_bytes(&last), 8 << 20);
+}
+
+static void write_text(const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void read_text(char *text, size_t size)
+{
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    text[fread(text, 1, size - 1, file)] = 0;
+    fclose(file);
+}
+
+static ry_machine written_machine(void)
+{
+    const ry_cpu_info cpu = some_cpu("AuthenticAMD", 0x19, 0x11);
+    ry_machine machine;
+    ry_error error = {""};
+    ry_machine_built_in(&cpu, RY_ISA_avx2, &machine);
+    machine.disturbance = 0.0625;
+    if (ry_machine_write(&machine, path, &error) != RYND_OK) {
+        fail_msg("%s", error.text);
+    }
+    return machine;
+}
+
+/* Rates are kept to one operation, times to a picosecond: what is read is what was written. */
+static void test_file(void **state)
+{
+    (void)state;
+    const ry_machine written = written_machine();
+    ry_machine read;
+    ry_error error = {""};
+    char first[4096], second[4096];
+    read_text(first, sizeof first);
+    if (ry_machine_read(path, &read, &error) != RYND_OK) {
+        fail_msg("%s", error.text);
+    }
+    assert_int_equal(read.origin, RYND_MACHINE_IMPORTED);
+    assert_true(ry_machine_same(&written, &read) && read.disturbance == written.disturbance);
+    assert_true(read.level[RYND_LEVEL_L3].bytes == 32 << 20 && read.level[RYND_LEVEL_L3].shared_by == 8);
+    assert_int_equal(ry_machine_write(&read, path, &error), RYND_OK);
+    read_text(second, sizeof second);
+    assert_string_equal(first, second);
+}
+
+/* Each line changed, or missing, or cut: an error that names file and line, or a machine whose other lines count; never anything else. */
+static void test_hostile_files(void **state)
+{
+    (void)state;
+    char text[4096], changed[8192];
+    ry_machine machine;
+    ry_error error = {""};
+    written_machine();
+    read_text(text, sizeof text);
+    static const char *const values[] = {"", " ", "-1", "1e9", "99999999999999999999", "1 2 3", "nan nan", "\t", "\x1b[31m"};
+    for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
+        const size_t key = strcspn(line, " \n");
+        for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+            snprintf(changed, sizeof changed, "%.*s %s%s", (int)(line + key - text), text, values[i], strchr(line, '\n'));
+            write_text(changed);
+            error.text[0] = 0;
+            if (ry_machine_read(path, &machine, &error) != RYND_OK) {
+                assert_non_null(strstr(error.text, path));
+            } else {
+                assert_true(machine.f32.one > 0 && machine.cores > 0);
+            }
+        }
+    }
+    for (size_t length = 0; length < strlen(text); length += 7) {
+        snprintf(changed, sizeof changed, "%.*s", (int)length, text);
+        write_text(changed);
+        assert_int_equal(ry_machine_read(path, &machine, &error), RYND_ERROR_FORMAT);
+    }
+    write_text("rynd machine 1\nlater 1 2 3 4\nend\n");
+    assert_int_equal(ry_machine_read(path, &machine, &error), RYND_ERROR_FORMAT);
+    assert_non_null(strstr(error.text, "'isa'"));
+}
+
+static void test_not_a_file(void **state)
+{
+    (void)state;
+    ry_machine machine = written_machine();
+    ry_error error = {""};
+    remove(path);
+    assert_int_equal(ry_machine_read(path, &machine, &error), RYND_ERROR_NOT_FOUND);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(ry_machine_read(path, &machine, &error), RYND_ERROR_FORMAT);
+    assert_int_equal(ry_machine_write(&machine, path, &error), RYND_ERROR_IO);
+    remove(path);
+    memset(machine.name, 'x', sizeof machine.name);
+    assert_int_equal(ry_machine_write(&machine, path, &error), RYND_ERROR_ARGUMENT);
+    assert_int_not_equal(access(path, F_OK), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_architectures), cmocka_unit_test(test_order),      cmocka_unit_test(test_file),
+        cmocka_unit_test(test_hostile_files), cmocka_unit_test(test_not_a_file),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
