@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 
 import numpy as np
 import pytest
@@ -63,10 +64,12 @@ def plan_text(path, cpus, threads):
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
-    """A profile of this machine, which is measured once."""
-    file = tmp_path_factory.mktemp("profile") / "profile"
-    assert run_rynd("devices", env={**os.environ, "RYND_PROFILE": str(file)}).code == 0
-    assert file.exists()
+    """The file of this machine, as a measurement would write it: with rates that are not the built-in ones."""
+    file = tmp_path_factory.mktemp("machine") / "machine.txt"
+    assert run_rynd("devices", "--export", file).code == 0
+    file.write_text(re.sub(r"^(f32|l3_bandwidth) .*$", r"\1 87654321000 123456789000", file.read_text(), flags=re.M))
+    (device,) = run_rynd("devices", "--json", env={**os.environ, "RYND_PROFILE": str(file)}).results
+    assert device["origin"] == "measured" and device["peak"]["f32"] == 123456789000
     return file
 
 
