@@ -38,6 +38,11 @@ rynd_status ry_opsets_read(ry_reader *reader, const ry_slices *imports, ry_opset
         }
     }
     for (size_t i = 0; i < count; i++) {
+        const int64_t before = ry_opsets_find(opsets, opsets->at[i].domain);
+        if (before && before != opsets->at[i].version) {
+            return ry_fail(reader->error, RYND_ERROR_FORMAT, "domain '%s' is imported as opset %" PRId64 " and as opset %" PRId64,
+                           opsets->at[i].domain, before, opsets->at[i].version);
+        }
         if (!ry_names_add(&opsets->domains, reader->source.arena, opsets->at[i].domain, (uint32_t)i)) {
             return ry_fail_memory(reader->error);
         }

@@ -277,6 +277,30 @@ static void test_wrong_declarations(void **state)
     ry_onnx_free(&model);
 }
 
+/* The same domain twice: what both say is taken, under either of its names; what they contradict each other in is refused. */
+static void test_two_opsets(void **state)
+{
+    (void)state;
+    for (int64_t second = 17; second <= 18; second++) {
+        ry_onnx_model model;
+        ry_error error = {""};
+        onnx_bytes bytes = make_model(8, 17, graph_of(make_node("Relu", "x", "y"))), import = {0};
+        put_text(&import, 1, "ai.onnx");
+        put_int(&import, 2, second);
+        put_message(&bytes, 8, import);
+        const rynd_status status = ry_onnx_load_memory(bytes.data, bytes.size, NULL, &ry_system_allocator, &model, &error);
+        if (second == 17) {
+            assert_int_equal(status, RYND_OK);
+            assert_int_equal(model.opset, 17);
+            ry_onnx_free(&model);
+        } else {
+            assert_int_equal(status, RYND_ERROR_FORMAT);
+            assert_non_null(strstr(error.text, "opset 17 and as opset 18"));
+        }
+        onnx_bytes_free(&bytes);
+    }
+}
+
 static void test_operators_refused(void **state)
 {
     (void)state;
@@ -589,15 +613,25 @@ static void test_tensor_write(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good_model),         cmocka_unit_test(test_old_model),
-        cmocka_unit_test(test_absent_input),       cmocka_unit_test(test_function),
-        cmocka_unit_test(test_endless_function),   cmocka_unit_test(test_structure),
-        cmocka_unit_test(test_wrong_declarations), cmocka_unit_test(test_operators_refused),
-        cmocka_unit_test(test_attributes),         cmocka_unit_test(test_bad_tensors),
-        cmocka_unit_test(test_wrong_wire_type),    cmocka_unit_test(test_zero_size_tensor),
-        cmocka_unit_test(test_typed_data),         cmocka_unit_test(test_half_data),
-        cmocka_unit_test(test_zero_copy),          cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_tensor_write),       cmocka_unit_test(test_two_functions),
+        cmocka_unit_test(test_good_model),
+        cmocka_unit_test(test_old_model),
+        cmocka_unit_test(test_two_opsets),
+        cmocka_unit_test(test_absent_input),
+        cmocka_unit_test(test_function),
+        cmocka_unit_test(test_endless_function),
+        cmocka_unit_test(test_structure),
+        cmocka_unit_test(test_wrong_declarations),
+        cmocka_unit_test(test_operators_refused),
+        cmocka_unit_test(test_attributes),
+        cmocka_unit_test(test_bad_tensors),
+        cmocka_unit_test(test_wrong_wire_type),
+        cmocka_unit_test(test_zero_size_tensor),
+        cmocka_unit_test(test_typed_data),
+        cmocka_unit_test(test_half_data),
+        cmocka_unit_test(test_zero_copy),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_tensor_write),
+        cmocka_unit_test(test_two_functions),
 
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
