@@ -5,7 +5,7 @@ import resource
 
 import numpy as np
 import pytest
-from conftest import load, save
+from conftest import load, needs_limited_memory, save
 from onnx import helper
 
 
@@ -51,6 +51,7 @@ def limited():
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 
 
+@needs_limited_memory
 def test_more_than_the_machine_has(rynd, tmp_path):
     shape = {"shape": np.array([1 << 31], "int64")}
     node = helper.make_node("ConstantOfShape", ["shape"], ["y"], name="ones")
@@ -65,6 +66,7 @@ def test_more_than_the_machine_has(rynd, tmp_path):
     rynd("run", path, "-o", tmp_path / "y.npy", preexec_fn=limited).failed(path, "node 'ones' (ConstantOfShape)", "bytes")
 
 
+@needs_limited_memory
 def test_constants_that_unfold(rynd, ran, tmp_path):
     nodes = [helper.make_node("Concat", [f"c{i}", f"c{i}"], [f"c{i + 1}"], name=f"twice{i}", axis=0) for i in range(60)]
     path = save(tmp_path / "unfold.onnx", nodes, [], [("c60", "float32", None)], {"c0": np.ones(1, "float32")})
@@ -82,6 +84,7 @@ def test_values_that_no_address_reaches(rynd, tmp_path):
     rynd("plan", path).failed(path, "out of memory", "more bytes than there are addresses")
 
 
+@needs_limited_memory
 def test_picture_that_is_resized_beyond_memory(rynd, identity, tmp_path):
     from PIL import Image
 

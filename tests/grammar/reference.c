@@ -132,6 +132,20 @@ static bool give_levels(const ry_graph *graph, const ry_node *node, rule r, refe
     return true;
 }
 
+/* Kernels read aligned elements; a file may hold its weights anywhere. */
+static const void *aligned_input(const ry_value *value, ry_arena *scratch)
+{
+    if ((uintptr_t)value->constant % ry_dtype_size(value->dtype) == 0) {
+        return value->constant;
+    }
+    const size_t bytes = (size_t)ry_shape_bytes(&value->shape, value->dtype);
+    void *copy = ry_arena_take(scratch, bytes, 1);
+    if (copy) {
+        memcpy(copy, value->constant, bytes);
+    }
+    return copy;
+}
+
 static rynd_status gather_inputs(const ry_graph *graph, const ry_node *node, const reference_options *options, bool rounds, generator *n,
                                  ry_arena *scratch, const void **in, ry_error *error)
 {
@@ -141,7 +155,7 @@ static rynd_status gather_inputs(const ry_graph *graph, const ry_node *node, con
         }
         const ry_value *value = &graph->values[node->in[i]];
         const bool disturbed = rounds && options->seed && ry_dtype_is_float(value->dtype);
-        in[i] = disturbed ? disturbed_input(options, n, value, scratch) : value->constant;
+        in[i] = disturbed ? disturbed_input(options, n, value, scratch) : aligned_input(value, scratch);
         if (!in[i]) {
             return ry_fail_memory(error);
         }
