@@ -4,39 +4,61 @@
 
 #include <string.h>
 
-/* A constant for kernels, which read aligned elements: a mapped file may hold it anywhere. */
-static const void *aligned_data(const ry_tensor *constant, ry_arena *scratch)
+static bool is_packed(const ry_step *step, int input)
 {
-    if ((uintptr_t)constant->data % ry_dtype_size((ry_dtype)constant->dtype) == 0) {
-        return constant->data;
-    }
-    void *copy = ry_arena_take(scratch, ry_tensor_bytes(constant), 1);
-    return copy ? memcpy(copy, constant->data, ry_tensor_bytes(constant)) : NULL;
+    return step->constants[input].data && input < 32 && (step->kernel->constant_inputs >> input & 1u);
 }
 
-/* Constants of a step's node as buffers for the length of a packing launch. */
-static rynd_status wrap_constants(ry_plan *plan, const ry_step *step, const ry_tensor *constants, ry_arena *scratch, ry_place *places,
-                                  ry_error *error)
+static void tell_unneeded(const ry_plan_options *options, const void *data, size_t size)
 {
-    for (int i = 0; i < step->problem.inputs; i++) {
-        if (!constants[i].data) {
-            continue;
-        }
-        const void *data = aligned_data(&constants[i], scratch);
-        if (!data) {
-            return ry_fail_memory(error);
-        }
-        RY_TRY(plan->device->table->buffer_wrap(plan->device, data, ry_tensor_bytes(&constants[i]), &places[i].buffer, error));
+    if (options->unneeded) {
+        options->unneeded(options->unneeded_user, data, size);
+    }
+}
+
+/* Kernels read aligned elements, and a mapped file may hold its weights anywhere: then they are copied, piece by piece, so that a matrix is not in memory
+ * twice. The caller releases the copy. */
+static rynd_status copy_aligned(ry_plan *plan, const ry_tensor *constant, const ry_plan_options *options, void **copy, ry_error *error)
+{
+    const size_t bytes = ry_tensor_bytes(constant), piece_most = (size_t)16 << 20;
+    *copy = ry_allocate(plan->device->allocator, bytes);
+    if (!*copy) {
+        return ry_fail_memory(error);
+    }
+    for (size_t done = 0, piece; done < bytes; done += piece) {
+        piece = bytes - done < piece_most ? bytes - done : piece_most;
+        const char *from = (const char *)constant->data + done;
+        memcpy((char *)*copy + done, from, piece);
+        tell_unneeded(options, from, piece);
     }
     return RYND_OK;
 }
 
-static rynd_status pack_step(ry_plan *plan, ry_stream *stream, const ry_step *step, ry_arena *scratch, ry_error *error)
+/* Constants that a step packs as buffers for the length of the launch. */
+static rynd_status wrap_constants(ry_plan *plan, const ry_step *step, const ry_plan_options *options, void **copies, ry_place *places,
+                                  ry_error *error)
+{
+    for (int i = 0; i < step->problem.inputs; i++) {
+        const ry_tensor *constant = &step->constants[i];
+        if (!is_packed(step, i)) {
+            continue;
+        }
+        if ((uintptr_t)constant->data % ry_dtype_size((ry_dtype)constant->dtype) != 0) {
+            RY_TRY(copy_aligned(plan, constant, options, &copies[i], error));
+        }
+        const void *data = copies[i] ? copies[i] : constant->data;
+        RY_TRY(plan->device->table->buffer_wrap(plan->device, data, ry_tensor_bytes(constant), &places[i].buffer, error));
+    }
+    return RYND_OK;
+}
+
+static rynd_status pack_step(ry_plan *plan, ry_stream *stream, const ry_step *step, const ry_plan_options *options, ry_arena *scratch,
+                             ry_error *error)
 {
     int inputs = step->problem.inputs;
     ry_place *places = RY_TAKE(scratch, ry_place, inputs + 1);
-    void **resolved = RY_TAKE(scratch, void *, inputs + 1);
-    if (!places || !resolved) {
+    void **resolved = RY_TAKE(scratch, void *, inputs + 1), **copies = RY_TAKE(scratch, void *, inputs + 1);
+    if (!places || !resolved || !copies) {
         return ry_fail_memory(error);
     }
     ry_kernel_call call = {step->kernel, &step->problem, &step->prepared, step->state, NULL, NULL};
@@ -48,23 +70,18 @@ static rynd_status pack_step(ry_plan *plan, ry_stream *stream, const ry_step *st
                         .argument_count = inputs + 1,
                         .arguments = places,
                         .resolved = resolved};
-    rynd_status status = wrap_constants(plan, step, step->constants, scratch, places, error);
+    rynd_status status = wrap_constants(plan, step, options, copies, places, error);
     if (status == RYND_OK) {
         status = plan->device->table->launch(stream, &launch, error);
     }
     for (int i = 0; i < inputs; i++) {
         plan->device->table->buffer_destroy(plan->device, places[i].buffer);
-    }
-    return status;
-}
-
-static void tell_unneeded(const ry_step *step, const ry_plan_options *options)
-{
-    for (int i = 0; i < step->problem.inputs && i < 32 && options->unneeded; i++) {
-        if (step->constants[i].data && (step->kernel->constant_inputs >> i & 1u)) {
-            options->unneeded(options->unneeded_user, step->constants[i].data, ry_tensor_bytes(&step->constants[i]));
+        ry_release(plan->device->allocator, copies[i]);
+        if (is_packed(step, i)) {
+            tell_unneeded(options, step->constants[i].data, ry_tensor_bytes(&step->constants[i]));
         }
     }
+    return status;
 }
 
 static const ry_step *hungriest(const ry_plan *plan)
@@ -89,16 +106,15 @@ rynd_status ry_plan_pack(ry_plan *plan, const ry_plan_options *options, ry_error
         return made;
     }
     RY_TRY(table->stream_create(plan->device, &stream, error));
+    ry_arena scratch;
+    ry_arena_init(&scratch, plan->device->allocator);
     rynd_status status = RYND_OK;
     for (size_t s = 0; s < plan->step_count && status == RYND_OK; s++) {
         if (plan->steps[s].prepared.packed) {
-            ry_arena scratch; /* a step's own: it may hold copies of its weights */
-            ry_arena_init(&scratch, plan->device->allocator);
-            status = pack_step(plan, stream, &plan->steps[s], &scratch, error);
-            ry_arena_free(&scratch);
-            tell_unneeded(&plan->steps[s], options);
+            status = pack_step(plan, stream, &plan->steps[s], options, &scratch, error);
         }
     }
+    ry_arena_free(&scratch);
     table->stream_destroy(plan->device, stream);
     return status;
 }
