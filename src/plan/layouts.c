@@ -22,7 +22,8 @@ typedef struct layouts {
     bool *free;         /* may it lie in either? */
     bool *labels;       /* of vertices: channels last */
     ry_value_id *other; /* the same value in the other layout; RY_NO_VALUE: not made */
-    ry_value_id values; /* before copies are added */
+    ry_node_id nodes;   /* before copies are added */
+    ry_value_id values; /* likewise */
     struct operand {
         ry_value_id id;
         bool made; /* by the node; else read */
@@ -122,7 +123,7 @@ static uint32_t node_vertex(ry_node_id id)
 
 static uint32_t value_vertex(const layouts *l, ry_value_id id)
 {
-    return RY_CUT_LABELS + (uint32_t)l->plan->graph->node_count + id;
+    return RY_CUT_LABELS + l->nodes + id;
 }
 
 static void list_operands(layouts *l, const ry_node *node)
@@ -192,13 +193,13 @@ static bool touches_free(layouts *l, const ry_node *node)
 static rynd_status label(layouts *l)
 {
     const ry_graph *graph = l->plan->graph;
-    const size_t vertices = RY_CUT_LABELS + graph->node_count + graph->value_count;
+    const size_t vertices = RY_CUT_LABELS + (size_t)l->nodes + l->values;
     l->labels = RY_TAKE(&l->arena, bool, vertices);
     ry_cut cut;
     if (!l->labels || vertices > UINT32_MAX || !ry_cut_start(&cut, &l->arena, (uint32_t)vertices)) {
         return ry_fail_memory(l->error);
     }
-    for (ry_node_id n = 0; n < graph->node_count; n++) {
+    for (ry_node_id n = 0; n < l->nodes; n++) {
         if (touches_free(l, &graph->nodes[n])) {
             RY_TRY(add_node(l, &cut, n));
         }
@@ -281,7 +282,6 @@ static rynd_status bridge(layouts *l, ry_node_id n)
 static rynd_status bridge_all(layouts *l)
 {
     ry_graph *graph = l->plan->graph;
-    const ry_node_id nodes = (ry_node_id)graph->node_count;
     l->plan->channels_last = RY_TAKE(&l->plan->arena, bool, 2 * graph->value_count);
     if (!l->plan->channels_last) {
         return ry_fail_memory(l->error);
@@ -289,16 +289,17 @@ static rynd_status bridge_all(layouts *l)
     for (ry_value_id v = 0; v < l->values; v++) {
         l->plan->channels_last[v] = lies_last(l, v);
     }
-    for (ry_node_id n = 0; n < nodes; n++) {
+    for (ry_node_id n = 0; n < l->nodes; n++) {
         if (touches_free(l, &graph->nodes[n])) {
             RY_TRY(bridge(l, n));
         }
     }
-    return graph->node_count > nodes ? ry_graph_compact(graph, l->error) : RYND_OK;
+    return graph->node_count > l->nodes ? ry_graph_compact(graph, l->error) : RYND_OK;
 }
 
 static rynd_status choose(layouts *l)
 {
+    l->nodes = (ry_node_id)l->plan->graph->node_count;
     l->values = (ry_value_id)l->plan->graph->value_count;
     l->matters = RY_TAKE(&l->arena, bool, l->values);
     l->free = RY_TAKE(&l->arena, bool, l->values);
