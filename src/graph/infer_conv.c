@@ -165,6 +165,20 @@ static ry_infer_result check_output_shape(ry_infer *infer, const ry_ints *list, 
     return RY_INFER_DONE;
 }
 
+/* One an output channel, or [channels][stride]... : one for each residue of the output's position, too. */
+static ry_infer_result check_phase_bias(ry_infer *infer, int i, int64_t channels, const ry_window *w)
+{
+    if (!ry_infer_has(infer, i) || ry_infer_in(infer, i)->shape.rank < 2) {
+        return check_vector(infer, i, channels, "one bias an output channel");
+    }
+    RY_INFER_TRY(ry_infer_check_rank(infer, i, 1 + w->spatial, 1 + w->spatial));
+    RY_INFER_TRY(ry_infer_check_dim(infer, i, 0, channels, "one bias an output channel"));
+    for (int d = 0; d < w->spatial; d++) {
+        RY_INFER_TRY(ry_infer_check_dim(infer, i, 1 + d, w->stride->at[d], "one bias a phase"));
+    }
+    return RY_INFER_DONE;
+}
+
 ry_infer_result ry_infer_op_convt(ry_infer *infer)
 {
     ry_convt_attrs *a = &infer->node->attrs.convt;
@@ -187,7 +201,7 @@ ry_infer_result ry_infer_op_convt(ry_infer *infer)
         a->output_shape.count = 0;
     }
     RY_INFER_TRY(ry_infer_check_same_type(infer, 2, 0));
-    RY_INFER_TRY(check_vector(infer, 2, out.dim[1], "one bias an output channel"));
+    RY_INFER_TRY(check_phase_bias(infer, 2, out.dim[1], &w));
     RY_INFER_TRY(check_residual(infer, 3, &out));
     ry_infer_set(infer, 0, ry_infer_in(infer, 0)->dtype, &out);
     return RY_INFER_DONE;

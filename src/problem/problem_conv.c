@@ -14,15 +14,19 @@ enum { SPATIAL = 3, PADS = 2 * SPATIAL };
 typedef struct brief {
     ry_op op;
     int spatial;
-    int64_t n, c, k, groups, bias, residual;
+    int64_t n, c, k, groups, residual;
     int64_t image[SPATIAL], window[SPATIAL];
     bool image_given[SPATIAL], window_given[SPATIAL];
     ry_ints pad, stride, dilation, opad; /* as given: 1, rank or (pad) 2 * rank numbers */
-    int activation, dtype, layout, dir;
+    int bias, activation, dtype, layout, dir;
     double alpha, beta;
     ry_accuracy accuracy;
 } brief;
 
+/* phases: each phase of a transposed convolution has one, [k][stride]... */
+typedef enum bias_kind { BIAS_NONE, BIAS_CHANNELS, BIAS_PHASES, BIAS_KINDS } bias_kind;
+
+static const char *const bias_words[BIAS_KINDS] = {"0", "1", "phases"};
 static const char *const layouts[] = {"nchw", "nhwc"};
 static const char *const image_keys[] = {"d", "h", "w"}, *const window_keys[] = {"t", "r", "s"};
 
@@ -33,9 +37,9 @@ typedef struct number_key {
 } number_key;
 
 static const number_key number_keys[] = {
-    {"n", offsetof(brief, n), 0, INT32_MAX}, {"c", offsetof(brief, c), 0, INT32_MAX},
-    {"k", offsetof(brief, k), 0, INT32_MAX}, {"groups", offsetof(brief, groups), 1, INT32_MAX},
-    {"bias", offsetof(brief, bias), 0, 1},   {"residual", offsetof(brief, residual), 0, 1},
+    {"n", offsetof(brief, n), 0, INT32_MAX},       {"c", offsetof(brief, c), 0, INT32_MAX},
+    {"k", offsetof(brief, k), 0, INT32_MAX},       {"groups", offsetof(brief, groups), 1, INT32_MAX},
+    {"residual", offsetof(brief, residual), 0, 1},
 };
 
 typedef struct list_key {
@@ -97,6 +101,9 @@ static rynd_status parse_named(const ry_word *word, brief *b, ry_error *error)
     }
     if (ry_word_is(word, "dir")) {
         return parse_choice(word, dir->words, dir->word_count, &b->dir, error);
+    }
+    if (ry_word_is(word, "bias")) {
+        return parse_choice(word, bias_words, BIAS_KINDS, &b->bias, error);
     }
     if (ry_word_is(word, "layout")) {
         return parse_choice(word, layouts, 2, &b->layout, error);
@@ -197,6 +204,9 @@ static rynd_status check_brief(brief *b, ry_error *error)
     if (b->op == RY_OP_convt ? b->dir != RY_direction_fwd : b->opad.count != 0) {
         return fail_brief(error, b->op == RY_OP_convt ? "convt has no dir=" : "conv has no opad=");
     }
+    if (b->op == RY_OP_conv && b->bias == BIAS_PHASES) {
+        return fail_brief(error, "conv has no bias=phases");
+    }
     bool backward = b->dir != RY_direction_fwd;
     if (backward && (b->residual || b->activation || (b->bias && b->dir == RY_direction_bwd_data))) {
         return fail_brief(error, "residual=, act= (and bias=, for bwd_data) belong to dir=fwd");
@@ -289,6 +299,9 @@ static rynd_status make_problem(const brief *b, ry_arena *arena, ry_problem *pro
         return ry_fail_memory(error);
     }
     ry_shape bias_shape = {.rank = 1, .dim = {b->k}};
+    for (int i = 0; b->bias == BIAS_PHASES && i < b->spatial; i++) {
+        bias_shape.dim[bias_shape.rank++] = g.stride.at[i];
+    }
     ry_tensor x = image_tensor(b, &g.x), y = image_tensor(b, &g.y);
     ry_tensor weights = ry_tensor_row_major((ry_dtype)b->dtype, &g.weights, NULL),
               bias = ry_tensor_row_major((ry_dtype)b->dtype, &bias_shape, NULL);
@@ -370,7 +383,8 @@ static bool brief_of(const ry_problem *p, brief *b)
         b->window[SPATIAL - b->spatial + i] = weights->dim[2 + i];
         b->image_given[SPATIAL - b->spatial + i] = true;
     }
-    b->bias = to_weights ? ry_problem_has_output(p, 1) : ry_problem_has_input(p, 2);
+    const bool has_bias = to_weights ? ry_problem_has_output(p, 1) : ry_problem_has_input(p, 2);
+    b->bias = !has_bias ? BIAS_NONE : turned && p->in[2].rank > 1 ? BIAS_PHASES : BIAS_CHANNELS;
     b->residual = ry_problem_has_input(p, 3);
     b->dtype = (int)x->dtype;
     b->layout = !ry_tensor_is_row_major(x) ||
@@ -442,7 +456,10 @@ static void print_brief(const brief *b, ry_text *text)
         ry_text_add(text, " groups=%lld", (long long)b->groups);
     }
     print_list(text, "opad", &b->opad, b->spatial, 0);
-    ry_text_add(text, "%s%s", b->bias ? " bias=1" : "", b->residual ? " residual=1" : "");
+    if (b->bias) {
+        ry_text_add(text, " bias=%s", bias_words[b->bias]);
+    }
+    ry_text_add(text, "%s", b->residual ? " residual=1" : "");
     if (b->activation) {
         ry_text_add(text, " act=%s", enum_field("activation")->words[b->activation]);
     }

@@ -23,6 +23,7 @@ typedef struct limits {
     int64_t stride; /* at most; 0: up to 4, and 1 more often */
     ry_dtype dtype;
     bool transposed, plain; /* plain: one layout, no epilogue beyond a bias */
+    bool phases;            /* each phase has a bias of its own */
     bool pointwise;         /* one tap without padding, both tensors dense */
 } limits;
 
@@ -92,8 +93,8 @@ static bool make_case(product_case *c, const limits *l)
     c->in[1] = case_tensor(l->dtype, space + 2, w_dim, between(0, 3) ? CASE_ROW_MAJOR : CASE_STRIDED);
     c->out[0] = case_tensor(l->dtype, space + 2, y_dim, l->plain ? CASE_ROW_MAJOR : between(0, 1) ? x_layout : y_layout);
     if (between(0, 1)) {
-        const int64_t bias[1] = {y_dim[1]};
-        c->in[2] = case_tensor(l->dtype, 1, bias, between(0, 3) ? CASE_ROW_MAJOR : CASE_STRIDED);
+        const int64_t bias[4] = {y_dim[1], stride->at[0], stride->at[1], stride->at[2]};
+        c->in[2] = case_tensor(l->dtype, l->phases ? 1 + space : 1, bias, between(0, 3) ? CASE_ROW_MAJOR : CASE_STRIDED);
     }
     if (is_float && !l->plain) {
         if (between(0, 2) == 0) {
@@ -173,6 +174,14 @@ static void test_transposed(void **state)
 {
     (void)state;
     check_many(200, (limits){.channels = 12, .size = 9, .kernel = 5, .dtype = RY_f32, .transposed = true});
+}
+
+static void test_biases_of_phases(void **state)
+{
+    (void)state;
+    check_many(150, (limits){.channels = 40, .size = 12, .kernel = 7, .dtype = RY_f32, .transposed = true, .phases = true});
+    check_many(30, (limits){.channels = 12, .size = 9, .kernel = 5, .dtype = RY_f16, .transposed = true, .phases = true});
+    check_many(30, (limits){.channels = 12, .size = 9, .kernel = 5, .dtype = RY_i32, .transposed = true, .phases = true});
 }
 
 static void test_f16(void **state)
@@ -304,11 +313,14 @@ static void test_covered(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small),     cmocka_unit_test(test_channels),   cmocka_unit_test(test_large_images),
-        cmocka_unit_test(test_plain),     cmocka_unit_test(test_transposed), cmocka_unit_test(test_f16),
-        cmocka_unit_test(test_bf16),      cmocka_unit_test(test_i32),        cmocka_unit_test(test_long_sums),
-        cmocka_unit_test(test_pointwise), cmocka_unit_test(test_crowded),    cmocka_unit_test(test_strided),
-        cmocka_unit_test(test_covered),   cmocka_unit_test(test_streamed),   cmocka_unit_test(test_slivers),
+        cmocka_unit_test(test_small),        cmocka_unit_test(test_channels),
+        cmocka_unit_test(test_large_images), cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_transposed),   cmocka_unit_test(test_f16),
+        cmocka_unit_test(test_bf16),         cmocka_unit_test(test_i32),
+        cmocka_unit_test(test_long_sums),    cmocka_unit_test(test_pointwise),
+        cmocka_unit_test(test_crowded),      cmocka_unit_test(test_strided),
+        cmocka_unit_test(test_covered),      cmocka_unit_test(test_streamed),
+        cmocka_unit_test(test_slivers),      cmocka_unit_test(test_biases_of_phases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

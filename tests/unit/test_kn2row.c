@@ -23,6 +23,7 @@ static const row rows[] = {
     {1, "conv c=9 h=47 w=90 k=5 r=5 s=5 pad=2 bias=1 act=silu"},
     {1, "convt c=20 h=50 w=47 k=3 r=5 s=5 stride=2 pad=2 opad=1 bias=1"},
     {1, "convt n=2 c=7 h=90 w=37 k=2 r=7 s=6 stride=3 pad=1 residual=1 act=silu"},
+    {1, "convt c=20 h=50 w=47 k=3 r=6 s=6 stride=2 pad=2 bias=phases"},
     {0, "convt c=5 d=24 h=12 w=11 k=3 t=3 r=3 s=3 stride=2 pad=1"},
     {0, "conv c=9 d=25 h=13 w=12 k=2 t=2 r=5 s=3 pad=0,2,1 bias=1"},
     {1, "conv n=3 c=70 h=7 w=9 k=5 r=3 s=3 pad=1 residual=1 act=silu"},

@@ -71,6 +71,23 @@ static void transposed(void **state)
     kernel_case_end(&c);
 }
 
+/* y[n,k,2i+a,3j+b] = sum over c of x[n,c,i,j] * w[c,k,a,b] + bias[k,a,b] */
+static void biased_by_phases(void **state)
+{
+    (void)state;
+    static const double y[] = {19,  -7, 21, -17, 8, -12, -12, 16, -17, 6, -14, 4,   13, -10, 21, -23, 5, -12, -9,  22, -8,  9, -8, 13, 2,
+                               -22, -3, 11, 2,   9, 25,  -8,  20, -11, 7, -13, -13, -7, -12, -4, 17,  0, 19,  -11, 20, -17, 4, -13};
+    kernel_case c;
+    kernel_case_begin(&c, RY_OP_convt);
+    c.attrs.convt.stride = (ry_ints){2, {2, 3}};
+    kernel_case_pattern(&c, RY_f32, "1x2x2x2", 7, 11, 1);
+    kernel_case_pattern(&c, RY_f32, "2x2x2x3", 5, 9, 1);
+    kernel_case_pattern(&c, RY_f32, "2x2x3", 3, 7, 1);
+    kernel_case_output(&c, RY_f32, "1x2x4x6");
+    kernel_case_known(&c, "convt_ref", y, COUNT(y), 0);
+    kernel_case_end(&c);
+}
+
 static void deformed(void **state)
 {
     (void)state;
@@ -272,6 +289,7 @@ int main(void)
         cmocka_unit_test(grouped_dilated_asymmetric),
         cmocka_unit_test(one_and_three_dimensions),
         cmocka_unit_test(transposed),
+        cmocka_unit_test(biased_by_phases),
         cmocka_unit_test(deformed),
         cmocka_unit_test(deformed_by_nothing),
         cmocka_unit_test(summed_columns),

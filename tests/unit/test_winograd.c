@@ -92,7 +92,10 @@ static bool make_case(product_case *c, const shape *s, int space, case_layout x_
     c->in[1] = case_tensor(RY_f32, space + 2, w, between(0, 3) ? CASE_ROW_MAJOR : CASE_STRIDED);
     c->out[0] = case_tensor(RY_f32, space + 2, y, y_layout);
     if (between(0, 1)) {
-        c->in[2] = case_tensor(RY_f32, 1, &y[1], between(0, 3) ? CASE_ROW_MAJOR : CASE_STRIDED);
+        const ry_ints *stride = &convt->stride;
+        const int64_t bias[4] = {y[1], stride->at[0], stride->at[1], stride->at[2]};
+        const bool phases = s->transposed && between(0, 1);
+        c->in[2] = case_tensor(RY_f32, phases ? 1 + space : 1, bias, between(0, 3) ? CASE_ROW_MAJOR : CASE_STRIDED);
     }
     if (between(0, 2) == 0) {
         c->in[3] = c->out[0];

@@ -8,13 +8,23 @@ static ry_ref_operand operand(const ry_tensor *t, const void *data)
     return (ry_ref_operand){.dtype = ry_ref_dtype(t), .data = data};
 }
 
+/* Of output channel and, where phases of a transposed convolution have one each, of the position modulo the strides. */
+static int64_t bias_offset(const ry_problem *p, const ry_tensor *bias, const int64_t *index)
+{
+    int64_t offset = index[1] * bias->stride[0];
+    for (int i = 1; i < bias->rank; i++) {
+        offset += index[1 + i] % ry_ints_get(&p->attrs.convt.stride, i - 1, 1) * bias->stride[i];
+    }
+    return offset;
+}
+
 /* bias[channel], residual[index] and the activation, then the store. in[first] is the bias. */
 static void finish(const ry_cpu_launch *launch, ry_ref_sum *sum, int first, const int64_t *index, ry_activation activation, double a,
                    double b)
 {
     const ry_problem *p = launch->problem;
     if (ry_problem_has_input(p, first)) {
-        ry_ref_add(sum, ry_ref_dtype(&p->in[first]), launch->in[first], index[1] * p->in[first].stride[0]);
+        ry_ref_add(sum, ry_ref_dtype(&p->in[first]), launch->in[first], bias_offset(p, &p->in[first], index));
     }
     if (ry_problem_has_input(p, first + 1)) {
         ry_ref_add(sum, ry_ref_dtype(&p->in[first + 1]), launch->in[first + 1], ry_index_offset(&p->in[first + 1], index));

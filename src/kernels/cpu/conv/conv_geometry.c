@@ -52,6 +52,18 @@ static int64_t step_of(const window *w, const ry_tensor *tensor, int i)
     return at < 0 ? 0 : tensor->stride[at + 2];
 }
 
+/* Elements of the bias from a phase to that of the next residue along our dimension i. */
+static int64_t bias_step(const ry_problem *problem, const window *w, int i)
+{
+    const int at = listed(w, i);
+    return at < 0 || !ry_conv_has_phase_bias(problem) ? 0 : problem->in[2].stride[at + 1];
+}
+
+bool ry_conv_has_phase_bias(const ry_problem *problem)
+{
+    return ry_problem_has_input(problem, 2) && problem->in[2].rank > 1;
+}
+
 static bool is_empty(const ry_tensor *tensor)
 {
     for (int i = 0; i < tensor->rank; i++) {
@@ -231,6 +243,7 @@ static void transposed_phases(const ry_problem *problem, const window *win, ry_c
             next.grid[i] = (g->out[i] - residue[i] + stride[i] - 1) / stride[i];
             next.y_offset += residue[i] * step_of(win, y, i);
             next.y_step[i] = stride[i] * step_of(win, y, i);
+            next.bias_offset += residue[i] * bias_step(problem, win, i);
             if (ry_problem_has_input(problem, 3)) {
                 next.r_offset += residue[i] * step_of(win, &problem->in[3], i);
                 next.r_step[i] = stride[i] * step_of(win, &problem->in[3], i);
@@ -274,6 +287,7 @@ void ry_conv_geometry_of(const ry_problem *problem, ry_conv_geometry *g, ry_conv
     g->w_group = w->stride[0] * (forward ? g->channels_out : g->channels_in);
     const bool mirrored = !forward && is_mirrored(problem, &win);
     g->forward = forward || mirrored;
+    g->phase_bias = ry_conv_has_phase_bias(problem);
     find_window(problem, &win, mirrored, g);
     if (g->forward) {
         trim_window(g);

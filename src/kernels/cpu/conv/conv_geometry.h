@@ -29,6 +29,7 @@ typedef struct ry_conv_phase {
     int64_t y_step[RY_SPACE]; /* elements of y for one step of q */
     int64_t r_offset;         /* the same for the residual */
     int64_t r_step[RY_SPACE];
+    int64_t bias_offset; /* of output channel 0 */
     int64_t first_tap, taps;
 } ry_conv_phase;
 
@@ -46,6 +47,7 @@ typedef struct ry_conv_geometry {
     int64_t r_batch, r_channel;   /* residual; 0 where there is none */
     int64_t w_in, w_out, w_group; /* steps of w in elements: next input channel, next output channel, next group */
     int64_t phases, taps;         /* taps of all phases */
+    bool phase_bias;              /* each phase adds a bias of its own */
     /* Tap r of an axis, whose weight lies r * w_step behind w_first. `forward`: it reads as a forward convolution does, output q reads
      * q * stride + r * dilation - before there. Other transposed ones: input q reaches output q * spread + r * dilation - before. */
     bool forward;
@@ -57,6 +59,9 @@ bool ry_conv_is_spatial(const ry_problem *problem);
 
 /* Is it a forward convolution, or a transposed one of unit stride, whose taps in reverse order are one? Only of those that are spatial. */
 bool ry_conv_reads_forward(const ry_problem *problem);
+
+/* Has each phase of a transposed convolution a bias of its own: one for each output channel and residue of the output's position modulo the strides? */
+bool ry_conv_has_phase_bias(const ry_problem *problem);
 
 /* Has it at most two spatial dimensions that matter: is every output's depth the input's only one? */
 bool ry_conv_is_flat(const ry_conv_geometry *geometry);

@@ -72,7 +72,7 @@ static void read_bias(igemm_task *t)
     const ry_tensor *bias = &problem->in[2];
     const int64_t first = t->group * t->plan->geometry.channels_out + t->channel;
     for (int64_t i = 0; i < t->channels; i++) {
-        const int64_t at = (first + i) * bias->stride[0];
+        const int64_t at = t->phase->at.bias_offset + (first + i) * bias->stride[0];
         if (ry_type_of(bias) == RY_f32 || ry_type_of(bias) == RY_i32) {
             memcpy(t->bias + i, (const char *)t->launch->in[2] + at * 4, 4);
         } else {
@@ -376,6 +376,10 @@ static void spread(const igemm_plan *plan, const float *packed, const float *sha
         t->packed = packed + t->group * plan->packed_group + p->packed;
         t->panel += p->panel_at;
         t->block += p->block_at;
+        if (plan->bias_step > 0 && i > 0) {
+            t->bias += i * plan->bias_step;
+            read_bias(t);
+        }
         t->run += i * (first->block + 1);
         t->live = igemm_find_live(plan, p, t->first, t->count);
         if (source->gathers > 0) {

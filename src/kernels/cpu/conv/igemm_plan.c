@@ -407,6 +407,7 @@ static size_t most(size_t a, size_t b)
 static void lay_out_scratch(igemm_plan *plan)
 {
     size_t panel = 0, block = 0, turned = 0, woven_row = 0, bias = 0, segments = 0, program = 0, runs = 0;
+    int64_t biases = 1;
     for (int64_t i = 0; i < plan->geometry.phases; i++) {
         igemm_phase *p = &plan->phase[i];
         const int64_t vectors = ry_parts(p->block, p->lanes), whole = vectors * plan->width;
@@ -425,6 +426,7 @@ static void lay_out_scratch(igemm_plan *plan)
         }
         runs = most(runs, (size_t)((p->block + 1) * p->bundle) * sizeof(igemm_run));
         bias = most(bias, (size_t)(channels + plan->tile_columns) * 4);
+        biases = plan->geometry.phase_bias ? ry_most(biases, p->bundle) : 1;
         if (plan->mode != IGEMM_ROWS) {
             segments = most(segments, (size_t)(vectors * segments_most(p)) * sizeof(igemm_segment));
             program = most(program, (size_t)(vectors * loads_most(plan, p) * p->chunk_taps) * sizeof(igemm_entry));
@@ -435,7 +437,8 @@ static void lay_out_scratch(igemm_plan *plan)
     plan->block = at, at += ry_aligned(block);
     plan->turned = at, at += ry_aligned(turned);
     plan->woven_row = at, at += ry_aligned(woven_row);
-    plan->bias = at, at += ry_aligned(bias);
+    plan->bias_step = biases > 1 ? (int64_t)ry_aligned(bias) / 4 : 0;
+    plan->bias = at, at += ry_aligned(bias) * (size_t)biases;
     plan->segments = at, at += ry_aligned(segments);
     plan->program = at, at += ry_aligned(program);
     plan->runs = at, at += ry_aligned(runs);

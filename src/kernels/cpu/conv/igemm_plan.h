@@ -99,8 +99,9 @@ typedef struct igemm_plan {
     int64_t copy_block, copy_channels; /* positions and channels of a copying task */
     /* scratch of a worker, in bytes from its start */
     size_t panel, block, turned, woven_row, bias, segments, program, runs, scratch;
-    size_t taps; /* ry_conv_tap[geometry.taps], in bytes from the plan's start */
-    size_t size; /* of the whole, taps included */
+    int64_t bias_step; /* floats from the bias of a bundle's phase to the next one's; 0: they have the same */
+    size_t taps;       /* ry_conv_tap[geometry.taps], in bytes from the plan's start */
+    size_t size;       /* of the whole, taps included */
     igemm_phase phase[];
 } igemm_plan;
 

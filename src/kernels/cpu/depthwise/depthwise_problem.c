@@ -12,7 +12,7 @@ static bool is_float(const ry_problem *problem, int i)
 
 bool depthwise_is(const ry_problem *problem, int64_t most)
 {
-    if (!ry_conv_is_spatial(problem)) {
+    if (!ry_conv_is_spatial(problem) || ry_conv_has_phase_bias(problem)) {
         return false;
     }
     ry_conv_geometry g;

@@ -65,11 +65,10 @@ RY_INLINE void sum_vector(const kn2row_source *source, int64_t sources, int64_t 
     }
 }
 
-static void sum_row(const kn2row_plan *plan, const narrow_rows *rows, const kn2row_source *source, int64_t sources, int64_t channel,
-                    float *to)
+/* `bias` and `to`: of output channel number `channel`. */
+static void sum_row(const kn2row_plan *plan, const kn2row_source *source, int64_t sources, int64_t channel, const float *bias, float *to)
 {
     const int64_t step = plan->pixels, to_step = plan->positions, channels = plan->geometry.channels_out - channel;
-    const float *bias = rows->bias + channel;
     for (int64_t column = 0; column < plan->pitch; column += RY_W) {
         switch (channels) {
         case 1: sum_vector(source, sources, column, step, bias, to + column, to_step, 1); break;
@@ -97,12 +96,13 @@ static void sum_rows(const kn2row_plan *plan, narrow_rows *rows, const at_hand *
     rows->woven_row = (float *)(void *)(scratch + plan->woven_row);
     rows->bias = (float *)(void *)(scratch + plan->bias);
     rows->run = (igemm_run *)(void *)(scratch + plan->runs);
-    RY_ISA_SYMBOL(narrow_read_bias)(rows);
     for (int64_t p = 0; p < g->phases; p++) {
+        RY_ISA_SYMBOL(narrow_read_bias)(rows, &phase[p], p);
         for (int64_t row = 0; row < rows->rows; row++) {
             const int64_t sources = find_sources(plan, rows, products, &phase[p], row, source);
             for (int64_t k = 0; k < g->channels_out; k += KN2ROW_TOGETHER) {
-                sum_row(plan, rows, source, sources, k, rows->sums + (p * g->channels_out + k) * plan->positions + row * plan->pitch);
+                const int64_t at = p * g->channels_out + k;
+                sum_row(plan, source, sources, k, rows->bias + at, rows->sums + at * plan->positions + row * plan->pitch);
                 for (int64_t i = 0; i < sources; i++) {
                     source[i].at += KN2ROW_TOGETHER * plan->pixels;
                 }

@@ -31,7 +31,7 @@ static void multiply(task *t, const narrow_phase *p, const narrow_slice *slice, 
         const int64_t first = narrow_unit_first(plan, unit), rows = narrow_unit_first(plan, unit + 1) - first;
         const int64_t most = NARROW_VECTORS_OF(rows), parts = (vectors + most - 1) / most;
         tile.weights = weights + (first * g->channels_in + channel * rows) * slice->count;
-        tile.bias = t->started[p - plan->phase] ? NULL : t->rows.bias + first;
+        tile.bias = t->started[p - plan->phase] ? NULL : t->rows.bias + (p - plan->phase) * g->channels_out + first;
         for (int64_t i = 0, at = 0; i < parts; i++) {
             const int64_t here = vectors / parts + (i < vectors % parts);
             tile.staged = t->staged + at;
@@ -105,7 +105,9 @@ static void run(const ry_cpu_launch *launch, int phase, size_t index, unsigned w
                           .image = rows->image,
                           .images = rows->images,
                           .row = rows->row};
-    RY_ISA_SYMBOL(narrow_read_bias)(rows);
+    for (int64_t p = 0; p < g->phases; p++) {
+        RY_ISA_SYMBOL(narrow_read_bias)(rows, &plan->phase[p].at, p);
+    }
     multiply_all(&t, &stage);
     for (int64_t p = 0; p < g->phases; p += plan->woven) {
         RY_ISA_SYMBOL(narrow_finish)(rows, &plan->phase[p].at, p);

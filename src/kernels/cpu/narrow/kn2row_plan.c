@@ -164,7 +164,7 @@ static void lay_out(kn2row_plan *plan, int width)
     const bool banded = plan->band.out > 0;
     size_t at = 0;
     plan->sums = at, at += ry_aligned((size_t)(g->phases * g->channels_out * plan->positions) * 4);
-    plan->bias = at, at += ry_aligned((size_t)g->channels_out * 4);
+    plan->bias = at, at += ry_aligned((size_t)(g->phases * g->channels_out) * 4);
     plan->runs = at, at += ry_aligned((size_t)plan->rows * sizeof(igemm_run));
     plan->woven_row = at, at += ry_aligned((size_t)(plan->woven > 1 ? plan->woven * (plan->positions + width) : 0) * 4);
     plan->sources = at, at += ry_aligned((size_t)g->taps * sizeof(kn2row_source));

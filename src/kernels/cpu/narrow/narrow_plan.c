@@ -209,7 +209,7 @@ static void lay_out(narrow_plan *plan, int width)
     plan->staged = at, at += ry_aligned((size_t)(plan->chunk * plan->planes * plan->plane + 8 * width) * 4);
     plan->lines = at, at += ry_aligned((size_t)(line * (g->x_channel == 1 ? width : 1)) * 4);
     plan->sums = at, at += ry_aligned((size_t)(g->phases * g->channels_out * plan->positions) * 4);
-    plan->bias = at, at += ry_aligned((size_t)g->channels_out * 4);
+    plan->bias = at, at += ry_aligned((size_t)(g->phases * g->channels_out) * 4);
     plan->runs = at, at += ry_aligned((size_t)(plan->images * plan->rows) * sizeof(igemm_run));
     plan->woven_row = at, at += ry_aligned((size_t)(plan->woven > 1 ? plan->woven * (plan->positions + width) : 0) * 4);
     plan->scratch = at;

@@ -18,12 +18,12 @@ typedef struct narrow_rows {
     int64_t woven;     /* phases that write to a row of y in turn; 1: none */
     float *sums;
     float *woven_row; /* room for a row of them all, where they are woven */
-    float *bias;      /* of the group's output channels */
+    float *bias;      /* [phase][output channel] of the group */
     igemm_run *run;   /* images * rows */
 } narrow_rows;
 
-/* Fills `bias`, with zeros where the problem has none. */
-void RY_ISA_SYMBOL(narrow_read_bias)(const narrow_rows *rows);
+/* Fills `bias` of phase number `index`, with zeros where the problem has none. */
+void RY_ISA_SYMBOL(narrow_read_bias)(const narrow_rows *rows, const ry_conv_phase *phase, int64_t index);
 
 /* Adds the residual, activates and stores the sums of phase number `index`, and of those that are woven with it and follow. */
 void RY_ISA_SYMBOL(narrow_finish)(const narrow_rows *rows, const ry_conv_phase *phase, int64_t index);

@@ -4,15 +4,17 @@
 
 #include "base/whole.h"
 
-void RY_ISA_SYMBOL(narrow_read_bias)(const narrow_rows *rows)
+void RY_ISA_SYMBOL(narrow_read_bias)(const narrow_rows *rows, const ry_conv_phase *phase, int64_t index)
 {
     const ry_problem *problem = rows->launch->problem;
     const int64_t channels = rows->geometry->channels_out;
+    float *to = rows->bias + index * channels;
     for (int64_t i = 0; i < channels; i++) {
-        rows->bias[i] = 0;
+        to[i] = 0;
         if (ry_problem_has_input(problem, 2)) {
             const ry_tensor *bias = &problem->in[2];
-            rows->bias[i] = (float)ry_get_f64(ry_type_of(bias), rows->launch->in[2], (rows->group * channels + i) * bias->stride[0]);
+            const int64_t from = phase->bias_offset + (rows->group * channels + i) * bias->stride[0];
+            to[i] = (float)ry_get_f64(ry_type_of(bias), rows->launch->in[2], from);
         }
     }
 }

@@ -74,16 +74,34 @@ static const float *x_of(const winograd_plan *plan, const ry_cpu_launch *launch,
     return (const float *)launch->in[0] + group * plan->geometry.channels_in * plan->geometry.x_channel;
 }
 
-/* The channels' bias, zeros where there is none and behind the last. */
-static void read_bias(const ry_cpu_launch *launch, int64_t channel, int64_t channels, int64_t room, float *bias)
+/* Where a phase's bias begins. */
+static int64_t phase_bias(const winograd_plan *plan, const ry_problem *problem, int64_t phase)
 {
-    memset(bias, 0, (size_t)room * sizeof *bias);
-    if (ry_problem_has_input(launch->problem, 2)) {
-        const int64_t step = launch->problem->in[2].stride[0];
+    const ry_tensor *bias = &problem->in[2];
+    const int64_t wide = plan->axis[1].spread, at[2] = {phase / wide, phase % wide};
+    int64_t offset = 0;
+    for (int i = 0; i < 2; i++) {
+        const winograd_axis *axis = &plan->axis[i];
+        const int dim = bias->rank - 2 + i; /* a single spatial dimension is the width */
+        offset += dim < 1 ? 0 : (at[i] - axis->lead + axis->spread) % axis->spread * bias->stride[dim];
+    }
+    return offset;
+}
+
+/* The channels' bias, zeros where there is none and behind the last; of each phase where they differ. Returns the floats from one's to the next. */
+static int64_t read_bias(const winograd_plan *plan, const ry_cpu_launch *launch, int64_t channel, int64_t channels, int64_t room,
+                         float *bias)
+{
+    const ry_problem *problem = launch->problem;
+    const int64_t phases = plan->geometry.phase_bias ? plan->phases : 1;
+    memset(bias, 0, (size_t)(phases * room) * sizeof *bias);
+    for (int64_t phase = 0; ry_problem_has_input(problem, 2) && phase < phases; phase++) {
+        const float *from = (const float *)launch->in[2] + (phases > 1 ? phase_bias(plan, problem, phase) : 0);
         for (int64_t i = 0; i < channels; i++) {
-            bias[i] = ((const float *)launch->in[2])[(channel + i) * step];
+            bias[phase * room + i] = from[(channel + i) * problem->in[2].stride[0]];
         }
     }
+    return phases > 1 ? room : 0;
 }
 
 /* Products and outputs of `units` units. */
@@ -101,9 +119,11 @@ static void finish_units(const winograd_plan *plan, const ry_cpu_launch *launch,
     }
     const float *packed = (const float *)launch->packed + b->group * plan->packed_group;
     RY_ISA_SYMBOL(winograd_multiply)(plan, v, packed, b->count, unit, units, m, ahead, &outputs);
-    read_bias(launch, channel, channels, room, bias);
-    winograd_epilogue end = {
-        .y = (float *)launch->out[0] + channel * g->y_channel, .bias = bias, .activation = ry_conv_activation(launch->problem)};
+    const int64_t bias_phase = read_bias(plan, launch, channel, channels, room, bias);
+    winograd_epilogue end = {.y = (float *)launch->out[0] + channel * g->y_channel,
+                             .bias = bias,
+                             .bias_phase = bias_phase,
+                             .activation = ry_conv_activation(launch->problem)};
     if (ry_problem_has_input(launch->problem, 3)) {
         end.residual = (const float *)launch->in[3] + channel * g->r_channel;
     }

@@ -15,6 +15,7 @@ typedef struct winograd_epilogue {
     float *y;              /* of the task's first output channel */
     const float *residual; /* the same; NULL: none */
     const float *bias;     /* one a channel of the task, whole vectors */
+    int64_t bias_phase;    /* floats from a phase's to the next one's; 0: all have the same */
     ry_activation_of activation;
     bool bounds; /* the activation is low <= y <= high; else these are infinite */
     float low, high;

@@ -135,7 +135,7 @@ int64_t RY_ISA_SYMBOL(winograd_mend)(const winograd_plan *plan, const float *x, 
                                     .outputs = outputs + phase};
         winograd_epilogue of = *end;
         of.y += k * g->y_channel;
-        of.bias += k;
+        of.bias += phase * end->bias_phase + k;
         of.residual = end->residual ? end->residual + k * g->r_channel : NULL;
         steps += mend_unit(plan, &unit, block->finite, &of, stage);
     }

@@ -221,7 +221,7 @@ static void write_channels(context *c, const float *m, int64_t channels)
         const bool all = to.columns.first == 0 && to.columns.end == plan->axis[1].outputs;
         for (int64_t k = 0; k < channels; k += RY_W) {
             to.y = y + k;
-            to.bias = c->end->bias + k;
+            to.bias = c->end->bias + (c->phase[0] * plan->axis[1].spread + c->phase[1]) * c->end->bias_phase + k;
             to.residual = residual ? residual + k : NULL;
             to.lanes = channels - k;
             fetch_outputs(&to);
@@ -322,11 +322,13 @@ static void fill_strip(context *c, const float *m, int64_t channel, winograd_ran
     const winograd_plan *plan = c->plan;
     const winograd_axis *w = &plan->axis[1];
     const winograd_tile *tile = winograd_tiles(plan, 1) + c->run.column;
-    target to = {.rows = rows, .bias = c->end->bias + channel, .row_step = strip, .column_step = stride_of(plan, 1) * RY_W, .lanes = RY_W};
+    target to = {.rows = rows, .row_step = strip, .column_step = stride_of(plan, 1) * RY_W, .lanes = RY_W};
     for (int64_t i = 0; i < c->run.count; i++) {
         for (int64_t phase = 0; phase < w->spread; phase++) {
             to.y = c->stage + ((tile[i].origin - tile[0].origin) * w->spread + phase) * RY_W;
-            transform_tile(c, m + i * plan->m_row + (c->phase[0] * w->spread + phase) * plan->m_phase + channel, OF_STRIP, &to);
+            const int64_t index = c->phase[0] * w->spread + phase;
+            to.bias = c->end->bias + index * c->end->bias_phase + channel;
+            transform_tile(c, m + i * plan->m_row + index * plan->m_phase + channel, OF_STRIP, &to);
         }
     }
 }

@@ -306,7 +306,8 @@ static void lay_out(winograd_plan *plan)
     plan->m = at, at += ry_aligned((size_t)(plan->points * plan->m_point) * 4);
     plan->stage = at, at += ry_aligned((size_t)stage * 4);
     plan->outputs = at, at += ry_aligned((size_t)(plan->block * plan->phases) * sizeof(winograd_outputs));
-    plan->bias = at, at += ry_aligned((size_t)((plan->units_a_task + 1) * plan->tile_columns) * 4);
+    const int64_t biases = plan->geometry.phase_bias ? plan->phases : 1;
+    plan->bias = at, at += ry_aligned((size_t)(biases * (plan->units_a_task + 1) * plan->tile_columns) * 4);
     plan->scratch = at;
     const int64_t vectors = ry_parts(plan->geometry.channels_in, plan->width);
     plan->channels_a_part = plan->tiles < 64 ? ry_parts(vectors, ry_parts(vectors, 4)) * plan->width : vectors * plan->width;
