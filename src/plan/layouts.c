@@ -2,9 +2,10 @@
 /* Layouts inside a network, row-major or channels last, as a minimum cut.
  *
  * Every node has the layout that its kernel works in and every value the one that it lies in; a node costs its predicted time in each layout, and where a node
- * and its operand differ, the operand is converted. Costs are of one worker. */
+ * and its operand differ, the operand is converted. Only values with channels have a choice (channels.h). Costs are of one worker. */
 #include "plan/layouts.h"
 
+#include "plan/channels.h"
 #include "plan/cut.h"
 #include "plan/fold.h"
 #include "predict/choices.h"
@@ -18,7 +19,8 @@ typedef struct layouts {
     ry_plan *plan;
     ry_accuracy accuracy;
     ry_arena arena;     /* until the choice is made */
-    bool *matters;      /* of each value: is it computed or read while running, and do its two layouts differ? */
+    bool *channels;     /* of each value: has it any (channels.h)? */
+    bool *matters;      /* is it computed or read while running, has it channels, and do its two layouts differ? */
     bool *free;         /* may it lie in either? */
     bool *labels;       /* of vertices: channels last */
     ry_value_id *other; /* the same value in the other layout; RY_NO_VALUE: not made */
@@ -56,7 +58,7 @@ static void find_free_values(layouts *l)
     const ry_graph *graph = l->plan->graph;
     for (ry_value_id v = 0; v < l->values; v++) {
         const ry_value *value = &graph->values[v];
-        l->matters[v] = !value->constant && layouts_differ(value);
+        l->matters[v] = !value->constant && l->channels[v] && layouts_differ(value);
         l->free[v] = l->matters[v] && value->producer != RY_NO_NODE && !value->bounded;
         l->other[v] = l->instead[v] = RY_NO_VALUE;
     }
@@ -310,6 +312,7 @@ static rynd_status choose(layouts *l)
     if (!l->matters || !l->free || !l->other || !l->instead || !l->listed || !l->operands) {
         return ry_fail_memory(l->error);
     }
+    RY_TRY(ry_plan_find_channels(l->plan->graph, &l->arena, &l->channels, l->error));
     find_free_values(l);
     RY_TRY(label(l));
     return bridge_all(l);
