@@ -5,6 +5,7 @@
  * and its operand differ, the operand is converted. Only values with channels have a choice (channels.h). Costs are of one worker. */
 #include "plan/layouts.h"
 
+#include "plan/aliases.h"
 #include "plan/channels.h"
 #include "plan/cut.h"
 #include "plan/fold.h"
@@ -83,7 +84,7 @@ static void set_layout(const layouts *l, ry_tensor *tensors, int count, const ry
     }
 }
 
-/* Predicted seconds of a node whose operands all lie in one layout, except one value. */
+/* Predicted seconds of a node whose operands all lie in one layout, except one value: nothing for a transpose that so becomes an alias. */
 static rynd_status node_seconds(layouts *l, const ry_node *node, bool last, ry_value_id except, double *seconds)
 {
     *seconds = 0;
@@ -91,6 +92,9 @@ static rynd_status node_seconds(layouts *l, const ry_node *node, bool last, ry_v
     RY_TRY(ry_plan_problem(l->plan->graph, node, l->accuracy, NULL, 0, &l->arena, &problem, l->error));
     set_layout(l, (ry_tensor *)problem.in, node->inputs, node->in, last, except);
     set_layout(l, (ry_tensor *)problem.out, node->outputs, node->out, last, except);
+    if (node->op == RY_OP_transpose && ry_plan_keeps_memory(&problem.in[0], &problem.out[0], &node->attrs.transpose)) {
+        return RYND_OK;
+    }
     ry_choice choice;
     const rynd_status status = ry_choices_find(l->plan->choices, &problem, ry_plan_constants(l->plan->graph, node), &choice, l->error);
     if (status != RYND_OK) {

@@ -2,15 +2,11 @@
 /* Chooses and prepares a kernel for each node. */
 #include "plan/steps.h"
 
+#include "plan/aliases.h"
 #include "plan/fold.h"
 #include "predict/choices.h"
 
 #include <string.h>
-
-static bool is_view(const ry_node *node)
-{
-    return ry_op_get_class(node->op) == RY_CLASS_VIEW;
-}
 
 /* `size` bytes aligned to RY_ALIGNMENT. */
 static void *take_aligned(ry_arena *arena, size_t size)
@@ -86,7 +82,7 @@ rynd_status ry_plan_make_steps(ry_plan *plan, ry_accuracy accuracy, ry_node_id *
     }
     for (ry_node_id id = 0; id < graph->node_count; id++) {
         const ry_node *node = &graph->nodes[id];
-        if (node->op == RY_OP_dead || is_view(node)) {
+        if (node->op == RY_OP_dead || ry_plan_is_alias(graph, node, plan->channels_last)) {
             continue;
         }
         (*node_of_step)[plan->step_count] = id;

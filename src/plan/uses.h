@@ -6,7 +6,7 @@
 #include "plan/plan.h"
 
 typedef struct ry_uses {
-    ry_value_id *root;      /* of each value: that whose memory a view shares; itself otherwise */
+    ry_value_id *root;      /* of each value: that whose memory an alias (aliases.h) shares; itself otherwise */
     uint32_t *first, *last; /* of roots: the step that makes it, and the last that reads it; 0 where there is none */
     bool *made;             /* of roots: a step makes it */
 } ry_uses;
