@@ -9,17 +9,17 @@
 
 /* The epilogue comes before pointwise nodes join each other (an addition joined to its activation would fit no epilogue); activations spelled in
  * small nodes are recognised after they joined, and reach the epilogue in the next round. */
-#define RY_REWRITES(X)                                                                      \
-    X(identity, "drop nodes that change nothing")                                           \
-    X(half, "values of 16 bits between products into float32")                              \
-    X(layer_norm, "layer normalisation spelled in small nodes")                             \
-    X(pixel_shuffle, "Reshape-Transpose-Reshape into depth_to_space")                       \
-    X(space_to_depth, "slices of every s-th pixel, joined, into the convolution behind")    \
-    X(pad_window, "zero padding into the convolution or average pooling behind it")         \
-    X(scale_conv, "BatchNormalization, scale and bias into convolution and matmul weights") \
-    X(epilogue, "residual add and activation into the convolution or matmul before them")   \
-    X(batch_norm, "other BatchNormalization into a multiply-add")                           \
-    X(expr_chain, "pointwise nodes into the pointwise node behind them")                    \
+#define RY_REWRITES(X)                                                                       \
+    X(identity, "drop nodes that change nothing")                                            \
+    X(half, "values of 16 bits between products into float32")                               \
+    X(layer_norm, "layer normalisation spelled in small nodes")                              \
+    X(pixel_shuffle, "Reshape-Transpose-Reshape into depth_to_space; activations before it") \
+    X(space_to_depth, "slices of every s-th pixel, joined, into the convolution behind")     \
+    X(pad_window, "zero padding into the convolution or average pooling behind it")          \
+    X(scale_conv, "BatchNormalization, scale and bias into convolution and matmul weights")  \
+    X(epilogue, "residual add and activation into the convolution or matmul before them")    \
+    X(batch_norm, "other BatchNormalization into a multiply-add")                            \
+    X(expr_chain, "pointwise nodes into the pointwise node behind them")                     \
     X(activation, "HardSwish, GELU, SiLU ... spelled in small nodes")
 
 #define RY_REWRITE(name, what) rynd_status ry_rewrite_##name(ry_graph *graph, bool *changed, ry_error *error);

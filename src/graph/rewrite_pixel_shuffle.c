@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* PixelShuffle as PyTorch exported it before DepthToSpace: a reshape that splits the channels, a transpose that brings the parts beside rows and
- * columns, and a reshape that merges them. */
+ * columns, and a reshape that merges them. An activation behind the shuffle goes before it, where the convolution takes it. */
+#include "expr/expr.h"
 #include "graph/rewrite.h"
 
 typedef struct shuffle {
@@ -62,11 +63,52 @@ static bool match(ry_graph *graph, ry_node *merge)
     return false;
 }
 
+/* Is it a pointwise function of one value, of its type, that a shuffle of a convolution's output gives to it alone? */
+static ry_node *shuffle_before(const ry_graph *graph, const ry_node *node)
+{
+    if (node->op != RY_OP_expr || node->inputs != 1 || node->outputs != 1 || node->attrs.expr.program->reduces) {
+        return NULL;
+    }
+    ry_node *before = ry_rewrite_inner(graph, node->in[0], RY_OP_depth_to_space);
+    const ry_value *in = &graph->values[node->in[0]], *out = &graph->values[node->out[0]];
+    return before && ry_rewrite_inner(graph, before->in[0], RY_OP_conv) && in->dtype == out->dtype &&
+                   ry_shape_equal(&in->shape, &out->shape)
+               ? before
+               : NULL;
+}
+
+/* The two nodes change places. */
+static rynd_status swap(ry_graph *graph, ry_node_id first, ry_node_id second, ry_error *error)
+{
+    const ry_value unshuffled = graph->values[graph->nodes[first].in[0]];
+    const ry_value_id between = ry_graph_add_value(graph, NULL, unshuffled.dtype, &unshuffled.shape);
+    if (between == RY_NO_VALUE) {
+        return ry_fail_memory(error);
+    }
+    ry_node *before = &graph->nodes[first], *pointwise = &graph->nodes[second], was = *before;
+    before->op = pointwise->op;
+    before->attrs = pointwise->attrs;
+    before->name = pointwise->name;
+    before->source = pointwise->source;
+    before->out[0] = between;
+    graph->values[between].producer = first;
+    pointwise->op = was.op;
+    pointwise->attrs = was.attrs;
+    pointwise->name = was.name;
+    pointwise->source = was.source;
+    ry_graph_set_input(graph, pointwise, 0, between);
+    return RYND_OK;
+}
+
 rynd_status ry_rewrite_pixel_shuffle(ry_graph *graph, bool *changed, ry_error *error)
 {
-    (void)error;
     for (ry_node_id n = 0; n < graph->node_count; n++) {
         if (graph->nodes[n].op == RY_OP_reshape && match(graph, &graph->nodes[n])) {
+            *changed = true;
+        }
+        const ry_node *before = shuffle_before(graph, &graph->nodes[n]);
+        if (before) {
+            RY_TRY(swap(graph, (ry_node_id)(before - graph->nodes), n, error));
             *changed = true;
         }
     }

@@ -129,18 +129,27 @@ static rynd_status scale_weights(ry_graph *graph, ry_node_id conv_id, const affi
     return RYND_OK;
 }
 
+/* One a channel, or as many as phases of a transposed convolution have each. */
+static ry_shape bias_shape(const ry_graph *graph, const ry_node *conv, int64_t channels)
+{
+    const bool has = conv->inputs > 2 && conv->in[2] != RY_NO_VALUE;
+    return has ? graph->values[conv->in[2]].shape : (ry_shape){.rank = 1, .dim = {channels}};
+}
+
 static rynd_status shift_bias(ry_graph *graph, ry_node_id conv_id, const affine *map, ry_error *error)
 {
-    ry_shape shape = {.rank = 1, .dim = {map->channels}};
+    const ry_shape shape = bias_shape(graph, &graph->nodes[conv_id], map->channels);
+    const int64_t count = ry_shape_elements(&shape);
     ry_dtype dtype = graph->values[graph->nodes[conv_id].in[0]].dtype;
     ry_value_id bias = ry_graph_add_constant(graph, NULL, dtype, &shape, NULL);
     if (bias == RY_NO_VALUE || !ry_rewrite_widen(graph, &graph->nodes[conv_id], 3)) {
         return ry_fail_memory(error);
     }
     ry_node *conv = &graph->nodes[conv_id];
-    for (int64_t k = 0; k < map->channels; k++) {
-        double old = conv->in[2] == RY_NO_VALUE ? 0 : number(graph, conv->in[2], k);
-        ry_set_f64(dtype, ry_graph_constant_data(graph, bias), k, old * map->scale[k] + map->shift[k]);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t k = i / (count / map->channels);
+        double old = conv->in[2] == RY_NO_VALUE ? 0 : number(graph, conv->in[2], i);
+        ry_set_f64(dtype, ry_graph_constant_data(graph, bias), i, old * map->scale[k] + map->shift[k]);
     }
     ry_graph_set_input(graph, conv, 2, bias);
     return RYND_OK;
@@ -191,7 +200,8 @@ static bool affords(ry_graph *graph, const ry_node *conv, const affine *map)
 {
     const ry_value *w = &graph->values[conv->in[1]];
     const int64_t weights = only_ones(map) ? 0 : ry_shape_bytes(&w->shape, w->dtype);
-    return ry_graph_spend(graph, weights + map->channels * (int64_t)ry_dtype_size(graph->values[conv->in[0]].dtype));
+    const ry_shape bias = bias_shape(graph, conv, map->channels);
+    return ry_graph_spend(graph, weights + ry_shape_bytes(&bias, graph->values[conv->in[0]].dtype));
 }
 
 static rynd_status try_conv(ry_graph *graph, ry_node_id id, int input, const ry_expr *const *programs, bool *done, ry_error *error)

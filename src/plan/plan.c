@@ -8,6 +8,7 @@
 #include "plan/fold.h"
 #include "plan/fold_cost.h"
 #include "plan/fuse_separable.h"
+#include "plan/fuse_shuffle.h"
 #include "plan/layouts.h"
 #include "plan/passes.h"
 #include "plan/split.h"
@@ -139,6 +140,7 @@ static rynd_status build(ry_plan *plan, const ry_graph *graph, const ry_plan_opt
     RY_TRY(bind_inputs(plan->graph, options, error));
     RY_TRY(fold_and_split(plan, error));
     RY_TRY(ry_plan_fuse_separable(plan, options->accuracy, error));
+    RY_TRY(ry_plan_fuse_shuffles(plan, options->accuracy, error));
     RY_TRY(ry_plan_choose_layouts(plan, options->accuracy, error));
     ry_node_id *node_of_step;
     RY_TRY(ry_plan_make_steps(plan, options->accuracy, &node_of_step, error));

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A convolution and the pixel shuffle behind it as one transposed convolution, whose phases write where the shuffle would move them to. Both have the same
+ * products, but phases of few channels fill vectors badly: the predicted times decide. */
+#include "plan/fuse_shuffle.h"
+
+#include "graph/rewrite.h"
+#include "graph/shuffle_conv.h"
+#include "plan/fold.h"
+#include "predict/choices.h"
+
+#include <math.h>
+
+typedef struct fusing {
+    ry_plan *plan;
+    ry_accuracy accuracy;
+    ry_arena arena;
+    bool *channels_last; /* of each value: those of the pair */
+    ry_error *error;
+} fusing;
+
+static rynd_status problem_seconds(fusing *f, const ry_node *node, const ry_problem *problem, double *seconds)
+{
+    ry_choice choice;
+    const rynd_status status = ry_choices_find(f->plan->choices, problem, ry_plan_constants(f->plan->graph, node), &choice, f->error);
+    if (status != RYND_OK) {
+        return ry_plan_fail_node(status, node, f->error);
+    }
+    if (!choice.kernel) {
+        return ry_plan_fail_kernel(node, problem, f->error);
+    }
+    *seconds = RY_STEP_SECONDS + choice.seconds;
+    return RYND_OK;
+}
+
+static rynd_status node_seconds(fusing *f, const ry_node *node, double *seconds)
+{
+    ry_problem problem;
+    RY_TRY(ry_plan_problem(f->plan->graph, node, f->accuracy, f->channels_last, 0, &f->arena, &problem, f->error));
+    return problem_seconds(f, node, &problem, seconds);
+}
+
+/* Of the pair as one node, whose weights and bias have forms that they do not have yet. */
+static rynd_status joined_seconds(fusing *f, const ry_shuffle_conv *pair, double *seconds)
+{
+    ry_value_id in[3];
+    const ry_node node = ry_shuffle_conv_node(f->plan->graph, pair, in);
+    ry_problem problem;
+    RY_TRY(ry_plan_problem(f->plan->graph, &node, f->accuracy, f->channels_last, 0, &f->arena, &problem, f->error));
+    ry_tensor *tensors = (ry_tensor *)problem.in;
+    tensors[1] = ry_tensor_row_major((ry_dtype)tensors[1].dtype, &pair->weights, NULL);
+    if (node.inputs > 2) {
+        tensors[2] = ry_tensor_row_major((ry_dtype)tensors[2].dtype, &pair->bias, NULL);
+    }
+    return problem_seconds(f, &node, &problem, seconds);
+}
+
+/* Either way in the layout that suits it. */
+static rynd_status is_faster_joined(fusing *f, const ry_shuffle_conv *pair, bool *faster)
+{
+    const ry_node *conv = &f->plan->graph->nodes[pair->conv], *shuffle = &f->plan->graph->nodes[pair->shuffle];
+    double apart = INFINITY, together = INFINITY;
+    for (int last = 0; last < 2; last++) {
+        double convolving = 0, shuffling = 0, joined = 0;
+        f->channels_last[conv->in[0]] = f->channels_last[conv->out[0]] = f->channels_last[shuffle->out[0]] = last;
+        RY_TRY(node_seconds(f, conv, &convolving));
+        RY_TRY(node_seconds(f, shuffle, &shuffling));
+        RY_TRY(joined_seconds(f, pair, &joined));
+        apart = fmin(apart, convolving + shuffling);
+        together = fmin(together, joined);
+    }
+    f->channels_last[conv->in[0]] = f->channels_last[conv->out[0]] = f->channels_last[shuffle->out[0]] = false;
+    *faster = together < apart;
+    return RYND_OK;
+}
+
+static rynd_status join_pairs(fusing *f, bool *any)
+{
+    ry_graph *graph = f->plan->graph;
+    f->channels_last = RY_TAKE(&f->arena, bool, graph->value_count);
+    if (!f->channels_last) {
+        return ry_fail_memory(f->error);
+    }
+    for (ry_node_id n = 0; n < graph->node_count; n++) {
+        ry_shuffle_conv pair;
+        bool faster = false;
+        if (ry_shuffle_conv_of(graph, n, &pair)) {
+            RY_TRY(is_faster_joined(f, &pair, &faster));
+        }
+        if (faster) {
+            RY_TRY(ry_shuffle_conv_join(graph, &pair, any, f->error));
+        }
+    }
+    return RYND_OK;
+}
+
+rynd_status ry_plan_fuse_shuffles(ry_plan *plan, ry_accuracy accuracy, ry_error *error)
+{
+    fusing f = {.plan = plan, .accuracy = accuracy, .error = error};
+    bool any = false;
+    ry_arena_init(&f.arena, plan->arena.allocator);
+    const rynd_status status = join_pairs(&f, &any);
+    ry_arena_free(&f.arena);
+    if (status != RYND_OK || !any) {
+        return status;
+    }
+    bool *later;
+    RY_TRY(ry_graph_compact(plan->graph, error));
+    RY_TRY(ry_graph_rewrite(plan->graph, error));
+    RY_TRY(ry_plan_fold(plan->graph, (ry_isa)plan->device->isa, &later, error));
+    return ry_graph_compact(plan->graph, error);
+}
