@@ -138,7 +138,7 @@ static const struct {
     {"tan(x0)", RY_EXPR_tan, 0.51},    {"asin(x0)", RY_EXPR_asin, 2.0},
     {"acos(x0)", RY_EXPR_acos, 1.5},   {"atan(x0)", RY_EXPR_atan, 1.5},
     {"sinh(x0)", RY_EXPR_sinh, 1.7},   {"cosh(x0)", RY_EXPR_cosh, 1.5},
-    {"tanh(x0)", RY_EXPR_tanh, 1.5},   {"asinh(x0)", RY_EXPR_asinh, 2.0},
+    {"tanh(x0)", RY_EXPR_tanh, 2.5},   {"asinh(x0)", RY_EXPR_asinh, 2.0},
     {"acosh(x0)", RY_EXPR_acosh, 2.2}, {"atanh(x0)", RY_EXPR_atanh, 2.2},
     {"erf(x0)", RY_EXPR_erf, 1.3},     {"sigmoid(x0)", RY_EXPR_sigmoid, 2.5},
     {"sqrt(x0)", RY_EXPR_sqrt, 0.5},   {"reciprocal(x0)", RY_EXPR_reciprocal, 0.5},

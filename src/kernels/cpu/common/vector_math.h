@@ -109,21 +109,44 @@ static inline float ry_f32_exp_kernel(float r)
     return ry_f32_fma(r * r, p, r);
 }
 
-/* exp(x) * 2^scale for scale 0 or -1; the power of two comes in two factors, since it may be beyond the exponent's range. */
+/* x = n ln 2 + r: exp(r), and the integer n + 254 in the low bits of *shifted. Infinity gives infinity: n is bounded above and r then is not. */
+static inline float ry_f32_exp_reduced(float x, int32_t *shifted)
+{
+    const float rounder = RY_F32_ROUNDER + 254.0f;
+    int32_t bits = (int32_t)ry_f32_bits(ry_f32_fma(x, 0x1.715476p0f, rounder)), most = (int32_t)ry_f32_bits(rounder + 129.0f);
+    *shifted = bits < most ? bits : most;
+    float n = ry_f32_of_bits((uint32_t)*shifted) - rounder;
+    float r = ry_f32_fma(n, -RY_F32_LN2_LOW, ry_f32_fma(n, -RY_F32_LN2_HIGH, x));
+    return 1.0f + ry_f32_exp_kernel(r);
+}
+
+/* p * 2^n, with n + 254 in the low bits of `shifted`, as two products: the power of two may be beyond the exponent's range. */
+static inline float ry_f32_scale(float p, int32_t shifted)
+{
+    uint32_t sum = (uint32_t)shifted, half = sum >> 1;
+    return p * ry_f32_of_bits(half << 23) * ry_f32_of_bits((sum - half) << 23);
+}
+
+/* exp(x) * 2^scale for scale 0 or -1 */
 static inline float ry_f32_exp_scaled(float x, int scale)
 {
-    x = x > 90.0f ? 90.0f : x;
-    x = x < -105.0f ? -105.0f : x;
-    float t = ry_f32_fma(x, 0x1.715476p0f, RY_F32_ROUNDER), n = t - RY_F32_ROUNDER;
-    float r = ry_f32_fma(n, -RY_F32_LN2_LOW, ry_f32_fma(n, -RY_F32_LN2_HIGH, x));
-    float p = 1.0f + ry_f32_exp_kernel(r);
-    int32_t k = (int32_t)(ry_f32_bits(t) - ry_f32_bits(RY_F32_ROUNDER)) + scale, half = k >> 1;
-    return p * ry_f32_of_bits((uint32_t)(half + 127) << 23) * ry_f32_of_bits((uint32_t)(k - half + 127) << 23);
+    int32_t shifted;
+    float p = ry_f32_exp_reduced(x < -105.0f ? -105.0f : x, &shifted);
+    return ry_f32_scale(p, shifted + scale);
 }
 
 static inline float ry_f32_exp(float x)
 {
     return ry_f32_exp_scaled(x, 0);
+}
+
+/* For -87 <= x <= 88 only. Where a function takes one of two values, the one that is not taken must not be subnormal either: one subnormal lane makes a
+ * product of the whole vector several times slower on many CPUs. */
+static inline float ry_f32_exp_bounded(float x)
+{
+    float t = ry_f32_fma(x, 0x1.715476p0f, RY_F32_ROUNDER), n = t - RY_F32_ROUNDER;
+    float r = ry_f32_fma(n, -RY_F32_LN2_LOW, ry_f32_fma(n, -RY_F32_LN2_HIGH, x));
+    return (1.0f + ry_f32_exp_kernel(r)) * ry_f32_of_bits((ry_f32_bits(t) + 127u) << 23);
 }
 
 /* 2^k (1 + e) - 1 = 2 (2^(k-1) e + (2^(k-1) - 1/2)): the half keeps the power in range at the top. P as in exp, one degree more; 2^-31 */
@@ -322,16 +345,21 @@ static inline float ry_f32_cosh(float x)
     return h + 0.25f / h;
 }
 
-/* Below 0.6 a polynomial (2^-29), above it 1 - 2 / (exp(2x) + 1). */
+/* m / (m + 2) with m = exp(2|x|) - 1 = 2^n e + (2^n - 1), e = r + r^2 P(r) (2^-26 of e); from 10 on the value
+ * rounds to 1. bench/fit_functions.py prints the coefficients. */
 static inline float ry_f32_tanh(float x)
 {
-    float a = ry_f32_abs(x), z = a * a, p = -0x1.828776p-8f;
-    p = ry_f32_fma(p, z, 0x1.54c3c2p-6f);
-    p = ry_f32_fma(p, z, -0x1.b89abap-5f);
-    p = ry_f32_fma(p, z, 0x1.1109bep-3f);
-    p = ry_f32_fma(p, z, -0x1.55553ep-2f);
-    float y = a < 0.6f ? ry_f32_fma(a, p * z, a) : 1.0f - 2.0f / (ry_f32_exp(a + a) + 1.0f);
-    return ry_f32_copysign(y, x);
+    float a = ry_f32_abs(x), c = a > 10.0f ? 20.0f : a + a;
+    float t = ry_f32_fma(c, 0x1.715476p0f, RY_F32_ROUNDER), n = t - RY_F32_ROUNDER;
+    float r = ry_f32_fma(n, -RY_F32_LN2_LOW, ry_f32_fma(n, -RY_F32_LN2_HIGH, c));
+    float p = 0x1.6d7212p-10f;
+    p = ry_f32_fma(p, r, 0x1.12266ap-7f);
+    p = ry_f32_fma(p, r, 0x1.5554c8p-5f);
+    p = ry_f32_fma(p, r, 0x1.5554b2p-3f);
+    p = ry_f32_fma(p, r, 0.5f);
+    float e = ry_f32_fma(r * r, p, r), s = ry_f32_of_bits((ry_f32_bits(t) + 127u) << 23);
+    float m = ry_f32_fma(e, s, s - 1.0f);
+    return ry_f32_copysign(m / (m + 2.0f), x);
 }
 
 #define RY_F32_LN2 0x1.62e43p-1f
@@ -375,15 +403,8 @@ static inline float ry_f32_erf(float x)
     q = ry_f32_fma(q, c, 0x1.438c58p-1f);
     q = ry_f32_fma(q, c, 0x1.2152b8p0f);
     q = ry_f32_fma(q, c, -0x1.3dd0acp-12f);
-    float y = a < 0.92f ? ry_f32_fma(a, p, a) : 1.0f - ry_f32_exp(-q);
+    float y = a < 0.92f ? ry_f32_fma(a, p, a) : 1.0f - ry_f32_exp_bounded(-q);
     return ry_f32_copysign(y, x);
-}
-
-/* 1 / (1 + exp(-x)), by exp(-|x|), so that small results keep their digits. */
-static inline float ry_f32_sigmoid(float x)
-{
-    float e = ry_f32_exp(-ry_f32_abs(x));
-    return (x < 0.0f ? e : 1.0f) / (1.0f + e);
 }
 
 /* log2(x) in f64 for x > 0: exponent + s Q(s^2), s = (m - 1) / (m + 1), m in [sqrt(1/2), sqrt(2)); 2^-38 */

@@ -1,33 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Activations over rows of floats. */
+/* Activations over rows of floats. What comes in is a rounded sum: the error of ry_f32_near_silu and ry_f32_near_gelu, some 1e-7 of it at most, is no larger
+ * than what its own rounding makes, so that they serve every accuracy class. */
 #include "kernels/cpu/conv/activation.h"
 
 #include "kernels/cpu/common/simd.h"
-#include "kernels/cpu/common/vector_math.h"
+#include "kernels/cpu/common/vector_activations.h"
 
 static inline float bounded(float x, float low, float high)
 {
     x = x < low ? low : x;
     return x > high ? high : x;
-}
-
-/* x / (1 + 2^t), t = -x log2(e) rounded once: the relative error, below 1e-7 (1 + |x|), is that of a value below 1 in absolute terms. The
- * exponential overflows to infinity exactly at t = 128, so that -infinity gives NaN as x * sigmoid(x) does. 2^f on [-1/2, 1/2] is a minimax
- * polynomial with 1 for f = 0; 2^-27. */
-static inline float silu(float x)
-{
-    float t = x * -0x1.715476p0f;
-    t = t < -126.0f ? -126.0f : t;
-    t = t > 128.0f ? 128.0f : t;
-    const float shifted = t + RY_F32_ROUNDER, f = t - (shifted - RY_F32_ROUNDER);
-    float p = 0x1.3eb2ap-13f;
-    p = ry_f32_fma(p, f, 0x1.5f0b86p-10f);
-    p = ry_f32_fma(p, f, 0x1.3b320ap-7f);
-    p = ry_f32_fma(p, f, 0x1.c6af76p-5f);
-    p = ry_f32_fma(p, f, 0x1.ebfbd6p-3f);
-    p = ry_f32_fma(p, f, 0x1.62e43p-1f);
-    p = ry_f32_fma(p, f, 1.0f);
-    return x / (1.0f + ry_f32_of_bits(ry_f32_bits(p) + (ry_f32_bits(shifted) << 23)));
 }
 
 /* The whole vectors of n floats. */
@@ -48,10 +30,10 @@ FORM(leaky_relu, x < 0 ? x * a : x)
 FORM(clip, bounded(x, a, b))
 FORM(sigmoid, ry_f32_sigmoid(x))
 FORM(tanh, ry_f32_tanh(x))
-FORM(silu, silu(x))
+FORM(silu, ry_f32_near_silu(x))
 FORM(hard_sigmoid, bounded(x *a + b, 0, 1))
 FORM(hard_swish, x *bounded(x *a + b, 0, 1))
-FORM(gelu, 0.5f * x * (1 + ry_f32_erf(x * 0.70710678f)))
+FORM(gelu, ry_f32_near_gelu(x))
 
 static const activate_function forms[] = {
 #define RY_ACTIVATION(name, expression) [RY_activation_##name] = activate_##name,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The expression language's functions in f32 and f64, as loops. */
-#include "kernels/cpu/common/vector_math.h"
+#include "kernels/cpu/common/vector_activations.h"
 #include "kernels/cpu/expr/expr_loops.h"
 
 /* What f32 and f64 have in common: C is the type, S the suffix of libm's functions. min and max test b for NaN, which is the single value of a scalar
