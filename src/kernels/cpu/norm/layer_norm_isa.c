@@ -1,122 +1,212 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layer normalisation and its root-mean-square form, f32, over contiguous rows. */
-#include "kernels/cpu/common/dense_lanes.h"
+/* Layer normalisation and its root-mean-square form, f32, over contiguous rows: several short rows at once, whose sums hide each other's latency. */
+#include "kernels/cpu/norm/layer_norm_plan.h"
+
 #include "kernels/cpu/common/isa.h"
 #include "kernels/cpu/norm/moments.h"
 
 #include <math.h>
 
-typedef struct state {
-    int64_t rows, length, rows_per_task;
-} state;
+/* LONGEST: a row's sum has one vector, so that at most LONGEST / RY_W numbers are added in f32 one after another. */
+enum { TOGETHER = 4, LONGEST = 1024 };
 
-static void describe(const ry_problem *problem, state *s)
+typedef struct norm {
+    const float *scale, *bias; /* NULL where absent */
+    float *means, *inverses;   /* of each row; NULL where not wanted */
+    int64_t length;
+    double share, epsilon; /* share: 1 / length */
+    bool rms;
+    ry_vm tail; /* lanes of a row's last vector */
+    ry_vf live; /* 1 in them, 0 in others */
+} norm;
+
+/* y = ((x - estimate) - rest) * inverse * scale + bias; mean = estimate + rest */
+typedef struct row_factors {
+    ry_vf minus, inverse, offset;
+} row_factors;
+
+/* Of each of `rows` vectors, TOGETHER or one. */
+RY_INLINE void sum_lanes(const ry_vf *v, int rows, float *sum)
 {
-    const ry_tensor *x = &problem->in[0];
-    *s = (state){.rows = 1, .length = 1};
-    for (int i = 0; i < x->rank; i++) {
-        *(i < ry_axis(problem->attrs.layer_norm.axis, x->rank) ? &s->rows : &s->length) *= x->dim[i];
+    if (rows == TOGETHER) {
+        ry_vf_sum_four(v, sum);
+    } else {
+        sum[0] = ry_vf_sum(v[0]);
     }
-    s->rows_per_task = ry_lanes_per_task(s->rows, 4 * s->length);
 }
 
-static bool row_major_f32(const ry_tensor *t)
+/* Of d = x - estimate over each of `rows` rows: the sum, and the sum of d * d. */
+RY_INLINE void sum_rows(const norm *s, const float *x, int rows, const float *estimate, float *sum, float *squares)
 {
-    return t->dtype == RYND_DTYPE_F32 && ry_tensor_is_row_major(t);
-}
-
-static bool applicable(const ry_problem *problem)
-{
-    const ry_tensor *x = &problem->in[0];
-    if (!ry_problem_has_input(problem, 0) || !ry_problem_has_output(problem, 0) || ry_axis(problem->attrs.layer_norm.axis, x->rank) < 0) {
-        return false;
+    const int64_t whole = s->length - s->length % RY_W;
+    ry_vf minus[TOGETHER], a[TOGETHER], q[TOGETHER];
+    for (int r = 0; r < rows; r++) {
+        minus[r] = ry_vf_set(-estimate[r]);
+        a[r] = q[r] = ry_vf_zero();
     }
-    state s;
-    describe(problem, &s);
-    for (int i = 0; i < 3; i++) { /* scale and bias have the row's own shape: nothing is broadcast within a row */
-        const ry_tensor *t = &problem->in[i];
-        if (ry_problem_has_input(problem, i) && (!row_major_f32(t) || (i > 0 && ry_tensor_count(t) != s.length))) {
-            return false;
+    for (int64_t i = 0; i < whole; i += RY_W) {
+        for (int r = 0; r < rows; r++) {
+            const ry_vf d = ry_vf_add(ry_vf_load(x + r * s->length + i), minus[r]);
+            a[r] = ry_vf_add(a[r], d);
+            q[r] = ry_vf_fma(d, d, q[r]);
         }
-        if (ry_problem_has_output(problem, i) && !row_major_f32(&problem->out[i])) {
-            return false;
+    }
+    for (int r = 0; r < rows; r++) {
+        if (whole < s->length) {
+            const ry_vf d = ry_vf_fma(minus[r], s->live, ry_vf_load_m(x + r * s->length + whole, s->tail));
+            a[r] = ry_vf_add(a[r], d);
+            q[r] = ry_vf_fma(d, d, q[r]);
         }
     }
-    return ry_tensor_count(x) > 0;
+    sum_lanes(a, rows, sum);
+    sum_lanes(q, rows, squares);
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+/* The mean of each row, rounded by the sum. */
+RY_INLINE void estimate_rows(const norm *s, const float *x, int rows, float *estimate)
 {
-    (void)error;
-    state s;
-    describe(problem, &s);
-    prepared->phases = 1;
-    prepared->tasks[0] = ry_lanes_tasks(s.rows, s.rows_per_task);
-    prepared->state = sizeof s;
-    return RYND_OK;
-}
-
-static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *memory)
-{
-    (void)prepared;
-    describe(problem, memory);
-}
-
-static void scale_row(float *restrict y, const float *restrict scale, const float *restrict bias, int64_t n)
-{
-    for (int64_t i = 0; scale && !bias && i < n; i++) {
-        y[i] *= scale[i];
+    const int64_t whole = s->length - s->length % RY_W;
+    ry_vf a[TOGETHER];
+    for (int r = 0; r < rows; r++) {
+        a[r] = ry_vf_load_m(x + r * s->length + whole, s->tail);
     }
-    for (int64_t i = 0; !scale && bias && i < n; i++) {
-        y[i] += bias[i];
+    for (int64_t i = 0; i < whole; i += RY_W) {
+        for (int r = 0; r < rows; r++) {
+            a[r] = ry_vf_add(a[r], ry_vf_load(x + r * s->length + i));
+        }
     }
-    for (int64_t i = 0; scale && bias && i < n; i++) {
-        y[i] = y[i] * scale[i] + bias[i];
+    sum_lanes(a, rows, estimate);
+    for (int r = 0; r < rows; r++) {
+        estimate[r] = (float)((double)estimate[r] * s->share);
     }
 }
 
-/* The moments are taken about a guess, of which an infinity makes NaN: the sum itself knows better. */
-static double finite_or_summed(double mean, const float *x, int64_t n)
+/* rest: of the mean beside its estimate; squares: of differences from the mean. */
+RY_INLINE void factors_of(const norm *s, int64_t row, int rows, const float *estimate, const double *rest, const double *squares,
+                          row_factors *f)
 {
-    if (isfinite(mean)) {
-        return mean;
+    float inverse[TOGETHER], offset[TOGETHER];
+    for (int r = 0; r < rows; r++) {
+        const double scale = 1 / sqrt(squares[r] * s->share + s->epsilon);
+        inverse[r] = (float)scale;
+        offset[r] = (float)(-rest[r] * scale);
     }
-    double sum, squares;
-    ry_row_sums(x, n, 0, &sum, &squares);
-    return sum / (double)n;
+    for (int r = 0; r < rows; r++) {
+        f[r] = (row_factors){ry_vf_set(-estimate[r]), ry_vf_set(inverse[r]), ry_vf_set(offset[r])};
+        if (s->means) { /* differences from an infinity are no numbers: the estimate itself knows better */
+            const double mean = (double)estimate[r] + rest[r];
+            s->means[row + r] = isfinite(mean) ? (float)mean : estimate[r];
+        }
+        if (s->inverses) {
+            s->inverses[row + r] = inverse[r];
+        }
+    }
+}
+
+RY_INLINE void apply_rows(const norm *s, float *y, const float *x, int rows, const row_factors *f, bool scale, bool bias)
+{
+    const ry_vf one = ry_vf_set(1), zero = ry_vf_zero();
+    const int64_t n = s->length, whole = n - n % RY_W;
+    for (int64_t i = 0; i < whole; i += RY_W) {
+        const ry_vf by = scale ? ry_vf_load(s->scale + i) : one, plus = bias ? ry_vf_load(s->bias + i) : zero;
+        for (int r = 0; r < rows; r++) {
+            const ry_vf d = ry_vf_fma(ry_vf_add(ry_vf_load(x + r * n + i), f[r].minus), f[r].inverse, f[r].offset);
+            ry_vf_store(y + r * n + i, ry_vf_fma(d, by, plus));
+        }
+    }
+    if (whole < n) {
+        const ry_vf by = scale ? ry_vf_load_m(s->scale + whole, s->tail) : one;
+        const ry_vf plus = bias ? ry_vf_load_m(s->bias + whole, s->tail) : zero;
+        for (int r = 0; r < rows; r++) {
+            const ry_vf d = ry_vf_fma(ry_vf_add(ry_vf_load_m(x + r * n + whole, s->tail), f[r].minus), f[r].inverse, f[r].offset);
+            ry_vf_store_m(y + r * n + whole, s->tail, ry_vf_fma(d, by, plus));
+        }
+    }
+}
+
+RY_INLINE void apply(const norm *s, float *y, const float *x, int rows, const row_factors *f)
+{
+    if (s->scale && s->bias) {
+        apply_rows(s, y, x, rows, f, true, true);
+    } else if (s->scale) {
+        apply_rows(s, y, x, rows, f, true, false);
+    } else if (s->bias) {
+        apply_rows(s, y, x, rows, f, false, true);
+    } else {
+        apply_rows(s, y, x, rows, f, false, false);
+    }
+}
+
+RY_INLINE void norm_rows(const norm *s, float *y, const float *x, int rows, int64_t row)
+{
+    float estimate[TOGETHER] = {0}, sum[TOGETHER], squares[TOGETHER];
+    double rest[TOGETHER], gaps[TOGETHER];
+    row_factors f[TOGETHER];
+    if (!s->rms) {
+        estimate_rows(s, x, rows, estimate);
+    }
+    sum_rows(s, x, rows, estimate, sum, squares);
+    for (int r = 0; r < rows; r++) {
+        const double d = s->rms ? 0 : (double)sum[r];
+        rest[r] = d * s->share;
+        gaps[r] = (double)squares[r] - d * rest[r];
+    }
+    factors_of(s, row, rows, estimate, rest, gaps, f);
+    apply(s, y, x, rows, f);
+}
+
+static void norm_long_row(const norm *s, float *y, const float *x, int64_t row)
+{
+    ry_moments m = {.count = (double)s->length};
+    if (s->rms) {
+        double sum;
+        ry_row_sums(x, s->length, 0, &sum, &m.squares);
+    } else {
+        m = ry_row_moments(x, s->length);
+    }
+    if (!isfinite(m.mean)) {
+        double squares;
+        ry_row_sums(x, s->length, 0, &m.mean, &squares);
+        m.mean /= (double)s->length;
+    }
+    const float estimate = (float)m.mean;
+    const double rest = m.mean - (double)estimate;
+    row_factors f;
+    factors_of(s, row, 1, &estimate, &rest, &m.squares, &f);
+    apply(s, y, x, 1, &f);
 }
 
 static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
 {
     (void)phase;
     (void)worker;
-    const state *s = launch->state;
+    const layer_norm_plan *plan = launch->state;
     const ry_problem *problem = launch->problem;
-    const float *scale = ry_problem_has_input(problem, 1) ? launch->in[1] : NULL;
-    const float *bias = ry_problem_has_input(problem, 2) ? launch->in[2] : NULL;
-    float *means = ry_problem_has_output(problem, 1) ? launch->out[1] : NULL;
-    float *inverses = ry_problem_has_output(problem, 2) ? launch->out[2] : NULL;
-    const bool rms = problem->attrs.layer_norm.rms != 0;
-    int64_t first = (int64_t)task * s->rows_per_task, end = first + s->rows_per_task < s->rows ? first + s->rows_per_task : s->rows;
-    for (int64_t row = first; row < end; row++) {
-        const float *x = (const float *)launch->in[0] + row * s->length;
-        float *y = (float *)launch->out[0] + row * s->length;
-        ry_moments m = {.count = (double)s->length};
-        if (rms) {
-            double sum;
-            ry_row_sums(x, s->length, 0, &sum, &m.squares);
-        } else {
-            m = ry_row_moments(x, s->length);
-        }
-        double inverse = 1 / sqrt(m.squares / m.count + problem->attrs.layer_norm.epsilon);
-        ry_row_apply(y, x, s->length, (float)m.mean, (float)(m.mean - (double)(float)m.mean), (float)inverse, 0);
-        scale_row(y, scale, bias, s->length);
-        if (means) {
-            means[row] = (float)finite_or_summed(m.mean, x, s->length);
-        }
-        if (inverses) {
-            inverses[row] = (float)inverse;
-        }
+    const int64_t n = plan->length, first = (int64_t)task * plan->rows_per_task;
+    const int64_t end = first + plan->rows_per_task < plan->rows ? first + plan->rows_per_task : plan->rows;
+    norm s = {.scale = ry_problem_has_input(problem, 1) ? launch->in[1] : NULL,
+              .bias = ry_problem_has_input(problem, 2) ? launch->in[2] : NULL,
+              .means = ry_problem_has_output(problem, 1) ? launch->out[1] : NULL,
+              .inverses = ry_problem_has_output(problem, 2) ? launch->out[2] : NULL,
+              .length = n,
+              .share = 1 / (double)n,
+              .epsilon = problem->attrs.layer_norm.epsilon,
+              .rms = problem->attrs.layer_norm.rms != 0,
+              .tail = ry_vm_first(n % RY_W)};
+    float ones[RY_W];
+    ry_vf_store(ones, ry_vf_set(1));
+    s.live = ry_vf_load_m(ones, s.tail);
+    const float *x = launch->in[0];
+    float *y = launch->out[0];
+    int64_t row = first;
+    for (; n <= LONGEST && row + TOGETHER <= end; row += TOGETHER) {
+        norm_rows(&s, y + row * n, x + row * n, TOGETHER, row);
+    }
+    for (; n <= LONGEST && row < end; row++) {
+        norm_rows(&s, y + row * n, x + row * n, 1, row);
+    }
+    for (; row < end; row++) {
+        norm_long_row(&s, y + row * n, x + row * n, row);
     }
 }
 
@@ -127,8 +217,8 @@ const ry_kernel RY_ISA_SYMBOL(layer_norm_f32) = {
     .isa = RY_ISA_ID,
     .accuracy = RY_ACCURACY_strict,
     .rank = 20 + RY_ISA_ID,
-    .applicable = applicable,
-    .prepare = prepare,
-    .initialise = initialise,
+    .applicable = layer_norm_applicable,
+    .prepare = layer_norm_prepare,
+    .initialise = layer_norm_initialise,
     .run = run,
 };

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which layer normalisations the vector kernels take: float32 whose rows are contiguous. */
+#include "kernels/cpu/norm/layer_norm_plan.h"
+
+#include "kernels/cpu/common/dense_lanes.h"
+
+static void describe(const ry_problem *problem, layer_norm_plan *s)
+{
+    const ry_tensor *x = &problem->in[0];
+    *s = (layer_norm_plan){.rows = 1, .length = 1};
+    for (int i = 0; i < x->rank; i++) {
+        *(i < ry_axis(problem->attrs.layer_norm.axis, x->rank) ? &s->rows : &s->length) *= x->dim[i];
+    }
+    s->rows_per_task = ry_lanes_per_task(s->rows, 4 * s->length);
+}
+
+static bool row_major_f32(const ry_tensor *t)
+{
+    return t->dtype == RYND_DTYPE_F32 && ry_tensor_is_row_major(t);
+}
+
+bool layer_norm_applicable(const ry_problem *problem)
+{
+    const ry_tensor *x = &problem->in[0];
+    if (!ry_problem_has_input(problem, 0) || !ry_problem_has_output(problem, 0) || ry_axis(problem->attrs.layer_norm.axis, x->rank) < 0) {
+        return false;
+    }
+    layer_norm_plan s;
+    describe(problem, &s);
+    for (int i = 0; i < 3; i++) { /* scale and bias have the row's own shape: nothing is broadcast within a row */
+        const ry_tensor *t = &problem->in[i];
+        if (ry_problem_has_input(problem, i) && (!row_major_f32(t) || (i > 0 && ry_tensor_count(t) != s.length))) {
+            return false;
+        }
+        if (ry_problem_has_output(problem, i) && !row_major_f32(&problem->out[i])) {
+            return false;
+        }
+    }
+    return ry_tensor_count(x) > 0;
+}
+
+rynd_status layer_norm_prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+{
+    (void)error;
+    layer_norm_plan s;
+    describe(problem, &s);
+    prepared->phases = 1;
+    prepared->tasks[0] = ry_lanes_tasks(s.rows, s.rows_per_task);
+    prepared->state = sizeof s;
+    return RYND_OK;
+}
+
+void layer_norm_initialise(const ry_problem *problem, const ry_prepared *prepared, void *memory)
+{
+    (void)prepared;
+    describe(problem, memory);
+}

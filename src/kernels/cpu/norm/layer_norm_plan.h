@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Layer normalisation as rows: what its kernels of every instruction set share. */
+#ifndef RY_KERNELS_CPU_NORM_LAYER_NORM_PLAN_H
+#define RY_KERNELS_CPU_NORM_LAYER_NORM_PLAN_H
+
+#include "kernels/kernel.h"
+
+typedef struct layer_norm_plan {
+    int64_t rows, length, rows_per_task;
+} layer_norm_plan;
+
+bool layer_norm_applicable(const ry_problem *problem);
+rynd_status layer_norm_prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error);
+void layer_norm_initialise(const ry_problem *problem, const ry_prepared *prepared, void *memory); /* a layer_norm_plan */
+
+#endif
