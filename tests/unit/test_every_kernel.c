@@ -80,6 +80,8 @@ static const row rows[] = {
     {F32, "convt n=2 c=17 h=9 w=20 k=2 r=9 s=6 pad=3,2 stride=3,2 layout=nhwc act=relu residual=1 bias=phases"},
     {F32, "convt c=35 h=11 w=14 k=37 r=6 s=6 pad=2 stride=2 bias=phases"},
     {F32, "convt c=35 h=11 w=14 k=37 r=6 s=9 pad=2,3 stride=2,3 bias=phases layout=nhwc act=silu"},
+    {F32, "convt c=20 h=9 w=10 k=1 r=6 s=6 pad=2 stride=2 bias=phases residual=1"},
+    {F32, "convt n=2 c=20 h=9 w=10 k=3 r=12 s=12 pad=4 stride=4 bias=phases layout=nhwc"},
     {F32, "convt n=2 c=13 h=9 w=8 k=26 r=2 s=2 stride=2 groups=13 bias=phases"},
     {F32, "convt n=2 c=19 h=9 w=8 k=19 r=3 s=3 pad=1 groups=19 bias=phases act=relu"},
     {F32, "convt c=12 w=50 k=7 s=9 pad=4 stride=3 bias=phases act=sigmoid"},

@@ -304,6 +304,34 @@ static void test_strided(void **state)
     check_strided(20, 3, 9, 8);
 }
 
+/* Windows that are a multiple of the strides, as pixel shuffles make them: with channels innermost, phases are output channels. */
+static void test_folded(void **state)
+{
+    (void)state;
+    int checked = 0;
+    for (int n = 0; n < 60; n++) {
+        shape s = {.batch = between(1, 2),
+                   .channels = between(1, 40),
+                   .out = between(0, 4) ? between(1, n % 8 == 0 ? 70 : 20) : 1,
+                   .groups = n % 10 == 9 ? 2 : 1,
+                   .size = {1},
+                   .kernel = {1},
+                   .dilation = {1, 1, 1},
+                   .transposed = true};
+        const int space = n % 4 == 3 ? 1 : 2;
+        for (int i = 3 - space; i < 3; i++) {
+            const int64_t taps = between(i == 2 ? 2 : 1, 4);
+            s.size[i] = between(taps, 14);
+            s.stride[i] = between(1, 4);
+            s.kernel[i] = taps * s.stride[i];
+            s.before[i] = s.stride[i] - 1 + s.stride[i] * between(0, taps - 1);
+            s.after[i] = between(0, 9) ? s.stride[i] - 1 + s.stride[i] * between(0, taps - 1) : s.before[i];
+        }
+        checked += check(&s, space, any_layout(), s.out == 1 ? CASE_ROW_MAJOR : CASE_CHANNELS_LAST);
+    }
+    assert_true(checked > 60);
+}
+
 static void test_halved(void **state)
 {
     (void)state;
@@ -431,6 +459,6 @@ int main(void)
         cmocka_unit_test(test_mixed_kernels), cmocka_unit_test(test_lines),       cmocka_unit_test(test_volumes),
         cmocka_unit_test(test_strided),       cmocka_unit_test(test_halved),      cmocka_unit_test(test_shared),
         cmocka_unit_test(test_groups),        cmocka_unit_test(test_dilated),     cmocka_unit_test(test_far),
-        cmocka_unit_test(test_refused),       cmocka_unit_test(test_counts)};
+        cmocka_unit_test(test_refused),       cmocka_unit_test(test_counts),      cmocka_unit_test(test_folded)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

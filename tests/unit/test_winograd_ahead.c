@@ -70,7 +70,7 @@ static void check(const char *text)
             winograd_ahead_of_input(plan, x + group * g->channels_in * g->x_channel, first, count, &ahead);
             mark(&ahead, (const char *)x, lines[0], seen[0]);
             ahead = (winograd_ahead){0};
-            winograd_ahead_of_output(plan, y + group * g->channels_out * g->y_channel, first, count, g->channels_out, &ahead);
+            winograd_ahead_of_output(plan, y + group * g->channels_out * g->y_channel, first, count, 0, g->channels_out, &ahead);
             mark(&ahead, (const char *)y, lines[1], seen[1]);
         }
     }
@@ -97,6 +97,7 @@ static void test_every_line(void **state)
         "conv c=32 w=300 k=32 s=3 pad=1 layout=nhwc",
         "convt c=32 h=14 w=14 k=32 r=4 s=4 pad=1 stride=2 layout=nhwc",
         "convt c=16 h=9 w=16 k=32 r=4 s=4 pad=1 stride=2",
+        "convt c=32 h=14 w=14 k=20 r=6 s=6 pad=2 stride=2 layout=nhwc",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         check(texts[i]);

@@ -74,31 +74,33 @@ static const float *x_of(const winograd_plan *plan, const ry_cpu_launch *launch,
     return (const float *)launch->in[0] + group * plan->geometry.channels_in * plan->geometry.x_channel;
 }
 
-/* Where a phase's bias begins. */
-static int64_t phase_bias(const winograd_plan *plan, const ry_problem *problem, int64_t phase)
+/* The bias of a column in a phase, from the first output channel's on: where phases have their own, in the order of the strides. */
+static int64_t bias_offset(const winograd_plan *plan, const ry_tensor *bias, int64_t phase, int64_t channel)
 {
-    const ry_tensor *bias = &problem->in[2];
-    const int64_t wide = plan->axis[1].spread, at[2] = {phase / wide, phase % wide};
-    int64_t offset = 0;
+    const winograd_fold *f = &plan->fold;
+    const int64_t wide = plan->axis[1].spread, k = f->channels ? channel % f->room % f->channels : channel;
+    const int64_t at[2] = {f->channels ? channel / f->room : phase / wide, f->channels ? channel % f->room / f->channels : phase % wide};
+    int64_t offset = k * bias->stride[0];
     for (int i = 0; i < 2; i++) {
         const winograd_axis *axis = &plan->axis[i];
         const int dim = bias->rank - 2 + i; /* a single spatial dimension is the width */
-        offset += dim < 1 ? 0 : (at[i] - axis->lead + axis->spread) % axis->spread * bias->stride[dim];
+        const int64_t residue = f->channels ? at[i] : (at[i] - axis->lead + axis->spread) % axis->spread;
+        offset += dim < 1 ? 0 : residue * bias->stride[dim];
     }
     return offset;
 }
 
-/* The channels' bias, zeros where there is none and behind the last; of each phase where they differ. Returns the floats from one's to the next. */
+/* The columns' bias, zeros where there is none and behind the last; of each phase where they differ. Returns the floats from one's to the next. */
 static int64_t read_bias(const winograd_plan *plan, const ry_cpu_launch *launch, int64_t channel, int64_t channels, int64_t room,
                          float *bias)
 {
     const ry_problem *problem = launch->problem;
     const int64_t phases = plan->geometry.phase_bias ? plan->phases : 1;
     memset(bias, 0, (size_t)(phases * room) * sizeof *bias);
-    for (int64_t phase = 0; ry_problem_has_input(problem, 2) && phase < phases; phase++) {
-        const float *from = (const float *)launch->in[2] + (phases > 1 ? phase_bias(plan, problem, phase) : 0);
-        for (int64_t i = 0; i < channels; i++) {
-            bias[phase * room + i] = from[(channel + i) * problem->in[2].stride[0]];
+    for (int64_t i = 0; ry_problem_has_input(problem, 2) && i < phases * channels; i++) {
+        const int64_t phase = i / channels, k = channel + i % channels;
+        if (winograd_columns_beside(plan, k, 1) == 1) {
+            bias[phase * room + i % channels] = ((const float *)launch->in[2])[bias_offset(plan, &problem->in[2], phase, k)];
         }
     }
     return phases > 1 ? room : 0;
@@ -110,29 +112,28 @@ static void finish_units(const winograd_plan *plan, const ry_cpu_launch *launch,
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t first = unit * plan->tile_columns, left = g->channels_out - first, room = units * plan->tile_columns;
-    const int64_t channels = left < room ? left : room, channel = b->group * g->channels_out + first;
+    const int64_t channels = left < room ? left : room, before = b->group * g->channels_out;
+    float *y = (float *)launch->out[0] + before * g->y_channel;
     float *m = (float *)(void *)(scratch + plan->m), *bias = (float *)(void *)(scratch + plan->bias);
     winograd_ahead outputs = {0};
     if (plan->y_ahead) {
-        winograd_ahead_of_output(plan, (const float *)launch->out[0] + channel * g->y_channel, b->first, b->count, channels, &outputs);
+        winograd_ahead_of_output(plan, y, b->first, b->count, first, channels, &outputs);
         winograd_ahead_spread(plan, units, b->count, &outputs);
     }
     const float *packed = (const float *)launch->packed + b->group * plan->packed_group;
     RY_ISA_SYMBOL(winograd_multiply)(plan, v, packed, b->count, unit, units, m, ahead, &outputs);
-    const int64_t bias_phase = read_bias(plan, launch, channel, channels, room, bias);
-    winograd_epilogue end = {.y = (float *)launch->out[0] + channel * g->y_channel,
-                             .bias = bias,
-                             .bias_phase = bias_phase,
-                             .activation = ry_conv_activation(launch->problem)};
+    const int64_t bias_phase = read_bias(plan, launch, before + first, channels, room, bias);
+    winograd_epilogue end = {
+        .y = y, .channel = first, .bias = bias, .bias_phase = bias_phase, .activation = ry_conv_activation(launch->problem)};
     if (ry_problem_has_input(launch->problem, 3)) {
-        end.residual = (const float *)launch->in[3] + channel * g->r_channel;
+        end.residual = (const float *)launch->in[3] + before * g->r_channel;
     }
     end.bounds = ry_activation_bounds(end.activation, &end.low, &end.high);
     float *stage = (float *)(void *)(scratch + plan->stage);
     const bool finite = RY_ISA_SYMBOL(winograd_transform_output)(plan, m, b->first, b->count, channels, &end, stage);
     if (!finite || !b->finite) {
         const winograd_block mended = {b->first, b->count, unit, units, finite};
-        const float *w = (const float *)launch->in[1] + b->group * g->w_group + first * g->w_out + g->w_first;
+        const float *w = (const float *)launch->in[1] + b->group * g->w_group + g->w_first;
         (void)RY_ISA_SYMBOL(winograd_mend)(plan, x_of(plan, launch, b->group), w, m, &mended, &end, stage,
                                            (winograd_outputs *)(void *)(scratch + plan->outputs));
     }

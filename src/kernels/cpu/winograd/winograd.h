@@ -12,16 +12,17 @@ bool RY_ISA_SYMBOL(winograd_transform_input)(const winograd_plan *plan, const fl
                                              int64_t channels, float *v, float *stage);
 
 typedef struct winograd_epilogue {
-    float *y;              /* of the task's first output channel */
+    float *y;              /* of the group */
     const float *residual; /* the same; NULL: none */
-    const float *bias;     /* one a channel of the task, whole vectors */
+    int64_t channel;       /* the task's first column */
+    const float *bias;     /* one a column of the task, whole vectors */
     int64_t bias_phase;    /* floats from a phase's to the next one's; 0: all have the same */
     ry_activation_of activation;
     bool bounds; /* the activation is low <= y <= high; else these are infinite */
     float low, high;
 } winograd_epilogue;
 
-/* y of the tiles and `channels` output channels from M; false: some products are not finite. */
+/* y of the tiles and `channels` columns from M; false: some products are not finite. */
 bool RY_ISA_SYMBOL(winograd_transform_output)(const winograd_plan *plan, const float *m, int64_t first, int64_t count, int64_t channels,
                                               const winograd_epilogue *end, float *stage);
 
@@ -32,8 +33,7 @@ typedef struct winograd_block {
     bool finite; /* all products of M */
 } winograd_block;
 
-/* Writes those outputs again that Winograd's form cannot give (winograd_mend.h), after a transform that returned false. x: of the group; w: of the
- * block's first output channel. M is overwritten; `outputs`: a worker's. Returns how many multiply-adds of vectors direct sums took. */
+/* Writes those outputs again that Winograd's form cannot give (winograd_mend.h), after a transform that returned false. x and w: of the group. M is overwritten; `outputs`: a worker's. Returns how many multiply-adds of vectors direct sums took. */
 int64_t RY_ISA_SYMBOL(winograd_mend)(const winograd_plan *plan, const float *x, const float *w, float *m, const winograd_block *block,
                                      const winograd_epilogue *end, float *stage, winograd_outputs *outputs);
 

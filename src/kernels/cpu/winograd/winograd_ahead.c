@@ -77,7 +77,7 @@ void winograd_ahead_of_input(const winograd_plan *plan, const float *x, int64_t 
     }
 }
 
-void winograd_ahead_of_output(const winograd_plan *plan, const float *y, int64_t first, int64_t count, int64_t channels,
+void winograd_ahead_of_output(const winograd_plan *plan, const float *y, int64_t first, int64_t count, int64_t channel, int64_t channels,
                               winograd_ahead *ahead)
 {
     const ry_conv_geometry *g = &plan->geometry;
@@ -94,9 +94,12 @@ void winograd_ahead_of_output(const winograd_plan *plan, const float *y, int64_t
         int64_t columns = (last->origin - tile->origin + (w->outputs - 1) * w->dilation + 1) * w->spread;
         clip(&top, step, &rows, g->out[1]);
         clip(&left, 1, &columns, g->out[2]);
-        add_box(&(box){y + run.image * g->y_batch + run.depth * y_step[0] + top * y_step[1] + left * y_step[2], rows, step * y_step[1],
-                       columns, y_step[2], channels, g->y_channel},
-                ahead);
+        const float *at = y + run.image * g->y_batch + run.depth * y_step[0] + top * y_step[1] + left * y_step[2];
+        const int64_t room = plan->fold.channels ? plan->fold.room : g->channels_out;
+        for (int64_t k = channel; k < channel + channels; k += room - k % room) {
+            const int64_t beside = winograd_columns_beside(plan, k, channel + channels - k);
+            add_box(&(box){at + winograd_column_y(plan, k), rows, step * y_step[1], columns, y_step[2], beside, g->y_channel}, ahead);
+        }
     }
 }
 

@@ -25,8 +25,8 @@ typedef struct winograd_ahead {
 /* Adds what the tiles [first, first + count) read of x, from its group's first channel on. */
 void winograd_ahead_of_input(const winograd_plan *plan, const float *x, int64_t first, int64_t count, winograd_ahead *ahead);
 
-/* Adds what they write of `channels` output channels, of which y is the first. */
-void winograd_ahead_of_output(const winograd_plan *plan, const float *y, int64_t first, int64_t count, int64_t channels,
+/* Adds what they write of `channels` columns from `channel` on; y: of the group. */
+void winograd_ahead_of_output(const winograd_plan *plan, const float *y, int64_t first, int64_t count, int64_t channel, int64_t channels,
                               winograd_ahead *ahead);
 
 /* Spreads them over the products of `units` units and `tiles` tiles. */

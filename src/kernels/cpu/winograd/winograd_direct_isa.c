@@ -36,7 +36,9 @@ static void copy_weights(const part *p)
         float *to = p->weights + tap * p->channels * columns;
         for (int64_t c = 0; c < p->channels; c++) {
             for (int64_t k = 0; k < p->unit->channels; k++) {
-                to[c * columns + k] = from[c * g->w_in + k * g->w_out];
+                const int64_t column = p->unit->channel + k;
+                to[c * columns + k] =
+                    winograd_columns_beside(p->plan, column, 1) < 1 ? 0 : from[c * g->w_in + winograd_column_w(p->plan, column)];
             }
             for (int64_t k = p->unit->channels; k < columns; k++) {
                 to[c * columns + k] = 0;

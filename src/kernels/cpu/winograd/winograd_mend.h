@@ -15,8 +15,9 @@
 typedef struct winograd_unit {
     int64_t first, count;      /* tiles */
     int64_t phase[2];          /* of the height, of the width */
+    int64_t channel;           /* the first */
     int64_t columns, channels; /* whole vectors; those of them that there are */
-    const float *x, *w;        /* of the group; of the unit's first output channel */
+    const float *x, *w;        /* of the group */
     float *m;                  /* the products of the first tile in this phase */
     winograd_outputs *outputs; /* of the first tile in this phase; the next tile's lie plan->phases further */
 } winograd_unit;

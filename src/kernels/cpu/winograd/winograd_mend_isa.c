@@ -75,7 +75,9 @@ static void finish(const winograd_plan *plan, const winograd_unit *unit, const w
         return;
     }
     for (int64_t k = 0; k < unit->channels; k++) {
-        sums[k] += end->bias[k] + (end->residual ? end->residual[r + k * plan->geometry.r_channel] : 0);
+        const int64_t column = unit->channel + k;
+        const bool added = end->residual && winograd_columns_beside(plan, column, 1) == 1;
+        sums[k] += end->bias[k] + (added ? end->residual[r + winograd_column_r(plan, column)] : 0);
     }
     RY_ISA_SYMBOL(ry_activate)(end->activation, sums, unit->channels);
 }
@@ -89,12 +91,13 @@ static void write_tile(const winograd_plan *plan, const winograd_unit *unit, con
         finish(plan, unit, end, to.r[i], outputs->nan >> to.at[i] & 1, m + to.at[i] * plan->m_point);
     }
     /* what lies next to each other in y is written one after the other */
-    for (int i = 0; plan->y_near && i < to.count; i++) {
-        memcpy(end->y + to.y[i], m + to.at[i] * plan->m_point, (size_t)unit->channels * sizeof *m);
+    for (int i = 0; plan->y_near && !plan->fold.channels && i < to.count; i++) {
+        memcpy(end->y + to.y[i] + unit->channel, m + to.at[i] * plan->m_point, (size_t)unit->channels * sizeof *m);
     }
-    for (int64_t k = 0; !plan->y_near && k < unit->channels; k++) {
-        for (int i = 0; i < to.count; i++) {
-            end->y[to.y[i] + k * plan->geometry.y_channel] = m[to.at[i] * plan->m_point + k];
+    for (int64_t k = 0; (!plan->y_near || plan->fold.channels) && k < unit->channels; k++) {
+        const int64_t column = unit->channel + k;
+        for (int i = 0; i < to.count && winograd_columns_beside(plan, column, 1) == 1; i++) {
+            end->y[to.y[i] + winograd_column_y(plan, column)] = m[to.at[i] * plan->m_point + k];
         }
     }
 }
@@ -123,20 +126,19 @@ int64_t RY_ISA_SYMBOL(winograd_mend)(const winograd_plan *plan, const float *x, 
     RY_ISA_SYMBOL(winograd_find_outputs)(plan, x, block->first, block->count, stage, outputs);
     for (int64_t i = 0; i < block->units * plan->phases; i++) {
         const int64_t phase = i % plan->phases, wide = plan->axis[1].spread, at = i / plan->phases, k = at * plan->tile_columns;
-        const int64_t left = g->channels_out - (block->unit + at) * plan->tile_columns;
+        const int64_t channel = (block->unit + at) * plan->tile_columns, left = g->channels_out - channel;
         const winograd_unit unit = {.first = block->first,
                                     .count = block->count,
                                     .phase = {phase / wide, phase % wide},
+                                    .channel = channel,
                                     .columns = winograd_unit_columns(plan, block->unit + at),
                                     .channels = left < plan->tile_columns ? left : plan->tile_columns,
                                     .x = x,
-                                    .w = w + k * g->w_out,
+                                    .w = w,
                                     .m = m + phase * plan->m_phase + k,
                                     .outputs = outputs + phase};
         winograd_epilogue of = *end;
-        of.y += k * g->y_channel;
         of.bias += phase * end->bias_phase + k;
-        of.residual = end->residual ? end->residual + k * g->r_channel : NULL;
         steps += mend_unit(plan, &unit, block->finite, &of, stage);
     }
     return steps;

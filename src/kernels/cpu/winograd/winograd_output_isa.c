@@ -199,6 +199,17 @@ static int64_t stride_of(const winograd_plan *plan, int axis)
     return plan->axis[axis].dilation * plan->axis[axis].spread;
 }
 
+/* An activation that is not a bound, of the task's columns of neighbouring outputs. */
+static void activate(const context *c, float *y, int64_t step, int64_t outputs, int64_t channels)
+{
+    const winograd_plan *plan = c->plan;
+    const int64_t room = plan->fold.channels ? plan->fold.room : channels;
+    for (int64_t k = 0; k < channels; k += room - (plan->fold.channels ? (c->end->channel + k) % room : 0)) {
+        const int64_t column = c->end->channel + k, count = winograd_columns_beside(plan, column, channels - k);
+        RY_ISA_SYMBOL(ry_activate_rows)(c->end->activation, y + winograd_column_y(plan, column), step, outputs, count);
+    }
+}
+
 /* Channels lie next to each other in y: the outputs of one phase, whose products m are. */
 static void write_channels(context *c, const float *m, int64_t channels)
 {
@@ -220,16 +231,17 @@ static void write_channels(context *c, const float *m, int64_t channels)
         to.columns = winograd_inside(plan, 1, tile + i, c->phase[1]);
         const bool all = to.columns.first == 0 && to.columns.end == plan->axis[1].outputs;
         for (int64_t k = 0; k < channels; k += RY_W) {
-            to.y = y + k;
+            const int64_t column = c->end->channel + k;
+            to.y = y + winograd_column_y(plan, column);
             to.bias = c->end->bias + (c->phase[0] * plan->axis[1].spread + c->phase[1]) * c->end->bias_phase + k;
-            to.residual = residual ? residual + k : NULL;
-            to.lanes = channels - k;
+            to.residual = residual ? residual + winograd_column_r(plan, column) : NULL;
+            to.lanes = winograd_columns_beside(plan, column, channels - k);
             fetch_outputs(&to);
             transform_tile(c, m + i * plan->m_row + k, all && to.lanes >= RY_W ? OF_WHOLE : OF_RANGE, &to);
         }
         for (int64_t row = to.rows.first; !c->end->bounds && row < to.rows.end; row++) {
-            float *first = y + row * to.row_step + to.columns.first * to.column_step;
-            RY_ISA_SYMBOL(ry_activate_rows)(c->end->activation, first, to.column_step, to.columns.end - to.columns.first, channels);
+            activate(c, y + row * to.row_step + to.columns.first * to.column_step, to.column_step, to.columns.end - to.columns.first,
+                     channels);
         }
     }
 }
@@ -347,8 +359,9 @@ static void write_positions(context *c, const float *m, int64_t channels)
         fill_strip(c, m, k, rows, strip);
         for (int64_t row = rows.first; row < rows.end; row++) {
             const int64_t position = c->phase[0] + row * down;
-            float *y = c->end->y + c->y + position * y_step[1] + k * g->y_channel;
-            const float *residual = c->end->residual ? c->end->residual + c->r + position * r_step[1] + k * g->r_channel : NULL;
+            float *y = c->end->y + c->y + position * y_step[1] + (c->end->channel + k) * g->y_channel;
+            const float *residual =
+                c->end->residual ? c->end->residual + c->r + position * r_step[1] + (c->end->channel + k) * g->r_channel : NULL;
             for (int64_t p = positions.first; p < positions.end; p += RY_W) {
                 const int64_t left = positions.end - p;
                 turn_outputs(c, c->stage + row * strip + p * RY_W, left < RY_W ? left : RY_W, channels - k, y + p,

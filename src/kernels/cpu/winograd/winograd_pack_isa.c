@@ -42,12 +42,12 @@ typedef struct packing {
     double g[2][WINOGRAD_POINTS_MOST][TAPS_MOST];
 } packing;
 
-/* All taps of one phase and input channel, for `channels` output channels; the columns behind them are 0. */
-static void read_taps(const packing *p, const float *w, int64_t phase, int64_t class, int64_t channels,
+/* All taps of one phase and input channel, for `channels` columns from `first` on; those behind them are 0. */
+static void read_taps(const packing *p, const float *w, int64_t phase, int64_t class, int64_t first, int64_t channels,
                       double taps[TAPS_MOST * TAPS_MOST][COLUMNS])
 {
     const winograd_axis *high = &p->plan->axis[0], *wide = &p->plan->axis[1];
-    const int64_t rows = high->taps, columns = wide->taps, out = p->plan->geometry.w_out;
+    const int64_t rows = high->taps, columns = wide->taps;
     const int64_t *w_step = p->plan->geometry.w_step;
     assert(rows > 0 && columns > 0);
     for (int64_t i = 0; i < rows; i++) {
@@ -58,7 +58,7 @@ static void read_taps(const packing *p, const float *w, int64_t phase, int64_t c
             const float *from = w + r * w_step[1] + s * w_step[2];
             double *to = taps[i * columns + j];
             for (int64_t k = 0; k < (is_there ? channels : 0); k++) {
-                to[k] = (double)from[k * out];
+                to[k] = winograd_columns_beside(p->plan, first + k, 1) < 1 ? 0 : (double)from[winograd_column_w(p->plan, first + k)];
             }
             for (int64_t k = is_there ? channels : 0; k < COLUMNS; k++) {
                 to[k] = 0;
@@ -108,7 +108,7 @@ void RY_ISA_SYMBOL(winograd_pack)(const winograd_plan *plan, const float *w, flo
     fill_matrix(&plan->axis[1], p.g[1]);
     const int64_t first = unit * plan->tile_columns, columns = winograd_unit_columns(plan, unit);
     const int64_t channels = g->channels_out - first < plan->tile_columns ? g->channels_out - first : plan->tile_columns;
-    w += group * g->w_group + first * g->w_out + g->w_first;
+    w += group * g->w_group + g->w_first;
     packed += group * plan->packed_group + unit * plan->packed_unit;
     for (int64_t t = 0; t < g->kernel[0]; t++) {
         for (int64_t c = 0; c < plan->channel_step; c++) {
@@ -116,7 +116,7 @@ void RY_ISA_SYMBOL(winograd_pack)(const winograd_plan *plan, const float *w, flo
             for (int64_t i = 0; i < plan->phases * plan->classes; i++) {
                 const int64_t phase = i / plan->classes, class = i % plan->classes, wide = plan->axis[1].classes;
                 const int64_t at = t * plan->classes + winograd_class(plan, class / wide, class % wide);
-                read_taps(&p, w + t * g->w_step[0] + c * g->w_in, phase, class, c < g->channels_in ? channels : 0, taps);
+                read_taps(&p, w + t * g->w_step[0] + c * g->w_in, phase, class, first, c < g->channels_in ? channels : 0, taps);
                 transform(&p, (const double(*)[COLUMNS])taps, columns,
                           packed + (phase * plan->depth + at * plan->channel_step + c) * columns);
             }

@@ -333,6 +333,37 @@ static void find_steps(const ry_problem *problem, ry_conv_phase *steps)
     }
 }
 
+/* Makes columns of the phases, where their outputs lie so that vectors of channels may go on from a phase to its neighbour. */
+static void fold_phases(const ry_problem *problem, winograd_plan *plan)
+{
+    ry_conv_geometry *g = &plan->geometry;
+    const bool has_residual = ry_problem_has_input(problem, 3);
+    const int64_t channels = g->channels_out, y_pixel = plan->steps.y_step[2], r_pixel = plan->steps.r_step[2];
+    bool folds = !g->forward && g->groups == 1 && (g->y_channel == 1 || channels == 1) && y_pixel == channels &&
+                 (!has_residual || ((g->r_channel == 1 || channels == 1) && r_pixel == channels));
+    for (int i = 0; i < 2; i++) {
+        const winograd_axis *axis = &plan->axis[i];
+        folds = folds && axis->lead == 0 && axis->window == axis->taps * axis->spread && g->out[i + 1] % axis->spread == 0;
+    }
+    if (!folds) {
+        return;
+    }
+    winograd_fold *f = &plan->fold;
+    *f = (winograd_fold){
+        .channels = channels, .row = channels * plan->axis[1].spread, .y_row = plan->steps.y_step[1], .r_row = plan->steps.r_step[1]};
+    f->room = ry_whole(f->row, plan->width);
+    g->channels_out = (plan->axis[0].spread - 1) * f->room + f->row;
+    g->y_channel = 1;
+    g->r_channel = has_residual;
+    for (int i = 0; i < 2; i++) {
+        winograd_axis *axis = &plan->axis[i];
+        g->out[i + 1] /= axis->spread;
+        plan->steps.y_step[i + 1] *= axis->spread;
+        plan->steps.r_step[i + 1] *= axis->spread;
+        axis->spread = 1;
+    }
+}
+
 static void start_plan(const ry_problem *problem, const winograd_limits *limits, winograd_plan *plan)
 {
     memset(plan, 0, sizeof *plan);
@@ -342,12 +373,13 @@ static void start_plan(const ry_problem *problem, const winograd_limits *limits,
     plan->width = limits->width;
     plan->tile_rows = limits->tile_rows > 13 ? 13 : limits->tile_rows; /* rows that lie along the reduction need an address each */
     plan->tile_columns = plan->width * limits->tile_vectors;
+    find_phases(g, 1, &plan->axis[0]);
+    find_phases(g, 2, &plan->axis[1]);
+    fold_phases(problem, plan);
     plan->units = ry_parts(g->channels_out, plan->tile_columns);
     plan->x_near = g->x_channel == 1;
     plan->y_near = g->y_channel == 1;
     plan->x_staged = !plan->x_near || (g->channels_in <= STAGED_CHANNELS && g->x_step[2] >= STAGED_STEP);
-    find_phases(g, 1, &plan->axis[0]);
-    find_phases(g, 2, &plan->axis[1]);
     plan->axis[0].weave = 1;
     plan->axis[1].weave = count_woven(g, &plan->axis[1]);
     plan->phases = plan->axis[0].spread * plan->axis[1].spread;

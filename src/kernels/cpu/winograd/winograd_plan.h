@@ -21,6 +21,9 @@
  * most r / s taps, rounded up. They are numbered so that output i of every phase reads x from the same position on: phases share V, each has its own
  * U, like more output channels, and the m s outputs of a tile are neighbours in y.
  *
+ * Where y's channels lie next to each other, and the window is a multiple of the strides, phases have the same taps, and may be more output channels
+ * altogether (`fold`): column k of the products is of channel k of all phases, in the order of y's memory, each row of phases in whole vectors.
+ *
  * An axis that is read with stride 2 is two classes, the residues of x's position: each is a convolution of unit stride, of half the taps, and their
  * sum is formed in M, like that over input channels. Where a phase or a class has a tap less than others, products of infinity (or of 0) are left
  * out: its weights are 0 there. */
@@ -57,8 +60,15 @@ typedef struct winograd_outputs {
     bool terms;        /* finite terms, too, decide about them: an infinity alone settles what it reaches */
 } winograd_outputs;
 
+typedef struct winograd_fold {
+    int64_t channels;     /* of y; 0: there is no fold */
+    int64_t row, room;    /* columns of a row of phases; with those that fill its last vector */
+    int64_t y_row, r_row; /* steps of y and the residual from a row of phases to the next */
+} winograd_fold;
+
 typedef struct winograd_plan {
-    ry_conv_geometry geometry;
+    ry_conv_geometry geometry; /* folded: of the columns, and positions of one phase */
+    winograd_fold fold;
     ry_conv_phase steps;                             /* of y and the residual */
     winograd_axis axis[2];                           /* height, width */
     int64_t points;                                  /* of a tile */
@@ -125,6 +135,36 @@ static inline bool winograd_is_zero(const winograd_axis *axis, int64_t point, in
 static inline const winograd_tile *winograd_tiles(const winograd_plan *plan, int axis)
 {
     return (const winograd_tile *)(const void *)((const char *)plan + plan->axis[axis].tile);
+}
+
+/* Columns are a group's output channels, or (folded) those of all phases. */
+
+/* Columns from k on, `most` at most, that lie next to each other in y where its channels do; below 1: there is no column k. */
+static inline int64_t winograd_columns_beside(const winograd_plan *plan, int64_t k, int64_t most)
+{
+    const int64_t left = plan->fold.channels ? plan->fold.row - k % plan->fold.room : most;
+    return left < most ? left : most;
+}
+
+/* Column k in y, in the residual, in the weights, from the group's first. */
+static inline int64_t winograd_column_y(const winograd_plan *plan, int64_t k)
+{
+    const winograd_fold *f = &plan->fold;
+    return f->channels ? k / f->room * f->y_row + k % f->room : k * plan->geometry.y_channel;
+}
+
+static inline int64_t winograd_column_r(const winograd_plan *plan, int64_t k)
+{
+    const winograd_fold *f = &plan->fold;
+    return f->channels ? k / f->room * f->r_row + k % f->room : k * plan->geometry.r_channel;
+}
+
+static inline int64_t winograd_column_w(const winograd_plan *plan, int64_t k)
+{
+    const winograd_fold *f = &plan->fold;
+    const ry_conv_geometry *g = &plan->geometry;
+    return f->channels ? k / f->room * g->w_step[1] + k % f->room / f->channels * g->w_step[2] + k % f->room % f->channels * g->w_out
+                       : k * g->w_out;
 }
 
 /* Channels of a unit, in whole vectors. */
