@@ -80,10 +80,39 @@ static void made_without_a_measured_machine(void **state)
     assert_false(ry_machine_path(&cpu, cpu.isa, path));
 }
 
+static double predicted(const char *text, case_layout layout, const ry_machine *machine, ry_isa isa)
+{
+    kernel_case c;
+    ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
+    ry_choice choice;
+    ry_error error;
+    kernel_case_parse(&c, text);
+    const ry_problem problem = kernel_case_problem(&c, layout, in, out);
+    assert_int_equal(ry_predict_choose(&problem, isa, ~0u, machine, &choice, &error), RYND_OK);
+    kernel_case_end(&c);
+    return choice.seconds;
+}
+
+/* A softmax is an exponential an element, and its short rows are parts of vectors: it is not the price of reading and writing. */
+static void softmax_is_dearer_than_a_copy(void **state)
+{
+    (void)state;
+    ry_cpu_info cpu;
+    ry_machine machine;
+    ry_cpu_detect(&cpu);
+    ry_machine_built_in(&cpu, cpu.isa, &machine);
+    const char *softmax = "softmax x0=1x17x40x40:f32 y0=1x17x40x40:f32 axis=1";
+    const double copy = predicted("copy x0=1x17x40x40:f32 y0=1x17x40x40:f32", CASE_NCHW, &machine, cpu.isa);
+    const double columns = predicted(softmax, CASE_NCHW, &machine, cpu.isa), by_rows = predicted(softmax, CASE_NHWC, &machine, cpu.isa);
+    assert_true(columns > 2 * copy);
+    assert_true(by_rows > 1.5 * columns);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(methods_that_are_far_ahead),
+        cmocka_unit_test(softmax_is_dearer_than_a_copy),
         cmocka_unit_test(made_without_a_measured_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
