@@ -33,6 +33,22 @@ static double f64_sigmoid(double a)
     return a >= 0 ? 1 / (1 + exp(-a)) : exp(a) / (1 + exp(a));
 }
 
+static double f64_softplus(double a)
+{
+    return (a < 0 ? 0 : a) + log1p(exp(-fabs(a)));
+}
+
+/* By erfc and by sigmoid: sums with 1 would lose the digits of small results. */
+static double f64_gelu(double a)
+{
+    return 0.5 * a * erfc(a * -0.7071067811865476);
+}
+
+static double f64_gelu_tanh(double a)
+{
+    return a * f64_sigmoid(1.5957691216057308 * (a + 0.044715 * a * a * a));
+}
+
 double ry_expr_scalar_f64(ry_expr_code code, double a, double b, double c)
 {
     switch (code) {
@@ -84,6 +100,11 @@ double ry_expr_scalar_f64(ry_expr_code code, double a, double b, double c)
     case RY_EXPR_atanh: return atanh(a);
     case RY_EXPR_erf: return erf(a);
     case RY_EXPR_sigmoid: return f64_sigmoid(a);
+    case RY_EXPR_silu: return a * f64_sigmoid(a);
+    case RY_EXPR_softplus: return f64_softplus(a);
+    case RY_EXPR_mish: return a * tanh(f64_softplus(a));
+    case RY_EXPR_gelu: return f64_gelu(a);
+    case RY_EXPR_gelu_tanh: return f64_gelu_tanh(a);
     default: return NAN;
     }
 }

@@ -7,35 +7,48 @@
 typedef struct spelling {
     const char *spelled;   /* a and b stand for any numbers */
     const char *canonical; /* over the same a and b */
+    ry_expr_code code;     /* what has none of it is not compared */
     double a, b;           /* what they must be; NAN: anything; SLOPE: above 0, at most 1 */
 } spelling;
 
 #define ANY   NAN
 #define SLOPE INFINITY
 
+/* x times half of 1 + inner, in the orders in which exporters multiply. */
+#define GELU(name, code, inner, a, b)                                                                         \
+    {"x0 * (1 + " inner ") * 0.5", name, code, a, b}, {"x0 * (1 + " inner ") / 2", name, code, a, b},         \
+        {"x0 * 0.5 * (1 + " inner ")", name, code, a, b}, {"x0 * (0.5 * (1 + " inner "))", name, code, a, b}, \
+    {                                                                                                         \
+        "x0 * ((1 + " inner ") / 2)", name, code, a, b                                                        \
+    }
+
 static const spelling spellings[] = {
     /* HardSwish: x * relu6(x + 3) / 6 */
-    {"x0 * min(max(x0 + b, 0), a) / a", "x0 * min(max(x0 * (1 / a) + b / a, 0), 1)", ANY, ANY},
-    {"x0 * (min(max(x0 + b, 0), a) / a)", "x0 * min(max(x0 * (1 / a) + b / a, 0), 1)", ANY, ANY},
-    {"x0 * (min(max(x0 + 3, 0), 6) * a)", "x0 * min(max(x0 * a + 0.5, 0), 1)", 1.0 / 6, ANY},
-    {"x0 * min(max(x0 + 3, 0), 6) * a", "x0 * min(max(x0 * a + 0.5, 0), 1)", 1.0 / 6, ANY},
+    {"x0 * min(max(x0 + b, 0), a) / a", "x0 * min(max(x0 * (1 / a) + b / a, 0), 1)", RY_EXPR_min, ANY, ANY},
+    {"x0 * (min(max(x0 + b, 0), a) / a)", "x0 * min(max(x0 * (1 / a) + b / a, 0), 1)", RY_EXPR_min, ANY, ANY},
+    {"x0 * (min(max(x0 + 3, 0), 6) * a)", "x0 * min(max(x0 * a + 0.5, 0), 1)", RY_EXPR_min, 1.0 / 6, ANY},
+    {"x0 * min(max(x0 + 3, 0), 6) * a", "x0 * min(max(x0 * a + 0.5, 0), 1)", RY_EXPR_min, 1.0 / 6, ANY},
     /* HardSigmoid: relu6(x + 3) / 6 */
-    {"min(max(x0 + b, 0), a) / a", "min(max(x0 * (1 / a) + b / a, 0), 1)", ANY, ANY},
-    {"min(max(x0 + 3, 0), 6) * a", "min(max(x0 * a + 0.5, 0), 1)", 1.0 / 6, ANY},
+    {"min(max(x0 + b, 0), a) / a", "min(max(x0 * (1 / a) + b / a, 0), 1)", RY_EXPR_min, ANY, ANY},
+    {"min(max(x0 + 3, 0), 6) * a", "min(max(x0 * a + 0.5, 0), 1)", RY_EXPR_min, 1.0 / 6, ANY},
     /* SiLU */
-    {"x0 / (1 + exp(-x0))", "x0 * sigmoid(x0)", ANY, ANY},
-    {"x0 * (1 / (1 + exp(-x0)))", "x0 * sigmoid(x0)", ANY, ANY},
-    {"1 / (1 + exp(-x0))", "sigmoid(x0)", ANY, ANY},
-    /* GELU: x * (1 + erf(x / sqrt 2)) / 2 */
-    {"x0 * (1 + erf(x0 / a)) * 0.5", "0.5 * x0 * (1 + erf(x0 * 0.7071067811865476))", 1.4142135623730951, ANY},
-    {"x0 * 0.5 * (1 + erf(x0 / a))", "0.5 * x0 * (1 + erf(x0 * 0.7071067811865476))", 1.4142135623730951, ANY},
-    {"x0 * (0.5 * (1 + erf(x0 / a)))", "0.5 * x0 * (1 + erf(x0 * 0.7071067811865476))", 1.4142135623730951, ANY},
-    {"x0 * ((1 + erf(x0 / a)) / 2)", "0.5 * x0 * (1 + erf(x0 * 0.7071067811865476))", 1.4142135623730951, ANY},
-    {"x0 * (1 + erf(x0 / a)) / 2", "0.5 * x0 * (1 + erf(x0 * 0.7071067811865476))", 1.4142135623730951, ANY},
-    {"x0 * (1 + erf(x0 * a)) * 0.5", "0.5 * x0 * (1 + erf(x0 * 0.7071067811865476))", 0.7071067811865476, ANY},
-    {"x0 * (0.5 * (1 + erf(x0 * a)))", "0.5 * x0 * (1 + erf(x0 * 0.7071067811865476))", 0.7071067811865476, ANY},
+    {"x0 * sigmoid(x0)", "silu(x0)", RY_EXPR_sigmoid, ANY, ANY},
+    {"x0 / (1 + exp(-x0))", "silu(x0)", RY_EXPR_exp, ANY, ANY},
+    {"x0 * (1 / (1 + exp(-x0)))", "silu(x0)", RY_EXPR_exp, ANY, ANY},
+    {"1 / (1 + exp(-x0))", "sigmoid(x0)", RY_EXPR_exp, ANY, ANY},
+    /* GELU by erf */
+    GELU("gelu(x0)", RY_EXPR_erf, "erf(x0 / a)", 1.4142135623730951, ANY),
+    GELU("gelu(x0)", RY_EXPR_erf, "erf(x0 * a)", 0.7071067811865476, ANY),
+    /* GELU by tanh */
+    GELU("gelu_tanh(x0)", RY_EXPR_tanh, "tanh((x0 + x0 * x0 * x0 * b) * a)", 0.7978845608028654, 0.044715),
+    GELU("gelu_tanh(x0)", RY_EXPR_tanh, "tanh((x0 + x0 * b * x0 * x0) * a)", 0.7978845608028654, 0.044715),
+    GELU("gelu_tanh(x0)", RY_EXPR_tanh, "tanh((x0 + pow(x0, 3) * b) * a)", 0.7978845608028654, 0.044715),
+    GELU("gelu_tanh(x0)", RY_EXPR_tanh, "tanh(x0 * a * (1 + x0 * b * x0))", 0.7978845608028654, 0.044715),
+    /* Mish, and its softplus as ONNX defines it */
+    {"x0 * tanh(softplus(x0))", "mish(x0)", RY_EXPR_tanh, ANY, ANY},
+    {"x0 * tanh(max(x0, 0) + log1p(exp(-abs(x0))))", "mish(x0)", RY_EXPR_tanh, ANY, ANY},
     /* leaky ReLU: a steeper slope would make max(x, a x) the line a x above 0, and 0 makes it NaN at infinity */
-    {"max(x0, x0 * a)", "select(x0 < 0, x0 * a, x0)", SLOPE, ANY},
+    {"max(x0, x0 * a)", "select(x0 < 0, x0 * a, x0)", RY_EXPR_max, SLOPE, ANY},
 };
 
 static const char *const activations[] = {
@@ -52,11 +65,23 @@ static bool is_number(double value, double wanted)
     return isnan(wanted) || fabs(value - wanted) <= 1e-6 * fabs(wanted);
 }
 
+static bool has(const ry_expr *program, ry_expr_code code)
+{
+    int i = 0;
+    while (i < program->count && program->code[i].code != code) {
+        i++;
+    }
+    return i < program->count;
+}
+
 static rynd_status find_spelling(const ry_expr *program, ry_graph *graph, const ry_expr **canonical, ry_error *error)
 {
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
         ry_expr_parameter parameters[2] = {{"a", 0}, {"b", 0}};
         bool found;
+        if (!has(program, spellings[i].code)) {
+            continue;
+        }
         RY_TRY(ry_expr_match(program, spellings[i].spelled, parameters, 2, graph->arena.allocator, &found, error));
         if (found && is_number(parameters[0].value, spellings[i].a) && is_number(parameters[1].value, spellings[i].b)) {
             return ry_expr_parse(spellings[i].canonical, parameters, 2, &graph->arena, canonical, error);

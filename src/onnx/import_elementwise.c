@@ -154,17 +154,13 @@ void ry_import_gelu(ry_import *import)
     if (!with_tanh && strcmp(approximate, "none") != 0) {
         ry_import_fail(import, RYND_ERROR_UNSUPPORTED, "its approximation '%s' is neither none nor tanh", approximate);
     }
-    emit_last(import,
-              with_tanh ? "0.5 * x0 * (1 + tanh(0.7978845608028654 * (x0 + 0.044715 * x0 * x0 * x0)))"
-                        : "0.5 * x0 * (1 + erf(x0 * 0.7071067811865476))",
-              1, import->in);
+    emit_last(import, with_tanh ? "gelu_tanh(x0)" : "gelu(x0)", 1, import->in);
 }
 
-/* With alpha 1 the text is the one that epilogues know as silu. */
 void ry_import_swish(ry_import *import)
 {
     ry_expr_parameter alpha = {"alpha", ry_import_float(import, "alpha")};
-    ry_emit_expr(import, alpha.value == 1 ? "x0 * sigmoid(x0)" : "x0 * sigmoid(alpha * x0)", &alpha, 1, NULL, 1, import->in,
+    ry_emit_expr(import, alpha.value == 1 ? "silu(x0)" : "x0 * sigmoid(alpha * x0)", &alpha, 1, NULL, 1, import->in,
                  ry_import_out(import, 0));
 }
 

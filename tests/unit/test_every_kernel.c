@@ -62,6 +62,8 @@ static const row rows[] = {
     {F32, "conv c=21 d=5 h=8 w=9 k=21 t=3 r=3 s=3 pad=1 groups=21 bias=1 act=silu"},
     {F32, "conv c=4 h=20 w=20 k=6 r=3 s=3 dilation=4 pad=4"},
     {F32, "conv c=3 w=50 k=7 s=9 pad=4 stride=3 bias=1 act=sigmoid"},
+    {F32, "conv n=2 c=5 h=9 w=7 k=19 r=3 s=3 pad=1 bias=1 act=gelu_tanh"},
+    {F32, "conv c=17 h=9 w=11 k=18 bias=1 residual=1 act=mish"},
     {F32, "conv c=5 d=6 h=7 w=8 k=4 t=3 r=2 s=3 pad=1 bias=1 act=tanh"},
     {F32, "conv c=1 h=1 w=1 k=1"},
     {F32, "conv c=130 h=3 w=3 k=3 r=3 s=3"},

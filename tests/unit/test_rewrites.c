@@ -130,6 +130,10 @@ static void spelled_activations_reach_the_epilogue(void **state)
         {"min(max(x0 + 3, 0), 6)", "x0 * x1", "x0 / 6", RY_activation_hard_swish},
         {"sigmoid(x0)", "x0 * x1", NULL, RY_activation_silu},
         {"1 + erf(x0 / 1.4142135623730951)", "x0 * x1", "x0 * 0.5", RY_activation_gelu},
+        {"1 + erf(x0 * 0.70710677)", "x1 * 0.5 * x0", NULL, RY_activation_gelu},
+        {"1 + tanh(0.7978846 * (x0 + 0.044715 * pow(x0, 3)))", "0.5 * x1 * x0", NULL, RY_activation_gelu_tanh},
+        {"tanh(0.7978845608028654 * (x0 + 0.044715 * x0 * x0 * x0))", "x1 * (1 + x0)", "0.5 * x0", RY_activation_gelu_tanh},
+        {"tanh(softplus(x0))", "x0 * x1", NULL, RY_activation_mish},
         {"1 + exp(-x0)", "x1 / x0", NULL, RY_activation_silu},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -2,6 +2,8 @@
 /* Tasks, sums, dot products and activations of the reference kernels. */
 #include "kernels/ref/ref_common.h"
 
+#include "expr/expr.h"
+
 /* Enough tasks to balance any number of threads that runs a reference kernel, few enough to cost nothing. */
 enum { MOST_TASKS = 64 };
 
@@ -290,7 +292,19 @@ static double activation_hard_swish(double x, double a, double b)
 static double activation_gelu(double x, double a, double b)
 {
     (void)a, (void)b;
-    return 0.5 * x * (1 + erf(x * 0.7071067811865476));
+    return ry_expr_scalar_f64(RY_EXPR_gelu, x, 0, 0);
+}
+
+static double activation_gelu_tanh(double x, double a, double b)
+{
+    (void)a, (void)b;
+    return ry_expr_scalar_f64(RY_EXPR_gelu_tanh, x, 0, 0);
+}
+
+static double activation_mish(double x, double a, double b)
+{
+    (void)a, (void)b;
+    return ry_expr_scalar_f64(RY_EXPR_mish, x, 0, 0);
 }
 
 static double (*const activations[RY_activation_count])(double x, double a, double b) = {

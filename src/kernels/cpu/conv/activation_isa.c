@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Activations over rows of floats. What comes in is a rounded sum: the error of ry_f32_near_silu and ry_f32_near_gelu, some 1e-7 of it at most, is no larger
+/* Activations over rows of floats. What comes in is a rounded sum: the error of the functions ry_f32_near_*, some 1e-7 of it at most, is no larger
  * than what its own rounding makes, so that they serve every accuracy class. */
 #include "kernels/cpu/conv/activation.h"
 
@@ -34,6 +34,8 @@ FORM(silu, ry_f32_near_silu(x))
 FORM(hard_sigmoid, bounded(x *a + b, 0, 1))
 FORM(hard_swish, x *bounded(x *a + b, 0, 1))
 FORM(gelu, ry_f32_near_gelu(x))
+FORM(gelu_tanh, ry_f32_near_gelu_tanh(x))
+FORM(mish, ry_f32_mish(x))
 
 static const activate_function forms[] = {
 #define RY_ACTIVATION(name, expression) [RY_activation_##name] = activate_##name,

@@ -176,7 +176,7 @@ static ry_expr_code swapped(ry_expr_code code)
 
 static void add_cost(compiler *c, ry_expr_code code, uint8_t type)
 {
-    bool dear = (code >= RY_EXPR_exp && code <= RY_EXPR_sigmoid) || code == RY_EXPR_pow || code == RY_EXPR_mod || code == RY_EXPR_fmod;
+    bool dear = (code >= RY_EXPR_exp && code <= RY_EXPR_gelu_tanh) || code == RY_EXPR_pow || code == RY_EXPR_mod || code == RY_EXPR_fmod;
     c->cost += dear ? (type == RY_LOOP_f32 ? 8 : 40) : 1;
 }
 

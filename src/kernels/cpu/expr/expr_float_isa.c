@@ -109,6 +109,11 @@ COMMON_OPS(f64, double, )
 #define OPS(X) X(exp) X(log) X(log1p) X(expm1) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf)
 OPS(F32_OP)
 F32_OP(sigmoid)
+F32_OP(silu)
+F32_OP(softplus)
+F32_OP(mish)
+F32_OP(gelu)
+F32_OP(gelu_tanh)
 F32_OP(round)
 OPS(F64_OP)
 /* clang-format on */
@@ -132,6 +137,31 @@ static inline double f64_op_sigmoid(double a)
 {
     double e = exp(-fabs(a));
     return (a < 0 ? e : 1) / (1 + e);
+}
+
+static inline double f64_op_silu(double a)
+{
+    return a * f64_op_sigmoid(a);
+}
+
+static inline double f64_op_softplus(double a)
+{
+    return (a < 0 ? 0 : a) + log1p(exp(-fabs(a)));
+}
+
+static inline double f64_op_mish(double a)
+{
+    return a * tanh(f64_op_softplus(a));
+}
+
+static inline double f64_op_gelu(double a)
+{
+    return 0.5 * a * erfc(a * -0.7071067811865476);
+}
+
+static inline double f64_op_gelu_tanh(double a)
+{
+    return a * f64_op_sigmoid(1.5957691216057308 * (a + 0.044715 * a * a * a));
 }
 
 /* Angles too large for the reduction of vector_math.h. */
