@@ -87,6 +87,8 @@ static void sum_rows(const kn2row_plan *plan, narrow_rows *rows, const at_hand *
     kn2row_source *source = (kn2row_source *)(void *)(scratch + plan->sources);
     rows->geometry = g;
     rows->images = 1;
+    rows->column = 0;
+    rows->length = INT64_MAX;
     rows->image_rows = rows->rows;
     rows->pitch = plan->pitch;
     rows->columns = rows->rows * plan->pitch;

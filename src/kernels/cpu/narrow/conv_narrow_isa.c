@@ -72,7 +72,8 @@ static void run(const ry_cpu_launch *launch, int phase, size_t index, unsigned w
 {
     const narrow_plan *plan = launch->state;
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t block = (int64_t)index % plan->row_blocks, slices = (int64_t)index / plan->row_blocks, rest = slices / plan->slices;
+    const int64_t part = (int64_t)index % plan->column_blocks, blocks = (int64_t)index / plan->column_blocks;
+    const int64_t block = blocks % plan->row_blocks, slices = blocks / plan->row_blocks, rest = slices / plan->slices;
     char *scratch = launch->scratch + worker * launch->prepared->scratch;
     (void)phase;
     task t = {.plan = plan,
@@ -82,6 +83,8 @@ static void run(const ry_cpu_launch *launch, int phase, size_t index, unsigned w
                        .image = rest / g->groups * plan->images,
                        .slice = slices % plan->slices,
                        .row = block * plan->rows,
+                       .column = part * plan->columns,
+                       .length = plan->columns,
                        .image_rows = plan->image_rows,
                        .pitch = plan->pitch,
                        .positions = plan->positions,
@@ -94,7 +97,7 @@ static void run(const ry_cpu_launch *launch, int phase, size_t index, unsigned w
     narrow_rows *rows = &t.rows;
     rows->images = ry_least(plan->images, g->batch - rows->image);
     rows->rows = ry_least(plan->rows, plan->grid[0] - rows->row);
-    rows->columns = ((rows->images - 1) * plan->image_rows + rows->rows - 1) * plan->pitch + plan->grid[1];
+    rows->columns = ((rows->images - 1) * plan->image_rows + rows->rows - 1) * plan->pitch + plan->columns;
     t.packed = (const float *)launch->packed + rows->group * plan->packed_group;
     const ry_dtype dtype = ry_type_of(&launch->problem->in[0]);
     narrow_stage stage = {.plan = plan,
@@ -104,7 +107,8 @@ static void run(const ry_cpu_launch *launch, int phase, size_t index, unsigned w
                           .lines = (float *)(void *)(scratch + plan->lines),
                           .image = rows->image,
                           .images = rows->images,
-                          .row = rows->row};
+                          .row = rows->row,
+                          .before = plan->before[1] - rows->column * g->stride[2]};
     for (int64_t p = 0; p < g->phases; p++) {
         RY_ISA_SYMBOL(narrow_read_bias)(rows, &plan->phase[p].at, p);
     }
@@ -122,15 +126,17 @@ static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_
         return ry_fail_memory(error);
     }
     narrow_plan_make(problem, RY_W, NARROW_ROWS, plan);
-    *prepared = (ry_prepared){.phases = 1,
-                              .tasks = {(size_t)plan->tasks},
-                              .state = (size + 63) / 64 * 64,
-                              .packed = ((size_t)(plan->packed_group * plan->geometry.groups) * 4 + 63) / 64 * 64,
-                              .pack_tasks = (size_t)plan->geometry.groups,
-                              .scratch = plan->scratch,
-                              .work = plan->cycles * 2 * RY_W,
-                              .knob_count = 4,
-                              .knobs = {{"rows", plan->rows}, {"images", plan->images}, {"chunk", plan->chunk}, {"units", plan->units}}};
+    *prepared = (ry_prepared){
+        .phases = 1,
+        .tasks = {(size_t)plan->tasks},
+        .state = (size + 63) / 64 * 64,
+        .packed = ((size_t)(plan->packed_group * plan->geometry.groups) * 4 + 63) / 64 * 64,
+        .pack_tasks = (size_t)plan->geometry.groups,
+        .scratch = plan->scratch,
+        .work = plan->cycles * 2 * RY_W,
+        .knob_count = 5,
+        .knobs = {
+            {"rows", plan->rows}, {"images", plan->images}, {"chunk", plan->chunk}, {"units", plan->units}, {"columns", plan->columns}}};
     ry_release(&ry_system_allocator, plan);
     return RYND_OK;
 }

@@ -13,6 +13,7 @@ enum {
     CHANNEL_MOST = 1 << 18,   /* bytes of one channel's planes */
     POSITIONS = 2048,         /* of a task, at most, about */
     SUMS_MOST = 128 * 1024,   /* bytes of a task's sums, about */
+    COLUMNS_LEAST = 96,       /* of a part of a row */
     TASKS_LEAST = 8,          /* where there are rows and images enough */
     NEAR_MOST = 448 * 1024    /* bytes of an image that stay in a second-level cache */
 };
@@ -72,12 +73,7 @@ static void find_reach(narrow_plan *plan, const ry_conv_tap *tap)
             plan->grid[i] = ry_most(plan->grid[i], plan->phase[p].at.grid[i + 1]);
         }
         plan->before[i] = -low;
-        const int64_t reach = (high - low) / g->stride[i + 1];
-        if (i == 0) {
-            plan->image_rows = reach; /* and the task's rows */
-        } else {
-            plan->pitch = plan->grid[1] + reach;
-        }
+        plan->reach[i] = (high - low) / g->stride[i + 1];
     }
     memset(plan->slot, -1, sizeof plan->slot);
     plan->planes = 0;
@@ -87,14 +83,17 @@ static void find_reach(narrow_plan *plan, const ry_conv_tap *tap)
     }
 }
 
-/* Rows and images of a task: many enough that staging what a window reaches over is little, few enough that all threads have some. */
-static void find_tasks(narrow_plan *plan, int width)
+/* Rows and images of a task of so many columns: many enough that staging what a window reaches over is little, few enough that all threads have some. */
+static void find_tasks(narrow_plan *plan, int width, int64_t columns)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t reach = plan->image_rows, rows = plan->grid[0], image = (rows + reach) * plan->pitch;
+    plan->columns = columns;
+    plan->column_blocks = ry_parts(plan->grid[1], columns);
+    plan->pitch = columns + plan->reach[1];
+    const int64_t reach = plan->reach[0], rows = plan->grid[0], image = (rows + reach) * plan->pitch;
     const int64_t planes = g->batch * g->groups * plan->slices;
     const int64_t positions = ry_least(POSITIONS, SUMS_MOST / 4 / (g->channels_out * g->phases));
-    plan->images = ry_most(1, ry_least(positions / 2 / image, planes / TASKS_LEAST));
+    plan->images = plan->column_blocks > 1 ? 1 : ry_most(1, ry_least(positions / 2 / image, planes / TASKS_LEAST));
     plan->images = ry_least(plan->images, g->batch);
     plan->images = ry_parts(g->batch, ry_parts(g->batch, plan->images));
     plan->image_blocks = ry_parts(g->batch, plan->images);
@@ -106,14 +105,14 @@ static void find_tasks(narrow_plan *plan, int width)
     /* a vector behind the last row may be overwritten; steps of whole pages would crowd a few sets of the cache */
     plan->plane = ry_parts(plan->images * plan->image_rows * plan->pitch + width, 16) * 16;
     plan->plane += plan->plane % 64 == 0 ? 16 : 0;
-    plan->tasks = plan->image_blocks * g->groups * plan->slices * plan->row_blocks;
+    plan->tasks = plan->image_blocks * g->groups * plan->slices * plan->row_blocks * plan->column_blocks;
     const int64_t channel = ry_most(1, plan->planes * plan->plane * 4), chunk = ry_most(1, STAGED_MOST / channel);
     plan->chunk = ry_parts(g->channels_in, ry_parts(g->channels_in, chunk));
-    plan->positions = ry_parts(((plan->images - 1) * plan->image_rows + plan->rows - 1) * plan->pitch + plan->grid[1], width) * width;
+    plan->positions = ry_parts(((plan->images - 1) * plan->image_rows + plan->rows - 1) * plan->pitch + plan->columns, width) * width;
 }
 
 /* Cycles of a channel's row of every plane, of so many vectors. */
-static double staged_cycles(const narrow_plan *plan, double vectors)
+static double staged_cycles(const narrow_plan *plan, double vectors, int width)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const double planes = (double)plan->planes, stride = (double)g->stride[2];
@@ -126,13 +125,17 @@ static double staged_cycles(const narrow_plan *plan, double vectors)
         rows += used;
     }
     /* x's way from the outer caches, as the implicit GEMM counts it */
-    const double far = g->channels_in * g->in[0] * g->in[1] * g->in[2] * 4 > NEAR_MOST ? FETCH_CYCLES * (double)g->in[2] : 0;
+    const double far =
+        g->channels_in * g->in[0] * g->in[1] * g->in[2] * 4 > NEAR_MOST ? FETCH_CYCLES * (double)(plan->pitch * g->stride[2]) : 0;
     if (g->x_step[2] == 1 || g->in[2] == 1) {
         /* loads, permutations, stores; a row's start and end */
         return rows * (20.0 + far + vectors * stride * 2.0) + planes * vectors * 2.0;
     }
-    const double line = (g->x_channel == 1 && g->channels_in >= 8 ? 4.0 : 20.0) * stride;
-    return rows * (12.0 + far + vectors * (line + stride * 2.0)) + planes * vectors * 2.0;
+    /* a square of channels and positions is turned at once; of channels apart, every line of x comes again for the next chunk */
+    const double lanes = (double)ry_least(plan->chunk, width), turned = 4.0 * (double)width / lanes;
+    const double line = (g->x_channel == 1 && turned < 20.0 ? turned : 20.0) * stride,
+                 again = g->x_channel == 1 ? (double)width / lanes : 1.0;
+    return rows * (12.0 + far * again + vectors * (line + stride * 2.0)) + planes * vectors * 2.0;
 }
 
 /* Of the output's slices, those whose window's slice `depth` is there. */
@@ -150,7 +153,8 @@ static double count_cycles(const narrow_plan *plan, int width)
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t whole = plan->positions / width, chunks = ry_parts(g->channels_in, plan->chunk);
     const double vectors = (double)whole, outputs = (double)g->channels_out, channels = (double)g->channels_in;
-    const double staged = (double)(plan->images * plan->image_rows) * channels * staged_cycles(plan, (double)ry_parts(plan->pitch, width));
+    const double staged =
+        (double)(plan->images * plan->image_rows) * channels * staged_cycles(plan, (double)ry_parts(plan->pitch, width), width);
     double sums = 0, all = 0;
     for (int64_t d = 0; d < plan->depths; d++) {
         const double share = slice_share(plan, d);
@@ -201,6 +205,23 @@ bool narrow_is_possible(const ry_problem *problem)
            channel_bytes(problem, &g) <= CHANNEL_MOST;
 }
 
+/* Whole rows, or the parts of rows that take the fewest cycles. */
+static void cut_rows(narrow_plan *plan, int width)
+{
+    int64_t best = plan->grid[1];
+    find_tasks(plan, width, best);
+    plan->cycles = count_cycles(plan, width);
+    for (int64_t blocks = 2; plan->geometry.phases == 1 && plan->grid[1] / blocks >= COLUMNS_LEAST; blocks++) {
+        const double least = plan->cycles;
+        const int64_t columns = ry_whole(ry_parts(plan->grid[1], blocks), width);
+        find_tasks(plan, width, columns);
+        const double cycles = count_cycles(plan, width);
+        best = cycles < least ? columns : best;
+        plan->cycles = cycles < least ? cycles : least;
+    }
+    find_tasks(plan, width, best);
+}
+
 static void lay_out(narrow_plan *plan, int width)
 {
     const ry_conv_geometry *g = &plan->geometry;
@@ -233,12 +254,11 @@ void narrow_plan_make(const ry_problem *problem, int width, int rows_most, narro
     plan->units = ry_parts(g.channels_out, rows_most);
     find_slices(plan, tap);
     find_reach(plan, tap);
-    find_tasks(plan, width);
+    cut_rows(plan, width);
     for (int64_t t = 0; t < g.taps; t++) {
         const int64_t row = tap[t].at[1] + plan->before[0], column = tap[t].at[2] + plan->before[1];
         const int64_t slot = plan->slot[row % g.stride[1]][column % g.stride[2]];
         plan->offset[t] = (int32_t)(slot * plan->plane + row / g.stride[1] * plan->pitch + column / g.stride[2]);
     }
-    plan->cycles = count_cycles(plan, width);
     lay_out(plan, width);
 }

@@ -2,7 +2,8 @@
 /* How a convolution to few output channels is computed, forward or transposed: vectors lie along pixels, whatever the layout, and every loaded
  * vector of x serves all output channels. Plain data, kept in a kernel's state.
  *
- * A task takes rows of the output grid, of one image or of several small ones. It stages the rows of x that they read, a chunk of channels at a
+ * A task takes rows of the output grid, of one image or of several small ones; of wide images it takes parts of rows, where all channels of whole ones
+ * would not fit the caches. It stages the rows of x that they read, a chunk of channels at a
  * time: of each channel one plane for each residue of the position modulo the stride, with zeros around x. All planes have one pitch, so that
  * position f = (image * image_rows + row) * pitch + column reads, for each tap, one element of a plane, offset[tap] behind f: the sums are
  * long runs without edges. What lies between rows is summed, too, and dropped.
@@ -36,7 +37,9 @@ typedef struct narrow_plan {
     int64_t slices;                                       /* of its grid */
     int64_t depths, depth[NARROW_DEPTHS_MOST];            /* slices that windows reach, from where the output's slice reads */
     int64_t before[2];                                    /* zeros above and left of x */
+    int64_t reach[2];                                     /* rows and columns of a plane beyond those of a task's outputs */
     int64_t pitch, image_rows;                            /* of a plane: positions of a row, rows of an image */
+    int64_t columns, column_blocks;                       /* of the grid: of a task; of a row */
     int64_t planes, plane;                                /* of a channel; floats of one */
     int64_t slot[NARROW_STRIDE_MOST][NARROW_STRIDE_MOST]; /* of the plane of each residue; -1: no tap reads it */
     int64_t rows, row_blocks, images, image_blocks;       /* of a task */

@@ -13,9 +13,10 @@ typedef struct narrow_rows {
     const ry_conv_geometry *geometry;
     int64_t group, image, images, slice, row, rows;
     int64_t image_rows, pitch;
-    int64_t columns;   /* positions from the first one to behind the last one */
-    int64_t positions; /* floats of one output channel's sums */
-    int64_t woven;     /* phases that write to a row of y in turn; 1: none */
+    int64_t column, length; /* of the grid: the first of each row; how many at most */
+    int64_t columns;        /* positions from the first one to behind the last one */
+    int64_t positions;      /* floats of one output channel's sums */
+    int64_t woven;          /* phases that write to a row of y in turn; 1: none */
     float *sums;
     float *woven_row; /* room for a row of them all, where they are woven */
     float *bias;      /* [phase][output channel] of the group */

@@ -26,13 +26,14 @@ static int64_t find_runs(const narrow_rows *rows, const ry_conv_phase *p)
     int64_t runs = 0;
     for (int64_t n = 0; n < rows->images; n++) {
         for (int64_t i = 0; rows->slice < p->grid[0] && i < rows->rows && rows->row + i < p->grid[1]; i++) {
-            igemm_run run = {
-                .column = (n * rows->image_rows + i) * rows->pitch * rows->woven,
-                .length = p->grid[2],
-                .y = p->y_offset + (rows->image + n) * g->y_batch + rows->slice * p->y_step[0] + (rows->row + i) * p->y_step[1],
-                .y_step = p->y_step[2],
-                .r = p->r_offset + (rows->image + n) * g->r_batch + rows->slice * p->r_step[0] + (rows->row + i) * p->r_step[1],
-                .r_step = p->r_step[2]};
+            igemm_run run = {.column = (n * rows->image_rows + i) * rows->pitch * rows->woven,
+                             .length = ry_least(rows->length, p->grid[2] - rows->column),
+                             .y = p->y_offset + (rows->image + n) * g->y_batch + rows->slice * p->y_step[0] +
+                                  (rows->row + i) * p->y_step[1] + rows->column * p->y_step[2],
+                             .y_step = p->y_step[2],
+                             .r = p->r_offset + (rows->image + n) * g->r_batch + rows->slice * p->r_step[0] +
+                                  (rows->row + i) * p->r_step[1] + rows->column * p->r_step[2],
+                             .r_step = p->r_step[2]};
             if (rows->woven > 1) {
                 run.length = g->out[2];
                 run.r_step /= run.y_step;

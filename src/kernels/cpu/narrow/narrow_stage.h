@@ -14,6 +14,7 @@ typedef struct narrow_stage {
     int64_t image, images; /* that are staged */
     int64_t slice;         /* of x */
     int64_t row;           /* of the output grid: the first */
+    int64_t before;        /* zeros left of x; negative: positions of x that lie left of the task's */
     int64_t channel, channels;
 } narrow_stage;
 

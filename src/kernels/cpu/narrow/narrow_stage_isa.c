@@ -8,9 +8,9 @@
 enum { ROWS_AT_ONCE = 64 }; /* of x, that are staged channel by channel */
 
 /* Where x lies in a line of `count` elements: [*first, *end). */
-static void find_inside(const narrow_plan *plan, int64_t count, int64_t *first, int64_t *end)
+static void find_inside(const narrow_stage *s, int64_t count, int64_t *first, int64_t *end)
 {
-    const int64_t before = plan->before[1], behind = plan->geometry.in[2] + before;
+    const int64_t before = s->before, behind = s->plan->geometry.in[2] + before;
     *first = before < 0 ? 0 : ry_least(before, count);
     *end = behind < *first ? *first : ry_least(behind, count);
 }
@@ -23,13 +23,14 @@ static void zero(float *to, int64_t count)
 }
 
 /* One channel's row of x as a line; `x` is its column 0. */
-static void read_line(const narrow_plan *plan, ry_dtype dtype, const char *x, int64_t count, float *to)
+static void read_line(const narrow_stage *s, const char *x, int64_t count, float *to)
 {
-    const int64_t size = (int64_t)ry_dtype_size(dtype), step = plan->geometry.x_step[2];
+    const ry_dtype dtype = s->dtype;
+    const int64_t size = (int64_t)ry_dtype_size(dtype), step = s->plan->geometry.x_step[2];
     int64_t first, end;
-    find_inside(plan, count, &first, &end);
+    find_inside(s, count, &first, &end);
     zero(to, first);
-    const char *from = x + (first - plan->before[1]) * step * size;
+    const char *from = x + (first - s->before) * step * size;
     if (step != 1) {
         for (int64_t i = first; i < end; i++, from += step * size) {
             to[i] = ry_load_one(dtype, from);
@@ -46,16 +47,16 @@ static void read_line(const narrow_plan *plan, ry_dtype dtype, const char *x, in
 }
 
 /* A row of x of RY_W channels that lie next to each other, the first `channels` of them, as lines `line` floats apart. Whole vectors are written. */
-RY_INLINE void turn_text(const narrow_plan *plan, const ry_dtype dtype, const char *x, int64_t channels, int64_t count, float *to,
+RY_INLINE void turn_text(const narrow_stage *s, const ry_dtype dtype, const char *x, int64_t channels, int64_t count, float *to,
                          int64_t line)
 {
-    const int64_t size = dtype == RY_f32 ? 4 : 2, step = plan->geometry.x_step[2] * size;
+    const int64_t size = dtype == RY_f32 ? 4 : 2, step = s->plan->geometry.x_step[2] * size;
     const ry_vm some = ry_vm_first(channels);
     int64_t first, end;
-    find_inside(plan, count, &first, &end);
+    find_inside(s, count, &first, &end);
     for (int64_t i = 0; i < count; i += RY_W) {
         ry_vf v[RY_W];
-        const char *from = x + (i - plan->before[1]) * step;
+        const char *from = x + (i - s->before) * step;
 #pragma GCC unroll 16
         for (int j = 0; j < RY_W; j++) {
             v[j] = i + j >= first && i + j < end ? ry_load_some(dtype, from + j * step, some) : ry_vf_zero();
@@ -70,14 +71,14 @@ RY_INLINE void turn_text(const narrow_plan *plan, const ry_dtype dtype, const ch
     }
 }
 
-static void turn_lines(const narrow_plan *plan, ry_dtype dtype, const char *x, int64_t channels, int64_t count, float *to, int64_t line)
+static void turn_lines(const narrow_stage *s, const char *x, int64_t channels, int64_t count, float *to, int64_t line)
 {
-    if (dtype == RY_f32) {
-        turn_text(plan, RY_f32, x, channels, count, to, line);
-    } else if (dtype == RY_f16) {
-        turn_text(plan, RY_f16, x, channels, count, to, line);
+    if (s->dtype == RY_f32) {
+        turn_text(s, RY_f32, x, channels, count, to, line);
+    } else if (s->dtype == RY_f16) {
+        turn_text(s, RY_f16, x, channels, count, to, line);
     } else {
-        turn_text(plan, RY_bf16, x, channels, count, to, line);
+        turn_text(s, RY_bf16, x, channels, count, to, line);
     }
 }
 
@@ -155,14 +156,14 @@ static void stage_near(const narrow_stage *s, const staged_row *row, int64_t row
     const int64_t size = (int64_t)ry_dtype_size(s->dtype);
     const part_function part = parts[s->dtype == RY_f16 ? 1 : s->dtype == RY_bf16 ? 2 : 0][g->stride[2] - 1];
     ry_row_of_x x;
-    find_inside(plan, (plan->pitch + RY_W) * g->stride[2], &x.first, &x.end);
+    find_inside(s, (plan->pitch + RY_W) * g->stride[2], &x.first, &x.end);
     for (int64_t c = 0; c < s->channels; c++) {
         for (int64_t i = 0; i < rows; i++) {
             float *to[NARROW_STRIDE_MOST] = {NULL};
             rows_of(plan, &row[i], c, to);
             if (row[i].inside) {
-                x.column = row[i].x + (c * g->x_channel - plan->before[1]) * size;
-                fetch_row(row[i].x + (c + 1) * g->x_channel * size, g->in[2] * size);
+                x.column = row[i].x + (c * g->x_channel - s->before) * size;
+                fetch_row(x.column + g->x_channel * size, plan->pitch * g->stride[2] * size);
                 part(&x, plan->pitch, to);
             } else {
                 zero_row(plan, to);
@@ -188,10 +189,9 @@ static void stage_lines(const narrow_stage *s, const staged_row *r)
         }
         const char *x = r->x + c * g->x_channel * size;
         if (turned && c % RY_W == 0) {
-            turn_lines(plan, s->dtype, x, ry_least(RY_W, s->channels - c), count, stride == 1 ? to[0] : s->lines,
-                       stride == 1 ? step : line);
+            turn_lines(s, x, ry_least(RY_W, s->channels - c), count, stride == 1 ? to[0] : s->lines, stride == 1 ? step : line);
         } else if (!turned) {
-            read_line(plan, s->dtype, x, count, stride == 1 ? to[0] : s->lines);
+            read_line(s, x, count, stride == 1 ? to[0] : s->lines);
         }
         if (stride > 1) {
             const ry_row_of_x from = {(const char *)(s->lines + (turned ? c % RY_W * line : 0)), 0, line};
