@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Group normalisation (instance normalisation where each channel is a group), f32, NCHW and NHWC, in two phases: moments of parts, then their joining
- * and the result. Parts are fixed by the shape alone, and are joined in their order. */
+/* Group normalisation (instance normalisation where each channel is a group), f32, NCHW and NHWC: moments of parts, then their joining and the result, in
+ * phases. A part of NHWC has all groups, which are joined in a phase of their own. Parts are fixed by the shape alone, and are joined in their order. */
 #include "kernels/cpu/common/dense_lanes.h"
 #include "kernels/cpu/common/isa.h"
 #include "kernels/cpu/norm/moments.h"
@@ -52,11 +52,14 @@ static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_
     (void)error;
     state s;
     describe(problem, &s);
-    prepared->phases = 2;
-    prepared->tasks[0] = prepared->tasks[1] = (size_t)(s.images * s.parts * (s.last ? 1 : s.groups));
+    const size_t parts = (size_t)(s.images * s.parts * (s.last ? 1 : s.groups));
+    prepared->phases = s.last ? 3 : 2;
+    prepared->tasks[0] = parts;
+    prepared->tasks[1] = s.last ? (size_t)(s.images * s.groups) : parts;
+    prepared->tasks[2] = s.last ? parts : 0;
     prepared->state = sizeof s;
     prepared->workspace = (size_t)(s.images * s.groups * s.parts) * sizeof(ry_moments);
-    prepared->scratch = s.last ? (size_t)(4 * s.channels + 15) / 16 * 64 : 0;
+    prepared->scratch = s.last ? (size_t)(3 * s.channels + 15) / 16 * 64 : 0;
     return RYND_OK;
 }
 
@@ -66,60 +69,128 @@ static void initialise(const ry_problem *problem, const ry_prepared *prepared, v
     describe(problem, memory);
 }
 
-/* NHWC: sums for each channel of differences from the first position's values, then groups. */
+/* Vectors of channels that go down the positions at once: their sums stay in registers. */
+enum { VECTORS = 4 };
+
+/* Channels that are read as `vectors` vectors, or as part of one. */
+typedef struct block {
+    int vectors;
+    bool part;
+    ry_vm mask; /* of the part */
+} block;
+
+RY_INLINE ry_vf load(const block *b, const float *p)
+{
+    return b->part ? ry_vf_load_m(p, b->mask) : ry_vf_load(p);
+}
+
+RY_INLINE void store(const block *b, float *p, ry_vf v)
+{
+    if (b->part) {
+        ry_vf_store_m(p, b->mask, v);
+    } else {
+        ry_vf_store(p, v);
+    }
+}
+
+/* Over `count` positions: the sums of differences from the first position's values, and of their squares. */
+RY_INLINE void sum_block(block b, const float *x, int64_t count, int64_t channels, float *sum, float *squares)
+{
+    ry_vf minus[VECTORS], s[VECTORS], q[VECTORS];
+    for (int v = 0; v < b.vectors; v++) {
+        minus[v] = ry_vf_mul(load(&b, x + v * RY_W), ry_vf_set(-1));
+        s[v] = q[v] = ry_vf_zero();
+    }
+    for (int64_t i = 0; i < count; i++) {
+        for (int v = 0; v < b.vectors; v++) {
+            const ry_vf d = ry_vf_add(load(&b, x + i * channels + v * RY_W), minus[v]);
+            s[v] = ry_vf_add(s[v], d);
+            q[v] = ry_vf_fma(d, d, q[v]);
+        }
+    }
+    for (int v = 0; v < b.vectors; v++) {
+        store(&b, sum + v * RY_W, s[v]);
+        store(&b, squares + v * RY_W, q[v]);
+    }
+}
+
+/* Of a group's channels, by the sums of each over n positions. */
+static ry_moments group_moments(const state *s, int64_t group, const float *x, double n, const float *sum, const float *squares)
+{
+    const int64_t first = group * s->width, end = first + s->width;
+    const double share = 1 / n, start = (double)x[first];
+    double mean = 0, gaps = 0;
+    for (int64_t c = first; c < end; c++) {
+        mean += ((double)x[c] - start) + (double)sum[c] * share;
+    }
+    mean = start + mean / (double)s->width;
+    for (int64_t c = first; c < end; c++) {
+        const double t = (double)sum[c] * share, d = ((double)x[c] - mean) + t;
+        gaps += (double)squares[c] - (double)sum[c] * t + n * d * d;
+    }
+    return (ry_moments){n * (double)s->width, mean, gaps};
+}
+
+/* NHWC: sums for each channel, then groups. */
 static void moments_last(const state *s, const float *x, int64_t count, float *scratch, ry_moments *out)
 {
     const int64_t channels = s->channels;
-    float *restrict sum = scratch, *restrict squares = scratch + channels;
-    memset(scratch, 0, (size_t)(2 * channels) * sizeof *scratch);
-    for (int64_t i = 0; i < count; i++) {
-        const float *restrict row = x + i * channels;
-        for (int64_t c = 0; c < channels; c++) {
-            float d = row[c] - x[c];
-            sum[c] += d;
-            squares[c] += d * d;
-        }
+    float *sum = scratch, *squares = scratch + channels;
+    int64_t at = 0;
+    for (; at + VECTORS * RY_W <= channels; at += VECTORS * RY_W) {
+        sum_block((block){.vectors = VECTORS}, x + at, count, channels, sum + at, squares + at);
     }
-    double n = (double)count;
+    for (; at < channels; at += RY_W) {
+        sum_block((block){.vectors = 1, .part = true, .mask = ry_vm_first(channels - at < RY_W ? channels - at : RY_W)}, x + at, count,
+                  channels, sum + at, squares + at);
+    }
     for (int64_t g = 0; g < s->groups; g++) {
-        ry_moments all = {0};
-        for (int64_t c = g * s->width; c < (g + 1) * s->width; c++) {
-            double t = (double)sum[c];
-            all = ry_moments_join(all, (ry_moments){n, (double)x[c] + t / n, (double)squares[c] - t * t / n});
-        }
-        out[g * s->parts] = all;
+        out[g * s->parts] = group_moments(s, g, x, (double)count, sum, squares);
     }
 }
 
-static ry_moments join_parts(const state *s, const ry_moments *parts)
+/* y = (x - mean) * factor + offset, at each of `count` positions. */
+RY_INLINE void apply_block(block b, float *y, const float *x, int64_t count, int64_t channels, const float *minus, const float *factor,
+                           const float *offset)
 {
-    ry_moments all = {0};
-    for (int64_t i = 0; i < s->parts; i++) {
-        all = ry_moments_join(all, parts[i]);
+    ry_vf m[VECTORS], f[VECTORS], o[VECTORS];
+    for (int v = 0; v < b.vectors; v++) {
+        m[v] = load(&b, minus + v * RY_W);
+        f[v] = load(&b, factor + v * RY_W);
+        o[v] = load(&b, offset + v * RY_W);
     }
-    return all;
+    for (int64_t i = 0; i < count; i++) {
+        for (int v = 0; v < b.vectors; v++) {
+            const int64_t at = i * channels + v * RY_W;
+            store(&b, y + at, ry_vf_fma(ry_vf_add(load(&b, x + at), m[v]), f[v], o[v]));
+        }
+    }
 }
 
-static void apply_last(const ry_cpu_launch *launch, const state *s, const ry_moments *moments, int64_t at, int64_t count, float *scratch)
+/* The mean comes in two parts, so that a difference of large numbers is exact. */
+static void apply_last(const ry_cpu_launch *launch, const state *s, const ry_moments *moments, int64_t first, int64_t count, float *scratch)
 {
     const int64_t channels = s->channels;
-    const float *bias = launch->in[2];
-    float *restrict mean = scratch, *restrict rest = mean + channels, *restrict factor = rest + channels;
+    const float *scale = launch->in[1], *bias = launch->in[2], *x = (const float *)launch->in[0] + first;
+    float *minus = scratch, *factor = minus + channels, *offset = factor + channels, *y = (float *)launch->out[0] + first;
     for (int64_t g = 0; g < s->groups; g++) {
-        ry_moments m = join_parts(s, moments + g * s->parts);
-        double inverse = 1 / sqrt(m.squares / m.count + launch->problem->attrs.group_norm.epsilon);
+        const ry_moments m = moments[g * s->parts];
+        const double inverse = 1 / sqrt(m.squares / m.count + launch->problem->attrs.group_norm.epsilon);
+        const float mean = (float)m.mean;
         for (int64_t c = g * s->width; c < (g + 1) * s->width; c++) {
-            mean[c] = (float)m.mean;
-            rest[c] = (float)(m.mean - (double)mean[c]);
-            factor[c] = (float)(inverse * (double)((const float *)launch->in[1])[c]);
+            const double by = inverse * (double)scale[c];
+            minus[c] = -mean;
+            factor[c] = (float)by;
+            offset[c] = (float)((double)bias[c] - (m.mean - (double)mean) * by);
         }
     }
-    for (int64_t i = 0; i < count; i++) {
-        const float *restrict x = (const float *)launch->in[0] + at + i * channels;
-        float *restrict y = (float *)launch->out[0] + at + i * channels;
-        for (int64_t c = 0; c < channels; c++) {
-            y[c] = ((x[c] - mean[c]) - rest[c]) * factor[c] + bias[c];
-        }
+    int64_t at = 0;
+    for (; at + VECTORS * RY_W <= channels; at += VECTORS * RY_W) {
+        apply_block((block){.vectors = VECTORS}, y + at, x + at, count, channels, minus + at, factor + at, offset + at);
+    }
+    for (; at < channels; at += RY_W) {
+        apply_block((block){.vectors = 1, .part = true, .mask = ry_vm_first(channels - at < RY_W ? channels - at : RY_W)}, y + at, x + at,
+                    count, channels, minus + at, factor + at, offset + at);
     }
 }
 
@@ -142,6 +213,11 @@ static void apply_first(const ry_cpu_launch *launch, const state *s, ry_moments 
 static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
 {
     const state *s = launch->state;
+    if (s->last && phase == 1) {
+        ry_moments *all = (ry_moments *)launch->workspace + (int64_t)task * s->parts;
+        *all = ry_moments_join_all(all, s->parts);
+        return;
+    }
     int64_t part = (int64_t)task % s->parts, unit = (int64_t)task / s->parts, from = part * s->step; /* unit: image, or image and group */
     int64_t length = s->last ? s->spatial : s->width * s->spatial, to = from + s->step < length ? from + s->step : length;
     ry_moments *moments = launch->workspace;
@@ -157,7 +233,7 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     } else if (phase == 0) {
         moments[part] = ry_row_moments((const float *)launch->in[0] + unit * length + from, to - from);
     } else {
-        apply_first(launch, s, join_parts(s, moments), unit, from, to);
+        apply_first(launch, s, ry_moments_join_all(moments, s->parts), unit, from, to);
     }
 }
 

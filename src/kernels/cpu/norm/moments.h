@@ -22,6 +22,22 @@ RY_INLINE ry_moments ry_moments_join(ry_moments a, ry_moments b)
     return (ry_moments){count, a.mean + d * (b.count / count), a.squares + b.squares + d * d * (a.count * b.count / count)};
 }
 
+/* Of many at once, with one division. */
+RY_INLINE ry_moments ry_moments_join_all(const ry_moments *parts, int64_t n)
+{
+    double count = 0, sum = 0, squares = 0;
+    for (int64_t i = 0; i < n; i++) {
+        count += parts[i].count;
+        sum += parts[i].count * (parts[i].mean - parts[0].mean);
+    }
+    const double mean = parts[0].mean + sum / count;
+    for (int64_t i = 0; i < n; i++) {
+        const double d = parts[i].mean - mean;
+        squares += parts[i].squares + parts[i].count * d * d;
+    }
+    return (ry_moments){count, mean, squares};
+}
+
 /* The sums of x - shift and of its square, over n numbers. */
 RY_INLINE void ry_row_sums(const float *x, int64_t n, float shift, double *sum, double *squares)
 {
