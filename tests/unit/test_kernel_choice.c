@@ -108,11 +108,24 @@ static void softmax_is_dearer_than_a_copy(void **state)
     assert_true(by_rows > 1.5 * columns);
 }
 
+/* Few channels fill no vectors: their pixels cost more than rows of one channel. */
+static void pixels_of_few_channels_are_dearer_than_rows(void **state)
+{
+    (void)state;
+    ry_cpu_info cpu;
+    ry_machine machine;
+    ry_cpu_detect(&cpu);
+    ry_machine_built_in(&cpu, cpu.isa, &machine);
+    const char *resize = "resize x0=1x21x20x20:f32 y0=1x21x320x320:f32 mode=linear scales=1,1,16,16";
+    assert_true(predicted(resize, CASE_NHWC, &machine, cpu.isa) > 1.5 * predicted(resize, CASE_NCHW, &machine, cpu.isa));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(methods_that_are_far_ahead),
         cmocka_unit_test(softmax_is_dearer_than_a_copy),
+        cmocka_unit_test(pixels_of_few_channels_are_dearer_than_rows),
         cmocka_unit_test(made_without_a_measured_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
