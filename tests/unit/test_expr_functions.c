@@ -21,13 +21,19 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static const char *const kernel_names[] = {"expr_generic", "expr_neon", "expr_avx2", "expr_avx512"};
+static const char *const near_names[] = {"expr_near_generic", "expr_near_neon", "expr_near_avx2", "expr_near_avx512"};
 
-static const ry_kernel *kernel_of(size_t i)
+static const ry_kernel *kernel_named(const char *name)
 {
-    const ry_kernel *kernel = ry_kernel_find(kernel_names[i]);
+    const ry_kernel *kernel = ry_kernel_find(name);
     ry_cpu_info cpu;
     ry_cpu_detect(&cpu);
     return kernel && kernel->isa <= cpu.isa ? kernel : NULL;
+}
+
+static const ry_kernel *kernel_of(size_t i)
+{
+    return kernel_named(kernel_names[i]);
 }
 
 typedef struct parallel {
@@ -206,6 +212,75 @@ static void unary_f32(void **state)
     free(x);
     free(y);
     free(truth);
+}
+
+/* The class near32: wrong by at most 1e-6 of the function's scale, |x| for the gated ones; of the same kind, and exactly 0 or 1 where f32 cannot tell. */
+static void near_f32(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        ry_expr_code code;
+        bool of_value; /* the scale is the value */
+    } rows[] = {{"erf(x0)", RY_EXPR_erf, true},
+                {"silu(x0)", RY_EXPR_silu, false},
+                {"gelu(x0)", RY_EXPR_gelu, false},
+                {"gelu_tanh(x0)", RY_EXPR_gelu_tanh, false}};
+    int64_t n = SWEEP + (int64_t)COUNT(specials);
+    float *x = malloc((size_t)n * sizeof *x), *y = malloc((size_t)n * sizeof *y);
+    assert_true(x && y);
+    for (int64_t i = 0; i < n; i++) {
+        x[i] = i < SWEEP ? bits_float((uint32_t)i * STEP) : specials[i - SWEEP];
+    }
+    for (size_t k = 0; k < COUNT(rows) * COUNT(near_names); k++) {
+        const ry_kernel *kernel = kernel_named(near_names[k % COUNT(near_names)]);
+        if (!kernel) {
+            continue;
+        }
+        double sum = 0, squares = 0;
+        map(kernel, rows[k / COUNT(near_names)].text, RY_f32, n, x, NULL, RY_f32, y);
+        for (int64_t i = 0; i < n; i++) {
+            const double truth = ry_expr_scalar_f64(rows[k / COUNT(near_names)].code, (double)x[i], 0, 0), got = (double)y[i];
+            const double scale = rows[k / COUNT(near_names)].of_value ? fabs(truth) : fabs((double)x[i]), error = fabs(got - truth);
+            const bool same = isnan(truth) ? isnan(got) : isinf(truth) ? got == truth : error <= 1e-6 * scale + 0x1p-149;
+            if (!same || (fabs((double)x[i]) > 30 && isfinite(truth) && fabs(truth) < 0x1p-149 && got != 0)) {
+                fail_msg("%s: %s at %a: %a instead of %a", kernel->name, rows[k / COUNT(near_names)].text, (double)x[i], got, truth);
+            }
+            if (fabs((double)x[i]) < 16) {
+                sum += error * error;
+                squares += truth * truth;
+            }
+        }
+        assert_true(sqrt(sum / squares) <= 1e-6);
+    }
+    free(x);
+    free(y);
+}
+
+static void class_chooses_the_text(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        ry_dtype dtype;
+        bool near;
+    } rows[] = {{"gelu(x0)", RY_f32, true},      {"gelu(x0)", RY_f16, true}, {"gelu(x0)", RY_f64, false},
+                {"x0 * erf(-x0)", RY_f32, true}, {"exp(x0)", RY_f32, false}, {"cast(x0 > 0, f32)", RY_f32, false}};
+    const ry_kernel *kernel = ry_kernel_find("expr_near_generic");
+    const ry_shape shape = {1, {5}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        ry_arena arena;
+        ry_error error = {""};
+        ry_tensor x = ry_tensor_row_major(rows[i].dtype, &shape, NULL), y = x;
+        ry_problem problem = {.op = RY_OP_expr, .inputs = 1, .outputs = 1, .in = &x, .out = &y, .accuracy = RY_ACCURACY_near32};
+        ry_arena_init(&arena, &ry_system_allocator);
+        assert_int_equal(ry_expr_parse(rows[i].text, NULL, 0, &arena, &problem.attrs.expr.program, &error), RYND_OK);
+        assert_int_equal(kernel->applicable(&problem), rows[i].near);
+        assert_int_equal(ry_kernel_choose(&problem, RY_ISA_generic, 0) == kernel, rows[i].near);
+        problem.accuracy = RY_ACCURACY_strict;
+        assert_ptr_not_equal(ry_kernel_choose(&problem, RY_ISA_generic, 0), kernel);
+        ry_arena_free(&arena);
+    }
 }
 
 static void binary_f32(void **state)
@@ -493,9 +568,17 @@ static void nan_and_means(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unary_f32),   cmocka_unit_test(binary_f32), cmocka_unit_test(power_with_a_literal),
-        cmocka_unit_test(half_floats), cmocka_unit_test(unary_f64),  cmocka_unit_test(sum_accuracy),
-        cmocka_unit_test(same_bits),   cmocka_unit_test(identities), cmocka_unit_test(nan_and_means),
+        cmocka_unit_test(unary_f32),
+        cmocka_unit_test(near_f32),
+        cmocka_unit_test(class_chooses_the_text),
+        cmocka_unit_test(binary_f32),
+        cmocka_unit_test(power_with_a_literal),
+        cmocka_unit_test(half_floats),
+        cmocka_unit_test(unary_f64),
+        cmocka_unit_test(sum_accuracy),
+        cmocka_unit_test(same_bits),
+        cmocka_unit_test(identities),
+        cmocka_unit_test(nan_and_means),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -182,6 +182,21 @@ static inline void f32_op_repair(ry_expr_code code, size_t n, float *y, const fl
     }
 }
 
+#define NEAR_LOOP(name)                                                                              \
+    static void near_##name(size_t n, void *restrict y, const void *a, const void *b, const void *c) \
+    {                                                                                                \
+        float *restrict to = y;                                                                      \
+        const float *p = a;                                                                          \
+        (void)b;                                                                                     \
+        (void)c;                                                                                     \
+        for (size_t i = 0; i < n; i++) {                                                             \
+            to[i] = ry_f32_near_##name(p[i]);                                                        \
+        }                                                                                            \
+    }
+#define NEAR_ROW(name) [RY_EXPR_##name] = near_##name,
+RY_EXPR_NEAR(NEAR_LOOP)
+const ry_expr_loop RY_ISA_SYMBOL(ry_expr_f32_near)[RY_EXPR_CODES] = {RY_EXPR_NEAR(NEAR_ROW)};
+
 #define f64_op_repair(code, n, y, a) ((void)0) /* libm needs none */
 
 #define HAS_FLOAT

@@ -103,6 +103,34 @@ bool ry_expr_applicable(const ry_problem *problem)
     return true;
 }
 
+static bool is_near(ry_expr_code code)
+{
+#define ROW(name) [RY_EXPR_##name] = true,
+    static const bool near[RY_EXPR_CODES] = {RY_EXPR_NEAR(ROW)};
+#undef ROW
+    return near[code];
+}
+
+bool ry_expr_near_applicable(const ry_problem *problem)
+{
+    ry_dtype inputs[RY_EXPR_MAX_INPUTS], types[RY_EXPR_MAX_INSTRUCTIONS];
+    if (!ry_expr_applicable(problem)) {
+        return false;
+    }
+    const ry_expr *program = problem->attrs.expr.program;
+    for (int i = 0; i < program->inputs; i++) {
+        inputs[i] = (ry_dtype)problem->in[i].dtype;
+    }
+    bool typed = false, found = false;
+    for (int i = 0; i < program->count && !found; i++) {
+        if (is_near(program->code[i].code)) {
+            typed = typed || ry_expr_types(program, inputs, types, NULL) == RYND_OK;
+            found = typed && ry_expr_loop_type(types[i]) == RY_LOOP_f32;
+        }
+    }
+    return found;
+}
+
 rynd_status ry_expr_prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
 {
     size_t size = ry_expr_plan_size(problem);

@@ -52,6 +52,7 @@ typedef struct ry_expr_reducers {
 #include "kernels/cpu/expr/expr_types.inc"
 #undef RY_LOOP_FLOAT
 #undef RY_LOOP_INT
+extern const ry_expr_loop RY_ISA_SYMBOL(ry_expr_f32_near)[RY_EXPR_CODES]; /* NULL but for RY_EXPR_NEAR */
 extern const ry_expr_half_converts RY_ISA_SYMBOL(ry_convert_f16), RY_ISA_SYMBOL(ry_convert_bf16);
 
 #endif

@@ -26,6 +26,9 @@ typedef enum ry_loop_type {
     RY_LOOP_TYPES
 } ry_loop_type;
 
+/* The functions that have a shorter text for the class near32 (ry_f32_near_* of vector_activations.h). */
+#define RY_EXPR_NEAR(X) X(erf) X(silu) X(gelu) X(gelu_tanh)
+
 ry_loop_type ry_expr_loop_type(ry_dtype dtype);
 uint32_t ry_expr_loop_size(ry_loop_type type);
 
@@ -128,6 +131,7 @@ double ry_expr_compile(ry_expr_plan *plan, const ry_expr *program, const ry_dtyp
 size_t ry_expr_plan_size(const ry_problem *problem);
 
 bool ry_expr_applicable(const ry_problem *problem);
+bool ry_expr_near_applicable(const ry_problem *problem); /* and has one of RY_EXPR_NEAR in f32, f16 or bf16 */
 rynd_status ry_expr_prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error);
 void ry_expr_initialise(const ry_problem *problem, const ry_prepared *prepared, void *state);
 

@@ -30,6 +30,7 @@ static const ry_expr_reducers *const reducers[RY_LOOP_TYPES] = {
 #define BLOCK_ROWS 64
 
 typedef struct runner {
+    bool near; /* near32: functions of RY_EXPR_NEAR by their shorter texts */
     const ry_expr_plan *plan;
     const ry_cpu_launch *launch;
     const ry_expr_operand *operand;
@@ -173,6 +174,13 @@ static void reduce(const runner *r, int which, const void *a, size_t rows, size_
     }
 }
 
+/* The loop of a function of whole vectors. */
+static ry_expr_loop loop_of(const runner *r, const ry_expr_step *s)
+{
+    const ry_expr_loop near = r->near && s->type == RY_LOOP_f32 ? RY_ISA_SYMBOL(ry_expr_f32_near)[s->code] : NULL;
+    return near ? near : loops[s->type][s->code].vector;
+}
+
 static void run_step(const runner *r, const ry_expr_step *s, size_t rows, size_t n)
 {
     size_t count = s->single ? 1 : rows * n;
@@ -181,7 +189,7 @@ static void run_step(const runner *r, const ry_expr_step *s, size_t rows, size_t
     switch ((ry_expr_step_kind)s->kind) {
     case RY_STEP_LOAD: load(r, s->a, reg[s->y], s->single ? 1 : rows, s->single ? 1 : n); break;
     case RY_STEP_STORE: store(r, s->y, reg[s->a], rows, n); break;
-    case RY_STEP_VECTOR: loops[s->type][s->code].vector(count, reg[s->y], reg[s->a], reg[s->b], reg[s->c]); break;
+    case RY_STEP_VECTOR: loop_of(r, s)(count, reg[s->y], reg[s->a], reg[s->b], reg[s->c]); break;
     case RY_STEP_SCALAR: loops[s->type][s->code].scalar(count, reg[s->y], reg[s->a], reg[s->b], NULL); break;
     case RY_STEP_EXPAND: load_rows(ry_expr_loop_size((ry_loop_type)s->type), 1, count, reg[s->y], reg[s->a], &nowhere, 0); break;
     case RY_STEP_CAST: converts[s->type]->cast[s->code](count, reg[s->y], reg[s->a]); break;
@@ -264,11 +272,11 @@ static void add_number(const ry_expr_number *number, void *to)
 }
 
 /* Registers, constants, what depends on constants alone, and the inputs that are the same for all tiles. */
-static void start(runner *r, const ry_cpu_launch *launch, unsigned worker, bool tiles)
+static void start(runner *r, const ry_cpu_launch *launch, unsigned worker, bool tiles, bool near)
 {
     const ry_expr_plan *plan = launch->state;
     char *scratch = launch->scratch + (size_t)worker * launch->prepared->scratch;
-    *r = (runner){.plan = plan, .launch = launch};
+    *r = (runner){.near = near, .plan = plan, .launch = launch};
     r->operand = ry_expr_plan_part(plan, plan->operands_at);
     r->step = ry_expr_plan_part(plan, plan->steps_at);
     r->place = ry_expr_plan_part(plan, plan->registers_at);
@@ -464,11 +472,11 @@ static void merge_slices(runner *r, int64_t unit)
     finish(r, unit);
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run_class(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker, bool near)
 {
     const ry_expr_plan *plan = launch->state;
     runner r;
-    start(&r, launch, worker, phase == 0);
+    start(&r, launch, worker, phase == 0, near);
     if (phase == 1) {
         merge_slices(&r, (int64_t)task);
     } else if (plan->slices > 1) {
@@ -479,6 +487,16 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
             run_unit(&r, unit, 0);
         }
     }
+}
+
+static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+{
+    run_class(launch, phase, task, worker, false);
+}
+
+static void run_near(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+{
+    run_class(launch, phase, task, worker, true);
 }
 
 const ry_kernel RY_ISA_SYMBOL(expr) = {
@@ -492,4 +510,17 @@ const ry_kernel RY_ISA_SYMBOL(expr) = {
     .prepare = ry_expr_prepare,
     .initialise = ry_expr_initialise,
     .run = run,
+};
+
+const ry_kernel RY_ISA_SYMBOL(expr_near) = {
+    .name = "expr_near_" RY_ISA_TEXT,
+    .op = RY_OP_expr,
+    .device = "cpu",
+    .isa = RY_ISA_ID,
+    .accuracy = RY_ACCURACY_near32,
+    .rank = 20 + (int)RY_ISA_ID,
+    .applicable = ry_expr_near_applicable,
+    .prepare = ry_expr_prepare,
+    .initialise = ry_expr_initialise,
+    .run = run_near,
 };
