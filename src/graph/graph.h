@@ -52,9 +52,9 @@ typedef struct ry_names {
 
 /* What planning may still take for constants that it makes itself: a small file must not become much memory. */
 typedef struct ry_allowance {
-    bool given; /* else there is no bound */
-    int64_t bytes;
-    double work; /* operations of folding */
+    bool given;           /* else there is no bound */
+    int64_t bytes, grown; /* of all; of one value that is much larger than what it is made from */
+    double work;          /* operations of folding */
 } ry_allowance;
 
 typedef struct ry_graph {

@@ -5,8 +5,9 @@
 #include "expr/expr.h"
 #include "problem/problem.h"
 
-/* A value that is larger than this and than twice what it is made from stays a node: it would only take memory. */
-static const int64_t GROWN_MOST = 1 << 20;
+/* A value that is larger than this, and than this share of the model's constants, and than twice what it is made from stays a node: it would only take
+ * memory. The share lets a transformer's positions be looked up once, and not in each run. */
+static const int64_t GROWN_LEAST = 1 << 20, GROWN_SHARE = 32;
 
 /* No value is folded that is larger, unless it is a constant of the model in another form: of twice its size at most, as float16 in float32. */
 static const int64_t VALUE_MOST = 64 * (1 << 20);
@@ -125,6 +126,7 @@ void ry_plan_give_allowance(ry_graph *graph)
     graph->allowance = (ry_allowance){
         .given = true,
         .bytes = add(BYTES_LEAST, bytes > INT64_MAX / BYTES_EACH ? INT64_MAX : bytes * BYTES_EACH),
+        .grown = bytes / GROWN_SHARE > GROWN_LEAST ? bytes / GROWN_SHARE : GROWN_LEAST,
         .work = WORK_LEAST + WORK_EACH * (double)bytes,
     };
 }
@@ -140,7 +142,7 @@ bool ry_plan_affords_fold(ry_graph *graph, const ry_node *node)
     if (s.out <= SMALL_BYTES && work <= SMALL_WORK) {
         return true;
     }
-    if ((s.out > GROWN_MOST && s.out / 2 > s.in) || (s.largest > VALUE_MOST && s.largest / 2 > s.largest_of_file) ||
+    if ((s.out > graph->allowance.grown && s.out / 2 > s.in) || (s.largest > VALUE_MOST && s.largest / 2 > s.largest_of_file) ||
         work > graph->allowance.work || !ry_graph_spend(graph, s.out)) {
         return false;
     }
