@@ -136,15 +136,15 @@ static inline float ry_f32_near_erf(float x)
     q = ry_f32_fma(q, z, 0x1.4899eap-3f);
     q = ry_f32_fma(q, z, 0x1.35ba4ep-1f);
     q = ry_f32_fma(q, z, 1.0f);
-    float y = x * p / q;
-    y = y > 1.0f ? 1.0f : y;
-    return y < -1.0f ? -1.0f : y;
+    float y = ry_f32_abs(x) * p / q;
+    return ry_f32_copysign(y > 1.0f ? 1.0f : y, x);
 }
 
-/* Phi(x) - 1/2 in the same way: 1e-7, bounded by 1/2, which it passes where x^2 is 29. */
+/* x / 2 + |x| h, h = |Phi(x) - 1/2| in the same way: 1e-7, bounded by 1/2, which it passes where x^2 is 29. Bounded as an integer h loses a NaN, which x
+ * still has. */
 static inline float ry_f32_near_gelu(float x)
 {
-    float z = x * x;
+    float a = ry_f32_abs(x), z = x * x;
     z = z > 29.0f ? 29.0f : z;
     float p = 0x1.a9e878p-18f, q = 0x1.1e03b4p-21f;
     p = ry_f32_fma(p, z, 0x1.6e668p-12f);
@@ -156,10 +156,8 @@ static inline float ry_f32_near_gelu(float x)
     q = ry_f32_fma(q, z, 0x1.41f5b8p-5f);
     q = ry_f32_fma(q, z, 0x1.324beap-2f);
     q = ry_f32_fma(q, z, 1.0f);
-    float h = x * p / q;
-    h = h > 0.5f ? 0.5f : h;
-    h = h < -0.5f ? -0.5f : h;
-    return x * (0.5f + h);
+    int32_t h = (int32_t)ry_f32_bits(a * p / q), most = (int32_t)ry_f32_bits(0.5f);
+    return ry_f32_fma(a, ry_f32_of_bits((uint32_t)(h < most ? h : most)), 0.5f * x);
 }
 
 #endif
