@@ -46,25 +46,43 @@ static void read_line(const narrow_stage *s, const char *x, int64_t count, float
     zero(to + end, count - end);
 }
 
-/* A row of x of RY_W channels that lie next to each other, the first `channels` of them, as lines `line` floats apart. Whole vectors are written. */
+/* A row of x of RY_W channels that lie next to each other, the first `channels` of them, as lines `line` floats apart. Whole vectors are written. The
+ * next row's pixels are fetched on the way: memory's prefetchers do not see where a part of a row goes on. */
 RY_INLINE void turn_text(const narrow_stage *s, const ry_dtype dtype, const char *x, int64_t channels, int64_t count, float *to,
                          int64_t line)
 {
     const int64_t size = dtype == RY_f32 ? 4 : 2, step = s->plan->geometry.x_step[2] * size;
+    const int64_t next = s->plan->geometry.x_step[1] * size;
     const ry_vm some = ry_vm_first(channels);
     int64_t first, end;
     find_inside(s, count, &first, &end);
     for (int64_t i = 0; i < count; i += RY_W) {
         ry_vf v[RY_W];
         const char *from = x + (i - s->before) * step;
+        if (i >= first && i + RY_W <= end) {
 #pragma GCC unroll 16
-        for (int j = 0; j < RY_W; j++) {
-            v[j] = i + j >= first && i + j < end ? ry_load_some(dtype, from + j * step, some) : ry_vf_zero();
+            for (int j = 0; j < RY_W; j++) {
+                __builtin_prefetch(from + j * step + next, 0, 3);
+                v[j] = ry_load_some(dtype, from + j * step, some);
+            }
+        } else {
+#pragma GCC unroll 16
+            for (int j = 0; j < RY_W; j++) {
+                v[j] = i + j >= first && i + j < end ? ry_load_some(dtype, from + j * step, some) : ry_vf_zero();
+            }
         }
         ry_vf_transpose(v);
+        const int64_t lines = channels < RY_W ? channels : RY_W;
+        if (lines == RY_W) {
+#pragma GCC unroll 16
+            for (int j = 0; j < RY_W; j++) {
+                ry_vf_store(to + j * line + i, v[j]);
+            }
+            continue;
+        }
 #pragma GCC unroll 16
         for (int j = 0; j < RY_W; j++) {
-            if (j < channels) {
+            if (j < lines) {
                 ry_vf_store(to + j * line + i, v[j]);
             }
         }
