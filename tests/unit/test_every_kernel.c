@@ -74,6 +74,11 @@ static const row rows[] = {
     {F32, "conv n=2 c=37 h=40 w=43 k=11 r=5 s=3 pad=2 stride=3 residual=1 layout=nhwc"},
     {F32, "conv c=19 h=33 w=70 k=3 r=3 s=3 pad=1 layout=nhwc"},
     {F32, "conv c=37 h=13 w=901 k=3 r=3 s=3 pad=1 layout=nhwc bias=1 residual=1 act=silu"}, /* parts of rows */
+    {F32, "conv n=2 c=21 h=12 w=43 k=3 r=3 s=3 pad=1 layout=nhwc bias=1 residual=1 act=relu"}, /* channels woven on their way */
+    {F32, "conv c=9 h=17 w=33 k=2 r=3 s=3 pad=1 layout=nhwc"},
+    {F32, "conv c=12 h=10 w=61 k=4 r=5 s=3 pad=2,1 layout=nhwc bias=1 act=silu"},
+    {F32, "conv c=10 h=10 w=35 k=3 r=3 s=3 pad=1 layout=nhwc bias=1 dtype=f16"},
+    {F32, "convt c=16 h=9 w=30 k=1 r=9 s=9 pad=3 stride=3 bias=phases act=clip beta=6"},
     {F32, "conv c=40 h=11 w=1203 k=4 r=3 s=5 pad=1,2 stride=1,2 bias=1"},
     {F32, "conv n=2 c=64 h=7 w=777 k=2 r=5 s=3 pad=2,0,1,7 layout=nhwc"},
     {F32, "conv c=33 h=31 w=150 k=7 r=4 s=3 pad=1 stride=2 dilation=2 act=silu"},

@@ -68,6 +68,29 @@ static void store_run(const float *row, const igemm_run *run, char *y, ry_dtype 
     }
 }
 
+/* Of three rows: the first two meet in a vector, then the third joins them. */
+static void weave_three(const float *from, int64_t step, int64_t count, float *to)
+{
+    ry_vi pair[3], third[3];
+    for (int v = 0; v < 3; v++) {
+        int32_t a[RY_W], b[RY_W];
+        for (int lane = 0; lane < RY_W; lane++) {
+            const int position = (v * RY_W + lane) / 3, row = (v * RY_W + lane) % 3;
+            a[lane] = row < 2 ? row * RY_W + position : 0;
+            b[lane] = row < 2 ? lane : RY_W + position;
+        }
+        pair[v] = ry_vi_load(a);
+        third[v] = ry_vi_load(b);
+    }
+    const ry_vm all = ry_vm_first(RY_W);
+    for (int64_t i = 0; i < count; i += RY_W) {
+        const ry_vf x = ry_vf_load(from + i), y = ry_vf_load(from + step + i), z = ry_vf_load(from + 2 * step + i);
+        for (int v = 0; v < 3; v++) {
+            ry_vf_store(to + 3 * i + v * RY_W, ry_vf_pick(ry_vf_pick(x, y, pair[v], all), z, third[v], all));
+        }
+    }
+}
+
 /* to[parts * i + j] = from[j * step + i]; whole vectors are read and written. */
 static void weave(const float *from, int64_t step, int64_t parts, int64_t count, float *to)
 {
@@ -78,6 +101,10 @@ static void weave(const float *from, int64_t step, int64_t parts, int64_t count,
             ry_vf_store(to + 2 * i, low);
             ry_vf_store(to + 2 * i + RY_W, high);
         }
+        return;
+    }
+    if (parts == 3) {
+        weave_three(from, step, count, to);
         return;
     }
     if (parts == 4) {

@@ -89,6 +89,7 @@ static void run(const ry_cpu_launch *launch, int phase, size_t index, unsigned w
                        .pitch = plan->pitch,
                        .positions = plan->positions,
                        .woven = plan->woven,
+                       .beside = plan->beside,
                        .sums = (float *)(void *)(scratch + plan->sums),
                        .woven_row = (float *)(void *)(scratch + plan->woven_row),
                        .bias = (float *)(void *)(scratch + plan->bias),

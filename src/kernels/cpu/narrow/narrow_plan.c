@@ -167,7 +167,7 @@ static double count_cycles(const narrow_plan *plan, int width)
         }
     }
     for (int64_t p = 0; p < g->phases; p++) {
-        sums += vectors * outputs * (plan->woven > 1 || plan->phase[p].at.y_step[2] == 1 ? 6.0 : 40.0);
+        sums += vectors * outputs * (plan->woven > 1 || plan->beside || plan->phase[p].at.y_step[2] == 1 ? 6.0 : 40.0);
     }
     const double runs = g->phases == 1 ? (double)(plan->images * plan->rows) * outputs : 0;
     /* where tasks are few and odd, one of two threads waits */
@@ -232,8 +232,18 @@ static void lay_out(narrow_plan *plan, int width)
     plan->sums = at, at += ry_aligned((size_t)(g->phases * g->channels_out * plan->positions) * 4);
     plan->bias = at, at += ry_aligned((size_t)(g->phases * g->channels_out) * 4);
     plan->runs = at, at += ry_aligned((size_t)(plan->images * plan->rows) * sizeof(igemm_run));
-    plan->woven_row = at, at += ry_aligned((size_t)(plan->woven > 1 ? plan->woven * (plan->positions + width) : 0) * 4);
+    const int64_t woven = plan->beside ? g->channels_out : plan->woven;
+    plan->woven_row = at, at += ry_aligned((size_t)(woven > 1 ? woven * (plan->positions + width) : 0) * 4);
     plan->scratch = at;
+}
+
+/* Channels that vectors can weave. */
+static bool lies_beside(const ry_problem *problem, const ry_conv_geometry *g, const ry_conv_phase *phase)
+{
+    const int64_t channels = g->channels_out;
+    const bool y = g->y_channel == 1 && phase->y_step[RY_SPACE - 1] == channels;
+    const bool r = !ry_problem_has_input(problem, 3) || (g->r_channel == 1 && phase->r_step[RY_SPACE - 1] == channels);
+    return g->phases == 1 && g->groups == 1 && channels > 1 && channels <= 4 && y && r;
 }
 
 void narrow_plan_make(const ry_problem *problem, int width, int rows_most, narrow_plan *plan)
@@ -251,6 +261,7 @@ void narrow_plan_make(const ry_problem *problem, int width, int rows_most, narro
         plan->packed_group += phase[p].taps * g.channels_in * g.channels_out;
     }
     plan->woven = ry_conv_woven(problem, &g);
+    plan->beside = lies_beside(problem, &g, &phase[0]);
     plan->units = ry_parts(g.channels_out, rows_most);
     find_slices(plan, tap);
     find_reach(plan, tap);

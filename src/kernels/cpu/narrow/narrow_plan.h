@@ -46,8 +46,9 @@ typedef struct narrow_plan {
     int64_t chunk;                                        /* channels */
     int64_t units;                                        /* of output channels */
     int64_t woven;                                        /* phases that write to a row of y in turn; 1: none */
-    int64_t positions;                                    /* floats of one output channel's sums */
-    int64_t packed_group;                                 /* floats */
+    bool beside;          /* y's (and the residual's) pixels are its channels, few of them, and nothing else */
+    int64_t positions;    /* floats of one output channel's sums */
+    int64_t packed_group; /* floats */
     int64_t tasks;
     double cycles;                                              /* in vector multiply-adds, on one core */
     size_t staged, lines, sums, bias, runs, woven_row, scratch; /* of a worker, in bytes from its start */

@@ -17,6 +17,7 @@ typedef struct narrow_rows {
     int64_t columns;        /* positions from the first one to behind the last one */
     int64_t positions;      /* floats of one output channel's sums */
     int64_t woven;          /* phases that write to a row of y in turn; 1: none */
+    bool beside;            /* y's channels lie next to each other, and there are no others: they are woven on their way */
     float *sums;
     float *woven_row; /* room for a row of them all, where they are woven */
     float *bias;      /* [phase][output channel] of the group */

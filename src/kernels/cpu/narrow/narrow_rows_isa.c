@@ -45,6 +45,20 @@ static int64_t find_runs(const narrow_rows *rows, const ry_conv_phase *p)
     return runs;
 }
 
+/* The channels of each position become neighbours in one row. */
+static void put_beside(const narrow_rows *rows, igemm_finish *f)
+{
+    f->woven = f->rows;
+    f->woven_step = f->block_step;
+    f->rows = 1;
+    for (int64_t i = 0; i < f->runs; i++) {
+        igemm_run *run = &rows->run[i];
+        run->column *= f->woven;
+        run->length *= f->woven;
+        run->y_step = run->r_step = 1;
+    }
+}
+
 void RY_ISA_SYMBOL(narrow_finish)(const narrow_rows *rows, const ry_conv_phase *phase, int64_t index)
 {
     const ry_conv_geometry *g = rows->geometry;
@@ -53,21 +67,24 @@ void RY_ISA_SYMBOL(narrow_finish)(const narrow_rows *rows, const ry_conv_phase *
     const int64_t channel = rows->group * g->channels_out;
     const int64_t y_size = (int64_t)ry_dtype_size(ry_type_of(&problem->out[0]));
     const int64_t r_size = has_residual ? (int64_t)ry_dtype_size(ry_type_of(&problem->in[3])) : 0;
-    const igemm_finish f = {.rows = g->channels_out,
-                            .columns = rows->columns,
-                            .block = rows->sums + index * g->channels_out * rows->positions,
-                            .block_step = rows->positions,
-                            .woven = rows->woven,
-                            .woven_step = g->channels_out * rows->positions,
-                            .woven_row = rows->woven_row,
-                            .run = rows->run,
-                            .runs = find_runs(rows, phase),
-                            .y = (char *)rows->launch->out[0] + channel * g->y_channel * y_size,
-                            .y_row = g->y_channel,
-                            .dtype = ry_type_of(&problem->out[0]),
-                            .residual = has_residual ? (const char *)rows->launch->in[3] + channel * g->r_channel * r_size : NULL,
-                            .r_row = g->r_channel,
-                            .r_dtype = has_residual ? ry_type_of(&problem->in[3]) : RY_NONE,
-                            .activation = ry_conv_activation(problem)};
+    igemm_finish f = {.rows = g->channels_out,
+                      .columns = rows->columns,
+                      .block = rows->sums + index * g->channels_out * rows->positions,
+                      .block_step = rows->positions,
+                      .woven = rows->woven,
+                      .woven_step = g->channels_out * rows->positions,
+                      .woven_row = rows->woven_row,
+                      .run = rows->run,
+                      .runs = find_runs(rows, phase),
+                      .y = (char *)rows->launch->out[0] + channel * g->y_channel * y_size,
+                      .y_row = g->y_channel,
+                      .dtype = ry_type_of(&problem->out[0]),
+                      .residual = has_residual ? (const char *)rows->launch->in[3] + channel * g->r_channel * r_size : NULL,
+                      .r_row = g->r_channel,
+                      .r_dtype = has_residual ? ry_type_of(&problem->in[3]) : RY_NONE,
+                      .activation = ry_conv_activation(problem)};
+    if (rows->beside) {
+        put_beside(rows, &f);
+    }
     RY_ISA_SYMBOL(igemm_finish_rows)(&f);
 }
