@@ -27,7 +27,7 @@ static inline float ry_f32_gate(float x, float p, int32_t shifted)
 static inline float ry_f32_silu(float x)
 {
     int32_t shifted;
-    float a = ry_f32_abs(x), p = ry_f32_exp_reduced(a > 176.2f ? -176.2f : -a, &shifted);
+    float a = ry_f32_abs(x), p = ry_f32_exp_reduced(a > -RY_F32_EXP_LEAST ? RY_F32_EXP_LEAST : -a, &shifted);
     return ry_f32_gate(x, p, shifted);
 }
 
@@ -46,7 +46,7 @@ static inline float ry_f32_softplus(float x)
 static inline float ry_f32_mish(float x)
 {
     int32_t shifted;
-    float c = x > 20.0f ? 20.0f : x, p = ry_f32_exp_reduced(c < -176.2f ? -176.2f : c, &shifted);
+    float c = x > 20.0f ? 20.0f : x, p = ry_f32_exp_reduced(c < RY_F32_EXP_LEAST ? RY_F32_EXP_LEAST : c, &shifted);
     float e = ry_f32_scale(p, shifted), quotient = p * (e + 2.0f) / (ry_f32_fma(e, e, e + e) + 2.0f);
     return ry_f32_scale(x * quotient, shifted);
 }

@@ -127,21 +127,26 @@ static inline float ry_f32_scale(float p, int32_t shifted)
     return p * ry_f32_of_bits(half << 23) * ry_f32_of_bits((sum - half) << 23);
 }
 
-/* exp(x) * 2^scale for scale 0 or -1 */
-static inline float ry_f32_exp_scaled(float x, int scale)
-{
-    int32_t shifted;
-    float p = ry_f32_exp_reduced(x < -105.0f ? -105.0f : x, &shifted);
-    return ry_f32_scale(p, shifted + scale);
-}
+/* Far below the smallest number n is -254 and the power of two exactly 0: one subnormal lane, or one that rounds from there to 0, makes a product of the whole
+ * vector several times slower on many CPUs. */
+#define RY_F32_EXP_LEAST (-176.2f)
 
 static inline float ry_f32_exp(float x)
 {
-    return ry_f32_exp_scaled(x, 0);
+    int32_t shifted;
+    float p = ry_f32_exp_reduced(x < RY_F32_EXP_LEAST ? RY_F32_EXP_LEAST : x, &shifted);
+    return ry_f32_scale(p, shifted);
 }
 
-/* For -87 <= x <= 88 only. Where a function takes one of two values, the one that is not taken must not be subnormal either: one subnormal lane makes a
- * product of the whole vector several times slower on many CPUs. */
+/* exp(x) / 2 for x >= 0, which overflows no earlier than its half */
+static inline float ry_f32_half_exp(float x)
+{
+    int32_t shifted;
+    float p = ry_f32_exp_reduced(x, &shifted);
+    return ry_f32_scale(p, shifted - 1);
+}
+
+/* For -87 <= x <= 88 only: where a function takes one of two values, the one that is not taken must not be subnormal either. */
 static inline float ry_f32_exp_bounded(float x)
 {
     float t = ry_f32_fma(x, 0x1.715476p0f, RY_F32_ROUNDER), n = t - RY_F32_ROUNDER;
@@ -330,7 +335,7 @@ static inline float ry_f32_atan(float x)
 /* Below 1 a polynomial (2^-32), above it h - 1/(4h) with h = exp(x) / 2, which overflows no earlier than sinh does. */
 static inline float ry_f32_sinh(float x)
 {
-    float a = ry_f32_abs(x), z = a * a, h = ry_f32_exp_scaled(a, -1);
+    float a = ry_f32_abs(x), z = a * a, h = ry_f32_half_exp(a);
     float p = 0x1.76771ep-19f;
     p = ry_f32_fma(p, z, 0x1.a01c22p-13f);
     p = ry_f32_fma(p, z, 0x1.1110eap-7f);
@@ -341,7 +346,7 @@ static inline float ry_f32_sinh(float x)
 
 static inline float ry_f32_cosh(float x)
 {
-    float h = ry_f32_exp_scaled(ry_f32_abs(x), -1);
+    float h = ry_f32_half_exp(ry_f32_abs(x));
     return h + 0.25f / h;
 }
 
