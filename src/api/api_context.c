@@ -137,7 +137,7 @@ rynd_status rynd_context_info(const rynd_context *context, rynd_device_info *inf
     ry_cpu_info cpu;
     ry_cpu_detect(&cpu);
     rynd_device_info all = {
-        .device = context->device->table->kind,
+        .device = context->device->table->name,
         .name = context->device->name,
         .isa = ry_isa_name((ry_isa)context->device->isa),
         .threads = ry_threads_count(context->threads),

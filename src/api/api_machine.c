@@ -71,8 +71,8 @@ rynd_status rynd_context_machine(const rynd_context *context, rynd_machine *mach
 
 static rynd_status measure(const rynd_context *context, const rynd_measure_options *options, ry_machine *machine, ry_error *error)
 {
-    if (strcmp(context->device->table->kind, "cpu") != 0) {
-        return ry_fail(error, RYND_ERROR_UNSUPPORTED, "device '%s' cannot be measured", context->device->table->kind);
+    if (context->device->table->kind != RY_DEVICE_cpu) {
+        return ry_fail(error, RYND_ERROR_UNSUPPORTED, "device '%s' cannot be measured", context->device->table->name);
     }
     ry_cpu_info cpu;
     ry_cpu_detect(&cpu);

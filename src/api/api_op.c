@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One problem on the caller's memory. */
 #include "api/handles.h"
+#include "base/whole.h"
+#include "kernels/form.h"
+#include "kernels/prepared.h"
 #include "predict/predict.h"
 
 #include <string.h>
@@ -10,10 +13,10 @@ struct rynd_op {
     ry_arena arena;
     ry_problem problem;
     ry_tensor *in, *out;
-    const ry_kernel *kernel;
     ry_prepared prepared;
-    double seconds[RY_MAX_PHASES]; /* predicted, of each phase on one worker */
-    void *state;
+    double seconds[RY_MAX_PHASES + 1]; /* predicted, of each phase of the launch on one worker */
+    ry_bound bound;
+    int64_t (*actual)[RY_MAX_RANK];
     ry_buffer *packed, *work; /* work: workspace, then scratch */
     ry_stream *stream;
     unsigned constants;
@@ -34,8 +37,6 @@ int rynd_op_is_problem(const char *text)
     }
     return 0;
 }
-
-enum { OWN_ARGUMENTS = 3 }; /* packed, workspace, scratch */
 
 static bool same_dims(const rynd_tensor *a, const rynd_tensor *b)
 {
@@ -92,110 +93,22 @@ static rynd_status take_constants(rynd_op *op, const rynd_op_options *options, r
     return RYND_OK;
 }
 
-/* Whatever its accuracy. */
-static bool takes(const rynd_op *op, const ry_kernel *kernel)
+static rynd_status choose(rynd_op *op, const rynd_op_options *options, ry_error *error)
 {
-    ry_problem problem = op->problem;
-    problem.accuracy = kernel->accuracy > problem.accuracy ? kernel->accuracy : problem.accuracy;
-    return ry_kernel_takes(kernel, &problem, (ry_isa)op->context->device->isa, op->constants);
-}
-
-static rynd_status choose_named(rynd_op *op, const char *name, ry_error *error)
-{
-    op->kernel = ry_kernel_find(name);
-    if (!op->kernel) {
-        return ry_fail(error, RYND_ERROR_NOT_FOUND, "no kernel is called '%s'", name);
+    const ry_target target = ry_target_of(op->context->device);
+    ry_wanted wanted = {options->kernel ? ry_kernel_find(options->kernel) : NULL, ry_form_free()};
+    if (options->kernel && !wanted.kernel) {
+        return ry_fail(error, RYND_ERROR_NOT_FOUND, "no kernel is called '%s'", options->kernel);
     }
-    if (!takes(op, op->kernel)) {
-        return ry_fail(error, RYND_ERROR_UNSUPPORTED, "kernel '%s' does not take this problem on this machine", name);
-    }
-    return op->kernel->prepare(&op->problem, &op->prepared, error);
-}
-
-static rynd_status choose(rynd_op *op, const char *name, ry_error *error)
-{
-    if (name) {
-        return choose_named(op, name, error);
-    }
-    const ry_device *device = op->context->device;
     ry_choice choice;
-    RY_TRY(ry_predict_choose(&op->problem, (ry_isa)device->isa, op->constants, device->machine, &choice, error));
-    if (!choice.kernel) {
+    RY_TRY(ry_predict_choose(&op->problem, &target, op->constants, &wanted, &choice, error));
+    if (!choice.prepared.kernel) {
         return ry_fail(error, RYND_ERROR_UNSUPPORTED, "no kernel computes this problem's types or layouts");
     }
-    op->kernel = choice.kernel;
     op->prepared = choice.prepared;
     ry_choice_reason(&choice, op->reason, sizeof op->reason);
-    return RYND_OK;
-}
-
-/* What the kernel found wrong in the content of the inputs. */
-static rynd_status check_fault(const rynd_op *op, const ry_fault *fault, ry_error *error)
-{
-    rynd_status status = ry_fault_check(fault, &op->problem, error);
-    if (status != RYND_OK) {
-        ry_error_prefix(error, "%s: ", ry_op_name(op->problem.op));
-    }
-    return status;
-}
-
-/* A launch of this operator's kernel; `arguments` has room for `resolved` pointers too. */
-static rynd_status launch(rynd_op *op, ry_place *arguments, int count, bool packing, ry_error *error)
-{
-    ry_arena scratch;
-    ry_arena_init(&scratch, &op->context->allocator);
-    void **resolved = RY_TAKE(&scratch, void *, count);
-    int64_t(*actual)[RY_MAX_RANK] = ry_arena_take(&scratch, (size_t)op->problem.outputs, sizeof *actual);
-    rynd_status status = resolved && actual ? RYND_OK : ry_fail_memory(error);
-    if (status == RYND_OK) {
-        ry_fault fault = {0};
-        ry_kernel_call call = {op->kernel, &op->problem, &op->prepared, op->state, actual, &fault};
-        ry_launch l = {.call = &call,
-                       .program.cpu = packing ? ry_kernel_cpu_pack_program : ry_kernel_cpu_program,
-                       .phases = packing ? 1 : op->prepared.phases,
-                       .tasks = packing ? &op->prepared.pack_tasks : op->prepared.tasks,
-                       .seconds = packing ? NULL : op->seconds,
-                       .argument_count = count,
-                       .arguments = arguments,
-                       .resolved = resolved};
-        status = op->context->device->table->launch(op->stream, &l, error);
-        if (status == RYND_OK) {
-            status = check_fault(op, &fault, error);
-        }
-    }
-    ry_arena_free(&scratch);
-    return status;
-}
-
-static rynd_status wrap(rynd_op *op, const void *data, ry_place *place, ry_error *error)
-{
-    return data ? op->context->device->table->buffer_wrap(op->context->device, data, 0, &place->buffer, error) : RYND_OK;
-}
-
-static void unwrap(rynd_op *op, ry_place *places, int count)
-{
-    for (int i = 0; i < count; i++) {
-        op->context->device->table->buffer_destroy(op->context->device, places[i].buffer);
-    }
-}
-
-static rynd_status pack(rynd_op *op, const rynd_tensor *inputs, ry_error *error)
-{
-    int count = op->problem.inputs;
-    ry_place *places = RY_TAKE(&op->arena, ry_place, count + 1);
-    if (!places) {
-        return ry_fail_memory(error);
-    }
-    rynd_status status = op->context->device->table->buffer_create(op->context->device, op->prepared.packed, &op->packed, error);
-    for (int i = 0; i < count && status == RYND_OK; i++) {
-        status = wrap(op, (op->constants >> i & 1u) ? inputs[i].data : NULL, &places[i], error);
-    }
-    places[count].buffer = op->packed;
-    if (status == RYND_OK) {
-        status = launch(op, places, count + 1, true, error);
-    }
-    unwrap(op, places, count);
-    return status;
+    ry_predict_phases(&op->prepared, target.machine, op->seconds);
+    return ry_prepared_initialise(&op->prepared, &target, &op->arena, error);
 }
 
 /* SIZE_MAX, which no allocator has: it is beyond the address space. */
@@ -203,34 +116,58 @@ static size_t work_size(const rynd_op *op)
 {
     size_t scratches, size;
     const bool fits = ry_mul_size(op->prepared.scratch, op->context->device->workers, &scratches) &&
-                      ry_add_size(op->prepared.workspace, scratches, &size) && ry_add_size(size, RY_ALIGNMENT, &size);
+                      ry_add_size(ry_prepared_workspace(&op->prepared), scratches, &size) && ry_add_size(size, RY_ALIGNMENT, &size);
     return fits ? size : SIZE_MAX;
 }
 
+static rynd_status pack(rynd_op *op, ry_error *error)
+{
+    const size_t packed = ry_prepared_packed(&op->prepared);
+    if (packed == 0) {
+        return RYND_OK;
+    }
+    ry_device *device = op->context->device;
+    RY_TRY(device->table->buffer_create(device, packed, &op->packed, error));
+    return ry_prepared_pack(&op->prepared, device, op->stream, op->constant_data, (ry_place){op->packed, 0}, &op->arena, error);
+}
+
+/* A buffer for each operand that is there, of nothing yet. */
+static rynd_status wrap_operands(rynd_op *op, const ry_tensor *tensors, int count, ry_place *places, ry_error *error)
+{
+    ry_device *device = op->context->device;
+    for (int i = 0; i < count; i++) {
+        if (ry_tensor_present(&tensors[i])) {
+            RY_TRY(device->table->buffer_wrap(device, NULL, ry_tensor_bytes(&tensors[i]), &places[i].buffer, error));
+        }
+    }
+    return RYND_OK;
+}
+
 /* What only a run needs. */
-static rynd_status get_ready(rynd_op *op, const rynd_op_options *options, ry_error *error)
+static rynd_status get_ready(rynd_op *op, ry_error *error)
 {
     ry_device *device = op->context->device;
     RY_TRY(device->table->stream_create(device, &op->stream, error));
-    if (op->prepared.state) {
-        op->state = ry_allocate(&op->context->allocator, op->prepared.state);
-        if (!op->state) {
-            return ry_fail_memory(error);
-        }
-        op->kernel->initialise(&op->problem, &op->prepared, op->state);
-    }
     RY_TRY(device->table->buffer_create(device, work_size(op), &op->work, error));
-    return op->prepared.packed ? pack(op, options->inputs, error) : RYND_OK;
+    RY_TRY(pack(op, error));
+    op->actual = ry_arena_take(&op->arena, (size_t)op->problem.outputs, sizeof *op->actual);
+    if (!op->actual) {
+        return ry_fail_memory(error);
+    }
+    RY_TRY(ry_bind(&op->prepared, op->seconds, op->actual, &op->arena, &op->bound, error));
+    ry_bound_set_memory(&op->bound, (ry_place){op->packed, 0}, (ry_place){op->work, 0},
+                        (ry_place){op->work, ry_aligned(ry_prepared_workspace(&op->prepared))});
+    RY_TRY(wrap_operands(op, op->in, op->problem.inputs, op->bound.arguments, error));
+    return wrap_operands(op, op->out, op->problem.outputs, op->bound.arguments + op->problem.inputs, error);
 }
 
 static rynd_status prepare(rynd_op *op, const rynd_op_options *options, ry_error *error)
 {
-    RY_TRY(choose(op, options->kernel, error));
-    ry_predict_phases(op->kernel, &op->problem, &op->prepared, op->context->device->machine, op->seconds);
+    RY_TRY(choose(op, options, error));
     if (!op->no_values) {
-        RY_TRY(get_ready(op, options, error));
+        RY_TRY(get_ready(op, error));
     }
-    RY_TRY(ry_api_describe(op->kernel, &op->problem, &op->prepared, &op->arena, &op->info, error));
+    RY_TRY(ry_api_describe(&op->prepared, &op->arena, &op->info, error));
     op->info.name = op->info.op = ry_op_name(op->problem.op);
     op->info.reason = options->kernel ? "asked for by name" : op->reason;
     return RYND_OK;
@@ -294,12 +231,14 @@ void rynd_op_destroy(rynd_op *op)
         return;
     }
     ry_device *device = op->context->device;
+    for (int i = 0; op->bound.arguments && i < op->problem.inputs + op->problem.outputs; i++) {
+        device->table->buffer_destroy(device, op->bound.arguments[i].buffer);
+    }
     device->table->buffer_destroy(device, op->packed);
     device->table->buffer_destroy(device, op->work);
     if (op->stream) {
         device->table->stream_destroy(device, op->stream);
     }
-    ry_release(&op->context->allocator, op->state);
     ry_arena_free(&op->arena);
     ry_release(&op->context->allocator, op);
 }
@@ -345,42 +284,38 @@ static rynd_status take_operand(rynd_op *op, const char *what, int index, const 
         ry_error_prefix(error, "rynd_op_execute: %s %d: ", what, index);
         return status;
     }
-    return wrap(op, data, place, error);
+    ry_device *device = op->context->device;
+    return place->buffer ? device->table->buffer_rewrap(device, data, place->buffer, error) : RYND_OK;
 }
 
-static rynd_status execute(rynd_op *op, ry_place *places, const void *const *inputs, void *const *outputs, ry_error *error)
+static rynd_status execute(rynd_op *op, const void *const *inputs, void *const *outputs, ry_error *error)
 {
-    int in = op->problem.inputs, out = op->problem.outputs;
+    ry_place *place = op->bound.arguments;
     if (op->no_values) {
         return ry_fail(error, RYND_ERROR_ARGUMENT,
                        "rynd_op_execute: the operator was made without the values of its constants; give them to rynd_op_create");
     }
-    for (int i = 0; i < in; i++) {
+    for (int i = 0; i < op->problem.inputs; i++) {
         const void *data = op->constant_data[i] ? op->constant_data[i] : inputs[i];
-        RY_TRY(take_operand(op, "input", i, &op->in[i], data, &places[i], error));
+        RY_TRY(take_operand(op, "input", i, &op->in[i], data, place++, error));
     }
-    for (int i = 0; i < out; i++) {
-        RY_TRY(take_operand(op, "output", i, &op->out[i], outputs[i], &places[in + i], error));
+    for (int i = 0; i < op->problem.outputs; i++) {
+        RY_TRY(take_operand(op, "output", i, &op->out[i], outputs[i], place++, error));
     }
-    places[in + out] = (ry_place){op->packed, 0};
-    places[in + out + 1] = (ry_place){op->work, 0};
-    places[in + out + 2] = (ry_place){op->work, (op->prepared.workspace + RY_ALIGNMENT - 1) / RY_ALIGNMENT * RY_ALIGNMENT};
-    return launch(op, places, in + out + OWN_ARGUMENTS, false, error);
+    RY_TRY(ry_bound_launch(&op->bound, op->context->device, op->stream, error));
+    RY_TRY(op->context->device->table->synchronize(op->stream, error));
+    const rynd_status status = ry_bound_check(&op->bound, error);
+    if (status != RYND_OK) {
+        ry_error_prefix(error, "%s: ", ry_op_name(op->problem.op));
+    }
+    return status;
 }
 
 rynd_status rynd_op_execute(rynd_op *op, const void *const *inputs, void *const *outputs)
 {
     RY_API_REQUIRE(op, inputs, outputs);
     ry_error error = {""};
-    int count = op->problem.inputs + op->problem.outputs;
-    ry_place *places = ry_allocate_array(&op->context->allocator, (size_t)count + OWN_ARGUMENTS, sizeof *places);
-    if (!places) {
-        return ry_api_end(ry_fail_memory(&error), &error);
-    }
-    rynd_status status = execute(op, places, inputs, outputs, &error);
-    unwrap(op, places, count);
-    ry_release(&op->context->allocator, places);
-    return ry_api_end(status, &error);
+    return ry_api_end(execute(op, inputs, outputs, &error), &error);
 }
 
 rynd_status rynd_op_info(const rynd_op *op, rynd_step_info *info)
@@ -394,10 +329,10 @@ rynd_status rynd_op_memory(const rynd_op *op, rynd_memory *memory)
 {
     RY_API_REQUIRE(op, memory);
     ry_error error = {""};
-    rynd_memory all = {.weights = op->prepared.packed, .workspace = work_size(op) + op->prepared.state};
+    rynd_memory all = {.weights = ry_prepared_packed(&op->prepared), .workspace = work_size(op) + op->prepared.state_size};
     for (int i = 0; i < op->problem.inputs; i++) {
         const bool constant = i < 32 && (op->constants >> i & 1u);
-        const bool packed = constant && (op->kernel->constant_inputs >> i & 1u);
+        const bool packed = constant && !op->prepared.packs && (op->prepared.kernel->packed_inputs >> i & 1u);
         *(constant ? &all.weights : &all.activations) += packed || !ry_tensor_present(&op->in[i]) ? 0 : ry_tensor_bytes(&op->in[i]);
     }
     for (int i = 0; i < op->problem.outputs; i++) {

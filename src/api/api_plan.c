@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans: making one, and reading its decisions. */
 #include "api/handles.h"
+#include "kernels/form.h"
 #include "problem/problem_words.h"
 
 #include <stdio.h>
@@ -39,34 +40,24 @@ static const char *fused_text(const ry_problem *problem, ry_arena *arena)
     }
 }
 
-static const char *knobs_text(const ry_prepared *prepared, ry_arena *arena)
+rynd_status ry_api_describe(const ry_prepared *prepared, ry_arena *arena, rynd_step_info *info, ry_error *error)
 {
-    char text[512] = "";
-    size_t used = 0;
-    for (int i = 0; i < prepared->knob_count && used < sizeof text; i++) {
-        int written = snprintf(text + used, sizeof text - used, "%s%s=%lld", i ? " " : "", prepared->knobs[i].name,
-                               (long long)prepared->knobs[i].value);
-        used += written > 0 ? (size_t)written : 0;
-    }
-    return ry_arena_string(arena, text, strlen(text));
-}
-
-rynd_status ry_api_describe(const ry_kernel *kernel, const ry_problem *problem, const ry_prepared *prepared, ry_arena *arena,
-                            rynd_step_info *info, ry_error *error)
-{
-    ry_counts counts = {ry_problem_flop(problem), ry_problem_bytes(problem)};
+    const ry_kernel *kernel = prepared->kernel;
+    const ry_problem *problem = prepared->problem;
+    char knobs[RY_FORM_TEXT];
+    ry_form_print(kernel, &prepared->form, knobs);
     *info = (rynd_step_info){
         .size = sizeof *info,
         .problem = ry_problem_print(problem, arena),
         .kernel = kernel->name,
-        .knobs = knobs_text(prepared, arena),
+        .knobs = ry_arena_string(arena, knobs, strlen(knobs)),
         .layout_in = problem->inputs ? ry_layout_name(&problem->in[0]) : "",
         .layout_out = problem->outputs ? ry_layout_name(&problem->out[0]) : "",
         .fused = fused_text(problem, arena),
-        .flop = counts.flop,
-        .bytes = counts.bytes,
+        .flop = ry_problem_flop(problem),
+        .bytes = ry_problem_bytes(problem),
         .accuracy = ry_accuracy_word(kernel->accuracy),
-        .kernel_flop = kernel->counts ? kernel->counts(problem, prepared).flop : counts.flop,
+        .kernel_flop = prepared->counts.flop,
         .turns = 1,
     };
     return info->problem && info->knobs && info->fused ? RYND_OK : ry_fail_memory(error);
@@ -93,7 +84,7 @@ static rynd_status describe_steps(rynd_plan *plan, ry_error *error)
     }
     for (size_t s = 0; s < plan->plan->step_count; s++) {
         const ry_step *step = &plan->plan->steps[s];
-        RY_TRY(ry_api_describe(step->kernel, &step->problem, &step->prepared, &plan->texts, &plan->steps[s], error));
+        RY_TRY(ry_api_describe(&step->prepared, &plan->texts, &plan->steps[s], error));
         count_turns(step, ry_plan_pass_of(plan->plan, s)->turns, &plan->steps[s]);
         plan->steps[s].name = step->name;
         plan->steps[s].op = step->source;

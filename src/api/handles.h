@@ -87,7 +87,6 @@ rynd_status ry_api_check_accuracy(rynd_accuracy accuracy, ry_error *error);
 ry_accuracy ry_api_accuracy(rynd_accuracy accuracy);
 
 /* What `rynd plan` prints of a prepared problem; texts go into the arena. */
-rynd_status ry_api_describe(const ry_kernel *kernel, const ry_problem *problem, const ry_prepared *prepared, ry_arena *arena,
-                            rynd_step_info *info, ry_error *error);
+rynd_status ry_api_describe(const ry_prepared *prepared, ry_arena *arena, rynd_step_info *info, ry_error *error);
 
 #endif

@@ -167,6 +167,13 @@ void *ry_arena_take(ry_arena *arena, size_t count, size_t size)
     return memory;
 }
 
+void *ry_arena_take_aligned(ry_arena *arena, size_t size)
+{
+    char *memory = size > SIZE_MAX - RY_ALIGNMENT ? NULL : ry_arena_take(arena, size + RY_ALIGNMENT, 1);
+    const size_t past = (uintptr_t)memory % RY_ALIGNMENT;
+    return past ? memory + (RY_ALIGNMENT - past) : memory;
+}
+
 char *ry_arena_string(ry_arena *arena, const char *text, size_t length)
 {
     char *copy = length == SIZE_MAX ? NULL : ry_arena_take(arena, length + 1, 1);

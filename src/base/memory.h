@@ -36,6 +36,7 @@ void ry_arena_init(ry_arena *arena, const ry_allocator *allocator);
 void ry_arena_free(ry_arena *arena);
 void *ry_arena_take(ry_arena *arena, size_t count,
                     size_t size); /* count*size cleared bytes, aligned to 16; NULL when exhausted; 0 bytes give a valid pointer */
+void *ry_arena_take_aligned(ry_arena *arena, size_t size);               /* the same, aligned to RY_ALIGNMENT */
 char *ry_arena_string(ry_arena *arena, const char *text, size_t length); /* a NUL-terminated copy */
 char *ry_arena_format(ry_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

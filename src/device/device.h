@@ -10,6 +10,9 @@
 #include "base/memory.h"
 #include "base/status.h"
 
+/* The kinds of devices; a kernel is for one of them. */
+typedef enum ry_device_kind { RY_DEVICE_cpu } ry_device_kind;
+
 typedef struct ry_device ry_device;
 typedef struct ry_buffer ry_buffer;
 typedef struct ry_stream ry_stream;
@@ -20,14 +23,17 @@ typedef struct ry_place {
     size_t offset;     /* bytes */
 } ry_place;
 
-/* One launch: `phases` rounds of tasks, each round complete before the next begins. `program` is of the device's kind: on the CPU a
- * function, called once for every task with `call` as it is and the arguments as pointers. */
+/* What a launch runs, of the device's kind: on the CPU a function, called once for every task with the launch's `call` as it is and the
+ * arguments as pointers. */
+typedef union ry_program {
+    void (*cpu)(const void *call, void *const *arguments, int phase, size_t task, unsigned worker);
+    void *other;
+} ry_program;
+
+/* One launch: `phases` rounds of tasks, each round complete before the next begins. */
 typedef struct ry_launch {
     const void *call;
-    union {
-        void (*cpu)(const void *call, void *const *arguments, int phase, size_t task, unsigned worker);
-        void *other;
-    } program;
+    ry_program program;
     int phases;
     const size_t *tasks;
     const double *seconds; /* of each phase on one worker, as far as it is known; 0 or NULL: not known */
@@ -37,12 +43,15 @@ typedef struct ry_launch {
 } ry_launch;
 
 typedef struct ry_device_table {
-    const char *kind; /* "cpu", "opencl", "cuda" */
+    ry_device_kind kind;
+    const char *name; /* "cpu", "opencl", "cuda" */
     void (*destroy)(ry_device *device);
 
     rynd_status (*buffer_create)(ry_device *device, size_t size, ry_buffer **buffer, ry_error *error);
     /* Host memory as a buffer: the CPU uses it where it lies; others copy it (read-only for the device). */
     rynd_status (*buffer_wrap)(ry_device *device, const void *host, size_t size, ry_buffer **buffer, ry_error *error);
+    /* The same, of other host memory of the same size, for a buffer that buffer_wrap made: it takes no memory. */
+    rynd_status (*buffer_rewrap)(ry_device *device, const void *host, ry_buffer *buffer, ry_error *error);
     void (*buffer_destroy)(ry_device *device, ry_buffer *buffer); /* NULL is allowed */
     void *(*buffer_address)(ry_buffer *buffer);                   /* host_memory only */
 

@@ -23,7 +23,7 @@ static const ry_step *largest_step(const ry_plan *plan)
     double most = -1;
     for (size_t s = 0; s < plan->step_count; s++) {
         const ry_step *step = &plan->steps[s];
-        double bytes = (double)step->prepared.workspace;
+        double bytes = (double)ry_prepared_workspace(&step->prepared);
         for (int i = 0; i < step->problem.outputs; i++) {
             bytes += step->out[i].home == RY_HOME_ARENA ? (double)ry_tensor_bytes(&step->problem.out[i]) : 0;
         }
@@ -67,39 +67,21 @@ static rynd_status take_output(ry_session *session, size_t index, ry_error *erro
     return RYND_OK;
 }
 
-static rynd_status make_steps(ry_session *session, ry_error *error)
+static rynd_status bind_steps(ry_session *session, ry_error *error)
 {
     const ry_plan *plan = session->plan;
-    session->launches = RY_TAKE(&session->arena, ry_launch, plan->step_count);
-    session->calls = RY_TAKE(&session->arena, ry_kernel_call, plan->step_count);
-    session->faults = RY_TAKE(&session->arena, ry_fault, plan->step_count);
-    session->places = RY_TAKE(&session->arena, ry_place *, plan->step_count);
+    session->bound = RY_TAKE(&session->arena, ry_bound, plan->step_count);
     session->times = RY_TAKE(&session->arena, double, plan->step_count);
-    if (!session->launches || !session->calls || !session->faults || !session->places || !session->times) {
+    if (!session->bound || !session->times) {
         return ry_fail_memory(error);
     }
     for (size_t s = 0; s < plan->step_count; s++) {
         const ry_step *step = &plan->steps[s];
-        int count = step->problem.inputs + step->problem.outputs + 3;
-        session->places[s] = RY_TAKE(&session->arena, ry_place, count);
-        void **resolved = RY_TAKE(&session->arena, void *, count);
-        if (!session->places[s] || !resolved) {
-            return ry_fail_memory(error);
-        }
-        session->calls[s] = (ry_kernel_call){step->kernel,
-                                             &step->problem,
-                                             &step->prepared,
-                                             step->state,
-                                             step->actual_row < 0 ? NULL : session->actual + step->actual_row,
-                                             &session->faults[s]};
-        session->launches[s] = (ry_launch){.call = &session->calls[s],
-                                           .program.cpu = ry_kernel_cpu_program,
-                                           .phases = step->prepared.phases,
-                                           .tasks = step->prepared.tasks,
-                                           .seconds = step->seconds,
-                                           .argument_count = count,
-                                           .arguments = session->places[s],
-                                           .resolved = resolved};
+        ry_bound *bound = &session->bound[s];
+        int64_t(*actual)[RY_MAX_RANK] = step->actual_row < 0 ? NULL : session->actual + step->actual_row;
+        RY_TRY(ry_bind(&step->prepared, step->seconds, actual, &session->arena, bound, error));
+        ry_bound_set_memory(bound, (ry_place){plan->packed, step->packed_offset}, (ry_place){session->activations, plan->workspace_offset},
+                            (ry_place){session->activations, plan->scratch_offset});
     }
     return RYND_OK;
 }
@@ -118,7 +100,7 @@ static rynd_status build(ry_session *session, ry_error *error)
     for (size_t i = 0; i < plan->output_count; i++) {
         RY_TRY(name_tensor(take_output(session, i, error), "output", plan->outputs[i].name, error));
     }
-    return make_steps(session, error);
+    return bind_steps(session, error);
 }
 
 rynd_status ry_session_create(const ry_plan *plan, const ry_plan_options *options, ry_session **session, ry_error *error)
@@ -185,16 +167,13 @@ static void resolve_step(ry_session *session, size_t index, int64_t turn)
 {
     const ry_plan *plan = session->plan;
     const ry_step *step = &plan->steps[index];
-    ry_place *place = session->places[index];
+    ry_place *place = session->bound[index].arguments;
     for (int i = 0; i < step->problem.inputs; i++) {
         *place++ = place_of(session, step->in[i], turn);
     }
     for (int i = 0; i < step->problem.outputs; i++) {
         *place++ = place_of(session, step->out[i], turn);
     }
-    place[0] = (ry_place){step->prepared.packed ? plan->packed : NULL, step->packed_offset};
-    place[1] = (ry_place){session->activations, plan->workspace_offset};
-    place[2] = (ry_place){session->activations, plan->scratch_offset};
 }
 
 static rynd_status read_inputs(ry_session *session, ry_error *error)
@@ -253,7 +232,7 @@ static rynd_status write_output(ry_session *session, size_t index, ry_error *err
 static rynd_status check_fault(const ry_session *session, size_t index, ry_error *error)
 {
     const ry_step *step = &session->plan->steps[index];
-    rynd_status status = ry_fault_check(&session->faults[index], &step->problem, error);
+    rynd_status status = ry_bound_check(&session->bound[index], error);
     if (status != RYND_OK) {
         ry_error_prefix(error, "node '%s' (%s): ", step->name, step->source);
     }
@@ -262,13 +241,12 @@ static rynd_status check_fault(const ry_session *session, size_t index, ry_error
 
 static rynd_status run_step(ry_session *session, size_t index, int64_t turn, ry_error *error)
 {
-    const ry_device_table *table = session->plan->device->table;
+    ry_device *device = session->plan->device;
     resolve_step(session, index, turn);
-    session->faults[index] = (ry_fault){0};
     double start = session->timing ? ry_clock_seconds() : 0;
-    RY_TRY(table->launch(session->stream, &session->launches[index], error));
+    RY_TRY(ry_bound_launch(&session->bound[index], device, session->stream, error));
     if (session->timing) {
-        RY_TRY(table->synchronize(session->stream, error));
+        RY_TRY(device->table->synchronize(session->stream, error));
         session->times[index] = (turn ? session->times[index] : 0) + ry_clock_seconds() - start;
     }
     return check_fault(session, index, error);

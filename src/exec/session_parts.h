@@ -32,10 +32,7 @@ struct ry_session {
     ry_session_input_slot *inputs;
     ry_session_output_slot *outputs;
     int64_t (*actual)[RY_MAX_RANK];
-    ry_launch *launches;
-    ry_kernel_call *calls;
-    ry_fault *faults;
-    ry_place **places;
+    ry_bound *bound; /* of each step */
     double *times;
     bool timing;
     size_t memory;

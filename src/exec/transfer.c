@@ -2,8 +2,6 @@
 /* Transfers between the caller's memory and the device. */
 #include "exec/transfer.h"
 
-enum { TRANSFER_ARGUMENTS = 5 }; /* from, to, packed, workspace, scratch */
-
 /* A kernel that copies between the two layouts, with memory of its own: a transfer is not a step of the plan. */
 static rynd_status prepare_copy(ry_transfer *t, ry_error *error)
 {
@@ -15,23 +13,19 @@ static rynd_status prepare_copy(ry_transfer *t, ry_error *error)
     ends[1] = t->to_device ? t->packed : t->host;
     ends[0].data = ends[1].data = NULL;
     t->problem = (ry_problem){.op = RY_OP_copy, .accuracy = RY_ACCURACY_strict, .inputs = 1, .outputs = 1, .in = &ends[0], .out = &ends[1]};
-    t->kernel = ry_kernel_choose(&t->problem, (ry_isa)t->device->isa, 0);
-    if (!t->kernel) {
+    const ry_target target = ry_target_of(t->device);
+    size_t at = 0;
+    const ry_query query = {ry_kernel_next(&t->problem, &target, &at), &t->problem, &target, NULL};
+    if (!query.kernel) {
         return ry_fail(error, RYND_ERROR_UNSUPPORTED, "no kernel copies a %s tensor of rank %d", ry_dtype_name((ry_dtype)t->host.dtype),
                        t->host.rank);
     }
-    RY_TRY(t->kernel->prepare(&t->problem, &t->prepared, error));
-    if (t->prepared.state) {
-        t->state = ry_allocate(t->device->allocator, t->prepared.state);
-        if (!t->state) {
-            return ry_fail_memory(error);
-        }
-        t->kernel->initialise(&t->problem, &t->prepared, t->state);
-    }
-    size_t scratch = t->prepared.workspace + t->prepared.scratch * t->device->workers;
-    if (scratch) {
-        return t->device->table->buffer_create(t->device, scratch, &t->own, error);
-    }
+    RY_TRY(ry_prepare(&query, 0, &t->prepared, error));
+    RY_TRY(ry_prepared_initialise(&t->prepared, &target, &t->arena, error));
+    RY_TRY(ry_bind(&t->prepared, NULL, NULL, &t->arena, &t->bound, error));
+    const size_t workspace = ry_prepared_workspace(&t->prepared), own = workspace + t->prepared.scratch * t->device->workers;
+    RY_TRY(own ? t->device->table->buffer_create(t->device, own, &t->own, error) : RYND_OK);
+    ry_bound_set_memory(&t->bound, (ry_place){NULL, 0}, (ry_place){t->own, 0}, (ry_place){t->own, workspace});
     return RYND_OK;
 }
 
@@ -80,26 +74,16 @@ void ry_transfer_destroy(ry_transfer *transfer)
     transfer->device->table->buffer_destroy(transfer->device, transfer->wrapped);
     transfer->device->table->buffer_destroy(transfer->device, transfer->own);
     ry_release(allocator, transfer->staging);
-    ry_release(allocator, transfer->state);
     ry_arena_free(&transfer->arena);
     ry_release(allocator, transfer);
 }
 
 static rynd_status run_shared(ry_transfer *t, ry_stream *stream, ry_place place, ry_error *error)
 {
-    ry_place caller = {t->wrapped, 0};
-    ry_place arguments[TRANSFER_ARGUMENTS] = {
-        t->to_device ? caller : place, t->to_device ? place : caller, {NULL, 0}, {t->own, 0}, {t->own, t->prepared.workspace}};
-    void *resolved[TRANSFER_ARGUMENTS];
-    ry_kernel_call call = {t->kernel, &t->problem, &t->prepared, t->state, NULL, NULL};
-    ry_launch launch = {.call = &call,
-                        .program.cpu = ry_kernel_cpu_program,
-                        .phases = t->prepared.phases,
-                        .tasks = t->prepared.tasks,
-                        .argument_count = TRANSFER_ARGUMENTS,
-                        .arguments = arguments,
-                        .resolved = resolved};
-    return t->device->table->launch(stream, &launch, error);
+    const int caller = t->to_device ? 0 : 1;
+    t->bound.arguments[caller] = (ry_place){t->wrapped, 0};
+    t->bound.arguments[1 - caller] = place;
+    return ry_bound_launch(&t->bound, t->device, stream, error);
 }
 
 rynd_status ry_transfer_run(ry_transfer *transfer, ry_stream *stream, ry_place place, ry_error *error)

@@ -3,21 +3,20 @@
 #ifndef RY_EXEC_TRANSFER_H
 #define RY_EXEC_TRANSFER_H
 
-#include "kernels/kernel.h"
+#include "kernels/prepared.h"
 
 typedef struct ry_transfer {
     ry_device *device;
     ry_arena arena;
     bool to_device;
-    ry_tensor host;          /* the caller's */
-    ry_tensor packed;        /* row-major, the same dims */
-    ry_buffer *wrapped;      /* the caller's memory as a buffer, where the device shares memory */
-    void *staging;           /* otherwise: row-major host memory when the caller's is strided */
-    const ry_kernel *kernel; /* copies between strides on the device, where it shares memory */
-    ry_buffer *own;          /* that kernel's workspace and scratch */
-    ry_problem problem;
+    ry_tensor host;     /* the caller's */
+    ry_tensor packed;   /* row-major, the same dims */
+    ry_buffer *wrapped; /* the caller's memory as a buffer, where the device shares memory */
+    void *staging;      /* otherwise: row-major host memory when the caller's is strided */
+    ry_problem problem; /* copies between strides on the device, where it shares memory */
     ry_prepared prepared;
-    void *state;
+    ry_bound bound;
+    ry_buffer *own; /* workspace and scratch */
 } ry_transfer;
 
 rynd_status ry_transfer_create(ry_device *device, const ry_tensor *host, bool to_device, ry_transfer **transfer, ry_error *error);

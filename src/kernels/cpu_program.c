@@ -1,39 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A launch's arguments as a CPU kernel sees them. */
-#include "kernels/kernel.h"
+#include "kernels/prepared.h"
 
 void ry_kernel_cpu_program(const void *call, void *const *arguments, int phase, size_t task, unsigned worker)
 {
     const ry_kernel_call *c = call;
-    void *const *out = arguments + c->problem->inputs;
-    void *const *memory = out + c->problem->outputs;
+    const ry_prepared *prepared = c->prepared;
+    void *const *out = arguments + prepared->problem->inputs;
+    void *const *memory = out + prepared->problem->outputs;
+    void *packed = prepared->packs ? (char *)memory[1] + ry_prepared_own_packed(prepared) : memory[0];
     _Alignas(RY_ALIGNMENT) char nothing; /* where a kernel without scratch would find it: adding a worker's 0 bytes to NULL is undefined */
-    ry_cpu_launch launch = {
-        .problem = c->problem,
-        .prepared = c->prepared,
-        .state = c->state,
+    const ry_cpu_launch launch = {
+        .problem = prepared->problem,
+        .prepared = prepared,
+        .state = prepared->state,
         .in = (const void *const *)arguments,
         .out = out,
-        .packed = memory[0],
+        .packed = packed,
+        .packed_out = packed,
         .workspace = memory[1],
         .scratch = memory[2] ? memory[2] : &nothing,
         .actual = c->actual,
         .fault = c->fault,
     };
-    c->kernel->run(&launch, phase, task, worker);
+    if (prepared->packs && phase == 0) {
+        prepared->kernel->pack(&launch, task);
+    } else {
+        prepared->kernel->run(&launch, phase - prepared->packs, task, worker);
+    }
 }
 
 void ry_kernel_cpu_pack_program(const void *call, void *const *arguments, int phase, size_t task, unsigned worker)
 {
     (void)phase;
     (void)worker;
-    const ry_kernel_call *c = call;
-    ry_cpu_launch launch = {
-        .problem = c->problem,
-        .prepared = c->prepared,
-        .state = c->state,
+    const ry_prepared *prepared = ((const ry_kernel_call *)call)->prepared;
+    const ry_cpu_launch launch = {
+        .problem = prepared->problem,
+        .prepared = prepared,
+        .state = prepared->state,
         .in = (const void *const *)arguments,
-        .packed_out = arguments[c->problem->inputs],
+        .packed_out = arguments[prepared->problem->inputs],
     };
-    c->kernel->pack(&launch, task);
+    prepared->kernel->pack(&launch, task);
 }

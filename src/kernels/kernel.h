@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A kernel: one implementation of a kind of problem on a kind of device.
+/* A kernel: one method for a kind of problem on a kind of device.
  *
- * Life of a kernel in a plan:
+ * What is asked of it, in this order:
  *   applicable   is this problem (shapes, dtypes, layouts, accuracy) one that it computes? No side effects.
- *   prepare      fixes everything that does not depend on data: number of tasks, sizes of state, packed weights, workspace and scratch. It may
- *                take memory from ry_system_allocator until it returns, and says so when there is none.
- *   initialise   fills `state` (offset tables, tile counts: position-independent plain data, no pointers), once, when the plan is made.
- *   pack         fills the packed form of constant inputs, task by task, once, when the plan is made (NULL: nothing to pack).
+ *   values       the legal values of a knob for a problem on a machine (form.h lists forms from them).
+ *   prepare      fixes everything that does not depend on data, for a form: tasks, sizes of state, packed weights, workspace and scratch;
+ *                it completes the form, by least work. It may take memory from ry_system_allocator until it returns, and says so when
+ *                there is none.
+ *   initialise   fills the state for a complete form (offset tables, tile counts: position-independent plain data, no pointers).
+ *   pack         fills the packed form of weights, task by task: once where they are constant, else before every run.
  *   run          computes one task. Any tasks may run at once, in any order: they write disjoint parts of the outputs, and what a task
- *                computes does not depend on the worker or on the number of workers. Called for every task of every run.
+ *                computes does not depend on the worker or on the number of workers.
  *
- * Data is not trusted: a kernel that takes indices or lengths from an input checks each, and notes the one that is illegal (fault.h).
+ * The first four are given the machine and are the same code on every machine: a plan for an instruction set that this one lacks can be
+ * made here. Data is not trusted: a kernel that takes indices or lengths from an input checks each, and notes the one that is illegal
+ * (fault.h).
  *
- * CPU kernels read and write through the pointers of ry_cpu_launch.
- * Scratch belongs to a worker and is garbage at the start of each task; workspace is shared by the tasks of one phase sequence: a kernel with several
- * phases states them, and all tasks of a phase end before the next begins. Everything is aligned to RY_ALIGNMENT. */
+ * CPU kernels read and write through the pointers of ry_cpu_launch. Scratch belongs to a worker and is garbage at the start of each task;
+ * workspace is shared by the tasks of one phase sequence: a kernel with several phases states them, and all tasks of a phase end before
+ * the next begins. Everything is aligned to RY_ALIGNMENT. */
 #ifndef RY_KERNELS_KERNEL_H
 #define RY_KERNELS_KERNEL_H
 
@@ -23,36 +27,82 @@
 #include "kernels/fault.h"
 #include "problem/problem.h"
 
-#define RY_MAX_KNOBS  8
-#define RY_MAX_PHASES 4
+#define RY_MAX_KNOBS       8
+#define RY_MAX_KNOB_VALUES 64
+#define RY_MAX_PHASES      4
 
+/* The value of a knob that the kernel chooses itself. */
+#define RY_KNOB_FREE INT64_MIN
+
+struct ry_kernel;
+
+/* What may be set about a kernel, beside the problem. */
 typedef struct ry_knob {
     const char *name;
-    int64_t value;
+    const char *const *words; /* of the values 0, 1, ...; NULL: they are numbers */
+    bool main;                /* forms differ in it; the others follow from these, the problem and the machine, unless they are set */
 } ry_knob;
 
+/* The values of a kernel's knobs, in its order. A form whose knobs are all set is complete. */
+typedef struct ry_form {
+    int64_t value[RY_MAX_KNOBS];
+} ry_form;
+
+/* The legal values of a knob, ascending. */
+typedef struct ry_knob_values {
+    int count;
+    int64_t value[RY_MAX_KNOB_VALUES];
+} ry_knob_values;
+
+/* What a kernel is to run on. */
+typedef struct ry_target {
+    ry_device_kind device;
+    ry_isa isa; /* of a CPU: the best that may be used */
+    const struct rynd_machine *machine;
+} ry_target;
+
+/* The target that a device is; as long as the device. */
+static inline ry_target ry_target_of(const ry_device *device)
+{
+    return (ry_target){device->table->kind, (ry_isa)device->isa, device->machine};
+}
+
+/* What a kernel is asked about. */
+typedef struct ry_query {
+    const struct ry_kernel *kernel;
+    const ry_problem *problem;
+    const ry_target *target;
+    const ry_form *form; /* NULL: all knobs are free */
+} ry_query;
+
+typedef struct ry_counts {
+    double flop;  /* that this kernel does, padding of tiles included */
+    double bytes; /* to and from memory */
+} ry_counts;
+
+/* A kernel with problem and form fixed (prepared.h makes, binds and launches it). */
 typedef struct ry_prepared {
+    const struct ry_kernel *kernel;
+    const ry_problem *problem;
+    bool packs; /* before every run: not all that it packs is constant */
     int phases;
     size_t tasks[RY_MAX_PHASES];
-    size_t state;  /* bytes */
-    size_t packed; /* bytes */
+    size_t state_size; /* bytes */
+    const void *state; /* NULL until ry_prepared_initialise */
+    size_t packed;     /* bytes */
     size_t pack_tasks;
     size_t workspace; /* bytes */
     size_t scratch;   /* bytes a worker */
     double work;      /* operations at a core's peak that take as long as the arithmetic and the moves within the caches; 0: not counted */
-    int knob_count;
-    ry_knob knobs[RY_MAX_KNOBS]; /* as chosen, for printing */
+    double pack_work; /* the same of packing, beside reading and writing each element once */
+    ry_counts counts; /* 0: the problem's own flop and bytes */
+    ry_form form;     /* complete */
 } ry_prepared;
-
-struct ry_kernel;
 
 /* What a launch of a kernel carries beside its memory. The arguments of the launch are the problem's inputs, its outputs, then packed
  * weights, workspace and scratch, in this order. */
 typedef struct ry_kernel_call {
-    const struct ry_kernel *kernel;
-    const ry_problem *problem;
     const ry_prepared *prepared;
-    const void *state;
     int64_t (*actual)[RY_MAX_RANK]; /* BOUNDED operators write the outputs' real dims here; NULL otherwise */
     ry_fault *fault;                /* zero before the launch; NULL: nobody asks */
 } ry_kernel_call;
@@ -61,61 +111,67 @@ typedef struct ry_kernel_call {
 typedef struct ry_cpu_launch {
     const ry_problem *problem;
     const ry_prepared *prepared;
-    const void *state;
+    const void *state;     /* prepared->state */
     const void *const *in; /* NULL where absent */
     void *const *out;
-    const void *packed; /* during pack: writable through packed_out */
-    void *packed_out;
+    const void *packed;
+    void *packed_out; /* during pack */
     void *workspace;
     char *scratch; /* worker w's: scratch + w * prepared->scratch (which is a multiple of RY_ALIGNMENT); aligned, never NULL */
     int64_t (*actual)[RY_MAX_RANK];
     ry_fault *fault;
 } ry_cpu_launch;
 
-typedef struct ry_counts {
-    double flop;  /* that this kernel does, padding of tiles included */
-    double bytes; /* to and from memory */
-} ry_counts;
+/* What the text of a CPU kernel was compiled for (cpu/common/simd.h). */
+typedef struct ry_simd {
+    int width;         /* floats of a vector */
+    int grain;         /* a tile's last vector costs as many lanes as are a multiple of this */
+    int rows, vectors; /* of the largest tile of sums that the registers hold */
+} ry_simd;
 
 typedef struct ry_kernel {
-    const char *name; /* conv_fwd_f32_igemm_14x32_avx512: symbol, wisdom key, test name and bench label at once */
+    const char *name;   /* conv_fwd_f32_igemm_avx512: symbol, wisdom key, test name and bench label at once */
+    const char *family; /* conv_fwd_f32_igemm: the same method, whatever the instruction set */
     ry_op op;
-    const char *device; /* "cpu" */
+    ry_device_kind device;
     ry_isa isa;
     ry_accuracy accuracy;
-    int rank; /* 0: the reference; a higher rank is more specialised, and preferred among kernels of the same predicted time */
+    bool reference; /* the definition, element by element: taken where nothing else takes the problem */
+    ry_simd simd;
+    const ry_knob *knobs;
+    int knob_count;
     bool (*applicable)(const ry_problem *problem);
-    rynd_status (*prepare)(const ry_problem *problem, ry_prepared *prepared, ry_error *error);
-    void (*initialise)(const ry_problem *problem, const ry_prepared *prepared, void *state); /* NULL when state is 0 bytes */
-    void (*pack)(const ry_cpu_launch *launch, size_t task); /* in[] holds the constant inputs, NULL for others */
+    void (*values)(const ry_query *query, int knob, ry_knob_values *values); /* NULL where there are no knobs */
+    rynd_status (*prepare)(const ry_query *query, ry_prepared *prepared, ry_error *error);
+    void (*initialise)(const ry_query *query, const ry_prepared *prepared, void *state); /* NULL where there is none */
+    void (*pack)(const ry_cpu_launch *launch, size_t task);                              /* NULL: nothing is packed */
     void (*run)(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker);
-    ry_counts (*counts)(const ry_problem *problem, const ry_prepared *prepared); /* NULL: the problem's own flop and bytes */
-    unsigned
-        constant_inputs;  /* bit i: input i must be a constant (it is packed); the kernel is not applicable otherwise: the planner checks */
-    unsigned kept_inputs; /* those of them that run reads, too, though rarely */
+    unsigned packed_inputs; /* bit i: input i is packed */
+    unsigned kept_inputs;   /* those of them that run reads, too, though rarely */
 } ry_kernel;
 
-/* THE list (kernels.inc): every kernel of this build, in order. */
+/* THE list (kernels.inc): every kernel of this build, in order: of two that are as fast, the first is taken. */
 extern const ry_kernel *const ry_kernels[];
 extern const size_t ry_kernel_count;
 
-/* Does it need no more than `isa`, is it at least as accurate as the problem asks, are its packed inputs among `constants` (bit i: input i is constant), and
- * is it applicable? */
-bool ry_kernel_takes(const ry_kernel *kernel, const ry_problem *problem, ry_isa isa, unsigned constants);
-/* The most specialised kernel that takes a problem: for what runs once. predict/ chooses by time. The reference is always applicable: NULL means that the
- * operator's dtypes are not supported. */
-const ry_kernel *ry_kernel_choose(const ry_problem *problem, ry_isa isa, unsigned constants);
+/* Is it for that device, does it need no more than its instruction set, is it at least as accurate as the problem asks, and is it
+ * applicable? */
+bool ry_kernel_takes(const ry_kernel *kernel, const ry_problem *problem, const ry_target *target);
+
+/* The inputs that a kernel packs (bit i: input i), absent ones left out. */
+unsigned ry_kernel_packs(const ry_kernel *kernel, const ry_problem *problem);
+
+/* Walks the kernels that take a problem, in order, without those whose family has one for a better instruction set, and without references
+ * where anything else takes it. Begin with at = 0; NULL: no more. */
+const ry_kernel *ry_kernel_next(const ry_problem *problem, const ry_target *target, size_t *at);
+
 const ry_kernel *ry_kernel_find(const char *name);
 
-/* The `program` of a launch on the CPU: `call` is a ry_kernel_call. */
+/* The `program` of a launch on the CPU: `call` is a ry_kernel_call. Where weights are packed before every run, phase 0 does it. */
 void ry_kernel_cpu_program(const void *call, void *const *arguments, int phase, size_t task, unsigned worker);
 
-/* The same for packing: one phase of pack_tasks tasks; arguments: the problem's inputs (absent ones where not constant), then the packed memory. */
+/* The same for packing alone: one phase of pack_tasks tasks; arguments: the problem's inputs (those that are packed; others absent), then
+ * the packed memory. */
 void ry_kernel_cpu_pack_program(const void *call, void *const *arguments, int phase, size_t task, unsigned worker);
-
-/* Runs a problem on the calling thread, host memory in and out, for constant folding, tests and tools. in[]/out[] carry data. actual may be NULL.
- * Fails where the content of an input is illegal (fault.h). */
-rynd_status ry_kernel_execute(const ry_kernel *kernel, const ry_problem *problem, const void *const *in, void *const *out,
-                              int64_t (*actual)[RY_MAX_RANK], const ry_allocator *allocator, ry_error *error);
 
 #endif

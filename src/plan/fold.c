@@ -2,6 +2,8 @@
 /* Inference with constant folding. */
 #include "plan/fold.h"
 
+#include "kernels/prepared.h"
+
 #include "graph/infer.h"
 #include "plan/fold_cost.h"
 
@@ -136,13 +138,14 @@ static const void *aligned_input(ry_graph *graph, ry_value_id id)
     return value->constant;
 }
 
-static rynd_status run_node(ry_graph *graph, const ry_node *node, ry_isa isa, ry_arena *scratch, void **data,
+static rynd_status run_node(ry_graph *graph, const ry_node *node, const ry_target *target, ry_arena *scratch, void **data,
                             int64_t (*actual)[RY_MAX_RANK], ry_error *error)
 {
     ry_problem problem;
     RY_TRY(ry_plan_problem(graph, node, RY_ACCURACY_strict, NULL, 0, scratch, &problem, error));
-    const ry_kernel *kernel = ry_kernel_choose(&problem, isa, ry_plan_constants(graph, node));
-    if (!kernel) {
+    size_t at = 0;
+    const ry_query query = {ry_kernel_next(&problem, target, &at), &problem, target, NULL};
+    if (!query.kernel) {
         return ry_plan_fail_kernel(node, &problem, error);
     }
     const void **in = RY_TAKE(scratch, const void *, node->inputs);
@@ -166,14 +169,14 @@ static rynd_status run_node(ry_graph *graph, const ry_node *node, ry_isa isa, ry
             return ry_fail_memory(error);
         }
     }
-    rynd_status status = ry_kernel_execute(kernel, &problem, in, data, actual, graph->arena.allocator, error);
+    rynd_status status = ry_kernel_execute(&query, in, data, actual, graph->arena.allocator, error);
     if (status != RYND_OK) {
         ry_error_prefix(error, "node '%s' (%s): ", node->name, node->source);
     }
     return status;
 }
 
-static rynd_status fold_node(ry_graph *graph, ry_node_id id, ry_isa isa, ry_error *error)
+static rynd_status fold_node(ry_graph *graph, ry_node_id id, const ry_target *target, ry_error *error)
 {
     ry_node *node = &graph->nodes[id];
     ry_arena scratch;
@@ -183,7 +186,7 @@ static rynd_status fold_node(ry_graph *graph, ry_node_id id, ry_isa isa, ry_erro
     rynd_status status = data && actual ? RYND_OK : ry_fail_memory(error);
     bool view = ry_op_get_class(node->op) == RY_CLASS_VIEW;
     if (status == RYND_OK && !view) {
-        status = run_node(graph, node, isa, &scratch, data, actual, error);
+        status = run_node(graph, node, target, &scratch, data, actual, error);
     }
     if (status == RYND_OK) {
         const ry_value_id *out = node->out;
@@ -210,7 +213,7 @@ static rynd_status fold_node(ry_graph *graph, ry_node_id id, ry_isa isa, ry_erro
     return status;
 }
 
-rynd_status ry_plan_fold(ry_graph *graph, ry_isa isa, bool **later, ry_error *error)
+rynd_status ry_plan_fold(ry_graph *graph, const ry_target *target, bool **later, ry_error *error)
 {
     RY_TRY(ry_graph_compact(graph, error));
     bool *late_value = RY_TAKE(&graph->arena, bool, graph->value_count);
@@ -237,7 +240,7 @@ rynd_status ry_plan_fold(ry_graph *graph, ry_isa isa, bool **later, ry_error *er
                 }
             }
         } else if (has_constants(graph, node) && ry_plan_affords_fold(graph, node)) {
-            status = fold_node(graph, id, isa, error);
+            status = fold_node(graph, id, target, error);
             if (status != RYND_OK) {
                 return ry_plan_fail_node(status, node, error);
             }

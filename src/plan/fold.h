@@ -8,7 +8,7 @@
 
 /* Sorts the graph, infers every node, and turns nodes of constants into constants. later[i] (room for node_count) says that node i must wait for
  * values: its shape depends on data, or an input comes from such a node. */
-rynd_status ry_plan_fold(ry_graph *graph, ry_isa isa, bool **later, ry_error *error);
+rynd_status ry_plan_fold(ry_graph *graph, const ry_target *target, bool **later, ry_error *error);
 
 /* The problem of a node whose shapes are known; descriptions in `arena`. channels_last: which values lie so; NULL: all are row-major. images: the
  * first dim of all that is no constant, where not 0. */

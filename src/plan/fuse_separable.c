@@ -121,7 +121,7 @@ static rynd_status seconds_of(fusing *f, const ry_node *node, double *seconds)
     if (status != RYND_OK) {
         return ry_plan_fail_node(status, node, f->error);
     }
-    if (!choice.kernel) {
+    if (!choice.prepared.kernel) {
         return ry_plan_fail_kernel(node, &problem, f->error);
     }
     const size_t tasks = choice.prepared.tasks[choice.prepared.phases - 1];

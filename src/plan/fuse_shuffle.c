@@ -25,7 +25,7 @@ static rynd_status problem_seconds(fusing *f, const ry_node *node, const ry_prob
     if (status != RYND_OK) {
         return ry_plan_fail_node(status, node, f->error);
     }
-    if (!choice.kernel) {
+    if (!choice.prepared.kernel) {
         return ry_plan_fail_kernel(node, problem, f->error);
     }
     *seconds = RY_STEP_SECONDS + choice.seconds;
@@ -106,6 +106,6 @@ rynd_status ry_plan_fuse_shuffles(ry_plan *plan, ry_accuracy accuracy, ry_error 
     bool *later;
     RY_TRY(ry_graph_compact(plan->graph, error));
     RY_TRY(ry_graph_rewrite(plan->graph, error));
-    RY_TRY(ry_plan_fold(plan->graph, (ry_isa)plan->device->isa, &later, error));
+    RY_TRY(ry_plan_fold(plan->graph, &plan->choices->target, &later, error));
     return ry_graph_compact(plan->graph, error);
 }

@@ -100,7 +100,7 @@ static rynd_status node_seconds(layouts *l, const ry_node *node, bool last, ry_v
     if (status != RYND_OK) {
         return ry_plan_fail_node(status, node, l->error);
     }
-    if (!choice.kernel) {
+    if (!choice.prepared.kernel) {
         return ry_plan_fail_kernel(node, &problem, l->error);
     }
     *seconds = choice.seconds;

@@ -6,7 +6,7 @@
 
 static bool is_packed(const ry_step *step, int input)
 {
-    return step->constants[input].data && input < 32 && (step->kernel->constant_inputs >> input & 1u);
+    return ry_tensor_present(&step->constants[input]) && input < 32 && (step->prepared.kernel->packed_inputs >> input & 1u);
 }
 
 static void tell_unneeded(const ry_plan_options *options, const void *data, size_t size)
@@ -34,9 +34,9 @@ static rynd_status copy_aligned(ry_plan *plan, const ry_tensor *constant, const 
     return RYND_OK;
 }
 
-/* Constants that a step packs as buffers for the length of the launch. */
-static rynd_status wrap_constants(ry_plan *plan, const ry_step *step, const ry_plan_options *options, void **copies, ry_place *places,
-                                  ry_error *error)
+/* Constants that a step packs, aligned. */
+static rynd_status align_constants(ry_plan *plan, const ry_step *step, const ry_plan_options *options, void **copies, const void **data,
+                                   ry_error *error)
 {
     for (int i = 0; i < step->problem.inputs; i++) {
         const ry_tensor *constant = &step->constants[i];
@@ -46,8 +46,7 @@ static rynd_status wrap_constants(ry_plan *plan, const ry_step *step, const ry_p
         if ((uintptr_t)constant->data % ry_dtype_size((ry_dtype)constant->dtype) != 0) {
             RY_TRY(copy_aligned(plan, constant, options, &copies[i], error));
         }
-        const void *data = copies[i] ? copies[i] : constant->data;
-        RY_TRY(plan->device->table->buffer_wrap(plan->device, data, ry_tensor_bytes(constant), &places[i].buffer, error));
+        data[i] = copies[i] ? copies[i] : constant->data;
     }
     return RYND_OK;
 }
@@ -55,27 +54,18 @@ static rynd_status wrap_constants(ry_plan *plan, const ry_step *step, const ry_p
 static rynd_status pack_step(ry_plan *plan, ry_stream *stream, const ry_step *step, const ry_plan_options *options, ry_arena *scratch,
                              ry_error *error)
 {
-    int inputs = step->problem.inputs;
-    ry_place *places = RY_TAKE(scratch, ry_place, inputs + 1);
-    void **resolved = RY_TAKE(scratch, void *, inputs + 1), **copies = RY_TAKE(scratch, void *, inputs + 1);
-    if (!places || !resolved || !copies) {
+    const int inputs = step->problem.inputs;
+    void **copies = RY_TAKE(scratch, void *, inputs);
+    const void **data = RY_TAKE(scratch, const void *, inputs);
+    if (!copies || !data) {
         return ry_fail_memory(error);
     }
-    ry_kernel_call call = {step->kernel, &step->problem, &step->prepared, step->state, NULL, NULL};
-    places[inputs] = (ry_place){plan->packed, step->packed_offset};
-    ry_launch launch = {.call = &call,
-                        .program.cpu = ry_kernel_cpu_pack_program,
-                        .phases = 1,
-                        .tasks = &step->prepared.pack_tasks,
-                        .argument_count = inputs + 1,
-                        .arguments = places,
-                        .resolved = resolved};
-    rynd_status status = wrap_constants(plan, step, options, copies, places, error);
+    rynd_status status = align_constants(plan, step, options, copies, data, error);
     if (status == RYND_OK) {
-        status = plan->device->table->launch(stream, &launch, error);
+        const ry_place packed = {plan->packed, step->packed_offset};
+        status = ry_prepared_pack(&step->prepared, plan->device, stream, data, packed, scratch, error);
     }
     for (int i = 0; i < inputs; i++) {
-        plan->device->table->buffer_destroy(plan->device, places[i].buffer);
         ry_release(plan->device->allocator, copies[i]);
         if (is_packed(step, i)) {
             tell_unneeded(options, step->constants[i].data, ry_tensor_bytes(&step->constants[i]));
@@ -88,7 +78,7 @@ static const ry_step *hungriest(const ry_plan *plan)
 {
     const ry_step *most = plan->steps;
     for (size_t s = 1; s < plan->step_count; s++) {
-        most = plan->steps[s].prepared.packed > most->prepared.packed ? &plan->steps[s] : most;
+        most = ry_prepared_packed(&plan->steps[s].prepared) > ry_prepared_packed(&most->prepared) ? &plan->steps[s] : most;
     }
     return most;
 }
@@ -110,7 +100,7 @@ rynd_status ry_plan_pack(ry_plan *plan, const ry_plan_options *options, ry_error
     ry_arena_init(&scratch, plan->device->allocator);
     rynd_status status = RYND_OK;
     for (size_t s = 0; s < plan->step_count && status == RYND_OK; s++) {
-        if (plan->steps[s].prepared.packed) {
+        if (ry_prepared_packed(&plan->steps[s].prepared)) {
             status = pack_step(plan, stream, &plan->steps[s], options, &scratch, error);
         }
     }

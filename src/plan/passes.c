@@ -94,7 +94,8 @@ static double constant_bytes(const cutting *c, const ry_step *step, const ry_nod
             bytes += (double)ry_plan_value_bytes(c->plan, node->in[i]);
         }
     }
-    return step->prepared.packed ? (double)step->prepared.packed : bytes;
+    const size_t packed = ry_prepared_packed(&step->prepared);
+    return packed ? (double)packed : bytes;
 }
 
 static double step_cost(const cutting *c, size_t step, int choice)

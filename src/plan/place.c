@@ -42,7 +42,8 @@ static rynd_status add_constant(const placing *p, ry_value_id v)
 /* A constant that a kernel packs is not needed when it runs. */
 static bool packed_input(const ry_step *step, int i)
 {
-    return i < 32 && step->prepared.packed && ((step->kernel->constant_inputs & ~step->kernel->kept_inputs) >> i & 1u);
+    return i < 32 && ry_prepared_packed(&step->prepared) &&
+           ((step->prepared.kernel->packed_inputs & ~step->prepared.kernel->kept_inputs) >> i & 1u);
 }
 
 /* Constants that a step reads when it runs get a buffer, what a step makes a place in the arena. */
@@ -151,7 +152,8 @@ static rynd_status lay_out_arena(const placing *p)
     RY_TRY(status);
     for (size_t s = 0; s < plan->step_count; s++) {
         const ry_prepared *prepared = &plan->steps[s].prepared;
-        workspace = prepared->workspace > workspace ? prepared->workspace : workspace;
+        const size_t own = ry_prepared_workspace(prepared);
+        workspace = own > workspace ? own : workspace;
         scratch = prepared->scratch > scratch ? prepared->scratch : scratch;
     }
     if (!ry_mul_size(ry_aligned(scratch), plan->device->workers, &scratches) ||
@@ -198,7 +200,7 @@ static rynd_status place_steps(const placing *p)
             plan->bounded_count += (size_t)node->outputs;
         }
         step->packed_offset = plan->packed_size;
-        if (!ry_add_size(plan->packed_size, ry_aligned(step->prepared.packed), &plan->packed_size)) {
+        if (!ry_add_size(plan->packed_size, ry_aligned(ry_prepared_packed(&step->prepared)), &plan->packed_size)) {
             return fail_size(p, "packed weights");
         }
     }

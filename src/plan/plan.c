@@ -111,14 +111,14 @@ static rynd_status list_outputs(ry_plan *plan, size_t model_outputs, const char 
 static rynd_status fold_and_split(ry_plan *plan, ry_error *error)
 {
     ry_graph *graph = plan->graph;
-    ry_isa isa = (ry_isa)plan->device->isa;
+    const ry_target target = ry_target_of(plan->device);
     size_t outputs = graph->output_count;
     const char **names = RY_TAKE(&plan->arena, const char *, outputs);
     bool *late = RY_TAKE(&plan->arena, bool, outputs), *later;
     if (!names || !late) {
         return ry_fail_memory(error);
     }
-    RY_TRY(ry_plan_fold(graph, isa, &later, error));
+    RY_TRY(ry_plan_fold(graph, &target, &later, error));
     for (size_t i = 0; i < outputs; i++) {
         const ry_value *value = &graph->values[graph->outputs[i]];
         names[i] = value->name;
@@ -127,7 +127,7 @@ static rynd_status fold_and_split(ry_plan *plan, ry_error *error)
     RY_TRY(ry_plan_split(graph, later, &plan->rest, error));
     RY_TRY(ry_graph_compact(graph, error));
     RY_TRY(ry_graph_rewrite(graph, error));
-    RY_TRY(ry_plan_fold(graph, isa, &later, error));
+    RY_TRY(ry_plan_fold(graph, &target, &later, error));
     RY_TRY(ry_graph_compact(graph, error));
     RY_TRY(list_inputs(plan, error));
     return list_outputs(plan, outputs, names, late, error);
@@ -173,7 +173,8 @@ rynd_status ry_plan_create(ry_device *device, const ry_graph *graph, const ry_pl
     }
     p->device = device;
     ry_arena_init(&p->arena, device->allocator);
-    ry_choices_init(&choices, device->allocator, (ry_isa)device->isa, device->machine);
+    const ry_target target = ry_target_of(device);
+    ry_choices_init(&choices, device->allocator, &target);
     p->choices = &choices;
     rynd_status status = build(p, graph, options, error);
     p->choices = NULL;

@@ -12,7 +12,7 @@
 #include "device/device.h"
 #include "graph/graph.h"
 #include "graph/infer.h"
-#include "kernels/kernel.h"
+#include "kernels/prepared.h"
 
 /* Where a value lives. */
 typedef enum ry_home {
@@ -33,12 +33,10 @@ typedef struct ry_spot {
 typedef struct ry_step {
     const char *name;   /* the node's */
     const char *source; /* its ONNX operator */
-    const ry_kernel *kernel;
     ry_problem problem; /* of one turn */
     ry_prepared prepared;
-    double seconds[RY_MAX_PHASES]; /* predicted, of each phase on one worker */
-    const void *state;
-    const ry_tensor *constants; /* one per input: data where it is a constant */
+    double seconds[RY_MAX_PHASES + 1]; /* predicted, of each phase of the launch on one worker */
+    const ry_tensor *constants;        /* one per input: data where it is a constant */
     ry_spot *in, *out;
     int64_t actual_row;   /* of the first bounded output in the session's actual dims; -1: none */
     size_t packed_offset; /* into plan->packed */

@@ -8,17 +8,6 @@
 
 #include <string.h>
 
-/* `size` bytes aligned to RY_ALIGNMENT. */
-static void *take_aligned(ry_arena *arena, size_t size)
-{
-    char *memory = size > SIZE_MAX - RY_ALIGNMENT ? NULL : ry_arena_take(arena, size + RY_ALIGNMENT, 1);
-    if (!memory) {
-        return NULL;
-    }
-    size_t past = (uintptr_t)memory % RY_ALIGNMENT;
-    return past ? memory + (RY_ALIGNMENT - past) : memory;
-}
-
 static rynd_status note_constants(ry_plan *plan, const ry_node *node, ry_step *step, ry_error *error)
 {
     ry_tensor *constants = RY_TAKE(&plan->arena, ry_tensor, node->inputs);
@@ -36,12 +25,11 @@ static rynd_status choose_kernel(ry_plan *plan, const ry_node *node, ry_step *st
 {
     ry_choice choice;
     RY_TRY(ry_choices_find(plan->choices, &step->problem, ry_plan_constants(plan->graph, node), &choice, error));
-    if (!choice.kernel) {
+    if (!choice.prepared.kernel) {
         return ry_plan_fail_kernel(node, &step->problem, error);
     }
     char reason[RY_REASON_LENGTH];
     ry_choice_reason(&choice, reason, sizeof reason);
-    step->kernel = choice.kernel;
     step->prepared = choice.prepared;
     step->reason = ry_arena_string(&plan->arena, reason, strlen(reason));
     return step->reason ? RYND_OK : ry_fail_memory(error);
@@ -55,16 +43,8 @@ static rynd_status make_step(ry_plan *plan, const ry_node *node, ry_accuracy acc
     step->source = node->source;
     step->actual_row = -1;
     RY_TRY(choose_kernel(plan, node, step, error));
-    ry_predict_phases(step->kernel, &step->problem, &step->prepared, plan->device->machine, step->seconds);
-    if (step->prepared.state) {
-        void *state = take_aligned(&plan->arena, step->prepared.state);
-        if (!state) {
-            return ry_fail_memory(error);
-        }
-        step->kernel->initialise(&step->problem, &step->prepared, state);
-        step->state = state;
-    }
-    return RYND_OK;
+    ry_predict_phases(&step->prepared, plan->device->machine, step->seconds);
+    return ry_prepared_initialise(&step->prepared, &plan->choices->target, &plan->arena, error);
 }
 
 rynd_status ry_plan_make_step(ry_plan *plan, const ry_node *node, ry_accuracy accuracy, int64_t images, ry_step *step, ry_error *error)

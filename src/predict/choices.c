@@ -13,9 +13,9 @@ typedef struct ry_choice_slot {
     ry_choice choice;
 } ry_choice_slot;
 
-void ry_choices_init(ry_choices *choices, const ry_allocator *allocator, ry_isa isa, const ry_machine *machine)
+void ry_choices_init(ry_choices *choices, const ry_allocator *allocator, const ry_target *target)
 {
-    *choices = (ry_choices){.isa = isa, .machine = machine};
+    *choices = (ry_choices){.target = *target};
     ry_arena_init(&choices->arena, allocator);
 }
 
@@ -73,7 +73,7 @@ static rynd_status remember(ry_choices *choices, ry_choice_slot **place, uint64_
 rynd_status ry_choices_find(ry_choices *choices, const ry_problem *problem, unsigned constants, ry_choice *choice, ry_error *error)
 {
     if (problem->inputs + problem->outputs > TENSORS_MOST) {
-        return ry_predict_choose(problem, choices->isa, constants, choices->machine, choice, error);
+        return ry_predict_choose(problem, &choices->target, constants, NULL, choice, error);
     }
     if (!choices->slots) {
         choices->slots = RY_TAKE(&choices->arena, ry_choice_slot *, CAPACITY);
@@ -86,9 +86,10 @@ rynd_status ry_choices_find(ry_choices *choices, const ry_problem *problem, unsi
     for (; choices->slots[at]; at = (at + 1) % CAPACITY) {
         if (is_same(choices->slots[at], hash, problem, constants)) {
             *choice = choices->slots[at]->choice;
+            choice->prepared.problem = problem;
             return RYND_OK;
         }
     }
-    RY_TRY(ry_predict_choose(problem, choices->isa, constants, choices->machine, choice, error));
+    RY_TRY(ry_predict_choose(problem, &choices->target, constants, NULL, choice, error));
     return choices->used == USED_MOST ? RYND_OK : remember(choices, &choices->slots[at], hash, problem, constants, choice, error);
 }

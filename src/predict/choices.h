@@ -7,16 +7,15 @@
 
 typedef struct ry_choices {
     ry_arena arena;
-    ry_isa isa;
-    const ry_machine *machine;
+    ry_target target;
     struct ry_choice_slot **slots;
     size_t used;
 } ry_choices;
 
-void ry_choices_init(ry_choices *choices, const ry_allocator *allocator, ry_isa isa, const ry_machine *machine);
+void ry_choices_init(ry_choices *choices, const ry_allocator *allocator, const ry_target *target);
 void ry_choices_free(ry_choices *choices);
 
-/* What ry_predict_choose gives. What the problem's attributes point to must stay until ry_choices_free. */
+/* What ry_predict_choose gives where nothing is wanted. What the problem's attributes point to must stay until ry_choices_free. */
 rynd_status ry_choices_find(ry_choices *choices, const ry_problem *problem, unsigned constants, ry_choice *choice, ry_error *error);
 
 #endif

@@ -3,80 +3,57 @@
 #include "predict/predict.h"
 
 #include "base/number.h"
+#include "kernels/prepared.h"
 
 #include <stdio.h>
-#include <string.h>
 
-/* Times that differ by less are one: then the more specialised kernel, of the higher rank, is taken. */
-static const double SAME = 0.01;
-
-static bool better(const ry_kernel *kernel, double seconds, const ry_kernel *other, double other_seconds)
+static void consider(ry_choice *choice, const ry_prepared *prepared, double seconds)
 {
-    if (!other) {
-        return true;
-    }
-    const double difference = seconds - other_seconds;
-    if (difference > SAME * other_seconds || -difference > SAME * seconds) {
-        return difference < 0;
-    }
-    return kernel->rank > other->rank;
-}
-
-/* A reference is taken where nothing else is: it is not worth preparing beside others. */
-static bool any_but_references(const ry_problem *problem, ry_isa isa, unsigned constants)
-{
-    const ry_kernel *most = ry_kernel_choose(problem, isa, constants);
-    return most && most->rank > 0;
-}
-
-static size_t family_length(const ry_kernel *kernel)
-{
-    return strlen(kernel->name) - strlen(ry_isa_name(kernel->isa));
-}
-
-/* The same method in another form, like conv_fwd_f32_igemm and conv_fwd_f32_igemm_packing: to name it as the second best would say nothing. */
-static bool related(const ry_kernel *a, const ry_kernel *b)
-{
-    const size_t x = family_length(a), y = family_length(b);
-    return memcmp(a->name, b->name, x < y ? x : y) == 0;
-}
-
-/* Is the same text there for a better instruction set? */
-static bool superseded(const ry_kernel *kernel, ry_isa isa)
-{
-    const size_t length = family_length(kernel);
-    for (size_t i = 0; i < ry_kernel_count; i++) {
-        const ry_kernel *other = ry_kernels[i];
-        if (other->op == kernel->op && other->isa > kernel->isa && other->isa <= isa && family_length(other) == length &&
-            memcmp(other->name, kernel->name, length) == 0) {
-            return true;
+    const ry_kernel *kernel = prepared->kernel;
+    if (!choice->prepared.kernel || seconds < choice->seconds) {
+        if (choice->prepared.kernel && choice->prepared.kernel != kernel) {
+            choice->next = choice->prepared.kernel;
+            choice->next_seconds = choice->seconds;
         }
+        choice->prepared = *prepared;
+        choice->seconds = seconds;
+    } else if (kernel != choice->prepared.kernel && (!choice->next || seconds < choice->next_seconds)) {
+        choice->next = kernel;
+        choice->next_seconds = seconds;
     }
-    return false;
 }
 
-rynd_status ry_predict_choose(const ry_problem *problem, ry_isa isa, unsigned constants, const ry_machine *machine, ry_choice *choice,
-                              ry_error *error)
+static rynd_status consider_kernel(const ry_query *query, unsigned constants, ry_choice *choice, ry_error *error)
+{
+    ry_prepared prepared;
+    RY_TRY(ry_prepare(query, constants, &prepared, error));
+    consider(choice, &prepared, ry_predict_seconds(&prepared, query->target->machine));
+    return RYND_OK;
+}
+
+/* Whatever its accuracy. */
+static bool takes(const ry_kernel *kernel, const ry_problem *problem, const ry_target *target)
+{
+    ry_problem looser = *problem;
+    looser.accuracy = kernel->accuracy > problem->accuracy ? kernel->accuracy : problem->accuracy;
+    return ry_kernel_takes(kernel, &looser, target);
+}
+
+rynd_status ry_predict_choose(const ry_problem *problem, const ry_target *target, unsigned constants, const ry_wanted *wanted,
+                              ry_choice *choice, ry_error *error)
 {
     *choice = (ry_choice){0};
-    const bool no_references = any_but_references(problem, isa, constants);
-    for (size_t i = 0; i < ry_kernel_count; i++) {
-        const ry_kernel *kernel = ry_kernels[i];
-        if (kernel->op != problem->op || (no_references && kernel->rank == 0) || superseded(kernel, isa) ||
-            !ry_kernel_takes(kernel, problem, isa, constants)) {
-            continue;
+    if (wanted && wanted->kernel) {
+        if (!takes(wanted->kernel, problem, target)) {
+            return ry_fail(error, RYND_ERROR_UNSUPPORTED, "kernel '%s' does not take this problem on this machine", wanted->kernel->name);
         }
-        ry_prepared prepared = {0};
-        RY_TRY(kernel->prepare(problem, &prepared, error));
-        const double seconds = ry_predict_seconds(kernel, problem, &prepared, machine);
-        if (better(kernel, seconds, choice->kernel, choice->seconds)) {
-            const bool another = choice->kernel && !related(kernel, choice->kernel);
-            *choice = another ? (ry_choice){kernel, prepared, seconds, choice->kernel, choice->seconds}
-                              : (ry_choice){kernel, prepared, seconds, choice->next, choice->next_seconds};
-        } else if (!related(kernel, choice->kernel) && better(kernel, seconds, choice->next, choice->next_seconds)) {
-            choice->next = kernel;
-            choice->next_seconds = seconds;
-        }
+        const ry_query query = {wanted->kernel, problem, target, &wanted->form};
+        return consider_kernel(&query, constants, choice, error);
+    }
+    size_t at = 0;
+    for (const ry_kernel *kernel; (kernel = ry_kernel_next(problem, target, &at)) != NULL;) {
+        const ry_query query = {kernel, problem, target, NULL};
+        RY_TRY(consider_kernel(&query, constants, choice, error));
     }
     return RYND_OK;
 }
@@ -87,7 +64,7 @@ void ry_choice_reason(const ry_choice *choice, char *text, size_t size)
     char own_text[RY_NUMBER_SIZE], next_text[RY_NUMBER_SIZE];
     ry_number_print_fixed(own, own < 100, own_text);
     ry_number_print_fixed(next, next < 100, next_text);
-    if (choice->kernel->rank == 0) {
+    if (choice->prepared.kernel->reference) {
         snprintf(text, size, "no faster kernel takes this problem");
     } else if (!choice->next) {
         snprintf(text, size, "predicted %s us; no other kernel", own_text);

@@ -14,23 +14,41 @@ static const double READ_SHARE = 0.5;
 /* Of the shorter of arithmetic and memory, what the longer does not hide. */
 static const double EXPOSED = 0.125;
 
-double ry_predict_seconds(const ry_kernel *kernel, const ry_problem *problem, const ry_prepared *prepared, const ry_machine *machine)
+static double overlapped(double work, double bytes, const ry_machine *machine)
 {
-    const ry_counts counts =
-        kernel->counts ? kernel->counts(problem, prepared) : (ry_counts){ry_problem_flop(problem), ry_problem_bytes(problem)};
-    const double work = prepared->work > 0 ? prepared->work : counts.flop / EFFICIENCY;
     const double near = machine->level[RYND_LEVEL_L3].bandwidth.one;
     const double rate = near > 0 ? near * READ_SHARE : machine->level[RYND_LEVEL_DRAM].bandwidth.one;
-    const double arithmetic = work / machine->f32.one, memory = counts.bytes / rate;
-    const double seconds = arithmetic > memory ? arithmetic + EXPOSED * memory : memory + EXPOSED * arithmetic;
-    return kernel->rank > 0 ? seconds : seconds / REFERENCE_EFFICIENCY;
+    const double arithmetic = work / machine->f32.one, memory = bytes / rate;
+    return arithmetic > memory ? arithmetic + EXPOSED * memory : memory + EXPOSED * arithmetic;
 }
 
-void ry_predict_phases(const ry_kernel *kernel, const ry_problem *problem, const ry_prepared *prepared, const ry_machine *machine,
-                       double seconds[RY_MAX_PHASES])
+static double run_seconds(const ry_prepared *prepared, const ry_machine *machine)
 {
-    const double all = ry_predict_seconds(kernel, problem, prepared, machine);
+    const double work = prepared->work > 0 ? prepared->work : prepared->counts.flop / EFFICIENCY;
+    const double seconds = overlapped(work, prepared->counts.bytes, machine);
+    return prepared->kernel->reference ? seconds / REFERENCE_EFFICIENCY : seconds;
+}
+
+static double pack_seconds(const ry_prepared *prepared, const ry_machine *machine)
+{
+    double bytes = (double)prepared->packed;
+    const unsigned packs = ry_kernel_packs(prepared->kernel, prepared->problem);
+    for (int i = 0; packs >> i; i++) {
+        bytes += packs >> i & 1u ? (double)ry_tensor_bytes(&prepared->problem->in[i]) : 0;
+    }
+    return prepared->packs ? overlapped(prepared->pack_work, bytes, machine) : 0;
+}
+
+double ry_predict_seconds(const ry_prepared *prepared, const ry_machine *machine)
+{
+    return pack_seconds(prepared, machine) + run_seconds(prepared, machine);
+}
+
+void ry_predict_phases(const ry_prepared *prepared, const ry_machine *machine, double seconds[RY_MAX_PHASES + 1])
+{
+    const double each = run_seconds(prepared, machine) / prepared->phases;
+    seconds[0] = pack_seconds(prepared, machine);
     for (int i = 0; i < prepared->phases; i++) {
-        seconds[i] = all / prepared->phases;
+        seconds[i + prepared->packs] = each;
     }
 }

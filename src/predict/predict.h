@@ -9,24 +9,30 @@
 /* Seconds that a step takes beside its kernel, however small: the threads meet. */
 #define RY_STEP_SECONDS 2e-6
 
-/* Seconds of a kernel on one worker. */
-double ry_predict_seconds(const ry_kernel *kernel, const ry_problem *problem, const ry_prepared *prepared, const ry_machine *machine);
+/* Seconds of a prepared kernel on one worker, its packing included where it packs before every run. */
+double ry_predict_seconds(const ry_prepared *prepared, const ry_machine *machine);
 
-/* The same, phase by phase. */
-void ry_predict_phases(const ry_kernel *kernel, const ry_problem *problem, const ry_prepared *prepared, const ry_machine *machine,
-                       double seconds[RY_MAX_PHASES]);
+/* The same, of each phase of its launch (prepared.h). */
+void ry_predict_phases(const ry_prepared *prepared, const ry_machine *machine, double seconds[RY_MAX_PHASES + 1]);
 
 typedef struct ry_choice {
-    const ry_kernel *kernel; /* NULL: no kernel takes the problem */
-    ry_prepared prepared;
+    ry_prepared prepared;  /* without its state; kernel NULL: no kernel takes the problem */
     double seconds;        /* predicted, on one worker */
-    const ry_kernel *next; /* the best of another method, and its time; NULL: there is none but references */
+    const ry_kernel *next; /* the best of another family, and its time; NULL: there is none but references */
     double next_seconds;
 } ry_choice;
 
-/* The kernel of least predicted time among those that take the problem (ry_kernel_takes). Fails when memory is out. */
-rynd_status ry_predict_choose(const ry_problem *problem, ry_isa isa, unsigned constants, const ry_machine *machine, ry_choice *choice,
-                              ry_error *error);
+/* What a choice is bound to. */
+typedef struct ry_wanted {
+    const ry_kernel *kernel; /* NULL: any */
+    ry_form form;
+} ry_wanted;
+
+/* The form of least predicted time, the first in the list of kernels (kernels.inc) among equals. `constants`: bit i, input i keeps its
+ * value. `wanted` (NULL: nothing) may ask for a kernel, which then need not be as accurate as the problem asks, and for its knobs. Fails when
+ * memory is out, and with ARGUMENT where what is wanted is not to be had. */
+rynd_status ry_predict_choose(const ry_problem *problem, const ry_target *target, unsigned constants, const ry_wanted *wanted,
+                              ry_choice *choice, ry_error *error);
 
 enum { RY_REASON_LENGTH = 160 };
 

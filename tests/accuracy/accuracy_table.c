@@ -43,13 +43,14 @@ static void print_error_of(accuracy_error error)
 static void print_kernels(accuracy_case *c)
 {
     const char *comma = "";
-    for (size_t i = 0; i < ry_kernel_count; i++) {
+    for (size_t i = 0; i < every_kernel_count(); i++) {
         for (case_layout layout = CASE_NCHW; layout <= CASE_NHWC; layout++) {
-            if (accuracy_is_measured(ry_kernels[i]) && accuracy_case_applicable(c, ry_kernels[i], layout)) {
+            if (accuracy_is_measured(every_kernel(i)) && accuracy_case_applicable(c, every_kernel(i), layout)) {
                 static const char *const classes[] = {"strict", "near32", "tf32", "bf16", "int8"};
-                const accuracy_error error = accuracy_case_measure(c, ry_kernels[i], layout);
-                printf("%s\n    {\"name\": \"%s\", \"class\": \"%s\", \"rank\": %d, \"layout\": \"%s\", ", comma, ry_kernels[i]->name,
-                       classes[ry_kernels[i]->accuracy], ry_kernels[i]->rank, layout == CASE_NHWC ? "nhwc" : "nchw");
+                const accuracy_error error = accuracy_case_measure(c, every_kernel(i), layout);
+                printf("%s\n    {\"name\": \"%s\", \"class\": \"%s\", \"reference\": %s, \"layout\": \"%s\", ", comma,
+                       every_kernel(i)->name, classes[every_kernel(i)->accuracy], every_kernel(i)->reference ? "true" : "false",
+                       layout == CASE_NHWC ? "nhwc" : "nchw");
                 print_error_of(error);
                 comma = ",";
             }

@@ -105,7 +105,7 @@ def peer_tables(cases, folder):
                 table.setdefault(peer.name, {})[case["data"]] = None if got is None else peer_error(got.reshape(exact.shape), exact, direct, padded)
             for kind in ("strict", "near32", "bf16"):
                 fit = [k for k in case["kernels"] if ORDER.index(k["class"]) <= ORDER.index(kind) and k["layout"] == "nchw"]
-                best = max(fit, key=lambda k: k["rank"])
+                best = next((k for k in fit if not k["reference"]), fit[0])
                 table.setdefault(f"rynd {kind}: {best['name']}", {})[case["data"]] = (best["rms"], best["misplaced"])
         for name, errors in table.items():
             if all(value is None for value in errors.values()):

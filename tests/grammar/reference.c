@@ -3,9 +3,9 @@
 #include "reference.h"
 
 #include "choices.h"
+#include "every_kernel.h"
 #include "expr/expr.h"
 #include "graph/infer.h"
-#include "kernels/kernel.h"
 #include "plan/fold.h"
 #include "reference_rules.h"
 
@@ -25,17 +25,16 @@ double reference_noise(ry_dtype dtype, bool sixteen_bits)
     }
 }
 
-/* The least of the ranks: a reference, or what moves data, of which there is one kernel only. */
-static const ry_kernel *find_kernel(const ry_problem *problem, unsigned constants)
+/* The reference, or what moves data, of which there is one kernel only: the last in the list. */
+static const ry_kernel *find_kernel(const ry_problem *problem)
 {
-    const ry_kernel *least = NULL;
+    const ry_kernel *last = NULL;
     for (size_t i = 0; i < ry_kernel_count; i++) {
-        const ry_kernel *kernel = ry_kernels[i];
-        if (ry_kernel_takes(kernel, problem, RY_ISA_generic, constants) && (!least || kernel->rank < least->rank)) {
-            least = kernel;
+        if (ry_kernel_takes(ry_kernels[i], problem, every_kernel_target(RY_ISA_generic))) {
+            last = ry_kernels[i];
         }
     }
-    return least;
+    return last;
 }
 
 static bool is_rounding(const ry_graph *graph, const ry_node *node, rule_kind kind)
@@ -175,7 +174,7 @@ static size_t output_bytes(const ry_problem *problem)
 static rynd_status compute(ry_graph *graph, const ry_node *node, const ry_problem *problem, const reference_options *options, bool rounds,
                            generator *n, ry_arena *scratch, ry_error *error)
 {
-    const ry_kernel *kernel = find_kernel(problem, ry_plan_constants(graph, node));
+    const ry_kernel *kernel = find_kernel(problem);
     if (!kernel) {
         return ry_plan_fail_kernel(node, problem, error);
     }
@@ -194,7 +193,7 @@ static rynd_status compute(ry_graph *graph, const ry_node *node, const ry_proble
             }
         }
     }
-    RY_TRY(ry_kernel_execute(kernel, problem, in, out, actual, &ry_system_allocator, error));
+    RY_TRY(every_kernel_execute(kernel, problem, in, out, actual, &ry_system_allocator, error));
     for (int i = 0; i < node->outputs; i++) {
         if (node->out[i] == RY_NO_VALUE) {
             continue;

@@ -280,7 +280,7 @@ static void find_truth(accuracy_case *c)
     out[0].dtype = RYND_DTYPE_F64;
     char name[64];
     snprintf(name, sizeof name, "%s_ref", ry_op_name(c->kernel.op));
-    const ry_kernel *reference = ry_kernel_find(name);
+    const ry_kernel *reference = every_kernel_find(name);
     assert_non_null(reference);
     assert_true(reference->applicable(&problem));
     const void *data[CASE_OPERANDS];
@@ -289,7 +289,7 @@ static void find_truth(accuracy_case *c)
     }
     void *to[1] = {c->truth};
     ry_error error = {0};
-    if (ry_kernel_execute(reference, &problem, data, to, NULL, &ry_system_allocator, &error) != RYND_OK) {
+    if (every_kernel_execute(reference, &problem, data, to, NULL, &ry_system_allocator, &error) != RYND_OK) {
         fail_msg("%s: %s", c->kernel.text, error.text);
     }
 }

@@ -19,7 +19,7 @@
 #ifndef KERNEL_CASE_H
 #define KERNEL_CASE_H
 
-#include "kernels/kernel.h"
+#include "every_kernel.h"
 
 enum { CASE_OPERANDS = 16 };
 

@@ -24,7 +24,7 @@ static const ry_kernel *reference_of(ry_op op)
 {
     char name[64];
     snprintf(name, sizeof name, "%s_ref", ry_op_name(op));
-    return ry_kernel_find(name);
+    return every_kernel_find(name);
 }
 
 /* A copy of an operand in bfloat16's numbers. */
@@ -171,7 +171,7 @@ bool kernel_case_machine_has(ry_isa isa)
 
 static void check_named(kernel_case *c, truths *t, const char *kernel, double bound)
 {
-    const ry_kernel *found = ry_kernel_find(kernel);
+    const ry_kernel *found = every_kernel_find(kernel);
     if (!found) {
         fail_msg("there is no kernel %s", kernel);
     } else if (!kernel_case_machine_has(found->isa)) {
@@ -194,7 +194,7 @@ void kernel_case_check_isas(kernel_case *c, const char *text, double bound)
     for (int isa = 0; isa < RY_ISAS; isa++) {
         char name[64];
         snprintf(name, sizeof name, "%s_%s", text, ry_isa_name((ry_isa)isa));
-        if (isa == RY_ISA_generic || ry_kernel_find(name)) {
+        if (isa == RY_ISA_generic || every_kernel_find(name)) {
             check_named(c, &t, name, bound);
         }
     }
@@ -216,8 +216,8 @@ int kernel_case_check_all(kernel_case *c, double bound, bool *covered)
     int kernels = 0;
     truths t = {0};
     const ry_kernel *reference = reference_of(c->op);
-    for (size_t i = 0; i < ry_kernel_count; i++) {
-        const ry_kernel *kernel = ry_kernels[i];
+    for (size_t i = 0; i < every_kernel_count(); i++) {
+        const ry_kernel *kernel = every_kernel(i);
         if (kernel->op != c->op || kernel->accuracy > c->accuracy || !kernel_case_machine_has(kernel->isa)) {
             continue;
         }

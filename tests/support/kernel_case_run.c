@@ -121,7 +121,7 @@ static void check_gaps(const placed *p)
 
 static bool fits(const kernel_case *c, const ry_kernel *kernel, const ry_problem *problem)
 {
-    return kernel->op == c->op && (kernel->constant_inputs & ~c->constants) == 0 && kernel->applicable(problem);
+    return kernel->op == c->op && (kernel->packed_inputs & ~c->constants) == 0 && kernel->applicable(problem);
 }
 
 bool kernel_case_applicable(const kernel_case *c, const ry_kernel *kernel, case_layout layout)
@@ -137,14 +137,12 @@ static void execute_backwards(const ry_kernel *kernel, const ry_problem *problem
 {
     ry_prepared prepared = {0};
     ry_error error = {0};
-    assert_int_equal(kernel->prepare(problem, &prepared, &error), RYND_OK);
+    assert_int_equal(every_kernel_prepare(kernel, problem, &prepared, &error), RYND_OK);
     assert_true(prepared.scratch % RY_ALIGNMENT == 0);
-    void *state = ry_allocate(&guarded_allocator, prepared.state), *packed = ry_allocate(&guarded_allocator, prepared.packed);
+    void *state = ry_allocate(&guarded_allocator, prepared.state_size), *packed = ry_allocate(&guarded_allocator, prepared.packed);
     void *workspace = ry_allocate(&guarded_allocator, prepared.workspace);
     char *scratch = ry_allocate(&guarded_allocator, prepared.scratch * WORKERS);
-    if (kernel->initialise && prepared.state) {
-        kernel->initialise(problem, &prepared, state);
-    }
+    every_kernel_initialise(&prepared, state);
     ry_cpu_launch launch = {.problem = problem,
                             .prepared = &prepared,
                             .state = state,
@@ -206,7 +204,7 @@ static void run_case(kernel_case *c, const ry_kernel *kernel, case_layout layout
         execute_backwards(kernel, &problem, in_data, out_data, c->actual);
     } else {
         ry_error error = {0};
-        rynd_status status = ry_kernel_execute(kernel, &problem, in_data, out_data, c->actual, &guarded_allocator, &error);
+        rynd_status status = every_kernel_execute(kernel, &problem, in_data, out_data, c->actual, &guarded_allocator, &error);
         if (status != RYND_OK) {
             fail_msg("%s: %s", kernel->name, error.text);
         }
@@ -263,7 +261,7 @@ unsigned char *kernel_case_bits(kernel_case *c, const ry_kernel *kernel, case_la
 
 int kernel_case_steady(kernel_case *c, const char *name)
 {
-    const ry_kernel *kernel = ry_kernel_find(name);
+    const ry_kernel *kernel = every_kernel_find(name);
     unsigned char *first = NULL;
     size_t first_size = 0, size;
     int layouts = 0;
@@ -286,7 +284,7 @@ int kernel_case_steady(kernel_case *c, const char *name)
 
 void kernel_case_known(kernel_case *c, const char *kernel, const double *expected, int64_t count, double tolerance)
 {
-    const ry_kernel *found = ry_kernel_find(kernel);
+    const ry_kernel *found = every_kernel_find(kernel);
     assert_true(kernel_case_steady(c, kernel) > 0);
     for (case_layout layout = 0; layout < CASE_LAYOUTS; layout++) {
         if (kernel_case_applicable(c, found, layout)) {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "kernels/kernel.h"
+#include "every_kernel.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,9 +157,9 @@ static inline rynd_status move_try(move_case *c, const ry_kernel **chosen, ry_er
     }
     c->problem.in = c->in;
     c->problem.out = c->out;
-    const ry_kernel *kernel = ry_kernel_choose(&c->problem, RY_ISA_generic, 0);
+    const ry_kernel *kernel = every_kernel_first(&c->problem, RY_ISA_generic);
     assert_non_null(kernel);
-    rynd_status status = ry_kernel_execute(kernel, &c->problem, in, out, c->actual, &ry_system_allocator, error);
+    rynd_status status = every_kernel_execute(kernel, &c->problem, in, out, c->actual, &ry_system_allocator, error);
     for (int i = 0; i < MOVE_MOST; i++) {
         c->in[i].data = (void *)(uintptr_t)in[i];
         c->out[i].data = out[i];

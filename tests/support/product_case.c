@@ -172,22 +172,20 @@ static void run_in_order(product_case *c, const ry_kernel *kernel, int order)
 {
     ry_prepared prepared = {0};
     ry_error error;
-    if (kernel->prepare(&c->problem, &prepared, &error) != RYND_OK) {
+    if (every_kernel_prepare(kernel, &c->problem, &prepared, &error) != RYND_OK) {
         fail_case(c, kernel, "prepare: %s", error.text);
     }
     if (prepared.scratch % RY_ALIGNMENT) {
         fail_case(c, kernel, "scratch of %zu bytes is no multiple of the alignment", prepared.scratch);
     }
-    void *state = take_garbage(prepared.state), *packed = take_garbage(prepared.packed);
+    void *state = take_garbage(prepared.state_size), *packed = take_garbage(prepared.packed);
     void *workspace = take_garbage(prepared.workspace), *scratch = take_garbage(prepared.scratch * WORKERS);
-    if (kernel->initialise && state) {
-        kernel->initialise(&c->problem, &prepared, state);
-    }
+    every_kernel_initialise(&prepared, state);
     const void *in[CASE_INPUTS], *constant[CASE_INPUTS];
     void *out[1] = {c->data[CASE_INPUTS]};
     for (int i = 0; i < CASE_INPUTS; i++) {
         in[i] = c->data[i];
-        constant[i] = kernel->constant_inputs >> i & 1u ? c->data[i] : NULL;
+        constant[i] = kernel->packed_inputs >> i & 1u ? c->data[i] : NULL;
     }
     ry_cpu_launch launch = {&c->problem, &prepared, state, constant, out, packed, packed, workspace, scratch, NULL, NULL};
     for (size_t i = 0; i < prepared.pack_tasks; i++) {
@@ -202,7 +200,7 @@ static void run_in_order(product_case *c, const ry_kernel *kernel, int order)
             kernel->run(&launch, phase, task, (unsigned)((i + (size_t)order) % WORKERS));
         }
     }
-    check_behind(c, kernel, "state", state, prepared.state);
+    check_behind(c, kernel, "state", state, prepared.state_size);
     check_behind(c, kernel, "packed memory", packed, prepared.packed);
     check_behind(c, kernel, "workspace", workspace, prepared.workspace);
     check_behind(c, kernel, "scratch", scratch, prepared.scratch * WORKERS);
@@ -301,7 +299,7 @@ static unsigned char *output_of(const product_case *c, const ry_kernel *referenc
         const bool rounds = (i == 0 && which == TRUTH_BOTH) || (i == 1 && which != TRUTH_EXACT);
         in[i] = rounds ? copies[i] = rounded(c, i) : c->data[i];
     }
-    if (ry_kernel_execute(reference, &c->problem, in, out, NULL, &ry_system_allocator, &error) != RYND_OK) {
+    if (every_kernel_execute(reference, &c->problem, in, out, NULL, &ry_system_allocator, &error) != RYND_OK) {
         fail_case(c, reference, "%s", error.text);
     }
     ry_release(&ry_system_allocator, copies[0]);
@@ -373,14 +371,14 @@ static bool is_emulated(const ry_kernel *kernel)
 
 int case_check_some(product_case *c, const char *reference, const char *name)
 {
-    truths t = {.reference = ry_kernel_find(reference)};
+    truths t = {.reference = every_kernel_find(reference)};
     assert_non_null(t.reference);
     ry_cpu_info cpu;
     ry_cpu_detect(&cpu);
     int checked = 0;
     const ry_accuracy loosest = c->problem.accuracy > RY_ACCURACY_near32 ? c->problem.accuracy : RY_ACCURACY_near32;
-    for (size_t i = 0; i < ry_kernel_count; i++) {
-        const ry_kernel *kernel = ry_kernels[i];
+    for (size_t i = 0; i < every_kernel_count(); i++) {
+        const ry_kernel *kernel = every_kernel(i);
         if (kernel->op == c->problem.op && kernel != t.reference && kernel->accuracy <= loosest && kernel->isa <= cpu.isa &&
             (!name || strstr(kernel->name, name)) && kernel->applicable(&c->problem)) {
             check_kernel(c, kernel, &t, is_emulated(kernel) ? 1 : ORDERS);

@@ -6,7 +6,7 @@
 #ifndef PRODUCT_CASE_H
 #define PRODUCT_CASE_H
 
-#include "kernels/kernel.h"
+#include "every_kernel.h"
 
 #define CASE_INPUTS 5
 

@@ -33,7 +33,8 @@ static inline void small_net_begin(small_net *n, double bandwidth)
     n->device = (ry_device){.isa = cpu.isa, .machine = &n->machine};
     n->plan.device = &n->device;
     ry_arena_init(&n->plan.arena, &ry_system_allocator);
-    ry_choices_init(&n->choices, &ry_system_allocator, cpu.isa, &n->machine);
+    const ry_target target = {RY_DEVICE_cpu, cpu.isa, &n->machine};
+    ry_choices_init(&n->choices, &ry_system_allocator, &target);
     n->plan.choices = &n->choices;
     assert_int_equal(ry_graph_create(&ry_system_allocator, &n->plan.graph, &n->error), RYND_OK);
 }

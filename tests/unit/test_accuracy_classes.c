@@ -15,16 +15,16 @@
 static int check(accuracy_case *c, bool *reached)
 {
     int failures = 0;
-    for (size_t i = 0; i < ry_kernel_count; i++) {
+    for (size_t i = 0; i < every_kernel_count(); i++) {
         for (case_layout layout = CASE_NCHW; layout <= CASE_NHWC; layout++) {
-            if (!accuracy_is_measured(ry_kernels[i]) || !accuracy_case_applicable(c, ry_kernels[i], layout)) {
+            if (!accuracy_is_measured(every_kernel(i)) || !accuracy_case_applicable(c, every_kernel(i), layout)) {
                 continue;
             }
             char message[256];
             reached[i] = true;
-            const accuracy_error error = accuracy_case_measure(c, ry_kernels[i], layout);
-            if (!accuracy_case_judge(c, ry_kernels[i]->accuracy, error, message, sizeof message)) {
-                print_error("%s, %s data, %s, %s: %s\n", ry_kernels[i]->name, accuracy_data_names[c->data],
+            const accuracy_error error = accuracy_case_measure(c, every_kernel(i), layout);
+            if (!accuracy_case_judge(c, every_kernel(i)->accuracy, error, message, sizeof message)) {
+                print_error("%s, %s data, %s, %s: %s\n", every_kernel(i)->name, accuracy_data_names[c->data],
                             layout == CASE_NHWC ? "nhwc" : "nchw", c->kernel.text, message);
                 failures++;
             }
@@ -51,9 +51,9 @@ static void all_are_reached(void **state)
 {
     const bool *reached = *state;
     int missing = 0;
-    for (size_t i = 0; i < ry_kernel_count; i++) {
-        if (accuracy_is_measured(ry_kernels[i]) && !reached[i]) {
-            print_error("no problem of accuracy_problems reaches %s\n", ry_kernels[i]->name);
+    for (size_t i = 0; i < every_kernel_count(); i++) {
+        if (accuracy_is_measured(every_kernel(i)) && !reached[i]) {
+            print_error("no problem of accuracy_problems reaches %s\n", every_kernel(i)->name);
             missing++;
         }
     }
@@ -88,7 +88,7 @@ static void errors_are_seen(void **state)
 
 static int begin(void **state)
 {
-    *state = calloc(ry_kernel_count, sizeof(bool));
+    *state = calloc(every_kernel_count(), sizeof(bool));
     return *state ? 0 : -1;
 }
 

@@ -63,7 +63,7 @@ static bool make_case(product_case *c, int space)
 static void check_many(int count, int space)
 {
     static const char *const kernels[] = {"conv_fwd_f32_split", "conv_fwd_f32_split_strict"};
-    const ry_kernel *reference = ry_kernel_find("conv_ref");
+    const ry_kernel *reference = every_kernel_find("conv_ref");
     assert_non_null(reference);
     ry_cpu_info cpu;
     ry_cpu_detect(&cpu);
@@ -77,7 +77,7 @@ static void check_many(int count, int space)
         for (int k = 0; k < 4; k++) {
             char name[64];
             snprintf(name, sizeof name, "%s_%s", kernels[k / 2], k % 2 ? "amx" : "generic");
-            const ry_kernel *kernel = ry_kernel_find(name);
+            const ry_kernel *kernel = every_kernel_find(name);
             if (kernel && kernel->isa <= cpu.isa && kernel->applicable(&c.problem)) {
                 case_check(&c, kernel, reference);
                 checked++;

@@ -150,7 +150,7 @@ static void odd_shapes(void **state)
             for (ry_isa isa = RY_ISA_generic; isa <= RY_ISA_amx; isa++) {
                 char name[64];
                 snprintf(name, sizeof name, "%s_%s", kernels[k], ry_isa_name(isa));
-                if (ry_kernel_find(name)) {
+                if (every_kernel_find(name)) {
                     kernel_case_check(&c, name, bounds[k]);
                 }
             }
@@ -175,7 +175,7 @@ static void sums_of(int kernel, const double x[64], const double w[2][64], const
     char name[64];
     snprintf(name, sizeof name, "%s_generic", kernels[kernel]);
     for (case_layout layout = CASE_NCHW; layout <= CASE_NHWC; layout++) {
-        kernel_case_run(&c, ry_kernel_find(name), layout);
+        kernel_case_run(&c, every_kernel_find(name), layout);
         for (int i = 0; i < 2; i++) {
             const double got = kernel_case_get(&c, 0, i);
             if (!kernel_case_close(got, expected[i], tolerance * fabs(expected[i]))) {
@@ -216,15 +216,11 @@ static const ry_kernel *choice(const char *text, ry_accuracy accuracy, ry_isa is
     kernel_case_parse(&c, text);
     c.accuracy = accuracy;
     const ry_problem problem = kernel_case_problem(&c, CASE_NHWC, in, out);
-    ry_cpu_info cpu;
-    ry_machine machine;
     ry_choice choice;
     ry_error error;
-    ry_cpu_detect(&cpu);
-    ry_machine_built_in(&cpu, isa, &machine);
-    assert_int_equal(ry_predict_choose(&problem, isa, ~0u, &machine, &choice, &error), RYND_OK);
+    assert_int_equal(ry_predict_choose(&problem, every_kernel_target(isa), ~0u, NULL, &choice, &error), RYND_OK);
     kernel_case_end(&c);
-    return choice.kernel;
+    return choice.prepared.kernel;
 }
 
 static void chosen_where_they_pay(void **state)
@@ -232,7 +228,6 @@ static void chosen_where_they_pay(void **state)
     (void)state;
     const char *dense = "conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1", *image = "conv c=3 h=224 w=224 k=64 r=7 s=7 stride=2 pad=3",
                *pointwise = "conv c=256 h=28 w=28 k=128", *depthwise = "conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1 groups=64";
-    /* a kernel's plan is made by code for its instruction set: AMX's by code for AVX-512 */
     ry_cpu_info cpu;
     ry_cpu_detect(&cpu);
     for (ry_isa isa = RY_ISA_generic; isa < RY_ISA_amx && isa <= cpu.isa; isa++) {

@@ -266,7 +266,7 @@ static bool has_reference(ry_op op)
 {
     char name[64];
     snprintf(name, sizeof name, "%s_ref", ry_op_name(op));
-    return op != RY_OP_expr && ry_kernel_find(name);
+    return op != RY_OP_expr && every_kernel_find(name);
 }
 
 /* Expressions have a test of their own, against the definition of each of their operations. */
@@ -274,9 +274,9 @@ static void all_are_reached(void **state)
 {
     const bool *covered = *state;
     int missing = 0;
-    for (size_t i = 0; i < ry_kernel_count; i++) {
-        if (has_reference(ry_kernels[i]->op) && kernel_case_machine_has(ry_kernels[i]->isa) && !covered[i]) {
-            print_error("no problem reaches %s\n", ry_kernels[i]->name);
+    for (size_t i = 0; i < every_kernel_count(); i++) {
+        if (has_reference(every_kernel(i)->op) && kernel_case_machine_has(every_kernel(i)->isa) && !covered[i]) {
+            print_error("no problem reaches %s\n", every_kernel(i)->name);
             missing++;
         }
     }
@@ -290,8 +290,8 @@ static void all_can_run_here(void **state)
     int missing = 0;
     for (ry_isa isa = 0; isa < RY_ISAS; isa++) {
         int kernels = 0;
-        for (size_t i = 0; i < ry_kernel_count; i++) {
-            kernels += ry_kernels[i]->isa == isa;
+        for (size_t i = 0; i < every_kernel_count(); i++) {
+            kernels += every_kernel(i)->isa == isa;
         }
         if (kernels && !kernel_case_machine_has(isa)) {
             print_message("skipped: this machine has no %s: %d kernels do not run\n", ry_isa_name(isa), kernels);
@@ -305,7 +305,7 @@ static void all_can_run_here(void **state)
 
 static int begin(void **state)
 {
-    *state = calloc(ry_kernel_count, sizeof(bool));
+    *state = calloc(every_kernel_count(), sizeof(bool));
     return *state ? 0 : -1;
 }
 

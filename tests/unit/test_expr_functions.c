@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "base/threads.h"
+#include "every_kernel.h"
 #include "expr/expr.h"
-#include "kernels/kernel.h"
 
 #include <float.h>
 #include <math.h>
@@ -25,7 +25,7 @@ static const char *const near_names[] = {"expr_near_generic", "expr_near_neon", 
 
 static const ry_kernel *kernel_named(const char *name)
 {
-    const ry_kernel *kernel = ry_kernel_find(name);
+    const ry_kernel *kernel = every_kernel_find(name);
     ry_cpu_info cpu;
     ry_cpu_detect(&cpu);
     return kernel && kernel->isa <= cpu.isa ? kernel : NULL;
@@ -70,14 +70,15 @@ static void evaluate(const ry_kernel *kernel, const char *text, ry_dtype dtype, 
         problem.attrs.expr.axes.at[problem.attrs.expr.axes.count++] = axes[i];
     }
     assert_true(kernel->applicable(&problem));
-    if (kernel->prepare(&problem, &prepared, &error) != RYND_OK) {
+    if (every_kernel_prepare(kernel, &problem, &prepared, &error) != RYND_OK) {
         fail_msg("%s: %s", text, error.text);
     }
     assert_int_equal(ry_threads_create(&ry_system_allocator, threads, NULL, NULL, &pool, &error), RYND_OK);
-    void *state = ry_allocate(&ry_system_allocator, prepared.state), *workspace = ry_allocate(&ry_system_allocator, prepared.workspace + 1);
+    void *state = ry_allocate(&ry_system_allocator, prepared.state_size),
+         *workspace = ry_allocate(&ry_system_allocator, prepared.workspace + 1);
     void *scratch = ry_allocate(&ry_system_allocator, prepared.scratch * threads + 1);
     assert_true(state && workspace && scratch);
-    kernel->initialise(&problem, &prepared, state);
+    every_kernel_initialise(&prepared, state);
     ry_cpu_launch launch = {.problem = &problem, .prepared = &prepared, .state = state, .in = in, .out = &out};
     launch.workspace = workspace;
     launch.scratch = scratch;
@@ -266,7 +267,7 @@ static void class_chooses_the_text(void **state)
         bool near;
     } rows[] = {{"gelu(x0)", RY_f32, true},      {"gelu(x0)", RY_f16, true}, {"gelu(x0)", RY_f64, false},
                 {"x0 * erf(-x0)", RY_f32, true}, {"exp(x0)", RY_f32, false}, {"cast(x0 > 0, f32)", RY_f32, false}};
-    const ry_kernel *kernel = ry_kernel_find("expr_near_generic");
+    const ry_kernel *kernel = every_kernel_find("expr_near_generic");
     const ry_shape shape = {1, {5}};
     for (size_t i = 0; i < COUNT(rows); i++) {
         ry_arena arena;
@@ -276,9 +277,9 @@ static void class_chooses_the_text(void **state)
         ry_arena_init(&arena, &ry_system_allocator);
         assert_int_equal(ry_expr_parse(rows[i].text, NULL, 0, &arena, &problem.attrs.expr.program, &error), RYND_OK);
         assert_int_equal(kernel->applicable(&problem), rows[i].near);
-        assert_int_equal(ry_kernel_choose(&problem, RY_ISA_generic, 0) == kernel, rows[i].near);
+        assert_int_equal(every_kernel_first(&problem, RY_ISA_generic) == kernel, rows[i].near);
         problem.accuracy = RY_ACCURACY_strict;
-        assert_ptr_not_equal(ry_kernel_choose(&problem, RY_ISA_generic, 0), kernel);
+        assert_ptr_not_equal(every_kernel_first(&problem, RY_ISA_generic), kernel);
         ry_arena_free(&arena);
     }
 }
@@ -509,7 +510,7 @@ static void identities(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         for (size_t s = 0; s < COUNT(empty); s++) {
             for (size_t k = 0; k <= COUNT(kernel_names); k++) {
-                const ry_kernel *kernel = k < COUNT(kernel_names) ? kernel_of(k) : ry_kernel_find("expr_ref");
+                const ry_kernel *kernel = k < COUNT(kernel_names) ? kernel_of(k) : every_kernel_find("expr_ref");
                 const int axes[] = {s == 1 ? 0 : 1, -1};
                 ry_shape out = empty[s];
                 double y[16] = {0}, none = 0;

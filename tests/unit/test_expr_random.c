@@ -10,8 +10,8 @@
 
 #include "number_format.h"
 
+#include "every_kernel.h"
 #include "expr/expr.h"
-#include "kernels/kernel.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -301,12 +301,12 @@ static void run_kernel(const ry_kernel *kernel, const problem_case *c, unsigned 
     if (!kernel->applicable(&c->problem)) {
         fail_msg("%s is not applicable to %s", kernel->name, c->name);
     }
-    if (kernel->prepare(&c->problem, &prepared, &error) != RYND_OK) {
+    if (every_kernel_prepare(kernel, &c->problem, &prepared, &error) != RYND_OK) {
         fail_msg("%s: %s", c->name, error.text);
     }
     assert_true(prepared.scratch % RY_ALIGNMENT == 0);
     size_t work = prepared.workspace + 64, scratch = WORKERS * prepared.scratch + 64;
-    void *state = ry_allocate(&ry_system_allocator, prepared.state);
+    void *state = ry_allocate(&ry_system_allocator, prepared.state_size);
     char *workspace = ry_allocate(&ry_system_allocator, work), *scratch_memory = ry_allocate(&ry_system_allocator, scratch);
     assert_true(state && workspace && scratch_memory);
     memset(workspace, 0xC7, work);
@@ -318,7 +318,7 @@ static void run_kernel(const ry_kernel *kernel, const problem_case *c, unsigned 
         memset(blocks[o], GUARD_BYTE, c->given[4 + o].size + 2 * GUARD);
         out[o] = blocks[o] + GUARD + c->given[4 + o].start;
     }
-    kernel->initialise(&c->problem, &prepared, state);
+    every_kernel_initialise(&prepared, state);
     ry_cpu_launch launch = {.problem = &c->problem, .prepared = &prepared, .state = state, .in = in, .out = out};
     launch.workspace = workspace;
     launch.scratch = scratch_memory;
@@ -377,7 +377,7 @@ static void compare(const ry_kernel *kernel, const problem_case *c, int o, const
 static void check_case(const problem_case *c)
 {
     static const char *const names[] = {"expr_generic", "expr_neon", "expr_avx2", "expr_avx512"};
-    const ry_kernel *reference = ry_kernel_find("expr_ref");
+    const ry_kernel *reference = every_kernel_find("expr_ref");
     unsigned char *expected[4], *got[4];
     ry_cpu_info cpu;
     int outputs = c->problem.outputs, ran = 0;
@@ -390,7 +390,7 @@ static void check_case(const problem_case *c)
     }
     run_kernel(reference, c, expected);
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-        const ry_kernel *kernel = ry_kernel_find(names[k]);
+        const ry_kernel *kernel = every_kernel_find(names[k]);
         if (kernel && kernel->isa <= cpu.isa) {
             run_kernel(kernel, c, got);
             ran++;

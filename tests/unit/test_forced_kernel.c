@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An operator with a kernel of the caller's choice: taken whatever its accuracy and without a bias; refused where it does not apply. */
+/* An operator with a kernel of the caller's choice: taken whatever its accuracy and without a bias; refused where it does not apply;
+ * with weights that are constant or not. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -21,8 +24,8 @@ typedef struct row {
 static const row rows[] = {
     {"conv_fwd_f32_depthwise_nchw_generic", DEPTHWISE, 2, RYND_OK},
     {"conv_fwd_f32_depthwise_nchw_generic", DEPTHWISE " bias=1", 6, RYND_OK},
-    {"conv_fwd_f32_depthwise_nchw_generic", DEPTHWISE " bias=1", 2, RYND_ERROR_UNSUPPORTED},
-    {"conv_fwd_f32_depthwise_nchw_generic", DEPTHWISE, 0, RYND_ERROR_UNSUPPORTED},
+    {"conv_fwd_f32_depthwise_nchw_generic", DEPTHWISE " bias=1", 2, RYND_OK},
+    {"conv_fwd_f32_depthwise_nchw_generic", DEPTHWISE, 0, RYND_OK},
     {"conv_fwd_f32_winograd_generic", DENSE, 6, RYND_OK},
     {"conv_fwd_f32_depthwise_nchw_generic", DENSE, 6, RYND_ERROR_UNSUPPORTED},
     {"convt_fwd_f32_winograd_generic", DENSE, 6, RYND_ERROR_UNSUPPORTED},
@@ -52,8 +55,89 @@ static void taken_or_refused(void **state)
     rynd_context_destroy(context);
 }
 
+enum { COUNT_MOST = 8192 };
+
+static void fill(float *data, int64_t count, uint32_t seed)
+{
+    for (int64_t i = 0; i < count; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        data[i] = (float)(seed >> 8) / 0x1p24f - 0.5f;
+    }
+}
+
+static int64_t count_of(const rynd_tensor *tensor)
+{
+    int64_t count = 1;
+    for (int i = 0; i < tensor->rank; i++) {
+        count *= tensor->dim[i];
+    }
+    assert_true(count <= COUNT_MOST);
+    return count;
+}
+
+static float x[COUNT_MOST], w[COUNT_MOST], b[COUNT_MOST];
+
+/* One run of an operator whose weights and bias are constant, or come with the run; returns the elements of y. */
+static int64_t run(rynd_context *context, const row *r, bool constant, uint32_t seed, float *y)
+{
+    const rynd_op_options described = {.size = sizeof described, .kernel = r->kernel};
+    rynd_op *op = NULL;
+    rynd_tensor given[3] = {0}, out;
+    const void *in[3] = {x, w, b};
+    void *to[1] = {y};
+    assert_int_equal(rynd_op_create(context, r->problem, &described, &op), RYND_OK);
+    for (size_t i = 0; i < rynd_op_input_count(op) && i < 3; i++) {
+        assert_int_equal(rynd_op_input(op, i, &given[i]), RYND_OK);
+        if (given[i].dtype != RYND_DTYPE_NONE) {
+            fill((float *)(uintptr_t)in[i], count_of(&given[i]), seed + (uint32_t)i);
+            given[i].data = i && constant ? (void *)(uintptr_t)in[i] : NULL;
+        }
+    }
+    assert_int_equal(rynd_op_output(op, 0, &out), RYND_OK);
+    if (constant) {
+        rynd_op_destroy(op);
+        const rynd_op_options options = {.size = sizeof options, .kernel = r->kernel, .inputs = given};
+        assert_int_equal(rynd_op_create(context, r->problem, &options, &op), RYND_OK);
+    }
+    assert_int_equal(rynd_op_execute(op, in, to), RYND_OK);
+    if (!constant) { /* other weights at the next run */
+        for (int i = 0; i < 3; i++) {
+            fill((float *)(uintptr_t)in[i], COUNT_MOST, seed + 7 + (uint32_t)i);
+        }
+        assert_int_equal(rynd_op_execute(op, in, to), RYND_OK);
+    }
+    rynd_op_destroy(op);
+    return count_of(&out);
+}
+
+/* Weights that change from run to run are packed before each: the bits are those of constant ones. */
+static void variable_weights_give_the_same_bits(void **state)
+{
+    (void)state;
+    static const row packing[] = {
+        {"conv_fwd_f32_depthwise_nchw_generic", DEPTHWISE " bias=1", 0, RYND_OK},
+        {"conv_fwd_f32_depthwise_nhwc_generic", DEPTHWISE " bias=1 layout=nhwc", 0, RYND_OK},
+        {"conv_fwd_f32_igemm_generic", DENSE " bias=1", 0, RYND_OK},
+        {"conv_fwd_f32_winograd_strict_generic", DENSE " bias=1", 0, RYND_OK},
+        {"conv_fwd_f32_winograd_generic", DENSE " bias=1", 0, RYND_OK},
+        {"conv_fwd_f32_kn2row_generic", "conv c=8 h=14 w=14 k=2 r=3 s=3 pad=1 bias=1", 0, RYND_OK},
+        {"conv_fwd_f32_stem_generic", "conv c=3 h=14 w=14 k=8 r=3 s=3 pad=1 stride=2 bias=1", 0, RYND_OK},
+    };
+    static float expected[COUNT_MOST], got[COUNT_MOST];
+    rynd_context *context = NULL;
+    assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
+    for (size_t i = 0; i < sizeof packing / sizeof *packing; i++) {
+        run(context, &packing[i], false, 1, got);
+        const int64_t count = run(context, &packing[i], true, 8, expected);
+        if (memcmp(got, expected, (size_t)count * sizeof *got) != 0) {
+            fail_msg("%s, %s: other bits with variable weights", packing[i].kernel, packing[i].problem);
+        }
+    }
+    rynd_context_destroy(context);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(taken_or_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(taken_or_refused), cmocka_unit_test(variable_weights_give_the_same_bits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

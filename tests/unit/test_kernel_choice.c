@@ -33,7 +33,7 @@ static const row rows[] = {
     {"conv c=40 h=20 w=20 k=61 r=9 s=9 pad=4 stride=3", "_igemm_"}, /* few output channels of few pixels: one task */
 };
 
-static void check_row(const row *r, ry_isa isa, const ry_machine *machine)
+static void check_row(const row *r, const ry_target *target)
 {
     kernel_case c;
     kernel_case_parse(&c, r->problem);
@@ -42,9 +42,9 @@ static void check_row(const row *r, ry_isa isa, const ry_machine *machine)
         const ry_problem problem = kernel_case_problem(&c, layout, in, out);
         ry_choice choice;
         ry_error error;
-        assert_int_equal(ry_predict_choose(&problem, isa, ~0u, machine, &choice, &error), RYND_OK);
-        if (!strstr(choice.kernel->name, r->method)) {
-            fail_msg("%s, layout %d: %s is chosen, not a kernel with %s in its name", r->problem, (int)layout, choice.kernel->name,
+        assert_int_equal(ry_predict_choose(&problem, target, ~0u, NULL, &choice, &error), RYND_OK);
+        if (!strstr(choice.prepared.kernel->name, r->method)) {
+            fail_msg("%s, layout %d: %s is chosen, not a kernel with %s in its name", r->problem, (int)layout, choice.prepared.kernel->name,
                      r->method);
         }
     }
@@ -54,18 +54,14 @@ static void check_row(const row *r, ry_isa isa, const ry_machine *machine)
 static void methods_that_are_far_ahead(void **state)
 {
     (void)state;
-    ry_cpu_info cpu;
-    ry_cpu_detect(&cpu);
     for (ry_isa isa = RY_ISA_avx2; isa <= RY_ISA_avx512; isa++) {
         char name[64];
         snprintf(name, sizeof name, "conv_fwd_f32_igemm_%s", ry_isa_name(isa));
-        if (!kernel_case_machine_has(isa) || !ry_kernel_find(name)) {
+        if (!kernel_case_machine_has(isa) || !every_kernel_find(name)) {
             continue; /* or a build for another processor */
         }
-        ry_machine machine;
-        ry_machine_built_in(&cpu, isa, &machine);
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-            check_row(&rows[i], isa, &machine);
+            check_row(&rows[i], every_kernel_target(isa));
         }
     }
 }
@@ -80,7 +76,7 @@ static void made_without_a_measured_machine(void **state)
     assert_false(ry_machine_path(&cpu, cpu.isa, path));
 }
 
-static double predicted(const char *text, case_layout layout, const ry_machine *machine, ry_isa isa)
+static double predicted(const char *text, case_layout layout, const ry_target *target)
 {
     kernel_case c;
     ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
@@ -88,7 +84,7 @@ static double predicted(const char *text, case_layout layout, const ry_machine *
     ry_error error;
     kernel_case_parse(&c, text);
     const ry_problem problem = kernel_case_problem(&c, layout, in, out);
-    assert_int_equal(ry_predict_choose(&problem, isa, ~0u, machine, &choice, &error), RYND_OK);
+    assert_int_equal(ry_predict_choose(&problem, target, ~0u, NULL, &choice, &error), RYND_OK);
     kernel_case_end(&c);
     return choice.seconds;
 }
@@ -98,12 +94,11 @@ static void softmax_is_dearer_than_a_copy(void **state)
 {
     (void)state;
     ry_cpu_info cpu;
-    ry_machine machine;
     ry_cpu_detect(&cpu);
-    ry_machine_built_in(&cpu, cpu.isa, &machine);
+    const ry_target *target = every_kernel_target(cpu.isa);
     const char *softmax = "softmax x0=1x17x40x40:f32 y0=1x17x40x40:f32 axis=1";
-    const double copy = predicted("copy x0=1x17x40x40:f32 y0=1x17x40x40:f32", CASE_NCHW, &machine, cpu.isa);
-    const double columns = predicted(softmax, CASE_NCHW, &machine, cpu.isa), by_rows = predicted(softmax, CASE_NHWC, &machine, cpu.isa);
+    const double copy = predicted("copy x0=1x17x40x40:f32 y0=1x17x40x40:f32", CASE_NCHW, target);
+    const double columns = predicted(softmax, CASE_NCHW, target), by_rows = predicted(softmax, CASE_NHWC, target);
     assert_true(columns > 2 * copy);
     assert_true(by_rows > 1.5 * columns);
 }
@@ -113,11 +108,10 @@ static void pixels_of_few_channels_are_dearer_than_rows(void **state)
 {
     (void)state;
     ry_cpu_info cpu;
-    ry_machine machine;
     ry_cpu_detect(&cpu);
-    ry_machine_built_in(&cpu, cpu.isa, &machine);
+    const ry_target *target = every_kernel_target(cpu.isa);
     const char *resize = "resize x0=1x21x20x20:f32 y0=1x21x320x320:f32 mode=linear scales=1,1,16,16";
-    assert_true(predicted(resize, CASE_NHWC, &machine, cpu.isa) > 1.5 * predicted(resize, CASE_NCHW, &machine, cpu.isa));
+    assert_true(predicted(resize, CASE_NHWC, target) > 1.5 * predicted(resize, CASE_NCHW, target));
 }
 
 int main(void)

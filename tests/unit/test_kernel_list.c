@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of kernels: unique names, complete rows, choosing by rank, instruction set, accuracy and constants. */
+/* The list of kernels: unique names, complete rows, the walk through those that take a problem, packing. */
 #include "kernel_case.h"
 
 #include <setjmp.h>
@@ -12,16 +12,17 @@
 static void rows_are_complete_and_unique(void **state)
 {
     (void)state;
-    assert_true(ry_kernel_count > 20);
-    for (size_t i = 0; i < ry_kernel_count; i++) {
-        const ry_kernel *kernel = ry_kernels[i];
+    assert_true(every_kernel_count() > 20);
+    for (size_t i = 0; i < every_kernel_count(); i++) {
+        const ry_kernel *kernel = every_kernel(i);
         assert_non_null(kernel->applicable);
         assert_non_null(kernel->prepare);
         assert_non_null(kernel->run);
-        assert_string_equal(kernel->device, "cpu");
-        assert_ptr_equal(ry_kernel_find(kernel->name), kernel);
+        assert_int_equal(kernel->device, RY_DEVICE_cpu);
+        assert_true(strncmp(kernel->name, kernel->family, strlen(kernel->family)) == 0 || kernel->reference);
+        assert_ptr_equal(every_kernel_find(kernel->name), kernel);
     }
-    assert_null(ry_kernel_find("conv"));
+    assert_null(every_kernel_find("conv"));
 }
 
 static kernel_case small_conv(ry_dtype dtype)
@@ -34,35 +35,45 @@ static kernel_case small_conv(ry_dtype dtype)
     return c;
 }
 
-static void choice_is_applicable_and_of_highest_rank(void **state)
+static void walk_gives_each_family_once_at_its_best(void **state)
 {
     (void)state;
     kernel_case c = small_conv(RY_f32);
     ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
-    ry_problem problem = kernel_case_problem(&c, CASE_NCHW, in, out);
+    const ry_problem problem = kernel_case_problem(&c, CASE_NCHW, in, out);
     for (ry_isa isa = RY_ISA_generic; isa < RY_ISAS; isa++) {
-        const ry_kernel *best = ry_kernel_choose(&problem, isa, ~0u);
-        assert_non_null(best);
-        assert_true(best->isa <= isa && best->accuracy <= problem.accuracy && best->applicable(&problem));
-        for (size_t i = 0; i < ry_kernel_count; i++) {
-            const ry_kernel *other = ry_kernels[i];
-            if (other->op == RY_OP_conv && other->isa <= isa && other->accuracy <= problem.accuracy && other->applicable(&problem)) {
-                assert_true(other->rank <= best->rank);
+        const ry_kernel *seen[64];
+        size_t at = 0, count = 0;
+        for (const ry_kernel *kernel; (kernel = ry_kernel_next(&problem, every_kernel_target(isa), &at)) != NULL; seen[count++] = kernel) {
+            assert_true(count < 64 && kernel->isa <= isa && kernel->accuracy <= problem.accuracy && kernel->applicable(&problem));
+            assert_false(kernel->reference);
+            for (size_t i = 0; i < count; i++) {
+                assert_string_not_equal(seen[i]->family, kernel->family);
+            }
+            for (size_t i = 0; i < ry_kernel_count; i++) {
+                const ry_kernel *other = ry_kernels[i];
+                assert_false(other->isa > kernel->isa && other->isa <= isa && strcmp(other->family, kernel->family) == 0);
             }
         }
+        assert_true(count > 0);
     }
     kernel_case_end(&c);
 }
 
-static void no_constant_means_no_packing(void **state)
+static void what_is_not_constant_is_packed_before_every_run(void **state)
 {
     (void)state;
     kernel_case c = small_conv(RY_f32);
     ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
-    ry_problem problem = kernel_case_problem(&c, CASE_NCHW, in, out);
-    const ry_kernel *best = ry_kernel_choose(&problem, RY_ISA_avx512, 0);
-    assert_non_null(best);
-    assert_int_equal(best->constant_inputs & 3u, 0);
+    const ry_problem problem = kernel_case_problem(&c, CASE_NCHW, in, out);
+    const ry_query query = {every_kernel_find("conv_fwd_f32_igemm_generic"), &problem, every_kernel_target(RY_ISA_generic), NULL};
+    ry_prepared constant, variable;
+    ry_error error = {0};
+    assert_int_equal(ry_prepare(&query, 1u << 1, &constant, &error), RYND_OK);
+    assert_int_equal(ry_prepare(&query, 1u << 0, &variable, &error), RYND_OK);
+    assert_true(!constant.packs && ry_prepared_packed(&constant) > 0);
+    assert_true(variable.packs && ry_prepared_packed(&variable) == 0);
+    assert_true(ry_prepared_workspace(&variable) >= ry_prepared_workspace(&constant) + ry_prepared_packed(&constant));
     kernel_case_end(&c);
 }
 
@@ -72,11 +83,11 @@ static void the_reference_takes_what_no_other_does(void **state)
     kernel_case c = small_conv(RY_i16);
     ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
     ry_problem problem = kernel_case_problem(&c, CASE_GAPS, in, out);
-    assert_string_equal(ry_kernel_choose(&problem, RY_ISA_avx512, ~0u)->name, "conv_ref");
+    assert_string_equal(every_kernel_first(&problem, RY_ISA_avx512)->name, "conv_ref");
     kernel_case_end(&c);
     c = small_conv(RY_bool);
     problem = kernel_case_problem(&c, CASE_NCHW, in, out);
-    assert_null(ry_kernel_choose(&problem, RY_ISA_avx512, ~0u));
+    assert_null(every_kernel_first(&problem, RY_ISA_avx512));
     kernel_case_end(&c);
 }
 
@@ -110,7 +121,7 @@ static void execute_reports_exhausted_memory(void **state)
         int left = n;
         ry_allocator allocator = {take_some, give_back, &left};
         ry_error error = {0};
-        rynd_status status = ry_kernel_execute(ry_kernel_find("topk_ref"), &problem, in_data, out_data, NULL, &allocator, &error);
+        rynd_status status = every_kernel_execute(every_kernel_find("topk_ref"), &problem, in_data, out_data, NULL, &allocator, &error);
         if (status == RYND_OK) {
             break;
         }
@@ -125,8 +136,10 @@ static void execute_reports_exhausted_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_complete_and_unique),     cmocka_unit_test(choice_is_applicable_and_of_highest_rank),
-        cmocka_unit_test(no_constant_means_no_packing),     cmocka_unit_test(the_reference_takes_what_no_other_does),
+        cmocka_unit_test(rows_are_complete_and_unique),
+        cmocka_unit_test(walk_gives_each_family_once_at_its_best),
+        cmocka_unit_test(what_is_not_constant_is_packed_before_every_run),
+        cmocka_unit_test(the_reference_takes_what_no_other_does),
         cmocka_unit_test(execute_reports_exhausted_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

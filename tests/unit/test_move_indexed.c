@@ -285,9 +285,9 @@ static void test_nothing_to_index(void **state)
     c.problem.out = c.out;
     ry_error error = {{0}};
     ry_prepared prepared = {0};
-    const ry_kernel *kernel = ry_kernel_choose(&c.problem, RY_ISA_generic, 0);
+    const ry_kernel *kernel = every_kernel_first(&c.problem, RY_ISA_generic);
     assert_non_null(kernel);
-    assert_int_equal(kernel->prepare(&c.problem, &prepared, &error), RYND_ERROR_SHAPE);
+    assert_int_equal(every_kernel_prepare(kernel, &c.problem, &prepared, &error), RYND_ERROR_SHAPE);
     assert_non_null(strstr(error.text, "gather"));
     move_end(&c);
 }

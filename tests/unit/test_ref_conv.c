@@ -126,8 +126,8 @@ static void deformed_by_nothing(void **state)
         kernel_case_random(both[i], RY_f32, "6", 3);
         kernel_case_output(both[i], RY_f32, "2x6x5x4");
     }
-    kernel_case_run(&plain, ry_kernel_find("conv_ref"), CASE_NCHW);
-    kernel_case_run(&c, ry_kernel_find("deform_conv_ref"), CASE_NHWC);
+    kernel_case_run(&plain, every_kernel_find("conv_ref"), CASE_NCHW);
+    kernel_case_run(&c, every_kernel_find("deform_conv_ref"), CASE_NHWC);
     for (int64_t i = 0; i < ry_tensor_count(&c.out[0]); i++) {
         assert_true(fabs(kernel_case_get(&c, 0, i) - kernel_case_get(&plain, 0, i)) < 1e-6);
     }
@@ -166,7 +166,7 @@ static void delta_with_epilogue(void **state)
     kernel_case_random(&c, RY_f32, "2x1x4x3", 2);
     kernel_case_output(&c, RY_f32, "2x1x4x3");
     for (case_layout layout = 0; layout < CASE_LAYOUTS; layout++) {
-        kernel_case_run(&c, ry_kernel_find("conv_ref"), layout);
+        kernel_case_run(&c, every_kernel_find("conv_ref"), layout);
         for (int64_t i = 0; i < 24; i++) {
             double x = ry_get_f64(RY_f32, c.in[0].data, i) - 0.25 + ry_get_f64(RY_f32, c.in[3].data, i);
             assert_true(fabs(kernel_case_get(&c, 0, i) - (x < 0 ? x / 2 : x)) < 1e-7);
@@ -196,7 +196,7 @@ static void directions_are_adjoint(const ry_conv_attrs *attrs, const char *x, co
     kernel_case_output(&weights, RY_f64, w);
     for (case_layout layout = 0; layout < CASE_LAYOUTS; layout++) {
         for (int i = 0; i < 3; i++) {
-            kernel_case_run(all[i], ry_kernel_find("conv_ref"), layout);
+            kernel_case_run(all[i], every_kernel_find("conv_ref"), layout);
         }
         double product = kernel_case_dot(&forward.out[0], &data.in[0]);
         assert_true(fabs(product) > 0.01);

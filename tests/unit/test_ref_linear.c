@@ -101,7 +101,7 @@ static void integers_are_exact(void **state)
     kernel_case_values(&c, RY_i64, "2x1", (double[]){1, 1});
     kernel_case_output(&c, RY_i64, "1x1");
     ((int64_t *)c.in[0].data)[0] = INT64_MAX - 1;
-    kernel_case_run(&c, ry_kernel_find("matmul_ref"), CASE_NCHW);
+    kernel_case_run(&c, every_kernel_find("matmul_ref"), CASE_NCHW);
     assert_true(((int64_t *)c.out[0].data)[0] == INT64_MIN + 1);
     kernel_case_end(&c);
 }
@@ -145,7 +145,7 @@ static void equations_are_products(void **state)
         kernel_case_random(&product, RY_f32, rows[i].a, 1);
         kernel_case_random(&product, RY_f32, rows[i].b, 2);
         kernel_case_output(&product, RY_f32, rows[i].y);
-        kernel_case_run(&product, ry_kernel_find("matmul_ref"), CASE_NCHW);
+        kernel_case_run(&product, every_kernel_find("matmul_ref"), CASE_NCHW);
         assert_int_equal(ry_tensor_count(&sum.out[0]), ry_tensor_count(&product.out[0]));
         assert_memory_equal(sum.out[0].data, product.out[0].data, ry_tensor_bytes(&sum.out[0]));
         kernel_case_end(&sum);
@@ -218,7 +218,7 @@ static void bad_equations_are_refused(void **state)
         ry_problem problem = kernel_case_problem(&c, CASE_NCHW, in, out);
         ry_prepared prepared;
         ry_error error = {0};
-        assert_int_equal(ry_kernel_find("einsum_ref")->prepare(&problem, &prepared, &error), RYND_ERROR_SHAPE);
+        assert_int_equal(every_kernel_prepare(every_kernel_find("einsum_ref"), &problem, &prepared, &error), RYND_ERROR_SHAPE);
         assert_non_null(strstr(error.text, equations[i] ? equations[i] : "''"));
         kernel_case_end(&c);
     }

@@ -163,7 +163,7 @@ static void suppression(void **state)
             kernel_case_values(&c, RY_f32, "1x2x4", scores);
             kernel_case_output(&c, RY_i64, "8x3");
             assert_true(kernel_case_steady(&c, "nms_ref") > 0);
-            kernel_case_run(&c, ry_kernel_find("nms_ref"), layout);
+            kernel_case_run(&c, every_kernel_find("nms_ref"), layout);
             assert_int_equal(c.actual[0][0], rows[i].count);
             assert_int_equal(c.actual[0][1], 3);
             for (int64_t j = 0; j < 3 * rows[i].count; j++) {

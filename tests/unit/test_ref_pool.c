@@ -204,8 +204,8 @@ static void dilated_average_is_a_convolution(void **state)
     kernel_case_random(&conv, RY_f32, "2x2x6x5", 4);
     kernel_case_values(&conv, RY_f32, "2x1x3x3", ones);
     kernel_case_output(&conv, RY_f32, "2x2x4x5");
-    kernel_case_run(&pool, ry_kernel_find("pool_ref"), CASE_NHWC);
-    kernel_case_run(&conv, ry_kernel_find("conv_ref"), CASE_NCHW);
+    kernel_case_run(&pool, every_kernel_find("pool_ref"), CASE_NHWC);
+    kernel_case_run(&conv, every_kernel_find("conv_ref"), CASE_NCHW);
     for (int64_t i = 0; i < ry_tensor_count(&conv.out[0]); i++) {
         assert_true(fabs(9 * kernel_case_get(&pool, 0, i) - kernel_case_get(&conv, 0, i)) < 1e-5);
     }

@@ -277,7 +277,7 @@ static void grid_of_the_identity(void **state)
         kernel_case_random(&sample, RY_f64, "1x2x3x4", 1);
         kernel_case_values(&sample, RY_f64, "1x3x4x2", positions);
         kernel_case_output(&sample, RY_f64, "1x2x3x4");
-        kernel_case_run(&sample, ry_kernel_find("grid_sample_ref"), CASE_NHWC);
+        kernel_case_run(&sample, every_kernel_find("grid_sample_ref"), CASE_NHWC);
         for (int64_t i = 0; i < 24; i++) {
             assert_true(fabs(kernel_case_get(&sample, 0, i) - ry_get_f64(RY_f64, sample.in[0].data, i)) < 1e-14);
         }
@@ -291,7 +291,7 @@ static void grid_of_the_identity(void **state)
         kernel_case_random(&c, RY_f32, "1x1x3x1", 1);
         kernel_case_values(&c, RY_f32, "1x2x2x2", wild);
         kernel_case_output(&c, RY_f32, "1x1x2x2");
-        kernel_case_run(&c, ry_kernel_find("grid_sample_ref"), CASE_NCHW);
+        kernel_case_run(&c, every_kernel_find("grid_sample_ref"), CASE_NCHW);
         kernel_case_end(&c);
     }
 }
@@ -347,11 +347,11 @@ static void roi_align_corners(void **state)
     kernel_case_values(&c, RY_f32, "3x4", rois);
     kernel_case_values(&c, RY_i64, "3", batches);
     kernel_case_output(&c, RY_f32, "3x1x1x1");
-    kernel_case_run(&c, ry_kernel_find("roi_align_ref"), CASE_NCHW);
+    kernel_case_run(&c, every_kernel_find("roi_align_ref"), CASE_NCHW);
     assert_true(kernel_case_get(&c, 0, 0) == first && kernel_case_get(&c, 0, 2) == 0);
     c.attrs.roi_align.sampling_ratio = 0;
     c.attrs.roi_align.max = 0;
-    kernel_case_run(&c, ry_kernel_find("roi_align_ref"), CASE_NCHW);
+    kernel_case_run(&c, every_kernel_find("roi_align_ref"), CASE_NCHW);
     assert_true(fabs(kernel_case_get(&c, 0, 1)) < 12);
     kernel_case_end(&c);
 }

@@ -158,12 +158,12 @@ static void begin(steps *s, const char *problem, fill what)
     kernel_case_parse(&s->c, problem);
     apply(&s->c, what);
     const ry_problem p = kernel_case_problem(&s->c, CASE_NCHW, in, out);
-    const ry_kernel *kernel = ry_kernel_find("conv_fwd_f32_winograd_generic");
-    assert_int_equal(kernel->prepare(&p, &prepared, &error), RYND_OK);
-    s->plan = zeros(prepared.state);
+    const ry_kernel *kernel = every_kernel_find("conv_fwd_f32_winograd_generic");
+    assert_int_equal(every_kernel_prepare(kernel, &p, &prepared, &error), RYND_OK);
+    s->plan = zeros(prepared.state_size);
     s->packed = zeros(prepared.packed);
     s->scratch = zeros(prepared.scratch);
-    kernel->initialise(&p, &prepared, s->plan);
+    every_kernel_initialise(&prepared, s->plan);
     assert_true(s->plan->geometry.groups == 1 && s->plan->units_a_task == s->plan->units && !s->plan->shared);
     const void *operands[] = {NULL, s->c.in[1].data, NULL, NULL};
     const ry_cpu_launch launch = {.problem = &p, .prepared = &prepared, .state = s->plan, .in = operands, .packed_out = s->packed};

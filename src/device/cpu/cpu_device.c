@@ -92,6 +92,14 @@ static rynd_status buffer_wrap(ry_device *device, const void *host, size_t size,
     return buffer_new(device, (void *)(uintptr_t)host, 0, buffer, error);
 }
 
+static rynd_status buffer_rewrap(ry_device *device, const void *host, ry_buffer *buffer, ry_error *error)
+{
+    (void)device;
+    (void)error;
+    buffer->data = (void *)(uintptr_t)host;
+    return RYND_OK;
+}
+
 static void buffer_destroy(ry_device *device, ry_buffer *buffer)
 {
     if (buffer) {
@@ -206,10 +214,12 @@ static rynd_status event_elapsed(const ry_event *from, const ry_event *to, doubl
 }
 
 static const ry_device_table cpu_table = {
-    .kind = "cpu",
+    .kind = RY_DEVICE_cpu,
+    .name = "cpu",
     .destroy = device_destroy,
     .buffer_create = buffer_create,
     .buffer_wrap = buffer_wrap,
+    .buffer_rewrap = buffer_rewrap,
     .buffer_destroy = buffer_destroy,
     .buffer_address = buffer_address,
     .stream_create = stream_create,

@@ -26,20 +26,22 @@ static void describe(const ry_problem *problem, convert_state *state)
     ry_box_prepare(&state->box);
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     (void)error;
     convert_state state;
     describe(problem, &state);
     prepared->phases = 1;
     prepared->tasks[0] = state.box.pieces;
-    prepared->state = sizeof state;
+    prepared->state_size = sizeof state;
     prepared->scratch = RY_PIECE_BYTES * ry_dtype_size((ry_dtype)problem->in[0].dtype);
     return RYND_OK;
 }
 
-static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
+static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
 {
+    const ry_problem *problem = query->problem;
     (void)prepared;
     describe(problem, state);
 }
@@ -158,11 +160,11 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
 
 const ry_kernel copy_convert = {
     .name = "copy_convert",
+    .family = "copy_convert",
     .op = RY_OP_copy,
-    .device = "cpu",
+    .device = RY_DEVICE_cpu,
     .isa = RY_ISA_generic,
     .accuracy = RY_ACCURACY_strict,
-    .rank = 10,
     .applicable = applicable,
     .prepare = prepare,
     .initialise = initialise,

@@ -13,18 +13,20 @@ static bool applicable(const ry_problem *problem)
            (!scatter || (ry_problem_has_input(problem, 2) && problem->in[2].dtype == problem->out[0].dtype));
 }
 
-static rynd_status prepare_gather(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare_gather(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     ry_indexed indexed;
     RY_TRY(ry_indexed_describe(problem, &indexed, error));
     prepared->phases = 1;
     prepared->tasks[0] = ry_indexed_tasks(&indexed);
-    prepared->state = sizeof indexed;
+    prepared->state_size = sizeof indexed;
     return RYND_OK;
 }
 
-static void initialise_gather(const ry_problem *problem, const ry_prepared *prepared, void *state)
+static void initialise_gather(const ry_query *query, const ry_prepared *prepared, void *state)
 {
+    const ry_problem *problem = query->problem;
     (void)prepared;
     ry_indexed_describe(problem, state, NULL);
 }
@@ -37,21 +39,23 @@ static void run_gather(const ry_cpu_launch *launch, int phase, size_t task, unsi
 }
 
 /* A scatter's state: how to gather, then the moves of its first phase, which copies the data. */
-static rynd_status prepare_scatter(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare_scatter(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
-    RY_TRY(prepare_gather(problem, prepared, error));
+    const ry_problem *problem = query->problem;
+    RY_TRY(prepare_gather(query, prepared, error));
     ry_move_list list = {0};
     ry_move_same_shape(problem, &list, 0, 0);
     prepared->phases = 2;
     prepared->tasks[1] = prepared->tasks[0];
     prepared->tasks[0] = list.tasks[0];
-    prepared->state += ry_move_list_bytes(&list);
+    prepared->state_size += ry_move_list_bytes(&list);
     return RYND_OK;
 }
 
-static void initialise_scatter(const ry_problem *problem, const ry_prepared *prepared, void *state)
+static void initialise_scatter(const ry_query *query, const ry_prepared *prepared, void *state)
 {
-    initialise_gather(problem, prepared, state);
+    const ry_problem *problem = query->problem;
+    initialise_gather(query, prepared, state);
     ry_move_list *list = (ry_move_list *)((ry_indexed *)state + 1);
     *list = (ry_move_list){.moves = (ry_move *)(list + 1)};
     ry_move_same_shape(problem, list, 0, 0);
@@ -72,11 +76,11 @@ static void run_scatter(const ry_cpu_launch *launch, int phase, size_t task, uns
 #define INDEXED(op_name, kind)           \
     const ry_kernel op_name##_move = {   \
         .name = #op_name "_move",        \
+        .family = #op_name "_move",      \
         .op = RY_OP_##op_name,           \
-        .device = "cpu",                 \
+        .device = RY_DEVICE_cpu,         \
         .isa = RY_ISA_generic,           \
         .accuracy = RY_ACCURACY_strict,  \
-        .rank = 10,                      \
         .applicable = applicable,        \
         .prepare = prepare_##kind,       \
         .initialise = initialise_##kind, \

@@ -25,21 +25,23 @@ static bool applicable(const ry_problem *problem)
     return true;
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     (void)error;
     ry_move_list list = {0};
     describes[problem->op](problem, &list);
     prepared->phases = list.phases + 1;
     prepared->tasks[0] = list.tasks[0];
     prepared->tasks[1] = list.tasks[1];
-    prepared->state = ry_move_list_bytes(&list);
+    prepared->state_size = ry_move_list_bytes(&list);
     prepared->workspace = list.phases > 0 ? ry_tensor_bytes(&problem->in[0]) : 0;
     return RYND_OK;
 }
 
-static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
+static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
 {
+    const ry_problem *problem = query->problem;
     (void)prepared;
     ry_move_list *list = state;
     *list = (ry_move_list){.moves = (ry_move *)(list + 1)};
@@ -56,11 +58,11 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
 #define RY_MOVE(op_name, describe)      \
     const ry_kernel op_name##_move = {  \
         .name = #op_name "_move",       \
+        .family = #op_name "_move",     \
         .op = RY_OP_##op_name,          \
-        .device = "cpu",                \
+        .device = RY_DEVICE_cpu,        \
         .isa = RY_ISA_generic,          \
         .accuracy = RY_ACCURACY_strict, \
-        .rank = 10,                     \
         .applicable = applicable,       \
         .prepare = prepare,             \
         .initialise = initialise,       \

@@ -62,8 +62,9 @@ static void plan_rows(const ry_problem *problem, pad_state *state)
     state->rows_per_task = bytes < RY_PIECE_BYTES && bytes > 0 ? RY_PIECE_BYTES / bytes : 1;
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     const ry_tensor *y = &problem->out[0];
     pad_state state = {0};
     plan_rows(problem, &state);
@@ -77,12 +78,13 @@ static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_
     }
     prepared->phases = 1;
     prepared->tasks[0] = (size_t)((state.rows + state.rows_per_task - 1) / state.rows_per_task);
-    prepared->state = sizeof state + (size_t)entries * sizeof(int64_t);
+    prepared->state_size = sizeof state + (size_t)entries * sizeof(int64_t);
     return RYND_OK;
 }
 
-static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *memory)
+static void initialise(const ry_query *query, const ry_prepared *prepared, void *memory)
 {
+    const ry_problem *problem = query->problem;
     (void)prepared;
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
     pad_state *state = memory;
@@ -153,11 +155,11 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
 
 const ry_kernel pad_map = {
     .name = "pad_map",
+    .family = "pad_map",
     .op = RY_OP_pad,
-    .device = "cpu",
+    .device = RY_DEVICE_cpu,
     .isa = RY_ISA_generic,
     .accuracy = RY_ACCURACY_strict,
-    .rank = 10,
     .applicable = applicable,
     .prepare = prepare,
     .initialise = initialise,

@@ -31,8 +31,9 @@ static int64_t rows_per_task(const ry_tensor *y)
     return bytes > 0 && bytes < RY_PIECE_BYTES ? RY_PIECE_BYTES / bytes : 1;
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     (void)error;
     const ry_tensor *y = &problem->out[0];
     prepared->phases = 1;
@@ -181,9 +182,9 @@ static bool applicable_shape(const ry_problem *problem)
 }
 
 /* One task: few bytes, or many in a row that one core fills at the speed of memory. */
-static rynd_status prepare_single(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare_single(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
-    (void)problem;
+    (void)query;
     (void)error;
     prepared->phases = 1;
     prepared->tasks[0] = 1;
@@ -228,11 +229,11 @@ static bool applicable_one_hot(const ry_problem *problem)
 #define PATTERN(op_name, prepare_function)  \
     const ry_kernel op_name##_move = {      \
         .name = #op_name "_move",           \
+        .family = #op_name "_move",         \
         .op = RY_OP_##op_name,              \
-        .device = "cpu",                    \
+        .device = RY_DEVICE_cpu,            \
         .isa = RY_ISA_generic,              \
         .accuracy = RY_ACCURACY_strict,     \
-        .rank = 10,                         \
         .applicable = applicable_##op_name, \
         .prepare = prepare_function,        \
         .run = run_##op_name,               \

@@ -33,19 +33,21 @@ static void describe(const ry_problem *problem, reverse_state *state)
     state->slices_per_task = bytes > 0 && bytes < RY_PIECE_BYTES ? RY_PIECE_BYTES / bytes : 1;
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     (void)error;
     reverse_state state;
     describe(problem, &state);
     prepared->phases = 1;
     prepared->tasks[0] = (size_t)((state.slices + state.slices_per_task - 1) / state.slices_per_task);
-    prepared->state = sizeof state;
+    prepared->state_size = sizeof state;
     return RYND_OK;
 }
 
-static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
+static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
 {
+    const ry_problem *problem = query->problem;
     (void)prepared;
     describe(problem, state);
 }
@@ -76,11 +78,11 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
 
 const ry_kernel reverse_sequence_move = {
     .name = "reverse_sequence_move",
+    .family = "reverse_sequence_move",
     .op = RY_OP_reverse_sequence,
-    .device = "cpu",
+    .device = RY_DEVICE_cpu,
     .isa = RY_ISA_generic,
     .accuracy = RY_ACCURACY_strict,
-    .rank = 10,
     .applicable = applicable,
     .prepare = prepare,
     .initialise = initialise,

@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
-    (void)problem;
+    (void)query;
     (void)error;
     prepared->phases = 1;
     prepared->tasks[0] = 1;
@@ -143,11 +143,11 @@ static void run_compress(const ry_cpu_launch *launch, int phase, size_t task, un
 #define SELECT(op_name)                     \
     const ry_kernel op_name##_move = {      \
         .name = #op_name "_move",           \
+        .family = #op_name "_move",         \
         .op = RY_OP_##op_name,              \
-        .device = "cpu",                    \
+        .device = RY_DEVICE_cpu,            \
         .isa = RY_ISA_generic,              \
         .accuracy = RY_ACCURACY_strict,     \
-        .rank = 10,                         \
         .applicable = applicable_##op_name, \
         .prepare = prepare,                 \
         .run = run_##op_name,               \

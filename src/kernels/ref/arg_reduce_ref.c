@@ -43,8 +43,9 @@ static bool applicable(const ry_problem *problem)
     return ry_ref_numeric(problem) && axis_of(problem) >= 0;
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     (void)error;
     ry_ref_prepare_lanes(problem, prepared, axis_of(problem), axis_of(problem) + 1);
     return RYND_OK;

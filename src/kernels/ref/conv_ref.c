@@ -157,9 +157,10 @@ static void backward_bias(const ry_cpu_launch *launch, const int64_t *index, uns
 
 static const ry_ref_element directions[] = {forward, backward_data, backward_weights};
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
-    RY_TRY(ry_ref_prepare_elements(problem, prepared, error));
+    const ry_problem *problem = query->problem;
+    RY_TRY(ry_ref_prepare_elements(query, prepared, error));
     if (problem->attrs.conv.dir == RY_direction_bwd_weights && ry_problem_has_output(problem, 1)) {
         prepared->tasks[prepared->phases++] = ry_ref_tasks(problem->out[1].dim[0]);
     }

@@ -174,18 +174,20 @@ static rynd_status make_plan(const ry_problem *p, plan *q, int64_t *strides, ry_
     return split_labels(q, &p->out[0]) ? RYND_OK : refuse(p, error, "its result and the output's shape disagree");
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     plan q;
     RY_TRY(make_plan(problem, &q, NULL, error));
-    RY_TRY(ry_ref_prepare_elements(problem, prepared, error));
-    prepared->state = sizeof(plan) + (size_t)problem->inputs * LABELS * sizeof(int64_t);
+    RY_TRY(ry_ref_prepare_elements(query, prepared, error));
+    prepared->state_size = sizeof(plan) + (size_t)problem->inputs * LABELS * sizeof(int64_t);
     return RYND_OK;
 }
 
-static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
+static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
 {
-    memset(state, 0, prepared->state);
+    const ry_problem *problem = query->problem;
+    memset(state, 0, prepared->state_size);
     /* prepare has made the same plan: it cannot fail. */
     (void)make_plan(problem, state, (int64_t *)((plan *)state + 1), NULL);
 }

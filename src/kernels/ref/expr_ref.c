@@ -311,8 +311,9 @@ static size_t state_size(const ry_problem *problem)
     return sizeof(plan) + (size_t)problem->attrs.expr.program->count * sizeof(ry_dtype);
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     plan *p = ry_allocate(&ry_system_allocator, state_size(problem));
     if (!p) {
         return ry_fail_memory(error);
@@ -325,15 +326,16 @@ static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_
         }
         size_t scratch = (size_t)problem->attrs.expr.program->count * (sizeof(sum) + sizeof(value));
         ry_ref_prepare(prepared, positions);
-        prepared->state = state_size(problem);
+        prepared->state_size = state_size(problem);
         prepared->scratch = (scratch + RY_ALIGNMENT - 1) / RY_ALIGNMENT * RY_ALIGNMENT;
     }
     ry_release(&ry_system_allocator, p);
     return status;
 }
 
-static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
+static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
 {
+    const ry_problem *problem = query->problem;
     (void)prepared;
     make(problem, state, NULL);
 }

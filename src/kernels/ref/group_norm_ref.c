@@ -43,8 +43,9 @@ static bool applicable(const ry_problem *problem)
            problem->attrs.group_norm.groups > 0 && problem->in[0].dim[1] % problem->attrs.group_norm.groups == 0;
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     (void)error;
     ry_ref_prepare(prepared, problem->in[0].dim[0] * problem->attrs.group_norm.groups);
     return RYND_OK;

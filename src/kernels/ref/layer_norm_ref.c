@@ -62,8 +62,9 @@ static bool applicable(const ry_problem *problem)
     return ry_ref_floats(problem) && first_axis(problem) >= 0;
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     (void)error;
     if (ry_tensor_count(&problem->in[0]) > 0) {
         ry_ref_prepare_lanes(problem, prepared, first_axis(problem), problem->in[0].rank);

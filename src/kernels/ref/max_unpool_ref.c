@@ -74,9 +74,9 @@ static void scatter(const ry_cpu_launch *launch, const int64_t *index, unsigned 
     }
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
-    RY_TRY(ry_ref_prepare_elements(problem, prepared, error));
+    RY_TRY(ry_ref_prepare_elements(query, prepared, error));
     prepared->tasks[prepared->phases++] = 1;
     return RYND_OK;
 }

@@ -104,8 +104,9 @@ static bool applicable(const ry_problem *problem)
            problem->out[0].rank == 2;
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     const ry_tensor *scores = &problem->in[1];
     int64_t classes = scores->dim[0] * scores->dim[1];
     size_t row = ((size_t)scores->dim[2] + 1) * sizeof(int64_t);

@@ -53,8 +53,9 @@ void ry_ref_each(const ry_cpu_launch *launch, int rank, const int64_t *dim, size
     }
 }
 
-rynd_status ry_ref_prepare_elements(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+rynd_status ry_ref_prepare_elements(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     (void)error;
     ry_ref_prepare(prepared, ry_tensor_count(&problem->out[0]));
     return RYND_OK;

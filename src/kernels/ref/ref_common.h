@@ -20,17 +20,18 @@ size_t ry_ref_tasks(int64_t elements);
 void ry_ref_each(const ry_cpu_launch *launch, int rank, const int64_t *dim, size_t tasks, size_t task, unsigned worker,
                  ry_ref_element element);
 /* Over the positions of the first output. */
-rynd_status ry_ref_prepare_elements(const ry_problem *problem, ry_prepared *prepared, ry_error *error);
+rynd_status ry_ref_prepare_elements(const ry_query *query, ry_prepared *prepared, ry_error *error);
 void ry_ref_each_output(const ry_cpu_launch *launch, size_t task, unsigned worker, ry_ref_element element);
 /* Over the lanes of the first input: dims [begin, end) are walked by the element itself. */
 void ry_ref_prepare_lanes(const ry_problem *problem, ry_prepared *prepared, int begin, int end);
 void ry_ref_each_lane(const ry_cpu_launch *launch, size_t task, unsigned worker, int begin, int end, ry_ref_element lane);
 
 /* A reference kernel's row: named after its symbol. */
-#define RY_REF_KERNEL(operator, applicable_fn, prepare_fn, run_fn, ...)                                                          \
-    {                                                                                                                            \
-        .name = #operator"_ref", .op = RY_OP_##operator, .device = "cpu", .isa = RY_ISA_generic, .accuracy = RY_ACCURACY_strict, \
-        .rank = 0, .applicable = (applicable_fn), .prepare = (prepare_fn), .run = (run_fn), __VA_ARGS__                          \
+#define RY_REF_KERNEL(operator, applicable_fn, prepare_fn, run_fn, ...)                                                             \
+    {                                                                                                                               \
+        .name = #operator"_ref", .family = #operator"_ref", .op = RY_OP_##operator, .device = RY_DEVICE_cpu, .isa = RY_ISA_generic, \
+        .accuracy = RY_ACCURACY_strict, .reference = true, .applicable = (applicable_fn), .prepare = (prepare_fn), .run = (run_fn), \
+        __VA_ARGS__                                                                                                                 \
     }
 
 bool ry_ref_numeric(const ry_problem *problem); /* every operand present is a number (not bool), and the first input and output are there */

@@ -18,9 +18,10 @@ static size_t span_count(const ry_problem *p)
     return spans;
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
-    RY_TRY(ry_ref_prepare_elements(problem, prepared, error));
+    const ry_problem *problem = query->problem;
+    RY_TRY(ry_ref_prepare_elements(query, prepared, error));
     if (prepared->tasks[0] == 0) {
         return RYND_OK;
     }
@@ -38,12 +39,13 @@ static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_
         }
         bytes += table;
     }
-    prepared->state = bytes;
+    prepared->state_size = bytes;
     return RYND_OK;
 }
 
-static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
+static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
 {
+    const ry_problem *problem = query->problem;
     (void)prepared;
     span *spans = state;
     double *weights = (double *)(void *)(spans + span_count(problem));

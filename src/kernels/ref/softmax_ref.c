@@ -48,8 +48,9 @@ static void lane(const ry_cpu_launch *launch, const int64_t *index, unsigned wor
     } while (ry_index_next(rank, x->dim + begin, at + begin));
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     (void)error;
     ry_ref_prepare_lanes(problem, prepared, begin_of(problem), end_of(problem));
     return RYND_OK;

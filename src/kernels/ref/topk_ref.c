@@ -39,8 +39,9 @@ static bool applicable(const ry_problem *problem)
            problem->out[0].dim[axis] <= problem->in[0].dim[axis];
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     int axis = axis_of(problem);
     size_t length = (size_t)problem->in[0].dim[axis], bytes;
     ry_ref_prepare_lanes(problem, prepared, axis, axis + 1);

@@ -2,26 +2,7 @@
 /* Kernels: convolution by tiles of bfloat16, with operands split in three, in two (float32 classes) or rounded. */
 #include "base/whole.h"
 #include "kernels/cpu/amx/split_conv.h"
-
-/* Plain C only stands in for tiles in tests: it takes far longer than a sum in float32. */
-static const double stand_in = RY_AMX_REGISTERS ? 1.0 : 100.0;
-
-rynd_status RY_ISA_SYMBOL(split_prepare)(const ry_problem *problem, int64_t parts, ry_prepared *prepared)
-{
-    split_plan plan;
-    split_plan_choose(problem, parts, &plan);
-    *prepared = (ry_prepared){.phases = 2,
-                              .tasks = {(size_t)plan.row_tasks, (size_t)plan.tasks},
-                              .state = ry_aligned(plan.size),
-                              .packed = plan.packed,
-                              .pack_tasks = (size_t)(plan.geometry.groups * plan.units),
-                              .scratch = ry_aligned(plan.scratch),
-                              .workspace = plan.workspace,
-                              .work = plan.cycles * 2 * SPLIT_LANES * stand_in,
-                              .knob_count = 4,
-                              .knobs = {{"parts", parts}, {"block", plan.block}, {"units", plan.units_a_task}, {"flat", plan.flat}}};
-    return RYND_OK;
-}
+#include "kernels/cpu/amx/split_prepare.h"
 
 static void pack(const ry_cpu_launch *launch, size_t task)
 {
@@ -96,31 +77,23 @@ void RY_ISA_SYMBOL(split_run)(const ry_cpu_launch *launch, int phase, size_t tas
     }
 }
 
-#define KERNEL(symbol, class, parts, preference)                                                          \
-    static rynd_status prepare_##class(const ry_problem *problem, ry_prepared *prepared, ry_error *error) \
-    {                                                                                                     \
-        (void)error;                                                                                      \
-        return RY_ISA_SYMBOL(split_prepare)(problem, parts, prepared);                                    \
-    }                                                                                                     \
-    static void initialise_##class(const ry_problem *problem, const ry_prepared *prepared, void *state)   \
-    {                                                                                                     \
-        (void)prepared;                                                                                   \
-        split_plan_make(problem, parts, state);                                                           \
-    }                                                                                                     \
-    const ry_kernel RY_ISA_SYMBOL(symbol) = {.name = #symbol "_" RY_ISA_TEXT,                             \
-                                             .op = RY_OP_conv,                                            \
-                                             .device = "cpu",                                             \
-                                             .isa = RY_ISA_ID,                                            \
-                                             .accuracy = RY_ACCURACY_##class,                             \
-                                             .rank = preference + 10 * (int)RY_ISA_ID,                    \
-                                             .applicable = split_is_possible,                             \
-                                             .prepare = prepare_##class,                                  \
-                                             .initialise = initialise_##class,                            \
-                                             .pack = pack,                                                \
-                                             .run = RY_ISA_SYMBOL(split_run),                             \
-                                             .constant_inputs = 1u << 1,                                  \
-                                             .kept_inputs = parts > 1 ? 1u << 1 : 0}
+#define KERNEL(symbol, class)                                                 \
+    const ry_kernel RY_ISA_SYMBOL(symbol) = {.name = #symbol "_" RY_ISA_TEXT, \
+                                             .family = #symbol,               \
+                                             .op = RY_OP_conv,                \
+                                             .device = RY_DEVICE_cpu,         \
+                                             .isa = RY_ISA_ID,                \
+                                             .accuracy = RY_ACCURACY_##class, \
+                                             .knobs = split_knobs,            \
+                                             .knob_count = SPLIT_KNOBS,       \
+                                             .applicable = split_is_possible, \
+                                             .prepare = split_prepare,        \
+                                             .initialise = split_initialise,  \
+                                             .pack = pack,                    \
+                                             .run = RY_ISA_SYMBOL(split_run), \
+                                             .packed_inputs = 1u << 1,        \
+                                             .kept_inputs = RY_ACCURACY_##class == RY_ACCURACY_bf16 ? 0 : 1u << 1}
 
-KERNEL(conv_fwd_f32_split_strict, strict, 3, 91);
-KERNEL(conv_fwd_f32_split, near32, 2, 92);
-KERNEL(conv_fwd_bf16_split, bf16, 1, 93);
+KERNEL(conv_fwd_f32_split_strict, strict);
+KERNEL(conv_fwd_f32_split, near32);
+KERNEL(conv_fwd_bf16_split, bf16);

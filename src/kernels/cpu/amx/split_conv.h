@@ -8,7 +8,6 @@
 #include "kernels/cpu/common/isa.h"
 
 /* A convolution as a kernel does it, whose state is the plan and whose weights split_pack has packed. */
-rynd_status RY_ISA_SYMBOL(split_prepare)(const ry_problem *problem, int64_t parts, ry_prepared *prepared);
 void RY_ISA_SYMBOL(split_run)(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker);
 
 /* Splits row `index` (below batch * groups * rows) of x into the workspace, and states its range; stage: SPLIT_STRIP * SPLIT_STEP floats. */

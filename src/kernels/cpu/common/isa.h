@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names for sources that are compiled once for each instruction set (files *_isa.c).
  *
- *   const ry_kernel RY_ISA_SYMBOL(expr) = {.name = "expr_" RY_ISA_TEXT, .isa = RY_ISA_ID, ...};      expr_generic, expr_avx2, expr_avx512
+ *   const ry_kernel RY_ISA_SYMBOL(expr) = {.name = "expr_" RY_ISA_TEXT, .family = "expr", .isa = RY_ISA_ID, ...};      expr_generic, expr_avx2, expr_avx512
  *
  * Every symbol of such a file that is not static must be made by RY_ISA_SYMBOL.
  *

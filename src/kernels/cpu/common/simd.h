@@ -41,10 +41,16 @@
 #include "kernels/cpu/common/simd_generic.h"
 #endif
 
-#define RY_TILE_COLUMNS (RY_TILE_VECTORS * RY_W)
-
 #ifndef RY_GRAIN
 #define RY_GRAIN RY_W
 #endif
+
+/* What ry_kernel.simd says of this text. */
+#define RY_SIMD                                       \
+    {                                                 \
+        RY_W, RY_GRAIN, RY_TILE_ROWS, RY_TILE_VECTORS \
+    }
+
+#define RY_TILE_COLUMNS (RY_TILE_VECTORS * RY_W)
 
 #endif

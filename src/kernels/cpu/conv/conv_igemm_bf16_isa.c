@@ -1,21 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels: convolution and transposed convolution by implicit GEMM with products of bfloat16 and sums in f32, weights packed when the plan is made. */
+/* Kernels: convolution and transposed convolution by implicit GEMM with products of bfloat16 and sums in f32. */
 #include "kernels/cpu/common/simd.h"
 #include "kernels/cpu/conv/igemm.h"
 #include "kernels/cpu/conv/igemm_bf16.h"
-
-static const igemm_tile tile = {RY_W, RY_W, RY_TILE_ROWS, RY_TILE_VECTORS, true, false};
-
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
-{
-    return igemm_prepare(problem, &tile, prepared, error);
-}
-
-static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
-{
-    (void)prepared;
-    igemm_plan_make(problem, &tile, state);
-}
 
 static void pack(const ry_cpu_launch *launch, size_t task)
 {
@@ -34,19 +21,22 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     RY_BASE_SYMBOL(igemm_run)(plan, launch, pairs, launch->packed, launch->workspace, (int64_t)task, scratch);
 }
 
-#define KERNEL(symbol, operator)                                               \
-    const ry_kernel RY_ISA_SYMBOL(symbol) = {.name = #symbol "_" RY_ISA_TEXT,  \
-                                             .op = RY_OP_##operator,           \
-                                             .device = "cpu",                  \
-                                             .isa = RY_ISA_ID,                 \
-                                             .accuracy = RY_ACCURACY_bf16,     \
-                                             .rank = IGEMM_BF16_RANK,          \
-                                             .applicable = igemm_takes_floats, \
-                                             .prepare = prepare,               \
-                                             .initialise = initialise,         \
-                                             .pack = pack,                     \
-                                             .run = run,                       \
-                                             .constant_inputs = 1u << 1};
+#define KERNEL(symbol, operator)                                                                  \
+    const ry_kernel RY_ISA_SYMBOL(symbol) = {.name = #symbol "_" RY_ISA_TEXT,                     \
+                                             .family = #symbol,                                   \
+                                             .op = RY_OP_##operator,                              \
+                                             .device = RY_DEVICE_cpu,                             \
+                                             .isa = RY_ISA_ID,                                    \
+                                             .accuracy = RY_ACCURACY_bf16,                        \
+                                             .simd = {RY_W, RY_W, RY_TILE_ROWS, RY_TILE_VECTORS}, \
+                                             .knobs = igemm_knobs,                                \
+                                             .knob_count = IGEMM_KNOBS,                           \
+                                             .applicable = igemm_takes_floats,                    \
+                                             .prepare = igemm_prepare,                            \
+                                             .initialise = igemm_initialise,                      \
+                                             .pack = pack,                                        \
+                                             .run = run,                                          \
+                                             .packed_inputs = 1u << 1};
 
 KERNEL(conv_fwd_bf16_igemm, conv)
 KERNEL(convt_fwd_bf16_igemm, convt)

@@ -264,8 +264,11 @@ static bool applicable(const ry_problem *problem)
            (!ry_problem_has_input(problem, 3) || is_float(&problem->in[3])) && direct_plan_suits(problem);
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static const ry_knob knobs[] = {{"rows", NULL, false}, {"groups", NULL, false}};
+
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     const size_t size = direct_plan_size(problem);
     direct_plan *plan = ry_allocate(&ry_system_allocator, size);
     if (!plan) {
@@ -276,22 +279,22 @@ static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_
     const size_t weights = (size_t)(g->groups * g->channels_out * g->channels_in * g->taps) * sizeof(float);
     *prepared = (ry_prepared){.phases = 1,
                               .tasks = {(size_t)plan->tasks},
-                              .state = size,
+                              .state_size = size,
                               .packed = (weights + RY_ALIGNMENT - 1) / RY_ALIGNMENT * RY_ALIGNMENT,
                               .pack_tasks = (size_t)g->groups,
                               .scratch = plan->scratch,
                               .work = plan->cycles * 2 * RY_W,
-                              .knob_count = 2,
-                              .knobs = {{"rows", plan->rows}, {"groups", plan->groups_a_task}}};
+                              .form = {{plan->rows, plan->groups_a_task}}};
     ry_release(&ry_system_allocator, plan);
     return RYND_OK;
 }
 
-static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
+static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
 {
+    const ry_problem *problem = query->problem;
     (void)prepared;
     direct_plan_make(problem, RY_W, state);
 }
 
-RY_CONV_KERNELS(direct, 107, .applicable = applicable, .prepare = prepare, .initialise = initialise, .pack = pack, .run = run,
-                .constant_inputs = 1u << 1);
+RY_CONV_KERNELS(direct, .applicable = applicable, .knobs = knobs, .knob_count = 2, .prepare = prepare, .initialise = initialise,
+                .pack = pack, .run = run, .packed_inputs = 1u << 1);

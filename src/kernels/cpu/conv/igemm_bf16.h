@@ -12,10 +12,6 @@ void igemm_pack_bf16(const igemm_plan *plan, const ry_problem *problem, const vo
 #include "kernels/cpu/conv/tile.h"
 
 extern const ry_tile_pairs RY_ISA_SYMBOL(ry_bf16_pairs);
-
-/* Preferred to the same method in f32 and not to those for special shapes; plain C, where products of bfloat16 cost more than others, is only
- * tested. */
-#define IGEMM_BF16_RANK (RY_ISA_ID == RY_ISA_generic ? 90 : 106 + 10 * (int)RY_ISA_avx512)
 #endif
 
 #endif

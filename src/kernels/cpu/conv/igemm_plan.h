@@ -154,8 +154,12 @@ typedef struct igemm_tile {
 size_t igemm_plan_size(const ry_problem *problem);
 void igemm_plan_make(const ry_problem *problem, const igemm_tile *tile, igemm_plan *plan);
 
-/* What a kernel that follows such a plan needs; its weights are packed when the plan is made. */
-rynd_status igemm_prepare(const ry_problem *problem, const igemm_tile *tile, ry_prepared *prepared, ry_error *error);
+enum { IGEMM_KNOBS = 6 };
+extern const ry_knob igemm_knobs[IGEMM_KNOBS];
+
+/* What a kernel that follows such a plan needs; its products are of bfloat16 where its class is. */
+rynd_status igemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+void igemm_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
 
 /* Is it a convolution of floats, forward or transposed, that a plan can be made for? */
 bool igemm_takes_floats(const ry_problem *problem);

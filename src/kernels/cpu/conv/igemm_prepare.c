@@ -32,31 +32,48 @@ bool igemm_takes_floats(const ry_problem *problem)
            (!ry_problem_has_input(problem, 3) || is_float(problem, 3)) && (y == RY_f32 || y == RY_f16 || y == RY_bf16);
 }
 
-rynd_status igemm_prepare(const ry_problem *problem, const igemm_tile *tile, ry_prepared *prepared, ry_error *error)
+static const char *const modes[] = {[IGEMM_PIXELS] = "pixels", [IGEMM_GATHERED] = "gathered", [IGEMM_ROWS] = "rows"};
+
+const ry_knob igemm_knobs[IGEMM_KNOBS] = {
+    {"mode", modes, false}, {"copied", NULL, false}, {"gathered", NULL, false},
+    {"block", NULL, false}, {"units", NULL, false},  {"chunk", NULL, false},
+};
+
+static igemm_tile tile_of(const ry_kernel *kernel)
 {
+    const ry_simd *simd = &kernel->simd;
+    return (igemm_tile){simd->width, simd->grain, simd->rows, simd->vectors, kernel->accuracy == RY_ACCURACY_bf16, false};
+}
+
+void igemm_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
+{
+    const igemm_tile tile = tile_of(query->kernel);
+    (void)prepared;
+    igemm_plan_make(query->problem, &tile, state);
+}
+
+rynd_status igemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+{
+    const ry_problem *problem = query->problem;
+    const igemm_tile tile = tile_of(query->kernel);
     const size_t size = igemm_plan_size(problem);
     igemm_plan *plan = ry_allocate(&ry_system_allocator, size);
     if (!plan) {
         return ry_fail_memory(error);
     }
-    igemm_plan_make(problem, tile, plan);
+    igemm_plan_make(problem, &tile, plan);
     const ry_conv_geometry *g = &plan->geometry;
     const bool gathering = igemm_has_gathering(plan);
     *prepared = (ry_prepared){.phases = 1 + gathering,
                               .tasks = {(size_t)(gathering ? plan->gathers : plan->tasks), (size_t)(gathering ? plan->tasks : 0)},
-                              .state = ry_aligned(size),
+                              .state_size = ry_aligned(size),
                               .packed = ry_aligned((size_t)(g->groups * plan->packed_group) * 4),
                               .pack_tasks = (size_t)(g->groups * plan->units),
                               .scratch = ry_aligned(plan->scratch),
                               .workspace = plan->shared_size,
-                              .work = plan->cycles * 2 * (double)tile->width,
-                              .knob_count = 6,
-                              .knobs = {{"mode", plan->mode},
-                                        {"copied", plan->copied},
-                                        {"gathered", plan->gathered},
-                                        {"block", plan->phase[0].block},
-                                        {"units", plan->phase[0].units_a_task},
-                                        {"chunk", plan->phase[0].chunk_channels * plan->phase[0].chunk_taps}}};
+                              .work = plan->cycles * 2 * (double)tile.width,
+                              .form = {{plan->mode, plan->copied, plan->gathered, plan->phase[0].block, plan->phase[0].units_a_task,
+                                        plan->phase[0].chunk_channels * plan->phase[0].chunk_taps}}};
     ry_release(&ry_system_allocator, plan);
     return RYND_OK;
 }

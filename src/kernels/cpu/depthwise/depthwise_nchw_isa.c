@@ -132,8 +132,18 @@ static void pack(const ry_cpu_launch *launch, size_t task)
     *to = depthwise_bias(launch, k);
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static ry_counts counts_of(const ry_problem *problem, const ry_conv_geometry *g)
 {
+    const int64_t row = 2 * g->out[2] <= RY_W && g->in[2] <= RY_W ? RY_W / 2 : (g->out[2] + RY_W - 1) / RY_W * RY_W;
+    return (ry_counts){2.0 * (double)(g->batch * g->groups * g->channels_out * g->out[0] * g->out[1]) * (double)(row * g->taps),
+                       ry_problem_bytes(problem)};
+}
+
+static const ry_knob knobs[] = {{"rows", NULL, false}, {"channels", NULL, false}};
+
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+{
+    const ry_problem *problem = query->problem;
     const size_t size = depthwise_nchw_plan_size(problem, RY_W);
     depthwise_nchw_plan *plan = ry_allocate(&ry_system_allocator, size);
     if (!plan) {
@@ -142,32 +152,23 @@ static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_
     depthwise_nchw_plan_make(problem, RY_W, plan);
     *prepared = (ry_prepared){.phases = 1,
                               .tasks = {(size_t)plan->tasks},
-                              .state = ry_aligned(size),
+                              .state_size = ry_aligned(size),
                               .packed = ry_aligned((size_t)(plan->outputs * (plan->geometry.taps + 1)) * sizeof(float)),
                               .pack_tasks = (size_t)plan->outputs,
                               .work = plan->cycles * 2 * RY_W,
-                              .knob_count = 2,
-                              .knobs = {{"rows", plan->rows}, {"channels", plan->channels}}};
+                              .counts = counts_of(problem, &plan->geometry),
+                              .form = {{plan->rows, plan->channels}}};
     ry_release(&ry_system_allocator, plan);
     return RYND_OK;
 }
 
-static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
+static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
 {
+    const ry_problem *problem = query->problem;
     (void)prepared;
     depthwise_nchw_plan_make(problem, RY_W, state);
 }
 
 /* Whole vectors of pixels, or of two planes' pixels. */
-static ry_counts counts(const ry_problem *problem, const ry_prepared *prepared)
-{
-    (void)prepared;
-    ry_conv_geometry g;
-    ry_conv_geometry_of(problem, &g, NULL, NULL);
-    const int64_t row = 2 * g.out[2] <= RY_W && g.in[2] <= RY_W ? RY_W / 2 : (g.out[2] + RY_W - 1) / RY_W * RY_W;
-    return (ry_counts){2.0 * (double)(g.batch * g.groups * g.channels_out * g.out[0] * g.out[1]) * (double)(row * g.taps),
-                       ry_problem_bytes(problem)};
-}
-
-RY_CONV_KERNELS(depthwise_nchw, 109, .applicable = depthwise_nchw_suits, .prepare = prepare, .initialise = initialise, .pack = pack,
-                .run = run, .counts = counts, .constant_inputs = 1u << 1 | 1u << 2);
+RY_CONV_KERNELS(depthwise_nchw, .applicable = depthwise_nchw_suits, .knobs = knobs, .knob_count = 2, .prepare = prepare,
+                .initialise = initialise, .pack = pack, .run = run, .packed_inputs = 1u << 1 | 1u << 2);

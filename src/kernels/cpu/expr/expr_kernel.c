@@ -131,8 +131,11 @@ bool ry_expr_near_applicable(const ry_problem *problem)
     return found;
 }
 
-rynd_status ry_expr_prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+const ry_knob ry_expr_knobs[RY_EXPR_KNOBS] = {{"tile", NULL, false}, {"slices", NULL, false}};
+
+rynd_status ry_expr_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     size_t size = ry_expr_plan_size(problem);
     ry_expr_plan *plan = ry_allocate(&ry_system_allocator, size);
     if (!plan) {
@@ -142,19 +145,18 @@ rynd_status ry_expr_prepare(const ry_problem *problem, ry_prepared *prepared, ry
     if (status == RYND_OK) {
         int64_t tasks = (plan->units + plan->per_task - 1) / plan->per_task;
         *prepared =
-            (ry_prepared){.phases = plan->slices > 1 ? 2 : 1, .state = size, .scratch = plan->scratch, .workspace = plan->workspace};
+            (ry_prepared){.phases = plan->slices > 1 ? 2 : 1, .state_size = size, .scratch = plan->scratch, .workspace = plan->workspace};
         prepared->tasks[0] = (size_t)(plan->slices > 1 ? plan->units * plan->slices : tasks);
         prepared->tasks[1] = (size_t)(plan->slices > 1 ? plan->units : 0);
-        prepared->knob_count = 2;
-        prepared->knobs[0] = (ry_knob){"tile", plan->rows * plan->tile};
-        prepared->knobs[1] = (ry_knob){"slices", plan->slices};
+        prepared->form = (ry_form){{plan->rows * plan->tile, plan->slices}};
     }
     ry_release(&ry_system_allocator, plan);
     return status;
 }
 
-void ry_expr_initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
+void ry_expr_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
 {
+    const ry_problem *problem = query->problem;
     (void)prepared;
     rynd_status status = make(state, problem, NULL); /* as it went in prepare */
     assert(status == RYND_OK);

@@ -501,11 +501,13 @@ static void run_near(const ry_cpu_launch *launch, int phase, size_t task, unsign
 
 const ry_kernel RY_ISA_SYMBOL(expr) = {
     .name = "expr_" RY_ISA_TEXT,
+    .family = "expr",
     .op = RY_OP_expr,
-    .device = "cpu",
+    .device = RY_DEVICE_cpu,
     .isa = RY_ISA_ID,
     .accuracy = RY_ACCURACY_strict,
-    .rank = 10 + (int)RY_ISA_ID,
+    .knobs = ry_expr_knobs,
+    .knob_count = RY_EXPR_KNOBS,
     .applicable = ry_expr_applicable,
     .prepare = ry_expr_prepare,
     .initialise = ry_expr_initialise,
@@ -514,11 +516,13 @@ const ry_kernel RY_ISA_SYMBOL(expr) = {
 
 const ry_kernel RY_ISA_SYMBOL(expr_near) = {
     .name = "expr_near_" RY_ISA_TEXT,
+    .family = "expr_near",
     .op = RY_OP_expr,
-    .device = "cpu",
+    .device = RY_DEVICE_cpu,
     .isa = RY_ISA_ID,
     .accuracy = RY_ACCURACY_near32,
-    .rank = 20 + (int)RY_ISA_ID,
+    .knobs = ry_expr_knobs,
+    .knob_count = RY_EXPR_KNOBS,
     .applicable = ry_expr_near_applicable,
     .prepare = ry_expr_prepare,
     .initialise = ry_expr_initialise,

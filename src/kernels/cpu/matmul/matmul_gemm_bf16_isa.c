@@ -8,13 +8,15 @@ static bool applicable(const ry_problem *problem)
     return RY_BASE_SYMBOL(matmul_gemm_takes_floats)(problem);
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     return RY_BASE_SYMBOL(matmul_gemm_prepare)(problem, true, prepared, error);
 }
 
-static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
+static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
 {
+    const ry_problem *problem = query->problem;
     (void)prepared;
     RY_BASE_SYMBOL(matmul_gemm_initialise)(problem, true, state);
 }
@@ -26,11 +28,12 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
 }
 
 const ry_kernel RY_ISA_SYMBOL(matmul_bf16_gemm) = {.name = "matmul_bf16_gemm_" RY_ISA_TEXT,
+                                                   .family = "matmul_bf16_gemm",
                                                    .op = RY_OP_matmul,
-                                                   .device = "cpu",
+                                                   .device = RY_DEVICE_cpu,
                                                    .isa = RY_ISA_ID,
                                                    .accuracy = RY_ACCURACY_bf16,
-                                                   .rank = IGEMM_BF16_RANK,
+                                                   .simd = RY_SIMD,
                                                    .applicable = applicable,
                                                    .prepare = prepare,
                                                    .initialise = initialise,

@@ -262,6 +262,8 @@ static bool applicable(const ry_problem *problem)
     return integers ? matmul_shape_of(problem, &shape) : RY_ISA_SYMBOL(matmul_gemm_takes_floats)(problem);
 }
 
+static const ry_knob knobs[] = {{"rows", NULL, false}, {"columns", NULL, false}, {"chunk", NULL, false}};
+
 rynd_status RY_ISA_SYMBOL(matmul_gemm_prepare)(const ry_problem *problem, bool pairs, ry_prepared *prepared, ry_error *error)
 {
     gemm_plan plan;
@@ -270,10 +272,9 @@ rynd_status RY_ISA_SYMBOL(matmul_gemm_prepare)(const ry_problem *problem, bool p
     }
     *prepared = (ry_prepared){.phases = 1,
                               .tasks = {(size_t)(plan.shape.batches * plan.row_blocks * plan.column_blocks)},
-                              .state = ry_aligned(sizeof plan),
+                              .state_size = ry_aligned(sizeof plan),
                               .scratch = plan.scratch,
-                              .knob_count = 3,
-                              .knobs = {{"rows", plan.rows}, {"columns", plan.columns}, {"chunk", plan.chunk}}};
+                              .form = {{plan.rows, plan.columns, plan.chunk}}};
     return RYND_OK;
 }
 
@@ -282,13 +283,15 @@ void RY_ISA_SYMBOL(matmul_gemm_initialise)(const ry_problem *problem, bool pairs
     make_plan(problem, pairs, state);
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     return RY_ISA_SYMBOL(matmul_gemm_prepare)(problem, false, prepared, error);
 }
 
-static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
+static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
 {
+    const ry_problem *problem = query->problem;
     (void)prepared;
     make_plan(problem, false, state);
 }
@@ -300,12 +303,15 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
 }
 
 const ry_kernel RY_ISA_SYMBOL(matmul_f32_gemm) = {.name = "matmul_f32_gemm_" RY_ISA_TEXT,
+                                                  .family = "matmul_f32_gemm",
                                                   .op = RY_OP_matmul,
-                                                  .device = "cpu",
+                                                  .device = RY_DEVICE_cpu,
                                                   .isa = RY_ISA_ID,
                                                   .accuracy = RY_ACCURACY_strict,
-                                                  .rank = 105 + 10 * (int)RY_ISA_ID,
+                                                  .simd = RY_SIMD,
                                                   .applicable = applicable,
+                                                  .knobs = knobs,
+                                                  .knob_count = 3,
                                                   .prepare = prepare,
                                                   .initialise = initialise,
                                                   .run = run};

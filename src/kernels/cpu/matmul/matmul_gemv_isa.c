@@ -326,6 +326,8 @@ static bool applicable_rounded(const ry_problem *problem)
     return takes(problem, true);
 }
 
+static const ry_knob knobs[] = {{"columns", NULL, false}};
+
 static rynd_status prepare_either(const ry_problem *problem, bool rounded, ry_prepared *prepared, ry_error *error)
 {
     gemv_plan plan;
@@ -334,27 +336,29 @@ static rynd_status prepare_either(const ry_problem *problem, bool rounded, ry_pr
     }
     *prepared = (ry_prepared){.phases = 1,
                               .tasks = {(size_t)(plan.shape.batches * plan.column_blocks)},
-                              .state = ry_aligned(sizeof plan),
+                              .state_size = ry_aligned(sizeof plan),
                               .packed = rounded ? ry_aligned((size_t)(plan.shape.n * plan.shape.k) * sizeof(uint16_t)) : 0,
                               .pack_tasks = rounded ? (size_t)plan.column_blocks : 0,
                               .scratch = plan.scratch,
-                              .knob_count = 1,
-                              .knobs = {{"columns", plan.columns}}};
+                              .form = {{plan.columns}}};
     return RYND_OK;
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     return prepare_either(problem, false, prepared, error);
 }
 
-static rynd_status prepare_rounded(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare_rounded(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     return prepare_either(problem, true, prepared, error);
 }
 
-static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
+static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
 {
+    const ry_problem *problem = query->problem;
     make_plan(problem, prepared->packed > 0, state);
 }
 
@@ -378,25 +382,31 @@ static void pack(const ry_cpu_launch *launch, size_t task)
 }
 
 const ry_kernel RY_ISA_SYMBOL(matmul_f32_gemv) = {.name = "matmul_f32_gemv_" RY_ISA_TEXT,
+                                                  .family = "matmul_f32_gemv",
                                                   .op = RY_OP_matmul,
-                                                  .device = "cpu",
+                                                  .device = RY_DEVICE_cpu,
                                                   .isa = RY_ISA_ID,
                                                   .accuracy = RY_ACCURACY_strict,
-                                                  .rank = 107 + 10 * (int)RY_ISA_ID,
+                                                  .simd = RY_SIMD,
                                                   .applicable = applicable,
+                                                  .knobs = knobs,
+                                                  .knob_count = 1,
                                                   .prepare = prepare,
                                                   .initialise = initialise,
                                                   .run = run};
 
 const ry_kernel RY_ISA_SYMBOL(matmul_bf16_gemv) = {.name = "matmul_bf16_gemv_" RY_ISA_TEXT,
+                                                   .family = "matmul_bf16_gemv",
                                                    .op = RY_OP_matmul,
-                                                   .device = "cpu",
+                                                   .device = RY_DEVICE_cpu,
                                                    .isa = RY_ISA_ID,
                                                    .accuracy = RY_ACCURACY_bf16,
-                                                   .rank = 108 + 10 * (int)RY_ISA_ID,
+                                                   .simd = RY_SIMD,
                                                    .applicable = applicable_rounded,
+                                                   .knobs = knobs,
+                                                   .knob_count = 1,
                                                    .prepare = prepare_rounded,
                                                    .initialise = initialise,
                                                    .pack = pack,
                                                    .run = run,
-                                                   .constant_inputs = 1u << MATMUL_B};
+                                                   .packed_inputs = 1u << MATMUL_B};

@@ -411,6 +411,8 @@ static bool applicable_small(const ry_problem *problem)
     return takes(problem, true);
 }
 
+static const ry_knob knobs[] = {{"columns", NULL, false}};
+
 static rynd_status prepare_either(const ry_problem *problem, bool small, ry_prepared *prepared, ry_error *error)
 {
     stream_plan plan;
@@ -419,68 +421,72 @@ static rynd_status prepare_either(const ry_problem *problem, bool small, ry_prep
     }
     *prepared = (ry_prepared){.phases = 1,
                               .tasks = {(size_t)plan.column_blocks},
-                              .state = ry_aligned(sizeof plan),
+                              .state_size = ry_aligned(sizeof plan),
                               .packed = plan.packed,
                               .pack_tasks = (size_t)plan.column_blocks,
                               .scratch = plan.scratch,
                               .work = small ? (double)(plan.shape.n * plan.shape.k * (RY_FLOAT24_WORK + 2 * (plan.shape.m - 1))) : 0,
-                              .knob_count = 1,
-                              .knobs = {{"columns", plan.columns}}};
+                              .counts = {ry_problem_flop(problem),
+                                         ry_problem_bytes(problem) - (double)ry_tensor_bytes(&problem->in[MATMUL_B]) + (double)plan.packed},
+                              .form = {{plan.columns}}};
     return RYND_OK;
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     return prepare_either(problem, false, prepared, error);
 }
 
-static rynd_status prepare_small(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare_small(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     return prepare_either(problem, true, prepared, error);
 }
 
-static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
+static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
 {
+    const ry_problem *problem = query->problem;
     (void)prepared;
     make_plan(problem, false, state);
 }
 
-static void initialise_small(const ry_problem *problem, const ry_prepared *prepared, void *state)
+static void initialise_small(const ry_query *query, const ry_prepared *prepared, void *state)
 {
+    const ry_problem *problem = query->problem;
     (void)prepared;
     make_plan(problem, true, state);
 }
 
-static ry_counts counts_small(const ry_problem *problem, const ry_prepared *prepared)
-{
-    const double whole = (double)ry_tensor_bytes(&problem->in[MATMUL_B]);
-    return (ry_counts){ry_problem_flop(problem), ry_problem_bytes(problem) - whole + (double)prepared->packed};
-}
-
 const ry_kernel RY_ISA_SYMBOL(matmul_f32_stream) = {.name = "matmul_f32_stream_" RY_ISA_TEXT,
+                                                    .family = "matmul_f32_stream",
                                                     .op = RY_OP_matmul,
-                                                    .device = "cpu",
+                                                    .device = RY_DEVICE_cpu,
                                                     .isa = RY_ISA_ID,
                                                     .accuracy = RY_ACCURACY_strict,
-                                                    .rank = 108 + 10 * (int)RY_ISA_ID, /* before gemv, which reads b where it lies */
+                                                    .simd = RY_SIMD,
                                                     .applicable = applicable,
+                                                    .knobs = knobs,
+                                                    .knob_count = 1,
                                                     .prepare = prepare,
                                                     .initialise = initialise,
                                                     .pack = pack,
                                                     .run = run,
-                                                    .constant_inputs = 1u << MATMUL_B};
+                                                    .packed_inputs = 1u << MATMUL_B};
 
 const ry_kernel RY_ISA_SYMBOL(matmul_f32_float24) = {.name = "matmul_f32_float24_" RY_ISA_TEXT,
+                                                     .family = "matmul_f32_float24",
                                                      .op = RY_OP_matmul,
-                                                     .device = "cpu",
+                                                     .device = RY_DEVICE_cpu,
                                                      .isa = RY_ISA_ID,
                                                      .accuracy = RY_ACCURACY_near32,
-                                                     .rank = 107 + 10 * (int)RY_ISA_ID,
+                                                     .simd = RY_SIMD,
                                                      .applicable = applicable_small,
+                                                     .knobs = knobs,
+                                                     .knob_count = 1,
                                                      .prepare = prepare_small,
                                                      .initialise = initialise_small,
                                                      .pack = pack,
                                                      .run = run,
-                                                     .counts = counts_small,
-                                                     .constant_inputs = 1u << MATMUL_B,
+                                                     .packed_inputs = 1u << MATMUL_B,
                                                      .kept_inputs = 1u << MATMUL_B};

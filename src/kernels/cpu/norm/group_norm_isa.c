@@ -47,8 +47,9 @@ static bool applicable(const ry_problem *problem)
            problem->attrs.group_norm.groups > 0 && x->dim[1] % problem->attrs.group_norm.groups == 0;
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     (void)error;
     state s;
     describe(problem, &s);
@@ -57,14 +58,15 @@ static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_
     prepared->tasks[0] = parts;
     prepared->tasks[1] = s.last ? (size_t)(s.images * s.groups) : parts;
     prepared->tasks[2] = s.last ? parts : 0;
-    prepared->state = sizeof s;
+    prepared->state_size = sizeof s;
     prepared->workspace = (size_t)(s.images * s.groups * s.parts) * sizeof(ry_moments);
     prepared->scratch = s.last ? (size_t)(3 * s.channels + 15) / 16 * 64 : 0;
     return RYND_OK;
 }
 
-static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *memory)
+static void initialise(const ry_query *query, const ry_prepared *prepared, void *memory)
 {
+    const ry_problem *problem = query->problem;
     (void)prepared;
     describe(problem, memory);
 }
@@ -239,11 +241,11 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
 
 const ry_kernel RY_ISA_SYMBOL(group_norm_f32) = {
     .name = "group_norm_f32_" RY_ISA_TEXT,
+    .family = "group_norm_f32",
     .op = RY_OP_group_norm,
-    .device = "cpu",
+    .device = RY_DEVICE_cpu,
     .isa = RY_ISA_ID,
     .accuracy = RY_ACCURACY_strict,
-    .rank = 20 + RY_ISA_ID,
     .applicable = applicable,
     .prepare = prepare,
     .initialise = initialise,

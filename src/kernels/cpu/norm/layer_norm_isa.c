@@ -212,11 +212,11 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
 
 const ry_kernel RY_ISA_SYMBOL(layer_norm_f32) = {
     .name = "layer_norm_f32_" RY_ISA_TEXT,
+    .family = "layer_norm_f32",
     .op = RY_OP_layer_norm,
-    .device = "cpu",
+    .device = RY_DEVICE_cpu,
     .isa = RY_ISA_ID,
     .accuracy = RY_ACCURACY_strict,
-    .rank = 20 + RY_ISA_ID,
     .applicable = layer_norm_applicable,
     .prepare = layer_norm_prepare,
     .initialise = layer_norm_initialise,

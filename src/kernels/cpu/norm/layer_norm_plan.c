@@ -39,19 +39,21 @@ bool layer_norm_applicable(const ry_problem *problem)
     return ry_tensor_count(x) > 0;
 }
 
-rynd_status layer_norm_prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+rynd_status layer_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     (void)error;
     layer_norm_plan s;
     describe(problem, &s);
     prepared->phases = 1;
     prepared->tasks[0] = ry_lanes_tasks(s.rows, s.rows_per_task);
-    prepared->state = sizeof s;
+    prepared->state_size = sizeof s;
     return RYND_OK;
 }
 
-void layer_norm_initialise(const ry_problem *problem, const ry_prepared *prepared, void *memory)
+void layer_norm_initialise(const ry_query *query, const ry_prepared *prepared, void *memory)
 {
+    const ry_problem *problem = query->problem;
     (void)prepared;
     describe(problem, memory);
 }

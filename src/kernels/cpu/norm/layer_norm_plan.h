@@ -10,7 +10,7 @@ typedef struct layer_norm_plan {
 } layer_norm_plan;
 
 bool layer_norm_applicable(const ry_problem *problem);
-rynd_status layer_norm_prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error);
-void layer_norm_initialise(const ry_problem *problem, const ry_prepared *prepared, void *memory); /* a layer_norm_plan */
+rynd_status layer_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+void layer_norm_initialise(const ry_query *query, const ry_prepared *prepared, void *memory); /* a layer_norm_plan */
 
 #endif

@@ -162,11 +162,11 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
 
 const ry_kernel RY_ISA_SYMBOL(softmax_f32) = {
     .name = "softmax_f32_" RY_ISA_TEXT,
+    .family = "softmax_f32",
     .op = RY_OP_softmax,
-    .device = "cpu",
+    .device = RY_DEVICE_cpu,
     .isa = RY_ISA_ID,
     .accuracy = RY_ACCURACY_strict,
-    .rank = 20 + RY_ISA_ID,
     .applicable = softmax_applicable,
     .prepare = softmax_prepare,
     .initialise = softmax_initialise,

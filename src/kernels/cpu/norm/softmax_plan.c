@@ -47,14 +47,15 @@ static double work_of(const ry_lanes *lanes)
     return lines * line * ELEMENT_WORK + (rows ? lines * ROW_WORK : 0);
 }
 
-rynd_status softmax_prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+rynd_status softmax_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     (void)error;
     softmax_plan s;
     describe(problem, &s);
     prepared->phases = 1;
     prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
-    prepared->state = sizeof s;
+    prepared->state_size = sizeof s;
     prepared->work = work_of(&s.lanes);
     if (problem->in[0].dtype != RYND_DTYPE_F32) { /* a block, and its result */
         int64_t columns = s.lanes.inner < SOFTMAX_COLUMNS ? s.lanes.inner : SOFTMAX_COLUMNS;
@@ -63,8 +64,9 @@ rynd_status softmax_prepare(const ry_problem *problem, ry_prepared *prepared, ry
     return RYND_OK;
 }
 
-void softmax_initialise(const ry_problem *problem, const ry_prepared *prepared, void *memory)
+void softmax_initialise(const ry_query *query, const ry_prepared *prepared, void *memory)
 {
+    const ry_problem *problem = query->problem;
     (void)prepared;
     describe(problem, memory);
 }

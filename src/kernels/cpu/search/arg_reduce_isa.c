@@ -58,19 +58,21 @@ static bool applicable(const ry_problem *problem)
            ry_lanes_make(&problem->in[0], axis_of(problem), axis_of(problem) + 1, &lanes) && output_follows(problem);
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     (void)error;
     state s;
     describe(problem, &s);
     prepared->phases = 1;
     prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
-    prepared->state = sizeof s;
+    prepared->state_size = sizeof s;
     return RYND_OK;
 }
 
-static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *memory)
+static void initialise(const ry_query *query, const ry_prepared *prepared, void *memory)
 {
+    const ry_problem *problem = query->problem;
     (void)prepared;
     describe(problem, memory);
 }
@@ -159,11 +161,11 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
 
 const ry_kernel RY_ISA_SYMBOL(arg_reduce_f32) = {
     .name = "arg_reduce_f32_" RY_ISA_TEXT,
+    .family = "arg_reduce_f32",
     .op = RY_OP_arg_reduce,
-    .device = "cpu",
+    .device = RY_DEVICE_cpu,
     .isa = RY_ISA_ID,
     .accuracy = RY_ACCURACY_strict,
-    .rank = 20 + RY_ISA_ID,
     .applicable = applicable,
     .prepare = prepare,
     .initialise = initialise,

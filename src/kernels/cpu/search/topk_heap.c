@@ -39,13 +39,14 @@ static bool applicable(const ry_problem *problem)
            ry_lanes_make(&problem->in[0], axis, axis + 1, &lanes);
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     state s;
     describe(problem, &s);
     prepared->phases = 1;
     prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
-    prepared->state = sizeof s;
+    prepared->state_size = sizeof s;
     size_t k = (size_t)problem->out[0].dim[axis_of(problem)];
     if (k > SIZE_MAX / 64) {
         return ry_fail_memory(error);
@@ -54,8 +55,9 @@ static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_
     return RYND_OK;
 }
 
-static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *memory)
+static void initialise(const ry_query *query, const ry_prepared *prepared, void *memory)
 {
+    const ry_problem *problem = query->problem;
     (void)prepared;
     describe(problem, memory);
 }
@@ -140,11 +142,11 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
 
 const ry_kernel topk_f32_heap = {
     .name = "topk_f32_heap",
+    .family = "topk_f32_heap",
     .op = RY_OP_topk,
-    .device = "cpu",
+    .device = RY_DEVICE_cpu,
     .isa = RY_ISA_generic,
     .accuracy = RY_ACCURACY_strict,
-    .rank = 20,
     .applicable = applicable,
     .prepare = prepare,
     .initialise = initialise,

@@ -9,25 +9,28 @@
 
 #include <string.h>
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static const ry_knob knobs[] = {{"rows", NULL, false}, {"task_rows", NULL, false}};
+
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     (void)error;
     separable_plan plan;
     separable_plan_make(problem, RY_W, RY_TILE_ROWS, RY_TILE_VECTORS, &plan);
     *prepared = (ry_prepared){.phases = 1,
                               .tasks = {(size_t)(plan.batch * plan.tasks)},
-                              .state = ry_aligned(sizeof plan),
+                              .state_size = ry_aligned(sizeof plan),
                               .packed = ry_aligned((size_t)plan.packed * sizeof(float)),
                               .pack_tasks = (size_t)(plan.depthwise.depth + 1 + plan.units),
                               .scratch = plan.scratch,
                               .work = plan.cycles * 2 * RY_W,
-                              .knob_count = 2,
-                              .knobs = {{"rows", plan.rows}, {"task_rows", plan.task_rows}}};
+                              .form = {{plan.rows, plan.task_rows}}};
     return RYND_OK;
 }
 
-static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
+static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
 {
+    const ry_problem *problem = query->problem;
     (void)prepared;
     separable_plan_make(problem, RY_W, RY_TILE_ROWS, RY_TILE_VECTORS, state);
 }
@@ -162,14 +165,17 @@ static bool applicable(const ry_problem *problem)
 }
 
 const ry_kernel RY_ISA_SYMBOL(separable_conv_f32) = {.name = "separable_conv_f32_" RY_ISA_TEXT,
+                                                     .family = "separable_conv_f32",
                                                      .op = RY_OP_separable_conv,
-                                                     .device = "cpu",
+                                                     .device = RY_DEVICE_cpu,
                                                      .isa = RY_ISA_ID,
                                                      .accuracy = RY_ACCURACY_strict,
-                                                     .rank = 105 + 10 * (int)RY_ISA_ID,
+                                                     .simd = RY_SIMD,
                                                      .applicable = applicable,
+                                                     .knobs = knobs,
+                                                     .knob_count = 2,
                                                      .prepare = prepare,
                                                      .initialise = initialise,
                                                      .pack = pack,
                                                      .run = run,
-                                                     .constant_inputs = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4};
+                                                     .packed_inputs = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4};

@@ -176,26 +176,29 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     }
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     (void)error;
     pool_plan_sizes(problem, RY_W, prepared);
     return RYND_OK;
 }
 
-static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *state)
+static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
 {
+    const ry_problem *problem = query->problem;
     (void)prepared;
     pool_plan_make(problem, RY_W, state);
 }
 
 const ry_kernel RY_ISA_SYMBOL(pool_f32) = {
     .name = "pool_f32_" RY_ISA_TEXT,
+    .family = "pool_f32",
     .op = RY_OP_pool,
-    .device = "cpu",
+    .device = RY_DEVICE_cpu,
     .isa = RY_ISA_ID,
     .accuracy = RY_ACCURACY_strict,
-    .rank = 20 + RY_ISA_ID,
+    .simd = RY_SIMD,
     .applicable = pool_is_possible,
     .prepare = prepare,
     .initialise = initialise,

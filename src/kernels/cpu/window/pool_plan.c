@@ -147,7 +147,7 @@ void pool_plan_sizes(const ry_problem *problem, int width, ry_prepared *prepared
     }
     prepared->phases = 1;
     prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
-    prepared->state =
+    prepared->state_size =
         sizeof s + (size_t)s.rows * sizeof(pool_row) + columns * (sizeof(pool_column) + sizeof(float)) + offsets * sizeof(int64_t);
     const int64_t converted = s.convert ? s.in_size + s.rows * (int64_t)columns : 0;
     prepared->scratch = s.path == POOL_CHANNELS && !s.separable ? 0 : (size_t)(s.width + converted + 15) / 16 * 64;

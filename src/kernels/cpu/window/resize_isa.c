@@ -150,10 +150,11 @@ static double work_of(const state *s)
     return s->inner == 1 ? rows * ROW + pixels * ELEMENT * taps / 2 : pixels * (PIXEL + VECTOR * taps * vectors);
 }
 
-static rynd_status prepare(const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     state s;
-    if (!describe(problem, &s, &prepared->state)) {
+    if (!describe(problem, &s, &prepared->state_size)) {
         return ry_fail_memory(error);
     }
     prepared->phases = 1;
@@ -223,8 +224,9 @@ static void find_period(const char *state_bytes, axis_table *t)
     t->period = t->begin < t->end ? p : 0;
 }
 
-static void initialise(const ry_problem *problem, const ry_prepared *prepared, void *memory)
+static void initialise(const ry_query *query, const ry_prepared *prepared, void *memory)
 {
+    const ry_problem *problem = query->problem;
     (void)prepared;
     size_t bytes;
     int height, width;
@@ -464,11 +466,11 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
 
 const ry_kernel RY_ISA_SYMBOL(resize_f32) = {
     .name = "resize_f32_" RY_ISA_TEXT,
+    .family = "resize_f32",
     .op = RY_OP_resize,
-    .device = "cpu",
+    .device = RY_DEVICE_cpu,
     .isa = RY_ISA_ID,
     .accuracy = RY_ACCURACY_strict,
-    .rank = 20 + RY_ISA_ID,
     .applicable = applicable,
     .prepare = prepare,
     .initialise = initialise,

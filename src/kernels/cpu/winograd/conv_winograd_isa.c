@@ -3,51 +3,7 @@
 #include "base/whole.h"
 #include "kernels/cpu/common/simd.h"
 #include "kernels/cpu/winograd/winograd.h"
-#include "kernels/cpu/winograd/winograd_cost.h"
-
-static winograd_limits limits_of(ry_accuracy accuracy)
-{
-    return (winograd_limits){RY_W, RY_TILE_ROWS, RY_TILE_VECTORS, accuracy};
-}
-
-/* Behind all blocks' shared V: a byte of each part that was transformed, whether it is finite. */
-static size_t find_flags(const winograd_plan *plan)
-{
-    return (size_t)(plan->geometry.groups * plan->blocks * plan->points * plan->v_point) * sizeof(float);
-}
-
-static rynd_status prepare(const ry_problem *problem, ry_accuracy accuracy, ry_prepared *prepared)
-{
-    winograd_plan plan;
-    const winograd_limits limits = limits_of(accuracy);
-    winograd_plan_choose(problem, &limits, &plan);
-    const int64_t blocks = plan.geometry.groups * plan.blocks;
-    const size_t tasks = (size_t)(plan.shared ? blocks * plan.unit_blocks : blocks);
-    *prepared = (ry_prepared){.phases = 1 + plan.shared,
-                              .tasks = {plan.shared ? (size_t)(blocks * plan.channel_parts) : tasks, plan.shared ? tasks : 0},
-                              .state = ry_aligned(plan.size),
-                              .packed = ry_aligned((size_t)(plan.geometry.groups * plan.packed_group) * sizeof(float)),
-                              .pack_tasks = (size_t)(plan.geometry.groups * plan.units),
-                              .scratch = ry_aligned(plan.scratch),
-                              .work = plan.cycles * 2 * RY_W,
-                              .workspace = plan.shared ? ry_aligned(find_flags(&plan) + (size_t)(blocks * plan.channel_parts)) : 0,
-                              .knob_count = 5,
-                              .knobs = {{"points_h", plan.axis[0].points},
-                                        {"points_w", plan.axis[1].points},
-                                        {"tiles", plan.block},
-                                        {"units", plan.units_a_task},
-                                        {"shared", plan.shared}}};
-    return RYND_OK;
-}
-
-/* Products of whole tiles and vectors, and the operations of the transforms. */
-static ry_counts counts(const ry_problem *problem, ry_accuracy accuracy)
-{
-    winograd_plan plan;
-    const winograd_limits limits = limits_of(accuracy);
-    winograd_plan_choose(problem, &limits, &plan);
-    return (ry_counts){winograd_flop(&plan), ry_problem_bytes(problem)};
-}
+#include "kernels/cpu/winograd/winograd_prepare.h"
 
 static void pack(const ry_cpu_launch *launch, size_t task)
 {
@@ -162,13 +118,13 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
         const block b = find_block(plan, index / plan->channel_parts);
         const int64_t channel = index % plan->channel_parts * plan->channels_a_part, left = channels - channel;
         v = (float *)launch->workspace + b.index * plan->points * plan->v_point;
-        ((bool *)launch->workspace)[find_flags(plan) + task] = RY_ISA_SYMBOL(winograd_transform_input)(
+        ((bool *)launch->workspace)[winograd_find_flags(plan) + task] = RY_ISA_SYMBOL(winograd_transform_input)(
             plan, x_of(plan, launch, b.group), b.first, b.count, channel, ry_least(left, plan->channels_a_part), v, stage);
     } else {
         /* tasks that run at the same time share the weights, which are larger than a block */
         const int64_t blocks = plan->geometry.groups * plan->blocks;
         block b = find_block(plan, index % blocks);
-        const bool *finite = (const bool *)launch->workspace + find_flags(plan) + b.index * plan->channel_parts;
+        const bool *finite = (const bool *)launch->workspace + winograd_find_flags(plan) + b.index * plan->channel_parts;
         b.finite = true;
         for (int64_t i = 0; i < plan->channel_parts; i++) {
             b.finite = b.finite && finite[i];
@@ -179,48 +135,25 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     }
 }
 
-#define TEXTS(class)                                                                                      \
-    static bool applicable_##class(const ry_problem *problem)                                             \
-    {                                                                                                     \
-        return winograd_is_possible(problem, RY_ACCURACY_##class);                                        \
-    }                                                                                                     \
-    static rynd_status prepare_##class(const ry_problem *problem, ry_prepared *prepared, ry_error *error) \
-    {                                                                                                     \
-        (void)error;                                                                                      \
-        return prepare(problem, RY_ACCURACY_##class, prepared);                                           \
-    }                                                                                                     \
-    static void initialise_##class(const ry_problem *problem, const ry_prepared *prepared, void *state)   \
-    {                                                                                                     \
-        const winograd_limits limits = limits_of(RY_ACCURACY_##class);                                    \
-        (void)prepared;                                                                                   \
-        winograd_plan_make(problem, &limits, state);                                                      \
-    }                                                                                                     \
-    static ry_counts counts_##class(const ry_problem *problem, const ry_prepared *prepared)               \
-    {                                                                                                     \
-        (void)prepared;                                                                                   \
-        return counts(problem, RY_ACCURACY_##class);                                                      \
-    }
-
-TEXTS(near32)
-TEXTS(strict)
-
-#define KERNEL(symbol, operator, class, preference)                                    \
-    const ry_kernel RY_ISA_SYMBOL(symbol) = {.name = #symbol "_" RY_ISA_TEXT,          \
-                                             .op = RY_OP_##operator,                   \
-                                             .device = "cpu",                          \
-                                             .isa = RY_ISA_ID,                         \
-                                             .accuracy = RY_ACCURACY_##class,          \
-                                             .rank = preference + 10 * (int)RY_ISA_ID, \
-                                             .applicable = applicable_##class,         \
-                                             .prepare = prepare_##class,               \
-                                             .initialise = initialise_##class,         \
-                                             .pack = pack,                             \
-                                             .run = run,                               \
-                                             .counts = counts_##class,                 \
-                                             .constant_inputs = 1u << 1,               \
+#define KERNEL(symbol, operator, class)                                            \
+    const ry_kernel RY_ISA_SYMBOL(symbol) = {.name = #symbol "_" RY_ISA_TEXT,      \
+                                             .family = #symbol,                    \
+                                             .op = RY_OP_##operator,               \
+                                             .device = RY_DEVICE_cpu,              \
+                                             .isa = RY_ISA_ID,                     \
+                                             .accuracy = RY_ACCURACY_##class,      \
+                                             .simd = RY_SIMD,                      \
+                                             .knobs = winograd_knobs,              \
+                                             .knob_count = WINOGRAD_KNOBS,         \
+                                             .applicable = winograd_takes_##class, \
+                                             .prepare = winograd_prepare,          \
+                                             .initialise = winograd_initialise,    \
+                                             .pack = pack,                         \
+                                             .run = run,                           \
+                                             .packed_inputs = 1u << 1,             \
                                              .kept_inputs = 1u << 1}
 
-KERNEL(conv_fwd_f32_winograd, conv, near32, 109);
-KERNEL(conv_fwd_f32_winograd_strict, conv, strict, 108);
-KERNEL(convt_fwd_f32_winograd, convt, near32, 109);
-KERNEL(convt_fwd_f32_winograd_strict, convt, strict, 108);
+KERNEL(conv_fwd_f32_winograd, conv, near32);
+KERNEL(conv_fwd_f32_winograd_strict, conv, strict);
+KERNEL(convt_fwd_f32_winograd, convt, near32);
+KERNEL(convt_fwd_f32_winograd_strict, convt, strict);

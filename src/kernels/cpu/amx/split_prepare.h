@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What kernels by tiles of split bfloat16 are asked before they run. */
+#ifndef RY_KERNELS_CPU_AMX_SPLIT_PREPARE_H
+#define RY_KERNELS_CPU_AMX_SPLIT_PREPARE_H
+
+#include "kernels/kernel.h"
+
+enum { SPLIT_KNOBS = 4 };
+extern const ry_knob split_knobs[SPLIT_KNOBS];
+
+rynd_status split_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+void split_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
+
+/* The same of a matrix product, as the convolution that it is. */
+bool matmul_split_is_possible(const ry_problem *problem);
+rynd_status matmul_split_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+void matmul_split_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
+
+#endif

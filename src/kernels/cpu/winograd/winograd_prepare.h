@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What kernels of Winograd's form are asked before they run. */
+#ifndef RY_KERNELS_CPU_WINOGRAD_WINOGRAD_PREPARE_H
+#define RY_KERNELS_CPU_WINOGRAD_WINOGRAD_PREPARE_H
+
+#include "kernels/cpu/winograd/winograd_plan.h"
+
+enum { WINOGRAD_KNOBS = 5 };
+extern const ry_knob winograd_knobs[WINOGRAD_KNOBS];
+
+bool winograd_takes_near32(const ry_problem *problem);
+bool winograd_takes_strict(const ry_problem *problem);
+rynd_status winograd_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+void winograd_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
+
+/* Behind all blocks' shared V: a byte of each part that was transformed, whether it is finite. */
+static inline size_t winograd_find_flags(const winograd_plan *plan)
+{
+    return (size_t)(plan->geometry.groups * plan->blocks * plan->points * plan->v_point) * sizeof(float);
+}
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes, packs, binds and launches prepared kernels. */
+#include "kernels/prepared.h"
+
+#include "kernels/form.h"
+
+#include <string.h>
+
+enum { MEMORY_ARGUMENTS = 3 }; /* packed, workspace, scratch */
+
+/* What runs a kernel on each kind of device. */
+static const struct {
+    ry_program run, pack;
+} programs[] = {
+    [RY_DEVICE_cpu] = {{.cpu = ry_kernel_cpu_program}, {.cpu = ry_kernel_cpu_pack_program}},
+};
+
+rynd_status ry_prepare(const ry_query *query, unsigned constants, ry_prepared *prepared, ry_error *error)
+{
+    RY_TRY(ry_form_check(query, error));
+    *prepared = (ry_prepared){0};
+    RY_TRY(query->kernel->prepare(query, prepared, error));
+    if (prepared->counts.flop == 0 && prepared->counts.bytes == 0) {
+        prepared->counts = (ry_counts){ry_problem_flop(query->problem), ry_problem_bytes(query->problem)};
+    }
+    prepared->kernel = query->kernel;
+    prepared->problem = query->problem;
+    prepared->packs = prepared->pack_tasks > 0 && (ry_kernel_packs(query->kernel, query->problem) & ~constants) != 0;
+    return RYND_OK;
+}
+
+rynd_status ry_prepared_initialise(ry_prepared *prepared, const ry_target *target, ry_arena *arena, ry_error *error)
+{
+    const ry_kernel *kernel = prepared->kernel;
+    if (!kernel->initialise || prepared->state_size == 0) {
+        return RYND_OK;
+    }
+    void *state = ry_arena_take_aligned(arena, prepared->state_size);
+    if (!state) {
+        return ry_fail_memory(error);
+    }
+    const ry_query query = {kernel, prepared->problem, target, &prepared->form};
+    kernel->initialise(&query, prepared, state);
+    prepared->state = state;
+    return RYND_OK;
+}
+
+static rynd_status wrap_constants(const ry_prepared *prepared, ry_device *device, const void *const *constants, ry_place *places,
+                                  ry_error *error)
+{
+    const unsigned packs = ry_kernel_packs(prepared->kernel, prepared->problem);
+    for (int i = 0; packs >> i; i++) {
+        if (packs >> i & 1u) {
+            const size_t bytes = ry_tensor_bytes(&prepared->problem->in[i]);
+            RY_TRY(device->table->buffer_wrap(device, constants[i], bytes, &places[i].buffer, error));
+        }
+    }
+    return RYND_OK;
+}
+
+rynd_status ry_prepared_pack(const ry_prepared *prepared, ry_device *device, ry_stream *stream, const void *const *constants,
+                             ry_place packed, ry_arena *scratch, ry_error *error)
+{
+    const int inputs = prepared->problem->inputs;
+    ry_place *places = RY_TAKE(scratch, ry_place, inputs + 1);
+    void **resolved = RY_TAKE(scratch, void *, inputs + 1);
+    if (!places || !resolved) {
+        return ry_fail_memory(error);
+    }
+    places[inputs] = packed;
+    const ry_kernel_call call = {.prepared = prepared};
+    const ry_launch launch = {.call = &call,
+                              .program = programs[prepared->kernel->device].pack,
+                              .phases = 1,
+                              .tasks = &prepared->pack_tasks,
+                              .argument_count = inputs + 1,
+                              .arguments = places,
+                              .resolved = resolved};
+    rynd_status status = wrap_constants(prepared, device, constants, places, error);
+    if (status == RYND_OK) {
+        status = device->table->launch(stream, &launch, error);
+    }
+    if (status == RYND_OK) {
+        status = device->table->synchronize(stream, error);
+    }
+    for (int i = 0; i < inputs; i++) {
+        device->table->buffer_destroy(device, places[i].buffer);
+    }
+    return status;
+}
+
+static int argument_count(const ry_prepared *prepared)
+{
+    return prepared->problem->inputs + prepared->problem->outputs + MEMORY_ARGUMENTS;
+}
+
+static void set_launch(ry_bound *bound, const double *seconds, void **resolved)
+{
+    const ry_prepared *prepared = bound->call.prepared;
+    bound->tasks[0] = prepared->pack_tasks;
+    memcpy(bound->tasks + prepared->packs, prepared->tasks, sizeof prepared->tasks);
+    bound->launch = (ry_launch){.call = &bound->call,
+                                .program = programs[prepared->kernel->device].run,
+                                .phases = prepared->phases + prepared->packs,
+                                .tasks = bound->tasks,
+                                .seconds = seconds,
+                                .argument_count = argument_count(prepared),
+                                .arguments = bound->arguments,
+                                .resolved = resolved};
+}
+
+rynd_status ry_bind(const ry_prepared *prepared, const double *seconds, int64_t (*actual)[RY_MAX_RANK], ry_arena *arena, ry_bound *bound,
+                    ry_error *error)
+{
+    void **resolved = RY_TAKE(arena, void *, argument_count(prepared));
+    *bound = (ry_bound){.call = {prepared, actual, &bound->fault}, .arguments = RY_TAKE(arena, ry_place, argument_count(prepared))};
+    if (!bound->arguments || !resolved) {
+        return ry_fail_memory(error);
+    }
+    set_launch(bound, seconds, resolved);
+    return RYND_OK;
+}
+
+void ry_bound_set_memory(ry_bound *bound, ry_place packed, ry_place workspace, ry_place scratch)
+{
+    ry_place *memory = bound->arguments + bound->launch.argument_count - MEMORY_ARGUMENTS;
+    memory[0] = packed;
+    memory[1] = workspace;
+    memory[2] = scratch;
+}
+
+rynd_status ry_bound_launch(ry_bound *bound, ry_device *device, ry_stream *stream, ry_error *error)
+{
+    bound->fault = (ry_fault){0};
+    return device->table->launch(stream, &bound->launch, error);
+}
+
+rynd_status ry_bound_check(const ry_bound *bound, ry_error *error)
+{
+    return ry_fault_check(&bound->fault, bound->call.prepared->problem, error);
+}
+
+/* Of a CPU, by the calling thread. */
+static void run_here(const ry_bound *bound)
+{
+    const ry_launch *launch = &bound->launch;
+    for (int phase = 0; phase < launch->phases; phase++) {
+        for (size_t task = 0; task < launch->tasks[phase]; task++) {
+            launch->program.cpu(launch->call, launch->resolved, phase, task, 0);
+        }
+    }
+}
+
+static rynd_status execute(const ry_query *query, const void *const *in, void *const *out, int64_t (*actual)[RY_MAX_RANK], ry_arena *arena,
+                           ry_error *error)
+{
+    ry_prepared prepared;
+    ry_bound bound;
+    RY_TRY(ry_prepare(query, 0, &prepared, error));
+    RY_TRY(ry_prepared_initialise(&prepared, query->target, arena, error));
+    RY_TRY(ry_bind(&prepared, NULL, actual, arena, &bound, error));
+    void **argument = bound.launch.resolved;
+    for (int i = 0; i < query->problem->inputs; i++) {
+        *argument++ = (void *)(uintptr_t)in[i];
+    }
+    for (int i = 0; i < query->problem->outputs; i++) {
+        *argument++ = out[i];
+    }
+    const size_t workspace = ry_prepared_workspace(&prepared);
+    void **memory = argument;
+    memory[1] = workspace ? ry_allocate(arena->allocator, workspace) : NULL;
+    memory[2] = prepared.scratch ? ry_allocate(arena->allocator, prepared.scratch) : NULL;
+    rynd_status status = (workspace && !memory[1]) || (prepared.scratch && !memory[2]) ? ry_fail_memory(error) : RYND_OK;
+    if (status == RYND_OK) {
+        run_here(&bound);
+        status = ry_bound_check(&bound, error);
+    }
+    ry_release(arena->allocator, memory[1]);
+    ry_release(arena->allocator, memory[2]);
+    return status;
+}
+
+rynd_status ry_kernel_execute(const ry_query *query, const void *const *in, void *const *out, int64_t (*actual)[RY_MAX_RANK],
+                              const ry_allocator *allocator, ry_error *error)
+{
+    ry_arena arena;
+    ry_arena_init(&arena, allocator);
+    const rynd_status status = execute(query, in, out, actual, &arena, error);
+    ry_arena_free(&arena);
+    return status;
+}
