@@ -17,18 +17,23 @@ typedef enum pointwise { MUL, DIV, ADD, SUB, POINTWISES } pointwise;
 
 static const char *const pointwise_texts[POINTWISES] = {[MUL] = "x0 * x1", [DIV] = "x0 / x1", [ADD] = "x0 + x1", [SUB] = "x0 - x1"};
 
+/* Weights may lie anywhere in a file: elements are read as bytes. */
 static bool readable(const ry_graph *graph, ry_value_id id)
 {
     if (id == RY_NO_VALUE) {
         return false;
     }
     const ry_value *value = &graph->values[id];
-    return value->constant && ry_dtype_is_float(value->dtype) && (uintptr_t)value->constant % ry_dtype_size(value->dtype) == 0;
+    return value->constant && ry_dtype_is_float(value->dtype);
 }
 
 static double number(const ry_graph *graph, ry_value_id id, int64_t index)
 {
-    return ry_get_f64(graph->values[id].dtype, graph->values[id].constant, index);
+    const ry_value *value = &graph->values[id];
+    const size_t size = ry_dtype_size(value->dtype);
+    uint64_t element;
+    memcpy(&element, (const char *)value->constant + index * (int64_t)size, size);
+    return ry_get_f64(value->dtype, &element, 0);
 }
 
 /* One number in all, or one for each index of dim 1 of a tensor of `rank`. */
@@ -120,7 +125,7 @@ static rynd_status scale_weights(ry_graph *graph, ry_node_id conv_id, const affi
                     memcpy(&weight, (const char *)from + i * (int64_t)sizeof weight, sizeof weight);
                     ((float *)to)[i] = weight * scale32;
                 } else {
-                    ry_set_f64(dtype, to, i, ry_get_f64(dtype, from, i) * scale);
+                    ry_set_f64(dtype, to, i, number(graph, old, i) * scale);
                 }
             }
         }

@@ -101,7 +101,7 @@ static bool is_plain(const ry_graph *graph, const ry_node *conv)
         }
     }
     const ry_value *w = &graph->values[conv->in[1]];
-    return w->constant && ry_dtype_is_float(w->dtype) && (uintptr_t)w->constant % ry_dtype_size(w->dtype) == 0;
+    return w->constant && ry_dtype_is_float(w->dtype);
 }
 
 /* The weight of tap `tap` of channel c of the slice that the tap reads, in those of the convolution of slices. */
