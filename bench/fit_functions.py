@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Coefficients of the polynomials and quotients of vector_math.h and vector_activations.h that name this script.
+"""Coefficients of the functions of vector_math.h and vector_activations.h that name this script.
 
     build/venv/bin/python bench/fit_functions.py [NAME...]
 
-The least maximum error comes by reweighting least squares (C. L. Lawson, 1961), of a quotient by least squares of P - f Q over the last Q
-(C. K. Sanathanan, J. Koerner, 1963). Coefficients are rounded to f32 one after the other, each followed by a fit of those that are left, as
-N. Brisebarre and S. Chevillard (2007) do by lattices."""
+The least maximum error comes by reweighting least squares (C. L. Lawson, 1961), of a quotient by
+least squares of P - f Q over the last Q (C. K. Sanathanan, J. Koerner, 1963). Coefficients are
+rounded to f32 one after the other, each followed by a fit of those that are left."""
 import math
 import sys
 
@@ -23,7 +23,8 @@ def erfcx(x):
     for k in range(60, 0, -1):
         fraction = x + k / 2 / np.where(fraction == 0, 1, fraction)
     near = np.minimum(x, 5)
-    return np.where(x < 5, np.exp(near**2) * erfc(near), 1 / np.sqrt(np.pi) / np.where(fraction == 0, 1, fraction))
+    far = 1 / np.sqrt(np.pi) / np.where(fraction == 0, 1, fraction)
+    return np.where(x < 5, np.exp(near**2) * erfc(near), far)
 
 
 def tail(a):
@@ -52,20 +53,36 @@ def log1p_rest(z):
     return (2 * np.arctanh(s) - 2 * s) / s**3
 
 
+def tail_weight(a):
+    """The relative error of tail for one of tail_quotient."""
+    return 1 / (tail_quotient(a) * (1 + ROOT * a * tail_quotient(a)))
+
+
+def near_gelu(z):
+    return 0.5 * erf(np.sqrt(z / 2)) / np.sqrt(z)
+
+
+def near_erf(z):
+    return erf(np.sqrt(z)) / np.sqrt(z)
+
+
 # name: function, weight of its error, interval, degrees of P and Q (with constant term 1)
 FITS = {
     "tanh": (expm1_rest, np.abs, -LN2_HALF, LN2_HALF, 4, 0),
     "exp2": (exp2_rest, np.abs, -0.5, 0.5, 5, 0),
     "softplus": (log1p_rest, lambda z: z / 2, 1e-4, 1 / 9, 3, 0),
-    "gelu": (tail_quotient, lambda a: 1 / (tail_quotient(a) * (1 + ROOT * a * tail_quotient(a))), 0, 14.0, 4, 3),
-    "near_gelu": (lambda z: 0.5 * erf(np.sqrt(z / 2)) / np.sqrt(z), lambda z: np.sqrt(z) + 0.3, 1e-9, 29.0, 4, 5),
-    "near_erf": (lambda z: erf(np.sqrt(z)) / np.sqrt(z), lambda z: np.sqrt(z) + 0.5, 1e-9, 15.0, 4, 5),
+    "gelu": (tail_quotient, tail_weight, 0, 14.0, 4, 3),
+    "near_gelu": (near_gelu, lambda z: np.sqrt(z) + 0.3, 1e-9, 29.0, 4, 5),
+    "near_erf": (near_erf, lambda z: np.sqrt(z) + 0.5, 1e-9, 15.0, 4, 5),
 }
 
 
 def fit(f, weight, low, high, free, fixed, rounds):
-    """The least maximum of weight |P/Q - f| over coefficients `free`, pairs of "p" or "q" and a power, beside those `fixed`."""
-    x = (low + high) / 2 + (high - low) / 2 * np.cos(np.pi * (np.arange(POINTS) + 0.5) / POINTS)
+    """The least maximum of weight |P/Q - f| over coefficients `free`, beside those `fixed`.
+
+    A coefficient is named by "p" or "q" and its power."""
+    angles = np.pi * (np.arange(POINTS) + 0.5) / POINTS
+    x = (low + high) / 2 + (high - low) / 2 * np.cos(angles)
     y, w, chance, q = f(x), weight(x), np.ones(POINTS) / POINTS, np.ones(POINTS)
     column = {n: x**n[1] if n[0] == "p" else -y * x**n[1] for n in list(free) + list(fixed)}
     best = (math.inf, None)
@@ -92,7 +109,8 @@ def main():
         free = [n for n in free if (n[1] <= above if n[0] == "p" else 1 <= n[1] <= below)]
         fixed = {}
         while free:
-            fixed[free[0]] = float(np.float32(fit(f, weight, low, high, free, fixed, ROUNDS)[1][free[0]]))
+            fitted = fit(f, weight, low, high, free, fixed, ROUNDS)[1]
+            fixed[free[0]] = float(np.float32(fitted[free[0]]))
             free = free[1:]
         print(f"{name}: error {fit(f, weight, low, high, [], fixed, 1)[0]:.2g}")
         for (part, power), value in sorted(fixed.items()):

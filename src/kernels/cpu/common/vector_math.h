@@ -109,7 +109,8 @@ static inline float ry_f32_exp_kernel(float r)
     return ry_f32_fma(r * r, p, r);
 }
 
-/* x = n ln 2 + r: exp(r), and the integer n + 254 in the low bits of *shifted. Infinity gives infinity: n is bounded above and r then is not. */
+/* x = n ln 2 + r: exp(r), and the integer n + 254 in the low bits of *shifted. Infinity gives
+ * infinity: n is bounded above and r then is not. */
 static inline float ry_f32_exp_reduced(float x, int32_t *shifted)
 {
     const float rounder = RY_F32_ROUNDER + 254.0f;
@@ -120,15 +121,17 @@ static inline float ry_f32_exp_reduced(float x, int32_t *shifted)
     return 1.0f + ry_f32_exp_kernel(r);
 }
 
-/* p * 2^n, with n + 254 in the low bits of `shifted`, as two products: the power of two may be beyond the exponent's range. */
+/* p * 2^n, with n + 254 in the low bits of `shifted`, as two products: the power of two may be
+ * beyond the exponent's range. */
 static inline float ry_f32_scale(float p, int32_t shifted)
 {
     uint32_t sum = (uint32_t)shifted, half = sum >> 1;
     return p * ry_f32_of_bits(half << 23) * ry_f32_of_bits((sum - half) << 23);
 }
 
-/* Far below the smallest number n is -254 and the power of two exactly 0: one subnormal lane, or one that rounds from there to 0, makes a product of the whole
- * vector several times slower on many CPUs. */
+/* Far below the smallest number n is -254 and the power of two exactly 0: one subnormal lane, or
+ * one that rounds from there to 0, makes a product of the whole vector several times slower on many
+ * CPUs. */
 #define RY_F32_EXP_LEAST (-176.2f)
 
 static inline float ry_f32_exp(float x)
@@ -146,7 +149,8 @@ static inline float ry_f32_half_exp(float x)
     return ry_f32_scale(p, shifted - 1);
 }
 
-/* For -87 <= x <= 88 only: where a function takes one of two values, the one that is not taken must not be subnormal either. */
+/* For -87 <= x <= 88 only: where a function takes one of two values, the one that is not taken must
+ * not be subnormal either. */
 static inline float ry_f32_exp_bounded(float x)
 {
     float t = ry_f32_fma(x, 0x1.715476p0f, RY_F32_ROUNDER), n = t - RY_F32_ROUNDER;
@@ -350,8 +354,8 @@ static inline float ry_f32_cosh(float x)
     return h + 0.25f / h;
 }
 
-/* m / (m + 2) with m = exp(2|x|) - 1 = 2^n e + (2^n - 1), e = r + r^2 P(r) (2^-26 of e); from 10 on the value
- * rounds to 1. bench/fit_functions.py prints the coefficients. */
+/* m / (m + 2) with m = exp(2|x|) - 1 = 2^n e + (2^n - 1), e = r + r^2 P(r) (2^-26 of e); from 10 on
+ * the value rounds to 1. bench/fit_functions.py prints the coefficients. */
 static inline float ry_f32_tanh(float x)
 {
     float a = ry_f32_abs(x), c = a > 10.0f ? 20.0f : a + a;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Activations over rows of floats. What comes in is a rounded sum: the error of the functions ry_f32_near_*, some 1e-7 of it at most, is no larger
- * than what its own rounding makes, so that they serve every accuracy class. */
+/* Activations over rows of floats. What comes in is a rounded sum: the error of the functions
+ * ry_f32_near_*, some 1e-7 of it at most, is no larger than what its own rounding makes, so that
+ * they serve every accuracy class. */
 #include "kernels/cpu/conv/activation.h"
 
 #include "kernels/cpu/common/simd.h"
