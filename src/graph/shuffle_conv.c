@@ -164,3 +164,41 @@ rynd_status ry_shuffle_conv_join(ry_graph *graph, const ry_shuffle_conv *pair, b
     *joined = true;
     return RYND_OK;
 }
+
+/* The same constant with its output channels, which are dim 0, in the order of `to` instead of `from`. */
+static ry_value_id reordered(ry_graph *graph, ry_value_id id, const ry_depth_to_space_attrs *from, const ry_depth_to_space_attrs *to)
+{
+    const ry_shape shape = graph->values[id].shape;
+    const ry_value_id made = ry_graph_add_constant(graph, NULL, graph->values[id].dtype, &shape, NULL);
+    if (made == RY_NO_VALUE) {
+        return made;
+    }
+    const int64_t r = to->block, channels = shape.dim[0] / (r * r), size = ry_shape_bytes(&shape, graph->values[id].dtype) / shape.dim[0];
+    const char *old = graph->values[id].constant;
+    char *data = ry_graph_constant_data(graph, made);
+    for (int64_t p = 0; p < shape.dim[0]; p++) {
+        const int64_t k = p / (r * r), i = p / r % r, j = p % r;
+        memcpy(data + channel_of(to, channels, k, i, j) * size, old + channel_of(from, channels, k, i, j) * size, (size_t)size);
+    }
+    return made;
+}
+
+rynd_status ry_shuffle_conv_reorder(ry_graph *graph, const ry_shuffle_conv *pair, bool crd, ry_error *error)
+{
+    const ry_depth_to_space_attrs from = graph->nodes[pair->shuffle].attrs.depth_to_space;
+    ry_depth_to_space_attrs to = from;
+    to.crd = crd;
+    const ry_value *w = &graph->values[graph->nodes[pair->conv].in[1]];
+    if (from.crd == to.crd || !ry_graph_spend(graph, ry_shape_bytes(&w->shape, w->dtype))) {
+        return RYND_OK;
+    }
+    for (int i = 1; i <= (pair->bias.rank ? 2 : 1); i++) {
+        const ry_value_id made = reordered(graph, graph->nodes[pair->conv].in[i], &from, &to);
+        if (made == RY_NO_VALUE) {
+            return ry_fail_memory(error);
+        }
+        ry_graph_set_input(graph, &graph->nodes[pair->conv], i, made);
+    }
+    graph->nodes[pair->shuffle].attrs.depth_to_space = to;
+    return RYND_OK;
+}

@@ -25,4 +25,8 @@ ry_node ry_shuffle_conv_node(const ry_graph *graph, const ry_shuffle_conv *pair,
 /* Makes it so, if the allowance for constants permits. */
 rynd_status ry_shuffle_conv_join(ry_graph *graph, const ry_shuffle_conv *pair, bool *joined, ry_error *error);
 
+/* Of a pair that stays one: puts the convolution's output channels into the other order of depth_to_space, with what the shuffle makes unchanged, if
+ * the allowance permits. */
+rynd_status ry_shuffle_conv_reorder(ry_graph *graph, const ry_shuffle_conv *pair, bool crd, ry_error *error);
+
 #endif

@@ -38,3 +38,24 @@ def test_spelling(ran, tmp_path, monkeypatch, expected, spelling, nhwc, isa):
     kernels = [node["kernel"] for node in plan["nodes"]]
     assert len(kernels) == 8 and not [kernel for kernel in kernels if not kernel.startswith("conv")], kernels
     assert not plan["conversions"] or (isa == "generic" and not nhwc)  # plain C may write three planes by way of another layout
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_block(ran, tmp_path, seed):
+    """Odd channels, blocks of 2 to 4, windows of 1 to 5, behind and before other convolutions: right, whether the planner joins them or not."""
+    random = np.random.default_rng(seed)
+    block, window, channels = (int(random.integers(low, high)) for low, high in ((2, 5), (0, 3), (1, 21)))
+    spelling = upscaler_model.SPELLINGS[seed % 4]
+    b = upscaler_model.Builder(seed)
+    x = b.conv("x", 3, 19, relu=True)
+    x = b.conv(x, 19, channels * block * block, window=2 * window + 1)
+    x = b.node("Tanh", [b.shuffle(x, spelling, (1, channels, 13, 18), r=block)])
+    if seed % 3:
+        x = b.conv(x, channels, 5)
+    model = b.model("x", (1, 3, 13, 18), x, (1, 5 if seed % 3 else channels, 13 * block, 18 * block))
+    onnx.save(model, tmp_path / "net.onnx")
+    data = random.standard_normal((1, 3, 13, 18)).astype(np.float32)
+    np.save(tmp_path / "x.npy", data)
+    ran("run", tmp_path / "net.onnx", "-i", tmp_path / "x.npy", "-o", tmp_path / "y.npy")
+    expected = ReferenceEvaluator(model).run(None, {"x": data})[0]
+    np.testing.assert_allclose(np.load(tmp_path / "y.npy"), expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())

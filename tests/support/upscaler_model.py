@@ -43,6 +43,13 @@ class Builder:
         y = self.node("Transpose", [y], perm=[0, 1, 4, 2, 5, 3] if crd else [0, 3, 4, 1, 5, 2])
         return self.node("Reshape", [y, self.constant(np.array([n, c, h * r, w * r], np.int64))])
 
+    def model(self, x, x_shape, y, y_shape):
+        ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in ((x, x_shape), (y, y_shape))]
+        graph = helper.make_graph(self.nodes, "upscaler", ends[:1], ends[1:], self.weights)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+        onnx.checker.check_model(model, full_check=True)
+        return model
+
 
 def make(spelling, h, w, nhwc=False, batch=1, seed=1):
     """nhwc: input and output have their channels last, and Transposes stand at both ends."""
@@ -59,11 +66,7 @@ def make(spelling, h, w, nhwc=False, batch=1, seed=1):
     if nhwc:
         x = b.node("Transpose", [x], perm=[0, 2, 3, 1])
     shapes = [(batch, h, w, 3), (batch, 4 * h, 4 * w, 3)] if nhwc else [(batch, 3, h, w), (batch, 3, 4 * h, 4 * w)]
-    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in zip(("x", x), shapes)]
-    graph = helper.make_graph(b.nodes, "upscaler", ends[:1], ends[1:], b.weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
-    onnx.checker.check_model(model, full_check=True)
-    return model
+    return b.model("x", shapes[0], x, shapes[1])
 
 
 if __name__ == "__main__":

@@ -131,6 +131,37 @@ static void others_stay(void **state)
     end(&f);
 }
 
+/* Channels in the other order, and back. */
+static void orders_are_exchanged(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        const shuffled s = {6, 5, 3, {3, 1}, {1, 0, 1, 0}, 1, 1, 1, i % 2, i / 2};
+        fixture f = begin();
+        const ry_value_id y = shuffle(&f, convolve(&f, input(&f, 4, image), &s), s.block, s.crd);
+        float x[2 * 6 * 7 * 8];
+        uint32_t seed = 9;
+        for (size_t e = 0; e < sizeof x / sizeof *x; e++) {
+            x[e] = noise(&seed);
+        }
+        void *data[] = {x};
+        assert_true(ry_graph_add_output(f.graph, y));
+        graph_run_result before = graph_run(f.graph, data);
+        ry_shuffle_conv pair;
+        assert_true(ry_shuffle_conv_of(f.graph, f.graph->values[y].producer, &pair));
+        assert_int_equal(ry_shuffle_conv_reorder(f.graph, &pair, !s.crd, &f.error), RYND_OK);
+        assert_int_equal(only(f.graph, RY_OP_depth_to_space)->attrs.depth_to_space.crd, !s.crd);
+        graph_run_result after = graph_run(f.graph, data);
+        const ry_tensor t = ry_graph_tensor(f.graph, y);
+        for (int64_t e = 0; e < ry_tensor_count(&t); e++) {
+            assert_true(((float *)before.data[y])[e] == ((float *)after.data[y])[e]);
+        }
+        graph_run_free(&before);
+        graph_run_free(&after);
+        end(&f);
+    }
+}
+
 /* Behind the shuffle, a BatchNormalization scales every phase's bias. */
 static void scales_reach_the_biases_of_phases(void **state)
 {
@@ -169,6 +200,7 @@ int main(void)
         cmocka_unit_test(all_shapes_are_joined),
         cmocka_unit_test(equal_biases_are_one_a_channel),
         cmocka_unit_test(others_stay),
+        cmocka_unit_test(orders_are_exchanged),
         cmocka_unit_test(scales_reach_the_biases_of_phases),
         cmocka_unit_test(activations_go_before_the_shuffle),
     };
