@@ -22,3 +22,15 @@ size_t ry_machine_kept_bytes(const ry_machine *machine)
     const size_t own = level_bytes(machine, RYND_LEVEL_L2), shared = level_bytes(machine, RYND_LEVEL_L3) / 4;
     return own > shared ? own : shared;
 }
+
+bool ry_machine_is_far(const ry_machine *machine, double bytes)
+{
+    return bytes > (double)ry_machine_kept_bytes(machine);
+}
+
+int64_t ry_machine_core_bytes(const ry_machine *machine, rynd_level level)
+{
+    static const int64_t least[RYND_LEVELS] = {[RYND_LEVEL_L1] = 32 << 10, [RYND_LEVEL_L2] = 256 << 10};
+    const rynd_memory_level *l = &machine->level[level];
+    return l->bytes > 0 && l->shared_by > 0 ? (int64_t)l->bytes / l->shared_by : least[level];
+}

@@ -21,4 +21,11 @@ void ry_machine_built_in(const ry_cpu_info *cpu, ry_isa isa, ry_machine *machine
  * quarter of the shared one, which is others' too; 0: not known. */
 size_t ry_machine_kept_bytes(const ry_machine *machine);
 
+/* Do so many bytes, each read once from one step to the next, come from memory? */
+bool ry_machine_is_far(const ry_machine *machine, double bytes);
+
+/* What one core has of a level's caches, in bytes; where nothing is known of the first two, what
+ * every processor has. */
+int64_t ry_machine_core_bytes(const ry_machine *machine, rynd_level level);
+
 #endif
