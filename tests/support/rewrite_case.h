@@ -11,6 +11,8 @@
 
 #include "graph_run.h"
 
+#include "machine/machine.h"
+
 #include "expr/expr.h"
 #include "graph/rewrite.h"
 
@@ -133,8 +135,13 @@ static inline void rewrite(fixture *f, ry_value_id output)
     int64_t elements = ry_tensor_count(&t);
     float *wanted = before.data[f->graph->outputs[0]];
     bool *later;
+    ry_cpu_info cpu;
+    ry_machine machine;
+    ry_cpu_detect(&cpu);
+    ry_machine_built_in(&cpu, RY_ISA_generic, &machine);
+    const ry_target target = {RY_DEVICE_cpu, RY_ISA_generic, &machine};
     assert_int_equal(ry_graph_compact(f->graph, &f->error), RYND_OK);
-    if (ry_graph_rewrite(f->graph, &f->error) != RYND_OK || ry_plan_fold(f->graph, RY_ISA_generic, &later, &f->error) != RYND_OK ||
+    if (ry_graph_rewrite(f->graph, &f->error) != RYND_OK || ry_plan_fold(f->graph, &target, &later, &f->error) != RYND_OK ||
         ry_graph_compact(f->graph, &f->error) != RYND_OK) {
         fail_msg("%s", f->error.text);
     }
