@@ -17,6 +17,7 @@
     X(space_to_depth, "slices of every s-th pixel, joined, into the convolution behind")     \
     X(pad_window, "zero padding into the convolution or average pooling behind it")          \
     X(scale_conv, "BatchNormalization, scale and bias into convolution and matmul weights")  \
+    X(matmul_norm, "BatchNormalization of a matmul's columns into its weights and a row")    \
     X(epilogue, "residual add and activation into the convolution or matmul before them")    \
     X(batch_norm, "other BatchNormalization into a multiply-add")                            \
     X(expr_chain, "pointwise nodes into the pointwise node behind them")                     \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Drops nodes that change nothing: identities (inference-time dropout among them), reshapes to the same shape, transposes that keep the order, ... */
+/* Drops nodes that change nothing: identities (inference-time dropout among them), reshapes to the same shape, transposes that keep the order, ... and views
+ * that take back what the view before them did. */
 #include "expr/expr.h"
 #include "graph/rewrite.h"
 
@@ -54,6 +55,26 @@ static bool changes_nothing(const ry_node *node)
     }
 }
 
+/* What a view of a view was before both, if that has its shape: then it is that value. RY_NO_VALUE: it is not. */
+static ry_value_id taken_back(const ry_graph *graph, const ry_node *node)
+{
+    const ry_node *before = ry_op_get_class(node->op) == RY_CLASS_VIEW ? ry_rewrite_producer(graph, node->in[0]) : NULL;
+    if (!before || ry_op_get_class(before->op) != RY_CLASS_VIEW) {
+        return RY_NO_VALUE;
+    }
+    const ry_value *x = &graph->values[before->in[0]], *y = &graph->values[node->out[0]];
+    return x->dtype == y->dtype && ry_shape_equal(&x->shape, &y->shape) && !y->bounded ? before->in[0] : RY_NO_VALUE;
+}
+
+/* The value that a node only repeats; RY_NO_VALUE where it does something. */
+static ry_value_id repeated(const ry_graph *graph, const ry_node *node)
+{
+    if (node->op == RY_OP_dead) {
+        return RY_NO_VALUE;
+    }
+    return same_type(graph, node) && changes_nothing(node) ? node->in[0] : taken_back(graph, node);
+}
+
 rynd_status ry_rewrite_identity(ry_graph *graph, bool *changed, ry_error *error)
 {
     /* What stands for each value, so that all are replaced in one walk: nodes are sorted, and what stands for a node's input is known before it. */
@@ -68,10 +89,11 @@ rynd_status ry_rewrite_identity(ry_graph *graph, bool *changed, ry_error *error)
     for (ry_node_id n = 0; n < graph->node_count; n++) {
         const ry_node *node = &graph->nodes[n];
         /* An output keeps its name, so the node that gives it stays: views cost nothing. */
-        if (node->op == RY_OP_dead || !same_type(graph, node) || !changes_nothing(node) || ry_graph_is_output(graph, node->out[0])) {
+        const ry_value_id same = repeated(graph, node);
+        if (same == RY_NO_VALUE || ry_graph_is_output(graph, node->out[0])) {
             continue;
         }
-        with[node->out[0]] = with[node->in[0]];
+        with[node->out[0]] = with[same];
         ry_graph_remove_node(graph, n);
         dropped = true;
     }

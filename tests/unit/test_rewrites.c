@@ -307,6 +307,28 @@ static void matmul_takes_its_bias_and_activation(void **state)
     end(&f);
 }
 
+/* As LeViT has it: tokens are put together for the normalisation, and apart again. */
+static void batch_norm_goes_into_matmul(void **state)
+{
+    (void)state;
+    for (int trans = 0; trans < 2; trans++) {
+        fixture f = begin();
+        ry_attrs product = ry_attrs_default(RY_OP_matmul), attrs = ry_attrs_default(RY_OP_batch_norm);
+        product.matmul.trans_b = trans;
+        const int64_t columns = 6;
+        const ry_value_id x = input(&f, 3, (int64_t[]){1, 5, 4});
+        const ry_value_id factors[2] = {x, constant(&f, 2, trans ? (int64_t[]){6, 4} : (int64_t[]){4, 6}, 0)};
+        ry_value_id y = reshape(&f, node(&f, RY_OP_matmul, &product, 2, factors), 2, (int64_t[]){5, 6});
+        const ry_value_id in[5] = {y, constant(&f, 1, &columns, 1), constant(&f, 1, &columns, 0), constant(&f, 1, &columns, 0),
+                                   constant(&f, 1, &columns, 1)};
+        y = reshape(&f, node(&f, RY_OP_batch_norm, &attrs, 5, in), 3, (int64_t[]){1, 5, 6});
+        rewrite(&f, expr1(&f, "max(x0, 0)", y));
+        assert_int_equal(f.graph->node_count, 1);
+        assert_int_equal(only(f.graph, RY_OP_matmul)->attrs.matmul.activation, RY_activation_relu);
+        end(&f);
+    }
+}
+
 /* Small integers: exact in 16 bits, and so are sums of some products of them. */
 static ry_value_id half_constant(fixture *f, int rank, const int64_t *dim)
 {
@@ -409,6 +431,7 @@ int main(void)
         cmocka_unit_test(chains_become_one_pass),
         cmocka_unit_test(small_operand_is_computed_once),
         cmocka_unit_test(matmul_takes_its_bias_and_activation),
+        cmocka_unit_test(batch_norm_goes_into_matmul),
         cmocka_unit_test(half_network_runs_in_float32),
         cmocka_unit_test(half_inputs_and_outputs_stay),
         cmocka_unit_test(lone_half_product_stays),
