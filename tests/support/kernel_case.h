@@ -32,7 +32,9 @@ typedef struct kernel_case {
     ry_op op;
     ry_attrs attrs; /* the operator's defaults at first */
     ry_accuracy accuracy;
-    unsigned constants; /* inputs that kernels may take as constant; all at first */
+    bool forms;          /* kernels are checked in every form (kernel_case_form) */
+    const ry_form *form; /* in which they run; NULL: as they choose */
+    unsigned constants;  /* inputs that kernels may take as constant; all at first */
     int inputs, outputs;
     ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS]; /* row-major, with data; outputs hold what the last run gave */
     int64_t actual[CASE_OPERANDS][RY_MAX_RANK];      /* of BOUNDED operators, by the last run; -1 where not told */
@@ -89,6 +91,11 @@ void kernel_case_check_isas(kernel_case *c, const char *text, double bound);
  * only run (kernel_case_steady). covered (may be NULL; one a kernel of the list) is set true for each, the reference included. */
 int kernel_case_check_all(kernel_case *c, double bound, bool *covered);
 bool kernel_case_machine_has(ry_isa isa);
+
+/* Form number *at of those in which a kernel is checked, and *at moves on: one that the kernel chooses; if the case asks for `forms`, every
+ * setting of the main knobs, each alone and with every other knob at its least, middle and greatest value, as far as prepare takes them.
+ * A form must be complete, keep what was set, and give the same state when it is prepared again; other values must be refused. */
+bool kernel_case_form(const kernel_case *c, const ry_kernel *kernel, case_layout layout, size_t *at, ry_form *form);
 
 /* The sum of the products of two row-major tensors of as many elements. */
 double kernel_case_dot(const ry_tensor *a, const ry_tensor *b);

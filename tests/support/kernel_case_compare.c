@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compares kernels with the reference. */
 #include "kernel_case.h"
+#include "kernels/form.h"
 #include "number_format.h"
 
 #include <setjmp.h>
@@ -45,6 +46,7 @@ static void find_truth(const kernel_case *c, int which, kernel_case *truth)
     const ry_kernel *kernel = reference_of(c->op);
     assert_non_null(kernel);
     *truth = *c;
+    truth->form = NULL;
     for (int wide = 1; wide >= 0; wide--) {
         for (int i = 0; i < c->outputs; i++) {
             if (ry_tensor_present(&c->out[i])) {
@@ -137,8 +139,22 @@ static void compare(const kernel_case *c, truths *t, const ry_kernel *kernel, ca
     const bool exact = kernel->accuracy <= RY_ACCURACY_near32;
     if (exact ? differs(c, truth(t, c, TRUTH_EXACT), bound, &d)
               : differs(c, truth(t, c, TRUTH_BOTH), bound, &d) && differs(c, truth(t, c, TRUTH_WEIGHTS), bound, &d)) {
-        fail_msg("%s, layout %s: output %d, element %lld is %.9g, the reference %.9g; allowed %.3g: %s", kernel->name,
-                 kernel_case_layouts[layout], d.output, (long long)d.element, d.got, d.expected, d.allowed, c->text);
+        const ry_form none = ry_form_free();
+        char form[RY_FORM_TEXT];
+        ry_form_print(kernel, c->form ? c->form : &none, form);
+        fail_msg("%s, layout %s, form '%s': output %d, element %lld is %.9g, the reference %.9g; allowed %.3g: %s", kernel->name,
+                 kernel_case_layouts[layout], form, d.output, (long long)d.element, d.got, d.expected, d.allowed, c->text);
+    }
+}
+
+static void check_forms(kernel_case *c, truths *t, const ry_kernel *kernel, case_layout layout, double bound)
+{
+    ry_form form;
+    for (size_t at = 0, size; kernel_case_form(c, kernel, layout, &at, &form);) {
+        c->form = &form;
+        free(kernel_case_bits(c, kernel, layout, &size));
+        compare(c, t, kernel, layout, bound);
+        c->form = NULL;
     }
 }
 
@@ -151,9 +167,7 @@ static int check_kernel(kernel_case *c, truths *t, const ry_kernel *kernel, doub
     }
     for (case_layout layout = 0; layout < CASE_LAYOUTS; layout++) {
         if (kernel_case_applicable(c, kernel, layout)) {
-            size_t size;
-            free(kernel_case_bits(c, kernel, layout, &size));
-            compare(c, t, kernel, layout, bound);
+            check_forms(c, t, kernel, layout, bound);
             layouts++;
         }
     }

@@ -132,12 +132,13 @@ bool kernel_case_applicable(const kernel_case *c, const ry_kernel *kernel, case_
 }
 
 /* Packs and runs as a device would whose threads take tasks in an unfortunate order: backwards, on alternating workers. */
-static void execute_backwards(const ry_kernel *kernel, const ry_problem *problem, const void *const *in, void *const *out,
-                              int64_t (*actual)[RY_MAX_RANK])
+static void execute_backwards(const ry_query *query, const void *const *in, void *const *out, int64_t (*actual)[RY_MAX_RANK])
 {
+    const ry_kernel *kernel = query->kernel;
+    const ry_problem *problem = query->problem;
     ry_prepared prepared = {0};
     ry_error error = {0};
-    assert_int_equal(every_kernel_prepare(kernel, problem, &prepared, &error), RYND_OK);
+    assert_int_equal(ry_prepare(query, ~0u, &prepared, &error), RYND_OK);
     assert_true(prepared.scratch % RY_ALIGNMENT == 0);
     void *state = ry_allocate(&guarded_allocator, prepared.state_size), *packed = ry_allocate(&guarded_allocator, prepared.packed);
     void *workspace = ry_allocate(&guarded_allocator, prepared.workspace);
@@ -200,11 +201,12 @@ static void run_case(kernel_case *c, const ry_kernel *kernel, case_layout layout
         out_data[i] = placed_out[i].memory;
     }
     memset(c->actual, 0xff, sizeof c->actual);
+    const ry_query query = {kernel, &problem, every_kernel_target(kernel->isa), c->form};
     if (backwards) {
-        execute_backwards(kernel, &problem, in_data, out_data, c->actual);
+        execute_backwards(&query, in_data, out_data, c->actual);
     } else {
         ry_error error = {0};
-        rynd_status status = every_kernel_execute(kernel, &problem, in_data, out_data, c->actual, &guarded_allocator, &error);
+        rynd_status status = ry_kernel_execute(&query, in_data, out_data, c->actual, &guarded_allocator, &error);
         if (status != RYND_OK) {
             fail_msg("%s: %s", kernel->name, error.text);
         }

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels in every form: complete, as asked for, the same when it is asked for again, and right. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "kernel_case.h"
+
+typedef struct row {
+    const char *family, *problem;
+    double bound;
+} row;
+
+static const row rows[] = {
+    {"conv_fwd_f32_depthwise_nchw", "conv c=5 h=9 w=7 k=5 r=3 s=3 pad=1 groups=5", 1e-6},
+};
+
+static void every_form(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kernel_case c;
+        kernel_case_parse(&c, rows[i].problem);
+        c.forms = true;
+        kernel_case_check_isas(&c, rows[i].family, rows[i].bound);
+        kernel_case_end(&c);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_form)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
