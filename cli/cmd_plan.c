@@ -7,10 +7,21 @@
 #include "table.h"
 #include "wording.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-static const cli_option options[] = {{0}};
+typedef struct plan_settings {
+    cli_common common;
+    bool knobs;
+} plan_settings;
+
+/* clang-format off */
+static const cli_option options[] = {
+    {"knobs", 0, CLI_FLAG, NULL, NULL, 0, 0, offsetof(plan_settings, knobs), "print what each knob may be set to by --set, in place of the choices"},
+    {0},
+};
+/* clang-format on */
 
 /* The decisions to print: a plan's steps, or the one of an operator. */
 typedef struct decisions {
@@ -109,6 +120,62 @@ static bool print_text(const decisions *d, const rynd_memory *memory, cli_failur
     return true;
 }
 
+static size_t knob_count(const decisions *d, size_t step)
+{
+    return d->plan ? rynd_plan_knob_count(d->plan, step) : rynd_op_knob_count(d->op);
+}
+
+static bool get_knob(const decisions *d, size_t step, size_t index, rynd_knob *knob, cli_failure *failure)
+{
+    *knob = (rynd_knob){.size = sizeof *knob};
+    rynd_status status = d->plan ? rynd_plan_knob(d->plan, step, index, knob) : rynd_op_knob(d->op, index, knob);
+    return status == RYND_OK ? true : cli_fail_library(failure);
+}
+
+static bool print_knobs(const decisions *d, cli_failure *failure)
+{
+    static const char *const head[] = {"knob", "value", "kernel", "legal values"};
+    cli_table table;
+    bool done = true;
+    cli_table_begin(&table, "llll", head);
+    for (size_t s = 0; done && s < step_count(d); s++) {
+        rynd_step_info step;
+        done = get_step(d, s, &step, failure);
+        for (size_t k = 0; done && k < knob_count(d, s); k++) {
+            rynd_knob knob;
+            done = get_knob(d, s, k, &knob, failure);
+            if (done) {
+                cli_table_add(&table, "%s.%s", step.name, knob.name);
+                cli_table_add(&table, "%s", knob.value);
+                cli_table_add(&table, "%s", step.kernel);
+                cli_table_add(&table, "%s", knob.values[0] ? knob.values : "it follows from the problem");
+            }
+        }
+    }
+    if (!cli_table_print(&table, done ? stdout : NULL) && done) {
+        return cli_fail_memory(failure);
+    }
+    return done;
+}
+
+/* Knobs of a step as an array: {"name", "value", "values", "main"}. */
+static bool add_knobs(const decisions *d, size_t step, cJSON *node, cli_failure *failure)
+{
+    cJSON *knobs = cJSON_AddArrayToObject(node, "knob_values");
+    for (size_t k = 0; k < knob_count(d, step); k++) {
+        rynd_knob knob;
+        if (!get_knob(d, step, k, &knob, failure)) {
+            return false;
+        }
+        cJSON *object = cli_json_object_in(knobs);
+        cli_json_text(object, "name", knob.name);
+        cli_json_text(object, "value", knob.value);
+        cli_json_text(object, "values", knob.values);
+        cJSON_AddBoolToObject(object, "main", knob.main);
+    }
+    return true;
+}
+
 static bool print_json(const decisions *d, const char *name, const rynd_memory *memory, cli_failure *failure)
 {
     cJSON *results, *document = cli_json_begin("plan", &results);
@@ -135,6 +202,10 @@ static bool print_json(const decisions *d, const char *name, const rynd_memory *
         cli_json_number(node, "flop", step.flop);
         cli_json_number(node, "bytes", step.bytes);
         cli_json_number(node, "turns", (double)step.turns);
+        if (!add_knobs(d, i, node, failure)) {
+            cJSON_Delete(document);
+            return false;
+        }
     }
     cli_json_memory(result, "memory", memory);
     if (d->plan) {
@@ -144,8 +215,9 @@ static bool print_json(const decisions *d, const char *name, const rynd_memory *
     return cli_json_print(document, failure);
 }
 
-static bool plan(const cli_common *common, cli_setup *setup, rynd_op **op, cli_failure *failure)
+static bool plan(const plan_settings *own, cli_setup *setup, rynd_op **op, cli_failure *failure)
 {
+    const cli_common *common = &own->common;
     const char *name = common->arguments.items[0];
     rynd_memory memory = {.size = sizeof memory};
     if (!cli_setup_context(setup, common, failure)) {
@@ -162,6 +234,9 @@ static bool plan(const cli_common *common, cli_setup *setup, rynd_op **op, cli_f
         return cli_fail_library(failure);
     }
     decisions d = {setup->plan, *op};
+    if (own->knobs && !common->json) {
+        return print_knobs(&d, failure);
+    }
     return common->json ? print_json(&d, name, &memory, failure) : print_text(&d, &memory, failure);
 }
 
@@ -183,6 +258,6 @@ const cli_command cli_command_plan = {
     .help = "show every choice for a model or a problem, and the memory it takes",
     .options = options,
     .takes_model = true,
-    .settings_size = sizeof(cli_common),
+    .settings_size = sizeof(plan_settings),
     .run = run,
 };

@@ -16,6 +16,7 @@ static const cli_option plan_options[] = {
     {"accuracy", 0, CLI_CHOICE, "CLASS", "strict|near32|tf32|bf16|int8", 0, 0, OFFSET(accuracy), "loosest arithmetic allowed (default near32)"},
     {"dim", 0, CLI_DIMS, "NAME=N", NULL, 0, 0, OFFSET(dims), "size of an open dimension of the model, by its name; may be repeated"},
     {"batch", 0, CLI_INTEGER, "N", NULL, 1, 1e9, OFFSET(batch), "size of the first dimension of every input that leaves it open"},
+    {"set", 0, CLI_SETTINGS, "STEP.KNOB=V", NULL, 0, 0, OFFSET(settings), "set a knob of a step's kernel, or the kernel itself (STEP.kernel=K); may be repeated"},
     {0},
 };
 static const cli_option common_options[] = {
@@ -146,6 +147,32 @@ static bool store_dims(const cli_option *option, const char *text, void *target)
     return true;
 }
 
+/* The step's name may have dots and equals signs in it: the last ones count. */
+static bool store_setting(const cli_option *option, const char *text, void *target)
+{
+    (void)option;
+    cli_settings *settings = target;
+    const char *equals = strrchr(text, '='), *dot = equals;
+    while (dot && dot > text && *dot != '.') {
+        dot--;
+    }
+    if (!equals || dot == text || dot + 1 == equals || !equals[1]) {
+        return false;
+    }
+    rynd_setting *items = realloc(settings->items, (settings->count + 1) * sizeof *items);
+    char *copy = strdup(text); /* three texts, the first of which owns all */
+    if (items) {
+        settings->items = items;
+    }
+    if (!items || !copy) {
+        free(copy);
+        return false;
+    }
+    copy[dot - text] = copy[equals - text] = 0;
+    items[settings->count++] = (rynd_setting){copy, copy + (dot + 1 - text), copy + (equals + 1 - text)};
+    return true;
+}
+
 static bool store_extent(const cli_option *option, const char *text, void *target)
 {
     (void)option;
@@ -179,8 +206,9 @@ static bool store_channels(const cli_option *option, const char *text, void *tar
 }
 
 static const store_function store[CLI_KINDS] = {
-    [CLI_TEXT] = store_text, [CLI_CHOICE] = store_choice, [CLI_INTEGER] = store_integer, [CLI_NUMBER] = store_number,
-    [CLI_LIST] = store_list, [CLI_DIMS] = store_dims,     [CLI_EXTENT] = store_extent,   [CLI_CHANNELS] = store_channels,
+    [CLI_TEXT] = store_text,     [CLI_CHOICE] = store_choice,     [CLI_INTEGER] = store_integer,
+    [CLI_NUMBER] = store_number, [CLI_LIST] = store_list,         [CLI_DIMS] = store_dims,
+    [CLI_EXTENT] = store_extent, [CLI_CHANNELS] = store_channels, [CLI_SETTINGS] = store_setting,
 };
 
 /* "a whole number from 1 to 4096". */
@@ -190,6 +218,7 @@ static void describe_allowed(const cli_option *option, char *text, size_t size)
         [CLI_TEXT] = "text that is not empty",
         [CLI_LIST] = "text that is not empty",
         [CLI_DIMS] = "NAME=N with a whole number N of at least 0",
+        [CLI_SETTINGS] = "STEP.KNOB=V, with names that `rynd plan` prints",
         [CLI_EXTENT] = "HEIGHTxWIDTH, or one number for the shorter side of a size and both sides of a crop, of 1 to 65535",
     };
     switch (option->kind) {
@@ -316,6 +345,13 @@ static void free_table(const cli_option *option, char *settings)
                 free((char *)(uintptr_t)dims->items[i].symbol);
             }
             free(dims->items);
+        }
+        if (option->kind == CLI_SETTINGS) {
+            cli_settings *own = (cli_settings *)(void *)(settings + option->offset);
+            for (size_t i = 0; i < own->count; i++) {
+                free((char *)(uintptr_t)own->items[i].step);
+            }
+            free(own->items);
         }
     }
 }

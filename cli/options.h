@@ -19,6 +19,11 @@ typedef struct cli_list {
     size_t count;
 } cli_list;
 
+typedef struct cli_settings {
+    rynd_setting *items; /* their texts are owned */
+    size_t count;
+} cli_settings;
+
 typedef struct cli_dims {
     rynd_dim *items; /* the symbols are owned */
     size_t count;
@@ -43,6 +48,7 @@ typedef enum cli_kind {
     CLI_NUMBER,   /* double from least to most; a fraction "1/255" is a number */
     CLI_LIST,     /* cli_list */
     CLI_DIMS,     /* cli_dims: NAME=N */
+    CLI_SETTINGS, /* cli_settings: STEP.KNOB=V */
     CLI_EXTENT,   /* cli_extent: HxW or N */
     CLI_CHANNELS, /* cli_channels: A or A,B,C from least to most, none 0 when least is above 0 */
     CLI_KINDS
@@ -74,6 +80,7 @@ typedef struct cli_common {
     int64_t threads;
     int accuracy; /* 1 + index: the value of rynd_accuracy; 0 default */
     cli_dims dims;
+    cli_settings settings;
     int64_t batch; /* 0: not given */
     bool json, quiet, verbose, help;
     cli_level level; /* what is said on standard error, by --quiet, --verbose or RYND_LOG: notes.h */

@@ -75,6 +75,8 @@ bool cli_setup_plan(cli_setup *setup, const cli_common *common, const rynd_tenso
         .inputs = inputs,
         .batch = common->batch,
         .without_weights = without_weights,
+        .settings = common->settings.items,
+        .setting_count = common->settings.count,
     };
     if (!check_batch(setup, common, failure)) {
         return false;
@@ -113,6 +115,8 @@ bool cli_setup_op(cli_setup *setup, const cli_common *common, const char *proble
     rynd_op_options options = {.size = sizeof options,
                                .accuracy = (rynd_accuracy)common->accuracy,
                                .inputs = inputs,
+                               .settings = common->settings.items,
+                               .setting_count = common->settings.count,
                                .constants = inputs ? 0 : cli_constants_of(problem)};
     if (rynd_op_create(setup->context, problem, &options, op) != RYND_OK) {
         *op = NULL;

@@ -23,6 +23,8 @@ typedef struct rynd_op_options {
     const char *kernel; /**< use this kernel, whatever its accuracy; NULL: the best */
     /** Bit i: input i is constant, too, though its `data` is NULL. Such an operator can be looked at, not run: nothing is packed. Bits of inputs that the problem does not have do nothing. */
     unsigned constants;
+    const rynd_setting *settings; /**< as in rynd_plan_options, for the operator's name or NULL; NULL when setting_count is 0 */
+    size_t setting_count;
 } rynd_op_options;
 
 /** 1 when the first word of `text` is an operator's name ("conv n=1 ..."), 0 when not, or NULL: tells a problem from a file's name. */
@@ -44,6 +46,9 @@ RYND_API rynd_status rynd_op_output(const rynd_op *op, size_t index, rynd_tensor
 RYND_API rynd_status rynd_op_execute(rynd_op *op, const void *const *inputs, void *const *outputs);
 /** The chosen kernel, canonical text, counts. Strings live as long as the operator. Fails with ARGUMENT. */
 RYND_API rynd_status rynd_op_info(const rynd_op *op, rynd_step_info *info);
+/** As rynd_plan_knob_count and rynd_plan_knob. */
+RYND_API size_t rynd_op_knob_count(const rynd_op *op);
+RYND_API rynd_status rynd_op_knob(const rynd_op *op, size_t index, rynd_knob *knob);
 /** Bytes: `weights` are constants, packed where the kernel packs them; `activations` the other inputs and outputs, which are the caller's; `workspace` is the operator's own. Fails with ARGUMENT. */
 RYND_API rynd_status rynd_op_memory(const rynd_op *op, rynd_memory *memory);
 

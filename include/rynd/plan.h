@@ -29,6 +29,14 @@ typedef struct rynd_dim {
     int64_t value;
 } rynd_dim;
 
+/** A choice of the caller's own: which kernel a step has, or the value of one of its kernel's knobs
+ *  (rynd_plan_knob tells which there are). What is not set is chosen as if nothing were. */
+typedef struct rynd_setting {
+    const char *step;  /**< its name (rynd_step_info); of an operator made alone it may be NULL */
+    const char *knob;  /**< "kernel", or a knob's name */
+    const char *value; /**< the kernel's name, whatever its accuracy; a number or a word */
+} rynd_setting;
+
 /** Options. Set `size` to sizeof(rynd_plan_options) and everything else that is not wanted to 0. Borrowed during the call only. */
 typedef struct rynd_plan_options {
     size_t size;
@@ -40,6 +48,10 @@ typedef struct rynd_plan_options {
     const rynd_tensor *inputs;
     int64_t batch;       /**< at least 1: the first dim of every input whose first dim is open; 0: not given */
     int without_weights; /**< 1: do not pack weights; the plan can be looked at, not run */
+    /** NULL when setting_count is 0. Fails with NOT_FOUND (no such step or kernel), UNSUPPORTED (the
+     *  kernel does not take the step), ARGUMENT (the message lists the knobs, or the legal values). */
+    const rynd_setting *settings;
+    size_t setting_count;
 } rynd_plan_options;
 
 /** Makes a plan. options NULL: all defaults. Every open dim must be bound by `dims`, `batch` or `inputs`; otherwise SHAPE, and the message names the symbol.
@@ -79,6 +91,19 @@ typedef struct rynd_step_info {
 RYND_API size_t rynd_plan_step_count(const rynd_plan *plan); /**< 0 for NULL */
 /** Fails with ARGUMENT when index is out of range. */
 RYND_API rynd_status rynd_plan_step(const rynd_plan *plan, size_t index, rynd_step_info *info);
+/** A knob of a step's kernel: its value, and what it may be set to here. */
+typedef struct rynd_knob {
+    size_t size; /**< set by the caller to sizeof(rynd_knob) */
+    const char *name;
+    char value[32];
+    char values[256]; /**< "pixels, gathered, rows"; those that exceed the room are left out for "..."; "" where it follows from others */
+    int main; /**< 1: forms of the kernel differ in it, and tuning tries its values; 0: it follows from the others unless it is set */
+} rynd_knob;
+
+/** How many there are; 0 for NULL and out of range. */
+RYND_API size_t rynd_plan_knob_count(const rynd_plan *plan, size_t step);
+/** Any thread. Fails with ARGUMENT when step or index is out of range. */
+RYND_API rynd_status rynd_plan_knob(const rynd_plan *plan, size_t step, size_t index, rynd_knob *knob);
 /** 0 when some steps can only be planned while running, because shapes depend on data; 0 for NULL. */
 RYND_API int rynd_plan_complete(const rynd_plan *plan);
 

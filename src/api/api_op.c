@@ -2,9 +2,8 @@
 /* One problem on the caller's memory. */
 #include "api/handles.h"
 #include "base/whole.h"
-#include "kernels/form.h"
 #include "kernels/prepared.h"
-#include "predict/predict.h"
+#include "predict/settings.h"
 
 #include <string.h>
 
@@ -96,17 +95,23 @@ static rynd_status take_constants(rynd_op *op, const rynd_op_options *options, r
 static rynd_status choose(rynd_op *op, const rynd_op_options *options, ry_error *error)
 {
     const ry_target target = ry_target_of(op->context->device);
-    ry_wanted wanted = {options->kernel ? ry_kernel_find(options->kernel) : NULL, ry_form_free()};
-    if (options->kernel && !wanted.kernel) {
-        return ry_fail(error, RYND_ERROR_NOT_FOUND, "no kernel is called '%s'", options->kernel);
+    const rynd_setting kernel = {NULL, "kernel", options->kernel};
+    ry_settings settings = {options->settings, options->setting_count, NULL};
+    if (options->kernel) {
+        settings = (ry_settings){&kernel, 1, NULL};
+    }
+    settings.used = RY_TAKE(&op->arena, bool, settings.count);
+    if (!settings.used) {
+        return ry_fail_memory(error);
     }
     ry_choice choice;
-    RY_TRY(ry_predict_choose(&op->problem, &target, op->constants, &wanted, &choice, error));
+    RY_TRY(ry_settings_choose(&settings, ry_op_name(op->problem.op), &op->problem, &target, op->constants, &choice, error));
     if (!choice.prepared.kernel) {
         return ry_fail(error, RYND_ERROR_UNSUPPORTED, "no kernel computes this problem's types or layouts");
     }
+    RY_TRY(ry_settings_check(&settings, ": an operator has one step, of its own name", error));
     op->prepared = choice.prepared;
-    ry_choice_reason(&choice, op->reason, sizeof op->reason);
+    ry_choice_reason(&choice, settings.count > 0, op->reason, sizeof op->reason);
     ry_predict_phases(&op->prepared, target.machine, op->seconds);
     return ry_prepared_initialise(&op->prepared, &target, &op->arena, error);
 }
@@ -169,13 +174,17 @@ static rynd_status prepare(rynd_op *op, const rynd_op_options *options, ry_error
     }
     RY_TRY(ry_api_describe(&op->prepared, &op->arena, &op->info, error));
     op->info.name = op->info.op = ry_op_name(op->problem.op);
-    op->info.reason = options->kernel ? "asked for by name" : op->reason;
+    op->info.reason = op->reason;
     return RYND_OK;
 }
 
 static rynd_status create(rynd_op *op, const char *text, const rynd_op_options *options, ry_error *error)
 {
     RY_TRY(ry_api_check_accuracy(options->accuracy, error));
+    RY_TRY(ry_api_check_settings(options->settings, options->setting_count, false, "rynd_op_options", error));
+    if (options->kernel && options->setting_count) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_op_options: kernel and settings are both given: name the kernel in a setting");
+    }
     RY_TRY(ry_problem_parse(text, &op->arena, &op->problem, error));
     RY_TRY(ry_problem_check(&op->problem, &op->context->allocator, error));
     if (options->accuracy != RYND_ACCURACY_DEFAULT) {
@@ -323,6 +332,18 @@ rynd_status rynd_op_info(const rynd_op *op, rynd_step_info *info)
     RY_API_REQUIRE(op, info);
     ry_error error = {""};
     return ry_api_end(ry_api_info(info, &op->info, sizeof *info, "rynd_step_info", &error), &error);
+}
+
+size_t rynd_op_knob_count(const rynd_op *op)
+{
+    return op ? (size_t)op->prepared.kernel->knob_count : 0;
+}
+
+rynd_status rynd_op_knob(const rynd_op *op, size_t index, rynd_knob *knob)
+{
+    RY_API_REQUIRE(op, knob);
+    ry_error error = {""};
+    return ry_api_end(ry_api_knob(&op->prepared, op->context->device, index, knob, &error), &error);
 }
 
 rynd_status rynd_op_memory(const rynd_op *op, rynd_memory *memory)

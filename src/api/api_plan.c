@@ -143,6 +143,7 @@ static rynd_status create(rynd_plan *p, rynd_model *model, const rynd_plan_optio
 {
     const ry_tensor *inputs;
     RY_TRY(check_options(options, error));
+    RY_TRY(ry_api_check_settings(options->settings, options->setting_count, true, "rynd_plan_options", error));
     RY_TRY(take_inputs(model->onnx.graph, options->inputs, &p->texts, &inputs, error));
     ry_dim_binding *dims = RY_TAKE(&p->texts, ry_dim_binding, options->dim_count);
     if (!dims) {
@@ -160,6 +161,8 @@ static rynd_status create(rynd_plan *p, rynd_model *model, const rynd_plan_optio
         .dim_count = options->dim_count,
         .unneeded = ry_onnx_unneeded,
         .unneeded_user = &model->onnx,
+        .settings = options->settings,
+        .setting_count = options->setting_count,
         .skip_packing = options->without_weights != 0,
     };
     RY_TRY(ry_plan_create(model->context->device, model->onnx.graph, &internal, &p->plan, error));
@@ -243,6 +246,21 @@ rynd_status rynd_plan_step(const rynd_plan *plan, size_t index, rynd_step_info *
         return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT, "step %zu: the plan has %zu", index, plan->plan->step_count), &error);
     }
     return ry_api_end(ry_api_info(info, &plan->steps[index], sizeof *info, "rynd_step_info", &error), &error);
+}
+
+size_t rynd_plan_knob_count(const rynd_plan *plan, size_t step)
+{
+    return plan && step < plan->plan->step_count ? (size_t)plan->plan->steps[step].prepared.kernel->knob_count : 0;
+}
+
+rynd_status rynd_plan_knob(const rynd_plan *plan, size_t step, size_t index, rynd_knob *knob)
+{
+    RY_API_REQUIRE(plan, knob);
+    ry_error error = {""};
+    if (step >= plan->plan->step_count) {
+        return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT, "step %zu: the plan has %zu", step, plan->plan->step_count), &error);
+    }
+    return ry_api_end(ry_api_knob(&plan->plan->steps[step].prepared, plan->plan->device, index, knob, &error), &error);
 }
 
 int rynd_plan_complete(const rynd_plan *plan)

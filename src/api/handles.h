@@ -86,6 +86,12 @@ rynd_status ry_api_load_machine(rynd_context *context, const char *given, ry_err
 rynd_status ry_api_check_accuracy(rynd_accuracy accuracy, ry_error *error);
 ry_accuracy ry_api_accuracy(rynd_accuracy accuracy);
 
+/* Every setting has what it needs; the step's name, too, where there are several steps. `what`: the options that they are of. */
+rynd_status ry_api_check_settings(const rynd_setting *settings, size_t count, bool steps, const char *what, ry_error *error);
+
+/* A knob of a prepared kernel, for a struct of the caller's. */
+rynd_status ry_api_knob(const ry_prepared *prepared, const ry_device *device, size_t index, rynd_knob *knob, ry_error *error);
+
 /* What `rynd plan` prints of a prepared problem; texts go into the arena. */
 rynd_status ry_api_describe(const ry_prepared *prepared, ry_arena *arena, rynd_step_info *info, ry_error *error);
 

@@ -34,36 +34,59 @@ static size_t print_value(const ry_knob *knob, int64_t value, char *text, size_t
     return length < 0 ? 0 : (size_t)length < size ? (size_t)length : size - 1;
 }
 
-static void print_values(const ry_knob *knob, const ry_knob_values *values, char text[VALUES_TEXT])
+void ry_form_print_value(const ry_kernel *kernel, int knob, int64_t value, char *text, size_t size)
 {
+    print_value(&kernel->knobs[knob], value, text, size);
+}
+
+static void values_of(const ry_query *query, int knob, ry_knob_values *values)
+{
+    *values = (ry_knob_values){0};
+    if (query->kernel->values) {
+        query->kernel->values(query, knob, values);
+    }
+}
+
+void ry_form_print_values(const ry_query *query, int knob, char *text, size_t size)
+{
+    ry_knob_values values;
     size_t used = 0;
     text[0] = 0;
-    for (int i = 0; i < values->count; i++) {
-        const char *between = i == 0 ? "" : ", ";
-        used += (size_t)snprintf(text + used, VALUES_TEXT - used, "%s", between);
-        used += print_value(knob, values->value[i], text + used, VALUES_TEXT - used);
-        if (used + RY_NUMBER_SIZE > VALUES_TEXT) {
-            snprintf(text + used, VALUES_TEXT - used, ", ...");
+    values_of(query, knob, &values);
+    for (int i = 0; i < values.count; i++) {
+        if (used + RY_NUMBER_SIZE + sizeof ", ..." > size) {
+            snprintf(text + used, size - used, ", ...");
             return;
         }
+        used += (size_t)snprintf(text + used, size - used, "%s", i == 0 ? "" : ", ");
+        used += print_value(&query->kernel->knobs[knob], values.value[i], text + used, size - used);
     }
+}
+
+static rynd_status fail_value(const ry_query *query, int knob, const char *value, ry_error *error)
+{
+    char legal[VALUES_TEXT];
+    const char *name = query->kernel->knobs[knob].name;
+    ry_form_print_values(query, knob, legal, sizeof legal);
+    return legal[0] ? ry_fail(error, RYND_ERROR_ARGUMENT, "knob '%s' of kernel '%s' cannot be %s here: it can be %s", name,
+                              query->kernel->name, value, legal)
+                    : ry_fail(error, RYND_ERROR_ARGUMENT, "knob '%s' of kernel '%s' cannot be set: it follows from the problem", name,
+                              query->kernel->name);
 }
 
 rynd_status ry_form_check(const ry_query *query, ry_error *error)
 {
     for (int i = 0; query->form && i < query->kernel->knob_count; i++) {
         const int64_t wanted = query->form->value[i];
-        const ry_knob *knob = &query->kernel->knobs[i];
         if (wanted == RY_KNOB_FREE) {
             continue;
         }
-        ry_knob_values values = {0};
-        query->kernel->values(query, i, &values);
+        ry_knob_values values;
+        values_of(query, i, &values);
         if (index_of(&values, wanted) < 0) {
-            char legal[VALUES_TEXT];
-            print_values(knob, &values, legal);
-            return ry_fail(error, RYND_ERROR_ARGUMENT, "knob '%s' of kernel '%s' cannot be %lld here: it can be %s", knob->name,
-                           query->kernel->name, (long long)wanted, legal);
+            char text[RY_NUMBER_SIZE];
+            snprintf(text, sizeof text, "%lld", (long long)wanted);
+            return fail_value(query, i, text, error);
         }
     }
     return RYND_OK;
@@ -84,8 +107,8 @@ bool ry_form_at(const ry_query *query, size_t index, ry_form *form)
     *form = ry_form_free();
     for (int i = kernel->knob_count - 1; i >= 0; i--) {
         if (kernel->knobs[i].main) {
-            ry_knob_values values = {0};
-            kernel->values(query, i, &values);
+            ry_knob_values values;
+            values_of(query, i, &values);
             form->value[i] = values.value[index % (size_t)values.count];
             index /= (size_t)values.count;
         }
@@ -120,16 +143,6 @@ static rynd_status fail_name(const ry_query *query, const char *name, ry_error *
                 : ry_fail(error, RYND_ERROR_ARGUMENT, "kernel '%s' has no knobs", query->kernel->name);
 }
 
-static rynd_status fail_word(const ry_query *query, int knob, const char *text, ry_error *error)
-{
-    ry_knob_values values = {0};
-    char legal[VALUES_TEXT];
-    query->kernel->values(query, knob, &values);
-    print_values(&query->kernel->knobs[knob], &values, legal);
-    return ry_fail(error, RYND_ERROR_ARGUMENT, "knob '%s' of kernel '%s' cannot be '%s' here: it can be %s",
-                   query->kernel->knobs[knob].name, query->kernel->name, text, legal);
-}
-
 rynd_status ry_form_set(const ry_query *query, const char *name, const char *text, ry_form *form, ry_error *error)
 {
     const ry_kernel *kernel = query->kernel;
@@ -141,8 +154,8 @@ rynd_status ry_form_set(const ry_query *query, const char *name, const char *tex
         return fail_name(query, name, error);
     }
     const char *const *words = kernel->knobs[i].words;
-    ry_knob_values values = {0};
-    kernel->values(query, i, &values);
+    ry_knob_values values;
+    values_of(query, i, &values);
     for (int v = 0; words && v < values.count; v++) {
         if (strcmp(words[values.value[v]], text) == 0) {
             form->value[i] = values.value[v];
@@ -151,7 +164,7 @@ rynd_status ry_form_set(const ry_query *query, const char *name, const char *tex
     }
     int64_t number;
     if (words || !ry_integer_parse(text, strlen(text), &number) || index_of(&values, number) < 0) {
-        return fail_word(query, i, text, error);
+        return fail_value(query, i, text, error);
     }
     form->value[i] = number;
     return RYND_OK;

@@ -14,6 +14,7 @@
 #include "plan/split.h"
 #include "plan/steps.h"
 #include "predict/choices.h"
+#include "predict/settings.h"
 
 #include <string.h>
 
@@ -144,6 +145,7 @@ static rynd_status build(ry_plan *plan, const ry_graph *graph, const ry_plan_opt
     RY_TRY(ry_plan_choose_layouts(plan, options->accuracy, error));
     ry_node_id *node_of_step;
     RY_TRY(ry_plan_make_steps(plan, options->accuracy, &node_of_step, error));
+    RY_TRY(ry_settings_check(plan->settings, plan->rest ? ": those that are planned while running cannot be set" : "", error));
     RY_TRY(ry_plan_choose_passes(plan, options->accuracy, node_of_step, error));
     RY_TRY(ry_plan_place(plan, node_of_step, error));
     return options->skip_packing ? RYND_OK : ry_plan_pack(plan, options, error);
@@ -176,8 +178,11 @@ rynd_status ry_plan_create(ry_device *device, const ry_graph *graph, const ry_pl
     const ry_target target = ry_target_of(device);
     ry_choices_init(&choices, device->allocator, &target);
     p->choices = &choices;
-    rynd_status status = build(p, graph, options, error);
+    ry_settings settings = {options->settings, options->setting_count, RY_TAKE(&p->arena, bool, options->setting_count)};
+    p->settings = &settings;
+    rynd_status status = settings.used ? build(p, graph, options, error) : ry_fail_memory(error);
     p->choices = NULL;
+    p->settings = NULL;
     ry_choices_free(&choices);
     if (status != RYND_OK) {
         ry_plan_destroy(p);

@@ -80,9 +80,10 @@ typedef struct ry_plan {
     size_t packed_size, constant_size;
     size_t arena_size, workspace_offset, scratch_offset; /* activations, then workspace, then scratch of every worker */
     size_t bounded_count;
-    ry_graph *rest;             /* NULL: the plan is complete. Its inputs are named like the outputs that feed it */
-    double seconds;             /* that making it took */
-    struct ry_choices *choices; /* kernels chosen so far, while it is made */
+    ry_graph *rest;               /* NULL: the plan is complete. Its inputs are named like the outputs that feed it */
+    double seconds;               /* that making it took */
+    struct ry_choices *choices;   /* kernels chosen so far, while it is made */
+    struct ry_settings *settings; /* the caller's own choices, while it is made */
 } ry_plan;
 
 typedef struct ry_plan_options {
@@ -96,6 +97,8 @@ typedef struct ry_plan_options {
     /* Told of constants that are packed and not read again (NULL: nobody): a mapped file's pages may go back to the system. */
     void (*unneeded)(const void *user, const void *data, size_t size);
     const void *unneeded_user;
+    const struct rynd_setting *settings; /* of kernels and knobs, by the names of steps */
+    size_t setting_count;
     bool skip_packing; /* for measuring, and for commands that never run the plan */
 } ry_plan_options;
 

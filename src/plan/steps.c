@@ -5,6 +5,7 @@
 #include "plan/aliases.h"
 #include "plan/fold.h"
 #include "predict/choices.h"
+#include "predict/settings.h"
 
 #include <string.h>
 
@@ -24,12 +25,15 @@ static rynd_status note_constants(ry_plan *plan, const ry_node *node, ry_step *s
 static rynd_status choose_kernel(ry_plan *plan, const ry_node *node, ry_step *step, ry_error *error)
 {
     ry_choice choice;
-    RY_TRY(ry_choices_find(plan->choices, &step->problem, ry_plan_constants(plan->graph, node), &choice, error));
+    const unsigned constants = ry_plan_constants(plan->graph, node);
+    const bool set = ry_settings_have(plan->settings, node->name);
+    RY_TRY(set ? ry_settings_choose(plan->settings, node->name, &step->problem, &plan->choices->target, constants, &choice, error)
+               : ry_choices_find(plan->choices, &step->problem, constants, &choice, error));
     if (!choice.prepared.kernel) {
         return ry_plan_fail_kernel(node, &step->problem, error);
     }
     char reason[RY_REASON_LENGTH];
-    ry_choice_reason(&choice, reason, sizeof reason);
+    ry_choice_reason(&choice, set, reason, sizeof reason);
     step->prepared = choice.prepared;
     step->reason = ry_arena_string(&plan->arena, reason, strlen(reason));
     return step->reason ? RYND_OK : ry_fail_memory(error);

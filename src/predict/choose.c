@@ -58,13 +58,15 @@ rynd_status ry_predict_choose(const ry_problem *problem, const ry_target *target
     return RYND_OK;
 }
 
-void ry_choice_reason(const ry_choice *choice, char *text, size_t size)
+void ry_choice_reason(const ry_choice *choice, bool set, char *text, size_t size)
 {
     const double own = choice->seconds * 1e6, next = choice->next_seconds * 1e6;
     char own_text[RY_NUMBER_SIZE], next_text[RY_NUMBER_SIZE];
     ry_number_print_fixed(own, own < 100, own_text);
     ry_number_print_fixed(next, next < 100, next_text);
-    if (choice->prepared.kernel->reference) {
+    if (set) {
+        snprintf(text, size, "set; predicted %s us", own_text);
+    } else if (choice->prepared.kernel->reference) {
         snprintf(text, size, "no faster kernel takes this problem");
     } else if (!choice->next) {
         snprintf(text, size, "predicted %s us; no other kernel", own_text);

@@ -36,7 +36,7 @@ rynd_status ry_predict_choose(const ry_problem *problem, const ry_target *target
 
 enum { RY_REASON_LENGTH = 160 };
 
-/* Why: "predicted 48.2 us; conv_fwd_f32_igemm_avx512 103 us". */
-void ry_choice_reason(const ry_choice *choice, char *text, size_t size);
+/* Why, and whether the caller has set some of it: "predicted 48.2 us; conv_fwd_f32_igemm_avx512 103 us". */
+void ry_choice_reason(const ry_choice *choice, bool set, char *text, size_t size);
 
 #endif

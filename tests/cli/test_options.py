@@ -11,7 +11,7 @@ from conftest import ROOT, RYND
 
 COMMANDS = ["run", "inspect", "bench", "plan", "devices"]
 COMMON = ["--profile", "--device", "--threads", "--json", "--quiet", "--verbose", "--help"]
-PLANNING = ["--accuracy", "--dim", "--batch"]
+PLANNING = ["--accuracy", "--dim", "--batch", "--set"]
 
 
 def options_of(rynd, command):
@@ -67,6 +67,11 @@ def test_help(ran, command):
         (["run", "a", "--dim", "batch"], ["--dim", "'batch'", "NAME=N"]),
         (["run", "a", "--dim", "batch=x"], ["--dim", "'batch=x'"]),
         (["run", "a", "--dim", "=3"], ["--dim", "'=3'"]),
+        (["plan", "a", "--set", "conv"], ["--set", "'conv'", "STEP.KNOB=V"]),
+        (["plan", "a", "--set", "conv.block"], ["--set", "'conv.block'"]),
+        (["plan", "a", "--set", "conv.=3"], ["--set", "'conv.=3'"]),
+        (["plan", "a", "--set", ".block=3"], ["--set", "'.block=3'"]),
+        (["plan", "a", "--set", "conv.block="], ["--set", "'conv.block='"]),
         (["run", "a", "--dim", "batch=-3"], ["--dim", "'batch=-3'"]),
         (["run", "a", "--size", "0"], ["--size", "'0'", "HEIGHTxWIDTH"]),
         (["run", "a", "--size", "10x"], ["--size", "'10x'"]),

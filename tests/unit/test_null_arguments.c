@@ -204,6 +204,10 @@ static void plans(void **state)
     TAKES(rynd_plan_step_count, plan, rynd_plan_step_count(NULL) == 0);
     REFUSES(rynd_plan_step, plan, NULL, 0, &step);
     REFUSES(rynd_plan_step, info, plan, 0, NULL);
+    rynd_knob knob = {.size = sizeof knob};
+    TAKES(rynd_plan_knob_count, plan, rynd_plan_knob_count(NULL, 0) == 0);
+    REFUSES(rynd_plan_knob, plan, NULL, 0, 0, &knob);
+    REFUSES(rynd_plan_knob, knob, plan, 0, 0, NULL);
     TAKES(rynd_plan_complete, plan, rynd_plan_complete(NULL) == 0);
     REFUSES(rynd_plan_input, plan, NULL, 0, &tensor);
     REFUSES(rynd_plan_input, tensor, plan, 0, NULL);
@@ -256,6 +260,10 @@ static void operators(void **state)
     REFUSES(rynd_op_execute, outputs, op, (const void *const[]){x, w}, NULL);
     REFUSES(rynd_op_info, op, NULL, &step);
     REFUSES(rynd_op_info, info, op, NULL);
+    rynd_knob knob = {.size = sizeof knob};
+    TAKES(rynd_op_knob_count, op, rynd_op_knob_count(NULL) == 0);
+    REFUSES(rynd_op_knob, op, NULL, 0, &knob);
+    REFUSES(rynd_op_knob, knob, op, 0, NULL);
     REFUSES(rynd_op_memory, op, NULL, &memory);
     REFUSES(rynd_op_memory, memory, op, NULL);
 }
