@@ -205,13 +205,15 @@ bool narrow_is_possible(const ry_problem *problem)
            channel_bytes(problem, &g) <= CHANNEL_MOST;
 }
 
-/* Whole rows, or the parts of rows that take the fewest cycles. */
+/* Whole rows, or the parts of rows that take the fewest cycles: of pixels with their channels. Planes' rows are read whole, as memory likes them: parts took
+ * 1.04 to 1.2 times as long. */
 static void cut_rows(narrow_plan *plan, int width)
 {
     int64_t best = plan->grid[1];
     find_tasks(plan, width, best);
     plan->cycles = count_cycles(plan, width);
-    for (int64_t blocks = 2; plan->geometry.phases == 1 && plan->grid[1] / blocks >= COLUMNS_LEAST; blocks++) {
+    for (int64_t blocks = 2; plan->geometry.phases == 1 && plan->geometry.x_step[2] != 1 && plan->grid[1] / blocks >= COLUMNS_LEAST;
+         blocks++) {
         const double least = plan->cycles;
         const int64_t columns = ry_whole(ry_parts(plan->grid[1], blocks), width);
         find_tasks(plan, width, columns);

@@ -2,8 +2,8 @@
 /* How a convolution to few output channels is computed, forward or transposed: vectors lie along pixels, whatever the layout, and every loaded
  * vector of x serves all output channels. Plain data, kept in a kernel's state.
  *
- * A task takes rows of the output grid, of one image or of several small ones; of wide images it takes parts of rows, where all channels of whole ones
- * would not fit the caches. It stages the rows of x that they read, a chunk of channels at a
+ * A task takes rows of the output grid, of one image or of several small ones; of wide images whose channels lie next to each other it takes parts of rows,
+ * where all channels of whole ones would not fit the caches. It stages the rows of x that they read, a chunk of channels at a
  * time: of each channel one plane for each residue of the position modulo the stride, with zeros around x. All planes have one pitch, so that
  * position f = (image * image_rows + row) * pitch + column reads, for each tap, one element of a plane, offset[tap] behind f: the sums are
  * long runs without edges. What lies between rows is summed, too, and dropped.
