@@ -92,7 +92,8 @@ def fit(f, weight, low, high, free, fixed, rounds):
             matrix = np.stack([column[n] * scale for n in free], 1)
             size = np.abs(matrix).max(0)
             right = (y - sum(fixed[n] * column[n] for n in fixed)) * scale
-            coefficients.update(zip(free, np.linalg.lstsq(matrix / size, right, rcond=None)[0] / size))
+            solution = np.linalg.lstsq(matrix / size, right, rcond=None)[0] / size
+            coefficients.update(zip(free, solution))
         p = sum(c * x**n[1] for n, c in coefficients.items() if n[0] == "p")
         q = 1 + sum(c * x**n[1] for n, c in coefficients.items() if n[0] == "q")
         error = np.abs(w * (p / q - y))
