@@ -12,7 +12,10 @@
 /* Seconds of a prepared kernel on one worker, its packing included where it packs before every run. */
 double ry_predict_seconds(const ry_prepared *prepared, const ry_machine *machine);
 
-/* The same, of each phase of its launch (prepared.h). */
+/* Seconds of a run on so many threads, their meeting included. */
+double ry_predict_time(const ry_prepared *prepared, const ry_machine *machine, unsigned threads);
+
+/* What one worker takes for each phase of its launch (prepared.h). */
 void ry_predict_phases(const ry_prepared *prepared, const ry_machine *machine, double seconds[RY_MAX_PHASES + 1]);
 
 typedef struct ry_choice {
