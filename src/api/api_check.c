@@ -125,3 +125,11 @@ rynd_status ry_api_check_data(const ry_tensor *description, const void *data, ry
     }
     return RYND_OK;
 }
+
+rynd_status ry_api_check_runs(const ry_device *device, ry_error *error)
+{
+    return device->planned_isa <= device->isa
+               ? RYND_OK
+               : ry_fail(error, RYND_ERROR_UNSUPPORTED, "made for a machine with %s, and this one has %s: it can be looked at only",
+                         ry_isa_name((ry_isa)device->planned_isa), ry_isa_name((ry_isa)device->isa));
+}

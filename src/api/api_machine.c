@@ -11,14 +11,10 @@
  * machines share. */
 static rynd_status load_given(rynd_context *context, const char *given, const ry_machine *here, ry_error *error)
 {
-    ry_isa isa, best = (ry_isa)context->device->isa;
+    ry_isa isa;
     RY_TRY(ry_machine_read(given, &context->machine, error));
     ry_isa_parse(context->machine.isa, &isa);
-    if (isa > best) {
-        return ry_fail(error, RYND_ERROR_UNSUPPORTED, "%s: a machine with %s: only plans for %s and less can be made here", given,
-                       context->machine.isa, ry_isa_name(best));
-    }
-    context->device->isa = (unsigned)isa;
+    context->device->planned_isa = (unsigned)isa;
     context->machine.origin = ry_machine_same(&context->machine, here) ? RYND_MACHINE_MEASURED : RYND_MACHINE_IMPORTED;
     return RYND_OK;
 }

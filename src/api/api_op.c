@@ -152,6 +152,7 @@ static rynd_status wrap_operands(rynd_op *op, const ry_tensor *tensors, int coun
 static rynd_status get_ready(rynd_op *op, ry_error *error)
 {
     ry_device *device = op->context->device;
+    RY_TRY(ry_api_check_runs(device, error));
     RY_TRY(device->table->stream_create(device, &op->stream, error));
     RY_TRY(device->table->buffer_create(device, work_size(op), &op->work, error));
     RY_TRY(pack(op, error));

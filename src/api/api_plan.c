@@ -143,6 +143,7 @@ static rynd_status create(rynd_plan *p, rynd_model *model, const rynd_plan_optio
 {
     const ry_tensor *inputs;
     RY_TRY(check_options(options, error));
+    RY_TRY(options->without_weights ? RYND_OK : ry_api_check_runs(model->context->device, error));
     RY_TRY(ry_api_check_settings(options->settings, options->setting_count, true, "rynd_plan_options", error));
     RY_TRY(take_inputs(model->onnx.graph, options->inputs, &p->texts, &inputs, error));
     ry_dim_binding *dims = RY_TAKE(&p->texts, ry_dim_binding, options->dim_count);

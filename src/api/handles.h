@@ -89,6 +89,9 @@ ry_accuracy ry_api_accuracy(rynd_accuracy accuracy);
 /* Every setting has what it needs; the step's name, too, where there are several steps. `what`: the options that they are of. */
 rynd_status ry_api_check_settings(const rynd_setting *settings, size_t count, bool steps, const char *what, ry_error *error);
 
+/* Does what is planned run here? UNSUPPORTED where the plans are for a better instruction set. */
+rynd_status ry_api_check_runs(const ry_device *device, ry_error *error);
+
 /* A knob of a prepared kernel, for a struct of the caller's. */
 rynd_status ry_api_knob(const ry_prepared *prepared, const ry_device *device, size_t index, rynd_knob *knob, ry_error *error);
 

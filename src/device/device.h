@@ -71,7 +71,8 @@ typedef struct ry_device_table {
 struct ry_device {
     const ry_device_table *table;
     const ry_allocator *allocator;
-    unsigned isa;                       /* cpu: a ry_isa, the best that kernels may use */
+    unsigned isa;                       /* cpu: a ry_isa, the best that it runs */
+    unsigned planned_isa;               /* that plans are made for: of another machine it may be better, and they are only looked at */
     bool host_memory;                   /* buffers are host memory: buffer_wrap does not copy, and buffer_address gives pointers */
     const struct rynd_machine *machine; /* what it offers; as long as the device */
     unsigned workers;                   /* how many workers a launch may use at once: scratch is sized by it */

@@ -13,7 +13,7 @@ static rynd_status prepare_copy(ry_transfer *t, ry_error *error)
     ends[1] = t->to_device ? t->packed : t->host;
     ends[0].data = ends[1].data = NULL;
     t->problem = (ry_problem){.op = RY_OP_copy, .accuracy = RY_ACCURACY_strict, .inputs = 1, .outputs = 1, .in = &ends[0], .out = &ends[1]};
-    const ry_target target = ry_target_of(t->device);
+    const ry_target target = ry_target_here(t->device);
     size_t at = 0;
     const ry_query query = {ry_kernel_next(&t->problem, &target, &at), &t->problem, &target, NULL};
     if (!query.kernel) {

@@ -61,10 +61,17 @@ typedef struct ry_target {
     const struct rynd_machine *machine;
 } ry_target;
 
-/* The target that a device is; as long as the device. */
+/* The target that plans on a device are made for; as long as the device. */
 static inline ry_target ry_target_of(const ry_device *device)
 {
-    return (ry_target){device->table->kind, (ry_isa)device->isa, device->machine};
+    return (ry_target){device->table->kind, (ry_isa)device->planned_isa, device->machine};
+}
+
+/* The same for what runs while a plan is made: no better instruction set than the device has. */
+static inline ry_target ry_target_here(const ry_device *device)
+{
+    return (ry_target){device->table->kind, (ry_isa)(device->isa < device->planned_isa ? device->isa : device->planned_isa),
+                       device->machine};
 }
 
 /* What a kernel is asked about. */

@@ -113,6 +113,7 @@ rynd_status ry_plan_fuse_shuffles(ry_plan *plan, ry_accuracy accuracy, ry_error 
     bool *later;
     RY_TRY(ry_graph_compact(plan->graph, error));
     RY_TRY(ry_graph_rewrite(plan->graph, error));
-    RY_TRY(ry_plan_fold(plan->graph, &plan->choices->target, &later, error));
+    const ry_target here = ry_target_here(plan->device);
+    RY_TRY(ry_plan_fold(plan->graph, &here, &later, error));
     return ry_graph_compact(plan->graph, error);
 }

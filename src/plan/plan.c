@@ -112,7 +112,7 @@ static rynd_status list_outputs(ry_plan *plan, size_t model_outputs, const char 
 static rynd_status fold_and_split(ry_plan *plan, ry_error *error)
 {
     ry_graph *graph = plan->graph;
-    const ry_target target = ry_target_of(plan->device);
+    const ry_target target = ry_target_here(plan->device);
     size_t outputs = graph->output_count;
     const char **names = RY_TAKE(&plan->arena, const char *, outputs);
     bool *late = RY_TAKE(&plan->arena, bool, outputs), *later;

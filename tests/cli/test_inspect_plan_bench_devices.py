@@ -2,6 +2,7 @@
 """inspect, plan, bench and devices: JSON keys are a contract, texts say the same."""
 
 import os
+import platform
 import re
 import socket
 
@@ -229,6 +230,17 @@ def test_machine_from_a_file(ran, rynd, monkeypatch, tmp_path):
     result = ran("plan", CONV, "--json")
     assert f"{slow}: of another machine" in result.err and result.results[0]["nodes"][0]["reason"] == reasons[0]
     rynd("plan", CONV, "--profile", tmp_path / "none.txt").failed("none.txt")
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="instruction sets of x86")
+def test_machine_with_a_better_instruction_set(ran, rynd, monkeypatch, tmp_path):
+    """Plans for it are made in plain C, whatever this machine has: they can be looked at, and are not run."""
+    better = exported(ran, tmp_path / "better.txt", isa="amx", bf16="4000000000000 8000000000000")
+    monkeypatch.setenv("RYND_ISA", "generic")
+    node = ran("plan", CONV, "--json", "--profile", better).results[0]["nodes"][0]
+    assert node["kernel"].endswith(("_avx512", "_amx"))
+    rynd("bench", CONV, "--profile", better).failed("amx", "generic", "looked at only")
+    assert ran("plan", CONV, "--json").results[0]["nodes"][0]["kernel"].endswith("_generic")
 
 
 def test_damaged_machines(ran, rynd, monkeypatch, tmp_path):

@@ -242,7 +242,7 @@ rynd_status ry_cpu_device_create(const ry_allocator *allocator, ry_threads *thre
     }
     d->base.table = &cpu_table;
     d->base.allocator = allocator;
-    d->base.isa = isa;
+    d->base.isa = d->base.planned_isa = isa;
     d->base.workers = ry_threads_count(threads);
     d->base.host_memory = true;
     ry_cpu_info info;
