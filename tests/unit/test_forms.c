@@ -15,6 +15,10 @@ typedef struct row {
 } row;
 
 static const row rows[] = {
+    {"conv_fwd_f32_winograd", "conv n=2 c=5 h=11 w=13 k=7 r=3 s=3 pad=1 bias=1", 1e-5},
+    {"conv_fwd_f32_winograd", "conv c=3 h=19 w=10 k=35 r=5 s=3 pad=2,1 dilation=1,2", 1e-5},
+    {"conv_fwd_f32_winograd_strict", "conv c=9 h=8 w=15 k=66 r=3 s=2 stride=2", 2e-6},
+    {"convt_fwd_f32_winograd", "convt c=6 h=7 w=9 k=5 r=4 s=4 pad=1 stride=2 bias=1", 1e-5},
     {"conv_fwd_f32_depthwise_nchw", "conv c=5 h=9 w=7 k=5 r=3 s=3 pad=1 groups=5", 1e-6},
 };
 

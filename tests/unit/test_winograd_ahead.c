@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The lines that Winograd's form fetches ahead: together the blocks' lists name every line of x and of y, and none beyond. */
+#include "every_kernel.h"
 #include "kernels/cpu/winograd/winograd_ahead.h"
 #include "problem/problem.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,19 +44,25 @@ static void check_all_seen(const char *what, const char *text, const char *seen,
     }
 }
 
-static void check(const char *text)
+static void check(const char *text, ry_isa isa)
 {
-    static const winograd_limits limits = {16, 14, 2, RY_ACCURACY_near32};
     ry_arena arena;
     ry_problem problem;
     ry_error error = {0};
     ry_arena_init(&arena, &ry_system_allocator);
     assert_int_equal(ry_problem_parse(text, &arena, &problem, &error), RYND_OK);
-    winograd_plan chosen;
-    winograd_plan_choose(&problem, &limits, &chosen);
-    winograd_plan *plan = calloc(1, chosen.size);
+    char name[64];
+    snprintf(name, sizeof name, "%s_fwd_f32_winograd_%s", ry_op_name(problem.op), ry_isa_name(isa));
+    const ry_kernel *kernel = every_kernel_find(name);
+    ry_prepared prepared;
+    if (!kernel) {
+        ry_arena_free(&arena);
+        return;
+    }
+    assert_int_equal(every_kernel_prepare(kernel, &problem, &prepared, &error), RYND_OK);
+    winograd_plan *plan = calloc(1, prepared.state_size);
     assert_non_null(plan);
-    winograd_plan_make(&problem, &limits, plan);
+    every_kernel_initialise(&prepared, plan);
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t floats[2] = {ry_tensor_count(&problem.in[0]), ry_tensor_count(&problem.out[0])};
     const int64_t lines[2] = {floats[0] * 4 / LINE, floats[1] * 4 / LINE};
@@ -100,7 +108,9 @@ static void test_every_line(void **state)
         "convt c=32 h=14 w=14 k=20 r=6 s=6 pad=2 stride=2 layout=nhwc",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        check(texts[i]);
+        for (int isa = 0; isa < RY_ISAS; isa++) {
+            check(texts[i], (ry_isa)isa);
+        }
     }
 }
 

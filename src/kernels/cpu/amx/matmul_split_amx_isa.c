@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels: matrix products with a constant right operand by tiles of split bfloat16, as convolutions of one tap. */
-#include "kernels/cpu/amx/matmul_as_conv.h"
+#include "kernels/cpu/matmul/matmul_as_conv.h"
 #include "kernels/cpu/amx/split_conv.h"
 #include "kernels/cpu/amx/split_prepare.h"
 

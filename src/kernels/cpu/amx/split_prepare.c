@@ -3,7 +3,7 @@
 #include "kernels/cpu/amx/split_prepare.h"
 
 #include "base/whole.h"
-#include "kernels/cpu/amx/matmul_as_conv.h"
+#include "kernels/cpu/matmul/matmul_as_conv.h"
 #include "kernels/cpu/amx/split_plan.h"
 
 const ry_knob split_knobs[SPLIT_KNOBS] = {{"parts", NULL, false}, {"block", NULL, false}, {"units", NULL, false}, {"flat", NULL, false}};

@@ -4,12 +4,12 @@
 #include "kernels/cpu/conv/igemm.h"
 #include "kernels/cpu/conv/igemm_bf16.h"
 
-static void pack(const ry_cpu_launch *launch, size_t task)
+void RY_ISA_SYMBOL(conv_igemm_pack_bf16)(const ry_cpu_launch *launch, size_t task)
 {
     igemm_pack_bf16(launch->state, launch->problem, launch->in[1], launch->packed_out, (int64_t)task);
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+void RY_ISA_SYMBOL(conv_igemm_run_bf16)(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
 {
     const igemm_plan *plan = launch->state;
     const ry_tile_pairs *pairs = &RY_ISA_SYMBOL(ry_bf16_pairs);
@@ -34,8 +34,8 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
                                              .applicable = igemm_takes_floats,                    \
                                              .prepare = igemm_prepare,                            \
                                              .initialise = igemm_initialise,                      \
-                                             .pack = pack,                                        \
-                                             .run = run,                                          \
+                                             .pack = RY_ISA_SYMBOL(conv_igemm_pack_bf16),         \
+                                             .run = RY_ISA_SYMBOL(conv_igemm_run_bf16),           \
                                              .packed_inputs = 1u << 1};
 
 KERNEL(conv_fwd_bf16_igemm, conv)

@@ -13,12 +13,12 @@ static bool takes_i32(const ry_problem *problem)
            ry_conv_activation(problem).kind == RY_activation_none;
 }
 
-static void pack(const ry_cpu_launch *launch, size_t task)
+void RY_ISA_SYMBOL(conv_igemm_pack)(const ry_cpu_launch *launch, size_t task)
 {
     RY_ISA_SYMBOL(igemm_pack)(launch->state, launch->problem, launch->in[1], launch->packed_out, (int64_t)task);
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+void RY_ISA_SYMBOL(conv_igemm_run)(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
 {
     const igemm_plan *plan = launch->state;
     char *scratch = launch->scratch + worker * launch->prepared->scratch;
@@ -42,8 +42,8 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
                                              .applicable = takes,             \
                                              .prepare = igemm_prepare,        \
                                              .initialise = igemm_initialise,  \
-                                             .pack = pack,                    \
-                                             .run = run,                      \
+                                             .pack = RY_ISA_SYMBOL(conv_igemm_pack),      \
+                                             .run = RY_ISA_SYMBOL(conv_igemm_run),        \
                                              .packed_inputs = 1u << 1}
 
 KERNEL(conv_fwd_f32_igemm, conv, igemm_takes_floats);

@@ -36,15 +36,17 @@ static void pack_channel(const igemm_plan *plan, const igemm_phase *p, const ige
     }
 }
 
-/* Do a channel's weights lie in the order of the reduction? */
+/* Do a channel's weights lie in the order of the reduction, one step apart? */
 static bool in_order(const igemm_plan *plan, const igemm_phase *p)
 {
     const ry_conv_tap *tap = (const ry_conv_tap *)((const char *)plan + plan->taps) + p->at.first_tap;
     const ry_conv_geometry *g = &plan->geometry;
-    bool ordered =
-        p->at.taps == 1 ? g->w_in == 1 || g->channels_in == 1 : plan->mode != IGEMM_ROWS && (g->w_in == p->at.taps || g->channels_in == 1);
+    if (p->at.taps == 1) {
+        return true;
+    }
+    bool ordered = plan->mode != IGEMM_ROWS && (g->w_in == p->at.taps || g->channels_in == 1);
     for (int64_t t = 0; t < p->at.taps; t++) {
-        ordered = ordered && tap[t].weight == (p->at.taps == 1 ? tap[0].weight : t);
+        ordered = ordered && tap[t].weight == t;
     }
     return ordered && p->at.taps > 0 && (p->chunk_taps == p->at.taps || p->chunk_channels == 1);
 }
@@ -63,7 +65,8 @@ void RY_ISA_SYMBOL(igemm_pack)(const igemm_plan *plan, const ry_problem *problem
         if (in_order(plan, p)) {
             const ry_conv_tap *tap = (const ry_conv_tap *)((const char *)plan + plan->taps) + p->at.first_tap;
             RY_ISA_SYMBOL(matmul_pack_sliver)
-            (dtype, (const char *)w + (from + tap->weight) * (int64_t)ry_dtype_size(dtype), 1, g->w_out, p->depth, count, step, to);
+            (dtype, (const char *)w + (from + tap->weight) * (int64_t)ry_dtype_size(dtype), p->at.taps == 1 ? g->w_in : 1, g->w_out,
+             p->depth, count, step, to);
             continue;
         }
         for (int64_t k = 0; step > count && k < p->depth; k++) {

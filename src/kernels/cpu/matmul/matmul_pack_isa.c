@@ -57,10 +57,15 @@ static void pack_turned(ry_dtype dtype, const void *from, int64_t column, int64_
 void RY_ISA_SYMBOL(matmul_pack_sliver)(ry_dtype dtype, const void *from, int64_t row, int64_t column, int64_t depth, int64_t count,
                                        int64_t width, float *to)
 {
-    if (width % RY_W == 0 && (column == 1 || count == 1)) {
+    if (width % RY_W == 0 ? column == 1 || count == 1 : column == 1 && row != 1) {
         for (int64_t k = 0; k < depth; k++) {
             for (int64_t j = 0; j < width; j += RY_W) {
-                ry_vf_store(to + k * width + j, j < count ? load_some(dtype, at(dtype, from, k * row + j), count - j) : ry_vf_zero());
+                const ry_vf v = j < count ? load_some(dtype, at(dtype, from, k * row + j), count - j) : ry_vf_zero();
+                if (width - j >= RY_W) {
+                    ry_vf_store(to + k * width + j, v);
+                } else {
+                    ry_vf_store_m(to + k * width + j, ry_vm_first(width - j), v);
+                }
             }
         }
     } else if (row == 1) {

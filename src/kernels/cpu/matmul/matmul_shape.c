@@ -72,7 +72,7 @@ static void swap_operands(matmul_shape *s)
     s->swapped = true;
 }
 
-bool matmul_shape_of(const ry_problem *problem, matmul_shape *s)
+bool matmul_shape_as_given(const ry_problem *problem, matmul_shape *s)
 {
     const ry_matmul_attrs *attrs = &problem->attrs.matmul;
     const ry_tensor *a = &problem->in[0], *b = &problem->in[1], *y = &problem->out[0];
@@ -105,14 +105,20 @@ bool matmul_shape_of(const ry_problem *problem, matmul_shape *s)
         }
     }
     fold_batches(s);
-    if (s->n == 1 || (s->of[MATMUL_Y].column != 1 && s->of[MATMUL_Y].row == 1 && s->m > 1)) {
-        swap_operands(s);
-    }
     s->batches = 1;
     for (int i = 0; i < s->batch_rank; i++) {
         s->batches *= s->batch_dim[i];
     }
     return s->m > 0 && s->n > 0 && s->k > 0 && s->batches > 0;
+}
+
+bool matmul_shape_of(const ry_problem *problem, matmul_shape *s)
+{
+    const bool read = matmul_shape_as_given(problem, s);
+    if (read && (s->n == 1 || (s->of[MATMUL_Y].column != 1 && s->of[MATMUL_Y].row == 1 && s->m > 1))) {
+        swap_operands(s);
+    }
+    return read;
 }
 
 int64_t matmul_batch_offset(const matmul_shape *s, int operand, int64_t batch)

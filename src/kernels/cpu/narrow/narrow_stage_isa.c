@@ -46,13 +46,11 @@ static void read_line(const narrow_stage *s, const char *x, int64_t count, float
     zero(to + end, count - end);
 }
 
-/* A row of x of RY_W channels that lie next to each other, the first `channels` of them, as lines `line` floats apart. Whole vectors are written. The
- * next row's pixels are fetched on the way: memory's prefetchers do not see where a part of a row goes on. */
+/* A row of x of RY_W channels that lie next to each other, the first `channels` of them, as lines `line` floats apart. Whole vectors are written. */
 RY_INLINE void turn_text(const narrow_stage *s, const ry_dtype dtype, const char *x, int64_t channels, int64_t count, float *to,
                          int64_t line)
 {
     const int64_t size = dtype == RY_f32 ? 4 : 2, step = s->plan->geometry.x_step[2] * size;
-    const int64_t next = s->plan->geometry.x_step[1] * size;
     const ry_vm some = ry_vm_first(channels);
     int64_t first, end;
     find_inside(s, count, &first, &end);
@@ -62,7 +60,6 @@ RY_INLINE void turn_text(const narrow_stage *s, const ry_dtype dtype, const char
         if (i >= first && i + RY_W <= end) {
 #pragma GCC unroll 16
             for (int j = 0; j < RY_W; j++) {
-                __builtin_prefetch(from + j * step + next, 0, 3);
                 v[j] = ry_load_some(dtype, from + j * step, some);
             }
         } else {

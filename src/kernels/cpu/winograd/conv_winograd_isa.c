@@ -145,6 +145,7 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
                                              .simd = RY_SIMD,                      \
                                              .knobs = winograd_knobs,              \
                                              .knob_count = WINOGRAD_KNOBS,         \
+                                             .values = winograd_values,            \
                                              .applicable = winograd_takes_##class, \
                                              .prepare = winograd_prepare,          \
                                              .initialise = winograd_initialise,    \

@@ -5,11 +5,8 @@
 #include "kernels/cpu/winograd/winograd.h"
 
 enum {
-    STRETCHES = 8,                 /* of lines of x, and of y, that a tile of products fetches */
-    DEEP = 256,                    /* steps of a sum beside which the end of one more loop of them is nothing */
-    POINT_FLOATS_MOST = 4096,      /* of V and U of a point that stay in a first-level cache */
-    BLOCK_FLOATS_MOST = 160 << 10, /* of V that stay in a second-level cache */
-    V_ROW_MOST = 320               /* floats of a row of V that ends before the hardware's prefetchers follow it */
+    STRETCHES = 8, /* of lines of x, and of y, that a tile of products fetches */
+    DEEP = 256     /* steps of a sum beside which the end of one more loop of them is nothing */
 };
 
 /* One point and one unit. */
@@ -112,7 +109,7 @@ static void multiply_units(const operands *o, int64_t index, int64_t first, int6
     const int64_t point = index / plan->phases, phase = index % plan->phases, class_depth = plan->depth / plan->classes;
     const winograd_range classes = find_classes(plan, point, phase);
     const int64_t start = classes.first * class_depth;
-    const bool far = RY_TILE_FETCHES && plan->points * plan->v_point > BLOCK_FLOATS_MOST && plan->v_row <= V_ROW_MOST;
+    const bool far = RY_TILE_FETCHES && plan->v_fetched;
     product p = {.v = o->v + point * plan->v_point + start,
                  .depth = classes.end * class_depth - start,
                  .tiles = o->tiles,
@@ -127,7 +124,7 @@ static void multiply_units(const operands *o, int64_t index, int64_t first, int6
             continue;
         }
         p.u = o->u + i * plan->packed_unit + (index * plan->depth + start) * p.columns;
-        if (RY_TILE_FETCHES || plan->packed_group > RY_WEIGHTS_NEAR) {
+        if (RY_TILE_FETCHES || plan->u_fetched) {
             p.next_u = p.u + (i + 1 < end ? plan->packed_unit : plan->depth * p.columns - (i - first) * plan->packed_unit);
         }
         p.streams = !RY_TILE_FETCHES && p.next_u && p.parts == 1;
@@ -142,7 +139,7 @@ void RY_ISA_SYMBOL(winograd_multiply)(const winograd_plan *plan, const float *v,
                                       int64_t units, float *m, winograd_ahead *x, winograd_ahead *y)
 {
     const operands o = {plan, v, packed + unit * plan->packed_unit, m, unit, tiles, x, y};
-    const bool stays = RY_TILE_FETCHES && plan->depth * (tiles + plan->tile_columns) <= POINT_FLOATS_MOST;
+    const bool stays = RY_TILE_FETCHES && plan->depth * (tiles + plan->tile_columns) <= plan->point_near;
     for (int64_t i = 0; i < units; i += stays ? units : 1) {
         for (int64_t p = 0; p < plan->points * plan->phases; p++) {
             multiply_units(&o, p, i, stays ? units : i + 1);

@@ -1,29 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses points, blocks and tasks by a count of cycles. */
+/* Lays a plan out for a form. */
+#include "kernels/cpu/winograd/winograd_plan.h"
 #include "base/whole.h"
-#include "kernels/cpu/winograd/winograd_cost.h"
+#include "machine/machine.h"
 
 #include <string.h>
 
 enum {
-    LINE = 16,            /* floats of a cache line */
-    DEPTH_MOST_8 = 512,   /* longer sums of products at eight points would leave the class near32 */
-    BLOCK_ROWS_MOST = 16, /* tiles of products that a block of tiles fills */
-    ROW_PARTS_MOST = 8,   /* parts of a row of tiles that a block is, or rows */
+    LINE = RY_LINE_FLOATS,
+    DEPTH_MOST_8 = 512, /* longer sums of products at eight points would leave the class near32 */
     PHASES_MOST = 16,
-    V_MOST = 2048 * 1024,
-    M_MOST = 384 * 1024,
-    M_MOST_ROWS = 512 * 1024, /* where rows of positions are written */
-    SHARED_MOST = 64 << 20,
-    POSITIONS_AT_ONCE = 384, /* of a row that is transposed */
-    STAGED_CHANNELS = 32,    /* of a group whose pixels lie so many floats apart, which meet in few sets of a first-level cache */
-    STAGED_STEP = 256,
-    WOVEN_MOST = 128 << 10,    /* channels and tiles that are transformed together at least */
-    AHEAD_LEAST = 1536 << 10,  /* floats of a tensor that mostly lies in memory when a step begins */
-    MENDED_AT_ONCE = 128,      /* positions of a row where strips are for tiles only that are mended */
-    MENDED_WEIGHTS = 16 << 10, /* floats of weights, and of a tile's inputs, whose products are summed at once */
-    MENDED_INPUTS = 8 << 10
+    STAGED_CHANNELS = 2 * LINE, /* of a group, which lie in few lines of each pixel */
+    WOVEN_MOST = 128 << 10,     /* channels and tiles that are transformed together at least */
+    TILES_A_CORE = 32,          /* with fewer, the tasks that transform a shared V are cut along channels */
+    VECTORS_A_PART = 4,         /* of channels, of such a task */
+    POSITIONS_A_MENDED = 3,     /* as many fewer positions at once in strips for tiles that are mended */
+    V_ROW_MOST = 320            /* floats of a row of V that ends before the hardware's prefetchers follow it */
 };
+
+/* Shares of a core's first-level cache, in 32nds. */
+enum {
+    STAGED_STEP = 1, /* from pixel to pixel: those that lie so far apart meet in few sets */
+    POINT_NEAR = 16  /* V and U of a point that wait there for each other */
+};
+
+/* Shares of a core's second-level cache, in 64ths, measured on Zen 4 (1 MiB). */
+enum {
+    SHARES = 64,
+    V_MOST = 128,
+    M_MOST = 24,
+    M_MOST_ROWS = 32,   /* where rows of positions are written, or by vectors of less than a line */
+    V_NEAR = 40,        /* of a block: a larger one's next point is fetched */
+    U_NEAR = 32,        /* stays there from run to run */
+    STRIPS = 12,        /* that are transposed at once, of eight points */
+    MENDED_WEIGHTS = 4, /* and inputs of a tile, whose products are summed at once */
+    MENDED_INPUTS = 2
+};
+
+/* Shares of what the caches keep from step to step (ry_machine_kept_bytes). */
+#define SHARED_MOST 8    /* of V that is shared: it is written once and read once a unit, in order */
+#define AHEAD_LEAST 0.75 /* of a tensor that mostly lies in memory when a step begins */
+
+/* The floats that a share of a cache holds. */
+static int64_t floats_of(int64_t bytes, int64_t share, int64_t shares)
+{
+    return bytes * share / shares / (int64_t)sizeof(float);
+}
 
 const double *winograd_magnitudes(int64_t points)
 {
@@ -42,8 +64,9 @@ static bool is_f32(const ry_problem *problem, int input)
     return !ry_problem_has_input(problem, input) || ry_type_of(&problem->in[input]) == RY_f32;
 }
 
-/* Points, `most` at most, that an axis of so many taps may have; returns how many, 0: it cannot be transformed. */
-static int axis_choices(int64_t taps, int64_t most, int64_t points[3])
+/* Points, `most` at most, that an axis of so many taps may have; returns how many, 0: it cannot be
+ * transformed. */
+static int axis_choices(int64_t taps, int64_t most, int64_t points[WINOGRAD_CHOICES])
 {
     int count = 0;
     if (taps == 1) {
@@ -138,7 +161,7 @@ bool winograd_is_possible(const ry_problem *problem, ry_accuracy accuracy)
     winograd_axis h = {0}, w = {0};
     find_phases(&g, 1, &h);
     find_phases(&g, 2, &w);
-    int64_t points[3];
+    int64_t points[WINOGRAD_CHOICES];
     return has_form(&g) && count_woven(&g, &w) * g.channels_in * g.kernel[0] <= WOVEN_MOST && h.taps * w.taps > 1 &&
            axis_choices(h.taps, points_most(&g, &h, accuracy), points) > 0 &&
            axis_choices(w.taps, points_most(&g, &w, accuracy), points) > 0 && g.out[1] < 1 << 20 && g.out[2] < 1 << 20;
@@ -175,11 +198,6 @@ winograd_range winograd_inside(const winograd_plan *plan, int axis, const winogr
     return range;
 }
 
-static int64_t next_parts(int64_t parts)
-{
-    return parts < 4 ? parts + 1 : (parts & (parts - 1)) == 0 ? parts * 3 / 2 : parts * 4 / 3;
-}
-
 /* Points, phases and classes of an axis with weights. */
 static int64_t count_products(const winograd_axis *axis)
 {
@@ -192,7 +210,7 @@ static int64_t count_products(const winograd_axis *axis)
     return count;
 }
 
-static void set_points(winograd_plan *plan, const int64_t points[2])
+void winograd_set_points(winograd_plan *plan, const int64_t points[2])
 {
     const ry_conv_geometry *g = &plan->geometry;
     plan->points = points[0] * points[1];
@@ -212,8 +230,7 @@ static int64_t odd_lines(int64_t floats)
     return (floats + LINE - 1) / LINE * LINE + (ry_parts(floats, LINE) % 2 == 0 ? LINE : 0);
 }
 
-/* Everything that follows from points, block and units_a_task. */
-static void set_blocks(winograd_plan *plan, int64_t block, int64_t units_a_task, bool shared)
+void winograd_set_blocks(winograd_plan *plan, int64_t block, int64_t units_a_task, bool shared)
 {
     plan->shared = shared;
     plan->block = block;
@@ -230,54 +247,17 @@ static void set_blocks(winograd_plan *plan, int64_t block, int64_t units_a_task,
     plan->m_point = odd_lines(block * plan->m_row);
 }
 
-static bool fits(const winograd_plan *plan)
+bool winograd_fits(const winograd_plan *plan)
 {
-    const int64_t v = plan->points * plan->v_point * 4, m = plan->points * plan->m_point * 4;
-    if (plan->shared && v * plan->blocks * plan->geometry.groups > SHARED_MOST) {
-        return false;
+    const winograd_limits *l = &plan->limits;
+    const int64_t v = plan->points * plan->v_point, m = plan->points * plan->m_point;
+    const bool rows = !plan->y_near || plan->width < LINE;
+    if (plan->block == plan->axis[1].weave && plan->units_a_task == 1) {
+        return true; /* there is no less */
     }
-    return m <= (plan->y_near && plan->width > 8 ? M_MOST : M_MOST_ROWS) && (plan->shared || v <= V_MOST);
-}
-
-/* The best units and sharing for the plan's points and tiles of a block, in whole groups of woven ones. */
-static void find_units(winograd_plan *plan, int64_t tiles, winograd_plan *best)
-{
-    const int64_t block = ry_whole(tiles, plan->axis[1].weave);
-    for (int64_t parts = 1; parts <= plan->units; parts = next_parts(parts)) {
-        for (int shared = 0; shared < 2; shared++) {
-            set_blocks(plan, block, ry_parts(plan->units, parts), shared);
-            plan->cycles = winograd_cost(plan);
-            const bool least = block == plan->axis[1].weave && plan->units_a_task == 1;
-            if ((least || fits(plan)) && (best->cycles < 0 || plan->cycles < best->cycles)) {
-                *best = *plan;
-            }
-        }
-    }
-}
-
-/* Blocks of tiles that are whole tiles of products, and blocks of fewer tiles that keep two threads busy; where rows of positions are read or
- * written, whole rows of tiles and equal parts of them. */
-static void find_blocks(winograd_plan *plan, winograd_plan *best)
-{
-    for (int64_t rows = 0; rows <= BLOCK_ROWS_MOST; rows++) {
-        const int64_t block = rows > 0 ? rows * plan->tile_rows : 1, blocks = ry_parts(plan->tiles, block);
-        find_units(plan, ry_parts(plan->tiles, blocks), best);
-        if (blocks < plan->tiles) {
-            find_units(plan, ry_parts(plan->tiles, blocks + 1), best);
-        }
-        if (block >= plan->tiles) {
-            break;
-        }
-    }
-    const int64_t columns = plan->axis[1].tiles, most = BLOCK_ROWS_MOST * plan->tile_rows;
-    for (int64_t parts = 1; !(plan->x_near && plan->y_near) && parts <= ROW_PARTS_MOST; parts++) {
-        if (columns % parts == 0) {
-            find_units(plan, columns / parts, best);
-        }
-        if (columns * parts <= most && columns * parts <= plan->tiles) {
-            find_units(plan, columns * parts, best);
-        }
-    }
+    return m <= floats_of(l->l2, rows ? M_MOST_ROWS : M_MOST, SHARES) &&
+           (plan->shared ? v * plan->blocks * plan->geometry.groups <= floats_of(l->kept, SHARED_MOST, 1)
+                         : v <= floats_of(l->l2, V_MOST, SHARES));
 }
 
 /* Floats for the sums over taps of tiles that are mended: as many input channels at once as fit. */
@@ -285,7 +265,8 @@ static int64_t size_mended(winograd_plan *plan)
 {
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
     const int64_t weights = h->taps * h->classes * w->taps * w->classes * plan->tile_columns, inputs = plan->points * plan->classes;
-    const int64_t fit = ry_most(ry_least(MENDED_WEIGHTS / weights, MENDED_INPUTS / inputs), 1);
+    const int64_t l2 = plan->limits.l2, most = floats_of(l2, MENDED_WEIGHTS, SHARES) / weights;
+    const int64_t fit = ry_most(ry_least(most, floats_of(l2, MENDED_INPUTS, SHARES) / inputs), 1);
     plan->mended_channels = ry_least(fit, plan->geometry.channels_in);
     plan->mended_weights = plan->mended_channels * weights;
     return plan->mended_weights + plan->mended_channels * inputs;
@@ -295,7 +276,10 @@ static void lay_out(winograd_plan *plan)
 {
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
     const int64_t reach = (w->points - 1) * w->step + w->stride + w->weave - 1, all = plan->geometry.out[2] * w->stride + 2 * reach;
-    const int64_t most = ry_least(all, plan->x_staged || !plan->y_near ? POSITIONS_AT_ONCE : MENDED_AT_ONCE), span = ry_most(reach, most);
+    const int64_t strip = floats_of(plan->limits.l2, STRIPS, SHARES) / (WINOGRAD_POINTS_MOST * LINE);
+    const bool strips_pass = plan->x_staged || !plan->y_near;
+    const int64_t most = ry_least(all, strips_pass ? strip : strip / POSITIONS_A_MENDED);
+    const int64_t span = ry_most(reach, most);
     const int64_t written = ry_most(span / w->spread, w->outputs) * w->spread;
     const int64_t strips = ry_most(h->points * (ry_whole(span, plan->width) + plan->width) + plan->width,
                                    h->outputs * (w->lead + ry_whole(written, plan->width)));
@@ -310,7 +294,9 @@ static void lay_out(winograd_plan *plan)
     plan->bias = at, at += ry_aligned((size_t)(biases * (plan->units_a_task + 1) * plan->tile_columns) * 4);
     plan->scratch = at;
     const int64_t vectors = ry_parts(plan->geometry.channels_in, plan->width);
-    plan->channels_a_part = plan->tiles < 64 ? ry_parts(vectors, ry_parts(vectors, 4)) * plan->width : vectors * plan->width;
+    plan->channels_a_part = plan->tiles < TILES_A_CORE * plan->limits.cores
+                                ? ry_parts(vectors, ry_parts(vectors, VECTORS_A_PART)) * plan->width
+                                : vectors * plan->width;
     plan->channel_parts = ry_parts(plan->geometry.channels_in, plan->channels_a_part);
 }
 
@@ -318,8 +304,8 @@ static void lay_out(winograd_plan *plan)
 static bool is_fetched(const winograd_plan *plan, bool near, int64_t channels, const int64_t extent[RY_SPACE])
 {
     const ry_conv_geometry *g = &plan->geometry;
-    return (near || plan->block < plan->axis[1].tiles) &&
-           g->batch * g->groups * channels * extent[0] * extent[1] * extent[2] >= AHEAD_LEAST;
+    const int64_t floats = g->batch * g->groups * channels * extent[0] * extent[1] * extent[2];
+    return (near || plan->block < plan->axis[1].tiles) && (double)floats * sizeof(float) >= AHEAD_LEAST * (double)plan->limits.kept;
 }
 
 /* Steps of y and the residual from position to position. */
@@ -364,22 +350,42 @@ static void fold_phases(const ry_problem *problem, winograd_plan *plan)
     }
 }
 
-static void start_plan(const ry_problem *problem, const winograd_limits *limits, winograd_plan *plan)
+/* What the machine has, as far as it is known. */
+static winograd_limits limits_of(const ry_query *query)
+{
+    const ry_machine *m = query->target->machine;
+    const ry_simd *simd = &query->kernel->simd;
+    winograd_limits l = {.cores = m->cores,
+                         .l1 = ry_machine_core_bytes(m, RYND_LEVEL_L1),
+                         .l2 = ry_machine_core_bytes(m, RYND_LEVEL_L2),
+                         .kept = (int64_t)ry_machine_kept_bytes(m)};
+    const double rate = m->f32.one / (2.0 * simd->width), all = m->level[RYND_LEVEL_DRAM].bandwidth.all;
+    l.kept = l.kept > 0 ? l.kept : l.l2;
+    l.memory = all > 0 ? rate * sizeof(float) * m->cores / all : 1;
+    l.task = rate * m->task_seconds;
+    l.region = rate * m->region_seconds * m->cores;
+    return l;
+}
+
+void winograd_plan_start(const ry_query *query, winograd_plan *plan)
 {
     memset(plan, 0, sizeof *plan);
     ry_conv_geometry *g = &plan->geometry;
+    const ry_problem *problem = query->problem;
+    const ry_simd *simd = &query->kernel->simd;
     ry_conv_geometry_of(problem, g, NULL, NULL);
+    plan->limits = limits_of(query);
     find_steps(problem, &plan->steps);
-    plan->width = limits->width;
-    plan->tile_rows = limits->tile_rows > 13 ? 13 : limits->tile_rows; /* rows that lie along the reduction need an address each */
-    plan->tile_columns = plan->width * limits->tile_vectors;
+    plan->width = simd->width;
+    plan->tile_rows = ry_least(simd->rows, 13); /* rows along the reduction need an address each */
+    plan->tile_columns = plan->width * simd->vectors;
     find_phases(g, 1, &plan->axis[0]);
     find_phases(g, 2, &plan->axis[1]);
     fold_phases(problem, plan);
     plan->units = ry_parts(g->channels_out, plan->tile_columns);
     plan->x_near = g->x_channel == 1;
     plan->y_near = g->y_channel == 1;
-    plan->x_staged = !plan->x_near || (g->channels_in <= STAGED_CHANNELS && g->x_step[2] >= STAGED_STEP);
+    plan->x_staged = !plan->x_near || (g->channels_in <= STAGED_CHANNELS && g->x_step[2] >= floats_of(plan->limits.l1, STAGED_STEP, 32));
     plan->axis[0].weave = 1;
     plan->axis[1].weave = count_woven(g, &plan->axis[1]);
     plan->phases = plan->axis[0].spread * plan->axis[1].spread;
@@ -388,34 +394,34 @@ static void start_plan(const ry_problem *problem, const winograd_limits *limits,
     plan->depth = plan->channel_step * g->kernel[0] * plan->classes;
 }
 
-void winograd_plan_choose(const ry_problem *problem, const winograd_limits *limits, winograd_plan *plan)
+int winograd_choices(const ry_query *query, const winograd_plan *plan, int axis, int64_t points[WINOGRAD_CHOICES])
 {
-    winograd_plan trial;
-    start_plan(problem, limits, &trial);
-    plan->cycles = -1;
-    int64_t points[2][3];
-    int counts[2];
-    for (int i = 0; i < 2; i++) {
-        counts[i] = axis_choices(trial.axis[i].taps, points_most(&trial.geometry, &trial.axis[i], limits->accuracy), points[i]);
-    }
-    for (int i = 0; i < counts[0]; i++) {
-        for (int j = 0; j < counts[1]; j++) {
-            const int64_t chosen[2] = {points[0][i], points[1][j]};
-            set_points(&trial, chosen);
-            find_blocks(&trial, plan);
-        }
-    }
-    plan->x_ahead = is_fetched(plan, plan->x_near, plan->geometry.channels_in, plan->geometry.in);
-    plan->y_ahead = is_fetched(plan, plan->y_near, plan->geometry.channels_out, plan->geometry.out);
-    lay_out(plan);
-    plan->axis[0].tile = ry_aligned(sizeof(winograd_plan));
-    plan->axis[1].tile = plan->axis[0].tile + ry_aligned((size_t)plan->geometry.out[1] * sizeof(winograd_tile));
-    plan->size = plan->axis[1].tile + ry_aligned((size_t)plan->geometry.out[2] * sizeof(winograd_tile));
+    const winograd_axis *a = &plan->axis[axis];
+    return axis_choices(a->taps, points_most(&plan->geometry, a, query->kernel->accuracy), points);
 }
 
-void winograd_plan_make(const ry_problem *problem, const winograd_limits *limits, winograd_plan *plan)
+void winograd_plan_finish(winograd_plan *plan)
 {
-    winograd_plan_choose(problem, limits, plan);
+    const ry_conv_geometry *g = &plan->geometry;
+    const winograd_limits *l = &plan->limits;
+    plan->x_ahead = is_fetched(plan, plan->x_near, g->channels_in, g->in);
+    plan->y_ahead = is_fetched(plan, plan->y_near, g->channels_out, g->out);
+    plan->v_fetched = plan->points * plan->v_point > floats_of(l->l2, V_NEAR, SHARES) && plan->v_row <= V_ROW_MOST;
+    plan->u_fetched = plan->packed_group > floats_of(l->l2, U_NEAR, SHARES);
+    plan->point_near = floats_of(l->l1, POINT_NEAR, 32);
+    lay_out(plan);
+    plan->axis[0].tile = ry_aligned(sizeof(winograd_plan));
+    plan->axis[1].tile = plan->axis[0].tile + ry_aligned((size_t)g->out[1] * sizeof(winograd_tile));
+    plan->size = plan->axis[1].tile + ry_aligned((size_t)g->out[2] * sizeof(winograd_tile));
+}
+
+void winograd_plan_make(const ry_query *query, winograd_plan *plan)
+{
+    const int64_t *value = query->form->value;
+    winograd_plan_start(query, plan);
+    winograd_set_points(plan, (int64_t[]){value[WINOGRAD_POINTS_H], value[WINOGRAD_POINTS_W]});
+    winograd_set_blocks(plan, value[WINOGRAD_TILES], value[WINOGRAD_UNITS], value[WINOGRAD_SHARED] != 0);
+    winograd_plan_finish(plan);
     for (int i = 0; i < 2; i++) {
         cut_axis(&plan->axis[i], plan->geometry.out[i + 1], (winograd_tile *)(void *)((char *)plan + plan->axis[i].tile));
     }

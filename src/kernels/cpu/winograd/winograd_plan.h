@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a convolution of stride 1 or 2, or a transposed one, is computed in Winograd's form: points, tiles, blocks, tasks. Plain data, kept in a
- * kernel's state; it depends on the problem, the vector width and the tile of products, never on the number of threads.
+ * kernel's state; it depends on the problem, the machine, the vector width and the tile of products, never on the number of threads.
+ * Of a form's knobs only the points change bits of the result.
  *
  * An axis of m outputs and r taps needs t = m + r - 1 points (Toom-Cook at 0, +-a, +-b, ..., infinity; S. Winograd, Arithmetic Complexity of
  * Computations, 1980; A. Lavin and S. Gray, arXiv:1509.09308). With two axes, P = t_h t_w products replace m_h m_w r_h r_w:
@@ -31,7 +32,20 @@
 #define RY_KERNELS_CPU_WINOGRAD_WINOGRAD_PLAN_H
 
 #include "kernels/cpu/conv/conv_geometry.h"
+#include "kernels/cpu/conv/tile_lines.h"
 #include "kernels/cpu/winograd/winograd_points.h"
+
+enum { WINOGRAD_POINTS_H, WINOGRAD_POINTS_W, WINOGRAD_SHARED, WINOGRAD_TILES, WINOGRAD_UNITS, WINOGRAD_KNOBS };
+enum { WINOGRAD_CHOICES = 3 }; /* of points of an axis */
+
+/* What plans are held against: of the machine. Times are in multiply-adds of a vector. */
+typedef struct winograd_limits {
+    int64_t cores;
+    int64_t l1, l2;      /* bytes of caches, as far as they are one core's */
+    int64_t kept;        /* bytes that caches keep from step to step of a network */
+    double memory;       /* of a float from memory, where all cores read */
+    double task, region; /* of taking a task; of a step of tasks, on all cores together */
+} winograd_limits;
 
 /* Tile of one axis: outputs origin, origin + dilation, ... of each phase. */
 typedef struct winograd_tile {
@@ -68,6 +82,7 @@ typedef struct winograd_fold {
 
 typedef struct winograd_plan {
     ry_conv_geometry geometry; /* folded: of the columns, and positions of one phase */
+    winograd_limits limits;
     winograd_fold fold;
     ry_conv_phase steps;                             /* of y and the residual */
     winograd_axis axis[2];                           /* height, width */
@@ -91,23 +106,30 @@ typedef struct winograd_plan {
     bool x_near, y_near;                    /* channels lie next to each other in x, in y */
     bool x_staged;                          /* rows of x pass through a strip, whether numbers are finite or not */
     bool x_ahead, y_ahead;                  /* a block's products run while x of the next one, and its y, are fetched */
+    bool v_fetched, u_fetched;              /* V of the next point, U of the next unit: they may not be near */
+    int64_t point_near;                     /* floats of V and U of a point that stay in a first-level cache */
     /* scratch of a worker, in bytes from its start */
     size_t v, m, stage, outputs, bias, scratch;
     size_t size;   /* of the plan, tables included */
     double cycles; /* of one core, by count */
 } winograd_plan;
 
-typedef struct winograd_limits {
-    int width, tile_rows, tile_vectors; /* of the instruction set */
-    ry_accuracy accuracy;               /* strict: two outputs of an axis, near32: up to eight points */
-} winograd_limits;
-
 /* Can the problem be computed so, whatever it costs? */
 bool winograd_is_possible(const ry_problem *problem, ry_accuracy accuracy);
 
-/* Everything but the tables of tiles, for which plan->size bytes are needed. */
-void winograd_plan_choose(const ry_problem *problem, const winograd_limits *limits, winograd_plan *plan);
-void winograd_plan_make(const ry_problem *problem, const winograd_limits *limits, winograd_plan *plan);
+/* The steps of making a plan: what follows from the problem and the machine alone; the points that an axis
+ * may have (returns how many); what follows from them; what follows from tiles and units; the rest. */
+void winograd_plan_start(const ry_query *query, winograd_plan *plan);
+int winograd_choices(const ry_query *query, const winograd_plan *plan, int axis, int64_t points[WINOGRAD_CHOICES]);
+void winograd_set_points(winograd_plan *plan, const int64_t points[2]);
+void winograd_set_blocks(winograd_plan *plan, int64_t block, int64_t units_a_task, bool shared);
+void winograd_plan_finish(winograd_plan *plan);
+
+/* Are V and M no larger than the caches bear? The least block is. */
+bool winograd_fits(const winograd_plan *plan);
+
+/* A whole plan of a complete form, tables included, in plan->size bytes. */
+void winograd_plan_make(const ry_query *query, winograd_plan *plan);
 
 /* The finite points of `points`: 0 is one, then +-magnitude[0], +-magnitude[1], ...; the last point is infinity. */
 const double *winograd_magnitudes(int64_t points);

@@ -3,9 +3,8 @@
 #ifndef RY_KERNELS_CPU_WINOGRAD_WINOGRAD_PREPARE_H
 #define RY_KERNELS_CPU_WINOGRAD_WINOGRAD_PREPARE_H
 
-#include "kernels/cpu/winograd/winograd_plan.h"
+#include "kernels/cpu/winograd/winograd_search.h"
 
-enum { WINOGRAD_KNOBS = 5 };
 extern const ry_knob winograd_knobs[WINOGRAD_KNOBS];
 
 bool winograd_takes_near32(const ry_problem *problem);
