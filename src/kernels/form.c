@@ -18,6 +18,19 @@ ry_form ry_form_free(void)
     return form;
 }
 
+void ry_knob_values_add(ry_knob_values *values, int64_t value)
+{
+    int at = values->count;
+    while (at > 0 && values->value[at - 1] >= value) {
+        at--;
+    }
+    if (values->count == RY_MAX_KNOB_VALUES || (at < values->count && values->value[at] == value)) {
+        return;
+    }
+    memmove(values->value + at + 1, values->value + at, (size_t)(values->count++ - at) * sizeof value);
+    values->value[at] = value;
+}
+
 static int index_of(const ry_knob_values *values, int64_t value)
 {
     for (int i = 0; i < values->count; i++) {

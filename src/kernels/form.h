@@ -21,6 +21,9 @@ static inline bool ry_form_allows(const ry_query *query, int knob, int64_t value
     return wanted == RY_KNOB_FREE || wanted == value;
 }
 
+/* Keeps them ascending; a value that is there, or one more than there is room for, is left out. */
+void ry_knob_values_add(ry_knob_values *values, int64_t value);
+
 /* Are all values that the query's form sets legal? ARGUMENT names those that are. */
 rynd_status ry_form_check(const ry_query *query, ry_error *error);
 

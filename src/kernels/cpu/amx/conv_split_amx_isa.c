@@ -86,6 +86,7 @@ void RY_ISA_SYMBOL(split_run)(const ry_cpu_launch *launch, int phase, size_t tas
                                              .accuracy = RY_ACCURACY_##class, \
                                              .knobs = split_knobs,            \
                                              .knob_count = SPLIT_KNOBS,       \
+                                             .values = split_values,          \
                                              .applicable = split_is_possible, \
                                              .prepare = split_prepare,        \
                                              .initialise = split_initialise,  \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels: matrix products with a constant right operand by tiles of split bfloat16, as convolutions of one tap. */
-#include "kernels/cpu/matmul/matmul_as_conv.h"
 #include "kernels/cpu/amx/split_conv.h"
 #include "kernels/cpu/amx/split_prepare.h"
+#include "kernels/cpu/matmul/matmul_as_conv.h"
 
 static void pack(const ry_cpu_launch *launch, size_t task)
 {
@@ -28,6 +28,7 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
                                              .accuracy = RY_ACCURACY_##class,        \
                                              .knobs = split_knobs,                   \
                                              .knob_count = SPLIT_KNOBS,              \
+                                             .values = matmul_split_values,          \
                                              .applicable = matmul_split_is_possible, \
                                              .prepare = matmul_split_prepare,        \
                                              .initialise = matmul_split_initialise,  \

@@ -3,12 +3,15 @@
 #include "kernels/cpu/amx/split_plan.h"
 
 #include "base/whole.h"
+#include "kernels/form.h"
+#include "machine/machine.h"
 
 enum {
     TILE_ROWS = SPLIT_TILE / SPLIT_STEP,
-    BLOCK_MOST = 512,       /* pixels */
-    COPY_MOST = 512 * 1024, /* bytes of a task's pixels, which stay in a second-level cache beside a unit's weights */
-    TASKS_WANTED = 32,
+    BLOCK_MOST = 512, /* pixels */
+    BLOCK_LEAST = 2 * SPLIT_UNIT,
+    COPY_SHARE = 4, /* of a core's second-level cache, one part in so many: a task's pixels stay there beside a unit's weights */
+    TASKS_A_CORE = 16,
     ROW_ELEMENTS = 16384, /* of x that a task splits, at least */
     WORKSPACE_MOST = 1 << 30,
     CHANNELS_LEAST = 16, /* of a group: half of a tile's row */
@@ -18,26 +21,6 @@ enum {
 static bool is_f32(const ry_problem *problem, int input)
 {
     return !ry_problem_has_input(problem, input) || ry_type_of(&problem->in[input]) == RY_f32;
-}
-
-bool split_is_possible(const ry_problem *problem)
-{
-    if (problem->op != RY_OP_conv || !ry_conv_is_spatial(problem) || !is_f32(problem, 0) || !is_f32(problem, 1) || !is_f32(problem, 2) ||
-        !is_f32(problem, 3) || ry_type_of(&problem->out[0]) != RY_f32) {
-        return false;
-    }
-    split_plan plan;
-    ry_conv_geometry_of(problem, &plan.geometry, NULL, NULL);
-    if (plan.geometry.channels_in < CHANNELS_LEAST || plan.geometry.channels_in * plan.geometry.taps < TERMS_LEAST) {
-        return false;
-    }
-    for (int i = 0; i < RY_SPACE; i++) {
-        if (plan.geometry.stride[i] > SPLIT_STRIDE_MOST) {
-            return false;
-        }
-    }
-    split_plan_choose(problem, SPLIT_PARTS_MOST, &plan);
-    return plan.workspace <= (size_t)WORKSPACE_MOST;
 }
 
 /* Which positions of an axis outputs read, and the planes they lie in. */
@@ -82,58 +65,118 @@ static void lay_out_copy(split_plan *plan)
     plan->workspace = plan->copies + ry_aligned((size_t)(g->batch * g->groups * plan->copy + TILE_ROWS * plan->pitch) * 2);
 }
 
-/* Whichever takes fewer pairs of tiles: rows of outputs one by one, or at once with the columns between them. */
-static void find_segments(split_plan *plan)
+/* Everything that follows from the problem alone. */
+static void start_plan(const ry_problem *problem, int64_t parts, split_plan *plan)
 {
-    const ry_conv_geometry *g = &plan->geometry;
-    const int64_t together = (g->out[1] - 1) * plan->plane[2] + g->out[2];
-    plan->flat = ry_parts(together, 2 * TILE_ROWS) < g->out[1] * ry_parts(g->out[2], 2 * TILE_ROWS);
-    plan->segment = plan->flat ? together : g->out[2];
-    plan->segments = g->out[0] * (plan->flat ? 1 : g->out[1]);
+    memset(plan, 0, sizeof *plan);
+    ry_conv_geometry_of(problem, &plan->geometry, NULL, NULL);
+    plan->parts = parts;
+    plan->along_channels = plan->geometry.y_channel == 1 && (!ry_problem_has_input(problem, 3) || plan->geometry.r_channel == 1);
+    plan->units = ry_parts(plan->geometry.channels_out, SPLIT_UNIT);
+    lay_out_copy(plan);
 }
 
-static void find_blocks(split_plan *plan)
+bool split_is_possible(const ry_problem *problem)
+{
+    if (problem->op != RY_OP_conv || !ry_conv_is_spatial(problem) || !is_f32(problem, 0) || !is_f32(problem, 1) || !is_f32(problem, 2) ||
+        !is_f32(problem, 3) || ry_type_of(&problem->out[0]) != RY_f32) {
+        return false;
+    }
+    ry_conv_geometry g;
+    ry_conv_geometry_of(problem, &g, NULL, NULL);
+    if (g.channels_in < CHANNELS_LEAST || g.channels_in * g.taps < TERMS_LEAST) {
+        return false;
+    }
+    for (int i = 0; i < RY_SPACE; i++) {
+        if (g.stride[i] > SPLIT_STRIDE_MOST) {
+            return false;
+        }
+    }
+    split_plan plan;
+    start_plan(problem, SPLIT_PARTS_MOST, &plan);
+    return plan.workspace <= (size_t)WORKSPACE_MOST;
+}
+
+static void set_segments(split_plan *plan, bool flat)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t ranges = g->batch * g->groups * plan->segments;
+    plan->flat = flat;
+    plan->segment = flat ? (g->out[1] - 1) * plan->plane[2] + g->out[2] : g->out[2];
+    plan->segments = g->out[0] * (flat ? 1 : g->out[1]);
+}
+
+/* Rows one by one, or at once: whichever takes fewer pairs of tiles. */
+static bool fewer_at_once(split_plan *plan)
+{
+    int64_t pairs[2];
+    for (int flat = 0; flat < 2; flat++) {
+        set_segments(plan, flat);
+        pairs[flat] = plan->segments * ry_parts(plan->segment, 2 * TILE_ROWS);
+    }
+    return pairs[1] < pairs[0];
+}
+
+/* Equal blocks of `most` pixels at most. */
+static int64_t equal_blocks(const split_plan *plan, int64_t most)
+{
+    return ry_whole(ry_parts(plan->segment, ry_parts(plan->segment, most)), SPLIT_UNIT);
+}
+
+/* The largest that stays in a second-level cache and leaves every core enough tasks. */
+static int64_t choose_block(const split_plan *plan, const ry_machine *machine)
+{
+    const int64_t ranges = plan->geometry.batch * plan->geometry.groups * plan->segments;
+    const int64_t copy = ry_machine_core_bytes(machine, RYND_LEVEL_L2) / COPY_SHARE, tasks = TASKS_A_CORE * (int64_t)machine->cores;
     int64_t block = BLOCK_MOST;
-    while (block > 2 * SPLIT_UNIT && (block * plan->pitch * 2 > COPY_MOST || ranges * ry_parts(plan->segment, block) < TASKS_WANTED)) {
+    while (block > BLOCK_LEAST && (block * plan->pitch * 2 > copy || ranges * ry_parts(plan->segment, block) < tasks)) {
         block /= 2;
     }
-    plan->block = ry_parts(ry_parts(plan->segment, ry_parts(plan->segment, block)), SPLIT_UNIT) * SPLIT_UNIT;
-    plan->blocks = ry_parts(plan->segment, plan->block);
-    plan->units = ry_parts(g->channels_out, SPLIT_UNIT);
-    int64_t parts = 1;
-    while (parts < plan->units && ranges * plan->blocks * parts < TASKS_WANTED) {
-        parts *= 2;
-    }
-    plan->units_a_task = ry_parts(plan->units, ry_least(parts, plan->units));
-    plan->unit_blocks = ry_parts(plan->units, plan->units_a_task);
-    plan->tasks = ranges * plan->blocks * plan->unit_blocks;
+    return equal_blocks(plan, block);
 }
 
-/* What a multiply-add of a vector takes is one unit: half a cycle of the cores with tiles, which take 16 cycles for a product of two tiles. */
-#define TILE_UNITS 32.0
-/* Splitting a vector of x, with its way in and out; each further part's operations. NCHW is transposed besides. */
-#define INPUT_UNITS     6.0
-#define PART_UNITS      12.0
-#define TURN_UNITS      8.0
-#define OUTPUT_UNITS    8.0
-#define TASK_UNITS      3000.0
-#define PHASE_UNITS     20000.0
-#define TILE_EFFICIENCY 0.8
-
-static double count_cycles(const split_plan *plan)
+static int64_t choose_units(const split_plan *plan, const ry_machine *machine)
 {
-    const ry_conv_geometry *g = &plan->geometry;
-    const double ranges = (double)(g->batch * g->groups * plan->segments), products = (double)(plan->parts * (plan->parts + 1)) / 2.0;
-    /* A product's result comes after 52 cycles: two of them take nearly as long as the four of a whole block. */
-    const double rows = 2.0 * (double)ry_parts(plan->segment, 2 * TILE_ROWS), columns = 2.0 * (double)ry_parts(g->channels_out, SPLIT_UNIT);
-    const double tiles = ranges * rows * columns * (double)(plan->steps * g->taps) * products;
-    const double in_vectors = (double)(g->batch * g->groups * g->in[0] * g->in[1] * g->in[2] * plan->steps * 2);
-    const double split = in_vectors * (INPUT_UNITS + PART_UNITS * (double)(plan->parts - 1) + (g->x_channel == 1 ? 0 : TURN_UNITS));
-    const double ends = ranges * rows * 16.0 * columns * (OUTPUT_UNITS + (plan->along_channels ? 0 : TURN_UNITS));
-    return tiles * TILE_UNITS / TILE_EFFICIENCY + split + ends + TASK_UNITS * (double)(plan->tasks + plan->row_tasks) + PHASE_UNITS;
+    const int64_t blocks = plan->geometry.batch * plan->geometry.groups * plan->segments * plan->blocks;
+    int64_t parts = 1;
+    while (parts < plan->units && blocks * parts < TASKS_A_CORE * (int64_t)machine->cores) {
+        parts *= 2;
+    }
+    return ry_parts(plan->units, ry_least(parts, plan->units));
+}
+
+static int64_t wanted_or(const ry_query *query, int knob, int64_t chosen)
+{
+    return ry_form_wanted(query, knob) == RY_KNOB_FREE ? chosen : ry_form_wanted(query, knob);
+}
+
+/* The settings that the query's form leaves open. */
+static void find_blocks(const ry_query *query, split_plan *plan)
+{
+    const ry_machine *machine = query->target->machine;
+    set_segments(plan, wanted_or(query, SPLIT_FLAT, fewer_at_once(plan)) != 0);
+    plan->block = wanted_or(query, SPLIT_BLOCK, choose_block(plan, machine));
+    plan->blocks = ry_parts(plan->segment, plan->block);
+    plan->units_a_task = wanted_or(query, SPLIT_UNITS, choose_units(plan, machine));
+    plan->unit_blocks = ry_parts(plan->units, plan->units_a_task);
+    plan->tasks = plan->geometry.batch * plan->geometry.groups * plan->segments * plan->blocks * plan->unit_blocks;
+}
+
+void split_values(const ry_query *query, int knob, ry_knob_values *values)
+{
+    split_plan plan;
+    start_plan(query->problem, split_parts_of(query->kernel->accuracy), &plan);
+    if (knob == SPLIT_FLAT) {
+        *values = (ry_knob_values){plan.geometry.out[1] > 1 ? 2 : 1, {0, 1}};
+    }
+    for (int flat = 0; knob == SPLIT_BLOCK && flat < 2; flat++) {
+        set_segments(&plan, flat);
+        for (int64_t most = BLOCK_LEAST; ry_form_allows(query, SPLIT_FLAT, flat) && most <= BLOCK_MOST; most *= 2) {
+            ry_knob_values_add(values, equal_blocks(&plan, most));
+        }
+    }
+    for (int64_t parts = 1; knob == SPLIT_UNITS && parts < 2 * plan.units; parts *= 2) {
+        ry_knob_values_add(values, ry_parts(plan.units, ry_least(parts, plan.units)));
+    }
 }
 
 static void lay_out_scratch(split_plan *plan)
@@ -145,21 +188,15 @@ static void lay_out_scratch(split_plan *plan)
     plan->scratch = plan->turned + (plan->along_channels ? 0 : ry_aligned(sums + RY_ALIGNMENT));
 }
 
-void split_plan_choose(const ry_problem *problem, int64_t parts, split_plan *plan)
+void split_plan_choose(const ry_query *query, split_plan *plan)
 {
-    memset(plan, 0, sizeof *plan);
-    ry_conv_geometry_of(problem, &plan->geometry, NULL, NULL);
+    start_plan(query->problem, split_parts_of(query->kernel->accuracy), plan);
     const ry_conv_geometry *g = &plan->geometry;
-    plan->parts = parts;
-    plan->along_channels = g->y_channel == 1 && (!ry_problem_has_input(problem, 3) || g->r_channel == 1);
-    lay_out_copy(plan);
-    find_segments(plan);
-    find_blocks(plan);
+    find_blocks(query, plan);
     lay_out_scratch(plan);
-    plan->unit_packed = g->taps * plan->steps * parts * 2 * SPLIT_TILE;
+    plan->unit_packed = g->taps * plan->steps * plan->parts * 2 * SPLIT_TILE;
     plan->weights = ry_aligned((size_t)(g->groups * plan->units) * sizeof(split_range));
     plan->packed = plan->weights + ry_aligned((size_t)(g->groups * plan->units * plan->unit_packed) * 2);
-    plan->cycles = count_cycles(plan);
     plan->taps = ry_aligned(sizeof *plan);
     plan->distances = plan->taps + ry_aligned((size_t)g->taps * sizeof(ry_conv_tap));
     plan->size = plan->distances + ry_aligned((size_t)g->taps * sizeof(int64_t));
@@ -178,11 +215,11 @@ static int64_t distance_of(const split_plan *plan, const int64_t r[RY_SPACE])
     return (planes * plan->plane[0] * plan->plane[1] * plan->plane[2] + pixels) * plan->pitch;
 }
 
-void split_plan_make(const ry_problem *problem, int64_t parts, split_plan *plan)
+void split_plan_make(const ry_query *query, split_plan *plan)
 {
-    split_plan_choose(problem, parts, plan);
+    split_plan_choose(query, plan);
     ry_conv_geometry *g = &plan->geometry;
-    ry_conv_geometry_of(problem, g, &plan->phase, (ry_conv_tap *)(void *)((char *)plan + plan->taps));
+    ry_conv_geometry_of(query->problem, g, &plan->phase, (ry_conv_tap *)(void *)((char *)plan + plan->taps));
     int64_t *distance = (int64_t *)(void *)((char *)plan + plan->distances);
     for (int64_t t = 0; t < g->taps; t++) {
         const int64_t r[RY_SPACE] = {t / (g->kernel[1] * g->kernel[2]), t / g->kernel[2] % g->kernel[1], t % g->kernel[2]};

@@ -60,16 +60,26 @@ typedef struct split_plan {
     size_t weights, packed;       /* bytes: ranges of the units come first in packed memory, then the weights */
     size_t copies, workspace;     /* ranges of the rows come first in the workspace, then the copies */
     size_t turned, sums, scratch; /* scratch of a worker */
-    double cycles;                /* of a core with tiles, in units of one of its vectors' multiply-adds */
     size_t taps, distances, size; /* ry_conv_tap[geometry.taps], and each tap's int64_t in the copy, in bytes from the plan's start */
 } split_plan;
 
 /* A convolution of floats, nothing else. */
 bool split_is_possible(const ry_problem *problem);
 
-/* All but the tables. */
-void split_plan_choose(const ry_problem *problem, int64_t parts, split_plan *plan);
-void split_plan_make(const ry_problem *problem, int64_t parts, split_plan *plan);
+/* Summands of bfloat16 that an operand is split into. */
+static inline int64_t split_parts_of(ry_accuracy accuracy)
+{
+    return accuracy == RY_ACCURACY_strict ? 3 : accuracy == RY_ACCURACY_near32 ? 2 : 1;
+}
+
+/* The legal values of a knob; of block: for the segments that the query's form has, or may have. Any may be set beside any other, and no
+ * bit of the result depends on them. */
+enum { SPLIT_FLAT, SPLIT_BLOCK, SPLIT_UNITS, SPLIT_KNOBS };
+void split_values(const ry_query *query, int knob, ry_knob_values *values);
+
+/* The plan of a query of a convolution whose form may leave knobs free: without tables, and whole. */
+void split_plan_choose(const ry_query *query, split_plan *plan);
+void split_plan_make(const ry_query *query, split_plan *plan);
 
 static inline const ry_conv_tap *split_taps(const split_plan *plan)
 {

@@ -3,9 +3,8 @@
 #ifndef RY_KERNELS_CPU_AMX_SPLIT_PREPARE_H
 #define RY_KERNELS_CPU_AMX_SPLIT_PREPARE_H
 
-#include "kernels/kernel.h"
+#include "kernels/cpu/amx/split_plan.h"
 
-enum { SPLIT_KNOBS = 4 };
 extern const ry_knob split_knobs[SPLIT_KNOBS];
 
 rynd_status split_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
@@ -13,6 +12,7 @@ void split_initialise(const ry_query *query, const ry_prepared *prepared, void *
 
 /* The same of a matrix product, as the convolution that it is. */
 bool matmul_split_is_possible(const ry_problem *problem);
+void matmul_split_values(const ry_query *query, int knob, ry_knob_values *values);
 rynd_status matmul_split_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 void matmul_split_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
 

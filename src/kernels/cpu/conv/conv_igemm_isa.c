@@ -29,21 +29,21 @@ void RY_ISA_SYMBOL(conv_igemm_run)(const ry_cpu_launch *launch, int phase, size_
     RY_ISA_SYMBOL(igemm_run)(plan, launch, NULL, launch->packed, launch->workspace, (int64_t)task, scratch);
 }
 
-#define KERNEL(symbol, operator, takes)                                       \
-    const ry_kernel RY_ISA_SYMBOL(symbol) = {.name = #symbol "_" RY_ISA_TEXT, \
-                                             .family = #symbol,               \
-                                             .op = RY_OP_##operator,          \
-                                             .device = RY_DEVICE_cpu,         \
-                                             .isa = RY_ISA_ID,                \
-                                             .accuracy = RY_ACCURACY_strict,  \
-                                             .simd = RY_SIMD,                 \
-                                             .knobs = igemm_knobs,            \
-                                             .knob_count = IGEMM_KNOBS,       \
-                                             .applicable = takes,             \
-                                             .prepare = igemm_prepare,        \
-                                             .initialise = igemm_initialise,  \
-                                             .pack = RY_ISA_SYMBOL(conv_igemm_pack),      \
-                                             .run = RY_ISA_SYMBOL(conv_igemm_run),        \
+#define KERNEL(symbol, operator, takes)                                              \
+    const ry_kernel RY_ISA_SYMBOL(symbol) = {.name = #symbol "_" RY_ISA_TEXT,        \
+                                             .family = #symbol,                      \
+                                             .op = RY_OP_##operator,                 \
+                                             .device = RY_DEVICE_cpu,                \
+                                             .isa = RY_ISA_ID,                       \
+                                             .accuracy = RY_ACCURACY_strict,         \
+                                             .simd = RY_SIMD,                        \
+                                             .knobs = igemm_knobs,                   \
+                                             .knob_count = IGEMM_KNOBS,              \
+                                             .applicable = takes,                    \
+                                             .prepare = igemm_prepare,               \
+                                             .initialise = igemm_initialise,         \
+                                             .pack = RY_ISA_SYMBOL(conv_igemm_pack), \
+                                             .run = RY_ISA_SYMBOL(conv_igemm_run),   \
                                              .packed_inputs = 1u << 1}
 
 KERNEL(conv_fwd_f32_igemm, conv, igemm_takes_floats);

@@ -6,26 +6,10 @@
 #include "kernels/cpu/winograd/winograd_cost.h"
 #include "kernels/form.h"
 
-#include <string.h>
-
 enum {
     BLOCK_ROWS_MOST = 16, /* tiles of products that a block of tiles fills */
     ROW_PARTS_MOST = 8    /* parts of a row of tiles that a block is, or rows */
 };
-
-/* In order; one that is there, or one more than there is room for, is left out. */
-static void add(ry_knob_values *values, int64_t value)
-{
-    int at = values->count;
-    while (at > 0 && values->value[at - 1] >= value) {
-        at--;
-    }
-    if (values->count == RY_MAX_KNOB_VALUES || (at < values->count && values->value[at] == value)) {
-        return;
-    }
-    memmove(values->value + at + 1, values->value + at, (size_t)(values->count++ - at) * sizeof value);
-    values->value[at] = value;
-}
 
 /* Tiles of a block for the plan's points, in whole groups of woven ones: whole tiles of products, and
  * fewer that keep all cores busy; where rows of positions are read or written, whole rows of tiles and
@@ -36,9 +20,9 @@ static void add_blocks(const winograd_plan *plan, ry_knob_values *values)
     for (int64_t rows = 0, block = 1; rows <= BLOCK_ROWS_MOST; rows++) {
         block = rows > 0 ? rows * plan->tile_rows : 1;
         const int64_t blocks = ry_parts(plan->tiles, block);
-        add(values, ry_whole(ry_parts(plan->tiles, blocks), weave));
+        ry_knob_values_add(values, ry_whole(ry_parts(plan->tiles, blocks), weave));
         if (blocks < plan->tiles) {
-            add(values, ry_whole(ry_parts(plan->tiles, blocks + 1), weave));
+            ry_knob_values_add(values, ry_whole(ry_parts(plan->tiles, blocks + 1), weave));
         }
         if (block >= plan->tiles) {
             break;
@@ -47,10 +31,10 @@ static void add_blocks(const winograd_plan *plan, ry_knob_values *values)
     const int64_t most = ry_least(BLOCK_ROWS_MOST * plan->tile_rows, plan->tiles);
     for (int64_t parts = 1; !(plan->x_near && plan->y_near) && parts <= ROW_PARTS_MOST; parts++) {
         if (columns % parts == 0) {
-            add(values, ry_whole(columns / parts, weave));
+            ry_knob_values_add(values, ry_whole(columns / parts, weave));
         }
         if (columns * parts <= most) {
-            add(values, ry_whole(columns * parts, weave));
+            ry_knob_values_add(values, ry_whole(columns * parts, weave));
         }
     }
 }
@@ -63,7 +47,7 @@ static int64_t next_parts(int64_t parts)
 static void add_units(const winograd_plan *plan, ry_knob_values *values)
 {
     for (int64_t parts = 1; parts <= plan->units; parts = next_parts(parts)) {
-        add(values, ry_parts(plan->units, parts));
+        ry_knob_values_add(values, ry_parts(plan->units, parts));
     }
 }
 

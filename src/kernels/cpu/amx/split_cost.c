@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Counts what a convolution by tiles of split bfloat16 takes. */
+#include "kernels/cpu/amx/split_cost.h"
+
+#include "base/whole.h"
+#include "machine/machine.h"
+
+static const struct {
+#define SPLIT_COST(name, value) double name;
+#include "kernels/cpu/amx/split_costs.inc"
+#undef SPLIT_COST
+} costs = {
+#define SPLIT_COST(name, value) value,
+#include "kernels/cpu/amx/split_costs.inc"
+#undef SPLIT_COST
+};
+
+enum { TILE_ROWS = SPLIT_TILE / SPLIT_STEP, MULTIPLY_ADD = 2 * SPLIT_LANES };
+
+/* Of a product of two tiles: those of the sums, as many times as the peak of bfloat16's products is above f32's. */
+static double tile_work(const ry_machine *machine)
+{
+    const double sums = 2.0 * TILE_ROWS * TILE_ROWS * SPLIT_STEP;
+    return machine->bf16.one > 0 ? sums * machine->f32.one / machine->bf16.one : sums;
+}
+
+double split_work(const split_plan *plan, const ry_machine *machine)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const double images = (double)(g->batch * g->groups), further = (double)(plan->parts - 1);
+    /* A product's result comes after 52 cycles: two of them take nearly as long as the four of a whole block. */
+    const double rows = 2.0 * (double)ry_parts(plan->segment, 2 * TILE_ROWS), columns = 2.0 * (double)plan->units;
+    const double pairs = images * (double)plan->segments * rows * columns;
+    const double products = (double)(plan->parts * (plan->parts + 1) / 2 * plan->steps * g->taps);
+    const double in_vectors = images * (double)(g->in[0] * g->in[1] * g->in[2] * plan->steps * 2);
+    const double split = in_vectors * (costs.input + costs.part * further + (g->x_channel == 1 ? 0 : costs.transpose));
+    const double ends = pairs * TILE_ROWS * (costs.output + (plan->along_channels ? 0 : costs.transpose));
+    const double tasks = (double)(plan->tasks + plan->row_tasks);
+    return pairs * products * tile_work(machine) / costs.efficiency + (split + ends + tasks * costs.task) * MULTIPLY_ADD +
+           (tasks * machine->task_seconds + 2 * machine->region_seconds * machine->cores) * machine->f32.one;
+}
