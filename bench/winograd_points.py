@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Error of Winograd's form in float32 for given points, beside the direct sum's: the table of docs/convolution.md.
+"""Error of Winograd's form in float32 for given points, beside the direct sum's: the table of docs/notes/2026-11-21-winograd-points.md.
 
     build/venv/bin/python bench/winograd_points.py [CHANNELS]
 

@@ -18,7 +18,7 @@
 #define RY_TILE_FETCHES (RY_TILE_ROWS * RY_W <= 64)
 
 /* Steps of k between two jumps. Small tiles have so little to do in one that another program on the core's second thread would hold them up
- * (docs/convolution.md). */
+ * (docs/notes/2026-11-22-implicit-gemm.md). */
 enum { RY_TILE_STEPS = RY_TILE_FETCHES ? 4 : 1 };
 
 /* Steps in which a line comes from memory. The distance is a constant, so that it takes none of the registers that hold addresses of rows. */
