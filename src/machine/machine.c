@@ -34,3 +34,8 @@ int64_t ry_machine_core_bytes(const ry_machine *machine, rynd_level level)
     const rynd_memory_level *l = &machine->level[level];
     return l->bytes > 0 && l->shared_by > 0 ? (int64_t)l->bytes / l->shared_by : least[level];
 }
+
+int64_t ry_machine_task_products(const ry_machine *machine, double times)
+{
+    return ry_most(1, (int64_t)(times * machine->task_seconds * machine->f32.one / 2));
+}

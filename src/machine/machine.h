@@ -28,4 +28,7 @@ bool ry_machine_is_far(const ry_machine *machine, double bytes);
  * every processor has. */
 int64_t ry_machine_core_bytes(const ry_machine *machine, rynd_level level);
 
+/* Products with their sums that take a core `times` as long as taking a task does, at its peak. */
+int64_t ry_machine_task_products(const ry_machine *machine, double times);
+
 #endif

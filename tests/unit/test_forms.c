@@ -23,7 +23,26 @@ static const row rows[] = {
     {"conv_fwd_f32_split_strict", "conv c=34 h=23 w=7 k=33 r=3 s=2 pad=1,0 stride=2", 2e-6},
     {"conv_fwd_bf16_split", "conv c=32 d=3 h=5 w=6 k=40 t=2 r=3 s=3 groups=2", 2e-5},
     {"matmul_f32_split", "matmul x0=37x70:f32 x1=70x45:f32 y0=37x45:f32", 2e-5},
-    {"conv_fwd_f32_depthwise_nchw", "conv c=5 h=9 w=7 k=5 r=3 s=3 pad=1 groups=5", 1e-6},
+    {"conv_fwd_f32_depthwise_nchw", "conv n=2 c=5 h=9 w=7 k=5 r=3 s=3 pad=1 groups=5 bias=1", 1e-6},
+    {"conv_fwd_f32_depthwise_nchw", "conv n=2 c=5 h=7 w=7 k=5 r=3 s=3 pad=1 groups=5 act=relu", 1e-6},
+    {"conv_fwd_f32_depthwise_nchw", "conv c=3 h=17 w=25 k=3 r=3 s=3 pad=1 groups=3 act=clip alpha=-0.5 beta=0.5", 1e-6},
+    {"conv_fwd_f32_depthwise_nchw", "conv c=3 h=18 w=37 k=3 r=3 s=3 pad=1 stride=2 groups=3", 1e-6},
+    {"conv_fwd_f32_depthwise_nchw", "conv c=4 h=19 w=21 k=4 r=5 s=5 pad=2 groups=4", 1e-6},
+    {"conv_fwd_f32_depthwise_nchw", "conv c=3 h=31 w=23 k=6 r=7 s=7 pad=3 groups=3 act=relu residual=1", 1e-6},
+    {"conv_fwd_f32_depthwise_nchw", "conv c=3 h=40 w=3 k=3 r=3 s=2 pad=1 dilation=2 groups=3", 1e-6},
+    {"conv_fwd_f32_depthwise_nhwc", "conv n=2 c=35 h=9 w=8 k=35 r=3 s=3 pad=1 groups=35 bias=1", 1e-6},
+    {"conv_fwd_f32_depthwise_nhwc", "conv c=20 h=15 w=11 k=20 r=5 s=5 pad=4 dilation=2 groups=20", 1e-6},
+    {"conv_fwd_f32_depthwise_nhwc", "conv c=12 h=13 w=17 k=24 r=3 s=3 pad=1 stride=2 groups=6 act=relu residual=1", 1e-6},
+    {"convt_fwd_f32_depthwise_nhwc", "convt c=18 h=7 w=6 k=18 r=4 s=3 pad=1 stride=2 groups=18", 1e-6},
+    {"conv_fwd_f32_depthwise_nhwc", "conv c=17 d=3 h=5 w=6 k=17 t=3 r=3 s=3 pad=1 groups=17", 1e-6},
+    {"separable_conv_f32",
+     "separable_conv x0=2x35x9x11:f32:nhwc x1=35x1x3x3:f32 x2=35:f32 x3=37x35x1x1:f32 x5=2x37x9x11:f32:nhwc "
+     "y0=2x37x9x11:f32:nhwc pads=1,1,1,1 activation=relu",
+     2e-6},
+    {"separable_conv_f32",
+     "separable_conv x0=1x40x13x15:f32:nhwc x1=40x1x5x5:f32 x3=20x40x1x1:f32 x4=20:f32 y0=1x20x13x15:f32:nhwc "
+     "pads=4,4,4,4 dilation=2,2",
+     2e-6},
 };
 
 static void every_form(void **state)

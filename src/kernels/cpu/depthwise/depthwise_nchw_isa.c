@@ -132,43 +132,7 @@ static void pack(const ry_cpu_launch *launch, size_t task)
     *to = depthwise_bias(launch, k);
 }
 
-static ry_counts counts_of(const ry_problem *problem, const ry_conv_geometry *g)
-{
-    const int64_t row = 2 * g->out[2] <= RY_W && g->in[2] <= RY_W ? RY_W / 2 : (g->out[2] + RY_W - 1) / RY_W * RY_W;
-    return (ry_counts){2.0 * (double)(g->batch * g->groups * g->channels_out * g->out[0] * g->out[1]) * (double)(row * g->taps),
-                       ry_problem_bytes(problem)};
-}
-
-static const ry_knob knobs[] = {{"rows", NULL, false}, {"channels", NULL, false}};
-
-static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
-{
-    const ry_problem *problem = query->problem;
-    const size_t size = depthwise_nchw_plan_size(problem, RY_W);
-    depthwise_nchw_plan *plan = ry_allocate(&ry_system_allocator, size);
-    if (!plan) {
-        return ry_fail_memory(error);
-    }
-    depthwise_nchw_plan_make(problem, RY_W, plan);
-    *prepared = (ry_prepared){.phases = 1,
-                              .tasks = {(size_t)plan->tasks},
-                              .state_size = ry_aligned(size),
-                              .packed = ry_aligned((size_t)(plan->outputs * (plan->geometry.taps + 1)) * sizeof(float)),
-                              .pack_tasks = (size_t)plan->outputs,
-                              .work = plan->cycles * 2 * RY_W,
-                              .counts = counts_of(problem, &plan->geometry),
-                              .form = {{plan->rows, plan->channels}}};
-    ry_release(&ry_system_allocator, plan);
-    return RYND_OK;
-}
-
-static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
-{
-    const ry_problem *problem = query->problem;
-    (void)prepared;
-    depthwise_nchw_plan_make(problem, RY_W, state);
-}
-
 /* Whole vectors of pixels, or of two planes' pixels. */
-RY_CONV_KERNELS(depthwise_nchw, .applicable = depthwise_nchw_suits, .knobs = knobs, .knob_count = 2, .prepare = prepare,
-                .initialise = initialise, .pack = pack, .run = run, .packed_inputs = 1u << 1 | 1u << 2);
+RY_CONV_KERNELS(depthwise_nchw, .applicable = depthwise_nchw_suits, .knobs = depthwise_nchw_knobs, .knob_count = NCHW_KNOBS,
+                .values = depthwise_nchw_values, .prepare = depthwise_nchw_prepare, .initialise = depthwise_nchw_initialise, .pack = pack,
+                .run = run, .packed_inputs = 1u << 1 | 1u << 2);

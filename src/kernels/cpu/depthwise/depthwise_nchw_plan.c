@@ -3,18 +3,12 @@
 #include "kernels/cpu/depthwise/depthwise_nchw_plan.h"
 
 #include "base/whole.h"
+#include "kernels/cpu/depthwise/depthwise_costs.h"
 #include "kernels/cpu/depthwise/depthwise_problem.h"
+#include "kernels/form.h"
+#include "machine/machine.h"
 
 #include <string.h>
-
-enum {
-    TASK_WORK = 120000, /* multiply-adds a task at least, where there is so much: some five microseconds */
-    TASKS_ENOUGH = 32,
-    PLANE_CYCLES = 70,       /* beside its rows: weights, addresses */
-    ADD_CYCLES = 3,          /* of a vector of sums that y has, of the passes before */
-    FETCH_LEAST = 1 << 20,   /* bytes of a problem that a second-level cache does not keep: lines are fetched ahead, */
-    FETCH_ROLL_TWO = 8 << 20 /* those that roll down by two rows where a last-level cache does not, either */
-};
 
 depthwise_passes depthwise_nchw_passes(const ry_conv_geometry *g, int64_t z)
 {
@@ -111,9 +105,9 @@ static bool is_plain(const depthwise_nchw_plan *plan, int width, int64_t vector)
 }
 
 /* Windows of 3x3 that reach at most a pixel over each end of x. */
-static bool can_roll(const ry_conv_geometry *g, int width)
+static bool can_roll(const ry_conv_geometry *g)
 {
-    bool rolls = width == 8 && g->kernel[0] == 1 && g->stride[1] == g->stride[2];
+    bool rolls = g->kernel[0] == 1 && g->stride[1] == g->stride[2];
     for (int i = 1; i <= 2; i++) {
         const int64_t behind = (g->out[i] - 1) * g->stride[i] + 3 - g->before[i] - g->in[i];
         rolls = rolls && g->kernel[i] == 3 && g->dilation[i] == 1 && g->before[i] >= 0 && g->before[i] <= 1 && behind <= 1;
@@ -149,106 +143,220 @@ static void join_rows(const ry_problem *problem, depthwise_nchw_plan *plan)
     }
 }
 
-static void find_edges(const ry_problem *problem, int width, depthwise_nchw_plan *plan)
+static void read_problem(const ry_query *query, depthwise_nchw_plan *plan)
 {
-    ry_conv_geometry *g = &plan->geometry;
-    depthwise_read(problem, g, &plan->phase);
-    join_rows(problem, plan);
+    const ry_conv_geometry *g = &plan->geometry;
+    memset(plan, 0, sizeof *plan);
+    depthwise_read(query->problem, &plan->geometry, &plan->phase);
+    join_rows(query->problem, plan);
     plan->multiplier = g->channels_out;
     plan->outputs = g->groups * g->channels_out;
-    plan->paired = 2 * g->out[2] <= width && g->in[2] <= width && plan->outputs > 1;
-    if (plan->paired) {
-        plan->vectors = 1;
+    plan->vectors = ry_parts(g->out[2], query->kernel->simd.width);
+}
+
+static bool can_pair(const depthwise_nchw_plan *plan, int width)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    return 2 * g->out[2] <= width && g->in[2] <= width && plan->outputs > 1;
+}
+
+/* Planes of seven rows or more without gaps, of two rows a vector to two vectors a row, which writes no more than the
+ * next row behind its own. */
+static bool can_seven(const ry_problem *problem, const depthwise_nchw_plan *plan, int width)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    float low, high;
+    const bool window = g->kernel[1] == 3 && g->kernel[2] == 3 && g->stride[1] == 1 && g->dilation[1] == 1 && g->dilation[2] == 1;
+    const bool same = g->in[1] == g->out[1] && g->before[1] == 1 && g->in[2] == g->out[2] && g->before[2] == 1;
+    const bool dense = g->x_step[1] == g->in[2] && plan->phase.y_step[1] == g->out[2], pairs = can_pair(plan, width);
+    const bool rows = pairs ? g->out[1] == STRIP_ROWS : plan->vectors <= 2 && g->out[1] > STRIP_ROWS;
+    const bool lanes = 2 * g->out[2] >= (pairs ? width / 2 : width);
+    return plan->multiplier == 1 && g->kernel[0] == 1 && window && same && dense && rows && lanes && !ry_problem_has_input(problem, 3) &&
+           ry_activation_bounds(ry_conv_activation(problem), &low, &high);
+}
+
+static bool can_window(const ry_conv_geometry *g)
+{
+    return g->stride[2] == 1 && g->dilation[1] == 1 && g->kernel[1] == g->kernel[2] && (g->kernel[1] == 5 || g->kernel[1] == 7);
+}
+
+static bool has_text(const ry_query *query, const depthwise_nchw_plan *plan, depthwise_nchw_text text)
+{
+    const int width = query->kernel->simd.width;
+    switch (text) {
+    case NCHW_SEVEN: return can_seven(query->problem, plan, width);
+    case NCHW_PAIR: return can_pair(plan, width);
+    case NCHW_ROLL: return can_roll(&plan->geometry);
+    case NCHW_WINDOW: return can_window(&plan->geometry);
+    default: return true;
+    }
+}
+
+bool depthwise_nchw_has(const ry_query *query, depthwise_nchw_text text)
+{
+    depthwise_nchw_plan plan;
+    read_problem(query, &plan);
+    return has_text(query, &plan, text);
+}
+
+static bool has_halves(const depthwise_nchw_plan *plan, int width)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t last = g->out[2] - (plan->vectors - 1) * width;
+    return 2 * last <= width && (g->stride[2] == 1 || (g->kernel[1] == 3 && g->kernel[2] == 3));
+}
+
+bool depthwise_nchw_has_halves(const ry_query *query)
+{
+    depthwise_nchw_plan plan;
+    read_problem(query, &plan);
+    return has_halves(&plan, query->kernel->simd.width);
+}
+
+static bool is_strip(depthwise_nchw_text text)
+{
+    return text == NCHW_STRIP || text == NCHW_WINDOW;
+}
+
+/* Texts that keep strips and weights in registers, and the one for machines whose registers do not hold them. */
+static bool pays(const ry_simd *simd, depthwise_nchw_text text)
+{
+    const bool many = depthwise_many_registers(simd);
+    return text == NCHW_ROLL ? !many : many || (text != NCHW_SEVEN && text != NCHW_WINDOW);
+}
+
+/* The first of the texts, from the most special one on, that computes the problem in the form asked for. */
+static bool choose_text(const ry_query *query, depthwise_nchw_plan *plan)
+{
+    static const depthwise_nchw_text texts[NCHW_TEXTS] = {NCHW_SEVEN, NCHW_PAIR, NCHW_ROLL, NCHW_WINDOW, NCHW_STRIP};
+    const int64_t wanted = ry_form_wanted(query, NCHW_TEXT);
+    for (int i = 0; i < NCHW_TEXTS; i++) {
+        plan->text = texts[i];
+        const bool rows = plan->text != NCHW_SEVEN || plan->rows == plan->geometry.out[1];
+        const bool halves = is_strip(plan->text) || ry_form_allows(query, NCHW_HALVES, 0);
+        if (rows && halves && ry_form_allows(query, NCHW_TEXT, plan->text) && has_text(query, plan, plan->text) &&
+            (wanted == plan->text || pays(&query->kernel->simd, plan->text))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void set_text(const ry_query *query, depthwise_nchw_plan *plan)
+{
+    const int width = query->kernel->simd.width;
+    plan->sevens = plan->text == NCHW_SEVEN;
+    plan->paired = plan->text == NCHW_PAIR || (plan->sevens && can_pair(plan, width));
+    plan->rolls = plan->text == NCHW_ROLL;
+    plan->windows = plan->text == NCHW_WINDOW;
+    plan->halves = is_strip(plan->text) && has_halves(plan, width) && ry_form_allows(query, NCHW_HALVES, 1);
+}
+
+/* Rows of one are long runs, which the hardware follows. Those that roll down by two rows are fetched where they come
+ * from memory, others where a core's own caches do not keep them. */
+static bool fetches(const ry_query *query, const depthwise_nchw_plan *plan)
+{
+    const ry_machine *machine = query->target->machine;
+    const double bytes = ry_problem_bytes(query->problem);
+    const bool two = plan->rolls && plan->geometry.stride[2] == 2;
+    return plan->geometry.out[1] > 1 &&
+           (two ? ry_machine_is_far(machine, bytes) : bytes > (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2));
+}
+
+static void find_edges(int width, depthwise_nchw_plan *plan)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    if (plan->paired || plan->sevens) {
         plan->loads = g->kernel[2];
-        plan->size = sizeof *plan + (size_t)(plan->loads * (1 + width)) * sizeof *plan->mask;
+        plan->size = sizeof *plan + (plan->paired ? (size_t)(plan->loads * (1 + width)) * sizeof *plan->mask : 0);
         return;
     }
-    plan->vectors = ry_parts(g->out[2], width);
-    plan->rolls = can_roll(g, width);
-    /* rows of one are long runs, which the hardware follows */
-    plan->fetches = g->out[1] > 1 && ry_problem_bytes(problem) > (plan->rolls && g->stride[2] == 2 ? FETCH_ROLL_TWO : FETCH_LEAST);
     if (plan->rolls) {
         plan->loads = g->stride[2] == 1 ? 3 : ROLL_LOADS;
         plan->size = sizeof *plan + (size_t)(2 * plan->loads) * sizeof *plan->mask;
         return;
     }
     plan->loads = g->stride[2] == 1 ? g->kernel[2] : ry_parts(g->kernel[2], 2);
-    plan->left = plan->right = 0;
     while (plan->left < plan->vectors && !is_plain(plan, width, plan->left)) {
         plan->left++;
     }
     while (plan->left + plan->right < plan->vectors && !is_plain(plan, width, plan->vectors - 1 - plan->right)) {
         plan->right++;
     }
-    const int64_t last = g->out[2] - (plan->vectors - 1) * width;
-    plan->halves = 2 * last <= width && (g->stride[2] == 1 || (g->kernel[1] == 3 && g->kernel[2] == 3));
-    plan->windows =
-        width == 16 && g->stride[2] == 1 && g->dilation[1] == 1 && g->kernel[1] == g->kernel[2] && (g->kernel[1] == 5 || g->kernel[1] == 7);
     plan->size = sizeof *plan + (size_t)((plan->left + plan->right) * plan->loads) * sizeof *plan->mask;
 }
 
-/* Planes of seven rows or more without gaps, of two rows a vector to two vectors a row, which writes no more than the next row behind its own. */
-static bool is_seven(const ry_problem *problem, const depthwise_nchw_plan *plan, int width)
+static int64_t choose_channels(const depthwise_nchw_plan *plan, const ry_machine *machine, int64_t plane_work, int width)
 {
-    const ry_conv_geometry *g = &plan->geometry;
-    float low, high;
-    const bool window = g->kernel[1] == 3 && g->kernel[2] == 3 && g->stride[1] == 1 && g->dilation[1] == 1 && g->dilation[2] == 1;
-    const bool same = g->in[1] == g->out[1] && g->before[1] == 1 && g->in[2] == g->out[2] && g->before[2] == 1;
-    const bool dense = g->x_step[1] == g->in[2] && plan->phase.y_step[1] == g->out[2];
-    const bool rows = plan->paired ? g->out[1] == 7 : plan->vectors <= 2 && g->out[1] > 7 && plan->rows == g->out[1];
-    const bool lanes = 2 * g->out[2] >= (plan->paired ? width / 2 : width);
-    return width == 16 && plan->multiplier == 1 && g->kernel[0] == 1 && window && same && dense && rows && lanes &&
-           !ry_problem_has_input(problem, 3) && ry_activation_bounds(ry_conv_activation(problem), &low, &high);
+    const int64_t task_work = ry_machine_task_products(machine, depthwise_costs.nchw_task), enough = depthwise_tasks_enough(machine);
+    const int64_t planes = plan->geometry.batch * plan->outputs;
+    int64_t channels = ry_least(plan->outputs, ry_parts(task_work, plane_work));
+    if (planes / channels < enough && plane_work * planes > task_work * enough) {
+        channels = ry_most(1, planes / enough);
+    }
+    const int64_t parts = depthwise_even_tasks(ry_parts(plan->outputs, channels), machine);
+    channels = ry_parts(plan->outputs, ry_least(plan->outputs, parts));
+    return channels + (can_pair(plan, width) && channels % 2);
 }
 
-static void choose_tasks(int width, depthwise_nchw_plan *plan)
+/* Few planes: parts of them, whole strips. */
+static int64_t choose_rows(const depthwise_nchw_plan *plan, const ry_machine *machine, int64_t plane_work)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t row_work = plan->vectors * width * g->taps * g->out[0], planes = g->batch * plan->outputs;
-    plan->channels = ry_least(plan->outputs, ry_parts(TASK_WORK, row_work * g->out[1]));
-    if (planes / plan->channels < TASKS_ENOUGH && row_work * g->out[1] * planes > TASK_WORK * TASKS_ENOUGH) {
-        plan->channels = ry_most(1, planes / TASKS_ENOUGH);
+    const int64_t task_work = ry_machine_task_products(machine, depthwise_costs.nchw_task), enough = depthwise_tasks_enough(machine);
+    const int64_t parts = ry_least(ry_parts(enough, g->batch * plan->channel_blocks), ry_most(1, plane_work / task_work));
+    const int64_t strips = ry_parts(ry_parts(g->out[1], parts), STRIP_ROWS);
+    return plan->channels > 1 ? g->out[1] : ry_least(g->out[1], strips * STRIP_ROWS);
+}
+
+static void choose_tasks(const ry_query *query, depthwise_nchw_plan *plan)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const ry_machine *machine = query->target->machine;
+    const int width = query->kernel->simd.width;
+    const int64_t plane_work = plan->vectors * width * g->taps * g->out[0] * g->out[1];
+    plan->channels = ry_form_wanted(query, NCHW_CHANNELS);
+    if (plan->channels == RY_KNOB_FREE) {
+        plan->channels = choose_channels(plan, machine, plane_work, width);
     }
-    plan->channels = ry_parts(plan->outputs, ry_least(plan->outputs, depthwise_even_tasks(ry_parts(plan->outputs, plan->channels))));
-    plan->channels += plan->paired && plan->channels % 2;
     plan->channel_blocks = ry_parts(plan->outputs, plan->channels);
-    /* few planes: parts of them, whole strips */
-    const int64_t parts = ry_least(ry_parts(TASKS_ENOUGH, g->batch * plan->channel_blocks), ry_most(1, row_work * g->out[1] / TASK_WORK));
-    plan->rows = plan->channels > 1 ? g->out[1] : ry_least(g->out[1], ry_parts(ry_parts(g->out[1], parts), STRIP_ROWS) * STRIP_ROWS);
+    plan->rows = ry_form_wanted(query, NCHW_ROWS);
+    if (plan->rows == RY_KNOB_FREE) {
+        const bool all = ry_form_wanted(query, NCHW_TEXT) == NCHW_SEVEN;
+        plan->rows = all ? g->out[1] : choose_rows(plan, machine, plane_work);
+    }
     plan->row_blocks = ry_parts(g->out[1], plan->rows);
     plan->tasks = g->batch * plan->channel_blocks * plan->row_blocks;
 }
 
-/* Of long vectors that are parted into even and odd pixels, beside short ones. */
-#define WIDE_PAIRS 0.84
-
-/* Cycles of a vector of a row as they were measured on Zen 4: of a tap (long vectors with a stride: there 2.5, 1.9 on Zen 5), and of its start and end. Rows that are left over when strips are
- * full load their vectors for one row alone. */
+/* Cycles of a vector of a row: of a tap, and of its start and end. Rows that are left over when strips are full load
+ * their vectors for one row alone. */
 static double count_cycles(const depthwise_nchw_plan *plan, int width)
 {
-    static const double seven[2] = {12.0, 15.0}, roll[2][2] = {{13.0, 24.0}, {18.0, 36.0}};             /* [one vector a row][stride - 1] */
-    static const double tap[2][2] = {{1.05, 2.5}, {1.4, 2.5}}, end[2][2] = {{7.0, 10.0}, {20.0, 22.0}}; /* [paired][stride - 1] */
+    const depthwise_nchw_costs *cost = &depthwise_costs.nchw;
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t rows = ry_parts(g->out[1], g->dilation[1]), last = rows % STRIP_ROWS, alone = last < 4 ? last : last - 4;
+    const int64_t rows = ry_parts(g->out[1], g->dilation[1]), last = rows % STRIP_ROWS;
+    const int64_t alone = last < depthwise_nchw_heights[1] ? last : last - depthwise_nchw_heights[1];
     const int64_t passes = count_passes(g), planes_at_once = plan->paired ? ry_parts(plan->outputs, 2) : plan->outputs;
-    const double vectors = (double)(g->batch * planes_at_once * passes * plan->vectors);
+    const double planes = (double)(g->batch * planes_at_once * passes), vectors = planes * (double)plan->vectors;
     const int two = g->stride[2] > 1;
     if (plan->sevens) {
-        return vectors * (double)ry_whole(g->out[1], STRIP_ROWS) * seven[plan->paired];
+        return vectors * (double)ry_whole(g->out[1], STRIP_ROWS) * cost->seven[plan->paired];
     }
     if (plan->rolls) {
-        return vectors * (double)g->out[1] * roll[plan->vectors == 1][two] + (double)(g->batch * plan->outputs * passes) * PLANE_CYCLES;
+        return vectors * (double)g->out[1] * cost->roll[plan->vectors == 1][two] + planes * cost->plane;
     }
-    const double wide = width == 16 && two && !plan->paired ? WIDE_PAIRS : 1.0;
-    const double each = (double)(g->kernel[1] * g->kernel[2]) * tap[plan->paired][two] * wide, adds = passes > g->out[0] ? ADD_CYCLES : 0;
+    const double wide = depthwise_is_long(width) && two && !plan->paired ? cost->long_parting : 1.0;
+    const double each = (double)(g->kernel[1] * g->kernel[2]) * cost->tap[plan->paired][two] * wide;
+    const double adds = passes > g->out[0] ? cost->add : 0;
     /* the weights of 3x3 stay in registers */
-    const double square = !plan->paired && !two && g->kernel[1] == 3 && g->kernel[2] == 3 ? 4.0 : 0.0;
-    const double narrow = plan->vectors == 1 && !plan->paired ? 4.0 : 0.0;
+    const double square = !plan->paired && !two && g->kernel[1] == 3 && g->kernel[2] == 3 ? cost->square : 0.0;
+    const double narrow = plan->vectors == 1 && !plan->paired ? cost->narrow : 0.0;
     const double share = (double)alone / (double)rows;
-    const double planes = vectors / (double)plan->vectors;
     return vectors * (double)g->out[1] *
-               (each * (1.0 + 1.2 * share) + (end[plan->paired][two] + adds - square + narrow) * (1.0 + 0.3 * share)) +
-           planes * PLANE_CYCLES;
+               (each * (1.0 + cost->alone_tap * share) +
+                (cost->end[plan->paired][two] + adds - square + narrow) * (1.0 + cost->alone_end * share)) +
+           planes * cost->plane;
 }
 
 static void find_lanes(int width, depthwise_nchw_plan *plan)
@@ -267,27 +375,28 @@ static void find_lanes(int width, depthwise_nchw_plan *plan)
     }
 }
 
-size_t depthwise_nchw_plan_size(const ry_problem *problem, int width)
+bool depthwise_nchw_plan_choose(const ry_query *query, depthwise_nchw_plan *plan)
 {
-    depthwise_nchw_plan plan;
-    find_edges(problem, width, &plan);
-    return plan.size;
+    read_problem(query, plan);
+    choose_tasks(query, plan);
+    if (!choose_text(query, plan)) {
+        return false;
+    }
+    set_text(query, plan);
+    plan->fetches = fetches(query, plan);
+    find_edges(query->kernel->simd.width, plan);
+    plan->cycles = count_cycles(plan, query->kernel->simd.width);
+    return true;
 }
 
-void depthwise_nchw_plan_make(const ry_problem *problem, int width, depthwise_nchw_plan *plan)
+void depthwise_nchw_plan_make(const ry_query *query, depthwise_nchw_plan *plan)
 {
-    memset(plan, 0, sizeof *plan);
-    find_edges(problem, width, plan);
-    choose_tasks(width, plan);
-    plan->sevens = is_seven(problem, plan, width);
-    plan->cycles = count_cycles(plan, width);
+    const int width = query->kernel->simd.width;
+    depthwise_nchw_plan_choose(query, plan);
     if (plan->paired) {
         find_lanes(width, plan);
-        return;
-    }
-    if (plan->rolls) {
+    } else if (plan->rolls) {
         find_ends(width, plan);
-        return;
     }
     for (int64_t e = 0; e < plan->left + plan->right; e++) {
         const int64_t vector = e < plan->left ? e : plan->vectors - plan->right + e - plan->left;

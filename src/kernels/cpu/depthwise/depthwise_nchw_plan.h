@@ -13,8 +13,8 @@
  *
  * The last vectors of rows that fill at most half of the lanes are summed for two strips of the greatest height together (`halves`).
  *
- * Where vectors have eight lanes, as with AVX2, whose sixteen registers hold no strip beside the weights, windows of 3x3 have a text that goes down all rows
- * a vector of columns at a time (`rolls`). The last vector of a row ends with it.
+ * Where sixteen registers hold no strip beside the weights, windows of 3x3 have a text that goes down all rows a vector of
+ * columns at a time (`rolls`). The last vector of a row ends with it.
  *
  * Planes of at most half a vector's width go two at a time (`paired`), one in each half; taps are permutations of one load. Planes of one or two
  * vectors' width and more than seven rows, or of half of one and seven, without gaps, with windows of 3x3 and nothing but bounds behind them, have a
@@ -25,6 +25,20 @@
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NCHW_PLAN_H
 
 #include "kernels/cpu/conv/conv_geometry.h"
+#include "kernels/kernel.h"
+
+typedef enum depthwise_nchw_text {
+    NCHW_STRIP,  /* any */
+    NCHW_WINDOW, /* strips of windows of a known size */
+    NCHW_PAIR,   /* two planes at a time */
+    NCHW_ROLL,   /* down all rows */
+    NCHW_SEVEN,  /* planes without gaps, seven rows in registers */
+    NCHW_TEXTS
+} depthwise_nchw_text;
+
+/* text and halves make the forms; the others cut them. */
+enum { NCHW_TEXT, NCHW_HALVES, NCHW_ROWS, NCHW_CHANNELS, NCHW_KNOBS };
+extern const ry_knob depthwise_nchw_knobs[NCHW_KNOBS];
 
 enum {
     STRIP_ROWS = 7,    /* of output */
@@ -43,12 +57,13 @@ typedef struct depthwise_nchw_plan {
     int64_t rows, row_blocks; /* output rows of a task */
     int64_t channels, channel_blocks;
     int64_t tasks;
-    bool paired, rolls, sevens, halves, windows;
-    bool fetches;                 /* lines of x and y ahead: they come from outer caches, or from memory */
-    int64_t vectors, left, right; /* of a row; of these at its ends that need masks */
-    int64_t loads;                /* masks of a vector: one a tap; one a pair of taps, and one of the first, where the stride is 2 */
-    double cycles;                /* of all tasks */
-    size_t size;                  /* bytes, masks included */
+    depthwise_nchw_text text;
+    bool paired, rolls, sevens, halves, windows; /* sevens: of pairs where it is paired, too */
+    bool fetches;                                /* lines of x and y ahead: they come from outer caches, or from memory */
+    int64_t vectors, left, right;                /* of a row; of these at its ends that need masks */
+    int64_t loads; /* masks of a vector: one a tap; one a pair of taps, and one of the first, where the stride is 2 */
+    double cycles; /* of all tasks */
+    size_t size;   /* bytes, masks included */
     uint32_t mask
         []; /* [left, then right][load]: pixels inside x; rolls: of the first and of the last vector; paired: [tap column] lanes that read x, then int32_t [tap column][lane] */
 } depthwise_nchw_plan;
@@ -73,13 +88,24 @@ static inline int64_t depthwise_nchw_turn(int64_t left)
 uint64_t depthwise_nchw_inside(const depthwise_nchw_plan *plan, int64_t first, int64_t count);
 
 bool depthwise_nchw_suits(const ry_problem *problem);
+
 /* Taps of the depth that read inside x, for slice z of y: from `first` to `end` - 1. There is one at least. */
 typedef struct depthwise_passes {
     int64_t first, end;
 } depthwise_passes;
 
 depthwise_passes depthwise_nchw_passes(const ry_conv_geometry *geometry, int64_t z);
-size_t depthwise_nchw_plan_size(const ry_problem *problem, int width);
-void depthwise_nchw_plan_make(const ry_problem *problem, int width, depthwise_nchw_plan *plan);
+
+/* Is there a plan of that text, with or without halves? */
+bool depthwise_nchw_has(const ry_query *query, depthwise_nchw_text text);
+bool depthwise_nchw_has_halves(const ry_query *query);
+
+/* The plan that the query's form asks for, without masks; false: there is none. Then the whole of it, in plan->size bytes. */
+bool depthwise_nchw_plan_choose(const ry_query *query, depthwise_nchw_plan *plan);
+void depthwise_nchw_plan_make(const ry_query *query, depthwise_nchw_plan *plan);
+
+void depthwise_nchw_values(const ry_query *query, int knob, ry_knob_values *values);
+rynd_status depthwise_nchw_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+void depthwise_nchw_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
 
 #endif

@@ -463,52 +463,8 @@ void RY_ISA_SYMBOL(depthwise_nhwc_pack)(const ry_cpu_launch *launch, size_t task
     }
 }
 
-static bool applicable(const ry_problem *problem)
-{
-    return depthwise_nhwc_suits(problem, RY_W);
-}
-
-static ry_counts counts_of(const ry_problem *problem, const depthwise_nhwc_plan *plan)
-{
-    const ry_conv_geometry *g = &plan->geometry;
-    double columns = 0, taps = 1;
-    for (int i = 0; i < RY_SPACE; i++) {
-        taps *= (double)plan->axis[i].taps / (double)(plan->axis[i].same ? 1 : plan->axis[i].classes);
-    }
-    for (int64_t r = 0; r < plan->axis[2].classes; r++) {
-        columns += (double)(ry_parts(depthwise_axis_outputs(&plan->axis[2], r), plan->pixels) * plan->pixels);
-    }
-    return (ry_counts){2.0 * (double)(g->batch * plan->lines * plan->packed_step * plan->depth) * columns * taps,
-                       ry_problem_bytes(problem)};
-}
-
-static const ry_knob knobs[] = {{"rows", NULL, false}, {"channels", NULL, false}, {"height", NULL, false}, {"pixels", NULL, false}};
-
-static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
-{
-    const ry_problem *problem = query->problem;
-    (void)error;
-    depthwise_nhwc_plan plan;
-    depthwise_nhwc_plan_make(problem, RY_W, &plan);
-    *prepared = (ry_prepared){.phases = 1,
-                              .tasks = {(size_t)plan.tasks},
-                              .state_size = ry_aligned(sizeof plan),
-                              .packed = ry_aligned((size_t)plan.packed * sizeof(float)),
-                              .pack_tasks = (size_t)plan.depth + 1,
-                              .scratch = plan.scratch,
-                              .work = plan.cycles * 2 * RY_W,
-                              .counts = counts_of(problem, &plan),
-                              .form = {{plan.rows, plan.channels, plan.height, plan.pixels}}};
-    return RYND_OK;
-}
-
-static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
-{
-    const ry_problem *problem = query->problem;
-    (void)prepared;
-    depthwise_nhwc_plan_make(problem, RY_W, state);
-}
-
 /* Whole vectors of channels and blocks of pixels. */
-RY_CONV_KERNELS(depthwise_nhwc, .applicable = applicable, .knobs = knobs, .knob_count = 4, .prepare = prepare, .initialise = initialise,
-                .pack = RY_ISA_SYMBOL(depthwise_nhwc_pack), .run = run, .packed_inputs = 1u << 1 | 1u << 2);
+RY_CONV_KERNELS(depthwise_nhwc, .applicable = RY_ISA_JOIN(depthwise_nhwc_takes_, RY_W), .knobs = depthwise_nhwc_knobs,
+                .knob_count = NHWC_KNOBS, .values = depthwise_nhwc_values, .prepare = depthwise_nhwc_prepare,
+                .initialise = depthwise_nhwc_initialise, .pack = RY_ISA_SYMBOL(depthwise_nhwc_pack), .run = run,
+                .packed_inputs = 1u << 1 | 1u << 2);

@@ -3,24 +3,39 @@
 #include "kernels/cpu/depthwise/depthwise_nhwc_plan.h"
 
 #include "base/whole.h"
+#include "kernels/cpu/depthwise/depthwise_costs.h"
 #include "kernels/cpu/depthwise/depthwise_problem.h"
+#include "kernels/form.h"
+#include "machine/machine.h"
 
 #include <string.h>
 
 enum {
-    TASK_WORK = 150000, /* multiply-adds of a task at least, where there is so much: some three microseconds */
-    TASKS_ENOUGH = 32,
     TURN_LEAST = 4,   /* lines of a class that is computed in turn: with fewer there are too few tasks, which take whole turns */
     TASK_ROWS = 8,    /* a task reads the rows that its window reaches over once more than it computes; half of them with windows of 3 */
     PART_LEAST = 192, /* channels of a task, where there are enough rows to cut */
-    BLOCK_MOST =
-        40 * 1024, /* bytes that a block reads and writes: little more than a first-level cache has; more parts of channels cost more */
-    RING_MOST = 256 * 1024,   /* bytes of staged rows: they stay in a second-level cache */
-    RING_WHOLE = 64 * 1024,   /* narrow planes of so many bytes are staged whole: their transposed squares do not end with the rows */
-    RING_SUITS = 4096 * 1024, /* a vector's slices must not be larger */
-    HOLD_PIXELS = 64,         /* narrow lines are transposed back so many pixels at a time */
+    RING_SUITS = 4 << 20, /* bytes of a worker's scratch at least that a vector's slices may take */
+    HOLD_PIXELS = 64,     /* narrow lines are transposed back so many pixels at a time */
     TAPS_MOST = 1024
 };
+
+/* Bytes that a block reads and writes: little more than a first-level cache has; more parts of channels cost more. */
+static int64_t block_most(const ry_machine *machine)
+{
+    return ry_machine_core_bytes(machine, RYND_LEVEL_L1) / 4 * 5;
+}
+
+/* Bytes of staged rows: they stay in half of a second-level cache. */
+static int64_t ring_most(const ry_machine *machine)
+{
+    return ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 2;
+}
+
+/* Narrow planes of so many bytes are staged whole: their transposed squares do not end with the rows. */
+static int64_t ring_whole(const ry_machine *machine)
+{
+    return ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 8;
+}
 
 /* The last of the channels that a vector of outputs reads, from the first channel of its first group on: vectors without gaps. */
 static int64_t last_lane(const ry_conv_geometry *g, int width)
@@ -100,6 +115,15 @@ bool depthwise_nhwc_suits(const ry_problem *problem, int width)
     return g->kernel[0] * g->kernel[1] * g->kernel[2] <= TAPS_MOST && has_lanes(g, width) && slices <= RING_SUITS;
 }
 
+#define TAKES(width)                                             \
+    bool depthwise_nhwc_takes_##width(const ry_problem *problem) \
+    {                                                            \
+        return depthwise_nhwc_suits(problem, width);             \
+    }
+TAKES(4)
+TAKES(8)
+TAKES(16)
+
 /* Columns of a line in whole blocks. */
 static int64_t blocks_of(const depthwise_axis *axis, int64_t pixels)
 {
@@ -121,30 +145,43 @@ static int64_t best_pixels(const depthwise_axis *axis)
     return best;
 }
 
-/* Cycles of a vector of a tap as they were measured on Zen 4: [mix][window with unit stride, with stride 2, any window]. */
+/* Cycles of a vector of a tap. */
 static double tap_cycles(const depthwise_nhwc_plan *plan, int mix)
 {
-    static const double cycles[3][3] = {{1.2, 1.4, 2.0}, {1.4, 1.8, 3.2}, {2.0, 2.8, 4.2}};
-    return cycles[mix][plan->window == 0 ? 2 : plan->stride > 1];
+    return depthwise_costs.nhwc.tap[mix][plan->window == 0 ? 2 : plan->stride > 1];
 }
 
-/* Windows that have texts: of 3, 5, ... 11 neighbours in a row, or of such where a row is cut into interleaved ones. */
-static void choose_window(depthwise_nhwc_plan *plan)
+/* Windows that have texts: of 3, 5, ... 11 neighbours in a row, or of such where a row is cut into interleaved ones. The
+ * axis so cut; false: there is no such text. */
+static bool part_window(const depthwise_nhwc_plan *plan, depthwise_axis *parted)
 {
-    depthwise_axis *axis = &plan->axis[2], parted = *axis;
-    const int64_t taps = axis->taps;
+    *parted = plan->axis[2];
+    const int64_t taps = parted->taps;
+    return parted->same && taps >= 3 && taps <= NHWC_WINDOW_MOST && taps % 2 == 1 && depthwise_axis_part(parted) &&
+           parted->move <= 2 * parted->apart;
+}
+
+/* Taps of a window that has a text of its own; 0: there is none. */
+static int64_t own_window(const depthwise_nhwc_plan *plan)
+{
+    depthwise_axis parted;
+    return part_window(plan, &parted) ? parted.taps : 0;
+}
+
+static void choose_window(const ry_query *query, depthwise_nhwc_plan *plan)
+{
+    depthwise_axis parted;
+    const int64_t wanted = ry_form_wanted(query, NHWC_WINDOW);
     plan->window = 0;
     plan->stride = 1;
-    if (!axis->same || taps < 3 || taps > NHWC_WINDOW_MOST || taps % 2 == 0 || !depthwise_axis_part(&parted) ||
-        parted.move > 2 * parted.apart) {
+    if (wanted == 0 || !part_window(plan, &parted)) {
         return;
     }
-    depthwise_nhwc_plan whole = *plan;
-    plan->window = taps;
+    const double any = tap_cycles(plan, plan->mix) * (double)blocks_of(&plan->axis[2], best_pixels(&plan->axis[2]));
+    plan->window = parted.taps;
     plan->stride = parted.move / parted.apart;
-    const double any = tap_cycles(&whole, plan->mix) * (double)blocks_of(axis, best_pixels(axis));
-    if (tap_cycles(plan, plan->mix) * (double)blocks_of(&parted, best_pixels(&parted)) < any) {
-        *axis = parted;
+    if (wanted > 0 || tap_cycles(plan, plan->mix) * (double)blocks_of(&parted, best_pixels(&parted)) < any) {
+        plan->axis[2] = parted;
     } else {
         plan->window = 0;
         plan->stride = 1;
@@ -168,18 +205,37 @@ static bool take_turns(const depthwise_nhwc_plan *plan, depthwise_axis *rows)
     return true;
 }
 
-static void choose_block(int width, depthwise_nhwc_plan *plan)
+/* Are there texts of two lines for the window, which share what they read? */
+static bool has_two(const depthwise_nhwc_plan *plan)
 {
-    const ry_conv_geometry *g = &plan->geometry;
-    choose_window(plan);
+    const int64_t taps = plan->axis[1].taps;
+    const bool wide = (plan->window == 5 || plan->window == 7) && taps >= plan->stride && !plan->mix;
+    return plan->geometry.out[1] > 1 && (wide || (plan->window == 3 && taps == 3));
+}
+
+/* One line, or two, which fill 14 registers with sums. False: there is no such text. */
+static bool choose_height(const ry_query *query, depthwise_nhwc_plan *plan)
+{
     depthwise_axis *rows = &plan->axis[1];
-    const depthwise_axis *columns = &plan->axis[2];
-    /* two rows share what they read, and fill 14 of 32 registers with sums */
-    const bool wide = (plan->window == 5 || plan->window == 7) && rows->taps >= plan->stride && !plan->mix;
-    const bool two = width == 16 && (wide || (plan->window == 3 && rows->taps == 3));
-    plan->turns = two && take_turns(plan, rows) ? rows->classes : 1;
-    plan->height = two && g->out[1] > 1 && (plan->turns > 1 || (rows->apart == 1 && rows->move == plan->stride)) ? 2 : 1;
-    plan->pixels = best_pixels(columns);
+    const int64_t wanted = ry_form_wanted(query, NHWC_HEIGHT);
+    const bool two = wanted == RY_KNOB_FREE ? depthwise_many_registers(&query->kernel->simd) : wanted == 2;
+    plan->height = plan->turns = 1;
+    if (two && has_two(plan)) {
+        plan->turns = take_turns(plan, rows) ? rows->classes : 1;
+        plan->height = plan->turns > 1 || (rows->apart == 1 && rows->move == plan->stride) ? 2 : 1;
+    }
+    return wanted != 2 || plan->height == 2;
+}
+
+static bool choose_block(const ry_query *query, depthwise_nhwc_plan *plan)
+{
+    choose_window(query, plan);
+    if (!choose_height(query, plan)) {
+        return false;
+    }
+    const depthwise_axis *rows = &plan->axis[1], *columns = &plan->axis[2];
+    plan->pixels = ry_form_wanted(query, NHWC_BLOCK_PIXELS);
+    plan->pixels = plan->pixels == RY_KNOB_FREE ? best_pixels(columns) : plan->pixels;
     int64_t most = 1;
     for (int64_t r = 0; r < columns->classes; r++) {
         most = ry_most(most, columns->class[r].taps);
@@ -189,6 +245,7 @@ static void choose_block(int width, depthwise_nhwc_plan *plan)
     plan->tap_step = most == 1 ? 1 : columns->apart / plan->unit;
     plan->reach = (plan->pixels - 1) * plan->pixel_step + (most - 1) * plan->tap_step + 1;
     plan->table_rows = plan->height == 2 ? plan->stride + rows->taps : rows->taps;
+    return true;
 }
 
 /* Output channels of a vector, all of its lanes or those of whole groups: whichever costs less. */
@@ -214,79 +271,116 @@ static int64_t inputs_of(const depthwise_nhwc_plan *plan, int64_t channels, int 
     return plan->mix ? ry_whole((ry_parts(channels - 1, plan->multiplier) + 1) * plan->depth, width) : channels;
 }
 
-static void choose_ring(int width, depthwise_nhwc_plan *plan)
+static void choose_ring(int width, const ry_machine *machine, depthwise_nhwc_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     plan->slices = g->in[0] == 1 ? 1 : reach_of(&plan->axis[0]);
     plan->ring = (plan->height - 1) * plan->axis[1].move + reach_of(&plan->axis[1]);
-    const bool whole = plan->planes_in && plan->dense_in && g->in[1] * g->in[2] * width * (int64_t)sizeof(float) <= RING_WHOLE;
+    const bool whole = plan->planes_in && plan->dense_in && g->in[1] * g->in[2] * width * (int64_t)sizeof(float) <= ring_whole(machine);
     if (!is_flat(g) || plan->ring > g->in[1] || whole) {
         plan->ring = g->in[1];
     }
 }
 
-/* Of a vector of planes that is transposed, on its way in and out: 6 and 8 on Zen 4, and with short vectors, 9 and 12 on Zen 5. */
 static double read_planes(int width)
 {
-    return width == 16 ? 8.0 : 6.0;
+    return depthwise_costs.nhwc.read_planes[depthwise_is_long(width)];
 }
 
 static double write_planes(int width)
 {
-    return width == 16 ? 11.0 : 8.0;
+    return depthwise_costs.nhwc.write_planes[depthwise_is_long(width)];
 }
 
-/* Whose sums lie in scratch until they are transposed takes channels apart before lines. */
-static void choose_tasks(int width, depthwise_nhwc_plan *plan)
+/* As many tasks as there is work for, and as keep all cores busy. */
+static int64_t tasks_enough(int width, const ry_machine *machine, const depthwise_nhwc_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t all = g->batch * plan->lines;
+    const double pixels = (double)(g->batch * plan->lines * g->out[2]);
     const double taps = depthwise_axis_mean(&plan->axis[0]) * depthwise_axis_mean(&plan->axis[1]) * depthwise_axis_mean(&plan->axis[2]);
-    const double moved =
-        (plan->planes_in ? read_planes(width) * (double)(g->batch * g->in[0] * g->in[1] * g->in[2]) / (double)plan->multiplier : 0) +
-        (plan->planes_out ? write_planes(width) * (double)(all * g->out[2]) : 0);
-    const double work = ((double)(all * g->out[2] * plan->depth) * (taps + 1.0) + moved) * (double)plan->packed_step;
-    const int64_t enough = ry_most(1, (int64_t)(work < (double)TASK_WORK * TASKS_ENOUGH ? work / TASK_WORK : TASKS_ENOUGH));
+    const double read = (double)(g->batch * g->in[0] * g->in[1] * g->in[2]) / (double)plan->multiplier;
+    const double moved = (plan->planes_in ? read_planes(width) * read : 0) + (plan->planes_out ? write_planes(width) * pixels : 0);
+    const double work = (pixels * (double)plan->depth * (taps + 1.0) + moved) * (double)plan->packed_step;
+    const double each = (double)ry_machine_task_products(machine, depthwise_costs.nhwc_task);
+    const int64_t enough = depthwise_tasks_enough(machine);
+    return ry_most(1, work < each * (double)enough ? (int64_t)(work / each) : enough);
+}
+
+/* Lines of a task. Whose sums lie in scratch until they are transposed takes channels apart before lines: parts of the
+ * lines stage again what they share. */
+static int64_t choose_rows(const ry_machine *machine, const depthwise_nhwc_plan *plan, int64_t enough, int64_t parts)
+{
+    const ry_conv_geometry *g = &plan->geometry;
     if (plan->staged) {
-        /* two short vectors share a table */
-        const int64_t least = width == 16 ? plan->lanes : 2 * plan->lanes;
-        const int64_t parts = ry_least(ry_parts(depthwise_even_tasks(enough), g->batch), ry_parts(plan->outputs, least));
-        plan->part = ry_whole(ry_parts(plan->outputs, parts), plan->lanes);
-        plan->channel_parts = ry_parts(plan->outputs, plan->part);
-        /* parts of the lines stage again what they share */
-        const int64_t rows = ry_parts(plan->lines, ry_most(1, enough / (g->batch * plan->channel_parts)));
-        plan->rows = ry_least(plan->lines, ry_most(2 * g->kernel[1], ry_whole(rows, plan->height)));
-    } else {
-        const int64_t rows = g->kernel[1] > 3 ? TASK_ROWS : TASK_ROWS / 2,
-                      cuts = ry_parts(plan->lines, ry_most(rows, ry_parts(all, enough)));
-        plan->rows =
-            ry_least(plan->lines, ry_whole(ry_parts(plan->lines, cuts > 1 ? depthwise_even_tasks(cuts) : 1), plan->height * plan->turns));
-        /* whole pixels lie next to each other, where parts of them would be read and written in pieces */
-        const int64_t least = ry_most(1, ry_parts(enough, g->batch * ry_parts(plan->lines, plan->rows)));
-        const int64_t parts =
-            plan->rows == plan->lines ? depthwise_even_tasks(least) : ry_least(least, ry_most(1, plan->outputs / PART_LEAST));
-        plan->part = ry_whole(ry_parts(plan->outputs, parts), plan->lanes);
-        plan->channel_parts = ry_parts(plan->outputs, plan->part);
+        const int64_t rows = ry_parts(plan->lines, ry_most(1, enough / (g->batch * parts)));
+        return ry_least(plan->lines, ry_most(2 * g->kernel[1], ry_whole(rows, plan->height)));
+    }
+    const int64_t rows = g->kernel[1] > 3 ? TASK_ROWS : TASK_ROWS / 2, all = g->batch * plan->lines;
+    const int64_t cuts = ry_parts(plan->lines, ry_most(rows, ry_parts(all, enough)));
+    const int64_t even = cuts > 1 ? depthwise_even_tasks(cuts, machine) : 1;
+    return ry_least(plan->lines, ry_whole(ry_parts(plan->lines, even), plan->height * plan->turns));
+}
+
+/* Parts of the channels, where a task takes so many lines. */
+static int64_t choose_parts(int width, const ry_machine *machine, const depthwise_nhwc_plan *plan, int64_t enough, int64_t rows)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    if (plan->staged) {
+        /* vectors that are half a line of the cache share it, and a table */
+        const bool half = width * (int)sizeof(float) < (int)machine->line_bytes;
+        const int64_t most = ry_parts(plan->outputs, half ? 2 * plan->lanes : plan->lanes);
+        return ry_least(ry_parts(depthwise_even_tasks(enough, machine), g->batch), most);
+    }
+    /* whole pixels lie next to each other, where parts of them would be read and written in pieces */
+    const int64_t least = ry_most(1, ry_parts(enough, g->batch * ry_parts(plan->lines, rows)));
+    return rows == plan->lines ? depthwise_even_tasks(least, machine) : ry_least(least, ry_most(1, plan->outputs / PART_LEAST));
+}
+
+static void choose_tasks(const ry_query *query, depthwise_nhwc_plan *plan)
+{
+    const int width = query->kernel->simd.width;
+    const ry_machine *machine = query->target->machine;
+    const int64_t enough = tasks_enough(width, machine, plan), part = ry_form_wanted(query, NHWC_PART);
+    plan->rows = ry_form_wanted(query, NHWC_TASK_ROWS);
+    if (plan->rows == RY_KNOB_FREE && !plan->staged) {
+        plan->rows = choose_rows(machine, plan, enough, 0);
+    }
+    plan->part = part == RY_KNOB_FREE
+                     ? ry_whole(ry_parts(plan->outputs, choose_parts(width, machine, plan, enough, plan->rows)), plan->lanes)
+                     : part;
+    plan->channel_parts = ry_parts(plan->outputs, plan->part);
+    if (plan->rows == RY_KNOB_FREE) {
+        plan->rows = choose_rows(machine, plan, enough, plan->channel_parts);
     }
     plan->row_blocks = ry_parts(plan->lines, plan->rows);
-    plan->tasks = g->batch * plan->row_blocks * plan->channel_parts;
+    plan->tasks = plan->geometry.batch * plan->row_blocks * plan->channel_parts;
 }
 
-static void choose_channels(int width, depthwise_nhwc_plan *plan)
+/* Channels of a part that go through the rows together: as many as have what a block needs, and what is staged, in their caches. */
+static int64_t near_channels(int width, const ry_machine *machine, const depthwise_nhwc_plan *plan)
 {
-    const ry_conv_geometry *g = &plan->geometry;
     const depthwise_axis *columns = &plan->axis[2];
     const int64_t size = (int64_t)sizeof(float), reach = (plan->pixels - 1) * columns->move + reach_of(columns);
     /* a vector's pixels that a block reads and writes, and weights */
     const int64_t read = ry_parts(ry_least(reach, plan->reach) * plan->table_rows * plan->axis[0].taps * plan->depth, plan->multiplier);
     const int64_t each = read + plan->taps * plan->depth + plan->height * plan->pixels;
-    plan->channels = ry_most(1, BLOCK_MOST / size / (each * width)) * plan->lanes;
+    int64_t channels = ry_most(1, block_most(machine) / size / (each * width)) * plan->lanes;
     if (plan->staged) {
-        const int64_t staged = plan->slices * plan->ring * g->in[2] * inputs_of(plan, plan->lanes, width);
-        plan->channels = ry_least(plan->channels, ry_most(1, RING_MOST / size / staged) * plan->lanes);
+        const int64_t staged = plan->slices * plan->ring * plan->geometry.in[2] * inputs_of(plan, plan->lanes, width);
+        channels = ry_least(channels, ry_most(1, ring_most(machine) / size / staged) * plan->lanes);
     }
-    plan->channels = ry_least(plan->part, plan->channels);
-    plan->channels = ry_whole(ry_parts(plan->part, ry_parts(plan->part, plan->channels)), plan->lanes);
+    channels = ry_least(plan->part, channels);
+    return ry_whole(ry_parts(plan->part, ry_parts(plan->part, channels)), plan->lanes);
+}
+
+static void choose_channels(const ry_query *query, depthwise_nhwc_plan *plan)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int width = query->kernel->simd.width;
+    plan->channels = ry_form_wanted(query, NHWC_CHANNELS);
+    if (plan->channels == RY_KNOB_FREE) {
+        plan->channels = near_channels(width, query->target->machine, plan);
+    }
     plan->sum_step = ry_whole(plan->channels, width);
     plan->inputs = inputs_of(plan, plan->channels, width);
     plan->plane = plan->ring * g->in[2] * plan->inputs;
@@ -310,35 +404,32 @@ static void place(int width, depthwise_nhwc_plan *plan)
     plan->scratch = at;
 }
 
-/* Of a float of planes that come from memory, a few lines of many at a time, where one tap does not make up for it: other kernels read long runs. */
-#define FAR_CYCLES 1.5
-
-/* Cycles of all vectors as they were measured on Zen 4: of taps, of a pixel's start and end, of staging, of planes and conversions behind the
- * sums, of addresses. */
-static double count_cycles(const depthwise_nhwc_plan *plan, int width)
+/* Cycles of all vectors: of taps, of a pixel's start and end, of staging, of planes and conversions behind the sums, of
+ * addresses. */
+static double count_cycles(const ry_query *query, const depthwise_nhwc_plan *plan)
 {
+    const depthwise_nhwc_costs *cost = &depthwise_costs.nhwc;
     const ry_conv_geometry *g = &plan->geometry;
+    const int width = query->kernel->simd.width;
     const double vectors = (double)(g->batch * ry_parts(plan->outputs, plan->lanes));
     const double rows = plan->height == 2 && plan->window == 3 ? 3.0 : depthwise_axis_mean(&plan->axis[1]);
     const double taps = (double)plan->axis[2].taps / (double)(plan->axis[2].same ? 1 : plan->axis[2].classes);
     const double area = depthwise_axis_mean(&plan->axis[0]) * rows * taps;
     const double each = area * (double)plan->depth * tap_cycles(plan, plan->mix);
     const double pixels = (double)(plan->lines * blocks_of(&plan->axis[2], plan->pixels));
-    const double end = 4.0 + (plan->planes_out ? write_planes(width) : plan->through ? 10.0 : 0.0);
+    const double end = cost->end + (plan->planes_out ? write_planes(width) : plan->through ? cost->through : 0.0);
     const double read = (double)(g->in[0] * g->in[1] * g->in[2]) * (double)plan->depth / (double)plan->multiplier;
     const bool copies = g->kernel[0] * g->kernel[1] * g->kernel[2] * g->stride[0] * g->stride[1] * g->stride[2] == 1;
-    const double floats = (double)(g->batch * plan->outputs) * read;
-    const double far = copies && plan->planes_in && floats * sizeof(float) > RY_CONV_FAR_LEAST ? FAR_CYCLES : 0;
+    const double bytes = (double)(g->batch * plan->outputs) * read * sizeof(float);
+    const double far = copies && plan->planes_in && ry_machine_is_far(query->target->machine, bytes) ? cost->far : 0;
+    const double staged = plan->planes_in ? read_planes(width) + far * (double)width : plan->staged ? cost->staged : 0.0;
     const double tables = (double)(plan->slices * plan->table_rows * plan->reach) * pixels / (double)plan->pixels;
-    return vectors * (pixels * (each + end) +
-                      read * (plan->planes_in ? read_planes(width) + far * (double)width
-                              : plan->staged  ? 3.0
-                                              : 0.0) +
-                      0.5 * tables * (double)width / (double)plan->channels);
+    return vectors * (pixels * (each + end) + read * staged + cost->address * tables * (double)width / (double)plan->channels);
 }
 
-void depthwise_nhwc_plan_make(const ry_problem *problem, int width, depthwise_nhwc_plan *plan)
+static void read_problem(const ry_query *query, depthwise_nhwc_plan *plan)
 {
+    const ry_problem *problem = query->problem;
     memset(plan, 0, sizeof *plan);
     ry_conv_geometry *g = &plan->geometry;
     depthwise_read(problem, g, &plan->phase);
@@ -347,14 +438,29 @@ void depthwise_nhwc_plan_make(const ry_problem *problem, int width, depthwise_nh
     plan->depth = g->channels_in;
     plan->multiplier = g->channels_out;
     plan->outputs = g->groups * g->channels_out;
-    plan->lanes = width;
+    plan->lanes = query->kernel->simd.width;
     plan->lines = g->out[0] * g->out[1];
     plan->mix = plan->depth > 1 || plan->multiplier > 1;
     float low, high;
     plan->staged = plan->planes_in || ry_type_of(&problem->in[0]) != RY_f32;
     plan->through = plan->planes_out || ry_type_of(&problem->out[0]) != RY_f32 || ry_problem_has_input(problem, 3);
     plan->activated = !plan->through && !ry_activation_bounds(ry_conv_activation(problem), &low, &high);
-    choose_block(width, plan);
+}
+
+/* Of tensors that a core's share of the last cache holds, fetching costs more than it gains. */
+static bool fetches(const ry_query *query, const depthwise_nhwc_plan *plan)
+{
+    const double last = (double)ry_machine_core_bytes(query->target->machine, RYND_LEVEL_L3);
+    return plan->slides && is_flat(&plan->geometry) && !plan->staged && plan->window > 0 && ry_problem_bytes(query->problem) > last;
+}
+
+bool depthwise_nhwc_plan_make(const ry_query *query, depthwise_nhwc_plan *plan)
+{
+    const int width = query->kernel->simd.width;
+    read_problem(query, plan);
+    if (!choose_block(query, plan)) {
+        return false;
+    }
     if (plan->mix) {
         choose_lanes(width, plan);
     }
@@ -362,10 +468,21 @@ void depthwise_nhwc_plan_make(const ry_problem *problem, int width, depthwise_nh
     plan->packed = (plan->depth * plan->taps + 1) * plan->packed_step;
     /* what goes through scratch ends pixel by pixel */
     plan->slides = (!plan->through || plan->planes_out) && plan->axis[1].same && plan->axis[2].classes == 1;
-    choose_ring(width, plan);
-    choose_tasks(width, plan);
-    choose_channels(width, plan);
-    plan->fetches = plan->slides && is_flat(g) && !plan->staged && plan->window > 0 && ry_problem_bytes(problem) > NHWC_FETCH_LEAST;
+    choose_ring(width, query->target->machine, plan);
+    choose_tasks(query, plan);
+    choose_channels(query, plan);
+    if (plan->channels > ry_whole(plan->part, plan->lanes)) {
+        return false;
+    }
+    plan->fetches = fetches(query, plan);
     place(width, plan);
-    plan->cycles = count_cycles(plan, width);
+    plan->cycles = count_cycles(query, plan);
+    return true;
+}
+
+int64_t depthwise_nhwc_window(const ry_query *query)
+{
+    depthwise_nhwc_plan plan;
+    read_problem(query, &plan);
+    return own_window(&plan);
 }

@@ -23,9 +23,11 @@
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NHWC_PLAN_H
 
 #include "kernels/cpu/depthwise/depthwise_axis.h"
+#include "kernels/kernel.h"
 
-/* Bytes of a problem from which on lines are fetched ahead: of tensors that a last-level cache holds that costs more than it gains. */
-enum { NHWC_FETCH_LEAST = 16 << 20 };
+/* window and height make the forms; the others cut them. */
+enum { NHWC_WINDOW, NHWC_HEIGHT, NHWC_BLOCK_PIXELS, NHWC_TASK_ROWS, NHWC_PART, NHWC_CHANNELS, NHWC_KNOBS };
+extern const ry_knob depthwise_nhwc_knobs[NHWC_KNOBS];
 
 enum { NHWC_ROWS = 2, NHWC_PIXELS = 7, NHWC_FEWEST = 4, NHWC_DEPTH = 16, NHWC_WINDOWS = 5, NHWC_WINDOW_MOST = 2 * NHWC_WINDOWS + 1 };
 
@@ -72,7 +74,20 @@ typedef struct depthwise_nhwc_plan {
     size_t nobody, sums, ring_at, table, vectors, at, scratch; /* bytes from scratch's start; at: the lanes */
 } depthwise_nhwc_plan;
 
+/* For vectors of that many floats. */
 bool depthwise_nhwc_suits(const ry_problem *problem, int width);
-void depthwise_nhwc_plan_make(const ry_problem *problem, int width, depthwise_nhwc_plan *plan);
+bool depthwise_nhwc_takes_4(const ry_problem *problem);
+bool depthwise_nhwc_takes_8(const ry_problem *problem);
+bool depthwise_nhwc_takes_16(const ry_problem *problem);
+
+/* Taps of a row of the window where it has a text of its own; 0: it has none. */
+int64_t depthwise_nhwc_window(const ry_query *query);
+
+/* The plan that the query's form asks for; false: there is none. */
+bool depthwise_nhwc_plan_make(const ry_query *query, depthwise_nhwc_plan *plan);
+
+void depthwise_nhwc_values(const ry_query *query, int knob, ry_knob_values *values);
+rynd_status depthwise_nhwc_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+void depthwise_nhwc_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/whole.h"
 #include "kernels/cpu/conv/conv_geometry.h"
+#include "machine/machine.h"
 
 /* A convolution, forward or transposed, in float types (bias: any float type), whose groups have at most `most` input channels. */
 bool depthwise_is(const ry_problem *problem, int64_t most);
@@ -18,10 +19,29 @@ float depthwise_weight(const ry_cpu_launch *launch, const ry_conv_geometry *geom
                        int64_t s);
 float depthwise_bias(const ry_cpu_launch *launch, int64_t k);
 
-/* So many tasks or a few more: two and four threads end together. */
-static inline int64_t depthwise_even_tasks(int64_t tasks)
+/* Tasks that keep all cores busy to the end: the last ones are a sixteenth of a core's share. */
+static inline int64_t depthwise_tasks_enough(const ry_machine *machine)
 {
-    return tasks > 2 ? ry_whole(tasks, 4) : tasks;
+    return 16 * (int64_t)machine->cores;
+}
+
+/* So many tasks or a few more: an even number for each core, so that one that is late leaves some to others. */
+static inline int64_t depthwise_even_tasks(int64_t tasks, const ry_machine *machine)
+{
+    const int64_t cores = machine->cores;
+    return tasks > cores ? ry_whole(tasks, 2 * cores) : tasks;
+}
+
+/* Do the registers hold the sums of a strip, or of two lines of a block, beside weights? */
+static inline bool depthwise_many_registers(const ry_simd *simd)
+{
+    return simd->rows * simd->vectors > 16;
+}
+
+/* Permutations of these vectors take other times than those of shorter ones. */
+static inline bool depthwise_is_long(int width)
+{
+    return width > 8;
 }
 
 #endif

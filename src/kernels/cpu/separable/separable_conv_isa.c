@@ -9,32 +9,6 @@
 
 #include <string.h>
 
-static const ry_knob knobs[] = {{"rows", NULL, false}, {"task_rows", NULL, false}};
-
-static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
-{
-    const ry_problem *problem = query->problem;
-    (void)error;
-    separable_plan plan;
-    separable_plan_make(problem, RY_W, RY_TILE_ROWS, RY_TILE_VECTORS, &plan);
-    *prepared = (ry_prepared){.phases = 1,
-                              .tasks = {(size_t)(plan.batch * plan.tasks)},
-                              .state_size = ry_aligned(sizeof plan),
-                              .packed = ry_aligned((size_t)plan.packed * sizeof(float)),
-                              .pack_tasks = (size_t)(plan.depthwise.depth + 1 + plan.units),
-                              .scratch = plan.scratch,
-                              .work = plan.cycles * 2 * RY_W,
-                              .form = {{plan.rows, plan.task_rows}}};
-    return RYND_OK;
-}
-
-static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
-{
-    const ry_problem *problem = query->problem;
-    (void)prepared;
-    separable_plan_make(problem, RY_W, RY_TILE_ROWS, RY_TILE_VECTORS, state);
-}
-
 static float element(const ry_cpu_launch *launch, int input, int64_t offset)
 {
     return ((const float *)launch->in[input])[offset];
@@ -73,15 +47,14 @@ static void pack_unit(const separable_plan *plan, const ry_cpu_launch *launch, i
 
 static void pack(const ry_cpu_launch *launch, size_t task)
 {
-    separable_plan plan;
-    separable_plan_make(launch->problem, RY_W, RY_TILE_ROWS, RY_TILE_VECTORS, &plan);
-    const int64_t unit = (int64_t)task - plan.depthwise.depth - 1;
+    const separable_plan *plan = launch->state;
+    const int64_t unit = (int64_t)task - plan->depthwise.depth - 1;
     if (unit < 0) {
         half h;
-        find_half(&plan, launch, NULL, &h);
+        find_half(plan, launch, NULL, &h);
         RY_ISA_SYMBOL(depthwise_nhwc_pack)(&h.launch, task);
     } else {
-        pack_unit(&plan, launch, unit, launch->packed_out);
+        pack_unit(plan, launch, unit, launch->packed_out);
     }
 }
 
@@ -159,11 +132,6 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     }
 }
 
-static bool applicable(const ry_problem *problem)
-{
-    return separable_suits(problem, RY_W);
-}
-
 const ry_kernel RY_ISA_SYMBOL(separable_conv_f32) = {.name = "separable_conv_f32_" RY_ISA_TEXT,
                                                      .family = "separable_conv_f32",
                                                      .op = RY_OP_separable_conv,
@@ -171,11 +139,12 @@ const ry_kernel RY_ISA_SYMBOL(separable_conv_f32) = {.name = "separable_conv_f32
                                                      .isa = RY_ISA_ID,
                                                      .accuracy = RY_ACCURACY_strict,
                                                      .simd = RY_SIMD,
-                                                     .applicable = applicable,
-                                                     .knobs = knobs,
-                                                     .knob_count = 2,
-                                                     .prepare = prepare,
-                                                     .initialise = initialise,
+                                                     .applicable = RY_ISA_JOIN(separable_takes_, RY_W),
+                                                     .knobs = separable_knobs,
+                                                     .knob_count = SEPARABLE_KNOBS,
+                                                     .values = separable_values,
+                                                     .prepare = separable_prepare,
+                                                     .initialise = separable_initialise,
                                                      .pack = pack,
                                                      .run = run,
                                                      .packed_inputs = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4};

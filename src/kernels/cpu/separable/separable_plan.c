@@ -3,19 +3,28 @@
 #include "kernels/cpu/separable/separable_plan.h"
 
 #include "base/whole.h"
+#include "kernels/form.h"
+#include "machine/machine.h"
 
 #include <string.h>
 
 enum {
-    PIXELS_WANTED = 52,      /* of a strip: some tiles of the matrix product, for each pass over its weights */
-    BLOCK_MOST = 192 * 1024, /* bytes: it stays in a second-level cache of 512 KiB beside the rows of x and the weights */
-    TASKS_WANTED = 8,        /* where there are so many rows */
-    STRIPS_MOST = 4,         /* of a task */
-    STRIP_OVERHEAD = 1000    /* cycles: its addresses */
+    PIXELS_WANTED = 52, /* of a strip: some tiles of the matrix product, for each pass over its weights */
+    STRIPS_MOST = 4,    /* of a task */
+    ROWS_MOST = 13      /* of a tile: rows that lie along the reduction need an address each */
 };
 
-/* Of a row's time: reading a row of x that another core has read, too (a guess). */
-#define READ_TWICE 0.05
+/* strip: cycles of its addresses; ends: of a vector of a tile, its start and end; weight: of a float of weights that comes
+ * from the second-level cache; read_twice: of a row's time, reading a row of x that another core has read, too (a guess). */
+static const struct {
+    double strip, ends, weight, read_twice;
+} costs = {.strip = 1000, .ends = 4, .weight = 2.0 / 24.0, .read_twice = 0.05};
+
+/* Bytes of a block: it stays in a second-level cache beside the rows of x and the weights. */
+static int64_t block_most(const ry_machine *machine)
+{
+    return ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 8 * 3;
+}
 
 static bool is_f32(const ry_problem *problem, int i)
 {
@@ -63,7 +72,7 @@ void separable_depthwise_of(const ry_problem *problem, int64_t pixel, separable_
     }
 }
 
-bool separable_suits(const ry_problem *problem, int width)
+static bool suits(const ry_problem *problem, int width)
 {
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
     for (int i = 0; i < 6; i++) {
@@ -85,6 +94,15 @@ bool separable_suits(const ry_problem *problem, int width)
     return depthwise_nhwc_suits(&depthwise.problem, width);
 }
 
+#define TAKES(width)                                        \
+    bool separable_takes_##width(const ry_problem *problem) \
+    {                                                       \
+        return suits(problem, width);                       \
+    }
+TAKES(4)
+TAKES(8)
+TAKES(16)
+
 static void read_problem(const ry_problem *problem, separable_plan *plan)
 {
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
@@ -103,60 +121,70 @@ static void read_problem(const ry_problem *problem, separable_plan *plan)
     }
 }
 
-/* Time that a row costs in a task of so many rows, against one without a neighbour: two, or four, threads wait for the last, and the rows of x that windows
- * reach over are read by both. */
-static double task_cost(const separable_plan *plan, int64_t task_rows)
+/* Time that a row costs in a task of so many rows, against one without a neighbour: all cores, or half of them, wait for
+ * the last, and the rows of x that windows reach over are read by both. */
+static double task_cost(const separable_plan *plan, const ry_machine *machine, int64_t task_rows)
 {
-    const int64_t tasks = plan->batch * ry_parts(plan->rows_out, task_rows);
-    const double idle = (double)(ry_whole(tasks, 2) + ry_whole(tasks, 4)) / (double)(2 * tasks);
-    return idle + READ_TWICE * (double)(plan->depthwise.geometry.kernel[1] - 1) / (double)task_rows;
+    const int64_t tasks = plan->batch * ry_parts(plan->rows_out, task_rows), cores = machine->cores;
+    const double idle = (double)(ry_whole(tasks, cores) + ry_whole(tasks, 2 * cores)) / (double)(2 * tasks);
+    return idle + costs.read_twice * (double)(plan->depthwise.geometry.kernel[1] - 1) / (double)task_rows;
 }
 
-static void choose_rows(separable_plan *plan)
+/* Of a strip. */
+static int64_t choose_rows(const separable_plan *plan, const ry_machine *machine)
 {
     const int64_t row = plan->columns_out * plan->m_step * (int64_t)sizeof(float), together = plan->depthwise.height;
-    int64_t rows = ry_whole(ry_parts(PIXELS_WANTED, plan->columns_out), together);
-    const int64_t most = ry_parts(plan->rows_out * plan->batch, TASKS_WANTED);
-    rows = rows < most ? rows : most;
-    rows = rows * row > BLOCK_MOST ? BLOCK_MOST / row : rows;
-    rows = rows < 1 ? 1 : rows > plan->rows_out ? plan->rows_out : rows;
-    plan->rows = rows;
-    for (int64_t strips = 1; strips <= STRIPS_MOST; strips++) {
-        if (strips == 1 || task_cost(plan, strips * rows) < task_cost(plan, plan->task_rows)) {
-            plan->task_rows = strips * rows;
+    const int64_t wanted = ry_whole(ry_parts(PIXELS_WANTED, plan->columns_out), together);
+    const int64_t tasks = 4 * (int64_t)machine->cores, shared = ry_parts(plan->rows_out * plan->batch, tasks);
+    const int64_t rows = ry_least(ry_least(wanted, shared), block_most(machine) / row);
+    return ry_least(ry_most(1, rows), plan->rows_out);
+}
+
+static void choose_tasks(const ry_query *query, separable_plan *plan)
+{
+    const ry_machine *machine = query->target->machine;
+    plan->rows = ry_form_wanted(query, SEPARABLE_ROWS);
+    plan->rows = plan->rows == RY_KNOB_FREE ? choose_rows(plan, machine) : plan->rows;
+    plan->task_rows = ry_form_wanted(query, SEPARABLE_TASK_ROWS);
+    if (plan->task_rows == RY_KNOB_FREE) {
+        plan->task_rows = plan->rows;
+        for (int64_t rows = 2 * plan->rows; rows <= STRIPS_MOST * plan->rows; rows += plan->rows) {
+            plan->task_rows = task_cost(plan, machine, rows) < task_cost(plan, machine, plan->task_rows) ? rows : plan->task_rows;
         }
     }
     plan->tasks = ry_parts(plan->rows_out, plan->task_rows);
 }
 
-/* A tile's start and end cost four cycles a vector. */
 static double count_cycles(const separable_plan *plan)
 {
     const double pixels = (double)(plan->batch * plan->rows_out * plan->columns_out);
     const double strips = (double)(plan->batch * ry_parts(plan->rows_out, plan->rows));
-    const double pointwise = pixels * (double)ry_parts(plan->outputs, plan->width) * ((double)plan->channels + 4);
-    const double weights = strips * (double)(plan->channels * plan->outputs) * (2.0 / 24.0);
-    return plan->depthwise.cycles + pointwise + weights + strips * STRIP_OVERHEAD;
+    const double pointwise = pixels * (double)ry_parts(plan->outputs, plan->width) * ((double)plan->channels + costs.ends);
+    const double weights = strips * (double)(plan->channels * plan->outputs) * costs.weight;
+    return plan->depthwise.cycles + pointwise + weights + strips * costs.strip;
 }
 
-void separable_plan_make(const ry_problem *problem, int width, int tile_rows, int tile_vectors, separable_plan *plan)
+void separable_plan_make(const ry_query *query, separable_plan *plan)
 {
+    const ry_problem *problem = query->problem;
+    const ry_simd *simd = &query->kernel->simd;
     memset(plan, 0, sizeof *plan);
     read_problem(problem, plan);
-    const int64_t whole = ry_whole(plan->channels, width);
-    plan->width = width;
-    plan->tile_rows = tile_rows > 13 ? 13 : tile_rows; /* rows that lie along the reduction need an address each */
-    plan->tile_columns = (int64_t)width * tile_vectors;
+    plan->width = simd->width;
+    plan->tile_rows = ry_least(simd->rows, ROWS_MOST);
+    plan->tile_columns = (int64_t)simd->width * simd->vectors;
     plan->units = ry_parts(plan->outputs, plan->tile_columns);
-    plan->m_step = whole + 16;
+    plan->m_step = ry_whole(plan->channels, simd->width) + 16;
     separable_depthwise depthwise;
     separable_depthwise_of(problem, plan->m_step, &depthwise);
-    depthwise_nhwc_plan_make(&depthwise.problem, width, &plan->depthwise);
+    const ry_query half = {query->kernel, &depthwise.problem, query->target, NULL};
+    depthwise_nhwc_plan_make(&half, &plan->depthwise);
     /* what lies between the two is a block in scratch */
-    plan->depthwise.fetches = plan->depthwise.fetches && ry_tensor_bytes(&problem->in[0]) > NHWC_FETCH_LEAST;
-    choose_rows(plan);
+    const double last = (double)ry_machine_core_bytes(query->target->machine, RYND_LEVEL_L3);
+    plan->depthwise.fetches = plan->depthwise.fetches && (double)ry_tensor_bytes(&problem->in[0]) > last;
+    choose_tasks(query, plan);
     plan->pointwise = plan->depthwise.packed;
-    plan->bias = plan->pointwise + plan->channels * ry_whole(plan->outputs, width);
+    plan->bias = plan->pointwise + plan->channels * ry_whole(plan->outputs, simd->width);
     plan->packed = plan->bias + plan->units * plan->tile_columns;
     plan->block = plan->depthwise.scratch;
     plan->scratch = plan->block + ry_aligned((size_t)(plan->rows * plan->columns_out * plan->m_step) * sizeof(float));

@@ -33,9 +33,18 @@ typedef struct separable_depthwise {
 /* `pixel`: floats from pixel to pixel of the block. */
 void separable_depthwise_of(const ry_problem *problem, int64_t pixel, separable_depthwise *depthwise);
 
-/* Is it one that a plan can be made for: float, two spatial dims at most, channels last? */
-bool separable_suits(const ry_problem *problem, int width);
-void separable_plan_make(const ry_problem *problem, int width, int tile_rows, int tile_vectors, separable_plan *plan);
+/* Is it one that a plan can be made for: float, two spatial dims at most, channels last? For vectors of that many floats. */
+bool separable_takes_4(const ry_problem *problem);
+bool separable_takes_8(const ry_problem *problem);
+bool separable_takes_16(const ry_problem *problem);
+
+enum { SEPARABLE_ROWS, SEPARABLE_TASK_ROWS, SEPARABLE_KNOBS };
+extern const ry_knob separable_knobs[SEPARABLE_KNOBS];
+
+void separable_plan_make(const ry_query *query, separable_plan *plan);
+void separable_values(const ry_query *query, int knob, ry_knob_values *values);
+rynd_status separable_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+void separable_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
 
 /* Output channels of a unit, and how many the tile computes. */
 static inline int64_t separable_unit_count(const separable_plan *plan, int64_t unit)

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What separable convolutions are asked before they run. */
+#include "base/whole.h"
+#include "kernels/cpu/separable/separable_plan.h"
+#include "kernels/knob_values.h"
+
+const ry_knob separable_knobs[SEPARABLE_KNOBS] = {
+    [SEPARABLE_ROWS] = {"rows", NULL, false}, [SEPARABLE_TASK_ROWS] = {"task_rows", NULL, false}};
+
+void separable_values(const ry_query *query, int knob, ry_knob_values *values)
+{
+    const ry_form form = ry_form_without(query, knob);
+    const ry_query with = {query->kernel, query->problem, query->target, &form};
+    separable_plan plan;
+    separable_plan_make(&with, &plan);
+    ry_knob_values_parts(plan.rows_out, 1, values);
+    ry_knob_values_add(values, knob == SEPARABLE_ROWS ? plan.rows : plan.task_rows);
+}
+
+rynd_status separable_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+{
+    (void)error;
+    separable_plan plan;
+    separable_plan_make(query, &plan);
+    *prepared = (ry_prepared){.phases = 1,
+                              .tasks = {(size_t)(plan.batch * plan.tasks)},
+                              .state_size = ry_aligned(sizeof plan),
+                              .packed = ry_aligned((size_t)plan.packed * sizeof(float)),
+                              .pack_tasks = (size_t)(plan.depthwise.depth + 1 + plan.units),
+                              .scratch = plan.scratch,
+                              .work = plan.cycles * 2 * query->kernel->simd.width,
+                              .form = {{[SEPARABLE_ROWS] = plan.rows, [SEPARABLE_TASK_ROWS] = plan.task_rows}}};
+    return RYND_OK;
+}
+
+void separable_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
+{
+    (void)prepared;
+    separable_plan_make(query, state);
+}

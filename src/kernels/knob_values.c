@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists of a knob's legal values. */
+#include "kernels/knob_values.h"
+
+#include "base/whole.h"
+
+enum { SMALL = 16, EVEN = 16 }; /* there is room for a power of two above them of any int32_t */
+
+void ry_knob_values_add(ry_knob_values *values, int64_t value)
+{
+    int at = values->count;
+    while (at > 0 && values->value[at - 1] > value) {
+        at--;
+    }
+    if (values->count == RY_MAX_KNOB_VALUES || (at > 0 && values->value[at - 1] == value)) {
+        return;
+    }
+    for (int i = values->count++; i > at; i--) {
+        values->value[i] = values->value[i - 1];
+    }
+    values->value[at] = value;
+}
+
+void ry_knob_values_parts(int64_t extent, int64_t grain, ry_knob_values *values)
+{
+    const int64_t units = ry_most(1, ry_parts(extent, grain));
+    const bool all = units < RY_MAX_KNOB_VALUES;
+    for (int64_t i = 1; i <= (all ? units : SMALL); i++) {
+        ry_knob_values_add(values, ry_least(extent, i * grain));
+    }
+    for (int64_t i = 1; !all && i <= EVEN; i++) {
+        ry_knob_values_add(values, ry_least(extent, ry_parts(units, i) * grain));
+    }
+    for (int64_t i = 2 * SMALL; !all && i < ry_parts(units, EVEN); i *= 2) {
+        ry_knob_values_add(values, i * grain);
+    }
+}
+
+ry_form ry_form_without(const ry_query *query, int knob)
+{
+    ry_form form = query->form ? *query->form : ry_form_free();
+    form.value[knob] = RY_KNOB_FREE;
+    return form;
+}
