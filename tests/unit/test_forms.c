@@ -35,6 +35,10 @@ static const row rows[] = {
     {"conv_fwd_f32_depthwise_nhwc", "conv c=12 h=13 w=17 k=24 r=3 s=3 pad=1 stride=2 groups=6 act=relu residual=1", 1e-6},
     {"convt_fwd_f32_depthwise_nhwc", "convt c=18 h=7 w=6 k=18 r=4 s=3 pad=1 stride=2 groups=18", 1e-6},
     {"conv_fwd_f32_depthwise_nhwc", "conv c=17 d=3 h=5 w=6 k=17 t=3 r=3 s=3 pad=1 groups=17", 1e-6},
+    {"conv_fwd_f32_direct", "conv n=2 c=6 h=11 w=13 k=6 r=3 s=3 pad=1 groups=6 bias=1 act=relu", 1e-6},
+    {"conv_fwd_f32_direct", "conv c=3 h=12 w=21 k=3 r=5 s=5 pad=2 stride=2 groups=3 residual=1", 1e-6},
+    {"conv_fwd_f32_direct", "conv c=12 h=10 w=37 k=18 r=3 s=3 pad=1,2 dilation=1,2 groups=3 act=gelu", 2e-6},
+    {"conv_fwd_f32_direct", "conv c=8 h=9 w=15 k=12 r=3 s=3 pad=1 stride=3,2 groups=4 bias=1", 2e-6},
     {"separable_conv_f32",
      "separable_conv x0=2x35x9x11:f32:nhwc x1=35x1x3x3:f32 x2=35:f32 x3=37x35x1x1:f32 x5=2x37x9x11:f32:nhwc "
      "y0=2x37x9x11:f32:nhwc pads=1,1,1,1 activation=relu",

@@ -252,49 +252,5 @@ static void pack(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-static bool is_float(const ry_tensor *tensor)
-{
-    return tensor->dtype == RYND_DTYPE_F32 || tensor->dtype == RYND_DTYPE_F16 || tensor->dtype == RYND_DTYPE_BF16;
-}
-
-static bool applicable(const ry_problem *problem)
-{
-    return is_float(&problem->in[0]) && is_float(&problem->in[1]) && is_float(&problem->out[0]) &&
-           (!ry_problem_has_input(problem, 2) || ry_dtype_is_float(ry_type_of(&problem->in[2]))) &&
-           (!ry_problem_has_input(problem, 3) || is_float(&problem->in[3])) && direct_plan_suits(problem);
-}
-
-static const ry_knob knobs[] = {{"rows", NULL, false}, {"groups", NULL, false}};
-
-static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
-{
-    const ry_problem *problem = query->problem;
-    const size_t size = direct_plan_size(problem);
-    direct_plan *plan = ry_allocate(&ry_system_allocator, size);
-    if (!plan) {
-        return ry_fail_memory(error);
-    }
-    direct_plan_make(problem, RY_W, plan);
-    const ry_conv_geometry *g = &plan->geometry;
-    const size_t weights = (size_t)(g->groups * g->channels_out * g->channels_in * g->taps) * sizeof(float);
-    *prepared = (ry_prepared){.phases = 1,
-                              .tasks = {(size_t)plan->tasks},
-                              .state_size = size,
-                              .packed = (weights + RY_ALIGNMENT - 1) / RY_ALIGNMENT * RY_ALIGNMENT,
-                              .pack_tasks = (size_t)g->groups,
-                              .scratch = plan->scratch,
-                              .work = plan->cycles * 2 * RY_W,
-                              .form = {{plan->rows, plan->groups_a_task}}};
-    ry_release(&ry_system_allocator, plan);
-    return RYND_OK;
-}
-
-static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
-{
-    const ry_problem *problem = query->problem;
-    (void)prepared;
-    direct_plan_make(problem, RY_W, state);
-}
-
-RY_CONV_KERNELS(direct, .applicable = applicable, .knobs = knobs, .knob_count = 2, .prepare = prepare, .initialise = initialise,
-                .pack = pack, .run = run, .packed_inputs = 1u << 1);
+RY_CONV_KERNELS(direct, .applicable = direct_plan_suits, .knobs = direct_knobs, .knob_count = DIRECT_KNOBS, .values = direct_values,
+                .prepare = direct_prepare, .initialise = direct_initialise, .pack = pack, .run = run, .packed_inputs = 1u << 1);

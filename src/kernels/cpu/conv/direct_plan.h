@@ -19,6 +19,13 @@
 #define RY_KERNELS_CPU_CONV_DIRECT_PLAN_H
 
 #include "kernels/cpu/conv/conv_geometry.h"
+#include "kernels/kernel.h"
+
+typedef enum direct_text { DIRECT_STAGED, DIRECT_BY_ROWS, DIRECT_IN_PLACE, DIRECT_TEXTS } direct_text;
+
+/* text makes the forms; the others cut them. */
+enum { DIRECT_TEXT, DIRECT_ROWS, DIRECT_GROUPS, DIRECT_KNOBS };
+extern const ry_knob direct_knobs[DIRECT_KNOBS];
 
 enum {
     DIRECT_STRIDE_MOST = 4,
@@ -40,6 +47,7 @@ typedef struct direct_plan {
     int64_t sum_step; /* floats of one output channel's sums */
     int64_t tasks;
     bool by_rows, direct, in_place;
+    int64_t registers;                  /* in_place: vectors of a row whose sums are in registers together, at most */
     bool fetches;                       /* lines of x and y ahead (in_place) */
     double cycles;                      /* in vector multiply-adds, on one core */
     uint32_t planes_used;               /* bit i * stride_w + j */
@@ -53,7 +61,16 @@ typedef struct direct_plan {
 int64_t direct_vectors(const direct_plan *plan, int64_t width, int64_t first);
 
 bool direct_plan_suits(const ry_problem *problem);
+
+/* Is there a plan of that text? */
+bool direct_has(const ry_query *query, direct_text text);
+
+/* Bytes of the plan; then the plan that the query's form asks for. */
 size_t direct_plan_size(const ry_problem *problem);
-void direct_plan_make(const ry_problem *problem, int width, direct_plan *plan);
+void direct_plan_make(const ry_query *query, direct_plan *plan);
+
+void direct_values(const ry_query *query, int knob, ry_knob_values *values);
+rynd_status direct_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+void direct_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
 
 #endif
