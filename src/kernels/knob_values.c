@@ -6,21 +6,6 @@
 
 enum { SMALL = 16, EVEN = 16 }; /* there is room for a power of two above them of any int32_t */
 
-void ry_knob_values_add(ry_knob_values *values, int64_t value)
-{
-    int at = values->count;
-    while (at > 0 && values->value[at - 1] > value) {
-        at--;
-    }
-    if (values->count == RY_MAX_KNOB_VALUES || (at > 0 && values->value[at - 1] == value)) {
-        return;
-    }
-    for (int i = values->count++; i > at; i--) {
-        values->value[i] = values->value[i - 1];
-    }
-    values->value[at] = value;
-}
-
 void ry_knob_values_parts(int64_t extent, int64_t grain, ry_knob_values *values)
 {
     const int64_t units = ry_most(1, ry_parts(extent, grain));

@@ -5,9 +5,6 @@
 
 #include "kernels/form.h"
 
-/* Adds a value in its place, unless it is there or the list is full. */
-void ry_knob_values_add(ry_knob_values *values, int64_t value);
-
 /* Adds sizes of the parts that `extent` may be cut into, in multiples of `grain`, the largest of them
  * `extent` itself: all, or if there are more than the list holds, small ones, those of few even parts,
  * and powers of two between. Leaves room for one more value: the kernel's own choice. */
