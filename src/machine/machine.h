@@ -31,4 +31,9 @@ int64_t ry_machine_core_bytes(const ry_machine *machine, rynd_level level);
 /* Products with their sums that take a core `times` as long as taking a task does, at its peak. */
 int64_t ry_machine_task_products(const ry_machine *machine, double times);
 
+/* Of so many bytes that a kernel reads or writes about once, those of a task: they stay in a core's
+ * own cache, handing the task out costs little of its time, and where that leaves some for every
+ * core, there are some. */
+int64_t ry_machine_task_bytes(const ry_machine *machine, double bytes);
+
 #endif

@@ -108,6 +108,22 @@ static void test_order(void **state)
     assert_int_equal(ry_machine_core_bytes(&last, RYND_LEVEL_L1), 32 << 10);
 }
 
+static void test_tasks(void **state)
+{
+    (void)state;
+    const ry_cpu_info cpu = some_cpu("AuthenticAMD", 0x19, 0x11);
+    ry_machine m;
+    ry_machine_built_in(&cpu, RY_ISA_avx2, &m);
+    m.cores = 8;
+    m.task_seconds = 0;
+    assert_int_equal(ry_machine_task_bytes(&m, 1 << 30), 64 << 10);
+    assert_int_equal(ry_machine_task_bytes(&m, 8 * 4 * (48 << 10)), 48 << 10);
+    assert_int_equal(ry_machine_task_bytes(&m, 0), 32 << 10);
+    m.task_seconds = 1e-6;
+    m.level[RYND_LEVEL_L2].bandwidth.one = 1e11;
+    assert_int_equal(ry_machine_task_bytes(&m, 0), 800000);
+}
+
 static void write_text(const char *text)
 {
     FILE *file = fopen(path, "w");
@@ -209,8 +225,8 @@ static void test_not_a_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_architectures), cmocka_unit_test(test_order),      cmocka_unit_test(test_file),
-        cmocka_unit_test(test_hostile_files), cmocka_unit_test(test_not_a_file),
+        cmocka_unit_test(test_architectures), cmocka_unit_test(test_order),         cmocka_unit_test(test_tasks),
+        cmocka_unit_test(test_file),          cmocka_unit_test(test_hostile_files), cmocka_unit_test(test_not_a_file),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

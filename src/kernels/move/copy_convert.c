@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* copy between element types: pieces of a box whose rows are converted; f32 to and from the 16-bit floats by loops that vectorise. */
+#include "base/whole.h"
 #include "kernels/kernel.h"
 #include "kernels/move/strided_copy.h"
+#include "machine/machine.h"
 
 #include <string.h>
 
@@ -15,11 +17,15 @@ static bool applicable(const ry_problem *problem)
     return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) && problem->in[0].dtype != problem->out[0].dtype;
 }
 
-/* The box counts in elements of the smaller size; only strides say how large an element is. */
-static void describe(const ry_problem *problem, convert_state *state)
+/* The box counts in elements, and so does a piece; only strides say how large an element is. */
+static void describe(const ry_query *query, convert_state *state)
 {
+    const ry_problem *problem = query->problem;
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
-    state->box = (ry_box){.size = 1, .keep_size = 1};
+    const int64_t both = (int64_t)(ry_dtype_size((ry_dtype)x->dtype) + ry_dtype_size((ry_dtype)y->dtype));
+    const double bytes = (double)(ry_tensor_bytes(x) + ry_tensor_bytes(y));
+    const int64_t piece = ry_machine_task_bytes(query->target->machine, bytes) / both;
+    state->box = (ry_box){.size = 1, .keep_size = 1, .piece = piece};
     for (int i = 0; i < y->rank; i++) {
         ry_box_add(&state->box, y->dim[i], y->stride[i], x->stride[i]);
     }
@@ -31,19 +37,18 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     const ry_problem *problem = query->problem;
     (void)error;
     convert_state state;
-    describe(problem, &state);
+    describe(query, &state);
     prepared->phases = 1;
     prepared->tasks[0] = state.box.pieces;
     prepared->state_size = sizeof state;
-    prepared->scratch = RY_PIECE_BYTES * ry_dtype_size((ry_dtype)problem->in[0].dtype);
+    prepared->scratch = ry_aligned((size_t)state.box.piece * ry_dtype_size((ry_dtype)problem->in[0].dtype));
     return RYND_OK;
 }
 
 static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
 {
-    const ry_problem *problem = query->problem;
     (void)prepared;
-    describe(problem, state);
+    describe(query, state);
 }
 
 static uint32_t bits_of(float value)

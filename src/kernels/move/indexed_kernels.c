@@ -15,9 +15,8 @@ static bool applicable(const ry_problem *problem)
 
 static rynd_status prepare_gather(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
-    const ry_problem *problem = query->problem;
     ry_indexed indexed;
-    RY_TRY(ry_indexed_describe(problem, &indexed, error));
+    RY_TRY(ry_indexed_describe(query, &indexed, error));
     prepared->phases = 1;
     prepared->tasks[0] = ry_indexed_tasks(&indexed);
     prepared->state_size = sizeof indexed;
@@ -26,9 +25,8 @@ static rynd_status prepare_gather(const ry_query *query, ry_prepared *prepared, 
 
 static void initialise_gather(const ry_query *query, const ry_prepared *prepared, void *state)
 {
-    const ry_problem *problem = query->problem;
     (void)prepared;
-    ry_indexed_describe(problem, state, NULL);
+    ry_indexed_describe(query, state, NULL);
 }
 
 static void run_gather(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
@@ -43,7 +41,7 @@ static rynd_status prepare_scatter(const ry_query *query, ry_prepared *prepared,
 {
     const ry_problem *problem = query->problem;
     RY_TRY(prepare_gather(query, prepared, error));
-    ry_move_list list = {0};
+    ry_move_list list = ry_move_list_start(query, NULL);
     ry_move_same_shape(problem, &list, 0, 0);
     prepared->phases = 2;
     prepared->tasks[1] = prepared->tasks[0];
@@ -57,7 +55,7 @@ static void initialise_scatter(const ry_query *query, const ry_prepared *prepare
     const ry_problem *problem = query->problem;
     initialise_gather(query, prepared, state);
     ry_move_list *list = (ry_move_list *)((ry_indexed *)state + 1);
-    *list = (ry_move_list){.moves = (ry_move *)(list + 1)};
+    *list = ry_move_list_start(query, (ry_move *)(list + 1));
     ry_move_same_shape(problem, list, 0, 0);
     list->moves = NULL;
 }

@@ -3,6 +3,7 @@
 #include "kernels/move/indexed_moves.h"
 
 #include "kernels/move/element_reduce.h"
+#include "machine/machine.h"
 
 #include <string.h>
 
@@ -96,13 +97,14 @@ static void cut_chunks(ry_indexed *x, bool row, bool together)
     for (int i = 0; i < x->slice.rank; i++) {
         bytes *= x->slice.dim[i];
     }
-    int64_t fit = RY_PIECE_BYTES / bytes;
+    int64_t fit = x->slice.piece / bytes;
     x->chunk = together ? count : fit > unit ? fit / unit * unit : unit;
     x->chunks = count > 0 && x->slice.pieces > 0 ? (count + x->chunk - 1) / x->chunk : 0;
 }
 
-rynd_status ry_indexed_describe(const ry_problem *problem, ry_indexed *x, ry_error *error)
+rynd_status ry_indexed_describe(const ry_query *query, ry_indexed *x, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     const ry_tensor *data = &problem->in[0], *index = &problem->in[1], *y = &problem->out[0];
     bool scatter = problem->op == RY_OP_scatter_elements || problem->op == RY_OP_scatter_nd;
     *x = (ry_indexed){.scatter = scatter, .dtype = (ry_dtype)y->dtype, .index_dtype = (ry_dtype)index->dtype};
@@ -121,6 +123,7 @@ rynd_status ry_indexed_describe(const ry_problem *problem, ry_indexed *x, ry_err
         break;
     }
     x->slice.keep_size = x->reduction != RY_scatter_reduction_none;
+    x->slice.piece = ry_machine_task_bytes(query->target->machine, ry_problem_bytes(problem) / 2);
     ry_box_prepare(&x->slice);
     cut_chunks(x, problem->op == RY_OP_scatter_elements, problem->op == RY_OP_scatter_nd);
     for (int i = 0; i < x->depth && x->chunks > 0; i++) {

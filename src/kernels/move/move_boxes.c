@@ -29,7 +29,7 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
 {
     const ry_problem *problem = query->problem;
     (void)error;
-    ry_move_list list = {0};
+    ry_move_list list = ry_move_list_start(query, NULL);
     describes[problem->op](problem, &list);
     prepared->phases = list.phases + 1;
     prepared->tasks[0] = list.tasks[0];
@@ -44,7 +44,7 @@ static void initialise(const ry_query *query, const ry_prepared *prepared, void 
     const ry_problem *problem = query->problem;
     (void)prepared;
     ry_move_list *list = state;
-    *list = (ry_move_list){.moves = (ry_move *)(list + 1)};
+    *list = ry_move_list_start(query, (ry_move *)(list + 1));
     describes[problem->op](problem, list);
     list->moves = NULL;
 }

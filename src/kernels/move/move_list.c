@@ -2,6 +2,8 @@
 /* Lists of moves: tasks are pieces of large moves, or runs of small ones. */
 #include "kernels/move/move_list.h"
 
+#include "machine/machine.h"
+
 #include <assert.h>
 
 static int64_t box_bytes(const ry_box *box)
@@ -13,17 +15,24 @@ static int64_t box_bytes(const ry_box *box)
     return bytes;
 }
 
+ry_move_list ry_move_list_start(const ry_query *query, ry_move *moves)
+{
+    const double bytes = ry_problem_bytes(query->problem) / 2; /* each is read and written */
+    return (ry_move_list){.moves = moves, .piece = ry_machine_task_bytes(query->target->machine, bytes)};
+}
+
 void ry_move_list_add(ry_move_list *list, const ry_move *move)
 {
     ry_move added = *move;
     added.size = move->box.size;
+    added.box.piece = list->piece;
     ry_box_prepare(&added.box);
     if (added.box.pieces == 0) {
         return;
     }
     size_t *tasks = &list->tasks[list->phases];
     int64_t bytes = box_bytes(&added.box);
-    if (added.box.pieces == 1 && list->filled > 0 && list->filled + bytes <= RY_PIECE_BYTES) {
+    if (added.box.pieces == 1 && list->filled > 0 && list->filled + bytes <= list->piece) {
         list->filled += bytes;
         added.first_task = *tasks - 1;
     } else {

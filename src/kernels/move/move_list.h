@@ -27,9 +27,12 @@ typedef struct ry_move_list {
     size_t phase_end[2]; /* how many moves come before the end of a phase */
     int phases;
     size_t tasks[2];
+    int64_t piece;  /* bytes of a task: ry_box.piece of every move */
     int64_t filled; /* bytes in the last task, while it takes more moves */
 } ry_move_list;
 
+/* An empty list of the problem's moves, cut into tasks for the machine; moves: NULL, or room for them. */
+ry_move_list ry_move_list_start(const ry_query *query, ry_move *moves);
 /* `box` is added as described so far; it is prepared here. Empty boxes are left out. */
 void ry_move_list_add(ry_move_list *list, const ry_move *move);
 /* What follows reads what was written before. */

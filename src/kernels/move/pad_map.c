@@ -2,8 +2,8 @@
 /* Padding by reflection, edges or wrapping: each output position of a dim has its source position in a table; rows are copied by their inner run
  * and completed element by element. Negative pads crop first. */
 #include "kernels/kernel.h"
-#include "kernels/move/strided_copy.h"
 #include "kernels/move/strided_planes.h"
+#include "machine/machine.h"
 
 #include <string.h>
 
@@ -47,9 +47,9 @@ static bool applicable(const ry_problem *problem)
            problem->attrs.pad.mode != RY_pad_mode_constant;
 }
 
-static void plan_rows(const ry_problem *problem, pad_state *state)
+static void plan_rows(const ry_query *query, pad_state *state)
 {
-    const ry_tensor *y = &problem->out[0];
+    const ry_tensor *y = &query->problem->out[0];
     for (int i = 0; i < y->rank; i++) {
         int j = i;
         for (; j > 0 && y->stride[state->order[j - 1]] < y->stride[i]; j--) {
@@ -59,7 +59,8 @@ static void plan_rows(const ry_problem *problem, pad_state *state)
     }
     int64_t width = y->rank > 0 ? y->dim[state->order[y->rank - 1]] : 1, bytes = width * (int64_t)ry_dtype_size((ry_dtype)y->dtype);
     state->rows = width > 0 ? ry_tensor_count(y) / width : 0;
-    state->rows_per_task = bytes < RY_PIECE_BYTES && bytes > 0 ? RY_PIECE_BYTES / bytes : 1;
+    const int64_t task = ry_machine_task_bytes(query->target->machine, (double)ry_tensor_bytes(y));
+    state->rows_per_task = bytes < task && bytes > 0 ? task / bytes : 1;
 }
 
 static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -67,7 +68,7 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     const ry_problem *problem = query->problem;
     const ry_tensor *y = &problem->out[0];
     pad_state state = {0};
-    plan_rows(problem, &state);
+    plan_rows(query, &state);
     int64_t entries = 0;
     for (int i = 0; i < y->rank; i++) {
         int64_t first;
@@ -89,7 +90,7 @@ static void initialise(const ry_query *query, const ry_prepared *prepared, void 
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
     pad_state *state = memory;
     *state = (pad_state){0};
-    plan_rows(problem, state);
+    plan_rows(query, state);
     int64_t *table = (int64_t *)(state + 1), entries = 0;
     for (int i = 0; i < y->rank; i++) {
         int64_t first, n = cropped(problem, i, &first), begin = problem->attrs.pad.pads.at[i], before = begin > 0 ? begin : 0;

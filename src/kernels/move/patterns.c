@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Outputs that follow from positions, row by row: trilu, eye_like, range, shape, one_hot. */
+#include "base/whole.h"
 #include "kernels/kernel.h"
-#include "kernels/move/strided_copy.h"
 #include "kernels/move/strided_planes.h"
+#include "machine/machine.h"
 
 #include <string.h>
 
@@ -25,19 +26,15 @@ static int64_t row_count(const ry_tensor *y)
     return width > 0 ? ry_tensor_count(y) / width : 0;
 }
 
-static int64_t rows_per_task(const ry_tensor *y)
-{
-    int64_t bytes = row_width(y) * (int64_t)ry_dtype_size((ry_dtype)y->dtype);
-    return bytes > 0 && bytes < RY_PIECE_BYTES ? RY_PIECE_BYTES / bytes : 1;
-}
-
 static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     const ry_problem *problem = query->problem;
     (void)error;
     const ry_tensor *y = &problem->out[0];
     prepared->phases = 1;
-    prepared->tasks[0] = (size_t)((row_count(y) + rows_per_task(y) - 1) / rows_per_task(y));
+    const int64_t rows = row_count(y), bytes = (int64_t)ry_tensor_bytes(y);
+    const int64_t task = ry_machine_task_bytes(query->target->machine, (double)bytes);
+    prepared->tasks[0] = (size_t)ry_least(rows, ry_parts(bytes, task));
     return RYND_OK;
 }
 
@@ -72,8 +69,9 @@ typedef struct rows {
 static rows task_rows(const ry_cpu_launch *launch, size_t task)
 {
     const ry_tensor *y = &launch->problem->out[0];
-    int64_t step = rows_per_task(y), first = (int64_t)task * step, count = row_count(y);
-    return (rows){.y = y, .first = first, .end = first + step < count ? first + step : count};
+    const int64_t count = row_count(y), tasks = (int64_t)launch->prepared->tasks[0];
+    const int64_t step = ry_parts(count, tasks), first = ry_least((int64_t)task * step, count);
+    return (rows){.y = y, .first = first, .end = ry_least(first + step, count)};
 }
 
 static bool next_row(rows *r, const ry_cpu_launch *launch)

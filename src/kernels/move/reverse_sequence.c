@@ -2,6 +2,7 @@
 /* reverse_sequence: slices along the time axis, the first lengths[b] of batch b in reverse. A length is 0 to the extent of the time axis. */
 #include "kernels/kernel.h"
 #include "kernels/move/strided_copy.h"
+#include "machine/machine.h"
 
 typedef struct reverse_state {
     int64_t slices, slices_per_task;
@@ -14,8 +15,9 @@ static bool applicable(const ry_problem *problem)
            problem->in[0].dtype == problem->out[0].dtype && problem->in[0].rank >= 2 && problem->in[1].rank == 1;
 }
 
-static void describe(const ry_problem *problem, reverse_state *state)
+static void describe(const ry_query *query, reverse_state *state)
 {
+    const ry_problem *problem = query->problem;
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
     int batch = (int)problem->attrs.reverse_sequence.batch_axis, time = (int)problem->attrs.reverse_sequence.time_axis;
     *state = (reverse_state){.slices = x->dim[batch] * x->dim[time], .slice = {.size = ry_dtype_size((ry_dtype)x->dtype)}};
@@ -28,17 +30,18 @@ static void describe(const ry_problem *problem, reverse_state *state)
     for (int i = 0; i < state->slice.rank; i++) {
         bytes *= state->slice.dim[i];
     }
+    const int64_t piece = ry_machine_task_bytes(query->target->machine, (double)ry_tensor_bytes(x));
+    state->slice.piece = piece;
     ry_box_prepare(&state->slice);
     state->slices = state->slice.pieces > 0 ? state->slices : 0;
-    state->slices_per_task = bytes > 0 && bytes < RY_PIECE_BYTES ? RY_PIECE_BYTES / bytes : 1;
+    state->slices_per_task = bytes > 0 && bytes < piece ? piece / bytes : 1;
 }
 
 static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
-    const ry_problem *problem = query->problem;
     (void)error;
     reverse_state state;
-    describe(problem, &state);
+    describe(query, &state);
     prepared->phases = 1;
     prepared->tasks[0] = (size_t)((state.slices + state.slices_per_task - 1) / state.slices_per_task);
     prepared->state_size = sizeof state;
@@ -47,9 +50,8 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
 
 static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
 {
-    const ry_problem *problem = query->problem;
     (void)prepared;
-    describe(problem, state);
+    describe(query, state);
 }
 
 static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)

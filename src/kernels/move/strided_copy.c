@@ -95,10 +95,10 @@ static bool pair_dims(ry_box *box)
     return best >= 0;
 }
 
-/* Cuts the box into pieces of at most RY_PIECE_BYTES: whole inner dims as far as they fit, then a part of one, then single positions. */
+/* Cuts the box into pieces of at most so many bytes: whole inner dims as far as they fit, then a part of one, then single positions. */
 static void tile_dims(ry_box *box, bool paired)
 {
-    int64_t room = RY_PIECE_BYTES / (int64_t)box->size;
+    int64_t room = box->piece > 0 ? ry_most(1, box->piece / (int64_t)box->size) : INT64_MAX;
     box->pieces = 1;
     for (int i = box->rank - 1; i >= 0; i--) {
         int64_t limit = room;

@@ -2,11 +2,11 @@
 /* The strided-copy engine: copies an N-dimensional box of elements between two affine layouts. Transposing, slicing, tiling, joining and
  * padding are one or a few boxes each.
  *
- *   ry_box box = {.size = 4};
+ *   ry_box box = {.size = 4, .piece = 65536};
  *   ry_box_add(&box, n, dst_stride, src_stride);   one call a dimension, outermost first or in any order; strides in elements, 0 and below allowed
  *   ry_box_prepare(&box);                          merges, orders and tiles the dims
  *   ry_box_copy(&box, dst, src);                   everything, or
- *   ry_box_copy_piece(&box, dst, src, i);          one of box.pieces disjoint parts of about RY_PIECE_BYTES each
+ *   ry_box_copy_piece(&box, dst, src, i);          one of box.pieces disjoint parts of about box.piece bytes each
  *
  * dst and src point to the box's first element. A source stride of 0 repeats an element (a box whose source strides are all 0 fills); destination strides must
  * map the box one to one. Memory may have any alignment. A box is plain data, without pointers. */
@@ -16,12 +16,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RY_BOX_RANK    32         /* tile makes two dims of each */
-#define RY_PIECE_BYTES (64 << 10) /* of output a task: it stays in an L2 cache and costs far more than handing out the task */
+#define RY_BOX_RANK 32 /* tile makes two dims of each */
 
 typedef struct ry_box {
     int rank;
-    size_t size; /* bytes of an element: 1, 2, 4, 8, or 16 after preparing */
+    int64_t piece; /* bytes of a piece, set before preparing; 0: the box is one piece */
+    size_t size;   /* bytes of an element: 1, 2, 4, 8, or 16 after preparing */
     int64_t dim[RY_BOX_RANK];
     int64_t dst[RY_BOX_RANK]; /* strides in bytes */
     int64_t src[RY_BOX_RANK];

@@ -2,9 +2,6 @@
 /* Dense tensors in the order of memory. */
 #include "kernels/cpu/common/dense_lanes.h"
 
-/* A task's worth of input: it stays in an L2 cache and costs far more than handing out the task. */
-#define TASK_BYTES (64 << 10)
-
 /* The dims of more than one element, outermost in memory first; -1 when the tensor has gaps or overlaps. */
 static int memory_order(const ry_tensor *t, int *order)
 {
@@ -68,9 +65,10 @@ bool ry_lanes_alike(const ry_tensor *a, const ry_tensor *b)
     return true;
 }
 
-int64_t ry_lanes_per_task(int64_t count, int64_t bytes)
+int64_t ry_lanes_per_task(const ry_machine *machine, int64_t count, int64_t bytes)
 {
-    int64_t fit = bytes > 0 ? TASK_BYTES / bytes : count;
+    const double all = (double)count * (double)bytes;
+    const int64_t fit = bytes > 0 ? ry_machine_task_bytes(machine, all) / bytes : count;
     return fit < 1 ? 1 : fit < count ? fit : count > 0 ? count : 1;
 }
 

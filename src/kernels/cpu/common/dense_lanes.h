@@ -5,6 +5,7 @@
 #define RY_KERNELS_CPU_COMMON_DENSE_LANES_H
 
 #include "kernels/kernel.h"
+#include "machine/machine.h"
 
 typedef struct ry_lanes {
     int64_t outer, length, inner;
@@ -18,7 +19,7 @@ bool ry_lanes_make(const ry_tensor *tensor, int begin, int end, ry_lanes *lanes)
 bool ry_lanes_alike(const ry_tensor *a, const ry_tensor *b);
 
 /* How many of `count` units of `bytes` a task takes, and how many tasks that makes. */
-int64_t ry_lanes_per_task(int64_t count, int64_t bytes);
+int64_t ry_lanes_per_task(const ry_machine *machine, int64_t count, int64_t bytes);
 size_t ry_lanes_tasks(int64_t count, int64_t per_task);
 
 #endif

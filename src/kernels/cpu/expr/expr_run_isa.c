@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs the evaluator's plans: tiles, steps, loads and stores, accumulators. */
+#include "kernels/cpu/common/simd.h"
 #include "kernels/cpu/expr/expr_loops.h"
 
 #include <string.h>
@@ -506,6 +507,7 @@ const ry_kernel RY_ISA_SYMBOL(expr) = {
     .device = RY_DEVICE_cpu,
     .isa = RY_ISA_ID,
     .accuracy = RY_ACCURACY_strict,
+    .simd = RY_SIMD,
     .knobs = ry_expr_knobs,
     .knob_count = RY_EXPR_KNOBS,
     .applicable = ry_expr_applicable,
@@ -521,6 +523,7 @@ const ry_kernel RY_ISA_SYMBOL(expr_near) = {
     .device = RY_DEVICE_cpu,
     .isa = RY_ISA_ID,
     .accuracy = RY_ACCURACY_near32,
+    .simd = RY_SIMD,
     .knobs = ry_expr_knobs,
     .knob_count = RY_EXPR_KNOBS,
     .applicable = ry_expr_near_applicable,

@@ -1,75 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Group normalisation (instance normalisation where each channel is a group), f32, NCHW and NHWC: moments of parts, then their joining and the result, in
  * phases. A part of NHWC has all groups, which are joined in a phase of their own. Parts are fixed by the shape alone, and are joined in their order. */
-#include "kernels/cpu/common/dense_lanes.h"
+#include "kernels/cpu/norm/group_norm_plan.h"
+
 #include "kernels/cpu/common/isa.h"
-#include "kernels/cpu/norm/moments.h"
+#include "kernels/cpu/norm/row_moments.h"
 
 #include <math.h>
-
-/* NCHW: a part is some channels' rows of one group, or a piece of one row; NHWC: some positions of one image, all groups. */
-typedef struct state {
-    bool last;                                        /* NHWC */
-    int64_t images, groups, channels, spatial, width; /* width: channels of a group */
-    int64_t parts, step;                              /* of a group (of an image, NHWC) and the elements (positions) of each */
-} state;
-
-/* Parts a group: enough for many cores, few enough that joining them costs nothing. */
-enum { MOST_PARTS = 32 };
-
-static void describe(const ry_problem *problem, state *s)
-{
-    const ry_tensor *x = &problem->in[0];
-    int64_t groups = problem->attrs.group_norm.groups;
-    *s = (state){.last = !ry_tensor_is_row_major(x), .images = x->dim[0], .groups = groups, .channels = x->dim[1], .spatial = 1};
-    for (int i = 2; i < x->rank; i++) {
-        s->spatial *= x->dim[i];
-    }
-    s->width = s->channels / groups;
-    int64_t length = s->last ? s->spatial : s->width * s->spatial, bytes = s->last ? 4 * s->channels : 4;
-    s->step = ry_lanes_per_task(length, bytes);
-    int64_t least = (length + MOST_PARTS - 1) / MOST_PARTS;
-    s->step = s->step > least ? s->step : least;
-    s->parts = (length + s->step - 1) / s->step;
-}
-
-static bool applicable(const ry_problem *problem)
-{
-    const ry_tensor *x = &problem->in[0];
-    for (int i = 0; i < 3; i++) {
-        if (!ry_problem_has_input(problem, i) || problem->in[i].dtype != RYND_DTYPE_F32 ||
-            (i > 0 && (problem->in[i].rank != 1 || !ry_tensor_is_row_major(&problem->in[i])))) {
-            return false;
-        }
-    }
-    return ry_problem_has_output(problem, 0) && problem->out[0].dtype == RYND_DTYPE_F32 && x->rank >= 2 && ry_tensor_count(x) > 0 &&
-           ry_lanes_alike(x, &problem->out[0]) && (ry_tensor_is_row_major(x) || ry_tensor_is_channels_last(x)) &&
-           problem->attrs.group_norm.groups > 0 && x->dim[1] % problem->attrs.group_norm.groups == 0;
-}
-
-static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
-{
-    const ry_problem *problem = query->problem;
-    (void)error;
-    state s;
-    describe(problem, &s);
-    const size_t parts = (size_t)(s.images * s.parts * (s.last ? 1 : s.groups));
-    prepared->phases = s.last ? 3 : 2;
-    prepared->tasks[0] = parts;
-    prepared->tasks[1] = s.last ? (size_t)(s.images * s.groups) : parts;
-    prepared->tasks[2] = s.last ? parts : 0;
-    prepared->state_size = sizeof s;
-    prepared->workspace = (size_t)(s.images * s.groups * s.parts) * sizeof(ry_moments);
-    prepared->scratch = s.last ? (size_t)(3 * s.channels + 15) / 16 * 64 : 0;
-    return RYND_OK;
-}
-
-static void initialise(const ry_query *query, const ry_prepared *prepared, void *memory)
-{
-    const ry_problem *problem = query->problem;
-    (void)prepared;
-    describe(problem, memory);
-}
 
 /* Vectors of channels that go down the positions at once: their sums stay in registers. */
 enum { VECTORS = 4 };
@@ -117,7 +54,7 @@ RY_INLINE void sum_block(block b, const float *x, int64_t count, int64_t channel
 }
 
 /* Of a group's channels, by the sums of each over n positions. */
-static ry_moments group_moments(const state *s, int64_t group, const float *x, double n, const float *sum, const float *squares)
+static ry_moments group_moments(const group_norm_plan *s, int64_t group, const float *x, double n, const float *sum, const float *squares)
 {
     const int64_t first = group * s->width, end = first + s->width;
     const double share = 1 / n, start = (double)x[first];
@@ -134,7 +71,7 @@ static ry_moments group_moments(const state *s, int64_t group, const float *x, d
 }
 
 /* NHWC: sums for each channel, then groups. */
-static void moments_last(const state *s, const float *x, int64_t count, float *scratch, ry_moments *out)
+static void moments_last(const group_norm_plan *s, const float *x, int64_t count, float *scratch, ry_moments *out)
 {
     const int64_t channels = s->channels;
     float *sum = scratch, *squares = scratch + channels;
@@ -170,7 +107,8 @@ RY_INLINE void apply_block(block b, float *y, const float *x, int64_t count, int
 }
 
 /* The mean comes in two parts, so that a difference of large numbers is exact. */
-static void apply_last(const ry_cpu_launch *launch, const state *s, const ry_moments *moments, int64_t first, int64_t count, float *scratch)
+static void apply_last(const ry_cpu_launch *launch, const group_norm_plan *s, const ry_moments *moments, int64_t first, int64_t count,
+                       float *scratch)
 {
     const int64_t channels = s->channels;
     const float *scale = launch->in[1], *bias = launch->in[2], *x = (const float *)launch->in[0] + first;
@@ -197,7 +135,7 @@ static void apply_last(const ry_cpu_launch *launch, const state *s, const ry_mom
 }
 
 /* Elements [from, to) of group g, channel after channel. */
-static void apply_first(const ry_cpu_launch *launch, const state *s, ry_moments m, int64_t group, int64_t from, int64_t to)
+static void apply_first(const ry_cpu_launch *launch, const group_norm_plan *s, ry_moments m, int64_t group, int64_t from, int64_t to)
 {
     const float *scale = launch->in[1], *bias = launch->in[2];
     double inverse = 1 / sqrt(m.squares / m.count + launch->problem->attrs.group_norm.epsilon);
@@ -214,7 +152,7 @@ static void apply_first(const ry_cpu_launch *launch, const state *s, ry_moments 
 
 static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
 {
-    const state *s = launch->state;
+    const group_norm_plan *s = launch->state;
     if (s->last && phase == 1) {
         ry_moments *all = (ry_moments *)launch->workspace + (int64_t)task * s->parts;
         *all = ry_moments_join_all(all, s->parts);
@@ -246,8 +184,9 @@ const ry_kernel RY_ISA_SYMBOL(group_norm_f32) = {
     .device = RY_DEVICE_cpu,
     .isa = RY_ISA_ID,
     .accuracy = RY_ACCURACY_strict,
-    .applicable = applicable,
-    .prepare = prepare,
-    .initialise = initialise,
+    .simd = RY_SIMD,
+    .applicable = group_norm_applicable,
+    .prepare = group_norm_prepare,
+    .initialise = group_norm_initialise,
     .run = run,
 };

@@ -3,7 +3,7 @@
 #include "kernels/cpu/norm/layer_norm_plan.h"
 
 #include "kernels/cpu/common/isa.h"
-#include "kernels/cpu/norm/moments.h"
+#include "kernels/cpu/norm/row_moments.h"
 
 #include <math.h>
 
@@ -217,6 +217,7 @@ const ry_kernel RY_ISA_SYMBOL(layer_norm_f32) = {
     .device = RY_DEVICE_cpu,
     .isa = RY_ISA_ID,
     .accuracy = RY_ACCURACY_strict,
+    .simd = RY_SIMD,
     .applicable = layer_norm_applicable,
     .prepare = layer_norm_prepare,
     .initialise = layer_norm_initialise,

@@ -4,14 +4,19 @@
 
 #include "kernels/cpu/common/dense_lanes.h"
 
-static void describe(const ry_problem *problem, layer_norm_plan *s)
+static void rows_of(const ry_problem *problem, layer_norm_plan *s)
 {
     const ry_tensor *x = &problem->in[0];
     *s = (layer_norm_plan){.rows = 1, .length = 1};
     for (int i = 0; i < x->rank; i++) {
         *(i < ry_axis(problem->attrs.layer_norm.axis, x->rank) ? &s->rows : &s->length) *= x->dim[i];
     }
-    s->rows_per_task = ry_lanes_per_task(s->rows, 4 * s->length);
+}
+
+static void describe(const ry_query *query, layer_norm_plan *s)
+{
+    rows_of(query->problem, s);
+    s->rows_per_task = ry_lanes_per_task(query->target->machine, s->rows, 4 * s->length);
 }
 
 static bool row_major_f32(const ry_tensor *t)
@@ -26,7 +31,7 @@ bool layer_norm_applicable(const ry_problem *problem)
         return false;
     }
     layer_norm_plan s;
-    describe(problem, &s);
+    rows_of(problem, &s);
     for (int i = 0; i < 3; i++) { /* scale and bias have the row's own shape: nothing is broadcast within a row */
         const ry_tensor *t = &problem->in[i];
         if (ry_problem_has_input(problem, i) && (!row_major_f32(t) || (i > 0 && ry_tensor_count(t) != s.length))) {
@@ -41,10 +46,9 @@ bool layer_norm_applicable(const ry_problem *problem)
 
 rynd_status layer_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
-    const ry_problem *problem = query->problem;
     (void)error;
     layer_norm_plan s;
-    describe(problem, &s);
+    describe(query, &s);
     prepared->phases = 1;
     prepared->tasks[0] = ry_lanes_tasks(s.rows, s.rows_per_task);
     prepared->state_size = sizeof s;
@@ -53,7 +57,6 @@ rynd_status layer_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_
 
 void layer_norm_initialise(const ry_query *query, const ry_prepared *prepared, void *memory)
 {
-    const ry_problem *problem = query->problem;
     (void)prepared;
-    describe(problem, memory);
+    describe(query, memory);
 }

@@ -1,54 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Local response normalisation across channels, f32: NCHW by blocks of positions side by side, NHWC by rows of channels. */
+#include "kernels/cpu/norm/lrn_plan.h"
+
 #include "kernels/common/window.h"
-#include "kernels/cpu/common/dense_lanes.h"
 #include "kernels/cpu/common/isa.h"
+#include "kernels/cpu/common/simd.h"
 #include "kernels/cpu/common/vector_math.h"
-
-enum { COLUMNS = 256 };
-
-typedef struct state {
-    ry_lanes lanes;
-    int64_t blocks; /* of positions, for each outer position; 0: by rows of channels */
-    int64_t units, units_per_task;
-} state;
-
-static void describe(const ry_problem *problem, state *s)
-{
-    ry_lanes_make(&problem->in[0], 1, 2, &s->lanes);
-    int64_t inner = s->lanes.inner;
-    s->blocks = inner > 1 ? (inner + COLUMNS - 1) / COLUMNS : 0;
-    s->units = s->lanes.outer * (s->blocks ? s->blocks : 1);
-    s->units_per_task = ry_lanes_per_task(s->units, 4 * s->lanes.length * (inner < COLUMNS ? inner : COLUMNS));
-}
-
-static bool applicable(const ry_problem *problem)
-{
-    ry_lanes lanes;
-    return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) && problem->in[0].dtype == RYND_DTYPE_F32 &&
-           problem->out[0].dtype == RYND_DTYPE_F32 && problem->in[0].rank >= 2 && problem->attrs.lrn.size > 0 &&
-           ry_lanes_alike(&problem->in[0], &problem->out[0]) && ry_lanes_make(&problem->in[0], 1, 2, &lanes);
-}
-
-static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
-{
-    const ry_problem *problem = query->problem;
-    (void)error;
-    state s;
-    describe(problem, &s);
-    prepared->phases = 1;
-    prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
-    prepared->state_size = sizeof s;
-    prepared->scratch = s.blocks ? 0 : (size_t)(s.lanes.length + 15) / 16 * 64;
-    return RYND_OK;
-}
-
-static void initialise(const ry_query *query, const ry_prepared *prepared, void *memory)
-{
-    const ry_problem *problem = query->problem;
-    (void)prepared;
-    describe(problem, memory);
-}
 
 typedef struct formula {
     float bias, factor, beta;
@@ -78,7 +35,7 @@ static void add_squares(float *restrict sum, const float *restrict x, int64_t n)
 
 static void columns_of(float *y, const float *x, int64_t channels, int64_t step, int64_t columns, int64_t size, formula f)
 {
-    float sum[COLUMNS];
+    float sum[LRN_COLUMNS];
     for (int64_t c = 0; c < channels; c++) {
         memset(sum, 0, sizeof sum);
         for (int64_t k = ry_clamp(c - (size - 1) / 2, 0, channels); k < ry_clamp(c + size / 2 + 1, 0, channels); k++) {
@@ -103,7 +60,7 @@ static void row_of(float *y, const float *x, int64_t channels, int64_t size, flo
 static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
 {
     (void)phase;
-    const state *s = launch->state;
+    const lrn_plan *s = launch->state;
     const ry_lrn_attrs *a = &launch->problem->attrs.lrn;
     const formula f = {(float)a->bias, (float)(a->alpha / (double)a->size), (float)a->beta};
     const int64_t channels = s->lanes.length, inner = s->lanes.inner, size = a->size < 2 * channels ? a->size : 2 * channels;
@@ -113,8 +70,8 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
         if (s->blocks == 0) {
             row_of((float *)launch->out[0] + unit * channels, (const float *)launch->in[0] + unit * channels, channels, size, sum, f);
         } else {
-            int64_t column = unit % s->blocks * COLUMNS, at = unit / s->blocks * channels * inner + column;
-            int64_t columns = inner - column < COLUMNS ? inner - column : COLUMNS;
+            int64_t column = unit % s->blocks * LRN_COLUMNS, at = unit / s->blocks * channels * inner + column;
+            int64_t columns = inner - column < LRN_COLUMNS ? inner - column : LRN_COLUMNS;
             columns_of((float *)launch->out[0] + at, (const float *)launch->in[0] + at, channels, inner, columns, size, f);
         }
     }
@@ -127,8 +84,9 @@ const ry_kernel RY_ISA_SYMBOL(lrn_f32) = {
     .device = RY_DEVICE_cpu,
     .isa = RY_ISA_ID,
     .accuracy = RY_ACCURACY_strict,
-    .applicable = applicable,
-    .prepare = prepare,
-    .initialise = initialise,
+    .simd = RY_SIMD,
+    .applicable = lrn_applicable,
+    .prepare = lrn_prepare,
+    .initialise = lrn_initialise,
     .run = run,
 };

@@ -167,6 +167,7 @@ const ry_kernel RY_ISA_SYMBOL(softmax_f32) = {
     .device = RY_DEVICE_cpu,
     .isa = RY_ISA_ID,
     .accuracy = RY_ACCURACY_strict,
+    .simd = RY_SIMD,
     .applicable = softmax_applicable,
     .prepare = softmax_prepare,
     .initialise = softmax_initialise,

@@ -2,6 +2,7 @@
 /* Which softmaxes the vector kernels take: any axis of dense tensors, and what they cost. */
 #include "kernels/cpu/norm/softmax_plan.h"
 
+#include "base/whole.h"
 #include "kernels/cpu/common/half_rows.h"
 
 /* Of an element at a core's peak: an exponential, and three passes in L1; Zen 4 takes 46 to 54. */
@@ -10,9 +11,6 @@ static const double ELEMENT_WORK = 48;
 /* Of a row besides: its largest element and its sum are reduced across lanes one after the other. Fitted to rows of 21 and 49. */
 static const double ROW_WORK = 1000;
 
-/* A vector of the widest instruction set: a row is a whole number of them. */
-enum { LANES = 16 };
-
 static bool lanes_of(const ry_problem *problem, ry_lanes *lanes)
 {
     const ry_softmax_attrs *a = &problem->attrs.softmax;
@@ -20,14 +18,16 @@ static bool lanes_of(const ry_problem *problem, ry_lanes *lanes)
     return axis >= 0 && ry_lanes_make(&problem->in[0], axis, a->flatten ? rank : axis + 1, lanes);
 }
 
-static void describe(const ry_problem *problem, softmax_plan *s)
+static void describe(const ry_query *query, softmax_plan *s)
 {
+    const ry_problem *problem = query->problem;
     *s = (softmax_plan){0};
     lanes_of(problem, &s->lanes);
     int64_t inner = s->lanes.inner;
     s->blocks = inner > 1 ? (inner + SOFTMAX_COLUMNS - 1) / SOFTMAX_COLUMNS : 0;
     s->units = s->lanes.outer * (s->blocks ? s->blocks : 1);
-    s->units_per_task = ry_lanes_per_task(s->units, 4 * s->lanes.length * (inner < SOFTMAX_COLUMNS ? inner : SOFTMAX_COLUMNS));
+    s->units_per_task =
+        ry_lanes_per_task(query->target->machine, s->units, 4 * s->lanes.length * (inner < SOFTMAX_COLUMNS ? inner : SOFTMAX_COLUMNS));
 }
 
 bool softmax_applicable(const ry_problem *problem)
@@ -39,11 +39,11 @@ bool softmax_applicable(const ry_problem *problem)
 }
 
 /* Lines of whole vectors: the rows, or each step along the columns of a block. */
-static double work_of(const ry_lanes *lanes)
+static double work_of(const ry_lanes *lanes, int width)
 {
     const bool rows = lanes->inner == 1;
     const double lines = (double)lanes->outer * (double)(rows ? 1 : lanes->length);
-    const double line = (double)((rows ? lanes->length : lanes->inner) + LANES - 1) / LANES * LANES;
+    const double line = (double)ry_whole(rows ? lanes->length : lanes->inner, width);
     return lines * line * ELEMENT_WORK + (rows ? lines * ROW_WORK : 0);
 }
 
@@ -52,11 +52,11 @@ rynd_status softmax_prepare(const ry_query *query, ry_prepared *prepared, ry_err
     const ry_problem *problem = query->problem;
     (void)error;
     softmax_plan s;
-    describe(problem, &s);
+    describe(query, &s);
     prepared->phases = 1;
     prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
     prepared->state_size = sizeof s;
-    prepared->work = work_of(&s.lanes);
+    prepared->work = work_of(&s.lanes, query->kernel->simd.width);
     if (problem->in[0].dtype != RYND_DTYPE_F32) { /* a block, and its result */
         int64_t columns = s.lanes.inner < SOFTMAX_COLUMNS ? s.lanes.inner : SOFTMAX_COLUMNS;
         prepared->scratch = (size_t)(2 * s.lanes.length * columns + 15) / 16 * 64;
@@ -66,7 +66,6 @@ rynd_status softmax_prepare(const ry_query *query, ry_prepared *prepared, ry_err
 
 void softmax_initialise(const ry_query *query, const ry_prepared *prepared, void *memory)
 {
-    const ry_problem *problem = query->problem;
     (void)prepared;
-    describe(problem, memory);
+    describe(query, memory);
 }

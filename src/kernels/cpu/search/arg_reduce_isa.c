@@ -1,81 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* argmax and argmin, f32, along any axis: blocks of columns side by side, or rows, whose lanes are columns that meet at the end. Ties go to the first
  * position (or the last), and NaN wins over every number, as in numpy. */
-#include "kernels/cpu/common/dense_lanes.h"
 #include "kernels/cpu/common/isa.h"
+#include "kernels/cpu/common/simd.h"
+#include "kernels/cpu/search/arg_reduce_plan.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { COLUMNS = 256, LANES = 64 };
-
-typedef struct state {
-    ry_lanes lanes;
-    int64_t blocks; /* of columns, for each outer position; 0: by rows */
-    int64_t units, units_per_task;
-} state;
-
-static int axis_of(const ry_problem *problem)
-{
-    return ry_axis(problem->attrs.arg_reduce.axis, problem->in[0].rank);
-}
-
-static void describe(const ry_problem *problem, state *s)
-{
-    int axis = axis_of(problem);
-    ry_lanes_make(&problem->in[0], axis, axis + 1, &s->lanes);
-    int64_t inner = s->lanes.inner;
-    s->blocks = inner > 1 ? (inner + COLUMNS - 1) / COLUMNS : 0;
-    s->units = s->lanes.outer * (s->blocks ? s->blocks : 1);
-    s->units_per_task = ry_lanes_per_task(s->units, 4 * s->lanes.length * (inner < COLUMNS ? inner : COLUMNS));
-}
-
-/* Where the output's elements lie in the order of the input's lanes: the other dims must be dense and in the same order. */
-static bool output_follows(const ry_problem *problem)
-{
-    const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
-    int axis = axis_of(problem);
-    for (int i = 0, j = 0; i < x->rank; i++) {
-        if (i == axis) {
-            j += problem->attrs.arg_reduce.keepdims != 0;
-            continue;
-        }
-        bool outside = x->stride[i] > x->stride[axis];
-        if (x->dim[i] > 1 && y->stride[j] != (outside ? x->stride[i] / x->dim[axis] : x->stride[i])) {
-            return false;
-        }
-        j++;
-    }
-    return true;
-}
-
-static bool applicable(const ry_problem *problem)
-{
-    ry_lanes lanes;
-    return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) && problem->in[0].dtype == RYND_DTYPE_F32 &&
-           problem->out[0].dtype == RYND_DTYPE_I64 && axis_of(problem) >= 0 && problem->in[0].dim[axis_of(problem)] > 1 &&
-           problem->in[0].dim[axis_of(problem)] <= INT32_MAX &&
-           ry_lanes_make(&problem->in[0], axis_of(problem), axis_of(problem) + 1, &lanes) && output_follows(problem);
-}
-
-static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
-{
-    const ry_problem *problem = query->problem;
-    (void)error;
-    state s;
-    describe(problem, &s);
-    prepared->phases = 1;
-    prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
-    prepared->state_size = sizeof s;
-    return RYND_OK;
-}
-
-static void initialise(const ry_query *query, const ry_prepared *prepared, void *memory)
-{
-    const ry_problem *problem = query->problem;
-    (void)prepared;
-    describe(problem, memory);
-}
+enum { LANES = 64 };
 
 /* What beats the best so far: sign -1 turns a minimum into a maximum; `ties`: an equal element does too. */
 typedef struct rule {
@@ -98,8 +31,8 @@ static void meet(float *restrict best, int32_t *restrict position, const float *
 
 static void columns_of(int64_t *y, const float *x, int64_t length, int64_t step, int64_t columns, rule r)
 {
-    float best[COLUMNS] = {0};
-    int32_t position[COLUMNS];
+    float best[ARG_REDUCE_COLUMNS] = {0};
+    int32_t position[ARG_REDUCE_COLUMNS];
     for (int64_t i = 0; i < columns; i++) {
         best[i] = x[i] * r.sign;
         position[i] = 0;
@@ -141,7 +74,7 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
 {
     (void)phase;
     (void)worker;
-    const state *s = launch->state;
+    const arg_reduce_plan *s = launch->state;
     const ry_arg_reduce_attrs *a = &launch->problem->attrs.arg_reduce;
     const rule r = {a->min ? -1 : 1, a->select_last != 0};
     const int64_t length = s->lanes.length, inner = s->lanes.inner;
@@ -152,8 +85,8 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
         if (s->blocks == 0) {
             y[unit] = row_of(x + unit * length, length, r);
         } else {
-            int64_t column = unit % s->blocks * COLUMNS, outer = unit / s->blocks;
-            int64_t columns = inner - column < COLUMNS ? inner - column : COLUMNS;
+            int64_t column = unit % s->blocks * ARG_REDUCE_COLUMNS, outer = unit / s->blocks;
+            int64_t columns = inner - column < ARG_REDUCE_COLUMNS ? inner - column : ARG_REDUCE_COLUMNS;
             columns_of(y + outer * inner + column, x + outer * length * inner + column, length, inner, columns, r);
         }
     }
@@ -166,8 +99,9 @@ const ry_kernel RY_ISA_SYMBOL(arg_reduce_f32) = {
     .device = RY_DEVICE_cpu,
     .isa = RY_ISA_ID,
     .accuracy = RY_ACCURACY_strict,
-    .applicable = applicable,
-    .prepare = prepare,
-    .initialise = initialise,
+    .simd = RY_SIMD,
+    .applicable = arg_reduce_applicable,
+    .prepare = arg_reduce_prepare,
+    .initialise = arg_reduce_initialise,
     .run = run,
 };

@@ -15,12 +15,13 @@ static int axis_of(const ry_problem *problem)
     return ry_axis(problem->attrs.topk.axis, problem->in[0].rank);
 }
 
-static void describe(const ry_problem *problem, state *s)
+static void describe(const ry_query *query, state *s)
 {
+    const ry_problem *problem = query->problem;
     int axis = axis_of(problem);
     ry_lanes_make(&problem->in[0], axis, axis + 1, &s->lanes);
     s->units = s->lanes.outer * s->lanes.inner;
-    s->units_per_task = ry_lanes_per_task(s->units, 4 * s->lanes.length);
+    s->units_per_task = ry_lanes_per_task(query->target->machine, s->units, 4 * s->lanes.length);
 }
 
 static bool applicable(const ry_problem *problem)
@@ -43,7 +44,7 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
 {
     const ry_problem *problem = query->problem;
     state s;
-    describe(problem, &s);
+    describe(query, &s);
     prepared->phases = 1;
     prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
     prepared->state_size = sizeof s;
@@ -57,9 +58,8 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
 
 static void initialise(const ry_query *query, const ry_prepared *prepared, void *memory)
 {
-    const ry_problem *problem = query->problem;
     (void)prepared;
-    describe(problem, memory);
+    describe(query, memory);
 }
 
 /* Larger keys are better: the value in an order of unsigned numbers (both zeros equal, NaN on top; reversed for the smallest), then the position,

@@ -176,21 +176,6 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     }
 }
 
-static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
-{
-    const ry_problem *problem = query->problem;
-    (void)error;
-    pool_plan_sizes(problem, RY_W, prepared);
-    return RYND_OK;
-}
-
-static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
-{
-    const ry_problem *problem = query->problem;
-    (void)prepared;
-    pool_plan_make(problem, RY_W, state);
-}
-
 const ry_kernel RY_ISA_SYMBOL(pool_f32) = {
     .name = "pool_f32_" RY_ISA_TEXT,
     .family = "pool_f32",
@@ -199,8 +184,8 @@ const ry_kernel RY_ISA_SYMBOL(pool_f32) = {
     .isa = RY_ISA_ID,
     .accuracy = RY_ACCURACY_strict,
     .simd = RY_SIMD,
-    .applicable = pool_is_possible,
-    .prepare = prepare,
-    .initialise = initialise,
+    .applicable = pool_applicable,
+    .prepare = pool_prepare,
+    .initialise = pool_initialise,
     .run = run,
 };

@@ -25,8 +25,9 @@ static bool covers_all(const ry_window *w)
     return true;
 }
 
-static void describe(const ry_problem *problem, int width, pool_plan *s)
+static void describe(const ry_query *query, pool_plan *s)
 {
+    const ry_problem *problem = query->problem;
     const ry_tensor *x = &problem->in[0];
     *s = (pool_plan){.maximum = problem->attrs.pool.kind == RY_pool_kind_max,
                      .include_pad = problem->attrs.pool.count_include_pad != 0,
@@ -51,11 +52,13 @@ static void describe(const ry_problem *problem, int width, pool_plan *s)
     s->units = s->path == POOL_WHOLE || s->convert ? s->planes
                : s->path == POOL_ROWS              ? s->planes * s->rows
                                                    : s->planes / s->channels * s->rows;
-    s->units_per_task = ry_lanes_per_task(s->units, s->path == POOL_WHOLE || s->convert ? 4 * s->in_size
-                                                    : s->path == POOL_ROWS              ? row_bytes
-                                                                                        : row_bytes * s->channels);
+    s->units_per_task = ry_lanes_per_task(query->target->machine, s->units,
+                                          s->path == POOL_WHOLE || s->convert ? 4 * s->in_size
+                                          : s->path == POOL_ROWS              ? row_bytes
+                                                                              : row_bytes * s->channels);
     int64_t reach = (w->out[last] - 1) * w->stride[last] + (w->taps[last] - 1) * w->dilation[last] + 1;
-    s->width = s->path == POOL_CHANNELS ? w->in[last] * s->channels : ry_most(reach, w->pad[last] + w->in[last]) + 2 * width;
+    s->width =
+        s->path == POOL_CHANNELS ? w->in[last] * s->channels : ry_most(reach, w->pad[last] + w->in[last]) + 2 * query->kernel->simd.width;
     /* loads of a vector for each output position, and for each input position on the way through a reduced row */
     const int64_t direct = w->out[last] * taps * w->taps[last], reduced = w->out[last] * (w->taps[last] + 1) + w->in[last] * (taps + 1);
     s->separable = s->path == POOL_CHANNELS && reduced < direct && s->width < WIDEST;
@@ -66,7 +69,7 @@ static bool dense(const ry_tensor *t)
     return ry_row_dtype(t->dtype) && (ry_tensor_is_row_major(t) || ry_tensor_is_channels_last(t));
 }
 
-bool pool_is_possible(const ry_problem *problem)
+bool pool_applicable(const ry_problem *problem)
 {
     const ry_pool_attrs *a = &problem->attrs.pool;
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
@@ -136,10 +139,11 @@ static pool_row taps_of_row(const pool_plan *s, int64_t row, int64_t *offset)
     return t;
 }
 
-void pool_plan_sizes(const ry_problem *problem, int width, ry_prepared *prepared)
+rynd_status pool_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    (void)error;
     pool_plan s;
-    describe(problem, width, &s);
+    describe(query, &s);
     const size_t columns = (size_t)s.window.out[s.window.rank - 1];
     size_t offsets = 0;
     for (int64_t row = 0; row < s.rows; row++) {
@@ -151,11 +155,14 @@ void pool_plan_sizes(const ry_problem *problem, int width, ry_prepared *prepared
         sizeof s + (size_t)s.rows * sizeof(pool_row) + columns * (sizeof(pool_column) + sizeof(float)) + offsets * sizeof(int64_t);
     const int64_t converted = s.convert ? s.in_size + s.rows * (int64_t)columns : 0;
     prepared->scratch = s.path == POOL_CHANNELS && !s.separable ? 0 : (size_t)(s.width + converted + 15) / 16 * 64;
+    return RYND_OK;
 }
 
-void pool_plan_make(const ry_problem *problem, int width, pool_plan *plan)
+void pool_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
 {
-    describe(problem, width, plan);
+    (void)prepared;
+    pool_plan *plan = state;
+    describe(query, plan);
     const int last = plan->window.rank - 1;
     pool_row *row = (pool_row *)(void *)(plan + 1);
     pool_column *column = (pool_column *)(void *)(row + plan->rows);

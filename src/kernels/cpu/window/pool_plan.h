@@ -38,11 +38,10 @@ typedef struct pool_plan {
     int64_t offsets;                     /* how many */
 } pool_plan;
 
-bool pool_is_possible(const ry_problem *problem);
-
-/* Bytes of the plan with its tables, and of a worker's scratch; then the plan. width: of a vector. */
-void pool_plan_sizes(const ry_problem *problem, int width, ry_prepared *prepared);
-void pool_plan_make(const ry_problem *problem, int width, pool_plan *plan);
+bool pool_applicable(const ry_problem *problem);
+rynd_status pool_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+/* state: a pool_plan, then its tables */
+void pool_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
 
 static inline const pool_row *pool_rows(const pool_plan *plan)
 {

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which batch normalisations the vector kernels take: dense float32, a row or a pixel at a time. */
+#include "kernels/cpu/norm/batch_norm_plan.h"
+
+static void describe(const ry_query *query, batch_norm_plan *s)
+{
+    const ry_problem *problem = query->problem;
+    ry_lanes_make(&problem->in[0], 1, 2, &s->lanes);
+    bool by_channel = s->lanes.inner > 1;
+    s->rows = by_channel ? s->lanes.outer * s->lanes.length : s->lanes.outer;
+    s->rows_per_task = ry_lanes_per_task(query->target->machine, s->rows, 4 * (by_channel ? s->lanes.inner : s->lanes.length));
+}
+
+bool batch_norm_applicable(const ry_problem *problem)
+{
+    ry_lanes lanes;
+    if (problem->inputs < 5 || !ry_problem_has_output(problem, 0) || problem->out[0].dtype != RYND_DTYPE_F32 || problem->in[0].rank < 2) {
+        return false;
+    }
+    for (int i = 0; i < 5; i++) {
+        const ry_tensor *t = &problem->in[i];
+        if (t->dtype != RYND_DTYPE_F32 || (i > 0 && (t->rank != 1 || !ry_tensor_is_row_major(t)))) {
+            return false;
+        }
+    }
+    return ry_lanes_alike(&problem->in[0], &problem->out[0]) && ry_lanes_make(&problem->in[0], 1, 2, &lanes);
+}
+
+rynd_status batch_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+{
+    (void)error;
+    batch_norm_plan s;
+    describe(query, &s);
+    prepared->phases = 1;
+    prepared->tasks[0] = ry_lanes_tasks(s.rows, s.rows_per_task);
+    prepared->state_size = sizeof s;
+    prepared->scratch = s.lanes.inner > 1 ? 0 : (size_t)(s.lanes.length + 15) / 16 * 64;
+    return RYND_OK;
+}
+
+void batch_norm_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
+{
+    (void)prepared;
+    describe(query, state);
+}

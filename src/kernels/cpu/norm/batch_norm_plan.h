@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Batch normalisation as rows: what its kernels of every instruction set share. */
+#ifndef RY_KERNELS_CPU_NORM_BATCH_NORM_PLAN_H
+#define RY_KERNELS_CPU_NORM_BATCH_NORM_PLAN_H
+
+#include "kernels/cpu/common/dense_lanes.h"
+
+typedef struct batch_norm_plan {
+    ry_lanes lanes;
+    int64_t rows, rows_per_task;
+} batch_norm_plan;
+
+bool batch_norm_applicable(const ry_problem *problem);
+rynd_status batch_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+/* state: a batch_norm_plan */
+void batch_norm_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which group normalisations the vector kernels take, and their parts. */
+#include "kernels/cpu/norm/group_norm_plan.h"
+
+#include "base/whole.h"
+#include "kernels/cpu/common/dense_lanes.h"
+#include "kernels/cpu/norm/moments.h"
+
+/* Parts a group: enough for many cores, few enough that joining them costs nothing. Their sizes do not
+ * follow the machine, for the sums of other parts have other bits. */
+enum { MOST_PARTS = 32, PART = 1 << 14 };
+
+static void describe(const ry_query *query, group_norm_plan *s)
+{
+    const ry_problem *problem = query->problem;
+    const ry_tensor *x = &problem->in[0];
+    int64_t groups = problem->attrs.group_norm.groups;
+    *s = (group_norm_plan){.last = !ry_tensor_is_row_major(x), .images = x->dim[0], .groups = groups, .channels = x->dim[1], .spatial = 1};
+    for (int i = 2; i < x->rank; i++) {
+        s->spatial *= x->dim[i];
+    }
+    s->width = s->channels / groups;
+    const int64_t length = s->last ? s->spatial : s->width * s->spatial;
+    s->step = ry_least(length, ry_most(PART / (s->last ? s->channels : 1), 1));
+    s->step = ry_most(s->step, ry_parts(length, MOST_PARTS));
+    s->parts = ry_parts(length, s->step);
+}
+
+bool group_norm_applicable(const ry_problem *problem)
+{
+    const ry_tensor *x = &problem->in[0];
+    for (int i = 0; i < 3; i++) {
+        if (!ry_problem_has_input(problem, i) || problem->in[i].dtype != RYND_DTYPE_F32 ||
+            (i > 0 && (problem->in[i].rank != 1 || !ry_tensor_is_row_major(&problem->in[i])))) {
+            return false;
+        }
+    }
+    return ry_problem_has_output(problem, 0) && problem->out[0].dtype == RYND_DTYPE_F32 && x->rank >= 2 && ry_tensor_count(x) > 0 &&
+           ry_lanes_alike(x, &problem->out[0]) && (ry_tensor_is_row_major(x) || ry_tensor_is_channels_last(x)) &&
+           problem->attrs.group_norm.groups > 0 && x->dim[1] % problem->attrs.group_norm.groups == 0;
+}
+
+rynd_status group_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+{
+    (void)error;
+    group_norm_plan s;
+    describe(query, &s);
+    const size_t parts = (size_t)(s.images * s.parts * (s.last ? 1 : s.groups));
+    prepared->phases = s.last ? 3 : 2;
+    prepared->tasks[0] = parts;
+    prepared->tasks[1] = s.last ? (size_t)(s.images * s.groups) : parts;
+    prepared->tasks[2] = s.last ? parts : 0;
+    prepared->state_size = sizeof s;
+    prepared->workspace = (size_t)(s.images * s.groups * s.parts) * sizeof(ry_moments);
+    prepared->scratch = s.last ? (size_t)(3 * s.channels + 15) / 16 * 64 : 0;
+    return RYND_OK;
+}
+
+void group_norm_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
+{
+    (void)prepared;
+    describe(query, state);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Group normalisation as parts: what its kernels of every instruction set share. */
+#ifndef RY_KERNELS_CPU_NORM_GROUP_NORM_PLAN_H
+#define RY_KERNELS_CPU_NORM_GROUP_NORM_PLAN_H
+
+#include "kernels/kernel.h"
+
+/* NCHW: a part is some channels' rows of one group, or a piece of one row; NHWC: some positions of
+ * one image, all groups. width: channels of a group; parts: of a group (of an image, NHWC), and
+ * step: the elements (positions) of each. */
+typedef struct group_norm_plan {
+    bool last; /* NHWC */
+    int64_t images, groups, channels, spatial, width, parts, step;
+} group_norm_plan;
+
+bool group_norm_applicable(const ry_problem *problem);
+rynd_status group_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+/* state: a group_norm_plan */
+void group_norm_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which local response normalisations the vector kernels take: dense float32. */
+#include "kernels/cpu/norm/lrn_plan.h"
+
+static void describe(const ry_query *query, lrn_plan *s)
+{
+    const ry_problem *problem = query->problem;
+    ry_lanes_make(&problem->in[0], 1, 2, &s->lanes);
+    int64_t inner = s->lanes.inner;
+    s->blocks = inner > 1 ? (inner + LRN_COLUMNS - 1) / LRN_COLUMNS : 0;
+    s->units = s->lanes.outer * (s->blocks ? s->blocks : 1);
+    s->units_per_task =
+        ry_lanes_per_task(query->target->machine, s->units, 4 * s->lanes.length * (inner < LRN_COLUMNS ? inner : LRN_COLUMNS));
+}
+
+bool lrn_applicable(const ry_problem *problem)
+{
+    ry_lanes lanes;
+    return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) && problem->in[0].dtype == RYND_DTYPE_F32 &&
+           problem->out[0].dtype == RYND_DTYPE_F32 && problem->in[0].rank >= 2 && problem->attrs.lrn.size > 0 &&
+           ry_lanes_alike(&problem->in[0], &problem->out[0]) && ry_lanes_make(&problem->in[0], 1, 2, &lanes);
+}
+
+rynd_status lrn_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+{
+    (void)error;
+    lrn_plan s;
+    describe(query, &s);
+    prepared->phases = 1;
+    prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
+    prepared->state_size = sizeof s;
+    prepared->scratch = s.blocks ? 0 : (size_t)(s.lanes.length + 15) / 16 * 64;
+    return RYND_OK;
+}
+
+void lrn_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
+{
+    (void)prepared;
+    describe(query, state);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which argmax and argmin the vector kernels take: dense float32 and an axis of any place. */
+#include "kernels/cpu/search/arg_reduce_plan.h"
+
+static int axis_of(const ry_problem *problem)
+{
+    return ry_axis(problem->attrs.arg_reduce.axis, problem->in[0].rank);
+}
+
+static void describe(const ry_query *query, arg_reduce_plan *s)
+{
+    const ry_problem *problem = query->problem;
+    int axis = axis_of(problem);
+    ry_lanes_make(&problem->in[0], axis, axis + 1, &s->lanes);
+    int64_t inner = s->lanes.inner;
+    s->blocks = inner > 1 ? (inner + ARG_REDUCE_COLUMNS - 1) / ARG_REDUCE_COLUMNS : 0;
+    s->units = s->lanes.outer * (s->blocks ? s->blocks : 1);
+    s->units_per_task = ry_lanes_per_task(query->target->machine, s->units,
+                                          4 * s->lanes.length * (inner < ARG_REDUCE_COLUMNS ? inner : ARG_REDUCE_COLUMNS));
+}
+
+/* Where the output's elements lie in the order of the input's lanes: the other dims must be dense and in the same order. */
+static bool output_follows(const ry_problem *problem)
+{
+    const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
+    int axis = axis_of(problem);
+    for (int i = 0, j = 0; i < x->rank; i++) {
+        if (i == axis) {
+            j += problem->attrs.arg_reduce.keepdims != 0;
+            continue;
+        }
+        bool outside = x->stride[i] > x->stride[axis];
+        if (x->dim[i] > 1 && y->stride[j] != (outside ? x->stride[i] / x->dim[axis] : x->stride[i])) {
+            return false;
+        }
+        j++;
+    }
+    return true;
+}
+
+bool arg_reduce_applicable(const ry_problem *problem)
+{
+    ry_lanes lanes;
+    return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) && problem->in[0].dtype == RYND_DTYPE_F32 &&
+           problem->out[0].dtype == RYND_DTYPE_I64 && axis_of(problem) >= 0 && problem->in[0].dim[axis_of(problem)] > 1 &&
+           problem->in[0].dim[axis_of(problem)] <= INT32_MAX &&
+           ry_lanes_make(&problem->in[0], axis_of(problem), axis_of(problem) + 1, &lanes) && output_follows(problem);
+}
+
+rynd_status arg_reduce_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+{
+    (void)error;
+    arg_reduce_plan s;
+    describe(query, &s);
+    prepared->phases = 1;
+    prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
+    prepared->state_size = sizeof s;
+    return RYND_OK;
+}
+
+void arg_reduce_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
+{
+    (void)prepared;
+    describe(query, state);
+}
