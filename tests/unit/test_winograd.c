@@ -452,6 +452,25 @@ static void test_counts(void **state)
     case_free(&c);
 }
 
+/* Weights that are packed before every run cost U = G g G^T, at least. */
+static void test_packing(void **state)
+{
+    (void)state;
+    const shape s = same_3x3(64, 48);
+    product_case c;
+    assert_true(make_case(&c, &s, 2, CASE_ROW_MAJOR, CASE_ROW_MAJOR));
+    case_fill(&c);
+    ry_prepared prepared = {0};
+    ry_error error;
+    const ry_kernel *kernel = plain_kernel(false);
+    assert_int_equal(every_kernel_prepare(kernel, &c.problem, &prepared, &error), RYND_OK);
+    const int64_t high = prepared.form.value[0], wide = prepared.form.value[1];
+    assert_string_equal(kernel->knobs[0].name, "points_h");
+    assert_string_equal(kernel->knobs[1].name, "points_w");
+    assert_true(prepared.pack_work >= (double)(64 * 64 * 2 * high * 3 * (3 + wide)));
+    case_free(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -459,6 +478,7 @@ int main(void)
         cmocka_unit_test(test_mixed_kernels), cmocka_unit_test(test_lines),       cmocka_unit_test(test_volumes),
         cmocka_unit_test(test_strided),       cmocka_unit_test(test_halved),      cmocka_unit_test(test_shared),
         cmocka_unit_test(test_groups),        cmocka_unit_test(test_dilated),     cmocka_unit_test(test_far),
-        cmocka_unit_test(test_refused),       cmocka_unit_test(test_counts),      cmocka_unit_test(test_folded)};
+        cmocka_unit_test(test_refused),       cmocka_unit_test(test_counts),      cmocka_unit_test(test_packing),
+        cmocka_unit_test(test_folded)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,3 +39,10 @@ double split_work(const split_plan *plan, const ry_machine *machine)
     return pairs * products * tile_work(machine) / costs.efficiency + (split + ends + tasks * costs.task) * MULTIPLY_ADD +
            (tasks * machine->task_seconds + 2 * machine->region_seconds * machine->cores) * machine->f32.one;
 }
+
+double split_pack_work(const split_plan *plan)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const double weights = (double)(g->groups * g->channels_out * g->channels_in * g->taps);
+    return weights * (costs.weight + costs.weight_part * (double)plan->parts) * MULTIPLY_ADD;
+}

@@ -22,6 +22,7 @@ rynd_status split_prepare(const ry_query *query, ry_prepared *prepared, ry_error
                               .scratch = ry_aligned(plan.scratch),
                               .workspace = plan.workspace,
                               .work = split_work(&plan, query->target->machine),
+                              .pack_work = split_pack_work(&plan),
                               .form = {{plan.flat, plan.block, plan.units_a_task}}};
     return RYND_OK;
 }

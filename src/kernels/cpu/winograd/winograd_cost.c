@@ -190,6 +190,20 @@ double winograd_cost(const winograd_plan *plan)
     return blocks * (input + floats * 2.0 * stream) + multiply + turns * (floats * stream + task) + phase + waits;
 }
 
+double winograd_pack_cost(const winograd_plan *plan)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const costs *c = costs_of(plan);
+    const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
+    const double vectors = 2.0 * (double)plan->tile_columns / (double)plan->width; /* of float64 */
+    const double multiplies = (double)(h->points * w->taps * (h->taps + w->points)) * vectors * c->pack;
+    const double each = multiplies + (double)(h->taps * w->taps * plan->tile_columns) * c->pack_weight;
+    const double transforms = (double)(g->groups * plan->units * plan->phases * plan->depth);
+    const double floats = (double)(g->groups * plan->packed_group);
+    const double memory = floats > cache_floats(plan->limits.kept) ? floats * plan->limits.memory * c->pack_memory : 0;
+    return transforms * each + memory;
+}
+
 double winograd_flop(const winograd_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;

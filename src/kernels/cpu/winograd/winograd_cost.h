@@ -8,6 +8,9 @@
 /* Of the plan's points, block, units and sharing, on one core. */
 double winograd_cost(const winograd_plan *plan);
 
+/* Of packing its weights. */
+double winograd_pack_cost(const winograd_plan *plan);
+
 /* Operations on numbers that the plan does. */
 double winograd_flop(const winograd_plan *plan);
 

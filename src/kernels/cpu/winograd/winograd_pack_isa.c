@@ -6,8 +6,9 @@
 #include "kernels/cpu/common/simd.h"
 
 #include <assert.h>
+#include <string.h>
 
-enum { COLUMNS = RY_TILE_COLUMNS, TAPS_MOST = 7 };
+enum { COLUMNS = RY_TILE_COLUMNS, TAPS_MOST = 7, AT_ONCE = 4 /* input channels */ };
 
 static void fill_matrix(const winograd_axis *axis, double g[WINOGRAD_POINTS_MOST][TAPS_MOST])
 {
@@ -67,35 +68,57 @@ static void read_taps(const packing *p, const float *w, int64_t phase, int64_t c
     }
 }
 
-/* One column of taps times G of the height. */
-static void weigh(const double *g, int64_t taps, const double (*from)[COLUMNS], int64_t step, double to[COLUMNS])
+typedef double lanes __attribute__((vector_size(RY_W * sizeof(float)), aligned(sizeof(double)), may_alias));
+
+/* Sums of rows of COLUMNS. */
+RY_INLINE void weigh(const double *g, int64_t taps, const double (*from)[COLUMNS], int64_t step, double to[COLUMNS])
 {
-    for (int k = 0; k < COLUMNS; k++) {
-        to[k] = g[0] * from[0][k];
-    }
-    for (int64_t r = 1; r < taps; r++) {
-        for (int k = 0; k < COLUMNS; k++) {
-            to[k] += g[r] * from[r * step][k];
+    enum { LANES = sizeof(lanes) / sizeof(double) };
+    for (int k = 0; k < COLUMNS; k += LANES) {
+        lanes sum = g[0] * *(const lanes *)&from[0][k];
+        for (int64_t r = 1; r < taps; r++) {
+            sum += g[r] * *(const lanes *)&from[r * step][k];
         }
+        *(lanes *)&to[k] = sum;
     }
 }
 
-static void transform(const packing *p, const double (*taps)[COLUMNS], int64_t columns, float *to)
+/* U of one phase, class and input channel: point after point, `step` floats apart. */
+static void transform(const packing *p, const double (*taps)[COLUMNS], int64_t columns, float *to, int64_t step)
 {
-    const winograd_plan *plan = p->plan;
-    const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
+    const winograd_axis *h = &p->plan->axis[0], *w = &p->plan->axis[1];
     assert(w->taps > 0);
     for (int64_t i = 0; i < h->points; i++) {
         double down[TAPS_MOST][COLUMNS], sum[COLUMNS];
         for (int64_t s = 0; s < w->taps; s++) {
             weigh(p->g[0][i], h->taps, taps + s, w->taps, down[s]);
         }
-        for (int64_t j = 0; j < w->points; j++) {
+        for (int64_t j = 0; j < w->points; j++, to += step) {
             weigh(p->g[1][j], w->taps, (const double(*)[COLUMNS])down, 1, sum);
-            float *u = to + (i * w->points + j) * plan->phases * plan->depth * columns;
             for (int64_t k = 0; k < columns; k++) {
-                u[k] = (float)sum[k];
+                to[k] = (float)sum[k];
             }
+        }
+    }
+}
+
+/* U of one phase and class for the input channels [first, end) of one depth tap, by way of a buffer: neighbours at a point are neighbours in memory,
+ * and points lie far apart, often a multiple of a cache's ways. */
+static void pack_channels(const packing *p, const float *w, int64_t phase, int64_t class, int64_t first, int64_t channels, int64_t columns,
+                          float *to)
+{
+    const winograd_plan *plan = p->plan;
+    const ry_conv_geometry *g = &plan->geometry;
+    double taps[TAPS_MOST * TAPS_MOST][COLUMNS];
+    float buffer[WINOGRAD_POINTS_MOST * WINOGRAD_POINTS_MOST * AT_ONCE * COLUMNS];
+    for (int64_t c = 0; c < plan->channel_step; c += AT_ONCE) {
+        const int64_t count = plan->channel_step - c < AT_ONCE ? plan->channel_step - c : AT_ONCE, step = count * columns;
+        for (int64_t i = 0; i < count; i++) {
+            read_taps(p, w + (c + i) * g->w_in, phase, class, first, c + i < g->channels_in ? channels : 0, taps);
+            transform(p, (const double(*)[COLUMNS])taps, columns, buffer + i * columns, step);
+        }
+        for (int64_t i = 0; i < plan->points; i++) {
+            memcpy(to + i * plan->phases * plan->depth * columns + c * columns, buffer + i * step, (size_t)step * sizeof *to);
         }
     }
 }
@@ -111,15 +134,11 @@ void RY_ISA_SYMBOL(winograd_pack)(const winograd_plan *plan, const float *w, flo
     w += group * g->w_group + g->w_first;
     packed += group * plan->packed_group + unit * plan->packed_unit;
     for (int64_t t = 0; t < g->kernel[0]; t++) {
-        for (int64_t c = 0; c < plan->channel_step; c++) {
-            double taps[TAPS_MOST * TAPS_MOST][COLUMNS];
-            for (int64_t i = 0; i < plan->phases * plan->classes; i++) {
-                const int64_t phase = i / plan->classes, class = i % plan->classes, wide = plan->axis[1].classes;
-                const int64_t at = t * plan->classes + winograd_class(plan, class / wide, class % wide);
-                read_taps(&p, w + t * g->w_step[0] + c * g->w_in, phase, class, first, c < g->channels_in ? channels : 0, taps);
-                transform(&p, (const double(*)[COLUMNS])taps, columns,
-                          packed + (phase * plan->depth + at * plan->channel_step + c) * columns);
-            }
+        for (int64_t i = 0; i < plan->phases * plan->classes; i++) {
+            const int64_t phase = i / plan->classes, class = i % plan->classes, wide = plan->axis[1].classes;
+            const int64_t at = t * plan->classes + winograd_class(plan, class / wide, class % wide);
+            pack_channels(&p, w + t * g->w_step[0], phase, class, first, channels, columns,
+                          packed + (phase * plan->depth + at * plan->channel_step) * columns);
         }
     }
 }

@@ -37,6 +37,7 @@ rynd_status winograd_prepare(const ry_query *query, ry_prepared *prepared, ry_er
                               .pack_tasks = (size_t)(plan.geometry.groups * plan.units),
                               .scratch = ry_aligned(plan.scratch),
                               .work = plan.cycles * 2 * (double)plan.width,
+                              .pack_work = winograd_pack_cost(&plan) * 2 * (double)plan.width,
                               .workspace = plan.shared ? ry_aligned(winograd_find_flags(&plan) + (size_t)(blocks * plan.channel_parts)) : 0,
                               .counts = {winograd_flop(&plan), ry_problem_bytes(query->problem)},
                               .form = {{plan.axis[0].points, plan.axis[1].points, plan.shared, plan.block, plan.units_a_task}}};
