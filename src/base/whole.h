@@ -23,6 +23,12 @@ static inline int64_t ry_parts(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
+/* 1, 2, 3, 4, 6, 8, 12, ...: the next number of parts to try. */
+static inline int64_t ry_next_parts(int64_t parts)
+{
+    return parts < 4 ? parts + 1 : (parts & (parts - 1)) == 0 ? parts * 3 / 2 : parts * 4 / 3;
+}
+
 /* The next multiple of b. */
 static inline int64_t ry_whole(int64_t a, int64_t b)
 {

@@ -47,6 +47,18 @@ static const row rows[] = {
      "separable_conv x0=1x40x13x15:f32:nhwc x1=40x1x5x5:f32 x3=20x40x1x1:f32 x4=20:f32 y0=1x20x13x15:f32:nhwc "
      "pads=4,4,4,4 dilation=2,2",
      2e-6},
+    {"conv_fwd_f32_depthwise_nchw", "conv c=5 h=9 w=7 k=5 r=3 s=3 pad=1 groups=5", 1e-6},
+    {"conv_fwd_f32_igemm", "conv n=2 c=5 h=9 w=7 k=17 r=3 s=2 pad=1 stride=2,1 bias=1 act=relu", 2e-6},
+    {"conv_fwd_f32_igemm", "conv n=2 c=3 h=5 w=6 k=7 r=3 s=3 pad=6 dilation=6 residual=1", 2e-6}, /* most taps read padding */
+    {"conv_fwd_f32_igemm", "conv c=130 h=3 w=11 k=40 bias=1 act=silu", 2e-6},
+    {"conv_fwd_i32_igemm", "conv n=2 c=9 h=6 w=5 k=7 r=2 s=3 groups=1 dtype=i32", 0},
+    {"convt_fwd_f32_igemm", "convt n=2 c=6 h=5 w=7 k=5 r=3 s=4 stride=3,2 pad=1 bias=1 residual=1", 2e-6},
+    {"convt_fwd_f32_igemm", "convt c=4 h=6 w=5 k=33 r=2 s=2 stride=2", 2e-6},
+    {"conv_fwd_bf16_igemm", "conv n=2 c=5 h=7 w=6 k=18 r=3 s=3 pad=1 bias=1 accuracy=bf16", 1e-5},
+    {"matmul_f32_igemm", "matmul x0=37x70:f32 x1=70x45:f32 y0=37x45:f32", 2e-6},
+    {"matmul_bf16_igemm", "matmul x0=9x35:f32 x1=35x18:f32 y0=9x18:f32 accuracy=bf16", 1e-5},
+    {"conv_fwd_f32_kn2row", "conv n=2 c=9 h=13 w=18 k=5 r=3 s=3 pad=1 groups=1 bias=1 act=relu", 2e-6},
+    {"convt_fwd_f32_kn2row", "convt n=2 c=4 d=3 h=6 w=7 k=2 t=2 r=3 s=3 stride=2 residual=1", 2e-6},
 };
 
 static void every_form(void **state)

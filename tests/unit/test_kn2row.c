@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products first: bands of rows and of slices, and all products before all sums, against the reference. */
 #include "kernel_case.h"
-#include "kernels/cpu/narrow/kn2row_plan.h"
+#include "kernels/cpu/narrow/kn2row_prepare.h"
+#include "machine/machine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,13 +41,22 @@ static const row rows[] = {
 /* The axis of the bands, which cover the grid, each with all that its windows reach of x. */
 static int axis_of(const kernel_case *c)
 {
-    static const igemm_tile tile = {16, 8, 14, 2, false, false};
+    static const ry_kernel kernel = {
+        .name = "kn2row", .accuracy = RY_ACCURACY_strict, .simd = {16, 8, 14, 2}, .knobs = kn2row_knobs, .knob_count = KN2ROW_KNOBS};
+    static const ry_machine machine = {
+        .cores = 2,
+        .f32 = {115e9, 230e9},
+        .task_seconds = 50e-9,
+        .region_seconds = 2.5e-6,
+        .level = {{.bytes = 32 << 10, .shared_by = 1}, {.bytes = 512 << 10, .shared_by = 1}, {.bytes = 32 << 20, .shared_by = 2}}};
+    static const ry_target target = {RY_DEVICE_cpu, RY_ISA_generic, &machine};
     ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
     const ry_problem problem = kernel_case_problem(c, CASE_NCHW, in, out);
+    const ry_query query = {&kernel, &problem, &target, NULL};
     assert_true(kn2row_is_possible(&problem));
     kn2row_plan *plan = calloc(1, kn2row_plan_size(&problem));
     assert_non_null(plan);
-    kn2row_plan_make(&problem, &tile, plan);
+    assert_true(kn2row_plan_choose(&query, plan));
     const kn2row_band *band = &plan->band;
     const int axis = band->out > 0 ? band->axis : -1;
     if (axis >= 0) {

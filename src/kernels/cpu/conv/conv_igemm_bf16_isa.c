@@ -3,6 +3,7 @@
 #include "kernels/cpu/common/simd.h"
 #include "kernels/cpu/conv/igemm.h"
 #include "kernels/cpu/conv/igemm_bf16.h"
+#include "kernels/cpu/conv/igemm_prepare.h"
 
 void RY_ISA_SYMBOL(conv_igemm_pack_bf16)(const ry_cpu_launch *launch, size_t task)
 {
@@ -32,6 +33,7 @@ void RY_ISA_SYMBOL(conv_igemm_run_bf16)(const ry_cpu_launch *launch, int phase, 
                                              .knobs = igemm_knobs,                                \
                                              .knob_count = IGEMM_KNOBS,                           \
                                              .applicable = igemm_takes_floats,                    \
+                                             .values = igemm_values,                              \
                                              .prepare = igemm_prepare,                            \
                                              .initialise = igemm_initialise,                      \
                                              .pack = RY_ISA_SYMBOL(conv_igemm_pack_bf16),         \

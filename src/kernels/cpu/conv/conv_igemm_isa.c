@@ -3,15 +3,7 @@
 #include "kernels/cpu/conv/igemm.h"
 
 #include "kernels/cpu/common/simd.h"
-#include "kernels/cpu/conv/tile.h"
-
-static bool takes_i32(const ry_problem *problem)
-{
-    return ry_conv_is_spatial(problem) && igemm_few_phases(problem) && ry_type_of(&problem->in[0]) == RY_i32 &&
-           ry_type_of(&problem->in[1]) == RY_i32 && (!ry_problem_has_input(problem, 2) || ry_type_of(&problem->in[2]) == RY_i32) &&
-           !ry_problem_has_input(problem, 3) && ry_type_of(&problem->out[0]) == RY_i32 &&
-           ry_conv_activation(problem).kind == RY_activation_none;
-}
+#include "kernels/cpu/conv/igemm_prepare.h"
 
 void RY_ISA_SYMBOL(conv_igemm_pack)(const ry_cpu_launch *launch, size_t task)
 {
@@ -40,6 +32,7 @@ void RY_ISA_SYMBOL(conv_igemm_run)(const ry_cpu_launch *launch, int phase, size_
                                              .knobs = igemm_knobs,                   \
                                              .knob_count = IGEMM_KNOBS,              \
                                              .applicable = takes,                    \
+                                             .values = igemm_values,                 \
                                              .prepare = igemm_prepare,               \
                                              .initialise = igemm_initialise,         \
                                              .pack = RY_ISA_SYMBOL(conv_igemm_pack), \
@@ -47,6 +40,6 @@ void RY_ISA_SYMBOL(conv_igemm_run)(const ry_cpu_launch *launch, int phase, size_
                                              .packed_inputs = 1u << 1}
 
 KERNEL(conv_fwd_f32_igemm, conv, igemm_takes_floats);
-KERNEL(conv_fwd_i32_igemm, conv, takes_i32);
+KERNEL(conv_fwd_i32_igemm, conv, igemm_takes_i32);
 KERNEL(convt_fwd_f32_igemm, convt, igemm_takes_floats);
-KERNEL(convt_fwd_i32_igemm, convt, takes_i32);
+KERNEL(convt_fwd_i32_igemm, convt, igemm_takes_i32);

@@ -178,8 +178,7 @@ void RY_ISA_SYMBOL(igemm_gather_rows)(const igemm_plan *plan, const igemm_phase 
     const int64_t *grid = phase->at.grid, size = (int64_t)ry_dtype_size(dtype);
     int16_t run[IGEMM_CHUNK_MOST];
     find_tap_runs(g, tap, chunk, run);
-    const int64_t floats = g->batch * g->groups * g->channels_in * g->in[0] * g->in[1] * g->in[2];
-    const bool fetches = chunk->taps == 1 && floats * size > RY_CONV_FAR_LEAST;
+    const bool fetches = chunk->taps == 1 && plan->far;
     ry_grid_walk at = ry_grid_walk_at(&phase->at, image, first, phase->beside);
     ry_grid_walk next = ry_grid_walk_at(&phase->at, image, first + AHEAD_PIXELS, phase->beside);
     for (int64_t p = 0; p < count; p++, panel += row_step) {

@@ -3,26 +3,39 @@
 #ifndef RY_KERNELS_CPU_CONV_GATHER_PROGRAM_H
 #define RY_KERNELS_CPU_CONV_GATHER_PROGRAM_H
 
-#include "kernels/cpu/conv/igemm_plan.h"
+#include "kernels/cpu/conv/igemm_chunk.h"
 
-/* A chunk of the reduction. */
-typedef struct igemm_chunk {
-    int64_t channel, channels, tap, taps; /* taps count from the phase's first */
-    int64_t first;                        /* position in the packed weights, in steps */
-    int64_t depth, steps;
-} igemm_chunk;
+/* A piece of a vector's lanes whose pixels lie in one row of the output grid. */
+typedef struct igemm_segment {
+    int64_t base;        /* where lane 0 would read at tap offset 0, in elements of x */
+    int64_t q[RY_SPACE]; /* of its first lane */
+    int32_t vector, lane, length;
+} igemm_segment;
 
-/* Puts the plan's phases into bundles, and makes the grids of each equal. */
-void igemm_bundle_phases(const ry_problem *problem, igemm_plan *plan, ry_conv_tap *tap);
+/* Strides up to this are gathered by permutations of two vectors that lie next to each other. */
+enum { IGEMM_PICK_MOST = 15 };
 
-/* Fills `passes` of a bundle from its members' chunks. */
-void igemm_count_passes(igemm_phase *first);
+/* One load of a gathered vector; `more`: the next entry is of the same vector. Where pixels lie a step apart that permutations bridge, it is
+ * two vectors from `offset` on, of whose elements `reads` are read; lane i takes element i * step - shift. Else lane 0 would read at `offset`. */
+typedef struct igemm_entry {
+    int64_t offset;
+    uint32_t reads;
+    uint16_t mask;
+    uint8_t shift;
+    uint8_t more;
+} igemm_entry;
 
-/* Gives a bundle's members their places among the worker's panels and blocks, and counts the floats of both. */
-void igemm_place_bundle(const igemm_plan *plan, igemm_phase *first, int64_t *panels, int64_t *blocks);
+/* Lanes that one entry fills where pixels lie `step` elements apart; 0: they are not permuted. */
+static inline int64_t igemm_pick_lanes(int64_t step, int64_t width)
+{
+    return step < 2 || step > IGEMM_PICK_MOST ? 0 : (2 * width - 1) / step + 1;
+}
 
-/* The chunk after `chunk`, in the reduction's order; the first one after an empty one. */
-void igemm_next_chunk(const igemm_plan *plan, const igemm_phase *phase, igemm_chunk *chunk);
+/* Elements of x between the pixels of neighbouring lanes. */
+static inline int64_t igemm_lane_step(const ry_conv_geometry *g)
+{
+    return g->stride[RY_SPACE - 1] * g->x_step[RY_SPACE - 1];
+}
 
 /* Cuts the pixels [first, first + count) of a range (in image `image` where ranges are images) into segments; returns their number. */
 int64_t igemm_cut_segments(const igemm_plan *plan, const igemm_phase *phase, int64_t image, int64_t first, int64_t count,

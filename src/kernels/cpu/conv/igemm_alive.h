@@ -3,7 +3,7 @@
 #ifndef RY_KERNELS_CPU_CONV_IGEMM_ALIVE_H
 #define RY_KERNELS_CPU_CONV_IGEMM_ALIVE_H
 
-#include "kernels/cpu/conv/gather_program.h"
+#include "kernels/cpu/conv/igemm_chunk.h"
 
 /* Of a block; chunks are known by their first steps. Where a block needs none, its first chunk stands for all: its panel is zeros. */
 typedef struct igemm_live {

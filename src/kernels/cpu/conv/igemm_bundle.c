@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Puts phases of a transposed convolution together that a task computes side by side. */
-#include "kernels/cpu/conv/gather_program.h"
+#include "kernels/cpu/conv/igemm_bundle.h"
 
 #include <string.h>
 

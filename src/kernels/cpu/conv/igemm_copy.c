@@ -3,7 +3,6 @@
 #include "kernels/cpu/conv/igemm_copy.h"
 
 #include "base/whole.h"
-#include "kernels/cpu/conv/igemm_cost.h"
 
 #include <string.h>
 
@@ -12,10 +11,6 @@ enum {
     TASK_POSITIONS = 512,
     COPY_MOST = 64 << 20, /* bytes of x, and of workspace */
 };
-
-#define COPY_CYCLES   6.0  /* of a vector */
-#define FETCH_CYCLES  8.0  /* the same where it comes from the outer caches */
-#define MEMORY_CYCLES 46.0 /* of memory, there and back */
 
 bool igemm_copy_suits(const igemm_plan *plan, ry_dtype dtype)
 {
@@ -54,7 +49,7 @@ void igemm_copy_set(igemm_plan *plan, ry_conv_tap *tap, bool copied)
     }
 }
 
-double igemm_copy_tasks(igemm_plan *plan)
+void igemm_copy_tasks(igemm_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t channels = g->groups * g->channels_in, positions = g->x_batch / channels;
@@ -62,8 +57,4 @@ double igemm_copy_tasks(igemm_plan *plan)
     plan->copy_channels = ry_least(channels, TASK_CHANNELS);
     plan->gathers = g->batch * ry_parts(positions, plan->copy_block) * ry_parts(channels, plan->copy_channels);
     plan->shared_size = ry_aligned((size_t)(g->batch * g->x_batch) * sizeof(float));
-    const double vectors = (double)(g->batch * ry_whole(positions, plan->width) * ry_parts(channels, plan->width));
-    const bool far = g->x_batch * 4 > 2 * IGEMM_PANEL_MOST;
-    const bool memory = g->batch * g->x_batch * 4 > RY_CONV_FAR_LEAST;
-    return vectors * (COPY_CYCLES + (memory ? MEMORY_CYCLES : far ? FETCH_CYCLES : 0)) + IGEMM_PHASE_OVERHEAD;
 }

@@ -12,7 +12,7 @@ bool igemm_copy_suits(const igemm_plan *plan, ry_dtype dtype);
 /* Makes the plan's geometry, and its taps' offsets, those of the copy, or of x as it lies. */
 void igemm_copy_set(igemm_plan *plan, ry_conv_tap *tap, bool copied);
 
-/* Cuts the copy into tasks, and returns its cycles. */
-double igemm_copy_tasks(igemm_plan *plan);
+/* Cuts the copy into tasks. */
+void igemm_copy_tasks(igemm_plan *plan);
 
 #endif

@@ -3,7 +3,6 @@
 #include "base/whole.h"
 #include "kernels/cpu/conv/gather.h"
 #include "kernels/cpu/conv/igemm.h"
-#include "kernels/cpu/conv/igemm_cost.h"
 #include "kernels/cpu/conv/igemm_task.h"
 
 /* From a tile to the one whose C is fetched: memory is further away than the time of one. Slivers first, tiles follow each other along their rows. */
@@ -302,7 +301,7 @@ static void multiply_channels(const igemm_task *t, const float *panel, const ige
     const int64_t a_step = along_k ? a_row : near ? plan->geometry.x_channel : RY_W;
     const float *a = near ? in_place(t, chunk) : panel;
     const igemm_run whole = {.length = t->count};
-    const bool fetches = along_k && near && unit == t->unit && igemm_is_far(plan, p);
+    const bool fetches = along_k && near && unit == t->unit && p->far;
     const ry_tile_lines weights = find_next_weights(t, chunk, unit);
     ry_tile_lines lines[RY_TILE_ROWS + 2];
     const igemm_run *run = p->direct ? t->run : &whole;

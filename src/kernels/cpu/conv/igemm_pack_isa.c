@@ -3,7 +3,7 @@
 #include "kernels/cpu/conv/igemm.h"
 
 #include "kernels/cpu/common/simd.h"
-#include "kernels/cpu/conv/gather_program.h"
+#include "kernels/cpu/conv/igemm_chunk.h"
 #include "kernels/cpu/matmul/matmul_pack.h"
 
 static float weight_at(ry_dtype dtype, const void *w, int64_t i)

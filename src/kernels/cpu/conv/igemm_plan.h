@@ -28,8 +28,7 @@
 
 #include "kernels/cpu/conv/conv_geometry.h"
 
-/* Of the reduction: a unit of 14 rows of weights and a chunk takes 21 KiB, and stays in the first-level cache. */
-enum { IGEMM_CHUNK_MOST = 384, IGEMM_BUNDLE_MOST = 16 };
+enum { IGEMM_CHUNK_MOST = 1024, IGEMM_BUNDLE_MOST = 16 };
 
 /* Channels of x in place that are read at a time where it streams from memory. */
 enum { IGEMM_STREAM_CHANNELS = 8 };
@@ -41,6 +40,32 @@ enum { IGEMM_LATENCY = 8 };
 enum { IGEMM_CROWDED = 1024, ROWS_CROWDED = 7 };
 
 typedef enum igemm_mode { IGEMM_PIXELS, IGEMM_GATHERED, IGEMM_ROWS, IGEMM_MODES } igemm_mode;
+
+/* Where x is read: as it lies, and gathered only where it cannot be; gathered even then; from a copy with its channels innermost. */
+typedef enum igemm_input { IGEMM_AS_IS, IGEMM_INTO_PANELS, IGEMM_COPIED, IGEMM_INPUTS } igemm_input;
+
+/* What a form sets, in the order of the kernel's knobs. */
+typedef enum igemm_knob {
+    IGEMM_KNOB_MODE,
+    IGEMM_KNOB_INPUT,
+    IGEMM_KNOB_SHARED,
+    IGEMM_KNOB_APART,
+    IGEMM_KNOB_SPLIT,
+    IGEMM_KNOB_CHUNK,          /* steps of one at most */
+    IGEMM_KNOB_PIXEL_BLOCKS,   /* that the pixels of a range are cut into, about: blocks are whole tiles */
+    IGEMM_KNOB_CHANNEL_BLOCKS, /* that the units of a group are cut into, about */
+    IGEMM_KNOBS
+} igemm_knob;
+
+/* What a plan takes from the machine: its caches, in bytes, and its threads. */
+typedef struct igemm_sizes {
+    int64_t near;   /* the first-level cache */
+    int64_t panel;  /* of the second-level cache, what a panel may fill beside the weights that stream through */
+    int64_t second; /* what all that comes again may fill of it */
+    int64_t kept;   /* what stays in the caches from step to step */
+    int64_t threads;
+    double task, phase; /* cycles: taking a task; the threads meet */
+} igemm_sizes;
 
 typedef struct igemm_phase {
     ry_conv_phase at;
@@ -64,6 +89,7 @@ typedef struct igemm_phase {
     int64_t shared_at;                 /* floats from the shared panels' start */
     int64_t packed;                    /* where its weights start, in elements */
     int64_t x_pixel, y_pixel, r_pixel; /* steps from pixel to pixel, where in_place and direct say that there is one */
+    double alive;                      /* while a plan is chosen: of the chunks of all blocks, how many are needed */
     bool blocks_first;                 /* tasks are ordered [unit block][block], else [block][unit block] */
     bool direct;                       /* tiles are written to y itself; else to a block of scratch, and from there to y */
     bool turned;                       /* not direct: pixels lie next to each other in y, channels in the block of sums; all are f32 */
@@ -73,6 +99,7 @@ typedef struct igemm_phase {
     bool slivers_first;                /* PIXELS: a tile's pixels stay in the first-level cache while all units of weights pass by */
     bool by_rows;                      /* ROWS and direct: tiles do not cross rows of the grid, between which y's step is another */
     bool any_pad;                      /* some tap of some pixel is outside x */
+    bool far;                          /* what its pixels read of x comes from memory */
     bool skips;                        /* chunks may be left out */
 } igemm_phase;
 
@@ -80,19 +107,21 @@ typedef struct igemm_plan {
     ry_conv_geometry geometry;
     igemm_mode mode;
     int64_t width, tile_rows, tile_columns; /* of the instruction set's vectors and tile; tile_rows: that this mode uses */
+    int64_t most_rows;                      /* of the instruction set's tile */
     int64_t grain;                          /* a tile's last vector costs as many lanes as are a multiple of this: width, or half of it */
     int64_t units, unit_most;               /* of one group's output channels; channels of a unit at most */
     int64_t woven;                          /* phases whose pixels alternate in a row of y; 1: none */
     int64_t packed_group;                   /* elements of one group's packed weights, all phases */
     int64_t tasks;
-    double cycles; /* in vector multiply-adds, on one core */
-    bool alone;    /* one thread runs all tasks */
-    bool pairs;    /* operands are pairs of neighbours along the reduction: a chunk of odd depth ends with half a pair */
+    ry_form form;  /* complete */
+    double cycles; /* in vector multiply-adds, on one core; 0: not counted */
+    igemm_sizes sizes;
+    bool alone; /* one thread runs all tasks */
+    bool pairs; /* operands are pairs of neighbours along the reduction: a chunk of odd depth ends with half a pair */
     bool shared;
-    bool apart;                        /* no block spans images, however small they are */
     bool split;                        /* chunks end with a row of taps */
     bool copied;                       /* the geometry is that of a copy of x in the workspace */
-    bool gathered;                     /* x is gathered, even where it could be read in place */
+    bool far;                          /* x comes from memory */
     int64_t gathers;                   /* tasks of the gathering phase, or of the copying one; 0 where panels are not shared */
     size_t shared_size;                /* bytes of the shared panels, or of the copy */
     ry_conv_geometry as_is;            /* with x as it lies */
@@ -105,70 +134,28 @@ typedef struct igemm_plan {
     igemm_phase phase[];
 } igemm_plan;
 
-/* A piece of a vector's lanes whose pixels lie in one row of the output grid. */
-typedef struct igemm_segment {
-    int64_t base;        /* where lane 0 would read at tap offset 0, in elements of x */
-    int64_t q[RY_SPACE]; /* of its first lane */
-    int32_t vector, lane, length;
-} igemm_segment;
-
-/* Strides up to this are gathered by permutations of two vectors that lie next to each other. */
-enum { IGEMM_PICK_MOST = 15 };
-
-/* One load of a gathered vector; `more`: the next entry is of the same vector. Where pixels lie a step apart that permutations bridge, it is
- * two vectors from `offset` on, of whose elements `reads` are read; lane i takes element i * step - shift. Else lane 0 would read at `offset`. */
-typedef struct igemm_entry {
-    int64_t offset;
-    uint32_t reads;
-    uint16_t mask;
-    uint8_t shift;
-    uint8_t more;
-} igemm_entry;
-
-/* Lanes that one entry fills where pixels lie `step` elements apart; 0: they are not permuted. */
-static inline int64_t igemm_pick_lanes(int64_t step, int64_t width)
-{
-    return step < 2 || step > IGEMM_PICK_MOST ? 0 : (2 * width - 1) / step + 1;
-}
-
-/* Elements of x between the pixels of neighbouring lanes. */
-static inline int64_t igemm_lane_step(const ry_conv_geometry *g)
-{
-    return g->stride[RY_SPACE - 1] * g->x_step[RY_SPACE - 1];
-}
-
 /* A run of columns of a finished row in memory, or of pixels of a task. */
 typedef struct igemm_run {
     int64_t column, length, y, y_step, r, r_step;
 } igemm_run;
 
-/* What a plan is made for. */
-typedef struct igemm_tile {
-    int width, grain;  /* lanes of a vector; a tile's last vector costs as many of them as are a multiple of the grain */
-    int rows, vectors; /* of the largest tile */
-    bool pairs;        /* products of pairs of neighbours along the reduction */
-    bool alone;        /* one thread runs all tasks: none waits for another */
-} igemm_tile;
-
-/* Bytes of the plan's state. */
-size_t igemm_plan_size(const ry_problem *problem);
-void igemm_plan_make(const ry_problem *problem, const igemm_tile *tile, igemm_plan *plan);
-
-enum { IGEMM_KNOBS = 6 };
-extern const ry_knob igemm_knobs[IGEMM_KNOBS];
-
-/* What a kernel that follows such a plan needs; its products are of bfloat16 where its class is. */
-rynd_status igemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void igemm_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
-
 /* Is it a convolution of floats, forward or transposed, that a plan can be made for? */
 bool igemm_takes_floats(const ry_problem *problem);
-bool igemm_few_phases(const ry_problem *problem);
 
 /* Does a tile have so few sums that a step of it reads much for each? */
 static inline bool igemm_is_small(const igemm_plan *plan)
 {
     return plan->tile_rows * plan->tile_columns <= 128;
+}
+
+static inline ry_conv_tap *igemm_taps(igemm_plan *plan)
+{
+    return (ry_conv_tap *)(void *)((char *)plan + plan->taps);
+}
+
+static inline const ry_conv_tap *igemm_phase_taps(const igemm_plan *plan, const igemm_phase *phase)
+{
+    return (const ry_conv_tap *)(const void *)((const char *)plan + plan->taps) + phase->at.first_tap;
 }
 
 /* Is there a phase before the products? */

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What kernels of the implicit GEMM have in common: which problems they take, and what they need. */
+#include "kernels/cpu/conv/igemm_prepare.h"
+
 #include "base/whole.h"
-#include "kernels/cpu/conv/igemm_plan.h"
+#include "kernels/cpu/conv/igemm_choose.h"
+#include "kernels/cpu/conv/igemm_layout.h"
+#include "kernels/form.h"
 
 enum { PHASES_MOST = 64 }; /* of a transposed convolution; a larger stride reads next to nothing and is left to the reference */
 
@@ -11,7 +15,7 @@ static bool is_float(const ry_problem *problem, int i)
     return dtype == RY_f32 || dtype == RY_f16 || dtype == RY_bf16;
 }
 
-bool igemm_few_phases(const ry_problem *problem)
+static bool has_few_phases(const ry_problem *problem)
 {
     if (problem->op != RY_OP_convt) {
         return true;
@@ -27,53 +31,76 @@ bool igemm_few_phases(const ry_problem *problem)
 bool igemm_takes_floats(const ry_problem *problem)
 {
     const ry_dtype y = ry_type_of(&problem->out[0]);
-    return ry_conv_is_spatial(problem) && igemm_few_phases(problem) && is_float(problem, 0) && is_float(problem, 1) &&
+    return ry_conv_is_spatial(problem) && has_few_phases(problem) && is_float(problem, 0) && is_float(problem, 1) &&
            (!ry_problem_has_input(problem, 2) || ry_dtype_is_float(ry_type_of(&problem->in[2]))) &&
            (!ry_problem_has_input(problem, 3) || is_float(problem, 3)) && (y == RY_f32 || y == RY_f16 || y == RY_bf16);
 }
 
-static const char *const modes[] = {[IGEMM_PIXELS] = "pixels", [IGEMM_GATHERED] = "gathered", [IGEMM_ROWS] = "rows"};
+bool igemm_takes_i32(const ry_problem *problem)
+{
+    return ry_conv_is_spatial(problem) && has_few_phases(problem) && ry_type_of(&problem->in[0]) == RY_i32 &&
+           ry_type_of(&problem->in[1]) == RY_i32 && (!ry_problem_has_input(problem, 2) || ry_type_of(&problem->in[2]) == RY_i32) &&
+           !ry_problem_has_input(problem, 3) && ry_type_of(&problem->out[0]) == RY_i32 &&
+           ry_conv_activation(problem).kind == RY_activation_none;
+}
+
+const char *const igemm_modes[] = {[IGEMM_PIXELS] = "pixels", [IGEMM_GATHERED] = "gathered", [IGEMM_ROWS] = "rows"};
+const char *const igemm_inputs[] = {[IGEMM_AS_IS] = "as_is", [IGEMM_INTO_PANELS] = "panels", [IGEMM_COPIED] = "copied"};
 
 const ry_knob igemm_knobs[IGEMM_KNOBS] = {
-    {"mode", modes, false}, {"copied", NULL, false}, {"gathered", NULL, false},
-    {"block", NULL, false}, {"units", NULL, false},  {"chunk", NULL, false},
+    [IGEMM_KNOB_MODE] = {"mode", igemm_modes, true},
+    [IGEMM_KNOB_INPUT] = {"input", igemm_inputs, true},
+    [IGEMM_KNOB_SHARED] = {"shared", NULL, true},
+    [IGEMM_KNOB_APART] = {"apart", NULL, true},
+    [IGEMM_KNOB_SPLIT] = {"split", NULL, true},
+    [IGEMM_KNOB_CHUNK] = {"chunk", NULL, false},
+    [IGEMM_KNOB_PIXEL_BLOCKS] = {"pixel_blocks", NULL, false},
+    [IGEMM_KNOB_CHANNEL_BLOCKS] = {"channel_blocks", NULL, false},
 };
 
-static igemm_tile tile_of(const ry_kernel *kernel)
+void igemm_values(const ry_query *query, int knob, ry_knob_values *values)
 {
-    const ry_simd *simd = &kernel->simd;
-    return (igemm_tile){simd->width, simd->grain, simd->rows, simd->vectors, kernel->accuracy == RY_ACCURACY_bf16, false};
+    igemm_plan *plan = ry_allocate(&ry_system_allocator, igemm_plan_size(query->problem));
+    if (!plan) {
+        *values = (ry_knob_values){1, {knob == IGEMM_KNOB_CHUNK ? IGEMM_CHUNK_MOST : knob > IGEMM_KNOB_CHUNK}};
+        return;
+    }
+    igemm_begin(query, false, plan);
+    igemm_list_values(plan, ry_type_of(&query->problem->in[0]), (igemm_knob)knob, values);
+    ry_release(&ry_system_allocator, plan);
 }
 
 void igemm_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
 {
-    const igemm_tile tile = tile_of(query->kernel);
     (void)prepared;
-    igemm_plan_make(query->problem, &tile, state);
+    igemm_plan_make(query, false, state);
+}
+
+static void describe(const igemm_plan *plan, ry_prepared *prepared)
+{
+    const int64_t groups = plan->geometry.groups;
+    const bool gathering = igemm_has_gathering(plan);
+    *prepared = (ry_prepared){.phases = 1 + gathering,
+                              .tasks = {(size_t)(gathering ? plan->gathers : plan->tasks), (size_t)(gathering ? plan->tasks : 0)},
+                              .state_size = ry_aligned(plan->size),
+                              .packed = ry_aligned((size_t)(groups * plan->packed_group) * 4),
+                              .pack_tasks = (size_t)(groups * plan->units),
+                              .scratch = ry_aligned(plan->scratch),
+                              .workspace = plan->shared_size,
+                              .work = plan->cycles * 2 * (double)plan->width,
+                              .form = plan->form};
 }
 
 rynd_status igemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
-    const ry_problem *problem = query->problem;
-    const igemm_tile tile = tile_of(query->kernel);
-    const size_t size = igemm_plan_size(problem);
-    igemm_plan *plan = ry_allocate(&ry_system_allocator, size);
+    igemm_plan *plan = ry_allocate(&ry_system_allocator, igemm_plan_size(query->problem));
     if (!plan) {
         return ry_fail_memory(error);
     }
-    igemm_plan_make(problem, &tile, plan);
-    const ry_conv_geometry *g = &plan->geometry;
-    const bool gathering = igemm_has_gathering(plan);
-    *prepared = (ry_prepared){.phases = 1 + gathering,
-                              .tasks = {(size_t)(gathering ? plan->gathers : plan->tasks), (size_t)(gathering ? plan->tasks : 0)},
-                              .state_size = ry_aligned(size),
-                              .packed = ry_aligned((size_t)(g->groups * plan->packed_group) * 4),
-                              .pack_tasks = (size_t)(g->groups * plan->units),
-                              .scratch = ry_aligned(plan->scratch),
-                              .workspace = plan->shared_size,
-                              .work = plan->cycles * 2 * (double)tile.width,
-                              .form = {{plan->mode, plan->copied, plan->gathered, plan->phase[0].block, plan->phase[0].units_a_task,
-                                        plan->phase[0].chunk_channels * plan->phase[0].chunk_taps}}};
+    const bool found = igemm_choose(query, false, plan);
+    if (found) {
+        describe(plan, prepared);
+    }
     ry_release(&ry_system_allocator, plan);
-    return RYND_OK;
+    return found ? RYND_OK : ry_form_fail(query, error);
 }

@@ -3,12 +3,22 @@
 #include "kernels/cpu/matmul/matmul_igemm.h"
 
 #include "base/whole.h"
-#include "kernels/cpu/conv/igemm_plan.h"
+#include "kernels/cpu/conv/igemm_prepare.h"
 
 bool matmul_igemm_takes(const ry_problem *problem)
 {
     matmul_as_conv conv;
     return matmul_as_conv_of(problem, &conv) && igemm_takes_floats(&conv.problem);
+}
+
+void matmul_igemm_values(const ry_query *query, int knob, ry_knob_values *values)
+{
+    matmul_as_conv conv;
+    if (matmul_as_conv_of(query->problem, &conv)) {
+        ry_query as_conv = *query;
+        as_conv.problem = &conv.problem;
+        igemm_values(&as_conv, knob, values);
+    }
 }
 
 rynd_status matmul_igemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)

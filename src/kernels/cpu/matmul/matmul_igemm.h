@@ -6,6 +6,7 @@
 #include "kernels/cpu/matmul/matmul_as_conv.h"
 
 bool matmul_igemm_takes(const ry_problem *problem);
+void matmul_igemm_values(const ry_query *query, int knob, ry_knob_values *values);
 rynd_status matmul_igemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 void matmul_igemm_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernel: matrix products by implicit GEMM with products of bfloat16 and sums in f32. */
 #include "kernels/cpu/conv/igemm.h"
+#include "kernels/cpu/conv/igemm_prepare.h"
 #include "kernels/cpu/matmul/matmul_igemm.h"
 
 static void pack(const ry_cpu_launch *launch, size_t task)
@@ -28,6 +29,7 @@ const ry_kernel RY_ISA_SYMBOL(matmul_bf16_igemm) = {
     .knobs = igemm_knobs,
     .knob_count = IGEMM_KNOBS,
     .applicable = matmul_igemm_takes,
+    .values = matmul_igemm_values,
     .prepare = matmul_igemm_prepare,
     .initialise = matmul_igemm_initialise,
     .pack = pack,

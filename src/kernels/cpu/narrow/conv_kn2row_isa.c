@@ -4,11 +4,9 @@
 #include "kernels/cpu/common/simd.h"
 #include "kernels/cpu/conv/conv_kernel.h"
 #include "kernels/cpu/conv/igemm.h"
-#include "kernels/cpu/narrow/kn2row_plan.h"
+#include "kernels/cpu/narrow/kn2row_prepare.h"
 #include "kernels/cpu/narrow/kn2row_sum.h"
 #include "kernels/cpu/narrow/narrow_rows.h"
-
-static const igemm_tile tile = {RY_W, RY_GRAIN, RY_TILE_ROWS, RY_TILE_VECTORS, false, false};
 
 /* Products that lie at hand. */
 typedef struct at_hand {
@@ -212,46 +210,6 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     }
 }
 
-static const ry_knob knobs[] = {
-    {"band", NULL, false}, {"mode", NULL, false}, {"block", NULL, false}, {"units", NULL, false}, {"rows", NULL, false}};
-
-static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
-{
-    const ry_problem *problem = query->problem;
-    const size_t size = kn2row_plan_size(problem);
-    kn2row_plan *plan = ry_allocate(&ry_system_allocator, size);
-    if (!plan) {
-        return ry_fail_memory(error);
-    }
-    kn2row_plan_make(problem, &tile, plan);
-    const igemm_plan *product = kn2row_product_plan(plan);
-    const bool banded = plan->band.out > 0;
-    const int before = banded ? 0 : 1 + igemm_has_gathering(product); /* phases before the sums */
-    *prepared =
-        (ry_prepared){.phases = 1 + before,
-                      .state_size = ry_aligned(size),
-                      .packed = ry_aligned((size_t)(plan->geometry.groups * product->packed_group) * 4),
-                      .pack_tasks = (size_t)(plan->geometry.groups * product->units),
-                      .workspace = banded ? 0 : plan->products + product->shared_size,
-                      .scratch = ry_aligned(plan->scratch),
-                      .work = plan->cycles * 2 * RY_W,
-                      .form = {{plan->band.out, product->mode, product->phase[0].block, product->phase[0].units_a_task, plan->rows}}};
-    prepared->tasks[0] = (size_t)product->gathers;
-    if (before > 0) {
-        prepared->tasks[before - 1] = (size_t)product->tasks;
-    }
-    prepared->tasks[before] = (size_t)plan->tasks;
-    ry_release(&ry_system_allocator, plan);
-    return RYND_OK;
-}
-
-static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
-{
-    const ry_problem *problem = query->problem;
-    (void)prepared;
-    kn2row_plan_make(problem, &tile, state);
-}
-
 /* A unit of the product's columns, as igemm_pack orders those of a 1x1 kernel. */
 static void pack(const ry_cpu_launch *launch, size_t task)
 {
@@ -273,5 +231,5 @@ static void pack(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-RY_CONV_KERNELS(kn2row, .applicable = kn2row_is_possible, .knobs = knobs, .knob_count = 5, .prepare = prepare, .initialise = initialise,
-                .pack = pack, .run = run, .packed_inputs = 1u << 1);
+RY_CONV_KERNELS(kn2row, .applicable = kn2row_is_possible, .knobs = kn2row_knobs, .knob_count = KN2ROW_KNOBS, .values = kn2row_values,
+                .prepare = kn2row_prepare, .initialise = kn2row_initialise, .pack = pack, .run = run, .packed_inputs = 1u << 1);

@@ -3,30 +3,27 @@
 #include "kernels/cpu/narrow/kn2row_plan.h"
 
 #include "base/whole.h"
-#include "kernels/cpu/conv/igemm_cost.h"
+#include "kernels/cpu/conv/igemm_choose.h"
+#include "kernels/cpu/conv/igemm_layout.h"
+#include "kernels/cpu/conv/igemm_prepare.h"
+#include "kernels/cpu/narrow/kn2row_costs.h"
 #include "kernels/cpu/narrow/kn2row_sum.h"
+#include "kernels/form.h"
+#include "machine/machine.h"
 
 #include <string.h>
 
 enum {
     OUT_MOST = 64, /* output channels of a group */
     TAPS_MOST = 2048,
-    PRODUCTS_MOST = 64 << 20, /* bytes */
-    NEAR_MOST = 448 * 1024,   /* bytes of products that stay in a second-level cache */
-    POSITIONS = 2048,         /* that are summed at a time, at most, about */
-    SUMS_MOST = 128 * 1024,   /* bytes of their sums, about */
-    TASKS_LEAST = 8           /* where there are rows enough */
+    PRODUCTS_MOST = 64 << 20, /* bytes of workspace */
+    TASKS_A_CORE = 4          /* where there are rows enough */
 };
 
-#define FETCH_CYCLES 1.2    /* of a float that does not */
-#define FAR_CYCLES   0.33   /* of a float of x from memory, beside what the matrix product of a band counts */
-#define ROW_CYCLES   20.0   /* of finding a tap in a row */
-#define EDGE_CYCLES  4.0    /* of a tap's mask for a vector of positions */
-#define LOAD_CYCLES  2.0    /* of a vector that is read and added */
-#define STORE_CYCLES 6.0    /* of a vector of sums on its way to y, */
-#define APART_CYCLES 40.0   /* or of one whose outputs lie apart */
-#define RUN_CYCLES   25.0   /* of a row's way to y, beside its vectors */
-#define TASK_CYCLES  2000.0 /* of taking a task, its bias and its runs */
+/* How much of a cache is filled: of the second level by a band's products, and by the sums at a time; of the first by those of one channel. */
+#define NEAR_SHARE      (7.0 / 8.0)
+#define SUMS_SHARE      (1.0 / 4.0)
+#define POSITIONS_SHARE (1.0 / 4.0)
 
 void kn2row_product_of(const ry_problem *problem, const kn2row_plan *plan, kn2row_product *product)
 {
@@ -80,11 +77,9 @@ bool kn2row_is_possible(const ry_problem *problem)
     return columns <= most && g.batch <= most / columns && pixels_of(&g) <= most / columns / g.batch;
 }
 
-static const kn2row_plan whole = {.band = {0}}; /* no bands */
-
 size_t kn2row_plan_size(const ry_problem *problem)
 {
-    kn2row_plan plan = whole;
+    kn2row_plan plan = {.band = {.out = 0}};
     kn2row_product product;
     ry_conv_geometry_of(problem, &plan.geometry, NULL, NULL);
     kn2row_product_of(problem, &plan, &product);
@@ -92,42 +87,90 @@ size_t kn2row_plan_size(const ry_problem *problem)
            ry_aligned((size_t)plan.geometry.taps * sizeof(ry_conv_tap)) + igemm_plan_size(&product.problem);
 }
 
-/* The largest bands whose products stay near, `tasks` of them or more where there are rows enough; none where not even the smallest does. */
-static kn2row_band find_band(const kn2row_plan *plan, int64_t tasks)
+/* Where the taps read along the bands' axis. */
+typedef struct reach {
+    int axis;
+    int64_t low, high;
+} reach;
+
+static reach find_reach(const kn2row_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_tap *tap = (const ry_conv_tap *)(const void *)((const char *)plan + plan->taps);
-    kn2row_band band = {.axis = g->in[0] == 1 && plan->grid[0] == 1 ? 1 : 0};
-    band.low = tap[0].at[band.axis];
-    int64_t high = band.low;
+    const int axis = g->in[0] == 1 && plan->grid[0] == 1 ? 1 : 0;
+    reach r = {axis, tap[0].at[axis], tap[0].at[axis]};
     for (int64_t t = 0; t < g->taps; t++) {
-        band.low = ry_least(band.low, tap[t].at[band.axis]);
-        high = ry_most(high, tap[t].at[band.axis]);
+        r.low = ry_least(r.low, tap[t].at[axis]);
+        r.high = ry_most(r.high, tap[t].at[axis]);
     }
-    const int64_t each = pixels_of(g) / g->in[band.axis] * kn2row_columns(g) * 4, most = NEAR_MOST / each - (high - band.low);
-    const int64_t grid = plan->grid[band.axis];
-    if (most < 1) {
-        return whole.band;
-    }
-    band.count = ry_least(grid, ry_most(ry_parts(grid, most), ry_parts(tasks, g->batch * g->groups)));
-    band.out = ry_parts(grid, band.count);
-    band.count = ry_parts(grid, band.out);
-    band.in = ry_least(band.out + high - band.low, g->in[band.axis]);
-    return band;
+    return r;
 }
 
-static void find_tasks(kn2row_plan *plan)
+/* Positions of the largest bands whose products stay near, `tasks` of them or more where there are rows enough; 0 where not even the smallest
+ * band's do. */
+static int64_t band_positions(const kn2row_plan *plan, int64_t tasks)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const kn2row_band *band = &plan->band;
-    const int64_t images = g->batch * g->groups, planes = band->out > 0 ? images * band->count : images * plan->grid[0];
-    const int64_t rows = band->out > 0 && band->axis == 1 ? band->out : plan->grid[1];
-    const int64_t most = ry_least(POSITIONS, SUMS_MOST / 4 / (g->channels_out * g->phases));
-    const int64_t blocks = ry_most(ry_parts(rows * plan->pitch, most), band->out > 0 ? 1 : ry_parts(TASKS_LEAST, planes));
-    plan->rows = ry_parts(rows, ry_least(rows, blocks));
-    plan->row_blocks = ry_parts(rows, plan->rows);
+    const reach r = find_reach(plan);
+    const int64_t each = pixels_of(g) / g->in[r.axis] * kn2row_columns(g) * 4, most = plan->sizes.near / each - (r.high - r.low);
+    const int64_t grid = plan->grid[r.axis];
+    if (most < 1) {
+        return 0;
+    }
+    return ry_parts(grid, ry_least(grid, ry_most(ry_parts(grid, most), ry_parts(tasks, g->batch * g->groups))));
+}
+
+/* The band of so many positions; none of 0. */
+static kn2row_band find_band(const kn2row_plan *plan, int64_t positions)
+{
+    const reach r = find_reach(plan);
+    if (positions == 0) {
+        return (kn2row_band){.out = 0};
+    }
+    return (kn2row_band){.axis = r.axis,
+                         .out = positions,
+                         .count = ry_parts(plan->grid[r.axis], positions),
+                         .low = r.low,
+                         .in = ry_least(positions + r.high - r.low, plan->geometry.in[r.axis])};
+}
+
+/* Many small bands, few large ones, none: bands are the same for any number of tasks where they must be that small. */
+static int64_t many_positions(const kn2row_plan *plan)
+{
+    return band_positions(plan, TASKS_A_CORE * plan->sizes.threads);
+}
+
+static int64_t few_positions(const kn2row_plan *plan)
+{
+    return band_positions(plan, 1);
+}
+
+/* Rows of a slice that one task may sum. */
+static int64_t task_rows(const kn2row_plan *plan)
+{
+    return plan->band.out > 0 && plan->band.axis == 1 ? plan->band.out : plan->grid[1];
+}
+
+static int64_t planes_of(const kn2row_plan *plan)
+{
+    return plan->geometry.batch * plan->geometry.groups * (plan->band.out > 0 ? plan->band.count : plan->grid[0]);
+}
+
+/* Rows that are summed at a time. */
+static int64_t usual_rows(const kn2row_plan *plan)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t rows = task_rows(plan), most = ry_least(plan->sizes.positions, plan->sizes.sums / 4 / (g->channels_out * g->phases));
+    const int64_t least = plan->band.out > 0 ? 1 : ry_parts(TASKS_A_CORE * plan->sizes.threads, planes_of(plan));
+    return ry_parts(rows, ry_least(rows, ry_most(ry_parts(rows * plan->pitch, ry_most(most, 1)), least)));
+}
+
+static void find_tasks(kn2row_plan *plan, int64_t rows)
+{
+    plan->rows = ry_least(rows, task_rows(plan));
+    plan->row_blocks = ry_parts(task_rows(plan), plan->rows);
     plan->positions = plan->rows * plan->pitch;
-    plan->tasks = band->out > 0 ? planes : planes * plan->row_blocks;
+    plan->tasks = planes_of(plan) * (plan->band.out > 0 ? 1 : plan->row_blocks);
 }
 
 /* Of the sums of a row of all phases, and its way to y. */
@@ -136,25 +179,27 @@ static double row_cycles(const kn2row_plan *plan, int width)
     const ry_conv_geometry *g = &plan->geometry;
     const double vectors = (double)ry_parts(plan->pitch, width), outputs = (double)g->channels_out;
     const ry_conv_phase *phase = (const ry_conv_phase *)(const void *)((const char *)plan + plan->phases);
-    const double store = plan->woven > 1 || phase->y_step[RY_SPACE - 1] == 1 ? STORE_CYCLES : APART_CYCLES;
-    const double far = plan->products > NEAR_MOST ? 1 - (double)NEAR_MOST / (double)plan->products : 0;
-    const double fetch = far * FETCH_CYCLES * (double)plan->grid[2];
-    const double tap =
-        ROW_CYCLES + vectors * (EDGE_CYCLES * (double)ry_parts(g->channels_out, KN2ROW_TOGETHER) + outputs * LOAD_CYCLES) + outputs * fetch;
-    return (double)g->taps * tap + (double)g->phases * outputs * (vectors * store + RUN_CYCLES);
+    const double store = plan->woven > 1 || phase->y_step[RY_SPACE - 1] == 1 ? kn2row_costs.store : kn2row_costs.apart;
+    const double far = (int64_t)plan->products > plan->sizes.near ? 1 - (double)plan->sizes.near / (double)plan->products : 0;
+    const double fetch = far * kn2row_costs.fetch * (double)plan->grid[2];
+    const double tap = kn2row_costs.row +
+                       vectors * (kn2row_costs.edge * (double)ry_parts(g->channels_out, KN2ROW_TOGETHER) + outputs * kn2row_costs.load) +
+                       outputs * fetch;
+    return (double)g->taps * tap + (double)g->phases * outputs * (vectors * store + kn2row_costs.run);
 }
 
 static double count_cycles(const kn2row_plan *plan, int width)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const double product = kn2row_product_plan(plan)->cycles, rows = (double)(plan->row_blocks * plan->rows) * row_cycles(plan, width);
-    const double tasks = (double)ry_whole(plan->tasks, 2);
+    const double tasks = (double)ry_whole(plan->tasks, plan->sizes.threads);
     if (plan->band.out == 0) {
-        return product + IGEMM_PHASE_OVERHEAD + tasks * (rows / (double)plan->row_blocks + TASK_CYCLES);
+        return product + kn2row_product_plan(plan)->sizes.phase + tasks * (rows / (double)plan->row_blocks + kn2row_costs.task);
     }
     const double slices = plan->band.axis == 0 ? (double)plan->band.out : 1;
-    const double x = (double)(g->batch * g->groups * g->channels_in * pixels_of(g)), far = x * 4 > RY_CONV_FAR_LEAST ? x * FAR_CYCLES : 0;
-    return far + tasks * (product + slices * rows + TASK_CYCLES);
+    const double x = (double)(g->batch * g->groups * g->channels_in * pixels_of(g)),
+                 far = x * 4 > (double)plan->sizes.kept ? x * kn2row_costs.far : 0;
+    return far + tasks * (product + slices * rows + kn2row_costs.task);
 }
 
 static void lay_out(kn2row_plan *plan, int width)
@@ -174,55 +219,193 @@ static void lay_out(kn2row_plan *plan, int width)
     plan->scratch = plan->multiply + product->scratch > at ? plan->multiply + product->scratch : at;
 }
 
-/* Everything that follows from the bands. */
-static void fill(const ry_problem *problem, const igemm_tile *tile, const kn2row_band *band, kn2row_plan *plan)
+/* The matrix product's knobs that ours stand for. */
+static const igemm_knob product_knobs[KN2ROW_KNOB_ROWS] = {
+    [KN2ROW_KNOB_MODE] = IGEMM_KNOB_MODE,
+    [KN2ROW_KNOB_INPUT] = IGEMM_KNOB_INPUT,
+    [KN2ROW_KNOB_SHARED] = IGEMM_KNOB_SHARED,
+    [KN2ROW_KNOB_APART] = IGEMM_KNOB_APART,
+    [KN2ROW_KNOB_PIXEL_BLOCKS] = IGEMM_KNOB_PIXEL_BLOCKS,
+    [KN2ROW_KNOB_CHANNEL_BLOCKS] = IGEMM_KNOB_CHANNEL_BLOCKS,
+};
+
+/* The matrix product's form, as far as ours sets it: one tap has no rows to split. */
+static ry_form product_form(const ry_form *form)
 {
-    const ry_conv_geometry *g = &plan->geometry;
-    const bool banded = band->out > 0;
-    kn2row_product product;
-    plan->band = *band;
-    plan->pixels = banded ? pixels_of(g) / g->in[band->axis] * band->in : pixels_of(g);
-    plan->products = ry_aligned((size_t)((banded ? 1 : g->batch * g->groups) * kn2row_columns(g) * plan->pixels) * 4);
-    kn2row_product_of(problem, plan, &product);
-    igemm_tile alone = *tile;
-    alone.alone = banded;
-    igemm_plan_make(&product.problem, &alone, (igemm_plan *)(void *)((char *)plan + plan->product));
-    find_tasks(plan);
-    plan->cycles = count_cycles(plan, tile->width);
-    lay_out(plan, tile->width);
+    ry_form product = ry_form_free();
+    for (int i = KN2ROW_KNOB_MODE; form && i < KN2ROW_KNOB_ROWS; i++) {
+        product.value[product_knobs[i]] = form->value[i];
+    }
+    product.value[IGEMM_KNOB_SPLIT] = 0;
+    return product;
 }
 
-void kn2row_plan_make(const ry_problem *problem, const igemm_tile *tile, kn2row_plan *plan)
+/* Ours but for the rows, from the bands and the matrix product. */
+static ry_form form_of(const kn2row_plan *plan)
 {
+    ry_form form = ry_form_free();
+    form.value[KN2ROW_KNOB_BAND] = plan->band.out;
+    for (int i = KN2ROW_KNOB_MODE; i < KN2ROW_KNOB_ROWS; i++) {
+        form.value[i] = kn2row_product_plan(plan)->form.value[product_knobs[i]];
+    }
+    return form;
+}
+
+/* Everything that follows from the bands before the matrix product, whose problem it finds. */
+static void set_band(const ry_problem *problem, int64_t positions, kn2row_plan *plan, kn2row_product *product)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    plan->band = find_band(plan, positions);
+    const bool banded = plan->band.out > 0;
+    plan->pixels = banded ? pixels_of(g) / g->in[plan->band.axis] * plan->band.in : pixels_of(g);
+    plan->products = ry_aligned((size_t)((banded ? 1 : g->batch * g->groups) * kn2row_columns(g) * plan->pixels) * 4);
+    kn2row_product_of(problem, plan, product);
+}
+
+static igemm_plan *product_of(kn2row_plan *plan)
+{
+    return (igemm_plan *)(void *)((char *)plan + plan->product);
+}
+
+static kn2row_sizes sizes_of(const ry_machine *machine)
+{
+    const double second = (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2);
+    return (kn2row_sizes){.near = (int64_t)(NEAR_SHARE * second),
+                          .sums = (int64_t)(SUMS_SHARE * second),
+                          .positions = (int64_t)(POSITIONS_SHARE * (double)ry_machine_core_bytes(machine, RYND_LEVEL_L1)) / 4,
+                          .kept = (int64_t)ry_machine_kept_bytes(machine),
+                          .threads = ry_most(machine->cores, 1)};
+}
+
+/* What no form changes. */
+static void begin(const ry_query *query, kn2row_plan *plan)
+{
+    const int width = query->kernel->simd.width;
     ry_conv_geometry g;
-    ry_conv_geometry_of(problem, &g, NULL, NULL);
+    ry_conv_geometry_of(query->problem, &g, NULL, NULL);
     memset(plan, 0, sizeof *plan);
+    plan->sizes = sizes_of(query->target->machine);
     plan->phases = ry_aligned(sizeof *plan);
     plan->taps = plan->phases + ry_aligned((size_t)g.phases * sizeof(ry_conv_phase));
     plan->product = plan->taps + ry_aligned((size_t)g.taps * sizeof(ry_conv_tap));
     ry_conv_phase *phase = (ry_conv_phase *)(void *)((char *)plan + plan->phases);
-    ry_conv_geometry_of(problem, &plan->geometry, phase, (ry_conv_tap *)(void *)((char *)plan + plan->taps));
+    ry_conv_geometry_of(query->problem, &plan->geometry, phase, (ry_conv_tap *)(void *)((char *)plan + plan->taps));
     for (int64_t p = 0; p < g.phases; p++) {
         for (int i = 0; i < RY_SPACE; i++) {
             plan->grid[i] = ry_most(plan->grid[i], phase[p].grid[i]);
         }
     }
-    plan->pitch = ry_whole(plan->grid[2], tile->width);
-    plan->woven = ry_conv_woven(problem, &g);
-    const kn2row_band many = find_band(plan, TASKS_LEAST), few = find_band(plan, 1);
-    kn2row_band best = whole.band;
-    fill(problem, tile, &best, plan);
-    double least = plan->cycles;
-    if (few.out > 0) {
-        fill(problem, tile, &few, plan);
-        best = plan->cycles < least ? few : best;
-        least = plan->cycles < least ? plan->cycles : least;
+    plan->pitch = ry_whole(plan->grid[2], width);
+    plan->woven = ry_conv_woven(query->problem, &g);
+}
+
+/* Of a plan that was begun. */
+static void make(const ry_query *query, const ry_form *form, kn2row_plan *plan)
+{
+    kn2row_product product;
+    set_band(query->problem, form->value[KN2ROW_KNOB_BAND], plan, &product);
+    const ry_form inner = product_form(form);
+    const ry_query of_product = {query->kernel, &product.problem, query->target, &inner};
+    igemm_plan_make(&of_product, plan->band.out > 0, product_of(plan));
+    find_tasks(plan, form->value[KN2ROW_KNOB_ROWS]);
+    plan->form = *form;
+    lay_out(plan, query->kernel->simd.width);
+}
+
+void kn2row_plan_make(const ry_query *query, kn2row_plan *plan)
+{
+    begin(query, plan);
+    make(query, query->form, plan);
+}
+
+/* The best form with bands of so many positions, and its cycles; negative where there is none. */
+static double try_band(const ry_query *query, int64_t positions, kn2row_plan *plan, ry_form *form)
+{
+    kn2row_product product;
+    set_band(query->problem, positions, plan, &product);
+    const ry_form inner = product_form(query->form);
+    const ry_query of_product = {query->kernel, &product.problem, query->target, &inner};
+    if (!igemm_choose(&of_product, plan->band.out > 0, product_of(plan))) {
+        return -1;
     }
-    if (many.out > 0 && many.out != few.out) {
-        fill(problem, tile, &many, plan);
-        best = plan->cycles < least ? many : best;
+    *form = form_of(plan);
+    const int64_t rows = ry_form_wanted(query, KN2ROW_KNOB_ROWS);
+    form->value[KN2ROW_KNOB_ROWS] = rows == RY_KNOB_FREE ? usual_rows(plan) : rows;
+    find_tasks(plan, form->value[KN2ROW_KNOB_ROWS]);
+    return count_cycles(plan, query->kernel->simd.width);
+}
+
+bool kn2row_plan_choose(const ry_query *query, kn2row_plan *plan)
+{
+    begin(query, plan);
+    const int64_t positions[] = {0, few_positions(plan), many_positions(plan)};
+    ry_form best = ry_form_free();
+    double least = -1;
+    for (size_t i = 0; i < sizeof positions / sizeof *positions; i++) {
+        ry_form form;
+        if ((i > 0 && positions[i] == positions[i - 1]) || !ry_form_allows(query, KN2ROW_KNOB_BAND, positions[i])) {
+            continue;
+        }
+        const double cycles = try_band(query, positions[i], plan, &form);
+        if (cycles >= 0 && (least < 0 || cycles < least)) {
+            least = cycles;
+            best = form;
+        }
     }
-    if (plan->band.out != best.out) {
-        fill(problem, tile, &best, plan);
+    if (least >= 0) {
+        make(query, &best, plan);
+        plan->cycles = least;
     }
+    return least >= 0;
+}
+
+/* In its place, unless it is there. */
+static void add_value(ry_knob_values *values, int64_t value)
+{
+    int at = values->count;
+    while (at > 0 && values->value[at - 1] > value) {
+        at--;
+    }
+    if ((at > 0 && values->value[at - 1] == value) || values->count == RY_MAX_KNOB_VALUES) {
+        return;
+    }
+    memmove(values->value + at + 1, values->value + at, (size_t)(values->count++ - at) * sizeof *values->value);
+    values->value[at] = value;
+}
+
+/* Numbers of rows: the kernel's own choice for any band, and between. */
+static void list_rows(kn2row_plan *plan, const int64_t *bands, int count, ry_knob_values *values)
+{
+    int64_t most = 0;
+    for (int i = 0; i < count; i++) {
+        plan->band = find_band(plan, bands[i]);
+        most = ry_most(most, task_rows(plan));
+        add_value(values, usual_rows(plan));
+    }
+    for (int64_t i = 1; i <= most; i = ry_next_parts(i)) {
+        add_value(values, i);
+    }
+}
+
+void kn2row_list_values(const ry_query *query, kn2row_knob knob, kn2row_plan *plan, ry_knob_values *values)
+{
+    begin(query, plan);
+    const int64_t bands[] = {0, many_positions(plan), few_positions(plan)};
+    const int count = sizeof bands / sizeof *bands;
+    if (knob == KN2ROW_KNOB_BAND) {
+        for (int i = 0; i < count; i++) {
+            add_value(values, bands[i]);
+        }
+        return;
+    }
+    if (knob == KN2ROW_KNOB_ROWS) {
+        list_rows(plan, bands, count, values);
+        return;
+    }
+    /* of the whole product, which any band's is a part of */
+    kn2row_product product;
+    set_band(query->problem, 0, plan, &product);
+    const ry_query of_product = {query->kernel, &product.problem, query->target, NULL};
+    igemm_begin(&of_product, false, product_of(plan));
+    igemm_list_values(product_of(plan), ry_type_of(&product.in[0]), product_knobs[knob], values);
 }

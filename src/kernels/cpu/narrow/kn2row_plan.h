@@ -24,8 +24,32 @@ typedef struct kn2row_band {
     int64_t low, in;    /* where its first position reads; positions of x, at most */
 } kn2row_band;
 
+/* What a form sets, in the order of the kernel's knobs: those between are the matrix product's. */
+typedef enum kn2row_knob {
+    KN2ROW_KNOB_BAND, /* positions of the output grid; 0: all products are made before all sums */
+    KN2ROW_KNOB_MODE,
+    KN2ROW_KNOB_INPUT,
+    KN2ROW_KNOB_SHARED,
+    KN2ROW_KNOB_APART,
+    KN2ROW_KNOB_PIXEL_BLOCKS,
+    KN2ROW_KNOB_CHANNEL_BLOCKS,
+    KN2ROW_KNOB_ROWS, /* that are summed at a time, at most */
+    KN2ROW_KNOBS
+} kn2row_knob;
+
+/* What a plan takes from the machine. */
+typedef struct kn2row_sizes {
+    int64_t near;      /* bytes of products that stay in a core's second-level cache */
+    int64_t sums;      /* bytes of sums at a time, about */
+    int64_t positions; /* that are summed at a time, about */
+    int64_t kept;      /* bytes that stay in the caches from step to step */
+    int64_t threads;
+} kn2row_sizes;
+
 typedef struct kn2row_plan {
     ry_conv_geometry geometry;
+    ry_form form; /* complete */
+    kn2row_sizes sizes;
     kn2row_band band;
     int64_t grid[RY_SPACE];   /* of the largest phase */
     int64_t pixels;           /* of a plane of products */
@@ -50,9 +74,17 @@ void kn2row_product_of(const ry_problem *problem, const kn2row_plan *plan, kn2ro
 
 bool kn2row_is_possible(const ry_problem *problem);
 
-/* Bytes of the plan; then the plan, for a tile of the implicit GEMM. */
+/* Bytes of the plan. */
 size_t kn2row_plan_size(const ry_problem *problem);
-void kn2row_plan_make(const ry_problem *problem, const igemm_tile *tile, kn2row_plan *plan);
+
+/* The plan of a query whose form is complete, its knobs in the order of kn2row_knob. */
+void kn2row_plan_make(const ry_query *query, kn2row_plan *plan);
+
+/* The same where the form leaves something open: by least count of cycles. False: what it sets does not go together. */
+bool kn2row_plan_choose(const ry_query *query, kn2row_plan *plan);
+
+/* The legal values of a knob. `room` is for a plan. */
+void kn2row_list_values(const ry_query *query, kn2row_knob knob, kn2row_plan *room, ry_knob_values *values);
 
 static inline const igemm_plan *kn2row_product_plan(const kn2row_plan *plan)
 {

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cuts a convolution into tasks of matrix products: the cheapest by a count of cycles, in units of one vector's multiply-add. */
+/* Cuts a convolution into tasks of matrix products as a form says. */
+#include "kernels/cpu/conv/igemm_layout.h"
+
 #include "base/whole.h"
 #include "kernels/cpu/conv/gather_program.h"
 #include "kernels/cpu/conv/igemm_alive.h"
+#include "kernels/cpu/conv/igemm_bundle.h"
 #include "kernels/cpu/conv/igemm_copy.h"
-#include "kernels/cpu/conv/igemm_cost.h"
+#include "machine/machine.h"
 
 #include <string.h>
 
 enum {
-    SHARED_MOST = 8 << 20,   /* bytes of shared panels: they come back from the last-level cache */
-    STREAM_LEAST = 32 << 10, /* bytes of a plane of x */
-    STREAM_PIXELS = 1024,
-    ROW_LEAST = 6,         /* pixels of a tile that ends with its row: fewer cost more than passing the sums through scratch */
-    NEAR_BYTES = 32 << 10, /* of the first-level cache */
-    SHORT_LEAST = 96,      /* steps of a chunk that is cut to fit there */
-    SLIVER_STEPS = 256,    /* the same where a sliver of a small tile stays there, beside a unit of weights that passes */
+    STREAM_PIXELS = 1024, /* of a block of x that is read in long runs */
+    ROW_LEAST = 6,        /* pixels of a tile that ends with its row: fewer cost more than passing the sums through scratch */
+    SHORT_LEAST = 96,     /* steps of a chunk that is cut to fit the first-level cache */
+    CHUNK_GRAIN = 32,     /* chunks' most steps are a multiple of */
 };
 
-static bool x_has_mode(const ry_conv_geometry *g, igemm_mode mode)
-{
-    const bool rows = g->x_channel == 1 || (g->channels_in == 1 && g->groups == 1);
-    return mode == IGEMM_ROWS ? rows : true;
-}
+/* How much of a cache is filled by what is to stay there while other things pass. */
+#define PANEL_SHARE  (7.0 / 16.0) /* of the second level by a panel, beside the weights that stream through */
+#define SECOND_SHARE (7.0 / 8.0)  /* of the second level by all that comes again */
+#define CHUNK_SHARE  (3.0 / 4.0)  /* of the first level by a chunk of CHUNK_FLOATS rows or columns */
+#define CHUNK_FLOATS 16
+#define SLIVER_SHARE (2.0 / 3.0) /* of a chunk, where a sliver of a small tile stays there beside a unit of weights that passes */
 
 size_t igemm_plan_size(const ry_problem *problem)
 {
@@ -118,8 +119,8 @@ static void find_pads(const ry_problem *problem, const igemm_plan *plan, const r
     const bool even = !plan->pairs && (dtype == RY_f32 || dtype == RY_i32) && p->at.taps == 1 && !p->any_pad && p->beside == 1 &&
                       uniform(&p->at, reads, p->images == 1 ? g->batch : 1, g->x_batch, &p->x_pixel) &&
                       (plan->mode == IGEMM_ROWS || p->x_pixel == 1 || p->pixels == 1);
-    p->in_place = even && !plan->gathered;
-    p->plain = even && plan->gathered;
+    p->in_place = even && plan->form.value[IGEMM_KNOB_INPUT] != IGEMM_INTO_PANELS;
+    p->plain = even && !p->in_place;
 }
 
 /* Pixels of a gathered vector. For GATHERED they are a tile's rows: as many as fit, and whole rows of the grid or whole parts of one if that
@@ -145,22 +146,31 @@ static void find_lanes(const igemm_plan *plan, igemm_phase *p)
     }
 }
 
-/* Of the reduction. A small tile reads more operands for each product: what stays in the first-level cache while others pass by must fit there. Where x
- * in place has so few pixels that they and a unit of weights do, a chunk is as short as that takes. */
+/* Steps of a phase's chunks at most. A small tile reads more operands for each product: what stays in the first-level cache while others pass by
+ * must fit there. Where x in place has so few pixels that they and a unit of weights do, a chunk is as short as that takes. */
 static int64_t chunk_most(const igemm_plan *plan, const igemm_phase *p)
 {
-    const int64_t near = NEAR_BYTES / 4 / (p->pixels + plan->tile_columns);
-    if (p->slivers_first) {
-        return SLIVER_STEPS;
+    const int64_t usual = (int64_t)(CHUNK_SHARE * (double)plan->sizes.near) / (CHUNK_FLOATS * 4);
+    const int64_t near = plan->sizes.near / 4 / (p->pixels + plan->tile_columns);
+    const bool may_be_short = p->in_place && plan->mode == IGEMM_GATHERED && igemm_is_small(plan) && near >= SHORT_LEAST;
+    const int64_t steps = p->slivers_first ? (int64_t)(SLIVER_SHARE * (double)usual) : may_be_short ? ry_least(near, usual) : usual;
+    return ry_least(ry_most(steps / CHUNK_GRAIN, 1) * CHUNK_GRAIN, IGEMM_CHUNK_MOST);
+}
+
+/* Of all phases. */
+static int64_t usual_chunk(const igemm_plan *plan)
+{
+    int64_t steps = IGEMM_CHUNK_MOST;
+    for (int64_t i = 0; i < plan->geometry.phases; i++) {
+        steps = ry_least(steps, chunk_most(plan, &plan->phase[i]));
     }
-    return p->in_place && plan->mode == IGEMM_GATHERED && igemm_is_small(plan) && near >= SHORT_LEAST ? ry_least(near, IGEMM_CHUNK_MOST)
-                                                                                                      : IGEMM_CHUNK_MOST;
+    return steps;
 }
 
 static void find_chunks(const igemm_plan *plan, igemm_phase *p)
 {
     const int64_t channels = plan->geometry.channels_in, taps = plan->split ? igemm_tap_row(plan, p) : p->at.taps;
-    const int64_t most = chunk_most(plan, p);
+    const int64_t most = plan->form.value[IGEMM_KNOB_CHUNK];
     p->depth = channels * p->at.taps;
     p->tap_row = taps;
     p->skips = plan->split && p->any_pad;
@@ -207,72 +217,6 @@ static int64_t loads_most(const igemm_plan *plan, const igemm_phase *p)
     return segments_most(p) + (lanes > 0 ? p->lanes / lanes : 0);
 }
 
-/* Bytes of the panels that a bundle's task has at once. */
-static int64_t panels_of(const igemm_plan *plan, const igemm_phase *first, int64_t block)
-{
-    int64_t panels = 0;
-    for (int64_t i = 0; i < first->bundle; i++) {
-        const int64_t panel = first[i].in_place ? 0 : igemm_panel_floats(plan, &first[i], block) * 4;
-        panels = first->passes == 1 && first->source < 0 ? panels + panel : panel > panels ? panel : panels;
-    }
-    return panels;
-}
-
-/* Bytes of sums that pass through scratch. */
-static int64_t sums_of(const igemm_plan *plan, const igemm_phase *first, int64_t block, int64_t units)
-{
-    return first->direct ? 0 : first->bundle * (first->passes == 1 ? 1 : units) * plan->unit_most * block * 4;
-}
-
-/* 1, 2, 3, 4, 6, 8, 12, ...: next number of parts to try. */
-static int64_t next_parts(int64_t parts)
-{
-    return parts < 4 ? parts + 1 : (parts & (parts - 1)) == 0 ? parts * 3 / 2 : parts * 4 / 3;
-}
-
-/* How a bundle's pixels and units are cut; all its phases are cut alike. */
-static double find_blocks(const igemm_plan *plan, igemm_phase *p)
-{
-    const int64_t grain = p->streams                     ? STREAM_PIXELS
-                          : plan->mode == IGEMM_PIXELS   ? plan->tile_columns
-                          : plan->mode == IGEMM_GATHERED ? p->lanes
-                                                         : plan->tile_rows;
-    const int64_t cut = p->in_place && plan->mode != IGEMM_PIXELS ? 1 : grain; /* rows of pixels fall into tiles of like size */
-    double best = -1;
-    for (int64_t blocks = 1; blocks <= ry_parts(p->pixels, grain); blocks = next_parts(blocks)) {
-        const int64_t block = ry_least(p->pixels, ry_parts(ry_parts(p->pixels, blocks), cut) * cut);
-        const int64_t real = ry_parts(p->pixels, block);
-        if (panels_of(plan, p, block) > IGEMM_PANEL_MOST && block > grain) {
-            continue;
-        }
-        for (int64_t parts = 1; parts <= plan->units; parts = next_parts(parts)) {
-            const int64_t units = ry_parts(plan->units, parts);
-            if (p->in_place && plan->mode != IGEMM_ROWS && units > 1 && block > grain &&
-                igemm_panel_floats(plan, p, block) * 4 > IGEMM_PANEL_MOST) {
-                continue;
-            }
-            if (sums_of(plan, p, block, units) > 2 * IGEMM_PANEL_MOST && next_parts(parts) <= plan->units) {
-                continue;
-            }
-            const double cost = igemm_cost_of(plan, p, block, units);
-            if (best < 0 || cost < best) {
-                best = cost;
-                p->block = block;
-                p->blocks = real;
-                p->units_a_task = units;
-                p->unit_blocks = ry_parts(plan->units, units);
-            }
-        }
-    }
-    for (int64_t i = 1; i < p->bundle; i++) {
-        p[i].block = p->block;
-        p[i].blocks = p->blocks;
-        p[i].units_a_task = p->units_a_task;
-        p[i].unit_blocks = p->unit_blocks;
-    }
-    return best;
-}
-
 /* A window that covers all of x, whose elements lie in memory as the weights do, is one tap of as many channels. */
 static void unite_window(ry_conv_geometry *g, ry_conv_phase *p, ry_conv_tap *tap)
 {
@@ -294,36 +238,13 @@ static void unite_window(ry_conv_geometry *g, ry_conv_phase *p, ry_conv_tap *tap
     }
 }
 
-#define SPLIT_MOST 0.9 /* of all rows of taps, those that read x: where more do, leaving out the others gains nothing */
-
-#define COPY_MARGIN 1.05 /* a copy drives other things out of the caches: what it gains must be worth that */
-
-/* Bits of a number: what may be chosen beside the mode. */
-enum { WAY_SHARED = 1, WAY_APART = 2, WAY_SPLIT = 4, WAY_COPIED = 8, WAY_GATHERED = 16, WAYS = 32 };
-
-static void set_mode(igemm_plan *plan, igemm_mode mode, int way, int tile_rows, ry_conv_tap *taps)
-{
-    if (plan->copied != ((way & WAY_COPIED) != 0)) {
-        igemm_copy_set(plan, taps, !plan->copied);
-    }
-    plan->mode = mode;
-    plan->shared = way & WAY_SHARED;
-    plan->apart = way & WAY_APART;
-    plan->split = way & WAY_SPLIT;
-    plan->gathered = way & WAY_GATHERED;
-    /* rows that lie along k need an address each: with 14 of them some of the tile's sums leave the registers */
-    plan->tile_rows = mode == IGEMM_ROWS && tile_rows > 13 ? 13 : tile_rows;
-    plan->unit_most = mode == IGEMM_PIXELS ? plan->tile_rows : plan->tile_columns;
-    plan->units = ry_parts(plan->geometry.channels_out, plan->unit_most);
-}
-
 /* Is x in place better read a few channels at a time? A single output channel needs so little time for a plane's pixels that fetching the next tiles' does
  * not keep up with it, where planes are many and large. */
 static bool streams(const igemm_plan *plan, const igemm_phase *p)
 {
     const int64_t channels = plan->geometry.channels_in;
     return p->in_place && plan->mode == IGEMM_PIXELS && plan->geometry.channels_out == 1 && channels > 2 * IGEMM_STREAM_CHANNELS &&
-           p->at.pixels * 4 >= STREAM_LEAST && igemm_is_far(plan, p);
+           p->at.pixels * 4 >= plan->sizes.near && p->far;
 }
 
 /* Where a tile is wider than high, its pixels are more than its weights: each step of a unit of weights that stayed would read more from the second-level
@@ -334,37 +255,106 @@ static bool slivers_first(const igemm_plan *plan, const igemm_phase *p)
            p->bundle == 1;
 }
 
-/* Everything that follows from the mode; returns the cost. */
-static double fill_phases(const ry_problem *problem, igemm_plan *plan, const ry_conv_tap *taps)
+/* A plane of x beside which a block's pixels may lie with other images' in one task. */
+bool igemm_may_join(const igemm_plan *plan, const igemm_phase *p)
 {
+    return plan->geometry.batch > 1 && p->at.pixels < 8 * plan->tile_columns;
+}
+
+static void set_tile(igemm_plan *plan)
+{
+    const int64_t *set = plan->form.value;
+    const bool copied = set[IGEMM_KNOB_INPUT] == IGEMM_COPIED;
+    if (plan->copied != copied) {
+        igemm_copy_set(plan, igemm_taps(plan), copied);
+    }
+    plan->mode = (igemm_mode)set[IGEMM_KNOB_MODE];
+    plan->shared = set[IGEMM_KNOB_SHARED] != 0;
+    plan->split = set[IGEMM_KNOB_SPLIT] != 0;
+    /* rows that lie along k need an address each: with 14 of them some of the tile's sums leave the registers */
+    plan->tile_rows = plan->mode == IGEMM_ROWS ? ry_least(plan->most_rows, 13) : plan->most_rows;
+    plan->unit_most = plan->mode == IGEMM_PIXELS ? plan->tile_rows : plan->tile_columns;
+    plan->units = ry_parts(plan->geometry.channels_out, plan->unit_most);
+}
+
+void igemm_set_mode(const ry_problem *problem, igemm_plan *plan)
+{
+    set_tile(plan);
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t columns = plan->mode == IGEMM_PIXELS
-                                ? g->channels_out
-                                : ry_parts(g->channels_out, plan->width) * plan->width; /* vectors of weights are whole */
-    double cost = 0;
-    plan->tasks = plan->gathers = 0;
-    plan->packed_group = 0;
-    plan->shared_size = 0;
     for (int64_t i = 0; i < g->phases; i++) {
         igemm_phase *p = &plan->phase[i];
-        const bool together = g->batch > 1 && !plan->apart && p->at.pixels < 8 * plan->tile_columns;
+        const bool together = igemm_may_join(plan, p) && !plan->form.value[IGEMM_KNOB_APART];
         p->images = together ? 1 : g->batch;
         p->pixels = together ? p->at.pixels * g->batch : p->at.pixels;
         p->beside = together && plan->split ? g->batch : 1;
-        find_pads(problem, plan, taps, p);
+        find_pads(problem, plan, igemm_taps(plan), p);
         find_lanes(plan, p);
         p->streams = streams(plan, p);
         p->direct = is_direct(problem, plan, p);
         p->slivers_first = slivers_first(plan, p);
+    }
+    if (plan->form.value[IGEMM_KNOB_CHUNK] == RY_KNOB_FREE) {
+        plan->form.value[IGEMM_KNOB_CHUNK] = usual_chunk(plan);
+    }
+    for (int64_t i = 0; i < g->phases; i++) {
+        igemm_phase *p = &plan->phase[i];
         find_chunks(plan, p);
         p->turned = is_turned(problem, plan, p);
     }
     for (int64_t i = 0; i < g->phases; i++) {
-        igemm_phase *p = &plan->phase[i];
-        if (p->bundle > 0) {
-            igemm_count_passes(p);
-            cost += find_blocks(plan, p);
+        if (plan->phase[i].bundle > 0) {
+            igemm_count_passes(&plan->phase[i]);
         }
+    }
+}
+
+int64_t igemm_panel_floats(const igemm_plan *plan, const igemm_phase *p, int64_t block)
+{
+    const int64_t chunk = p->chunk_channels * p->chunk_taps;
+    return plan->mode == IGEMM_ROWS ? block * (chunk + 16) : ry_parts(block, p->lanes) * plan->width * chunk;
+}
+
+int64_t igemm_block_grain(const igemm_plan *plan, const igemm_phase *p)
+{
+    return p->streams                     ? STREAM_PIXELS
+           : plan->mode == IGEMM_PIXELS   ? plan->tile_columns
+           : plan->mode == IGEMM_GATHERED ? p->lanes
+                                          : plan->tile_rows;
+}
+
+int64_t igemm_block_pixels(const igemm_plan *plan, const igemm_phase *p, int64_t blocks)
+{
+    /* rows of pixels fall into tiles of like size */
+    const int64_t cut = p->in_place && plan->mode != IGEMM_PIXELS ? 1 : igemm_block_grain(plan, p);
+    return ry_least(p->pixels, ry_whole(ry_parts(p->pixels, blocks), cut));
+}
+
+int64_t igemm_block_units(const igemm_plan *plan, int64_t blocks)
+{
+    return ry_parts(plan->units, blocks);
+}
+
+void igemm_set_blocks(igemm_plan *plan)
+{
+    for (int64_t i = 0, first = 0; i < plan->geometry.phases; i++) {
+        igemm_phase *p = &plan->phase[i];
+        first = p->bundle > 0 ? i : first;
+        /* all phases of a bundle are cut as its first one */
+        p->block = igemm_block_pixels(plan, &plan->phase[first], plan->form.value[IGEMM_KNOB_PIXEL_BLOCKS]);
+        p->blocks = ry_parts(plan->phase[first].pixels, p->block);
+        p->units_a_task = igemm_block_units(plan, plan->form.value[IGEMM_KNOB_CHANNEL_BLOCKS]);
+        p->unit_blocks = ry_parts(plan->units, p->units_a_task);
+    }
+}
+
+void igemm_set_tasks(igemm_plan *plan)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t columns = plan->mode == IGEMM_PIXELS ? g->channels_out : ry_whole(g->channels_out, plan->width); /* vectors are whole */
+    plan->tasks = plan->gathers = plan->packed_group = 0;
+    plan->shared_size = 0;
+    for (int64_t i = 0; i < g->phases; i++) {
+        igemm_phase *p = &plan->phase[i];
         p->first_task = plan->tasks;
         p->tasks = p->bundle > 0 ? p->images * g->groups * p->blocks * p->unit_blocks : 0;
         plan->tasks += p->tasks;
@@ -376,27 +366,11 @@ static double fill_phases(const ry_problem *problem, igemm_plan *plan, const ry_
         p->shared_at = (int64_t)(plan->shared_size / sizeof(float));
         plan->shared_size += ry_aligned((size_t)(p->gathers * p->panel) * sizeof(float));
         p->packed = plan->packed_group;
-        plan->packed_group += (columns * p->steps + 15) / 16 * 16;
+        plan->packed_group += ry_whole(columns * p->steps, 16);
     }
-    return plan->copied ? COPY_MARGIN * cost + igemm_copy_tasks(plan) : cost + (plan->shared && !plan->alone ? IGEMM_PHASE_OVERHEAD : 0);
-}
-
-/* May x, read in place, be better gathered? Rows of a small tile's pixels that lie planes apart touch two cache lines each, and a page. */
-static bool gathering_suits(const igemm_plan *plan)
-{
-    return igemm_is_small(plan) && plan->geometry.taps == 1 && plan->geometry.x_channel != 1;
-}
-
-/* Can x be read so, and are these all words that go together? */
-static bool way_is_open(const igemm_plan *plan, igemm_mode mode, int way, int barred)
-{
-    if ((way & barred) || ((way & WAY_GATHERED) && mode != IGEMM_PIXELS)) {
-        return false;
+    if (plan->copied) {
+        igemm_copy_tasks(plan);
     }
-    if (way & WAY_COPIED) {
-        return mode == IGEMM_ROWS && !(way & WAY_SHARED);
-    }
-    return x_has_mode(&plan->as_is, mode);
 }
 
 static size_t most(size_t a, size_t b)
@@ -404,7 +378,7 @@ static size_t most(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-static void lay_out_scratch(igemm_plan *plan)
+void igemm_set_scratch(igemm_plan *plan)
 {
     size_t panel = 0, block = 0, turned = 0, woven_row = 0, bias = 0, segments = 0, program = 0, runs = 0;
     int64_t biases = 1;
@@ -445,50 +419,76 @@ static void lay_out_scratch(igemm_plan *plan)
     plan->scratch = at;
 }
 
-void igemm_plan_make(const ry_problem *problem, const igemm_tile *tile, igemm_plan *plan)
+/* A vector's multiply-adds in so many seconds. */
+static double cycles_in(const ry_machine *machine, int width, double seconds)
 {
-    ry_conv_geometry g;
-    ry_conv_geometry_of(problem, &g, NULL, NULL);
-    memset(plan, 0, sizeof *plan);
-    plan->width = tile->width;
-    plan->grain = tile->grain;
-    plan->pairs = tile->pairs;
-    plan->alone = tile->alone;
-    plan->tile_rows = tile->rows;
-    plan->tile_columns = (int64_t)tile->vectors * tile->width;
-    plan->taps = ry_aligned(sizeof(igemm_plan) + (size_t)g.phases * sizeof(igemm_phase));
-    plan->size = plan->taps + ry_aligned((size_t)g.taps * sizeof(ry_conv_tap));
-    ry_conv_tap *taps = (ry_conv_tap *)((char *)plan + plan->taps);
-    /* The geometry's phases are written behind one another first, then spread into ours from the last on. */
+    return seconds * machine->f32.one / (2 * width);
+}
+
+static igemm_sizes sizes_of(const ry_machine *machine, int width)
+{
+    const double second = (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2);
+    return (igemm_sizes){.near = ry_machine_core_bytes(machine, RYND_LEVEL_L1),
+                         .panel = (int64_t)(PANEL_SHARE * second),
+                         .second = (int64_t)(SECOND_SHARE * second),
+                         .kept = (int64_t)ry_machine_kept_bytes(machine),
+                         .threads = ry_most(machine->cores, 1),
+                         .task = cycles_in(machine, width, machine->task_seconds),
+                         .phase = machine->cores * cycles_in(machine, width, machine->region_seconds)};
+}
+
+/* The geometry's phases are written behind one another first, then spread into ours from the last on. */
+static void find_phases(const ry_problem *problem, igemm_plan *plan)
+{
     ry_conv_phase *packed = (ry_conv_phase *)plan->phase;
-    ry_conv_geometry_of(problem, &plan->geometry, packed, taps);
-    unite_window(&plan->geometry, packed, taps);
-    for (int64_t i = g.phases - 1; i >= 0; i--) {
+    ry_conv_geometry_of(problem, &plan->geometry, packed, igemm_taps(plan));
+    unite_window(&plan->geometry, packed, igemm_taps(plan));
+    for (int64_t i = plan->geometry.phases - 1; i >= 0; i--) {
         const ry_conv_phase phase = packed[i];
         memset(&plan->phase[i], 0, sizeof plan->phase[i]);
         plan->phase[i].at = phase;
     }
-    igemm_bundle_phases(problem, plan, taps);
-    plan->as_is = plan->geometry;
-    const int barred = (g.batch == 1 ? WAY_APART : 0) | (igemm_rows_alive(plan) > SPLIT_MOST ? WAY_SPLIT : 0) |
-                       (igemm_copy_suits(plan, ry_type_of(&problem->in[0])) ? 0 : WAY_COPIED) | (gathering_suits(plan) ? 0 : WAY_GATHERED);
-    igemm_mode best = IGEMM_MODES;
-    int best_way = 0;
-    double least_cost = 0;
-    for (int i = 0; i < WAYS * IGEMM_MODES; i++) {
-        const igemm_mode mode = (igemm_mode)(i / WAYS);
-        if (!way_is_open(plan, mode, i % WAYS, barred)) {
-            continue;
-        }
-        set_mode(plan, mode, i % WAYS, tile->rows, taps);
-        const double cost = fill_phases(problem, plan, taps);
-        if (best == IGEMM_MODES || (cost < least_cost && (plan->copied || plan->shared_size <= SHARED_MOST))) {
-            best = mode;
-            best_way = i % WAYS;
-            least_cost = cost;
-        }
+    igemm_bundle_phases(problem, plan, igemm_taps(plan));
+}
+
+/* What of x comes from memory. */
+static void find_far(const ry_query *query, igemm_plan *plan)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t planes = g->batch * g->groups * g->channels_in;
+    const double size = (double)ry_dtype_size(ry_type_of(&query->problem->in[0]));
+    plan->far = ry_machine_is_far(query->target->machine, size * (double)(planes * g->in[0] * g->in[1] * g->in[2]));
+    for (int64_t i = 0; i < g->phases; i++) {
+        plan->phase[i].far = ry_machine_is_far(query->target->machine, 4 * (double)(planes * plan->phase[i].at.pixels));
     }
-    set_mode(plan, best, best_way, tile->rows, taps);
-    plan->cycles = fill_phases(problem, plan, taps);
-    lay_out_scratch(plan);
+}
+
+void igemm_begin(const ry_query *query, bool alone, igemm_plan *plan)
+{
+    const ry_simd *simd = &query->kernel->simd;
+    ry_conv_geometry g;
+    ry_conv_geometry_of(query->problem, &g, NULL, NULL);
+    memset(plan, 0, sizeof *plan);
+    plan->width = simd->width;
+    plan->grain = simd->grain;
+    plan->tile_rows = plan->most_rows = simd->rows;
+    plan->tile_columns = (int64_t)simd->vectors * simd->width;
+    plan->pairs = query->kernel->accuracy == RY_ACCURACY_bf16;
+    plan->alone = alone;
+    plan->sizes = sizes_of(query->target->machine, simd->width);
+    plan->taps = ry_aligned(sizeof(igemm_plan) + (size_t)g.phases * sizeof(igemm_phase));
+    plan->size = plan->taps + ry_aligned((size_t)g.taps * sizeof(ry_conv_tap));
+    find_phases(query->problem, plan);
+    find_far(query, plan);
+    plan->as_is = plan->geometry;
+}
+
+void igemm_plan_make(const ry_query *query, bool alone, igemm_plan *plan)
+{
+    igemm_begin(query, alone, plan);
+    plan->form = *query->form;
+    igemm_set_mode(query->problem, plan);
+    igemm_set_blocks(plan);
+    igemm_set_tasks(plan);
+    igemm_set_scratch(plan);
 }

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What kernels of products first are asked before they run. */
+#include "kernels/cpu/narrow/kn2row_prepare.h"
+
+#include "base/whole.h"
+#include "kernels/cpu/conv/igemm_prepare.h"
+#include "kernels/form.h"
+
+const ry_knob kn2row_knobs[KN2ROW_KNOBS] = {
+    [KN2ROW_KNOB_BAND] = {"band", NULL, true},
+    [KN2ROW_KNOB_MODE] = {"mode", igemm_modes, true},
+    [KN2ROW_KNOB_INPUT] = {"input", igemm_inputs, true},
+    [KN2ROW_KNOB_SHARED] = {"shared", NULL, true},
+    [KN2ROW_KNOB_APART] = {"apart", NULL, true},
+    [KN2ROW_KNOB_PIXEL_BLOCKS] = {"pixel_blocks", NULL, false},
+    [KN2ROW_KNOB_CHANNEL_BLOCKS] = {"channel_blocks", NULL, false},
+    [KN2ROW_KNOB_ROWS] = {"rows", NULL, false},
+};
+
+void kn2row_values(const ry_query *query, int knob, ry_knob_values *values)
+{
+    kn2row_plan *room = ry_allocate(&ry_system_allocator, kn2row_plan_size(query->problem));
+    if (!room) {
+        *values = (ry_knob_values){1, {knob >= KN2ROW_KNOB_PIXEL_BLOCKS}};
+        return;
+    }
+    kn2row_list_values(query, (kn2row_knob)knob, room, values);
+    ry_release(&ry_system_allocator, room);
+}
+
+void kn2row_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
+{
+    (void)prepared;
+    kn2row_plan_make(query, state);
+}
+
+static void describe(const kn2row_plan *plan, size_t size, ry_prepared *prepared)
+{
+    const igemm_plan *product = kn2row_product_plan(plan);
+    const int64_t groups = plan->geometry.groups;
+    const bool banded = plan->band.out > 0;
+    const int before = banded ? 0 : 1 + igemm_has_gathering(product); /* phases before the sums */
+    *prepared = (ry_prepared){.phases = 1 + before,
+                              .state_size = ry_aligned(size),
+                              .packed = ry_aligned((size_t)(groups * product->packed_group) * 4),
+                              .pack_tasks = (size_t)(groups * product->units),
+                              .workspace = banded ? 0 : plan->products + product->shared_size,
+                              .scratch = ry_aligned(plan->scratch),
+                              .work = plan->cycles * 2 * (double)product->width,
+                              .form = plan->form};
+    prepared->tasks[0] = (size_t)product->gathers;
+    if (before > 0) {
+        prepared->tasks[before - 1] = (size_t)product->tasks;
+    }
+    prepared->tasks[before] = (size_t)plan->tasks;
+}
+
+rynd_status kn2row_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+{
+    const size_t size = kn2row_plan_size(query->problem);
+    kn2row_plan *plan = ry_allocate(&ry_system_allocator, size);
+    if (!plan) {
+        return ry_fail_memory(error);
+    }
+    const bool found = kn2row_plan_choose(query, plan);
+    if (found) {
+        describe(plan, size, prepared);
+    }
+    ry_release(&ry_system_allocator, plan);
+    return found ? RYND_OK : ry_form_fail(query, error);
+}
