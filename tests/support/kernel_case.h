@@ -93,7 +93,8 @@ int kernel_case_check_all(kernel_case *c, double bound, bool *covered);
 bool kernel_case_machine_has(ry_isa isa);
 
 /* Form number *at of those in which a kernel is checked, and *at moves on: one that the kernel chooses; if the case asks for `forms`, every
- * setting of the main knobs, each alone and with every other knob at its least, middle and greatest value, as far as prepare takes them.
+ * setting of the main knobs, alone and with each other knob, and all of them, at the least, middle and greatest value, as far as prepare
+ * takes them.
  * A form must be complete, keep what was set, and give the same state when it is prepared again; other values must be refused. */
 bool kernel_case_form(const kernel_case *c, const ry_kernel *kernel, case_layout layout, size_t *at, ry_form *form);
 

@@ -13,10 +13,22 @@
 
 enum { PICKS = 3 }; /* of a knob: its least, middle and greatest value */
 
-/* Candidate number `index`: main knobs, and at most one more. False: there are no more. */
+/* One of a knob's values that are legal beside those that are set. */
+static void pick_value(const ry_query *query, int knob, size_t pick, ry_form *form)
+{
+    const ry_query with = {query->kernel, query->problem, query->target, form};
+    ry_knob_values values = {0};
+    if (form->value[knob] == RY_KNOB_FREE) {
+        query->kernel->values(&with, knob, &values);
+        form->value[knob] = values.value[(size_t)(values.count - 1) * pick / (PICKS - 1)];
+    }
+}
+
+/* Candidate number `index`: main knobs alone, with one more, with all. False: there are no more. */
 static bool candidate(const ry_query *query, size_t index, ry_form *form)
 {
-    const size_t knobs = (size_t)query->kernel->knob_count, each = 1 + PICKS * knobs;
+    const int knobs = query->kernel->knob_count;
+    const size_t each = 1 + PICKS * ((size_t)knobs + 1), at = index % each;
     if (!query->kernel->values) {
         *form = ry_form_free();
         return index == 0;
@@ -24,12 +36,9 @@ static bool candidate(const ry_query *query, size_t index, ry_form *form)
     if (!ry_form_at(query, index / each, form)) {
         return false;
     }
-    if (index % each > 0) {
-        const size_t knob = (index % each - 1) / PICKS, pick = (index % each - 1) % PICKS;
-        const ry_query with = {query->kernel, query->problem, query->target, form};
-        ry_knob_values values = {0};
-        query->kernel->values(&with, (int)knob, &values);
-        form->value[knob] = values.value[(size_t)(values.count - 1) * pick / (PICKS - 1)];
+    const int knob = at == 0 ? -1 : (int)((at - 1) / PICKS);
+    for (int i = knob == knobs ? 0 : knob; i >= 0 && i <= knob && i < knobs; i++) {
+        pick_value(query, i, (at - 1) % PICKS, form);
     }
     return true;
 }

@@ -39,6 +39,13 @@ static const row rows[] = {
     {"conv_fwd_f32_direct", "conv c=3 h=12 w=21 k=3 r=5 s=5 pad=2 stride=2 groups=3 residual=1", 1e-6},
     {"conv_fwd_f32_direct", "conv c=12 h=10 w=37 k=18 r=3 s=3 pad=1,2 dilation=1,2 groups=3 act=gelu", 2e-6},
     {"conv_fwd_f32_direct", "conv c=8 h=9 w=15 k=12 r=3 s=3 pad=1 stride=3,2 groups=4 bias=1", 2e-6},
+    {"conv_fwd_f32_stem", "conv n=2 c=3 h=13 w=37 k=18 r=3 s=3 pad=1 bias=1 act=relu", 2e-6},
+    {"conv_fwd_f32_stem", "conv c=2 h=21 w=19 k=5 r=7 s=7 pad=3 stride=2 act=gelu", 2e-6},
+    {"conv_fwd_f32_stem", "conv c=5 h=9 w=1 k=33 r=3 s=1 pad=1,0 dilation=2,1", 2e-6},
+    {"conv_fwd_f32_narrow", "conv n=3 c=20 h=9 w=41 k=3 r=3 s=3 pad=1 bias=1 act=relu residual=1", 2e-6},
+    {"conv_fwd_f32_narrow", "conv n=2 c=7 h=12 w=33 k=9 r=5 s=4 pad=2 stride=2,3 dilation=1,2", 2e-6},
+    {"convt_fwd_f32_narrow", "convt n=2 c=9 h=7 w=10 k=3 r=4 s=4 pad=1 stride=2", 2e-6},
+    {"conv_fwd_f32_narrow", "conv c=4 d=4 h=6 w=7 k=2 t=3 r=3 s=3 pad=1", 2e-6},
     {"separable_conv_f32",
      "separable_conv x0=2x35x9x11:f32:nhwc x1=35x1x3x3:f32 x2=35:f32 x3=37x35x1x1:f32 x5=2x37x9x11:f32:nhwc "
      "y0=2x37x9x11:f32:nhwc pads=1,1,1,1 activation=relu",

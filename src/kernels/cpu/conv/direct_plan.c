@@ -25,7 +25,8 @@ bool direct_plan_suits(const ry_problem *problem)
 {
     ry_conv_geometry g;
     const ry_dtype y = ry_type_of(&problem->out[0]);
-    const bool floats = is_float(problem, 0) && is_float(problem, 1) && is_float(problem, 3) && (y == RY_f32 || y == RY_f16 || y == RY_bf16);
+    const bool floats =
+        is_float(problem, 0) && is_float(problem, 1) && is_float(problem, 3) && (y == RY_f32 || y == RY_f16 || y == RY_bf16);
     const bool bias = !ry_problem_has_input(problem, 2) || ry_dtype_is_float(ry_type_of(&problem->in[2]));
     if (!floats || !bias || !ry_conv_is_spatial(problem) || !ry_conv_reads_forward(problem)) {
         return false;

@@ -4,8 +4,7 @@
 #include "kernels/cpu/conv/direct_plan.h"
 #include "kernels/knob_values.h"
 
-static const char *const texts[DIRECT_TEXTS] = {
-    [DIRECT_STAGED] = "staged", [DIRECT_BY_ROWS] = "columns", [DIRECT_IN_PLACE] = "in_place"};
+static const char *const texts[DIRECT_TEXTS] = {[DIRECT_STAGED] = "staged", [DIRECT_BY_ROWS] = "columns", [DIRECT_IN_PLACE] = "in_place"};
 
 const ry_knob direct_knobs[DIRECT_KNOBS] = {
     [DIRECT_TEXT] = {"text", texts, true}, [DIRECT_ROWS] = {"rows", NULL, false}, [DIRECT_GROUPS] = {"groups", NULL, false}};

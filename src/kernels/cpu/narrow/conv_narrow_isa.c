@@ -119,37 +119,6 @@ static void run(const ry_cpu_launch *launch, int phase, size_t index, unsigned w
     }
 }
 
-static const ry_knob knobs[] = {
-    {"rows", NULL, false}, {"images", NULL, false}, {"chunk", NULL, false}, {"units", NULL, false}, {"columns", NULL, false}};
-
-static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
-{
-    const ry_problem *problem = query->problem;
-    const size_t size = narrow_plan_size(problem);
-    narrow_plan *plan = ry_allocate(&ry_system_allocator, size);
-    if (!plan) {
-        return ry_fail_memory(error);
-    }
-    narrow_plan_make(problem, RY_W, NARROW_ROWS, plan);
-    *prepared = (ry_prepared){.phases = 1,
-                              .tasks = {(size_t)plan->tasks},
-                              .state_size = (size + 63) / 64 * 64,
-                              .packed = ((size_t)(plan->packed_group * plan->geometry.groups) * 4 + 63) / 64 * 64,
-                              .pack_tasks = (size_t)plan->geometry.groups,
-                              .scratch = plan->scratch,
-                              .work = plan->cycles * 2 * RY_W,
-                              .form = {{plan->rows, plan->images, plan->chunk, plan->units, plan->columns}}};
-    ry_release(&ry_system_allocator, plan);
-    return RYND_OK;
-}
-
-static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
-{
-    const ry_problem *problem = query->problem;
-    (void)prepared;
-    narrow_plan_make(problem, RY_W, NARROW_ROWS, state);
-}
-
 static void pack(const ry_cpu_launch *launch, size_t group)
 {
     const narrow_plan *plan = launch->state;
@@ -174,5 +143,5 @@ static void pack(const ry_cpu_launch *launch, size_t group)
     }
 }
 
-RY_CONV_KERNELS(narrow, .applicable = narrow_is_possible, .knobs = knobs, .knob_count = 5, .prepare = prepare, .initialise = initialise,
-                .pack = pack, .run = run, .packed_inputs = 1u << 1);
+RY_CONV_KERNELS(narrow, .applicable = narrow_is_possible, .knobs = narrow_knobs, .knob_count = NARROW_KNOBS, .values = narrow_values,
+                .prepare = narrow_prepare, .initialise = narrow_initialise, .pack = pack, .run = run, .packed_inputs = 1u << 1);

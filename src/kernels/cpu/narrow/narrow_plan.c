@@ -4,24 +4,42 @@
 
 #include "base/whole.h"
 #include "kernels/cpu/conv/igemm_plan.h"
+#include "kernels/cpu/narrow/narrow_costs.h"
+#include "kernels/form.h"
+#include "machine/machine.h"
 
 #include <string.h>
 
 enum {
     TAPS_MOST = 2048,
-    STAGED_MOST = 160 * 1024, /* bytes of a chunk's planes: they stay in the second-level cache beside the sums */
-    CHANNEL_MOST = 1 << 18,   /* bytes of one channel's planes */
-    POSITIONS = 2048,         /* of a task, at most, about */
-    SUMS_MOST = 128 * 1024,   /* bytes of a task's sums, about */
-    COLUMNS_LEAST = 96,       /* of a part of a row */
-    TASKS_LEAST = 8,          /* where there are rows and images enough */
-    NEAR_MOST = 448 * 1024    /* bytes of an image that stay in a second-level cache */
+    CHANNEL_MOST = 1 << 18, /* bytes of one channel's planes in a worker's scratch */
+    POSITIONS = 2048,       /* of a task, at most, about */
+    COLUMNS_LEAST = 96      /* of a part of a row */
 };
 
-#define FETCH_CYCLES 0.25   /* of a float that does not */
-#define RUN_CYCLES   25.0   /* of a row's way to y, beside its vectors */
-#define STAGE_CYCLES 1.1    /* of one counted for staging, as measured */
-#define TASK_CYCLES  2000.0 /* of taking a task, its bias and its runs */
+/* Tasks, where there are rows and images enough. */
+static int64_t tasks_least(const ry_machine *machine)
+{
+    return 4 * (int64_t)machine->cores;
+}
+
+/* Bytes of a task's sums, about. */
+static int64_t sums_most(const ry_machine *machine)
+{
+    return ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 4;
+}
+
+/* Bytes of a chunk's planes: they stay in a second-level cache beside the sums. */
+static int64_t staged_most(const ry_machine *machine)
+{
+    return ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 16 * 5;
+}
+
+/* Bytes of an image that stay in a second-level cache. */
+static int64_t near_most(const ry_machine *machine)
+{
+    return ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 8 * 7;
+}
 
 static size_t taps_at(const ry_conv_geometry *g)
 {
@@ -83,38 +101,72 @@ static void find_reach(narrow_plan *plan, const ry_conv_tap *tap)
     }
 }
 
-/* Rows and images of a task of so many columns: many enough that staging what a window reaches over is little, few enough that all threads have some. */
-static void find_tasks(narrow_plan *plan, int width, int64_t columns)
+static int64_t positions_of(const narrow_plan *plan, const ry_machine *machine)
 {
     const ry_conv_geometry *g = &plan->geometry;
+    return ry_least(POSITIONS, sums_most(machine) / 4 / (g->channels_out * g->phases));
+}
+
+/* Of a task: several small ones, as long as there are tasks enough. */
+static int64_t choose_images(const narrow_plan *plan, const ry_machine *machine)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t image = (plan->grid[0] + plan->reach[0]) * plan->pitch, planes = g->batch * g->groups * plan->slices;
+    const int64_t many = ry_least(positions_of(plan, machine) / 2 / image, planes / tasks_least(machine));
+    const int64_t images = plan->column_blocks > 1 ? 1 : ry_least(ry_most(1, many), g->batch);
+    return ry_parts(g->batch, ry_parts(g->batch, images));
+}
+
+/* Of a task: many enough that staging what a window reaches over is little, few enough that all threads have some. */
+static int64_t choose_rows(const narrow_plan *plan, const ry_machine *machine)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t rows = plan->grid[0], planes = g->batch * g->groups * plan->slices;
+    const int64_t wanted = ry_most(ry_parts(rows * plan->pitch, positions_of(plan, machine)), ry_parts(tasks_least(machine), planes));
+    const int64_t most = rows / ry_most(1, ry_least(2 * plan->reach[0], 4));
+    return ry_parts(rows, plan->images > 1 ? 1 : ry_most(1, ry_least(wanted, most)));
+}
+
+static int64_t choose_chunk(const narrow_plan *plan, const ry_machine *machine)
+{
+    const int64_t channels = plan->geometry.channels_in, channel = ry_most(1, plan->planes * plan->plane * 4);
+    return ry_parts(channels, ry_parts(channels, ry_most(1, staged_most(machine) / channel)));
+}
+
+static int64_t wanted_or(const ry_query *query, int knob, int64_t chosen)
+{
+    const int64_t wanted = ry_form_wanted(query, knob);
+    return wanted == RY_KNOB_FREE ? chosen : wanted;
+}
+
+/* The tasks of so many columns. */
+static void find_tasks(const ry_query *query, narrow_plan *plan, int64_t columns)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const ry_machine *machine = query->target->machine;
+    const int width = query->kernel->simd.width;
     plan->columns = columns;
     plan->column_blocks = ry_parts(plan->grid[1], columns);
     plan->pitch = columns + plan->reach[1];
-    const int64_t reach = plan->reach[0], rows = plan->grid[0], image = (rows + reach) * plan->pitch;
-    const int64_t planes = g->batch * g->groups * plan->slices;
-    const int64_t positions = ry_least(POSITIONS, SUMS_MOST / 4 / (g->channels_out * g->phases));
-    plan->images = plan->column_blocks > 1 ? 1 : ry_most(1, ry_least(positions / 2 / image, planes / TASKS_LEAST));
-    plan->images = ry_least(plan->images, g->batch);
-    plan->images = ry_parts(g->batch, ry_parts(g->batch, plan->images));
+    plan->images = wanted_or(query, NARROW_IMAGES, choose_images(plan, machine));
     plan->image_blocks = ry_parts(g->batch, plan->images);
-    int64_t blocks = ry_most(ry_parts(rows * plan->pitch, positions), ry_parts(TASKS_LEAST, planes));
-    blocks = plan->images > 1 ? 1 : ry_most(1, ry_least(blocks, rows / ry_most(1, ry_least(2 * reach, 4))));
-    plan->rows = ry_parts(rows, blocks);
-    plan->row_blocks = ry_parts(rows, plan->rows);
-    plan->image_rows = plan->rows + reach;
+    plan->rows = wanted_or(query, NARROW_TASK_ROWS, choose_rows(plan, machine));
+    plan->row_blocks = ry_parts(plan->grid[0], plan->rows);
+    plan->image_rows = plan->rows + plan->reach[0];
     /* a vector behind the last row may be overwritten; steps of whole pages would crowd a few sets of the cache */
     plan->plane = ry_parts(plan->images * plan->image_rows * plan->pitch + width, 16) * 16;
     plan->plane += plan->plane % 64 == 0 ? 16 : 0;
     plan->tasks = plan->image_blocks * g->groups * plan->slices * plan->row_blocks * plan->column_blocks;
-    const int64_t channel = ry_most(1, plan->planes * plan->plane * 4), chunk = ry_most(1, STAGED_MOST / channel);
-    plan->chunk = ry_parts(g->channels_in, ry_parts(g->channels_in, chunk));
+    plan->chunk = wanted_or(query, NARROW_CHUNK, choose_chunk(plan, machine));
     plan->positions = ry_parts(((plan->images - 1) * plan->image_rows + plan->rows - 1) * plan->pitch + plan->columns, width) * width;
 }
 
 /* Cycles of a channel's row of every plane, of so many vectors. */
-static double staged_cycles(const narrow_plan *plan, double vectors, int width)
+static double staged_cycles(const ry_query *query, const narrow_plan *plan, double vectors)
 {
+    const narrow_cycles *cost = &narrow_costs;
     const ry_conv_geometry *g = &plan->geometry;
+    const int width = query->kernel->simd.width;
     const double planes = (double)plan->planes, stride = (double)g->stride[2];
     double rows = 0; /* of x */
     for (int64_t i = 0; i < g->stride[1]; i++) {
@@ -125,17 +177,16 @@ static double staged_cycles(const narrow_plan *plan, double vectors, int width)
         rows += used;
     }
     /* x's way from the outer caches, as the implicit GEMM counts it */
-    const double far =
-        g->channels_in * g->in[0] * g->in[1] * g->in[2] * 4 > NEAR_MOST ? FETCH_CYCLES * (double)(plan->pitch * g->stride[2]) : 0;
+    const bool is_near = g->channels_in * g->in[0] * g->in[1] * g->in[2] * 4 <= near_most(query->target->machine);
+    const double far = is_near ? 0 : cost->fetch * (double)(plan->pitch * g->stride[2]);
     if (g->x_step[2] == 1 || g->in[2] == 1) {
-        /* loads, permutations, stores; a row's start and end */
-        return rows * (20.0 + far + vectors * stride * 2.0) + planes * vectors * 2.0;
+        return rows * (cost->line + far + vectors * stride * cost->move) + planes * vectors * cost->move;
     }
     /* a square of channels and positions is turned at once; of channels apart, every line of x comes again for the next chunk */
-    const double lanes = (double)ry_least(plan->chunk, width), turned = 4.0 * (double)width / lanes;
-    const double line = (g->x_channel == 1 && turned < 20.0 ? turned : 20.0) * stride,
-                 again = g->x_channel == 1 ? (double)width / lanes : 1.0;
-    return rows * (12.0 + far * again + vectors * (line + stride * 2.0)) + planes * vectors * 2.0;
+    const double lanes = (double)ry_least(plan->chunk, width), turned = cost->turned * (double)width / lanes;
+    const double vector = (g->x_channel == 1 && turned < cost->apart ? turned : cost->apart) * stride;
+    const double again = g->x_channel == 1 ? (double)width / lanes : 1.0;
+    return rows * (cost->turned_line + far * again + vectors * (vector + stride * cost->move)) + planes * vectors * cost->move;
 }
 
 /* Of the output's slices, those whose window's slice `depth` is there. */
@@ -148,30 +199,32 @@ static double slice_share(const narrow_plan *plan, int64_t depth)
     return (double)there / (double)plan->slices;
 }
 
-static double count_cycles(const narrow_plan *plan, int width)
+/* Of a task. */
+static double count_cycles(const ry_query *query, const narrow_plan *plan)
 {
+    const narrow_cycles *cost = &narrow_costs;
     const ry_conv_geometry *g = &plan->geometry;
+    const int width = query->kernel->simd.width;
     const int64_t whole = plan->positions / width, chunks = ry_parts(g->channels_in, plan->chunk);
     const double vectors = (double)whole, outputs = (double)g->channels_out, channels = (double)g->channels_in;
     const double staged =
-        (double)(plan->images * plan->image_rows) * channels * staged_cycles(plan, (double)ry_parts(plan->pitch, width), width);
+        (double)(plan->images * plan->image_rows) * channels * staged_cycles(query, plan, (double)ry_parts(plan->pitch, width));
     double sums = 0, all = 0;
     for (int64_t d = 0; d < plan->depths; d++) {
         const double share = slice_share(plan, d);
         all += share;
         for (int64_t p = 0; p < g->phases; p++) {
-            /* vectors that straddle two cache lines take the time of one and a half products */
-            const double step = outputs > 1.6 ? outputs : 1.6;
+            const double step = outputs > cost->step_least ? outputs : cost->step_least;
             const double taps = (double)plan->phase[p].slice[d].count;
-            sums += share * vectors * (taps * channels * step + (taps > 0 ? outputs * 6.0 * (double)chunks : 0));
+            sums += share * vectors * (taps * channels * step + (taps > 0 ? outputs * cost->chunk * (double)chunks : 0));
         }
     }
     for (int64_t p = 0; p < g->phases; p++) {
-        sums += vectors * outputs * (plan->woven > 1 || plan->beside || plan->phase[p].at.y_step[2] == 1 ? 6.0 : 40.0);
+        const bool near = plan->woven > 1 || plan->beside || plan->phase[p].at.y_step[2] == 1;
+        sums += vectors * outputs * (near ? cost->end : cost->end_apart);
     }
     const double runs = g->phases == 1 ? (double)(plan->images * plan->rows) * outputs : 0;
-    /* where tasks are few and odd, one of two threads waits */
-    return (double)ry_whole(plan->tasks, 2) * (all * staged * STAGE_CYCLES + sums + runs * RUN_CYCLES + TASK_CYCLES);
+    return all * staged * cost->stage + sums + runs * cost->run + cost->task;
 }
 
 /* Bytes of one channel's planes at most, in tasks of few rows. */
@@ -205,23 +258,33 @@ bool narrow_is_possible(const ry_problem *problem)
            channel_bytes(problem, &g) <= CHANNEL_MOST;
 }
 
-/* Whole rows, or the parts of rows that take the fewest cycles: of pixels with their channels. Planes' rows are read whole, as memory likes them: parts took
- * 1.04 to 1.2 times as long. */
-static void cut_rows(narrow_plan *plan, int width)
+/* Cycles until the last core ends, were all as fast as one: where tasks are few and odd, some wait. */
+static double until_end(const ry_query *query, narrow_plan *plan, int64_t columns)
+{
+    find_tasks(query, plan, columns);
+    return (double)ry_whole(plan->tasks, query->target->machine->cores) * count_cycles(query, plan);
+}
+
+/* Whole rows, or the parts of rows that take the fewest cycles: of pixels with their channels. Planes' rows are read whole,
+ * as memory likes them: parts took 1.04 to 1.2 times as long. */
+static int64_t choose_columns(const ry_query *query, narrow_plan *plan)
 {
     int64_t best = plan->grid[1];
-    find_tasks(plan, width, best);
-    plan->cycles = count_cycles(plan, width);
-    for (int64_t blocks = 2; plan->geometry.phases == 1 && plan->geometry.x_step[2] != 1 && plan->grid[1] / blocks >= COLUMNS_LEAST;
-         blocks++) {
-        const double least = plan->cycles;
-        const int64_t columns = ry_whole(ry_parts(plan->grid[1], blocks), width);
-        find_tasks(plan, width, columns);
-        const double cycles = count_cycles(plan, width);
+    double least = until_end(query, plan, best);
+    const bool cuts = plan->geometry.phases == 1 && plan->geometry.x_step[2] != 1;
+    for (int64_t blocks = 2; cuts && plan->grid[1] / blocks >= COLUMNS_LEAST; blocks++) {
+        const int64_t columns = ry_whole(ry_parts(plan->grid[1], blocks), query->kernel->simd.width);
+        const double cycles = until_end(query, plan, columns);
         best = cycles < least ? columns : best;
-        plan->cycles = cycles < least ? cycles : least;
+        least = cycles < least ? cycles : least;
     }
-    find_tasks(plan, width, best);
+    return best;
+}
+
+static void cut_rows(const ry_query *query, narrow_plan *plan)
+{
+    const int64_t wanted = ry_form_wanted(query, NARROW_COLUMNS);
+    plan->cycles = until_end(query, plan, wanted == RY_KNOB_FREE ? choose_columns(query, plan) : wanted);
 }
 
 static void lay_out(narrow_plan *plan, int width)
@@ -248,8 +311,9 @@ static bool lies_beside(const ry_problem *problem, const ry_conv_geometry *g, co
     return g->phases == 1 && g->groups == 1 && channels > 1 && channels <= 4 && y && r;
 }
 
-void narrow_plan_make(const ry_problem *problem, int width, int rows_most, narrow_plan *plan)
+bool narrow_plan_make(const ry_query *query, narrow_plan *plan)
 {
+    const ry_problem *problem = query->problem;
     ry_conv_geometry g;
     ry_conv_phase phase[NARROW_PHASES_MOST];
     ry_conv_geometry_of(problem, &g, NULL, NULL);
@@ -264,14 +328,18 @@ void narrow_plan_make(const ry_problem *problem, int width, int rows_most, narro
     }
     plan->woven = ry_conv_woven(problem, &g);
     plan->beside = lies_beside(problem, &g, &phase[0]);
-    plan->units = ry_parts(g.channels_out, rows_most);
+    plan->units = ry_parts(g.channels_out, NARROW_ROWS_OF(query->kernel->simd.rows));
     find_slices(plan, tap);
     find_reach(plan, tap);
-    cut_rows(plan, width);
+    cut_rows(query, plan);
+    if (plan->planes * plan->plane > INT32_MAX) {
+        return false;
+    }
     for (int64_t t = 0; t < g.taps; t++) {
         const int64_t row = tap[t].at[1] + plan->before[0], column = tap[t].at[2] + plan->before[1];
         const int64_t slot = plan->slot[row % g.stride[1]][column % g.stride[2]];
         plan->offset[t] = (int32_t)(slot * plan->plane + row / g.stride[1] * plan->pitch + column / g.stride[2]);
     }
-    lay_out(plan, width);
+    lay_out(plan, query->kernel->simd.width);
+    return true;
 }

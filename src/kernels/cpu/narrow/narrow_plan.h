@@ -17,6 +17,10 @@
 #define RY_KERNELS_CPU_NARROW_NARROW_PLAN_H
 
 #include "kernels/cpu/conv/conv_geometry.h"
+#include "kernels/kernel.h"
+
+/* Output channels of a unit at most, where the registers hold products' tiles of so many rows. */
+#define NARROW_ROWS_OF(tile_rows) ((tile_rows) == 14 ? 8 : 6)
 
 enum { NARROW_STRIDE_MOST = 4, NARROW_PHASES_MOST = 16, NARROW_OUT_MOST = 64, NARROW_TRANSPOSED_OUT_MOST = 16, NARROW_DEPTHS_MOST = 16 };
 
@@ -59,9 +63,17 @@ typedef struct narrow_plan {
 
 bool narrow_is_possible(const ry_problem *problem);
 
-/* Bytes of the plan; then the plan. rows_most: output channels of a unit. */
+/* They cut rows, and say how many channels are staged at a time. */
+enum { NARROW_COLUMNS, NARROW_IMAGES, NARROW_TASK_ROWS, NARROW_CHUNK, NARROW_KNOBS };
+extern const ry_knob narrow_knobs[NARROW_KNOBS];
+
+/* Bytes of the plan; then the plan that the query's form asks for; false: there is none. */
 size_t narrow_plan_size(const ry_problem *problem);
-void narrow_plan_make(const ry_problem *problem, int width, int rows_most, narrow_plan *plan);
+bool narrow_plan_make(const ry_query *query, narrow_plan *plan);
+
+void narrow_values(const ry_query *query, int knob, ry_knob_values *values);
+rynd_status narrow_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+void narrow_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
 
 /* Of x, that the window of the output's slice `slice` reaches as number `depth`; -1: it is in the padding. */
 static inline int64_t narrow_slice_of_x(const narrow_plan *plan, int64_t slice, int64_t depth)

@@ -5,13 +5,13 @@
 
 #include "kernels/cpu/common/isa.h"
 #include "kernels/cpu/common/simd.h"
+#include "kernels/cpu/narrow/narrow_plan.h"
 
 /* Output channels of a tile, and its vectors at most where it has so many: as the registers allow. */
+enum { NARROW_ROWS = NARROW_ROWS_OF(RY_TILE_ROWS), NARROW_VECTORS = 4 };
 #if RY_TILE_ROWS == 14
-enum { NARROW_ROWS = 8, NARROW_VECTORS = 4 };
 #define NARROW_VECTORS_OF(rows) ((rows) <= 6 ? 4 : 3)
 #else
-enum { NARROW_ROWS = 6, NARROW_VECTORS = 4 };
 #define NARROW_VECTORS_OF(rows) ((rows) <= 2 ? 4 : (rows) == 3 ? 3 : 2)
 #endif
 

@@ -314,43 +314,11 @@ static void run(const ry_cpu_launch *launch, int phase, size_t index, unsigned w
     multiply(&t);
 }
 
-static const stem_limits limits = {RY_W, RY_TILE_ROWS, RY_TILE_VECTORS};
-
-static const ry_knob knobs[] = {{"pixels", NULL, false}, {"turned", NULL, false}, {"rows", NULL, false}, {"units", NULL, false}};
-
-static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
-{
-    const ry_problem *problem = query->problem;
-    (void)error;
-    stem_plan plan;
-    stem_plan_choose(problem, &limits, &plan);
-    size_t packed = 0;
-    for (int64_t unit = 0; unit < plan.units; unit++) {
-        packed += (size_t)(plan.depth * stem_unit_packed(&plan, unit)) * sizeof(float);
-    }
-    *prepared = (ry_prepared){.phases = 1,
-                              .tasks = {(size_t)(plan.geometry.batch * plan.blocks)},
-                              .state_size = plan.size,
-                              .packed = (packed + 63) / 64 * 64,
-                              .pack_tasks = 1,
-                              .scratch = plan.scratch,
-                              .work = plan.cycles * 2 * RY_W,
-                              .form = {{plan.pixels, plan.turned, plan.rows_a_task, plan.units}}};
-    return RYND_OK;
-}
-
-static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
-{
-    const ry_problem *problem = query->problem;
-    (void)prepared;
-    stem_plan_make(problem, &limits, state);
-}
-
 static void pack(const ry_cpu_launch *launch, size_t index)
 {
     (void)index;
     stem_pack(launch->state, launch->in[1], launch->packed_out);
 }
 
-RY_CONV_KERNELS(stem, .applicable = stem_is_possible, .knobs = knobs, .knob_count = 4, .prepare = prepare, .initialise = initialise,
-                .pack = pack, .run = run, .packed_inputs = 1u << 1);
+RY_CONV_KERNELS(stem, .applicable = stem_is_possible, .knobs = stem_knobs, .knob_count = STEM_KNOBS, .values = stem_values,
+                .prepare = stem_prepare, .initialise = stem_initialise, .pack = pack, .run = run, .packed_inputs = 1u << 1);

@@ -3,26 +3,17 @@
 #include "kernels/cpu/stem/stem_plan.h"
 
 #include "base/whole.h"
+#include "kernels/cpu/stem/stem_costs.h"
+#include "kernels/form.h"
+#include "machine/machine.h"
 
 #include <string.h>
 
 enum {
-    CHANNELS_MOST = 8,    /* above, implicit GEMM gathers whole vectors of channels */
-    PIXELS_MOST = 13,     /* of a tile */
-    DEPTH_MOST = 1024,    /* of the sum: a unit's weights stay in the second-level cache */
-    STAGE_MOST = 1 << 18, /* bytes of staged rows */
-    STAGE_NEAR = 1 << 15, /* the same where blocks could be smaller, as other images keep the threads busy */
-    BLOCKS_EXPECTED = 16  /* of all images: enough for any threads to be busy to the end */
+    CHANNELS_MOST = 8, /* above, implicit GEMM gathers whole vectors of channels */
+    PIXELS_MOST = 13,  /* of a tile */
+    DEPTH_MOST = 1024  /* of the sum: a unit's weights stay in a second-level cache */
 };
-
-/* Cycles that a vector of outputs costs beside its sum: its start and end, and being turned on its way. */
-enum { ENDS = 4, TURNED_ENDS = 12, TURNED_ROW = 20 /* of each output channel's row */ };
-
-/* Cycles of a tile beside its vectors, of a staged row, and of a task. */
-enum { TILE_CYCLES = 36, ROW_CYCLES = 30, TASK_CYCLES = 600 };
-
-/* Cycles that staging takes, of a vector and of a float that comes alone. */
-static const double STAGED_VECTOR = 3.0, STAGED_FLOAT = 1.5;
 
 bool stem_is_possible(const ry_problem *problem)
 {
@@ -49,7 +40,21 @@ static int64_t staged_rows(const stem_plan *plan, int64_t rows)
     return (rows - 1) * g->stride[1] + (g->kernel[1] - 1) * plan->dilation + 1;
 }
 
-static void lay_out(stem_plan *plan)
+/* Few enough that all cores are busy to the end, and that what they read stays in a first-level cache, or half of a
+ * second-level one where blocks could not be smaller without more of them than are expected. */
+static int64_t choose_rows(const stem_plan *plan, const ry_machine *machine)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t expected = 8 * (int64_t)machine->cores, few = ry_parts(g->out[1], expected);
+    const int64_t near = ry_machine_core_bytes(machine, RYND_LEVEL_L1), most = ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 2;
+    int64_t rows = ry_parts(g->out[1], ry_parts(expected, g->batch));
+    while (rows > 1 && staged_rows(plan, rows) * plan->row * (int64_t)sizeof(float) > (rows > few ? near : most)) {
+        rows = rows / 2;
+    }
+    return rows;
+}
+
+static void lay_out(const ry_query *query, stem_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     if (plan->pixels) {
@@ -60,12 +65,8 @@ static void lay_out(stem_plan *plan)
         plan->strip = ry_parts(((g->out[2] - 1) * g->stride[2] + g->kernel[2]) * g->channels_in, 16) * 16;
         plan->row = plan->strip;
     }
-    const int64_t few = ry_parts(g->out[1], BLOCKS_EXPECTED);
-    plan->rows_a_task = ry_parts(g->out[1], ry_parts(BLOCKS_EXPECTED, g->batch));
-    while (plan->rows_a_task > 1 &&
-           staged_rows(plan, plan->rows_a_task) * plan->row * 4 > (plan->rows_a_task > few ? STAGE_NEAR : STAGE_MOST)) {
-        plan->rows_a_task = plan->rows_a_task / 2;
-    }
+    plan->rows_a_task = ry_form_wanted(query, STEM_ROWS);
+    plan->rows_a_task = plan->rows_a_task == RY_KNOB_FREE ? choose_rows(plan, query->target->machine) : plan->rows_a_task;
     plan->blocks = ry_parts(g->out[1], plan->rows_a_task);
     size_t at = 0;
     plan->stage = at, at += ry_aligned((size_t)(staged_rows(plan, plan->rows_a_task) * plan->row) * sizeof(float));
@@ -75,20 +76,20 @@ static void lay_out(stem_plan *plan)
     plan->scratch = at;
 }
 
-/* Multiply-adds that a step of a tile takes at least, as sums wait for themselves: four cycles, in each of which two of short vectors start. */
+/* Multiply-adds that a step of a tile takes at least, as sums wait for themselves. */
 static int64_t step_least(int64_t width)
 {
-    return width <= 8 ? 8 : 4;
+    return stem_costs.step_least[width > 8];
 }
 
 /* Vectors along pixels leave the last one of a row partly empty, or alone in a tile, those along channels the last one of a pixel. */
-static bool turning_pays(const ry_conv_geometry *g, const stem_limits *limits)
+static bool turning_pays(const ry_conv_geometry *g, const ry_simd *simd)
 {
-    const int64_t width = limits->width, depth = g->kernel[1] * g->kernel[2] * g->channels_in;
-    const int64_t vectors = ry_parts(g->out[2], width), waits = ry_most(0, step_least(width) - limits->tile_rows);
+    const int64_t width = simd->width, depth = g->kernel[1] * g->kernel[2] * g->channels_in;
+    const int64_t vectors = ry_parts(g->out[2], width), waits = ry_most(0, step_least(width) - simd->rows);
     const int64_t pixels = vectors * g->channels_out, channels = g->out[2] * ry_parts(g->channels_out, width);
-    const int64_t alone = vectors % limits->tile_vectors == 1 ? ry_parts(g->channels_out, limits->tile_rows) * waits : 0;
-    return channels * (depth + TURNED_ENDS) < pixels * (depth + ENDS) + alone * depth;
+    const int64_t alone = vectors % simd->vectors == 1 ? ry_parts(g->channels_out, simd->rows) * waits : 0;
+    return channels * (depth + stem_costs.turned_ends) < pixels * (depth + stem_costs.ends) + alone * depth;
 }
 
 /* Cycles of one step of the sums of a row of outputs, and the row's tiles. */
@@ -123,42 +124,60 @@ static double count_cycles(const stem_plan *plan)
     const double depth = window / (double)g->out[1] * (double)(g->kernel[2] * g->channels_in);
     double tiles;
     const double step = step_cycles(plan, &tiles);
-    return staged * (ROW_CYCLES + (double)plan->row * (near ? STAGED_VECTOR / (double)plan->width : STAGED_FLOAT)) +
-           rows * (step * depth + (double)vectors * (plan->turned ? TURNED_ENDS : ENDS) + tiles * TILE_CYCLES +
-                   (plan->turned ? (double)(g->channels_out * TURNED_ROW) : 0)) +
-           blocks * (TASK_CYCLES + (double)g->channels_out / 8);
+    const stem_cycles *cost = &stem_costs;
+    const double ends = (double)(vectors * (plan->turned ? cost->turned_ends : cost->ends));
+    const double turned = plan->turned ? (double)(g->channels_out * cost->turned_row) : 0;
+    return staged * (cost->row + (double)plan->row * (near ? cost->staged_vector / (double)plan->width : cost->staged_float)) +
+           rows * (step * depth + ends + tiles * cost->tile + turned) + blocks * (cost->task + (double)g->channels_out * cost->bias);
 }
 
-void stem_plan_choose(const ry_problem *problem, const stem_limits *limits, stem_plan *plan)
+bool stem_has(const ry_problem *problem, stem_mode mode)
 {
     const ry_tensor *y = &problem->out[0];
+    return mode == STEM_CHANNELS ? y->stride[1] == 1 : y->stride[y->rank - 1] == 1;
+}
+
+static stem_mode choose_mode(const ry_query *query, const ry_conv_geometry *g)
+{
+    const int64_t wanted = ry_form_wanted(query, STEM_MODE);
+    if (wanted != RY_KNOB_FREE) {
+        return (stem_mode)wanted;
+    }
+    const bool channels = stem_has(query->problem, STEM_CHANNELS);
+    return channels ? STEM_CHANNELS : turning_pays(g, &query->kernel->simd) ? STEM_TURNED : STEM_PIXELS;
+}
+
+void stem_plan_choose(const ry_query *query, stem_plan *plan)
+{
+    const ry_tensor *y = &query->problem->out[0];
+    const ry_simd *simd = &query->kernel->simd;
     memset(plan, 0, sizeof *plan);
     ry_conv_geometry *g = &plan->geometry;
-    ry_conv_geometry_of(problem, g, NULL, NULL);
-    plan->pixels = y->stride[y->rank - 1] == 1 && y->stride[1] != 1;
-    plan->turned = plan->pixels && turning_pays(g, limits);
-    plan->pixels = plan->pixels && !plan->turned;
+    ry_conv_geometry_of(query->problem, g, NULL, NULL);
+    const stem_mode mode = choose_mode(query, g);
+    plan->pixels = mode == STEM_PIXELS;
+    plan->turned = mode == STEM_TURNED;
     plan->y_row = y->rank > 3 ? y->stride[y->rank - 2] : 0;
     plan->y_pixel = y->stride[y->rank - 1];
     plan->dilation = g->dilation[1];
     for (int i = 0; i < 2; i++) {
         plan->pad[i] = g->before[i + 1];
     }
-    plan->width = limits->width;
-    plan->columns_most = (int64_t)limits->width * limits->tile_vectors;
+    plan->width = simd->width;
+    plan->columns_most = (int64_t)simd->width * simd->vectors;
     /* rows of pixels need an address each: with 14 of them some of the tile's sums leave the registers */
-    plan->rows_most = plan->pixels ? limits->tile_rows : ry_least(limits->tile_rows, PIXELS_MOST);
-    plan->unit_most = plan->pixels ? limits->tile_rows : plan->columns_most;
+    plan->rows_most = plan->pixels ? simd->rows : ry_least(simd->rows, PIXELS_MOST);
+    plan->unit_most = plan->pixels ? simd->rows : plan->columns_most;
     plan->units = ry_parts(g->channels_out, plan->unit_most);
     plan->depth = g->kernel[1] * g->kernel[2] * g->channels_in;
     plan->size = ry_aligned(sizeof *plan + (size_t)plan->depth * sizeof plan->offset[0]);
-    lay_out(plan);
+    lay_out(query, plan);
     plan->cycles = count_cycles(plan);
 }
 
-void stem_plan_make(const ry_problem *problem, const stem_limits *limits, stem_plan *plan)
+void stem_plan_make(const ry_query *query, stem_plan *plan)
 {
-    stem_plan_choose(problem, limits, plan);
+    stem_plan_choose(query, plan);
     const ry_conv_geometry *g = &plan->geometry;
     for (int64_t k = 0; k < plan->depth; k++) {
         const int64_t s = k % g->kernel[2], c = k / g->kernel[2] % g->channels_in, r = k / g->kernel[2] / g->channels_in;

@@ -10,6 +10,7 @@
 #define RY_KERNELS_CPU_STEM_STEM_PLAN_H
 
 #include "kernels/cpu/conv/conv_geometry.h"
+#include "kernels/kernel.h"
 
 typedef struct stem_plan {
     ry_conv_geometry geometry;
@@ -29,14 +30,22 @@ typedef struct stem_plan {
     int32_t offset[];                   /* PIXELS: of tap and channel k */
 } stem_plan;
 
-typedef struct stem_limits {
-    int width, tile_rows, tile_vectors;
-} stem_limits;
+typedef enum stem_mode { STEM_CHANNELS, STEM_PIXELS, STEM_TURNED, STEM_MODES } stem_mode;
+
+/* mode makes the forms; rows of a task cut them. */
+enum { STEM_MODE, STEM_ROWS, STEM_KNOBS };
+extern const ry_knob stem_knobs[STEM_KNOBS];
 
 bool stem_is_possible(const ry_problem *problem);
-/* Everything but the offsets, for which plan->size bytes are needed. */
-void stem_plan_choose(const ry_problem *problem, const stem_limits *limits, stem_plan *plan);
-void stem_plan_make(const ry_problem *problem, const stem_limits *limits, stem_plan *plan);
+bool stem_has(const ry_problem *problem, stem_mode mode);
+
+/* The plan that the query's form asks for: everything but the offsets, for which plan->size bytes are needed; then the whole of it. */
+void stem_plan_choose(const ry_query *query, stem_plan *plan);
+void stem_plan_make(const ry_query *query, stem_plan *plan);
+
+void stem_values(const ry_query *query, int knob, ry_knob_values *values);
+rynd_status stem_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+void stem_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
 
 /* The weights as [unit][k][channels of the unit]: k runs over row, channel, column for PIXELS, over row, column, channel for CHANNELS, whose
  * channels are whole vectors. */
