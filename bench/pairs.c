@@ -39,6 +39,7 @@ typedef struct side {
     char path[MAX_TEXT];                 /* of librynd.so */
     char words[MAX_TEXT];                /* added to the problem */
     const char *kernel, *isa, *variable; /* NULL: the library's choice, the machine's best, none */
+    int varies;                          /* no input is constant */
     library library;
     rynd_context *context;
     rynd_op *op[MAX_COPIES]; /* they take turns: where they are many, their weights come from memory as a network's do */
@@ -97,7 +98,8 @@ static void open_library(const char *path, library *library)
 #undef FIND
 }
 
-/* BUILD[@word...]: key=value adds to the problem, k:, i: and e: name a kernel, an instruction set and a variable of the environment. */
+/* BUILD[@word...]: key=value adds to the problem, k:, i: and e: name a kernel, an instruction set and a variable of the environment; v: weights vary from
+ * run to run. */
 static void parse_side(char *text, side *s)
 {
     s->text = strdup(text);
@@ -109,13 +111,15 @@ static void parse_side(char *text, side *s)
             s->kernel = word + 2;
         } else if (!strncmp(word, "i:", 2)) {
             s->isa = word + 2;
+        } else if (!strcmp(word, "v")) {
+            s->varies = 1;
         } else if (!strncmp(word, "e:", 2) && strchr(word, '=')) {
             s->variable = word + 2;
         } else if (strchr(word, '=')) {
             strncat(s->words, " ", sizeof s->words - strlen(s->words) - 1);
             strncat(s->words, word, sizeof s->words - strlen(s->words) - 1);
         } else {
-            stop("%s: '%s' is neither key=value nor k:KERNEL, i:ISA, e:NAME=VALUE", s->text, word);
+            stop("%s: '%s' is neither key=value nor k:KERNEL, i:ISA, e:NAME=VALUE, v", s->text, word);
         }
     }
 }
@@ -181,7 +185,7 @@ static void make_ops(side *s, const char *problem, operands *shared, int cold)
     const library *l = &s->library;
     char text[2 * MAX_TEXT];
     snprintf(text, sizeof text, "%s%s", problem, s->words);
-    rynd_op_options options = {.size = sizeof options, .kernel = s->kernel, .constants = constants_of(problem)};
+    rynd_op_options options = {.size = sizeof options, .kernel = s->kernel, .constants = s->varies ? 0 : constants_of(problem)};
     rynd_tensor inputs[MAX_OPERANDS] = {{0}};
     set_variable(s, 1);
     rynd_op *op;

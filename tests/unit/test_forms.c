@@ -54,7 +54,6 @@ static const row rows[] = {
      "separable_conv x0=1x40x13x15:f32:nhwc x1=40x1x5x5:f32 x3=20x40x1x1:f32 x4=20:f32 y0=1x20x13x15:f32:nhwc "
      "pads=4,4,4,4 dilation=2,2",
      2e-6},
-    {"conv_fwd_f32_depthwise_nchw", "conv c=5 h=9 w=7 k=5 r=3 s=3 pad=1 groups=5", 1e-6},
     {"conv_fwd_f32_igemm", "conv n=2 c=5 h=9 w=7 k=17 r=3 s=2 pad=1 stride=2,1 bias=1 act=relu", 2e-6},
     {"conv_fwd_f32_igemm", "conv n=2 c=3 h=5 w=6 k=7 r=3 s=3 pad=6 dilation=6 residual=1", 2e-6}, /* most taps read padding */
     {"conv_fwd_f32_igemm", "conv c=130 h=3 w=11 k=40 bias=1 act=silu", 2e-6},
@@ -66,6 +65,16 @@ static const row rows[] = {
     {"matmul_bf16_igemm", "matmul x0=9x35:f32 x1=35x18:f32 y0=9x18:f32 accuracy=bf16", 1e-5},
     {"conv_fwd_f32_kn2row", "conv n=2 c=9 h=13 w=18 k=5 r=3 s=3 pad=1 groups=1 bias=1 act=relu", 2e-6},
     {"convt_fwd_f32_kn2row", "convt n=2 c=4 d=3 h=6 w=7 k=2 t=2 r=3 s=3 stride=2 residual=1", 2e-6},
+    {"matmul_f32_gemm", "matmul x0=3x37x150:f32 x1=3x150x145:f32 y0=3x37x145:f32", 1e-6},
+    {"matmul_f32_gemm", "matmul x0=131x67:f32 x1=131x90:f32 y0=67x90:f32 trans_a=1 alpha=0.5", 1e-6},
+    {"matmul_f32_gemm", "matmul x0=29x1024:f32 x1=1024x33:f32 x2=33:f32 y0=29x33:f32 activation=relu", 1e-6},
+    {"matmul_bf16_gemm", "matmul x0=37x150:f32 x1=150x145:f32 y0=37x145:f32", 1e-5},
+    {"matmul_f32_igemm", "matmul x0=3x7x150:f32 x1=150x45:f32 x2=45:f32 x3=3x7x45:f32 y0=3x7x45:f32", 1e-6},
+    {"matmul_bf16_igemm", "matmul x0=37x67:f32 x1=45x67:f32 y0=37x45:f32 trans_b=1", 1e-5},
+    {"matmul_f32_gemv", "matmul x0=3x515:f32 x1=515x301:f32 y0=3x301:f32", 1e-6},
+    {"matmul_f32_gemv", "matmul x0=2x9x4500:f32 x1=2x71x4500:f32 y0=2x9x71:f32 trans_b=1", 1e-6},
+    {"matmul_bf16_gemv", "matmul x0=3x515:f32 x1=515x301:f32 y0=3x301:f32", 1e-5},
+    {"matmul_f32_float24", "matmul x0=3x1030:f32 x1=1030x521:f32 y0=3x521:f32", 1e-5},
 };
 
 static void every_form(void **state)

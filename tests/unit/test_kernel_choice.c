@@ -66,6 +66,37 @@ static void methods_that_are_far_ahead(void **state)
     }
 }
 
+/* Of products: where the right operand varies, what packs it at every run must be worth it. */
+static void products(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *problem, *method;
+        unsigned constants;
+    } products[] = {
+        {"matmul x0=197x3072:f32 x1=3072x768:f32 y0=197x768:f32", "_igemm_", 2},
+        {"matmul x0=8x128:f32 x1=128x256:f32 y0=8x256:f32", "_igemm_", 2},
+        {"matmul x0=2x4096:f32 x1=4096x4096:f32 y0=2x4096:f32", "_float24_", 2},
+        {"matmul x0=2x768:f32 x1=768x3072:f32 y0=2x3072:f32", "_gemv_", 0},
+        {"matmul x0=4x2048:f32 x1=2048x2048:f32 y0=4x2048:f32", "_gemv_", 0},
+        {"matmul x0=12x197x64:f32 x1=12x64x197:f32 y0=12x197x197:f32", "_gemm_", 0},
+    };
+    for (size_t i = 0; kernel_case_machine_has(RY_ISA_avx512) && i < sizeof products / sizeof *products; i++) {
+        kernel_case c;
+        kernel_case_parse(&c, products[i].problem);
+        ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
+        const ry_problem problem = kernel_case_problem(&c, CASE_NCHW, in, out);
+        ry_choice choice;
+        ry_error error;
+        assert_int_equal(ry_predict_choose(&problem, every_kernel_target(RY_ISA_avx512), products[i].constants, NULL, &choice, &error),
+                         RYND_OK);
+        if (!strstr(choice.prepared.kernel->name, products[i].method)) {
+            fail_msg("%s: %s is chosen", products[i].problem, choice.prepared.kernel->name);
+        }
+        kernel_case_end(&c);
+    }
+}
+
 /* A machine that somebody measured must not decide which kernels the tests reach. */
 static void made_without_a_measured_machine(void **state)
 {
@@ -117,9 +148,8 @@ static void pixels_of_few_channels_are_dearer_than_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(methods_that_are_far_ahead),
-        cmocka_unit_test(softmax_is_dearer_than_a_copy),
-        cmocka_unit_test(pixels_of_few_channels_are_dearer_than_rows),
+        cmocka_unit_test(methods_that_are_far_ahead),      cmocka_unit_test(products),
+        cmocka_unit_test(softmax_is_dearer_than_a_copy),   cmocka_unit_test(pixels_of_few_channels_are_dearer_than_rows),
         cmocka_unit_test(made_without_a_measured_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,8 +2,7 @@
 /* Numbers of 24 bits: a sign, 5 bits of an exponent and 18 of a fraction, stored as their high 16 bits and their low 8 bits. One of exponent e and fraction f
  * stands for (1 + f / 2^18) 2^(e - 127), none with e = 0 but zero is made.
  *
- *   ry_vf_load_float24(high, low)    RY_W of them, exactly
- *   RY_FLOAT24_WORK                  operations at the peak that take as long as making a float of one, scaling it and multiplying it */
+ *   ry_vf_load_float24(high, low)    RY_W of them, exactly */
 #ifndef RY_KERNELS_CPU_MATMUL_FLOAT24_H
 #define RY_KERNELS_CPU_MATMUL_FLOAT24_H
 
@@ -19,8 +18,6 @@ static const int32_t float24_kept = (int32_t)0x8fffffff;
 
 #if defined(__AVX512BW__)
 
-#define RY_FLOAT24_WORK 7
-
 RY_INLINE ry_vf ry_vf_load_float24(const int16_t *high, const uint8_t *low)
 {
     const __m512i h = _mm512_cvtepi16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)high));
@@ -31,8 +28,6 @@ RY_INLINE ry_vf ry_vf_load_float24(const int16_t *high, const uint8_t *low)
 
 #elif defined(__AVX2__)
 
-#define RY_FLOAT24_WORK 7
-
 RY_INLINE ry_vf ry_vf_load_float24(const int16_t *high, const uint8_t *low)
 {
     const __m256i h = _mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)(const void *)high));
@@ -42,8 +37,6 @@ RY_INLINE ry_vf ry_vf_load_float24(const int16_t *high, const uint8_t *low)
 }
 
 #else
-
-#define RY_FLOAT24_WORK 12
 
 RY_INLINE ry_vf ry_vf_load_float24(const int16_t *high, const uint8_t *low)
 {

@@ -3,24 +3,6 @@
 #include "kernels/cpu/conv/igemm_bf16.h"
 #include "kernels/cpu/matmul/matmul_gemm.h"
 
-static bool applicable(const ry_problem *problem)
-{
-    return RY_BASE_SYMBOL(matmul_gemm_takes_floats)(problem);
-}
-
-static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
-{
-    const ry_problem *problem = query->problem;
-    return RY_BASE_SYMBOL(matmul_gemm_prepare)(problem, true, prepared, error);
-}
-
-static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
-{
-    const ry_problem *problem = query->problem;
-    (void)prepared;
-    RY_BASE_SYMBOL(matmul_gemm_initialise)(problem, true, state);
-}
-
 static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
 {
     (void)phase;
@@ -34,7 +16,10 @@ const ry_kernel RY_ISA_SYMBOL(matmul_bf16_gemm) = {.name = "matmul_bf16_gemm_" R
                                                    .isa = RY_ISA_ID,
                                                    .accuracy = RY_ACCURACY_bf16,
                                                    .simd = RY_SIMD,
-                                                   .applicable = applicable,
-                                                   .prepare = prepare,
-                                                   .initialise = initialise,
+                                                   .knobs = gemm_knobs,
+                                                   .knob_count = GEMM_KNOBS,
+                                                   .applicable = gemm_takes_floats,
+                                                   .values = gemm_values,
+                                                   .prepare = gemm_prepare,
+                                                   .initialise = gemm_initialise,
                                                    .run = run};

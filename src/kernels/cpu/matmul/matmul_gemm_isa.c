@@ -1,102 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernel: matrix products by the micro-kernel of tile.h.
- *
- * A task computes a block of y: it goes through k in chunks, packs the chunk of b into slivers [k][columns] (a panel that stays in the
- * second-level cache), and reads a where it lies when one of its steps is 1, else from a packed copy of its rows. */
-#include "base/whole.h"
-#include "kernels/cpu/matmul/matmul_finish.h"
+/* Kernel: matrix products by the micro-kernel of tile.h (matmul_gemm_plan.h). */
 #include "kernels/cpu/matmul/matmul_gemm.h"
+
+#include "base/whole.h"
+#include "kernels/cpu/conv/activation.h"
+#include "kernels/cpu/matmul/matmul_finish.h"
 #include "kernels/cpu/matmul/matmul_pack.h"
 
-#include "kernels/cpu/conv/activation.h"
-
-enum { CHUNK_MOST = 384, COLUMNS_MOST = 128, ROWS_MOST = 4096, TASK_OVERHEAD = 2000, THREADS_EXPECTED = 4 };
-
-typedef enum a_form { A_ALONG_K, A_ALONG_M, A_PACKED } a_form;
-
-typedef struct gemm_plan {
-    matmul_shape shape;
-    a_form a;
-    bool direct, column_bias, integer, pairs;
-    int64_t chunk, rows, columns, row_blocks, column_blocks;
-    size_t panel, a_rows, block, bias, scratch;
-} gemm_plan;
-
-static double cost_of(const gemm_plan *plan, int64_t row_blocks, int64_t column_blocks)
-{
-    const matmul_shape *s = &plan->shape;
-    const matmul_operand *b = &s->of[MATMUL_B];
-    const int64_t rows = ry_parts(s->m, row_blocks), columns = ry_parts(s->n, column_blocks);
-    const double vectors = (double)ry_parts(columns, RY_W), pack = b->column == 1 ? 2.0 : b->row == 1 ? 5.0 : 2.0 * RY_W;
-    const double tasks = (double)s->batches * (double)row_blocks * (double)column_blocks;
-    const double a = plan->a == A_PACKED ? (double)rows * 0.5 : 0.0;
-    const double task = (double)s->k * (vectors * ((double)rows + pack) + a) + TASK_OVERHEAD;
-    return tasks * task + (THREADS_EXPECTED - 1) * task;
-}
-
-static int64_t next_parts(int64_t parts)
-{
-    return parts < 4 ? parts + 1 : (parts & (parts - 1)) == 0 ? parts * 3 / 2 : parts * 4 / 3;
-}
-
-static void choose_blocks(gemm_plan *plan)
-{
-    const matmul_shape *s = &plan->shape;
-    double best = -1;
-    for (int64_t i = 1; i <= ry_parts(s->m, RY_TILE_ROWS); i = next_parts(i)) {
-        const int64_t rows = ry_parts(s->m, i);
-        if (rows > ROWS_MOST) {
-            continue;
-        }
-        for (int64_t j = 1; j <= ry_parts(s->n, RY_TILE_COLUMNS); j = next_parts(j)) {
-            const int64_t columns = ry_least(s->n, ry_parts(ry_parts(s->n, j), RY_TILE_COLUMNS) * RY_TILE_COLUMNS);
-            if (columns > COLUMNS_MOST && columns > RY_TILE_COLUMNS) {
-                continue;
-            }
-            const double cost = cost_of(plan, ry_parts(s->m, rows), ry_parts(s->n, columns));
-            if (best < 0 || cost < best) {
-                best = cost;
-                plan->rows = rows;
-                plan->columns = columns;
-            }
-        }
-    }
-    if (best < 0) {
-        plan->rows = ry_least(s->m, ROWS_MOST);
-        plan->columns = ry_least(s->n, COLUMNS_MOST);
-    }
-    plan->row_blocks = ry_parts(s->m, plan->rows);
-    plan->column_blocks = ry_parts(s->n, plan->columns);
-}
-
-static bool make_plan(const ry_problem *problem, bool pairs, gemm_plan *plan)
-{
-    memset(plan, 0, sizeof *plan);
-    plan->pairs = pairs;
-    matmul_shape *s = &plan->shape;
-    if (!matmul_shape_of(problem, s)) {
-        return false;
-    }
-    const matmul_operand *a = &s->of[MATMUL_A], *c = &s->of[MATMUL_C], *r = &s->of[MATMUL_RESIDUAL], *y = &s->of[MATMUL_Y];
-    plan->integer = y->dtype == RY_i32;
-    const bool as_it_lies = !pairs && (a->dtype == RY_f32 || a->dtype == RY_i32);
-    plan->a = as_it_lies && a->column == 1 ? A_ALONG_K : as_it_lies && a->row == 1 ? A_ALONG_M : A_PACKED;
-    plan->column_bias = c->dtype == RY_f32 && c->row == 0;
-    plan->direct = (y->dtype == RY_f32 || y->dtype == RY_i32) && (y->column == 1 || s->n == 1) && s->alpha == 1.0f &&
-                   (c->dtype == RY_NONE || plan->column_bias) &&
-                   (r->dtype == RY_NONE || (r->dtype == RY_f32 && (r->column == 1 || s->n == 1)));
-    plan->chunk = ry_parts(s->k, ry_parts(s->k, CHUNK_MOST));
-    choose_blocks(plan);
-    const int64_t whole = ry_parts(plan->columns, RY_W) * RY_W;
-    size_t at = 0;
-    plan->panel = at, at += ry_aligned((size_t)(plan->chunk * whole) * 4);
-    plan->a_rows = at,
-    at += plan->a == A_PACKED ? ry_aligned((size_t)(ry_least(plan->rows, 8 * RY_TILE_ROWS) * (plan->chunk + RY_W)) * 4) : 0;
-    plan->block = at, at += plan->direct ? 0 : ry_aligned((size_t)(plan->rows * whole) * 4);
-    plan->bias = at, at += plan->column_bias ? ry_aligned((size_t)(whole + RY_TILE_COLUMNS) * 4) : 0;
-    plan->scratch = at;
-    return true;
-}
+#include <string.h>
 
 typedef struct gemm_task {
     const gemm_plan *plan;
@@ -180,14 +91,14 @@ static void run_chunk(const gemm_task *t, int64_t k, int64_t depth)
     }
     const int64_t a_at = matmul_batch_offset(s, MATMUL_A, t->batch) + t->row * a->row + k * a->column;
     const char *data = (const char *)matmul_input(s, t->launch, MATMUL_A) + a_at * (int64_t)ry_dtype_size(a->dtype);
-    if (plan->a == A_ALONG_K) {
+    if (plan->a == GEMM_A_ALONG_K) {
         multiply(t, (const float *)(const void *)data, a->row, a->row, true, 0, t->rows, k, depth);
-    } else if (plan->a == A_ALONG_M) {
+    } else if (plan->a == GEMM_A_ALONG_M) {
         multiply(t, (const float *)(const void *)data, 1, a->column, false, 0, t->rows, k, depth);
     } else {
-        const int64_t step = plan->chunk + RY_W;
-        for (int64_t i = 0; i < t->rows; i += 8 * RY_TILE_ROWS) {
-            const int64_t rows = ry_least(8 * RY_TILE_ROWS, t->rows - i);
+        const int64_t step = plan->a_step;
+        for (int64_t i = 0; i < t->rows; i += plan->a_block) {
+            const int64_t rows = ry_least(plan->a_block, t->rows - i);
             RY_ISA_SYMBOL(matmul_pack_rows)
             (a->dtype, data + i * a->row * (int64_t)ry_dtype_size(a->dtype), a->row, a->column, rows, depth, t->a_rows, step);
             for (int64_t row = 0; t->pairs && row < rows; row++) {
@@ -235,67 +146,6 @@ void RY_ISA_SYMBOL(matmul_gemm_run)(const ry_cpu_launch *launch, const ry_tile_p
     }
 }
 
-static bool is_float(const ry_problem *problem, int i, bool wide)
-{
-    if (!ry_problem_has_input(problem, i)) {
-        return i >= 2;
-    }
-    const ry_dtype dtype = (ry_dtype)problem->in[i].dtype;
-    return dtype == RY_f32 || dtype == RY_f16 || dtype == RY_bf16 || (wide && ry_dtype_is_float(dtype));
-}
-
-bool RY_ISA_SYMBOL(matmul_gemm_takes_floats)(const ry_problem *problem)
-{
-    matmul_shape shape;
-    const ry_dtype y = (ry_dtype)problem->out[0].dtype;
-    return is_float(problem, 0, false) && is_float(problem, 1, false) && is_float(problem, 2, true) && is_float(problem, 3, false) &&
-           (y == RY_f32 || y == RY_f16 || y == RY_bf16) && matmul_shape_of(problem, &shape);
-}
-
-static bool applicable(const ry_problem *problem)
-{
-    matmul_shape shape;
-    const ry_matmul_attrs *attrs = &problem->attrs.matmul;
-    const bool integers = problem->out[0].dtype == RYND_DTYPE_I32 && problem->in[0].dtype == RYND_DTYPE_I32 &&
-                          problem->in[1].dtype == RYND_DTYPE_I32 && !ry_problem_has_input(problem, 2) &&
-                          !ry_problem_has_input(problem, 3) && attrs->alpha == 1 && attrs->activation == RY_activation_none;
-    return integers ? matmul_shape_of(problem, &shape) : RY_ISA_SYMBOL(matmul_gemm_takes_floats)(problem);
-}
-
-static const ry_knob knobs[] = {{"rows", NULL, false}, {"columns", NULL, false}, {"chunk", NULL, false}};
-
-rynd_status RY_ISA_SYMBOL(matmul_gemm_prepare)(const ry_problem *problem, bool pairs, ry_prepared *prepared, ry_error *error)
-{
-    gemm_plan plan;
-    if (!make_plan(problem, pairs, &plan)) {
-        return ry_fail(error, RYND_ERROR_SHAPE, "matmul: nothing to compute");
-    }
-    *prepared = (ry_prepared){.phases = 1,
-                              .tasks = {(size_t)(plan.shape.batches * plan.row_blocks * plan.column_blocks)},
-                              .state_size = ry_aligned(sizeof plan),
-                              .scratch = plan.scratch,
-                              .form = {{plan.rows, plan.columns, plan.chunk}}};
-    return RYND_OK;
-}
-
-void RY_ISA_SYMBOL(matmul_gemm_initialise)(const ry_problem *problem, bool pairs, void *state)
-{
-    make_plan(problem, pairs, state);
-}
-
-static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
-{
-    const ry_problem *problem = query->problem;
-    return RY_ISA_SYMBOL(matmul_gemm_prepare)(problem, false, prepared, error);
-}
-
-static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
-{
-    const ry_problem *problem = query->problem;
-    (void)prepared;
-    make_plan(problem, false, state);
-}
-
 static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
 {
     (void)phase;
@@ -309,9 +159,10 @@ const ry_kernel RY_ISA_SYMBOL(matmul_f32_gemm) = {.name = "matmul_f32_gemm_" RY_
                                                   .isa = RY_ISA_ID,
                                                   .accuracy = RY_ACCURACY_strict,
                                                   .simd = RY_SIMD,
-                                                  .applicable = applicable,
-                                                  .knobs = knobs,
-                                                  .knob_count = 3,
-                                                  .prepare = prepare,
-                                                  .initialise = initialise,
+                                                  .applicable = gemm_takes,
+                                                  .knobs = gemm_knobs,
+                                                  .knob_count = GEMM_KNOBS,
+                                                  .values = gemm_values,
+                                                  .prepare = gemm_prepare,
+                                                  .initialise = gemm_initialise,
                                                   .run = run};

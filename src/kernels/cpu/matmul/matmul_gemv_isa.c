@@ -2,79 +2,20 @@
 /* Kernels: products of few rows with a large matrix, at the speed at which it comes from memory. b is read once, where it lies:
  * by dot products where it lies along k (fully connected layers), by sums of its scaled rows where it lies along n. Or, where it is constant and
  * bfloat16 is accurate enough, from a rounded copy [n][k] of half the bytes. */
+#include "kernels/cpu/matmul/matmul_gemv_plan.h"
+
 #include "base/whole.h"
 #include "kernels/cpu/common/simd.h"
 #include "kernels/cpu/matmul/matmul_finish.h"
 #include "kernels/cpu/matmul/matmul_pack.h"
 
 enum {
-    DOT_ROWS_MOST = 32, /* of a: beyond it packing b pays */
-    DOT_A = 4,          /* rows of a and columns of b in one block of dot products: 16 sums */
-    DOT_B = RY_W == 16 ? 4 : 2,
-    DOT_CHUNK =
-        2048, /* of k: a chunk of all rows of a stays in the second-level cache; shorter ones measured slower, as fetching ahead starts anew */
-    SUM_ROWS_MOST = 4,
-    SUM_VECTORS = 4,
+    DOT_A = GEMV_DOT_A,
+    DOT_B = RY_W == 16 ? 4 : 2, /* gemv_dot_b */
+    SUM_ROWS_MOST = GEMV_SUM_ROWS_MOST,
+    SUM_VECTORS = GEMV_SUM_VECTORS,
     AHEAD = 12, /* rows of b that are fetched ahead: the hardware does not foresee steps of whole rows */
-    TASK_BYTES = 128 * 1024,
-    TASKS_ENOUGH = 64,
 };
-
-typedef struct gemv_plan {
-    matmul_shape shape;
-    bool dot, a_copied;
-    bool rounded;                   /* b is the packed copy */
-    int64_t columns, column_blocks; /* of a task */
-    int64_t a_step;                 /* from row to row of the copy */
-    size_t a, block, scratch;
-} gemv_plan;
-
-static bool is_narrow_float(ry_dtype dtype)
-{
-    return dtype == RY_f32 || dtype == RY_f16 || dtype == RY_bf16;
-}
-
-/* Takes the copy for b. */
-static bool round_b(matmul_shape *s)
-{
-    matmul_operand *b = &s->of[MATMUL_B];
-    if (b->dtype != RY_f32 || s->swapped || s->batches != 1 || s->m > DOT_A) {
-        return false;
-    }
-    b->dtype = RY_bf16;
-    b->row = 1;
-    b->column = s->k;
-    return true;
-}
-
-static bool make_plan(const ry_problem *problem, bool rounded, gemv_plan *plan)
-{
-    memset(plan, 0, sizeof *plan);
-    plan->rounded = rounded;
-    matmul_shape *s = &plan->shape;
-    if (!matmul_shape_of(problem, s) || (rounded && !round_b(s))) {
-        return false;
-    }
-    const matmul_operand *a = &s->of[MATMUL_A], *b = &s->of[MATMUL_B];
-    plan->dot = b->row == 1 || s->k == 1;
-    if (!is_narrow_float(a->dtype) || !is_narrow_float(b->dtype) ||
-        !(plan->dot ? s->m <= DOT_ROWS_MOST : b->column == 1 && s->m <= SUM_ROWS_MOST)) {
-        return false;
-    }
-    plan->a_copied = a->dtype != RY_f32 || a->column != 1;
-    plan->a_step = ry_parts(s->k, RY_W) * RY_W + RY_W;
-    /* enough bytes of b to be worth a task, in whole blocks */
-    const int64_t grain = plan->dot ? DOT_B : SUM_VECTORS * RY_W, bytes = s->k * (int64_t)ry_dtype_size(b->dtype);
-    int64_t columns = ry_parts(ry_parts(s->n, TASKS_ENOUGH), grain) * grain;
-    columns = columns * bytes < TASK_BYTES ? ry_parts(ry_parts(TASK_BYTES, bytes), grain) * grain : columns;
-    plan->columns = ry_least(columns, ry_parts(s->n, grain) * grain);
-    plan->column_blocks = ry_parts(s->n, plan->columns);
-    size_t at = 0;
-    plan->a = at, at += plan->a_copied ? ry_aligned((size_t)(s->m * plan->a_step) * sizeof(float)) : 0;
-    plan->block = at, at += ry_aligned((size_t)(s->m * plan->columns) * sizeof(float));
-    plan->scratch = at;
-    return true;
-}
 
 RY_INLINE ry_vf load(const ry_dtype dtype, const char *p, int64_t i)
 {
@@ -296,70 +237,15 @@ static void run(const ry_cpu_launch *launch, int phase, size_t index, unsigned w
     const char *whole = plan->rounded ? launch->packed : matmul_input(s, launch, MATMUL_B);
     const char *matrix = whole + (matmul_batch_offset(s, MATMUL_B, batch) + column * b->column) * size;
     const product_function multiply = function_of(b->dtype, plan->dot);
-    const int64_t chunk = plan->dot && s->m > DOT_A ? DOT_CHUNK : s->k;
     const float *first = p.a;
-    for (int64_t k = 0; k < s->k; k += chunk) {
+    for (int64_t k = 0; k < s->k; k += plan->chunk) {
         p.a = first + k;
         p.b = matrix + k * b->row * size;
-        p.depth = ry_least(chunk, s->k - k);
+        p.depth = ry_least(plan->chunk, s->k - k);
         p.first = k == 0;
         multiply(&p, s->m, columns);
     }
     RY_ISA_SYMBOL(matmul_finish)(s, launch, batch, 0, s->m, column, columns, p.block, plan->columns, s->alpha);
-}
-
-static bool takes(const ry_problem *problem, bool rounded)
-{
-    gemv_plan plan;
-    return is_narrow_float((ry_dtype)problem->out[0].dtype) &&
-           (!ry_problem_has_input(problem, 2) || ry_dtype_is_float((ry_dtype)problem->in[2].dtype)) &&
-           (!ry_problem_has_input(problem, 3) || is_narrow_float((ry_dtype)problem->in[3].dtype)) && make_plan(problem, rounded, &plan);
-}
-
-static bool applicable(const ry_problem *problem)
-{
-    return takes(problem, false);
-}
-
-static bool applicable_rounded(const ry_problem *problem)
-{
-    return takes(problem, true);
-}
-
-static const ry_knob knobs[] = {{"columns", NULL, false}};
-
-static rynd_status prepare_either(const ry_problem *problem, bool rounded, ry_prepared *prepared, ry_error *error)
-{
-    gemv_plan plan;
-    if (!make_plan(problem, rounded, &plan)) {
-        return ry_fail(error, RYND_ERROR_SHAPE, "matmul: not a product of few rows");
-    }
-    *prepared = (ry_prepared){.phases = 1,
-                              .tasks = {(size_t)(plan.shape.batches * plan.column_blocks)},
-                              .state_size = ry_aligned(sizeof plan),
-                              .packed = rounded ? ry_aligned((size_t)(plan.shape.n * plan.shape.k) * sizeof(uint16_t)) : 0,
-                              .pack_tasks = rounded ? (size_t)plan.column_blocks : 0,
-                              .scratch = plan.scratch,
-                              .form = {{plan.columns}}};
-    return RYND_OK;
-}
-
-static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
-{
-    const ry_problem *problem = query->problem;
-    return prepare_either(problem, false, prepared, error);
-}
-
-static rynd_status prepare_rounded(const ry_query *query, ry_prepared *prepared, ry_error *error)
-{
-    const ry_problem *problem = query->problem;
-    return prepare_either(problem, true, prepared, error);
-}
-
-static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
-{
-    const ry_problem *problem = query->problem;
-    make_plan(problem, prepared->packed > 0, state);
 }
 
 /* The columns of one task of b, rounded. */
@@ -388,11 +274,12 @@ const ry_kernel RY_ISA_SYMBOL(matmul_f32_gemv) = {.name = "matmul_f32_gemv_" RY_
                                                   .isa = RY_ISA_ID,
                                                   .accuracy = RY_ACCURACY_strict,
                                                   .simd = RY_SIMD,
-                                                  .applicable = applicable,
-                                                  .knobs = knobs,
-                                                  .knob_count = 1,
-                                                  .prepare = prepare,
-                                                  .initialise = initialise,
+                                                  .applicable = gemv_takes,
+                                                  .knobs = gemv_knobs,
+                                                  .knob_count = GEMV_KNOBS,
+                                                  .values = gemv_values,
+                                                  .prepare = gemv_prepare,
+                                                  .initialise = gemv_initialise,
                                                   .run = run};
 
 const ry_kernel RY_ISA_SYMBOL(matmul_bf16_gemv) = {.name = "matmul_bf16_gemv_" RY_ISA_TEXT,
@@ -402,11 +289,12 @@ const ry_kernel RY_ISA_SYMBOL(matmul_bf16_gemv) = {.name = "matmul_bf16_gemv_" R
                                                    .isa = RY_ISA_ID,
                                                    .accuracy = RY_ACCURACY_bf16,
                                                    .simd = RY_SIMD,
-                                                   .applicable = applicable_rounded,
-                                                   .knobs = knobs,
-                                                   .knob_count = 1,
-                                                   .prepare = prepare_rounded,
-                                                   .initialise = initialise,
+                                                   .applicable = gemv_takes_rounded,
+                                                   .knobs = gemv_knobs,
+                                                   .knob_count = GEMV_KNOBS,
+                                                   .values = gemv_values,
+                                                   .prepare = gemv_prepare,
+                                                   .initialise = gemv_initialise,
                                                    .pack = pack,
                                                    .run = run,
                                                    .packed_inputs = 1u << MATMUL_B};

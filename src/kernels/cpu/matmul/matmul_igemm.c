@@ -4,6 +4,8 @@
 
 #include "base/whole.h"
 #include "kernels/cpu/conv/igemm_prepare.h"
+#include "kernels/cpu/matmul/matmul_costs.h"
+#include "machine/machine.h"
 
 bool matmul_igemm_takes(const ry_problem *problem)
 {
@@ -21,6 +23,18 @@ void matmul_igemm_values(const ry_query *query, int knob, ry_knob_values *values
     }
 }
 
+/* Multiply-adds of a vector that take as long as packing the right operand. */
+static double pack_cycles(const ry_query *query, const matmul_as_conv *conv)
+{
+    const ry_tensor *w = &conv->in[1];
+    const double elements = (double)(w->dim[0] * w->dim[1]), vectors = elements / query->kernel->simd.width;
+    const bool far = ry_machine_is_far(query->target->machine, 4 * elements);
+    return query->kernel->accuracy == RY_ACCURACY_bf16 ? elements * matmul_cost.pack_rounded
+           : w->stride[0] == 1                         ? vectors * (far ? matmul_cost.pack_row_far : matmul_cost.pack_row)
+           : w->stride[1] == 1                         ? vectors * matmul_cost.pack_column
+                                                       : elements * matmul_cost.pack_element;
+}
+
 rynd_status matmul_igemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     matmul_as_conv conv;
@@ -31,6 +45,7 @@ rynd_status matmul_igemm_prepare(const ry_query *query, ry_prepared *prepared, r
     as_conv.problem = &conv.problem;
     RY_TRY(igemm_prepare(&as_conv, prepared, error));
     prepared->state_size += ry_aligned(sizeof conv);
+    prepared->pack_work = 2 * pack_cycles(query, &conv) * query->kernel->simd.width;
     return RYND_OK;
 }
 

@@ -2,7 +2,11 @@
 /* Packing of matrix blocks: rows as they lie, columns by transposing squares of a vector's width. */
 #include "kernels/cpu/matmul/matmul_pack.h"
 
+#include "base/whole.h"
 #include "kernels/cpu/common/simd.h"
+
+/* Rows that are fetched ahead, by lines of so many floats: the hardware does not foresee steps of whole rows. */
+enum { ROWS_AHEAD = 16, LINE = 16 };
 
 static inline const char *at(ry_dtype dtype, const void *from, int64_t i)
 {
@@ -59,6 +63,9 @@ void RY_ISA_SYMBOL(matmul_pack_sliver)(ry_dtype dtype, const void *from, int64_t
 {
     if (width % RY_W == 0 ? column == 1 || count == 1 : column == 1 && row != 1) {
         for (int64_t k = 0; k < depth; k++) {
+            for (int64_t j = 0; j < count; j += LINE) {
+                __builtin_prefetch(at(dtype, from, ry_least(k + ROWS_AHEAD, depth - 1) * row + j));
+            }
             for (int64_t j = 0; j < width; j += RY_W) {
                 const ry_vf v = j < count ? load_some(dtype, at(dtype, from, k * row + j), count - j) : ry_vf_zero();
                 if (width - j >= RY_W) {

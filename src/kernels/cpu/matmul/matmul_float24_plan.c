@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lays out and cuts products with floats of 24 bits. */
+#include "kernels/cpu/matmul/matmul_float24_plan.h"
+
+#include "kernels/cpu/matmul/matmul_costs.h"
+#include "kernels/cpu/matmul/matmul_tasks.h"
+
+#include <string.h>
+
+/* Of b: a copy of less gains next to nothing on any machine. */
+static const int64_t bytes_least = 2 * 1024 * 1024;
+
+const ry_knob float24_knobs[FLOAT24_KNOBS] = {[FLOAT24_COLUMNS] = {"columns", NULL, false}};
+
+static bool read_shape(const ry_problem *problem, float24_plan *plan)
+{
+    memset(plan, 0, sizeof *plan);
+    matmul_shape *s = &plan->shape;
+    return matmul_shape_of(problem, s) && !s->swapped && s->batches == 1 && s->m <= FLOAT24_ROWS && s->of[MATMUL_A].dtype == RY_f32 &&
+           s->of[MATMUL_B].dtype == RY_f32 && s->n * s->k * (int64_t)sizeof(float) >= bytes_least;
+}
+
+bool float24_takes(const ry_problem *problem)
+{
+    float24_plan plan;
+    return (ry_dtype)problem->out[0].dtype == RY_f32 &&
+           (!ry_problem_has_input(problem, 2) || ry_dtype_is_float((ry_dtype)problem->in[2].dtype)) &&
+           (!ry_problem_has_input(problem, 3) || (ry_dtype)problem->in[3].dtype == RY_f32) && read_shape(problem, &plan);
+}
+
+static int64_t columns_of(const ry_query *query, const float24_plan *plan)
+{
+    const int64_t blocks = ry_parts(plan->shape.k, FLOAT24_BLOCK);
+    return matmul_task_columns(query->target->machine, plan->shape.n, blocks * FLOAT24_BLOCK_BYTES,
+                               float24_group(query->kernel->simd.width));
+}
+
+static bool make_plan(const ry_query *query, float24_plan *plan)
+{
+    if (!read_shape(query->problem, plan)) {
+        return false;
+    }
+    const matmul_shape *s = &plan->shape;
+    const matmul_operand *a = &s->of[MATMUL_A];
+    const int64_t columns = ry_form_wanted(query, FLOAT24_COLUMNS);
+    plan->blocks = ry_parts(s->k, FLOAT24_BLOCK);
+    plan->a_copied = a->column != 1 || s->k % FLOAT24_BLOCK != 0;
+    plan->a_step = plan->a_copied ? plan->blocks * FLOAT24_BLOCK : a->row;
+    plan->columns = columns == RY_KNOB_FREE ? columns_of(query, plan) : columns;
+    plan->column_blocks = ry_parts(s->n, plan->columns);
+    size_t at = 0;
+    plan->a = at, at += plan->a_copied ? ry_aligned((size_t)(s->m * plan->a_step) * sizeof(float)) : 0;
+    plan->block = at, at += ry_aligned((size_t)(s->m * plan->columns) * sizeof(float));
+    plan->scratch = at;
+    plan->scales = ry_aligned((size_t)(s->n * plan->blocks * FLOAT24_BLOCK_BYTES));
+    plan->packed = plan->scales + ry_aligned((size_t)s->n * sizeof(float));
+    return true;
+}
+
+void float24_values(const ry_query *query, int knob, ry_knob_values *values)
+{
+    float24_plan plan;
+    (void)knob;
+    if (read_shape(query->problem, &plan)) {
+        matmul_list_columns(plan.shape.n, float24_group(query->kernel->simd.width), columns_of(query, &plan), values);
+    }
+}
+
+rynd_status float24_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+{
+    float24_plan plan;
+    if (!make_plan(query, &plan)) {
+        return ry_form_fail(query, error);
+    }
+    const ry_problem *problem = query->problem;
+    const matmul_shape *s = &plan.shape;
+    const ry_simd *simd = &query->kernel->simd;
+    const double vectors = (double)(s->n * s->k) / simd->width;
+    const double cycles = vectors * (matmul_cost.float24[query->kernel->isa == RY_ISA_generic] + (double)(s->m - 1));
+    *prepared = (ry_prepared){.phases = 1,
+                              .tasks = {(size_t)plan.column_blocks},
+                              .state_size = ry_aligned(sizeof plan),
+                              .packed = plan.packed,
+                              .pack_tasks = (size_t)plan.column_blocks,
+                              .scratch = plan.scratch,
+                              .work = cycles * 2 * simd->width,
+                              .pack_work = vectors * (double)(2 * simd->width * simd->width) * matmul_cost.pack_float24,
+                              .counts = {ry_problem_flop(problem),
+                                         ry_problem_bytes(problem) - (double)ry_tensor_bytes(&problem->in[MATMUL_B]) + (double)plan.packed},
+                              .form = {{plan.columns}}};
+    return RYND_OK;
+}
+
+void float24_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
+{
+    (void)prepared;
+    make_plan(query, state);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a product of few rows with a large constant matrix of floats of 24 bits is laid out and cut into
+ * tasks, and what its kernel is asked before it runs. No bit of a result depends on the form. */
+#ifndef RY_KERNELS_CPU_MATMUL_MATMUL_FLOAT24_PLAN_H
+#define RY_KERNELS_CPU_MATMUL_MATMUL_FLOAT24_PLAN_H
+
+#include "kernels/cpu/matmul/matmul_shape.h"
+
+enum {
+    FLOAT24_BLOCK = 64,                      /* weights of a column that lie together */
+    FLOAT24_BLOCK_BYTES = 3 * FLOAT24_BLOCK, /* high parts, then low parts */
+    FLOAT24_ROWS = 4,                        /* of a at most, that are multiplied side by side */
+};
+
+/* Columns that are multiplied side by side; their blocks lie in turns, so that memory is read in order. */
+static inline int float24_group(int width)
+{
+    return width == 16 ? 4 : 2;
+}
+
+enum { FLOAT24_COLUMNS, FLOAT24_KNOBS };
+extern const ry_knob float24_knobs[FLOAT24_KNOBS];
+
+typedef struct float24_plan {
+    matmul_shape shape;
+    bool a_copied;
+    int64_t blocks;                 /* of a column */
+    int64_t a_step;                 /* from row to row of a, or of its copy */
+    int64_t columns, column_blocks; /* of a task; such tasks */
+    size_t a, block, scratch;       /* scratch of a worker */
+    size_t scales, packed;          /* packed: blocks, then a scale for each column */
+} float24_plan;
+
+bool float24_takes(const ry_problem *problem);
+void float24_values(const ry_query *query, int knob, ry_knob_values *values);
+rynd_status float24_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+void float24_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
+
+#endif

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cuts a matrix product into tasks: the cheapest by a count of cycles, in units of one vector's multiply-add. */
+#include "kernels/cpu/matmul/matmul_gemm_plan.h"
+
+#include "base/whole.h"
+#include "kernels/cpu/matmul/matmul_costs.h"
+#include "kernels/form.h"
+#include "machine/machine.h"
+
+#include <string.h>
+
+const ry_knob gemm_knobs[GEMM_KNOBS] = {
+    [GEMM_PACKED_A] = {"packed_a", NULL, true},
+    [GEMM_ROWS] = {"rows", NULL, false},
+    [GEMM_COLUMNS] = {"columns", NULL, false},
+    [GEMM_CHUNK] = {"chunk", NULL, false},
+};
+
+enum { CHUNK_LEAST = 64 }; /* a shorter one passes sums to and fro for nothing */
+
+/* Rows a multiple of so many floats apart meet in one set of the first-level cache. */
+enum { CROWDED = 1024 };
+
+/* Of k: the rows of a tile and a chunk take a part of the first-level cache. */
+static int64_t chunk_most(const ry_machine *machine)
+{
+    return ry_most(CHUNK_LEAST, ry_machine_core_bytes(machine, RYND_LEVEL_L1) * 3 / 64 / 4);
+}
+
+/* Of b: the panel takes 3/8 of a core's second-level cache. */
+static int64_t columns_most(const gemm_plan *plan, const ry_machine *machine)
+{
+    const int64_t panel = ry_machine_core_bytes(machine, RYND_LEVEL_L2) * 3 / 8;
+    const int64_t tiles = panel / 4 / plan->chunk / plan->tile_columns;
+    return ry_most(1, tiles) * plan->tile_columns;
+}
+
+/* A block of sums in scratch stays in the second-level cache. */
+static int64_t rows_most(const gemm_plan *plan, const ry_machine *machine)
+{
+    const int64_t rows = ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 4 / plan->tile_columns;
+    return plan->direct ? plan->shape.m : ry_most(rows, plan->tile_rows);
+}
+
+/* 1, 2, 3, 4, 6, 8, 12, ..., and the last. */
+static int64_t next_parts(int64_t parts, int64_t last)
+{
+    const int64_t next = parts < 4 ? parts + 1 : (parts & (parts - 1)) == 0 ? parts * 3 / 2 : parts * 4 / 3;
+    return parts == last ? last + 1 : ry_least(next, last);
+}
+
+/* Of a length, in whole grains: when it is cut into so many parts. */
+static int64_t part_of(int64_t length, int64_t parts, int64_t grain)
+{
+    return ry_least(length, ry_parts(ry_parts(length, parts), grain) * grain);
+}
+
+static bool may_lie(const gemm_plan *plan)
+{
+    const matmul_operand *a = &plan->shape.of[MATMUL_A];
+    return !plan->pairs && (a->dtype == RY_f32 || a->dtype == RY_i32) && (a->column == 1 || a->row == 1);
+}
+
+static gemm_a as_it_lies(const gemm_plan *plan)
+{
+    return plan->shape.of[MATMUL_A].column == 1 ? GEMM_A_ALONG_K : GEMM_A_ALONG_M;
+}
+
+static bool read_problem(const ry_query *query, gemm_plan *plan)
+{
+    const ry_simd *simd = &query->kernel->simd;
+    memset(plan, 0, sizeof *plan);
+    matmul_shape *s = &plan->shape;
+    if (!matmul_shape_of(query->problem, s)) {
+        return false;
+    }
+    const matmul_operand *c = &s->of[MATMUL_C], *r = &s->of[MATMUL_RESIDUAL], *y = &s->of[MATMUL_Y];
+    plan->width = simd->width;
+    plan->tile_rows = simd->rows;
+    plan->tile_columns = (int64_t)simd->vectors * simd->width;
+    plan->pairs = query->kernel->accuracy == RY_ACCURACY_bf16;
+    plan->integer = y->dtype == RY_i32;
+    plan->column_bias = c->dtype == RY_f32 && c->row == 0;
+    plan->direct = (y->dtype == RY_f32 || y->dtype == RY_i32) && (y->column == 1 || s->n == 1) && s->alpha == 1.0f &&
+                   (c->dtype == RY_NONE || plan->column_bias) &&
+                   (r->dtype == RY_NONE || (r->dtype == RY_f32 && (r->column == 1 || s->n == 1)));
+    plan->chunk = ry_parts(s->k, ry_parts(s->k, chunk_most(query->target->machine)));
+    return true;
+}
+
+/* Of an element of a, beside its products. */
+static double a_cycles(const gemm_plan *plan)
+{
+    const bool crowded = plan->a == GEMM_A_ALONG_K && plan->shape.of[MATMUL_A].row % CROWDED == 0 && plan->rows > 1;
+    const double tiles = (double)ry_parts(plan->columns, plan->tile_columns);
+    return plan->a == GEMM_A_PACKED ? matmul_cost.pack_a : crowded ? tiles * matmul_cost.crowded : 0;
+}
+
+/* Multiply-adds of a vector, or what takes as long, of a task. */
+static double cycles_of(const gemm_plan *plan, const ry_machine *machine)
+{
+    const matmul_costs *cost = &matmul_cost;
+    const matmul_shape *s = &plan->shape;
+    const matmul_operand *b = &s->of[MATMUL_B];
+    const bool far = ry_machine_is_far(machine, 4 * (double)s->k * (double)s->n * (b->batch[0] ? (double)s->batches : 1));
+    const double pack = b->column == 1 ? (far ? cost->pack_row_far : cost->pack_row)
+                        : b->row == 1  ? cost->pack_column
+                                       : cost->pack_element * (double)plan->width;
+    const double vectors = (double)ry_parts(plan->columns, plan->width), chunks = (double)ry_parts(s->k, plan->chunk);
+    const double rows = (double)plan->rows;
+    return (double)s->k * (vectors * (rows + pack) + rows * a_cycles(plan)) + vectors * rows * chunks * cost->tile + cost->task;
+}
+
+/* Of all cores, with what the last of them wait. */
+static double spent(const gemm_plan *plan, const ry_machine *machine, double task)
+{
+    return task * ((double)(plan->shape.batches * plan->row_blocks * plan->column_blocks) + machine->cores - 1);
+}
+
+static void set_blocks(gemm_plan *plan, int64_t rows, int64_t columns)
+{
+    plan->rows = rows;
+    plan->columns = columns;
+    plan->row_blocks = ry_parts(plan->shape.m, rows);
+    plan->column_blocks = ry_parts(plan->shape.n, columns);
+}
+
+/* Over the blocks that the form allows. */
+static bool choose_blocks(const ry_query *query, gemm_plan *plan)
+{
+    const ry_machine *machine = query->target->machine;
+    const int64_t m = plan->shape.m, n = plan->shape.n, high = rows_most(plan, machine), wide = columns_most(plan, machine);
+    int64_t rows_best = 0, columns_best = 0;
+    double best = 0;
+    const int64_t most_i = ry_parts(m, plan->tile_rows), most_j = ry_parts(n, plan->tile_columns);
+    for (int64_t i = 1; i <= most_i; i = next_parts(i, most_i)) {
+        const int64_t rows = ry_parts(m, i);
+        for (int64_t j = 1; j <= most_j; j = next_parts(j, most_j)) {
+            const int64_t columns = part_of(n, j, plan->tile_columns);
+            if (rows > high || columns > wide || !ry_form_allows(query, GEMM_ROWS, rows) || !ry_form_allows(query, GEMM_COLUMNS, columns)) {
+                continue;
+            }
+            set_blocks(plan, rows, columns);
+            const double cost = spent(plan, machine, cycles_of(plan, machine));
+            if (rows_best == 0 || cost < best) {
+                best = cost;
+                rows_best = rows;
+                columns_best = columns;
+            }
+        }
+    }
+    if (rows_best > 0) {
+        set_blocks(plan, rows_best, columns_best);
+    }
+    return rows_best > 0;
+}
+
+static void lay_out_scratch(gemm_plan *plan, const ry_machine *machine)
+{
+    const int64_t whole = ry_parts(plan->columns, plan->width) * plan->width;
+    /* packed rows of a take a quarter of a core's second-level cache */
+    plan->a_step = plan->chunk + plan->width;
+    const int64_t tiles = ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 4 / 4 / plan->a_step / plan->tile_rows;
+    plan->a_block = ry_least(plan->rows, ry_most(1, tiles) * plan->tile_rows);
+    size_t at = 0;
+    plan->panel = at, at += ry_aligned((size_t)(plan->chunk * whole) * 4);
+    plan->a_rows = at, at += plan->a == GEMM_A_PACKED ? ry_aligned((size_t)(plan->a_block * plan->a_step) * 4) : 0;
+    plan->block = at, at += plan->direct ? 0 : ry_aligned((size_t)(plan->rows * whole) * 4);
+    plan->bias = at, at += plan->column_bias ? ry_aligned((size_t)(whole + plan->tile_columns) * 4) : 0;
+    plan->scratch = at;
+}
+
+/* false: the form's knobs do not go together, or there is nothing to compute. */
+static bool make_plan(const ry_query *query, gemm_plan *plan)
+{
+    if (!read_problem(query, plan)) {
+        return false;
+    }
+    const int64_t chunk = ry_form_wanted(query, GEMM_CHUNK), packed = ry_form_wanted(query, GEMM_PACKED_A);
+    plan->chunk = chunk == RY_KNOB_FREE ? plan->chunk : chunk;
+    plan->a = may_lie(plan) && packed != 1 ? as_it_lies(plan) : GEMM_A_PACKED;
+    const int64_t rows = ry_form_wanted(query, GEMM_ROWS), columns = ry_form_wanted(query, GEMM_COLUMNS);
+    if (rows != RY_KNOB_FREE && columns != RY_KNOB_FREE) {
+        set_blocks(plan, rows, columns);
+    } else if (!choose_blocks(query, plan)) {
+        return false;
+    }
+    if (packed == RY_KNOB_FREE && a_cycles(plan) > matmul_cost.pack_a) {
+        plan->a = GEMM_A_PACKED;
+    }
+    lay_out_scratch(plan, query->target->machine);
+    return true;
+}
+
+static void add(ry_knob_values *values, int64_t value)
+{
+    if (values->count < RY_MAX_KNOB_VALUES && (values->count == 0 || values->value[values->count - 1] != value)) {
+        values->value[values->count++] = value;
+    }
+}
+
+/* From the largest to the smallest part. */
+static void list_parts(int64_t length, int64_t parts_most, int64_t grain, int64_t most, ry_knob_values *values)
+{
+    for (int64_t parts = 1; parts <= parts_most; parts = next_parts(parts, parts_most)) {
+        const int64_t part = part_of(length, parts, grain);
+        if (part <= most) {
+            add(values, part);
+        }
+    }
+}
+
+static void reverse(ry_knob_values *values)
+{
+    for (int i = 0, j = values->count - 1; i < j; i++, j--) {
+        const int64_t value = values->value[i];
+        values->value[i] = values->value[j];
+        values->value[j] = value;
+    }
+}
+
+void gemm_values(const ry_query *query, int knob, ry_knob_values *values)
+{
+    gemm_plan plan;
+    *values = (ry_knob_values){0};
+    if (!read_problem(query, &plan)) {
+        return;
+    }
+    const ry_machine *machine = query->target->machine;
+    const matmul_shape *s = &plan.shape;
+    switch (knob) {
+    case GEMM_PACKED_A: *values = may_lie(&plan) ? (ry_knob_values){2, {0, 1}} : (ry_knob_values){1, {1}}; return;
+    case GEMM_ROWS: list_parts(s->m, ry_parts(s->m, plan.tile_rows), 1, rows_most(&plan, machine), values); break;
+    case GEMM_COLUMNS: list_parts(s->n, ry_parts(s->n, plan.tile_columns), plan.tile_columns, columns_most(&plan, machine), values); break;
+    default: list_parts(s->k, ry_most(1, s->k / CHUNK_LEAST), 1, 2 * chunk_most(machine), values); break;
+    }
+    reverse(values);
+}
+
+rynd_status gemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+{
+    gemm_plan plan;
+    if (!make_plan(query, &plan)) {
+        return ry_form_fail(query, error);
+    }
+    const int64_t tasks = plan.shape.batches * plan.row_blocks * plan.column_blocks;
+    *prepared = (ry_prepared){.phases = 1,
+                              .tasks = {(size_t)tasks},
+                              .state_size = ry_aligned(sizeof plan),
+                              .scratch = plan.scratch,
+                              .work = (double)tasks * cycles_of(&plan, query->target->machine) * 2 * (double)plan.width,
+                              .form = {{plan.a == GEMM_A_PACKED, plan.rows, plan.columns, plan.chunk}}};
+    return RYND_OK;
+}
+
+void gemm_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
+{
+    (void)prepared;
+    make_plan(query, state);
+}
+
+static bool is_float(const ry_problem *problem, int i, bool wide)
+{
+    if (!ry_problem_has_input(problem, i)) {
+        return i >= 2;
+    }
+    const ry_dtype dtype = (ry_dtype)problem->in[i].dtype;
+    return dtype == RY_f32 || dtype == RY_f16 || dtype == RY_bf16 || (wide && ry_dtype_is_float(dtype));
+}
+
+bool gemm_takes_floats(const ry_problem *problem)
+{
+    matmul_shape shape;
+    const ry_dtype y = (ry_dtype)problem->out[0].dtype;
+    return is_float(problem, 0, false) && is_float(problem, 1, false) && is_float(problem, 2, true) && is_float(problem, 3, false) &&
+           (y == RY_f32 || y == RY_f16 || y == RY_bf16) && matmul_shape_of(problem, &shape);
+}
+
+bool gemm_takes(const ry_problem *problem)
+{
+    matmul_shape shape;
+    const ry_matmul_attrs *attrs = &problem->attrs.matmul;
+    const bool integers = problem->out[0].dtype == RYND_DTYPE_I32 && problem->in[0].dtype == RYND_DTYPE_I32 &&
+                          problem->in[1].dtype == RYND_DTYPE_I32 && !ry_problem_has_input(problem, 2) &&
+                          !ry_problem_has_input(problem, 3) && attrs->alpha == 1 && attrs->activation == RY_activation_none;
+    return integers ? matmul_shape_of(problem, &shape) : gemm_takes_floats(problem);
+}
