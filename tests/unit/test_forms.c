@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels in every form: complete, as asked for, the same when it is asked for again, and right. */
+/* Kernels in every form: complete, as asked for, the same when it is asked for again, and right; and prepared for other machines than this one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +8,11 @@
 #include <cmocka.h>
 
 #include "kernel_case.h"
+#include "machine/machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 typedef struct row {
     const char *family, *problem;
@@ -89,8 +94,134 @@ static void every_form(void **state)
     }
 }
 
+/* A machine unlike this one: many cores with small caches of their own, one with large ones, or nothing known. */
+static ry_machine machine_like(const ry_machine *here, int which)
+{
+    ry_machine m = *here;
+    const size_t l1[] = {16 << 10, 128 << 10, 0}, l2[] = {128 << 10, 16 << 20, 0}, l3[] = {0, 512 << 20, 0};
+    const unsigned cores[] = {96, 1, 3};
+    const size_t *bytes[] = {l1, l2, l3};
+    m.cores = cores[which];
+    for (int i = 0; i < RYND_LEVEL_DRAM; i++) {
+        m.level[i].bytes = bytes[i][which];
+        m.level[i].shared_by = m.level[i].bytes ? 1 : 0;
+        m.level[i].bandwidth = m.level[i].bytes ? m.level[i].bandwidth : (rynd_rate){0, 0};
+    }
+    if (which == 2) {
+        m.bf16 = m.int8 = (rynd_rate){0, 0};
+        m.task_seconds = m.region_seconds = 0;
+    }
+    return m;
+}
+
+/* The case's output, as this kernel gives it when it is prepared for another machine. */
+static void check_machine(kernel_case *c, const ry_kernel *kernel, int which, const double *expected, double bound)
+{
+    ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
+    const void *data[CASE_OPERANDS];
+    void *result = c->out[0].data;
+    ry_error error = {0};
+    const ry_problem problem = kernel_case_problem(c, CASE_NCHW, in, out);
+    ry_target target = *every_kernel_target(kernel->isa);
+    const ry_machine machine = machine_like(target.machine, which);
+    target.machine = &machine;
+    for (int i = 0; i < c->inputs; i++) {
+        data[i] = c->in[i].data;
+    }
+    const ry_query query = {kernel, &problem, &target, NULL};
+    if (ry_kernel_execute(&query, data, &result, NULL, &ry_system_allocator, &error) != RYND_OK) {
+        fail_msg("%s, machine %d: %s", kernel->name, which, error.text);
+    }
+    kernel_case_expect(c, 0, expected, ry_tensor_count(&c->out[0]), bound);
+}
+
+static void other_machines(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kernel_case c;
+        kernel_case_parse(&c, rows[i].problem);
+        double *expected = calloc((size_t)ry_tensor_count(&c.out[0]), sizeof *expected);
+        assert_non_null(expected);
+        for (int isa = 0; isa < RY_ISAS; isa++) {
+            char name[64];
+            snprintf(name, sizeof name, "%s_%s", rows[i].family, ry_isa_name((ry_isa)isa));
+            const ry_kernel *kernel = every_kernel_find(name);
+            if (!kernel || !kernel_case_machine_has(kernel->isa) || !kernel_case_applicable(&c, kernel, CASE_NCHW)) {
+                continue;
+            }
+            kernel_case_run(&c, kernel, CASE_NCHW);
+            for (int64_t j = 0; j < ry_tensor_count(&c.out[0]); j++) {
+                expected[j] = kernel_case_get(&c, 0, j);
+            }
+            for (int which = 0; which < 3; which++) {
+                check_machine(&c, kernel, which, expected, rows[i].bound * 100);
+            }
+        }
+        free(expected);
+        kernel_case_end(&c);
+    }
+}
+
+typedef struct bits_row {
+    const char *kernel, *problem;
+    int knobs; /* the first ones, which decide about bits */
+} bits_row;
+
+/* The bits of each form are those of the first one with the same values of these knobs. */
+static void check_bits(kernel_case *c, const ry_kernel *kernel, case_layout layout, int knobs)
+{
+    enum { KEYS_MOST = 16 };
+    unsigned char *bits[KEYS_MOST];
+    ry_form keys[KEYS_MOST], form;
+    int count = 0;
+    c->forms = true;
+    for (size_t at = 0, size; kernel_case_form(c, kernel, layout, &at, &form);) {
+        int key = 0;
+        while (key < count && memcmp(keys[key].value, form.value, (size_t)knobs * sizeof form.value[0]) != 0) {
+            key++;
+        }
+        assert_true(key < KEYS_MOST);
+        c->form = &form;
+        unsigned char *got = kernel_case_bits(c, kernel, layout, &size);
+        c->form = NULL;
+        if (key == count) {
+            keys[count] = form;
+            bits[count++] = got;
+        } else {
+            assert_memory_equal(got, bits[key], size);
+            free(got);
+        }
+    }
+    while (count > 0) {
+        free(bits[--count]);
+    }
+}
+
+static void same_bits(void **state)
+{
+    (void)state;
+    static const bits_row kernels[] = {
+        {"conv_fwd_f32_winograd_avx512", "conv n=2 c=5 h=11 w=13 k=71 r=3 s=3 pad=1 bias=1", 2},
+        {"conv_fwd_f32_winograd_generic", "conv c=3 h=19 w=10 k=35 r=5 s=3 pad=2,1 dilation=1,2", 2},
+        {"convt_fwd_f32_winograd_generic", "convt c=6 h=7 w=9 k=5 r=4 s=4 pad=1 stride=2 bias=1", 2},
+        {"conv_fwd_f32_split_generic", "conv n=2 c=35 h=9 w=11 k=70 r=3 s=3 pad=1 bias=1", 0},
+    };
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        const ry_kernel *kernel = every_kernel_find(kernels[i].kernel);
+        kernel_case c;
+        kernel_case_parse(&c, kernels[i].problem);
+        for (case_layout layout = 0; layout < CASE_LAYOUTS; layout++) {
+            if (kernel && kernel_case_machine_has(kernel->isa) && kernel_case_applicable(&c, kernel, layout)) {
+                check_bits(&c, kernel, layout, kernels[i].knobs);
+            }
+        }
+        kernel_case_end(&c);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_form)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_form), cmocka_unit_test(other_machines), cmocka_unit_test(same_bits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
