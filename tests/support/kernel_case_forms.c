@@ -43,6 +43,14 @@ static bool candidate(const ry_query *query, size_t index, ry_form *form)
     return true;
 }
 
+/* A main knob alone has its values in other candidates. */
+static bool repeats(const ry_query *query, size_t index)
+{
+    const size_t at = index % (1 + PICKS * ((size_t)query->kernel->knob_count + 1));
+    const size_t knob = at == 0 ? 0 : (at - 1) / PICKS;
+    return query->kernel->values && at > 0 && knob < (size_t)query->kernel->knob_count && query->kernel->knobs[knob].main;
+}
+
 static void *state_of(const ry_query *query, ry_prepared *prepared)
 {
     void *state = calloc(prepared->state_size + 1, 1);
@@ -132,6 +140,9 @@ bool kernel_case_form(const kernel_case *c, const ry_kernel *kernel, case_layout
         check_refusal(&query);
     }
     while (candidate(&query, (*at)++, form)) {
+        if (repeats(&query, *at - 1)) {
+            continue;
+        }
         const ry_query asked = {kernel, &problem, query.target, form};
         if (is_taken(&asked)) {
             return true;

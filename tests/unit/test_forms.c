@@ -35,6 +35,7 @@ static const row rows[] = {
     {"conv_fwd_f32_depthwise_nchw", "conv c=4 h=19 w=21 k=4 r=5 s=5 pad=2 groups=4", 1e-6},
     {"conv_fwd_f32_depthwise_nchw", "conv c=3 h=31 w=23 k=6 r=7 s=7 pad=3 groups=3 act=relu residual=1", 1e-6},
     {"conv_fwd_f32_depthwise_nchw", "conv c=3 h=40 w=3 k=3 r=3 s=2 pad=1 dilation=2 groups=3", 1e-6},
+    {"conv_fwd_f32_depthwise_nchw", "conv c=3 h=12 w=20 k=3 r=3 s=3 pad=1,1,3,2 groups=3", 1e-6},
     {"conv_fwd_f32_depthwise_nhwc", "conv n=2 c=35 h=9 w=8 k=35 r=3 s=3 pad=1 groups=35 bias=1", 1e-6},
     {"conv_fwd_f32_depthwise_nhwc", "conv c=20 h=15 w=11 k=20 r=5 s=5 pad=4 dilation=2 groups=20", 1e-6},
     {"conv_fwd_f32_depthwise_nhwc", "conv c=12 h=13 w=17 k=24 r=3 s=3 pad=1 stride=2 groups=6 act=relu residual=1", 1e-6},

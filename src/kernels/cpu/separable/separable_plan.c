@@ -3,6 +3,7 @@
 #include "kernels/cpu/separable/separable_plan.h"
 
 #include "base/whole.h"
+#include "kernels/cpu/separable/separable_costs.h"
 #include "kernels/form.h"
 #include "machine/machine.h"
 
@@ -13,12 +14,6 @@ enum {
     STRIPS_MOST = 4,    /* of a task */
     ROWS_MOST = 13      /* of a tile: rows that lie along the reduction need an address each */
 };
-
-/* strip: cycles of its addresses; ends: of a vector of a tile, its start and end; weight: of a float of weights that comes
- * from the second-level cache; read_twice: of a row's time, reading a row of x that another core has read, too (a guess). */
-static const struct {
-    double strip, ends, weight, read_twice;
-} costs = {.strip = 1000, .ends = 4, .weight = 2.0 / 24.0, .read_twice = 0.05};
 
 /* Bytes of a block: it stays in a second-level cache beside the rows of x and the weights. */
 static int64_t block_most(const ry_machine *machine)
@@ -127,7 +122,7 @@ static double task_cost(const separable_plan *plan, const ry_machine *machine, i
 {
     const int64_t tasks = plan->batch * ry_parts(plan->rows_out, task_rows), cores = machine->cores;
     const double idle = (double)(ry_whole(tasks, cores) + ry_whole(tasks, 2 * cores)) / (double)(2 * tasks);
-    return idle + costs.read_twice * (double)(plan->depthwise.geometry.kernel[1] - 1) / (double)task_rows;
+    return idle + separable_costs.read_twice * (double)(plan->depthwise.geometry.kernel[1] - 1) / (double)task_rows;
 }
 
 /* Of a strip. */
@@ -159,9 +154,9 @@ static double count_cycles(const separable_plan *plan)
 {
     const double pixels = (double)(plan->batch * plan->rows_out * plan->columns_out);
     const double strips = (double)(plan->batch * ry_parts(plan->rows_out, plan->rows));
-    const double pointwise = pixels * (double)ry_parts(plan->outputs, plan->width) * ((double)plan->channels + costs.ends);
-    const double weights = strips * (double)(plan->channels * plan->outputs) * costs.weight;
-    return plan->depthwise.cycles + pointwise + weights + strips * costs.strip;
+    const double pointwise = pixels * (double)ry_parts(plan->outputs, plan->width) * ((double)plan->channels + separable_costs.ends);
+    const double weights = strips * (double)(plan->channels * plan->outputs) * separable_costs.weight;
+    return plan->depthwise.cycles + pointwise + weights + strips * separable_costs.strip;
 }
 
 void separable_plan_make(const ry_query *query, separable_plan *plan)
