@@ -33,9 +33,6 @@ typedef struct ry_conv_phase {
     int64_t first_tap, taps;
 } ry_conv_phase;
 
-/* Bytes of x that come from memory, as kernels count it. */
-enum { RY_CONV_FAR_LEAST = 8 << 20 };
-
 typedef struct ry_conv_geometry {
     int64_t batch, groups;
     int64_t channels_in, channels_out; /* of one group */

@@ -12,22 +12,17 @@
 
 enum { CHUNK_STEP = 32 };
 
-static void list_value(ry_knob_values *values, int64_t value)
-{
-    values->value[values->count++] = value;
-}
-
 static void list_range(ry_knob_values *values, int64_t first, int64_t last, int64_t step)
 {
     for (int64_t i = first; i <= last; i += step) {
-        list_value(values, i);
+        ry_knob_values_add(values, i);
     }
 }
 
 static void list_parts(ry_knob_values *values, int64_t most)
 {
     for (int64_t i = 1; i <= most && values->count < RY_MAX_KNOB_VALUES; i = ry_next_parts(i)) {
-        list_value(values, i);
+        ry_knob_values_add(values, i);
     }
 }
 
@@ -69,12 +64,12 @@ void igemm_list_values(const igemm_plan *plan, ry_dtype dtype, igemm_knob knob, 
     switch (knob) {
     case IGEMM_KNOB_MODE: list_range(values, IGEMM_PIXELS, has_rows(plan) || copies ? IGEMM_ROWS : IGEMM_GATHERED, 1); break;
     case IGEMM_KNOB_INPUT:
-        list_value(values, IGEMM_AS_IS);
+        ry_knob_values_add(values, IGEMM_AS_IS);
         if (gathering_suits(plan)) {
-            list_value(values, IGEMM_INTO_PANELS);
+            ry_knob_values_add(values, IGEMM_INTO_PANELS);
         }
         if (copies) {
-            list_value(values, IGEMM_COPIED);
+            ry_knob_values_add(values, IGEMM_COPIED);
         }
         break;
     case IGEMM_KNOB_SHARED: list_range(values, 0, 1, 1); break;
@@ -104,7 +99,7 @@ static int64_t sums_of(const igemm_plan *plan, const igemm_phase *first, int64_t
     return first->direct ? 0 : first->bundle * (first->passes == 1 ? 1 : units) * plan->unit_most * block * 4;
 }
 
-/* Does what a bundle's tasks have at hand stay in the caches, if blocks are larger than they must be? */
+/* Does what a bundle's tasks have at hand stay in the caches, if blocks are larger than they must? */
 static bool fits(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t units, bool fewest_units)
 {
     const bool larger = block > igemm_block_grain(plan, p), passes = p->in_place && plan->mode != IGEMM_ROWS && units > 1;
@@ -115,7 +110,8 @@ static bool fits(const igemm_plan *plan, const igemm_phase *p, int64_t block, in
     return fewest_units || sums_of(plan, p, block, units) <= plan->sizes.second;
 }
 
-/* Of all bundles, whose pixels are cut; negative where one's tasks do not fit, or where `best`, if it is one, is less. */
+/* Of all bundles, whose pixels are cut; negative where one's tasks do not fit, or where `best`, if
+ * it is one, is less. */
 static double cost_of_units(const igemm_plan *plan, int64_t channel_blocks, double best)
 {
     const int64_t units = igemm_block_units(plan, channel_blocks);
@@ -222,7 +218,7 @@ static void list_main(const ry_query *query, const igemm_plan *plan, main_values
         if (ry_form_wanted(query, i) == RY_KNOB_FREE) {
             igemm_list_values(plan, ry_type_of(&query->problem->in[0]), (igemm_knob)i, values);
         } else {
-            list_value(values, ry_form_wanted(query, i));
+            ry_knob_values_add(values, ry_form_wanted(query, i));
         }
     }
 }

@@ -5,7 +5,8 @@
 
 #include "kernels/cpu/conv/igemm_plan.h"
 
-/* Of the bundle that begins with `first`, whose phases' blocks and `alive` are set, in tasks of so many units. */
+/* Of the bundle that begins with `first`, whose phases' blocks and `alive` are set, in tasks of so
+ * many units. */
 double igemm_cost_of(const igemm_plan *plan, const igemm_phase *first, int64_t units);
 
 /* Of the whole, whose bundles cost so much, and whose tasks are set. */

@@ -226,7 +226,7 @@ static ry_tile_lines find_next_weights(const igemm_task *t, const igemm_chunk *c
     const igemm_phase *p = t->phase;
     const bool more = unit + 1 < t->unit + t->units;
     const int64_t next = more ? unit + 1 : t->unit, width = unit_width(plan, next), from = chunk->first + (more ? 0 : chunk->steps);
-    if (plan->packed_group <= RY_WEIGHTS_NEAR || p->slivers_first || from >= p->steps) {
+    if (!plan->fetches_weights || p->slivers_first || from >= p->steps) {
         return (ry_tile_lines){NULL, 0};
     }
     const float *at = t->packed + igemm_unit_first(plan, next) * p->steps + from * width;

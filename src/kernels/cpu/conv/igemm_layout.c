@@ -18,12 +18,18 @@ enum {
     CHUNK_GRAIN = 32,     /* chunks' most steps are a multiple of */
 };
 
-/* How much of a cache is filled by what is to stay there while other things pass. */
-#define PANEL_SHARE  (7.0 / 16.0) /* of the second level by a panel, beside the weights that stream through */
-#define SECOND_SHARE (7.0 / 8.0)  /* of the second level by all that comes again */
-#define CHUNK_SHARE  (3.0 / 4.0)  /* of the first level by a chunk of CHUNK_FLOATS rows or columns */
-#define CHUNK_FLOATS 16
-#define SLIVER_SHARE (2.0 / 3.0) /* of a chunk, where a sliver of a small tile stays there beside a unit of weights that passes */
+/* How much of a cache is filled by what is to stay there while other things pass. Of the second level: by a panel, beside
+ * the weights that stream through; by all that comes again, though never more than so many times the first level (with
+ * 7/8 of 1 MiB, and blocks as small as that makes them, nine layers of 0.4 to 0.9 MiB of weights took 1.04 times as long);
+ * by weights that are still there at the next run. Of the first: by a chunk of CHUNK_FLOATS rows or columns; of that,
+ * where a sliver of a small tile stays there beside a unit of weights that passes. */
+#define PANEL_SHARE   (7.0 / 16.0)
+#define SECOND_SHARE  (7.0 / 8.0)
+#define SECOND_FIRSTS 14
+#define WEIGHTS_SHARE (1.0 / 2.0)
+#define CHUNK_SHARE   (3.0 / 4.0)
+#define CHUNK_FLOATS  16
+#define SLIVER_SHARE  (2.0 / 3.0)
 
 size_t igemm_plan_size(const ry_problem *problem)
 {
@@ -368,6 +374,7 @@ void igemm_set_tasks(igemm_plan *plan)
         p->packed = plan->packed_group;
         plan->packed_group += ry_whole(columns * p->steps, 16);
     }
+    plan->fetches_weights = plan->packed_group * 4 > plan->sizes.weights;
     if (plan->copied) {
         igemm_copy_tasks(plan);
     }
@@ -427,10 +434,12 @@ static double cycles_in(const ry_machine *machine, int width, double seconds)
 
 static igemm_sizes sizes_of(const ry_machine *machine, int width)
 {
+    const int64_t first = ry_machine_core_bytes(machine, RYND_LEVEL_L1);
     const double second = (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2);
-    return (igemm_sizes){.near = ry_machine_core_bytes(machine, RYND_LEVEL_L1),
+    return (igemm_sizes){.near = first,
                          .panel = (int64_t)(PANEL_SHARE * second),
-                         .second = (int64_t)(SECOND_SHARE * second),
+                         .second = ry_least((int64_t)(SECOND_SHARE * second), SECOND_FIRSTS * first),
+                         .weights = (int64_t)(WEIGHTS_SHARE * second),
                          .kept = (int64_t)ry_machine_kept_bytes(machine),
                          .threads = ry_most(machine->cores, 1),
                          .task = cycles_in(machine, width, machine->task_seconds),

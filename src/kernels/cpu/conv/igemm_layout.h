@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the implicit GEMM's plan for a form, step by step: nothing is chosen here but what the kernel's knobs leave no choice about. */
+/* Makes the implicit GEMM's plan for a form, step by step: nothing is chosen here but what the
+ * kernel's knobs leave no choice about. */
 #ifndef RY_KERNELS_CPU_CONV_IGEMM_LAYOUT_H
 #define RY_KERNELS_CPU_CONV_IGEMM_LAYOUT_H
 
@@ -8,11 +9,13 @@
 /* Bytes of the plan's state. */
 size_t igemm_plan_size(const ry_problem *problem);
 
-/* The plan of a query whose form is complete, its knobs in the order of igemm_knob. alone: one thread runs all tasks, none waits for another. */
+/* The plan of a query whose form is complete, its knobs in the order of igemm_knob. alone: one
+ * thread runs all tasks, none waits for another. */
 void igemm_plan_make(const ry_query *query, bool alone, igemm_plan *plan);
 
-/* The same in steps, for those who choose: what no form changes; what follows from the form's main knobs (a chunk that is free is set); pixels
- * and units of the tasks, from the form's blocks; the tasks, and the memory that they share; a worker's scratch. */
+/* The same in steps, for those who choose: what no form changes; what follows from the form's main
+ * knobs (a chunk that is free is set); pixels and units of the tasks, from the form's blocks; the
+ * tasks, and the memory that they share; a worker's scratch. */
 void igemm_begin(const ry_query *query, bool alone, igemm_plan *plan);
 void igemm_set_mode(const ry_problem *problem, igemm_plan *plan);
 void igemm_set_blocks(igemm_plan *plan);
@@ -22,7 +25,8 @@ void igemm_set_scratch(igemm_plan *plan);
 /* Pixels that blocks are whole multiples of, or what they are at least. */
 int64_t igemm_block_grain(const igemm_plan *plan, const igemm_phase *phase);
 
-/* Pixels of a block where a phase's ranges are cut into so many; units of a task where a group's are. */
+/* Pixels of a block where a phase's ranges are cut into so many; units of a task where a group's
+ * are. */
 int64_t igemm_block_pixels(const igemm_plan *plan, const igemm_phase *phase, int64_t blocks);
 int64_t igemm_block_units(const igemm_plan *plan, int64_t blocks);
 

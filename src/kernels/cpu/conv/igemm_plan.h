@@ -59,10 +59,11 @@ typedef enum igemm_knob {
 
 /* What a plan takes from the machine: its caches, in bytes, and its threads. */
 typedef struct igemm_sizes {
-    int64_t near;   /* the first-level cache */
-    int64_t panel;  /* of the second-level cache, what a panel may fill beside the weights that stream through */
-    int64_t second; /* what all that comes again may fill of it */
-    int64_t kept;   /* what stays in the caches from step to step */
+    int64_t near;    /* the first-level cache */
+    int64_t panel;   /* of the second-level cache, what a panel may fill beside the weights that stream through */
+    int64_t second;  /* what all that comes again may fill of it */
+    int64_t weights; /* of the second-level cache, what weights fill of it that stay from run to run */
+    int64_t kept;    /* what stays in the caches from step to step */
     int64_t threads;
     double task, phase; /* cycles: taking a task; the threads meet */
 } igemm_sizes;
@@ -122,6 +123,7 @@ typedef struct igemm_plan {
     bool split;                        /* chunks end with a row of taps */
     bool copied;                       /* the geometry is that of a copy of x in the workspace */
     bool far;                          /* x comes from memory */
+    bool fetches_weights;              /* tiles fetch those that come next */
     int64_t gathers;                   /* tasks of the gathering phase, or of the copying one; 0 where panels are not shared */
     size_t shared_size;                /* bytes of the shared panels, or of the copy */
     ry_conv_geometry as_is;            /* with x as it lies */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What kernels of the implicit GEMM are asked before they run; their products are of bfloat16 where their class is. */
+/* What kernels of the implicit GEMM are asked before they run; their products are of bfloat16 where
+ * their class is. */
 #ifndef RY_KERNELS_CPU_CONV_IGEMM_PREPARE_H
 #define RY_KERNELS_CPU_CONV_IGEMM_PREPARE_H
 
 #include "kernels/cpu/conv/igemm_plan.h"
 
-/* The order of the sum, and so a result's bits, follow from mode and split; and from chunk, where chunks are split or products are of pairs. */
+/* The order of the sum, and so a result's bits, follow from mode and split; and from chunk, where
+ * chunks are split or products are of pairs. */
 extern const ry_knob igemm_knobs[IGEMM_KNOBS];
 extern const char *const igemm_modes[], *const igemm_inputs[];
 

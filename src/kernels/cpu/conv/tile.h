@@ -24,8 +24,6 @@ enum { RY_TILE_STEPS = RY_TILE_FETCHES ? 4 : 1 };
 /* Steps in which a line comes from memory. The distance is a constant, so that it takes none of the registers that hold addresses of rows. */
 enum { RY_TILE_AHEAD = 64 };
 
-enum { RY_WEIGHTS_NEAR = 128 << 10 }; /* floats of weights that stay in a second-level cache from run to run */
-
 typedef enum ry_tile_start {
     RY_TILE_FROM_ZERO,
     RY_TILE_FROM_ROW_BIAS,    /* bias[row] */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What products first costs beside its matrix product, fitted to measurements of random layers on Zen 3 and Zen 4 with AVX2 and AVX-512
- * (docs/convolution.md): cycles in which a core begins one vector's multiply-add. */
+/* What products first costs beside its matrix product, fitted to measurements of random layers on
+ * Zen 3 and Zen 4 with AVX2 and AVX-512 (docs/notes/): cycles in which a core begins one vector's
+ * multiply-add. */
 #ifndef RY_KERNELS_CPU_NARROW_KN2ROW_COSTS_H
 #define RY_KERNELS_CPU_NARROW_KN2ROW_COSTS_H
 

@@ -359,20 +359,6 @@ bool kn2row_plan_choose(const ry_query *query, kn2row_plan *plan)
     return least >= 0;
 }
 
-/* In its place, unless it is there. */
-static void add_value(ry_knob_values *values, int64_t value)
-{
-    int at = values->count;
-    while (at > 0 && values->value[at - 1] > value) {
-        at--;
-    }
-    if ((at > 0 && values->value[at - 1] == value) || values->count == RY_MAX_KNOB_VALUES) {
-        return;
-    }
-    memmove(values->value + at + 1, values->value + at, (size_t)(values->count++ - at) * sizeof *values->value);
-    values->value[at] = value;
-}
-
 /* Numbers of rows: the kernel's own choice for any band, and between. */
 static void list_rows(kn2row_plan *plan, const int64_t *bands, int count, ry_knob_values *values)
 {
@@ -380,10 +366,10 @@ static void list_rows(kn2row_plan *plan, const int64_t *bands, int count, ry_kno
     for (int i = 0; i < count; i++) {
         plan->band = find_band(plan, bands[i]);
         most = ry_most(most, task_rows(plan));
-        add_value(values, usual_rows(plan));
+        ry_knob_values_add(values, usual_rows(plan));
     }
     for (int64_t i = 1; i <= most; i = ry_next_parts(i)) {
-        add_value(values, i);
+        ry_knob_values_add(values, i);
     }
 }
 
@@ -394,7 +380,7 @@ void kn2row_list_values(const ry_query *query, kn2row_knob knob, kn2row_plan *pl
     const int count = sizeof bands / sizeof *bands;
     if (knob == KN2ROW_KNOB_BAND) {
         for (int i = 0; i < count; i++) {
-            add_value(values, bands[i]);
+            ry_knob_values_add(values, bands[i]);
         }
         return;
     }
