@@ -6,6 +6,7 @@
 
 typedef struct matmul_costs {
     double task;         /* of a task until its loops run, beside taking it */
+    double product;      /* a multiply-add of a blocked product, with the ways of its operands */
     double pack_row;     /* a vector of b that is packed where b lies along n */
     double pack_row_far; /* the same where b is larger than the caches: each row is on a page of its own */
     double pack_column;  /* the same of b along k, whose squares are transposed */
@@ -15,6 +16,7 @@ typedef struct matmul_costs {
     double pack_rounded; /* an element of b that is rounded to bfloat16 */
     double pack_float24; /* the same to 24 bits */
     double tile;         /* a vector of sums, from its tile to y or to scratch and back, for each chunk */
+    double tile_call;    /* a tile, beside its vectors */
     double dot;          /* a vector of products that are added up lane by lane at the end, for each vector of k */
     double piece;        /* a piece of a row of b that is read where it lies */
     double piece_far;    /* the same where b is larger than the caches */
@@ -23,6 +25,7 @@ typedef struct matmul_costs {
 
 static const matmul_costs matmul_cost = {
     .task = 1000,
+    .product = 1.1,
     .pack_row = 4,
     .pack_row_far = 40,
     .pack_column = 6,
@@ -32,6 +35,7 @@ static const matmul_costs matmul_cost = {
     .pack_rounded = 4,
     .pack_float24 = 20,
     .tile = 4,
+    .tile_call = 30,
     .dot = 0.35,
     .piece = 6,
     .piece_far = 60,

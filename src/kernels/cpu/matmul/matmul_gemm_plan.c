@@ -108,7 +108,9 @@ static double cycles_of(const gemm_plan *plan, const ry_machine *machine)
                                        : cost->pack_element * (double)plan->width;
     const double vectors = (double)ry_parts(plan->columns, plan->width), chunks = (double)ry_parts(s->k, plan->chunk);
     const double rows = (double)plan->rows;
-    return (double)s->k * (vectors * (rows + pack) + rows * a_cycles(plan)) + vectors * rows * chunks * cost->tile + cost->task;
+    const double tiles = (double)(ry_parts(plan->rows, plan->tile_rows) * ry_parts(plan->columns, plan->tile_columns));
+    return (double)s->k * (vectors * (rows * cost->product + pack) + rows * a_cycles(plan)) +
+           chunks * (vectors * rows * cost->tile + tiles * cost->tile_call) + cost->task;
 }
 
 /* Of all cores, with what the last of them wait. */

@@ -8,8 +8,8 @@
 
 /* The types that are read: f32 and i32 (bits as they are), f16 and bf16 (converted to f32). */
 
-/* to[k * width + j] = from[k * row + j * column] for k < depth, j < count; zeros for count <= j < width. width is a multiple of
- * RY_W, or count. */
+/* to[k * width + j] = from[k * row + j * column] for k < depth, j < count; zeros for count <= j < width. width is count, or
+ * that in whole vectors. */
 void RY_ISA_SYMBOL(matmul_pack_sliver)(ry_dtype dtype, const void *from, int64_t row, int64_t column, int64_t depth, int64_t count,
                                        int64_t width, float *to);
 

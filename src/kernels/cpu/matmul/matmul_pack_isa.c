@@ -5,8 +5,8 @@
 #include "base/whole.h"
 #include "kernels/cpu/common/simd.h"
 
-/* Rows that are fetched ahead, by lines of so many floats: the hardware does not foresee steps of whole rows. */
-enum { ROWS_AHEAD = 16, LINE = 16 };
+/* Rows that are fetched ahead, by lines of so many floats, where they lie so far apart that the hardware does not foresee their steps. */
+enum { ROWS_AHEAD = 16, LINE = 16, ROW_APART = 512 };
 
 static inline const char *at(ry_dtype dtype, const void *from, int64_t i)
 {
@@ -58,23 +58,39 @@ static void pack_turned(ry_dtype dtype, const void *from, int64_t column, int64_
     }
 }
 
+/* Rows as they lie; zeros up to a whole vector where `whole`, else nothing behind the last column. */
+RY_INLINE void pack_along(ry_dtype dtype, const bool whole, const void *from, int64_t row, int64_t depth, int64_t count, int64_t width,
+                          float *to)
+{
+    const int64_t full = count / RY_W * RY_W;
+    const ry_vm last = ry_vm_first(count - full);
+    for (int64_t k = 0; k < depth; k++, to += width) {
+        const char *line = at(dtype, from, k * row);
+        for (int64_t j = 0; row >= ROW_APART && j < count; j += LINE) {
+            __builtin_prefetch(at(dtype, from, ry_least(k + ROWS_AHEAD, depth - 1) * row + j));
+        }
+        for (int64_t j = 0; j < full; j += RY_W) {
+            ry_vf_store(to + j, load_some(dtype, at(dtype, line, j), RY_W));
+        }
+        if (full < count && whole) {
+            ry_vf_store(to + full, load_some(dtype, at(dtype, line, full), count - full));
+        } else if (full < count) {
+            ry_vf_store_m(to + full, last, load_some(dtype, at(dtype, line, full), count - full));
+        }
+    }
+}
+
 void RY_ISA_SYMBOL(matmul_pack_sliver)(ry_dtype dtype, const void *from, int64_t row, int64_t column, int64_t depth, int64_t count,
                                        int64_t width, float *to)
 {
-    if (width % RY_W == 0 ? column == 1 || count == 1 : column == 1 && row != 1) {
-        for (int64_t k = 0; k < depth; k++) {
-            for (int64_t j = 0; j < count; j += LINE) {
-                __builtin_prefetch(at(dtype, from, ry_least(k + ROWS_AHEAD, depth - 1) * row + j));
-            }
-            for (int64_t j = 0; j < width; j += RY_W) {
-                const ry_vf v = j < count ? load_some(dtype, at(dtype, from, k * row + j), count - j) : ry_vf_zero();
-                if (width - j >= RY_W) {
-                    ry_vf_store(to + k * width + j, v);
-                } else {
-                    ry_vf_store_m(to + k * width + j, ry_vm_first(width - j), v);
-                }
-            }
+    if (width % RY_W == 0 && (column == 1 || count == 1)) {
+        if (dtype == RY_f16 || dtype == RY_bf16) {
+            pack_along(dtype, true, from, row, depth, count, width, to);
+        } else {
+            pack_along(RY_f32, true, from, row, depth, count, width, to);
         }
+    } else if (column == 1 && row != 1) {
+        pack_along(dtype, false, from, row, depth, count, width, to);
     } else if (row == 1) {
         pack_turned(dtype, from, column, depth, count, width, to);
     } else {
