@@ -17,7 +17,7 @@ static const struct {
 
 enum { TILE_ROWS = SPLIT_TILE / SPLIT_STEP, MULTIPLY_ADD = 2 * SPLIT_LANES };
 
-/* Of a product of two tiles: those of the sums, as many times as the peak of bfloat16's products is above f32's. */
+/* Of a product of two tiles: its operations at bfloat16's peak. */
 static double tile_work(const ry_machine *machine)
 {
     const double sums = 2.0 * TILE_ROWS * TILE_ROWS * SPLIT_STEP;
@@ -28,7 +28,7 @@ double split_work(const split_plan *plan, const ry_machine *machine)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const double images = (double)(g->batch * g->groups), further = (double)(plan->parts - 1);
-    /* A product's result comes after 52 cycles: two of them take nearly as long as the four of a whole block. */
+    /* A result comes after 52 cycles: two products take nearly as long as a whole block's four. */
     const double rows = 2.0 * (double)ry_parts(plan->segment, 2 * TILE_ROWS), columns = 2.0 * (double)plan->units;
     const double pairs = images * (double)plan->segments * rows * columns;
     const double products = (double)(plan->parts * (plan->parts + 1) / 2 * plan->steps * g->taps);

@@ -24,8 +24,8 @@ enum {
     POINT_NEAR = 16  /* V and U of a point that wait there for each other */
 };
 
-/* Shares of a core's second-level cache, in 64ths, measured on Zen 4 (1 MiB): with twice of V and M,
- * twelve of fourteen layers whose plans that changes took 2 to 19% longer. */
+/* Shares of a core's second-level cache, in 64ths, measured on Zen 4 (1 MiB): twice of V and M is no
+ * faster in fourteen layers whose plans that changes. */
 enum {
     SHARES = 64,
     V_MOST = 128,

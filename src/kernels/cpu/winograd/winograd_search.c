@@ -11,9 +11,9 @@ enum {
     ROW_PARTS_MOST = 8    /* parts of a row of tiles that a block is, or rows */
 };
 
-/* Tiles of a block for the plan's points, in whole groups of woven ones: whole tiles of products, and
- * fewer that keep all cores busy; where rows of positions are read or written, whole rows of tiles and
- * equal parts of them. */
+/* Tiles of a block for the plan's points, in whole groups of woven ones: whole tiles of products,
+ * and fewer that keep all cores busy; where rows of positions are read or written, whole rows of
+ * tiles and equal parts of them. */
 static void add_blocks(const winograd_plan *plan, ry_knob_values *values)
 {
     const int64_t weave = plan->axis[1].weave, columns = plan->axis[1].tiles;
@@ -51,7 +51,7 @@ static void add_units(const winograd_plan *plan, ry_knob_values *values)
     }
 }
 
-/* Calls `visit` for the plan with each pair of points that the query's form allows, most points first. */
+/* Calls `visit` for the plan with each pair of points that the form allows, most points first. */
 static void each_points(const ry_query *query, winograd_plan *plan, void (*visit)(const ry_query *, winograd_plan *, void *), void *user)
 {
     int64_t points[2][WINOGRAD_CHOICES];
