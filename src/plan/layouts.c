@@ -107,14 +107,26 @@ static rynd_status node_seconds(layouts *l, const ry_node *node, bool last, ry_v
     return RYND_OK;
 }
 
-/* Read and written once. */
-static double conversion_seconds(const layouts *l, ry_value_id id)
+/* Of a copy into the other layout, the slower way. */
+static rynd_status conversion_seconds(layouts *l, ry_value_id id, double *seconds)
 {
     const ry_value *value = &l->plan->graph->values[id];
-    const ry_machine *machine = l->plan->device->machine;
-    const double bytes = (double)ry_shape_bytes(&value->shape, value->dtype);
-    const double near = machine->level[RYND_LEVEL_L3].bandwidth.one, rate = near > 0 ? near : machine->level[RYND_LEVEL_DRAM].bandwidth.one;
-    return RY_STEP_SECONDS + 4 * bytes / rate;
+    const ry_tensor lies[] = {ry_tensor_row_major(value->dtype, &value->shape, NULL),
+                              ry_tensor_channels_last(value->dtype, &value->shape, NULL)};
+    *seconds = 0;
+    for (int way = 0; way < 2; way++) {
+        const ry_problem copy = {.op = RY_OP_copy,
+                                 .accuracy = l->accuracy,
+                                 .attrs = ry_attrs_default(RY_OP_copy),
+                                 .inputs = 1,
+                                 .outputs = 1,
+                                 .in = &lies[way],
+                                 .out = &lies[1 - way]};
+        ry_choice choice;
+        RY_TRY(ry_choices_find(l->plan->choices, &copy, 0, &choice, l->error));
+        *seconds = fmax(*seconds, RY_STEP_SECONDS + choice.seconds);
+    }
+    return RYND_OK;
 }
 
 static int64_t picoseconds(double seconds)
@@ -153,7 +165,9 @@ static rynd_status bridge_seconds(layouts *l, const ry_node *node, bool last, ry
     if (l->operand_count <= TRIALS_MOST) {
         RY_TRY(node_seconds(l, node, last, id, &mixed));
     }
-    const double conversion = conversion_seconds(l, id), more = mixed > seconds ? mixed - seconds : 0;
+    double conversion;
+    RY_TRY(conversion_seconds(l, id, &conversion));
+    const double more = mixed > seconds ? mixed - seconds : 0;
     *convert = conversion < more;
     *bridge = *convert ? conversion : more;
     return RYND_OK;
@@ -169,7 +183,9 @@ static rynd_status add_node(layouts *l, ry_cut *cut, ry_node_id n)
     for (int i = 0; i < l->operand_count; i++) {
         const ry_value_id id = l->operands[i].id;
         if (l->free[id]) {
-            const int64_t cost = picoseconds(conversion_seconds(l, id));
+            double conversion;
+            RY_TRY(conversion_seconds(l, id, &conversion));
+            const int64_t cost = picoseconds(conversion);
             if (!ry_cut_add(cut, node_vertex(n), value_vertex(l, id), cost, cost)) {
                 return ry_fail_memory(l->error);
             }

@@ -29,7 +29,7 @@ static inline void small_net_begin(small_net *n, double bandwidth)
     ry_cpu_info cpu;
     ry_cpu_detect(&cpu);
     ry_machine_built_in(&cpu, cpu.isa, &n->machine);
-    n->machine.level[RYND_LEVEL_L3].bandwidth.one = bandwidth;
+    n->machine.level[RYND_LEVEL_L2].bandwidth.one = n->machine.level[RYND_LEVEL_L3].bandwidth.one = bandwidth;
     n->device = (ry_device){.isa = cpu.isa, .machine = &n->machine};
     n->plan.device = &n->device;
     ry_arena_init(&n->plan.arena, &ry_system_allocator);

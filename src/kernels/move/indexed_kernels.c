@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels of gather, gather_elements, gather_nd, scatter_elements and scatter_nd. */
+#include "kernels/common/work.h"
 #include "kernels/move/indexed_moves.h"
+#include "kernels/move/move_costs.h"
 #include "kernels/move/move_describe.h"
 
 static bool applicable(const ry_problem *problem)
@@ -13,6 +15,13 @@ static bool applicable(const ry_problem *problem)
            (!scatter || (ry_problem_has_input(problem, 2) && problem->in[2].dtype == problem->out[0].dtype));
 }
 
+static void count_moves(const ry_query *query, const ry_indexed *x, ry_prepared *prepared)
+{
+    const double positions = (double)ry_indexed_positions(x);
+    const double slice = move_costs.position + ry_box_work(&x->slice, query->target->machine);
+    ry_count_work(query, positions * slice, positions * ry_box_moved(&x->slice), prepared);
+}
+
 static rynd_status prepare_gather(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     ry_indexed indexed;
@@ -20,6 +29,7 @@ static rynd_status prepare_gather(const ry_query *query, ry_prepared *prepared, 
     prepared->phases = 1;
     prepared->tasks[0] = ry_indexed_tasks(&indexed);
     prepared->state_size = sizeof indexed;
+    count_moves(query, &indexed, prepared);
     return RYND_OK;
 }
 
@@ -47,6 +57,8 @@ static rynd_status prepare_scatter(const ry_query *query, ry_prepared *prepared,
     prepared->tasks[1] = prepared->tasks[0];
     prepared->tasks[0] = list.tasks[0];
     prepared->state_size += ry_move_list_bytes(&list);
+    prepared->work += list.work;
+    prepared->counts.bytes += ry_machine_is_far(query->target->machine, ry_problem_bytes(problem)) ? list.moved : 0;
     return RYND_OK;
 }
 
@@ -58,6 +70,7 @@ static void initialise_scatter(const ry_query *query, const ry_prepared *prepare
     *list = ry_move_list_start(query, (ry_move *)(list + 1));
     ry_move_same_shape(problem, list, 0, 0);
     list->moves = NULL;
+    list->machine = NULL;
 }
 
 static void run_scatter(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)

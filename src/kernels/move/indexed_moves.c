@@ -81,7 +81,7 @@ static void describe_nd(ry_indexed *x, const ry_tensor *data, const ry_tensor *i
     }
 }
 
-static int64_t positions(const ry_indexed *x)
+int64_t ry_indexed_positions(const ry_indexed *x)
 {
     int64_t count = 1;
     for (int i = 0; i < x->rank; i++) {
@@ -93,7 +93,7 @@ static int64_t positions(const ry_indexed *x)
 /* Whole innermost rows where `row` says so; all positions together where scattered slices may meet. */
 static void cut_chunks(ry_indexed *x, bool row, bool together)
 {
-    int64_t count = positions(x), unit = row && count > 0 ? x->dim[x->rank - 1] : 1, bytes = (int64_t)x->slice.size;
+    int64_t count = ry_indexed_positions(x), unit = row && count > 0 ? x->dim[x->rank - 1] : 1, bytes = (int64_t)x->slice.size;
     for (int i = 0; i < x->slice.rank; i++) {
         bytes *= x->slice.dim[i];
     }
@@ -220,7 +220,7 @@ void ry_indexed_run(const ry_indexed *x, const char *indices, char *data, char *
 {
     ry_reduce_row reduce = ry_reduce_row_of(x->dtype, x->reduction);
     size_t piece = task % x->slice.pieces;
-    int64_t first = (int64_t)(task / x->slice.pieces) * x->chunk, end = positions(x);
+    int64_t first = (int64_t)(task / x->slice.pieces) * x->chunk, end = ry_indexed_positions(x);
     int64_t left = end - first < x->chunk ? end - first : x->chunk;
     int64_t at[RY_MAX_RANK] = {0}, d = 0, i = 0, e = 0, rest = first;
     for (int k = x->rank - 1; k >= 0; k--) {

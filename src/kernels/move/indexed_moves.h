@@ -32,6 +32,7 @@ typedef struct ry_indexed {
 
 /* Fails when an index would have nothing to choose from. */
 rynd_status ry_indexed_describe(const ry_query *query, ry_indexed *x, ry_error *error);
+int64_t ry_indexed_positions(const ry_indexed *x);
 size_t ry_indexed_tasks(const ry_indexed *x);
 void ry_indexed_run(const ry_indexed *x, const char *indices, char *data, char *dense, size_t task, ry_fault *fault);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels of operators that are lists of moves, and nothing else. */
+#include "kernels/common/work.h"
 #include "kernels/move/move_describe.h"
 
 static const ry_describe describes[RY_OPS] = {
@@ -36,6 +37,7 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     prepared->tasks[1] = list.tasks[1];
     prepared->state_size = ry_move_list_bytes(&list);
     prepared->workspace = list.phases > 0 ? ry_tensor_bytes(&problem->in[0]) : 0;
+    ry_count_work(query, list.work, list.moved, prepared);
     return RYND_OK;
 }
 
@@ -47,6 +49,7 @@ static void initialise(const ry_query *query, const ry_prepared *prepared, void 
     *list = ry_move_list_start(query, (ry_move *)(list + 1));
     describes[problem->op](problem, list);
     list->moves = NULL;
+    list->machine = NULL;
 }
 
 static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)

@@ -18,7 +18,8 @@ static int64_t box_bytes(const ry_box *box)
 ry_move_list ry_move_list_start(const ry_query *query, ry_move *moves)
 {
     const double bytes = ry_problem_bytes(query->problem) / 2; /* each is read and written */
-    return (ry_move_list){.moves = moves, .piece = ry_machine_task_bytes(query->target->machine, bytes)};
+    const ry_machine *machine = query->target->machine;
+    return (ry_move_list){.moves = moves, .machine = machine, .piece = ry_machine_task_bytes(machine, bytes)};
 }
 
 void ry_move_list_add(ry_move_list *list, const ry_move *move)
@@ -30,6 +31,8 @@ void ry_move_list_add(ry_move_list *list, const ry_move *move)
     if (added.box.pieces == 0) {
         return;
     }
+    list->work += ry_box_work(&added.box, list->machine);
+    list->moved += ry_box_moved(&added.box);
     size_t *tasks = &list->tasks[list->phases];
     int64_t bytes = box_bytes(&added.box);
     if (added.box.pieces == 1 && list->filled > 0 && list->filled + bytes <= list->piece) {

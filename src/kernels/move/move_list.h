@@ -27,8 +27,10 @@ typedef struct ry_move_list {
     size_t phase_end[2]; /* how many moves come before the end of a phase */
     int phases;
     size_t tasks[2];
-    int64_t piece;  /* bytes of a task: ry_box.piece of every move */
-    int64_t filled; /* bytes in the last task, while it takes more moves */
+    int64_t piece;             /* bytes of a task: ry_box.piece of every move */
+    const ry_machine *machine; /* while it is described */
+    double work, moved;        /* of all moves (ry_box_work, ry_box_moved) */
+    int64_t filled;            /* bytes in the last task, while it takes more moves */
 } ry_move_list;
 
 /* An empty list of the problem's moves, cut into tasks for the machine; moves: NULL, or room for them. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Padding by reflection, edges or wrapping: each output position of a dim has its source position in a table; rows are copied by their inner run
  * and completed element by element. Negative pads crop first. */
-#include "kernels/kernel.h"
+#include "kernels/common/work.h"
+#include "kernels/move/move_costs.h"
 #include "kernels/move/strided_planes.h"
-#include "machine/machine.h"
 
 #include <string.h>
 
@@ -80,6 +80,9 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     prepared->phases = 1;
     prepared->tasks[0] = (size_t)((state.rows + state.rows_per_task - 1) / state.rows_per_task);
     prepared->state_size = sizeof state + (size_t)entries * sizeof(int64_t);
+    const double moved = 2 * (double)ry_tensor_bytes(y);
+    const double work = ry_stream_work(query->target->machine, moved) + (double)state.rows * move_costs.edge_row;
+    ry_count_work(query, work, moved, prepared);
     return RYND_OK;
 }
 

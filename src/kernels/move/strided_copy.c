@@ -3,6 +3,8 @@
 #include "kernels/move/strided_copy.h"
 
 #include "base/whole.h"
+#include "kernels/common/work.h"
+#include "kernels/move/move_costs.h"
 #include "kernels/move/strided_planes.h"
 
 #include <assert.h>
@@ -135,9 +137,10 @@ void ry_box_prepare(ry_box *box)
     tile_dims(box, pair_dims(box));
 }
 
-static void copy_part(const ry_box *box, const int64_t *dim, char *dst, const char *src)
+/* The two innermost dims. */
+static ry_plane plane_of(const ry_box *box, const int64_t *dim)
 {
-    int outer = box->rank > 2 ? box->rank - 2 : 0, last = box->rank - 1;
+    const int last = box->rank - 1;
     ry_plane plane = {.n1 = 1, .n0 = 1, .d0 = (int64_t)box->size, .s0 = (int64_t)box->size};
     if (box->rank > 0) {
         plane.n0 = dim[last], plane.d0 = box->dst[last], plane.s0 = box->src[last];
@@ -145,6 +148,48 @@ static void copy_part(const ry_box *box, const int64_t *dim, char *dst, const ch
     if (box->rank > 1) {
         plane.n1 = dim[last - 1], plane.d1 = box->dst[last - 1], plane.s1 = box->src[last - 1];
     }
+    return plane;
+}
+
+static double elements_of(const ry_box *box)
+{
+    double count = box->pieces > 0 ? 1 : 0;
+    for (int i = 0; i < box->rank; i++) {
+        count *= (double)box->dim[i];
+    }
+    return count;
+}
+
+double ry_box_moved(const ry_box *box)
+{
+    const double bytes = elements_of(box) * (double)box->size;
+    return box->rank > 0 && box->src[box->rank - 1] == 0 ? bytes : 2 * bytes;
+}
+
+double ry_box_work(const ry_box *box, const ry_machine *machine)
+{
+    const double count = elements_of(box), moved = ry_box_moved(box);
+    if (count == 0) {
+        return 0;
+    }
+    const ry_plane plane = plane_of(box, box->tile);
+    const double lines = ry_machine_is_far(machine, moved) && machine->line_bytes > 0 ? moved / 2 / machine->line_bytes : 0;
+    const double ordered = ry_stream_work(machine, moved), far = ry_far_lines_work(machine, lines);
+    switch (ry_plane_loop_of(&plane, box->size)) {
+    case RY_PLANE_ROWS:
+    case RY_PLANE_FILL: return ordered + count / (double)plane.n0 * move_costs.row;
+    case RY_PLANE_REVERSED: return ordered * move_costs.reversed;
+    case RY_PLANE_INTERLEAVED: return ordered * move_costs.interleaved;
+    case RY_PLANE_STEPPED: return ordered * move_costs.stepped;
+    case RY_PLANE_TRANSPOSED: return ordered * move_costs.transposed + far;
+    default: return ordered * move_costs.any + far;
+    }
+}
+
+static void copy_part(const ry_box *box, const int64_t *dim, char *dst, const char *src)
+{
+    const int outer = box->rank > 2 ? box->rank - 2 : 0;
+    ry_plane plane = plane_of(box, dim);
     int64_t index[RY_BOX_RANK] = {0};
     for (;;) {
         plane.dst = dst;

@@ -13,6 +13,8 @@
 #ifndef RY_KERNELS_MOVE_STRIDED_COPY_H
 #define RY_KERNELS_MOVE_STRIDED_COPY_H
 
+#include "machine/machine.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,6 +40,11 @@ static inline int64_t ry_box_times(int64_t a, int64_t b)
 
 void ry_box_add(ry_box *box, int64_t dim, int64_t dst_stride, int64_t src_stride);
 void ry_box_prepare(ry_box *box);
+/* Operations at a core's peak that copying the box takes (kernels/common/work.h), and the bytes that it
+ * reads and writes. */
+double ry_box_work(const ry_box *box, const ry_machine *machine);
+double ry_box_moved(const ry_box *box);
+
 void ry_box_copy(const ry_box *box, void *dst, const void *src);
 void ry_box_copy_piece(const ry_box *box, void *dst, const void *src, size_t piece);
 /* Where a piece begins (bytes from the box's first elements) and how far it reaches along each dim. */

@@ -175,21 +175,13 @@ static void NAME(transpose)(const plane *p)
 
 static void NAME(plane)(const plane *p)
 {
-    const int64_t size = sizeof(UNIT);
-    if (p->d0 != size) {
-        NAME(any_rows)(p);
-    } else if (p->s0 == 0) {
-        NAME(fill_rows)(p);
-    } else if (p->s0 == -size) {
-        NAME(reverse_rows)(p);
-    } else if (p->s1 == size && p->n0 <= 4 && p->n0 >= 2 && p->d1 == p->n0 * size) {
-        NAME(interleave)(p);
-    } else if (p->s0 >= 2 * size && p->s0 <= 4 * size && p->s0 % size == 0) {
-        NAME(step_rows)(p);
-    } else if (p->s1 == size) {
-        NAME(transpose)(p);
-    } else {
-        NAME(any_rows)(p);
+    switch (ry_plane_loop_of(p, sizeof(UNIT))) {
+    case RY_PLANE_FILL: NAME(fill_rows)(p); break;
+    case RY_PLANE_REVERSED: NAME(reverse_rows)(p); break;
+    case RY_PLANE_INTERLEAVED: NAME(interleave)(p); break;
+    case RY_PLANE_STEPPED: NAME(step_rows)(p); break;
+    case RY_PLANE_TRANSPOSED: NAME(transpose)(p); break;
+    default: NAME(any_rows)(p); break;
     }
 }
 

@@ -6,6 +6,24 @@
 
 typedef ry_plane plane;
 
+ry_plane_loop ry_plane_loop_of(const ry_plane *p, size_t element)
+{
+    const int64_t size = (int64_t)element;
+    if (p->d0 != size) {
+        return RY_PLANE_ANY;
+    }
+    if (p->s0 == size || p->s0 == 0 || p->s0 == -size) {
+        return p->s0 == size ? RY_PLANE_ROWS : p->s0 == 0 ? RY_PLANE_FILL : RY_PLANE_REVERSED;
+    }
+    if (p->s1 == size && p->n0 <= 4 && p->n0 >= 2 && p->d1 == p->n0 * size) {
+        return RY_PLANE_INTERLEAVED;
+    }
+    if (p->s0 >= 2 * size && p->s0 <= 4 * size && p->s0 % size == 0) {
+        return RY_PLANE_STEPPED;
+    }
+    return p->s1 == size ? RY_PLANE_TRANSPOSED : RY_PLANE_ANY;
+}
+
 /* clang-format off */
 #define UNIT uint8_t
 #define LANES 16

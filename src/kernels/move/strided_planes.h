@@ -14,6 +14,19 @@ typedef struct ry_plane {
     int64_t n0, d0, s0;
 } ry_plane;
 
+/* The loop that a plane takes. */
+typedef enum ry_plane_loop {
+    RY_PLANE_ROWS,        /* rows that lie together on both sides */
+    RY_PLANE_FILL,        /* rows of one value */
+    RY_PLANE_REVERSED,    /* rows from their end */
+    RY_PLANE_INTERLEAVED, /* two to four rows become one */
+    RY_PLANE_STEPPED,     /* every second, third or fourth element */
+    RY_PLANE_TRANSPOSED,
+    RY_PLANE_ANY
+} ry_plane_loop;
+
+ry_plane_loop ry_plane_loop_of(const ry_plane *plane, size_t size);
+
 void ry_plane_copy(const ry_plane *plane, size_t size); /* size: 1, 2, 4, 8 or 16 */
 
 #endif

@@ -2,6 +2,9 @@
 /* Which batch normalisations the vector kernels take: dense float32, a row or a pixel at a time. */
 #include "kernels/cpu/norm/batch_norm_plan.h"
 
+#include "kernels/common/work.h"
+#include "kernels/cpu/norm/norm_costs.h"
+
 static void describe(const ry_query *query, batch_norm_plan *s)
 {
     const ry_problem *problem = query->problem;
@@ -26,6 +29,14 @@ bool batch_norm_applicable(const ry_problem *problem)
     return ry_lanes_alike(&problem->in[0], &problem->out[0]) && ry_lanes_make(&problem->in[0], 1, 2, &lanes);
 }
 
+static double work_of(const ry_query *query, const batch_norm_plan *s, size_t tasks)
+{
+    const double bytes = ry_problem_bytes(query->problem), count = (double)ry_tensor_count(&query->problem->in[0]);
+    const double moved = ry_stream_work(query->target->machine, bytes);
+    const double factors = (double)tasks * (double)s->lanes.length * norm_costs.batch.factor;
+    return moved + (s->lanes.inner > 1 ? (double)s->rows * norm_costs.batch.row : count * norm_costs.batch.element + factors);
+}
+
 rynd_status batch_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     (void)error;
@@ -35,6 +46,7 @@ rynd_status batch_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_
     prepared->tasks[0] = ry_lanes_tasks(s.rows, s.rows_per_task);
     prepared->state_size = sizeof s;
     prepared->scratch = s.lanes.inner > 1 ? 0 : (size_t)(s.lanes.length + 15) / 16 * 64;
+    ry_count_work(query, work_of(query, &s, prepared->tasks[0]), ry_problem_bytes(query->problem), prepared);
     return RYND_OK;
 }
 

@@ -7,8 +7,7 @@
 
 #include <math.h>
 
-/* LONGEST: a row's sum has one vector, so that at most LONGEST / RY_W numbers are added in f32 one after another. */
-enum { TOGETHER = 4, LONGEST = 1024 };
+enum { TOGETHER = 4 };
 
 typedef struct norm {
     const float *scale, *bias; /* NULL where absent */
@@ -199,10 +198,10 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     const float *x = launch->in[0];
     float *y = launch->out[0];
     int64_t row = first;
-    for (; n <= LONGEST && row + TOGETHER <= end; row += TOGETHER) {
+    for (; n <= LAYER_NORM_SHORT && row + TOGETHER <= end; row += TOGETHER) {
         norm_rows(&s, y + row * n, x + row * n, TOGETHER, row);
     }
-    for (; n <= LONGEST && row < end; row++) {
+    for (; n <= LAYER_NORM_SHORT && row < end; row++) {
         norm_rows(&s, y + row * n, x + row * n, 1, row);
     }
     for (; row < end; row++) {

@@ -2,7 +2,9 @@
 /* Which layer normalisations the vector kernels take: float32 whose rows are contiguous. */
 #include "kernels/cpu/norm/layer_norm_plan.h"
 
+#include "kernels/common/work.h"
 #include "kernels/cpu/common/dense_lanes.h"
+#include "kernels/cpu/norm/norm_costs.h"
 
 static void rows_of(const ry_problem *problem, layer_norm_plan *s)
 {
@@ -52,6 +54,9 @@ rynd_status layer_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_
     prepared->phases = 1;
     prepared->tasks[0] = ry_lanes_tasks(s.rows, s.rows_per_task);
     prepared->state_size = sizeof s;
+    const double each = s.length > LAYER_NORM_SHORT ? norm_costs.layer.long_element : norm_costs.layer.element;
+    const double work = (double)s.rows * ((double)s.length * each + norm_costs.layer.row);
+    ry_count_work(query, work, ry_problem_bytes(query->problem), prepared);
     return RYND_OK;
 }
 

@@ -2,6 +2,10 @@
 /* Which local response normalisations the vector kernels take: dense float32. */
 #include "kernels/cpu/norm/lrn_plan.h"
 
+#include "base/whole.h"
+#include "kernels/common/work.h"
+#include "kernels/cpu/norm/norm_costs.h"
+
 static void describe(const ry_query *query, lrn_plan *s)
 {
     const ry_problem *problem = query->problem;
@@ -30,6 +34,12 @@ rynd_status lrn_prepare(const ry_query *query, ry_prepared *prepared, ry_error *
     prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
     prepared->state_size = sizeof s;
     prepared->scratch = s.blocks ? 0 : (size_t)(s.lanes.length + 15) / 16 * 64;
+    const ry_lrn_attrs *a = &query->problem->attrs.lrn;
+    const double each = (float)a->beta == 0.75f ? norm_costs.lrn.roots : norm_costs.lrn.power;
+    const double square = s.blocks ? norm_costs.lrn.column_square : norm_costs.lrn.row_square;
+    const double squares = (double)ry_least(a->size, 2 * s.lanes.length);
+    const double count = (double)ry_tensor_count(&query->problem->in[0]);
+    ry_count_work(query, count * (each + squares * square), ry_problem_bytes(query->problem), prepared);
     return RYND_OK;
 }
 

@@ -3,13 +3,9 @@
 #include "kernels/cpu/norm/softmax_plan.h"
 
 #include "base/whole.h"
+#include "kernels/common/work.h"
 #include "kernels/cpu/common/half_rows.h"
-
-/* Of an element at a core's peak: an exponential, and three passes in L1; Zen 4 takes 46 to 54. */
-static const double ELEMENT_WORK = 48;
-
-/* Of a row besides: its largest element and its sum are reduced across lanes one after the other. Fitted to rows of 21 and 49. */
-static const double ROW_WORK = 1000;
+#include "kernels/cpu/norm/norm_costs.h"
 
 static bool lanes_of(const ry_problem *problem, ry_lanes *lanes)
 {
@@ -44,7 +40,7 @@ static double work_of(const ry_lanes *lanes, int width)
     const bool rows = lanes->inner == 1;
     const double lines = (double)lanes->outer * (double)(rows ? 1 : lanes->length);
     const double line = (double)ry_whole(rows ? lanes->length : lanes->inner, width);
-    return lines * line * ELEMENT_WORK + (rows ? lines * ROW_WORK : 0);
+    return lines * line * norm_costs.softmax.element + (rows ? lines * norm_costs.softmax.row : 0);
 }
 
 rynd_status softmax_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -56,7 +52,7 @@ rynd_status softmax_prepare(const ry_query *query, ry_prepared *prepared, ry_err
     prepared->phases = 1;
     prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
     prepared->state_size = sizeof s;
-    prepared->work = work_of(&s.lanes, query->kernel->simd.width);
+    ry_count_work(query, work_of(&s.lanes, query->kernel->simd.width), ry_problem_bytes(problem), prepared);
     if (problem->in[0].dtype != RYND_DTYPE_F32) { /* a block, and its result */
         int64_t columns = s.lanes.inner < SOFTMAX_COLUMNS ? s.lanes.inner : SOFTMAX_COLUMNS;
         prepared->scratch = (size_t)(2 * s.lanes.length * columns + 15) / 16 * 64;

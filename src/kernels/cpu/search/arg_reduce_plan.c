@@ -2,6 +2,9 @@
 /* Which argmax and argmin the vector kernels take: dense float32 and an axis of any place. */
 #include "kernels/cpu/search/arg_reduce_plan.h"
 
+#include "kernels/common/work.h"
+#include "kernels/cpu/search/search_costs.h"
+
 static int axis_of(const ry_problem *problem)
 {
     return ry_axis(problem->attrs.arg_reduce.axis, problem->in[0].rank);
@@ -55,6 +58,9 @@ rynd_status arg_reduce_prepare(const ry_query *query, ry_prepared *prepared, ry_
     prepared->phases = 1;
     prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
     prepared->state_size = sizeof s;
+    const double count = (double)ry_tensor_count(&query->problem->in[0]);
+    const double rows = (double)s.units * search_costs.row + count * search_costs.element;
+    ry_count_work(query, s.blocks ? count * search_costs.column : rows, ry_problem_bytes(query->problem), prepared);
     return RYND_OK;
 }
 

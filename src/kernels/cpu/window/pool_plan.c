@@ -3,8 +3,10 @@
 #include "kernels/cpu/window/pool_plan.h"
 
 #include "base/whole.h"
+#include "kernels/common/work.h"
 #include "kernels/cpu/common/dense_lanes.h"
 #include "kernels/cpu/common/half_rows.h"
+#include "kernels/cpu/window/window_costs.h"
 
 /* No window of a network is as wide; beyond it the reduced row and the tables would take more memory than they are worth. */
 enum { WIDEST = 1 << 22 };
@@ -23,6 +25,20 @@ static bool covers_all(const ry_window *w)
         }
     }
     return true;
+}
+
+/* NHWC, of an output row with so many taps down: loads of a vector for each output position, and for
+ * each input position on the way through a reduced row. */
+static int64_t loads_direct(const ry_window *w, int64_t taps)
+{
+    const int last = w->rank - 1;
+    return w->out[last] * taps * w->taps[last];
+}
+
+static int64_t loads_reduced(const ry_window *w, int64_t taps)
+{
+    const int last = w->rank - 1;
+    return w->out[last] * (w->taps[last] + 1) + w->in[last] * (taps + 1);
 }
 
 static void describe(const ry_query *query, pool_plan *s)
@@ -59,9 +75,7 @@ static void describe(const ry_query *query, pool_plan *s)
     int64_t reach = (w->out[last] - 1) * w->stride[last] + (w->taps[last] - 1) * w->dilation[last] + 1;
     s->width =
         s->path == POOL_CHANNELS ? w->in[last] * s->channels : ry_most(reach, w->pad[last] + w->in[last]) + 2 * query->kernel->simd.width;
-    /* loads of a vector for each output position, and for each input position on the way through a reduced row */
-    const int64_t direct = w->out[last] * taps * w->taps[last], reduced = w->out[last] * (w->taps[last] + 1) + w->in[last] * (taps + 1);
-    s->separable = s->path == POOL_CHANNELS && reduced < direct && s->width < WIDEST;
+    s->separable = s->path == POOL_CHANNELS && loads_reduced(w, taps) < loads_direct(w, taps) && s->width < WIDEST;
 }
 
 static bool dense(const ry_tensor *t)
@@ -139,6 +153,45 @@ static pool_row taps_of_row(const pool_plan *s, int64_t row, int64_t *offset)
     return t;
 }
 
+static double vectors(int64_t count, int width)
+{
+    return (double)ry_parts(count, width);
+}
+
+/* NCHW: rows joined, then the steps along the row that they give. */
+static double row_work(const pool_plan *s, int64_t down, int width)
+{
+    const ry_window *w = &s->window;
+    const int last = w->rank - 1;
+    const int64_t along = w->taps[last];
+    const double out = vectors(w->out[last], width);
+    const bool halves = w->stride[last] == 2 && w->dilation[last] == 1 && (along == 2 || along == 3);
+    const double joined = (double)down * vectors(w->in[last], width) * pool_costs.vector;
+    const double tap = halves ? out * pool_costs.vector : pool_costs.tap + out * pool_costs.next;
+    return pool_costs.row + joined + (double)along * tap + (s->maximum ? 0 : pool_costs.mean);
+}
+
+static double work_of(const ry_query *query, const pool_plan *s)
+{
+    const ry_window *w = &s->window;
+    const int last = w->rank - 1, width = query->kernel->simd.width;
+    const double moved = ry_stream_work(query->target->machine, ry_problem_bytes(query->problem));
+    const double planes = (double)s->planes, rows = planes * (double)s->rows;
+    int64_t down = 1;
+    for (int i = 0; i < last; i++) {
+        down *= w->taps[i];
+    }
+    if (s->path == POOL_WHOLE) {
+        return planes * (pool_costs.plane + vectors(s->in_size, width) * pool_costs.sum);
+    }
+    if (s->path == POOL_ROWS) {
+        return ry_overlapped_work(rows * row_work(s, down, width), moved);
+    }
+    const int64_t loads = s->separable ? loads_reduced(w, down) : loads_direct(w, down);
+    const double each = (double)loads * vectors(s->channels, width) * pool_costs.load;
+    return ry_overlapped_work(rows / (double)s->channels * (each + (double)w->out[last] * pool_costs.pixel), moved);
+}
+
 rynd_status pool_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     (void)error;
@@ -155,6 +208,7 @@ rynd_status pool_prepare(const ry_query *query, ry_prepared *prepared, ry_error 
         sizeof s + (size_t)s.rows * sizeof(pool_row) + columns * (sizeof(pool_column) + sizeof(float)) + offsets * sizeof(int64_t);
     const int64_t converted = s.convert ? s.in_size + s.rows * (int64_t)columns : 0;
     prepared->scratch = s.path == POOL_CHANNELS && !s.separable ? 0 : (size_t)(s.width + converted + 15) / 16 * 64;
+    ry_count_work(query, work_of(query, &s), ry_problem_bytes(query->problem), prepared);
     return RYND_OK;
 }
 

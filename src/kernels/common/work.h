@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What kernels count that have no sums of products: operations at a core's peak (ry_prepared.work)
+ * for arithmetic and for moves within the caches, and bytes where they come from memory. */
+#ifndef RY_KERNELS_COMMON_WORK_H
+#define RY_KERNELS_COMMON_WORK_H
+
+#include "kernels/kernel.h"
+#include "machine/machine.h"
+
+/* Of reading and writing so many bytes in order, in the caches. */
+double ry_stream_work(const ry_machine *machine, double bytes);
+
+/* Of loads one after another that all come from memory, of a line each, in no order that is seen
+ * beforehand. */
+double ry_far_lines_work(const ry_machine *machine, double lines);
+
+/* Of two kinds of work that partly hide each other. */
+double ry_overlapped_work(double a, double b);
+
+/* Sets work and counts; bytes: all that is read and written, in as many passes as it takes. They come
+ * from memory where the caches do not keep the problem. */
+void ry_count_work(const ry_query *query, double work, double bytes, ry_prepared *prepared);
+
+#endif
