@@ -245,9 +245,11 @@ static void read_problem(const ry_query *query, direct_plan *plan)
     for (int64_t t = 0; t < g.taps; t++) {
         plan->planes_used |= 1u << plane_of(plan, &tap[t]);
     }
+    /* few registers: so many pixels at least share the load of a weight */
     const ry_simd *simd = &query->kernel->simd;
-    const bool few = simd->rows * simd->vectors <= DIRECT_BLOCK_MOST * DIRECT_VECTORS_MOST;
-    plan->registers = few && g.channels_out > 2 ? 2 : DIRECT_VECTORS_MOST;
+    const bool few = simd->rows * simd->vectors <= DIRECT_BLOCK_MOST * DIRECT_VECTORS_MOST && g.channels_out > 2;
+    plan->registers = few ? ry_least(DIRECT_PIXELS_LEAST / simd->width, DIRECT_VECTORS_MOST) : DIRECT_VECTORS_MOST;
+    plan->registers = ry_most(2, plan->registers);
 }
 
 static bool has_text(const ry_problem *problem, const direct_plan *plan, direct_text text)

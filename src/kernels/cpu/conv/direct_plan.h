@@ -33,7 +33,8 @@ enum {
     DIRECT_BLOCK_MOST = 4,
     DIRECT_COLUMN_MOST = 7,
     DIRECT_WIDTH_MOST = 11,
-    DIRECT_VECTORS_MOST = 4
+    DIRECT_VECTORS_MOST = 4,
+    DIRECT_PIXELS_LEAST = 16
 };
 
 typedef struct direct_plan {
