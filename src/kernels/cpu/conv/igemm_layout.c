@@ -18,10 +18,11 @@ enum {
     CHUNK_GRAIN = 32,     /* chunks' most steps are a multiple of */
 };
 
-/* How much of a cache is filled by what is to stay there while other things pass. Of the second level: by a panel, beside
- * the weights that stream through; by all that comes again, though never more than so many times the first level (with
- * 7/8 of 1 MiB, and blocks as small as that makes them, nine layers of 0.4 to 0.9 MiB of weights took 1.04 times as long);
- * by weights that are still there at the next run. Of the first: by a chunk of CHUNK_FLOATS rows or columns; of that,
+/* How much of a cache is filled by what is to stay there while other things pass. Of the second
+ * level: by a panel, beside the weights that stream through; by all that comes again, though never
+ * more than so many times the first level: with 7/8 of 1 MiB, and blocks as small as that makes
+ * them, layers of 0.4 to 0.9 MiB of weights took 1.00 to 1.05 times as long; by weights that are
+ * still there at the next run. Of the first: by a chunk of CHUNK_FLOATS rows or columns; of that,
  * where a sliver of a small tile stays there beside a unit of weights that passes. */
 #define PANEL_SHARE   (7.0 / 16.0)
 #define SECOND_SHARE  (7.0 / 8.0)
