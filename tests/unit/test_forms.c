@@ -74,6 +74,7 @@ static const row rows[] = {
     {"matmul_f32_gemm", "matmul x0=3x37x150:f32 x1=3x150x145:f32 y0=3x37x145:f32", 1e-6},
     {"matmul_f32_gemm", "matmul x0=131x67:f32 x1=131x90:f32 y0=67x90:f32 trans_a=1 alpha=0.5", 1e-6},
     {"matmul_f32_gemm", "matmul x0=29x1024:f32 x1=1024x33:f32 x2=33:f32 y0=29x33:f32 activation=relu", 1e-6},
+    {"matmul_f32_gemm", "matmul x0=3x37x19:f32 x1=3x19x45:f32 x2=37x45:f32 y0=3x37x45:f32 activation=gelu", 2e-6},
     {"matmul_bf16_gemm", "matmul x0=37x150:f32 x1=150x145:f32 y0=37x145:f32", 1e-5},
     {"matmul_f32_igemm", "matmul x0=3x7x150:f32 x1=150x45:f32 x2=45:f32 x3=3x7x45:f32 y0=3x7x45:f32", 1e-6},
     {"matmul_bf16_igemm", "matmul x0=37x67:f32 x1=45x67:f32 y0=37x45:f32 trans_b=1", 1e-5},

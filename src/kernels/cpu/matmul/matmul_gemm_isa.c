@@ -32,7 +32,7 @@ static void run_tile(const gemm_task *t, ry_tile *tile, int64_t row, int64_t row
         tile->c = (float *)t->launch->out[0] + matmul_batch_offset(s, MATMUL_Y, t->batch) + (t->row + row) * y->row + t->column + column;
         if (last && r->dtype != RY_NONE) {
             tile->residual_step = r->row;
-            tile->residual = (const float *)t->launch->in[MATMUL_RESIDUAL] + matmul_batch_offset(s, MATMUL_RESIDUAL, t->batch) +
+            tile->residual = (const float *)t->launch->in[plan->residual] + matmul_batch_offset(s, MATMUL_RESIDUAL, t->batch) +
                              (t->row + row) * r->row + t->column + column;
         }
         if (last && t->bounds) {

@@ -66,6 +66,21 @@ static gemm_a as_it_lies(const gemm_plan *plan)
     return plan->shape.of[MATMUL_A].column == 1 ? GEMM_A_ALONG_K : GEMM_A_ALONG_M;
 }
 
+/* A matrix c that is added as it is and by itself, where tiles may be written to y, is a residual. */
+static void name_residual(gemm_plan *plan)
+{
+    matmul_shape *s = &plan->shape;
+    matmul_operand *c = &s->of[MATMUL_C], *r = &s->of[MATMUL_RESIDUAL];
+    const matmul_operand *y = &s->of[MATMUL_Y];
+    const bool along = s->n == 1 || (y->column == 1 && c->column == 1);
+    plan->residual = MATMUL_RESIDUAL;
+    if (c->dtype == RY_f32 && y->dtype == RY_f32 && c->row != 0 && along && s->alpha == 1 && s->beta == 1 && r->dtype == RY_NONE) {
+        plan->residual = MATMUL_C;
+        *r = *c;
+        c->dtype = RY_NONE;
+    }
+}
+
 static bool read_problem(const ry_query *query, gemm_plan *plan)
 {
     const ry_simd *simd = &query->kernel->simd;
@@ -74,6 +89,7 @@ static bool read_problem(const ry_query *query, gemm_plan *plan)
     if (!matmul_shape_of(query->problem, s)) {
         return false;
     }
+    name_residual(plan);
     const matmul_operand *c = &s->of[MATMUL_C], *r = &s->of[MATMUL_RESIDUAL], *y = &s->of[MATMUL_Y];
     plan->width = simd->width;
     plan->tile_rows = simd->rows;

@@ -21,7 +21,8 @@ typedef struct gemm_plan {
     gemm_a a;
     bool direct; /* tiles are written to y itself */
     bool column_bias, integer;
-    bool pairs; /* operands are pairs of neighbours along k */
+    int residual; /* which input it is: c, where it is all that is added, element by element */
+    bool pairs;   /* operands are pairs of neighbours along k */
     int64_t chunk, rows, columns, row_blocks, column_blocks;
     int64_t a_block, a_step; /* rows of a that are packed at once, and floats from one to the next */
     size_t panel, a_rows, block, bias, scratch;
