@@ -20,6 +20,17 @@ typedef struct row {
 } row;
 
 static const row rows[] = {
+    {"pool_f32", "pool x0=2x5x11x13:f32 y0=2x5x6x7:f32 kernel=3,3 stride=2,2 pads=1,1,1,1", 0},
+    {"pool_f32", "pool x0=2x19x9x7:f32 y0=2x19x9x7:f32 kernel=5,3 pads=2,1,2,1 kind=average", 1e-6},
+    {"resize_f32", "resize x0=2x5x7x9:f32 y0=2x5x14x18:f32 scales=1,1,2,2 mode=linear", 1e-6},
+    {"batch_norm_f32", "batch_norm x0=2x19x5x7:f32 x1=19:f32 x2=19:f32 x3=19:f32 x4=19:f32 y0=2x19x5x7:f32", 1e-6},
+    {"group_norm_f32", "group_norm x0=2x12x5x7:f32 x1=12:f32 x2=12:f32 y0=2x12x5x7:f32 groups=3", 1e-6},
+    {"lrn_f32", "lrn x0=2x19x5x7:f32 y0=2x19x5x7:f32 size=5", 1e-6},
+    {"softmax_f32", "softmax x0=3x7x37:f32 y0=3x7x37:f32 axis=1", 1e-6},
+    {"layer_norm_f32", "layer_norm x0=4x33:f32 x1=33:f32 y0=4x33:f32 axis=1", 1e-6},
+    {"arg_reduce_f32", "arg_reduce x0=3x19x4:f32 y0=3x1x4:i64 axis=1", 0},
+    {"expr", "expr x0=5x37:f32 x1=37:f32 y0=5x37:f32 program='x0 * x1 + x0'", 1e-6},
+    {"expr", "expr x0=9x301:f32 y0=9x1:f32 program='sum(x0)' axes=1", 1e-6},
     {"conv_fwd_f32_winograd", "conv n=2 c=5 h=11 w=13 k=7 r=3 s=3 pad=1 bias=1", 1e-5},
     {"conv_fwd_f32_winograd", "conv c=3 h=19 w=10 k=35 r=5 s=3 pad=2,1 dilation=1,2", 1e-5},
     {"conv_fwd_f32_winograd_strict", "conv c=9 h=8 w=15 k=66 r=3 s=2 stride=2", 2e-6},

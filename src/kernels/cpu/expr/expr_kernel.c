@@ -2,6 +2,8 @@
 /* What the evaluators of all instruction sets have in common: whether, how large, how. */
 #include "kernels/cpu/expr/expr_plan.h"
 
+#include "kernels/common/work.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -63,8 +65,9 @@ size_t ry_expr_plan_size(const ry_problem *problem)
     return place_parts(&plan, problem->attrs.expr.program);
 }
 
-static rynd_status make(ry_expr_plan *plan, const ry_problem *problem, ry_error *error)
+static rynd_status make(ry_expr_plan *plan, const ry_query *query, ry_error *error)
 {
+    const ry_problem *problem = query->problem;
     const ry_expr *program = problem->attrs.expr.program;
     ry_dtype inputs[RY_EXPR_MAX_INPUTS], types[RY_EXPR_MAX_INSTRUCTIONS];
     memset(plan, 0, ry_expr_plan_size(problem));
@@ -73,8 +76,8 @@ static rynd_status make(ry_expr_plan *plan, const ry_problem *problem, ry_error 
         inputs[i] = (ry_dtype)problem->in[i].dtype;
     }
     RY_TRY(ry_expr_types(program, inputs, types, error));
-    RY_TRY(ry_expr_space_make(plan, problem, types, error));
-    ry_expr_space_tasks(plan, ry_expr_compile(plan, program, types));
+    RY_TRY(ry_expr_space_make(plan, query, error));
+    ry_expr_space_tasks(plan, query, ry_expr_compile(plan, program, types));
     return RYND_OK;
 }
 
@@ -141,13 +144,14 @@ rynd_status ry_expr_prepare(const ry_query *query, ry_prepared *prepared, ry_err
     if (!plan) {
         return ry_fail_memory(error);
     }
-    rynd_status status = make(plan, problem, error);
+    rynd_status status = make(plan, query, error);
     if (status == RYND_OK) {
         int64_t tasks = (plan->units + plan->per_task - 1) / plan->per_task;
         *prepared =
             (ry_prepared){.phases = plan->slices > 1 ? 2 : 1, .state_size = size, .scratch = plan->scratch, .workspace = plan->workspace};
         prepared->tasks[0] = (size_t)(plan->slices > 1 ? plan->units * plan->slices : tasks);
         prepared->tasks[1] = (size_t)(plan->slices > 1 ? plan->units : 0);
+        ry_count_work(query, ry_expr_work(query, plan), ry_problem_bytes(problem), prepared);
         prepared->form = (ry_form){{plan->rows * plan->tile, plan->slices}};
     }
     ry_release(&ry_system_allocator, plan);
@@ -156,9 +160,8 @@ rynd_status ry_expr_prepare(const ry_query *query, ry_prepared *prepared, ry_err
 
 void ry_expr_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
 {
-    const ry_problem *problem = query->problem;
     (void)prepared;
-    rynd_status status = make(state, problem, NULL); /* as it went in prepare */
+    rynd_status status = make(state, query, NULL); /* as it went in prepare */
     assert(status == RYND_OK);
     (void)status;
 }

@@ -121,12 +121,15 @@ static inline void *ry_expr_plan_part(const ry_expr_plan *plan, size_t at)
 }
 
 /* The space: what is iterated over, and how (expr_space.c). types: of the program's instructions. */
-rynd_status ry_expr_space_make(ry_expr_plan *plan, const ry_problem *problem, const ry_dtype *types, ry_error *error);
-void ry_expr_space_tasks(ry_expr_plan *plan,
+rynd_status ry_expr_space_make(ry_expr_plan *plan, const ry_query *query, ry_error *error);
+void ry_expr_space_tasks(ry_expr_plan *plan, const ry_query *query,
                          double cost); /* after the program is compiled: units, slices, sizes. cost: of an element, in plain operations */
 
 /* The program: steps and registers (expr_compile.c). Gives the cost of an element. */
 double ry_expr_compile(ry_expr_plan *plan, const ry_expr *program, const ry_dtype *types);
+
+/* Operations at a core's peak that a run takes (kernels/common/work.h). */
+double ry_expr_work(const ry_query *query, const ry_expr_plan *plan);
 
 size_t ry_expr_plan_size(const ry_problem *problem);
 

@@ -2,28 +2,33 @@
 /* The evaluator's iteration space: dimensions sorted and merged, tiles, units and tasks. */
 #include "base/whole.h"
 #include "kernels/cpu/expr/expr_plan.h"
+#include "machine/machine.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements of a tile. A program with temporary buffers keeps them in L1 (32 KiB and more); one function on its own has none, and longer runs spread
- * what a tile costs (30 ns) over more; sums of longer chunks would be less accurate. */
+/* A tile's bytes of each operand. A program with temporary buffers keeps them in L1: a share of it; one function on its own has none, and longer
+ * runs spread what a tile costs (30 ns) over more: a share of L2. Of reductions neither a tile nor a slice follows the machine, for the sums of other
+ * parts have other bits, and those of longer chunks would be less accurate: elements, and plain operations. */
+#define TILE_SHARE  8
+#define LONG_SHARE  16
 #define TILE_SHORT  1024
 #define TILE_CHUNK  4096
-#define TILE_LONG   16384
 #define TILE_ROWS   512   /* rows of a tile at most */
 #define ROW_OFFSETS 16384 /* row offsets of all operands together at most */
 #define INNER_LEAST 32    /* a reduced inner dimension shorter than this is not worth a call a row */
 #define OUTER_TILE  1024  /* accumulators of a unit */
 #define WIDE        256   /* short rows are added side by side up to this width */
 #define MAX_BATCH   256
-#define TASK_COST   65536.0  /* plain operations: some 5 us, many times what a task costs */
+#define BATCH_COST  65536.0
+#define TASK_TIMES  100.0    /* a task takes so many times what taking it does, at */
+#define PLAIN_SHARE 0.11     /* of the peak, what plain operations reach (Zen 4) */
 #define SPLIT_COST  131072.0 /* a unit of that cost is cut into slices where there are fewer units than FEW_UNITS */
 #define SLICE_COST  65536.0
 #define MAX_SLICES  64
 #define FEW_UNITS   32
-#define MAX_TASKS   2048
+#define TASKS_EACH  1024 /* tasks for each core at most */
 
 typedef struct space {
     ry_expr_plan *plan;
@@ -299,12 +304,27 @@ static void choose_modes(space *s)
     }
 }
 
-rynd_status ry_expr_space_make(ry_expr_plan *plan, const ry_problem *problem, const ry_dtype *types, ry_error *error)
+/* Elements of a tile. */
+static int64_t tile_elements(const ry_expr *program, const ry_machine *machine)
 {
+    int functions = 0;
+    for (int i = 0; i < program->count; i++) {
+        functions += program->code[i].code != RY_EXPR_input && program->code[i].code != RY_EXPR_constant;
+    }
+    if (program->reduces) {
+        return functions > 1 ? TILE_SHORT : TILE_CHUNK;
+    }
+    const int64_t bytes = functions > 1 ? ry_machine_core_bytes(machine, RYND_LEVEL_L1) / TILE_SHARE
+                                        : ry_machine_core_bytes(machine, RYND_LEVEL_L2) / LONG_SHARE;
+    return ry_most(TILE_SHORT, bytes / (int64_t)sizeof(float));
+}
+
+rynd_status ry_expr_space_make(ry_expr_plan *plan, const ry_query *query, ry_error *error)
+{
+    const ry_problem *problem = query->problem;
     const ry_expr *program = problem->attrs.expr.program;
     space s = {.plan = plan, .operand = ry_expr_plan_part(plan, plan->operands_at)};
     ry_shape shape;
-    (void)types;
     RY_TRY(broadcast(problem, &shape, error));
     RY_TRY(reduced_dims(problem, &shape, s.reduced, error));
     plan->inputs = program->inputs;
@@ -329,11 +349,7 @@ rynd_status ry_expr_space_make(ry_expr_plan *plan, const ry_problem *problem, co
     sort_dims(&s);
     merge_dims(&s);
     choose_inner(&s, program->reduces);
-    int functions = 0;
-    for (int i = 0; i < program->count; i++) {
-        functions += program->code[i].code != RY_EXPR_input && program->code[i].code != RY_EXPR_constant;
-    }
-    choose_tile(&s, functions > 1 ? TILE_SHORT : program->reduces ? TILE_CHUNK : TILE_LONG);
+    choose_tile(&s, tile_elements(program, query->target->machine));
     choose_modes(&s);
     return RYND_OK;
 }
@@ -363,14 +379,16 @@ static void place_scratch(ry_expr_plan *plan)
     plan->scratch = total;
 }
 
-void ry_expr_space_tasks(ry_expr_plan *plan, double cost)
+void ry_expr_space_tasks(ry_expr_plan *plan, const ry_query *query, double cost)
 {
+    const ry_machine *machine = query->target->machine;
+    const double task = TASK_TIMES * machine->task_seconds * machine->f32.one * PLAIN_SHARE;
     bool inner = plan->scheme == RY_EXPR_INNER, outer = plan->scheme == RY_EXPR_OUTER;
     int64_t parts = plan->reduced_count * (inner ? plan->chunks : 1); /* that can be cut apart */
     double behind = cost * (double)plan->reduced_count * (inner ? (double)plan->length : 1.0), unit;
     plan->batch = plan->slices = plan->width = 1;
     if (inner) {
-        plan->batch = behind * MAX_BATCH <= TASK_COST ? MAX_BATCH : ry_most(1, (int64_t)(TASK_COST / behind));
+        plan->batch = behind * MAX_BATCH <= BATCH_COST ? MAX_BATCH : ry_most(1, (int64_t)(BATCH_COST / behind));
         plan->batch = ry_least(plan->batch, ry_most(1, ry_least(plan->kept_count, ROW_OFFSETS / (plan->inputs + plan->outputs))));
         plan->rows = ry_least(plan->rows, plan->batch);
         plan->units = ry_parts(plan->kept_count, plan->batch);
@@ -384,8 +402,8 @@ void ry_expr_space_tasks(ry_expr_plan *plan, double cost)
     if ((inner || outer) && plan->units < FEW_UNITS && plan->batch == 1 && unit >= SPLIT_COST) {
         plan->slices = ry_most(1, ry_least(parts, ry_least(MAX_SLICES, (int64_t)(unit / SLICE_COST))));
     }
-    plan->per_task = plan->slices > 1 || unit <= 0 ? 1 : ry_most(1, (int64_t)(TASK_COST / unit));
-    plan->per_task = plan->slices > 1 ? 1 : ry_most(plan->per_task, ry_parts(plan->units, MAX_TASKS));
+    plan->per_task = plan->slices > 1 || unit <= 0 ? 1 : ry_most(1, (int64_t)(task / unit));
+    plan->per_task = plan->slices > 1 ? 1 : ry_most(plan->per_task, ry_parts(plan->units, TASKS_EACH * ry_most(machine->cores, 1)));
     plan->elements = ry_most(plan->rows * plan->tile, plan->batch);
     plan->workspace = plan->slices > 1 ? (size_t)(plan->units * plan->slices * plan->reductions * plan->width) * 8 : 0;
     place_scratch(plan);
