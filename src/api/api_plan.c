@@ -2,6 +2,7 @@
 /* Plans: making one, and reading its decisions. */
 #include "api/handles.h"
 #include "kernels/form.h"
+#include "plan/make_plan.h"
 #include "problem/problem_words.h"
 
 #include <stdio.h>

@@ -21,8 +21,7 @@ rynd_status rynd_session_create(rynd_plan *plan, rynd_session **session)
     if (!s) {
         return end(plan, ry_fail_memory(&error), &error, RYND_ERROR_OUT_OF_MEMORY);
     }
-    ry_plan_options options = {.accuracy = plan->accuracy};
-    rynd_status status = ry_session_create(plan->plan, &options, &s->session, &error);
+    rynd_status status = ry_run_create(plan->plan, plan->accuracy, &s->run, &error);
     if (status != RYND_OK) {
         ry_release(&plan->context->allocator, s);
         return end(plan, status, &error, RYND_ERROR_OUT_OF_MEMORY);
@@ -35,7 +34,7 @@ rynd_status rynd_session_create(rynd_plan *plan, rynd_session **session)
 void rynd_session_destroy(rynd_session *session)
 {
     if (session) {
-        ry_session_destroy(session->session);
+        ry_run_destroy(session->run);
         ry_release(&session->plan->context->allocator, session);
     }
 }
@@ -47,7 +46,7 @@ static rynd_status bind_output(rynd_session *session, size_t index, const ry_ten
         ry_error_prefix(error, "output '%s': ", session->plan->plan->outputs[index].name);
         return status;
     }
-    return ry_session_bind_output(session->session, index, tensor, error);
+    return ry_session_bind_output(ry_run_session(session->run), index, tensor, error);
 }
 
 static rynd_status bind(rynd_session *session, const char *name, const rynd_tensor *given, ry_error *error)
@@ -61,7 +60,7 @@ static rynd_status bind(rynd_session *session, const char *name, const rynd_tens
     }
     const uint32_t input = ry_names_find(&plan->input_index, name), output = ry_names_find(&plan->output_index, name);
     if (input != RY_NO_NAME) {
-        return ry_session_bind_input(session->session, input, &tensor, error);
+        return ry_session_bind_input(ry_run_session(session->run), input, &tensor, error);
     }
     if (output != RY_NO_NAME) {
         return bind_output(session, output, &tensor, error);
@@ -80,7 +79,7 @@ rynd_status rynd_session_run(rynd_session *session)
 {
     RY_API_REQUIRE(session);
     ry_error error = {""};
-    return end(session->plan, ry_session_run(session->session, &error), &error, RYND_ERROR_SHAPE);
+    return end(session->plan, ry_run_go(session->run, &error), &error, RYND_ERROR_SHAPE);
 }
 
 rynd_status rynd_session_output(const rynd_session *session, size_t index, rynd_tensor *tensor)
@@ -91,22 +90,22 @@ rynd_status rynd_session_output(const rynd_session *session, size_t index, rynd_
     if (index >= plan->model_outputs) {
         return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT, "output %zu: the model has %zu", index, plan->model_outputs), &error);
     }
-    return ry_api_end(ry_session_output(session->session, index, tensor, &error), &error);
+    return ry_api_end(ry_run_output(session->run, index, tensor, &error), &error);
 }
 
 size_t rynd_session_memory(const rynd_session *session)
 {
-    return session ? ry_session_memory(session->session) : 0;
+    return session ? ry_run_memory(session->run) : 0;
 }
 
 void rynd_session_profile(rynd_session *session, int on)
 {
     if (session) {
-        ry_session_set_timing(session->session, on != 0);
+        ry_session_set_timing(ry_run_session(session->run), on != 0);
     }
 }
 
 double rynd_session_step_time(const rynd_session *session, size_t step)
 {
-    return session && step < session->plan->plan->step_count ? ry_session_times(session->session)[step] : 0;
+    return session && step < session->plan->plan->step_count ? ry_session_times(ry_run_session(session->run))[step] : 0;
 }

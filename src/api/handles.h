@@ -5,7 +5,7 @@
 
 #include "base/threads.h"
 #include "device/device.h"
-#include "exec/session.h"
+#include "exec/run.h"
 #include "machine/machine_file.h"
 #include "onnx/onnx.h"
 
@@ -39,7 +39,7 @@ struct rynd_plan {
 
 struct rynd_session {
     rynd_plan *plan;
-    ry_session *session;
+    ry_run *run;
 };
 
 /* What a public function that returns a status begins with: RY_API_REQUIRE(context, path, model) refuses the first that is NULL, by its name. */

@@ -11,7 +11,9 @@
 #ifndef RY_BASE_TEAM_H
 #define RY_BASE_TEAM_H
 
-#include "base/threads.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/task.h"
 
 typedef struct ry_team ry_team;
 

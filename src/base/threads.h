@@ -10,9 +10,9 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/task.h"
 
 typedef struct ry_threads ry_threads;
-typedef void (*ry_task)(void *context, size_t task, unsigned worker);
 
 /* A caller's pool: calls body(body_context, lane) for every lane below `lanes`, on any threads, and returns when all are done. */
 typedef void (*ry_parallel_for)(void *user, unsigned lanes, void (*body)(void *body_context, unsigned lane), void *body_context);

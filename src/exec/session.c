@@ -3,11 +3,39 @@
 #include "exec/session.h"
 
 #include "base/clock.h"
-#include "exec/rest.h"
-#include "exec/session_parts.h"
 #include "exec/transfer.h"
 
 #include <string.h>
+
+typedef struct ry_session_input_slot {
+    ry_buffer *buffer;     /* the caller's memory, or a row-major copy */
+    ry_transfer *transfer; /* fills the copy; NULL when the caller's memory is used as it is */
+    bool bound;
+} ry_session_input_slot;
+
+typedef struct ry_session_output_slot {
+    ry_place place;        /* where steps write, for outputs of RY_HOME_OUTPUT */
+    ry_buffer *own;        /* the session's memory for it */
+    ry_buffer *wrapped;    /* the caller's memory, written by the step itself */
+    ry_transfer *transfer; /* to the caller's memory, after the run */
+    ry_tensor bound;
+    void *mirror;     /* a host copy, where the device's memory is its own */
+    ry_tensor tensor; /* what the last run gave */
+} ry_session_output_slot;
+
+struct ry_session {
+    const ry_plan *plan;
+    ry_arena arena;
+    ry_stream *stream;
+    ry_buffer *activations;
+    ry_session_input_slot *inputs;
+    ry_session_output_slot *outputs;
+    int64_t (*actual)[RY_MAX_RANK];
+    ry_bound *bound; /* of each step */
+    double *times;
+    bool timing;
+    size_t memory;
+};
 
 static rynd_status create_buffer(ry_session *session, size_t size, ry_buffer **buffer, ry_error *error)
 {
@@ -103,7 +131,7 @@ static rynd_status build(ry_session *session, ry_error *error)
     return bind_steps(session, error);
 }
 
-rynd_status ry_session_create(const ry_plan *plan, const ry_plan_options *options, ry_session **session, ry_error *error)
+rynd_status ry_session_create(const ry_plan *plan, ry_session **session, ry_error *error)
 {
     if (plan->packed_size && !plan->packed) {
         return ry_fail(error, RYND_ERROR_ARGUMENT, "the plan was made without its weights: it can be looked at, not run");
@@ -113,7 +141,6 @@ rynd_status ry_session_create(const ry_plan *plan, const ry_plan_options *option
         return ry_fail_memory(error);
     }
     s->plan = plan;
-    s->accuracy = options->accuracy;
     ry_arena_init(&s->arena, plan->device->allocator);
     rynd_status status = build(s, error);
     if (status != RYND_OK) {
@@ -130,7 +157,6 @@ void ry_session_destroy(ry_session *session)
         return;
     }
     ry_device *device = session->plan->device;
-    ry_rest_destroy(&session->rest);
     for (size_t i = 0; session->inputs && i < session->plan->input_count; i++) {
         ry_transfer_destroy(session->inputs[i].transfer);
         device->table->buffer_destroy(device, session->inputs[i].buffer);
@@ -274,8 +300,7 @@ rynd_status ry_session_run(ry_session *session, ry_error *error)
             RY_TRY(write_output(session, i, error));
         }
     }
-    RY_TRY(plan->device->table->synchronize(session->stream, error));
-    return plan->rest ? ry_rest_run(session, error) : RYND_OK;
+    return plan->device->table->synchronize(session->stream, error);
 }
 
 static bool same_dims(const ry_tensor *a, const ry_tensor *b)
@@ -373,22 +398,17 @@ rynd_status ry_session_bind_output(ry_session *session, size_t index, const ry_t
     return name_tensor(bind_output(session, index, tensor, error), "output", session->plan->outputs[index].name, error);
 }
 
-rynd_status ry_session_output(const ry_session *session, size_t index, ry_tensor *tensor, ry_error *error)
+void ry_session_output(const ry_session *session, size_t index, ry_tensor *tensor)
 {
-    const ry_plan_output *planned = &session->plan->outputs[index];
-    if (planned->later) {
-        return ry_rest_output(session, index, tensor, error);
-    }
     *tensor = session->outputs[index].tensor;
     if (session->outputs[index].transfer) {
         *tensor = session->outputs[index].bound;
     }
-    return RYND_OK;
 }
 
 size_t ry_session_memory(const ry_session *session)
 {
-    return session->memory + session->arena.total + (session->rest.session ? ry_session_memory(session->rest.session) : 0);
+    return session->memory + session->arena.total;
 }
 
 void ry_session_set_timing(ry_session *session, bool on)

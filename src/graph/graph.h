@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "graph/graph_names.h"
 #include "problem/attrs.h"
 
 #define RY_NO_VALUE UINT32_MAX
@@ -43,12 +44,6 @@ typedef struct ry_node {
     ry_value_id *in; /* RY_NO_VALUE: absent */
     ry_value_id *out;
 } ry_node;
-
-/* Finds values and symbols by name; kept by the functions below. */
-typedef struct ry_names {
-    struct ry_name_slot *slots;
-    size_t used, capacity; /* capacity: a power of two */
-} ry_names;
 
 /* What planning may still take for constants that it makes itself: a small file must not become much memory. */
 typedef struct ry_allowance {

@@ -3,9 +3,15 @@
 #ifndef RY_GRAPH_GRAPH_NAMES_H
 #define RY_GRAPH_GRAPH_NAMES_H
 
-#include "graph/graph.h"
+#include "base/memory.h"
 
 #define RY_NO_NAME UINT32_MAX
+
+/* Finds values and symbols by name; kept by the functions below. */
+typedef struct ry_names {
+    struct ry_name_slot *slots;
+    size_t used, capacity; /* capacity: a power of two */
+} ry_names;
 
 /* The name is borrowed. The first id of a name stays. False when out of memory. */
 bool ry_names_add(ry_names *names, ry_arena *arena, const char *name, uint32_t id);

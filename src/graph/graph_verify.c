@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Verification of a graph's structure, before inference or planning trusts it. */
+#include "graph/infer.h"
 #include "graph/infer_table.h"
 
 typedef enum origin { ORIGIN_NONE, ORIGIN_INPUT, ORIGIN_CONSTANT, ORIGIN_NODE } origin;

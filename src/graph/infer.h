@@ -8,30 +8,7 @@
 #ifndef RY_GRAPH_INFER_H
 #define RY_GRAPH_INFER_H
 
-#include "graph/graph.h"
-#include "problem/problem.h"
-
-typedef enum ry_infer_result { RY_INFER_DONE, RY_INFER_LATER, RY_INFER_FAILED } ry_infer_result;
-
-typedef struct ry_infer {
-    ry_graph *graph;
-    ry_node *node;
-    ry_error *error;
-    rynd_status status; /* why, when the result is RY_INFER_FAILED */
-} ry_infer;
-
-typedef ry_infer_result (*ry_infer_fn)(ry_infer *infer);
-
-/* For the functions in infer_*.c */
-const ry_value *ry_infer_in(const ry_infer *infer, int i); /* NULL when absent */
-ry_value *ry_infer_out(const ry_infer *infer, int i);      /* NULL when absent */
-bool ry_infer_has(const ry_infer *infer, int i);
-ry_infer_result ry_infer_fail(ry_infer *infer, rynd_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* A 1-D (or scalar) integer input's numbers. DONE, LATER (unknown content) or FAILED (wrong type or rank, or more than RY_MAX_INTS). */
-ry_infer_result ry_infer_ints(ry_infer *infer, int i, ry_ints *numbers);
-ry_infer_result ry_infer_floats(ry_infer *infer, int i, ry_floats *numbers);
-ry_infer_result ry_infer_axis(ry_infer *infer, int64_t axis, int rank, int *out);
-void ry_infer_set(const ry_infer *infer, int i, ry_dtype dtype, const ry_shape *shape);
+#include "graph/infer_tools.h"
 
 /* One node. LATER is not a failure. */
 ry_infer_result ry_infer_node(ry_graph *graph, ry_node *node, ry_error *error, rynd_status *status);

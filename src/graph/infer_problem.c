@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A problem that did not come from a graph, checked by making a graph of it. */
+#include "graph/infer.h"
 #include "graph/infer_table.h"
 
 #include <stdio.h>

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plan: every decision for a graph on a device. Immutable, printable, deterministic; many threads may share it.
  *
- * Making one: clone the model's graph, bind symbols, infer, fold constants, rewrite; then for each node choose a kernel and prepare it; then cut
- * the batch where that saves memory traffic; then give every value a spot in one arena (memory_map.h); then pack weights.
- *
  * Nodes whose shapes depend on values that are not known yet (RY_INFER_LATER, or behind a BOUNDED output) are left for the *rest*: the plan ends with
  * the values that they need as extra outputs, and the session plans the rest graph when it has them. */
 #ifndef RY_PLAN_PLAN_H
@@ -105,7 +102,6 @@ typedef struct ry_plan_options {
 /* The pass that a step belongs to. */
 const ry_pass *ry_plan_pass_of(const ry_plan *plan, size_t step);
 
-rynd_status ry_plan_create(ry_device *device, const ry_graph *graph, const ry_plan_options *options, ry_plan **plan, ry_error *error);
 void ry_plan_destroy(ry_plan *plan);
 
 #endif

@@ -3,7 +3,6 @@
 #include "problem/problem.h"
 
 #include "expr/expr.h"
-#include "problem/problem_words.h"
 
 #include <string.h>
 

@@ -12,9 +12,8 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "problem/accuracy.h"
 #include "problem/attrs.h"
-
-typedef enum ry_accuracy { RY_ACCURACY_strict, RY_ACCURACY_near32, RY_ACCURACY_tf32, RY_ACCURACY_bf16, RY_ACCURACY_int8 } ry_accuracy;
 
 typedef struct ry_problem {
     ry_op op;
@@ -61,5 +60,11 @@ uint64_t ry_problem_hash(const ry_problem *problem); /* equal problems, equal ha
 double ry_problem_flop(const ry_problem *problem);
 /* Each tensor moved once. */
 double ry_problem_bytes(const ry_problem *problem);
+
+/* Attributes with the window lists that were left empty filled in: strides and dilations of 1, pads of 0. What is compared, printed and hashed. */
+ry_attrs ry_attrs_filled(ry_op op, const ry_attrs *attrs, int spatial);
+int ry_problem_spatial(const ry_problem *problem); /* spatial dims of a window operator */
+/* The number that an empty list of this field stands for, and how many of it; false when the field is no window list. */
+bool ry_field_fill(ry_op op, const ry_field *field, int spatial, int *count, int64_t *number);
 
 #endif

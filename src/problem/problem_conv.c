@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The short form of convolutions. Parsing fills a `brief` and makes the problem of it; printing takes a brief from the problem and prints it if
  * making the problem again gives the same one. */
-#include "problem/problem_words.h"
+#include "problem/problem_conv.h"
 
 #include "base/number.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Problems as text and back: the generic form over tensors and attributes. */
-#include "problem/problem_words.h"
+#include "problem/problem_conv.h"
 
 #include "base/number.h"
 #include "expr/expr.h"

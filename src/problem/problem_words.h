@@ -3,7 +3,9 @@
 #ifndef RY_PROBLEM_PROBLEM_WORDS_H
 #define RY_PROBLEM_PROBLEM_WORDS_H
 
-#include "problem/problem.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "problem/accuracy.h"
 
 /* Text that grows in an arena; `failed` when memory is out. */
 typedef struct ry_text {
@@ -37,15 +39,5 @@ const char *ry_accuracy_word(ry_accuracy accuracy);
 
 /* One of `words`: its index, or -1 after a message that lists them. */
 int ry_word_choice(const ry_word *word, const char *const *words, int count, ry_error *error);
-
-/* Attributes with the window lists that were left empty filled in: strides and dilations of 1, pads of 0. What is compared, printed and hashed. */
-ry_attrs ry_attrs_filled(ry_op op, const ry_attrs *attrs, int spatial);
-int ry_problem_spatial(const ry_problem *problem); /* spatial dims of a window operator */
-/* The number that an empty list of this field stands for, and how many of it; false when the field is no window list. */
-bool ry_field_fill(ry_op op, const ry_field *field, int spatial, int *count, int64_t *number);
-
-/* The short form of convolutions. */
-bool ry_problem_print_short(const ry_problem *problem, ry_text *text); /* false: it does not fit, and nothing is written */
-rynd_status ry_problem_parse_short(ry_op op, const char *words, const char *text, ry_arena *arena, ry_problem *problem, ry_error *error);
 
 #endif

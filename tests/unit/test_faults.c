@@ -12,6 +12,7 @@
 #include "device/cpu/cpu_device.h"
 #include "exec/session.h"
 #include "machine/machine.h"
+#include "plan/make_plan.h"
 #include <rynd/rynd.h>
 
 #include <stdlib.h>
@@ -167,7 +168,7 @@ static rynd_status net_plan(net *n, ry_value_id output)
     const ry_plan_options options = {.accuracy = RY_ACCURACY_strict};
     assert_true(ry_graph_add_output(n->graph, output));
     const rynd_status status = ry_plan_create(n->device, n->graph, &options, &n->plan, &n->error);
-    return status == RYND_OK ? ry_session_create(n->plan, &options, &n->session, &n->error) : status;
+    return status == RYND_OK ? ry_session_create(n->plan, &n->session, &n->error) : status;
 }
 
 static void net_bind(net *n, size_t input, const void *data)
@@ -180,9 +181,10 @@ static void net_bind(net *n, size_t input, const void *data)
 static ry_tensor net_run(net *n)
 {
     ry_tensor y = {0};
-    if (ry_session_run(n->session, &n->error) != RYND_OK || ry_session_output(n->session, 0, &y, &n->error) != RYND_OK) {
+    if (ry_session_run(n->session, &n->error) != RYND_OK) {
         fail_msg("%s", n->error.text);
     }
+    ry_session_output(n->session, 0, &y);
     return y;
 }
 

@@ -136,8 +136,44 @@ static void variable_weights_give_the_same_bits(void **state)
     rynd_context_destroy(context);
 }
 
+/* Every knob says what it is set to, and may be set to that. */
+static void knobs_can_be_set_to_what_they_are(void **state)
+{
+    (void)state;
+    rynd_context *context = NULL;
+    rynd_op *op = NULL, *again = NULL;
+    assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
+    const rynd_op_options options = {.size = sizeof options, .kernel = "conv_fwd_f32_igemm_generic", .constants = 2};
+    assert_int_equal(rynd_op_create(context, DENSE, &options, &op), RYND_OK);
+    rynd_knob knobs[8];
+    rynd_setting settings[9] = {{NULL, "kernel", options.kernel}};
+    const size_t count = rynd_op_knob_count(op);
+    assert_true(count > 2 && count <= 8);
+    for (size_t i = 0; i < count; i++) {
+        knobs[i] = (rynd_knob){.size = sizeof knobs[i]};
+        assert_int_equal(rynd_op_knob(op, i, &knobs[i]), RYND_OK);
+        assert_non_null(strstr(knobs[i].values, knobs[i].value));
+        settings[i + 1] = (rynd_setting){"conv", knobs[i].name, knobs[i].value};
+    }
+    rynd_knob none = {.size = sizeof none};
+    assert_int_equal(rynd_op_knob(op, count, &none), RYND_ERROR_ARGUMENT);
+    const rynd_op_options set = {.size = sizeof set, .constants = 2, .settings = settings, .setting_count = count + 1};
+    assert_int_equal(rynd_op_create(context, DENSE, &set, &again), RYND_OK);
+    rynd_step_info first = {.size = sizeof first}, second = {.size = sizeof second};
+    assert_int_equal(rynd_op_info(op, &first), RYND_OK);
+    assert_int_equal(rynd_op_info(again, &second), RYND_OK);
+    assert_string_equal(first.knobs, second.knobs);
+    settings[count].value = "no such value";
+    rynd_op_destroy(again);
+    assert_int_equal(rynd_op_create(context, DENSE, &set, &again), RYND_ERROR_ARGUMENT);
+    assert_non_null(strstr(rynd_last_error(), "it can be"));
+    rynd_op_destroy(op);
+    rynd_context_destroy(context);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(taken_or_refused), cmocka_unit_test(variable_weights_give_the_same_bits)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(taken_or_refused), cmocka_unit_test(variable_weights_give_the_same_bits),
+                                       cmocka_unit_test(knobs_can_be_set_to_what_they_are)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

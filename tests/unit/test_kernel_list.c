@@ -25,6 +25,19 @@ static void rows_are_complete_and_unique(void **state)
     assert_null(every_kernel_find("conv"));
 }
 
+/* What is asked before a kernel runs is the same code for every instruction set: none of it is compiled for one. */
+static void families_are_planned_by_the_same_code(void **state)
+{
+    (void)state;
+    for (size_t i = 1; i < ry_kernel_count; i++) {
+        const ry_kernel *a = ry_kernels[i - 1], *b = ry_kernels[i];
+        if (strcmp(a->family, b->family) == 0 &&
+            (a->prepare != b->prepare || a->initialise != b->initialise || a->values != b->values || a->knobs != b->knobs)) {
+            fail_msg("%s and %s are not planned by the same code", a->name, b->name);
+        }
+    }
+}
+
 static kernel_case small_conv(ry_dtype dtype)
 {
     kernel_case c;
@@ -137,6 +150,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_complete_and_unique),
+        cmocka_unit_test(families_are_planned_by_the_same_code),
         cmocka_unit_test(walk_gives_each_family_once_at_its_best),
         cmocka_unit_test(what_is_not_constant_is_packed_before_every_run),
         cmocka_unit_test(the_reference_takes_what_no_other_does),

@@ -12,7 +12,7 @@
 #include "machine/machine.h"
 #include "onnx/onnx.h"
 #include "onnx_bytes.h"
-#include "plan/plan.h"
+#include "plan/make_plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,6 +4,7 @@
 
 #include "device/cpu/cpu_device.h"
 #include "exec/session.h"
+#include "plan/make_plan.h"
 
 #include <string.h>
 
@@ -56,7 +57,7 @@ static planned compute(small_net *n, size_t cache, const float *x)
     device->machine = &n->machine;
     assert_int_equal(ry_plan_create(device, n->plan.graph, &options, &plan, &n->error), RYND_OK);
     note_passes(plan, &p);
-    assert_int_equal(ry_session_create(plan, &options, &session, &n->error), RYND_OK);
+    assert_int_equal(ry_session_create(plan, &session, &n->error), RYND_OK);
     ry_tensor input = plan->inputs[0];
     input.data = (void *)(uintptr_t)x;
     assert_int_equal(ry_session_bind_input(session, 0, &input, &n->error), RYND_OK);
@@ -64,7 +65,7 @@ static planned compute(small_net *n, size_t cache, const float *x)
     assert_int_equal(ry_session_run(session, &n->error), RYND_OK);
     for (size_t o = 0; o < plan->output_count; o++) {
         ry_tensor y;
-        assert_int_equal(ry_session_output(session, o, &y, &n->error), RYND_OK);
+        ry_session_output(session, o, &y);
         p.y[o] = malloc(ry_tensor_bytes(&y));
         assert_non_null(p.y[o]);
         memcpy(p.y[o], y.data, ry_tensor_bytes(&y));

@@ -3,12 +3,10 @@
 #ifndef RY_KERNELS_CPU_CONV_DIRECT_COSTS_H
 #define RY_KERNELS_CPU_CONV_DIRECT_COSTS_H
 
-#include "kernels/cpu/conv/direct_plan.h"
-
 typedef struct direct_cycles {
-    double task; /* work of a task at least, where there is so much, as times that taking it takes: some ten microseconds */
-    double row;  /* of a staged row, beside its vectors */
-    double part[DIRECT_STRIDE_MOST]; /* of a staged vector: [stride - 1] */
+    double task;               /* work of a task at least, where there is so much, as times that taking it takes: some ten microseconds */
+    double row;                /* of a staged row, beside its vectors */
+    double part[4];            /* of a staged vector: [stride - 1], as many as DIRECT_STRIDE_MOST */
     double tap, column, chain; /* by columns: of a tap; of a column at least; where one row is all, and sums wait for themselves (Zen 5) */
     double column_end, column_block; /* of a vector's start and end, of a task */
     double product, end;             /* staged: of a tap's product beside its load, of a vector of sums */

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+_Static_assert(sizeof direct_costs.part / sizeof direct_costs.part[0] == DIRECT_STRIDE_MOST, "a cost for each stride");
+
 /* Tasks that keep all cores busy to the end. */
 static int64_t tasks_least(const ry_machine *machine)
 {

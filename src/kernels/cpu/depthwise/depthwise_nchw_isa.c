@@ -4,7 +4,7 @@
 #include "kernels/cpu/common/simd.h"
 #include "kernels/cpu/conv/activation.h"
 #include "kernels/cpu/conv/conv_kernel.h"
-#include "kernels/cpu/depthwise/depthwise_nchw.h"
+#include "kernels/cpu/depthwise/depthwise_plane.h"
 #include "kernels/cpu/depthwise/depthwise_problem.h"
 #include "kernels/cpu/depthwise/depthwise_roll.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text of a strip of two narrow planes: a row of each in one half of the lanes. */
 #include "kernels/cpu/common/simd.h"
-#include "kernels/cpu/depthwise/depthwise_nchw.h"
+#include "kernels/cpu/depthwise/depthwise_plane.h"
 
 typedef struct pair {
     const depthwise_nchw_plan *plan;

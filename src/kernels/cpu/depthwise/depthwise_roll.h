@@ -4,7 +4,7 @@
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_ROLL_H
 
 #include "kernels/cpu/common/simd_rows.h"
-#include "kernels/cpu/depthwise/depthwise_nchw.h"
+#include "kernels/cpu/depthwise/depthwise_plane.h"
 
 /* What all planes of a task have in common. */
 typedef struct depthwise_roll {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Planes of at most two vectors a row, 3x3 windows, seven rows of one plane or of two at a time: all sums in registers, nothing decided on the way. */
 #include "kernels/cpu/common/simd_rows.h"
-#include "kernels/cpu/depthwise/depthwise_nchw.h"
+#include "kernels/cpu/depthwise/depthwise_plane.h"
 
 enum { ROWS = 7, TAPS = 3, VECTORS = 2 };
 

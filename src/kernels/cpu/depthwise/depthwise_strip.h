@@ -4,7 +4,7 @@
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_STRIP_H
 
 #include "kernels/cpu/common/simd_rows.h"
-#include "kernels/cpu/depthwise/depthwise_nchw.h"
+#include "kernels/cpu/depthwise/depthwise_plane.h"
 
 typedef struct strip {
     const depthwise_nchw_plan *plan;

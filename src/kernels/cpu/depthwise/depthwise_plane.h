@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of the depthwise convolution along rows (depthwise_nchw_plan.h) of one instruction set. */
-#ifndef RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NCHW_H
-#define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NCHW_H
+#ifndef RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_PLANE_H
+#define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_PLANE_H
 
 #include "kernels/cpu/common/isa.h"
 #include "kernels/cpu/depthwise/depthwise_nchw_plan.h"

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes a plan: bind, fold, split, rewrite, fuse, lay out, choose, place, pack. */
+#include "plan/make_plan.h"
+
+#include "base/clock.h"
+#include "graph/graph_names.h"
+#include "graph/rewrite.h"
+#include "plan/fold.h"
+#include "plan/fold_cost.h"
+#include "plan/fuse_separable.h"
+#include "plan/fuse_shuffle.h"
+#include "plan/layouts.h"
+#include "plan/passes.h"
+#include "plan/split.h"
+#include "plan/steps.h"
+#include "predict/choices.h"
+#include "predict/settings.h"
+
+#include <string.h>
+
+/* Gives the graph's inputs their sizes, and their content where it is given and small enough to decide a shape. */
+static rynd_status bind_inputs(ry_graph *graph, const ry_plan_options *options, ry_error *error)
+{
+    ry_arena scratch;
+    ry_arena_init(&scratch, graph->arena.allocator);
+    ry_shape *shapes = RY_TAKE(&scratch, ry_shape, graph->input_count);
+    rynd_status status = shapes ? RYND_OK : ry_fail_memory(error);
+    for (size_t i = 0; i < graph->input_count && status == RYND_OK; i++) {
+        ry_value *value = &graph->values[graph->inputs[i]];
+        const ry_tensor *given = options->inputs ? &options->inputs[i] : NULL;
+        shapes[i].rank = -1;
+        if (given && ry_tensor_present(given)) {
+            shapes[i] = ry_tensor_shape(given);
+        } else if (options->batch > 0 && value->shape.rank > 0 && value->shape.dim[0] < 0) {
+            shapes[i] = value->shape;
+            shapes[i].dim[0] = options->batch;
+        }
+    }
+    if (status == RYND_OK) {
+        status = ry_graph_bind(graph, shapes, options->dims, options->dim_count, error);
+    }
+    ry_arena_free(&scratch);
+    for (size_t i = 0; i < graph->input_count && status == RYND_OK; i++) {
+        const ry_tensor *given = options->inputs ? &options->inputs[i] : NULL;
+        if (!given || !given->data || ry_tensor_count(given) > RY_MAX_INTS) {
+            continue;
+        }
+        ry_tensor copy = ry_graph_tensor(graph, graph->inputs[i]);
+        copy.data = ry_arena_take(&graph->arena, ry_tensor_bytes(&copy), 1);
+        if (!copy.data) {
+            return ry_fail_memory(error);
+        }
+        ry_tensor_copy(&copy, given);
+        graph->values[graph->inputs[i]].constant = copy.data;
+    }
+    return status;
+}
+
+static rynd_status list_inputs(ry_plan *plan, ry_error *error)
+{
+    const ry_graph *graph = plan->graph;
+    ry_tensor *inputs = RY_TAKE(&plan->arena, ry_tensor, graph->input_count);
+    plan->input_names = RY_TAKE(&plan->arena, const char *, graph->input_count);
+    if (!inputs || !plan->input_names) {
+        return ry_fail_memory(error);
+    }
+    plan->input_count = graph->input_count;
+    plan->inputs = inputs;
+    for (size_t i = 0; i < graph->input_count; i++) {
+        inputs[i] = ry_graph_tensor(graph, graph->inputs[i]);
+        inputs[i].data = NULL;
+        plan->input_names[i] = graph->values[graph->inputs[i]].name;
+        if (!ry_names_add(&plan->input_index, &plan->arena, plan->input_names[i], (uint32_t)i)) {
+            return ry_fail_memory(error);
+        }
+    }
+    return RYND_OK;
+}
+
+/* The model's outputs in its order, whether computed now or later, then what the rest needs. `names` and `late` describe the former. */
+static rynd_status list_outputs(ry_plan *plan, size_t model_outputs, const char **names, const bool *late, ry_error *error)
+{
+    const ry_graph *graph = plan->graph;
+    plan->model_outputs = model_outputs;
+    plan->outputs = RY_TAKE(&plan->arena, ry_plan_output, model_outputs + graph->output_count);
+    if (!plan->outputs) {
+        return ry_fail_memory(error);
+    }
+    size_t next = 0;
+    for (size_t i = 0; i < model_outputs || next < graph->output_count; i++) {
+        ry_plan_output *output = &plan->outputs[i];
+        output->later = i < model_outputs && late[i];
+        output->rest = (uint32_t)(i - next); /* those before it that are not in the graph are in the rest */
+        if (output->later) {
+            output->name = names[i];
+        } else {
+            const ry_value *value = &graph->values[graph->outputs[next]];
+            output->name = i < model_outputs ? names[i] : value->name;
+            output->tensor = ry_graph_tensor(graph, graph->outputs[next++]);
+            output->tensor.data = NULL;
+            output->bounded = value->bounded;
+        }
+        plan->output_count = i + 1;
+        if (i < model_outputs && !ry_names_add(&plan->output_index, &plan->arena, output->name, (uint32_t)i)) {
+            return ry_fail_memory(error);
+        }
+    }
+    return RYND_OK;
+}
+
+/* Leaves in plan->graph what can be planned now, in plan->rest what cannot. */
+static rynd_status fold_and_split(ry_plan *plan, ry_error *error)
+{
+    ry_graph *graph = plan->graph;
+    const ry_target target = ry_target_here(plan->device);
+    size_t outputs = graph->output_count;
+    const char **names = RY_TAKE(&plan->arena, const char *, outputs);
+    bool *late = RY_TAKE(&plan->arena, bool, outputs), *later;
+    if (!names || !late) {
+        return ry_fail_memory(error);
+    }
+    RY_TRY(ry_plan_fold(graph, &target, &later, error));
+    for (size_t i = 0; i < outputs; i++) {
+        const ry_value *value = &graph->values[graph->outputs[i]];
+        names[i] = value->name;
+        late[i] = value->producer != RY_NO_NODE && later[value->producer];
+    }
+    RY_TRY(ry_plan_split(graph, later, &plan->rest, error));
+    RY_TRY(ry_graph_compact(graph, error));
+    RY_TRY(ry_graph_rewrite(graph, error));
+    RY_TRY(ry_plan_fold(graph, &target, &later, error));
+    RY_TRY(ry_graph_compact(graph, error));
+    RY_TRY(list_inputs(plan, error));
+    return list_outputs(plan, outputs, names, late, error);
+}
+
+static rynd_status build(ry_plan *plan, const ry_graph *graph, const ry_plan_options *options, ry_error *error)
+{
+    RY_TRY(ry_graph_clone(graph, &plan->graph, error));
+    ry_plan_give_allowance(plan->graph);
+    RY_TRY(bind_inputs(plan->graph, options, error));
+    RY_TRY(fold_and_split(plan, error));
+    RY_TRY(ry_plan_fuse_separable(plan, options->accuracy, error));
+    RY_TRY(ry_plan_fuse_shuffles(plan, options->accuracy, error));
+    RY_TRY(ry_plan_choose_layouts(plan, options->accuracy, error));
+    ry_node_id *node_of_step;
+    RY_TRY(ry_plan_make_steps(plan, options->accuracy, &node_of_step, error));
+    RY_TRY(ry_settings_check(plan->settings, plan->rest ? ": those that are planned while running cannot be set" : "", error));
+    RY_TRY(ry_plan_choose_passes(plan, options->accuracy, node_of_step, error));
+    RY_TRY(ry_plan_place(plan, node_of_step, error));
+    return options->skip_packing ? RYND_OK : ry_plan_pack(plan, options, error);
+}
+
+rynd_status ry_plan_create(ry_device *device, const ry_graph *graph, const ry_plan_options *options, ry_plan **plan, ry_error *error)
+{
+    double start = ry_clock_seconds();
+    ry_choices choices;
+    ry_plan *p = ry_allocate_array(device->allocator, 1, sizeof *p);
+    if (!p) {
+        return ry_fail_memory(error);
+    }
+    p->device = device;
+    ry_arena_init(&p->arena, device->allocator);
+    const ry_target target = ry_target_of(device);
+    ry_choices_init(&choices, device->allocator, &target);
+    p->choices = &choices;
+    ry_settings settings = {options->settings, options->setting_count, RY_TAKE(&p->arena, bool, options->setting_count)};
+    p->settings = &settings;
+    rynd_status status = settings.used ? build(p, graph, options, error) : ry_fail_memory(error);
+    p->choices = NULL;
+    p->settings = NULL;
+    ry_choices_free(&choices);
+    if (status != RYND_OK) {
+        ry_plan_destroy(p);
+        return status;
+    }
+    p->seconds = ry_clock_seconds() - start;
+    *plan = p;
+    return RYND_OK;
+}
