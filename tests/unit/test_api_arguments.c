@@ -281,6 +281,16 @@ static rynd_status step_info(void *info)
     return rynd_plan_step(plan, 0, info);
 }
 
+/* Of the first step that has one. */
+static rynd_status knob_info(void *info)
+{
+    size_t step = 0;
+    while (rynd_plan_knob_count(plan, step) == 0) {
+        assert_true(++step < rynd_plan_step_count(plan));
+    }
+    return rynd_plan_knob(plan, step, 0, info);
+}
+
 static const struct {
     const char *name;
     size_t size;
@@ -299,6 +309,7 @@ static const struct {
     {"rynd_node_info", sizeof(rynd_node_info), false, node_info, RYND_OK},
     {"rynd_memory", sizeof(rynd_memory), false, plan_memory, RYND_OK},
     {"rynd_step_info", sizeof(rynd_step_info), false, step_info, RYND_OK},
+    {"rynd_knob", sizeof(rynd_knob), false, knob_info, RYND_OK},
 };
 
 /* A struct of `count` bytes, no more, whose size field says `said`. */
@@ -385,6 +396,14 @@ static void values_of_plan_options(void **state)
     assert_refused(make_plan(&options), RYND_ERROR_NOT_FOUND, "'no such dim'");
     options.dims = &(rynd_dim){"batch", -1};
     assert_refused(make_plan(&options), RYND_ERROR_ARGUMENT, "'batch' cannot be -1");
+    options = (rynd_plan_options){.size = sizeof options, .batch = 1, .setting_count = 1};
+    assert_refused(make_plan(&options), RYND_ERROR_ARGUMENT, "settings is NULL");
+    options.settings = &(rynd_setting){NULL, "kernel", "x"};
+    assert_refused(make_plan(&options), RYND_ERROR_ARGUMENT, "settings[0].step is NULL");
+    options.settings = &(rynd_setting){"no such step", "kernel", "x"};
+    assert_refused(make_plan(&options), RYND_ERROR_NOT_FOUND, "'no such step'");
+    rynd_knob knob = {.size = sizeof knob};
+    assert_refused(rynd_plan_knob(plan, rynd_plan_step_count(plan), 0, &knob), RYND_ERROR_ARGUMENT, "step ");
 }
 
 static void values_of_other_structs(void **state)
