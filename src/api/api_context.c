@@ -8,11 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *rynd_version(void)
-{
-    return RYND_VERSION;
-}
-
 /* A CPU has what the list names up to its best; those between plain C and NEON are of the other family. */
 static bool has_isa(const ry_cpu_info *info, ry_isa isa)
 {

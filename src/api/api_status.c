@@ -7,6 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *rynd_version(void)
+{
+    return RYND_VERSION;
+}
+
 /* State outside handles, like the size of a refused allocation (base/memory.h): C has no other way to give a message beside a status without burdening
  * every call. */
 static _Thread_local ry_error last_error;
