@@ -33,9 +33,9 @@ static double fetch_cycles(const igemm_plan *plan, int64_t block)
         each *= (double)(i == RY_SPACE - 1 && g->x_step[i] == 1 ? g->stride[i] : ry_least(g->stride[i], g->kernel[i]));
     }
     const bool far = all * (double)(g->batch * g->groups) * 4 > (double)plan->sizes.kept;
-    const double cycles = far                             ? (each > 1 ? igemm_costs.far_apart : igemm_costs.far_gather)
-                          : all * 4 <= plan->sizes.second ? 0
-                                                          : igemm_costs.outer_pieces * igemm_costs.outer;
+    const double cycles = far                                     ? (each > 1 ? igemm_costs.far_apart : igemm_costs.far_gather)
+                          : all * 4 <= (double)plan->sizes.second ? 0
+                                                                  : igemm_costs.outer_pieces * igemm_costs.outer;
     return (double)(g->channels_in * block) * each * cycles;
 }
 
