@@ -17,10 +17,14 @@ static int64_t tasks_least(const ry_machine *machine)
     return 16 * (int64_t)machine->cores;
 }
 
+/* An absent input is as good. */
 static bool is_float(const ry_problem *problem, int i)
 {
+    if (!ry_problem_has_input(problem, i)) {
+        return true;
+    }
     const ry_dtype dtype = ry_type_of(&problem->in[i]);
-    return !ry_problem_has_input(problem, i) || dtype == RY_f32 || dtype == RY_f16 || dtype == RY_bf16;
+    return dtype == RY_f32 || dtype == RY_f16 || dtype == RY_bf16;
 }
 
 bool direct_plan_suits(const ry_problem *problem)
