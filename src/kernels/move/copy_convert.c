@@ -2,7 +2,7 @@
 /* copy between element types: pieces of a box whose rows are converted; f32 to and from the 16-bit floats by loops that vectorise. */
 #include "base/whole.h"
 #include "kernels/common/work.h"
-#include "kernels/move/move_costs.h"
+#include "kernels/costs.h"
 #include "kernels/move/strided_copy.h"
 
 #include <string.h>
@@ -35,11 +35,12 @@ static void describe(const ry_query *query, convert_state *state)
 /* The loops of convert_row: those to and from bfloat16 and from float16 keep up with moving. */
 static double work_of(const ry_query *query)
 {
+    const struct ry_move_costs *cost = &ry_costs_of(query->kernel->simd.width)->move;
     const ry_dtype from = (ry_dtype)query->problem->in[0].dtype, to = (ry_dtype)query->problem->out[0].dtype;
     const double count = (double)ry_tensor_count(&query->problem->out[0]);
     const double moved = ry_stream_work(query->target->machine, ry_problem_bytes(query->problem));
     const bool halves = from == RY_f32 ? to == RY_f16 || to == RY_bf16 : to == RY_f32 && (from == RY_f16 || from == RY_bf16);
-    return moved + count * (!halves ? move_costs.converted : to == RY_f16 ? move_costs.rounded : 0);
+    return moved + count * (!halves ? cost->converted : to == RY_f16 ? cost->rounded : 0);
 }
 
 static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels of gather, gather_elements, gather_nd, scatter_elements and scatter_nd. */
 #include "kernels/common/work.h"
+#include "kernels/costs.h"
 #include "kernels/move/indexed_moves.h"
-#include "kernels/move/move_costs.h"
 #include "kernels/move/move_describe.h"
 
 static bool applicable(const ry_problem *problem)
@@ -17,8 +17,9 @@ static bool applicable(const ry_problem *problem)
 
 static void count_moves(const ry_query *query, const ry_indexed *x, ry_prepared *prepared)
 {
+    const struct ry_move_costs *cost = &ry_costs_of(query->kernel->simd.width)->move;
     const double positions = (double)ry_indexed_positions(x);
-    const double slice = move_costs.position + ry_box_work(&x->slice, query->target->machine);
+    const double slice = cost->position + ry_box_work(&x->slice, query->target->machine);
     ry_count_work(query, positions * slice, positions * ry_box_moved(&x->slice), prepared);
 }
 

@@ -2,7 +2,7 @@
 /* Padding by reflection, edges or wrapping: each output position of a dim has its source position in a table; rows are copied by their inner run
  * and completed element by element. Negative pads crop first. */
 #include "kernels/common/work.h"
-#include "kernels/move/move_costs.h"
+#include "kernels/costs.h"
 #include "kernels/move/strided_planes.h"
 
 #include <string.h>
@@ -81,7 +81,7 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     prepared->tasks[0] = (size_t)((state.rows + state.rows_per_task - 1) / state.rows_per_task);
     prepared->state_size = sizeof state + (size_t)entries * sizeof(int64_t);
     const double moved = 2 * (double)ry_tensor_bytes(y);
-    const double work = ry_stream_work(query->target->machine, moved) + (double)state.rows * move_costs.edge_row;
+    const double work = ry_stream_work(query->target->machine, moved) + (double)state.rows * ry_costs_of(0)->move.edge_row;
     ry_count_work(query, work, moved, prepared);
     return RYND_OK;
 }

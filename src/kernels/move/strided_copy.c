@@ -4,7 +4,7 @@
 
 #include "base/whole.h"
 #include "kernels/common/work.h"
-#include "kernels/move/move_costs.h"
+#include "kernels/costs.h"
 #include "kernels/move/strided_planes.h"
 
 #include <assert.h>
@@ -168,6 +168,7 @@ double ry_box_moved(const ry_box *box)
 
 double ry_box_work(const ry_box *box, const ry_machine *machine)
 {
+    const struct ry_move_costs *cost = &ry_costs_of(0)->move;
     const double count = elements_of(box), moved = ry_box_moved(box);
     if (count == 0) {
         return 0;
@@ -177,12 +178,12 @@ double ry_box_work(const ry_box *box, const ry_machine *machine)
     const double ordered = ry_stream_work(machine, moved), far = ry_far_lines_work(machine, lines);
     switch (ry_plane_loop_of(&plane, box->size)) {
     case RY_PLANE_ROWS:
-    case RY_PLANE_FILL: return ordered + count / (double)plane.n0 * move_costs.row;
-    case RY_PLANE_REVERSED: return ordered * move_costs.reversed;
-    case RY_PLANE_INTERLEAVED: return ordered * move_costs.interleaved;
-    case RY_PLANE_STEPPED: return ordered * move_costs.stepped;
-    case RY_PLANE_TRANSPOSED: return ordered * move_costs.transposed + far;
-    default: return ordered * move_costs.any + far;
+    case RY_PLANE_FILL: return ordered + count / (double)plane.n0 * cost->row;
+    case RY_PLANE_REVERSED: return ordered * cost->reversed;
+    case RY_PLANE_INTERLEAVED: return ordered * cost->interleaved;
+    case RY_PLANE_STEPPED: return ordered * cost->stepped;
+    case RY_PLANE_TRANSPOSED: return ordered * cost->transposed + far;
+    default: return ordered * cost->any + far;
     }
 }
 

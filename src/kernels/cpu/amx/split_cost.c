@@ -3,17 +3,8 @@
 #include "kernels/cpu/amx/split_cost.h"
 
 #include "base/whole.h"
+#include "kernels/costs.h"
 #include "machine/machine.h"
-
-static const struct {
-#define SPLIT_COST(name, value) double name;
-#include "kernels/cpu/amx/split_costs.inc"
-#undef SPLIT_COST
-} costs = {
-#define SPLIT_COST(name, value) value,
-#include "kernels/cpu/amx/split_costs.inc"
-#undef SPLIT_COST
-};
 
 enum { TILE_ROWS = SPLIT_TILE / SPLIT_STEP, MULTIPLY_ADD = 2 * SPLIT_LANES };
 
@@ -26,6 +17,7 @@ static double tile_work(const ry_machine *machine)
 
 double split_work(const split_plan *plan, const ry_machine *machine)
 {
+    const struct ry_split_costs *cost = &ry_costs_of(SPLIT_LANES)->split;
     const ry_conv_geometry *g = &plan->geometry;
     const double images = (double)(g->batch * g->groups), further = (double)(plan->parts - 1);
     /* A result comes after 52 cycles: two products take nearly as long as a whole block's four. */
@@ -33,16 +25,17 @@ double split_work(const split_plan *plan, const ry_machine *machine)
     const double pairs = images * (double)plan->segments * rows * columns;
     const double products = (double)(plan->parts * (plan->parts + 1) / 2 * plan->steps * g->taps);
     const double in_vectors = images * (double)(g->in[0] * g->in[1] * g->in[2] * plan->steps * 2);
-    const double split = in_vectors * (costs.input + costs.part * further + (g->x_channel == 1 ? 0 : costs.transpose));
-    const double ends = pairs * TILE_ROWS * (costs.output + (plan->along_channels ? 0 : costs.transpose));
+    const double split = in_vectors * (cost->input + cost->part * further + (g->x_channel == 1 ? 0 : cost->transpose));
+    const double ends = pairs * TILE_ROWS * (cost->output + (plan->along_channels ? 0 : cost->transpose));
     const double tasks = (double)(plan->tasks + plan->row_tasks);
-    return pairs * products * tile_work(machine) / costs.efficiency + (split + ends + tasks * costs.task) * MULTIPLY_ADD +
+    return pairs * products * tile_work(machine) / cost->efficiency + (split + ends + tasks * cost->task) * MULTIPLY_ADD +
            (tasks * machine->task_seconds + 2 * machine->region_seconds * machine->cores) * machine->f32.one;
 }
 
 double split_pack_work(const split_plan *plan)
 {
+    const struct ry_split_costs *cost = &ry_costs_of(SPLIT_LANES)->split;
     const ry_conv_geometry *g = &plan->geometry;
     const double weights = (double)(g->groups * g->channels_out * g->channels_in * g->taps);
-    return weights * (costs.weight + costs.weight_part * (double)plan->parts) * MULTIPLY_ADD;
+    return weights * (cost->weight + cost->weight_part * (double)plan->parts) * MULTIPLY_ADD;
 }

@@ -3,10 +3,10 @@
 #include "kernels/cpu/conv/igemm_choose.h"
 
 #include "base/whole.h"
+#include "kernels/costs.h"
 #include "kernels/cpu/conv/igemm_alive.h"
 #include "kernels/cpu/conv/igemm_copy.h"
 #include "kernels/cpu/conv/igemm_cost.h"
-#include "kernels/cpu/conv/igemm_costs.h"
 #include "kernels/cpu/conv/igemm_layout.h"
 #include "kernels/form.h"
 
@@ -74,7 +74,7 @@ void igemm_list_values(const igemm_plan *plan, ry_dtype dtype, igemm_knob knob, 
         break;
     case IGEMM_KNOB_SHARED: list_range(values, 0, 1, 1); break;
     case IGEMM_KNOB_APART: list_range(values, 0, any_joins(plan), 1); break;
-    case IGEMM_KNOB_SPLIT: list_range(values, 0, igemm_rows_alive(plan) <= igemm_costs.rows_alive, 1); break;
+    case IGEMM_KNOB_SPLIT: list_range(values, 0, igemm_rows_alive(plan) <= ry_costs_of(plan->width)->igemm.rows_alive, 1); break;
     case IGEMM_KNOB_CHUNK: list_range(values, CHUNK_STEP, IGEMM_CHUNK_MOST, CHUNK_STEP); break;
     case IGEMM_KNOB_PIXEL_BLOCKS: list_parts(values, most_pixels(plan)); break;
     case IGEMM_KNOB_CHANNEL_BLOCKS: list_parts(values, units); break;

@@ -3,10 +3,15 @@
 #include "kernels/cpu/conv/igemm_cost.h"
 
 #include "base/whole.h"
+#include "kernels/costs.h"
 #include "kernels/cpu/conv/gather_program.h"
-#include "kernels/cpu/conv/igemm_costs.h"
 #include "kernels/cpu/conv/igemm_layout.h"
 #include "kernels/cpu/conv/tile_lines.h"
+
+static const struct ry_igemm_costs *costs_of(const igemm_plan *plan)
+{
+    return &ry_costs_of(plan->width)->igemm;
+}
 
 /* Of the loads of one gathered vector whose lanes lie in so many rows of the grid. */
 static double load_cycles(const igemm_plan *plan, const igemm_phase *p, double segments)
@@ -16,10 +21,10 @@ static double load_cycles(const igemm_plan *plan, const igemm_phase *p, double s
         return segments;
     }
     if (lanes == 0) {
-        return segments * igemm_costs.lanes * (double)plan->width;
+        return segments * costs_of(plan)->lanes * (double)plan->width;
     }
-    return p->at.grid[RY_SPACE - 1] <= lanes ? igemm_costs.pick + (segments - 1) * igemm_costs.join
-                                             : igemm_costs.pick * ((double)ry_parts(p->lanes, lanes) + segments - 1);
+    return p->at.grid[RY_SPACE - 1] <= lanes ? costs_of(plan)->pick + (segments - 1) * costs_of(plan)->join
+                                             : costs_of(plan)->pick * ((double)ry_parts(p->lanes, lanes) + segments - 1);
 }
 
 /* Of x's own way to the core, where it does not stay near: in pieces, which memory likes less than long runs. What lies between the pixels of a
@@ -33,9 +38,9 @@ static double fetch_cycles(const igemm_plan *plan, int64_t block)
         each *= (double)(i == RY_SPACE - 1 && g->x_step[i] == 1 ? g->stride[i] : ry_least(g->stride[i], g->kernel[i]));
     }
     const bool far = all * (double)(g->batch * g->groups) * 4 > (double)plan->sizes.kept;
-    const double cycles = far                                     ? (each > 1 ? igemm_costs.far_apart : igemm_costs.far_gather)
+    const double cycles = far                                     ? (each > 1 ? costs_of(plan)->far_apart : costs_of(plan)->far_gather)
                           : all * 4 <= (double)plan->sizes.second ? 0
-                                                                  : igemm_costs.outer_pieces * igemm_costs.outer;
+                                                                  : costs_of(plan)->outer_pieces * costs_of(plan)->outer;
     return (double)(g->channels_in * block) * each * cycles;
 }
 
@@ -47,22 +52,23 @@ static double gather_cycles(const igemm_plan *plan, const igemm_phase *p, int64_
         return 0;
     }
     if (p->plain) {
-        return vectors * (double)p->depth * igemm_costs.copy + igemm_costs.line * fetch;
+        return vectors * (double)p->depth * costs_of(plan)->copy + costs_of(plan)->line * fetch;
     }
     if (plan->mode == IGEMM_ROWS) {
         /* a row of the window is one run where nothing lies between its pixels */
         const int64_t along =
             g->x_step[RY_SPACE - 1] == g->channels_in && p->at.taps % g->kernel[RY_SPACE - 1] == 0 ? g->kernel[RY_SPACE - 1] : 1;
         const int64_t runs = p->at.taps / along;
-        const double copy = igemm_costs.row_copy + (plan->pairs ? igemm_costs.pair : 0);
-        return fetch + (double)block * (double)runs * (igemm_costs.gather + copy * (double)ry_parts(g->channels_in * along, plan->width));
+        const double copy = costs_of(plan)->row_copy + (plan->pairs ? costs_of(plan)->pair : 0);
+        return fetch +
+               (double)block * (double)runs * (costs_of(plan)->gather + copy * (double)ry_parts(g->channels_in * along, plan->width));
     }
     const double row = (double)p->at.grid[RY_SPACE - 1];
     const double segments = p->at.grid[RY_SPACE - 1] % p->lanes == 0 ? 1 : 1 + (double)(p->lanes - 1) / row;
-    const double store = igemm_costs.store + (plan->pairs ? igemm_costs.pair : 0);
+    const double store = costs_of(plan)->store + (plan->pairs ? costs_of(plan)->pair : 0);
     const double programs = p->chunk_taps < p->at.taps ? (double)ry_parts(g->channels_in, p->chunk_channels) : 1.0;
     return fetch + vectors * ((double)p->depth * (store + load_cycles(plan, p, segments)) +
-                              (double)p->at.taps * programs * igemm_costs.taps * segments);
+                              (double)p->at.taps * programs * costs_of(plan)->taps * segments);
 }
 
 /* Cycles of a step of k of all tiles of `rows` rows and `columns` elements along the vectors. */
@@ -98,12 +104,12 @@ static double product_cycles(const igemm_plan *plan, const igemm_phase *p, int64
     const double tiles = (double)(ry_parts(rows, most) * ry_parts(columns, plan->tile_columns));
     /* a tile's start and end cost about four cycles a vector in every chunk; what is not direct passes once more, and turned again */
     double cycles = alive * (step_cycles(plan, rows, most, columns) * (double)p->steps +
-                             (vectors * igemm_costs.chunk_vector + tiles * igemm_costs.tile) * chunks);
+                             (vectors * costs_of(plan)->chunk_vector + tiles * costs_of(plan)->tile) * chunks);
     if (!p->direct) {
-        cycles += vectors * (p->turned                                 ? igemm_costs.finish_turned
-                             : pixels || plan->geometry.y_channel == 1 ? igemm_costs.finish
-                                                                       : igemm_costs.finish_apart);
-        cycles += pixels ? (double)channels * (double)block / (double)run_pixels(p) * igemm_costs.run : 0;
+        cycles += vectors * (p->turned                                 ? costs_of(plan)->finish_turned
+                             : pixels || plan->geometry.y_channel == 1 ? costs_of(plan)->finish
+                                                                       : costs_of(plan)->finish_apart);
+        cycles += pixels ? (double)channels * (double)block / (double)run_pixels(p) * costs_of(plan)->run : 0;
     }
     return cycles;
 }
@@ -111,33 +117,34 @@ static double product_cycles(const igemm_plan *plan, const igemm_phase *p, int64
 /* Cycles of the pages that tiles turn to, step by step, where a chunk of x in place lies in too many. */
 static double page_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t units)
 {
-    const double pages = (double)plan->geometry.x_channel / igemm_costs.page_floats, each = pages < 1 ? pages : 1;
+    const double pages = (double)plan->geometry.x_channel / costs_of(plan)->page_floats, each = pages < 1 ? pages : 1;
     if (!p->in_place || plan->mode == IGEMM_ROWS) {
         return 0;
     }
     const bool small = igemm_is_small(plan);
-    const bool crowded = small && plan->geometry.x_channel % IGEMM_CROWDED == 0 && p->chunk_channels > igemm_costs.crowded_planes;
+    const bool crowded = small && plan->geometry.x_channel % IGEMM_CROWDED == 0 && p->chunk_channels > costs_of(plan)->crowded_planes;
     if (plan->mode == IGEMM_GATHERED) {
-        const bool near = !crowded && pages * (double)p->chunk_channels <= igemm_costs.pages;
-        return near
-                   ? 0
-                   : (double)(ry_parts(block, p->lanes) * units * p->steps) * (crowded ? igemm_costs.crowded : igemm_costs.page_row * each);
+        const bool near = !crowded && pages * (double)p->chunk_channels <= costs_of(plan)->pages;
+        return near ? 0
+                    : (double)(ry_parts(block, p->lanes) * units * p->steps) *
+                          (crowded ? costs_of(plan)->crowded : costs_of(plan)->page_row * each);
     }
-    const bool near = !crowded && (!small || each * (double)p->chunk_channels < igemm_costs.pages);
+    const bool near = !crowded && (!small || each * (double)p->chunk_channels < costs_of(plan)->pages);
     return near ? 0
                 : (double)(ry_parts(block, plan->tile_columns) * units * p->steps) *
-                      (crowded ? igemm_costs.crowded : igemm_costs.page_vector * each);
+                      (crowded ? costs_of(plan)->crowded : costs_of(plan)->page_vector * each);
 }
 
 /* Cycles of reading a unit's weights for all pixels of a block, or all units' for each sliver. */
 static double weights_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t channels)
 {
     const bool stay = p->steps * plan->geometry.channels_out * 4 <= plan->sizes.second;
-    const double first = stay ? igemm_costs.second : igemm_costs.outer;
+    const double first = stay ? costs_of(plan)->second : costs_of(plan)->outer;
     if (!p->slivers_first) {
         return (double)p->steps * (double)channels * first;
     }
-    const double next = channels * p->chunk_channels * p->chunk_taps * 4 <= plan->sizes.panel ? igemm_costs.second : igemm_costs.outer;
+    const double next =
+        channels * p->chunk_channels * p->chunk_taps * 4 <= plan->sizes.panel ? costs_of(plan)->second : costs_of(plan)->outer;
     return (double)p->steps * (double)channels * (first + (double)(ry_parts(block, plan->tile_columns) - 1) * next);
 }
 
@@ -145,7 +152,7 @@ static double weights_cycles(const igemm_plan *plan, const igemm_phase *p, int64
 static double split_cycles(const igemm_plan *plan)
 {
     const bool split = igemm_is_small(plan) && plan->mode != IGEMM_ROWS && plan->geometry.x_channel % RY_LINE_FLOATS != 0;
-    return !split ? 0 : plan->mode == IGEMM_PIXELS ? igemm_costs.split_vector : igemm_costs.split_row;
+    return !split ? 0 : plan->mode == IGEMM_PIXELS ? costs_of(plan)->split_vector : costs_of(plan)->split_row;
 }
 
 /* Cycles of reading x in place: a block passes by for every unit, and stays in the caches near the core where it is small. */
@@ -153,10 +160,10 @@ static double passes_cycles(const igemm_plan *plan, const igemm_phase *p, int64_
 {
     const int64_t floats = block * p->chunk_channels * p->chunk_taps, all = plan->geometry.channels_in * p->pixels;
     const bool far = plan->mode != IGEMM_ROWS && p->far, near = floats * 4 < plan->sizes.near / 2;
-    const double away = p->streams ? igemm_costs.far_run : plan->mode == IGEMM_PIXELS ? igemm_costs.far_ahead : igemm_costs.far;
+    const double away = p->streams ? costs_of(plan)->far_run : plan->mode == IGEMM_PIXELS ? costs_of(plan)->far_ahead : costs_of(plan)->far;
     const double split = near && plan->mode == IGEMM_PIXELS ? 0 : split_cycles(plan);
-    const double first = far ? away : all * 4 <= plan->sizes.second ? igemm_costs.second : igemm_costs.outer;
-    const double next = near ? 0 : floats * 4 <= plan->sizes.second ? igemm_costs.second : igemm_costs.outer;
+    const double first = far ? away : all * 4 <= plan->sizes.second ? costs_of(plan)->second : costs_of(plan)->outer;
+    const double next = near ? 0 : floats * 4 <= plan->sizes.second ? costs_of(plan)->second : costs_of(plan)->outer;
     return p->in_place ? (double)(block * p->depth) * (first + (double)(units - 1) * next + (double)units * split) : 0;
 }
 
@@ -168,7 +175,7 @@ static double spent_cycles(const igemm_plan *plan, double tasks, double each, do
         return all;
     }
     const double rounds = (double)(ry_whole((int64_t)tasks, threads)) * each, idle = all + (double)(threads - 1) * each;
-    return (rounds < idle ? rounds : idle) + each * igemm_costs.uneven;
+    return (rounds < idle ? rounds : idle) + each * costs_of(plan)->uneven;
 }
 
 double igemm_cost_of(const igemm_plan *plan, const igemm_phase *first, int64_t units)
@@ -180,7 +187,8 @@ double igemm_cost_of(const igemm_plan *plan, const igemm_phase *first, int64_t u
     /* of the tasks' pixels and sums, those that are there */
     const double whole = (double)first->pixels / (double)(ry_parts(first->pixels, block) * block);
     const double filled = whole * (double)g->channels_out / (double)(ry_parts(plan->units, units) * channels);
-    double fixed = plan->sizes.task + (first->in_place ? igemm_costs.plain : igemm_costs.program), product = 0, gather = 0, stream = 0;
+    double fixed = plan->sizes.task + (first->in_place ? costs_of(plan)->plain : costs_of(plan)->program), product = 0, gather = 0,
+           stream = 0;
     for (int64_t i = 0; i < first->bundle; i++) {
         const igemm_phase *p = &first[i];
         const double alive = p->alive;
@@ -189,7 +197,7 @@ double igemm_cost_of(const igemm_plan *plan, const igemm_phase *first, int64_t u
             alive * weights_cycles(plan, p, block, channels) + passes_cycles(plan, p, block, units) + page_cycles(plan, p, block, units);
         if (p->source < 0 || i == p->source) {
             gather += alive * gather_cycles(plan, p, block);
-            stream += alive * (double)(igemm_panel_floats(plan, p, block) * p->chunks) * igemm_costs.outer;
+            stream += alive * (double)(igemm_panel_floats(plan, p, block) * p->chunks) * costs_of(plan)->outer;
         }
     }
     if (!plan->shared) {
@@ -207,13 +215,13 @@ static double copy_cycles(const igemm_plan *plan)
     const int64_t channels = g->groups * g->channels_in, positions = g->x_batch / channels;
     const double vectors = (double)(g->batch * ry_whole(positions, plan->width) * ry_parts(channels, plan->width));
     const bool outer = g->x_batch * 4 > plan->sizes.second, far = g->batch * g->x_batch * 4 > plan->sizes.kept;
-    return vectors * (igemm_costs.x_copy + (far ? igemm_costs.x_far : outer ? igemm_costs.x_outer : 0));
+    return vectors * (costs_of(plan)->x_copy + (far ? costs_of(plan)->x_far : outer ? costs_of(plan)->x_outer : 0));
 }
 
 double igemm_cost_with_copy(const igemm_plan *plan, double bundles)
 {
     if (plan->copied) {
-        return igemm_costs.copy_margin * bundles + copy_cycles(plan) + plan->sizes.phase;
+        return costs_of(plan)->copy_margin * bundles + copy_cycles(plan) + plan->sizes.phase;
     }
     return bundles + (plan->shared && !plan->alone ? plan->sizes.phase : 0);
 }

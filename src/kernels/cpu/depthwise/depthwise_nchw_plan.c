@@ -3,7 +3,7 @@
 #include "kernels/cpu/depthwise/depthwise_nchw_plan.h"
 
 #include "base/whole.h"
-#include "kernels/cpu/depthwise/depthwise_costs.h"
+#include "kernels/costs.h"
 #include "kernels/cpu/depthwise/depthwise_problem.h"
 #include "kernels/form.h"
 #include "machine/machine.h"
@@ -288,7 +288,8 @@ static void find_edges(int width, depthwise_nchw_plan *plan)
 
 static int64_t choose_channels(const depthwise_nchw_plan *plan, const ry_machine *machine, int64_t plane_work, int width)
 {
-    const int64_t task_work = ry_machine_task_products(machine, depthwise_costs.nchw_task), enough = depthwise_tasks_enough(machine);
+    const int64_t task_work = ry_machine_task_products(machine, ry_costs_of(width)->depthwise_nchw.task),
+                  enough = depthwise_tasks_enough(machine);
     const int64_t planes = plan->geometry.batch * plan->outputs;
     int64_t channels = ry_least(plan->outputs, ry_parts(task_work, plane_work));
     if (planes / channels < enough && plane_work * planes > task_work * enough) {
@@ -300,10 +301,11 @@ static int64_t choose_channels(const depthwise_nchw_plan *plan, const ry_machine
 }
 
 /* Few planes: parts of them, whole strips. */
-static int64_t choose_rows(const depthwise_nchw_plan *plan, const ry_machine *machine, int64_t plane_work)
+static int64_t choose_rows(const depthwise_nchw_plan *plan, const ry_machine *machine, int64_t plane_work, int width)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t task_work = ry_machine_task_products(machine, depthwise_costs.nchw_task), enough = depthwise_tasks_enough(machine);
+    const int64_t task_work = ry_machine_task_products(machine, ry_costs_of(width)->depthwise_nchw.task),
+                  enough = depthwise_tasks_enough(machine);
     const int64_t parts = ry_least(ry_parts(enough, g->batch * plan->channel_blocks), ry_most(1, plane_work / task_work));
     const int64_t strips = ry_parts(ry_parts(g->out[1], parts), STRIP_ROWS);
     return plan->channels > 1 ? g->out[1] : ry_least(g->out[1], strips * STRIP_ROWS);
@@ -323,7 +325,7 @@ static void choose_tasks(const ry_query *query, depthwise_nchw_plan *plan)
     plan->rows = ry_form_wanted(query, NCHW_ROWS);
     if (plan->rows == RY_KNOB_FREE) {
         const bool all = ry_form_wanted(query, NCHW_TEXT) == NCHW_SEVEN;
-        plan->rows = all ? g->out[1] : choose_rows(plan, machine, plane_work);
+        plan->rows = all ? g->out[1] : choose_rows(plan, machine, plane_work, width);
     }
     plan->row_blocks = ry_parts(g->out[1], plan->rows);
     plan->tasks = g->batch * plan->channel_blocks * plan->row_blocks;
@@ -333,21 +335,24 @@ static void choose_tasks(const ry_query *query, depthwise_nchw_plan *plan)
  * their vectors for one row alone. */
 static double count_cycles(const depthwise_nchw_plan *plan, int width)
 {
-    const depthwise_nchw_costs *cost = &depthwise_costs.nchw;
+    const struct ry_depthwise_nchw_costs *cost = &ry_costs_of(width)->depthwise_nchw;
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t rows = ry_parts(g->out[1], g->dilation[1]), last = rows % STRIP_ROWS;
     const int64_t alone = last < depthwise_nchw_heights[1] ? last : last - depthwise_nchw_heights[1];
     const int64_t passes = count_passes(g), planes_at_once = plan->paired ? ry_parts(plan->outputs, 2) : plan->outputs;
     const double planes = (double)(g->batch * planes_at_once * passes), vectors = planes * (double)plan->vectors;
     const int two = g->stride[2] > 1;
+    const double roll[][2] = {{cost->roll, cost->roll_strided}, {cost->roll_alone, cost->roll_alone_strided}};
+    const double tap[][2] = {{cost->tap, cost->tap_strided}, {cost->tap_paired, cost->tap_paired_strided}};
+    const double end[][2] = {{cost->end, cost->end_strided}, {cost->end_paired, cost->end_paired_strided}};
     if (plan->sevens) {
-        return vectors * (double)ry_whole(g->out[1], STRIP_ROWS) * cost->seven[plan->paired];
+        return vectors * (double)ry_whole(g->out[1], STRIP_ROWS) * (plan->paired ? cost->seven_paired : cost->seven);
     }
     if (plan->rolls) {
-        return vectors * (double)g->out[1] * cost->roll[plan->vectors == 1][two] + planes * cost->plane;
+        return vectors * (double)g->out[1] * roll[plan->vectors == 1][two] + planes * cost->plane;
     }
     const double wide = depthwise_is_long(width) && two && !plan->paired ? cost->long_parting : 1.0;
-    const double each = (double)(g->kernel[1] * g->kernel[2]) * cost->tap[plan->paired][two] * wide;
+    const double each = (double)(g->kernel[1] * g->kernel[2]) * tap[plan->paired][two] * wide;
     const double adds = passes > g->out[0] ? cost->add : 0;
     /* the weights of 3x3 stay in registers */
     const double square = !plan->paired && !two && g->kernel[1] == 3 && g->kernel[2] == 3 ? cost->square : 0.0;
@@ -355,7 +360,7 @@ static double count_cycles(const depthwise_nchw_plan *plan, int width)
     const double share = (double)alone / (double)rows;
     return vectors * (double)g->out[1] *
                (each * (1.0 + cost->alone_tap * share) +
-                (cost->end[plan->paired][two] + adds - square + narrow) * (1.0 + cost->alone_end * share)) +
+                (end[plan->paired][two] + adds - square + narrow) * (1.0 + cost->alone_end * share)) +
            planes * cost->plane;
 }
 

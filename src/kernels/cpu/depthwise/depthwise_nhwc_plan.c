@@ -3,7 +3,7 @@
 #include "kernels/cpu/depthwise/depthwise_nhwc_plan.h"
 
 #include "base/whole.h"
-#include "kernels/cpu/depthwise/depthwise_costs.h"
+#include "kernels/costs.h"
 #include "kernels/cpu/depthwise/depthwise_problem.h"
 #include "kernels/form.h"
 #include "machine/machine.h"
@@ -148,7 +148,11 @@ static int64_t best_pixels(const depthwise_axis *axis)
 /* Cycles of a vector of a tap. */
 static double tap_cycles(const depthwise_nhwc_plan *plan, int mix)
 {
-    return depthwise_costs.nhwc.tap[mix][plan->window == 0 ? 2 : plan->stride > 1];
+    const struct ry_depthwise_nhwc_costs *cost = &ry_costs_of(plan->lanes)->depthwise_nhwc;
+    const double tap[][3] = {{cost->tap, cost->tap_strided, cost->tap_any},
+                             {cost->tap_mixed, cost->tap_mixed_strided, cost->tap_mixed_any},
+                             {cost->tap_wide, cost->tap_wide_strided, cost->tap_wide_any}};
+    return tap[mix][plan->window == 0 ? 2 : plan->stride > 1];
 }
 
 /* Windows that have texts: of 3, 5, ... 11 neighbours in a row, or of such where a row is cut into interleaved ones. The
@@ -282,26 +286,17 @@ static void choose_ring(int width, const ry_machine *machine, depthwise_nhwc_pla
     }
 }
 
-static double read_planes(int width)
-{
-    return depthwise_costs.nhwc.read_planes[depthwise_is_long(width)];
-}
-
-static double write_planes(int width)
-{
-    return depthwise_costs.nhwc.write_planes[depthwise_is_long(width)];
-}
-
 /* As many tasks as there is work for, and as keep all cores busy. */
 static int64_t tasks_enough(int width, const ry_machine *machine, const depthwise_nhwc_plan *plan)
 {
+    const struct ry_depthwise_nhwc_costs *cost = &ry_costs_of(width)->depthwise_nhwc;
     const ry_conv_geometry *g = &plan->geometry;
     const double pixels = (double)(g->batch * plan->lines * g->out[2]);
     const double taps = depthwise_axis_mean(&plan->axis[0]) * depthwise_axis_mean(&plan->axis[1]) * depthwise_axis_mean(&plan->axis[2]);
     const double read = (double)(g->batch * g->in[0] * g->in[1] * g->in[2]) / (double)plan->multiplier;
-    const double moved = (plan->planes_in ? read_planes(width) * read : 0) + (plan->planes_out ? write_planes(width) * pixels : 0);
+    const double moved = (plan->planes_in ? cost->read_planes * read : 0) + (plan->planes_out ? cost->write_planes * pixels : 0);
     const double work = (pixels * (double)plan->depth * (taps + 1.0) + moved) * (double)plan->packed_step;
-    const double each = (double)ry_machine_task_products(machine, depthwise_costs.nhwc_task);
+    const double each = (double)ry_machine_task_products(machine, cost->task);
     const int64_t enough = depthwise_tasks_enough(machine);
     return ry_most(1, work < each * (double)enough ? (int64_t)(work / each) : enough);
 }
@@ -408,7 +403,7 @@ static void place(int width, depthwise_nhwc_plan *plan)
  * addresses. */
 static double count_cycles(const ry_query *query, const depthwise_nhwc_plan *plan)
 {
-    const depthwise_nhwc_costs *cost = &depthwise_costs.nhwc;
+    const struct ry_depthwise_nhwc_costs *cost = &ry_costs_of(query->kernel->simd.width)->depthwise_nhwc;
     const ry_conv_geometry *g = &plan->geometry;
     const int width = query->kernel->simd.width;
     const double vectors = (double)(g->batch * ry_parts(plan->outputs, plan->lanes));
@@ -417,12 +412,12 @@ static double count_cycles(const ry_query *query, const depthwise_nhwc_plan *pla
     const double area = depthwise_axis_mean(&plan->axis[0]) * rows * taps;
     const double each = area * (double)plan->depth * tap_cycles(plan, plan->mix);
     const double pixels = (double)(plan->lines * blocks_of(&plan->axis[2], plan->pixels));
-    const double end = cost->end + (plan->planes_out ? write_planes(width) : plan->through ? cost->through : 0.0);
+    const double end = cost->end + (plan->planes_out ? cost->write_planes : plan->through ? cost->through : 0.0);
     const double read = (double)(g->in[0] * g->in[1] * g->in[2]) * (double)plan->depth / (double)plan->multiplier;
     const bool copies = g->kernel[0] * g->kernel[1] * g->kernel[2] * g->stride[0] * g->stride[1] * g->stride[2] == 1;
     const double bytes = (double)(g->batch * plan->outputs) * read * sizeof(float);
     const double far = copies && plan->planes_in && ry_machine_is_far(query->target->machine, bytes) ? cost->far : 0;
-    const double staged = plan->planes_in ? read_planes(width) + far * (double)width : plan->staged ? cost->staged : 0.0;
+    const double staged = plan->planes_in ? cost->read_planes + far * (double)width : plan->staged ? cost->staged : 0.0;
     const double tables = (double)(plan->slices * plan->table_rows * plan->reach) * pixels / (double)plan->pixels;
     return vectors * (pixels * (each + end) + read * staged + cost->address * tables * (double)width / (double)plan->channels);
 }

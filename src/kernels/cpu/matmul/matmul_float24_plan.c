@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lays out and cuts products with floats of 24 bits. */
 #include "kernels/cpu/matmul/matmul_float24_plan.h"
+#include "kernels/costs.h"
 
-#include "kernels/cpu/matmul/matmul_costs.h"
 #include "kernels/cpu/matmul/matmul_tasks.h"
 
 #include <string.h>
@@ -68,6 +68,7 @@ void float24_values(const ry_query *query, int knob, ry_knob_values *values)
 
 rynd_status float24_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const struct ry_matmul_costs *cost = &ry_costs_of(query->kernel->simd.width)->matmul;
     float24_plan plan;
     if (!make_plan(query, &plan)) {
         return ry_form_fail(query, error);
@@ -76,7 +77,7 @@ rynd_status float24_prepare(const ry_query *query, ry_prepared *prepared, ry_err
     const matmul_shape *s = &plan.shape;
     const ry_simd *simd = &query->kernel->simd;
     const double vectors = (double)(s->n * s->k) / simd->width;
-    const double cycles = vectors * (matmul_cost.float24[query->kernel->isa == RY_ISA_generic] + (double)(s->m - 1));
+    const double cycles = vectors * ((query->kernel->isa == RY_ISA_generic ? cost->float24_plain : cost->float24) + (double)(s->m - 1));
     *prepared = (ry_prepared){.phases = 1,
                               .tasks = {(size_t)plan.column_blocks},
                               .state_size = ry_aligned(sizeof plan),
@@ -84,7 +85,7 @@ rynd_status float24_prepare(const ry_query *query, ry_prepared *prepared, ry_err
                               .pack_tasks = (size_t)plan.column_blocks,
                               .scratch = plan.scratch,
                               .work = cycles * 2 * simd->width,
-                              .pack_work = vectors * (double)(2 * simd->width * simd->width) * matmul_cost.pack_float24,
+                              .pack_work = vectors * (double)(2 * simd->width * simd->width) * cost->pack_float24,
                               .counts = {ry_problem_flop(problem),
                                          ry_problem_bytes(problem) - (double)ry_tensor_bytes(&problem->in[MATMUL_B]) + (double)plan.packed},
                               .form = {{plan.columns}}};

@@ -3,7 +3,7 @@
 #include "kernels/cpu/matmul/matmul_gemm_plan.h"
 
 #include "base/whole.h"
-#include "kernels/cpu/matmul/matmul_costs.h"
+#include "kernels/costs.h"
 #include "kernels/form.h"
 #include "machine/machine.h"
 
@@ -109,13 +109,15 @@ static double a_cycles(const gemm_plan *plan)
 {
     const bool crowded = plan->a == GEMM_A_ALONG_K && plan->shape.of[MATMUL_A].row % CROWDED == 0 && plan->rows > 1;
     const double tiles = (double)ry_parts(plan->columns, plan->tile_columns);
-    return plan->a == GEMM_A_PACKED ? matmul_cost.pack_a : crowded ? tiles * matmul_cost.crowded : 0;
+    return plan->a == GEMM_A_PACKED ? ry_costs_of(plan->width)->matmul.pack_a
+           : crowded                ? tiles * ry_costs_of(plan->width)->matmul.crowded
+                                    : 0;
 }
 
 /* Multiply-adds of a vector, or what takes as long, of a task. */
 static double cycles_of(const gemm_plan *plan, const ry_machine *machine)
 {
-    const matmul_costs *cost = &matmul_cost;
+    const struct ry_matmul_costs *cost = &ry_costs_of(plan->width)->matmul;
     const matmul_shape *s = &plan->shape;
     const matmul_operand *b = &s->of[MATMUL_B];
     const bool far = ry_machine_is_far(machine, 4 * (double)s->k * (double)s->n * (b->batch[0] ? (double)s->batches : 1));
@@ -203,7 +205,7 @@ static bool make_plan(const ry_query *query, gemm_plan *plan)
     } else if (!choose_blocks(query, plan)) {
         return false;
     }
-    if (packed == RY_KNOB_FREE && a_cycles(plan) > matmul_cost.pack_a) {
+    if (packed == RY_KNOB_FREE && a_cycles(plan) > ry_costs_of(plan->width)->matmul.pack_a) {
         plan->a = GEMM_A_PACKED;
     }
     lay_out_scratch(plan, query->target->machine);

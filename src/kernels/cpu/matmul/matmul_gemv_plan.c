@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cuts products of few rows into tasks of columns. */
 #include "kernels/cpu/matmul/matmul_gemv_plan.h"
+#include "kernels/costs.h"
 
-#include "kernels/cpu/matmul/matmul_costs.h"
 #include "kernels/cpu/matmul/matmul_tasks.h"
 
 #include <string.h>
@@ -124,7 +124,7 @@ void gemv_values(const ry_query *query, int knob, ry_knob_values *values)
 /* Multiply-adds of a vector, or what takes as long. */
 static double cycles_of(const gemv_plan *plan, const ry_query *query)
 {
-    const matmul_costs *cost = &matmul_cost;
+    const struct ry_matmul_costs *cost = &ry_costs_of(query->kernel->simd.width)->matmul;
     const matmul_shape *s = &plan->shape;
     const double width = query->kernel->simd.width, m = (double)s->m, k = (double)s->k, n = (double)s->n;
     const bool far = ry_machine_is_far(query->target->machine, k * n * (double)(b_size(plan) * s->batches));
@@ -140,16 +140,17 @@ rynd_status gemv_prepare(const ry_query *query, ry_prepared *prepared, ry_error 
         return ry_form_fail(query, error);
     }
     const size_t packed = (size_t)(plan.shape.n * plan.shape.k) * sizeof(uint16_t);
-    *prepared = (ry_prepared){
-        .phases = 1,
-        .tasks = {(size_t)(plan.shape.batches * plan.column_blocks)},
-        .state_size = ry_aligned(sizeof plan),
-        .packed = plan.rounded ? ry_aligned(packed) : 0,
-        .pack_tasks = plan.rounded ? (size_t)plan.column_blocks : 0,
-        .pack_work = plan.rounded ? (double)(plan.shape.n * plan.shape.k) * 2 * query->kernel->simd.width * matmul_cost.pack_rounded : 0,
-        .scratch = plan.scratch,
-        .work = cycles_of(&plan, query) * 2 * query->kernel->simd.width,
-        .form = {{plan.columns, plan.chunk}}};
+    *prepared = (ry_prepared){.phases = 1,
+                              .tasks = {(size_t)(plan.shape.batches * plan.column_blocks)},
+                              .state_size = ry_aligned(sizeof plan),
+                              .packed = plan.rounded ? ry_aligned(packed) : 0,
+                              .pack_tasks = plan.rounded ? (size_t)plan.column_blocks : 0,
+                              .pack_work = plan.rounded ? (double)(plan.shape.n * plan.shape.k) * 2 * query->kernel->simd.width *
+                                                              ry_costs_of(query->kernel->simd.width)->matmul.pack_rounded
+                                                        : 0,
+                              .scratch = plan.scratch,
+                              .work = cycles_of(&plan, query) * 2 * query->kernel->simd.width,
+                              .form = {{plan.columns, plan.chunk}}};
     return RYND_OK;
 }
 

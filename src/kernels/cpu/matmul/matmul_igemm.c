@@ -3,8 +3,8 @@
 #include "kernels/cpu/matmul/matmul_igemm.h"
 
 #include "base/whole.h"
+#include "kernels/costs.h"
 #include "kernels/cpu/conv/igemm_prepare.h"
-#include "kernels/cpu/matmul/matmul_costs.h"
 #include "machine/machine.h"
 
 bool matmul_igemm_takes(const ry_problem *problem)
@@ -26,13 +26,14 @@ void matmul_igemm_values(const ry_query *query, int knob, ry_knob_values *values
 /* Multiply-adds of a vector that take as long as packing the right operand. */
 static double pack_cycles(const ry_query *query, const matmul_as_conv *conv)
 {
+    const struct ry_matmul_costs *cost = &ry_costs_of(query->kernel->simd.width)->matmul;
     const ry_tensor *w = &conv->in[1];
     const double elements = (double)(w->dim[0] * w->dim[1]), vectors = elements / query->kernel->simd.width;
     const bool far = ry_machine_is_far(query->target->machine, 4 * elements);
-    return query->kernel->accuracy == RY_ACCURACY_bf16 ? elements * matmul_cost.pack_rounded
-           : w->stride[0] == 1                         ? vectors * (far ? matmul_cost.pack_row_far : matmul_cost.pack_row)
-           : w->stride[1] == 1                         ? vectors * matmul_cost.pack_column
-                                                       : elements * matmul_cost.pack_element;
+    return query->kernel->accuracy == RY_ACCURACY_bf16 ? elements * cost->pack_rounded
+           : w->stride[0] == 1                         ? vectors * (far ? cost->pack_row_far : cost->pack_row)
+           : w->stride[1] == 1                         ? vectors * cost->pack_column
+                                                       : elements * cost->pack_element;
 }
 
 rynd_status matmul_igemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)

@@ -3,10 +3,10 @@
 #include "kernels/cpu/narrow/kn2row_plan.h"
 
 #include "base/whole.h"
+#include "kernels/costs.h"
 #include "kernels/cpu/conv/igemm_choose.h"
 #include "kernels/cpu/conv/igemm_layout.h"
 #include "kernels/cpu/conv/igemm_prepare.h"
-#include "kernels/cpu/narrow/kn2row_costs.h"
 #include "kernels/cpu/narrow/kn2row_sum.h"
 #include "kernels/form.h"
 #include "machine/machine.h"
@@ -174,18 +174,24 @@ static void find_tasks(kn2row_plan *plan, int64_t rows)
 }
 
 /* Of the sums of a row of all phases, and its way to y. */
+static const struct ry_kn2row_costs *costs_of(const kn2row_plan *plan)
+{
+    return &ry_costs_of(kn2row_product_plan(plan)->width)->kn2row;
+}
+
 static double row_cycles(const kn2row_plan *plan, int width)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const double vectors = (double)ry_parts(plan->pitch, width), outputs = (double)g->channels_out;
     const ry_conv_phase *phase = (const ry_conv_phase *)(const void *)((const char *)plan + plan->phases);
-    const double store = plan->woven > 1 || phase->y_step[RY_SPACE - 1] == 1 ? kn2row_costs.store : kn2row_costs.apart;
+    const double store = plan->woven > 1 || phase->y_step[RY_SPACE - 1] == 1 ? costs_of(plan)->store : costs_of(plan)->apart;
     const double far = (int64_t)plan->products > plan->sizes.near ? 1 - (double)plan->sizes.near / (double)plan->products : 0;
-    const double fetch = far * kn2row_costs.fetch * (double)plan->grid[2];
-    const double tap = kn2row_costs.row +
-                       vectors * (kn2row_costs.edge * (double)ry_parts(g->channels_out, KN2ROW_TOGETHER) + outputs * kn2row_costs.load) +
-                       outputs * fetch;
-    return (double)g->taps * tap + (double)g->phases * outputs * (vectors * store + kn2row_costs.run);
+    const double fetch = far * costs_of(plan)->fetch * (double)plan->grid[2];
+    const double tap =
+        costs_of(plan)->row +
+        vectors * (costs_of(plan)->edge * (double)ry_parts(g->channels_out, KN2ROW_TOGETHER) + outputs * costs_of(plan)->load) +
+        outputs * fetch;
+    return (double)g->taps * tap + (double)g->phases * outputs * (vectors * store + costs_of(plan)->run);
 }
 
 static double count_cycles(const kn2row_plan *plan, int width)
@@ -194,12 +200,12 @@ static double count_cycles(const kn2row_plan *plan, int width)
     const double product = kn2row_product_plan(plan)->cycles, rows = (double)(plan->row_blocks * plan->rows) * row_cycles(plan, width);
     const double tasks = (double)ry_whole(plan->tasks, plan->sizes.threads);
     if (plan->band.out == 0) {
-        return product + kn2row_product_plan(plan)->sizes.phase + tasks * (rows / (double)plan->row_blocks + kn2row_costs.task);
+        return product + kn2row_product_plan(plan)->sizes.phase + tasks * (rows / (double)plan->row_blocks + costs_of(plan)->task);
     }
     const double slices = plan->band.axis == 0 ? (double)plan->band.out : 1;
     const double x = (double)(g->batch * g->groups * g->channels_in * pixels_of(g)),
-                 far = x * 4 > (double)plan->sizes.kept ? x * kn2row_costs.far : 0;
-    return far + tasks * (product + slices * rows + kn2row_costs.task);
+                 far = x * 4 > (double)plan->sizes.kept ? x * costs_of(plan)->far : 0;
+    return far + tasks * (product + slices * rows + costs_of(plan)->task);
 }
 
 static void lay_out(kn2row_plan *plan, int width)

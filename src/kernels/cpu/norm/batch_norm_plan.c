@@ -3,7 +3,7 @@
 #include "kernels/cpu/norm/batch_norm_plan.h"
 
 #include "kernels/common/work.h"
-#include "kernels/cpu/norm/norm_costs.h"
+#include "kernels/costs.h"
 
 static void describe(const ry_query *query, batch_norm_plan *s)
 {
@@ -31,10 +31,11 @@ bool batch_norm_applicable(const ry_problem *problem)
 
 static double work_of(const ry_query *query, const batch_norm_plan *s, size_t tasks)
 {
+    const struct ry_norm_costs *cost = &ry_costs_of(query->kernel->simd.width)->norm;
     const double bytes = ry_problem_bytes(query->problem), count = (double)ry_tensor_count(&query->problem->in[0]);
     const double moved = ry_stream_work(query->target->machine, bytes);
-    const double factors = (double)tasks * (double)s->lanes.length * norm_costs.batch.factor;
-    return moved + (s->lanes.inner > 1 ? (double)s->rows * norm_costs.batch.row : count * norm_costs.batch.element + factors);
+    const double factors = (double)tasks * (double)s->lanes.length * cost->batch_factor;
+    return moved + (s->lanes.inner > 1 ? (double)s->rows * cost->batch_row : count * cost->batch_element + factors);
 }
 
 rynd_status batch_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)

@@ -4,9 +4,9 @@
 
 #include "base/whole.h"
 #include "kernels/common/work.h"
+#include "kernels/costs.h"
 #include "kernels/cpu/common/dense_lanes.h"
 #include "kernels/cpu/norm/moments.h"
-#include "kernels/cpu/norm/norm_costs.h"
 
 /* Parts a group: enough for many cores, few enough that joining them costs nothing. Their sizes do not
  * follow the machine, for the sums of other parts have other bits. */
@@ -44,6 +44,7 @@ bool group_norm_applicable(const ry_problem *problem)
 
 rynd_status group_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const struct ry_norm_costs *cost = &ry_costs_of(query->kernel->simd.width)->norm;
     (void)error;
     group_norm_plan s;
     describe(query, &s);
@@ -57,7 +58,7 @@ rynd_status group_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_
     prepared->scratch = s.last ? (size_t)(3 * s.channels + 15) / 16 * 64 : 0;
     const ry_tensor *x = &query->problem->in[0];
     const double count = (double)ry_tensor_count(x), rows = (double)(s.images * s.channels);
-    const double work = s.last ? count * norm_costs.group.last : count * norm_costs.group.first + rows * norm_costs.group.row;
+    const double work = s.last ? count * cost->group_last : count * cost->group_first + rows * cost->group_row;
     ry_count_work(query, work, ry_problem_bytes(query->problem) + (double)ry_tensor_bytes(x), prepared);
     return RYND_OK;
 }

@@ -3,8 +3,8 @@
 #include "kernels/cpu/norm/layer_norm_plan.h"
 
 #include "kernels/common/work.h"
+#include "kernels/costs.h"
 #include "kernels/cpu/common/dense_lanes.h"
-#include "kernels/cpu/norm/norm_costs.h"
 
 static void rows_of(const ry_problem *problem, layer_norm_plan *s)
 {
@@ -48,14 +48,15 @@ bool layer_norm_applicable(const ry_problem *problem)
 
 rynd_status layer_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const struct ry_norm_costs *cost = &ry_costs_of(query->kernel->simd.width)->norm;
     (void)error;
     layer_norm_plan s;
     describe(query, &s);
     prepared->phases = 1;
     prepared->tasks[0] = ry_lanes_tasks(s.rows, s.rows_per_task);
     prepared->state_size = sizeof s;
-    const double each = s.length > LAYER_NORM_SHORT ? norm_costs.layer.long_element : norm_costs.layer.element;
-    const double work = (double)s.rows * ((double)s.length * each + norm_costs.layer.row);
+    const double each = s.length > LAYER_NORM_SHORT ? cost->layer_long : cost->layer_element;
+    const double work = (double)s.rows * ((double)s.length * each + cost->layer_row);
     ry_count_work(query, work, ry_problem_bytes(query->problem), prepared);
     return RYND_OK;
 }

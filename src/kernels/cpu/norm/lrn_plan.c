@@ -4,7 +4,7 @@
 
 #include "base/whole.h"
 #include "kernels/common/work.h"
-#include "kernels/cpu/norm/norm_costs.h"
+#include "kernels/costs.h"
 
 static void describe(const ry_query *query, lrn_plan *s)
 {
@@ -27,6 +27,7 @@ bool lrn_applicable(const ry_problem *problem)
 
 rynd_status lrn_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const struct ry_norm_costs *cost = &ry_costs_of(query->kernel->simd.width)->norm;
     (void)error;
     lrn_plan s;
     describe(query, &s);
@@ -35,8 +36,8 @@ rynd_status lrn_prepare(const ry_query *query, ry_prepared *prepared, ry_error *
     prepared->state_size = sizeof s;
     prepared->scratch = s.blocks ? 0 : (size_t)(s.lanes.length + 15) / 16 * 64;
     const ry_lrn_attrs *a = &query->problem->attrs.lrn;
-    const double each = (float)a->beta == 0.75f ? norm_costs.lrn.roots : norm_costs.lrn.power;
-    const double square = s.blocks ? norm_costs.lrn.column_square : norm_costs.lrn.row_square;
+    const double each = (float)a->beta == 0.75f ? cost->lrn_roots : cost->lrn_power;
+    const double square = s.blocks ? cost->lrn_column : cost->lrn_row;
     const double squares = (double)ry_least(a->size, 2 * s.lanes.length);
     const double count = (double)ry_tensor_count(&query->problem->in[0]);
     ry_count_work(query, count * (each + squares * square), ry_problem_bytes(query->problem), prepared);

@@ -4,8 +4,8 @@
 
 #include "base/whole.h"
 #include "kernels/common/work.h"
+#include "kernels/costs.h"
 #include "kernels/cpu/common/half_rows.h"
-#include "kernels/cpu/norm/norm_costs.h"
 
 static bool lanes_of(const ry_problem *problem, ry_lanes *lanes)
 {
@@ -37,10 +37,11 @@ bool softmax_applicable(const ry_problem *problem)
 /* Lines of whole vectors: the rows, or each step along the columns of a block. */
 static double work_of(const ry_lanes *lanes, int width)
 {
+    const struct ry_norm_costs *cost = &ry_costs_of(width)->norm;
     const bool rows = lanes->inner == 1;
     const double lines = (double)lanes->outer * (double)(rows ? 1 : lanes->length);
     const double line = (double)ry_whole(rows ? lanes->length : lanes->inner, width);
-    return lines * line * norm_costs.softmax.element + (rows ? lines * norm_costs.softmax.row : 0);
+    return lines * line * cost->softmax_element + (rows ? lines * cost->softmax_row : 0);
 }
 
 rynd_status softmax_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)

@@ -3,7 +3,7 @@
 #include "kernels/cpu/search/arg_reduce_plan.h"
 
 #include "kernels/common/work.h"
-#include "kernels/cpu/search/search_costs.h"
+#include "kernels/costs.h"
 
 static int axis_of(const ry_problem *problem)
 {
@@ -52,6 +52,7 @@ bool arg_reduce_applicable(const ry_problem *problem)
 
 rynd_status arg_reduce_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
+    const struct ry_search_costs *cost = &ry_costs_of(query->kernel->simd.width)->search;
     (void)error;
     arg_reduce_plan s;
     describe(query, &s);
@@ -59,8 +60,8 @@ rynd_status arg_reduce_prepare(const ry_query *query, ry_prepared *prepared, ry_
     prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
     prepared->state_size = sizeof s;
     const double count = (double)ry_tensor_count(&query->problem->in[0]);
-    const double rows = (double)s.units * search_costs.row + count * search_costs.element;
-    ry_count_work(query, s.blocks ? count * search_costs.column : rows, ry_problem_bytes(query->problem), prepared);
+    const double rows = (double)s.units * cost->row + count * cost->element;
+    ry_count_work(query, s.blocks ? count * cost->column : rows, ry_problem_bytes(query->problem), prepared);
     return RYND_OK;
 }
 

@@ -2,8 +2,8 @@
 /* Top-k, f32, by a heap of the k best: after its first fill nearly every element is refused by one comparison, and no input makes it slower than
  * n log k. An element and its position are one 64-bit key, so that ties go to the lowest position, as in the reference. */
 #include "kernels/common/work.h"
+#include "kernels/costs.h"
 #include "kernels/cpu/common/dense_lanes.h"
-#include "kernels/cpu/search/search_costs.h"
 
 #include <math.h>
 #include <string.h>
@@ -56,8 +56,8 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
         return ry_fail_memory(error);
     }
     prepared->scratch = (k * sizeof(uint64_t) + RY_ALIGNMENT - 1) / RY_ALIGNMENT * RY_ALIGNMENT;
-    const double refused = (double)s.lanes.length * search_costs.refused;
-    const double sorted = (double)k * log2((double)k + 1) * search_costs.sorted;
+    const double refused = (double)s.lanes.length * ry_costs_of(0)->search.refused;
+    const double sorted = (double)k * log2((double)k + 1) * ry_costs_of(0)->search.sorted;
     ry_count_work(query, (double)s.units * (refused + sorted), ry_problem_bytes(problem), prepared);
     return RYND_OK;
 }

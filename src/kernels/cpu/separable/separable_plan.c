@@ -3,7 +3,7 @@
 #include "kernels/cpu/separable/separable_plan.h"
 
 #include "base/whole.h"
-#include "kernels/cpu/separable/separable_costs.h"
+#include "kernels/costs.h"
 #include "kernels/form.h"
 #include "machine/machine.h"
 
@@ -116,13 +116,18 @@ static void read_problem(const ry_problem *problem, separable_plan *plan)
     }
 }
 
+static const struct ry_separable_costs *costs_of(const separable_plan *plan)
+{
+    return &ry_costs_of(plan->width)->separable;
+}
+
 /* Time that a row costs in a task of so many rows, against one without a neighbour: all cores, or half of them, wait for
  * the last, and the rows of x that windows reach over are read by both. */
 static double task_cost(const separable_plan *plan, const ry_machine *machine, int64_t task_rows)
 {
     const int64_t tasks = plan->batch * ry_parts(plan->rows_out, task_rows), cores = machine->cores;
     const double idle = (double)(ry_whole(tasks, cores) + ry_whole(tasks, 2 * cores)) / (double)(2 * tasks);
-    return idle + separable_costs.read_twice * (double)(plan->depthwise.geometry.kernel[1] - 1) / (double)task_rows;
+    return idle + costs_of(plan)->read_twice * (double)(plan->depthwise.geometry.kernel[1] - 1) / (double)task_rows;
 }
 
 /* Of a strip. */
@@ -154,9 +159,9 @@ static double count_cycles(const separable_plan *plan)
 {
     const double pixels = (double)(plan->batch * plan->rows_out * plan->columns_out);
     const double strips = (double)(plan->batch * ry_parts(plan->rows_out, plan->rows));
-    const double pointwise = pixels * (double)ry_parts(plan->outputs, plan->width) * ((double)plan->channels + separable_costs.ends);
-    const double weights = strips * (double)(plan->channels * plan->outputs) * separable_costs.weight;
-    return plan->depthwise.cycles + pointwise + weights + strips * separable_costs.strip;
+    const double pointwise = pixels * (double)ry_parts(plan->outputs, plan->width) * ((double)plan->channels + costs_of(plan)->ends);
+    const double weights = strips * (double)(plan->channels * plan->outputs) * costs_of(plan)->weight;
+    return plan->depthwise.cycles + pointwise + weights + strips * costs_of(plan)->strip;
 }
 
 void separable_plan_make(const ry_query *query, separable_plan *plan)

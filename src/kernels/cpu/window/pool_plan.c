@@ -4,9 +4,9 @@
 
 #include "base/whole.h"
 #include "kernels/common/work.h"
+#include "kernels/costs.h"
 #include "kernels/cpu/common/dense_lanes.h"
 #include "kernels/cpu/common/half_rows.h"
-#include "kernels/cpu/window/window_costs.h"
 
 /* No window of a network is as wide; beyond it the reduced row and the tables would take more memory than they are worth. */
 enum { WIDEST = 1 << 22 };
@@ -161,18 +161,20 @@ static double vectors(int64_t count, int width)
 /* NCHW: rows joined, then the steps along the row that they give. */
 static double row_work(const pool_plan *s, int64_t down, int width)
 {
+    const struct ry_pool_costs *cost = &ry_costs_of(width)->pool;
     const ry_window *w = &s->window;
     const int last = w->rank - 1;
     const int64_t along = w->taps[last];
     const double out = vectors(w->out[last], width);
     const bool halves = w->stride[last] == 2 && w->dilation[last] == 1 && (along == 2 || along == 3);
-    const double joined = (double)down * vectors(w->in[last], width) * pool_costs.vector;
-    const double tap = halves ? out * pool_costs.vector : pool_costs.tap + out * pool_costs.next;
-    return pool_costs.row + joined + (double)along * tap + (s->maximum ? 0 : pool_costs.mean);
+    const double joined = (double)down * vectors(w->in[last], width) * cost->vector;
+    const double tap = halves ? out * cost->vector : cost->tap + out * cost->next;
+    return cost->row + joined + (double)along * tap + (s->maximum ? 0 : cost->mean);
 }
 
 static double work_of(const ry_query *query, const pool_plan *s)
 {
+    const struct ry_pool_costs *cost = &ry_costs_of(query->kernel->simd.width)->pool;
     const ry_window *w = &s->window;
     const int last = w->rank - 1, width = query->kernel->simd.width;
     const double moved = ry_stream_work(query->target->machine, ry_problem_bytes(query->problem));
@@ -182,14 +184,14 @@ static double work_of(const ry_query *query, const pool_plan *s)
         down *= w->taps[i];
     }
     if (s->path == POOL_WHOLE) {
-        return planes * (pool_costs.plane + vectors(s->in_size, width) * pool_costs.sum);
+        return planes * (cost->plane + vectors(s->in_size, width) * cost->sum);
     }
     if (s->path == POOL_ROWS) {
         return ry_overlapped_work(rows * row_work(s, down, width), moved);
     }
     const int64_t loads = s->separable ? loads_reduced(w, down) : loads_direct(w, down);
-    const double each = (double)loads * vectors(s->channels, width) * pool_costs.load;
-    return ry_overlapped_work(rows / (double)s->channels * (each + (double)w->out[last] * pool_costs.pixel), moved);
+    const double each = (double)loads * vectors(s->channels, width) * cost->load;
+    return ry_overlapped_work(rows / (double)s->channels * (each + (double)w->out[last] * cost->pixel), moved);
 }
 
 rynd_status pool_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)

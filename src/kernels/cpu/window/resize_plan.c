@@ -5,8 +5,8 @@
 #include "base/whole.h"
 #include "kernels/common/resize_map.h"
 #include "kernels/common/work.h"
+#include "kernels/costs.h"
 #include "kernels/cpu/common/dense_lanes.h"
-#include "kernels/cpu/window/window_costs.h"
 
 /* The dims of height (-1: none) and width. */
 static void spatial_dims(const ry_problem *problem, int *height, int *width)
@@ -119,9 +119,9 @@ static bool describe(const ry_query *query, resize_plan *s, size_t *bytes)
 }
 
 /* Of an element along an axis whose elements lie in rows, or follow a pattern that repeats. */
-static double axis_work(int64_t taps)
+static double axis_work(int64_t taps, const struct ry_resize_costs *cost)
 {
-    return taps == 1 ? 0 : taps == 2 ? resize_costs.two : taps <= RESIZE_RING ? resize_costs.four : (double)taps * resize_costs.many;
+    return taps == 1 ? 0 : taps == 2 ? cost->two : taps <= RESIZE_RING ? cost->four : (double)taps * cost->many;
 }
 
 static bool repeats(const resize_axis *t)
@@ -130,16 +130,16 @@ static bool repeats(const resize_axis *t)
 }
 
 /* NCHW: input rows are resized along the width once, but for windows that are too tall for the ring. */
-static double rows_work(const resize_plan *s)
+static double rows_work(const resize_plan *s, const struct ry_resize_costs *cost)
 {
     const double rows = (double)s->outer * (double)s->height.out, pixels = rows * (double)s->width.out;
     const double reused = ry_most(s->height.in, 1) < s->height.out ? (double)s->height.in / (double)s->height.out : 1;
     const double times = s->height.taps > RESIZE_RING ? (double)s->height.taps : reused;
     const bool copied = s->height.taps == 1 && s->width.taps == 1;
-    const double pick = s->width.taps == 1 ? resize_costs.pick : resize_costs.gather;
-    const double along = repeats(&s->width) || s->width.taps > 2 ? axis_work(s->width.taps) : pick * times;
+    const double pick = s->width.taps == 1 ? cost->pick : cost->gather;
+    const double along = repeats(&s->width) || s->width.taps > 2 ? axis_work(s->width.taps, cost) : pick * times;
     const double tall = s->height.taps > RESIZE_RING ? (double)s->height.taps : 1;
-    return rows * (copied ? resize_costs.copied : resize_costs.row) + pixels * (along * tall + axis_work(s->height.taps));
+    return rows * (copied ? cost->copied : cost->row) + pixels * (along * tall + axis_work(s->height.taps, cost));
 }
 
 /* Of the second-level cache, what a ring takes whose rows come from it unnoticed. */
@@ -148,21 +148,22 @@ enum { RING_SHARE = 16 };
 /* NHWC: rows of a larger ring take time to be read. */
 static double pixels_work(const ry_query *query, const resize_plan *s)
 {
+    const struct ry_resize_costs *cost = &ry_costs_of(query->kernel->simd.width)->resize;
     const ry_machine *machine = query->target->machine;
     const int width = query->kernel->simd.width;
     const double pixels = (double)s->outer * (double)s->height.out * (double)s->width.out, row = 4.0 * (double)s->inner;
     const double taps = (double)((s->height.taps > 1 ? s->height.taps : 0) + (s->width.taps > 1 ? s->width.taps : 0));
     const double ring = s->height.taps > 1 ? (double)s->height.taps * row : 0;
     const bool near = ring * (double)s->width.out <= (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2) / RING_SHARE;
-    const double products = taps * (double)ry_parts(s->inner, width) * resize_costs.product;
-    const double rest = taps > 0 && s->inner % width != 0 ? 2 * resize_costs.rest : 0;
-    return pixels * (resize_costs.pixel + products + rest + (near ? 0 : ry_stream_work(machine, ring)));
+    const double products = taps * (double)ry_parts(s->inner, width) * cost->product;
+    const double rest = taps > 0 && s->inner % width != 0 ? 2 * cost->rest : 0;
+    return pixels * (cost->pixel + products + rest + (near ? 0 : ry_stream_work(machine, ring)));
 }
 
 static double work_of(const ry_query *query, const resize_plan *s)
 {
     const double moved = ry_stream_work(query->target->machine, ry_problem_bytes(query->problem));
-    return moved + (s->inner == 1 ? rows_work(s) : pixels_work(query, s));
+    return moved + (s->inner == 1 ? rows_work(s, &ry_costs_of(query->kernel->simd.width)->resize) : pixels_work(query, s));
 }
 
 rynd_status resize_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)

@@ -3,30 +3,13 @@
 #include "kernels/cpu/winograd/winograd_cost.h"
 
 #include "base/whole.h"
+#include "kernels/costs.h"
 
 #include <math.h>
 
-typedef struct costs {
-#define WINOGRAD_COST(name, part, line) double name;
-#include "kernels/cpu/winograd/winograd_costs.inc"
-#undef WINOGRAD_COST
-} costs;
-
-static const costs of_parts = {
-#define WINOGRAD_COST(name, part, line) part,
-#include "kernels/cpu/winograd/winograd_costs.inc"
-#undef WINOGRAD_COST
-};
-
-static const costs of_lines = {
-#define WINOGRAD_COST(name, part, line) line,
-#include "kernels/cpu/winograd/winograd_costs.inc"
-#undef WINOGRAD_COST
-};
-
-static const costs *costs_of(const winograd_plan *plan)
+static const struct ry_winograd_costs *costs_of(const winograd_plan *plan)
 {
-    return plan->width < RY_LINE_FLOATS ? &of_parts : &of_lines;
+    return &ry_costs_of(plan->width)->winograd;
 }
 
 /* Operations of a vector in the transform of one axis, of the inputs and of the products. */
@@ -52,7 +35,7 @@ static double turned_positions(const winograd_plan *plan, int64_t reach)
 
 static double transform_cycles(const winograd_plan *plan, double *output)
 {
-    const costs *c = costs_of(plan);
+    const struct ry_winograd_costs *c = costs_of(plan);
     const double each = 2 * plan->geometry.channels_in <= plan->width ? c->few_registers : 1.0;
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
     const double read = plan->x_near ? 0 : turned_positions(plan, (w->points - 1) * w->step + w->stride);
@@ -78,7 +61,7 @@ static double cache_floats(int64_t bytes)
 static double piece_cycles(const winograd_plan *plan, int64_t channels, int64_t rows)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const costs *c = costs_of(plan);
+    const struct ry_winograd_costs *c = costs_of(plan);
     const int64_t columns = plan->axis[1].tiles, block = plan->block;
     int64_t common = columns; /* the greatest common divisor */
     for (int64_t rest = block % columns, next; rest > 0; rest = next) {
@@ -103,7 +86,7 @@ static double memory_floats(const winograd_plan *plan, int64_t channels, const i
 static double memory_cycles(const winograd_plan *plan, double products)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const costs *c = costs_of(plan);
+    const struct ry_winograd_costs *c = costs_of(plan);
     const double x = c->x_memory * plan->limits.memory * memory_floats(plan, g->channels_in, g->in);
     const double y = c->y_memory * plan->limits.memory * memory_floats(plan, g->channels_out, g->out);
     return x + y - fmin((plan->x_near ? x : 0) + (plan->y_near ? y : 0), products);
@@ -124,7 +107,7 @@ static double cold_cycles(const winograd_plan *plan, double weights, double prod
 /* A block's products; *waits: all cores' for weights from memory. */
 static double product_cycles(const winograd_plan *plan, double *waits)
 {
-    const costs *c = costs_of(plan);
+    const struct ry_winograd_costs *c = costs_of(plan);
     const double depth = (double)plan->depth, tiles = (double)plan->block;
     const double columns = (double)ry_whole(plan->geometry.channels_out, plan->width);
     const double sums = (double)plan->products / (double)plan->classes * columns;
@@ -143,7 +126,7 @@ static double product_cycles(const winograd_plan *plan, double *waits)
 static double output_cycles(const winograd_plan *plan, double transform)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const costs *c = costs_of(plan);
+    const struct ry_winograd_costs *c = costs_of(plan);
     const double vectors = (double)(plan->phases * ry_parts(g->channels_out, plan->width) * plan->block);
     double back = vectors * transform * (plan->phases == 1 ? 1.0 : c->phases_apart);
     if (!plan->y_near) {
@@ -166,7 +149,7 @@ static double turns_of(const winograd_plan *plan, int64_t tasks)
 double winograd_cost(const winograd_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const costs *c = costs_of(plan);
+    const struct ry_winograd_costs *c = costs_of(plan);
     const int64_t tasks = plan->blocks * g->groups;
     const double blocks = (double)tasks, floats = (double)(plan->points * plan->block * plan->depth);
     const double in_vectors = (double)(ry_parts(g->channels_in, plan->width) * g->kernel[0] * plan->classes);
@@ -193,7 +176,7 @@ double winograd_cost(const winograd_plan *plan)
 double winograd_pack_cost(const winograd_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const costs *c = costs_of(plan);
+    const struct ry_winograd_costs *c = costs_of(plan);
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
     const double vectors = 2.0 * (double)plan->tile_columns / (double)plan->width; /* of float64 */
     const double multiplies = (double)(h->points * w->taps * (h->taps + w->points)) * vectors * c->pack;
