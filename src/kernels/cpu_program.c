@@ -19,14 +19,15 @@ void ry_kernel_cpu_program(const void *call, void *const *arguments, int phase, 
         .packed = packed,
         .packed_out = packed,
         .workspace = memory[1],
-        .scratch = memory[2] ? memory[2] : &nothing,
+        .scratch = memory[2] ? (char *)memory[2] + worker * prepared->scratch : &nothing,
+        .phase = phase - prepared->packs,
         .actual = c->actual,
         .fault = c->fault,
     };
     if (prepared->packs && phase == 0) {
         prepared->kernel->pack(&launch, task);
     } else {
-        prepared->kernel->run(&launch, phase - prepared->packs, task, worker);
+        prepared->kernel->run(&launch, task);
     }
 }
 

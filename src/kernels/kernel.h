@@ -114,7 +114,7 @@ typedef struct ry_kernel_call {
     ry_fault *fault;                /* zero before the launch; NULL: nobody asks */
 } ry_kernel_call;
 
-/* What a CPU kernel sees. */
+/* What a CPU kernel sees of a task. */
 typedef struct ry_cpu_launch {
     const ry_problem *problem;
     const ry_prepared *prepared;
@@ -124,7 +124,8 @@ typedef struct ry_cpu_launch {
     const void *packed;
     void *packed_out; /* during pack */
     void *workspace;
-    char *scratch; /* worker w's: scratch + w * prepared->scratch (which is a multiple of RY_ALIGNMENT); aligned, never NULL */
+    void *scratch; /* the worker's own, aligned; never NULL */
+    int phase;
     int64_t (*actual)[RY_MAX_RANK];
     ry_fault *fault;
 } ry_cpu_launch;
@@ -150,12 +151,17 @@ typedef struct ry_kernel {
     bool (*applicable)(const ry_problem *problem);
     void (*values)(const ry_query *query, int knob, ry_knob_values *values); /* NULL where there are no knobs */
     rynd_status (*prepare)(const ry_query *query, ry_prepared *prepared, ry_error *error);
-    void (*initialise)(const ry_query *query, const ry_prepared *prepared, void *state); /* NULL where there is none */
-    void (*pack)(const ry_cpu_launch *launch, size_t task);                              /* NULL: nothing is packed */
-    void (*run)(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker);
+    void (*initialise)(const ry_query *query, void *state); /* of a complete form; NULL where there is none */
+    void (*pack)(const ry_cpu_launch *launch, size_t task); /* NULL: nothing is packed */
+    void (*run)(const ry_cpu_launch *launch, size_t task);
     unsigned packed_inputs; /* bit i: input i is packed */
     unsigned kept_inputs;   /* those of them that run reads, too, though rarely */
 } ry_kernel;
+
+/* The strict kernel SYMBOL of a family of its own in plain C, for one operator of the CPU; then come the other fields. */
+#define RY_PLAIN_KERNEL(symbol, operator, ...) \
+    const ry_kernel symbol = {                 \
+        .name = #symbol, .family = #symbol, .op = RY_OP_##operator, .device = RY_DEVICE_cpu, .isa = RY_ISA_generic, __VA_ARGS__}
 
 /* THE list (kernels.inc): every kernel of this build, in order: of two that are as fast, the first is taken. */
 extern const ry_kernel *const ry_kernels[];

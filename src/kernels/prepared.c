@@ -40,7 +40,7 @@ rynd_status ry_prepared_initialise(ry_prepared *prepared, const ry_target *targe
         return ry_fail_memory(error);
     }
     const ry_query query = {kernel, prepared->problem, target, &prepared->form};
-    kernel->initialise(&query, prepared, state);
+    kernel->initialise(&query, state);
     prepared->state = state;
     return RYND_OK;
 }

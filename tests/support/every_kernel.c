@@ -68,7 +68,7 @@ void every_kernel_initialise(ry_prepared *prepared, void *state)
     const ry_kernel *kernel = prepared->kernel;
     const ry_query query = {kernel, prepared->problem, every_kernel_target(kernel->isa), &prepared->form};
     if (kernel->initialise && prepared->state_size) {
-        kernel->initialise(&query, prepared, state);
+        kernel->initialise(&query, state);
         prepared->state = state;
     }
 }
@@ -78,4 +78,12 @@ rynd_status every_kernel_execute(const ry_kernel *kernel, const ry_problem *prob
 {
     const ry_query query = {kernel, problem, every_kernel_target(kernel->isa), NULL};
     return ry_kernel_execute(&query, in, out, actual, allocator, error);
+}
+
+void every_kernel_run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+{
+    ry_cpu_launch own = *launch;
+    own.scratch = launch->prepared->scratch ? (char *)launch->scratch + worker * launch->prepared->scratch : launch->scratch;
+    own.phase = phase;
+    launch->prepared->kernel->run(&own, task);
 }

@@ -20,6 +20,9 @@ const ry_kernel *every_kernel_first(const ry_problem *problem, ry_isa isa);
  * for which the caller has prepared->state_size bytes, where there are any; and running it at once (ry_kernel_execute). */
 rynd_status every_kernel_prepare(const ry_kernel *kernel, const ry_problem *problem, ry_prepared *prepared, ry_error *error);
 void every_kernel_initialise(ry_prepared *prepared, void *state);
+
+/* Runs a task of a phase; the launch's scratch is that of all workers. */
+void every_kernel_run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker);
 rynd_status every_kernel_execute(const ry_kernel *kernel, const ry_problem *problem, const void *const *in, void *const *out,
                                  int64_t (*actual)[RY_MAX_RANK], const ry_allocator *allocator, ry_error *error);
 

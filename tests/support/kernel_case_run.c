@@ -162,7 +162,7 @@ static void execute_backwards(const ry_query *query, const void *const *in, void
             if (prepared.scratch) {
                 memset(scratch, GARBAGE_BYTE, prepared.scratch * WORKERS);
             }
-            kernel->run(&launch, phase, t, (unsigned)(t % WORKERS));
+            every_kernel_run(&launch, phase, t, (unsigned)(t % WORKERS));
         }
     }
     ry_release(&guarded_allocator, scratch);

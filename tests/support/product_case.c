@@ -187,7 +187,15 @@ static void run_in_order(product_case *c, const ry_kernel *kernel, int order)
         in[i] = c->data[i];
         constant[i] = kernel->packed_inputs >> i & 1u ? c->data[i] : NULL;
     }
-    ry_cpu_launch launch = {&c->problem, &prepared, state, constant, out, packed, packed, workspace, scratch, NULL, NULL};
+    ry_cpu_launch launch = {.problem = &c->problem,
+                            .prepared = &prepared,
+                            .state = state,
+                            .in = constant,
+                            .out = out,
+                            .packed = packed,
+                            .packed_out = packed,
+                            .workspace = workspace,
+                            .scratch = scratch};
     for (size_t i = 0; i < prepared.pack_tasks; i++) {
         kernel->pack(&launch, order == 1 ? prepared.pack_tasks - 1 - i : i);
     }
@@ -197,7 +205,7 @@ static void run_in_order(product_case *c, const ry_kernel *kernel, int order)
         for (size_t i = 0; i < tasks; i++) {
             const size_t middle = (i + tasks / 2) % tasks;
             const size_t task = order == 0 ? i : order == 1 ? tasks - 1 - i : middle;
-            kernel->run(&launch, phase, task, (unsigned)((i + (size_t)order) % WORKERS));
+            every_kernel_run(&launch, phase, task, (unsigned)((i + (size_t)order) % WORKERS));
         }
     }
     check_behind(c, kernel, "state", state, prepared.state_size);

@@ -324,7 +324,7 @@ static void run_kernel(const ry_kernel *kernel, const problem_case *c, unsigned 
     launch.scratch = scratch_memory;
     for (int phase = 0; phase < prepared.phases; phase++) {
         for (size_t task = prepared.tasks[phase]; task-- > 0;) {
-            kernel->run(&launch, phase, task, (unsigned)(task % WORKERS));
+            every_kernel_run(&launch, phase, task, (unsigned)(task % WORKERS));
         }
     }
     for (int i = 0; i < 64; i++) {

@@ -18,8 +18,9 @@ static bool applicable(const ry_problem *problem)
 }
 
 /* The box counts in elements, and so does a piece; only strides say how large an element is. */
-static void describe(const ry_query *query, convert_state *state)
+static void initialise(const ry_query *query, void *memory)
 {
+    convert_state *state = memory;
     const ry_problem *problem = query->problem;
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
     const int64_t both = (int64_t)(ry_dtype_size((ry_dtype)x->dtype) + ry_dtype_size((ry_dtype)y->dtype));
@@ -48,19 +49,13 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     const ry_problem *problem = query->problem;
     (void)error;
     convert_state state;
-    describe(query, &state);
+    initialise(query, &state);
     prepared->phases = 1;
     prepared->tasks[0] = state.box.pieces;
     prepared->state_size = sizeof state;
     prepared->scratch = ry_aligned((size_t)state.box.piece * ry_dtype_size((ry_dtype)problem->in[0].dtype));
     ry_count_work(query, work_of(query), ry_problem_bytes(problem), prepared);
     return RYND_OK;
-}
-
-static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
-{
-    (void)prepared;
-    describe(query, state);
 }
 
 static uint32_t bits_of(float value)
@@ -139,9 +134,8 @@ static void convert_row(ry_dtype to, char *y, int64_t dy, ry_dtype from, const c
     }
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
     const ry_box *box = &((const convert_state *)launch->state)->box;
     const ry_dtype from = (ry_dtype)launch->problem->in[0].dtype, to = (ry_dtype)launch->problem->out[0].dtype;
     const int64_t from_size = (int64_t)ry_dtype_size(from), to_size = (int64_t)ry_dtype_size(to);
@@ -160,7 +154,7 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
             step *= dim[i];
         }
         ry_box_prepare(&gather);
-        char *scratch = launch->scratch + worker * launch->prepared->scratch;
+        char *scratch = launch->scratch;
         ry_box_copy(&gather, scratch, src);
         src = scratch;
     }
@@ -175,15 +169,4 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     } while (last > 0 && ry_index_next(last, dim, index));
 }
 
-const ry_kernel copy_convert = {
-    .name = "copy_convert",
-    .family = "copy_convert",
-    .op = RY_OP_copy,
-    .device = RY_DEVICE_cpu,
-    .isa = RY_ISA_generic,
-    .accuracy = RY_ACCURACY_strict,
-    .applicable = applicable,
-    .prepare = prepare,
-    .initialise = initialise,
-    .run = run,
-};
+RY_PLAIN_KERNEL(copy_convert, copy, .applicable = applicable, .prepare = prepare, .initialise = initialise, .run = run);

@@ -34,16 +34,13 @@ static rynd_status prepare_gather(const ry_query *query, ry_prepared *prepared, 
     return RYND_OK;
 }
 
-static void initialise_gather(const ry_query *query, const ry_prepared *prepared, void *state)
+static void initialise_gather(const ry_query *query, void *state)
 {
-    (void)prepared;
     ry_indexed_describe(query, state, NULL);
 }
 
-static void run_gather(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run_gather(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
-    (void)worker;
     ry_indexed_run(launch->state, launch->in[1], (char *)(uintptr_t)launch->in[0], launch->out[0], task, launch->fault);
 }
 
@@ -63,10 +60,10 @@ static rynd_status prepare_scatter(const ry_query *query, ry_prepared *prepared,
     return RYND_OK;
 }
 
-static void initialise_scatter(const ry_query *query, const ry_prepared *prepared, void *state)
+static void initialise_scatter(const ry_query *query, void *state)
 {
     const ry_problem *problem = query->problem;
-    initialise_gather(query, prepared, state);
+    initialise_gather(query, state);
     ry_move_list *list = (ry_move_list *)((ry_indexed *)state + 1);
     *list = ry_move_list_start(query, (ry_move *)(list + 1));
     ry_move_same_shape(problem, list, 0, 0);
@@ -74,30 +71,19 @@ static void initialise_scatter(const ry_query *query, const ry_prepared *prepare
     list->machine = NULL;
 }
 
-static void run_scatter(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run_scatter(const ry_cpu_launch *launch, size_t task)
 {
-    (void)worker;
     const ry_indexed *indexed = launch->state;
-    if (phase == 0) {
-        ry_move_list_run(indexed + 1, launch, 0, task);
+    if (launch->phase == 0) {
+        ry_move_list_run(indexed + 1, launch, task);
     } else {
         ry_indexed_run(indexed, launch->in[1], launch->out[0], (char *)(uintptr_t)launch->in[2], task, launch->fault);
     }
 }
 
-#define INDEXED(op_name, kind)           \
-    const ry_kernel op_name##_move = {   \
-        .name = #op_name "_move",        \
-        .family = #op_name "_move",      \
-        .op = RY_OP_##op_name,           \
-        .device = RY_DEVICE_cpu,         \
-        .isa = RY_ISA_generic,           \
-        .accuracy = RY_ACCURACY_strict,  \
-        .applicable = applicable,        \
-        .prepare = prepare_##kind,       \
-        .initialise = initialise_##kind, \
-        .run = run_##kind,               \
-    };
+#define INDEXED(op_name, kind)                                                                                                     \
+    RY_PLAIN_KERNEL(op_name##_move, op_name, .applicable = applicable, .prepare = prepare_##kind, .initialise = initialise_##kind, \
+                    .run = run_##kind);
 INDEXED(gather, gather)
 INDEXED(gather_elements, gather)
 INDEXED(gather_nd, gather)

@@ -41,10 +41,9 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     return RYND_OK;
 }
 
-static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
+static void initialise(const ry_query *query, void *state)
 {
     const ry_problem *problem = query->problem;
-    (void)prepared;
     ry_move_list *list = state;
     *list = ry_move_list_start(query, (ry_move *)(list + 1));
     describes[problem->op](problem, list);
@@ -52,24 +51,12 @@ static void initialise(const ry_query *query, const ry_prepared *prepared, void 
     list->machine = NULL;
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    (void)worker;
-    ry_move_list_run(launch->state, launch, phase, task);
+    ry_move_list_run(launch->state, launch, task);
 }
 
-#define RY_MOVE(op_name, describe)      \
-    const ry_kernel op_name##_move = {  \
-        .name = #op_name "_move",       \
-        .family = #op_name "_move",     \
-        .op = RY_OP_##op_name,          \
-        .device = RY_DEVICE_cpu,        \
-        .isa = RY_ISA_generic,          \
-        .accuracy = RY_ACCURACY_strict, \
-        .applicable = applicable,       \
-        .prepare = prepare,             \
-        .initialise = initialise,       \
-        .run = run,                     \
-    };
+#define RY_MOVE(op_name, describe) \
+    RY_PLAIN_KERNEL(op_name##_move, op_name, .applicable = applicable, .prepare = prepare, .initialise = initialise, .run = run);
 #include "kernels/move/moves.inc"
 #undef RY_MOVE

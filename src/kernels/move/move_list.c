@@ -72,11 +72,11 @@ static void run_piece(const ry_move *move, const ry_cpu_launch *launch, size_t p
     ry_box_copy_piece(&move->box, dst + move->dst_offset * size, src + move->src_offset * size, piece);
 }
 
-void ry_move_list_run(const void *state, const ry_cpu_launch *launch, int phase, size_t task)
+void ry_move_list_run(const void *state, const ry_cpu_launch *launch, size_t task)
 {
     const ry_move_list *list = state;
     const ry_move *moves = (const ry_move *)(list + 1);
-    size_t low = phase > 0 ? list->phase_end[0] : 0, high = list->phase_end[phase];
+    size_t low = launch->phase > 0 ? list->phase_end[0] : 0, high = list->phase_end[launch->phase];
     const size_t end = high;
     while (low < high) { /* the first move that reaches this task */
         size_t middle = low + (high - low) / 2;

@@ -42,6 +42,6 @@ void ry_move_list_next_phase(ry_move_list *list);
 
 /* State: the list (its pointer is not used), then the moves. */
 size_t ry_move_list_bytes(const ry_move_list *list);
-void ry_move_list_run(const void *state, const ry_cpu_launch *launch, int phase, size_t task);
+void ry_move_list_run(const void *state, const ry_cpu_launch *launch, size_t task);
 
 #endif

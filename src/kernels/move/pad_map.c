@@ -86,10 +86,9 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     return RYND_OK;
 }
 
-static void initialise(const ry_query *query, const ry_prepared *prepared, void *memory)
+static void initialise(const ry_query *query, void *memory)
 {
     const ry_problem *problem = query->problem;
-    (void)prepared;
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
     pad_state *state = memory;
     *state = (pad_state){0};
@@ -117,10 +116,8 @@ static void copy_edge(const ry_plane *row, const int64_t *table, int64_t from, i
     }
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
-    (void)worker;
     const pad_state *state = launch->state;
     const ry_tensor *x = &launch->problem->in[0], *y = &launch->problem->out[0];
     size_t size = ry_dtype_size((ry_dtype)y->dtype);
@@ -157,15 +154,4 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     }
 }
 
-const ry_kernel pad_map = {
-    .name = "pad_map",
-    .family = "pad_map",
-    .op = RY_OP_pad,
-    .device = RY_DEVICE_cpu,
-    .isa = RY_ISA_generic,
-    .accuracy = RY_ACCURACY_strict,
-    .applicable = applicable,
-    .prepare = prepare,
-    .initialise = initialise,
-    .run = run,
-};
+RY_PLAIN_KERNEL(pad_map, pad, .applicable = applicable, .prepare = prepare, .initialise = initialise, .run = run);

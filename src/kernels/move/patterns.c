@@ -89,10 +89,8 @@ static bool same_dtype(const ry_problem *problem)
     return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) && problem->in[0].dtype == problem->out[0].dtype;
 }
 
-static void run_trilu(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run_trilu(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
-    (void)worker;
     const ry_trilu_attrs *a = &launch->problem->attrs.trilu;
     const ry_tensor *x = &launch->problem->in[0];
     int64_t size = (int64_t)ry_dtype_size((ry_dtype)x->dtype), width = row_width(x), s0 = x->stride[x->rank - 1] * size;
@@ -111,10 +109,8 @@ static bool applicable_trilu(const ry_problem *problem)
     return same_dtype(problem) && problem->out[0].rank >= 2;
 }
 
-static void run_eye_like(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run_eye_like(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
-    (void)worker;
     const ry_tensor *y = &launch->problem->out[0];
     uint64_t one = 0;
     ry_set_f64((ry_dtype)y->dtype, &one, 0, 1);
@@ -132,11 +128,9 @@ static bool applicable_eye_like(const ry_problem *problem)
     return ry_problem_has_output(problem, 0) && problem->out[0].rank == 2;
 }
 
-static void run_range(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run_range(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
     (void)task;
-    (void)worker;
     const ry_range_attrs *a = &launch->problem->attrs.range;
     const ry_tensor *y = &launch->problem->out[0];
     ry_dtype dtype = (ry_dtype)y->dtype;
@@ -155,11 +149,9 @@ static bool applicable_range(const ry_problem *problem)
     return ry_problem_has_output(problem, 0) && problem->out[0].rank == 1;
 }
 
-static void run_shape(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run_shape(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
     (void)task;
-    (void)worker;
     const ry_shape_attrs *a = &launch->problem->attrs.shape;
     const ry_tensor *x = &launch->problem->in[0], *y = &launch->problem->out[0];
     int64_t *out = launch->out[0];
@@ -190,10 +182,8 @@ static rynd_status prepare_single(const ry_query *query, ry_prepared *prepared, 
 }
 
 /* The output's dims without the axis are the indices'. A class may be counted from the end; what is out of range is nowhere on. */
-static void run_one_hot(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run_one_hot(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
-    (void)worker;
     const ry_tensor *indices = &launch->problem->in[0], *values = &launch->problem->in[2], *y = &launch->problem->out[0];
     size_t size = ry_dtype_size((ry_dtype)y->dtype);
     const char *off = launch->in[2], *on = off + values->stride[0] * (int64_t)size;
@@ -224,18 +214,8 @@ static bool applicable_one_hot(const ry_problem *problem)
            problem->in[2].dtype == problem->out[0].dtype && problem->in[2].rank == 1 && problem->out[0].rank == problem->in[0].rank + 1;
 }
 
-#define PATTERN(op_name, prepare_function)  \
-    const ry_kernel op_name##_move = {      \
-        .name = #op_name "_move",           \
-        .family = #op_name "_move",         \
-        .op = RY_OP_##op_name,              \
-        .device = RY_DEVICE_cpu,            \
-        .isa = RY_ISA_generic,              \
-        .accuracy = RY_ACCURACY_strict,     \
-        .applicable = applicable_##op_name, \
-        .prepare = prepare_function,        \
-        .run = run_##op_name,               \
-    };
+#define PATTERN(op_name, prepare_function) \
+    RY_PLAIN_KERNEL(op_name##_move, op_name, .applicable = applicable_##op_name, .prepare = prepare_function, .run = run_##op_name);
 PATTERN(trilu, prepare)
 PATTERN(eye_like, prepare)
 PATTERN(range, prepare_single)

@@ -15,8 +15,9 @@ static bool applicable(const ry_problem *problem)
            problem->in[0].dtype == problem->out[0].dtype && problem->in[0].rank >= 2 && problem->in[1].rank == 1;
 }
 
-static void describe(const ry_query *query, reverse_state *state)
+static void initialise(const ry_query *query, void *memory)
 {
+    reverse_state *state = memory;
     const ry_problem *problem = query->problem;
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
     int batch = (int)problem->attrs.reverse_sequence.batch_axis, time = (int)problem->attrs.reverse_sequence.time_axis;
@@ -41,23 +42,15 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
 {
     (void)error;
     reverse_state state;
-    describe(query, &state);
+    initialise(query, &state);
     prepared->phases = 1;
     prepared->tasks[0] = (size_t)((state.slices + state.slices_per_task - 1) / state.slices_per_task);
     prepared->state_size = sizeof state;
     return RYND_OK;
 }
 
-static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    (void)prepared;
-    describe(query, state);
-}
-
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
-{
-    (void)phase;
-    (void)worker;
     const reverse_state *state = launch->state;
     const ry_tensor *x = &launch->problem->in[0], *lengths = &launch->problem->in[1], *y = &launch->problem->out[0];
     const ry_reverse_sequence_attrs *a = &launch->problem->attrs.reverse_sequence;
@@ -78,15 +71,5 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     }
 }
 
-const ry_kernel reverse_sequence_move = {
-    .name = "reverse_sequence_move",
-    .family = "reverse_sequence_move",
-    .op = RY_OP_reverse_sequence,
-    .device = RY_DEVICE_cpu,
-    .isa = RY_ISA_generic,
-    .accuracy = RY_ACCURACY_strict,
-    .applicable = applicable,
-    .prepare = prepare,
-    .initialise = initialise,
-    .run = run,
-};
+RY_PLAIN_KERNEL(reverse_sequence_move, reverse_sequence, .applicable = applicable, .prepare = prepare, .initialise = initialise,
+                .run = run);

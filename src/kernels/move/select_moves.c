@@ -46,11 +46,9 @@ static bool is_set(const char *at, size_t size, uint64_t mask)
     return (bits & mask) != 0;
 }
 
-static void run_nonzero(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run_nonzero(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
     (void)task;
-    (void)worker;
     const ry_tensor *x = &launch->problem->in[0];
     const size_t size = ry_dtype_size((ry_dtype)x->dtype);
     const uint64_t mask = value_bits((ry_dtype)x->dtype);
@@ -128,11 +126,9 @@ static void compress_axis(const ry_cpu_launch *launch)
     tell_actual(launch, &shape);
 }
 
-static void run_compress(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run_compress(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
     (void)task;
-    (void)worker;
     if (launch->problem->attrs.compress.flat) {
         compress_flat(launch);
     } else {
@@ -140,17 +136,5 @@ static void run_compress(const ry_cpu_launch *launch, int phase, size_t task, un
     }
 }
 
-#define SELECT(op_name)                     \
-    const ry_kernel op_name##_move = {      \
-        .name = #op_name "_move",           \
-        .family = #op_name "_move",         \
-        .op = RY_OP_##op_name,              \
-        .device = RY_DEVICE_cpu,            \
-        .isa = RY_ISA_generic,              \
-        .accuracy = RY_ACCURACY_strict,     \
-        .applicable = applicable_##op_name, \
-        .prepare = prepare,                 \
-        .run = run_##op_name,               \
-    };
-SELECT(nonzero)
-SELECT(compress)
+RY_PLAIN_KERNEL(nonzero_move, nonzero, .applicable = applicable_nonzero, .prepare = prepare, .run = run_nonzero);
+RY_PLAIN_KERNEL(compress_move, compress, .applicable = applicable_compress, .prepare = prepare, .run = run_compress);

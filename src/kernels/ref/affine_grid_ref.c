@@ -12,9 +12,8 @@ static double normal(int64_t i, int64_t n, bool align_corners)
 }
 
 /* index is [n, o.., coordinate]; coordinate 0 runs along the last dim. */
-static void element(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+static void element(const ry_cpu_launch *launch, const int64_t *index)
 {
-    (void)worker;
     const ry_problem *p = launch->problem;
     const ry_tensor *theta = &p->in[0], *y = &p->out[0];
     int rank = y->rank - 2;
@@ -33,10 +32,4 @@ static bool applicable(const ry_problem *problem)
            problem->in[0].dim[2] == problem->out[0].rank - 1;
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
-{
-    (void)phase;
-    ry_ref_each_output(launch, task, worker, element);
-}
-
-const ry_kernel affine_grid_ref = RY_REF_KERNEL(affine_grid, applicable, ry_ref_prepare_elements, run);
+RY_REF_ELEMENTS(affine_grid, applicable, element)

@@ -16,9 +16,8 @@ static int preference(const ry_problem *p, const void *data, int64_t a, int64_t 
     return p->attrs.arg_reduce.min && !nan ? -order : order;
 }
 
-static void lane(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+static void lane(const ry_cpu_launch *launch, const int64_t *index)
 {
-    (void)worker;
     const ry_problem *p = launch->problem;
     const ry_tensor *x = &p->in[0], *y = &p->out[0];
     int axis = axis_of(p);
@@ -51,10 +50,9 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     return RYND_OK;
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
-    ry_ref_each_lane(launch, task, worker, axis_of(launch->problem), axis_of(launch->problem) + 1, lane);
+    ry_ref_each_lane(launch, task, axis_of(launch->problem), axis_of(launch->problem) + 1, lane);
 }
 
-const ry_kernel arg_reduce_ref = RY_REF_KERNEL(arg_reduce, applicable, prepare, run);
+RY_REF_KERNEL(arg_reduce, applicable, prepare, .run = run);

@@ -12,9 +12,8 @@ static double parameter(const ry_cpu_launch *launch, int input, const int64_t *i
     return ry_ref_get(ry_ref_dtype(t), launch->in[input], offset);
 }
 
-static void element(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+static void element(const ry_cpu_launch *launch, const int64_t *index)
 {
-    (void)worker;
     const ry_problem *p = launch->problem;
     const ry_tensor *x = &p->in[0], *y = &p->out[0];
     double value = ry_ref_get(ry_ref_dtype(x), launch->in[0], ry_index_offset(x, index));
@@ -38,10 +37,4 @@ static bool applicable(const ry_problem *problem)
     return true;
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
-{
-    (void)phase;
-    ry_ref_each_output(launch, task, worker, element);
-}
-
-const ry_kernel batch_norm_ref = RY_REF_KERNEL(batch_norm, applicable, ry_ref_prepare_elements, run);
+RY_REF_ELEMENTS(batch_norm, applicable, element)

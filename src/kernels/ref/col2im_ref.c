@@ -15,9 +15,8 @@ static ry_window block_window(const ry_problem *p)
     return win;
 }
 
-static void element(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+static void element(const ry_cpu_launch *launch, const int64_t *index)
 {
-    (void)worker;
     const ry_problem *p = launch->problem;
     const ry_tensor *x = &p->in[0], *y = &p->out[0];
     ry_window win = block_window(p);
@@ -42,10 +41,4 @@ static bool applicable(const ry_problem *problem)
     return ry_ref_numeric(problem) && problem->in[0].rank == 3;
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
-{
-    (void)phase;
-    ry_ref_each_output(launch, task, worker, element);
-}
-
-const ry_kernel col2im_ref = RY_REF_KERNEL(col2im, applicable, ry_ref_prepare_elements, run);
+RY_REF_ELEMENTS(col2im, applicable, element)

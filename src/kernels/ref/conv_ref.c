@@ -34,9 +34,8 @@ static void finish(const ry_cpu_launch *launch, ry_ref_sum *sum, int first, cons
 }
 
 /* y[n,k,o] = sum over the channels c of k's group and the taps r of x[n,c,o*s+r*d-p] * w[k,c,r] */
-static void forward(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+static void forward(const ry_cpu_launch *launch, const int64_t *index)
 {
-    (void)worker;
     const ry_problem *p = launch->problem;
     const ry_conv_attrs *attrs = &p->attrs.conv;
     const ry_tensor *tx = &p->in[0], *tw = &p->in[1], *ty = &p->out[0];
@@ -88,9 +87,8 @@ static ry_ref_sum scatter_sum(const ry_cpu_launch *launch, const ry_window *win,
     return sum;
 }
 
-static void backward_data(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+static void backward_data(const ry_cpu_launch *launch, const int64_t *index)
 {
-    (void)worker;
     const ry_problem *p = launch->problem;
     const ry_conv_attrs *attrs = &p->attrs.conv;
     ry_window win = ry_window_make(&p->out[0], &p->in[0], p->in[1].dim + 2, &attrs->stride, &attrs->dilation, &attrs->pads);
@@ -98,9 +96,8 @@ static void backward_data(const ry_cpu_launch *launch, const int64_t *index, uns
     ry_ref_store(&sum, ry_ref_dtype(&p->out[0]), launch->out[0], ry_index_offset(&p->out[0], index));
 }
 
-static void transposed(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+static void transposed(const ry_cpu_launch *launch, const int64_t *index)
 {
-    (void)worker;
     const ry_problem *p = launch->problem;
     const ry_convt_attrs *attrs = &p->attrs.convt;
     ry_window win = ry_window_make(&p->out[0], &p->in[0], p->in[1].dim + 2, &attrs->stride, &attrs->dilation, &attrs->pads);
@@ -109,9 +106,8 @@ static void transposed(const ry_cpu_launch *launch, const int64_t *index, unsign
 }
 
 /* dw[k,c,r] = sum over n and o of dy[n,k,o] * x[n,c,o*s+r*d-p] */
-static void backward_weights(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+static void backward_weights(const ry_cpu_launch *launch, const int64_t *index)
 {
-    (void)worker;
     const ry_problem *p = launch->problem;
     const ry_conv_attrs *attrs = &p->attrs.conv;
     const ry_tensor *tx = &p->in[0], *ty = &p->in[1], *tw = &p->out[0];
@@ -138,9 +134,8 @@ static void backward_weights(const ry_cpu_launch *launch, const int64_t *index, 
 }
 
 /* db[k] = sum over n and o of dy[n,k,o] */
-static void backward_bias(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+static void backward_bias(const ry_cpu_launch *launch, const int64_t *index)
 {
-    (void)worker;
     const ry_problem *p = launch->problem;
     const ry_tensor *ty = &p->in[1], *tb = &p->out[1];
     ry_ref_operand y = operand(ty, launch->in[1]);
@@ -167,20 +162,19 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     return RYND_OK;
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    if (phase == 0) {
-        ry_ref_each_output(launch, task, worker, directions[launch->problem->attrs.conv.dir]);
+    if (launch->phase == 0) {
+        ry_ref_each_output(launch, task, directions[launch->problem->attrs.conv.dir]);
     } else {
-        ry_ref_each(launch, 1, launch->problem->out[1].dim, launch->prepared->tasks[1], task, worker, backward_bias);
+        ry_ref_each(launch, 1, launch->problem->out[1].dim, launch->prepared->tasks[1], task, backward_bias);
     }
 }
 
-static void run_transposed(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run_transposed(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
-    ry_ref_each_output(launch, task, worker, transposed);
+    ry_ref_each_output(launch, task, transposed);
 }
 
-const ry_kernel conv_ref = RY_REF_KERNEL(conv, ry_ref_numeric, prepare, run);
-const ry_kernel convt_ref = RY_REF_KERNEL(convt, ry_ref_numeric, ry_ref_prepare_elements, run_transposed);
+RY_REF_KERNEL(conv, ry_ref_numeric, prepare, .run = run);
+RY_REF_KERNEL(convt, ry_ref_numeric, ry_ref_prepare_elements, .run = run_transposed);

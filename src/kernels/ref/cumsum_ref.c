@@ -18,9 +18,8 @@ static void accumulate(ry_ref_sum *total, bool product, ry_dtype dtype, const vo
     }
 }
 
-static void lane(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+static void lane(const ry_cpu_launch *launch, const int64_t *index)
 {
-    (void)worker;
     const ry_problem *p = launch->problem;
     const ry_tensor *x = &p->in[0], *y = &p->out[0];
     int axis = axis_of(p);
@@ -52,10 +51,9 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     return RYND_OK;
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
-    ry_ref_each_lane(launch, task, worker, axis_of(launch->problem), axis_of(launch->problem) + 1, lane);
+    ry_ref_each_lane(launch, task, axis_of(launch->problem), axis_of(launch->problem) + 1, lane);
 }
 
-const ry_kernel cumsum_ref = RY_REF_KERNEL(cumsum, applicable, prepare, run);
+RY_REF_KERNEL(cumsum, applicable, prepare, .run = run);

@@ -51,9 +51,8 @@ static double tap_value(const ry_cpu_launch *launch, const ry_window *win, const
     return value;
 }
 
-static void element(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+static void element(const ry_cpu_launch *launch, const int64_t *index)
 {
-    (void)worker;
     const ry_problem *p = launch->problem;
     const ry_deform_conv_attrs *attrs = &p->attrs.deform_conv;
     const ry_tensor *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
@@ -77,10 +76,4 @@ static void element(const ry_cpu_launch *launch, const int64_t *index, unsigned 
     ry_set_f64(ry_ref_dtype(y), launch->out[0], ry_index_offset(y, index), sum);
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
-{
-    (void)phase;
-    ry_ref_each_output(launch, task, worker, element);
-}
-
-const ry_kernel deform_conv_ref = RY_REF_KERNEL(deform_conv, ry_ref_floats, ry_ref_prepare_elements, run);
+RY_REF_ELEMENTS(deform_conv, ry_ref_floats, element)

@@ -174,20 +174,25 @@ static rynd_status make_plan(const ry_problem *p, plan *q, int64_t *strides, ry_
     return split_labels(q, &p->out[0]) ? RYND_OK : refuse(p, error, "its result and the output's shape disagree");
 }
 
+static size_t state_size(const ry_problem *problem)
+{
+    return sizeof(plan) + (size_t)problem->inputs * LABELS * sizeof(int64_t);
+}
+
 static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     const ry_problem *problem = query->problem;
     plan q;
     RY_TRY(make_plan(problem, &q, NULL, error));
     RY_TRY(ry_ref_prepare_elements(query, prepared, error));
-    prepared->state_size = sizeof(plan) + (size_t)problem->inputs * LABELS * sizeof(int64_t);
+    prepared->state_size = state_size(problem);
     return RYND_OK;
 }
 
-static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
+static void initialise(const ry_query *query, void *state)
 {
     const ry_problem *problem = query->problem;
-    memset(state, 0, prepared->state_size);
+    memset(state, 0, state_size(problem));
     /* prepare has made the same plan: it cannot fail. */
     (void)make_plan(problem, state, (int64_t *)((plan *)state + 1), NULL);
 }
@@ -229,9 +234,8 @@ static bool next_inner(const plan *q, int64_t *at)
     return false;
 }
 
-static void element(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+static void element(const ry_cpu_launch *launch, const int64_t *index)
 {
-    (void)worker;
     const ry_problem *p = launch->problem;
     const plan *q = launch->state;
     int64_t at[LABELS] = {0};
@@ -249,10 +253,9 @@ static void element(const ry_cpu_launch *launch, const int64_t *index, unsigned 
     ry_ref_store(&sum, ry_ref_dtype(&p->out[0]), launch->out[0], ry_index_offset(&p->out[0], index));
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
-    ry_ref_each_output(launch, task, worker, element);
+    ry_ref_each_output(launch, task, element);
 }
 
-const ry_kernel einsum_ref = RY_REF_KERNEL(einsum, ry_ref_numeric, prepare, run, .initialise = initialise);
+RY_REF_KERNEL(einsum, ry_ref_numeric, prepare, .run = run, .initialise = initialise);

@@ -214,11 +214,11 @@ static void evaluate_position(const ry_cpu_launch *launch, const plan *p, const 
     }
 }
 
-static void element(const ry_cpu_launch *launch, const int64_t *kept, unsigned worker)
+static void element(const ry_cpu_launch *launch, const int64_t *kept)
 {
     const plan *p = launch->state;
     const ry_expr *program = program_of(launch);
-    sum *sums = (sum *)(void *)(launch->scratch + worker * launch->prepared->scratch);
+    sum *sums = launch->scratch;
     value *values = (value *)(void *)(sums + program->count);
     int64_t index[RY_MAX_RANK], inside[RY_MAX_RANK] = {0};
     bool more = true;
@@ -333,18 +333,16 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     return status;
 }
 
-static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
+static void initialise(const ry_query *query, void *state)
 {
     const ry_problem *problem = query->problem;
-    (void)prepared;
     make(problem, state, NULL);
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
     const plan *p = launch->state;
-    ry_ref_each(launch, p->rank, p->kept, launch->prepared->tasks[0], task, worker, element);
+    ry_ref_each(launch, p->rank, p->kept, launch->prepared->tasks[0], task, element);
 }
 
-const ry_kernel expr_ref = RY_REF_KERNEL(expr, applicable, prepare, run, .initialise = initialise);
+RY_REF_KERNEL(expr, applicable, prepare, .run = run, .initialise = initialise);

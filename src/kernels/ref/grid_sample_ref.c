@@ -81,9 +81,8 @@ static ry_ref_taps taps_at(const ry_grid_sample_attrs *attrs, double x, int64_t 
     return taps;
 }
 
-static void element(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+static void element(const ry_cpu_launch *launch, const int64_t *index)
 {
-    (void)worker;
     const ry_problem *p = launch->problem;
     const ry_tensor *x = &p->in[0], *grid = &p->in[1], *y = &p->out[0];
     int rank = x->rank - 2;
@@ -108,10 +107,4 @@ static bool applicable(const ry_problem *problem)
            problem->in[1].rank == problem->in[0].rank;
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
-{
-    (void)phase;
-    ry_ref_each_output(launch, task, worker, element);
-}
-
-const ry_kernel grid_sample_ref = RY_REF_KERNEL(grid_sample, applicable, ry_ref_prepare_elements, run);
+RY_REF_ELEMENTS(grid_sample, applicable, element)

@@ -3,9 +3,8 @@
 #include "kernels/ref/ref_common.h"
 
 /* index is [n, group]. Two passes: the variance of differences from the mean loses nothing to cancellation. */
-static void group(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+static void group(const ry_cpu_launch *launch, const int64_t *index)
 {
-    (void)worker;
     const ry_problem *p = launch->problem;
     const ry_tensor *x = &p->in[0], *scale = &p->in[1], *bias = &p->in[2], *y = &p->out[0];
     ry_shape part = ry_tensor_shape(x);
@@ -51,11 +50,10 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     return RYND_OK;
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
     int64_t dim[] = {launch->problem->in[0].dim[0], launch->problem->attrs.group_norm.groups};
-    ry_ref_each(launch, 2, dim, launch->prepared->tasks[0], task, worker, group);
+    ry_ref_each(launch, 2, dim, launch->prepared->tasks[0], task, group);
 }
 
-const ry_kernel group_norm_ref = RY_REF_KERNEL(group_norm, applicable, prepare, run);
+RY_REF_KERNEL(group_norm, applicable, prepare, .run = run);

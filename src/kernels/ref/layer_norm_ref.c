@@ -24,9 +24,8 @@ static void store_statistic(const ry_cpu_launch *launch, int output, const int64
     }
 }
 
-static void lane(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+static void lane(const ry_cpu_launch *launch, const int64_t *index)
 {
-    (void)worker;
     const ry_problem *p = launch->problem;
     const ry_tensor *x = &p->in[0], *y = &p->out[0];
     int axis = first_axis(p), inner = x->rank - axis;
@@ -76,10 +75,9 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     return RYND_OK;
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
-    ry_ref_each_lane(launch, task, worker, first_axis(launch->problem), launch->problem->in[0].rank, lane);
+    ry_ref_each_lane(launch, task, first_axis(launch->problem), launch->problem->in[0].rank, lane);
 }
 
-const ry_kernel layer_norm_ref = RY_REF_KERNEL(layer_norm, applicable, prepare, run);
+RY_REF_KERNEL(layer_norm, applicable, prepare, .run = run);

@@ -3,9 +3,8 @@
 #include "kernels/common/window.h"
 #include "kernels/ref/ref_common.h"
 
-static void element(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+static void element(const ry_cpu_launch *launch, const int64_t *index)
 {
-    (void)worker;
     const ry_problem *p = launch->problem;
     const ry_lrn_attrs *attrs = &p->attrs.lrn;
     const ry_tensor *x = &p->in[0], *y = &p->out[0];
@@ -27,10 +26,4 @@ static bool applicable(const ry_problem *problem)
     return ry_ref_floats(problem) && problem->in[0].rank >= 2 && problem->attrs.lrn.size > 0;
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
-{
-    (void)phase;
-    ry_ref_each_output(launch, task, worker, element);
-}
-
-const ry_kernel lrn_ref = RY_REF_KERNEL(lrn, applicable, ry_ref_prepare_elements, run);
+RY_REF_ELEMENTS(lrn, applicable, element)

@@ -56,9 +56,8 @@ static void add_broadcast(const ry_cpu_launch *launch, int input, double factor,
     sum->f += term.f;
 }
 
-static void element(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+static void element(const ry_cpu_launch *launch, const int64_t *index)
 {
-    (void)worker;
     const ry_problem *p = launch->problem;
     const ry_matmul_attrs *attrs = &p->attrs.matmul;
     const ry_tensor *ta = &p->in[0], *tb = &p->in[1], *ty = &p->out[0];
@@ -83,10 +82,4 @@ static bool applicable(const ry_problem *problem)
     return ry_ref_numeric(problem) && ry_problem_has_input(problem, 1) && problem->in[0].rank > 0 && problem->in[1].rank > 0;
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
-{
-    (void)phase;
-    ry_ref_each_output(launch, task, worker, element);
-}
-
-const ry_kernel matmul_ref = RY_REF_KERNEL(matmul, applicable, ry_ref_prepare_elements, run);
+RY_REF_ELEMENTS(matmul, applicable, element)

@@ -41,9 +41,8 @@ static bool inside(const ry_tensor *y, const int64_t *at)
     return true;
 }
 
-static void clear(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+static void clear(const ry_cpu_launch *launch, const int64_t *index)
 {
-    (void)worker;
     const ry_tensor *y = &launch->problem->out[0];
     ry_set_i64(ry_ref_dtype(y), launch->out[0], ry_index_offset(y, index), 0);
 }
@@ -59,9 +58,8 @@ static void note_index(const ry_cpu_launch *launch, const int64_t *index, int64_
 }
 
 /* One task: two elements may have the same index, and the last in row-major order stays. */
-static void scatter(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+static void scatter(const ry_cpu_launch *launch, const int64_t *index)
 {
-    (void)worker;
     const ry_problem *p = launch->problem;
     const ry_tensor *x = &p->in[0], *indices = &p->in[1], *y = &p->out[0];
     ry_shape pooled = pooled_shape(p);
@@ -81,13 +79,13 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     return RYND_OK;
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    if (phase == 0) {
-        ry_ref_each_output(launch, task, worker, clear);
+    if (launch->phase == 0) {
+        ry_ref_each_output(launch, task, clear);
     } else {
         const ry_tensor *x = &launch->problem->in[0];
-        ry_ref_each(launch, x->rank, x->dim, 1, 0, worker, scatter);
+        ry_ref_each(launch, x->rank, x->dim, 1, 0, scatter);
     }
 }
 
@@ -96,4 +94,4 @@ static bool applicable(const ry_problem *problem)
     return ry_ref_numeric(problem) && ry_problem_has_input(problem, 1) && problem->in[0].dtype == problem->out[0].dtype;
 }
 
-const ry_kernel max_unpool_ref = RY_REF_KERNEL(max_unpool, applicable, prepare, run);
+RY_REF_KERNEL(max_unpool, applicable, prepare, .run = run);

@@ -55,11 +55,11 @@ static bool suppressed(const ry_cpu_launch *launch, int64_t image, int64_t candi
 }
 
 /* index is [image, class]. */
-static void select_boxes(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+static void select_boxes(const ry_cpu_launch *launch, const int64_t *index)
 {
     const ry_problem *p = launch->problem;
     const ry_tensor *scores = &p->in[1];
-    int64_t *candidates = (int64_t *)(void *)(launch->scratch + worker * launch->prepared->scratch);
+    int64_t *candidates = launch->scratch;
     int64_t *row = row_of(launch, index[0], index[1]), count = 0;
     ry_ref_row score = {ry_ref_dtype(scores), launch->in[1], ry_index_offset(scores, index), scores->stride[2], true};
     for (int64_t i = 0; i < scores->dim[2]; i++) {
@@ -118,13 +118,13 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     return RYND_OK;
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    if (phase == 0) {
-        ry_ref_each(launch, 2, launch->problem->in[1].dim, launch->prepared->tasks[0], task, worker, select_boxes);
+    if (launch->phase == 0) {
+        ry_ref_each(launch, 2, launch->problem->in[1].dim, launch->prepared->tasks[0], task, select_boxes);
     } else {
         write_selected(launch);
     }
 }
 
-const ry_kernel nms_ref = RY_REF_KERNEL(nms, applicable, prepare, run);
+RY_REF_KERNEL(nms, applicable, prepare, .run = run);

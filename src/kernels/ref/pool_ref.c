@@ -50,9 +50,8 @@ static void store_lowest(const ry_tensor *y, void *data, int64_t at)
     }
 }
 
-static void maximum(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+static void maximum(const ry_cpu_launch *launch, const int64_t *index)
 {
-    (void)worker;
     const ry_problem *p = launch->problem;
     const ry_tensor *x = &p->in[0], *y = &p->out[0];
     ry_window win = pool_window(p);
@@ -96,9 +95,8 @@ static int64_t divisor(const ry_problem *p, const ry_window *win, const reach *r
 }
 
 /* Average and Lp: a sum over the window. */
-static void summed(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+static void summed(const ry_cpu_launch *launch, const int64_t *index)
 {
-    (void)worker;
     const ry_problem *p = launch->problem;
     const ry_tensor *x = &p->in[0], *y = &p->out[0];
     bool lp = p->attrs.pool.kind == RY_pool_kind_lp;
@@ -128,10 +126,9 @@ static bool applicable(const ry_problem *problem)
            problem->attrs.pool.kernel.count == problem->in[0].rank - 2;
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
-    ry_ref_each_output(launch, task, worker, launch->problem->attrs.pool.kind == RY_pool_kind_max ? maximum : summed);
+    ry_ref_each_output(launch, task, launch->problem->attrs.pool.kind == RY_pool_kind_max ? maximum : summed);
 }
 
-const ry_kernel pool_ref = RY_REF_KERNEL(pool, applicable, ry_ref_prepare_elements, run);
+RY_REF_KERNEL(pool, applicable, ry_ref_prepare_elements, .run = run);

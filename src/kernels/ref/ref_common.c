@@ -33,8 +33,7 @@ static int64_t share(int64_t count, size_t part, size_t parts)
     return each * (int64_t)part + rest * (int64_t)part / (int64_t)parts;
 }
 
-void ry_ref_each(const ry_cpu_launch *launch, int rank, const int64_t *dim, size_t tasks, size_t task, unsigned worker,
-                 ry_ref_element element)
+void ry_ref_each(const ry_cpu_launch *launch, int rank, const int64_t *dim, size_t tasks, size_t task, ry_ref_element element)
 {
     int64_t count = product(rank, dim);
     int64_t begin = share(count, task, tasks), end = share(count, task + 1, tasks);
@@ -48,7 +47,7 @@ void ry_ref_each(const ry_cpu_launch *launch, int rank, const int64_t *dim, size
         rest /= dim[i];
     }
     for (int64_t n = begin; n < end; n++) {
-        element(launch, index, worker);
+        element(launch, index);
         ry_index_next(rank, dim, index);
     }
 }
@@ -61,10 +60,10 @@ rynd_status ry_ref_prepare_elements(const ry_query *query, ry_prepared *prepared
     return RYND_OK;
 }
 
-void ry_ref_each_output(const ry_cpu_launch *launch, size_t task, unsigned worker, ry_ref_element element)
+void ry_ref_each_output(const ry_cpu_launch *launch, size_t task, ry_ref_element element)
 {
     const ry_tensor *y = &launch->problem->out[0];
-    ry_ref_each(launch, y->rank, y->dim, launch->prepared->tasks[0], task, worker, element);
+    ry_ref_each(launch, y->rank, y->dim, launch->prepared->tasks[0], task, element);
 }
 
 static void lane_dims(const ry_tensor *x, int begin, int end, int64_t *dim)
@@ -82,11 +81,11 @@ void ry_ref_prepare_lanes(const ry_problem *problem, ry_prepared *prepared, int 
     ry_ref_prepare(prepared, empty ? 0 : product(problem->in[0].rank, dim));
 }
 
-void ry_ref_each_lane(const ry_cpu_launch *launch, size_t task, unsigned worker, int begin, int end, ry_ref_element lane)
+void ry_ref_each_lane(const ry_cpu_launch *launch, size_t task, int begin, int end, ry_ref_element lane)
 {
     int64_t dim[RY_MAX_RANK];
     lane_dims(&launch->problem->in[0], begin, end, dim);
-    ry_ref_each(launch, launch->problem->in[0].rank, dim, launch->prepared->tasks[0], task, worker, lane);
+    ry_ref_each(launch, launch->problem->in[0].rank, dim, launch->prepared->tasks[0], task, lane);
 }
 
 /* The first input and output are there, and every operand that is there passes `test`. */

@@ -11,28 +11,31 @@
 #include <string.h>
 
 /* Computes what belongs to the position `index` of the shape that ry_ref_each walks. */
-typedef void (*ry_ref_element)(const ry_cpu_launch *launch, const int64_t *index, unsigned worker);
+typedef void (*ry_ref_element)(const ry_cpu_launch *launch, const int64_t *index);
 
 /* One phase whose tasks share `elements` positions; fixed by the problem alone. */
 void ry_ref_prepare(ry_prepared *prepared, int64_t elements);
 size_t ry_ref_tasks(int64_t elements);
 /* Task `task` of `tasks`: its share of the positions of dim[rank], in row-major order. */
-void ry_ref_each(const ry_cpu_launch *launch, int rank, const int64_t *dim, size_t tasks, size_t task, unsigned worker,
-                 ry_ref_element element);
+void ry_ref_each(const ry_cpu_launch *launch, int rank, const int64_t *dim, size_t tasks, size_t task, ry_ref_element element);
 /* Over the positions of the first output. */
 rynd_status ry_ref_prepare_elements(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void ry_ref_each_output(const ry_cpu_launch *launch, size_t task, unsigned worker, ry_ref_element element);
+void ry_ref_each_output(const ry_cpu_launch *launch, size_t task, ry_ref_element element);
 /* Over the lanes of the first input: dims [begin, end) are walked by the element itself. */
 void ry_ref_prepare_lanes(const ry_problem *problem, ry_prepared *prepared, int begin, int end);
-void ry_ref_each_lane(const ry_cpu_launch *launch, size_t task, unsigned worker, int begin, int end, ry_ref_element lane);
+void ry_ref_each_lane(const ry_cpu_launch *launch, size_t task, int begin, int end, ry_ref_element lane);
 
-/* A reference kernel's row: named after its symbol. */
-#define RY_REF_KERNEL(operator, applicable_fn, prepare_fn, run_fn, ...)                                                             \
-    {                                                                                                                               \
-        .name = #operator"_ref", .family = #operator"_ref", .op = RY_OP_##operator, .device = RY_DEVICE_cpu, .isa = RY_ISA_generic, \
-        .accuracy = RY_ACCURACY_strict, .reference = true, .applicable = (applicable_fn), .prepare = (prepare_fn), .run = (run_fn), \
-        __VA_ARGS__                                                                                                                 \
-    }
+/* A reference kernel's row. */
+#define RY_REF_KERNEL(operator, applicable_fn, prepare_fn, ...) \
+    RY_PLAIN_KERNEL(operator##_ref, operator, .reference = true, .applicable = (applicable_fn), .prepare = (prepare_fn), __VA_ARGS__)
+
+/* The same of one that computes each element of its first output by itself. */
+#define RY_REF_ELEMENTS(operator, applicable_fn, element)     \
+    static void run(const ry_cpu_launch *launch, size_t task) \
+    {                                                         \
+        ry_ref_each_output(launch, task, element);            \
+    }                                                         \
+    RY_REF_KERNEL(operator, applicable_fn, ry_ref_prepare_elements, .run = run);
 
 bool ry_ref_numeric(const ry_problem *problem); /* every operand present is a number (not bool), and the first input and output are there */
 bool ry_ref_floats(const ry_problem *problem);  /* the first input and output are floats, and every other operand a number */

@@ -43,10 +43,9 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     return RYND_OK;
 }
 
-static void initialise(const ry_query *query, const ry_prepared *prepared, void *state)
+static void initialise(const ry_query *query, void *state)
 {
     const ry_problem *problem = query->problem;
-    (void)prepared;
     span *spans = state;
     double *weights = (double *)(void *)(spans + span_count(problem));
     int64_t used = 0;
@@ -94,9 +93,8 @@ static void store(ry_dtype dtype, void *data, int64_t at, double value)
     ry_set_f64(dtype, data, at, value);
 }
 
-static void element(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+static void element(const ry_cpu_launch *launch, const int64_t *index)
 {
-    (void)worker;
     const ry_problem *p = launch->problem;
     const ry_tensor *x = &p->in[0], *y = &p->out[0];
     const span *spans = launch->state, *next = spans;
@@ -125,10 +123,9 @@ static bool applicable(const ry_problem *problem)
            (ry_tensor_count(&problem->in[0]) > 0 || ry_tensor_count(&problem->out[0]) == 0);
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
-    ry_ref_each_output(launch, task, worker, element);
+    ry_ref_each_output(launch, task, element);
 }
 
-const ry_kernel resize_ref = RY_REF_KERNEL(resize, applicable, prepare, run, .initialise = initialise);
+RY_REF_KERNEL(resize, applicable, prepare, .run = run, .initialise = initialise);

@@ -79,9 +79,8 @@ static void note_batch(const ry_cpu_launch *launch, int64_t roi, int64_t batch)
 }
 
 /* index is [roi, channel, row, column]. */
-static void element(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+static void element(const ry_cpu_launch *launch, const int64_t *index)
 {
-    (void)worker;
     const ry_problem *p = launch->problem;
     const ry_tensor *x = &p->in[0], *rois = &p->in[1], *batches = &p->in[2], *y = &p->out[0];
     int64_t batch = ry_get_i64(ry_ref_dtype(batches), launch->in[2], index[0] * batches->stride[0]);
@@ -106,10 +105,4 @@ static bool applicable(const ry_problem *problem)
            problem->in[1].rank == 2 && problem->in[2].rank == 1;
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
-{
-    (void)phase;
-    ry_ref_each_output(launch, task, worker, element);
-}
-
-const ry_kernel roi_align_ref = RY_REF_KERNEL(roi_align, applicable, ry_ref_prepare_elements, run);
+RY_REF_ELEMENTS(roi_align, applicable, element)

@@ -42,9 +42,8 @@ static double middle(const ry_cpu_launch *launch, const ry_window *win, const in
 }
 
 /* y[n,k,o] = sum over c of m[n,c,o] * w[k,c] */
-static void element(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+static void element(const ry_cpu_launch *launch, const int64_t *index)
 {
-    (void)worker;
     const ry_problem *p = launch->problem;
     const ry_separable_conv_attrs *attrs = &p->attrs.separable_conv;
     const ry_tensor *tw = &p->in[3], *ty = &p->out[0];
@@ -61,10 +60,4 @@ static void element(const ry_cpu_launch *launch, const int64_t *index, unsigned 
     ry_ref_store(&sum, ry_ref_dtype(ty), launch->out[0], ry_index_offset(ty, index));
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
-{
-    (void)phase;
-    ry_ref_each_output(launch, task, worker, element);
-}
-
-const ry_kernel separable_conv_ref = RY_REF_KERNEL(separable_conv, ry_ref_floats, ry_ref_prepare_elements, run);
+RY_REF_ELEMENTS(separable_conv, ry_ref_floats, element)

@@ -21,9 +21,8 @@ static double value_at(const ry_cpu_launch *launch, const int64_t *at)
     return ry_ref_get(ry_ref_dtype(x), launch->in[0], ry_index_offset(x, at));
 }
 
-static void lane(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+static void lane(const ry_cpu_launch *launch, const int64_t *index)
 {
-    (void)worker;
     const ry_problem *p = launch->problem;
     const ry_tensor *x = &p->in[0], *y = &p->out[0];
     ry_softmax_kind kind = p->attrs.softmax.kind;
@@ -56,10 +55,9 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     return RYND_OK;
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
-    ry_ref_each_lane(launch, task, worker, begin_of(launch->problem), end_of(launch->problem), lane);
+    ry_ref_each_lane(launch, task, begin_of(launch->problem), end_of(launch->problem), lane);
 }
 
-const ry_kernel softmax_ref = RY_REF_KERNEL(softmax, ry_ref_floats, prepare, run);
+RY_REF_KERNEL(softmax, ry_ref_floats, prepare, .run = run);

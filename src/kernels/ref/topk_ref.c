@@ -7,13 +7,13 @@ static int axis_of(const ry_problem *p)
     return ry_axis(p->attrs.topk.axis, p->in[0].rank);
 }
 
-static void lane(const ry_cpu_launch *launch, const int64_t *index, unsigned worker)
+static void lane(const ry_cpu_launch *launch, const int64_t *index)
 {
     const ry_problem *p = launch->problem;
     const ry_tensor *x = &p->in[0], *values = &p->out[0], *indices = &p->out[1];
     int axis = axis_of(p);
     int64_t length = x->dim[axis];
-    int64_t *positions = (int64_t *)(void *)(launch->scratch + worker * launch->prepared->scratch);
+    int64_t *positions = launch->scratch;
     for (int64_t i = 0; i < length; i++) {
         positions[i] = i;
     }
@@ -52,10 +52,9 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     return RYND_OK;
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
-    ry_ref_each_lane(launch, task, worker, axis_of(launch->problem), axis_of(launch->problem) + 1, lane);
+    ry_ref_each_lane(launch, task, axis_of(launch->problem), axis_of(launch->problem) + 1, lane);
 }
 
-const ry_kernel topk_ref = RY_REF_KERNEL(topk, applicable, prepare, run);
+RY_REF_KERNEL(topk, applicable, prepare, .run = run);

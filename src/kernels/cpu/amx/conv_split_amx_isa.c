@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels: convolution by tiles of bfloat16, with operands split in three, in two (float32 classes) or rounded. */
-#include "base/whole.h"
 #include "kernels/cpu/amx/split_conv.h"
 #include "kernels/cpu/amx/split_prepare.h"
-
-static void pack(const ry_cpu_launch *launch, size_t task)
-{
-    split_pack(launch->state, launch->in[1], launch->packed_out, (int64_t)task);
-}
+#include "kernels/cpu/common/cpu_kernel.h"
 
 static void split_rows(const split_plan *plan, const ry_cpu_launch *launch, int64_t task, char *scratch)
 {
@@ -67,33 +62,21 @@ static void multiply_units(const split_plan *plan, const ry_cpu_launch *launch, 
     ry_amx_end(&tiles);
 }
 
-void RY_ISA_SYMBOL(split_run)(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+void RY_ISA_SYMBOL(split_run)(const ry_cpu_launch *launch, size_t task)
 {
-    char *scratch = launch->scratch + worker * launch->prepared->scratch;
-    if (phase == 0) {
+    char *scratch = launch->scratch;
+    if (launch->phase == 0) {
         split_rows(launch->state, launch, (int64_t)task, scratch);
     } else {
         multiply_units(launch->state, launch, (int64_t)task, scratch);
     }
 }
 
-#define KERNEL(symbol, class)                                                 \
-    const ry_kernel RY_ISA_SYMBOL(symbol) = {.name = #symbol "_" RY_ISA_TEXT, \
-                                             .family = #symbol,               \
-                                             .op = RY_OP_conv,                \
-                                             .device = RY_DEVICE_cpu,         \
-                                             .isa = RY_ISA_ID,                \
-                                             .accuracy = RY_ACCURACY_##class, \
-                                             .knobs = split_knobs,            \
-                                             .knob_count = SPLIT_KNOBS,       \
-                                             .values = split_values,          \
-                                             .applicable = split_is_possible, \
-                                             .prepare = split_prepare,        \
-                                             .initialise = split_initialise,  \
-                                             .pack = pack,                    \
-                                             .run = RY_ISA_SYMBOL(split_run), \
-                                             .packed_inputs = 1u << 1,        \
-                                             .kept_inputs = RY_ACCURACY_##class == RY_ACCURACY_bf16 ? 0 : 1u << 1}
+#define KERNEL(symbol, class)                                                                                                    \
+    RY_CPU_KERNEL(symbol, conv, class, .knobs = split_knobs, .knob_count = SPLIT_KNOBS, .values = split_values,                  \
+                  .applicable = split_is_possible, .prepare = split_prepare, .initialise = split_initialise, .pack = split_pack, \
+                  .run = RY_ISA_SYMBOL(split_run), .packed_inputs = 1u << 1,                                                     \
+                  .kept_inputs = RY_ACCURACY_##class == RY_ACCURACY_bf16 ? 0 : 1u << 1)
 
 KERNEL(conv_fwd_f32_split_strict, strict);
 KERNEL(conv_fwd_f32_split, near32);

@@ -8,7 +8,7 @@
 #include "kernels/cpu/common/isa.h"
 
 /* A convolution as a kernel does it, whose state is the plan and whose weights split_pack has packed. */
-void RY_ISA_SYMBOL(split_run)(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker);
+void RY_ISA_SYMBOL(split_run)(const ry_cpu_launch *launch, size_t task);
 
 /* Splits row `index` (below batch * groups * rows) of x into the workspace, and states its range; stage: SPLIT_STRIP * SPLIT_STEP floats. */
 void RY_ISA_SYMBOL(split_row)(const split_plan *plan, const float *x, void *workspace, int64_t index, float *stage);

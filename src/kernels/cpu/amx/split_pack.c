@@ -23,8 +23,12 @@ static void widen(split_range *range, float weight)
     range->high = bits > range->high ? bits : range->high;
 }
 
-void split_pack(const split_plan *plan, const float *w, void *packed, int64_t index)
+void split_pack(const ry_cpu_launch *launch, size_t task)
 {
+    const split_plan *plan = launch->state;
+    const float *w = launch->in[1];
+    void *packed = launch->packed_out;
+    const int64_t index = (int64_t)task;
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t group = index / plan->units, first = index % plan->units * SPLIT_UNIT;
     const int64_t channels = g->channels_out - first < SPLIT_UNIT ? g->channels_out - first : SPLIT_UNIT;

@@ -215,8 +215,9 @@ static int64_t distance_of(const split_plan *plan, const int64_t r[RY_SPACE])
     return (planes * plan->plane[0] * plan->plane[1] * plan->plane[2] + pixels) * plan->pitch;
 }
 
-void split_plan_make(const ry_query *query, split_plan *plan)
+void split_initialise(const ry_query *query, void *state)
 {
+    split_plan *plan = state;
     split_plan_choose(query, plan);
     ry_conv_geometry *g = &plan->geometry;
     ry_conv_geometry_of(query->problem, g, &plan->phase, (ry_conv_tap *)(void *)((char *)plan + plan->taps));

@@ -79,7 +79,7 @@ void split_values(const ry_query *query, int knob, ry_knob_values *values);
 
 /* The plan of a query of a convolution whose form may leave knobs free: without tables, and whole. */
 void split_plan_choose(const ry_query *query, split_plan *plan);
-void split_plan_make(const ry_query *query, split_plan *plan);
+void split_initialise(const ry_query *query, void *state);
 
 static inline const ry_conv_tap *split_taps(const split_plan *plan)
 {
@@ -101,8 +101,9 @@ typedef struct split_task {
 
 split_task split_task_at(const split_plan *plan, int64_t index);
 
-/* Packs the weights of one unit of one group; the elements' order is that in which tiles are read: [tap][step][part][half of the unit]. */
-void split_pack(const split_plan *plan, const float *w, void *packed, int64_t index);
+/* Packs the weights of one unit of one group: a convolution's `pack`, whose state is the plan. The elements' order is that in which tiles are
+ * read: [tap][step][part][half of the unit]. */
+void split_pack(const ry_cpu_launch *launch, size_t task);
 
 /* The next part of a float: `rest` rounded to bfloat16, and what is left. Where rest is not finite, nothing is left. */
 static inline uint32_t split_next_part(uint32_t bits, uint32_t *left)

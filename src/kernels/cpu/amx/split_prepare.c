@@ -27,50 +27,22 @@ rynd_status split_prepare(const ry_query *query, ry_prepared *prepared, ry_error
     return RYND_OK;
 }
 
-void split_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
-{
-    (void)prepared;
-    split_plan_make(query, state);
-}
-
 bool matmul_split_is_possible(const ry_problem *problem)
 {
-    matmul_as_conv conv;
-    return matmul_as_conv_of(problem, &conv) && split_is_possible(&conv.problem);
-}
-
-/* The same query of the convolution that the product is; `conv` outlives it. */
-static bool as_conv(const ry_query *query, matmul_as_conv *conv, ry_query *asked)
-{
-    *asked = *query;
-    asked->problem = &conv->problem;
-    return matmul_as_conv_of(query->problem, conv);
+    return matmul_as_conv_takes(problem, split_is_possible);
 }
 
 void matmul_split_values(const ry_query *query, int knob, ry_knob_values *values)
 {
-    matmul_as_conv conv;
-    ry_query asked;
-    if (as_conv(query, &conv, &asked)) {
-        split_values(&asked, knob, values);
-    }
+    matmul_as_conv_values(query, knob, values, split_values);
 }
 
 rynd_status matmul_split_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
-    matmul_as_conv conv;
-    ry_query asked;
-    if (!as_conv(query, &conv, &asked)) {
-        return ry_fail(error, RYND_ERROR_SHAPE, "matmul: not a product of two matrices");
-    }
-    return split_prepare(&asked, prepared, error);
+    return matmul_as_conv_prepare(query, prepared, error, split_prepare);
 }
 
-void matmul_split_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
+void matmul_split_initialise(const ry_query *query, void *state)
 {
-    matmul_as_conv conv;
-    ry_query asked;
-    if (as_conv(query, &conv, &asked)) {
-        split_initialise(&asked, prepared, state);
-    }
+    matmul_as_conv_initialise(query, state, split_initialise);
 }

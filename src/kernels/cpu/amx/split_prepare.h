@@ -8,12 +8,11 @@
 extern const ry_knob split_knobs[SPLIT_KNOBS];
 
 rynd_status split_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void split_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
 
 /* The same of a matrix product, as the convolution that it is. */
 bool matmul_split_is_possible(const ry_problem *problem);
 void matmul_split_values(const ry_query *query, int knob, ry_knob_values *values);
 rynd_status matmul_split_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void matmul_split_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
+void matmul_split_initialise(const ry_query *query, void *state);
 
 #endif

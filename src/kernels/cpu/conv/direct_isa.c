@@ -169,12 +169,11 @@ static void run_planes(const direct_plan *plan, const ry_cpu_launch *launch, int
     }
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
     const direct_plan *plan = launch->state;
     const ry_conv_geometry *g = &plan->geometry;
-    char *scratch = launch->scratch + worker * launch->prepared->scratch;
+    char *scratch = launch->scratch;
     float *staged = (float *)(void *)(scratch + plan->staged), *sums = (float *)(void *)(scratch + plan->sums);
     igemm_run *columns = (igemm_run *)(void *)(scratch + plan->runs);
     const int64_t index = (int64_t)task, row_block = index % plan->row_blocks, groups = index / plan->row_blocks % plan->group_blocks;

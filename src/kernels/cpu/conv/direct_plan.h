@@ -72,6 +72,6 @@ void direct_plan_make(const ry_query *query, direct_plan *plan);
 
 void direct_values(const ry_query *query, int knob, ry_knob_values *values);
 rynd_status direct_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void direct_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
+void direct_initialise(const ry_query *query, void *state);
 
 #endif

@@ -65,8 +65,7 @@ rynd_status direct_prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     return RYND_OK;
 }
 
-void direct_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
+void direct_initialise(const ry_query *query, void *state)
 {
-    (void)prepared;
     direct_plan_make(query, state);
 }

@@ -18,10 +18,11 @@ void RY_BASE_SYMBOL(igemm_share)(const igemm_plan *plan, const ry_cpu_launch *la
 void RY_BASE_SYMBOL(igemm_run)(const igemm_plan *plan, const ry_cpu_launch *launch, const ry_tile_pairs *pairs, const float *packed,
                                const float *shared, int64_t index, char *scratch);
 
-/* A kernel's own functions: the launch's problem is a convolution, its state the plan. */
+/* A kernel's own functions: the launch's problem is a convolution, its state the plan. pairs: of a plan of pairs, else NULL. */
+void RY_BASE_SYMBOL(conv_igemm_run_pairs)(const ry_cpu_launch *launch, const ry_tile_pairs *pairs, size_t task);
 void RY_ISA_SYMBOL(conv_igemm_pack)(const ry_cpu_launch *launch, size_t task);
-void RY_ISA_SYMBOL(conv_igemm_run)(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker);
+void RY_ISA_SYMBOL(conv_igemm_run)(const ry_cpu_launch *launch, size_t task);
 void RY_ISA_SYMBOL(conv_igemm_pack_bf16)(const ry_cpu_launch *launch, size_t task);
-void RY_ISA_SYMBOL(conv_igemm_run_bf16)(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker);
+void RY_ISA_SYMBOL(conv_igemm_run_bf16)(const ry_cpu_launch *launch, size_t task);
 
 #endif

@@ -12,6 +12,12 @@ void igemm_pack_bf16(const igemm_plan *plan, const ry_problem *problem, const vo
 #include "kernels/cpu/conv/tile.h"
 
 extern const ry_tile_pairs RY_ISA_SYMBOL(ry_bf16_pairs);
+
+/* What ry_kernel.simd says of products of pairs: half a vector takes as long as a whole one. */
+#define RY_SIMD_PAIRS                             \
+    {                                             \
+        RY_W, RY_W, RY_TILE_ROWS, RY_TILE_VECTORS \
+    }
 #endif
 
 #endif

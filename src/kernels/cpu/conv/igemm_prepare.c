@@ -70,9 +70,8 @@ void igemm_values(const ry_query *query, int knob, ry_knob_values *values)
     ry_release(&ry_system_allocator, plan);
 }
 
-void igemm_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
+void igemm_initialise(const ry_query *query, void *state)
 {
-    (void)prepared;
     igemm_plan_make(query, false, state);
 }
 

@@ -16,6 +16,6 @@ bool igemm_takes_i32(const ry_problem *problem);
 
 void igemm_values(const ry_query *query, int knob, ry_knob_values *values);
 rynd_status igemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void igemm_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
+void igemm_initialise(const ry_query *query, void *state);
 
 #endif

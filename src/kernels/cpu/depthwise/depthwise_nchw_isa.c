@@ -77,10 +77,8 @@ static void run_pass(const ry_cpu_launch *launch, const pass *at, int64_t first,
     }
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
-    (void)worker;
     const depthwise_nchw_plan *plan = launch->state;
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t index = (int64_t)task, rows = index % plan->row_blocks, part = index / plan->row_blocks % plan->channel_blocks;

@@ -394,8 +394,9 @@ bool depthwise_nchw_plan_choose(const ry_query *query, depthwise_nchw_plan *plan
     return true;
 }
 
-void depthwise_nchw_plan_make(const ry_query *query, depthwise_nchw_plan *plan)
+void depthwise_nchw_initialise(const ry_query *query, void *state)
 {
+    depthwise_nchw_plan *plan = state;
     const int width = query->kernel->simd.width;
     depthwise_nchw_plan_choose(query, plan);
     if (plan->paired) {

@@ -102,10 +102,9 @@ bool depthwise_nchw_has_halves(const ry_query *query);
 
 /* The plan that the query's form asks for, without masks; false: there is none. Then the whole of it, in plan->size bytes. */
 bool depthwise_nchw_plan_choose(const ry_query *query, depthwise_nchw_plan *plan);
-void depthwise_nchw_plan_make(const ry_query *query, depthwise_nchw_plan *plan);
+void depthwise_nchw_initialise(const ry_query *query, void *state);
 
 void depthwise_nchw_values(const ry_query *query, int knob, ry_knob_values *values);
 rynd_status depthwise_nchw_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void depthwise_nchw_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
 
 #endif

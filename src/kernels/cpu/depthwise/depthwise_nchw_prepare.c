@@ -64,9 +64,3 @@ rynd_status depthwise_nchw_prepare(const ry_query *query, ry_prepared *prepared,
         .form = {{[NCHW_TEXT] = plan.text, [NCHW_HALVES] = plan.halves, [NCHW_ROWS] = plan.rows, [NCHW_CHANNELS] = plan.channels}}};
     return RYND_OK;
 }
-
-void depthwise_nchw_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
-{
-    (void)prepared;
-    depthwise_nchw_plan_make(query, state);
-}

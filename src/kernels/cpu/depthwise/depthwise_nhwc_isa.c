@@ -415,14 +415,13 @@ void RY_ISA_SYMBOL(depthwise_nhwc_lines)(const ry_cpu_launch *launch, int64_t im
     run_part(launch, image, first, end, 0, plan->outputs, scratch);
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
     const depthwise_nhwc_plan *plan = launch->state;
     const int64_t index = (int64_t)task, part = index % plan->channel_parts, block = index / plan->channel_parts % plan->row_blocks;
     const int64_t image = index / plan->channel_parts / plan->row_blocks, line = block * plan->rows, channel = part * plan->part;
     run_part(launch, image, line, ry_least(line + plan->rows, plan->lines), channel, ry_least(channel + plan->part, plan->outputs),
-             launch->scratch + worker * launch->prepared->scratch);
+             launch->scratch);
 }
 
 /* The weights of tap (t, r, s) of channel i of every group. */

@@ -88,6 +88,6 @@ bool depthwise_nhwc_plan_make(const ry_query *query, depthwise_nhwc_plan *plan);
 
 void depthwise_nhwc_values(const ry_query *query, int knob, ry_knob_values *values);
 rynd_status depthwise_nhwc_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void depthwise_nhwc_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
+void depthwise_nhwc_initialise(const ry_query *query, void *state);
 
 #endif

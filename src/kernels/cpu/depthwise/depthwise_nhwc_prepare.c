@@ -93,8 +93,7 @@ rynd_status depthwise_nhwc_prepare(const ry_query *query, ry_prepared *prepared,
     return RYND_OK;
 }
 
-void depthwise_nhwc_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
+void depthwise_nhwc_initialise(const ry_query *query, void *state)
 {
-    (void)prepared;
     depthwise_nhwc_plan_make(query, state);
 }

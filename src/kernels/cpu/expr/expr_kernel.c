@@ -131,9 +131,8 @@ rynd_status ry_expr_prepare(const ry_query *query, ry_prepared *prepared, ry_err
     return status;
 }
 
-void ry_expr_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
+void ry_expr_initialise(const ry_query *query, void *state)
 {
-    (void)prepared;
     rynd_status status = make(state, query, NULL); /* as it went in prepare */
     assert(status == RYND_OK);
     (void)status;

@@ -139,6 +139,6 @@ enum { RY_EXPR_KNOBS = 2 };
 extern const ry_knob ry_expr_knobs[RY_EXPR_KNOBS];
 
 rynd_status ry_expr_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void ry_expr_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
+void ry_expr_initialise(const ry_query *query, void *state);
 
 #endif

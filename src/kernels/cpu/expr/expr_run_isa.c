@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs the evaluator's plans: tiles, steps, loads and stores, accumulators. */
+#include "kernels/cpu/common/cpu_kernel.h"
 #include "kernels/cpu/common/simd.h"
 #include "kernels/cpu/expr/expr_loops.h"
 
@@ -273,11 +274,11 @@ static void add_number(const ry_expr_number *number, void *to)
 }
 
 /* Registers, constants, what depends on constants alone, and the inputs that are the same for all tiles. */
-static void start(runner *r, const ry_cpu_launch *launch, unsigned worker, bool tiles, bool near)
+static void start(runner *r, const ry_cpu_launch *launch, bool tiles)
 {
     const ry_expr_plan *plan = launch->state;
-    char *scratch = launch->scratch + (size_t)worker * launch->prepared->scratch;
-    *r = (runner){.near = near, .plan = plan, .launch = launch};
+    char *scratch = launch->scratch;
+    *r = (runner){.near = launch->prepared->kernel->accuracy == RY_ACCURACY_near32, .plan = plan, .launch = launch};
     r->operand = ry_expr_plan_part(plan, plan->operands_at);
     r->step = ry_expr_plan_part(plan, plan->steps_at);
     r->place = ry_expr_plan_part(plan, plan->registers_at);
@@ -473,12 +474,12 @@ static void merge_slices(runner *r, int64_t unit)
     finish(r, unit);
 }
 
-static void run_class(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker, bool near)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
     const ry_expr_plan *plan = launch->state;
     runner r;
-    start(&r, launch, worker, phase == 0, near);
-    if (phase == 1) {
+    start(&r, launch, launch->phase == 0);
+    if (launch->phase == 1) {
         merge_slices(&r, (int64_t)task);
     } else if (plan->slices > 1) {
         run_unit(&r, (int64_t)task / plan->slices, (int64_t)task % plan->slices);
@@ -490,44 +491,9 @@ static void run_class(const ry_cpu_launch *launch, int phase, size_t task, unsig
     }
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
-{
-    run_class(launch, phase, task, worker, false);
-}
+#define KERNEL(symbol, class, takes)                                                                                              \
+    RY_CPU_KERNEL(symbol, expr, class, .simd = RY_SIMD, .knobs = ry_expr_knobs, .knob_count = RY_EXPR_KNOBS, .applicable = takes, \
+                  .prepare = ry_expr_prepare, .initialise = ry_expr_initialise, .run = run)
 
-static void run_near(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
-{
-    run_class(launch, phase, task, worker, true);
-}
-
-const ry_kernel RY_ISA_SYMBOL(expr) = {
-    .name = "expr_" RY_ISA_TEXT,
-    .family = "expr",
-    .op = RY_OP_expr,
-    .device = RY_DEVICE_cpu,
-    .isa = RY_ISA_ID,
-    .accuracy = RY_ACCURACY_strict,
-    .simd = RY_SIMD,
-    .knobs = ry_expr_knobs,
-    .knob_count = RY_EXPR_KNOBS,
-    .applicable = ry_expr_applicable,
-    .prepare = ry_expr_prepare,
-    .initialise = ry_expr_initialise,
-    .run = run,
-};
-
-const ry_kernel RY_ISA_SYMBOL(expr_near) = {
-    .name = "expr_near_" RY_ISA_TEXT,
-    .family = "expr_near",
-    .op = RY_OP_expr,
-    .device = RY_DEVICE_cpu,
-    .isa = RY_ISA_ID,
-    .accuracy = RY_ACCURACY_near32,
-    .simd = RY_SIMD,
-    .knobs = ry_expr_knobs,
-    .knob_count = RY_EXPR_KNOBS,
-    .applicable = ry_expr_near_applicable,
-    .prepare = ry_expr_prepare,
-    .initialise = ry_expr_initialise,
-    .run = run_near,
-};
+KERNEL(expr, strict, ry_expr_applicable);
+KERNEL(expr_near, near32, ry_expr_near_applicable);

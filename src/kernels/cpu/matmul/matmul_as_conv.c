@@ -63,6 +63,65 @@ bool matmul_as_conv_of(const ry_problem *matmul, matmul_as_conv *conv)
         conv->in[3] = image_of(&s.of[MATMUL_RESIDUAL], s.batches, s.m, s.n);
     }
     conv->out[0] = image_of(&s.of[MATMUL_Y], s.batches, s.m, s.n);
-    matmul_as_conv_tie(conv);
+    conv->problem.in = conv->in;
+    conv->problem.out = conv->out;
     return true;
+}
+
+bool matmul_as_conv_query(const ry_query *query, matmul_as_conv *conv, ry_query *asked)
+{
+    *asked = *query;
+    asked->problem = &conv->problem;
+    return matmul_as_conv_of(query->problem, conv);
+}
+
+bool matmul_as_conv_takes(const ry_problem *matmul, bool (*takes)(const ry_problem *conv))
+{
+    matmul_as_conv conv;
+    return matmul_as_conv_of(matmul, &conv) && takes(&conv.problem);
+}
+
+void matmul_as_conv_values(const ry_query *query, int knob, ry_knob_values *values,
+                           void (*of_conv)(const ry_query *query, int knob, ry_knob_values *values))
+{
+    matmul_as_conv conv;
+    ry_query asked;
+    if (matmul_as_conv_query(query, &conv, &asked)) {
+        of_conv(&asked, knob, values);
+    }
+}
+
+rynd_status matmul_as_conv_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error,
+                                   rynd_status (*of_conv)(const ry_query *query, ry_prepared *prepared, ry_error *error))
+{
+    matmul_as_conv conv;
+    ry_query asked;
+    if (!matmul_as_conv_query(query, &conv, &asked)) {
+        return ry_fail(error, RYND_ERROR_SHAPE, "matmul: not a product of two matrices");
+    }
+    RY_TRY(of_conv(&asked, prepared, error));
+    prepared->state_size += ry_aligned(sizeof conv);
+    return RYND_OK;
+}
+
+void matmul_as_conv_initialise(const ry_query *query, void *state, void (*of_conv)(const ry_query *query, void *state))
+{
+    matmul_as_conv *conv = state;
+    ry_query asked;
+    if (matmul_as_conv_query(query, conv, &asked)) {
+        of_conv(&asked, (char *)state + ry_aligned(sizeof *conv));
+        conv->problem.in = conv->problem.out = NULL;
+    }
+}
+
+ry_cpu_launch matmul_as_conv_launch(const ry_cpu_launch *launch, ry_problem *conv)
+{
+    const matmul_as_conv *described = launch->state;
+    *conv = described->problem;
+    conv->in = described->in;
+    conv->out = described->out;
+    ry_cpu_launch as_conv = *launch;
+    as_conv.problem = conv;
+    as_conv.state = (const char *)launch->state + ry_aligned(sizeof *described);
+    return as_conv;
 }

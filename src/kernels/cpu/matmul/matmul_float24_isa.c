@@ -4,6 +4,7 @@
  *
  * A column of b has a scale, a power of two; each weight is wrong by at most 2^-19 of itself. A column for which 5 bits of exponent are too few, or that
  * holds what is not finite, has the scale NaN. Sums that are not finite are taken again from b itself. */
+#include "kernels/cpu/common/cpu_kernel.h"
 #include "kernels/cpu/matmul/float24.h"
 
 #include "base/whole.h"
@@ -269,12 +270,11 @@ static void copy_a(const float24_plan *plan, const float *from, float *to)
     }
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
     const float24_plan *plan = launch->state;
     const matmul_shape *s = &plan->shape;
-    char *scratch = launch->scratch + worker * launch->prepared->scratch;
+    char *scratch = launch->scratch;
     float *copy = (float *)(void *)(scratch + plan->a), *block = (float *)(void *)(scratch + plan->block);
     const char *packed = launch->packed;
     if (plan->a_copied) {
@@ -297,20 +297,6 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     RY_ISA_SYMBOL(matmul_finish)(s, launch, 0, 0, s->m, first, columns, block, plan->columns, s->alpha);
 }
 
-const ry_kernel RY_ISA_SYMBOL(matmul_f32_float24) = {.name = "matmul_f32_float24_" RY_ISA_TEXT,
-                                                     .family = "matmul_f32_float24",
-                                                     .op = RY_OP_matmul,
-                                                     .device = RY_DEVICE_cpu,
-                                                     .isa = RY_ISA_ID,
-                                                     .accuracy = RY_ACCURACY_near32,
-                                                     .simd = RY_SIMD,
-                                                     .applicable = float24_takes,
-                                                     .knobs = float24_knobs,
-                                                     .knob_count = FLOAT24_KNOBS,
-                                                     .values = float24_values,
-                                                     .prepare = float24_prepare,
-                                                     .initialise = float24_initialise,
-                                                     .pack = pack,
-                                                     .run = run,
-                                                     .packed_inputs = 1u << MATMUL_B,
-                                                     .kept_inputs = 1u << MATMUL_B};
+RY_CPU_KERNEL(matmul_f32_float24, matmul, near32, .simd = RY_SIMD, .applicable = float24_takes, .knobs = float24_knobs,
+              .knob_count = FLOAT24_KNOBS, .values = float24_values, .prepare = float24_prepare, .initialise = float24_initialise,
+              .pack = pack, .run = run, .packed_inputs = 1u << MATMUL_B, .kept_inputs = 1u << MATMUL_B);

@@ -92,8 +92,7 @@ rynd_status float24_prepare(const ry_query *query, ry_prepared *prepared, ry_err
     return RYND_OK;
 }
 
-void float24_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
+void float24_initialise(const ry_query *query, void *state)
 {
-    (void)prepared;
     make_plan(query, state);
 }

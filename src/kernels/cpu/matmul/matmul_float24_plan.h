@@ -34,6 +34,6 @@ typedef struct float24_plan {
 bool float24_takes(const ry_problem *problem);
 void float24_values(const ry_query *query, int knob, ry_knob_values *values);
 rynd_status float24_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void float24_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
+void float24_initialise(const ry_query *query, void *state);
 
 #endif

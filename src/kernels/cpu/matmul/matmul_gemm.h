@@ -7,6 +7,6 @@
 #include "kernels/cpu/matmul/matmul_gemm_plan.h"
 
 /* pairs: of a plan of pairs, else NULL. */
-void RY_BASE_SYMBOL(matmul_gemm_run)(const ry_cpu_launch *launch, const ry_tile_pairs *pairs, size_t index, unsigned worker);
+void RY_BASE_SYMBOL(matmul_gemm_run)(const ry_cpu_launch *launch, const ry_tile_pairs *pairs, size_t index);
 
 #endif

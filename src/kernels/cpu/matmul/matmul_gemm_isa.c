@@ -3,6 +3,7 @@
 #include "kernels/cpu/matmul/matmul_gemm.h"
 
 #include "base/whole.h"
+#include "kernels/cpu/common/cpu_kernel.h"
 #include "kernels/cpu/conv/activation.h"
 #include "kernels/cpu/matmul/matmul_finish.h"
 #include "kernels/cpu/matmul/matmul_pack.h"
@@ -109,11 +110,11 @@ static void run_chunk(const gemm_task *t, int64_t k, int64_t depth)
     }
 }
 
-void RY_ISA_SYMBOL(matmul_gemm_run)(const ry_cpu_launch *launch, const ry_tile_pairs *pairs, size_t index, unsigned worker)
+void RY_ISA_SYMBOL(matmul_gemm_run)(const ry_cpu_launch *launch, const ry_tile_pairs *pairs, size_t index)
 {
     const gemm_plan *plan = launch->state;
     const matmul_shape *s = &plan->shape;
-    char *scratch = launch->scratch + worker * launch->prepared->scratch;
+    char *scratch = launch->scratch;
     const int64_t i = (int64_t)index, column_block = i % plan->column_blocks, row_block = i / plan->column_blocks % plan->row_blocks;
     gemm_task t = {.plan = plan,
                    .launch = launch,
@@ -146,23 +147,10 @@ void RY_ISA_SYMBOL(matmul_gemm_run)(const ry_cpu_launch *launch, const ry_tile_p
     }
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
-    RY_ISA_SYMBOL(matmul_gemm_run)(launch, NULL, task, worker);
+    RY_ISA_SYMBOL(matmul_gemm_run)(launch, NULL, task);
 }
 
-const ry_kernel RY_ISA_SYMBOL(matmul_f32_gemm) = {.name = "matmul_f32_gemm_" RY_ISA_TEXT,
-                                                  .family = "matmul_f32_gemm",
-                                                  .op = RY_OP_matmul,
-                                                  .device = RY_DEVICE_cpu,
-                                                  .isa = RY_ISA_ID,
-                                                  .accuracy = RY_ACCURACY_strict,
-                                                  .simd = RY_SIMD,
-                                                  .applicable = gemm_takes,
-                                                  .knobs = gemm_knobs,
-                                                  .knob_count = GEMM_KNOBS,
-                                                  .values = gemm_values,
-                                                  .prepare = gemm_prepare,
-                                                  .initialise = gemm_initialise,
-                                                  .run = run};
+RY_CPU_KERNEL(matmul_f32_gemm, matmul, strict, .simd = RY_SIMD, .applicable = gemm_takes, .knobs = gemm_knobs, .knob_count = GEMM_KNOBS,
+              .values = gemm_values, .prepare = gemm_prepare, .initialise = gemm_initialise, .run = run);

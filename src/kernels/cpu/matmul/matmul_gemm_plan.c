@@ -273,9 +273,8 @@ rynd_status gemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error 
     return RYND_OK;
 }
 
-void gemm_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
+void gemm_initialise(const ry_query *query, void *state)
 {
-    (void)prepared;
     make_plan(query, state);
 }
 

@@ -32,6 +32,6 @@ bool gemm_takes(const ry_problem *problem);
 bool gemm_takes_floats(const ry_problem *problem);
 void gemm_values(const ry_query *query, int knob, ry_knob_values *values);
 rynd_status gemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void gemm_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
+void gemm_initialise(const ry_query *query, void *state);
 
 #endif

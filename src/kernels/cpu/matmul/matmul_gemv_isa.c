@@ -5,6 +5,7 @@
 #include "kernels/cpu/matmul/matmul_gemv_plan.h"
 
 #include "base/whole.h"
+#include "kernels/cpu/common/cpu_kernel.h"
 #include "kernels/cpu/common/simd.h"
 #include "kernels/cpu/matmul/matmul_finish.h"
 #include "kernels/cpu/matmul/matmul_pack.h"
@@ -211,13 +212,12 @@ static product_function function_of(ry_dtype dtype, bool dot)
     return dtype == RY_f32 ? (dot ? dot_f32 : sum_f32) : dtype == RY_f16 ? (dot ? dot_f16 : sum_f16) : (dot ? dot_bf16 : sum_bf16);
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t index, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t index)
 {
-    (void)phase;
     const gemv_plan *plan = launch->state;
     const matmul_shape *s = &plan->shape;
     const matmul_operand *a = &s->of[MATMUL_A], *b = &s->of[MATMUL_B];
-    char *scratch = launch->scratch + worker * launch->prepared->scratch;
+    char *scratch = launch->scratch;
     const int64_t batch = (int64_t)index / plan->column_blocks, column = (int64_t)index % plan->column_blocks * plan->columns;
     const int64_t columns = ry_least(plan->columns, s->n - column);
     const char *from =
@@ -267,34 +267,9 @@ static void pack(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-const ry_kernel RY_ISA_SYMBOL(matmul_f32_gemv) = {.name = "matmul_f32_gemv_" RY_ISA_TEXT,
-                                                  .family = "matmul_f32_gemv",
-                                                  .op = RY_OP_matmul,
-                                                  .device = RY_DEVICE_cpu,
-                                                  .isa = RY_ISA_ID,
-                                                  .accuracy = RY_ACCURACY_strict,
-                                                  .simd = RY_SIMD,
-                                                  .applicable = gemv_takes,
-                                                  .knobs = gemv_knobs,
-                                                  .knob_count = GEMV_KNOBS,
-                                                  .values = gemv_values,
-                                                  .prepare = gemv_prepare,
-                                                  .initialise = gemv_initialise,
-                                                  .run = run};
+RY_CPU_KERNEL(matmul_f32_gemv, matmul, strict, .simd = RY_SIMD, .applicable = gemv_takes, .knobs = gemv_knobs, .knob_count = GEMV_KNOBS,
+              .values = gemv_values, .prepare = gemv_prepare, .initialise = gemv_initialise, .run = run);
 
-const ry_kernel RY_ISA_SYMBOL(matmul_bf16_gemv) = {.name = "matmul_bf16_gemv_" RY_ISA_TEXT,
-                                                   .family = "matmul_bf16_gemv",
-                                                   .op = RY_OP_matmul,
-                                                   .device = RY_DEVICE_cpu,
-                                                   .isa = RY_ISA_ID,
-                                                   .accuracy = RY_ACCURACY_bf16,
-                                                   .simd = RY_SIMD,
-                                                   .applicable = gemv_takes_rounded,
-                                                   .knobs = gemv_knobs,
-                                                   .knob_count = GEMV_KNOBS,
-                                                   .values = gemv_values,
-                                                   .prepare = gemv_prepare,
-                                                   .initialise = gemv_initialise,
-                                                   .pack = pack,
-                                                   .run = run,
-                                                   .packed_inputs = 1u << MATMUL_B};
+RY_CPU_KERNEL(matmul_bf16_gemv, matmul, bf16, .simd = RY_SIMD, .applicable = gemv_takes_rounded, .knobs = gemv_knobs,
+              .knob_count = GEMV_KNOBS, .values = gemv_values, .prepare = gemv_prepare, .initialise = gemv_initialise, .pack = pack,
+              .run = run, .packed_inputs = 1u << MATMUL_B);

@@ -154,8 +154,7 @@ rynd_status gemv_prepare(const ry_query *query, ry_prepared *prepared, ry_error 
     return RYND_OK;
 }
 
-void gemv_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
+void gemv_initialise(const ry_query *query, void *state)
 {
-    (void)prepared;
     make_plan(query, state);
 }

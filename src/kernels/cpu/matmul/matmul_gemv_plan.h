@@ -35,6 +35,6 @@ bool gemv_takes(const ry_problem *problem);
 bool gemv_takes_rounded(const ry_problem *problem);
 void gemv_values(const ry_query *query, int knob, ry_knob_values *values);
 rynd_status gemv_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void gemv_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
+void gemv_initialise(const ry_query *query, void *state);
 
 #endif

@@ -1,38 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernel: matrix products by implicit GEMM, with a packed right operand. */
+#include "kernels/cpu/common/cpu_kernel.h"
 #include "kernels/cpu/conv/igemm.h"
 #include "kernels/cpu/conv/igemm_prepare.h"
 #include "kernels/cpu/matmul/matmul_igemm.h"
 
-static void pack(const ry_cpu_launch *launch, size_t task)
-{
-    matmul_as_conv conv;
-    const ry_cpu_launch as_conv = matmul_igemm_launch(launch, &conv);
-    RY_ISA_SYMBOL(conv_igemm_pack)(&as_conv, task);
-}
-
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
-{
-    matmul_as_conv conv;
-    const ry_cpu_launch as_conv = matmul_igemm_launch(launch, &conv);
-    RY_ISA_SYMBOL(conv_igemm_run)(&as_conv, phase, task, worker);
-}
-
-const ry_kernel RY_ISA_SYMBOL(matmul_f32_igemm) = {
-    .name = "matmul_f32_igemm_" RY_ISA_TEXT,
-    .family = "matmul_f32_igemm",
-    .op = RY_OP_matmul,
-    .device = RY_DEVICE_cpu,
-    .isa = RY_ISA_ID,
-    .accuracy = RY_ACCURACY_strict,
-    .simd = RY_SIMD,
-    .knobs = igemm_knobs,
-    .knob_count = IGEMM_KNOBS,
-    .applicable = matmul_igemm_takes,
-    .values = matmul_igemm_values,
-    .prepare = matmul_igemm_prepare,
-    .initialise = matmul_igemm_initialise,
-    .pack = pack,
-    .run = run,
-    .packed_inputs = 1u << 1,
-};
+MATMUL_IGEMM_KERNEL(matmul_f32_igemm, strict, RY_ISA_SYMBOL(conv_igemm_pack), RY_ISA_SYMBOL(conv_igemm_run), RY_SIMD);

@@ -135,14 +135,14 @@ static void start_multiply(const ry_cpu_launch *launch, const void *x, void *pro
 }
 
 /* A task of a phase before the sums. */
-static void run_product(const ry_cpu_launch *launch, int phase, int64_t task, char *scratch)
+static void run_product(const ry_cpu_launch *launch, int64_t task, char *scratch)
 {
     const kn2row_plan *plan = launch->state;
     const igemm_plan *product = kn2row_product_plan(plan);
     void *shared = (char *)launch->workspace + plan->products;
     multiply m;
     start_multiply(launch, launch->in[0], launch->workspace, shared, &m);
-    if (phase == 0 && igemm_has_gathering(product)) {
+    if (launch->phase == 0 && igemm_has_gathering(product)) {
         RY_ISA_SYMBOL(igemm_share)(product, &m.launch, NULL, shared, task, scratch);
     } else {
         RY_ISA_SYMBOL(igemm_run)(product, &m.launch, NULL, launch->packed, shared, task, scratch);
@@ -197,16 +197,16 @@ static void run_band(const ry_cpu_launch *launch, int64_t task, char *scratch)
     }
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
     const kn2row_plan *plan = launch->state;
-    char *scratch = launch->scratch + worker * launch->prepared->scratch;
+    char *scratch = launch->scratch;
     if (plan->band.out > 0) {
         run_band(launch, (int64_t)task, scratch);
-    } else if (phase == launch->prepared->phases - 1) {
+    } else if (launch->phase == launch->prepared->phases - 1) {
         run_sums(launch, (int64_t)task, scratch);
     } else {
-        run_product(launch, phase, (int64_t)task, scratch);
+        run_product(launch, (int64_t)task, scratch);
     }
 }
 

@@ -68,14 +68,13 @@ static void multiply_all(task *t, narrow_stage *stage)
     }
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t index, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t index)
 {
     const narrow_plan *plan = launch->state;
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t part = (int64_t)index % plan->column_blocks, blocks = (int64_t)index / plan->column_blocks;
     const int64_t block = blocks % plan->row_blocks, slices = blocks / plan->row_blocks, rest = slices / plan->slices;
-    char *scratch = launch->scratch + worker * launch->prepared->scratch;
-    (void)phase;
+    char *scratch = launch->scratch;
     task t = {.plan = plan,
               .rows = {.launch = launch,
                        .geometry = g,

@@ -28,9 +28,8 @@ void kn2row_values(const ry_query *query, int knob, ry_knob_values *values)
     ry_release(&ry_system_allocator, room);
 }
 
-void kn2row_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
+void kn2row_initialise(const ry_query *query, void *state)
 {
-    (void)prepared;
     kn2row_plan_make(query, state);
 }
 

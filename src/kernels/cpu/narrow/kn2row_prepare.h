@@ -10,6 +10,6 @@ extern const ry_knob kn2row_knobs[KN2ROW_KNOBS];
 
 void kn2row_values(const ry_query *query, int knob, ry_knob_values *values);
 rynd_status kn2row_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void kn2row_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
+void kn2row_initialise(const ry_query *query, void *state);
 
 #endif

@@ -73,7 +73,7 @@ bool narrow_plan_make(const ry_query *query, narrow_plan *plan);
 
 void narrow_values(const ry_query *query, int knob, ry_knob_values *values);
 rynd_status narrow_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void narrow_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
+void narrow_initialise(const ry_query *query, void *state);
 
 /* Of x, that the window of the output's slice `slice` reaches as number `depth`; -1: it is in the padding. */
 static inline int64_t narrow_slice_of_x(const narrow_plan *plan, int64_t slice, int64_t depth)

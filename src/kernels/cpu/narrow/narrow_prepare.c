@@ -65,8 +65,7 @@ rynd_status narrow_prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     return is ? RYND_OK : ry_form_fail(query, error);
 }
 
-void narrow_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
+void narrow_initialise(const ry_query *query, void *state)
 {
-    (void)prepared;
     narrow_plan_make(query, state);
 }

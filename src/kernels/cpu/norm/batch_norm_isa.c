@@ -2,14 +2,13 @@
 /* Batch normalisation for inference, f32: a factor and an offset a channel, over rows of one channel (NCHW) or of all channels (NHWC). */
 #include "kernels/cpu/norm/batch_norm_plan.h"
 
-#include "kernels/cpu/common/isa.h"
+#include "kernels/cpu/common/cpu_kernel.h"
 #include "kernels/cpu/norm/row_moments.h"
 
 #include <math.h>
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
     const batch_norm_plan *s = launch->state;
     const float *scale = launch->in[1], *bias = launch->in[2], *mean = launch->in[3], *variance = launch->in[4];
     const double epsilon = launch->problem->attrs.batch_norm.epsilon;
@@ -24,7 +23,7 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
         }
         return;
     }
-    float *restrict factor = (float *)(void *)(launch->scratch + worker * launch->prepared->scratch);
+    float *restrict factor = launch->scratch;
     for (int64_t c = 0; c < channels; c++) {
         factor[c] = (float)((double)scale[c] / sqrt((double)variance[c] + epsilon));
     }
@@ -37,16 +36,5 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     }
 }
 
-const ry_kernel RY_ISA_SYMBOL(batch_norm_f32) = {
-    .name = "batch_norm_f32_" RY_ISA_TEXT,
-    .family = "batch_norm_f32",
-    .op = RY_OP_batch_norm,
-    .device = RY_DEVICE_cpu,
-    .isa = RY_ISA_ID,
-    .accuracy = RY_ACCURACY_strict,
-    .simd = RY_SIMD,
-    .applicable = batch_norm_applicable,
-    .prepare = batch_norm_prepare,
-    .initialise = batch_norm_initialise,
-    .run = run,
-};
+RY_CPU_KERNEL(batch_norm_f32, batch_norm, strict, .simd = RY_SIMD, .applicable = batch_norm_applicable, .prepare = batch_norm_prepare,
+              .initialise = batch_norm_initialise, .run = run);

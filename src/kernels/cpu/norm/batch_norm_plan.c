@@ -5,8 +5,9 @@
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 
-static void describe(const ry_query *query, batch_norm_plan *s)
+void batch_norm_initialise(const ry_query *query, void *state)
 {
+    batch_norm_plan *s = state;
     const ry_problem *problem = query->problem;
     ry_lanes_make(&problem->in[0], 1, 2, &s->lanes);
     bool by_channel = s->lanes.inner > 1;
@@ -42,17 +43,11 @@ rynd_status batch_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_
 {
     (void)error;
     batch_norm_plan s;
-    describe(query, &s);
+    batch_norm_initialise(query, &s);
     prepared->phases = 1;
     prepared->tasks[0] = ry_lanes_tasks(s.rows, s.rows_per_task);
     prepared->state_size = sizeof s;
     prepared->scratch = s.lanes.inner > 1 ? 0 : (size_t)(s.lanes.length + 15) / 16 * 64;
     ry_count_work(query, work_of(query, &s, prepared->tasks[0]), ry_problem_bytes(query->problem), prepared);
     return RYND_OK;
-}
-
-void batch_norm_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
-{
-    (void)prepared;
-    describe(query, state);
 }

@@ -13,6 +13,6 @@ typedef struct batch_norm_plan {
 bool batch_norm_applicable(const ry_problem *problem);
 rynd_status batch_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 /* state: a batch_norm_plan */
-void batch_norm_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
+void batch_norm_initialise(const ry_query *query, void *state);
 
 #endif

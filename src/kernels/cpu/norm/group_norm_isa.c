@@ -3,7 +3,7 @@
  * phases. A part of NHWC has all groups, which are joined in a phase of their own. Parts are fixed by the shape alone, and are joined in their order. */
 #include "kernels/cpu/norm/group_norm_plan.h"
 
-#include "kernels/cpu/common/isa.h"
+#include "kernels/cpu/common/cpu_kernel.h"
 #include "kernels/cpu/norm/row_moments.h"
 
 #include <math.h>
@@ -150,10 +150,10 @@ static void apply_first(const ry_cpu_launch *launch, const group_norm_plan *s, r
     }
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
     const group_norm_plan *s = launch->state;
-    if (s->last && phase == 1) {
+    if (s->last && launch->phase == 1) {
         ry_moments *all = (ry_moments *)launch->workspace + (int64_t)task * s->parts;
         *all = ry_moments_join_all(all, s->parts);
         return;
@@ -162,31 +162,20 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     int64_t length = s->last ? s->spatial : s->width * s->spatial, to = from + s->step < length ? from + s->step : length;
     ry_moments *moments = launch->workspace;
     moments += unit * s->parts * (s->last ? s->groups : 1);
-    float *scratch = (float *)(void *)(launch->scratch + worker * launch->prepared->scratch);
+    float *scratch = launch->scratch;
     if (s->last) {
         int64_t at = (unit * s->spatial + from) * s->channels;
-        if (phase == 0) {
+        if (launch->phase == 0) {
             moments_last(s, (const float *)launch->in[0] + at, to - from, scratch, moments + part);
         } else {
             apply_last(launch, s, moments, at, to - from, scratch);
         }
-    } else if (phase == 0) {
+    } else if (launch->phase == 0) {
         moments[part] = ry_row_moments((const float *)launch->in[0] + unit * length + from, to - from);
     } else {
         apply_first(launch, s, ry_moments_join_all(moments, s->parts), unit, from, to);
     }
 }
 
-const ry_kernel RY_ISA_SYMBOL(group_norm_f32) = {
-    .name = "group_norm_f32_" RY_ISA_TEXT,
-    .family = "group_norm_f32",
-    .op = RY_OP_group_norm,
-    .device = RY_DEVICE_cpu,
-    .isa = RY_ISA_ID,
-    .accuracy = RY_ACCURACY_strict,
-    .simd = RY_SIMD,
-    .applicable = group_norm_applicable,
-    .prepare = group_norm_prepare,
-    .initialise = group_norm_initialise,
-    .run = run,
-};
+RY_CPU_KERNEL(group_norm_f32, group_norm, strict, .simd = RY_SIMD, .applicable = group_norm_applicable, .prepare = group_norm_prepare,
+              .initialise = group_norm_initialise, .run = run);

@@ -12,8 +12,9 @@
  * follow the machine, for the sums of other parts have other bits. */
 enum { MOST_PARTS = 32, PART = 1 << 14 };
 
-static void describe(const ry_query *query, group_norm_plan *s)
+void group_norm_initialise(const ry_query *query, void *state)
 {
+    group_norm_plan *s = state;
     const ry_problem *problem = query->problem;
     const ry_tensor *x = &problem->in[0];
     int64_t groups = problem->attrs.group_norm.groups;
@@ -47,7 +48,7 @@ rynd_status group_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_
     const struct ry_norm_costs *cost = &ry_costs_of(query->kernel->simd.width)->norm;
     (void)error;
     group_norm_plan s;
-    describe(query, &s);
+    group_norm_initialise(query, &s);
     const size_t parts = (size_t)(s.images * s.parts * (s.last ? 1 : s.groups));
     prepared->phases = s.last ? 3 : 2;
     prepared->tasks[0] = parts;
@@ -61,10 +62,4 @@ rynd_status group_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_
     const double work = s.last ? count * cost->group_last : count * cost->group_first + rows * cost->group_row;
     ry_count_work(query, work, ry_problem_bytes(query->problem) + (double)ry_tensor_bytes(x), prepared);
     return RYND_OK;
-}
-
-void group_norm_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
-{
-    (void)prepared;
-    describe(query, state);
 }

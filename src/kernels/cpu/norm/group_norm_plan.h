@@ -16,6 +16,6 @@ typedef struct group_norm_plan {
 bool group_norm_applicable(const ry_problem *problem);
 rynd_status group_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 /* state: a group_norm_plan */
-void group_norm_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
+void group_norm_initialise(const ry_query *query, void *state);
 
 #endif

@@ -2,7 +2,7 @@
 /* Layer normalisation and its root-mean-square form, f32, over contiguous rows: several short rows at once, whose sums hide each other's latency. */
 #include "kernels/cpu/norm/layer_norm_plan.h"
 
-#include "kernels/cpu/common/isa.h"
+#include "kernels/cpu/common/cpu_kernel.h"
 #include "kernels/cpu/norm/row_moments.h"
 
 #include <math.h>
@@ -175,10 +175,8 @@ static void norm_long_row(const norm *s, float *y, const float *x, int64_t row)
     apply(s, y, x, 1, &f);
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
-    (void)worker;
     const layer_norm_plan *plan = launch->state;
     const ry_problem *problem = launch->problem;
     const int64_t n = plan->length, first = (int64_t)task * plan->rows_per_task;
@@ -209,16 +207,5 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     }
 }
 
-const ry_kernel RY_ISA_SYMBOL(layer_norm_f32) = {
-    .name = "layer_norm_f32_" RY_ISA_TEXT,
-    .family = "layer_norm_f32",
-    .op = RY_OP_layer_norm,
-    .device = RY_DEVICE_cpu,
-    .isa = RY_ISA_ID,
-    .accuracy = RY_ACCURACY_strict,
-    .simd = RY_SIMD,
-    .applicable = layer_norm_applicable,
-    .prepare = layer_norm_prepare,
-    .initialise = layer_norm_initialise,
-    .run = run,
-};
+RY_CPU_KERNEL(layer_norm_f32, layer_norm, strict, .simd = RY_SIMD, .applicable = layer_norm_applicable, .prepare = layer_norm_prepare,
+              .initialise = layer_norm_initialise, .run = run);

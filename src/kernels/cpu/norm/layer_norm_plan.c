@@ -15,8 +15,9 @@ static void rows_of(const ry_problem *problem, layer_norm_plan *s)
     }
 }
 
-static void describe(const ry_query *query, layer_norm_plan *s)
+void layer_norm_initialise(const ry_query *query, void *state)
 {
+    layer_norm_plan *s = state;
     rows_of(query->problem, s);
     s->rows_per_task = ry_lanes_per_task(query->target->machine, s->rows, 4 * s->length);
 }
@@ -51,7 +52,7 @@ rynd_status layer_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_
     const struct ry_norm_costs *cost = &ry_costs_of(query->kernel->simd.width)->norm;
     (void)error;
     layer_norm_plan s;
-    describe(query, &s);
+    layer_norm_initialise(query, &s);
     prepared->phases = 1;
     prepared->tasks[0] = ry_lanes_tasks(s.rows, s.rows_per_task);
     prepared->state_size = sizeof s;
@@ -59,10 +60,4 @@ rynd_status layer_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_
     const double work = (double)s.rows * ((double)s.length * each + cost->layer_row);
     ry_count_work(query, work, ry_problem_bytes(query->problem), prepared);
     return RYND_OK;
-}
-
-void layer_norm_initialise(const ry_query *query, const ry_prepared *prepared, void *memory)
-{
-    (void)prepared;
-    describe(query, memory);
 }

@@ -15,6 +15,6 @@ typedef struct layer_norm_plan {
 
 bool layer_norm_applicable(const ry_problem *problem);
 rynd_status layer_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void layer_norm_initialise(const ry_query *query, const ry_prepared *prepared, void *memory); /* a layer_norm_plan */
+void layer_norm_initialise(const ry_query *query, void *memory); /* a layer_norm_plan */
 
 #endif

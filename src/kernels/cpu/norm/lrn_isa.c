@@ -3,7 +3,7 @@
 #include "kernels/cpu/norm/lrn_plan.h"
 
 #include "kernels/common/window.h"
-#include "kernels/cpu/common/isa.h"
+#include "kernels/cpu/common/cpu_kernel.h"
 #include "kernels/cpu/common/simd.h"
 #include "kernels/cpu/common/vector_math.h"
 
@@ -57,15 +57,14 @@ static void row_of(float *y, const float *x, int64_t channels, int64_t size, flo
     scale(y, x, sum, channels, f);
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
     const lrn_plan *s = launch->state;
     const ry_lrn_attrs *a = &launch->problem->attrs.lrn;
     const formula f = {(float)a->bias, (float)(a->alpha / (double)a->size), (float)a->beta};
     const int64_t channels = s->lanes.length, inner = s->lanes.inner, size = a->size < 2 * channels ? a->size : 2 * channels;
     int64_t first = (int64_t)task * s->units_per_task, end = first + s->units_per_task < s->units ? first + s->units_per_task : s->units;
-    float *sum = (float *)(void *)(launch->scratch + worker * launch->prepared->scratch);
+    float *sum = launch->scratch;
     for (int64_t unit = first; unit < end; unit++) {
         if (s->blocks == 0) {
             row_of((float *)launch->out[0] + unit * channels, (const float *)launch->in[0] + unit * channels, channels, size, sum, f);
@@ -77,16 +76,5 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     }
 }
 
-const ry_kernel RY_ISA_SYMBOL(lrn_f32) = {
-    .name = "lrn_f32_" RY_ISA_TEXT,
-    .family = "lrn_f32",
-    .op = RY_OP_lrn,
-    .device = RY_DEVICE_cpu,
-    .isa = RY_ISA_ID,
-    .accuracy = RY_ACCURACY_strict,
-    .simd = RY_SIMD,
-    .applicable = lrn_applicable,
-    .prepare = lrn_prepare,
-    .initialise = lrn_initialise,
-    .run = run,
-};
+RY_CPU_KERNEL(lrn_f32, lrn, strict, .simd = RY_SIMD, .applicable = lrn_applicable, .prepare = lrn_prepare, .initialise = lrn_initialise,
+              .run = run);

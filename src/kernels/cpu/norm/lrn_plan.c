@@ -6,8 +6,9 @@
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 
-static void describe(const ry_query *query, lrn_plan *s)
+void lrn_initialise(const ry_query *query, void *state)
 {
+    lrn_plan *s = state;
     const ry_problem *problem = query->problem;
     ry_lanes_make(&problem->in[0], 1, 2, &s->lanes);
     int64_t inner = s->lanes.inner;
@@ -30,7 +31,7 @@ rynd_status lrn_prepare(const ry_query *query, ry_prepared *prepared, ry_error *
     const struct ry_norm_costs *cost = &ry_costs_of(query->kernel->simd.width)->norm;
     (void)error;
     lrn_plan s;
-    describe(query, &s);
+    lrn_initialise(query, &s);
     prepared->phases = 1;
     prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
     prepared->state_size = sizeof s;
@@ -42,10 +43,4 @@ rynd_status lrn_prepare(const ry_query *query, ry_prepared *prepared, ry_error *
     const double count = (double)ry_tensor_count(&query->problem->in[0]);
     ry_count_work(query, count * (each + squares * square), ry_problem_bytes(query->problem), prepared);
     return RYND_OK;
-}
-
-void lrn_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
-{
-    (void)prepared;
-    describe(query, state);
 }

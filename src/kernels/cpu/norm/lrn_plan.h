@@ -17,6 +17,6 @@ typedef struct lrn_plan {
 bool lrn_applicable(const ry_problem *problem);
 rynd_status lrn_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 /* state: a lrn_plan */
-void lrn_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
+void lrn_initialise(const ry_query *query, void *state);
 
 #endif

@@ -3,8 +3,8 @@
  * bf16 are converted in scratch memory. */
 #include "kernels/cpu/norm/softmax_plan.h"
 
+#include "kernels/cpu/common/cpu_kernel.h"
 #include "kernels/cpu/common/half_rows.h"
-#include "kernels/cpu/common/isa.h"
 #include "kernels/cpu/common/simd.h"
 #include "kernels/cpu/common/vector_math.h"
 #include "kernels/cpu/norm/lane_sums.h"
@@ -130,15 +130,14 @@ static void softmax_block(const softmax_plan *s, float *y, const float *x, int64
     }
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
     const softmax_plan *s = launch->state;
     const rynd_dtype dtype = launch->problem->in[0].dtype;
     const int64_t length = s->lanes.length, inner = s->lanes.inner;
     const bool logarithm = launch->problem->attrs.softmax.kind == RY_softmax_kind_log_softmax;
     const tail t = tail_of(length);
-    float *block = (float *)(void *)(launch->scratch + worker * launch->prepared->scratch);
+    float *block = launch->scratch;
     int64_t first = (int64_t)task * s->units_per_task, end = first + s->units_per_task < s->units ? first + s->units_per_task : s->units;
     for (int64_t unit = first; unit < end; unit++) {
         int64_t column = s->blocks ? unit % s->blocks * SOFTMAX_COLUMNS : 0,
@@ -160,16 +159,5 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     }
 }
 
-const ry_kernel RY_ISA_SYMBOL(softmax_f32) = {
-    .name = "softmax_f32_" RY_ISA_TEXT,
-    .family = "softmax_f32",
-    .op = RY_OP_softmax,
-    .device = RY_DEVICE_cpu,
-    .isa = RY_ISA_ID,
-    .accuracy = RY_ACCURACY_strict,
-    .simd = RY_SIMD,
-    .applicable = softmax_applicable,
-    .prepare = softmax_prepare,
-    .initialise = softmax_initialise,
-    .run = run,
-};
+RY_CPU_KERNEL(softmax_f32, softmax, strict, .simd = RY_SIMD, .applicable = softmax_applicable, .prepare = softmax_prepare,
+              .initialise = softmax_initialise, .run = run);

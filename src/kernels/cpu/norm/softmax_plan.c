@@ -14,8 +14,9 @@ static bool lanes_of(const ry_problem *problem, ry_lanes *lanes)
     return axis >= 0 && ry_lanes_make(&problem->in[0], axis, a->flatten ? rank : axis + 1, lanes);
 }
 
-static void describe(const ry_query *query, softmax_plan *s)
+void softmax_initialise(const ry_query *query, void *state)
 {
+    softmax_plan *s = state;
     const ry_problem *problem = query->problem;
     *s = (softmax_plan){0};
     lanes_of(problem, &s->lanes);
@@ -49,7 +50,7 @@ rynd_status softmax_prepare(const ry_query *query, ry_prepared *prepared, ry_err
     const ry_problem *problem = query->problem;
     (void)error;
     softmax_plan s;
-    describe(query, &s);
+    softmax_initialise(query, &s);
     prepared->phases = 1;
     prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
     prepared->state_size = sizeof s;
@@ -59,10 +60,4 @@ rynd_status softmax_prepare(const ry_query *query, ry_prepared *prepared, ry_err
         prepared->scratch = (size_t)(2 * s.lanes.length * columns + 15) / 16 * 64;
     }
     return RYND_OK;
-}
-
-void softmax_initialise(const ry_query *query, const ry_prepared *prepared, void *memory)
-{
-    (void)prepared;
-    describe(query, memory);
 }

@@ -16,6 +16,6 @@ typedef struct softmax_plan {
 
 bool softmax_applicable(const ry_problem *problem);
 rynd_status softmax_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void softmax_initialise(const ry_query *query, const ry_prepared *prepared, void *memory); /* a softmax_plan */
+void softmax_initialise(const ry_query *query, void *memory); /* a softmax_plan */
 
 #endif

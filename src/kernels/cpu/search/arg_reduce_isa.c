@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* argmax and argmin, f32, along any axis: blocks of columns side by side, or rows, whose lanes are columns that meet at the end. Ties go to the first
  * position (or the last), and NaN wins over every number, as in numpy. */
-#include "kernels/cpu/common/isa.h"
+#include "kernels/cpu/common/cpu_kernel.h"
 #include "kernels/cpu/common/simd.h"
 #include "kernels/cpu/search/arg_reduce_plan.h"
 
@@ -70,10 +70,8 @@ static int64_t row_of(const float *x, int64_t n, rule r)
     return turn[found] * lanes + found;
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
-    (void)worker;
     const arg_reduce_plan *s = launch->state;
     const ry_arg_reduce_attrs *a = &launch->problem->attrs.arg_reduce;
     const rule r = {a->min ? -1 : 1, a->select_last != 0};
@@ -92,16 +90,5 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     }
 }
 
-const ry_kernel RY_ISA_SYMBOL(arg_reduce_f32) = {
-    .name = "arg_reduce_f32_" RY_ISA_TEXT,
-    .family = "arg_reduce_f32",
-    .op = RY_OP_arg_reduce,
-    .device = RY_DEVICE_cpu,
-    .isa = RY_ISA_ID,
-    .accuracy = RY_ACCURACY_strict,
-    .simd = RY_SIMD,
-    .applicable = arg_reduce_applicable,
-    .prepare = arg_reduce_prepare,
-    .initialise = arg_reduce_initialise,
-    .run = run,
-};
+RY_CPU_KERNEL(arg_reduce_f32, arg_reduce, strict, .simd = RY_SIMD, .applicable = arg_reduce_applicable, .prepare = arg_reduce_prepare,
+              .initialise = arg_reduce_initialise, .run = run);

@@ -10,8 +10,9 @@ static int axis_of(const ry_problem *problem)
     return ry_axis(problem->attrs.arg_reduce.axis, problem->in[0].rank);
 }
 
-static void describe(const ry_query *query, arg_reduce_plan *s)
+void arg_reduce_initialise(const ry_query *query, void *state)
 {
+    arg_reduce_plan *s = state;
     const ry_problem *problem = query->problem;
     int axis = axis_of(problem);
     ry_lanes_make(&problem->in[0], axis, axis + 1, &s->lanes);
@@ -55,7 +56,7 @@ rynd_status arg_reduce_prepare(const ry_query *query, ry_prepared *prepared, ry_
     const struct ry_search_costs *cost = &ry_costs_of(query->kernel->simd.width)->search;
     (void)error;
     arg_reduce_plan s;
-    describe(query, &s);
+    arg_reduce_initialise(query, &s);
     prepared->phases = 1;
     prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
     prepared->state_size = sizeof s;
@@ -63,10 +64,4 @@ rynd_status arg_reduce_prepare(const ry_query *query, ry_prepared *prepared, ry_
     const double rows = (double)s.units * cost->row + count * cost->element;
     ry_count_work(query, s.blocks ? count * cost->column : rows, ry_problem_bytes(query->problem), prepared);
     return RYND_OK;
-}
-
-void arg_reduce_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
-{
-    (void)prepared;
-    describe(query, state);
 }

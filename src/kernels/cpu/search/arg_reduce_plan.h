@@ -17,6 +17,6 @@ typedef struct arg_reduce_plan {
 bool arg_reduce_applicable(const ry_problem *problem);
 rynd_status arg_reduce_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 /* state: a arg_reduce_plan */
-void arg_reduce_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
+void arg_reduce_initialise(const ry_query *query, void *state);
 
 #endif

@@ -18,8 +18,9 @@ static int axis_of(const ry_problem *problem)
     return ry_axis(problem->attrs.topk.axis, problem->in[0].rank);
 }
 
-static void describe(const ry_query *query, state *s)
+static void initialise(const ry_query *query, void *memory)
 {
+    state *s = memory;
     const ry_problem *problem = query->problem;
     int axis = axis_of(problem);
     ry_lanes_make(&problem->in[0], axis, axis + 1, &s->lanes);
@@ -47,7 +48,7 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
 {
     const ry_problem *problem = query->problem;
     state s;
-    describe(query, &s);
+    initialise(query, &s);
     prepared->phases = 1;
     prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
     prepared->state_size = sizeof s;
@@ -60,12 +61,6 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     const double sorted = (double)k * log2((double)k + 1) * ry_costs_of(0)->search.sorted;
     ry_count_work(query, (double)s.units * (refused + sorted), ry_problem_bytes(problem), prepared);
     return RYND_OK;
-}
-
-static void initialise(const ry_query *query, const ry_prepared *prepared, void *memory)
-{
-    (void)prepared;
-    describe(query, memory);
 }
 
 /* Larger keys are better: the value in an order of unsigned numbers (both zeros equal, NaN on top; reversed for the smallest), then the position,
@@ -122,15 +117,14 @@ static void select_lane(uint64_t *heap, int64_t k, const float *x, int64_t lengt
     }
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
     const state *s = launch->state;
     const ry_problem *problem = launch->problem;
     const int64_t length = s->lanes.length, inner = s->lanes.inner, k = problem->out[0].dim[axis_of(problem)];
     const uint32_t reverse = problem->attrs.topk.largest ? 0 : UINT32_MAX;
     int64_t *indices = ry_problem_has_output(problem, 1) ? launch->out[1] : NULL;
-    uint64_t *heap = (uint64_t *)(void *)(launch->scratch + worker * launch->prepared->scratch);
+    uint64_t *heap = launch->scratch;
     int64_t first = (int64_t)task * s->units_per_task, end = first + s->units_per_task < s->units ? first + s->units_per_task : s->units;
     for (int64_t unit = first; unit < end; unit++) {
         const float *x = (const float *)launch->in[0] + unit / inner * length * inner + unit % inner;
@@ -146,15 +140,4 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     }
 }
 
-const ry_kernel topk_f32_heap = {
-    .name = "topk_f32_heap",
-    .family = "topk_f32_heap",
-    .op = RY_OP_topk,
-    .device = RY_DEVICE_cpu,
-    .isa = RY_ISA_generic,
-    .accuracy = RY_ACCURACY_strict,
-    .applicable = applicable,
-    .prepare = prepare,
-    .initialise = initialise,
-    .run = run,
-};
+RY_PLAIN_KERNEL(topk_f32_heap, topk, .applicable = applicable, .prepare = prepare, .initialise = initialise, .run = run);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernel: separable convolution with channels side by side in memory (separable_plan.h). */
 #include "base/whole.h"
+#include "kernels/cpu/common/cpu_kernel.h"
 #include "kernels/cpu/conv/activation.h"
 #include "kernels/cpu/conv/tile.h"
 #include "kernels/cpu/depthwise/depthwise_nhwc.h"
@@ -109,13 +110,12 @@ static void pointwise(const separable_plan *plan, const ry_cpu_launch *launch, c
     }
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
     const separable_plan *plan = launch->state;
     const int64_t image = (int64_t)task / plan->tasks, first = (int64_t)task % plan->tasks * plan->task_rows;
     const int64_t behind = ry_least(first + plan->task_rows, plan->rows_out), row = plan->columns_out * plan->m_step;
-    char *scratch = launch->scratch + worker * launch->prepared->scratch;
+    char *scratch = launch->scratch;
     float *block = (float *)(void *)(scratch + plan->block), *y = (float *)launch->out[0] + image * plan->y_batch;
     const float *residual = ry_problem_has_input(launch->problem, 5) ? (const float *)launch->in[5] + image * plan->r_batch : NULL;
     half h;
@@ -132,19 +132,6 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     }
 }
 
-const ry_kernel RY_ISA_SYMBOL(separable_conv_f32) = {.name = "separable_conv_f32_" RY_ISA_TEXT,
-                                                     .family = "separable_conv_f32",
-                                                     .op = RY_OP_separable_conv,
-                                                     .device = RY_DEVICE_cpu,
-                                                     .isa = RY_ISA_ID,
-                                                     .accuracy = RY_ACCURACY_strict,
-                                                     .simd = RY_SIMD,
-                                                     .applicable = RY_ISA_JOIN(separable_takes_, RY_W),
-                                                     .knobs = separable_knobs,
-                                                     .knob_count = SEPARABLE_KNOBS,
-                                                     .values = separable_values,
-                                                     .prepare = separable_prepare,
-                                                     .initialise = separable_initialise,
-                                                     .pack = pack,
-                                                     .run = run,
-                                                     .packed_inputs = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4};
+RY_CPU_KERNEL(separable_conv_f32, separable_conv, strict, .simd = RY_SIMD, .applicable = RY_ISA_JOIN(separable_takes_, RY_W),
+              .knobs = separable_knobs, .knob_count = SEPARABLE_KNOBS, .values = separable_values, .prepare = separable_prepare,
+              .initialise = separable_initialise, .pack = pack, .run = run, .packed_inputs = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4);

@@ -164,8 +164,9 @@ static double count_cycles(const separable_plan *plan)
     return plan->depthwise.cycles + pointwise + weights + strips * costs_of(plan)->strip;
 }
 
-void separable_plan_make(const ry_query *query, separable_plan *plan)
+void separable_initialise(const ry_query *query, void *state)
 {
+    separable_plan *plan = state;
     const ry_problem *problem = query->problem;
     const ry_simd *simd = &query->kernel->simd;
     memset(plan, 0, sizeof *plan);

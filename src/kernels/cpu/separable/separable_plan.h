@@ -41,10 +41,9 @@ bool separable_takes_16(const ry_problem *problem);
 enum { SEPARABLE_ROWS, SEPARABLE_TASK_ROWS, SEPARABLE_KNOBS };
 extern const ry_knob separable_knobs[SEPARABLE_KNOBS];
 
-void separable_plan_make(const ry_query *query, separable_plan *plan);
+void separable_initialise(const ry_query *query, void *state);
 void separable_values(const ry_query *query, int knob, ry_knob_values *values);
 rynd_status separable_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void separable_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
 
 /* Output channels of a unit, and how many the tile computes. */
 static inline int64_t separable_unit_count(const separable_plan *plan, int64_t unit)

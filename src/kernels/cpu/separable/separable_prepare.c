@@ -12,7 +12,7 @@ void separable_values(const ry_query *query, int knob, ry_knob_values *values)
     const ry_form form = ry_form_without(query, knob);
     const ry_query with = {query->kernel, query->problem, query->target, &form};
     separable_plan plan;
-    separable_plan_make(&with, &plan);
+    separable_initialise(&with, &plan);
     ry_knob_values_parts(plan.rows_out, 1, values);
     ry_knob_values_add(values, knob == SEPARABLE_ROWS ? plan.rows : plan.task_rows);
 }
@@ -21,7 +21,7 @@ rynd_status separable_prepare(const ry_query *query, ry_prepared *prepared, ry_e
 {
     (void)error;
     separable_plan plan;
-    separable_plan_make(query, &plan);
+    separable_initialise(query, &plan);
     *prepared = (ry_prepared){.phases = 1,
                               .tasks = {(size_t)(plan.batch * plan.tasks)},
                               .state_size = ry_aligned(sizeof plan),
@@ -31,10 +31,4 @@ rynd_status separable_prepare(const ry_query *query, ry_prepared *prepared, ry_e
                               .work = plan.cycles * 2 * query->kernel->simd.width,
                               .form = {{[SEPARABLE_ROWS] = plan.rows, [SEPARABLE_TASK_ROWS] = plan.task_rows}}};
     return RYND_OK;
-}
-
-void separable_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
-{
-    (void)prepared;
-    separable_plan_make(query, state);
 }

@@ -290,14 +290,13 @@ static void read_bias(const ry_cpu_launch *launch, const stem_plan *plan, float 
     memset(bias + given, 0, (size_t)(channels - given + plan->columns_most) * sizeof *bias);
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t index, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t index)
 {
     const stem_plan *plan = launch->state;
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t image = (int64_t)index / plan->blocks, first = (int64_t)index % plan->blocks * plan->rows_a_task;
     const int64_t left = g->out[1] - first;
-    char *scratch = launch->scratch + worker * launch->prepared->scratch;
-    (void)phase;
+    char *scratch = launch->scratch;
     task t = {.plan = plan,
               .launch = launch,
               .x = (const float *)launch->in[0] + image * g->x_batch,

@@ -45,7 +45,7 @@ void stem_plan_make(const ry_query *query, stem_plan *plan);
 
 void stem_values(const ry_query *query, int knob, ry_knob_values *values);
 rynd_status stem_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void stem_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
+void stem_initialise(const ry_query *query, void *state);
 
 /* The weights as [unit][k][channels of the unit]: k runs over row, channel, column for PIXELS, over row, column, channel for CHANNELS, whose
  * channels are whole vectors. */

@@ -47,8 +47,7 @@ rynd_status stem_prepare(const ry_query *query, ry_prepared *prepared, ry_error 
     return RYND_OK;
 }
 
-void stem_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
+void stem_initialise(const ry_query *query, void *state)
 {
-    (void)prepared;
     stem_plan_make(query, state);
 }

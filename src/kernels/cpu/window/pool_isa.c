@@ -2,8 +2,8 @@
 /* Kernels: max and average pooling, computed in f32, 1 to 3 spatial dims and more (pool_plan.h).
  *
  * Planes of f16 and bf16 are converted in scratch memory (NCHW only). */
+#include "kernels/cpu/common/cpu_kernel.h"
 #include "kernels/cpu/common/half_rows.h"
-#include "kernels/cpu/common/isa.h"
 #include "kernels/cpu/window/pool_channels.h"
 #include "kernels/cpu/window/pool_join.h"
 
@@ -144,14 +144,13 @@ static void pool_converted(const ry_cpu_launch *launch, const pool_plan *s, int6
     ry_row_store(dtype, launch->out[0], plane * out_size, y, out_size);
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
     const pool_plan *s = launch->state;
     const ry_window *w = &s->window;
     const int64_t out_width = w->out[w->rank - 1], inside = w->pad[w->rank - 1] + w->in[w->rank - 1];
     const float *x = launch->in[0];
-    float *y = launch->out[0], *reduced = (float *)(void *)(launch->scratch + worker * launch->prepared->scratch);
+    float *y = launch->out[0], *reduced = launch->scratch;
     if (s->path == POOL_ROWS) {
         fill(reduced, w->pad[w->rank - 1], s->maximum ? -INFINITY : 0);
         fill(reduced + inside, s->width - inside, s->maximum ? -INFINITY : 0);
@@ -176,16 +175,5 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     }
 }
 
-const ry_kernel RY_ISA_SYMBOL(pool_f32) = {
-    .name = "pool_f32_" RY_ISA_TEXT,
-    .family = "pool_f32",
-    .op = RY_OP_pool,
-    .device = RY_DEVICE_cpu,
-    .isa = RY_ISA_ID,
-    .accuracy = RY_ACCURACY_strict,
-    .simd = RY_SIMD,
-    .applicable = pool_applicable,
-    .prepare = pool_prepare,
-    .initialise = pool_initialise,
-    .run = run,
-};
+RY_CPU_KERNEL(pool_f32, pool, strict, .simd = RY_SIMD, .applicable = pool_applicable, .prepare = pool_prepare,
+              .initialise = pool_initialise, .run = run);

@@ -214,9 +214,8 @@ rynd_status pool_prepare(const ry_query *query, ry_prepared *prepared, ry_error 
     return RYND_OK;
 }
 
-void pool_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
+void pool_initialise(const ry_query *query, void *state)
 {
-    (void)prepared;
     pool_plan *plan = state;
     describe(query, plan);
     const int last = plan->window.rank - 1;

@@ -41,7 +41,7 @@ typedef struct pool_plan {
 bool pool_applicable(const ry_problem *problem);
 rynd_status pool_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 /* state: a pool_plan, then its tables */
-void pool_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
+void pool_initialise(const ry_query *query, void *state);
 
 static inline const pool_row *pool_rows(const pool_plan *plan)
 {

@@ -6,7 +6,7 @@
  * weight 0 counts as a product: an infinity beside it gives NaN. */
 #include "kernels/cpu/window/resize_plan.h"
 
-#include "kernels/cpu/common/isa.h"
+#include "kernels/cpu/common/cpu_kernel.h"
 #include "kernels/cpu/common/simd.h"
 
 #include <string.h>
@@ -204,16 +204,15 @@ static void output_row(const resize_plan *s, const float *plane, int64_t o, floa
     }
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
-    (void)phase;
     const resize_plan *s = launch->state;
     const int64_t n = s->width.out * s->inner, line = s->width.in * s->inner;
     int64_t plane = (int64_t)task / s->tasks_per_plane, first = (int64_t)task % s->tasks_per_plane * s->rows_per_task;
     int64_t end = first + s->rows_per_task < s->height.out ? first + s->rows_per_task : s->height.out;
     const float *x = (const float *)launch->in[0] + plane * s->height.in * line;
     float *y = (float *)launch->out[0] + plane * s->height.out * n;
-    float *ring = (float *)(void *)(launch->scratch + worker * launch->prepared->scratch);
+    float *ring = launch->scratch;
     int64_t held[RESIZE_RING] = {-1, -1, -1, -1};
     const int32_t *from = resize_firsts(s, &s->height);
     for (int64_t o = first; o < end; o++) {
@@ -227,16 +226,5 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     }
 }
 
-const ry_kernel RY_ISA_SYMBOL(resize_f32) = {
-    .name = "resize_f32_" RY_ISA_TEXT,
-    .family = "resize_f32",
-    .op = RY_OP_resize,
-    .device = RY_DEVICE_cpu,
-    .isa = RY_ISA_ID,
-    .accuracy = RY_ACCURACY_strict,
-    .simd = RY_SIMD,
-    .applicable = resize_applicable,
-    .prepare = resize_prepare,
-    .initialise = resize_initialise,
-    .run = run,
-};
+RY_CPU_KERNEL(resize_f32, resize, strict, .simd = RY_SIMD, .applicable = resize_applicable, .prepare = resize_prepare,
+              .initialise = resize_initialise, .run = run);

@@ -239,10 +239,9 @@ static void find_period(const char *state_bytes, resize_axis *t)
     t->period = t->begin < t->end ? p : 0;
 }
 
-void resize_initialise(const ry_query *query, const ry_prepared *prepared, void *memory)
+void resize_initialise(const ry_query *query, void *memory)
 {
     const ry_problem *problem = query->problem;
-    (void)prepared;
     size_t bytes;
     int height, width;
     resize_plan *s = memory;

@@ -38,6 +38,6 @@ static inline const float *resize_weights(const resize_plan *s, const resize_axi
 bool resize_applicable(const ry_problem *problem);
 rynd_status resize_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 /* state: a resize_plan, then its tables */
-void resize_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
+void resize_initialise(const ry_query *query, void *state);
 
 #endif

@@ -2,6 +2,7 @@
 /* Kernel: convolution of stride 1 or 2, or transposed, in Winograd's form. */
 #include "base/whole.h"
 #include "kernels/cpu/common/simd.h"
+#include "kernels/cpu/conv/conv_kernel.h"
 #include "kernels/cpu/winograd/winograd.h"
 #include "kernels/cpu/winograd/winograd_prepare.h"
 
@@ -95,10 +96,10 @@ static void finish_units(const winograd_plan *plan, const ry_cpu_launch *launch,
     }
 }
 
-static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
+static void run(const ry_cpu_launch *launch, size_t task)
 {
     const winograd_plan *plan = launch->state;
-    char *scratch = launch->scratch + worker * launch->prepared->scratch;
+    char *scratch = launch->scratch;
     float *stage = (float *)(void *)(scratch + plan->stage), *v = (float *)(void *)(scratch + plan->v);
     const int64_t index = (int64_t)task, channels = plan->geometry.channels_in;
     winograd_ahead ahead = {0};
@@ -114,7 +115,7 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
             const int64_t left = plan->units - unit;
             finish_units(plan, launch, &b, v, unit, left < plan->units_a_task ? left : plan->units_a_task, &ahead, scratch);
         }
-    } else if (phase == 0) {
+    } else if (launch->phase == 0) {
         const block b = find_block(plan, index / plan->channel_parts);
         const int64_t channel = index % plan->channel_parts * plan->channels_a_part, left = channels - channel;
         v = (float *)launch->workspace + b.index * plan->points * plan->v_point;
@@ -135,26 +136,10 @@ static void run(const ry_cpu_launch *launch, int phase, size_t task, unsigned wo
     }
 }
 
-#define KERNEL(symbol, operator, class)                                            \
-    const ry_kernel RY_ISA_SYMBOL(symbol) = {.name = #symbol "_" RY_ISA_TEXT,      \
-                                             .family = #symbol,                    \
-                                             .op = RY_OP_##operator,               \
-                                             .device = RY_DEVICE_cpu,              \
-                                             .isa = RY_ISA_ID,                     \
-                                             .accuracy = RY_ACCURACY_##class,      \
-                                             .simd = RY_SIMD,                      \
-                                             .knobs = winograd_knobs,              \
-                                             .knob_count = WINOGRAD_KNOBS,         \
-                                             .values = winograd_values,            \
-                                             .applicable = winograd_takes_##class, \
-                                             .prepare = winograd_prepare,          \
-                                             .initialise = winograd_initialise,    \
-                                             .pack = pack,                         \
-                                             .run = run,                           \
-                                             .packed_inputs = 1u << 1,             \
-                                             .kept_inputs = 1u << 1}
+#define KERNELS(name, class)                                                                                                               \
+    RY_CONV_KERNELS_OF(name, class, .simd = RY_SIMD, .knobs = winograd_knobs, .knob_count = WINOGRAD_KNOBS, .values = winograd_values,     \
+                       .applicable = winograd_takes_##class, .prepare = winograd_prepare, .initialise = winograd_initialise, .pack = pack, \
+                       .run = run, .packed_inputs = 1u << 1, .kept_inputs = 1u << 1)
 
-KERNEL(conv_fwd_f32_winograd, conv, near32);
-KERNEL(conv_fwd_f32_winograd_strict, conv, strict);
-KERNEL(convt_fwd_f32_winograd, convt, near32);
-KERNEL(convt_fwd_f32_winograd_strict, convt, strict);
+KERNELS(f32_winograd, near32);
+KERNELS(f32_winograd_strict, strict);

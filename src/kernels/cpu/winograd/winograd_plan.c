@@ -416,8 +416,9 @@ void winograd_plan_finish(winograd_plan *plan)
     plan->size = plan->axis[1].tile + ry_aligned((size_t)g->out[2] * sizeof(winograd_tile));
 }
 
-void winograd_plan_make(const ry_query *query, winograd_plan *plan)
+void winograd_initialise(const ry_query *query, void *state)
 {
+    winograd_plan *plan = state;
     const int64_t *value = query->form->value;
     winograd_plan_start(query, plan);
     winograd_set_points(plan, (int64_t[]){value[WINOGRAD_POINTS_H], value[WINOGRAD_POINTS_W]});

@@ -129,7 +129,7 @@ void winograd_plan_finish(winograd_plan *plan);
 bool winograd_fits(const winograd_plan *plan);
 
 /* A whole plan of a complete form, tables included, in plan->size bytes. */
-void winograd_plan_make(const ry_query *query, winograd_plan *plan);
+void winograd_initialise(const ry_query *query, void *state);
 
 /* The finite points of `points`: 0 is one, then +-magnitude[0], +-magnitude[1], ...; the last point is infinity. */
 const double *winograd_magnitudes(int64_t points);

@@ -43,9 +43,3 @@ rynd_status winograd_prepare(const ry_query *query, ry_prepared *prepared, ry_er
                               .form = {{plan.axis[0].points, plan.axis[1].points, plan.shared, plan.block, plan.units_a_task}}};
     return RYND_OK;
 }
-
-void winograd_initialise(const ry_query *query, const ry_prepared *prepared, void *state)
-{
-    (void)prepared;
-    winograd_plan_make(query, state);
-}

@@ -10,7 +10,6 @@ extern const ry_knob winograd_knobs[WINOGRAD_KNOBS];
 bool winograd_takes_near32(const ry_problem *problem);
 bool winograd_takes_strict(const ry_problem *problem);
 rynd_status winograd_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void winograd_initialise(const ry_query *query, const ry_prepared *prepared, void *state);
 
 /* Behind all blocks' shared V: a byte of each part that was transformed, whether it is finite. */
 static inline size_t winograd_find_flags(const winograd_plan *plan)
