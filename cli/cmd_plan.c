@@ -148,7 +148,7 @@ static bool print_knobs(const decisions *d, cli_failure *failure)
                 cli_table_add(&table, "%s.%s", step.name, knob.name);
                 cli_table_add(&table, "%s", knob.value);
                 cli_table_add(&table, "%s", step.kernel);
-                cli_table_add(&table, "%s", knob.values[0] ? knob.values : "it follows from the problem");
+                cli_table_add(&table, "%s", knob.values);
             }
         }
     }

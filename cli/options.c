@@ -16,7 +16,7 @@ static const cli_option plan_options[] = {
     {"accuracy", 0, CLI_CHOICE, "CLASS", "strict|near32|tf32|bf16|int8", 0, 0, OFFSET(accuracy), "loosest arithmetic allowed (default near32)"},
     {"dim", 0, CLI_DIMS, "NAME=N", NULL, 0, 0, OFFSET(dims), "size of an open dimension of the model, by its name; may be repeated"},
     {"batch", 0, CLI_INTEGER, "N", NULL, 1, 1e9, OFFSET(batch), "size of the first dimension of every input that leaves it open"},
-    {"set", 0, CLI_SETTINGS, "STEP.KNOB=V", NULL, 0, 0, OFFSET(settings), "set a knob of a step's kernel, or the kernel itself (STEP.kernel=K); may be repeated"},
+    {"set", 0, CLI_SETTINGS, "[STEP.]KNOB=V", NULL, 0, 0, OFFSET(settings), "set a knob of a step's kernel, or the kernel itself (STEP.kernel=K); a problem's one step need not be named; may be repeated"},
     {0},
 };
 static const cli_option common_options[] = {
@@ -147,20 +147,20 @@ static bool store_dims(const cli_option *option, const char *text, void *target)
     return true;
 }
 
-/* The step's name may have dots and equals signs in it: the last ones count. */
+/* The step's name may have dots and equals signs in it: the last ones count. Without a dot there is no step. */
 static bool store_setting(const cli_option *option, const char *text, void *target)
 {
     (void)option;
     cli_settings *settings = target;
-    const char *equals = strrchr(text, '='), *dot = equals;
-    while (dot && dot > text && *dot != '.') {
-        dot--;
+    const char *equals = strrchr(text, '='), *knob = equals;
+    while (knob && knob > text && knob[-1] != '.') {
+        knob--;
     }
-    if (!equals || dot == text || dot + 1 == equals || !equals[1]) {
+    if (!equals || knob == equals || knob == text + 1 || !equals[1]) {
         return false;
     }
     rynd_setting *items = realloc(settings->items, (settings->count + 1) * sizeof *items);
-    char *copy = strdup(text); /* three texts, the first of which owns all */
+    char *copy = strdup(text); /* of all texts: the first owns it */
     if (items) {
         settings->items = items;
     }
@@ -168,8 +168,11 @@ static bool store_setting(const cli_option *option, const char *text, void *targ
         free(copy);
         return false;
     }
-    copy[dot - text] = copy[equals - text] = 0;
-    items[settings->count++] = (rynd_setting){copy, copy + (dot + 1 - text), copy + (equals + 1 - text)};
+    copy[equals - text] = 0;
+    if (knob > text) {
+        copy[knob - 1 - text] = 0;
+    }
+    items[settings->count++] = (rynd_setting){knob > text ? copy : NULL, copy + (knob - text), copy + (equals + 1 - text)};
     return true;
 }
 
@@ -218,7 +221,7 @@ static void describe_allowed(const cli_option *option, char *text, size_t size)
         [CLI_TEXT] = "text that is not empty",
         [CLI_LIST] = "text that is not empty",
         [CLI_DIMS] = "NAME=N with a whole number N of at least 0",
-        [CLI_SETTINGS] = "STEP.KNOB=V, with names that `rynd plan` prints",
+        [CLI_SETTINGS] = "STEP.KNOB=V, or KNOB=V for a problem, with names that `rynd plan` prints",
         [CLI_EXTENT] = "HEIGHTxWIDTH, or one number for the shorter side of a size and both sides of a crop, of 1 to 65535",
     };
     switch (option->kind) {
@@ -349,7 +352,7 @@ static void free_table(const cli_option *option, char *settings)
         if (option->kind == CLI_SETTINGS) {
             cli_settings *own = (cli_settings *)(void *)(settings + option->offset);
             for (size_t i = 0; i < own->count; i++) {
-                free((char *)(uintptr_t)own->items[i].step);
+                free((char *)(uintptr_t)(own->items[i].step ? own->items[i].step : own->items[i].knob));
             }
             free(own->items);
         }

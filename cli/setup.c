@@ -65,6 +65,19 @@ static bool check_batch(const cli_setup *setup, const cli_common *common, cli_fa
                 : cli_fail_usage(failure, "--batch %" PRId64 ": no input of the model leaves its first dimension open", common->batch);
 }
 
+/* Only a single problem's settings need no step. */
+static bool check_steps(const cli_common *common, cli_failure *failure)
+{
+    for (size_t i = 0; i < common->settings.count; i++) {
+        const rynd_setting *set = &common->settings.items[i];
+        if (!set->step) {
+            return cli_fail_usage(failure, "--set %s=%s: of which of the model's steps? Give STEP.%s=%s", set->knob, set->value, set->knob,
+                                  set->value);
+        }
+    }
+    return true;
+}
+
 bool cli_setup_plan(cli_setup *setup, const cli_common *common, const rynd_tensor *inputs, bool without_weights, cli_failure *failure)
 {
     rynd_plan_options options = {
@@ -78,7 +91,7 @@ bool cli_setup_plan(cli_setup *setup, const cli_common *common, const rynd_tenso
         .settings = common->settings.items,
         .setting_count = common->settings.count,
     };
-    if (!check_batch(setup, common, failure)) {
+    if (!check_batch(setup, common, failure) || !check_steps(common, failure)) {
         return false;
     }
     if (rynd_plan_create(setup->model, &options, &setup->plan) != RYND_OK) {
@@ -105,8 +118,13 @@ void cli_setup_close(cli_setup *setup)
 
 unsigned cli_constants_of(const char *problem)
 {
-    bool convolution = strncmp(problem, "conv ", 5) == 0 || strncmp(problem, "convt ", 6) == 0;
-    return convolution && !strstr(problem, "dir=bwd") ? 1u << 1 | 1u << 2 : 0; /* w and bias */
+    static const char *const weighted[] = {"conv ", "convt ", "matmul "};
+    for (size_t i = 0; i < sizeof weighted / sizeof *weighted; i++) {
+        if (strncmp(problem, weighted[i], strlen(weighted[i])) == 0 && !strstr(problem, "dir=bwd")) {
+            return 1u << 1 | 1u << 2; /* w and bias */
+        }
+    }
+    return 0;
 }
 
 bool cli_setup_op(cli_setup *setup, const cli_common *common, const char *problem, const rynd_tensor *inputs, rynd_op **op,

@@ -96,7 +96,7 @@ typedef struct rynd_knob {
     size_t size; /**< set by the caller to sizeof(rynd_knob) */
     const char *name;
     char value[32];
-    char values[256]; /**< "pixels, gathered, rows"; those that exceed the room are left out for "..."; "" where it follows from others */
+    char values[256]; /**< "pixels, gathered, rows"; those that exceed the room are left out for "..." */
     int main; /**< 1: forms of the kernel differ in it, and tuning tries its values; 0: it follows from the others unless it is set */
 } rynd_knob;
 

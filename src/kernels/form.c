@@ -81,10 +81,8 @@ static rynd_status fail_value(const ry_query *query, int knob, const char *value
     char legal[VALUES_TEXT];
     const char *name = query->kernel->knobs[knob].name;
     ry_form_print_values(query, knob, legal, sizeof legal);
-    return legal[0] ? ry_fail(error, RYND_ERROR_ARGUMENT, "knob '%s' of kernel '%s' cannot be %s here: it can be %s", name,
-                              query->kernel->name, value, legal)
-                    : ry_fail(error, RYND_ERROR_ARGUMENT, "knob '%s' of kernel '%s' cannot be set: it follows from the problem", name,
-                              query->kernel->name);
+    return ry_fail(error, RYND_ERROR_ARGUMENT, "knob '%s' of kernel '%s' cannot be %s here: it can be %s", name, query->kernel->name, value,
+                   legal);
 }
 
 rynd_status ry_form_check(const ry_query *query, ry_error *error)

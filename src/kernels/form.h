@@ -37,7 +37,7 @@ bool ry_form_at(const ry_query *query, size_t index, ry_form *form);
 /* "mode=rows block=96": of the knobs that are set. */
 void ry_form_print(const ry_kernel *kernel, const ry_form *form, char text[RY_FORM_TEXT]);
 
-/* One value, and the legal values of a knob: "pixels, gathered, rows", "" where it has none but what follows from the problem. */
+/* One value, and the legal values of a knob: "pixels, gathered, rows". */
 void ry_form_print_value(const ry_kernel *kernel, int knob, int64_t value, char *text, size_t size);
 void ry_form_print_values(const ry_query *query, int knob, char *text, size_t size);
 

@@ -4,6 +4,7 @@
 
 #include "kernels/form.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char KERNEL[] = "kernel";
@@ -24,14 +25,25 @@ bool ry_settings_have(const ry_settings *settings, const char *step)
     return false;
 }
 
-static rynd_status find_kernel(const ry_settings *settings, const char *step, const ry_kernel **kernel, ry_error *error)
+static rynd_status fail_name(const char *name, const ry_problem *problem, const ry_target *target, ry_error *error)
+{
+    char others[1024] = "";
+    size_t at = 0, used = 0;
+    for (const ry_kernel *k; used < sizeof others && (k = ry_kernel_next(problem, target, &at)) != NULL;) {
+        used += (size_t)snprintf(others + used, sizeof others - used, "%s%s", used ? ", " : "", k->name);
+    }
+    return ry_fail(error, RYND_ERROR_NOT_FOUND, "no kernel is called '%s': those that take this step are %s", name, others);
+}
+
+static rynd_status find_kernel(const ry_settings *settings, const char *step, const ry_problem *problem, const ry_target *target,
+                               const ry_kernel **kernel, ry_error *error)
 {
     for (size_t i = 0; i < settings->count; i++) {
         const rynd_setting *setting = &settings->items[i];
         if (is_for(setting, step) && strcmp(setting->knob, KERNEL) == 0) {
             *kernel = ry_kernel_find(setting->value);
             if (!*kernel) {
-                return ry_fail(error, RYND_ERROR_NOT_FOUND, "no kernel is called '%s'", setting->value);
+                return fail_name(setting->value, problem, target, error);
             }
         }
     }
@@ -59,7 +71,7 @@ rynd_status ry_settings_choose(const ry_settings *settings, const char *step, co
                                unsigned constants, ry_choice *choice, ry_error *error)
 {
     ry_wanted wanted = {NULL, ry_form_free()};
-    RY_TRY(find_kernel(settings, step, &wanted.kernel, error));
+    RY_TRY(find_kernel(settings, step, problem, target, &wanted.kernel, error));
     RY_TRY(ry_predict_choose(problem, target, constants, &wanted, choice, error));
     if (!choice->prepared.kernel) {
         return RYND_OK;

@@ -57,8 +57,22 @@ def test_it_computes_the_same(two_convolutions, tmp_path):
     assert np.abs(outputs[0] - outputs[1]).max() <= 1e-4 * np.abs(outputs[1]).max()
 
 
+def test_a_problem_needs_no_step():
+    node = nodes_of(PROBLEM, "--set", "kernel=conv_fwd_f32_igemm_generic", "--set", "conv.apart=0")[0]
+    assert node["kernel"] == "conv_fwd_f32_igemm_generic" and "apart=0" in node["knobs"].split()
+
+
+def test_a_model_needs_one(two_convolutions):
+    run_rynd("plan", two_convolutions, "--set", "kernel=conv_fwd_f32_igemm_generic").failed("which of the model's steps", "STEP.kernel=", code=2)
+    run_rynd("plan", two_convolutions, "--set", ".kernel=conv_fwd_f32_igemm_generic").failed("STEP.KNOB=V", code=2)
+
+
+def test_expressions_have_no_knobs():
+    assert nodes_of("expr x0=8x8:f32 y0=8x8:f32 program='max(x0, 0)'")[0]["knob_values"] == []
+
+
 @pytest.mark.parametrize("setting, words", [
-    ("conv.kernel=no_such", ["no_such"]),
+    ("conv.kernel=no_such", ["no_such", "conv_fwd_f32_igemm", "conv_fwd_f32_winograd"]),
     ("conv.kernel=conv_fwd_f32_depthwise_nchw_generic", ["does not take"]),
     ("other.kernel=conv_fwd_f32_igemm_generic", ["no step is called 'other'"]),
     ("conv.no_such=1", ["no knob 'no_such'", "it has"]),

@@ -107,8 +107,6 @@ bool ry_expr_near_applicable(const ry_problem *problem)
     return found;
 }
 
-const ry_knob ry_expr_knobs[RY_EXPR_KNOBS] = {{"tile", NULL, false}, {"slices", NULL, false}};
-
 rynd_status ry_expr_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     const ry_problem *problem = query->problem;
@@ -125,7 +123,6 @@ rynd_status ry_expr_prepare(const ry_query *query, ry_prepared *prepared, ry_err
         prepared->tasks[0] = (size_t)(plan->slices > 1 ? plan->units * plan->slices : tasks);
         prepared->tasks[1] = (size_t)(plan->slices > 1 ? plan->units : 0);
         ry_count_work(query, ry_expr_work(query, plan), ry_problem_bytes(problem), prepared);
-        prepared->form = (ry_form){{plan->rows * plan->tile, plan->slices}};
     }
     ry_release(&ry_system_allocator, plan);
     return status;

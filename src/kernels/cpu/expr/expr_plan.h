@@ -135,8 +135,6 @@ size_t ry_expr_plan_size(const ry_problem *problem);
 
 bool ry_expr_applicable(const ry_problem *problem);
 bool ry_expr_near_applicable(const ry_problem *problem); /* and has one of RY_EXPR_NEAR in f32, f16 or bf16 */
-enum { RY_EXPR_KNOBS = 2 };
-extern const ry_knob ry_expr_knobs[RY_EXPR_KNOBS];
 
 rynd_status ry_expr_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 void ry_expr_initialise(const ry_query *query, void *state);

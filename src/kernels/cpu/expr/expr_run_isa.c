@@ -491,9 +491,9 @@ static void run(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-#define KERNEL(symbol, class, takes)                                                                                              \
-    RY_CPU_KERNEL(symbol, expr, class, .simd = RY_SIMD, .knobs = ry_expr_knobs, .knob_count = RY_EXPR_KNOBS, .applicable = takes, \
-                  .prepare = ry_expr_prepare, .initialise = ry_expr_initialise, .run = run)
+#define KERNEL(symbol, class, takes)                                                                                                       \
+    RY_CPU_KERNEL(symbol, expr, class, .simd = RY_SIMD, .applicable = takes, .prepare = ry_expr_prepare, .initialise = ry_expr_initialise, \
+                  .run = run)
 
 KERNEL(expr, strict, ry_expr_applicable);
 KERNEL(expr_near, near32, ry_expr_near_applicable);
