@@ -52,24 +52,26 @@ static size_t bytes_of(const rynd_tensor *tensor)
     for (int i = 0; i < tensor->rank; i++) {
         count *= (size_t)tensor->dim[i];
     }
-    return count * sizeof(float);
+    return count * ry_dtype_size((ry_dtype)tensor->dtype);
 }
 
-static void *random_floats(size_t bytes)
+/* Floats of -0.5 to 0.5; integers are 0, a legal index of any axis. */
+static void *random_data(const rynd_tensor *tensor)
 {
     static uint32_t seed = 1;
-    float *data = ry_allocate(&ry_system_allocator, bytes);
+    const size_t bytes = bytes_of(tensor);
+    void *data = ry_allocate(&ry_system_allocator, bytes);
     if (!data) {
         fail("memory");
     }
-    for (size_t i = 0; i < bytes / sizeof *data; i++) {
+    for (size_t i = 0; i < bytes / ry_dtype_size((ry_dtype)tensor->dtype); i++) {
         seed = seed * 1664525u + 1013904223u;
-        data[i] = (float)(seed >> 8) / 0x1p24f - 0.5f;
+        ry_set_f64((ry_dtype)tensor->dtype, data, (int64_t)i, (double)(seed >> 8) / 0x1p24 - 0.5);
     }
     return data;
 }
 
-/* All operands are float32; all inputs but the first are constant. */
+/* All inputs but the first are constant. */
 static void make_operands(bench *b)
 {
     rynd_op *op;
@@ -79,14 +81,14 @@ static void make_operands(bench *b)
     for (size_t i = 0; i < rynd_op_input_count(op); i++) {
         rynd_op_input(op, i, &b->inputs[i]);
         if (b->inputs[i].dtype != RYND_DTYPE_NONE) {
-            b->in[i] = random_floats(bytes_of(&b->inputs[i]));
+            b->in[i] = random_data(&b->inputs[i]);
             b->inputs[i].data = i ? b->in[i] : NULL;
         }
     }
     for (size_t i = 0; i < rynd_op_output_count(op); i++) {
         rynd_tensor output;
         rynd_op_output(op, i, &output);
-        b->out[i] = random_floats(bytes_of(&output));
+        b->out[i] = random_data(&output);
     }
     rynd_op_destroy(op);
 }
