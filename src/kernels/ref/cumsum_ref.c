@@ -43,17 +43,4 @@ static bool applicable(const ry_problem *problem)
     return ry_ref_numeric(problem) && axis_of(problem) >= 0;
 }
 
-static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
-{
-    const ry_problem *problem = query->problem;
-    (void)error;
-    ry_ref_prepare_lanes(problem, prepared, axis_of(problem), axis_of(problem) + 1);
-    return RYND_OK;
-}
-
-static void run(const ry_cpu_launch *launch, size_t task)
-{
-    ry_ref_each_lane(launch, task, axis_of(launch->problem), axis_of(launch->problem) + 1, lane);
-}
-
-RY_REF_KERNEL(cumsum, applicable, prepare, .run = run);
+RY_REF_LANES(cumsum, applicable, axis_of(p), axis_of(p) + 1, lane)

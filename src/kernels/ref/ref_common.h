@@ -37,6 +37,22 @@ void ry_ref_each_lane(const ry_cpu_launch *launch, size_t task, int begin, int e
     }                                                         \
     RY_REF_KERNEL(operator, applicable_fn, ry_ref_prepare_elements, .run = run);
 
+/* The same of one that computes lanes: dims [begin, end) of its first input, both expressions of the problem p. */
+#define RY_REF_LANES(operator, applicable_fn, begin, end, lane)                               \
+    static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error) \
+    {                                                                                         \
+        const ry_problem *p = query->problem;                                                 \
+        (void)error;                                                                          \
+        ry_ref_prepare_lanes(p, prepared, begin, end);                                        \
+        return RYND_OK;                                                                       \
+    }                                                                                         \
+    static void run(const ry_cpu_launch *launch, size_t task)                                 \
+    {                                                                                         \
+        const ry_problem *p = launch->problem;                                                \
+        ry_ref_each_lane(launch, task, begin, end, lane);                                     \
+    }                                                                                         \
+    RY_REF_KERNEL(operator, applicable_fn, prepare, .run = run);
+
 bool ry_ref_numeric(const ry_problem *problem); /* every operand present is a number (not bool), and the first input and output are there */
 bool ry_ref_floats(const ry_problem *problem);  /* the first input and output are floats, and every other operand a number */
 

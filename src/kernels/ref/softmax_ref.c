@@ -47,17 +47,4 @@ static void lane(const ry_cpu_launch *launch, const int64_t *index)
     } while (ry_index_next(rank, x->dim + begin, at + begin));
 }
 
-static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
-{
-    const ry_problem *problem = query->problem;
-    (void)error;
-    ry_ref_prepare_lanes(problem, prepared, begin_of(problem), end_of(problem));
-    return RYND_OK;
-}
-
-static void run(const ry_cpu_launch *launch, size_t task)
-{
-    ry_ref_each_lane(launch, task, begin_of(launch->problem), end_of(launch->problem), lane);
-}
-
-RY_REF_KERNEL(softmax, ry_ref_floats, prepare, .run = run);
+RY_REF_LANES(softmax, ry_ref_floats, begin_of(p), end_of(p), lane)

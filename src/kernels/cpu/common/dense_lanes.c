@@ -2,6 +2,8 @@
 /* Dense tensors in the order of memory. */
 #include "kernels/cpu/common/dense_lanes.h"
 
+#include "base/whole.h"
+
 /* The dims of more than one element, outermost in memory first; -1 when the tensor has gaps or overlaps. */
 static int memory_order(const ry_tensor *t, int *order)
 {
@@ -75,4 +77,19 @@ int64_t ry_lanes_per_task(const ry_machine *machine, int64_t count, int64_t byte
 size_t ry_lanes_tasks(int64_t count, int64_t per_task)
 {
     return (size_t)((count + per_task - 1) / per_task);
+}
+
+void ry_lane_blocks_cut(const ry_machine *machine, ry_lane_blocks *s)
+{
+    const int64_t inner = s->lanes.inner;
+    s->blocks = inner > 1 ? ry_parts(inner, RY_LANE_COLUMNS) : 0;
+    s->units = s->lanes.outer * ry_most(s->blocks, 1);
+    s->units_per_task = ry_lanes_per_task(machine, s->units, 4 * s->lanes.length * ry_least(inner, RY_LANE_COLUMNS));
+}
+
+void ry_lane_blocks_prepare(const ry_lane_blocks *s, ry_prepared *prepared)
+{
+    prepared->phases = 1;
+    prepared->tasks[0] = ry_lanes_tasks(s->units, s->units_per_task);
+    prepared->state_size = sizeof *s;
 }

@@ -174,7 +174,7 @@ void RY_ISA_SYMBOL(igemm_gather_rows)(const igemm_plan *plan, const igemm_phase 
                                       int64_t first, int64_t count, ry_dtype dtype, const void *x, float *panel, int64_t row_step)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const ry_conv_tap *tap = (const ry_conv_tap *)((const char *)plan + plan->taps) + phase->at.first_tap + chunk->tap;
+    const ry_conv_tap *tap = igemm_phase_taps(plan, phase) + chunk->tap;
     const int64_t *grid = phase->at.grid, size = (int64_t)ry_dtype_size(dtype);
     int16_t run[IGEMM_CHUNK_MOST];
     find_tap_runs(g, tap, chunk, run);

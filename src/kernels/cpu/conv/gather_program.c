@@ -95,7 +95,7 @@ static igemm_entry *write_vector(const writer *w, const ry_conv_tap *tap, const 
 void igemm_write_program(const igemm_plan *plan, const igemm_phase *phase, const igemm_segment *segment, int64_t segments, int64_t vectors,
                          int64_t sliver, int64_t first_tap, int64_t taps, igemm_entry *program)
 {
-    const ry_conv_tap *tap = (const ry_conv_tap *)((const char *)plan + plan->taps) + phase->at.first_tap + first_tap;
+    const ry_conv_tap *tap = igemm_phase_taps(plan, phase) + first_tap;
     const igemm_segment *from = segment, *end = segment + segments;
     const ry_conv_geometry *g = &plan->geometry;
     const writer w = {.step = igemm_lane_step(g),

@@ -7,14 +7,9 @@
 
 enum { SAMPLES = 24 };
 
-static const ry_conv_tap *taps_of(const igemm_plan *plan, const igemm_phase *p)
-{
-    return (const ry_conv_tap *)((const char *)plan + plan->taps) + p->at.first_tap;
-}
-
 int64_t igemm_tap_row(const igemm_plan *plan, const igemm_phase *p)
 {
-    const ry_conv_tap *tap = taps_of(plan, p);
+    const ry_conv_tap *tap = igemm_phase_taps(plan, p);
     int64_t row = p->at.taps > 0;
     while (row < p->at.taps && tap[row].at[0] == tap[0].at[0] && tap[row].at[1] == tap[0].at[1]) {
         row++;
@@ -27,7 +22,7 @@ double igemm_rows_alive(const igemm_plan *plan)
     double all = 0, alive = 0;
     for (int64_t i = 0; i < plan->geometry.phases; i++) {
         const igemm_phase *p = &plan->phase[i];
-        const ry_conv_tap *tap = taps_of(plan, p);
+        const ry_conv_tap *tap = igemm_phase_taps(plan, p);
         for (int64_t t = 0; t < p->at.taps; t++) {
             double rows = tap[t].first[2] < tap[t].end[2];
             for (int axis = 0; axis < RY_SPACE - 1; axis++) {
@@ -78,7 +73,7 @@ double igemm_chunks_alive(const igemm_plan *plan, const igemm_phase *p, int64_t 
         igemm_live live;
         find_box(p, i * block, ry_least(block, p->pixels - i * block), &live);
         for (int64_t t = 0; t < p->at.taps; t += p->tap_row, all++) {
-            alive += any_lives(taps_of(plan, p) + t, p->tap_row, &live);
+            alive += any_lives(igemm_phase_taps(plan, p) + t, p->tap_row, &live);
         }
     }
     return all > 0 ? (double)alive / (double)all : 1;
@@ -96,7 +91,7 @@ igemm_live igemm_find_live(const igemm_plan *plan, const igemm_phase *p, int64_t
     find_box(p, first, count, &live);
     for (int64_t i = 0; i < p->chunks; i++) {
         igemm_next_chunk(plan, p, &chunk);
-        if (any_lives(taps_of(plan, p) + chunk.tap, chunk.taps, &live)) {
+        if (any_lives(igemm_phase_taps(plan, p) + chunk.tap, chunk.taps, &live)) {
             live.begin = live.begin < 0 ? chunk.first : live.begin;
             live.last = chunk.first;
         }
@@ -107,5 +102,5 @@ igemm_live igemm_find_live(const igemm_plan *plan, const igemm_phase *p, int64_t
 
 bool igemm_chunk_lives(const igemm_plan *plan, const igemm_phase *p, const igemm_live *live, const igemm_chunk *chunk)
 {
-    return !p->skips || chunk->first == live->begin || any_lives(taps_of(plan, p) + chunk->tap, chunk->taps, live);
+    return !p->skips || chunk->first == live->begin || any_lives(igemm_phase_taps(plan, p) + chunk->tap, chunk->taps, live);
 }

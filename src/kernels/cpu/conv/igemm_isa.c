@@ -122,7 +122,7 @@ static void pair(const igemm_task *t, const igemm_chunk *chunk)
 static const float *in_place(const igemm_task *t, const igemm_chunk *chunk)
 {
     const igemm_phase *p = t->phase;
-    const ry_conv_tap *tap = (const ry_conv_tap *)((const char *)t->plan + t->plan->taps) + p->at.first_tap;
+    const ry_conv_tap *tap = igemm_phase_taps(t->plan, p);
     return (const float *)(const void *)x_of(t) + t->image * t->plan->geometry.x_batch + tap->offset + t->first * p->x_pixel +
            chunk->channel * t->plan->geometry.x_channel;
 }

@@ -18,7 +18,7 @@ static uint32_t weight_at(ry_dtype dtype, const void *w, int64_t i)
 static void pack_channel(const igemm_plan *plan, const igemm_phase *p, const igemm_chunk *chunk, ry_dtype dtype, const void *w, int64_t at,
                          uint32_t *to, int64_t step)
 {
-    const ry_conv_tap *tap = (const ry_conv_tap *)((const char *)plan + plan->taps) + p->at.first_tap + chunk->tap;
+    const ry_conv_tap *tap = igemm_phase_taps(plan, p) + chunk->tap;
     const bool channel_first = plan->mode != IGEMM_ROWS;
     const int64_t outer = channel_first ? chunk->channels : chunk->taps, inner = channel_first ? chunk->taps : chunk->channels;
     int64_t k = 0;

@@ -19,7 +19,7 @@ static float weight_at(ry_dtype dtype, const void *w, int64_t i)
 static void pack_channel(const igemm_plan *plan, const igemm_phase *p, const igemm_chunk *chunk, ry_dtype dtype, const void *w, int64_t at,
                          float *to, int64_t step)
 {
-    const ry_conv_tap *tap = (const ry_conv_tap *)((const char *)plan + plan->taps) + p->at.first_tap + chunk->tap;
+    const ry_conv_tap *tap = igemm_phase_taps(plan, p) + chunk->tap;
     const ry_conv_geometry *g = &plan->geometry;
     const bool channel_first = plan->mode != IGEMM_ROWS;
     const int64_t outer = channel_first ? chunk->channels : chunk->taps, inner = channel_first ? chunk->taps : chunk->channels;
@@ -39,7 +39,7 @@ static void pack_channel(const igemm_plan *plan, const igemm_phase *p, const ige
 /* Do a channel's weights lie in the order of the reduction, one step apart? */
 static bool in_order(const igemm_plan *plan, const igemm_phase *p)
 {
-    const ry_conv_tap *tap = (const ry_conv_tap *)((const char *)plan + plan->taps) + p->at.first_tap;
+    const ry_conv_tap *tap = igemm_phase_taps(plan, p);
     const ry_conv_geometry *g = &plan->geometry;
     if (p->at.taps == 1) {
         return true;
@@ -63,7 +63,7 @@ void RY_ISA_SYMBOL(igemm_pack)(const igemm_plan *plan, const ry_problem *problem
         const ry_dtype dtype = ry_type_of(&problem->in[1]);
         const int64_t from = group * g->w_group + first * g->w_out;
         if (in_order(plan, p)) {
-            const ry_conv_tap *tap = (const ry_conv_tap *)((const char *)plan + plan->taps) + p->at.first_tap;
+            const ry_conv_tap *tap = igemm_phase_taps(plan, p);
             RY_ISA_SYMBOL(matmul_pack_sliver)
             (dtype, (const char *)w + (from + tap->weight) * (int64_t)ry_dtype_size(dtype), p->at.taps == 1 ? g->w_in : 1, g->w_out,
              p->depth, count, step, to);

@@ -9,60 +9,40 @@
 #define C_FROM        float
 #define ROUND_FROM(v) ry_f32_round(v)
 #include "kernels/cpu/expr/expr_convert.inc"
-#undef FROM
-#undef C_FROM
-#undef ROUND_FROM
 
 #define FROM          f64
 #define C_FROM        double
 #define ROUND_FROM(v) ry_f64_round(v)
 #include "kernels/cpu/expr/expr_convert.inc"
-#undef FROM
-#undef C_FROM
-#undef ROUND_FROM
 #undef FROM_FLOAT
 
 #define FROM   i8
 #define C_FROM int8_t
 #include "kernels/cpu/expr/expr_convert.inc"
-#undef FROM
-#undef C_FROM
 
 #define FROM   i16
 #define C_FROM int16_t
 #include "kernels/cpu/expr/expr_convert.inc"
-#undef FROM
-#undef C_FROM
 
 #define FROM   i32
 #define C_FROM int32_t
 #include "kernels/cpu/expr/expr_convert.inc"
-#undef FROM
-#undef C_FROM
 
 #define FROM   i64
 #define C_FROM int64_t
 #include "kernels/cpu/expr/expr_convert.inc"
-#undef FROM
-#undef C_FROM
 
 #define FROM   u8
 #define C_FROM uint8_t
 #include "kernels/cpu/expr/expr_convert.inc"
-#undef FROM
-#undef C_FROM
 
 #define FROM   u16
 #define C_FROM uint16_t
 #include "kernels/cpu/expr/expr_convert.inc"
-#undef FROM
-#undef C_FROM
 
 #define FROM   u32
 #define C_FROM uint32_t
 #include "kernels/cpu/expr/expr_convert.inc"
-#undef FROM
-#undef C_FROM
 
 #define FROM   u64
 #define C_FROM uint64_t

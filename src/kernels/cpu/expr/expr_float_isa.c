@@ -6,99 +6,33 @@
 /* What f32 and f64 have in common: C is the type, S the suffix of libm's functions. min and max test b for NaN, which is the single value of a scalar
  * loop: there the test leaves the loop. */
 #define COMMON_OPS(TYPE, C, S)                                              \
-    static inline C TYPE##_op_add(C a, C b)                                 \
-    {                                                                       \
-        return a + b;                                                       \
-    }                                                                       \
-    static inline C TYPE##_op_sub(C a, C b)                                 \
-    {                                                                       \
-        return a - b;                                                       \
-    }                                                                       \
-    static inline C TYPE##_op_mul(C a, C b)                                 \
-    {                                                                       \
-        return a * b;                                                       \
-    }                                                                       \
-    static inline C TYPE##_op_div(C a, C b)                                 \
-    {                                                                       \
-        return a / b;                                                       \
-    }                                                                       \
-    static inline C TYPE##_op_min(C a, C b)                                 \
-    {                                                                       \
-        return ((b < a) | (b != b)) ? b : a;                                \
-    }                                                                       \
-    static inline C TYPE##_op_max(C a, C b)                                 \
-    {                                                                       \
-        return ((a < b) | (b != b)) ? b : a;                                \
-    }                                                                       \
-    static inline C TYPE##_op_fmod(C a, C b)                                \
-    {                                                                       \
-        return fmod##S(a, b);                                               \
-    }                                                                       \
+    RY_EXPR_BINARY(C, TYPE, add, C, a + b)                                  \
+    RY_EXPR_BINARY(C, TYPE, sub, C, a - b)                                  \
+    RY_EXPR_BINARY(C, TYPE, mul, C, (a * b))                                \
+    RY_EXPR_BINARY(C, TYPE, div, C, a / b)                                  \
+    RY_EXPR_BINARY(C, TYPE, min, C, ((b < a) | (b != b)) ? b : a)           \
+    RY_EXPR_BINARY(C, TYPE, max, C, ((a < b) | (b != b)) ? b : a)           \
+    RY_EXPR_BINARY(C, TYPE, fmod, C, fmod##S(a, b))                         \
     static inline C TYPE##_op_mod(C a, C b)                                 \
     {                                                                       \
         C r = fmod##S(a, b);                                                \
         return r == 0 ? copysign##S(r, b) : (r < 0) != (b < 0) ? r + b : r; \
     }                                                                       \
-    static inline C TYPE##_op_neg(C a)                                      \
-    {                                                                       \
-        return -a;                                                          \
-    }                                                                       \
-    static inline C TYPE##_op_abs(C a)                                      \
-    {                                                                       \
-        return fabs##S(a);                                                  \
-    }                                                                       \
-    static inline C TYPE##_op_sign(C a)                                     \
-    {                                                                       \
-        return a > 0 ? (C)1 : a < 0 ? (C)-1 : a;                            \
-    }                                                                       \
-    static inline int TYPE##_op_eq(C a, C b)                                \
-    {                                                                       \
-        return a == b;                                                      \
-    }                                                                       \
-    static inline int TYPE##_op_ne(C a, C b)                                \
-    {                                                                       \
-        return a != b;                                                      \
-    }                                                                       \
-    static inline int TYPE##_op_lt(C a, C b)                                \
-    {                                                                       \
-        return a < b;                                                       \
-    }                                                                       \
-    static inline int TYPE##_op_le(C a, C b)                                \
-    {                                                                       \
-        return a <= b;                                                      \
-    }                                                                       \
-    static inline int TYPE##_op_gt(C a, C b)                                \
-    {                                                                       \
-        return a > b;                                                       \
-    }                                                                       \
-    static inline int TYPE##_op_ge(C a, C b)                                \
-    {                                                                       \
-        return a >= b;                                                      \
-    }                                                                       \
-    static inline int TYPE##_op_isnan(C a)                                  \
-    {                                                                       \
-        return a != a;                                                      \
-    }                                                                       \
-    static inline int TYPE##_op_isinf(C a)                                  \
-    {                                                                       \
-        return fabs##S(a) == (C)INFINITY;                                   \
-    }                                                                       \
-    static inline C TYPE##_op_floor(C a)                                    \
-    {                                                                       \
-        return floor##S(a);                                                 \
-    }                                                                       \
-    static inline C TYPE##_op_ceil(C a)                                     \
-    {                                                                       \
-        return ceil##S(a);                                                  \
-    }                                                                       \
-    static inline C TYPE##_op_sqrt(C a)                                     \
-    {                                                                       \
-        return sqrt##S(a);                                                  \
-    }                                                                       \
-    static inline C TYPE##_op_reciprocal(C a)                               \
-    {                                                                       \
-        return 1 / a;                                                       \
-    }
+    RY_EXPR_UNARY(C, TYPE, neg, C, -a)                                      \
+    RY_EXPR_UNARY(C, TYPE, abs, C, fabs##S(a))                              \
+    RY_EXPR_UNARY(C, TYPE, sign, C, a > 0 ? (C)1 : a < 0 ? (C)-1 : a)       \
+    RY_EXPR_BINARY(int, TYPE, eq, C, a == b)                                \
+    RY_EXPR_BINARY(int, TYPE, ne, C, a != b)                                \
+    RY_EXPR_BINARY(int, TYPE, lt, C, a < b)                                 \
+    RY_EXPR_BINARY(int, TYPE, le, C, a <= b)                                \
+    RY_EXPR_BINARY(int, TYPE, gt, C, a > b)                                 \
+    RY_EXPR_BINARY(int, TYPE, ge, C, a >= b)                                \
+    RY_EXPR_UNARY(int, TYPE, isnan, C, a != a)                              \
+    RY_EXPR_UNARY(int, TYPE, isinf, C, fabs##S(a) == (C)INFINITY)           \
+    RY_EXPR_UNARY(C, TYPE, floor, C, floor##S(a))                           \
+    RY_EXPR_UNARY(C, TYPE, ceil, C, ceil##S(a))                             \
+    RY_EXPR_UNARY(C, TYPE, sqrt, C, sqrt##S(a))                             \
+    RY_EXPR_UNARY(C, TYPE, reciprocal, C, 1 / a)
 
 /* clang-format off */
 COMMON_OPS(f32, float, f)
@@ -205,8 +139,6 @@ const ry_expr_loop RY_ISA_SYMBOL(ry_expr_f32_near)[RY_EXPR_CODES] = {RY_EXPR_NEA
 #define TYPE   f32
 #define C_TYPE float
 #include "kernels/cpu/expr/expr_loops.inc"
-#undef TYPE
-#undef C_TYPE
 
 #define TYPE   f64
 #define C_TYPE double

@@ -44,6 +44,18 @@ typedef struct ry_expr_reducers {
     void (*finish)(size_t n, void *restrict y, const void *accumulators, int64_t divisor); /* divisor -1: none; else a mean of so many */
 } ry_expr_reducers;
 
+/* An operation of the language on elements of one type: TYPE_op_NAME(a) or (a, b). */
+#define RY_EXPR_UNARY(result, TYPE, name, C, value) \
+    static inline result TYPE##_op_##name(C a)      \
+    {                                               \
+        return value;                               \
+    }
+#define RY_EXPR_BINARY(result, TYPE, name, C, value) \
+    static inline result TYPE##_op_##name(C a, C b)  \
+    {                                                \
+        return value;                                \
+    }
+
 #define RY_LOOP_FLOAT(name, type)                                            \
     extern const ry_expr_loops RY_ISA_SYMBOL(ry_expr_##name)[RY_EXPR_CODES]; \
     extern const ry_expr_converts RY_ISA_SYMBOL(ry_convert_##name);          \

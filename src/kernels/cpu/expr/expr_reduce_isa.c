@@ -13,11 +13,6 @@
 #define LOWEST    (-(float)INFINITY)
 #define HIGHEST   ((float)INFINITY)
 #include "kernels/cpu/expr/expr_reduce.inc"
-#undef TYPE
-#undef C_TYPE
-#undef MASK_TYPE
-#undef LOWEST
-#undef HIGHEST
 
 #define TYPE      f64
 #define C_TYPE    double
@@ -25,10 +20,6 @@
 #define LOWEST    (-(double)INFINITY)
 #define HIGHEST   ((double)INFINITY)
 #include "kernels/cpu/expr/expr_reduce.inc"
-#undef TYPE
-#undef C_TYPE
-#undef LOWEST
-#undef HIGHEST
 #undef FLOAT
 #undef SUM_TYPE
 #undef WIDE
@@ -42,40 +33,24 @@
 #define LOWEST   INT8_MIN
 #define HIGHEST  INT8_MAX
 #include "kernels/cpu/expr/expr_reduce.inc"
-#undef TYPE
-#undef C_TYPE
-#undef LOWEST
-#undef HIGHEST
 
 #define TYPE    i16
 #define C_TYPE  int16_t
 #define LOWEST  INT16_MIN
 #define HIGHEST INT16_MAX
 #include "kernels/cpu/expr/expr_reduce.inc"
-#undef TYPE
-#undef C_TYPE
-#undef LOWEST
-#undef HIGHEST
 
 #define TYPE    i32
 #define C_TYPE  int32_t
 #define LOWEST  INT32_MIN
 #define HIGHEST INT32_MAX
 #include "kernels/cpu/expr/expr_reduce.inc"
-#undef TYPE
-#undef C_TYPE
-#undef LOWEST
-#undef HIGHEST
 
 #define TYPE    i64
 #define C_TYPE  int64_t
 #define LOWEST  INT64_MIN
 #define HIGHEST INT64_MAX
 #include "kernels/cpu/expr/expr_reduce.inc"
-#undef TYPE
-#undef C_TYPE
-#undef LOWEST
-#undef HIGHEST
 
 #undef SUM_TYPE
 #define SUM_TYPE uint64_t
@@ -84,30 +59,18 @@
 #define LOWEST   0
 #define HIGHEST  UINT8_MAX
 #include "kernels/cpu/expr/expr_reduce.inc"
-#undef TYPE
-#undef C_TYPE
-#undef LOWEST
-#undef HIGHEST
 
 #define TYPE    u16
 #define C_TYPE  uint16_t
 #define LOWEST  0
 #define HIGHEST UINT16_MAX
 #include "kernels/cpu/expr/expr_reduce.inc"
-#undef TYPE
-#undef C_TYPE
-#undef LOWEST
-#undef HIGHEST
 
 #define TYPE    u32
 #define C_TYPE  uint32_t
 #define LOWEST  0
 #define HIGHEST UINT32_MAX
 #include "kernels/cpu/expr/expr_reduce.inc"
-#undef TYPE
-#undef C_TYPE
-#undef LOWEST
-#undef HIGHEST
 
 #define TYPE    u64
 #define C_TYPE  uint64_t

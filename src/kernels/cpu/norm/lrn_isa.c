@@ -35,7 +35,7 @@ static void add_squares(float *restrict sum, const float *restrict x, int64_t n)
 
 static void columns_of(float *y, const float *x, int64_t channels, int64_t step, int64_t columns, int64_t size, formula f)
 {
-    float sum[LRN_COLUMNS];
+    float sum[RY_LANE_COLUMNS];
     for (int64_t c = 0; c < channels; c++) {
         memset(sum, 0, sizeof sum);
         for (int64_t k = ry_clamp(c - (size - 1) / 2, 0, channels); k < ry_clamp(c + size / 2 + 1, 0, channels); k++) {
@@ -59,19 +59,18 @@ static void row_of(float *y, const float *x, int64_t channels, int64_t size, flo
 
 static void run(const ry_cpu_launch *launch, size_t task)
 {
-    const lrn_plan *s = launch->state;
+    const ry_lane_blocks *s = launch->state;
     const ry_lrn_attrs *a = &launch->problem->attrs.lrn;
     const formula f = {(float)a->bias, (float)(a->alpha / (double)a->size), (float)a->beta};
     const int64_t channels = s->lanes.length, inner = s->lanes.inner, size = a->size < 2 * channels ? a->size : 2 * channels;
-    int64_t first = (int64_t)task * s->units_per_task, end = first + s->units_per_task < s->units ? first + s->units_per_task : s->units;
+    const ry_lane_range units = ry_lane_blocks_task(s, task);
     float *sum = launch->scratch;
-    for (int64_t unit = first; unit < end; unit++) {
+    for (int64_t unit = units.first; unit < units.end; unit++) {
         if (s->blocks == 0) {
             row_of((float *)launch->out[0] + unit * channels, (const float *)launch->in[0] + unit * channels, channels, size, sum, f);
         } else {
-            int64_t column = unit % s->blocks * LRN_COLUMNS, at = unit / s->blocks * channels * inner + column;
-            int64_t columns = inner - column < LRN_COLUMNS ? inner - column : LRN_COLUMNS;
-            columns_of((float *)launch->out[0] + at, (const float *)launch->in[0] + at, channels, inner, columns, size, f);
+            const ry_lane_unit u = ry_lane_blocks_unit(s, unit);
+            columns_of((float *)launch->out[0] + u.at, (const float *)launch->in[0] + u.at, channels, inner, u.columns, size, f);
         }
     }
 }

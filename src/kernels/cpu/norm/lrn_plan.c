@@ -8,14 +8,10 @@
 
 void lrn_initialise(const ry_query *query, void *state)
 {
-    lrn_plan *s = state;
+    ry_lane_blocks *s = state;
     const ry_problem *problem = query->problem;
     ry_lanes_make(&problem->in[0], 1, 2, &s->lanes);
-    int64_t inner = s->lanes.inner;
-    s->blocks = inner > 1 ? (inner + LRN_COLUMNS - 1) / LRN_COLUMNS : 0;
-    s->units = s->lanes.outer * (s->blocks ? s->blocks : 1);
-    s->units_per_task =
-        ry_lanes_per_task(query->target->machine, s->units, 4 * s->lanes.length * (inner < LRN_COLUMNS ? inner : LRN_COLUMNS));
+    ry_lane_blocks_cut(query->target->machine, s);
 }
 
 bool lrn_applicable(const ry_problem *problem)
@@ -30,11 +26,9 @@ rynd_status lrn_prepare(const ry_query *query, ry_prepared *prepared, ry_error *
 {
     const struct ry_norm_costs *cost = &ry_costs_of(query->kernel->simd.width)->norm;
     (void)error;
-    lrn_plan s;
+    ry_lane_blocks s;
     lrn_initialise(query, &s);
-    prepared->phases = 1;
-    prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
-    prepared->state_size = sizeof s;
+    ry_lane_blocks_prepare(&s, prepared);
     prepared->scratch = s.blocks ? 0 : (size_t)(s.lanes.length + 15) / 16 * 64;
     const ry_lrn_attrs *a = &query->problem->attrs.lrn;
     const double each = (float)a->beta == 0.75f ? cost->lrn_roots : cost->lrn_power;

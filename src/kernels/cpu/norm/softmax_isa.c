@@ -97,7 +97,7 @@ static void add_exponentials(float *restrict y, const float *restrict x, const f
 /* `columns` softmaxes of `length` elements that lie `step` apart. */
 static void softmax_columns(float *restrict y, const float *restrict x, int64_t length, int64_t step, int64_t columns, bool logarithm)
 {
-    float shift[SOFTMAX_COLUMNS], sum[SOFTMAX_COLUMNS];
+    float shift[RY_LANE_COLUMNS], sum[RY_LANE_COLUMNS];
     for (int64_t i = 0; i < columns; i++) {
         shift[i] = x[i];
         sum[i] = 0;
@@ -121,7 +121,7 @@ static void softmax_columns(float *restrict y, const float *restrict x, int64_t 
 }
 
 /* `columns` lanes (one, where lanes are rows) from element `at` on. */
-static void softmax_block(const softmax_plan *s, float *y, const float *x, int64_t step, int64_t columns, const tail *t, bool logarithm)
+static void softmax_block(const ry_lane_blocks *s, float *y, const float *x, int64_t step, int64_t columns, const tail *t, bool logarithm)
 {
     if (s->blocks == 0) {
         softmax_row(y, x, s->lanes.length, t, logarithm);
@@ -132,17 +132,16 @@ static void softmax_block(const softmax_plan *s, float *y, const float *x, int64
 
 static void run(const ry_cpu_launch *launch, size_t task)
 {
-    const softmax_plan *s = launch->state;
+    const ry_lane_blocks *s = launch->state;
     const rynd_dtype dtype = launch->problem->in[0].dtype;
     const int64_t length = s->lanes.length, inner = s->lanes.inner;
     const bool logarithm = launch->problem->attrs.softmax.kind == RY_softmax_kind_log_softmax;
     const tail t = tail_of(length);
     float *block = launch->scratch;
-    int64_t first = (int64_t)task * s->units_per_task, end = first + s->units_per_task < s->units ? first + s->units_per_task : s->units;
-    for (int64_t unit = first; unit < end; unit++) {
-        int64_t column = s->blocks ? unit % s->blocks * SOFTMAX_COLUMNS : 0,
-                at = (s->blocks ? unit / s->blocks : unit) * length * inner + column;
-        int64_t columns = inner - column < SOFTMAX_COLUMNS ? inner - column : SOFTMAX_COLUMNS;
+    const ry_lane_range units = ry_lane_blocks_task(s, task);
+    for (int64_t unit = units.first; unit < units.end; unit++) {
+        const ry_lane_unit u = ry_lane_blocks_unit(s, unit);
+        const int64_t at = u.at, columns = u.columns;
         if (dtype == RYND_DTYPE_F32) {
             softmax_block(s, (float *)launch->out[0] + at, (const float *)launch->in[0] + at, inner, columns, &t, logarithm);
             continue;

@@ -16,15 +16,11 @@ static bool lanes_of(const ry_problem *problem, ry_lanes *lanes)
 
 void softmax_initialise(const ry_query *query, void *state)
 {
-    softmax_plan *s = state;
+    ry_lane_blocks *s = state;
     const ry_problem *problem = query->problem;
-    *s = (softmax_plan){0};
+    *s = (ry_lane_blocks){0};
     lanes_of(problem, &s->lanes);
-    int64_t inner = s->lanes.inner;
-    s->blocks = inner > 1 ? (inner + SOFTMAX_COLUMNS - 1) / SOFTMAX_COLUMNS : 0;
-    s->units = s->lanes.outer * (s->blocks ? s->blocks : 1);
-    s->units_per_task =
-        ry_lanes_per_task(query->target->machine, s->units, 4 * s->lanes.length * (inner < SOFTMAX_COLUMNS ? inner : SOFTMAX_COLUMNS));
+    ry_lane_blocks_cut(query->target->machine, s);
 }
 
 bool softmax_applicable(const ry_problem *problem)
@@ -49,14 +45,12 @@ rynd_status softmax_prepare(const ry_query *query, ry_prepared *prepared, ry_err
 {
     const ry_problem *problem = query->problem;
     (void)error;
-    softmax_plan s;
+    ry_lane_blocks s;
     softmax_initialise(query, &s);
-    prepared->phases = 1;
-    prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
-    prepared->state_size = sizeof s;
+    ry_lane_blocks_prepare(&s, prepared);
     ry_count_work(query, work_of(&s.lanes, query->kernel->simd.width), ry_problem_bytes(problem), prepared);
     if (problem->in[0].dtype != RYND_DTYPE_F32) { /* a block, and its result */
-        int64_t columns = s.lanes.inner < SOFTMAX_COLUMNS ? s.lanes.inner : SOFTMAX_COLUMNS;
+        int64_t columns = s.lanes.inner < RY_LANE_COLUMNS ? s.lanes.inner : RY_LANE_COLUMNS;
         prepared->scratch = (size_t)(2 * s.lanes.length * columns + 15) / 16 * 64;
     }
     return RYND_OK;

@@ -31,8 +31,8 @@ static void meet(float *restrict best, int32_t *restrict position, const float *
 
 static void columns_of(int64_t *y, const float *x, int64_t length, int64_t step, int64_t columns, rule r)
 {
-    float best[ARG_REDUCE_COLUMNS] = {0};
-    int32_t position[ARG_REDUCE_COLUMNS];
+    float best[RY_LANE_COLUMNS] = {0};
+    int32_t position[RY_LANE_COLUMNS];
     for (int64_t i = 0; i < columns; i++) {
         best[i] = x[i] * r.sign;
         position[i] = 0;
@@ -72,20 +72,19 @@ static int64_t row_of(const float *x, int64_t n, rule r)
 
 static void run(const ry_cpu_launch *launch, size_t task)
 {
-    const arg_reduce_plan *s = launch->state;
+    const ry_lane_blocks *s = launch->state;
     const ry_arg_reduce_attrs *a = &launch->problem->attrs.arg_reduce;
     const rule r = {a->min ? -1 : 1, a->select_last != 0};
     const int64_t length = s->lanes.length, inner = s->lanes.inner;
     const float *x = launch->in[0];
     int64_t *y = launch->out[0];
-    int64_t first = (int64_t)task * s->units_per_task, end = first + s->units_per_task < s->units ? first + s->units_per_task : s->units;
-    for (int64_t unit = first; unit < end; unit++) {
+    const ry_lane_range units = ry_lane_blocks_task(s, task);
+    for (int64_t unit = units.first; unit < units.end; unit++) {
         if (s->blocks == 0) {
             y[unit] = row_of(x + unit * length, length, r);
         } else {
-            int64_t column = unit % s->blocks * ARG_REDUCE_COLUMNS, outer = unit / s->blocks;
-            int64_t columns = inner - column < ARG_REDUCE_COLUMNS ? inner - column : ARG_REDUCE_COLUMNS;
-            columns_of(y + outer * inner + column, x + outer * length * inner + column, length, inner, columns, r);
+            const ry_lane_unit u = ry_lane_blocks_unit(s, unit);
+            columns_of(y + u.outer * inner + u.column, x + u.at, length, inner, u.columns, r);
         }
     }
 }

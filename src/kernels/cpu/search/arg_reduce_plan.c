@@ -12,15 +12,11 @@ static int axis_of(const ry_problem *problem)
 
 void arg_reduce_initialise(const ry_query *query, void *state)
 {
-    arg_reduce_plan *s = state;
+    ry_lane_blocks *s = state;
     const ry_problem *problem = query->problem;
     int axis = axis_of(problem);
     ry_lanes_make(&problem->in[0], axis, axis + 1, &s->lanes);
-    int64_t inner = s->lanes.inner;
-    s->blocks = inner > 1 ? (inner + ARG_REDUCE_COLUMNS - 1) / ARG_REDUCE_COLUMNS : 0;
-    s->units = s->lanes.outer * (s->blocks ? s->blocks : 1);
-    s->units_per_task = ry_lanes_per_task(query->target->machine, s->units,
-                                          4 * s->lanes.length * (inner < ARG_REDUCE_COLUMNS ? inner : ARG_REDUCE_COLUMNS));
+    ry_lane_blocks_cut(query->target->machine, s);
 }
 
 /* Where the output's elements lie in the order of the input's lanes: the other dims must be dense and in the same order. */
@@ -55,11 +51,9 @@ rynd_status arg_reduce_prepare(const ry_query *query, ry_prepared *prepared, ry_
 {
     const struct ry_search_costs *cost = &ry_costs_of(query->kernel->simd.width)->search;
     (void)error;
-    arg_reduce_plan s;
+    ry_lane_blocks s;
     arg_reduce_initialise(query, &s);
-    prepared->phases = 1;
-    prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
-    prepared->state_size = sizeof s;
+    ry_lane_blocks_prepare(&s, prepared);
     const double count = (double)ry_tensor_count(&query->problem->in[0]);
     const double rows = (double)s.units * cost->row + count * cost->element;
     ry_count_work(query, s.blocks ? count * cost->column : rows, ry_problem_bytes(query->problem), prepared);
