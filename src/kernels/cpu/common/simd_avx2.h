@@ -19,35 +19,14 @@ RY_INLINE ry_vm ry_vm_bits(uint32_t bits)
     return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int)bits), lanes), lanes);
 }
 
-RY_INLINE ry_vm ry_vm_first(int64_t n)
-{
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-}
-
-RY_INLINE ry_vf ry_vf_zero(void)
-{
-    return _mm256_setzero_ps();
-}
-
-RY_INLINE ry_vf ry_vf_set(float x)
-{
-    return _mm256_set1_ps(x);
-}
-
-RY_INLINE ry_vf ry_vf_load(const float *p)
-{
-    return _mm256_loadu_ps(p);
-}
-
-RY_INLINE ry_vf ry_vf_load_m(const float *p, ry_vm m)
-{
-    return _mm256_maskload_ps(p, m);
-}
-
-RY_INLINE void ry_vf_store(float *p, ry_vf v)
-{
-    _mm256_storeu_ps(p, v);
-}
+/* clang-format off */
+RY_INLINE ry_vm ry_vm_first(int64_t n) { return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)); }
+RY_INLINE ry_vf ry_vf_zero(void) { return _mm256_setzero_ps(); }
+RY_INLINE ry_vf ry_vf_set(float x) { return _mm256_set1_ps(x); }
+RY_INLINE ry_vf ry_vf_load(const float *p) { return _mm256_loadu_ps(p); }
+RY_INLINE ry_vf ry_vf_load_m(const float *p, ry_vm m) { return _mm256_maskload_ps(p, m); }
+RY_INLINE void ry_vf_store(float *p, ry_vf v) { _mm256_storeu_ps(p, v); }
+/* clang-format on */
 
 /* AMD's cores take some 19 cycles for a store with a mask, even if it has every lane (Zen 4; 1 for a store without): lanes that begin with the first
  * are stored by halves. */
@@ -77,30 +56,13 @@ RY_INLINE void ry_vf_store_m(float *p, ry_vm m, ry_vf v)
     }
 }
 
-RY_INLINE ry_vf ry_vf_add(ry_vf a, ry_vf b)
-{
-    return _mm256_add_ps(a, b);
-}
-
-RY_INLINE ry_vf ry_vf_mul(ry_vf a, ry_vf b)
-{
-    return _mm256_mul_ps(a, b);
-}
-
-RY_INLINE ry_vf ry_vf_fma(ry_vf a, ry_vf b, ry_vf c)
-{
-    return _mm256_fmadd_ps(a, b, c);
-}
-
-RY_INLINE ry_vf ry_vf_max(ry_vf bound, ry_vf x)
-{
-    return _mm256_max_ps(bound, x);
-}
-
-RY_INLINE ry_vf ry_vf_min(ry_vf bound, ry_vf x)
-{
-    return _mm256_min_ps(bound, x);
-}
+/* clang-format off */
+RY_INLINE ry_vf ry_vf_add(ry_vf a, ry_vf b) { return _mm256_add_ps(a, b); }
+RY_INLINE ry_vf ry_vf_mul(ry_vf a, ry_vf b) { return _mm256_mul_ps(a, b); }
+RY_INLINE ry_vf ry_vf_fma(ry_vf a, ry_vf b, ry_vf c) { return _mm256_fmadd_ps(a, b, c); }
+RY_INLINE ry_vf ry_vf_max(ry_vf bound, ry_vf x) { return _mm256_max_ps(bound, x); }
+RY_INLINE ry_vf ry_vf_min(ry_vf bound, ry_vf x) { return _mm256_min_ps(bound, x); }
+/* clang-format on */
 
 /* b where a lane of `a` is below 0, c elsewhere. */
 RY_INLINE ry_vf ry_vf_negative_select(ry_vf a, ry_vf b, ry_vf c)
@@ -202,40 +164,15 @@ RY_INLINE float ry_vf_sum(ry_vf v)
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
 }
 
-RY_INLINE ry_vi ry_vi_set(int32_t x)
-{
-    return _mm256_set1_epi32(x);
-}
-
-RY_INLINE ry_vi ry_vi_load(const int32_t *p)
-{
-    return _mm256_loadu_si256((const __m256i *)p);
-}
-
-RY_INLINE ry_vi ry_vi_load_m(const int32_t *p, ry_vm m)
-{
-    return _mm256_maskload_epi32(p, m);
-}
-
-RY_INLINE void ry_vi_store(int32_t *p, ry_vi v)
-{
-    _mm256_storeu_si256((__m256i *)p, v);
-}
-
-RY_INLINE void ry_vi_store_m(int32_t *p, ry_vm m, ry_vi v)
-{
-    ry_vf_store_m((float *)(void *)p, m, _mm256_castsi256_ps(v));
-}
-
-RY_INLINE ry_vi ry_vi_add(ry_vi a, ry_vi b)
-{
-    return _mm256_add_epi32(a, b);
-}
-
-RY_INLINE ry_vi ry_vi_fma(ry_vi a, ry_vi b, ry_vi c)
-{
-    return _mm256_add_epi32(_mm256_mullo_epi32(a, b), c);
-}
+/* clang-format off */
+RY_INLINE ry_vi ry_vi_set(int32_t x) { return _mm256_set1_epi32(x); }
+RY_INLINE ry_vi ry_vi_load(const int32_t *p) { return _mm256_loadu_si256((const __m256i *)p); }
+RY_INLINE ry_vi ry_vi_load_m(const int32_t *p, ry_vm m) { return _mm256_maskload_epi32(p, m); }
+RY_INLINE void ry_vi_store(int32_t *p, ry_vi v) { _mm256_storeu_si256((__m256i *)p, v); }
+RY_INLINE void ry_vi_store_m(int32_t *p, ry_vm m, ry_vi v) { ry_vf_store_m((float *)(void *)p, m, _mm256_castsi256_ps(v)); }
+RY_INLINE ry_vi ry_vi_add(ry_vi a, ry_vi b) { return _mm256_add_epi32(a, b); }
+RY_INLINE ry_vi ry_vi_fma(ry_vi a, ry_vi b, ry_vi c) { return _mm256_add_epi32(_mm256_mullo_epi32(a, b), c); }
+/* clang-format on */
 
 /* There is no masked load of 16-bit elements: lane by lane. */
 RY_INLINE __m128i ry_v16_load_m(const uint16_t *p, ry_vm m)
@@ -266,30 +203,13 @@ RY_INLINE void ry_v16_store_m(uint16_t *p, ry_vm m, __m128i v)
     }
 }
 
-RY_INLINE ry_vf ry_vf_load_f16(const uint16_t *p)
-{
-    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p));
-}
-
-RY_INLINE ry_vf ry_vf_load_f16_m(const uint16_t *p, ry_vm m)
-{
-    return _mm256_cvtph_ps(ry_v16_load_m(p, m));
-}
-
-RY_INLINE ry_vf ry_vf_from_bf16(__m128i v)
-{
-    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16));
-}
-
-RY_INLINE ry_vf ry_vf_load_bf16(const uint16_t *p)
-{
-    return ry_vf_from_bf16(_mm_loadu_si128((const __m128i *)p));
-}
-
-RY_INLINE ry_vf ry_vf_load_bf16_m(const uint16_t *p, ry_vm m)
-{
-    return ry_vf_from_bf16(ry_v16_load_m(p, m));
-}
+/* clang-format off */
+RY_INLINE ry_vf ry_vf_load_f16(const uint16_t *p) { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)); }
+RY_INLINE ry_vf ry_vf_load_f16_m(const uint16_t *p, ry_vm m) { return _mm256_cvtph_ps(ry_v16_load_m(p, m)); }
+RY_INLINE ry_vf ry_vf_from_bf16(__m128i v) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16)); }
+RY_INLINE ry_vf ry_vf_load_bf16(const uint16_t *p) { return ry_vf_from_bf16(_mm_loadu_si128((const __m128i *)p)); }
+RY_INLINE ry_vf ry_vf_load_bf16_m(const uint16_t *p, ry_vm m) { return ry_vf_from_bf16(ry_v16_load_m(p, m)); }
+/* clang-format on */
 
 RY_INLINE void ry_vf_store_f16_m(uint16_t *p, ry_vm m, ry_vf v)
 {

@@ -14,60 +14,19 @@ typedef __m512 ry_vf;
 typedef __m512i ry_vi;
 typedef __mmask16 ry_vm;
 
-RY_INLINE ry_vm ry_vm_bits(uint32_t bits)
-{
-    return (ry_vm)bits;
-}
-
-RY_INLINE ry_vm ry_vm_first(int64_t n)
-{
-    return (ry_vm)(n >= RY_W ? 0xffffu : (1u << n) - 1u);
-}
-
-RY_INLINE ry_vf ry_vf_zero(void)
-{
-    return _mm512_setzero_ps();
-}
-
-RY_INLINE ry_vf ry_vf_set(float x)
-{
-    return _mm512_set1_ps(x);
-}
-
-RY_INLINE ry_vf ry_vf_load(const float *p)
-{
-    return _mm512_loadu_ps(p);
-}
-
-RY_INLINE ry_vf ry_vf_load_m(const float *p, ry_vm m)
-{
-    return _mm512_maskz_loadu_ps(m, p);
-}
-
-RY_INLINE void ry_vf_store(float *p, ry_vf v)
-{
-    _mm512_storeu_ps(p, v);
-}
-
-RY_INLINE void ry_vf_store_m(float *p, ry_vm m, ry_vf v)
-{
-    _mm512_mask_storeu_ps(p, m, v);
-}
-
-RY_INLINE ry_vf ry_vf_add(ry_vf a, ry_vf b)
-{
-    return _mm512_add_ps(a, b);
-}
-
-RY_INLINE ry_vf ry_vf_mul(ry_vf a, ry_vf b)
-{
-    return _mm512_mul_ps(a, b);
-}
-
-RY_INLINE ry_vf ry_vf_fma(ry_vf a, ry_vf b, ry_vf c)
-{
-    return _mm512_fmadd_ps(a, b, c);
-}
+/* clang-format off */
+RY_INLINE ry_vm ry_vm_bits(uint32_t bits) { return (ry_vm)bits; }
+RY_INLINE ry_vm ry_vm_first(int64_t n) { return (ry_vm)(n >= RY_W ? 0xffffu : (1u << n) - 1u); }
+RY_INLINE ry_vf ry_vf_zero(void) { return _mm512_setzero_ps(); }
+RY_INLINE ry_vf ry_vf_set(float x) { return _mm512_set1_ps(x); }
+RY_INLINE ry_vf ry_vf_load(const float *p) { return _mm512_loadu_ps(p); }
+RY_INLINE ry_vf ry_vf_load_m(const float *p, ry_vm m) { return _mm512_maskz_loadu_ps(m, p); }
+RY_INLINE void ry_vf_store(float *p, ry_vf v) { _mm512_storeu_ps(p, v); }
+RY_INLINE void ry_vf_store_m(float *p, ry_vm m, ry_vf v) { _mm512_mask_storeu_ps(p, m, v); }
+RY_INLINE ry_vf ry_vf_add(ry_vf a, ry_vf b) { return _mm512_add_ps(a, b); }
+RY_INLINE ry_vf ry_vf_mul(ry_vf a, ry_vf b) { return _mm512_mul_ps(a, b); }
+RY_INLINE ry_vf ry_vf_fma(ry_vf a, ry_vf b, ry_vf c) { return _mm512_fmadd_ps(a, b, c); }
+/* clang-format on */
 
 /* The first half of the lanes; the others are anything. */
 RY_INLINE ry_vf ry_vf_fma_half(ry_vf a, ry_vf b, ry_vf c)
@@ -126,25 +85,12 @@ RY_INLINE ry_vf ry_vf_shift_in(ry_vf first, ry_vf v)
     return _mm512_permutex2var_ps(v, _mm512_setr_epi32(16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14), first);
 }
 
-RY_INLINE ry_vf ry_vf_pick(ry_vf low, ry_vf high, ry_vi index, ry_vm keep)
-{
-    return _mm512_maskz_permutex2var_ps(keep, low, index, high);
-}
-
-RY_INLINE ry_vf ry_vf_permute(ry_vf v, ry_vi index)
-{
-    return _mm512_permutexvar_ps(index, v);
-}
-
-RY_INLINE ry_vf ry_vf_halves(float low, float high)
-{
-    return _mm512_mask_blend_ps(0xff00, _mm512_set1_ps(low), _mm512_set1_ps(high));
-}
-
-RY_INLINE void ry_vf_store_first(float *p, int64_t n, ry_vf v)
-{
-    _mm512_mask_storeu_ps(p, ry_vm_first(n), v);
-}
+/* clang-format off */
+RY_INLINE ry_vf ry_vf_pick(ry_vf low, ry_vf high, ry_vi index, ry_vm keep) { return _mm512_maskz_permutex2var_ps(keep, low, index, high); }
+RY_INLINE ry_vf ry_vf_permute(ry_vf v, ry_vi index) { return _mm512_permutexvar_ps(index, v); }
+RY_INLINE ry_vf ry_vf_halves(float low, float high) { return _mm512_mask_blend_ps(0xff00, _mm512_set1_ps(low), _mm512_set1_ps(high)); }
+RY_INLINE void ry_vf_store_first(float *p, int64_t n, ry_vf v) { _mm512_mask_storeu_ps(p, ry_vm_first(n), v); }
+/* clang-format on */
 
 /* Two masked stores of half a vector are faster than two of a whole one. The second half comes by a shuffle: compilers would make one
  * instruction of an extraction and its store, which faults on lanes that the mask leaves out. */
@@ -155,70 +101,21 @@ RY_INLINE void ry_vf_store_halves(float *low, float *high, int64_t n, ry_vf v)
     _mm256_mask_storeu_ps(high, m, _mm512_castps512_ps256(_mm512_shuffle_f32x4(v, v, 0xee)));
 }
 
-RY_INLINE float ry_vf_sum(ry_vf v)
-{
-    return _mm512_reduce_add_ps(v);
-}
-
-RY_INLINE ry_vi ry_vi_set(int32_t x)
-{
-    return _mm512_set1_epi32(x);
-}
-
-RY_INLINE ry_vi ry_vi_load(const int32_t *p)
-{
-    return _mm512_loadu_si512(p);
-}
-
-RY_INLINE ry_vi ry_vi_load_m(const int32_t *p, ry_vm m)
-{
-    return _mm512_maskz_loadu_epi32(m, p);
-}
-
-RY_INLINE void ry_vi_store(int32_t *p, ry_vi v)
-{
-    _mm512_storeu_si512(p, v);
-}
-
-RY_INLINE void ry_vi_store_m(int32_t *p, ry_vm m, ry_vi v)
-{
-    _mm512_mask_storeu_epi32(p, m, v);
-}
-
-RY_INLINE ry_vi ry_vi_add(ry_vi a, ry_vi b)
-{
-    return _mm512_add_epi32(a, b);
-}
-
-RY_INLINE ry_vi ry_vi_fma(ry_vi a, ry_vi b, ry_vi c)
-{
-    return _mm512_add_epi32(_mm512_mullo_epi32(a, b), c);
-}
-
-RY_INLINE ry_vf ry_vf_load_f16(const uint16_t *p)
-{
-    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
-}
-
-RY_INLINE ry_vf ry_vf_load_f16_m(const uint16_t *p, ry_vm m)
-{
-    return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(m, p));
-}
-
-RY_INLINE ry_vf ry_vf_from_bf16(__m256i v)
-{
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16));
-}
-
-RY_INLINE ry_vf ry_vf_load_bf16(const uint16_t *p)
-{
-    return ry_vf_from_bf16(_mm256_loadu_si256((const __m256i *)p));
-}
-
-RY_INLINE ry_vf ry_vf_load_bf16_m(const uint16_t *p, ry_vm m)
-{
-    return ry_vf_from_bf16(_mm256_maskz_loadu_epi16(m, p));
-}
+/* clang-format off */
+RY_INLINE float ry_vf_sum(ry_vf v) { return _mm512_reduce_add_ps(v); }
+RY_INLINE ry_vi ry_vi_set(int32_t x) { return _mm512_set1_epi32(x); }
+RY_INLINE ry_vi ry_vi_load(const int32_t *p) { return _mm512_loadu_si512(p); }
+RY_INLINE ry_vi ry_vi_load_m(const int32_t *p, ry_vm m) { return _mm512_maskz_loadu_epi32(m, p); }
+RY_INLINE void ry_vi_store(int32_t *p, ry_vi v) { _mm512_storeu_si512(p, v); }
+RY_INLINE void ry_vi_store_m(int32_t *p, ry_vm m, ry_vi v) { _mm512_mask_storeu_epi32(p, m, v); }
+RY_INLINE ry_vi ry_vi_add(ry_vi a, ry_vi b) { return _mm512_add_epi32(a, b); }
+RY_INLINE ry_vi ry_vi_fma(ry_vi a, ry_vi b, ry_vi c) { return _mm512_add_epi32(_mm512_mullo_epi32(a, b), c); }
+RY_INLINE ry_vf ry_vf_load_f16(const uint16_t *p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)); }
+RY_INLINE ry_vf ry_vf_load_f16_m(const uint16_t *p, ry_vm m) { return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(m, p)); }
+RY_INLINE ry_vf ry_vf_from_bf16(__m256i v) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16)); }
+RY_INLINE ry_vf ry_vf_load_bf16(const uint16_t *p) { return ry_vf_from_bf16(_mm256_loadu_si256((const __m256i *)p)); }
+RY_INLINE ry_vf ry_vf_load_bf16_m(const uint16_t *p, ry_vm m) { return ry_vf_from_bf16(_mm256_maskz_loadu_epi16(m, p)); }
+/* clang-format on */
 
 RY_INLINE void ry_vf_store_f16_m(uint16_t *p, ry_vm m, ry_vf v)
 {

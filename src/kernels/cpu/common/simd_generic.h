@@ -22,25 +22,12 @@ typedef uint32_t ry_vm; /* one bit a lane */
 /* Masked moves are loops with a branch a lane: inlined everywhere, they were half to two thirds of the time that the longest texts take to compile. */
 #define RY_OUTLINE static __attribute__((noinline, unused))
 
-RY_INLINE ry_vm ry_vm_bits(uint32_t bits)
-{
-    return bits;
-}
-
-RY_INLINE ry_vm ry_vm_first(int64_t n)
-{
-    return n >= RY_W ? (uint32_t)((1ull << RY_W) - 1u) : (1u << n) - 1u;
-}
-
-RY_INLINE ry_vf ry_vf_zero(void)
-{
-    return (ry_vf){0};
-}
-
-RY_INLINE ry_vf ry_vf_set(float x)
-{
-    return x - (ry_vf){0};
-}
+/* clang-format off */
+RY_INLINE ry_vm ry_vm_bits(uint32_t bits) { return bits; }
+RY_INLINE ry_vm ry_vm_first(int64_t n) { return n >= RY_W ? (uint32_t)((1ull << RY_W) - 1u) : (1u << n) - 1u; }
+RY_INLINE ry_vf ry_vf_zero(void) { return (ry_vf){0}; }
+RY_INLINE ry_vf ry_vf_set(float x) { return x - (ry_vf){0}; }
+/* clang-format on */
 
 RY_INLINE ry_vf ry_vf_load(const float *p)
 {
@@ -74,52 +61,19 @@ RY_OUTLINE void ry_vf_store_m(float *p, ry_vm m, ry_vf v)
     }
 }
 
-RY_INLINE ry_vf ry_vf_add(ry_vf a, ry_vf b)
-{
-    return a + b;
-}
-
-RY_INLINE ry_vf ry_vf_mul(ry_vf a, ry_vf b)
-{
-    return a * b;
-}
-
-RY_INLINE ry_vf ry_vf_fma(ry_vf a, ry_vf b, ry_vf c)
-{
-    return a * b + c;
-}
-
+/* clang-format off */
+RY_INLINE ry_vf ry_vf_add(ry_vf a, ry_vf b) { return a + b; }
+RY_INLINE ry_vf ry_vf_mul(ry_vf a, ry_vf b) { return a * b; }
+RY_INLINE ry_vf ry_vf_fma(ry_vf a, ry_vf b, ry_vf c) { return a * b + c; }
 /* Lanes of a where the mask is all ones, of b where it is zero. */
-RY_INLINE ry_vf ry_vf_choose(ry_vi mask, ry_vf a, ry_vf b)
-{
-    return (ry_vf)(((ry_vi)a & mask) | ((ry_vi)b & ~mask));
-}
-
-RY_INLINE ry_vf ry_vf_max(ry_vf bound, ry_vf x)
-{
-    return ry_vf_choose(bound > x, bound, x);
-}
-
-RY_INLINE ry_vf ry_vf_min(ry_vf bound, ry_vf x)
-{
-    return ry_vf_choose(bound < x, bound, x);
-}
-
+RY_INLINE ry_vf ry_vf_choose(ry_vi mask, ry_vf a, ry_vf b) { return (ry_vf)(((ry_vi)a & mask) | ((ry_vi)b & ~mask)); }
+RY_INLINE ry_vf ry_vf_max(ry_vf bound, ry_vf x) { return ry_vf_choose(bound > x, bound, x); }
+RY_INLINE ry_vf ry_vf_min(ry_vf bound, ry_vf x) { return ry_vf_choose(bound < x, bound, x); }
 /* b where a lane of `a` is below 0, c elsewhere. */
-RY_INLINE ry_vf ry_vf_negative_select(ry_vf a, ry_vf b, ry_vf c)
-{
-    return ry_vf_choose(a < ry_vf_zero(), b, c);
-}
-
-RY_INLINE ry_vf ry_vf_div(ry_vf a, ry_vf b)
-{
-    return a / b;
-}
-
-RY_INLINE ry_vf ry_vf_or(ry_vf a, ry_vf b)
-{
-    return (ry_vf)((ry_vi)a | (ry_vi)b);
-}
+RY_INLINE ry_vf ry_vf_negative_select(ry_vf a, ry_vf b, ry_vf c) { return ry_vf_choose(a < ry_vf_zero(), b, c); }
+RY_INLINE ry_vf ry_vf_div(ry_vf a, ry_vf b) { return a / b; }
+RY_INLINE ry_vf ry_vf_or(ry_vf a, ry_vf b) { return (ry_vf)((ry_vi)a | (ry_vi)b); }
+/* clang-format on */
 
 RY_INLINE ry_vf ry_vf_evens(ry_vf low, ry_vf high)
 {

@@ -14,30 +14,13 @@ typedef float32x4_t ry_vf;
 typedef int32x4_t ry_vi;
 typedef uint32x4_t ry_vm; /* all bits of a lane, or none */
 
-RY_INLINE ry_vm ry_vm_bits(uint32_t bits)
-{
-    return vtstq_u32(vdupq_n_u32(bits), (ry_vm){1, 2, 4, 8});
-}
-
-RY_INLINE ry_vm ry_vm_first(int64_t n)
-{
-    return vcgtq_s32(vdupq_n_s32((int32_t)n), (ry_vi){0, 1, 2, 3});
-}
-
-RY_INLINE ry_vf ry_vf_zero(void)
-{
-    return vdupq_n_f32(0);
-}
-
-RY_INLINE ry_vf ry_vf_set(float x)
-{
-    return vdupq_n_f32(x);
-}
-
-RY_INLINE ry_vf ry_vf_load(const float *p)
-{
-    return vld1q_f32(p);
-}
+/* clang-format off */
+RY_INLINE ry_vm ry_vm_bits(uint32_t bits) { return vtstq_u32(vdupq_n_u32(bits), (ry_vm){1, 2, 4, 8}); }
+RY_INLINE ry_vm ry_vm_first(int64_t n) { return vcgtq_s32(vdupq_n_s32((int32_t)n), (ry_vi){0, 1, 2, 3}); }
+RY_INLINE ry_vf ry_vf_zero(void) { return vdupq_n_f32(0); }
+RY_INLINE ry_vf ry_vf_set(float x) { return vdupq_n_f32(x); }
+RY_INLINE ry_vf ry_vf_load(const float *p) { return vld1q_f32(p); }
+/* clang-format on */
 
 /* There are no masked loads and stores: lane by lane. */
 RY_INLINE ry_vf ry_vf_load_m(const float *p, ry_vm m)
@@ -64,52 +47,19 @@ RY_INLINE void ry_vf_store_m(float *p, ry_vm m, ry_vf v)
     }
 }
 
-RY_INLINE ry_vf ry_vf_add(ry_vf a, ry_vf b)
-{
-    return vaddq_f32(a, b);
-}
-
-RY_INLINE ry_vf ry_vf_mul(ry_vf a, ry_vf b)
-{
-    return vmulq_f32(a, b);
-}
-
-RY_INLINE ry_vf ry_vf_fma(ry_vf a, ry_vf b, ry_vf c)
-{
-    return vfmaq_f32(c, a, b);
-}
-
+/* clang-format off */
+RY_INLINE ry_vf ry_vf_add(ry_vf a, ry_vf b) { return vaddq_f32(a, b); }
+RY_INLINE ry_vf ry_vf_mul(ry_vf a, ry_vf b) { return vmulq_f32(a, b); }
+RY_INLINE ry_vf ry_vf_fma(ry_vf a, ry_vf b, ry_vf c) { return vfmaq_f32(c, a, b); }
 /* FMAX and FMIN give NaN where the bound is NaN, too: compare and select. */
-RY_INLINE ry_vf ry_vf_max(ry_vf bound, ry_vf x)
-{
-    return vbslq_f32(vcgtq_f32(bound, x), bound, x);
-}
-
-RY_INLINE ry_vf ry_vf_min(ry_vf bound, ry_vf x)
-{
-    return vbslq_f32(vcltq_f32(bound, x), bound, x);
-}
-
+RY_INLINE ry_vf ry_vf_max(ry_vf bound, ry_vf x) { return vbslq_f32(vcgtq_f32(bound, x), bound, x); }
+RY_INLINE ry_vf ry_vf_min(ry_vf bound, ry_vf x) { return vbslq_f32(vcltq_f32(bound, x), bound, x); }
 /* b where a lane of `a` is below 0, c elsewhere. */
-RY_INLINE ry_vf ry_vf_negative_select(ry_vf a, ry_vf b, ry_vf c)
-{
-    return vbslq_f32(vcltzq_f32(a), b, c);
-}
-
-RY_INLINE ry_vf ry_vf_div(ry_vf a, ry_vf b)
-{
-    return vdivq_f32(a, b);
-}
-
-RY_INLINE ry_vf ry_vf_or(ry_vf a, ry_vf b)
-{
-    return vreinterpretq_f32_u32(vorrq_u32(vreinterpretq_u32_f32(a), vreinterpretq_u32_f32(b)));
-}
-
-RY_INLINE ry_vf ry_vf_evens(ry_vf low, ry_vf high)
-{
-    return vuzp1q_f32(low, vextq_f32(high, high, 1));
-}
+RY_INLINE ry_vf ry_vf_negative_select(ry_vf a, ry_vf b, ry_vf c) { return vbslq_f32(vcltzq_f32(a), b, c); }
+RY_INLINE ry_vf ry_vf_div(ry_vf a, ry_vf b) { return vdivq_f32(a, b); }
+RY_INLINE ry_vf ry_vf_or(ry_vf a, ry_vf b) { return vreinterpretq_f32_u32(vorrq_u32(vreinterpretq_u32_f32(a), vreinterpretq_u32_f32(b))); }
+RY_INLINE ry_vf ry_vf_evens(ry_vf low, ry_vf high) { return vuzp1q_f32(low, vextq_f32(high, high, 1)); }
+/* clang-format on */
 
 RY_INLINE void ry_vf_part(ry_vf low, ry_vf high, ry_vf *evens, ry_vf *odds)
 {
@@ -175,20 +125,11 @@ RY_INLINE void ry_vf_store_halves(float *low, float *high, int64_t n, ry_vf v)
     ry_v2_store_first(high, n, vget_high_f32(v));
 }
 
-RY_INLINE float ry_vf_sum(ry_vf v)
-{
-    return vaddvq_f32(v);
-}
-
-RY_INLINE ry_vi ry_vi_set(int32_t x)
-{
-    return vdupq_n_s32(x);
-}
-
-RY_INLINE ry_vi ry_vi_load(const int32_t *p)
-{
-    return vld1q_s32(p);
-}
+/* clang-format off */
+RY_INLINE float ry_vf_sum(ry_vf v) { return vaddvq_f32(v); }
+RY_INLINE ry_vi ry_vi_set(int32_t x) { return vdupq_n_s32(x); }
+RY_INLINE ry_vi ry_vi_load(const int32_t *p) { return vld1q_s32(p); }
+/* clang-format on */
 
 RY_INLINE ry_vi ry_vi_load_m(const int32_t *p, ry_vm m)
 {
@@ -243,40 +184,15 @@ RY_INLINE void ry_v16_store_m(uint16_t *p, ry_vm m, uint16x4_t v)
     }
 }
 
-RY_INLINE ry_vf ry_vf_from_f16(uint16x4_t v)
-{
-    return vcvt_f32_f16(vreinterpret_f16_u16(v));
-}
-
-RY_INLINE ry_vf ry_vf_from_bf16(uint16x4_t v)
-{
-    return vreinterpretq_f32_u32(vshll_n_u16(v, 16));
-}
-
-RY_INLINE ry_vf ry_vf_load_f16(const uint16_t *p)
-{
-    return ry_vf_from_f16(vld1_u16(p));
-}
-
-RY_INLINE ry_vf ry_vf_load_f16_m(const uint16_t *p, ry_vm m)
-{
-    return ry_vf_from_f16(ry_v16_load_m(p, m));
-}
-
-RY_INLINE ry_vf ry_vf_load_bf16(const uint16_t *p)
-{
-    return ry_vf_from_bf16(vld1_u16(p));
-}
-
-RY_INLINE ry_vf ry_vf_load_bf16_m(const uint16_t *p, ry_vm m)
-{
-    return ry_vf_from_bf16(ry_v16_load_m(p, m));
-}
-
-RY_INLINE void ry_vf_store_f16_m(uint16_t *p, ry_vm m, ry_vf v)
-{
-    ry_v16_store_m(p, m, vreinterpret_u16_f16(vcvt_f16_f32(v)));
-}
+/* clang-format off */
+RY_INLINE ry_vf ry_vf_from_f16(uint16x4_t v) { return vcvt_f32_f16(vreinterpret_f16_u16(v)); }
+RY_INLINE ry_vf ry_vf_from_bf16(uint16x4_t v) { return vreinterpretq_f32_u32(vshll_n_u16(v, 16)); }
+RY_INLINE ry_vf ry_vf_load_f16(const uint16_t *p) { return ry_vf_from_f16(vld1_u16(p)); }
+RY_INLINE ry_vf ry_vf_load_f16_m(const uint16_t *p, ry_vm m) { return ry_vf_from_f16(ry_v16_load_m(p, m)); }
+RY_INLINE ry_vf ry_vf_load_bf16(const uint16_t *p) { return ry_vf_from_bf16(vld1_u16(p)); }
+RY_INLINE ry_vf ry_vf_load_bf16_m(const uint16_t *p, ry_vm m) { return ry_vf_from_bf16(ry_v16_load_m(p, m)); }
+RY_INLINE void ry_vf_store_f16_m(uint16_t *p, ry_vm m, ry_vf v) { ry_v16_store_m(p, m, vreinterpret_u16_f16(vcvt_f16_f32(v))); }
+/* clang-format on */
 
 RY_INLINE void ry_vf_store_bf16_m(uint16_t *p, ry_vm m, ry_vf v)
 {

@@ -112,20 +112,11 @@ RY_INLINE ry_vf ry_vf_load_halves(const float *p, const float *q, ry_vm m)
 
 #else
 
-RY_INLINE void ry_vf_part_loose(ry_vf low, ry_vf high, ry_vf *evens, ry_vf *odds)
-{
-    ry_vf_part(low, high, evens, odds);
-}
-
-RY_INLINE ry_vf ry_vf_tidy(ry_vf v)
-{
-    return v;
-}
-
-RY_INLINE ry_vf ry_vf_shift_loose(const float *p, bool there, ry_vf v)
-{
-    return ry_vf_shift_in(ry_vf_set(there ? *p : 0.0f), v);
-}
+/* clang-format off */
+RY_INLINE void ry_vf_part_loose(ry_vf low, ry_vf high, ry_vf *evens, ry_vf *odds) { ry_vf_part(low, high, evens, odds); }
+RY_INLINE ry_vf ry_vf_tidy(ry_vf v) { return v; }
+RY_INLINE ry_vf ry_vf_shift_loose(const float *p, bool there, ry_vf v) { return ry_vf_shift_in(ry_vf_set(there ? *p : 0.0f), v); }
+/* clang-format on */
 
 RY_INLINE ry_vf ry_vf_shift_loose_halves(const float *p, const float *q, bool there, ry_vf v)
 {
