@@ -121,7 +121,7 @@ static void variable_weights_give_the_same_bits(void **state)
         {"conv_fwd_f32_winograd_strict_generic", DENSE " bias=1", 0, RYND_OK},
         {"conv_fwd_f32_winograd_generic", DENSE " bias=1", 0, RYND_OK},
         {"conv_fwd_f32_kn2row_generic", "conv c=8 h=14 w=14 k=2 r=3 s=3 pad=1 bias=1", 0, RYND_OK},
-        {"conv_fwd_f32_stem_generic", "conv c=3 h=14 w=14 k=8 r=3 s=3 pad=1 stride=2 bias=1", 0, RYND_OK},
+        {"conv_fwd_f32_staged_generic", "conv c=3 h=14 w=14 k=8 r=3 s=3 pad=1 stride=2 bias=1", 0, RYND_OK},
     };
     static float expected[COUNT_MOST], got[COUNT_MOST];
     rynd_context *context = NULL;

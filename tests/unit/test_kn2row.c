@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products first: bands of rows and of slices, and all products before all sums, against the reference. */
 #include "kernel_case.h"
-#include "kernels/cpu/narrow/kn2row_prepare.h"
+#include "kernels/cpu/kn2row/kn2row_prepare.h"
 #include "machine/machine.h"
 
 #include <setjmp.h>

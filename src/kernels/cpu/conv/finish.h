@@ -39,6 +39,9 @@ typedef struct igemm_turned {
 
 void RY_ISA_SYMBOL(igemm_finish_turned)(const igemm_turned *turned);
 
+/* to[parts * i + j] = from[j * step + i], i < count; whole vectors are read and written. */
+void RY_BASE_SYMBOL(ry_weave)(const float *from, int64_t step, int64_t parts, int64_t count, float *to);
+
 /* to[column][row] = from[row][column]; both have room for whole vectors. */
 void RY_BASE_SYMBOL(igemm_turn)(const float *from, int64_t from_step, int64_t rows, int64_t columns, float *to, int64_t to_step);
 

@@ -72,8 +72,10 @@ static void store_run(const float *row, const igemm_run *run, char *y, ry_dtype 
 static void weave_three(const float *from, int64_t step, int64_t count, float *to)
 {
     ry_vi pair[3], third[3];
+#pragma GCC unroll 3
     for (int v = 0; v < 3; v++) {
         int32_t a[RY_W], b[RY_W];
+#pragma GCC unroll 16
         for (int lane = 0; lane < RY_W; lane++) {
             const int position = (v * RY_W + lane) / 3, row = (v * RY_W + lane) % 3;
             a[lane] = row < 2 ? row * RY_W + position : 0;
@@ -91,8 +93,7 @@ static void weave_three(const float *from, int64_t step, int64_t count, float *t
     }
 }
 
-/* to[parts * i + j] = from[j * step + i]; whole vectors are read and written. */
-static void weave(const float *from, int64_t step, int64_t parts, int64_t count, float *to)
+void RY_ISA_SYMBOL(ry_weave)(const float *from, int64_t step, int64_t parts, int64_t count, float *to)
 {
     if (parts == 2) {
         for (int64_t i = 0; i < count; i += RY_W) {
@@ -165,7 +166,7 @@ void RY_ISA_SYMBOL(igemm_finish_rows)(const igemm_finish *f)
     for (int64_t i = 0; i < f->rows && !weaves_to_y(f); i++) {
         float *row = woven ? f->woven_row : f->block + i * f->block_step;
         if (woven) {
-            weave(f->block + i * f->block_step, f->woven_step, f->woven, f->columns, row);
+            RY_ISA_SYMBOL(ry_weave)(f->block + i * f->block_step, f->woven_step, f->woven, f->columns, row);
         }
         for (int64_t r = 0; f->residual && r < f->runs; r++) {
             add_run(row, &f->run[r], (const char *)f->residual + i * f->r_row * (int64_t)ry_dtype_size(f->r_dtype), f->r_dtype);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sums of kn2row_plan.h for a row of outputs. */
-#ifndef RY_KERNELS_CPU_NARROW_KN2ROW_SUM_H
-#define RY_KERNELS_CPU_NARROW_KN2ROW_SUM_H
+#ifndef RY_KERNELS_CPU_KN2ROW_KN2ROW_SUM_H
+#define RY_KERNELS_CPU_KN2ROW_KN2ROW_SUM_H
 
 #include <stdint.h>
 

@@ -1,26 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The start and the end of rows of sums (narrow_rows.h). */
-#include "kernels/cpu/narrow/narrow_rows.h"
+/* The start and the end of rows of sums (out_rows.h). */
+#include "kernels/cpu/conv/out_rows.h"
 
 #include "base/whole.h"
 
-void RY_ISA_SYMBOL(narrow_read_bias)(const narrow_rows *rows, const ry_conv_phase *phase, int64_t index)
+#include <string.h>
+
+void RY_ISA_SYMBOL(out_rows_read_bias)(const out_rows *rows, const ry_conv_phase *phase, int64_t index)
 {
     const ry_problem *problem = rows->launch->problem;
     const int64_t channels = rows->geometry->channels_out;
     float *to = rows->bias + index * channels;
+    const ry_tensor *bias = &problem->in[2];
+    const bool has = ry_problem_has_input(problem, 2), near = has && ry_type_of(bias) == RY_f32 && bias->stride[0] == 1;
+    const int64_t first = phase->bias_offset + rows->group * channels * (has ? bias->stride[0] : 0);
+    if (near) {
+        memcpy(to, (const float *)rows->launch->in[2] + first, (size_t)channels * sizeof *to);
+        return;
+    }
     for (int64_t i = 0; i < channels; i++) {
-        to[i] = 0;
-        if (ry_problem_has_input(problem, 2)) {
-            const ry_tensor *bias = &problem->in[2];
-            const int64_t from = phase->bias_offset + (rows->group * channels + i) * bias->stride[0];
-            to[i] = (float)ry_get_f64(ry_type_of(bias), rows->launch->in[2], from);
-        }
+        to[i] = has ? (float)ry_get_f64(ry_type_of(bias), rows->launch->in[2], first + i * bias->stride[0]) : 0;
     }
 }
 
 /* The rows of a phase (woven: of those that share rows of y with it) in y; returns their number. */
-static int64_t find_runs(const narrow_rows *rows, const ry_conv_phase *p)
+static int64_t find_runs(const out_rows *rows, const ry_conv_phase *p)
 {
     const ry_conv_geometry *g = rows->geometry;
     int64_t runs = 0;
@@ -46,7 +50,7 @@ static int64_t find_runs(const narrow_rows *rows, const ry_conv_phase *p)
 }
 
 /* The channels of each position become neighbours in one row. */
-static void put_beside(const narrow_rows *rows, igemm_finish *f)
+static void put_beside(const out_rows *rows, igemm_finish *f)
 {
     f->woven = f->rows;
     f->woven_step = f->block_step;
@@ -59,7 +63,7 @@ static void put_beside(const narrow_rows *rows, igemm_finish *f)
     }
 }
 
-void RY_ISA_SYMBOL(narrow_finish)(const narrow_rows *rows, const ry_conv_phase *phase, int64_t index)
+void RY_ISA_SYMBOL(out_rows_finish)(const out_rows *rows, const ry_conv_phase *phase, int64_t index)
 {
     const ry_conv_geometry *g = rows->geometry;
     const ry_problem *problem = rows->launch->problem;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What kernels of products first are asked before they run. */
-#ifndef RY_KERNELS_CPU_NARROW_KN2ROW_PREPARE_H
-#define RY_KERNELS_CPU_NARROW_KN2ROW_PREPARE_H
+#ifndef RY_KERNELS_CPU_KN2ROW_KN2ROW_PREPARE_H
+#define RY_KERNELS_CPU_KN2ROW_KN2ROW_PREPARE_H
 
-#include "kernels/cpu/narrow/kn2row_plan.h"
+#include "kernels/cpu/kn2row/kn2row_plan.h"
 
 /* The order of the sum, and so a result's bits, follow from nothing that a form sets. */
 extern const ry_knob kn2row_knobs[KN2ROW_KNOBS];

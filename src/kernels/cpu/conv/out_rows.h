@@ -2,13 +2,13 @@
 /* Rows of the output grid whose sums lie in scratch: their bias before, and their way to y behind.
  *
  *     sums: [phase][output channel][position]     position: (image * image_rows + row) * pitch + column */
-#ifndef RY_KERNELS_CPU_NARROW_NARROW_ROWS_H
-#define RY_KERNELS_CPU_NARROW_NARROW_ROWS_H
+#ifndef RY_KERNELS_CPU_CONV_OUT_ROWS_H
+#define RY_KERNELS_CPU_CONV_OUT_ROWS_H
 
 #include "kernels/cpu/common/isa.h"
 #include "kernels/cpu/conv/finish.h"
 
-typedef struct narrow_rows {
+typedef struct out_rows {
     const ry_cpu_launch *launch;
     const ry_conv_geometry *geometry;
     int64_t group, image, images, slice, row, rows;
@@ -22,12 +22,12 @@ typedef struct narrow_rows {
     float *woven_row; /* room for a row of them all, where they are woven */
     float *bias;      /* [phase][output channel] of the group */
     igemm_run *run;   /* images * rows */
-} narrow_rows;
+} out_rows;
 
 /* Fills `bias` of phase number `index`, with zeros where the problem has none. */
-void RY_ISA_SYMBOL(narrow_read_bias)(const narrow_rows *rows, const ry_conv_phase *phase, int64_t index);
+void RY_ISA_SYMBOL(out_rows_read_bias)(const out_rows *rows, const ry_conv_phase *phase, int64_t index);
 
 /* Adds the residual, activates and stores the sums of phase number `index`, and of those that are woven with it and follow. */
-void RY_ISA_SYMBOL(narrow_finish)(const narrow_rows *rows, const ry_conv_phase *phase, int64_t index);
+void RY_ISA_SYMBOL(out_rows_finish)(const out_rows *rows, const ry_conv_phase *phase, int64_t index);
 
 #endif

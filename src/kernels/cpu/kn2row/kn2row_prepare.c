@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What kernels of products first are asked before they run. */
-#include "kernels/cpu/narrow/kn2row_prepare.h"
+#include "kernels/cpu/kn2row/kn2row_prepare.h"
 
 #include "base/whole.h"
 #include "kernels/cpu/conv/igemm_prepare.h"

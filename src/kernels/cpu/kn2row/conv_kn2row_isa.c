@@ -4,9 +4,9 @@
 #include "kernels/cpu/common/simd.h"
 #include "kernels/cpu/conv/conv_kernel.h"
 #include "kernels/cpu/conv/igemm.h"
-#include "kernels/cpu/narrow/kn2row_prepare.h"
-#include "kernels/cpu/narrow/kn2row_sum.h"
-#include "kernels/cpu/narrow/narrow_rows.h"
+#include "kernels/cpu/conv/out_rows.h"
+#include "kernels/cpu/kn2row/kn2row_prepare.h"
+#include "kernels/cpu/kn2row/kn2row_sum.h"
 
 /* Products that lie at hand. */
 typedef struct at_hand {
@@ -15,7 +15,7 @@ typedef struct at_hand {
 } at_hand;
 
 /* What the taps of a phase add to row `row` of the rows; returns the number of those that are there. */
-static int64_t find_sources(const kn2row_plan *plan, const narrow_rows *rows, const at_hand *products, const ry_conv_phase *p, int64_t row,
+static int64_t find_sources(const kn2row_plan *plan, const out_rows *rows, const at_hand *products, const ry_conv_phase *p, int64_t row,
                             kn2row_source *source)
 {
     const ry_conv_geometry *g = &plan->geometry;
@@ -78,7 +78,7 @@ static void sum_row(const kn2row_plan *plan, const kn2row_source *source, int64_
 }
 
 /* `rows`: where in y. */
-static void sum_rows(const kn2row_plan *plan, narrow_rows *rows, const at_hand *products, char *scratch)
+static void sum_rows(const kn2row_plan *plan, out_rows *rows, const at_hand *products, char *scratch)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_phase *phase = (const ry_conv_phase *)(const void *)((const char *)plan + plan->phases);
@@ -97,7 +97,7 @@ static void sum_rows(const kn2row_plan *plan, narrow_rows *rows, const at_hand *
     rows->bias = (float *)(void *)(scratch + plan->bias);
     rows->run = (igemm_run *)(void *)(scratch + plan->runs);
     for (int64_t p = 0; p < g->phases; p++) {
-        RY_ISA_SYMBOL(narrow_read_bias)(rows, &phase[p], p);
+        RY_ISA_SYMBOL(out_rows_read_bias)(rows, &phase[p], p);
         for (int64_t row = 0; row < rows->rows; row++) {
             const int64_t sources = find_sources(plan, rows, products, &phase[p], row, source);
             for (int64_t k = 0; k < g->channels_out; k += KN2ROW_TOGETHER) {
@@ -110,7 +110,7 @@ static void sum_rows(const kn2row_plan *plan, narrow_rows *rows, const at_hand *
         }
     }
     for (int64_t p = 0; p < g->phases; p += plan->woven) {
-        RY_ISA_SYMBOL(narrow_finish)(rows, &phase[p], p);
+        RY_ISA_SYMBOL(out_rows_finish)(rows, &phase[p], p);
     }
 }
 
@@ -154,12 +154,12 @@ static void run_sums(const ry_cpu_launch *launch, int64_t task, char *scratch)
 {
     const kn2row_plan *plan = launch->state;
     const int64_t block = task % plan->row_blocks, slices = task / plan->row_blocks, image = slices / plan->grid[0];
-    narrow_rows rows = {.launch = launch,
-                        .group = image % plan->geometry.groups,
-                        .image = image / plan->geometry.groups,
-                        .slice = slices % plan->grid[0],
-                        .row = block * plan->rows,
-                        .rows = ry_least(plan->rows, plan->grid[1] - block * plan->rows)};
+    out_rows rows = {.launch = launch,
+                     .group = image % plan->geometry.groups,
+                     .image = image / plan->geometry.groups,
+                     .slice = slices % plan->grid[0],
+                     .row = block * plan->rows,
+                     .rows = ry_least(plan->rows, plan->grid[1] - block * plan->rows)};
     const at_hand products = {(const float *)launch->workspace + image * kn2row_columns(&plan->geometry) * plan->pixels, 0};
     sum_rows(plan, &rows, &products, scratch);
 }
@@ -190,7 +190,7 @@ static void run_band(const ry_cpu_launch *launch, int64_t task, char *scratch)
     const int64_t slice_end = band->axis == 0 ? end : 1, row_end = band->axis == 1 ? end : plan->grid[1];
     for (int64_t slice = band->axis == 0 ? q : 0; slice < slice_end; slice++) {
         for (int64_t row = band->axis == 1 ? q : 0; row < row_end; row += plan->rows) {
-            narrow_rows rows = {
+            out_rows rows = {
                 .launch = launch, .group = group, .image = image, .slice = slice, .row = row, .rows = ry_least(plan->rows, row_end - row)};
             sum_rows(plan, &rows, &products, scratch);
         }

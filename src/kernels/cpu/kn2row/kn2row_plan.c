@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Describes the matrix product of all taps, and cuts it and the sums behind it into tasks. */
-#include "kernels/cpu/narrow/kn2row_plan.h"
+#include "kernels/cpu/kn2row/kn2row_plan.h"
 
 #include "base/whole.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/conv/igemm_choose.h"
 #include "kernels/cpu/conv/igemm_layout.h"
 #include "kernels/cpu/conv/igemm_prepare.h"
-#include "kernels/cpu/narrow/kn2row_sum.h"
+#include "kernels/cpu/kn2row/kn2row_sum.h"
 #include "kernels/form.h"
 #include "machine/machine.h"
 

@@ -12,8 +12,8 @@
  * Where the products of a band of rows (or slices) fit the second-level cache, a task makes them in scratch and sums them there; what two bands read
  * is multiplied twice. Else they are all made by an earlier phase, in the workspace, and tasks of sums take rows of one slice of one image.
  * Plain data, kept in a kernel's state. */
-#ifndef RY_KERNELS_CPU_NARROW_KN2ROW_PLAN_H
-#define RY_KERNELS_CPU_NARROW_KN2ROW_PLAN_H
+#ifndef RY_KERNELS_CPU_KN2ROW_KN2ROW_PLAN_H
+#define RY_KERNELS_CPU_KN2ROW_KN2ROW_PLAN_H
 
 #include "kernels/cpu/conv/igemm_plan.h"
 
@@ -55,7 +55,7 @@ typedef struct kn2row_plan {
     int64_t pixels;           /* of a plane of products */
     int64_t rows, row_blocks; /* that are summed at a time */
     int64_t tasks;            /* of sums */
-    int64_t pitch, positions; /* of the sums (narrow_rows.h) */
+    int64_t pitch, positions; /* of the sums (out_rows.h) */
     int64_t woven;            /* phases that write to a row of y in turn; 1: none */
     size_t products;          /* bytes: of a band's, else of all, at the workspace's start */
     double cycles;            /* in vector multiply-adds, on one core */

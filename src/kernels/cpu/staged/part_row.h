@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts a row of pixels into rows of each residue of the position modulo the stride, with zeros around it. */
-#ifndef RY_KERNELS_CPU_CONV_PART_ROW_H
-#define RY_KERNELS_CPU_CONV_PART_ROW_H
+#ifndef RY_KERNELS_CPU_STAGED_PART_ROW_H
+#define RY_KERNELS_CPU_STAGED_PART_ROW_H
 
 #include "kernels/cpu/conv/lanes.h"
 

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stages rows of x: as lines with zeros around them, from either layout, and parts the lines where the stride is above 1. */
-#include "base/whole.h"
-#include "kernels/cpu/narrow/narrow_stage.h"
+/* Stages rows of x: as lines with zeros around them, from either layout, and parts the lines where the stride is above 1; or as positions with their channels. */
+#include "kernels/cpu/staged/staged_stage.h"
 
-#include "kernels/cpu/conv/part_row.h"
+#include "base/whole.h"
+#include "kernels/cpu/conv/finish.h"
+#include "kernels/cpu/staged/part_row.h"
+
+#include <string.h>
 
 enum { ROWS_AT_ONCE = 64 }; /* of x, that are staged channel by channel */
 
 /* Where x lies in a line of `count` elements: [*first, *end). */
-static void find_inside(const narrow_stage *s, int64_t count, int64_t *first, int64_t *end)
+static void find_inside(const staged_stage *s, int64_t count, int64_t *first, int64_t *end)
 {
     const int64_t before = s->before, behind = s->plan->geometry.in[2] + before;
     *first = before < 0 ? 0 : ry_least(before, count);
@@ -23,7 +26,7 @@ static void zero(float *to, int64_t count)
 }
 
 /* One channel's row of x as a line; `x` is its column 0. */
-static void read_line(const narrow_stage *s, const char *x, int64_t count, float *to)
+static void read_line(const staged_stage *s, const char *x, int64_t count, float *to)
 {
     const ry_dtype dtype = s->dtype;
     const int64_t size = (int64_t)ry_dtype_size(dtype), step = s->plan->geometry.x_step[2];
@@ -47,7 +50,7 @@ static void read_line(const narrow_stage *s, const char *x, int64_t count, float
 }
 
 /* A row of x of RY_W channels that lie next to each other, the first `channels` of them, as lines `line` floats apart. Whole vectors are written. */
-RY_INLINE void turn_text(const narrow_stage *s, const ry_dtype dtype, const char *x, int64_t channels, int64_t count, float *to,
+RY_INLINE void turn_text(const staged_stage *s, const ry_dtype dtype, const char *x, int64_t channels, int64_t count, float *to,
                          int64_t line)
 {
     const int64_t size = dtype == RY_f32 ? 4 : 2, step = s->plan->geometry.x_step[2] * size;
@@ -86,7 +89,7 @@ RY_INLINE void turn_text(const narrow_stage *s, const ry_dtype dtype, const char
     }
 }
 
-static void turn_lines(const narrow_stage *s, const char *x, int64_t channels, int64_t count, float *to, int64_t line)
+static void turn_lines(const staged_stage *s, const char *x, int64_t channels, int64_t count, float *to, int64_t line)
 {
     if (s->dtype == RY_f32) {
         turn_text(s, RY_f32, x, channels, count, to, line);
@@ -98,7 +101,7 @@ static void turn_lines(const narrow_stage *s, const char *x, int64_t channels, i
 }
 
 #define PART(dtype, stride)                                                                                       \
-    static void part_##dtype##_##stride(const ry_row_of_x *x, int64_t pitch, float *const to[NARROW_STRIDE_MOST]) \
+    static void part_##dtype##_##stride(const ry_row_of_x *x, int64_t pitch, float *const to[STAGED_STRIDE_MOST]) \
     {                                                                                                             \
         ry_part_row(RY_##dtype, stride, x, pitch, to);                                                            \
     }
@@ -107,46 +110,42 @@ PARTS(f32)
 PARTS(f16)
 PARTS(bf16)
 
-typedef void (*part_function)(const ry_row_of_x *x, int64_t pitch, float *const to[NARROW_STRIDE_MOST]);
+typedef void (*part_function)(const ry_row_of_x *x, int64_t pitch, float *const to[STAGED_STRIDE_MOST]);
 #define NAMES(dtype)                                                           \
     {                                                                          \
         part_##dtype##_1, part_##dtype##_2, part_##dtype##_3, part_##dtype##_4 \
     }
-static const part_function parts[3][NARROW_STRIDE_MOST] = {NAMES(f32), NAMES(f16), NAMES(bf16)};
+static const part_function parts[3][STAGED_STRIDE_MOST] = {NAMES(f32), NAMES(f16), NAMES(bf16)};
 
 /* Where a task's row lies. */
 typedef struct staged_row {
-    int64_t residue;               /* row modulo the stride */
     bool inside;                   /* x has it */
     const char *x;                 /* its column 0 of the chunk's first channel */
-    float *to[NARROW_STRIDE_MOST]; /* the planes' rows of the chunk's first channel; NULL: no tap reads it */
+    float *to[STAGED_STRIDE_MOST]; /* the planes' rows of the chunk's first channel; NULL: no tap reads it */
 } staged_row;
 
-static staged_row find_row(const narrow_stage *s, int64_t image, int64_t residue, int64_t row)
+static void find_row(const staged_stage *s, int64_t image, int64_t residue, int64_t row, staged_row *r)
 {
-    const narrow_plan *plan = s->plan;
+    const staged_plan *plan = s->plan;
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t y = (s->row + row) * g->stride[1] + residue - plan->before[0], at = (image * plan->image_rows + row) * plan->pitch;
-    staged_row r = {.residue = residue, .inside = y >= 0 && y < g->in[1]};
+    const int64_t from = (s->image + image) * g->x_batch + s->slice * g->x_step[0] + y * g->x_step[1] + s->channel * g->x_channel;
+    r->inside = y >= 0 && y < g->in[1];
+    r->x = s->x + (r->inside ? from * (int64_t)ry_dtype_size(s->dtype) : 0);
     for (int64_t j = 0; j < g->stride[2]; j++) {
-        r.to[j] = plan->slot[residue][j] < 0 ? NULL : s->staged + plan->slot[residue][j] * plan->plane + at;
+        r->to[j] = plan->slot[residue][j] < 0 ? NULL : s->staged + plan->slot[residue][j] * plan->plane + at;
     }
-    if (r.inside) {
-        const int64_t from = (s->image + image) * g->x_batch + s->slice * g->x_step[0] + y * g->x_step[1] + s->channel * g->x_channel;
-        r.x = s->x + from * (int64_t)ry_dtype_size(s->dtype);
-    }
-    return r;
 }
 
 /* The planes' rows of channel c. */
-static void rows_of(const narrow_plan *plan, const staged_row *r, int64_t c, float *to[NARROW_STRIDE_MOST])
+static void rows_of(const staged_plan *plan, const staged_row *r, int64_t c, float *to[STAGED_STRIDE_MOST])
 {
     for (int64_t j = 0; j < plan->geometry.stride[2]; j++) {
         to[j] = r->to[j] ? r->to[j] + c * plan->planes * plan->plane : NULL;
     }
 }
 
-static void zero_row(const narrow_plan *plan, float *const to[NARROW_STRIDE_MOST])
+static void zero_row(const staged_plan *plan, float *const to[STAGED_STRIDE_MOST])
 {
     for (int64_t j = 0; j < plan->geometry.stride[2]; j++) {
         if (to[j]) {
@@ -164,9 +163,9 @@ static void fetch_row(const char *x, int64_t bytes)
 }
 
 /* x's pixels lie next to each other: channel by channel, row by row, as memory likes it. */
-static void stage_near(const narrow_stage *s, const staged_row *row, int64_t rows)
+static void stage_near(const staged_stage *s, const staged_row *row, int64_t rows)
 {
-    const narrow_plan *plan = s->plan;
+    const staged_plan *plan = s->plan;
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t size = (int64_t)ry_dtype_size(s->dtype);
     const part_function part = parts[s->dtype == RY_f16 ? 1 : s->dtype == RY_bf16 ? 2 : 0][g->stride[2] - 1];
@@ -174,11 +173,13 @@ static void stage_near(const narrow_stage *s, const staged_row *row, int64_t row
     find_inside(s, (plan->pitch + RY_W) * g->stride[2], &x.first, &x.end);
     for (int64_t c = 0; c < s->channels; c++) {
         for (int64_t i = 0; i < rows; i++) {
-            float *to[NARROW_STRIDE_MOST] = {NULL};
+            float *to[STAGED_STRIDE_MOST] = {NULL};
             rows_of(plan, &row[i], c, to);
             if (row[i].inside) {
                 x.column = row[i].x + (c * g->x_channel - s->before) * size;
-                fetch_row(x.column + g->x_channel * size, plan->pitch * g->stride[2] * size);
+                if (c + 1 < s->channels) {
+                    fetch_row(x.column + g->x_channel * size, plan->pitch * g->stride[2] * size);
+                }
                 part(&x, plan->pitch, to);
             } else {
                 zero_row(plan, to);
@@ -188,15 +189,15 @@ static void stage_near(const narrow_stage *s, const staged_row *row, int64_t row
 }
 
 /* One row of all channels of the chunk, by way of lines. */
-static void stage_lines(const narrow_stage *s, const staged_row *r)
+static void stage_lines(const staged_stage *s, const staged_row *r)
 {
-    const narrow_plan *plan = s->plan;
+    const staged_plan *plan = s->plan;
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t stride = g->stride[2], size = (int64_t)ry_dtype_size(s->dtype), count = plan->pitch * stride;
     const bool turned = g->x_channel == 1 && s->channels > 1;
     const int64_t line = ((plan->pitch + RY_W) * stride + RY_W - 1) / RY_W * RY_W, step = plan->planes * plan->plane;
     for (int64_t c = 0; c < s->channels; c++) {
-        float *to[NARROW_STRIDE_MOST] = {NULL};
+        float *to[STAGED_STRIDE_MOST] = {NULL};
         rows_of(plan, r, c, to);
         if (!r->inside) {
             zero_row(plan, to);
@@ -215,7 +216,7 @@ static void stage_lines(const narrow_stage *s, const staged_row *r)
     }
 }
 
-static bool is_used(const narrow_plan *plan, int64_t residue)
+static bool is_used(const staged_plan *plan, int64_t residue)
 {
     bool used = false;
     for (int64_t j = 0; j < plan->geometry.stride[2]; j++) {
@@ -224,9 +225,56 @@ static bool is_used(const narrow_plan *plan, int64_t residue)
     return used;
 }
 
-void RY_ISA_SYMBOL(narrow_stage_chunk)(const narrow_stage *s)
+/* CHANNELS: one row of x as [position][channel]; NULL: zeros. */
+static void stage_positions(const staged_stage *s, const float *x, float *to)
 {
-    const narrow_plan *plan = s->plan;
+    const staged_plan *plan = s->plan;
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t channels = g->channels_in;
+    int64_t first, end;
+    find_inside(s, plan->pitch / channels, &first, &end);
+    if (!x || end <= first) {
+        zero(to, plan->pitch);
+        return;
+    }
+    zero(to, first * channels);
+    zero(to + end * channels, plan->pitch - end * channels);
+    x += (first - s->before) * g->x_step[2];
+    to += first * channels;
+    const int64_t count = end - first;
+    if (g->x_step[2] == channels && (g->x_channel == 1 || channels == 1)) {
+        memcpy(to, x, (size_t)(count * channels) * sizeof *to);
+        return;
+    }
+    const int64_t woven = g->x_step[2] == 1 && channels > 1 && channels <= 4 ? count / RY_W * RY_W : 0;
+    if (woven > 0) {
+        RY_ISA_SYMBOL(ry_weave)(x, g->x_channel, channels, woven, to);
+    }
+    for (int64_t c = 0; c < channels; c++) {
+        for (int64_t i = woven; i < count; i++) {
+            to[i * channels + c] = x[c * g->x_channel + i * g->x_step[2]];
+        }
+    }
+}
+
+static void stage_channels(const staged_stage *s)
+{
+    const staged_plan *plan = s->plan;
+    const ry_conv_geometry *g = &plan->geometry;
+    for (int64_t i = 0; i < plan->image_rows; i++) {
+        const int64_t y = s->row * g->stride[1] + i - plan->before[0];
+        const float *x = (const float *)(const void *)s->x + s->image * g->x_batch + y * g->x_step[1];
+        stage_positions(s, y >= 0 && y < g->in[1] ? x : NULL, s->staged + i * plan->pitch);
+    }
+}
+
+void RY_ISA_SYMBOL(staged_stage_chunk)(const staged_stage *s)
+{
+    const staged_plan *plan = s->plan;
+    if (plan->form == STAGED_CHANNELS) {
+        stage_channels(s);
+        return;
+    }
     const bool near = plan->geometry.x_step[2] == 1 || plan->geometry.in[2] == 1;
     staged_row row[ROWS_AT_ONCE];
     int64_t rows = 0;
@@ -236,7 +284,7 @@ void RY_ISA_SYMBOL(narrow_stage_chunk)(const narrow_stage *s)
             if (!is_used(plan, residue)) {
                 continue;
             }
-            row[rows] = find_row(s, image, residue, i / plan->geometry.stride[1]);
+            find_row(s, image, residue, i / plan->geometry.stride[1], &row[rows]);
             if (!near) {
                 stage_lines(s, &row[rows]);
             } else if (++rows == ROWS_AT_ONCE) {

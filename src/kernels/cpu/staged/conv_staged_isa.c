@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels: convolution and transposed convolution of few channels, from staged rows. */
+#include "base/whole.h"
+#include "kernels/cpu/conv/conv_kernel.h"
+#include "kernels/cpu/conv/lanes.h"
+#include "kernels/cpu/conv/out_rows.h"
+#include "kernels/cpu/staged/staged_stage.h"
+#include "kernels/cpu/staged/staged_tile.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct task {
+    const staged_plan *plan;
+    out_rows rows;
+    const float *packed; /* of the group */
+    float *staged, *turn;
+    ry_activation_of activation;
+    bool bounds;
+    float low, high;                  /* of sums that go from tiles to y */
+    bool started[STAGED_PHASES_MOST]; /* the phase's sums are there */
+} task;
+
+/* A strip of positions, as tiles of a unit's output channels: as even as they can be. */
+typedef struct strip {
+    int64_t columns, tiles, each, extra; /* vectors of a tile; of so many one more */
+} strip;
+
+static strip cut_strip(int64_t columns, int64_t channels)
+{
+    const int64_t vectors = ry_parts(columns, RY_W), tiles = ry_parts(vectors, staged_vectors_most(RY_TILE_ROWS, channels));
+    return (strip){columns, tiles, vectors / tiles, vectors % tiles};
+}
+
+/* `staged` and `to` are those of the strip's first position. */
+static void sum_strip(staged_tile *tile, const strip *all, int64_t channels, const float *staged, float *to)
+{
+    for (int64_t i = 0, at = 0; i < all->tiles; i++) {
+        const int64_t vectors = all->each + (i < all->extra);
+        tile->staged = staged + at;
+        tile->c = to + at;
+        tile->columns = ry_least(all->columns - at, vectors * RY_W);
+        RY_ISA_SYMBOL(staged_pixel_tiles)[vectors - 1][channels - 1](tile);
+        at += vectors * RY_W;
+    }
+}
+
+/* RUNS: the sums of one phase over one chunk of channels of a slice; over none: their start. */
+static void sum_runs(task *t, const staged_phase *p, const staged_slice *slice, int64_t channel, int64_t channels)
+{
+    const staged_plan *plan = t->plan;
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t number = p - plan->phase, columns = ry_whole(t->rows.columns, RY_W);
+    float *sums = t->rows.sums + number * g->channels_out * plan->positions;
+    const float *weights = t->packed + p->packed + slice->first * g->channels_in * g->channels_out;
+    staged_tile tile = {.outer = channels,
+                        .inner = slice->count,
+                        .staged_step = plan->planes * plan->plane,
+                        .offset = plan->offset + p->at.first_tap + slice->first,
+                        .c_step = plan->positions,
+                        .low = -INFINITY,
+                        .high = INFINITY};
+    for (int64_t unit = 0; unit < plan->units; unit++) {
+        const int64_t first = staged_unit_first(plan, unit), rows = staged_unit_first(plan, unit + 1) - first;
+        tile.weights = weights + (first * g->channels_in + channel * rows) * slice->count;
+        tile.weights_step = slice->count * rows;
+        tile.bias = t->started[number] ? NULL : t->rows.bias + number * g->channels_out + first;
+        const strip all = cut_strip(columns, rows);
+        sum_strip(&tile, &all, rows, t->staged, sums + first * plan->positions);
+    }
+    t->started[number] = true;
+}
+
+/* RUNS: the sums of all phases, and their way to y. */
+static void run_runs(task *t, staged_stage *stage)
+{
+    const staged_plan *plan = t->plan;
+    const ry_conv_geometry *g = &plan->geometry;
+    memset(t->started, 0, sizeof t->started);
+    for (int64_t d = 0; d < plan->depths; d++) {
+        stage->slice = staged_slice_of_x(plan, t->rows.slice, d);
+        for (int64_t channel = 0; stage->slice >= 0 && channel < g->channels_in; channel += plan->chunk) {
+            stage->channel = channel;
+            stage->channels = ry_least(plan->chunk, g->channels_in - channel);
+            RY_ISA_SYMBOL(staged_stage_chunk)(stage);
+            for (int64_t p = 0; p < g->phases; p++) {
+                if (plan->phase[p].slice[d].count > 0) {
+                    sum_runs(t, &plan->phase[p], &plan->phase[p].slice[d], channel, stage->channels);
+                }
+            }
+        }
+    }
+    for (int64_t p = 0; p < g->phases; p++) {
+        if (!t->started[p]) {
+            sum_runs(t, &plan->phase[p], &(staged_slice){0, 0}, 0, 0);
+        }
+    }
+    for (int64_t p = 0; p < g->phases; p += plan->woven) {
+        RY_ISA_SYMBOL(out_rows_finish)(&t->rows, &plan->phase[p].at, p);
+    }
+}
+
+static void activate(const task *t, float *y, int64_t rows, int64_t step, int64_t columns)
+{
+    if (!t->bounds) {
+        RY_ISA_SYMBOL(ry_activate_rows)(t->activation, y, step, rows, columns);
+    }
+}
+
+/* CHANNELS: a row of pixels of one unit, [pixel][channel]. */
+static void sum_pixels(const task *t, staged_tile *tile, float *y, int64_t y_pixel, int64_t channels)
+{
+    const staged_plan *plan = t->plan;
+    const int64_t pixels = plan->columns, parts = ry_parts(pixels, ry_least(RY_TILE_ROWS, STAGED_PIXELS_MOST));
+    const float *staged = tile->staged;
+    tile->columns = channels;
+    tile->c_step = y_pixel;
+    for (int64_t i = 0, q = 0; i < parts; i++) {
+        const int64_t here = pixels / parts + (i < pixels % parts);
+        tile->staged = staged + q * tile->pixel_step;
+        tile->c = y + q * y_pixel;
+        RY_ISA_SYMBOL(staged_channel_tiles)[ry_parts(channels, RY_W) - 1][here - 1](tile);
+        if (!plan->turned) {
+            activate(t, tile->c, here, y_pixel, channels);
+        }
+        q += here;
+    }
+}
+
+/* A row of y whose pixels lie next to each other, from [pixel][channel]. */
+static void turn_row(const task *t, float *y, int64_t channels)
+{
+    const staged_plan *plan = t->plan;
+    const int64_t pixels = plan->columns, step = ry_whole(pixels, RY_W);
+    float *turned = t->turn + step * RY_TILE_COLUMNS;
+    RY_ISA_SYMBOL(igemm_turn)(t->turn, RY_TILE_COLUMNS, pixels, channels, turned, step);
+    for (int64_t i = 0; i < channels; i++) {
+        memcpy(y + i * plan->geometry.y_channel, turned + i * step, (size_t)pixels * sizeof *y);
+    }
+    activate(t, y, channels, plan->geometry.y_channel, pixels);
+}
+
+/* A row of outputs of one unit, from tiles to y. */
+static void sum_row(const task *t, staged_tile *tile, const strip *all, float *y, int64_t channels)
+{
+    const staged_plan *plan = t->plan;
+    const ry_conv_geometry *g = &plan->geometry;
+    if (plan->form == STAGED_ROWS) {
+        tile->c_step = g->y_channel;
+        sum_strip(tile, all, channels, tile->staged, y);
+        activate(t, y, channels, g->y_channel, plan->columns);
+    } else if (plan->turned) {
+        sum_pixels(t, tile, t->turn, RY_TILE_COLUMNS, channels);
+        turn_row(t, y, channels);
+    } else {
+        sum_pixels(t, tile, y, plan->phase[0].at.y_step[2], channels);
+    }
+}
+
+/* ROWS, CHANNELS: all channels are staged. */
+static void run_rows(task *t, staged_stage *stage)
+{
+    const staged_plan *plan = t->plan;
+    const ry_conv_geometry *g = &plan->geometry;
+    const ry_conv_phase *p = &plan->phase[0].at;
+    const bool pixels = plan->form == STAGED_ROWS;
+    const int64_t window = g->kernel[2] * (pixels ? 1 : g->channels_in),
+                  window_row = g->dilation[1] * plan->pitch; /* steps of a row of it */
+    stage->channels = g->channels_in;
+    RY_ISA_SYMBOL(staged_stage_chunk)(stage);
+    const float *weights = t->packed;
+    for (int64_t unit = 0; unit < plan->units; unit++) {
+        const int64_t first = staged_unit_first(plan, unit), channels = staged_unit_first(plan, unit + 1) - first;
+        const int64_t packed = staged_unit_packed(plan, unit);
+        const strip all = cut_strip(plan->columns, channels);
+        staged_tile tile = {.bias = t->rows.bias + first, .low = t->low, .high = t->high};
+        for (int64_t i = 0; i < t->rows.rows; i++) {
+            const int64_t row = t->rows.row + i;
+            int64_t inside, end;
+            staged_rows_inside(plan, row, &inside, &end);
+            tile.weights = weights + inside * window * packed;
+            if (pixels) {
+                tile.outer = g->channels_in;
+                tile.inner = (end - inside) * window;
+                tile.weights_step = g->taps * packed;
+                tile.staged_step = plan->planes * plan->plane;
+                tile.offset = plan->offset + inside * window;
+                tile.staged = t->staged + i * plan->pitch;
+            } else {
+                tile.outer = end - inside;
+                tile.inner = window;
+                tile.weights_step = window * packed;
+                tile.staged_step = window_row;
+                tile.pixel_step = g->stride[2] * g->channels_in;
+                tile.staged = t->staged + i * g->stride[1] * plan->pitch + inside * window_row;
+            }
+            float *y = (float *)t->rows.launch->out[0] + t->rows.image * g->y_batch +
+                       (t->rows.group * g->channels_out + first) * g->y_channel + row * p->y_step[1];
+            sum_row(t, &tile, &all, y, channels);
+        }
+        weights += g->taps * g->channels_in * packed;
+    }
+}
+
+static void run(const ry_cpu_launch *launch, size_t index)
+{
+    const staged_plan *plan = launch->state;
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t part = (int64_t)index % plan->column_blocks, blocks = (int64_t)index / plan->column_blocks;
+    const int64_t block = blocks % plan->row_blocks, slices = blocks / plan->row_blocks, rest = slices / plan->slices;
+    const int64_t group = rest % plan->group_blocks * plan->groups, end = ry_least(group + plan->groups, g->groups);
+    char *scratch = launch->scratch;
+    task t = {.plan = plan,
+              .rows = {.launch = launch,
+                       .geometry = g,
+                       .image = rest / plan->group_blocks * plan->images,
+                       .slice = slices % plan->slices,
+                       .row = block * plan->rows,
+                       .column = part * plan->columns,
+                       .length = plan->columns,
+                       .image_rows = plan->image_rows,
+                       .pitch = plan->pitch,
+                       .positions = plan->positions,
+                       .woven = plan->woven,
+                       .beside = plan->beside,
+                       .sums = (float *)(void *)(scratch + plan->sums),
+                       .woven_row = (float *)(void *)(scratch + plan->woven_row),
+                       .bias = (float *)(void *)(scratch + plan->bias),
+                       .run = (igemm_run *)(void *)(scratch + plan->runs)},
+              .staged = (float *)(void *)(scratch + plan->staged),
+              .turn = (float *)(void *)(scratch + plan->turn),
+              .activation = ry_conv_activation(launch->problem)};
+    out_rows *rows = &t.rows;
+    rows->images = ry_least(plan->images, g->batch - rows->image);
+    rows->rows = ry_least(plan->rows, plan->grid[0] - rows->row);
+    rows->columns = ((rows->images - 1) * plan->image_rows + rows->rows - 1) * plan->pitch + plan->columns;
+    t.bounds = ry_activation_bounds(t.activation, &t.low, &t.high);
+    staged_stage stage = {.plan = plan,
+                          .dtype = ry_type_of(&launch->problem->in[0]),
+                          .staged = t.staged,
+                          .lines = (float *)(void *)(scratch + plan->lines),
+                          .image = rows->image,
+                          .images = rows->images,
+                          .row = rows->row,
+                          .before = plan->before[1] - rows->column * g->stride[2]};
+    const int64_t x_group = g->channels_in * g->x_channel * (int64_t)ry_dtype_size(stage.dtype);
+    memset(rows->bias + g->phases * g->channels_out, 0, (size_t)plan->unit_most * sizeof *rows->bias); /* whole vectors are read */
+    for (rows->group = group; rows->group < end; rows->group++) {
+        t.packed = (const float *)launch->packed + rows->group * plan->packed_group;
+        stage.x = (const char *)launch->in[0] + rows->group * x_group;
+        for (int64_t p = 0; p < g->phases; p++) {
+            RY_ISA_SYMBOL(out_rows_read_bias)(rows, &plan->phase[p].at, p);
+        }
+        if (plan->form == STAGED_RUNS) {
+            run_runs(&t, &stage);
+        } else {
+            run_rows(&t, &stage);
+        }
+    }
+}
+
+/* Weights of some output channels, `first` first, by tap and channel or by channel and tap; then zeros until there are `columns`. */
+static float *pack_unit(const staged_plan *plan, const ry_cpu_launch *launch, const ry_conv_tap *tap, int64_t taps, int64_t first,
+                        int64_t count, int64_t columns, float *to)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const ry_dtype dtype = ry_type_of(&launch->problem->in[1]);
+    const int64_t size = (int64_t)ry_dtype_size(dtype);
+    for (int64_t j = 0; j < g->channels_in * taps; j++) {
+        const bool by_tap = plan->form == STAGED_CHANNELS;
+        const int64_t c = by_tap ? j % g->channels_in : j / taps, t = by_tap ? j / g->channels_in : j % taps;
+        const char *from = (const char *)launch->in[1] + (first + c * g->w_in + tap[t].weight) * size;
+        for (int64_t k = 0; k < columns; k++) {
+            *to++ = k < count ? ry_load_one(dtype, from + k * g->w_out * size) : 0;
+        }
+    }
+    return to;
+}
+
+static void pack(const ry_cpu_launch *launch, size_t group)
+{
+    const staged_plan *plan = launch->state;
+    const ry_conv_geometry *g = &plan->geometry;
+    for (int64_t i = 0; i < g->phases * plan->depths; i++) {
+        const staged_phase *phase = &plan->phase[i / plan->depths];
+        const staged_slice *slice = &phase->slice[i % plan->depths];
+        const ry_conv_tap *tap = staged_taps(plan) + phase->at.first_tap + slice->first;
+        float *to = (float *)launch->packed_out + (int64_t)group * plan->packed_group + phase->packed +
+                    slice->first * g->channels_in * g->channels_out;
+        for (int64_t unit = 0; unit < plan->units; unit++) {
+            const int64_t first = staged_unit_first(plan, unit), count = staged_unit_first(plan, unit + 1) - first;
+            to = pack_unit(plan, launch, tap, slice->count, (int64_t)group * g->w_group + first * g->w_out, count,
+                           staged_unit_packed(plan, unit), to);
+        }
+    }
+}
+
+RY_CONV_KERNELS(staged, .applicable = staged_is_possible, .knobs = staged_knobs, .knob_count = STAGED_KNOBS, .values = staged_values,
+                .prepare = staged_prepare, .initialise = staged_initialise, .pack = pack, .run = run, .packed_inputs = 1u << 1);

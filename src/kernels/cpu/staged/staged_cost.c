@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cycles of staged convolutions: of staging, of sums and of their way to y. */
+#include "kernels/cpu/staged/staged_cost.h"
+
+#include "base/whole.h"
+#include "kernels/costs.h"
+#include "machine/machine.h"
+
+typedef struct ry_staged_costs costs;
+
+static const costs *costs_of(const staged_plan *plan)
+{
+    return &ry_costs_of(plan->width)->staged;
+}
+
+static double most(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* Rows of x for one of planes. */
+static double rows_used(const staged_plan *plan)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    double rows = 0;
+    for (int64_t i = 0; i < g->stride[1]; i++) {
+        bool used = false;
+        for (int64_t j = 0; j < g->stride[2]; j++) {
+            used = used || plan->slot[i][j] >= 0;
+        }
+        rows += used;
+    }
+    return rows;
+}
+
+/* Of a channel's row of every plane. */
+static double plane_row_cycles(const ry_query *query, const staged_plan *plan)
+{
+    const costs *cost = costs_of(plan);
+    const ry_conv_geometry *g = &plan->geometry;
+    const double vectors = (double)ry_parts(plan->pitch, plan->width), rows = rows_used(plan);
+    const double planes = (double)plan->planes, stride = (double)g->stride[2];
+    /* x's way from the outer caches, as the implicit GEMM counts it */
+    const int64_t near = ry_machine_core_bytes(query->target->machine, RYND_LEVEL_L2) / 8 * 7;
+    const bool is_near = g->channels_in * g->in[0] * g->in[1] * g->in[2] * 4 <= near;
+    const double far = is_near ? 0 : cost->fetch * (double)(plan->pitch * g->stride[2]);
+    if (g->x_step[2] == 1 || g->in[2] == 1) {
+        return rows * (cost->line + far + vectors * stride * cost->move) + planes * vectors * cost->move;
+    }
+    /* a square of channels and positions is turned at once; of channels apart, every line of x comes again for the next chunk */
+    const double lanes = (double)ry_least(plan->chunk, plan->width), turned = cost->turned * (double)plan->width / lanes;
+    const double vector = (g->x_channel == 1 && turned < cost->apart ? turned : cost->apart) * stride;
+    const double again = g->x_channel == 1 ? (double)plan->width / lanes : 1.0;
+    return rows * (cost->turned_line + far * again + vectors * (vector + stride * cost->move)) + planes * vectors * cost->move;
+}
+
+/* Of staging a task's rows of one group. */
+static double stage_cycles(const ry_query *query, const staged_plan *plan)
+{
+    const costs *cost = costs_of(plan);
+    const ry_conv_geometry *g = &plan->geometry;
+    const double rows = (double)(plan->images * plan->image_rows);
+    if (plan->form != STAGED_CHANNELS) {
+        return rows * (double)g->channels_in * plane_row_cycles(query, plan);
+    }
+    const bool near = g->x_step[2] == g->channels_in || (g->x_step[2] == 1 && g->channels_in <= 4);
+    return rows * (cost->channel_line + (double)plan->pitch * (near ? cost->position / (double)plan->width : cost->alone));
+}
+
+/* Of the output's slices, those whose window's slice `depth` is there. */
+static double slice_share(const staged_plan *plan, int64_t depth)
+{
+    int64_t there = 0;
+    for (int64_t i = 0; i < plan->slices; i++) {
+        there += staged_slice_of_x(plan, i, depth) >= 0;
+    }
+    return (double)there / (double)plan->slices;
+}
+
+/* Cycles until the last core ends, were all as fast as one: where tasks are few and odd, some wait. */
+static double count_runs(const ry_query *query, const staged_plan *plan)
+{
+    const costs *cost = costs_of(plan);
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t chunks = ry_parts(g->channels_in, plan->chunk);
+    const double vectors = (double)(plan->positions / plan->width), outputs = (double)g->channels_out, channels = (double)g->channels_in;
+    const double step = most(outputs, cost->load_least);
+    double sums = 0, all = 0;
+    for (int64_t d = 0; d < plan->depths; d++) {
+        const double share = slice_share(plan, d);
+        all += share;
+        for (int64_t p = 0; p < g->phases; p++) {
+            const double taps = (double)plan->phase[p].slice[d].count;
+            sums += share * vectors * (taps * channels * step + (taps > 0 ? outputs * cost->chunk * (double)chunks : 0));
+        }
+    }
+    for (int64_t p = 0; p < g->phases; p++) {
+        const bool near = plan->woven > 1 || plan->beside || plan->phase[p].at.y_step[2] == 1;
+        sums += vectors * outputs * (near ? cost->end : cost->end_apart);
+    }
+    const double runs = g->phases == 1 ? (double)(plan->images * plan->rows) * outputs : 0;
+    const double group = all * stage_cycles(query, plan) + sums + runs * cost->run;
+    return (double)ry_whole(plan->tasks, query->target->machine->cores) * ((double)plan->groups * group + cost->task);
+}
+
+/* Cycles of one step of the sums of a row of outputs, and the row's tiles. */
+static double step_cycles(const ry_query *query, const staged_plan *plan, double *tiles)
+{
+    const costs *cost = costs_of(plan);
+    const ry_conv_geometry *g = &plan->geometry;
+    const ry_simd *simd = &query->kernel->simd;
+    if (plan->form == STAGED_ROWS) {
+        const double rows = (double)g->channels_out / (double)plan->units;
+        const int64_t vectors = ry_parts(plan->columns, plan->width);
+        const double parts = (double)ry_parts(vectors, staged_vectors_most(simd->rows, ry_parts(g->channels_out, plan->units)));
+        const double some = (double)vectors / parts;
+        *tiles = (double)plan->units * parts;
+        return *tiles * most(most(rows * some, cost->load_least * some), cost->step_least);
+    }
+    const int64_t whole = g->channels_out / plan->unit_most, rest = ry_parts(g->channels_out % plan->unit_most, plan->width);
+    const double parts = (double)ry_parts(plan->columns, ry_least(simd->rows, STAGED_PIXELS_MOST)), rows = (double)plan->columns / parts;
+    *tiles = parts * (double)(whole + (rest > 0));
+    return parts *
+           ((double)whole * most(rows * simd->vectors, cost->step_least) + (rest == 0 ? 0 : most(rows * (double)rest, cost->step_least)));
+}
+
+/* Sums that go from tiles to y. */
+static double count_tiles(const ry_query *query, const staged_plan *plan)
+{
+    const costs *cost = costs_of(plan);
+    const ry_conv_geometry *g = &plan->geometry;
+    const bool channels = plan->form == STAGED_CHANNELS;
+    const int64_t vectors =
+        channels ? plan->columns * ry_parts(g->channels_out, plan->width) : ry_parts(plan->columns, plan->width) * g->channels_out;
+    double window = 0; /* its rows that are summed, in all output rows */
+    for (int64_t i = 0; i < plan->grid[0]; i++) {
+        int64_t first, end;
+        staged_rows_inside(plan, i, &first, &end);
+        window += (double)(end - first);
+    }
+    double tiles;
+    const double step = step_cycles(query, plan, &tiles) * (double)(g->kernel[2] * g->channels_in);
+    const double ends = (double)vectors * (plan->turned ? cost->tile_turned : cost->tile_end) + tiles * cost->tile;
+    const double turned = plan->turned ? (double)g->channels_out * cost->turned_row : 0;
+    const double image = step * window + (double)plan->grid[0] * (ends + turned);
+    const double blocks = (double)plan->row_blocks * (stage_cycles(query, plan) + (double)g->channels_out * cost->bias);
+    return (double)(g->batch * g->groups) * (image + blocks) + (double)plan->tasks * cost->tile_task;
+}
+
+double staged_cycles(const ry_query *query, const staged_plan *plan)
+{
+    return plan->form == STAGED_RUNS ? count_runs(query, plan) : count_tiles(query, plan);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What staged convolutions are asked before they run. */
+#include "base/whole.h"
+#include "kernels/cpu/staged/staged_plan.h"
+#include "kernels/knob_values.h"
+
+static const char *const tiles[STAGED_FORMS] = {[STAGED_RUNS] = "runs", [STAGED_ROWS] = "rows", [STAGED_CHANNELS] = "channels"};
+
+const ry_knob staged_knobs[STAGED_KNOBS] = {
+    [STAGED_TILE] = {"tile", tiles, true},      [STAGED_COLUMNS] = {"columns", NULL, false}, [STAGED_IMAGES] = {"images", NULL, false},
+    [STAGED_TASK_ROWS] = {"rows", NULL, false}, [STAGED_GROUPS] = {"groups", NULL, false},   [STAGED_CHUNK] = {"chunk", NULL, false}};
+
+static ry_form form_of(const staged_plan *plan)
+{
+    return (ry_form){{[STAGED_TILE] = plan->form,
+                      [STAGED_COLUMNS] = plan->columns,
+                      [STAGED_IMAGES] = plan->images,
+                      [STAGED_TASK_ROWS] = plan->rows,
+                      [STAGED_GROUPS] = plan->groups,
+                      [STAGED_CHUNK] = plan->chunk}};
+}
+
+/* Runs alone cut more than rows and groups: parts of rows where these have one phase. */
+static void add_values(const staged_plan *plan, int knob, ry_knob_values *values)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const bool runs = plan->form == STAGED_RUNS;
+    const int64_t extent[STAGED_KNOBS] = {[STAGED_COLUMNS] = plan->grid[1],
+                                          [STAGED_IMAGES] = runs ? g->batch : 1,
+                                          [STAGED_TASK_ROWS] = plan->grid[0],
+                                          [STAGED_GROUPS] = g->groups,
+                                          [STAGED_CHUNK] = g->channels_in};
+    const int64_t grain[STAGED_KNOBS] = {[STAGED_COLUMNS] = runs && g->phases == 1 ? plan->width : extent[knob],
+                                         [STAGED_IMAGES] = 1,
+                                         [STAGED_TASK_ROWS] = 1,
+                                         [STAGED_GROUPS] = 1,
+                                         [STAGED_CHUNK] = runs ? 1 : extent[knob]};
+    ry_knob_values_parts(extent[knob], grain[knob], values);
+    ry_knob_values_add(values, form_of(plan).value[knob]);
+}
+
+void staged_values(const ry_query *query, int knob, ry_knob_values *values)
+{
+    if (knob == STAGED_TILE) {
+        for (staged_form form = 0; form < STAGED_FORMS; form++) {
+            if (staged_has(query->problem, form)) {
+                ry_knob_values_add(values, form);
+            }
+        }
+        return;
+    }
+    const ry_form form = ry_form_without(query, knob);
+    const ry_query with = {query->kernel, query->problem, query->target, &form};
+    staged_plan *plan = ry_allocate(&ry_system_allocator, staged_plan_size(query->problem));
+    if (plan && staged_plan_make(&with, plan)) {
+        add_values(plan, knob, values);
+    } else {
+        ry_knob_values_add(values, 1);
+    }
+    ry_release(&ry_system_allocator, plan);
+}
+
+rynd_status staged_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+{
+    staged_plan *plan = ry_allocate(&ry_system_allocator, staged_plan_size(query->problem));
+    if (!plan) {
+        return ry_fail_memory(error);
+    }
+    const bool is = staged_plan_make(query, plan);
+    if (is) {
+        *prepared = (ry_prepared){.phases = 1,
+                                  .tasks = {(size_t)plan->tasks},
+                                  .state_size = ry_aligned(plan->size),
+                                  .packed = ry_aligned((size_t)(plan->packed_group * plan->geometry.groups) * sizeof(float)),
+                                  .pack_tasks = (size_t)plan->geometry.groups,
+                                  .scratch = plan->scratch,
+                                  .work = plan->cycles * 2 * query->kernel->simd.width,
+                                  .form = form_of(plan)};
+    }
+    ry_release(&ry_system_allocator, plan);
+    return is ? RYND_OK : ry_form_fail(query, error);
+}
+
+void staged_initialise(const ry_query *query, void *state)
+{
+    staged_plan_make(query, state);
+}
