@@ -56,6 +56,8 @@ static const row rows[] = {
     {"conv_fwd_f32_staged", "conv c=3 h=12 w=21 k=3 r=5 s=5 pad=2 stride=2 groups=3 residual=1", 1e-6},
     {"conv_fwd_f32_staged", "conv c=12 h=10 w=37 k=18 r=3 s=3 pad=1,2 dilation=1,2 groups=3 act=gelu", 2e-6},
     {"conv_fwd_f32_staged", "conv c=8 h=9 w=15 k=12 r=3 s=3 pad=1 stride=3,2 groups=4 bias=1", 2e-6},
+    {"conv_fwd_f32_staged", "conv c=64 h=9 w=11 k=96 r=3 s=3 pad=1 groups=32 bias=1 act=relu", 2e-6}, /* groups share a task */
+    {"conv_fwd_f32_staged", "conv c=3 h=12 w=30 k=27 r=3 s=3 pad=1 bias=1", 2e-6},
     {"conv_fwd_f32_staged", "conv n=2 c=3 h=13 w=37 k=18 r=3 s=3 pad=1 bias=1 act=relu", 2e-6},
     {"conv_fwd_f32_staged", "conv c=2 h=21 w=19 k=5 r=7 s=7 pad=3 stride=2 act=gelu", 2e-6},
     {"conv_fwd_f32_staged", "conv c=5 h=9 w=1 k=33 r=3 s=1 pad=1,0 dilation=2,1", 2e-6},
