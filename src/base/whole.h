@@ -23,6 +23,22 @@ static inline int64_t ry_parts(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
+static inline int64_t ry_clamp(int64_t value, int64_t low, int64_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+/* The greatest of positive a and b. */
+static inline int64_t ry_common_divisor(int64_t a, int64_t b)
+{
+    while (b) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
 /* 1, 2, 3, 4, 6, 8, 12, ...: the next number of parts to try. */
 static inline int64_t ry_next_parts(int64_t parts)
 {

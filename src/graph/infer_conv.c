@@ -54,8 +54,7 @@ static ry_infer_result conv_forward(ry_infer *infer)
     RY_INFER_TRY(ry_infer_check_same_type(infer, 2, 0));
     RY_INFER_TRY(check_vector(infer, 2, weights->dim[0], "one bias an output channel"));
     ry_shape out = {.rank = x->rank, .dim = {x->dim[0], weights->dim[0]}};
-    ry_window w = {x->rank - 2, &a->stride, &a->dilation, &a->pads, &a->auto_pad, weights->dim + 2, false};
-    RY_INFER_TRY(ry_window_outs(infer, &w, &out));
+    RY_INFER_TRY(ry_infer_window_outs(infer, weights->dim + 2, &out));
     RY_INFER_TRY(check_residual(infer, 3, &out));
     ry_infer_set(infer, 0, ry_infer_in(infer, 0)->dtype, &out);
     return RY_INFER_DONE;
@@ -75,16 +74,18 @@ static ry_infer_result conv_backward(ry_infer *infer)
     const ry_shape *weights = data ? &ry_infer_in(infer, 1)->shape : &result->shape;
     int dy_input = data ? 0 : 1;
     int64_t wanted[RY_MAX_RANK] = {x->dim[0], weights->dim[0]};
-    ry_window w = {x->rank - 2, &a->stride, &a->dilation, &a->pads, NULL, weights->dim + 2, false};
-    RY_INFER_TRY(ry_window_check(infer, &w));
+    ry_window w;
+    RY_INFER_TRY(ry_infer_window(infer, x->rank - 2, x->dim + 2, NULL, weights->dim + 2, &w));
+    w.direction = RY_direction_fwd;
+    w.auto_pad = RY_auto_pad_explicit;
     RY_INFER_TRY(check_groups(infer, a->groups, x->dim[1]));
     RY_INFER_TRY(check_groups(infer, a->groups, weights->dim[0]));
     if (x->dim[1] >= 0 && !ry_infer_agree(weights->dim[1], x->dim[1] / a->groups)) {
         return ry_infer_fail(infer, RYND_ERROR_SHAPE, "weights have %lld input channels, expected %lld", (long long)weights->dim[1],
                              (long long)(x->dim[1] / a->groups));
     }
-    for (int i = 0; i < w.spatial; i++) {
-        RY_INFER_TRY(ry_window_out(infer, &w, i, x->dim[2 + i], &wanted[2 + i]));
+    for (int i = 0; i < w.rank; i++) {
+        RY_INFER_TRY(ry_infer_positions(infer, &w, i, &wanted[2 + i]));
     }
     for (int d = 0; d < x->rank; d++) {
         RY_INFER_TRY(ry_infer_check_dim(infer, dy_input, d, wanted[d], "the forward convolution's output"));
@@ -103,7 +104,6 @@ ry_infer_result ry_infer_op_conv(ry_infer *infer)
 
 ry_infer_result ry_infer_op_separable_conv(ry_infer *infer)
 {
-    ry_separable_conv_attrs *a = &infer->node->attrs.separable_conv;
     RY_INFER_TRY(check_x_w(infer));
     const ry_shape *x = &ry_infer_in(infer, 0)->shape, *taps = &ry_infer_in(infer, 1)->shape;
     RY_INFER_TRY(ry_infer_check_dim(infer, 1, 0, x->dim[1], "one window a channel"));
@@ -121,33 +121,30 @@ ry_infer_result ry_infer_op_separable_conv(ry_infer *infer)
     }
     RY_INFER_TRY(check_vector(infer, 4, weights->dim[0], "one bias an output channel"));
     ry_shape out = {.rank = x->rank, .dim = {x->dim[0], weights->dim[0]}};
-    ry_window w = {x->rank - 2, &a->stride, &a->dilation, &a->pads, NULL, taps->dim + 2, false};
-    RY_INFER_TRY(ry_window_outs(infer, &w, &out));
+    RY_INFER_TRY(ry_infer_window_outs(infer, taps->dim + 2, &out));
     RY_INFER_TRY(check_residual(infer, 5, &out));
     ry_infer_set(infer, 0, ry_infer_in(infer, 0)->dtype, &out);
     return RY_INFER_DONE;
 }
 
-/* One spatial dim of a transposed convolution. Without pads it is stride*(in-1) + output_padding + extent; a wanted size gives the pads, and
- * where it is larger than that, the rest is output padding. */
-static int64_t convt_out(ry_infer *infer, ry_convt_attrs *a, const ry_window *w, int i, int64_t in)
+/* One spatial dim of a transposed convolution: a wanted size gives the pads, and where it is larger than what the window covers, the rest is
+ * output padding. */
+static int64_t convt_out(ry_infer *infer, const ry_ints *output_shape, ry_window *w, int i)
 {
     ry_graph *graph = infer->graph;
-    int64_t stride = w->stride->at[i];
-    int64_t full = ry_dim_mul(graph, ry_dim_affine(graph, in, -1, 1), stride);
-    full = ry_dim_add(graph, full, ry_dim_affine(graph, ry_window_extent(graph, w, i), a->output_padding.at[i], 1));
-    bool same = a->auto_pad == RY_auto_pad_same_upper || a->auto_pad == RY_auto_pad_same_lower;
-    int64_t wanted = a->output_shape.count ? a->output_shape.at[a->output_shape.count - w->spatial + i] : ry_dim_mul(graph, in, stride);
-    if (a->output_shape.count == 0 && !same) {
-        bool valid = a->auto_pad == RY_auto_pad_valid;
-        if (valid) {
-            a->pads.at[i] = a->pads.at[w->spatial + i] = 0;
+    ry_window_axis *axis = &w->axis[i];
+    int64_t full = ry_infer_covered(graph, axis);
+    bool same = w->auto_pad == RY_auto_pad_same_upper || w->auto_pad == RY_auto_pad_same_lower;
+    int64_t wanted = output_shape->count ? output_shape->at[output_shape->count - w->rank + i] : ry_dim_mul(graph, axis->out, axis->stride);
+    if (output_shape->count == 0 && !same) {
+        if (w->auto_pad == RY_auto_pad_valid) {
+            ry_window_split_pads(axis, w->auto_pad, 0);
         }
-        return ry_dim_affine(graph, full, -(a->pads.at[i] + a->pads.at[w->spatial + i]), 1);
+        return ry_dim_affine(graph, full, -(axis->pad + axis->pad_end), 1);
     }
     if (full >= 0 && wanted >= 0) {
-        ry_window_set_same_pads(w, i, full > wanted ? full - wanted : 0);
-        a->output_padding.at[i] += wanted > full ? wanted - full : 0;
+        ry_window_split_pads(axis, w->auto_pad, full > wanted ? full - wanted : 0);
+        axis->output_padding += wanted > full ? wanted - full : 0;
     }
     return wanted;
 }
@@ -171,10 +168,10 @@ static ry_infer_result check_phase_bias(ry_infer *infer, int i, int64_t channels
     if (!ry_infer_has(infer, i) || ry_infer_in(infer, i)->shape.rank < 2) {
         return check_vector(infer, i, channels, "one bias an output channel");
     }
-    RY_INFER_TRY(ry_infer_check_rank(infer, i, 1 + w->spatial, 1 + w->spatial));
+    RY_INFER_TRY(ry_infer_check_rank(infer, i, 1 + w->rank, 1 + w->rank));
     RY_INFER_TRY(ry_infer_check_dim(infer, i, 0, channels, "one bias an output channel"));
-    for (int d = 0; d < w->spatial; d++) {
-        RY_INFER_TRY(ry_infer_check_dim(infer, i, 1 + d, w->stride->at[d], "one bias a phase"));
+    for (int d = 0; d < w->rank; d++) {
+        RY_INFER_TRY(ry_infer_check_dim(infer, i, 1 + d, w->axis[d].stride, "one bias a phase"));
     }
     return RY_INFER_DONE;
 }
@@ -184,20 +181,19 @@ ry_infer_result ry_infer_op_convt(ry_infer *infer)
     ry_convt_attrs *a = &infer->node->attrs.convt;
     RY_INFER_TRY(check_x_w(infer));
     const ry_shape *x = &ry_infer_in(infer, 0)->shape, *weights = &ry_infer_in(infer, 1)->shape;
-    ry_window w = {x->rank - 2, &a->stride, &a->dilation, &a->pads, &a->auto_pad, weights->dim + 2, false};
+    ry_window w;
     RY_INFER_TRY(check_groups(infer, a->groups, x->dim[1]));
     RY_INFER_TRY(ry_infer_check_dim(infer, 1, 0, x->dim[1], "channels of the input"));
-    RY_INFER_TRY(ry_window_check(infer, &w));
-    RY_INFER_TRY(ry_infer_list(infer, "output_padding", &a->output_padding, w.spatial, 0, 0));
-    RY_INFER_TRY(check_output_shape(infer, &a->output_shape, w.spatial));
+    RY_INFER_TRY(ry_infer_window(infer, x->rank - 2, NULL, x->dim + 2, weights->dim + 2, &w));
+    RY_INFER_TRY(check_output_shape(infer, &a->output_shape, w.rank));
     ry_shape out = {.rank = x->rank, .dim = {x->dim[0], ry_dim_mul(infer->graph, weights->dim[1], a->groups)}};
     bool known = true;
-    for (int i = 0; i < w.spatial; i++) {
-        out.dim[2 + i] = x->dim[2 + i] == 0 ? 0 : convt_out(infer, a, &w, i, x->dim[2 + i]);
-        known = known && x->dim[2 + i] >= 0 && w.kernel[i] >= 0;
+    for (int i = 0; i < w.rank; i++) {
+        out.dim[2 + i] = w.axis[i].out == 0 ? 0 : convt_out(infer, &a->output_shape, &w, i);
+        known = known && w.axis[i].out >= 0 && w.axis[i].taps >= 0;
     }
+    ry_infer_store_pads(infer, &w, known);
     if (known) {
-        a->auto_pad = RY_auto_pad_explicit;
         a->output_shape.count = 0;
     }
     RY_INFER_TRY(ry_infer_check_same_type(infer, 2, 0));
@@ -236,11 +232,10 @@ ry_infer_result ry_infer_op_deform_conv(ry_infer *infer)
         RY_INFER_TRY(ry_infer_check_dim(infer, 1, 1, x->dim[1] / a->groups, "channels of the input / group"));
     }
     ry_shape out = {.rank = x->rank, .dim = {x->dim[0], weights->dim[0]}};
-    ry_window w = {x->rank - 2, &a->stride, &a->dilation, &a->pads, NULL, weights->dim + 2, false};
-    RY_INFER_TRY(ry_window_outs(infer, &w, &out));
-    RY_INFER_TRY(check_map(infer, 2, &out, a->offset_groups, w.spatial, w.kernel));
+    RY_INFER_TRY(ry_infer_window_outs(infer, weights->dim + 2, &out));
+    RY_INFER_TRY(check_map(infer, 2, &out, a->offset_groups, x->rank - 2, weights->dim + 2));
     RY_INFER_TRY(check_vector(infer, 3, weights->dim[0], "one bias an output channel"));
-    RY_INFER_TRY(check_map(infer, 4, &out, a->offset_groups, 1, w.kernel));
+    RY_INFER_TRY(check_map(infer, 4, &out, a->offset_groups, 1, weights->dim + 2));
     ry_infer_set(infer, 0, ry_infer_in(infer, 0)->dtype, &out);
     return RY_INFER_DONE;
 }

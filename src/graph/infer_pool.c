@@ -10,10 +10,9 @@ ry_infer_result ry_infer_op_pool(ry_infer *infer)
     if (a->kernel.count != x->rank - 2) {
         return ry_infer_fail(infer, RYND_ERROR_SHAPE, "kernel_shape has %d numbers, expected %d", a->kernel.count, x->rank - 2);
     }
-    RY_INFER_TRY(ry_infer_list(infer, "kernel_shape", &a->kernel, x->rank - 2, 1, 1));
+    RY_INFER_TRY(ry_infer_list(infer, "kernel_shape", &a->kernel, x->rank - 2, 1));
     ry_shape out = {.rank = x->rank, .dim = {x->dim[0], x->dim[1]}};
-    ry_window w = {x->rank - 2, &a->stride, &a->dilation, &a->pads, &a->auto_pad, a->kernel.at, a->ceil_mode != 0};
-    RY_INFER_TRY(ry_window_outs(infer, &w, &out));
+    RY_INFER_TRY(ry_infer_window_outs(infer, a->kernel.at, &out));
     ry_infer_set(infer, 0, ry_infer_in(infer, 0)->dtype, &out);
     ry_infer_set(infer, 1, RY_i64, &out);
     return RY_INFER_DONE;
@@ -55,12 +54,11 @@ ry_infer_result ry_infer_op_max_unpool(ry_infer *infer)
     if (a->kernel.count != x->rank - 2) {
         return ry_infer_fail(infer, RYND_ERROR_SHAPE, "kernel_shape has %d numbers, expected %d", a->kernel.count, x->rank - 2);
     }
-    ry_window w = {x->rank - 2, &a->stride, NULL, &a->pads, NULL, a->kernel.at, false};
-    RY_INFER_TRY(ry_window_check(infer, &w));
+    ry_window w;
+    RY_INFER_TRY(ry_infer_window(infer, x->rank - 2, NULL, x->dim + 2, a->kernel.at, &w));
     ry_shape out = *x;
-    for (int i = 0; i < w.spatial; i++) {
-        int64_t grown = ry_dim_mul(infer->graph, ry_dim_affine(infer->graph, x->dim[2 + i], -1, 1), a->stride.at[i]);
-        out.dim[2 + i] = ry_dim_affine(infer->graph, grown, a->kernel.at[i] - a->pads.at[i] - a->pads.at[w.spatial + i], 1);
+    for (int i = 0; i < w.rank; i++) {
+        out.dim[2 + i] = ry_dim_affine(infer->graph, ry_infer_covered(infer->graph, &w.axis[i]), -(w.axis[i].pad + w.axis[i].pad_end), 1);
     }
     ry_infer_result result = RY_INFER_DONE;
     if (ry_infer_has(infer, 2)) {
@@ -93,16 +91,15 @@ ry_infer_result ry_infer_op_col2im(ry_infer *infer)
                              image.count, block.count, RY_MAX_RANK - 2);
     }
     int64_t points = 1, positions = 1;
-    ry_window w = {image.count, &a->stride, &a->dilation, &a->pads, NULL, block.at, false};
-    RY_INFER_TRY(ry_infer_list(infer, "block_shape", &block, block.count, 1, 1));
-    RY_INFER_TRY(ry_infer_list(infer, "image_shape", &image, image.count, 1, 0));
-    RY_INFER_TRY(ry_window_check(infer, &w));
+    ry_window w;
+    RY_INFER_TRY(ry_infer_list(infer, "block_shape", &block, block.count, 1));
+    RY_INFER_TRY(ry_infer_list(infer, "image_shape", &image, image.count, 0));
+    RY_INFER_TRY(ry_infer_window(infer, image.count, image.at, NULL, block.at, &w));
     ry_shape out = {.rank = 2 + image.count, .dim = {x->dim[0]}};
     for (int i = 0; i < image.count; i++) {
         out.dim[2 + i] = image.at[i];
         points = ry_dim_mul(graph, points, block.at[i]);
-        int64_t fit = ry_window_count(&w, i, image.at[i], ry_window_extent(graph, &w, i));
-        positions = ry_dim_mul(graph, positions, fit > 0 ? fit : 0);
+        positions = ry_dim_mul(graph, positions, ry_most(ry_window_positions(&w.axis[i], false), 0));
     }
     RY_INFER_TRY(ry_infer_check_dim(infer, 0, 2, positions, "positions of the block in the image"));
     if (x->dim[1] >= 0 && x->dim[1] % points != 0) {

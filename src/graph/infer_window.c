@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many windows fit along a dim, as the ONNX specification of Conv and MaxPool states it. */
+/* Checks windows of nodes, and does in symbols what problem/window.c does in numbers. */
 #include "graph/infer_window.h"
 
-ry_infer_result ry_infer_list(ry_infer *infer, const char *name, ry_ints *list, int count, int64_t preset, int64_t least)
+ry_infer_result ry_infer_list(ry_infer *infer, const char *name, ry_ints *list, int count, int64_t least)
 {
     if (list->count == 0) {
         list->count = count;
         for (int i = 0; i < count; i++) {
-            list->at[i] = preset;
+            list->at[i] = least;
         }
     }
     if (list->count != count) {
@@ -22,105 +22,113 @@ ry_infer_result ry_infer_list(ry_infer *infer, const char *name, ry_ints *list, 
     return RY_INFER_DONE;
 }
 
-ry_infer_result ry_window_check(ry_infer *infer, ry_window *w)
+static void *attribute(ry_infer *infer, size_t at)
 {
-    RY_INFER_TRY(ry_infer_list(infer, "strides", w->stride, w->spatial, 1, 1));
-    if (w->dilation) {
-        RY_INFER_TRY(ry_infer_list(infer, "dilations", w->dilation, w->spatial, 1, 1));
-    }
-    RY_INFER_TRY(ry_infer_list(infer, "pads", w->pads, 2 * w->spatial, 0, 0));
-    for (int i = 0; i < w->spatial; i++) {
-        if (w->kernel[i] == 0 || w->kernel[i] > INT32_MAX) {
-            return ry_infer_fail(infer, RYND_ERROR_SHAPE, "the window's size along spatial dim %d is %lld, expected 1 to 2^31-1", i,
-                                 (long long)w->kernel[i]);
+    return at ? (char *)&infer->node->attrs + at - 1 : NULL;
+}
+
+ry_infer_result ry_infer_window(ry_infer *infer, int rank, const int64_t *in, const int64_t *out, const int64_t *taps, ry_window *window)
+{
+    const ry_window_lists *lists = ry_window_lists_of(infer->node->op);
+    const struct {
+        const char *name;
+        size_t at;
+        int count;
+        int64_t least;
+    } list[] = {{"strides", lists->stride, rank, 1},
+                {"dilations", lists->dilation, rank, 1},
+                {"pads", lists->pads, 2 * rank, 0},
+                {"output_padding", lists->output_padding, rank, 0}};
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+        if (list[k].at) {
+            RY_INFER_TRY(ry_infer_list(infer, list[k].name, attribute(infer, list[k].at), list[k].count, list[k].least));
         }
     }
+    for (int i = 0; i < rank; i++) {
+        if (taps[i] == 0 || taps[i] > INT32_MAX) {
+            return ry_infer_fail(infer, RYND_ERROR_SHAPE, "the window's size along spatial dim %d is %lld, expected 1 to 2^31-1", i,
+                                 (long long)taps[i]);
+        }
+    }
+    *window = ry_window_of_attrs(infer->node->op, &infer->node->attrs, rank, in, out, taps);
     return RY_INFER_DONE;
 }
 
-int64_t ry_window_extent(ry_graph *graph, const ry_window *w, int i)
+void ry_infer_store_pads(ry_infer *infer, const ry_window *window, bool known)
 {
-    int64_t dilation = w->dilation ? w->dilation->at[i] : 1;
-    return ry_dim_affine(graph, ry_dim_mul(graph, ry_dim_affine(graph, w->kernel[i], -1, 1), dilation), 1, 1);
-}
-
-void ry_window_set_same_pads(const ry_window *w, int i, int64_t total)
-{
-    int64_t small = total / 2, large = total - total / 2;
-    bool upper = *w->auto_pad == RY_auto_pad_same_upper;
-    w->pads->at[i] = upper ? small : large;
-    w->pads->at[w->spatial + i] = upper ? large : small;
-}
-
-/* SAME: ceil(in / stride) windows, and pads so that they fit. VALID: no pads. Pads become numbers where the size is one. */
-static bool resolve_auto_pad(ry_graph *graph, const ry_window *w, int i, int64_t in, int64_t *out)
-{
-    if (*w->auto_pad == RY_auto_pad_valid) {
-        w->pads->at[i] = w->pads->at[w->spatial + i] = 0;
-        return false;
+    const ry_window_lists *lists = ry_window_lists_of(infer->node->op);
+    ry_ints *pads = attribute(infer, lists->pads), *output_padding = attribute(infer, lists->output_padding);
+    ry_auto_pad *auto_pad = attribute(infer, lists->auto_pad);
+    for (int i = 0; i < window->rank; i++) {
+        pads->at[i] = window->axis[i].pad;
+        pads->at[window->rank + i] = window->axis[i].pad_end;
+        if (output_padding) {
+            output_padding->at[i] = window->axis[i].output_padding;
+        }
     }
-    int64_t stride = w->stride->at[i], covered = ry_window_extent(graph, w, i);
-    *out = ry_dim_ceil_div(graph, in, stride);
-    if (in >= 0 && covered >= 0) {
-        int64_t total = (*out - 1) * stride + covered - in;
-        ry_window_set_same_pads(w, i, in > 0 && total > 0 ? total : 0);
+    if (known && auto_pad) {
+        *auto_pad = RY_auto_pad_explicit;
     }
-    return true;
 }
 
-/* In ceil_mode the last may hang over the end, but not start in the padding there. */
-int64_t ry_window_count(const ry_window *w, int i, int64_t in, int64_t covered)
+static int64_t reach(ry_graph *graph, const ry_window_axis *axis)
 {
-    int64_t stride = w->stride->at[i], begin = w->pads->at[i], room = in + begin + w->pads->at[w->spatial + i] - covered;
-    int64_t more = w->ceil_mode && room > -stride ? (room + stride - 1) / stride : room >= 0 ? room / stride : -2;
-    return w->ceil_mode && more > 0 && more * stride >= in + begin ? more : more + 1;
+    return ry_dim_affine(graph, ry_dim_mul(graph, ry_dim_affine(graph, axis->taps, -1, 1), axis->dilation), 1, 1);
 }
 
-/* The same where the size or the window is a symbol. */
-static int64_t symbolic_windows(ry_graph *graph, const ry_window *w, int i, int64_t in)
+int64_t ry_infer_covered(ry_graph *graph, const ry_window_axis *axis)
 {
-    int64_t stride = w->stride->at[i], end = w->pads->at[w->spatial + i], covered = ry_window_extent(graph, w, i);
-    int64_t room = ry_dim_sub(graph, ry_dim_affine(graph, in, w->pads->at[i] + end, 1), covered);
-    if (w->ceil_mode && (covered < 0 || end + stride > covered)) {
+    int64_t last = ry_dim_mul(graph, ry_dim_affine(graph, axis->out, -1, 1), axis->stride);
+    return ry_dim_add(graph, last, ry_dim_affine(graph, reach(graph, axis), axis->output_padding, 1));
+}
+
+/* ry_window_extent where `in` or the taps are a symbol. */
+static int64_t symbolic_positions(ry_graph *graph, const ry_window *w, ry_window_axis *axis)
+{
+    if (w->auto_pad == RY_auto_pad_same_upper || w->auto_pad == RY_auto_pad_same_lower) {
+        return ry_dim_ceil_div(graph, axis->in, axis->stride);
+    }
+    if (w->auto_pad == RY_auto_pad_valid) {
+        ry_window_split_pads(axis, w->auto_pad, 0);
+    }
+    int64_t covered = reach(graph, axis), stride = axis->stride;
+    int64_t room = ry_dim_sub(graph, ry_dim_affine(graph, axis->in, axis->pad + axis->pad_end, 1), covered);
+    if (w->ceil_mode && (covered < 0 || axis->pad_end + stride > covered)) {
         return ry_dim_unknown(graph); /* the last window may start in the padding, or not */
     }
     return ry_dim_affine(graph, w->ceil_mode ? ry_dim_ceil_div(graph, room, stride) : ry_dim_floor_div(graph, room, stride), 1, 1);
 }
 
-ry_infer_result ry_window_out(ry_infer *infer, const ry_window *w, int i, int64_t in, int64_t *out)
+ry_infer_result ry_infer_positions(ry_infer *infer, ry_window *window, int i, int64_t *out)
 {
     static const int64_t LARGEST = (int64_t)1 << 60; /* with pads and a window, whose numbers are below 2^31, sums stay below 2^63 */
-    ry_graph *graph = infer->graph;
-    if (in > LARGEST) {
-        return ry_infer_bad(infer, 0, "has %lld along dim %d, more than any tensor can have", (long long)in, i + 2);
+    ry_window_axis *axis = &window->axis[i];
+    if (axis->in > LARGEST) {
+        return ry_infer_bad(infer, 0, "has %lld along dim %d, more than any tensor can have", (long long)axis->in, i + 2);
     }
-    if (w->auto_pad && *w->auto_pad != RY_auto_pad_explicit && resolve_auto_pad(graph, w, i, in, out)) {
+    if (axis->in < 0 || axis->taps < 0) {
+        *out = symbolic_positions(infer->graph, window, axis);
         return RY_INFER_DONE;
     }
-    int64_t covered = ry_window_extent(graph, w, i);
-    if (in < 0 || covered < 0) {
-        *out = symbolic_windows(graph, w, i, in);
-        return RY_INFER_DONE;
-    }
-    *out = in > 0 ? ry_window_count(w, i, in, covered) : 0;
+    ry_window_pad(axis, window->auto_pad);
+    *out = ry_window_extent(window, i);
     if (*out < 0) {
-        return ry_infer_bad(infer, 0, "is smaller along dim %d, with its pads, than the window: %lld + %lld < %lld", i + 2, (long long)in,
-                            (long long)(w->pads->at[i] + w->pads->at[w->spatial + i]), (long long)covered);
+        return ry_infer_bad(infer, 0, "is smaller along dim %d, with its pads, than the window: %lld + %lld < %lld", i + 2,
+                            (long long)axis->in, (long long)(axis->pad + axis->pad_end), (long long)ry_window_reach(axis));
     }
     return RY_INFER_DONE;
 }
 
-ry_infer_result ry_window_outs(ry_infer *infer, ry_window *w, ry_shape *out)
+ry_infer_result ry_infer_window_outs(ry_infer *infer, const int64_t *taps, ry_shape *out)
 {
     const ry_shape *in = &ry_infer_in(infer, 0)->shape;
+    ry_window w;
     bool known = true;
-    RY_INFER_TRY(ry_window_check(infer, w));
-    for (int i = 0; i < w->spatial; i++) {
-        RY_INFER_TRY(ry_window_out(infer, w, i, in->dim[2 + i], &out->dim[2 + i]));
-        known = known && in->dim[2 + i] >= 0 && w->kernel[i] >= 0;
+    RY_INFER_TRY(ry_infer_window(infer, in->rank - 2, in->dim + 2, NULL, taps, &w));
+    for (int i = 0; i < w.rank; i++) {
+        RY_INFER_TRY(ry_infer_positions(infer, &w, i, &out->dim[2 + i]));
+        known = known && w.axis[i].in >= 0 && w.axis[i].taps >= 0;
     }
-    if (known && w->auto_pad) {
-        *w->auto_pad = RY_auto_pad_explicit;
-    }
+    ry_infer_store_pads(infer, &w, known);
     return RY_INFER_DONE;
 }

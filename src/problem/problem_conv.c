@@ -4,6 +4,7 @@
 #include "problem/problem_conv.h"
 
 #include "base/number.h"
+#include "problem/window.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -216,22 +217,36 @@ static rynd_status check_brief(brief *b, ry_error *error)
 
 typedef struct geometry {
     ry_ints pads, stride, dilation, opad;
+    ry_attrs attrs;
     ry_shape x, weights, y;
 } geometry;
 
-/* Rows that a window covers, and how many windows fit (convt: how many rows its windows cover). */
-static rynd_status output_size(const brief *b, const geometry *g, int i, int64_t *size, ry_error *error)
+static void make_attrs(const brief *b, geometry *g)
 {
-    int64_t in = b->image[SPATIAL - b->spatial + i], window = b->window[SPATIAL - b->spatial + i];
-    int64_t covered = (window - 1) * g->dilation.at[i] + 1, pads = g->pads.at[i] + g->pads.at[b->spatial + i];
+    g->attrs = ry_attrs_default(b->op);
     if (b->op == RY_OP_convt) {
-        *size = in == 0 ? 0 : g->stride.at[i] * (in - 1) + g->opad.at[i] + covered - pads;
-    } else {
-        *size = in == 0 ? 0 : in + pads < covered ? -1 : (in + pads - covered) / g->stride.at[i] + 1;
+        g->attrs.convt =
+            (ry_convt_attrs){.stride = g->stride, .dilation = g->dilation, .pads = g->pads, .output_padding = g->opad, .groups = b->groups};
+        g->attrs.convt.activation = (ry_activation)b->activation;
+        g->attrs.convt.act_alpha = b->alpha;
+        g->attrs.convt.act_beta = b->beta;
+        return;
     }
+    g->attrs.conv =
+        (ry_conv_attrs){.dir = (ry_direction)b->dir, .stride = g->stride, .dilation = g->dilation, .pads = g->pads, .groups = b->groups};
+    g->attrs.conv.activation = (ry_activation)b->activation;
+    g->attrs.conv.act_alpha = b->alpha;
+    g->attrs.conv.act_beta = b->beta;
+}
+
+static rynd_status output_size(const brief *b, const ry_window *w, int i, int64_t *size, ry_error *error)
+{
+    const ry_window_axis *axis = &w->axis[i];
+    *size = ry_window_extent(w, i);
     if (*size < 0) {
+        const int at = SPATIAL - b->spatial + i;
         return ry_fail(error, RYND_ERROR_FORMAT, "problem text: %s=%lld with %lld of padding is too small for a window that covers %lld",
-                       image_keys[SPATIAL - b->spatial + i], (long long)in, (long long)pads, (long long)covered);
+                       image_keys[at], (long long)b->image[at], (long long)(axis->pad + axis->pad_end), (long long)ry_window_reach(axis));
     }
     return RYND_OK;
 }
@@ -255,7 +270,12 @@ static rynd_status make_geometry(const brief *b, geometry *g, ry_error *error)
     for (int i = 0; i < b->spatial; i++) {
         g->x.dim[2 + i] = b->image[SPATIAL - b->spatial + i];
         g->weights.dim[2 + i] = b->window[SPATIAL - b->spatial + i];
-        RY_TRY(output_size(b, g, i, &g->y.dim[2 + i], error));
+    }
+    make_attrs(b, g);
+    ry_window w = ry_window_of_attrs(b->op, &g->attrs, b->spatial, g->x.dim + 2, g->x.dim + 2, g->weights.dim + 2);
+    w.direction = turned ? RY_direction_bwd_data : RY_direction_fwd; /* whichever is asked for, y has the extents of the one forward */
+    for (int i = 0; i < b->spatial; i++) {
+        RY_TRY(output_size(b, &w, i, &g->y.dim[2 + i], error));
     }
     const ry_shape *shapes[] = {&g->x, &g->y, &g->weights};
     for (int i = 0; i < 3; i++) {
@@ -270,24 +290,6 @@ static rynd_status make_geometry(const brief *b, geometry *g, ry_error *error)
 static ry_tensor image_tensor(const brief *b, const ry_shape *shape)
 {
     return b->layout ? ry_tensor_channels_last((ry_dtype)b->dtype, shape, NULL) : ry_tensor_row_major((ry_dtype)b->dtype, shape, NULL);
-}
-
-static void make_attrs(const brief *b, const geometry *g, ry_attrs *attrs)
-{
-    *attrs = ry_attrs_default(b->op);
-    if (b->op == RY_OP_convt) {
-        attrs->convt =
-            (ry_convt_attrs){.stride = g->stride, .dilation = g->dilation, .pads = g->pads, .output_padding = g->opad, .groups = b->groups};
-        attrs->convt.activation = (ry_activation)b->activation;
-        attrs->convt.act_alpha = b->alpha;
-        attrs->convt.act_beta = b->beta;
-        return;
-    }
-    attrs->conv =
-        (ry_conv_attrs){.dir = (ry_direction)b->dir, .stride = g->stride, .dilation = g->dilation, .pads = g->pads, .groups = b->groups};
-    attrs->conv.activation = (ry_activation)b->activation;
-    attrs->conv.act_alpha = b->alpha;
-    attrs->conv.act_beta = b->beta;
 }
 
 static rynd_status make_problem(const brief *b, ry_arena *arena, ry_problem *problem, ry_error *error)
@@ -305,8 +307,7 @@ static rynd_status make_problem(const brief *b, ry_arena *arena, ry_problem *pro
     ry_tensor x = image_tensor(b, &g.x), y = image_tensor(b, &g.y);
     ry_tensor weights = ry_tensor_row_major((ry_dtype)b->dtype, &g.weights, NULL),
               bias = ry_tensor_row_major((ry_dtype)b->dtype, &bias_shape, NULL);
-    *problem = (ry_problem){.op = b->op, .accuracy = b->accuracy, .inputs = 2, .outputs = 1, .in = in, .out = out};
-    make_attrs(b, &g, &problem->attrs);
+    *problem = (ry_problem){.op = b->op, .accuracy = b->accuracy, .attrs = g.attrs, .inputs = 2, .outputs = 1, .in = in, .out = out};
     switch (b->dir) {
     case RY_direction_bwd_data:
         in[0] = y;

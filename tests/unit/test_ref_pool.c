@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Window geometry against counting, and the reference pooling kernels against known values (PyTorch's). */
+/* The reference pooling kernels against known values (PyTorch's). */
 #include "kernel_case.h"
-#include "kernels/common/window.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,64 +9,6 @@
 #include <cmocka.h>
 
 #define COUNT(list) ((int64_t)(sizeof(list) / sizeof *(list)))
-
-static bool reads_inside(const ry_window *w, int64_t out, int64_t tap)
-{
-    int64_t at = out * w->stride[0] + tap * w->dilation[0] - w->pad[0];
-    return at >= 0 && at < w->in[0];
-}
-
-/* Every formula of window.h against a loop over all outputs and taps. */
-static void check_window(const ry_window *w)
-{
-    int64_t interior_begin, interior_end;
-    ry_window_interior(w, 0, &interior_begin, &interior_end);
-    for (int64_t o = 0; o < w->out[0]; o++) {
-        int64_t begin, end, inside = 0;
-        ry_window_taps(w, 0, o, &begin, &end);
-        for (int64_t t = 0; t < w->taps[0]; t++) {
-            assert_int_equal(reads_inside(w, o, t), t >= begin && t < end);
-            inside += reads_inside(w, o, t);
-        }
-        assert_int_equal(inside == w->taps[0], o >= interior_begin && o < interior_end);
-    }
-    for (int64_t t = 0; t < w->taps[0]; t++) {
-        int64_t begin, end;
-        ry_window_outputs(w, 0, t, &begin, &end);
-        for (int64_t o = 0; o < w->out[0]; o++) {
-            assert_int_equal(reads_inside(w, o, t), o >= begin && o < end);
-        }
-    }
-    for (int64_t in = 0; in < w->in[0]; in++) {
-        ry_window_readers r = ry_window_readers_of(w, 0, in);
-        int64_t readers = 0;
-        for (int64_t o = 0; o < w->out[0]; o++) {
-            for (int64_t t = 0; t < w->taps[0]; t++) {
-                readers += o * w->stride[0] + t * w->dilation[0] - w->pad[0] == in;
-            }
-        }
-        assert_int_equal(readers, r.count);
-        for (int64_t j = 0; j < r.count; j++) {
-            assert_int_equal((r.out + j * r.out_step) * w->stride[0] + (r.tap + j * r.tap_step) * w->dilation[0] - w->pad[0], in);
-        }
-    }
-}
-
-static void window_formulas(void **state)
-{
-    (void)state;
-    for (int n = 0; n < 3 * 4 * 4 * 3 * 4 * 5; n++) {
-        ry_window w = {.rank = 1, .in = {3 + n % 3 * 4}};
-        w.taps[0] = 1 + n / 3 % 4;
-        w.stride[0] = 1 + n / 12 % 4;
-        w.dilation[0] = 1 + n / 48 % 3;
-        w.pad[0] = n / 144 % 4 - 1;
-        w.pad_end[0] = n / 576 % 5 - 1;
-        int64_t extent = w.in[0] + w.pad[0] + w.pad_end[0] - (w.taps[0] - 1) * w.dilation[0] - 1;
-        w.out[0] = extent < 0 ? 0 : extent / w.stride[0] + 1;
-        check_window(&w);
-    }
-}
 
 static void maximum_and_where(void **state)
 {
@@ -256,7 +197,6 @@ static void unpooled_of_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(window_formulas),
         cmocka_unit_test(maximum_and_where),
         cmocka_unit_test(maximum_details),
         cmocka_unit_test(maximum_of_bytes_and_of_nothing),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators of several boxes, as moves: concat, split, constant padding, cropping and filling. */
+#include "base/whole.h"
 #include "kernels/move/move_describe.h"
 
 #include <string.h>
@@ -38,11 +39,6 @@ void ry_describe_split(const ry_problem *problem, ry_move_list *list)
     }
 }
 
-static int64_t clamp(int64_t x, int64_t low, int64_t high)
-{
-    return x < low ? low : x > high ? high : x;
-}
-
 /* Fills what lies outside [low, high) of dim `at`: dims before it only within their own [low, high), so that every border element is written once. */
 static void add_border(const ry_problem *problem, ry_move_list *list, const ry_move *fill, int at, const int64_t *low, const int64_t *high)
 {
@@ -66,8 +62,8 @@ static void add_padded(const ry_problem *problem, ry_move_list *list, const ry_m
     int64_t low[RY_MAX_RANK], high[RY_MAX_RANK];
     ry_move inside = ry_move_start(problem, 0, 0);
     for (int i = 0; i < y->rank; i++) {
-        low[i] = clamp(begin[i], 0, y->dim[i]);
-        high[i] = clamp(begin[i] + x->dim[i], low[i], y->dim[i]);
+        low[i] = ry_clamp(begin[i], 0, y->dim[i]);
+        high[i] = ry_clamp(begin[i] + x->dim[i], low[i], y->dim[i]);
         inside.dst_offset += low[i] * y->stride[i];
         inside.src_offset += (low[i] - begin[i]) * x->stride[i];
         ry_box_add(&inside.box, high[i] - low[i], y->stride[i], x->stride[i]);

@@ -9,11 +9,6 @@
 
 static const uint64_t zero;
 
-static int64_t clamp(int64_t x, int64_t low, int64_t high)
-{
-    return x < low ? low : x > high ? high : x;
-}
-
 /* The last dim of the output is a row; tasks are runs of rows. */
 static int64_t row_width(const ry_tensor *y)
 {
@@ -95,8 +90,8 @@ static void run_trilu(const ry_cpu_launch *launch, size_t task)
     const ry_tensor *x = &launch->problem->in[0];
     int64_t size = (int64_t)ry_dtype_size((ry_dtype)x->dtype), width = row_width(x), s0 = x->stride[x->rank - 1] * size;
     for (rows r = task_rows(launch, task); next_row(&r, launch);) {
-        int64_t line = r.index[x->rank - 2], k = clamp(a->k, -line - 1, width); /* no sum overflows */
-        int64_t from = a->upper ? clamp(line + k, 0, width) : 0, to = a->upper ? width : clamp(line + k + 1, 0, width);
+        int64_t line = r.index[x->rank - 2], k = ry_clamp(a->k, -line - 1, width); /* no sum overflows */
+        int64_t from = a->upper ? ry_clamp(line + k, 0, width) : 0, to = a->upper ? width : ry_clamp(line + k + 1, 0, width);
         const char *src = (const char *)launch->in[0] + ry_index_offset(x, r.index) * size;
         write_row(r.y, r.row, 0, from, &zero, 0);
         write_row(r.y, r.row, from, to, src + from * s0, s0);
@@ -159,7 +154,7 @@ static void run_shape(const ry_cpu_launch *launch, size_t task)
         *out = ry_tensor_count(x);
         return;
     }
-    int64_t start = clamp(a->start < 0 ? a->start + x->rank : a->start, 0, x->rank);
+    int64_t start = ry_clamp(a->start < 0 ? a->start + x->rank : a->start, 0, x->rank);
     for (int64_t i = 0; i < y->dim[0]; i++) {
         out[i * y->stride[0]] = x->dim[start + i];
     }

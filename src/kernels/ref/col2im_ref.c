@@ -1,34 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reference col2im: every image element is the sum of the column elements that a sliding block took from it. */
-#include "kernels/common/window.h"
 #include "kernels/ref/ref_common.h"
-
-/* The window whose input is the image; its outputs are the positions that L numbers in row-major order. */
-static ry_window block_window(const ry_problem *p)
-{
-    const ry_col2im_attrs *attrs = &p->attrs.col2im;
-    ry_window win = ry_window_make(&p->out[0], &p->out[0], attrs->block.at, &attrs->stride, &attrs->dilation, &attrs->pads);
-    for (int i = 0; i < win.rank; i++) {
-        int64_t extent = win.in[i] + win.pad[i] + win.pad_end[i] - win.dilation[i] * (win.taps[i] - 1) - 1;
-        win.out[i] = extent < 0 ? 0 : extent / win.stride[i] + 1;
-    }
-    return win;
-}
+#include "problem/window.h"
 
 static void element(const ry_cpu_launch *launch, const int64_t *index)
 {
     const ry_problem *p = launch->problem;
     const ry_tensor *x = &p->in[0], *y = &p->out[0];
-    ry_window win = block_window(p);
+    ry_window win = ry_window_of(p);
     ry_ref_operand column = {.dtype = ry_ref_dtype(x), .data = launch->in[0]};
     int64_t count[RY_MAX_RANK] = {0}, taps = 1, positions = 1;
     for (int i = win.rank - 1; i >= 0; i--) {
-        ry_window_readers readers = ry_window_readers_of(&win, i, index[i + 2]);
+        ry_window_readers readers = ry_window_readers_of(&win.axis[i], index[i + 2]);
         count[i] = readers.count;
         column.offset += readers.tap * taps * x->stride[1] + readers.out * positions * x->stride[2];
         column.step[i] = readers.tap_step * taps * x->stride[1] + readers.out_step * positions * x->stride[2];
-        taps *= win.taps[i];
-        positions *= win.out[i];
+        taps *= win.axis[i].taps;
+        positions *= win.axis[i].out;
     }
     column.offset += index[0] * x->stride[0] + index[1] * taps * x->stride[1];
     ry_ref_sum sum = {.integer = ry_ref_integers(p)};

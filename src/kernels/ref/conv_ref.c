@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reference convolution: forward, gradient of the data, gradient of weights and bias, and transposed convolution; any rank. */
-#include "kernels/common/window.h"
 #include "kernels/ref/ref_common.h"
+#include "problem/window.h"
 
 static ry_ref_operand operand(const ry_tensor *t, const void *data)
 {
@@ -39,7 +39,7 @@ static void forward(const ry_cpu_launch *launch, const int64_t *index)
     const ry_problem *p = launch->problem;
     const ry_conv_attrs *attrs = &p->attrs.conv;
     const ry_tensor *tx = &p->in[0], *tw = &p->in[1], *ty = &p->out[0];
-    ry_window win = ry_window_make(tx, ty, tw->dim + 2, &attrs->stride, &attrs->dilation, &attrs->pads);
+    ry_window win = ry_window_of(p);
     ry_ref_operand x = operand(tx, launch->in[0]), w = operand(tw, launch->in[1]);
     int64_t count[RY_MAX_RANK] = {tw->dim[1]};
     int64_t group = index[1] / (ty->dim[1] / attrs->groups);
@@ -48,12 +48,12 @@ static void forward(const ry_cpu_launch *launch, const int64_t *index)
     w.offset = index[1] * tw->stride[0];
     w.step[0] = tw->stride[1];
     for (int i = 0; i < win.rank; i++) {
-        int64_t begin, end;
-        ry_window_taps(&win, i, index[i + 2], &begin, &end);
-        count[i + 1] = end - begin;
-        x.offset += (ry_window_start(&win, i, index[i + 2]) + begin * win.dilation[i]) * tx->stride[i + 2];
-        x.step[i + 1] = win.dilation[i] * tx->stride[i + 2];
-        w.offset += begin * tw->stride[i + 2];
+        const ry_window_axis *axis = &win.axis[i];
+        const ry_window_range taps = ry_window_taps(axis, index[i + 2]);
+        count[i + 1] = taps.end - taps.begin;
+        x.offset += ry_window_at(axis, index[i + 2], taps.begin) * tx->stride[i + 2];
+        x.step[i + 1] = axis->dilation * tx->stride[i + 2];
+        w.offset += taps.begin * tw->stride[i + 2];
         w.step[i + 1] = tw->stride[i + 2];
     }
     ry_ref_sum sum = {.integer = ry_ref_integers(p)};
@@ -75,7 +75,7 @@ static ry_ref_sum scatter_sum(const ry_cpu_launch *launch, const ry_window *win,
     w.offset = group * channels * tw->stride[0] + index[1] % tw->dim[1] * tw->stride[1];
     w.step[0] = tw->stride[0];
     for (int i = 0; i < win->rank; i++) {
-        ry_window_readers readers = ry_window_readers_of(win, i, index[i + 2]);
+        ry_window_readers readers = ry_window_readers_of(&win->axis[i], index[i + 2]);
         count[i + 1] = readers.count;
         small.offset += readers.out * ts->stride[i + 2];
         small.step[i + 1] = readers.out_step * ts->stride[i + 2];
@@ -91,7 +91,7 @@ static void backward_data(const ry_cpu_launch *launch, const int64_t *index)
 {
     const ry_problem *p = launch->problem;
     const ry_conv_attrs *attrs = &p->attrs.conv;
-    ry_window win = ry_window_make(&p->out[0], &p->in[0], p->in[1].dim + 2, &attrs->stride, &attrs->dilation, &attrs->pads);
+    ry_window win = ry_window_of(p);
     ry_ref_sum sum = scatter_sum(launch, &win, attrs->groups, index);
     ry_ref_store(&sum, ry_ref_dtype(&p->out[0]), launch->out[0], ry_index_offset(&p->out[0], index));
 }
@@ -100,7 +100,7 @@ static void transposed(const ry_cpu_launch *launch, const int64_t *index)
 {
     const ry_problem *p = launch->problem;
     const ry_convt_attrs *attrs = &p->attrs.convt;
-    ry_window win = ry_window_make(&p->out[0], &p->in[0], p->in[1].dim + 2, &attrs->stride, &attrs->dilation, &attrs->pads);
+    ry_window win = ry_window_of(p);
     ry_ref_sum sum = scatter_sum(launch, &win, attrs->groups, index);
     finish(launch, &sum, 2, index, attrs->activation, attrs->act_alpha, attrs->act_beta);
 }
@@ -111,7 +111,7 @@ static void backward_weights(const ry_cpu_launch *launch, const int64_t *index)
     const ry_problem *p = launch->problem;
     const ry_conv_attrs *attrs = &p->attrs.conv;
     const ry_tensor *tx = &p->in[0], *ty = &p->in[1], *tw = &p->out[0];
-    ry_window win = ry_window_make(tx, ty, tw->dim + 2, &attrs->stride, &attrs->dilation, &attrs->pads);
+    ry_window win = ry_window_of(p);
     ry_ref_operand x = operand(tx, launch->in[0]), y = operand(ty, launch->in[1]);
     int64_t count[RY_MAX_RANK] = {tx->dim[0]};
     int64_t group = index[0] / (tw->dim[0] / attrs->groups);
@@ -120,12 +120,12 @@ static void backward_weights(const ry_cpu_launch *launch, const int64_t *index)
     y.offset = index[0] * ty->stride[1];
     y.step[0] = ty->stride[0];
     for (int i = 0; i < win.rank; i++) {
-        int64_t begin, end;
-        ry_window_outputs(&win, i, index[i + 2], &begin, &end);
-        count[i + 1] = end - begin;
-        x.offset += (ry_window_start(&win, i, begin) + index[i + 2] * win.dilation[i]) * tx->stride[i + 2];
-        x.step[i + 1] = win.stride[i] * tx->stride[i + 2];
-        y.offset += begin * ty->stride[i + 2];
+        const ry_window_axis axis = ry_window_exchange(&win.axis[i]);
+        const ry_window_range outputs = ry_window_taps(&axis, index[i + 2]);
+        count[i + 1] = outputs.end - outputs.begin;
+        x.offset += ry_window_at(&axis, index[i + 2], outputs.begin) * tx->stride[i + 2];
+        x.step[i + 1] = axis.dilation * tx->stride[i + 2];
+        y.offset += outputs.begin * ty->stride[i + 2];
         y.step[i + 1] = ty->stride[i + 2];
     }
     ry_ref_sum sum = {.integer = ry_ref_integers(p)};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reference deformable convolution (ONNX DeformConv; Zhu et al., arXiv:1811.11168), any rank. */
-#include "kernels/common/window.h"
 #include "kernels/ref/ref_common.h"
+#include "problem/window.h"
 
 /* The linear taps at position x of a dimension; what lies outside is zero. A position far outside, or NaN, has none. */
 static ry_ref_taps linear_taps(double x, int64_t size)
@@ -39,7 +39,7 @@ static double tap_value(const ry_cpu_launch *launch, const ry_window *win, const
     ry_ref_taps around[RY_MAX_RANK];
     for (int i = 0; i < win->rank; i++) {
         double shift = per_position(offset, launch->in[2], index, (offset_group * taps + number) * win->rank + i);
-        around[i] = linear_taps((double)(ry_window_start(win, i, index[i + 2]) + tap[i] * win->dilation[i]) + shift, win->in[i]);
+        around[i] = linear_taps((double)ry_window_at(&win->axis[i], index[i + 2], tap[i]) + shift, win->axis[i].in);
         if (around[i].count == 0) {
             return 0;
         }
@@ -56,8 +56,8 @@ static void element(const ry_cpu_launch *launch, const int64_t *index)
     const ry_problem *p = launch->problem;
     const ry_deform_conv_attrs *attrs = &p->attrs.deform_conv;
     const ry_tensor *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
-    ry_window win = ry_window_make(x, y, w->dim + 2, &attrs->stride, &attrs->dilation, &attrs->pads);
-    ry_shape kernel = ry_shape_of(win.rank, win.taps);
+    ry_window win = ry_window_of(p);
+    ry_shape kernel = ry_shape_of(win.rank, w->dim + 2);
     int64_t taps = ry_shape_elements(&kernel), group = index[1] / (y->dim[1] / attrs->groups);
     double sum = 0;
     for (int64_t c = 0; c < w->dim[1] && taps > 0; c++) {
@@ -68,7 +68,7 @@ static void element(const ry_cpu_launch *launch, const int64_t *index)
             double weight = ry_ref_get(ry_ref_dtype(w), launch->in[1], ry_index_offset(w, at));
             sum += weight * tap_value(launch, &win, index, channel / (x->dim[1] / attrs->offset_groups), at + 2, number, taps, x_base);
             number++;
-        } while (ry_index_next(win.rank, win.taps, at + 2));
+        } while (ry_index_next(win.rank, kernel.dim, at + 2));
     }
     if (ry_problem_has_input(p, 3)) {
         sum += ry_ref_get(ry_ref_dtype(&p->in[3]), launch->in[3], index[1] * p->in[3].stride[0]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reference grid sampling: any number of spatial dims, linear, nearest or cubic, with zeros, the border or reflection outside. */
-#include "kernels/common/window.h"
+#include "base/whole.h"
 #include "kernels/ref/ref_common.h"
 
 /* From [-1, 1] to pixels. Nearest rounds what float arithmetic gives, as every other implementation does: a tie must fall the same way. */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reference max-unpooling: puts each element where its index says, zeros elsewhere. */
 #include "kernels/ref/ref_common.h"
+#include "problem/window.h"
 
 /* Indices number the tensor that max-pooling had, whose spatial dims follow from kernel, stride and pads; a larger output has it in its
  * corner. */
 static ry_shape pooled_shape(const ry_problem *p)
 {
-    const ry_max_unpool_attrs *attrs = &p->attrs.max_unpool;
     ry_shape shape = ry_tensor_shape(&p->in[0]);
-    for (int i = 0; i < shape.rank - 2; i++) {
-        int64_t pads = ry_ints_get(&attrs->pads, i, 0) + ry_ints_get(&attrs->pads, i + shape.rank - 2, 0);
-        shape.dim[i + 2] = (shape.dim[i + 2] - 1) * ry_ints_get(&attrs->stride, i, 1) - pads + ry_ints_get(&attrs->kernel, i, 1);
+    const ry_window win = ry_window_of(p);
+    for (int i = 0; i < win.rank; i++) {
+        shape.dim[i + 2] = ry_window_covered(&win.axis[i]) - win.axis[i].pad - win.axis[i].pad_end;
     }
     return shape;
 }

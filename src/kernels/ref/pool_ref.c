@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reference pooling: maximum with indices, average, Lp; any rank. */
-#include "kernels/common/window.h"
 #include "kernels/ref/ref_common.h"
-
-static ry_window pool_window(const ry_problem *p)
-{
-    const ry_pool_attrs *attrs = &p->attrs.pool;
-    return ry_window_make(&p->in[0], &p->out[0], attrs->kernel.at, &attrs->stride, &attrs->dilation, &attrs->pads);
-}
+#include "problem/window.h"
 
 /* The part of a window that lies in the input: input positions first[i] + j * dilation[i] for j < count[i]. */
 typedef struct reach {
@@ -18,11 +12,10 @@ static reach reach_of(const ry_window *win, const int64_t *index)
 {
     reach r = {.elements = 1};
     for (int i = 0; i < win->rank; i++) {
-        int64_t begin, end;
-        ry_window_taps(win, i, index[i + 2], &begin, &end);
-        r.first[i] = ry_window_start(win, i, index[i + 2]) + begin * win->dilation[i];
-        r.count[i] = end - begin;
-        r.elements *= end - begin;
+        const ry_window_range taps = ry_window_taps(&win->axis[i], index[i + 2]);
+        r.first[i] = ry_window_at(&win->axis[i], index[i + 2], taps.begin);
+        r.count[i] = taps.end - taps.begin;
+        r.elements *= r.count[i];
     }
     return r;
 }
@@ -54,7 +47,7 @@ static void maximum(const ry_cpu_launch *launch, const int64_t *index)
 {
     const ry_problem *p = launch->problem;
     const ry_tensor *x = &p->in[0], *y = &p->out[0];
-    ry_window win = pool_window(p);
+    ry_window win = ry_window_of(p);
     reach r = reach_of(&win, index);
     int64_t out = ry_index_offset(y, index), best = 0, flat = 0;
     if (r.elements == 0) {
@@ -64,7 +57,7 @@ static void maximum(const ry_cpu_launch *launch, const int64_t *index)
         bool found = false;
         do {
             for (int i = 0; i < win.rank; i++) {
-                at[i + 2] = r.first[i] + step[i] * win.dilation[i];
+                at[i + 2] = r.first[i] + step[i] * win.axis[i].dilation;
             }
             int64_t offset = ry_index_offset(x, at);
             if (!found || ry_ref_compare(ry_ref_dtype(x), launch->in[0], offset, best) > 0) {
@@ -88,8 +81,8 @@ static int64_t divisor(const ry_problem *p, const ry_window *win, const reach *r
     }
     int64_t count = 1;
     for (int i = 0; i < win->rank; i++) {
-        int64_t room = win->in[i] + win->pad_end[i] - 1 - ry_window_start(win, i, index[i + 2]);
-        count *= ry_clamp(ry_floor_div(room, win->dilation[i]) + 1, 0, win->taps[i]);
+        const ry_window_range taps = ry_window_padded_taps(&win->axis[i], index[i + 2]);
+        count *= taps.end - taps.begin;
     }
     return count;
 }
@@ -101,12 +94,12 @@ static void summed(const ry_cpu_launch *launch, const int64_t *index)
     const ry_tensor *x = &p->in[0], *y = &p->out[0];
     bool lp = p->attrs.pool.kind == RY_pool_kind_lp;
     double power = (double)p->attrs.pool.p, sum = 0;
-    ry_window win = pool_window(p);
+    ry_window win = ry_window_of(p);
     reach r = reach_of(&win, index);
     int64_t step[RY_MAX_RANK] = {0}, at[RY_MAX_RANK] = {index[0], index[1]};
     for (bool more = r.elements > 0; more; more = ry_index_next(win.rank, r.count, step)) {
         for (int i = 0; i < win.rank; i++) {
-            at[i + 2] = r.first[i] + step[i] * win.dilation[i];
+            at[i + 2] = r.first[i] + step[i] * win.axis[i].dilation;
         }
         double value = ry_ref_get(ry_ref_dtype(x), launch->in[0], ry_index_offset(x, at));
         sum += lp ? pow(fabs(value), power) : value;

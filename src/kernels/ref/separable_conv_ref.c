@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reference separable convolution (Sifre, 2014): depthwise, then pointwise; any rank. */
-#include "kernels/common/window.h"
 #include "kernels/ref/ref_common.h"
+#include "problem/window.h"
 
 static ry_ref_operand operand(const ry_cpu_launch *launch, int i, int64_t offset)
 {
@@ -26,12 +26,12 @@ static double middle(const ry_cpu_launch *launch, const ry_window *win, const in
     ry_ref_operand w = operand(launch, 1, channel * tw->stride[0]);
     int64_t count[RY_MAX_RANK];
     for (int i = 0; i < win->rank; i++) {
-        int64_t begin, end;
-        ry_window_taps(win, i, index[i + 2], &begin, &end);
-        count[i] = end - begin;
-        x.offset += (ry_window_start(win, i, index[i + 2]) + begin * win->dilation[i]) * tx->stride[i + 2];
-        x.step[i] = win->dilation[i] * tx->stride[i + 2];
-        w.offset += begin * tw->stride[i + 2];
+        const ry_window_axis *axis = &win->axis[i];
+        const ry_window_range taps = ry_window_taps(axis, index[i + 2]);
+        count[i] = taps.end - taps.begin;
+        x.offset += ry_window_at(axis, index[i + 2], taps.begin) * tx->stride[i + 2];
+        x.step[i] = axis->dilation * tx->stride[i + 2];
+        w.offset += taps.begin * tw->stride[i + 2];
         w.step[i] = tw->stride[i + 2];
     }
     ry_ref_sum sum = {0};
@@ -47,7 +47,7 @@ static void element(const ry_cpu_launch *launch, const int64_t *index)
     const ry_problem *p = launch->problem;
     const ry_separable_conv_attrs *attrs = &p->attrs.separable_conv;
     const ry_tensor *tw = &p->in[3], *ty = &p->out[0];
-    const ry_window win = ry_window_make(&p->in[0], ty, p->in[1].dim + 2, &attrs->stride, &attrs->dilation, &attrs->pads);
+    const ry_window win = ry_window_of(p);
     ry_ref_sum sum = {0};
     for (int64_t c = 0; c < tw->dim[1]; c++) {
         sum.f += middle(launch, &win, index, c) * ry_ref_get(ry_ref_dtype(tw), launch->in[3], index[1] * tw->stride[0] + c * tw->stride[1]);

@@ -2,60 +2,32 @@
 /* Reads a convolution problem into phases and taps. */
 #include "kernels/cpu/conv/conv_geometry.h"
 
+#include "base/whole.h"
+#include "problem/window.h"
+
 #include <string.h>
 
-/* Attributes of conv and convt that have the same meaning. */
-typedef struct window {
-    const ry_ints *stride, *dilation, *pads;
-    int64_t groups;
-    int space; /* spatial dimensions of the problem */
-} window;
-
-static window window_of(const ry_problem *problem)
+/* The problem's axes as ours, where it has fewer. */
+static void axes_of(const ry_problem *problem, ry_window_axis axis[RY_SPACE])
 {
-    const int space = problem->in[0].rank - 2;
-    if (problem->op == RY_OP_conv) {
-        const ry_conv_attrs *a = &problem->attrs.conv;
-        return (window){&a->stride, &a->dilation, &a->pads, a->groups, space};
+    const ry_window window = ry_window_of(problem);
+    for (int i = 0; i < RY_SPACE; i++) {
+        const int at = i - (RY_SPACE - window.rank);
+        axis[i] = at < 0 ? RY_WINDOW_UNIT : window.axis[at];
     }
-    const ry_convt_attrs *a = &problem->attrs.convt;
-    return (window){&a->stride, &a->dilation, &a->pads, a->groups, space};
 }
 
-/* Index in the problem's spatial lists of our dimension i, or -1 where the problem has no such dimension. */
-static int listed(const window *w, int i)
+/* Elements from a position to the next one along our dimension i. */
+static int64_t step_of(const ry_tensor *tensor, int i)
 {
-    return i - (RY_SPACE - w->space) >= 0 ? i - (RY_SPACE - w->space) : -1;
-}
-
-static int64_t list_get(const window *w, const ry_ints *list, int i, int64_t preset)
-{
-    const int at = listed(w, i);
-    return at < 0 ? preset : ry_ints_get(list, at, preset);
-}
-
-int64_t ry_conv_attribute(const ry_problem *problem, const ry_ints *list, int i, int64_t preset)
-{
-    const int at = i - (RY_SPACE - (problem->in[0].rank - 2));
-    return at < 0 ? preset : ry_ints_get(list, at, preset);
-}
-
-static int64_t dim_of(const window *w, const ry_tensor *tensor, int i)
-{
-    const int at = listed(w, i);
-    return at < 0 ? 1 : tensor->dim[at + 2];
-}
-
-static int64_t step_of(const window *w, const ry_tensor *tensor, int i)
-{
-    const int at = listed(w, i);
+    const int at = i - (RY_SPACE + 2 - tensor->rank);
     return at < 0 ? 0 : tensor->stride[at + 2];
 }
 
 /* Elements of the bias from a phase to that of the next residue along our dimension i. */
-static int64_t bias_step(const ry_problem *problem, const window *w, int i)
+static int64_t bias_step(const ry_problem *problem, int i)
 {
-    const int at = listed(w, i);
+    const int at = i - (RY_SPACE + 2 - problem->in[0].rank);
     return at < 0 || !ry_conv_has_phase_bias(problem) ? 0 : problem->in[2].stride[at + 1];
 }
 
@@ -84,20 +56,20 @@ bool ry_conv_is_spatial(const ry_problem *problem)
 }
 
 /* Has every axis unit stride, and no more padding than the window reaches over? */
-static bool is_mirrored(const ry_problem *problem, const window *win)
+static bool is_mirrored(const ry_problem *problem, const ry_window_axis *axis)
 {
-    bool mirrored = true;
+    bool mirrored = problem->op == RY_OP_convt;
     for (int i = 0; i < RY_SPACE; i++) {
-        const int64_t reach = (dim_of(win, &problem->in[1], i) - 1) * list_get(win, win->dilation, i, 1);
-        mirrored = mirrored && list_get(win, win->stride, i, 1) == 1 && list_get(win, win->pads, i, 0) <= reach;
+        mirrored = mirrored && axis[i].stride == 1 && axis[i].pad < ry_window_reach(&axis[i]);
     }
     return mirrored;
 }
 
 bool ry_conv_reads_forward(const ry_problem *problem)
 {
-    const window win = window_of(problem);
-    return problem->op == RY_OP_conv || is_mirrored(problem, &win);
+    ry_window_axis axis[RY_SPACE];
+    axes_of(problem, axis);
+    return problem->op == RY_OP_conv || is_mirrored(problem, axis);
 }
 
 bool ry_conv_is_flat(const ry_conv_geometry *g)
@@ -106,52 +78,41 @@ bool ry_conv_is_flat(const ry_conv_geometry *g)
     return g->in[0] == 1 && g->out[0] == 1 && g->kernel[0] == 1 && g->before[0] == 0;
 }
 
-/* Floor division for any sign of a, b > 0. */
-static int64_t floor_div(int64_t a, int64_t b)
-{
-    return a / b - (a % b < 0);
-}
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return -floor_div(-a, b);
-}
-
-static int64_t clamp(int64_t x, int64_t low, int64_t high)
-{
-    return x < low ? low : x > high ? high : x;
-}
-
 /* Completes a tap from `at`. */
 static void finish_tap(const ry_conv_geometry *g, const ry_conv_phase *phase, ry_conv_tap *tap)
 {
     tap->offset = 0;
     for (int i = 0; i < RY_SPACE; i++) {
         tap->offset += tap->at[i] * g->x_step[i];
-        tap->first[i] = clamp(ceil_div(-tap->at[i], g->stride[i]), 0, phase->grid[i]);
-        tap->end[i] = clamp(ceil_div(g->in[i] - tap->at[i], g->stride[i]), tap->first[i], phase->grid[i]);
+        const ry_window_range inside = ry_window_inside(g->in[i], tap->at[i], g->stride[i], phase->grid[i]);
+        tap->first[i] = inside.begin;
+        tap->end[i] = inside.end;
     }
 }
 
-/* The window's taps; those of a transposed convolution that reads as a forward one lie backwards. */
-static void find_window(const ry_problem *problem, const window *win, bool mirrored, ry_conv_geometry *g)
+/* The window; that of a transposed convolution that reads as a forward one has its taps backwards. */
+static void find_window(const ry_problem *problem, const ry_window_axis *axis, bool mirrored, ry_conv_geometry *g)
 {
     for (int i = 0; i < RY_SPACE; i++) {
-        const int64_t pad = list_get(win, win->pads, i, 0), step = step_of(win, &problem->in[1], i), last = g->kernel[i] - 1;
-        g->spread[i] = problem->op == RY_OP_conv ? 1 : list_get(win, win->stride, i, 1);
-        g->dilation[i] = list_get(win, win->dilation, i, 1);
-        g->before[i] = mirrored ? last * g->dilation[i] - pad : pad;
+        const int64_t step = step_of(&problem->in[1], i);
+        const ry_window_axis a = mirrored ? ry_window_mirror(&axis[i]) : axis[i];
+        g->in[i] = g->forward ? a.in : a.out;
+        g->out[i] = g->forward ? a.out : a.in;
+        g->kernel[i] = a.taps;
+        g->stride[i] = g->forward ? a.stride : 1;
+        g->spread[i] = g->forward ? 1 : a.stride;
+        g->dilation[i] = a.dilation;
+        g->before[i] = a.pad;
         g->w_step[i] = mirrored ? -step : step;
-        g->w_first += mirrored ? last * step : 0;
+        g->w_first += mirrored ? (a.taps - 1) * step : 0;
     }
 }
 
 /* Does tap r of an axis read inside x for any output? */
 static bool reaches_x(const ry_conv_geometry *g, int i, int64_t r)
 {
-    const int64_t at = r * g->dilation[i] - g->before[i];
-    const int64_t first = clamp(ceil_div(-at, g->stride[i]), 0, g->out[i]);
-    return first < clamp(ceil_div(g->in[i] - at, g->stride[i]), 0, g->out[i]);
+    const ry_window_range inside = ry_window_inside(g->in[i], r * g->dilation[i] - g->before[i], g->stride[i], g->out[i]);
+    return inside.begin < inside.end;
 }
 
 /* Leaves out the taps at the ends of each axis that read nothing but padding: wide dilated windows on small x have many. */
@@ -172,7 +133,7 @@ static void trim_window(ry_conv_geometry *g)
 }
 
 /* The one phase of what reads as a forward convolution. */
-static void forward_phase(const ry_problem *problem, const window *win, ry_conv_geometry *g, ry_conv_phase *phase, ry_conv_tap *tap)
+static void forward_phase(const ry_problem *problem, ry_conv_geometry *g, ry_conv_phase *phase, ry_conv_tap *tap)
 {
     g->phases = 1;
     g->taps = g->kernel[0] * g->kernel[1] * g->kernel[2];
@@ -183,8 +144,8 @@ static void forward_phase(const ry_problem *problem, const window *win, ry_conv_
     phase->taps = g->taps;
     for (int i = 0; i < RY_SPACE; i++) {
         phase->grid[i] = g->out[i];
-        phase->y_step[i] = step_of(win, &problem->out[0], i);
-        phase->r_step[i] = ry_problem_has_input(problem, 3) ? step_of(win, &problem->in[3], i) : 0;
+        phase->y_step[i] = step_of(&problem->out[0], i);
+        phase->r_step[i] = ry_problem_has_input(problem, 3) ? step_of(&problem->in[3], i) : 0;
     }
     for (int64_t t = 0; t < g->taps; t++) {
         int64_t rest = t;
@@ -200,39 +161,38 @@ static void forward_phase(const ry_problem *problem, const window *win, ry_conv_
     }
 }
 
-/* The taps of phase `residue`: those with (residue + pad - r * dilation) divisible by the stride in each dimension. Returns their count. */
-static int64_t phase_taps(const ry_problem *problem, const window *win, const ry_conv_geometry *g, const int64_t residue[RY_SPACE],
+/* The taps that reach the outputs of phase `residue`. Returns their count. */
+static int64_t phase_taps(const ry_problem *problem, const ry_window_axis *axis, const ry_conv_geometry *g, const int64_t *residue,
                           const ry_conv_phase *phase, ry_conv_tap *tap)
 {
-    int64_t count = 0;
+    ry_window_readers along[RY_SPACE];
+    int64_t count = 1;
+    for (int i = 0; i < RY_SPACE; i++) {
+        along[i] = ry_window_phase(&axis[i], residue[i]);
+        count *= along[i].count;
+    }
     /* from the last one on: where each reads ascends, and neighbours in x are neighbours here */
-    for (int64_t t = g->kernel[0] * g->kernel[1] * g->kernel[2] - 1; t >= 0; t--) {
-        ry_conv_tap next = {.weight = 0};
-        int64_t rest = t;
-        bool reaches = true;
+    for (int64_t t = 0; tap && t < count; t++) {
+        int64_t rest = count - 1 - t;
+        memset(&tap[t], 0, sizeof tap[t]);
         for (int i = RY_SPACE - 1; i >= 0; i--) {
-            const int64_t r = rest % g->kernel[i], stride = list_get(win, win->stride, i, 1);
-            rest /= g->kernel[i];
-            const int64_t from = residue[i] + list_get(win, win->pads, i, 0) - r * list_get(win, win->dilation, i, 1);
-            reaches = reaches && from % stride == 0;
-            next.at[i] = from / stride;
-            next.weight += r * step_of(win, &problem->in[1], i);
+            const int64_t j = rest % along[i].count;
+            rest /= along[i].count;
+            tap[t].at[i] = along[i].out + j * along[i].out_step;
+            tap[t].weight += (along[i].tap + j * along[i].tap_step) * step_of(&problem->in[1], i);
         }
-        if (reaches && tap) {
-            finish_tap(g, phase, &next);
-            tap[count] = next;
-        }
-        count += reaches;
+        finish_tap(g, phase, &tap[t]);
     }
     return count;
 }
 
-static void transposed_phases(const ry_problem *problem, const window *win, ry_conv_geometry *g, ry_conv_phase *phase, ry_conv_tap *tap)
+static void transposed_phases(const ry_problem *problem, const ry_window_axis *axis, ry_conv_geometry *g, ry_conv_phase *phase,
+                              ry_conv_tap *tap)
 {
-    int64_t stride[RY_SPACE], residues[RY_SPACE];
+    const int64_t *stride = g->spread;
+    int64_t residues[RY_SPACE];
     for (int i = 0; i < RY_SPACE; i++) {
-        stride[i] = list_get(win, win->stride, i, 1);
-        residues[i] = stride[i] < g->out[i] ? stride[i] : g->out[i];
+        residues[i] = ry_least(stride[i], g->out[i]);
     }
     const ry_tensor *y = &problem->out[0];
     g->phases = g->taps = 0;
@@ -240,16 +200,16 @@ static void transposed_phases(const ry_problem *problem, const window *win, ry_c
         const int64_t residue[RY_SPACE] = {p / (residues[1] * residues[2]), p / residues[2] % residues[1], p % residues[2]};
         ry_conv_phase next = {.first_tap = g->taps};
         for (int i = 0; i < RY_SPACE; i++) {
-            next.grid[i] = (g->out[i] - residue[i] + stride[i] - 1) / stride[i];
-            next.y_offset += residue[i] * step_of(win, y, i);
-            next.y_step[i] = stride[i] * step_of(win, y, i);
-            next.bias_offset += residue[i] * bias_step(problem, win, i);
+            next.grid[i] = ry_parts(g->out[i] - residue[i], stride[i]);
+            next.y_offset += residue[i] * step_of(y, i);
+            next.y_step[i] = stride[i] * step_of(y, i);
+            next.bias_offset += residue[i] * bias_step(problem, i);
             if (ry_problem_has_input(problem, 3)) {
-                next.r_offset += residue[i] * step_of(win, &problem->in[3], i);
-                next.r_step[i] = stride[i] * step_of(win, &problem->in[3], i);
+                next.r_offset += residue[i] * step_of(&problem->in[3], i);
+                next.r_step[i] = stride[i] * step_of(&problem->in[3], i);
             }
         }
-        next.taps = phase_taps(problem, win, g, residue, &next, tap ? tap + g->taps : NULL);
+        next.taps = phase_taps(problem, axis, g, residue, &next, tap ? tap + g->taps : NULL);
         g->taps += next.taps;
         if (phase) {
             phase[g->phases] = next;
@@ -261,19 +221,16 @@ static void transposed_phases(const ry_problem *problem, const window *win, ry_c
 void ry_conv_geometry_of(const ry_problem *problem, ry_conv_geometry *g, ry_conv_phase *phase, ry_conv_tap *tap)
 {
     const ry_tensor *x = &problem->in[0], *w = &problem->in[1], *y = &problem->out[0];
-    const window win = window_of(problem);
     const bool forward = problem->op == RY_OP_conv, has_residual = ry_problem_has_input(problem, 3);
+    ry_window_axis axis[RY_SPACE];
+    axes_of(problem, axis);
     memset(g, 0, sizeof *g);
     g->batch = x->dim[0];
-    g->groups = win.groups;
-    g->channels_in = x->dim[1] / win.groups;
-    g->channels_out = y->dim[1] / win.groups;
+    g->groups = forward ? problem->attrs.conv.groups : problem->attrs.convt.groups;
+    g->channels_in = x->dim[1] / g->groups;
+    g->channels_out = y->dim[1] / g->groups;
     for (int i = 0; i < RY_SPACE; i++) {
-        g->in[i] = dim_of(&win, x, i);
-        g->out[i] = dim_of(&win, y, i);
-        g->kernel[i] = dim_of(&win, w, i);
-        g->x_step[i] = step_of(&win, x, i);
-        g->stride[i] = forward ? list_get(&win, win.stride, i, 1) : 1;
+        g->x_step[i] = step_of(x, i);
     }
     g->x_batch = x->stride[0];
     g->x_channel = x->stride[1];
@@ -285,15 +242,15 @@ void ry_conv_geometry_of(const ry_problem *problem, ry_conv_geometry *g, ry_conv
     g->w_out = w->stride[forward ? 0 : 1];
     g->w_in = w->stride[forward ? 1 : 0];
     g->w_group = w->stride[0] * (forward ? g->channels_out : g->channels_in);
-    const bool mirrored = !forward && is_mirrored(problem, &win);
+    const bool mirrored = is_mirrored(problem, axis);
     g->forward = forward || mirrored;
     g->phase_bias = ry_conv_has_phase_bias(problem);
-    find_window(problem, &win, mirrored, g);
+    find_window(problem, axis, mirrored, g);
     if (g->forward) {
         trim_window(g);
-        forward_phase(problem, &win, g, phase, tap);
+        forward_phase(problem, g, phase, tap);
     } else {
-        transposed_phases(problem, &win, g, phase, tap);
+        transposed_phases(problem, axis, g, phase, tap);
     }
     for (int64_t p = 0; phase && p < g->phases; p++) {
         phase[p].pixels = phase[p].grid[0] * phase[p].grid[1] * phase[p].grid[2];
@@ -306,8 +263,7 @@ int64_t ry_conv_woven(const ry_problem *problem, const ry_conv_geometry *g)
     if (problem->op != RY_OP_convt || g->phases == 1 || y->stride[y->rank - 1] != 1) {
         return 1;
     }
-    const int64_t stride = ry_conv_attribute(problem, &problem->attrs.convt.stride, RY_SPACE - 1, 1), width = g->out[RY_SPACE - 1];
-    return stride < width ? stride : width;
+    return ry_least(g->spread[RY_SPACE - 1], g->out[RY_SPACE - 1]);
 }
 
 ry_activation_of ry_conv_activation(const ry_problem *problem)

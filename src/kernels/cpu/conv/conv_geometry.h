@@ -66,9 +66,6 @@ bool ry_conv_is_flat(const ry_conv_geometry *geometry);
 /* Fills `geometry`; `phase` and `tap` have room for the counts that ry_conv_geometry_of states (they may be NULL: counts only). */
 void ry_conv_geometry_of(const ry_problem *problem, ry_conv_geometry *geometry, ry_conv_phase *phase, ry_conv_tap *tap);
 
-/* An attribute of a conv or convt that has one value a spatial dimension, for our dimension i (0: depth); the preset where the problem has none. */
-int64_t ry_conv_attribute(const ry_problem *problem, const ry_ints *list, int i, int64_t preset);
-
 /* Phases that write to a row of y in turn, where its pixels lie next to each other: 1 where there are none. */
 int64_t ry_conv_woven(const ry_problem *problem, const ry_conv_geometry *geometry);
 

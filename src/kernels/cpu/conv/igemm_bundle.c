@@ -2,6 +2,8 @@
 /* Puts phases of a transposed convolution together that a task computes side by side. */
 #include "kernels/cpu/conv/igemm_bundle.h"
 
+#include "problem/window.h"
+
 #include <string.h>
 
 static int64_t woven(const ry_problem *problem, const ry_conv_geometry *g)
@@ -44,9 +46,9 @@ static void unite_grid(const ry_conv_geometry *g, const igemm_phase *first, igem
         p->at.pixels *= p->at.grid[i];
         for (int64_t t = p->at.first_tap; t < p->at.first_tap + p->at.taps; t++) {
             /* phases read with unit stride */
-            const int64_t begin = -tap[t].at[i], end = g->in[i] - tap[t].at[i], grid = p->at.grid[i];
-            tap[t].first[i] = begin < 0 ? 0 : begin < grid ? begin : grid;
-            tap[t].end[i] = end < tap[t].first[i] ? tap[t].first[i] : end < grid ? end : grid;
+            const ry_window_range inside = ry_window_inside(g->in[i], tap[t].at[i], 1, p->at.grid[i]);
+            tap[t].first[i] = inside.begin;
+            tap[t].end[i] = inside.end;
         }
     }
 }

@@ -10,6 +10,7 @@
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_AXIS_H
 
 #include "kernels/cpu/conv/conv_geometry.h"
+#include "problem/window.h"
 
 enum { DEPTHWISE_CLASSES = 16 };
 

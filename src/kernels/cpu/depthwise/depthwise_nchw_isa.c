@@ -90,10 +90,10 @@ static void run(const ry_cpu_launch *launch, size_t task)
     p[1] = p[0];
     for (int64_t k = first; k < end; k += channels) {
         for (at.z = 0; at.z < g->out[0]; at.z++) {
-            const depthwise_passes passes = depthwise_nchw_passes(g, at.z);
-            for (at.tap = passes.first; at.tap < passes.end; at.tap++) {
+            const ry_window_range passes = depthwise_nchw_passes(g, at.z);
+            for (at.tap = passes.begin; at.tap < passes.end; at.tap++) {
                 at.from = at.z * g->stride[0] - g->before[0] + at.tap * g->dilation[0];
-                at.first = at.tap == passes.first;
+                at.first = at.tap == passes.begin;
                 at.last = at.tap + 1 == passes.end;
                 run_pass(launch, &at, k, ry_least(k + channels, end), p);
             }

@@ -10,11 +10,9 @@
 
 #include <string.h>
 
-depthwise_passes depthwise_nchw_passes(const ry_conv_geometry *g, int64_t z)
+ry_window_range depthwise_nchw_passes(const ry_conv_geometry *g, int64_t z)
 {
-    const int64_t at = z * g->stride[0] - g->before[0], step = g->dilation[0];
-    const int64_t first = at < 0 ? ry_parts(-at, step) : 0, end = g->in[0] > at ? ry_parts(g->in[0] - at, step) : 0;
-    return (depthwise_passes){first, ry_least(end, g->kernel[0])};
+    return ry_window_inside(g->in[0], z * g->stride[0] - g->before[0], g->dilation[0], g->kernel[0]);
 }
 
 /* Of all slices of y; 0 where one of them has none. */
@@ -22,11 +20,11 @@ static int64_t count_passes(const ry_conv_geometry *g)
 {
     int64_t count = 0;
     for (int64_t z = 0; z < g->out[0]; z++) {
-        const depthwise_passes passes = depthwise_nchw_passes(g, z);
-        if (passes.end <= passes.first) {
+        const ry_window_range passes = depthwise_nchw_passes(g, z);
+        if (passes.end == passes.begin) {
             return 0;
         }
-        count += passes.end - passes.first;
+        count += passes.end - passes.begin;
     }
     return count;
 }
@@ -77,16 +75,15 @@ int depthwise_nchw_form(int64_t left)
 
 uint64_t depthwise_nchw_inside(const depthwise_nchw_plan *plan, int64_t first, int64_t count)
 {
-    const int64_t step = plan->geometry.dilation[1], rows = plan->geometry.in[1];
-    const int64_t begin = first < 0 ? ry_parts(-first, step) : 0, end = rows > first ? ry_least(count, ry_parts(rows - first, step)) : 0;
-    return begin >= end ? 0 : ((1ull << end) - 1) & ~((1ull << begin) - 1);
+    const ry_window_range rows = ry_window_inside(plan->geometry.in[1], first, plan->geometry.dilation[1], count);
+    return rows.begin == rows.end ? 0 : ((1ull << rows.end) - 1) & ~((1ull << rows.begin) - 1);
 }
 
 /* Which of `span` pixels from `at` on are inside x. */
 static uint32_t inside_row(const ry_conv_geometry *g, int64_t at, int64_t span)
 {
-    const int64_t first = ry_least(span, ry_most(0, -at)), end = ry_most(first, ry_least(span, g->in[2] - at));
-    return (uint32_t)((1ull << end) - (1ull << first));
+    const ry_window_range inside = ry_window_inside(g->in[2], at, 1, span);
+    return (uint32_t)((1ull << inside.end) - (1ull << inside.begin));
 }
 
 static uint32_t mask_of(const depthwise_nchw_plan *plan, int width, int64_t vector, int64_t i)

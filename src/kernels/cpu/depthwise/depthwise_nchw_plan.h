@@ -26,6 +26,7 @@
 
 #include "kernels/cpu/conv/conv_geometry.h"
 #include "kernels/kernel.h"
+#include "problem/window.h"
 
 typedef enum depthwise_nchw_text {
     NCHW_STRIP,  /* any */
@@ -89,12 +90,8 @@ uint64_t depthwise_nchw_inside(const depthwise_nchw_plan *plan, int64_t first, i
 
 bool depthwise_nchw_suits(const ry_problem *problem);
 
-/* Taps of the depth that read inside x, for slice z of y: from `first` to `end` - 1. There is one at least. */
-typedef struct depthwise_passes {
-    int64_t first, end;
-} depthwise_passes;
-
-depthwise_passes depthwise_nchw_passes(const ry_conv_geometry *geometry, int64_t z);
+/* Taps of the depth that read inside x, for slice z of y. There is one at least. */
+ry_window_range depthwise_nchw_passes(const ry_conv_geometry *geometry, int64_t z);
 
 /* Is there a plan of that text, with or without halves? */
 bool depthwise_nchw_has(const ry_query *query, depthwise_nchw_text text);

@@ -88,10 +88,9 @@ static void find_rows(const depthwise_nhwc_plan *plan, const place *at, int64_t 
     *first = at->rows.first;
     *count = at->rows.count;
     if (at->height == 2) {
-        const int64_t from = at->rows.at < 0 ? ry_parts(-at->rows.at, axis->apart) : 0;
-        const int64_t end = axis->in > at->rows.at ? ry_parts(axis->in - at->rows.at, axis->apart) : 0;
-        *first = plan->window == 3 ? 0 : ry_least(from, plan->table_rows);
-        *count = plan->window == 3 ? plan->table_rows : ry_most(0, ry_least(end, plan->table_rows) - *first);
+        const ry_window_range inside = ry_window_inside(axis->in, at->rows.at, axis->apart, plan->table_rows);
+        *first = plan->window == 3 ? 0 : inside.begin;
+        *count = plan->window == 3 ? plan->table_rows : inside.end - inside.begin;
     }
 }
 
@@ -168,21 +167,21 @@ static void anchor(work *w, depthwise_block *b, const place *at)
 static void run_edge(const work *w, depthwise_block *b, int64_t x, const place *at)
 {
     const depthwise_nhwc_plan *plan = w->plan;
-    const int64_t unit = plan->unit, reach = plan->reach, room = plan->axis[2].in - x;
-    const int64_t first = x < 0 ? ry_least(reach, ry_parts(-x, unit)) : 0, end = room > 0 ? ry_least(reach, ry_parts(room, unit)) : 0;
+    const int64_t reach = plan->reach;
+    const ry_window_range inside = ry_window_inside(plan->axis[2].in, x, plan->unit, reach);
     const float *zeros = moved(w->zeros, -b->shift);
-    if (first > 0) {
-        set_entries(w, at, 0, first, zeros);
+    if (inside.begin > 0) {
+        set_entries(w, at, 0, inside.begin, zeros);
     }
-    if (end < reach) {
-        set_entries(w, at, end, reach, zeros);
+    if (inside.end < reach) {
+        set_entries(w, at, inside.end, reach, zeros);
     }
     run_block(plan, b, at->height);
-    if (first > 0) {
-        set_entries(w, at, 0, first, NULL);
+    if (inside.begin > 0) {
+        set_entries(w, at, 0, inside.begin, NULL);
     }
-    if (end < reach) {
-        set_entries(w, at, end, reach, NULL);
+    if (inside.end < reach) {
+        set_entries(w, at, inside.end, reach, NULL);
     }
 }
 

@@ -2,7 +2,7 @@
 /* Local response normalisation across channels, f32: NCHW by blocks of positions side by side, NHWC by rows of channels. */
 #include "kernels/cpu/norm/lrn_plan.h"
 
-#include "kernels/common/window.h"
+#include "base/whole.h"
 #include "kernels/cpu/common/cpu_kernel.h"
 #include "kernels/cpu/common/simd.h"
 #include "kernels/cpu/common/vector_math.h"

@@ -61,11 +61,12 @@ RY_INLINE void pool_position(const taps *t, const float *x, float *y, int64_t ch
 RY_INLINE void pool_row_of(const pool_plan *plan, const float *image, const int64_t *offset, const pool_row *row, float *y,
                            const bool maximum)
 {
-    const int64_t channels = plan->channels, last = plan->window.rank - 1;
+    const int64_t channels = plan->channels;
+    const ry_window_axis *w = pool_along(&plan->window);
     const pool_column *column = pool_columns(plan);
     const float *divisor = pool_divisors(plan);
-    taps t = {.offset = offset, .rows = row->count, .apart = plan->window.dilation[last] * channels};
-    for (int64_t o = 0; o < plan->window.out[last]; o++, y += channels) {
+    taps t = {.offset = offset, .rows = row->count, .apart = w->dilation * channels};
+    for (int64_t o = 0; o < w->out; o++, y += channels) {
         const float counted = (float)row->divisor * divisor[o];
         t.columns = column[o].count;
         t.first = column[o].first * channels;

@@ -43,21 +43,21 @@ RY_INLINE void join_columns(float *restrict y, const float *restrict x, int64_t 
     }
 }
 
-RY_INLINE void join_steps(float *y, const float *x, const ry_window *w, int last, bool maximum)
+RY_INLINE void join_steps(float *y, const float *x, const ry_window_axis *w, bool maximum)
 {
-    const int64_t n = w->out[last], taps = w->taps[last], apart = w->dilation[last];
-    if (w->stride[last] == 2 && apart == 1 && taps == 2) {
+    const int64_t n = w->out, taps = w->taps, apart = w->dilation;
+    if (w->stride == 2 && apart == 1 && taps == 2) {
         join_halves(y, x, n, 2, maximum);
         return;
     }
-    if (w->stride[last] == 2 && apart == 1 && taps == 3) {
+    if (w->stride == 2 && apart == 1 && taps == 3) {
         join_halves(y, x, n, 3, maximum);
         return;
     }
-    switch (w->stride[last]) {
+    switch (w->stride) {
     case 1: join_columns(y, x, n, taps, apart, 1, maximum); break;
     case 2: join_columns(y, x, n, taps, apart, 2, maximum); break;
-    default: join_columns(y, x, n, taps, apart, w->stride[last], maximum); break;
+    default: join_columns(y, x, n, taps, apart, w->stride, maximum); break;
     }
 }
 
@@ -93,7 +93,7 @@ static void divide_row(const pool_plan *s, float *restrict y, int64_t outer)
 {
     const float *restrict divisor = pool_divisors(s);
     const float rows = (float)outer;
-    for (int64_t o = 0; o < s->window.out[s->window.rank - 1]; o++) {
+    for (int64_t o = 0; o < pool_along(&s->window)->out; o++) {
         float d = rows * divisor[o];
         y[o] = y[o] / (d > 0 ? d : 1);
     }
@@ -102,22 +102,21 @@ static void divide_row(const pool_plan *s, float *restrict y, int64_t outer)
 /* An output row of NCHW; the padding of `reduced` is there already. */
 static void pool_plane_row(const pool_plan *s, float *y, const float *plane, int64_t row, float *reduced)
 {
-    const ry_window *w = &s->window;
-    const int last = w->rank - 1;
+    const ry_window_axis *w = pool_along(&s->window);
     const pool_row *t = pool_rows(s) + row;
     const int64_t *offset = pool_offsets(s) + t->begin;
-    float *inside = reduced + w->pad[last];
+    float *inside = reduced + w->pad;
     if (t->count == 0) {
-        fill(inside, w->in[last], s->maximum ? -INFINITY : 0);
+        fill(inside, w->in, s->maximum ? -INFINITY : 0);
     } else if (s->maximum) {
-        join_rows(inside, plane, offset, t->count, w->in[last], true);
+        join_rows(inside, plane, offset, t->count, w->in, true);
     } else {
-        join_rows(inside, plane, offset, t->count, w->in[last], false);
+        join_rows(inside, plane, offset, t->count, w->in, false);
     }
     if (s->maximum) {
-        join_steps(y, reduced, w, last, true);
+        join_steps(y, reduced, w, true);
     } else {
-        join_steps(y, reduced, w, last, false);
+        join_steps(y, reduced, w, false);
         divide_row(s, y, t->divisor);
     }
 }
@@ -132,7 +131,7 @@ static float pool_whole(const pool_plan *s, const float *plane)
 static void pool_converted(const ry_cpu_launch *launch, const pool_plan *s, int64_t plane, float *reduced)
 {
     const rynd_dtype dtype = launch->problem->in[0].dtype;
-    const int64_t out_width = s->window.out[s->window.rank - 1], out_size = s->rows * out_width;
+    const int64_t out_width = pool_along(&s->window)->out, out_size = s->rows * out_width;
     float *x = reduced + s->width, *y = x + s->in_size;
     ry_row_load(dtype, x, launch->in[0], plane * s->in_size, s->in_size);
     if (s->path == POOL_WHOLE) {
@@ -147,12 +146,12 @@ static void pool_converted(const ry_cpu_launch *launch, const pool_plan *s, int6
 static void run(const ry_cpu_launch *launch, size_t task)
 {
     const pool_plan *s = launch->state;
-    const ry_window *w = &s->window;
-    const int64_t out_width = w->out[w->rank - 1], inside = w->pad[w->rank - 1] + w->in[w->rank - 1];
+    const ry_window_axis *w = pool_along(&s->window);
+    const int64_t out_width = w->out, inside = w->pad + w->in;
     const float *x = launch->in[0];
     float *y = launch->out[0], *reduced = launch->scratch;
     if (s->path == POOL_ROWS) {
-        fill(reduced, w->pad[w->rank - 1], s->maximum ? -INFINITY : 0);
+        fill(reduced, w->pad, s->maximum ? -INFINITY : 0);
         fill(reduced + inside, s->width - inside, s->maximum ? -INFINITY : 0);
     }
     int64_t first = (int64_t)task * s->units_per_task, end = first + s->units_per_task < s->units ? first + s->units_per_task : s->units;

@@ -11,16 +11,10 @@
 /* No window of a network is as wide; beyond it the reduced row and the tables would take more memory than they are worth. */
 enum { WIDEST = 1 << 22 };
 
-static ry_window window_of(const ry_problem *p)
-{
-    const ry_pool_attrs *a = &p->attrs.pool;
-    return ry_window_make(&p->in[0], &p->out[0], a->kernel.at, &a->stride, &a->dilation, &a->pads);
-}
-
 static bool covers_all(const ry_window *w)
 {
     for (int i = 0; i < w->rank; i++) {
-        if (w->out[i] != 1 || w->taps[i] != w->in[i] || w->dilation[i] != 1 || w->pad[i] != 0) {
+        if (w->axis[i].out != 1 || w->axis[i].taps != w->axis[i].in || w->axis[i].dilation != 1 || w->axis[i].pad != 0) {
             return false;
         }
     }
@@ -29,16 +23,14 @@ static bool covers_all(const ry_window *w)
 
 /* NHWC, of an output row with so many taps down: loads of a vector for each output position, and for
  * each input position on the way through a reduced row. */
-static int64_t loads_direct(const ry_window *w, int64_t taps)
+static int64_t loads_direct(const ry_window_axis *w, int64_t taps)
 {
-    const int last = w->rank - 1;
-    return w->out[last] * taps * w->taps[last];
+    return w->out * taps * w->taps;
 }
 
-static int64_t loads_reduced(const ry_window *w, int64_t taps)
+static int64_t loads_reduced(const ry_window_axis *w, int64_t taps)
 {
-    const int last = w->rank - 1;
-    return w->out[last] * (w->taps[last] + 1) + w->in[last] * (taps + 1);
+    return w->out * (w->taps + 1) + w->in * (taps + 1);
 }
 
 static void describe(const ry_query *query, pool_plan *s)
@@ -47,23 +39,23 @@ static void describe(const ry_query *query, pool_plan *s)
     const ry_tensor *x = &problem->in[0];
     *s = (pool_plan){.maximum = problem->attrs.pool.kind == RY_pool_kind_max,
                      .include_pad = problem->attrs.pool.count_include_pad != 0,
-                     .window = window_of(problem),
+                     .window = ry_window_of(problem),
                      .planes = x->dim[0] * x->dim[1],
                      .channels = x->dim[1],
                      .in_size = 1,
                      .rows = 1};
-    const ry_window *w = &s->window;
-    const int last = w->rank - 1;
+    const ry_window_axis *along = pool_along(&s->window);
     int64_t taps = 1;
-    for (int i = 0; i < w->rank; i++) {
-        s->in_size *= w->in[i];
-        s->rows *= i < last ? w->out[i] : 1;
-        taps *= i < last ? w->taps[i] : 1;
+    for (const ry_window_axis *axis = s->window.axis; axis < along; axis++) {
+        s->in_size *= axis->in;
+        s->rows *= axis->out;
+        taps *= axis->taps;
     }
+    s->in_size *= along->in;
     /* a tensor of 1x1 images is both */
     const bool planes = ry_tensor_is_row_major(x) && ry_tensor_is_row_major(&problem->out[0]);
-    s->path = !planes ? POOL_CHANNELS : covers_all(w) ? POOL_WHOLE : POOL_ROWS;
-    int64_t row_bytes = 4 * taps * w->in[last];
+    s->path = !planes ? POOL_CHANNELS : covers_all(&s->window) ? POOL_WHOLE : POOL_ROWS;
+    int64_t row_bytes = 4 * taps * along->in;
     s->convert = x->dtype != RYND_DTYPE_F32;
     s->units = s->path == POOL_WHOLE || s->convert ? s->planes
                : s->path == POOL_ROWS              ? s->planes * s->rows
@@ -72,10 +64,9 @@ static void describe(const ry_query *query, pool_plan *s)
                                           s->path == POOL_WHOLE || s->convert ? 4 * s->in_size
                                           : s->path == POOL_ROWS              ? row_bytes
                                                                               : row_bytes * s->channels);
-    int64_t reach = (w->out[last] - 1) * w->stride[last] + (w->taps[last] - 1) * w->dilation[last] + 1;
-    s->width =
-        s->path == POOL_CHANNELS ? w->in[last] * s->channels : ry_most(reach, w->pad[last] + w->in[last]) + 2 * query->kernel->simd.width;
-    s->separable = s->path == POOL_CHANNELS && loads_reduced(w, taps) < loads_direct(w, taps) && s->width < WIDEST;
+    s->width = s->path == POOL_CHANNELS ? along->in * s->channels
+                                        : ry_most(ry_window_covered(along), along->pad + along->in) + 2 * query->kernel->simd.width;
+    s->separable = s->path == POOL_CHANNELS && loads_reduced(along, taps) < loads_direct(along, taps) && s->width < WIDEST;
 }
 
 static bool dense(const ry_tensor *t)
@@ -101,29 +92,23 @@ bool pool_applicable(const ry_problem *problem)
     if (x->rank < 3 || a->kernel.count != x->rank - 2) {
         return false;
     }
-    ry_window w = window_of(problem);
-    const int last = w.rank - 1;
+    const ry_window window = ry_window_of(problem);
+    const ry_window_axis *w = pool_along(&window);
     double offsets = 1;
-    for (int i = 0; i < last; i++) {
-        offsets *= (double)w.out[i] * (double)(w.taps[i] < w.in[i] ? w.taps[i] : w.in[i]);
+    for (const ry_window_axis *axis = window.axis; axis < w; axis++) {
+        offsets *= (double)axis->out * (double)ry_least(axis->taps, axis->in);
     }
     bool small = x->dtype == RYND_DTYPE_F32 ||
                  (ry_tensor_is_row_major(x) && ry_tensor_is_row_major(y) && ry_tensor_count(x) / x->dim[0] / x->dim[1] < WIDEST);
-    return offsets < WIDEST && small && same_layout && w.taps[last] < WIDEST && w.dilation[last] < WIDEST / w.taps[last] &&
-           w.stride[last] < WIDEST && w.out[last] < WIDEST / w.stride[last] && w.pad[last] < WIDEST;
+    return offsets < WIDEST && small && same_layout && w->taps < WIDEST && w->dilation < WIDEST / w->taps && w->stride < WIDEST &&
+           w->out < WIDEST / w->stride && w->pad < WIDEST;
 }
 
-/* How many positions of dim `i`'s window at output `o` an average divides by. */
-static int64_t counted(const pool_plan *s, int i, int64_t o)
+/* How many positions of an axis's window at output `o` an average divides by. */
+static int64_t counted(const pool_plan *s, const ry_window_axis *axis, int64_t o)
 {
-    const ry_window *w = &s->window;
-    if (!s->include_pad) {
-        int64_t begin, end;
-        ry_window_taps(w, i, o, &begin, &end);
-        return end - begin;
-    }
-    int64_t room = w->in[i] + w->pad_end[i] - 1 - ry_window_start(w, i, o);
-    return ry_clamp(ry_floor_div(room, w->dilation[i]) + 1, 0, w->taps[i]);
+    const ry_window_range taps = s->include_pad ? ry_window_padded_taps(axis, o) : ry_window_taps(axis, o);
+    return taps.end - taps.begin;
 }
 
 /* The taps of an output row; writes the input rows' offsets unless `offset` is NULL. */
@@ -133,21 +118,21 @@ static pool_row taps_of_row(const pool_plan *s, int64_t row, int64_t *offset)
     pool_row t = {.count = 1, .divisor = 1};
     int64_t at[RY_MAX_RANK], count[RY_MAX_RANK];
     for (int i = w->rank - 2; i >= 0; i--) {
-        int64_t o = row % w->out[i], begin, end;
-        row /= w->out[i];
-        ry_window_taps(w, i, o, &begin, &end);
-        at[i] = ry_window_start(w, i, o) + begin * w->dilation[i];
-        count[i] = end - begin;
+        const int64_t o = row % w->axis[i].out;
+        const ry_window_range taps = ry_window_taps(&w->axis[i], o);
+        row /= w->axis[i].out;
+        at[i] = ry_window_at(&w->axis[i], o, taps.begin);
+        count[i] = taps.end - taps.begin;
         t.count *= count[i];
-        t.divisor *= counted(s, i, o);
+        t.divisor *= counted(s, &w->axis[i], o);
     }
     for (int64_t k = 0; offset && k < t.count; k++) {
-        int64_t step = w->in[w->rank - 1] * (s->path == POOL_CHANNELS ? s->channels : 1), rest = k;
+        int64_t step = pool_along(w)->in * (s->path == POOL_CHANNELS ? s->channels : 1), rest = k;
         offset[k] = 0;
         for (int i = w->rank - 2; i >= 0; i--) {
-            offset[k] += (at[i] + rest % count[i] * w->dilation[i]) * step;
+            offset[k] += (at[i] + rest % count[i] * w->axis[i].dilation) * step;
             rest /= count[i];
-            step *= w->in[i];
+            step *= w->axis[i].in;
         }
     }
     return t;
@@ -162,26 +147,24 @@ static double vectors(int64_t count, int width)
 static double row_work(const pool_plan *s, int64_t down, int width)
 {
     const struct ry_pool_costs *cost = &ry_costs_of(width)->pool;
-    const ry_window *w = &s->window;
-    const int last = w->rank - 1;
-    const int64_t along = w->taps[last];
-    const double out = vectors(w->out[last], width);
-    const bool halves = w->stride[last] == 2 && w->dilation[last] == 1 && (along == 2 || along == 3);
-    const double joined = (double)down * vectors(w->in[last], width) * cost->vector;
+    const ry_window_axis *w = pool_along(&s->window);
+    const double out = vectors(w->out, width);
+    const bool halves = w->stride == 2 && w->dilation == 1 && (w->taps == 2 || w->taps == 3);
+    const double joined = (double)down * vectors(w->in, width) * cost->vector;
     const double tap = halves ? out * cost->vector : cost->tap + out * cost->next;
-    return cost->row + joined + (double)along * tap + (s->maximum ? 0 : cost->mean);
+    return cost->row + joined + (double)w->taps * tap + (s->maximum ? 0 : cost->mean);
 }
 
 static double work_of(const ry_query *query, const pool_plan *s)
 {
     const struct ry_pool_costs *cost = &ry_costs_of(query->kernel->simd.width)->pool;
-    const ry_window *w = &s->window;
-    const int last = w->rank - 1, width = query->kernel->simd.width;
+    const ry_window_axis *w = pool_along(&s->window);
+    const int width = query->kernel->simd.width;
     const double moved = ry_stream_work(query->target->machine, ry_problem_bytes(query->problem));
     const double planes = (double)s->planes, rows = planes * (double)s->rows;
     int64_t down = 1;
-    for (int i = 0; i < last; i++) {
-        down *= w->taps[i];
+    for (const ry_window_axis *axis = s->window.axis; axis < w; axis++) {
+        down *= axis->taps;
     }
     if (s->path == POOL_WHOLE) {
         return planes * (cost->plane + vectors(s->in_size, width) * cost->sum);
@@ -191,7 +174,7 @@ static double work_of(const ry_query *query, const pool_plan *s)
     }
     const int64_t loads = s->separable ? loads_reduced(w, down) : loads_direct(w, down);
     const double each = (double)loads * vectors(s->channels, width) * cost->load;
-    return ry_overlapped_work(rows / (double)s->channels * (each + (double)w->out[last] * cost->pixel), moved);
+    return ry_overlapped_work(rows / (double)s->channels * (each + (double)w->out * cost->pixel), moved);
 }
 
 rynd_status pool_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -199,7 +182,7 @@ rynd_status pool_prepare(const ry_query *query, ry_prepared *prepared, ry_error 
     (void)error;
     pool_plan s;
     describe(query, &s);
-    const size_t columns = (size_t)s.window.out[s.window.rank - 1];
+    const size_t columns = (size_t)pool_along(&s.window)->out;
     size_t offsets = 0;
     for (int64_t row = 0; row < s.rows; row++) {
         offsets += (size_t)taps_of_row(&s, row, NULL).count;
@@ -218,10 +201,10 @@ void pool_initialise(const ry_query *query, void *state)
 {
     pool_plan *plan = state;
     describe(query, plan);
-    const int last = plan->window.rank - 1;
+    const ry_window_axis *w = pool_along(&plan->window);
     pool_row *row = (pool_row *)(void *)(plan + 1);
     pool_column *column = (pool_column *)(void *)(row + plan->rows);
-    int64_t *offset = (int64_t *)(void *)(column + plan->window.out[last]), used = 0;
+    int64_t *offset = (int64_t *)(void *)(column + w->out), used = 0;
     for (int64_t o = 0; o < plan->rows; o++) {
         row[o] = taps_of_row(plan, o, offset + used);
         row[o].begin = used;
@@ -229,11 +212,9 @@ void pool_initialise(const ry_query *query, void *state)
     }
     plan->offsets = used;
     float *divisor = (float *)(void *)(offset + used);
-    for (int64_t o = 0; o < plan->window.out[last]; o++) {
-        int64_t begin, end;
-        ry_window_taps(&plan->window, last, o, &begin, &end);
-        column[o] =
-            (pool_column){.first = ry_window_start(&plan->window, last, o) + begin * plan->window.dilation[last], .count = end - begin};
-        divisor[o] = (float)counted(plan, last, o);
+    for (int64_t o = 0; o < w->out; o++) {
+        const ry_window_range taps = ry_window_taps(w, o);
+        column[o] = (pool_column){.first = ry_window_at(w, o, taps.begin), .count = taps.end - taps.begin};
+        divisor[o] = (float)counted(plan, w, o);
     }
 }

@@ -9,8 +9,8 @@
 #ifndef RY_KERNELS_CPU_WINDOW_POOL_PLAN_H
 #define RY_KERNELS_CPU_WINDOW_POOL_PLAN_H
 
-#include "kernels/common/window.h"
 #include "kernels/kernel.h"
+#include "problem/window.h"
 
 typedef enum pool_path { POOL_WHOLE, POOL_ROWS, POOL_CHANNELS } pool_path;
 
@@ -43,6 +43,12 @@ rynd_status pool_prepare(const ry_query *query, ry_prepared *prepared, ry_error 
 /* state: a pool_plan, then its tables */
 void pool_initialise(const ry_query *query, void *state);
 
+/* The axis along rows: the last. */
+static inline const ry_window_axis *pool_along(const ry_window *window)
+{
+    return &window->axis[window->rank - 1];
+}
+
 static inline const pool_row *pool_rows(const pool_plan *plan)
 {
     return (const pool_row *)(const void *)(plan + 1);
@@ -55,7 +61,7 @@ static inline const pool_column *pool_columns(const pool_plan *plan)
 
 static inline const int64_t *pool_offsets(const pool_plan *plan)
 {
-    return (const int64_t *)(const void *)(pool_columns(plan) + plan->window.out[plan->window.rank - 1]);
+    return (const int64_t *)(const void *)(pool_columns(plan) + pool_along(&plan->window)->out);
 }
 
 static inline const float *pool_divisors(const pool_plan *plan)
