@@ -87,6 +87,12 @@ typedef struct ry_counts {
     double bytes; /* to and from memory */
 } ry_counts;
 
+/* What a phase takes of a core, in operations at its peak that take as long as its arithmetic and its moves within the caches. */
+typedef struct ry_work {
+    double all;     /* tasks together; idle cores are not counted */
+    double largest; /* of the largest task; 0: they are all alike */
+} ry_work;
+
 /* A kernel with problem and form fixed (prepared.h makes, binds and launches it). */
 typedef struct ry_prepared {
     const struct ry_kernel *kernel;
@@ -100,8 +106,8 @@ typedef struct ry_prepared {
     size_t pack_tasks;
     size_t workspace; /* bytes */
     size_t scratch;   /* bytes a worker */
-    double work;      /* operations at a core's peak that take as long as the arithmetic and the moves within the caches; 0: not counted */
-    double pack_work; /* the same of packing, beside reading and writing each element once */
+    ry_work work[RY_MAX_PHASES]; /* all 0: not counted */
+    double pack_work;            /* of packing, beside reading and writing each element once */
     ry_counts counts; /* 0: the problem's own flop and bytes */
     ry_form form;     /* complete */
 } ry_prepared;

@@ -10,8 +10,7 @@ const char *ry_level_name(rynd_level level)
     return names[level];
 }
 
-/* Of all caches of a level. */
-static size_t level_bytes(const ry_machine *machine, rynd_level level)
+size_t ry_machine_level_bytes(const ry_machine *machine, rynd_level level)
 {
     const rynd_memory_level *l = &machine->level[level];
     return l->shared_by ? l->bytes * ((machine->cores + l->shared_by - 1) / l->shared_by) : 0;
@@ -19,7 +18,7 @@ static size_t level_bytes(const ry_machine *machine, rynd_level level)
 
 size_t ry_machine_kept_bytes(const ry_machine *machine)
 {
-    const size_t own = level_bytes(machine, RYND_LEVEL_L2), shared = level_bytes(machine, RYND_LEVEL_L3) / 4;
+    const size_t own = ry_machine_level_bytes(machine, RYND_LEVEL_L2), shared = ry_machine_level_bytes(machine, RYND_LEVEL_L3) / 4;
     return own > shared ? own : shared;
 }
 

@@ -17,6 +17,9 @@ const char *ry_level_name(rynd_level level);
  * set: caches and cores are those that `cpu` has. */
 void ry_machine_built_in(const ry_cpu_info *cpu, ry_isa isa, ry_machine *machine);
 
+/* Of all caches of a level; 0: there are none, or nothing is known of them. */
+size_t ry_machine_level_bytes(const ry_machine *machine, rynd_level level);
+
 /* Bytes that stay near the cores from one step of a network to the next: the cores' own caches, or a
  * quarter of the shared one, which is others' too; 0: not known. */
 size_t ry_machine_kept_bytes(const ry_machine *machine);

@@ -5,9 +5,6 @@
 #include "plan/fold.h"
 #include "predict/choices.h"
 
-/* Idle time at the end of a step is weighed as with this many threads, whatever their real number: a plan's bits do not depend on it. */
-static const size_t THREADS_EXPECTED = 4;
-
 typedef struct fusing {
     ry_plan *plan;
     ry_accuracy accuracy;
@@ -110,7 +107,7 @@ static ry_node join(const ry_node *depthwise, const ry_node *pointwise, ry_value
     return node;
 }
 
-/* Predicted, in the layout that such kernels like best, with the tasks' share of idle time. */
+/* Predicted, in the layout that such kernels like best. */
 static rynd_status seconds_of(fusing *f, const ry_node *node, double *seconds)
 {
     *seconds = 0;
@@ -124,9 +121,7 @@ static rynd_status seconds_of(fusing *f, const ry_node *node, double *seconds)
     if (!choice.prepared.kernel) {
         return ry_plan_fail_kernel(node, &problem, f->error);
     }
-    const size_t tasks = choice.prepared.tasks[choice.prepared.phases - 1];
-    const size_t turns = (tasks + THREADS_EXPECTED - 1) / THREADS_EXPECTED;
-    *seconds = RY_STEP_SECONDS + (tasks ? choice.seconds * (double)(turns * THREADS_EXPECTED) / (double)tasks : 0);
+    *seconds = RY_STEP_SECONDS + choice.seconds;
     return RYND_OK;
 }
 

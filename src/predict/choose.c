@@ -25,9 +25,10 @@ static void consider(ry_choice *choice, const ry_prepared *prepared, double seco
 
 static rynd_status consider_kernel(const ry_query *query, unsigned constants, ry_choice *choice, ry_error *error)
 {
+    const ry_machine *machine = query->target->machine;
     ry_prepared prepared;
     RY_TRY(ry_prepare(query, constants, &prepared, error));
-    consider(choice, &prepared, ry_predict_seconds(&prepared, query->target->machine));
+    consider(choice, &prepared, ry_predict_time(&prepared, machine, machine->cores > 0 ? machine->cores : 1));
     return RYND_OK;
 }
 

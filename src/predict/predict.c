@@ -2,17 +2,13 @@
 /* Time as arithmetic and memory, which mostly hide each other (the roofline of Williams, Waterman and Patterson, 2009), at the rates of the machine. */
 #include "predict/predict.h"
 
-/* Of the peak, what a kernel reaches that does not count its own work: loads, stores and edges share its time. */
-static const double EFFICIENCY = 0.75;
+#include "kernels/common/work.h"
+#include "kernels/costs.h"
 
-/* Of either, what a reference reaches, a plain loop over elements. */
-static const double REFERENCE_EFFICIENCY = 0.01;
-
-/* Written and read back from the cache behind: half the rate of reading alone. */
-static const double READ_SHARE = 0.5;
-
-/* Of the shorter of arithmetic and memory, what the longer does not hide. */
-static const double EXPOSED = 0.125;
+static const struct ry_prediction_costs *costs_of(const ry_prepared *prepared)
+{
+    return &ry_costs_of(prepared->kernel->simd.width)->prediction;
+}
 
 /* Of a core, where so many of them work. */
 static double per_core(rynd_rate rate, const ry_machine *machine, unsigned threads)
@@ -20,35 +16,55 @@ static double per_core(rynd_rate rate, const ry_machine *machine, unsigned threa
     return threads > 1 && rate.all > 0 && machine->cores > 0 ? rate.all / machine->cores : rate.one;
 }
 
-/* Of the cache behind the cores' own, or of memory, for all threads together. */
-static double memory_rate(const ry_machine *machine, unsigned threads)
+/* Of so many bytes that pass by again and again, what a cache of this size still has: none of twice as many. */
+static double kept_share(double bytes, double cache)
 {
+    return bytes <= cache ? 1 : bytes >= 2 * cache ? 0 : 2 - bytes / cache;
+}
+
+/* For all threads together. Moves within the cores' own caches are work. */
+static double memory_seconds(const ry_prepared *prepared, const ry_machine *machine, unsigned threads, double bytes)
+{
+    const struct ry_prediction_costs *cost = costs_of(prepared);
+    const double own = kept_share(bytes, cost->own * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L2));
+    const double shared = kept_share(bytes, cost->shared * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L3)) * (1 - own);
     const rynd_rate near = machine->level[RYND_LEVEL_L3].bandwidth, far = machine->level[RYND_LEVEL_DRAM].bandwidth;
-    return near.one > 0 ? per_core(near, machine, threads) * READ_SHARE * threads : per_core(far, machine, threads) * threads;
+    const double from_cache = near.one > 0 ? shared / (per_core(near, machine, threads) * cost->cache_rate) : 0;
+    const double from_memory = far.one > 0 ? (1 - own - shared) / (per_core(far, machine, threads) * cost->memory_rate) : 0;
+    return bytes * (from_cache + from_memory) / threads;
 }
 
-static double overlapped(double arithmetic, double memory)
+static double overlapped(const ry_prepared *prepared, double arithmetic, double memory)
 {
-    return arithmetic > memory ? arithmetic + EXPOSED * memory : memory + EXPOSED * arithmetic;
+    const double exposed = costs_of(prepared)->exposed;
+    return arithmetic > memory ? arithmetic + exposed * memory : memory + exposed * arithmetic;
 }
 
-/* How much longer the arithmetic of a phase takes on so many threads than an even share: the last round of tasks leaves some idle. */
-static double unevenness(size_t tasks, unsigned threads)
+/* Of a phase, all threads together. */
+static double phase_work(const ry_prepared *prepared, int phase, unsigned threads)
 {
-    const size_t rounds = (tasks + threads - 1) / threads;
-    return tasks ? (double)(rounds * threads) / (double)tasks : 1;
+    return ry_spread_work(&prepared->work[phase], prepared->tasks[phase], threads, prepared->kernel->simd.width);
+}
+
+static double run_work(const ry_prepared *prepared, unsigned threads)
+{
+    double work = 0;
+    for (int i = 0; i < prepared->phases; i++) {
+        work += phase_work(prepared, i, threads);
+    }
+    if (work > 0) {
+        return work;
+    }
+    const ry_work counted = {prepared->counts.flop / costs_of(prepared)->efficiency, 0};
+    return ry_spread_work(&counted, prepared->tasks[0], threads, prepared->kernel->simd.width);
 }
 
 static double run_seconds(const ry_prepared *prepared, const ry_machine *machine, unsigned threads)
 {
-    const double work = prepared->work > 0 ? prepared->work : prepared->counts.flop / EFFICIENCY;
-    double uneven = 0;
-    for (int i = 0; i < prepared->phases; i++) {
-        uneven += unevenness(prepared->tasks[i], threads) / prepared->phases;
-    }
-    const double arithmetic = work * uneven / (per_core(machine->f32, machine, threads) * threads);
-    const double seconds = overlapped(arithmetic, prepared->counts.bytes / memory_rate(machine, threads));
-    return prepared->kernel->reference ? seconds / REFERENCE_EFFICIENCY : seconds;
+    const double arithmetic = run_work(prepared, threads) / (per_core(machine->f32, machine, threads) * threads);
+    const double memory = memory_seconds(prepared, machine, threads, prepared->counts.bytes);
+    const double seconds = overlapped(prepared, arithmetic, memory);
+    return prepared->kernel->reference ? seconds / costs_of(prepared)->reference : seconds;
 }
 
 static double pack_seconds(const ry_prepared *prepared, const ry_machine *machine, unsigned threads)
@@ -58,28 +74,25 @@ static double pack_seconds(const ry_prepared *prepared, const ry_machine *machin
     for (int i = 0; packs >> i; i++) {
         bytes += packs >> i & 1u ? (double)ry_tensor_bytes(&prepared->problem->in[i]) : 0;
     }
-    const double arithmetic =
-        prepared->pack_work * unevenness(prepared->pack_tasks, threads) / (per_core(machine->f32, machine, threads) * threads);
-    return prepared->packs ? overlapped(arithmetic, bytes / memory_rate(machine, threads)) : 0;
-}
-
-double ry_predict_seconds(const ry_prepared *prepared, const ry_machine *machine)
-{
-    return pack_seconds(prepared, machine, 1) + run_seconds(prepared, machine, 1);
+    const ry_work packing = {prepared->pack_work, 0};
+    const double work = ry_spread_work(&packing, prepared->pack_tasks, threads, prepared->kernel->simd.width);
+    const double arithmetic = work / (per_core(machine->f32, machine, threads) * threads);
+    return prepared->packs ? overlapped(prepared, arithmetic, memory_seconds(prepared, machine, threads, bytes)) : 0;
 }
 
 double ry_predict_time(const ry_prepared *prepared, const ry_machine *machine, unsigned threads)
 {
     const int phases = prepared->phases + prepared->packs;
-    const double regions = threads > 1 ? machine->region_seconds * phases : 0;
+    const double regions = threads > 1 ? costs_of(prepared)->region * machine->region_seconds * phases : 0;
     return pack_seconds(prepared, machine, threads) + run_seconds(prepared, machine, threads) + regions;
 }
 
 void ry_predict_phases(const ry_prepared *prepared, const ry_machine *machine, double seconds[RY_MAX_PHASES + 1])
 {
-    const double each = run_seconds(prepared, machine, 1) / prepared->phases;
+    const double all = run_seconds(prepared, machine, 1), work = run_work(prepared, 1);
     seconds[0] = pack_seconds(prepared, machine, 1);
     for (int i = 0; i < prepared->phases; i++) {
-        seconds[i + prepared->packs] = each;
+        const double own = prepared->work[i].all;
+        seconds[i + prepared->packs] = own > 0 ? all * own / work : all / prepared->phases;
     }
 }

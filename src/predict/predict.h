@@ -9,10 +9,7 @@
 /* Seconds that a step takes beside its kernel, however small: the threads meet. */
 #define RY_STEP_SECONDS 2e-6
 
-/* Seconds of a prepared kernel on one worker, its packing included where it packs before every run. */
-double ry_predict_seconds(const ry_prepared *prepared, const ry_machine *machine);
-
-/* Seconds of a run on so many threads, their meeting included. */
+/* Seconds of a run on so many threads, their meeting included, and packing where that comes before every run. */
 double ry_predict_time(const ry_prepared *prepared, const ry_machine *machine, unsigned threads);
 
 /* What one worker takes for each phase of its launch (prepared.h). */
@@ -20,7 +17,7 @@ void ry_predict_phases(const ry_prepared *prepared, const ry_machine *machine, d
 
 typedef struct ry_choice {
     ry_prepared prepared;  /* without its state; kernel NULL: no kernel takes the problem */
-    double seconds;        /* predicted, on one worker */
+    double seconds;        /* predicted, on all cores */
     const ry_kernel *next; /* the best of another family, and its time; NULL: there is none but references */
     double next_seconds;
 } ry_choice;

@@ -23,9 +23,21 @@ double ry_overlapped_work(double a, double b)
     return a > b ? a + cost->exposed * b : b + cost->exposed * a;
 }
 
-void ry_count_work(const ry_query *query, double work, double bytes, ry_prepared *prepared)
+double ry_spread_work(const ry_work *work, size_t tasks, unsigned cores, int width)
 {
-    const bool far = ry_machine_is_far(query->target->machine, ry_problem_bytes(query->problem));
-    prepared->work = work;
-    prepared->counts = (ry_counts){.flop = work, .bytes = far ? bytes : 0};
+    if (cores <= 1 || tasks == 0) {
+        return work->all;
+    }
+    const double largest = work->largest > 0 ? work->largest : work->all / (double)tasks, others = cores - 1;
+    const double rounds = (double)((tasks + cores - 1) / cores * cores) * largest;
+    /* R. Graham, Bounds on multiprocessing timing anomalies, 1969 */
+    const double at_most = work->all + others * largest;
+    const double even = rounds < at_most ? rounds : at_most;
+    return (even > work->all ? even : work->all) + ry_costs_of(width)->prediction.uneven * others * largest;
+}
+
+void ry_count_work(double work, double bytes, ry_prepared *prepared)
+{
+    prepared->work[0] = (ry_work){work, 0};
+    prepared->counts = (ry_counts){.flop = work, .bytes = bytes};
 }

@@ -17,8 +17,17 @@ double ry_far_lines_work(const ry_machine *machine, double lines);
 /* Of two kinds of work that partly hide each other. */
 double ry_overlapped_work(double a, double b);
 
-/* Sets work and counts; bytes: all that is read and written, in as many passes as it takes. They come
- * from memory where the caches do not keep the problem. */
-void ry_count_work(const ry_query *query, double work, double bytes, ry_prepared *prepared);
+/* Of multiply-adds of a vector, in operations. */
+static inline ry_work ry_work_of_cycles(ry_work cycles, int64_t width)
+{
+    return (ry_work){cycles.all * 2 * (double)width, cycles.largest * 2 * (double)width};
+}
+
+/* A phase's work as so many cores take for it together: tasks are handed out one by one, and cores wait
+ * for the last. */
+double ry_spread_work(const ry_work *work, size_t tasks, unsigned cores, int width);
+
+/* Sets work and counts; bytes: all that is read and written, in as many passes as it takes. */
+void ry_count_work(double work, double bytes, ry_prepared *prepared);
 
 #endif

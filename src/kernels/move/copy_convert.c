@@ -54,7 +54,7 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     prepared->tasks[0] = state.box.pieces;
     prepared->state_size = sizeof state;
     prepared->scratch = ry_aligned((size_t)state.box.piece * ry_dtype_size((ry_dtype)problem->in[0].dtype));
-    ry_count_work(query, work_of(query), ry_problem_bytes(problem), prepared);
+    ry_count_work(work_of(query), ry_problem_bytes(problem), prepared);
     return RYND_OK;
 }
 

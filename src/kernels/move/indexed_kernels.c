@@ -20,7 +20,7 @@ static void count_moves(const ry_query *query, const ry_indexed *x, ry_prepared 
     const struct ry_move_costs *cost = &ry_costs_of(query->kernel->simd.width)->move;
     const double positions = (double)ry_indexed_positions(x);
     const double slice = cost->position + ry_box_work(&x->slice, query->target->machine);
-    ry_count_work(query, positions * slice, positions * ry_box_moved(&x->slice), prepared);
+    ry_count_work(positions * slice, positions * ry_box_moved(&x->slice), prepared);
 }
 
 static rynd_status prepare_gather(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -55,8 +55,9 @@ static rynd_status prepare_scatter(const ry_query *query, ry_prepared *prepared,
     prepared->tasks[1] = prepared->tasks[0];
     prepared->tasks[0] = list.tasks[0];
     prepared->state_size += ry_move_list_bytes(&list);
-    prepared->work += list.work;
-    prepared->counts.bytes += ry_machine_is_far(query->target->machine, ry_problem_bytes(problem)) ? list.moved : 0;
+    prepared->work[1] = prepared->work[0];
+    prepared->work[0] = (ry_work){list.work, 0};
+    prepared->counts.bytes += list.moved;
     return RYND_OK;
 }
 

@@ -37,7 +37,7 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     prepared->tasks[1] = list.tasks[1];
     prepared->state_size = ry_move_list_bytes(&list);
     prepared->workspace = list.phases > 0 ? ry_tensor_bytes(&problem->in[0]) : 0;
-    ry_count_work(query, list.work, list.moved, prepared);
+    ry_count_work(list.work, list.moved, prepared);
     return RYND_OK;
 }
 

@@ -29,7 +29,7 @@ double split_work(const split_plan *plan, const ry_machine *machine)
     const double ends = pairs * TILE_ROWS * (cost->output + (plan->along_channels ? 0 : cost->transpose));
     const double tasks = (double)(plan->tasks + plan->row_tasks);
     return pairs * products * tile_work(machine) / cost->efficiency + (split + ends + tasks * cost->task) * MULTIPLY_ADD +
-           (tasks * machine->task_seconds + 2 * machine->region_seconds * machine->cores) * machine->f32.one;
+           tasks * machine->task_seconds * machine->f32.one;
 }
 
 double split_pack_work(const split_plan *plan)

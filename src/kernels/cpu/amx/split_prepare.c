@@ -21,7 +21,7 @@ rynd_status split_prepare(const ry_query *query, ry_prepared *prepared, ry_error
                               .pack_tasks = (size_t)(plan.geometry.groups * plan.units),
                               .scratch = ry_aligned(plan.scratch),
                               .workspace = plan.workspace,
-                              .work = split_work(&plan, query->target->machine),
+                              .work = {{split_work(&plan, query->target->machine), 0}},
                               .pack_work = split_pack_work(&plan),
                               .form = {{plan.flat, plan.block, plan.units_a_task}}};
     return RYND_OK;

@@ -110,20 +110,20 @@ static bool fits(const igemm_plan *plan, const igemm_phase *p, int64_t block, in
     return fewest_units || sums_of(plan, p, block, units) <= plan->sizes.second;
 }
 
-/* Of all bundles, whose pixels are cut; negative where one's tasks do not fit, or where `best`, if
- * it is one, is less. */
-static double cost_of_units(const igemm_plan *plan, int64_t channel_blocks, double best)
+/* Of all bundles, whose pixels are cut; false: one's tasks do not fit, or all take more than `best`, if it is one. */
+static bool count_units(const igemm_plan *plan, int64_t channel_blocks, double best, igemm_count *count)
 {
     const int64_t units = igemm_block_units(plan, channel_blocks);
     const bool fewest_units = ry_next_parts(channel_blocks) > plan->units;
-    double cost = 0;
+    *count = (igemm_count){.tasks = 0};
     for (int64_t i = 0; i < plan->geometry.phases; i += plan->phase[i].bundle) {
-        if ((best >= 0 && cost >= best) || !fits(plan, &plan->phase[i], plan->phase[i].block, units, fewest_units)) {
-            return -1;
+        const bool worse = best >= 0 && count->work.all + count->gather.all >= best;
+        if (worse || !fits(plan, &plan->phase[i], plan->phase[i].block, units, fewest_units)) {
+            return false;
         }
-        cost += igemm_cost_of(plan, &plan->phase[i], units);
+        igemm_count_bundle(plan, &plan->phase[i], units, count);
     }
-    return cost;
+    return true;
 }
 
 /* Cuts the pixels of all bundles; false: nothing changes, as blocks are whole tiles. */
@@ -144,7 +144,7 @@ static bool cut_pixels(igemm_plan *plan, int64_t pixel_blocks, bool first)
 }
 
 /* Sets the form's blocks; returns their cost, negative where the query's do not fit. */
-static double choose_blocks(const ry_query *query, igemm_plan *plan)
+static double choose_blocks(const ry_query *query, igemm_plan *plan, igemm_count *chosen)
 {
     const int64_t pixel_wanted = ry_form_wanted(query, IGEMM_KNOB_PIXEL_BLOCKS);
     const int64_t channel_wanted = ry_form_wanted(query, IGEMM_KNOB_CHANNEL_BLOCKS);
@@ -159,9 +159,11 @@ static double choose_blocks(const ry_query *query, igemm_plan *plan)
     for (int64_t i = first; i <= last; i = ry_next_parts(i)) {
         const bool changes = cut_pixels(plan, i, i == first);
         for (int64_t j = channels_free ? 1 : channel_wanted; changes && j <= last_channels; j = ry_next_parts(j)) {
-            const double cost = cost_of_units(plan, j, best);
+            igemm_count count;
+            const double cost = count_units(plan, j, best, &count) ? igemm_cost_of(plan, &count) : -1;
             if (cost >= 0 && (best < 0 || cost < best)) {
                 best = cost;
+                *chosen = count;
                 plan->form.value[IGEMM_KNOB_PIXEL_BLOCKS] = i;
                 plan->form.value[IGEMM_KNOB_CHANNEL_BLOCKS] = j;
             }
@@ -189,20 +191,20 @@ static bool all_in_place(const igemm_plan *plan)
 }
 
 /* The plan of the form's main knobs but for scratch, and its cost; negative where there is none. */
-static double try_form(const ry_query *query, const ry_form *form, igemm_plan *plan)
+static double try_form(const ry_query *query, const ry_form *form, igemm_plan *plan, igemm_count *count)
 {
     plan->form = *form;
     igemm_set_mode(query->problem, plan);
     if (plan->shared && all_in_place(plan)) {
         return -1;
     }
-    const double cost = choose_blocks(query, plan);
+    const double cost = choose_blocks(query, plan, count);
     if (cost < 0) {
         return -1;
     }
     igemm_set_blocks(plan);
     igemm_set_tasks(plan);
-    return igemm_cost_with_copy(plan, cost);
+    return cost;
 }
 
 /* The main knobs' values that the query leaves, as if they were digits of a number. */
@@ -239,14 +241,17 @@ bool igemm_choose(const ry_query *query, bool alone, igemm_plan *plan)
     list_main(query, plan, &main);
     ry_form form = ry_form_free(), best = form;
     form.value[IGEMM_KNOB_CHUNK] = ry_form_wanted(query, IGEMM_KNOB_CHUNK);
+    igemm_count chosen = {.tasks = 0};
     double least = -1;
     for (size_t i = 0; form_at(&main, i, &form); i++) {
-        const double cost = go_together(plan, &form) ? try_form(query, &form, plan) : -1;
+        igemm_count count = {.tasks = 0};
+        const double cost = go_together(plan, &form) ? try_form(query, &form, plan, &count) : -1;
         /* shared panels come back from the last-level cache */
         const bool shares = plan->copied || (int64_t)plan->shared_size <= plan->sizes.kept;
         if (cost >= 0 && (least < 0 || (cost < least && shares))) {
             least = cost;
             best = plan->form;
+            chosen = count;
         }
     }
     if (least < 0) {
@@ -257,6 +262,6 @@ bool igemm_choose(const ry_query *query, bool alone, igemm_plan *plan)
     igemm_set_blocks(plan);
     igemm_set_tasks(plan);
     igemm_set_scratch(plan);
-    plan->cycles = least;
+    plan->count = chosen;
     return true;
 }

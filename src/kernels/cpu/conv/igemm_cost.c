@@ -3,10 +3,13 @@
 #include "kernels/cpu/conv/igemm_cost.h"
 
 #include "base/whole.h"
+#include "kernels/common/work.h"
 #include "kernels/costs.h"
+
 #include "kernels/cpu/conv/gather_program.h"
 #include "kernels/cpu/conv/igemm_layout.h"
 #include "kernels/cpu/conv/tile_lines.h"
+#include <math.h>
 
 static const struct ry_igemm_costs *costs_of(const igemm_plan *plan)
 {
@@ -27,8 +30,7 @@ static double load_cycles(const igemm_plan *plan, const igemm_phase *p, double s
                                              : costs_of(plan)->pick * ((double)ry_parts(p->lanes, lanes) + segments - 1);
 }
 
-/* Of x's own way to the core, where it does not stay near: in pieces, which memory likes less than long runs. What lies between the pixels of a
- * row comes along. */
+/* Of x's own way to the core, where it does not stay near, in pieces. What lies between the pixels of a row comes along. */
 static double fetch_cycles(const igemm_plan *plan, int64_t block)
 {
     const ry_conv_geometry *g = &plan->geometry;
@@ -37,10 +39,7 @@ static double fetch_cycles(const igemm_plan *plan, int64_t block)
         all *= (double)g->in[i];
         each *= (double)(i == RY_SPACE - 1 && g->x_step[i] == 1 ? g->stride[i] : ry_least(g->stride[i], g->kernel[i]));
     }
-    const bool far = all * (double)(g->batch * g->groups) * 4 > (double)plan->sizes.kept;
-    const double cycles = far                                     ? (each > 1 ? costs_of(plan)->far_apart : costs_of(plan)->far_gather)
-                          : all * 4 <= (double)plan->sizes.second ? 0
-                                                                  : costs_of(plan)->outer_pieces * costs_of(plan)->outer;
+    const double cycles = all * 4 <= (double)plan->sizes.second ? 0 : costs_of(plan)->outer_pieces * costs_of(plan)->outer;
     return (double)(g->channels_in * block) * each * cycles;
 }
 
@@ -159,26 +158,14 @@ static double split_cycles(const igemm_plan *plan)
 static double passes_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t units)
 {
     const int64_t floats = block * p->chunk_channels * p->chunk_taps, all = plan->geometry.channels_in * p->pixels;
-    const bool far = plan->mode != IGEMM_ROWS && p->far, near = floats * 4 < plan->sizes.near / 2;
-    const double away = p->streams ? costs_of(plan)->far_run : plan->mode == IGEMM_PIXELS ? costs_of(plan)->far_ahead : costs_of(plan)->far;
+    const bool near = floats * 4 < plan->sizes.near / 2;
     const double split = near && plan->mode == IGEMM_PIXELS ? 0 : split_cycles(plan);
-    const double first = far ? away : all * 4 <= plan->sizes.second ? costs_of(plan)->second : costs_of(plan)->outer;
+    const double first = all * 4 <= plan->sizes.second ? costs_of(plan)->second : costs_of(plan)->outer;
     const double next = near ? 0 : floats * 4 <= plan->sizes.second ? costs_of(plan)->second : costs_of(plan)->outer;
     return p->in_place ? (double)(block * p->depth) * (first + (double)(units - 1) * next + (double)units * split) : 0;
 }
 
-/* Cycles of all threads, idle ones included, for `tasks` tasks of `each` cycles at most and `all` together. */
-static double spent_cycles(const igemm_plan *plan, double tasks, double each, double all)
-{
-    const int64_t threads = plan->alone ? 1 : plan->sizes.threads;
-    if (threads == 1) {
-        return all;
-    }
-    const double rounds = (double)(ry_whole((int64_t)tasks, threads)) * each, idle = all + (double)(threads - 1) * each;
-    return (rounds < idle ? rounds : idle) + each * costs_of(plan)->uneven;
-}
-
-double igemm_cost_of(const igemm_plan *plan, const igemm_phase *first, int64_t units)
+void igemm_count_bundle(const igemm_plan *plan, const igemm_phase *first, int64_t units, igemm_count *count)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t block = first->block, channels = ry_least(units * plan->unit_most, g->channels_out);
@@ -200,12 +187,14 @@ double igemm_cost_of(const igemm_plan *plan, const igemm_phase *first, int64_t u
             stream += alive * (double)(igemm_panel_floats(plan, p, block) * p->chunks) * costs_of(plan)->outer;
         }
     }
-    if (!plan->shared) {
-        return spent_cycles(plan, tasks, product + gather + fixed, tasks * (product * filled + gather * whole + fixed));
+    const double panels = plan->shared ? stream : gather, each = product + panels + fixed;
+    count->work.all += tasks * (product * filled + panels * whole + fixed);
+    count->work.largest = fmax(count->work.largest, each);
+    count->tasks += (size_t)tasks;
+    if (plan->shared) { /* written once, read by every task of other channels */
+        count->gather.all += blocks * (gather + stream);
+        count->gathers += (size_t)(blocks * (double)first->chunks);
     }
-    /* written once, read by every task of other channels */
-    return blocks * (gather + stream) +
-           spent_cycles(plan, tasks, product + stream + fixed, tasks * (product * filled + stream * whole + fixed));
 }
 
 /* Of copying x: it is read and written a square of vectors at a time. */
@@ -214,14 +203,22 @@ static double copy_cycles(const igemm_plan *plan)
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t channels = g->groups * g->channels_in, positions = g->x_batch / channels;
     const double vectors = (double)(g->batch * ry_whole(positions, plan->width) * ry_parts(channels, plan->width));
-    const bool outer = g->x_batch * 4 > plan->sizes.second, far = g->batch * g->x_batch * 4 > plan->sizes.kept;
-    return vectors * (costs_of(plan)->x_copy + (far ? costs_of(plan)->x_far : outer ? costs_of(plan)->x_outer : 0));
+    const bool outer = g->x_batch * 4 > plan->sizes.second;
+    return vectors * (costs_of(plan)->x_copy + (outer ? costs_of(plan)->x_outer : 0));
 }
 
-double igemm_cost_with_copy(const igemm_plan *plan, double bundles)
+double igemm_cost_of(const igemm_plan *plan, igemm_count *count)
 {
+    const unsigned cores = plan->alone ? 1 : (unsigned)plan->sizes.threads;
+    const int width = (int)plan->width;
     if (plan->copied) {
-        return costs_of(plan)->copy_margin * bundles + copy_cycles(plan) + plan->sizes.phase;
+        count->gather = (ry_work){copy_cycles(plan), 0};
+        count->gathers = (size_t)plan->gathers;
+        count->work.all *= costs_of(plan)->copy_margin;
+        count->work.largest *= costs_of(plan)->copy_margin;
     }
-    return bundles + (plan->shared && !plan->alone ? plan->sizes.phase : 0);
+    const bool gathers = igemm_has_gathering(plan);
+    const double phase = plan->copied || (plan->shared && !plan->alone) ? plan->sizes.phase : 0;
+    return ry_spread_work(&count->work, count->tasks, cores, width) +
+           (gathers ? ry_spread_work(&count->gather, count->gathers, cores, width) : 0) + phase;
 }

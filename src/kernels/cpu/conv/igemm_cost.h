@@ -5,11 +5,11 @@
 
 #include "kernels/cpu/conv/igemm_plan.h"
 
-/* Of the bundle that begins with `first`, whose phases' blocks and `alive` are set, in tasks of so
+/* Adds the bundle that begins with `first`, whose phases' blocks and `alive` are set, in tasks of so
  * many units. */
-double igemm_cost_of(const igemm_plan *plan, const igemm_phase *first, int64_t units);
+void igemm_count_bundle(const igemm_plan *plan, const igemm_phase *first, int64_t units, igemm_count *count);
 
-/* Of the whole, whose bundles cost so much, and whose tasks are set. */
-double igemm_cost_with_copy(const igemm_plan *plan, double bundles);
+/* Of all cores together, idle ones counted, once all bundles are. Adds the phase that copies x. */
+double igemm_cost_of(const igemm_plan *plan, igemm_count *count);
 
 #endif

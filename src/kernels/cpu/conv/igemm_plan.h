@@ -104,6 +104,12 @@ typedef struct igemm_phase {
     bool skips;                        /* chunks may be left out */
 } igemm_phase;
 
+/* What the phase before the products, if there is one, and the products take, in multiply-adds of a vector. */
+typedef struct igemm_count {
+    ry_work gather, work;
+    size_t gathers, tasks;
+} igemm_count;
+
 typedef struct igemm_plan {
     ry_conv_geometry geometry;
     igemm_mode mode;
@@ -115,7 +121,7 @@ typedef struct igemm_plan {
     int64_t packed_group;                   /* elements of one group's packed weights, all phases */
     int64_t tasks;
     ry_form form;  /* complete */
-    double cycles; /* in vector multiply-adds, on one core; 0: not counted */
+    igemm_count count; /* once the form is chosen */
     igemm_sizes sizes;
     bool alone; /* one thread runs all tasks */
     bool pairs; /* operands are pairs of neighbours along the reduction: a chunk of odd depth ends with half a pair */

@@ -3,6 +3,7 @@
 #include "kernels/cpu/conv/igemm_prepare.h"
 
 #include "base/whole.h"
+#include "kernels/common/work.h"
 #include "kernels/cpu/conv/igemm_choose.h"
 #include "kernels/cpu/conv/igemm_layout.h"
 #include "kernels/form.h"
@@ -86,8 +87,9 @@ static void describe(const igemm_plan *plan, ry_prepared *prepared)
                               .pack_tasks = (size_t)(groups * plan->units),
                               .scratch = ry_aligned(plan->scratch),
                               .workspace = plan->shared_size,
-                              .work = plan->cycles * 2 * (double)plan->width,
                               .form = plan->form};
+    prepared->work[0] = ry_work_of_cycles(plan->count.gather, plan->width);
+    prepared->work[gathering] = ry_work_of_cycles(plan->count.work, plan->width);
 }
 
 rynd_status igemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)

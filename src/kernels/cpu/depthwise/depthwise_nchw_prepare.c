@@ -59,7 +59,7 @@ rynd_status depthwise_nchw_prepare(const ry_query *query, ry_prepared *prepared,
         .state_size = ry_aligned(plan.size),
         .packed = ry_aligned((size_t)(plan.outputs * (plan.geometry.taps + 1)) * sizeof(float)),
         .pack_tasks = (size_t)plan.outputs,
-        .work = plan.cycles * 2 * query->kernel->simd.width,
+        .work = {{plan.cycles * 2 * query->kernel->simd.width, 0}},
         .counts = counts_of(query, &plan.geometry),
         .form = {{[NCHW_TEXT] = plan.text, [NCHW_HALVES] = plan.halves, [NCHW_ROWS] = plan.rows, [NCHW_CHANNELS] = plan.channels}}};
     return RYND_OK;

@@ -414,10 +414,7 @@ static double count_cycles(const ry_query *query, const depthwise_nhwc_plan *pla
     const double pixels = (double)(plan->lines * blocks_of(&plan->axis[2], plan->pixels));
     const double end = cost->end + (plan->planes_out ? cost->write_planes : plan->through ? cost->through : 0.0);
     const double read = (double)(g->in[0] * g->in[1] * g->in[2]) * (double)plan->depth / (double)plan->multiplier;
-    const bool copies = g->kernel[0] * g->kernel[1] * g->kernel[2] * g->stride[0] * g->stride[1] * g->stride[2] == 1;
-    const double bytes = (double)(g->batch * plan->outputs) * read * sizeof(float);
-    const double far = copies && plan->planes_in && ry_machine_is_far(query->target->machine, bytes) ? cost->far : 0;
-    const double staged = plan->planes_in ? cost->read_planes + far * (double)width : plan->staged ? cost->staged : 0.0;
+    const double staged = plan->planes_in ? cost->read_planes : plan->staged ? cost->staged : 0.0;
     const double tables = (double)(plan->slices * plan->table_rows * plan->reach) * pixels / (double)plan->pixels;
     return vectors * (pixels * (each + end) + read * staged + cost->address * tables * (double)width / (double)plan->channels);
 }

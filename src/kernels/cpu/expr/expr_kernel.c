@@ -122,7 +122,7 @@ rynd_status ry_expr_prepare(const ry_query *query, ry_prepared *prepared, ry_err
             (ry_prepared){.phases = plan->slices > 1 ? 2 : 1, .state_size = size, .scratch = plan->scratch, .workspace = plan->workspace};
         prepared->tasks[0] = (size_t)(plan->slices > 1 ? plan->units * plan->slices : tasks);
         prepared->tasks[1] = (size_t)(plan->slices > 1 ? plan->units : 0);
-        ry_count_work(query, ry_expr_work(query, plan), ry_problem_bytes(problem), prepared);
+        ry_count_work(ry_expr_work(query, plan), ry_problem_bytes(problem), prepared);
     }
     ry_release(&ry_system_allocator, plan);
     return status;

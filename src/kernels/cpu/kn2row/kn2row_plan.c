@@ -3,6 +3,7 @@
 #include "kernels/cpu/kn2row/kn2row_plan.h"
 
 #include "base/whole.h"
+#include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/conv/igemm_choose.h"
 #include "kernels/cpu/conv/igemm_layout.h"
@@ -173,12 +174,12 @@ static void find_tasks(kn2row_plan *plan, int64_t rows)
     plan->tasks = planes_of(plan) * (plan->band.out > 0 ? 1 : plan->row_blocks);
 }
 
-/* Of the sums of a row of all phases, and its way to y. */
 static const struct ry_kn2row_costs *costs_of(const kn2row_plan *plan)
 {
     return &ry_costs_of(kn2row_product_plan(plan)->width)->kn2row;
 }
 
+/* Of the sums of a row of all phases, and its way to y. */
 static double row_cycles(const kn2row_plan *plan, int width)
 {
     const ry_conv_geometry *g = &plan->geometry;
@@ -194,18 +195,30 @@ static double row_cycles(const kn2row_plan *plan, int width)
     return (double)g->taps * tap + (double)g->phases * outputs * (vectors * store + costs_of(plan)->run);
 }
 
-static double count_cycles(const kn2row_plan *plan, int width)
+/* Of all tasks of the sums, with the products that are theirs. */
+static ry_work count_sums(const kn2row_plan *plan, int width)
 {
-    const ry_conv_geometry *g = &plan->geometry;
-    const double product = kn2row_product_plan(plan)->cycles, rows = (double)(plan->row_blocks * plan->rows) * row_cycles(plan, width);
-    const double tasks = (double)ry_whole(plan->tasks, plan->sizes.threads);
+    const double rows = (double)(plan->row_blocks * plan->rows) * row_cycles(plan, width), tasks = (double)plan->tasks;
     if (plan->band.out == 0) {
-        return product + kn2row_product_plan(plan)->sizes.phase + tasks * (rows / (double)plan->row_blocks + costs_of(plan)->task);
+        return (ry_work){tasks * (rows / (double)plan->row_blocks + costs_of(plan)->task), 0};
     }
     const double slices = plan->band.axis == 0 ? (double)plan->band.out : 1;
-    const double x = (double)(g->batch * g->groups * g->channels_in * pixels_of(g)),
-                 far = x * 4 > (double)plan->sizes.kept ? x * costs_of(plan)->far : 0;
-    return far + tasks * (product + slices * rows + costs_of(plan)->task);
+    return (ry_work){tasks * (kn2row_product_plan(plan)->count.work.all + slices * rows + costs_of(plan)->task), 0};
+}
+
+/* Of all phases and cores, idle ones counted. */
+static double count_cycles(kn2row_plan *plan, int width)
+{
+    const igemm_plan *product = kn2row_product_plan(plan);
+    const unsigned cores = (unsigned)plan->sizes.threads;
+    plan->work = count_sums(plan, width);
+    const double sums = ry_spread_work(&plan->work, (size_t)plan->tasks, cores, width);
+    if (plan->band.out > 0) {
+        return sums;
+    }
+    const bool gathers = igemm_has_gathering(product);
+    return sums + ry_spread_work(&product->count.work, (size_t)product->tasks, cores, width) + product->sizes.phase +
+           (gathers ? ry_spread_work(&product->count.gather, (size_t)product->gathers, cores, width) + product->sizes.phase : 0);
 }
 
 static void lay_out(kn2row_plan *plan, int width)
@@ -346,6 +359,8 @@ bool kn2row_plan_choose(const ry_query *query, kn2row_plan *plan)
     begin(query, plan);
     const int64_t positions[] = {0, few_positions(plan), many_positions(plan)};
     ry_form best = ry_form_free();
+    ry_work work = {0};
+    igemm_count product = {.tasks = 0};
     double least = -1;
     for (size_t i = 0; i < sizeof positions / sizeof *positions; i++) {
         ry_form form;
@@ -356,11 +371,14 @@ bool kn2row_plan_choose(const ry_query *query, kn2row_plan *plan)
         if (cycles >= 0 && (least < 0 || cycles < least)) {
             least = cycles;
             best = form;
+            work = plan->work;
+            product = kn2row_product_plan(plan)->count;
         }
     }
     if (least >= 0) {
         make(query, &best, plan);
-        plan->cycles = least;
+        plan->work = work;
+        product_of(plan)->count = product;
     }
     return least >= 0;
 }

@@ -58,7 +58,7 @@ typedef struct kn2row_plan {
     int64_t pitch, positions; /* of the sums (out_rows.h) */
     int64_t woven;            /* phases that write to a row of y in turn; 1: none */
     size_t products;          /* bytes: of a band's, else of all, at the workspace's start */
-    double cycles;            /* in vector multiply-adds, on one core */
+    ry_work work;             /* of the sums, in multiply-adds of a vector; banded: with their products */
     /* of a worker's scratch, in bytes from its start: the band's products and what the matrix product shares, else empty; the matrix product's own */
     size_t sums, bias, runs, woven_row, sources, band_products, band_shared, multiply, scratch;
     size_t phases, taps, product; /* ry_conv_phase[], ry_conv_tap[], igemm_plan: bytes from the plan's start */

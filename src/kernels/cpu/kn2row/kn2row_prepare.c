@@ -3,6 +3,7 @@
 #include "kernels/cpu/kn2row/kn2row_prepare.h"
 
 #include "base/whole.h"
+#include "kernels/common/work.h"
 #include "kernels/cpu/conv/igemm_prepare.h"
 #include "kernels/form.h"
 
@@ -45,13 +46,15 @@ static void describe(const kn2row_plan *plan, size_t size, ry_prepared *prepared
                               .pack_tasks = (size_t)(groups * product->units),
                               .workspace = banded ? 0 : plan->products + product->shared_size,
                               .scratch = ry_aligned(plan->scratch),
-                              .work = plan->cycles * 2 * (double)product->width,
                               .form = plan->form};
     prepared->tasks[0] = (size_t)product->gathers;
     if (before > 0) {
         prepared->tasks[before - 1] = (size_t)product->tasks;
+        prepared->work[0] = ry_work_of_cycles(product->count.gather, product->width);
+        prepared->work[before - 1] = ry_work_of_cycles(product->count.work, product->width);
     }
     prepared->tasks[before] = (size_t)plan->tasks;
+    prepared->work[before] = ry_work_of_cycles(plan->work, product->width);
 }
 
 rynd_status kn2row_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)

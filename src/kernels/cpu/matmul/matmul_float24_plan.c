@@ -84,7 +84,7 @@ rynd_status float24_prepare(const ry_query *query, ry_prepared *prepared, ry_err
                               .packed = plan.packed,
                               .pack_tasks = (size_t)plan.column_blocks,
                               .scratch = plan.scratch,
-                              .work = cycles * 2 * simd->width,
+                              .work = {{cycles * 2 * simd->width, 0}},
                               .pack_work = vectors * (double)(2 * simd->width * simd->width) * cost->pack_float24,
                               .counts = {ry_problem_flop(problem),
                                          ry_problem_bytes(problem) - (double)ry_tensor_bytes(&problem->in[MATMUL_B]) + (double)plan.packed},

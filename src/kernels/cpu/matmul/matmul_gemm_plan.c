@@ -268,7 +268,7 @@ rynd_status gemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error 
                               .tasks = {(size_t)tasks},
                               .state_size = ry_aligned(sizeof plan),
                               .scratch = plan.scratch,
-                              .work = (double)tasks * cycles_of(&plan, query->target->machine) * 2 * (double)plan.width,
+                              .work = {{(double)tasks * cycles_of(&plan, query->target->machine) * 2 * (double)plan.width, 0}},
                               .form = {{plan.a == GEMM_A_PACKED, plan.rows, plan.columns, plan.chunk}}};
     return RYND_OK;
 }

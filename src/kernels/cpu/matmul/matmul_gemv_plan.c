@@ -149,7 +149,7 @@ rynd_status gemv_prepare(const ry_query *query, ry_prepared *prepared, ry_error 
                                                               ry_costs_of(query->kernel->simd.width)->matmul.pack_rounded
                                                         : 0,
                               .scratch = plan.scratch,
-                              .work = cycles_of(&plan, query) * 2 * query->kernel->simd.width,
+                              .work = {{cycles_of(&plan, query) * 2 * query->kernel->simd.width, 0}},
                               .form = {{plan.columns, plan.chunk}}};
     return RYND_OK;
 }

@@ -48,6 +48,6 @@ rynd_status batch_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_
     prepared->tasks[0] = ry_lanes_tasks(s.rows, s.rows_per_task);
     prepared->state_size = sizeof s;
     prepared->scratch = s.lanes.inner > 1 ? 0 : (size_t)(s.lanes.length + 15) / 16 * 64;
-    ry_count_work(query, work_of(query, &s, prepared->tasks[0]), ry_problem_bytes(query->problem), prepared);
+    ry_count_work(work_of(query, &s, prepared->tasks[0]), ry_problem_bytes(query->problem), prepared);
     return RYND_OK;
 }

@@ -60,6 +60,6 @@ rynd_status group_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_
     const ry_tensor *x = &query->problem->in[0];
     const double count = (double)ry_tensor_count(x), rows = (double)(s.images * s.channels);
     const double work = s.last ? count * cost->group_last : count * cost->group_first + rows * cost->group_row;
-    ry_count_work(query, work, ry_problem_bytes(query->problem) + (double)ry_tensor_bytes(x), prepared);
+    ry_count_work(work, ry_problem_bytes(query->problem) + (double)ry_tensor_bytes(x), prepared);
     return RYND_OK;
 }

@@ -58,6 +58,6 @@ rynd_status layer_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_
     prepared->state_size = sizeof s;
     const double each = s.length > LAYER_NORM_SHORT ? cost->layer_long : cost->layer_element;
     const double work = (double)s.rows * ((double)s.length * each + cost->layer_row);
-    ry_count_work(query, work, ry_problem_bytes(query->problem), prepared);
+    ry_count_work(work, ry_problem_bytes(query->problem), prepared);
     return RYND_OK;
 }

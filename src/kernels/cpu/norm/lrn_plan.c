@@ -35,6 +35,6 @@ rynd_status lrn_prepare(const ry_query *query, ry_prepared *prepared, ry_error *
     const double square = s.blocks ? cost->lrn_column : cost->lrn_row;
     const double squares = (double)ry_least(a->size, 2 * s.lanes.length);
     const double count = (double)ry_tensor_count(&query->problem->in[0]);
-    ry_count_work(query, count * (each + squares * square), ry_problem_bytes(query->problem), prepared);
+    ry_count_work(count * (each + squares * square), ry_problem_bytes(query->problem), prepared);
     return RYND_OK;
 }

@@ -48,7 +48,7 @@ rynd_status softmax_prepare(const ry_query *query, ry_prepared *prepared, ry_err
     ry_lane_blocks s;
     softmax_initialise(query, &s);
     ry_lane_blocks_prepare(&s, prepared);
-    ry_count_work(query, work_of(&s.lanes, query->kernel->simd.width), ry_problem_bytes(problem), prepared);
+    ry_count_work(work_of(&s.lanes, query->kernel->simd.width), ry_problem_bytes(problem), prepared);
     if (problem->in[0].dtype != RYND_DTYPE_F32) { /* a block, and its result */
         int64_t columns = s.lanes.inner < RY_LANE_COLUMNS ? s.lanes.inner : RY_LANE_COLUMNS;
         prepared->scratch = (size_t)(2 * s.lanes.length * columns + 15) / 16 * 64;

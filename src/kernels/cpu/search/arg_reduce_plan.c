@@ -56,6 +56,6 @@ rynd_status arg_reduce_prepare(const ry_query *query, ry_prepared *prepared, ry_
     ry_lane_blocks_prepare(&s, prepared);
     const double count = (double)ry_tensor_count(&query->problem->in[0]);
     const double rows = (double)s.units * cost->row + count * cost->element;
-    ry_count_work(query, s.blocks ? count * cost->column : rows, ry_problem_bytes(query->problem), prepared);
+    ry_count_work(s.blocks ? count * cost->column : rows, ry_problem_bytes(query->problem), prepared);
     return RYND_OK;
 }

@@ -28,7 +28,7 @@ rynd_status separable_prepare(const ry_query *query, ry_prepared *prepared, ry_e
                               .packed = ry_aligned((size_t)plan.packed * sizeof(float)),
                               .pack_tasks = (size_t)(plan.depthwise.depth + 1 + plan.units),
                               .scratch = plan.scratch,
-                              .work = plan.cycles * 2 * query->kernel->simd.width,
+                              .work = {{plan.cycles * 2 * query->kernel->simd.width, 0}},
                               .form = {{[SEPARABLE_ROWS] = plan.rows, [SEPARABLE_TASK_ROWS] = plan.task_rows}}};
     return RYND_OK;
 }

@@ -77,7 +77,6 @@ static double slice_share(const staged_plan *plan, int64_t depth)
     return (double)there / (double)plan->slices;
 }
 
-/* Cycles until the last core ends, were all as fast as one: where tasks are few and odd, some wait. */
 static double count_runs(const ry_query *query, const staged_plan *plan)
 {
     const costs *cost = costs_of(plan);
@@ -100,7 +99,7 @@ static double count_runs(const ry_query *query, const staged_plan *plan)
     }
     const double runs = g->phases == 1 ? (double)(plan->images * plan->rows) * outputs : 0;
     const double group = all * stage_cycles(query, plan) + sums + runs * cost->run;
-    return (double)ry_whole(plan->tasks, query->target->machine->cores) * ((double)plan->groups * group + cost->task);
+    return (double)plan->tasks * ((double)plan->groups * group + cost->task);
 }
 
 /* Cycles of one step of the sums of a row of outputs, and the row's tiles. */
@@ -147,7 +146,7 @@ static double count_tiles(const ry_query *query, const staged_plan *plan)
     return (double)(g->batch * g->groups) * (image + blocks) + (double)plan->tasks * cost->tile_task;
 }
 
-double staged_cycles(const ry_query *query, const staged_plan *plan)
+ry_work staged_work(const ry_query *query, const staged_plan *plan)
 {
-    return plan->form == STAGED_RUNS ? count_runs(query, plan) : count_tiles(query, plan);
+    return (ry_work){plan->form == STAGED_RUNS ? count_runs(query, plan) : count_tiles(query, plan), 0};
 }

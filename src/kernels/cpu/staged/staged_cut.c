@@ -3,6 +3,7 @@
 #include "kernels/cpu/staged/staged_plan.h"
 
 #include "base/whole.h"
+#include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/conv/igemm_plan.h"
 #include "kernels/cpu/staged/staged_cost.h"
@@ -27,13 +28,11 @@ enum {
 static int64_t channel_bytes(const ry_problem *problem, const ry_conv_geometry *g)
 {
     const bool forward = problem->op == RY_OP_conv;
-    const ry_ints *dilation = forward ? &problem->attrs.conv.dilation : &problem->attrs.convt.dilation;
-    const ry_ints *stride = forward ? &problem->attrs.conv.stride : &problem->attrs.convt.stride;
     int64_t extent[2];
     for (int i = 0; i < 2; i++) {
-        const int64_t step = ry_conv_attribute(problem, stride, i + 1, 1);
+        const int64_t step = forward ? g->stride[i + 1] : g->spread[i + 1];
         const int64_t grid = forward ? g->out[i + 1] : ry_parts(g->out[i + 1], step);
-        const int64_t reach = ry_conv_attribute(problem, dilation, i + 1, 1) * (g->kernel[i + 1] - 1) / step + 1;
+        const int64_t reach = g->dilation[i + 1] * (g->kernel[i + 1] - 1) / step + 1;
         extent[i] = (i == 0 ? ry_least(grid, 8) : grid) + reach;
     }
     return extent[0] * extent[1] * g->stride[1] * g->stride[2] * 4;
@@ -307,8 +306,8 @@ static double cut(const ry_query *query, staged_plan *plan, int64_t columns)
     plan->tasks = each * plan->group_blocks;
     plan->chunk = wanted_or(query, STAGED_CHUNK, choose_chunk(plan, machine));
     plan->positions = ry_whole(((plan->images - 1) * plan->image_rows + plan->rows - 1) * plan->pitch + plan->columns, width);
-    plan->cycles = staged_cycles(query, plan);
-    return plan->cycles;
+    plan->work = staged_work(query, plan);
+    return ry_spread_work(&plan->work, (size_t)plan->tasks, query->target->machine->cores, (int)plan->width);
 }
 
 /* Whole rows, or the parts of rows that take the fewest cycles: of pixels with their channels. Planes' rows are read whole,

@@ -66,7 +66,7 @@ typedef struct staged_plan {
     int64_t positions;    /* floats of one output channel's sums */
     int64_t packed_group; /* floats */
     int64_t tasks;
-    double cycles;                                                    /* in vector multiply-adds, on one core */
+    ry_work work;                                                     /* in vector multiply-adds */
     size_t staged, lines, sums, turn, bias, runs, woven_row, scratch; /* of a worker, in bytes from its start */
     size_t taps, size; /* ry_conv_tap[geometry.taps], behind the offsets; bytes of the whole */
     staged_phase phase[STAGED_PHASES_MOST];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What staged convolutions are asked before they run. */
 #include "base/whole.h"
+#include "kernels/common/work.h"
 #include "kernels/cpu/staged/staged_plan.h"
 #include "kernels/knob_values.h"
 
@@ -74,7 +75,7 @@ rynd_status staged_prepare(const ry_query *query, ry_prepared *prepared, ry_erro
                                   .packed = ry_aligned((size_t)(plan->packed_group * plan->geometry.groups) * sizeof(float)),
                                   .pack_tasks = (size_t)plan->geometry.groups,
                                   .scratch = plan->scratch,
-                                  .work = plan->cycles * 2 * query->kernel->simd.width,
+                                  .work = {ry_work_of_cycles(plan->work, plan->width)},
                                   .form = form_of(plan)};
     }
     ry_release(&ry_system_allocator, plan);

@@ -193,7 +193,7 @@ rynd_status pool_prepare(const ry_query *query, ry_prepared *prepared, ry_error 
         sizeof s + (size_t)s.rows * sizeof(pool_row) + columns * (sizeof(pool_column) + sizeof(float)) + offsets * sizeof(int64_t);
     const int64_t converted = s.convert ? s.in_size + s.rows * (int64_t)columns : 0;
     prepared->scratch = s.path == POOL_CHANNELS && !s.separable ? 0 : (size_t)(s.width + converted + 15) / 16 * 64;
-    ry_count_work(query, work_of(query, &s), ry_problem_bytes(query->problem), prepared);
+    ry_count_work(work_of(query, &s), ry_problem_bytes(query->problem), prepared);
     return RYND_OK;
 }
 

@@ -173,7 +173,7 @@ rynd_status resize_prepare(const ry_query *query, ry_prepared *prepared, ry_erro
         return ry_fail_memory(error);
     }
     prepared->phases = 1;
-    ry_count_work(query, work_of(query, &s), ry_problem_bytes(query->problem), prepared);
+    ry_count_work(work_of(query, &s), ry_problem_bytes(query->problem), prepared);
     prepared->tasks[0] = (size_t)(s.outer * s.tasks_per_plane);
     int64_t rows = s.height.taps <= RESIZE_RING ? s.height.taps : 1;
     size_t row = (size_t)(s.width.out * s.inner + 15) / 16 * 64;

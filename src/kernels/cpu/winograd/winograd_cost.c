@@ -3,6 +3,7 @@
 #include "kernels/cpu/winograd/winograd_cost.h"
 
 #include "base/whole.h"
+#include "kernels/common/work.h"
 #include "kernels/costs.h"
 
 #include <math.h>
@@ -74,38 +75,8 @@ static double piece_cycles(const winograd_plan *plan, int64_t channels, int64_t 
     return near ? 0 : (double)channels * c->piece * (common == columns ? met : met * (double)rows);
 }
 
-/* The floats of x or y that come from memory. */
-static double memory_floats(const winograd_plan *plan, int64_t channels, const int64_t extent[RY_SPACE])
-{
-    const ry_conv_geometry *g = &plan->geometry;
-    const double floats = (double)(g->batch * g->groups * channels * extent[0] * extent[1] * extent[2]);
-    return floats > cache_floats(plan->limits.kept) ? floats : 0;
-}
-
-/* Cycles for which cores wait for x and y from memory: products hide what they fetch of pixels, less so of planes, a few lines of each row. */
-static double memory_cycles(const winograd_plan *plan, double products)
-{
-    const ry_conv_geometry *g = &plan->geometry;
-    const struct ry_winograd_costs *c = costs_of(plan);
-    const double x = c->x_memory * plan->limits.memory * memory_floats(plan, g->channels_in, g->in);
-    const double y = c->y_memory * plan->limits.memory * memory_floats(plan, g->channels_out, g->out);
-    return x + y - fmin((plan->x_near ? x : 0) + (plan->y_near ? y : 0), products);
-}
-
-/* Cycles for which cores wait for weights from memory. They are fetched while products run: those of the first block that each core has or, where all
- * blocks pass by a unit's weights, those of all blocks; then the cores read the same weights at the same time, each from memory. `products`: of a
- * block. */
-static double cold_cycles(const winograd_plan *plan, double weights, double products)
-{
-    const int64_t at_once = ry_least(plan->blocks, plan->limits.cores);
-    const double behind = products * (double)(plan->shared ? plan->blocks : at_once);
-    const double each = costs_of(plan)->weights_memory * plan->limits.memory;
-    const double arrive = weights * (double)(plan->shared ? at_once : 1) * each;
-    return fmax(arrive - behind, 0) * (double)plan->geometry.groups;
-}
-
-/* A block's products; *waits: all cores' for weights from memory. */
-static double product_cycles(const winograd_plan *plan, double *waits)
+/* A block's products. */
+static double product_cycles(const winograd_plan *plan)
 {
     const struct ry_winograd_costs *c = costs_of(plan);
     const double depth = (double)plan->depth, tiles = (double)plan->block;
@@ -117,9 +88,7 @@ static double product_cycles(const winograd_plan *plan, double *waits)
     const double parts = (double)ry_parts(plan->block, plan->tile_rows);
     const double step = fmax(fmax(tiles * c->multiply, parts * c->step), arrive) + c->weights_exposed;
     const double m = (double)plan->points * columns * (double)plan->phases * tiles;
-    const double products = (sums * step * depth + m * c->sum) / (double)plan->width;
-    *waits = far ? cold_cycles(plan, sums * depth, products) : 0;
-    return products;
+    return (sums * step * depth + m * c->sum) / (double)plan->width;
 }
 
 /* A block's way from M to y; `transform`: of a tile's vector. */
@@ -140,37 +109,40 @@ static double output_cycles(const winograd_plan *plan, double transform)
     return back;
 }
 
-/* Turns that the cores take until the last task is done, and half a task for which some wait; times cores. */
-static double turns_of(const winograd_plan *plan, int64_t tasks)
+void winograd_count(const winograd_plan *plan, ry_work work[2])
 {
-    return (double)ry_whole(tasks, plan->limits.cores) + 0.5 * (double)(plan->limits.cores - 1);
+    const ry_conv_geometry *g = &plan->geometry;
+    const struct ry_winograd_costs *c = costs_of(plan);
+    const double blocks = (double)(plan->blocks * g->groups), floats = (double)(plan->points * plan->block * plan->depth);
+    const double in_vectors = (double)(ry_parts(g->channels_in, plan->width) * g->kernel[0] * plan->classes);
+    const double task = c->task + plan->limits.task;
+    double output;
+    double input = (double)plan->block * in_vectors * transform_cycles(plan, &output);
+    input += plan->x_near ? 0 : piece_cycles(plan, g->channels_in, plan->axis[0].points) * (double)g->kernel[0];
+    const double products = product_cycles(plan), back = output_cycles(plan, output);
+    if (!plan->shared) {
+        const double each = input + products + back + floats * (double)plan->unit_blocks * c->v + task;
+        work[0] = (ry_work){blocks * each, each};
+        return;
+    }
+    const double stream = floats * (floats * blocks > cache_floats(plan->limits.kept) ? c->v_far : c->v_shared);
+    /* the last units of a block make smaller tasks */
+    const double each = (products + back) * (double)plan->units_a_task / (double)plan->units + stream + task;
+    work[0] = (ry_work){blocks * (input + 2.0 * stream), 0};
+    work[1] = (ry_work){blocks * (products + back + (double)plan->unit_blocks * (stream + task)) + c->phase, each};
 }
 
 double winograd_cost(const winograd_plan *plan)
 {
-    const ry_conv_geometry *g = &plan->geometry;
-    const struct ry_winograd_costs *c = costs_of(plan);
-    const int64_t tasks = plan->blocks * g->groups;
-    const double blocks = (double)tasks, floats = (double)(plan->points * plan->block * plan->depth);
-    const double in_vectors = (double)(ry_parts(g->channels_in, plan->width) * g->kernel[0] * plan->classes);
-    const double task = c->task + plan->limits.task;
-    double output, cold;
-    double input = (double)plan->block * in_vectors * transform_cycles(plan, &output);
-    input += plan->x_near ? 0 : piece_cycles(plan, g->channels_in, plan->axis[0].points) * (double)g->kernel[0];
-    const double products = product_cycles(plan, &cold), back = output_cycles(plan, output);
-    const double waits = cold + memory_cycles(plan, products * blocks);
+    const size_t blocks = (size_t)(plan->blocks * plan->geometry.groups);
+    ry_work work[2];
+    winograd_count(plan, work);
+    const unsigned cores = (unsigned)plan->limits.cores;
     if (!plan->shared) {
-        const double again = floats * (double)plan->unit_blocks * c->v;
-        return turns_of(plan, tasks) * (input + products + back + again + task) + waits;
+        return ry_spread_work(&work[0], blocks, cores, (int)plan->width);
     }
-    const double stream = floats * blocks > cache_floats(plan->limits.kept) ? c->v_far : c->v_shared;
-    /* cores end together where all tasks are equal; where the last units make smaller ones, some wait for a part of a task */
-    const double turns = turns_of(plan, tasks * plan->unit_blocks), each = (double)plan->units_a_task;
-    const double idle = turns - (double)ry_whole(tasks * plan->unit_blocks, plan->limits.cores);
-    const double units = plan->units % plan->units_a_task == 0 ? (turns - idle) * each : blocks * (double)plan->units + each;
-    const double multiply = (units + idle * each) * (products + back) / (double)plan->units;
-    const double phase = c->phase + plan->limits.region;
-    return blocks * (input + floats * 2.0 * stream) + multiply + turns * (floats * stream + task) + phase + waits;
+    return ry_spread_work(&work[0], blocks * (size_t)plan->channel_parts, cores, (int)plan->width) +
+           ry_spread_work(&work[1], blocks * (size_t)plan->unit_blocks, cores, (int)plan->width) + plan->limits.region;
 }
 
 double winograd_pack_cost(const winograd_plan *plan)

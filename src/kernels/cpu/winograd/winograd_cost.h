@@ -5,7 +5,10 @@
 
 #include "kernels/cpu/winograd/winograd_plan.h"
 
-/* Of the plan's points, block, units and sharing, on one core. */
+/* Of each phase, of the plan's points, block, units and sharing. */
+void winograd_count(const winograd_plan *plan, ry_work work[2]);
+
+/* Of all cores together, idle ones counted. */
 double winograd_cost(const winograd_plan *plan);
 
 /* Of packing its weights. */

@@ -3,6 +3,7 @@
 #include "kernels/cpu/winograd/winograd_prepare.h"
 
 #include "base/whole.h"
+#include "kernels/common/work.h"
 #include "kernels/cpu/winograd/winograd_cost.h"
 #include "kernels/form.h"
 
@@ -29,6 +30,8 @@ rynd_status winograd_prepare(const ry_query *query, ry_prepared *prepared, ry_er
         return ry_form_fail(query, error);
     }
     const int64_t blocks = plan.geometry.groups * plan.blocks;
+    ry_work work[2] = {{0, 0}};
+    winograd_count(&plan, work);
     const size_t tasks = (size_t)(plan.shared ? blocks * plan.unit_blocks : blocks);
     *prepared = (ry_prepared){.phases = 1 + plan.shared,
                               .tasks = {plan.shared ? (size_t)(blocks * plan.channel_parts) : tasks, plan.shared ? tasks : 0},
@@ -36,7 +39,7 @@ rynd_status winograd_prepare(const ry_query *query, ry_prepared *prepared, ry_er
                               .packed = ry_aligned((size_t)(plan.geometry.groups * plan.packed_group) * sizeof(float)),
                               .pack_tasks = (size_t)(plan.geometry.groups * plan.units),
                               .scratch = ry_aligned(plan.scratch),
-                              .work = plan.cycles * 2 * (double)plan.width,
+                              .work = {ry_work_of_cycles(work[0], plan.width), ry_work_of_cycles(work[1], plan.width)},
                               .pack_work = winograd_pack_cost(&plan) * 2 * (double)plan.width,
                               .workspace = plan.shared ? ry_aligned(winograd_find_flags(&plan) + (size_t)(blocks * plan.channel_parts)) : 0,
                               .counts = {winograd_flop(&plan), ry_problem_bytes(query->problem)},

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fits the coefficients of the cost models (kernels/costs.inc) to measured times:
+ *
+ *   fit THREADS ROUNDS [FAMILY ...] < TIMES
+ *
+ * TIMES: a form a line, as bench/fit writes it: problem, kernel, knobs and seconds, with tabs between. Coefficients of the families named, or
+ * of all, go up and down one after another as long as that makes predictions better: the logarithm of predicted over measured time, forms that
+ * are far from the best of their problem counting less, and the regret of choosing by the predictions. One problem in four only checks.
+ * Prints "family name class value" for each coefficient that has changed, and to stderr how it goes. */
+#include "api/handles.h"
+#include "base/number.h"
+#include "graph/infer.h"
+#include "kernels/costs.h"
+#include "kernels/form.h"
+#include "kernels/prepared.h"
+#include "predict/predict.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE_MOST = 2048, CLASSES = 2, LINE_WIDTH = 16, CHECKED = 4 };
+
+/* Of the loss: how far from the best a form counts half; where errors count by themselves rather than their squares; how sharply the least
+ * prediction is chosen; what regret counts; what it costs to change a coefficient by a factor of e. */
+static const double HALF_WEIGHT = 1, HUBER = 0.4, SHARPNESS = 25, REGRET = 2, STAY = 1.5e-4;
+
+static const double FIRST_STEP = 0.4, LEAST_STEP = 0.02, GAIN = 1e-6;
+
+static ry_costs costs[CLASSES] = {
+#define RY_COSTS(family) .family = {
+#define RY_COSTS_END(family) \
+    }                        \
+    ,
+    {
+#define RY_COST(name, part, line) .name = part,
+#include "kernels/costs.inc"
+#undef RY_COST
+    },
+    {
+#define RY_COST(name, part, line) .name = line,
+#include "kernels/costs.inc"
+#undef RY_COST
+    },
+#undef RY_COSTS
+#undef RY_COSTS_END
+};
+
+/* In place of the library's. */
+const ry_costs *ry_costs_of(int64_t width)
+{
+    return &costs[width >= LINE_WIDTH];
+}
+
+typedef struct coefficient {
+    const char *family, *name;
+    int class;
+    double *value, start, step;
+    size_t *rows; /* whose predictions it changes */
+    size_t count;
+} coefficient;
+
+typedef struct row {
+    const ry_kernel *kernel;
+    const ry_problem *problem;
+    ry_form form;
+    double seconds, error; /* measured; log of predicted over measured */
+    double weight, trial;
+} row;
+
+typedef struct group {
+    size_t first, end; /* rows */
+    double best;
+    bool checks;
+} group;
+
+typedef struct fitting {
+    const ry_target *target;
+    unsigned threads;
+    ry_arena arena;
+    row *rows;
+    size_t row_count;
+    group *groups;
+    size_t group_count;
+    coefficient *all;
+    size_t count;
+} fitting;
+
+static void fail(const char *what, const char *why)
+{
+    fprintf(stderr, "fit: %s: %s\n", what, why);
+    exit(1);
+}
+
+static void *grown(void *data, size_t count, size_t size)
+{
+    void *more = (count & (count - 1)) == 0 ? realloc(data, (count ? 2 * count : 1) * size) : data;
+    if (!more) {
+        fail("memory", "there is none");
+    }
+    return more;
+}
+
+static const ry_problem *read_problem(fitting *f, const char *text)
+{
+    if (f->group_count > 0) {
+        const ry_problem *last = f->rows[f->row_count - 1].problem;
+        if (strcmp(text, (const char *)(last + 1)) == 0) {
+            return last;
+        }
+    }
+    ry_error error = {""};
+    ry_problem *problem = ry_arena_take(&f->arena, 1, sizeof *problem + strlen(text) + 1);
+    if (!problem || ry_problem_parse(text, &f->arena, problem, &error) != RYND_OK ||
+        ry_problem_check(problem, &ry_system_allocator, &error) != RYND_OK) {
+        fail(text, error.text);
+    }
+    strcpy((char *)(problem + 1), text);
+    f->groups = grown(f->groups, f->group_count, sizeof *f->groups);
+    f->groups[f->group_count] = (group){f->row_count, f->row_count, INFINITY, f->group_count % CHECKED == 0};
+    f->group_count++;
+    return problem;
+}
+
+static ry_form read_form(const fitting *f, const ry_kernel *kernel, const ry_problem *problem, char *knobs)
+{
+    ry_form form = ry_form_free();
+    ry_error error = {""};
+    for (char *word = strtok(knobs, " "); word; word = strtok(NULL, " ")) {
+        char *equals = strchr(word, '=');
+        const ry_query query = {kernel, problem, f->target, &form};
+        *equals = 0;
+        if (ry_form_set(&query, word, equals + 1, &form, &error) != RYND_OK) {
+            fail(word, error.text);
+        }
+    }
+    return form;
+}
+
+static void read_rows(fitting *f, FILE *file)
+{
+    static char line[LINE_MOST];
+    while (fgets(line, sizeof line, file)) {
+        char *part[4] = {line};
+        for (int i = 1; i < 4; i++) {
+            part[i] = strchr(part[i - 1], '\t');
+            if (!part[i]) {
+                fail(line, "a line has a problem, a kernel, knobs and seconds, with tabs between");
+            }
+            *part[i]++ = 0;
+        }
+        const ry_kernel *kernel = ry_kernel_find(part[1]);
+        if (!kernel) {
+            fail(part[1], "there is no such kernel");
+        }
+        const ry_problem *problem = read_problem(f, part[0]);
+        f->rows = grown(f->rows, f->row_count, sizeof *f->rows);
+        group *g = &f->groups[f->group_count - 1];
+        f->rows[f->row_count] = (row){kernel, problem, read_form(f, kernel, problem, part[2]), atof(part[3]), 0, 0, 0};
+        g->best = fmin(g->best, f->rows[f->row_count].seconds);
+        g->end = ++f->row_count;
+    }
+    for (size_t i = 0; i < f->group_count; i++) {
+        const group *g = &f->groups[i];
+        for (row *r = &f->rows[g->first]; r < &f->rows[g->end]; r++) {
+            r->weight = 1 / (1 + (r->seconds / g->best - 1) / HALF_WEIGHT) / sqrt((double)(g->end - g->first));
+        }
+    }
+}
+
+/* Of a form that the present coefficients do not allow: infinity. */
+static double error_of(const fitting *f, const row *r)
+{
+    const ry_query query = {r->kernel, r->problem, f->target, &r->form};
+    ry_prepared prepared;
+    ry_error error;
+    return ry_prepare(&query, ~0u, &prepared, &error) == RYND_OK
+               ? log(ry_predict_time(&prepared, f->target->machine, f->threads) / r->seconds)
+               : INFINITY;
+}
+
+static double huber(double e)
+{
+    return fabs(e) < HUBER ? e * e : HUBER * (2 * fabs(e) - HUBER);
+}
+
+/* Of a problem: errors, and what is lost by choosing by the predictions, as likely as they are close to the least. */
+static double group_loss(const fitting *f, const group *g)
+{
+    double least = INFINITY, all = 0, lost = 0, errors = 0, weights = 0;
+    for (size_t i = g->first; i < g->end; i++) {
+        least = fmin(least, f->rows[i].trial + log(f->rows[i].seconds));
+    }
+    for (size_t i = g->first; i < g->end; i++) {
+        const row *r = &f->rows[i];
+        if (isfinite(r->trial)) {
+            const double chance = exp(-SHARPNESS * (r->trial + log(r->seconds) - least));
+            all += chance;
+            lost += chance * log(r->seconds / g->best);
+            errors += r->weight * huber(r->trial);
+            weights += r->weight;
+        }
+    }
+    return weights > 0 ? errors / weights + REGRET * lost / all : 0;
+}
+
+static double loss(const fitting *f, bool checks)
+{
+    double sum = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < f->group_count; i++) {
+        if (f->groups[i].checks == checks) {
+            sum += group_loss(f, &f->groups[i]);
+            count++;
+        }
+    }
+    for (size_t i = 0; i < f->count && !checks; i++) {
+        const double moved = f->all[i].start > 0 ? log(*f->all[i].value / f->all[i].start) : 0;
+        sum += STAY * moved * moved * (double)count;
+    }
+    return count ? sum / (double)count : 0;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of the choices that the predictions make. */
+static void report(const fitting *f, const char *when, bool checks)
+{
+    double *regret = calloc(f->group_count, sizeof *regret), sum = 0, off = 0, bias = 0;
+    size_t count = 0;
+    for (size_t i = 0; regret && i < f->group_count; i++) {
+        const group *g = &f->groups[i];
+        const row *best = NULL;
+        for (const row *r = &f->rows[g->first]; r < &f->rows[g->end] && g->checks == checks; r++) {
+            best = !best || r->error + log(r->seconds) < best->error + log(best->seconds) ? r : best;
+        }
+        if (best) {
+            regret[count++] = best->seconds / g->best - 1;
+            sum += log(best->seconds / g->best);
+            off += fabs(exp(best->error) - 1);
+            bias += best->error;
+        }
+    }
+    if (count) {
+        qsort(regret, count, sizeof *regret, by_size);
+        const double n = (double)count;
+        fprintf(stderr, "%s, %zu problems that %s: regret %.1f%%, 95th percentile %.1f%%; predictions %.1f%% off, %.2fx\n", when, count,
+                checks ? "check" : "are fitted", 100 * (exp(sum / n) - 1), 100 * regret[(size_t)(0.95 * n)], 100 * off / n, exp(bias / n));
+    }
+    free(regret);
+}
+
+static void predict_all(fitting *f)
+{
+    for (row *r = f->rows; r < f->rows + f->row_count; r++) {
+        r->error = r->trial = error_of(f, r);
+    }
+}
+
+static void add(fitting *f, const char *family, const char *name, int class, double *value)
+{
+    f->all = grown(f->all, f->count, sizeof *f->all);
+    f->all[f->count++] = (coefficient){family, name, class, value, *value, FIRST_STEP, NULL, 0};
+}
+
+static void list_coefficients(fitting *f, char **families, int count)
+{
+    for (int class = 0; class < CLASSES; class ++) {
+#define RY_COSTS(group)                                          \
+    {                                                            \
+        struct ry_##group##_costs *c = &costs[class].group;      \
+        const char *family = #group;                             \
+        bool wanted = count == 0;                                \
+        for (int i = 0; i < count; i++) {                        \
+            wanted = wanted || strcmp(families[i], family) == 0; \
+        }                                                        \
+        if (wanted) {
+#define RY_COST(name, part, line) add(f, family, #name, class, &c->name);
+#define RY_COSTS_END(group) \
+    }                       \
+    }
+#include "kernels/costs.inc"
+#undef RY_COSTS
+#undef RY_COST
+#undef RY_COSTS_END
+    }
+}
+
+/* Those whose predictions are others where the coefficient is larger, or smaller. */
+static void find_rows(fitting *f, coefficient *c)
+{
+    for (size_t i = 0; i < f->row_count; i++) {
+        *c->value = c->start * 1.5;
+        double changed = error_of(f, &f->rows[i]);
+        *c->value = c->start / 1.5;
+        const bool other = changed != f->rows[i].error || error_of(f, &f->rows[i]) != f->rows[i].error;
+        *c->value = c->start;
+        if (other) {
+            c->rows = grown(c->rows, c->count, sizeof *c->rows);
+            c->rows[c->count++] = i;
+        }
+    }
+}
+
+/* Tries another value; keeps it where the loss is less. */
+static bool try_value(fitting *f, coefficient *c, double value, double *least)
+{
+    const double old = *c->value;
+    *c->value = value;
+    for (size_t i = 0; i < c->count; i++) {
+        f->rows[c->rows[i]].trial = error_of(f, &f->rows[c->rows[i]]);
+    }
+    const double now = loss(f, false);
+    const bool better = now < *least - GAIN;
+    *c->value = better ? value : old;
+    *least = better ? now : *least;
+    for (size_t i = 0; i < c->count; i++) {
+        row *r = &f->rows[c->rows[i]];
+        r->error = better ? r->trial : r->error;
+        r->trial = r->error;
+    }
+    return better;
+}
+
+static void fit(fitting *f, int rounds)
+{
+    double least = loss(f, false);
+    for (int round = 0; round < rounds; round++) {
+        const double before = least;
+        for (coefficient *c = f->all; c < f->all + f->count; c++) {
+            if (c->count == 0 || c->step < LEAST_STEP) {
+                continue;
+            }
+            const double value = *c->value, up = value * exp(c->step), down = value * exp(-c->step);
+            const bool better = try_value(f, c, up, &least) || try_value(f, c, down, &least);
+            c->step *= better ? 1.2 : 0.5;
+        }
+        fprintf(stderr, "round %d: loss %.5f, of those that check %.5f\n", round + 1, least, loss(f, true));
+        if (before - least < GAIN * 10) {
+            break;
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static fitting f;
+    if (argc < 3 || atoi(argv[1]) < 1) {
+        fprintf(stderr, "usage: fit THREADS ROUNDS [FAMILY ...] < TIMES\n");
+        return 2;
+    }
+    rynd_context *context;
+    const rynd_context_options options = {.size = sizeof options, .threads = 1};
+    if (rynd_context_create(&options, &context) != RYND_OK) {
+        fail("context", rynd_last_error());
+    }
+    const ry_target target = ry_target_of(context->device);
+    f.target = &target;
+    f.threads = (unsigned)atoi(argv[1]);
+    ry_arena_init(&f.arena, &ry_system_allocator);
+    read_rows(&f, stdin);
+    list_coefficients(&f, argv + 3, argc - 3);
+    predict_all(&f);
+    report(&f, "before", false);
+    report(&f, "before", true);
+    size_t used = 0;
+    for (size_t i = 0; i < f.count; i++) {
+        find_rows(&f, &f.all[i]);
+        used += f.all[i].count > 0;
+    }
+    fprintf(stderr, "%zu forms of %zu problems, %zu coefficients\n", f.row_count, f.group_count, used);
+    fit(&f, atoi(argv[2]));
+    report(&f, "after", false);
+    report(&f, "after", true);
+    for (const coefficient *c = f.all; c < f.all + f.count; c++) {
+        if (*c->value != c->start) {
+            printf("%s %s %d %.4g\n", c->family, c->name, c->class, *c->value);
+        }
+    }
+    ry_arena_free(&f.arena);
+    rynd_context_destroy(context);
+    return 0;
+}
