@@ -104,12 +104,12 @@ typedef struct ry_prepared {
     const void *state; /* NULL until ry_prepared_initialise */
     size_t packed;     /* bytes */
     size_t pack_tasks;
-    size_t workspace; /* bytes */
-    size_t scratch;   /* bytes a worker */
+    size_t workspace;            /* bytes */
+    size_t scratch;              /* bytes a worker */
     ry_work work[RY_MAX_PHASES]; /* all 0: not counted */
     double pack_work;            /* of packing, beside reading and writing each element once */
-    ry_counts counts; /* 0: the problem's own flop and bytes */
-    ry_form form;     /* complete */
+    ry_counts counts;            /* 0: the problem's own flop and bytes */
+    ry_form form;                /* complete */
 } ry_prepared;
 
 /* What a launch of a kernel carries beside its memory. The arguments of the launch are the problem's inputs, its outputs, then packed
