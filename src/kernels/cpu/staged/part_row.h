@@ -77,8 +77,15 @@ RY_INLINE void ry_part_vector(const ry_dtype dtype, const int stride, const ry_r
 /* The rows of planes that a row of x holds; a whole vector behind each is written. */
 RY_INLINE void ry_part_row(const ry_dtype dtype, const int stride, const ry_row_of_x *x, int64_t pitch, float *const to[RY_PART_MOST])
 {
+    /* copies, which what is stored cannot change */
+    const ry_row_of_x row = *x;
+    float *plane[RY_PART_MOST];
+#pragma GCC unroll 4
+    for (int i = 0; i < stride; i++) {
+        plane[i] = to[i];
+    }
     for (int64_t i = 0; i < pitch; i += RY_W) {
-        ry_part_vector(dtype, stride, x, to, i);
+        ry_part_vector(dtype, stride, &row, plane, i);
     }
 }
 
