@@ -348,6 +348,7 @@ static double set_form(const ry_query *query, staged_plan *plan, staged_form for
     const ry_simd *simd = &query->kernel->simd;
     plan->form = form;
     plan->turned = form == STAGED_CHANNELS && y->stride[1] != 1;
+    plan->fetches = form == STAGED_RUNS || ry_machine_is_far(query->target->machine, ry_problem_bytes(query->problem));
     plan->unit_most = choose_unit(plan, simd);
     plan->units = ry_parts(g->channels_out, plan->unit_most);
     return cut(query, plan, wanted_or(query, STAGED_COLUMNS, choose_columns(query, plan)));

@@ -63,6 +63,7 @@ typedef struct staged_plan {
     int64_t woven;                                                        /* phases that write to a row of y in turn; 1: none */
     bool beside;          /* y's (and the residual's) pixels are its channels, few of them, and nothing else */
     bool turned;          /* CHANNELS: y's pixels lie next to each other */
+    bool fetches;         /* rows of x ahead */
     int64_t positions;    /* floats of one output channel's sums */
     int64_t packed_group; /* floats */
     int64_t tasks;

@@ -154,7 +154,7 @@ static void zero_row(const staged_plan *plan, float *const to[STAGED_STRIDE_MOST
     }
 }
 
-/* Memory's prefetchers do not see that the next channel's row is next; of the few channels of ROWS they do. */
+/* Memory's prefetchers do not see that the next channel's row is next. */
 static void fetch_row(const char *x, int64_t bytes)
 {
     for (int64_t i = 0; i < bytes; i += 64) {
@@ -177,7 +177,7 @@ static void stage_near(const staged_stage *s, const staged_row *row, int64_t row
             rows_of(plan, &row[i], c, to);
             if (row[i].inside) {
                 x.column = row[i].x + (c * g->x_channel - s->before) * size;
-                if (plan->form == STAGED_RUNS && c + 1 < s->channels) {
+                if (plan->fetches && c + 1 < s->channels) {
                     fetch_row(x.column + g->x_channel * size, plan->pitch * g->stride[2] * size);
                 }
                 part(&x, plan->pitch, to);
