@@ -24,7 +24,7 @@ enum { LINE_MOST = 2048, CLASSES = 2, LINE_WIDTH = 16, CHECKED = 4 };
 
 /* Of the loss: how far from the best a form counts half; where errors count by themselves rather than their squares; how sharply the least
  * prediction is chosen; what regret counts; what it costs to change a coefficient by a factor of e. */
-static const double HALF_WEIGHT = 1, HUBER = 0.4, SHARPNESS = 25, REGRET = 2, STAY = 1.5e-4;
+static const double HALF_WEIGHT = 1, HUBER = 0.4, SHARPNESS = 25, REGRET = 2, STAY = 1e-3;
 
 static const double FIRST_STEP = 0.4, LEAST_STEP = 0.02, GAIN = 1e-6;
 

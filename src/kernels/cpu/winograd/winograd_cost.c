@@ -109,6 +109,14 @@ static double output_cycles(const winograd_plan *plan, double transform)
     return back;
 }
 
+/* Cycles of V's way to the outer caches and back, as far as a second-level cache does not hold it. */
+static double spill_cycles(const winograd_plan *plan)
+{
+    const struct ry_winograd_costs *c = costs_of(plan);
+    const double floats = (double)(plan->points * plan->v_point), held = c->v_near * cache_floats(plan->limits.l2);
+    return c->v_spilled * fmax(floats - held, 0);
+}
+
 void winograd_count(const winograd_plan *plan, ry_work work[2])
 {
     const ry_conv_geometry *g = &plan->geometry;
@@ -121,7 +129,8 @@ void winograd_count(const winograd_plan *plan, ry_work work[2])
     input += plan->x_near ? 0 : piece_cycles(plan, g->channels_in, plan->axis[0].points) * (double)g->kernel[0];
     const double products = product_cycles(plan), back = output_cycles(plan, output);
     if (!plan->shared) {
-        const double each = input + products + back + floats * (double)plan->unit_blocks * c->v + task;
+        const double again = floats * (double)plan->unit_blocks * c->v;
+        const double each = input + products + back + again + spill_cycles(plan) + task;
         work[0] = (ry_work){blocks * each, each};
         return;
     }
