@@ -120,7 +120,7 @@ typedef struct igemm_plan {
     int64_t woven;                          /* phases whose pixels alternate in a row of y; 1: none */
     int64_t packed_group;                   /* elements of one group's packed weights, all phases */
     int64_t tasks;
-    ry_form form;  /* complete */
+    ry_form form;      /* complete */
     igemm_count count; /* once the form is chosen */
     igemm_sizes sizes;
     bool alone; /* one thread runs all tasks */
