@@ -4,7 +4,7 @@
  *   forms THREADS SECONDS < PROBLEMS
  *
  * PROBLEMS: a problem's text a line. For each, SECONDS are spent: its forms take turns on the same data, those that take three times as long
- * as the best drop out after a first look. Prints a line of JSON for each form: problem, kernel, family, knobs, chosen (the one that is taken
+ * as the best drop out after a first look, and those predicted to take eight times as long are not tried. Prints a line of JSON for each form: problem, kernel, family, knobs, chosen (the one that is taken
  * without a word), predicted (seconds), least and median (seconds), n. bench/regret makes problems, calls this and sums up. */
 #include "api/handles.h"
 #include "base/clock.h"
@@ -19,7 +19,8 @@
 
 enum { FORMS_MOST = 256, TIMES_MOST = 64, OPERANDS_MOST = 8, LOOK = 2, TEXT_MOST = 1024 };
 
-static const double DROPPED = 3; /* times the best, at the first look */
+static const double DROPPED = 3;  /* times the best, at the first look */
+static const double LEFT_OUT = 8; /* times the least prediction: their memory is not worth it */
 
 typedef struct candidate {
     const ry_kernel *kernel;
@@ -136,7 +137,7 @@ static bool is_there(const bench *b, const ry_prepared *prepared)
 }
 
 /* The form that the kernel takes by itself first, then all others. */
-static void list_forms(bench *b, const ry_kernel *kernel, const ry_problem *problem, const ry_target *target)
+static void list_forms(bench *b, const ry_kernel *kernel, const ry_problem *problem, const ry_target *target, double least)
 {
     ry_form form = ry_form_free();
     ry_error error;
@@ -144,7 +145,10 @@ static void list_forms(bench *b, const ry_kernel *kernel, const ry_problem *prob
         const ry_query query = {kernel, problem, target, &form};
         ry_prepared prepared;
         if (ry_prepare(&query, ~0u, &prepared, &error) == RYND_OK && !is_there(b, &prepared)) {
-            add(b, &prepared, &form, ry_predict_time(&prepared, target->machine, b->threads));
+            const double predicted = ry_predict_time(&prepared, target->machine, b->threads);
+            if (predicted <= LEFT_OUT * least) {
+                add(b, &prepared, &form, predicted);
+            }
         }
         const ry_query any = {kernel, problem, target, NULL};
         if (!ry_form_at(&any, index, &form)) {
@@ -165,13 +169,13 @@ static void list_candidates(bench *b)
         exit(1);
     }
     const ry_target target = ry_target_of(b->context->device);
-    size_t at = 0;
-    for (const ry_kernel *kernel; (kernel = ry_kernel_next(&problem, &target, &at)) != NULL;) {
-        list_forms(b, kernel, &problem, &target);
-    }
     ry_choice choice;
     if (ry_predict_choose(&problem, &target, ~0u, NULL, &choice, &error) != RYND_OK) {
         fail(b->text);
+    }
+    size_t at = 0;
+    for (const ry_kernel *kernel; (kernel = ry_kernel_next(&problem, &target, &at)) != NULL;) {
+        list_forms(b, kernel, &problem, &target, choice.seconds);
     }
     char knobs[RY_FORM_TEXT];
     ry_form_print(choice.prepared.kernel, &choice.prepared.form, knobs);
