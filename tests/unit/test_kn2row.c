@@ -2,6 +2,7 @@
 /* Products first: bands of rows and of slices, and all products before all sums, against the reference. */
 #include "kernel_case.h"
 #include "kernels/cpu/kn2row/kn2row_prepare.h"
+#include "kernels/form.h"
 #include "machine/machine.h"
 
 #include <setjmp.h>
@@ -39,7 +40,7 @@ static const row rows[] = {
 };
 
 /* The axis of the bands, which cover the grid, each with all that its windows reach of x. */
-static int axis_of(const kernel_case *c)
+static int axis_of(const kernel_case *c, bool banded)
 {
     static const ry_kernel kernel = {
         .name = "kn2row", .accuracy = RY_ACCURACY_strict, .simd = {16, 8, 14, 2}, .knobs = kn2row_knobs, .knob_count = KN2ROW_KNOBS};
@@ -52,10 +53,14 @@ static int axis_of(const kernel_case *c)
     static const ry_target target = {RY_DEVICE_cpu, RY_ISA_generic, &machine};
     ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
     const ry_problem problem = kernel_case_problem(c, CASE_NCHW, in, out);
-    const ry_query query = {&kernel, &problem, &target, NULL};
+    ry_form form = ry_form_free();
+    const ry_query query = {&kernel, &problem, &target, &form};
     assert_true(kn2row_is_possible(&problem));
     kn2row_plan *plan = calloc(1, kn2row_plan_size(&problem));
     assert_non_null(plan);
+    ry_knob_values bands = {0};
+    kn2row_list_values(&query, KN2ROW_KNOB_BAND, plan, &bands);
+    form.value[KN2ROW_KNOB_BAND] = bands.value[banded ? bands.count - 1 : 0];
     assert_true(kn2row_plan_choose(&query, plan));
     const kn2row_band *band = &plan->band;
     const int axis = band->out > 0 ? band->axis : -1;
@@ -74,8 +79,8 @@ static void agrees_with_the_reference(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kernel_case c;
         kernel_case_parse(&c, rows[i].problem);
-        if (axis_of(&c) != rows[i].axis) {
-            fail_msg("%s: bands along axis %d", rows[i].problem, axis_of(&c));
+        if (axis_of(&c, rows[i].axis >= 0) != rows[i].axis) {
+            fail_msg("%s: bands along axis %d", rows[i].problem, axis_of(&c, rows[i].axis >= 0));
         }
         kernel_case_check_isas(&c, c.op == RY_OP_conv ? "conv_fwd_f32_kn2row" : "convt_fwd_f32_kn2row", BOUND);
         kernel_case_end(&c);
