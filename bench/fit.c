@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fits the coefficients of the cost models (kernels/costs.inc) to measured times:
  *
- *   fit THREADS ROUNDS [FAMILY ...] < TIMES
+ *   fit THREADS ROUNDS [FAMILY|FAMILY.NAME ...] < TIMES
  *
  * TIMES: a form a line, as bench/fit writes it: problem, kernel, knobs and seconds, with tabs between. Coefficients of the families named, or
  * of all, go up and down one after another as long as that makes predictions better: the logarithm of predicted over measured time, forms that
@@ -282,22 +282,31 @@ static void add(fitting *f, const char *family, const char *name, int class, dou
     f->all[f->count++] = (coefficient){family, name, class, value, *value, FIRST_STEP, NULL, 0};
 }
 
-static void list_coefficients(fitting *f, char **families, int count)
+static bool is_wanted(const char *family, const char *name, char **wanted, int count)
 {
-    for (int class = 0; class < CLASSES; class ++) {
-#define RY_COSTS(group)                                          \
-    {                                                            \
-        struct ry_##group##_costs *c = &costs[class].group;      \
-        const char *family = #group;                             \
-        bool wanted = count == 0;                                \
-        for (int i = 0; i < count; i++) {                        \
-            wanted = wanted || strcmp(families[i], family) == 0; \
-        }                                                        \
-        if (wanted) {
-#define RY_COST(name, part, line) add(f, family, #name, class, &c->name);
-#define RY_COSTS_END(group) \
-    }                       \
+    for (int i = 0; i < count; i++) {
+        const size_t length = strcspn(wanted[i], ".");
+        const bool named = wanted[i][length] == '.';
+        if (strlen(family) == length && strncmp(wanted[i], family, length) == 0 && (!named || strcmp(wanted[i] + length + 1, name) == 0)) {
+            return true;
+        }
     }
+    return count == 0;
+}
+
+/* Those that are wanted, of both classes. */
+static void list_coefficients(fitting *f, char **wanted, int count)
+{
+    const char *family = "";
+    for (int class = 0; class < CLASSES; class ++) {
+        double *value = (double *)(void *)&costs[class];
+#define RY_COSTS(group) family = #group;
+#define RY_COST(name, part, line)                  \
+    if (is_wanted(family, #name, wanted, count)) { \
+        add(f, family, #name, class, value);       \
+    }                                              \
+    value++;
+#define RY_COSTS_END(group)
 #include "kernels/costs.inc"
 #undef RY_COSTS
 #undef RY_COST

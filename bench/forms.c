@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Times every form of every kernel that takes a problem, with what was predicted of it:
  *
- *   forms THREADS SECONDS < PROBLEMS
+ *   forms THREADS SECONDS [VARIANTS] < PROBLEMS
  *
- * PROBLEMS: a problem's text a line. For each, SECONDS are spent: its forms take turns on the same data, those that take three times as long
+ * PROBLEMS: a problem's text a line. VARIANTS: so many more of each form, with a random value of one knob that it leaves to the kernel. For each, SECONDS are spent: its forms take turns on the same data, those that take three times as long
  * as the best drop out after a first look, and those predicted to take eight times as long are not tried. Prints a line of JSON for each form: problem, kernel, family, knobs, chosen (the one that is taken
  * without a word), predicted (seconds), least and median (seconds), n. bench/regret makes problems, calls this and sums up. */
 #include "api/handles.h"
@@ -34,6 +34,7 @@ typedef struct candidate {
 typedef struct bench {
     rynd_context *context;
     unsigned threads;
+    int variants;
     const char *text;
     void *in[OPERANDS_MOST], *out[OPERANDS_MOST];
     rynd_tensor inputs[OPERANDS_MOST];
@@ -118,7 +119,7 @@ static void add(bench *b, const ry_prepared *prepared, const ry_form *set, doubl
     const size_t count = settings_of(c, text, settings);
     const rynd_op_options options = {.size = sizeof options, .inputs = b->inputs, .settings = settings, .setting_count = count};
     if (rynd_op_create(b->context, b->text, &options, &c->op) != RYND_OK) {
-        fail(c->knobs);
+        return; /* knobs that do not go together */
     }
     ry_form_print(prepared->kernel, &prepared->form, c->knobs);
     b->count++;
@@ -136,21 +137,47 @@ static bool is_there(const bench *b, const ry_prepared *prepared)
     return false;
 }
 
+static void consider(bench *b, const ry_query *query, double least)
+{
+    ry_prepared prepared;
+    ry_error error;
+    if (b->count < FORMS_MOST && ry_form_check(query, &error) == RYND_OK && ry_prepare(query, ~0u, &prepared, &error) == RYND_OK &&
+        !is_there(b, &prepared)) {
+        const double predicted = ry_predict_time(&prepared, query->target->machine, b->threads);
+        if (predicted <= LEFT_OUT * least) {
+            add(b, &prepared, query->form, predicted);
+        }
+    }
+}
+
+/* The form with another value of one of its free knobs. */
+static void consider_variant(bench *b, const ry_query *query, double least)
+{
+    ry_form form = *query->form;
+    const ry_query variant = {query->kernel, query->problem, query->target, &form};
+    const int knob = query->kernel->knob_count > 0 ? rand() % query->kernel->knob_count : 0;
+    ry_knob_values values = {0};
+    if (query->kernel->knob_count == 0 || query->kernel->knobs[knob].main) {
+        return;
+    }
+    query->kernel->values(query, knob, &values);
+    if (values.count > 1) {
+        form.value[knob] = values.value[rand() % values.count];
+        consider(b, &variant, least);
+    }
+}
+
 /* The form that the kernel takes by itself first, then all others. */
 static void list_forms(bench *b, const ry_kernel *kernel, const ry_problem *problem, const ry_target *target, double least)
 {
     ry_form form = ry_form_free();
-    ry_error error;
-    for (size_t index = 0; b->count < FORMS_MOST; index++) {
+    const ry_query any = {kernel, problem, target, NULL};
+    for (size_t index = 0;; index++) {
         const ry_query query = {kernel, problem, target, &form};
-        ry_prepared prepared;
-        if (ry_prepare(&query, ~0u, &prepared, &error) == RYND_OK && !is_there(b, &prepared)) {
-            const double predicted = ry_predict_time(&prepared, target->machine, b->threads);
-            if (predicted <= LEFT_OUT * least) {
-                add(b, &prepared, &form, predicted);
-            }
+        consider(b, &query, least);
+        for (int i = 0; i < b->variants; i++) {
+            consider_variant(b, &query, least);
         }
-        const ry_query any = {kernel, problem, target, NULL};
         if (!ry_form_at(&any, index, &form)) {
             return;
         }
@@ -255,11 +282,12 @@ int main(int argc, char **argv)
 {
     static bench b;
     static char text[TEXT_MOST];
-    if (argc != 3 || atoi(argv[1]) < 1) {
-        fprintf(stderr, "usage: forms THREADS SECONDS < PROBLEMS\n");
+    if (argc < 3 || argc > 4 || atoi(argv[1]) < 1) {
+        fprintf(stderr, "usage: forms THREADS SECONDS [VARIANTS] < PROBLEMS\n");
         return 2;
     }
     b.threads = (unsigned)atoi(argv[1]);
+    b.variants = argc > 3 ? atoi(argv[3]) : 0;
     const rynd_context_options options = {.size = sizeof options, .threads = b.threads};
     if (rynd_context_create(&options, &b.context) != RYND_OK) {
         fail("context");
