@@ -121,7 +121,8 @@ static double page_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t 
         return 0;
     }
     const bool small = igemm_is_small(plan);
-    const bool crowded = small && plan->geometry.x_channel % IGEMM_CROWDED == 0 && p->chunk_channels > costs_of(plan)->crowded_planes;
+    const bool crowded =
+        small && plan->geometry.x_channel % IGEMM_CROWDED == 0 && (double)p->chunk_channels > costs_of(plan)->crowded_planes;
     if (plan->mode == IGEMM_GATHERED) {
         const bool near = !crowded && pages * (double)p->chunk_channels <= costs_of(plan)->pages;
         return near ? 0
