@@ -6,6 +6,8 @@
 #define RY_ISA_NAME generic
 #include "kernels/cpu/winograd/winograd.h"
 #include "kernels/cpu/winograd/winograd_mend.h"
+#include "kernels/form.h"
+#include "kernels/prepared.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -159,7 +161,13 @@ static void begin(steps *s, const char *problem, fill what)
     apply(&s->c, what);
     const ry_problem p = kernel_case_problem(&s->c, CASE_NCHW, in, out);
     const ry_kernel *kernel = every_kernel_find("conv_fwd_f32_winograd_generic");
-    assert_int_equal(every_kernel_prepare(kernel, &p, &prepared, &error), RYND_OK);
+    ry_form form = ry_form_free();
+    const ry_query query = {kernel, &p, every_kernel_target(RY_ISA_generic), &form};
+    ry_knob_values units = {0};
+    kernel->values(&query, WINOGRAD_UNITS, &units);
+    form.value[WINOGRAD_SHARED] = 0;
+    form.value[WINOGRAD_UNITS] = units.value[units.count - 1];
+    assert_int_equal(ry_prepare(&query, ~0u, &prepared, &error), RYND_OK);
     s->plan = zeros(prepared.state_size);
     s->packed = zeros(prepared.packed);
     s->scratch = zeros(prepared.scratch);
