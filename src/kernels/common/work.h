@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What kernels count that have no sums of products: operations at a core's peak (ry_prepared.work)
- * for arithmetic and for moves within the caches, and bytes where they come from memory. */
+ * for arithmetic and for moves within the cores' own caches, and all bytes that they read and write. */
 #ifndef RY_KERNELS_COMMON_WORK_H
 #define RY_KERNELS_COMMON_WORK_H
 
