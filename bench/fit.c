@@ -20,13 +20,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_MOST = 2048, CLASSES = 2, LINE_WIDTH = 16, CHECKED = 4 };
+enum { MAX_LINE = 2048, CLASSES = 2, LINE_WIDTH = 16, CHECKED = 4 };
 
 /* Of the loss: how far from the best a form counts half; where errors count by themselves rather than their squares; how sharply the least
  * prediction is chosen; what regret counts; what it costs to change a coefficient by a factor of e. */
 static const double HALF_WEIGHT = 1, HUBER = 0.4, SHARPNESS = 25, REGRET = 2, STAY = 6e-4;
 
-static const double FIRST_STEP = 0.4, LEAST_STEP = 0.02, GAIN = 1e-6;
+static const double FIRST_STEP = 0.4, MIN_STEP = 0.02, GAIN = 1e-6;
 
 static ry_costs costs[CLASSES] = {
 #define RY_COSTS(family) .family = {
@@ -154,7 +154,7 @@ static ry_form read_form(const ry_kernel *kernel, char *knobs)
 
 static void read_rows(fitting *f, FILE *file)
 {
-    static char line[LINE_MOST];
+    static char line[MAX_LINE];
     while (fgets(line, sizeof line, file)) {
         char *part[4] = {line};
         for (int i = 1; i < 4; i++) {
@@ -356,7 +356,7 @@ static void fit(fitting *f, int rounds)
     for (int round = 0; round < rounds; round++) {
         const double before = least;
         for (coefficient *c = f->all; c < f->all + f->count; c++) {
-            if (c->count == 0 || c->step < LEAST_STEP) {
+            if (c->count == 0 || c->step < MIN_STEP) {
                 continue;
             }
             const double value = *c->value, up = value * exp(c->step), down = value * exp(-c->step);

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FORMS_MOST = 256, TIMES_MOST = 64, OPERANDS_MOST = 8, LOOK = 2, TEXT_MOST = 1024 };
+enum { MAX_FORMS = 256, MAX_TIMES = 64, MAX_OPERANDS = 8, LOOK = 2, MAX_TEXT = 1024 };
 
 static const double DROPPED = 3;  /* times the best, at the first look */
 static const double LEFT_OUT = 8; /* times the least prediction: their memory is not worth it */
@@ -26,7 +26,7 @@ typedef struct candidate {
     const ry_kernel *kernel;
     char knobs[RY_FORM_TEXT];
     rynd_op *op;
-    double predicted, time[TIMES_MOST];
+    double predicted, time[MAX_TIMES];
     int count;
     bool chosen;
 } candidate;
@@ -36,9 +36,9 @@ typedef struct bench {
     unsigned threads;
     int variants;
     const char *text;
-    void *in[OPERANDS_MOST], *out[OPERANDS_MOST];
-    rynd_tensor inputs[OPERANDS_MOST];
-    candidate all[FORMS_MOST];
+    void *in[MAX_OPERANDS], *out[MAX_OPERANDS];
+    rynd_tensor inputs[MAX_OPERANDS];
+    candidate all[MAX_FORMS];
     int count;
 } bench;
 
@@ -141,7 +141,7 @@ static void consider(bench *b, const ry_query *query, double least)
 {
     ry_prepared prepared;
     ry_error error;
-    if (b->count < FORMS_MOST && ry_form_check(query, &error) == RYND_OK && ry_prepare(query, ~0u, &prepared, &error) == RYND_OK &&
+    if (b->count < MAX_FORMS && ry_form_check(query, &error) == RYND_OK && ry_prepare(query, ~0u, &prepared, &error) == RYND_OK &&
         !is_there(b, &prepared)) {
         const double predicted = ry_predict_time(&prepared, query->target->machine, b->threads);
         if (predicted <= LEFT_OUT * least) {
@@ -249,7 +249,7 @@ static void take_turns(bench *b, double seconds)
         }
     }
     const double end = ry_clock_seconds() + seconds;
-    for (int turn = LOOK; turn < TIMES_MOST && ry_clock_seconds() < end; turn++) {
+    for (int turn = LOOK; turn < MAX_TIMES && ry_clock_seconds() < end; turn++) {
         for (int i = 0; i < b->count; i++) {
             if (b->all[i].chosen || fmin(b->all[i].time[0], b->all[i].time[1]) <= DROPPED * best) {
                 measure(b, &b->all[i]);
@@ -270,7 +270,7 @@ static void print(bench *b)
         rynd_op_destroy(c->op);
     }
     fflush(stdout);
-    for (int i = 0; i < OPERANDS_MOST; i++) {
+    for (int i = 0; i < MAX_OPERANDS; i++) {
         ry_release(&ry_system_allocator, b->in[i]);
         ry_release(&ry_system_allocator, b->out[i]);
         b->in[i] = b->out[i] = NULL;
@@ -281,7 +281,7 @@ static void print(bench *b)
 int main(int argc, char **argv)
 {
     static bench b;
-    static char text[TEXT_MOST];
+    static char text[MAX_TEXT];
     if (argc < 3 || argc > 4 || atoi(argv[1]) < 1) {
         fprintf(stderr, "usage: forms THREADS SECONDS [VARIANTS] < PROBLEMS\n");
         return 2;

@@ -55,7 +55,7 @@ static void print_memory(const rynd_memory *memory)
 }
 
 /* Which steps take the batch in turns. */
-static bool print_turns(const decisions *d, cli_failure *failure)
+static bool print_micro_batches(const decisions *d, cli_failure *failure)
 {
     rynd_step_info step, next;
     bool done = true;
@@ -111,7 +111,7 @@ static bool print_text(const decisions *d, const rynd_memory *memory, cli_failur
         return done;
     }
     printf("\n");
-    if (!print_turns(d, failure)) {
+    if (!print_micro_batches(d, failure)) {
         return false;
     }
     print_memory(memory);

@@ -23,7 +23,7 @@ const char *cli_extension(const char *path)
 }
 
 /* Room for two indices and an extension remains of the 255 bytes that file systems take. */
-enum { MOST_PLAIN = 200, ROOM = 256 };
+enum { MAX_PLAIN = 200, ROOM = 256 };
 
 static bool is_plain(char c)
 {
@@ -33,7 +33,7 @@ static bool is_plain(char c)
 static void write_plain(const char *name, char plain[ROOM])
 {
     size_t used = 0;
-    for (; name[used] && used < MOST_PLAIN; used++) {
+    for (; name[used] && used < MAX_PLAIN; used++) {
         plain[used] = is_plain(name[used]) && (used || name[used] != '.') ? name[used] : '_';
     }
     if (used == 0) {

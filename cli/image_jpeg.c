@@ -7,7 +7,7 @@
 
 /* Pixels that one byte of a JPEG can stand for: a block of 64 pixels takes a bit at least, 512 pixels a byte, and colour with its chroma taken at
  * half the size less than that. Twice this for arithmetic coding, and a header's worth besides. */
-#define MOST_PIXELS(bytes) (1024.0 * (double)(bytes) + 65536.0)
+#define MAX_PIXELS(bytes) (1024.0 * (double)(bytes) + 65536.0)
 
 static bool decode(tjhandle handle, const cli_bytes *bytes, const char *name, const cli_image_check *check, cli_image *image,
                    cli_failure *failure)
@@ -22,7 +22,7 @@ static bool decode(tjhandle handle, const cli_bytes *bytes, const char *name, co
     if (colours == TJCS_CMYK || colours == TJCS_YCCK) {
         return cli_fail(failure, "'%s' is a CMYK JPEG; convert it to RGB first", name);
     }
-    if ((double)width * (double)height > MOST_PIXELS(bytes->size)) {
+    if ((double)width * (double)height > MAX_PIXELS(bytes->size)) {
         return cli_fail(failure, "'%s' is damaged: %zu bytes cannot hold a picture of %dx%d (height x width)", name, bytes->size, height,
                         width);
     }

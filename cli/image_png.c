@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Deflate's largest expansion, as in npz.c: a picture that claims more pixels than its file can hold is refused before memory is taken for it. */
-#define MOST_EXPANSION 1032
+#define MAX_EXPANSION 1032
 
 typedef struct work {
     png_structp png;
@@ -91,7 +91,7 @@ static bool decode(work *w, size_t file_size, const char *name, const cli_image_
     size_t height = png_get_image_height(w->png, w->info), width = png_get_image_width(w->png, w->info);
     image->bits = png_get_bit_depth(w->png, w->info);
     double packed = (double)height * (double)width * image->bits * png_get_channels(w->png, w->info) / 8;
-    if (packed > (double)file_size * MOST_EXPANSION) {
+    if (packed > (double)file_size * MAX_EXPANSION) {
         return cli_fail(failure, "'%s' is damaged: %zu bytes cannot hold a picture of %zux%zu (height x width)", name, file_size, height,
                         width);
     }

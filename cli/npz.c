@@ -7,8 +7,8 @@
 #include <string.h>
 #include <zip.h>
 
-/* Deflate never makes more than 1032 bytes of one (its longest match, 258 bytes, takes two bits at least): an entry that claims more lies. */
-#define MOST_EXPANSION 1032
+/* Deflate never makes more than 1032 bytes of one (its longest match, 258 bytes, takes two bits at least): an entry that claims more is stored. */
+#define MAX_EXPANSION 1032
 
 static bool fail_zip(cli_failure *failure, const char *name, zip_error_t *error)
 {
@@ -90,7 +90,7 @@ static bool read_entry(zip_t *archive, const zip_stat_t *stat, size_t file_size,
     if (!check_method(stat, label, failure)) {
         return false;
     }
-    if (stat->comp_size > file_size || stat->size / MOST_EXPANSION > stat->comp_size + 1) {
+    if (stat->comp_size > file_size || stat->size / MAX_EXPANSION > stat->comp_size + 1) {
         return cli_fail(failure, "'%s' is damaged: %llu bytes cannot hold the %llu that it claims", label,
                         (unsigned long long)stat->comp_size, (unsigned long long)stat->size);
     }

@@ -27,7 +27,7 @@ static bool names_folder(const char *output)
     return output[length - 1] == '/' || cli_is_folder(output);
 }
 
-/* A missing last folder is made; what lies above must be there. */
+/* A missing last folder is made; what is above must be there. */
 static bool make_folder(const char *path, cli_failure *failure)
 {
     if (cli_is_folder(path) || mkdir(path, 0777) == 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One convolution on the caller's own memory, where it lies: a 3x3 mean over a picture of three channels that is a window of a larger one, first
+/* One convolution on the caller's own memory, where it is stored: a 3x3 mean over a picture of three channels that is a window of a larger one, first
  * with the channels in planes (NCHW), then interleaved (NHWC). Strides alone tell the two apart; the numbers must agree. */
 #include <math.h>
 #include <rynd/rynd.h>

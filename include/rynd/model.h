@@ -14,7 +14,7 @@ extern "C" {
 /** Opaque. Read-only once made: may be used by many threads at once. */
 typedef struct rynd_model rynd_model;
 
-/** Loads an ONNX file (IR versions 1 to the newest, every opset; operators: docs/operators.md). The file is mapped and weights are used where they lie: it must not
+/** Loads an ONNX file (IR versions 1 to the newest, every opset; operators: docs/operators.md). The file is mapped and weights are used where they are stored: it must not
  *  change while the model lives. External data files are looked for beside it and may not leave its folder.
  *  Fails with IO, FORMAT (message: file, node, value), UNSUPPORTED (every operator that rynd lacks, by node), SHAPE, OUT_OF_MEMORY
  *  (message: file, node or tensor, bytes). Where a declared shape contradicts what the nodes compute, the latter holds and the log hears of it. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The machine of a context: which one it is, measuring it, keeping it. */
 #include "api/handles.h"
-#include "kernels/cpu/peak.h"
+#include "kernels/cpu/peak/peak.h"
 #include "machine/measure.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* The file that the caller named counts for any machine; one that is kept, or that RYND_PROFILE names, for this one only: it may lie in a home that several
+/* The file that the caller named counts for any machine; one that is kept, or that RYND_PROFILE names, for this one only: it may be in a home that several
  * machines share. */
 static rynd_status load_given(rynd_context *context, const char *given, const ry_machine *here, ry_error *error)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One problem on the caller's memory. */
 #include "api/handles.h"
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/prepared.h"
 #include "predict/settings.h"
 

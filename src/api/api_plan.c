@@ -65,7 +65,7 @@ rynd_status ry_api_describe(const ry_prepared *prepared, ry_arena *arena, rynd_s
 }
 
 /* Of all turns: constants are the same in each. */
-static void count_turns(const ry_step *step, int64_t turns, rynd_step_info *info)
+static void count_micro_batches(const ry_step *step, int64_t turns, rynd_step_info *info)
 {
     double constants = 0;
     for (int i = 0; i < step->problem.inputs; i++) {
@@ -86,7 +86,7 @@ static rynd_status describe_steps(rynd_plan *plan, ry_error *error)
     for (size_t s = 0; s < plan->plan->step_count; s++) {
         const ry_step *step = &plan->plan->steps[s];
         RY_TRY(ry_api_describe(&step->prepared, &plan->texts, &plan->steps[s], error));
-        count_turns(step, ry_plan_pass_of(plan->plan, s)->turns, &plan->steps[s]);
+        count_micro_batches(step, ry_plan_micro_batch_of(plan->plan, s)->turns, &plan->steps[s]);
         plan->steps[s].name = step->name;
         plan->steps[s].op = step->source;
         plan->steps[s].reason = step->reason;

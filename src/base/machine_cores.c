@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { CORES_MOST = 1 << 20 };
+enum { MAX_CORES = 1 << 20 };
 
 unsigned ry_count_cores(const char *list)
 {
@@ -15,12 +15,12 @@ unsigned ry_count_cores(const char *list)
     for (;; list++) {
         char *end;
         const unsigned long first = strtoul(list, &end, 10), last = *end == '-' ? strtoul(end + 1, &end, 10) : first;
-        if (end == list || last < first || last >= CORES_MOST) {
+        if (end == list || last < first || last >= MAX_CORES) {
             return 0;
         }
         cores += last - first + 1;
         if (*end != ',') {
-            return (*end == '\0' || *end == '\n') && cores < CORES_MOST ? (unsigned)cores : 0;
+            return (*end == '\0' || *end == '\n') && cores < MAX_CORES ? (unsigned)cores : 0;
         }
         list = end;
     }

@@ -10,13 +10,13 @@
 #include <stdatomic.h>
 
 /* Handing work over and back costs about a microsecond, and what the other thread reads and writes moves between the cores' caches besides. */
-static const double least_shared_seconds = 6e-6;
+static const double min_shared_seconds = 6e-6;
 
 /* A run that is shorter than the time until a sleeping thread has woken goes on without it, unless others just like it follow (base/team.c). */
-static const double least_woken_seconds = 30e-6;
+static const double min_woken_seconds = 30e-6;
 
 /* Tasks that are taken at once: taking costs a tenth of a microsecond. */
-static const double least_taken_seconds = 1e-6;
+static const double min_taken_seconds = 1e-6;
 
 struct ry_threads {
     const ry_allocator *allocator;
@@ -116,7 +116,7 @@ static size_t grain_of(const ry_threads *threads, size_t tasks, double seconds)
         return 1;
     }
     const size_t most = tasks / (4 * (size_t)threads->count);
-    const double wanted = least_taken_seconds * (double)tasks / seconds;
+    const double wanted = min_taken_seconds * (double)tasks / seconds;
     const size_t grain = wanted < (double)most ? (size_t)wanted : most;
     return grain ? grain : 1;
 }
@@ -124,13 +124,13 @@ static size_t grain_of(const ry_threads *threads, size_t tasks, double seconds)
 void ry_threads_run(ry_threads *threads, size_t tasks, double seconds, ry_task task, void *context)
 {
     const bool known = seconds > 0;
-    if (threads->count == 1 || tasks <= 1 || (known && seconds < least_shared_seconds)) {
+    if (threads->count == 1 || tasks <= 1 || (known && seconds < min_shared_seconds)) {
         for (size_t i = 0; i < tasks; i++) {
             task(context, i, 0);
         }
     } else if (threads->parallel_for) {
         run_on_callers_pool(threads, tasks, task, context);
     } else {
-        ry_team_run(threads->team, tasks, grain_of(threads, tasks, seconds), !known || seconds >= least_woken_seconds, task, context);
+        ry_team_run(threads->team, tasks, grain_of(threads, tasks, seconds), !known || seconds >= min_woken_seconds, task, context);
     }
 }

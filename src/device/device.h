@@ -48,7 +48,7 @@ typedef struct ry_device_table {
     void (*destroy)(ry_device *device);
 
     rynd_status (*buffer_create)(ry_device *device, size_t size, ry_buffer **buffer, ry_error *error);
-    /* Host memory as a buffer: the CPU uses it where it lies; others copy it (read-only for the device). */
+    /* Host memory as a buffer: the CPU uses it where it is stored; others copy it (read-only for the device). */
     rynd_status (*buffer_wrap)(ry_device *device, const void *host, size_t size, ry_buffer **buffer, ry_error *error);
     /* The same, of other host memory of the same size, for a buffer that buffer_wrap made: it takes no memory. */
     rynd_status (*buffer_rewrap)(ry_device *device, const void *host, ry_buffer *buffer, ry_error *error);

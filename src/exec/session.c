@@ -278,7 +278,7 @@ static rynd_status run_step(ry_session *session, size_t index, int64_t turn, ry_
     return check_fault(session, index, error);
 }
 
-static rynd_status run_pass(ry_session *session, const ry_pass *pass, ry_error *error)
+static rynd_status run_micro_batch(ry_session *session, const ry_micro_batch *pass, ry_error *error)
 {
     for (int64_t turn = 0; turn < pass->turns; turn++) {
         for (size_t s = pass->first; s < pass->end; s++) {
@@ -292,8 +292,8 @@ rynd_status ry_session_run(ry_session *session, ry_error *error)
 {
     const ry_plan *plan = session->plan;
     RY_TRY(read_inputs(session, error));
-    for (size_t i = 0; i < plan->pass_count; i++) {
-        RY_TRY(run_pass(session, &plan->passes[i], error));
+    for (size_t i = 0; i < plan->micro_batch_count; i++) {
+        RY_TRY(run_micro_batch(session, &plan->passes[i], error));
     }
     for (size_t i = 0; i < plan->output_count; i++) {
         if (!plan->outputs[i].later) {

@@ -71,7 +71,7 @@ typedef struct ry_expr {
     int inputs, outputs, count;
     const ry_expr_instruction *code;
     const uint16_t *result; /* instruction of each output */
-    const bool *reduced;    /* of each instruction: it lies behind a reduction */
+    const bool *reduced;    /* of each instruction: it is behind a reduction */
     bool reduces;           /* some instruction is a reduction */
     uint64_t hash;          /* of the structure; equal programs, equal hashes */
 } ry_expr;

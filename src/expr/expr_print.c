@@ -119,7 +119,7 @@ static void put_term(printer *p, int at, int level)
     }
 }
 
-/* Names for what is used more than once and for what lies deep. Gives their number. */
+/* Names for what is used more than once and for what is stored deep. Gives their number. */
 static int choose_names(const ry_expr *program, int *name, int *uses, int *depth)
 {
     int names = 0;

@@ -124,12 +124,12 @@ ry_value_id ry_graph_add_scalar(ry_graph *graph, ry_dtype dtype, double number)
 
 void ry_graph_warn(ry_graph *graph, const char *format, ...)
 {
-    enum { WARNINGS_MOST = 20 };
+    enum { MAX_WARNINGS = 20 };
     char text[1024] = "further warnings are left out";
-    if (graph->warning_count > WARNINGS_MOST) {
+    if (graph->warning_count > MAX_WARNINGS) {
         return;
     }
-    if (graph->warning_count < WARNINGS_MOST) {
+    if (graph->warning_count < MAX_WARNINGS) {
         va_list args;
         va_start(args, format);
         vsnprintf(text, sizeof text, format, args);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The graph: values and nodes, our layout-free IR.
  *
- * A graph owns everything it points to through its arena, except constants' data, which may lie in a mapped file that the model keeps open.
+ * A graph owns everything it points to through its arena, except constants' data, which may be in a mapped file that the model keeps open.
  * Values and nodes are named by index; removing a node marks it dead (op RY_OP_dead); ry_graph_compact drops the dead and sorts the rest
  * topologically. A graph is not thread-safe; a finished one may be read by many threads.
  *
@@ -123,7 +123,7 @@ const char *ry_graph_symbol_text(const ry_graph *graph, int64_t dim);
 /* What ry_dim_* give when the result does not fit int64 or is negative, a divisor is 0, or memory is out; it goes through further ry_dim_*. */
 #define RY_DIM_ERROR INT64_MIN
 /* The largest dim that verification and inference let pass, so that adding a window's reach to it cannot overflow. */
-#define RY_DIM_MOST ((int64_t)1 << 62)
+#define RY_MAX_DIM ((int64_t)1 << 62)
 int64_t ry_dim_add(ry_graph *graph, int64_t a, int64_t b);
 int64_t ry_dim_sub(ry_graph *graph, int64_t a, int64_t b);
 int64_t ry_dim_mul(ry_graph *graph, int64_t a, int64_t b);

@@ -165,7 +165,7 @@ static rynd_status bind_names(binder *b)
 {
     for (size_t i = 0; i < b->dim_count; i++) {
         const ry_dim_binding *d = &b->dims[i];
-        if (d->size < 0 || d->size > RY_DIM_MOST) {
+        if (d->size < 0 || d->size > RY_MAX_DIM) {
             return ry_fail(b->error, RYND_ERROR_ARGUMENT, "dim '%s' cannot be %lld", d->symbol, (long long)d->size);
         }
         uint32_t known = ry_names_find(&b->graph->symbol_names, d->symbol);
@@ -201,7 +201,7 @@ static rynd_status bind_shape(binder *b, ry_value *input, const ry_shape *given)
         if (size < 0 || size == dim) {
             continue;
         }
-        if (size > RY_DIM_MOST) {
+        if (size > RY_MAX_DIM) {
             return ry_fail(b->error, RYND_ERROR_ARGUMENT, "input '%s': dim %d cannot be %lld", input->name, d, (long long)size);
         }
         if (dim >= 0) {
@@ -225,7 +225,7 @@ static rynd_status resolve_input(binder *b, ry_value *input)
             continue;
         }
         int64_t size = dim < -(int64_t)b->graph->symbol_count ? -1 : evaluate(b, dim);
-        if (size < 0 || size > RY_DIM_MOST) {
+        if (size < 0 || size > RY_MAX_DIM) {
             const char *name = ry_graph_symbol_text(b->graph, dim);
             char text[400];
             return ry_fail(b->error, RYND_ERROR_SHAPE,

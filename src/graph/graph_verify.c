@@ -23,7 +23,7 @@ static rynd_status check_value(const checked *c, size_t id)
                        (int)value->dtype, value->shape.rank, RY_MAX_RANK);
     }
     for (int d = 0; d < value->shape.rank; d++) {
-        if (value->shape.dim[d] < -(int64_t)c->graph->symbol_count || value->shape.dim[d] > RY_DIM_MOST) {
+        if (value->shape.dim[d] < -(int64_t)c->graph->symbol_count || value->shape.dim[d] > RY_MAX_DIM) {
             return ry_fail(error, RYND_ERROR_FORMAT, "value '%s': dim %d is no symbol and no size from 0 to 2^62", value->name, d);
         }
     }

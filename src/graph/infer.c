@@ -64,7 +64,7 @@ static ry_infer_result check_outputs(ry_infer *infer)
             continue;
         }
         for (int d = 0; d < out->shape.rank; d++) {
-            if (out->shape.dim[d] == RY_DIM_ERROR || out->shape.dim[d] > RY_DIM_MOST) {
+            if (out->shape.dim[d] == RY_DIM_ERROR || out->shape.dim[d] > RY_MAX_DIM) {
                 return ry_infer_fail(infer, RYND_ERROR_SHAPE, "dim %d of output %d, value '%s', would be negative or beyond 2^62", d, i,
                                      out->name);
             }

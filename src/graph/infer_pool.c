@@ -99,7 +99,7 @@ ry_infer_result ry_infer_op_col2im(ry_infer *infer)
     for (int i = 0; i < image.count; i++) {
         out.dim[2 + i] = image.at[i];
         points = ry_dim_mul(graph, points, block.at[i]);
-        positions = ry_dim_mul(graph, positions, ry_most(ry_window_positions(&w.axis[i], false), 0));
+        positions = ry_dim_mul(graph, positions, ry_max(ry_window_positions(&w.axis[i], false), 0));
     }
     RY_INFER_TRY(ry_infer_check_dim(infer, 0, 2, positions, "positions of the block in the image"));
     if (x->dim[1] >= 0 && x->dim[1] % points != 0) {

@@ -23,10 +23,10 @@ static bool add_tensors(ry_graph *graph, char side, const ry_tensor *tensors, in
 }
 
 /* Canonical attributes stand in for value inputs, which a problem need not have: absent ones at the end become one of unknown content. */
-static bool stand_in(ry_graph *graph, const ry_problem *problem, ry_value_id *in)
+static bool emulated(ry_graph *graph, const ry_problem *problem, ry_value_id *in)
 {
     ry_shape list = {.rank = 1, .dim = {ry_dim_unknown(graph)}};
-    for (int i = 0; i < ry_infer_rows[problem->op].least_inputs; i++) {
+    for (int i = 0; i < ry_infer_rows[problem->op].min_inputs; i++) {
         if (i > 0 && (i >= problem->inputs || in[i] == RY_NO_VALUE)) {
             in[i] = ry_graph_add_value(graph, NULL, RY_i64, &list);
             if (in[i] == RY_NO_VALUE) {
@@ -62,9 +62,9 @@ static rynd_status compare(const ry_graph *graph, const ry_problem *problem, con
 
 static rynd_status check_in(ry_graph *graph, const ry_problem *problem, ry_error *error)
 {
-    int least = ry_infer_rows[problem->op].least_inputs, inputs = problem->inputs > least ? problem->inputs : least;
+    int least = ry_infer_rows[problem->op].min_inputs, inputs = problem->inputs > least ? problem->inputs : least;
     ry_value_id *in = RY_TAKE(&graph->arena, ry_value_id, inputs), *out = RY_TAKE(&graph->arena, ry_value_id, problem->outputs);
-    if (!in || !out || !add_tensors(graph, 'x', problem->in, problem->inputs, in) || !stand_in(graph, problem, in) ||
+    if (!in || !out || !add_tensors(graph, 'x', problem->in, problem->inputs, in) || !emulated(graph, problem, in) ||
         !add_tensors(graph, 'y', problem->out, problem->outputs, out)) {
         return ry_fail_memory(error);
     }

@@ -30,16 +30,16 @@ static bool type_allowed(ry_dtype dtype, ry_infer_types types)
 rynd_status ry_infer_check_arity(const ry_node *node, ry_error *error)
 {
     const ry_infer_row *row = &ry_infer_rows[node->op];
-    if (node->inputs < row->least_inputs || (row->most_inputs >= 0 && node->inputs > row->most_inputs)) {
+    if (node->inputs < row->min_inputs || (row->max_inputs >= 0 && node->inputs > row->max_inputs)) {
         return ry_fail(error, RYND_ERROR_FORMAT, "node '%s' (%s): %d inputs, expected %s %d", node->name, node->source, node->inputs,
-                       node->inputs < row->least_inputs ? "at least" : "at most",
-                       node->inputs < row->least_inputs ? row->least_inputs : row->most_inputs);
+                       node->inputs < row->min_inputs ? "at least" : "at most",
+                       node->inputs < row->min_inputs ? row->min_inputs : row->max_inputs);
     }
-    if (node->outputs < 1 || (row->most_outputs >= 0 && node->outputs > row->most_outputs)) {
+    if (node->outputs < 1 || (row->max_outputs >= 0 && node->outputs > row->max_outputs)) {
         return ry_fail(error, RYND_ERROR_FORMAT, "node '%s' (%s): %d outputs, expected %s %d", node->name, node->source, node->outputs,
-                       node->outputs < 1 ? "at least" : "at most", node->outputs < 1 ? 1 : row->most_outputs);
+                       node->outputs < 1 ? "at least" : "at most", node->outputs < 1 ? 1 : row->max_outputs);
     }
-    for (int i = 0; i < row->least_inputs; i++) {
+    for (int i = 0; i < row->min_inputs; i++) {
         if (node->in[i] == RY_NO_VALUE) {
             return ry_fail(error, RYND_ERROR_FORMAT, "node '%s' (%s): input %d is required, but absent", node->name, node->source, i);
         }

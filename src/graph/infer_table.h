@@ -9,7 +9,7 @@ typedef enum ry_infer_types { RY_TYPES_ANY, RY_TYPES_NUMBER, RY_TYPES_FLOAT, RY_
 typedef enum ry_infer_rule { RY_RULE_FIRST, RY_RULE_THIRD, RY_RULE_I64, RY_RULE_F32, RY_RULE_OWN } ry_infer_rule;
 
 typedef struct ry_infer_row {
-    int least_inputs, most_inputs, most_outputs;
+    int min_inputs, max_inputs, max_outputs;
     ry_infer_types types;
     ry_infer_rule first, others;
     ry_infer_fn infer;

@@ -4,7 +4,7 @@
 #include "graph/rewrite.h"
 
 /* More than this many operands or instructions would spill the evaluator's tiles from the cache. */
-enum { MOST_INPUTS = 12, MOST_INSTRUCTIONS = 64 };
+enum { MAX_INPUTS = 12, MAX_INSTRUCTIONS = 64 };
 
 /* Joining a small operand that the outer node broadcasts would compute it again for every element. */
 static bool joinable(const ry_graph *graph, const ry_node *outer, int input, const ry_node *inner)
@@ -13,7 +13,7 @@ static bool joinable(const ry_graph *graph, const ry_node *outer, int input, con
         return false;
     }
     const ry_expr *o = outer->attrs.expr.program, *i = inner->attrs.expr.program;
-    if (outer->inputs + inner->inputs - 1 > MOST_INPUTS || o->count + i->count > MOST_INSTRUCTIONS) {
+    if (outer->inputs + inner->inputs - 1 > MAX_INPUTS || o->count + i->count > MAX_INSTRUCTIONS) {
         return false;
     }
     const ry_shape *shape = &graph->values[outer->in[input]].shape;
@@ -56,9 +56,9 @@ static rynd_status join(ry_graph *graph, ry_node *outer, int input, const ry_nod
 /* One value as two inputs: the program reads it twice for nothing, and is not recognised as what it is. */
 static rynd_status merge_inputs(ry_graph *graph, ry_node *node, bool *changed, ry_error *error)
 {
-    ry_value_id in[MOST_INPUTS];
-    int map[MOST_INPUTS], count = 0;
-    if (node->inputs > MOST_INPUTS) {
+    ry_value_id in[MAX_INPUTS];
+    int map[MAX_INPUTS], count = 0;
+    if (node->inputs > MAX_INPUTS) {
         return RYND_OK;
     }
     for (int i = 0; i < node->inputs; i++) {

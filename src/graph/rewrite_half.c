@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { PRODUCTS_LEAST = 2 };
+enum { MIN_PRODUCTS = 2 };
 
 typedef struct widening {
     ry_graph *graph;
@@ -173,7 +173,7 @@ rynd_status ry_rewrite_half(ry_graph *graph, bool *changed, ry_error *error)
     for (ry_node_id n = 0; n < graph->node_count; n++) {
         products += is_product(graph->nodes[n].op) && is_half(graph, graph->nodes[n].in[0]);
     }
-    if (products < PRODUCTS_LEAST) {
+    if (products < MIN_PRODUCTS) {
         return RYND_OK;
     }
     const ry_allocator *allocator = graph->arena.allocator;

@@ -12,7 +12,7 @@ static bool readable(const ry_graph *graph, ry_value_id id)
     return value && value->constant && value->dtype == RY_f32;
 }
 
-/* Constants lie anywhere in a file. */
+/* Constants are anywhere in a file. */
 static double number(const void *constant, int64_t index)
 {
     float x;

@@ -17,7 +17,7 @@ typedef enum pointwise { MUL, DIV, ADD, SUB, POINTWISES } pointwise;
 
 static const char *const pointwise_texts[POINTWISES] = {[MUL] = "x0 * x1", [DIV] = "x0 / x1", [ADD] = "x0 + x1", [SUB] = "x0 - x1"};
 
-/* Weights may lie anywhere in a file: elements are read as bytes. */
+/* Weights may be anywhere in a file: elements are read as bytes. */
 static bool readable(const ry_graph *graph, ry_value_id id)
 {
     if (id == RY_NO_VALUE) {
@@ -121,7 +121,7 @@ static rynd_status scale_weights(ry_graph *graph, ry_node_id conv_id, const affi
             float scale32 = (float)scale;
             for (int64_t t = 0; t < taps; t++, i++) {
                 if (dtype == RY_f32) {
-                    float weight; /* which lies anywhere in a file */
+                    float weight; /* which is anywhere in a file */
                     memcpy(&weight, (const char *)from + i * (int64_t)sizeof weight, sizeof weight);
                     ((float *)to)[i] = weight * scale32;
                 } else {

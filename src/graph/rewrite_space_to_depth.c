@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every s-th pixel, from each of the first s rows and columns on, joined along channels before a convolution (YOLO's "Focus"): the convolution reads the
- * pixels where they lie, with s times the window, stride and padding.
+ * pixels where they are stored, with s times the window, stride and padding.
  *
  *     weights: w'[k][c][s r + b] = w[k][slice b's c][r]     in each spatial dim, b being where a slice begins
  *
@@ -9,13 +9,13 @@
 
 #include <string.h>
 
-enum { SLICES_MOST = 64 };
+enum { MAX_SLICES = 64 };
 
 typedef struct parts {
     ry_value_id x;
     ry_ints step;          /* of each dim of x */
     int slices;            /* the product of the steps */
-    int slot[SLICES_MOST]; /* the number in the concatenation of the slice that begins at b: b row-major */
+    int slot[MAX_SLICES]; /* the number in the concatenation of the slice that begins at b: b row-major */
 } parts;
 
 /* Where a value of slices of slices begins in what was cut first, and its steps. */
@@ -32,7 +32,7 @@ static ry_value_id unslice(const ry_graph *graph, ry_value_id value, ry_ints *st
          slices++, value = node->in[0]) { /* one a dim is enough */
         const ry_slice_attrs *a = &node->attrs.slice;
         for (int d = 0; d < rank; d++) {
-            if (ry_ints_get(&a->steps, d, 1) < 1 || ry_ints_get(&a->steps, d, 1) > SLICES_MOST || step->at[d] > SLICES_MOST) {
+            if (ry_ints_get(&a->steps, d, 1) < 1 || ry_ints_get(&a->steps, d, 1) > MAX_SLICES || step->at[d] > MAX_SLICES) {
                 return RY_NO_VALUE;
             }
             start->at[d] = ry_ints_get(&a->starts, d, 0) + ry_ints_get(&a->steps, d, 1) * start->at[d];
@@ -53,11 +53,11 @@ static bool parts_of(const ry_graph *graph, const ry_node *concat, parts *p)
     const ry_shape *x = &graph->values[p->x].shape, *slice = &graph->values[concat->in[0]].shape;
     p->slices = 1;
     for (int d = 0; d < x->rank; d++) {
-        if (x->rank < 3 || slice->dim[d] * p->step.at[d] != x->dim[d] || (d < 2 && p->step.at[d] != 1) || p->step.at[d] > SLICES_MOST) {
+        if (x->rank < 3 || slice->dim[d] * p->step.at[d] != x->dim[d] || (d < 2 && p->step.at[d] != 1) || p->step.at[d] > MAX_SLICES) {
             return false;
         }
         p->slices *= (int)p->step.at[d];
-        if (p->slices > SLICES_MOST) {
+        if (p->slices > MAX_SLICES) {
             return false;
         }
     }

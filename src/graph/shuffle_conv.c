@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* In a file they may lie anywhere: elements are copied and compared as bytes. */
+/* In a file they may be anywhere: elements are copied and compared as bytes. */
 static bool is_constant(const ry_graph *graph, ry_value_id id)
 {
     return graph->values[id].constant && ry_dtype_is_float(graph->values[id].dtype);

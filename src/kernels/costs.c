@@ -2,7 +2,7 @@
 /* The coefficients as they were fitted. */
 #include "kernels/costs.h"
 
-#include "kernels/cpu/conv/tile_lines.h"
+#include "kernels/cpu/parts/tile_lines.h"
 
 #define RY_COSTS(family) .family = {
 #define RY_COSTS_END(family) \

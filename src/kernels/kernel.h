@@ -136,7 +136,7 @@ typedef struct ry_cpu_launch {
     ry_fault *fault;
 } ry_cpu_launch;
 
-/* What the text of a CPU kernel was compiled for (cpu/common/simd.h). */
+/* What the text of a CPU kernel was compiled for (cpu/simd/simd.h). */
 typedef struct ry_simd {
     int width;         /* floats of a vector */
     int grain;         /* a tile's last vector costs as many lanes as are a multiple of this */
@@ -166,7 +166,7 @@ typedef struct ry_kernel {
 
 /* The strict kernel SYMBOL of a family of its own in plain C, for one operator of the CPU; then come the other fields. */
 #define RY_PLAIN_KERNEL(symbol, operator, ...) \
-    const ry_kernel symbol = {                 \
+    const ry_kernel ry_##symbol = {                 \
         .name = #symbol, .family = #symbol, .op = RY_OP_##operator, .device = RY_DEVICE_cpu, .isa = RY_ISA_generic, __VA_ARGS__}
 
 /* THE list (kernels.inc): every kernel of this build, in order: of two that are as fast, the first is taken. */

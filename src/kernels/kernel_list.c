@@ -24,12 +24,12 @@
 #endif
 #define FOR_ISA_generic(row) row
 
-#define RY_KERNEL(symbol)          extern const ry_kernel symbol;
+#define RY_KERNEL(symbol)          extern const ry_kernel ry_##symbol;
 #define RY_KERNEL_ISA(symbol, isa) FOR_ISA_##isa(RY_KERNEL(symbol##_##isa))
 #include "kernels/kernels.inc"
 #undef RY_KERNEL
 
-#define RY_KERNEL(symbol) &symbol,
+#define RY_KERNEL(symbol) &ry_##symbol,
 const ry_kernel *const ry_kernels[] = {
 #include "kernels/kernels.inc"
     NULL};

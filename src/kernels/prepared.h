@@ -19,7 +19,7 @@ static inline size_t ry_prepared_packed(const ry_prepared *prepared)
     return prepared->packs ? 0 : prepared->packed;
 }
 
-/* Where in the workspace the weights lie that are packed before every run. */
+/* Where in the workspace the weights are stored that are packed before every run. */
 static inline size_t ry_prepared_own_packed(const ry_prepared *prepared)
 {
     return (prepared->workspace + RY_ALIGNMENT - 1) / RY_ALIGNMENT * RY_ALIGNMENT;

@@ -2,7 +2,7 @@
 /* What follows from a machine's numbers. */
 #include "machine/machine.h"
 
-#include "base/whole.h"
+#include "base/integer.h"
 
 const char *ry_level_name(rynd_level level)
 {
@@ -36,7 +36,7 @@ int64_t ry_machine_core_bytes(const ry_machine *machine, rynd_level level)
 
 int64_t ry_machine_task_products(const ry_machine *machine, double times)
 {
-    return ry_most(1, (int64_t)(times * machine->task_seconds * machine->f32.one / 2));
+    return ry_max(1, (int64_t)(times * machine->task_seconds * machine->f32.one / 2));
 }
 
 /* Of the second-level cache, a task's share; tasks for each core; a task's time in those of taking it. */
@@ -48,6 +48,6 @@ int64_t ry_machine_task_bytes(const ry_machine *machine, double bytes)
     const double each = bytes / (TASKS_EACH * (machine->cores > 0 ? machine->cores : 1));
     const int64_t most = ry_machine_core_bytes(machine, RYND_LEVEL_L2) / TASK_SHARE;
     const int64_t cheap = (int64_t)(TASK_TIMES * machine->task_seconds * l2->bandwidth.one);
-    const int64_t least = ry_most(cheap, ry_machine_core_bytes(machine, RYND_LEVEL_L1));
-    return ry_most(least, each < (double)most ? (int64_t)each : most);
+    const int64_t least = ry_max(cheap, ry_machine_core_bytes(machine, RYND_LEVEL_L1));
+    return ry_max(least, each < (double)most ? (int64_t)each : most);
 }

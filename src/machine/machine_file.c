@@ -16,7 +16,7 @@
 
 static const char head[] = "rynd machine 1";
 
-enum { FILE_MOST = 64 * 1024, LINE_MOST = 200 };
+enum { MAX_FILE = 64 * 1024, MAX_LINE = 200 };
 
 typedef enum kind {
     TEXT,     /* char[], `unit` is its size */
@@ -223,7 +223,7 @@ static rynd_status parse(const char *path, char *text, ry_machine *machine, ry_e
 }
 
 /* A pipe or a device would be waited for, or read without end. */
-static rynd_status read_regular(const char *path, char text[FILE_MOST + 1], ry_error *error)
+static rynd_status read_regular(const char *path, char text[MAX_FILE + 1], ry_error *error)
 {
     const int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     struct stat about;
@@ -234,14 +234,14 @@ static rynd_status read_regular(const char *path, char text[FILE_MOST + 1], ry_e
         }
         return ry_fail(error, why == ENOENT ? RYND_ERROR_NOT_FOUND : RYND_ERROR_IO, "%s: cannot read the machine: %s", path, strerror(why));
     }
-    if (!S_ISREG(about.st_mode) || about.st_size > FILE_MOST) {
+    if (!S_ISREG(about.st_mode) || about.st_size > MAX_FILE) {
         close(file);
         return ry_fail(error, RYND_ERROR_FORMAT, "%s: not a machine: %s", path,
                        S_ISREG(about.st_mode) ? "too large" : "not a regular file");
     }
     size_t length = 0;
     ssize_t got;
-    while (length < FILE_MOST && (got = read(file, text + length, FILE_MOST - length)) > 0) {
+    while (length < MAX_FILE && (got = read(file, text + length, MAX_FILE - length)) > 0) {
         length += (size_t)got;
     }
     close(file);
@@ -251,7 +251,7 @@ static rynd_status read_regular(const char *path, char text[FILE_MOST + 1], ry_e
 
 rynd_status ry_machine_read(const char *path, ry_machine *machine, ry_error *error)
 {
-    char text[FILE_MOST + 1];
+    char text[MAX_FILE + 1];
     RY_TRY(read_regular(path, text, error));
     return parse(path, text, machine, error);
 }
@@ -295,7 +295,7 @@ static bool write_fields(FILE *file, const ry_machine *machine)
     return good && fprintf(file, "end\n") > 0;
 }
 
-/* A new file of our own: what lies there already, or a link that somebody put there, is not written to. */
+/* A new file of our own: what is there already, or a link that somebody put there, is not written to. */
 static FILE *open_aside(const char *path)
 {
     remove(path); /* left by a process of the same number that was killed */

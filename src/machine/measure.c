@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { RUNS = 6, ROUNDS_LEAST = 5, ROUNDS_MOST = 64, LINE = 64, FIGURES = 4 + 4 * RYND_LEVELS };
+enum { RUNS = 6, MIN_ROUNDS = 5, MAX_ROUNDS = 64, LINE = 64, FIGURES = 4 + 4 * RYND_LEVELS };
 static const double run_seconds = 0.01, default_seconds = 28;
 
 typedef struct task_result {
@@ -40,7 +40,7 @@ typedef struct measurement {
     figure figures[FIGURES];
     int count;
     const figure *canary;                           /* multiply-adds of all threads: what other work takes shows here */
-    double work[ROUNDS_MOST], seconds[ROUNDS_MOST]; /* of the canary in each round */
+    double work[MAX_ROUNDS], seconds[MAX_ROUNDS]; /* of the canary in each round */
 } measurement;
 
 /* Loads whose addresses the loads before gave: one for each round and line. */
@@ -147,7 +147,7 @@ static void measure_figure(measurement *m, figure *f, int round)
 static double disturbance_of(const measurement *m, int rounds)
 {
     double work = 0, seconds = 0;
-    for (int i = rounds > ROUNDS_LEAST ? rounds - ROUNDS_LEAST : 0; i < rounds; i++) {
+    for (int i = rounds > MIN_ROUNDS ? rounds - MIN_ROUNDS : 0; i < rounds; i++) {
         work += m->work[i];
         seconds += m->seconds[i];
     }
@@ -218,11 +218,11 @@ typedef struct meeting {
 /* Waits for the others, not for long: a caller's own pool may run tasks one after another. */
 static void meet(void *context, size_t task, unsigned worker)
 {
-    enum { SPINS_MOST = 100000 };
+    enum { MAX_SPINS = 100000 };
     (void)task, (void)worker;
     meeting *m = context;
     atomic_fetch_add(&m->come, 1);
-    for (int spin = 0; spin < SPINS_MOST && atomic_load_explicit(&m->come, memory_order_relaxed) < m->all; spin++) {
+    for (int spin = 0; spin < MAX_SPINS && atomic_load_explicit(&m->come, memory_order_relaxed) < m->all; spin++) {
     }
 }
 
@@ -253,10 +253,10 @@ static void measure_costs(ry_threads *threads, ry_machine *machine)
 
 static void measure_rounds(measurement *m, const rynd_measure_options *options, ry_machine *machine)
 {
-    const double seconds_most = options->seconds > 0 ? options->seconds : default_seconds;
+    const double max_seconds = options->seconds > 0 ? options->seconds : default_seconds;
     const double begin = ry_clock_seconds();
     double spent = 0;
-    for (int round = 0; round < ROUNDS_MOST; round++) {
+    for (int round = 0; round < MAX_ROUNDS; round++) {
         for (int i = 0; i < m->count; i++) {
             if (m->figures[i].what < READING || m->figures[i].share > 0) {
                 measure_figure(m, &m->figures[i], round);
@@ -264,12 +264,12 @@ static void measure_rounds(measurement *m, const rynd_measure_options *options, 
         }
         spent = ry_clock_seconds() - begin;
         machine->disturbance = disturbance_of(m, round + 1);
-        const bool good = round + 1 >= ROUNDS_LEAST && machine->disturbance <= RYND_DISTURBANCE_LIMIT;
-        const double by_rounds = (double)(round + 1) / ROUNDS_LEAST, by_time = spent / seconds_most;
+        const bool good = round + 1 >= MIN_ROUNDS && machine->disturbance <= RYND_DISTURBANCE_LIMIT;
+        const double by_rounds = (double)(round + 1) / MIN_ROUNDS, by_time = spent / max_seconds;
         if (options->progress) {
             options->progress(options->user, by_rounds < 1 ? by_rounds : by_time < 1 && !good ? by_time : 1);
         }
-        if (good || spent + spent / (round + 1) > seconds_most) {
+        if (good || spent + spent / (round + 1) > max_seconds) {
             break;
         }
     }

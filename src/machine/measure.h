@@ -8,7 +8,7 @@
 
 #define RY_MACHINE_BLOCK 256
 
-/* Loops of one instruction set (kernels/cpu/peak.h). *sink receives a value that depends on all that was done. */
+/* Loops of one instruction set (kernels/cpu/peak/peak.h). *sink receives a value that depends on all that was done. */
 typedef struct ry_machine_loops {
     /* Rounds of independent multiply-adds; returns the operations done. */
     double (*f32)(size_t rounds, float *sink);

@@ -14,7 +14,7 @@ enum { MAX_DEPTH = 16, MAX_NODES = 1 << 18 };
 /* Functions are told apart by name, domain and overload. */
 typedef struct function {
     const char *name, *domain, *overload;
-    onnx_FunctionProto proto;
+    ry_onnx_FunctionProto proto;
     ry_opsets opsets;
     ry_attribute_record *preset; /* attributes that have a default */
     size_t presets;
@@ -40,8 +40,8 @@ typedef struct call {
 /* Decodes what the packaged onnx.proto may lack. */
 static rynd_status read_later_fields(ry_reader *reader, ry_slice bytes, function *f)
 {
-    onnx_later_FunctionProto later;
-    RY_TRY(ry_reader_decode(reader, onnx_later_FunctionProto_fields, bytes, &later, sizeof later, "FunctionProto"));
+    ry_onnx_later_FunctionProto later;
+    RY_TRY(ry_reader_decode(reader, ry_onnx_later_FunctionProto_fields, bytes, &later, sizeof later, "FunctionProto"));
     RY_TRY(ry_reader_text(reader, later.overload, &f->overload));
     f->presets = later.attribute_proto.count;
     f->preset = RY_TAKE(reader->source.arena, ry_attribute_record, f->presets);
@@ -101,12 +101,12 @@ static rynd_status read_functions(expander *e, const ry_slices *functions)
 /* The function that a node calls; NULL: none of the model's. */
 static rynd_status find_function(const expander *e, const ry_node_record *node, ry_slice bytes, const function **found)
 {
-    onnx_later_NodeProto later;
+    ry_onnx_later_NodeProto later;
     *found = NULL;
     if (!e->count) {
         return RYND_OK;
     }
-    RY_TRY(ry_reader_decode(e->reader, onnx_later_NodeProto_fields, bytes, &later, sizeof later, "NodeProto"));
+    RY_TRY(ry_reader_decode(e->reader, ry_onnx_later_NodeProto_fields, bytes, &later, sizeof later, "NodeProto"));
     const char *overload;
     RY_TRY(ry_reader_text(e->reader, later.overload, &overload));
     for (size_t first = 0, end = e->count; first < end && !*found;) {

@@ -8,7 +8,7 @@
 /* What output 3 shows of the scores. */
 enum { AFTER_MATMUL, AFTER_SOFTCAP, AFTER_BIAS, AFTER_SOFTMAX };
 
-/* Which keys a query sees is told by positions: of its query i, of a key j, and how many keys lie before the first query. */
+/* Which keys a query sees is told by positions: of its query i, of a key j, and how many keys are before the first query. */
 typedef struct attention {
     ry_import *import;
     ry_dtype dtype;
@@ -136,7 +136,7 @@ static ry_value_id positions(ry_import *import, ry_value_id x)
     return ry_emit(import, RY_OP_range, NULL, 3, in, RY_NO_VALUE);
 }
 
-/* How many keys lie before the first query, which broadcasts with the scores. */
+/* How many keys are before the first query, which broadcasts with the scores. */
 static ry_value_id offset(const attention *a)
 {
     if (has_past(a)) {

@@ -14,7 +14,7 @@
 typedef struct builder {
     ry_reader *reader;
     ry_graph *graph;
-    onnx_GraphProto proto;
+    ry_onnx_GraphProto proto;
     ry_names known; /* inputs and initializers: name -> value */
     ry_node_list nodes;
 } builder;
@@ -32,7 +32,7 @@ typedef struct declaration {
 /* A name that only an inner value's declaration has is no dim of the model: no symbol is made for it. */
 static rynd_status read_dim(builder *b, const char *name, enum role role, ry_slice bytes, int64_t *dim)
 {
-    onnx_TensorShapeProto_Dimension proto;
+    ry_onnx_TensorShapeProto_Dimension proto;
     RY_TRY(RY_READER_DECODE(b->reader, TensorShapeProto_Dimension, bytes, &proto));
     if (proto.has_dim_value && proto.dim_value >= 0) {
         *dim = proto.dim_value;
@@ -54,7 +54,7 @@ static rynd_status read_dim(builder *b, const char *name, enum role role, ry_sli
 
 static rynd_status read_shape(builder *b, const char *name, enum role role, ry_slice bytes, ry_shape *shape)
 {
-    onnx_TensorShapeProto proto;
+    ry_onnx_TensorShapeProto proto;
     if (!ry_slice_present(bytes)) {
         return RYND_OK;
     }
@@ -72,9 +72,9 @@ static rynd_status read_shape(builder *b, const char *name, enum role role, ry_s
 
 static rynd_status read_declaration(builder *b, ry_slice bytes, enum role role, declaration *value)
 {
-    onnx_ValueInfoProto proto;
-    onnx_TypeProto type;
-    onnx_TypeProto_Tensor tensor;
+    ry_onnx_ValueInfoProto proto;
+    ry_onnx_TypeProto type;
+    ry_onnx_TypeProto_Tensor tensor;
     *value = (declaration){.shape = {.rank = -1}};
     RY_TRY(RY_READER_DECODE(b->reader, ValueInfoProto, bytes, &proto));
     RY_TRY(ry_reader_text(b->reader, proto.name, &value->name));

@@ -19,7 +19,7 @@ rynd_status ry_opsets_read(ry_reader *reader, const ry_slices *imports, ry_opset
     }
     opsets->at[0] = (ry_opset_import){"", 1};
     for (size_t i = 0; i < imports->count; i++) {
-        onnx_OperatorSetIdProto import;
+        ry_onnx_OperatorSetIdProto import;
         RY_TRY(RY_READER_DECODE(reader, OperatorSetIdProto, imports->at[i], &import));
         RY_TRY(ry_reader_text(reader, import.domain, &opsets->at[i].domain));
         opsets->at[i].version = import.version;

@@ -57,7 +57,7 @@ static rynd_status explain_damage(const ry_reader *reader, rynd_status status, c
                    cut ? "not a whole ONNX model: the file is truncated, or is something else" : "not an ONNX model, or a damaged one");
 }
 
-static rynd_status read_header(ry_reader *reader, const onnx_ModelProto *proto, ry_onnx_model *model)
+static rynd_status read_header(ry_reader *reader, const ry_onnx_ModelProto *proto, ry_onnx_model *model)
 {
     const char *producer;
     RY_TRY(ry_reader_text(reader, proto->producer_name, &producer));
@@ -81,11 +81,11 @@ static rynd_status read_header(ry_reader *reader, const onnx_ModelProto *proto, 
 
 static rynd_status read_model(ry_reader *reader, ry_onnx_model *model)
 {
-    onnx_ModelProto proto;
+    ry_onnx_ModelProto proto;
     ry_opsets opsets;
     const char *reason = "";
     RY_TRY(check_content(reader->source.bytes.data, reader->source.bytes.size, reader->error));
-    if (!ry_slices_decode(&reader->source, onnx_ModelProto_fields, reader->source.bytes, &proto, sizeof proto, &reason)) {
+    if (!ry_slices_decode(&reader->source, ry_onnx_ModelProto_fields, reader->source.bytes, &proto, sizeof proto, &reason)) {
         return explain_damage(reader, RYND_ERROR_FORMAT, reason);
     }
     RY_TRY(read_header(reader, &proto, model));
@@ -118,7 +118,7 @@ static void discard(ry_onnx_model *model, const ry_allocator *allocator)
     *model = (ry_onnx_model){0};
 }
 
-/* The folder that a path lies in, in `arena`: "" when it has none. NULL: out of memory. */
+/* The folder that a path is in, in `arena`: "" when it has none. NULL: out of memory. */
 static const char *folder_of(ry_arena *arena, const char *path)
 {
     const char *slash = strrchr(path, '/');

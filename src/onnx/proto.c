@@ -42,7 +42,7 @@ const char *ry_onnx_type_name(int64_t data_type)
 }
 
 /* IR version 1 had no `type`: the field that is there tells. */
-static int guess_type(const onnx_AttributeProto *proto)
+static int guess_type(const ry_onnx_AttributeProto *proto)
 {
     if (proto->has_f) {
         return RY_ATTRIBUTE_float;
@@ -64,7 +64,7 @@ static int guess_type(const onnx_AttributeProto *proto)
 
 rynd_status ry_reader_attribute(ry_reader *reader, ry_slice bytes, ry_attribute_record *attribute)
 {
-    onnx_AttributeProto proto;
+    ry_onnx_AttributeProto proto;
     RY_TRY(RY_READER_DECODE(reader, AttributeProto, bytes, &proto));
     *attribute = (ry_attribute_record){.f = proto.f, .i = proto.i, .s = proto.s, .tensor = proto.t};
     attribute->type = proto.has_type && proto.type ? (int)proto.type : guess_type(&proto);
@@ -127,7 +127,7 @@ static rynd_status check_attribute_names(ry_reader *reader, const ry_node_record
 
 rynd_status ry_reader_node(ry_reader *reader, ry_slice bytes, ry_node_record *node)
 {
-    onnx_NodeProto proto;
+    ry_onnx_NodeProto proto;
     *node = (ry_node_record){0};
     RY_TRY(RY_READER_DECODE(reader, NodeProto, bytes, &proto));
     RY_TRY(ry_reader_text(reader, proto.name, &node->name));

@@ -16,7 +16,7 @@ typedef struct ry_reader {
     ry_error *error;
 } ry_reader;
 
-/* A TensorProto. The data lies in the file, or in `arena` when it had to be decoded or aligned. */
+/* A TensorProto. The data is in the file, or in `arena` when it had to be decoded or aligned. */
 typedef struct ry_tensor_record {
     const char *name;
     ry_dtype dtype;
@@ -25,7 +25,7 @@ typedef struct ry_tensor_record {
     bool unaligned; /* data is not aligned to its elements: only above RY_ALIGNED_UP_TO bytes */
 } ry_tensor_record;
 
-/* Tensors up to this size are copied when they lie at an odd address; larger ones stay in the file. */
+/* Tensors up to this size are copied when they are at an odd address; larger ones stay in the file. */
 #define RY_ALIGNED_UP_TO (64 * 1024)
 
 /* `what` names the tensor in messages when it has no name of its own. */
@@ -74,6 +74,6 @@ rynd_status ry_reader_node(ry_reader *reader, ry_slice bytes, ry_node_record *no
 rynd_status ry_reader_text(ry_reader *reader, ry_slice bytes, const char **text);
 
 #define RY_READER_DECODE(reader, type, bytes, message) \
-    ry_reader_decode(reader, onnx_##type##_fields, bytes, message, sizeof *(message), #type)
+    ry_reader_decode(reader, ry_onnx_##type##_fields, bytes, message, sizeof *(message), #type)
 
 #endif

@@ -28,7 +28,7 @@ typedef struct ry_slices {
     size_t count, capacity;
 } ry_slices;
 
-/* Numbers in protobuf's packed encoding; a slice of the source when they lie there in one piece. */
+/* Numbers in protobuf's packed encoding; a slice of the source when they are there in one piece. */
 typedef struct ry_packed {
     ry_slices_source *source;
     ry_slice bytes;

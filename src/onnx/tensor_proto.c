@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TensorProto: data used where it lies, decoded, or in a file beside the model. */
+/* TensorProto: data used where it is stored, decoded, or in a file beside the model. */
 #include "onnx/onnx.h"
 #include "onnx/proto.h"
 
@@ -10,7 +10,7 @@
 typedef struct decoder {
     ry_reader *reader;
     ry_arena *arena;
-    const onnx_TensorProto *proto;
+    const ry_onnx_TensorProto *proto;
     ry_tensor_record *tensor;
     int64_t elements;
     size_t bytes;
@@ -163,7 +163,7 @@ static bool parse_size(const char *text, uint64_t *number)
 static rynd_status read_external(decoder *d, external_data *external)
 {
     for (size_t i = 0; i < d->proto->external_data.count; i++) {
-        onnx_StringStringEntryProto entry;
+        ry_onnx_StringStringEntryProto entry;
         const char *value;
         RY_TRY(RY_READER_DECODE(d->reader, StringStringEntryProto, d->proto->external_data.at[i], &entry));
         RY_TRY(ry_reader_text(d->reader, entry.value, &value));
@@ -211,7 +211,7 @@ static rynd_status use_external(decoder *d)
 static rynd_status read_data(decoder *d)
 {
     static const uint8_t nothing[8];
-    if (d->proto->data_location == onnx_TensorProto_DataLocation_EXTERNAL) {
+    if (d->proto->data_location == ry_onnx_TensorProto_DataLocation_EXTERNAL) {
         return use_external(d);
     }
     if (ry_slice_present(d->proto->raw_data) && (d->proto->raw_data.size || d->bytes == 0)) {
@@ -237,7 +237,7 @@ static rynd_status read_data(decoder *d)
 
 rynd_status ry_reader_tensor(ry_reader *reader, ry_slice bytes, const char *what, ry_arena *arena, ry_tensor_record *tensor)
 {
-    onnx_TensorProto proto;
+    ry_onnx_TensorProto proto;
     *tensor = (ry_tensor_record){.name = what};
     RY_TRY(RY_READER_DECODE(reader, TensorProto, bytes, &proto));
     if (proto.name.size) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which values of a graph have channels: those alone may lie channels last. */
+/* Which values of a graph have channels: those alone may be stored channels last. */
 #ifndef RY_PLAN_CHANNELS_H
 #define RY_PLAN_CHANNELS_H
 

@@ -121,7 +121,7 @@ static void become_constant(ry_graph *graph, ry_value_id id, const void *data, b
     graph->values[id].bounded = false;
 }
 
-/* Inputs as aligned memory: weights of a mapped file may lie anywhere. */
+/* Inputs as aligned memory: weights of a mapped file may be anywhere. */
 static const void *aligned_input(ry_graph *graph, ry_value_id id)
 {
     ry_value *value = &graph->values[id];

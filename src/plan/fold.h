@@ -10,7 +10,7 @@
  * values: its shape depends on data, or an input comes from such a node. */
 rynd_status ry_plan_fold(ry_graph *graph, const ry_target *target, bool **later, ry_error *error);
 
-/* The problem of a node whose shapes are known; descriptions in `arena`. channels_last: which values lie so; NULL: all are row-major. images: the
+/* The problem of a node whose shapes are known; descriptions in `arena`. channels_last: which values are stored so; NULL: all are row-major. images: the
  * first dim of all that is no constant, where not 0. */
 rynd_status ry_plan_problem(const ry_graph *graph, const ry_node *node, ry_accuracy accuracy, const bool *channels_last, int64_t images,
                             ry_arena *arena, ry_problem *problem, ry_error *error);

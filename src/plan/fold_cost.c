@@ -7,18 +7,18 @@
 
 /* A value that is larger than this, and than this share of the model's constants, and than twice what it is made from stays a node: it would only take
  * memory. The share lets a transformer's positions be looked up once, and not in each run. */
-static const int64_t GROWN_LEAST = 1 << 20, GROWN_SHARE = 32;
+static const int64_t MIN_GROWN = 1 << 20, GROWN_SHARE = 32;
 
 /* No value is folded that is larger, unless it is a constant of the model in another form: of twice its size at most, as float16 in float32. */
-static const int64_t VALUE_MOST = 64 * (1 << 20);
+static const int64_t MAX_VALUE = 64 * (1 << 20);
 
 /* What decides a shape is smaller: it is always folded, and there are no more such nodes than the file has. */
 static const int64_t SMALL_BYTES = 4096;
 static const double SMALL_WORK = 1e6;
 
 /* Allowance of a graph without constants, and what each of their bytes adds. */
-static const int64_t BYTES_LEAST = 256 * (1 << 20), BYTES_EACH = 4;
-static const double WORK_LEAST = 1 << 29, WORK_EACH = 16;
+static const int64_t MIN_BYTES = 256 * (1 << 20), BYTES_EACH = 4;
+static const double MIN_WORK = 1 << 29, WORK_EACH = 16;
 
 typedef struct sizes {
     int64_t in, out;         /* bytes of all */
@@ -125,9 +125,9 @@ void ry_plan_give_allowance(ry_graph *graph)
     }
     graph->allowance = (ry_allowance){
         .given = true,
-        .bytes = add(BYTES_LEAST, bytes > INT64_MAX / BYTES_EACH ? INT64_MAX : bytes * BYTES_EACH),
-        .grown = bytes / GROWN_SHARE > GROWN_LEAST ? bytes / GROWN_SHARE : GROWN_LEAST,
-        .work = WORK_LEAST + WORK_EACH * (double)bytes,
+        .bytes = add(MIN_BYTES, bytes > INT64_MAX / BYTES_EACH ? INT64_MAX : bytes * BYTES_EACH),
+        .grown = bytes / GROWN_SHARE > MIN_GROWN ? bytes / GROWN_SHARE : MIN_GROWN,
+        .work = MIN_WORK + WORK_EACH * (double)bytes,
     };
 }
 
@@ -142,7 +142,7 @@ bool ry_plan_affords_fold(ry_graph *graph, const ry_node *node)
     if (s.out <= SMALL_BYTES && work <= SMALL_WORK) {
         return true;
     }
-    if ((s.out > graph->allowance.grown && s.out / 2 > s.in) || (s.largest > VALUE_MOST && s.largest / 2 > s.largest_of_file) ||
+    if ((s.out > graph->allowance.grown && s.out / 2 > s.in) || (s.largest > MAX_VALUE && s.largest / 2 > s.largest_of_file) ||
         work > graph->allowance.work || !ry_graph_spend(graph, s.out)) {
         return false;
     }

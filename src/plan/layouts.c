@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Layouts inside a network, row-major or channels last, as a minimum cut.
  *
- * Every node has the layout that its kernel works in and every value the one that it lies in; a node costs its predicted time in each layout, and where a node
+ * Every node has the layout that its kernel works in and every value the one that it is in; a node costs its predicted time in each layout, and where a node
  * and its operand differ, the operand is converted. Only values with channels have a choice (channels.h). Costs are of one worker. */
 #include "plan/layouts.h"
 
@@ -13,8 +13,8 @@
 
 #include <math.h>
 
-/* Of a node with more operands than this, each that lies in the other layout is converted. */
-enum { TRIALS_MOST = 64 };
+/* Of a node with more operands than this, each that is in the other layout is converted. */
+enum { MAX_TRIALS = 64 };
 
 typedef struct layouts {
     ry_plan *plan;
@@ -22,7 +22,7 @@ typedef struct layouts {
     ry_arena arena;     /* until the choice is made */
     bool *channels;     /* of each value: has it any (channels.h)? */
     bool *matters;      /* is it computed or read while running, has it channels, and do its two layouts differ? */
-    bool *free;         /* may it lie in either? */
+    bool *free;         /* may it are in either? */
     bool *labels;       /* of vertices: channels last */
     ry_value_id *other; /* the same value in the other layout; RY_NO_VALUE: not made */
     ry_node_id nodes;   /* before copies are added */
@@ -84,7 +84,7 @@ static void set_layout(const layouts *l, ry_tensor *tensors, int count, const ry
     }
 }
 
-/* Predicted seconds of a node whose operands all lie in one layout, except one value: nothing for a transpose that so becomes an alias. */
+/* Predicted seconds of a node whose operands all are in one layout, except one value: nothing for a transpose that so becomes an alias. */
 static rynd_status node_seconds(layouts *l, const ry_node *node, bool last, ry_value_id except, double *seconds)
 {
     *seconds = 0;
@@ -158,11 +158,11 @@ static void list_operands(layouts *l, const ry_node *node)
     }
 }
 
-/* What it costs beside `seconds` that an operand of a node that works in layout `last` lies in the other. */
+/* What it costs beside `seconds` that an operand of a node that works in layout `last` is in the other. */
 static rynd_status bridge_seconds(layouts *l, const ry_node *node, bool last, ry_value_id id, double seconds, double *bridge, bool *convert)
 {
     double mixed = INFINITY; /* each trial looks at all operands: of very many none is made */
-    if (l->operand_count <= TRIALS_MOST) {
+    if (l->operand_count <= MAX_TRIALS) {
         RY_TRY(node_seconds(l, node, last, id, &mixed));
     }
     double conversion;

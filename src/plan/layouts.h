@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses how the tensors between a network's nodes lie in memory. */
+/* Chooses how the tensors between a network's nodes are in memory. */
 #ifndef RY_PLAN_LAYOUTS_H
 #define RY_PLAN_LAYOUTS_H
 

@@ -146,7 +146,7 @@ static rynd_status build(ry_plan *plan, const ry_graph *graph, const ry_plan_opt
     ry_node_id *node_of_step;
     RY_TRY(ry_plan_make_steps(plan, options->accuracy, &node_of_step, error));
     RY_TRY(ry_settings_check(plan->settings, plan->rest ? ": those that are planned while running cannot be set" : "", error));
-    RY_TRY(ry_plan_choose_passes(plan, options->accuracy, node_of_step, error));
+    RY_TRY(ry_plan_choose_micro_batches(plan, options->accuracy, node_of_step, error));
     RY_TRY(ry_plan_place(plan, node_of_step, error));
     return options->skip_packing ? RYND_OK : ry_plan_pack(plan, options, error);
 }

@@ -2,15 +2,15 @@
 /* Greedy interval packing, largest first (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020).
  *
  * Who is alive beside an item is told by a segment tree over the steps and by lists of those that begin at each step. Where very many are
- * alive at once, the lowest free offset costs a look at each of them: after LOOKS_MOST looks the items that are left, the smallest, go
+ * alive at once, the lowest free offset costs a look at each of them: after MAX_LOOKS looks the items that are left, the smallest, go
  * behind all others with a pile of free blocks for each size. That takes a little more memory, and time in proportion to their number. */
 #include "plan/memory_map.h"
 
-#include "base/whole.h"
+#include "base/integer.h"
 
 #include <stdlib.h>
 
-enum { LOOKS_MOST = 1 << 22, WORD = 64, NONE = 0 /* the link that is none */ };
+enum { MAX_LOOKS = 1 << 22, WORD = 64, NONE = 0 /* the link that is none */ };
 
 /* A member of a list. */
 typedef struct link {
@@ -131,7 +131,7 @@ static size_t lowest_gap(const mapping *m, size_t size)
 
 static bool place_largest(mapping *m)
 {
-    for (; m->placed < m->count && m->looks < LOOKS_MOST; m->placed++) {
+    for (; m->placed < m->count && m->looks < MAX_LOOKS; m->placed++) {
         const uint32_t next = m->order[m->placed].item;
         ry_lifetime *item = &m->items[next];
         find_beside(m, item);

@@ -20,13 +20,13 @@ static void tell_unneeded(const ry_plan_options *options, const void *data, size
  * twice. The caller releases the copy. */
 static rynd_status copy_aligned(ry_plan *plan, const ry_tensor *constant, const ry_plan_options *options, void **copy, ry_error *error)
 {
-    const size_t bytes = ry_tensor_bytes(constant), piece_most = (size_t)16 << 20;
+    const size_t bytes = ry_tensor_bytes(constant), max_piece = (size_t)16 << 20;
     *copy = ry_allocate(plan->device->allocator, bytes);
     if (!*copy) {
         return ry_fail_memory(error);
     }
     for (size_t done = 0, piece; done < bytes; done += piece) {
-        piece = bytes - done < piece_most ? bytes - done : piece_most;
+        piece = bytes - done < max_piece ? bytes - done : max_piece;
         const char *from = (const char *)constant->data + done;
         memcpy((char *)*copy + done, from, piece);
         tell_unneeded(options, from, piece);

@@ -2,7 +2,7 @@
 /* How many images each step gets at a time: the least bytes from memory by dynamic programming over the steps in their order.
  *
  * A step that gets `images` at a time reads and writes the cache where its images fit into it, else memory; its weights come once a turn. Where
- * the number changes from step to step, what is alive there lies whole, and passes through memory on its way. */
+ * the number changes from step to step, what is alive there is stored whole, and passes through memory on its way. */
 #include "plan/passes.h"
 
 #include "plan/uses.h"
@@ -11,7 +11,7 @@
 #include <assert.h>
 #include <math.h>
 
-enum { CHOICES_MOST = 24 };
+enum { MAX_CHOICES = 24 };
 
 typedef struct cutting {
     ry_plan *plan;
@@ -19,10 +19,10 @@ typedef struct cutting {
     ry_uses uses;
     int64_t batch;
     int choices;
-    int64_t images[CHOICES_MOST]; /* at a time: the batch, then its divisors, falling */
+    int64_t images[MAX_CHOICES]; /* at a time: the batch, then its divisors, falling */
     double *alive; /* after each step: bytes that are made up to it and read behind it, where they do not fit into the cache */
-    double (*least)[CHOICES_MOST];   /* bytes of the steps before and this one, if it takes that choice */
-    uint8_t (*before)[CHOICES_MOST]; /* the choice of the step before it */
+    double (*least)[MAX_CHOICES];   /* bytes of the steps before and this one, if it takes that choice */
+    uint8_t (*before)[MAX_CHOICES]; /* the choice of the step before it */
     size_t kept;                     /* bytes that stay in the caches between steps */
     double turn;                     /* what a turn of a step costs besides, in bytes */
 } cutting;
@@ -110,7 +110,7 @@ static double step_cost(const cutting *c, size_t step, int choice)
     return moved + (double)turns * (constant_bytes(c, &c->plan->steps[step], node) + c->turn);
 }
 
-static void find_alive(const cutting *c)
+static void find_in_bounds(const cutting *c)
 {
     for (ry_value_id v = 0; v < c->plan->graph->value_count; v++) {
         if (c->uses.made[v]) {
@@ -142,14 +142,14 @@ static void extend(const cutting *c, size_t step)
     }
 }
 
-static void add_pass(ry_plan *plan, size_t step, int64_t turns)
+static void add_micro_batch(ry_plan *plan, size_t step, int64_t turns)
 {
     assert(plan->passes);
-    ry_pass *last = plan->pass_count ? &plan->passes[plan->pass_count - 1] : NULL;
+    ry_micro_batch *last = plan->micro_batch_count ? &plan->passes[plan->micro_batch_count - 1] : NULL;
     if (last && last->turns == turns) {
         last->end = step + 1;
     } else {
-        plan->passes[plan->pass_count++] = (ry_pass){step, step + 1, turns};
+        plan->passes[plan->micro_batch_count++] = (ry_micro_batch){step, step + 1, turns};
     }
 }
 
@@ -170,7 +170,7 @@ static void trace(const cutting *c, uint8_t *chosen)
 static void list_choices(cutting *c)
 {
     c->images[c->choices++] = c->batch;
-    for (int64_t turns = 2; turns <= c->batch && c->choices < CHOICES_MOST; turns++) {
+    for (int64_t turns = 2; turns <= c->batch && c->choices < MAX_CHOICES; turns++) {
         if (c->batch % turns == 0) {
             c->images[c->choices++] = c->batch / turns;
         }
@@ -188,7 +188,7 @@ static rynd_status cut(cutting *c, ry_accuracy accuracy, ry_arena *scratch, ry_e
         return ry_fail_memory(error);
     }
     RY_TRY(ry_plan_find_uses(plan, c->node_of_step, &c->uses, error));
-    find_alive(c);
+    find_in_bounds(c);
     list_choices(c);
     for (size_t s = 0; s < plan->step_count; s++) {
         extend(c, s);
@@ -198,7 +198,7 @@ static rynd_status cut(cutting *c, ry_accuracy accuracy, ry_arena *scratch, ry_e
         if (chosen[s]) {
             RY_TRY(ry_plan_make_step(plan, node_of(c, s), accuracy, c->images[chosen[s]], &plan->steps[s], error));
         }
-        add_pass(plan, s, c->batch / c->images[chosen[s]]);
+        add_micro_batch(plan, s, c->batch / c->images[chosen[s]]);
     }
     return RYND_OK;
 }
@@ -215,17 +215,17 @@ static int64_t batch_of(const ry_graph *graph)
     return 1;
 }
 
-rynd_status ry_plan_choose_passes(ry_plan *plan, ry_accuracy accuracy, const ry_node_id *node_of_step, ry_error *error)
+rynd_status ry_plan_choose_micro_batches(ry_plan *plan, ry_accuracy accuracy, const ry_node_id *node_of_step, ry_error *error)
 {
     const ry_machine *machine = plan->device->machine;
     cutting c = {.plan = plan, .node_of_step = node_of_step, .batch = batch_of(plan->graph), .kept = ry_machine_kept_bytes(machine)};
-    plan->passes = RY_TAKE(&plan->arena, ry_pass, plan->step_count);
+    plan->passes = RY_TAKE(&plan->arena, ry_micro_batch, plan->step_count);
     if (!plan->passes) {
         return ry_fail_memory(error);
     }
     if (c.batch <= 1 || plan->step_count == 0 || c.kept == 0) {
         for (size_t s = 0; s < plan->step_count; s++) {
-            add_pass(plan, s, 1);
+            add_micro_batch(plan, s, 1);
         }
         return RYND_OK;
     }

@@ -3,7 +3,7 @@
  *
  *     arena:  | activations, by lifetime | workspace (the largest of any step) | scratch of worker 0 | worker 1 | ...
  */
-#include "base/whole.h"
+#include "base/integer.h"
 #include "plan/memory_map.h"
 #include "plan/steps.h"
 #include "plan/uses.h"
@@ -15,7 +15,7 @@ typedef struct placing {
     const ry_node_id *node_of_step;
     ry_uses uses;
     ry_spot *spot; /* of roots */
-    bool *whole;   /* of roots: all images lie there, else those of one turn */
+    bool *whole;   /* of roots: all images are there, else those of one turn */
     ry_error *error;
 } placing;
 
@@ -68,10 +68,10 @@ static rynd_status place_values(const placing *p)
     return RYND_OK;
 }
 
-/* What is made and read in one pass lies there for one turn. Else it is whole, and keeps its place as long as a pass that touches it takes turns. */
+/* What is made and read in one pass is there for one turn. Else it is whole, and keeps its place as long as a pass that touches it takes turns. */
 static ry_lifetime lifetime_of(const placing *p, ry_value_id v)
 {
-    const ry_pass *first = ry_plan_pass_of(p->plan, p->uses.first[v]), *last = ry_plan_pass_of(p->plan, p->uses.last[v]);
+    const ry_micro_batch *first = ry_plan_micro_batch_of(p->plan, p->uses.first[v]), *last = ry_plan_micro_batch_of(p->plan, p->uses.last[v]);
     const size_t bytes = ry_plan_value_bytes(p->plan, v);
     ry_lifetime life = {.size = bytes, .first = p->uses.first[v], .last = p->uses.last[v]};
     p->whole[v] = first != last;
@@ -84,7 +84,7 @@ static ry_lifetime lifetime_of(const placing *p, ry_value_id v)
     return life;
 }
 
-/* Inputs lie with the caller; a computed output goes straight to the buffer of the first output that names it. */
+/* Inputs are with the caller; a computed output goes straight to the buffer of the first output that names it. */
 static rynd_status place_ends(const placing *p)
 {
     const ry_graph *graph = p->plan->graph;
@@ -183,7 +183,7 @@ static rynd_status place_steps(const placing *p)
     for (size_t s = 0; s < plan->step_count; s++) {
         ry_step *step = &plan->steps[s];
         const ry_node *node = &plan->graph->nodes[p->node_of_step[s]];
-        const int64_t turns = ry_plan_pass_of(plan, s)->turns;
+        const int64_t turns = ry_plan_micro_batch_of(plan, s)->turns;
         step->in = RY_TAKE(&plan->arena, ry_spot, node->inputs);
         step->out = RY_TAKE(&plan->arena, ry_spot, node->outputs);
         if (!step->in || !step->out) {

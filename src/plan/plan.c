@@ -2,9 +2,9 @@
 /* A plan that is made: which pass a step belongs to, and its end. */
 #include "plan/plan.h"
 
-const ry_pass *ry_plan_pass_of(const ry_plan *plan, size_t step)
+const ry_micro_batch *ry_plan_micro_batch_of(const ry_plan *plan, size_t step)
 {
-    size_t first = 0, end = plan->pass_count;
+    size_t first = 0, end = plan->micro_batch_count;
     while (end - first > 1) {
         const size_t middle = first + (end - first) / 2;
         if (step < plan->passes[middle].first) {

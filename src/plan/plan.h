@@ -41,10 +41,10 @@ typedef struct ry_step {
 } ry_step;
 
 /* Steps that run one after another, `turns` times, each time for the next share of the batch (passes.h). */
-typedef struct ry_pass {
+typedef struct ry_micro_batch {
     size_t first, end; /* steps */
     int64_t turns;     /* 1: the whole batch at once */
-} ry_pass;
+} ry_micro_batch;
 
 typedef struct ry_plan_output {
     const char *name;
@@ -60,11 +60,11 @@ typedef struct ry_plan {
     ry_arena arena;
     ry_device *device;
     ry_graph *graph;     /* bound, folded, rewritten */
-    bool *channels_last; /* of each value of the graph; else it lies row-major */
+    bool *channels_last; /* of each value of the graph; else it is row-major */
     size_t step_count;
     ry_step *steps;
-    size_t pass_count;
-    ry_pass *passes; /* all steps, in order */
+    size_t micro_batch_count;
+    ry_micro_batch *passes; /* all steps, in order */
     size_t input_count, output_count;
     const ry_tensor *inputs; /* descriptions, row-major, in the model's order */
     const char **input_names;
@@ -100,7 +100,7 @@ typedef struct ry_plan_options {
 } ry_plan_options;
 
 /* The pass that a step belongs to. */
-const ry_pass *ry_plan_pass_of(const ry_plan *plan, size_t step);
+const ry_micro_batch *ry_plan_micro_batch_of(const ry_plan *plan, size_t step);
 
 void ry_plan_destroy(ry_plan *plan);
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { CAPACITY = 4096, USED_MOST = CAPACITY / 2, TENSORS_MOST = 16 };
+enum { CAPACITY = 4096, MAX_USED = CAPACITY / 2, MAX_TENSORS = 16 };
 
 typedef struct ry_choice_slot {
     ry_problem problem;
@@ -72,7 +72,7 @@ static rynd_status remember(ry_choices *choices, ry_choice_slot **place, uint64_
 
 rynd_status ry_choices_find(ry_choices *choices, const ry_problem *problem, unsigned constants, ry_choice *choice, ry_error *error)
 {
-    if (problem->inputs + problem->outputs > TENSORS_MOST) {
+    if (problem->inputs + problem->outputs > MAX_TENSORS) {
         return ry_predict_choose(problem, &choices->target, constants, NULL, choice, error);
     }
     if (!choices->slots) {
@@ -91,5 +91,5 @@ rynd_status ry_choices_find(ry_choices *choices, const ry_problem *problem, unsi
         }
     }
     RY_TRY(ry_predict_choose(problem, &choices->target, constants, NULL, choice, error));
-    return choices->used == USED_MOST ? RYND_OK : remember(choices, &choices->slots[at], hash, problem, constants, choice, error);
+    return choices->used == MAX_USED ? RYND_OK : remember(choices, &choices->slots[at], hash, problem, constants, choice, error);
 }

@@ -65,7 +65,7 @@ ry_window ry_window_of(const ry_problem *problem)
     ry_window w = ry_window_of_attrs(problem->op, &problem->attrs, in->rank > 2 ? in->rank - 2 : 0, in->dim + 2,
                                      columns ? NULL : out->dim + 2, listed ? NULL : weights->dim + 2);
     for (int i = 0; columns && i < w.rank; i++) {
-        w.axis[i].out = ry_most(ry_window_positions(&w.axis[i], false), 0);
+        w.axis[i].out = ry_max(ry_window_positions(&w.axis[i], false), 0);
     }
     return w;
 }
@@ -77,7 +77,7 @@ int64_t ry_window_positions(const ry_window_axis *axis, bool ceil_mode)
     if (!ceil_mode || room <= -stride) {
         return room < 0 ? -1 : room / stride + 1;
     }
-    const int64_t last = ry_parts(room, stride);
+    const int64_t last = ry_ceil_div(room, stride);
     return last > 0 && last * stride >= end ? last : last + 1;
 }
 
@@ -105,8 +105,8 @@ void ry_window_split_pads(ry_window_axis *axis, ry_auto_pad auto_pad, int64_t to
 void ry_window_pad(ry_window_axis *axis, ry_auto_pad auto_pad)
 {
     if (auto_pad != RY_auto_pad_explicit) {
-        const int64_t last = (ry_parts(axis->in, axis->stride) - 1) * axis->stride, total = last + ry_window_reach(axis) - axis->in;
-        ry_window_split_pads(axis, auto_pad, auto_pad == RY_auto_pad_valid || axis->in == 0 ? 0 : ry_most(total, 0));
+        const int64_t last = (ry_ceil_div(axis->in, axis->stride) - 1) * axis->stride, total = last + ry_window_reach(axis) - axis->in;
+        ry_window_split_pads(axis, auto_pad, auto_pad == RY_auto_pad_valid || axis->in == 0 ? 0 : ry_max(total, 0));
     }
 }
 
@@ -117,7 +117,7 @@ ry_window_readers ry_window_phase(const ry_window_axis *axis, int64_t in)
     for (int64_t tap = 0; tap < axis->taps && tap < step; tap++) {
         const int64_t distance = in + axis->pad - tap * axis->dilation;
         if (distance % axis->stride == 0) {
-            phase.count = ry_parts(axis->taps - tap, step);
+            phase.count = ry_ceil_div(axis->taps - tap, step);
             phase.tap = tap;
             phase.out = distance / axis->stride;
             break;

@@ -13,7 +13,7 @@
 #ifndef RY_PROBLEM_WINDOW_H
 #define RY_PROBLEM_WINDOW_H
 
-#include "base/whole.h"
+#include "base/integer.h"
 #include "problem/problem.h"
 
 typedef struct ry_window_axis {
@@ -70,8 +70,8 @@ typedef struct ry_window_range {
 
 static inline ry_window_range ry_window_inside(int64_t extent, int64_t at, int64_t step, int64_t count)
 {
-    const int64_t begin = at < 0 ? ry_least(ry_parts(-at, step), count) : 0;
-    return (ry_window_range){begin, extent > at ? ry_clamp(ry_parts(extent - at, step), begin, count) : begin};
+    const int64_t begin = at < 0 ? ry_min(ry_ceil_div(-at, step), count) : 0;
+    return (ry_window_range){begin, extent > at ? ry_clamp(ry_ceil_div(extent - at, step), begin, count) : begin};
 }
 
 /* The element that tap r of position o meets. */

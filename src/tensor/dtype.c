@@ -121,7 +121,7 @@ uint16_t ry_f32_to_bf16(float value)
     return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
-/* Element `index` of a row that may begin anywhere: numbers in a file lie as its other fields let them. */
+/* Element `index` of a row that may begin anywhere: numbers in a file are stored as its other fields let them. */
 #define ELEMENT(type) ((const char *)data + index * (int64_t)sizeof(type))
 #define LOADER(type)                               \
     static inline type load_##type(const char *at) \

@@ -45,7 +45,7 @@ static void choose_opset(grammar *g)
     g->ir_version = slip(&g->c) ? choose_edge(&g->c) : RY_IR_VERSION_NEWEST;
 }
 
-/* Any row: where the opset lies outside of it, the model's opset moves if this is the first node; else the search goes on. */
+/* Any row: where the opset is outside of it, the model's opset moves if this is the first node; else the search goes on. */
 static const ry_operator *choose_row(grammar *g)
 {
     size_t at = choose(&g->c, (unsigned)ry_operator_count);

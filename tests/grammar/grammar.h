@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Models that are nearly right, out of choices: every operator of onnx/operators.inc, with attributes and shapes that fit, most of the time,
- * and lie at their edges now and then. A row of the table without a recipe of its own gets what the row says: inputs of its types, and attributes by
+ * and are at their edges now and then. A row of the table without a recipe of its own gets what the row says: inputs of its types, and attributes by
  * their names.
  *
  *   grammar g;
@@ -92,7 +92,7 @@ void grammar_print(const grammar *g, FILE *file);
 
 int grammar_new(grammar *g, ry_dtype dtype, int rank, const int64_t *dim, grammar_content content, int64_t bound);
 /* One that there is already, or a new one, whose type is in the set and whose rank is within bounds; all its dims are known. */
-int grammar_operand(grammar *g, ry_dtype_set types, int least_rank, int most_rank);
+int grammar_operand(grammar *g, ry_dtype_set types, int min_rank, int max_rank);
 /* Of the same type as x, and exactly these dims; there already, or new. */
 int grammar_like(grammar *g, int x, int rank, const int64_t *dim, grammar_content content);
 /* A list of numbers as i64 (rank 1; count -1: a scalar): shapes, axes, pads. */

@@ -7,9 +7,9 @@
 #include <string.h>
 
 enum {
-    MOST_ELEMENTS = 6000,  /* of a value that a recipe starts from */
-    MOST_DIM = 65536,      /* of the same: so that recipes compute without overflow */
-    CONTENT_MOST = 1 << 20 /* elements of a value that has content */
+    MAX_ELEMENTS = 6000,  /* of a value that a recipe starts from */
+    MAX_DIM = 65536,      /* of the same: so that recipes compute without overflow */
+    MAX_CONTENT = 1 << 20 /* elements of a value that has content */
 };
 
 const grammar_value *grammar_value_of(const grammar *g, int x)
@@ -130,7 +130,7 @@ static void fill(grammar *g, grammar_value *value, grammar_content content, int6
     generator n = {choose(&g->c, 256)};
     const unsigned mood = content == CONTENT_NUMBERS ? choose(&g->c, 16) : 0;
     bound = bound < 1 ? 1 : bound > INT32_MAX ? INT32_MAX : bound;
-    if (count > CONTENT_MOST) {
+    if (count > MAX_CONTENT) {
         return;
     }
     value->data = malloc((size_t)count * ry_dtype_size(value->dtype) + 1);
@@ -183,7 +183,7 @@ static void resize_content(grammar_value *value, int64_t before)
 {
     const int64_t now = grammar_elements(value);
     const size_t size = ry_dtype_size(value->dtype);
-    char *data = now <= CONTENT_MOST ? calloc((size_t)now + 1, size) : NULL;
+    char *data = now <= MAX_CONTENT ? calloc((size_t)now + 1, size) : NULL;
     if (data && value->data) {
         memcpy(data, value->data, (size_t)(before < now ? before : now) * size);
     }
@@ -212,39 +212,39 @@ void grammar_spoil_value(grammar *g, int x)
 
 static void shrink(int64_t *dim, int rank)
 {
-    for (int64_t count = INT64_MAX; count > MOST_ELEMENTS;) {
+    for (int64_t count = INT64_MAX; count > MAX_ELEMENTS;) {
         count = 1;
         int largest = 0;
         for (int i = 0; i < rank; i++) {
             count *= dim[i] ? dim[i] : 1;
             largest = dim[i] > dim[largest] ? i : largest;
         }
-        if (count > MOST_ELEMENTS) {
+        if (count > MAX_ELEMENTS) {
             dim[largest] = (dim[largest] + 1) / 2;
         }
     }
 }
 
-static bool usable(const grammar *g, int x, ry_dtype_set types, int least_rank, int most_rank)
+static bool usable(const grammar *g, int x, ry_dtype_set types, int min_rank, int max_rank)
 {
     const grammar_value *v = &g->values[x];
-    if (!v->known || g->attribute_value[x] || !(types >> v->dtype & 1u) || v->rank < least_rank || v->rank > most_rank) {
+    if (!v->known || g->attribute_value[x] || !(types >> v->dtype & 1u) || v->rank < min_rank || v->rank > max_rank) {
         return false;
     }
     for (int i = 0; i < v->rank; i++) {
-        if (v->dim[i] > MOST_DIM) {
+        if (v->dim[i] > MAX_DIM) {
             return false;
         }
     }
-    return grammar_elements(v) <= MOST_ELEMENTS;
+    return grammar_elements(v) <= MAX_ELEMENTS;
 }
 
-int grammar_operand(grammar *g, ry_dtype_set types, int least_rank, int most_rank)
+int grammar_operand(grammar *g, ry_dtype_set types, int min_rank, int max_rank)
 {
     int found = -1;
     unsigned count = 0;
     for (int i = g->value_count - 1; i >= 0; i--) {
-        if (usable(g, i, types, least_rank, most_rank) && (count++ == 0 || chance(&g->c, 64))) {
+        if (usable(g, i, types, min_rank, max_rank) && (count++ == 0 || chance(&g->c, 64))) {
             found = i;
         }
     }
@@ -252,7 +252,7 @@ int grammar_operand(grammar *g, ry_dtype_set types, int least_rank, int most_ran
         return found;
     }
     int64_t dim[GRAMMAR_RANK];
-    const int rank = (int)choose_between(&g->c, least_rank, most_rank);
+    const int rank = (int)choose_between(&g->c, min_rank, max_rank);
     for (int i = 0; i < rank; i++) {
         dim[i] = i == 1 && rank > 2 ? grammar_channels(g) : grammar_dim(g);
     }

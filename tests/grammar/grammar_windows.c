@@ -198,7 +198,7 @@ static void make_pool(grammar *g, grammar_node *node)
     const int x = grammar_operand(g, node->row->types, 3, chance(&g->c, 50) ? 5 : 4);
     const grammar_value v = *grammar_value_of(g, x);
     window w = choose_window(g, &v);
-    for (int i = 0; i < w.spatial; i++) { /* a window that lies in the padding alone has no maximum */
+    for (int i = 0; i < w.spatial; i++) { /* a window that is in the padding alone has no maximum */
         for (int side = 0; side < 2; side++) {
             int64_t *pad = &w.pads[i + side * w.spatial];
             *pad = *pad >= w.kernel[i] && !slip(&g->c) ? w.kernel[i] - 1 : *pad;

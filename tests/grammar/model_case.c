@@ -16,7 +16,7 @@ static const double FLOP_LIMIT = 6e6;
 static const size_t MEMORY_LIMIT = (size_t)16 << 20;
 
 /* Where a value's name leads: of the model's inputs and outputs. */
-enum { MOST_INPUTS = GRAMMAR_VALUES };
+enum { MAX_INPUTS = GRAMMAR_VALUES };
 
 typedef struct model_case {
     grammar *g;
@@ -24,8 +24,8 @@ typedef struct model_case {
     rynd_context *one, *three;
     onnx_bytes bytes;
     rynd_model *model;
-    rynd_tensor inputs[MOST_INPUTS]; /* in the model's order, with content */
-    rynd_tensor known[MOST_INPUTS];  /* the same for the plan, some without content */
+    rynd_tensor inputs[MAX_INPUTS]; /* in the model's order, with content */
+    rynd_tensor known[MAX_INPUTS];  /* the same for the plan, some without content */
     rynd_plan_options options;
     reference_run reference;
     rynd_status reference_status;
@@ -113,7 +113,7 @@ static bool take_inputs(model_case *c)
 static rynd_status bound_graph(model_case *c, ry_graph **graph, ry_error *error)
 {
     RY_TRY(ry_graph_clone(c->model->onnx.graph, graph, error));
-    ry_shape shapes[MOST_INPUTS];
+    ry_shape shapes[MAX_INPUTS];
     for (size_t i = 0; i < (*graph)->input_count; i++) {
         shapes[i] = ry_tensor_shape(&c->inputs[i]);
     }

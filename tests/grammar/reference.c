@@ -79,7 +79,7 @@ static const void *disturbed_input(const reference_options *options, generator *
     return copy;
 }
 
-/* Whether floats lie between SMALL and LARGE, or are zero, or, unless `finite`, not finite. */
+/* Whether floats are between SMALL and LARGE, or are zero, or, unless `finite`, not finite. */
 static bool all_within(const ry_value *value, bool finite)
 {
     const int64_t count = ry_dtype_is_float(value->dtype) ? ry_shape_elements(&value->shape) : 0;

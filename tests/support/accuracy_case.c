@@ -2,7 +2,7 @@
 /* Hard data, models of direct sums, and the judgement of errors. */
 #include "accuracy_case.h"
 
-#include "kernels/cpu/conv/conv_geometry.h"
+#include "kernels/cpu/parts/conv_geometry.h"
 
 #include <float.h>
 #include <math.h>

@@ -6,26 +6,26 @@
 
 #include <string.h>
 
-#define RY_KERNEL_ISA(symbol, isa) extern const ry_kernel symbol##_##isa;
-#include "kernels/cpu/stand_ins.inc"
+#define RY_KERNEL_ISA(symbol, isa) extern const ry_kernel ry_##symbol##_##isa;
+#include "kernels/cpu/emulated.inc"
 #undef RY_KERNEL_ISA
 
-#define RY_KERNEL_ISA(symbol, isa) &symbol##_##isa,
-static const ry_kernel *const stand_ins[] = {
-#include "kernels/cpu/stand_ins.inc"
+#define RY_KERNEL_ISA(symbol, isa) &ry_##symbol##_##isa,
+static const ry_kernel *const emulated[] = {
+#include "kernels/cpu/emulated.inc"
 };
 #undef RY_KERNEL_ISA
 
-enum { STAND_INS = sizeof stand_ins / sizeof *stand_ins };
+enum { EMULATED = sizeof emulated / sizeof *emulated };
 
 size_t every_kernel_count(void)
 {
-    return ry_kernel_count + STAND_INS;
+    return ry_kernel_count + EMULATED;
 }
 
 const ry_kernel *every_kernel(size_t index)
 {
-    return index < ry_kernel_count ? ry_kernels[index] : stand_ins[index - ry_kernel_count];
+    return index < ry_kernel_count ? ry_kernels[index] : emulated[index - ry_kernel_count];
 }
 
 const ry_kernel *every_kernel_find(const char *name)

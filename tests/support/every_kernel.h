@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels of the library, and those in plain C that only tests link (kernels/cpu/stand_ins.inc). */
+/* The kernels of the library, and those in plain C that only tests link (kernels/cpu/emulated.inc). */
 #ifndef EVERY_KERNEL_H
 #define EVERY_KERNEL_H
 

@@ -22,7 +22,7 @@ typedef struct graph_run_result {
     size_t count;
 } graph_run_result;
 
-/* channels_last: which values lie so; NULL: none. */
+/* channels_last: which values are stored so; NULL: none. */
 static inline graph_run_result graph_run_laid_out(const ry_graph *graph, void *const *inputs, const bool *channels_last)
 {
     graph_run_result r = {calloc(graph->value_count, sizeof(void *)), graph->value_count};

@@ -23,7 +23,7 @@
 
 enum { CASE_OPERANDS = 16 };
 
-/* How the operands lie: row-major; channels last (rank 3 and above); row-major with gaps along every dimension. */
+/* How the operands are stored: row-major; channels last (rank 3 and above); row-major with gaps along every dimension. */
 typedef enum case_layout { CASE_NCHW, CASE_NHWC, CASE_GAPS, CASE_LAYOUTS } case_layout;
 extern const char *const kernel_case_layouts[CASE_LAYOUTS];
 

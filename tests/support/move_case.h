@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define MOVE_GUARD 64
-#define MOVE_MOST  8
+#define MAX_MOVE  8
 
 typedef struct move_host {
     unsigned char *memory, *before;
@@ -27,9 +27,9 @@ typedef struct move_host {
 
 typedef struct move_case {
     ry_problem problem;
-    ry_tensor in[MOVE_MOST], out[MOVE_MOST];
-    move_host in_host[MOVE_MOST], out_host[MOVE_MOST];
-    int64_t actual[MOVE_MOST][RY_MAX_RANK];
+    ry_tensor in[MAX_MOVE], out[MAX_MOVE];
+    move_host in_host[MAX_MOVE], out_host[MAX_MOVE];
+    int64_t actual[MAX_MOVE][RY_MAX_RANK];
 } move_case;
 
 /* Writes the expected element at `index` of output `out` to `value`. */
@@ -137,7 +137,7 @@ static inline void move_fill(const ry_tensor *t, int64_t low, int64_t high)
 
 static inline void move_end(move_case *c)
 {
-    for (int i = 0; i < MOVE_MOST; i++) {
+    for (int i = 0; i < MAX_MOVE; i++) {
         free(c->in_host[i].memory);
         free(c->in_host[i].before);
         free(c->out_host[i].memory);
@@ -148,9 +148,9 @@ static inline void move_end(move_case *c)
 /* Runs the kernel that is chosen. */
 static inline rynd_status move_try(move_case *c, const ry_kernel **chosen, ry_error *error)
 {
-    const void *in[MOVE_MOST];
-    void *out[MOVE_MOST];
-    for (int i = 0; i < MOVE_MOST; i++) {
+    const void *in[MAX_MOVE];
+    void *out[MAX_MOVE];
+    for (int i = 0; i < MAX_MOVE; i++) {
         in[i] = c->in[i].data;
         out[i] = c->out[i].data;
         c->in[i].data = c->out[i].data = NULL;
@@ -160,7 +160,7 @@ static inline rynd_status move_try(move_case *c, const ry_kernel **chosen, ry_er
     const ry_kernel *kernel = every_kernel_first(&c->problem, RY_ISA_generic);
     assert_non_null(kernel);
     rynd_status status = every_kernel_execute(kernel, &c->problem, in, out, c->actual, &ry_system_allocator, error);
-    for (int i = 0; i < MOVE_MOST; i++) {
+    for (int i = 0; i < MAX_MOVE; i++) {
         c->in[i].data = (void *)(uintptr_t)in[i];
         c->out[i].data = out[i];
     }

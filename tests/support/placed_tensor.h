@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors of float32 that lie anyhow in memory of their own, which is watched: for tests of the public functions that take strides. Failures are cmocka's. */
+/* Tensors of float32 that are stored anyhow in memory of their own, which is watched: for tests of the public functions that take strides. Failures are cmocka's. */
 #ifndef TESTS_PLACED_TENSOR_H
 #define TESTS_PLACED_TENSOR_H
 
@@ -17,7 +17,7 @@
 
 enum { GUARD = 64, FILL = 0xA5 };
 
-/* How a tensor lies. */
+/* How a tensor is stored. */
 typedef struct lie {
     const char *name;
     bool reversed;      /* the first dim is innermost */
@@ -27,7 +27,7 @@ typedef struct lie {
     unsigned repeated;  /* bit i: dim i has stride 0; for inputs only */
 } lie;
 
-/* A tensor that lies so, in memory of its own between guards. */
+/* A tensor that is stored so, in memory of its own between guards. */
 typedef struct placed {
     rynd_tensor tensor;
     uint8_t *memory;

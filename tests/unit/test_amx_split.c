@@ -2,8 +2,8 @@
 /* Tiles of bfloat16 in plain C: their arithmetic as the manual states it; convolutions by split operands on odd shapes and on numbers at the ends of
  * the range; and which problems are given to them. Where the machine has AMX, the same convolutions run on it, too. */
 #include "kernel_case.h"
-#include "kernels/cpu/amx/amx_tile.h"
-#include "kernels/cpu/peak.h"
+#include "kernels/cpu/simd/amx_tile.h"
+#include "kernels/cpu/peak/peak.h"
 #include "machine/machine.h"
 #include "predict/predict.h"
 

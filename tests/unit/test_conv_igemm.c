@@ -205,7 +205,7 @@ static void test_i32(void **state)
 }
 
 /* Rows of x that meet in one set of the first-level cache. */
-static void test_crowded(void **state)
+static void test_aliased(void **state)
 {
     (void)state;
     for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
@@ -242,8 +242,8 @@ static void test_streamed(void **state)
     }
 }
 
-/* One tap of many output channels: small tiles copy the pixels of planes to slivers, whose last is not whole, and a unit ends before the task does. */
-static void test_slivers(void **state)
+/* One tap of many output channels: small tiles copy the pixels of planes to micro-panels, whose last is not whole, and a unit ends before the task does. */
+static void test_micropanels(void **state)
 {
     (void)state;
     static const int64_t shapes[][4] = {{64, 250, 16, 66}, {64, 200, 33, 35}, {300, 70, 13, 29}, {37, 7, 3, 5}};
@@ -318,9 +318,9 @@ int main(void)
         cmocka_unit_test(test_transposed),   cmocka_unit_test(test_f16),
         cmocka_unit_test(test_bf16),         cmocka_unit_test(test_i32),
         cmocka_unit_test(test_long_sums),    cmocka_unit_test(test_pointwise),
-        cmocka_unit_test(test_crowded),      cmocka_unit_test(test_strided),
+        cmocka_unit_test(test_aliased),      cmocka_unit_test(test_strided),
         cmocka_unit_test(test_covered),      cmocka_unit_test(test_streamed),
-        cmocka_unit_test(test_slivers),      cmocka_unit_test(test_biases_of_phases),
+        cmocka_unit_test(test_micropanels),      cmocka_unit_test(test_biases_of_phases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

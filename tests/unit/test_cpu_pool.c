@@ -90,7 +90,7 @@ static void test_half(void **state)
     }
 }
 
-/* NaN is larger than every number, wherever in a window it lies. */
+/* NaN is larger than every number, wherever in a window it is stored. */
 static void test_nan(void **state)
 {
     (void)state;

@@ -165,7 +165,7 @@ static void test_spaces(void **state)
 }
 
 /* Windows with depth over planes that strips take, where every pass but the first adds to y: narrow planes in pairs, rows of some vectors, last vectors of
- * two strips, windows with a text of their own; some slices of y read fewer slices of x than others. */
+ * two strips, windows with a variant of their own; some slices of y read fewer slices of x than others. */
 static int check_volume(int64_t size, int64_t depth, int64_t kernel, int64_t stride)
 {
     product_case c = {.problem = {.op = RY_OP_conv, .inputs = 4}};
@@ -360,7 +360,7 @@ static void test_strips_of_windows(void **state)
 }
 
 /* Rows of every rest of a vector, and planes higher than what goes down them at once. */
-static void test_rolling_rows(void **state)
+static void test_rotating_rows(void **state)
 {
     (void)state;
     int checked = 0;
@@ -448,7 +448,7 @@ int main(void)
         cmocka_unit_test(test_half_vectors),
         cmocka_unit_test(test_seven_rows),
         cmocka_unit_test(test_strips_of_windows),
-        cmocka_unit_test(test_rolling_rows),
+        cmocka_unit_test(test_rotating_rows),
         cmocka_unit_test(test_far),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,7 +131,7 @@ static void put_truth(writer *w, int depth)
 typedef struct operand {
     ry_tensor description;
     unsigned char *block;
-    size_t size, start; /* bytes; where element 0 lies */
+    size_t size, start; /* bytes; where element 0 is stored */
 } operand;
 
 static operand make_operand(ry_dtype dtype, const ry_shape *shape)

@@ -55,7 +55,7 @@ static void taken_or_refused(void **state)
     rynd_context_destroy(context);
 }
 
-enum { COUNT_MOST = 8192 };
+enum { MAX_COUNT = 8192 };
 
 static void fill(float *data, int64_t count, uint32_t seed)
 {
@@ -71,11 +71,11 @@ static int64_t count_of(const rynd_tensor *tensor)
     for (int i = 0; i < tensor->rank; i++) {
         count *= tensor->dim[i];
     }
-    assert_true(count <= COUNT_MOST);
+    assert_true(count <= MAX_COUNT);
     return count;
 }
 
-static float x[COUNT_MOST], w[COUNT_MOST], b[COUNT_MOST];
+static float x[MAX_COUNT], w[MAX_COUNT], b[MAX_COUNT];
 
 /* One run of an operator whose weights and bias are constant, or come with the run; returns the elements of y. */
 static int64_t run(rynd_context *context, const row *r, bool constant, uint32_t seed, float *y)
@@ -102,7 +102,7 @@ static int64_t run(rynd_context *context, const row *r, bool constant, uint32_t 
     assert_int_equal(rynd_op_execute(op, in, to), RYND_OK);
     if (!constant) { /* other weights at the next run */
         for (int i = 0; i < 3; i++) {
-            fill((float *)(uintptr_t)in[i], COUNT_MOST, seed + 7 + (uint32_t)i);
+            fill((float *)(uintptr_t)in[i], MAX_COUNT, seed + 7 + (uint32_t)i);
         }
         assert_int_equal(rynd_op_execute(op, in, to), RYND_OK);
     }
@@ -123,7 +123,7 @@ static void variable_weights_give_the_same_bits(void **state)
         {"conv_fwd_f32_kn2row_generic", "conv c=8 h=14 w=14 k=2 r=3 s=3 pad=1 bias=1", 0, RYND_OK},
         {"conv_fwd_f32_staged_generic", "conv c=3 h=14 w=14 k=8 r=3 s=3 pad=1 stride=2 bias=1", 0, RYND_OK},
     };
-    static float expected[COUNT_MOST], got[COUNT_MOST];
+    static float expected[MAX_COUNT], got[MAX_COUNT];
     rynd_context *context = NULL;
     assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
     for (size_t i = 0; i < sizeof packing / sizeof *packing; i++) {

@@ -186,9 +186,9 @@ typedef struct bits_row {
 /* The bits of each form are those of the first one with the same values of these knobs. */
 static void check_bits(kernel_case *c, const ry_kernel *kernel, case_layout layout, int knobs)
 {
-    enum { KEYS_MOST = 16 };
-    unsigned char *bits[KEYS_MOST];
-    ry_form keys[KEYS_MOST], form;
+    enum { MAX_KEYS = 16 };
+    unsigned char *bits[MAX_KEYS];
+    ry_form keys[MAX_KEYS], form;
     int count = 0;
     c->forms = true;
     for (size_t at = 0, size; kernel_case_form(c, kernel, layout, &at, &form);) {
@@ -196,7 +196,7 @@ static void check_bits(kernel_case *c, const ry_kernel *kernel, case_layout layo
         while (key < count && memcmp(keys[key].value, form.value, (size_t)knobs * sizeof form.value[0]) != 0) {
             key++;
         }
-        assert_true(key < KEYS_MOST);
+        assert_true(key < MAX_KEYS);
         c->form = &form;
         unsigned char *got = kernel_case_bits(c, kernel, layout, &size);
         c->form = NULL;

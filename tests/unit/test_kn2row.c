@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products first: bands of rows and of slices, and all products before all sums, against the reference. */
+/* Products first: row blocks of rows and of slices, and all products before all sums, against the reference. */
 #include "kernel_case.h"
 #include "kernels/cpu/kn2row/kn2row_prepare.h"
 #include "kernels/form.h"
@@ -15,7 +15,7 @@
 #define BOUND 2e-6
 
 typedef struct row {
-    int axis; /* that bands lie along with vectors of 16 lanes: 0 slices, 1 rows, -1 there are none */
+    int axis; /* that row blocks are along with vectors of 16 lanes: 0 slices, 1 rows, -1 there are none */
     const char *problem;
 } row;
 
@@ -31,7 +31,7 @@ static const row rows[] = {
     {1, "conv n=3 c=70 h=7 w=9 k=5 r=3 s=3 pad=1 residual=1 act=silu"},
     {0, "conv n=2 c=44 d=3 h=5 w=9 k=6 t=3 r=3 s=2 pad=1 groups=2 bias=1"},
     {-1, "convt c=300 h=6 w=5 k=13 r=4 s=4 stride=3 pad=1"},
-    {1, "conv n=4 c=40 w=70 k=2 s=7 pad=3 dilation=2 act=relu"}, /* a whole image is one band */
+    {1, "conv n=4 c=40 w=70 k=2 s=7 pad=3 dilation=2 act=relu"}, /* a whole image is one row block */
     {-1, "conv c=40 w=700 k=2 s=7 pad=3 dilation=2 act=relu"},
     {-1, "conv c=30 h=6 w=7 k=4 r=9 s=9 pad=4 bias=1"},
     {1, "convt c=30 h=9 w=8 k=4 r=2 s=2 stride=3 bias=1 act=relu"}, /* phases without a tap */
@@ -39,11 +39,11 @@ static const row rows[] = {
     {1, "convt c=64 h=9 w=17 k=3 r=4 s=4 stride=2 pad=1 bias=1 dtype=f16"},
 };
 
-/* The axis of the bands, which cover the grid, each with all that its windows reach of x. */
+/* The axis of the row blocks, which cover the grid, each with all that its windows reach of x. */
 static int axis_of(const kernel_case *c, bool banded)
 {
     static const ry_kernel kernel = {
-        .name = "kn2row", .accuracy = RY_ACCURACY_strict, .simd = {16, 8, 14, 2}, .knobs = kn2row_knobs, .knob_count = KN2ROW_KNOBS};
+        .name = "kn2row", .accuracy = RY_ACCURACY_strict, .simd = {16, 8, 14, 2}, .knobs = ry_kn2row_knobs, .knob_count = KN2ROW_KNOBS};
     static const ry_machine machine = {
         .cores = 2,
         .f32 = {115e9, 230e9},
@@ -55,19 +55,19 @@ static int axis_of(const kernel_case *c, bool banded)
     const ry_problem problem = kernel_case_problem(c, CASE_NCHW, in, out);
     ry_form form = ry_form_free();
     const ry_query query = {&kernel, &problem, &target, &form};
-    assert_true(kn2row_is_possible(&problem));
-    kn2row_plan *plan = calloc(1, kn2row_plan_size(&problem));
+    assert_true(ry_kn2row_is_possible(&problem));
+    kn2row_plan *plan = calloc(1, ry_kn2row_plan_size(&problem));
     assert_non_null(plan);
-    ry_knob_values bands = {0};
-    kn2row_list_values(&query, KN2ROW_KNOB_BAND, plan, &bands);
-    form.value[KN2ROW_KNOB_BAND] = bands.value[banded ? bands.count - 1 : 0];
-    assert_true(kn2row_plan_choose(&query, plan));
-    const kn2row_band *band = &plan->band;
-    const int axis = band->out > 0 ? band->axis : -1;
+    ry_knob_values row_blocks = {0};
+    ry_kn2row_list_values(&query, KN2ROW_KNOB_ROW_BLOCK, plan, &row_blocks);
+    form.value[KN2ROW_KNOB_ROW_BLOCK] = row_blocks.value[banded ? row_blocks.count - 1 : 0];
+    assert_true(ry_kn2row_plan_choose(&query, plan));
+    const kn2row_row_block *row_block = &plan->row_block;
+    const int axis = row_block->out > 0 ? row_block->axis : -1;
     if (axis >= 0) {
-        assert_true(band->out * band->count >= plan->grid[axis] && band->out * (band->count - 1) < plan->grid[axis]);
-        assert_true(band->in <= plan->geometry.in[axis]);
-        assert_int_equal(plan->tasks, plan->geometry.batch * plan->geometry.groups * band->count);
+        assert_true(row_block->out * row_block->count >= plan->grid[axis] && row_block->out * (row_block->count - 1) < plan->grid[axis]);
+        assert_true(row_block->in <= plan->geometry.in[axis]);
+        assert_int_equal(plan->tasks, plan->geometry.batch * plan->geometry.groups * row_block->count);
     }
     free(plan);
     return axis;
@@ -93,7 +93,7 @@ static bool is_possible(const char *text)
     ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
     kernel_case_parse(&c, text);
     const ry_problem problem = kernel_case_problem(&c, CASE_NCHW, in, out);
-    const bool possible = kn2row_is_possible(&problem);
+    const bool possible = ry_kn2row_is_possible(&problem);
     kernel_case_end(&c);
     return possible;
 }

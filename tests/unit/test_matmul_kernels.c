@@ -18,7 +18,7 @@ static case_layout any_layout(void)
     return between(0, 2) ? CASE_ROW_MAJOR : CASE_STRIDED;
 }
 
-/* A matrix whose memory lies along its rows, its columns, or apart, with the batch dims before it. */
+/* A matrix whose memory is along its rows, its columns, or apart, with the batch dims before it. */
 static ry_tensor matrix(ry_dtype dtype, int rank, const int64_t *dim)
 {
     ry_tensor t = case_tensor(dtype, rank, dim, any_layout());

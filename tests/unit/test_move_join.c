@@ -4,11 +4,11 @@
 
 enum { ROUNDS = 400 };
 
-static int random_dims(int least_rank, int most_rank, int64_t most_dim, int64_t *dim)
+static int random_dims(int min_rank, int max_rank, int64_t max_dim, int64_t *dim)
 {
-    int rank = (int)move_pick(least_rank, most_rank);
+    int rank = (int)move_pick(min_rank, max_rank);
     for (int i = 0; i < rank; i++) {
-        dim[i] = move_pick(0, 30) == 0 ? 0 : move_pick(1, most_dim);
+        dim[i] = move_pick(0, 30) == 0 ? 0 : move_pick(1, max_dim);
     }
     return rank;
 }

@@ -4,11 +4,11 @@
 
 enum { ROUNDS = 400 };
 
-static int64_t random_shape(int most_rank, int64_t most_dim, int64_t *dim)
+static int64_t random_shape(int max_rank, int64_t max_dim, int64_t *dim)
 {
-    int rank = (int)move_pick(0, most_rank);
+    int rank = (int)move_pick(0, max_rank);
     for (int i = 0; i < rank; i++) {
-        dim[i] = move_pick(0, 30) == 0 ? 0 : move_pick(0, 8) == 0 ? move_pick(1, 4 * most_dim) : move_pick(1, most_dim);
+        dim[i] = move_pick(0, 30) == 0 ? 0 : move_pick(0, 8) == 0 ? move_pick(1, 4 * max_dim) : move_pick(1, max_dim);
     }
     return rank;
 }

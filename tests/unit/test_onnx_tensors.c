@@ -167,7 +167,7 @@ static void test_half_data(void **state)
     onnx_bytes_free(&t);
 }
 
-/* Large weights are used where they lie, at any address; small ones at an odd address are copied. */
+/* Large weights are used where they are stored, at any address; small ones at an odd address are copied. */
 static void test_zero_copy(void **state)
 {
     (void)state;

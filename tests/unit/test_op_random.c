@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rynd_op_execute on random problems whose operands lie anyhow, weights constant or not, against the reference kernel in float64. */
+/* rynd_op_execute on random problems whose operands are stored anyhow, weights constant or not, against the reference kernel in float64. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

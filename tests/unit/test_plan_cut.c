@@ -10,7 +10,7 @@
 
 #include "plan/cut.h"
 
-enum { MOST = 9, EDGES_MOST = 40 };
+enum { MOST = 9, MAX_EDGES = 40 };
 
 typedef struct edge {
     uint32_t a, b;
@@ -64,8 +64,8 @@ static void random_graphs(void **state)
     srand(3);
     for (int round = 0; round < 3000; round++) {
         const uint32_t vertices = 3 + (uint32_t)rand() % (MOST - 2);
-        const int count = rand() % EDGES_MOST, most = round % 3 == 0 ? 2 : 1000;
-        edge edges[EDGES_MOST];
+        const int count = rand() % MAX_EDGES, most = round % 3 == 0 ? 2 : 1000;
+        edge edges[MAX_EDGES];
         for (int i = 0; i < count; i++) {
             const uint32_t a = (uint32_t)rand() % vertices, b = (a + 1 + (uint32_t)rand() % (vertices - 1)) % vertices;
             edges[i] = (edge){a, b, rand() % most, rand() % most};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Depthwise and pointwise convolutions become one node where nothing else reads what lies between them, and compute what they computed. */
+/* Depthwise and pointwise convolutions become one node where nothing else reads what is between them, and compute what they computed. */
 #include "small_net.h"
 
 #include "plan/fuse_separable.h"

@@ -20,7 +20,7 @@ static void check_ends(const small_net *n)
     }
 }
 
-/* Predicted seconds of a node whose values lie as channels_last says; copies with their meeting of threads. */
+/* Predicted seconds of a node whose values are stored as channels_last says; copies with their meeting of threads. */
 static double node_seconds(small_net *n, const ry_node *node, const bool *channels_last)
 {
     ry_arena arena;
@@ -43,7 +43,7 @@ static double total_seconds(small_net *n, const bool *channels_last)
     return all;
 }
 
-/* Lays the graph out, which takes no longer than to leave it row-major, and compares what it computes; returns how many values lie channels last. */
+/* Lays the graph out, which takes no longer than to leave it row-major, and compares what it computes; returns how many values are stored channels last. */
 static int lay_out(small_net *n)
 {
     ry_graph *graph = n->plan.graph;

@@ -8,13 +8,13 @@
 
 #include <string.h>
 
-enum { THREADS = 2, BATCH = 6, OUTPUTS_MOST = 4, IMAGE = CHANNELS * SIDE * SIDE };
+enum { THREADS = 2, BATCH = 6, MAX_OUTPUTS = 4, IMAGE = CHANNELS * SIDE * SIDE };
 
 /* What a plan made of a graph, and what it computed. */
 typedef struct planned {
     int64_t turns;         /* of the pass that has most */
     size_t values, passes; /* values: bytes of the arena but for the threads' scratch */
-    float *y[OUTPUTS_MOST];
+    float *y[MAX_OUTPUTS];
 } planned;
 
 static void begin(small_net *n)
@@ -27,15 +27,15 @@ static void begin(small_net *n)
 static void note_passes(const ry_plan *plan, planned *p)
 {
     size_t next = 0;
-    for (size_t i = 0; i < plan->pass_count; i++) {
-        const ry_pass *pass = &plan->passes[i];
+    for (size_t i = 0; i < plan->micro_batch_count; i++) {
+        const ry_micro_batch *pass = &plan->passes[i];
         assert_int_equal(pass->first, next);
         assert_true(pass->end > pass->first && BATCH % pass->turns == 0);
         p->turns = pass->turns > p->turns ? pass->turns : p->turns;
         next = pass->end;
     }
     assert_int_equal(next, plan->step_count);
-    p->passes = plan->pass_count;
+    p->passes = plan->micro_batch_count;
     size_t scratch = 0;
     for (size_t i = 0; i < plan->step_count; i++) {
         scratch = plan->steps[i].prepared.scratch > scratch ? plan->steps[i].prepared.scratch : scratch;
@@ -83,7 +83,7 @@ static planned compute(small_net *n, size_t cache, const float *x)
 
 static void release(planned *p)
 {
-    for (int o = 0; o < OUTPUTS_MOST; o++) {
+    for (int o = 0; o < MAX_OUTPUTS; o++) {
         free(p->y[o]);
     }
 }
@@ -239,7 +239,7 @@ static void random_graphs(void **state)
             values[count] = random_node(&n, values, count);
             count++;
         }
-        for (int o = 0; o < OUTPUTS_MOST; o++) {
+        for (int o = 0; o < MAX_OUTPUTS; o++) {
             assert_true(ry_graph_add_output(n.plan.graph, values[count - 1 - o]));
         }
         turned += cut(&n, (size_t)(1 + rand() % 8) * IMAGE * sizeof(float), NULL).turns > 1;

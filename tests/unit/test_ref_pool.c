@@ -87,7 +87,7 @@ static void average(void **state)
     check_average(0, without);
 }
 
-/* A window that rounding up lets hang over the padded end divides by what lies in the padded input only. */
+/* A window that rounding up lets hang over the padded end divides by what is in the padded input only. */
 static void average_over_the_end(void **state)
 {
     (void)state;

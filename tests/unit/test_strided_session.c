@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inputs and outputs of a session that lie anyhow in the caller's memory: transposed, with gaps, backwards, at odd addresses, repeated. The outputs have
+/* Inputs and outputs of a session that are stored anyhow in the caller's memory: transposed, with gaps, backwards, at odd addresses, repeated. The outputs have
  * the bits that row-major memory gives, and no byte between or around the elements changes. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -66,7 +66,7 @@ static void run_plainly(const setup *s, float *x, float *y)
     rynd_session_destroy(session);
 }
 
-/* One session, bound anew for each pair of lies. */
+/* One session, bound anew for each pair of is stored. */
 static void any_strides(void **state)
 {
     const setup *s = *state;

@@ -102,7 +102,7 @@ static void formulas(void **state)
         ry_window_axis w = {.in = 1 + n % 4 * 3, .taps = 1 + n / 4 % 4, .stride = 1 + n / 16 % 4, .dilation = 1 + n / 64 % 3};
         w.pad = n / 192 % 4 - 1;
         w.pad_end = n / 768 % 5 - 1;
-        w.out = ry_most(ry_window_positions(&w, false), 0);
+        w.out = ry_max(ry_window_positions(&w, false), 0);
         check_taps(&w);
         check_readers(&w);
         check_extents(&w);
@@ -118,8 +118,8 @@ static void ceil_mode(void **state)
     (void)state;
     for (int n = 0; n < 8 * 4 * 4 * 3 * 3; n++) {
         ry_window_axis w = {.in = 4 + n % 8, .taps = 1 + n / 8 % 4, .stride = 1 + n / 32 % 4, .dilation = 1};
-        w.pad = ry_least(n / 128 % 3, w.taps - 1);
-        w.pad_end = ry_least(n / 384, w.taps - 1);
+        w.pad = ry_min(n / 128 % 3, w.taps - 1);
+        w.pad_end = ry_min(n / 384, w.taps - 1);
         int64_t positions = 1;
         while ((positions - 1) * w.stride + w.taps < w.in + w.pad + w.pad_end) {
             positions++;
@@ -137,8 +137,8 @@ static void automatic_pads(void **state)
         ry_window upper = {.rank = 1, .axis = {w}}, lower = upper;
         ry_window_pad(&upper.axis[0], RY_auto_pad_same_upper);
         ry_window_pad(&lower.axis[0], RY_auto_pad_same_lower);
-        assert_int_equal(ry_window_extent(&upper, 0), ry_parts(w.in, w.stride));
-        assert_int_equal(ry_window_extent(&lower, 0), ry_parts(w.in, w.stride));
+        assert_int_equal(ry_window_extent(&upper, 0), ry_ceil_div(w.in, w.stride));
+        assert_int_equal(ry_window_extent(&lower, 0), ry_ceil_div(w.in, w.stride));
         assert_int_equal(upper.axis[0].pad, lower.axis[0].pad_end);
         assert_in_range(upper.axis[0].pad_end - upper.axis[0].pad, 0, 1);
         ry_window_pad(&lower.axis[0], RY_auto_pad_valid);
@@ -152,7 +152,7 @@ typedef struct forward_conv {
     int64_t batch, in_channels, out_channels, groups; /* channels: of a group */
 } forward_conv;
 
-enum { RANDOM_WINDOWS = 60, MOST_ELEMENTS = 4096 };
+enum { RANDOM_WINDOWS = 60, MAX_ELEMENTS = 4096 };
 
 static int64_t below(uint64_t *seed, int64_t most)
 {
@@ -192,7 +192,7 @@ static void set_lists(const ry_window *w, ry_ints *stride, ry_ints *dilation, ry
     }
 }
 
-/* Every product of the forward convolution, once: where its factors lie in x, weights and y, all row-major. */
+/* Every product of the forward convolution, once: where its factors are in x, weights and y, all row-major. */
 typedef struct product {
     int64_t x, weight, y;
 } product;
@@ -238,7 +238,7 @@ static void check_data_gradient(const forward_conv *c, const product *list, int6
     kernel_case_random(&run, RY_f64, dy, seed);
     kernel_case_random(&run, RY_f64, weights, seed + 1);
     kernel_case_output(&run, RY_f64, dx);
-    double expected[MOST_ELEMENTS] = {0};
+    double expected[MAX_ELEMENTS] = {0};
     for (int64_t i = 0; i < count; i++) {
         expected[list[i].x] += element(&run.in[0], list[i].y) * element(&run.in[1], list[i].weight);
     }
@@ -262,7 +262,7 @@ static void check_weight_gradient(const forward_conv *c, const product *list, in
     kernel_case_random(&run, RY_f64, x, seed);
     kernel_case_random(&run, RY_f64, dy, seed + 1);
     kernel_case_output(&run, RY_f64, dw);
-    double expected[MOST_ELEMENTS] = {0};
+    double expected[MAX_ELEMENTS] = {0};
     for (int64_t i = 0; i < count; i++) {
         expected[list[i].weight] += element(&run.in[0], list[i].x) * element(&run.in[1], list[i].y);
     }

@@ -3,7 +3,7 @@
  * ragged edges, dilation, strides of transposed ones, groups, depth, layouts, epilogues; and what they must refuse. */
 #include "product_case.h"
 
-#include "kernels/cpu/conv/conv_geometry.h"
+#include "kernels/cpu/parts/conv_geometry.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The lines that Winograd's form fetches ahead: together the blocks' lists name every line of x and of y, and none beyond. */
 #include "every_kernel.h"
-#include "kernels/cpu/winograd/winograd_ahead.h"
+#include "kernels/cpu/winograd/winograd_prefetch.h"
 #include "problem/problem.h"
 
 #include <setjmp.h>
@@ -14,13 +14,13 @@
 
 enum { LINE = RY_LINE_BYTES, STRETCHES = 8 };
 
-static void mark(winograd_ahead *ahead, const char *base, int64_t lines, char *seen)
+static void mark(winograd_prefetch *ahead, const char *base, int64_t lines, char *seen)
 {
     int64_t left = ahead->lines;
     ahead->at_once = 5;
     while (left > 0) {
         ry_tile_lines list[STRETCHES];
-        const int count = winograd_ahead_next(ahead, list, STRETCHES);
+        const int count = ry_winograd_prefetch_next(ahead, list, STRETCHES);
         assert_true(count > 0);
         for (int i = 0; i < count; i++) {
             assert_true(list[i].count > 0 && list[i].count <= 5);
@@ -74,11 +74,11 @@ static void check(const char *text, ry_isa isa)
     for (int64_t group = 0; group < g->groups; group++) {
         for (int64_t first = 0; first < plan->tiles; first += plan->block) {
             const int64_t count = plan->tiles - first < plan->block ? plan->tiles - first : plan->block;
-            winograd_ahead ahead = {0};
-            winograd_ahead_of_input(plan, x + group * g->channels_in * g->x_channel, first, count, &ahead);
+            winograd_prefetch ahead = {0};
+            ry_winograd_prefetch_input(plan, x + group * g->channels_in * g->x_channel, first, count, &ahead);
             mark(&ahead, (const char *)x, lines[0], seen[0]);
-            ahead = (winograd_ahead){0};
-            winograd_ahead_of_output(plan, y + group * g->channels_out * g->y_channel, first, count, 0, g->channels_out, &ahead);
+            ahead = (winograd_prefetch){0};
+            ry_winograd_prefetch_output(plan, y + group * g->channels_out * g->y_channel, first, count, 0, g->channels_out, &ahead);
             mark(&ahead, (const char *)y, lines[1], seen[1]);
         }
     }

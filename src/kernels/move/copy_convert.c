@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* copy between element types: pieces of a box whose rows are converted; f32 to and from the 16-bit floats by loops that vectorise. */
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/move/strided_copy.h"
@@ -169,4 +169,4 @@ static void run(const ry_cpu_launch *launch, size_t task)
     } while (last > 0 && ry_index_next(last, dim, index));
 }
 
-RY_PLAIN_KERNEL(copy_convert, copy, .applicable = applicable, .prepare = prepare, .initialise = initialise, .run = run);
+RY_PLAIN_KERNEL(ry_copy_convert, copy, .applicable = applicable, .prepare = prepare, .initialise = initialise, .run = run);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators of several boxes, as moves: concat, split, constant padding, cropping and filling. */
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/move/move_describe.h"
 
 #include <string.h>
@@ -39,7 +39,7 @@ void ry_describe_split(const ry_problem *problem, ry_move_list *list)
     }
 }
 
-/* Fills what lies outside [low, high) of dim `at`: dims before it only within their own [low, high), so that every border element is written once. */
+/* Fills what is outside [low, high) of dim `at`: dims before it only within their own [low, high), so that every border element is written once. */
 static void add_border(const ry_problem *problem, ry_move_list *list, const ry_move *fill, int at, const int64_t *low, const int64_t *high)
 {
     const ry_tensor *y = &problem->out[0];

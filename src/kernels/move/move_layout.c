@@ -34,7 +34,7 @@ static ry_tensor dense(const ry_tensor *tensor)
     return ry_tensor_row_major((ry_dtype)tensor->dtype, &shape, NULL);
 }
 
-/* Row-major order is kept, so a side that lies row-major can be read with the other side's shape. Where neither does, a row-major copy lies between. */
+/* Row-major order is kept, so a side that is row-major can be read with the other side's shape. Where neither does, a row-major copy is between. */
 void ry_describe_view(const ry_problem *problem, ry_move_list *list)
 {
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];

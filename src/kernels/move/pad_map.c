@@ -11,7 +11,7 @@
 typedef struct pad_state {
     int order[RY_MAX_RANK];        /* the output's dims, outermost first */
     int64_t table[RY_MAX_RANK];    /* where a dim's table begins */
-    int64_t inner_low, inner_high; /* of the innermost dim: positions that lie one source stride apart */
+    int64_t inner_low, inner_high; /* of the innermost dim: positions that are one source stride apart */
     int64_t rows, rows_per_task;
 } pad_state;
 
@@ -154,4 +154,4 @@ static void run(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-RY_PLAIN_KERNEL(pad_map, pad, .applicable = applicable, .prepare = prepare, .initialise = initialise, .run = run);
+RY_PLAIN_KERNEL(ry_pad_map, pad, .applicable = applicable, .prepare = prepare, .initialise = initialise, .run = run);

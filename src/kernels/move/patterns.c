@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Outputs that follow from positions, row by row: trilu, eye_like, range, shape, one_hot. */
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/kernel.h"
 #include "kernels/move/strided_planes.h"
 #include "machine/machine.h"
@@ -29,7 +29,7 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     prepared->phases = 1;
     const int64_t rows = row_count(y), bytes = (int64_t)ry_tensor_bytes(y);
     const int64_t task = ry_machine_task_bytes(query->target->machine, (double)bytes);
-    prepared->tasks[0] = (size_t)ry_least(rows, ry_parts(bytes, task));
+    prepared->tasks[0] = (size_t)ry_min(rows, ry_ceil_div(bytes, task));
     return RYND_OK;
 }
 
@@ -65,8 +65,8 @@ static rows task_rows(const ry_cpu_launch *launch, size_t task)
 {
     const ry_tensor *y = &launch->problem->out[0];
     const int64_t count = row_count(y), tasks = (int64_t)launch->prepared->tasks[0];
-    const int64_t step = ry_parts(count, tasks), first = ry_least((int64_t)task * step, count);
-    return (rows){.y = y, .first = first, .end = ry_least(first + step, count)};
+    const int64_t step = ry_ceil_div(count, tasks), first = ry_min((int64_t)task * step, count);
+    return (rows){.y = y, .first = first, .end = ry_min(first + step, count)};
 }
 
 static bool next_row(rows *r, const ry_cpu_launch *launch)

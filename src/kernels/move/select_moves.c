@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nonzero and compress: outputs whose extent depends on data. They lie row-major in the extent that they really have. One task: where an element
+/* nonzero and compress: outputs whose extent depends on data. They are row-major in the extent that they really have. One task: where an element
  * goes depends on all before it. */
 #include "kernels/kernel.h"
 #include "kernels/move/strided_copy.h"

@@ -2,7 +2,7 @@
 /* The strided-copy engine: brings a box into its simplest form, cuts it into pieces and walks its outer dims. */
 #include "kernels/move/strided_copy.h"
 
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/move/strided_planes.h"
@@ -100,19 +100,19 @@ static bool pair_dims(ry_box *box)
 /* Cuts the box into pieces of at most so many bytes: whole inner dims as far as they fit, then a part of one, then single positions. */
 static void tile_dims(ry_box *box, bool paired)
 {
-    int64_t room = box->piece > 0 ? ry_most(1, box->piece / (int64_t)box->size) : INT64_MAX;
+    int64_t room = box->piece > 0 ? ry_max(1, box->piece / (int64_t)box->size) : INT64_MAX;
     box->pieces = 1;
     for (int i = box->rank - 1; i >= 0; i--) {
         int64_t limit = room;
         if (paired && i == box->rank - 1) { /* leave room for lines of 64 elements along the source's dense dim */
-            limit = ry_most(1, room / ry_least(64, box->dim[i - 1]));
+            limit = ry_max(1, room / ry_min(64, box->dim[i - 1]));
         }
-        int64_t tile = ry_least(box->dim[i], limit);
+        int64_t tile = ry_min(box->dim[i], limit);
         if (tile < box->dim[i] && tile > 64) {
             tile -= tile % 64;
         }
         box->tile[i] = tile;
-        room = ry_most(1, room / tile);
+        room = ry_max(1, room / tile);
         box->pieces *= (size_t)((box->dim[i] + tile - 1) / tile);
     }
 }
@@ -228,7 +228,7 @@ void ry_box_locate(const ry_box *box, size_t piece, int64_t *dst_offset, int64_t
         size_t parts = (size_t)((box->dim[i] + box->tile[i] - 1) / box->tile[i]);
         int64_t from = (int64_t)(piece % parts) * box->tile[i];
         piece /= parts;
-        dim[i] = ry_least(box->tile[i], box->dim[i] - from);
+        dim[i] = ry_min(box->tile[i], box->dim[i] - from);
         *dst_offset += from * box->dst[i];
         *src_offset += from * box->src[i];
     }

@@ -16,7 +16,7 @@ typedef struct ry_plane {
 
 /* The loop that a plane takes. */
 typedef enum ry_plane_loop {
-    RY_PLANE_ROWS,        /* rows that lie together on both sides */
+    RY_PLANE_ROWS,        /* rows that are together on both sides */
     RY_PLANE_FILL,        /* rows of one value */
     RY_PLANE_REVERSED,    /* rows from their end */
     RY_PLANE_INTERLEAVED, /* two to four rows become one */

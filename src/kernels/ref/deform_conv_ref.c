@@ -3,7 +3,7 @@
 #include "kernels/ref/ref_common.h"
 #include "problem/window.h"
 
-/* The linear taps at position x of a dimension; what lies outside is zero. A position far outside, or NaN, has none. */
+/* The linear taps at position x of a dimension; what is outside is zero. A position far outside, or NaN, has none. */
 static ry_ref_taps linear_taps(double x, int64_t size)
 {
     ry_ref_taps taps = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reference grid sampling: any number of spatial dims, linear, nearest or cubic, with zeros, the border or reflection outside. */
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/ref/ref_common.h"
 
 /* From [-1, 1] to pixels. Nearest rounds what float arithmetic gives, as every other implementation does: a tie must fall the same way. */
@@ -14,7 +14,7 @@ static double to_pixels(const ry_grid_sample_attrs *attrs, ry_dtype dtype, doubl
     return attrs->align_corners ? (normal + 1) / 2 * (length - 1) : ((normal + 1) * length - 1) / 2;
 }
 
-/* Mirrors x at low and high until it lies between. */
+/* Mirrors x at low and high until it is between. */
 static double reflect(double x, double low, double high)
 {
     double range = high - low;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reference local response normalisation across channels (Krizhevsky et al., NIPS 2012, section 3.3). */
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/ref/ref_common.h"
 
 static void element(const ry_cpu_launch *launch, const int64_t *index)

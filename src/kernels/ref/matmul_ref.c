@@ -22,7 +22,7 @@ static matrix right(const ry_tensor *b, bool transposed)
     return left(b, b->rank == 1 ? false : !transposed);
 }
 
-/* Where the batch part of `index` (batch_rank dims, aligned to the right, broadcast) lies in an operand. */
+/* Where the batch part of `index` (batch_rank dims, aligned to the right, broadcast) is in an operand. */
 static int64_t batch_offset(const ry_tensor *t, int batch_rank, const int64_t *index, int index_rank)
 {
     ry_tensor batch = *t;

@@ -3,7 +3,7 @@
 #include "kernels/ref/ref_common.h"
 #include "problem/window.h"
 
-/* The part of a window that lies in the input: input positions first[i] + j * dilation[i] for j < count[i]. */
+/* The part of a window that is in the input: input positions first[i] + j * dilation[i] for j < count[i]. */
 typedef struct reach {
     int64_t first[RY_MAX_RANK], count[RY_MAX_RANK], elements;
 } reach;

@@ -5,11 +5,11 @@
 #include "expr/expr.h"
 
 /* Enough tasks to balance any number of threads that runs a reference kernel, few enough to cost nothing. */
-enum { MOST_TASKS = 64 };
+enum { MAX_TASKS = 64 };
 
 size_t ry_ref_tasks(int64_t elements)
 {
-    return (size_t)(elements < MOST_TASKS ? elements : MOST_TASKS);
+    return (size_t)(elements < MAX_TASKS ? elements : MAX_TASKS);
 }
 
 void ry_ref_prepare(ry_prepared *prepared, int64_t elements)

@@ -3,7 +3,7 @@
 #include "kernels/ref/ref_common.h"
 
 /* A bin is sampled at most this often along an axis: an adaptive count comes from data, and must not decide how long a run takes. */
-enum { MOST_SAMPLES = 1024 };
+enum { MAX_SAMPLES = 1024 };
 
 typedef struct bins {
     double start, size; /* of the bin, in feature-map pixels */
@@ -21,7 +21,7 @@ static bins bins_of(const ry_roi_align_attrs *attrs, double begin, double end, i
     bins b = {.size = extent / (double)count};
     b.start = start + (double)bin * b.size;
     double samples = attrs->sampling_ratio > 0 ? (double)attrs->sampling_ratio : ceil(b.size);
-    b.samples = samples > 0 ? (int64_t)fmin(samples, MOST_SAMPLES) : 0;
+    b.samples = samples > 0 ? (int64_t)fmin(samples, MAX_SAMPLES) : 0;
     return b;
 }
 

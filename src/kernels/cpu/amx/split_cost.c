@@ -2,7 +2,7 @@
 /* Counts what a convolution by tiles of split bfloat16 takes. */
 #include "kernels/cpu/amx/split_cost.h"
 
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/costs.h"
 #include "machine/machine.h"
 
@@ -15,13 +15,13 @@ static double tile_work(const ry_machine *machine)
     return machine->bf16.one > 0 ? sums * machine->f32.one / machine->bf16.one : sums;
 }
 
-double split_work(const split_plan *plan, const ry_machine *machine)
+double ry_split_work(const split_plan *plan, const ry_machine *machine)
 {
     const struct ry_split_costs *cost = &ry_costs_of(SPLIT_LANES)->split;
     const ry_conv_geometry *g = &plan->geometry;
     const double images = (double)(g->batch * g->groups), further = (double)(plan->parts - 1);
-    /* A result comes after 52 cycles: two products take nearly as long as a whole block's four. */
-    const double rows = 2.0 * (double)ry_parts(plan->segment, 2 * TILE_ROWS), columns = 2.0 * (double)plan->units;
+    /* A result comes after 52 cycles: two products take nearly as long as a full block's four. */
+    const double rows = 2.0 * (double)ry_ceil_div(plan->segment, 2 * TILE_ROWS), columns = 2.0 * (double)plan->oc_blocks;
     const double pairs = images * (double)plan->segments * rows * columns;
     const double products = (double)(plan->parts * (plan->parts + 1) / 2 * plan->steps * g->taps);
     const double in_vectors = images * (double)(g->in[0] * g->in[1] * g->in[2] * plan->steps * 2);
@@ -32,7 +32,7 @@ double split_work(const split_plan *plan, const ry_machine *machine)
            tasks * machine->task_seconds * machine->f32.one;
 }
 
-double split_pack_work(const split_plan *plan)
+double ry_split_pack_work(const split_plan *plan)
 {
     const struct ry_split_costs *cost = &ry_costs_of(SPLIT_LANES)->split;
     const ry_conv_geometry *g = &plan->geometry;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies a row of x as parts in bfloat16, with its padding, and finds the range of its magnitudes. */
 #include "kernels/cpu/amx/split_conv.h"
-#include "kernels/cpu/common/simd.h"
+#include "kernels/cpu/simd/simd.h"
 
 typedef struct lanes {
     uint32_t low[SPLIT_STEP], high[SPLIT_STEP];
@@ -98,7 +98,7 @@ static inline __attribute__((always_inline)) void split_strip(row *r, int64_t fi
     }
 }
 
-/* Zeros where planes lie outside x. */
+/* Zeros where planes are outside x. */
 static void pad_row(const row *r, bool all)
 {
     const split_plan *plan = r->plan;

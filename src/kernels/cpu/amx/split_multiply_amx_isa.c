@@ -78,16 +78,16 @@ static inline __attribute__((always_inline)) void multiply(const operands *o, in
             }
         }
     }
-    const int64_t row = SPLIT_UNIT * (int64_t)sizeof *sums;
+    const int64_t row = SPLIT_OC_BLOCK * (int64_t)sizeof *sums;
     ry_amx_store(tiles, 0, sums, row);
     if (columns == 2) {
         ry_amx_store(tiles, 1, sums + 16, row);
     }
     if (rows == 2) {
-        ry_amx_store(tiles, 2, sums + 16 * SPLIT_UNIT, row);
+        ry_amx_store(tiles, 2, sums + 16 * SPLIT_OC_BLOCK, row);
     }
     if (rows == 2 && columns == 2) {
-        ry_amx_store(tiles, 3, sums + 16 * SPLIT_UNIT + 16, row);
+        ry_amx_store(tiles, 3, sums + 16 * SPLIT_OC_BLOCK + 16, row);
     }
 }
 
@@ -110,13 +110,13 @@ VARIANTS(3)
             multiply_##parts##_2_1, multiply_##parts##_2_2 \
         }                                                  \
     }
-static const multiply_function functions[SPLIT_PARTS_MOST][2][2] = {ROW(1), ROW(2), ROW(3)};
+static const multiply_function functions[SPLIT_MAX_PARTS][2][2] = {ROW(1), ROW(2), ROW(3)};
 
 void RY_ISA_SYMBOL(split_multiply)(const split_plan *plan, const uint16_t *pixel, int64_t count, const uint16_t *weights, int64_t channels,
                                    ry_amx *tiles, float *sums)
 {
     operands o = {plan, pixel, weights, plan->pitch * (int64_t)sizeof *pixel};
     for (int64_t i = 0; i < count; i += 32, o.pixel += 32 * plan->pitch) {
-        functions[plan->parts - 1][count - i > 16][channels > 16](&o, tiles, sums + i * SPLIT_UNIT);
+        functions[plan->parts - 1][count - i > 16][channels > 16](&o, tiles, sums + i * SPLIT_OC_BLOCK);
     }
 }

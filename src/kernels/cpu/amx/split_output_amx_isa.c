@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From sums to y: bias, residual, activation, and y's own order in memory. */
 #include "kernels/cpu/amx/split_conv.h"
-#include "kernels/cpu/common/simd.h"
-#include "kernels/cpu/conv/activation.h"
-#include "kernels/cpu/conv/finish.h"
+#include "kernels/cpu/simd/simd.h"
+#include "kernels/cpu/parts/activation.h"
+#include "kernels/cpu/parts/epilogue.h"
 
 /* n values next to each other in y; biases: one each, else one for all. */
 static void end_run(const split_end *end, float *values, int64_t n, const float *bias, bool biases, const float *residual, float *y)
@@ -22,7 +22,7 @@ static void end_run(const split_end *end, float *values, int64_t n, const float 
         }
     }
     if (!end->bounds) {
-        RY_BASE_SYMBOL(ry_activate)(end->activation, values, n);
+        RY_BASE_SYMBOL(activate)(end->activation, values, n);
         memcpy(y, values, (size_t)n * sizeof *y);
     }
 }
@@ -34,7 +34,7 @@ static void end_spread(const split_end *end, float *values, int64_t n, float bia
     for (int64_t i = 0; i < n; i++) {
         values[i] += bias + (residual ? residual[i * r_step] : 0.0f);
     }
-    RY_BASE_SYMBOL(ry_activate)(end->activation, values, n);
+    RY_BASE_SYMBOL(activate)(end->activation, values, n);
     for (int64_t i = 0; i < n; i++) {
         y[i * y_step] = values[i];
     }
@@ -49,18 +49,18 @@ static void end_channels(const split_plan *plan, const split_end *end, const pie
 {
     for (int64_t i = 0; i < p->length; i++) {
         const float *residual = end->residual ? end->residual + p->r + i * plan->phase.r_step[2] : NULL;
-        end_run(end, sums + (p->at + i) * SPLIT_UNIT, end->channels, end->bias, true, residual, end->y + p->y + i * plan->phase.y_step[2]);
+        end_run(end, sums + (p->at + i) * SPLIT_OC_BLOCK, end->channels, end->bias, true, residual, end->y + p->y + i * plan->phase.y_step[2]);
     }
 }
 
-static void end_pixels(const split_plan *plan, const split_end *end, const piece *p, float *turned, int64_t turned_step)
+static void end_pixels(const split_plan *plan, const split_end *end, const piece *p, float *transposed, int64_t transposed_step)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t y_step = plan->phase.y_step[2], r_step = plan->phase.r_step[2];
     const bool near = (y_step == 1 && (!end->residual || r_step == 1)) || p->length == 1;
     for (int64_t c = 0; c < end->channels; c++) {
         const float *residual = end->residual ? end->residual + p->r + c * g->r_channel : NULL;
-        float *values = turned + c * turned_step + p->at, *y = end->y + p->y + c * g->y_channel;
+        float *values = transposed + c * transposed_step + p->at, *y = end->y + p->y + c * g->y_channel;
         if (near) {
             end_run(end, values, p->length, &end->bias[c], false, residual, y);
         } else {
@@ -69,13 +69,13 @@ static void end_pixels(const split_plan *plan, const split_end *end, const piece
     }
 }
 
-void RY_ISA_SYMBOL(split_output)(const split_plan *plan, const split_task *t, const split_end *end, float *sums, float *turned)
+void RY_ISA_SYMBOL(split_output)(const split_plan *plan, const split_task *t, const split_end *end, float *sums, float *transposed)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_phase *phase = &plan->phase;
-    const int64_t turned_step = (t->count + 15) / 16 * 16;
+    const int64_t transposed_step = (t->count + 15) / 16 * 16;
     if (!plan->along_channels) {
-        RY_BASE_SYMBOL(igemm_turn)(sums, SPLIT_UNIT, t->count, end->channels, turned, turned_step);
+        RY_BASE_SYMBOL(transpose_block)(sums, SPLIT_OC_BLOCK, t->count, end->channels, transposed, transposed_step);
     }
     for (int64_t i = 0; i < t->count;) {
         const int64_t f = t->first + i, row = t->row + f / plan->plane[2], column = f % plan->plane[2];
@@ -87,7 +87,7 @@ void RY_ISA_SYMBOL(split_output)(const split_plan *plan, const split_task *t, co
             if (plan->along_channels) {
                 end_channels(plan, end, &p, sums);
             } else {
-                end_pixels(plan, end, &p, turned, turned_step);
+                end_pixels(plan, end, &p, transposed, transposed_step);
             }
         }
         i += rest < left ? rest : left;

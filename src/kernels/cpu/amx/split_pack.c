@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packs the weights of a unit of output channels as tiles of split pairs. */
+/* Packs the weights of a block of output channels as tiles of split pairs. */
 #include "kernels/cpu/amx/split_plan.h"
 
 /* One weight's parts, `apart` elements from each other. */
@@ -23,18 +23,18 @@ static void widen(split_range *range, float weight)
     range->high = bits > range->high ? bits : range->high;
 }
 
-void split_pack(const ry_cpu_launch *launch, size_t task)
+void ry_split_pack(const ry_cpu_launch *launch, size_t task)
 {
     const split_plan *plan = launch->state;
     const float *w = launch->in[1];
     void *packed = launch->packed_out;
     const int64_t index = (int64_t)task;
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t group = index / plan->units, first = index % plan->units * SPLIT_UNIT;
-    const int64_t channels = g->channels_out - first < SPLIT_UNIT ? g->channels_out - first : SPLIT_UNIT;
-    uint16_t *to = (uint16_t *)(void *)((char *)packed + plan->weights) + index * plan->unit_packed;
+    const int64_t group = index / plan->oc_blocks, first = index % plan->oc_blocks * SPLIT_OC_BLOCK;
+    const int64_t channels = g->channels_out - first < SPLIT_OC_BLOCK ? g->channels_out - first : SPLIT_OC_BLOCK;
+    uint16_t *to = (uint16_t *)(void *)((char *)packed + plan->weights) + index * plan->oc_block_packed;
     split_range range = {UINT32_MAX, 0};
-    memset(to, 0, (size_t)plan->unit_packed * sizeof *to);
+    memset(to, 0, (size_t)plan->oc_block_packed * sizeof *to);
     for (int64_t m = 0; m < channels; m++) {
         const float *from = w + group * g->w_group + (first + m) * g->w_out;
         for (int64_t t = 0; t < g->taps; t++) {

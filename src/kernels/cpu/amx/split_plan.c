@@ -2,20 +2,20 @@
 /* Lays out the split copy of x and cuts the product into tasks. */
 #include "kernels/cpu/amx/split_plan.h"
 
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/form.h"
 #include "machine/machine.h"
 
 enum {
     TILE_ROWS = SPLIT_TILE / SPLIT_STEP,
-    BLOCK_MOST = 512, /* pixels */
-    BLOCK_LEAST = 2 * SPLIT_UNIT,
-    COPY_SHARE = 4, /* of a core's second-level cache, one part in so many: a task's pixels stay there beside a unit's weights */
+    MAX_BLOCK = 512, /* pixels */
+    MIN_BLOCK = 2 * SPLIT_OC_BLOCK,
+    COPY_SHARE = 4, /* of a core's second-level cache, one part in so many: a task's pixels stay there beside an oc block's weights */
     TASKS_A_CORE = 16,
     ROW_ELEMENTS = 16384, /* of x that a task splits, at least */
-    WORKSPACE_MOST = 1 << 30,
-    CHANNELS_LEAST = 16, /* of a group: half of a tile's row */
-    TERMS_LEAST = 64,    /* of a sum: where shorter ones cancel, two parts are more than 32 times less accurate than the direct sum */
+    MAX_WORKSPACE = 1 << 30,
+    MIN_CHANNELS = 16, /* of a group: half of a tile's row */
+    MIN_TERMS = 64,    /* of a sum: where shorter ones cancel, two parts are more than 32 times less accurate than the direct sum */
 };
 
 static bool is_f32(const ry_problem *problem, int input)
@@ -23,7 +23,7 @@ static bool is_f32(const ry_problem *problem, int input)
     return !ry_problem_has_input(problem, input) || ry_type_of(&problem->in[input]) == RY_f32;
 }
 
-/* Which positions of an axis outputs read, and the planes they lie in. */
+/* Which positions of an axis outputs read, and the planes they are in. */
 static void lay_out_axis(split_plan *plan, int i)
 {
     const ry_conv_geometry *g = &plan->geometry;
@@ -31,7 +31,7 @@ static void lay_out_axis(split_plan *plan, int i)
     plan->dilation[i] = g->dilation[i];
     plan->origin[i] = -g->before[i];
     plan->extent[i] = (g->out[i] - 1) * stride + (g->kernel[i] - 1) * plan->dilation[i] + 1;
-    plan->plane[i] = ry_parts(plan->extent[i], stride);
+    plan->plane[i] = ry_ceil_div(plan->extent[i], stride);
     plan->stored[i] = 0;
     for (int64_t residue = 0; residue < stride; residue++) {
         bool read = false;
@@ -45,9 +45,9 @@ static void lay_out_axis(split_plan *plan, int i)
 static void lay_out_copy(split_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    plan->steps = ry_parts(g->channels_in, SPLIT_STEP);
+    plan->steps = ry_ceil_div(g->channels_in, SPLIT_STEP);
     plan->pitch = plan->parts * plan->steps * SPLIT_STEP;
-    /* A tile's rows lie so far apart: an odd number of cache lines spreads them over all sets of the first-level cache. */
+    /* A tile's rows are stored so far apart: an odd number of cache lines spreads them over all sets of the first-level cache. */
     if (plan->pitch / SPLIT_STEP % 2 == 0) {
         plan->pitch += SPLIT_STEP;
     }
@@ -58,8 +58,8 @@ static void lay_out_copy(split_plan *plan)
     }
     plan->rows = plan->extent[0] * plan->extent[1];
     const int64_t all = g->batch * g->groups * plan->rows;
-    plan->rows_a_task = ry_parts(ROW_ELEMENTS, plan->extent[2] * g->channels_in);
-    plan->row_tasks = ry_parts(all, plan->rows_a_task);
+    plan->rows_a_task = ry_ceil_div(ROW_ELEMENTS, plan->extent[2] * g->channels_in);
+    plan->row_tasks = ry_ceil_div(all, plan->rows_a_task);
     plan->copies = ry_aligned((size_t)all * sizeof(split_range));
     /* A segment's last tiles read beyond it: the next copy, or, behind the last one, pixels that nobody wrote. */
     plan->workspace = plan->copies + ry_aligned((size_t)(g->batch * g->groups * plan->copy + TILE_ROWS * plan->pitch) * 2);
@@ -72,11 +72,11 @@ static void start_plan(const ry_problem *problem, int64_t parts, split_plan *pla
     ry_conv_geometry_of(problem, &plan->geometry, NULL, NULL);
     plan->parts = parts;
     plan->along_channels = plan->geometry.y_channel == 1 && (!ry_problem_has_input(problem, 3) || plan->geometry.r_channel == 1);
-    plan->units = ry_parts(plan->geometry.channels_out, SPLIT_UNIT);
+    plan->oc_blocks = ry_ceil_div(plan->geometry.channels_out, SPLIT_OC_BLOCK);
     lay_out_copy(plan);
 }
 
-bool split_is_possible(const ry_problem *problem)
+bool ry_split_is_possible(const ry_problem *problem)
 {
     if (problem->op != RY_OP_conv || !ry_conv_is_spatial(problem) || !is_f32(problem, 0) || !is_f32(problem, 1) || !is_f32(problem, 2) ||
         !is_f32(problem, 3) || ry_type_of(&problem->out[0]) != RY_f32) {
@@ -84,17 +84,17 @@ bool split_is_possible(const ry_problem *problem)
     }
     ry_conv_geometry g;
     ry_conv_geometry_of(problem, &g, NULL, NULL);
-    if (g.channels_in < CHANNELS_LEAST || g.channels_in * g.taps < TERMS_LEAST) {
+    if (g.channels_in < MIN_CHANNELS || g.channels_in * g.taps < MIN_TERMS) {
         return false;
     }
     for (int i = 0; i < RY_SPACE; i++) {
-        if (g.stride[i] > SPLIT_STRIDE_MOST) {
+        if (g.stride[i] > SPLIT_MAX_STRIDE) {
             return false;
         }
     }
     split_plan plan;
-    start_plan(problem, SPLIT_PARTS_MOST, &plan);
-    return plan.workspace <= (size_t)WORKSPACE_MOST;
+    start_plan(problem, SPLIT_MAX_PARTS, &plan);
+    return plan.workspace <= (size_t)MAX_WORKSPACE;
 }
 
 static void set_segments(split_plan *plan, bool flat)
@@ -111,15 +111,15 @@ static bool fewer_at_once(split_plan *plan)
     int64_t pairs[2];
     for (int flat = 0; flat < 2; flat++) {
         set_segments(plan, flat);
-        pairs[flat] = plan->segments * ry_parts(plan->segment, 2 * TILE_ROWS);
+        pairs[flat] = plan->segments * ry_ceil_div(plan->segment, 2 * TILE_ROWS);
     }
     return pairs[1] < pairs[0];
 }
 
-/* Equal blocks of `most` pixels at most. */
-static int64_t equal_blocks(const split_plan *plan, int64_t most)
+/* Equal blocks of `max` pixels at most. */
+static int64_t equal_blocks(const split_plan *plan, int64_t max)
 {
-    return ry_whole(ry_parts(plan->segment, ry_parts(plan->segment, most)), SPLIT_UNIT);
+    return ry_round_up(ry_ceil_div(plan->segment, ry_ceil_div(plan->segment, max)), SPLIT_OC_BLOCK);
 }
 
 /* The largest that stays in a second-level cache and leaves every core enough tasks. */
@@ -127,21 +127,21 @@ static int64_t choose_block(const split_plan *plan, const ry_machine *machine)
 {
     const int64_t ranges = plan->geometry.batch * plan->geometry.groups * plan->segments;
     const int64_t copy = ry_machine_core_bytes(machine, RYND_LEVEL_L2) / COPY_SHARE, tasks = TASKS_A_CORE * (int64_t)machine->cores;
-    int64_t block = BLOCK_MOST;
-    while (block > BLOCK_LEAST && (block * plan->pitch * 2 > copy || ranges * ry_parts(plan->segment, block) < tasks)) {
+    int64_t block = MAX_BLOCK;
+    while (block > MIN_BLOCK && (block * plan->pitch * 2 > copy || ranges * ry_ceil_div(plan->segment, block) < tasks)) {
         block /= 2;
     }
     return equal_blocks(plan, block);
 }
 
-static int64_t choose_units(const split_plan *plan, const ry_machine *machine)
+static int64_t choose_oc_blocks(const split_plan *plan, const ry_machine *machine)
 {
     const int64_t blocks = plan->geometry.batch * plan->geometry.groups * plan->segments * plan->blocks;
     int64_t parts = 1;
-    while (parts < plan->units && blocks * parts < TASKS_A_CORE * (int64_t)machine->cores) {
+    while (parts < plan->oc_blocks && blocks * parts < TASKS_A_CORE * (int64_t)machine->cores) {
         parts *= 2;
     }
-    return ry_parts(plan->units, ry_least(parts, plan->units));
+    return ry_ceil_div(plan->oc_blocks, ry_min(parts, plan->oc_blocks));
 }
 
 static int64_t wanted_or(const ry_query *query, int knob, int64_t chosen)
@@ -155,13 +155,13 @@ static void find_blocks(const ry_query *query, split_plan *plan)
     const ry_machine *machine = query->target->machine;
     set_segments(plan, wanted_or(query, SPLIT_FLAT, fewer_at_once(plan)) != 0);
     plan->block = wanted_or(query, SPLIT_BLOCK, choose_block(plan, machine));
-    plan->blocks = ry_parts(plan->segment, plan->block);
-    plan->units_a_task = wanted_or(query, SPLIT_UNITS, choose_units(plan, machine));
-    plan->unit_blocks = ry_parts(plan->units, plan->units_a_task);
-    plan->tasks = plan->geometry.batch * plan->geometry.groups * plan->segments * plan->blocks * plan->unit_blocks;
+    plan->blocks = ry_ceil_div(plan->segment, plan->block);
+    plan->oc_blocks_per_task = wanted_or(query, SPLIT_OC_BLOCKS, choose_oc_blocks(plan, machine));
+    plan->oc_block_ranges = ry_ceil_div(plan->oc_blocks, plan->oc_blocks_per_task);
+    plan->tasks = plan->geometry.batch * plan->geometry.groups * plan->segments * plan->blocks * plan->oc_block_ranges;
 }
 
-void split_values(const ry_query *query, int knob, ry_knob_values *values)
+void ry_split_values(const ry_query *query, int knob, ry_knob_values *values)
 {
     split_plan plan;
     start_plan(query->problem, split_parts_of(query->kernel->accuracy), &plan);
@@ -170,33 +170,33 @@ void split_values(const ry_query *query, int knob, ry_knob_values *values)
     }
     for (int flat = 0; knob == SPLIT_BLOCK && flat < 2; flat++) {
         set_segments(&plan, flat);
-        for (int64_t most = BLOCK_LEAST; ry_form_allows(query, SPLIT_FLAT, flat) && most <= BLOCK_MOST; most *= 2) {
-            ry_knob_values_add(values, equal_blocks(&plan, most));
+        for (int64_t max = MIN_BLOCK; ry_form_allows(query, SPLIT_FLAT, flat) && max <= MAX_BLOCK; max *= 2) {
+            ry_knob_values_add(values, equal_blocks(&plan, max));
         }
     }
-    for (int64_t parts = 1; knob == SPLIT_UNITS && parts < 2 * plan.units; parts *= 2) {
-        ry_knob_values_add(values, ry_parts(plan.units, ry_least(parts, plan.units)));
+    for (int64_t parts = 1; knob == SPLIT_OC_BLOCKS && parts < 2 * plan.oc_blocks; parts *= 2) {
+        ry_knob_values_add(values, ry_ceil_div(plan.oc_blocks, ry_min(parts, plan.oc_blocks)));
     }
 }
 
 static void lay_out_scratch(split_plan *plan)
 {
-    const size_t sums = (size_t)(plan->block * SPLIT_UNIT) * sizeof(float), stage = (size_t)(SPLIT_STRIP * SPLIT_STEP) * sizeof(float);
+    const size_t sums = (size_t)(plan->block * SPLIT_OC_BLOCK) * sizeof(float), stage = (size_t)(SPLIT_STRIP * SPLIT_STEP) * sizeof(float);
     plan->sums = 0;
-    plan->turned = ry_aligned(sums > stage ? sums : stage);
-    /* the last pixels of a unit are read as a whole vector */
-    plan->scratch = plan->turned + (plan->along_channels ? 0 : ry_aligned(sums + RY_ALIGNMENT));
+    plan->transposed = ry_aligned(sums > stage ? sums : stage);
+    /* the last pixels of an oc block are read as a full vector */
+    plan->scratch = plan->transposed + (plan->along_channels ? 0 : ry_aligned(sums + RY_ALIGNMENT));
 }
 
-void split_plan_choose(const ry_query *query, split_plan *plan)
+void ry_split_plan_choose(const ry_query *query, split_plan *plan)
 {
     start_plan(query->problem, split_parts_of(query->kernel->accuracy), plan);
     const ry_conv_geometry *g = &plan->geometry;
     find_blocks(query, plan);
     lay_out_scratch(plan);
-    plan->unit_packed = g->taps * plan->steps * plan->parts * 2 * SPLIT_TILE;
-    plan->weights = ry_aligned((size_t)(g->groups * plan->units) * sizeof(split_range));
-    plan->packed = plan->weights + ry_aligned((size_t)(g->groups * plan->units * plan->unit_packed) * 2);
+    plan->oc_block_packed = g->taps * plan->steps * plan->parts * 2 * SPLIT_TILE;
+    plan->weights = ry_aligned((size_t)(g->groups * plan->oc_blocks) * sizeof(split_range));
+    plan->packed = plan->weights + ry_aligned((size_t)(g->groups * plan->oc_blocks * plan->oc_block_packed) * 2);
     plan->taps = ry_aligned(sizeof *plan);
     plan->distances = plan->taps + ry_aligned((size_t)g->taps * sizeof(ry_conv_tap));
     plan->size = plan->distances + ry_aligned((size_t)g->taps * sizeof(int64_t));
@@ -215,10 +215,10 @@ static int64_t distance_of(const split_plan *plan, const int64_t r[RY_SPACE])
     return (planes * plan->plane[0] * plan->plane[1] * plan->plane[2] + pixels) * plan->pitch;
 }
 
-void split_initialise(const ry_query *query, void *state)
+void ry_split_initialise(const ry_query *query, void *state)
 {
     split_plan *plan = state;
-    split_plan_choose(query, plan);
+    ry_split_plan_choose(query, plan);
     ry_conv_geometry *g = &plan->geometry;
     ry_conv_geometry_of(query->problem, g, &plan->phase, (ry_conv_tap *)(void *)((char *)plan + plan->taps));
     int64_t *distance = (int64_t *)(void *)((char *)plan + plan->distances);
@@ -228,14 +228,14 @@ void split_initialise(const ry_query *query, void *state)
     }
 }
 
-split_task split_task_at(const split_plan *plan, int64_t index)
+split_task ry_split_task_at(const split_plan *plan, int64_t index)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    split_task t = {.unit = index % plan->unit_blocks * plan->units_a_task};
-    index /= plan->unit_blocks;
-    t.units = ry_least(plan->units_a_task, plan->units - t.unit);
+    split_task t = {.oc_block = index % plan->oc_block_ranges * plan->oc_blocks_per_task};
+    index /= plan->oc_block_ranges;
+    t.oc_blocks = ry_min(plan->oc_blocks_per_task, plan->oc_blocks - t.oc_block);
     t.first = index % plan->blocks * plan->block;
-    t.count = ry_least(plan->block, plan->segment - t.first);
+    t.count = ry_min(plan->block, plan->segment - t.first);
     index /= plan->blocks;
     const int64_t segment = index % plan->segments, rows = plan->flat ? 1 : g->out[1];
     t.depth = segment / rows;

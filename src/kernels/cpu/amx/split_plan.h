@@ -10,25 +10,25 @@
  *
  *     copy[image][group][residues][plane row][plane column][part][channel]        planes that no tap reads are left out
  *
- * So each tap of an output pixel lies at a constant distance from it, and 16 pixels in a row are the rows of a tile wherever they are read. A
- * segment is a range of pixels that lie so: a row of outputs, or all rows, the columns of padding between them computed in vain (`flat`),
- * whichever takes fewer tiles. A task computes a block of a segment's pixels for a range of units of 32 output channels.
+ * So each tap of an output pixel is at a constant distance from it, and 16 pixels in a row are the rows of a tile wherever they are read. A
+ * segment is a range of pixels that are stored so: a row of outputs, or all rows, the columns of padding between them computed in vain (`flat`),
+ * whichever takes fewer tiles. A task computes a block of a segment's pixels for a range of oc blocks of 32 output channels.
  *
- * Ranges of the magnitudes in x's rows and in each unit's weights tell where parts or products may leave the range of normal floats
+ * Ranges of the magnitudes in x's rows and in each oc block's weights tell where parts or products may leave the range of normal floats
  * (split_guard). */
 #ifndef RY_KERNELS_CPU_AMX_SPLIT_PLAN_H
 #define RY_KERNELS_CPU_AMX_SPLIT_PLAN_H
 
-#include "kernels/cpu/conv/conv_geometry.h"
+#include "kernels/cpu/parts/conv_geometry.h"
 
 #include <string.h>
 
 enum {
     SPLIT_STEP = 32,  /* channels of a tile's row */
-    SPLIT_UNIT = 32,  /* output channels of two tiles */
+    SPLIT_OC_BLOCK = 32,  /* output channels of two tiles */
     SPLIT_TILE = 512, /* elements of a tile */
-    SPLIT_PARTS_MOST = 3,
-    SPLIT_STRIDE_MOST = 64,
+    SPLIT_MAX_PARTS = 3,
+    SPLIT_MAX_STRIDE = 64,
     SPLIT_LANES = 16, /* of the vectors of a core with tiles */
     SPLIT_STRIP = 64, /* positions of a row that are split at once */
 };
@@ -47,24 +47,24 @@ typedef struct split_plan {
     int64_t extent[RY_SPACE];                     /* positions that outputs read, with padding, from origin on */
     int64_t stored[RY_SPACE];                     /* residues that have planes */
     int64_t plane[RY_SPACE];                      /* positions of a plane */
-    int32_t residue[RY_SPACE][SPLIT_STRIDE_MOST]; /* number of each residue's plane; -1: none */
+    int32_t residue[RY_SPACE][SPLIT_MAX_STRIDE]; /* number of each residue's plane; -1: none */
     int64_t copy;                                 /* elements of the copy of one group of one image */
     int64_t rows;                                 /* positions of the two outer axes, which have a range each */
     int64_t row_tasks, rows_a_task;
     bool flat;
-    bool along_channels;       /* y's channels, and the residual's, lie next to each other */
+    bool along_channels;       /* y's channels, and the residual's, are next to each other */
     int64_t segments, segment; /* of an image's group; pixels of one, those in vain included */
     int64_t block, blocks;     /* pixels of a task; blocks of a segment */
-    int64_t units, units_a_task, unit_blocks, tasks;
-    int64_t unit_packed;          /* elements of a unit's packed weights */
-    size_t weights, packed;       /* bytes: ranges of the units come first in packed memory, then the weights */
+    int64_t oc_blocks, oc_blocks_per_task, oc_block_ranges, tasks;
+    int64_t oc_block_packed;          /* elements of an oc block's packed weights */
+    size_t weights, packed;       /* bytes: ranges of the oc blocks come first in packed memory, then the weights */
     size_t copies, workspace;     /* ranges of the rows come first in the workspace, then the copies */
-    size_t turned, sums, scratch; /* scratch of a worker */
+    size_t transposed, sums, scratch; /* scratch of a worker */
     size_t taps, distances, size; /* ry_conv_tap[geometry.taps], and each tap's int64_t in the copy, in bytes from the plan's start */
 } split_plan;
 
 /* A convolution of floats, nothing else. */
-bool split_is_possible(const ry_problem *problem);
+bool ry_split_is_possible(const ry_problem *problem);
 
 /* Summands of bfloat16 that an operand is split into. */
 static inline int64_t split_parts_of(ry_accuracy accuracy)
@@ -74,12 +74,12 @@ static inline int64_t split_parts_of(ry_accuracy accuracy)
 
 /* The legal values of a knob; of block: for the segments that the query's form has, or may have. Any may be set beside any other, and no
  * bit of the result depends on them. */
-enum { SPLIT_FLAT, SPLIT_BLOCK, SPLIT_UNITS, SPLIT_KNOBS };
-void split_values(const ry_query *query, int knob, ry_knob_values *values);
+enum { SPLIT_FLAT, SPLIT_BLOCK, SPLIT_OC_BLOCKS, SPLIT_KNOBS };
+void ry_split_values(const ry_query *query, int knob, ry_knob_values *values);
 
 /* The plan of a query of a convolution whose form may leave knobs free: without tables, and whole. */
-void split_plan_choose(const ry_query *query, split_plan *plan);
-void split_initialise(const ry_query *query, void *state);
+void ry_split_plan_choose(const ry_query *query, split_plan *plan);
+void ry_split_initialise(const ry_query *query, void *state);
 
 static inline const ry_conv_tap *split_taps(const split_plan *plan)
 {
@@ -96,14 +96,14 @@ typedef struct split_task {
     int64_t image, group;
     int64_t depth, row;   /* of the segment's first output */
     int64_t first, count; /* pixels of the segment */
-    int64_t unit, units;
+    int64_t oc_block, oc_blocks;
 } split_task;
 
-split_task split_task_at(const split_plan *plan, int64_t index);
+split_task ry_split_task_at(const split_plan *plan, int64_t index);
 
-/* Packs the weights of one unit of one group: a convolution's `pack`, whose state is the plan. The elements' order is that in which tiles are
- * read: [tap][step][part][half of the unit]. */
-void split_pack(const ry_cpu_launch *launch, size_t task);
+/* Packs the weights of one oc block of one group: a convolution's `pack`, whose state is the plan. The elements' order is that in which tiles are
+ * read: [tap][step][part][half of the oc block]. */
+void ry_split_pack(const ry_cpu_launch *launch, size_t task);
 
 /* The next part of a float: `rest` rounded to bfloat16, and what is left. Where rest is not finite, nothing is left. */
 static inline uint32_t split_next_part(uint32_t bits, uint32_t *left)
@@ -111,28 +111,28 @@ static inline uint32_t split_next_part(uint32_t bits, uint32_t *left)
     const uint32_t magnitude = bits & 0x7fffffffu, quiet = magnitude > 0x7f800000u ? 0x00400000u : 0u;
     const bool finite = magnitude < 0x7f800000u;
     const uint32_t part = (finite ? bits + 0x7fffu + (bits >> 16 & 1u) : bits | quiet) & 0xffff0000u;
-    float whole, rounded;
-    memcpy(&whole, &bits, sizeof whole);
+    float full, rounded;
+    memcpy(&full, &bits, sizeof full);
     memcpy(&rounded, &part, sizeof rounded);
-    const float difference = finite ? whole - rounded : 0.0f;
+    const float difference = finite ? full - rounded : 0.0f;
     memcpy(left, &difference, sizeof *left);
     return part;
 }
 
-/* What sums of products of a row range of x with a unit's weights need looking at. */
+/* What sums of products of a row range of x with an oc block's weights need looking at. */
 typedef struct split_guard {
     bool overflow; /* outputs may not be finite where the direct sum is, or NaN where it is infinite */
-    float least;   /* smaller outputs may have lost digits of theirs to zeros instead of subnormals; 0: none has */
+    float min;   /* smaller outputs may have lost digits of theirs to zeros instead of subnormals; 0: none has */
 } split_guard;
 
-split_guard split_guard_of(const split_plan *plan, split_range x, split_range w);
+split_guard ry_split_guard_of(const split_plan *plan, split_range x, split_range w);
 
-/* Sums again those of `channels` outputs of each of the task's pixels that the guard tells of, in float32: sums[pixel][SPLIT_UNIT], x of the image's
- * group, w of the unit. */
-void split_mend(const split_plan *plan, const split_task *task, const float *x, const float *w, split_guard guard, int64_t channels,
+/* Sums again those of `channels` outputs of each of the task's pixels that the guard tells of, in float32: sums[pixel][SPLIT_OC_BLOCK], x of the image's
+ * group, w of the oc block. */
+void ry_split_fixup(const split_plan *plan, const split_task *task, const float *x, const float *w, split_guard guard, int64_t channels,
                 float *sums);
 
 /* The range of the rows of x that a task reads. */
-split_range split_rows_read(const split_plan *plan, const split_task *task, const split_range *ranges);
+split_range ry_split_rows_read(const split_plan *plan, const split_task *task, const split_range *ranges);
 
 #endif

@@ -2,47 +2,47 @@
 /* What kernels by tiles of split bfloat16 are asked before they run. */
 #include "kernels/cpu/amx/split_prepare.h"
 
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/cpu/amx/split_cost.h"
 #include "kernels/cpu/matmul/matmul_as_conv.h"
 
-const ry_knob split_knobs[SPLIT_KNOBS] = {
-    [SPLIT_FLAT] = {"flat", NULL, true}, [SPLIT_BLOCK] = {"block", NULL, false}, [SPLIT_UNITS] = {"units", NULL, false}};
+const ry_knob ry_split_knobs[SPLIT_KNOBS] = {
+    [SPLIT_FLAT] = {"flat", NULL, true}, [SPLIT_BLOCK] = {"block", NULL, false}, [SPLIT_OC_BLOCKS] = {"oc_blocks", NULL, false}};
 
-rynd_status split_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+rynd_status ry_split_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     (void)error;
     split_plan plan;
-    split_plan_choose(query, &plan);
+    ry_split_plan_choose(query, &plan);
     *prepared = (ry_prepared){.phases = 2,
                               .tasks = {(size_t)plan.row_tasks, (size_t)plan.tasks},
                               .state_size = ry_aligned(plan.size),
                               .packed = plan.packed,
-                              .pack_tasks = (size_t)(plan.geometry.groups * plan.units),
+                              .pack_tasks = (size_t)(plan.geometry.groups * plan.oc_blocks),
                               .scratch = ry_aligned(plan.scratch),
                               .workspace = plan.workspace,
-                              .work = {{split_work(&plan, query->target->machine), 0}},
-                              .pack_work = split_pack_work(&plan),
-                              .form = {{plan.flat, plan.block, plan.units_a_task}}};
+                              .work = {{ry_split_work(&plan, query->target->machine), 0}},
+                              .pack_work = ry_split_pack_work(&plan),
+                              .form = {{plan.flat, plan.block, plan.oc_blocks_per_task}}};
     return RYND_OK;
 }
 
-bool matmul_split_is_possible(const ry_problem *problem)
+bool ry_matmul_split_is_possible(const ry_problem *problem)
 {
-    return matmul_as_conv_takes(problem, split_is_possible);
+    return ry_matmul_as_conv_takes(problem, ry_split_is_possible);
 }
 
-void matmul_split_values(const ry_query *query, int knob, ry_knob_values *values)
+void ry_matmul_split_values(const ry_query *query, int knob, ry_knob_values *values)
 {
-    matmul_as_conv_values(query, knob, values, split_values);
+    ry_matmul_as_conv_values(query, knob, values, ry_split_values);
 }
 
-rynd_status matmul_split_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+rynd_status ry_matmul_split_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
-    return matmul_as_conv_prepare(query, prepared, error, split_prepare);
+    return ry_matmul_as_conv_prepare(query, prepared, error, ry_split_prepare);
 }
 
-void matmul_split_initialise(const ry_query *query, void *state)
+void ry_matmul_split_initialise(const ry_query *query, void *state)
 {
-    matmul_as_conv_initialise(query, state, split_initialise);
+    ry_matmul_as_conv_initialise(query, state, ry_split_initialise);
 }

@@ -5,14 +5,14 @@
 
 #include "kernels/cpu/amx/split_plan.h"
 
-extern const ry_knob split_knobs[SPLIT_KNOBS];
+extern const ry_knob ry_split_knobs[SPLIT_KNOBS];
 
-rynd_status split_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+rynd_status ry_split_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 
 /* The same of a matrix product, as the convolution that it is. */
-bool matmul_split_is_possible(const ry_problem *problem);
-void matmul_split_values(const ry_query *query, int knob, ry_knob_values *values);
-rynd_status matmul_split_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void matmul_split_initialise(const ry_query *query, void *state);
+bool ry_matmul_split_is_possible(const ry_problem *problem);
+void ry_matmul_split_values(const ry_query *query, int knob, ry_knob_values *values);
+rynd_status ry_matmul_split_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+void ry_matmul_split_initialise(const ry_query *query, void *state);
 
 #endif

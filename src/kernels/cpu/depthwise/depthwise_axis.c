@@ -2,7 +2,7 @@
 /* Cuts the axes of depthwise convolutions into classes of outputs. */
 #include "kernels/cpu/depthwise/depthwise_axis.h"
 
-#include "base/whole.h"
+#include "base/integer.h"
 
 #include <string.h>
 
@@ -16,13 +16,13 @@ static void find_extent(depthwise_axis *axis)
             continue;
         }
         const int64_t end = c->at + (c->taps - 1) * axis->apart;
-        axis->low = any ? ry_least(axis->low, c->at) : c->at;
-        axis->high = any ? ry_most(axis->high, end) : end;
+        axis->low = any ? ry_min(axis->low, c->at) : c->at;
+        axis->high = any ? ry_max(axis->high, end) : end;
         any = true;
     }
 }
 
-bool depthwise_axis_make(const ry_conv_geometry *g, int i, depthwise_axis *axis)
+bool ry_depthwise_axis_make(const ry_conv_geometry *g, int i, depthwise_axis *axis)
 {
     memset(axis, 0, sizeof *axis);
     axis->in = g->in[i];
@@ -34,15 +34,15 @@ bool depthwise_axis_make(const ry_conv_geometry *g, int i, depthwise_axis *axis)
     axis->same = g->forward;
     axis->class[0] = (depthwise_class){.taps = g->kernel[i], .at = -g->before[i], .tap_step = 1};
     if (!axis->same) {
-        const ry_window_axis window = {.taps = g->kernel[i], .stride = g->spread[i], .dilation = g->dilation[i], .pad = g->before[i]};
-        axis->classes = ry_least(g->spread[i], g->out[i]);
+        const ry_window_axis window = {.taps = g->kernel[i], .stride = g->output_stride[i], .dilation = g->dilation[i], .pad = g->before[i]};
+        axis->classes = ry_min(g->output_stride[i], g->out[i]);
         axis->taps = 0;
         if (axis->classes > DEPTHWISE_CLASSES) {
             return false;
         }
         for (int64_t r = 0; r < axis->classes; r++) {
             const ry_window_readers phase = ry_window_phase(&window, r);
-            const int64_t last = ry_most(phase.count - 1, 0); /* the taps from there on */
+            const int64_t last = ry_max(phase.count - 1, 0); /* the taps from there on */
             axis->apart = -phase.out_step;
             axis->class[r] = (depthwise_class){.taps = phase.count,
                                                .at = phase.out + last * phase.out_step,
@@ -56,7 +56,7 @@ bool depthwise_axis_make(const ry_conv_geometry *g, int i, depthwise_axis *axis)
     return true;
 }
 
-bool depthwise_axis_part(depthwise_axis *axis)
+bool ry_depthwise_axis_part(depthwise_axis *axis)
 {
     const int64_t classes = axis->apart / ry_common_divisor(axis->move, axis->apart);
     if (classes > DEPTHWISE_CLASSES || classes > axis->out) {
@@ -72,7 +72,7 @@ bool depthwise_axis_part(depthwise_axis *axis)
     return true;
 }
 
-depthwise_inside depthwise_axis_inside(const depthwise_axis *axis, int64_t output)
+depthwise_inside ry_depthwise_axis_inside(const depthwise_axis *axis, int64_t output)
 {
     const depthwise_class *c = &axis->class[output % axis->classes];
     const int64_t at = c->at + output / axis->classes * axis->move;
@@ -80,7 +80,7 @@ depthwise_inside depthwise_axis_inside(const depthwise_axis *axis, int64_t outpu
     return (depthwise_inside){c, at, taps.begin, taps.end - taps.begin};
 }
 
-double depthwise_axis_mean(const depthwise_axis *axis)
+double ry_depthwise_axis_mean(const depthwise_axis *axis)
 {
     int64_t all = 0;
     for (int64_t r = 0; r < axis->classes; r++) {

@@ -3,13 +3,13 @@
  *
  *     it reads x at   class.at + q * move + j * apart   with tap   class.tap + j * class.tap_step,   0 <= j < class.taps
  *
- * A forward convolution is one class, or as many as make its taps neighbours in x of a class's own (depthwise_axis_part): a dilated convolution
+ * A forward convolution is one class, or as many as make its taps neighbours in x of a class's own (ry_depthwise_axis_part): a dilated convolution
  * is interleaved ones without dilation. A transposed one has a class for each residue of the output modulo its stride, with the taps that reach
  * those outputs. */
 #ifndef RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_AXIS_H
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_AXIS_H
 
-#include "kernels/cpu/conv/conv_geometry.h"
+#include "kernels/cpu/parts/conv_geometry.h"
 #include "problem/window.h"
 
 enum { DEPTHWISE_CLASSES = 16 };
@@ -29,10 +29,10 @@ typedef struct depthwise_axis {
 } depthwise_axis;
 
 /* Axis i; false: it has too many classes. */
-bool depthwise_axis_make(const ry_conv_geometry *geometry, int i, depthwise_axis *axis);
+bool ry_depthwise_axis_make(const ry_conv_geometry *geometry, int i, depthwise_axis *axis);
 
-/* Cuts a forward axis into classes whose moves are multiples of what lies between taps. False: there would be too many, and it is left as it was. */
-bool depthwise_axis_part(depthwise_axis *axis);
+/* Cuts a forward axis into classes whose moves are multiples of what is between taps. False: there would be too many, and it is left as it was. */
+bool ry_depthwise_axis_part(depthwise_axis *axis);
 
 /* Outputs of a class. */
 static inline int64_t depthwise_axis_outputs(const depthwise_axis *axis, int64_t class)
@@ -46,9 +46,9 @@ typedef struct depthwise_inside {
     int64_t at, first, count;
 } depthwise_inside;
 
-depthwise_inside depthwise_axis_inside(const depthwise_axis *axis, int64_t output);
+depthwise_inside ry_depthwise_axis_inside(const depthwise_axis *axis, int64_t output);
 
 /* Taps that read inside x, on average over the outputs. */
-double depthwise_axis_mean(const depthwise_axis *axis);
+double ry_depthwise_axis_mean(const depthwise_axis *axis);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks whose output channels read the channel of their own number. */
-#include "kernels/cpu/depthwise/depthwise_block_text.h"
+#include "kernels/cpu/depthwise/depthwise_block_template.h"
 
 #define BLOCK(window, stride, height, pixels)                                             \
     static void block_##window##_##stride##_##height##_##pixels(const depthwise_block *b) \

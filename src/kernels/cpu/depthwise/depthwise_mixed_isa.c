@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks of grouped convolutions. */
-#include "kernels/cpu/depthwise/depthwise_block_text.h"
+#include "kernels/cpu/depthwise/depthwise_block_template.h"
 
 #define BLOCK(window, stride, height, pixels, mix)                                                \
     static void mixed_##window##_##stride##_##height##_##pixels##_##mix(const depthwise_block *b) \

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernel: depthwise convolution with pixels side by side in memory (depthwise_nchw_plan.h). */
-#include "base/whole.h"
-#include "kernels/cpu/common/simd.h"
-#include "kernels/cpu/conv/activation.h"
-#include "kernels/cpu/conv/conv_kernel.h"
+#include "base/integer.h"
+#include "kernels/cpu/simd/simd.h"
+#include "kernels/cpu/parts/activation.h"
+#include "kernels/cpu/parts/conv_kernel.h"
 #include "kernels/cpu/depthwise/depthwise_plane.h"
 #include "kernels/cpu/depthwise/depthwise_problem.h"
-#include "kernels/cpu/depthwise/depthwise_roll.h"
+#include "kernels/cpu/depthwise/depthwise_rotating.h"
 
 static void activate_rows(const depthwise_nchw_plan *plan, const depthwise_plane *p, ry_activation_of activation)
 {
     const int64_t step = plan->phase.y_step[1];
-    RY_ISA_SYMBOL(ry_activate_rows)(activation, p->y + p->first_row * step, step, p->end_row - p->first_row, plan->geometry.out[2]);
+    RY_ISA_SYMBOL(activate_rows)(activation, p->y + p->first_row * step, step, p->end_row - p->first_row, plan->geometry.out[2]);
 }
 
 /* A pass over slice z of y: tap `tap` of the depth, which reads slice `from` of x. */
@@ -50,28 +50,28 @@ static void set_plane(const ry_cpu_launch *launch, const pass *at, int64_t k, de
 static void run_pass(const ry_cpu_launch *launch, const pass *at, int64_t first, int64_t end, depthwise_plane p[2])
 {
     const depthwise_nchw_plan *plan = launch->state;
-    depthwise_roll roll;
-    if (plan->sevens) {
+    depthwise_rotating rotating;
+    if (plan->seven_rows) {
         set_plane(launch, at, first, &p[0]);
-        RY_ISA_SYMBOL(depthwise_nchw_sevens)(plan, p, end - first);
+        RY_ISA_SYMBOL(depthwise_nchw_seven_rows)(plan, p, end - first);
         return;
     }
-    if (plan->rolls) {
+    if (plan->rotates) {
         set_plane(launch, at, first, &p[0]);
-        RY_ISA_SYMBOL(depthwise_roll_make)(plan, p, &roll);
+        RY_ISA_SYMBOL(depthwise_rotating_make)(plan, p, &rotating);
     }
-    for (int64_t k = first; k < end; k += 1 + plan->paired) {
+    for (int64_t k = first; k < end; k += 1 + plan->two_planes) {
         set_plane(launch, at, k, &p[0]);
-        if (plan->paired) {
+        if (plan->two_planes) {
             /* the last of an odd number goes with itself */
             set_plane(launch, at, k + 1 < end ? k + 1 : k, &p[1]);
-            RY_ISA_SYMBOL(depthwise_nchw_pair)(plan, p);
-        } else if (plan->rolls) {
-            RY_ISA_SYMBOL(depthwise_roll_plane)(&roll, p);
+            RY_ISA_SYMBOL(depthwise_nchw_two_planes)(plan, p);
+        } else if (plan->rotates) {
+            RY_ISA_SYMBOL(depthwise_rotating_plane)(&rotating, p);
         } else {
             RY_ISA_SYMBOL(depthwise_nchw_strips)(plan, p);
         }
-        for (int i = 0; at->last && !at->bounded && i <= (plan->paired && k + 1 < end); i++) {
+        for (int i = 0; at->last && !at->bounded && i <= (plan->two_planes && k + 1 < end); i++) {
             activate_rows(plan, &p[i], at->activation);
         }
     }
@@ -82,20 +82,20 @@ static void run(const ry_cpu_launch *launch, size_t task)
     const depthwise_nchw_plan *plan = launch->state;
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t index = (int64_t)task, rows = index % plan->row_blocks, part = index / plan->row_blocks % plan->channel_blocks;
-    const int64_t channels = g->kernel[0] == 1 ? plan->channels : 1 + plan->paired; /* a plane's passes follow each other */
-    const int64_t first = part * plan->channels, end = ry_least(first + plan->channels, plan->outputs);
-    depthwise_plane p[2] = {{.first_row = rows * plan->rows, .end_row = ry_least((rows + 1) * plan->rows, g->out[1])}};
+    const int64_t channels = g->kernel[0] == 1 ? plan->channels : 1 + plan->two_planes; /* a plane's passes follow each other */
+    const int64_t first = part * plan->channels, end = ry_min(first + plan->channels, plan->outputs);
+    depthwise_plane p[2] = {{.first_row = rows * plan->rows, .end_row = ry_min((rows + 1) * plan->rows, g->out[1])}};
     pass at = {.image = index / plan->row_blocks / plan->channel_blocks, .activation = ry_conv_activation(launch->problem)};
     at.bounded = ry_activation_bounds(at.activation, &at.low, &at.high);
     p[1] = p[0];
     for (int64_t k = first; k < end; k += channels) {
         for (at.z = 0; at.z < g->out[0]; at.z++) {
-            const ry_window_range passes = depthwise_nchw_passes(g, at.z);
+            const ry_window_range passes = ry_depthwise_nchw_passes(g, at.z);
             for (at.tap = passes.begin; at.tap < passes.end; at.tap++) {
                 at.from = at.z * g->stride[0] - g->before[0] + at.tap * g->dilation[0];
                 at.first = at.tap == passes.begin;
                 at.last = at.tap + 1 == passes.end;
-                run_pass(launch, &at, k, ry_least(k + channels, end), p);
+                run_pass(launch, &at, k, ry_min(k + channels, end), p);
             }
         }
     }
@@ -107,10 +107,10 @@ static float *pack_window(const ry_cpu_launch *launch, int64_t k, int64_t t, flo
     const depthwise_nchw_plan *plan = launch->state;
     const ry_conv_geometry *g = &plan->geometry;
     for (int64_t first = 0, end; first < g->kernel[1]; first = end) {
-        end = first + depthwise_nchw_turn(g->kernel[1] - first);
+        end = first + depthwise_nchw_tap_rows(g->kernel[1] - first);
         for (int64_t s = 0; s < g->kernel[2]; s++) {
             for (int64_t r = first; r < end; r++) {
-                *to++ = depthwise_weight(launch, g, k, 0, t, r, s);
+                *to++ = ry_depthwise_weight(launch, g, k, 0, t, r, s);
             }
         }
     }
@@ -127,10 +127,10 @@ static void pack(const ry_cpu_launch *launch, size_t task)
     for (int64_t t = 0; t < g->kernel[0]; t++) {
         to = pack_window(launch, k, t, to);
     }
-    *to = depthwise_bias(launch, k);
+    *to = ry_depthwise_bias(launch, k);
 }
 
-/* Whole vectors of pixels, or of two planes' pixels. */
-RY_CONV_KERNELS(depthwise_nchw, .applicable = depthwise_nchw_suits, .knobs = depthwise_nchw_knobs, .knob_count = NCHW_KNOBS,
-                .values = depthwise_nchw_values, .prepare = depthwise_nchw_prepare, .initialise = depthwise_nchw_initialise, .pack = pack,
+/* Full vectors of pixels, or of two planes' pixels. */
+RY_CONV_KERNELS(depthwise_nchw, .applicable = ry_depthwise_nchw_suits, .knobs = ry_depthwise_nchw_knobs, .knob_count = NCHW_KNOBS,
+                .values = ry_depthwise_nchw_values, .prepare = ry_depthwise_nchw_prepare, .initialise = ry_depthwise_nchw_initialise, .pack = pack,
                 .run = run, .packed_inputs = 1u << 1 | 1u << 2);

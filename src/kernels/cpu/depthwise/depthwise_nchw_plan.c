@@ -2,7 +2,7 @@
 /* Masks and tasks of the depthwise convolution along rows. */
 #include "kernels/cpu/depthwise/depthwise_nchw_plan.h"
 
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/depthwise/depthwise_problem.h"
 #include "kernels/form.h"
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-ry_window_range depthwise_nchw_passes(const ry_conv_geometry *g, int64_t z)
+ry_window_range ry_depthwise_nchw_passes(const ry_conv_geometry *g, int64_t z)
 {
     return ry_window_inside(g->in[0], z * g->stride[0] - g->before[0], g->dilation[0], g->kernel[0]);
 }
@@ -20,7 +20,7 @@ static int64_t count_passes(const ry_conv_geometry *g)
 {
     int64_t count = 0;
     for (int64_t z = 0; z < g->out[0]; z++) {
-        const ry_window_range passes = depthwise_nchw_passes(g, z);
+        const ry_window_range passes = ry_depthwise_nchw_passes(g, z);
         if (passes.end == passes.begin) {
             return 0;
         }
@@ -29,14 +29,14 @@ static int64_t count_passes(const ry_conv_geometry *g)
     return count;
 }
 
-bool depthwise_nchw_suits(const ry_problem *problem)
+bool ry_depthwise_nchw_suits(const ry_problem *problem)
 {
-    if (!depthwise_is(problem, 1) || !ry_conv_reads_forward(problem) || ry_type_of(&problem->in[0]) != RY_f32 ||
+    if (!ry_depthwise_is(problem, 1) || !ry_conv_reads_forward(problem) || ry_type_of(&problem->in[0]) != RY_f32 ||
         ry_type_of(&problem->out[0]) != RY_f32) {
         return false;
     }
     depthwise_nchw_plan plan;
-    depthwise_read(problem, &plan.geometry, &plan.phase);
+    ry_depthwise_read(problem, &plan.geometry, &plan.phase);
     const ry_conv_geometry *g = &plan.geometry;
     const bool near = (g->x_step[2] == 1 || g->in[2] == 1) && (plan.phase.y_step[2] == 1 || g->out[2] == 1);
     const bool residual =
@@ -62,18 +62,18 @@ static load load_of(const depthwise_nchw_plan *plan, int width, int64_t i)
     return odd && i == 0 ? (load){-g->before[2], 1} : (load){2 * i - odd - g->before[2], 2 * width};
 }
 
-const int depthwise_nchw_heights[DEPTHWISE_HEIGHTS] = {7, 4, 1};
+const int ry_depthwise_nchw_heights[DEPTHWISE_HEIGHTS] = {7, 4, 1};
 
-int depthwise_nchw_form(int64_t left)
+int ry_depthwise_nchw_form(int64_t left)
 {
     int form = 0; /* the last one is of one row */
-    while (form < DEPTHWISE_HEIGHTS - 1 && depthwise_nchw_heights[form] > left) {
+    while (form < DEPTHWISE_HEIGHTS - 1 && ry_depthwise_nchw_heights[form] > left) {
         form++;
     }
     return form;
 }
 
-uint64_t depthwise_nchw_inside(const depthwise_nchw_plan *plan, int64_t first, int64_t count)
+uint64_t ry_depthwise_nchw_inside(const depthwise_nchw_plan *plan, int64_t first, int64_t count)
 {
     const ry_window_range rows = ry_window_inside(plan->geometry.in[1], first, plan->geometry.dilation[1], count);
     return rows.begin == rows.end ? 0 : ((1ull << rows.end) - 1) & ~((1ull << rows.begin) - 1);
@@ -102,14 +102,14 @@ static bool is_plain(const depthwise_nchw_plan *plan, int width, int64_t vector)
 }
 
 /* Windows of 3x3 that reach at most a pixel over each end of x. */
-static bool can_roll(const ry_conv_geometry *g)
+static bool can_rotate(const ry_conv_geometry *g)
 {
-    bool rolls = g->kernel[0] == 1 && g->stride[1] == g->stride[2];
+    bool rotates = g->kernel[0] == 1 && g->stride[1] == g->stride[2];
     for (int i = 1; i <= 2; i++) {
         const int64_t behind = (g->out[i] - 1) * g->stride[i] + 3 - g->before[i] - g->in[i];
-        rolls = rolls && g->kernel[i] == 3 && g->dilation[i] == 1 && g->before[i] >= 0 && g->before[i] <= 1 && behind <= 1;
+        rotates = rotates && g->kernel[i] == 3 && g->dilation[i] == 1 && g->before[i] >= 0 && g->before[i] <= 1 && behind <= 1;
     }
-    return rolls;
+    return rotates;
 }
 
 /* The masks of a row's first vector and of its last one, which ends with the row. */
@@ -117,9 +117,9 @@ static void find_ends(int width, depthwise_nchw_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     /* from the first pixel that a vector reads to each of its loads */
-    const int64_t at[2][ROLL_LOADS] = {{0, 1, 2}, {0, width, 1, width + 1}};
+    const int64_t at[2][ROTATING_LOADS] = {{0, 1, 2}, {0, width, 1, width + 1}};
     for (int64_t end = 0; end < 2; end++) {
-        const int64_t column = end ? ry_most(0, g->out[2] - width) : 0;
+        const int64_t column = end ? ry_max(0, g->out[2] - width) : 0;
         for (int64_t i = 0; i < plan->loads; i++) {
             plan->mask[end * plan->loads + i] = inside_row(g, column * g->stride[2] - g->before[2] + at[g->stride[2] - 1][i], width);
         }
@@ -144,11 +144,11 @@ static void read_problem(const ry_query *query, depthwise_nchw_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     memset(plan, 0, sizeof *plan);
-    depthwise_read(query->problem, &plan->geometry, &plan->phase);
+    ry_depthwise_read(query->problem, &plan->geometry, &plan->phase);
     join_rows(query->problem, plan);
     plan->multiplier = g->channels_out;
     plan->outputs = g->groups * g->channels_out;
-    plan->vectors = ry_parts(g->out[2], query->kernel->simd.width);
+    plan->vectors = ry_ceil_div(g->out[2], query->kernel->simd.width);
 }
 
 static bool can_pair(const depthwise_nchw_plan *plan, int width)
@@ -177,62 +177,62 @@ static bool can_window(const ry_conv_geometry *g)
     return g->stride[2] == 1 && g->dilation[1] == 1 && g->kernel[1] == g->kernel[2] && (g->kernel[1] == 5 || g->kernel[1] == 7);
 }
 
-static bool has_text(const ry_query *query, const depthwise_nchw_plan *plan, depthwise_nchw_text text)
+static bool has_variant(const ry_query *query, const depthwise_nchw_plan *plan, depthwise_nchw_variant variant)
 {
     const int width = query->kernel->simd.width;
-    switch (text) {
-    case NCHW_SEVEN: return can_seven(query->problem, plan, width);
-    case NCHW_PAIR: return can_pair(plan, width);
-    case NCHW_ROLL: return can_roll(&plan->geometry);
+    switch (variant) {
+    case NCHW_SEVEN_ROWS: return can_seven(query->problem, plan, width);
+    case NCHW_TWO_PLANES: return can_pair(plan, width);
+    case NCHW_ROTATING: return can_rotate(&plan->geometry);
     case NCHW_WINDOW: return can_window(&plan->geometry);
     default: return true;
     }
 }
 
-bool depthwise_nchw_has(const ry_query *query, depthwise_nchw_text text)
+bool ry_depthwise_nchw_has(const ry_query *query, depthwise_nchw_variant variant)
 {
     depthwise_nchw_plan plan;
     read_problem(query, &plan);
-    return has_text(query, &plan, text);
+    return has_variant(query, &plan, variant);
 }
 
-static bool has_halves(const depthwise_nchw_plan *plan, int width)
+static bool has_two_strips(const depthwise_nchw_plan *plan, int width)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t last = g->out[2] - (plan->vectors - 1) * width;
     return 2 * last <= width && (g->stride[2] == 1 || (g->kernel[1] == 3 && g->kernel[2] == 3));
 }
 
-bool depthwise_nchw_has_halves(const ry_query *query)
+bool ry_depthwise_nchw_has_two_strips(const ry_query *query)
 {
     depthwise_nchw_plan plan;
     read_problem(query, &plan);
-    return has_halves(&plan, query->kernel->simd.width);
+    return has_two_strips(&plan, query->kernel->simd.width);
 }
 
-static bool is_strip(depthwise_nchw_text text)
+static bool is_strip(depthwise_nchw_variant variant)
 {
-    return text == NCHW_STRIP || text == NCHW_WINDOW;
+    return variant == NCHW_STRIP || variant == NCHW_WINDOW;
 }
 
-/* Texts that keep strips and weights in registers, and the one for machines whose registers do not hold them. */
-static bool pays(const ry_simd *simd, depthwise_nchw_text text)
+/* Variants that keep strips and weights in registers, and the one for machines whose registers do not hold them. */
+static bool pays(const ry_simd *simd, depthwise_nchw_variant variant)
 {
     const bool many = depthwise_many_registers(simd);
-    return text == NCHW_ROLL ? !many : many || (text != NCHW_SEVEN && text != NCHW_WINDOW);
+    return variant == NCHW_ROTATING ? !many : many || (variant != NCHW_SEVEN_ROWS && variant != NCHW_WINDOW);
 }
 
-/* The first of the texts, from the most special one on, that computes the problem in the form asked for. */
+/* The first of the variants, from the most special one on, that computes the problem in the form asked for. */
 static bool choose_text(const ry_query *query, depthwise_nchw_plan *plan)
 {
-    static const depthwise_nchw_text texts[NCHW_TEXTS] = {NCHW_SEVEN, NCHW_PAIR, NCHW_ROLL, NCHW_WINDOW, NCHW_STRIP};
-    const int64_t wanted = ry_form_wanted(query, NCHW_TEXT);
-    for (int i = 0; i < NCHW_TEXTS; i++) {
-        plan->text = texts[i];
-        const bool rows = plan->text != NCHW_SEVEN || plan->rows == plan->geometry.out[1];
-        const bool halves = is_strip(plan->text) || ry_form_allows(query, NCHW_HALVES, 0);
-        if (rows && halves && ry_form_allows(query, NCHW_TEXT, plan->text) && has_text(query, plan, plan->text) &&
-            (wanted == plan->text || pays(&query->kernel->simd, plan->text))) {
+    static const depthwise_nchw_variant variants[NCHW_VARIANTS] = {NCHW_SEVEN_ROWS, NCHW_TWO_PLANES, NCHW_ROTATING, NCHW_WINDOW, NCHW_STRIP};
+    const int64_t wanted = ry_form_wanted(query, NCHW_VARIANT);
+    for (int i = 0; i < NCHW_VARIANTS; i++) {
+        plan->variant = variants[i];
+        const bool rows = plan->variant != NCHW_SEVEN_ROWS || plan->rows == plan->geometry.out[1];
+        const bool two_strips = is_strip(plan->variant) || ry_form_allows(query, NCHW_TWO_STRIPS, 0);
+        if (rows && two_strips && ry_form_allows(query, NCHW_VARIANT, plan->variant) && has_variant(query, plan, plan->variant) &&
+            (wanted == plan->variant || pays(&query->kernel->simd, plan->variant))) {
             return true;
         }
     }
@@ -242,11 +242,11 @@ static bool choose_text(const ry_query *query, depthwise_nchw_plan *plan)
 static void set_text(const ry_query *query, depthwise_nchw_plan *plan)
 {
     const int width = query->kernel->simd.width;
-    plan->sevens = plan->text == NCHW_SEVEN;
-    plan->paired = plan->text == NCHW_PAIR || (plan->sevens && can_pair(plan, width));
-    plan->rolls = plan->text == NCHW_ROLL;
-    plan->windows = plan->text == NCHW_WINDOW;
-    plan->halves = is_strip(plan->text) && has_halves(plan, width) && ry_form_allows(query, NCHW_HALVES, 1);
+    plan->seven_rows = plan->variant == NCHW_SEVEN_ROWS;
+    plan->two_planes = plan->variant == NCHW_TWO_PLANES || (plan->seven_rows && can_pair(plan, width));
+    plan->rotates = plan->variant == NCHW_ROTATING;
+    plan->windows = plan->variant == NCHW_WINDOW;
+    plan->two_strips = is_strip(plan->variant) && has_two_strips(plan, width) && ry_form_allows(query, NCHW_TWO_STRIPS, 1);
 }
 
 /* Rows of one are long runs, which the hardware follows. Those that roll down by two rows are fetched where they come
@@ -255,7 +255,7 @@ static bool fetches(const ry_query *query, const depthwise_nchw_plan *plan)
 {
     const ry_machine *machine = query->target->machine;
     const double bytes = ry_problem_bytes(query->problem);
-    const bool two = plan->rolls && plan->geometry.stride[2] == 2;
+    const bool two = plan->rotates && plan->geometry.stride[2] == 2;
     return plan->geometry.out[1] > 1 &&
            (two ? ry_machine_is_far(machine, bytes) : bytes > (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2));
 }
@@ -263,17 +263,17 @@ static bool fetches(const ry_query *query, const depthwise_nchw_plan *plan)
 static void find_edges(int width, depthwise_nchw_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    if (plan->paired || plan->sevens) {
+    if (plan->two_planes || plan->seven_rows) {
         plan->loads = g->kernel[2];
-        plan->size = sizeof *plan + (plan->paired ? (size_t)(plan->loads * (1 + width)) * sizeof *plan->mask : 0);
+        plan->size = sizeof *plan + (plan->two_planes ? (size_t)(plan->loads * (1 + width)) * sizeof *plan->mask : 0);
         return;
     }
-    if (plan->rolls) {
-        plan->loads = g->stride[2] == 1 ? 3 : ROLL_LOADS;
+    if (plan->rotates) {
+        plan->loads = g->stride[2] == 1 ? 3 : ROTATING_LOADS;
         plan->size = sizeof *plan + (size_t)(2 * plan->loads) * sizeof *plan->mask;
         return;
     }
-    plan->loads = g->stride[2] == 1 ? g->kernel[2] : ry_parts(g->kernel[2], 2);
+    plan->loads = g->stride[2] == 1 ? g->kernel[2] : ry_ceil_div(g->kernel[2], 2);
     while (plan->left < plan->vectors && !is_plain(plan, width, plan->left)) {
         plan->left++;
     }
@@ -288,24 +288,24 @@ static int64_t choose_channels(const depthwise_nchw_plan *plan, const ry_machine
     const int64_t task_work = ry_machine_task_products(machine, ry_costs_of(width)->depthwise_nchw.task),
                   enough = depthwise_tasks_enough(machine);
     const int64_t planes = plan->geometry.batch * plan->outputs;
-    int64_t channels = ry_least(plan->outputs, ry_parts(task_work, plane_work));
+    int64_t channels = ry_min(plan->outputs, ry_ceil_div(task_work, plane_work));
     if (planes / channels < enough && plane_work * planes > task_work * enough) {
-        channels = ry_most(1, planes / enough);
+        channels = ry_max(1, planes / enough);
     }
-    const int64_t parts = depthwise_even_tasks(ry_parts(plan->outputs, channels), machine);
-    channels = ry_parts(plan->outputs, ry_least(plan->outputs, parts));
+    const int64_t parts = depthwise_even_tasks(ry_ceil_div(plan->outputs, channels), machine);
+    channels = ry_ceil_div(plan->outputs, ry_min(plan->outputs, parts));
     return channels + (can_pair(plan, width) && channels % 2);
 }
 
-/* Few planes: parts of them, whole strips. */
+/* Few planes: parts of them, full strips. */
 static int64_t choose_rows(const depthwise_nchw_plan *plan, const ry_machine *machine, int64_t plane_work, int width)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t task_work = ry_machine_task_products(machine, ry_costs_of(width)->depthwise_nchw.task),
                   enough = depthwise_tasks_enough(machine);
-    const int64_t parts = ry_least(ry_parts(enough, g->batch * plan->channel_blocks), ry_most(1, plane_work / task_work));
-    const int64_t strips = ry_parts(ry_parts(g->out[1], parts), STRIP_ROWS);
-    return plan->channels > 1 ? g->out[1] : ry_least(g->out[1], strips * STRIP_ROWS);
+    const int64_t parts = ry_min(ry_ceil_div(enough, g->batch * plan->channel_blocks), ry_max(1, plane_work / task_work));
+    const int64_t strips = ry_ceil_div(ry_ceil_div(g->out[1], parts), STRIP_ROWS);
+    return plan->channels > 1 ? g->out[1] : ry_min(g->out[1], strips * STRIP_ROWS);
 }
 
 static void choose_tasks(const ry_query *query, depthwise_nchw_plan *plan)
@@ -318,13 +318,13 @@ static void choose_tasks(const ry_query *query, depthwise_nchw_plan *plan)
     if (plan->channels == RY_KNOB_FREE) {
         plan->channels = choose_channels(plan, machine, plane_work, width);
     }
-    plan->channel_blocks = ry_parts(plan->outputs, plan->channels);
+    plan->channel_blocks = ry_ceil_div(plan->outputs, plan->channels);
     plan->rows = ry_form_wanted(query, NCHW_ROWS);
     if (plan->rows == RY_KNOB_FREE) {
-        const bool all = ry_form_wanted(query, NCHW_TEXT) == NCHW_SEVEN;
+        const bool all = ry_form_wanted(query, NCHW_VARIANT) == NCHW_SEVEN_ROWS;
         plan->rows = all ? g->out[1] : choose_rows(plan, machine, plane_work, width);
     }
-    plan->row_blocks = ry_parts(g->out[1], plan->rows);
+    plan->row_blocks = ry_ceil_div(g->out[1], plan->rows);
     plan->tasks = g->batch * plan->channel_blocks * plan->row_blocks;
 }
 
@@ -334,30 +334,30 @@ static double count_cycles(const depthwise_nchw_plan *plan, int width)
 {
     const struct ry_depthwise_nchw_costs *cost = &ry_costs_of(width)->depthwise_nchw;
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t rows = ry_parts(g->out[1], g->dilation[1]), last = rows % STRIP_ROWS;
-    const int64_t alone = last < depthwise_nchw_heights[1] ? last : last - depthwise_nchw_heights[1];
-    const int64_t passes = count_passes(g), planes_at_once = plan->paired ? ry_parts(plan->outputs, 2) : plan->outputs;
+    const int64_t rows = ry_ceil_div(g->out[1], g->dilation[1]), last = rows % STRIP_ROWS;
+    const int64_t alone = last < ry_depthwise_nchw_heights[1] ? last : last - ry_depthwise_nchw_heights[1];
+    const int64_t passes = count_passes(g), planes_at_once = plan->two_planes ? ry_ceil_div(plan->outputs, 2) : plan->outputs;
     const double planes = (double)(g->batch * planes_at_once * passes), vectors = planes * (double)plan->vectors;
     const int two = g->stride[2] > 1;
-    const double roll[][2] = {{cost->roll, cost->roll_strided}, {cost->roll_alone, cost->roll_alone_strided}};
-    const double tap[][2] = {{cost->tap, cost->tap_strided}, {cost->tap_paired, cost->tap_paired_strided}};
-    const double end[][2] = {{cost->end, cost->end_strided}, {cost->end_paired, cost->end_paired_strided}};
-    if (plan->sevens) {
-        return vectors * (double)ry_whole(g->out[1], STRIP_ROWS) * (plan->paired ? cost->seven_paired : cost->seven);
+    const double rotating[][2] = {{cost->rotating, cost->rotate_strided}, {cost->rotate_alone, cost->rotate_alone_strided}};
+    const double tap[][2] = {{cost->tap, cost->tap_strided}, {cost->tap_two_planes, cost->tap_two_planes_strided}};
+    const double end[][2] = {{cost->end, cost->end_strided}, {cost->end_two_planes, cost->end_two_planes_strided}};
+    if (plan->seven_rows) {
+        return vectors * (double)ry_round_up(g->out[1], STRIP_ROWS) * (plan->two_planes ? cost->seven_two_planes : cost->seven);
     }
-    if (plan->rolls) {
-        return vectors * (double)g->out[1] * roll[plan->vectors == 1][two] + planes * cost->plane;
+    if (plan->rotates) {
+        return vectors * (double)g->out[1] * rotating[plan->vectors == 1][two] + planes * cost->plane;
     }
-    const double wide = depthwise_is_long(width) && two && !plan->paired ? cost->long_parting : 1.0;
-    const double each = (double)(g->kernel[1] * g->kernel[2]) * tap[plan->paired][two] * wide;
+    const double wide = depthwise_is_long(width) && two && !plan->two_planes ? cost->long_parting : 1.0;
+    const double each = (double)(g->kernel[1] * g->kernel[2]) * tap[plan->two_planes][two] * wide;
     const double adds = passes > g->out[0] ? cost->add : 0;
     /* the weights of 3x3 stay in registers */
-    const double square = !plan->paired && !two && g->kernel[1] == 3 && g->kernel[2] == 3 ? cost->square : 0.0;
-    const double narrow = plan->vectors == 1 && !plan->paired ? cost->narrow : 0.0;
+    const double square = !plan->two_planes && !two && g->kernel[1] == 3 && g->kernel[2] == 3 ? cost->square : 0.0;
+    const double narrow = plan->vectors == 1 && !plan->two_planes ? cost->narrow : 0.0;
     const double share = (double)alone / (double)rows;
     return vectors * (double)g->out[1] *
                (each * (1.0 + cost->alone_tap * share) +
-                (end[plan->paired][two] + adds - square + narrow) * (1.0 + cost->alone_end * share)) +
+                (end[plan->two_planes][two] + adds - square + narrow) * (1.0 + cost->alone_end * share)) +
            planes * cost->plane;
 }
 
@@ -377,7 +377,7 @@ static void find_lanes(int width, depthwise_nchw_plan *plan)
     }
 }
 
-bool depthwise_nchw_plan_choose(const ry_query *query, depthwise_nchw_plan *plan)
+bool ry_depthwise_nchw_plan_choose(const ry_query *query, depthwise_nchw_plan *plan)
 {
     read_problem(query, plan);
     choose_tasks(query, plan);
@@ -391,14 +391,14 @@ bool depthwise_nchw_plan_choose(const ry_query *query, depthwise_nchw_plan *plan
     return true;
 }
 
-void depthwise_nchw_initialise(const ry_query *query, void *state)
+void ry_depthwise_nchw_initialise(const ry_query *query, void *state)
 {
     depthwise_nchw_plan *plan = state;
     const int width = query->kernel->simd.width;
-    depthwise_nchw_plan_choose(query, plan);
-    if (plan->paired) {
+    ry_depthwise_nchw_plan_choose(query, plan);
+    if (plan->two_planes) {
         find_lanes(width, plan);
-    } else if (plan->rolls) {
+    } else if (plan->rotates) {
         find_ends(width, plan);
     }
     for (int64_t e = 0; e < plan->left + plan->right; e++) {

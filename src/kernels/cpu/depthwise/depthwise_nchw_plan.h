@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a depthwise convolution with pixels side by side in memory ("nchw") is cut: vectors lie along a row's pixels.
+/* How a depthwise convolution with pixels side by side in memory ("nchw") is cut: vectors are along a row's pixels.
  *
  * A task computes some rows of some output channels, a plane at a time, in strips of up to STRIP_ROWS rows. A strip goes through its columns
  * a vector at a time, reads x where it is, and keeps the sums of all its rows in registers: a loaded vector serves every tap of its column.
@@ -9,45 +9,45 @@
  * With a horizontal stride of 2 loads come in pairs of vectors, parted into even and odd pixels: taps s and s + 1. The first tap of an odd
  * window is tap 2 of the pixel before: it is shifted in.
  *
- * Whole strips of windows of 5x5 and 7x7 with unit stride have a text that knows their size (`windows`).
+ * Full strips of windows of 5x5 and 7x7 with unit stride have a variant that knows their size (`windows`).
  *
- * The last vectors of rows that fill at most half of the lanes are summed for two strips of the greatest height together (`halves`).
+ * The last vectors of rows that fill at most half of the lanes are summed for two strips of the greatest height together (`two_strips`).
  *
- * Where sixteen registers hold no strip beside the weights, windows of 3x3 have a text that goes down all rows a vector of
- * columns at a time (`rolls`). The last vector of a row ends with it.
+ * Where sixteen registers hold no strip beside the weights, windows of 3x3 have a variant that goes down all rows a vector of
+ * columns at a time (`rotates`). The last vector of a row ends with it.
  *
- * Planes of at most half a vector's width go two at a time (`paired`), one in each half; taps are permutations of one load. Planes of one or two
+ * Planes of at most half a vector's width go two at a time (`two_planes`), one in each half; taps are permutations of one load. Planes of one or two
  * vectors' width and more than seven rows, or of half of one and seven, without gaps, with windows of 3x3 and nothing but bounds behind them, have a
- * text of their own (`sevens`), which writes whole vectors over what the next row writes again.
+ * variant of their own (`seven_rows`), which writes full vectors over what the next row writes again.
  *
  * A window with depth is a sum of flat ones, one pass over a slice of y for each slice of x: every pass but the first adds to what y has. */
 #ifndef RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NCHW_PLAN_H
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NCHW_PLAN_H
 
-#include "kernels/cpu/conv/conv_geometry.h"
+#include "kernels/cpu/parts/conv_geometry.h"
 #include "kernels/kernel.h"
 #include "problem/window.h"
 
-typedef enum depthwise_nchw_text {
+typedef enum depthwise_nchw_variant {
     NCHW_STRIP,  /* any */
     NCHW_WINDOW, /* strips of windows of a known size */
-    NCHW_PAIR,   /* two planes at a time */
-    NCHW_ROLL,   /* down all rows */
-    NCHW_SEVEN,  /* planes without gaps, seven rows in registers */
-    NCHW_TEXTS
-} depthwise_nchw_text;
+    NCHW_TWO_PLANES,   /* two planes at a time */
+    NCHW_ROTATING,   /* down all rows */
+    NCHW_SEVEN_ROWS,  /* planes without gaps, seven rows in registers */
+    NCHW_VARIANTS
+} depthwise_nchw_variant;
 
-/* text and halves make the forms; the others cut them. */
-enum { NCHW_TEXT, NCHW_HALVES, NCHW_ROWS, NCHW_CHANNELS, NCHW_KNOBS };
-extern const ry_knob depthwise_nchw_knobs[NCHW_KNOBS];
+/* variant and halves make the forms; the others cut them. */
+enum { NCHW_VARIANT, NCHW_TWO_STRIPS, NCHW_ROWS, NCHW_CHANNELS, NCHW_KNOBS };
+extern const ry_knob ry_depthwise_nchw_knobs[NCHW_KNOBS];
 
 enum {
     STRIP_ROWS = 7,    /* of output */
     STRIP_TAPS = 7,    /* rows of the window at once, at most */
     STRIP_WINDOW = 32, /* a window's height at most */
     DEPTHWISE_HEIGHTS = 3,
-    ROLL_ROWS = 28, /* that roll together, at most: what they read and write stays in the first-level cache for the next columns */
-    ROLL_LOADS = 4, /* of a vector and row, at most */
+    ROTATING_ROWS = 28, /* that roll together, at most: what they read and write stays in the first-level cache for the next columns */
+    ROTATING_LOADS = 4, /* of a vector and row, at most */
 };
 
 typedef struct depthwise_nchw_plan {
@@ -58,8 +58,8 @@ typedef struct depthwise_nchw_plan {
     int64_t rows, row_blocks; /* output rows of a task */
     int64_t channels, channel_blocks;
     int64_t tasks;
-    depthwise_nchw_text text;
-    bool paired, rolls, sevens, halves, windows; /* sevens: of pairs where it is paired, too */
+    depthwise_nchw_variant variant;
+    bool two_planes, rotates, seven_rows, two_strips, windows; /* sevens: of pairs where it is paired, too */
     bool fetches;                                /* lines of x and y ahead: they come from outer caches, or from memory */
     int64_t vectors, left, right;                /* of a row; of these at its ends that need masks */
     int64_t loads; /* masks of a vector: one a tap; one a pair of taps, and one of the first, where the stride is 2 */
@@ -76,32 +76,32 @@ static inline const int32_t *depthwise_nchw_lanes(const depthwise_nchw_plan *pla
 }
 
 /* Heights of a strip, highest first, and the one to take of those where `left` rows are left. */
-extern const int depthwise_nchw_heights[DEPTHWISE_HEIGHTS];
-int depthwise_nchw_form(int64_t left);
+extern const int ry_depthwise_nchw_heights[DEPTHWISE_HEIGHTS];
+int ry_depthwise_nchw_form(int64_t left);
 
 /* Rows of the window that go together where `left` are left. */
-static inline int64_t depthwise_nchw_turn(int64_t left)
+static inline int64_t depthwise_nchw_tap_rows(int64_t left)
 {
     return left >= 7 ? 7 : left >= 5 ? 5 : left >= 3 ? 3 : left;
 }
 
 /* Bit j: is row first + j * (vertical dilation) one of x, j < count <= 64? */
-uint64_t depthwise_nchw_inside(const depthwise_nchw_plan *plan, int64_t first, int64_t count);
+uint64_t ry_depthwise_nchw_inside(const depthwise_nchw_plan *plan, int64_t first, int64_t count);
 
-bool depthwise_nchw_suits(const ry_problem *problem);
+bool ry_depthwise_nchw_suits(const ry_problem *problem);
 
 /* Taps of the depth that read inside x, for slice z of y. There is one at least. */
-ry_window_range depthwise_nchw_passes(const ry_conv_geometry *geometry, int64_t z);
+ry_window_range ry_depthwise_nchw_passes(const ry_conv_geometry *geometry, int64_t z);
 
-/* Is there a plan of that text, with or without halves? */
-bool depthwise_nchw_has(const ry_query *query, depthwise_nchw_text text);
-bool depthwise_nchw_has_halves(const ry_query *query);
+/* Is there a plan of that variant, with or without halves? */
+bool ry_depthwise_nchw_has(const ry_query *query, depthwise_nchw_variant variant);
+bool ry_depthwise_nchw_has_two_strips(const ry_query *query);
 
 /* The plan that the query's form asks for, without masks; false: there is none. Then the whole of it, in plan->size bytes. */
-bool depthwise_nchw_plan_choose(const ry_query *query, depthwise_nchw_plan *plan);
-void depthwise_nchw_initialise(const ry_query *query, void *state);
+bool ry_depthwise_nchw_plan_choose(const ry_query *query, depthwise_nchw_plan *plan);
+void ry_depthwise_nchw_initialise(const ry_query *query, void *state);
 
-void depthwise_nchw_values(const ry_query *query, int knob, ry_knob_values *values);
-rynd_status depthwise_nchw_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+void ry_depthwise_nchw_values(const ry_query *query, int knob, ry_knob_values *values);
+rynd_status ry_depthwise_nchw_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text of the depthwise convolution along channels (depthwise_nhwc_plan.h) of one instruction set. */
+/* The variant of the depthwise convolution along channels (depthwise_nhwc_plan.h) of one instruction set. */
 #ifndef RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NHWC_H
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NHWC_H
 
-#include "kernels/cpu/common/isa.h"
+#include "kernels/cpu/simd/isa.h"
 #include "kernels/cpu/depthwise/depthwise_nhwc_plan.h"
 
 typedef struct depthwise_block {
     /* addresses of channel 0 of the block: [slice][row][pixel], or [slice][row][tap][pixel of y] */
     const float *const *x;
     float *to[NHWC_ROWS * NHWC_PIXELS]; /* [row][pixel] */
-    int64_t shift, to_shift;            /* x and y lie so many floats further */
+    int64_t shift, to_shift;            /* x and y are stored so many floats further */
     int64_t fresh;            /* rows at the table's end whose lines are fetched, those that no line before has read; 0: nothing is */
-    int64_t x_ahead, y_ahead; /* what is fetched lies so many floats further than what is read and written */
+    int64_t prefetch_x, prefetch_y; /* what is fetched is stored so many floats further than what is read and written */
     const float *weight;      /* [tap][packed_step] */
     const float *bias;
     int64_t packed_step, taps, channels, lanes;
@@ -20,7 +20,7 @@ typedef struct depthwise_block {
     int64_t rows, row_step;                 /* of a slice; entries from one to the next */
     int64_t first_row, line_rows;           /* two lines: the table begins with this row of line 0's window; rows of a window */
     int64_t columns, tap_step, pixel_step;  /* of any window: taps of a row, entries from one to the next, from pixel to pixel */
-    int64_t depth;                    /* sums of as many windows: of x that lies a channel further, and weights that lie `taps` further */
+    int64_t depth;                    /* sums of as many windows: of x that is a channel further, and weights that are stored `taps` further */
     const depthwise_reading *reading; /* of each vector; NULL: output channels read the channel of their number */
     float low, high;
 } depthwise_block;
@@ -32,7 +32,7 @@ typedef struct depthwise_work {
     int64_t image, channel, channels; /* first output channel and how many */
     int64_t input, inputs;            /* the channels of x that they read */
     ry_activation_of activation;
-    float *zeros, *nobody, *sums, *ring;
+    float *zeros, *dump, *sums, *ring;
     const float **table;
     /* of a table that slides: where the first line that it was made for reads, its slice, and the height of its block; 0: none */
     int64_t anchor, anchor_slice, anchored;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ends sums along channels that cannot be written where they belong: residual, activation, conversion, planes. */
-#include "kernels/cpu/conv/activation.h"
-#include "kernels/cpu/conv/lanes.h"
+#include "kernels/cpu/parts/activation.h"
+#include "kernels/cpu/simd/lanes.h"
 #include "kernels/cpu/depthwise/depthwise_nhwc.h"
 
 static void store_some(ry_dtype dtype, char *to, int64_t count, ry_vf v)
@@ -31,9 +31,9 @@ void RY_ISA_SYMBOL(depthwise_nhwc_activate)(const depthwise_work *w, int64_t lin
 {
     const ry_conv_geometry *g = &w->plan->geometry;
     const int64_t *step = w->plan->phase.y_step;
-    for (int64_t i = 0; i < lines; i++, line += w->plan->turns) {
+    for (int64_t i = 0; i < lines; i++, line += w->plan->line_interleave) {
         float *y = (float *)w->launch->out[0] + w->image * g->y_batch + line_at(w, step, line) + w->channel;
-        RY_ISA_SYMBOL(ry_activate_rows)(w->activation, y, step[2], g->out[2], w->channels);
+        RY_ISA_SYMBOL(activate_rows)(w->activation, y, step[2], g->out[2], w->channels);
     }
 }
 
@@ -48,11 +48,11 @@ void RY_ISA_SYMBOL(depthwise_nhwc_finish_pixel)(const depthwise_work *w, int64_t
         const char *r = (const char *)w->launch->in[3] +
                         (w->image * g->r_batch + line_at(w, at->r_step, line) + column * at->r_step[2] + w->channel) * size;
         for (int64_t i = 0; i < w->channels; i += RY_W) {
-            const ry_vf x = ry_load_some(dtype, r + i * size, ry_vm_first(w->channels - i));
+            const ry_vf x = ry_load_masked(dtype, r + i * size, ry_vm_first(w->channels - i));
             ry_vf_store(sum + i, ry_vf_add(ry_vf_load(sum + i), x));
         }
     }
-    RY_ISA_SYMBOL(ry_activate)(w->activation, sum, w->channels);
+    RY_ISA_SYMBOL(activate)(w->activation, sum, w->channels);
     const ry_dtype dtype = ry_type_of(&problem->out[0]);
     const int64_t y = w->image * g->y_batch + line_at(w, at->y_step, line) + column * at->y_step[2] + w->channel;
     char *to = (char *)w->launch->out[0] + y * size_of(&problem->out[0]);
@@ -84,10 +84,10 @@ static void finish_square(const depthwise_work *w, const float *sum, int64_t pix
         ry_vf_store(square + i * RY_W, v[i]);
     }
     for (int64_t i = 0; r && i < channels; i++) {
-        const ry_vf x = ry_load_some(ry_type_of(&problem->in[3]), r + i * g->r_channel * size_of(&problem->in[3]), ry_vm_first(pixels));
+        const ry_vf x = ry_load_masked(ry_type_of(&problem->in[3]), r + i * g->r_channel * size_of(&problem->in[3]), ry_vm_first(pixels));
         ry_vf_store(square + i * RY_W, ry_vf_add(ry_vf_load(square + i * RY_W), x));
     }
-    RY_ISA_SYMBOL(ry_activate)(w->activation, square, channels * RY_W);
+    RY_ISA_SYMBOL(activate)(w->activation, square, channels * RY_W);
     for (int64_t i = 0; i < channels; i++) {
         store_some(ry_type_of(&problem->out[0]), to + i * g->y_channel * size_of(&problem->out[0]), pixels, ry_vf_load(square + i * RY_W));
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernel: depthwise convolution, and grouped convolution with few channels, along channels (depthwise_nhwc_plan.h). */
-#include "base/whole.h"
-#include "kernels/cpu/common/simd.h"
-#include "kernels/cpu/conv/conv_kernel.h"
+#include "base/integer.h"
+#include "kernels/cpu/simd/simd.h"
+#include "kernels/cpu/parts/conv_kernel.h"
 #include "kernels/cpu/depthwise/depthwise_nhwc.h"
 #include "kernels/cpu/depthwise/depthwise_problem.h"
 
@@ -81,7 +81,7 @@ static void set_shape(const work *w, depthwise_block *b, const place *at, int64_
     b->slice_taps = rows->taps * columns->taps;
 }
 
-/* The rows of the window, or of two lines', that a block's table has: those inside x, or all where the text has no loop over them. */
+/* The rows of the window, or of two lines', that a block's table has: those inside x, or all where the variant has no loop over them. */
 static void find_rows(const depthwise_nhwc_plan *plan, const place *at, int64_t *first, int64_t *count)
 {
     const depthwise_axis *axis = &plan->axis[1];
@@ -153,8 +153,8 @@ static void run_block(const depthwise_nhwc_plan *plan, const depthwise_block *b,
 /* A table that slides from block to block, and from line to line of a slice where a ring's rows do not turn, begins with this one. */
 static void anchor(work *w, depthwise_block *b, const place *at)
 {
-    const bool turns = w->plan->staged && w->plan->ring < w->plan->geometry.in[1];
-    if (w->anchored != at->height || w->anchor_slice != at->z || (turns && w->anchor != at->rows.at)) {
+    const bool line_interleave = w->plan->staged && w->plan->ring < w->plan->geometry.in[1];
+    if (w->anchored != at->height || w->anchor_slice != at->z || (line_interleave && w->anchor != at->rows.at)) {
         w->anchored = at->height;
         w->anchor = at->rows.at;
         w->anchor_slice = at->z;
@@ -192,7 +192,7 @@ static void set_outputs(const work *w, depthwise_block *b, const place *at, floa
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t *step = plan->phase.y_step, pixels = plan->pixels, column = column_of(plan, at, 0);
     float *to = (float *)w->launch->out[0] + w->image * g->y_batch + w->channel + at->z * step[0] + at->y * step[1] + column * step[2];
-    int64_t row = plan->turns * step[1], pixel = plan->axis[2].classes * step[2];
+    int64_t row = plan->line_interleave * step[1], pixel = plan->axis[2].classes * step[2];
     if (plan->planes_out) {
         to = sums + column * plan->sum_step;
         row = g->out[2] * plan->sum_step;
@@ -202,10 +202,10 @@ static void set_outputs(const work *w, depthwise_block *b, const place *at, floa
         row = pixels * plan->sum_step;
         pixel = plan->sum_step;
     }
-    const int64_t whole = ry_least(pixels, (g->out[2] - column + plan->axis[2].classes - 1) / plan->axis[2].classes);
+    const int64_t full = ry_min(pixels, (g->out[2] - column + plan->axis[2].classes - 1) / plan->axis[2].classes);
     for (int64_t i = 0; i < at->height; i++, to += row) {
         for (int64_t p = 0; p < pixels; p++) {
-            b->to[i * pixels + p] = p < whole ? to + p * pixel : w->nobody;
+            b->to[i * pixels + p] = p < full ? to + p * pixel : w->dump;
         }
     }
     b->to_shift = 0;
@@ -244,10 +244,10 @@ static void run_class(const work *w, depthwise_block *b, place *at, int64_t line
         }
         run_block(plan, b, at->height);
         for (int64_t i = 0; plan->through && !plan->planes_out && i < at->height * plan->pixels; i++) {
-            if (b->to[i] != w->nobody) {
+            if (b->to[i] != w->dump) {
                 assert(b->to[i]); /* set_outputs sets them all */
                 const int64_t column = column_of(plan, at, i % plan->pixels);
-                RY_ISA_SYMBOL(depthwise_nhwc_finish_pixel)(w, line + i / plan->pixels * plan->turns, column, b->to[i]);
+                RY_ISA_SYMBOL(depthwise_nhwc_finish_pixel)(w, line + i / plan->pixels * plan->line_interleave, column, b->to[i]);
             }
         }
     }
@@ -262,9 +262,9 @@ static void run_sliding(work *w, depthwise_block *b, place *at, float *sums)
     const int64_t move = pixels * plan->axis[2].move, y_step = pixels * (plan->planes_out ? plan->sum_step : plan->phase.y_step[2]);
     const int64_t last = (plan->reach - 1) * plan->unit;
     anchor(w, b, at);
-    b->fresh = plan->fetches && b->slices > 0 ? ry_least(b->rows, height * g->stride[1]) : 0;
-    b->x_ahead = move * pixel;
-    b->y_ahead = y_step;
+    b->fresh = plan->fetches && b->slices > 0 ? ry_min(b->rows, height * g->stride[1]) : 0;
+    b->prefetch_x = move * pixel;
+    b->prefetch_y = y_step;
     int64_t x = plan->axis[2].class[0].at;
     b->shift = (at->rows.at - w->anchor) * (plan->staged ? g->in[2] * pixel : g->x_step[1]);
     for (at->q = 0; at->q < columns; at->q += pixels, x += move, b->shift += move * pixel) {
@@ -296,8 +296,8 @@ static void run_line(work *w, depthwise_block *b, int64_t line, int64_t height, 
     const depthwise_nhwc_plan *plan = w->plan;
     const int64_t rows = plan->geometry.out[1];
     place at = {.z = line / rows, .y = line % rows, .height = height};
-    at.slices = depthwise_axis_inside(&plan->axis[0], at.z);
-    at.rows = depthwise_axis_inside(&plan->axis[1], at.y);
+    at.slices = ry_depthwise_axis_inside(&plan->axis[0], at.z);
+    at.rows = ry_depthwise_axis_inside(&plan->axis[1], at.y);
     if (slides(plan, &at)) {
         run_sliding(w, b, &at, sums);
         return;
@@ -314,7 +314,7 @@ static void set_readings(const work *w)
     const depthwise_nhwc_plan *plan = w->plan;
     depthwise_reading *reading = w->reading;
     for (int64_t c = 0; c < w->channels; c += plan->lanes, reading++) {
-        const int64_t turn = (w->channel + c) % plan->multiplier, last = ry_least(w->channels - c, plan->lanes) - 1;
+        const int64_t turn = (w->channel + c) % plan->multiplier, last = ry_min(w->channels - c, plan->lanes) - 1;
         *reading = (depthwise_reading){.at = (w->channel + c) / plan->multiplier * plan->depth - w->input,
                                        .lane = w->lanes + turn * RY_W,
                                        .last = (turn + last) / plan->multiplier * plan->depth};
@@ -327,8 +327,8 @@ static void run_lines(work *w, depthwise_block *b, int64_t first_line, int64_t e
     const depthwise_nhwc_plan *plan = w->plan;
     const ry_conv_geometry *g = &plan->geometry;
     for (int64_t line = first_line, held = first_line; line < end_line;) {
-        const int64_t y = line % g->out[1], left = ry_parts(ry_least(end_line - line, g->out[1] - y), plan->turns);
-        const int64_t height = ry_least(plan->height, left);
+        const int64_t y = line % g->out[1], left = ry_ceil_div(ry_min(end_line - line, g->out[1] - y), plan->line_interleave);
+        const int64_t height = ry_min(plan->height, left);
         if (plan->staged) {
             RY_ISA_SYMBOL(depthwise_nhwc_stage)(w, line / g->out[1], y, height);
         }
@@ -336,7 +336,7 @@ static void run_lines(work *w, depthwise_block *b, int64_t first_line, int64_t e
         if (plan->activated) {
             RY_ISA_SYMBOL(depthwise_nhwc_activate)(w, line, height);
         }
-        line += height * plan->turns;
+        line += height * plan->line_interleave;
         if (plan->planes_out && (line == end_line || line - held + plan->height > plan->hold)) {
             RY_ISA_SYMBOL(depthwise_nhwc_finish_planes)(w, held, line - held);
             held = line;
@@ -365,7 +365,7 @@ static void run_channels(work *w, int64_t first_line, int64_t end_line)
     }
     w->staged_end = 0;
     w->anchored = 0;
-    for (int64_t i = 0; i < plan->turns; i++) {
+    for (int64_t i = 0; i < plan->line_interleave; i++) {
         run_lines(w, &b, first_line + i, end_line);
     }
 }
@@ -380,25 +380,25 @@ static void run_part(const ry_cpu_launch *launch, int64_t image, int64_t first_l
               .image = image,
               .activation = ry_conv_activation(launch->problem),
               .zeros = (float *)(void *)scratch,
-              .nobody = (float *)(void *)(scratch + plan->nobody),
+              .dump = (float *)(void *)(scratch + plan->dump),
               .sums = (float *)(void *)(scratch + plan->sums),
               .ring = (float *)(void *)(scratch + plan->ring_at),
               .table = (const float **)(void *)(scratch + plan->table),
               .reading = (depthwise_reading *)(void *)(scratch + plan->vectors),
               .lanes = (int32_t *)(void *)(scratch + plan->at)};
-    memset(w.zeros, 0, plan->nobody);
+    memset(w.zeros, 0, plan->dump);
     for (int64_t i = 0; plan->mix && i < plan->multiplier * RY_W; i++) {
         /* lanes behind the last read what it reads */
-        w.lanes[i] = (int32_t)((i / RY_W + ry_least(i % RY_W, plan->lanes - 1)) / plan->multiplier * plan->depth);
+        w.lanes[i] = (int32_t)((i / RY_W + ry_min(i % RY_W, plan->lanes - 1)) / plan->multiplier * plan->depth);
     }
     w.stage_end = plan->geometry.in[1];
     if (plan->geometry.out[0] == 1) {
         const depthwise_axis *axis = &plan->axis[1];
-        w.stage_first = ry_most(0, ry_least(w.stage_end, first_line / axis->classes * axis->move + axis->low));
-        w.stage_end = ry_most(w.stage_first, ry_least(w.stage_end, (end_line - 1) / axis->classes * axis->move + axis->high + 1));
+        w.stage_first = ry_max(0, ry_min(w.stage_end, first_line / axis->classes * axis->move + axis->low));
+        w.stage_end = ry_max(w.stage_first, ry_min(w.stage_end, (end_line - 1) / axis->classes * axis->move + axis->high + 1));
     }
     for (w.channel = first; w.channel < end; w.channel += plan->channels) {
-        w.channels = ry_least(end - w.channel, plan->channels);
+        w.channels = ry_min(end - w.channel, plan->channels);
         w.input = w.channel / plan->multiplier * plan->depth;
         w.inputs = ((w.channel + w.channels - 1) / plan->multiplier + 1) * plan->depth - w.input;
         if (plan->mix) {
@@ -419,7 +419,7 @@ static void run(const ry_cpu_launch *launch, size_t task)
     const depthwise_nhwc_plan *plan = launch->state;
     const int64_t index = (int64_t)task, part = index % plan->channel_parts, block = index / plan->channel_parts % plan->row_blocks;
     const int64_t image = index / plan->channel_parts / plan->row_blocks, line = block * plan->rows, channel = part * plan->part;
-    run_part(launch, image, line, ry_least(line + plan->rows, plan->lines), channel, ry_least(channel + plan->part, plan->outputs),
+    run_part(launch, image, line, ry_min(line + plan->rows, plan->lines), channel, ry_min(channel + plan->part, plan->outputs),
              launch->scratch);
 }
 
@@ -428,7 +428,7 @@ static void pack_tap(const ry_cpu_launch *launch, int64_t i, int64_t t, int64_t 
 {
     const depthwise_nhwc_plan *plan = launch->state;
     for (int64_t k = 0; k < plan->outputs; k++) {
-        to[k / plan->lanes * RY_W + k % plan->lanes] = depthwise_weight(launch, &plan->geometry, k, i, t, r, s);
+        to[k / plan->lanes * RY_W + k % plan->lanes] = ry_depthwise_weight(launch, &plan->geometry, k, i, t, r, s);
     }
 }
 
@@ -443,7 +443,7 @@ void RY_ISA_SYMBOL(depthwise_nhwc_pack)(const ry_cpu_launch *launch, size_t task
     memset(to, 0, (size_t)(taps * plan->packed_step) * sizeof *to);
     if (i == plan->depth) {
         for (int64_t k = 0; k < plan->outputs; k++) {
-            to[k / plan->lanes * RY_W + k % plan->lanes] = depthwise_bias(launch, k);
+            to[k / plan->lanes * RY_W + k % plan->lanes] = ry_depthwise_bias(launch, k);
         }
         return;
     }
@@ -461,8 +461,8 @@ void RY_ISA_SYMBOL(depthwise_nhwc_pack)(const ry_cpu_launch *launch, size_t task
     }
 }
 
-/* Whole vectors of channels and blocks of pixels. */
-RY_CONV_KERNELS(depthwise_nhwc, .applicable = RY_ISA_JOIN(depthwise_nhwc_takes_, RY_W), .knobs = depthwise_nhwc_knobs,
-                .knob_count = NHWC_KNOBS, .values = depthwise_nhwc_values, .prepare = depthwise_nhwc_prepare,
-                .initialise = depthwise_nhwc_initialise, .pack = RY_ISA_SYMBOL(depthwise_nhwc_pack), .run = run,
+/* Full vectors of channels and blocks of pixels. */
+RY_CONV_KERNELS(depthwise_nhwc, .applicable = RY_ISA_JOIN(ry_depthwise_nhwc_takes_, RY_W), .knobs = ry_depthwise_nhwc_knobs,
+                .knob_count = NHWC_KNOBS, .values = ry_depthwise_nhwc_values, .prepare = ry_depthwise_nhwc_prepare,
+                .initialise = ry_depthwise_nhwc_initialise, .pack = RY_ISA_SYMBOL(depthwise_nhwc_pack), .run = run,
                 .packed_inputs = 1u << 1 | 1u << 2);

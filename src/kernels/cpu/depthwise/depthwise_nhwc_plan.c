@@ -2,7 +2,7 @@
 /* Blocks, tasks and scratch of the depthwise convolution along channels. */
 #include "kernels/cpu/depthwise/depthwise_nhwc_plan.h"
 
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/depthwise/depthwise_problem.h"
 #include "kernels/form.h"
@@ -11,28 +11,28 @@
 #include <string.h>
 
 enum {
-    TURN_LEAST = 4,   /* lines of a class that is computed in turn: with fewer there are too few tasks, which take whole turns */
+    MIN_TURN = 4,   /* lines of a class that is computed in turn: with fewer there are too few tasks, which take whole turns */
     TASK_ROWS = 8,    /* a task reads the rows that its window reaches over once more than it computes; half of them with windows of 3 */
-    PART_LEAST = 192, /* channels of a task, where there are enough rows to cut */
+    MIN_PART = 192, /* channels of a task, where there are enough rows to cut */
     RING_SUITS = 4 << 20, /* bytes of a worker's scratch at least that a vector's slices may take */
     HOLD_PIXELS = 64,     /* narrow lines are transposed back so many pixels at a time */
-    TAPS_MOST = 1024
+    MAX_TAPS = 1024
 };
 
 /* Bytes that a block reads and writes: little more than a first-level cache has; more parts of channels cost more. */
-static int64_t block_most(const ry_machine *machine)
+static int64_t max_block(const ry_machine *machine)
 {
     return ry_machine_core_bytes(machine, RYND_LEVEL_L1) / 4 * 5;
 }
 
 /* Bytes of staged rows: they stay in half of a second-level cache. */
-static int64_t ring_most(const ry_machine *machine)
+static int64_t max_ring(const ry_machine *machine)
 {
     return ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 2;
 }
 
 /* Narrow planes of so many bytes are staged whole: their transposed squares do not end with the rows. */
-static int64_t ring_whole(const ry_machine *machine)
+static int64_t ring_full(const ry_machine *machine)
 {
     return ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 8;
 }
@@ -62,7 +62,7 @@ static bool is_flat(const ry_conv_geometry *g)
     return g->in[0] == 1 && g->out[0] == 1;
 }
 
-/* Where the channels of x and of y lie: side by side, or in planes whose rows have their pixels side by side. */
+/* Where the channels of x and of y are stored: side by side, or in planes whose rows have their pixels side by side. */
 static bool find_layout(const ry_problem *problem, depthwise_nhwc_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
@@ -86,7 +86,7 @@ static bool find_axes(const ry_conv_geometry *g, depthwise_nhwc_plan *plan)
 {
     plan->taps = 1;
     for (int i = 0; i < RY_SPACE; i++) {
-        if (!depthwise_axis_make(g, i, &plan->axis[i])) {
+        if (!ry_depthwise_axis_make(g, i, &plan->axis[i])) {
             return false;
         }
         plan->taps *= plan->axis[i].taps;
@@ -99,37 +99,37 @@ static bool has_lanes(const ry_conv_geometry *g, int width)
     return mix_of(g, width, width) > 0 || g->channels_out < width;
 }
 
-bool depthwise_nhwc_suits(const ry_problem *problem, int width)
+bool ry_depthwise_nhwc_suits(const ry_problem *problem, int width)
 {
-    if (!depthwise_is(problem, NHWC_DEPTH)) {
+    if (!ry_depthwise_is(problem, NHWC_DEPTH)) {
         return false;
     }
     depthwise_nhwc_plan plan;
     memset(&plan, 0, sizeof plan);
     ry_conv_geometry *g = &plan.geometry;
-    depthwise_read(problem, g, &plan.phase);
+    ry_depthwise_read(problem, g, &plan.phase);
     if (!find_axes(g, &plan) || !find_layout(problem, &plan)) {
         return false;
     }
     const int64_t slices = is_flat(g) ? 0 : reach_of(&plan.axis[0]) * g->in[1] * g->in[2] * width * (int64_t)sizeof(float);
-    return g->kernel[0] * g->kernel[1] * g->kernel[2] <= TAPS_MOST && has_lanes(g, width) && slices <= RING_SUITS;
+    return g->kernel[0] * g->kernel[1] * g->kernel[2] <= MAX_TAPS && has_lanes(g, width) && slices <= RING_SUITS;
 }
 
 #define TAKES(width)                                             \
-    bool depthwise_nhwc_takes_##width(const ry_problem *problem) \
+    bool ry_depthwise_nhwc_takes_##width(const ry_problem *problem) \
     {                                                            \
-        return depthwise_nhwc_suits(problem, width);             \
+        return ry_depthwise_nhwc_suits(problem, width);             \
     }
 TAKES(4)
 TAKES(8)
 TAKES(16)
 
-/* Columns of a line in whole blocks. */
+/* Columns of a line in full blocks. */
 static int64_t blocks_of(const depthwise_axis *axis, int64_t pixels)
 {
     int64_t columns = 0;
     for (int64_t r = 0; r < axis->classes; r++) {
-        columns += ry_whole(depthwise_axis_outputs(axis, r), pixels);
+        columns += ry_round_up(depthwise_axis_outputs(axis, r), pixels);
     }
     return columns;
 }
@@ -155,17 +155,17 @@ static double tap_cycles(const depthwise_nhwc_plan *plan, int mix)
     return tap[mix][plan->window == 0 ? 2 : plan->stride > 1];
 }
 
-/* Windows that have texts: of 3, 5, ... 11 neighbours in a row, or of such where a row is cut into interleaved ones. The
- * axis so cut; false: there is no such text. */
+/* Windows that have variants: of 3, 5, ... 11 neighbours in a row, or of such where a row is cut into interleaved ones. The
+ * axis so cut; false: there is no such variant. */
 static bool part_window(const depthwise_nhwc_plan *plan, depthwise_axis *parted)
 {
     *parted = plan->axis[2];
     const int64_t taps = parted->taps;
-    return parted->same && taps >= 3 && taps <= NHWC_WINDOW_MOST && taps % 2 == 1 && depthwise_axis_part(parted) &&
+    return parted->same && taps >= 3 && taps <= MAX_NHWC_WINDOW && taps % 2 == 1 && ry_depthwise_axis_part(parted) &&
            parted->move <= 2 * parted->apart;
 }
 
-/* Taps of a window that has a text of its own; 0: there is none. */
+/* Taps of a window that has a variant of its own; 0: there is none. */
 static int64_t own_window(const depthwise_nhwc_plan *plan)
 {
     depthwise_axis parted;
@@ -201,15 +201,15 @@ static int64_t common_divisor(int64_t a, int64_t b)
 static bool take_turns(const depthwise_nhwc_plan *plan, depthwise_axis *rows)
 {
     depthwise_axis parted = *rows;
-    if (!rows->same || rows->apart == 1 || !is_flat(&plan->geometry) || plan->staged || plan->planes_out || !depthwise_axis_part(&parted) ||
-        parted.move != plan->stride * parted.apart || rows->out <= TURN_LEAST * parted.classes) {
+    if (!rows->same || rows->apart == 1 || !is_flat(&plan->geometry) || plan->staged || plan->planes_out || !ry_depthwise_axis_part(&parted) ||
+        parted.move != plan->stride * parted.apart || rows->out <= MIN_TURN * parted.classes) {
         return false;
     }
     *rows = parted;
     return true;
 }
 
-/* Are there texts of two lines for the window, which share what they read? */
+/* Are there variants of two lines for the window, which share what they read? */
 static bool has_two(const depthwise_nhwc_plan *plan)
 {
     const int64_t taps = plan->axis[1].taps;
@@ -217,16 +217,16 @@ static bool has_two(const depthwise_nhwc_plan *plan)
     return plan->geometry.out[1] > 1 && (wide || (plan->window == 3 && taps == 3));
 }
 
-/* One line, or two, which fill 14 registers with sums. False: there is no such text. */
+/* One line, or two, which fill 14 registers with sums. False: there is no such variant. */
 static bool choose_height(const ry_query *query, depthwise_nhwc_plan *plan)
 {
     depthwise_axis *rows = &plan->axis[1];
     const int64_t wanted = ry_form_wanted(query, NHWC_HEIGHT);
     const bool two = wanted == RY_KNOB_FREE ? depthwise_many_registers(&query->kernel->simd) : wanted == 2;
-    plan->height = plan->turns = 1;
+    plan->height = plan->line_interleave = 1;
     if (two && has_two(plan)) {
-        plan->turns = take_turns(plan, rows) ? rows->classes : 1;
-        plan->height = plan->turns > 1 || (rows->apart == 1 && rows->move == plan->stride) ? 2 : 1;
+        plan->line_interleave = take_turns(plan, rows) ? rows->classes : 1;
+        plan->height = plan->line_interleave > 1 || (rows->apart == 1 && rows->move == plan->stride) ? 2 : 1;
     }
     return wanted != 2 || plan->height == 2;
 }
@@ -240,14 +240,14 @@ static bool choose_block(const ry_query *query, depthwise_nhwc_plan *plan)
     const depthwise_axis *rows = &plan->axis[1], *columns = &plan->axis[2];
     plan->pixels = ry_form_wanted(query, NHWC_BLOCK_PIXELS);
     plan->pixels = plan->pixels == RY_KNOB_FREE ? best_pixels(columns) : plan->pixels;
-    int64_t most = 1;
+    int64_t max = 1;
     for (int64_t r = 0; r < columns->classes; r++) {
-        most = ry_most(most, columns->class[r].taps);
+        max = ry_max(max, columns->class[r].taps);
     }
-    plan->unit = most == 1 ? columns->move : common_divisor(columns->move, columns->apart);
+    plan->unit = max == 1 ? columns->move : common_divisor(columns->move, columns->apart);
     plan->pixel_step = columns->move / plan->unit;
-    plan->tap_step = most == 1 ? 1 : columns->apart / plan->unit;
-    plan->reach = (plan->pixels - 1) * plan->pixel_step + (most - 1) * plan->tap_step + 1;
+    plan->tap_step = max == 1 ? 1 : columns->apart / plan->unit;
+    plan->reach = (plan->pixels - 1) * plan->pixel_step + (max - 1) * plan->tap_step + 1;
     plan->table_rows = plan->height == 2 ? plan->stride + rows->taps : rows->taps;
     return true;
 }
@@ -260,7 +260,7 @@ static void choose_lanes(int width, depthwise_nhwc_plan *plan)
     for (int64_t lanes = width; lanes > 0;
          lanes = lanes == width ? (width - 1) / plan->multiplier * plan->multiplier : lanes - plan->multiplier) {
         const int mix = mix_of(g, lanes, width);
-        const double cost = tap_cycles(plan, mix) * (double)ry_parts(plan->outputs, lanes);
+        const double cost = tap_cycles(plan, mix) * (double)ry_ceil_div(plan->outputs, lanes);
         if (mix > 0 && (best < 0 || cost < best)) {
             best = cost;
             plan->lanes = lanes;
@@ -269,10 +269,10 @@ static void choose_lanes(int width, depthwise_nhwc_plan *plan)
     }
 }
 
-/* Channels of x that `channels` neighbouring outputs read, at most, whole vectors. */
+/* Channels of x that `channels` neighbouring outputs read, at most, full vectors. */
 static int64_t inputs_of(const depthwise_nhwc_plan *plan, int64_t channels, int width)
 {
-    return plan->mix ? ry_whole((ry_parts(channels - 1, plan->multiplier) + 1) * plan->depth, width) : channels;
+    return plan->mix ? ry_round_up((ry_ceil_div(channels - 1, plan->multiplier) + 1) * plan->depth, width) : channels;
 }
 
 static void choose_ring(int width, const ry_machine *machine, depthwise_nhwc_plan *plan)
@@ -280,8 +280,8 @@ static void choose_ring(int width, const ry_machine *machine, depthwise_nhwc_pla
     const ry_conv_geometry *g = &plan->geometry;
     plan->slices = g->in[0] == 1 ? 1 : reach_of(&plan->axis[0]);
     plan->ring = (plan->height - 1) * plan->axis[1].move + reach_of(&plan->axis[1]);
-    const bool whole = plan->planes_in && plan->dense_in && g->in[1] * g->in[2] * width * (int64_t)sizeof(float) <= ring_whole(machine);
-    if (!is_flat(g) || plan->ring > g->in[1] || whole) {
+    const bool full = plan->planes_in && plan->dense_in && g->in[1] * g->in[2] * width * (int64_t)sizeof(float) <= ring_full(machine);
+    if (!is_flat(g) || plan->ring > g->in[1] || full) {
         plan->ring = g->in[1];
     }
 }
@@ -292,28 +292,28 @@ static int64_t tasks_enough(int width, const ry_machine *machine, const depthwis
     const struct ry_depthwise_nhwc_costs *cost = &ry_costs_of(width)->depthwise_nhwc;
     const ry_conv_geometry *g = &plan->geometry;
     const double pixels = (double)(g->batch * plan->lines * g->out[2]);
-    const double taps = depthwise_axis_mean(&plan->axis[0]) * depthwise_axis_mean(&plan->axis[1]) * depthwise_axis_mean(&plan->axis[2]);
+    const double taps = ry_depthwise_axis_mean(&plan->axis[0]) * ry_depthwise_axis_mean(&plan->axis[1]) * ry_depthwise_axis_mean(&plan->axis[2]);
     const double read = (double)(g->batch * g->in[0] * g->in[1] * g->in[2]) / (double)plan->multiplier;
     const double moved = (plan->planes_in ? cost->read_planes * read : 0) + (plan->planes_out ? cost->write_planes * pixels : 0);
     const double work = (pixels * (double)plan->depth * (taps + 1.0) + moved) * (double)plan->packed_step;
     const double each = (double)ry_machine_task_products(machine, cost->task);
     const int64_t enough = depthwise_tasks_enough(machine);
-    return ry_most(1, work < each * (double)enough ? (int64_t)(work / each) : enough);
+    return ry_max(1, work < each * (double)enough ? (int64_t)(work / each) : enough);
 }
 
-/* Lines of a task. Whose sums lie in scratch until they are transposed takes channels apart before lines: parts of the
+/* Lines of a task. Whose sums are in scratch until they are transposed takes channels apart before lines: parts of the
  * lines stage again what they share. */
 static int64_t choose_rows(const ry_machine *machine, const depthwise_nhwc_plan *plan, int64_t enough, int64_t parts)
 {
     const ry_conv_geometry *g = &plan->geometry;
     if (plan->staged) {
-        const int64_t rows = ry_parts(plan->lines, ry_most(1, enough / (g->batch * parts)));
-        return ry_least(plan->lines, ry_most(2 * g->kernel[1], ry_whole(rows, plan->height)));
+        const int64_t rows = ry_ceil_div(plan->lines, ry_max(1, enough / (g->batch * parts)));
+        return ry_min(plan->lines, ry_max(2 * g->kernel[1], ry_round_up(rows, plan->height)));
     }
     const int64_t rows = g->kernel[1] > 3 ? TASK_ROWS : TASK_ROWS / 2, all = g->batch * plan->lines;
-    const int64_t cuts = ry_parts(plan->lines, ry_most(rows, ry_parts(all, enough)));
+    const int64_t cuts = ry_ceil_div(plan->lines, ry_max(rows, ry_ceil_div(all, enough)));
     const int64_t even = cuts > 1 ? depthwise_even_tasks(cuts, machine) : 1;
-    return ry_least(plan->lines, ry_whole(ry_parts(plan->lines, even), plan->height * plan->turns));
+    return ry_min(plan->lines, ry_round_up(ry_ceil_div(plan->lines, even), plan->height * plan->line_interleave));
 }
 
 /* Parts of the channels, where a task takes so many lines. */
@@ -323,12 +323,12 @@ static int64_t choose_parts(int width, const ry_machine *machine, const depthwis
     if (plan->staged) {
         /* vectors that are half a line of the cache share it, and a table */
         const bool half = width * (int)sizeof(float) < (int)machine->line_bytes;
-        const int64_t most = ry_parts(plan->outputs, half ? 2 * plan->lanes : plan->lanes);
-        return ry_least(ry_parts(depthwise_even_tasks(enough, machine), g->batch), most);
+        const int64_t max = ry_ceil_div(plan->outputs, half ? 2 * plan->lanes : plan->lanes);
+        return ry_min(ry_ceil_div(depthwise_even_tasks(enough, machine), g->batch), max);
     }
-    /* whole pixels lie next to each other, where parts of them would be read and written in pieces */
-    const int64_t least = ry_most(1, ry_parts(enough, g->batch * ry_parts(plan->lines, rows)));
-    return rows == plan->lines ? depthwise_even_tasks(least, machine) : ry_least(least, ry_most(1, plan->outputs / PART_LEAST));
+    /* whole pixels are next to each other, where parts of them would be read and written in pieces */
+    const int64_t min = ry_max(1, ry_ceil_div(enough, g->batch * ry_ceil_div(plan->lines, rows)));
+    return rows == plan->lines ? depthwise_even_tasks(min, machine) : ry_min(min, ry_max(1, plan->outputs / MIN_PART));
 }
 
 static void choose_tasks(const ry_query *query, depthwise_nhwc_plan *plan)
@@ -341,13 +341,13 @@ static void choose_tasks(const ry_query *query, depthwise_nhwc_plan *plan)
         plan->rows = choose_rows(machine, plan, enough, 0);
     }
     plan->part = part == RY_KNOB_FREE
-                     ? ry_whole(ry_parts(plan->outputs, choose_parts(width, machine, plan, enough, plan->rows)), plan->lanes)
+                     ? ry_round_up(ry_ceil_div(plan->outputs, choose_parts(width, machine, plan, enough, plan->rows)), plan->lanes)
                      : part;
-    plan->channel_parts = ry_parts(plan->outputs, plan->part);
+    plan->channel_parts = ry_ceil_div(plan->outputs, plan->part);
     if (plan->rows == RY_KNOB_FREE) {
         plan->rows = choose_rows(machine, plan, enough, plan->channel_parts);
     }
-    plan->row_blocks = ry_parts(plan->lines, plan->rows);
+    plan->row_blocks = ry_ceil_div(plan->lines, plan->rows);
     plan->tasks = plan->geometry.batch * plan->row_blocks * plan->channel_parts;
 }
 
@@ -357,15 +357,15 @@ static int64_t near_channels(int width, const ry_machine *machine, const depthwi
     const depthwise_axis *columns = &plan->axis[2];
     const int64_t size = (int64_t)sizeof(float), reach = (plan->pixels - 1) * columns->move + reach_of(columns);
     /* a vector's pixels that a block reads and writes, and weights */
-    const int64_t read = ry_parts(ry_least(reach, plan->reach) * plan->table_rows * plan->axis[0].taps * plan->depth, plan->multiplier);
+    const int64_t read = ry_ceil_div(ry_min(reach, plan->reach) * plan->table_rows * plan->axis[0].taps * plan->depth, plan->multiplier);
     const int64_t each = read + plan->taps * plan->depth + plan->height * plan->pixels;
-    int64_t channels = ry_most(1, block_most(machine) / size / (each * width)) * plan->lanes;
+    int64_t channels = ry_max(1, max_block(machine) / size / (each * width)) * plan->lanes;
     if (plan->staged) {
         const int64_t staged = plan->slices * plan->ring * plan->geometry.in[2] * inputs_of(plan, plan->lanes, width);
-        channels = ry_least(channels, ry_most(1, ring_most(machine) / size / staged) * plan->lanes);
+        channels = ry_min(channels, ry_max(1, max_ring(machine) / size / staged) * plan->lanes);
     }
-    channels = ry_least(plan->part, channels);
-    return ry_whole(ry_parts(plan->part, ry_parts(plan->part, channels)), plan->lanes);
+    channels = ry_min(plan->part, channels);
+    return ry_round_up(ry_ceil_div(plan->part, ry_ceil_div(plan->part, channels)), plan->lanes);
 }
 
 static void choose_channels(const ry_query *query, depthwise_nhwc_plan *plan)
@@ -376,12 +376,12 @@ static void choose_channels(const ry_query *query, depthwise_nhwc_plan *plan)
     if (plan->channels == RY_KNOB_FREE) {
         plan->channels = near_channels(width, query->target->machine, plan);
     }
-    plan->sum_step = ry_whole(plan->channels, width);
+    plan->sum_step = ry_round_up(plan->channels, width);
     plan->inputs = inputs_of(plan, plan->channels, width);
     plan->plane = plan->ring * g->in[2] * plan->inputs;
     plan->hold = plan->height;
     if (plan->planes_out && plan->dense_out) {
-        plan->hold = ry_most(plan->height, ry_least(plan->rows, ry_whole(ry_parts(HOLD_PIXELS, g->out[2]), plan->height)));
+        plan->hold = ry_max(plan->height, ry_min(plan->rows, ry_round_up(ry_ceil_div(HOLD_PIXELS, g->out[2]), plan->height)));
     }
 }
 
@@ -390,11 +390,11 @@ static void place(int width, depthwise_nhwc_plan *plan)
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t size = (int64_t)sizeof(float), held = plan->planes_out ? plan->hold * g->out[2] + width : plan->height * plan->pixels;
     size_t at = ry_aligned((size_t)((plan->mix ? plan->inputs + NHWC_DEPTH : plan->channels) * size));
-    plan->nobody = at, at += ry_aligned((size_t)(plan->channels * size));
+    plan->dump = at, at += ry_aligned((size_t)(plan->channels * size));
     plan->sums = at, at += plan->through ? ry_aligned((size_t)(held * plan->sum_step * size)) : 0;
     plan->ring_at = at, at += plan->staged ? ry_aligned((size_t)(plan->slices * plan->plane * size)) : 0;
     plan->table = at, at += ry_aligned((size_t)(plan->axis[0].taps * plan->table_rows * plan->reach) * sizeof(float *));
-    plan->vectors = at, at += plan->mix ? ry_aligned((size_t)ry_parts(plan->channels, plan->lanes) * sizeof(depthwise_reading)) : 0;
+    plan->vectors = at, at += plan->mix ? ry_aligned((size_t)ry_ceil_div(plan->channels, plan->lanes) * sizeof(depthwise_reading)) : 0;
     plan->at = at, at += plan->mix ? ry_aligned((size_t)(plan->multiplier * width) * sizeof(int32_t)) : 0;
     plan->scratch = at;
 }
@@ -406,10 +406,10 @@ static double count_cycles(const ry_query *query, const depthwise_nhwc_plan *pla
     const struct ry_depthwise_nhwc_costs *cost = &ry_costs_of(query->kernel->simd.width)->depthwise_nhwc;
     const ry_conv_geometry *g = &plan->geometry;
     const int width = query->kernel->simd.width;
-    const double vectors = (double)(g->batch * ry_parts(plan->outputs, plan->lanes));
-    const double rows = plan->height == 2 && plan->window == 3 ? 3.0 : depthwise_axis_mean(&plan->axis[1]);
+    const double vectors = (double)(g->batch * ry_ceil_div(plan->outputs, plan->lanes));
+    const double rows = plan->height == 2 && plan->window == 3 ? 3.0 : ry_depthwise_axis_mean(&plan->axis[1]);
     const double taps = (double)plan->axis[2].taps / (double)(plan->axis[2].same ? 1 : plan->axis[2].classes);
-    const double area = depthwise_axis_mean(&plan->axis[0]) * rows * taps;
+    const double area = ry_depthwise_axis_mean(&plan->axis[0]) * rows * taps;
     const double each = area * (double)plan->depth * tap_cycles(plan, plan->mix);
     const double pixels = (double)(plan->lines * blocks_of(&plan->axis[2], plan->pixels));
     const double end = cost->end + (plan->planes_out ? cost->write_planes : plan->through ? cost->through : 0.0);
@@ -424,7 +424,7 @@ static void read_problem(const ry_query *query, depthwise_nhwc_plan *plan)
     const ry_problem *problem = query->problem;
     memset(plan, 0, sizeof *plan);
     ry_conv_geometry *g = &plan->geometry;
-    depthwise_read(problem, g, &plan->phase);
+    ry_depthwise_read(problem, g, &plan->phase);
     find_axes(g, plan);
     find_layout(problem, plan);
     plan->depth = g->channels_in;
@@ -446,7 +446,7 @@ static bool fetches(const ry_query *query, const depthwise_nhwc_plan *plan)
     return plan->slides && is_flat(&plan->geometry) && !plan->staged && plan->window > 0 && ry_problem_bytes(query->problem) > last;
 }
 
-bool depthwise_nhwc_plan_make(const ry_query *query, depthwise_nhwc_plan *plan)
+bool ry_depthwise_nhwc_plan_make(const ry_query *query, depthwise_nhwc_plan *plan)
 {
     const int width = query->kernel->simd.width;
     read_problem(query, plan);
@@ -456,14 +456,14 @@ bool depthwise_nhwc_plan_make(const ry_query *query, depthwise_nhwc_plan *plan)
     if (plan->mix) {
         choose_lanes(width, plan);
     }
-    plan->packed_step = ry_parts(plan->outputs, plan->lanes) * width;
+    plan->packed_step = ry_ceil_div(plan->outputs, plan->lanes) * width;
     plan->packed = (plan->depth * plan->taps + 1) * plan->packed_step;
     /* what goes through scratch ends pixel by pixel */
     plan->slides = (!plan->through || plan->planes_out) && plan->axis[1].same && plan->axis[2].classes == 1;
     choose_ring(width, query->target->machine, plan);
     choose_tasks(query, plan);
     choose_channels(query, plan);
-    if (plan->channels > ry_whole(plan->part, plan->lanes)) {
+    if (plan->channels > ry_round_up(plan->part, plan->lanes)) {
         return false;
     }
     plan->fetches = fetches(query, plan);
@@ -472,7 +472,7 @@ bool depthwise_nhwc_plan_make(const ry_query *query, depthwise_nhwc_plan *plan)
     return true;
 }
 
-int64_t depthwise_nhwc_window(const ry_query *query)
+int64_t ry_depthwise_nhwc_window(const ry_query *query)
 {
     depthwise_nhwc_plan plan;
     read_problem(query, &plan);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the depthwise convolution along channels is asked before it runs. */
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/cpu/depthwise/depthwise_nhwc_plan.h"
 #include "kernels/knob_values.h"
 
-const ry_knob depthwise_nhwc_knobs[NHWC_KNOBS] = {
+const ry_knob ry_depthwise_nhwc_knobs[NHWC_KNOBS] = {
     [NHWC_WINDOW] = {"window", NULL, true},   [NHWC_HEIGHT] = {"height", NULL, true}, [NHWC_BLOCK_PIXELS] = {"pixels", NULL, false},
     [NHWC_TASK_ROWS] = {"rows", NULL, false}, [NHWC_PART] = {"part", NULL, false},    [NHWC_CHANNELS] = {"channels", NULL, false}};
 
 static bool has_two(const ry_query *query)
 {
     ry_form form = ry_form_free();
-    form.value[NHWC_WINDOW] = depthwise_nhwc_window(query);
+    form.value[NHWC_WINDOW] = ry_depthwise_nhwc_window(query);
     form.value[NHWC_HEIGHT] = NHWC_ROWS;
     depthwise_nhwc_plan plan;
-    return depthwise_nhwc_plan_make(&(ry_query){query->kernel, query->problem, query->target, &form}, &plan);
+    return ry_depthwise_nhwc_plan_make(&(ry_query){query->kernel, query->problem, query->target, &form}, &plan);
 }
 
 /* Sizes of parts, and what is chosen where the other knobs are as they are; for settings that do not go together, as if all were free. */
@@ -23,25 +23,25 @@ static void add_cuts(const ry_query *query, int knob, ry_knob_values *values)
     const ry_form form = ry_form_without(query, knob);
     ry_query with = {query->kernel, query->problem, query->target, &form};
     depthwise_nhwc_plan plan;
-    if (!depthwise_nhwc_plan_make(&with, &plan)) {
+    if (!ry_depthwise_nhwc_plan_make(&with, &plan)) {
         with.form = NULL;
-        depthwise_nhwc_plan_make(&with, &plan);
+        ry_depthwise_nhwc_plan_make(&with, &plan);
     }
     if (knob == NHWC_TASK_ROWS) {
         ry_knob_values_parts(plan.lines, 1, values);
         ry_knob_values_add(values, plan.rows);
         return;
     }
-    ry_knob_values_parts(ry_whole(knob == NHWC_PART ? plan.outputs : plan.part, plan.lanes), plan.lanes, values);
+    ry_knob_values_parts(ry_round_up(knob == NHWC_PART ? plan.outputs : plan.part, plan.lanes), plan.lanes, values);
     ry_knob_values_add(values, knob == NHWC_PART ? plan.part : plan.channels);
 }
 
-void depthwise_nhwc_values(const ry_query *query, int knob, ry_knob_values *values)
+void ry_depthwise_nhwc_values(const ry_query *query, int knob, ry_knob_values *values)
 {
     switch (knob) {
     case NHWC_WINDOW:
         ry_knob_values_add(values, 0);
-        ry_knob_values_add(values, depthwise_nhwc_window(query));
+        ry_knob_values_add(values, ry_depthwise_nhwc_window(query));
         break;
     case NHWC_HEIGHT:
         ry_knob_values_add(values, 1);
@@ -64,16 +64,16 @@ static ry_counts counts_of(const ry_problem *problem, const depthwise_nhwc_plan 
         taps *= (double)plan->axis[i].taps / (double)(plan->axis[i].same ? 1 : plan->axis[i].classes);
     }
     for (int64_t r = 0; r < plan->axis[2].classes; r++) {
-        columns += (double)(ry_parts(depthwise_axis_outputs(&plan->axis[2], r), plan->pixels) * plan->pixels);
+        columns += (double)(ry_ceil_div(depthwise_axis_outputs(&plan->axis[2], r), plan->pixels) * plan->pixels);
     }
     return (ry_counts){2.0 * (double)(g->batch * plan->lines * plan->packed_step * plan->depth) * columns * taps,
                        ry_problem_bytes(problem)};
 }
 
-rynd_status depthwise_nhwc_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+rynd_status ry_depthwise_nhwc_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     depthwise_nhwc_plan plan;
-    if (!depthwise_nhwc_plan_make(query, &plan)) {
+    if (!ry_depthwise_nhwc_plan_make(query, &plan)) {
         return ry_form_fail(query, error);
     }
     *prepared = (ry_prepared){.phases = 1,
@@ -93,7 +93,7 @@ rynd_status depthwise_nhwc_prepare(const ry_query *query, ry_prepared *prepared,
     return RYND_OK;
 }
 
-void depthwise_nhwc_initialise(const ry_query *query, void *state)
+void ry_depthwise_nhwc_initialise(const ry_query *query, void *state)
 {
-    depthwise_nhwc_plan_make(query, state);
+    ry_depthwise_nhwc_plan_make(query, state);
 }

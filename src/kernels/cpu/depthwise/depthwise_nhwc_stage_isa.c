@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stages rows of x as f32 with channels side by side. */
-#include "kernels/cpu/conv/lanes.h"
+#include "kernels/cpu/simd/lanes.h"
 #include "kernels/cpu/depthwise/depthwise_nhwc.h"
 
-/* Some pixels of a row whose channels lie side by side. */
+/* Some pixels of a row whose channels are side by side. */
 RY_INLINE void convert_pixels(const depthwise_work *w, const ry_dtype dtype, const char *x, float *to, int64_t pixels)
 {
     const int64_t size = dtype == RY_f32 ? 4 : 2, step = w->plan->geometry.x_step[2] * size, inputs = w->plan->inputs;
     for (int64_t p = 0; p < pixels; p++, x += step, to += inputs) {
         for (int64_t c = 0; c < w->inputs; c += RY_W) {
-            ry_vf_store_first(to + c, w->inputs - c, ry_load_some(dtype, x + c * size, ry_vm_first(w->inputs - c)));
+            ry_vf_store_first(to + c, w->inputs - c, ry_load_masked(dtype, x + c * size, ry_vm_first(w->inputs - c)));
         }
     }
 }
 
-enum { AHEAD = 4 }; /* squares that are fetched before their turn: memory's prefetchers follow fewer rows than there are */
+enum { PREFETCHED = 4 }; /* squares that are fetched before their turn: memory's prefetchers follow fewer rows than there are */
 
 /* Some neighbouring pixels of planes. */
 RY_INLINE void transpose_pixels(const depthwise_work *w, const ry_dtype dtype, const char *x, float *to, int64_t pixels)
@@ -28,13 +28,13 @@ RY_INLINE void transpose_pixels(const depthwise_work *w, const ry_dtype dtype, c
         }
         for (int64_t p = 0; p < pixels; p += RY_W) {
             ry_vf v[RY_W];
-            const int64_t count = pixels - p < RY_W ? pixels - p : RY_W, next = p + AHEAD * RY_W;
+            const int64_t count = pixels - p < RY_W ? pixels - p : RY_W, next = p + PREFETCHED * RY_W;
             const ry_vm m = ry_vm_first(count);
             /* behind the last pixel follow the next channels' */
             const int64_t ahead = (next < pixels ? next * size : (next - pixels) * size + RY_W * channel);
 #pragma GCC unroll 16
             for (int i = 0; i < RY_W; i++) {
-                v[i] = ry_load_some(dtype, from[i] + p * size, m);
+                v[i] = ry_load_masked(dtype, from[i] + p * size, m);
                 __builtin_prefetch(from[i] + ahead, 0, 3);
             }
             ry_vf_transpose(v);

@@ -3,7 +3,7 @@
 #ifndef RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_PLANE_H
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_PLANE_H
 
-#include "kernels/cpu/common/isa.h"
+#include "kernels/cpu/simd/isa.h"
 #include "kernels/cpu/depthwise/depthwise_nchw_plan.h"
 
 typedef struct depthwise_plane {
@@ -19,10 +19,10 @@ typedef struct depthwise_plane {
 /* Rows first_row to end_row of one output channel, bounded by low and high. */
 void RY_ISA_SYMBOL(depthwise_nchw_strips)(const depthwise_nchw_plan *plan, const depthwise_plane *plane);
 
-/* The same of two output channels of a plan that is `paired`. */
-void RY_ISA_SYMBOL(depthwise_nchw_pair)(const depthwise_nchw_plan *plan, const depthwise_plane planes[2]);
+/* The same of two output channels of a plan that is `two_planes`. */
+void RY_ISA_SYMBOL(depthwise_nchw_two_planes)(const depthwise_nchw_plan *plan, const depthwise_plane planes[2]);
 
-/* The whole planes of `count` neighbouring output channels from one on, of a plan that has `sevens`. */
-void RY_ISA_SYMBOL(depthwise_nchw_sevens)(const depthwise_nchw_plan *plan, const depthwise_plane *first, int64_t count);
+/* The whole planes of `count` neighbouring output channels from one on, of a plan that has `seven_rows`. */
+void RY_ISA_SYMBOL(depthwise_nchw_seven_rows)(const depthwise_nchw_plan *plan, const depthwise_plane *first, int64_t count);
 
 #endif

@@ -3,21 +3,21 @@
 #ifndef RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_PROBLEM_H
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_PROBLEM_H
 
-#include "base/whole.h"
-#include "kernels/cpu/conv/conv_geometry.h"
+#include "base/integer.h"
+#include "kernels/cpu/parts/conv_geometry.h"
 #include "machine/machine.h"
 
-/* A convolution, forward or transposed, in float types (bias: any float type), whose groups have at most `most` input channels. */
-bool depthwise_is(const ry_problem *problem, int64_t most);
+/* A convolution, forward or transposed, in float types (bias: any float type), whose groups have at most `max` input channels. */
+bool ry_depthwise_is(const ry_problem *problem, int64_t max);
 
 /* Geometry and phase (steps of y and of the residual; no taps). */
-void depthwise_read(const ry_problem *problem, ry_conv_geometry *geometry, ry_conv_phase *phase);
+void ry_depthwise_read(const ry_problem *problem, ry_conv_geometry *geometry, ry_conv_phase *phase);
 
 /* Weight of output channel k and the group's input channel i at slice t, row r, column s of the window; the bias of k (0 where there is
  * none). */
-float depthwise_weight(const ry_cpu_launch *launch, const ry_conv_geometry *geometry, int64_t k, int64_t i, int64_t t, int64_t r,
+float ry_depthwise_weight(const ry_cpu_launch *launch, const ry_conv_geometry *geometry, int64_t k, int64_t i, int64_t t, int64_t r,
                        int64_t s);
-float depthwise_bias(const ry_cpu_launch *launch, int64_t k);
+float ry_depthwise_bias(const ry_cpu_launch *launch, int64_t k);
 
 /* Tasks that keep all cores busy to the end: the last ones are a sixteenth of a core's share. */
 static inline int64_t depthwise_tasks_enough(const ry_machine *machine)
@@ -29,7 +29,7 @@ static inline int64_t depthwise_tasks_enough(const ry_machine *machine)
 static inline int64_t depthwise_even_tasks(int64_t tasks, const ry_machine *machine)
 {
     const int64_t cores = machine->cores;
-    return tasks > cores ? ry_whole(tasks, 2 * cores) : tasks;
+    return tasks > cores ? ry_round_up(tasks, 2 * cores) : tasks;
 }
 
 /* Do the registers hold the sums of a strip, or of two lines of a block, beside weights? */

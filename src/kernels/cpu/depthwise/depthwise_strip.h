@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A strip: some output rows of one plane at once, and what its texts share. */
+/* A strip: some output rows of one plane at once, and what its variants share. */
 #ifndef RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_STRIP_H
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_STRIP_H
 
-#include "kernels/cpu/common/simd_rows.h"
+#include "kernels/cpu/simd/simd_rows.h"
 #include "kernels/cpu/depthwise/depthwise_plane.h"
 
 typedef struct strip {
@@ -43,7 +43,7 @@ RY_INLINE void load_weights(ry_vf *w, const float *weight, const int taps)
 
 /* The last vectors of the rows of two strips of STRIP_ROWS rows, `s` above the other, which fill at most half of the lanes: those of `s` in one half, the
  * lower one's in the other. `inside` has bits for the rows of both. */
-void RY_ISA_SYMBOL(depthwise_nchw_halves)(const strip *s);
+void RY_ISA_SYMBOL(depthwise_nchw_two_strips)(const strip *s);
 
 /* As many strips of STRIP_ROWS rows, one below the other, of a plan that has `windows`. */
 void RY_ISA_SYMBOL(depthwise_nchw_windows)(const depthwise_nchw_plan *plan, const depthwise_plane *plane, int64_t strips);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text of a strip: some output rows of one plane at once. */
-#include "kernels/cpu/conv/tile_lines.h"
+/* The variant of a strip: some output rows of one plane at once. */
+#include "kernels/cpu/parts/tile_lines.h"
 #include "kernels/cpu/depthwise/depthwise_strip.h"
 
 RY_INLINE ry_vf load_near(const float *x, ry_vm mask, const bool masked)
@@ -11,7 +11,7 @@ RY_INLINE ry_vf load_near(const float *x, ry_vm mask, const bool masked)
 RY_INLINE void load_pair(const float *x, const ry_vm mask[2], const bool masked, ry_vf pair[2])
 {
     const ry_vf a = load_near(x, mask[0], masked), b = load_near(x + RY_W, mask[1], masked);
-    ry_vf_part_loose(a, b, &pair[0], &pair[1]);
+    ry_vf_deinterleave_loose(a, b, &pair[0], &pair[1]);
 }
 
 /* A column of the window, or (stride 2) two, or the first three of an odd window. */
@@ -25,11 +25,11 @@ typedef struct columns {
 } columns;
 
 RY_INLINE void add_near(const columns *c, ry_vf *sum, const int height, const int taps, const int vectors, const bool masked,
-                        const bool whole)
+                        const bool full)
 {
 #pragma GCC unroll 16
     for (int j = 0; j < height + taps - 1; j++) {
-        if (whole || c->inside >> j & 1) {
+        if (full || c->inside >> j & 1) {
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; v++) {
                 const ry_vf x = load_near(c->x + j * c->pitch + v * RY_W, c->mask[0], masked);
@@ -40,11 +40,11 @@ RY_INLINE void add_near(const columns *c, ry_vf *sum, const int height, const in
 }
 
 /* Every second column. */
-RY_INLINE void add_evens(const columns *c, ry_vf *sum, const int height, const int taps, const bool masked, const bool whole)
+RY_INLINE void add_evens(const columns *c, ry_vf *sum, const int height, const int taps, const bool masked, const bool full)
 {
 #pragma GCC unroll 24
     for (int j = 0; j < (height - 1) * 2 + taps; j++) {
-        if (whole || c->inside >> j & 1) {
+        if (full || c->inside >> j & 1) {
             ry_vf pair[2];
             load_pair(c->x + j * c->pitch, c->mask, masked, pair);
             add_row(sum, c->w[0], pair[0], j, height, taps, 2, 1);
@@ -60,12 +60,12 @@ RY_INLINE int apart_rows(int i, int rows)
 
 /* w[1] and w[2] are of the columns that c->x reads, w[0] is of the one before (`first`). */
 RY_INLINE void add_pair(const columns *c, ry_vf *sum, const int height, const int taps, const bool first, const bool masked,
-                        const bool whole)
+                        const bool full)
 {
 #pragma GCC unroll 24
     for (int i = 0; i < (height - 1) * 2 + taps; i++) {
         const int j = apart_rows(i, (height - 1) * 2 + taps);
-        if (whole || c->inside >> j & 1) {
+        if (full || c->inside >> j & 1) {
             const float *x = c->x + j * c->pitch;
             ry_vf pair[2];
             load_pair(x, c->mask, masked, pair);
@@ -88,7 +88,7 @@ RY_INLINE void set_masks(columns *c, const uint32_t *mask)
 
 /* Any width: column after column. */
 RY_INLINE void add_columns(const strip *s, int64_t first_row, int64_t at, const uint32_t *mask, ry_vf *sum, const int height,
-                           const int taps, const int stride, const int vectors, const bool whole)
+                           const int taps, const int stride, const int vectors, const bool full)
 {
     const int64_t width = s->plan->geometry.kernel[2], odd = width % 2;
     const float *weight = s->weight + first_row * width;
@@ -99,7 +99,7 @@ RY_INLINE void add_columns(const strip *s, int64_t first_row, int64_t at, const 
             load_weights(c.w[0], weight, taps);
             set_masks(&c, mask ? mask + i : NULL);
             c.x = x + i * s->plan->geometry.dilation[2];
-            add_near(&c, sum, height, taps, vectors, mask != NULL, whole);
+            add_near(&c, sum, height, taps, vectors, mask != NULL, full);
         }
         return;
     }
@@ -107,7 +107,7 @@ RY_INLINE void add_columns(const strip *s, int64_t first_row, int64_t at, const 
         load_weights(c.w[0], weight, taps);
         set_masks(&c, mask);
         c.x = x;
-        add_evens(&c, sum, height, taps, mask != NULL, whole);
+        add_evens(&c, sum, height, taps, mask != NULL, full);
         return;
     }
     for (int64_t i = odd; i < width; i += 2) {
@@ -117,23 +117,23 @@ RY_INLINE void add_columns(const strip *s, int64_t first_row, int64_t at, const 
         c.x = x + i;
         if (i == 1) {
             load_weights(c.w[0], weight, taps);
-            add_pair(&c, sum, height, taps, true, mask != NULL, whole);
+            add_pair(&c, sum, height, taps, true, mask != NULL, full);
         } else {
-            add_pair(&c, sum, height, taps, false, mask != NULL, whole);
+            add_pair(&c, sum, height, taps, false, mask != NULL, full);
         }
     }
 }
 
 /* A window of 3x3, whose weights stay in registers. */
 RY_INLINE void add_square(const strip *s, const ry_vf w[3][STRIP_TAPS], int64_t at, const uint32_t *mask, ry_vf *sum, const int height,
-                          const int stride, const int vectors, const bool whole)
+                          const int stride, const int vectors, const bool full)
 {
     columns c = {.pitch = s->pitch, .inside = s->inside, .first = !mask || (mask[0] & 1u)};
     if (stride == 2) {
         memcpy(c.w, w, sizeof c.w);
         set_masks(&c, mask ? mask + 1 : NULL);
         c.x = s->x + at + 1;
-        add_pair(&c, sum, height, 3, true, mask != NULL, whole);
+        add_pair(&c, sum, height, 3, true, mask != NULL, full);
         return;
     }
     /* what stays the same is read before the loops: for all the compiler knows, a store to y could change it */
@@ -143,7 +143,7 @@ RY_INLINE void add_square(const strip *s, const ry_vf w[3][STRIP_TAPS], int64_t 
     const ry_vm first = ry_vm_bits(mask ? mask[0] : 0), second = ry_vm_bits(mask ? mask[1] : 0), third = ry_vm_bits(mask ? mask[2] : 0);
 #pragma GCC unroll 16
     for (int j = 0; j < height + 2; j++) {
-        if (whole || inside >> j & 1) {
+        if (full || inside >> j & 1) {
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; v++) {
                 const float *row = x + j * pitch + v * RY_W;
@@ -214,7 +214,7 @@ static void fetch_below(const strip *s, int64_t v, int64_t vectors, int height, 
 
 /* `height` rows of `vectors` vectors from vector v on; `square`: the weights of a window of 3x3, or NULL. */
 RY_INLINE void sum_columns(const strip *s, int64_t v, const uint32_t *mask, const ry_vf square[3][STRIP_TAPS], const int height,
-                           const int stride, const int vectors, const bool whole)
+                           const int stride, const int vectors, const bool full)
 {
     ry_vf sum[8];
     if (s->plan->fetches) {
@@ -226,16 +226,16 @@ RY_INLINE void sum_columns(const strip *s, int64_t v, const uint32_t *mask, cons
     }
     const int64_t at = v * RY_W * stride, rows = s->plan->geometry.kernel[1];
     if (square) {
-        add_square(s, square, at, mask, sum, height, stride, vectors, whole);
+        add_square(s, square, at, mask, sum, height, stride, vectors, full);
     } else {
         for (int64_t r = 0, taps; r < rows; r += taps) {
-            taps = depthwise_nchw_turn(rows - r);
+            taps = depthwise_nchw_tap_rows(rows - r);
             switch (taps) {
-            case 1: add_columns(s, r, at, mask, sum, height, 1, stride, vectors, whole); break;
-            case 2: add_columns(s, r, at, mask, sum, height, 2, stride, vectors, whole); break;
-            case 3: add_columns(s, r, at, mask, sum, height, 3, stride, vectors, whole); break;
-            case 5: add_columns(s, r, at, mask, sum, height, 5, stride, vectors, whole); break;
-            default: add_columns(s, r, at, mask, sum, height, 7, stride, vectors, whole); break;
+            case 1: add_columns(s, r, at, mask, sum, height, 1, stride, vectors, full); break;
+            case 2: add_columns(s, r, at, mask, sum, height, 2, stride, vectors, full); break;
+            case 3: add_columns(s, r, at, mask, sum, height, 3, stride, vectors, full); break;
+            case 5: add_columns(s, r, at, mask, sum, height, 5, stride, vectors, full); break;
+            default: add_columns(s, r, at, mask, sum, height, 7, stride, vectors, full); break;
             }
         }
     }
@@ -243,7 +243,7 @@ RY_INLINE void sum_columns(const strip *s, int64_t v, const uint32_t *mask, cons
 }
 
 /* Windows of 3x3: `vectors` at once where no masks are needed. */
-RY_INLINE void sum_squares(const strip *s, const int height, const int stride, const int vectors, const bool whole)
+RY_INLINE void sum_squares(const strip *s, const int height, const int stride, const int vectors, const bool full)
 {
     const depthwise_nchw_plan *plan = s->plan;
     const int64_t end = plan->vectors - plan->right;
@@ -254,14 +254,14 @@ RY_INLINE void sum_squares(const strip *s, const int height, const int stride, c
     load_weights(w[2], s->weight + 6, 3);
     for (int64_t v = 0; v < s->vectors;) {
         if (v < plan->left || v >= end) {
-            sum_columns(s, v, mask, w, height, stride, 1, whole);
+            sum_columns(s, v, mask, w, height, stride, 1, full);
             mask += plan->loads;
             v++;
         } else if (vectors == 1 || v + vectors <= end) {
-            sum_columns(s, v, NULL, w, height, stride, vectors, whole);
+            sum_columns(s, v, NULL, w, height, stride, vectors, full);
             v += vectors;
         } else {
-            sum_columns(s, v, NULL, w, height, stride, 1, whole);
+            sum_columns(s, v, NULL, w, height, stride, 1, full);
             v++;
         }
     }
@@ -290,23 +290,23 @@ RY_INLINE void sum_apart(const strip *s, columns_function edge, columns_function
 }
 
 /* Windows of any size: each kind of columns is a function of its own, as compilers take minutes over one of them all. */
-#define APART(name, height, stride, vectors, masked, whole)                                              \
+#define APART(name, height, stride, vectors, masked, full)                                              \
     static __attribute__((noinline)) void name(const strip *s, int64_t v, int64_t mask)                  \
     {                                                                                                    \
-        sum_columns(s, v, (masked) ? s->plan->mask + mask : NULL, NULL, height, stride, vectors, whole); \
+        sum_columns(s, v, (masked) ? s->plan->mask + mask : NULL, NULL, height, stride, vectors, full); \
     }
-#define STRIP(name, height, stride, vectors, whole)                  \
-    APART(name##_edge, height, stride, 1, true, whole)               \
-    APART(name##_one, height, stride, 1, false, whole)               \
-    APART(name##_some, height, stride, vectors, false, whole)        \
+#define STRIP(name, height, stride, vectors, full)                  \
+    APART(name##_edge, height, stride, 1, true, full)               \
+    APART(name##_one, height, stride, 1, false, full)               \
+    APART(name##_some, height, stride, vectors, false, full)        \
     static void name(const strip *s)                                 \
     {                                                                \
         sum_apart(s, name##_edge, name##_one, name##_some, vectors); \
     }
-#define SQUARE(name, height, stride, vectors, whole)    \
+#define SQUARE(name, height, stride, vectors, full)    \
     static void name(const strip *s)                    \
     {                                                   \
-        sum_squares(s, height, stride, vectors, whole); \
+        sum_squares(s, height, stride, vectors, full); \
     }
 #define STRIPS(height, vectors)                            \
     STRIP(strip_##height##_1, height, 1, vectors, false)   \
@@ -316,8 +316,8 @@ RY_INLINE void sum_apart(const strip *s, columns_function edge, columns_function
 STRIPS(1, 4)
 STRIPS(4, 2)
 STRIPS(7, 1)
-STRIP(strip_whole_1, 7, 1, 1, true)
-SQUARE(square_whole_2, 7, 2, 1, true)
+STRIP(strip_full_1, 7, 1, 1, true)
+SQUARE(square_full_2, 7, 2, 1, true)
 
 #define FORM(height)                                 \
     {                                                \
@@ -332,7 +332,7 @@ typedef void (*strip_function)(const strip *s);
 /* [height][window of 3x3][stride 1 and 2] */
 static const strip_function forms[DEPTHWISE_HEIGHTS][2][2] = {FORM(7), FORM(4), FORM(1)};
 /* The highest strips where all rows of x are inside it; for other windows and strides that gains nothing. */
-static const strip_function whole_forms[2][2] = {{strip_whole_1, strip_7_2}, {square_7_1, square_whole_2}};
+static const strip_function full_forms[2][2] = {{strip_full_1, strip_7_2}, {square_7_1, square_full_2}};
 
 void RY_ISA_SYMBOL(depthwise_nchw_strips)(const depthwise_nchw_plan *plan, const depthwise_plane *p)
 {
@@ -359,22 +359,22 @@ void RY_ISA_SYMBOL(depthwise_nchw_strips)(const depthwise_nchw_plan *plan, const
         int64_t halved = 0; /* strips whose last vectors are summed together */
         for (int64_t y = first_row + residue; y < p->end_row;) {
             const int64_t left = (p->end_row - y + step - 1) / step;
-            const int form = depthwise_nchw_form(left);
-            const int64_t height = depthwise_nchw_heights[form], first = y * stride - g->before[1];
+            const int form = ry_depthwise_nchw_form(left);
+            const int64_t height = ry_depthwise_nchw_heights[form], first = y * stride - g->before[1];
             const int64_t rows = (height - 1) * stride + g->kernel[1];
-            halved = halved == 2 ? 1 : plan->halves && left >= 2 * STRIP_ROWS ? 2 : 0;
+            halved = halved == 2 ? 1 : plan->two_strips && left >= 2 * STRIP_ROWS ? 2 : 0;
             s.vectors = plan->vectors - (halved > 0);
             s.x = p->x + first * g->x_step[1] - g->before[2];
             s.to = p->y + y * plan->phase.y_step[1];
             s.residual = p->residual ? p->residual + y * p->residual_row : NULL;
-            s.inside = depthwise_nchw_inside(plan, first, rows);
-            const bool whole = form == 0 && s.inside + 1 == 1ull << rows;
-            (whole ? whole_forms : forms[form])[square][stride - 1](&s);
+            s.inside = ry_depthwise_nchw_inside(plan, first, rows);
+            const bool full = form == 0 && s.inside + 1 == 1ull << rows;
+            (full ? full_forms : forms[form])[square][stride - 1](&s);
             if (halved == 2) {
                 upper = s;
-                upper.inside = depthwise_nchw_inside(plan, first, rows + STRIP_ROWS * stride);
+                upper.inside = ry_depthwise_nchw_inside(plan, first, rows + STRIP_ROWS * stride);
             } else if (halved == 1) {
-                RY_ISA_SYMBOL(depthwise_nchw_halves)(&upper);
+                RY_ISA_SYMBOL(depthwise_nchw_two_strips)(&upper);
             }
             y += height * step;
         }

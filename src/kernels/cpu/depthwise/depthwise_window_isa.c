@@ -4,7 +4,7 @@
 
 enum {
     HEIGHT = STRIP_ROWS,
-    AHEAD = 2 * RY_W /* floats from what a vector reads and writes to what is fetched: columns that come two passes later */
+    PREFETCHED = 2 * RY_W /* floats from what a vector reads and writes to what is fetched: columns that come two passes later */
 };
 
 /* A vector of a strip: see strip. */
@@ -28,7 +28,7 @@ static const uint32_t all[STRIP_TAPS] = {~0u, ~0u, ~0u, ~0u, ~0u, ~0u, ~0u};
 /* Residual, bounds, store. */
 RY_INLINE void end_unit(const unit *u, const float low, const float high, const ry_vf sum[HEIGHT])
 {
-    const ry_vf least = ry_vf_set(low), most = ry_vf_set(high);
+    const ry_vf min = ry_vf_set(low), max = ry_vf_set(high);
     const ry_vm last = ry_vm_first(u->left);
     const int64_t to_row = u->to_row, residual_row = u->residual_row, left = u->left;
     float *to = u->to;
@@ -39,11 +39,11 @@ RY_INLINE void end_unit(const unit *u, const float low, const float high, const 
         if (residual) {
             y = ry_vf_add(y, ry_vf_load_m(residual + i * residual_row, last));
         }
-        ry_vf_store_first(to + i * to_row, left, ry_vf_min(most, ry_vf_max(least, y)));
+        ry_vf_store_first(to + i * to_row, left, ry_vf_min(max, ry_vf_max(min, y)));
     }
 }
 
-RY_INLINE void sum_unit(const unit *u, const float low, const float high, const int taps, const bool whole)
+RY_INLINE void sum_unit(const unit *u, const float low, const float high, const int taps, const bool full)
 {
     ry_vf sum[HEIGHT];
     const ry_vf bias = ry_vf_set(u->bias);
@@ -63,7 +63,7 @@ RY_INLINE void sum_unit(const unit *u, const float low, const float high, const 
         __asm__("" : "+r"(inside));
 #pragma GCC unroll 16
         for (int j = 0; j < HEIGHT + taps - 1; j++) {
-            if (whole || inside >> j & 1) {
+            if (full || inside >> j & 1) {
                 add_row(sum, w, ry_vf_keep(ry_vf_load_m(x + j * pitch, m)), j, HEIGHT, taps, 1, 1);
             }
         }
@@ -71,23 +71,23 @@ RY_INLINE void sum_unit(const unit *u, const float low, const float high, const 
     end_unit(u, low, high, sum);
 }
 
-#define UNIT(name, taps, whole)                                        \
+#define UNIT(name, taps, full)                                        \
     static void name(const unit *u, const float low, const float high) \
     {                                                                  \
-        sum_unit(u, low, high, taps, whole);                           \
+        sum_unit(u, low, high, taps, full);                           \
     }
 UNIT(five, 5, false)
-UNIT(five_whole, 5, true)
+UNIT(five_full, 5, true)
 UNIT(seven, 7, false)
-UNIT(seven_whole, 7, true)
+UNIT(seven_full, 7, true)
 
 typedef void (*unit_function)(const unit *u, float low, float high);
 
 /* [window][are all rows inside?] */
-static const unit_function forms[2][2] = {{five, five_whole}, {seven, seven_whole}};
+static const unit_function forms[2][2] = {{five, five_full}, {seven, seven_full}};
 
 /* The last vectors of pairs of strips, which share one. */
-static void sum_halves(const depthwise_nchw_plan *plan, const depthwise_plane *p, const unit *u, int64_t strips)
+static void sum_two_strips(const depthwise_nchw_plan *plan, const depthwise_plane *p, const unit *u, int64_t strips)
 {
     const ry_conv_geometry *g = &plan->geometry;
     strip s = {.plan = plan,
@@ -101,20 +101,20 @@ static void sum_halves(const depthwise_nchw_plan *plan, const depthwise_plane *p
     for (int64_t t = 0; t + 1 < strips; t += 2) {
         const int64_t y = p->first_row + t * HEIGHT, at = y - g->before[1];
         s.x = p->x + at * u->pitch - g->before[2];
-        s.inside = depthwise_nchw_inside(plan, at, 2 * HEIGHT + g->kernel[1] - 1);
+        s.inside = ry_depthwise_nchw_inside(plan, at, 2 * HEIGHT + g->kernel[1] - 1);
         s.to = p->y + y * u->to_row;
         s.residual = p->residual ? p->residual + y * u->residual_row : NULL;
-        RY_ISA_SYMBOL(depthwise_nchw_halves)(&s);
+        RY_ISA_SYMBOL(depthwise_nchw_two_strips)(&s);
     }
 }
 
 /* Lines of x and y further along the rows, which memory's prefetchers do not see coming: columns go down the plane. */
-RY_INLINE void fetch_ahead(const unit *u, int64_t first)
+RY_INLINE void prefetch(const unit *u, int64_t first)
 {
 #pragma GCC unroll 8
     for (int i = 0; i < HEIGHT; i++) {
-        __builtin_prefetch(u->x + (first + i) * u->pitch + AHEAD, 0, 3);
-        __builtin_prefetch(u->to + i * u->to_row + AHEAD, 1, 3);
+        __builtin_prefetch(u->x + (first + i) * u->pitch + PREFETCHED, 0, 3);
+        __builtin_prefetch(u->to + i * u->to_row + PREFETCHED, 1, 3);
     }
 }
 
@@ -130,11 +130,11 @@ static void sum_vector(const depthwise_nchw_plan *plan, const depthwise_plane *p
         u->to = p->y + y * u->to_row + column;
         u->residual = p->residual ? p->residual + y * u->residual_row + column : NULL;
         if (u->fetches) {
-            fetch_ahead(u, g->kernel[1] - 1);
+            prefetch(u, g->kernel[1] - 1);
         }
-        const bool whole = at >= 0 && at + rows <= g->in[1];
-        u->inside = whole ? 0 : depthwise_nchw_inside(plan, at, rows);
-        forms[g->kernel[1] == 7][whole](u, p->low, p->high);
+        const bool full = at >= 0 && at + rows <= g->in[1];
+        u->inside = full ? 0 : ry_depthwise_nchw_inside(plan, at, rows);
+        forms[g->kernel[1] == 7][full](u, p->low, p->high);
     }
 }
 
@@ -149,12 +149,12 @@ void RY_ISA_SYMBOL(depthwise_nchw_windows)(const depthwise_nchw_plan *plan, cons
               .residual_row = p->residual_row};
     const uint32_t *mask = plan->mask;
     for (int64_t v = 0; v < plan->vectors; v++) {
-        const bool edge = v < plan->left || v >= plan->vectors - plan->right, halved = plan->halves && v == plan->vectors - 1;
+        const bool edge = v < plan->left || v >= plan->vectors - plan->right, halved = plan->two_strips && v == plan->vectors - 1;
         u.mask = edge ? mask : all;
         mask += edge ? plan->loads : 0;
         sum_vector(plan, p, &u, v * RY_W, halved ? strips / 2 * 2 : 0, strips);
     }
-    if (plan->halves) {
-        sum_halves(plan, p, &u, strips);
+    if (plan->two_strips) {
+        sum_two_strips(plan, p, &u, strips);
     }
 }

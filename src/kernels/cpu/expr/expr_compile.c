@@ -124,7 +124,7 @@ static void store(compiler *c, int output, int reg)
     }
 }
 
-/* The output that instruction i can write where it lies, or -1. */
+/* The output that instruction i can write where it is stored, or -1. */
 static int direct_output(const compiler *c, int i)
 {
     for (int o = 0; o < c->plan->outputs; o++) {

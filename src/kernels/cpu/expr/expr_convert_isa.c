@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Conversions between all types, as loops: casts, saturation, and the 16-bit floats. */
-#include "kernels/cpu/common/half.h"
-#include "kernels/cpu/common/vector_math.h"
+#include "kernels/cpu/simd/half.h"
+#include "kernels/cpu/simd/vector_math.h"
 #include "kernels/cpu/expr/expr_loops.h"
 
 #define FROM_FLOAT
@@ -65,7 +65,7 @@
             r[i] = ry_##name##_to_f32_inline(ry_f32_to_##name##_inline(p[i])); \
         }                                                                      \
     }                                                                          \
-    const ry_expr_half_converts RY_ISA_SYMBOL(ry_convert_##name) = {name##_load, name##_store, name##_round};
+    const ry_expr_half_converts RY_ISA_SYMBOL(convert_##name) = {name##_load, name##_store, name##_round};
 
 /* clang-format off */
 HALF_LOOPS(f16)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a plan of the evaluator costs: its operands are moved once, and each step takes its share. */
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/expr/expr_plan.h"
@@ -37,11 +37,11 @@ static double element_cost(const ry_expr_plan *plan, const ry_expr_step *step, b
     case RY_STEP_STORE: {
         const ry_expr_operand *p = &operand[step->kind == RY_STEP_LOAD ? step->a : step->y];
         const bool strided = p->inner != 0 && p->inner != (int64_t)p->size;
-        return (strided ? cost->strided : cost->gathered) + cost->row / (double)ry_most(plan->tile, 1);
+        return (strided ? cost->strided : cost->gathered) + cost->row / (double)ry_max(plan->tile, 1);
     }
     case RY_STEP_REDUCE:
-        return plan->scheme == RY_EXPR_INNER ? cost->inner_row / (double)ry_most(plan->tile, 1)
-                                             : cost->folded + cost->fold / (double)ry_most(plan->wide * plan->tile, 1);
+        return plan->scheme == RY_EXPR_INNER ? cost->inner_row / (double)ry_max(plan->tile, 1)
+                                             : cost->folded + cost->fold / (double)ry_max(plan->wide * plan->tile, 1);
     default: return 0;
     }
 }
@@ -53,7 +53,7 @@ double ry_expr_work(const ry_query *query, const ry_expr_plan *plan)
     const ry_expr_step *step = ry_expr_plan_part(plan, plan->steps_at);
     const ry_expr_operand *operand = ry_expr_plan_part(plan, plan->operands_at);
     const double elements = (double)plan->kept_count * (double)plan->reduced_count * (double)plan->length;
-    const double tiles = elements / (double)ry_most(plan->rows * plan->tile, 1);
+    const double tiles = elements / (double)ry_max(plan->rows * plan->tile, 1);
     double each = 0, tile = cost->tile, steps = 0;
     for (int i = plan->first_steps; i < plan->first_steps + plan->steps; i++) {
         const bool function = step[i].kind != RY_STEP_LOAD && step[i].kind != RY_STEP_STORE && step[i].kind != RY_STEP_REDUCE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The expression language's functions in f32 and f64, as loops. */
-#include "kernels/cpu/common/vector_activations.h"
+#include "kernels/cpu/simd/vector_activations.h"
 #include "kernels/cpu/expr/expr_loops.h"
 
 /* What f32 and f64 have in common: C is the type, S the suffix of libm's functions. min and max test b for NaN, which is the single value of a scalar
@@ -129,7 +129,7 @@ static inline void f32_op_repair(ry_expr_code code, size_t n, float *y, const fl
     }
 #define NEAR_ROW(name) [RY_EXPR_##name] = near_##name,
 RY_EXPR_NEAR(NEAR_LOOP)
-const ry_expr_loop RY_ISA_SYMBOL(ry_expr_f32_near)[RY_EXPR_CODES] = {RY_EXPR_NEAR(NEAR_ROW)};
+const ry_expr_loop RY_ISA_SYMBOL(expr_f32_near)[RY_EXPR_CODES] = {RY_EXPR_NEAR(NEAR_ROW)};
 
 #define f64_op_repair(code, n, y, a) ((void)0) /* libm needs none */
 

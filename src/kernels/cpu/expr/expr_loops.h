@@ -5,7 +5,7 @@
 #ifndef RY_KERNELS_CPU_EXPR_EXPR_LOOPS_H
 #define RY_KERNELS_CPU_EXPR_EXPR_LOOPS_H
 
-#include "kernels/cpu/common/isa.h"
+#include "kernels/cpu/simd/isa.h"
 #include "kernels/cpu/expr/expr_plan.h"
 
 typedef void (*ry_expr_loop)(size_t n, void *restrict y, const void *a, const void *b, const void *c);
@@ -57,14 +57,14 @@ typedef struct ry_expr_reducers {
     }
 
 #define RY_LOOP_FLOAT(name, type)                                            \
-    extern const ry_expr_loops RY_ISA_SYMBOL(ry_expr_##name)[RY_EXPR_CODES]; \
-    extern const ry_expr_converts RY_ISA_SYMBOL(ry_convert_##name);          \
-    extern const ry_expr_reducers RY_ISA_SYMBOL(ry_reduce_##name);
+    extern const ry_expr_loops RY_ISA_SYMBOL(expr_##name)[RY_EXPR_CODES]; \
+    extern const ry_expr_converts RY_ISA_SYMBOL(convert_##name);          \
+    extern const ry_expr_reducers RY_ISA_SYMBOL(reduce_##name);
 #define RY_LOOP_INT(name, type, wide, low, high, beyond) RY_LOOP_FLOAT(name, type)
 #include "kernels/cpu/expr/expr_types.inc"
 #undef RY_LOOP_FLOAT
 #undef RY_LOOP_INT
-extern const ry_expr_loop RY_ISA_SYMBOL(ry_expr_f32_near)[RY_EXPR_CODES]; /* NULL but for RY_EXPR_NEAR */
-extern const ry_expr_half_converts RY_ISA_SYMBOL(ry_convert_f16), RY_ISA_SYMBOL(ry_convert_bf16);
+extern const ry_expr_loop RY_ISA_SYMBOL(expr_f32_near)[RY_EXPR_CODES]; /* NULL but for RY_EXPR_NEAR */
+extern const ry_expr_half_converts RY_ISA_SYMBOL(convert_f16), RY_ISA_SYMBOL(convert_bf16);
 
 #endif

@@ -38,8 +38,8 @@ typedef enum ry_expr_scheme { RY_EXPR_POINT, RY_EXPR_INNER, RY_EXPR_OUTER } ry_e
 
 /* How a tile reaches an operand. */
 typedef enum ry_expr_mode {
-    RY_EXPR_DIRECT,    /* where it lies: the tile is contiguous there, in the loops' type */
-    RY_EXPR_SINGLE,    /* one value for the whole tile */
+    RY_EXPR_DIRECT,    /* where it is stored: the tile is contiguous there, in the loops' type */
+    RY_EXPR_SINGLE,    /* one value for the full tile */
     RY_EXPR_GATHERED,  /* through a buffer, row by row */
     RY_EXPR_INVARIANT, /* through a buffer that is the same for all tiles */
     RY_EXPR_REDUCED    /* an output behind a reduction: stored after it */

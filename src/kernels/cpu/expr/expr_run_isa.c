@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs the evaluator's plans: tiles, steps, loads and stores, accumulators. */
-#include "kernels/cpu/common/cpu_kernel.h"
-#include "kernels/cpu/common/simd.h"
+#include "kernels/cpu/parts/cpu_kernel.h"
+#include "kernels/cpu/simd/simd.h"
 #include "kernels/cpu/expr/expr_loops.h"
 
 #include <string.h>
 
 static const ry_expr_loops *const loops[RY_LOOP_TYPES] = {
-#define RY_LOOP_FLOAT(name, type)                        RY_ISA_SYMBOL(ry_expr_##name),
-#define RY_LOOP_INT(name, type, wide, low, high, beyond) RY_ISA_SYMBOL(ry_expr_##name),
+#define RY_LOOP_FLOAT(name, type)                        RY_ISA_SYMBOL(expr_##name),
+#define RY_LOOP_INT(name, type, wide, low, high, beyond) RY_ISA_SYMBOL(expr_##name),
 #include "kernels/cpu/expr/expr_types.inc"
 #undef RY_LOOP_FLOAT
 #undef RY_LOOP_INT
 };
 static const ry_expr_converts *const converts[RY_LOOP_TYPES] = {
-#define RY_LOOP_FLOAT(name, type)                        &RY_ISA_SYMBOL(ry_convert_##name),
-#define RY_LOOP_INT(name, type, wide, low, high, beyond) &RY_ISA_SYMBOL(ry_convert_##name),
+#define RY_LOOP_FLOAT(name, type)                        &RY_ISA_SYMBOL(convert_##name),
+#define RY_LOOP_INT(name, type, wide, low, high, beyond) &RY_ISA_SYMBOL(convert_##name),
 #include "kernels/cpu/expr/expr_types.inc"
 #undef RY_LOOP_FLOAT
 #undef RY_LOOP_INT
 };
 static const ry_expr_reducers *const reducers[RY_LOOP_TYPES] = {
-#define RY_LOOP_FLOAT(name, type)                        &RY_ISA_SYMBOL(ry_reduce_##name),
-#define RY_LOOP_INT(name, type, wide, low, high, beyond) &RY_ISA_SYMBOL(ry_reduce_##name),
+#define RY_LOOP_FLOAT(name, type)                        &RY_ISA_SYMBOL(reduce_##name),
+#define RY_LOOP_INT(name, type, wide, low, high, beyond) &RY_ISA_SYMBOL(reduce_##name),
 #include "kernels/cpu/expr/expr_types.inc"
 #undef RY_LOOP_FLOAT
 #undef RY_LOOP_INT
@@ -50,7 +50,7 @@ typedef struct runner {
 
 static const ry_expr_half_converts *half_of(uint8_t dtype)
 {
-    return dtype == RY_f16 ? &RY_ISA_SYMBOL(ry_convert_f16) : dtype == RY_bf16 ? &RY_ISA_SYMBOL(ry_convert_bf16) : NULL;
+    return dtype == RY_f16 ? &RY_ISA_SYMBOL(convert_f16) : dtype == RY_bf16 ? &RY_ISA_SYMBOL(convert_bf16) : NULL;
 }
 
 #define MOVE_ROWS(bits)                                                                                                       \
@@ -176,10 +176,10 @@ static void reduce(const runner *r, int which, const void *a, size_t rows, size_
     }
 }
 
-/* The loop of a function of whole vectors. */
+/* The loop of a function of full vectors. */
 static ry_expr_loop loop_of(const runner *r, const ry_expr_step *s)
 {
-    const ry_expr_loop near = r->near && s->type == RY_LOOP_f32 ? RY_ISA_SYMBOL(ry_expr_f32_near)[s->code] : NULL;
+    const ry_expr_loop near = r->near && s->type == RY_LOOP_f32 ? RY_ISA_SYMBOL(expr_f32_near)[s->code] : NULL;
     return near ? near : loops[s->type][s->code].vector;
 }
 
@@ -443,7 +443,7 @@ static char *partial(const runner *r, int64_t unit, int64_t slice, int reduction
     return (char *)r->launch->workspace + ((unit * plan->slices + slice) * plan->reductions + reduction) * plan->width * 8;
 }
 
-static void run_unit(runner *r, int64_t unit, int64_t slice)
+static void run_oc_block(runner *r, int64_t unit, int64_t slice)
 {
     const ry_expr_plan *plan = r->plan;
     if (plan->scheme == RY_EXPR_POINT) {
@@ -482,11 +482,11 @@ static void run(const ry_cpu_launch *launch, size_t task)
     if (launch->phase == 1) {
         merge_slices(&r, (int64_t)task);
     } else if (plan->slices > 1) {
-        run_unit(&r, (int64_t)task / plan->slices, (int64_t)task % plan->slices);
+        run_oc_block(&r, (int64_t)task / plan->slices, (int64_t)task % plan->slices);
     } else {
         int64_t end = (int64_t)lesser(((int64_t)task + 1) * plan->per_task, plan->units);
         for (int64_t unit = (int64_t)task * plan->per_task; unit < end; unit++) {
-            run_unit(&r, unit, 0);
+            run_oc_block(&r, unit, 0);
         }
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The evaluator's iteration space: dimensions sorted and merged, tiles, units and tasks. */
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/cpu/expr/expr_plan.h"
 #include "machine/machine.h"
 
@@ -14,20 +14,20 @@
 #define TILE_SHARE  8
 #define LONG_SHARE  16
 #define TILE_SHORT  1024
-#define TILE_CHUNK  4096
+#define TILE_K_BLOCK  4096
 #define TILE_ROWS   512   /* rows of a tile at most */
 #define ROW_OFFSETS 16384 /* row offsets of all operands together at most */
-#define INNER_LEAST 32    /* a reduced inner dimension shorter than this is not worth a call a row */
+#define MIN_INNER 32    /* a reduced inner dimension shorter than this is not worth a call a row */
 #define OUTER_TILE  1024  /* accumulators of a unit */
 #define WIDE        256   /* short rows are added side by side up to this width */
 #define MAX_BATCH   256
 #define BATCH_COST  65536.0
 #define TASK_TIMES  100.0    /* a task takes so many times what taking it does, at */
 #define PLAIN_SHARE 0.11     /* of the peak, what plain operations reach (Zen 4) */
-#define SPLIT_COST  131072.0 /* a unit of that cost is cut into slices where there are fewer units than FEW_UNITS */
+#define SPLIT_COST  131072.0 /* a unit of that cost is cut into slices where there are fewer units than FEW_OC_BLOCKS */
 #define SLICE_COST  65536.0
 #define MAX_SLICES  64
-#define FEW_UNITS   32
+#define FEW_OC_BLOCKS   32
 #define TASKS_EACH  1024 /* tasks for each core at most */
 
 typedef struct space {
@@ -153,7 +153,7 @@ static bool belongs_inside(const space *s, int a, int b)
 
 static void choose_leader(space *s)
 {
-    int64_t most = -1;
+    int64_t max = -1;
     s->leader = 0;
     for (int p = 0; p < s->operands; p++) {
         int64_t elements = 1;
@@ -164,8 +164,8 @@ static void choose_leader(space *s)
         for (int d = 0; d < s->rank; d++) {
             elements *= s->operand[p].stride[d] != 0 ? s->dim[d] : 1;
         }
-        if (elements > most) {
-            most = elements;
+        if (elements > max) {
+            max = elements;
             s->leader = p;
         }
     }
@@ -210,7 +210,7 @@ static void choose_inner(space *s, bool reduces)
     for (int d = 0; d < s->rank; d++) {
         kept = s->reduced[d] ? kept : d;
     }
-    if (inner >= 0 && s->reduced[inner] && s->dim[inner] < INNER_LEAST && kept >= 0) {
+    if (inner >= 0 && s->reduced[inner] && s->dim[inner] < MIN_INNER && kept >= 0) {
         inner = kept;
     }
     plan->scheme = !reduces ? RY_EXPR_POINT : inner >= 0 && s->reduced[inner] ? RY_EXPR_INNER : RY_EXPR_OUTER;
@@ -256,18 +256,18 @@ static void choose_tile(space *s, int64_t size)
     assert(s->operands > 0);
     int first = outer ? plan->kept : 0, last = outer ? plan->kept + plan->reduced : plan->kept;
     int64_t longest = outer ? OUTER_TILE : size;
-    plan->chunks = ry_most(1, ry_parts(plan->length, longest));
-    plan->tile = ry_most(1, ry_least(plan->length, ry_parts(ry_parts(plan->length, plan->chunks), 64) * 64));
-    plan->chunks = ry_most(1, ry_parts(plan->length, plan->tile));
+    plan->chunks = ry_max(1, ry_ceil_div(plan->length, longest));
+    plan->tile = ry_max(1, ry_min(plan->length, ry_ceil_div(ry_ceil_div(plan->length, plan->chunks), 64) * 64));
+    plan->chunks = ry_max(1, ry_ceil_div(plan->length, plan->tile));
     plan->rows = plan->wide = 1;
     if (plan->chunks > 1 || (plan->length >= 256 && prefers_one_row(s, first, last))) {
         return;
     }
-    int64_t rows = ry_least(size / plan->tile, ry_least(TILE_ROWS, ROW_OFFSETS / s->operands));
-    plan->rows = ry_most(1, ry_least(rows, outer ? plan->reduced_count : plan->kept_count));
+    int64_t rows = ry_min(size / plan->tile, ry_min(TILE_ROWS, ROW_OFFSETS / s->operands));
+    plan->rows = ry_max(1, ry_min(rows, outer ? plan->reduced_count : plan->kept_count));
     if (outer && plan->tile < WIDE) {
-        plan->wide = ry_most(1, ry_least(plan->rows, WIDE / plan->tile));
-        plan->wide = plan->wide >= 16 ? plan->wide / 16 * 16 : plan->wide; /* whole vectors */
+        plan->wide = ry_max(1, ry_min(plan->rows, WIDE / plan->tile));
+        plan->wide = plan->wide >= 16 ? plan->wide / 16 * 16 : plan->wide; /* full vectors */
         plan->rows = plan->rows / plan->wide * plan->wide;
     }
 }
@@ -312,11 +312,11 @@ static int64_t tile_elements(const ry_expr *program, const ry_machine *machine)
         functions += program->code[i].code != RY_EXPR_input && program->code[i].code != RY_EXPR_constant;
     }
     if (program->reduces) {
-        return functions > 1 ? TILE_SHORT : TILE_CHUNK;
+        return functions > 1 ? TILE_SHORT : TILE_K_BLOCK;
     }
     const int64_t bytes = functions > 1 ? ry_machine_core_bytes(machine, RYND_LEVEL_L1) / TILE_SHARE
                                         : ry_machine_core_bytes(machine, RYND_LEVEL_L2) / LONG_SHARE;
-    return ry_most(TILE_SHORT, bytes / (int64_t)sizeof(float));
+    return ry_max(TILE_SHORT, bytes / (int64_t)sizeof(float));
 }
 
 rynd_status ry_expr_space_make(ry_expr_plan *plan, const ry_query *query, ry_error *error)
@@ -364,7 +364,7 @@ static size_t take(size_t *total, size_t bytes)
 static void place_scratch(ry_expr_plan *plan)
 {
     size_t operands = (size_t)(plan->inputs + plan->outputs), reductions = (size_t)plan->reductions, total = 0;
-    size_t rows = (size_t)ry_most(plan->rows, plan->batch), elements = (size_t)plan->elements;
+    size_t rows = (size_t)ry_max(plan->rows, plan->batch), elements = (size_t)plan->elements;
     plan->pointers_at = take(&total, (size_t)plan->registers * sizeof(void *));
     plan->singles_at = take(&total, (size_t)plan->singles * 8);
     plan->rows_at = take(&total, operands * rows * sizeof(int64_t));
@@ -388,23 +388,23 @@ void ry_expr_space_tasks(ry_expr_plan *plan, const ry_query *query, double cost)
     double behind = cost * (double)plan->reduced_count * (inner ? (double)plan->length : 1.0), unit;
     plan->batch = plan->slices = plan->width = 1;
     if (inner) {
-        plan->batch = behind * MAX_BATCH <= BATCH_COST ? MAX_BATCH : ry_most(1, (int64_t)(BATCH_COST / behind));
-        plan->batch = ry_least(plan->batch, ry_most(1, ry_least(plan->kept_count, ROW_OFFSETS / (plan->inputs + plan->outputs))));
-        plan->rows = ry_least(plan->rows, plan->batch);
-        plan->units = ry_parts(plan->kept_count, plan->batch);
+        plan->batch = behind * MAX_BATCH <= BATCH_COST ? MAX_BATCH : ry_max(1, (int64_t)(BATCH_COST / behind));
+        plan->batch = ry_min(plan->batch, ry_max(1, ry_min(plan->kept_count, ROW_OFFSETS / (plan->inputs + plan->outputs))));
+        plan->rows = ry_min(plan->rows, plan->batch);
+        plan->units = ry_ceil_div(plan->kept_count, plan->batch);
         plan->width = plan->batch;
         unit = behind * (double)plan->batch;
     } else {
-        plan->units = ry_parts(plan->kept_count, outer ? 1 : plan->rows) * (plan->length > 0 ? plan->chunks : 0);
+        plan->units = ry_ceil_div(plan->kept_count, outer ? 1 : plan->rows) * (plan->length > 0 ? plan->chunks : 0);
         plan->width = outer ? plan->tile : 1;
         unit = outer ? behind * (double)plan->tile : cost * (double)(plan->rows * plan->tile);
     }
-    if ((inner || outer) && plan->units < FEW_UNITS && plan->batch == 1 && unit >= SPLIT_COST) {
-        plan->slices = ry_most(1, ry_least(parts, ry_least(MAX_SLICES, (int64_t)(unit / SLICE_COST))));
+    if ((inner || outer) && plan->units < FEW_OC_BLOCKS && plan->batch == 1 && unit >= SPLIT_COST) {
+        plan->slices = ry_max(1, ry_min(parts, ry_min(MAX_SLICES, (int64_t)(unit / SLICE_COST))));
     }
-    plan->per_task = plan->slices > 1 || unit <= 0 ? 1 : ry_most(1, (int64_t)(task / unit));
-    plan->per_task = plan->slices > 1 ? 1 : ry_most(plan->per_task, ry_parts(plan->units, TASKS_EACH * ry_most(machine->cores, 1)));
-    plan->elements = ry_most(plan->rows * plan->tile, plan->batch);
+    plan->per_task = plan->slices > 1 || unit <= 0 ? 1 : ry_max(1, (int64_t)(task / unit));
+    plan->per_task = plan->slices > 1 ? 1 : ry_max(plan->per_task, ry_ceil_div(plan->units, TASKS_EACH * ry_max(machine->cores, 1)));
+    plan->elements = ry_max(plan->rows * plan->tile, plan->batch);
     plan->workspace = plan->slices > 1 ? (size_t)(plan->units * plan->slices * plan->reductions * plan->width) * 8 : 0;
     place_scratch(plan);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels: convolution and transposed convolution to few output channels, products first. */
-#include "base/whole.h"
-#include "kernels/cpu/common/simd.h"
-#include "kernels/cpu/conv/conv_kernel.h"
-#include "kernels/cpu/conv/igemm.h"
-#include "kernels/cpu/conv/out_rows.h"
+#include "base/integer.h"
+#include "kernels/cpu/simd/simd.h"
+#include "kernels/cpu/parts/conv_kernel.h"
+#include "kernels/cpu/igemm/igemm.h"
+#include "kernels/cpu/parts/out_rows.h"
 #include "kernels/cpu/kn2row/kn2row_prepare.h"
 #include "kernels/cpu/kn2row/kn2row_sum.h"
 
-/* Products that lie at hand. */
+/* Products that are at hand. */
 typedef struct at_hand {
     const float *at; /* of the group's first tap and output channel */
     int64_t first;   /* the pixel of x that they begin with */
@@ -32,7 +32,7 @@ static int64_t find_sources(const kn2row_plan *plan, const out_rows *rows, const
     return count;
 }
 
-/* A vector of outputs from `column` on, of `channels` output channels whose products lie `step` floats apart and whose sums do `to_step`. */
+/* A vector of outputs from `column` on, of `channels` output channels whose products are stored `step` floats apart and whose sums do `to_step`. */
 RY_INLINE void sum_vector(const kn2row_source *source, int64_t sources, int64_t column, int64_t step, const float *bias, float *to,
                           int64_t to_step, const int channels)
 {
@@ -49,7 +49,7 @@ RY_INLINE void sum_vector(const kn2row_source *source, int64_t sources, int64_t 
                 sum[k] = ry_vf_add(sum[k], ry_vf_load(from + k * step));
             }
         } else if (column < s->end && column + RY_W > s->first) {
-            const int64_t first = ry_most(s->first - column, 0), end = ry_least(s->end - column, RY_W);
+            const int64_t first = ry_max(s->first - column, 0), end = ry_min(s->end - column, RY_W);
             const ry_vm m = ry_vm_bits((1u << end) - (1u << first));
 #pragma GCC unroll 4
             for (int k = 0; k < channels; k++) {
@@ -91,11 +91,11 @@ static void sum_rows(const kn2row_plan *plan, out_rows *rows, const at_hand *pro
     rows->pitch = plan->pitch;
     rows->columns = rows->rows * plan->pitch;
     rows->positions = plan->positions;
-    rows->woven = plan->woven;
+    rows->interleave = plan->interleave;
     rows->sums = (float *)(void *)(scratch + plan->sums);
-    rows->woven_row = (float *)(void *)(scratch + plan->woven_row);
+    rows->interleaved_row = (float *)(void *)(scratch + plan->interleaved_row);
     rows->bias = (float *)(void *)(scratch + plan->bias);
-    rows->run = (igemm_run *)(void *)(scratch + plan->runs);
+    rows->run = (epilogue_run *)(void *)(scratch + plan->runs);
     for (int64_t p = 0; p < g->phases; p++) {
         RY_ISA_SYMBOL(out_rows_read_bias)(rows, &phase[p], p);
         for (int64_t row = 0; row < rows->rows; row++) {
@@ -109,8 +109,8 @@ static void sum_rows(const kn2row_plan *plan, out_rows *rows, const at_hand *pro
             }
         }
     }
-    for (int64_t p = 0; p < g->phases; p += plan->woven) {
-        RY_ISA_SYMBOL(out_rows_finish)(rows, &phase[p], p);
+    for (int64_t p = 0; p < g->phases; p += plan->interleave) {
+        RY_ISA_SYMBOL(out_rows_epilogue)(rows, &phase[p], p);
     }
 }
 
@@ -124,7 +124,7 @@ typedef struct multiply {
 
 static void start_multiply(const ry_cpu_launch *launch, const void *x, void *products, void *shared, multiply *m)
 {
-    kn2row_product_of(launch->problem, launch->state, &m->product);
+    ry_kn2row_product_of(launch->problem, launch->state, &m->product);
     m->in[0] = x;
     m->out[0] = products;
     m->launch = *launch;
@@ -159,24 +159,24 @@ static void run_sums(const ry_cpu_launch *launch, int64_t task, char *scratch)
                      .image = image / plan->geometry.groups,
                      .slice = slices % plan->grid[0],
                      .row = block * plan->rows,
-                     .rows = ry_least(plan->rows, plan->grid[1] - block * plan->rows)};
+                     .rows = ry_min(plan->rows, plan->grid[1] - block * plan->rows)};
     const at_hand products = {(const float *)launch->workspace + image * kn2row_columns(&plan->geometry) * plan->pixels, 0};
     sum_rows(plan, &rows, &products, scratch);
 }
 
-/* A task of a band: products, then sums. */
-static void run_band(const ry_cpu_launch *launch, int64_t task, char *scratch)
+/* A task of a row block: products, then sums. */
+static void run_row_block(const ry_cpu_launch *launch, int64_t task, char *scratch)
 {
     const kn2row_plan *plan = launch->state;
     const igemm_plan *product = kn2row_product_plan(plan);
     const ry_conv_geometry *g = &plan->geometry;
-    const kn2row_band *band = &plan->band;
-    const int64_t image = task / band->count / g->groups, group = task / band->count % g->groups, q = task % band->count * band->out;
-    const int64_t end = ry_least(q + band->out, plan->grid[band->axis]);
-    const int64_t first = ry_least(ry_most(q + band->low, 0), g->in[band->axis] - band->in); /* of x */
-    const int64_t at = image * g->x_batch + group * g->channels_in * g->x_channel + first * g->x_step[band->axis];
-    float *to = (float *)(void *)(scratch + plan->band_products);
-    void *shared = scratch + plan->band_shared;
+    const kn2row_row_block *row_block = &plan->row_block;
+    const int64_t image = task / row_block->count / g->groups, group = task / row_block->count % g->groups, q = task % row_block->count * row_block->out;
+    const int64_t end = ry_min(q + row_block->out, plan->grid[row_block->axis]);
+    const int64_t first = ry_min(ry_max(q + row_block->low, 0), g->in[row_block->axis] - row_block->in); /* of x */
+    const int64_t at = image * g->x_batch + group * g->channels_in * g->x_channel + first * g->x_step[row_block->axis];
+    float *to = (float *)(void *)(scratch + plan->row_block_products);
+    void *shared = scratch + plan->row_block_shared;
     multiply m;
     start_multiply(launch, (const char *)launch->in[0] + at * (int64_t)ry_dtype_size(ry_type_of(&launch->problem->in[0])), to, shared, &m);
     for (int64_t i = 0; i < product->gathers; i++) {
@@ -186,12 +186,12 @@ static void run_band(const ry_cpu_launch *launch, int64_t task, char *scratch)
         RY_ISA_SYMBOL(igemm_run)
         (product, &m.launch, NULL, (const float *)launch->packed + group * product->packed_group, shared, i, scratch + plan->multiply);
     }
-    const at_hand products = {to, first * (band->axis == 0 ? g->in[1] : 1) * g->in[2]};
-    const int64_t slice_end = band->axis == 0 ? end : 1, row_end = band->axis == 1 ? end : plan->grid[1];
-    for (int64_t slice = band->axis == 0 ? q : 0; slice < slice_end; slice++) {
-        for (int64_t row = band->axis == 1 ? q : 0; row < row_end; row += plan->rows) {
+    const at_hand products = {to, first * (row_block->axis == 0 ? g->in[1] : 1) * g->in[2]};
+    const int64_t slice_end = row_block->axis == 0 ? end : 1, row_end = row_block->axis == 1 ? end : plan->grid[1];
+    for (int64_t slice = row_block->axis == 0 ? q : 0; slice < slice_end; slice++) {
+        for (int64_t row = row_block->axis == 1 ? q : 0; row < row_end; row += plan->rows) {
             out_rows rows = {
-                .launch = launch, .group = group, .image = image, .slice = slice, .row = row, .rows = ry_least(plan->rows, row_end - row)};
+                .launch = launch, .group = group, .image = image, .slice = slice, .row = row, .rows = ry_min(plan->rows, row_end - row)};
             sum_rows(plan, &rows, &products, scratch);
         }
     }
@@ -201,8 +201,8 @@ static void run(const ry_cpu_launch *launch, size_t task)
 {
     const kn2row_plan *plan = launch->state;
     char *scratch = launch->scratch;
-    if (plan->band.out > 0) {
-        run_band(launch, (int64_t)task, scratch);
+    if (plan->row_block.out > 0) {
+        run_row_block(launch, (int64_t)task, scratch);
     } else if (launch->phase == launch->prepared->phases - 1) {
         run_sums(launch, (int64_t)task, scratch);
     } else {
@@ -210,7 +210,7 @@ static void run(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-/* A unit of the product's columns, as igemm_pack orders those of a 1x1 kernel. */
+/* An oc block of the product's columns, as igemm_pack orders those of a 1x1 kernel. */
 static void pack(const ry_cpu_launch *launch, size_t task)
 {
     const kn2row_plan *plan = launch->state;
@@ -218,9 +218,9 @@ static void pack(const ry_cpu_launch *launch, size_t task)
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_tap *tap = (const ry_conv_tap *)(const void *)((const char *)plan + plan->taps);
     const ry_dtype dtype = ry_type_of(&launch->problem->in[1]);
-    const int64_t group = (int64_t)task / product->units, unit = (int64_t)task % product->units;
-    const int64_t first = igemm_unit_first(product, unit), count = igemm_unit_count(product, unit);
-    const int64_t step = product->mode == IGEMM_PIXELS ? count : ry_whole(count, RY_W);
+    const int64_t group = (int64_t)task / product->oc_blocks, oc_block = (int64_t)task % product->oc_blocks;
+    const int64_t first = igemm_oc_block_first(product, oc_block), count = igemm_oc_block_count(product, oc_block);
+    const int64_t step = product->mode == IGEMM_PIXELS ? count : ry_round_up(count, RY_W);
     float *to = (float *)launch->packed_out + group * product->packed_group + first * g->channels_in;
     for (int64_t c = 0; c < g->channels_in; c++) {
         for (int64_t i = 0; i < step; i++) {
@@ -231,5 +231,5 @@ static void pack(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-RY_CONV_KERNELS(kn2row, .applicable = kn2row_is_possible, .knobs = kn2row_knobs, .knob_count = KN2ROW_KNOBS, .values = kn2row_values,
-                .prepare = kn2row_prepare, .initialise = kn2row_initialise, .pack = pack, .run = run, .packed_inputs = 1u << 1);
+RY_CONV_KERNELS(kn2row, .applicable = ry_kn2row_is_possible, .knobs = ry_kn2row_knobs, .knob_count = KN2ROW_KNOBS, .values = ry_kn2row_values,
+                .prepare = ry_kn2row_prepare, .initialise = ry_kn2row_initialise, .pack = pack, .run = run, .packed_inputs = 1u << 1);

@@ -2,12 +2,12 @@
 /* Describes the matrix product of all taps, and cuts it and the sums behind it into tasks. */
 #include "kernels/cpu/kn2row/kn2row_plan.h"
 
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
-#include "kernels/cpu/conv/igemm_choose.h"
-#include "kernels/cpu/conv/igemm_layout.h"
-#include "kernels/cpu/conv/igemm_prepare.h"
+#include "kernels/cpu/igemm/igemm_choose.h"
+#include "kernels/cpu/igemm/igemm_layout.h"
+#include "kernels/cpu/igemm/igemm_prepare.h"
 #include "kernels/cpu/kn2row/kn2row_sum.h"
 #include "kernels/form.h"
 #include "machine/machine.h"
@@ -15,29 +15,29 @@
 #include <string.h>
 
 enum {
-    OUT_MOST = 64, /* output channels of a group */
-    TAPS_MOST = 2048,
-    PRODUCTS_MOST = 64 << 20, /* bytes of workspace */
+    MAX_OUT = 64, /* output channels of a group */
+    MAX_TAPS = 2048,
+    MAX_PRODUCTS = 64 << 20, /* bytes of workspace */
     TASKS_A_CORE = 4          /* where there are rows enough */
 };
 
-/* How much of a cache is filled: of the second level by a band's products, and by the sums at a time; of the first by those of one channel. */
+/* How much of a cache is filled: of the second level by a row block's products, and by the sums at a time; of the first by those of one channel. */
 #define NEAR_SHARE      (7.0 / 8.0)
 #define SUMS_SHARE      (1.0 / 4.0)
 #define POSITIONS_SHARE (1.0 / 4.0)
 
-void kn2row_product_of(const ry_problem *problem, const kn2row_plan *plan, kn2row_product *product)
+void ry_kn2row_product_of(const ry_problem *problem, const kn2row_plan *plan, kn2row_product *product)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const kn2row_band *band = &plan->band;
-    const int64_t groups = band->out > 0 ? 1 : g->groups;
+    const kn2row_row_block *row_block = &plan->row_block;
+    const int64_t groups = row_block->out > 0 ? 1 : g->groups;
     ry_tensor x = problem->in[0];
     x.dim[1] = groups * g->channels_in;
-    if (band->out > 0) {
-        const int axis = x.rank - RY_SPACE + band->axis; /* of x, where it has it */
+    if (row_block->out > 0) {
+        const int axis = x.rank - RY_SPACE + row_block->axis; /* of x, where it has it */
         x.dim[0] = 1;
         if (axis >= 2) {
-            x.dim[axis] = band->in;
+            x.dim[axis] = row_block->in;
         }
     }
     ry_shape y = ry_tensor_shape(&x), w = {.rank = x.rank, .dim = {groups * kn2row_columns(g), g->channels_in}};
@@ -63,32 +63,32 @@ static int64_t pixels_of(const ry_conv_geometry *g)
     return g->in[0] * g->in[1] * g->in[2];
 }
 
-bool kn2row_is_possible(const ry_problem *problem)
+bool ry_kn2row_is_possible(const ry_problem *problem)
 {
     ry_conv_geometry g;
-    if (!igemm_takes_floats(problem)) {
+    if (!ry_conv_takes_floats(problem)) {
         return false;
     }
     ry_conv_geometry_of(problem, &g, NULL, NULL);
     const bool depthwise = g.channels_in == 1 && g.channels_out == 1;
-    if (depthwise || g.stride[0] * g.stride[1] * g.stride[2] != 1 || g.taps < 2 || g.taps > TAPS_MOST || g.channels_out > OUT_MOST) {
+    if (depthwise || g.stride[0] * g.stride[1] * g.stride[2] != 1 || g.taps < 2 || g.taps > MAX_TAPS || g.channels_out > MAX_OUT) {
         return false;
     }
-    const int64_t most = PRODUCTS_MOST / 4, columns = g.groups * kn2row_columns(&g);
-    return columns <= most && g.batch <= most / columns && pixels_of(&g) <= most / columns / g.batch;
+    const int64_t max = MAX_PRODUCTS / 4, columns = g.groups * kn2row_columns(&g);
+    return columns <= max && g.batch <= max / columns && pixels_of(&g) <= max / columns / g.batch;
 }
 
-size_t kn2row_plan_size(const ry_problem *problem)
+size_t ry_kn2row_plan_size(const ry_problem *problem)
 {
-    kn2row_plan plan = {.band = {.out = 0}};
+    kn2row_plan plan = {.row_block = {.out = 0}};
     kn2row_product product;
     ry_conv_geometry_of(problem, &plan.geometry, NULL, NULL);
-    kn2row_product_of(problem, &plan, &product);
+    ry_kn2row_product_of(problem, &plan, &product);
     return ry_aligned(sizeof(kn2row_plan)) + ry_aligned((size_t)plan.geometry.phases * sizeof(ry_conv_phase)) +
-           ry_aligned((size_t)plan.geometry.taps * sizeof(ry_conv_tap)) + igemm_plan_size(&product.problem);
+           ry_aligned((size_t)plan.geometry.taps * sizeof(ry_conv_tap)) + ry_igemm_plan_size(&product.problem);
 }
 
-/* Where the taps read along the bands' axis. */
+/* Where the taps read along the row blocks' axis. */
 typedef struct reach {
     int axis;
     int64_t low, high;
@@ -101,77 +101,77 @@ static reach find_reach(const kn2row_plan *plan)
     const int axis = g->in[0] == 1 && plan->grid[0] == 1 ? 1 : 0;
     reach r = {axis, tap[0].at[axis], tap[0].at[axis]};
     for (int64_t t = 0; t < g->taps; t++) {
-        r.low = ry_least(r.low, tap[t].at[axis]);
-        r.high = ry_most(r.high, tap[t].at[axis]);
+        r.low = ry_min(r.low, tap[t].at[axis]);
+        r.high = ry_max(r.high, tap[t].at[axis]);
     }
     return r;
 }
 
-/* Positions of the largest bands whose products stay near, `tasks` of them or more where there are rows enough; 0 where not even the smallest
- * band's do. */
-static int64_t band_positions(const kn2row_plan *plan, int64_t tasks)
+/* Positions of the largest row blocks whose products stay near, `tasks` of them or more where there are rows enough; 0 where not even the smallest
+ * row block's do. */
+static int64_t row_block_positions(const kn2row_plan *plan, int64_t tasks)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const reach r = find_reach(plan);
-    const int64_t each = pixels_of(g) / g->in[r.axis] * kn2row_columns(g) * 4, most = plan->sizes.near / each - (r.high - r.low);
+    const int64_t each = pixels_of(g) / g->in[r.axis] * kn2row_columns(g) * 4, max = plan->sizes.near / each - (r.high - r.low);
     const int64_t grid = plan->grid[r.axis];
-    if (most < 1) {
+    if (max < 1) {
         return 0;
     }
-    return ry_parts(grid, ry_least(grid, ry_most(ry_parts(grid, most), ry_parts(tasks, g->batch * g->groups))));
+    return ry_ceil_div(grid, ry_min(grid, ry_max(ry_ceil_div(grid, max), ry_ceil_div(tasks, g->batch * g->groups))));
 }
 
-/* The band of so many positions; none of 0. */
-static kn2row_band find_band(const kn2row_plan *plan, int64_t positions)
+/* The row block of so many positions; none of 0. */
+static kn2row_row_block find_row_block(const kn2row_plan *plan, int64_t positions)
 {
     const reach r = find_reach(plan);
     if (positions == 0) {
-        return (kn2row_band){.out = 0};
+        return (kn2row_row_block){.out = 0};
     }
-    return (kn2row_band){.axis = r.axis,
+    return (kn2row_row_block){.axis = r.axis,
                          .out = positions,
-                         .count = ry_parts(plan->grid[r.axis], positions),
+                         .count = ry_ceil_div(plan->grid[r.axis], positions),
                          .low = r.low,
-                         .in = ry_least(positions + r.high - r.low, plan->geometry.in[r.axis])};
+                         .in = ry_min(positions + r.high - r.low, plan->geometry.in[r.axis])};
 }
 
-/* Many small bands, few large ones, none: bands are the same for any number of tasks where they must be that small. */
+/* Many small row blocks, few large ones, none: row blocks are the same for any number of tasks where they must be that small. */
 static int64_t many_positions(const kn2row_plan *plan)
 {
-    return band_positions(plan, TASKS_A_CORE * plan->sizes.threads);
+    return row_block_positions(plan, TASKS_A_CORE * plan->sizes.threads);
 }
 
 static int64_t few_positions(const kn2row_plan *plan)
 {
-    return band_positions(plan, 1);
+    return row_block_positions(plan, 1);
 }
 
 /* Rows of a slice that one task may sum. */
 static int64_t task_rows(const kn2row_plan *plan)
 {
-    return plan->band.out > 0 && plan->band.axis == 1 ? plan->band.out : plan->grid[1];
+    return plan->row_block.out > 0 && plan->row_block.axis == 1 ? plan->row_block.out : plan->grid[1];
 }
 
 static int64_t planes_of(const kn2row_plan *plan)
 {
-    return plan->geometry.batch * plan->geometry.groups * (plan->band.out > 0 ? plan->band.count : plan->grid[0]);
+    return plan->geometry.batch * plan->geometry.groups * (plan->row_block.out > 0 ? plan->row_block.count : plan->grid[0]);
 }
 
 /* Rows that are summed at a time. */
 static int64_t usual_rows(const kn2row_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t rows = task_rows(plan), most = ry_least(plan->sizes.positions, plan->sizes.sums / 4 / (g->channels_out * g->phases));
-    const int64_t least = plan->band.out > 0 ? 1 : ry_parts(TASKS_A_CORE * plan->sizes.threads, planes_of(plan));
-    return ry_parts(rows, ry_least(rows, ry_most(ry_parts(rows * plan->pitch, ry_most(most, 1)), least)));
+    const int64_t rows = task_rows(plan), max = ry_min(plan->sizes.positions, plan->sizes.sums / 4 / (g->channels_out * g->phases));
+    const int64_t min = plan->row_block.out > 0 ? 1 : ry_ceil_div(TASKS_A_CORE * plan->sizes.threads, planes_of(plan));
+    return ry_ceil_div(rows, ry_min(rows, ry_max(ry_ceil_div(rows * plan->pitch, ry_max(max, 1)), min)));
 }
 
 static void find_tasks(kn2row_plan *plan, int64_t rows)
 {
-    plan->rows = ry_least(rows, task_rows(plan));
-    plan->row_blocks = ry_parts(task_rows(plan), plan->rows);
+    plan->rows = ry_min(rows, task_rows(plan));
+    plan->row_blocks = ry_ceil_div(task_rows(plan), plan->rows);
     plan->positions = plan->rows * plan->pitch;
-    plan->tasks = planes_of(plan) * (plan->band.out > 0 ? 1 : plan->row_blocks);
+    plan->tasks = planes_of(plan) * (plan->row_block.out > 0 ? 1 : plan->row_blocks);
 }
 
 static const struct ry_kn2row_costs *costs_of(const kn2row_plan *plan)
@@ -183,14 +183,14 @@ static const struct ry_kn2row_costs *costs_of(const kn2row_plan *plan)
 static double row_cycles(const kn2row_plan *plan, int width)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const double vectors = (double)ry_parts(plan->pitch, width), outputs = (double)g->channels_out;
+    const double vectors = (double)ry_ceil_div(plan->pitch, width), outputs = (double)g->channels_out;
     const ry_conv_phase *phase = (const ry_conv_phase *)(const void *)((const char *)plan + plan->phases);
-    const double store = plan->woven > 1 || phase->y_step[RY_SPACE - 1] == 1 ? costs_of(plan)->store : costs_of(plan)->apart;
+    const double store = plan->interleave > 1 || phase->y_step[RY_SPACE - 1] == 1 ? costs_of(plan)->store : costs_of(plan)->apart;
     const double far = (int64_t)plan->products > plan->sizes.near ? 1 - (double)plan->sizes.near / (double)plan->products : 0;
     const double fetch = far * costs_of(plan)->fetch * (double)plan->grid[2];
     const double tap =
         costs_of(plan)->row +
-        vectors * (costs_of(plan)->edge * (double)ry_parts(g->channels_out, KN2ROW_TOGETHER) + outputs * costs_of(plan)->load) +
+        vectors * (costs_of(plan)->edge * (double)ry_ceil_div(g->channels_out, KN2ROW_TOGETHER) + outputs * costs_of(plan)->load) +
         outputs * fetch;
     return (double)g->taps * tap + (double)g->phases * outputs * (vectors * store + costs_of(plan)->run);
 }
@@ -199,10 +199,10 @@ static double row_cycles(const kn2row_plan *plan, int width)
 static ry_work count_sums(const kn2row_plan *plan, int width)
 {
     const double rows = (double)(plan->row_blocks * plan->rows) * row_cycles(plan, width), tasks = (double)plan->tasks;
-    if (plan->band.out == 0) {
+    if (plan->row_block.out == 0) {
         return (ry_work){tasks * (rows / (double)plan->row_blocks + costs_of(plan)->task), 0};
     }
-    const double slices = plan->band.axis == 0 ? (double)plan->band.out : 1;
+    const double slices = plan->row_block.axis == 0 ? (double)plan->row_block.out : 1;
     return (ry_work){tasks * (kn2row_product_plan(plan)->count.work.all + slices * rows + costs_of(plan)->task), 0};
 }
 
@@ -213,7 +213,7 @@ static double count_cycles(kn2row_plan *plan, int width)
     const unsigned cores = (unsigned)plan->sizes.threads;
     plan->work = count_sums(plan, width);
     const double sums = ry_spread_work(&plan->work, (size_t)plan->tasks, cores, width);
-    if (plan->band.out > 0) {
+    if (plan->row_block.out > 0) {
         return sums;
     }
     const bool gathers = igemm_has_gathering(product);
@@ -225,15 +225,15 @@ static void lay_out(kn2row_plan *plan, int width)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const igemm_plan *product = kn2row_product_plan(plan);
-    const bool banded = plan->band.out > 0;
+    const bool banded = plan->row_block.out > 0;
     size_t at = 0;
     plan->sums = at, at += ry_aligned((size_t)(g->phases * g->channels_out * plan->positions) * 4);
     plan->bias = at, at += ry_aligned((size_t)(g->phases * g->channels_out) * 4);
-    plan->runs = at, at += ry_aligned((size_t)plan->rows * sizeof(igemm_run));
-    plan->woven_row = at, at += ry_aligned((size_t)(plan->woven > 1 ? plan->woven * (plan->positions + width) : 0) * 4);
+    plan->runs = at, at += ry_aligned((size_t)plan->rows * sizeof(epilogue_run));
+    plan->interleaved_row = at, at += ry_aligned((size_t)(plan->interleave > 1 ? plan->interleave * (plan->positions + width) : 0) * 4);
     plan->sources = at, at += ry_aligned((size_t)g->taps * sizeof(kn2row_source));
-    plan->band_products = at, at += banded ? plan->products : 0;
-    plan->band_shared = at, at += banded ? ry_aligned(product->shared_size) : 0;
+    plan->row_block_products = at, at += banded ? plan->products : 0;
+    plan->row_block_shared = at, at += banded ? ry_aligned(product->shared_size) : 0;
     plan->multiply = banded ? at : 0;
     plan->scratch = plan->multiply + product->scratch > at ? plan->multiply + product->scratch : at;
 }
@@ -259,26 +259,26 @@ static ry_form product_form(const ry_form *form)
     return product;
 }
 
-/* Ours but for the rows, from the bands and the matrix product. */
+/* Ours but for the rows, from the row blocks and the matrix product. */
 static ry_form form_of(const kn2row_plan *plan)
 {
     ry_form form = ry_form_free();
-    form.value[KN2ROW_KNOB_BAND] = plan->band.out;
+    form.value[KN2ROW_KNOB_ROW_BLOCK] = plan->row_block.out;
     for (int i = KN2ROW_KNOB_MODE; i < KN2ROW_KNOB_ROWS; i++) {
         form.value[i] = kn2row_product_plan(plan)->form.value[product_knobs[i]];
     }
     return form;
 }
 
-/* Everything that follows from the bands before the matrix product, whose problem it finds. */
-static void set_band(const ry_problem *problem, int64_t positions, kn2row_plan *plan, kn2row_product *product)
+/* Everything that follows from the row blocks before the matrix product, whose problem it finds. */
+static void set_row_block(const ry_problem *problem, int64_t positions, kn2row_plan *plan, kn2row_product *product)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    plan->band = find_band(plan, positions);
-    const bool banded = plan->band.out > 0;
-    plan->pixels = banded ? pixels_of(g) / g->in[plan->band.axis] * plan->band.in : pixels_of(g);
+    plan->row_block = find_row_block(plan, positions);
+    const bool banded = plan->row_block.out > 0;
+    plan->pixels = banded ? pixels_of(g) / g->in[plan->row_block.axis] * plan->row_block.in : pixels_of(g);
     plan->products = ry_aligned((size_t)((banded ? 1 : g->batch * g->groups) * kn2row_columns(g) * plan->pixels) * 4);
-    kn2row_product_of(problem, plan, product);
+    ry_kn2row_product_of(problem, plan, product);
 }
 
 static igemm_plan *product_of(kn2row_plan *plan)
@@ -293,7 +293,7 @@ static kn2row_sizes sizes_of(const ry_machine *machine)
                           .sums = (int64_t)(SUMS_SHARE * second),
                           .positions = (int64_t)(POSITIONS_SHARE * (double)ry_machine_core_bytes(machine, RYND_LEVEL_L1)) / 4,
                           .kept = (int64_t)ry_machine_kept_bytes(machine),
-                          .threads = ry_most(machine->cores, 1)};
+                          .threads = ry_max(machine->cores, 1)};
 }
 
 /* What no form changes. */
@@ -311,40 +311,40 @@ static void begin(const ry_query *query, kn2row_plan *plan)
     ry_conv_geometry_of(query->problem, &plan->geometry, phase, (ry_conv_tap *)(void *)((char *)plan + plan->taps));
     for (int64_t p = 0; p < g.phases; p++) {
         for (int i = 0; i < RY_SPACE; i++) {
-            plan->grid[i] = ry_most(plan->grid[i], phase[p].grid[i]);
+            plan->grid[i] = ry_max(plan->grid[i], phase[p].grid[i]);
         }
     }
-    plan->pitch = ry_whole(plan->grid[2], width);
-    plan->woven = ry_conv_woven(query->problem, &g);
+    plan->pitch = ry_round_up(plan->grid[2], width);
+    plan->interleave = ry_conv_interleaved_phases(query->problem, &g);
 }
 
 /* Of a plan that was begun. */
 static void make(const ry_query *query, const ry_form *form, kn2row_plan *plan)
 {
     kn2row_product product;
-    set_band(query->problem, form->value[KN2ROW_KNOB_BAND], plan, &product);
+    set_row_block(query->problem, form->value[KN2ROW_KNOB_ROW_BLOCK], plan, &product);
     const ry_form inner = product_form(form);
     const ry_query of_product = {query->kernel, &product.problem, query->target, &inner};
-    igemm_plan_make(&of_product, plan->band.out > 0, product_of(plan));
+    ry_igemm_plan_make(&of_product, plan->row_block.out > 0, product_of(plan));
     find_tasks(plan, form->value[KN2ROW_KNOB_ROWS]);
     plan->form = *form;
     lay_out(plan, query->kernel->simd.width);
 }
 
-void kn2row_plan_make(const ry_query *query, kn2row_plan *plan)
+void ry_kn2row_plan_make(const ry_query *query, kn2row_plan *plan)
 {
     begin(query, plan);
     make(query, query->form, plan);
 }
 
-/* The best form with bands of so many positions, and its cycles; negative where there is none. */
-static double try_band(const ry_query *query, int64_t positions, kn2row_plan *plan, ry_form *form)
+/* The best form with row blocks of so many positions, and its cycles; negative where there is none. */
+static double try_row_block(const ry_query *query, int64_t positions, kn2row_plan *plan, ry_form *form)
 {
     kn2row_product product;
-    set_band(query->problem, positions, plan, &product);
+    set_row_block(query->problem, positions, plan, &product);
     const ry_form inner = product_form(query->form);
     const ry_query of_product = {query->kernel, &product.problem, query->target, &inner};
-    if (!igemm_choose(&of_product, plan->band.out > 0, product_of(plan))) {
+    if (!ry_igemm_choose(&of_product, plan->row_block.out > 0, product_of(plan))) {
         return -1;
     }
     *form = form_of(plan);
@@ -354,68 +354,68 @@ static double try_band(const ry_query *query, int64_t positions, kn2row_plan *pl
     return count_cycles(plan, query->kernel->simd.width);
 }
 
-bool kn2row_plan_choose(const ry_query *query, kn2row_plan *plan)
+bool ry_kn2row_plan_choose(const ry_query *query, kn2row_plan *plan)
 {
     begin(query, plan);
     const int64_t positions[] = {0, few_positions(plan), many_positions(plan)};
     ry_form best = ry_form_free();
     ry_work work = {0};
     igemm_count product = {.tasks = 0};
-    double least = -1;
+    double min = -1;
     for (size_t i = 0; i < sizeof positions / sizeof *positions; i++) {
         ry_form form;
-        if ((i > 0 && positions[i] == positions[i - 1]) || !ry_form_allows(query, KN2ROW_KNOB_BAND, positions[i])) {
+        if ((i > 0 && positions[i] == positions[i - 1]) || !ry_form_allows(query, KN2ROW_KNOB_ROW_BLOCK, positions[i])) {
             continue;
         }
-        const double cycles = try_band(query, positions[i], plan, &form);
-        if (cycles >= 0 && (least < 0 || cycles < least)) {
-            least = cycles;
+        const double cycles = try_row_block(query, positions[i], plan, &form);
+        if (cycles >= 0 && (min < 0 || cycles < min)) {
+            min = cycles;
             best = form;
             work = plan->work;
             product = kn2row_product_plan(plan)->count;
         }
     }
-    if (least >= 0) {
+    if (min >= 0) {
         make(query, &best, plan);
         plan->work = work;
         product_of(plan)->count = product;
     }
-    return least >= 0;
+    return min >= 0;
 }
 
-/* Numbers of rows: the kernel's own choice for any band, and between. */
-static void list_rows(kn2row_plan *plan, const int64_t *bands, int count, ry_knob_values *values)
+/* Numbers of rows: the kernel's own choice for any row block, and between. */
+static void list_rows(kn2row_plan *plan, const int64_t *row_blocks, int count, ry_knob_values *values)
 {
-    int64_t most = 0;
+    int64_t max = 0;
     for (int i = 0; i < count; i++) {
-        plan->band = find_band(plan, bands[i]);
-        most = ry_most(most, task_rows(plan));
+        plan->row_block = find_row_block(plan, row_blocks[i]);
+        max = ry_max(max, task_rows(plan));
         ry_knob_values_add(values, usual_rows(plan));
     }
-    for (int64_t i = 1; i <= most; i = ry_next_parts(i)) {
+    for (int64_t i = 1; i <= max; i = ry_next_parts(i)) {
         ry_knob_values_add(values, i);
     }
 }
 
-void kn2row_list_values(const ry_query *query, kn2row_knob knob, kn2row_plan *plan, ry_knob_values *values)
+void ry_kn2row_list_values(const ry_query *query, kn2row_knob knob, kn2row_plan *plan, ry_knob_values *values)
 {
     begin(query, plan);
-    const int64_t bands[] = {0, many_positions(plan), few_positions(plan)};
-    const int count = sizeof bands / sizeof *bands;
-    if (knob == KN2ROW_KNOB_BAND) {
+    const int64_t row_blocks[] = {0, many_positions(plan), few_positions(plan)};
+    const int count = sizeof row_blocks / sizeof *row_blocks;
+    if (knob == KN2ROW_KNOB_ROW_BLOCK) {
         for (int i = 0; i < count; i++) {
-            ry_knob_values_add(values, bands[i]);
+            ry_knob_values_add(values, row_blocks[i]);
         }
         return;
     }
     if (knob == KN2ROW_KNOB_ROWS) {
-        list_rows(plan, bands, count, values);
+        list_rows(plan, row_blocks, count, values);
         return;
     }
-    /* of the whole product, which any band's is a part of */
+    /* of the whole product, which any row block's is a part of */
     kn2row_product product;
-    set_band(query->problem, 0, plan, &product);
+    set_row_block(query->problem, 0, plan, &product);
     const ry_query of_product = {query->kernel, &product.problem, query->target, NULL};
-    igemm_begin(&of_product, false, product_of(plan));
-    igemm_list_values(product_of(plan), ry_type_of(&product.in[0]), product_knobs[knob], values);
+    ry_igemm_begin(&of_product, false, product_of(plan));
+    ry_igemm_list_values(product_of(plan), ry_type_of(&product.in[0]), product_knobs[knob], values);
 }

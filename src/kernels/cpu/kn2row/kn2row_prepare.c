@@ -2,15 +2,15 @@
 /* What kernels of products first are asked before they run. */
 #include "kernels/cpu/kn2row/kn2row_prepare.h"
 
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/common/work.h"
-#include "kernels/cpu/conv/igemm_prepare.h"
+#include "kernels/cpu/igemm/igemm_prepare.h"
 #include "kernels/form.h"
 
-const ry_knob kn2row_knobs[KN2ROW_KNOBS] = {
-    [KN2ROW_KNOB_BAND] = {"band", NULL, true},
-    [KN2ROW_KNOB_MODE] = {"mode", igemm_modes, true},
-    [KN2ROW_KNOB_INPUT] = {"input", igemm_inputs, true},
+const ry_knob ry_kn2row_knobs[KN2ROW_KNOBS] = {
+    [KN2ROW_KNOB_ROW_BLOCK] = {"row_block", NULL, true},
+    [KN2ROW_KNOB_MODE] = {"mode", ry_igemm_modes, true},
+    [KN2ROW_KNOB_INPUT] = {"input", ry_igemm_inputs, true},
     [KN2ROW_KNOB_SHARED] = {"shared", NULL, true},
     [KN2ROW_KNOB_APART] = {"apart", NULL, true},
     [KN2ROW_KNOB_PIXEL_BLOCKS] = {"pixel_blocks", NULL, false},
@@ -18,32 +18,32 @@ const ry_knob kn2row_knobs[KN2ROW_KNOBS] = {
     [KN2ROW_KNOB_ROWS] = {"rows", NULL, false},
 };
 
-void kn2row_values(const ry_query *query, int knob, ry_knob_values *values)
+void ry_kn2row_values(const ry_query *query, int knob, ry_knob_values *values)
 {
-    kn2row_plan *room = ry_allocate(&ry_system_allocator, kn2row_plan_size(query->problem));
+    kn2row_plan *room = ry_allocate(&ry_system_allocator, ry_kn2row_plan_size(query->problem));
     if (!room) {
         *values = (ry_knob_values){1, {knob >= KN2ROW_KNOB_PIXEL_BLOCKS}};
         return;
     }
-    kn2row_list_values(query, (kn2row_knob)knob, room, values);
+    ry_kn2row_list_values(query, (kn2row_knob)knob, room, values);
     ry_release(&ry_system_allocator, room);
 }
 
-void kn2row_initialise(const ry_query *query, void *state)
+void ry_kn2row_initialise(const ry_query *query, void *state)
 {
-    kn2row_plan_make(query, state);
+    ry_kn2row_plan_make(query, state);
 }
 
 static void describe(const kn2row_plan *plan, size_t size, ry_prepared *prepared)
 {
     const igemm_plan *product = kn2row_product_plan(plan);
     const int64_t groups = plan->geometry.groups;
-    const bool banded = plan->band.out > 0;
+    const bool banded = plan->row_block.out > 0;
     const int before = banded ? 0 : 1 + igemm_has_gathering(product); /* phases before the sums */
     *prepared = (ry_prepared){.phases = 1 + before,
                               .state_size = ry_aligned(size),
                               .packed = ry_aligned((size_t)(groups * product->packed_group) * 4),
-                              .pack_tasks = (size_t)(groups * product->units),
+                              .pack_tasks = (size_t)(groups * product->oc_blocks),
                               .workspace = banded ? 0 : plan->products + product->shared_size,
                               .scratch = ry_aligned(plan->scratch),
                               .form = plan->form};
@@ -57,14 +57,14 @@ static void describe(const kn2row_plan *plan, size_t size, ry_prepared *prepared
     prepared->work[before] = ry_work_of_cycles(plan->work, product->width);
 }
 
-rynd_status kn2row_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+rynd_status ry_kn2row_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
-    const size_t size = kn2row_plan_size(query->problem);
+    const size_t size = ry_kn2row_plan_size(query->problem);
     kn2row_plan *plan = ry_allocate(&ry_system_allocator, size);
     if (!plan) {
         return ry_fail_memory(error);
     }
-    const bool found = kn2row_plan_choose(query, plan);
+    const bool found = ry_kn2row_plan_choose(query, plan);
     if (found) {
         describe(plan, size, prepared);
     }

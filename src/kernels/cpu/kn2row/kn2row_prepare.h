@@ -6,10 +6,10 @@
 #include "kernels/cpu/kn2row/kn2row_plan.h"
 
 /* The order of the sum, and so a result's bits, follow from nothing that a form sets. */
-extern const ry_knob kn2row_knobs[KN2ROW_KNOBS];
+extern const ry_knob ry_kn2row_knobs[KN2ROW_KNOBS];
 
-void kn2row_values(const ry_query *query, int knob, ry_knob_values *values);
-rynd_status kn2row_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void kn2row_initialise(const ry_query *query, void *state);
+void ry_kn2row_values(const ry_query *query, int knob, ry_knob_values *values);
+rynd_status ry_kn2row_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+void ry_kn2row_initialise(const ry_query *query, void *state);
 
 #endif

@@ -6,14 +6,14 @@
 #ifndef RY_KERNELS_CPU_MATMUL_FLOAT24_H
 #define RY_KERNELS_CPU_MATMUL_FLOAT24_H
 
-#include "kernels/cpu/common/simd.h"
+#include "kernels/cpu/simd/simd.h"
 
 enum {
     FLOAT24_DROPPED = 23 - 18, /* bits of a float's fraction */
     FLOAT24_LARGEST = 30,      /* exponent of the largest number that is kept: rounding it may give one more */
 };
 
-/* The sign, and the exponent's lower bits with the fraction: what lies between them is a copy of the sign. */
+/* The sign, and the exponent's lower bits with the fraction: what is between them is a copy of the sign. */
 static const int32_t float24_kept = (int32_t)0x8fffffff;
 
 #if defined(__AVX512BW__)

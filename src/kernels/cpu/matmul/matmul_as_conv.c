@@ -42,10 +42,10 @@ static bool is_plain(const matmul_shape *s)
            (sum->dtype == RY_NONE || (s->beta == 1 && sum->row == 0 && sum->batch[0] == 0));
 }
 
-bool matmul_as_conv_of(const ry_problem *matmul, matmul_as_conv *conv)
+bool ry_matmul_as_conv_of(const ry_problem *matmul, matmul_as_conv *conv)
 {
     matmul_shape s;
-    if (matmul->op != RY_OP_matmul || !matmul_shape_as_given(matmul, &s) || !is_plain(&s)) {
+    if (matmul->op != RY_OP_matmul || !ry_matmul_shape_as_given(matmul, &s) || !is_plain(&s)) {
         return false;
     }
     *conv = (matmul_as_conv){.problem = {.op = RY_OP_conv, .inputs = 4, .outputs = 1, .accuracy = matmul->accuracy}};
@@ -68,35 +68,35 @@ bool matmul_as_conv_of(const ry_problem *matmul, matmul_as_conv *conv)
     return true;
 }
 
-bool matmul_as_conv_query(const ry_query *query, matmul_as_conv *conv, ry_query *asked)
+bool ry_matmul_as_conv_query(const ry_query *query, matmul_as_conv *conv, ry_query *asked)
 {
     *asked = *query;
     asked->problem = &conv->problem;
-    return matmul_as_conv_of(query->problem, conv);
+    return ry_matmul_as_conv_of(query->problem, conv);
 }
 
-bool matmul_as_conv_takes(const ry_problem *matmul, bool (*takes)(const ry_problem *conv))
+bool ry_matmul_as_conv_takes(const ry_problem *matmul, bool (*takes)(const ry_problem *conv))
 {
     matmul_as_conv conv;
-    return matmul_as_conv_of(matmul, &conv) && takes(&conv.problem);
+    return ry_matmul_as_conv_of(matmul, &conv) && takes(&conv.problem);
 }
 
-void matmul_as_conv_values(const ry_query *query, int knob, ry_knob_values *values,
+void ry_matmul_as_conv_values(const ry_query *query, int knob, ry_knob_values *values,
                            void (*of_conv)(const ry_query *query, int knob, ry_knob_values *values))
 {
     matmul_as_conv conv;
     ry_query asked;
-    if (matmul_as_conv_query(query, &conv, &asked)) {
+    if (ry_matmul_as_conv_query(query, &conv, &asked)) {
         of_conv(&asked, knob, values);
     }
 }
 
-rynd_status matmul_as_conv_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error,
+rynd_status ry_matmul_as_conv_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error,
                                    rynd_status (*of_conv)(const ry_query *query, ry_prepared *prepared, ry_error *error))
 {
     matmul_as_conv conv;
     ry_query asked;
-    if (!matmul_as_conv_query(query, &conv, &asked)) {
+    if (!ry_matmul_as_conv_query(query, &conv, &asked)) {
         return ry_fail(error, RYND_ERROR_SHAPE, "matmul: not a product of two matrices");
     }
     RY_TRY(of_conv(&asked, prepared, error));
@@ -104,17 +104,17 @@ rynd_status matmul_as_conv_prepare(const ry_query *query, ry_prepared *prepared,
     return RYND_OK;
 }
 
-void matmul_as_conv_initialise(const ry_query *query, void *state, void (*of_conv)(const ry_query *query, void *state))
+void ry_matmul_as_conv_initialise(const ry_query *query, void *state, void (*of_conv)(const ry_query *query, void *state))
 {
     matmul_as_conv *conv = state;
     ry_query asked;
-    if (matmul_as_conv_query(query, conv, &asked)) {
+    if (ry_matmul_as_conv_query(query, conv, &asked)) {
         of_conv(&asked, (char *)state + ry_aligned(sizeof *conv));
         conv->problem.in = conv->problem.out = NULL;
     }
 }
 
-ry_cpu_launch matmul_as_conv_launch(const ry_cpu_launch *launch, ry_problem *conv)
+ry_cpu_launch ry_matmul_as_conv_launch(const ry_cpu_launch *launch, ry_problem *conv)
 {
     const matmul_as_conv *described = launch->state;
     *conv = described->problem;

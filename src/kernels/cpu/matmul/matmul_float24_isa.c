@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernel: products of up to four rows with a large constant matrix, at the speed at which it comes from memory: its packed copy lies in the order in
+/* Kernel: products of up to four rows with a large constant matrix, at the speed at which it comes from memory: its packed copy is in the order in
  * which it is read, on huge pages, as floats of 24 bits: three quarters of the bytes, and of the time.
  *
  * A column of b has a scale, a power of two; each weight is wrong by at most 2^-19 of itself. A column for which 5 bits of exponent are too few, or that
  * holds what is not finite, has the scale NaN. Sums that are not finite are taken again from b itself. */
-#include "kernels/cpu/common/cpu_kernel.h"
+#include "kernels/cpu/parts/cpu_kernel.h"
 #include "kernels/cpu/matmul/float24.h"
 
-#include "base/whole.h"
-#include "kernels/cpu/matmul/matmul_finish.h"
+#include "base/integer.h"
+#include "kernels/cpu/matmul/matmul_epilogue.h"
 #include "kernels/cpu/matmul/matmul_float24_plan.h"
 
 #include <math.h>
@@ -18,8 +18,8 @@ enum {
     BLOCK = FLOAT24_BLOCK,
     GROUP = RY_W == 16 ? 4 : 2, /* float24_group */
     ROWS = FLOAT24_ROWS,
-    AHEAD = 16384,   /* bytes that are fetched ahead */
-    ROWS_AHEAD = 32, /* of b, where a vector of each is read */
+    PREFETCHED = 16384,   /* bytes that are fetched ahead */
+    PREFETCHED_ROWS = 32, /* of b, where a vector of each is read */
 };
 
 static uint32_t bits_of(float x)
@@ -33,16 +33,16 @@ static uint32_t bits_of(float x)
  * not finite, is subnormal, or too small beside the largest. */
 static float column_scale(const float *from, int64_t step, int64_t count)
 {
-    uint32_t largest = 0, least = UINT32_MAX; /* not zero */
+    uint32_t largest = 0, min = UINT32_MAX; /* not zero */
     for (int64_t k = 0; k < count; k++) {
         const uint32_t size = bits_of(from[k * step]) & INT32_MAX;
         largest = size > largest ? size : largest;
-        least = size - 1 < least ? size - 1 : least; /* zero is beyond all others */
+        min = size - 1 < min ? size - 1 : min; /* zero is beyond all others */
     }
     if (largest == 0) {
         return 1;
     }
-    const int top = (int)(largest >> 23), bottom = (int)((least + 1) >> 23);
+    const int top = (int)(largest >> 23), bottom = (int)((min + 1) >> 23);
     return top < 255 && top - FLOAT24_LARGEST < 128 && bottom > 0 && bottom > top - FLOAT24_LARGEST ? ldexpf(1.0f, top - FLOAT24_LARGEST)
                                                                                                     : NAN;
 }
@@ -72,7 +72,7 @@ static void pack_column(const float24_plan *plan, const float *from, float *scal
     *scale = column_scale(from, step, depth);
     for (int64_t k = 0; k < depth; k += BLOCK, from += BLOCK * step, to += to_step) {
         memset(to, 0, FLOAT24_BLOCK_BYTES);
-        pack_block(from, step, ry_least(BLOCK, depth - k), *scale, to);
+        pack_block(from, step, ry_min(BLOCK, depth - k), *scale, to);
     }
 }
 
@@ -83,9 +83,9 @@ static void pack(const ry_cpu_launch *launch, size_t task)
     const matmul_shape *s = &plan->shape;
     char *packed = launch->packed_out;
     float *scales = (float *)(void *)(packed + plan->scales);
-    const int64_t first = (int64_t)task * plan->columns, end = ry_least(first + plan->columns, s->n);
+    const int64_t first = (int64_t)task * plan->columns, end = ry_min(first + plan->columns, s->n);
     for (int64_t group = first; group < end; group += GROUP) {
-        const int64_t width = ry_least(GROUP, end - group);
+        const int64_t width = ry_min(GROUP, end - group);
         for (int64_t j = 0; j < width; j++) {
             pack_column(plan, (const float *)launch->in[MATMUL_B] + (group + j) * s->of[MATMUL_B].column, scales + group + j,
                         packed + (group * plan->blocks + j) * FLOAT24_BLOCK_BYTES, width * FLOAT24_BLOCK_BYTES);
@@ -121,7 +121,7 @@ RY_INLINE void multiply(const product *p, const int rows, const int columns)
     const float *a = p->a;
     for (int64_t block = 0; block < p->depth; block++, from += columns * FLOAT24_BLOCK_BYTES, a += BLOCK) {
         for (int line = 0; line < columns * FLOAT24_BLOCK_BYTES; line += RY_ALIGNMENT) {
-            __builtin_prefetch((const void *)((uintptr_t)from + (uintptr_t)(AHEAD + line)), 0, 2);
+            __builtin_prefetch((const void *)((uintptr_t)from + (uintptr_t)(PREFETCHED + line)), 0, 2);
         }
         for (int k = 0; k < BLOCK; k += RY_W) {
             ry_vf b[GROUP];
@@ -178,7 +178,7 @@ static void sum_exactly(const matmul_shape *s, const float *a, const float *b, i
         const ry_vm m = ry_vm_first(count);
         ry_vf sum = ry_vf_zero();
         for (int64_t k = 0; k < s->k; k++) {
-            const float *row = b + k * of->row, *ahead = row + ry_least(ROWS_AHEAD, s->k - 1 - k) * of->row;
+            const float *row = b + k * of->row, *ahead = row + ry_min(PREFETCHED_ROWS, s->k - 1 - k) * of->row;
             __builtin_prefetch(ahead, 0, 3);
             __builtin_prefetch(ahead + count - 1, 0, 3); /* the next line, or the same */
             sum = ry_vf_fma(ry_vf_set(a[k]), ry_vf_load_m(row, m), sum);
@@ -211,15 +211,15 @@ static bool all_finite(const float *x, int64_t count)
 /* What the magnitudes of a row's finite numbers add up to at most; infinite where all are finite. A bound that is NaN is none (simd.h). */
 static float sum_finite(const float *row, int64_t count)
 {
-    ry_vf zero = ry_vf_zero(), most = ry_vf_zero();
+    ry_vf zero = ry_vf_zero(), max = ry_vf_zero();
     for (int64_t k = 0; k < count; k += RY_W) {
         const ry_vf x = ry_vf_load_m(row + k, ry_vm_first(count - k)), finite = ry_vf_fma(ry_vf_zero(), x, x);
         zero = ry_vf_fma(ry_vf_zero(), x, zero);
-        most = ry_vf_max(finite, most);
-        most = ry_vf_max(ry_vf_mul(ry_vf_set(-1.0f), finite), most);
+        max = ry_vf_max(finite, max);
+        max = ry_vf_max(ry_vf_mul(ry_vf_set(-1.0f), finite), max);
     }
     float lanes[RY_W], largest = 0;
-    ry_vf_store(lanes, most);
+    ry_vf_store(lanes, max);
     for (int i = 0; i < RY_W; i++) {
         largest = lanes[i] > largest ? lanes[i] : largest;
     }
@@ -238,7 +238,7 @@ static bool are_open(const float *sums, const float *scales, int64_t count, floa
     return open;
 }
 
-/* Takes the sums that are not finite from b where that may change them: a vector of columns costs little more than one of them where b lies along n. */
+/* Takes the sums that are not finite from b where that may change them: a vector of columns costs little more than one of them where b is along n. */
 static void repair(const float24_plan *plan, const float *a, const float *b, const float *scales, float *block, int64_t columns)
 {
     const matmul_shape *s = &plan->shape;
@@ -246,7 +246,7 @@ static void repair(const float24_plan *plan, const float *a, const float *b, con
     for (int64_t i = 0; i < s->m; i++, a += plan->a_step, block += plan->columns) {
         const float finite = all_finite(block, columns) ? 0 : sum_finite(a, s->k);
         for (int64_t j = 0; j < columns; j += step) {
-            const int64_t count = ry_least(step, columns - j);
+            const int64_t count = ry_min(step, columns - j);
             if (!are_open(block + j, scales + j, count, finite)) {
                 continue;
             }
@@ -259,7 +259,7 @@ static void repair(const float24_plan *plan, const float *a, const float *b, con
     }
 }
 
-/* Rows of a with zeros up to whole blocks. */
+/* Rows of a with zeros up to full blocks. */
 static void copy_a(const float24_plan *plan, const float *from, float *to)
 {
     const matmul_operand *a = &plan->shape.of[MATMUL_A];
@@ -281,7 +281,7 @@ static void run(const ry_cpu_launch *launch, size_t task)
         copy_a(plan, launch->in[MATMUL_A], copy);
     }
     const float *a = plan->a_copied ? copy : launch->in[MATMUL_A];
-    const int64_t first = (int64_t)task * plan->columns, columns = ry_least(plan->columns, s->n - first);
+    const int64_t first = (int64_t)task * plan->columns, columns = ry_min(plan->columns, s->n - first);
     for (int64_t j = 0; j < columns; j += GROUP) {
         const product p = {.a = a,
                            .a_row = plan->a_step,
@@ -290,13 +290,13 @@ static void run(const ry_cpu_launch *launch, size_t task)
                            .depth = plan->blocks,
                            .block = block + j,
                            .block_step = plan->columns};
-        multiply_group(&p, s->m, ry_least(GROUP, columns - j));
+        multiply_group(&p, s->m, ry_min(GROUP, columns - j));
     }
     const float *scales = (const float *)(const void *)(packed + plan->scales) + first;
     repair(plan, a, (const float *)launch->in[MATMUL_B] + first * s->of[MATMUL_B].column, scales, block, columns);
-    RY_ISA_SYMBOL(matmul_finish)(s, launch, 0, 0, s->m, first, columns, block, plan->columns, s->alpha);
+    RY_ISA_SYMBOL(matmul_epilogue)(s, launch, 0, 0, s->m, first, columns, block, plan->columns, s->alpha);
 }
 
-RY_CPU_KERNEL(matmul_f32_float24, matmul, near32, .simd = RY_SIMD, .applicable = float24_takes, .knobs = float24_knobs,
-              .knob_count = FLOAT24_KNOBS, .values = float24_values, .prepare = float24_prepare, .initialise = float24_initialise,
+RY_CPU_KERNEL(matmul_f32_float24, matmul, near32, .simd = RY_SIMD, .applicable = ry_float24_takes, .knobs = ry_float24_knobs,
+              .knob_count = FLOAT24_KNOBS, .values = ry_float24_values, .prepare = ry_float24_prepare, .initialise = ry_float24_initialise,
               .pack = pack, .run = run, .packed_inputs = 1u << MATMUL_B, .kept_inputs = 1u << MATMUL_B);

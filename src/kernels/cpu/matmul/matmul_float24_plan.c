@@ -8,19 +8,19 @@
 #include <string.h>
 
 /* Of b: a copy of less gains next to nothing on any machine. */
-static const int64_t bytes_least = 2 * 1024 * 1024;
+static const int64_t min_bytes = 2 * 1024 * 1024;
 
-const ry_knob float24_knobs[FLOAT24_KNOBS] = {[FLOAT24_COLUMNS] = {"columns", NULL, false}};
+const ry_knob ry_float24_knobs[FLOAT24_KNOBS] = {[FLOAT24_COLUMNS] = {"columns", NULL, false}};
 
 static bool read_shape(const ry_problem *problem, float24_plan *plan)
 {
     memset(plan, 0, sizeof *plan);
     matmul_shape *s = &plan->shape;
-    return matmul_shape_of(problem, s) && !s->swapped && s->batches == 1 && s->m <= FLOAT24_ROWS && s->of[MATMUL_A].dtype == RY_f32 &&
-           s->of[MATMUL_B].dtype == RY_f32 && s->n * s->k * (int64_t)sizeof(float) >= bytes_least;
+    return ry_matmul_shape_of(problem, s) && !s->swapped && s->batches == 1 && s->m <= FLOAT24_ROWS && s->of[MATMUL_A].dtype == RY_f32 &&
+           s->of[MATMUL_B].dtype == RY_f32 && s->n * s->k * (int64_t)sizeof(float) >= min_bytes;
 }
 
-bool float24_takes(const ry_problem *problem)
+bool ry_float24_takes(const ry_problem *problem)
 {
     float24_plan plan;
     return (ry_dtype)problem->out[0].dtype == RY_f32 &&
@@ -30,7 +30,7 @@ bool float24_takes(const ry_problem *problem)
 
 static int64_t columns_of(const ry_query *query, const float24_plan *plan)
 {
-    const int64_t blocks = ry_parts(plan->shape.k, FLOAT24_BLOCK);
+    const int64_t blocks = ry_ceil_div(plan->shape.k, FLOAT24_BLOCK);
     return matmul_task_columns(query->target->machine, plan->shape.n, blocks * FLOAT24_BLOCK_BYTES,
                                float24_group(query->kernel->simd.width));
 }
@@ -43,11 +43,11 @@ static bool make_plan(const ry_query *query, float24_plan *plan)
     const matmul_shape *s = &plan->shape;
     const matmul_operand *a = &s->of[MATMUL_A];
     const int64_t columns = ry_form_wanted(query, FLOAT24_COLUMNS);
-    plan->blocks = ry_parts(s->k, FLOAT24_BLOCK);
+    plan->blocks = ry_ceil_div(s->k, FLOAT24_BLOCK);
     plan->a_copied = a->column != 1 || s->k % FLOAT24_BLOCK != 0;
     plan->a_step = plan->a_copied ? plan->blocks * FLOAT24_BLOCK : a->row;
     plan->columns = columns == RY_KNOB_FREE ? columns_of(query, plan) : columns;
-    plan->column_blocks = ry_parts(s->n, plan->columns);
+    plan->column_blocks = ry_ceil_div(s->n, plan->columns);
     size_t at = 0;
     plan->a = at, at += plan->a_copied ? ry_aligned((size_t)(s->m * plan->a_step) * sizeof(float)) : 0;
     plan->block = at, at += ry_aligned((size_t)(s->m * plan->columns) * sizeof(float));
@@ -57,7 +57,7 @@ static bool make_plan(const ry_query *query, float24_plan *plan)
     return true;
 }
 
-void float24_values(const ry_query *query, int knob, ry_knob_values *values)
+void ry_float24_values(const ry_query *query, int knob, ry_knob_values *values)
 {
     float24_plan plan;
     (void)knob;
@@ -66,7 +66,7 @@ void float24_values(const ry_query *query, int knob, ry_knob_values *values)
     }
 }
 
-rynd_status float24_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+rynd_status ry_float24_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     const struct ry_matmul_costs *cost = &ry_costs_of(query->kernel->simd.width)->matmul;
     float24_plan plan;
@@ -92,7 +92,7 @@ rynd_status float24_prepare(const ry_query *query, ry_prepared *prepared, ry_err
     return RYND_OK;
 }
 
-void float24_initialise(const ry_query *query, void *state)
+void ry_float24_initialise(const ry_query *query, void *state)
 {
     make_plan(query, state);
 }

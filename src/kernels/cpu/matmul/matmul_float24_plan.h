@@ -7,19 +7,19 @@
 #include "kernels/cpu/matmul/matmul_shape.h"
 
 enum {
-    FLOAT24_BLOCK = 64,                      /* weights of a column that lie together */
+    FLOAT24_BLOCK = 64,                      /* weights of a column that are together */
     FLOAT24_BLOCK_BYTES = 3 * FLOAT24_BLOCK, /* high parts, then low parts */
     FLOAT24_ROWS = 4,                        /* of a at most, that are multiplied side by side */
 };
 
-/* Columns that are multiplied side by side; their blocks lie in turns, so that memory is read in order. */
+/* Columns that are multiplied side by side; their blocks are in turns, so that memory is read in order. */
 static inline int float24_group(int width)
 {
     return width == 16 ? 4 : 2;
 }
 
 enum { FLOAT24_COLUMNS, FLOAT24_KNOBS };
-extern const ry_knob float24_knobs[FLOAT24_KNOBS];
+extern const ry_knob ry_float24_knobs[FLOAT24_KNOBS];
 
 typedef struct float24_plan {
     matmul_shape shape;
@@ -31,9 +31,9 @@ typedef struct float24_plan {
     size_t scales, packed;          /* packed: blocks, then a scale for each column */
 } float24_plan;
 
-bool float24_takes(const ry_problem *problem);
-void float24_values(const ry_query *query, int knob, ry_knob_values *values);
-rynd_status float24_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void float24_initialise(const ry_query *query, void *state);
+bool ry_float24_takes(const ry_problem *problem);
+void ry_float24_values(const ry_query *query, int knob, ry_knob_values *values);
+rynd_status ry_float24_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+void ry_float24_initialise(const ry_query *query, void *state);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef RY_KERNELS_CPU_MATMUL_MATMUL_GEMM_H
 #define RY_KERNELS_CPU_MATMUL_MATMUL_GEMM_H
 
-#include "kernels/cpu/conv/tile.h"
+#include "kernels/cpu/parts/tile.h"
 #include "kernels/cpu/matmul/matmul_gemm_plan.h"
 
 /* pairs: of a plan of pairs, else NULL. */

@@ -2,57 +2,57 @@
 /* Cuts a matrix product into tasks: the cheapest by a count of cycles, in units of one vector's multiply-add. */
 #include "kernels/cpu/matmul/matmul_gemm_plan.h"
 
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/costs.h"
 #include "kernels/form.h"
 #include "machine/machine.h"
 
 #include <string.h>
 
-const ry_knob gemm_knobs[GEMM_KNOBS] = {
+const ry_knob ry_gemm_knobs[GEMM_KNOBS] = {
     [GEMM_PACKED_A] = {"packed_a", NULL, true},
     [GEMM_ROWS] = {"rows", NULL, false},
     [GEMM_COLUMNS] = {"columns", NULL, false},
-    [GEMM_CHUNK] = {"chunk", NULL, false},
+    [GEMM_K_BLOCK] = {"k_block", NULL, false},
 };
 
-enum { CHUNK_LEAST = 64 }; /* a shorter one passes sums to and fro for nothing */
+enum { MIN_K_BLOCK = 64 }; /* a shorter one passes sums to and fro for nothing */
 
 /* Rows a multiple of so many floats apart meet in one set of the first-level cache. */
-enum { CROWDED = 1024 };
+enum { ALIASED = 1024 };
 
-/* Of k: the rows of a tile and a chunk take a part of the first-level cache. */
-static int64_t chunk_most(const ry_machine *machine)
+/* Of k: the rows of a tile and a k block take a part of the first-level cache. */
+static int64_t max_k_block(const ry_machine *machine)
 {
-    return ry_most(CHUNK_LEAST, ry_machine_core_bytes(machine, RYND_LEVEL_L1) * 3 / 64 / 4);
+    return ry_max(MIN_K_BLOCK, ry_machine_core_bytes(machine, RYND_LEVEL_L1) * 3 / 64 / 4);
 }
 
 /* Of b: the panel takes 3/8 of a core's second-level cache. */
-static int64_t columns_most(const gemm_plan *plan, const ry_machine *machine)
+static int64_t max_columns(const gemm_plan *plan, const ry_machine *machine)
 {
     const int64_t panel = ry_machine_core_bytes(machine, RYND_LEVEL_L2) * 3 / 8;
-    const int64_t tiles = panel / 4 / plan->chunk / plan->tile_columns;
-    return ry_most(1, tiles) * plan->tile_columns;
+    const int64_t tiles = panel / 4 / plan->k_block / plan->tile_columns;
+    return ry_max(1, tiles) * plan->tile_columns;
 }
 
 /* A block of sums in scratch stays in the second-level cache. */
-static int64_t rows_most(const gemm_plan *plan, const ry_machine *machine)
+static int64_t max_rows(const gemm_plan *plan, const ry_machine *machine)
 {
     const int64_t rows = ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 4 / plan->tile_columns;
-    return plan->direct ? plan->shape.m : ry_most(rows, plan->tile_rows);
+    return plan->direct ? plan->shape.m : ry_max(rows, plan->tile_rows);
 }
 
 /* 1, 2, 3, 4, 6, 8, 12, ..., and the last. */
 static int64_t next_parts(int64_t parts, int64_t last)
 {
     const int64_t next = parts < 4 ? parts + 1 : (parts & (parts - 1)) == 0 ? parts * 3 / 2 : parts * 4 / 3;
-    return parts == last ? last + 1 : ry_least(next, last);
+    return parts == last ? last + 1 : ry_min(next, last);
 }
 
 /* Of a length, in whole grains: when it is cut into so many parts. */
 static int64_t part_of(int64_t length, int64_t parts, int64_t grain)
 {
-    return ry_least(length, ry_parts(ry_parts(length, parts), grain) * grain);
+    return ry_min(length, ry_ceil_div(ry_ceil_div(length, parts), grain) * grain);
 }
 
 static bool may_lie(const gemm_plan *plan)
@@ -86,7 +86,7 @@ static bool read_problem(const ry_query *query, gemm_plan *plan)
     const ry_simd *simd = &query->kernel->simd;
     memset(plan, 0, sizeof *plan);
     matmul_shape *s = &plan->shape;
-    if (!matmul_shape_of(query->problem, s)) {
+    if (!ry_matmul_shape_of(query->problem, s)) {
         return false;
     }
     name_residual(plan);
@@ -100,15 +100,15 @@ static bool read_problem(const ry_query *query, gemm_plan *plan)
     plan->direct = (y->dtype == RY_f32 || y->dtype == RY_i32) && (y->column == 1 || s->n == 1) && s->alpha == 1.0f &&
                    (c->dtype == RY_NONE || plan->column_bias) &&
                    (r->dtype == RY_NONE || (r->dtype == RY_f32 && (r->column == 1 || s->n == 1)));
-    plan->chunk = ry_parts(s->k, ry_parts(s->k, chunk_most(query->target->machine)));
+    plan->k_block = ry_ceil_div(s->k, ry_ceil_div(s->k, max_k_block(query->target->machine)));
     return true;
 }
 
 /* Of an element of a, beside its products. */
 static double a_cycles(const gemm_plan *plan)
 {
-    const bool crowded = plan->a == GEMM_A_ALONG_K && plan->shape.of[MATMUL_A].row % CROWDED == 0 && plan->rows > 1;
-    const double tiles = (double)ry_parts(plan->columns, plan->tile_columns);
+    const bool crowded = plan->a == GEMM_A_ALONG_K && plan->shape.of[MATMUL_A].row % ALIASED == 0 && plan->rows > 1;
+    const double tiles = (double)ry_ceil_div(plan->columns, plan->tile_columns);
     return plan->a == GEMM_A_PACKED ? ry_costs_of(plan->width)->matmul.pack_a
            : crowded                ? tiles * ry_costs_of(plan->width)->matmul.crowded
                                     : 0;
@@ -124,11 +124,11 @@ static double cycles_of(const gemm_plan *plan, const ry_machine *machine)
     const double pack = b->column == 1 ? (far ? cost->pack_row_far : cost->pack_row)
                         : b->row == 1  ? cost->pack_column
                                        : cost->pack_element * (double)plan->width;
-    const double vectors = (double)ry_parts(plan->columns, plan->width), chunks = (double)ry_parts(s->k, plan->chunk);
+    const double vectors = (double)ry_ceil_div(plan->columns, plan->width), k_blocks = (double)ry_ceil_div(s->k, plan->k_block);
     const double rows = (double)plan->rows;
-    const double tiles = (double)(ry_parts(plan->rows, plan->tile_rows) * ry_parts(plan->columns, plan->tile_columns));
+    const double tiles = (double)(ry_ceil_div(plan->rows, plan->tile_rows) * ry_ceil_div(plan->columns, plan->tile_columns));
     return (double)s->k * (vectors * (rows * cost->product + pack) + rows * a_cycles(plan)) +
-           chunks * (vectors * rows * cost->tile + tiles * cost->tile_call) + cost->task;
+           k_blocks * (vectors * rows * cost->tile + tiles * cost->tile_call) + cost->task;
 }
 
 /* Of all cores, with what the last of them wait. */
@@ -141,21 +141,21 @@ static void set_blocks(gemm_plan *plan, int64_t rows, int64_t columns)
 {
     plan->rows = rows;
     plan->columns = columns;
-    plan->row_blocks = ry_parts(plan->shape.m, rows);
-    plan->column_blocks = ry_parts(plan->shape.n, columns);
+    plan->row_blocks = ry_ceil_div(plan->shape.m, rows);
+    plan->column_blocks = ry_ceil_div(plan->shape.n, columns);
 }
 
 /* Over the blocks that the form allows. */
 static bool choose_blocks(const ry_query *query, gemm_plan *plan)
 {
     const ry_machine *machine = query->target->machine;
-    const int64_t m = plan->shape.m, n = plan->shape.n, high = rows_most(plan, machine), wide = columns_most(plan, machine);
+    const int64_t m = plan->shape.m, n = plan->shape.n, high = max_rows(plan, machine), wide = max_columns(plan, machine);
     int64_t rows_best = 0, columns_best = 0;
     double best = 0;
-    const int64_t most_i = ry_parts(m, plan->tile_rows), most_j = ry_parts(n, plan->tile_columns);
-    for (int64_t i = 1; i <= most_i; i = next_parts(i, most_i)) {
-        const int64_t rows = ry_parts(m, i);
-        for (int64_t j = 1; j <= most_j; j = next_parts(j, most_j)) {
+    const int64_t max_i = ry_ceil_div(m, plan->tile_rows), max_j = ry_ceil_div(n, plan->tile_columns);
+    for (int64_t i = 1; i <= max_i; i = next_parts(i, max_i)) {
+        const int64_t rows = ry_ceil_div(m, i);
+        for (int64_t j = 1; j <= max_j; j = next_parts(j, max_j)) {
             const int64_t columns = part_of(n, j, plan->tile_columns);
             if (rows > high || columns > wide || !ry_form_allows(query, GEMM_ROWS, rows) || !ry_form_allows(query, GEMM_COLUMNS, columns)) {
                 continue;
@@ -177,16 +177,16 @@ static bool choose_blocks(const ry_query *query, gemm_plan *plan)
 
 static void lay_out_scratch(gemm_plan *plan, const ry_machine *machine)
 {
-    const int64_t whole = ry_parts(plan->columns, plan->width) * plan->width;
+    const int64_t full = ry_ceil_div(plan->columns, plan->width) * plan->width;
     /* packed rows of a take a quarter of a core's second-level cache */
-    plan->a_step = plan->chunk + plan->width;
+    plan->a_step = plan->k_block + plan->width;
     const int64_t tiles = ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 4 / 4 / plan->a_step / plan->tile_rows;
-    plan->a_block = ry_least(plan->rows, ry_most(1, tiles) * plan->tile_rows);
+    plan->a_block = ry_min(plan->rows, ry_max(1, tiles) * plan->tile_rows);
     size_t at = 0;
-    plan->panel = at, at += ry_aligned((size_t)(plan->chunk * whole) * 4);
+    plan->panel = at, at += ry_aligned((size_t)(plan->k_block * full) * 4);
     plan->a_rows = at, at += plan->a == GEMM_A_PACKED ? ry_aligned((size_t)(plan->a_block * plan->a_step) * 4) : 0;
-    plan->block = at, at += plan->direct ? 0 : ry_aligned((size_t)(plan->rows * whole) * 4);
-    plan->bias = at, at += plan->column_bias ? ry_aligned((size_t)(whole + plan->tile_columns) * 4) : 0;
+    plan->block = at, at += plan->direct ? 0 : ry_aligned((size_t)(plan->rows * full) * 4);
+    plan->bias = at, at += plan->column_bias ? ry_aligned((size_t)(full + plan->tile_columns) * 4) : 0;
     plan->scratch = at;
 }
 
@@ -196,8 +196,8 @@ static bool make_plan(const ry_query *query, gemm_plan *plan)
     if (!read_problem(query, plan)) {
         return false;
     }
-    const int64_t chunk = ry_form_wanted(query, GEMM_CHUNK), packed = ry_form_wanted(query, GEMM_PACKED_A);
-    plan->chunk = chunk == RY_KNOB_FREE ? plan->chunk : chunk;
+    const int64_t k_block = ry_form_wanted(query, GEMM_K_BLOCK), packed = ry_form_wanted(query, GEMM_PACKED_A);
+    plan->k_block = k_block == RY_KNOB_FREE ? plan->k_block : k_block;
     plan->a = may_lie(plan) && packed != 1 ? as_it_lies(plan) : GEMM_A_PACKED;
     const int64_t rows = ry_form_wanted(query, GEMM_ROWS), columns = ry_form_wanted(query, GEMM_COLUMNS);
     if (rows != RY_KNOB_FREE && columns != RY_KNOB_FREE) {
@@ -220,11 +220,11 @@ static void add(ry_knob_values *values, int64_t value)
 }
 
 /* From the largest to the smallest part. */
-static void list_parts(int64_t length, int64_t parts_most, int64_t grain, int64_t most, ry_knob_values *values)
+static void list_parts(int64_t length, int64_t max_parts, int64_t grain, int64_t max, ry_knob_values *values)
 {
-    for (int64_t parts = 1; parts <= parts_most; parts = next_parts(parts, parts_most)) {
+    for (int64_t parts = 1; parts <= max_parts; parts = next_parts(parts, max_parts)) {
         const int64_t part = part_of(length, parts, grain);
-        if (part <= most) {
+        if (part <= max) {
             add(values, part);
         }
     }
@@ -239,7 +239,7 @@ static void reverse(ry_knob_values *values)
     }
 }
 
-void gemm_values(const ry_query *query, int knob, ry_knob_values *values)
+void ry_gemm_values(const ry_query *query, int knob, ry_knob_values *values)
 {
     gemm_plan plan;
     *values = (ry_knob_values){0};
@@ -250,14 +250,14 @@ void gemm_values(const ry_query *query, int knob, ry_knob_values *values)
     const matmul_shape *s = &plan.shape;
     switch (knob) {
     case GEMM_PACKED_A: *values = may_lie(&plan) ? (ry_knob_values){2, {0, 1}} : (ry_knob_values){1, {1}}; return;
-    case GEMM_ROWS: list_parts(s->m, ry_parts(s->m, plan.tile_rows), 1, rows_most(&plan, machine), values); break;
-    case GEMM_COLUMNS: list_parts(s->n, ry_parts(s->n, plan.tile_columns), plan.tile_columns, columns_most(&plan, machine), values); break;
-    default: list_parts(s->k, ry_most(1, s->k / CHUNK_LEAST), 1, 2 * chunk_most(machine), values); break;
+    case GEMM_ROWS: list_parts(s->m, ry_ceil_div(s->m, plan.tile_rows), 1, max_rows(&plan, machine), values); break;
+    case GEMM_COLUMNS: list_parts(s->n, ry_ceil_div(s->n, plan.tile_columns), plan.tile_columns, max_columns(&plan, machine), values); break;
+    default: list_parts(s->k, ry_max(1, s->k / MIN_K_BLOCK), 1, 2 * max_k_block(machine), values); break;
     }
     reverse(values);
 }
 
-rynd_status gemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+rynd_status ry_gemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     gemm_plan plan;
     if (!make_plan(query, &plan)) {
@@ -269,11 +269,11 @@ rynd_status gemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error 
                               .state_size = ry_aligned(sizeof plan),
                               .scratch = plan.scratch,
                               .work = {{(double)tasks * cycles_of(&plan, query->target->machine) * 2 * (double)plan.width, 0}},
-                              .form = {{plan.a == GEMM_A_PACKED, plan.rows, plan.columns, plan.chunk}}};
+                              .form = {{plan.a == GEMM_A_PACKED, plan.rows, plan.columns, plan.k_block}}};
     return RYND_OK;
 }
 
-void gemm_initialise(const ry_query *query, void *state)
+void ry_gemm_initialise(const ry_query *query, void *state)
 {
     make_plan(query, state);
 }
@@ -287,20 +287,20 @@ static bool is_float(const ry_problem *problem, int i, bool wide)
     return dtype == RY_f32 || dtype == RY_f16 || dtype == RY_bf16 || (wide && ry_dtype_is_float(dtype));
 }
 
-bool gemm_takes_floats(const ry_problem *problem)
+bool ry_gemm_takes_floats(const ry_problem *problem)
 {
     matmul_shape shape;
     const ry_dtype y = (ry_dtype)problem->out[0].dtype;
     return is_float(problem, 0, false) && is_float(problem, 1, false) && is_float(problem, 2, true) && is_float(problem, 3, false) &&
-           (y == RY_f32 || y == RY_f16 || y == RY_bf16) && matmul_shape_of(problem, &shape);
+           (y == RY_f32 || y == RY_f16 || y == RY_bf16) && ry_matmul_shape_of(problem, &shape);
 }
 
-bool gemm_takes(const ry_problem *problem)
+bool ry_gemm_takes(const ry_problem *problem)
 {
     matmul_shape shape;
     const ry_matmul_attrs *attrs = &problem->attrs.matmul;
     const bool integers = problem->out[0].dtype == RYND_DTYPE_I32 && problem->in[0].dtype == RYND_DTYPE_I32 &&
                           problem->in[1].dtype == RYND_DTYPE_I32 && !ry_problem_has_input(problem, 2) &&
                           !ry_problem_has_input(problem, 3) && attrs->alpha == 1 && attrs->activation == RY_activation_none;
-    return integers ? matmul_shape_of(problem, &shape) : gemm_takes_floats(problem);
+    return integers ? ry_matmul_shape_of(problem, &shape) : ry_gemm_takes_floats(problem);
 }

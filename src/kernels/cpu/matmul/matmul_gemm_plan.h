@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a matrix product is cut into tasks, and what its kernels are asked before they run.
  *
- * A task computes a block of y: it goes through k in chunks, packs the chunk of b into slivers [k][columns]
- * (a panel that stays in the second-level cache), and reads a where it lies, or from a packed copy of its
- * rows. Sums go on from chunk to chunk: their bits do not depend on the knobs, but for pairs, of which a
- * chunk of odd depth ends with half a one. */
+ * A task computes a block of y: it goes through k in k blocks, packs the k block of b into micro-panels [k][columns]
+ * (a panel that stays in the second-level cache), and reads a where it is stored, or from a packed copy of its
+ * rows. Sums go on from k block to k block: their bits do not depend on the knobs, but for pairs, of which a
+ * k block of odd depth ends with half a one. */
 #ifndef RY_KERNELS_CPU_MATMUL_MATMUL_GEMM_PLAN_H
 #define RY_KERNELS_CPU_MATMUL_MATMUL_GEMM_PLAN_H
 
@@ -12,8 +12,8 @@
 
 typedef enum gemm_a { GEMM_A_ALONG_K, GEMM_A_ALONG_M, GEMM_A_PACKED } gemm_a;
 
-enum { GEMM_PACKED_A, GEMM_ROWS, GEMM_COLUMNS, GEMM_CHUNK, GEMM_KNOBS };
-extern const ry_knob gemm_knobs[GEMM_KNOBS];
+enum { GEMM_PACKED_A, GEMM_ROWS, GEMM_COLUMNS, GEMM_K_BLOCK, GEMM_KNOBS };
+extern const ry_knob ry_gemm_knobs[GEMM_KNOBS];
 
 typedef struct gemm_plan {
     matmul_shape shape;
@@ -23,15 +23,15 @@ typedef struct gemm_plan {
     bool column_bias, integer;
     int residual; /* which input it is: c, where it is all that is added, element by element */
     bool pairs;   /* operands are pairs of neighbours along k */
-    int64_t chunk, rows, columns, row_blocks, column_blocks;
+    int64_t k_block, rows, columns, row_blocks, column_blocks;
     int64_t a_block, a_step; /* rows of a that are packed at once, and floats from one to the next */
     size_t panel, a_rows, block, bias, scratch;
 } gemm_plan;
 
-bool gemm_takes(const ry_problem *problem);
-bool gemm_takes_floats(const ry_problem *problem);
-void gemm_values(const ry_query *query, int knob, ry_knob_values *values);
-rynd_status gemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void gemm_initialise(const ry_query *query, void *state);
+bool ry_gemm_takes(const ry_problem *problem);
+bool ry_gemm_takes_floats(const ry_problem *problem);
+void ry_gemm_values(const ry_query *query, int knob, ry_knob_values *values);
+rynd_status ry_gemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+void ry_gemm_initialise(const ry_query *query, void *state);
 
 #endif

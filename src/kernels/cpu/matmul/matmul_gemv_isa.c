@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels: products of few rows with a large matrix, at the speed at which it comes from memory. b is read once, where it lies:
- * by dot products where it lies along k (fully connected layers), by sums of its scaled rows where it lies along n. Or, where it is constant and
+/* Kernels: products of few rows with a large matrix, at the speed at which it comes from memory. b is read once, where it is stored:
+ * by dot products where it is along k (fully connected layers), by sums of its scaled rows where it is along n. Or, where it is constant and
  * bfloat16 is accurate enough, from a rounded copy [n][k] of half the bytes. */
 #include "kernels/cpu/matmul/matmul_gemv_plan.h"
 
-#include "base/whole.h"
-#include "kernels/cpu/common/cpu_kernel.h"
-#include "kernels/cpu/common/simd.h"
-#include "kernels/cpu/matmul/matmul_finish.h"
-#include "kernels/cpu/matmul/matmul_pack.h"
+#include "base/integer.h"
+#include "kernels/cpu/parts/cpu_kernel.h"
+#include "kernels/cpu/simd/simd.h"
+#include "kernels/cpu/matmul/matmul_epilogue.h"
+#include "kernels/cpu/parts/pack_rows.h"
 
 enum {
     DOT_A = GEMV_DOT_A,
     DOT_B = RY_W == 16 ? 4 : 2, /* gemv_dot_b */
-    SUM_ROWS_MOST = GEMV_SUM_ROWS_MOST,
+    MAX_SUM_ROWS = MAX_GEMV_SUM_ROWS,
     SUM_VECTORS = GEMV_SUM_VECTORS,
-    AHEAD = 12, /* rows of b that are fetched ahead: the hardware does not foresee steps of whole rows */
+    PREFETCHED = 12, /* rows of b that are fetched ahead: the hardware does not foresee steps of whole rows */
 };
 
 RY_INLINE ry_vf load(const ry_dtype dtype, const char *p, int64_t i)
@@ -94,7 +94,7 @@ RY_INLINE void dot_block(const ry_dtype dtype, const product *p, const int rows,
 RY_INLINE void sum_block(const ry_dtype dtype, const product *p, const int rows, const int vectors)
 {
     const int64_t size = dtype == RY_f32 ? 4 : 2;
-    ry_vf sum[SUM_ROWS_MOST][SUM_VECTORS];
+    ry_vf sum[MAX_SUM_ROWS][SUM_VECTORS];
 #pragma GCC unroll 4
     for (int i = 0; i < rows; i++) {
 #pragma GCC unroll 4
@@ -105,8 +105,8 @@ RY_INLINE void sum_block(const ry_dtype dtype, const product *p, const int rows,
     const char *b = p->b;
     for (int64_t k = 0; k < p->depth; k++, b += p->b_step * size) {
         /* a fetch of an address outside the matrix does nothing */
-        __builtin_prefetch((const void *)((uintptr_t)b + (uintptr_t)(AHEAD * p->b_step * size)));
-        __builtin_prefetch((const void *)((uintptr_t)b + (uintptr_t)(AHEAD * p->b_step * size + vectors * RY_W * size / 2)));
+        __builtin_prefetch((const void *)((uintptr_t)b + (uintptr_t)(PREFETCHED * p->b_step * size)));
+        __builtin_prefetch((const void *)((uintptr_t)b + (uintptr_t)(PREFETCHED * p->b_step * size + vectors * RY_W * size / 2)));
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) {
             const ry_vf x = load(dtype, b, v * RY_W);
@@ -125,7 +125,7 @@ RY_INLINE void sum_block(const ry_dtype dtype, const product *p, const int rows,
     }
 }
 
-/* The last columns of b, that are no whole vector. */
+/* The last columns of b, that are no full vector. */
 RY_INLINE void sum_tail(const ry_dtype dtype, const product *p, int64_t rows, int64_t columns)
 {
     const int64_t size = dtype == RY_f32 ? 4 : 2;
@@ -153,31 +153,31 @@ RY_INLINE void dot_columns(const ry_dtype dtype, product p, int64_t rows, const 
     }
 }
 
-RY_INLINE void dot_all(const ry_dtype dtype, const product *whole, int64_t rows, int64_t columns)
+RY_INLINE void dot_all(const ry_dtype dtype, const product *full, int64_t rows, int64_t columns)
 {
     const int64_t size = dtype == RY_f32 ? 4 : 2;
-    product p = *whole;
+    product p = *full;
     int64_t j = 0;
     for (; j + DOT_B <= columns; j += DOT_B) {
-        p.b = whole->b + j * p.b_step * size;
-        p.block = whole->block + j;
+        p.b = full->b + j * p.b_step * size;
+        p.block = full->block + j;
         dot_columns(dtype, p, rows, DOT_B);
     }
     for (; j < columns; j++) {
-        p.b = whole->b + j * p.b_step * size;
-        p.block = whole->block + j;
+        p.b = full->b + j * p.b_step * size;
+        p.block = full->block + j;
         dot_columns(dtype, p, rows, 1);
     }
 }
 
-RY_INLINE void sum_all(const ry_dtype dtype, const product *whole, int64_t rows, int64_t columns)
+RY_INLINE void sum_all(const ry_dtype dtype, const product *full, int64_t rows, int64_t columns)
 {
     const int64_t size = dtype == RY_f32 ? 4 : 2;
-    product p = *whole;
+    product p = *full;
     int64_t j = 0;
     for (; j + SUM_VECTORS * RY_W <= columns; j += SUM_VECTORS * RY_W) {
-        p.b = whole->b + j * size;
-        p.block = whole->block + j;
+        p.b = full->b + j * size;
+        p.block = full->block + j;
         switch (rows) {
         case 1: sum_block(dtype, &p, 1, SUM_VECTORS); break;
         case 2: sum_block(dtype, &p, 2, SUM_VECTORS); break;
@@ -186,8 +186,8 @@ RY_INLINE void sum_all(const ry_dtype dtype, const product *whole, int64_t rows,
         }
     }
     for (; j < columns; j += RY_W) {
-        p.b = whole->b + j * size;
-        p.block = whole->block + j;
+        p.b = full->b + j * size;
+        p.block = full->block + j;
         sum_tail(dtype, &p, rows, columns - j);
     }
 }
@@ -219,9 +219,9 @@ static void run(const ry_cpu_launch *launch, size_t index)
     const matmul_operand *a = &s->of[MATMUL_A], *b = &s->of[MATMUL_B];
     char *scratch = launch->scratch;
     const int64_t batch = (int64_t)index / plan->column_blocks, column = (int64_t)index % plan->column_blocks * plan->columns;
-    const int64_t columns = ry_least(plan->columns, s->n - column);
+    const int64_t columns = ry_min(plan->columns, s->n - column);
     const char *from =
-        (const char *)matmul_input(s, launch, MATMUL_A) + matmul_batch_offset(s, MATMUL_A, batch) * (int64_t)ry_dtype_size(a->dtype);
+        (const char *)ry_matmul_input(s, launch, MATMUL_A) + ry_matmul_batch_offset(s, MATMUL_A, batch) * (int64_t)ry_dtype_size(a->dtype);
     product p = {.a = (const float *)(const void *)from,
                  .a_row = a->row,
                  .b_step = plan->dot ? b->column : b->row,
@@ -229,23 +229,23 @@ static void run(const ry_cpu_launch *launch, size_t index)
                  .block_step = plan->columns};
     if (plan->a_copied) {
         float *copy = (float *)(void *)(scratch + plan->a);
-        RY_ISA_SYMBOL(matmul_pack_rows)(a->dtype, from, a->row, a->column, s->m, s->k, copy, plan->a_step);
+        RY_ISA_SYMBOL(pack_rows)(a->dtype, from, a->row, a->column, s->m, s->k, copy, plan->a_step);
         p.a = copy;
         p.a_row = plan->a_step;
     }
     const int64_t size = (int64_t)ry_dtype_size(b->dtype);
-    const char *whole = plan->rounded ? launch->packed : matmul_input(s, launch, MATMUL_B);
-    const char *matrix = whole + (matmul_batch_offset(s, MATMUL_B, batch) + column * b->column) * size;
+    const char *full = plan->rounded ? launch->packed : ry_matmul_input(s, launch, MATMUL_B);
+    const char *matrix = full + (ry_matmul_batch_offset(s, MATMUL_B, batch) + column * b->column) * size;
     const product_function multiply = function_of(b->dtype, plan->dot);
     const float *first = p.a;
-    for (int64_t k = 0; k < s->k; k += plan->chunk) {
+    for (int64_t k = 0; k < s->k; k += plan->k_block) {
         p.a = first + k;
         p.b = matrix + k * b->row * size;
-        p.depth = ry_least(plan->chunk, s->k - k);
+        p.depth = ry_min(plan->k_block, s->k - k);
         p.first = k == 0;
         multiply(&p, s->m, columns);
     }
-    RY_ISA_SYMBOL(matmul_finish)(s, launch, batch, 0, s->m, column, columns, p.block, plan->columns, s->alpha);
+    RY_ISA_SYMBOL(matmul_epilogue)(s, launch, batch, 0, s->m, column, columns, p.block, plan->columns, s->alpha);
 }
 
 /* The columns of one task of b, rounded. */
@@ -253,12 +253,12 @@ static void pack(const ry_cpu_launch *launch, size_t task)
 {
     const gemv_plan *plan = launch->state;
     matmul_shape s;
-    if (!matmul_shape_of(launch->problem, &s)) {
+    if (!ry_matmul_shape_of(launch->problem, &s)) {
         return;
     }
     const matmul_operand *b = &s.of[MATMUL_B];
     const float *from = launch->in[1];
-    const int64_t first = (int64_t)task * plan->columns, end = ry_least(first + plan->columns, s.n);
+    const int64_t first = (int64_t)task * plan->columns, end = ry_min(first + plan->columns, s.n);
     for (int64_t j = first; j < end; j++) {
         uint16_t *to = (uint16_t *)launch->packed_out + j * s.k;
         for (int64_t k = 0; k < s.k; k++) {
@@ -267,9 +267,9 @@ static void pack(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-RY_CPU_KERNEL(matmul_f32_gemv, matmul, strict, .simd = RY_SIMD, .applicable = gemv_takes, .knobs = gemv_knobs, .knob_count = GEMV_KNOBS,
-              .values = gemv_values, .prepare = gemv_prepare, .initialise = gemv_initialise, .run = run);
+RY_CPU_KERNEL(matmul_f32_gemv, matmul, strict, .simd = RY_SIMD, .applicable = ry_gemv_takes, .knobs = ry_gemv_knobs, .knob_count = GEMV_KNOBS,
+              .values = ry_gemv_values, .prepare = ry_gemv_prepare, .initialise = ry_gemv_initialise, .run = run);
 
-RY_CPU_KERNEL(matmul_bf16_gemv, matmul, bf16, .simd = RY_SIMD, .applicable = gemv_takes_rounded, .knobs = gemv_knobs,
-              .knob_count = GEMV_KNOBS, .values = gemv_values, .prepare = gemv_prepare, .initialise = gemv_initialise, .pack = pack,
+RY_CPU_KERNEL(matmul_bf16_gemv, matmul, bf16, .simd = RY_SIMD, .applicable = ry_gemv_takes_rounded, .knobs = ry_gemv_knobs,
+              .knob_count = GEMV_KNOBS, .values = ry_gemv_values, .prepare = ry_gemv_prepare, .initialise = ry_gemv_initialise, .pack = pack,
               .run = run, .packed_inputs = 1u << MATMUL_B);

@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-enum { DOT_ROWS_MOST = 32 }; /* of a: beyond it packing b pays */
+enum { MAX_DOT_ROWS = 32 }; /* of a: beyond it packing b pays */
 
-const ry_knob gemv_knobs[GEMV_KNOBS] = {[GEMV_COLUMNS] = {"columns", NULL, false}, [GEMV_CHUNK] = {"chunk", NULL, false}};
+const ry_knob ry_gemv_knobs[GEMV_KNOBS] = {[GEMV_COLUMNS] = {"columns", NULL, false}, [GEMV_K_BLOCK] = {"k_block", NULL, false}};
 
 static bool is_narrow_float(ry_dtype dtype)
 {
@@ -34,13 +34,13 @@ static bool read_shape(const ry_problem *problem, bool rounded, gemv_plan *plan)
     memset(plan, 0, sizeof *plan);
     plan->rounded = rounded;
     matmul_shape *s = &plan->shape;
-    if (!matmul_shape_of(problem, s) || (rounded && !round_b(s))) {
+    if (!ry_matmul_shape_of(problem, s) || (rounded && !round_b(s))) {
         return false;
     }
     const matmul_operand *a = &s->of[MATMUL_A], *b = &s->of[MATMUL_B];
     plan->dot = b->row == 1 || s->k == 1;
     return is_narrow_float(a->dtype) && is_narrow_float(b->dtype) &&
-           (plan->dot ? s->m <= DOT_ROWS_MOST : b->column == 1 && s->m <= GEMV_SUM_ROWS_MOST);
+           (plan->dot ? s->m <= MAX_DOT_ROWS : b->column == 1 && s->m <= MAX_GEMV_SUM_ROWS);
 }
 
 static bool takes(const ry_problem *problem, bool rounded)
@@ -51,12 +51,12 @@ static bool takes(const ry_problem *problem, bool rounded)
            (!ry_problem_has_input(problem, 3) || is_narrow_float((ry_dtype)problem->in[3].dtype)) && read_shape(problem, rounded, &plan);
 }
 
-bool gemv_takes(const ry_problem *problem)
+bool ry_gemv_takes(const ry_problem *problem)
 {
     return takes(problem, false);
 }
 
-bool gemv_takes_rounded(const ry_problem *problem)
+bool ry_gemv_takes_rounded(const ry_problem *problem)
 {
     return takes(problem, true);
 }
@@ -67,11 +67,11 @@ static int64_t grain_of(const ry_query *query, const gemv_plan *plan)
     return plan->dot ? gemv_dot_b(width) : GEMV_SUM_VECTORS * width;
 }
 
-/* A chunk of as many rows as there may be takes half of a core's second-level cache: shorter ones are slower, as fetching ahead starts anew. */
-static int64_t chunk_of(const ry_query *query, const gemv_plan *plan)
+/* A k block of as many rows as there may be takes half of a core's second-level cache: shorter ones are slower, as fetching ahead starts anew. */
+static int64_t k_block_of(const ry_query *query, const gemv_plan *plan)
 {
     const int64_t half = ry_machine_core_bytes(query->target->machine, RYND_LEVEL_L2) / 2;
-    return plan->dot && plan->shape.m > GEMV_DOT_A ? ry_least(half / 4 / DOT_ROWS_MOST, plan->shape.k) : plan->shape.k;
+    return plan->dot && plan->shape.m > GEMV_DOT_A ? ry_min(half / 4 / MAX_DOT_ROWS, plan->shape.k) : plan->shape.k;
 }
 
 static int64_t b_size(const gemv_plan *plan)
@@ -91,14 +91,14 @@ static bool make_plan(const ry_query *query, gemv_plan *plan)
         return false;
     }
     const int64_t width = query->kernel->simd.width, columns = ry_form_wanted(query, GEMV_COLUMNS),
-                  chunk = ry_form_wanted(query, GEMV_CHUNK);
+                  k_block = ry_form_wanted(query, GEMV_K_BLOCK);
     const matmul_shape *s = &plan->shape;
     const matmul_operand *a = &s->of[MATMUL_A];
     plan->a_copied = a->dtype != RY_f32 || a->column != 1;
-    plan->a_step = ry_whole(s->k, width) + width;
+    plan->a_step = ry_round_up(s->k, width) + width;
     plan->columns = columns == RY_KNOB_FREE ? columns_of(query, plan) : columns;
-    plan->chunk = chunk == RY_KNOB_FREE ? chunk_of(query, plan) : chunk;
-    plan->column_blocks = ry_parts(s->n, plan->columns);
+    plan->k_block = k_block == RY_KNOB_FREE ? k_block_of(query, plan) : k_block;
+    plan->column_blocks = ry_ceil_div(s->n, plan->columns);
     size_t at = 0;
     plan->a = at, at += plan->a_copied ? ry_aligned((size_t)(s->m * plan->a_step) * sizeof(float)) : 0;
     plan->block = at, at += ry_aligned((size_t)(s->m * plan->columns) * sizeof(float));
@@ -106,7 +106,7 @@ static bool make_plan(const ry_query *query, gemv_plan *plan)
     return true;
 }
 
-void gemv_values(const ry_query *query, int knob, ry_knob_values *values)
+void ry_gemv_values(const ry_query *query, int knob, ry_knob_values *values)
 {
     gemv_plan plan;
     *values = (ry_knob_values){0};
@@ -116,8 +116,8 @@ void gemv_values(const ry_query *query, int knob, ry_knob_values *values)
     if (knob == GEMV_COLUMNS) {
         matmul_list_columns(plan.shape.n, grain_of(query, &plan), columns_of(query, &plan), values);
     } else {
-        const int64_t chunk = chunk_of(query, &plan);
-        *values = chunk == plan.shape.k ? (ry_knob_values){1, {chunk}} : (ry_knob_values){2, {chunk, plan.shape.k}};
+        const int64_t k_block = k_block_of(query, &plan);
+        *values = k_block == plan.shape.k ? (ry_knob_values){1, {k_block}} : (ry_knob_values){2, {k_block, plan.shape.k}};
     }
 }
 
@@ -128,12 +128,12 @@ static double cycles_of(const gemv_plan *plan, const ry_query *query)
     const matmul_shape *s = &plan->shape;
     const double width = query->kernel->simd.width, m = (double)s->m, k = (double)s->k, n = (double)s->n;
     const bool far = ry_machine_is_far(query->target->machine, k * n * (double)(b_size(plan) * s->batches));
-    const double pieces = plan->dot ? 0 : k * (double)ry_parts(s->n, GEMV_SUM_VECTORS * (int64_t)width);
+    const double pieces = plan->dot ? 0 : k * (double)ry_ceil_div(s->n, GEMV_SUM_VECTORS * (int64_t)width);
     const double loads = plan->dot ? cost->dot * (m + (double)gemv_dot_b((int)width)) / m : 0;
     return (double)s->batches * (m * n * k / width * (1 + loads) + pieces * (far ? cost->piece_far : cost->piece));
 }
 
-rynd_status gemv_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+rynd_status ry_gemv_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     gemv_plan plan;
     if (!make_plan(query, &plan)) {
@@ -150,11 +150,11 @@ rynd_status gemv_prepare(const ry_query *query, ry_prepared *prepared, ry_error 
                                                         : 0,
                               .scratch = plan.scratch,
                               .work = {{cycles_of(&plan, query) * 2 * query->kernel->simd.width, 0}},
-                              .form = {{plan.columns, plan.chunk}}};
+                              .form = {{plan.columns, plan.k_block}}};
     return RYND_OK;
 }
 
-void gemv_initialise(const ry_query *query, void *state)
+void ry_gemv_initialise(const ry_query *query, void *state)
 {
     make_plan(query, state);
 }

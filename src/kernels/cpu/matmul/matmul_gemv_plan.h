@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a product of few rows with a large matrix is cut into tasks of whole columns, and what its kernels
- * are asked before they run. Sums of dot products depend on `chunk`, not on `columns`. */
+ * are asked before they run. Sums of dot products depend on `k_block`, not on `columns`. */
 #ifndef RY_KERNELS_CPU_MATMUL_MATMUL_GEMV_PLAN_H
 #define RY_KERNELS_CPU_MATMUL_MATMUL_GEMV_PLAN_H
 
@@ -9,7 +9,7 @@
 enum {
     GEMV_DOT_A = 4, /* rows of a in one block of dot products, with gemv_dot_b columns of b */
     GEMV_SUM_VECTORS = 4,
-    GEMV_SUM_ROWS_MOST = 4,
+    MAX_GEMV_SUM_ROWS = 4,
 };
 
 /* Columns of b in one block of dot products: as many sums as there are registers for. */
@@ -18,23 +18,23 @@ static inline int gemv_dot_b(int width)
     return width == 16 ? 4 : 2;
 }
 
-enum { GEMV_COLUMNS, GEMV_CHUNK, GEMV_KNOBS };
-extern const ry_knob gemv_knobs[GEMV_KNOBS];
+enum { GEMV_COLUMNS, GEMV_K_BLOCK, GEMV_KNOBS };
+extern const ry_knob ry_gemv_knobs[GEMV_KNOBS];
 
 typedef struct gemv_plan {
     matmul_shape shape;
-    bool dot;                       /* b lies along k: dot products; else sums of b's scaled rows */
+    bool dot;                       /* b is along k: dot products; else sums of b's scaled rows */
     bool a_copied, rounded;         /* rounded: b is a packed copy in bfloat16 */
     int64_t columns, column_blocks; /* of a task */
-    int64_t chunk;                  /* of k, that all rows of a pass by */
+    int64_t k_block;                  /* of k, that all rows of a is streamed */
     int64_t a_step;                 /* from row to row of the copy */
     size_t a, block, scratch;
 } gemv_plan;
 
-bool gemv_takes(const ry_problem *problem);
-bool gemv_takes_rounded(const ry_problem *problem);
-void gemv_values(const ry_query *query, int knob, ry_knob_values *values);
-rynd_status gemv_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void gemv_initialise(const ry_query *query, void *state);
+bool ry_gemv_takes(const ry_problem *problem);
+bool ry_gemv_takes_rounded(const ry_problem *problem);
+void ry_gemv_values(const ry_query *query, int knob, ry_knob_values *values);
+rynd_status ry_gemv_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+void ry_gemv_initialise(const ry_query *query, void *state);
 
 #endif

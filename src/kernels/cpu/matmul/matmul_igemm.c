@@ -2,17 +2,17 @@
 #include "kernels/cpu/matmul/matmul_igemm.h"
 
 #include "kernels/costs.h"
-#include "kernels/cpu/conv/igemm_prepare.h"
+#include "kernels/cpu/igemm/igemm_prepare.h"
 #include "machine/machine.h"
 
-bool matmul_igemm_takes(const ry_problem *problem)
+bool ry_matmul_igemm_takes(const ry_problem *problem)
 {
-    return matmul_as_conv_takes(problem, igemm_takes_floats);
+    return ry_matmul_as_conv_takes(problem, ry_conv_takes_floats);
 }
 
-void matmul_igemm_values(const ry_query *query, int knob, ry_knob_values *values)
+void ry_matmul_igemm_values(const ry_query *query, int knob, ry_knob_values *values)
 {
-    matmul_as_conv_values(query, knob, values, igemm_values);
+    ry_matmul_as_conv_values(query, knob, values, ry_igemm_values);
 }
 
 /* Multiply-adds of a vector that take as long as packing the right operand. */
@@ -28,16 +28,16 @@ static double pack_cycles(const ry_query *query, const matmul_as_conv *conv)
                                                        : elements * cost->pack_element;
 }
 
-rynd_status matmul_igemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+rynd_status ry_matmul_igemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     matmul_as_conv conv;
-    RY_TRY(matmul_as_conv_prepare(query, prepared, error, igemm_prepare));
-    matmul_as_conv_of(query->problem, &conv);
+    RY_TRY(ry_matmul_as_conv_prepare(query, prepared, error, ry_igemm_prepare));
+    ry_matmul_as_conv_of(query->problem, &conv);
     prepared->pack_work = 2 * pack_cycles(query, &conv) * query->kernel->simd.width;
     return RYND_OK;
 }
 
-void matmul_igemm_initialise(const ry_query *query, void *state)
+void ry_matmul_igemm_initialise(const ry_query *query, void *state)
 {
-    matmul_as_conv_initialise(query, state, igemm_initialise);
+    ry_matmul_as_conv_initialise(query, state, ry_igemm_initialise);
 }

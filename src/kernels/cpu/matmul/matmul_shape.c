@@ -72,7 +72,7 @@ static void swap_operands(matmul_shape *s)
     s->swapped = true;
 }
 
-bool matmul_shape_as_given(const ry_problem *problem, matmul_shape *s)
+bool ry_matmul_shape_as_given(const ry_problem *problem, matmul_shape *s)
 {
     const ry_matmul_attrs *attrs = &problem->attrs.matmul;
     const ry_tensor *a = &problem->in[0], *b = &problem->in[1], *y = &problem->out[0];
@@ -112,16 +112,16 @@ bool matmul_shape_as_given(const ry_problem *problem, matmul_shape *s)
     return s->m > 0 && s->n > 0 && s->k > 0 && s->batches > 0;
 }
 
-bool matmul_shape_of(const ry_problem *problem, matmul_shape *s)
+bool ry_matmul_shape_of(const ry_problem *problem, matmul_shape *s)
 {
-    const bool read = matmul_shape_as_given(problem, s);
+    const bool read = ry_matmul_shape_as_given(problem, s);
     if (read && (s->n == 1 || (s->of[MATMUL_Y].column != 1 && s->of[MATMUL_Y].row == 1 && s->m > 1))) {
         swap_operands(s);
     }
     return read;
 }
 
-int64_t matmul_batch_offset(const matmul_shape *s, int operand, int64_t batch)
+int64_t ry_matmul_batch_offset(const matmul_shape *s, int operand, int64_t batch)
 {
     int64_t offset = 0;
     for (int i = s->batch_rank - 1; i >= 0; i--) {
@@ -131,7 +131,7 @@ int64_t matmul_batch_offset(const matmul_shape *s, int operand, int64_t batch)
     return offset;
 }
 
-const void *matmul_input(const matmul_shape *s, const ry_cpu_launch *launch, int operand)
+const void *ry_matmul_input(const matmul_shape *s, const ry_cpu_launch *launch, int operand)
 {
     if (operand < MATMUL_C && s->swapped) {
         operand = MATMUL_B - operand;

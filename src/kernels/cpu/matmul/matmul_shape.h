@@ -24,15 +24,15 @@ typedef struct matmul_shape {
 } matmul_shape;
 
 /* false: nothing to compute (an empty dimension), or ranks that this does not read. */
-bool matmul_shape_of(const ry_problem *problem, matmul_shape *shape);
+bool ry_matmul_shape_of(const ry_problem *problem, matmul_shape *shape);
 
-/* The same, with a and b as the problem gives them, however y lies. */
-bool matmul_shape_as_given(const ry_problem *problem, matmul_shape *shape);
+/* The same, with a and b as the problem gives them, however y is stored. */
+bool ry_matmul_shape_as_given(const ry_problem *problem, matmul_shape *shape);
 
 /* Offset of an operand's product number `batch`, in elements. */
-int64_t matmul_batch_offset(const matmul_shape *shape, int operand, int64_t batch);
+int64_t ry_matmul_batch_offset(const matmul_shape *shape, int operand, int64_t batch);
 
 /* An operand's data. */
-const void *matmul_input(const matmul_shape *shape, const ry_cpu_launch *launch, int operand);
+const void *ry_matmul_input(const matmul_shape *shape, const ry_cpu_launch *launch, int operand);
 
 #endif

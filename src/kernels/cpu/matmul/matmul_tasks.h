@@ -3,7 +3,7 @@
 #ifndef RY_KERNELS_CPU_MATMUL_MATMUL_TASKS_H
 #define RY_KERNELS_CPU_MATMUL_MATMUL_TASKS_H
 
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/form.h"
 #include "machine/machine.h"
 
@@ -11,10 +11,10 @@
 static inline int64_t matmul_task_columns(const ry_machine *machine, int64_t columns, int64_t column_bytes, int64_t grain)
 {
     enum { TASKS_A_CORE = 32, READING_TO_TAKING = 128 };
-    const double rate = machine->level[RYND_LEVEL_DRAM].bandwidth.one, least = machine->task_seconds * READING_TO_TAKING * rate;
-    const int64_t share = ry_whole(ry_parts(columns, TASKS_A_CORE * (int64_t)machine->cores), grain);
-    const int64_t enough = ry_whole(ry_parts((int64_t)least, column_bytes), grain);
-    return ry_least(ry_most(share, enough), ry_whole(columns, grain));
+    const double rate = machine->level[RYND_LEVEL_DRAM].bandwidth.one, min = machine->task_seconds * READING_TO_TAKING * rate;
+    const int64_t share = ry_round_up(ry_ceil_div(columns, TASKS_A_CORE * (int64_t)machine->cores), grain);
+    const int64_t enough = ry_round_up(ry_ceil_div((int64_t)min, column_bytes), grain);
+    return ry_min(ry_max(share, enough), ry_round_up(columns, grain));
 }
 
 /* The knob's values: halves of all columns, in whole grains, and what is chosen. */
@@ -26,7 +26,7 @@ static inline void matmul_list_columns(int64_t columns, int64_t grain, int64_t c
         parts *= 2;
     }
     for (int64_t last = 0; parts > 0; parts /= 2) {
-        const int64_t next = ry_whole(ry_parts(columns, parts), grain);
+        const int64_t next = ry_round_up(ry_ceil_div(columns, parts), grain);
         if (chosen > last && chosen < next) {
             values->value[values->count++] = chosen;
         }

@@ -2,7 +2,7 @@
 /* Batch normalisation for inference, f32: a factor and an offset a channel, over rows of one channel (NCHW) or of all channels (NHWC). */
 #include "kernels/cpu/norm/batch_norm_plan.h"
 
-#include "kernels/cpu/common/cpu_kernel.h"
+#include "kernels/cpu/parts/cpu_kernel.h"
 #include "kernels/cpu/norm/row_moments.h"
 
 #include <math.h>
@@ -36,5 +36,5 @@ static void run(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-RY_CPU_KERNEL(batch_norm_f32, batch_norm, strict, .simd = RY_SIMD, .applicable = batch_norm_applicable, .prepare = batch_norm_prepare,
-              .initialise = batch_norm_initialise, .run = run);
+RY_CPU_KERNEL(batch_norm_f32, batch_norm, strict, .simd = RY_SIMD, .applicable = ry_batch_norm_applicable, .prepare = ry_batch_norm_prepare,
+              .initialise = ry_batch_norm_initialise, .run = run);

@@ -5,7 +5,7 @@
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 
-void batch_norm_initialise(const ry_query *query, void *state)
+void ry_batch_norm_initialise(const ry_query *query, void *state)
 {
     batch_norm_plan *s = state;
     const ry_problem *problem = query->problem;
@@ -15,7 +15,7 @@ void batch_norm_initialise(const ry_query *query, void *state)
     s->rows_per_task = ry_lanes_per_task(query->target->machine, s->rows, 4 * (by_channel ? s->lanes.inner : s->lanes.length));
 }
 
-bool batch_norm_applicable(const ry_problem *problem)
+bool ry_batch_norm_applicable(const ry_problem *problem)
 {
     ry_lanes lanes;
     if (problem->inputs < 5 || !ry_problem_has_output(problem, 0) || problem->out[0].dtype != RYND_DTYPE_F32 || problem->in[0].rank < 2) {
@@ -39,11 +39,11 @@ static double work_of(const ry_query *query, const batch_norm_plan *s, size_t ta
     return moved + (s->lanes.inner > 1 ? (double)s->rows * cost->batch_row : count * cost->batch_element + factors);
 }
 
-rynd_status batch_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+rynd_status ry_batch_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     (void)error;
     batch_norm_plan s;
-    batch_norm_initialise(query, &s);
+    ry_batch_norm_initialise(query, &s);
     prepared->phases = 1;
     prepared->tasks[0] = ry_lanes_tasks(s.rows, s.rows_per_task);
     prepared->state_size = sizeof s;

@@ -3,16 +3,16 @@
 #ifndef RY_KERNELS_CPU_NORM_BATCH_NORM_PLAN_H
 #define RY_KERNELS_CPU_NORM_BATCH_NORM_PLAN_H
 
-#include "kernels/cpu/common/dense_lanes.h"
+#include "kernels/cpu/parts/dense_lanes.h"
 
 typedef struct batch_norm_plan {
     ry_lanes lanes;
     int64_t rows, rows_per_task;
 } batch_norm_plan;
 
-bool batch_norm_applicable(const ry_problem *problem);
-rynd_status batch_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+bool ry_batch_norm_applicable(const ry_problem *problem);
+rynd_status ry_batch_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 /* state: a batch_norm_plan */
-void batch_norm_initialise(const ry_query *query, void *state);
+void ry_batch_norm_initialise(const ry_query *query, void *state);
 
 #endif

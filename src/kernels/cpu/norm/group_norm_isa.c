@@ -3,7 +3,7 @@
  * phases. A part of NHWC has all groups, which are joined in a phase of their own. Parts are fixed by the shape alone, and are joined in their order. */
 #include "kernels/cpu/norm/group_norm_plan.h"
 
-#include "kernels/cpu/common/cpu_kernel.h"
+#include "kernels/cpu/parts/cpu_kernel.h"
 #include "kernels/cpu/norm/row_moments.h"
 
 #include <math.h>
@@ -177,5 +177,5 @@ static void run(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-RY_CPU_KERNEL(group_norm_f32, group_norm, strict, .simd = RY_SIMD, .applicable = group_norm_applicable, .prepare = group_norm_prepare,
-              .initialise = group_norm_initialise, .run = run);
+RY_CPU_KERNEL(group_norm_f32, group_norm, strict, .simd = RY_SIMD, .applicable = ry_group_norm_applicable, .prepare = ry_group_norm_prepare,
+              .initialise = ry_group_norm_initialise, .run = run);

@@ -2,17 +2,17 @@
 /* Which group normalisations the vector kernels take, and their parts. */
 #include "kernels/cpu/norm/group_norm_plan.h"
 
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
-#include "kernels/cpu/common/dense_lanes.h"
+#include "kernels/cpu/parts/dense_lanes.h"
 #include "kernels/cpu/norm/moments.h"
 
 /* Parts a group: enough for many cores, few enough that joining them costs nothing. Their sizes do not
  * follow the machine, for the sums of other parts have other bits. */
-enum { MOST_PARTS = 32, PART = 1 << 14 };
+enum { MAX_PARTS = 32, PART = 1 << 14 };
 
-void group_norm_initialise(const ry_query *query, void *state)
+void ry_group_norm_initialise(const ry_query *query, void *state)
 {
     group_norm_plan *s = state;
     const ry_problem *problem = query->problem;
@@ -24,12 +24,12 @@ void group_norm_initialise(const ry_query *query, void *state)
     }
     s->width = s->channels / groups;
     const int64_t length = s->last ? s->spatial : s->width * s->spatial;
-    s->step = ry_least(length, ry_most(PART / (s->last ? s->channels : 1), 1));
-    s->step = ry_most(s->step, ry_parts(length, MOST_PARTS));
-    s->parts = ry_parts(length, s->step);
+    s->step = ry_min(length, ry_max(PART / (s->last ? s->channels : 1), 1));
+    s->step = ry_max(s->step, ry_ceil_div(length, MAX_PARTS));
+    s->parts = ry_ceil_div(length, s->step);
 }
 
-bool group_norm_applicable(const ry_problem *problem)
+bool ry_group_norm_applicable(const ry_problem *problem)
 {
     const ry_tensor *x = &problem->in[0];
     for (int i = 0; i < 3; i++) {
@@ -43,12 +43,12 @@ bool group_norm_applicable(const ry_problem *problem)
            problem->attrs.group_norm.groups > 0 && x->dim[1] % problem->attrs.group_norm.groups == 0;
 }
 
-rynd_status group_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+rynd_status ry_group_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     const struct ry_norm_costs *cost = &ry_costs_of(query->kernel->simd.width)->norm;
     (void)error;
     group_norm_plan s;
-    group_norm_initialise(query, &s);
+    ry_group_norm_initialise(query, &s);
     const size_t parts = (size_t)(s.images * s.parts * (s.last ? 1 : s.groups));
     prepared->phases = s.last ? 3 : 2;
     prepared->tasks[0] = parts;

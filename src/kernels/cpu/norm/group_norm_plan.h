@@ -13,9 +13,9 @@ typedef struct group_norm_plan {
     int64_t images, groups, channels, spatial, width, parts, step;
 } group_norm_plan;
 
-bool group_norm_applicable(const ry_problem *problem);
-rynd_status group_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+bool ry_group_norm_applicable(const ry_problem *problem);
+rynd_status ry_group_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 /* state: a group_norm_plan */
-void group_norm_initialise(const ry_query *query, void *state);
+void ry_group_norm_initialise(const ry_query *query, void *state);
 
 #endif

@@ -2,7 +2,7 @@
 /* Layer normalisation and its root-mean-square form, f32, over contiguous rows: several short rows at once, whose sums hide each other's latency. */
 #include "kernels/cpu/norm/layer_norm_plan.h"
 
-#include "kernels/cpu/common/cpu_kernel.h"
+#include "kernels/cpu/parts/cpu_kernel.h"
 #include "kernels/cpu/norm/row_moments.h"
 
 #include <math.h>
@@ -37,13 +37,13 @@ RY_INLINE void sum_lanes(const ry_vf *v, int rows, float *sum)
 /* Of d = x - estimate over each of `rows` rows: the sum, and the sum of d * d. */
 RY_INLINE void sum_rows(const norm *s, const float *x, int rows, const float *estimate, float *sum, float *squares)
 {
-    const int64_t whole = s->length - s->length % RY_W;
+    const int64_t full = s->length - s->length % RY_W;
     ry_vf minus[TOGETHER], a[TOGETHER], q[TOGETHER];
     for (int r = 0; r < rows; r++) {
         minus[r] = ry_vf_set(-estimate[r]);
         a[r] = q[r] = ry_vf_zero();
     }
-    for (int64_t i = 0; i < whole; i += RY_W) {
+    for (int64_t i = 0; i < full; i += RY_W) {
         for (int r = 0; r < rows; r++) {
             const ry_vf d = ry_vf_add(ry_vf_load(x + r * s->length + i), minus[r]);
             a[r] = ry_vf_add(a[r], d);
@@ -51,8 +51,8 @@ RY_INLINE void sum_rows(const norm *s, const float *x, int rows, const float *es
         }
     }
     for (int r = 0; r < rows; r++) {
-        if (whole < s->length) {
-            const ry_vf d = ry_vf_fma(minus[r], s->live, ry_vf_load_m(x + r * s->length + whole, s->tail));
+        if (full < s->length) {
+            const ry_vf d = ry_vf_fma(minus[r], s->live, ry_vf_load_m(x + r * s->length + full, s->tail));
             a[r] = ry_vf_add(a[r], d);
             q[r] = ry_vf_fma(d, d, q[r]);
         }
@@ -64,12 +64,12 @@ RY_INLINE void sum_rows(const norm *s, const float *x, int rows, const float *es
 /* The mean of each row, rounded by the sum. */
 RY_INLINE void estimate_rows(const norm *s, const float *x, int rows, float *estimate)
 {
-    const int64_t whole = s->length - s->length % RY_W;
+    const int64_t full = s->length - s->length % RY_W;
     ry_vf a[TOGETHER];
     for (int r = 0; r < rows; r++) {
-        a[r] = ry_vf_load_m(x + r * s->length + whole, s->tail);
+        a[r] = ry_vf_load_m(x + r * s->length + full, s->tail);
     }
-    for (int64_t i = 0; i < whole; i += RY_W) {
+    for (int64_t i = 0; i < full; i += RY_W) {
         for (int r = 0; r < rows; r++) {
             a[r] = ry_vf_add(a[r], ry_vf_load(x + r * s->length + i));
         }
@@ -105,20 +105,20 @@ RY_INLINE void factors_of(const norm *s, int64_t row, int rows, const float *est
 RY_INLINE void apply_rows(const norm *s, float *y, const float *x, int rows, const row_factors *f, bool scale, bool bias)
 {
     const ry_vf one = ry_vf_set(1), zero = ry_vf_zero();
-    const int64_t n = s->length, whole = n - n % RY_W;
-    for (int64_t i = 0; i < whole; i += RY_W) {
+    const int64_t n = s->length, full = n - n % RY_W;
+    for (int64_t i = 0; i < full; i += RY_W) {
         const ry_vf by = scale ? ry_vf_load(s->scale + i) : one, plus = bias ? ry_vf_load(s->bias + i) : zero;
         for (int r = 0; r < rows; r++) {
             const ry_vf d = ry_vf_fma(ry_vf_add(ry_vf_load(x + r * n + i), f[r].minus), f[r].inverse, f[r].offset);
             ry_vf_store(y + r * n + i, ry_vf_fma(d, by, plus));
         }
     }
-    if (whole < n) {
-        const ry_vf by = scale ? ry_vf_load_m(s->scale + whole, s->tail) : one;
-        const ry_vf plus = bias ? ry_vf_load_m(s->bias + whole, s->tail) : zero;
+    if (full < n) {
+        const ry_vf by = scale ? ry_vf_load_m(s->scale + full, s->tail) : one;
+        const ry_vf plus = bias ? ry_vf_load_m(s->bias + full, s->tail) : zero;
         for (int r = 0; r < rows; r++) {
-            const ry_vf d = ry_vf_fma(ry_vf_add(ry_vf_load_m(x + r * n + whole, s->tail), f[r].minus), f[r].inverse, f[r].offset);
-            ry_vf_store_m(y + r * n + whole, s->tail, ry_vf_fma(d, by, plus));
+            const ry_vf d = ry_vf_fma(ry_vf_add(ry_vf_load_m(x + r * n + full, s->tail), f[r].minus), f[r].inverse, f[r].offset);
+            ry_vf_store_m(y + r * n + full, s->tail, ry_vf_fma(d, by, plus));
         }
     }
 }
@@ -207,5 +207,5 @@ static void run(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-RY_CPU_KERNEL(layer_norm_f32, layer_norm, strict, .simd = RY_SIMD, .applicable = layer_norm_applicable, .prepare = layer_norm_prepare,
-              .initialise = layer_norm_initialise, .run = run);
+RY_CPU_KERNEL(layer_norm_f32, layer_norm, strict, .simd = RY_SIMD, .applicable = ry_layer_norm_applicable, .prepare = ry_layer_norm_prepare,
+              .initialise = ry_layer_norm_initialise, .run = run);

@@ -4,7 +4,7 @@
 
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
-#include "kernels/cpu/common/dense_lanes.h"
+#include "kernels/cpu/parts/dense_lanes.h"
 
 static void rows_of(const ry_problem *problem, layer_norm_plan *s)
 {
@@ -15,7 +15,7 @@ static void rows_of(const ry_problem *problem, layer_norm_plan *s)
     }
 }
 
-void layer_norm_initialise(const ry_query *query, void *state)
+void ry_layer_norm_initialise(const ry_query *query, void *state)
 {
     layer_norm_plan *s = state;
     rows_of(query->problem, s);
@@ -27,7 +27,7 @@ static bool row_major_f32(const ry_tensor *t)
     return t->dtype == RYND_DTYPE_F32 && ry_tensor_is_row_major(t);
 }
 
-bool layer_norm_applicable(const ry_problem *problem)
+bool ry_layer_norm_applicable(const ry_problem *problem)
 {
     const ry_tensor *x = &problem->in[0];
     if (!ry_problem_has_input(problem, 0) || !ry_problem_has_output(problem, 0) || ry_axis(problem->attrs.layer_norm.axis, x->rank) < 0) {
@@ -47,12 +47,12 @@ bool layer_norm_applicable(const ry_problem *problem)
     return ry_tensor_count(x) > 0;
 }
 
-rynd_status layer_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+rynd_status ry_layer_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     const struct ry_norm_costs *cost = &ry_costs_of(query->kernel->simd.width)->norm;
     (void)error;
     layer_norm_plan s;
-    layer_norm_initialise(query, &s);
+    ry_layer_norm_initialise(query, &s);
     prepared->phases = 1;
     prepared->tasks[0] = ry_lanes_tasks(s.rows, s.rows_per_task);
     prepared->state_size = sizeof s;

@@ -13,8 +13,8 @@ typedef struct layer_norm_plan {
     int64_t rows, length, rows_per_task;
 } layer_norm_plan;
 
-bool layer_norm_applicable(const ry_problem *problem);
-rynd_status layer_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void layer_norm_initialise(const ry_query *query, void *memory); /* a layer_norm_plan */
+bool ry_layer_norm_applicable(const ry_problem *problem);
+rynd_status ry_layer_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+void ry_layer_norm_initialise(const ry_query *query, void *memory); /* a layer_norm_plan */
 
 #endif

@@ -2,10 +2,10 @@
 /* Local response normalisation across channels, f32: NCHW by blocks of positions side by side, NHWC by rows of channels. */
 #include "kernels/cpu/norm/lrn_plan.h"
 
-#include "base/whole.h"
-#include "kernels/cpu/common/cpu_kernel.h"
-#include "kernels/cpu/common/simd.h"
-#include "kernels/cpu/common/vector_math.h"
+#include "base/integer.h"
+#include "kernels/cpu/parts/cpu_kernel.h"
+#include "kernels/cpu/simd/simd.h"
+#include "kernels/cpu/simd/vector_math.h"
 
 typedef struct formula {
     float bias, factor, beta;
@@ -75,5 +75,5 @@ static void run(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-RY_CPU_KERNEL(lrn_f32, lrn, strict, .simd = RY_SIMD, .applicable = lrn_applicable, .prepare = lrn_prepare, .initialise = lrn_initialise,
+RY_CPU_KERNEL(lrn_f32, lrn, strict, .simd = RY_SIMD, .applicable = ry_lrn_applicable, .prepare = ry_lrn_prepare, .initialise = ry_lrn_initialise,
               .run = run);

@@ -3,10 +3,10 @@
 #ifndef RY_KERNELS_CPU_NORM_LRN_PLAN_H
 #define RY_KERNELS_CPU_NORM_LRN_PLAN_H
 
-#include "kernels/cpu/common/dense_lanes.h"
+#include "kernels/cpu/parts/dense_lanes.h"
 
-bool lrn_applicable(const ry_problem *problem);
-rynd_status lrn_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void lrn_initialise(const ry_query *query, void *state); /* a ry_lane_blocks */
+bool ry_lrn_applicable(const ry_problem *problem);
+rynd_status ry_lrn_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+void ry_lrn_initialise(const ry_query *query, void *state); /* a ry_lane_blocks */
 
 #endif

@@ -6,7 +6,7 @@
 #ifndef RY_KERNELS_CPU_NORM_ROW_MOMENTS_H
 #define RY_KERNELS_CPU_NORM_ROW_MOMENTS_H
 
-#include "kernels/cpu/norm/lane_sums.h"
+#include "kernels/cpu/simd/lane_sums.h"
 #include "kernels/cpu/norm/moments.h"
 
 RY_INLINE ry_moments ry_moments_join(ry_moments a, ry_moments b)
@@ -75,11 +75,11 @@ RY_INLINE ry_moments ry_row_moments(const float *x, int64_t n)
     ry_moments all = {0};
     for (int64_t i = 0; i < n; i += PART) {
         int64_t count = n - i < PART ? n - i : PART;
-        double sum, squares, most = (double)count;
+        double sum, squares, max = (double)count;
         ry_row_sums(x + i, count, 0, &sum, &squares);
-        float estimate = (float)(sum / most);
+        float estimate = (float)(sum / max);
         ry_row_sums(x + i, count, estimate, &sum, &squares);
-        all = ry_moments_join(all, (ry_moments){most, (double)estimate + sum / most, squares - sum * sum / most});
+        all = ry_moments_join(all, (ry_moments){max, (double)estimate + sum / max, squares - sum * sum / max});
     }
     return all;
 }

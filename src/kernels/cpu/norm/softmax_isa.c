@@ -3,11 +3,11 @@
  * bf16 are converted in scratch memory. */
 #include "kernels/cpu/norm/softmax_plan.h"
 
-#include "kernels/cpu/common/cpu_kernel.h"
-#include "kernels/cpu/common/half_rows.h"
-#include "kernels/cpu/common/simd.h"
-#include "kernels/cpu/common/vector_math.h"
-#include "kernels/cpu/norm/lane_sums.h"
+#include "kernels/cpu/parts/cpu_kernel.h"
+#include "kernels/cpu/simd/half_rows.h"
+#include "kernels/cpu/simd/simd.h"
+#include "kernels/cpu/simd/vector_math.h"
+#include "kernels/cpu/simd/lane_sums.h"
 
 /* The lanes of a row's last vector. */
 typedef struct tail {
@@ -27,15 +27,15 @@ static tail tail_of(int64_t n)
 
 static float row_maximum(const float *x, int64_t n, const tail *t)
 {
-    const int64_t whole = n - n % RY_W;
-    ry_vf m = ry_vf_add(ry_vf_load_m(x + whole, t->mask), t->none), other = ry_vf_set(-INFINITY);
+    const int64_t full = n - n % RY_W;
+    ry_vf m = ry_vf_add(ry_vf_load_m(x + full, t->mask), t->none), other = ry_vf_set(-INFINITY);
     m = ry_vf_max(m, other); /* a NaN is passed over: its exponential will tell */
     int64_t i = 0;
-    for (; i + 2 * RY_W <= whole; i += 2 * RY_W) {
+    for (; i + 2 * RY_W <= full; i += 2 * RY_W) {
         m = ry_vf_max(ry_vf_load(x + i), m);
         other = ry_vf_max(ry_vf_load(x + i + RY_W), other);
     }
-    for (; i < whole; i += RY_W) {
+    for (; i < full; i += RY_W) {
         m = ry_vf_max(ry_vf_load(x + i), m);
     }
     return ry_vf_largest(ry_vf_max(other, m));
@@ -54,11 +54,11 @@ RY_INLINE ry_vf exponentials(ry_vf x)
 /* Writes the exponentials of the differences from the maximum but for the tail's, which it gives, and gives their sum. */
 RY_INLINE float row_exponentials(float *restrict y, const float *restrict x, int64_t n, float maximum, const tail *t, ry_vf *last)
 {
-    const int64_t whole = n - n % RY_W;
+    const int64_t full = n - n % RY_W;
     const ry_vf minus = ry_vf_set(-maximum);
-    *last = exponentials(ry_vf_fma(minus, t->live, ry_vf_load_m(x + whole, t->mask))); /* 1 in dead lanes: subnormal numbers are slow */
+    *last = exponentials(ry_vf_fma(minus, t->live, ry_vf_load_m(x + full, t->mask))); /* 1 in dead lanes: subnormal numbers are slow */
     ry_vf sum = ry_vf_mul(*last, t->live);
-    for (int64_t i = 0; i < whole; i += RY_W) {
+    for (int64_t i = 0; i < full; i += RY_W) {
         const ry_vf e = exponentials(ry_vf_add(ry_vf_load(x + i), minus));
         ry_vf_store(y + i, e);
         sum = ry_vf_add(sum, e);
@@ -68,21 +68,21 @@ RY_INLINE float row_exponentials(float *restrict y, const float *restrict x, int
 
 static void softmax_row(float *restrict y, const float *restrict x, int64_t n, const tail *t, bool logarithm)
 {
-    const int64_t whole = n - n % RY_W;
+    const int64_t full = n - n % RY_W;
     ry_vf last;
     const float shift = row_maximum(x, n, t), sum = row_exponentials(y, x, n, shift, t, &last);
     if (logarithm) {
         const ry_vf less = ry_vf_set(-shift), rest = ry_vf_set(-ry_f32_log(sum));
-        for (int64_t i = 0; i < whole; i += RY_W) {
+        for (int64_t i = 0; i < full; i += RY_W) {
             ry_vf_store(y + i, ry_vf_add(ry_vf_add(ry_vf_load(x + i), less), rest));
         }
-        ry_vf_store_m(y + whole, t->mask, ry_vf_add(ry_vf_add(ry_vf_load_m(x + whole, t->mask), less), rest));
+        ry_vf_store_m(y + full, t->mask, ry_vf_add(ry_vf_add(ry_vf_load_m(x + full, t->mask), less), rest));
     } else {
         const ry_vf factor = ry_vf_set(1 / sum);
-        for (int64_t i = 0; i < whole; i += RY_W) {
+        for (int64_t i = 0; i < full; i += RY_W) {
             ry_vf_store(y + i, ry_vf_mul(ry_vf_load(y + i), factor));
         }
-        ry_vf_store_m(y + whole, t->mask, ry_vf_mul(last, factor));
+        ry_vf_store_m(y + full, t->mask, ry_vf_mul(last, factor));
     }
 }
 
@@ -94,7 +94,7 @@ static void add_exponentials(float *restrict y, const float *restrict x, const f
     }
 }
 
-/* `columns` softmaxes of `length` elements that lie `step` apart. */
+/* `columns` softmaxes of `length` elements that are stored `step` apart. */
 static void softmax_columns(float *restrict y, const float *restrict x, int64_t length, int64_t step, int64_t columns, bool logarithm)
 {
     float shift[RY_LANE_COLUMNS], sum[RY_LANE_COLUMNS];
@@ -158,5 +158,5 @@ static void run(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-RY_CPU_KERNEL(softmax_f32, softmax, strict, .simd = RY_SIMD, .applicable = softmax_applicable, .prepare = softmax_prepare,
-              .initialise = softmax_initialise, .run = run);
+RY_CPU_KERNEL(softmax_f32, softmax, strict, .simd = RY_SIMD, .applicable = ry_softmax_applicable, .prepare = ry_softmax_prepare,
+              .initialise = ry_softmax_initialise, .run = run);

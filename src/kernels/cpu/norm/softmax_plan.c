@@ -2,10 +2,10 @@
 /* Which softmaxes the vector kernels take: any axis of dense tensors, and what they cost. */
 #include "kernels/cpu/norm/softmax_plan.h"
 
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
-#include "kernels/cpu/common/half_rows.h"
+#include "kernels/cpu/simd/half_rows.h"
 
 static bool lanes_of(const ry_problem *problem, ry_lanes *lanes)
 {
@@ -14,7 +14,7 @@ static bool lanes_of(const ry_problem *problem, ry_lanes *lanes)
     return axis >= 0 && ry_lanes_make(&problem->in[0], axis, a->flatten ? rank : axis + 1, lanes);
 }
 
-void softmax_initialise(const ry_query *query, void *state)
+void ry_softmax_initialise(const ry_query *query, void *state)
 {
     ry_lane_blocks *s = state;
     const ry_problem *problem = query->problem;
@@ -23,7 +23,7 @@ void softmax_initialise(const ry_query *query, void *state)
     ry_lane_blocks_cut(query->target->machine, s);
 }
 
-bool softmax_applicable(const ry_problem *problem)
+bool ry_softmax_applicable(const ry_problem *problem)
 {
     ry_lanes lanes;
     return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) && ry_row_dtype(problem->in[0].dtype) &&
@@ -31,22 +31,22 @@ bool softmax_applicable(const ry_problem *problem)
            ry_lanes_alike(&problem->in[0], &problem->out[0]) && lanes_of(problem, &lanes);
 }
 
-/* Lines of whole vectors: the rows, or each step along the columns of a block. */
+/* Lines of full vectors: the rows, or each step along the columns of a block. */
 static double work_of(const ry_lanes *lanes, int width)
 {
     const struct ry_norm_costs *cost = &ry_costs_of(width)->norm;
     const bool rows = lanes->inner == 1;
     const double lines = (double)lanes->outer * (double)(rows ? 1 : lanes->length);
-    const double line = (double)ry_whole(rows ? lanes->length : lanes->inner, width);
+    const double line = (double)ry_round_up(rows ? lanes->length : lanes->inner, width);
     return lines * line * cost->softmax_element + (rows ? lines * cost->softmax_row : 0);
 }
 
-rynd_status softmax_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+rynd_status ry_softmax_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     const ry_problem *problem = query->problem;
     (void)error;
     ry_lane_blocks s;
-    softmax_initialise(query, &s);
+    ry_softmax_initialise(query, &s);
     ry_lane_blocks_prepare(&s, prepared);
     ry_count_work(work_of(&s.lanes, query->kernel->simd.width), ry_problem_bytes(problem), prepared);
     if (problem->in[0].dtype != RYND_DTYPE_F32) { /* a block, and its result */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* argmax and argmin, f32, along any axis: blocks of columns side by side, or rows, whose lanes are columns that meet at the end. Ties go to the first
  * position (or the last), and NaN wins over every number, as in numpy. */
-#include "kernels/cpu/common/cpu_kernel.h"
-#include "kernels/cpu/common/simd.h"
+#include "kernels/cpu/parts/cpu_kernel.h"
+#include "kernels/cpu/simd/simd.h"
 #include "kernels/cpu/search/arg_reduce_plan.h"
 
 #include <math.h>
@@ -89,5 +89,5 @@ static void run(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-RY_CPU_KERNEL(arg_reduce_f32, arg_reduce, strict, .simd = RY_SIMD, .applicable = arg_reduce_applicable, .prepare = arg_reduce_prepare,
-              .initialise = arg_reduce_initialise, .run = run);
+RY_CPU_KERNEL(arg_reduce_f32, arg_reduce, strict, .simd = RY_SIMD, .applicable = ry_arg_reduce_applicable, .prepare = ry_arg_reduce_prepare,
+              .initialise = ry_arg_reduce_initialise, .run = run);

@@ -10,7 +10,7 @@ static int axis_of(const ry_problem *problem)
     return ry_axis(problem->attrs.arg_reduce.axis, problem->in[0].rank);
 }
 
-void arg_reduce_initialise(const ry_query *query, void *state)
+void ry_arg_reduce_initialise(const ry_query *query, void *state)
 {
     ry_lane_blocks *s = state;
     const ry_problem *problem = query->problem;
@@ -19,7 +19,7 @@ void arg_reduce_initialise(const ry_query *query, void *state)
     ry_lane_blocks_cut(query->target->machine, s);
 }
 
-/* Where the output's elements lie in the order of the input's lanes: the other dims must be dense and in the same order. */
+/* Where the output's elements are in the order of the input's lanes: the other dims must be dense and in the same order. */
 static bool output_follows(const ry_problem *problem)
 {
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
@@ -38,7 +38,7 @@ static bool output_follows(const ry_problem *problem)
     return true;
 }
 
-bool arg_reduce_applicable(const ry_problem *problem)
+bool ry_arg_reduce_applicable(const ry_problem *problem)
 {
     ry_lanes lanes;
     return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) && problem->in[0].dtype == RYND_DTYPE_F32 &&
@@ -47,12 +47,12 @@ bool arg_reduce_applicable(const ry_problem *problem)
            ry_lanes_make(&problem->in[0], axis_of(problem), axis_of(problem) + 1, &lanes) && output_follows(problem);
 }
 
-rynd_status arg_reduce_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+rynd_status ry_arg_reduce_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     const struct ry_search_costs *cost = &ry_costs_of(query->kernel->simd.width)->search;
     (void)error;
     ry_lane_blocks s;
-    arg_reduce_initialise(query, &s);
+    ry_arg_reduce_initialise(query, &s);
     ry_lane_blocks_prepare(&s, prepared);
     const double count = (double)ry_tensor_count(&query->problem->in[0]);
     const double rows = (double)s.units * cost->row + count * cost->element;

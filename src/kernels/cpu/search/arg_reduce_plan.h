@@ -3,10 +3,10 @@
 #ifndef RY_KERNELS_CPU_SEARCH_ARG_REDUCE_PLAN_H
 #define RY_KERNELS_CPU_SEARCH_ARG_REDUCE_PLAN_H
 
-#include "kernels/cpu/common/dense_lanes.h"
+#include "kernels/cpu/parts/dense_lanes.h"
 
-bool arg_reduce_applicable(const ry_problem *problem);
-rynd_status arg_reduce_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void arg_reduce_initialise(const ry_query *query, void *state); /* a ry_lane_blocks */
+bool ry_arg_reduce_applicable(const ry_problem *problem);
+rynd_status ry_arg_reduce_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+void ry_arg_reduce_initialise(const ry_query *query, void *state); /* a ry_lane_blocks */
 
 #endif

@@ -3,7 +3,7 @@
  * n log k. An element and its position are one 64-bit key, so that ties go to the lowest position, as in the reference. */
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
-#include "kernels/cpu/common/dense_lanes.h"
+#include "kernels/cpu/parts/dense_lanes.h"
 
 #include <math.h>
 #include <string.h>

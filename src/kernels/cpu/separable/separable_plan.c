@@ -2,7 +2,7 @@
 /* Cuts a separable convolution into strips. */
 #include "kernels/cpu/separable/separable_plan.h"
 
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/costs.h"
 #include "kernels/form.h"
 #include "machine/machine.h"
@@ -11,12 +11,12 @@
 
 enum {
     PIXELS_WANTED = 52, /* of a strip: some tiles of the matrix product, for each pass over its weights */
-    STRIPS_MOST = 4,    /* of a task */
-    ROWS_MOST = 13      /* of a tile: rows that lie along the reduction need an address each */
+    MAX_STRIPS = 4,    /* of a task */
+    MAX_ROWS = 13      /* of a tile: rows that are along the reduction need an address each */
 };
 
 /* Bytes of a block: it stays in a second-level cache beside the rows of x and the weights. */
-static int64_t block_most(const ry_machine *machine)
+static int64_t max_block(const ry_machine *machine)
 {
     return ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 8 * 3;
 }
@@ -32,7 +32,7 @@ static bool in_line(const ry_tensor *t)
     return t->stride[1] == 1 && (t->rank == 3 || t->dim[2] == 1 || t->stride[2] == t->dim[3] * t->stride[3]);
 }
 
-void separable_depthwise_of(const ry_problem *problem, int64_t pixel, separable_depthwise *d)
+void ry_separable_depthwise_of(const ry_problem *problem, int64_t pixel, separable_depthwise *d)
 {
     const ry_separable_conv_attrs *a = &problem->attrs.separable_conv;
     const ry_tensor *y = &problem->out[0];
@@ -85,12 +85,12 @@ static bool suits(const ry_problem *problem, int width)
         }
     }
     separable_depthwise depthwise;
-    separable_depthwise_of(problem, x->dim[1], &depthwise);
-    return depthwise_nhwc_suits(&depthwise.problem, width);
+    ry_separable_depthwise_of(problem, x->dim[1], &depthwise);
+    return ry_depthwise_nhwc_suits(&depthwise.problem, width);
 }
 
 #define TAKES(width)                                        \
-    bool separable_takes_##width(const ry_problem *problem) \
+    bool ry_separable_takes_##width(const ry_problem *problem) \
     {                                                       \
         return suits(problem, width);                       \
     }
@@ -125,8 +125,8 @@ static const struct ry_separable_costs *costs_of(const separable_plan *plan)
  * the last, and the rows of x that windows reach over are read by both. */
 static double task_cost(const separable_plan *plan, const ry_machine *machine, int64_t task_rows)
 {
-    const int64_t tasks = plan->batch * ry_parts(plan->rows_out, task_rows), cores = machine->cores;
-    const double idle = (double)(ry_whole(tasks, cores) + ry_whole(tasks, 2 * cores)) / (double)(2 * tasks);
+    const int64_t tasks = plan->batch * ry_ceil_div(plan->rows_out, task_rows), cores = machine->cores;
+    const double idle = (double)(ry_round_up(tasks, cores) + ry_round_up(tasks, 2 * cores)) / (double)(2 * tasks);
     return idle + costs_of(plan)->read_twice * (double)(plan->depthwise.geometry.kernel[1] - 1) / (double)task_rows;
 }
 
@@ -134,10 +134,10 @@ static double task_cost(const separable_plan *plan, const ry_machine *machine, i
 static int64_t choose_rows(const separable_plan *plan, const ry_machine *machine)
 {
     const int64_t row = plan->columns_out * plan->m_step * (int64_t)sizeof(float), together = plan->depthwise.height;
-    const int64_t wanted = ry_whole(ry_parts(PIXELS_WANTED, plan->columns_out), together);
-    const int64_t tasks = 4 * (int64_t)machine->cores, shared = ry_parts(plan->rows_out * plan->batch, tasks);
-    const int64_t rows = ry_least(ry_least(wanted, shared), block_most(machine) / row);
-    return ry_least(ry_most(1, rows), plan->rows_out);
+    const int64_t wanted = ry_round_up(ry_ceil_div(PIXELS_WANTED, plan->columns_out), together);
+    const int64_t tasks = 4 * (int64_t)machine->cores, shared = ry_ceil_div(plan->rows_out * plan->batch, tasks);
+    const int64_t rows = ry_min(ry_min(wanted, shared), max_block(machine) / row);
+    return ry_min(ry_max(1, rows), plan->rows_out);
 }
 
 static void choose_tasks(const ry_query *query, separable_plan *plan)
@@ -148,23 +148,23 @@ static void choose_tasks(const ry_query *query, separable_plan *plan)
     plan->task_rows = ry_form_wanted(query, SEPARABLE_TASK_ROWS);
     if (plan->task_rows == RY_KNOB_FREE) {
         plan->task_rows = plan->rows;
-        for (int64_t rows = 2 * plan->rows; rows <= STRIPS_MOST * plan->rows; rows += plan->rows) {
+        for (int64_t rows = 2 * plan->rows; rows <= MAX_STRIPS * plan->rows; rows += plan->rows) {
             plan->task_rows = task_cost(plan, machine, rows) < task_cost(plan, machine, plan->task_rows) ? rows : plan->task_rows;
         }
     }
-    plan->tasks = ry_parts(plan->rows_out, plan->task_rows);
+    plan->tasks = ry_ceil_div(plan->rows_out, plan->task_rows);
 }
 
 static double count_cycles(const separable_plan *plan)
 {
     const double pixels = (double)(plan->batch * plan->rows_out * plan->columns_out);
-    const double strips = (double)(plan->batch * ry_parts(plan->rows_out, plan->rows));
-    const double pointwise = pixels * (double)ry_parts(plan->outputs, plan->width) * ((double)plan->channels + costs_of(plan)->ends);
+    const double strips = (double)(plan->batch * ry_ceil_div(plan->rows_out, plan->rows));
+    const double pointwise = pixels * (double)ry_ceil_div(plan->outputs, plan->width) * ((double)plan->channels + costs_of(plan)->ends);
     const double weights = strips * (double)(plan->channels * plan->outputs) * costs_of(plan)->weight;
     return plan->depthwise.cycles + pointwise + weights + strips * costs_of(plan)->strip;
 }
 
-void separable_initialise(const ry_query *query, void *state)
+void ry_separable_initialise(const ry_query *query, void *state)
 {
     separable_plan *plan = state;
     const ry_problem *problem = query->problem;
@@ -172,21 +172,21 @@ void separable_initialise(const ry_query *query, void *state)
     memset(plan, 0, sizeof *plan);
     read_problem(problem, plan);
     plan->width = simd->width;
-    plan->tile_rows = ry_least(simd->rows, ROWS_MOST);
+    plan->tile_rows = ry_min(simd->rows, MAX_ROWS);
     plan->tile_columns = (int64_t)simd->width * simd->vectors;
-    plan->units = ry_parts(plan->outputs, plan->tile_columns);
-    plan->m_step = ry_whole(plan->channels, simd->width) + 16;
+    plan->oc_blocks = ry_ceil_div(plan->outputs, plan->tile_columns);
+    plan->m_step = ry_round_up(plan->channels, simd->width) + 16;
     separable_depthwise depthwise;
-    separable_depthwise_of(problem, plan->m_step, &depthwise);
+    ry_separable_depthwise_of(problem, plan->m_step, &depthwise);
     const ry_query half = {query->kernel, &depthwise.problem, query->target, NULL};
-    depthwise_nhwc_plan_make(&half, &plan->depthwise);
-    /* what lies between the two is a block in scratch */
+    ry_depthwise_nhwc_plan_make(&half, &plan->depthwise);
+    /* what is between the two is a block in scratch */
     const double last = (double)ry_machine_core_bytes(query->target->machine, RYND_LEVEL_L3);
     plan->depthwise.fetches = plan->depthwise.fetches && (double)ry_tensor_bytes(&problem->in[0]) > last;
     choose_tasks(query, plan);
     plan->pointwise = plan->depthwise.packed;
-    plan->bias = plan->pointwise + plan->channels * ry_whole(plan->outputs, simd->width);
-    plan->packed = plan->bias + plan->units * plan->tile_columns;
+    plan->bias = plan->pointwise + plan->channels * ry_round_up(plan->outputs, simd->width);
+    plan->packed = plan->bias + plan->oc_blocks * plan->tile_columns;
     plan->block = plan->depthwise.scratch;
     plan->scratch = plan->block + ry_aligned((size_t)(plan->rows * plan->columns_out * plan->m_step) * sizeof(float));
     plan->cycles = count_cycles(plan);

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What separable convolutions are asked before they run. */
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/cpu/separable/separable_plan.h"
 #include "kernels/knob_values.h"
 
-const ry_knob separable_knobs[SEPARABLE_KNOBS] = {
+const ry_knob ry_separable_knobs[SEPARABLE_KNOBS] = {
     [SEPARABLE_ROWS] = {"rows", NULL, false}, [SEPARABLE_TASK_ROWS] = {"task_rows", NULL, false}};
 
-void separable_values(const ry_query *query, int knob, ry_knob_values *values)
+void ry_separable_values(const ry_query *query, int knob, ry_knob_values *values)
 {
     const ry_form form = ry_form_without(query, knob);
     const ry_query with = {query->kernel, query->problem, query->target, &form};
     separable_plan plan;
-    separable_initialise(&with, &plan);
+    ry_separable_initialise(&with, &plan);
     ry_knob_values_parts(plan.rows_out, 1, values);
     ry_knob_values_add(values, knob == SEPARABLE_ROWS ? plan.rows : plan.task_rows);
 }
 
-rynd_status separable_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+rynd_status ry_separable_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     (void)error;
     separable_plan plan;
-    separable_initialise(query, &plan);
+    ry_separable_initialise(query, &plan);
     *prepared = (ry_prepared){.phases = 1,
                               .tasks = {(size_t)(plan.batch * plan.tasks)},
                               .state_size = ry_aligned(sizeof plan),
                               .packed = ry_aligned((size_t)plan.packed * sizeof(float)),
-                              .pack_tasks = (size_t)(plan.depthwise.depth + 1 + plan.units),
+                              .pack_tasks = (size_t)(plan.depthwise.depth + 1 + plan.oc_blocks),
                               .scratch = plan.scratch,
                               .work = {{plan.cycles * 2 * query->kernel->simd.width, 0}},
                               .form = {{[SEPARABLE_ROWS] = plan.rows, [SEPARABLE_TASK_ROWS] = plan.task_rows}}};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels: convolution and transposed convolution of few channels, from staged rows. */
-#include "base/whole.h"
-#include "kernels/cpu/conv/conv_kernel.h"
-#include "kernels/cpu/conv/lanes.h"
-#include "kernels/cpu/conv/out_rows.h"
+#include "base/integer.h"
+#include "kernels/cpu/parts/conv_kernel.h"
+#include "kernels/cpu/simd/lanes.h"
+#include "kernels/cpu/parts/out_rows.h"
 #include "kernels/cpu/staged/staged_stage.h"
 #include "kernels/cpu/staged/staged_tile.h"
 
@@ -14,21 +14,21 @@ typedef struct task {
     const staged_plan *plan;
     out_rows rows;
     const float *packed; /* of the group */
-    float *staged, *turn;
+    float *staged, *transposed_sums;
     ry_activation_of activation;
     bool bounds;
     float low, high;                  /* of sums that go from tiles to y */
-    bool started[STAGED_PHASES_MOST]; /* the phase's sums are there */
+    bool started[STAGED_MAX_PHASES]; /* the phase's sums are there */
 } task;
 
-/* A strip of positions, as tiles of a unit's output channels: as even as they can be. */
+/* A strip of positions, as tiles of an oc block's output channels: as even as they can be. */
 typedef struct strip {
     int64_t columns, tiles, each, extra; /* vectors of a tile; of so many one more */
 } strip;
 
 static strip cut_strip(int64_t columns, int64_t channels)
 {
-    const int64_t vectors = ry_parts(columns, RY_W), tiles = ry_parts(vectors, staged_vectors_most(RY_TILE_ROWS, channels));
+    const int64_t vectors = ry_ceil_div(columns, RY_W), tiles = ry_ceil_div(vectors, max_staged_vectors(RY_TILE_ROWS, channels));
     return (strip){columns, tiles, vectors / tiles, vectors % tiles};
 }
 
@@ -39,18 +39,18 @@ static void sum_strip(staged_tile *tile, const strip *all, int64_t channels, con
         const int64_t vectors = all->each + (i < all->extra);
         tile->staged = staged + at;
         tile->c = to + at;
-        tile->columns = ry_least(all->columns - at, vectors * RY_W);
+        tile->columns = ry_min(all->columns - at, vectors * RY_W);
         RY_ISA_SYMBOL(staged_pixel_tiles)[vectors - 1][channels - 1](tile);
         at += vectors * RY_W;
     }
 }
 
-/* RUNS: the sums of one phase over one chunk of channels of a slice; over none: their start. */
+/* RUNS: the sums of one phase over one k block of channels of a slice; over none: their start. */
 static void sum_runs(task *t, const staged_phase *p, const staged_slice *slice, int64_t channel, int64_t channels)
 {
     const staged_plan *plan = t->plan;
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t number = p - plan->phase, columns = ry_whole(t->rows.columns, RY_W);
+    const int64_t number = p - plan->phase, columns = ry_round_up(t->rows.columns, RY_W);
     float *sums = t->rows.sums + number * g->channels_out * plan->positions;
     const float *weights = t->packed + p->packed + slice->first * g->channels_in * g->channels_out;
     staged_tile tile = {.outer = channels,
@@ -60,8 +60,8 @@ static void sum_runs(task *t, const staged_phase *p, const staged_slice *slice, 
                         .c_step = plan->positions,
                         .low = -INFINITY,
                         .high = INFINITY};
-    for (int64_t unit = 0; unit < plan->units; unit++) {
-        const int64_t first = staged_unit_first(plan, unit), rows = staged_unit_first(plan, unit + 1) - first;
+    for (int64_t oc_block = 0; oc_block < plan->oc_blocks; oc_block++) {
+        const int64_t first = staged_oc_block_first(plan, oc_block), rows = staged_oc_block_first(plan, oc_block + 1) - first;
         tile.weights = weights + (first * g->channels_in + channel * rows) * slice->count;
         tile.weights_step = slice->count * rows;
         tile.bias = t->started[number] ? NULL : t->rows.bias + number * g->channels_out + first;
@@ -79,10 +79,10 @@ static void run_runs(task *t, staged_stage *stage)
     memset(t->started, 0, sizeof t->started);
     for (int64_t d = 0; d < plan->depths; d++) {
         stage->slice = staged_slice_of_x(plan, t->rows.slice, d);
-        for (int64_t channel = 0; stage->slice >= 0 && channel < g->channels_in; channel += plan->chunk) {
+        for (int64_t channel = 0; stage->slice >= 0 && channel < g->channels_in; channel += plan->k_block) {
             stage->channel = channel;
-            stage->channels = ry_least(plan->chunk, g->channels_in - channel);
-            RY_ISA_SYMBOL(staged_stage_chunk)(stage);
+            stage->channels = ry_min(plan->k_block, g->channels_in - channel);
+            RY_ISA_SYMBOL(staged_stage_k_block)(stage);
             for (int64_t p = 0; p < g->phases; p++) {
                 if (plan->phase[p].slice[d].count > 0) {
                     sum_runs(t, &plan->phase[p], &plan->phase[p].slice[d], channel, stage->channels);
@@ -95,23 +95,23 @@ static void run_runs(task *t, staged_stage *stage)
             sum_runs(t, &plan->phase[p], &(staged_slice){0, 0}, 0, 0);
         }
     }
-    for (int64_t p = 0; p < g->phases; p += plan->woven) {
-        RY_ISA_SYMBOL(out_rows_finish)(&t->rows, &plan->phase[p].at, p);
+    for (int64_t p = 0; p < g->phases; p += plan->interleave) {
+        RY_ISA_SYMBOL(out_rows_epilogue)(&t->rows, &plan->phase[p].at, p);
     }
 }
 
 static void activate(const task *t, float *y, int64_t rows, int64_t step, int64_t columns)
 {
     if (!t->bounds) {
-        RY_ISA_SYMBOL(ry_activate_rows)(t->activation, y, step, rows, columns);
+        RY_ISA_SYMBOL(activate_rows)(t->activation, y, step, rows, columns);
     }
 }
 
-/* CHANNELS: a row of pixels of one unit, [pixel][channel]. */
+/* CHANNELS: a row of pixels of one oc block, [pixel][channel]. */
 static void sum_pixels(const task *t, staged_tile *tile, float *y, int64_t y_pixel, int64_t channels)
 {
     const staged_plan *plan = t->plan;
-    const int64_t pixels = plan->columns, parts = ry_parts(pixels, ry_least(RY_TILE_ROWS, STAGED_PIXELS_MOST));
+    const int64_t pixels = plan->columns, parts = ry_ceil_div(pixels, ry_min(RY_TILE_ROWS, STAGED_MAX_PIXELS));
     const float *staged = tile->staged;
     tile->columns = channels;
     tile->c_step = y_pixel;
@@ -119,28 +119,28 @@ static void sum_pixels(const task *t, staged_tile *tile, float *y, int64_t y_pix
         const int64_t here = pixels / parts + (i < pixels % parts);
         tile->staged = staged + q * tile->pixel_step;
         tile->c = y + q * y_pixel;
-        RY_ISA_SYMBOL(staged_channel_tiles)[ry_parts(channels, RY_W) - 1][here - 1](tile);
-        if (!plan->turned) {
+        RY_ISA_SYMBOL(staged_channel_tiles)[ry_ceil_div(channels, RY_W) - 1][here - 1](tile);
+        if (!plan->transposed) {
             activate(t, tile->c, here, y_pixel, channels);
         }
         q += here;
     }
 }
 
-/* A row of y whose pixels lie next to each other, from [pixel][channel]. */
-static void turn_row(const task *t, float *y, int64_t channels)
+/* A row of y whose pixels are next to each other, from [pixel][channel]. */
+static void transpose_row(const task *t, float *y, int64_t channels)
 {
     const staged_plan *plan = t->plan;
-    const int64_t pixels = plan->columns, step = ry_whole(pixels, RY_W);
-    float *turned = t->turn + step * RY_TILE_COLUMNS;
-    RY_ISA_SYMBOL(igemm_turn)(t->turn, RY_TILE_COLUMNS, pixels, channels, turned, step);
+    const int64_t pixels = plan->columns, step = ry_round_up(pixels, RY_W);
+    float *transposed = t->transposed_sums + step * RY_TILE_COLUMNS;
+    RY_ISA_SYMBOL(transpose_block)(t->transposed_sums, RY_TILE_COLUMNS, pixels, channels, transposed, step);
     for (int64_t i = 0; i < channels; i++) {
-        memcpy(y + i * plan->geometry.y_channel, turned + i * step, (size_t)pixels * sizeof *y);
+        memcpy(y + i * plan->geometry.y_channel, transposed + i * step, (size_t)pixels * sizeof *y);
     }
     activate(t, y, channels, plan->geometry.y_channel, pixels);
 }
 
-/* A row of outputs of one unit, from tiles to y. */
+/* A row of outputs of one oc block, from tiles to y. */
 static void sum_row(const task *t, staged_tile *tile, const strip *all, float *y, int64_t channels)
 {
     const staged_plan *plan = t->plan;
@@ -149,9 +149,9 @@ static void sum_row(const task *t, staged_tile *tile, const strip *all, float *y
         tile->c_step = g->y_channel;
         sum_strip(tile, all, channels, tile->staged, y);
         activate(t, y, channels, g->y_channel, plan->columns);
-    } else if (plan->turned) {
-        sum_pixels(t, tile, t->turn, RY_TILE_COLUMNS, channels);
-        turn_row(t, y, channels);
+    } else if (plan->transposed) {
+        sum_pixels(t, tile, t->transposed_sums, RY_TILE_COLUMNS, channels);
+        transpose_row(t, y, channels);
     } else {
         sum_pixels(t, tile, y, plan->phase[0].at.y_step[2], channels);
     }
@@ -167,11 +167,11 @@ static void run_rows(task *t, staged_stage *stage)
     const int64_t window = g->kernel[2] * (pixels ? 1 : g->channels_in),
                   window_row = g->dilation[1] * plan->pitch; /* steps of a row of it */
     stage->channels = g->channels_in;
-    RY_ISA_SYMBOL(staged_stage_chunk)(stage);
+    RY_ISA_SYMBOL(staged_stage_k_block)(stage);
     const float *weights = t->packed;
-    for (int64_t unit = 0; unit < plan->units; unit++) {
-        const int64_t first = staged_unit_first(plan, unit), channels = staged_unit_first(plan, unit + 1) - first;
-        const int64_t packed = staged_unit_packed(plan, unit);
+    for (int64_t oc_block = 0; oc_block < plan->oc_blocks; oc_block++) {
+        const int64_t first = staged_oc_block_first(plan, oc_block), channels = staged_oc_block_first(plan, oc_block + 1) - first;
+        const int64_t packed = staged_oc_block_packed(plan, oc_block);
         const strip all = cut_strip(plan->columns, channels);
         staged_tile tile = {.bias = t->rows.bias + first, .low = t->low, .high = t->high};
         for (int64_t i = 0; i < t->rows.rows; i++) {
@@ -208,7 +208,7 @@ static void run(const ry_cpu_launch *launch, size_t index)
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t part = (int64_t)index % plan->column_blocks, blocks = (int64_t)index / plan->column_blocks;
     const int64_t block = blocks % plan->row_blocks, slices = blocks / plan->row_blocks, rest = slices / plan->slices;
-    const int64_t group = rest % plan->group_blocks * plan->groups, end = ry_least(group + plan->groups, g->groups);
+    const int64_t group = rest % plan->group_blocks * plan->groups, end = ry_min(group + plan->groups, g->groups);
     char *scratch = launch->scratch;
     task t = {.plan = plan,
               .rows = {.launch = launch,
@@ -221,18 +221,18 @@ static void run(const ry_cpu_launch *launch, size_t index)
                        .image_rows = plan->image_rows,
                        .pitch = plan->pitch,
                        .positions = plan->positions,
-                       .woven = plan->woven,
+                       .interleave = plan->interleave,
                        .beside = plan->beside,
                        .sums = (float *)(void *)(scratch + plan->sums),
-                       .woven_row = (float *)(void *)(scratch + plan->woven_row),
+                       .interleaved_row = (float *)(void *)(scratch + plan->interleaved_row),
                        .bias = (float *)(void *)(scratch + plan->bias),
-                       .run = (igemm_run *)(void *)(scratch + plan->runs)},
+                       .run = (epilogue_run *)(void *)(scratch + plan->runs)},
               .staged = (float *)(void *)(scratch + plan->staged),
-              .turn = (float *)(void *)(scratch + plan->turn),
+              .transposed_sums = (float *)(void *)(scratch + plan->transposed_sums),
               .activation = ry_conv_activation(launch->problem)};
     out_rows *rows = &t.rows;
-    rows->images = ry_least(plan->images, g->batch - rows->image);
-    rows->rows = ry_least(plan->rows, plan->grid[0] - rows->row);
+    rows->images = ry_min(plan->images, g->batch - rows->image);
+    rows->rows = ry_min(plan->rows, plan->grid[0] - rows->row);
     rows->columns = ((rows->images - 1) * plan->image_rows + rows->rows - 1) * plan->pitch + plan->columns;
     t.bounds = ry_activation_bounds(t.activation, &t.low, &t.high);
     staged_stage stage = {.plan = plan,
@@ -244,7 +244,7 @@ static void run(const ry_cpu_launch *launch, size_t index)
                           .row = rows->row,
                           .before = plan->before[1] - rows->column * g->stride[2]};
     const int64_t x_group = g->channels_in * g->x_channel * (int64_t)ry_dtype_size(stage.dtype);
-    memset(rows->bias + g->phases * g->channels_out, 0, (size_t)plan->unit_most * sizeof *rows->bias); /* whole vectors are read */
+    memset(rows->bias + g->phases * g->channels_out, 0, (size_t)plan->max_oc_block * sizeof *rows->bias); /* full vectors are read */
     for (rows->group = group; rows->group < end; rows->group++) {
         t.packed = (const float *)launch->packed + rows->group * plan->packed_group;
         stage.x = (const char *)launch->in[0] + rows->group * x_group;
@@ -260,7 +260,7 @@ static void run(const ry_cpu_launch *launch, size_t index)
 }
 
 /* Weights of some output channels, `first` first, by tap and channel or by channel and tap; then zeros until there are `columns`. */
-static float *pack_unit(const staged_plan *plan, const ry_cpu_launch *launch, const ry_conv_tap *tap, int64_t taps, int64_t first,
+static float *pack_oc_block(const staged_plan *plan, const ry_cpu_launch *launch, const ry_conv_tap *tap, int64_t taps, int64_t first,
                         int64_t count, int64_t columns, float *to)
 {
     const ry_conv_geometry *g = &plan->geometry;
@@ -287,13 +287,13 @@ static void pack(const ry_cpu_launch *launch, size_t group)
         const ry_conv_tap *tap = staged_taps(plan) + phase->at.first_tap + slice->first;
         float *to = (float *)launch->packed_out + (int64_t)group * plan->packed_group + phase->packed +
                     slice->first * g->channels_in * g->channels_out;
-        for (int64_t unit = 0; unit < plan->units; unit++) {
-            const int64_t first = staged_unit_first(plan, unit), count = staged_unit_first(plan, unit + 1) - first;
-            to = pack_unit(plan, launch, tap, slice->count, (int64_t)group * g->w_group + first * g->w_out, count,
-                           staged_unit_packed(plan, unit), to);
+        for (int64_t oc_block = 0; oc_block < plan->oc_blocks; oc_block++) {
+            const int64_t first = staged_oc_block_first(plan, oc_block), count = staged_oc_block_first(plan, oc_block + 1) - first;
+            to = pack_oc_block(plan, launch, tap, slice->count, (int64_t)group * g->w_group + first * g->w_out, count,
+                           staged_oc_block_packed(plan, oc_block), to);
         }
     }
 }
 
-RY_CONV_KERNELS(staged, .applicable = staged_is_possible, .knobs = staged_knobs, .knob_count = STAGED_KNOBS, .values = staged_values,
-                .prepare = staged_prepare, .initialise = staged_initialise, .pack = pack, .run = run, .packed_inputs = 1u << 1);
+RY_CONV_KERNELS(staged, .applicable = ry_staged_is_possible, .knobs = ry_staged_knobs, .knob_count = STAGED_KNOBS, .values = ry_staged_values,
+                .prepare = ry_staged_prepare, .initialise = ry_staged_initialise, .pack = pack, .run = run, .packed_inputs = 1u << 1);

@@ -2,7 +2,7 @@
 /* Cycles of staged convolutions: of staging, of sums and of their way to y. */
 #include "kernels/cpu/staged/staged_cost.h"
 
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/costs.h"
 #include "machine/machine.h"
 
@@ -13,7 +13,7 @@ static const costs *costs_of(const staged_plan *plan)
     return &ry_costs_of(plan->width)->staged;
 }
 
-static double most(double a, double b)
+static double max(double a, double b)
 {
     return a > b ? a : b;
 }
@@ -38,20 +38,20 @@ static double plane_row_cycles(const ry_query *query, const staged_plan *plan)
 {
     const costs *cost = costs_of(plan);
     const ry_conv_geometry *g = &plan->geometry;
-    const double vectors = (double)ry_parts(plan->pitch, plan->width), rows = rows_used(plan);
+    const double vectors = (double)ry_ceil_div(plan->pitch, plan->width), rows = rows_used(plan);
     const double planes = (double)plan->planes, stride = (double)g->stride[2];
     /* x's way from the outer caches, as the implicit GEMM counts it */
     const int64_t near = ry_machine_core_bytes(query->target->machine, RYND_LEVEL_L2) / 8 * 7;
-    const bool is_near = g->channels_in * g->in[0] * g->in[1] * g->in[2] * 4 <= near;
-    const double far = is_near ? 0 : cost->fetch * (double)(plan->pitch * g->stride[2]);
+    const bool is_cached = g->channels_in * g->in[0] * g->in[1] * g->in[2] * 4 <= near;
+    const double far = is_cached ? 0 : cost->fetch * (double)(plan->pitch * g->stride[2]);
     if (g->x_step[2] == 1 || g->in[2] == 1) {
         return rows * (cost->line + far + vectors * stride * cost->move) + planes * vectors * cost->move;
     }
-    /* a square of channels and positions is turned at once; of channels apart, every line of x comes again for the next chunk */
-    const double lanes = (double)ry_least(plan->chunk, plan->width), turned = cost->turned * (double)plan->width / lanes;
-    const double vector = (g->x_channel == 1 && turned < cost->apart ? turned : cost->apart) * stride;
+    /* a square of channels and positions is transposed at once; of channels apart, every line of x comes again for the next k block */
+    const double lanes = (double)ry_min(plan->k_block, plan->width), transposed = cost->transposed * (double)plan->width / lanes;
+    const double vector = (g->x_channel == 1 && transposed < cost->apart ? transposed : cost->apart) * stride;
     const double again = g->x_channel == 1 ? (double)plan->width / lanes : 1.0;
-    return rows * (cost->turned_line + far * again + vectors * (vector + stride * cost->move)) + planes * vectors * cost->move;
+    return rows * (cost->transposed_line + far * again + vectors * (vector + stride * cost->move)) + planes * vectors * cost->move;
 }
 
 /* Of staging a task's rows of one group. */
@@ -81,20 +81,20 @@ static double count_runs(const ry_query *query, const staged_plan *plan)
 {
     const costs *cost = costs_of(plan);
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t chunks = ry_parts(g->channels_in, plan->chunk);
+    const int64_t k_blocks = ry_ceil_div(g->channels_in, plan->k_block);
     const double vectors = (double)(plan->positions / plan->width), outputs = (double)g->channels_out, channels = (double)g->channels_in;
-    const double step = most(outputs, cost->load_least);
+    const double step = max(outputs, cost->min_load);
     double sums = 0, all = 0;
     for (int64_t d = 0; d < plan->depths; d++) {
         const double share = slice_share(plan, d);
         all += share;
         for (int64_t p = 0; p < g->phases; p++) {
             const double taps = (double)plan->phase[p].slice[d].count;
-            sums += share * vectors * (taps * channels * step + (taps > 0 ? outputs * cost->chunk * (double)chunks : 0));
+            sums += share * vectors * (taps * channels * step + (taps > 0 ? outputs * cost->k_block * (double)k_blocks : 0));
         }
     }
     for (int64_t p = 0; p < g->phases; p++) {
-        const bool near = plan->woven > 1 || plan->beside || plan->phase[p].at.y_step[2] == 1;
+        const bool near = plan->interleave > 1 || plan->beside || plan->phase[p].at.y_step[2] == 1;
         sums += vectors * outputs * (near ? cost->end : cost->end_apart);
     }
     const double runs = g->phases == 1 ? (double)(plan->images * plan->rows) * outputs : 0;
@@ -109,18 +109,18 @@ static double step_cycles(const ry_query *query, const staged_plan *plan, double
     const ry_conv_geometry *g = &plan->geometry;
     const ry_simd *simd = &query->kernel->simd;
     if (plan->form == STAGED_ROWS) {
-        const double rows = (double)g->channels_out / (double)plan->units;
-        const int64_t vectors = ry_parts(plan->columns, plan->width);
-        const double parts = (double)ry_parts(vectors, staged_vectors_most(simd->rows, ry_parts(g->channels_out, plan->units)));
+        const double rows = (double)g->channels_out / (double)plan->oc_blocks;
+        const int64_t vectors = ry_ceil_div(plan->columns, plan->width);
+        const double parts = (double)ry_ceil_div(vectors, max_staged_vectors(simd->rows, ry_ceil_div(g->channels_out, plan->oc_blocks)));
         const double some = (double)vectors / parts;
-        *tiles = (double)plan->units * parts;
-        return *tiles * most(most(rows * some, cost->load_least * some), cost->step_least);
+        *tiles = (double)plan->oc_blocks * parts;
+        return *tiles * max(max(rows * some, cost->min_load * some), cost->min_step);
     }
-    const int64_t whole = g->channels_out / plan->unit_most, rest = ry_parts(g->channels_out % plan->unit_most, plan->width);
-    const double parts = (double)ry_parts(plan->columns, ry_least(simd->rows, STAGED_PIXELS_MOST)), rows = (double)plan->columns / parts;
-    *tiles = parts * (double)(whole + (rest > 0));
+    const int64_t full = g->channels_out / plan->max_oc_block, rest = ry_ceil_div(g->channels_out % plan->max_oc_block, plan->width);
+    const double parts = (double)ry_ceil_div(plan->columns, ry_min(simd->rows, STAGED_MAX_PIXELS)), rows = (double)plan->columns / parts;
+    *tiles = parts * (double)(full + (rest > 0));
     return parts *
-           ((double)whole * most(rows * simd->vectors, cost->step_least) + (rest == 0 ? 0 : most(rows * (double)rest, cost->step_least)));
+           ((double)full * max(rows * simd->vectors, cost->min_step) + (rest == 0 ? 0 : max(rows * (double)rest, cost->min_step)));
 }
 
 /* Sums that go from tiles to y. */
@@ -130,7 +130,7 @@ static double count_tiles(const ry_query *query, const staged_plan *plan)
     const ry_conv_geometry *g = &plan->geometry;
     const bool channels = plan->form == STAGED_CHANNELS;
     const int64_t vectors =
-        channels ? plan->columns * ry_parts(g->channels_out, plan->width) : ry_parts(plan->columns, plan->width) * g->channels_out;
+        channels ? plan->columns * ry_ceil_div(g->channels_out, plan->width) : ry_ceil_div(plan->columns, plan->width) * g->channels_out;
     double window = 0; /* its rows that are summed, in all output rows */
     for (int64_t i = 0; i < plan->grid[0]; i++) {
         int64_t first, end;
@@ -139,14 +139,14 @@ static double count_tiles(const ry_query *query, const staged_plan *plan)
     }
     double tiles;
     const double step = step_cycles(query, plan, &tiles) * (double)(g->kernel[2] * g->channels_in);
-    const double ends = (double)vectors * (plan->turned ? cost->tile_turned : cost->tile_end) + tiles * cost->tile;
-    const double turned = plan->turned ? (double)g->channels_out * cost->turned_row : 0;
-    const double image = step * window + (double)plan->grid[0] * (ends + turned);
+    const double ends = (double)vectors * (plan->transposed ? cost->tile_transposed : cost->tile_end) + tiles * cost->tile;
+    const double transposed = plan->transposed ? (double)g->channels_out * cost->transposed_row : 0;
+    const double image = step * window + (double)plan->grid[0] * (ends + transposed);
     const double blocks = (double)plan->row_blocks * (stage_cycles(query, plan) + (double)g->channels_out * cost->bias);
     return (double)(g->batch * g->groups) * (image + blocks) + (double)plan->tasks * cost->tile_task;
 }
 
-ry_work staged_work(const ry_query *query, const staged_plan *plan)
+ry_work ry_staged_work(const ry_query *query, const staged_plan *plan)
 {
     return (ry_work){plan->form == STAGED_RUNS ? count_runs(query, plan) : count_tiles(query, plan), 0};
 }

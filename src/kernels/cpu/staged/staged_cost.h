@@ -6,6 +6,6 @@
 #include "kernels/cpu/staged/staged_plan.h"
 
 /* Of a form and its tasks, in vector multiply-adds, on one core. */
-ry_work staged_work(const ry_query *query, const staged_plan *plan);
+ry_work ry_staged_work(const ry_query *query, const staged_plan *plan);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cuts a staged convolution into rows of outputs and chunks of input channels. */
+/* Cuts a staged convolution into rows of outputs and k blocks of input channels. */
 #include "kernels/cpu/staged/staged_plan.h"
 
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
-#include "kernels/cpu/conv/igemm_plan.h"
+#include "kernels/cpu/igemm/igemm_plan.h"
 #include "kernels/cpu/staged/staged_cost.h"
 #include "kernels/form.h"
 #include "machine/machine.h"
@@ -13,15 +13,15 @@
 #include <string.h>
 
 enum {
-    TAPS_MOST = 2048,
-    RUNS_CHANNEL_MOST = 1 << 18, /* bytes of one channel's planes in a worker's scratch */
-    ROWS_CHANNEL_MOST = 1 << 24,
+    MAX_TAPS = 2048,
+    MAX_RUNS_CHANNEL = 1 << 18, /* bytes of one channel's planes in a worker's scratch */
+    MAX_ROWS_CHANNEL = 1 << 24,
     POSITIONS = 2048,   /* of a task with runs, at most, about */
-    COLUMNS_LEAST = 96, /* of a part of a row */
-    RUNS_OUT_MOST = 64,
-    TRANSPOSED_OUT_MOST = 16,
-    IN_MOST = 8,      /* all channels at once: above, the implicit GEMM gathers whole vectors of them */
-    DEPTH_MOST = 1024 /* the same, of the sum: a unit's weights stay in a second-level cache */
+    MIN_COLUMNS = 96, /* of a part of a row */
+    MAX_RUNS_OUT = 64,
+    MAX_TRANSPOSED_OUT = 16,
+    MAX_IN = 8,      /* all channels at once: above, the implicit GEMM gathers full vectors of them */
+    MAX_DEPTH = 1024 /* the same, of the sum: an oc block's weights stay in a second-level cache */
 };
 
 /* Bytes of one channel's planes at most, in tasks of few rows. */
@@ -30,10 +30,10 @@ static int64_t channel_bytes(const ry_problem *problem, const ry_conv_geometry *
     const bool forward = problem->op == RY_OP_conv;
     int64_t extent[2];
     for (int i = 0; i < 2; i++) {
-        const int64_t step = forward ? g->stride[i + 1] : g->spread[i + 1];
-        const int64_t grid = forward ? g->out[i + 1] : ry_parts(g->out[i + 1], step);
+        const int64_t step = forward ? g->stride[i + 1] : g->output_stride[i + 1];
+        const int64_t grid = forward ? g->out[i + 1] : ry_ceil_div(g->out[i + 1], step);
         const int64_t reach = g->dilation[i + 1] * (g->kernel[i + 1] - 1) / step + 1;
-        extent[i] = (i == 0 ? ry_least(grid, 8) : grid) + reach;
+        extent[i] = (i == 0 ? ry_min(grid, 8) : grid) + reach;
     }
     return extent[0] * extent[1] * g->stride[1] * g->stride[2] * 4;
 }
@@ -41,25 +41,25 @@ static int64_t channel_bytes(const ry_problem *problem, const ry_conv_geometry *
 /* One tap of every pixel needs no staging. */
 static bool has_runs(const ry_problem *problem, const ry_conv_geometry *g)
 {
-    const int64_t out_most = problem->op == RY_OP_conv ? RUNS_OUT_MOST : TRANSPOSED_OUT_MOST;
-    return g->kernel[1] * g->kernel[2] * g->stride[1] * g->stride[2] > 1 && g->kernel[0] <= STAGED_DEPTHS_MOST &&
-           g->channels_out <= out_most && g->phases <= STAGED_PHASES_MOST && g->stride[1] <= STAGED_STRIDE_MOST &&
-           g->stride[2] <= STAGED_STRIDE_MOST && channel_bytes(problem, g) <= RUNS_CHANNEL_MOST;
+    const int64_t max_out = problem->op == RY_OP_conv ? MAX_RUNS_OUT : MAX_TRANSPOSED_OUT;
+    return g->kernel[1] * g->kernel[2] * g->stride[1] * g->stride[2] > 1 && g->kernel[0] <= STAGED_MAX_DEPTHS &&
+           g->channels_out <= max_out && g->phases <= STAGED_MAX_PHASES && g->stride[1] <= STAGED_MAX_STRIDE &&
+           g->stride[2] <= STAGED_MAX_STRIDE && channel_bytes(problem, g) <= MAX_RUNS_CHANNEL;
 }
 
 /* All sums end in tiles of one phase, whose columns are floats next to each other. */
 static bool has_tiles(const ry_problem *problem, const ry_conv_geometry *g)
 {
     return ry_conv_reads_forward(problem) && ry_conv_is_flat(g) && !ry_problem_has_input(problem, 3) &&
-           ry_type_of(&problem->out[0]) == RY_f32 && g->kernel[1] * g->kernel[2] > 1 && g->channels_in <= IN_MOST &&
-           g->kernel[1] * g->kernel[2] * g->channels_in <= DEPTH_MOST;
+           ry_type_of(&problem->out[0]) == RY_f32 && g->kernel[1] * g->kernel[2] > 1 && g->channels_in <= MAX_IN &&
+           g->kernel[1] * g->kernel[2] * g->channels_in <= MAX_DEPTH;
 }
 
 static bool has_rows(const ry_problem *problem, const ry_conv_geometry *g)
 {
     const ry_tensor *y = &problem->out[0];
-    return has_tiles(problem, g) && g->stride[1] <= STAGED_STRIDE_MOST && g->stride[2] <= STAGED_STRIDE_MOST &&
-           y->stride[y->rank - 1] == 1 && channel_bytes(problem, g) <= ROWS_CHANNEL_MOST;
+    return has_tiles(problem, g) && g->stride[1] <= STAGED_MAX_STRIDE && g->stride[2] <= STAGED_MAX_STRIDE &&
+           y->stride[y->rank - 1] == 1 && channel_bytes(problem, g) <= MAX_ROWS_CHANNEL;
 }
 
 static bool has_channels(const ry_problem *problem, const ry_conv_geometry *g)
@@ -74,22 +74,22 @@ static bool has_channels(const ry_problem *problem, const ry_conv_geometry *g)
            (y->stride[1] == 1 || y->stride[y->rank - 1] == 1);
 }
 
-bool staged_has(const ry_problem *problem, staged_form form)
+bool ry_staged_has(const ry_problem *problem, staged_form form)
 {
     ry_conv_geometry g;
-    if (!igemm_takes_floats(problem)) {
+    if (!ry_conv_takes_floats(problem)) {
         return false;
     }
     ry_conv_geometry_of(problem, &g, NULL, NULL);
-    return g.taps > 0 && g.taps <= TAPS_MOST &&
+    return g.taps > 0 && g.taps <= MAX_TAPS &&
            (form == STAGED_RUNS   ? has_runs(problem, &g)
             : form == STAGED_ROWS ? has_rows(problem, &g)
                                   : has_channels(problem, &g));
 }
 
-bool staged_is_possible(const ry_problem *problem)
+bool ry_staged_is_possible(const ry_problem *problem)
 {
-    return staged_has(problem, STAGED_RUNS) || staged_has(problem, STAGED_ROWS) || staged_has(problem, STAGED_CHANNELS);
+    return ry_staged_has(problem, STAGED_RUNS) || ry_staged_has(problem, STAGED_ROWS) || ry_staged_has(problem, STAGED_CHANNELS);
 }
 
 static size_t taps_at(const ry_conv_geometry *g)
@@ -97,7 +97,7 @@ static size_t taps_at(const ry_conv_geometry *g)
     return ry_aligned(sizeof(staged_plan) + (size_t)g->taps * sizeof(int32_t));
 }
 
-size_t staged_plan_size(const ry_problem *problem)
+size_t ry_staged_plan_size(const ry_problem *problem)
 {
     ry_conv_geometry g;
     ry_conv_geometry_of(problem, &g, NULL, NULL);
@@ -112,7 +112,7 @@ static void find_slices(staged_plan *plan)
     plan->slices = 1;
     for (int64_t p = 0; p < g->phases; p++) {
         staged_phase *phase = &plan->phase[p];
-        plan->slices = ry_most(plan->slices, phase->at.grid[0]);
+        plan->slices = ry_max(plan->slices, phase->at.grid[0]);
         for (int64_t t = 0; t < phase->at.taps; t++) {
             const int64_t at = tap[phase->at.first_tap + t].at[0];
             int64_t d = 0;
@@ -137,11 +137,11 @@ static void find_reach(staged_plan *plan)
         int64_t low = tap[0].at[i + 1], high = low;
         plan->grid[i] = 1;
         for (int64_t t = 0; t < g->taps; t++) {
-            low = ry_least(low, tap[t].at[i + 1]);
-            high = ry_most(high, tap[t].at[i + 1]);
+            low = ry_min(low, tap[t].at[i + 1]);
+            high = ry_max(high, tap[t].at[i + 1]);
         }
         for (int64_t p = 0; p < g->phases; p++) {
-            plan->grid[i] = ry_most(plan->grid[i], plan->phase[p].at.grid[i + 1]);
+            plan->grid[i] = ry_max(plan->grid[i], plan->phase[p].at.grid[i + 1]);
         }
         plan->before[i] = -low;
         plan->span[i] = high - low;
@@ -155,13 +155,13 @@ static void find_planes(staged_plan *plan)
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_tap *tap = staged_taps(plan);
     memset(plan->slot, -1, sizeof plan->slot);
-    for (int64_t t = 0; t < g->taps && g->stride[1] <= STAGED_STRIDE_MOST && g->stride[2] <= STAGED_STRIDE_MOST; t++) {
+    for (int64_t t = 0; t < g->taps && g->stride[1] <= STAGED_MAX_STRIDE && g->stride[2] <= STAGED_MAX_STRIDE; t++) {
         int64_t *slot = &plan->slot[(tap[t].at[1] + plan->before[0]) % g->stride[1]][(tap[t].at[2] + plan->before[1]) % g->stride[2]];
         *slot = *slot < 0 ? plan->planes++ : *slot;
     }
 }
 
-/* Channels that vectors can weave. */
+/* Channels that vectors can interleaves. */
 static bool lies_beside(const ry_problem *problem, const ry_conv_geometry *g, const ry_conv_phase *phase)
 {
     const int64_t channels = g->channels_out;
@@ -174,7 +174,7 @@ static void read_problem(const ry_query *query, staged_plan *plan)
 {
     const ry_problem *problem = query->problem;
     ry_conv_geometry g;
-    ry_conv_phase phase[STAGED_PHASES_MOST];
+    ry_conv_phase phase[STAGED_MAX_PHASES];
     ry_conv_geometry_of(problem, &g, NULL, NULL);
     memset(plan, 0, sizeof *plan);
     plan->taps = taps_at(&g);
@@ -184,7 +184,7 @@ static void read_problem(const ry_query *query, staged_plan *plan)
         plan->phase[p].at = phase[p];
     }
     plan->width = query->kernel->simd.width;
-    plan->woven = ry_conv_woven(problem, &g);
+    plan->interleave = ry_conv_interleaved_phases(problem, &g);
     plan->beside = lies_beside(problem, &g, &phase[0]);
     find_slices(plan);
     find_reach(plan);
@@ -192,12 +192,12 @@ static void read_problem(const ry_query *query, staged_plan *plan)
 }
 
 /* Tasks with runs, where there are rows and images enough; of other tasks. */
-static int64_t run_tasks_least(const ry_machine *machine)
+static int64_t min_run_tasks(const ry_machine *machine)
 {
     return 4 * (int64_t)machine->cores;
 }
 
-static int64_t tasks_least(const ry_machine *machine)
+static int64_t min_tasks(const ry_machine *machine)
 {
     return 8 * (int64_t)machine->cores;
 }
@@ -207,7 +207,7 @@ static int64_t positions_of(const staged_plan *plan, const ry_machine *machine)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t sums = ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 4;
-    return ry_least(POSITIONS, sums / 4 / (g->channels_out * g->phases));
+    return ry_min(POSITIONS, sums / 4 / (g->channels_out * g->phases));
 }
 
 /* Of a task with runs: several small ones, as long as there are tasks enough. */
@@ -215,9 +215,9 @@ static int64_t choose_images(const staged_plan *plan, const ry_machine *machine)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t image = (plan->grid[0] + plan->reach[0]) * plan->pitch, planes = g->batch * g->groups * plan->slices;
-    const int64_t many = ry_least(positions_of(plan, machine) / 2 / image, planes / run_tasks_least(machine));
-    const int64_t images = plan->form != STAGED_RUNS || plan->column_blocks > 1 ? 1 : ry_least(ry_most(1, many), g->batch);
-    return ry_parts(g->batch, ry_parts(g->batch, images));
+    const int64_t many = ry_min(positions_of(plan, machine) / 2 / image, planes / min_run_tasks(machine));
+    const int64_t images = plan->form != STAGED_RUNS || plan->column_blocks > 1 ? 1 : ry_min(ry_max(1, many), g->batch);
+    return ry_ceil_div(g->batch, ry_ceil_div(g->batch, images));
 }
 
 /* Of a task with runs: many enough that staging what a window reaches over is little, few enough that all threads have some. */
@@ -225,9 +225,9 @@ static int64_t choose_run_rows(const staged_plan *plan, const ry_machine *machin
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t rows = plan->grid[0], planes = g->batch * g->groups * plan->slices;
-    const int64_t wanted = ry_most(ry_parts(rows * plan->pitch, positions_of(plan, machine)), ry_parts(run_tasks_least(machine), planes));
-    const int64_t most = rows / ry_most(1, ry_least(2 * plan->reach[0], 4));
-    return ry_parts(rows, plan->images > 1 ? 1 : ry_most(1, ry_least(wanted, most)));
+    const int64_t wanted = ry_max(ry_ceil_div(rows * plan->pitch, positions_of(plan, machine)), ry_ceil_div(min_run_tasks(machine), planes));
+    const int64_t max = rows / ry_max(1, ry_min(2 * plan->reach[0], 4));
+    return ry_ceil_div(rows, plan->images > 1 ? 1 : ry_max(1, ry_min(wanted, max)));
 }
 
 static int64_t image_rows(const staged_plan *plan, int64_t rows)
@@ -241,27 +241,27 @@ static int64_t image_rows(const staged_plan *plan, int64_t rows)
 static int64_t choose_rows(const staged_plan *plan, const ry_machine *machine)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t height = plan->grid[0], few = ry_parts(height, tasks_least(machine));
+    const int64_t height = plan->grid[0], few = ry_ceil_div(height, min_tasks(machine));
     const int64_t near = ry_machine_core_bytes(machine, RYND_LEVEL_L1);
-    const int64_t most = ry_least(ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 2, 8 * near);
+    const int64_t max = ry_min(ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 2, 8 * near);
     const int64_t row = plan->pitch * (plan->form == STAGED_CHANNELS ? 1 : g->channels_in * plan->planes) * (int64_t)sizeof(float);
-    int64_t rows = ry_parts(height, ry_parts(tasks_least(machine), g->batch * g->groups));
-    while (rows > 1 && image_rows(plan, rows) * row > (rows > few ? near : most)) {
+    int64_t rows = ry_ceil_div(height, ry_ceil_div(min_tasks(machine), g->batch * g->groups));
+    while (rows > 1 && image_rows(plan, rows) * row > (rows > few ? near : max)) {
         rows = rows / 2;
     }
     return rows;
 }
 
 /* Of runs, whose planes stay in a second-level cache beside the sums. Five first-level caches are enough: more gained nothing
- * (Zen 4, 1 MiB), and lost 3 to 7 % where the channels of x lie next to each other; but with fewer of these than are turned
+ * (Zen 4, 1 MiB), and lost 3 to 7 % where the channels of x are next to each other; but with fewer of these than are transposed
  * at once it takes up to 1.5 times as long. */
-static int64_t choose_chunk(const staged_plan *plan, const ry_machine *machine)
+static int64_t choose_k_block(const staged_plan *plan, const ry_machine *machine)
 {
     const int64_t second = ry_machine_core_bytes(machine, RYND_LEVEL_L2), first = ry_machine_core_bytes(machine, RYND_LEVEL_L1);
-    const int64_t channels = plan->geometry.channels_in, channel = ry_most(1, plan->planes * plan->plane * 4);
-    const int64_t turned = plan->geometry.x_channel == 1 ? ry_least(plan->width, second / 2 / channel) : 1;
-    const int64_t most = ry_most(ry_least(second / 16 * 5, 5 * first) / channel, ry_most(1, turned));
-    return plan->form == STAGED_RUNS ? ry_parts(channels, ry_parts(channels, most)) : channels;
+    const int64_t channels = plan->geometry.channels_in, channel = ry_max(1, plan->planes * plan->plane * 4);
+    const int64_t transposed = plan->geometry.x_channel == 1 ? ry_min(plan->width, second / 2 / channel) : 1;
+    const int64_t max = ry_max(ry_min(second / 16 * 5, 5 * first) / channel, ry_max(1, transposed));
+    return plan->form == STAGED_RUNS ? ry_ceil_div(channels, ry_ceil_div(channels, max)) : channels;
 }
 
 /* Of a task: several small ones. */
@@ -270,9 +270,9 @@ static int64_t choose_groups(const ry_query *query, const staged_plan *plan, int
     const ry_conv_geometry *g = &plan->geometry;
     const ry_machine *machine = query->target->machine;
     const int64_t work = plan->images * plan->rows * plan->columns * g->taps * g->channels_in * g->channels_out;
-    const int64_t pays = ry_parts(ry_machine_task_products(machine, ry_costs_of(plan->width)->staged.task_least), work);
-    const int64_t each = tasks / pays < tasks_least(machine) ? ry_most(1, tasks / tasks_least(machine)) : pays;
-    return ry_parts(g->groups, ry_parts(g->groups, ry_least(each, g->groups)));
+    const int64_t pays = ry_ceil_div(ry_machine_task_products(machine, ry_costs_of(plan->width)->staged.min_task), work);
+    const int64_t each = tasks / pays < min_tasks(machine) ? ry_max(1, tasks / min_tasks(machine)) : pays;
+    return ry_ceil_div(g->groups, ry_ceil_div(g->groups, ry_min(each, g->groups)));
 }
 
 static int64_t wanted_or(const ry_query *query, int knob, int64_t chosen)
@@ -288,25 +288,25 @@ static double cut(const ry_query *query, staged_plan *plan, int64_t columns)
     const ry_machine *machine = query->target->machine;
     const int64_t width = plan->width;
     plan->columns = columns;
-    plan->column_blocks = ry_parts(plan->grid[1], columns);
-    plan->pitch = plan->form == STAGED_CHANNELS ? ry_whole(((columns - 1) * g->stride[2] + plan->span[1] + 1) * g->channels_in, 16)
+    plan->column_blocks = ry_ceil_div(plan->grid[1], columns);
+    plan->pitch = plan->form == STAGED_CHANNELS ? ry_round_up(((columns - 1) * g->stride[2] + plan->span[1] + 1) * g->channels_in, 16)
                                                 : columns + plan->reach[1];
     plan->images = wanted_or(query, STAGED_IMAGES, choose_images(plan, machine));
-    plan->image_blocks = ry_parts(g->batch, plan->images);
+    plan->image_blocks = ry_ceil_div(g->batch, plan->images);
     plan->rows =
         wanted_or(query, STAGED_TASK_ROWS, plan->form == STAGED_RUNS ? choose_run_rows(plan, machine) : choose_rows(plan, machine));
-    plan->row_blocks = ry_parts(plan->grid[0], plan->rows);
+    plan->row_blocks = ry_ceil_div(plan->grid[0], plan->rows);
     plan->image_rows = image_rows(plan, plan->rows);
     /* a vector behind the last row may be overwritten; steps of whole pages would crowd a few sets of the cache */
-    plan->plane = ry_whole(plan->images * plan->image_rows * plan->pitch + width, 16);
+    plan->plane = ry_round_up(plan->images * plan->image_rows * plan->pitch + width, 16);
     plan->plane += plan->plane % 64 == 0 ? 16 : 0;
     const int64_t each = plan->image_blocks * plan->slices * plan->row_blocks * plan->column_blocks;
     plan->groups = wanted_or(query, STAGED_GROUPS, choose_groups(query, plan, each * g->groups));
-    plan->group_blocks = ry_parts(g->groups, plan->groups);
+    plan->group_blocks = ry_ceil_div(g->groups, plan->groups);
     plan->tasks = each * plan->group_blocks;
-    plan->chunk = wanted_or(query, STAGED_CHUNK, choose_chunk(plan, machine));
-    plan->positions = ry_whole(((plan->images - 1) * plan->image_rows + plan->rows - 1) * plan->pitch + plan->columns, width);
-    plan->work = staged_work(query, plan);
+    plan->k_block = wanted_or(query, STAGED_K_BLOCK, choose_k_block(plan, machine));
+    plan->positions = ry_round_up(((plan->images - 1) * plan->image_rows + plan->rows - 1) * plan->pitch + plan->columns, width);
+    plan->work = ry_staged_work(query, plan);
     return ry_spread_work(&plan->work, (size_t)plan->tasks, query->target->machine->cores, (int)plan->width);
 }
 
@@ -315,28 +315,28 @@ static double cut(const ry_query *query, staged_plan *plan, int64_t columns)
 static int64_t choose_columns(const ry_query *query, staged_plan *plan)
 {
     int64_t best = plan->grid[1];
-    double least = cut(query, plan, best);
+    double min = cut(query, plan, best);
     const bool cuts = plan->form == STAGED_RUNS && plan->geometry.phases == 1 && plan->geometry.x_step[2] != 1;
-    for (int64_t blocks = 2; cuts && plan->grid[1] / blocks >= COLUMNS_LEAST; blocks++) {
-        const int64_t columns = ry_whole(ry_parts(plan->grid[1], blocks), plan->width);
+    for (int64_t blocks = 2; cuts && plan->grid[1] / blocks >= MIN_COLUMNS; blocks++) {
+        const int64_t columns = ry_round_up(ry_ceil_div(plan->grid[1], blocks), plan->width);
         const double cycles = cut(query, plan, columns);
-        best = cycles < least ? columns : best;
-        least = cycles < least ? cycles : least;
+        best = cycles < min ? columns : best;
+        min = cycles < min ? cycles : min;
     }
     return best;
 }
 
-/* Output channels of a unit at most: RUNS: as the registers allow where its tiles have three vectors; ROWS: those with which a row has the fewest tiles. */
-static int64_t choose_unit(const staged_plan *plan, const ry_simd *simd)
+/* Output channels of an oc block at most: RUNS: as the registers allow where its tiles have three vectors; ROWS: those with which a row has the fewest tiles. */
+static int64_t choose_oc_block(const staged_plan *plan, const ry_simd *simd)
 {
-    const int64_t channels = plan->geometry.channels_out, vectors = ry_parts(plan->grid[1], plan->width);
+    const int64_t channels = plan->geometry.channels_out, vectors = ry_ceil_div(plan->grid[1], plan->width);
     int64_t best = simd->rows == 14 ? 8 : 6;
-    int64_t least = INT64_MAX;
-    for (int64_t most = 1; plan->form == STAGED_ROWS && most <= ry_least(simd->rows, STAGED_PIXELS_MOST); most++) {
-        const int64_t units = ry_parts(channels, most);
-        const int64_t tiles = units * ry_parts(vectors, staged_vectors_most(simd->rows, ry_parts(channels, units)));
-        best = tiles < least ? most : best;
-        least = ry_least(tiles, least);
+    int64_t min = INT64_MAX;
+    for (int64_t max = 1; plan->form == STAGED_ROWS && max <= ry_min(simd->rows, STAGED_MAX_PIXELS); max++) {
+        const int64_t oc_blocks = ry_ceil_div(channels, max);
+        const int64_t tiles = oc_blocks * ry_ceil_div(vectors, max_staged_vectors(simd->rows, ry_ceil_div(channels, oc_blocks)));
+        best = tiles < min ? max : best;
+        min = ry_min(tiles, min);
     }
     return plan->form == STAGED_CHANNELS ? (int64_t)simd->width * simd->vectors : best;
 }
@@ -347,10 +347,10 @@ static double set_form(const ry_query *query, staged_plan *plan, staged_form for
     const ry_conv_geometry *g = &plan->geometry;
     const ry_simd *simd = &query->kernel->simd;
     plan->form = form;
-    plan->turned = form == STAGED_CHANNELS && y->stride[1] != 1;
+    plan->transposed = form == STAGED_CHANNELS && y->stride[1] != 1;
     plan->fetches = form == STAGED_RUNS || ry_machine_is_far(query->target->machine, ry_problem_bytes(query->problem));
-    plan->unit_most = choose_unit(plan, simd);
-    plan->units = ry_parts(g->channels_out, plan->unit_most);
+    plan->max_oc_block = choose_oc_block(plan, simd);
+    plan->oc_blocks = ry_ceil_div(g->channels_out, plan->max_oc_block);
     return cut(query, plan, wanted_or(query, STAGED_COLUMNS, choose_columns(query, plan)));
 }
 
@@ -359,20 +359,20 @@ static bool goes_with(const ry_query *query, const ry_conv_geometry *g, staged_f
 {
     return form == STAGED_RUNS ||
            (ry_form_allows(query, STAGED_COLUMNS, g->out[2]) && ry_form_allows(query, STAGED_IMAGES, 1) &&
-            ry_form_allows(query, STAGED_CHUNK, g->channels_in) && (form == STAGED_ROWS || ry_form_allows(query, STAGED_GROUPS, 1)));
+            ry_form_allows(query, STAGED_K_BLOCK, g->channels_in) && (form == STAGED_ROWS || ry_form_allows(query, STAGED_GROUPS, 1)));
 }
 
 /* The form that the query asks for, or the one of fewest cycles; false: there is none. */
 static bool choose_form(const ry_query *query, staged_plan *plan)
 {
     staged_form best = STAGED_FORMS;
-    double least = 0;
+    double min = 0;
     for (staged_form form = 0; form < STAGED_FORMS; form++) {
-        if (ry_form_allows(query, STAGED_TILE, form) && staged_has(query->problem, form) && goes_with(query, &plan->geometry, form)) {
+        if (ry_form_allows(query, STAGED_TILE, form) && ry_staged_has(query->problem, form) && goes_with(query, &plan->geometry, form)) {
             const double cycles = set_form(query, plan, form);
-            if (best == STAGED_FORMS || cycles < least) {
+            if (best == STAGED_FORMS || cycles < min) {
                 best = form;
-                least = cycles;
+                min = cycles;
             }
         }
     }
@@ -386,8 +386,8 @@ static void place_weights(staged_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     int64_t columns = 0;
-    for (int64_t unit = 0; unit < plan->units; unit++) {
-        columns += staged_unit_packed(plan, unit);
+    for (int64_t oc_block = 0; oc_block < plan->oc_blocks; oc_block++) {
+        columns += staged_oc_block_packed(plan, oc_block);
     }
     for (int64_t p = 0; p < g->phases; p++) {
         plan->phase[p].packed = plan->packed_group;
@@ -398,21 +398,21 @@ static void place_weights(staged_plan *plan)
 static void lay_out(staged_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t width = plan->width, line = ry_whole((plan->pitch + width) * g->stride[2], width);
+    const int64_t width = plan->width, line = ry_round_up((plan->pitch + width) * g->stride[2], width);
     const bool runs = plan->form == STAGED_RUNS, channels = plan->form == STAGED_CHANNELS;
     size_t at = 0;
-    plan->staged = at, at += ry_aligned((size_t)((channels ? plan->plane : plan->chunk * plan->planes * plan->plane) + 8 * width) * 4);
+    plan->staged = at, at += ry_aligned((size_t)((channels ? plan->plane : plan->k_block * plan->planes * plan->plane) + 8 * width) * 4);
     plan->lines = at, at += ry_aligned((size_t)(channels ? 0 : line * (g->x_channel == 1 ? width : 1)) * 4);
     plan->sums = at, at += ry_aligned((size_t)(runs ? g->phases * g->channels_out * plan->positions : 0) * 4);
-    plan->turn = at, at += ry_aligned((size_t)(plan->turned ? 2 * ry_whole(plan->columns, width) * plan->unit_most : 0) * 4);
-    plan->bias = at, at += ry_aligned((size_t)(g->phases * g->channels_out + plan->unit_most) * 4);
-    plan->runs = at, at += ry_aligned((size_t)(runs ? plan->images * plan->rows : 0) * sizeof(igemm_run));
-    const int64_t woven = plan->beside ? g->channels_out : plan->woven;
-    plan->woven_row = at, at += ry_aligned((size_t)(runs && woven > 1 ? woven * (plan->positions + width) : 0) * 4);
+    plan->transposed_sums = at, at += ry_aligned((size_t)(plan->transposed ? 2 * ry_round_up(plan->columns, width) * plan->max_oc_block : 0) * 4);
+    plan->bias = at, at += ry_aligned((size_t)(g->phases * g->channels_out + plan->max_oc_block) * 4);
+    plan->runs = at, at += ry_aligned((size_t)(runs ? plan->images * plan->rows : 0) * sizeof(epilogue_run));
+    const int64_t interleave = plan->beside ? g->channels_out : plan->interleave;
+    plan->interleaved_row = at, at += ry_aligned((size_t)(runs && interleave > 1 ? interleave * (plan->positions + width) : 0) * 4);
     plan->scratch = at;
 }
 
-bool staged_plan_make(const ry_query *query, staged_plan *plan)
+bool ry_staged_plan_make(const ry_query *query, staged_plan *plan)
 {
     read_problem(query, plan);
     if (!choose_form(query, plan) || plan->planes * plan->plane > INT32_MAX) {

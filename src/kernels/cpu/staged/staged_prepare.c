@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What staged convolutions are asked before they run. */
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/cpu/staged/staged_plan.h"
 #include "kernels/knob_values.h"
 
 static const char *const tiles[STAGED_FORMS] = {[STAGED_RUNS] = "runs", [STAGED_ROWS] = "rows", [STAGED_CHANNELS] = "channels"};
 
-const ry_knob staged_knobs[STAGED_KNOBS] = {
+const ry_knob ry_staged_knobs[STAGED_KNOBS] = {
     [STAGED_TILE] = {"tile", tiles, true},      [STAGED_COLUMNS] = {"columns", NULL, false}, [STAGED_IMAGES] = {"images", NULL, false},
-    [STAGED_TASK_ROWS] = {"rows", NULL, false}, [STAGED_GROUPS] = {"groups", NULL, false},   [STAGED_CHUNK] = {"chunk", NULL, false}};
+    [STAGED_TASK_ROWS] = {"rows", NULL, false}, [STAGED_GROUPS] = {"groups", NULL, false},   [STAGED_K_BLOCK] = {"k_block", NULL, false}};
 
 static ry_form form_of(const staged_plan *plan)
 {
@@ -18,7 +18,7 @@ static ry_form form_of(const staged_plan *plan)
                       [STAGED_IMAGES] = plan->images,
                       [STAGED_TASK_ROWS] = plan->rows,
                       [STAGED_GROUPS] = plan->groups,
-                      [STAGED_CHUNK] = plan->chunk}};
+                      [STAGED_K_BLOCK] = plan->k_block}};
 }
 
 /* Runs alone cut more than rows and groups: parts of rows where these have one phase. */
@@ -30,21 +30,21 @@ static void add_values(const staged_plan *plan, int knob, ry_knob_values *values
                                           [STAGED_IMAGES] = runs ? g->batch : 1,
                                           [STAGED_TASK_ROWS] = plan->grid[0],
                                           [STAGED_GROUPS] = g->groups,
-                                          [STAGED_CHUNK] = g->channels_in};
+                                          [STAGED_K_BLOCK] = g->channels_in};
     const int64_t grain[STAGED_KNOBS] = {[STAGED_COLUMNS] = runs && g->phases == 1 ? plan->width : extent[knob],
                                          [STAGED_IMAGES] = 1,
                                          [STAGED_TASK_ROWS] = 1,
                                          [STAGED_GROUPS] = 1,
-                                         [STAGED_CHUNK] = runs ? 1 : extent[knob]};
+                                         [STAGED_K_BLOCK] = runs ? 1 : extent[knob]};
     ry_knob_values_parts(extent[knob], grain[knob], values);
     ry_knob_values_add(values, form_of(plan).value[knob]);
 }
 
-void staged_values(const ry_query *query, int knob, ry_knob_values *values)
+void ry_staged_values(const ry_query *query, int knob, ry_knob_values *values)
 {
     if (knob == STAGED_TILE) {
         for (staged_form form = 0; form < STAGED_FORMS; form++) {
-            if (staged_has(query->problem, form)) {
+            if (ry_staged_has(query->problem, form)) {
                 ry_knob_values_add(values, form);
             }
         }
@@ -52,8 +52,8 @@ void staged_values(const ry_query *query, int knob, ry_knob_values *values)
     }
     const ry_form form = ry_form_without(query, knob);
     const ry_query with = {query->kernel, query->problem, query->target, &form};
-    staged_plan *plan = ry_allocate(&ry_system_allocator, staged_plan_size(query->problem));
-    if (plan && staged_plan_make(&with, plan)) {
+    staged_plan *plan = ry_allocate(&ry_system_allocator, ry_staged_plan_size(query->problem));
+    if (plan && ry_staged_plan_make(&with, plan)) {
         add_values(plan, knob, values);
     } else {
         ry_knob_values_add(values, 1);
@@ -61,13 +61,13 @@ void staged_values(const ry_query *query, int knob, ry_knob_values *values)
     ry_release(&ry_system_allocator, plan);
 }
 
-rynd_status staged_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+rynd_status ry_staged_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
-    staged_plan *plan = ry_allocate(&ry_system_allocator, staged_plan_size(query->problem));
+    staged_plan *plan = ry_allocate(&ry_system_allocator, ry_staged_plan_size(query->problem));
     if (!plan) {
         return ry_fail_memory(error);
     }
-    const bool is = staged_plan_make(query, plan);
+    const bool is = ry_staged_plan_make(query, plan);
     if (is) {
         *prepared = (ry_prepared){.phases = 1,
                                   .tasks = {(size_t)plan->tasks},
@@ -82,7 +82,7 @@ rynd_status staged_prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     return is ? RYND_OK : ry_form_fail(query, error);
 }
 
-void staged_initialise(const ry_query *query, void *state)
+void ry_staged_initialise(const ry_query *query, void *state)
 {
-    staged_plan_make(query, state);
+    ry_staged_plan_make(query, state);
 }

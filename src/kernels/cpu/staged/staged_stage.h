@@ -3,7 +3,7 @@
 #ifndef RY_KERNELS_CPU_STAGED_STAGED_STAGE_H
 #define RY_KERNELS_CPU_STAGED_STAGED_STAGE_H
 
-#include "kernels/cpu/common/isa.h"
+#include "kernels/cpu/simd/isa.h"
 #include "kernels/cpu/staged/staged_plan.h"
 
 typedef struct staged_stage {
@@ -14,10 +14,10 @@ typedef struct staged_stage {
     int64_t image, images; /* that are staged */
     int64_t slice;         /* of x */
     int64_t row;           /* of the output grid: the first */
-    int64_t before;        /* zeros left of x; negative: positions of x that lie left of the task's */
+    int64_t before;        /* zeros left of x; negative: positions of x that are left of the task's */
     int64_t channel, channels;
 } staged_stage;
 
-void RY_ISA_SYMBOL(staged_stage_chunk)(const staged_stage *stage);
+void RY_ISA_SYMBOL(staged_stage_k_block)(const staged_stage *stage);
 
 #endif

@@ -2,20 +2,20 @@
 /* Stages rows of x: as lines with zeros around them, from either layout, and parts the lines where the stride is above 1; or as positions with their channels. */
 #include "kernels/cpu/staged/staged_stage.h"
 
-#include "base/whole.h"
-#include "kernels/cpu/conv/finish.h"
-#include "kernels/cpu/staged/part_row.h"
+#include "base/integer.h"
+#include "kernels/cpu/parts/epilogue.h"
+#include "kernels/cpu/simd/deinterleave_row.h"
 
 #include <string.h>
 
 enum { ROWS_AT_ONCE = 64 }; /* of x, that are staged channel by channel */
 
-/* Where x lies in a line of `count` elements: [*first, *end). */
+/* Where x is in a line of `count` elements: [*first, *end). */
 static void find_inside(const staged_stage *s, int64_t count, int64_t *first, int64_t *end)
 {
     const int64_t before = s->before, behind = s->plan->geometry.in[2] + before;
-    *first = before < 0 ? 0 : ry_least(before, count);
-    *end = behind < *first ? *first : ry_least(behind, count);
+    *first = before < 0 ? 0 : ry_min(before, count);
+    *end = behind < *first ? *first : ry_min(behind, count);
 }
 
 static void zero(float *to, int64_t count)
@@ -43,13 +43,13 @@ static void read_line(const staged_stage *s, const char *x, int64_t count, float
     } else {
         for (int64_t i = first; i < end; i += RY_W, from += RY_W * size) {
             const ry_vm some = ry_vm_first(end - i);
-            ry_vf_store_m(to + i, some, ry_load_some(dtype, from, some));
+            ry_vf_store_m(to + i, some, ry_load_masked(dtype, from, some));
         }
     }
     zero(to + end, count - end);
 }
 
-/* A row of x of RY_W channels that lie next to each other, the first `channels` of them, as lines `line` floats apart. Whole vectors are written. */
+/* A row of x of RY_W channels that are next to each other, the first `channels` of them, as lines `line` floats apart. Full vectors are written. */
 RY_INLINE void turn_text(const staged_stage *s, const ry_dtype dtype, const char *x, int64_t channels, int64_t count, float *to,
                          int64_t line)
 {
@@ -63,12 +63,12 @@ RY_INLINE void turn_text(const staged_stage *s, const ry_dtype dtype, const char
         if (i >= first && i + RY_W <= end) {
 #pragma GCC unroll 16
             for (int j = 0; j < RY_W; j++) {
-                v[j] = ry_load_some(dtype, from + j * step, some);
+                v[j] = ry_load_masked(dtype, from + j * step, some);
             }
         } else {
 #pragma GCC unroll 16
             for (int j = 0; j < RY_W; j++) {
-                v[j] = i + j >= first && i + j < end ? ry_load_some(dtype, from + j * step, some) : ry_vf_zero();
+                v[j] = i + j >= first && i + j < end ? ry_load_masked(dtype, from + j * step, some) : ry_vf_zero();
             }
         }
         ry_vf_transpose(v);
@@ -89,7 +89,7 @@ RY_INLINE void turn_text(const staged_stage *s, const ry_dtype dtype, const char
     }
 }
 
-static void turn_lines(const staged_stage *s, const char *x, int64_t channels, int64_t count, float *to, int64_t line)
+static void transpose_lines(const staged_stage *s, const char *x, int64_t channels, int64_t count, float *to, int64_t line)
 {
     if (s->dtype == RY_f32) {
         turn_text(s, RY_f32, x, channels, count, to, line);
@@ -101,27 +101,27 @@ static void turn_lines(const staged_stage *s, const char *x, int64_t channels, i
 }
 
 #define PART(dtype, stride)                                                                                       \
-    static void part_##dtype##_##stride(const ry_row_of_x *x, int64_t pitch, float *const to[STAGED_STRIDE_MOST]) \
+    static void part_##dtype##_##stride(const ry_row_of_x *x, int64_t pitch, float *const to[STAGED_MAX_STRIDE]) \
     {                                                                                                             \
-        ry_part_row(RY_##dtype, stride, x, pitch, to);                                                            \
+        ry_deinterleave_row(RY_##dtype, stride, x, pitch, to);                                                            \
     }
 #define PARTS(dtype) PART(dtype, 1) PART(dtype, 2) PART(dtype, 3) PART(dtype, 4)
 PARTS(f32)
 PARTS(f16)
 PARTS(bf16)
 
-typedef void (*part_function)(const ry_row_of_x *x, int64_t pitch, float *const to[STAGED_STRIDE_MOST]);
+typedef void (*part_function)(const ry_row_of_x *x, int64_t pitch, float *const to[STAGED_MAX_STRIDE]);
 #define NAMES(dtype)                                                           \
     {                                                                          \
         part_##dtype##_1, part_##dtype##_2, part_##dtype##_3, part_##dtype##_4 \
     }
-static const part_function parts[3][STAGED_STRIDE_MOST] = {NAMES(f32), NAMES(f16), NAMES(bf16)};
+static const part_function parts[3][STAGED_MAX_STRIDE] = {NAMES(f32), NAMES(f16), NAMES(bf16)};
 
-/* Where a task's row lies. */
+/* Where a task's row is stored. */
 typedef struct staged_row {
     bool inside;                   /* x has it */
-    const char *x;                 /* its column 0 of the chunk's first channel */
-    float *to[STAGED_STRIDE_MOST]; /* the planes' rows of the chunk's first channel; NULL: no tap reads it */
+    const char *x;                 /* its column 0 of the k block's first channel */
+    float *to[STAGED_MAX_STRIDE]; /* the planes' rows of the k block's first channel; NULL: no tap reads it */
 } staged_row;
 
 static void find_row(const staged_stage *s, int64_t image, int64_t residue, int64_t row, staged_row *r)
@@ -138,14 +138,14 @@ static void find_row(const staged_stage *s, int64_t image, int64_t residue, int6
 }
 
 /* The planes' rows of channel c. */
-static void rows_of(const staged_plan *plan, const staged_row *r, int64_t c, float *to[STAGED_STRIDE_MOST])
+static void rows_of(const staged_plan *plan, const staged_row *r, int64_t c, float *to[STAGED_MAX_STRIDE])
 {
     for (int64_t j = 0; j < plan->geometry.stride[2]; j++) {
         to[j] = r->to[j] ? r->to[j] + c * plan->planes * plan->plane : NULL;
     }
 }
 
-static void zero_row(const staged_plan *plan, float *const to[STAGED_STRIDE_MOST])
+static void zero_row(const staged_plan *plan, float *const to[STAGED_MAX_STRIDE])
 {
     for (int64_t j = 0; j < plan->geometry.stride[2]; j++) {
         if (to[j]) {
@@ -162,7 +162,7 @@ static void fetch_row(const char *x, int64_t bytes)
     }
 }
 
-/* x's pixels lie next to each other: channel by channel, row by row, as memory likes it. */
+/* x's pixels are next to each other: channel by channel, row by row, as memory likes it. */
 static void stage_near(const staged_stage *s, const staged_row *row, int64_t rows)
 {
     const staged_plan *plan = s->plan;
@@ -173,7 +173,7 @@ static void stage_near(const staged_stage *s, const staged_row *row, int64_t row
     find_inside(s, (plan->pitch + RY_W) * g->stride[2], &x.first, &x.end);
     for (int64_t c = 0; c < s->channels; c++) {
         for (int64_t i = 0; i < rows; i++) {
-            float *to[STAGED_STRIDE_MOST] = {NULL};
+            float *to[STAGED_MAX_STRIDE] = {NULL};
             rows_of(plan, &row[i], c, to);
             if (row[i].inside) {
                 x.column = row[i].x + (c * g->x_channel - s->before) * size;
@@ -188,29 +188,29 @@ static void stage_near(const staged_stage *s, const staged_row *row, int64_t row
     }
 }
 
-/* One row of all channels of the chunk, by way of lines. */
+/* One row of all channels of the k block, by way of lines. */
 static void stage_lines(const staged_stage *s, const staged_row *r)
 {
     const staged_plan *plan = s->plan;
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t stride = g->stride[2], size = (int64_t)ry_dtype_size(s->dtype), count = plan->pitch * stride;
-    const bool turned = g->x_channel == 1 && s->channels > 1;
+    const bool transposed = g->x_channel == 1 && s->channels > 1;
     const int64_t line = ((plan->pitch + RY_W) * stride + RY_W - 1) / RY_W * RY_W, step = plan->planes * plan->plane;
     for (int64_t c = 0; c < s->channels; c++) {
-        float *to[STAGED_STRIDE_MOST] = {NULL};
+        float *to[STAGED_MAX_STRIDE] = {NULL};
         rows_of(plan, r, c, to);
         if (!r->inside) {
             zero_row(plan, to);
             continue;
         }
         const char *x = r->x + c * g->x_channel * size;
-        if (turned && c % RY_W == 0) {
-            turn_lines(s, x, ry_least(RY_W, s->channels - c), count, stride == 1 ? to[0] : s->lines, stride == 1 ? step : line);
-        } else if (!turned) {
+        if (transposed && c % RY_W == 0) {
+            transpose_lines(s, x, ry_min(RY_W, s->channels - c), count, stride == 1 ? to[0] : s->lines, stride == 1 ? step : line);
+        } else if (!transposed) {
             read_line(s, x, count, stride == 1 ? to[0] : s->lines);
         }
         if (stride > 1) {
-            const ry_row_of_x from = {(const char *)(s->lines + (turned ? c % RY_W * line : 0)), 0, line};
+            const ry_row_of_x from = {(const char *)(s->lines + (transposed ? c % RY_W * line : 0)), 0, line};
             parts[0][stride - 1](&from, plan->pitch, to);
         }
     }
@@ -246,12 +246,12 @@ static void stage_positions(const staged_stage *s, const float *x, float *to)
         memcpy(to, x, (size_t)(count * channels) * sizeof *to);
         return;
     }
-    const int64_t woven = g->x_step[2] == 1 && channels > 1 && channels <= 4 ? count / RY_W * RY_W : 0;
-    if (woven > 0) {
-        RY_ISA_SYMBOL(ry_weave)(x, g->x_channel, channels, woven, to);
+    const int64_t interleave = g->x_step[2] == 1 && channels > 1 && channels <= 4 ? count / RY_W * RY_W : 0;
+    if (interleave > 0) {
+        RY_ISA_SYMBOL(interleave)(x, g->x_channel, channels, interleave, to);
     }
     for (int64_t c = 0; c < channels; c++) {
-        for (int64_t i = woven; i < count; i++) {
+        for (int64_t i = interleave; i < count; i++) {
             to[i * channels + c] = x[c * g->x_channel + i * g->x_step[2]];
         }
     }
@@ -268,7 +268,7 @@ static void stage_channels(const staged_stage *s)
     }
 }
 
-void RY_ISA_SYMBOL(staged_stage_chunk)(const staged_stage *s)
+void RY_ISA_SYMBOL(staged_stage_k_block)(const staged_stage *s)
 {
     const staged_plan *plan = s->plan;
     if (plan->form == STAGED_CHANNELS) {

@@ -2,12 +2,12 @@
 /* The micro-kernels of staged_tile.h for every number of rows and vectors. */
 #include "kernels/cpu/staged/staged_tile.h"
 
-#include "kernels/cpu/conv/tile.h"
+#include "kernels/cpu/parts/tile.h"
 
 /* Everything that is known at compile time comes in as a constant, so that the loops over rows and vectors vanish and `sum` is registers. */
-RY_INLINE void staged_text(const staged_tile *tile, const bool channels, const int rows, const int vectors)
+RY_INLINE void staged_micro_kernel(const staged_tile *tile, const bool channels, const int rows, const int vectors)
 {
-    ry_vf sum[RY_TILE_ROWS][STAGED_VECTORS_MOST], b[STAGED_VECTORS_MOST];
+    ry_vf sum[RY_TILE_ROWS][STAGED_MAX_VECTORS], b[STAGED_MAX_VECTORS];
     const float *row = tile->staged, *weights = tile->weights;
     const int32_t *offset = tile->offset;
     const int64_t outer = tile->outer, inner = tile->inner, c_step = tile->c_step;
@@ -70,12 +70,12 @@ RY_INLINE void staged_text(const staged_tile *tile, const bool channels, const i
 #define PIXELS(rows, vectors)                                      \
     static void pixels_##rows##x##vectors(const staged_tile *tile) \
     {                                                              \
-        staged_text(tile, false, rows, vectors);                   \
+        staged_micro_kernel(tile, false, rows, vectors);                   \
     }
 #define CHANNELS(rows, vectors)                                      \
     static void channels_##rows##x##vectors(const staged_tile *tile) \
     {                                                                \
-        staged_text(tile, true, rows, vectors);                      \
+        staged_micro_kernel(tile, true, rows, vectors);                      \
     }
 #define PIXELS_NAME(rows, vectors)   pixels_##rows##x##vectors,
 #define CHANNELS_NAME(rows, vectors) channels_##rows##x##vectors,
@@ -107,7 +107,7 @@ PIXELS_4(PIXELS)
 ROWS(CHANNELS, 1)
 ROWS(CHANNELS, 2)
 
-const staged_tile_function RY_ISA_SYMBOL(staged_pixel_tiles)[STAGED_VECTORS_MOST][RY_TILE_ROWS] = {
+const staged_tile_function RY_ISA_SYMBOL(staged_pixel_tiles)[STAGED_MAX_VECTORS][RY_TILE_ROWS] = {
     {PIXELS_1(PIXELS_NAME)}, {PIXELS_2(PIXELS_NAME)}, {PIXELS_3(PIXELS_NAME)}, {PIXELS_4(PIXELS_NAME)}};
 const staged_tile_function RY_ISA_SYMBOL(staged_channel_tiles)[RY_TILE_VECTORS][RY_TILE_ROWS] = {{ROWS(CHANNELS_NAME, 1)},
                                                                                                  {ROWS(CHANNELS_NAME, 2)}};

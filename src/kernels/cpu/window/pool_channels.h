@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pooling where channels lie next to each other. */
+/* Pooling where channels are next to each other. */
 #ifndef RY_KERNELS_CPU_WINDOW_POOL_CHANNELS_H
 #define RY_KERNELS_CPU_WINDOW_POOL_CHANNELS_H
 
-#include "kernels/cpu/common/isa.h"
+#include "kernels/cpu/simd/isa.h"
 #include "kernels/cpu/window/pool_plan.h"
 
 /* Output row `row` of an image, all channels; reduced: plan->width floats where the plan is separable. */

@@ -2,8 +2,8 @@
 /* Kernels: max and average pooling, computed in f32, 1 to 3 spatial dims and more (pool_plan.h).
  *
  * Planes of f16 and bf16 are converted in scratch memory (NCHW only). */
-#include "kernels/cpu/common/cpu_kernel.h"
-#include "kernels/cpu/common/half_rows.h"
+#include "kernels/cpu/parts/cpu_kernel.h"
+#include "kernels/cpu/simd/half_rows.h"
 #include "kernels/cpu/window/pool_channels.h"
 #include "kernels/cpu/window/pool_join.h"
 
@@ -16,10 +16,10 @@ RY_INLINE void join_halves(float *y, const float *x, int64_t n, const int64_t ta
     for (int64_t i = 0; i < n; i += RY_W) {
         const float *from = x + 2 * i;
         ry_vf even, odd;
-        ry_vf_part(ry_vf_load(from), ry_vf_load(from + RY_W), &even, &odd);
+        ry_vf_deinterleave(ry_vf_load(from), ry_vf_load(from + RY_W), &even, &odd);
         ry_vf sum = join_vector(even, odd, maximum);
         if (taps == 3) {
-            ry_vf_part(ry_vf_load(from + 2), ry_vf_load(from + 2 + RY_W), &even, &odd);
+            ry_vf_deinterleave(ry_vf_load(from + 2), ry_vf_load(from + 2 + RY_W), &even, &odd);
             sum = join_vector(sum, even, maximum);
         }
         if (n - i >= RY_W) {
@@ -88,7 +88,7 @@ static void fill(float *y, int64_t n, float value)
     }
 }
 
-/* Windows that lie in padding alone count nothing: 0. */
+/* Windows that are in padding alone count nothing: 0. */
 static void divide_row(const pool_plan *s, float *restrict y, int64_t outer)
 {
     const float *restrict divisor = pool_divisors(s);
@@ -121,7 +121,7 @@ static void pool_plane_row(const pool_plan *s, float *y, const float *plane, int
     }
 }
 
-static float pool_whole(const pool_plan *s, const float *plane)
+static float pool_full(const pool_plan *s, const float *plane)
 {
     float divisor = (float)pool_rows(s)->divisor * pool_divisors(s)[0];
     return s->maximum ? join_all(plane, s->in_size, true) : join_all(plane, s->in_size, false) / divisor;
@@ -134,8 +134,8 @@ static void pool_converted(const ry_cpu_launch *launch, const pool_plan *s, int6
     const int64_t out_width = pool_along(&s->window)->out, out_size = s->rows * out_width;
     float *x = reduced + s->width, *y = x + s->in_size;
     ry_row_load(dtype, x, launch->in[0], plane * s->in_size, s->in_size);
-    if (s->path == POOL_WHOLE) {
-        *y = pool_whole(s, x);
+    if (s->path == POOL_FULL) {
+        *y = pool_full(s, x);
     }
     for (int64_t row = 0; s->path == POOL_ROWS && row < s->rows; row++) {
         pool_plane_row(s, y + row * out_width, x, row, reduced);
@@ -159,8 +159,8 @@ static void run(const ry_cpu_launch *launch, size_t task)
     for (int64_t unit = first; unit < end; unit++) {
         if (s->convert) {
             pool_converted(launch, s, unit, reduced);
-        } else if (s->path == POOL_WHOLE) {
-            y[unit] = pool_whole(s, x + unit * s->in_size);
+        } else if (s->path == POOL_FULL) {
+            y[unit] = pool_full(s, x + unit * s->in_size);
         } else if (s->path == POOL_ROWS) {
             pool_plane_row(s, y + unit * out_width, x + plane * s->in_size, row, reduced);
         } else {
@@ -174,5 +174,5 @@ static void run(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-RY_CPU_KERNEL(pool_f32, pool, strict, .simd = RY_SIMD, .applicable = pool_applicable, .prepare = pool_prepare,
-              .initialise = pool_initialise, .run = run);
+RY_CPU_KERNEL(pool_f32, pool, strict, .simd = RY_SIMD, .applicable = ry_pool_applicable, .prepare = ry_pool_prepare,
+              .initialise = ry_pool_initialise, .run = run);

@@ -3,7 +3,7 @@
 #ifndef RY_KERNELS_CPU_WINDOW_POOL_JOIN_H
 #define RY_KERNELS_CPU_WINDOW_POOL_JOIN_H
 
-#include "kernels/cpu/common/simd.h"
+#include "kernels/cpu/simd/simd.h"
 
 enum { POOL_TOGETHER = 4 }; /* vectors */
 
@@ -58,13 +58,13 @@ RY_INLINE void join_vectors(float *y, const float *x, const int64_t *offset, int
 
 RY_INLINE void join_so_many_rows(float *y, const float *plane, const int64_t *offset, int64_t count, int64_t n, const bool maximum)
 {
-    const ry_vm whole = ry_vm_first(RY_W);
+    const ry_vm full = ry_vm_first(RY_W);
     int64_t i = 0;
     for (; i + POOL_TOGETHER * RY_W <= n; i += POOL_TOGETHER * RY_W) {
-        join_vectors(y + i, plane + i, offset, count, POOL_TOGETHER, false, whole, maximum);
+        join_vectors(y + i, plane + i, offset, count, POOL_TOGETHER, false, full, maximum);
     }
     for (; i + RY_W <= n; i += RY_W) {
-        join_vectors(y + i, plane + i, offset, count, 1, false, whole, maximum);
+        join_vectors(y + i, plane + i, offset, count, 1, false, full, maximum);
     }
     if (i < n) {
         join_vectors(y + i, plane + i, offset, count, 1, true, ry_vm_first(n - i), maximum);

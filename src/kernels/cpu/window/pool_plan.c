@@ -2,11 +2,11 @@
 /* Which windows pooling takes, its tables and its tasks. */
 #include "kernels/cpu/window/pool_plan.h"
 
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
-#include "kernels/cpu/common/dense_lanes.h"
-#include "kernels/cpu/common/half_rows.h"
+#include "kernels/cpu/parts/dense_lanes.h"
+#include "kernels/cpu/simd/half_rows.h"
 
 /* No window of a network is as wide; beyond it the reduced row and the tables would take more memory than they are worth. */
 enum { WIDEST = 1 << 22 };
@@ -54,18 +54,18 @@ static void describe(const ry_query *query, pool_plan *s)
     s->in_size *= along->in;
     /* a tensor of 1x1 images is both */
     const bool planes = ry_tensor_is_row_major(x) && ry_tensor_is_row_major(&problem->out[0]);
-    s->path = !planes ? POOL_CHANNELS : covers_all(&s->window) ? POOL_WHOLE : POOL_ROWS;
+    s->path = !planes ? POOL_CHANNELS : covers_all(&s->window) ? POOL_FULL : POOL_ROWS;
     int64_t row_bytes = 4 * taps * along->in;
     s->convert = x->dtype != RYND_DTYPE_F32;
-    s->units = s->path == POOL_WHOLE || s->convert ? s->planes
+    s->units = s->path == POOL_FULL || s->convert ? s->planes
                : s->path == POOL_ROWS              ? s->planes * s->rows
                                                    : s->planes / s->channels * s->rows;
     s->units_per_task = ry_lanes_per_task(query->target->machine, s->units,
-                                          s->path == POOL_WHOLE || s->convert ? 4 * s->in_size
+                                          s->path == POOL_FULL || s->convert ? 4 * s->in_size
                                           : s->path == POOL_ROWS              ? row_bytes
                                                                               : row_bytes * s->channels);
     s->width = s->path == POOL_CHANNELS ? along->in * s->channels
-                                        : ry_most(ry_window_covered(along), along->pad + along->in) + 2 * query->kernel->simd.width;
+                                        : ry_max(ry_window_covered(along), along->pad + along->in) + 2 * query->kernel->simd.width;
     s->separable = s->path == POOL_CHANNELS && loads_reduced(along, taps) < loads_direct(along, taps) && s->width < WIDEST;
 }
 
@@ -74,7 +74,7 @@ static bool dense(const ry_tensor *t)
     return ry_row_dtype(t->dtype) && (ry_tensor_is_row_major(t) || ry_tensor_is_channels_last(t));
 }
 
-bool pool_applicable(const ry_problem *problem)
+bool ry_pool_applicable(const ry_problem *problem)
 {
     const ry_pool_attrs *a = &problem->attrs.pool;
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
@@ -96,7 +96,7 @@ bool pool_applicable(const ry_problem *problem)
     const ry_window_axis *w = pool_along(&window);
     double offsets = 1;
     for (const ry_window_axis *axis = window.axis; axis < w; axis++) {
-        offsets *= (double)axis->out * (double)ry_least(axis->taps, axis->in);
+        offsets *= (double)axis->out * (double)ry_min(axis->taps, axis->in);
     }
     bool small = x->dtype == RYND_DTYPE_F32 ||
                  (ry_tensor_is_row_major(x) && ry_tensor_is_row_major(y) && ry_tensor_count(x) / x->dim[0] / x->dim[1] < WIDEST);
@@ -140,7 +140,7 @@ static pool_row taps_of_row(const pool_plan *s, int64_t row, int64_t *offset)
 
 static double vectors(int64_t count, int width)
 {
-    return (double)ry_parts(count, width);
+    return (double)ry_ceil_div(count, width);
 }
 
 /* NCHW: rows joined, then the steps along the row that they give. */
@@ -166,7 +166,7 @@ static double work_of(const ry_query *query, const pool_plan *s)
     for (const ry_window_axis *axis = s->window.axis; axis < w; axis++) {
         down *= axis->taps;
     }
-    if (s->path == POOL_WHOLE) {
+    if (s->path == POOL_FULL) {
         return planes * (cost->plane + vectors(s->in_size, width) * cost->sum);
     }
     if (s->path == POOL_ROWS) {
@@ -177,7 +177,7 @@ static double work_of(const ry_query *query, const pool_plan *s)
     return ry_overlapped_work(rows / (double)s->channels * (each + (double)w->out * cost->pixel), moved);
 }
 
-rynd_status pool_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+rynd_status ry_pool_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     (void)error;
     pool_plan s;
@@ -197,7 +197,7 @@ rynd_status pool_prepare(const ry_query *query, ry_prepared *prepared, ry_error 
     return RYND_OK;
 }
 
-void pool_initialise(const ry_query *query, void *state)
+void ry_pool_initialise(const ry_query *query, void *state)
 {
     pool_plan *plan = state;
     describe(query, plan);

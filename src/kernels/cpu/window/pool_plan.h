@@ -12,7 +12,7 @@
 #include "kernels/kernel.h"
 #include "problem/window.h"
 
-typedef enum pool_path { POOL_WHOLE, POOL_ROWS, POOL_CHANNELS } pool_path;
+typedef enum pool_path { POOL_FULL, POOL_ROWS, POOL_CHANNELS } pool_path;
 
 /* An output row (all spatial dims but the last): input rows offset[begin ..] in elements of x, and how many positions an average counts. */
 typedef struct pool_row {
@@ -38,10 +38,10 @@ typedef struct pool_plan {
     int64_t offsets;                     /* how many */
 } pool_plan;
 
-bool pool_applicable(const ry_problem *problem);
-rynd_status pool_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+bool ry_pool_applicable(const ry_problem *problem);
+rynd_status ry_pool_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 /* state: a pool_plan, then its tables */
-void pool_initialise(const ry_query *query, void *state);
+void ry_pool_initialise(const ry_query *query, void *state);
 
 /* The axis along rows: the last. */
 static inline const ry_window_axis *pool_along(const ry_window *window)

@@ -6,8 +6,8 @@
  * weight 0 counts as a product: an infinity beside it gives NaN. */
 #include "kernels/cpu/window/resize_plan.h"
 
-#include "kernels/cpu/common/cpu_kernel.h"
-#include "kernels/cpu/common/simd.h"
+#include "kernels/cpu/parts/cpu_kernel.h"
+#include "kernels/cpu/simd/simd.h"
 
 #include <string.h>
 
@@ -226,5 +226,5 @@ static void run(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-RY_CPU_KERNEL(resize_f32, resize, strict, .simd = RY_SIMD, .applicable = resize_applicable, .prepare = resize_prepare,
-              .initialise = resize_initialise, .run = run);
+RY_CPU_KERNEL(resize_f32, resize, strict, .simd = RY_SIMD, .applicable = ry_resize_applicable, .prepare = ry_resize_prepare,
+              .initialise = ry_resize_initialise, .run = run);

@@ -2,11 +2,11 @@
 /* Which resizes the vector kernels take, their tables and their cost. */
 #include "kernels/cpu/window/resize_plan.h"
 
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/common/resize_map.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
-#include "kernels/cpu/common/dense_lanes.h"
+#include "kernels/cpu/parts/dense_lanes.h"
 
 /* The dims of height (-1: none) and width. */
 static void spatial_dims(const ry_problem *problem, int *height, int *width)
@@ -41,7 +41,7 @@ static bool dense_f32(const ry_tensor *t)
     return t->dtype == RYND_DTYPE_F32 && (ry_tensor_is_row_major(t) || ry_tensor_is_channels_last(t));
 }
 
-bool resize_applicable(const ry_problem *problem)
+bool ry_resize_applicable(const ry_problem *problem)
 {
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
     if (!ry_problem_has_input(problem, 0) || !ry_problem_has_output(problem, 0) || !dense_f32(x) || !dense_f32(y) || x->rank < 1 ||
@@ -61,19 +61,19 @@ bool resize_applicable(const ry_problem *problem)
 }
 
 /* What ry_resize_max_taps gives is a bound; linear and cubic without antialiasing need one tap less. */
-static int64_t most_taps(const ry_resize_axis *axis)
+static int64_t max_taps(const ry_resize_axis *axis)
 {
     enum { FEW = 8 };
     double weight[FEW];
-    int64_t bound = ry_resize_max_taps(axis), most = 1, first;
+    int64_t bound = ry_resize_max_taps(axis), max = 1, first;
     if (bound > FEW) {
         return bound;
     }
     for (int64_t o = 0; o < axis->out; o++) {
         int64_t count = ry_resize_taps(axis, o, &first, weight);
-        most = count > most ? count : most;
+        max = count > max ? count : max;
     }
-    return most;
+    return max;
 }
 
 /* Describes an axis whose table begins `*bytes` into the state, and adds the table's size; false when that is beyond memory. */
@@ -84,7 +84,7 @@ static bool describe_axis(const ry_problem *problem, int dim, bool by_tap, size_
         ry_resize_axis axis = axis_of(problem, dim);
         t->in = axis.in;
         t->out = axis.out;
-        t->taps = most_taps(&axis);
+        t->taps = max_taps(&axis);
     }
     t->step_tap = by_tap ? t->out : 1;
     t->step_out = by_tap ? 1 : t->taps;
@@ -118,7 +118,7 @@ static bool describe(const ry_query *query, resize_plan *s, size_t *bytes)
     return true;
 }
 
-/* Of an element along an axis whose elements lie in rows, or follow a pattern that repeats. */
+/* Of an element along an axis whose elements are in rows, or follow a pattern that repeats. */
 static double axis_work(int64_t taps, const struct ry_resize_costs *cost)
 {
     return taps == 1 ? 0 : taps == 2 ? cost->two : taps <= RESIZE_RING ? cost->four : (double)taps * cost->many;
@@ -133,7 +133,7 @@ static bool repeats(const resize_axis *t)
 static double rows_work(const resize_plan *s, const struct ry_resize_costs *cost)
 {
     const double rows = (double)s->outer * (double)s->height.out, pixels = rows * (double)s->width.out;
-    const double reused = ry_most(s->height.in, 1) < s->height.out ? (double)s->height.in / (double)s->height.out : 1;
+    const double reused = ry_max(s->height.in, 1) < s->height.out ? (double)s->height.in / (double)s->height.out : 1;
     const double times = s->height.taps > RESIZE_RING ? (double)s->height.taps : reused;
     const bool copied = s->height.taps == 1 && s->width.taps == 1;
     const double pick = s->width.taps == 1 ? cost->pick : cost->gather;
@@ -155,7 +155,7 @@ static double pixels_work(const ry_query *query, const resize_plan *s)
     const double taps = (double)((s->height.taps > 1 ? s->height.taps : 0) + (s->width.taps > 1 ? s->width.taps : 0));
     const double ring = s->height.taps > 1 ? (double)s->height.taps * row : 0;
     const bool near = ring * (double)s->width.out <= (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2) / RING_SHARE;
-    const double products = taps * (double)ry_parts(s->inner, width) * cost->product;
+    const double products = taps * (double)ry_ceil_div(s->inner, width) * cost->product;
     const double rest = taps > 0 && s->inner % width != 0 ? 2 * cost->rest : 0;
     return pixels * (cost->pixel + products + rest + (near ? 0 : ry_stream_work(machine, ring)));
 }
@@ -166,7 +166,7 @@ static double work_of(const ry_query *query, const resize_plan *s)
     return moved + (s->inner == 1 ? rows_work(s, &ry_costs_of(query->kernel->simd.width)->resize) : pixels_work(query, s));
 }
 
-rynd_status resize_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+rynd_status ry_resize_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     resize_plan s;
     if (!describe(query, &s, &prepared->state_size)) {
@@ -239,7 +239,7 @@ static void find_period(const char *state_bytes, resize_axis *t)
     t->period = t->begin < t->end ? p : 0;
 }
 
-void resize_initialise(const ry_query *query, void *memory)
+void ry_resize_initialise(const ry_query *query, void *memory)
 {
     const ry_problem *problem = query->problem;
     size_t bytes;

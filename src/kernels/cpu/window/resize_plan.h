@@ -35,9 +35,9 @@ static inline const float *resize_weights(const resize_plan *s, const resize_axi
     return (const float *)(const void *)((const char *)s + t->weight);
 }
 
-bool resize_applicable(const ry_problem *problem);
-rynd_status resize_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+bool ry_resize_applicable(const ry_problem *problem);
+rynd_status ry_resize_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 /* state: a resize_plan, then its tables */
-void resize_initialise(const ry_query *query, void *state);
+void ry_resize_initialise(const ry_query *query, void *state);
 
 #endif

@@ -3,8 +3,8 @@
 #ifndef RY_KERNELS_CPU_WINOGRAD_WINOGRAD_H
 #define RY_KERNELS_CPU_WINOGRAD_WINOGRAD_H
 
-#include "kernels/cpu/common/isa.h"
-#include "kernels/cpu/winograd/winograd_ahead.h"
+#include "kernels/cpu/simd/isa.h"
+#include "kernels/cpu/winograd/winograd_prefetch.h"
 
 /* V of the tiles [first, first + count) and the group's channels [channel, channel + channels), from x of the group's first channel. false: some of
  * it was not finite, and zeros took the place of infinities and NaNs in x. */
@@ -15,7 +15,7 @@ typedef struct winograd_epilogue {
     float *y;              /* of the group */
     const float *residual; /* the same; NULL: none */
     int64_t channel;       /* the task's first column */
-    const float *bias;     /* one a column of the task, whole vectors */
+    const float *bias;     /* one a column of the task, full vectors */
     int64_t bias_phase;    /* floats from a phase's to the next one's; 0: all have the same */
     ry_activation_of activation;
     bool bounds; /* the activation is low <= y <= high; else these are infinite */
@@ -26,22 +26,22 @@ typedef struct winograd_epilogue {
 bool RY_ISA_SYMBOL(winograd_transform_output)(const winograd_plan *plan, const float *m, int64_t first, int64_t count, int64_t channels,
                                               const winograd_epilogue *end, float *stage);
 
-/* A block's tiles, and the units of output channels whose products M holds. */
+/* A block's tiles, and the blocks of output channels whose products M holds. */
 typedef struct winograd_block {
     int64_t first, count; /* tiles */
-    int64_t unit, units;
+    int64_t oc_block, oc_blocks;
     bool finite; /* all products of M */
 } winograd_block;
 
-/* Writes those outputs again that Winograd's form cannot give (winograd_mend.h), after a transform that returned false. x and w: of the group. M is overwritten; `outputs`: a worker's. Returns how many multiply-adds of vectors direct sums took. */
-int64_t RY_ISA_SYMBOL(winograd_mend)(const winograd_plan *plan, const float *x, const float *w, float *m, const winograd_block *block,
+/* Writes those outputs again that Winograd's form cannot give (winograd_fixup.h), after a transform that returned false. x and w: of the group. M is overwritten; `outputs`: a worker's. Returns how many multiply-adds of vectors direct sums took. */
+int64_t RY_ISA_SYMBOL(winograd_fixup)(const winograd_plan *plan, const float *x, const float *w, float *m, const winograd_block *block,
                                      const winograd_epilogue *end, float *stage, winograd_outputs *outputs);
 
-/* U of one unit of output channels of one group. */
-void RY_ISA_SYMBOL(winograd_pack)(const winograd_plan *plan, const float *w, float *packed, int64_t group, int64_t unit);
+/* U of one block of output channels of one group. */
+void RY_ISA_SYMBOL(winograd_pack)(const winograd_plan *plan, const float *w, float *packed, int64_t group, int64_t oc_block);
 
-/* M of `tiles` tiles for the units [unit, unit + units), from their U; lines of x and y are fetched on the way. */
-void RY_ISA_SYMBOL(winograd_multiply)(const winograd_plan *plan, const float *v, const float *packed, int64_t tiles, int64_t unit,
-                                      int64_t units, float *m, winograd_ahead *x, winograd_ahead *y);
+/* M of `tiles` tiles for the oc blocks [unit, unit + oc blocks), from their U; lines of x and y are fetched on the way. */
+void RY_ISA_SYMBOL(winograd_multiply)(const winograd_plan *plan, const float *v, const float *packed, int64_t tiles, int64_t oc_block,
+                                      int64_t oc_blocks, float *m, winograd_prefetch *x, winograd_prefetch *y);
 
 #endif

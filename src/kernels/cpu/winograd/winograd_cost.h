@@ -5,16 +5,16 @@
 
 #include "kernels/cpu/winograd/winograd_plan.h"
 
-/* Of each phase, of the plan's points, block, units and sharing. */
-void winograd_count(const winograd_plan *plan, ry_work work[2]);
+/* Of each phase, of the plan's points, block, oc blocks and sharing. */
+void ry_winograd_count(const winograd_plan *plan, ry_work work[2]);
 
 /* Of all cores together, idle ones counted. */
-double winograd_cost(const winograd_plan *plan);
+double ry_winograd_cost(const winograd_plan *plan);
 
 /* Of packing its weights. */
-double winograd_pack_cost(const winograd_plan *plan);
+double ry_winograd_pack_cost(const winograd_plan *plan);
 
 /* Operations on numbers that the plan does. */
-double winograd_flop(const winograd_plan *plan);
+double ry_winograd_flop(const winograd_plan *plan);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* V = B^T d B of blocks of tiles. */
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/cpu/winograd/winograd.h"
 #include "kernels/cpu/winograd/winograd_transform.h"
 
@@ -11,7 +11,7 @@ typedef struct source {
     const float *x; /* of the first position of the first tile */
     int64_t row_step, column_step;
     ry_vm lanes;
-    bool whole; /* all lanes */
+    bool full; /* all lanes */
     bool near;  /* in a strip */
 } source;
 
@@ -22,10 +22,10 @@ typedef void (*down_function)(const source *from, int64_t columns, uint32_t rows
 
 RY_INLINE void down(const int points, const source *from, int64_t columns, uint32_t rows_inside, uint32_t columns_inside, float *to)
 {
-    const bool inside = from->whole && rows_inside == (1u << points) - 1u && columns_inside == (1u << columns) - 1u;
+    const bool inside = from->full && rows_inside == (1u << points) - 1u && columns_inside == (1u << columns) - 1u;
     for (int64_t j = 0; j < columns; j++) {
         const float *x = from->x + j * from->column_step;
-        ry_vf d[WINOGRAD_POINTS_MOST];
+        ry_vf d[WINOGRAD_MAX_POINTS];
         if (inside) {
 #pragma GCC unroll 8
             for (int i = 0; i < points; i++) {
@@ -57,7 +57,7 @@ typedef void (*along_function)(const float *from, int64_t rows, float *v, int64_
 RY_INLINE void along(const int points, const float *from, int64_t rows, float *v, int64_t v_point)
 {
     for (int64_t i = 0; i < rows; i++) {
-        ry_vf d[WINOGRAD_POINTS_MOST];
+        ry_vf d[WINOGRAD_MAX_POINTS];
 #pragma GCC unroll 8
         for (int j = 0; j < points; j++) {
             d[j] = ry_vf_load(from + (i * points + j) * RY_W);
@@ -97,10 +97,10 @@ RY_INLINE void both(const int high, const int wide, const source *from, float *v
     const int rows = high == 6 ? 3 : high;
 #pragma GCC unroll 2
     for (int group = 0; group * rows < high; group++) {
-        ry_vf t[WINOGRAD_POINTS_MOST][WINOGRAD_POINTS_MOST]; /* [row][column] */
+        ry_vf t[WINOGRAD_MAX_POINTS][WINOGRAD_MAX_POINTS]; /* [row][column] */
 #pragma GCC unroll 8
         for (int j = 0; j < wide; j++) {
-            ry_vf d[WINOGRAD_POINTS_MOST], three[3];
+            ry_vf d[WINOGRAD_MAX_POINTS], three[3];
 #pragma GCC unroll 8
             for (int i = 0; i < high; i++) {
                 d[i] = ry_vf_load(from->x + j * from->column_step + i * from->row_step);
@@ -136,7 +136,7 @@ OF_BOTH(4, 4)
 OF_BOTH(6, 6)
 OF_BOTH(6, 8)
 
-static const both_function both_table[WINOGRAD_POINTS_MOST + 1][WINOGRAD_POINTS_MOST + 1] = {
+static const both_function both_table[WINOGRAD_MAX_POINTS + 1][WINOGRAD_MAX_POINTS + 1] = {
     [4] = {[4] = both_4_4}, [6] = {[6] = both_6_6, [8] = both_6_8}};
 
 /* Bit i: position start + i * step is inside. */
@@ -149,7 +149,7 @@ static uint32_t inside(int64_t start, int64_t step, int64_t count, int64_t exten
     return bits;
 }
 
-RY_INLINE void store_turned(ry_vf v[RY_W], float *to)
+RY_INLINE void store_transposed(ry_vf v[RY_W], float *to)
 {
     ry_vf_transpose(v);
 #pragma GCC unroll 16
@@ -158,8 +158,8 @@ RY_INLINE void store_turned(ry_vf v[RY_W], float *to)
     }
 }
 
-/* A vector of positions of each of `channels` channels, turned: to[position][lane]. Those that are not among `bits` are 0. */
-static void turn_part(const float *x, int64_t channel_step, int64_t channels, uint32_t bits, float *to)
+/* A vector of positions of each of `channels` channels, transposed: to[position][lane]. Those that are not among `bits` are 0. */
+static void transpose_part(const float *x, int64_t channel_step, int64_t channels, uint32_t bits, float *to)
 {
     const ry_vm inside = ry_vm_bits(bits);
     ry_vf v[RY_W];
@@ -174,15 +174,15 @@ static void turn_part(const float *x, int64_t channel_step, int64_t channels, ui
             v[i] = i < channels ? ry_vf_load_m(x + i * channel_step, inside) : ry_vf_zero();
         }
     }
-    store_turned(v, to);
+    store_transposed(v, to);
 }
 
-/* One vector of channels of a row of inputs, from position `start` on, turned: to[position][lane]. In long rows vectors of positions begin with lines
+/* One vector of channels of a row of inputs, from position `start` on, transposed: to[position][lane]. In long rows vectors of positions begin with lines
  * of the cache, so that none is read twice: up to a vector of them before `to` and behind the row is written, too. */
-static void turn_row(const float *x, int64_t channel_step, int64_t channels, int64_t start, int64_t positions, int64_t extent, float *to)
+static void transpose_row(const float *x, int64_t channel_step, int64_t channels, int64_t start, int64_t positions, int64_t extent, float *to)
 {
-    const int64_t lead = positions < POSITIONS_ALIGNED ? 0 : (int64_t)((uintptr_t)(x + start) / sizeof *x % RY_W);
-    for (int64_t p = -lead; p < positions; p += RY_W) {
+    const int64_t output_offset = positions < POSITIONS_ALIGNED ? 0 : (int64_t)((uintptr_t)(x + start) / sizeof *x % RY_W);
+    for (int64_t p = -output_offset; p < positions; p += RY_W) {
         const float *from = x + start + p;
         const int64_t low = start + p < 0 ? -(start + p) : 0, high = extent - (start + p);
         if (low == 0 && high >= RY_W && channels == RY_W) {
@@ -191,21 +191,21 @@ static void turn_row(const float *x, int64_t channel_step, int64_t channels, int
             for (int i = 0; i < RY_W; i++) {
                 v[i] = ry_vf_load(from + i * channel_step);
             }
-            store_turned(v, to + p * RY_W);
+            store_transposed(v, to + p * RY_W);
         } else if (low >= RY_W || high <= 0) {
             memset(to + p * RY_W, 0, RY_W * RY_W * sizeof *to);
         } else {
-            const uint32_t first = (uint32_t)((1ull << ry_least(high, RY_W)) - 1u);
-            turn_part(from, channel_step, channels, first >> low << low, to + p * RY_W);
+            const uint32_t first = (uint32_t)((1ull << ry_min(high, RY_W)) - 1u);
+            transpose_part(from, channel_step, channels, first >> low << low, to + p * RY_W);
         }
     }
 }
 
-/* The same where channels lie next to each other, `step` floats from position to position. */
+/* The same where channels are next to each other, `step` floats from position to position. */
 static void copy_row(const float *x, int64_t step, int64_t channels, int64_t start, int64_t positions, int64_t extent, float *to)
 {
     const ry_vm lanes = ry_vm_first(channels);
-    const int64_t first = ry_least(ry_most(-start, 0), positions), end = ry_most(ry_least(extent - start, positions), first);
+    const int64_t first = ry_min(ry_max(-start, 0), positions), end = ry_max(ry_min(extent - start, positions), first);
     memset(to, 0, (size_t)(first * RY_W) * sizeof *to);
     for (int64_t p = first; p < end; p++) {
         ry_vf_store(to + p * RY_W, ry_vf_load_m(x + (start + p) * step, lanes));
@@ -226,10 +226,10 @@ typedef struct context {
 /* One tile, one vector of channels. */
 static void transform_tile(const winograd_plan *plan, const source *from, uint32_t rows_inside, uint32_t columns_inside, float *v)
 {
-    float points[WINOGRAD_POINTS_MOST * WINOGRAD_POINTS_MOST * RY_W];
+    float points[WINOGRAD_MAX_POINTS * WINOGRAD_MAX_POINTS * RY_W];
     const int64_t high = plan->axis[0].points, wide = plan->axis[1].points;
     assert(down_table[high] && along_table[wide]);
-    if (both_table[high][wide] && from->whole && (from->near || high == 4) && rows_inside == (1u << high) - 1u &&
+    if (both_table[high][wide] && from->full && (from->near || high == 4) && rows_inside == (1u << high) - 1u &&
         columns_inside == (1u << wide) - 1u) {
         both_table[high][wide](from, v, plan->v_point);
     } else {
@@ -238,7 +238,7 @@ static void transform_tile(const winograd_plan *plan, const source *from, uint32
     }
 }
 
-/* Channels lie next to each other in x: tile by tile, through all channels. x: the image's and depth's first channel. */
+/* Channels are next to each other in x: tile by tile, through all channels. x: the image's and depth's first channel. */
 static void read_channels(const context *c, const float *x, int64_t channels, float *v)
 {
     const winograd_plan *plan = c->plan;
@@ -254,7 +254,7 @@ static void read_channels(const context *c, const float *x, int64_t channels, fl
         for (int64_t k = 0; k < channels; k += RY_W) {
             from.x = x + c->top * g->x_step[1] + left * g->x_step[2] + k;
             from.lanes = ry_vm_first(channels - k);
-            from.whole = channels - k >= RY_W;
+            from.full = channels - k >= RY_W;
             transform_tile(plan, &from, c->rows_inside, columns_inside, to + k);
         }
     }
@@ -263,7 +263,7 @@ static void read_channels(const context *c, const float *x, int64_t channels, fl
 /* Floats from row to row of a strip. */
 static int64_t strip_step(const context *c)
 {
-    return (ry_whole(c->span, RY_W) + (c->span < POSITIONS_ALIGNED ? 0 : RY_W)) * RY_W;
+    return (ry_round_up(c->span, RY_W) + (c->span < POSITIONS_ALIGNED ? 0 : RY_W)) * RY_W;
 }
 
 static void keep_finite(float *x, int64_t count)
@@ -282,10 +282,10 @@ static void fill_strip(const context *c, const float *x, int64_t channels)
     float *stage = c->stage + RY_W * RY_W;
     for (int64_t i = 0; i < plan->axis[0].points; i++) {
         const int64_t row = c->top + i * plan->axis[0].step;
-        if ((c->rows_inside >> i & 1u) && plan->x_near) {
+        if ((c->rows_inside >> i & 1u) && plan->x_channels_last) {
             copy_row(x + row * g->x_step[1], g->x_step[2], channels, c->left, c->span, g->in[2], stage + i * strip);
         } else if (c->rows_inside >> i & 1u) {
-            turn_row(x + row * g->x_step[1], g->x_channel, channels, c->left, c->span, g->in[2], stage + i * strip);
+            transpose_row(x + row * g->x_step[1], g->x_channel, channels, c->left, c->span, g->in[2], stage + i * strip);
         } else {
             memset(stage + i * strip, 0, (size_t)strip * sizeof(float));
         }
@@ -295,14 +295,14 @@ static void fill_strip(const context *c, const float *x, int64_t channels)
     }
 }
 
-/* Positions of a row lie next to each other in x, or far apart: vector by vector of channels, through all tiles of the run. */
+/* Positions of a row are next to each other in x, or far apart: vector by vector of channels, through all tiles of the run. */
 static void read_strips(const context *c, const float *x, int64_t channels, float *v)
 {
     const winograd_plan *plan = c->plan;
     const ry_conv_geometry *g = &plan->geometry;
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
     const winograd_tile *tile = winograd_tiles(plan, 1) + c->run.column;
-    source from = {.row_step = strip_step(c), .column_step = w->step * RY_W, .lanes = ry_vm_first(RY_W), .whole = true, .near = true};
+    source from = {.row_step = strip_step(c), .column_step = w->step * RY_W, .lanes = ry_vm_first(RY_W), .full = true, .near = true};
     for (int64_t k = 0; k < channels; k += RY_W) {
         const int64_t left = channels - k;
         fill_strip(c, x + k * g->x_channel, left < RY_W ? left : RY_W);
@@ -334,7 +334,7 @@ static void transform(const winograd_plan *plan, const float *x, int64_t first, 
     const int64_t reach = (w->points - 1) * w->step + w->classes;
     for (int64_t done = 0; done < count;) {
         context c = {.plan = plan, .finite = finite, .stage = stage};
-        c.run = winograd_find_run(plan, first + done, count - done, ry_parts(reach, w->stride) + w->weave - 1,
+        c.run = ry_winograd_find_run(plan, first + done, count - done, ry_ceil_div(reach, w->stride) + w->interleave - 1,
                                   staged ? plan->run_span / w->stride : INT64_MAX);
         const winograd_tile *tile = winograd_tiles(plan, 1) + c.run.column;
         c.left = tile[0].origin * w->stride - w->pad;
@@ -349,7 +349,7 @@ static void transform(const winograd_plan *plan, const float *x, int64_t first, 
             float *to = v + done * plan->v_row + t * plan->channel_step + channel;
             if (depth < 0 || depth >= g->in[0]) {
                 for (int64_t j = 0; j < w->classes; j++) {
-                    clear(plan, c.run.count, ry_whole(channels, RY_W), to + winograd_class(plan, c.class, j) * plan->channel_step);
+                    clear(plan, c.run.count, ry_round_up(channels, RY_W), to + winograd_class(plan, c.class, j) * plan->channel_step);
                 }
             } else if (!staged) {
                 read_channels(&c, from, channels, to);
@@ -379,8 +379,8 @@ static bool is_finite(const winograd_plan *plan, const float *v, int64_t count, 
 {
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
     ry_vf zero = ry_vf_zero();
-    for (int64_t i = 0; i < ry_least(h->points, 3); i++) {
-        for (int64_t j = 0; j < ry_least(w->points, 3); j++) {
+    for (int64_t i = 0; i < ry_min(h->points, 3); i++) {
+        for (int64_t j = 0; j < ry_min(w->points, 3); j++) {
             const int64_t point = (i < 2 ? i : h->points - 1) * w->points + (j < 2 ? j : w->points - 1);
             zero = add_point(plan, v + point * plan->v_point, count, channels, zero);
         }

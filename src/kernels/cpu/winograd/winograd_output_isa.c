@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* y = A^T M A of blocks of tiles, with bias, residual and activation. */
-#include "base/whole.h"
-#include "kernels/cpu/conv/activation.h"
+#include "base/integer.h"
+#include "kernels/cpu/parts/activation.h"
 #include "kernels/cpu/winograd/winograd.h"
 #include "kernels/cpu/winograd/winograd_transform.h"
 
@@ -11,7 +11,7 @@ typedef void (*up_function)(const float *m, int64_t m_point, int64_t columns, fl
 RY_INLINE void up(const int points, const int outputs, const float *m, int64_t m_point, int64_t columns, float *to)
 {
     for (int64_t j = 0; j < columns; j++) {
-        ry_vf d[WINOGRAD_POINTS_MOST], y[WINOGRAD_POINTS_MOST];
+        ry_vf d[WINOGRAD_MAX_POINTS], y[WINOGRAD_MAX_POINTS];
 #pragma GCC unroll 8
         for (int i = 0; i < points; i++) {
             d[i] = ry_vf_load(m + (i * columns + j) * m_point);
@@ -34,17 +34,17 @@ typedef struct target {
     int64_t lanes;
 } target;
 
-/* What is written of each row: all outputs, in whole vectors, with bias only; the same with residual and bounds; a range of outputs and lanes. */
-typedef enum extent { OF_STRIP, OF_WHOLE, OF_RANGE, EXTENTS } extent;
+/* What is written of each row: all outputs, in full vectors, with bias only; the same with residual and bounds; a range of outputs and lanes. */
+typedef enum extent { OF_STRIP, OF_FULL, OF_RANGE, EXTENTS } extent;
 
 /* The sums of outputs of row i of a tile, whose products of the height are d. Adds 0 times outputs to `zero`, which stays 0 while the products are
  * finite: every product of a row reaches its first output or, if it is of infinity, the last. */
-RY_INLINE ry_vf finish_row(const extent what, const int points, const int outputs, const ry_vf d[WINOGRAD_POINTS_MOST], const target *t,
+RY_INLINE ry_vf finish_row(const extent what, const int points, const int outputs, const ry_vf d[WINOGRAD_MAX_POINTS], const target *t,
                            int64_t i, ry_vf zero)
 {
     const ry_vf bias = ry_vf_load(t->bias), low = ry_vf_set(t->low), high = ry_vf_set(t->high);
     const ry_vm lanes = ry_vm_first(t->lanes);
-    ry_vf y[WINOGRAD_POINTS_MOST];
+    ry_vf y[WINOGRAD_MAX_POINTS];
     winograd_output(points, outputs, d, y);
     zero = ry_vf_fma(ry_vf_zero(), y[0], zero);
     zero = outputs > 1 ? ry_vf_fma(ry_vf_zero(), y[outputs - 1], zero) : zero;
@@ -56,7 +56,7 @@ RY_INLINE ry_vf finish_row(const extent what, const int points, const int output
         const float *residual = t->residual + i * t->r_row_step;
 #pragma GCC unroll 8
         for (int j = 0; j < outputs; j++) {
-            if (what == OF_WHOLE) {
+            if (what == OF_FULL) {
                 y[j] = ry_vf_add(y[j], ry_vf_load(residual + j * t->r_column_step));
             } else if (j >= t->columns.first && j < t->columns.end) {
                 y[j] = ry_vf_add(y[j], ry_vf_load_m(residual + j * t->r_column_step, lanes));
@@ -68,7 +68,7 @@ RY_INLINE ry_vf finish_row(const extent what, const int points, const int output
     for (int j = 0; j < outputs; j++) {
         if (what == OF_STRIP) {
             ry_vf_store(row + j * t->column_step, y[j]);
-        } else if (what == OF_WHOLE) {
+        } else if (what == OF_FULL) {
             ry_vf_store(row + j * t->column_step, ry_vf_min(high, ry_vf_max(low, y[j])));
         } else if (j >= t->columns.first && j < t->columns.end) {
             ry_vf_store_m(row + j * t->column_step, lanes, ry_vf_min(high, ry_vf_max(low, y[j])));
@@ -84,7 +84,7 @@ RY_INLINE ry_vf across(const extent what, const int points, const int outputs, c
 {
     const target t = *to;
     for (int64_t i = t.rows.first; i < t.rows.end; i++) {
-        ry_vf d[WINOGRAD_POINTS_MOST];
+        ry_vf d[WINOGRAD_MAX_POINTS];
 #pragma GCC unroll 8
         for (int j = 0; j < points; j++) {
             d[j] = ry_vf_load(from + (i * points + j) * RY_W);
@@ -94,14 +94,14 @@ RY_INLINE ry_vf across(const extent what, const int points, const int outputs, c
     return zero;
 }
 
-/* Both axes of a whole tile of four points and two outputs each, in registers. */
+/* Both axes of a full tile of four points and two outputs each, in registers. */
 RY_INLINE ry_vf four(const extent what, const float *m, int64_t m_point, const target *to, ry_vf zero)
 {
     const target t = *to;
-    ry_vf rows[2][WINOGRAD_POINTS_MOST];
+    ry_vf rows[2][WINOGRAD_MAX_POINTS];
 #pragma GCC unroll 4
     for (int j = 0; j < 4; j++) {
-        ry_vf d[WINOGRAD_POINTS_MOST], y[WINOGRAD_POINTS_MOST];
+        ry_vf d[WINOGRAD_MAX_POINTS], y[WINOGRAD_MAX_POINTS];
 #pragma GCC unroll 4
         for (int i = 0; i < 4; i++) {
             d[i] = ry_vf_load(m + (i * 4 + j) * m_point);
@@ -119,9 +119,9 @@ static ry_vf four_of_strip(const float *m, int64_t m_point, const target *to, ry
     return four(OF_STRIP, m, m_point, to, zero);
 }
 
-static ry_vf four_of_whole(const float *m, int64_t m_point, const target *to, ry_vf zero)
+static ry_vf four_of_full(const float *m, int64_t m_point, const target *to, ry_vf zero)
 {
-    return four(OF_WHOLE, m, m_point, to, zero);
+    return four(OF_FULL, m, m_point, to, zero);
 }
 
 #define OF_EXTENT(what, points, outputs)                                                               \
@@ -136,7 +136,7 @@ static ry_vf four_of_whole(const float *m, int64_t m_point, const target *to, ry
         up(points, outputs, m, m_point, columns, to);                                                \
     }                                                                                                \
     OF_EXTENT(OF_STRIP, points, outputs)                                                             \
-    OF_EXTENT(OF_WHOLE, points, outputs)                                                             \
+    OF_EXTENT(OF_FULL, points, outputs)                                                             \
     OF_EXTENT(OF_RANGE, points, outputs)
 
 #define ALL_POINTS(of) of(1, 1) of(4, 2) of(4, 3) of(6, 2) of(6, 3) of(6, 4) of(6, 5) of(8, 2) of(8, 3) of(8, 4) of(8, 5) of(8, 6)
@@ -147,11 +147,11 @@ ALL_POINTS(OF_POINTS)
 static const struct texts {
     up_function up;
     across_function across[EXTENTS];
-} texts_table[WINOGRAD_POINTS_MOST + 1][WINOGRAD_POINTS_MOST] = {
+} texts_table[WINOGRAD_MAX_POINTS + 1][WINOGRAD_MAX_POINTS] = {
 #define TEXTS(points, outputs)   \
     [points][outputs] = {        \
         up_##points##_##outputs, \
-        {across_OF_STRIP_##points##_##outputs, across_OF_WHOLE_##points##_##outputs, across_OF_RANGE_##points##_##outputs}},
+        {across_OF_STRIP_##points##_##outputs, across_OF_FULL_##points##_##outputs, across_OF_RANGE_##points##_##outputs}},
     ALL_POINTS(TEXTS)};
 
 typedef struct context {
@@ -169,14 +169,14 @@ typedef struct context {
 
 static winograd_range find_rows(const context *c)
 {
-    return winograd_inside(c->plan, 0, winograd_tiles(c->plan, 0) + c->run.row, c->phase[0]);
+    return ry_winograd_inside(c->plan, 0, winograd_tiles(c->plan, 0) + c->run.row, c->phase[0]);
 }
 
 static void transform_tile(context *c, const float *m, extent what, const target *to)
 {
-    float points[WINOGRAD_POINTS_MOST * WINOGRAD_POINTS_MOST * RY_W];
+    float points[WINOGRAD_MAX_POINTS * WINOGRAD_MAX_POINTS * RY_W];
     if (c->fours && what != OF_RANGE && to->rows.end - to->rows.first == 2) {
-        c->zero = (what == OF_STRIP ? four_of_strip : four_of_whole)(m, c->plan->m_point, to, c->zero);
+        c->zero = (what == OF_STRIP ? four_of_strip : four_of_full)(m, c->plan->m_point, to, c->zero);
         return;
     }
     c->up(m, c->plan->m_point, c->plan->axis[1].points, points);
@@ -196,7 +196,7 @@ static void fetch_outputs(const target *to)
 /* Positions of y from output to output of a phase. */
 static int64_t stride_of(const winograd_plan *plan, int axis)
 {
-    return plan->axis[axis].dilation * plan->axis[axis].spread;
+    return plan->axis[axis].dilation * plan->axis[axis].output_stride;
 }
 
 /* An activation that is not a bound, of the task's columns of neighbouring outputs. */
@@ -206,11 +206,11 @@ static void activate(const context *c, float *y, int64_t step, int64_t outputs, 
     const int64_t room = plan->fold.channels ? plan->fold.room : channels;
     for (int64_t k = 0; k < channels; k += room - (plan->fold.channels ? (c->end->channel + k) % room : 0)) {
         const int64_t column = c->end->channel + k, count = winograd_columns_beside(plan, column, channels - k);
-        RY_ISA_SYMBOL(ry_activate_rows)(c->end->activation, y + winograd_column_y(plan, column), step, outputs, count);
+        RY_ISA_SYMBOL(activate_rows)(c->end->activation, y + winograd_column_y(plan, column), step, outputs, count);
     }
 }
 
-/* Channels lie next to each other in y: the outputs of one phase, whose products m are. */
+/* Channels are next to each other in y: the outputs of one phase, whose products m are. */
 static void write_channels(context *c, const float *m, int64_t channels)
 {
     const winograd_plan *plan = c->plan;
@@ -225,19 +225,19 @@ static void write_channels(context *c, const float *m, int64_t channels)
                  .low = c->end->low,
                  .high = c->end->high};
     for (int64_t i = 0; i < c->run.count; i++) {
-        const int64_t position = (tile[i].origin - tile[0].origin) * plan->axis[1].spread + c->phase[1];
+        const int64_t position = (tile[i].origin - tile[0].origin) * plan->axis[1].output_stride + c->phase[1];
         float *y = c->end->y + c->y + c->phase[0] * y_step[1] + position * y_step[2];
         const float *residual = c->end->residual ? c->end->residual + c->r + c->phase[0] * r_step[1] + position * r_step[2] : NULL;
-        to.columns = winograd_inside(plan, 1, tile + i, c->phase[1]);
+        to.columns = ry_winograd_inside(plan, 1, tile + i, c->phase[1]);
         const bool all = to.columns.first == 0 && to.columns.end == plan->axis[1].outputs;
         for (int64_t k = 0; k < channels; k += RY_W) {
             const int64_t column = c->end->channel + k;
             to.y = y + winograd_column_y(plan, column);
-            to.bias = c->end->bias + (c->phase[0] * plan->axis[1].spread + c->phase[1]) * c->end->bias_phase + k;
+            to.bias = c->end->bias + (c->phase[0] * plan->axis[1].output_stride + c->phase[1]) * c->end->bias_phase + k;
             to.residual = residual ? residual + winograd_column_r(plan, column) : NULL;
             to.lanes = winograd_columns_beside(plan, column, channels - k);
             fetch_outputs(&to);
-            transform_tile(c, m + i * plan->m_row + k, all && to.lanes >= RY_W ? OF_WHOLE : OF_RANGE, &to);
+            transform_tile(c, m + i * plan->m_row + k, all && to.lanes >= RY_W ? OF_FULL : OF_RANGE, &to);
         }
         for (int64_t row = to.rows.first; !c->end->bounds && row < to.rows.end; row++) {
             activate(c, y + row * to.row_step + to.columns.first * to.column_step, to.column_step, to.columns.end - to.columns.first,
@@ -252,12 +252,12 @@ static void write_row(const context *c, float *row, int64_t positions, float *y,
     for (int64_t i = 0; residual && i < positions; i++) {
         row[i] += residual[i];
     }
-    RY_ISA_SYMBOL(ry_activate)(c->end->activation, row, positions);
+    RY_ISA_SYMBOL(activate)(c->end->activation, row, positions);
     memcpy(y, row, (size_t)positions * sizeof *y);
 }
 
 /* A vector of outputs of each of `channels` channels, with bounds; `lanes` of each are y's. All come in as constants where they are whole. */
-RY_INLINE void write_vectors(const context *c, const ry_vf v[RY_W], const int64_t channels, const ry_vm lanes, const bool whole, float *y,
+RY_INLINE void write_vectors(const context *c, const ry_vf v[RY_W], const int64_t channels, const ry_vm lanes, const bool full, float *y,
                              const float *residual)
 {
     const ry_conv_geometry *g = &c->plan->geometry;
@@ -267,9 +267,9 @@ RY_INLINE void write_vectors(const context *c, const ry_vf v[RY_W], const int64_
     for (int k = 0; k < RY_W; k++) {
         if (k < channels) {
             const float *from = residual + k * r_channel;
-            const ry_vf sum = !residual ? v[k] : ry_vf_add(v[k], whole ? ry_vf_load(from) : ry_vf_load_m(from, lanes));
+            const ry_vf sum = !residual ? v[k] : ry_vf_add(v[k], full ? ry_vf_load(from) : ry_vf_load_m(from, lanes));
             const ry_vf bound = ry_vf_min(high, ry_vf_max(low, sum));
-            if (whole) {
+            if (full) {
                 ry_vf_store(y + k * y_channel, bound);
             } else {
                 ry_vf_store_m(y + k * y_channel, lanes, bound);
@@ -279,7 +279,7 @@ RY_INLINE void write_vectors(const context *c, const ry_vf v[RY_W], const int64_
 }
 
 /* `positions` at most a vector of outputs of one row of the strip, `channels` of them. */
-static void turn_outputs(const context *c, const float *strip, int64_t positions, int64_t channels, float *y, const float *residual)
+static void transpose_outputs(const context *c, const float *strip, int64_t positions, int64_t channels, float *y, const float *residual)
 {
     const ry_conv_geometry *g = &c->plan->geometry;
     const bool bounds = c->end->bounds;
@@ -315,7 +315,7 @@ static void turn_outputs(const context *c, const float *strip, int64_t positions
 static int64_t count_positions(const context *c)
 {
     const winograd_axis *w = &c->plan->axis[1];
-    return c->run.count / w->weave * w->outputs * stride_of(c->plan, 1);
+    return c->run.count / w->interleave * w->outputs * stride_of(c->plan, 1);
 }
 
 /* Those of them that y has. */
@@ -323,8 +323,8 @@ static winograd_range find_positions(const context *c)
 {
     const winograd_axis *w = &c->plan->axis[1];
     const winograd_tile *tile = winograd_tiles(c->plan, 1) + c->run.column;
-    const int64_t left = c->plan->geometry.out[2] + w->lead - tile->origin * w->spread;
-    return (winograd_range){tile->origin == 0 ? w->lead : 0, ry_least(count_positions(c), left)};
+    const int64_t left = c->plan->geometry.out[2] + w->output_offset - tile->origin * w->output_stride;
+    return (winograd_range){tile->origin == 0 ? w->output_offset : 0, ry_min(count_positions(c), left)};
 }
 
 /* The run's outputs of one vector of channels and one phase of the height, rows `strip` floats apart. Tiles at the end of a row are written as
@@ -336,16 +336,16 @@ static void fill_strip(context *c, const float *m, int64_t channel, winograd_ran
     const winograd_tile *tile = winograd_tiles(plan, 1) + c->run.column;
     target to = {.rows = rows, .row_step = strip, .column_step = stride_of(plan, 1) * RY_W, .lanes = RY_W};
     for (int64_t i = 0; i < c->run.count; i++) {
-        for (int64_t phase = 0; phase < w->spread; phase++) {
-            to.y = c->stage + ((tile[i].origin - tile[0].origin) * w->spread + phase) * RY_W;
-            const int64_t index = c->phase[0] * w->spread + phase;
+        for (int64_t phase = 0; phase < w->output_stride; phase++) {
+            to.y = c->stage + ((tile[i].origin - tile[0].origin) * w->output_stride + phase) * RY_W;
+            const int64_t index = c->phase[0] * w->output_stride + phase;
             to.bias = c->end->bias + index * c->end->bias_phase + channel;
             transform_tile(c, m + i * plan->m_row + index * plan->m_phase + channel, OF_STRIP, &to);
         }
     }
 }
 
-/* Positions of a row lie next to each other in y: the run's outputs of each vector of channels pass through a strip. */
+/* Positions of a row are next to each other in y: the run's outputs of each vector of channels pass through a strip. */
 static void write_positions(context *c, const float *m, int64_t channels)
 {
     const winograd_plan *plan = c->plan;
@@ -353,7 +353,7 @@ static void write_positions(context *c, const float *m, int64_t channels)
     const int64_t *y_step = plan->steps.y_step, *r_step = plan->steps.r_step;
     const int64_t down = stride_of(plan, 0);
     const winograd_range positions = find_positions(c);
-    const int64_t strip = (positions.first + ry_whole(count_positions(c), RY_W)) * RY_W;
+    const int64_t strip = (positions.first + ry_round_up(count_positions(c), RY_W)) * RY_W;
     const winograd_range rows = find_rows(c);
     for (int64_t k = 0; k < channels; k += RY_W) {
         fill_strip(c, m, k, rows, strip);
@@ -364,7 +364,7 @@ static void write_positions(context *c, const float *m, int64_t channels)
                 c->end->residual ? c->end->residual + c->r + position * r_step[1] + (c->end->channel + k) * g->r_channel : NULL;
             for (int64_t p = positions.first; p < positions.end; p += RY_W) {
                 const int64_t left = positions.end - p;
-                turn_outputs(c, c->stage + row * strip + p * RY_W, left < RY_W ? left : RY_W, channels - k, y + p,
+                transpose_outputs(c, c->stage + row * strip + p * RY_W, left < RY_W ? left : RY_W, channels - k, y + p,
                              residual ? residual + p : NULL);
             }
         }
@@ -375,12 +375,12 @@ static void write_positions(context *c, const float *m, int64_t channels)
 static void write_run(context *c, const float *m, int64_t channels)
 {
     const winograd_plan *plan = c->plan;
-    const int64_t wide = plan->axis[1].spread;
-    for (c->phase[0] = 0; c->phase[0] < plan->axis[0].spread; c->phase[0]++) {
-        if (!plan->y_near) {
+    const int64_t wide = plan->axis[1].output_stride;
+    for (c->phase[0] = 0; c->phase[0] < plan->axis[0].output_stride; c->phase[0]++) {
+        if (!plan->y_channels_last) {
             write_positions(c, m, channels);
         }
-        for (c->phase[1] = 0; plan->y_near && c->phase[1] < wide; c->phase[1]++) {
+        for (c->phase[1] = 0; plan->y_channels_last && c->phase[1] < wide; c->phase[1]++) {
             write_channels(c, m + (c->phase[0] * wide + c->phase[1]) * plan->m_phase, channels);
         }
     }
@@ -390,7 +390,7 @@ bool RY_ISA_SYMBOL(winograd_transform_output)(const winograd_plan *plan, const f
                                               const winograd_epilogue *end, float *stage)
 {
     const winograd_axis *w = &plan->axis[1];
-    const int64_t reach = (w->outputs - 1) * w->dilation + w->weave;
+    const int64_t reach = (w->outputs - 1) * w->dilation + w->interleave;
     const struct texts *h = &texts_table[plan->axis[0].points][plan->axis[0].outputs];
     context c = {.plan = plan,
                  .end = end,
@@ -400,8 +400,8 @@ bool RY_ISA_SYMBOL(winograd_transform_output)(const winograd_plan *plan, const f
                  .fours = plan->points == 16 && plan->axis[0].outputs == 2 && w->outputs == 2,
                  .zero = ry_vf_zero()};
     for (int64_t done = 0; done < count; done += c.run.count) {
-        c.run = winograd_find_run(plan, first + done, count - done, reach, plan->y_near ? INT64_MAX : plan->run_span / w->spread);
-        winograd_place_run(plan, &c.run, &c.y, &c.r);
+        c.run = ry_winograd_find_run(plan, first + done, count - done, reach, plan->y_channels_last ? INT64_MAX : plan->run_span / w->output_stride);
+        ry_winograd_place_run(plan, &c.run, &c.y, &c.r);
         write_run(&c, m + done * plan->m_row, channels);
     }
     return ry_vf_sum(c.zero) == 0;

@@ -3,22 +3,22 @@
  * from the other finite points; infinity's is 0, ..., 0, 1. */
 #include "kernels/cpu/winograd/winograd.h"
 
-#include "kernels/cpu/common/simd.h"
+#include "kernels/cpu/simd/simd.h"
 
 #include <assert.h>
 #include <string.h>
 
-enum { COLUMNS = RY_TILE_COLUMNS, TAPS_MOST = 7, AT_ONCE = 4 /* input channels */ };
+enum { COLUMNS = RY_TILE_COLUMNS, MAX_TAPS = 7, AT_ONCE = 4 /* input channels */ };
 
-static void fill_matrix(const winograd_axis *axis, double g[WINOGRAD_POINTS_MOST][TAPS_MOST])
+static void fill_matrix(const winograd_axis *axis, double g[WINOGRAD_MAX_POINTS][MAX_TAPS])
 {
     const int64_t points = axis->points, finite = points - 1;
-    double q[WINOGRAD_POINTS_MOST] = {0};
+    double q[WINOGRAD_MAX_POINTS] = {0};
     if (points == 1) {
         g[0][0] = 1;
         return;
     }
-    const double *magnitude = winograd_magnitudes(points);
+    const double *magnitude = ry_winograd_magnitudes(points);
     for (int64_t i = 0; 2 * i + 2 < points; i++) {
         q[2 * i + 1] = magnitude[i];
         q[2 * i + 2] = -magnitude[i];
@@ -40,12 +40,12 @@ static void fill_matrix(const winograd_axis *axis, double g[WINOGRAD_POINTS_MOST
 
 typedef struct packing {
     const winograd_plan *plan;
-    double g[2][WINOGRAD_POINTS_MOST][TAPS_MOST];
+    double g[2][WINOGRAD_MAX_POINTS][MAX_TAPS];
 } packing;
 
 /* All taps of one phase and input channel, for `channels` columns from `first` on; those behind them are 0. */
 static void read_taps(const packing *p, const float *w, int64_t phase, int64_t class, int64_t first, int64_t channels,
-                      double taps[TAPS_MOST * TAPS_MOST][COLUMNS])
+                      double taps[MAX_TAPS * MAX_TAPS][COLUMNS])
 {
     const winograd_axis *high = &p->plan->axis[0], *wide = &p->plan->axis[1];
     const int64_t rows = high->taps, columns = wide->taps;
@@ -53,8 +53,8 @@ static void read_taps(const packing *p, const float *w, int64_t phase, int64_t c
     assert(rows > 0 && columns > 0);
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < columns; j++) {
-            const int64_t r = high->tap + phase / wide->spread + class / wide->classes + i * high->tap_step,
-                          s = wide->tap + phase % wide->spread + class % wide->classes + j * wide->tap_step;
+            const int64_t r = high->tap + phase / wide->output_stride + class / wide->classes + i * high->tap_step,
+                          s = wide->tap + phase % wide->output_stride + class % wide->classes + j * wide->tap_step;
             const bool is_there = r >= 0 && r < high->window && s >= 0 && s < wide->window;
             const float *from = w + r * w_step[1] + s * w_step[2];
             double *to = taps[i * columns + j];
@@ -89,7 +89,7 @@ static void transform(const packing *p, const double (*taps)[COLUMNS], int64_t c
     const winograd_axis *h = &p->plan->axis[0], *w = &p->plan->axis[1];
     assert(w->taps > 0);
     for (int64_t i = 0; i < h->points; i++) {
-        double down[TAPS_MOST][COLUMNS], sum[COLUMNS];
+        double down[MAX_TAPS][COLUMNS], sum[COLUMNS];
         for (int64_t s = 0; s < w->taps; s++) {
             weigh(p->g[0][i], h->taps, taps + s, w->taps, down[s]);
         }
@@ -103,14 +103,14 @@ static void transform(const packing *p, const double (*taps)[COLUMNS], int64_t c
 }
 
 /* U of one phase and class for the input channels [first, end) of one depth tap, by way of a buffer: neighbours at a point are neighbours in memory,
- * and points lie far apart, often a multiple of a cache's ways. */
+ * and points are far apart, often a multiple of a cache's ways. */
 static void pack_channels(const packing *p, const float *w, int64_t phase, int64_t class, int64_t first, int64_t channels, int64_t columns,
                           float *to)
 {
     const winograd_plan *plan = p->plan;
     const ry_conv_geometry *g = &plan->geometry;
-    double taps[TAPS_MOST * TAPS_MOST][COLUMNS];
-    float buffer[WINOGRAD_POINTS_MOST * WINOGRAD_POINTS_MOST * AT_ONCE * COLUMNS];
+    double taps[MAX_TAPS * MAX_TAPS][COLUMNS];
+    float buffer[WINOGRAD_MAX_POINTS * WINOGRAD_MAX_POINTS * AT_ONCE * COLUMNS];
     for (int64_t c = 0; c < plan->channel_step; c += AT_ONCE) {
         const int64_t count = plan->channel_step - c < AT_ONCE ? plan->channel_step - c : AT_ONCE, step = count * columns;
         for (int64_t i = 0; i < count; i++) {
@@ -123,16 +123,16 @@ static void pack_channels(const packing *p, const float *w, int64_t phase, int64
     }
 }
 
-void RY_ISA_SYMBOL(winograd_pack)(const winograd_plan *plan, const float *w, float *packed, int64_t group, int64_t unit)
+void RY_ISA_SYMBOL(winograd_pack)(const winograd_plan *plan, const float *w, float *packed, int64_t group, int64_t oc_block)
 {
     const ry_conv_geometry *g = &plan->geometry;
     packing p = {.plan = plan};
     fill_matrix(&plan->axis[0], p.g[0]);
     fill_matrix(&plan->axis[1], p.g[1]);
-    const int64_t first = unit * plan->tile_columns, columns = winograd_unit_columns(plan, unit);
+    const int64_t first = oc_block * plan->tile_columns, columns = winograd_oc_block_columns(plan, oc_block);
     const int64_t channels = g->channels_out - first < plan->tile_columns ? g->channels_out - first : plan->tile_columns;
     w += group * g->w_group + g->w_first;
-    packed += group * plan->packed_group + unit * plan->packed_unit;
+    packed += group * plan->packed_group + oc_block * plan->packed_oc_block;
     for (int64_t t = 0; t < g->kernel[0]; t++) {
         for (int64_t i = 0; i < plan->phases * plan->classes; i++) {
             const int64_t phase = i / plan->classes, class = i % plan->classes, wide = plan->axis[1].classes;

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lays a plan out for a form. */
 #include "kernels/cpu/winograd/winograd_plan.h"
-#include "base/whole.h"
+#include "base/integer.h"
 #include "machine/machine.h"
 
 #include <string.h>
 
 enum {
     LINE = RY_LINE_FLOATS,
-    DEPTH_MOST_8 = 512, /* longer sums of products at eight points would leave the class near32 */
-    PHASES_MOST = 16,
-    STAGED_CHANNELS = 2 * LINE, /* of a group, which lie in few lines of each pixel */
-    WOVEN_MOST = 128 << 10,     /* channels and tiles that are transformed together at least */
+    MAX_DEPTH_8 = 512, /* longer sums of products at eight points would leave the class near32 */
+    MAX_PHASES = 16,
+    STAGED_CHANNELS = 2 * LINE, /* of a group, which are in few lines of each pixel */
+    MAX_INTERLEAVED = 128 << 10,     /* channels and tiles that are transformed together at least */
     TILES_A_CORE = 32,          /* with fewer, the tasks that transform a shared V are cut along channels */
     VECTORS_A_PART = 4,         /* of channels, of such a task */
-    POSITIONS_A_MENDED = 3,     /* as many fewer positions at once in strips for tiles that are mended */
-    V_ROW_MOST = 320            /* floats of a row of V that ends before the hardware's prefetchers follow it */
+    POSITIONS_PER_FIXUP = 3,     /* as many fewer positions at once in strips for tiles that are fixed up */
+    MAX_V_ROW = 320            /* floats of a row of V that ends before the hardware's prefetchers follow it */
 };
 
 /* Shares of a core's first-level cache, in 32nds. */
 enum {
-    STAGED_STEP = 1, /* from pixel to pixel: those that lie so far apart meet in few sets */
+    STAGED_STEP = 1, /* from pixel to pixel: those that are stored so far apart meet in few sets */
     POINT_NEAR = 16  /* V and U of a point that wait there for each other */
 };
 
@@ -28,19 +28,19 @@ enum {
  * faster in fourteen layers whose plans that changes. */
 enum {
     SHARES = 64,
-    V_MOST = 128,
-    M_MOST = 24,
-    M_MOST_ROWS = 32,   /* where rows of positions are written, or by vectors of less than a line */
+    MAX_V = 128,
+    MAX_M = 24,
+    MAX_M_ROWS = 32,   /* where rows of positions are written, or by vectors of less than a line */
     V_NEAR = 40,        /* of a block: a larger one's next point is fetched */
     U_NEAR = 32,        /* stays there from run to run */
     STRIPS = 12,        /* that are transposed at once, of eight points */
-    MENDED_WEIGHTS = 4, /* and inputs of a tile, whose products are summed at once */
-    MENDED_INPUTS = 2
+    FIXUP_WEIGHTS = 4, /* and inputs of a tile, whose products are summed at once */
+    FIXUP_INPUTS = 2
 };
 
 /* Shares of what the caches keep from step to step (ry_machine_kept_bytes). */
-#define SHARED_MOST 8    /* of V that is shared: it is written once and read once a unit, in order */
-#define AHEAD_LEAST 0.75 /* of a tensor that mostly lies in memory when a step begins */
+#define MAX_SHARED 8    /* of V that is shared: it is written once and read once an oc block, in order */
+#define MIN_PREFETCH 0.75 /* of a tensor that mostly is in memory when a step begins */
 
 /* The floats that a share of a cache holds. */
 static int64_t floats_of(int64_t bytes, int64_t share, int64_t shares)
@@ -48,13 +48,13 @@ static int64_t floats_of(int64_t bytes, int64_t share, int64_t shares)
     return bytes * share / shares / (int64_t)sizeof(float);
 }
 
-const double *winograd_magnitudes(int64_t points)
+const double *ry_winograd_magnitudes(int64_t points)
 {
     static const double four[] = {1}, six[] = {WINOGRAD_6_A, WINOGRAD_6_B}, eight[] = {WINOGRAD_8_A, WINOGRAD_8_B, WINOGRAD_8_C};
     return points == 4 ? four : points == 6 ? six : eight;
 }
 
-/* Vectors must lie along channels or along positions of a row. */
+/* Vectors must be along channels or along positions of a row. */
 static bool is_near(const ry_tensor *tensor)
 {
     return tensor->stride[1] == 1 || tensor->stride[tensor->rank - 1] == 1;
@@ -65,16 +65,16 @@ static bool is_f32(const ry_problem *problem, int input)
     return !ry_problem_has_input(problem, input) || ry_type_of(&problem->in[input]) == RY_f32;
 }
 
-/* Points, `most` at most, that an axis of so many taps may have; returns how many, 0: it cannot be
+/* Points, `max` at most, that an axis of so many taps may have; returns how many, 0: it cannot be
  * transformed. */
-static int axis_choices(int64_t taps, int64_t most, int64_t points[WINOGRAD_CHOICES])
+static int axis_choices(int64_t taps, int64_t max, int64_t points[WINOGRAD_CHOICES])
 {
     int count = 0;
     if (taps == 1) {
         points[count++] = 1;
     }
-    for (int64_t t = 4; t <= most && taps > 1; t += 2) {
-        if (t - taps + 1 >= 2 && t - taps + 1 <= WINOGRAD_OUTPUTS_MOST) {
+    for (int64_t t = 4; t <= max && taps > 1; t += 2) {
+        if (t - taps + 1 >= 2 && t - taps + 1 <= WINOGRAD_MAX_OUTPUTS) {
             points[count++] = t;
         }
     }
@@ -86,10 +86,10 @@ static int axis_choices(int64_t taps, int64_t most, int64_t points[WINOGRAD_CHOI
 static void find_phases(const ry_conv_geometry *g, int i, winograd_axis *axis)
 {
     axis->window = g->kernel[i];
-    axis->spread = g->forward ? 1 : g->spread[i];
+    axis->output_stride = g->forward ? 1 : g->output_stride[i];
     axis->stride = g->stride[i];
-    axis->classes = ry_least(axis->stride, axis->window);
-    axis->taps = ry_parts(axis->window, axis->spread * axis->stride);
+    axis->classes = ry_min(axis->stride, axis->window);
+    axis->taps = ry_ceil_div(axis->window, axis->output_stride * axis->stride);
     axis->dilation = axis->taps == 1 ? 1 : g->dilation[i];
     axis->step = axis->dilation * axis->stride;
     axis->pad = g->before[i];
@@ -97,33 +97,33 @@ static void find_phases(const ry_conv_geometry *g, int i, winograd_axis *axis)
     if (g->forward) {
         return;
     }
-    axis->tap_step = -axis->spread;
-    axis->lead = axis->spread;
-    const int64_t last = axis->spread * (axis->taps - 1);
-    for (int64_t tap = axis->window > axis->spread ? axis->window - axis->spread : 0; tap <= last; tap++) {
-        const int64_t lead = ((g->before[i] - tap) % axis->spread + axis->spread) % axis->spread;
-        if (lead < axis->lead) {
-            axis->lead = lead;
+    axis->tap_step = -axis->output_stride;
+    axis->output_offset = axis->output_stride;
+    const int64_t last = axis->output_stride * (axis->taps - 1);
+    for (int64_t tap = axis->window > axis->output_stride ? axis->window - axis->output_stride : 0; tap <= last; tap++) {
+        const int64_t output_offset = ((g->before[i] - tap) % axis->output_stride + axis->output_stride) % axis->output_stride;
+        if (output_offset < axis->output_offset) {
+            axis->output_offset = output_offset;
             axis->tap = tap;
-            axis->pad = (tap + lead - g->before[i]) / axis->spread;
+            axis->pad = (tap + output_offset - g->before[i]) / axis->output_stride;
         }
     }
 }
 
 /* Points that an axis may have in an accuracy class (bench/winograd_points.py measures them): the strict one holds with four, and with six for two
  * outputs of 5 taps. */
-static int64_t points_most(const ry_conv_geometry *g, const winograd_axis *axis, ry_accuracy accuracy)
+static int64_t max_points(const ry_conv_geometry *g, const winograd_axis *axis, ry_accuracy accuracy)
 {
     if (accuracy == RY_ACCURACY_strict) {
         return axis->taps == 5 ? 6 : 4;
     }
-    return g->channels_in * g->kernel[0] * axis->classes > DEPTH_MOST_8 ? 6 : 8;
+    return g->channels_in * g->kernel[0] * axis->classes > MAX_DEPTH_8 ? 6 : 8;
 }
 
-/* Phases of the width whose tiles are woven: all, where strips of positions pass. */
-static int64_t count_woven(const ry_conv_geometry *g, const winograd_axis *width)
+/* Phases of the width whose tiles are interleaved: all, where strips of positions pass. */
+static int64_t count_interleaved(const ry_conv_geometry *g, const winograd_axis *width)
 {
-    return g->x_channel == 1 && g->y_channel == 1 ? 1 : ry_least(width->dilation, g->out[2]);
+    return g->x_channel == 1 && g->y_channel == 1 ? 1 : ry_min(width->dilation, g->out[2]);
 }
 
 /* Strides 1 and 2; or a transposed convolution of one or two axes. Windows with strides have no gaps. */
@@ -136,14 +136,14 @@ static bool has_form(const ry_conv_geometry *g)
         }
         return narrow;
     }
-    bool narrow = g->kernel[0] == 1 && g->spread[0] == 1 && g->before[0] == 0;
+    bool narrow = g->kernel[0] == 1 && g->output_stride[0] == 1 && g->before[0] == 0;
     for (int i = 1; i < RY_SPACE; i++) {
         narrow = narrow && (g->dilation[i] == 1 || g->kernel[i] == 1);
     }
-    return narrow && g->spread[1] <= PHASES_MOST && g->spread[1] * g->spread[2] <= PHASES_MOST;
+    return narrow && g->output_stride[1] <= MAX_PHASES && g->output_stride[1] * g->output_stride[2] <= MAX_PHASES;
 }
 
-bool winograd_is_possible(const ry_problem *problem, ry_accuracy accuracy)
+bool ry_winograd_is_possible(const ry_problem *problem, ry_accuracy accuracy)
 {
     if (!ry_conv_is_spatial(problem)) {
         return false;
@@ -163,23 +163,23 @@ bool winograd_is_possible(const ry_problem *problem, ry_accuracy accuracy)
     find_phases(&g, 1, &h);
     find_phases(&g, 2, &w);
     int64_t points[WINOGRAD_CHOICES];
-    return has_form(&g) && count_woven(&g, &w) * g.channels_in * g.kernel[0] <= WOVEN_MOST && h.taps * w.taps > 1 &&
-           axis_choices(h.taps, points_most(&g, &h, accuracy), points) > 0 &&
-           axis_choices(w.taps, points_most(&g, &w, accuracy), points) > 0 && g.out[1] < 1 << 20 && g.out[2] < 1 << 20;
+    return has_form(&g) && count_interleaved(&g, &w) * g.channels_in * g.kernel[0] <= MAX_INTERLEAVED && h.taps * w.taps > 1 &&
+           axis_choices(h.taps, max_points(&g, &h, accuracy), points) > 0 &&
+           axis_choices(w.taps, max_points(&g, &w, accuracy), points) > 0 && g.out[1] < 1 << 20 && g.out[2] < 1 << 20;
 }
 
 /* Tiles of an axis of `out` outputs; their table is written where it is not NULL. */
 static int64_t cut_axis(const winograd_axis *axis, int64_t out, winograd_tile *tile)
 {
-    const int64_t extent = ry_parts(out + axis->lead, axis->spread), phases = ry_least(axis->dilation, extent);
+    const int64_t extent = ry_ceil_div(out + axis->output_offset, axis->output_stride), phases = ry_min(axis->dilation, extent);
     int64_t count = 0;
-    for (int64_t begin = 0; begin < phases; begin += axis->weave) {
-        const int64_t most = ry_parts(extent - begin, axis->dilation); /* outputs of the longest phase */
-        for (int64_t first = 0; first < most; first += axis->outputs) {
-            for (int64_t phase = begin; phase < begin + axis->weave; phase++, count++) {
-                const int64_t left = ry_most(ry_parts(extent - phase, axis->dilation) - first, 0);
+    for (int64_t begin = 0; begin < phases; begin += axis->interleave) {
+        const int64_t max = ry_ceil_div(extent - begin, axis->dilation); /* outputs of the longest phase */
+        for (int64_t first = 0; first < max; first += axis->outputs) {
+            for (int64_t phase = begin; phase < begin + axis->interleave; phase++, count++) {
+                const int64_t left = ry_max(ry_ceil_div(extent - phase, axis->dilation) - first, 0);
                 if (tile) {
-                    tile[count] = (winograd_tile){(int32_t)(phase + first * axis->dilation), (int32_t)ry_least(left, axis->outputs)};
+                    tile[count] = (winograd_tile){(int32_t)(phase + first * axis->dilation), (int32_t)ry_min(left, axis->outputs)};
                 }
             }
         }
@@ -187,13 +187,13 @@ static int64_t cut_axis(const winograd_axis *axis, int64_t out, winograd_tile *t
     return count;
 }
 
-winograd_range winograd_inside(const winograd_plan *plan, int axis, const winograd_tile *tile, int64_t phase)
+winograd_range ry_winograd_inside(const winograd_plan *plan, int axis, const winograd_tile *tile, int64_t phase)
 {
     const winograd_axis *a = &plan->axis[axis];
     winograd_range range = {.end = tile->outputs};
-    if (a->spread > 1) {
-        const int64_t end = ry_parts(plan->geometry.out[axis + 1] + a->lead - phase, a->spread) - tile->origin;
-        range.first = tile->origin == 0 && phase < a->lead;
+    if (a->output_stride > 1) {
+        const int64_t end = ry_ceil_div(plan->geometry.out[axis + 1] + a->output_offset - phase, a->output_stride) - tile->origin;
+        range.first = tile->origin == 0 && phase < a->output_offset;
         range.end = end < range.end ? end : range.end;
     }
     return range;
@@ -203,15 +203,15 @@ winograd_range winograd_inside(const winograd_plan *plan, int axis, const winogr
 static int64_t count_products(const winograd_axis *axis)
 {
     int64_t count = 0;
-    for (int64_t i = 0; i < axis->points * axis->spread; i++) {
+    for (int64_t i = 0; i < axis->points * axis->output_stride; i++) {
         for (int64_t j = 0; j < axis->classes; j++) {
-            count += !winograd_is_zero(axis, i / axis->spread, i % axis->spread, j);
+            count += !winograd_is_zero(axis, i / axis->output_stride, i % axis->output_stride, j);
         }
     }
     return count;
 }
 
-void winograd_set_points(winograd_plan *plan, const int64_t points[2])
+void ry_winograd_set_points(winograd_plan *plan, const int64_t points[2])
 {
     const ry_conv_geometry *g = &plan->geometry;
     plan->points = points[0] * points[1];
@@ -225,66 +225,66 @@ void winograd_set_points(winograd_plan *plan, const int64_t points[2])
     plan->tiles = g->batch * g->out[0] * plan->axis[0].tiles * plan->axis[1].tiles;
 }
 
-/* Floats from row to row: an odd number of cache lines, so that rows that are read together lie in different sets of a cache. */
+/* Floats from row to row: an odd number of cache lines, so that rows that are read together are in different sets of a cache. */
 static int64_t odd_lines(int64_t floats)
 {
-    return (floats + LINE - 1) / LINE * LINE + (ry_parts(floats, LINE) % 2 == 0 ? LINE : 0);
+    return (floats + LINE - 1) / LINE * LINE + (ry_ceil_div(floats, LINE) % 2 == 0 ? LINE : 0);
 }
 
-void winograd_set_blocks(winograd_plan *plan, int64_t block, int64_t units_a_task, bool shared)
+void ry_winograd_set_blocks(winograd_plan *plan, int64_t block, int64_t oc_blocks_per_task, bool shared)
 {
     plan->shared = shared;
     plan->block = block;
-    plan->blocks = ry_parts(plan->tiles, block);
-    plan->units_a_task = units_a_task;
-    plan->unit_blocks = ry_parts(plan->units, units_a_task);
-    const int64_t room = ry_parts(plan->geometry.channels_in, plan->width) * plan->width - plan->channel_step + plan->depth;
-    plan->packed_unit = plan->points * plan->phases * plan->depth * plan->tile_columns;
-    plan->packed_group = plan->points * plan->phases * plan->depth * ry_parts(plan->geometry.channels_out, plan->width) * plan->width;
+    plan->blocks = ry_ceil_div(plan->tiles, block);
+    plan->oc_blocks_per_task = oc_blocks_per_task;
+    plan->oc_block_ranges = ry_ceil_div(plan->oc_blocks, oc_blocks_per_task);
+    const int64_t room = ry_ceil_div(plan->geometry.channels_in, plan->width) * plan->width - plan->channel_step + plan->depth;
+    plan->packed_oc_block = plan->points * plan->phases * plan->depth * plan->tile_columns;
+    plan->packed_group = plan->points * plan->phases * plan->depth * ry_ceil_div(plan->geometry.channels_out, plan->width) * plan->width;
     plan->v_row = odd_lines(room);
     plan->v_point = odd_lines(block * plan->v_row);
-    plan->m_phase = units_a_task * plan->tile_columns;
+    plan->m_phase = oc_blocks_per_task * plan->tile_columns;
     plan->m_row = odd_lines(plan->phases * plan->m_phase);
     plan->m_point = odd_lines(block * plan->m_row);
 }
 
-bool winograd_fits(const winograd_plan *plan)
+bool ry_winograd_fits(const winograd_plan *plan)
 {
     const winograd_limits *l = &plan->limits;
     const int64_t v = plan->points * plan->v_point, m = plan->points * plan->m_point;
-    const bool rows = !plan->y_near || plan->width < LINE;
-    if (plan->block == plan->axis[1].weave && plan->units_a_task == 1) {
+    const bool rows = !plan->y_channels_last || plan->width < LINE;
+    if (plan->block == plan->axis[1].interleave && plan->oc_blocks_per_task == 1) {
         return true; /* there is no less */
     }
-    return m <= floats_of(l->l2, rows ? M_MOST_ROWS : M_MOST, SHARES) &&
-           (plan->shared ? v * plan->blocks * plan->geometry.groups <= floats_of(l->kept, SHARED_MOST, 1)
-                         : v <= floats_of(l->l2, V_MOST, SHARES));
+    return m <= floats_of(l->l2, rows ? MAX_M_ROWS : MAX_M, SHARES) &&
+           (plan->shared ? v * plan->blocks * plan->geometry.groups <= floats_of(l->kept, MAX_SHARED, 1)
+                         : v <= floats_of(l->l2, MAX_V, SHARES));
 }
 
-/* Floats for the sums over taps of tiles that are mended: as many input channels at once as fit. */
-static int64_t size_mended(winograd_plan *plan)
+/* Floats for the sums over taps of tiles that are fixed up: as many input channels at once as fit. */
+static int64_t size_fixup(winograd_plan *plan)
 {
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
     const int64_t weights = h->taps * h->classes * w->taps * w->classes * plan->tile_columns, inputs = plan->points * plan->classes;
-    const int64_t l2 = plan->limits.l2, most = floats_of(l2, MENDED_WEIGHTS, SHARES) / weights;
-    const int64_t fit = ry_most(ry_least(most, floats_of(l2, MENDED_INPUTS, SHARES) / inputs), 1);
-    plan->mended_channels = ry_least(fit, plan->geometry.channels_in);
-    plan->mended_weights = plan->mended_channels * weights;
-    return plan->mended_weights + plan->mended_channels * inputs;
+    const int64_t l2 = plan->limits.l2, max = floats_of(l2, FIXUP_WEIGHTS, SHARES) / weights;
+    const int64_t fit = ry_max(ry_min(max, floats_of(l2, FIXUP_INPUTS, SHARES) / inputs), 1);
+    plan->fixup_channels = ry_min(fit, plan->geometry.channels_in);
+    plan->fixup_weights = plan->fixup_channels * weights;
+    return plan->fixup_weights + plan->fixup_channels * inputs;
 }
 
 static void lay_out(winograd_plan *plan)
 {
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
-    const int64_t reach = (w->points - 1) * w->step + w->stride + w->weave - 1, all = plan->geometry.out[2] * w->stride + 2 * reach;
-    const int64_t strip = floats_of(plan->limits.l2, STRIPS, SHARES) / (WINOGRAD_POINTS_MOST * LINE);
-    const bool strips_pass = plan->x_staged || !plan->y_near;
-    const int64_t most = ry_least(all, strips_pass ? strip : strip / POSITIONS_A_MENDED);
-    const int64_t span = ry_most(reach, most);
-    const int64_t written = ry_most(span / w->spread, w->outputs) * w->spread;
-    const int64_t strips = ry_most(h->points * (ry_whole(span, plan->width) + plan->width) + plan->width,
-                                   h->outputs * (w->lead + ry_whole(written, plan->width)));
-    const int64_t stage = ry_most(strips * plan->width, size_mended(plan));
+    const int64_t reach = (w->points - 1) * w->step + w->stride + w->interleave - 1, all = plan->geometry.out[2] * w->stride + 2 * reach;
+    const int64_t strip = floats_of(plan->limits.l2, STRIPS, SHARES) / (WINOGRAD_MAX_POINTS * LINE);
+    const bool strips_pass = plan->x_staged || !plan->y_channels_last;
+    const int64_t max = ry_min(all, strips_pass ? strip : strip / POSITIONS_PER_FIXUP);
+    const int64_t span = ry_max(reach, max);
+    const int64_t written = ry_max(span / w->output_stride, w->outputs) * w->output_stride;
+    const int64_t strips = ry_max(h->points * (ry_round_up(span, plan->width) + plan->width) + plan->width,
+                                   h->outputs * (w->output_offset + ry_round_up(written, plan->width)));
+    const int64_t stage = ry_max(strips * plan->width, size_fixup(plan));
     size_t at = 0;
     plan->run_span = span;
     plan->v = at, at += plan->shared ? 0 : ry_aligned((size_t)(plan->points * plan->v_point) * 4);
@@ -292,21 +292,21 @@ static void lay_out(winograd_plan *plan)
     plan->stage = at, at += ry_aligned((size_t)stage * 4);
     plan->outputs = at, at += ry_aligned((size_t)(plan->block * plan->phases) * sizeof(winograd_outputs));
     const int64_t biases = plan->geometry.phase_bias ? plan->phases : 1;
-    plan->bias = at, at += ry_aligned((size_t)(biases * (plan->units_a_task + 1) * plan->tile_columns) * 4);
+    plan->bias = at, at += ry_aligned((size_t)(biases * (plan->oc_blocks_per_task + 1) * plan->tile_columns) * 4);
     plan->scratch = at;
-    const int64_t vectors = ry_parts(plan->geometry.channels_in, plan->width);
+    const int64_t vectors = ry_ceil_div(plan->geometry.channels_in, plan->width);
     plan->channels_a_part = plan->tiles < TILES_A_CORE * plan->limits.cores
-                                ? ry_parts(vectors, ry_parts(vectors, VECTORS_A_PART)) * plan->width
+                                ? ry_ceil_div(vectors, ry_ceil_div(vectors, VECTORS_A_PART)) * plan->width
                                 : vectors * plan->width;
-    plan->channel_parts = ry_parts(plan->geometry.channels_in, plan->channels_a_part);
+    plan->channel_parts = ry_ceil_div(plan->geometry.channels_in, plan->channels_a_part);
 }
 
-/* Is a tensor that mostly lies in memory read, or written, in pieces that memory's prefetchers do not follow: pixel by pixel, or by parts of rows? */
+/* Is a tensor that mostly is in memory read, or written, in pieces that memory's prefetchers do not follow: pixel by pixel, or by parts of rows? */
 static bool is_fetched(const winograd_plan *plan, bool near, int64_t channels, const int64_t extent[RY_SPACE])
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t floats = g->batch * g->groups * channels * extent[0] * extent[1] * extent[2];
-    return (near || plan->block < plan->axis[1].tiles) && (double)floats * sizeof(float) >= AHEAD_LEAST * (double)plan->limits.kept;
+    return (near || plan->block < plan->axis[1].tiles) && (double)floats * sizeof(float) >= MIN_PREFETCH * (double)plan->limits.kept;
 }
 
 /* Steps of y and the residual from position to position. */
@@ -320,7 +320,7 @@ static void find_steps(const ry_problem *problem, ry_conv_phase *steps)
     }
 }
 
-/* Makes columns of the phases, where their outputs lie so that vectors of channels may go on from a phase to its neighbour. */
+/* Makes columns of the phases, where their outputs are stored so that vectors of channels may go on from a phase to its neighbour. */
 static void fold_phases(const ry_problem *problem, winograd_plan *plan)
 {
     ry_conv_geometry *g = &plan->geometry;
@@ -330,24 +330,24 @@ static void fold_phases(const ry_problem *problem, winograd_plan *plan)
                  (!has_residual || ((g->r_channel == 1 || channels == 1) && r_pixel == channels));
     for (int i = 0; i < 2; i++) {
         const winograd_axis *axis = &plan->axis[i];
-        folds = folds && axis->lead == 0 && axis->window == axis->taps * axis->spread && g->out[i + 1] % axis->spread == 0;
+        folds = folds && axis->output_offset == 0 && axis->window == axis->taps * axis->output_stride && g->out[i + 1] % axis->output_stride == 0;
     }
     if (!folds) {
         return;
     }
     winograd_fold *f = &plan->fold;
     *f = (winograd_fold){
-        .channels = channels, .row = channels * plan->axis[1].spread, .y_row = plan->steps.y_step[1], .r_row = plan->steps.r_step[1]};
-    f->room = ry_whole(f->row, plan->width);
-    g->channels_out = (plan->axis[0].spread - 1) * f->room + f->row;
+        .channels = channels, .row = channels * plan->axis[1].output_stride, .y_row = plan->steps.y_step[1], .r_row = plan->steps.r_step[1]};
+    f->room = ry_round_up(f->row, plan->width);
+    g->channels_out = (plan->axis[0].output_stride - 1) * f->room + f->row;
     g->y_channel = 1;
     g->r_channel = has_residual;
     for (int i = 0; i < 2; i++) {
         winograd_axis *axis = &plan->axis[i];
-        g->out[i + 1] /= axis->spread;
-        plan->steps.y_step[i + 1] *= axis->spread;
-        plan->steps.r_step[i + 1] *= axis->spread;
-        axis->spread = 1;
+        g->out[i + 1] /= axis->output_stride;
+        plan->steps.y_step[i + 1] *= axis->output_stride;
+        plan->steps.r_step[i + 1] *= axis->output_stride;
+        axis->output_stride = 1;
     }
 }
 
@@ -368,7 +368,7 @@ static winograd_limits limits_of(const ry_query *query)
     return l;
 }
 
-void winograd_plan_start(const ry_query *query, winograd_plan *plan)
+void ry_winograd_plan_start(const ry_query *query, winograd_plan *plan)
 {
     memset(plan, 0, sizeof *plan);
     ry_conv_geometry *g = &plan->geometry;
@@ -378,36 +378,36 @@ void winograd_plan_start(const ry_query *query, winograd_plan *plan)
     plan->limits = limits_of(query);
     find_steps(problem, &plan->steps);
     plan->width = simd->width;
-    plan->tile_rows = ry_least(simd->rows, 13); /* rows along the reduction need an address each */
+    plan->tile_rows = ry_min(simd->rows, 13); /* rows along the reduction need an address each */
     plan->tile_columns = plan->width * simd->vectors;
     find_phases(g, 1, &plan->axis[0]);
     find_phases(g, 2, &plan->axis[1]);
     fold_phases(problem, plan);
-    plan->units = ry_parts(g->channels_out, plan->tile_columns);
-    plan->x_near = g->x_channel == 1;
-    plan->y_near = g->y_channel == 1;
-    plan->x_staged = !plan->x_near || (g->channels_in <= STAGED_CHANNELS && g->x_step[2] >= floats_of(plan->limits.l1, STAGED_STEP, 32));
-    plan->axis[0].weave = 1;
-    plan->axis[1].weave = count_woven(g, &plan->axis[1]);
-    plan->phases = plan->axis[0].spread * plan->axis[1].spread;
+    plan->oc_blocks = ry_ceil_div(g->channels_out, plan->tile_columns);
+    plan->x_channels_last = g->x_channel == 1;
+    plan->y_channels_last = g->y_channel == 1;
+    plan->x_staged = !plan->x_channels_last || (g->channels_in <= STAGED_CHANNELS && g->x_step[2] >= floats_of(plan->limits.l1, STAGED_STEP, 32));
+    plan->axis[0].interleave = 1;
+    plan->axis[1].interleave = count_interleaved(g, &plan->axis[1]);
+    plan->phases = plan->axis[0].output_stride * plan->axis[1].output_stride;
     plan->classes = plan->axis[0].classes * plan->axis[1].classes;
-    plan->channel_step = g->kernel[0] * plan->classes == 1 ? g->channels_in : ry_parts(g->channels_in, plan->width) * plan->width;
+    plan->channel_step = g->kernel[0] * plan->classes == 1 ? g->channels_in : ry_ceil_div(g->channels_in, plan->width) * plan->width;
     plan->depth = plan->channel_step * g->kernel[0] * plan->classes;
 }
 
-int winograd_choices(const ry_query *query, const winograd_plan *plan, int axis, int64_t points[WINOGRAD_CHOICES])
+int ry_winograd_choices(const ry_query *query, const winograd_plan *plan, int axis, int64_t points[WINOGRAD_CHOICES])
 {
     const winograd_axis *a = &plan->axis[axis];
-    return axis_choices(a->taps, points_most(&plan->geometry, a, query->kernel->accuracy), points);
+    return axis_choices(a->taps, max_points(&plan->geometry, a, query->kernel->accuracy), points);
 }
 
-void winograd_plan_finish(winograd_plan *plan)
+void ry_winograd_plan_finish(winograd_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const winograd_limits *l = &plan->limits;
-    plan->x_ahead = is_fetched(plan, plan->x_near, g->channels_in, g->in);
-    plan->y_ahead = is_fetched(plan, plan->y_near, g->channels_out, g->out);
-    plan->v_fetched = plan->points * plan->v_point > floats_of(l->l2, V_NEAR, SHARES) && plan->v_row <= V_ROW_MOST;
+    plan->prefetch_x = is_fetched(plan, plan->x_channels_last, g->channels_in, g->in);
+    plan->prefetch_y = is_fetched(plan, plan->y_channels_last, g->channels_out, g->out);
+    plan->v_fetched = plan->points * plan->v_point > floats_of(l->l2, V_NEAR, SHARES) && plan->v_row <= MAX_V_ROW;
     plan->u_fetched = plan->packed_group > floats_of(l->l2, U_NEAR, SHARES);
     plan->point_near = floats_of(l->l1, POINT_NEAR, 32);
     lay_out(plan);
@@ -416,14 +416,14 @@ void winograd_plan_finish(winograd_plan *plan)
     plan->size = plan->axis[1].tile + ry_aligned((size_t)g->out[2] * sizeof(winograd_tile));
 }
 
-void winograd_initialise(const ry_query *query, void *state)
+void ry_winograd_initialise(const ry_query *query, void *state)
 {
     winograd_plan *plan = state;
     const int64_t *value = query->form->value;
-    winograd_plan_start(query, plan);
-    winograd_set_points(plan, (int64_t[]){value[WINOGRAD_POINTS_H], value[WINOGRAD_POINTS_W]});
-    winograd_set_blocks(plan, value[WINOGRAD_TILES], value[WINOGRAD_UNITS], value[WINOGRAD_SHARED] != 0);
-    winograd_plan_finish(plan);
+    ry_winograd_plan_start(query, plan);
+    ry_winograd_set_points(plan, (int64_t[]){value[WINOGRAD_POINTS_H], value[WINOGRAD_POINTS_W]});
+    ry_winograd_set_blocks(plan, value[WINOGRAD_TILES], value[WINOGRAD_OC_BLOCKS], value[WINOGRAD_SHARED] != 0);
+    ry_winograd_plan_finish(plan);
     for (int i = 0; i < 2; i++) {
         cut_axis(&plan->axis[i], plan->geometry.out[i + 1], (winograd_tile *)(void *)((char *)plan + plan->axis[i].tile));
     }

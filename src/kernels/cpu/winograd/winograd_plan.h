@@ -8,22 +8,22 @@
  *
  *     V[p][tile][c] = (B^T d B)[p]     M[p][tile][k] = sum over c of V[p][tile][c] U[p][c][k]     y = A^T M A     U = G g G^T, packed
  *
- * Vectors lie along channels everywhere; where x or y have their channels apart, strips of their rows are transposed on the way,
+ * Vectors are along channels everywhere; where x or y have their channels apart, strips of their rows are transposed on the way,
  * and those of a group of few channels among many are copied.
  * A task takes a block of tiles through all three steps, so that V and M stay in the second-level cache. Where a block would serve few
  * output channels before it is transformed again (few tiles, many channels: tasks are cut along output channels), V is `shared`: tasks of an
  * earlier phase transform every block once, into the workspace.
  *
- * A third axis (depth) is not transformed: its taps lie along the reduction beside the channels. A dilated axis falls into `dilation` interleaved
- * axes; tiles are counted phase by phase. Where strips of rows are transposed on the way, the phases of a row are woven: a tile of each, then the next
+ * A third axis (depth) is not transformed: its taps are along the reduction beside the channels. A dilated axis falls into `dilation` interleaved
+ * axes; tiles are counted phase by phase. Where strips of rows are transposed on the way, the phases of a row are interleaved: a tile of each, then the next
  * one of each, which read and write one strip together; a phase that has one less gets an empty tile.
  *
  * An axis of a transposed convolution with stride s is s phases, one for each residue of the output's position modulo s: forward convolutions of at
  * most r / s taps, rounded up. They are numbered so that output i of every phase reads x from the same position on: phases share V, each has its own
  * U, like more output channels, and the m s outputs of a tile are neighbours in y.
  *
- * Where y's channels lie next to each other, and the window is a multiple of the strides, phases have the same taps, and may be more output channels
- * altogether (`fold`): column k of the products is of channel k of all phases, in the order of y's memory, each row of phases in whole vectors.
+ * Where y's channels are next to each other, and the window is a multiple of the strides, phases have the same taps, and may be more output channels
+ * altogether (`fold`): column k of the products is of channel k of all phases, in the order of y's memory, each row of phases in full vectors.
  *
  * An axis that is read with stride 2 is two classes, the residues of x's position: each is a convolution of unit stride, of half the taps, and their
  * sum is formed in M, like that over input channels. Where a phase or a class has a tap less than others, products of infinity (or of 0) are left
@@ -31,11 +31,11 @@
 #ifndef RY_KERNELS_CPU_WINOGRAD_WINOGRAD_PLAN_H
 #define RY_KERNELS_CPU_WINOGRAD_WINOGRAD_PLAN_H
 
-#include "kernels/cpu/conv/conv_geometry.h"
-#include "kernels/cpu/conv/tile_lines.h"
+#include "kernels/cpu/parts/conv_geometry.h"
+#include "kernels/cpu/parts/tile_lines.h"
 #include "kernels/cpu/winograd/winograd_points.h"
 
-enum { WINOGRAD_POINTS_H, WINOGRAD_POINTS_W, WINOGRAD_SHARED, WINOGRAD_TILES, WINOGRAD_UNITS, WINOGRAD_KNOBS };
+enum { WINOGRAD_POINTS_H, WINOGRAD_POINTS_W, WINOGRAD_SHARED, WINOGRAD_TILES, WINOGRAD_OC_BLOCKS, WINOGRAD_KNOBS };
 enum { WINOGRAD_CHOICES = 3 }; /* of points of an axis */
 
 /* What plans are held against: of the machine. Times are in multiply-adds of a vector. */
@@ -55,10 +55,10 @@ typedef struct winograd_tile {
 typedef struct winograd_axis {
     int64_t points, outputs, taps; /* 1, 1, 1: not transformed */
     int64_t dilation, pad;         /* before the first input */
-    int64_t spread, lead;          /* phases; output i of phase p is position i * spread + p - lead of y, if there is one */
+    int64_t output_stride, output_offset;          /* phases; output i of phase p is position i * spread + p - lead of y, if there is one */
     int64_t stride, classes;       /* of reading; residues of x's position modulo the stride that are summed */
     int64_t step;                  /* positions of x between a tile's inputs of one class */
-    int64_t weave;                 /* neighbouring tiles, one of each phase of the dilation, where they are woven; else 1 */
+    int64_t interleave;                 /* neighbouring tiles, one of each phase of the dilation, where they are interleaved; else 1 */
     int64_t tap, tap_step, window; /* tap j of phase p and class a is tap + p + a + j * tap_step of the window's, 0 where that has none */
     int64_t tiles;
     size_t tile; /* winograd_tile[tiles], in bytes from the plan's start */
@@ -69,7 +69,7 @@ typedef struct winograd_outputs {
     uint64_t inside;   /* y's */
     uint64_t nan;      /* whose windows hold a NaN */
     uint64_t infinite; /* no NaN, but an infinity */
-    uint64_t direct;   /* to be summed over taps for the unit at hand */
+    uint64_t direct;   /* to be summed over taps for the oc block at hand */
     uint64_t open;     /* those of them that further terms may change */
     bool terms;        /* finite terms, too, decide about them: an infinity alone settles what it reaches */
 } winograd_outputs;
@@ -94,19 +94,19 @@ typedef struct winograd_plan {
     int64_t tiles;                                   /* of the whole batch */
     int64_t channel_step;                            /* channels of one depth tap in the reduction */
     int64_t depth;                                   /* the reduction */
-    int64_t units;                                   /* of tile_columns output channels, in a group */
+    int64_t oc_blocks;                                   /* of tile_columns output channels, in a group */
     int64_t block, blocks;                           /* tiles of a task */
-    int64_t units_a_task, unit_blocks;               /* units whose products are held at once; shared: of a task */
+    int64_t oc_blocks_per_task, oc_block_ranges;               /* oc blocks whose products are held at once; shared: of a task */
     int64_t run_span;                                /* positions of a row that are transposed at once, at most */
-    int64_t mended_channels, mended_weights;         /* input channels that direct sums take at once; floats of their weights */
+    int64_t fixup_channels, fixup_weights;         /* input channels that direct sums take at once; floats of their weights */
     int64_t v_row, v_point, m_phase, m_row, m_point; /* steps in floats */
-    int64_t packed_unit, packed_group;               /* floats */
+    int64_t packed_oc_block, packed_group;               /* floats */
     bool shared;
     int64_t channel_parts, channels_a_part; /* shared: a transforming task takes so many channels */
-    bool x_near, y_near;                    /* channels lie next to each other in x, in y */
+    bool x_channels_last, y_channels_last;                    /* channels are next to each other in x, in y */
     bool x_staged;                          /* rows of x pass through a strip, whether numbers are finite or not */
-    bool x_ahead, y_ahead;                  /* a block's products run while x of the next one, and its y, are fetched */
-    bool v_fetched, u_fetched;              /* V of the next point, U of the next unit: they may not be near */
+    bool prefetch_x, prefetch_y;                  /* a block's products run while x of the next one, and its y, are fetched */
+    bool v_fetched, u_fetched;              /* V of the next point, U of the next oc block: they may not be near */
     int64_t point_near;                     /* floats of V and U of a point that stay in a first-level cache */
     /* scratch of a worker, in bytes from its start */
     size_t v, m, stage, outputs, bias, scratch;
@@ -115,26 +115,26 @@ typedef struct winograd_plan {
 } winograd_plan;
 
 /* Can the problem be computed so, whatever it costs? */
-bool winograd_is_possible(const ry_problem *problem, ry_accuracy accuracy);
+bool ry_winograd_is_possible(const ry_problem *problem, ry_accuracy accuracy);
 
 /* The steps of making a plan: what follows from the problem and the machine alone; the points that an axis
- * may have (returns how many); what follows from them; what follows from tiles and units; the rest. */
-void winograd_plan_start(const ry_query *query, winograd_plan *plan);
-int winograd_choices(const ry_query *query, const winograd_plan *plan, int axis, int64_t points[WINOGRAD_CHOICES]);
-void winograd_set_points(winograd_plan *plan, const int64_t points[2]);
-void winograd_set_blocks(winograd_plan *plan, int64_t block, int64_t units_a_task, bool shared);
-void winograd_plan_finish(winograd_plan *plan);
+ * may have (returns how many); what follows from them; what follows from tiles and oc blocks; the rest. */
+void ry_winograd_plan_start(const ry_query *query, winograd_plan *plan);
+int ry_winograd_choices(const ry_query *query, const winograd_plan *plan, int axis, int64_t points[WINOGRAD_CHOICES]);
+void ry_winograd_set_points(winograd_plan *plan, const int64_t points[2]);
+void ry_winograd_set_blocks(winograd_plan *plan, int64_t block, int64_t oc_blocks_per_task, bool shared);
+void ry_winograd_plan_finish(winograd_plan *plan);
 
 /* Are V and M no larger than the caches bear? The least block is. */
-bool winograd_fits(const winograd_plan *plan);
+bool ry_winograd_fits(const winograd_plan *plan);
 
 /* A whole plan of a complete form, tables included, in plan->size bytes. */
-void winograd_initialise(const ry_query *query, void *state);
+void ry_winograd_initialise(const ry_query *query, void *state);
 
 /* The finite points of `points`: 0 is one, then +-magnitude[0], +-magnitude[1], ...; the last point is infinity. */
-const double *winograd_magnitudes(int64_t points);
+const double *ry_winograd_magnitudes(int64_t points);
 
-/* Where the channels of a class lie in the reduction, in units of channel_step: in such an order that those with weights at a point are neighbours. */
+/* Where the channels of a class are in the reduction, in oc blocks of channel_step: in such an order that those with weights at a point are neighbours. */
 static inline int64_t winograd_class(const winograd_plan *plan, int64_t down, int64_t along)
 {
     return plan->classes < 4 ? down + along : down == 0 ? 1 - along : 2 + along;
@@ -145,7 +145,7 @@ typedef struct winograd_range {
     int64_t first, end;
 } winograd_range;
 
-winograd_range winograd_inside(const winograd_plan *plan, int axis, const winograd_tile *tile, int64_t phase);
+winograd_range ry_winograd_inside(const winograd_plan *plan, int axis, const winograd_tile *tile, int64_t phase);
 
 /* Are all of a phase's and class's weights 0 at this point of the axis? The point 0 has tap 0 only, and infinity the last. */
 static inline bool winograd_is_zero(const winograd_axis *axis, int64_t point, int64_t phase, int64_t class)
@@ -161,11 +161,11 @@ static inline const winograd_tile *winograd_tiles(const winograd_plan *plan, int
 
 /* Columns are a group's output channels, or (folded) those of all phases. */
 
-/* Columns from k on, `most` at most, that lie next to each other in y where its channels do; below 1: there is no column k. */
-static inline int64_t winograd_columns_beside(const winograd_plan *plan, int64_t k, int64_t most)
+/* Columns from k on, `max` at most, that are next to each other in y where its channels do; below 1: there is no column k. */
+static inline int64_t winograd_columns_beside(const winograd_plan *plan, int64_t k, int64_t max)
 {
-    const int64_t left = plan->fold.channels ? plan->fold.row - k % plan->fold.room : most;
-    return left < most ? left : most;
+    const int64_t left = plan->fold.channels ? plan->fold.row - k % plan->fold.room : max;
+    return left < max ? left : max;
 }
 
 /* Column k in y, in the residual, in the weights, from the group's first. */
@@ -189,10 +189,10 @@ static inline int64_t winograd_column_w(const winograd_plan *plan, int64_t k)
                        : k * g->w_out;
 }
 
-/* Channels of a unit, in whole vectors. */
-static inline int64_t winograd_unit_columns(const winograd_plan *plan, int64_t unit)
+/* Channels of an oc block, in full vectors. */
+static inline int64_t winograd_oc_block_columns(const winograd_plan *plan, int64_t oc_block)
 {
-    const int64_t left = plan->geometry.channels_out - unit * plan->tile_columns;
+    const int64_t left = plan->geometry.channels_out - oc_block * plan->tile_columns;
     const int64_t channels = left < plan->tile_columns ? left : plan->tile_columns;
     return (channels + plan->width - 1) / plan->width * plan->width;
 }

@@ -3,8 +3,8 @@
 #ifndef RY_KERNELS_CPU_WINOGRAD_WINOGRAD_POINTS_H
 #define RY_KERNELS_CPU_WINOGRAD_WINOGRAD_POINTS_H
 
-#define WINOGRAD_POINTS_MOST  8 /* of one axis */
-#define WINOGRAD_OUTPUTS_MOST 6 /* of one axis: with seven, products are hardly fewer, and transforms dearer */
+#define WINOGRAD_MAX_POINTS  8 /* of one axis */
+#define WINOGRAD_MAX_OUTPUTS 6 /* of one axis: with seven, products are hardly fewer, and transforms dearer */
 
 #define WINOGRAD_6_A 0.625f
 #define WINOGRAD_6_B 1.5f

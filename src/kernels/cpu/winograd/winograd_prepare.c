@@ -2,47 +2,47 @@
 /* What kernels of Winograd's form are asked before they run. */
 #include "kernels/cpu/winograd/winograd_prepare.h"
 
-#include "base/whole.h"
+#include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/cpu/winograd/winograd_cost.h"
 #include "kernels/form.h"
 
-const ry_knob winograd_knobs[WINOGRAD_KNOBS] = {
+const ry_knob ry_winograd_knobs[WINOGRAD_KNOBS] = {
     [WINOGRAD_POINTS_H] = {"points_h", NULL, true}, [WINOGRAD_POINTS_W] = {"points_w", NULL, true},
     [WINOGRAD_SHARED] = {"shared", NULL, true},     [WINOGRAD_TILES] = {"tiles", NULL, false},
-    [WINOGRAD_UNITS] = {"units", NULL, false},
+    [WINOGRAD_OC_BLOCKS] = {"oc_blocks", NULL, false},
 };
 
-bool winograd_takes_near32(const ry_problem *problem)
+bool ry_winograd_takes_near32(const ry_problem *problem)
 {
-    return winograd_is_possible(problem, RY_ACCURACY_near32);
+    return ry_winograd_is_possible(problem, RY_ACCURACY_near32);
 }
 
-bool winograd_takes_strict(const ry_problem *problem)
+bool ry_winograd_takes_strict(const ry_problem *problem)
 {
-    return winograd_is_possible(problem, RY_ACCURACY_strict);
+    return ry_winograd_is_possible(problem, RY_ACCURACY_strict);
 }
 
-rynd_status winograd_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+rynd_status ry_winograd_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     winograd_plan plan;
-    if (!winograd_plan_choose(query, &plan)) {
+    if (!ry_winograd_plan_choose(query, &plan)) {
         return ry_form_fail(query, error);
     }
     const int64_t blocks = plan.geometry.groups * plan.blocks;
     ry_work work[2] = {{0, 0}};
-    winograd_count(&plan, work);
-    const size_t tasks = (size_t)(plan.shared ? blocks * plan.unit_blocks : blocks);
+    ry_winograd_count(&plan, work);
+    const size_t tasks = (size_t)(plan.shared ? blocks * plan.oc_block_ranges : blocks);
     *prepared = (ry_prepared){.phases = 1 + plan.shared,
                               .tasks = {plan.shared ? (size_t)(blocks * plan.channel_parts) : tasks, plan.shared ? tasks : 0},
                               .state_size = ry_aligned(plan.size),
                               .packed = ry_aligned((size_t)(plan.geometry.groups * plan.packed_group) * sizeof(float)),
-                              .pack_tasks = (size_t)(plan.geometry.groups * plan.units),
+                              .pack_tasks = (size_t)(plan.geometry.groups * plan.oc_blocks),
                               .scratch = ry_aligned(plan.scratch),
                               .work = {ry_work_of_cycles(work[0], plan.width), ry_work_of_cycles(work[1], plan.width)},
-                              .pack_work = winograd_pack_cost(&plan) * 2 * (double)plan.width,
+                              .pack_work = ry_winograd_pack_cost(&plan) * 2 * (double)plan.width,
                               .workspace = plan.shared ? ry_aligned(winograd_find_flags(&plan) + (size_t)(blocks * plan.channel_parts)) : 0,
-                              .counts = {winograd_flop(&plan), ry_problem_bytes(query->problem)},
-                              .form = {{plan.axis[0].points, plan.axis[1].points, plan.shared, plan.block, plan.units_a_task}}};
+                              .counts = {ry_winograd_flop(&plan), ry_problem_bytes(query->problem)},
+                              .form = {{plan.axis[0].points, plan.axis[1].points, plan.shared, plan.block, plan.oc_blocks_per_task}}};
     return RYND_OK;
 }

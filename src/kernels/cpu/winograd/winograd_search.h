@@ -6,9 +6,9 @@
 #include "kernels/cpu/winograd/winograd_plan.h"
 
 /* The legal values of a knob; of tiles: for the points that the query's form has, or may have. */
-void winograd_values(const ry_query *query, int knob, ry_knob_values *values);
+void ry_winograd_values(const ry_query *query, int knob, ry_knob_values *values);
 
 /* The plan of least cost that the form allows, without tables; false: nothing goes together. */
-bool winograd_plan_choose(const ry_query *query, winograd_plan *plan);
+bool ry_winograd_plan_choose(const ry_query *query, winograd_plan *plan);
 
 #endif

@@ -7,7 +7,7 @@
 #ifndef RY_KERNELS_CPU_WINOGRAD_WINOGRAD_TRANSFORM_H
 #define RY_KERNELS_CPU_WINOGRAD_WINOGRAD_TRANSFORM_H
 
-#include "kernels/cpu/common/simd.h"
+#include "kernels/cpu/simd/simd.h"
 #include "kernels/cpu/winograd/winograd_points.h"
 
 RY_INLINE ry_vf winograd_difference(ry_vf a, ry_vf b)
@@ -15,7 +15,7 @@ RY_INLINE ry_vf winograd_difference(ry_vf a, ry_vf b)
     return a - b;
 }
 
-/* Sums and differences run beside multiply-adds where a core has other units for them. */
+/* Sums and differences run beside multiply-adds where a core has other oc blocks for them. */
 RY_INLINE ry_vf winograd_scaled_sum(ry_vf a, float by, ry_vf b)
 {
     return by == 1.0f ? ry_vf_add(a, b) : by == -1.0f ? winograd_difference(a, b) : ry_vf_fma(ry_vf_set(by), b, a);
@@ -35,7 +35,7 @@ RY_INLINE ry_vf winograd_quadratic(ry_vf x2, ry_vf x1, ry_vf x0, float s1, float
 }
 
 /* Three of six points, the first ones or the last, take half the operations. */
-RY_INLINE void winograd_input_half(const int half, const ry_vf d[WINOGRAD_POINTS_MOST], ry_vf v[3])
+RY_INLINE void winograd_input_half(const int half, const ry_vf d[WINOGRAD_MAX_POINTS], ry_vf v[3])
 {
     const float a = WINOGRAD_6_A, b = WINOGRAD_6_B, s1 = a * a + b * b, s2 = a * a * b * b;
     if (half == 0) {
@@ -47,9 +47,9 @@ RY_INLINE void winograd_input_half(const int half, const ry_vf d[WINOGRAD_POINTS
     }
 }
 
-RY_INLINE void winograd_input(const int points, ry_vf d[WINOGRAD_POINTS_MOST])
+RY_INLINE void winograd_input(const int points, ry_vf d[WINOGRAD_MAX_POINTS])
 {
-    ry_vf v[WINOGRAD_POINTS_MOST];
+    ry_vf v[WINOGRAD_MAX_POINTS];
     if (points == 4) {
         v[0] = winograd_difference(d[2], d[0]);
         v[1] = ry_vf_add(d[2], d[1]);
@@ -80,7 +80,7 @@ RY_INLINE void winograd_input(const int points, ry_vf d[WINOGRAD_POINTS_MOST])
 }
 
 /* y[i] = sum over points of p^i m[p]; infinity adds to the last. */
-RY_INLINE void winograd_output(const int points, const int outputs, const ry_vf m[WINOGRAD_POINTS_MOST], ry_vf y[WINOGRAD_POINTS_MOST])
+RY_INLINE void winograd_output(const int points, const int outputs, const ry_vf m[WINOGRAD_MAX_POINTS], ry_vf y[WINOGRAD_MAX_POINTS])
 {
     const float magnitude[3] = {points == 4   ? 1.0f
                                 : points == 6 ? WINOGRAD_6_A

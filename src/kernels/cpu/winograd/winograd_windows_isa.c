@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which outputs' windows hold what is not finite. */
-#include "base/whole.h"
-#include "kernels/cpu/common/simd.h"
-#include "kernels/cpu/winograd/winograd_mend.h"
+#include "base/integer.h"
+#include "kernels/cpu/simd/simd.h"
+#include "kernels/cpu/winograd/winograd_fixup.h"
 
 #include <math.h>
 
-enum { INPUTS_MOST = 2 * WINOGRAD_POINTS_MOST }; /* of a tile and axis */
+enum { MAX_INPUTS = 2 * WINOGRAD_MAX_POINTS }; /* of a tile and axis */
 
 /* Positions of x that a run reads: sums[row][position] of squares over channels and depth taps, which are NaN where one of them is, and else infinite
  * where one is. All are scaled, so that the squares of finite numbers are finite. */
@@ -27,7 +27,7 @@ static ry_vf add_square(ry_vf x, ry_vf sum)
 static void add_row(const field *f, const float *row, float *sums)
 {
     const ry_conv_geometry *g = &f->plan->geometry;
-    const int64_t first = ry_most(-f->left, 0), end = ry_least(g->in[2] - f->left, f->span);
+    const int64_t first = ry_max(-f->left, 0), end = ry_min(g->in[2] - f->left, f->span);
     if (g->x_channel == 1) {
         for (int64_t p = first; p < end; p++) {
             const float *x = row + (f->left + p) * g->x_step[2];
@@ -69,7 +69,7 @@ static void fill_field(const field *f, const float *x)
 }
 
 /* One tile's inputs: sums over the windows' rows, of the outputs of row i. `column`: of the tile's first input in the field. */
-static void sum_rows(const field *f, winograd_range reach, int64_t i, int64_t column, float sums[INPUTS_MOST])
+static void sum_rows(const field *f, winograd_range reach, int64_t i, int64_t column, float sums[MAX_INPUTS])
 {
     const winograd_axis *h = &f->plan->axis[0], *w = &f->plan->axis[1];
     for (int64_t v = 0; v < w->points * w->classes; v++) {
@@ -85,12 +85,12 @@ static winograd_outputs look_at(const field *f, int64_t index, int64_t phase)
 {
     const winograd_axis *h = &f->plan->axis[0], *w = &f->plan->axis[1];
     const winograd_tile *row = winograd_tiles(f->plan, 0) + f->run.row, *tile = winograd_tiles(f->plan, 1) + f->run.column;
-    const int64_t p[2] = {phase / w->spread, phase % w->spread}, column = (tile[index].origin - tile[0].origin) * w->stride;
+    const int64_t p[2] = {phase / w->output_stride, phase % w->output_stride}, column = (tile[index].origin - tile[0].origin) * w->stride;
     const winograd_range reach[2] = {winograd_reach(h, p[0]), winograd_reach(w, p[1])};
-    const winograd_range down = winograd_inside(f->plan, 0, row, p[0]), along = winograd_inside(f->plan, 1, tile + index, p[1]);
+    const winograd_range down = ry_winograd_inside(f->plan, 0, row, p[0]), along = ry_winograd_inside(f->plan, 1, tile + index, p[1]);
     winograd_outputs outputs = {0};
     for (int64_t i = down.first; i < down.end; i++) {
-        float sums[INPUTS_MOST];
+        float sums[MAX_INPUTS];
         sum_rows(f, reach[0], i, column, sums);
         for (int64_t j = along.first; j < along.end; j++) {
             const uint64_t bit = UINT64_C(1) << (i * w->outputs + j);
@@ -113,7 +113,7 @@ void RY_ISA_SYMBOL(winograd_find_outputs)(const winograd_plan *plan, const float
     const int64_t reach = (w->points - 1) * w->step + w->classes;
     field f = {.plan = plan, .sums = stage};
     for (int64_t done = 0; done < count; done += f.run.count) {
-        f.run = winograd_find_run(plan, first + done, count - done, ry_parts(reach, w->stride) + w->weave - 1, plan->run_span / w->stride);
+        f.run = ry_winograd_find_run(plan, first + done, count - done, ry_ceil_div(reach, w->stride) + w->interleave - 1, plan->run_span / w->stride);
         const winograd_tile *tile = winograd_tiles(plan, 1) + f.run.column;
         f.left = tile[0].origin * w->stride - w->pad;
         f.span = (tile[f.run.count - 1].origin - tile[0].origin) * w->stride + reach;

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Decides how x is copied with its channels innermost. */
+#include "kernels/cpu/igemm/igemm_copy.h"
+
+#include "base/integer.h"
+
+#include <string.h>
+
+enum {
+    TASK_CHANNELS = 64, /* of a task at most: full lines of the cache, which no other task writes */
+    TASK_POSITIONS = 512,
+    MAX_COPY = 64 << 20, /* bytes of x, and of workspace */
+};
+
+bool ry_igemm_copy_suits(const igemm_plan *plan, ry_dtype dtype)
+{
+    const ry_conv_geometry *g = &plan->as_is;
+    const bool dense = (g->in[2] == 1 || g->x_step[2] == 1) && (g->in[1] == 1 || g->x_step[1] == g->in[2]) &&
+                       (g->in[0] == 1 || g->x_step[0] == g->in[1] * g->in[2]);
+    const bool one = g->taps == g->phases && g->stride[0] * g->stride[1] * g->stride[2] == 1;
+    const int64_t size = g->batch * g->groups * g->channels_in * g->in[0] * g->in[1] * g->in[2] * 4;
+    return (dtype == RY_f32 || dtype == RY_i32) && g->x_channel != 1 && dense && g->channels_in > 1 && (!one || igemm_is_small(plan)) &&
+           size <= MAX_COPY;
+}
+
+static void find_copy(ry_conv_geometry *g)
+{
+    int64_t step = g->groups * g->channels_in;
+    g->x_channel = 1;
+    for (int i = RY_SPACE - 1; i >= 0; i--) {
+        g->x_step[i] = step;
+        step *= g->in[i];
+    }
+    g->x_batch = step;
+}
+
+void ry_igemm_copy_set(igemm_plan *plan, ry_conv_tap *tap, bool copied)
+{
+    plan->copied = copied;
+    plan->geometry = plan->as_is;
+    if (copied) {
+        find_copy(&plan->geometry);
+    }
+    for (int64_t t = 0; t < plan->geometry.taps; t++) {
+        tap[t].offset = 0;
+        for (int i = 0; i < RY_SPACE; i++) {
+            tap[t].offset += tap[t].at[i] * plan->geometry.x_step[i];
+        }
+    }
+}
+
+void ry_igemm_copy_tasks(igemm_plan *plan)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t channels = g->groups * g->channels_in, positions = g->x_batch / channels;
+    plan->copy_block = ry_min(positions, TASK_POSITIONS);
+    plan->copy_channels = ry_min(channels, TASK_CHANNELS);
+    plan->gathers = g->batch * ry_ceil_div(positions, plan->copy_block) * ry_ceil_div(channels, plan->copy_channels);
+    plan->shared_size = ry_aligned((size_t)(g->batch * g->x_batch) * sizeof(float));
+}

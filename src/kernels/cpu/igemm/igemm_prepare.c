@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What kernels of the implicit GEMM have in common: which problems they take, and what they need. */
+#include "kernels/cpu/igemm/igemm_prepare.h"
+
+#include "base/integer.h"
+#include "kernels/common/work.h"
+#include "kernels/cpu/igemm/igemm_choose.h"
+#include "kernels/cpu/igemm/igemm_layout.h"
+#include "kernels/form.h"
+
+enum { MAX_PHASES = 64 }; /* of a transposed convolution; a larger stride reads next to nothing and is left to the reference */
+
+static bool is_float(const ry_problem *problem, int i)
+{
+    const ry_dtype dtype = ry_type_of(&problem->in[i]);
+    return dtype == RY_f32 || dtype == RY_f16 || dtype == RY_bf16;
+}
+
+static bool has_few_phases(const ry_problem *problem)
+{
+    if (problem->op != RY_OP_convt) {
+        return true;
+    }
+    int64_t phases = 1;
+    for (int i = 0; i < problem->in[0].rank - 2; i++) {
+        const int64_t stride = ry_ints_get(&problem->attrs.convt.stride, i, 1);
+        phases *= stride < MAX_PHASES + 1 ? stride : MAX_PHASES + 1;
+    }
+    return phases <= MAX_PHASES;
+}
+
+bool ry_conv_takes_floats(const ry_problem *problem)
+{
+    const ry_dtype y = ry_type_of(&problem->out[0]);
+    return ry_conv_is_spatial(problem) && has_few_phases(problem) && is_float(problem, 0) && is_float(problem, 1) &&
+           (!ry_problem_has_input(problem, 2) || ry_dtype_is_float(ry_type_of(&problem->in[2]))) &&
+           (!ry_problem_has_input(problem, 3) || is_float(problem, 3)) && (y == RY_f32 || y == RY_f16 || y == RY_bf16);
+}
+
+bool ry_igemm_takes_i32(const ry_problem *problem)
+{
+    return ry_conv_is_spatial(problem) && has_few_phases(problem) && ry_type_of(&problem->in[0]) == RY_i32 &&
+           ry_type_of(&problem->in[1]) == RY_i32 && (!ry_problem_has_input(problem, 2) || ry_type_of(&problem->in[2]) == RY_i32) &&
+           !ry_problem_has_input(problem, 3) && ry_type_of(&problem->out[0]) == RY_i32 &&
+           ry_conv_activation(problem).kind == RY_activation_none;
+}
+
+const char *const ry_igemm_modes[] = {[IGEMM_PIXELS] = "pixels", [IGEMM_GATHERED] = "gathered", [IGEMM_ROWS] = "rows"};
+const char *const ry_igemm_inputs[] = {[IGEMM_AS_IS] = "as_is", [IGEMM_INTO_PANELS] = "panels", [IGEMM_COPIED] = "copied"};
+
+const ry_knob ry_igemm_knobs[IGEMM_KNOBS] = {
+    [IGEMM_KNOB_MODE] = {"mode", ry_igemm_modes, true},
+    [IGEMM_KNOB_INPUT] = {"input", ry_igemm_inputs, true},
+    [IGEMM_KNOB_SHARED] = {"shared", NULL, true},
+    [IGEMM_KNOB_APART] = {"apart", NULL, true},
+    [IGEMM_KNOB_SPLIT] = {"split", NULL, true},
+    [IGEMM_KNOB_K_BLOCK] = {"k_block", NULL, false},
+    [IGEMM_KNOB_PIXEL_BLOCKS] = {"pixel_blocks", NULL, false},
+    [IGEMM_KNOB_CHANNEL_BLOCKS] = {"channel_blocks", NULL, false},
+};
+
+void ry_igemm_values(const ry_query *query, int knob, ry_knob_values *values)
+{
+    igemm_plan *plan = ry_allocate(&ry_system_allocator, ry_igemm_plan_size(query->problem));
+    if (!plan) {
+        *values = (ry_knob_values){1, {knob == IGEMM_KNOB_K_BLOCK ? IGEMM_MAX_K_BLOCK : knob > IGEMM_KNOB_K_BLOCK}};
+        return;
+    }
+    ry_igemm_begin(query, false, plan);
+    ry_igemm_list_values(plan, ry_type_of(&query->problem->in[0]), (igemm_knob)knob, values);
+    ry_release(&ry_system_allocator, plan);
+}
+
+void ry_igemm_initialise(const ry_query *query, void *state)
+{
+    ry_igemm_plan_make(query, false, state);
+}
+
+static void describe(const igemm_plan *plan, ry_prepared *prepared)
+{
+    const int64_t groups = plan->geometry.groups;
+    const bool gathering = igemm_has_gathering(plan);
+    *prepared = (ry_prepared){.phases = 1 + gathering,
+                              .tasks = {(size_t)(gathering ? plan->gathers : plan->tasks), (size_t)(gathering ? plan->tasks : 0)},
+                              .state_size = ry_aligned(plan->size),
+                              .packed = ry_aligned((size_t)(groups * plan->packed_group) * 4),
+                              .pack_tasks = (size_t)(groups * plan->oc_blocks),
+                              .scratch = ry_aligned(plan->scratch),
+                              .workspace = plan->shared_size,
+                              .form = plan->form};
+    prepared->work[0] = ry_work_of_cycles(plan->count.gather, plan->width);
+    prepared->work[gathering] = ry_work_of_cycles(plan->count.work, plan->width);
+}
+
+rynd_status ry_igemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+{
+    igemm_plan *plan = ry_allocate(&ry_system_allocator, ry_igemm_plan_size(query->problem));
+    if (!plan) {
+        return ry_fail_memory(error);
+    }
+    const bool found = ry_igemm_choose(query, false, plan);
+    if (found) {
+        describe(plan, prepared);
+    }
+    ry_release(&ry_system_allocator, plan);
+    return found ? RYND_OK : ry_form_fail(query, error);
+}
