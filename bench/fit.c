@@ -3,10 +3,12 @@
  *
  *   fit THREADS ROUNDS [FAMILY|FAMILY.NAME ...] < TIMES
  *
- * TIMES: a form a line, as bench/fit writes it: problem, kernel, knobs and seconds, with tabs between. Coefficients of the families named, or
- * of all, go up and down one after another as long as that makes predictions better: the logarithm of predicted over measured time, forms that
- * are far from the best of their problem counting less, and the regret of choosing by the predictions. One problem in four only checks.
- * Prints "family name class value" for each coefficient that has changed, and to stderr how it goes. */
+ * TIMES: a form a line, as bench/fit writes it: problem, kernel, knobs and seconds, with tabs
+ * between. Coefficients of the families named, or of all, go up and down one after another as long
+ * as that makes predictions better: the logarithm of predicted over measured time, forms that are
+ * far from the best of their problem counting less, and the regret of choosing by the predictions.
+ * One problem in four only checks. Prints "family name class value" for each coefficient that has
+ * changed, and to stderr how it goes. */
 #include "api/handles.h"
 #include "base/number.h"
 #include "graph/infer.h"
@@ -22,8 +24,9 @@
 
 enum { MAX_LINE = 2048, CLASSES = 2, LINE_WIDTH = 16, CHECKED = 4 };
 
-/* Of the loss: how far from the best a form counts half; where errors count by themselves rather than their squares; how sharply the least
- * prediction is chosen; what regret counts; what it costs to change a coefficient by a factor of e. */
+/* Of the loss: how far from the best a form counts half; where errors count by themselves rather
+ * than their squares; how sharply the least prediction is chosen; what regret counts; what it costs
+ * to change a coefficient by a factor of e. */
 static const double HALF_WEIGHT = 1, HUBER = 0.4, SHARPNESS = 25, REGRET = 2, STAY = 6e-4;
 
 static const double FIRST_STEP = 0.4, MIN_STEP = 0.02, GAIN = 1e-6;
@@ -118,7 +121,8 @@ static const ry_problem *read_problem(fitting *f, const char *text)
     }
     strcpy((char *)(problem + 1), text);
     f->groups = grown(f->groups, f->group_count, sizeof *f->groups);
-    f->groups[f->group_count] = (group){f->row_count, f->row_count, INFINITY, f->group_count % CHECKED == 0};
+    f->groups[f->group_count] =
+        (group){f->row_count, f->row_count, INFINITY, f->group_count % CHECKED == 0};
     f->group_count++;
     return problem;
 }
@@ -171,14 +175,16 @@ static void read_rows(fitting *f, FILE *file)
         const ry_problem *problem = read_problem(f, part[0]);
         f->rows = grown(f->rows, f->row_count, sizeof *f->rows);
         group *g = &f->groups[f->group_count - 1];
-        f->rows[f->row_count] = (row){kernel, problem, read_form(kernel, part[2]), atof(part[3]), 0, 0, 0};
+        f->rows[f->row_count] =
+            (row){kernel, problem, read_form(kernel, part[2]), atof(part[3]), 0, 0, 0};
         g->best = fmin(g->best, f->rows[f->row_count].seconds);
         g->end = ++f->row_count;
     }
     for (size_t i = 0; i < f->group_count; i++) {
         const group *g = &f->groups[i];
         for (row *r = &f->rows[g->first]; r < &f->rows[g->end]; r++) {
-            r->weight = 1 / (1 + (r->seconds / g->best - 1) / HALF_WEIGHT) / sqrt((double)(g->end - g->first));
+            r->weight = 1 / (1 + (r->seconds / g->best - 1) / HALF_WEIGHT) /
+                        sqrt((double)(g->end - g->first));
         }
     }
 }
@@ -199,7 +205,8 @@ static double huber(double e)
     return fabs(e) < HUBER ? e * e : HUBER * (2 * fabs(e) - HUBER);
 }
 
-/* Of a problem: errors, and what is lost by choosing by the predictions, as likely as they are close to the least. */
+/* Of a problem: errors, and what is lost by choosing by the predictions, as likely as they are
+ * close to the least. */
 static double group_loss(const fitting *f, const group *g)
 {
     double least = INFINITY, all = 0, lost = 0, errors = 0, weights = 0;
@@ -251,7 +258,8 @@ static void report(const fitting *f, const char *when, bool checks)
         const group *g = &f->groups[i];
         const row *best = NULL;
         for (const row *r = &f->rows[g->first]; r < &f->rows[g->end] && g->checks == checks; r++) {
-            best = !best || r->error + log(r->seconds) < best->error + log(best->seconds) ? r : best;
+            best =
+                !best || r->error + log(r->seconds) < best->error + log(best->seconds) ? r : best;
         }
         if (best) {
             regret[count++] = best->seconds / g->best - 1;
@@ -263,8 +271,11 @@ static void report(const fitting *f, const char *when, bool checks)
     if (count) {
         qsort(regret, count, sizeof *regret, by_size);
         const double n = (double)count;
-        fprintf(stderr, "%s, %zu problems that %s: regret %.1f%%, 95th percentile %.1f%%; predictions %.1f%% off, %.2fx\n", when, count,
-                checks ? "check" : "are fitted", 100 * (exp(sum / n) - 1), 100 * regret[(size_t)(0.95 * n)], 100 * off / n, exp(bias / n));
+        fprintf(stderr,
+                "%s, %zu problems that %s: regret %.1f%%, 95th percentile %.1f%%; predictions "
+                "%.1f%% off, %.2fx\n",
+                when, count, checks ? "check" : "are fitted", 100 * (exp(sum / n) - 1),
+                100 * regret[(size_t)(0.95 * n)], 100 * off / n, exp(bias / n));
     }
     free(regret);
 }
@@ -287,7 +298,8 @@ static bool is_wanted(const char *family, const char *name, char **wanted, int c
     for (int i = 0; i < count; i++) {
         const size_t length = strcspn(wanted[i], ".");
         const bool named = wanted[i][length] == '.';
-        if (strlen(family) == length && strncmp(wanted[i], family, length) == 0 && (!named || strcmp(wanted[i] + length + 1, name) == 0)) {
+        if (strlen(family) == length && strncmp(wanted[i], family, length) == 0 &&
+            (!named || strcmp(wanted[i] + length + 1, name) == 0)) {
             return true;
         }
     }
@@ -321,7 +333,8 @@ static void find_rows(fitting *f, coefficient *c)
         *c->value = c->start * 1.5;
         double changed = error_of(f, &f->rows[i]);
         *c->value = c->start / 1.5;
-        const bool other = changed != f->rows[i].error || error_of(f, &f->rows[i]) != f->rows[i].error;
+        const bool other =
+            changed != f->rows[i].error || error_of(f, &f->rows[i]) != f->rows[i].error;
         *c->value = c->start;
         if (other) {
             c->rows = grown(c->rows, c->count, sizeof *c->rows);
@@ -363,7 +376,8 @@ static void fit(fitting *f, int rounds)
             const bool better = try_value(f, c, up, &least) || try_value(f, c, down, &least);
             c->step *= better ? 1.2 : 0.5;
         }
-        fprintf(stderr, "round %d: loss %.5f, of those that check %.5f\n", round + 1, least, loss(f, true));
+        fprintf(stderr, "round %d: loss %.5f, of those that check %.5f\n", round + 1, least,
+                loss(f, true));
         if (before - least < GAIN * 10) {
             break;
         }
@@ -396,7 +410,8 @@ int main(int argc, char **argv)
         find_rows(&f, &f.all[i]);
         used += f.all[i].count > 0;
     }
-    fprintf(stderr, "%zu forms of %zu problems, %zu coefficients\n", f.row_count, f.group_count, used);
+    fprintf(stderr, "%zu forms of %zu problems, %zu coefficients\n", f.row_count, f.group_count,
+            used);
     fit(&f, atoi(argv[2]));
     report(&f, "after", false);
     report(&f, "after", true);

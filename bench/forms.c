@@ -3,9 +3,12 @@
  *
  *   forms THREADS SECONDS [VARIANTS] < PROBLEMS
  *
- * PROBLEMS: a problem's text a line. VARIANTS: so many more of each form, with a random value of one knob that it leaves to the kernel. For each, SECONDS are spent: its forms take turns on the same data, those that take three times as long
- * as the best drop out after a first look, and those predicted to take eight times as long are not tried. Prints a line of JSON for each form: problem, kernel, family, knobs, chosen (the one that is taken
- * without a word), predicted (seconds), least and median (seconds), n. bench/regret makes problems, calls this and sums up. */
+ * PROBLEMS: a problem's text a line. VARIANTS: so many more of each form, with a random value of
+ * one knob that it leaves to the kernel. For each, SECONDS are spent: its forms take turns on the
+ * same data, those that take three times as long as the best drop out after a first look, and those
+ * predicted to take eight times as long are not tried. Prints a line of JSON for each form:
+ * problem, kernel, family, knobs, chosen (the one that is taken without a word), predicted
+ * (seconds), least and median (seconds), n. bench/regret makes problems, calls this and sums up. */
 #include "api/handles.h"
 #include "base/clock.h"
 #include "graph/infer.h"
@@ -117,7 +120,8 @@ static void add(bench *b, const ry_prepared *prepared, const ry_form *set, doubl
     *c = (candidate){.kernel = prepared->kernel, .predicted = predicted};
     ry_form_print(prepared->kernel, set, c->knobs);
     const size_t count = settings_of(c, text, settings);
-    const rynd_op_options options = {.size = sizeof options, .inputs = b->inputs, .settings = settings, .setting_count = count};
+    const rynd_op_options options = {
+        .size = sizeof options, .inputs = b->inputs, .settings = settings, .setting_count = count};
     if (rynd_op_create(b->context, b->text, &options, &c->op) != RYND_OK) {
         return; /* knobs that do not go together */
     }
@@ -141,8 +145,8 @@ static void consider(bench *b, const ry_query *query, double least)
 {
     ry_prepared prepared;
     ry_error error;
-    if (b->count < MAX_FORMS && ry_form_check(query, &error) == RYND_OK && ry_prepare(query, ~0u, &prepared, &error) == RYND_OK &&
-        !is_there(b, &prepared)) {
+    if (b->count < MAX_FORMS && ry_form_check(query, &error) == RYND_OK &&
+        ry_prepare(query, ~0u, &prepared, &error) == RYND_OK && !is_there(b, &prepared)) {
         const double predicted = ry_predict_time(&prepared, query->target->machine, b->threads);
         if (predicted <= LEFT_OUT * least) {
             add(b, &prepared, query->form, predicted);
@@ -168,7 +172,8 @@ static void consider_variant(bench *b, const ry_query *query, double least)
 }
 
 /* The form that the kernel takes by itself first, then all others. */
-static void list_forms(bench *b, const ry_kernel *kernel, const ry_problem *problem, const ry_target *target, double least)
+static void list_forms(bench *b, const ry_kernel *kernel, const ry_problem *problem,
+                       const ry_target *target, double least)
 {
     ry_form form = ry_form_free();
     const ry_query any = {kernel, problem, target, NULL};
@@ -207,7 +212,8 @@ static void list_candidates(bench *b)
     char knobs[RY_FORM_TEXT];
     ry_form_print(choice.prepared.kernel, &choice.prepared.form, knobs);
     for (int i = 0; i < b->count; i++) {
-        b->all[i].chosen = b->all[i].kernel == choice.prepared.kernel && strcmp(b->all[i].knobs, knobs) == 0;
+        b->all[i].chosen =
+            b->all[i].kernel == choice.prepared.kernel && strcmp(b->all[i].knobs, knobs) == 0;
     }
     ry_arena_free(&arena);
 }
@@ -263,10 +269,11 @@ static void print(bench *b)
     for (int i = 0; i < b->count; i++) {
         candidate *c = &b->all[i];
         qsort(c->time, (size_t)c->count, sizeof *c->time, by_size);
-        printf("{\"problem\": \"%s\", \"kernel\": \"%s\", \"family\": \"%s\", \"knobs\": \"%s\", \"chosen\": %s, \"predicted\": %.9g, "
+        printf("{\"problem\": \"%s\", \"kernel\": \"%s\", \"family\": \"%s\", \"knobs\": \"%s\", "
+               "\"chosen\": %s, \"predicted\": %.9g, "
                "\"least\": %.9g, \"median\": %.9g, \"n\": %d}\n",
-               b->text, c->kernel->name, c->kernel->family, c->knobs, c->chosen ? "true" : "false", c->predicted, c->time[0],
-               c->time[c->count / 2], c->count);
+               b->text, c->kernel->name, c->kernel->family, c->knobs, c->chosen ? "true" : "false",
+               c->predicted, c->time[0], c->time[c->count / 2], c->count);
         rynd_op_destroy(c->op);
     }
     fflush(stdout);

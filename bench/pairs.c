@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two or more builds of the library, or ways to use one, beside each other in one process: bench/pairs compiles and runs it.
+/* Two or more builds of the library, or ways to use one, beside each other in one process:
+ * bench/pairs compiles and runs it.
  *
- * Sides take turns of some milliseconds, in changing order, on the same data. What another guest of the machine does to one turn it does to its
- * neighbours too, so the median of the ratios of neighbouring turns tells 2% apart within seconds where medians of separate processes differ by 10%. */
+ * Sides take turns of some milliseconds, in changing order, on the same data. What another guest of
+ * the machine does to one turn it does to its neighbours too, so the median of the ratios of
+ * neighbouring turns tells 2% apart within seconds where medians of separate processes differ by
+ * 10%. */
 #define _GNU_SOURCE
 #include <rynd/rynd.h>
 
@@ -14,7 +17,15 @@
 #include <string.h>
 #include <time.h>
 
-enum { MAX_SIDES = 8, MAX_TURNS = 4000, MAX_OPERANDS = 8, MAX_TEXT = 1024, MAX_COPIES = 256, PAGE = 4096, CACHES = 96 << 20 };
+enum {
+    MAX_SIDES = 8,
+    MAX_TURNS = 4000,
+    MAX_OPERANDS = 8,
+    MAX_TEXT = 1024,
+    MAX_COPIES = 256,
+    PAGE = 4096,
+    CACHES = 96 << 20
+};
 
 static const double TURN_SECONDS = 3e-3;
 
@@ -42,7 +53,8 @@ typedef struct side {
     int varies;                          /* no input is constant */
     library library;
     rynd_context *context;
-    rynd_op *op[MAX_COPIES]; /* they take turns: where they are many, their weights come from memory as a network's do */
+    rynd_op *op[MAX_COPIES]; /* they take turns: where they are many, their weights come from memory
+                                as a network's do */
     int ops, next;
     const void *inputs[MAX_OPERANDS];
     void *outputs[MAX_OPERANDS];
@@ -80,7 +92,8 @@ static void open_library(const char *path, library *library)
 {
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
-        stop("%s: a side begins with a build folder that has lib/librynd.so, or with such a file", dlerror());
+        stop("%s: a side begins with a build folder that has lib/librynd.so, or with such a file",
+             dlerror());
     }
 #define FIND(name) find(handle, "rynd_" #name, path, &library->name)
     FIND(context_create);
@@ -98,8 +111,8 @@ static void open_library(const char *path, library *library)
 #undef FIND
 }
 
-/* BUILD[@word...]: key=value adds to the problem, k:, i: and e: name a kernel, an instruction set and a variable of the environment; v: weights vary from
- * run to run. */
+/* BUILD[@word...]: key=value adds to the problem, k:, i: and e: name a kernel, an instruction set
+ * and a variable of the environment; v: weights vary from run to run. */
 static void parse_side(char *text, side *s)
 {
     s->text = strdup(text);
@@ -119,7 +132,8 @@ static void parse_side(char *text, side *s)
             strncat(s->words, " ", sizeof s->words - strlen(s->words) - 1);
             strncat(s->words, word, sizeof s->words - strlen(s->words) - 1);
         } else {
-            stop("%s: '%s' is neither key=value nor k:KERNEL, i:ISA, e:NAME=VALUE, v", s->text, word);
+            stop("%s: '%s' is neither key=value nor k:KERNEL, i:ISA, e:NAME=VALUE, v", s->text,
+                 word);
         }
     }
 }
@@ -174,10 +188,12 @@ static void check(const side *s, rynd_status status)
     }
 }
 
-/* Weights and biases stay; x and a residual are new each time. A separable convolution has two of each. */
+/* Weights and biases stay; x and a residual are new each time. A separable convolution has two of
+ * each. */
 static unsigned constants_of(const char *problem)
 {
-    return strncmp(problem, "separable_conv ", 15) ? 1u << 1 | 1u << 2 : 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4;
+    return strncmp(problem, "separable_conv ", 15) ? 1u << 1 | 1u << 2
+                                                   : 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4;
 }
 
 static void make_ops(side *s, const char *problem, operands *shared, int cold)
@@ -185,7 +201,9 @@ static void make_ops(side *s, const char *problem, operands *shared, int cold)
     const library *l = &s->library;
     char text[2 * MAX_TEXT];
     snprintf(text, sizeof text, "%s%s", problem, s->words);
-    rynd_op_options options = {.size = sizeof options, .kernel = s->kernel, .constants = s->varies ? 0 : constants_of(problem)};
+    rynd_op_options options = {.size = sizeof options,
+                               .kernel = s->kernel,
+                               .constants = s->varies ? 0 : constants_of(problem)};
     rynd_tensor inputs[MAX_OPERANDS] = {{0}};
     set_variable(s, 1);
     rynd_op *op;
@@ -216,7 +234,8 @@ static void make_ops(side *s, const char *problem, operands *shared, int cold)
     options.inputs = inputs;
     rynd_memory memory = {.size = sizeof memory};
     s->ops = s->next = 0;
-    for (size_t bytes = 0; s->ops == 0 || (cold && bytes < CACHES && s->ops < MAX_COPIES); bytes += memory.weights) {
+    for (size_t bytes = 0; s->ops == 0 || (cold && bytes < CACHES && s->ops < MAX_COPIES);
+         bytes += memory.weights) {
         check(s, l->op_create(s->context, text, &options, &s->op[s->ops]));
         check(s, l->op_memory(s->op[s->ops++], &memory));
     }
@@ -250,8 +269,9 @@ static void print_side(const side *s, const side *first, int turns)
     qsort(ratios, (size_t)turns, sizeof *ratios, compare_doubles);
     rynd_step_info info = {.size = sizeof info};
     check(s, s->library.op_info(s->op[0], &info));
-    printf("  %-40s %10.1f us  least %10.1f  ratio %6.3f (%.3f..%.3f)  n %-4d %s\n", s->text, 1e6 * sorted[turns / 2], 1e6 * sorted[0],
-           ratios[turns / 2], ratios[turns / 4], ratios[turns - 1 - turns / 4], turns, info.kernel ? info.kernel : "");
+    printf("  %-40s %10.1f us  least %10.1f  ratio %6.3f (%.3f..%.3f)  n %-4d %s\n", s->text,
+           1e6 * sorted[turns / 2], 1e6 * sorted[0], ratios[turns / 2], ratios[turns / 4],
+           ratios[turns - 1 - turns / 4], turns, info.kernel ? info.kernel : "");
 }
 
 static void measure(side *sides, int count, const char *problem, double seconds, int cold)
@@ -267,7 +287,8 @@ static void measure(side *sides, int count, const char *problem, double seconds,
         const int fit = once < TURN_SECONDS ? (int)(TURN_SECONDS / once) + 1 : 1;
         runs = i == 0 || fit < runs ? fit : runs;
     }
-    for (const double from = now(); turns < MAX_TURNS && (turns < 3 || now() - from < seconds); turns++) {
+    for (const double from = now(); turns < MAX_TURNS && (turns < 3 || now() - from < seconds);
+         turns++) {
         for (int i = 0; i < count; i++) {
             const int which = (i + turns) % count;
             sides[which].times[turns] = turn(&sides[which], runs);
@@ -316,7 +337,8 @@ int main(int argc, char **argv)
         side *s = &sides[count++];
         parse_side(text, s);
         open_library(s->path, &s->library);
-        const rynd_context_options options = {.size = sizeof options, .threads = threads, .isa = s->isa};
+        const rynd_context_options options = {
+            .size = sizeof options, .threads = threads, .isa = s->isa};
         set_variable(s, 1);
         check(s, s->library.context_create(&options, &s->context));
         set_variable(s, 0);

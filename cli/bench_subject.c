@@ -33,7 +33,8 @@ static void fill(const rynd_tensor *tensor, uint64_t seed)
 }
 
 /* Memory that a description's strides stay inside of. */
-static bool make_described(cli_tensor *tensor, const rynd_tensor *description, uint64_t seed, cli_failure *failure)
+static bool make_described(cli_tensor *tensor, const rynd_tensor *description, uint64_t seed,
+                           cli_failure *failure)
 {
     int64_t span = 1;
     for (int i = 0; i < description->rank; i++) {
@@ -48,9 +49,11 @@ static bool make_described(cli_tensor *tensor, const rynd_tensor *description, u
     return true;
 }
 
-static bool open_model(cli_subject *subject, cli_setup *setup, const cli_common *common, cli_failure *failure)
+static bool open_model(cli_subject *subject, cli_setup *setup, const cli_common *common,
+                       cli_failure *failure)
 {
-    if (!cli_setup_model(setup, subject->name, failure) || !cli_setup_plan(setup, common, NULL, false, failure)) {
+    if (!cli_setup_model(setup, subject->name, failure) ||
+        !cli_setup_plan(setup, common, NULL, false, failure)) {
         return false;
     }
     if (rynd_session_create(setup->plan, &subject->session) != RYND_OK) {
@@ -101,8 +104,8 @@ static bool make_operands(cli_subject *subject, cli_failure *failure)
         size_t i = subject->count;
         bool input = i < subject->inputs;
         rynd_tensor description;
-        rynd_status status =
-            input ? rynd_op_input(subject->op, i, &description) : rynd_op_output(subject->op, i - subject->inputs, &description);
+        rynd_status status = input ? rynd_op_input(subject->op, i, &description)
+                                   : rynd_op_output(subject->op, i - subject->inputs, &description);
         if (status != RYND_OK) {
             return cli_fail_library(failure);
         }
@@ -122,7 +125,8 @@ static bool make_operands(cli_subject *subject, cli_failure *failure)
 }
 
 /* Made twice: first to learn the shapes, then with the constants' values. */
-static bool open_problem(cli_subject *subject, cli_setup *setup, const cli_common *common, cli_failure *failure)
+static bool open_problem(cli_subject *subject, cli_setup *setup, const cli_common *common,
+                         cli_failure *failure)
 {
     if (!cli_setup_op(setup, common, subject->name, NULL, &subject->op, failure)) {
         return false;
@@ -137,7 +141,8 @@ static bool open_problem(cli_subject *subject, cli_setup *setup, const cli_commo
     }
     for (size_t i = 0; i < subject->inputs; i++) {
         given[i] = subject->tensors[i].view;
-        given[i].data = i < 32 && (cli_constants_of(subject->name) >> i & 1u) ? given[i].data : NULL;
+        given[i].data =
+            i < 32 && (cli_constants_of(subject->name) >> i & 1u) ? given[i].data : NULL;
     }
     rynd_op_destroy(subject->op);
     bool done = cli_setup_op(setup, common, subject->name, given, &subject->op, failure);
@@ -155,15 +160,18 @@ static bool open_problem(cli_subject *subject, cli_setup *setup, const cli_commo
     return true;
 }
 
-bool cli_subject_open(cli_subject *subject, cli_setup *setup, const cli_common *common, const char *name, cli_failure *failure)
+bool cli_subject_open(cli_subject *subject, cli_setup *setup, const cli_common *common,
+                      const char *name, cli_failure *failure)
 {
     *subject = (cli_subject){.name = name};
-    return cli_is_problem(name) ? open_problem(subject, setup, common, failure) : open_model(subject, setup, common, failure);
+    return cli_is_problem(name) ? open_problem(subject, setup, common, failure)
+                                : open_model(subject, setup, common, failure);
 }
 
 bool cli_subject_run(cli_subject *subject, cli_failure *failure)
 {
-    rynd_status status = subject->op ? rynd_op_execute(subject->op, subject->in, subject->out) : rynd_session_run(subject->session);
+    rynd_status status = subject->op ? rynd_op_execute(subject->op, subject->in, subject->out)
+                                     : rynd_session_run(subject->session);
     return status == RYND_OK ? true : cli_fail_library(failure);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is timed by `rynd bench`: a model or a problem, made ready to run again and again on random inputs. */
+/* What is timed by `rynd bench`: a model or a problem, made ready to run again and again on random
+ * inputs. */
 #ifndef CLI_BENCH_SUBJECT_H
 #define CLI_BENCH_SUBJECT_H
 
@@ -18,9 +19,11 @@ typedef struct cli_subject {
     void **out;
 } cli_subject;
 
-/* Floats are from -1 to 1, 8-bit integers use their whole range, others are 0 or 1, so that they are valid as indices. The weights and bias
- * of a convolution are constants, packed beforehand, as in a model. setup has a context; the caller frees the subject also when this fails. */
-bool cli_subject_open(cli_subject *subject, cli_setup *setup, const cli_common *common, const char *name, cli_failure *failure);
+/* Floats are from -1 to 1, 8-bit integers use their whole range, others are 0 or 1, so that they
+ * are valid as indices. The weights and bias of a convolution are constants, packed beforehand, as
+ * in a model. setup has a context; the caller frees the subject also when this fails. */
+bool cli_subject_open(cli_subject *subject, cli_setup *setup, const cli_common *common,
+                      const char *name, cli_failure *failure);
 bool cli_subject_run(cli_subject *subject, cli_failure *failure);
 void cli_subject_close(cli_subject *subject);
 

@@ -25,9 +25,12 @@ static const bench_settings defaults = {.min_time = 0.5, .rounds = 5, .warmup = 
 
 /* clang-format off */
 static const cli_option options[] = {
-    {"min-time", 0, CLI_NUMBER, "S", NULL, 0, 86400, OFFSET(min_time), "measure each for S seconds at least (default 0.5)"},
-    {"rounds", 0, CLI_INTEGER, "N", NULL, 1, 1e9, OFFSET(rounds), "and for N runs at least (default 5)"},
-    {"warmup", 0, CLI_INTEGER, "N", NULL, 0, 1e9, OFFSET(warmup), "runs before, which are not counted (default 2)"},
+    {"min-time", 0, CLI_NUMBER, "S", NULL, 0, 86400, OFFSET(min_time),
+     "measure each for S seconds at least (default 0.5)"},
+    {"rounds", 0, CLI_INTEGER, "N", NULL, 1, 1e9, OFFSET(rounds),
+     "and for N runs at least (default 5)"},
+    {"warmup", 0, CLI_INTEGER, "N", NULL, 0, 1e9, OFFSET(warmup),
+     "runs before, which are not counted (default 2)"},
     {0},
 };
 /* clang-format on */
@@ -46,7 +49,8 @@ typedef struct bench {
 static double rate_of(const bench *b, const rynd_rate *rate)
 {
     const unsigned cores = b->machine.cores, threads = b->threads < cores ? b->threads : cores;
-    return cores > 1 ? rate->one + (rate->all - rate->one) * (threads - 1) / (cores - 1) : rate->one;
+    return cores > 1 ? rate->one + (rate->all - rate->one) * (threads - 1) / (cores - 1)
+                     : rate->one;
 }
 
 /* Of all caches of a level that the threads have. */
@@ -56,8 +60,9 @@ static double level_bytes(const bench *b, rynd_level level)
     return l->shared_by ? (double)l->bytes * ((b->threads + l->shared_by - 1) / l->shared_by) : 0;
 }
 
-/* The seconds that one step takes at least: its operations at the peak, or its bytes through the smallest memory that holds them, whichever is
- * more (the roofline of Williams, Waterman and Patterson, 2009). Negative when the f32 peak does not bound this dtype. */
+/* The seconds that one step takes at least: its operations at the peak, or its bytes through the
+ * smallest memory that holds them, whichever is more (the roofline of Williams, Waterman and
+ * Patterson, 2009). Negative when the f32 peak does not bound this dtype. */
 static double step_limit(const bench *b, const char *problem, double flop, double bytes)
 {
     const char *dtype = strstr(problem, "dtype=");
@@ -85,7 +90,8 @@ static double subject_limit(const bench *b, const cli_subject *subject)
     size_t steps = subject->op ? 1 : rynd_plan_step_count(plan);
     for (size_t i = 0; i < steps; i++) {
         rynd_step_info step = {.size = sizeof step};
-        if ((subject->op ? rynd_op_info(subject->op, &step) : rynd_plan_step(plan, i, &step)) != RYND_OK) {
+        if ((subject->op ? rynd_op_info(subject->op, &step) : rynd_plan_step(plan, i, &step)) !=
+            RYND_OK) {
             return 0;
         }
         const double flop = step.kernel_flop < step.flop ? step.kernel_flop : step.flop;
@@ -144,7 +150,9 @@ static void add_json(bench *b, const cli_subject *subject, const outcome *o)
     cli_json_number(object, "flop", subject->flop);
     cli_json_number(object, "bytes", subject->bytes);
     cli_json_text(object, "kernel", subject->kernel);
-    cJSON_AddItemToObject(object, "limit_fraction", o->limit_fraction > 0 ? cJSON_CreateNumber(o->limit_fraction) : cJSON_CreateNull());
+    cJSON_AddItemToObject(object, "limit_fraction",
+                          o->limit_fraction > 0 ? cJSON_CreateNumber(o->limit_fraction)
+                                                : cJSON_CreateNull());
     if (!subject->op) {
         cli_json_number(object, "plan_time", rynd_plan_time(b->setup.plan));
         cli_json_number(object, "load_time", b->setup.load_time);
@@ -167,8 +175,10 @@ static void add_text(bench *b, const cli_subject *subject, const outcome *o)
     if (subject->op) {
         cli_table_add(&b->table, "%s", subject->kernel);
     } else {
-        cli_table_add(&b->table, "load %s, plan %s, peak memory %s", cli_word_seconds(b->setup.load_time).text,
-                      cli_word_seconds(rynd_plan_time(b->setup.plan)).text, cli_word_bytes(o->peak_memory).text);
+        cli_table_add(&b->table, "load %s, plan %s, peak memory %s",
+                      cli_word_seconds(b->setup.load_time).text,
+                      cli_word_seconds(rynd_plan_time(b->setup.plan)).text,
+                      cli_word_bytes(o->peak_memory).text);
     }
 }
 
@@ -177,7 +187,8 @@ static bool bench_one(bench *b, const char *name, cli_failure *failure)
     cli_subject subject;
     cli_samples samples = {0};
     cli_peak_memory_reset();
-    bool done = cli_subject_open(&subject, &b->setup, &b->settings->common, name, failure) && measure(b, &subject, &samples, failure);
+    bool done = cli_subject_open(&subject, &b->setup, &b->settings->common, name, failure) &&
+                measure(b, &subject, &samples, failure);
     outcome o = {.time = cli_samples_statistics(&samples), .peak_memory = cli_peak_memory()};
     if (done) {
         o.limit_fraction = o.time.median > 0 ? subject_limit(b, &subject) / o.time.median : 0;
@@ -201,12 +212,15 @@ static bool bench_all(bench *b, cli_failure *failure)
         return false;
     }
     b->machine.size = sizeof b->machine;
-    if (rynd_context_info(b->setup.context, &info) != RYND_OK || rynd_context_machine(b->setup.context, &b->machine) != RYND_OK) {
+    if (rynd_context_info(b->setup.context, &info) != RYND_OK ||
+        rynd_context_machine(b->setup.context, &b->machine) != RYND_OK) {
         return cli_fail_library(failure);
     }
     b->threads = info.threads;
     if (b->machine.origin == RYND_MACHINE_BUILT_IN) {
-        cli_detail(common, "the limit is that of built-in rates (%s); `rynd devices --measure` measures this machine",
+        cli_detail(common,
+                   "the limit is that of built-in rates (%s); `rynd devices --measure` measures "
+                   "this machine",
                    b->machine.architecture);
     }
     for (size_t i = 0; i < common->arguments.count; i++) {
@@ -219,7 +233,8 @@ static bool bench_all(bench *b, cli_failure *failure)
 
 static bool run(void *data, cli_failure *failure)
 {
-    static const char *const head[] = {"name", "n", "mean", "variance", "median", "min", "max", "Gflop/s", "of limit", "kernel"};
+    static const char *const head[] = {"name", "n",   "mean",    "variance", "median",
+                                       "min",  "max", "Gflop/s", "of limit", "kernel"};
     bench b = {.settings = data};
     bool json = b.settings->common.json;
     if (json) {
@@ -250,9 +265,11 @@ const cli_command cli_command_bench = {
     .least = 1,
     .most = SIZE_MAX,
     .help = "time models and problems on random inputs",
-    .text = "Effective Gflop/s are the operations of the definition over the median time. The limit is the machine's peak or bandwidth "
+    .text = "Effective Gflop/s are the operations of the definition over the median time. The "
+            "limit is the machine's peak or bandwidth "
             "(rynd devices),\n"
-            "whichever bounds each step's operations (in Winograd's form they are fewer) and bytes. A problem is text like 'conv n=1 c=64 "
+            "whichever bounds each step's operations (in Winograd's form they are fewer) and "
+            "bytes. A problem is text like 'conv n=1 c=64 "
             "h=56 w=56 k=64 r=3 s=3 pad=1'; the weights of a convolution\n"
             "are prepared before the time is taken, as in a model.",
     .options = options,

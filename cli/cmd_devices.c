@@ -24,8 +24,10 @@ typedef struct devices_settings {
 
 /* clang-format off */
 static const cli_option options[] = {
-    {"measure", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(measure), "measure this machine, and keep it for later plans"},
-    {"export", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(export), "write the machine to FILE, for --profile elsewhere"},
+    {"measure", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(measure),
+     "measure this machine, and keep it for later plans"},
+    {"export", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(export),
+     "write the machine to FILE, for --profile elsewhere"},
     {0},
 };
 /* clang-format on */
@@ -58,7 +60,8 @@ static void add_levels(cJSON *result, const char *key, const rynd_machine *m, si
 {
     char alone[32];
     snprintf(alone, sizeof alone, "%s_one_thread", key);
-    cJSON *all = cJSON_AddObjectToObject(result, key), *one = cJSON_AddObjectToObject(result, alone);
+    cJSON *all = cJSON_AddObjectToObject(result, key),
+          *one = cJSON_AddObjectToObject(result, alone);
     for (int i = 0; i < RYND_LEVELS; i++) {
         rynd_rate rate;
         memcpy(&rate, (const char *)&m->level[i] + offset, sizeof rate);
@@ -67,7 +70,8 @@ static void add_levels(cJSON *result, const char *key, const rynd_machine *m, si
     }
 }
 
-static bool print_json(const rynd_device_info *info, const rynd_machine *m, const char *file, cli_failure *failure)
+static bool print_json(const rynd_device_info *info, const rynd_machine *m, const char *file,
+                       cli_failure *failure)
 {
     cJSON *results, *document = cli_json_begin("devices", &results);
     cJSON *result = cli_json_object_in(results);
@@ -82,12 +86,14 @@ static bool print_json(const rynd_device_info *info, const rynd_machine *m, cons
     cli_json_number(result, "vector_bytes", m->vector_bytes);
     cli_json_number(result, "vector_registers", m->vector_registers);
     cli_json_number(result, "huge_page", (double)m->huge_page_bytes);
-    cJSON *caches = cJSON_AddObjectToObject(result, "caches"), *shared = cJSON_AddObjectToObject(result, "shared_by");
+    cJSON *caches = cJSON_AddObjectToObject(result, "caches"),
+          *shared = cJSON_AddObjectToObject(result, "shared_by");
     for (int i = 0; i < RYND_LEVEL_DRAM; i++) {
         cli_json_number(caches, levels[i], (double)m->level[i].bytes);
         cli_json_number(shared, levels[i], m->level[i].shared_by);
     }
-    cJSON *all = cJSON_AddObjectToObject(result, "peak"), *one = cJSON_AddObjectToObject(result, "peak_one_thread");
+    cJSON *all = cJSON_AddObjectToObject(result, "peak"),
+          *one = cJSON_AddObjectToObject(result, "peak_one_thread");
     for (int i = 0; i < PEAKS; i++) {
         add_rate(all, peaks[i].key, peaks[i].rate.all);
         add_rate(one, peaks[i].key, peaks[i].rate.one);
@@ -116,15 +122,18 @@ static void add_level_rows(cli_table *table, const rynd_machine *m)
         const rynd_memory_level *level = &m->level[i];
         char what[32], of[64] = "";
         if (level->bytes) {
-            snprintf(of, sizeof of, "%s%s", cli_word_bytes((double)level->bytes).text, level->shared_by > 1 ? ", shared" : "");
+            snprintf(of, sizeof of, "%s%s", cli_word_bytes((double)level->bytes).text,
+                     level->shared_by > 1 ? ", shared" : "");
         }
         if (level->bandwidth.all > 0) {
             snprintf(what, sizeof what, "read %s", levels[i]);
-            add_row(table, what, of, cli_word_rate(level->bandwidth.one, "B/s"), cli_word_rate(level->bandwidth.all, "B/s"));
+            add_row(table, what, of, cli_word_rate(level->bandwidth.one, "B/s"),
+                    cli_word_rate(level->bandwidth.all, "B/s"));
         }
         if (level->latency.all > 0) {
             snprintf(what, sizeof what, "latency %s", levels[i]);
-            add_row(table, what, "", cli_word_seconds(level->latency.one), cli_word_seconds(level->latency.all));
+            add_row(table, what, "", cli_word_seconds(level->latency.one),
+                    cli_word_seconds(level->latency.all));
         }
     }
 }
@@ -136,7 +145,8 @@ static bool print_text(const rynd_device_info *info, const rynd_machine *m, cli_
     const char *const head[] = {"", "of", "1 thread", all};
     peak peaks[PEAKS];
     find_peaks(m, peaks);
-    cli_line(stdout, "%s: %s (%s), isa %s, cores %u, threads %u", info->device, m->name, m->architecture, m->isa, m->cores, info->threads);
+    cli_line(stdout, "%s: %s (%s), isa %s, cores %u, threads %u", info->device, m->name,
+             m->architecture, m->isa, m->cores, info->threads);
     cli_table table;
     cli_table_begin(&table, "lrrr", head);
     for (int i = 0; i < PEAKS; i++) {
@@ -146,7 +156,8 @@ static bool print_text(const rynd_device_info *info, const rynd_machine *m, cli_
         }
     }
     add_level_rows(&table, m);
-    add_row(&table, "task", "", cli_word_seconds(m->task_seconds), cli_word_seconds(m->task_seconds));
+    add_row(&table, "task", "", cli_word_seconds(m->task_seconds),
+            cli_word_seconds(m->task_seconds));
     add_row(&table, "region", "", (cli_word){""}, cli_word_seconds(m->region_seconds));
     return cli_table_print(&table, stdout) ? true : cli_fail_memory(failure);
 }
@@ -156,9 +167,10 @@ static void show(void *progress, double done)
     cli_progress_show(progress, "measuring", done);
 }
 
-/* A measurement beside other work would be believed by every plan after it: it is shown, and kept nowhere. */
-static bool measure(const cli_setup *setup, const devices_settings *settings, rynd_machine *machine, const char **file,
-                    cli_failure *failure)
+/* A measurement beside other work would be believed by every plan after it: it is shown, and kept
+ * nowhere. */
+static bool measure(const cli_setup *setup, const devices_settings *settings, rynd_machine *machine,
+                    const char **file, cli_failure *failure)
 {
     cli_progress progress;
     cli_progress_begin(&progress, &settings->common);
@@ -171,7 +183,8 @@ static bool measure(const cli_setup *setup, const devices_settings *settings, ry
     }
     *file = NULL;
     sigset_t before;
-    cli_ending_hold(&before); /* the library removes what it writes aside, but not when the process ends meanwhile */
+    cli_ending_hold(&before); /* the library removes what it writes aside, but not when the process
+                                 ends meanwhile */
     const rynd_status status = rynd_context_keep_machine(setup->context, machine, file);
     cli_ending_release(&before);
     if (status == RYND_ERROR_ARGUMENT) {
@@ -181,7 +194,8 @@ static bool measure(const cli_setup *setup, const devices_settings *settings, ry
     return status == RYND_OK ? true : cli_fail_library(failure);
 }
 
-static bool export_machine(const devices_settings *settings, const rynd_machine *machine, cli_failure *failure)
+static bool export_machine(const devices_settings *settings, const rynd_machine *machine,
+                           cli_failure *failure)
 {
     sigset_t before;
     cli_ending_hold(&before);
@@ -197,7 +211,8 @@ static bool devices(const devices_settings *settings, cli_setup *setup, cli_fail
     if (!cli_setup_context(setup, &settings->common, failure)) {
         return false;
     }
-    if (rynd_context_info(setup->context, &info) != RYND_OK || rynd_context_machine(setup->context, &machine) != RYND_OK) {
+    if (rynd_context_info(setup->context, &info) != RYND_OK ||
+        rynd_context_machine(setup->context, &machine) != RYND_OK) {
         return cli_fail_library(failure);
     }
     const char *file = info.profile;
@@ -228,13 +243,15 @@ static bool run(void *settings, cli_failure *failure)
 const cli_command cli_command_devices = {
     .name = "devices",
     .help = "show devices and what they offer: peaks, caches, bandwidths, latencies",
-    .text =
-        "The numbers are those that plans are made from: measured where the machine was measured, else built in for its "
-        "micro-architecture.\n"
-        "--measure takes 5 to 30 seconds, in which nothing else should run: where other work took more than a tenth of the time it says "
-        "so\n"
-        "and keeps nothing. What is measured on all cores is kept in the file RYND_PROFILE (off: not kept), or under XDG_CACHE_HOME or\n"
-        "HOME/.cache.",
+    .text = "The numbers are those that plans are made from: measured where the machine was "
+            "measured, else built in for its "
+            "micro-architecture.\n"
+            "--measure takes 5 to 30 seconds, in which nothing else should run: where other work "
+            "took more than a tenth of the time it says "
+            "so\n"
+            "and keeps nothing. What is measured on all cores is kept in the file RYND_PROFILE "
+            "(off: not kept), or under XDG_CACHE_HOME or\n"
+            "HOME/.cache.",
     .options = options,
     .settings_size = sizeof(devices_settings),
     .run = run,

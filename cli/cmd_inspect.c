@@ -29,7 +29,8 @@ static const side sides[] = {
     {"output", "outputs", rynd_model_output_count, rynd_model_output, rynd_plan_output},
 };
 
-static bool get_value(const cli_setup *setup, const side *s, size_t index, rynd_value_info *info, cli_failure *failure)
+static bool get_value(const cli_setup *setup, const side *s, size_t index, rynd_value_info *info,
+                      cli_failure *failure)
 {
     *info = (rynd_value_info){.size = sizeof *info};
     if (s->value(setup->model, index, info) != RYND_OK) {
@@ -83,10 +84,12 @@ static bool print_side(const cli_setup *setup, const side *s, cli_failure *failu
     return done ? true : cli_fail_memory(failure);
 }
 
-static bool print_text(const cli_setup *setup, const char *path, const rynd_model_info *info, int64_t macs, cli_failure *failure)
+static bool print_text(const cli_setup *setup, const char *path, const rynd_model_info *info,
+                       int64_t macs, cli_failure *failure)
 {
     static const char *const head[] = {"operator", "nodes"};
-    cli_line(stdout, "%s%s%s%s%s", path, *info->name ? ": " : "", info->name, *info->producer ? ", made by " : "", info->producer);
+    cli_line(stdout, "%s%s%s%s%s", path, *info->name ? ": " : "", info->name,
+             *info->producer ? ", made by " : "", info->producer);
     putchar('\n');
     if (!print_side(setup, &sides[0], failure) || !print_side(setup, &sides[1], failure)) {
         return false;
@@ -103,7 +106,8 @@ static bool print_text(const cli_setup *setup, const char *path, const rynd_mode
     if (!cli_table_print(&table, stdout)) {
         return cli_fail_memory(failure);
     }
-    printf("\nnodes %zu, parameters %" PRId64 " (%s), ", info->node_count, info->parameters, cli_word_count((double)info->parameters).text);
+    printf("\nnodes %zu, parameters %" PRId64 " (%s), ", info->node_count, info->parameters,
+           cli_word_count((double)info->parameters).text);
     if (macs >= 0) {
         printf("multiply-adds %" PRId64 " (%s)", macs, cli_word_count((double)macs).text);
     } else {
@@ -113,7 +117,8 @@ static bool print_text(const cli_setup *setup, const char *path, const rynd_mode
     return true;
 }
 
-static bool print_json(const cli_setup *setup, const char *path, const rynd_model_info *info, int64_t macs, cli_failure *failure)
+static bool print_json(const cli_setup *setup, const char *path, const rynd_model_info *info,
+                       int64_t macs, cli_failure *failure)
 {
     cJSON *results, *document = cli_json_begin("inspect", &results);
     cJSON *result = cli_json_object_in(results);
@@ -137,7 +142,8 @@ static bool print_json(const cli_setup *setup, const char *path, const rynd_mode
         cli_json_number(operators, name, (double)count);
     }
     cli_json_number(result, "parameters", (double)info->parameters);
-    cJSON_AddItemToObject(result, "macs", macs >= 0 ? cJSON_CreateNumber((double)macs) : cJSON_CreateNull());
+    cJSON_AddItemToObject(result, "macs",
+                          macs >= 0 ? cJSON_CreateNumber((double)macs) : cJSON_CreateNull());
     cli_json_number(result, "opset", (double)info->opset);
     cli_json_number(result, "ir_version", (double)info->ir_version);
     cli_json_text(result, "producer", info->producer);
@@ -154,14 +160,16 @@ static bool inspect(const cli_common *common, cli_setup *setup, cli_failure *fai
     if (rynd_model_get_info(setup->model, &info) != RYND_OK) {
         return cli_fail_library(failure);
     }
-    if ((common->dims.count > 0 || common->batch > 0 || common->accuracy) && !cli_setup_plan(setup, common, NULL, true, failure)) {
+    if ((common->dims.count > 0 || common->batch > 0 || common->accuracy) &&
+        !cli_setup_plan(setup, common, NULL, true, failure)) {
         return false;
     }
     int64_t macs = info.macs;
     if (!get_macs(setup, &macs, failure)) {
         return false;
     }
-    return common->json ? print_json(setup, path, &info, macs, failure) : print_text(setup, path, &info, macs, failure);
+    return common->json ? print_json(setup, path, &info, macs, failure)
+                        : print_text(setup, path, &info, macs, failure);
 }
 
 static bool run(void *settings, cli_failure *failure)
@@ -178,7 +186,8 @@ const cli_command cli_command_inspect = {
     .least = 1,
     .most = 1,
     .help = "show a model's inputs, outputs, operators, parameters and multiply-adds",
-    .text = "Multiply-adds are counted with open dimensions taken as 1, unless --dim or --batch say their sizes.",
+    .text = "Multiply-adds are counted with open dimensions taken as 1, unless --dim or --batch "
+            "say their sizes.",
     .options = options,
     .takes_model = true,
     .settings_size = sizeof(cli_common),

@@ -18,7 +18,8 @@ typedef struct plan_settings {
 
 /* clang-format off */
 static const cli_option options[] = {
-    {"knobs", 0, CLI_FLAG, NULL, NULL, 0, 0, offsetof(plan_settings, knobs), "print what each knob may be set to by --set, in place of the choices"},
+    {"knobs", 0, CLI_FLAG, NULL, NULL, 0, 0, offsetof(plan_settings, knobs),
+     "print what each knob may be set to by --set, in place of the choices"},
     {0},
 };
 /* clang-format on */
@@ -49,8 +50,10 @@ static bool is_conversion(const rynd_step_info *step)
 
 static void print_memory(const rynd_memory *memory)
 {
-    printf("memory: weights %s, activations %s, workspace %s, total %s\n", cli_word_bytes((double)memory->weights).text,
-           cli_word_bytes((double)memory->activations).text, cli_word_bytes((double)memory->workspace).text,
+    printf("memory: weights %s, activations %s, workspace %s, total %s\n",
+           cli_word_bytes((double)memory->weights).text,
+           cli_word_bytes((double)memory->activations).text,
+           cli_word_bytes((double)memory->workspace).text,
            cli_word_bytes((double)memory->total).text);
 }
 
@@ -68,8 +71,9 @@ static bool print_micro_batches(const decisions *d, cli_failure *failure)
             }
         }
         if (done && step.turns > 1) {
-            printf("steps %zu to %zu take the batch in %lld turns: their tensors stay in the cache\n", first + 1, end,
-                   (long long)step.turns);
+            printf(
+                "steps %zu to %zu take the batch in %lld turns: their tensors stay in the cache\n",
+                first + 1, end, (long long)step.turns);
         }
     }
     return done;
@@ -77,7 +81,8 @@ static bool print_micro_batches(const decisions *d, cli_failure *failure)
 
 static bool print_text(const decisions *d, const rynd_memory *memory, cli_failure *failure)
 {
-    static const char *const head[] = {"step", "op", "kernel", "class", "knobs", "in", "out", "fused", "reason"};
+    static const char *const head[] = {"step", "op",  "kernel", "class", "knobs",
+                                       "in",   "out", "fused",  "reason"};
     cli_table table;
     bool done = true;
     cli_table_begin(&table, "lllllllll", head);
@@ -85,8 +90,9 @@ static bool print_text(const decisions *d, const rynd_memory *memory, cli_failur
         rynd_step_info step;
         done = get_step(d, i, &step, failure);
         if (done) {
-            const char *cells[] = {step.name,      step.op,         step.kernel, step.accuracy, step.knobs,
-                                   step.layout_in, step.layout_out, step.fused,  step.reason};
+            const char *cells[] = {step.name,       step.op,    step.kernel,
+                                   step.accuracy,   step.knobs, step.layout_in,
+                                   step.layout_out, step.fused, step.reason};
             for (size_t c = 0; c < sizeof cells / sizeof *cells; c++) {
                 cli_table_add(&table, "%s", cells[c]);
             }
@@ -105,7 +111,8 @@ static bool print_text(const decisions *d, const rynd_memory *memory, cli_failur
         if (done) {
             putchar('\n');
             cli_line(stdout, "%s", step.problem);
-            printf("%s, moves %s at least\n", cli_word_rate(step.flop, "flop").text, cli_word_bytes(step.bytes).text);
+            printf("%s, moves %s at least\n", cli_word_rate(step.flop, "flop").text,
+                   cli_word_bytes(step.bytes).text);
             print_memory(memory);
         }
         return done;
@@ -116,7 +123,9 @@ static bool print_text(const decisions *d, const rynd_memory *memory, cli_failur
     }
     print_memory(memory);
     printf("planned in %s%s\n", cli_word_seconds(rynd_plan_time(d->plan)).text,
-           rynd_plan_complete(d->plan) ? "" : "; more steps will be planned while running, because their shapes depend on data");
+           rynd_plan_complete(d->plan)
+               ? ""
+               : "; more steps will be planned while running, because their shapes depend on data");
     return true;
 }
 
@@ -125,10 +134,12 @@ static size_t knob_count(const decisions *d, size_t step)
     return d->plan ? rynd_plan_knob_count(d->plan, step) : rynd_op_knob_count(d->op);
 }
 
-static bool get_knob(const decisions *d, size_t step, size_t index, rynd_knob *knob, cli_failure *failure)
+static bool get_knob(const decisions *d, size_t step, size_t index, rynd_knob *knob,
+                     cli_failure *failure)
 {
     *knob = (rynd_knob){.size = sizeof *knob};
-    rynd_status status = d->plan ? rynd_plan_knob(d->plan, step, index, knob) : rynd_op_knob(d->op, index, knob);
+    rynd_status status =
+        d->plan ? rynd_plan_knob(d->plan, step, index, knob) : rynd_op_knob(d->op, index, knob);
     return status == RYND_OK ? true : cli_fail_library(failure);
 }
 
@@ -176,12 +187,14 @@ static bool add_knobs(const decisions *d, size_t step, cJSON *node, cli_failure 
     return true;
 }
 
-static bool print_json(const decisions *d, const char *name, const rynd_memory *memory, cli_failure *failure)
+static bool print_json(const decisions *d, const char *name, const rynd_memory *memory,
+                       cli_failure *failure)
 {
     cJSON *results, *document = cli_json_begin("plan", &results);
     cJSON *result = cli_json_object_in(results);
     cli_json_text(result, "name", name);
-    cJSON *nodes = cJSON_AddArrayToObject(result, "nodes"), *conversions = cJSON_AddArrayToObject(result, "conversions");
+    cJSON *nodes = cJSON_AddArrayToObject(result, "nodes"),
+          *conversions = cJSON_AddArrayToObject(result, "conversions");
     for (size_t i = 0; i < step_count(d); i++) {
         rynd_step_info step;
         if (!get_step(d, i, &step, failure)) {
@@ -227,7 +240,8 @@ static bool plan(const plan_settings *own, cli_setup *setup, rynd_op **op, cli_f
         if (!cli_setup_op(setup, common, name, NULL, op, failure)) {
             return false;
         }
-    } else if (!cli_setup_model(setup, name, failure) || !cli_setup_plan(setup, common, NULL, true, failure)) {
+    } else if (!cli_setup_model(setup, name, failure) ||
+               !cli_setup_plan(setup, common, NULL, true, failure)) {
         return false;
     }
     if ((*op ? rynd_op_memory(*op, &memory) : rynd_plan_memory(setup->plan, &memory)) != RYND_OK) {

@@ -15,12 +15,18 @@
 
 /* clang-format off */
 static const cli_option options[] = {
-    {"input", 'i', CLI_LIST, "[NAME=]FILE", NULL, 0, 0, OFFSET(inputs), ".npy .npz .pb .png .jpg, or - for an .npy from standard input; repeat for more inputs, or pictures of a batch"},
-    {"output", 'o', CLI_TEXT, "FILE|DIR", NULL, 0, 0, OFFSET(output), ".npy .npz .pb .png, or a folder for one .npy an output"},
-    {"top", 0, CLI_INTEGER, "K", NULL, 1, 1e6, OFFSET(top), "list the K largest values of each output's rows"},
-    {"labels", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(labels), "names for --top: line i (from 0) is that of index i"},
+    {"input", 'i', CLI_LIST, "[NAME=]FILE", NULL, 0, 0, OFFSET(inputs),
+     ".npy .npz .pb .png .jpg, or - for an .npy from standard input; repeat for more inputs, or "
+     "pictures of a batch"},
+    {"output", 'o', CLI_TEXT, "FILE|DIR", NULL, 0, 0, OFFSET(output),
+     ".npy .npz .pb .png, or a folder for one .npy an output"},
+    {"top", 0, CLI_INTEGER, "K", NULL, 1, 1e6, OFFSET(top),
+     "list the K largest values of each output's rows"},
+    {"labels", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(labels),
+     "names for --top: line i (from 0) is that of index i"},
     CLI_PREPROCESS_OPTIONS(OFFSET(preprocess)),
-    {"output-scale", 0, CLI_NUMBER, "S", NULL, 1e-9, 1e9, OFFSET(output_scale), "a .png output's pixels are values times S (default 1; 255 for values of 0 to 1)"},
+    {"output-scale", 0, CLI_NUMBER, "S", NULL, 1e-9, 1e9, OFFSET(output_scale),
+     "a .png output's pixels are values times S (default 1; 255 for values of 0 to 1)"},
     {0},
 };
 /* clang-format on */
@@ -42,7 +48,8 @@ static bool prepare(work *w, const cli_run_settings *settings, cli_failure *fail
         return false;
     }
     cli_progress_show(&w->progress, "reading inputs", 0.2);
-    if (!cli_outputs_open(&w->outputs, &w->setup, settings, failure) || !cli_inputs_open(&w->inputs, &w->setup, settings, failure)) {
+    if (!cli_outputs_open(&w->outputs, &w->setup, settings, failure) ||
+        !cli_inputs_open(&w->inputs, &w->setup, settings, failure)) {
         return false;
     }
     cli_progress_show(&w->progress, "planning", 0.4);
@@ -54,7 +61,8 @@ static bool prepare(work *w, const cli_run_settings *settings, cli_failure *fail
         return cli_fail_library(failure);
     }
     for (size_t i = 0; i < w->inputs.count; i++) {
-        if (rynd_session_bind(w->session, w->inputs.items[i].info.name, &w->inputs.views[i]) != RYND_OK) {
+        if (rynd_session_bind(w->session, w->inputs.items[i].info.name, &w->inputs.views[i]) !=
+            RYND_OK) {
             return cli_fail_library(failure);
         }
     }
@@ -70,7 +78,8 @@ static bool execute(work *w, const cli_run_settings *settings, cli_failure *fail
     }
     w->time = cli_now() - begin;
     cli_progress_show(&w->progress, "writing", 0.9);
-    return cli_outputs_collect(&w->outputs, w->session, failure) && cli_outputs_write(&w->outputs, &w->setup, settings, failure);
+    return cli_outputs_collect(&w->outputs, w->session, failure) &&
+           cli_outputs_write(&w->outputs, &w->setup, settings, failure);
 }
 
 static bool print_inputs(const cli_inputs *inputs, cli_failure *failure)
@@ -83,8 +92,8 @@ static bool print_inputs(const cli_inputs *inputs, cli_failure *failure)
         cli_table_add(&table, "%s", input->info.name);
         cli_table_add(&table, "%s", cli_shape_of_tensor(&input->tensor.view).text);
         cli_table_add(&table, "%s", rynd_dtype_name(input->tensor.view.dtype));
-        cli_table_add(&table, "%s%s%s%s%s", input->file, input->pictures > 1 ? " and more" : "", *input->did ? " (" : "", input->did,
-                      *input->did ? ")" : "");
+        cli_table_add(&table, "%s%s%s%s%s", input->file, input->pictures > 1 ? " and more" : "",
+                      *input->did ? " (" : "", input->did, *input->did ? ")" : "");
     }
     bool done = cli_table_print(&table, stdout);
     putchar('\n');
@@ -105,10 +114,12 @@ static bool report(const work *w, const cli_run_settings *settings, cli_failure 
         cli_json_number(result, "peak_memory", cli_peak_memory());
         return cli_json_print(document, failure);
     }
-    if ((w->inputs.count > 0 && !print_inputs(&w->inputs, failure)) || !cli_outputs_print(&w->outputs, settings, failure)) {
+    if ((w->inputs.count > 0 && !print_inputs(&w->inputs, failure)) ||
+        !cli_outputs_print(&w->outputs, settings, failure)) {
         return false;
     }
-    printf("\ntime %s, peak memory %s\n", cli_word_seconds(w->time).text, cli_word_bytes(cli_peak_memory()).text);
+    printf("\ntime %s, peak memory %s\n", cli_word_seconds(w->time).text,
+           cli_word_bytes(cli_peak_memory()).text);
     return true;
 }
 
@@ -134,9 +145,11 @@ const cli_command cli_command_run = {
     .least = 1,
     .most = 1,
     .help = "run an ONNX model on files",
-    .text = "A picture becomes a tensor of the input's dtype and layout ([N,C,H,W] or [N,H,W,C]; grey for one channel, colours for three). "
+    .text = "A picture becomes a tensor of the input's dtype and layout ([N,C,H,W] or [N,H,W,C]; "
+            "grey for one channel, colours for three). "
             "Its\n"
-            "pixels are 0 to 255 unless --scale, --mean, --std or --preset say otherwise. --preset imagenet is --size 256 --crop 224\n"
+            "pixels are 0 to 255 unless --scale, --mean, --std or --preset say otherwise. --preset "
+            "imagenet is --size 256 --crop 224\n"
             "--scale 1/255 --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225.",
     .options = options,
     .takes_model = true,

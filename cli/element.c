@@ -31,7 +31,8 @@ static float half_to_float(uint16_t half)
         return of_bits(sign | 0x7f800000u | (uint32_t)(half & 1023u) << 13);
     }
     /* A subnormal is fraction * 2^-24; a normal has the hidden bit 1024 besides. */
-    float magnitude = exponent == 0 ? ldexpf(fraction, -24) : ldexpf(fraction + 1024.0f, exponent - 25);
+    float magnitude =
+        exponent == 0 ? ldexpf(fraction, -24) : ldexpf(fraction + 1024.0f, exponent - 25);
     return sign ? -magnitude : magnitude;
 }
 
@@ -67,7 +68,8 @@ static uint16_t bfloat_of(cli_number value)
 
 bool cli_dtype_is_float(rynd_dtype dtype)
 {
-    return dtype == RYND_DTYPE_F32 || dtype == RYND_DTYPE_F16 || dtype == RYND_DTYPE_BF16 || dtype == RYND_DTYPE_F64;
+    return dtype == RYND_DTYPE_F32 || dtype == RYND_DTYPE_F16 || dtype == RYND_DTYPE_BF16 ||
+           dtype == RYND_DTYPE_F64;
 }
 
 cli_number cli_element_get(rynd_dtype dtype, const void *data, int64_t index)
@@ -105,13 +107,22 @@ void cli_element_set(rynd_dtype dtype, void *data, int64_t index, cli_number val
     case RYND_DTYPE_BF16: ((uint16_t *)data)[index] = bfloat_of(value); break;
     case RYND_DTYPE_F64: ((double *)data)[index] = (double)value; break;
     case RYND_DTYPE_I8: ((int8_t *)data)[index] = (int8_t)clamped(value, INT8_MIN, INT8_MAX); break;
-    case RYND_DTYPE_I16: ((int16_t *)data)[index] = (int16_t)clamped(value, INT16_MIN, INT16_MAX); break;
-    case RYND_DTYPE_I32: ((int32_t *)data)[index] = (int32_t)clamped(value, INT32_MIN, INT32_MAX); break;
-    case RYND_DTYPE_I64: ((int64_t *)data)[index] = (int64_t)clamped(value, (cli_number)INT64_MIN, (cli_number)INT64_MAX); break;
+    case RYND_DTYPE_I16:
+        ((int16_t *)data)[index] = (int16_t)clamped(value, INT16_MIN, INT16_MAX);
+        break;
+    case RYND_DTYPE_I32:
+        ((int32_t *)data)[index] = (int32_t)clamped(value, INT32_MIN, INT32_MAX);
+        break;
+    case RYND_DTYPE_I64:
+        ((int64_t *)data)[index] =
+            (int64_t)clamped(value, (cli_number)INT64_MIN, (cli_number)INT64_MAX);
+        break;
     case RYND_DTYPE_U8: ((uint8_t *)data)[index] = (uint8_t)clamped(value, 0, UINT8_MAX); break;
     case RYND_DTYPE_U16: ((uint16_t *)data)[index] = (uint16_t)clamped(value, 0, UINT16_MAX); break;
     case RYND_DTYPE_U32: ((uint32_t *)data)[index] = (uint32_t)clamped(value, 0, UINT32_MAX); break;
-    case RYND_DTYPE_U64: ((uint64_t *)data)[index] = (uint64_t)clamped(value, 0, (cli_number)UINT64_MAX); break;
+    case RYND_DTYPE_U64:
+        ((uint64_t *)data)[index] = (uint64_t)clamped(value, 0, (cli_number)UINT64_MAX);
+        break;
     case RYND_DTYPE_BOOL: ((uint8_t *)data)[index] = value != 0; break;
     }
 }

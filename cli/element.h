@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Single elements of any dtype, read and written through the widest float, which holds every value of every dtype exactly. */
+/* Single elements of any dtype, read and written through the widest float, which holds every value
+ * of every dtype exactly. */
 #ifndef CLI_ELEMENT_H
 #define CLI_ELEMENT_H
 
@@ -10,7 +11,8 @@
 typedef long double cli_number;
 
 cli_number cli_element_get(rynd_dtype dtype, const void *data, int64_t index);
-/* Integers are rounded to nearest and clamped to the type's range, NaN becomes 0; floats are rounded to nearest even; bool stores value != 0. */
+/* Integers are rounded to nearest and clamped to the type's range, NaN becomes 0; floats are
+ * rounded to nearest even; bool stores value != 0. */
 void cli_element_set(rynd_dtype dtype, void *data, int64_t index, cli_number value);
 bool cli_dtype_is_float(rynd_dtype dtype);
 

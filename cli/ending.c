@@ -24,7 +24,9 @@ static void on_signal(int number)
 
 static void catch_signals(void)
 {
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)}, old;
+    struct sigaction action = {.sa_handler = on_signal,
+                               .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)},
+                     old;
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < NUMBERS; i++) {
         /* What is ignored stays so: nohup(1) ignores SIGHUP. */

@@ -6,7 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static void set(cli_failure *failure, int exit_code, const char *format, va_list args) __attribute__((format(printf, 3, 0)));
+static void set(cli_failure *failure, int exit_code, const char *format, va_list args)
+    __attribute__((format(printf, 3, 0)));
 
 static void set(cli_failure *failure, int exit_code, const char *format, va_list args)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How functions of the command fail: they return false, and the message and the exit code are written once, where the cause is known. */
+/* How functions of the command fail: they return false, and the message and the exit code are
+ * written once, where the cause is known. */
 #ifndef CLI_FAILURE_H
 #define CLI_FAILURE_H
 
@@ -16,13 +17,17 @@ typedef struct cli_failure {
 
 /* All return false. */
 bool cli_fail(cli_failure *failure, const char *format, ...) __attribute__((format(printf, 2, 3)));
-bool cli_fail_usage(cli_failure *failure, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool cli_fail_usage(cli_failure *failure, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 bool cli_fail_memory(cli_failure *failure); /* of what the command keeps for itself */
-/* "out of memory for 24883200 bytes (a picture of 1080x1920)": of what a file or an option makes large; `what` in words. */
-bool cli_fail_memory_for(cli_failure *failure, size_t size, const char *what, ...) __attribute__((format(printf, 3, 4)));
+/* "out of memory for 24883200 bytes (a picture of 1080x1920)": of what a file or an option makes
+ * large; `what` in words. */
+bool cli_fail_memory_for(cli_failure *failure, size_t size, const char *what, ...)
+    __attribute__((format(printf, 3, 4)));
 /* What the library said last on this thread. */
 bool cli_fail_library(cli_failure *failure);
 /* Puts more in front of the message: the file, the option. */
-bool cli_fail_prefix(cli_failure *failure, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool cli_fail_prefix(cli_failure *failure, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -13,8 +13,10 @@
 #include <strings.h>
 #include <unistd.h>
 
-typedef bool (*read_function)(rynd_context *context, const char *path, const cli_receiver *receiver, cli_failure *failure);
-typedef bool (*write_function)(rynd_context *context, const rynd_tensor *tensors, const char *const *names, size_t count, cli_bytes *bytes,
+typedef bool (*read_function)(rynd_context *context, const char *path, const cli_receiver *receiver,
+                              cli_failure *failure);
+typedef bool (*write_function)(rynd_context *context, const rynd_tensor *tensors,
+                               const char *const *names, size_t count, cli_bytes *bytes,
                                cli_failure *failure);
 
 static bool read_npy_stream(cli_stream *stream, const cli_receiver *receiver, cli_failure *failure)
@@ -28,7 +30,8 @@ static bool read_npy_stream(cli_stream *stream, const cli_receiver *receiver, cl
     return done;
 }
 
-static bool read_npy(rynd_context *context, const char *path, const cli_receiver *receiver, cli_failure *failure)
+static bool read_npy(rynd_context *context, const char *path, const cli_receiver *receiver,
+                     cli_failure *failure)
 {
     (void)context;
     size_t size = 0;
@@ -42,26 +45,32 @@ static bool read_npy(rynd_context *context, const char *path, const cli_receiver
     return done;
 }
 
-static bool read_npz(rynd_context *context, const char *path, const cli_receiver *receiver, cli_failure *failure)
+static bool read_npz(rynd_context *context, const char *path, const cli_receiver *receiver,
+                     cli_failure *failure)
 {
     (void)context;
     cli_bytes bytes;
-    bool done = cli_input_map(path, &bytes, failure) && cli_npz_read(&bytes, path, receiver, failure);
+    bool done =
+        cli_input_map(path, &bytes, failure) && cli_npz_read(&bytes, path, receiver, failure);
     cli_input_unmap(&bytes);
     return done;
 }
 
-/* A TensorProto takes at most 10 bytes an element (an int64 as a varint) besides its dims, name and notes. */
-static bool check_pb_size(const cli_bytes *bytes, const char *path, const cli_receiver *receiver, cli_failure *failure)
+/* A TensorProto takes at most 10 bytes an element (an int64 as a varint) besides its dims, name and
+ * notes. */
+static bool check_pb_size(const cli_bytes *bytes, const char *path, const cli_receiver *receiver,
+                          cli_failure *failure)
 {
     const double most = 10.0 * (double)receiver->elements + (1 << 20);
     return receiver->elements < 0 || (double)bytes->size <= most
                ? true
-               : cli_fail(failure, "'%s' is of %zu bytes, more than a tensor of %" PRId64 " elements takes", path, bytes->size,
-                          receiver->elements);
+               : cli_fail(failure,
+                          "'%s' is of %zu bytes, more than a tensor of %" PRId64 " elements takes",
+                          path, bytes->size, receiver->elements);
 }
 
-static bool read_pb(rynd_context *context, const char *path, const cli_receiver *receiver, cli_failure *failure)
+static bool read_pb(rynd_context *context, const char *path, const cli_receiver *receiver,
+                    cli_failure *failure)
 {
     cli_bytes bytes;
     rynd_tensor read;
@@ -78,7 +87,8 @@ static bool read_pb(rynd_context *context, const char *path, const cli_receiver 
         return false;
     }
     cli_tensor tensor;
-    done = receiver->fits(receiver->user, &read, failure) && cli_tensor_copy_of(&read, &tensor, failure);
+    done = receiver->fits(receiver->user, &read, failure) &&
+           cli_tensor_copy_of(&read, &tensor, failure);
     rynd_tensor_free(context, &read);
     if (done) {
         done = receiver->take(receiver->user, &tensor, failure);
@@ -87,22 +97,22 @@ static bool read_pb(rynd_context *context, const char *path, const cli_receiver 
     return done;
 }
 
-static bool write_npy(rynd_context *context, const rynd_tensor *tensors, const char *const *names, size_t count, cli_bytes *bytes,
-                      cli_failure *failure)
+static bool write_npy(rynd_context *context, const rynd_tensor *tensors, const char *const *names,
+                      size_t count, cli_bytes *bytes, cli_failure *failure)
 {
     (void)context, (void)names, (void)count;
     return cli_npy_write(tensors, bytes, failure);
 }
 
-static bool write_npz(rynd_context *context, const rynd_tensor *tensors, const char *const *names, size_t count, cli_bytes *bytes,
-                      cli_failure *failure)
+static bool write_npz(rynd_context *context, const rynd_tensor *tensors, const char *const *names,
+                      size_t count, cli_bytes *bytes, cli_failure *failure)
 {
     (void)context;
     return cli_npz_write(tensors, names, count, bytes, failure);
 }
 
-static bool write_pb(rynd_context *context, const rynd_tensor *tensors, const char *const *names, size_t count, cli_bytes *bytes,
-                     cli_failure *failure)
+static bool write_pb(rynd_context *context, const rynd_tensor *tensors, const char *const *names,
+                     size_t count, cli_bytes *bytes, cli_failure *failure)
 {
     (void)count;
     cli_tensor packed;
@@ -168,7 +178,8 @@ bool cli_output_takes_many(const char *path)
     return format_of(path)->many;
 }
 
-bool cli_tensors_read(rynd_context *context, const char *path, const cli_receiver *receiver, cli_failure *failure)
+bool cli_tensors_read(rynd_context *context, const char *path, const cli_receiver *receiver,
+                      cli_failure *failure)
 {
     return format_of(path)->read(context, path, receiver, failure);
 }
@@ -179,7 +190,8 @@ bool cli_tensor_read_standard_input(const cli_receiver *receiver, cli_failure *f
     return read_npy_stream(&stream, receiver, failure);
 }
 
-static bool decode_image(const cli_bytes *bytes, const char *path, const cli_image_check *check, cli_image *image, cli_failure *failure)
+static bool decode_image(const cli_bytes *bytes, const char *path, const cli_image_check *check,
+                         cli_image *image, cli_failure *failure)
 {
     const unsigned char *data = bytes->data;
     if (bytes->size >= 4 && memcmp(data, "\x89PNG", 4) == 0) {
@@ -191,11 +203,13 @@ static bool decode_image(const cli_bytes *bytes, const char *path, const cli_ima
     return cli_fail(failure, "'%s' is neither a PNG nor a JPEG file", path);
 }
 
-bool cli_image_read(const char *path, const cli_image_check *check, cli_image *image, cli_failure *failure)
+bool cli_image_read(const char *path, const cli_image_check *check, cli_image *image,
+                    cli_failure *failure)
 {
     cli_bytes bytes;
     *image = (cli_image){0};
-    bool done = cli_input_map(path, &bytes, failure) && decode_image(&bytes, path, check, image, failure);
+    bool done =
+        cli_input_map(path, &bytes, failure) && decode_image(&bytes, path, check, image, failure);
     cli_input_unmap(&bytes);
     return done;
 }
@@ -207,11 +221,12 @@ static bool write_bytes(const char *path, cli_bytes *bytes, cli_failure *failure
     return done;
 }
 
-bool cli_tensors_write(rynd_context *context, const char *path, const rynd_tensor *tensors, const char *const *names, size_t count,
-                       cli_failure *failure)
+bool cli_tensors_write(rynd_context *context, const char *path, const rynd_tensor *tensors,
+                       const char *const *names, size_t count, cli_failure *failure)
 {
     cli_bytes bytes;
-    return format_of(path)->write(context, tensors, names, count, &bytes, failure) && write_bytes(path, &bytes, failure);
+    return format_of(path)->write(context, tensors, names, count, &bytes, failure) &&
+           write_bytes(path, &bytes, failure);
 }
 
 bool cli_image_write(const char *path, const cli_image *image, cli_failure *failure)

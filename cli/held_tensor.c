@@ -28,7 +28,8 @@ int64_t cli_shape_bytes(int rank, const int64_t *dim, size_t size)
     return empty ? 0 : overflow ? -1 : bytes;
 }
 
-bool cli_tensor_make(cli_tensor *tensor, rynd_dtype dtype, int rank, const int64_t *dim, cli_failure *failure)
+bool cli_tensor_make(cli_tensor *tensor, rynd_dtype dtype, int rank, const int64_t *dim,
+                     cli_failure *failure)
 {
     *tensor = (cli_tensor){0};
     int64_t bytes = rank > RYND_MAX_RANK ? -1 : cli_shape_bytes(rank, dim, rynd_dtype_size(dtype));
@@ -38,7 +39,8 @@ bool cli_tensor_make(cli_tensor *tensor, rynd_dtype dtype, int rank, const int64
     size_t room = ((size_t)bytes / ALIGNMENT + 1) * ALIGNMENT;
     tensor->memory = aligned_alloc(ALIGNMENT, room);
     if (!tensor->memory) {
-        return cli_fail(failure, "out of memory for a tensor of %s", cli_word_bytes((double)bytes).text);
+        return cli_fail(failure, "out of memory for a tensor of %s",
+                        cli_word_bytes((double)bytes).text);
     }
     memset(tensor->memory, 0, room);
     tensor->view = rynd_tensor_of(tensor->memory, dtype, rank, dim);
@@ -95,14 +97,17 @@ bool cli_tensor_copy_of(const rynd_tensor *from, cli_tensor *copy, cli_failure *
     return true;
 }
 
-static bool fail_value(const rynd_tensor *from, const cli_walk *walk, cli_number value, rynd_dtype dtype, cli_failure *failure)
+static bool fail_value(const rynd_tensor *from, const cli_walk *walk, cli_number value,
+                       rynd_dtype dtype, cli_failure *failure)
 {
     rynd_tensor place = {.rank = from->rank};
     memcpy(place.dim, walk->index, sizeof place.dim);
-    return cli_fail(failure, "value %.17Lg at %s does not fit dtype %s", value, cli_shape_of_tensor(&place).text, rynd_dtype_name(dtype));
+    return cli_fail(failure, "value %.17Lg at %s does not fit dtype %s", value,
+                    cli_shape_of_tensor(&place).text, rynd_dtype_name(dtype));
 }
 
-bool cli_tensor_convert(cli_tensor *tensor, rynd_dtype dtype, cli_conversion *done, cli_failure *failure)
+bool cli_tensor_convert(cli_tensor *tensor, rynd_dtype dtype, cli_conversion *done,
+                        cli_failure *failure)
 {
     const rynd_tensor *from = &tensor->view;
     *done = CLI_CONVERSION_NONE;
@@ -141,8 +146,9 @@ cli_summary cli_tensor_summary(const rynd_tensor *tensor)
     double sum = 0;
     int64_t finite = 0;
     for (cli_walk w = cli_walk_begin(tensor); w.left > 0; cli_walk_next(&w, tensor)) {
-        double value = tensor->dtype == RYND_DTYPE_F32 ? (double)((const float *)tensor->data)[w.offset]
-                                                       : (double)cli_element_get(tensor->dtype, tensor->data, w.offset);
+        double value = tensor->dtype == RYND_DTYPE_F32
+                           ? (double)((const float *)tensor->data)[w.offset]
+                           : (double)cli_element_get(tensor->dtype, tensor->data, w.offset);
         s.nans += isnan(value);
         s.infinities += isinf(value);
         if (isfinite(value)) {

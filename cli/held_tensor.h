@@ -14,7 +14,8 @@ typedef struct cli_tensor {
 
 void cli_tensor_free(cli_tensor *tensor);
 /* A row-major tensor of zeros. */
-bool cli_tensor_make(cli_tensor *tensor, rynd_dtype dtype, int rank, const int64_t *dim, cli_failure *failure);
+bool cli_tensor_make(cli_tensor *tensor, rynd_dtype dtype, int rank, const int64_t *dim,
+                     cli_failure *failure);
 
 /* Elements of a shape times `size`, or -1 on overflow of int64. A 0 anywhere gives 0. */
 int64_t cli_shape_bytes(int rank, const int64_t *dim, size_t size);
@@ -25,7 +26,8 @@ bool cli_tensor_copy_of(const rynd_tensor *from, cli_tensor *copy, cli_failure *
 /* Steps through all elements in row-major order:
  *   for (cli_walk w = cli_walk_begin(t); w.left > 0; cli_walk_next(&w, t)) use(w.offset) */
 typedef struct cli_walk {
-    int64_t left, offset; /* elements yet to come, this one included; its place in elements from data */
+    int64_t left,
+        offset; /* elements yet to come, this one included; its place in elements from data */
     int64_t index[RYND_MAX_RANK];
 } cli_walk;
 
@@ -38,8 +40,10 @@ typedef enum cli_conversion {
     CLI_CONVERSION_ROUNDED, /* floats became floats of less precision */
 } cli_conversion;
 
-/* Converts to a dtype when no value is lost but by rounding of floats. Otherwise fails, naming the first value that does not fit, and where. */
-bool cli_tensor_convert(cli_tensor *tensor, rynd_dtype dtype, cli_conversion *done, cli_failure *failure);
+/* Converts to a dtype when no value is lost but by rounding of floats. Otherwise fails, naming the
+ * first value that does not fit, and where. */
+bool cli_tensor_convert(cli_tensor *tensor, rynd_dtype dtype, cli_conversion *done,
+                        cli_failure *failure);
 
 typedef struct cli_summary {
     double min, mean, max; /* of the finite elements; NaN when there are none */

@@ -11,21 +11,29 @@ void cli_image_free(cli_image *image)
     *image = (cli_image){0};
 }
 
-bool cli_image_make(cli_image *image, int64_t height, int64_t width, int channels, const char *name, cli_failure *failure)
+bool cli_image_make(cli_image *image, int64_t height, int64_t width, int channels, const char *name,
+                    cli_failure *failure)
 {
     *image = (cli_image){.height = height, .width = width, .channels = channels};
     int64_t count;
-    if (height < 1 || width < 1 || __builtin_mul_overflow(height, width, &count) || count > INT64_MAX / 64) {
-        return cli_fail(failure, "'%s': a picture of %" PRId64 "x%" PRId64 " (height x width) cannot be used", name, height, width);
+    if (height < 1 || width < 1 || __builtin_mul_overflow(height, width, &count) ||
+        count > INT64_MAX / 64) {
+        return cli_fail(
+            failure, "'%s': a picture of %" PRId64 "x%" PRId64 " (height x width) cannot be used",
+            name, height, width);
     }
     image->pixels = calloc((size_t)count * (size_t)channels, sizeof *image->pixels);
-    return image->pixels ? true : cli_fail(failure, "'%s': out of memory for a picture of %" PRId64 "x%" PRId64, name, height, width);
+    return image->pixels
+               ? true
+               : cli_fail(failure, "'%s': out of memory for a picture of %" PRId64 "x%" PRId64,
+                          name, height, width);
 }
 
-bool cli_image_begin(cli_image *image, int64_t height, int64_t width, int channels, const cli_image_check *check, const char *name,
-                     cli_failure *failure)
+bool cli_image_begin(cli_image *image, int64_t height, int64_t width, int channels,
+                     const cli_image_check *check, const char *name, cli_failure *failure)
 {
-    /* A file can claim a million times its bytes: 1032 by deflate, 8 by pixels of a bit, 12 by floats of three channels. */
+    /* A file can claim a million times its bytes: 1032 by deflate, 8 by pixels of a bit, 12 by
+     * floats of three channels. */
     const int64_t most = INT64_C(1) << 28;
     const cli_image head = {.height = height, .width = width, .channels = channels};
     if (check && !check->fits(check->user, &head, failure)) {
@@ -33,7 +41,8 @@ bool cli_image_begin(cli_image *image, int64_t height, int64_t width, int channe
     }
     if (height > most / (width > 0 ? width : 1)) {
         return cli_fail(failure,
-                        "'%s' is a picture of %" PRId64 "x%" PRId64 " (height x width); pictures of at most %" PRId64 " pixels are read",
+                        "'%s' is a picture of %" PRId64 "x%" PRId64
+                        " (height x width); pictures of at most %" PRId64 " pixels are read",
                         name, height, width, most);
     }
     return cli_image_make(image, height, width, channels, name, failure);

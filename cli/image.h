@@ -25,17 +25,21 @@ typedef struct cli_image_check {
 
 void cli_image_free(cli_image *image);
 /* Sets the sizes and takes memory for the pixels. `name`: of the file, for messages. */
-bool cli_image_make(cli_image *image, int64_t height, int64_t width, int channels, const char *name, cli_failure *failure);
+bool cli_image_make(cli_image *image, int64_t height, int64_t width, int channels, const char *name,
+                    cli_failure *failure);
 /* The same for a file's picture: asks the check (NULL: none) first, and refuses what is larger than
  * any camera's. */
-bool cli_image_begin(cli_image *image, int64_t height, int64_t width, int channels, const cli_image_check *check, const char *name,
-                     cli_failure *failure);
+bool cli_image_begin(cli_image *image, int64_t height, int64_t width, int channels,
+                     const cli_image_check *check, const char *name, cli_failure *failure);
 
-/* Every kind of PNG: palettes become colours, 16 bits keep their precision (value/257), transparency is dropped. */
-bool cli_png_read(const cli_bytes *bytes, const char *name, const cli_image_check *check, cli_image *image, cli_failure *failure);
+/* Every kind of PNG: palettes become colours, 16 bits keep their precision (value/257),
+ * transparency is dropped. */
+bool cli_png_read(const cli_bytes *bytes, const char *name, const cli_image_check *check,
+                  cli_image *image, cli_failure *failure);
 /* 8 bits; pixels are rounded and clamped to 0..255, NaN becomes 0. The caller frees bytes->data. */
 bool cli_png_write(const cli_image *image, cli_bytes *bytes, cli_failure *failure);
 /* Grey and colour JPEG. A damaged or truncated one is refused. */
-bool cli_jpeg_read(const cli_bytes *bytes, const char *name, const cli_image_check *check, cli_image *image, cli_failure *failure);
+bool cli_jpeg_read(const cli_bytes *bytes, const char *name, const cli_image_check *check,
+                   cli_image *image, cli_failure *failure);
 
 #endif

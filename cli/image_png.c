@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PNG in and out with libpng, which reports errors by longjmp: what is used after a jump lives in a struct, not in registers. */
+/* PNG in and out with libpng, which reports errors by longjmp: what is used after a jump lives in a
+ * struct, not in registers. */
 #include "image.h"
 
 #include <math.h>
@@ -7,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Deflate's largest expansion, as in npz.c: a picture that claims more pixels than its file can hold is refused before memory is taken for it. */
+/* Deflate's largest expansion, as in npz.c: a picture that claims more pixels than its file can
+ * hold is refused before memory is taken for it. */
 #define MAX_EXPANSION 1032
 
 typedef struct work {
@@ -67,7 +69,8 @@ static void flush_nothing(png_structp png)
     (void)png;
 }
 
-/* Palettes to colours, 1, 2 and 4 bits to 8, and no alpha: what remains is 1 or 3 channels of 8 or 16 bits. */
+/* Palettes to colours, 1, 2 and 4 bits to 8, and no alpha: what remains is 1 or 3 channels of 8 or
+ * 16 bits. */
 static void set_transforms(work *w, bool *had_alpha)
 {
     int type = png_get_color_type(w->png, w->info);
@@ -85,15 +88,19 @@ static void set_transforms(work *w, bool *had_alpha)
     png_read_update_info(w->png, w->info);
 }
 
-static bool decode(work *w, size_t file_size, const char *name, const cli_image_check *check, cli_image *image, cli_failure *failure)
+static bool decode(work *w, size_t file_size, const char *name, const cli_image_check *check,
+                   cli_image *image, cli_failure *failure)
 {
     png_read_info(w->png, w->info);
-    size_t height = png_get_image_height(w->png, w->info), width = png_get_image_width(w->png, w->info);
+    size_t height = png_get_image_height(w->png, w->info),
+           width = png_get_image_width(w->png, w->info);
     image->bits = png_get_bit_depth(w->png, w->info);
-    double packed = (double)height * (double)width * image->bits * png_get_channels(w->png, w->info) / 8;
+    double packed =
+        (double)height * (double)width * image->bits * png_get_channels(w->png, w->info) / 8;
     if (packed > (double)file_size * MAX_EXPANSION) {
-        return cli_fail(failure, "'%s' is damaged: %zu bytes cannot hold a picture of %zux%zu (height x width)", name, file_size, height,
-                        width);
+        return cli_fail(
+            failure, "'%s' is damaged: %zu bytes cannot hold a picture of %zux%zu (height x width)",
+            name, file_size, height, width);
     }
     bool had_alpha;
     int bits = image->bits;
@@ -108,7 +115,8 @@ static bool decode(work *w, size_t file_size, const char *name, const cli_image_
     w->raw = malloc(height * stride);
     w->rows = malloc(height * sizeof *w->rows);
     if (!w->raw || !w->rows) {
-        return cli_fail_memory_for(failure, height * (stride + sizeof *w->rows), "the picture '%s'", name);
+        return cli_fail_memory_for(failure, height * (stride + sizeof *w->rows), "the picture '%s'",
+                                   name);
     }
     for (size_t y = 0; y < height; y++) {
         w->rows[y] = w->raw + y * stride;
@@ -119,13 +127,15 @@ static bool decode(work *w, size_t file_size, const char *name, const cli_image_
     for (size_t y = 0; y < height; y++) {
         const unsigned char *row = w->rows[y];
         for (size_t x = 0; x < count; x++) {
-            image->pixels[y * count + x] = bits == 16 ? (float)(row[2 * x] << 8 | row[2 * x + 1]) / 257.0f : (float)row[x];
+            image->pixels[y * count + x] =
+                bits == 16 ? (float)(row[2 * x] << 8 | row[2 * x + 1]) / 257.0f : (float)row[x];
         }
     }
     return true;
 }
 
-bool cli_png_read(const cli_bytes *bytes, const char *name, const cli_image_check *check, cli_image *image, cli_failure *failure)
+bool cli_png_read(const cli_bytes *bytes, const char *name, const cli_image_check *check,
+                  cli_image *image, cli_failure *failure)
 {
     work w = {.in = bytes->data, .in_left = bytes->size};
     *image = (cli_image){0};
@@ -156,8 +166,8 @@ static void encode(work *w, const cli_image *image)
     size_t count = (size_t)image->width * (size_t)image->channels;
     png_set_write_fn(w->png, w, write_some, flush_nothing);
     png_set_IHDR(w->png, w->info, (png_uint_32)image->width, (png_uint_32)image->height, 8,
-                 image->channels == 1 ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
-                 PNG_FILTER_TYPE_DEFAULT);
+                 image->channels == 1 ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_RGB,
+                 PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_write_info(w->png, w->info);
     for (int64_t y = 0; y < image->height; y++) {
         const float *row = image->pixels + (size_t)y * count;

@@ -16,13 +16,17 @@
 
 static const char *kind_of(mode_t mode)
 {
-    return S_ISDIR(mode) ? "folder" : S_ISFIFO(mode) ? "pipe" : S_ISSOCK(mode) ? "socket" : "device";
+    return S_ISDIR(mode)    ? "folder"
+           : S_ISFIFO(mode) ? "pipe"
+           : S_ISSOCK(mode) ? "socket"
+                            : "device";
 }
 
 static bool fail_open(const char *path, int cause, cli_failure *failure)
 {
     struct stat info;
-    if (stat(path, &info) == 0 && S_ISSOCK(info.st_mode)) { /* which open() calls "no such device or address" */
+    if (stat(path, &info) == 0 &&
+        S_ISSOCK(info.st_mode)) { /* which open() calls "no such device or address" */
         return cli_fail(failure, "'%s' is a socket; a regular file is needed", path);
     }
     return cli_fail(failure, "cannot open '%s': %s", path, strerror(cause));
@@ -31,7 +35,8 @@ static bool fail_open(const char *path, int cause, cli_failure *failure)
 static bool check(const char *path, const struct stat *info, cli_failure *failure)
 {
     if (!S_ISREG(info->st_mode)) {
-        return cli_fail(failure, "'%s' is a %s; a regular file is needed", path, kind_of(info->st_mode));
+        return cli_fail(failure, "'%s' is a %s; a regular file is needed", path,
+                        kind_of(info->st_mode));
     }
     if (info->st_size <= 0) {
         return cli_fail(failure, "'%s' is empty", path);

@@ -22,7 +22,8 @@ cJSON *cli_json_object_in(cJSON *array)
     return object;
 }
 
-/* cJSON would pass bytes on that are no UTF-8, and characters that a terminal obeys. NULL: out of memory. */
+/* cJSON would pass bytes on that are no UTF-8, and characters that a terminal obeys. NULL: out of
+ * memory. */
 static cJSON *make_text(const char *text)
 {
     const size_t room = rynd_text_escape(text, RYND_ESCAPE_JSON, NULL, 0) + 1;
@@ -43,7 +44,8 @@ void cli_json_text(cJSON *object, const char *key, const char *text)
 
 void cli_json_number(cJSON *object, const char *key, double value)
 {
-    cJSON_AddItemToObject(object, key, isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateNull());
+    cJSON_AddItemToObject(object, key,
+                          isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateNull());
 }
 
 void cli_json_shape(cJSON *object, const rynd_tensor *tensor)
@@ -63,7 +65,8 @@ void cli_json_value(cJSON *array, const rynd_value_info *info)
     } else {
         cJSON *shape = cJSON_AddArrayToObject(object, "shape");
         for (int i = 0; i < info->rank; i++) {
-            cJSON *dim = info->dim[i] >= 0 ? cJSON_CreateNumber((double)info->dim[i]) : make_text(info->symbol[i]);
+            cJSON *dim = info->dim[i] >= 0 ? cJSON_CreateNumber((double)info->dim[i])
+                                           : make_text(info->symbol[i]);
             cJSON_AddItemToArray(shape, dim);
         }
     }

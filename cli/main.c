@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command `rynd`: finds the command in a table and runs it. Exit codes: 0 done, 1 failed, 2 wrong usage. */
+/* The command `rynd`: finds the command in a table and runs it. Exit codes: 0 done, 1 failed, 2
+ * wrong usage. */
 #include "commands.h"
 #include "line.h"
 #include "notes.h"
@@ -11,13 +12,15 @@
 #include <string.h>
 
 static const cli_command *const commands[] = {
-    &cli_command_run, &cli_command_inspect, &cli_command_bench, &cli_command_plan, &cli_command_devices,
+    &cli_command_run,  &cli_command_inspect, &cli_command_bench,
+    &cli_command_plan, &cli_command_devices,
 };
 #define COMMANDS (sizeof commands / sizeof *commands)
 
 static void print_overview(void)
 {
-    printf("usage: rynd COMMAND [ARGUMENT]... [OPTION]...\n\nRuns convolutional networks.\n\ncommands:\n");
+    printf("usage: rynd COMMAND [ARGUMENT]... [OPTION]...\n\nRuns convolutional "
+           "networks.\n\ncommands:\n");
     for (size_t i = 0; i < COMMANDS; i++) {
         printf("  %-10s%s\n", commands[i]->name, commands[i]->help);
     }
@@ -43,7 +46,8 @@ static bool run_command(const cli_command *command, int argc, char **argv, cli_f
     if (command->defaults) {
         memcpy(settings, command->defaults, command->settings_size);
     }
-    bool done = cli_parse(command, argc, argv, settings, failure) && cli_notes_set_level(settings, failure);
+    bool done =
+        cli_parse(command, argc, argv, settings, failure) && cli_notes_set_level(settings, failure);
     if (done && ((cli_common *)settings)->help) {
         cli_print_help(command);
     } else if (done) {
@@ -69,7 +73,8 @@ static bool dispatch(int argc, char **argv, cli_failure *failure)
     }
     const cli_command *command = find_command(argv[1]);
     if (!command) {
-        return cli_fail_usage(failure, "there is no command '%s'; 'rynd --help' lists them", argv[1]);
+        return cli_fail_usage(failure, "there is no command '%s'; 'rynd --help' lists them",
+                              argv[1]);
     }
     return run_command(command, argc - 2, argv + 2, failure);
 }
@@ -83,7 +88,8 @@ int main(int argc, char **argv)
     errno = 0;
     bool flushed = fflush(stdout) == 0 && !ferror(stdout);
     if (!flushed && failure.exit_code == 0) {
-        cli_fail(&failure, "cannot write standard output: %s", errno ? strerror(errno) : "an earlier write failed");
+        cli_fail(&failure, "cannot write standard output: %s",
+                 errno ? strerror(errno) : "an earlier write failed");
     }
     if (failure.exit_code != 0) {
         cli_line(stderr, "rynd: %s", failure.text);

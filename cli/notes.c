@@ -28,7 +28,8 @@ bool cli_notes_set_level(cli_common *common, cli_failure *failure)
         }
     }
     if (level == CLI_LEVELS) {
-        return cli_fail_usage(failure, "RYND_LOG is '%s'; set it to error, warn, info or debug", wanted);
+        return cli_fail_usage(failure, "RYND_LOG is '%s'; set it to error, warn, info or debug",
+                              wanted);
     }
     common->level = common->quiet ? CLI_ERROR : common->verbose ? CLI_DEBUG : (cli_level)level;
     return true;

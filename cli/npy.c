@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads and writes .npy. The header is a Python dict literal: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }. */
+/* Reads and writes .npy. The header is a Python dict literal: {'descr': '<f4', 'fortran_order':
+ * False, 'shape': (3, 4), }. */
 #include "npy.h"
 
 #include "options.h"
@@ -55,9 +56,13 @@ static bool parse_descr(const char *text, const char *name, header *h, cli_failu
     size_t length = text && (*text == '\'' || *text == '"') ? strcspn(text + 1, "'\"") : 0;
     if (length == 0) {
         /* A list of fields stands here for records. */
-        return cli_fail(failure, "'%s': the dtype of this .npy is not a plain one; save each field as an array of numbers", name);
+        return cli_fail(failure,
+                        "'%s': the dtype of this .npy is not a plain one; save each field as an "
+                        "array of numbers",
+                        name);
     }
-    snprintf(descr, sizeof descr, "%.*s", length < sizeof descr ? (int)length : (int)sizeof descr - 1, text + 1);
+    snprintf(descr, sizeof descr, "%.*s",
+             length < sizeof descr ? (int)length : (int)sizeof descr - 1, text + 1);
     for (size_t i = 0; i < NAMES; i++) {
         if (strchr("<>|=", descr[0]) && strcmp(descr + 1, names[i].descr) == 0) {
             h->dtype = names[i].dtype;
@@ -65,10 +70,10 @@ static bool parse_descr(const char *text, const char *name, header *h, cli_failu
             return true;
         }
     }
-    return cli_fail(
-        failure,
-        "'%s': dtype '%s' is not one that rynd computes with; save it as float32 or an integer type, for example with a.astype('float32')",
-        name, descr);
+    return cli_fail(failure,
+                    "'%s': dtype '%s' is not one that rynd computes with; save it as float32 or an "
+                    "integer type, for example with a.astype('float32')",
+                    name, descr);
 }
 
 static bool parse_shape(const char *text, const char *name, header *h, cli_failure *failure)
@@ -84,10 +89,14 @@ static bool parse_shape(const char *text, const char *name, header *h, cli_failu
         }
         size_t digits = strspn(text, "0123456789");
         if (h->rank == RYND_MAX_RANK) {
-            return cli_fail(failure, "'%s': the array has more than %d dimensions", name, RYND_MAX_RANK);
+            return cli_fail(failure, "'%s': the array has more than %d dimensions", name,
+                            RYND_MAX_RANK);
         }
         if (!cli_parse_integer(text, digits, &h->dim[h->rank])) {
-            return cli_fail(failure, "'%s': the shape in the .npy header is not a tuple of whole numbers; the file is damaged", name);
+            return cli_fail(failure,
+                            "'%s': the shape in the .npy header is not a tuple of whole numbers; "
+                            "the file is damaged",
+                            name);
         }
         h->rank++;
         text += digits;
@@ -98,10 +107,12 @@ static bool parse_header(const char *text, const char *name, header *h, cli_fail
 {
     const char *fortran = find_key(text, "fortran_order");
     if (!fortran || (strncmp(fortran, "True", 4) != 0 && strncmp(fortran, "False", 5) != 0)) {
-        return cli_fail(failure, "'%s': the .npy header does not say fortran_order; the file is damaged", name);
+        return cli_fail(
+            failure, "'%s': the .npy header does not say fortran_order; the file is damaged", name);
     }
     h->fortran = *fortran == 'T';
-    return parse_descr(find_key(text, "descr"), name, h, failure) && parse_shape(find_key(text, "shape"), name, h, failure);
+    return parse_descr(find_key(text, "descr"), name, h, failure) &&
+           parse_shape(find_key(text, "shape"), name, h, failure);
 }
 
 /* The header's length: of 2 bytes in version 1, of 4 in later ones. */
@@ -114,10 +125,12 @@ static bool read_length(cli_stream *stream, size_t *length, cli_failure *failure
         return false;
     }
     if (got < 10 || memcmp(start, magic, sizeof magic) != 0) {
-        return cli_fail(failure, "'%s' is not an .npy file: it does not begin with \\x93NUMPY", name);
+        return cli_fail(failure, "'%s' is not an .npy file: it does not begin with \\x93NUMPY",
+                        name);
     }
     if (start[6] < 1 || start[6] > 3) {
-        return cli_fail(failure, "'%s': .npy version %d is not known; versions 1 to 3 are", name, start[6]);
+        return cli_fail(failure, "'%s': .npy version %d is not known; versions 1 to 3 are", name,
+                        start[6]);
     }
     *length = (size_t)start[8] | (size_t)start[9] << 8;
     if (start[6] > 1) {
@@ -142,11 +155,13 @@ static char *read_header(cli_stream *stream, cli_failure *failure)
         return NULL;
     }
     if (stream->left >= 0 && length > (uint64_t)stream->left) {
-        cli_fail(failure, "'%s' is truncated: its header is of %zu bytes, but %" PRId64 " follow", stream->name, length, stream->left);
+        cli_fail(failure, "'%s' is truncated: its header is of %zu bytes, but %" PRId64 " follow",
+                 stream->name, length, stream->left);
         return NULL;
     }
     if (length > most) {
-        cli_fail(failure, "'%s': an .npy header of %zu bytes is not that of a plain array", stream->name, length);
+        cli_fail(failure, "'%s': an .npy header of %zu bytes is not that of a plain array",
+                 stream->name, length);
         return NULL;
     }
     char *text = malloc(length + 1);
@@ -174,11 +189,14 @@ static void swap_bytes(char *data, size_t count, size_t size)
     }
 }
 
-static bool fail_truncated(const cli_stream *stream, const rynd_tensor *head, int64_t need, int64_t have, cli_failure *failure)
+static bool fail_truncated(const cli_stream *stream, const rynd_tensor *head, int64_t need,
+                           int64_t have, cli_failure *failure)
 {
-    return cli_fail(failure, "'%s' is truncated: shape %s of %s needs %s%" PRId64 " bytes, but %" PRId64 " follow the header", stream->name,
-                    cli_shape_of_tensor(head).text, rynd_dtype_name(head->dtype), need < 0 ? "more than " : "", need < 0 ? INT64_MAX : need,
-                    have);
+    return cli_fail(failure,
+                    "'%s' is truncated: shape %s of %s needs %s%" PRId64 " bytes, but %" PRId64
+                    " follow the header",
+                    stream->name, cli_shape_of_tensor(head).text, rynd_dtype_name(head->dtype),
+                    need < 0 ? "more than " : "", need < 0 ? INT64_MAX : need, have);
 }
 
 /* The bytes as they are in the machine: its byte order, strides, and bools of 0 and 1. */
@@ -216,7 +234,8 @@ static bool read_data(cli_stream *stream, const header *h, cli_tensor *tensor, c
     return true;
 }
 
-bool cli_npy_read(cli_stream *stream, const cli_receiver *receiver, cli_tensor *tensor, cli_failure *failure)
+bool cli_npy_read(cli_stream *stream, const cli_receiver *receiver, cli_tensor *tensor,
+                  cli_failure *failure)
 {
     header h = {0};
     *tensor = (cli_tensor){0};
@@ -225,7 +244,8 @@ bool cli_npy_read(cli_stream *stream, const cli_receiver *receiver, cli_tensor *
     free(text);
     if (done) {
         tensor->view = rynd_tensor_of(NULL, h.dtype, h.rank, h.dim);
-        done = (!receiver || receiver->fits(receiver->user, &tensor->view, failure)) && read_data(stream, &h, tensor, failure);
+        done = (!receiver || receiver->fits(receiver->user, &tensor->view, failure)) &&
+               read_data(stream, &h, tensor, failure);
     }
     if (!done) {
         cli_tensor_free(tensor);
@@ -239,11 +259,14 @@ static size_t write_header(const rynd_tensor *tensor, char *text, size_t size)
     for (size_t i = 0; i < NAMES; i++) {
         descr = names[i].dtype == tensor->dtype ? names[i].descr : descr;
     }
-    char order = rynd_dtype_size(tensor->dtype) == 1 ? '|' : __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? '<' : '>';
-    size_t used = (size_t)snprintf(text, size, "{'descr': '%c%s', 'fortran_order': False, 'shape': (", order, descr);
+    char order = rynd_dtype_size(tensor->dtype) == 1         ? '|'
+                 : __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? '<'
+                                                             : '>';
+    size_t used = (size_t)snprintf(
+        text, size, "{'descr': '%c%s', 'fortran_order': False, 'shape': (", order, descr);
     for (int i = 0; i < tensor->rank; i++) {
-        used += (size_t)snprintf(text + used, size - used, "%s%" PRId64 "%s", i ? " " : "", tensor->dim[i],
-                                 i + 1 < tensor->rank || i == 0 ? "," : "");
+        used += (size_t)snprintf(text + used, size - used, "%s%" PRId64 "%s", i ? " " : "",
+                                 tensor->dim[i], i + 1 < tensor->rank || i == 0 ? "," : "");
     }
     used += (size_t)snprintf(text + used, size - used, "), }");
     /* Spaces and a newline make the data begin at a multiple of 64. */
@@ -262,12 +285,14 @@ bool cli_npy_write(const rynd_tensor *tensor, cli_bytes *bytes, cli_failure *fai
     if (!cli_tensor_copy_of(tensor, &packed, failure)) {
         return false;
     }
-    if (tensor->dtype == RYND_DTYPE_BF16 && !cli_tensor_convert(&packed, RYND_DTYPE_F32, &conversion, failure)) {
+    if (tensor->dtype == RYND_DTYPE_BF16 &&
+        !cli_tensor_convert(&packed, RYND_DTYPE_F32, &conversion, failure)) {
         cli_tensor_free(&packed);
         return false;
     }
     size_t header_size = write_header(&packed.view, text, sizeof text);
-    size_t data_size = (size_t)cli_shape_bytes(packed.view.rank, packed.view.dim, rynd_dtype_size(packed.view.dtype));
+    size_t data_size = (size_t)cli_shape_bytes(packed.view.rank, packed.view.dim,
+                                               rynd_dtype_size(packed.view.dtype));
     unsigned char *out = malloc(10 + header_size + data_size);
     if (out) {
         memcpy(out, magic, sizeof magic);
@@ -280,5 +305,7 @@ bool cli_npy_write(const rynd_tensor *tensor, cli_bytes *bytes, cli_failure *fai
         *bytes = (cli_bytes){.data = out, .size = 10 + header_size + data_size};
     }
     cli_tensor_free(&packed);
-    return out ? true : cli_fail_memory_for(failure, 10 + header_size + data_size, "an array to be written");
+    return out ? true
+               : cli_fail_memory_for(failure, 10 + header_size + data_size,
+                                     "an array to be written");
 }

@@ -10,7 +10,8 @@
 
 /* Reads one array, and nothing behind it. The receiver (NULL: none) is asked whether it fits,
  * once the header is read; it is not given the tensor. */
-bool cli_npy_read(cli_stream *stream, const cli_receiver *receiver, cli_tensor *tensor, cli_failure *failure);
+bool cli_npy_read(cli_stream *stream, const cli_receiver *receiver, cli_tensor *tensor,
+                  cli_failure *failure);
 /* Any strides. bf16, which NumPy lacks, becomes f32. The caller frees bytes->data. */
 bool cli_npy_write(const rynd_tensor *tensor, cli_bytes *bytes, cli_failure *failure);
 

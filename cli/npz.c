@@ -7,12 +7,14 @@
 #include <string.h>
 #include <zip.h>
 
-/* Deflate never makes more than 1032 bytes of one (its longest match, 258 bytes, takes two bits at least): an entry that claims more is stored. */
+/* Deflate never makes more than 1032 bytes of one (its longest match, 258 bytes, takes two bits at
+ * least): an entry that claims more is stored. */
 #define MAX_EXPANSION 1032
 
 static bool fail_zip(cli_failure *failure, const char *name, zip_error_t *error)
 {
-    bool result = cli_fail(failure, "'%s' is not a readable .npz file: %s", name, zip_error_strerror(error));
+    bool result =
+        cli_fail(failure, "'%s' is not a readable .npz file: %s", name, zip_error_strerror(error));
     zip_error_fini(error);
     return result;
 }
@@ -45,7 +47,8 @@ static bool check_method(const zip_stat_t *stat, const char *label, cli_failure 
         name = methods[i].method == stat->comp_method ? methods[i].name : name;
     }
     return cli_fail(failure,
-                    "'%s' is packed by %s (method %d of zip); rynd reads entries that are stored or deflated, as numpy.savez and "
+                    "'%s' is packed by %s (method %d of zip); rynd reads entries that are stored "
+                    "or deflated, as numpy.savez and "
                     "numpy.savez_compressed write them",
                     label, name, stat->comp_method);
 }
@@ -58,7 +61,8 @@ static ssize_t read_unpacked(cli_stream *stream, void *to, size_t size)
 }
 
 /* The checksum is compared at the end of the entry, by a read that finds nothing more. */
-static bool read_array(cli_stream *stream, const cli_receiver *receiver, cli_tensor *tensor, cli_failure *failure)
+static bool read_array(cli_stream *stream, const cli_receiver *receiver, cli_tensor *tensor,
+                       cli_failure *failure)
 {
     char more;
     size_t got = 0;
@@ -75,31 +79,34 @@ static bool read_array(cli_stream *stream, const cli_receiver *receiver, cli_ten
     return done;
 }
 
-static bool find_entry(zip_t *archive, zip_uint64_t index, const char *name, zip_stat_t *stat, cli_failure *failure)
+static bool find_entry(zip_t *archive, zip_uint64_t index, const char *name, zip_stat_t *stat,
+                       cli_failure *failure)
 {
-    const zip_uint64_t wanted = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
+    const zip_uint64_t wanted = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE |
+                                ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
     if (zip_stat_index(archive, index, 0, stat) != 0 || (stat->valid & wanted) != wanted) {
         return cli_fail(failure, "'%s': entry %u of the .npz is damaged", name, (unsigned)index);
     }
     return true;
 }
 
-static bool read_entry(zip_t *archive, const zip_stat_t *stat, size_t file_size, const char *label, const cli_receiver *receiver,
-                       cli_failure *failure)
+static bool read_entry(zip_t *archive, const zip_stat_t *stat, size_t file_size, const char *label,
+                       const cli_receiver *receiver, cli_failure *failure)
 {
     if (!check_method(stat, label, failure)) {
         return false;
     }
     if (stat->comp_size > file_size || stat->size / MAX_EXPANSION > stat->comp_size + 1) {
-        return cli_fail(failure, "'%s' is damaged: %llu bytes cannot hold the %llu that it claims", label,
-                        (unsigned long long)stat->comp_size, (unsigned long long)stat->size);
+        return cli_fail(failure, "'%s' is damaged: %llu bytes cannot hold the %llu that it claims",
+                        label, (unsigned long long)stat->comp_size, (unsigned long long)stat->size);
     }
     zip_file_t *file = zip_fopen_index(archive, stat->index, 0);
     if (!file) {
         return cli_fail(failure, "'%s' is damaged: %s", label, zip_strerror(archive));
     }
     cli_tensor tensor;
-    cli_stream stream = {.read = read_unpacked, .left = (int64_t)stat->size, .name = label, .from = file, .fd = -1};
+    cli_stream stream = {
+        .read = read_unpacked, .left = (int64_t)stat->size, .name = label, .from = file, .fd = -1};
     bool done = read_array(&stream, receiver, &tensor, failure);
     zip_fclose(file);
     if (!done) {
@@ -110,7 +117,8 @@ static bool read_entry(zip_t *archive, const zip_stat_t *stat, size_t file_size,
     return done;
 }
 
-static bool read_entries(zip_t *archive, size_t file_size, const char *name, const cli_receiver *receiver, cli_failure *failure)
+static bool read_entries(zip_t *archive, size_t file_size, const char *name,
+                         const cli_receiver *receiver, cli_failure *failure)
 {
     zip_int64_t entries = zip_get_num_entries(archive, 0);
     if (entries <= 0) {
@@ -128,8 +136,8 @@ static bool read_entries(zip_t *archive, size_t file_size, const char *name, con
             return cli_fail_memory(failure);
         }
         snprintf(label, sizeof label, "%s:%s", name, stat.name);
-        const bool done =
-            !receiver->wants(receiver->user, entries > 1 ? plain : NULL) || read_entry(archive, &stat, file_size, label, receiver, failure);
+        const bool done = !receiver->wants(receiver->user, entries > 1 ? plain : NULL) ||
+                          read_entry(archive, &stat, file_size, label, receiver, failure);
         free(plain);
         if (!done) {
             return false;
@@ -138,7 +146,8 @@ static bool read_entries(zip_t *archive, size_t file_size, const char *name, con
     return true;
 }
 
-bool cli_npz_read(const cli_bytes *bytes, const char *name, const cli_receiver *receiver, cli_failure *failure)
+bool cli_npz_read(const cli_bytes *bytes, const char *name, const cli_receiver *receiver,
+                  cli_failure *failure)
 {
     zip_error_t error;
     zip_error_init(&error);
@@ -157,7 +166,8 @@ bool cli_npz_read(const cli_bytes *bytes, const char *name, const cli_receiver *
     return done;
 }
 
-static bool add_entry(zip_t *archive, const char *name, const rynd_tensor *tensor, cli_failure *failure)
+static bool add_entry(zip_t *archive, const char *name, const rynd_tensor *tensor,
+                      cli_failure *failure)
 {
     cli_bytes bytes;
     char entry[512]; /* plain names are shorter */
@@ -184,12 +194,15 @@ static bool add_entry(zip_t *archive, const char *name, const rynd_tensor *tenso
 static bool read_back(zip_source_t *source, cli_bytes *bytes, cli_failure *failure)
 {
     zip_stat_t stat;
-    if (zip_source_stat(source, &stat) != 0 || !(stat.valid & ZIP_STAT_SIZE) || zip_source_open(source) != 0) {
-        return cli_fail(failure, "cannot make an .npz: %s", zip_error_strerror(zip_source_error(source)));
+    if (zip_source_stat(source, &stat) != 0 || !(stat.valid & ZIP_STAT_SIZE) ||
+        zip_source_open(source) != 0) {
+        return cli_fail(failure, "cannot make an .npz: %s",
+                        zip_error_strerror(zip_source_error(source)));
     }
     bytes->size = (size_t)stat.size;
     bytes->data = malloc(bytes->size + 1);
-    bool done = bytes->data && zip_source_read(source, bytes->data, stat.size) == (zip_int64_t)stat.size;
+    bool done =
+        bytes->data && zip_source_read(source, bytes->data, stat.size) == (zip_int64_t)stat.size;
     zip_source_close(source);
     if (!done) {
         free(bytes->data);
@@ -199,7 +212,8 @@ static bool read_back(zip_source_t *source, cli_bytes *bytes, cli_failure *failu
     return true;
 }
 
-bool cli_npz_write(const rynd_tensor *tensors, const char *const *names, size_t count, cli_bytes *bytes, cli_failure *failure)
+bool cli_npz_write(const rynd_tensor *tensors, const char *const *names, size_t count,
+                   cli_bytes *bytes, cli_failure *failure)
 {
     *bytes = (cli_bytes){0};
     zip_error_t error;

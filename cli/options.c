@@ -13,17 +13,26 @@
 
 /* clang-format off */
 static const cli_option plan_options[] = {
-    {"accuracy", 0, CLI_CHOICE, "CLASS", "strict|near32|tf32|bf16|int8", 0, 0, OFFSET(accuracy), "loosest arithmetic allowed (default near32)"},
-    {"dim", 0, CLI_DIMS, "NAME=N", NULL, 0, 0, OFFSET(dims), "size of an open dimension of the model, by its name; may be repeated"},
-    {"batch", 0, CLI_INTEGER, "N", NULL, 1, 1e9, OFFSET(batch), "size of the first dimension of every input that leaves it open"},
-    {"set", 0, CLI_SETTINGS, "[STEP.]KNOB=V", NULL, 0, 0, OFFSET(settings), "set a knob of a step's kernel, or the kernel itself (STEP.kernel=K); a problem's one step need not be named; may be repeated"},
+    {"accuracy", 0, CLI_CHOICE, "CLASS", "strict|near32|tf32|bf16|int8", 0, 0, OFFSET(accuracy),
+     "loosest arithmetic allowed (default near32)"},
+    {"dim", 0, CLI_DIMS, "NAME=N", NULL, 0, 0, OFFSET(dims),
+     "size of an open dimension of the model, by its name; may be repeated"},
+    {"batch", 0, CLI_INTEGER, "N", NULL, 1, 1e9, OFFSET(batch),
+     "size of the first dimension of every input that leaves it open"},
+    {"set", 0, CLI_SETTINGS, "[STEP.]KNOB=V", NULL, 0, 0, OFFSET(settings),
+     "set a knob of a step's kernel, or the kernel itself (STEP.kernel=K); a problem's one step "
+     "need not be named; may be repeated"},
     {0},
 };
 static const cli_option common_options[] = {
-    {"device", 0, CLI_TEXT, "DEVICE", NULL, 0, 0, OFFSET(device), "where to run: cpu (default), the only one that this build has"},
-    {"profile", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(profile), "plan for the machine of this file (default: RYND_PROFILE, or this one)"},
-    {"threads", 0, CLI_INTEGER, "N", NULL, 1, 1024, OFFSET(threads), "threads to run on (default: RYND_THREADS, or one a core)"},
-    {"json", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(json), "print one JSON document in place of text"},
+    {"device", 0, CLI_TEXT, "DEVICE", NULL, 0, 0, OFFSET(device),
+     "where to run: cpu (default), the only one that this build has"},
+    {"profile", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(profile),
+     "plan for the machine of this file (default: RYND_PROFILE, or this one)"},
+    {"threads", 0, CLI_INTEGER, "N", NULL, 1, 1024, OFFSET(threads),
+     "threads to run on (default: RYND_THREADS, or one a core)"},
+    {"json", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(json),
+     "print one JSON document in place of text"},
     {"quiet", 'q', CLI_FLAG, NULL, NULL, 0, 0, OFFSET(quiet), "no notes and no progress bar"},
     {"verbose", 'v', CLI_FLAG, NULL, NULL, 0, 0, OFFSET(verbose), "say more on standard error"},
     {"help", 'h', CLI_FLAG, NULL, NULL, 0, 0, OFFSET(help), "print this text"},
@@ -31,7 +40,8 @@ static const cli_option common_options[] = {
 };
 /* clang-format on */
 
-/* One row a kind: how a value's text is stored. `text` is what follows the option; false when it is not one that the row allows. */
+/* One row a kind: how a value's text is stored. `text` is what follows the option; false when it is
+ * not one that the row allows. */
 typedef bool (*store_function)(const cli_option *option, const char *text, void *target);
 
 bool cli_parse_integer(const char *text, size_t length, int64_t *value)
@@ -102,13 +112,15 @@ static bool store_choice(const cli_option *option, const char *text, void *targe
 static bool store_integer(const cli_option *option, const char *text, void *target)
 {
     int64_t *value = target;
-    return cli_parse_integer(text, strlen(text), value) && (double)*value >= option->least && (double)*value <= option->most;
+    return cli_parse_integer(text, strlen(text), value) && (double)*value >= option->least &&
+           (double)*value <= option->most;
 }
 
 static bool store_number(const cli_option *option, const char *text, void *target)
 {
     double *value = target;
-    return cli_parse_number(text, strlen(text), value) && *value >= option->least && *value <= option->most;
+    return cli_parse_number(text, strlen(text), value) && *value >= option->least &&
+           *value <= option->most;
 }
 
 static bool store_list(const cli_option *option, const char *text, void *target)
@@ -131,7 +143,8 @@ static bool store_dims(const cli_option *option, const char *text, void *target)
     cli_dims *dims = target;
     const char *equals = strrchr(text, '=');
     int64_t value;
-    if (!equals || equals == text || !cli_parse_integer(equals + 1, strlen(equals + 1), &value) || value < 0) {
+    if (!equals || equals == text || !cli_parse_integer(equals + 1, strlen(equals + 1), &value) ||
+        value < 0) {
         return false;
     }
     rynd_dim *items = realloc(dims->items, (dims->count + 1) * sizeof *items);
@@ -147,7 +160,8 @@ static bool store_dims(const cli_option *option, const char *text, void *target)
     return true;
 }
 
-/* The step's name may have dots and equals signs in it: the last ones count. Without a dot there is no step. */
+/* The step's name may have dots and equals signs in it: the last ones count. Without a dot there is
+ * no step. */
 static bool store_setting(const cli_option *option, const char *text, void *target)
 {
     (void)option;
@@ -172,7 +186,8 @@ static bool store_setting(const cli_option *option, const char *text, void *targ
     if (knob > text) {
         copy[knob - 1 - text] = 0;
     }
-    items[settings->count++] = (rynd_setting){knob > text ? copy : NULL, copy + (knob - text), copy + (equals + 1 - text)};
+    items[settings->count++] =
+        (rynd_setting){knob > text ? copy : NULL, copy + (knob - text), copy + (equals + 1 - text)};
     return true;
 }
 
@@ -184,10 +199,13 @@ static bool store_extent(const cli_option *option, const char *text, void *targe
     const double most = 65535; /* the largest side of a JPEG */
     *extent = (cli_extent){0};
     if (!text[n]) {
-        return cli_parse_integer(text, n, &extent->width) && extent->width >= 1 && (double)extent->width <= most;
+        return cli_parse_integer(text, n, &extent->width) && extent->width >= 1 &&
+               (double)extent->width <= most;
     }
-    return cli_parse_integer(text, n, &extent->height) && cli_parse_integer(text + n + 1, strlen(text + n + 1), &extent->width) &&
-           extent->height >= 1 && extent->width >= 1 && (double)extent->height <= most && (double)extent->width <= most;
+    return cli_parse_integer(text, n, &extent->height) &&
+           cli_parse_integer(text + n + 1, strlen(text + n + 1), &extent->width) &&
+           extent->height >= 1 && extent->width >= 1 && (double)extent->height <= most &&
+           (double)extent->width <= most;
 }
 
 static bool store_channels(const cli_option *option, const char *text, void *target)
@@ -197,7 +215,8 @@ static bool store_channels(const cli_option *option, const char *text, void *tar
     for (;;) {
         size_t n = strcspn(text, ",");
         double value;
-        if (channels->count == 3 || !cli_parse_number(text, n, &value) || value < option->least || value > option->most) {
+        if (channels->count == 3 || !cli_parse_number(text, n, &value) || value < option->least ||
+            value > option->most) {
             return false;
         }
         channels->value[channels->count++] = value;
@@ -222,30 +241,41 @@ static void describe_allowed(const cli_option *option, char *text, size_t size)
         [CLI_LIST] = "text that is not empty",
         [CLI_DIMS] = "NAME=N with a whole number N of at least 0",
         [CLI_SETTINGS] = "STEP.KNOB=V, or KNOB=V for a problem, with names that `rynd plan` prints",
-        [CLI_EXTENT] = "HEIGHTxWIDTH, or one number for the shorter side of a size and both sides of a crop, of 1 to 65535",
+        [CLI_EXTENT] = "HEIGHTxWIDTH, or one number for the shorter side of a size and both sides "
+                       "of a crop, of 1 to 65535",
     };
     switch (option->kind) {
     case CLI_CHOICE: snprintf(text, size, "one of %s", option->choices); break;
-    case CLI_INTEGER: snprintf(text, size, "a whole number from %.0f to %.0f", option->least, option->most); break;
-    case CLI_NUMBER: snprintf(text, size, "a number or a fraction (1/255) from %g to %g", option->least, option->most); break;
+    case CLI_INTEGER:
+        snprintf(text, size, "a whole number from %.0f to %.0f", option->least, option->most);
+        break;
+    case CLI_NUMBER:
+        snprintf(text, size, "a number or a fraction (1/255) from %g to %g", option->least,
+                 option->most);
+        break;
     case CLI_CHANNELS:
-        snprintf(text, size, "one number, or three with commas between (one a channel), from %g to %g", option->least, option->most);
+        snprintf(text, size,
+                 "one number, or three with commas between (one a channel), from %g to %g",
+                 option->least, option->most);
         break;
     default: snprintf(text, size, "%s", what[option->kind]); break;
     }
 }
 
-static const cli_option *find_in(const cli_option *table, const char *name, size_t length, char letter)
+static const cli_option *find_in(const cli_option *table, const char *name, size_t length,
+                                 char letter)
 {
     for (; table && table->name; table++) {
-        if (letter ? table->letter == letter : (strlen(table->name) == length && memcmp(table->name, name, length) == 0)) {
+        if (letter ? table->letter == letter
+                   : (strlen(table->name) == length && memcmp(table->name, name, length) == 0)) {
             return table;
         }
     }
     return NULL;
 }
 
-static const cli_option *find(const cli_command *command, const char *name, size_t length, char letter)
+static const cli_option *find(const cli_command *command, const char *name, size_t length,
+                              char letter)
 {
     const cli_option *option = find_in(command->options, name, length, letter);
     if (!option && command->takes_model) {
@@ -254,7 +284,8 @@ static const cli_option *find(const cli_command *command, const char *name, size
     return option ? option : find_in(common_options, name, length, letter);
 }
 
-static bool set_option(const cli_command *command, const cli_option *option, const char *text, void *settings, cli_failure *failure)
+static bool set_option(const cli_command *command, const cli_option *option, const char *text,
+                       void *settings, cli_failure *failure)
 {
     void *target = (char *)settings + option->offset;
     if (option->kind == CLI_FLAG) {
@@ -266,11 +297,14 @@ static bool set_option(const cli_command *command, const cli_option *option, con
     }
     char allowed[256];
     describe_allowed(option, allowed, sizeof allowed);
-    return cli_fail_usage(failure, "%s: --%s does not take '%s'; give %s", command->name, option->name, text, allowed);
+    return cli_fail_usage(failure, "%s: --%s does not take '%s'; give %s", command->name,
+                          option->name, text, allowed);
 }
 
-/* One argument that begins with '-'. `next` is the one after it, or NULL; *used tells whether it was taken as the value. */
-static bool parse_option(const cli_command *command, const char *text, const char *next, bool *used, void *settings, cli_failure *failure)
+/* One argument that begins with '-'. `next` is the one after it, or NULL; *used tells whether it
+ * was taken as the value. */
+static bool parse_option(const cli_command *command, const char *text, const char *next, bool *used,
+                         void *settings, cli_failure *failure)
 {
     const char *value = NULL;
     const cli_option *option;
@@ -285,18 +319,22 @@ static bool parse_option(const cli_command *command, const char *text, const cha
         if (option && option->kind == CLI_FLAG && value) {
             char rest[64];
             snprintf(rest, sizeof rest, "-%s", value);
-            return set_option(command, option, NULL, settings, failure) && parse_option(command, rest, next, used, settings, failure);
+            return set_option(command, option, NULL, settings, failure) &&
+                   parse_option(command, rest, next, used, settings, failure);
         }
     }
     if (!option) {
-        return cli_fail_usage(failure, "%s: there is no option '%s'; 'rynd %s --help' lists them", command->name, text, command->name);
+        return cli_fail_usage(failure, "%s: there is no option '%s'; 'rynd %s --help' lists them",
+                              command->name, text, command->name);
     }
     if (option->kind == CLI_FLAG && value) {
-        return cli_fail_usage(failure, "%s: --%s does not take a value, but '%s' is given", command->name, option->name, value);
+        return cli_fail_usage(failure, "%s: --%s does not take a value, but '%s' is given",
+                              command->name, option->name, value);
     }
     if (option->kind != CLI_FLAG && !value) {
         if (!next) {
-            return cli_fail_usage(failure, "%s: --%s needs a value: %s", command->name, option->name, option->value);
+            return cli_fail_usage(failure, "%s: --%s needs a value: %s", command->name,
+                                  option->name, option->value);
         }
         value = next;
         *used = true;
@@ -304,7 +342,8 @@ static bool parse_option(const cli_command *command, const char *text, const cha
     return set_option(command, option, value, settings, failure);
 }
 
-bool cli_parse(const cli_command *command, int argc, char **argv, void *settings, cli_failure *failure)
+bool cli_parse(const cli_command *command, int argc, char **argv, void *settings,
+               cli_failure *failure)
 {
     cli_common *common = settings;
     bool options_end = false;
@@ -314,7 +353,8 @@ bool cli_parse(const cli_command *command, int argc, char **argv, void *settings
             options_end = true;
         } else if (!options_end && text[0] == '-' && text[1]) {
             bool used;
-            if (!parse_option(command, text, i + 1 < argc ? argv[i + 1] : NULL, &used, settings, failure)) {
+            if (!parse_option(command, text, i + 1 < argc ? argv[i + 1] : NULL, &used, settings,
+                              failure)) {
                 return false;
             }
             i += used;
@@ -326,12 +366,13 @@ bool cli_parse(const cli_command *command, int argc, char **argv, void *settings
         return true;
     }
     if (common->arguments.count < command->least) {
-        return cli_fail_usage(failure, "%s: %s is missing; usage: rynd %s %s", command->name, command->arguments, command->name,
-                              command->arguments);
+        return cli_fail_usage(failure, "%s: %s is missing; usage: rynd %s %s", command->name,
+                              command->arguments, command->name, command->arguments);
     }
     if (common->arguments.count > command->most) {
-        return cli_fail_usage(failure, "%s: '%s' is one argument too many; usage: rynd %s %s", command->name,
-                              common->arguments.items[command->most], command->name, command->arguments);
+        return cli_fail_usage(failure, "%s: '%s' is one argument too many; usage: rynd %s %s",
+                              command->name, common->arguments.items[command->most], command->name,
+                              command->arguments);
     }
     return true;
 }
@@ -352,7 +393,8 @@ static void free_table(const cli_option *option, char *settings)
         if (option->kind == CLI_SETTINGS) {
             cli_settings *own = (cli_settings *)(void *)(settings + option->offset);
             for (size_t i = 0; i < own->count; i++) {
-                free((char *)(uintptr_t)(own->items[i].step ? own->items[i].step : own->items[i].knob));
+                free((char *)(uintptr_t)(own->items[i].step ? own->items[i].step
+                                                            : own->items[i].knob));
             }
             free(own->items);
         }
@@ -373,9 +415,10 @@ static void print_table(const cli_option *option)
         if (option->letter) {
             snprintf(letter, sizeof letter, "-%c, ", option->letter);
         }
-        snprintf(left, sizeof left, "  %s--%s%s%s", letter, option->name, option->value ? " " : "", option->value ? option->value : "");
-        printf("%-26s  %s%s%s%s\n", left, option->help, option->choices ? " (" : "", option->choices ? option->choices : "",
-               option->choices ? ")" : "");
+        snprintf(left, sizeof left, "  %s--%s%s%s", letter, option->name, option->value ? " " : "",
+                 option->value ? option->value : "");
+        printf("%-26s  %s%s%s%s\n", left, option->help, option->choices ? " (" : "",
+               option->choices ? option->choices : "", option->choices ? ")" : "");
     }
 }
 

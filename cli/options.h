@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options by declaration: each command states a table of rows; parsing, checking, messages and --help come from it.
+/* Options by declaration: each command states a table of rows; parsing, checking, messages and
+ * --help come from it.
  *
  *   --name VALUE   --name=VALUE   -n VALUE   -nVALUE   --flag   --   (only arguments follow)
  *
- * A row stores its value at `offset` in the command's settings, which begin with a cli_common. An option that may be given several times is of
- * a list kind; of the others the last one counts. */
+ * A row stores its value at `offset` in the command's settings, which begin with a cli_common. An
+ * option that may be given several times is of a list kind; of the others the last one counts. */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
@@ -83,7 +84,8 @@ typedef struct cli_common {
     cli_settings settings;
     int64_t batch; /* 0: not given */
     bool json, quiet, verbose, help;
-    cli_level level; /* what is said on standard error, by --quiet, --verbose or RYND_LOG: notes.h */
+    cli_level
+        level; /* what is said on standard error, by --quiet, --verbose or RYND_LOG: notes.h */
 } cli_common;
 
 typedef struct cli_command {
@@ -100,7 +102,8 @@ typedef struct cli_command {
 } cli_command;
 
 /* Reads the arguments after the command's name into settings. */
-bool cli_parse(const cli_command *command, int argc, char **argv, void *settings, cli_failure *failure);
+bool cli_parse(const cli_command *command, int argc, char **argv, void *settings,
+               cli_failure *failure);
 void cli_settings_free(const cli_command *command, void *settings);
 void cli_print_help(const cli_command *command);
 

@@ -31,7 +31,8 @@ static bool write_and_close(int fd, const char *data, size_t size, bool regular)
             size -= (size_t)put;
         }
     }
-    /* Without this a crash of the machine after the rename could leave an empty file under the final name. */
+    /* Without this a crash of the machine after the rename could leave an empty file under the
+     * final name. */
     bool synced = !regular || fsync(fd) == 0;
     int saved = errno;
     if (close(fd) != 0) {
@@ -50,7 +51,8 @@ static bool write_directly(const char *path, const void *data, size_t size, cli_
     return true;
 }
 
-/* A new file beside the one that it becomes; -1 with errno. From here on a signal that ends the process removes it. */
+/* A new file beside the one that it becomes; -1 with errno. From here on a signal that ends the
+ * process removes it. */
 static int open_temporary(char *temporary)
 {
     sigset_t before;
@@ -93,7 +95,8 @@ static bool write_and_rename(const char *path, const void *data, size_t size, cl
     bool done = fd >= 0;
     if (!done) {
         int cause = errno;
-        cli_fail(failure, "cannot write '%s': %s%s", path, strerror(cause), cause == ENOENT ? "; make the folder first" : "");
+        cli_fail(failure, "cannot write '%s': %s%s", path, strerror(cause),
+                 cause == ENOENT ? "; make the folder first" : "");
     } else {
         mode_t mask = umask(0);
         umask(mask);

@@ -18,7 +18,8 @@ bool cli_picture_layout_of(int rank, const int64_t *dim, int otherwise, cli_pict
         return false;
     }
     if (is_channels(dim[first]) || (dim[first] < 0 && !is_channels(dim[first + 2]))) {
-        *layout = (cli_picture_layout){batch, first, first + 1, first + 2, dim[first] < 0 ? otherwise : (int)dim[first]};
+        *layout = (cli_picture_layout){batch, first, first + 1, first + 2,
+                                       dim[first] < 0 ? otherwise : (int)dim[first]};
         return true;
     }
     *layout = (cli_picture_layout){batch, first + 2, first, first + 1, (int)dim[first + 2]};
@@ -30,7 +31,8 @@ static int64_t stride_of(const rynd_tensor *tensor, int dimension)
     return dimension < 0 ? 0 : tensor->stride[dimension];
 }
 
-void cli_picture_put(const rynd_tensor *tensor, const cli_picture_layout *layout, int64_t index, const cli_image *image)
+void cli_picture_put(const rynd_tensor *tensor, const cli_picture_layout *layout, int64_t index,
+                     const cli_image *image)
 {
     int64_t channel = stride_of(tensor, layout->channel), row = stride_of(tensor, layout->height),
             column = stride_of(tensor, layout->width);
@@ -38,17 +40,19 @@ void cli_picture_put(const rynd_tensor *tensor, const cli_picture_layout *layout
     for (int64_t y = 0; y < image->height; y++) {
         for (int64_t x = 0; x < image->width; x++) {
             for (int c = 0; c < image->channels; c++) {
-                int64_t at = index * stride_of(tensor, layout->batch) + c * channel + y * row + x * column;
+                int64_t at =
+                    index * stride_of(tensor, layout->batch) + c * channel + y * row + x * column;
                 cli_element_set(tensor->dtype, tensor->data, at, (cli_number)*pixel++);
             }
         }
     }
 }
 
-bool cli_picture_get(const rynd_tensor *tensor, const cli_picture_layout *layout, double scale, bool swap, cli_image *image,
-                     cli_failure *failure)
+bool cli_picture_get(const rynd_tensor *tensor, const cli_picture_layout *layout, double scale,
+                     bool swap, cli_image *image, cli_failure *failure)
 {
-    if (!cli_image_make(image, tensor->dim[layout->height], tensor->dim[layout->width], layout->channels, "output", failure)) {
+    if (!cli_image_make(image, tensor->dim[layout->height], tensor->dim[layout->width],
+                        layout->channels, "output", failure)) {
         return false;
     }
     int64_t channel = stride_of(tensor, layout->channel), row = stride_of(tensor, layout->height),
@@ -58,7 +62,9 @@ bool cli_picture_get(const rynd_tensor *tensor, const cli_picture_layout *layout
         for (int64_t x = 0; x < image->width; x++) {
             for (int c = 0; c < image->channels; c++) {
                 int from = swap && image->channels == 3 ? 2 - c : c;
-                *pixel++ = (float)(scale * (double)cli_element_get(tensor->dtype, tensor->data, from * channel + y * row + x * column));
+                *pixel++ =
+                    (float)(scale * (double)cli_element_get(tensor->dtype, tensor->data,
+                                                            from * channel + y * row + x * column));
             }
         }
     }

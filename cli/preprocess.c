@@ -13,7 +13,11 @@
 /* In the order of the option's choices. Means and deviations are of red, green, blue. */
 static const cli_preprocess presets[] = {
     /* torchvision's reference transforms for ImageNet classification. */
-    {.size = {0, 256}, .crop = {224, 224}, .scale = 1.0 / 255, .mean = {3, {0.485, 0.456, 0.406}}, .std = {3, {0.229, 0.224, 0.225}}},
+    {.size = {0, 256},
+     .crop = {224, 224},
+     .scale = 1.0 / 255,
+     .mean = {3, {0.485, 0.456, 0.406}},
+     .std = {3, {0.229, 0.224, 0.225}}},
 };
 
 static cli_channels in_order(cli_channels channels, int order)
@@ -54,7 +58,8 @@ void cli_preprocess_settle(cli_preprocess *p)
     }
 }
 
-static void add_did(char *did, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void add_did(char *did, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 static void add_did(char *did, size_t size, const char *format, ...)
 {
@@ -83,7 +88,8 @@ static bool change_channels(cli_image *image, int channels, cli_failure *failure
     size_t count = (size_t)image->height * (size_t)image->width;
     float *pixels = calloc(count * (size_t)channels, sizeof *pixels);
     if (!pixels) {
-        return cli_fail_memory_for(failure, count * (size_t)channels * sizeof *pixels, "a picture's %d channels", channels);
+        return cli_fail_memory_for(failure, count * (size_t)channels * sizeof *pixels,
+                                   "a picture's %d channels", channels);
     }
     for (size_t i = 0; i < count; i++) {
         const float *from = image->pixels + i * (size_t)image->channels;
@@ -101,7 +107,8 @@ static bool change_channels(cli_image *image, int channels, cli_failure *failure
 
 static void change_values(const cli_preprocess *p, cli_image *image)
 {
-    size_t channels = (size_t)image->channels, count = (size_t)image->height * (size_t)image->width * channels;
+    size_t channels = (size_t)image->channels,
+           count = (size_t)image->height * (size_t)image->width * channels;
     for (size_t i = 0; i + channels <= count; i += channels) {
         float *pixel = image->pixels + i;
         if (p->order == CLI_ORDER_BGR && channels == 3) {
@@ -115,15 +122,16 @@ static void change_values(const cli_preprocess *p, cli_image *image)
     }
 }
 
-bool cli_preprocess_apply(const cli_preprocess *p, cli_image *image, int channels, const char *file, char *did, size_t did_size,
-                          cli_failure *failure)
+bool cli_preprocess_apply(const cli_preprocess *p, cli_image *image, int channels, const char *file,
+                          char *did, size_t did_size, cli_failure *failure)
 {
     if (p->size.width) {
         cli_extent to = p->size.height ? p->size : shorter_side(image, p->size.width);
         if (to.height > 65535 || to.width > 65535) {
             return cli_fail(failure,
-                            "'%s': resized, the picture of %" PRId64 "x%" PRId64 " would be %" PRId64 "x%" PRId64 "; give --size HxW", file,
-                            image->height, image->width, to.height, to.width);
+                            "'%s': resized, the picture of %" PRId64 "x%" PRId64
+                            " would be %" PRId64 "x%" PRId64 "; give --size HxW",
+                            file, image->height, image->width, to.height, to.width);
         }
         if (to.height != image->height || to.width != image->width) {
             add_did(did, did_size, "resized to %" PRId64 "x%" PRId64, to.height, to.width);
@@ -134,12 +142,15 @@ bool cli_preprocess_apply(const cli_preprocess *p, cli_image *image, int channel
     }
     if (p->crop.width) {
         if (p->crop.height > image->height || p->crop.width > image->width) {
-            return cli_fail(
-                failure, "'%s': --crop %" PRId64 "x%" PRId64 " is larger than the picture, %" PRId64 "x%" PRId64 "; enlarge it with --size",
-                file, p->crop.height, p->crop.width, image->height, image->width);
+            return cli_fail(failure,
+                            "'%s': --crop %" PRId64 "x%" PRId64
+                            " is larger than the picture, %" PRId64 "x%" PRId64
+                            "; enlarge it with --size",
+                            file, p->crop.height, p->crop.width, image->height, image->width);
         }
         if (p->crop.height != image->height || p->crop.width != image->width) {
-            add_did(did, did_size, "cropped to %" PRId64 "x%" PRId64, p->crop.height, p->crop.width);
+            add_did(did, did_size, "cropped to %" PRId64 "x%" PRId64, p->crop.height,
+                    p->crop.width);
         }
         cli_image_crop(image, p->crop.height, p->crop.width);
     }

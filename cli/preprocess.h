@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is done to a picture before it is a model's input: size, crop, channels, order, scale, mean, standard deviation, in this order. */
+/* What is done to a picture before it is a model's input: size, crop, channels, order, scale, mean,
+ * standard deviation, in this order. */
 #ifndef CLI_PREPROCESS_H
 #define CLI_PREPROCESS_H
 
@@ -19,24 +20,28 @@ typedef struct cli_preprocess {
 
 /* The rows of an option table; `at` is the offset of the cli_preprocess in the settings. */
 /* clang-format off */
-#define CLI_PREPROCESS_OPTIONS(at)                                                                                                            \
-    {"preset", 0, CLI_CHOICE, "NAME", "imagenet", 0, 0, (at) + offsetof(cli_preprocess, preset),                                              \
-     "prepare pictures in a usual way; single options override its parts"},                                                                   \
-    {"size", 0, CLI_EXTENT, "HxW|N", NULL, 0, 0, (at) + offsetof(cli_preprocess, size),                                                       \
-     "resize pictures to height x width, or the shorter side to N"},                                                                          \
-    {"crop", 0, CLI_EXTENT, "HxW|N", NULL, 0, 0, (at) + offsetof(cli_preprocess, crop), "then cut out the middle: height x width, or a square"}, \
-    {"channels", 0, CLI_CHOICE, "ORDER", "rgb|bgr", 0, 0, (at) + offsetof(cli_preprocess, order), "order of colours in tensors (default rgb)"}, \
-    {"scale", 0, CLI_NUMBER, "S", NULL, 1e-9, 1e9, (at) + offsetof(cli_preprocess, scale),                                                    \
-     "then multiply pixels, which are 0 to 255, by S (default 1; often 1/255)"},                                                              \
-    {"mean", 0, CLI_CHANNELS, "M[,M,M]", NULL, -1e9, 1e9, (at) + offsetof(cli_preprocess, mean),                                              \
-     "then subtract M, one for all or one for each channel in the tensor's order"},                                                           \
-    {"std", 0, CLI_CHANNELS, "D[,D,D]", NULL, 1e-9, 1e9, (at) + offsetof(cli_preprocess, std), "then divide by D, likewise"}
+#define CLI_PREPROCESS_OPTIONS(at)                                                               \
+    {"preset", 0, CLI_CHOICE, "NAME", "imagenet", 0, 0, (at) + offsetof(cli_preprocess, preset), \
+     "prepare pictures in a usual way; single options override its parts"},                      \
+    {"size", 0, CLI_EXTENT, "HxW|N", NULL, 0, 0, (at) + offsetof(cli_preprocess, size),          \
+     "resize pictures to height x width, or the shorter side to N"},                             \
+    {"crop", 0, CLI_EXTENT, "HxW|N", NULL, 0, 0, (at) + offsetof(cli_preprocess, crop),          \
+     "then cut out the middle: height x width, or a square"},                                    \
+    {"channels", 0, CLI_CHOICE, "ORDER", "rgb|bgr", 0, 0, (at) + offsetof(cli_preprocess, order), \
+     "order of colours in tensors (default rgb)"},                                               \
+    {"scale", 0, CLI_NUMBER, "S", NULL, 1e-9, 1e9, (at) + offsetof(cli_preprocess, scale),       \
+     "then multiply pixels, which are 0 to 255, by S (default 1; often 1/255)"},                 \
+    {"mean", 0, CLI_CHANNELS, "M[,M,M]", NULL, -1e9, 1e9, (at) + offsetof(cli_preprocess, mean), \
+     "then subtract M, one for all or one for each channel in the tensor's order"},              \
+    {"std", 0, CLI_CHANNELS, "D[,D,D]", NULL, 1e-9, 1e9, (at) + offsetof(cli_preprocess, std),   \
+     "then divide by D, likewise"}
 /* clang-format on */
 
 /* Fills what is not given from the preset, then with defaults. */
 void cli_preprocess_settle(cli_preprocess *preprocess);
-/* channels: 1 or 3, what the input takes. What was done is added to `did` as text ("resized to 256x341, ..."). */
-bool cli_preprocess_apply(const cli_preprocess *preprocess, cli_image *image, int channels, const char *file, char *did, size_t did_size,
-                          cli_failure *failure);
+/* channels: 1 or 3, what the input takes. What was done is added to `did` as text ("resized to
+ * 256x341, ..."). */
+bool cli_preprocess_apply(const cli_preprocess *preprocess, cli_image *image, int channels,
+                          const char *file, char *did, size_t did_size, cli_failure *failure);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Separable resampling with a triangle filter that is widened by the reduction (the "bilinear with antialias" of Pillow and PyTorch), in floats,
- * first along the width, then along the height; and the crop of the middle. */
+/* Separable resampling with a triangle filter that is widened by the reduction (the "bilinear with
+ * antialias" of Pillow and PyTorch), in floats, first along the width, then along the height; and
+ * the crop of the middle. */
 #include "resample.h"
 
 #include <inttypes.h>
@@ -8,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* For each position of the result: where its source begins, and a row of `taps` weights whose sum is 1. */
+/* For each position of the result: where its source begins, and a row of `taps` weights whose sum
+ * is 1. */
 typedef struct filter {
     int64_t *first;
     float *weights;
@@ -69,7 +71,8 @@ static void resize_rows(const cli_image *image, const filter *f, int64_t width, 
     }
 }
 
-static void resize_columns(const float *from, const filter *f, int64_t row, int64_t height, float *to)
+static void resize_columns(const float *from, const filter *f, int64_t row, int64_t height,
+                           float *to)
 {
     for (int64_t y = 0; y < height; y++, to += row) {
         const float *weights = f->weights + y * f->taps;
@@ -92,7 +95,8 @@ bool cli_image_resize(cli_image *image, int64_t height, int64_t width, cli_failu
     size_t row = (size_t)width * (size_t)image->channels;
     float *wide = malloc((size_t)image->height * row * sizeof *wide);
     float *pixels = malloc((size_t)height * row * sizeof *pixels);
-    bool done = wide && pixels && filter_make(&horizontal, image->width, width) && filter_make(&vertical, image->height, height);
+    bool done = wide && pixels && filter_make(&horizontal, image->width, width) &&
+                filter_make(&vertical, image->height, height);
     if (done) {
         resize_rows(image, &horizontal, width, wide);
         resize_columns(wide, &vertical, (int64_t)row, height, pixels);
@@ -102,7 +106,8 @@ bool cli_image_resize(cli_image *image, int64_t height, int64_t width, cli_failu
         image->width = width;
     } else {
         free(pixels);
-        cli_fail_memory_for(failure, ((size_t)image->height + (size_t)height) * row * sizeof *pixels,
+        cli_fail_memory_for(failure,
+                            ((size_t)image->height + (size_t)height) * row * sizeof *pixels,
                             "a picture resized to %" PRId64 "x%" PRId64, height, width);
     }
     free(wide);
@@ -114,10 +119,12 @@ bool cli_image_resize(cli_image *image, int64_t height, int64_t width, cli_failu
 void cli_image_crop(cli_image *image, int64_t height, int64_t width)
 {
     /* Half a pixel too much goes to the even side, as torchvision's CenterCrop rounds. */
-    int64_t top = lrint((double)(image->height - height) / 2), left = lrint((double)(image->width - width) / 2);
+    int64_t top = lrint((double)(image->height - height) / 2),
+            left = lrint((double)(image->width - width) / 2);
     size_t row = (size_t)width * (size_t)image->channels;
     for (int64_t y = 0; y < height; y++) {
-        memmove(image->pixels + (size_t)y * row, image->pixels + ((top + y) * image->width + left) * image->channels,
+        memmove(image->pixels + (size_t)y * row,
+                image->pixels + ((top + y) * image->width + left) * image->channels,
                 row * sizeof *image->pixels);
     }
     image->height = height;

@@ -17,11 +17,12 @@
 /* "the model's inputs: x f32 [1, 3, 224, 224], mask bool [N]" */
 static const char *list_inputs(const cli_inputs *inputs, char *text, size_t size)
 {
-    size_t used = (size_t)snprintf(text, size, "%s", inputs->count ? "the model's inputs: " : "the model has no input");
+    size_t used = (size_t)snprintf(
+        text, size, "%s", inputs->count ? "the model's inputs: " : "the model has no input");
     for (size_t i = 0; i < inputs->count && used < size; i++) {
         const rynd_value_info *info = &inputs->items[i].info;
-        used += (size_t)snprintf(text + used, size - used, "%s%s %s %s", i ? ", " : "", info->name, rynd_dtype_name(info->dtype),
-                                 cli_shape_of_value(info).text);
+        used += (size_t)snprintf(text + used, size - used, "%s%s %s %s", i ? ", " : "", info->name,
+                                 rynd_dtype_name(info->dtype), cli_shape_of_value(info).text);
     }
     return text;
 }
@@ -37,7 +38,8 @@ static cli_input *find_input(const cli_inputs *inputs, const char *name, size_t 
     return NULL;
 }
 
-/* By the name of an array in an archive: the input's own, or the one that it would have as an output. */
+/* By the name of an array in an archive: the input's own, or the one that it would have as an
+ * output. */
 static cli_input *find_archived(const cli_inputs *inputs, const char *name)
 {
     cli_input *input = find_input(inputs, name, strlen(name));
@@ -79,8 +81,10 @@ static bool is_standard_input(const char *file)
     return strcmp(file, "-") == 0;
 }
 
-/* Splits "NAME=FILE"; NULL when it fails. A '=' may be part of a file's name, or of an input's: an input that exists decides. */
-static cli_input *choose_input(const cli_inputs *inputs, const char *text, const char **file, cli_failure *failure)
+/* Splits "NAME=FILE"; NULL when it fails. A '=' may be part of a file's name, or of an input's: an
+ * input that exists decides. */
+static cli_input *choose_input(const cli_inputs *inputs, const char *text, const char **file,
+                               cli_failure *failure)
 {
     char list[1024];
     for (const char *equals = strchr(text, '='); equals; equals = strchr(equals + 1, '=')) {
@@ -92,8 +96,8 @@ static cli_input *choose_input(const cli_inputs *inputs, const char *text, const
     }
     *file = text;
     if (strchr(text, '=') && access(text, F_OK) != 0) {
-        cli_fail_usage(failure, "--input %s: no input is called '%.*s'; %s", text, (int)strcspn(text, "="), text,
-                       list_inputs(inputs, list, sizeof list));
+        cli_fail_usage(failure, "--input %s: no input is called '%.*s'; %s", text,
+                       (int)strcspn(text, "="), text, list_inputs(inputs, list, sizeof list));
         return NULL;
     }
     for (size_t i = 0; i < inputs->count; i++) {
@@ -102,7 +106,8 @@ static cli_input *choose_input(const cli_inputs *inputs, const char *text, const
         }
     }
     if (inputs->count != 1) {
-        cli_fail_usage(failure, "--input %s: there is no input left for this file; %s", text, list_inputs(inputs, list, sizeof list));
+        cli_fail_usage(failure, "--input %s: there is no input left for this file; %s", text,
+                       list_inputs(inputs, list, sizeof list));
         return NULL;
     }
     return inputs->items;
@@ -141,15 +146,18 @@ static bool fits(void *user, const rynd_tensor *head, cli_failure *failure)
     const delivery *d = user;
     const rynd_value_info wanted = wanted_of(d->to);
     if (d->to->tensor.view.dtype != RYND_DTYPE_NONE) {
-        return cli_fail_usage(failure, "input '%s' is given twice, by '%s' and by '%s'", wanted.name, d->to->file, d->file);
+        return cli_fail_usage(failure, "input '%s' is given twice, by '%s' and by '%s'",
+                              wanted.name, d->to->file, d->file);
     }
     bool same = wanted.rank < 0 || wanted.rank == head->rank;
     for (int i = 0; same && i < wanted.rank; i++) {
         same = wanted.dim[i] < 0 || wanted.dim[i] == head->dim[i];
     }
     return same ? true
-                : cli_fail(failure, "'%s' has shape %s, but input '%s' is %s; give a tensor of that shape", d->file,
-                           cli_shape_of_tensor(head).text, wanted.name, cli_shape_of_value(&wanted).text);
+                : cli_fail(failure,
+                           "'%s' has shape %s, but input '%s' is %s; give a tensor of that shape",
+                           d->file, cli_shape_of_tensor(head).text, wanted.name,
+                           cli_shape_of_value(&wanted).text);
 }
 
 /* A file whose dtype is another's is converted when nothing is lost by it. */
@@ -160,15 +168,16 @@ static bool take_tensor(void *user, cli_tensor *tensor, cli_failure *failure)
     rynd_dtype from = tensor->view.dtype, to = input->info.dtype;
     cli_conversion done;
     if (!cli_tensor_convert(tensor, to, &done, failure)) {
-        return cli_fail_prefix(failure, "'%s' holds %s, but input '%s' is %s: ", d->file, rynd_dtype_name(from), input->info.name,
-                               rynd_dtype_name(to));
+        return cli_fail_prefix(failure, "'%s' holds %s, but input '%s' is %s: ", d->file,
+                               rynd_dtype_name(from), input->info.name, rynd_dtype_name(to));
     }
     if (done != CLI_CONVERSION_NONE) {
-        snprintf(input->did, sizeof input->did, "%s to %s", rynd_dtype_name(from), rynd_dtype_name(to));
+        snprintf(input->did, sizeof input->did, "%s to %s", rynd_dtype_name(from),
+                 rynd_dtype_name(to));
     }
     if (done == CLI_CONVERSION_ROUNDED) {
-        cli_note(d->common, "'%s' holds %s; its values are rounded to %s for input '%s'", d->file, rynd_dtype_name(from),
-                 rynd_dtype_name(to), input->info.name);
+        cli_note(d->common, "'%s' holds %s; its values are rounded to %s for input '%s'", d->file,
+                 rynd_dtype_name(from), rynd_dtype_name(to), input->info.name);
     }
     input->file = d->file;
     input->tensor = *tensor;
@@ -192,7 +201,11 @@ static int64_t elements_of(const cli_input *input)
 static bool take_tensors(delivery *d, const cli_setup *setup, cli_failure *failure)
 {
     char list[1024];
-    const cli_receiver receiver = {.user = d, .wants = wants, .fits = fits, .take = take_tensor, .elements = elements_of(d->named)};
+    const cli_receiver receiver = {.user = d,
+                                   .wants = wants,
+                                   .fits = fits,
+                                   .take = take_tensor,
+                                   .elements = elements_of(d->named)};
     d->to = d->named;
     if (is_standard_input(d->file)) {
         return cli_tensor_read_standard_input(&receiver, failure);
@@ -201,11 +214,12 @@ static bool take_tensors(delivery *d, const cli_setup *setup, cli_failure *failu
         return false;
     }
     return d->taken ? true
-                    : cli_fail(failure, "'%s': no array has the name of an input; %s", d->file, list_inputs(d->inputs, list, sizeof list));
+                    : cli_fail(failure, "'%s': no array has the name of an input; %s", d->file,
+                               list_inputs(d->inputs, list, sizeof list));
 }
 
-static bool check_size(const cli_input *input, const cli_picture_layout *layout, const cli_image *image, const char *file,
-                       cli_failure *failure)
+static bool check_size(const cli_input *input, const cli_picture_layout *layout,
+                       const cli_image *image, const char *file, cli_failure *failure)
 {
     int64_t height = input->info.rank < 0 ? -1 : input->want[layout->height],
             width = input->info.rank < 0 ? -1 : input->want[layout->width];
@@ -213,29 +227,36 @@ static bool check_size(const cli_input *input, const cli_picture_layout *layout,
         return true;
     }
     int64_t h = height < 0 ? image->height : height, w = width < 0 ? image->width : width;
-    const char *cut =
-        h <= image->height && w <= image->width ? "cut the middle out with --crop" : "enlarge it, then cut with --size N --crop";
+    const char *cut = h <= image->height && w <= image->width
+                          ? "cut the middle out with --crop"
+                          : "enlarge it, then cut with --size N --crop";
     return cli_fail(failure,
-                    "'%s' is a picture of %" PRId64 "x%" PRId64 " (height x width), but input '%s' is %s: resize it with --size %" PRId64
+                    "'%s' is a picture of %" PRId64 "x%" PRId64
+                    " (height x width), but input '%s' is %s: resize it with --size %" PRId64
                     "x%" PRId64 ", or %s %" PRId64 "x%" PRId64,
-                    file, image->height, image->width, input->info.name, cli_shape_of_value(&input->info).text, h, w, cut, h, w);
+                    file, image->height, image->width, input->info.name,
+                    cli_shape_of_value(&input->info).text, h, w, cut, h, w);
 }
 
 /* A tensor of one more picture than before, with the old ones in it. */
-static bool grow_batch(cli_input *input, const cli_picture_layout *layout, const cli_image *image, const char *file, cli_failure *failure)
+static bool grow_batch(cli_input *input, const cli_picture_layout *layout, const cli_image *image,
+                       const char *file, cli_failure *failure)
 {
     int rank = input->info.rank < 0 ? 4 : input->info.rank;
     int64_t dim[RYND_MAX_RANK] = {0};
     if (input->pictures > 0 && layout->batch < 0) {
-        return cli_fail_usage(failure, "input '%s' %s takes one picture, but '%s' is another one", input->info.name,
-                              cli_shape_of_value(&input->info).text, file);
+        return cli_fail_usage(failure, "input '%s' %s takes one picture, but '%s' is another one",
+                              input->info.name, cli_shape_of_value(&input->info).text, file);
     }
     const rynd_tensor *old = &input->tensor.view;
-    if (input->pictures > 0 && (old->dim[layout->height] != image->height || old->dim[layout->width] != image->width)) {
+    if (input->pictures > 0 &&
+        (old->dim[layout->height] != image->height || old->dim[layout->width] != image->width)) {
         return cli_fail(failure,
-                        "'%s' is a picture of %" PRId64 "x%" PRId64 " (height x width), but '%s' before it is of %" PRId64 "x%" PRId64
+                        "'%s' is a picture of %" PRId64 "x%" PRId64
+                        " (height x width), but '%s' before it is of %" PRId64 "x%" PRId64
                         "; pictures of one batch need one size: give --size HxW",
-                        file, image->height, image->width, input->file, old->dim[layout->height], old->dim[layout->width]);
+                        file, image->height, image->width, input->file, old->dim[layout->height],
+                        old->dim[layout->width]);
     }
     dim[layout->height] = image->height;
     dim[layout->width] = image->width;
@@ -250,7 +271,8 @@ static bool grow_batch(cli_input *input, const cli_picture_layout *layout, const
         return false;
     }
     if (input->pictures > 0) {
-        memcpy(grown.view.data, old->data, (size_t)rynd_tensor_elements(old) * rynd_dtype_size(old->dtype));
+        memcpy(grown.view.data, old->data,
+               (size_t)rynd_tensor_elements(old) * rynd_dtype_size(old->dtype));
         cli_tensor_free(&input->tensor);
     }
     input->tensor = grown;
@@ -272,19 +294,23 @@ static bool picture_fits(void *user, const cli_image *head, cli_failure *failure
     picture_check *check = user;
     cli_input *input = check->input;
     bool known = input->info.rank >= 0;
-    if (!cli_picture_layout_of(known ? input->info.rank : 4, known ? input->want : any, head->channels, &check->layout)) {
-        return cli_fail(
-            failure, "'%s' is a picture, but input '%s' %s is not: it has no dimension of 1 or 3 channels; give a tensor (.npy, .npz, .pb)",
-            check->file, input->info.name, cli_shape_of_value(&input->info).text);
+    if (!cli_picture_layout_of(known ? input->info.rank : 4, known ? input->want : any,
+                               head->channels, &check->layout)) {
+        return cli_fail(failure,
+                        "'%s' is a picture, but input '%s' %s is not: it has no dimension of 1 or "
+                        "3 channels; give a tensor (.npy, .npz, .pb)",
+                        check->file, input->info.name, cli_shape_of_value(&input->info).text);
     }
     if (input->tensor.view.dtype != RYND_DTYPE_NONE && input->pictures == 0) {
-        return cli_fail_usage(failure, "input '%s' is given twice, by '%s' and by '%s'", input->info.name, input->file, check->file);
+        return cli_fail_usage(failure, "input '%s' is given twice, by '%s' and by '%s'",
+                              input->info.name, input->file, check->file);
     }
     const bool kept = !check->preprocess->size.width && !check->preprocess->crop.width;
     return !kept || check_size(input, &check->layout, head, check->file, failure);
 }
 
-static bool take_picture(cli_input *input, const char *file, const cli_run_settings *settings, cli_image *image, cli_failure *failure)
+static bool take_picture(cli_input *input, const char *file, const cli_run_settings *settings,
+                         cli_image *image, cli_failure *failure)
 {
     picture_check check = {.input = input, .file = file, .preprocess = &settings->preprocess};
     if (!cli_image_read(file, &(cli_image_check){&check, picture_fits}, image, failure)) {
@@ -293,14 +319,17 @@ static bool take_picture(cli_input *input, const char *file, const cli_run_setti
     if (image->dropped_alpha) {
         cli_note(&settings->common, "'%s' has transparency, which is ignored", file);
     }
-    cli_detail(&settings->common, "'%s': %" PRId64 "x%" PRId64 " (height x width), %d channels of %d bits", file, image->height,
-               image->width, image->channels, image->bits);
+    cli_detail(&settings->common,
+               "'%s': %" PRId64 "x%" PRId64 " (height x width), %d channels of %d bits", file,
+               image->height, image->width, image->channels, image->bits);
     if (input->pictures > 0) {
         input->did[0] = 0;
     }
     const cli_picture_layout *layout = &check.layout;
-    if (!cli_preprocess_apply(&settings->preprocess, image, layout->channels, file, input->did, sizeof input->did, failure) ||
-        !check_size(input, layout, image, file, failure) || !grow_batch(input, layout, image, file, failure)) {
+    if (!cli_preprocess_apply(&settings->preprocess, image, layout->channels, file, input->did,
+                              sizeof input->did, failure) ||
+        !check_size(input, layout, image, file, failure) ||
+        !grow_batch(input, layout, image, file, failure)) {
         return false;
     }
     cli_picture_put(&input->tensor.view, layout, input->pictures, image);
@@ -309,8 +338,8 @@ static bool take_picture(cli_input *input, const char *file, const cli_run_setti
     return true;
 }
 
-static bool take_file(const cli_inputs *inputs, const cli_setup *setup, const char *text, const cli_run_settings *settings,
-                      cli_failure *failure)
+static bool take_file(const cli_inputs *inputs, const cli_setup *setup, const char *text,
+                      const cli_run_settings *settings, cli_failure *failure)
 {
     const char *file;
     cli_input *input = choose_input(inputs, text, &file, failure);
@@ -320,7 +349,8 @@ static bool take_file(const cli_inputs *inputs, const cli_setup *setup, const ch
     cli_file_kind kind = is_standard_input(file) ? CLI_FILE_TENSORS : cli_input_kind(file);
     if (kind == CLI_FILE_NONE) {
         return cli_fail_usage(failure,
-                              "--input %s: '%s' is not a file that rynd reads; give .npy, .npz, .pb, .png or .jpg, or - for an .npy from "
+                              "--input %s: '%s' is not a file that rynd reads; give .npy, .npz, "
+                              ".pb, .png or .jpg, or - for an .npy from "
                               "standard input",
                               text, file);
     }
@@ -334,33 +364,41 @@ static bool take_file(const cli_inputs *inputs, const cli_setup *setup, const ch
     return take_tensors(&d, setup, failure);
 }
 
-static bool check_input(const cli_inputs *inputs, cli_input *input, const cli_common *common, cli_failure *failure)
+static bool check_input(const cli_inputs *inputs, cli_input *input, const cli_common *common,
+                        cli_failure *failure)
 {
     char list[1024];
     const rynd_tensor *view = &input->tensor.view;
     if (view->dtype == RYND_DTYPE_NONE) {
-        return cli_fail_usage(failure, "no file for input '%s': give --input %s=FILE (.npy, .npz, .pb, .png, .jpg); %s", input->info.name,
-                              input->info.name, list_inputs(inputs, list, sizeof list));
+        return cli_fail_usage(
+            failure,
+            "no file for input '%s': give --input %s=FILE (.npy, .npz, .pb, .png, .jpg); %s",
+            input->info.name, input->info.name, list_inputs(inputs, list, sizeof list));
     }
-    if (input->pictures > 0 && common->batch > 0 && view->rank == 4 && input->info.dim[0] < 0 && input->pictures != common->batch) {
+    if (input->pictures > 0 && common->batch > 0 && view->rank == 4 && input->info.dim[0] < 0 &&
+        input->pictures != common->batch) {
         return cli_fail_usage(failure,
-                              "--batch %" PRId64 " needs as many pictures for input '%s', but %" PRId64 " given; repeat --input FILE",
+                              "--batch %" PRId64
+                              " needs as many pictures for input '%s', but %" PRId64
+                              " given; repeat --input FILE",
                               common->batch, input->info.name, input->pictures);
     }
     if (cli_dtype_is_float(view->dtype) && common->level >= CLI_INFO) {
         cli_summary summary = cli_tensor_summary(view);
         if (summary.nans + summary.infinities > 0) {
-            cli_detail(common, "input '%s' holds %" PRId64 " NaN and %" PRId64 " infinite values", input->info.name, summary.nans,
-                       summary.infinities);
+            cli_detail(common, "input '%s' holds %" PRId64 " NaN and %" PRId64 " infinite values",
+                       input->info.name, summary.nans, summary.infinities);
         }
     }
     return true;
 }
 
-bool cli_inputs_open(cli_inputs *inputs, const cli_setup *setup, const cli_run_settings *settings, cli_failure *failure)
+bool cli_inputs_open(cli_inputs *inputs, const cli_setup *setup, const cli_run_settings *settings,
+                     cli_failure *failure)
 {
     size_t count = rynd_model_input_count(setup->model);
-    *inputs = (cli_inputs){.items = calloc(count + 1, sizeof *inputs->items), .views = calloc(count + 1, sizeof *inputs->views)};
+    *inputs = (cli_inputs){.items = calloc(count + 1, sizeof *inputs->items),
+                           .views = calloc(count + 1, sizeof *inputs->views)};
     if (!inputs->items || !inputs->views) {
         return cli_fail_memory(failure);
     }

@@ -19,12 +19,15 @@ typedef struct cli_input {
 typedef struct cli_inputs {
     cli_input *items;
     size_t count;
-    char **plain;       /* names that arrays of an archive may have instead: those that an archive of outputs would give them */
+    char **plain; /* names that arrays of an archive may have instead: those that an archive of
+                     outputs would give them */
     rynd_tensor *views; /* one for each item, for rynd_plan_options */
 } cli_inputs;
 
-/* Reads every file. What is left open, ambiguous or wrong is refused with the model's inputs named. The caller frees, also when this fails. */
-bool cli_inputs_open(cli_inputs *inputs, const cli_setup *setup, const cli_run_settings *settings, cli_failure *failure);
+/* Reads every file. What is left open, ambiguous or wrong is refused with the model's inputs named.
+ * The caller frees, also when this fails. */
+bool cli_inputs_open(cli_inputs *inputs, const cli_setup *setup, const cli_run_settings *settings,
+                     cli_failure *failure);
 void cli_inputs_free(cli_inputs *inputs);
 
 #endif

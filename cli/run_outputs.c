@@ -36,29 +36,37 @@ static bool make_folder(const char *path, cli_failure *failure)
     return cli_fail(failure, "cannot make the folder '%s': %s", path, strerror(errno));
 }
 
-static bool check_output(const cli_outputs *outputs, const cli_run_settings *settings, cli_failure *failure)
+static bool check_output(const cli_outputs *outputs, const cli_run_settings *settings,
+                         cli_failure *failure)
 {
     const char *output = settings->output;
     if (!output) {
-        return settings->output_scale == 0 ? true : cli_fail_usage(failure, "--output-scale needs --output FILE.png");
+        return settings->output_scale == 0
+                   ? true
+                   : cli_fail_usage(failure, "--output-scale needs --output FILE.png");
     }
     if (names_folder(output)) {
         return make_folder(output, failure);
     }
     if (cli_output_kind(output) == CLI_FILE_NONE) {
-        return cli_fail_usage(failure, "--output %s: rynd writes .npy, .npz, .pb and .png, or into a folder (a name that ends with '/')",
+        return cli_fail_usage(failure,
+                              "--output %s: rynd writes .npy, .npz, .pb and .png, or into a folder "
+                              "(a name that ends with '/')",
                               output);
     }
     if (outputs->count > 1 && !cli_output_takes_many(output)) {
         return cli_fail_usage(failure,
-                              "--output %s takes one output, but the model has %zu; give a folder (a name that ends with '/') or an .npz",
+                              "--output %s takes one output, but the model has %zu; give a folder "
+                              "(a name that ends with '/') or an .npz",
                               output, outputs->count);
     }
     const char *slash = strrchr(output, '/');
     char folder[4096];
-    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - output) : 1, slash ? output : ".");
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - output) : 1,
+             slash ? output : ".");
     if (*folder && !cli_is_folder(folder)) {
-        return cli_fail(failure, "cannot write '%s': there is no folder '%s'; make it first", output, folder);
+        return cli_fail(failure, "cannot write '%s': there is no folder '%s'; make it first",
+                        output, folder);
     }
     return true;
 }
@@ -91,7 +99,8 @@ static bool read_labels(cli_outputs *outputs, const char *path, cli_failure *fai
     return true;
 }
 
-bool cli_outputs_open(cli_outputs *outputs, const cli_setup *setup, const cli_run_settings *settings, cli_failure *failure)
+bool cli_outputs_open(cli_outputs *outputs, const cli_setup *setup,
+                      const cli_run_settings *settings, cli_failure *failure)
 {
     size_t count = rynd_model_output_count(setup->model);
     *outputs = (cli_outputs){
@@ -118,7 +127,8 @@ bool cli_outputs_open(cli_outputs *outputs, const cli_setup *setup, const cli_ru
     if (settings->labels && settings->top == 0) {
         return cli_fail_usage(failure, "--labels needs --top K");
     }
-    return check_output(outputs, settings, failure) && (!settings->labels || read_labels(outputs, settings->labels, failure));
+    return check_output(outputs, settings, failure) &&
+           (!settings->labels || read_labels(outputs, settings->labels, failure));
 }
 
 bool cli_outputs_collect(cli_outputs *outputs, const rynd_session *session, cli_failure *failure)
@@ -131,25 +141,31 @@ bool cli_outputs_collect(cli_outputs *outputs, const rynd_session *session, cli_
     return true;
 }
 
-static bool write_picture(const cli_outputs *outputs, size_t index, const char *path, const cli_run_settings *settings,
-                          cli_failure *failure)
+static bool write_picture(const cli_outputs *outputs, size_t index, const char *path,
+                          const cli_run_settings *settings, cli_failure *failure)
 {
     const rynd_tensor *tensor = &outputs->tensors[index];
     cli_picture_layout layout;
     cli_image image = {0};
-    if (rynd_tensor_elements(tensor) == 0 || !cli_picture_layout_of(tensor->rank, tensor->dim, 1, &layout) ||
+    if (rynd_tensor_elements(tensor) == 0 ||
+        !cli_picture_layout_of(tensor->rank, tensor->dim, 1, &layout) ||
         (layout.batch >= 0 && tensor->dim[layout.batch] != 1)) {
-        return cli_fail(failure, "output '%s' %s is not one picture with 1 or 3 channels, so '%s' cannot be written; give an .npy",
+        return cli_fail(failure,
+                        "output '%s' %s is not one picture with 1 or 3 channels, so '%s' cannot be "
+                        "written; give an .npy",
                         outputs->names[index], cli_shape_of_tensor(tensor).text, path);
     }
     double scale = settings->output_scale != 0 ? settings->output_scale : 1;
-    bool done = cli_picture_get(tensor, &layout, scale, settings->preprocess.order == CLI_ORDER_BGR, &image, failure);
+    bool done = cli_picture_get(tensor, &layout, scale, settings->preprocess.order == CLI_ORDER_BGR,
+                                &image, failure);
     int64_t outside = 0, count = done ? image.height * image.width * image.channels : 0;
     for (int64_t i = 0; i < count; i++) {
         outside += !(image.pixels[i] >= -0.5f && image.pixels[i] <= 255.5f);
     }
     if (outside > 0) {
-        cli_detail(&settings->common, "'%s': %" PRId64 " of %" PRId64 " values lie outside 0 to 255 and are clamped", path, outside, count);
+        cli_detail(&settings->common,
+                   "'%s': %" PRId64 " of %" PRId64 " values lie outside 0 to 255 and are clamped",
+                   path, outside, count);
     }
     done = done && cli_image_write(path, &image, failure);
     cli_image_free(&image);
@@ -167,7 +183,8 @@ static char *file_in_folder(const cli_outputs *outputs, size_t index, const char
     return path;
 }
 
-bool cli_outputs_write(cli_outputs *outputs, const cli_setup *setup, const cli_run_settings *settings, cli_failure *failure)
+bool cli_outputs_write(cli_outputs *outputs, const cli_setup *setup,
+                       const cli_run_settings *settings, cli_failure *failure)
 {
     const char *output = settings->output;
     if (!output) {
@@ -179,7 +196,8 @@ bool cli_outputs_write(cli_outputs *outputs, const cli_setup *setup, const cli_r
         if (!outputs->files[i]) {
             return cli_fail_memory(failure);
         }
-        if (folder && !cli_tensors_write(setup->context, outputs->files[i], &outputs->tensors[i], &outputs->names[i], 1, failure)) {
+        if (folder && !cli_tensors_write(setup->context, outputs->files[i], &outputs->tensors[i],
+                                         &outputs->names[i], 1, failure)) {
             return false;
         }
     }
@@ -189,8 +207,10 @@ bool cli_outputs_write(cli_outputs *outputs, const cli_setup *setup, const cli_r
     if (cli_output_kind(output) == CLI_FILE_IMAGE) {
         return write_picture(outputs, 0, output, settings, failure);
     }
-    const char *const *names = cli_output_takes_many(output) ? (const char *const *)outputs->plain : outputs->names;
-    return cli_tensors_write(setup->context, output, outputs->tensors, names, outputs->count, failure);
+    const char *const *names =
+        cli_output_takes_many(output) ? (const char *const *)outputs->plain : outputs->names;
+    return cli_tensors_write(setup->context, output, outputs->tensors, names, outputs->count,
+                             failure);
 }
 
 static void add_number(cli_table *table, double value)
@@ -217,16 +237,19 @@ static bool print_top(const cli_outputs *outputs, size_t index, int64_t top, cli
             cli_table_add(&table, "%" PRId64, r);
             cli_table_add(&table, "%" PRId64, v->index);
             cli_table_add(&table, "%.6g", v->value);
-            cli_table_add(&table, "%s", (size_t)v->index < outputs->label_count ? outputs->labels[v->index] : "");
+            cli_table_add(&table, "%s",
+                          (size_t)v->index < outputs->label_count ? outputs->labels[v->index] : "");
         }
     }
     putchar('\n');
-    cli_line(stdout, "%s: the %" PRId64 " largest of %" PRId64, outputs->names[index], values.top, values.row);
+    cli_line(stdout, "%s: the %" PRId64 " largest of %" PRId64, outputs->names[index], values.top,
+             values.row);
     cli_top_values_free(&values);
     return cli_table_print(&table, stdout) ? true : cli_fail_memory(failure);
 }
 
-bool cli_outputs_print(const cli_outputs *outputs, const cli_run_settings *settings, cli_failure *failure)
+bool cli_outputs_print(const cli_outputs *outputs, const cli_run_settings *settings,
+                       cli_failure *failure)
 {
     static const char *const head[] = {"output", "shape", "dtype", "min", "mean", "max", "file"};
     cli_table table;
@@ -242,8 +265,9 @@ bool cli_outputs_print(const cli_outputs *outputs, const cli_run_settings *setti
         add_number(&table, summary.max);
         cli_table_add(&table, "%s", outputs->files[i] ? outputs->files[i] : "");
         if (summary.nans + summary.infinities > 0) {
-            cli_note(&settings->common, "output '%s' holds %" PRId64 " NaN and %" PRId64 " infinite values", outputs->names[i],
-                     summary.nans, summary.infinities);
+            cli_note(&settings->common,
+                     "output '%s' holds %" PRId64 " NaN and %" PRId64 " infinite values",
+                     outputs->names[i], summary.nans, summary.infinities);
         }
     }
     bool done = cli_table_print(&table, stdout) ? true : cli_fail_memory(failure);
@@ -253,7 +277,8 @@ bool cli_outputs_print(const cli_outputs *outputs, const cli_run_settings *setti
     return done;
 }
 
-static bool add_top(const cli_outputs *outputs, size_t index, int64_t top, cJSON *object, cli_failure *failure)
+static bool add_top(const cli_outputs *outputs, size_t index, int64_t top, cJSON *object,
+                    cli_failure *failure)
 {
     cli_top_values values;
     if (!cli_top_values_make(&values, &outputs->tensors[index], top, failure)) {
@@ -268,14 +293,17 @@ static bool add_top(const cli_outputs *outputs, size_t index, int64_t top, cJSON
             cJSON *item = cli_json_object_in(row);
             cli_json_number(item, "index", (double)v->index);
             cli_json_number(item, "value", v->value);
-            cli_json_text(item, "label", (size_t)v->index < outputs->label_count ? outputs->labels[v->index] : NULL);
+            cli_json_text(item, "label",
+                          (size_t)v->index < outputs->label_count ? outputs->labels[v->index]
+                                                                  : NULL);
         }
     }
     cli_top_values_free(&values);
     return true;
 }
 
-bool cli_outputs_json(const cli_outputs *outputs, const cli_run_settings *settings, cJSON *result, cli_failure *failure)
+bool cli_outputs_json(const cli_outputs *outputs, const cli_run_settings *settings, cJSON *result,
+                      cli_failure *failure)
 {
     cJSON *array = cJSON_AddArrayToObject(result, "outputs");
     for (size_t i = 0; i < outputs->count; i++) {

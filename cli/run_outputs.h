@@ -20,13 +20,18 @@ typedef struct cli_outputs {
     char *label_text;
 } cli_outputs;
 
-/* Before anything runs: names, labels, and whether --output can take this model's outputs; makes its folder. The caller frees, also when this fails. */
-bool cli_outputs_open(cli_outputs *outputs, const cli_setup *setup, const cli_run_settings *settings, cli_failure *failure);
+/* Before anything runs: names, labels, and whether --output can take this model's outputs; makes
+ * its folder. The caller frees, also when this fails. */
+bool cli_outputs_open(cli_outputs *outputs, const cli_setup *setup,
+                      const cli_run_settings *settings, cli_failure *failure);
 /* After the run. */
 bool cli_outputs_collect(cli_outputs *outputs, const rynd_session *session, cli_failure *failure);
-bool cli_outputs_write(cli_outputs *outputs, const cli_setup *setup, const cli_run_settings *settings, cli_failure *failure);
-bool cli_outputs_print(const cli_outputs *outputs, const cli_run_settings *settings, cli_failure *failure);
-bool cli_outputs_json(const cli_outputs *outputs, const cli_run_settings *settings, cJSON *result, cli_failure *failure);
+bool cli_outputs_write(cli_outputs *outputs, const cli_setup *setup,
+                       const cli_run_settings *settings, cli_failure *failure);
+bool cli_outputs_print(const cli_outputs *outputs, const cli_run_settings *settings,
+                       cli_failure *failure);
+bool cli_outputs_json(const cli_outputs *outputs, const cli_run_settings *settings, cJSON *result,
+                      cli_failure *failure);
 void cli_outputs_free(cli_outputs *outputs);
 
 #endif

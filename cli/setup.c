@@ -21,7 +21,8 @@ static bool is_device(const char *text)
 bool cli_setup_context(cli_setup *setup, const cli_common *common, cli_failure *failure)
 {
     if (common->device && !is_device(common->device)) {
-        return cli_fail_usage(failure, "--device does not take '%s'; this build has: cpu", common->device);
+        return cli_fail_usage(failure, "--device does not take '%s'; this build has: cpu",
+                              common->device);
     }
     rynd_context_options options = {
         .size = sizeof options,
@@ -50,7 +51,8 @@ bool cli_setup_model(cli_setup *setup, const char *path, cli_failure *failure)
     return true;
 }
 
-/* The library leaves dims alone that a model fixes; a batch that changes nothing must not look as if it did. */
+/* The library leaves dims alone that a model fixes; a batch that changes nothing must not look as
+ * if it did. */
 static bool check_batch(const cli_setup *setup, const cli_common *common, cli_failure *failure)
 {
     bool open = common->batch == 0;
@@ -62,7 +64,10 @@ static bool check_batch(const cli_setup *setup, const cli_common *common, cli_fa
         open = info.rank < 0 || (info.rank > 0 && info.dim[0] < 0);
     }
     return open ? true
-                : cli_fail_usage(failure, "--batch %" PRId64 ": no input of the model leaves its first dimension open", common->batch);
+                : cli_fail_usage(failure,
+                                 "--batch %" PRId64
+                                 ": no input of the model leaves its first dimension open",
+                                 common->batch);
 }
 
 /* Only a single problem's settings need no step. */
@@ -71,14 +76,16 @@ static bool check_steps(const cli_common *common, cli_failure *failure)
     for (size_t i = 0; i < common->settings.count; i++) {
         const rynd_setting *set = &common->settings.items[i];
         if (!set->step) {
-            return cli_fail_usage(failure, "--set %s=%s: of which of the model's steps? Give STEP.%s=%s", set->knob, set->value, set->knob,
-                                  set->value);
+            return cli_fail_usage(failure,
+                                  "--set %s=%s: of which of the model's steps? Give STEP.%s=%s",
+                                  set->knob, set->value, set->knob, set->value);
         }
     }
     return true;
 }
 
-bool cli_setup_plan(cli_setup *setup, const cli_common *common, const rynd_tensor *inputs, bool without_weights, cli_failure *failure)
+bool cli_setup_plan(cli_setup *setup, const cli_common *common, const rynd_tensor *inputs,
+                    bool without_weights, cli_failure *failure)
 {
     rynd_plan_options options = {
         .size = sizeof options,
@@ -120,15 +127,16 @@ unsigned cli_constants_of(const char *problem)
 {
     static const char *const weighted[] = {"conv ", "convt ", "matmul "};
     for (size_t i = 0; i < sizeof weighted / sizeof *weighted; i++) {
-        if (strncmp(problem, weighted[i], strlen(weighted[i])) == 0 && !strstr(problem, "dir=bwd")) {
+        if (strncmp(problem, weighted[i], strlen(weighted[i])) == 0 &&
+            !strstr(problem, "dir=bwd")) {
             return 1u << 1 | 1u << 2; /* w and bias */
         }
     }
     return 0;
 }
 
-bool cli_setup_op(cli_setup *setup, const cli_common *common, const char *problem, const rynd_tensor *inputs, rynd_op **op,
-                  cli_failure *failure)
+bool cli_setup_op(cli_setup *setup, const cli_common *common, const char *problem,
+                  const rynd_tensor *inputs, rynd_op **op, cli_failure *failure)
 {
     rynd_op_options options = {.size = sizeof options,
                                .accuracy = (rynd_accuracy)common->accuracy,
@@ -156,7 +164,8 @@ double cli_peak_memory(void)
 
 void cli_peak_memory_reset(void)
 {
-    /* proc(5): "5" makes the peak what is held now. Where that is refused the peak stays that of the whole process. */
+    /* proc(5): "5" makes the peak what is held now. Where that is refused the peak stays that of
+     * the whole process. */
     FILE *file = fopen("/proc/self/clear_refs", "w");
     if (file) {
         fputs("5", file);

@@ -16,14 +16,16 @@ typedef struct cli_setup {
 bool cli_setup_context(cli_setup *setup, const cli_common *common, cli_failure *failure);
 bool cli_setup_model(cli_setup *setup, const char *path, cli_failure *failure);
 /* inputs: one for each of the model's, or NULL. */
-bool cli_setup_plan(cli_setup *setup, const cli_common *common, const rynd_tensor *inputs, bool without_weights, cli_failure *failure);
+bool cli_setup_plan(cli_setup *setup, const cli_common *common, const rynd_tensor *inputs,
+                    bool without_weights, cli_failure *failure);
 /* Model and plan only: for the next model in the same context. */
 void cli_setup_close_model(cli_setup *setup);
 void cli_setup_close(cli_setup *setup);
 
-/* Makes the operator of a problem's text; its weights are constants. inputs NULL: it can be looked at only. */
-bool cli_setup_op(cli_setup *setup, const cli_common *common, const char *problem, const rynd_tensor *inputs, rynd_op **op,
-                  cli_failure *failure);
+/* Makes the operator of a problem's text; its weights are constants. inputs NULL: it can be looked
+ * at only. */
+bool cli_setup_op(cli_setup *setup, const cli_common *common, const char *problem,
+                  const rynd_tensor *inputs, rynd_op **op, cli_failure *failure);
 
 /* Bit i: input i of a problem does not change from run to run. */
 unsigned cli_constants_of(const char *problem);
@@ -31,7 +33,8 @@ unsigned cli_constants_of(const char *problem);
 /* 1 when text is a problem, not the name of a file. */
 bool cli_is_problem(const char *text);
 
-/* Bytes: the most memory that this process held at once, since the last reset where the system allows one. */
+/* Bytes: the most memory that this process held at once, since the last reset where the system
+ * allows one. */
 double cli_peak_memory(void);
 void cli_peak_memory_reset(void);
 

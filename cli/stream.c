@@ -37,7 +37,11 @@ cli_stream cli_stream_of_file(int fd, int64_t left, const char *name)
 
 cli_stream cli_stream_of_memory(const cli_bytes *bytes, const char *name)
 {
-    return (cli_stream){.read = read_memory, .left = (int64_t)bytes->size, .name = name, .from = bytes->data, .fd = -1};
+    return (cli_stream){.read = read_memory,
+                        .left = (int64_t)bytes->size,
+                        .name = name,
+                        .from = bytes->data,
+                        .fd = -1};
 }
 
 bool cli_stream_read(cli_stream *stream, void *to, size_t size, size_t *got, cli_failure *failure)
@@ -61,7 +65,9 @@ bool cli_stream_read(cli_stream *stream, void *to, size_t size, size_t *got, cli
 
 static void *take(size_t size)
 {
-    return size > SIZE_MAX - ALIGNMENT ? NULL : aligned_alloc(ALIGNMENT, (size / ALIGNMENT + 1) * ALIGNMENT);
+    return size > SIZE_MAX - ALIGNMENT
+               ? NULL
+               : aligned_alloc(ALIGNMENT, (size / ALIGNMENT + 1) * ALIGNMENT);
 }
 
 void *cli_stream_take(cli_stream *stream, size_t size, size_t *got, cli_failure *failure)

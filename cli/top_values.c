@@ -13,7 +13,8 @@ static int compare(const void *a, const void *b)
     return u != v ? (u < v) - (u > v) : (x->index > y->index) - (x->index < y->index);
 }
 
-bool cli_top_values_make(cli_top_values *values, const rynd_tensor *tensor, int64_t top, cli_failure *failure)
+bool cli_top_values_make(cli_top_values *values, const rynd_tensor *tensor, int64_t top,
+                         cli_failure *failure)
 {
     int64_t count = rynd_tensor_elements(tensor);
     *values = (cli_top_values){.rows = tensor->rank >= 2 ? tensor->dim[0] : 1};
@@ -29,7 +30,8 @@ bool cli_top_values_make(cli_top_values *values, const rynd_tensor *tensor, int6
     cli_walk walk = cli_walk_begin(tensor);
     for (int64_t r = 0; r < values->rows && values->top > 0; r++) {
         for (int64_t i = 0; i < values->row; i++, cli_walk_next(&walk, tensor)) {
-            all[i] = (cli_top_value){i, (double)cli_element_get(tensor->dtype, tensor->data, walk.offset)};
+            all[i] = (cli_top_value){
+                i, (double)cli_element_get(tensor->dtype, tensor->data, walk.offset)};
         }
         qsort(all, (size_t)values->row, sizeof *all, compare);
         memcpy(values->items + r * values->top, all, (size_t)values->top * sizeof *all);

@@ -5,7 +5,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static cli_word scaled(double value, double base, const char *const *prefixes, int count, const char *unit)
+static cli_word scaled(double value, double base, const char *const *prefixes, int count,
+                       const char *unit)
 {
     int i = 0;
     while (value >= base && i + 1 < count) {
@@ -13,7 +14,8 @@ static cli_word scaled(double value, double base, const char *const *prefixes, i
         i++;
     }
     cli_word word;
-    snprintf(word.text, sizeof word.text, "%.*f%s%s%s", i == 0 ? 0 : 1, value, *prefixes[i] || *unit ? " " : "", prefixes[i], unit);
+    snprintf(word.text, sizeof word.text, "%.*f%s%s%s", i == 0 ? 0 : 1, value,
+             *prefixes[i] || *unit ? " " : "", prefixes[i], unit);
     return word;
 }
 
@@ -58,7 +60,8 @@ cli_shape_text cli_shape_of_tensor(const rynd_tensor *tensor)
     cli_shape_text shape;
     size_t used = (size_t)snprintf(shape.text, sizeof shape.text, "[");
     for (int i = 0; i < tensor->rank && used < sizeof shape.text; i++) {
-        used += (size_t)snprintf(shape.text + used, sizeof shape.text - used, "%s%" PRId64, i ? ", " : "", tensor->dim[i]);
+        used += (size_t)snprintf(shape.text + used, sizeof shape.text - used, "%s%" PRId64,
+                                 i ? ", " : "", tensor->dim[i]);
     }
     if (used < sizeof shape.text) {
         snprintf(shape.text + used, sizeof shape.text - used, "]");
@@ -73,9 +76,11 @@ cli_shape_text cli_shape_of_value(const rynd_value_info *info)
     for (int i = 0; i < info->rank && used < sizeof shape.text; i++) {
         const char *comma = i ? ", " : "";
         if (info->dim[i] >= 0) {
-            used += (size_t)snprintf(shape.text + used, sizeof shape.text - used, "%s%" PRId64, comma, info->dim[i]);
+            used += (size_t)snprintf(shape.text + used, sizeof shape.text - used, "%s%" PRId64,
+                                     comma, info->dim[i]);
         } else {
-            used += (size_t)snprintf(shape.text + used, sizeof shape.text - used, "%s%s", comma, info->symbol[i]);
+            used += (size_t)snprintf(shape.text + used, sizeof shape.text - used, "%s%s", comma,
+                                     info->symbol[i]);
         }
     }
     if (used < sizeof shape.text) {

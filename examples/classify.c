@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Says what a photo shows: classify MODEL.onnx PHOTO.png [LABELS.txt]
  *
- * The photo is scaled to the model's input by taking the nearest pixel, and normalised as ImageNet's classifiers expect. */
+ * The photo is scaled to the model's input by taking the nearest pixel, and normalised as
+ * ImageNet's classifiers expect. */
 #include <png.h>
 #include <rynd/rynd.h>
 #include <stdio.h>
@@ -33,7 +34,8 @@ static int read_photo(const char *path, const rynd_tensor *input)
     for (int64_t c = 0; c < 3; c++) {
         for (int64_t y = 0; y < input->dim[2]; y++) {
             for (int64_t x = 0; x < input->dim[3]; x++) {
-                int64_t from = y * photo.height / input->dim[2] * photo.width + x * photo.width / input->dim[3];
+                int64_t from = y * photo.height / input->dim[2] * photo.width +
+                               x * photo.width / input->dim[3];
                 *value++ = ((float)pixels[3 * from + c] / 255.0f - mean[c]) / deviation[c];
             }
         }
@@ -56,13 +58,15 @@ static const char *label_of(const char *path, int64_t index, char *line, int siz
     return line;
 }
 
-static int classify(rynd_session *session, const rynd_value_info *info, rynd_tensor *input, const char *photo, const char *labels)
+static int classify(rynd_session *session, const rynd_value_info *info, rynd_tensor *input,
+                    const char *photo, const char *labels)
 {
     rynd_tensor output;
     if (read_photo(photo, input) != 0) {
         return 1;
     }
-    if (rynd_session_bind(session, info->name, input) != RYND_OK || rynd_session_run(session) != RYND_OK ||
+    if (rynd_session_bind(session, info->name, input) != RYND_OK ||
+        rynd_session_run(session) != RYND_OK ||
         rynd_session_output(session, 0, &output) != RYND_OK) {
         return failed(rynd_last_error());
     }
@@ -89,15 +93,20 @@ int main(int argc, char **argv)
     rynd_tensor input = {0};
     rynd_plan_options options = {.size = sizeof options, .batch = 1};
     int code = 1;
-    if (rynd_context_create(NULL, &context) != RYND_OK || rynd_model_load(context, argv[1], &model) != RYND_OK ||
-        rynd_plan_create(model, &options, &plan) != RYND_OK || rynd_session_create(plan, &session) != RYND_OK ||
-        rynd_model_input(model, 0, &info) != RYND_OK || rynd_plan_input(plan, 0, &input) != RYND_OK) {
+    if (rynd_context_create(NULL, &context) != RYND_OK ||
+        rynd_model_load(context, argv[1], &model) != RYND_OK ||
+        rynd_plan_create(model, &options, &plan) != RYND_OK ||
+        rynd_session_create(plan, &session) != RYND_OK ||
+        rynd_model_input(model, 0, &info) != RYND_OK ||
+        rynd_plan_input(plan, 0, &input) != RYND_OK) {
         failed(rynd_last_error());
-    } else if (input.dtype != RYND_DTYPE_F32 || input.rank != 4 || input.dim[0] != 1 || input.dim[1] != 3) {
+    } else if (input.dtype != RYND_DTYPE_F32 || input.rank != 4 || input.dim[0] != 1 ||
+               input.dim[1] != 3) {
         failed("the model's input is not [1, 3, height, width] of f32");
     } else {
         input.data = malloc((size_t)rynd_tensor_elements(&input) * sizeof(float));
-        code = input.data ? classify(session, &info, &input, argv[2], argc == 4 ? argv[3] : NULL) : failed("out of memory");
+        code = input.data ? classify(session, &info, &input, argv[2], argc == 4 ? argv[3] : NULL)
+                          : failed("out of memory");
     }
     rynd_session_destroy(session);
     rynd_plan_destroy(plan);

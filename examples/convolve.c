@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One convolution on the caller's own memory, where it is stored: a 3x3 mean over a picture of three channels that is a window of a larger one, first
- * with the channels in planes (NCHW), then interleaved (NHWC). Strides alone tell the two apart; the numbers must agree. */
+/* One convolution on the caller's own memory, where it is stored: a 3x3 mean over a picture of
+ * three channels that is a window of a larger one, first with the channels in planes (NCHW), then
+ * interleaved (NHWC). Strides alone tell the two apart; the numbers must agree. */
 #include <math.h>
 #include <rynd/rynd.h>
 #include <stdio.h>
@@ -22,10 +23,13 @@ static rynd_tensor picture(int64_t channel_stride, int64_t row_stride, int64_t c
     return tensor;
 }
 
-/* The weights do not change: given now, they are packed once. The picture's place is named at each run. */
-static rynd_status convolve(rynd_context *context, rynd_tensor x, rynd_tensor y, const float *from, float *to)
+/* The weights do not change: given now, they are packed once. The picture's place is named at each
+ * run. */
+static rynd_status convolve(rynd_context *context, rynd_tensor x, rynd_tensor y, const float *from,
+                            float *to)
 {
-    rynd_tensor inputs[4] = {x, rynd_tensor_of(weights, RYND_DTYPE_F32, 4, (const int64_t[]){CHANNELS, 1, 3, 3})};
+    rynd_tensor inputs[4] = {
+        x, rynd_tensor_of(weights, RYND_DTYPE_F32, 4, (const int64_t[]){CHANNELS, 1, 3, 3})};
     rynd_op_options options = {.size = sizeof options, .inputs = inputs, .outputs = &y};
     rynd_op *op = NULL;
     rynd_status status = rynd_op_create(context, problem, &options, &op);
@@ -33,7 +37,8 @@ static rynd_status convolve(rynd_context *context, rynd_tensor x, rynd_tensor y,
         rynd_step_info info = {.size = sizeof info};
         rynd_op_info(op, &info);
         printf("%s by %s\n", info.problem, info.kernel);
-        status = rynd_op_execute(op, (const void *const[]){from, NULL, NULL, NULL}, (void *const[]){to});
+        status =
+            rynd_op_execute(op, (const void *const[]){from, NULL, NULL, NULL}, (void *const[]){to});
     }
     rynd_op_destroy(op);
     return status;
@@ -57,11 +62,14 @@ int main(void)
 {
     rynd_context *context = NULL;
     fill();
-    rynd_tensor window = picture(LARGE * LARGE, LARGE, 1), window_nhwc = picture(1, LARGE * CHANNELS, CHANNELS);
-    rynd_tensor result = picture(HEIGHT * WIDTH, WIDTH, 1), result_nhwc = picture(1, WIDTH * CHANNELS, CHANNELS);
+    rynd_tensor window = picture(LARGE * LARGE, LARGE, 1),
+                window_nhwc = picture(1, LARGE * CHANNELS, CHANNELS);
+    rynd_tensor result = picture(HEIGHT * WIDTH, WIDTH, 1),
+                result_nhwc = picture(1, WIDTH * CHANNELS, CHANNELS);
     if (rynd_context_create(NULL, &context) != RYND_OK ||
         convolve(context, window, result, &planes[0][TOP][LEFT], &planes_out[0][0][0]) != RYND_OK ||
-        convolve(context, window_nhwc, result_nhwc, &interleaved[TOP][LEFT][0], &interleaved_out[0][0][0]) != RYND_OK) {
+        convolve(context, window_nhwc, result_nhwc, &interleaved[TOP][LEFT][0],
+                 &interleaved_out[0][0][0]) != RYND_OK) {
         fprintf(stderr, "convolve: %s\n", rynd_last_error());
         rynd_context_destroy(context);
         return 1;
@@ -76,7 +84,7 @@ int main(void)
     for (int i = 0; i < 9; i++) {
         mean += planes[0][TOP + i / 3][LEFT + i % 3] / 9;
     }
-    printf("mean at (1, 1): %g, directly: %g; largest difference of the layouts: %g\n", (double)planes_out[0][1][1], (double)mean,
-           (double)largest);
+    printf("mean at (1, 1): %g, directly: %g; largest difference of the layouts: %g\n",
+           (double)planes_out[0][1][1], (double)mean, (double)largest);
     return largest < 1e-4f && fabsf(planes_out[0][1][1] - mean) < 1e-4f ? 0 : 1;
 }

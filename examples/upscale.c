@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes a photo larger: upscale MODEL.onnx SMALL.png LARGE.png
  *
- * The model takes [1, 3, height, width] of any height and width, and gives the same in another size; values are 0 to 1. The plan is made for the
- * photo's size. */
+ * The model takes [1, 3, height, width] of any height and width, and gives the same in another
+ * size; values are 0 to 1. The plan is made for the photo's size. */
 #include <png.h>
 #include <rynd/rynd.h>
 #include <stdio.h>
@@ -35,13 +35,16 @@ static int read_photo(const char *path, rynd_tensor *input)
         values[i % 3 * plane + i / 3] = (float)pixels[i] / 255.0f;
     }
     free(pixels);
-    *input = rynd_tensor_of(values, RYND_DTYPE_F32, 4, (const int64_t[]){1, 3, photo.height, photo.width});
+    *input = rynd_tensor_of(values, RYND_DTYPE_F32, 4,
+                            (const int64_t[]){1, 3, photo.height, photo.width});
     return 0;
 }
 
 static int write_photo(const char *path, const rynd_tensor *output)
 {
-    png_image photo = {.version = PNG_IMAGE_VERSION, .height = (png_uint_32)output->dim[2], .width = (png_uint_32)output->dim[3]};
+    png_image photo = {.version = PNG_IMAGE_VERSION,
+                       .height = (png_uint_32)output->dim[2],
+                       .width = (png_uint_32)output->dim[3]};
     photo.format = PNG_FORMAT_RGB;
     size_t plane = (size_t)photo.width * photo.height;
     unsigned char *pixels = malloc(3 * plane);
@@ -71,15 +74,20 @@ int main(int argc, char **argv)
     rynd_value_info info = {.size = sizeof info};
     rynd_plan_options options = {.size = sizeof options, .inputs = &input};
     int code = 1;
-    if (rynd_context_create(NULL, &context) != RYND_OK || rynd_model_load(context, argv[1], &model) != RYND_OK) {
+    if (rynd_context_create(NULL, &context) != RYND_OK ||
+        rynd_model_load(context, argv[1], &model) != RYND_OK) {
         failed(rynd_last_error());
     } else if (rynd_model_input_count(model) != 1) {
         failed("the model has more than one input");
-    } else if (rynd_plan_create(model, &options, &plan) != RYND_OK || rynd_session_create(plan, &session) != RYND_OK ||
-               rynd_model_input(model, 0, &info) != RYND_OK || rynd_session_bind(session, info.name, &input) != RYND_OK ||
-               rynd_session_run(session) != RYND_OK || rynd_session_output(session, 0, &output) != RYND_OK) {
+    } else if (rynd_plan_create(model, &options, &plan) != RYND_OK ||
+               rynd_session_create(plan, &session) != RYND_OK ||
+               rynd_model_input(model, 0, &info) != RYND_OK ||
+               rynd_session_bind(session, info.name, &input) != RYND_OK ||
+               rynd_session_run(session) != RYND_OK ||
+               rynd_session_output(session, 0, &output) != RYND_OK) {
         failed(rynd_last_error());
-    } else if (output.dtype != RYND_DTYPE_F32 || output.rank != 4 || output.dim[0] != 1 || output.dim[1] != 3) {
+    } else if (output.dtype != RYND_DTYPE_F32 || output.rank != 4 || output.dim[0] != 1 ||
+               output.dim[1] != 3) {
         failed("the model's output is not [1, 3, height, width] of f32");
     } else {
         code = write_photo(argv[3], &output);

@@ -13,41 +13,51 @@
 extern "C" {
 #endif
 
-/** Opaque. May be used by many threads at once, but for what <rynd/machine.h> measures and keeps. Must outlive everything made with it. */
+/** Opaque. May be used by many threads at once, but for what <rynd/machine.h> measures and keeps.
+ * Must outlive everything made with it. */
 typedef struct rynd_context rynd_context;
 
-/** Memory hooks. `allocate` returns `size` bytes (never 0 asked) aligned to `alignment` (a power of two, at most 64), or NULL; `release` takes what `allocate`
- *  returned, or NULL. Both are there, and are called from any thread. */
+/** Memory hooks. `allocate` returns `size` bytes (never 0 asked) aligned to `alignment` (a power of
+ * two, at most 64), or NULL; `release` takes what `allocate` returned, or NULL. Both are there, and
+ * are called from any thread. */
 typedef struct rynd_allocator {
     void *(*allocate)(void *user, size_t size, size_t alignment);
     void (*release)(void *user, void *memory);
     void *user;
 } rynd_allocator;
 
-/** The caller's own thread pool: calls `body(body_context, lane)` once for every lane from 0 to lanes-1, on any threads, and returns when all calls
- *  have returned. `lanes` is at most `threads` of the options. */
-typedef void (*rynd_parallel_for)(void *user, unsigned lanes, void (*body)(void *body_context, unsigned lane), void *body_context);
+/** The caller's own thread pool: calls `body(body_context, lane)` once for every lane from 0 to
+ * lanes-1, on any threads, and returns when all calls have returned. `lanes` is at most `threads`
+ * of the options. */
+typedef void (*rynd_parallel_for)(void *user, unsigned lanes,
+                                  void (*body)(void *body_context, unsigned lane),
+                                  void *body_context);
 
-/** Receives the library's messages: level 0 warnings, 1 information, 2 detail. Called from any thread. */
+/** Receives the library's messages: level 0 warnings, 1 information, 2 detail. Called from any
+ * thread. */
 typedef void (*rynd_log)(void *user, int level, const char *message);
 
-/** Options. Set `size` to sizeof(rynd_context_options) and everything else that is not wanted to 0. */
+/** Options. Set `size` to sizeof(rynd_context_options) and everything else that is not wanted to 0.
+ */
 typedef struct rynd_context_options {
     size_t size;
     const char *device; /**< "cpu"; NULL: "cpu" */
     unsigned threads;   /**< 0: RYND_THREADS, or as many as the process may run on */
-    const char *isa;    /**< best instruction set to use ("generic", "neon", "avx2", "avx512"); NULL: RYND_ISA, or the machine's best */
+    const char *isa; /**< best instruction set to use ("generic", "neon", "avx2", "avx512"); NULL:
+                        RYND_ISA, or the machine's best */
     const rynd_allocator *allocator; /**< copied; NULL: the C library's */
     rynd_parallel_for parallel_for;  /**< NULL: a pool of the context's own */
     void *parallel_for_user;
     rynd_log log; /**< NULL: silent */
     void *log_user;
-    const char *
-        profile; /**< file of the machine to plan for, of any machine (rynd/machine.h); NULL: RYND_PROFILE, the one that is kept, or what is built in */
+    const char *profile; /**< file of the machine to plan for, of any machine (rynd/machine.h);
+                            NULL: RYND_PROFILE, the one that is kept, or what is built in */
 } rynd_context_options;
 
-/** Makes a context. options NULL: all defaults. Fails with ARGUMENT (unknown device or isa), DEVICE, OUT_OF_MEMORY. The caller destroys it. */
-RYND_API rynd_status rynd_context_create(const rynd_context_options *options, rynd_context **context);
+/** Makes a context. options NULL: all defaults. Fails with ARGUMENT (unknown device or isa),
+ * DEVICE, OUT_OF_MEMORY. The caller destroys it. */
+RYND_API rynd_status rynd_context_create(const rynd_context_options *options,
+                                         rynd_context **context);
 
 /** Frees a context; NULL is allowed. Everything made with it must be gone. */
 RYND_API void rynd_context_destroy(rynd_context *context);
@@ -60,7 +70,8 @@ typedef struct rynd_device_info {
     const char *isa;    /**< "avx512" */
     unsigned threads;
     unsigned cores;      /**< that the process may use */
-    const char *profile; /**< the file of the machine that plans are made for; NULL: there was none, built-in rates are used */
+    const char *profile; /**< the file of the machine that plans are made for; NULL: there was none,
+                            built-in rates are used */
 } rynd_device_info;
 
 /** Fails with ARGUMENT. */

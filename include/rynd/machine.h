@@ -19,11 +19,17 @@ typedef struct rynd_rate {
 } rynd_rate;
 
 /** The levels of the memory, from the core outwards. */
-typedef enum rynd_level { RYND_LEVEL_L1, RYND_LEVEL_L2, RYND_LEVEL_L3, RYND_LEVEL_DRAM, RYND_LEVELS } rynd_level;
+typedef enum rynd_level {
+    RYND_LEVEL_L1,
+    RYND_LEVEL_L2,
+    RYND_LEVEL_L3,
+    RYND_LEVEL_DRAM,
+    RYND_LEVELS
+} rynd_level;
 
 /** A cache, or the memory behind all of them. */
 typedef struct rynd_memory_level {
-    size_t bytes;        /**< of one cache; 0: there is none, or nothing is known of it; 0 for memory */
+    size_t bytes; /**< of one cache; 0: there is none, or nothing is known of it; 0 for memory */
     unsigned shared_by;  /**< how many of the machine's cores share one cache */
     rynd_rate bandwidth; /**< bytes a second, read in order; all: each core its own share */
     rynd_rate latency;   /**< seconds of a load whose address the load before it gave */
@@ -50,12 +56,15 @@ typedef struct rynd_machine {
     unsigned vector_bytes;     /**< of a vector of `isa` */
     unsigned vector_registers; /**< of `isa` */
     unsigned line_bytes;       /**< of a cache line */
-    size_t huge_page_bytes;    /**< of a page that large blocks are given when they ask for it; 0: none */
-    rynd_rate f32, bf16, int8; /**< operations a second, a product and a sum counted as two; bf16, int8: summed in float32, int32 */
+    size_t
+        huge_page_bytes; /**< of a page that large blocks are given when they ask for it; 0: none */
+    rynd_rate f32, bf16, int8; /**< operations a second, a product and a sum counted as two; bf16,
+                                  int8: summed in float32, int32 */
     rynd_memory_level level[RYND_LEVELS];
-    double task_seconds;   /**< of taking a task */
-    double region_seconds; /**< of sending all threads into a step and waiting for the last of them */
-    double disturbance;    /**< of a measurement: the share of its time that other work took, 0 to 1 */
+    double task_seconds; /**< of taking a task */
+    double
+        region_seconds; /**< of sending all threads into a step and waiting for the last of them */
+    double disturbance; /**< of a measurement: the share of its time that other work took, 0 to 1 */
 } rynd_machine;
 
 /** Above this disturbance a measurement says nothing: rynd_context_keep_machine refuses it. */
@@ -67,28 +76,34 @@ RYND_API rynd_status rynd_context_machine(const rynd_context *context, rynd_mach
 /** Is told what share of a measurement is done, 0 to 1, from the thread that measures. */
 typedef void (*rynd_progress)(void *user, double done);
 
-/** How to measure. Set `size` to sizeof(rynd_measure_options) and everything else that is not wanted to 0. */
+/** How to measure. Set `size` to sizeof(rynd_measure_options) and everything else that is not
+ * wanted to 0. */
 typedef struct rynd_measure_options {
     size_t size;
-    double seconds;         /**< to take at most; one round of all figures, a second or two, is taken in any case. 0: 28 */
+    double seconds; /**< to take at most; one round of all figures, a second or two, is taken in any
+                       case. 0: 28 */
     rynd_progress progress; /**< NULL: nobody is told */
     void *user;
 } rynd_measure_options;
 
-/** Measures the machine on the context's threads: five rounds of all figures, and more where other work
- *  is in the way, as long as there is time. `disturbance` says how much of it there was. options NULL:
- *  all defaults. One thread at a time. Fails with ARGUMENT, OUT_OF_MEMORY, UNSUPPORTED. */
-RYND_API rynd_status rynd_context_measure(rynd_context *context, const rynd_measure_options *options, rynd_machine *machine);
+/** Measures the machine on the context's threads: five rounds of all figures, and more where other
+ * work is in the way, as long as there is time. `disturbance` says how much of it there was.
+ * options NULL: all defaults. One thread at a time. Fails with ARGUMENT, OUT_OF_MEMORY,
+ * UNSUPPORTED. */
+RYND_API rynd_status rynd_context_measure(rynd_context *context,
+                                          const rynd_measure_options *options,
+                                          rynd_machine *machine);
 
-/** Keeps what was measured for contexts that are made later on a processor of this vendor, family and
- *  model with this instruction set and number of cores, in the file that RYND_PROFILE names,
- *  or in rynd/ under XDG_CACHE_HOME or HOME/.cache. *path (may be NULL)
- *  receives its name, which lives as long as the context. One thread at a time. Fails with ARGUMENT
- *  (disturbed; not as many threads as cores; RYND_PROFILE is off; a rate is no number), IO. */
-RYND_API rynd_status rynd_context_keep_machine(rynd_context *context, const rynd_machine *machine, const char **path);
+/** Keeps what was measured for contexts that are made later on a processor of this vendor, family
+ * and model with this instruction set and number of cores, in the file that RYND_PROFILE names, or
+ * in rynd/ under XDG_CACHE_HOME or HOME/.cache. *path (may be NULL) receives its name, which lives
+ * as long as the context. One thread at a time. Fails with ARGUMENT (disturbed; not as many threads
+ * as cores; RYND_PROFILE is off; a rate is no number), IO. */
+RYND_API rynd_status rynd_context_keep_machine(rynd_context *context, const rynd_machine *machine,
+                                               const char **path);
 
-/** Writes a machine to a file, whole or not at all: text, a name and whole numbers a line. Any thread.
- *  Fails with ARGUMENT, IO. */
+/** Writes a machine to a file, whole or not at all: text, a name and whole numbers a line. Any
+ * thread. Fails with ARGUMENT, IO. */
 RYND_API rynd_status rynd_machine_save(const rynd_machine *machine, const char *path);
 
 /** Reads one. Fails with ARGUMENT, IO, FORMAT (naming the file and the line). Any thread. */

@@ -14,19 +14,24 @@ extern "C" {
 /** Opaque. Read-only once made: may be used by many threads at once. */
 typedef struct rynd_model rynd_model;
 
-/** Loads an ONNX file (IR versions 1 to the newest, every opset; operators: docs/operators.md). The file is mapped and weights are used where they are stored: it must not
- *  change while the model lives. External data files are looked for beside it and may not leave its folder.
- *  Fails with IO, FORMAT (message: file, node, value), UNSUPPORTED (every operator that rynd lacks, by node), SHAPE, OUT_OF_MEMORY
- *  (message: file, node or tensor, bytes). Where a declared shape contradicts what the nodes compute, the latter holds and the log hears of it. */
+/** Loads an ONNX file (IR versions 1 to the newest, every opset; operators: docs/operators.md). The
+ * file is mapped and weights are used where they are stored: it must not change while the model
+ * lives. External data files are looked for beside it and may not leave its folder. Fails with IO,
+ * FORMAT (message: file, node, value), UNSUPPORTED (every operator that rynd lacks, by node),
+ * SHAPE, OUT_OF_MEMORY (message: file, node or tensor, bytes). Where a declared shape contradicts
+ * what the nodes compute, the latter holds and the log hears of it. */
 RYND_API rynd_status rynd_model_load(rynd_context *context, const char *path, rynd_model **model);
 
-/** As rynd_model_load, from memory that stays the caller's and must outlive the model. External data is refused. */
-RYND_API rynd_status rynd_model_load_memory(rynd_context *context, const void *data, size_t size, rynd_model **model);
+/** As rynd_model_load, from memory that stays the caller's and must outlive the model. External
+ * data is refused. */
+RYND_API rynd_status rynd_model_load_memory(rynd_context *context, const void *data, size_t size,
+                                            rynd_model **model);
 
 /** Frees a model; NULL is allowed. Its plans must be gone. */
 RYND_API void rynd_model_destroy(rynd_model *model);
 
-/** A graph input or output. `dim[i]` is -1 where the model leaves it open; `symbol[i]` is then its name ("batch", "2*H", never NULL). Strings live as long as the model. */
+/** A graph input or output. `dim[i]` is -1 where the model leaves it open; `symbol[i]` is then its
+ * name ("batch", "2*H", never NULL). Strings live as long as the model. */
 typedef struct rynd_value_info {
     size_t size; /**< set by the caller to sizeof(rynd_value_info) */
     const char *name;
@@ -41,15 +46,17 @@ RYND_API size_t rynd_model_input_count(const rynd_model *model);
 RYND_API size_t rynd_model_output_count(const rynd_model *model);
 /** Fails with ARGUMENT when index is out of range. */
 RYND_API rynd_status rynd_model_input(const rynd_model *model, size_t index, rynd_value_info *info);
-RYND_API rynd_status rynd_model_output(const rynd_model *model, size_t index, rynd_value_info *info);
+RYND_API rynd_status rynd_model_output(const rynd_model *model, size_t index,
+                                       rynd_value_info *info);
 
 /** Facts about a model. Strings live as long as the model. */
 typedef struct rynd_model_info {
     size_t size; /**< set by the caller to sizeof(rynd_model_info) */
     const char *name, *producer;
     int64_t ir_version, opset;
-    int64_t parameters;    /**< elements of all initializers */
-    int64_t macs;          /**< multiply-adds, with open dims taken as 1 where nothing else is known; -1 when a shape needs data */
+    int64_t parameters; /**< elements of all initializers */
+    int64_t macs; /**< multiply-adds, with open dims taken as 1 where nothing else is known; -1 when
+                     a shape needs data */
     size_t node_count;     /**< ONNX nodes */
     size_t operator_count; /**< different ONNX operators: rynd_model_operator */
 } rynd_model_info;
@@ -57,10 +64,13 @@ typedef struct rynd_model_info {
 /** Fails with ARGUMENT. */
 RYND_API rynd_status rynd_model_get_info(const rynd_model *model, rynd_model_info *info);
 
-/** The index-th operator in alphabetical order, and how many nodes have it. Fails with ARGUMENT when index is out of range. */
-RYND_API rynd_status rynd_model_operator(const rynd_model *model, size_t index, const char **name, size_t *count);
+/** The index-th operator in alphabetical order, and how many nodes have it. Fails with ARGUMENT
+ * when index is out of range. */
+RYND_API rynd_status rynd_model_operator(const rynd_model *model, size_t index, const char **name,
+                                         size_t *count);
 
-/** A node of the graph as rynd reads it. Strings live as long as the model. `inputs`/`outputs` are value names ("" when absent). */
+/** A node of the graph as rynd reads it. Strings live as long as the model. `inputs`/`outputs` are
+ * value names ("" when absent). */
 typedef struct rynd_node_info {
     size_t size; /**< set by the caller to sizeof(rynd_node_info) */
     const char *name;
@@ -72,20 +82,29 @@ typedef struct rynd_node_info {
 RYND_API size_t rynd_model_node_count(const rynd_model *model); /**< 0 for NULL */
 /** Fails with ARGUMENT when index is out of range. */
 RYND_API rynd_status rynd_model_node(const rynd_model *model, size_t index, rynd_node_info *info);
-RYND_API const char *rynd_model_node_input(const rynd_model *model, size_t node,
-                                           int index); /**< NULL when out of range, or model is NULL */
-RYND_API const char *rynd_model_node_output(const rynd_model *model, size_t node, int index); /**< likewise */
+RYND_API const char *
+rynd_model_node_input(const rynd_model *model, size_t node,
+                      int index); /**< NULL when out of range, or model is NULL */
+RYND_API const char *rynd_model_node_output(const rynd_model *model, size_t node,
+                                            int index); /**< likewise */
 /** Type and shape of any value of the graph, by name. Fails with ARGUMENT, NOT_FOUND. */
-RYND_API rynd_status rynd_model_value(const rynd_model *model, const char *name, rynd_value_info *info);
+RYND_API rynd_status rynd_model_value(const rynd_model *model, const char *name,
+                                      rynd_value_info *info);
 
-/** Reads an ONNX TensorProto (a .pb file's content): allocates through the context; free with rynd_tensor_free. `name` (may be NULL) receives the tensor's name, owned with the data.
- *  Fails with ARGUMENT, FORMAT, UNSUPPORTED, SHAPE, OUT_OF_MEMORY. */
-RYND_API rynd_status rynd_tensor_read_pb(rynd_context *context, const void *data, size_t size, rynd_tensor *tensor, const char **name);
-/** Frees the data (and name) of a tensor that rynd_tensor_read_pb made; does nothing where one of the two is NULL. */
+/** Reads an ONNX TensorProto (a .pb file's content): allocates through the context; free with
+ * rynd_tensor_free. `name` (may be NULL) receives the tensor's name, owned with the data. Fails
+ * with ARGUMENT, FORMAT, UNSUPPORTED, SHAPE, OUT_OF_MEMORY. */
+RYND_API rynd_status rynd_tensor_read_pb(rynd_context *context, const void *data, size_t size,
+                                         rynd_tensor *tensor, const char **name);
+/** Frees the data (and name) of a tensor that rynd_tensor_read_pb made; does nothing where one of
+ * the two is NULL. */
 RYND_API void rynd_tensor_free(rynd_context *context, rynd_tensor *tensor);
-/** Writes a TensorProto into memory that the caller frees with rynd_memory_free. `name` may be NULL: the tensor has none. The tensor may have any strides, and its data any alignment.
- *  Fails with ARGUMENT (a tensor of dtype NONE or without data, too), OUT_OF_MEMORY; then *data is NULL and *size 0. */
-RYND_API rynd_status rynd_tensor_write_pb(rynd_context *context, const char *name, const rynd_tensor *tensor, void **data, size_t *size);
+/** Writes a TensorProto into memory that the caller frees with rynd_memory_free. `name` may be
+ * NULL: the tensor has none. The tensor may have any strides, and its data any alignment. Fails
+ * with ARGUMENT (a tensor of dtype NONE or without data, too), OUT_OF_MEMORY; then *data is NULL
+ * and *size 0. */
+RYND_API rynd_status rynd_tensor_write_pb(rynd_context *context, const char *name,
+                                          const rynd_tensor *tensor, void **data, size_t *size);
 /** Does nothing where one of the two is NULL. */
 RYND_API void rynd_memory_free(rynd_context *context, void *memory);
 

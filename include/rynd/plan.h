@@ -13,7 +13,8 @@ extern "C" {
 /** Opaque and immutable: many threads may share one, each with sessions of its own. */
 typedef struct rynd_plan rynd_plan;
 
-/** The loosest arithmetic that a plan may use: each step takes the best kernel among those that are at least as accurate. */
+/** The loosest arithmetic that a plan may use: each step takes the best kernel among those that are
+ * at least as accurate. */
 typedef enum rynd_accuracy {
     RYND_ACCURACY_DEFAULT = 0, /**< near32 */
     RYND_ACCURACY_STRICT,      /**< at most twice the error of a direct float32 sum */
@@ -37,31 +38,40 @@ typedef struct rynd_setting {
     const char *value; /**< the kernel's name, whatever its accuracy; a number or a word */
 } rynd_setting;
 
-/** Options. Set `size` to sizeof(rynd_plan_options) and everything else that is not wanted to 0. Borrowed during the call only. */
+/** Options. Set `size` to sizeof(rynd_plan_options) and everything else that is not wanted to 0.
+ * Borrowed during the call only. */
 typedef struct rynd_plan_options {
     size_t size;
     rynd_accuracy accuracy;
     const rynd_dim *dims; /**< NULL when dim_count is 0 */
     size_t dim_count;
-    /** One per model input (dtype NONE: not given), or NULL: the shapes to plan for; they bind open dims and must agree with those that the model fixes, as dtypes must (SHAPE otherwise).
-     *  Where `data` is not NULL and there are at most 32 elements, the plan takes the content as known and holds for it only: shapes that depend on it are planned now. */
+    /** One per model input (dtype NONE: not given), or NULL: the shapes to plan for; they bind open
+     * dims and must agree with those that the model fixes, as dtypes must (SHAPE otherwise). Where
+     * `data` is not NULL and there are at most 32 elements, the plan takes the content as known and
+     * holds for it only: shapes that depend on it are planned now. */
     const rynd_tensor *inputs;
-    int64_t batch;       /**< at least 1: the first dim of every input whose first dim is open; 0: not given */
+    int64_t batch; /**< at least 1: the first dim of every input whose first dim is open; 0: not
+                      given */
     int without_weights; /**< 1: do not pack weights; the plan can be looked at, not run */
-    /** NULL when setting_count is 0. Fails with NOT_FOUND (no such step or kernel), UNSUPPORTED (the
-     *  kernel does not take the step), ARGUMENT (the message lists the knobs, or the legal values). */
+    /** NULL when setting_count is 0. Fails with NOT_FOUND (no such step or kernel), UNSUPPORTED
+     * (the kernel does not take the step), ARGUMENT (the message lists the knobs, or the legal
+     * values). */
     const rynd_setting *settings;
     size_t setting_count;
 } rynd_plan_options;
 
-/** Makes a plan. options NULL: all defaults. Every open dim must be bound by `dims`, `batch` or `inputs`; otherwise SHAPE, and the message names the symbol.
- *  Fails with ARGUMENT, SHAPE, UNSUPPORTED, NOT_FOUND (a dim that the model does not have), OUT_OF_MEMORY. The model must outlive the plan. */
-RYND_API rynd_status rynd_plan_create(rynd_model *model, const rynd_plan_options *options, rynd_plan **plan);
+/** Makes a plan. options NULL: all defaults. Every open dim must be bound by `dims`, `batch` or
+ * `inputs`; otherwise SHAPE, and the message names the symbol. Fails with ARGUMENT, SHAPE,
+ * UNSUPPORTED, NOT_FOUND (a dim that the model does not have), OUT_OF_MEMORY. The model must
+ * outlive the plan. */
+RYND_API rynd_status rynd_plan_create(rynd_model *model, const rynd_plan_options *options,
+                                      rynd_plan **plan);
 
 /** Frees a plan; NULL is allowed. Its sessions must be gone. */
 RYND_API void rynd_plan_destroy(rynd_plan *plan);
 
-/** Bytes. `activations` is the arena for values between nodes, exact; `total` is all that a session with this plan takes, the model file's mapped weights included. */
+/** Bytes. `activations` is the arena for values between nodes, exact; `total` is all that a session
+ * with this plan takes, the model file's mapped weights included. */
 typedef struct rynd_memory {
     size_t size; /**< set by the caller to sizeof(rynd_memory) */
     size_t weights, activations, workspace, total;
@@ -72,7 +82,8 @@ RYND_API rynd_status rynd_plan_memory(const rynd_plan *plan, rynd_memory *memory
 /** Seconds that rynd_plan_create took; 0 for NULL. */
 RYND_API double rynd_plan_time(const rynd_plan *plan);
 
-/** One step of a plan: a node (several of the model's when fused), and what was chosen for it. Strings live as long as the plan. */
+/** One step of a plan: a node (several of the model's when fused), and what was chosen for it.
+ * Strings live as long as the plan. */
 typedef struct rynd_step_info {
     size_t size;           /**< set by the caller to sizeof(rynd_step_info) */
     const char *name, *op; /**< the node, and its ONNX operator */
@@ -82,10 +93,14 @@ typedef struct rynd_step_info {
     const char *layout_in, *layout_out;
     const char *fused; /**< "bias relu add"; "" */
     const char *reason;
-    double flop, bytes;   /**< of the operator's definition: operations, and each operand moved once */
-    const char *accuracy; /**< the class that the kernel holds: "strict", "near32", ...; never looser than what was asked for */
-    double kernel_flop;   /**< operations that the kernel does: fewer than `flop` in Winograd's form, more where it fills whole vectors */
-    int64_t turns;        /**< runs, each for a share of the batch: `problem` is one's, `flop`, `bytes` and `kernel_flop` are of all */
+    double flop,
+        bytes; /**< of the operator's definition: operations, and each operand moved once */
+    const char *accuracy; /**< the class that the kernel holds: "strict", "near32", ...; never
+                             looser than what was asked for */
+    double kernel_flop; /**< operations that the kernel does: fewer than `flop` in Winograd's form,
+                           more where it fills whole vectors */
+    int64_t turns; /**< runs, each for a share of the batch: `problem` is one's, `flop`, `bytes` and
+                      `kernel_flop` are of all */
 } rynd_step_info;
 
 RYND_API size_t rynd_plan_step_count(const rynd_plan *plan); /**< 0 for NULL */
@@ -96,19 +111,23 @@ typedef struct rynd_knob {
     size_t size; /**< set by the caller to sizeof(rynd_knob) */
     const char *name;
     char value[32];
-    char values[256]; /**< "pixels, gathered, rows"; those that exceed the room are left out for "..." */
-    int main; /**< 1: forms of the kernel differ in it, and tuning tries its values; 0: it follows from the others unless it is set */
+    char values[256]; /**< "pixels, gathered, rows"; those that exceed the room are left out for
+                         "..." */
+    int main; /**< 1: forms of the kernel differ in it, and tuning tries its values; 0: it follows
+                 from the others unless it is set */
 } rynd_knob;
 
 /** How many there are; 0 for NULL and out of range. */
 RYND_API size_t rynd_plan_knob_count(const rynd_plan *plan, size_t step);
 /** Any thread. Fails with ARGUMENT when step or index is out of range. */
-RYND_API rynd_status rynd_plan_knob(const rynd_plan *plan, size_t step, size_t index, rynd_knob *knob);
-/** 0 when some steps can only be planned while running, because shapes depend on data; 0 for NULL. */
+RYND_API rynd_status rynd_plan_knob(const rynd_plan *plan, size_t step, size_t index,
+                                    rynd_knob *knob);
+/** 0 when some steps can only be planned while running, because shapes depend on data; 0 for NULL.
+ */
 RYND_API int rynd_plan_complete(const rynd_plan *plan);
 
-/** A planned input or output: its exact shape, row-major (`data` is NULL). An output whose extent depends on data has its upper bound here.
- *  Fail with ARGUMENT when index is out of range. */
+/** A planned input or output: its exact shape, row-major (`data` is NULL). An output whose extent
+ * depends on data has its upper bound here. Fail with ARGUMENT when index is out of range. */
 RYND_API rynd_status rynd_plan_input(const rynd_plan *plan, size_t index, rynd_tensor *tensor);
 RYND_API rynd_status rynd_plan_output(const rynd_plan *plan, size_t index, rynd_tensor *tensor);
 

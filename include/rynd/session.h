@@ -13,31 +13,41 @@ extern "C" {
 /** Opaque. One thread at a time; sessions of one plan may run at once. */
 typedef struct rynd_session rynd_session;
 
-/** Makes a session: takes all the memory that running needs. The plan must outlive it and must have its weights (ARGUMENT otherwise). Fails with OUT_OF_MEMORY. */
+/** Makes a session: takes all the memory that running needs. The plan must outlive it and must have
+ * its weights (ARGUMENT otherwise). Fails with OUT_OF_MEMORY. */
 RYND_API rynd_status rynd_session_create(rynd_plan *plan, rynd_session **session);
 /** Frees a session; NULL is allowed. */
 RYND_API void rynd_session_destroy(rynd_session *session);
 
-/** Names the memory of an input or output. It stays the caller's and must live until it is bound anew or the session is gone. dtype and dims must be the plan's (SHAPE otherwise), strides
- *  may be any, 0 and negative ones too (an output's elements may not share memory), and so may the alignment: what is not row-major or not aligned to its elements is copied in each run. Every input must be
- *  bound before running; an output that is not bound is kept by the session. Bytes between the elements are never written. A binding that fails leaves the earlier one.
- *  Fails with ARGUMENT (data NULL, too), SHAPE, NOT_FOUND (the name), UNSUPPORTED (an output whose shape depends on data), OUT_OF_MEMORY. */
-RYND_API rynd_status rynd_session_bind(rynd_session *session, const char *name, const rynd_tensor *tensor);
+/** Names the memory of an input or output. It stays the caller's and must live until it is bound
+ * anew or the session is gone. dtype and dims must be the plan's (SHAPE otherwise), strides may be
+ * any, 0 and negative ones too (an output's elements may not share memory), and so may the
+ * alignment: what is not row-major or not aligned to its elements is copied in each run. Every
+ * input must be bound before running; an output that is not bound is kept by the session. Bytes
+ * between the elements are never written. A binding that fails leaves the earlier one. Fails with
+ * ARGUMENT (data NULL, too), SHAPE, NOT_FOUND (the name), UNSUPPORTED (an output whose shape
+ * depends on data), OUT_OF_MEMORY. */
+RYND_API rynd_status rynd_session_bind(rynd_session *session, const char *name,
+                                       const rynd_tensor *tensor);
 
-/** Runs the plan: no allocation and no decision (unless rynd_plan_complete is 0). Returns when the outputs are written. Fails with ARGUMENT where an input is not bound; SHAPE
- *  where the content of a tensor is illegal (an index outside its axis): the message names the node, the number and its bounds; the outputs are then of no use, and the session
- *  may run again with other data; and where rynd_plan_complete is 0 as rynd_plan_create and rynd_session_create do. */
+/** Runs the plan: no allocation and no decision (unless rynd_plan_complete is 0). Returns when the
+ * outputs are written. Fails with ARGUMENT where an input is not bound; SHAPE where the content of
+ * a tensor is illegal (an index outside its axis): the message names the node, the number and its
+ * bounds; the outputs are then of no use, and the session may run again with other data; and where
+ * rynd_plan_complete is 0 as rynd_plan_create and rynd_session_create do. */
 RYND_API rynd_status rynd_session_run(rynd_session *session);
 
-/** An output after a run, by its index in the model: exact shape; the data is the bound memory, or the session's, valid until its next run.
- *  Fails with ARGUMENT when index is out of range, or the shape is not known before a run. */
-RYND_API rynd_status rynd_session_output(const rynd_session *session, size_t index, rynd_tensor *tensor);
+/** An output after a run, by its index in the model: exact shape; the data is the bound memory, or
+ * the session's, valid until its next run. Fails with ARGUMENT when index is out of range, or the
+ * shape is not known before a run. */
+RYND_API rynd_status rynd_session_output(const rynd_session *session, size_t index,
+                                         rynd_tensor *tensor);
 
 /** Bytes that the session holds; 0 for NULL. */
 RYND_API size_t rynd_session_memory(const rynd_session *session);
 
-/** on != 0: the next runs record the seconds of each step; rynd_session_step_time gives them (0 for steps that did not run, or that the
- *  plan does not have). Neither does anything for NULL. */
+/** on != 0: the next runs record the seconds of each step; rynd_session_step_time gives them (0 for
+ * steps that did not run, or that the plan does not have). Neither does anything for NULL. */
 RYND_API void rynd_session_profile(rynd_session *session, int on);
 RYND_API double rynd_session_step_time(const rynd_session *session, size_t step);
 

@@ -3,12 +3,16 @@
  *  @brief What a function of the library returns, and how to ask what went wrong.
  *
  *  Holds for every function:
- *  - A pointer that may be NULL says so, where it is described. Where another is NULL, a function that returns a status fails with RYND_ERROR_ARGUMENT, and the message
- *    names the parameter. What returns no status takes a NULL handle as one that holds nothing: to destroy it does nothing; counts, sizes and times are 0, names NULL.
- *  - The handle that a create or load function gives is NULL when it fails; other results are as they were.
- *  - A struct with a `size` field is sizeof(it) as the program knows it, so programs and libraries of different versions fit together: options that an
- *    older program does not know are 0; options that an older library does not know must be 0 (RYND_ERROR_UNSUPPORTED otherwise); facts that it does not
- *    know are 0. Any other size fails with RYND_ERROR_ARGUMENT. */
+ *  - A pointer that may be NULL says so, where it is described. Where another is NULL, a function
+ * that returns a status fails with RYND_ERROR_ARGUMENT, and the message names the parameter. What
+ * returns no status takes a NULL handle as one that holds nothing: to destroy it does nothing;
+ * counts, sizes and times are 0, names NULL.
+ *  - The handle that a create or load function gives is NULL when it fails; other results are as
+ * they were.
+ *  - A struct with a `size` field is sizeof(it) as the program knows it, so programs and libraries
+ * of different versions fit together: options that an older program does not know are 0; options
+ * that an older library does not know must be 0 (RYND_ERROR_UNSUPPORTED otherwise); facts that it
+ * does not know are 0. Any other size fails with RYND_ERROR_ARGUMENT. */
 #ifndef RYND_STATUS_H
 #define RYND_STATUS_H
 
@@ -34,8 +38,10 @@ typedef enum rynd_status {
 /** The fixed English name of a status ("out of memory"). Never NULL; any thread. */
 RYND_API const char *rynd_status_text(rynd_status status);
 
-/** The message of the last failed call made by this thread: what failed, where (file, node, value), and what to do.
- *  "" when none failed yet. The text belongs to the library and is valid until this thread's next call. */
+/** The message of the last failed call made by this thread: what failed, where (file, node, value),
+ * and what to do.
+ *  "" when none failed yet. The text belongs to the library and is valid until this thread's next
+ * call. */
 RYND_API const char *rynd_last_error(void);
 
 #ifdef __cplusplus

@@ -40,13 +40,15 @@ RYND_API size_t rynd_dtype_size(rynd_dtype dtype);
 /** "f32", "bool", ...; "none". Never NULL. */
 RYND_API const char *rynd_dtype_name(rynd_dtype dtype);
 
-/** A view of memory: it owns nothing, and may be copied. `stride[i]` is the distance, in elements, between neighbours along dimension i
- *  (row-major without gaps: stride[rank-1] = 1, stride[i] = stride[i+1]*dim[i+1]); it may have any value that stays inside the memory.
- *  A scalar has rank 0. A dimension may be 0: the tensor is empty and `data` may be NULL.
+/** A view of memory: it owns nothing, and may be copied. `stride[i]` is the distance, in elements,
+ * between neighbours along dimension i (row-major without gaps: stride[rank-1] = 1, stride[i] =
+ * stride[i+1]*dim[i+1]); it may have any value that stays inside the memory. A scalar has rank 0. A
+ * dimension may be 0: the tensor is empty and `data` may be NULL.
  *
- *  Each function that takes one refuses, with RYND_ERROR_ARGUMENT, what cannot be a tensor: an unknown dtype, a rank outside 0 to RYND_MAX_RANK, a dimension below 0,
- *  2^63 bytes and more, strides that leave the address space. The elements of one that is written may not share memory: each stride reaches over all
- *  elements along the dimensions with smaller ones. */
+ *  Each function that takes one refuses, with RYND_ERROR_ARGUMENT, what cannot be a tensor: an
+ * unknown dtype, a rank outside 0 to RYND_MAX_RANK, a dimension below 0, 2^63 bytes and more,
+ * strides that leave the address space. The elements of one that is written may not share memory:
+ * each stride reaches over all elements along the dimensions with smaller ones. */
 typedef struct rynd_tensor {
     void *data;
     rynd_dtype dtype;
@@ -55,8 +57,8 @@ typedef struct rynd_tensor {
     int64_t stride[RYND_MAX_RANK];
 } rynd_tensor;
 
-/** A row-major view of `data` (may be NULL: a description) without gaps. `dim` has `rank` dimensions, and may be NULL for a scalar. What cannot be a tensor becomes one
- *  of dtype NONE. */
+/** A row-major view of `data` (may be NULL: a description) without gaps. `dim` has `rank`
+ * dimensions, and may be NULL for a scalar. What cannot be a tensor becomes one of dtype NONE. */
 RYND_API rynd_tensor rynd_tensor_of(void *data, rynd_dtype dtype, int rank, const int64_t *dim);
 
 /** The product of the dimensions: 1 for a scalar; -1 for what cannot be a tensor, and for NULL. */

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What comes from outside is checked here before anything else reads it: arguments that are NULL, and tensors. */
+/* What comes from outside is checked here before anything else reads it: arguments that are NULL,
+ * and tensors. */
 #include "api/handles.h"
 
 #include <string.h>
 
-rynd_status ry_api_require(const char *function, const char *names, const void *const *arguments, size_t count)
+rynd_status ry_api_require(const char *function, const char *names, const void *const *arguments,
+                           size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const size_t length = strcspn(names, ",");
         if (!arguments[i]) {
             ry_error error;
-            return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT, "%s: %.*s is NULL", function, (int)length, names), &error);
+            return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT, "%s: %.*s is NULL", function,
+                                      (int)length, names),
+                              &error);
         }
         names += length;
         names += strspn(names, ", ");
@@ -18,7 +22,8 @@ rynd_status ry_api_require(const char *function, const char *names, const void *
     return RYND_OK;
 }
 
-/* The bytes from the first element's address to the lowest and behind the highest one; false when they are more than an address counts. */
+/* The bytes from the first element's address to the lowest and behind the highest one; false when
+ * they are more than an address counts. */
 static bool reach_of(const ry_tensor *tensor, int64_t *low, int64_t *high)
 {
     const int64_t size = (int64_t)ry_dtype_size((ry_dtype)tensor->dtype);
@@ -27,7 +32,8 @@ static bool reach_of(const ry_tensor *tensor, int64_t *low, int64_t *high)
     *high = size;
     for (int i = 0; i < tensor->rank; i++) {
         int64_t far;
-        if (__builtin_mul_overflow(tensor->dim[i] - 1, tensor->stride[i], &far) || __builtin_mul_overflow(far, size, &far) ||
+        if (__builtin_mul_overflow(tensor->dim[i] - 1, tensor->stride[i], &far) ||
+            __builtin_mul_overflow(far, size, &far) ||
             __builtin_add_overflow(far < 0 ? *low : *high, far, far < 0 ? low : high)) {
             return false;
         }
@@ -39,10 +45,12 @@ static bool in_address_space(const ry_tensor *tensor, int64_t low, int64_t high)
 {
     const uintptr_t first = (uintptr_t)tensor->data;
     uintptr_t end;
-    return !tensor->data || (first > (uintptr_t)0 - (uintptr_t)low && !__builtin_add_overflow(first, (uintptr_t)high, &end));
+    return !tensor->data || (first > (uintptr_t)0 - (uintptr_t)low &&
+                             !__builtin_add_overflow(first, (uintptr_t)high, &end));
 }
 
-/* A stride that no second element uses may be anything: with one of a row-major tensor, sums and products of strides cannot overflow. */
+/* A stride that no second element uses may be anything: with one of a row-major tensor, sums and
+ * products of strides cannot overflow. */
 static void settle_strides(ry_tensor *tensor, int64_t count)
 {
     const ry_shape shape = ry_tensor_shape(tensor);
@@ -57,14 +65,17 @@ static void settle_strides(ry_tensor *tensor, int64_t count)
 rynd_status ry_api_take_tensor(const rynd_tensor *given, ry_tensor *taken, ry_error *error)
 {
     if ((unsigned)given->dtype >= RY_DTYPES) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "dtype %d is none of rynd_dtype", (int)given->dtype);
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "dtype %d is none of rynd_dtype",
+                       (int)given->dtype);
     }
     if (given->rank < 0 || given->rank > RY_MAX_RANK) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "rank %d is outside 0 to %d", given->rank, RY_MAX_RANK);
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "rank %d is outside 0 to %d", given->rank,
+                       RY_MAX_RANK);
     }
     for (int i = 0; i < given->rank; i++) {
         if (given->dim[i] < 0) {
-            return ry_fail(error, RYND_ERROR_ARGUMENT, "dim %d is %lld: a tensor's dims are known, and not below 0", i,
+            return ry_fail(error, RYND_ERROR_ARGUMENT,
+                           "dim %d is %lld: a tensor's dims are known, and not below 0", i,
                            (long long)given->dim[i]);
         }
     }
@@ -95,7 +106,8 @@ rynd_status ry_api_check_writable(const ry_tensor *tensor, ry_error *error)
             continue;
         }
         int at = count++;
-        for (; at > 0 && magnitude(tensor->stride[order[at - 1]]) > magnitude(tensor->stride[i]); at--) {
+        for (; at > 0 && magnitude(tensor->stride[order[at - 1]]) > magnitude(tensor->stride[i]);
+             at--) {
             order[at] = order[at - 1];
         }
         order[at] = i;
@@ -104,10 +116,10 @@ rynd_status ry_api_check_writable(const ry_tensor *tensor, ry_error *error)
     for (int k = 0; k < count; k++) {
         const int i = order[k];
         if (magnitude(tensor->stride[i]) <= reach) {
-            return ry_fail(
-                error, RYND_ERROR_ARGUMENT,
-                "stride %lld of dim %d reaches over fewer elements than the dims with smaller strides: its elements would share memory",
-                (long long)tensor->stride[i], i);
+            return ry_fail(error, RYND_ERROR_ARGUMENT,
+                           "stride %lld of dim %d reaches over fewer elements than the dims with "
+                           "smaller strides: its elements would share memory",
+                           (long long)tensor->stride[i], i);
         }
         reach += (tensor->dim[i] - 1) * magnitude(tensor->stride[i]);
     }
@@ -121,7 +133,8 @@ rynd_status ry_api_check_data(const ry_tensor *description, const void *data, ry
         return ry_fail(error, RYND_ERROR_ARGUMENT, "its data is NULL");
     }
     if (size && (uintptr_t)data % size != 0) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "its data is not aligned to its elements of %zu bytes", size);
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "its data is not aligned to its elements of %zu bytes", size);
     }
     return RYND_OK;
 }
@@ -130,6 +143,8 @@ rynd_status ry_api_check_runs(const ry_device *device, ry_error *error)
 {
     return device->planned_isa <= device->isa
                ? RYND_OK
-               : ry_fail(error, RYND_ERROR_UNSUPPORTED, "made for a machine with %s, and this one has %s: it can be looked at only",
-                         ry_isa_name((ry_isa)device->planned_isa), ry_isa_name((ry_isa)device->isa));
+               : ry_fail(
+                     error, RYND_ERROR_UNSUPPORTED,
+                     "made for a machine with %s, and this one has %s: it can be looked at only",
+                     ry_isa_name((ry_isa)device->planned_isa), ry_isa_name((ry_isa)device->isa));
 }

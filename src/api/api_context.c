@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A CPU has what the list names up to its best; those between plain C and NEON are of the other family. */
+/* A CPU has what the list names up to its best; those between plain C and NEON are of the other
+ * family. */
 static bool has_isa(const ry_cpu_info *info, ry_isa isa)
 {
 #if defined(__aarch64__)
@@ -31,17 +32,21 @@ static rynd_status choose_isa(const rynd_context_options *options, ry_isa *isa, 
         char names[128] = "";
         for (ry_isa each = RY_ISA_generic; each < RY_ISAS; each++) {
             const size_t used = strlen(names);
-            snprintf(names + used, sizeof names - used, "%s%s", each ? ", " : "", ry_isa_name(each));
+            snprintf(names + used, sizeof names - used, "%s%s", each ? ", " : "",
+                     ry_isa_name(each));
         }
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "unknown instruction set '%s': use one of %s", wanted, names);
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "unknown instruction set '%s': use one of %s",
+                       wanted, names);
     }
     if (!has_isa(&info, *isa)) {
-        return ry_fail(error, RYND_ERROR_DEVICE, "this machine has no %s: its best is %s", wanted, ry_isa_name(info.isa));
+        return ry_fail(error, RYND_ERROR_DEVICE, "this machine has no %s: its best is %s", wanted,
+                       ry_isa_name(info.isa));
     }
     return RYND_OK;
 }
 
-static rynd_status choose_threads(const rynd_context_options *options, unsigned *threads, ry_error *error)
+static rynd_status choose_threads(const rynd_context_options *options, unsigned *threads,
+                                  ry_error *error)
 {
     enum { MAX_THREADS = 1024 };
     *threads = options->threads;
@@ -49,34 +54,41 @@ static rynd_status choose_threads(const rynd_context_options *options, unsigned 
     if (!*threads && text && *text) {
         int64_t value;
         if (!ry_integer_parse(text, strlen(text), &value) || value < 1 || value > MAX_THREADS) {
-            return ry_fail(error, RYND_ERROR_ARGUMENT, "RYND_THREADS is '%s': give a number from 1 to %d", text, MAX_THREADS);
+            return ry_fail(error, RYND_ERROR_ARGUMENT,
+                           "RYND_THREADS is '%s': give a number from 1 to %d", text, MAX_THREADS);
         }
         *threads = (unsigned)value;
     }
     if (*threads > MAX_THREADS) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "%u threads: give at most %d", *threads, MAX_THREADS);
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "%u threads: give at most %d", *threads,
+                       MAX_THREADS);
     }
     return RYND_OK;
 }
 
-static rynd_status create(const rynd_context_options *options, rynd_context *context, ry_error *error)
+static rynd_status create(const rynd_context_options *options, rynd_context *context,
+                          ry_error *error)
 {
     if (options->device && strcmp(options->device, "cpu") != 0) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "unknown device '%s': this build has cpu", options->device);
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "unknown device '%s': this build has cpu",
+                       options->device);
     }
     ry_isa isa;
     unsigned threads;
     RY_TRY(choose_isa(options, &isa, error));
     RY_TRY(choose_threads(options, &threads, error));
-    RY_TRY(ry_threads_create(&context->allocator, threads, options->parallel_for, options->parallel_for_user, &context->threads, error));
-    RY_TRY(ry_cpu_device_create(&context->allocator, context->threads, isa, &context->device, error));
+    RY_TRY(ry_threads_create(&context->allocator, threads, options->parallel_for,
+                             options->parallel_for_user, &context->threads, error));
+    RY_TRY(
+        ry_cpu_device_create(&context->allocator, context->threads, isa, &context->device, error));
     return ry_api_load_machine(context, options->profile, error);
 }
 
 static rynd_status check_hooks(const rynd_allocator *hooks, ry_error *error)
 {
     if (hooks && (!hooks->allocate || !hooks->release)) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_context_options: allocator has no %s", hooks->allocate ? "release" : "allocate");
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_context_options: allocator has no %s",
+                       hooks->allocate ? "release" : "allocate");
     }
     return RYND_OK;
 }
@@ -87,13 +99,15 @@ rynd_status rynd_context_create(const rynd_context_options *given, rynd_context 
     *context = NULL;
     ry_error error = {""};
     rynd_context_options options;
-    rynd_status status = ry_api_options(&options, sizeof options, given, "rynd_context_options", &error);
+    rynd_status status =
+        ry_api_options(&options, sizeof options, given, "rynd_context_options", &error);
     status = status != RYND_OK ? status : check_hooks(options.allocator, &error);
     if (status != RYND_OK) {
         return ry_api_end(status, &error);
     }
     const rynd_allocator *hooks = options.allocator;
-    ry_allocator allocator = hooks ? (ry_allocator){hooks->allocate, hooks->release, hooks->user} : ry_system_allocator;
+    ry_allocator allocator =
+        hooks ? (ry_allocator){hooks->allocate, hooks->release, hooks->user} : ry_system_allocator;
     rynd_context *c = ry_allocate_array(&allocator, 1, sizeof *c);
     if (!c) {
         return ry_api_end(ry_fail_memory(&error), &error);
@@ -106,8 +120,8 @@ rynd_status rynd_context_create(const rynd_context_options *given, rynd_context 
         rynd_context_destroy(c);
         return ry_api_end(status, &error);
     }
-    ry_api_log(c, 2, "rynd %s on %s, %s, %u threads", rynd_version(), c->device->name, ry_isa_name((ry_isa)c->device->isa),
-               ry_threads_count(c->threads));
+    ry_api_log(c, 2, "rynd %s on %s, %s, %u threads", rynd_version(), c->device->name,
+               ry_isa_name((ry_isa)c->device->isa), ry_threads_count(c->threads));
     *context = c;
     return RYND_OK;
 }

@@ -7,15 +7,17 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The file that the caller named counts for any machine; one that is kept, or that RYND_PROFILE names, for this one only: it may be in a home that several
- * machines share. */
-static rynd_status load_given(rynd_context *context, const char *given, const ry_machine *here, ry_error *error)
+/* The file that the caller named counts for any machine; one that is kept, or that RYND_PROFILE
+ * names, for this one only: it may be in a home that several machines share. */
+static rynd_status load_given(rynd_context *context, const char *given, const ry_machine *here,
+                              ry_error *error)
 {
     ry_isa isa;
     RY_TRY(ry_machine_read(given, &context->machine, error));
     ry_isa_parse(context->machine.isa, &isa);
     context->device->planned_isa = (unsigned)isa;
-    context->machine.origin = ry_machine_same(&context->machine, here) ? RYND_MACHINE_MEASURED : RYND_MACHINE_IMPORTED;
+    context->machine.origin =
+        ry_machine_same(&context->machine, here) ? RYND_MACHINE_MEASURED : RYND_MACHINE_IMPORTED;
     return RYND_OK;
 }
 
@@ -31,10 +33,13 @@ static void load_kept(rynd_context *context, const ry_machine *here)
     }
     if (status == RYND_OK) {
         ry_api_log(context, 0,
-                   "%s: of another machine (%s, %s, %u cores): built-in rates are used; `rynd devices --measure` writes it anew",
+                   "%s: of another machine (%s, %s, %u cores): built-in rates are used; `rynd "
+                   "devices --measure` writes it anew",
                    context->machine_path, kept.name, kept.isa, kept.cores);
     } else if (status != RYND_ERROR_NOT_FOUND) {
-        ry_api_log(context, 0, "%s; built-in rates are used; `rynd devices --measure` writes it anew", error.text);
+        ry_api_log(context, 0,
+                   "%s; built-in rates are used; `rynd devices --measure` writes it anew",
+                   error.text);
     }
     context->machine_path[0] = 0;
 }
@@ -62,33 +67,43 @@ rynd_status rynd_context_machine(const rynd_context *context, rynd_machine *mach
 {
     RY_API_REQUIRE(context, machine);
     ry_error error = {""};
-    return ry_api_end(ry_api_info(machine, &context->machine, sizeof context->machine, "rynd_machine", &error), &error);
+    return ry_api_end(
+        ry_api_info(machine, &context->machine, sizeof context->machine, "rynd_machine", &error),
+        &error);
 }
 
-static rynd_status measure(const rynd_context *context, const rynd_measure_options *options, ry_machine *machine, ry_error *error)
+static rynd_status measure(const rynd_context *context, const rynd_measure_options *options,
+                           ry_machine *machine, ry_error *error)
 {
     if (context->device->table->kind != RY_DEVICE_cpu) {
-        return ry_fail(error, RYND_ERROR_UNSUPPORTED, "device '%s' cannot be measured", context->device->table->name);
+        return ry_fail(error, RYND_ERROR_UNSUPPORTED, "device '%s' cannot be measured",
+                       context->device->table->name);
     }
     ry_cpu_info cpu;
     ry_cpu_detect(&cpu);
     const ry_isa isa = (ry_isa)context->device->isa;
     const ry_machine_loops loops = ry_peak_loops(isa);
     ry_machine_built_in(&cpu, isa, machine);
-    return ry_machine_measure(&context->allocator, context->threads, &loops, options, machine, error);
+    return ry_machine_measure(&context->allocator, context->threads, &loops, options, machine,
+                              error);
 }
 
-rynd_status rynd_context_measure(rynd_context *context, const rynd_measure_options *given, rynd_machine *machine)
+rynd_status rynd_context_measure(rynd_context *context, const rynd_measure_options *given,
+                                 rynd_machine *machine)
 {
     RY_API_REQUIRE(context, machine);
     ry_error error = {""};
     ry_machine all;
     rynd_measure_options options;
-    rynd_status status = ry_api_options(&options, sizeof options, given, "rynd_measure_options", &error);
+    rynd_status status =
+        ry_api_options(&options, sizeof options, given, "rynd_measure_options", &error);
     /* said before the time is spent, too */
-    status = status != RYND_OK ? status : ry_api_info(machine, &context->machine, sizeof context->machine, "rynd_machine", &error);
+    status = status != RYND_OK ? status
+                               : ry_api_info(machine, &context->machine, sizeof context->machine,
+                                             "rynd_machine", &error);
     status = status != RYND_OK ? status : measure(context, &options, &all, &error);
-    status = status != RYND_OK ? status : ry_api_info(machine, &all, sizeof all, "rynd_machine", &error);
+    status =
+        status != RYND_OK ? status : ry_api_info(machine, &all, sizeof all, "rynd_machine", &error);
     return ry_api_end(status, &error);
 }
 
@@ -98,23 +113,29 @@ static rynd_status keep(rynd_context *context, const ry_machine *machine, ry_err
     ry_cpu_detect(&cpu);
     const unsigned threads = ry_threads_count(context->threads);
     if (threads != cpu.machine_cores) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "measured with %u thread%s on %u cores: not kept", threads, threads == 1 ? "" : "s",
-                       cpu.machine_cores);
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "measured with %u thread%s on %u cores: not kept", threads,
+                       threads == 1 ? "" : "s", cpu.machine_cores);
     }
     if (machine->disturbance > RYND_DISTURBANCE_LIMIT) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "other work took %.0f%% of the time: not kept; measure again when the machine is quiet",
-                       100 * machine->disturbance);
+        return ry_fail(
+            error, RYND_ERROR_ARGUMENT,
+            "other work took %.0f%% of the time: not kept; measure again when the machine is quiet",
+            100 * machine->disturbance);
     }
     char path[RY_MACHINE_PATH];
     if (!ry_machine_path(&cpu, (ry_isa)context->device->isa, path)) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "there is no place for the machine's file: RYND_PROFILE is off, or HOME is not set");
+        return ry_fail(
+            error, RYND_ERROR_ARGUMENT,
+            "there is no place for the machine's file: RYND_PROFILE is off, or HOME is not set");
     }
     RY_TRY(ry_machine_write(machine, path, error));
     memcpy(context->kept_path, path, sizeof path);
     return RYND_OK;
 }
 
-rynd_status rynd_context_keep_machine(rynd_context *context, const rynd_machine *machine, const char **path)
+rynd_status rynd_context_keep_machine(rynd_context *context, const rynd_machine *machine,
+                                      const char **path)
 {
     RY_API_REQUIRE(context, machine);
     ry_error error = {""};
@@ -143,6 +164,7 @@ rynd_status rynd_machine_load(const char *path, rynd_machine *machine)
     ry_error error = {""};
     ry_machine all;
     rynd_status status = ry_machine_read(path, &all, &error);
-    status = status != RYND_OK ? status : ry_api_info(machine, &all, sizeof all, "rynd_machine", &error);
+    status =
+        status != RYND_OK ? status : ry_api_info(machine, &all, sizeof all, "rynd_machine", &error);
     return ry_api_end(status, &error);
 }

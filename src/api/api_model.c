@@ -15,7 +15,8 @@ static int64_t count_parameters(const ry_graph *graph)
     return total;
 }
 
-static rynd_status finish(rynd_context *context, rynd_status status, rynd_model *m, rynd_model **model, const ry_error *error)
+static rynd_status finish(rynd_context *context, rynd_status status, rynd_model *m,
+                          rynd_model **model, const ry_error *error)
 {
     if (status != RYND_OK) {
         ry_release(&context->allocator, m);
@@ -34,17 +35,21 @@ rynd_status rynd_model_load(rynd_context *context, const char *path, rynd_model 
     *model = NULL;
     ry_error error = {""};
     rynd_model *m = ry_allocate_array(&context->allocator, 1, sizeof *m);
-    rynd_status status = m ? ry_onnx_load(path, &context->allocator, &m->onnx, &error) : ry_fail_memory(&error);
+    rynd_status status =
+        m ? ry_onnx_load(path, &context->allocator, &m->onnx, &error) : ry_fail_memory(&error);
     return finish(context, status, m, model, &error);
 }
 
-rynd_status rynd_model_load_memory(rynd_context *context, const void *data, size_t size, rynd_model **model)
+rynd_status rynd_model_load_memory(rynd_context *context, const void *data, size_t size,
+                                   rynd_model **model)
 {
     RY_API_REQUIRE(context, data, model);
     *model = NULL;
     ry_error error = {""};
     rynd_model *m = ry_allocate_array(&context->allocator, 1, sizeof *m);
-    rynd_status status = m ? ry_onnx_load_memory(data, size, NULL, &context->allocator, &m->onnx, &error) : ry_fail_memory(&error);
+    rynd_status status =
+        m ? ry_onnx_load_memory(data, size, NULL, &context->allocator, &m->onnx, &error)
+          : ry_fail_memory(&error);
     return finish(context, status, m, model, &error);
 }
 
@@ -70,7 +75,8 @@ static rynd_status describe_value(const ry_graph *graph, ry_value_id id, rynd_va
 {
     ry_error error = {""};
     const ry_value *value = &graph->values[id];
-    rynd_value_info all = {.name = value->name, .dtype = (rynd_dtype)value->dtype, .rank = value->shape.rank};
+    rynd_value_info all = {
+        .name = value->name, .dtype = (rynd_dtype)value->dtype, .rank = value->shape.rank};
     for (int d = 0; d < value->shape.rank; d++) {
         int64_t dim = value->shape.dim[d];
         all.dim[d] = dim < 0 ? -1 : dim;
@@ -82,7 +88,8 @@ static rynd_status describe_value(const ry_graph *graph, ry_value_id id, rynd_va
 static rynd_status out_of_range(const char *what, size_t index, size_t count)
 {
     ry_error error;
-    return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT, "%s %zu: there are %zu", what, index, count), &error);
+    return ry_api_end(
+        ry_fail(&error, RYND_ERROR_ARGUMENT, "%s %zu: there are %zu", what, index, count), &error);
 }
 
 rynd_status rynd_model_input(const rynd_model *model, size_t index, rynd_value_info *info)
@@ -121,22 +128,28 @@ static rynd_status bind_to_ones(ry_graph *graph, ry_error *error)
 static bool add_macs(const ry_graph *graph, const ry_node *node, double *flop)
 {
     enum { MOST = 8 };
-    if (node->op != RY_OP_conv && node->op != RY_OP_convt && node->op != RY_OP_matmul && node->op != RY_OP_deform_conv &&
-        node->op != RY_OP_einsum) {
+    if (node->op != RY_OP_conv && node->op != RY_OP_convt && node->op != RY_OP_matmul &&
+        node->op != RY_OP_deform_conv && node->op != RY_OP_einsum) {
         return true;
     }
     ry_tensor in[MOST], out = ry_graph_tensor(graph, node->out[0]);
     int inputs = node->inputs < MOST ? node->inputs : MOST;
     for (int i = 0; i < inputs; i++) {
         in[i] = ry_graph_tensor(graph, node->in[i]);
-        if (node->in[i] != RY_NO_VALUE && ry_shape_elements(&graph->values[node->in[i]].shape) < 0) {
+        if (node->in[i] != RY_NO_VALUE &&
+            ry_shape_elements(&graph->values[node->in[i]].shape) < 0) {
             return false;
         }
     }
     if (ry_shape_elements(&graph->values[node->out[0]].shape) < 0) {
         return false;
     }
-    ry_problem problem = {.op = node->op, .attrs = node->attrs, .inputs = inputs, .outputs = 1, .in = in, .out = &out};
+    ry_problem problem = {.op = node->op,
+                          .attrs = node->attrs,
+                          .inputs = inputs,
+                          .outputs = 1,
+                          .in = in,
+                          .out = &out};
     *flop += ry_problem_flop(&problem);
     return true;
 }
@@ -176,7 +189,8 @@ rynd_status rynd_model_get_info(const rynd_model *model, rynd_model_info *info)
     return ry_api_end(ry_api_info(info, &all, sizeof all, "rynd_model_info", &error), &error);
 }
 
-rynd_status rynd_model_operator(const rynd_model *model, size_t index, const char **name, size_t *count)
+rynd_status rynd_model_operator(const rynd_model *model, size_t index, const char **name,
+                                size_t *count)
 {
     RY_API_REQUIRE(model, name, count);
     if (index >= model->onnx.usage_count) {
@@ -201,8 +215,11 @@ rynd_status rynd_model_node(const rynd_model *model, size_t index, rynd_node_inf
         return out_of_range("node", index, graph->node_count);
     }
     const ry_node *node = &graph->nodes[index];
-    rynd_node_info all = {
-        .name = node->name, .op = ry_op_name(node->op), .source = node->source, .inputs = node->inputs, .outputs = node->outputs};
+    rynd_node_info all = {.name = node->name,
+                          .op = ry_op_name(node->op),
+                          .source = node->source,
+                          .inputs = node->inputs,
+                          .outputs = node->outputs};
     return ry_api_end(ry_api_info(info, &all, sizeof all, "rynd_node_info", &error), &error);
 }
 
@@ -235,7 +252,8 @@ rynd_status rynd_model_value(const rynd_model *model, const char *name, rynd_val
     ry_error error;
     ry_value_id id = ry_graph_find(model->onnx.graph, name);
     if (id == RY_NO_VALUE) {
-        return ry_api_end(ry_fail(&error, RYND_ERROR_NOT_FOUND, "the model has no value '%s'", name), &error);
+        return ry_api_end(
+            ry_fail(&error, RYND_ERROR_NOT_FOUND, "the model has no value '%s'", name), &error);
     }
     return describe_value(model->onnx.graph, id, info);
 }

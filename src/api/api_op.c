@@ -39,15 +39,18 @@ int rynd_op_is_problem(const char *text)
 
 static bool same_dims(const rynd_tensor *a, const rynd_tensor *b)
 {
-    return a->rank == b->rank && a->dtype == b->dtype && memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim) == 0;
+    return a->rank == b->rank && a->dtype == b->dtype &&
+           memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim) == 0;
 }
 
-static rynd_status take_layout(ry_tensor *own, const rynd_tensor *given, bool written, ry_error *error)
+static rynd_status take_layout(ry_tensor *own, const rynd_tensor *given, bool written,
+                               ry_error *error)
 {
     ry_tensor taken;
     RY_TRY(ry_api_take_tensor(given, &taken, error));
     if (!same_dims(own, &taken)) {
-        return ry_fail(error, RYND_ERROR_SHAPE, "its dtype and dims are not those of the problem's text");
+        return ry_fail(error, RYND_ERROR_SHAPE,
+                       "its dtype and dims are not those of the problem's text");
     }
     RY_TRY(written ? ry_api_check_writable(&taken, error) : RYND_OK);
     *own = taken;
@@ -55,7 +58,8 @@ static rynd_status take_layout(ry_tensor *own, const rynd_tensor *given, bool wr
     return RYND_OK;
 }
 
-static rynd_status take_layouts(ry_tensor *own, int count, const rynd_tensor *given, bool written, ry_error *error)
+static rynd_status take_layouts(ry_tensor *own, int count, const rynd_tensor *given, bool written,
+                                ry_error *error)
 {
     for (int i = 0; given && i < count; i++) {
         if (!ry_tensor_present(&own[i]) || given[i].dtype == RYND_DTYPE_NONE) {
@@ -105,9 +109,11 @@ static rynd_status choose(rynd_op *op, const rynd_op_options *options, ry_error 
         return ry_fail_memory(error);
     }
     ry_choice choice;
-    RY_TRY(ry_settings_choose(&settings, ry_op_name(op->problem.op), &op->problem, &target, op->constants, &choice, error));
+    RY_TRY(ry_settings_choose(&settings, ry_op_name(op->problem.op), &op->problem, &target,
+                              op->constants, &choice, error));
     if (!choice.prepared.kernel) {
-        return ry_fail(error, RYND_ERROR_UNSUPPORTED, "no kernel computes this problem's types or layouts");
+        return ry_fail(error, RYND_ERROR_UNSUPPORTED,
+                       "no kernel computes this problem's types or layouts");
     }
     RY_TRY(ry_settings_check(&settings, ": an operator has one step, of its own name", error));
     op->prepared = choice.prepared;
@@ -121,7 +127,8 @@ static size_t work_size(const rynd_op *op)
 {
     size_t scratches, size;
     const bool fits = ry_mul_size(op->prepared.scratch, op->context->device->workers, &scratches) &&
-                      ry_add_size(ry_prepared_workspace(&op->prepared), scratches, &size) && ry_add_size(size, RY_ALIGNMENT, &size);
+                      ry_add_size(ry_prepared_workspace(&op->prepared), scratches, &size) &&
+                      ry_add_size(size, RY_ALIGNMENT, &size);
     return fits ? size : SIZE_MAX;
 }
 
@@ -133,16 +140,19 @@ static rynd_status pack(rynd_op *op, ry_error *error)
     }
     ry_device *device = op->context->device;
     RY_TRY(device->table->buffer_create(device, packed, &op->packed, error));
-    return ry_prepared_pack(&op->prepared, device, op->stream, op->constant_data, (ry_place){op->packed, 0}, &op->arena, error);
+    return ry_prepared_pack(&op->prepared, device, op->stream, op->constant_data,
+                            (ry_place){op->packed, 0}, &op->arena, error);
 }
 
 /* A buffer for each operand that is there, of nothing yet. */
-static rynd_status wrap_operands(rynd_op *op, const ry_tensor *tensors, int count, ry_place *places, ry_error *error)
+static rynd_status wrap_operands(rynd_op *op, const ry_tensor *tensors, int count, ry_place *places,
+                                 ry_error *error)
 {
     ry_device *device = op->context->device;
     for (int i = 0; i < count; i++) {
         if (ry_tensor_present(&tensors[i])) {
-            RY_TRY(device->table->buffer_wrap(device, NULL, ry_tensor_bytes(&tensors[i]), &places[i].buffer, error));
+            RY_TRY(device->table->buffer_wrap(device, NULL, ry_tensor_bytes(&tensors[i]),
+                                              &places[i].buffer, error));
         }
     }
     return RYND_OK;
@@ -164,7 +174,8 @@ static rynd_status get_ready(rynd_op *op, ry_error *error)
     ry_bound_set_memory(&op->bound, (ry_place){op->packed, 0}, (ry_place){op->work, 0},
                         (ry_place){op->work, ry_aligned(ry_prepared_workspace(&op->prepared))});
     RY_TRY(wrap_operands(op, op->in, op->problem.inputs, op->bound.arguments, error));
-    return wrap_operands(op, op->out, op->problem.outputs, op->bound.arguments + op->problem.inputs, error);
+    return wrap_operands(op, op->out, op->problem.outputs, op->bound.arguments + op->problem.inputs,
+                         error);
 }
 
 static rynd_status prepare(rynd_op *op, const rynd_op_options *options, ry_error *error)
@@ -179,12 +190,16 @@ static rynd_status prepare(rynd_op *op, const rynd_op_options *options, ry_error
     return RYND_OK;
 }
 
-static rynd_status create(rynd_op *op, const char *text, const rynd_op_options *options, ry_error *error)
+static rynd_status create(rynd_op *op, const char *text, const rynd_op_options *options,
+                          ry_error *error)
 {
     RY_TRY(ry_api_check_accuracy(options->accuracy, error));
-    RY_TRY(ry_api_check_settings(options->settings, options->setting_count, false, "rynd_op_options", error));
+    RY_TRY(ry_api_check_settings(options->settings, options->setting_count, false,
+                                 "rynd_op_options", error));
     if (options->kernel && options->setting_count) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_op_options: kernel and settings are both given: name the kernel in a setting");
+        return ry_fail(
+            error, RYND_ERROR_ARGUMENT,
+            "rynd_op_options: kernel and settings are both given: name the kernel in a setting");
     }
     RY_TRY(ry_problem_parse(text, &op->arena, &op->problem, error));
     RY_TRY(ry_problem_check(&op->problem, &op->context->allocator, error));
@@ -207,7 +222,8 @@ static rynd_status create(rynd_op *op, const char *text, const rynd_op_options *
     return prepare(op, options, error);
 }
 
-rynd_status rynd_op_create(rynd_context *context, const char *problem, const rynd_op_options *given, rynd_op **op)
+rynd_status rynd_op_create(rynd_context *context, const char *problem, const rynd_op_options *given,
+                           rynd_op **op)
 {
     RY_API_REQUIRE(context, problem, op);
     *op = NULL;
@@ -267,7 +283,9 @@ static rynd_status describe(const ry_tensor *tensors, int count, size_t index, r
 {
     ry_error error = {""};
     if (index >= (size_t)count) {
-        return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT, "operand %zu: there are %d", index, count), &error);
+        return ry_api_end(
+            ry_fail(&error, RYND_ERROR_ARGUMENT, "operand %zu: there are %d", index, count),
+            &error);
     }
     *tensor = tensors[index];
     return RYND_OK;
@@ -286,7 +304,8 @@ rynd_status rynd_op_output(const rynd_op *op, size_t index, rynd_tensor *tensor)
 }
 
 /* The caller's memory of an operand. */
-static rynd_status take_operand(rynd_op *op, const char *what, int index, const ry_tensor *description, const void *data, ry_place *place,
+static rynd_status take_operand(rynd_op *op, const char *what, int index,
+                                const ry_tensor *description, const void *data, ry_place *place,
                                 ry_error *error)
 {
     const rynd_status status = ry_api_check_data(description, data, error);
@@ -295,15 +314,18 @@ static rynd_status take_operand(rynd_op *op, const char *what, int index, const 
         return status;
     }
     ry_device *device = op->context->device;
-    return place->buffer ? device->table->buffer_rewrap(device, data, place->buffer, error) : RYND_OK;
+    return place->buffer ? device->table->buffer_rewrap(device, data, place->buffer, error)
+                         : RYND_OK;
 }
 
-static rynd_status execute(rynd_op *op, const void *const *inputs, void *const *outputs, ry_error *error)
+static rynd_status execute(rynd_op *op, const void *const *inputs, void *const *outputs,
+                           ry_error *error)
 {
     ry_place *place = op->bound.arguments;
     if (op->no_values) {
         return ry_fail(error, RYND_ERROR_ARGUMENT,
-                       "rynd_op_execute: the operator was made without the values of its constants; give them to rynd_op_create");
+                       "rynd_op_execute: the operator was made without the values of its "
+                       "constants; give them to rynd_op_create");
     }
     for (int i = 0; i < op->problem.inputs; i++) {
         const void *data = op->constant_data[i] ? op->constant_data[i] : inputs[i];
@@ -351,11 +373,14 @@ rynd_status rynd_op_memory(const rynd_op *op, rynd_memory *memory)
 {
     RY_API_REQUIRE(op, memory);
     ry_error error = {""};
-    rynd_memory all = {.weights = ry_prepared_packed(&op->prepared), .workspace = work_size(op) + op->prepared.state_size};
+    rynd_memory all = {.weights = ry_prepared_packed(&op->prepared),
+                       .workspace = work_size(op) + op->prepared.state_size};
     for (int i = 0; i < op->problem.inputs; i++) {
         const bool constant = i < 32 && (op->constants >> i & 1u);
-        const bool packed = constant && !op->prepared.packs && (op->prepared.kernel->packed_inputs >> i & 1u);
-        *(constant ? &all.weights : &all.activations) += packed || !ry_tensor_present(&op->in[i]) ? 0 : ry_tensor_bytes(&op->in[i]);
+        const bool packed =
+            constant && !op->prepared.packs && (op->prepared.kernel->packed_inputs >> i & 1u);
+        *(constant ? &all.weights : &all.activations) +=
+            packed || !ry_tensor_present(&op->in[i]) ? 0 : ry_tensor_bytes(&op->in[i]);
     }
     for (int i = 0; i < op->problem.outputs; i++) {
         all.activations += ry_tensor_present(&op->out[i]) ? ry_tensor_bytes(&op->out[i]) : 0;

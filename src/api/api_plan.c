@@ -16,16 +16,19 @@ static const char *epilogue_text(bool bias, bool add, ry_activation activation, 
 #undef RY_ACTIVATION
     };
     const bool act = activation != RY_activation_none;
-    return ry_arena_format(arena, "%s%s%s%s%s", bias ? "bias" : "", bias && (add || act) ? " " : "", add ? "add" : "",
-                           add && act ? " " : "", act ? names[activation] : "");
+    return ry_arena_format(arena, "%s%s%s%s%s", bias ? "bias" : "", bias && (add || act) ? " " : "",
+                           add ? "add" : "", add && act ? " " : "", act ? names[activation] : "");
 }
 
 static const char *separable_text(const ry_problem *problem, ry_arena *arena)
 {
     const ry_separable_conv_attrs *a = &problem->attrs.separable_conv;
-    const char *first = epilogue_text(ry_problem_has_input(problem, 2), false, a->mid_activation, arena);
-    const char *second = epilogue_text(ry_problem_has_input(problem, 4), ry_problem_has_input(problem, 5), a->activation, arena);
-    return first && second ? ry_arena_format(arena, "depthwise%s%s, pointwise%s%s", *first ? " " : "", first, *second ? " " : "", second)
+    const char *first =
+        epilogue_text(ry_problem_has_input(problem, 2), false, a->mid_activation, arena);
+    const char *second = epilogue_text(ry_problem_has_input(problem, 4),
+                                       ry_problem_has_input(problem, 5), a->activation, arena);
+    return first && second ? ry_arena_format(arena, "depthwise%s%s, pointwise%s%s",
+                                             *first ? " " : "", first, *second ? " " : "", second)
                            : NULL;
 }
 
@@ -41,7 +44,8 @@ static const char *fused_text(const ry_problem *problem, ry_arena *arena)
     }
 }
 
-rynd_status ry_api_describe(const ry_prepared *prepared, ry_arena *arena, rynd_step_info *info, ry_error *error)
+rynd_status ry_api_describe(const ry_prepared *prepared, ry_arena *arena, rynd_step_info *info,
+                            ry_error *error)
 {
     const ry_kernel *kernel = prepared->kernel;
     const ry_problem *problem = prepared->problem;
@@ -98,31 +102,36 @@ static rynd_status check_options(const rynd_plan_options *options, ry_error *err
 {
     RY_TRY(ry_api_check_accuracy(options->accuracy, error));
     if (options->batch < 0) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "batch is %lld: give at least 1", (long long)options->batch);
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "batch is %lld: give at least 1",
+                       (long long)options->batch);
     }
     if (options->dim_count && !options->dims) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_plan_options: dim_count is %zu and dims is NULL", options->dim_count);
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "rynd_plan_options: dim_count is %zu and dims is NULL", options->dim_count);
     }
     for (size_t i = 0; i < options->dim_count; i++) {
         if (!options->dims[i].symbol) {
-            return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_plan_options: dims[%zu].symbol is NULL", i);
+            return ry_fail(error, RYND_ERROR_ARGUMENT,
+                           "rynd_plan_options: dims[%zu].symbol is NULL", i);
         }
     }
     return RYND_OK;
 }
 
-static rynd_status take_input(const ry_value *value, const rynd_tensor *given, ry_tensor *taken, ry_error *error)
+static rynd_status take_input(const ry_value *value, const rynd_tensor *given, ry_tensor *taken,
+                              ry_error *error)
 {
     RY_TRY(ry_api_take_tensor(given, taken, error));
     if (value->dtype != RY_NONE && taken->dtype != (rynd_dtype)value->dtype) {
-        return ry_fail(error, RYND_ERROR_SHAPE, "the model has %s, given %s", ry_dtype_name(value->dtype),
-                       ry_dtype_name((ry_dtype)taken->dtype));
+        return ry_fail(error, RYND_ERROR_SHAPE, "the model has %s, given %s",
+                       ry_dtype_name(value->dtype), ry_dtype_name((ry_dtype)taken->dtype));
     }
     return RYND_OK;
 }
 
 /* given NULL: *inputs is NULL, too. */
-static rynd_status take_inputs(const ry_graph *graph, const rynd_tensor *given, ry_arena *arena, const ry_tensor **inputs, ry_error *error)
+static rynd_status take_inputs(const ry_graph *graph, const rynd_tensor *given, ry_arena *arena,
+                               const ry_tensor **inputs, ry_error *error)
 {
     ry_tensor *taken = given ? RY_TAKE(arena, ry_tensor, graph->input_count) : NULL;
     if (given && !taken) {
@@ -130,7 +139,9 @@ static rynd_status take_inputs(const ry_graph *graph, const rynd_tensor *given, 
     }
     for (size_t i = 0; given && i < graph->input_count; i++) {
         const ry_value *value = &graph->values[graph->inputs[i]];
-        const rynd_status status = given[i].dtype == RYND_DTYPE_NONE ? RYND_OK : take_input(value, &given[i], &taken[i], error);
+        const rynd_status status = given[i].dtype == RYND_DTYPE_NONE
+                                       ? RYND_OK
+                                       : take_input(value, &given[i], &taken[i], error);
         if (status != RYND_OK) {
             ry_error_prefix(error, "rynd_plan_options: input '%s': ", value->name);
             return status;
@@ -140,12 +151,14 @@ static rynd_status take_inputs(const ry_graph *graph, const rynd_tensor *given, 
     return RYND_OK;
 }
 
-static rynd_status create(rynd_plan *p, rynd_model *model, const rynd_plan_options *options, ry_error *error)
+static rynd_status create(rynd_plan *p, rynd_model *model, const rynd_plan_options *options,
+                          ry_error *error)
 {
     const ry_tensor *inputs;
     RY_TRY(check_options(options, error));
     RY_TRY(options->without_weights ? RYND_OK : ry_api_check_runs(model->context->device, error));
-    RY_TRY(ry_api_check_settings(options->settings, options->setting_count, true, "rynd_plan_options", error));
+    RY_TRY(ry_api_check_settings(options->settings, options->setting_count, true,
+                                 "rynd_plan_options", error));
     RY_TRY(take_inputs(model->onnx.graph, options->inputs, &p->texts, &inputs, error));
     ry_dim_binding *dims = RY_TAKE(&p->texts, ry_dim_binding, options->dim_count);
     if (!dims) {
@@ -177,7 +190,8 @@ rynd_status rynd_plan_create(rynd_model *model, const rynd_plan_options *given, 
     *plan = NULL;
     ry_error error = {""};
     rynd_plan_options options;
-    rynd_status status = ry_api_options(&options, sizeof options, given, "rynd_plan_options", &error);
+    rynd_status status =
+        ry_api_options(&options, sizeof options, given, "rynd_plan_options", &error);
     rynd_plan *p = NULL;
     if (status == RYND_OK) {
         p = ry_allocate_array(&model->context->allocator, 1, sizeof *p);
@@ -245,14 +259,19 @@ rynd_status rynd_plan_step(const rynd_plan *plan, size_t index, rynd_step_info *
     RY_API_REQUIRE(plan, info);
     ry_error error = {""};
     if (index >= plan->plan->step_count) {
-        return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT, "step %zu: the plan has %zu", index, plan->plan->step_count), &error);
+        return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT, "step %zu: the plan has %zu", index,
+                                  plan->plan->step_count),
+                          &error);
     }
-    return ry_api_end(ry_api_info(info, &plan->steps[index], sizeof *info, "rynd_step_info", &error), &error);
+    return ry_api_end(
+        ry_api_info(info, &plan->steps[index], sizeof *info, "rynd_step_info", &error), &error);
 }
 
 size_t rynd_plan_knob_count(const rynd_plan *plan, size_t step)
 {
-    return plan && step < plan->plan->step_count ? (size_t)plan->plan->steps[step].prepared.kernel->knob_count : 0;
+    return plan && step < plan->plan->step_count
+               ? (size_t)plan->plan->steps[step].prepared.kernel->knob_count
+               : 0;
 }
 
 rynd_status rynd_plan_knob(const rynd_plan *plan, size_t step, size_t index, rynd_knob *knob)
@@ -260,9 +279,13 @@ rynd_status rynd_plan_knob(const rynd_plan *plan, size_t step, size_t index, ryn
     RY_API_REQUIRE(plan, knob);
     ry_error error = {""};
     if (step >= plan->plan->step_count) {
-        return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT, "step %zu: the plan has %zu", step, plan->plan->step_count), &error);
+        return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT, "step %zu: the plan has %zu", step,
+                                  plan->plan->step_count),
+                          &error);
     }
-    return ry_api_end(ry_api_knob(&plan->plan->steps[step].prepared, plan->plan->device, index, knob, &error), &error);
+    return ry_api_end(
+        ry_api_knob(&plan->plan->steps[step].prepared, plan->plan->device, index, knob, &error),
+        &error);
 }
 
 int rynd_plan_complete(const rynd_plan *plan)
@@ -275,7 +298,9 @@ rynd_status rynd_plan_input(const rynd_plan *plan, size_t index, rynd_tensor *te
     RY_API_REQUIRE(plan, tensor);
     ry_error error = {""};
     if (index >= plan->plan->input_count) {
-        return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT, "input %zu: the plan has %zu", index, plan->plan->input_count), &error);
+        return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT, "input %zu: the plan has %zu", index,
+                                  plan->plan->input_count),
+                          &error);
     }
     *tensor = plan->plan->inputs[index];
     return RYND_OK;
@@ -286,7 +311,9 @@ rynd_status rynd_plan_output(const rynd_plan *plan, size_t index, rynd_tensor *t
     RY_API_REQUIRE(plan, tensor);
     ry_error error = {""};
     if (index >= plan->plan->model_outputs) {
-        return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT, "output %zu: the plan has %zu", index, plan->plan->model_outputs), &error);
+        return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT, "output %zu: the plan has %zu",
+                                  index, plan->plan->model_outputs),
+                          &error);
     }
     *tensor = plan->plan->outputs[index].tensor;
     return RYND_OK;

@@ -3,7 +3,8 @@
 #include "api/handles.h"
 #include "graph/graph_names.h"
 
-/* What is wrong with a node, or with the machine's memory, is of the model; the rest is the caller's. */
+/* What is wrong with a node, or with the machine's memory, is of the model; the rest is the
+ * caller's. */
 static rynd_status end(const rynd_plan *plan, rynd_status status, ry_error *error, rynd_status also)
 {
     if (plan->path && *plan->path && (status == RYND_ERROR_OUT_OF_MEMORY || status == also)) {
@@ -39,7 +40,8 @@ void rynd_session_destroy(rynd_session *session)
     }
 }
 
-static rynd_status bind_output(rynd_session *session, size_t index, const ry_tensor *tensor, ry_error *error)
+static rynd_status bind_output(rynd_session *session, size_t index, const ry_tensor *tensor,
+                               ry_error *error)
 {
     const rynd_status status = ry_api_check_writable(tensor, error);
     if (status != RYND_OK) {
@@ -49,7 +51,8 @@ static rynd_status bind_output(rynd_session *session, size_t index, const ry_ten
     return ry_session_bind_output(ry_run_session(session->run), index, tensor, error);
 }
 
-static rynd_status bind(rynd_session *session, const char *name, const rynd_tensor *given, ry_error *error)
+static rynd_status bind(rynd_session *session, const char *name, const rynd_tensor *given,
+                        ry_error *error)
 {
     const ry_plan *plan = session->plan->plan;
     ry_tensor tensor;
@@ -58,7 +61,8 @@ static rynd_status bind(rynd_session *session, const char *name, const rynd_tens
         ry_error_prefix(error, "rynd_session_bind: '%s': ", name);
         return status;
     }
-    const uint32_t input = ry_names_find(&plan->input_index, name), output = ry_names_find(&plan->output_index, name);
+    const uint32_t input = ry_names_find(&plan->input_index, name),
+                   output = ry_names_find(&plan->output_index, name);
     if (input != RY_NO_NAME) {
         return ry_session_bind_input(ry_run_session(session->run), input, &tensor, error);
     }
@@ -72,7 +76,8 @@ rynd_status rynd_session_bind(rynd_session *session, const char *name, const ryn
 {
     RY_API_REQUIRE(session, name, tensor);
     ry_error error = {""};
-    return end(session->plan, bind(session, name, tensor, &error), &error, RYND_ERROR_OUT_OF_MEMORY);
+    return end(session->plan, bind(session, name, tensor, &error), &error,
+               RYND_ERROR_OUT_OF_MEMORY);
 }
 
 rynd_status rynd_session_run(rynd_session *session)
@@ -88,7 +93,9 @@ rynd_status rynd_session_output(const rynd_session *session, size_t index, rynd_
     ry_error error = {""};
     const ry_plan *plan = session->plan->plan;
     if (index >= plan->model_outputs) {
-        return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT, "output %zu: the model has %zu", index, plan->model_outputs), &error);
+        return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT, "output %zu: the model has %zu",
+                                  index, plan->model_outputs),
+                          &error);
     }
     return ry_api_end(ry_run_output(session->run, index, tensor, &error), &error);
 }
@@ -107,5 +114,7 @@ void rynd_session_profile(rynd_session *session, int on)
 
 double rynd_session_step_time(const rynd_session *session, size_t step)
 {
-    return session && step < session->plan->plan->step_count ? ry_session_times(ry_run_session(session->run))[step] : 0;
+    return session && step < session->plan->plan->step_count
+               ? ry_session_times(ry_run_session(session->run))[step]
+               : 0;
 }

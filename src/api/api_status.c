@@ -12,14 +12,15 @@ const char *rynd_version(void)
     return RYND_VERSION;
 }
 
-/* State outside handles, like the size of a refused allocation (base/memory.h): C has no other way to give a message beside a status without burdening
- * every call. */
+/* State outside handles, like the size of a refused allocation (base/memory.h): C has no other way
+ * to give a message beside a status without burdening every call. */
 static _Thread_local ry_error last_error;
 
 rynd_status ry_api_end(rynd_status status, const ry_error *error)
 {
     if (status != RYND_OK) {
-        ry_escape(error->text[0] ? error->text : rynd_status_text(status), RYND_ESCAPE_LINE, last_error.text, sizeof last_error.text);
+        ry_escape(error->text[0] ? error->text : rynd_status_text(status), RYND_ESCAPE_LINE,
+                  last_error.text, sizeof last_error.text);
     }
     return status;
 }
@@ -34,19 +35,22 @@ size_t rynd_text_escape(const char *text, rynd_escape escape, char *to, size_t s
     return ry_escape(text, escape, to, size);
 }
 
-/* The size field of a caller's struct, which is its first. Every struct has pointers or the like in it, so its size is a multiple of theirs: another one was
- * never sizeof of any version, and would cut a field in two. */
+/* The size field of a caller's struct, which is its first. Every struct has pointers or the like in
+ * it, so its size is a multiple of theirs: another one was never sizeof of any version, and would
+ * cut a field in two. */
 static rynd_status read_size(const void *from, const char *what, size_t *size, ry_error *error)
 {
     enum { LARGEST = 4096 };
     memcpy(size, from, sizeof *size);
     if (*size < sizeof *size || *size > LARGEST || *size % sizeof *size != 0) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "%s: size is %zu; set it to sizeof(%s)", what, *size, what);
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "%s: size is %zu; set it to sizeof(%s)", what,
+                       *size, what);
     }
     return RYND_OK;
 }
 
-rynd_status ry_api_options(void *options, size_t size, const void *given, const char *what, ry_error *error)
+rynd_status ry_api_options(void *options, size_t size, const void *given, const char *what,
+                           ry_error *error)
 {
     size_t known;
     memset(options, 0, size);
@@ -57,7 +61,8 @@ rynd_status ry_api_options(void *options, size_t size, const void *given, const 
     for (size_t i = size; i < known; i++) {
         if (((const char *)given)[i]) {
             return ry_fail(error, RYND_ERROR_UNSUPPORTED,
-                           "%s: size is %zu, of which this library (rynd %s) knows %zu bytes, and byte %zu is not 0: the program was "
+                           "%s: size is %zu, of which this library (rynd %s) knows %zu bytes, and "
+                           "byte %zu is not 0: the program was "
                            "compiled for a later version and "
                            "asks for what this one does not have",
                            what, known, rynd_version(), size, i);
@@ -102,12 +107,14 @@ void ry_api_tell_warnings(const rynd_model *model, const ry_graph *graph)
 rynd_status ry_api_check_accuracy(rynd_accuracy accuracy, ry_error *error)
 {
     if (accuracy < RYND_ACCURACY_DEFAULT || accuracy > RYND_ACCURACY_INT8) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "accuracy %d is none of rynd_accuracy", (int)accuracy);
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "accuracy %d is none of rynd_accuracy",
+                       (int)accuracy);
     }
     return RYND_OK;
 }
 
 ry_accuracy ry_api_accuracy(rynd_accuracy accuracy)
 {
-    return accuracy == RYND_ACCURACY_DEFAULT ? RY_ACCURACY_near32 : (ry_accuracy)(accuracy - RYND_ACCURACY_STRICT);
+    return accuracy == RYND_ACCURACY_DEFAULT ? RY_ACCURACY_near32
+                                             : (ry_accuracy)(accuracy - RYND_ACCURACY_STRICT);
 }

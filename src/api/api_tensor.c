@@ -29,7 +29,9 @@ rynd_tensor rynd_tensor_of(void *data, rynd_dtype dtype, int rank, const int64_t
         return none;
     }
     ry_shape shape = ry_shape_of(rank, dim);
-    return ry_shape_bytes(&shape, (ry_dtype)dtype) < 0 ? none : ry_tensor_row_major((ry_dtype)dtype, &shape, data);
+    return ry_shape_bytes(&shape, (ry_dtype)dtype) < 0
+               ? none
+               : ry_tensor_row_major((ry_dtype)dtype, &shape, data);
 }
 
 int64_t rynd_tensor_elements(const rynd_tensor *tensor)
@@ -41,9 +43,10 @@ int64_t rynd_tensor_elements(const rynd_tensor *tensor)
     return ry_shape_elements(&shape);
 }
 
-/* The tensor's data, then its name, in one block: rynd_tensor_free needs the data's address only. */
-static rynd_status keep_tensor(rynd_context *context, const ry_tensor *read, const char *read_name, rynd_tensor *tensor, const char **name,
-                               ry_error *error)
+/* The tensor's data, then its name, in one block: rynd_tensor_free needs the data's address only.
+ */
+static rynd_status keep_tensor(rynd_context *context, const ry_tensor *read, const char *read_name,
+                               rynd_tensor *tensor, const char **name, ry_error *error)
 {
     size_t bytes = ry_tensor_bytes(read), length = strlen(read_name) + 1;
     char *block = ry_allocate(&context->allocator, bytes + length);
@@ -62,7 +65,8 @@ static rynd_status keep_tensor(rynd_context *context, const ry_tensor *read, con
     return RYND_OK;
 }
 
-rynd_status rynd_tensor_read_pb(rynd_context *context, const void *data, size_t size, rynd_tensor *tensor, const char **name)
+rynd_status rynd_tensor_read_pb(rynd_context *context, const void *data, size_t size,
+                                rynd_tensor *tensor, const char **name)
 {
     RY_API_REQUIRE(context, data, tensor);
     ry_error error = {""};
@@ -86,12 +90,14 @@ void rynd_tensor_free(rynd_context *context, rynd_tensor *tensor)
     }
 }
 
-static rynd_status write_pb(rynd_context *context, const char *name, const rynd_tensor *given, void **data, size_t *size, ry_error *error)
+static rynd_status write_pb(rynd_context *context, const char *name, const rynd_tensor *given,
+                            void **data, size_t *size, ry_error *error)
 {
     ry_tensor tensor;
     RY_TRY(ry_api_take_tensor(given, &tensor, error));
     if (!ry_tensor_present(&tensor) || (!tensor.data && ry_tensor_count(&tensor) > 0)) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "there is no %s to write", ry_tensor_present(&tensor) ? "data" : "tensor");
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "there is no %s to write",
+                       ry_tensor_present(&tensor) ? "data" : "tensor");
     }
     ry_arena arena;
     ry_arena_init(&arena, &context->allocator);
@@ -110,7 +116,8 @@ static rynd_status write_pb(rynd_context *context, const char *name, const rynd_
     return status;
 }
 
-rynd_status rynd_tensor_write_pb(rynd_context *context, const char *name, const rynd_tensor *tensor, void **data, size_t *size)
+rynd_status rynd_tensor_write_pb(rynd_context *context, const char *name, const rynd_tensor *tensor,
+                                 void **data, size_t *size)
 {
     RY_API_REQUIRE(context, tensor, data, size);
     ry_error error = {""};

@@ -42,22 +42,27 @@ struct rynd_session {
     ry_run *run;
 };
 
-/* What a public function that returns a status begins with: RY_API_REQUIRE(context, path, model) refuses the first that is NULL, by its name. */
-#define RY_API_REQUIRE(...)                                                                                           \
-    do {                                                                                                              \
-        const void *const given_[] = {__VA_ARGS__};                                                                   \
-        const rynd_status required_ = ry_api_require(__func__, #__VA_ARGS__, given_, sizeof given_ / sizeof *given_); \
-        if (required_ != RYND_OK) {                                                                                   \
-            return required_;                                                                                         \
-        }                                                                                                             \
+/* What a public function that returns a status begins with: RY_API_REQUIRE(context, path, model)
+ * refuses the first that is NULL, by its name. */
+#define RY_API_REQUIRE(...)                                                                 \
+    do {                                                                                    \
+        const void *const given_[] = {__VA_ARGS__};                                         \
+        const rynd_status required_ =                                                       \
+            ry_api_require(__func__, #__VA_ARGS__, given_, sizeof given_ / sizeof *given_); \
+        if (required_ != RYND_OK) {                                                         \
+            return required_;                                                               \
+        }                                                                                   \
     } while (0)
 
 /* names: "context, path, model", of the `count` arguments. */
-rynd_status ry_api_require(const char *function, const char *names, const void *const *arguments, size_t count);
+rynd_status ry_api_require(const char *function, const char *names, const void *const *arguments,
+                           size_t count);
 
-/* A caller's tensor, which every entry point takes by this function before it reads anything of it. Refuses a dtype, rank or dim that there is not, more bytes
- * than 63 bits count, and strides that leave the address space; that it is the tensor that is wanted, the caller checks. Strides that reach no second element
- * become such that nothing overflows. The message does not name the tensor: see ry_error_prefix. */
+/* A caller's tensor, which every entry point takes by this function before it reads anything of it.
+ * Refuses a dtype, rank or dim that there is not, more bytes than 63 bits count, and strides that
+ * leave the address space; that it is the tensor that is wanted, the caller checks. Strides that
+ * reach no second element become such that nothing overflows. The message does not name the tensor:
+ * see ry_error_prefix. */
 rynd_status ry_api_take_tensor(const rynd_tensor *given, ry_tensor *taken, ry_error *error);
 
 /* For outputs: no two elements may share memory, as with a stride of 0. `tensor` was taken. */
@@ -69,33 +74,42 @@ rynd_status ry_api_check_data(const ry_tensor *description, const void *data, ry
 /* Keeps the message for rynd_last_error when status is a failure; returns status. */
 rynd_status ry_api_end(rynd_status status, const ry_error *error);
 
-/* Copies a caller's options, whose size says how many of today's fields it knows, over zeros. given NULL: all zeros. Fields of a later version must be 0. */
-rynd_status ry_api_options(void *options, size_t size, const void *given, const char *what, ry_error *error);
+/* Copies a caller's options, whose size says how many of today's fields it knows, over zeros. given
+ * NULL: all zeros. Fields of a later version must be 0. */
+rynd_status ry_api_options(void *options, size_t size, const void *given, const char *what,
+                           ry_error *error);
 
-/* Copies an information struct out to a caller that may know fewer fields, or more: those become 0. */
+/* Copies an information struct out to a caller that may know fewer fields, or more: those become 0.
+ */
 rynd_status ry_api_info(void *to, const void *info, size_t size, const char *what, ry_error *error);
 
-void ry_api_log(const rynd_context *context, int level, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void ry_api_log(const rynd_context *context, int level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Logs what a graph of the model noted (ry_graph_warn). */
 void ry_api_tell_warnings(const rynd_model *model, const ry_graph *graph);
 
-/* Finds the machine of a new context: the file `given`, the one that is kept, or what is built in. */
+/* Finds the machine of a new context: the file `given`, the one that is kept, or what is built in.
+ */
 rynd_status ry_api_load_machine(rynd_context *context, const char *given, ry_error *error);
 
 rynd_status ry_api_check_accuracy(rynd_accuracy accuracy, ry_error *error);
 ry_accuracy ry_api_accuracy(rynd_accuracy accuracy);
 
-/* Every setting has what it needs; the step's name, too, where there are several steps. `what`: the options that they are of. */
-rynd_status ry_api_check_settings(const rynd_setting *settings, size_t count, bool steps, const char *what, ry_error *error);
+/* Every setting has what it needs; the step's name, too, where there are several steps. `what`: the
+ * options that they are of. */
+rynd_status ry_api_check_settings(const rynd_setting *settings, size_t count, bool steps,
+                                  const char *what, ry_error *error);
 
 /* Does what is planned run here? UNSUPPORTED where the plans are for a better instruction set. */
 rynd_status ry_api_check_runs(const ry_device *device, ry_error *error);
 
 /* A knob of a prepared kernel, for a struct of the caller's. */
-rynd_status ry_api_knob(const ry_prepared *prepared, const ry_device *device, size_t index, rynd_knob *knob, ry_error *error);
+rynd_status ry_api_knob(const ry_prepared *prepared, const ry_device *device, size_t index,
+                        rynd_knob *knob, ry_error *error);
 
 /* What `rynd plan` prints of a prepared problem; texts go into the arena. */
-rynd_status ry_api_describe(const ry_prepared *prepared, ry_arena *arena, rynd_step_info *info, ry_error *error);
+rynd_status ry_api_describe(const ry_prepared *prepared, ry_arena *arena, rynd_step_info *info,
+                            ry_error *error);
 
 #endif

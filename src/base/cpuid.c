@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CPU features by the compiler's builtins (which check the operating system's support too), caches by /sys and sysconf. */
+/* CPU features by the compiler's builtins (which check the operating system's support too), caches
+ * by /sys and sysconf. */
 #define _GNU_SOURCE /* sched_getaffinity, _SC_LEVEL1_DCACHE_SIZE, syscall */
 #include "base/cpuid.h"
 
@@ -78,7 +79,8 @@ static size_t kernel_cache_size(int level, unsigned *shared)
     return 0;
 }
 
-/* The C library's figure comes second: it counts the caches of other sockets in on some virtual machines. */
+/* The C library's figure comes second: it counts the caches of other sockets in on some virtual
+ * machines. */
 static size_t cache_size(int level, int which, unsigned *shared)
 {
     size_t size = kernel_cache_size(level, shared);
@@ -87,12 +89,15 @@ static size_t cache_size(int level, int which, unsigned *shared)
 }
 
 #if defined(__x86_64__)
-/* Linux enables the tiles of a process that asks for them (Documentation/arch/x86/xstate.rst, since 5.16): their state is large, and signals must have
- * room for it on their stack. */
+/* Linux enables the tiles of a process that asks for them (Documentation/arch/x86/xstate.rst,
+ * since 5.16): their state is large, and signals must have room for it on their stack. */
 static bool may_use_tiles(void)
 {
-    enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
-    const unsigned both = 3u << 17;                       /* XCR0: the system saves the tiles' configuration and data */
+    enum {
+        REQUEST_PERMISSION = 0x1023,
+        TILE_DATA = 18
+    };                              /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
+    const unsigned both = 3u << 17; /* XCR0: the system saves the tiles' configuration and data */
     unsigned a, b, c, d;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 27 & 1u)) {
         return false;
@@ -118,13 +123,16 @@ static void detect_x86(ry_cpu_info *info)
         memcpy(info->name + 16 * leaf, part, sizeof part);
     }
     bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-                  __builtin_cpu_supports("avx512vl");
+    bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     info->vnni = avx512 && __builtin_cpu_supports("avx512vnni");
     if (__get_cpuid_count(7, 1, &a, &b, &c, &d)) {
         info->avx512_bf16 = avx512 && (a >> 5 & 1u);
     }
-    info->isa = info->avx512_bf16 ? RY_ISA_avx512_bf16 : avx512 ? RY_ISA_avx512 : avx2 ? RY_ISA_avx2 : RY_ISA_generic;
+    info->isa = info->avx512_bf16 ? RY_ISA_avx512_bf16
+                : avx512          ? RY_ISA_avx512
+                : avx2            ? RY_ISA_avx2
+                                  : RY_ISA_generic;
     if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) {
         info->amx_bf16 = avx512 && (d >> 22 & 1u) && (d >> 24 & 1u);
     }

@@ -16,18 +16,20 @@ typedef enum ry_isa {
 typedef struct ry_cpu_info {
     char vendor[16]; /* "AuthenticAMD"; "" when not known */
     char name[64];
-    int family, model, stepping;      /* of Arm: the implementer, the part and the revision */
-    unsigned cores;                   /* that this process may use */
-    unsigned machine_cores;           /* that there are, whichever of them this process may use */
-    size_t l1d, l2, l3;               /* bytes of one; 0 when not known */
-    unsigned l2_shared, l3_shared;    /* how many of the machine's cores share one; at least 1 */
-    unsigned line;                    /* bytes of a cache line */
-    size_t huge_page;                 /* bytes of a page that memory gets when it asks for it; 0: none */
-    ry_isa isa;                       /* the best */
-    bool vnni, avx512_bf16, amx_bf16; /* amx_bf16: whether or not the system lets this process use it */
+    int family, model, stepping;   /* of Arm: the implementer, the part and the revision */
+    unsigned cores;                /* that this process may use */
+    unsigned machine_cores;        /* that there are, whichever of them this process may use */
+    size_t l1d, l2, l3;            /* bytes of one; 0 when not known */
+    unsigned l2_shared, l3_shared; /* how many of the machine's cores share one; at least 1 */
+    unsigned line;                 /* bytes of a cache line */
+    size_t huge_page; /* bytes of a page that memory gets when it asks for it; 0: none */
+    ry_isa isa;       /* the best */
+    bool vnni, avx512_bf16,
+        amx_bf16; /* amx_bf16: whether or not the system lets this process use it */
 } ry_cpu_info;
 
-/* Asks the system for the use of AMX's tiles where the CPU has them, for the whole process, which it gives or not; asking again changes nothing. */
+/* Asks the system for the use of AMX's tiles where the CPU has them, for the whole process, which
+ * it gives or not; asking again changes nothing. */
 void ry_cpu_detect(ry_cpu_info *info);
 const char *ry_isa_name(ry_isa isa);
 bool ry_isa_parse(const char *name, ry_isa *isa);

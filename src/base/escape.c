@@ -13,8 +13,9 @@
 static const struct {
     uint32_t first, last;
 } unseen[] = {
-    {0x00, 0x1f},     {0x7f, 0x9f},     {0x061c, 0x061c}, {0x180e, 0x180e}, {0x200b, 0x200f},   {0x2028, 0x202e},
-    {0x2060, 0x206f}, {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xfffe, 0xffff}, {0xe0000, 0xe007f},
+    {0x00, 0x1f},     {0x7f, 0x9f},     {0x061c, 0x061c},   {0x180e, 0x180e},
+    {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f},   {0xfeff, 0xfeff},
+    {0xfff9, 0xfffb}, {0xfffe, 0xffff}, {0xe0000, 0xe007f},
 };
 
 static bool is_unseen(uint32_t code)
@@ -31,8 +32,14 @@ static bool is_unseen(uint32_t code)
  * continuation, so nothing behind it is read. */
 static size_t decode(const unsigned char *text, uint32_t *code)
 {
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000}; /* a longer form of a smaller number is refused */
-    const size_t length = text[0] < 0x80 ? 1 : text[0] < 0xc0 ? 0 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : text[0] < 0xf8 ? 4 : 0;
+    static const uint32_t least[] = {0, 0, 0x80, 0x800,
+                                     0x10000}; /* a longer form of a smaller number is refused */
+    const size_t length = text[0] < 0x80   ? 1
+                          : text[0] < 0xc0 ? 0
+                          : text[0] < 0xe0 ? 2
+                          : text[0] < 0xf0 ? 3
+                          : text[0] < 0xf8 ? 4
+                                           : 0;
     *code = length == 1 ? text[0] : text[0] & (0x7fu >> length);
     for (size_t i = 1; i < length; i++) {
         if ((text[i] & 0xc0u) != 0x80u) {
@@ -58,7 +65,11 @@ static void write_code(uint32_t code, rynd_escape escape, char piece[PIECE])
     if (letter_of(code)) {
         snprintf(piece, PIECE, "\\%c", letter_of(code));
     } else if (escape == RYND_ESCAPE_LINE) {
-        snprintf(piece, PIECE, code < 0x80 ? "\\x%02x" : code < 0x10000 ? "\\u%04x" : "\\U%08x", (unsigned)code);
+        snprintf(piece, PIECE,
+                 code < 0x80      ? "\\x%02x"
+                 : code < 0x10000 ? "\\u%04x"
+                                  : "\\U%08x",
+                 (unsigned)code);
     } else if (code < 0x10000) {
         snprintf(piece, PIECE, "\\u%04x", (unsigned)code);
     } else {
@@ -73,7 +84,8 @@ static size_t next_piece(const char *text, rynd_escape escape, char piece[PIECE]
     uint32_t code;
     const size_t length = decode((const unsigned char *)text, &code);
     if (!length) {
-        snprintf(piece, PIECE, "%s%02x", escape == RYND_ESCAPE_JSON ? "\\\\x" : "\\x", (unsigned)(unsigned char)*text);
+        snprintf(piece, PIECE, "%s%02x", escape == RYND_ESCAPE_JSON ? "\\\\x" : "\\x",
+                 (unsigned)(unsigned char)*text);
         return 1;
     }
     if (is_unseen(code)) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The family of vector instruction sets that this build has kernels for: RY_FAMILY_X86, RY_FAMILY_ARM, or none (other CPUs, and portable builds). */
+/* The family of vector instruction sets that this build has kernels for: RY_FAMILY_X86,
+ * RY_FAMILY_ARM, or none (other CPUs, and portable builds). */
 #ifndef RY_BASE_ISA_FAMILY_H
 #define RY_BASE_ISA_FAMILY_H
 

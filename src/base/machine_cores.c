@@ -14,7 +14,8 @@ unsigned ry_count_cores(const char *list)
     unsigned long cores = 0;
     for (;; list++) {
         char *end;
-        const unsigned long first = strtoul(list, &end, 10), last = *end == '-' ? strtoul(end + 1, &end, 10) : first;
+        const unsigned long first = strtoul(list, &end, 10),
+                            last = *end == '-' ? strtoul(end + 1, &end, 10) : first;
         if (end == list || last < first || last >= MAX_CORES) {
             return 0;
         }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many cores the machine has, whichever of them this process may use (ry_cpu_info.cores): predictions are of the machine. */
+/* How many cores the machine has, whichever of them this process may use (ry_cpu_info.cores):
+ * predictions are of the machine. */
 #ifndef RY_BASE_MACHINE_CORES_H
 #define RY_BASE_MACHINE_CORES_H
 

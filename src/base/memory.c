@@ -9,8 +9,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Large blocks begin at a boundary of the system's huge pages, and it is asked for them: packed weights and activations are read through from one end to the
- * other in each run, and with pages of 4 KiB an address has to be looked up in tables every 64 lines. */
+/* Large blocks begin at a boundary of the system's huge pages, and it is asked for them: packed
+ * weights and activations are read through from one end to the other in each run, and with pages of
+ * 4 KiB an address has to be looked up in tables every 64 lines. */
 enum { HUGE_PAGE = 2 * 1024 * 1024 };
 
 enum { BLOCK_SIZE = 64 * 1024, ARENA_ALIGNMENT = 16 };
@@ -50,7 +51,8 @@ static void system_release(void *user, void *memory)
 
 const ry_allocator ry_system_allocator = {system_allocate, system_release, NULL};
 
-/* Errors are told far from where memory was refused, through functions that only say NULL or false: like errno, it is kept beside them. */
+/* Errors are told far from where memory was refused, through functions that only say NULL or false:
+ * like errno, it is kept beside them. */
 static _Thread_local size_t refused;
 
 void ry_memory_refuse(size_t size)
@@ -135,7 +137,8 @@ static ry_arena_block *add_block(ry_arena *arena, size_t bytes)
     }
     *block = (ry_arena_block){.size = size};
     arena->total += header + size;
-    /* A block made for one large request is full at once: it goes behind the current one, which may have room left. */
+    /* A block made for one large request is full at once: it goes behind the current one, which may
+     * have room left. */
     if (arena->blocks && size == bytes) {
         block->next = arena->blocks->next;
         arena->blocks->next = block;
@@ -169,7 +172,8 @@ void *ry_arena_take(ry_arena *arena, size_t count, size_t size)
 
 void *ry_arena_take_aligned(ry_arena *arena, size_t size)
 {
-    char *memory = size > SIZE_MAX - RY_ALIGNMENT ? NULL : ry_arena_take(arena, size + RY_ALIGNMENT, 1);
+    char *memory =
+        size > SIZE_MAX - RY_ALIGNMENT ? NULL : ry_arena_take(arena, size + RY_ALIGNMENT, 1);
     const size_t past = (uintptr_t)memory % RY_ALIGNMENT;
     return past ? memory + (RY_ALIGNMENT - past) : memory;
 }

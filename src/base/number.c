@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers through the C library, whose decimal point is the locale's: it is put in and taken out here. */
+/* Numbers through the C library, whose decimal point is the locale's: it is put in and taken out
+ * here. */
 #include "base/number.h"
 
 #include <locale.h>
@@ -31,7 +32,8 @@ void ry_number_print(double number, char text[RY_NUMBER_SIZE])
         snprintf(text, RY_NUMBER_SIZE, "%s", isnan(number) ? "nan" : number < 0 ? "-inf" : "inf");
         return;
     }
-    for (int digits = 6; digits <= 17; digits++) { /* 17 digits tell every double from its neighbours */
+    for (int digits = 6; digits <= 17;
+         digits++) { /* 17 digits tell every double from its neighbours */
         snprintf(text, RY_NUMBER_SIZE, "%.*g", digits, number);
         if (strtod(text, NULL) == number) {
             break;
@@ -95,8 +97,8 @@ bool ry_number_parse(const char *text, size_t length, double *number)
     char copy[LONGEST + 16];
     const char *dot = memchr(text, '.', length), *point = locale_point();
     size_t before = dot ? (size_t)(dot - text) : length;
-    snprintf(copy, sizeof copy, "%.*s%s%.*s", (int)before, text, dot ? point : "", (int)(dot ? length - before - 1 : 0),
-             dot ? dot + 1 : "");
+    snprintf(copy, sizeof copy, "%.*s%s%.*s", (int)before, text, dot ? point : "",
+             (int)(dot ? length - before - 1 : 0), dot ? dot + 1 : "");
     *number = strtod(copy, NULL);
     return true;
 }
@@ -111,7 +113,8 @@ bool ry_integer_parse(const char *text, size_t length, int64_t *number)
     }
     for (; i < length; i++) {
         if (text[i] < '0' || text[i] > '9' || __builtin_mul_overflow(value, 10, &value) ||
-            (negative ? __builtin_sub_overflow(value, text[i] - '0', &value) : __builtin_add_overflow(value, text[i] - '0', &value))) {
+            (negative ? __builtin_sub_overflow(value, text[i] - '0', &value)
+                      : __builtin_add_overflow(value, text[i] - '0', &value))) {
             return false;
         }
     }

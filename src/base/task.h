@@ -5,7 +5,8 @@
 
 #include <stddef.h>
 
-/* `worker` is below the number of threads, and no two tasks of one run have the same one at once: it selects a worker's scratch memory. */
+/* `worker` is below the number of threads, and no two tasks of one run have the same one at once:
+ * it selects a worker's scratch memory. */
 typedef void (*ry_task)(void *context, size_t task, unsigned worker);
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Helpers that take tasks from a few slots of jobs, spin for a moment when there is nothing to take, and then sleep.
+/* Helpers that take tasks from a few slots of jobs, spin for a moment when there is nothing to
+ * take, and then sleep.
  *
- * A job's tasks are cut into one range a worker. A worker begins with its own and then helps with the others', so that from step to step a thread
- * works on the same part of a tensor, which is in its core's cache. */
+ * A job's tasks are cut into one range a worker. A worker begins with its own and then helps with
+ * the others', so that from step to step a thread works on the same part of a tensor, which is in
+ * its core's cache. */
 #include "base/team.h"
 
 #include "base/clock.h"
@@ -14,19 +16,22 @@
 /* Jobs that may run at once with help; a caller who finds no slot runs its job alone. */
 enum { SLOTS = 8 };
 
-/* How long a thread looks for work, or waits for others, before it sleeps. Waking takes 20 to 60 microseconds on machines with virtual processors, more
- * than most steps of a small network; between the steps of a run there are a few microseconds, and the caller's serial steps. */
+/* How long a thread looks for work, or waits for others, before it sleeps. Waking takes 20 to 60
+ * microseconds on machines with virtual processors, more than most steps of a small network;
+ * between the steps of a run there are a few microseconds, and the caller's serial steps. */
 static const double spin_seconds = 150e-6;
 
-/* After this it also gives its processor away, for the one who is waited for may want it. Not sooner: whoever else wants it keeps it for milliseconds. */
+/* After this it also gives its processor away, for the one who is waited for may want it. Not
+ * sooner: whoever else wants it keeps it for milliseconds. */
 static const double patient_seconds = 50e-6;
 
 /* Looks between two readings of the clock, some 50 cycles each. */
 enum { LOOKS = 32 };
 
-/* `untaken` alone hands tasks out. It counts down, and a thread reads the job's other fields only after it has taken a task: the job cannot end before
- * that task is done, so they are this job's, however late the thread is. A slot's next job may begin while a late thread looks at
- * `untaken`: the thread then takes a task of that one. */
+/* `untaken` alone hands tasks out. It counts down, and a thread reads the job's other fields only
+ * after it has taken a task: the job cannot end before that task is done, so they are this job's,
+ * however late the thread is. A slot's next job may begin while a late thread looks at `untaken`:
+ * the thread then takes a task of that one. */
 typedef struct range {
     _Alignas(RY_ALIGNMENT) atomic_size_t untaken;
 } range;
@@ -53,7 +58,8 @@ struct ry_team {
     slot slots[SLOTS];
     _Alignas(RY_ALIGNMENT) atomic_uint sleepers; /* helpers */
     atomic_bool stop;
-    atomic_llong short_job; /* when the last job began that was too short to wake sleepers, in nanoseconds */
+    atomic_llong
+        short_job; /* when the last job began that was too short to wake sleepers, in nanoseconds */
     bool crowded;
     const ry_allocator *allocator;
     pthread_mutex_t lock;
@@ -86,7 +92,8 @@ static size_t take(const ry_team *team, slot *s, unsigned i, size_t *first)
     const size_t grain = atomic_load_explicit(&s->grain, memory_order_relaxed);
     while (untaken > 0) {
         const size_t count = untaken < grain ? untaken : grain;
-        if (atomic_compare_exchange_weak_explicit(left, &untaken, untaken - count, memory_order_acquire, memory_order_relaxed)) {
+        if (atomic_compare_exchange_weak_explicit(left, &untaken, untaken - count,
+                                                  memory_order_acquire, memory_order_relaxed)) {
             *first = range_begin(team, s->tasks, i + 1) - untaken;
             return count;
         }
@@ -112,13 +119,15 @@ static size_t run_tasks(const ry_team *team, slot *s, unsigned worker)
 
 static bool help_slot(ry_team *team, slot *s, unsigned worker)
 {
-    const size_t count = atomic_load_explicit(&s->open, memory_order_relaxed) ? run_tasks(team, s, worker) : 0;
+    const size_t count =
+        atomic_load_explicit(&s->open, memory_order_relaxed) ? run_tasks(team, s, worker) : 0;
     if (count == 0) {
         return false;
     }
     const size_t tasks = s->tasks;
     const size_t done = atomic_fetch_add(&s->done, count) + count;
-    /* Either the caller sees that all is done before it sleeps, or it is seen here to sleep. The slot may have another caller by now, who then looks once more. */
+    /* Either the caller sees that all is done before it sleeps, or it is seen here to sleep. The
+     * slot may have another caller by now, who then looks once more. */
     if (done == tasks && atomic_load(&s->caller_sleeps)) {
         pthread_mutex_lock(&team->lock);
         pthread_mutex_unlock(&team->lock);
@@ -224,7 +233,8 @@ static void wake_helpers(ry_team *team, size_t wanted)
     if (sleepers == 0) {
         return;
     }
-    pthread_mutex_lock(&team->lock); /* a helper that is about to sleep has looked for work under it */
+    pthread_mutex_lock(
+        &team->lock); /* a helper that is about to sleep has looked for work under it */
     pthread_mutex_unlock(&team->lock);
     if (wanted >= sleepers) {
         pthread_cond_broadcast(&team->work);
@@ -235,15 +245,17 @@ static void wake_helpers(ry_team *team, size_t wanted)
     }
 }
 
-/* A job that is too short to wake anybody for itself does so for those that follow it: where the job before it began within the time that a helper spins,
- * helpers that were awake would stay awake. */
+/* A job that is too short to wake anybody for itself does so for those that follow it: where the
+ * job before it began within the time that a helper spins, helpers that were awake would stay
+ * awake. */
 static bool is_one_of_many(ry_team *team)
 {
     if (atomic_load_explicit(&team->sleepers, memory_order_relaxed) == 0) {
         return false;
     }
     const long long now = (long long)(ry_clock_seconds() * 1e9);
-    return now - atomic_exchange_explicit(&team->short_job, now, memory_order_relaxed) < (long long)(spin_seconds * 1e9);
+    return now - atomic_exchange_explicit(&team->short_job, now, memory_order_relaxed) <
+           (long long)(spin_seconds * 1e9);
 }
 
 static slot *find_slot(ry_team *team)
@@ -252,7 +264,8 @@ static slot *find_slot(ry_team *team)
         bool used = false;
         slot *s = &team->slots[i];
         if (!atomic_load_explicit(&s->used, memory_order_relaxed) &&
-            atomic_compare_exchange_strong_explicit(&s->used, &used, true, memory_order_acquire, memory_order_relaxed)) {
+            atomic_compare_exchange_strong_explicit(&s->used, &used, true, memory_order_acquire,
+                                                    memory_order_relaxed)) {
             return s;
         }
     }
@@ -288,7 +301,8 @@ void ry_team_run(ry_team *team, size_t tasks, size_t grain, bool wake, ry_task t
     atomic_store_explicit(&s->used, false, memory_order_release);
 }
 
-rynd_status ry_team_create(const ry_allocator *allocator, unsigned helpers, bool crowded, ry_team **team, ry_error *error)
+rynd_status ry_team_create(const ry_allocator *allocator, unsigned helpers, bool crowded,
+                           ry_team **team, ry_error *error)
 {
     ry_team *t = ry_allocate_array(allocator, 1, sizeof *t + helpers * sizeof *t->helper);
     range *ranges = ry_allocate_array(allocator, SLOTS * ((size_t)helpers + 1), sizeof *ranges);

@@ -9,10 +9,12 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-/* Handing work over and back costs about a microsecond, and what the other thread reads and writes moves between the cores' caches besides. */
+/* Handing work over and back costs about a microsecond, and what the other thread reads and writes
+ * moves between the cores' caches besides. */
 static const double min_shared_seconds = 6e-6;
 
-/* A run that is shorter than the time until a sleeping thread has woken goes on without it, unless others just like it follow (base/team.c). */
+/* A run that is shorter than the time until a sleeping thread has woken goes on without it, unless
+ * others just like it follow (base/team.c). */
 static const double min_woken_seconds = 30e-6;
 
 /* Tasks that are taken at once: taking costs a tenth of a microsecond. */
@@ -27,7 +29,8 @@ struct ry_threads {
     pthread_mutex_t lock; /* a caller's pool may run one job at a time */
 };
 
-/* One run on a caller's pool. `next` and `done` also order memory between the lanes and the caller, whatever the pool does. */
+/* One run on a caller's pool. `next` and `done` also order memory between the lanes and the caller,
+ * whatever the pool does. */
 typedef struct lanes_job {
     ry_task task;
     void *context;
@@ -59,7 +62,8 @@ static unsigned usable_cpus(void)
     return count > 0 ? (unsigned)count : 1;
 }
 
-rynd_status ry_threads_create(const ry_allocator *allocator, unsigned count, ry_parallel_for parallel_for, void *user, ry_threads **threads,
+rynd_status ry_threads_create(const ry_allocator *allocator, unsigned count,
+                              ry_parallel_for parallel_for, void *user, ry_threads **threads,
                               ry_error *error)
 {
     ry_threads *t = ry_allocate_array(allocator, 1, sizeof *t);
@@ -73,7 +77,8 @@ rynd_status ry_threads_create(const ry_allocator *allocator, unsigned count, ry_
     t->user = user;
     pthread_mutex_init(&t->lock, NULL);
     if (!parallel_for && t->count > 1) {
-        rynd_status status = ry_team_create(allocator, t->count - 1, t->count > cpus, &t->team, error);
+        rynd_status status =
+            ry_team_create(allocator, t->count - 1, t->count > cpus, &t->team, error);
         if (status != RYND_OK) {
             ry_threads_destroy(t);
             return status;
@@ -131,6 +136,7 @@ void ry_threads_run(ry_threads *threads, size_t tasks, double seconds, ry_task t
     } else if (threads->parallel_for) {
         run_on_callers_pool(threads, tasks, task, context);
     } else {
-        ry_team_run(threads->team, tasks, grain_of(threads, tasks, seconds), !known || seconds >= min_woken_seconds, task, context);
+        ry_team_run(threads->team, tasks, grain_of(threads, tasks, seconds),
+                    !known || seconds >= min_woken_seconds, task, context);
     }
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device: what exec/ and plan/ know of the machine that computes. Memory may be the device's own: nothing above this header dereferences a
- * ry_buffer's content.
+/* A device: what exec/ and plan/ know of the machine that computes. Memory may be the device's own:
+ * nothing above this header dereferences a ry_buffer's content.
  *
- * A buffer is a range of device memory; a ry_place is a spot in one. A stream runs launches in order; an event tells when what was put before
- * it is done. The CPU's stream runs each launch before `launch` returns, on the context's threads. */
+ * A buffer is a range of device memory; a ry_place is a spot in one. A stream runs launches in
+ * order; an event tells when what was put before it is done. The CPU's stream runs each launch
+ * before `launch` returns, on the context's threads. */
 #ifndef RY_DEVICE_DEVICE_H
 #define RY_DEVICE_DEVICE_H
 
@@ -23,8 +24,8 @@ typedef struct ry_place {
     size_t offset;     /* bytes */
 } ry_place;
 
-/* What a launch runs, of the device's kind: on the CPU a function, called once for every task with the launch's `call` as it is and the
- * arguments as pointers. */
+/* What a launch runs, of the device's kind: on the CPU a function, called once for every task with
+ * the launch's `call` as it is and the arguments as pointers. */
 typedef union ry_program {
     void (*cpu)(const void *call, void *const *arguments, int phase, size_t task, unsigned worker);
     void *other;
@@ -36,7 +37,8 @@ typedef struct ry_launch {
     ry_program program;
     int phases;
     const size_t *tasks;
-    const double *seconds; /* of each phase on one worker, as far as it is known; 0 or NULL: not known */
+    const double
+        *seconds; /* of each phase on one worker, as far as it is known; 0 or NULL: not known */
     int argument_count;
     const ry_place *arguments;
     void **resolved; /* room for argument_count pointers, for the device's use during the launch */
@@ -47,35 +49,45 @@ typedef struct ry_device_table {
     const char *name; /* "cpu", "opencl", "cuda" */
     void (*destroy)(ry_device *device);
 
-    rynd_status (*buffer_create)(ry_device *device, size_t size, ry_buffer **buffer, ry_error *error);
-    /* Host memory as a buffer: the CPU uses it where it is stored; others copy it (read-only for the device). */
-    rynd_status (*buffer_wrap)(ry_device *device, const void *host, size_t size, ry_buffer **buffer, ry_error *error);
-    /* The same, of other host memory of the same size, for a buffer that buffer_wrap made: it takes no memory. */
-    rynd_status (*buffer_rewrap)(ry_device *device, const void *host, ry_buffer *buffer, ry_error *error);
+    rynd_status (*buffer_create)(ry_device *device, size_t size, ry_buffer **buffer,
+                                 ry_error *error);
+    /* Host memory as a buffer: the CPU uses it where it is stored; others copy it (read-only for
+     * the device). */
+    rynd_status (*buffer_wrap)(ry_device *device, const void *host, size_t size, ry_buffer **buffer,
+                               ry_error *error);
+    /* The same, of other host memory of the same size, for a buffer that buffer_wrap made: it takes
+     * no memory. */
+    rynd_status (*buffer_rewrap)(ry_device *device, const void *host, ry_buffer *buffer,
+                                 ry_error *error);
     void (*buffer_destroy)(ry_device *device, ry_buffer *buffer); /* NULL is allowed */
     void *(*buffer_address)(ry_buffer *buffer);                   /* host_memory only */
 
     rynd_status (*stream_create)(ry_device *device, ry_stream **stream, ry_error *error);
     void (*stream_destroy)(ry_device *device, ry_stream *stream);
-    rynd_status (*upload)(ry_stream *stream, ry_place to, const void *host, size_t size, ry_error *error);
-    rynd_status (*download)(ry_stream *stream, void *host, ry_place from, size_t size, ry_error *error);
+    rynd_status (*upload)(ry_stream *stream, ry_place to, const void *host, size_t size,
+                          ry_error *error);
+    rynd_status (*download)(ry_stream *stream, void *host, ry_place from, size_t size,
+                            ry_error *error);
     rynd_status (*launch)(ry_stream *stream, const ry_launch *launch, ry_error *error);
     rynd_status (*synchronize)(ry_stream *stream, ry_error *error);
 
     rynd_status (*event_create)(ry_device *device, ry_event **event, ry_error *error);
     void (*event_destroy)(ry_device *device, ry_event *event);
     rynd_status (*event_record)(ry_stream *stream, ry_event *event, ry_error *error);
-    rynd_status (*event_elapsed)(const ry_event *from, const ry_event *to, double *seconds, ry_error *error);
+    rynd_status (*event_elapsed)(const ry_event *from, const ry_event *to, double *seconds,
+                                 ry_error *error);
 } ry_device_table;
 
 struct ry_device {
     const ry_device_table *table;
     const ry_allocator *allocator;
-    unsigned isa;                       /* cpu: a ry_isa, the best that it runs */
-    unsigned planned_isa;               /* that plans are made for: of another machine it may be better, and they are only looked at */
-    bool host_memory;                   /* buffers are host memory: buffer_wrap does not copy, and buffer_address gives pointers */
+    unsigned isa;         /* cpu: a ry_isa, the best that it runs */
+    unsigned planned_isa; /* that plans are made for: of another machine it may be better, and they
+                             are only looked at */
+    bool host_memory;     /* buffers are host memory: buffer_wrap does not copy, and buffer_address
+                             gives pointers */
     const struct rynd_machine *machine; /* what it offers; as long as the device */
-    unsigned workers;                   /* how many workers a launch may use at once: scratch is sized by it */
+    unsigned workers; /* how many workers a launch may use at once: scratch is sized by it */
     char name[64];
 };
 

@@ -156,7 +156,8 @@ rynd_status ry_run_output(const ry_run *run, size_t index, ry_tensor *tensor, ry
         return RYND_OK;
     }
     if (!run->rest.run) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "output '%s': run the session first", planned->name);
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "output '%s': run the session first",
+                       planned->name);
     }
     return ry_run_output(run->rest.run, planned->rest, tensor, error);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run of a plan and of its rest: nodes whose shapes depend on values that only a run gives. The rest is planned when the values are known, and kept
- * while the shapes and the small values (those that may decide a shape) stay the same; it may leave a rest of its own. One thread at a time. */
+/* A run of a plan and of its rest: nodes whose shapes depend on values that only a run gives. The
+ * rest is planned when the values are known, and kept while the shapes and the small values (those
+ * that may decide a shape) stay the same; it may leave a rest of its own. One thread at a time. */
 #ifndef RY_EXEC_RUN_H
 #define RY_EXEC_RUN_H
 
@@ -14,7 +15,8 @@ void ry_run_destroy(ry_run *run); /* NULL is allowed */
 /* Of the plan itself: what is bound, and how long its steps take. */
 ry_session *ry_run_session(ry_run *run);
 rynd_status ry_run_go(ry_run *run, ry_error *error);
-/* Valid until the next run. Fails with ARGUMENT where the output is the rest's and nothing has run yet. */
+/* Valid until the next run. Fails with ARGUMENT where the output is the rest's and nothing has run
+ * yet. */
 rynd_status ry_run_output(const ry_run *run, size_t index, ry_tensor *tensor, ry_error *error);
 size_t ry_run_memory(const ry_run *run); /* bytes of arenas and staging */
 

@@ -37,7 +37,8 @@ struct ry_session {
     size_t memory;
 };
 
-static rynd_status create_buffer(ry_session *session, size_t size, ry_buffer **buffer, ry_error *error)
+static rynd_status create_buffer(ry_session *session, size_t size, ry_buffer **buffer,
+                                 ry_error *error)
 {
     RY_TRY(session->plan->device->table->buffer_create(session->plan->device, size, buffer, error));
     session->memory += size;
@@ -53,7 +54,9 @@ static const ry_step *largest_step(const ry_plan *plan)
         const ry_step *step = &plan->steps[s];
         double bytes = (double)ry_prepared_workspace(&step->prepared);
         for (int i = 0; i < step->problem.outputs; i++) {
-            bytes += step->out[i].home == RY_HOME_ARENA ? (double)ry_tensor_bytes(&step->problem.out[i]) : 0;
+            bytes += step->out[i].home == RY_HOME_ARENA
+                         ? (double)ry_tensor_bytes(&step->problem.out[i])
+                         : 0;
         }
         if (bytes > most) {
             most = bytes;
@@ -67,15 +70,20 @@ static rynd_status create_activations(ry_session *session, ry_error *error)
 {
     const ry_plan *plan = session->plan;
     const ry_step *step = largest_step(plan);
-    const rynd_status status = plan->arena_size ? create_buffer(session, plan->arena_size, &session->activations, error) : RYND_OK;
+    const rynd_status status =
+        plan->arena_size ? create_buffer(session, plan->arena_size, &session->activations, error)
+                         : RYND_OK;
     if (status != RYND_OK && step) {
-        ry_error_prefix(error, "activations and workspace of all steps, most of them for node '%s' (%s): ", step->name, step->source);
+        ry_error_prefix(error,
+                        "activations and workspace of all steps, most of them for node '%s' (%s): ",
+                        step->name, step->source);
     }
     return status;
 }
 
 /* What is refused names its tensor, but for memory. */
-static rynd_status name_tensor(rynd_status status, const char *what, const char *name, ry_error *error)
+static rynd_status name_tensor(rynd_status status, const char *what, const char *name,
+                               ry_error *error)
 {
     if (status == RYND_ERROR_OUT_OF_MEMORY) {
         ry_error_prefix(error, "%s '%s': ", what, name);
@@ -106,9 +114,11 @@ static rynd_status bind_steps(ry_session *session, ry_error *error)
     for (size_t s = 0; s < plan->step_count; s++) {
         const ry_step *step = &plan->steps[s];
         ry_bound *bound = &session->bound[s];
-        int64_t(*actual)[RY_MAX_RANK] = step->actual_row < 0 ? NULL : session->actual + step->actual_row;
+        int64_t(*actual)[RY_MAX_RANK] =
+            step->actual_row < 0 ? NULL : session->actual + step->actual_row;
         RY_TRY(ry_bind(&step->prepared, step->seconds, actual, &session->arena, bound, error));
-        ry_bound_set_memory(bound, (ry_place){plan->packed, step->packed_offset}, (ry_place){session->activations, plan->workspace_offset},
+        ry_bound_set_memory(bound, (ry_place){plan->packed, step->packed_offset},
+                            (ry_place){session->activations, plan->workspace_offset},
                             (ry_place){session->activations, plan->scratch_offset});
     }
     return RYND_OK;
@@ -134,7 +144,8 @@ static rynd_status build(ry_session *session, ry_error *error)
 rynd_status ry_session_create(const ry_plan *plan, ry_session **session, ry_error *error)
 {
     if (plan->packed_size && !plan->packed) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "the plan was made without its weights: it can be looked at, not run");
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "the plan was made without its weights: it can be looked at, not run");
     }
     ry_session *s = ry_allocate_array(plan->device->allocator, 1, sizeof *s);
     if (!s) {
@@ -182,7 +193,9 @@ static ry_place place_of(const ry_session *session, ry_spot spot, int64_t turn)
     case RY_HOME_INPUT: return (ry_place){session->inputs[spot.index].buffer, share};
     case RY_HOME_CONSTANT: return (ry_place){session->plan->constants[spot.index], 0};
     case RY_HOME_ARENA: return (ry_place){session->activations, spot.offset + share};
-    case RY_HOME_OUTPUT: return (ry_place){session->outputs[spot.index].place.buffer, session->outputs[spot.index].place.offset + share};
+    case RY_HOME_OUTPUT:
+        return (ry_place){session->outputs[spot.index].place.buffer,
+                          session->outputs[spot.index].place.offset + share};
     case RY_HOME_NONE: break;
     }
     return (ry_place){NULL, 0};
@@ -207,12 +220,15 @@ static rynd_status read_inputs(ry_session *session, ry_error *error)
     const ry_plan *plan = session->plan;
     for (size_t i = 0; i < plan->input_count; i++) {
         ry_session_input_slot *slot = &session->inputs[i];
-        if (!slot->bound && ry_tensor_count(&plan->inputs[i]) > 0 && !plan->graph->values[plan->graph->inputs[i]].constant) {
-            return ry_fail(error, RYND_ERROR_ARGUMENT, "input '%s' is not bound: give it memory with rynd_session_bind",
+        if (!slot->bound && ry_tensor_count(&plan->inputs[i]) > 0 &&
+            !plan->graph->values[plan->graph->inputs[i]].constant) {
+            return ry_fail(error, RYND_ERROR_ARGUMENT,
+                           "input '%s' is not bound: give it memory with rynd_session_bind",
                            plan->input_names[i]);
         }
         if (slot->transfer) {
-            RY_TRY(ry_transfer_run(slot->transfer, session->stream, (ry_place){slot->buffer, 0}, error));
+            RY_TRY(ry_transfer_run(slot->transfer, session->stream, (ry_place){slot->buffer, 0},
+                                   error));
         }
     }
     return RYND_OK;
@@ -223,11 +239,13 @@ static void note_actual(ry_session *session, size_t index)
     const ry_plan_output *planned = &session->plan->outputs[index];
     if (planned->bounded) {
         ry_shape shape = ry_shape_of(planned->tensor.rank, session->actual[planned->actual]);
-        session->outputs[index].tensor = ry_tensor_row_major((ry_dtype)planned->tensor.dtype, &shape, NULL);
+        session->outputs[index].tensor =
+            ry_tensor_row_major((ry_dtype)planned->tensor.dtype, &shape, NULL);
     }
 }
 
-/* To the caller's memory, when it is not where the step wrote already; to a mirror, when the device's memory cannot be shown. */
+/* To the caller's memory, when it is not where the step wrote already; to a mirror, when the
+ * device's memory cannot be shown. */
 static rynd_status write_output(ry_session *session, size_t index, ry_error *error)
 {
     ry_session_output_slot *slot = &session->outputs[index];
@@ -240,15 +258,19 @@ static rynd_status write_output(ry_session *session, size_t index, ry_error *err
     } else if (slot->wrapped) {
         slot->tensor.data = slot->bound.data;
     } else if (device->host_memory) {
-        slot->tensor.data = place.buffer ? (char *)device->table->buffer_address(place.buffer) + place.offset : NULL;
+        slot->tensor.data = place.buffer
+                                ? (char *)device->table->buffer_address(place.buffer) + place.offset
+                                : NULL;
     } else {
         if (!slot->mirror) {
-            slot->mirror = ry_allocate(device->allocator, ry_tensor_bytes(&session->plan->outputs[index].tensor));
+            slot->mirror = ry_allocate(device->allocator,
+                                       ry_tensor_bytes(&session->plan->outputs[index].tensor));
         }
         if (!slot->mirror) {
             return ry_fail_memory(error);
         }
-        RY_TRY(device->table->download(session->stream, slot->mirror, place, ry_tensor_bytes(&slot->tensor), error));
+        RY_TRY(device->table->download(session->stream, slot->mirror, place,
+                                       ry_tensor_bytes(&slot->tensor), error));
         slot->tensor.data = slot->mirror;
     }
     return RYND_OK;
@@ -305,20 +327,24 @@ rynd_status ry_session_run(ry_session *session, ry_error *error)
 
 static bool same_dims(const ry_tensor *a, const ry_tensor *b)
 {
-    return a->dtype == b->dtype && a->rank == b->rank && memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim) == 0;
+    return a->dtype == b->dtype && a->rank == b->rank &&
+           memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim) == 0;
 }
 
-static rynd_status check_binding(const char *what, const char *name, const ry_tensor *planned, const ry_tensor *given, ry_error *error)
+static rynd_status check_binding(const char *what, const char *name, const ry_tensor *planned,
+                                 const ry_tensor *given, ry_error *error)
 {
     char wanted[256], got[256];
     ry_shape a = ry_tensor_shape(planned), b = ry_tensor_shape(given);
     if (given->rank < 0 || given->rank > RY_MAX_RANK) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "%s '%s': rank %d is outside 0 to %d", what, name, given->rank, RY_MAX_RANK);
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "%s '%s': rank %d is outside 0 to %d", what,
+                       name, given->rank, RY_MAX_RANK);
     }
     if (!same_dims(planned, given)) {
-        return ry_fail(error, RYND_ERROR_SHAPE, "%s '%s': planned for %s %s, given %s %s", what, name,
-                       ry_dtype_name((ry_dtype)planned->dtype), ry_shape_text(NULL, &a, wanted, sizeof wanted),
-                       ry_dtype_name((ry_dtype)given->dtype), ry_shape_text(NULL, &b, got, sizeof got));
+        return ry_fail(
+            error, RYND_ERROR_SHAPE, "%s '%s': planned for %s %s, given %s %s", what, name,
+            ry_dtype_name((ry_dtype)planned->dtype), ry_shape_text(NULL, &a, wanted, sizeof wanted),
+            ry_dtype_name((ry_dtype)given->dtype), ry_shape_text(NULL, &b, got, sizeof got));
     }
     if (!given->data && ry_tensor_count(given) > 0) {
         return ry_fail(error, RYND_ERROR_ARGUMENT, "%s '%s': the data is NULL", what, name);
@@ -332,7 +358,8 @@ static bool usable_in_place(const ry_session *session, const ry_tensor *tensor)
            (uintptr_t)tensor->data % ry_dtype_size((ry_dtype)tensor->dtype) == 0;
 }
 
-static rynd_status bind_input(ry_session *session, size_t index, const ry_tensor *tensor, ry_error *error)
+static rynd_status bind_input(ry_session *session, size_t index, const ry_tensor *tensor,
+                              ry_error *error)
 {
     const ry_plan *plan = session->plan;
     ry_session_input_slot *slot = &session->inputs[index];
@@ -340,10 +367,12 @@ static rynd_status bind_input(ry_session *session, size_t index, const ry_tensor
     ry_transfer *transfer = NULL;
     ry_buffer *buffer = NULL;
     if (usable_in_place(session, tensor)) {
-        RY_TRY(plan->device->table->buffer_wrap(plan->device, tensor->data, ry_tensor_bytes(tensor), &buffer, error));
+        RY_TRY(plan->device->table->buffer_wrap(plan->device, tensor->data, ry_tensor_bytes(tensor),
+                                                &buffer, error));
     } else {
         RY_TRY(ry_transfer_create(plan->device, tensor, true, &transfer, error));
-        rynd_status status = plan->device->table->buffer_create(plan->device, ry_tensor_bytes(&plan->inputs[index]), &buffer, error);
+        rynd_status status = plan->device->table->buffer_create(
+            plan->device, ry_tensor_bytes(&plan->inputs[index]), &buffer, error);
         if (status != RYND_OK) {
             ry_transfer_destroy(transfer);
             return status;
@@ -355,26 +384,33 @@ static rynd_status bind_input(ry_session *session, size_t index, const ry_tensor
     return RYND_OK;
 }
 
-rynd_status ry_session_bind_input(ry_session *session, size_t index, const ry_tensor *tensor, ry_error *error)
+rynd_status ry_session_bind_input(ry_session *session, size_t index, const ry_tensor *tensor,
+                                  ry_error *error)
 {
-    return name_tensor(bind_input(session, index, tensor, error), "input", session->plan->input_names[index], error);
+    return name_tensor(bind_input(session, index, tensor, error), "input",
+                       session->plan->input_names[index], error);
 }
 
-static rynd_status bind_output(ry_session *session, size_t index, const ry_tensor *tensor, ry_error *error)
+static rynd_status bind_output(ry_session *session, size_t index, const ry_tensor *tensor,
+                               ry_error *error)
 {
     const ry_plan *plan = session->plan;
     const ry_plan_output *planned = &plan->outputs[index];
     ry_session_output_slot *slot = &session->outputs[index];
     if (planned->later || planned->bounded) {
-        return ry_fail(error, RYND_ERROR_UNSUPPORTED,
-                       "output '%s': its shape depends on data, so it cannot be bound; read it after the run", planned->name);
+        return ry_fail(
+            error, RYND_ERROR_UNSUPPORTED,
+            "output '%s': its shape depends on data, so it cannot be bound; read it after the run",
+            planned->name);
     }
     RY_TRY(check_binding("output", planned->name, &planned->tensor, tensor, error));
-    bool direct = planned->spot.home == RY_HOME_OUTPUT && planned->spot.index == index && usable_in_place(session, tensor);
+    bool direct = planned->spot.home == RY_HOME_OUTPUT && planned->spot.index == index &&
+                  usable_in_place(session, tensor);
     ry_transfer *transfer = NULL;
     ry_buffer *wrapped = NULL;
     if (direct) {
-        RY_TRY(plan->device->table->buffer_wrap(plan->device, tensor->data, ry_tensor_bytes(tensor), &wrapped, error));
+        RY_TRY(plan->device->table->buffer_wrap(plan->device, tensor->data, ry_tensor_bytes(tensor),
+                                                &wrapped, error));
     } else {
         RY_TRY(take_output(session, index, error));
         RY_TRY(ry_transfer_create(plan->device, tensor, false, &transfer, error));
@@ -393,9 +429,11 @@ static rynd_status bind_output(ry_session *session, size_t index, const ry_tenso
     return RYND_OK;
 }
 
-rynd_status ry_session_bind_output(ry_session *session, size_t index, const ry_tensor *tensor, ry_error *error)
+rynd_status ry_session_bind_output(ry_session *session, size_t index, const ry_tensor *tensor,
+                                   ry_error *error)
 {
-    return name_tensor(bind_output(session, index, tensor, error), "output", session->plan->outputs[index].name, error);
+    return name_tensor(bind_output(session, index, tensor, error), "output",
+                       session->plan->outputs[index].name, error);
 }
 
 void ry_session_output(const ry_session *session, size_t index, ry_tensor *tensor)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The session: the running state of a plan. One thread at a time. ry_session_run allocates nothing and decides nothing. What the plan leaves for later
- * is not run here: see run.h. */
+/* The session: the running state of a plan. One thread at a time. ry_session_run allocates nothing
+ * and decides nothing. What the plan leaves for later is not run here: see run.h. */
 #ifndef RY_EXEC_SESSION_H
 #define RY_EXEC_SESSION_H
 
@@ -11,12 +11,16 @@ typedef struct ry_session ry_session;
 /* The plan is borrowed and must outlive the session. */
 rynd_status ry_session_create(const ry_plan *plan, ry_session **session, ry_error *error);
 void ry_session_destroy(ry_session *session); /* NULL is allowed */
-/* Input memory is borrowed until it is bound anew; its shape and dtype must be the plan's, its strides may be any. */
-rynd_status ry_session_bind_input(ry_session *session, size_t index, const ry_tensor *tensor, ry_error *error);
+/* Input memory is borrowed until it is bound anew; its shape and dtype must be the plan's, its
+ * strides may be any. */
+rynd_status ry_session_bind_input(ry_session *session, size_t index, const ry_tensor *tensor,
+                                  ry_error *error);
 /* Where an output shall be written (any strides); without it the session keeps it. */
-rynd_status ry_session_bind_output(ry_session *session, size_t index, const ry_tensor *tensor, ry_error *error);
+rynd_status ry_session_bind_output(ry_session *session, size_t index, const ry_tensor *tensor,
+                                   ry_error *error);
 rynd_status ry_session_run(ry_session *session, ry_error *error);
-/* An output of the plan that is not `later`. Valid until the next run; the data is the session's (or the bound memory). */
+/* An output of the plan that is not `later`. Valid until the next run; the data is the session's
+ * (or the bound memory). */
 void ry_session_output(const ry_session *session, size_t index, ry_tensor *tensor);
 size_t ry_session_memory(const ry_session *session); /* bytes of arena and staging */
 /* Seconds of each step of the last run, when timing is on. */

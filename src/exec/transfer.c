@@ -2,7 +2,8 @@
 /* Transfers between the caller's memory and the device. */
 #include "exec/transfer.h"
 
-/* A kernel that copies between the two layouts, with memory of its own: a transfer is not a step of the plan. */
+/* A kernel that copies between the two layouts, with memory of its own: a transfer is not a step of
+ * the plan. */
 static rynd_status prepare_copy(ry_transfer *t, ry_error *error)
 {
     ry_tensor *ends = RY_TAKE(&t->arena, ry_tensor, 2);
@@ -12,20 +13,27 @@ static rynd_status prepare_copy(ry_transfer *t, ry_error *error)
     ends[0] = t->to_device ? t->host : t->packed;
     ends[1] = t->to_device ? t->packed : t->host;
     ends[0].data = ends[1].data = NULL;
-    t->problem = (ry_problem){.op = RY_OP_copy, .accuracy = RY_ACCURACY_strict, .inputs = 1, .outputs = 1, .in = &ends[0], .out = &ends[1]};
+    t->problem = (ry_problem){.op = RY_OP_copy,
+                              .accuracy = RY_ACCURACY_strict,
+                              .inputs = 1,
+                              .outputs = 1,
+                              .in = &ends[0],
+                              .out = &ends[1]};
     const ry_target target = ry_target_here(t->device);
     size_t at = 0;
     const ry_query query = {ry_kernel_next(&t->problem, &target, &at), &t->problem, &target, NULL};
     if (!query.kernel) {
-        return ry_fail(error, RYND_ERROR_UNSUPPORTED, "no kernel copies a %s tensor of rank %d", ry_dtype_name((ry_dtype)t->host.dtype),
-                       t->host.rank);
+        return ry_fail(error, RYND_ERROR_UNSUPPORTED, "no kernel copies a %s tensor of rank %d",
+                       ry_dtype_name((ry_dtype)t->host.dtype), t->host.rank);
     }
     RY_TRY(ry_prepare(&query, 0, &t->prepared, error));
     RY_TRY(ry_prepared_initialise(&t->prepared, &target, &t->arena, error));
     RY_TRY(ry_bind(&t->prepared, NULL, NULL, &t->arena, &t->bound, error));
-    const size_t workspace = ry_prepared_workspace(&t->prepared), own = workspace + t->prepared.scratch * t->device->workers;
+    const size_t workspace = ry_prepared_workspace(&t->prepared),
+                 own = workspace + t->prepared.scratch * t->device->workers;
     RY_TRY(own ? t->device->table->buffer_create(t->device, own, &t->own, error) : RYND_OK);
-    ry_bound_set_memory(&t->bound, (ry_place){NULL, 0}, (ry_place){t->own, 0}, (ry_place){t->own, workspace});
+    ry_bound_set_memory(&t->bound, (ry_place){NULL, 0}, (ry_place){t->own, 0},
+                        (ry_place){t->own, workspace});
     return RYND_OK;
 }
 
@@ -44,7 +52,8 @@ static rynd_status prepare(ry_transfer *t, ry_error *error)
     return RYND_OK;
 }
 
-rynd_status ry_transfer_create(ry_device *device, const ry_tensor *host, bool to_device, ry_transfer **transfer, ry_error *error)
+rynd_status ry_transfer_create(ry_device *device, const ry_tensor *host, bool to_device,
+                               ry_transfer **transfer, ry_error *error)
 {
     ry_transfer *t = ry_allocate_array(device->allocator, 1, sizeof *t);
     if (!t) {
@@ -86,7 +95,8 @@ static rynd_status run_shared(ry_transfer *t, ry_stream *stream, ry_place place,
     return ry_bound_launch(&t->bound, t->device, stream, error);
 }
 
-rynd_status ry_transfer_run(ry_transfer *transfer, ry_stream *stream, ry_place place, ry_error *error)
+rynd_status ry_transfer_run(ry_transfer *transfer, ry_stream *stream, ry_place place,
+                            ry_error *error)
 {
     ry_transfer *t = transfer;
     if (t->device->host_memory) {
@@ -98,7 +108,8 @@ rynd_status ry_transfer_run(ry_transfer *transfer, ry_stream *stream, ry_place p
         if (t->staging) {
             ry_tensor_copy(&staged, &t->host);
         }
-        return t->device->table->upload(stream, place, staged.data, ry_tensor_bytes(&staged), error);
+        return t->device->table->upload(stream, place, staged.data, ry_tensor_bytes(&staged),
+                                        error);
     }
     RY_TRY(t->device->table->download(stream, staged.data, place, ry_tensor_bytes(&staged), error));
     if (t->staging) {

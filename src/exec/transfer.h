@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moves a tensor between the caller's host memory, of any strides, and a row-major place on the device. What can be decided is decided when it is made. */
+/* Moves a tensor between the caller's host memory, of any strides, and a row-major place on the
+ * device. What can be decided is decided when it is made. */
 #ifndef RY_EXEC_TRANSFER_H
 #define RY_EXEC_TRANSFER_H
 
@@ -19,8 +20,10 @@ typedef struct ry_transfer {
     ry_buffer *own; /* workspace and scratch */
 } ry_transfer;
 
-rynd_status ry_transfer_create(ry_device *device, const ry_tensor *host, bool to_device, ry_transfer **transfer, ry_error *error);
+rynd_status ry_transfer_create(ry_device *device, const ry_tensor *host, bool to_device,
+                               ry_transfer **transfer, ry_error *error);
 void ry_transfer_destroy(ry_transfer *transfer); /* NULL is allowed */
-rynd_status ry_transfer_run(ry_transfer *transfer, ry_stream *stream, ry_place place, ry_error *error);
+rynd_status ry_transfer_run(ry_transfer *transfer, ry_stream *stream, ry_place place,
+                            ry_error *error);
 
 #endif

@@ -1,22 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The expression language: pointwise, broadcast and reduce. Every elementwise and reducing operator is a program of it.
+/* The expression language: pointwise, broadcast and reduce. Every elementwise and reducing operator
+ * is a program of it.
  *
- *   y0 = max(x0 * a + b, 0)                       inputs x0, x1, ... broadcast together by numpy's rules
- *   t = x0 - x1; y0 = sqrt(sum(t * t)); y1 = max(t)   names, several outputs, reductions over one set of axes, code after a reduction
- *   y0 = cast(x0 >= x1, i32)                      types follow the inputs; comparisons give bool; cast(e, dtype), saturate(e, dtype)
+ *   y0 = max(x0 * a + b, 0)                       inputs x0, x1, ... broadcast together by numpy's
+ * rules t = x0 - x1; y0 = sqrt(sum(t * t)); y1 = max(t)   names, several outputs, reductions over
+ * one set of axes, code after a reduction y0 = cast(x0 >= x1, i32)                      types
+ * follow the inputs; comparisons give bool; cast(e, dtype), saturate(e, dtype)
  *
- * A bare expression is `y0 = ` of it. Reductions: sum prod max min mean (all over the same axes, which the node states, not the text).
- * An output that uses no reduction has the broadcast shape; one that does has the reduced shape. Within one expression, reduced and
- * unreduced terms may not meet (`x0 - mean(x0)` is refused: write two nodes).
+ * A bare expression is `y0 = ` of it. Reductions: sum prod max min mean (all over the same axes,
+ * which the node states, not the text). An output that uses no reduction has the broadcast shape;
+ * one that does has the reduced shape. Within one expression, reduced and unreduced terms may not
+ * meet (`x0 - mean(x0)` is refused: write two nodes).
  *
- * Operators, loosest first: |  ^  & (on bool)   == != < <= > >=   + -   * /   - ! (unary); everything else is a function of expr_ops.inc.
- * Numbers, `inf` and `nan` are constants; what consists of constants alone is computed in f64 when the text is read. Statements are separated by ';'.
+ * Operators, loosest first: |  ^  & (on bool)   == != < <= > >=   + -   * /   - ! (unary);
+ * everything else is a function of expr_ops.inc. Numbers, `inf` and `nan` are constants; what
+ * consists of constants alone is computed in f64 when the text is read. Statements are separated by
+ * ';'.
  *
- * Types: the operands of an arithmetic operator have one type, constants take it; f16 and bf16 compute in f32 and round when stored; integer arithmetic wraps in
- * its own width; integer division truncates, by zero gives 0; f64 computes in f64. Results of `y` have the expression's type (f16/bf16 inputs give their own type back).
+ * Types: the operands of an arithmetic operator have one type, constants take it; f16 and bf16
+ * compute in f32 and round when stored; integer arithmetic wraps in its own width; integer division
+ * truncates, by zero gives 0; f64 computes in f64. Results of `y` have the expression's type
+ * (f16/bf16 inputs give their own type back).
  *
- * A program is immutable and may be shared by threads; it lives in the arena given. expr_ops.inc lists the functions. A GPU device prints the
- * same program as kernel text: nothing here assumes a CPU, the evaluator is kernels/cpu's. */
+ * A program is immutable and may be shared by threads; it lives in the arena given. expr_ops.inc
+ * lists the functions. A GPU device prints the same program as kernel text: nothing here assumes a
+ * CPU, the evaluator is kernels/cpu's. */
 #ifndef RY_EXPR_EXPR_H
 #define RY_EXPR_EXPR_H
 
@@ -66,7 +74,8 @@ typedef struct ry_expr_instruction {
     double value;        /* of constant */
 } ry_expr_instruction;
 
-/* SSA: instruction i may use those before it. Equal subexpressions are one instruction; constants are folded. */
+/* SSA: instruction i may use those before it. Equal subexpressions are one instruction; constants
+ * are folded. */
 typedef struct ry_expr {
     int inputs, outputs, count;
     const ry_expr_instruction *code;
@@ -81,34 +90,48 @@ typedef struct ry_expr_parameter {
     double value;
 } ry_expr_parameter;
 
-rynd_status ry_expr_parse(const char *text, const ry_expr_parameter *parameters, int parameter_count, ry_arena *arena,
-                          const ry_expr **program, ry_error *error);
-const char *ry_expr_print(const ry_expr *program, ry_arena *arena); /* parses back to an equal program */
+rynd_status ry_expr_parse(const char *text, const ry_expr_parameter *parameters,
+                          int parameter_count, ry_arena *arena, const ry_expr **program,
+                          ry_error *error);
+const char *ry_expr_print(const ry_expr *program,
+                          ry_arena *arena); /* parses back to an equal program */
 bool ry_expr_equal(const ry_expr *a, const ry_expr *b);
 
-/* Whether `program` is `text` for some numbers in place of its parameters; if so, gives the numbers (in parameters[].value). Fails with OUT_OF_MEMORY only. */
-rynd_status ry_expr_match(const ry_expr *program, const char *text, ry_expr_parameter *parameters, int parameter_count,
-                          const ry_allocator *allocator, bool *found, ry_error *error);
+/* Whether `program` is `text` for some numbers in place of its parameters; if so, gives the numbers
+ * (in parameters[].value). Fails with OUT_OF_MEMORY only. */
+rynd_status ry_expr_match(const ry_expr *program, const char *text, ry_expr_parameter *parameters,
+                          int parameter_count, const ry_allocator *allocator, bool *found,
+                          ry_error *error);
 
-/* inner's output `output` becomes outer's input `input`; the new inputs are outer's others in order, then inner's. Neither may reduce, but outer
- * may when inner does not. NULL program when out of memory or too long. */
-rynd_status ry_expr_compose(const ry_expr *outer, int input, const ry_expr *inner, int output, ry_arena *arena, const ry_expr **program,
-                            ry_error *error);
+/* inner's output `output` becomes outer's input `input`; the new inputs are outer's others in
+ * order, then inner's. Neither may reduce, but outer may when inner does not. NULL program when out
+ * of memory or too long. */
+rynd_status ry_expr_compose(const ry_expr *outer, int input, const ry_expr *inner, int output,
+                            ry_arena *arena, const ry_expr **program, ry_error *error);
 
-/* The same program with its inputs renamed: input i becomes input map[i] of `inputs`. Two may become one: mul(x0, sigmoid(x1)) by {0, 0} is silu. */
-rynd_status ry_expr_rename(const ry_expr *program, const int *map, int inputs, ry_arena *arena, const ry_expr **renamed, ry_error *error);
+/* The same program with its inputs renamed: input i becomes input map[i] of `inputs`. Two may
+ * become one: mul(x0, sigmoid(x1)) by {0, 0} is silu. */
+rynd_status ry_expr_rename(const ry_expr *program, const int *map, int inputs, ry_arena *arena,
+                           const ry_expr **renamed, ry_error *error);
 
-/* The type of each instruction for the inputs' types (types[count]); RYND_ERROR_SHAPE with a message when operands disagree. A constant takes
- * the type of the operand it meets, f32 where it meets none; used with several types, it has the first of them here, and each use its own. */
-rynd_status ry_expr_types(const ry_expr *program, const ry_dtype *inputs, ry_dtype *types, ry_error *error);
+/* The type of each instruction for the inputs' types (types[count]); RYND_ERROR_SHAPE with a
+ * message when operands disagree. A constant takes the type of the operand it meets, f32 where it
+ * meets none; used with several types, it has the first of them here, and each use its own. */
+rynd_status ry_expr_types(const ry_expr *program, const ry_dtype *inputs, ry_dtype *types,
+                          ry_error *error);
 
-/* One pointwise function of SAME, FLOAT, BOOL, LOGIC or SELECT class in f64 (bool as 0 and 1), and one of BITS or SAME class in the integer type
- * `dtype`, whose values are held sign- or zero-extended: what constant folding and the reference kernel compute with. */
+/* One pointwise function of SAME, FLOAT, BOOL, LOGIC or SELECT class in f64 (bool as 0 and 1), and
+ * one of BITS or SAME class in the integer type `dtype`, whose values are held sign- or
+ * zero-extended: what constant folding and the reference kernel compute with. */
 double ry_expr_scalar_f64(ry_expr_code code, double a, double b, double c);
 int64_t ry_expr_scalar_int(ry_expr_code code, ry_dtype dtype, int64_t a, int64_t b);
 bool ry_expr_same_number(double a, double b); /* zeros of two signs are two numbers, NaN is one */
 /* cast and saturate of one value. */
-int64_t ry_expr_wrap(ry_dtype dtype, int64_t value); /* integers of the type's width, sign- or zero-extended; bool: value != 0 */
-int64_t ry_expr_to_int(ry_dtype dtype, double value, bool round); /* clamped to the range; truncates, or rounds half to even; NaN gives 0 */
+int64_t ry_expr_wrap(
+    ry_dtype dtype,
+    int64_t value); /* integers of the type's width, sign- or zero-extended; bool: value != 0 */
+int64_t ry_expr_to_int(
+    ry_dtype dtype, double value,
+    bool round); /* clamped to the range; truncates, or rounds half to even; NaN gives 0 */
 
 #endif

@@ -49,13 +49,15 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 static uint64_t instruction_hash(const ry_expr_instruction *in)
 {
     uint64_t hash = mix((uint64_t)in->code, (uint64_t)in->dtype << 16 | in->index);
-    hash = mix(hash, (uint64_t)in->operand[0] << 32 | (uint64_t)in->operand[1] << 16 | in->operand[2]);
+    hash =
+        mix(hash, (uint64_t)in->operand[0] << 32 | (uint64_t)in->operand[1] << 16 | in->operand[2]);
     return mix(hash, double_bits(in->value));
 }
 
 static bool instruction_equal(const ry_expr_instruction *a, const ry_expr_instruction *b)
 {
-    return a->code == b->code && a->dtype == b->dtype && a->index == b->index && memcmp(a->operand, b->operand, sizeof a->operand) == 0 &&
+    return a->code == b->code && a->dtype == b->dtype && a->index == b->index &&
+           memcmp(a->operand, b->operand, sizeof a->operand) == 0 &&
            ry_expr_same_number(a->value, b->value);
 }
 
@@ -87,7 +89,8 @@ int ry_expr_build_input(ry_expr_builder *builder, int index)
 
 int ry_expr_build_constant(ry_expr_builder *builder, double value)
 {
-    ry_expr_instruction instruction = {.code = RY_EXPR_constant, .value = isnan(value) ? (double)NAN : value};
+    ry_expr_instruction instruction = {.code = RY_EXPR_constant,
+                                       .value = isnan(value) ? (double)NAN : value};
     return intern(builder, &instruction, RY_EXPR_FREE);
 }
 
@@ -102,7 +105,8 @@ int ry_expr_build_cast(ry_expr_builder *builder, ry_expr_code code, ry_dtype dty
     if (operand < 0) {
         return operand;
     }
-    ry_expr_instruction instruction = {.code = code, .dtype = dtype, .operand = {(uint16_t)operand}};
+    ry_expr_instruction instruction = {
+        .code = code, .dtype = dtype, .operand = {(uint16_t)operand}};
     return intern(builder, &instruction, builder->side[operand]);
 }
 
@@ -127,11 +131,14 @@ bool ry_expr_commutes(ry_expr_code code)
 
 static int kind_rank(ry_expr_code code)
 {
-    return code == RY_EXPR_input ? 0 : code == RY_EXPR_constant ? 3 : code == RY_EXPR_parameter ? 2 : 1;
+    return code == RY_EXPR_input       ? 0
+           : code == RY_EXPR_constant  ? 3
+           : code == RY_EXPR_parameter ? 2
+                                       : 1;
 }
 
-/* A total order by structure alone (not by number): inputs, then functions, then constants. Equal subexpressions have equal numbers, so it is
- * enough to follow the first operand that differs. */
+/* A total order by structure alone (not by number): inputs, then functions, then constants. Equal
+ * subexpressions have equal numbers, so it is enough to follow the first operand that differs. */
 static int order(const ry_expr_instruction *code, int a, int b)
 {
     while (a != b) {
@@ -154,7 +161,8 @@ static int order(const ry_expr_instruction *code, int a, int b)
 }
 
 /* Folds a function of constants: false says that it is none to fold. */
-static bool fold(ry_expr_builder *builder, ry_expr_code code, const int *operand, int operands, int *result)
+static bool fold(ry_expr_builder *builder, ry_expr_code code, const int *operand, int operands,
+                 int *result)
 {
     double value[3] = {0, 0, 0};
     for (int i = 0; i < operands; i++) {
@@ -166,15 +174,18 @@ static bool fold(ry_expr_builder *builder, ry_expr_code code, const int *operand
     switch (ry_expr_code_class(code)) {
     case RY_EXPR_CLASS_SAME:
     case RY_EXPR_CLASS_FLOAT:
-        *result = ry_expr_build_constant(builder, ry_expr_scalar_f64(code, value[0], value[1], value[2]));
+        *result =
+            ry_expr_build_constant(builder, ry_expr_scalar_f64(code, value[0], value[1], value[2]));
         return true;
     case RY_EXPR_CLASS_BITS: {
-        int64_t a = ry_expr_to_int(RY_i64, value[0], false), b = ry_expr_to_int(RY_i64, value[1], false);
+        int64_t a = ry_expr_to_int(RY_i64, value[0], false),
+                b = ry_expr_to_int(RY_i64, value[1], false);
         *result = ry_expr_build_constant(builder, (double)ry_expr_scalar_int(code, RY_i64, a, b));
         return true;
     }
     case RY_EXPR_CLASS_BOOL:
-        *result = ry_expr_build_constant(builder, ry_expr_scalar_f64(code, value[0], value[1], value[2]));
+        *result =
+            ry_expr_build_constant(builder, ry_expr_scalar_f64(code, value[0], value[1], value[2]));
         *result = ry_expr_build_cast(builder, RY_EXPR_cast, RY_bool, *result);
         return true;
     default: return false;
@@ -215,7 +226,8 @@ int ry_expr_build(ry_expr_builder *builder, ry_expr_code code, const int *operan
     return intern(builder, &instruction, side);
 }
 
-void ry_expr_build_program(ry_expr_builder *builder, const ry_expr *program, const int *input, int *map)
+void ry_expr_build_program(ry_expr_builder *builder, const ry_expr *program, const int *input,
+                           int *map)
 {
     for (int i = 0; i < program->count; i++) {
         const ry_expr_instruction *in = &program->code[i];
@@ -227,15 +239,18 @@ void ry_expr_build_program(ry_expr_builder *builder, const ry_expr *program, con
         case RY_EXPR_input: map[i] = input[in->index]; break;
         case RY_EXPR_constant: map[i] = ry_expr_build_constant(builder, in->value); break;
         case RY_EXPR_cast:
-        case RY_EXPR_saturate: map[i] = ry_expr_build_cast(builder, in->code, in->dtype, operand[0]); break;
+        case RY_EXPR_saturate:
+            map[i] = ry_expr_build_cast(builder, in->code, in->dtype, operand[0]);
+            break;
         default: map[i] = ry_expr_build(builder, in->code, operand); break;
         }
     }
 }
 
-/* Numbers what the outputs use: operands first, left to right, outputs in order. An instruction's own stack keeps deep programs off the C stack. */
-static int number(const ry_expr_builder *builder, const int *result, int outputs, uint16_t *new_number, uint16_t *old_number,
-                  uint16_t *stack)
+/* Numbers what the outputs use: operands first, left to right, outputs in order. An instruction's
+ * own stack keeps deep programs off the C stack. */
+static int number(const ry_expr_builder *builder, const int *result, int outputs,
+                  uint16_t *new_number, uint16_t *old_number, uint16_t *stack)
 {
     int count = 0;
     memset(new_number, 0xff, (size_t)builder->count * sizeof *new_number);
@@ -262,8 +277,9 @@ static int number(const ry_expr_builder *builder, const int *result, int outputs
     return count;
 }
 
-static rynd_status emit(const ry_expr_builder *builder, int inputs, const int *result, int outputs, const uint16_t *new_number,
-                        const uint16_t *old_number, int count, ry_arena *arena, const ry_expr **program, ry_error *error)
+static rynd_status emit(const ry_expr_builder *builder, int inputs, const int *result, int outputs,
+                        const uint16_t *new_number, const uint16_t *old_number, int count,
+                        ry_arena *arena, const ry_expr **program, ry_error *error)
 {
     ry_expr *made = RY_TAKE(arena, ry_expr, 1);
     ry_expr_instruction *code = RY_TAKE(arena, ry_expr_instruction, count);
@@ -272,7 +288,12 @@ static rynd_status emit(const ry_expr_builder *builder, int inputs, const int *r
     if (!made || !code || !results || !reduced) {
         return ry_fail_memory(error);
     }
-    *made = (ry_expr){.inputs = inputs, .outputs = outputs, .count = count, .code = code, .result = results, .reduced = reduced};
+    *made = (ry_expr){.inputs = inputs,
+                      .outputs = outputs,
+                      .count = count,
+                      .code = code,
+                      .result = results,
+                      .reduced = reduced};
     uint64_t hash = mix((uint64_t)inputs, (uint64_t)outputs);
     for (int i = 0; i < count; i++) {
         code[i] = builder->code[old_number[i]];
@@ -292,22 +313,27 @@ static rynd_status emit(const ry_expr_builder *builder, int inputs, const int *r
     return RYND_OK;
 }
 
-rynd_status ry_expr_builder_finish(const ry_expr_builder *builder, int inputs, const int *result, int outputs, ry_arena *arena,
-                                   const ry_expr **program, ry_error *error)
+rynd_status ry_expr_builder_finish(const ry_expr_builder *builder, int inputs, const int *result,
+                                   int outputs, ry_arena *arena, const ry_expr **program,
+                                   ry_error *error)
 {
     *program = NULL;
     for (int i = 0; i < outputs; i++) {
         if (result[i] < 0) {
-            return ry_fail(error, RYND_ERROR_UNSUPPORTED, "an expression of more than %d instructions", RY_EXPR_MAX_INSTRUCTIONS);
+            return ry_fail(error, RYND_ERROR_UNSUPPORTED,
+                           "an expression of more than %d instructions", RY_EXPR_MAX_INSTRUCTIONS);
         }
     }
-    uint16_t *numbers = ry_allocate_array(builder->allocator, (size_t)builder->capacity * 3, sizeof *numbers);
+    uint16_t *numbers =
+        ry_allocate_array(builder->allocator, (size_t)builder->capacity * 3, sizeof *numbers);
     if (!numbers) {
         return ry_fail_memory(error);
     }
     uint16_t *old_number = numbers + builder->capacity;
-    int count = number(builder, result, outputs, numbers, old_number, old_number + builder->capacity);
-    rynd_status status = emit(builder, inputs, result, outputs, numbers, old_number, count, arena, program, error);
+    int count =
+        number(builder, result, outputs, numbers, old_number, old_number + builder->capacity);
+    rynd_status status =
+        emit(builder, inputs, result, outputs, numbers, old_number, count, arena, program, error);
     ry_release(builder->allocator, numbers);
     return status;
 }

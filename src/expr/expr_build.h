@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The builder that every program comes from: it makes equal subexpressions one instruction, folds constants, orders the operands of
- * commutative functions, and keeps reduced and unreduced terms apart. For the files of expr/ only.
+/* The builder that every program comes from: it makes equal subexpressions one instruction, folds
+ * constants, orders the operands of commutative functions, and keeps reduced and unreduced terms
+ * apart. For the files of expr/ only.
  *
- * Numbers returned are instructions of the builder; negative ones are failures (ry_expr_build_*), and an operand that is negative makes
- * the result so, so that only the end needs a check. */
+ * Numbers returned are instructions of the builder; negative ones are failures (ry_expr_build_*),
+ * and an operand that is negative makes the result so, so that only the end needs a check. */
 #ifndef RY_EXPR_EXPR_BUILD_H
 #define RY_EXPR_EXPR_BUILD_H
 
@@ -29,7 +30,8 @@ typedef struct ry_expr_builder {
 
 enum { RY_EXPR_FREE, RY_EXPR_UNREDUCED, RY_EXPR_REDUCED };
 
-bool ry_expr_builder_init(ry_expr_builder *builder, const ry_allocator *allocator); /* false: out of memory */
+bool ry_expr_builder_init(ry_expr_builder *builder,
+                          const ry_allocator *allocator); /* false: out of memory */
 void ry_expr_builder_free(ry_expr_builder *builder);
 
 int ry_expr_build_input(ry_expr_builder *builder, int index);
@@ -38,17 +40,23 @@ int ry_expr_build_parameter(ry_expr_builder *builder, int index);
 int ry_expr_build_cast(ry_expr_builder *builder, ry_expr_code code, ry_dtype dtype, int operand);
 int ry_expr_build(ry_expr_builder *builder, ry_expr_code code, const int *operand);
 
-/* Copies a program's instructions; map[i] is the builder's instruction of i, input k becomes `input[k]`, an instruction. */
-void ry_expr_build_program(ry_expr_builder *builder, const ry_expr *program, const int *input, int *map);
+/* Copies a program's instructions; map[i] is the builder's instruction of i, input k becomes
+ * `input[k]`, an instruction. */
+void ry_expr_build_program(ry_expr_builder *builder, const ry_expr *program, const int *input,
+                           int *map);
 
-/* The program of the outputs given, in canonical order and without what they do not use. `inputs` is at least what is used. */
-rynd_status ry_expr_builder_finish(const ry_expr_builder *builder, int inputs, const int *result, int outputs, ry_arena *arena,
-                                   const ry_expr **program, ry_error *error);
+/* The program of the outputs given, in canonical order and without what they do not use. `inputs`
+ * is at least what is used. */
+rynd_status ry_expr_builder_finish(const ry_expr_builder *builder, int inputs, const int *result,
+                                   int outputs, ry_arena *arena, const ry_expr **program,
+                                   ry_error *error);
 
 bool ry_expr_commutes(ry_expr_code code);
 
-/* Text to builder, without finishing: results go to result[RY_EXPR_MAX_OUTPUTS]. symbolic: parameters become RY_EXPR_parameter. */
-rynd_status ry_expr_parse_into(ry_expr_builder *builder, const char *text, const ry_expr_parameter *parameters, int parameter_count,
+/* Text to builder, without finishing: results go to result[RY_EXPR_MAX_OUTPUTS]. symbolic:
+ * parameters become RY_EXPR_parameter. */
+rynd_status ry_expr_parse_into(ry_expr_builder *builder, const char *text,
+                               const ry_expr_parameter *parameters, int parameter_count,
                                bool symbolic, int *result, int *outputs, ry_error *error);
 
 #endif

@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Attempts before giving up: patterns of a few dozen instructions need far fewer, and both orders of every sum are tried at worst. */
+/* Attempts before giving up: patterns of a few dozen instructions need far fewer, and both orders
+ * of every sum are tried at worst. */
 #define MAX_STEPS    20000
 #define MAX_UNKNOWNS 16
 
@@ -17,8 +18,8 @@ typedef struct matcher {
     double value[MAX_UNKNOWNS];
 } matcher;
 
-/* Models store constants as f32, patterns write them in full: numbers agree when they are the same but for f32's rounding. Whole numbers must be
- * the same. */
+/* Models store constants as f32, patterns write them in full: numbers agree when they are the same
+ * but for f32's rounding. Whole numbers must be the same. */
 static bool same_number(double a, double b)
 {
     if (a == b || (isnan(a) && isnan(b))) {
@@ -30,7 +31,8 @@ static bool same_number(double a, double b)
 
 static bool unify(matcher *m, int pattern, int at);
 
-static bool unify_operands(matcher *m, const ry_expr_instruction *p, const ry_expr_instruction *q, bool swap)
+static bool unify_operands(matcher *m, const ry_expr_instruction *p, const ry_expr_instruction *q,
+                           bool swap)
 {
     matcher saved = *m;
     int operands = ry_expr_code_operands(p->code);
@@ -51,7 +53,8 @@ static bool unify(matcher *m, int pattern, int at)
         return false;
     }
     if (p->code == RY_EXPR_parameter) {
-        if (q->code != RY_EXPR_constant || (m->known[p->index] && !same_number(q->value, m->value[p->index]))) {
+        if (q->code != RY_EXPR_constant ||
+            (m->known[p->index] && !same_number(q->value, m->value[p->index]))) {
             return false;
         }
         m->known[p->index] = true;
@@ -64,11 +67,12 @@ static bool unify(matcher *m, int pattern, int at)
     if (p->code == RY_EXPR_constant) {
         return same_number(q->value, p->value);
     }
-    return unify_operands(m, p, q, false) || (ry_expr_commutes(p->code) && unify_operands(m, p, q, true));
+    return unify_operands(m, p, q, false) ||
+           (ry_expr_commutes(p->code) && unify_operands(m, p, q, true));
 }
 
-static bool match(const ry_expr *program, const ry_expr_builder *pattern, const int *result, int outputs, ry_expr_parameter *parameters,
-                  int count)
+static bool match(const ry_expr *program, const ry_expr_builder *pattern, const int *result,
+                  int outputs, ry_expr_parameter *parameters, int count)
 {
     matcher m = {.program = program, .pattern = pattern, .steps = MAX_STEPS};
     if (pattern->inputs != program->inputs || outputs != program->outputs) {
@@ -85,8 +89,9 @@ static bool match(const ry_expr *program, const ry_expr_builder *pattern, const 
     return true;
 }
 
-rynd_status ry_expr_match(const ry_expr *program, const char *text, ry_expr_parameter *parameters, int parameter_count,
-                          const ry_allocator *allocator, bool *found, ry_error *error)
+rynd_status ry_expr_match(const ry_expr *program, const char *text, ry_expr_parameter *parameters,
+                          int parameter_count, const ry_allocator *allocator, bool *found,
+                          ry_error *error)
 {
     ry_expr_builder pattern;
     int result[RY_EXPR_MAX_OUTPUTS], outputs;
@@ -97,8 +102,10 @@ rynd_status ry_expr_match(const ry_expr *program, const char *text, ry_expr_para
     if (!ry_expr_builder_init(&pattern, allocator)) {
         return ry_fail_memory(error);
     }
-    rynd_status status = ry_expr_parse_into(&pattern, text, parameters, parameter_count, true, result, &outputs, NULL);
-    *found = status == RYND_OK && match(program, &pattern, result, outputs, parameters, parameter_count);
+    rynd_status status = ry_expr_parse_into(&pattern, text, parameters, parameter_count, true,
+                                            result, &outputs, NULL);
+    *found =
+        status == RYND_OK && match(program, &pattern, result, outputs, parameters, parameter_count);
     ry_expr_builder_free(&pattern);
     return status == RYND_ERROR_OUT_OF_MEMORY ? ry_fail_memory(error) : RYND_OK;
 }

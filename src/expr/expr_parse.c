@@ -41,8 +41,9 @@ static int fail(parser *p, size_t at, const char *what)
 {
     if (p->status == RYND_OK) {
         const char *rest = p->text + at;
-        p->status = ry_fail(p->error, RYND_ERROR_FORMAT, "expression, column %zu: %s %s%.40s%s in '%.200s'", at + 1, what,
-                            *rest ? "at '" : "at the end", rest, *rest ? "'" : "", p->text);
+        p->status =
+            ry_fail(p->error, RYND_ERROR_FORMAT, "expression, column %zu: %s %s%.40s%s in '%.200s'",
+                    at + 1, what, *rest ? "at '" : "at the end", rest, *rest ? "'" : "", p->text);
     }
     return RY_EXPR_BUILD_FULL;
 }
@@ -51,7 +52,8 @@ static int built(parser *p, size_t at, int value)
 {
     switch (value) {
     case RY_EXPR_BUILD_FULL: return fail(p, at, "the expression has too many instructions");
-    case RY_EXPR_BUILD_MIXED: return fail(p, at, "a reduced and an unreduced term meet (write two expressions)");
+    case RY_EXPR_BUILD_MIXED:
+        return fail(p, at, "a reduced and an unreduced term meet (write two expressions)");
     case RY_EXPR_BUILD_NESTED: return fail(p, at, "a reduction of a reduced term");
     default: return value;
     }
@@ -122,7 +124,8 @@ static int parse_number(parser *p)
     const char *text = p->text + p->at;
     size_t length = 0;
     while (isdigit((unsigned char)text[length]) || text[length] == '.' ||
-           ((text[length] == '+' || text[length] == '-') && length > 0 && (text[length - 1] == 'e' || text[length - 1] == 'E')) ||
+           ((text[length] == '+' || text[length] == '-') && length > 0 &&
+            (text[length - 1] == 'e' || text[length - 1] == 'E')) ||
            ((text[length] == 'e' || text[length] == 'E') && length > 0)) {
         length++;
     }
@@ -165,14 +168,17 @@ static int parse_extremum(parser *p, bool is_min, size_t start)
         if (!expect(p, ")", "expected ',' or ')'")) {
             return RY_EXPR_BUILD_FULL;
         }
-        return built(p, start, ry_expr_build(p->builder, is_min ? RY_EXPR_reduce_min : RY_EXPR_reduce_max, operand));
+        return built(
+            p, start,
+            ry_expr_build(p->builder, is_min ? RY_EXPR_reduce_min : RY_EXPR_reduce_max, operand));
     }
     do {
         operand[1] = parse_level(p, 0);
         if (p->status != RYND_OK) {
             return RY_EXPR_BUILD_FULL;
         }
-        operand[0] = built(p, start, ry_expr_build(p->builder, is_min ? RY_EXPR_min : RY_EXPR_max, operand));
+        operand[0] =
+            built(p, start, ry_expr_build(p->builder, is_min ? RY_EXPR_min : RY_EXPR_max, operand));
     } while (accept(p, ","));
     return expect(p, ")", "expected ',' or ')'") ? operand[0] : RY_EXPR_BUILD_FULL;
 }
@@ -218,7 +224,8 @@ static int parse_word(parser *p)
     for (int i = 0; i < p->parameter_count; i++) {
         if (word_is(word, length, p->parameters[i].name)) {
             return built(p, start,
-                         p->symbolic ? ry_expr_build_parameter(p->builder, i) : ry_expr_build_constant(p->builder, p->parameters[i].value));
+                         p->symbolic ? ry_expr_build_parameter(p->builder, i)
+                                     : ry_expr_build_constant(p->builder, p->parameters[i].value));
         }
     }
     for (int i = 0; i < p->name_count; i++) {
@@ -227,13 +234,16 @@ static int parse_word(parser *p)
         }
     }
     if (word_is(word, length, "inf") || word_is(word, length, "nan")) {
-        return built(p, start, ry_expr_build_constant(p->builder, *word == 'i' ? (double)INFINITY : (double)NAN));
+        return built(
+            p, start,
+            ry_expr_build_constant(p->builder, *word == 'i' ? (double)INFINITY : (double)NAN));
     }
     int index = numbered(word, length, 'x');
     if (index >= RY_EXPR_MAX_INPUTS) {
         return fail(p, start, "too many inputs");
     }
-    return index >= 0 ? built(p, start, ry_expr_build_input(p->builder, index)) : fail(p, start, "unknown name");
+    return index >= 0 ? built(p, start, ry_expr_build_input(p->builder, index))
+                      : fail(p, start, "unknown name");
 }
 
 static int parse_primary(parser *p)
@@ -257,7 +267,8 @@ static int parse_unary(parser *p)
 {
     skip_space(p);
     size_t start = p->at;
-    bool negate = p->text[p->at] == '-', invert = p->text[p->at] == '!' && p->text[p->at + 1] != '=';
+    bool negate = p->text[p->at] == '-',
+         invert = p->text[p->at] == '!' && p->text[p->at + 1] != '=';
     if (p->depth >= RY_EXPR_MAX_DEPTH) {
         return fail(p, start, "the expression is nested too deeply");
     }
@@ -266,8 +277,10 @@ static int parse_unary(parser *p)
     if (negate || invert) {
         p->at++;
         int operand[3] = {parse_unary(p), 0, 0};
-        value = p->status != RYND_OK ? RY_EXPR_BUILD_FULL
-                                     : built(p, start, ry_expr_build(p->builder, negate ? RY_EXPR_neg : RY_EXPR_not, operand));
+        value = p->status != RYND_OK
+                    ? RY_EXPR_BUILD_FULL
+                    : built(p, start,
+                            ry_expr_build(p->builder, negate ? RY_EXPR_neg : RY_EXPR_not, operand));
     } else {
         value = parse_primary(p);
     }
@@ -281,9 +294,10 @@ static const struct {
     const char *token;
     ry_expr_code code;
 } operators[] = {
-    {0, "|", RY_EXPR_or},  {1, "^", RY_EXPR_xor}, {2, "&", RY_EXPR_and}, {3, "==", RY_EXPR_eq}, {3, "!=", RY_EXPR_ne},
-    {3, "<=", RY_EXPR_le}, {3, ">=", RY_EXPR_ge}, {3, "<", RY_EXPR_lt},  {3, ">", RY_EXPR_gt},  {4, "+", RY_EXPR_add},
-    {4, "-", RY_EXPR_sub}, {5, "*", RY_EXPR_mul}, {5, "/", RY_EXPR_div},
+    {0, "|", RY_EXPR_or},  {1, "^", RY_EXPR_xor}, {2, "&", RY_EXPR_and}, {3, "==", RY_EXPR_eq},
+    {3, "!=", RY_EXPR_ne}, {3, "<=", RY_EXPR_le}, {3, ">=", RY_EXPR_ge}, {3, "<", RY_EXPR_lt},
+    {3, ">", RY_EXPR_gt},  {4, "+", RY_EXPR_add}, {4, "-", RY_EXPR_sub}, {5, "*", RY_EXPR_mul},
+    {5, "/", RY_EXPR_div},
 };
 enum { LEVELS = 6, OPERATORS = sizeof operators / sizeof *operators };
 
@@ -330,9 +344,11 @@ static void assign(parser *p, size_t start, size_t length, int value)
 {
     const char *word = p->text + start;
     int output = numbered(word, length, 'y');
-    bool taken = numbered(word, length, 'x') >= 0 || word_is(word, length, "inf") || word_is(word, length, "nan");
+    bool taken = numbered(word, length, 'x') >= 0 || word_is(word, length, "inf") ||
+                 word_is(word, length, "nan");
     for (int i = 0; i < p->name_count; i++) {
-        taken = taken || (p->names[i].length == length && memcmp(p->names[i].text, word, length) == 0);
+        taken =
+            taken || (p->names[i].length == length && memcmp(p->names[i].text, word, length) == 0);
     }
     for (int i = 0; i < p->parameter_count; i++) {
         taken = taken || word_is(word, length, p->parameters[i].name);
@@ -383,13 +399,19 @@ static void parse_statements(parser *p)
     }
 }
 
-rynd_status ry_expr_parse_into(ry_expr_builder *builder, const char *text, const ry_expr_parameter *parameters, int parameter_count,
+rynd_status ry_expr_parse_into(ry_expr_builder *builder, const char *text,
+                               const ry_expr_parameter *parameters, int parameter_count,
                                bool symbolic, int *result, int *outputs, ry_error *error)
 {
     if (strlen(text) > MAX_LENGTH) {
-        return ry_fail(error, RYND_ERROR_UNSUPPORTED, "an expression of more than %d characters", MAX_LENGTH);
+        return ry_fail(error, RYND_ERROR_UNSUPPORTED, "an expression of more than %d characters",
+                       MAX_LENGTH);
     }
-    parser p = {.text = text, .builder = builder, .parameters = parameters, .parameter_count = parameter_count, .symbolic = symbolic};
+    parser p = {.text = text,
+                .builder = builder,
+                .parameters = parameters,
+                .parameter_count = parameter_count,
+                .symbolic = symbolic};
     p.result = result;
     p.outputs = outputs;
     p.error = error;
@@ -406,17 +428,21 @@ rynd_status ry_expr_parse_into(ry_expr_builder *builder, const char *text, const
     RY_TRY(p.status);
     for (int i = 0; i < *outputs; i++) {
         if (result[i] < 0) {
-            return ry_fail(error, RYND_ERROR_FORMAT, "expression: y%d is used but y%d is missing in '%.200s'", *outputs - 1, i, text);
+            return ry_fail(error, RYND_ERROR_FORMAT,
+                           "expression: y%d is used but y%d is missing in '%.200s'", *outputs - 1,
+                           i, text);
         }
     }
     if (*outputs == 0) {
-        return ry_fail(error, RYND_ERROR_FORMAT, "expression: no output in '%.200s' (name it y0)", text);
+        return ry_fail(error, RYND_ERROR_FORMAT, "expression: no output in '%.200s' (name it y0)",
+                       text);
     }
     return RYND_OK;
 }
 
-rynd_status ry_expr_parse(const char *text, const ry_expr_parameter *parameters, int parameter_count, ry_arena *arena,
-                          const ry_expr **program, ry_error *error)
+rynd_status ry_expr_parse(const char *text, const ry_expr_parameter *parameters,
+                          int parameter_count, ry_arena *arena, const ry_expr **program,
+                          ry_error *error)
 {
     ry_expr_builder builder;
     int result[RY_EXPR_MAX_OUTPUTS], outputs;
@@ -424,9 +450,11 @@ rynd_status ry_expr_parse(const char *text, const ry_expr_parameter *parameters,
     if (!ry_expr_builder_init(&builder, arena->allocator)) {
         return ry_fail_memory(error);
     }
-    rynd_status status = ry_expr_parse_into(&builder, text, parameters, parameter_count, false, result, &outputs, error);
+    rynd_status status = ry_expr_parse_into(&builder, text, parameters, parameter_count, false,
+                                            result, &outputs, error);
     if (status == RYND_OK) {
-        status = ry_expr_builder_finish(&builder, builder.inputs, result, outputs, arena, program, error);
+        status = ry_expr_builder_finish(&builder, builder.inputs, result, outputs, arena, program,
+                                        error);
     }
     ry_expr_builder_free(&builder);
     return status;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints programs: operators with the fewest parentheses, what is used twice under a name (t0, t1, ...). */
+/* Prints programs: operators with the fewest parentheses, what is used twice under a name (t0, t1,
+ * ...). */
 #include "expr/expr.h"
 
 #include "base/number.h"
@@ -9,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Deeper terms get a name of their own, so that any program parses back within RY_EXPR_MAX_DEPTH. */
+/* Deeper terms get a name of their own, so that any program parses back within RY_EXPR_MAX_DEPTH.
+ */
 #define NAME_DEPTH 32
 
 typedef struct printer {
@@ -156,9 +158,12 @@ const char *ry_expr_print(const ry_expr *program, ry_arena *arena)
     char text[32];
     int used = 0;
     for (int i = 0; i < program->count; i++) {
-        used = program->code[i].code == RY_EXPR_input && program->code[i].index >= used ? program->code[i].index + 1 : used;
+        used = program->code[i].code == RY_EXPR_input && program->code[i].index >= used
+                   ? program->code[i].index + 1
+                   : used;
     }
-    if (used < program->inputs) { /* the last input is not used: it is named, so that it is there when the text is read */
+    if (used < program->inputs) { /* the last input is not used: it is named, so that it is there
+                                     when the text is read */
         snprintf(text, sizeof text, "unused = x%d; ", program->inputs - 1);
         put(&p, text);
         names++;

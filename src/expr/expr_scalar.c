@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The language's functions on single values, in f64 and in integers: what they mean, as plainly as it can be said. */
+/* The language's functions on single values, in f64 and in integers: what they mean, as plainly as
+ * it can be said. */
 #include "expr/expr.h"
 
 #include <math.h>
@@ -140,9 +141,12 @@ int64_t ry_expr_to_int(ry_dtype dtype, double value, bool round)
     bool is_signed = ry_dtype_get_kind(dtype) == RY_KIND_SIGNED;
     double whole = round ? nearbyint(value) : trunc(value);
     double low = is_signed ? -ldexp(1, bits - 1) : 0;
-    double beyond = ldexp(1, is_signed ? bits - 1 : bits); /* the largest value plus one: exact in f64, which the value itself may not be */
+    double beyond =
+        ldexp(1, is_signed ? bits - 1 : bits); /* the largest value plus one: exact in f64, which
+                                                  the value itself may not be */
     if (whole >= beyond) {
-        return is_signed ? (int64_t)(((uint64_t)1 << (bits - 1)) - 1) : (int64_t)(UINT64_MAX >> (64 - bits));
+        return is_signed ? (int64_t)(((uint64_t)1 << (bits - 1)) - 1)
+                         : (int64_t)(UINT64_MAX >> (64 - bits));
     }
     if (whole <= low) {
         return is_signed ? ry_expr_wrap(dtype, (int64_t)((uint64_t)1 << (bits - 1))) : 0;
@@ -163,7 +167,8 @@ static int64_t power(int64_t base, int64_t exponent, bool is_signed)
     return (int64_t)result;
 }
 
-/* Quotient and remainder as C has them; by zero both are 0, and the most negative number by -1 wraps. */
+/* Quotient and remainder as C has them; by zero both are 0, and the most negative number by -1
+ * wraps. */
 static int64_t divide(int64_t a, int64_t b, bool is_signed, int64_t *remainder)
 {
     *remainder = 0;
@@ -192,7 +197,9 @@ static int64_t integer(ry_expr_code code, int bits, bool is_signed, int64_t a, i
     case RY_EXPR_mul: return (int64_t)((uint64_t)a * (uint64_t)b);
     case RY_EXPR_div: return quotient;
     case RY_EXPR_fmod: return remainder;
-    case RY_EXPR_mod: return is_signed && remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
+    case RY_EXPR_mod:
+        return is_signed && remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b
+                                                                         : remainder;
     case RY_EXPR_pow: return power(a, b, is_signed);
     case RY_EXPR_min: return less ? a : b;
     case RY_EXPR_max: return less ? b : a;
@@ -204,7 +211,9 @@ static int64_t integer(ry_expr_code code, int bits, bool is_signed, int64_t a, i
     case RY_EXPR_bit_xor: return a ^ b;
     case RY_EXPR_bit_not: return ~a;
     case RY_EXPR_shift_left: return shifts ? (int64_t)((uint64_t)a << b) : 0;
-    case RY_EXPR_shift_right: return shifts ? (is_signed ? a >> b : (int64_t)((uint64_t)a >> b)) : (is_signed && a < 0 ? -1 : 0);
+    case RY_EXPR_shift_right:
+        return shifts ? (is_signed ? a >> b : (int64_t)((uint64_t)a >> b))
+                      : (is_signed && a < 0 ? -1 : 0);
     case RY_EXPR_eq: return a == b;
     case RY_EXPR_ne: return a != b;
     case RY_EXPR_lt: return less;

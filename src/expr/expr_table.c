@@ -13,7 +13,8 @@ static const code_row rows[RY_EXPR_CODES] = {
     [RY_EXPR_constant] = {"constant", 0, RY_EXPR_CLASS_NONE},
     [RY_EXPR_cast] = {"cast", 1, RY_EXPR_CLASS_NONE},
     [RY_EXPR_saturate] = {"saturate", 1, RY_EXPR_CLASS_NONE},
-#define RY_EXPR_OP(name, operands, result) [RY_EXPR_##name] = {#name, operands, RY_EXPR_CLASS_##result},
+#define RY_EXPR_OP(name, operands, result) \
+    [RY_EXPR_##name] = {#name, operands, RY_EXPR_CLASS_##result},
 #include "expr/expr_ops.inc"
 #undef RY_EXPR_OP
 };

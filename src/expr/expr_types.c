@@ -2,15 +2,18 @@
 /* The element type of every instruction. */
 #include "expr/expr.h"
 
-/* Types go from operands to results, and then once backwards, to constants and what is made of constants alone. */
+/* Types go from operands to results, and then once backwards, to constants and what is made of
+ * constants alone. */
 
 static rynd_status refuse(const ry_expr_instruction *in, ry_dtype a, ry_dtype b, ry_error *error)
 {
     const char *name = ry_expr_code_name(in->code);
     if (b != RY_NONE && a != b) {
-        return ry_fail(error, RYND_ERROR_SHAPE, "expression: the operands of %s are %s and %s", name, ry_dtype_name(a), ry_dtype_name(b));
+        return ry_fail(error, RYND_ERROR_SHAPE, "expression: the operands of %s are %s and %s",
+                       name, ry_dtype_name(a), ry_dtype_name(b));
     }
-    return ry_fail(error, RYND_ERROR_SHAPE, "expression: %s of %s is not defined", name, ry_dtype_name(a));
+    return ry_fail(error, RYND_ERROR_SHAPE, "expression: %s of %s is not defined", name,
+                   ry_dtype_name(a));
 }
 
 static bool allowed(ry_expr_code code, ry_dtype dtype)
@@ -19,8 +22,8 @@ static bool allowed(ry_expr_code code, ry_dtype dtype)
     switch (ry_expr_code_class(code)) {
     case RY_EXPR_CLASS_SAME:
     case RY_EXPR_CLASS_REDUCE:
-        return kind != RY_KIND_BOOL || code == RY_EXPR_min || code == RY_EXPR_max || code == RY_EXPR_reduce_min ||
-               code == RY_EXPR_reduce_max;
+        return kind != RY_KIND_BOOL || code == RY_EXPR_min || code == RY_EXPR_max ||
+               code == RY_EXPR_reduce_min || code == RY_EXPR_reduce_max;
     case RY_EXPR_CLASS_FLOAT: return kind == RY_KIND_FLOAT;
     case RY_EXPR_CLASS_LOGIC: return kind == RY_KIND_BOOL;
     case RY_EXPR_CLASS_BITS: return kind == RY_KIND_SIGNED || kind == RY_KIND_UNSIGNED;
@@ -29,7 +32,8 @@ static bool allowed(ry_expr_code code, ry_dtype dtype)
 }
 
 /* The type that the value operands share; RY_NONE when all are constants. */
-static rynd_status shared(const ry_expr *program, const ry_expr_instruction *in, const ry_dtype *types, ry_dtype *type, ry_error *error)
+static rynd_status shared(const ry_expr *program, const ry_expr_instruction *in,
+                          const ry_dtype *types, ry_dtype *type, ry_error *error)
 {
     *type = RY_NONE;
     for (int k = in->code == RY_EXPR_select ? 1 : 0; k < ry_expr_code_operands(in->code); k++) {
@@ -46,8 +50,9 @@ static rynd_status shared(const ry_expr *program, const ry_expr_instruction *in,
     return RYND_OK;
 }
 
-static rynd_status result_type(const ry_expr *program, const ry_expr_instruction *in, const ry_dtype *inputs, const ry_dtype *types,
-                               ry_dtype *type, ry_error *error)
+static rynd_status result_type(const ry_expr *program, const ry_expr_instruction *in,
+                               const ry_dtype *inputs, const ry_dtype *types, ry_dtype *type,
+                               ry_error *error)
 {
     switch (in->code) {
     case RY_EXPR_input: *type = inputs[in->index]; return RYND_OK;
@@ -58,8 +63,10 @@ static rynd_status result_type(const ry_expr *program, const ry_expr_instruction
     }
     RY_TRY(shared(program, in, types, type, error));
     ry_expr_class class = ry_expr_code_class(in->code);
-    if (class == RY_EXPR_CLASS_SELECT && types[in->operand[0]] != RY_bool && types[in->operand[0]] != RY_NONE) {
-        return ry_fail(error, RYND_ERROR_SHAPE, "expression: the condition of select is %s, not bool",
+    if (class == RY_EXPR_CLASS_SELECT && types[in->operand[0]] != RY_bool &&
+        types[in->operand[0]] != RY_NONE) {
+        return ry_fail(error, RYND_ERROR_SHAPE,
+                       "expression: the condition of select is %s, not bool",
                        ry_dtype_name(types[in->operand[0]]));
     }
     if (class == RY_EXPR_CLASS_BOOL || class == RY_EXPR_CLASS_LOGIC) {
@@ -68,7 +75,8 @@ static rynd_status result_type(const ry_expr *program, const ry_expr_instruction
     return RYND_OK;
 }
 
-/* Gives operand k of an instruction the type that its use asks for, when it has none; false when it has another one. */
+/* Gives operand k of an instruction the type that its use asks for, when it has none; false when it
+ * has another one. */
 static bool push_down(const ry_expr *program, int at, ry_dtype wanted, ry_dtype *types)
 {
     if (types[at] == RY_NONE) {
@@ -86,7 +94,8 @@ static rynd_status backward(const ry_expr *program, int i, ry_dtype *types, ry_e
     }
     if (class == RY_EXPR_CLASS_NONE) {
         if (in->code == RY_EXPR_cast || in->code == RY_EXPR_saturate) {
-            push_down(program, in->operand[0], RY_f64, types); /* a constant keeps all its digits until it is cast */
+            push_down(program, in->operand[0], RY_f64,
+                      types); /* a constant keeps all its digits until it is cast */
         }
         return RYND_OK;
     }
@@ -107,7 +116,8 @@ static rynd_status backward(const ry_expr *program, int i, ry_dtype *types, ry_e
     return RYND_OK;
 }
 
-rynd_status ry_expr_types(const ry_expr *program, const ry_dtype *inputs, ry_dtype *types, ry_error *error)
+rynd_status ry_expr_types(const ry_expr *program, const ry_dtype *inputs, ry_dtype *types,
+                          ry_error *error)
 {
     for (int i = 0; i < program->count; i++) {
         RY_TRY(result_type(program, &program->code[i], inputs, types, &types[i], error));

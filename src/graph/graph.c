@@ -32,7 +32,8 @@ void ry_graph_destroy(ry_graph *graph)
 /* "value/7": no other value has it. */
 static const char *make_name(ry_graph *graph)
 {
-    for (size_t k = graph->value_count > graph->next_name ? graph->value_count : graph->next_name;; k++) {
+    for (size_t k = graph->value_count > graph->next_name ? graph->value_count : graph->next_name;;
+         k++) {
         const char *name = ry_arena_format(&graph->arena, "value/%zu", k);
         if (!name || ry_graph_find(graph, name) == RY_NO_VALUE) {
             graph->next_name = k + 1;
@@ -41,13 +42,15 @@ static const char *make_name(ry_graph *graph)
     }
 }
 
-ry_value_id ry_graph_add_value(ry_graph *graph, const char *name, ry_dtype dtype, const ry_shape *shape)
+ry_value_id ry_graph_add_value(ry_graph *graph, const char *name, ry_dtype dtype,
+                               const ry_shape *shape)
 {
     if (graph->value_count >= RY_NO_VALUE) {
         return RY_NO_VALUE;
     }
     const char *copy = name ? ry_arena_string(&graph->arena, name, strlen(name)) : make_name(graph);
-    ry_value *values = ry_arena_grow(&graph->arena, graph->values, graph->value_count, &graph->value_capacity, sizeof *values);
+    ry_value *values = ry_arena_grow(&graph->arena, graph->values, graph->value_count,
+                                     &graph->value_capacity, sizeof *values);
     if (!values) {
         return RY_NO_VALUE;
     }
@@ -56,7 +59,8 @@ ry_value_id ry_graph_add_value(ry_graph *graph, const char *name, ry_dtype dtype
     if (!copy || !ry_names_add(&graph->value_names, &graph->arena, copy, id)) {
         return RY_NO_VALUE;
     }
-    values[id] = (ry_value){.name = copy, .dtype = dtype, .shape = {.rank = -1}, .producer = RY_NO_NODE};
+    values[id] =
+        (ry_value){.name = copy, .dtype = dtype, .shape = {.rank = -1}, .producer = RY_NO_NODE};
     if (shape) {
         values[id].shape = *shape;
     }
@@ -64,7 +68,8 @@ ry_value_id ry_graph_add_value(ry_graph *graph, const char *name, ry_dtype dtype
     return id;
 }
 
-ry_value_id ry_graph_add_constant(ry_graph *graph, const char *name, ry_dtype dtype, const ry_shape *shape, const void *data)
+ry_value_id ry_graph_add_constant(ry_graph *graph, const char *name, ry_dtype dtype,
+                                  const ry_shape *shape, const void *data)
 {
     if (!data) {
         int64_t bytes = ry_shape_bytes(shape, dtype);
@@ -101,7 +106,8 @@ void *ry_graph_constant_data(ry_graph *graph, ry_value_id value)
     return (void *)(uintptr_t)graph->values[value].constant;
 }
 
-ry_value_id ry_graph_add_i64s(ry_graph *graph, const char *name, int64_t count, const int64_t *numbers)
+ry_value_id ry_graph_add_i64s(ry_graph *graph, const char *name, int64_t count,
+                              const int64_t *numbers)
 {
     ry_shape shape = {.rank = count < 0 ? 0 : 1, .dim = {count}};
     size_t bytes = (size_t)(count < 0 ? 1 : count) * sizeof *numbers;
@@ -136,7 +142,8 @@ void ry_graph_warn(ry_graph *graph, const char *format, ...)
         va_end(args);
     }
     const char *copy = ry_arena_string(&graph->arena, text, strlen(text));
-    const char **grown = ry_arena_grow(&graph->arena, graph->warnings, graph->warning_count, &graph->warning_capacity, sizeof *grown);
+    const char **grown = ry_arena_grow(&graph->arena, graph->warnings, graph->warning_count,
+                                       &graph->warning_capacity, sizeof *grown);
     if (copy && grown) { /* else memory is out, which the next step tells */
         graph->warnings = grown;
         grown[graph->warning_count++] = copy;
@@ -171,13 +178,15 @@ static const char *first_output_name(const ry_graph *graph, int outputs, const r
     return "";
 }
 
-ry_node_id ry_graph_add_node(ry_graph *graph, ry_op op, const char *name, const char *source, const ry_attrs *attrs, int inputs,
-                             const ry_value_id *in, int outputs, const ry_value_id *out)
+ry_node_id ry_graph_add_node(ry_graph *graph, ry_op op, const char *name, const char *source,
+                             const ry_attrs *attrs, int inputs, const ry_value_id *in, int outputs,
+                             const ry_value_id *out)
 {
     if (graph->node_count >= RY_NO_NODE) {
         return RY_NO_NODE;
     }
-    ry_node *nodes = ry_arena_grow(&graph->arena, graph->nodes, graph->node_count, &graph->node_capacity, sizeof *nodes);
+    ry_node *nodes = ry_arena_grow(&graph->arena, graph->nodes, graph->node_count,
+                                   &graph->node_capacity, sizeof *nodes);
     if (!nodes) {
         return RY_NO_NODE;
     }
@@ -186,7 +195,10 @@ ry_node_id ry_graph_add_node(ry_graph *graph, ry_op op, const char *name, const 
         name = first_output_name(graph, outputs, out);
     }
     source = source ? source : ry_op_name(op);
-    ry_node node = {.op = op, .attrs = attrs ? *attrs : ry_attrs_default(op), .inputs = inputs, .outputs = outputs};
+    ry_node node = {.op = op,
+                    .attrs = attrs ? *attrs : ry_attrs_default(op),
+                    .inputs = inputs,
+                    .outputs = outputs};
     node.name = ry_arena_string(&graph->arena, name, strlen(name));
     node.source = ry_arena_string(&graph->arena, source, strlen(source));
     node.in = copy_ids(graph, inputs, in);
@@ -205,7 +217,8 @@ ry_node_id ry_graph_add_node(ry_graph *graph, ry_op op, const char *name, const 
     return id;
 }
 
-static bool add_id(ry_graph *graph, ry_value_id **list, size_t *count, size_t *capacity, ry_value_id value)
+static bool add_id(ry_graph *graph, ry_value_id **list, size_t *count, size_t *capacity,
+                   ry_value_id value)
 {
     ry_value_id *grown = ry_arena_grow(&graph->arena, *list, *count, capacity, sizeof **list);
     if (!grown) {

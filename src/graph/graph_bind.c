@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Binding symbols to numbers: what the inputs' given shapes and the named dims say, checked against each other and against the model. */
+/* Binding symbols to numbers: what the inputs' given shapes and the named dims say, checked against
+ * each other and against the model. */
 #include "graph/graph_names.h"
 #include "graph/infer.h"
 
@@ -67,7 +68,8 @@ static int64_t read_part(reader *r)
     int64_t number = 0;
     if (is_digit(c)) {
         for (; is_digit(*r->at); r->at++) {
-            if (__builtin_mul_overflow(number, 10, &number) || __builtin_add_overflow(number, *r->at - '0', &number)) {
+            if (__builtin_mul_overflow(number, 10, &number) ||
+                __builtin_add_overflow(number, *r->at - '0', &number)) {
                 return give_up(r);
             }
         }
@@ -120,7 +122,8 @@ static int64_t read_sum(reader *r)
     for (char c = peek(r); !r->failed && (c == '+' || c == '-'); c = peek(r)) {
         r->at++;
         int64_t other = read_product(r);
-        if (r->failed || (c == '+' ? __builtin_add_overflow(sum, other, &sum) : __builtin_sub_overflow(sum, other, &sum))) {
+        if (r->failed || (c == '+' ? __builtin_add_overflow(sum, other, &sum)
+                                   : __builtin_sub_overflow(sum, other, &sum))) {
             return give_up(r);
         }
     }
@@ -143,8 +146,10 @@ static rynd_status bind_symbol(binder *b, int64_t dim, int64_t size, const char 
 {
     int64_t *bound = &b->size[-dim - 1];
     if (*bound >= 0 && *bound != size) {
-        return ry_fail(b->error, RYND_ERROR_SHAPE, "dim '%s' would be both %lld and %lld%s%s%s", ry_graph_symbol_text(b->graph, dim),
-                       (long long)*bound, (long long)size, input ? " (the shape of input '" : "", input ? input : "", input ? "')" : "");
+        return ry_fail(b->error, RYND_ERROR_SHAPE, "dim '%s' would be both %lld and %lld%s%s%s",
+                       ry_graph_symbol_text(b->graph, dim), (long long)*bound, (long long)size,
+                       input ? " (the shape of input '" : "", input ? input : "",
+                       input ? "')" : "");
     }
     *bound = size;
     return RYND_OK;
@@ -166,7 +171,8 @@ static rynd_status bind_names(binder *b)
     for (size_t i = 0; i < b->dim_count; i++) {
         const ry_dim_binding *d = &b->dims[i];
         if (d->size < 0 || d->size > RY_MAX_DIM) {
-            return ry_fail(b->error, RYND_ERROR_ARGUMENT, "dim '%s' cannot be %lld", d->symbol, (long long)d->size);
+            return ry_fail(b->error, RYND_ERROR_ARGUMENT, "dim '%s' cannot be %lld", d->symbol,
+                           (long long)d->size);
         }
         uint32_t known = ry_names_find(&b->graph->symbol_names, d->symbol);
         if (known != RY_NO_NAME) {
@@ -174,7 +180,8 @@ static rynd_status bind_names(binder *b)
         } else if (!d->symbol[0] || !occurs(b->graph, d->symbol)) {
             char text[400];
             const char *open = ry_graph_open_dims(b->graph, text, sizeof text);
-            return ry_fail(b->error, RYND_ERROR_NOT_FOUND, "the model has no dim named '%s'; open dims: %s", d->symbol,
+            return ry_fail(b->error, RYND_ERROR_NOT_FOUND,
+                           "the model has no dim named '%s'; open dims: %s", d->symbol,
                            open[0] ? open : "none");
         }
     }
@@ -192,8 +199,9 @@ static rynd_status bind_shape(binder *b, ry_value *input, const ry_shape *given)
     }
     if (given->rank != input->shape.rank) {
         char is[200], wanted[200];
-        return ry_fail(b->error, RYND_ERROR_SHAPE, "input '%s' has rank %d (%s), expected %d (%s)", input->name, given->rank,
-                       ry_shape_text(b->graph, given, is, sizeof is), input->shape.rank,
+        return ry_fail(b->error, RYND_ERROR_SHAPE, "input '%s' has rank %d (%s), expected %d (%s)",
+                       input->name, given->rank, ry_shape_text(b->graph, given, is, sizeof is),
+                       input->shape.rank,
                        ry_shape_text(b->graph, &input->shape, wanted, sizeof wanted));
     }
     for (int d = 0; d < given->rank; d++) {
@@ -202,11 +210,13 @@ static rynd_status bind_shape(binder *b, ry_value *input, const ry_shape *given)
             continue;
         }
         if (size > RY_MAX_DIM) {
-            return ry_fail(b->error, RYND_ERROR_ARGUMENT, "input '%s': dim %d cannot be %lld", input->name, d, (long long)size);
+            return ry_fail(b->error, RYND_ERROR_ARGUMENT, "input '%s': dim %d cannot be %lld",
+                           input->name, d, (long long)size);
         }
         if (dim >= 0) {
-            return ry_fail(b->error, RYND_ERROR_SHAPE, "input '%s': dim %d is %lld, but the model fixes it to %lld", input->name, d,
-                           (long long)size, (long long)dim);
+            return ry_fail(b->error, RYND_ERROR_SHAPE,
+                           "input '%s': dim %d is %lld, but the model fixes it to %lld",
+                           input->name, d, (long long)size, (long long)dim);
         }
         RY_TRY(bind_symbol(b, dim, size, input->name));
     }
@@ -216,8 +226,10 @@ static rynd_status bind_shape(binder *b, ry_value *input, const ry_shape *given)
 static rynd_status resolve_input(binder *b, ry_value *input)
 {
     if (input->shape.rank < 0) {
-        return ry_fail(b->error, RYND_ERROR_SHAPE, "input '%s' has no shape in the model: give its shape (with a file: -i %s=FILE)",
-                       input->name, input->name);
+        return ry_fail(
+            b->error, RYND_ERROR_SHAPE,
+            "input '%s' has no shape in the model: give its shape (with a file: -i %s=FILE)",
+            input->name, input->name);
     }
     for (int d = 0; d < input->shape.rank; d++) {
         int64_t dim = input->shape.dim[d];
@@ -229,14 +241,17 @@ static rynd_status resolve_input(binder *b, ry_value *input)
             const char *name = ry_graph_symbol_text(b->graph, dim);
             char text[400];
             return ry_fail(b->error, RYND_ERROR_SHAPE,
-                           "input '%s': dim %d ('%s') is open: give --dim %s=1%s, or the input's shape; open dims: %s", input->name, d,
-                           name, name, d == 0 ? " or --batch 1" : "", ry_graph_open_dims(b->graph, text, sizeof text));
+                           "input '%s': dim %d ('%s') is open: give --dim %s=1%s, or the input's "
+                           "shape; open dims: %s",
+                           input->name, d, name, name, d == 0 ? " or --batch 1" : "",
+                           ry_graph_open_dims(b->graph, text, sizeof text));
         }
         input->shape.dim[d] = size;
     }
     if (ry_shape_bytes(&input->shape, input->dtype) < 0) {
         char text[200];
-        return ry_fail(b->error, RYND_ERROR_SHAPE, "input '%s' of shape %s has more bytes than 2^63", input->name,
+        return ry_fail(b->error, RYND_ERROR_SHAPE,
+                       "input '%s' of shape %s has more bytes than 2^63", input->name,
                        ry_shape_text(b->graph, &input->shape, text, sizeof text));
     }
     return RYND_OK;
@@ -271,10 +286,12 @@ static rynd_status bind_all(binder *b, const ry_shape *input_shapes)
     return RYND_OK;
 }
 
-rynd_status ry_graph_bind(ry_graph *graph, const ry_shape *input_shapes, const ry_dim_binding *dims, size_t dim_count, ry_error *error)
+rynd_status ry_graph_bind(ry_graph *graph, const ry_shape *input_shapes, const ry_dim_binding *dims,
+                          size_t dim_count, ry_error *error)
 {
     const ry_allocator *allocator = graph->arena.allocator;
-    binder b = {graph, dims, dim_count, ry_allocate_array(allocator, graph->symbol_count, sizeof *b.size), error};
+    binder b = {graph, dims, dim_count,
+                ry_allocate_array(allocator, graph->symbol_count, sizeof *b.size), error};
     if (!b.size) {
         return ry_fail_memory(error);
     }
@@ -298,10 +315,12 @@ const char *ry_graph_open_dims(const ry_graph *graph, char *buffer, size_t size)
         const ry_value *input = &graph->values[graph->inputs[i]];
         for (int d = 0; d < input->shape.rank && used < size; d++) {
             char name[120];
-            snprintf(name, sizeof name, "'%.100s'", ry_graph_symbol_text(graph, input->shape.dim[d]));
+            snprintf(name, sizeof name, "'%.100s'",
+                     ry_graph_symbol_text(graph, input->shape.dim[d]));
             if (input->shape.dim[d] < 0 && !strstr(buffer, name)) {
                 used +=
-                    (size_t)snprintf(buffer + used, size - used, "%s%s (dim %d of input '%.60s')", used ? ", " : "", name, d, input->name);
+                    (size_t)snprintf(buffer + used, size - used, "%s%s (dim %d of input '%.60s')",
+                                     used ? ", " : "", name, d, input->name);
             }
         }
     }

@@ -92,9 +92,12 @@ static bool copy_all(const ry_graph *graph, ry_graph *copy)
 {
     copy->name = ry_arena_string(&copy->arena, graph->name, strlen(graph->name));
     copy->nodes = RY_TAKE(&copy->arena, ry_node, graph->node_count);
-    copy->inputs = copy_bytes(&copy->arena, graph->inputs, graph->input_count, sizeof *graph->inputs);
-    copy->outputs = copy_bytes(&copy->arena, graph->outputs, graph->output_count, sizeof *graph->outputs);
-    if (!copy->name || !copy->nodes || !copy->inputs || !copy->outputs || !copy_symbols(graph, copy) || !copy_values(graph, copy)) {
+    copy->inputs =
+        copy_bytes(&copy->arena, graph->inputs, graph->input_count, sizeof *graph->inputs);
+    copy->outputs =
+        copy_bytes(&copy->arena, graph->outputs, graph->output_count, sizeof *graph->outputs);
+    if (!copy->name || !copy->nodes || !copy->inputs || !copy->outputs ||
+        !copy_symbols(graph, copy) || !copy_values(graph, copy)) {
         return false;
     }
     copy->allowance = graph->allowance;

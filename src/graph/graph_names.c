@@ -26,7 +26,8 @@ static bool is_name(const char *name, const char *text, size_t length)
     return strncmp(name, text, length) == 0 && name[length] == '\0';
 }
 
-static struct ry_name_slot *probe(struct ry_name_slot *slots, size_t capacity, const char *text, size_t length)
+static struct ry_name_slot *probe(struct ry_name_slot *slots, size_t capacity, const char *text,
+                                  size_t length)
 {
     size_t i = (size_t)hash_name(text, length) & (capacity - 1);
     while (slots[i].name && (slots[i].id == RY_NO_NAME || !is_name(slots[i].name, text, length))) {
@@ -45,7 +46,8 @@ static bool grow(ry_names *names, ry_arena *arena)
     size_t used = 0;
     for (size_t i = 0; i < names->capacity; i++) {
         if (names->slots[i].name && names->slots[i].id != RY_NO_NAME) {
-            *probe(slots, capacity, names->slots[i].name, strlen(names->slots[i].name)) = names->slots[i];
+            *probe(slots, capacity, names->slots[i].name, strlen(names->slots[i].name)) =
+                names->slots[i];
             used++;
         }
     }

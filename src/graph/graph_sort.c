@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compaction: a depth-first walk from the graph's outputs finds what lives; a second one, in the old order, puts producers before users. */
+/* Compaction: a depth-first walk from the graph's outputs finds what lives; a second one, in the
+ * old order, puts producers before users. */
 #include "graph/graph.h"
 
 #include <assert.h>
@@ -32,16 +33,19 @@ static rynd_status fail_cycle(const walk *w, ry_node_id again)
         first--;
     }
     for (size_t i = first ? first - 1 : 0; i < w->depth && used < sizeof names; i++) {
-        used += (size_t)snprintf(names + used, sizeof names - used, "'%s' -> ", w->graph->nodes[w->stack[i].node].name);
+        used += (size_t)snprintf(names + used, sizeof names - used, "'%s' -> ",
+                                 w->graph->nodes[w->stack[i].node].name);
     }
-    return ry_fail(w->error, RYND_ERROR_FORMAT, "the graph has a cycle (each node needs the next): %s'%s'", names,
+    return ry_fail(w->error, RYND_ERROR_FORMAT,
+                   "the graph has a cycle (each node needs the next): %s'%s'", names,
                    w->graph->nodes[again].name);
 }
 
 /* The node whose result `value` is; RY_NO_NODE for inputs and constants. */
 static ry_node_id source_of(const ry_graph *graph, ry_value_id value)
 {
-    return value == RY_NO_VALUE || graph->values[value].constant ? RY_NO_NODE : graph->values[value].producer;
+    return value == RY_NO_VALUE || graph->values[value].constant ? RY_NO_NODE
+                                                                 : graph->values[value].producer;
 }
 
 static rynd_status visit(walk *w, ry_node_id root)
@@ -87,7 +91,8 @@ static rynd_status set_producers(ry_graph *graph, ry_error *error)
                 continue;
             }
             if (value->producer != RY_NO_NODE) {
-                return ry_fail(error, RYND_ERROR_FORMAT, "value '%s' is an output of two nodes, '%s' and '%s'", value->name,
+                return ry_fail(error, RYND_ERROR_FORMAT,
+                               "value '%s' is an output of two nodes, '%s' and '%s'", value->name,
                                graph->nodes[value->producer].name, node->name);
             }
             value->producer = (ry_node_id)n;
@@ -103,7 +108,8 @@ static rynd_status sort(walk *w)
     for (size_t i = 0; i < graph->output_count; i++) {
         RY_TRY(visit(w, source_of(graph, graph->outputs[i])));
     }
-    /* Now the living are DONE. Walking them again in the old order, instead of keeping the order of the outputs' walk, leaves a sorted graph as it is. */
+    /* Now the living are DONE. Walking them again in the old order, instead of keeping the order of
+     * the outputs' walk, leaves a sorted graph as it is. */
     for (size_t n = 0; n < graph->node_count; n++) {
         if (w->state[n] == UNSEEN) {
             graph->nodes[n].op = RY_OP_dead;
@@ -134,7 +140,8 @@ static void count_uses(ry_graph *graph)
 }
 
 #ifndef NDEBUG
-/* Whoever changed node->in kept the counts: both sides have the same sum of numbers that stand for the values. */
+/* Whoever changed node->in kept the counts: both sides have the same sum of numbers that stand for
+ * the values. */
 static bool uses_hold(const ry_graph *graph)
 {
     const uint64_t odd = 0x9e3779b97f4a7c15u;

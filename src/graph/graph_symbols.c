@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Symbolic dims: sums of multiples of symbols are kept as such, so that what a convolution adds and takes away cancels; every other
- * expression is a symbol with its own text. */
+/* Symbolic dims: sums of multiples of symbols are kept as such, so that what a convolution adds and
+ * takes away cancels; every other expression is a symbol with its own text. */
 #include "graph/graph_symbols.h"
 
 #include "graph/graph_names.h"
@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Longer expressions become unknown dims: texts that contain each other could otherwise double at every node. */
+/* Longer expressions become unknown dims: texts that contain each other could otherwise double at
+ * every node. */
 enum { TEXT_SIZE = 240 };
 
 typedef struct expression {
@@ -70,8 +71,10 @@ int64_t ry_graph_symbol(ry_graph *graph, const char *text, size_t length)
         return symbol_of(known);
     }
     uint32_t index = (uint32_t)graph->symbol_count;
-    const char **symbols = ry_arena_grow(arena, graph->symbols, index, &graph->symbol_capacity, sizeof *symbols);
-    ry_dim_form *forms = ry_arena_grow(arena, graph->forms, index, &graph->form_capacity, sizeof *forms);
+    const char **symbols =
+        ry_arena_grow(arena, graph->symbols, index, &graph->symbol_capacity, sizeof *symbols);
+    ry_dim_form *forms =
+        ry_arena_grow(arena, graph->forms, index, &graph->form_capacity, sizeof *forms);
     if (symbols) {
         graph->symbols = symbols;
     }
@@ -151,20 +154,22 @@ static int64_t from_form(ry_graph *graph, const ry_dim_form *form)
     return dim;
 }
 
-/* a + scale * b; false when a number overflows; count exceeds RY_FORM_TERMS (by one) when there are too many terms. */
+/* a + scale * b; false when a number overflows; count exceeds RY_FORM_TERMS (by one) when there are
+ * too many terms. */
 static bool combine(const ry_dim_form *a, const ry_dim_form *b, int64_t scale, ry_dim_form *sum)
 {
     ry_dim_form r = {0};
     int64_t scaled;
-    if (__builtin_mul_overflow(b->constant, scale, &scaled) || __builtin_add_overflow(a->constant, scaled, &r.constant)) {
+    if (__builtin_mul_overflow(b->constant, scale, &scaled) ||
+        __builtin_add_overflow(a->constant, scaled, &r.constant)) {
         return false;
     }
     for (int i = 0, j = 0; i < a->count || j < b->count;) {
         bool take_a = j == b->count || (i < a->count && a->term[i].symbol <= b->term[j].symbol);
         bool take_b = i == a->count || (j < b->count && b->term[j].symbol <= a->term[i].symbol);
         ry_dim_term term = take_a ? a->term[i] : (ry_dim_term){0, b->term[j].symbol};
-        if (take_b &&
-            (__builtin_mul_overflow(b->term[j].factor, scale, &scaled) || __builtin_add_overflow(term.factor, scaled, &term.factor))) {
+        if (take_b && (__builtin_mul_overflow(b->term[j].factor, scale, &scaled) ||
+                       __builtin_add_overflow(term.factor, scaled, &term.factor))) {
             return false;
         }
         i += take_a;
@@ -275,7 +280,8 @@ int64_t ry_dim_ceil_div(ry_graph *graph, int64_t a, int64_t b)
 int64_t ry_dim_affine(ry_graph *graph, int64_t dim, int64_t offset, int64_t divisor)
 {
     ry_dim_form form;
-    if (divisor < 1 || !form_of(graph, dim, &form) || __builtin_add_overflow(form.constant, offset, &form.constant)) {
+    if (divisor < 1 || !form_of(graph, dim, &form) ||
+        __builtin_add_overflow(form.constant, offset, &form.constant)) {
         return RY_DIM_ERROR;
     }
     return divide_form(graph, &form, divisor);
@@ -284,7 +290,9 @@ int64_t ry_dim_affine(ry_graph *graph, int64_t dim, int64_t offset, int64_t divi
 int64_t ry_dim_unknown(ry_graph *graph)
 {
     /* A model may name a dim "?7" itself. */
-    for (size_t k = graph->symbol_count > graph->next_unknown ? graph->symbol_count : graph->next_unknown;; k++) {
+    for (size_t k = graph->symbol_count > graph->next_unknown ? graph->symbol_count
+                                                              : graph->next_unknown;
+         ; k++) {
         char name[32];
         int length = snprintf(name, sizeof name, "?%zu", k);
         if (ry_names_find(&graph->symbol_names, name) == RY_NO_NAME) {
@@ -310,9 +318,11 @@ const char *ry_shape_text(const ry_graph *graph, const ry_shape *shape, char *bu
     for (int i = 0; i < shape->rank && used < size; i++) {
         const char *cross = i ? "x" : "";
         if (shape->dim[i] < 0) {
-            used += (size_t)snprintf(buffer + used, size - used, "%s%s", cross, ry_graph_symbol_text(graph, shape->dim[i]));
+            used += (size_t)snprintf(buffer + used, size - used, "%s%s", cross,
+                                     ry_graph_symbol_text(graph, shape->dim[i]));
         } else {
-            used += (size_t)snprintf(buffer + used, size - used, "%s%lld", cross, (long long)shape->dim[i]);
+            used += (size_t)snprintf(buffer + used, size - used, "%s%lld", cross,
+                                     (long long)shape->dim[i]);
         }
     }
     return buffer;

@@ -5,7 +5,8 @@
 
 #include "graph/graph.h"
 
-/* Longer sums become symbols of their own, which only costs recognising that two of them are equal. */
+/* Longer sums become symbols of their own, which only costs recognising that two of them are equal.
+ */
 #define RY_FORM_TERMS 4
 
 typedef struct ry_dim_term {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machinery of shape inference: checks that every operator needs, one node, and a whole graph. */
+/* The machinery of shape inference: checks that every operator needs, one node, and a whole graph.
+ */
 #include "graph/infer.h"
 
 #include "graph/infer_table.h"
@@ -65,13 +66,18 @@ static ry_infer_result check_outputs(ry_infer *infer)
         }
         for (int d = 0; d < out->shape.rank; d++) {
             if (out->shape.dim[d] == RY_DIM_ERROR || out->shape.dim[d] > RY_MAX_DIM) {
-                return ry_infer_fail(infer, RYND_ERROR_SHAPE, "dim %d of output %d, value '%s', would be negative or beyond 2^62", d, i,
-                                     out->name);
+                return ry_infer_fail(
+                    infer, RYND_ERROR_SHAPE,
+                    "dim %d of output %d, value '%s', would be negative or beyond 2^62", d, i,
+                    out->name);
             }
         }
-        if (out->shape.rank >= 0 && ry_infer_known(&out->shape) && ry_shape_bytes(&out->shape, out->dtype) < 0) {
+        if (out->shape.rank >= 0 && ry_infer_known(&out->shape) &&
+            ry_shape_bytes(&out->shape, out->dtype) < 0) {
             char text[256];
-            return ry_infer_fail(infer, RYND_ERROR_SHAPE, "output %d, value '%s', of shape %s has more bytes than 2^63", i, out->name,
+            return ry_infer_fail(infer, RYND_ERROR_SHAPE,
+                                 "output %d, value '%s', of shape %s has more bytes than 2^63", i,
+                                 out->name,
                                  ry_shape_text(infer->graph, &out->shape, text, sizeof text));
         }
     }
@@ -84,7 +90,8 @@ static ry_infer_result infer_known_extents(ry_infer *infer, const ry_infer_row *
         return forget_outputs(infer);
     }
     ry_infer_result result = row->infer(infer);
-    return result == RY_INFER_FAILED || check_outputs(infer) == RY_INFER_FAILED ? RY_INFER_FAILED : result;
+    return result == RY_INFER_FAILED || check_outputs(infer) == RY_INFER_FAILED ? RY_INFER_FAILED
+                                                                                : result;
 }
 
 static bool is_bounded(const ry_infer *infer, int i)
@@ -92,7 +99,8 @@ static bool is_bounded(const ry_infer *infer, int i)
     return ry_infer_has(infer, i) && ry_infer_in(infer, i)->bounded;
 }
 
-/* An input whose shape is only a bound has, for its consumer, an unknown extent: its dims are unknown while the function runs. */
+/* An input whose shape is only a bound has, for its consumer, an unknown extent: its dims are
+ * unknown while the function runs. */
 static ry_infer_result infer_any_extents(ry_infer *infer, const ry_infer_row *row)
 {
     int count = infer->node->inputs, first = 0;
@@ -146,27 +154,32 @@ ry_infer_result ry_infer_node(ry_graph *graph, ry_node *node, ry_error *error, r
     return result;
 }
 
-static rynd_status check_declared(ry_graph *graph, const ry_value *value, const ry_value *declared, ry_error *error)
+static rynd_status check_declared(ry_graph *graph, const ry_value *value, const ry_value *declared,
+                                  ry_error *error)
 {
     if (declared->dtype != RY_NONE && value->dtype != RY_NONE && declared->dtype != value->dtype) {
-        return ry_fail(error, RYND_ERROR_SHAPE, "output '%s' is declared %s, but the graph computes %s", value->name,
+        return ry_fail(error, RYND_ERROR_SHAPE,
+                       "output '%s' is declared %s, but the graph computes %s", value->name,
                        ry_dtype_name(declared->dtype), ry_dtype_name(value->dtype));
     }
-    bool differ = declared->shape.rank >= 0 && value->shape.rank >= 0 && declared->shape.rank != value->shape.rank;
+    bool differ = declared->shape.rank >= 0 && value->shape.rank >= 0 &&
+                  declared->shape.rank != value->shape.rank;
     for (int i = 0; !differ && i < declared->shape.rank && i < value->shape.rank; i++) {
         differ = !ry_infer_agree(declared->shape.dim[i], value->shape.dim[i]);
     }
     if (differ && !value->bounded && !declared->bounded) {
         char is[256], was[256];
-        ry_graph_warn(graph, "output '%s' is declared %s, but the graph computes %s, which holds", value->name,
-                      ry_shape_text(graph, &declared->shape, was, sizeof was), ry_shape_text(graph, &value->shape, is, sizeof is));
+        ry_graph_warn(graph, "output '%s' is declared %s, but the graph computes %s, which holds",
+                      value->name, ry_shape_text(graph, &declared->shape, was, sizeof was),
+                      ry_shape_text(graph, &value->shape, is, sizeof is));
     }
     return RYND_OK;
 }
 
 rynd_status ry_graph_infer(ry_graph *graph, ry_error *error)
 {
-    ry_value *declared = ry_allocate_array(graph->arena.allocator, graph->output_count, sizeof *declared);
+    ry_value *declared =
+        ry_allocate_array(graph->arena.allocator, graph->output_count, sizeof *declared);
     if (!declared) {
         return ry_fail_memory(error);
     }

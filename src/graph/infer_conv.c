@@ -19,7 +19,8 @@ static ry_infer_result check_residual(ry_infer *infer, int i, const ry_shape *ou
     RY_INFER_TRY(ry_infer_check_same_type(infer, i, 0));
     RY_INFER_TRY(ry_infer_check_rank(infer, i, out->rank, out->rank));
     for (int d = 0; d < out->rank; d++) {
-        RY_INFER_TRY(ry_infer_check_dim(infer, i, d, out->dim[d], "the residual has the output's shape"));
+        RY_INFER_TRY(
+            ry_infer_check_dim(infer, i, d, out->dim[d], "the residual has the output's shape"));
     }
     return RY_INFER_DONE;
 }
@@ -29,8 +30,9 @@ static ry_infer_result check_groups(ry_infer *infer, int64_t groups, int64_t cha
     if (groups >= 1 && (channels < 0 || channels % groups == 0)) {
         return RY_INFER_DONE;
     }
-    return ry_infer_fail(infer, RYND_ERROR_SHAPE, "group is %lld, expected a divisor of the %lld channels", (long long)groups,
-                         (long long)channels);
+    return ry_infer_fail(infer, RYND_ERROR_SHAPE,
+                         "group is %lld, expected a divisor of the %lld channels",
+                         (long long)groups, (long long)channels);
 }
 
 /* x[N,C,..] and w of the same rank and type. */
@@ -49,7 +51,8 @@ static ry_infer_result conv_forward(ry_infer *infer)
     RY_INFER_TRY(check_groups(infer, a->groups, x->dim[1]));
     RY_INFER_TRY(check_groups(infer, a->groups, weights->dim[0]));
     if (x->dim[1] >= 0) {
-        RY_INFER_TRY(ry_infer_check_dim(infer, 1, 1, x->dim[1] / a->groups, "channels of the input / group"));
+        RY_INFER_TRY(ry_infer_check_dim(infer, 1, 1, x->dim[1] / a->groups,
+                                        "channels of the input / group"));
     }
     RY_INFER_TRY(ry_infer_check_same_type(infer, 2, 0));
     RY_INFER_TRY(check_vector(infer, 2, weights->dim[0], "one bias an output channel"));
@@ -60,15 +63,17 @@ static ry_infer_result conv_forward(ry_infer *infer)
     return RY_INFER_DONE;
 }
 
-/* Several input sizes (or kernel sizes) give one output size, so the directions backward take theirs from the node's output, which
- * whoever makes such a node states; here it is checked against the forward relation. */
+/* Several input sizes (or kernel sizes) give one output size, so the directions backward take
+ * theirs from the node's output, which whoever makes such a node states; here it is checked against
+ * the forward relation. */
 static ry_infer_result conv_backward(ry_infer *infer)
 {
     ry_conv_attrs *a = &infer->node->attrs.conv;
     const ry_value *result = ry_infer_out(infer, 0);
     bool data = a->dir == RY_direction_bwd_data;
     if (!result || result->shape.rank != ry_infer_in(infer, 0)->shape.rank) {
-        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "the shape of output 0 must be stated for %s", data ? "bwd_data" : "bwd_weights");
+        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "the shape of output 0 must be stated for %s",
+                             data ? "bwd_data" : "bwd_weights");
     }
     const ry_shape *x = data ? &result->shape : &ry_infer_in(infer, 0)->shape;
     const ry_shape *weights = data ? &ry_infer_in(infer, 1)->shape : &result->shape;
@@ -81,14 +86,16 @@ static ry_infer_result conv_backward(ry_infer *infer)
     RY_INFER_TRY(check_groups(infer, a->groups, x->dim[1]));
     RY_INFER_TRY(check_groups(infer, a->groups, weights->dim[0]));
     if (x->dim[1] >= 0 && !ry_infer_agree(weights->dim[1], x->dim[1] / a->groups)) {
-        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "weights have %lld input channels, expected %lld", (long long)weights->dim[1],
-                             (long long)(x->dim[1] / a->groups));
+        return ry_infer_fail(infer, RYND_ERROR_SHAPE,
+                             "weights have %lld input channels, expected %lld",
+                             (long long)weights->dim[1], (long long)(x->dim[1] / a->groups));
     }
     for (int i = 0; i < w.rank; i++) {
         RY_INFER_TRY(ry_infer_positions(infer, &w, i, &wanted[2 + i]));
     }
     for (int d = 0; d < x->rank; d++) {
-        RY_INFER_TRY(ry_infer_check_dim(infer, dy_input, d, wanted[d], "the forward convolution's output"));
+        RY_INFER_TRY(
+            ry_infer_check_dim(infer, dy_input, d, wanted[d], "the forward convolution's output"));
     }
     ry_shape shape = result->shape, bias = {.rank = 1, .dim = {weights->dim[0]}};
     ry_infer_set(infer, 0, ry_infer_in(infer, 0)->dtype, &shape);
@@ -99,7 +106,8 @@ static ry_infer_result conv_backward(ry_infer *infer)
 ry_infer_result ry_infer_op_conv(ry_infer *infer)
 {
     RY_INFER_TRY(check_x_w(infer));
-    return infer->node->attrs.conv.dir == RY_direction_fwd ? conv_forward(infer) : conv_backward(infer);
+    return infer->node->attrs.conv.dir == RY_direction_fwd ? conv_forward(infer)
+                                                           : conv_backward(infer);
 }
 
 ry_infer_result ry_infer_op_separable_conv(ry_infer *infer)
@@ -127,15 +135,16 @@ ry_infer_result ry_infer_op_separable_conv(ry_infer *infer)
     return RY_INFER_DONE;
 }
 
-/* One spatial dim of a transposed convolution: a wanted size gives the pads, and where it is larger than what the window covers, the rest is
- * output padding. */
+/* One spatial dim of a transposed convolution: a wanted size gives the pads, and where it is larger
+ * than what the window covers, the rest is output padding. */
 static int64_t convt_out(ry_infer *infer, const ry_ints *output_shape, ry_window *w, int i)
 {
     ry_graph *graph = infer->graph;
     ry_window_axis *axis = &w->axis[i];
     int64_t full = ry_infer_covered(graph, axis);
     bool same = w->auto_pad == RY_auto_pad_same_upper || w->auto_pad == RY_auto_pad_same_lower;
-    int64_t wanted = output_shape->count ? output_shape->at[output_shape->count - w->rank + i] : ry_dim_mul(graph, axis->out, axis->stride);
+    int64_t wanted = output_shape->count ? output_shape->at[output_shape->count - w->rank + i]
+                                         : ry_dim_mul(graph, axis->out, axis->stride);
     if (output_shape->count == 0 && !same) {
         if (w->auto_pad == RY_auto_pad_valid) {
             ry_window_split_pads(axis, w->auto_pad, 0);
@@ -152,18 +161,23 @@ static int64_t convt_out(ry_infer *infer, const ry_ints *output_shape, ry_window
 static ry_infer_result check_output_shape(ry_infer *infer, const ry_ints *list, int spatial)
 {
     if (list->count != 0 && list->count != spatial && list->count != spatial + 2) {
-        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "output_shape has %d numbers, expected %d", list->count, spatial);
+        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "output_shape has %d numbers, expected %d",
+                             list->count, spatial);
     }
     for (int i = 0; i < list->count; i++) {
         if (list->at[i] < 0 || list->at[i] > INT32_MAX) {
-            return ry_infer_fail(infer, RYND_ERROR_SHAPE, "output_shape has %lld, expected 0 to 2^31-1", (long long)list->at[i]);
+            return ry_infer_fail(infer, RYND_ERROR_SHAPE,
+                                 "output_shape has %lld, expected 0 to 2^31-1",
+                                 (long long)list->at[i]);
         }
     }
     return RY_INFER_DONE;
 }
 
-/* One an output channel, or [channels][stride]... : one for each residue of the output's position, too. */
-static ry_infer_result check_phase_bias(ry_infer *infer, int i, int64_t channels, const ry_window *w)
+/* One an output channel, or [channels][stride]... : one for each residue of the output's position,
+ * too. */
+static ry_infer_result check_phase_bias(ry_infer *infer, int i, int64_t channels,
+                                        const ry_window *w)
 {
     if (!ry_infer_has(infer, i) || ry_infer_in(infer, i)->shape.rank < 2) {
         return check_vector(infer, i, channels, "one bias an output channel");
@@ -186,7 +200,8 @@ ry_infer_result ry_infer_op_convt(ry_infer *infer)
     RY_INFER_TRY(ry_infer_check_dim(infer, 1, 0, x->dim[1], "channels of the input"));
     RY_INFER_TRY(ry_infer_window(infer, x->rank - 2, NULL, x->dim + 2, weights->dim + 2, &w));
     RY_INFER_TRY(check_output_shape(infer, &a->output_shape, w.rank));
-    ry_shape out = {.rank = x->rank, .dim = {x->dim[0], ry_dim_mul(infer->graph, weights->dim[1], a->groups)}};
+    ry_shape out = {.rank = x->rank,
+                    .dim = {x->dim[0], ry_dim_mul(infer->graph, weights->dim[1], a->groups)}};
     bool known = true;
     for (int i = 0; i < w.rank; i++) {
         out.dim[2 + i] = w.axis[i].out == 0 ? 0 : convt_out(infer, &a->output_shape, &w, i);
@@ -203,8 +218,10 @@ ry_infer_result ry_infer_op_convt(ry_infer *infer)
     return RY_INFER_DONE;
 }
 
-/* Dim 1 of a map with one number for each window position: `each` for every one of `groups` and of the kernel's points. */
-static ry_infer_result check_map(ry_infer *infer, int i, const ry_shape *out, int64_t groups, int64_t each, const int64_t *kernel)
+/* Dim 1 of a map with one number for each window position: `each` for every one of `groups` and of
+ * the kernel's points. */
+static ry_infer_result check_map(ry_infer *infer, int i, const ry_shape *out, int64_t groups,
+                                 int64_t each, const int64_t *kernel)
 {
     if (!ry_infer_has(infer, i)) {
         return RY_INFER_DONE;
@@ -229,7 +246,8 @@ ry_infer_result ry_infer_op_deform_conv(ry_infer *infer)
     RY_INFER_TRY(check_groups(infer, a->groups, weights->dim[0]));
     RY_INFER_TRY(check_groups(infer, a->offset_groups, x->dim[1]));
     if (x->dim[1] >= 0) {
-        RY_INFER_TRY(ry_infer_check_dim(infer, 1, 1, x->dim[1] / a->groups, "channels of the input / group"));
+        RY_INFER_TRY(ry_infer_check_dim(infer, 1, 1, x->dim[1] / a->groups,
+                                        "channels of the input / group"));
     }
     ry_shape out = {.rank = x->rank, .dim = {x->dim[0], weights->dim[0]}};
     RY_INFER_TRY(ry_infer_window_outs(infer, weights->dim + 2, &out));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Types and shapes of expressions: all inputs broadcast together; outputs behind a reduction lose the reduced dims. */
+/* Types and shapes of expressions: all inputs broadcast together; outputs behind a reduction lose
+ * the reduced dims. */
 #include "graph/infer_table.h"
 
 #include "expr/expr.h"
@@ -8,7 +9,8 @@
 static ry_infer_result infer_types(ry_infer *infer, const ry_expr *program)
 {
     const ry_allocator *allocator = infer->graph->arena.allocator;
-    ry_dtype *types = ry_allocate_array(allocator, (size_t)program->inputs + (size_t)program->count, sizeof *types);
+    ry_dtype *types = ry_allocate_array(allocator, (size_t)program->inputs + (size_t)program->count,
+                                        sizeof *types);
     if (!types) {
         infer->status = ry_fail_memory(infer->error);
         return RY_INFER_FAILED;
@@ -94,12 +96,14 @@ static ry_shape reduce(const ry_shape *all, const ry_ints *axes, bool keepdims)
     return y;
 }
 
-static ry_infer_result set_outputs(ry_infer *infer, const ry_expr *program, const ry_shape *all, const ry_shape *reduced)
+static ry_infer_result set_outputs(ry_infer *infer, const ry_expr *program, const ry_shape *all,
+                                   const ry_shape *reduced)
 {
     for (int i = 0; i < program->outputs; i++) {
         ry_value *out = ry_infer_out(infer, i);
         if (out) {
-            ry_infer_set(infer, i, out->dtype, program->reduced[program->result[i]] ? reduced : all);
+            ry_infer_set(infer, i, out->dtype,
+                         program->reduced[program->result[i]] ? reduced : all);
         }
     }
     return RY_INFER_DONE;
@@ -114,7 +118,8 @@ ry_infer_result ry_infer_op_expr(ry_infer *infer)
     }
     int inputs = infer->node->inputs - (a->axes_input ? 1 : 0);
     if (inputs < program->inputs || infer->node->outputs > program->outputs) {
-        return ry_infer_fail(infer, RYND_ERROR_FORMAT, "%d inputs and %d outputs, the expression has %d and %d", inputs,
+        return ry_infer_fail(infer, RYND_ERROR_FORMAT,
+                             "%d inputs and %d outputs, the expression has %d and %d", inputs,
                              infer->node->outputs, program->inputs, program->outputs);
     }
     ry_shape all, reduced = {.rank = -1};

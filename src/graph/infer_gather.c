@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shapes of gathers and scatters, and of the operators whose extent depends on data (compress, nonzero, nms: upper bounds). */
+/* Shapes of gathers and scatters, and of the operators whose extent depends on data (compress,
+ * nonzero, nms: upper bounds). */
 #include "base/number.h"
 #include "graph/infer_table.h"
 
 static ry_infer_result rank_too_large(ry_infer *infer, int rank)
 {
-    return ry_infer_fail(infer, RYND_ERROR_UNSUPPORTED, "the output would have rank %d, at most %d is supported", rank, RY_MAX_RANK);
+    return ry_infer_fail(infer, RYND_ERROR_UNSUPPORTED,
+                         "the output would have rank %d, at most %d is supported", rank,
+                         RY_MAX_RANK);
 }
 
 ry_infer_result ry_infer_op_gather(ry_infer *infer)
@@ -43,7 +46,8 @@ ry_infer_result ry_infer_op_gather_elements(ry_infer *infer)
     for (int d = 0; d < x->rank; d++) {
         int64_t have = ry_infer_in(infer, 1)->shape.dim[d];
         if (d != axis && have >= 0 && x->dim[d] >= 0 && have > x->dim[d]) {
-            return ry_infer_bad(infer, 1, "has more elements in dim %d than the data's %lld", d, (long long)x->dim[d]);
+            return ry_infer_bad(infer, 1, "has more elements in dim %d than the data's %lld", d,
+                                (long long)x->dim[d]);
         }
     }
     infer->node->attrs.gather_elements.axis = axis;
@@ -60,7 +64,8 @@ static ry_infer_result tuple_length(ry_infer *infer, int most, int64_t *length)
     const ry_shape *indices = &ry_infer_in(infer, 1)->shape;
     *length = indices->dim[indices->rank - 1];
     if (*length > most) {
-        return ry_infer_bad(infer, 1, "has tuples of %lld indices, expected at most %d", (long long)*length, most);
+        return ry_infer_bad(infer, 1, "has tuples of %lld indices, expected at most %d",
+                            (long long)*length, most);
     }
     return RY_INFER_DONE;
 }
@@ -71,8 +76,9 @@ ry_infer_result ry_infer_op_gather_nd(ry_infer *infer)
     int64_t batch = infer->node->attrs.gather_nd.batch_dims, length = 0;
     const ry_shape *indices = &ry_infer_in(infer, 1)->shape;
     if (batch < 0 || batch > x->shape.rank || batch >= indices->rank) {
-        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "batch_dims is %lld, expected less than both ranks, %d and %d", (long long)batch,
-                             x->shape.rank, indices->rank);
+        return ry_infer_fail(infer, RYND_ERROR_SHAPE,
+                             "batch_dims is %lld, expected less than both ranks, %d and %d",
+                             (long long)batch, x->shape.rank, indices->rank);
     }
     RY_INFER_TRY(tuple_length(infer, x->shape.rank - (int)batch, &length));
     for (int d = 0; d < batch; d++) {
@@ -106,9 +112,11 @@ ry_infer_result ry_infer_op_scatter_elements(ry_infer *infer)
     RY_INFER_TRY(ry_infer_check_rank(infer, 2, x->rank, x->rank));
     for (int d = 0; d < x->rank; d++) {
         int64_t have = ry_infer_in(infer, 1)->shape.dim[d];
-        RY_INFER_TRY(ry_infer_check_dim(infer, 2, d, have, "updates have the shape of the indices"));
+        RY_INFER_TRY(
+            ry_infer_check_dim(infer, 2, d, have, "updates have the shape of the indices"));
         if (d != axis && have >= 0 && x->dim[d] >= 0 && have > x->dim[d]) {
-            return ry_infer_bad(infer, 1, "has more elements in dim %d than the data's %lld", d, (long long)x->dim[d]);
+            return ry_infer_bad(infer, 1, "has more elements in dim %d than the data's %lld", d,
+                                (long long)x->dim[d]);
         }
     }
     infer->node->attrs.scatter_elements.axis = axis;
@@ -126,12 +134,15 @@ ry_infer_result ry_infer_op_scatter_nd(ry_infer *infer)
     if (length < 0) {
         return RY_INFER_LATER;
     }
-    RY_INFER_TRY(ry_infer_check_rank(infer, 2, indices->rank - 1 + x->rank - (int)length, indices->rank - 1 + x->rank - (int)length));
+    RY_INFER_TRY(ry_infer_check_rank(infer, 2, indices->rank - 1 + x->rank - (int)length,
+                                     indices->rank - 1 + x->rank - (int)length));
     for (int d = 0; d < indices->rank - 1; d++) {
-        RY_INFER_TRY(ry_infer_check_dim(infer, 2, d, indices->dim[d], "one update a tuple of indices"));
+        RY_INFER_TRY(
+            ry_infer_check_dim(infer, 2, d, indices->dim[d], "one update a tuple of indices"));
     }
     for (int d = (int)length; d < x->rank; d++) {
-        RY_INFER_TRY(ry_infer_check_dim(infer, 2, indices->rank - 1 + d - (int)length, x->dim[d], "slices of the data"));
+        RY_INFER_TRY(ry_infer_check_dim(infer, 2, indices->rank - 1 + d - (int)length, x->dim[d],
+                                        "slices of the data"));
     }
     return RY_INFER_DONE;
 }
@@ -182,7 +193,8 @@ ry_infer_result ry_infer_op_compress(ry_infer *infer)
     }
     int64_t conditions = ry_infer_in(infer, 1)->shape.dim[0];
     if (a->flat) {
-        ry_shape y = {.rank = 1, .dim = {least(graph, count_elements(graph, &x->shape), conditions)}};
+        ry_shape y = {.rank = 1,
+                      .dim = {least(graph, count_elements(graph, &x->shape), conditions)}};
         return set_bound(infer, x->dtype, &y);
     }
     int axis = 0;
@@ -204,9 +216,12 @@ ry_infer_result ry_infer_op_nms(ry_infer *infer)
     RY_INFER_TRY(ry_infer_check_dim(infer, 0, 2, 4, "coordinates of a box"));
     RY_INFER_TRY(ry_infer_check_dim(infer, 1, 0, boxes->dim[0], "batch of the boxes"));
     RY_INFER_TRY(ry_infer_check_dim(infer, 1, 2, boxes->dim[1], "number of boxes"));
-    ry_infer_result most = ry_infer_has(infer, 2) ? ry_infer_int(infer, 2, &a->max_output) : RY_INFER_DONE;
-    ry_infer_result iou = ry_infer_has(infer, 3) ? ry_infer_float(infer, 3, &a->iou_threshold) : RY_INFER_DONE;
-    ry_infer_result score = ry_infer_has(infer, 4) ? ry_infer_float(infer, 4, &a->score_threshold) : RY_INFER_DONE;
+    ry_infer_result most =
+        ry_infer_has(infer, 2) ? ry_infer_int(infer, 2, &a->max_output) : RY_INFER_DONE;
+    ry_infer_result iou =
+        ry_infer_has(infer, 3) ? ry_infer_float(infer, 3, &a->iou_threshold) : RY_INFER_DONE;
+    ry_infer_result score =
+        ry_infer_has(infer, 4) ? ry_infer_float(infer, 4, &a->score_threshold) : RY_INFER_DONE;
     if (most == RY_INFER_FAILED || iou == RY_INFER_FAILED || score == RY_INFER_FAILED) {
         return RY_INFER_FAILED;
     }
@@ -218,8 +233,14 @@ ry_infer_result ry_infer_op_nms(ry_infer *infer)
     if (a->max_output < 0) {
         a->max_output = 0;
     }
-    int64_t boxes_each = most == RY_INFER_DONE ? least(graph, boxes->dim[1], a->max_output) : boxes->dim[1];
-    ry_shape y = {.rank = 2, .dim = {ry_dim_mul(graph, ry_dim_mul(graph, scores->dim[0], scores->dim[1]), boxes_each), 3}};
+    int64_t boxes_each =
+        most == RY_INFER_DONE ? least(graph, boxes->dim[1], a->max_output) : boxes->dim[1];
+    ry_shape y = {
+        .rank = 2,
+        .dim = {ry_dim_mul(graph, ry_dim_mul(graph, scores->dim[0], scores->dim[1]), boxes_each),
+                3}};
     set_bound(infer, RY_i64, &y);
-    return most == RY_INFER_LATER || iou == RY_INFER_LATER || score == RY_INFER_LATER ? RY_INFER_LATER : RY_INFER_DONE;
+    return most == RY_INFER_LATER || iou == RY_INFER_LATER || score == RY_INFER_LATER
+               ? RY_INFER_LATER
+               : RY_INFER_DONE;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shapes of joining, cutting, padding and repeating: concat, split, slice, pad, tile, expand, center_crop_pad. */
+/* Shapes of joining, cutting, padding and repeating: concat, split, slice, pad, tile, expand,
+ * center_crop_pad. */
 #include "graph/infer_table.h"
 
 ry_infer_result ry_infer_op_concat(ry_infer *infer)
@@ -47,8 +48,9 @@ static ry_infer_result split_by_parts(ry_infer *infer, ry_shape *y, int axis)
         ry_infer_set(infer, i, x->dtype, y);
     }
     if (known && !ry_infer_agree(x->shape.dim[axis], sum)) {
-        return ry_infer_bad(infer, 1, "has the sum %lld, expected %lld, the size of dim %d of value '%s'", (long long)sum,
-                            (long long)x->shape.dim[axis], axis, x->name);
+        return ry_infer_bad(infer, 1,
+                            "has the sum %lld, expected %lld, the size of dim %d of value '%s'",
+                            (long long)sum, (long long)x->shape.dim[axis], axis, x->name);
     }
     return known ? RY_INFER_DONE : RY_INFER_LATER;
 }
@@ -66,14 +68,20 @@ ry_infer_result ry_infer_op_split(ry_infer *infer)
         return split_by_parts(infer, &y, axis);
     }
     if (a->num_outputs && a->num_outputs != count) {
-        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "num_outputs is %lld, but the node has %d outputs", (long long)a->num_outputs, count);
+        return ry_infer_fail(infer, RYND_ERROR_SHAPE,
+                             "num_outputs is %lld, but the node has %d outputs",
+                             (long long)a->num_outputs, count);
     }
     int64_t size = x->shape.dim[axis];
     if (size >= 0 && !a->num_outputs && size % count != 0) {
-        return ry_infer_bad(infer, 0, "has %lld in dim %d, which does not split into %d equal parts", (long long)size, axis, count);
+        return ry_infer_bad(infer, 0,
+                            "has %lld in dim %d, which does not split into %d equal parts",
+                            (long long)size, axis, count);
     }
     int64_t part = ry_dim_ceil_div(infer->graph, size, count);
-    int64_t last = a->num_outputs ? ry_dim_sub(infer->graph, size, ry_dim_mul(infer->graph, part, count - 1)) : part;
+    int64_t last = a->num_outputs
+                       ? ry_dim_sub(infer->graph, size, ry_dim_mul(infer->graph, part, count - 1))
+                       : part;
     for (int i = 0; i < count; i++) {
         y.dim[axis] = i + 1 < count ? part : last;
         ry_infer_set(infer, i, x->dtype, &y);
@@ -81,8 +89,9 @@ ry_infer_result ry_infer_op_split(ry_infer *infer)
     return RY_INFER_DONE;
 }
 
-/* One dim of a slice with numbers: `start` becomes the first element taken; the count is returned. ONNX's clamping: start and end count from the
- * end when negative; then for steps forward both are cut to [0, size], for steps back start to [0, size-1] and end to [-1, size-1]. */
+/* One dim of a slice with numbers: `start` becomes the first element taken; the count is returned.
+ * ONNX's clamping: start and end count from the end when negative; then for steps forward both are
+ * cut to [0, size], for steps back start to [0, size-1] and end to [-1, size-1]. */
 static int64_t slice_dim(int64_t size, int64_t *start, int64_t end, int64_t *step)
 {
     int64_t first = *start < 0 ? *start + size : *start, stop = end < 0 ? end + size : end;
@@ -95,7 +104,8 @@ static int64_t slice_dim(int64_t size, int64_t *start, int64_t end, int64_t *ste
     return distance > 0 ? (distance - 1) / pace + 1 : 0;
 }
 
-/* The same of a symbolic size, where the result does not depend on how it compares with start and end. */
+/* The same of a symbolic size, where the result does not depend on how it compares with start and
+ * end. */
 static int64_t slice_symbol(ry_graph *graph, int64_t size, int64_t start, int64_t end, int64_t step)
 {
     bool to_end = end >= INT32_MAX, from_start = start == 0;
@@ -135,10 +145,12 @@ static ry_infer_result read_cut(ry_infer *infer, cut *c)
 static ry_infer_result check_cut(ry_infer *infer, cut *c, int rank)
 {
     int count = c->starts.count;
-    if (c->ends.count != count || (c->axes.count != 0 && c->axes.count != count) || (c->steps.count != 0 && c->steps.count != count) ||
-        (c->axes.count == 0 && count > rank)) {
-        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "%d starts, %d ends, %d axes and %d steps for rank %d, expected as many of each",
-                             count, c->ends.count, c->axes.count, c->steps.count, rank);
+    if (c->ends.count != count || (c->axes.count != 0 && c->axes.count != count) ||
+        (c->steps.count != 0 && c->steps.count != count) || (c->axes.count == 0 && count > rank)) {
+        return ry_infer_fail(
+            infer, RYND_ERROR_SHAPE,
+            "%d starts, %d ends, %d axes and %d steps for rank %d, expected as many of each", count,
+            c->ends.count, c->axes.count, c->steps.count, rank);
     }
     for (int i = 0; i < count; i++) {
         c->axes.at[i] = c->axes.count ? c->axes.at[i] : i;
@@ -165,17 +177,21 @@ static ry_infer_result slice_later(ry_infer *infer, cut *c)
 }
 
 /* Canonical starts and steps: the extents are the output's, as nothing else holds them any more. */
-static ry_infer_result check_extents(ry_infer *infer, const ry_slice_attrs *a, const ry_shape *x, const ry_shape *y)
+static ry_infer_result check_extents(ry_infer *infer, const ry_slice_attrs *a, const ry_shape *x,
+                                     const ry_shape *y)
 {
     for (int d = 0; d < y->rank; d++) {
         int64_t size = x->dim[d], first = a->starts.at[d], last = 0;
         if (size < 0 || y->dim[d] <= 0) {
             continue;
         }
-        bool overflow = __builtin_mul_overflow(y->dim[d] - 1, a->steps.at[d], &last) || __builtin_add_overflow(last, first, &last);
+        bool overflow = __builtin_mul_overflow(y->dim[d] - 1, a->steps.at[d], &last) ||
+                        __builtin_add_overflow(last, first, &last);
         if (overflow || first < 0 || first >= size || last < 0 || last >= size) {
-            return ry_infer_bad(infer, 0, "has %lld elements along dim %d, too few for %lld from %lld by %lld", (long long)size, d,
-                                (long long)y->dim[d], (long long)first, (long long)a->steps.at[d]);
+            return ry_infer_bad(
+                infer, 0, "has %lld elements along dim %d, too few for %lld from %lld by %lld",
+                (long long)size, d, (long long)y->dim[d], (long long)first,
+                (long long)a->steps.at[d]);
         }
     }
     return RY_INFER_DONE;
@@ -187,7 +203,8 @@ ry_infer_result ry_infer_op_slice(ry_infer *infer)
     const ry_value *x = ry_infer_in(infer, 0);
     const ry_value *out = ry_infer_out(infer, 0);
     int rank = x->shape.rank;
-    bool canonical = !ry_infer_has(infer, 1) && a->ends.count == 0 && a->starts.count == rank && a->steps.count == rank;
+    bool canonical = !ry_infer_has(infer, 1) && a->ends.count == 0 && a->starts.count == rank &&
+                     a->steps.count == rank;
     if (canonical && out && out->shape.rank == rank) {
         return check_extents(infer, a, &x->shape, &out->shape);
     }
@@ -207,8 +224,10 @@ ry_infer_result ry_infer_op_slice(ry_infer *infer)
         int d = (int)c.axes.at[i];
         steps.at[d] = c.steps.at[i];
         starts.at[d] = c.starts.at[i];
-        y.dim[d] = x->shape.dim[d] < 0 ? slice_symbol(infer->graph, x->shape.dim[d], c.starts.at[i], c.ends.at[i], c.steps.at[i])
-                                       : slice_dim(x->shape.dim[d], &starts.at[d], c.ends.at[i], &steps.at[d]);
+        y.dim[d] = x->shape.dim[d] < 0
+                       ? slice_symbol(infer->graph, x->shape.dim[d], c.starts.at[i], c.ends.at[i],
+                                      c.steps.at[i])
+                       : slice_dim(x->shape.dim[d], &starts.at[d], c.ends.at[i], &steps.at[d]);
     }
     if (ry_infer_known(&x->shape)) {
         *a = (ry_slice_attrs){.starts = starts, .steps = steps};
@@ -225,10 +244,12 @@ static ry_infer_result read_pads(ry_infer *infer, ry_ints *pads, int rank)
         if (given.count == 2 * rank) {
             return RY_INFER_DONE;
         }
-        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "pads has %d numbers, expected %d", given.count, 2 * rank);
+        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "pads has %d numbers, expected %d",
+                             given.count, 2 * rank);
     }
     ry_infer_result result = ry_infer_ints(infer, 1, &given);
-    ry_infer_result have_axes = ry_infer_has(infer, 3) ? ry_infer_ints(infer, 3, &axes) : RY_INFER_DONE;
+    ry_infer_result have_axes =
+        ry_infer_has(infer, 3) ? ry_infer_ints(infer, 3, &axes) : RY_INFER_DONE;
     if (result == RY_INFER_FAILED || have_axes == RY_INFER_FAILED) {
         return RY_INFER_FAILED;
     }
@@ -238,7 +259,8 @@ static ry_infer_result read_pads(ry_infer *infer, ry_ints *pads, int rank)
     RY_INFER_TRY(ry_infer_axes(infer, &axes, rank));
     int count = ry_infer_has(infer, 3) ? axes.count : rank;
     if (given.count != 2 * count) {
-        return ry_infer_bad(infer, 1, "has %d numbers, expected %d: begins, then ends, of %d dims", given.count, 2 * count, count);
+        return ry_infer_bad(infer, 1, "has %d numbers, expected %d: begins, then ends, of %d dims",
+                            given.count, 2 * count, count);
     }
     *pads = (ry_ints){.count = 2 * rank};
     for (int i = 0; i < count; i++) {
@@ -249,16 +271,19 @@ static ry_infer_result read_pads(ry_infer *infer, ry_ints *pads, int rank)
     return RY_INFER_DONE;
 }
 
-/* What the modes other than constant need: something to repeat, and for reflect more than they repeat. */
+/* What the modes other than constant need: something to repeat, and for reflect more than they
+ * repeat. */
 static ry_infer_result check_pad_mode(ry_infer *infer, const ry_ints *pads)
 {
     ry_pad_mode mode = infer->node->attrs.pad.mode;
     const ry_shape *x = &ry_infer_in(infer, 0)->shape;
     for (int i = 0; mode != RY_pad_mode_constant && i < 2 * x->rank; i++) {
         int64_t size = x->dim[i % x->rank];
-        if (pads->at[i] > 0 && (size == 0 || (mode == RY_pad_mode_reflect && size > 0 && pads->at[i] >= size))) {
-            return ry_infer_bad(infer, 0, "has %lld in dim %d, too few for %lld reflected or repeated elements", (long long)size,
-                                i % x->rank, (long long)pads->at[i]);
+        if (pads->at[i] > 0 &&
+            (size == 0 || (mode == RY_pad_mode_reflect && size > 0 && pads->at[i] >= size))) {
+            return ry_infer_bad(
+                infer, 0, "has %lld in dim %d, too few for %lld reflected or repeated elements",
+                (long long)size, i % x->rank, (long long)pads->at[i]);
         }
     }
     return RY_INFER_DONE;
@@ -280,7 +305,9 @@ ry_infer_result ry_infer_op_pad(ry_infer *infer)
     RY_INFER_TRY(check_pad_mode(infer, &pads));
     ry_shape y = x->shape;
     for (int d = 0; d < rank; d++) {
-        y.dim[d] = ry_dim_affine(infer->graph, ry_dim_affine(infer->graph, y.dim[d], pads.at[d] > 0 ? pads.at[d] : pads.at[rank + d], 1),
+        y.dim[d] = ry_dim_affine(infer->graph,
+                                 ry_dim_affine(infer->graph, y.dim[d],
+                                               pads.at[d] > 0 ? pads.at[d] : pads.at[rank + d], 1),
                                  pads.at[d] > 0 ? pads.at[rank + d] : pads.at[d], 1);
     }
     infer->node->attrs.pad.pads = pads;
@@ -303,7 +330,8 @@ ry_infer_result ry_infer_op_tile(ry_infer *infer)
         if (times < 0) {
             return ry_infer_bad(infer, 1, "has the negative number %lld", (long long)times);
         }
-        y.dim[d] = result == RY_INFER_DONE ? ry_dim_mul(infer->graph, y.dim[d], times) : ry_dim_unknown(infer->graph);
+        y.dim[d] = result == RY_INFER_DONE ? ry_dim_mul(infer->graph, y.dim[d], times)
+                                           : ry_dim_unknown(infer->graph);
     }
     ry_infer_set(infer, 0, x->dtype, &y);
     return result;
@@ -324,12 +352,14 @@ ry_infer_result ry_infer_op_expand(ry_infer *infer)
     RY_INFER_TRY(result);
     if (result == RY_INFER_LATER) {
         int rank = listed_rank(ry_infer_in(infer, 1));
-        ry_shape unknown = ry_infer_unknown(infer, rank < 0 || rank > x->shape.rank ? rank : x->shape.rank);
+        ry_shape unknown =
+            ry_infer_unknown(infer, rank < 0 || rank > x->shape.rank ? rank : x->shape.rank);
         ry_infer_set(infer, 0, x->dtype, &unknown);
         return RY_INFER_LATER;
     }
     if (sizes.count > RY_MAX_RANK) {
-        return ry_infer_bad(infer, 1, "has %d numbers, at most %d are supported", sizes.count, RY_MAX_RANK);
+        return ry_infer_bad(infer, 1, "has %d numbers, at most %d are supported", sizes.count,
+                            RY_MAX_RANK);
     }
     for (int i = 0; i < sizes.count; i++) {
         if (sizes.at[i] < 0) {
@@ -339,7 +369,8 @@ ry_infer_result ry_infer_op_expand(ry_infer *infer)
     ry_shape wanted = ry_shape_of(sizes.count, sizes.at), y;
     if (!ry_infer_broadcast(infer->graph, &x->shape, &wanted, &y)) {
         char text[200];
-        return ry_infer_bad(infer, 0, "does not broadcast with %s", ry_shape_text(infer->graph, &wanted, text, sizeof text));
+        return ry_infer_bad(infer, 0, "does not broadcast with %s",
+                            ry_shape_text(infer->graph, &wanted, text, sizeof text));
     }
     ry_infer_set(infer, 0, x->dtype, &y);
     return RY_INFER_DONE;
@@ -362,7 +393,8 @@ ry_infer_result ry_infer_op_center_crop_pad(ry_infer *infer)
         if (result == RY_INFER_DONE && sizes.at[i] < 0) {
             return ry_infer_bad(infer, 1, "has the negative number %lld", (long long)sizes.at[i]);
         }
-        y.dim[a->axes.count ? a->axes.at[i] : i] = result == RY_INFER_DONE ? sizes.at[i] : ry_dim_unknown(infer->graph);
+        y.dim[a->axes.count ? a->axes.at[i] : i] =
+            result == RY_INFER_DONE ? sizes.at[i] : ry_dim_unknown(infer->graph);
     }
     ry_infer_set(infer, 0, x->dtype, &y);
     return result;

@@ -35,7 +35,8 @@ static ry_infer_result check_added(ry_infer *infer, int i, const ry_shape *y)
     }
     char text[200];
     return fits ? RY_INFER_DONE
-                : ry_infer_bad(infer, i, "does not broadcast to the output's %s", ry_shape_text(infer->graph, y, text, sizeof text));
+                : ry_infer_bad(infer, i, "does not broadcast to the output's %s",
+                               ry_shape_text(infer->graph, y, text, sizeof text));
 }
 
 ry_infer_result ry_infer_op_matmul(ry_infer *infer)
@@ -49,13 +50,15 @@ ry_infer_result ry_infer_op_matmul(ry_infer *infer)
     matrix_dims(left, true, a->trans_a != 0, m);
     matrix_dims(right, false, a->trans_b != 0, n);
     if (!ry_infer_agree(m[1], n[0])) {
-        return ry_infer_bad(infer, 1, "has %lld rows to sum over, input 0, value '%s', has %lld columns", (long long)n[0],
-                            ry_infer_in(infer, 0)->name, (long long)m[1]);
+        return ry_infer_bad(infer, 1,
+                            "has %lld rows to sum over, input 0, value '%s', has %lld columns",
+                            (long long)n[0], ry_infer_in(infer, 0)->name, (long long)m[1]);
     }
     ry_shape left_batch = batch_dims(left), right_batch = batch_dims(right), y;
     if (!ry_infer_broadcast(infer->graph, &left_batch, &right_batch, &y)) {
-        return ry_infer_bad(infer, 1, "has batch dims that do not broadcast with those of input 0, value '%s'",
-                            ry_infer_in(infer, 0)->name);
+        return ry_infer_bad(
+            infer, 1, "has batch dims that do not broadcast with those of input 0, value '%s'",
+            ry_infer_in(infer, 0)->name);
     }
     if (left->rank > 1) {
         y.dim[y.rank++] = m[0];
@@ -86,11 +89,13 @@ static int letter(char c)
 
 static ry_infer_result bad_equation(ry_infer *infer, const char *why)
 {
-    return ry_infer_fail(infer, RYND_ERROR_SHAPE, "equation '%s': %s", infer->node->attrs.einsum.equation, why);
+    return ry_infer_fail(infer, RYND_ERROR_SHAPE, "equation '%s': %s",
+                         infer->node->attrs.einsum.equation, why);
 }
 
 /* Letters of a term, and whether it has an ellipsis. */
-static ry_infer_result scan_term(ry_infer *infer, const char *term, size_t length, int *letters, bool *ellipsis)
+static ry_infer_result scan_term(ry_infer *infer, const char *term, size_t length, int *letters,
+                                 bool *ellipsis)
 {
     *letters = 0;
     *ellipsis = false;
@@ -107,7 +112,8 @@ static ry_infer_result scan_term(ry_infer *infer, const char *term, size_t lengt
             return bad_equation(infer, "expected letters, at most one '...' a term, ',' and '->'");
         }
     }
-    return *letters > RY_MAX_RANK ? bad_equation(infer, "a term has too many letters") : RY_INFER_DONE;
+    return *letters > RY_MAX_RANK ? bad_equation(infer, "a term has too many letters")
+                                  : RY_INFER_DONE;
 }
 
 static bool join(ry_infer *infer, equation *e, int label, int64_t dim)
@@ -122,7 +128,8 @@ static bool join(ry_infer *infer, equation *e, int label, int64_t dim)
 }
 
 /* One operand's term: its dims join the labels. */
-static ry_infer_result add_operand(ry_infer *infer, equation *e, int operand, const char *term, size_t length)
+static ry_infer_result add_operand(ry_infer *infer, equation *e, int operand, const char *term,
+                                   size_t length)
 {
     const ry_shape *shape = &ry_infer_in(infer, operand)->shape;
     int letters = 0, axis = 0;
@@ -130,8 +137,9 @@ static ry_infer_result add_operand(ry_infer *infer, equation *e, int operand, co
     RY_INFER_TRY(scan_term(infer, term, length, &letters, &ellipsis));
     int covered = shape->rank - letters;
     if (covered < 0 || (covered > 0 && !ellipsis)) {
-        return ry_infer_bad(infer, operand, "has rank %d, but its term of equation '%s' has %d letters", shape->rank,
-                            infer->node->attrs.einsum.equation, letters);
+        return ry_infer_bad(infer, operand,
+                            "has rank %d, but its term of equation '%s' has %d letters",
+                            shape->rank, infer->node->attrs.einsum.equation, letters);
     }
     e->ellipsis = ellipsis && covered > e->ellipsis ? covered : e->ellipsis;
     for (size_t i = 0; i < length; i++) {
@@ -146,8 +154,9 @@ static ry_infer_result add_operand(ry_infer *infer, equation *e, int operand, co
             i += 2;
         }
         if (!agrees) {
-            return ry_infer_bad(infer, operand, "disagrees in dim %d with an earlier operand of equation '%s'", axis - 1,
-                                infer->node->attrs.einsum.equation);
+            return ry_infer_bad(infer, operand,
+                                "disagrees in dim %d with an earlier operand of equation '%s'",
+                                axis - 1, infer->node->attrs.einsum.equation);
         }
     }
     return RY_INFER_DONE;
@@ -160,7 +169,8 @@ static void add_ellipsis(const equation *e, ry_shape *y)
     }
 }
 
-static ry_infer_result explicit_output(ry_infer *infer, const equation *e, const char *term, ry_shape *y)
+static ry_infer_result explicit_output(ry_infer *infer, const equation *e, const char *term,
+                                       ry_shape *y)
 {
     int letters = 0;
     bool ellipsis = false, used[LETTERS] = {false};
@@ -175,7 +185,9 @@ static ry_infer_result explicit_output(ry_infer *infer, const equation *e, const
             term += 2;
         } else if (label >= 0) {
             if (!e->seen[label] || used[label]) {
-                return bad_equation(infer, "each letter of the output must occur in an input, and once in the output");
+                return bad_equation(
+                    infer,
+                    "each letter of the output must occur in an input, and once in the output");
             }
             used[label] = true;
             y->dim[y->rank++] = e->dim[label];
@@ -206,7 +218,8 @@ ry_infer_result ry_infer_op_einsum(ry_infer *infer)
     if (!text) {
         return ry_infer_fail(infer, RYND_ERROR_FORMAT, "the equation is missing");
     }
-    const char *arrow = strstr(text, "->"), *end = arrow ? arrow : text + strlen(text), *term = text;
+    const char *arrow = strstr(text, "->"), *end = arrow ? arrow : text + strlen(text),
+               *term = text;
     for (int i = 0; i < infer->node->inputs; i++) {
         const char *comma = memchr(term, ',', (size_t)(end - term)), *stop = comma ? comma : end;
         if (!ry_infer_has(infer, i) || (comma != NULL) != (i + 1 < infer->node->inputs)) {
@@ -217,7 +230,8 @@ ry_infer_result ry_infer_op_einsum(ry_infer *infer)
         term = comma ? comma + 1 : end;
     }
     ry_shape y = {.rank = 0};
-    RY_INFER_TRY(arrow ? explicit_output(infer, &e, arrow + 2, &y) : implicit_output(infer, &e, &y));
+    RY_INFER_TRY(arrow ? explicit_output(infer, &e, arrow + 2, &y)
+                       : implicit_output(infer, &e, &y));
     ry_infer_set(infer, 0, ry_infer_in(infer, 0)->dtype, &y);
     return RY_INFER_DONE;
 }

@@ -33,8 +33,9 @@ ry_infer_result ry_infer_op_group_norm(ry_infer *infer)
     RY_INFER_TRY(ry_infer_check_rank(infer, 0, 2, RY_MAX_RANK));
     int64_t channels = ry_infer_in(infer, 0)->shape.dim[1];
     if (groups < 1 || (channels >= 0 && channels % groups != 0)) {
-        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "%lld groups, expected a divisor of the %lld channels", (long long)groups,
-                             (long long)channels);
+        return ry_infer_fail(infer, RYND_ERROR_SHAPE,
+                             "%lld groups, expected a divisor of the %lld channels",
+                             (long long)groups, (long long)channels);
     }
     RY_INFER_TRY(check_channels(infer, 1, channels));
     RY_INFER_TRY(check_channels(infer, 2, channels));
@@ -52,7 +53,8 @@ static ry_infer_result check_affine(ry_infer *infer, int i)
     RY_INFER_TRY(ry_infer_check_rank(infer, i, 0, x->rank));
     for (int d = 1; d <= s->rank; d++) {
         if (s->dim[s->rank - d] != 1) {
-            RY_INFER_TRY(ry_infer_check_dim(infer, i, s->rank - d, x->dim[x->rank - d], "the normalised dims"));
+            RY_INFER_TRY(ry_infer_check_dim(infer, i, s->rank - d, x->dim[x->rank - d],
+                                            "the normalised dims"));
         }
     }
     return RY_INFER_DONE;
@@ -82,7 +84,8 @@ ry_infer_result ry_infer_op_lrn(ry_infer *infer)
 {
     RY_INFER_TRY(ry_infer_check_rank(infer, 0, 2, RY_MAX_RANK));
     if (infer->node->attrs.lrn.size < 1) {
-        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "size is %lld, expected at least 1", (long long)infer->node->attrs.lrn.size);
+        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "size is %lld, expected at least 1",
+                             (long long)infer->node->attrs.lrn.size);
     }
     ry_infer_like(infer, 0, 0);
     return RY_INFER_DONE;
@@ -123,7 +126,8 @@ ry_infer_result ry_infer_op_arg_reduce(ry_infer *infer)
     RY_INFER_TRY(ry_infer_axis(infer, a->axis, shape.rank, &axis));
     int64_t count = 1;
     for (int d = 0; d < shape.rank; d++) {
-        count *= d == axis || shape.dim[d] != 0; /* no result, no need for something to choose from */
+        count *=
+            d == axis || shape.dim[d] != 0; /* no result, no need for something to choose from */
     }
     if (shape.dim[axis] == 0 && count) {
         return ry_infer_bad(infer, 0, "has no elements along axis %d to choose from", axis);
@@ -150,7 +154,9 @@ ry_infer_result ry_infer_op_topk(ry_infer *infer)
     ry_infer_result result = ry_infer_has(infer, 1) ? ry_infer_int(infer, 1, &a->k) : RY_INFER_DONE;
     RY_INFER_TRY(result);
     if (result == RY_INFER_DONE && (a->k < 0 || (shape.dim[axis] >= 0 && a->k > shape.dim[axis]))) {
-        return ry_infer_bad(infer, 0, "has %lld elements along axis %d, expected at least k = %lld, which must not be negative",
+        return ry_infer_bad(infer, 0,
+                            "has %lld elements along axis %d, expected at least k = %lld, which "
+                            "must not be negative",
                             (long long)shape.dim[axis], axis, (long long)a->k);
     }
     a->axis = axis;
@@ -164,7 +170,8 @@ ry_infer_result ry_infer_op_trilu(ry_infer *infer)
 {
     RY_INFER_TRY(ry_infer_check_rank(infer, 0, 2, RY_MAX_RANK));
     ry_infer_like(infer, 0, 0);
-    return ry_infer_has(infer, 1) ? ry_infer_int(infer, 1, &infer->node->attrs.trilu.k) : RY_INFER_DONE;
+    return ry_infer_has(infer, 1) ? ry_infer_int(infer, 1, &infer->node->attrs.trilu.k)
+                                  : RY_INFER_DONE;
 }
 
 ry_infer_result ry_infer_op_reverse_sequence(ry_infer *infer)
@@ -176,7 +183,9 @@ ry_infer_result ry_infer_op_reverse_sequence(ry_infer *infer)
     RY_INFER_TRY(ry_infer_axis(infer, a->batch_axis, x->rank, &batch));
     RY_INFER_TRY(ry_infer_axis(infer, a->time_axis, x->rank, &time));
     if (batch == time || batch > 1 || time > 1) {
-        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "batch_axis is %d and time_axis %d, expected 0 and 1 in either order", batch, time);
+        return ry_infer_fail(infer, RYND_ERROR_SHAPE,
+                             "batch_axis is %d and time_axis %d, expected 0 and 1 in either order",
+                             batch, time);
     }
     RY_INFER_TRY(ry_infer_check_integer(infer, 1));
     RY_INFER_TRY(ry_infer_check_rank(infer, 1, 1, 1));

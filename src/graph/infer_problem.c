@@ -5,7 +5,8 @@
 
 #include <stdio.h>
 
-static bool add_tensors(ry_graph *graph, char side, const ry_tensor *tensors, int count, ry_value_id *ids)
+static bool add_tensors(ry_graph *graph, char side, const ry_tensor *tensors, int count,
+                        ry_value_id *ids)
 {
     for (int i = 0; i < count; i++) {
         ids[i] = RY_NO_VALUE;
@@ -22,7 +23,8 @@ static bool add_tensors(ry_graph *graph, char side, const ry_tensor *tensors, in
     return true;
 }
 
-/* Canonical attributes stand in for value inputs, which a problem need not have: absent ones at the end become one of unknown content. */
+/* Canonical attributes stand in for value inputs, which a problem need not have: absent ones at the
+ * end become one of unknown content. */
 static bool emulated(ry_graph *graph, const ry_problem *problem, ry_value_id *in)
 {
     ry_shape list = {.rank = 1, .dim = {ry_dim_unknown(graph)}};
@@ -37,7 +39,8 @@ static bool emulated(ry_graph *graph, const ry_problem *problem, ry_value_id *in
     return true;
 }
 
-static rynd_status compare(const ry_graph *graph, const ry_problem *problem, const ry_value_id *out, ry_error *error)
+static rynd_status compare(const ry_graph *graph, const ry_problem *problem, const ry_value_id *out,
+                           ry_error *error)
 {
     for (int i = 0; i < problem->outputs; i++) {
         if (out[i] == RY_NO_VALUE) {
@@ -45,16 +48,19 @@ static rynd_status compare(const ry_graph *graph, const ry_problem *problem, con
         }
         const ry_value *value = &graph->values[out[i]];
         const ry_tensor *tensor = &problem->out[i];
-        bool fits = value->dtype == (ry_dtype)tensor->dtype && (value->shape.rank < 0 || value->shape.rank == tensor->rank);
+        bool fits = value->dtype == (ry_dtype)tensor->dtype &&
+                    (value->shape.rank < 0 || value->shape.rank == tensor->rank);
         for (int d = 0; fits && d < value->shape.rank; d++) {
             fits = ry_infer_agree(value->shape.dim[d], tensor->dim[d]);
         }
         if (!fits) {
             char is[200], wanted[200];
             ry_shape shape = ry_tensor_shape(tensor);
-            return ry_fail(error, RYND_ERROR_SHAPE, "problem %s: y%d is %s %s, but its inputs and attributes give %s %s",
-                           ry_op_name(problem->op), i, ry_dtype_name((ry_dtype)tensor->dtype), ry_shape_text(graph, &shape, is, sizeof is),
-                           ry_dtype_name(value->dtype), ry_shape_text(graph, &value->shape, wanted, sizeof wanted));
+            return ry_fail(error, RYND_ERROR_SHAPE,
+                           "problem %s: y%d is %s %s, but its inputs and attributes give %s %s",
+                           ry_op_name(problem->op), i, ry_dtype_name((ry_dtype)tensor->dtype),
+                           ry_shape_text(graph, &shape, is, sizeof is), ry_dtype_name(value->dtype),
+                           ry_shape_text(graph, &value->shape, wanted, sizeof wanted));
         }
     }
     return RYND_OK;
@@ -62,13 +68,17 @@ static rynd_status compare(const ry_graph *graph, const ry_problem *problem, con
 
 static rynd_status check_in(ry_graph *graph, const ry_problem *problem, ry_error *error)
 {
-    int least = ry_infer_rows[problem->op].min_inputs, inputs = problem->inputs > least ? problem->inputs : least;
-    ry_value_id *in = RY_TAKE(&graph->arena, ry_value_id, inputs), *out = RY_TAKE(&graph->arena, ry_value_id, problem->outputs);
-    if (!in || !out || !add_tensors(graph, 'x', problem->in, problem->inputs, in) || !emulated(graph, problem, in) ||
+    int least = ry_infer_rows[problem->op].min_inputs,
+        inputs = problem->inputs > least ? problem->inputs : least;
+    ry_value_id *in = RY_TAKE(&graph->arena, ry_value_id, inputs),
+                *out = RY_TAKE(&graph->arena, ry_value_id, problem->outputs);
+    if (!in || !out || !add_tensors(graph, 'x', problem->in, problem->inputs, in) ||
+        !emulated(graph, problem, in) ||
         !add_tensors(graph, 'y', problem->out, problem->outputs, out)) {
         return ry_fail_memory(error);
     }
-    ry_node_id id = ry_graph_add_node(graph, problem->op, NULL, "problem", &problem->attrs, inputs, in, problem->outputs, out);
+    ry_node_id id = ry_graph_add_node(graph, problem->op, NULL, "problem", &problem->attrs, inputs,
+                                      in, problem->outputs, out);
     if (id == RY_NO_NODE) {
         return ry_fail_memory(error);
     }
@@ -77,7 +87,8 @@ static rynd_status check_in(ry_graph *graph, const ry_problem *problem, ry_error
     return status == RYND_OK ? compare(graph, problem, out, error) : status;
 }
 
-rynd_status ry_problem_check(const ry_problem *problem, const ry_allocator *allocator, ry_error *error)
+rynd_status ry_problem_check(const ry_problem *problem, const ry_allocator *allocator,
+                             ry_error *error)
 {
     ry_graph *graph;
     RY_TRY(ry_graph_create(allocator, &graph, error));

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shapes of operators that keep the elements and their order (reshape, flatten, squeeze, unsqueeze, identity, copy), or move all of them
- * (transpose, depth_to_space, space_to_depth), and of `shape` itself. */
+/* Shapes of operators that keep the elements and their order (reshape, flatten, squeeze, unsqueeze,
+ * identity, copy), or move all of them (transpose, depth_to_space, space_to_depth), and of `shape`
+ * itself. */
 #include "graph/infer_table.h"
 
-/* What the -1 of a reshape stands for: the elements of the input over the product of the output's other dims. Equal dims cancel, which is what keeps
- * a symbolic batch a symbol. */
+/* What the -1 of a reshape stands for: the elements of the input over the product of the output's
+ * other dims. Equal dims cancel, which is what keeps a symbolic batch a symbol. */
 static int64_t rest_dim(ry_graph *graph, const ry_shape *x, const ry_shape *y, int at)
 {
     bool used[RY_MAX_RANK] = {false};
     int64_t above = 1, below = 1;
     for (int d = 0; d < y->rank; d++) {
         int same = 0;
-        while (d != at && same < x->rank && (used[same] || x->dim[same] != y->dim[d] || y->dim[d] == 0)) {
+        while (d != at && same < x->rank &&
+               (used[same] || x->dim[same] != y->dim[d] || y->dim[d] == 0)) {
             same++;
         }
         if (d != at && same < x->rank) {
@@ -34,8 +36,9 @@ static ry_infer_result check_elements(ry_infer *infer, const ry_shape *y)
         return RY_INFER_DONE;
     }
     char text[200];
-    return ry_infer_bad(infer, 0, "has %lld elements, the output's shape %s has %lld", (long long)have,
-                        ry_shape_text(infer->graph, y, text, sizeof text), (long long)wanted);
+    return ry_infer_bad(infer, 0, "has %lld elements, the output's shape %s has %lld",
+                        (long long)have, ry_shape_text(infer->graph, y, text, sizeof text),
+                        (long long)wanted);
 }
 
 static ry_infer_result reshape_to(ry_infer *infer, const ry_ints *numbers)
@@ -45,13 +48,17 @@ static ry_infer_result reshape_to(ry_infer *infer, const ry_ints *numbers)
     ry_shape y = {.rank = numbers->count};
     int rest = -1;
     if (numbers->count > RY_MAX_RANK) {
-        return ry_infer_fail(infer, RYND_ERROR_UNSUPPORTED, "the shape has %d dims, at most %d are supported", numbers->count, RY_MAX_RANK);
+        return ry_infer_fail(infer, RYND_ERROR_UNSUPPORTED,
+                             "the shape has %d dims, at most %d are supported", numbers->count,
+                             RY_MAX_RANK);
     }
     for (int d = 0; d < y.rank; d++) {
         int64_t number = numbers->at[d];
-        if (number < -1 || (number == -1 && rest >= 0) || (number == 0 && !keep_zero && d >= x->shape.rank)) {
+        if (number < -1 || (number == -1 && rest >= 0) ||
+            (number == 0 && !keep_zero && d >= x->shape.rank)) {
             return ry_infer_fail(infer, RYND_ERROR_SHAPE,
-                                 "the shape has %lld at %d, expected a size, one -1, or 0 for a dim of the input (rank %d)",
+                                 "the shape has %lld at %d, expected a size, one -1, or 0 for a "
+                                 "dim of the input (rank %d)",
                                  (long long)number, d, x->shape.rank);
         }
         rest = number == -1 ? d : rest;
@@ -61,7 +68,9 @@ static ry_infer_result reshape_to(ry_infer *infer, const ry_ints *numbers)
         y.dim[rest] = 1;
         int64_t others = ry_shape_elements(&y);
         if (others == 0) {
-            return ry_infer_fail(infer, RYND_ERROR_SHAPE, "the -1 in the shape at %d cannot be computed beside a dim of 0", rest);
+            return ry_infer_fail(infer, RYND_ERROR_SHAPE,
+                                 "the -1 in the shape at %d cannot be computed beside a dim of 0",
+                                 rest);
         }
         y.dim[rest] = rest_dim(infer->graph, &x->shape, &y, rest);
     }
@@ -73,7 +82,8 @@ static ry_infer_result reshape_to(ry_infer *infer, const ry_ints *numbers)
 ry_infer_result ry_infer_op_reshape(ry_infer *infer)
 {
     ry_ints numbers = infer->node->attrs.reshape.shape;
-    ry_infer_result result = ry_infer_has(infer, 1) ? ry_infer_ints(infer, 1, &numbers) : RY_INFER_DONE;
+    ry_infer_result result =
+        ry_infer_has(infer, 1) ? ry_infer_ints(infer, 1, &numbers) : RY_INFER_DONE;
     if (result == RY_INFER_LATER) {
         const ry_shape *list = &ry_infer_in(infer, 1)->shape;
         int64_t rank = list->rank == 1 ? list->dim[0] : -1;
@@ -90,7 +100,8 @@ ry_infer_result ry_infer_op_flatten(ry_infer *infer)
     int64_t axis = infer->node->attrs.flatten.axis;
     int rank = x->shape.rank;
     if (axis < -rank || axis > rank) {
-        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "axis %lld is outside rank %d", (long long)axis, rank);
+        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "axis %lld is outside rank %d",
+                             (long long)axis, rank);
     }
     axis += axis < 0 ? rank : 0;
     ry_shape y = {.rank = 2, .dim = {1, 1}};
@@ -135,7 +146,8 @@ ry_infer_result ry_infer_op_squeeze(ry_infer *infer)
 {
     const ry_value *x = ry_infer_in(infer, 0);
     ry_ints axes = infer->node->attrs.squeeze.axes;
-    ry_infer_result result = ry_infer_has(infer, 1) ? ry_infer_ints(infer, 1, &axes) : RY_INFER_DONE;
+    ry_infer_result result =
+        ry_infer_has(infer, 1) ? ry_infer_ints(infer, 1, &axes) : RY_INFER_DONE;
     if (result != RY_INFER_DONE) {
         return result == RY_INFER_LATER ? set_unknown_rank(infer) : result;
     }
@@ -149,7 +161,8 @@ ry_infer_result ry_infer_op_squeeze(ry_infer *infer)
         }
         bool drop = all ? dim == 1 : contains(&axes, d);
         if (drop && dim >= 0 && dim != 1) {
-            return ry_infer_bad(infer, 0, "has %lld in dim %d, only a dim of 1 can be squeezed", (long long)dim, d);
+            return ry_infer_bad(infer, 0, "has %lld in dim %d, only a dim of 1 can be squeezed",
+                                (long long)dim, d);
         }
         if (drop && all) {
             axes.at[axes.count++] = d;
@@ -168,13 +181,16 @@ ry_infer_result ry_infer_op_unsqueeze(ry_infer *infer)
 {
     const ry_value *x = ry_infer_in(infer, 0);
     ry_ints axes = infer->node->attrs.unsqueeze.axes;
-    ry_infer_result result = ry_infer_has(infer, 1) ? ry_infer_ints(infer, 1, &axes) : RY_INFER_DONE;
+    ry_infer_result result =
+        ry_infer_has(infer, 1) ? ry_infer_ints(infer, 1, &axes) : RY_INFER_DONE;
     if (result != RY_INFER_DONE) {
         return result == RY_INFER_LATER ? set_unknown_rank(infer) : result;
     }
     ry_shape y = {.rank = x->shape.rank + axes.count};
     if (y.rank > RY_MAX_RANK) {
-        return ry_infer_fail(infer, RYND_ERROR_UNSUPPORTED, "the output would have rank %d, at most %d is supported", y.rank, RY_MAX_RANK);
+        return ry_infer_fail(infer, RYND_ERROR_UNSUPPORTED,
+                             "the output would have rank %d, at most %d is supported", y.rank,
+                             RY_MAX_RANK);
     }
     RY_INFER_TRY(ry_infer_axes(infer, &axes, y.rank));
     sort_axes(&axes);
@@ -215,7 +231,8 @@ ry_infer_result ry_infer_op_transpose(ry_infer *infer)
         }
     }
     if (perm->count != y.rank) {
-        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "perm has %d numbers, expected %d", perm->count, y.rank);
+        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "perm has %d numbers, expected %d",
+                             perm->count, y.rank);
     }
     RY_INFER_TRY(ry_infer_axes(infer, perm, y.rank));
     for (int d = 0; d < y.rank; d++) {
@@ -230,7 +247,8 @@ static ry_infer_result check_block(ry_infer *infer, int64_t block)
     RY_INFER_TRY(ry_infer_check_rank(infer, 0, 4, 4));
     return block >= 1 && block <= INT16_MAX
                ? RY_INFER_DONE
-               : ry_infer_fail(infer, RYND_ERROR_SHAPE, "blocksize is %lld, expected 1 to 32767", (long long)block);
+               : ry_infer_fail(infer, RYND_ERROR_SHAPE, "blocksize is %lld, expected 1 to 32767",
+                               (long long)block);
 }
 
 static ry_infer_result check_divides(ry_infer *infer, int axis, int64_t divisor)
@@ -238,7 +256,8 @@ static ry_infer_result check_divides(ry_infer *infer, int axis, int64_t divisor)
     int64_t dim = ry_infer_in(infer, 0)->shape.dim[axis];
     return dim < 0 || dim % divisor == 0
                ? RY_INFER_DONE
-               : ry_infer_bad(infer, 0, "has %lld in dim %d, expected a multiple of %lld", (long long)dim, axis, (long long)divisor);
+               : ry_infer_bad(infer, 0, "has %lld in dim %d, expected a multiple of %lld",
+                              (long long)dim, axis, (long long)divisor);
 }
 
 ry_infer_result ry_infer_op_depth_to_space(ry_infer *infer)
@@ -275,7 +294,8 @@ static int clamp_axis(int64_t axis, int rank)
     return axis < 0 ? 0 : axis > rank ? rank : (int)axis;
 }
 
-/* Where every dim is a number the content is known at once: no plan, no kernel, and what is computed from it can be folded. */
+/* Where every dim is a number the content is known at once: no plan, no kernel, and what is
+ * computed from it can be folded. */
 static ry_infer_result set_content(ry_infer *infer, const int64_t *numbers, int count)
 {
     ry_value *out = ry_infer_out(infer, 0);
@@ -305,7 +325,8 @@ ry_infer_result ry_infer_op_shape(ry_infer *infer)
         return elements < 0 ? RY_INFER_DONE : set_content(infer, &elements, 1);
     }
     int start = clamp_axis(a->start, x->rank), end = clamp_axis(a->end, x->rank);
-    ry_shape dims = ry_shape_of(end > start ? end - start : 0, x->dim + start), y = {.rank = 1, .dim = {dims.rank}};
+    ry_shape dims = ry_shape_of(end > start ? end - start : 0, x->dim + start),
+             y = {.rank = 1, .dim = {dims.rank}};
     ry_infer_set(infer, 0, RY_i64, &y);
     return ry_infer_known(&dims) ? set_content(infer, dims.dim, dims.rank) : RY_INFER_DONE;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shape of Resize: output sizes from scales or sizes, for all dims or some axes, and the canonical scales and roi of every dim. */
+/* Shape of Resize: output sizes from scales or sizes, for all dims or some axes, and the canonical
+ * scales and roi of every dim. */
 #include "base/number.h"
 #include "graph/infer_table.h"
 
@@ -16,18 +17,21 @@ typedef struct resizing {
 /* An optional list that the model gives as absent or as an empty tensor. */
 static bool given(const ry_infer *infer, int i)
 {
-    return ry_infer_has(infer, i) && !(ry_infer_in(infer, i)->shape.rank == 1 && ry_infer_in(infer, i)->shape.dim[0] == 0);
+    return ry_infer_has(infer, i) &&
+           !(ry_infer_in(infer, i)->shape.rank == 1 && ry_infer_in(infer, i)->shape.dim[0] == 0);
 }
 
 /* It is there, and known not to be empty. */
 static bool certain(const ry_infer *infer, int i)
 {
-    return ry_infer_has(infer, i) && ry_infer_known(&ry_infer_in(infer, i)->shape) && ry_shape_elements(&ry_infer_in(infer, i)->shape) > 0;
+    return ry_infer_has(infer, i) && ry_infer_known(&ry_infer_in(infer, i)->shape) &&
+           ry_shape_elements(&ry_infer_in(infer, i)->shape) > 0;
 }
 
 static ry_infer_result check_count(ry_infer *infer, int i, int count, int wanted)
 {
-    return count == wanted ? RY_INFER_DONE : ry_infer_bad(infer, i, "has %d numbers, expected %d", count, wanted);
+    return count == wanted ? RY_INFER_DONE
+                           : ry_infer_bad(infer, i, "has %d numbers, expected %d", count, wanted);
 }
 
 /* The roi counts only for tf_crop_and_resize; elsewhere it is the whole image. */
@@ -63,9 +67,10 @@ static ry_infer_result read_roi(ry_infer *infer, resizing *r)
     return RY_INFER_DONE;
 }
 
-/* floor(size * scale), in float32 as the specification's own inference and the common runtimes compute it: in float64 a scale like 1.6666666f would
- * lose the last pixel. The roi is no factor, whatever the specification's text says: for its inference, its evaluator and the runtimes it decides
- * only which part of the input is sampled. */
+/* floor(size * scale), in float32 as the specification's own inference and the common runtimes
+ * compute it: in float64 a scale like 1.6666666f would lose the last pixel. The roi is no factor,
+ * whatever the specification's text says: for its inference, its evaluator and the runtimes it
+ * decides only which part of the input is sampled. */
 static int64_t scaled_dim(ry_infer *infer, const resizing *r, int d, double scale)
 {
     int64_t in = r->out.dim[d];
@@ -95,7 +100,8 @@ static ry_infer_result apply_scales(ry_infer *infer, resizing *r, const ry_float
         if (!(scale > 0) || isinf(scale)) {
             char text[RY_NUMBER_SIZE];
             ry_number_print(scale, text);
-            return ry_infer_fail(infer, RYND_ERROR_SHAPE, "the scale of dim %d is %s, expected a positive number", d, text);
+            return ry_infer_fail(infer, RYND_ERROR_SHAPE,
+                                 "the scale of dim %d is %s, expected a positive number", d, text);
         }
         r->out.dim[d] = scaled_dim(infer, r, d, scale);
         r->scale.at[d] = scale;
@@ -103,7 +109,8 @@ static ry_infer_result apply_scales(ry_infer *infer, resizing *r, const ry_float
     return RY_INFER_DONE;
 }
 
-/* With a policy, one scale serves all axes: the smallest (not_larger) or largest (not_smaller) of those that the sizes ask for. */
+/* With a policy, one scale serves all axes: the smallest (not_larger) or largest (not_smaller) of
+ * those that the sizes ask for. */
 static ry_infer_result apply_sizes(ry_infer *infer, resizing *r, const ry_ints *sizes)
 {
     const ry_shape in = r->out;
@@ -113,28 +120,34 @@ static ry_infer_result apply_sizes(ry_infer *infer, resizing *r, const ry_ints *
         int d = (int)r->axes.at[i];
         int64_t size = sizes->at[i];
         if (size < 0 || (in.dim[d] == 0 && size > 0)) {
-            return ry_infer_bad(infer, 3, "asks for %lld in dim %d, which has %lld", (long long)size, d, (long long)in.dim[d]);
+            return ry_infer_bad(infer, 3, "asks for %lld in dim %d, which has %lld",
+                                (long long)size, d, (long long)in.dim[d]);
         }
         r->known = r->known && in.dim[d] >= 0;
         r->out.dim[d] = size;
         r->scale.at[d] = in.dim[d] > 0 ? (double)size / (double)in.dim[d] : 1;
-        common = policy == RY_resize_policy_not_larger ? fmin(common, r->scale.at[d]) : fmax(common, r->scale.at[d]);
+        common = policy == RY_resize_policy_not_larger ? fmin(common, r->scale.at[d])
+                                                       : fmax(common, r->scale.at[d]);
     }
     for (int i = 0; policy != RY_resize_policy_stretch && i < sizes->count; i++) {
         int d = (int)r->axes.at[i];
         bool fits = common * (double)in.dim[d] < 0x1p62;
         r->scale.at[d] = common;
-        r->out.dim[d] = !r->known ? ry_dim_unknown(infer->graph) : fits ? (int64_t)floor(common * (double)in.dim[d] + 0.5) : RY_DIM_ERROR;
+        r->out.dim[d] = !r->known ? ry_dim_unknown(infer->graph)
+                        : fits    ? (int64_t)floor(common * (double)in.dim[d] + 0.5)
+                                  : RY_DIM_ERROR;
     }
     return RY_INFER_DONE;
 }
 
-/* The lists of the inputs, or scales as attributes (Upsample, and what this function made canonical). */
+/* The lists of the inputs, or scales as attributes (Upsample, and what this function made
+ * canonical). */
 static ry_infer_result resize_dims(ry_infer *infer, resizing *r)
 {
     const ry_resize_attrs *a = &infer->node->attrs.resize;
     if (certain(infer, 2) && certain(infer, 3)) {
-        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "both scales and sizes are given, expected one of them");
+        return ry_infer_fail(infer, RYND_ERROR_SHAPE,
+                             "both scales and sizes are given, expected one of them");
     }
     if (given(infer, 3)) {
         ry_ints sizes;
@@ -155,7 +168,9 @@ static ry_infer_result resize_dims(ry_infer *infer, resizing *r)
         return apply_scales(infer, r, &scales);
     }
     if (scales.count != r->out.rank) {
-        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "neither sizes nor a scale for each of the %d dims are given", r->out.rank);
+        return ry_infer_fail(infer, RYND_ERROR_SHAPE,
+                             "neither sizes nor a scale for each of the %d dims are given",
+                             r->out.rank);
     }
     for (int d = 0; d < r->out.rank; d++) {
         r->axes.at[d] = d;

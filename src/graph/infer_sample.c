@@ -9,7 +9,8 @@ ry_infer_result ry_infer_op_grid_sample(ry_infer *infer)
     RY_INFER_TRY(ry_infer_check_rank(infer, 1, x->rank, x->rank));
     const ry_shape *grid = &ry_infer_in(infer, 1)->shape;
     RY_INFER_TRY(ry_infer_check_dim(infer, 1, 0, x->dim[0], "batch of the input"));
-    RY_INFER_TRY(ry_infer_check_dim(infer, 1, x->rank - 1, x->rank - 2, "one coordinate a spatial dim"));
+    RY_INFER_TRY(
+        ry_infer_check_dim(infer, 1, x->rank - 1, x->rank - 2, "one coordinate a spatial dim"));
     ry_shape out = *x;
     for (int d = 2; d < x->rank; d++) {
         out.dim[d] = grid->dim[d - 1];
@@ -29,7 +30,8 @@ ry_infer_result ry_infer_op_affine_grid(ry_infer *infer)
                     : ry_infer_in(infer, 1)->shape.rank == 1 ? ry_infer_in(infer, 1)->shape.dim[0]
                                                              : -1;
     if (count >= 0 && count != 4 && count != 5) {
-        return ry_infer_bad(infer, 1, "has %lld numbers, expected 4 (N,C,H,W) or 5 (N,C,D,H,W)", (long long)count);
+        return ry_infer_bad(infer, 1, "has %lld numbers, expected 4 (N,C,H,W) or 5 (N,C,D,H,W)",
+                            (long long)count);
     }
     ry_shape out = ry_infer_unknown(infer, (int)count);
     if (count > 0) {
@@ -61,7 +63,8 @@ ry_infer_result ry_infer_op_roi_align(ry_infer *infer)
     const ry_shape *x = &ry_infer_in(infer, 0)->shape, *rois = &ry_infer_in(infer, 1)->shape;
     RY_INFER_TRY(ry_infer_check_dim(infer, 2, 0, rois->dim[0], "number of rois"));
     if (a->output_height < 1 || a->output_width < 1) {
-        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "output_height and output_width must be at least 1");
+        return ry_infer_fail(infer, RYND_ERROR_SHAPE,
+                             "output_height and output_width must be at least 1");
     }
     ry_shape out = {.rank = 4, .dim = {rois->dim[0], x->dim[1], a->output_height, a->output_width}};
     ry_infer_set(infer, 0, ry_infer_in(infer, 0)->dtype, &out);

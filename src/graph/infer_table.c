@@ -3,8 +3,10 @@
 #include "graph/infer_table.h"
 
 const ry_infer_row ry_infer_rows[RY_OPS] = {
-#define RY_INFER(op, least, most, outputs, types, first, others) \
-    [RY_OP_##op] = {least, most, outputs, RY_TYPES_##types, RY_RULE_##first, RY_RULE_##others, ry_infer_op_##op},
+#define RY_INFER(op, least, most, outputs, types, first, others)                             \
+    [RY_OP_##op] = {                                                                         \
+        least,           most, outputs, RY_TYPES_##types, RY_RULE_##first, RY_RULE_##others, \
+        ry_infer_op_##op},
 #include "graph/infer_ops.inc"
 #undef RY_INFER
 };
@@ -30,18 +32,24 @@ static bool type_allowed(ry_dtype dtype, ry_infer_types types)
 rynd_status ry_infer_check_arity(const ry_node *node, ry_error *error)
 {
     const ry_infer_row *row = &ry_infer_rows[node->op];
-    if (node->inputs < row->min_inputs || (row->max_inputs >= 0 && node->inputs > row->max_inputs)) {
-        return ry_fail(error, RYND_ERROR_FORMAT, "node '%s' (%s): %d inputs, expected %s %d", node->name, node->source, node->inputs,
+    if (node->inputs < row->min_inputs ||
+        (row->max_inputs >= 0 && node->inputs > row->max_inputs)) {
+        return ry_fail(error, RYND_ERROR_FORMAT, "node '%s' (%s): %d inputs, expected %s %d",
+                       node->name, node->source, node->inputs,
                        node->inputs < row->min_inputs ? "at least" : "at most",
                        node->inputs < row->min_inputs ? row->min_inputs : row->max_inputs);
     }
     if (node->outputs < 1 || (row->max_outputs >= 0 && node->outputs > row->max_outputs)) {
-        return ry_fail(error, RYND_ERROR_FORMAT, "node '%s' (%s): %d outputs, expected %s %d", node->name, node->source, node->outputs,
-                       node->outputs < 1 ? "at least" : "at most", node->outputs < 1 ? 1 : row->max_outputs);
+        return ry_fail(error, RYND_ERROR_FORMAT, "node '%s' (%s): %d outputs, expected %s %d",
+                       node->name, node->source, node->outputs,
+                       node->outputs < 1 ? "at least" : "at most",
+                       node->outputs < 1 ? 1 : row->max_outputs);
     }
     for (int i = 0; i < row->min_inputs; i++) {
         if (node->in[i] == RY_NO_VALUE) {
-            return ry_fail(error, RYND_ERROR_FORMAT, "node '%s' (%s): input %d is required, but absent", node->name, node->source, i);
+            return ry_fail(error, RYND_ERROR_FORMAT,
+                           "node '%s' (%s): input %d is required, but absent", node->name,
+                           node->source, i);
         }
     }
     return RYND_OK;
@@ -53,12 +61,15 @@ rynd_status ry_infer_check_types(const ry_graph *graph, const ry_node *node, ry_
     for (int i = 0; i < node->inputs; i++) {
         const ry_value *value = node->in[i] == RY_NO_VALUE ? NULL : &graph->values[node->in[i]];
         if (value && value->dtype == RY_NONE) {
-            return ry_fail(error, RYND_ERROR_SHAPE, "node '%s' (%s): the type of input %d, value '%s', is not known", node->name,
-                           node->source, i, value->name);
+            return ry_fail(error, RYND_ERROR_SHAPE,
+                           "node '%s' (%s): the type of input %d, value '%s', is not known",
+                           node->name, node->source, i, value->name);
         }
         if (value && i == 0 && !type_allowed(value->dtype, row->types)) {
-            return ry_fail(error, RYND_ERROR_SHAPE, "node '%s' (%s): input 0, value '%s', is %s, expected %s", node->name, node->source,
-                           value->name, ry_dtype_name(value->dtype), type_texts[row->types]);
+            return ry_fail(error, RYND_ERROR_SHAPE,
+                           "node '%s' (%s): input 0, value '%s', is %s, expected %s", node->name,
+                           node->source, value->name, ry_dtype_name(value->dtype),
+                           type_texts[row->types]);
         }
     }
     return RYND_OK;

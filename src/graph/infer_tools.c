@@ -46,7 +46,8 @@ ry_infer_result ry_infer_bad(ry_infer *infer, int i, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     const ry_value *value = ry_infer_in(infer, i);
-    infer->status = ry_fail(infer->error, RYND_ERROR_SHAPE, "input %d, value '%s' (%s %s), %s", i, value->name, ry_dtype_name(value->dtype),
+    infer->status = ry_fail(infer->error, RYND_ERROR_SHAPE, "input %d, value '%s' (%s %s), %s", i,
+                            value->name, ry_dtype_name(value->dtype),
                             ry_shape_text(infer->graph, &value->shape, shape, sizeof shape), text);
     prefix(infer);
     return RY_INFER_FAILED;
@@ -69,8 +70,8 @@ ry_infer_result ry_infer_check_same_type(ry_infer *infer, int i, int as)
     if (!ry_infer_has(infer, i) || ry_infer_in(infer, i)->dtype == ry_infer_in(infer, as)->dtype) {
         return RY_INFER_DONE;
     }
-    return ry_infer_bad(infer, i, "must have the type of input %d, value '%s': %s", as, ry_infer_in(infer, as)->name,
-                        ry_dtype_name(ry_infer_in(infer, as)->dtype));
+    return ry_infer_bad(infer, i, "must have the type of input %d, value '%s': %s", as,
+                        ry_infer_in(infer, as)->name, ry_dtype_name(ry_infer_in(infer, as)->dtype));
 }
 
 ry_infer_result ry_infer_check_integer(ry_infer *infer, int i)
@@ -80,13 +81,15 @@ ry_infer_result ry_infer_check_integer(ry_infer *infer, int i)
     return integer ? RY_INFER_DONE : ry_infer_bad(infer, i, "must have an integer type");
 }
 
-ry_infer_result ry_infer_check_dim(ry_infer *infer, int i, int axis, int64_t wanted, const char *what)
+ry_infer_result ry_infer_check_dim(ry_infer *infer, int i, int axis, int64_t wanted,
+                                   const char *what)
 {
     int64_t dim = ry_infer_in(infer, i)->shape.dim[axis];
     if (ry_infer_agree(dim, wanted)) {
         return RY_INFER_DONE;
     }
-    return ry_infer_bad(infer, i, "has %lld in dim %d, expected %lld (%s)", (long long)dim, axis, (long long)wanted, what);
+    return ry_infer_bad(infer, i, "has %lld in dim %d, expected %lld (%s)", (long long)dim, axis,
+                        (long long)wanted, what);
 }
 
 /* Numbers of a list input: how many, or LATER. */
@@ -167,7 +170,8 @@ ry_infer_result ry_infer_axis(ry_infer *infer, int64_t axis, int rank, int *out)
     if (*out >= 0) {
         return RY_INFER_DONE;
     }
-    return ry_infer_fail(infer, RYND_ERROR_SHAPE, "axis %lld is outside rank %d", (long long)axis, rank);
+    return ry_infer_fail(infer, RYND_ERROR_SHAPE, "axis %lld is outside rank %d", (long long)axis,
+                         rank);
 }
 
 ry_infer_result ry_infer_axes(ry_infer *infer, ry_ints *axes, int rank)
@@ -177,7 +181,8 @@ ry_infer_result ry_infer_axes(ry_infer *infer, ry_ints *axes, int rank)
         int axis = 0;
         RY_INFER_TRY(ry_infer_axis(infer, axes->at[i], rank, &axis));
         if (seen >> axis & 1u) {
-            return ry_infer_fail(infer, RYND_ERROR_SHAPE, "axis %lld is given twice", (long long)axes->at[i]);
+            return ry_infer_fail(infer, RYND_ERROR_SHAPE, "axis %lld is given twice",
+                                 (long long)axes->at[i]);
         }
         seen |= 1u << axis;
         axes->at[i] = axis;

@@ -20,8 +20,10 @@ typedef ry_infer_result (*ry_infer_fn)(ry_infer *infer);
 const ry_value *ry_infer_in(const ry_infer *infer, int i); /* NULL when absent */
 ry_value *ry_infer_out(const ry_infer *infer, int i);      /* NULL when absent */
 bool ry_infer_has(const ry_infer *infer, int i);
-ry_infer_result ry_infer_fail(ry_infer *infer, rynd_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* A 1-D (or scalar) integer input's numbers. DONE, LATER (unknown content) or FAILED (wrong type or rank, or more than RY_MAX_INTS). */
+ry_infer_result ry_infer_fail(ry_infer *infer, rynd_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* A 1-D (or scalar) integer input's numbers. DONE, LATER (unknown content) or FAILED (wrong type or
+ * rank, or more than RY_MAX_INTS). */
 ry_infer_result ry_infer_ints(ry_infer *infer, int i, ry_ints *numbers);
 ry_infer_result ry_infer_floats(ry_infer *infer, int i, ry_floats *numbers);
 ry_infer_result ry_infer_axis(ry_infer *infer, int64_t axis, int rank, int *out);
@@ -36,20 +38,24 @@ void ry_infer_set(const ry_infer *infer, int i, ry_dtype dtype, const ry_shape *
     } while (0)
 
 /* "node 'c1' (Conv): input 1, value 'w' (f32 64x3x7x7), " and the message; always FAILED. */
-ry_infer_result ry_infer_bad(ry_infer *infer, int i, const char *format, ...) __attribute__((format(printf, 3, 4)));
+ry_infer_result ry_infer_bad(ry_infer *infer, int i, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* DONE or FAILED. */
 ry_infer_result ry_infer_check_rank(ry_infer *infer, int i, int least, int most);
 ry_infer_result ry_infer_check_same_type(ry_infer *infer, int i, int as); /* absent i: DONE */
 ry_infer_result ry_infer_check_integer(ry_infer *infer, int i);
-/* Dim `axis` of input i must be `wanted`, as far as both are numbers; `what` names it in the message. */
-ry_infer_result ry_infer_check_dim(ry_infer *infer, int i, int axis, int64_t wanted, const char *what);
+/* Dim `axis` of input i must be `wanted`, as far as both are numbers; `what` names it in the
+ * message. */
+ry_infer_result ry_infer_check_dim(ry_infer *infer, int i, int axis, int64_t wanted,
+                                   const char *what);
 /* A scalar or one-element integer input. */
 ry_infer_result ry_infer_int(ry_infer *infer, int i, int64_t *number);
 ry_infer_result ry_infer_float(ry_infer *infer, int i, double *number);
 /* Axes, made non-negative; each in range and none twice. */
 ry_infer_result ry_infer_axes(ry_infer *infer, ry_ints *axes, int rank);
-/* Both dims broadcast; equal symbols stay, different ones give an unknown dim. False when two numbers disagree. */
+/* Both dims broadcast; equal symbols stay, different ones give an unknown dim. False when two
+ * numbers disagree. */
 bool ry_infer_broadcast_dim(ry_graph *graph, int64_t a, int64_t b, int64_t *out);
 bool ry_infer_broadcast(ry_graph *graph, const ry_shape *a, const ry_shape *b, ry_shape *out);
 /* Output i like input j. */

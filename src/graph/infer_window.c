@@ -2,7 +2,8 @@
 /* Checks windows of nodes, and does in symbols what problem/window.c does in numbers. */
 #include "graph/infer_window.h"
 
-ry_infer_result ry_infer_list(ry_infer *infer, const char *name, ry_ints *list, int count, int64_t least)
+ry_infer_result ry_infer_list(ry_infer *infer, const char *name, ry_ints *list, int count,
+                              int64_t least)
 {
     if (list->count == 0) {
         list->count = count;
@@ -11,12 +12,13 @@ ry_infer_result ry_infer_list(ry_infer *infer, const char *name, ry_ints *list, 
         }
     }
     if (list->count != count) {
-        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "%s has %d numbers, expected %d", name, list->count, count);
+        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "%s has %d numbers, expected %d", name,
+                             list->count, count);
     }
     for (int i = 0; i < count; i++) {
         if (list->at[i] < least || list->at[i] > INT32_MAX) {
-            return ry_infer_fail(infer, RYND_ERROR_SHAPE, "%s has %lld, expected %lld to 2^31-1", name, (long long)list->at[i],
-                                 (long long)least);
+            return ry_infer_fail(infer, RYND_ERROR_SHAPE, "%s has %lld, expected %lld to 2^31-1",
+                                 name, (long long)list->at[i], (long long)least);
         }
     }
     return RY_INFER_DONE;
@@ -27,7 +29,8 @@ static void *attribute(ry_infer *infer, size_t at)
     return at ? (char *)&infer->node->attrs + at - 1 : NULL;
 }
 
-ry_infer_result ry_infer_window(ry_infer *infer, int rank, const int64_t *in, const int64_t *out, const int64_t *taps, ry_window *window)
+ry_infer_result ry_infer_window(ry_infer *infer, int rank, const int64_t *in, const int64_t *out,
+                                const int64_t *taps, ry_window *window)
 {
     const ry_window_lists *lists = ry_window_lists_of(infer->node->op);
     const struct {
@@ -41,13 +44,16 @@ ry_infer_result ry_infer_window(ry_infer *infer, int rank, const int64_t *in, co
                 {"output_padding", lists->output_padding, rank, 0}};
     for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
         if (list[k].at) {
-            RY_INFER_TRY(ry_infer_list(infer, list[k].name, attribute(infer, list[k].at), list[k].count, list[k].least));
+            RY_INFER_TRY(ry_infer_list(infer, list[k].name, attribute(infer, list[k].at),
+                                       list[k].count, list[k].least));
         }
     }
     for (int i = 0; i < rank; i++) {
         if (taps[i] == 0 || taps[i] > INT32_MAX) {
-            return ry_infer_fail(infer, RYND_ERROR_SHAPE, "the window's size along spatial dim %d is %lld, expected 1 to 2^31-1", i,
-                                 (long long)taps[i]);
+            return ry_infer_fail(
+                infer, RYND_ERROR_SHAPE,
+                "the window's size along spatial dim %d is %lld, expected 1 to 2^31-1", i,
+                (long long)taps[i]);
         }
     }
     *window = ry_window_of_attrs(infer->node->op, &infer->node->attrs, rank, in, out, taps);
@@ -57,7 +63,8 @@ ry_infer_result ry_infer_window(ry_infer *infer, int rank, const int64_t *in, co
 void ry_infer_store_pads(ry_infer *infer, const ry_window *window, bool known)
 {
     const ry_window_lists *lists = ry_window_lists_of(infer->node->op);
-    ry_ints *pads = attribute(infer, lists->pads), *output_padding = attribute(infer, lists->output_padding);
+    ry_ints *pads = attribute(infer, lists->pads),
+            *output_padding = attribute(infer, lists->output_padding);
     ry_auto_pad *auto_pad = attribute(infer, lists->auto_pad);
     for (int i = 0; i < window->rank; i++) {
         pads->at[i] = window->axis[i].pad;
@@ -73,13 +80,15 @@ void ry_infer_store_pads(ry_infer *infer, const ry_window *window, bool known)
 
 static int64_t reach(ry_graph *graph, const ry_window_axis *axis)
 {
-    return ry_dim_affine(graph, ry_dim_mul(graph, ry_dim_affine(graph, axis->taps, -1, 1), axis->dilation), 1, 1);
+    return ry_dim_affine(
+        graph, ry_dim_mul(graph, ry_dim_affine(graph, axis->taps, -1, 1), axis->dilation), 1, 1);
 }
 
 int64_t ry_infer_covered(ry_graph *graph, const ry_window_axis *axis)
 {
     int64_t last = ry_dim_mul(graph, ry_dim_affine(graph, axis->out, -1, 1), axis->stride);
-    return ry_dim_add(graph, last, ry_dim_affine(graph, reach(graph, axis), axis->output_padding, 1));
+    return ry_dim_add(graph, last,
+                      ry_dim_affine(graph, reach(graph, axis), axis->output_padding, 1));
 }
 
 /* ry_window_extent where `in` or the taps are a symbol. */
@@ -92,19 +101,26 @@ static int64_t symbolic_positions(ry_graph *graph, const ry_window *w, ry_window
         ry_window_split_pads(axis, w->auto_pad, 0);
     }
     int64_t covered = reach(graph, axis), stride = axis->stride;
-    int64_t room = ry_dim_sub(graph, ry_dim_affine(graph, axis->in, axis->pad + axis->pad_end, 1), covered);
+    int64_t room =
+        ry_dim_sub(graph, ry_dim_affine(graph, axis->in, axis->pad + axis->pad_end, 1), covered);
     if (w->ceil_mode && (covered < 0 || axis->pad_end + stride > covered)) {
         return ry_dim_unknown(graph); /* the last window may start in the padding, or not */
     }
-    return ry_dim_affine(graph, w->ceil_mode ? ry_dim_ceil_div(graph, room, stride) : ry_dim_floor_div(graph, room, stride), 1, 1);
+    return ry_dim_affine(graph,
+                         w->ceil_mode ? ry_dim_ceil_div(graph, room, stride)
+                                      : ry_dim_floor_div(graph, room, stride),
+                         1, 1);
 }
 
 ry_infer_result ry_infer_positions(ry_infer *infer, ry_window *window, int i, int64_t *out)
 {
-    static const int64_t LARGEST = (int64_t)1 << 60; /* with pads and a window, whose numbers are below 2^31, sums stay below 2^63 */
+    static const int64_t LARGEST =
+        (int64_t)1
+        << 60; /* with pads and a window, whose numbers are below 2^31, sums stay below 2^63 */
     ry_window_axis *axis = &window->axis[i];
     if (axis->in > LARGEST) {
-        return ry_infer_bad(infer, 0, "has %lld along dim %d, more than any tensor can have", (long long)axis->in, i + 2);
+        return ry_infer_bad(infer, 0, "has %lld along dim %d, more than any tensor can have",
+                            (long long)axis->in, i + 2);
     }
     if (axis->in < 0 || axis->taps < 0) {
         *out = symbolic_positions(infer->graph, window, axis);
@@ -113,8 +129,10 @@ ry_infer_result ry_infer_positions(ry_infer *infer, ry_window *window, int i, in
     ry_window_pad(axis, window->auto_pad);
     *out = ry_window_extent(window, i);
     if (*out < 0) {
-        return ry_infer_bad(infer, 0, "is smaller along dim %d, with its pads, than the window: %lld + %lld < %lld", i + 2,
-                            (long long)axis->in, (long long)(axis->pad + axis->pad_end), (long long)ry_window_reach(axis));
+        return ry_infer_bad(
+            infer, 0, "is smaller along dim %d, with its pads, than the window: %lld + %lld < %lld",
+            i + 2, (long long)axis->in, (long long)(axis->pad + axis->pad_end),
+            (long long)ry_window_reach(axis));
     }
     return RY_INFER_DONE;
 }

@@ -12,7 +12,8 @@ static const rewrite rewrites[] = {
 #undef RY_REWRITE
 };
 
-/* Each round removes nodes or makes them richer; a graph that still changes after this many would cycle. */
+/* Each round removes nodes or makes them richer; a graph that still changes after this many would
+ * cycle. */
 enum { MAX_ROUNDS = 16 };
 
 rynd_status ry_graph_rewrite(ry_graph *graph, ry_error *error)
@@ -44,12 +45,16 @@ ry_node *ry_rewrite_producer(const ry_graph *graph, ry_value_id value)
 ry_node *ry_rewrite_inner(const ry_graph *graph, ry_value_id value, ry_op op)
 {
     ry_node *node = ry_rewrite_producer(graph, value);
-    return node && node->op == op && ry_graph_use_count(graph, value) == 1 && !ry_graph_is_output(graph, value) ? node : NULL;
+    return node && node->op == op && ry_graph_use_count(graph, value) == 1 &&
+                   !ry_graph_is_output(graph, value)
+               ? node
+               : NULL;
 }
 
 bool ry_rewrite_is_expr(const ry_node *node, const struct ry_expr *program)
 {
-    return node && node->op == RY_OP_expr && node->attrs.expr.program && ry_expr_equal(node->attrs.expr.program, program);
+    return node && node->op == RY_OP_expr && node->attrs.expr.program &&
+           ry_expr_equal(node->attrs.expr.program, program);
 }
 
 bool ry_rewrite_widen(ry_graph *graph, ry_node *node, int count)

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rewrites of a bound graph (every shape known, constants folded, nodes sorted): each in a file of its own, rewrite_<name>.c, listed once, run in order until
- * none changes anything. A rewrite keeps the graph's inputs and outputs, their names and their values up to rounding, and gives dtype and shape to
- * the values that it makes. Nodes that it makes of constants are folded afterwards. */
+/* Rewrites of a bound graph (every shape known, constants folded, nodes sorted): each in a file of
+ * its own, rewrite_<name>.c, listed once, run in order until none changes anything. A rewrite keeps
+ * the graph's inputs and outputs, their names and their values up to rounding, and gives dtype and
+ * shape to the values that it makes. Nodes that it makes of constants are folded afterwards. */
 #ifndef RY_GRAPH_REWRITE_H
 #define RY_GRAPH_REWRITE_H
 
 #include "graph/graph.h"
 
-/* The epilogue comes before pointwise nodes join each other (an addition joined to its activation would fit no epilogue); activations spelled in
- * small nodes are recognised after they joined, and reach the epilogue in the next round. */
+/* The epilogue comes before pointwise nodes join each other (an addition joined to its activation
+ * would fit no epilogue); activations spelled in small nodes are recognised after they joined, and
+ * reach the epilogue in the next round. */
 #define RY_REWRITES(X)                                                                       \
     X(identity, "drop nodes that change nothing")                                            \
     X(half, "values of 16 bits between products into float32")                               \
@@ -23,14 +25,16 @@
     X(expr_chain, "pointwise nodes into the pointwise node behind them")                     \
     X(activation, "HardSwish, GELU, SiLU ... spelled in small nodes")
 
-#define RY_REWRITE(name, what) rynd_status ry_rewrite_##name(ry_graph *graph, bool *changed, ry_error *error);
+#define RY_REWRITE(name, what) \
+    rynd_status ry_rewrite_##name(ry_graph *graph, bool *changed, ry_error *error);
 RY_REWRITES(RY_REWRITE)
 #undef RY_REWRITE
 
 rynd_status ry_graph_rewrite(ry_graph *graph, ry_error *error);
 
 /* For the rewrites. */
-ry_node *ry_rewrite_producer(const ry_graph *graph, ry_value_id value); /* NULL: an input, a constant or absent */
+ry_node *ry_rewrite_producer(const ry_graph *graph,
+                             ry_value_id value); /* NULL: an input, a constant or absent */
 /* The node that makes `value`, if it is an `op` and nobody else uses the value. */
 ry_node *ry_rewrite_inner(const ry_graph *graph, ry_value_id value, ry_op op);
 bool ry_rewrite_is_expr(const ry_node *node, const struct ry_expr *program);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An inference-time BatchNormalization that no convolution takes is y = x * a + b with one a and b a channel: a pointwise node, which may join its neighbours. */
+/* An inference-time BatchNormalization that no convolution takes is y = x * a + b with one a and b
+ * a channel: a pointwise node, which may join its neighbours. */
 #include "expr/expr.h"
 #include "graph/rewrite.h"
 
@@ -15,7 +16,8 @@ static bool usable(const ry_graph *graph, const ry_node *node)
 {
     for (int i = 1; i < 5; i++) {
         const ry_value *value = node->in[i] == RY_NO_VALUE ? NULL : &graph->values[node->in[i]];
-        if (!value || !value->constant || value->shape.rank != 1 || (uintptr_t)value->constant % ry_dtype_size(value->dtype) != 0) {
+        if (!value || !value->constant || value->shape.rank != 1 ||
+            (uintptr_t)value->constant % ry_dtype_size(value->dtype) != 0) {
             return false;
         }
     }
@@ -33,7 +35,8 @@ static ry_value_id channel_constant(ry_graph *graph, ry_value_id x)
     return ry_graph_add_constant(graph, NULL, value->dtype, &shape, NULL);
 }
 
-static rynd_status to_multiply_add(ry_graph *graph, ry_node_id id, const ry_expr *multiply_add, ry_error *error)
+static rynd_status to_multiply_add(ry_graph *graph, ry_node_id id, const ry_expr *multiply_add,
+                                   ry_error *error)
 {
     ry_value_id x = graph->nodes[id].in[0];
     ry_value_id a = channel_constant(graph, x);
@@ -47,7 +50,8 @@ static rynd_status to_multiply_add(ry_graph *graph, ry_node_id id, const ry_expr
     for (int64_t c = 0; c < graph->values[x].shape.dim[1]; c++) {
         double factor = number(graph, node, 1, c) / sqrt(number(graph, node, 4, c) + epsilon);
         ry_set_f64(dtype, ry_graph_constant_data(graph, a), c, factor);
-        ry_set_f64(dtype, ry_graph_constant_data(graph, b), c, number(graph, node, 2, c) - number(graph, node, 3, c) * factor);
+        ry_set_f64(dtype, ry_graph_constant_data(graph, b), c,
+                   number(graph, node, 2, c) - number(graph, node, 3, c) * factor);
     }
     node->op = RY_OP_expr;
     node->attrs = ry_attrs_default(RY_OP_expr);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What follows a convolution or matmul point by point moves into it: first a residual addition, then an activation (problem/activations.inc). */
+/* What follows a convolution or matmul point by point moves into it: first a residual addition,
+ * then an activation (problem/activations.inc). */
 #include "expr/expr.h"
 #include "graph/rewrite.h"
 
@@ -19,20 +20,28 @@ static bool epilogue_of(ry_node *node, epilogue *e)
 {
     ry_attrs *a = &node->attrs;
     switch (node->op) {
-    case RY_OP_conv: *e = (epilogue){&a->conv.activation, &a->conv.act_alpha, &a->conv.act_beta}; return a->conv.dir == RY_direction_fwd;
-    case RY_OP_convt: *e = (epilogue){&a->convt.activation, &a->convt.act_alpha, &a->convt.act_beta}; return true;
-    case RY_OP_matmul: *e = (epilogue){&a->matmul.activation, &a->matmul.act_alpha, &a->matmul.act_beta}; return true;
+    case RY_OP_conv:
+        *e = (epilogue){&a->conv.activation, &a->conv.act_alpha, &a->conv.act_beta};
+        return a->conv.dir == RY_direction_fwd;
+    case RY_OP_convt:
+        *e = (epilogue){&a->convt.activation, &a->convt.act_alpha, &a->convt.act_beta};
+        return true;
+    case RY_OP_matmul:
+        *e = (epilogue){&a->matmul.activation, &a->matmul.act_alpha, &a->matmul.act_beta};
+        return true;
     default: return false;
     }
 }
 
 /* The node that makes `value` for `reader` alone and whose epilogue is still open. */
-static ry_node *open_node(const ry_graph *graph, ry_value_id value, const ry_node *reader, epilogue *e)
+static ry_node *open_node(const ry_graph *graph, ry_value_id value, const ry_node *reader,
+                          epilogue *e)
 {
     ry_node *node = ry_rewrite_producer(graph, value);
     const ry_value *out = &graph->values[reader->out[0]];
-    if (!node || !epilogue_of(node, e) || *e->activation != RY_activation_none || ry_graph_use_count(graph, value) != 1 ||
-        ry_graph_is_output(graph, value) || !ry_dtype_is_float(out->dtype) || out->dtype != graph->values[value].dtype ||
+    if (!node || !epilogue_of(node, e) || *e->activation != RY_activation_none ||
+        ry_graph_use_count(graph, value) != 1 || ry_graph_is_output(graph, value) ||
+        !ry_dtype_is_float(out->dtype) || out->dtype != graph->values[value].dtype ||
         !ry_shape_equal(&out->shape, &graph->values[value].shape)) {
         return NULL;
     }
@@ -47,15 +56,16 @@ static void take_output(ry_graph *graph, ry_node *node, ry_node_id reader)
     graph->values[out].producer = (ry_node_id)(node - graph->nodes);
 }
 
-static rynd_status take_activation(ry_graph *graph, ry_node_id reader, bool *changed, ry_error *error)
+static rynd_status take_activation(ry_graph *graph, ry_node_id reader, bool *changed,
+                                   ry_error *error)
 {
     epilogue e;
     ry_node *node = open_node(graph, graph->nodes[reader].in[0], &graph->nodes[reader], &e);
     for (int i = RY_activation_none + 1; node && i < RY_activation_count; i++) {
         ry_expr_parameter parameters[2] = {{"a", 0}, {"b", 0}};
         bool found;
-        RY_TRY(ry_expr_match(graph->nodes[reader].attrs.expr.program, activation_texts[i], parameters, 2, graph->arena.allocator, &found,
-                             error));
+        RY_TRY(ry_expr_match(graph->nodes[reader].attrs.expr.program, activation_texts[i],
+                             parameters, 2, graph->arena.allocator, &found, error));
         if (found) {
             *e.activation = (ry_activation)i;
             *e.alpha = parameters[0].value;
@@ -79,8 +89,8 @@ static rynd_status take_residual(ry_graph *graph, ry_node_id reader, bool *chang
         ry_value_id other = add->in[1 - i];
         ry_node *node = open_node(graph, add->in[i], add, &e);
         const ry_value *value = &graph->values[other], *out = &graph->values[add->out[0]];
-        if (node && node > best && (node->inputs < 4 || node->in[3] == RY_NO_VALUE) && value->dtype == out->dtype &&
-            ry_shape_equal(&value->shape, &out->shape)) {
+        if (node && node > best && (node->inputs < 4 || node->in[3] == RY_NO_VALUE) &&
+            value->dtype == out->dtype && ry_shape_equal(&value->shape, &out->shape)) {
             best = node;
             residual = other;
         }

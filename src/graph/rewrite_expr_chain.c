@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pointwise node whose only reader is another expression joins it, so that a chain is one pass over memory. */
+/* A pointwise node whose only reader is another expression joins it, so that a chain is one pass
+ * over memory. */
 #include "expr/expr.h"
 #include "graph/rewrite.h"
 
 /* More than this many operands or instructions would spill the evaluator's tiles from the cache. */
 enum { MAX_INPUTS = 12, MAX_INSTRUCTIONS = 64 };
 
-/* Joining a small operand that the outer node broadcasts would compute it again for every element. */
+/* Joining a small operand that the outer node broadcasts would compute it again for every element.
+ */
 static bool joinable(const ry_graph *graph, const ry_node *outer, int input, const ry_node *inner)
 {
-    if (!inner || inner->outputs != 1 || inner->attrs.expr.axes_input || inner->attrs.expr.program->reduces) {
+    if (!inner || inner->outputs != 1 || inner->attrs.expr.axes_input ||
+        inner->attrs.expr.program->reduces) {
         return false;
     }
     const ry_expr *o = outer->attrs.expr.program, *i = inner->attrs.expr.program;
@@ -27,10 +30,13 @@ static bool joinable(const ry_graph *graph, const ry_node *outer, int input, con
     return true;
 }
 
-static rynd_status join(ry_graph *graph, ry_node *outer, int input, const ry_node *inner, bool *changed, ry_error *error)
+static rynd_status join(ry_graph *graph, ry_node *outer, int input, const ry_node *inner,
+                        bool *changed, ry_error *error)
 {
     const ry_expr *program = NULL;
-    rynd_status status = ry_expr_compose(outer->attrs.expr.program, input, inner->attrs.expr.program, 0, &graph->arena, &program, error);
+    rynd_status status =
+        ry_expr_compose(outer->attrs.expr.program, input, inner->attrs.expr.program, 0,
+                        &graph->arena, &program, error);
     if (status != RYND_OK) {
         return status == RYND_ERROR_UNSUPPORTED ? RYND_OK : status; /* too long: they stay two */
     }
@@ -53,7 +59,8 @@ static rynd_status join(ry_graph *graph, ry_node *outer, int input, const ry_nod
     return RYND_OK;
 }
 
-/* One value as two inputs: the program reads it twice for nothing, and is not recognised as what it is. */
+/* One value as two inputs: the program reads it twice for nothing, and is not recognised as what it
+ * is. */
 static rynd_status merge_inputs(ry_graph *graph, ry_node *node, bool *changed, ry_error *error)
 {
     ry_value_id in[MAX_INPUTS];
@@ -78,7 +85,8 @@ static rynd_status merge_inputs(ry_graph *graph, ry_node *node, bool *changed, r
     for (int i = 0; i < count; i++) {
         ry_graph_set_input(graph, node, i, in[i]);
     }
-    return ry_expr_rename(node->attrs.expr.program, map, count, &graph->arena, &node->attrs.expr.program, error);
+    return ry_expr_rename(node->attrs.expr.program, map, count, &graph->arena,
+                          &node->attrs.expr.program, error);
 }
 
 rynd_status ry_rewrite_expr_chain(ry_graph *graph, bool *changed, ry_error *error)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of 16 bits between products become float32. Every kernel computes in float32, so that a network in float16 would be widened and rounded again
- * at each node, and only the kernels that do so while they read could run it. Inputs, outputs and what a Cast makes keep their types. One product alone is
- * left to the kernels that read such tensors as they are. */
+/* Values of 16 bits between products become float32. Every kernel computes in float32, so that a
+ * network in float16 would be widened and rounded again at each node, and only the kernels that do
+ * so while they read could run it. Inputs, outputs and what a Cast makes keep their types. One
+ * product alone is left to the kernels that read such tensors as they are. */
 #include "expr/expr.h"
 #include "graph/infer.h"
 #include "graph/rewrite.h"
@@ -12,13 +13,15 @@ enum { MIN_PRODUCTS = 2 };
 
 typedef struct widening {
     ry_graph *graph;
-    ry_value_id *wide; /* of each value: its float32 form, itself once its type was changed, RY_NO_VALUE where nobody asked */
+    ry_value_id *wide; /* of each value: its float32 form, itself once its type was changed,
+                          RY_NO_VALUE where nobody asked */
     ry_error *error;
 } widening;
 
 static bool is_half(const ry_graph *graph, ry_value_id id)
 {
-    return id != RY_NO_VALUE && (graph->values[id].dtype == RY_f16 || graph->values[id].dtype == RY_bf16);
+    return id != RY_NO_VALUE &&
+           (graph->values[id].dtype == RY_f16 || graph->values[id].dtype == RY_bf16);
 }
 
 static bool is_product(ry_op op)
@@ -53,7 +56,8 @@ static rynd_status add_cast(widening *w, ry_dtype dtype, ry_value_id from, ry_va
     }
     ry_attrs attrs = ry_attrs_default(RY_OP_expr);
     RY_TRY(ry_expr_parse(text, NULL, 0, &w->graph->arena, &attrs.expr.program, w->error));
-    const ry_node_id made = ry_graph_add_node(w->graph, RY_OP_expr, NULL, "Cast", &attrs, 1, &from, 1, &to);
+    const ry_node_id made =
+        ry_graph_add_node(w->graph, RY_OP_expr, NULL, "Cast", &attrs, 1, &from, 1, &to);
     return made == RY_NO_NODE ? ry_fail_memory(w->error) : RYND_OK;
 }
 
@@ -74,7 +78,8 @@ static rynd_status widen_input(widening *w, ry_value_id id)
         return RYND_OK;
     }
     const ry_value *value = &w->graph->values[id];
-    const bool constant = value->constant && ry_graph_spend(w->graph, ry_shape_bytes(&value->shape, RY_f32));
+    const bool constant =
+        value->constant && ry_graph_spend(w->graph, ry_shape_bytes(&value->shape, RY_f32));
     w->wide[id] = constant ? wide_constant(w->graph, id) : add_wide(w->graph, id);
     if (w->wide[id] == RY_NO_VALUE) {
         return ry_fail_memory(w->error);
@@ -82,7 +87,8 @@ static rynd_status widen_input(widening *w, ry_value_id id)
     return constant ? RYND_OK : add_cast(w, RY_f32, id, w->wide[id]);
 }
 
-/* An output of the graph keeps its type: the node makes its float32 form, and a cast makes it of that. */
+/* An output of the graph keeps its type: the node makes its float32 form, and a cast makes it of
+ * that. */
 static rynd_status widen_output(widening *w, ry_value_id *out, ry_dtype dtype)
 {
     const ry_value_id id = *out;
@@ -99,8 +105,8 @@ static rynd_status widen_output(widening *w, ry_value_id *out, ry_dtype dtype)
     return add_cast(w, dtype, wide, id);
 }
 
-/* Types follow from the inputs; shapes stay, of which inference might know less than when the values they depend on were there. `was` has room
- * for the outputs. */
+/* Types follow from the inputs; shapes stay, of which inference might know less than when the
+ * values they depend on were there. `was` has room for the outputs. */
 static rynd_status widen_outputs(widening *w, ry_node_id n, ry_value *was)
 {
     ry_graph *graph = w->graph;
@@ -116,13 +122,15 @@ static rynd_status widen_outputs(widening *w, ry_node_id n, ry_value *was)
             ry_value *value = &graph->values[out[i]];
             value->shape = was[i].shape;
             value->bounded = was[i].bounded;
-            status = value->dtype == was[i].dtype ? RYND_OK : widen_output(w, &out[i], was[i].dtype);
+            status =
+                value->dtype == was[i].dtype ? RYND_OK : widen_output(w, &out[i], was[i].dtype);
         }
     }
     return status;
 }
 
-/* A node that only reads such values into another type (a Cast, a comparison) does so from what is there. */
+/* A node that only reads such values into another type (a Cast, a comparison) does so from what is
+ * there. */
 static bool concerned(const widening *w, const ry_node *node)
 {
     bool half_in = false, half_out = false, wide_in = false;
@@ -177,7 +185,9 @@ rynd_status ry_rewrite_half(ry_graph *graph, bool *changed, ry_error *error)
         return RYND_OK;
     }
     const ry_allocator *allocator = graph->arena.allocator;
-    widening w = {.graph = graph, .wide = ry_allocate_array(allocator, graph->value_count, sizeof *w.wide), .error = error};
+    widening w = {.graph = graph,
+                  .wide = ry_allocate_array(allocator, graph->value_count, sizeof *w.wide),
+                  .error = error};
     const rynd_status status = w.wide ? widen_graph(&w) : ry_fail_memory(error);
     ry_release(allocator, w.wide);
     *changed = true;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Drops nodes that change nothing: identities (inference-time dropout among them), reshapes to the same shape, transposes that keep the order, ... and views
- * that take back what the view before them did. */
+/* Drops nodes that change nothing: identities (inference-time dropout among them), reshapes to the
+ * same shape, transposes that keep the order, ... and views that take back what the view before
+ * them did. */
 #include "expr/expr.h"
 #include "graph/rewrite.h"
 
 static bool same_type(const ry_graph *graph, const ry_node *node)
 {
-    if (node->inputs < 1 || node->in[0] == RY_NO_VALUE || node->outputs < 1 || node->out[0] == RY_NO_VALUE) {
+    if (node->inputs < 1 || node->in[0] == RY_NO_VALUE || node->outputs < 1 ||
+        node->out[0] == RY_NO_VALUE) {
         return false;
     }
     const ry_value *in = &graph->values[node->in[0]], *out = &graph->values[node->out[0]];
@@ -49,21 +51,28 @@ static bool changes_nothing(const ry_node *node)
     case RY_OP_split: return node->outputs == 1;
     case RY_OP_transpose: return in_order(&node->attrs.transpose.perm);
     case RY_OP_pad: return all_are(&node->attrs.pad.pads, 0);
-    case RY_OP_slice: return all_are(&node->attrs.slice.starts, 0) && all_are(&node->attrs.slice.steps, 1);
-    case RY_OP_expr: return program->outputs == 1 && program->inputs == 1 && program->code[program->result[0]].code == RY_EXPR_input;
+    case RY_OP_slice:
+        return all_are(&node->attrs.slice.starts, 0) && all_are(&node->attrs.slice.steps, 1);
+    case RY_OP_expr:
+        return program->outputs == 1 && program->inputs == 1 &&
+               program->code[program->result[0]].code == RY_EXPR_input;
     default: return false;
     }
 }
 
-/* What a view of a view was before both, if that has its shape: then it is that value. RY_NO_VALUE: it is not. */
+/* What a view of a view was before both, if that has its shape: then it is that value. RY_NO_VALUE:
+ * it is not. */
 static ry_value_id taken_back(const ry_graph *graph, const ry_node *node)
 {
-    const ry_node *before = ry_op_get_class(node->op) == RY_CLASS_VIEW ? ry_rewrite_producer(graph, node->in[0]) : NULL;
+    const ry_node *before =
+        ry_op_get_class(node->op) == RY_CLASS_VIEW ? ry_rewrite_producer(graph, node->in[0]) : NULL;
     if (!before || ry_op_get_class(before->op) != RY_CLASS_VIEW) {
         return RY_NO_VALUE;
     }
     const ry_value *x = &graph->values[before->in[0]], *y = &graph->values[node->out[0]];
-    return x->dtype == y->dtype && ry_shape_equal(&x->shape, &y->shape) && !y->bounded ? before->in[0] : RY_NO_VALUE;
+    return x->dtype == y->dtype && ry_shape_equal(&x->shape, &y->shape) && !y->bounded
+               ? before->in[0]
+               : RY_NO_VALUE;
 }
 
 /* The value that a node only repeats; RY_NO_VALUE where it does something. */
@@ -77,7 +86,8 @@ static ry_value_id repeated(const ry_graph *graph, const ry_node *node)
 
 rynd_status ry_rewrite_identity(ry_graph *graph, bool *changed, ry_error *error)
 {
-    /* What stands for each value, so that all are replaced in one walk: nodes are sorted, and what stands for a node's input is known before it. */
+    /* What stands for each value, so that all are replaced in one walk: nodes are sorted, and what
+     * stands for a node's input is known before it. */
     ry_value_id *with = ry_allocate_array(graph->arena.allocator, graph->value_count, sizeof *with);
     if (!with) {
         return ry_fail_memory(error);

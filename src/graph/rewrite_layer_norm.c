@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layer normalisation as PyTorch exports it below opset 17: (x - mean) / sqrt(mean((x - mean)^2) + epsilon), then a scale and a bias over the normalised dims. */
+/* Layer normalisation as PyTorch exports it below opset 17: (x - mean) / sqrt(mean((x - mean)^2) +
+ * epsilon), then a scale and a bias over the normalised dims. */
 #include "expr/expr.h"
 #include "graph/rewrite.h"
 
@@ -25,7 +26,8 @@ static const ry_node *made_by(const matcher *m, ry_value_id value, pattern kind)
 static bool scalar(const matcher *m, ry_value_id id, double *number)
 {
     const ry_value *value = &m->graph->values[id];
-    if (!value->constant || ry_shape_elements(&value->shape) != 1 || (uintptr_t)value->constant % ry_dtype_size(value->dtype) != 0) {
+    if (!value->constant || ry_shape_elements(&value->shape) != 1 ||
+        (uintptr_t)value->constant % ry_dtype_size(value->dtype) != 0) {
         return false;
     }
     *number = ry_get_f64(value->dtype, value->constant, 0);
@@ -36,7 +38,8 @@ static bool scalar(const matcher *m, ry_value_id id, double *number)
 static const ry_node *last_mean(const matcher *m, ry_value_id value, int64_t *axis)
 {
     const ry_node *node = made_by(m, value, MEAN);
-    if (!node || node->attrs.expr.axes_input || !node->attrs.expr.keepdims || node->attrs.expr.axes.count == 0) {
+    if (!node || node->attrs.expr.axes_input || !node->attrs.expr.keepdims ||
+        node->attrs.expr.axes.count == 0) {
         return NULL;
     }
     const ry_ints *axes = &node->attrs.expr.axes;
@@ -62,7 +65,8 @@ static bool is_square_of(const matcher *m, ry_value_id value, ry_value_id d)
 }
 
 /* d / sqrt(mean(d^2) + epsilon) with d = x - mean(x) */
-static bool match(const matcher *m, const ry_node *div, ry_value_id *x, int64_t *axis, double *epsilon)
+static bool match(const matcher *m, const ry_node *div, ry_value_id *x, int64_t *axis,
+                  double *epsilon)
 {
     const ry_node *root = made_by(m, div->in[1], SQRT);
     const ry_node *add = root ? made_by(m, root->in[0], ADD) : NULL;
@@ -75,9 +79,11 @@ static bool match(const matcher *m, const ry_node *div, ry_value_id *x, int64_t 
         return false;
     }
     int64_t mean_axis;
-    const ry_node *variance = last_mean(m, add->in[1 - constant], axis), *mean = last_mean(m, sub->in[1], &mean_axis);
+    const ry_node *variance = last_mean(m, add->in[1 - constant], axis),
+                  *mean = last_mean(m, sub->in[1], &mean_axis);
     *x = sub->in[0];
-    return variance && mean && mean_axis == *axis && mean->in[0] == *x && is_square_of(m, variance->in[0], div->in[0]);
+    return variance && mean && mean_axis == *axis && mean->in[0] == *x &&
+           is_square_of(m, variance->in[0], div->in[0]);
 }
 
 static void normalise(ry_graph *graph, ry_node *div, ry_value_id x, int64_t axis, double epsilon)
@@ -92,15 +98,18 @@ static void normalise(ry_graph *graph, ry_node *div, ry_value_id x, int64_t axis
 }
 
 /* norm * scale, or norm + bias, with a constant of the normalised dims' shape. */
-static bool affine_operand(const matcher *m, const ry_node *node, pattern kind, ry_node **norm, ry_value_id *operand)
+static bool affine_operand(const matcher *m, const ry_node *node, pattern kind, ry_node **norm,
+                           ry_value_id *operand)
 {
     for (int i = 0; i < 2 && ry_rewrite_is_expr(node, m->programs[kind]); i++) {
         *norm = ry_rewrite_inner(m->graph, node->in[i], RY_OP_layer_norm);
         *operand = node->in[1 - i];
-        if (!*norm || !m->graph->values[*operand].constant || m->graph->values[*operand].dtype != m->graph->values[node->out[0]].dtype) {
+        if (!*norm || !m->graph->values[*operand].constant ||
+            m->graph->values[*operand].dtype != m->graph->values[node->out[0]].dtype) {
             continue;
         }
-        const ry_shape *x = &m->graph->values[(*norm)->in[0]].shape, *s = &m->graph->values[*operand].shape;
+        const ry_shape *x = &m->graph->values[(*norm)->in[0]].shape,
+                       *s = &m->graph->values[*operand].shape;
         int64_t axis = (*norm)->attrs.layer_norm.axis;
         ry_shape wanted = ry_shape_of(x->rank - (int)axis, x->dim + axis);
         if (ry_shape_equal(s, &wanted)) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* BatchNormalization of the columns of a matrix product with constant weights goes into the weights and a constant row, also where the product's rows are
- * put together by a reshape before: so exporters spell a Linear layer that is followed by BatchNorm1d. */
+/* BatchNormalization of the columns of a matrix product with constant weights goes into the weights
+ * and a constant row, also where the product's rows are put together by a reshape before: so
+ * exporters spell a Linear layer that is followed by BatchNorm1d. */
 #include "graph/rewrite.h"
 
 #include <math.h>
@@ -28,8 +29,9 @@ static bool plain(const ry_graph *graph, const ry_node *matmul)
             return false;
         }
     }
-    return matmul->attrs.matmul.activation == RY_activation_none && readable(graph, matmul->in[1]) &&
-           graph->values[matmul->in[1]].shape.rank == 2 && graph->values[matmul->out[0]].dtype == RY_f32;
+    return matmul->attrs.matmul.activation == RY_activation_none &&
+           readable(graph, matmul->in[1]) && graph->values[matmul->in[1]].shape.rank == 2 &&
+           graph->values[matmul->out[0]].dtype == RY_f32;
 }
 
 /* The product whose rows the node normalises; *view: the reshape between, or NULL. */
@@ -43,14 +45,16 @@ static ry_node *product_behind(const ry_graph *graph, const ry_node *norm, ry_no
     }
     const ry_shape *rows = &graph->values[matmul->out[0]].shape;
     for (int i = 1; i < 5; i++) {
-        if (!readable(graph, norm->in[i]) || ry_shape_elements(&graph->values[norm->in[i]].shape) != x->shape.dim[1]) {
+        if (!readable(graph, norm->in[i]) ||
+            ry_shape_elements(&graph->values[norm->in[i]].shape) != x->shape.dim[1]) {
             return NULL;
         }
     }
     return rows->rank >= 2 && rows->dim[rows->rank - 1] == x->shape.dim[1] ? matmul : NULL;
 }
 
-static void scale_columns(const ry_node *matmul, const ry_shape *shape, const double *scale, const void *from, float *to)
+static void scale_columns(const ry_node *matmul, const ry_shape *shape, const double *scale,
+                          const void *from, float *to)
 {
     for (int64_t i = 0; i < shape->dim[0]; i++) {
         for (int64_t j = 0; j < shape->dim[1]; j++) {
@@ -60,13 +64,16 @@ static void scale_columns(const ry_node *matmul, const ry_shape *shape, const do
     }
 }
 
-static rynd_status absorb(ry_graph *graph, ry_node_id norm_id, ry_node_id product_id, ry_node *view, double *scale, ry_error *error)
+static rynd_status absorb(ry_graph *graph, ry_node_id norm_id, ry_node_id product_id, ry_node *view,
+                          double *scale, ry_error *error)
 {
     const ry_node *norm = &graph->nodes[norm_id];
     const int64_t columns = graph->values[norm->in[0]].shape.dim[1];
-    const ry_shape shape = graph->values[graph->nodes[product_id].in[1]].shape, row = ry_shape_of(1, &columns);
+    const ry_shape shape = graph->values[graph->nodes[product_id].in[1]].shape,
+                   row = ry_shape_of(1, &columns);
     const ry_value_id weights = ry_graph_add_constant(graph, NULL, RY_f32, &shape, NULL);
-    const ry_value_id shift = weights == RY_NO_VALUE ? weights : ry_graph_add_constant(graph, NULL, RY_f32, &row, NULL);
+    const ry_value_id shift =
+        weights == RY_NO_VALUE ? weights : ry_graph_add_constant(graph, NULL, RY_f32, &row, NULL);
     ry_node *matmul = &graph->nodes[product_id];
     if (shift == RY_NO_VALUE || !ry_rewrite_widen(graph, matmul, 3)) {
         return ry_fail_memory(error);
@@ -76,10 +83,13 @@ static rynd_status absorb(ry_graph *graph, ry_node_id norm_id, ry_node_id produc
         constants[i] = graph->values[norm->in[i]].constant;
     }
     for (int64_t k = 0; k < columns; k++) {
-        scale[k] = number(constants[1], k) / sqrt(number(constants[4], k) + norm->attrs.batch_norm.epsilon);
-        ((float *)ry_graph_constant_data(graph, shift))[k] = (float)(number(constants[2], k) - number(constants[3], k) * scale[k]);
+        scale[k] = number(constants[1], k) /
+                   sqrt(number(constants[4], k) + norm->attrs.batch_norm.epsilon);
+        ((float *)ry_graph_constant_data(graph, shift))[k] =
+            (float)(number(constants[2], k) - number(constants[3], k) * scale[k]);
     }
-    scale_columns(matmul, &shape, scale, graph->values[matmul->in[1]].constant, ry_graph_constant_data(graph, weights));
+    scale_columns(matmul, &shape, scale, graph->values[matmul->in[1]].constant,
+                  ry_graph_constant_data(graph, weights));
     ry_graph_set_input(graph, matmul, 1, weights);
     ry_graph_set_input(graph, matmul, 2, shift);
     matmul->attrs.matmul.beta = 1;
@@ -95,19 +105,23 @@ rynd_status ry_rewrite_matmul_norm(ry_graph *graph, bool *changed, ry_error *err
 {
     for (ry_node_id n = 0; n < graph->node_count; n++) {
         const ry_node *norm = &graph->nodes[n];
-        ry_node *view, *matmul = norm->op == RY_OP_batch_norm && norm->inputs == 5 ? product_behind(graph, norm, &view) : NULL;
+        ry_node *view, *matmul = norm->op == RY_OP_batch_norm && norm->inputs == 5
+                                     ? product_behind(graph, norm, &view)
+                                     : NULL;
         if (!matmul) {
             continue;
         }
         const int64_t columns = graph->values[norm->in[0]].shape.dim[1];
-        if (!ry_graph_spend(graph, ry_shape_bytes(&graph->values[matmul->in[1]].shape, RY_f32) + columns * (int64_t)sizeof(float))) {
+        if (!ry_graph_spend(graph, ry_shape_bytes(&graph->values[matmul->in[1]].shape, RY_f32) +
+                                       columns * (int64_t)sizeof(float))) {
             continue;
         }
         ry_arena scratch;
         ry_arena_init(&scratch, graph->arena.allocator);
         double *scale = RY_TAKE(&scratch, double, columns);
         const rynd_status status =
-            scale ? absorb(graph, n, (ry_node_id)(matmul - graph->nodes), view, scale, error) : ry_fail_memory(error);
+            scale ? absorb(graph, n, (ry_node_id)(matmul - graph->nodes), view, scale, error)
+                  : ry_fail_memory(error);
         ry_arena_free(&scratch);
         RY_TRY(status);
         *changed = true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What scales and shifts each output channel of a convolution by constants goes into its weights and bias: BatchNormalization, and multiplications, divisions,
- * additions and subtractions of a constant per channel. For a matmul: the addition of a constant row becomes its `c`. */
+/* What scales and shifts each output channel of a convolution by constants goes into its weights
+ * and bias: BatchNormalization, and multiplications, divisions, additions and subtractions of a
+ * constant per channel. For a matmul: the addition of a constant row becomes its `c`. */
 #include "expr/expr.h"
 #include "graph/rewrite.h"
 
@@ -15,7 +16,8 @@ typedef struct affine {
 
 typedef enum pointwise { MUL, DIV, ADD, SUB, POINTWISES } pointwise;
 
-static const char *const pointwise_texts[POINTWISES] = {[MUL] = "x0 * x1", [DIV] = "x0 / x1", [ADD] = "x0 + x1", [SUB] = "x0 - x1"};
+static const char *const pointwise_texts[POINTWISES] = {
+    [MUL] = "x0 * x1", [DIV] = "x0 / x1", [ADD] = "x0 + x1", [SUB] = "x0 - x1"};
 
 /* Weights may be anywhere in a file: elements are read as bytes. */
 static bool readable(const ry_graph *graph, ry_value_id id)
@@ -53,13 +55,16 @@ static bool per_channel(const ry_graph *graph, ry_value_id id, int rank, int64_t
 static bool from_batch_norm(const ry_graph *graph, const ry_node *node, affine *map)
 {
     for (int i = 1; i < 5; i++) {
-        if (!readable(graph, node->in[i]) || ry_shape_elements(&graph->values[node->in[i]].shape) != map->channels) {
+        if (!readable(graph, node->in[i]) ||
+            ry_shape_elements(&graph->values[node->in[i]].shape) != map->channels) {
             return false;
         }
     }
     for (int64_t k = 0; k < map->channels; k++) {
-        map->scale[k] = number(graph, node->in[1], k) / sqrt(number(graph, node->in[4], k) + node->attrs.batch_norm.epsilon);
-        map->shift[k] = number(graph, node->in[2], k) - number(graph, node->in[3], k) * map->scale[k];
+        map->scale[k] = number(graph, node->in[1], k) /
+                        sqrt(number(graph, node->in[4], k) + node->attrs.batch_norm.epsilon);
+        map->shift[k] =
+            number(graph, node->in[2], k) - number(graph, node->in[3], k) * map->scale[k];
     }
     return true;
 }
@@ -71,11 +76,13 @@ static void set_affine(affine *map, int64_t k, pointwise kind, double c)
 }
 
 /* `conv` says which of the node's two inputs is the convolution. */
-static bool from_pointwise(const ry_graph *graph, const ry_node *node, const ry_expr *const *programs, int conv, affine *map)
+static bool from_pointwise(const ry_graph *graph, const ry_node *node,
+                           const ry_expr *const *programs, int conv, affine *map)
 {
     const ry_value *y = &graph->values[node->in[conv]];
     ry_value_id constant = node->in[1 - conv];
-    if (!per_channel(graph, constant, y->shape.rank, map->channels) || !ry_shape_equal(&y->shape, &graph->values[node->out[0]].shape)) {
+    if (!per_channel(graph, constant, y->shape.rank, map->channels) ||
+        !ry_shape_equal(&y->shape, &graph->values[node->out[0]].shape)) {
         return false;
     }
     for (int kind = 0; kind < POINTWISES; kind++) {
@@ -92,8 +99,10 @@ static bool from_pointwise(const ry_graph *graph, const ry_node *node, const ry_
     return false;
 }
 
-/* The output channel of each weight: K is dim 0 of a convolution's, and dim 1 within each group of a transposed one's. */
-static int64_t channel_of_weight(const ry_node *conv, const ry_shape *w, int64_t outer, int64_t inner)
+/* The output channel of each weight: K is dim 0 of a convolution's, and dim 1 within each group of
+ * a transposed one's. */
+static int64_t channel_of_weight(const ry_node *conv, const ry_shape *w, int64_t outer,
+                                 int64_t inner)
 {
     if (conv->op == RY_OP_conv) {
         return outer;
@@ -102,7 +111,8 @@ static int64_t channel_of_weight(const ry_node *conv, const ry_shape *w, int64_t
     return outer / group_inputs * w->dim[1] + inner;
 }
 
-static rynd_status scale_weights(ry_graph *graph, ry_node_id conv_id, const affine *map, ry_error *error)
+static rynd_status scale_weights(ry_graph *graph, ry_node_id conv_id, const affine *map,
+                                 ry_error *error)
 {
     ry_value_id old = graph->nodes[conv_id].in[1];
     ry_shape shape = graph->values[old].shape;
@@ -141,7 +151,8 @@ static ry_shape bias_shape(const ry_graph *graph, const ry_node *conv, int64_t c
     return has ? graph->values[conv->in[2]].shape : (ry_shape){.rank = 1, .dim = {channels}};
 }
 
-static rynd_status shift_bias(ry_graph *graph, ry_node_id conv_id, const affine *map, ry_error *error)
+static rynd_status shift_bias(ry_graph *graph, ry_node_id conv_id, const affine *map,
+                              ry_error *error)
 {
     const ry_shape shape = bias_shape(graph, &graph->nodes[conv_id], map->channels);
     const int64_t count = ry_shape_elements(&shape);
@@ -154,7 +165,8 @@ static rynd_status shift_bias(ry_graph *graph, ry_node_id conv_id, const affine 
     for (int64_t i = 0; i < count; i++) {
         const int64_t k = i / (count / map->channels);
         double old = conv->in[2] == RY_NO_VALUE ? 0 : number(graph, conv->in[2], i);
-        ry_set_f64(dtype, ry_graph_constant_data(graph, bias), i, old * map->scale[k] + map->shift[k]);
+        ry_set_f64(dtype, ry_graph_constant_data(graph, bias), i,
+                   old * map->scale[k] + map->shift[k]);
     }
     ry_graph_set_input(graph, conv, 2, bias);
     return RYND_OK;
@@ -163,7 +175,8 @@ static rynd_status shift_bias(ry_graph *graph, ry_node_id conv_id, const affine 
 /* A convolution that has nothing behind its sum yet, with constant weights and bias. */
 static bool plain_conv(const ry_graph *graph, const ry_node *node)
 {
-    bool conv = node->op == RY_OP_conv && node->attrs.conv.activation == RY_activation_none && node->attrs.conv.dir == RY_direction_fwd;
+    bool conv = node->op == RY_OP_conv && node->attrs.conv.activation == RY_activation_none &&
+                node->attrs.conv.dir == RY_direction_fwd;
     bool convt = node->op == RY_OP_convt && node->attrs.convt.activation == RY_activation_none;
     return (conv || convt) && readable(graph, node->in[1]) &&
            (node->inputs < 3 || node->in[2] == RY_NO_VALUE || readable(graph, node->in[2])) &&
@@ -187,7 +200,8 @@ static bool only_ones(const affine *map)
     return true;
 }
 
-static rynd_status absorb(ry_graph *graph, ry_node_id conv, ry_node_id node, const affine *map, ry_error *error)
+static rynd_status absorb(ry_graph *graph, ry_node_id conv, ry_node_id node, const affine *map,
+                          ry_error *error)
 {
     if (!only_ones(map)) {
         RY_TRY(scale_weights(graph, conv, map, error));
@@ -209,7 +223,8 @@ static bool affords(ry_graph *graph, const ry_node *conv, const affine *map)
     return ry_graph_spend(graph, weights + ry_shape_bytes(&bias, graph->values[conv->in[0]].dtype));
 }
 
-static rynd_status try_conv(ry_graph *graph, ry_node_id id, int input, const ry_expr *const *programs, bool *done, ry_error *error)
+static rynd_status try_conv(ry_graph *graph, ry_node_id id, int input,
+                            const ry_expr *const *programs, bool *done, ry_error *error)
 {
     const ry_node *node = &graph->nodes[id], *conv = conv_behind(graph, node->in[input]);
     if (!conv) {
@@ -222,7 +237,8 @@ static rynd_status try_conv(ry_graph *graph, ry_node_id id, int input, const ry_
     map.shift = RY_TAKE(&scratch, double, map.channels);
     rynd_status status = map.scale && map.shift ? RYND_OK : ry_fail_memory(error);
     if (status == RYND_OK &&
-        (node->op == RY_OP_batch_norm ? from_batch_norm(graph, node, &map) : from_pointwise(graph, node, programs, input, &map)) &&
+        (node->op == RY_OP_batch_norm ? from_batch_norm(graph, node, &map)
+                                      : from_pointwise(graph, node, programs, input, &map)) &&
         affords(graph, conv, &map)) {
         status = absorb(graph, (ry_node_id)(conv - graph->nodes), id, &map, error);
         *done = true;
@@ -232,13 +248,16 @@ static rynd_status try_conv(ry_graph *graph, ry_node_id id, int input, const ry_
 }
 
 /* matmul(a, b) + row: the row becomes c. */
-static rynd_status try_matmul(ry_graph *graph, ry_node_id id, int input, const ry_expr *add, bool *done, ry_error *error)
+static rynd_status try_matmul(ry_graph *graph, ry_node_id id, int input, const ry_expr *add,
+                              bool *done, ry_error *error)
 {
     const ry_node *node = &graph->nodes[id];
     ry_node *matmul = ry_rewrite_inner(graph, node->in[input], RY_OP_matmul);
     ry_value_id row = node->in[1 - input];
-    if (!matmul || !ry_rewrite_is_expr(node, add) || !readable(graph, row) || (matmul->inputs > 2 && matmul->in[2] != RY_NO_VALUE) ||
-        matmul->attrs.matmul.activation != RY_activation_none || graph->values[row].dtype != graph->values[node->out[0]].dtype ||
+    if (!matmul || !ry_rewrite_is_expr(node, add) || !readable(graph, row) ||
+        (matmul->inputs > 2 && matmul->in[2] != RY_NO_VALUE) ||
+        matmul->attrs.matmul.activation != RY_activation_none ||
+        graph->values[row].dtype != graph->values[node->out[0]].dtype ||
         !ry_shape_equal(&graph->values[matmul->out[0]].shape, &graph->values[node->out[0]].shape)) {
         return RYND_OK;
     }

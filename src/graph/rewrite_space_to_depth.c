@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every s-th pixel, from each of the first s rows and columns on, joined along channels before a convolution (YOLO's "Focus"): the convolution reads the
- * pixels where they are stored, with s times the window, stride and padding.
+/* Every s-th pixel, from each of the first s rows and columns on, joined along channels before a
+ * convolution (YOLO's "Focus"): the convolution reads the pixels where they are stored, with s
+ * times the window, stride and padding.
  *
- *     weights: w'[k][c][s r + b] = w[k][slice b's c][r]     in each spatial dim, b being where a slice begins
+ *     weights: w'[k][c][s r + b] = w[k][slice b's c][r]     in each spatial dim, b being where a
+ * slice begins
  *
  * It has the same products, and nothing is copied. */
 #include "graph/rewrite.h"
@@ -13,9 +15,10 @@ enum { MAX_SLICES = 64 };
 
 typedef struct parts {
     ry_value_id x;
-    ry_ints step;          /* of each dim of x */
-    int slices;            /* the product of the steps */
-    int slot[MAX_SLICES]; /* the number in the concatenation of the slice that begins at b: b row-major */
+    ry_ints step;         /* of each dim of x */
+    int slices;           /* the product of the steps */
+    int slot[MAX_SLICES]; /* the number in the concatenation of the slice that begins at b: b
+                             row-major */
 } parts;
 
 /* Where a value of slices of slices begins in what was cut first, and its steps. */
@@ -28,14 +31,17 @@ static ry_value_id unslice(const ry_graph *graph, ry_value_id value, ry_ints *st
         step->at[d] = 1;
     }
     const ry_node *node;
-    for (int slices = 0; slices < RY_MAX_RANK && (node = ry_rewrite_producer(graph, value)) && node->op == RY_OP_slice;
+    for (int slices = 0; slices < RY_MAX_RANK && (node = ry_rewrite_producer(graph, value)) &&
+                         node->op == RY_OP_slice;
          slices++, value = node->in[0]) { /* one a dim is enough */
         const ry_slice_attrs *a = &node->attrs.slice;
         for (int d = 0; d < rank; d++) {
-            if (ry_ints_get(&a->steps, d, 1) < 1 || ry_ints_get(&a->steps, d, 1) > MAX_SLICES || step->at[d] > MAX_SLICES) {
+            if (ry_ints_get(&a->steps, d, 1) < 1 || ry_ints_get(&a->steps, d, 1) > MAX_SLICES ||
+                step->at[d] > MAX_SLICES) {
                 return RY_NO_VALUE;
             }
-            start->at[d] = ry_ints_get(&a->starts, d, 0) + ry_ints_get(&a->steps, d, 1) * start->at[d];
+            start->at[d] =
+                ry_ints_get(&a->starts, d, 0) + ry_ints_get(&a->steps, d, 1) * start->at[d];
             step->at[d] *= ry_ints_get(&a->steps, d, 1);
         }
     }
@@ -46,14 +52,17 @@ static ry_value_id unslice(const ry_graph *graph, ry_value_id value, ry_ints *st
 static bool parts_of(const ry_graph *graph, const ry_node *concat, parts *p)
 {
     ry_ints start;
-    p->x = concat->inputs > 1 && concat->in[0] != RY_NO_VALUE ? unslice(graph, concat->in[0], &start, &p->step) : RY_NO_VALUE;
+    p->x = concat->inputs > 1 && concat->in[0] != RY_NO_VALUE
+               ? unslice(graph, concat->in[0], &start, &p->step)
+               : RY_NO_VALUE;
     if (p->x == RY_NO_VALUE || concat->attrs.concat.axis != 1) {
         return false;
     }
     const ry_shape *x = &graph->values[p->x].shape, *slice = &graph->values[concat->in[0]].shape;
     p->slices = 1;
     for (int d = 0; d < x->rank; d++) {
-        if (x->rank < 3 || slice->dim[d] * p->step.at[d] != x->dim[d] || (d < 2 && p->step.at[d] != 1) || p->step.at[d] > MAX_SLICES) {
+        if (x->rank < 3 || slice->dim[d] * p->step.at[d] != x->dim[d] ||
+            (d < 2 && p->step.at[d] != 1) || p->step.at[d] > MAX_SLICES) {
             return false;
         }
         p->slices *= (int)p->step.at[d];
@@ -92,7 +101,8 @@ static bool parts_of(const ry_graph *graph, const ry_node *concat, parts *p)
 static bool is_plain(const ry_graph *graph, const ry_node *conv)
 {
     const ry_conv_attrs *a = &conv->attrs.conv;
-    if (conv->op != RY_OP_conv || a->dir != RY_direction_fwd || a->auto_pad != RY_auto_pad_explicit || a->groups != 1) {
+    if (conv->op != RY_OP_conv || a->dir != RY_direction_fwd ||
+        a->auto_pad != RY_auto_pad_explicit || a->groups != 1) {
         return false;
     }
     for (int i = 0; i < a->dilation.count; i++) {
@@ -104,8 +114,10 @@ static bool is_plain(const ry_graph *graph, const ry_node *conv)
     return w->constant && ry_dtype_is_float(w->dtype);
 }
 
-/* The weight of tap `tap` of channel c of the slice that the tap reads, in those of the convolution of slices. */
-static int64_t source_of(const parts *p, const ry_shape *w, int64_t k, int64_t channels, int64_t c, int64_t tap)
+/* The weight of tap `tap` of channel c of the slice that the tap reads, in those of the convolution
+ * of slices. */
+static int64_t source_of(const parts *p, const ry_shape *w, int64_t k, int64_t channels, int64_t c,
+                         int64_t tap)
 {
     int64_t b = 0, r = 0, at[RY_MAX_RANK];
     for (int d = w->rank - 1; d >= 2; d--) {
@@ -143,7 +155,8 @@ static ry_value_id spread_weights(ry_graph *graph, const parts *p, ry_value_id o
     char *to = ry_graph_constant_data(graph, spread);
     for (int64_t i = 0; i < ry_shape_elements(&shape); i++) {
         const int64_t tap = i % taps, c = i / taps % shape.dim[1], k = i / taps / shape.dim[1];
-        memcpy(to + i * (int64_t)size, from + source_of(p, &w, k, shape.dim[1], c, tap) * (int64_t)size, size);
+        memcpy(to + i * (int64_t)size,
+               from + source_of(p, &w, k, shape.dim[1], c, tap) * (int64_t)size, size);
     }
     return spread;
 }
@@ -164,7 +177,9 @@ rynd_status ry_rewrite_space_to_depth(ry_graph *graph, bool *changed, ry_error *
 {
     for (ry_node_id n = 0; n < graph->node_count; n++) {
         parts p;
-        const ry_node *concat = graph->nodes[n].op == RY_OP_conv ? ry_rewrite_inner(graph, graph->nodes[n].in[0], RY_OP_concat) : NULL;
+        const ry_node *concat = graph->nodes[n].op == RY_OP_conv
+                                    ? ry_rewrite_inner(graph, graph->nodes[n].in[0], RY_OP_concat)
+                                    : NULL;
         if (!concat || !is_plain(graph, &graph->nodes[n]) || !parts_of(graph, concat, &p)) {
             continue;
         }

@@ -17,36 +17,44 @@ static bool has_input(const ry_node *node, int i)
     return i < node->inputs && node->in[i] != RY_NO_VALUE;
 }
 
-/* Constants, unit strides, no gaps in its window, and no more padding than the window reaches over. */
+/* Constants, unit strides, no gaps in its window, and no more padding than the window reaches over.
+ */
 static bool is_plain(const ry_graph *graph, const ry_node *conv)
 {
     const ry_conv_attrs *a = &conv->attrs.conv;
     const ry_shape *w = &graph->values[conv->in[1]].shape;
-    bool plain = a->dir == RY_direction_fwd && a->auto_pad == RY_auto_pad_explicit && a->groups == 1 && !has_input(conv, 3) &&
-                 is_constant(graph, conv->in[1]) && (!has_input(conv, 2) || is_constant(graph, conv->in[2]));
+    bool plain = a->dir == RY_direction_fwd && a->auto_pad == RY_auto_pad_explicit &&
+                 a->groups == 1 && !has_input(conv, 3) && is_constant(graph, conv->in[1]) &&
+                 (!has_input(conv, 2) || is_constant(graph, conv->in[2]));
     for (int i = 0; plain && i < 2; i++) {
-        plain = ry_ints_get(&a->stride, i, 1) == 1 && (ry_ints_get(&a->dilation, i, 1) == 1 || w->dim[2 + i] == 1) &&
-                ry_ints_get(&a->pads, i, 0) < w->dim[2 + i] && ry_ints_get(&a->pads, 2 + i, 0) < w->dim[2 + i];
+        plain = ry_ints_get(&a->stride, i, 1) == 1 &&
+                (ry_ints_get(&a->dilation, i, 1) == 1 || w->dim[2 + i] == 1) &&
+                ry_ints_get(&a->pads, i, 0) < w->dim[2 + i] &&
+                ry_ints_get(&a->pads, 2 + i, 0) < w->dim[2 + i];
     }
     return plain;
 }
 
 /* The convolution's output channel that becomes position (i, j) of a block of channel k. */
-static int64_t channel_of(const ry_depth_to_space_attrs *a, int64_t channels, int64_t k, int64_t i, int64_t j)
+static int64_t channel_of(const ry_depth_to_space_attrs *a, int64_t channels, int64_t k, int64_t i,
+                          int64_t j)
 {
     const int64_t r = a->block;
     return a->crd ? (k * r + i) * r + j : (i * r + j) * channels + k;
 }
 
 /* Has each of a block's positions the same bias? */
-static bool phases_are_alike(const ry_graph *graph, const ry_node *conv, const ry_depth_to_space_attrs *a, int64_t channels)
+static bool phases_are_alike(const ry_graph *graph, const ry_node *conv,
+                             const ry_depth_to_space_attrs *a, int64_t channels)
 {
     const ry_value *bias = &graph->values[conv->in[2]];
     const size_t size = ry_dtype_size(bias->dtype);
     const char *data = bias->constant;
     for (int64_t p = 0; p < channels * a->block * a->block; p++) {
-        const int64_t k = p / (a->block * a->block), at = channel_of(a, channels, k, p / a->block % a->block, p % a->block);
-        if (memcmp(data + at * (int64_t)size, data + channel_of(a, channels, k, 0, 0) * (int64_t)size, size) != 0) {
+        const int64_t k = p / (a->block * a->block),
+                      at = channel_of(a, channels, k, p / a->block % a->block, p % a->block);
+        if (memcmp(data + at * (int64_t)size,
+                   data + channel_of(a, channels, k, 0, 0) * (int64_t)size, size) != 0) {
             return false;
         }
     }
@@ -56,17 +64,20 @@ static bool phases_are_alike(const ry_graph *graph, const ry_node *conv, const r
 bool ry_shuffle_conv_of(const ry_graph *graph, ry_node_id id, ry_shuffle_conv *pair)
 {
     const ry_node *shuffle = &graph->nodes[id];
-    const ry_node *conv = shuffle->op == RY_OP_depth_to_space ? ry_rewrite_inner(graph, shuffle->in[0], RY_OP_conv) : NULL;
+    const ry_node *conv = shuffle->op == RY_OP_depth_to_space
+                              ? ry_rewrite_inner(graph, shuffle->in[0], RY_OP_conv)
+                              : NULL;
     if (!conv || graph->values[shuffle->in[0]].shape.rank != 4 || !is_plain(graph, conv)) {
         return false;
     }
     const ry_conv_attrs *a = &conv->attrs.conv;
     const ry_shape *w = &graph->values[conv->in[1]].shape;
     const int64_t r = shuffle->attrs.depth_to_space.block, channels = w->dim[0] / (r * r);
-    *pair = (ry_shuffle_conv){.conv = (ry_node_id)(conv - graph->nodes),
-                              .shuffle = id,
-                              .attrs = ry_attrs_default(RY_OP_convt),
-                              .weights = {.rank = 4, .dim = {w->dim[1], channels, r * w->dim[2], r * w->dim[3]}}};
+    *pair = (ry_shuffle_conv){
+        .conv = (ry_node_id)(conv - graph->nodes),
+        .shuffle = id,
+        .attrs = ry_attrs_default(RY_OP_convt),
+        .weights = {.rank = 4, .dim = {w->dim[1], channels, r * w->dim[2], r * w->dim[3]}}};
     pair->attrs.convt = (ry_convt_attrs){.stride = {2, {r, r}},
                                          .dilation = {2, {1, 1}},
                                          .pads = {.count = 4},
@@ -102,7 +113,8 @@ ry_node ry_shuffle_conv_node(const ry_graph *graph, const ry_shuffle_conv *pair,
 }
 
 /* The weights and bias, each in the type that it had. */
-static void fill_weights(ry_graph *graph, const ry_shuffle_conv *pair, const ry_value *old, void *to)
+static void fill_weights(ry_graph *graph, const ry_shuffle_conv *pair, const ry_value *old,
+                         void *to)
 {
     const ry_depth_to_space_attrs *a = &graph->nodes[pair->shuffle].attrs.depth_to_space;
     const ry_shape *w = &pair->weights;
@@ -110,9 +122,12 @@ static void fill_weights(ry_graph *graph, const ry_shuffle_conv *pair, const ry_
     const size_t size = ry_dtype_size(old->dtype);
     char *next = to;
     for (int64_t i = 0; i < ry_shape_elements(w); i++, next += size) {
-        const int64_t x = i % w->dim[3], y = i / w->dim[3] % w->dim[2], k = i / (w->dim[3] * w->dim[2]) % w->dim[1];
-        const int64_t c = i / (w->dim[3] * w->dim[2] * w->dim[1]), o = channel_of(a, w->dim[1], k, y % r, x % r);
-        const int64_t from = ((o * w->dim[0] + c) * rows + rows - 1 - y / r) * columns + columns - 1 - x / r;
+        const int64_t x = i % w->dim[3], y = i / w->dim[3] % w->dim[2],
+                      k = i / (w->dim[3] * w->dim[2]) % w->dim[1];
+        const int64_t c = i / (w->dim[3] * w->dim[2] * w->dim[1]),
+                      o = channel_of(a, w->dim[1], k, y % r, x % r);
+        const int64_t from =
+            ((o * w->dim[0] + c) * rows + rows - 1 - y / r) * columns + columns - 1 - x / r;
         memcpy(next, (const char *)old->constant + from * (int64_t)size, size);
     }
 }
@@ -123,15 +138,19 @@ static void fill_bias(ry_graph *graph, const ry_shuffle_conv *pair, const ry_val
     const size_t size = ry_dtype_size(old->dtype);
     const int64_t phases = pair->bias.rank > 1 ? a->block * a->block : 1;
     for (int64_t i = 0; i < ry_shape_elements(&pair->bias); i++) {
-        const int64_t p = i % phases, from = channel_of(a, pair->bias.dim[0], i / phases, p / a->block, p % a->block);
-        memcpy((char *)to + i * (int64_t)size, (const char *)old->constant + from * (int64_t)size, size);
+        const int64_t p = i % phases, from = channel_of(a, pair->bias.dim[0], i / phases,
+                                                        p / a->block, p % a->block);
+        memcpy((char *)to + i * (int64_t)size, (const char *)old->constant + from * (int64_t)size,
+               size);
     }
 }
 
-static bool add_constant(ry_graph *graph, const ry_shuffle_conv *pair, const ry_shape *shape, ry_value_id *id,
-                         void (*fill)(ry_graph *, const ry_shuffle_conv *, const ry_value *, void *))
+static bool
+add_constant(ry_graph *graph, const ry_shuffle_conv *pair, const ry_shape *shape, ry_value_id *id,
+             void (*fill)(ry_graph *, const ry_shuffle_conv *, const ry_value *, void *))
 {
-    const ry_value_id made = ry_graph_add_constant(graph, NULL, graph->values[*id].dtype, shape, NULL);
+    const ry_value_id made =
+        ry_graph_add_constant(graph, NULL, graph->values[*id].dtype, shape, NULL);
     if (made == RY_NO_VALUE) {
         return false;
     }
@@ -140,7 +159,8 @@ static bool add_constant(ry_graph *graph, const ry_shuffle_conv *pair, const ry_
     return true;
 }
 
-rynd_status ry_shuffle_conv_join(ry_graph *graph, const ry_shuffle_conv *pair, bool *joined, ry_error *error)
+rynd_status ry_shuffle_conv_join(ry_graph *graph, const ry_shuffle_conv *pair, bool *joined,
+                                 ry_error *error)
 {
     ry_value_id old[3];
     const ry_node node = ry_shuffle_conv_node(graph, pair, old);
@@ -165,25 +185,31 @@ rynd_status ry_shuffle_conv_join(ry_graph *graph, const ry_shuffle_conv *pair, b
     return RYND_OK;
 }
 
-/* The same constant with its output channels, which are dim 0, in the order of `to` instead of `from`. */
-static ry_value_id reordered(ry_graph *graph, ry_value_id id, const ry_depth_to_space_attrs *from, const ry_depth_to_space_attrs *to)
+/* The same constant with its output channels, which are dim 0, in the order of `to` instead of
+ * `from`. */
+static ry_value_id reordered(ry_graph *graph, ry_value_id id, const ry_depth_to_space_attrs *from,
+                             const ry_depth_to_space_attrs *to)
 {
     const ry_shape shape = graph->values[id].shape;
-    const ry_value_id made = ry_graph_add_constant(graph, NULL, graph->values[id].dtype, &shape, NULL);
+    const ry_value_id made =
+        ry_graph_add_constant(graph, NULL, graph->values[id].dtype, &shape, NULL);
     if (made == RY_NO_VALUE) {
         return made;
     }
-    const int64_t r = to->block, channels = shape.dim[0] / (r * r), size = ry_shape_bytes(&shape, graph->values[id].dtype) / shape.dim[0];
+    const int64_t r = to->block, channels = shape.dim[0] / (r * r),
+                  size = ry_shape_bytes(&shape, graph->values[id].dtype) / shape.dim[0];
     const char *old = graph->values[id].constant;
     char *data = ry_graph_constant_data(graph, made);
     for (int64_t p = 0; p < shape.dim[0]; p++) {
         const int64_t k = p / (r * r), i = p / r % r, j = p % r;
-        memcpy(data + channel_of(to, channels, k, i, j) * size, old + channel_of(from, channels, k, i, j) * size, (size_t)size);
+        memcpy(data + channel_of(to, channels, k, i, j) * size,
+               old + channel_of(from, channels, k, i, j) * size, (size_t)size);
     }
     return made;
 }
 
-rynd_status ry_shuffle_conv_reorder(ry_graph *graph, const ry_shuffle_conv *pair, bool crd, ry_error *error)
+rynd_status ry_shuffle_conv_reorder(ry_graph *graph, const ry_shuffle_conv *pair, bool crd,
+                                    ry_error *error)
 {
     const ry_depth_to_space_attrs from = graph->nodes[pair->shuffle].attrs.depth_to_space;
     ry_depth_to_space_attrs to = from;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fitted coefficients that kernels count their work with, beside what follows from the problem and the machine (costs.inc). */
+/* The fitted coefficients that kernels count their work with, beside what follows from the problem
+ * and the machine (costs.inc). */
 #ifndef RY_KERNELS_COSTS_H
 #define RY_KERNELS_COSTS_H
 

@@ -2,14 +2,17 @@
 /* A launch's arguments as a CPU kernel sees them. */
 #include "kernels/prepared.h"
 
-void ry_kernel_cpu_program(const void *call, void *const *arguments, int phase, size_t task, unsigned worker)
+void ry_kernel_cpu_program(const void *call, void *const *arguments, int phase, size_t task,
+                           unsigned worker)
 {
     const ry_kernel_call *c = call;
     const ry_prepared *prepared = c->prepared;
     void *const *out = arguments + prepared->problem->inputs;
     void *const *memory = out + prepared->problem->outputs;
-    void *packed = prepared->packs ? (char *)memory[1] + ry_prepared_own_packed(prepared) : memory[0];
-    _Alignas(RY_ALIGNMENT) char nothing; /* where a kernel without scratch would find it: adding a worker's 0 bytes to NULL is undefined */
+    void *packed =
+        prepared->packs ? (char *)memory[1] + ry_prepared_own_packed(prepared) : memory[0];
+    _Alignas(RY_ALIGNMENT) char nothing; /* where a kernel without scratch would find it: adding a
+                                            worker's 0 bytes to NULL is undefined */
     const ry_cpu_launch launch = {
         .problem = prepared->problem,
         .prepared = prepared,
@@ -31,7 +34,8 @@ void ry_kernel_cpu_program(const void *call, void *const *arguments, int phase, 
     }
 }
 
-void ry_kernel_cpu_pack_program(const void *call, void *const *arguments, int phase, size_t task, unsigned worker)
+void ry_kernel_cpu_pack_program(const void *call, void *const *arguments, int phase, size_t task,
+                                unsigned worker)
 {
     (void)phase;
     (void)worker;

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The compilers' atomic builtins: the record's members stay plain numbers. A thread walks its numbers upwards, so it takes the lock once or twice, whatever
- * it finds. */
+/* The compilers' atomic builtins: the record's members stay plain numbers. A thread walks its
+ * numbers upwards, so it takes the lock once or twice, whatever it finds. */
 void ry_fault_note(ry_fault *fault, const ry_fault *bad)
 {
     if (!fault || __atomic_load_n(&fault->found, __ATOMIC_RELAXED) - 1 <= bad->found - 1) {
@@ -36,7 +36,8 @@ static void print_position(const ry_tensor *tensor, uint64_t position, char *tex
     size_t used = 0;
     text[0] = '\0';
     for (int i = 0; i < tensor->rank && used < size; i++) {
-        int written = snprintf(text + used, size - used, "%s%" PRId64, i ? ", " : ", at [", index[i]);
+        int written =
+            snprintf(text + used, size - used, "%s%" PRId64, i ? ", " : ", at [", index[i]);
         used += written > 0 ? (size_t)written : 0;
     }
     if (tensor->rank > 0 && used < size) {
@@ -60,6 +61,7 @@ rynd_status ry_fault_check(const ry_fault *fault, const ry_problem *problem, ry_
     if (fault->axis >= 0) {
         snprintf(axis, sizeof axis, " (axis %d of input 0)", (int)fault->axis);
     }
-    return ry_fail(error, RYND_ERROR_SHAPE, "input %d%s, is %s, expected %" PRId64 " to %" PRId64 "%s", (int)fault->input, place, value,
-                   fault->least, fault->most, axis);
+    return ry_fail(error, RYND_ERROR_SHAPE,
+                   "input %d%s, is %s, expected %" PRId64 " to %" PRId64 "%s", (int)fault->input,
+                   place, value, fault->least, fault->most, axis);
 }

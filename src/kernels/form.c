@@ -27,7 +27,8 @@ void ry_knob_values_add(ry_knob_values *values, int64_t value)
     if (values->count == RY_MAX_KNOB_VALUES || (at < values->count && values->value[at] == value)) {
         return;
     }
-    memmove(values->value + at + 1, values->value + at, (size_t)(values->count++ - at) * sizeof value);
+    memmove(values->value + at + 1, values->value + at,
+            (size_t)(values->count++ - at) * sizeof value);
     values->value[at] = value;
 }
 
@@ -43,7 +44,8 @@ static int index_of(const ry_knob_values *values, int64_t value)
 
 static size_t print_value(const ry_knob *knob, int64_t value, char *text, size_t size)
 {
-    const int length = knob->words ? snprintf(text, size, "%s", knob->words[value]) : snprintf(text, size, "%lld", (long long)value);
+    const int length = knob->words ? snprintf(text, size, "%s", knob->words[value])
+                                   : snprintf(text, size, "%lld", (long long)value);
     return length < 0 ? 0 : (size_t)length < size ? (size_t)length : size - 1;
 }
 
@@ -81,8 +83,9 @@ static rynd_status fail_value(const ry_query *query, int knob, const char *value
     char legal[VALUES_TEXT];
     const char *name = query->kernel->knobs[knob].name;
     ry_form_print_values(query, knob, legal, sizeof legal);
-    return ry_fail(error, RYND_ERROR_ARGUMENT, "knob '%s' of kernel '%s' cannot be %s here: it can be %s", name, query->kernel->name, value,
-                   legal);
+    return ry_fail(error, RYND_ERROR_ARGUMENT,
+                   "knob '%s' of kernel '%s' cannot be %s here: it can be %s", name,
+                   query->kernel->name, value, legal);
 }
 
 rynd_status ry_form_check(const ry_query *query, ry_error *error)
@@ -108,7 +111,8 @@ rynd_status ry_form_fail(const ry_query *query, ry_error *error)
     char text[RY_FORM_TEXT];
     const ry_form none = ry_form_free();
     ry_form_print(query->kernel, query->form ? query->form : &none, text);
-    return ry_fail(error, RYND_ERROR_ARGUMENT, "kernel '%s' has no form with %s for this problem: leave one of them out",
+    return ry_fail(error, RYND_ERROR_ARGUMENT,
+                   "kernel '%s' has no form with %s for this problem: leave one of them out",
                    query->kernel->name, text);
 }
 
@@ -135,10 +139,12 @@ void ry_form_print(const ry_kernel *kernel, const ry_form *form, char text[RY_FO
         if (form->value[i] == RY_KNOB_FREE) {
             continue;
         }
-        const int name = snprintf(text + used, RY_FORM_TEXT - used, "%s%s=", used ? " " : "", kernel->knobs[i].name);
+        const int name = snprintf(text + used, RY_FORM_TEXT - used, "%s%s=", used ? " " : "",
+                                  kernel->knobs[i].name);
         used += name < 0 ? 0 : (size_t)name;
         if (used + 1 < RY_FORM_TEXT) {
-            used += print_value(&kernel->knobs[i], form->value[i], text + used, RY_FORM_TEXT - used);
+            used +=
+                print_value(&kernel->knobs[i], form->value[i], text + used, RY_FORM_TEXT - used);
         }
     }
 }
@@ -148,13 +154,17 @@ static rynd_status fail_name(const ry_query *query, const char *name, ry_error *
     char names[VALUES_TEXT] = "";
     size_t used = 0;
     for (int i = 0; i < query->kernel->knob_count && used < sizeof names; i++) {
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", query->kernel->knobs[i].name);
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                                 query->kernel->knobs[i].name);
     }
-    return used ? ry_fail(error, RYND_ERROR_ARGUMENT, "kernel '%s' has no knob '%s': it has %s", query->kernel->name, name, names)
-                : ry_fail(error, RYND_ERROR_ARGUMENT, "kernel '%s' has no knobs", query->kernel->name);
+    return used ? ry_fail(error, RYND_ERROR_ARGUMENT, "kernel '%s' has no knob '%s': it has %s",
+                          query->kernel->name, name, names)
+                : ry_fail(error, RYND_ERROR_ARGUMENT, "kernel '%s' has no knobs",
+                          query->kernel->name);
 }
 
-rynd_status ry_form_set(const ry_query *query, const char *name, const char *text, ry_form *form, ry_error *error)
+rynd_status ry_form_set(const ry_query *query, const char *name, const char *text, ry_form *form,
+                        ry_error *error)
 {
     const ry_kernel *kernel = query->kernel;
     int i = 0;

@@ -9,7 +9,8 @@ enum { RY_FORM_TEXT = 512 };
 
 ry_form ry_form_free(void);
 
-/* The value that a query asks a knob to have, RY_KNOB_FREE where it asks nothing; and whether it may have this one. */
+/* The value that a query asks a knob to have, RY_KNOB_FREE where it asks nothing; and whether it
+ * may have this one. */
 static inline int64_t ry_form_wanted(const ry_query *query, int knob)
 {
     return query->form ? query->form->value[knob] : RY_KNOB_FREE;
@@ -27,11 +28,13 @@ void ry_knob_values_add(ry_knob_values *values, int64_t value);
 /* Are all values that the query's form sets legal? ARGUMENT names those that are. */
 rynd_status ry_form_check(const ry_query *query, ry_error *error);
 
-/* For kernels whose knobs have no setting that is legal together: ARGUMENT with the query's form. */
+/* For kernels whose knobs have no setting that is legal together: ARGUMENT with the query's form.
+ */
 rynd_status ry_form_fail(const ry_query *query, ry_error *error);
 
-/* A kernel's forms in a fixed order: every combination of its main knobs' legal values, other knobs free; false: there are not so many.
- * Combinations may not go together: then prepare fails with ARGUMENT. */
+/* A kernel's forms in a fixed order: every combination of its main knobs' legal values, other knobs
+ * free; false: there are not so many. Combinations may not go together: then prepare fails with
+ * ARGUMENT. */
 bool ry_form_at(const ry_query *query, size_t index, ry_form *form);
 
 /* "mode=rows block=96": of the knobs that are set. */
@@ -41,7 +44,9 @@ void ry_form_print(const ry_kernel *kernel, const ry_form *form, char text[RY_FO
 void ry_form_print_value(const ry_kernel *kernel, int knob, int64_t value, char *text, size_t size);
 void ry_form_print_values(const ry_query *query, int knob, char *text, size_t size);
 
-/* Sets a knob by its name, to a number or to one of its words. ARGUMENT: there is no such knob, or it cannot have that value here. */
-rynd_status ry_form_set(const ry_query *query, const char *knob, const char *value, ry_form *form, ry_error *error);
+/* Sets a knob by its name, to a number or to one of its words. ARGUMENT: there is no such knob, or
+ * it cannot have that value here. */
+rynd_status ry_form_set(const ry_query *query, const char *knob, const char *value, ry_form *form,
+                        ry_error *error);
 
 #endif

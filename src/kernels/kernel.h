@@ -2,23 +2,25 @@
 /* A kernel: one method for a kind of problem on a kind of device.
  *
  * What is asked of it, in this order:
- *   applicable   is this problem (shapes, dtypes, layouts, accuracy) one that it computes? No side effects.
- *   values       the legal values of a knob for a problem on a machine (form.h lists forms from them).
- *   prepare      fixes everything that does not depend on data, for a form: tasks, sizes of state, packed weights, workspace and scratch;
- *                it completes the form, by least work. It may take memory from ry_system_allocator until it returns, and says so when
- *                there is none.
- *   initialise   fills the state for a complete form (offset tables, tile counts: position-independent plain data, no pointers).
- *   pack         fills the packed form of weights, task by task: once where they are constant, else before every run.
- *   run          computes one task. Any tasks may run at once, in any order: they write disjoint parts of the outputs, and what a task
- *                computes does not depend on the worker or on the number of workers.
+ *   applicable   is this problem (shapes, dtypes, layouts, accuracy) one that it computes? No side
+ * effects. values       the legal values of a knob for a problem on a machine (form.h lists forms
+ * from them). prepare      fixes everything that does not depend on data, for a form: tasks, sizes
+ * of state, packed weights, workspace and scratch; it completes the form, by least work. It may
+ * take memory from ry_system_allocator until it returns, and says so when there is none. initialise
+ * fills the state for a complete form (offset tables, tile counts: position-independent plain data,
+ * no pointers). pack         fills the packed form of weights, task by task: once where they are
+ * constant, else before every run. run          computes one task. Any tasks may run at once, in
+ * any order: they write disjoint parts of the outputs, and what a task computes does not depend on
+ * the worker or on the number of workers.
  *
- * The first four are given the machine and are the same code on every machine: a plan for an instruction set that this one lacks can be
- * made here. Data is not trusted: a kernel that takes indices or lengths from an input checks each, and notes the one that is illegal
- * (fault.h).
+ * The first four are given the machine and are the same code on every machine: a plan for an
+ * instruction set that this one lacks can be made here. Data is not trusted: a kernel that takes
+ * indices or lengths from an input checks each, and notes the one that is illegal (fault.h).
  *
- * CPU kernels read and write through the pointers of ry_cpu_launch. Scratch belongs to a worker and is garbage at the start of each task;
- * workspace is shared by the tasks of one phase sequence: a kernel with several phases states them, and all tasks of a phase end before
- * the next begins. Everything is aligned to RY_ALIGNMENT. */
+ * CPU kernels read and write through the pointers of ry_cpu_launch. Scratch belongs to a worker and
+ * is garbage at the start of each task; workspace is shared by the tasks of one phase sequence: a
+ * kernel with several phases states them, and all tasks of a phase end before the next begins.
+ * Everything is aligned to RY_ALIGNMENT. */
 #ifndef RY_KERNELS_KERNEL_H
 #define RY_KERNELS_KERNEL_H
 
@@ -40,7 +42,8 @@ struct ry_kernel;
 typedef struct ry_knob {
     const char *name;
     const char *const *words; /* of the values 0, 1, ...; NULL: they are numbers */
-    bool main;                /* forms differ in it; the others follow from these, the problem and the machine, unless they are set */
+    bool main; /* forms differ in it; the others follow from these, the problem and the machine,
+                  unless they are set */
 } ry_knob;
 
 /* The values of a kernel's knobs, in its order. A form whose knobs are all set is complete. */
@@ -70,8 +73,10 @@ static inline ry_target ry_target_of(const ry_device *device)
 /* The same for what runs while a plan is made: no better instruction set than the device has. */
 static inline ry_target ry_target_here(const ry_device *device)
 {
-    return (ry_target){device->table->kind, (ry_isa)(device->isa < device->planned_isa ? device->isa : device->planned_isa),
-                       device->machine};
+    return (ry_target){
+        device->table->kind,
+        (ry_isa)(device->isa < device->planned_isa ? device->isa : device->planned_isa),
+        device->machine};
 }
 
 /* What a kernel is asked about. */
@@ -87,7 +92,8 @@ typedef struct ry_counts {
     double bytes; /* to and from memory */
 } ry_counts;
 
-/* What a phase takes of a core, in operations at its peak that take as long as its arithmetic and its moves within the caches. */
+/* What a phase takes of a core, in operations at its peak that take as long as its arithmetic and
+ * its moves within the caches. */
 typedef struct ry_work {
     double all;     /* tasks together; idle cores are not counted */
     double largest; /* of the largest task; 0: they are all alike */
@@ -112,11 +118,12 @@ typedef struct ry_prepared {
     ry_form form;                /* complete */
 } ry_prepared;
 
-/* What a launch of a kernel carries beside its memory. The arguments of the launch are the problem's inputs, its outputs, then packed
- * weights, workspace and scratch, in this order. */
+/* What a launch of a kernel carries beside its memory. The arguments of the launch are the
+ * problem's inputs, its outputs, then packed weights, workspace and scratch, in this order. */
 typedef struct ry_kernel_call {
     const ry_prepared *prepared;
-    int64_t (*actual)[RY_MAX_RANK]; /* BOUNDED operators write the outputs' real dims here; NULL otherwise */
+    int64_t (*actual)[RY_MAX_RANK]; /* BOUNDED operators write the outputs' real dims here; NULL
+                                       otherwise */
     ry_fault *fault;                /* zero before the launch; NULL: nobody asks */
 } ry_kernel_call;
 
@@ -144,53 +151,67 @@ typedef struct ry_simd {
 } ry_simd;
 
 typedef struct ry_kernel {
-    const char *name;   /* conv_fwd_f32_igemm_avx512: symbol, wisdom key, test name and bench label at once */
+    const char *
+        name; /* conv_fwd_f32_igemm_avx512: symbol, wisdom key, test name and bench label at once */
     const char *family; /* conv_fwd_f32_igemm: the same method, whatever the instruction set */
     ry_op op;
     ry_device_kind device;
     ry_isa isa;
     ry_accuracy accuracy;
-    bool reference; /* the definition, element by element: taken where nothing else takes the problem */
+    bool reference; /* the definition, element by element: taken where nothing else takes the
+                       problem */
     ry_simd simd;
     const ry_knob *knobs;
     int knob_count;
     bool (*applicable)(const ry_problem *problem);
-    void (*values)(const ry_query *query, int knob, ry_knob_values *values); /* NULL where there are no knobs */
+    void (*values)(const ry_query *query, int knob,
+                   ry_knob_values *values); /* NULL where there are no knobs */
     rynd_status (*prepare)(const ry_query *query, ry_prepared *prepared, ry_error *error);
-    void (*initialise)(const ry_query *query, void *state); /* of a complete form; NULL where there is none */
+    void (*initialise)(const ry_query *query,
+                       void *state); /* of a complete form; NULL where there is none */
     void (*pack)(const ry_cpu_launch *launch, size_t task); /* NULL: nothing is packed */
     void (*run)(const ry_cpu_launch *launch, size_t task);
     unsigned packed_inputs; /* bit i: input i is packed */
     unsigned kept_inputs;   /* those of them that run reads, too, though rarely */
 } ry_kernel;
 
-/* The strict kernel SYMBOL of a family of its own in plain C, for one operator of the CPU; then come the other fields. */
-#define RY_PLAIN_KERNEL(symbol, operator, ...) \
-    const ry_kernel ry_##symbol = {                 \
-        .name = #symbol, .family = #symbol, .op = RY_OP_##operator, .device = RY_DEVICE_cpu, .isa = RY_ISA_generic, __VA_ARGS__}
+/* The strict kernel SYMBOL of a family of its own in plain C, for one operator of the CPU; then
+ * come the other fields. */
+#define RY_PLAIN_KERNEL(symbol, operator, ...)              \
+    const ry_kernel ry_##symbol = {.name = #symbol,         \
+                                   .family = #symbol,       \
+                                   .op = RY_OP_##operator,  \
+                                   .device = RY_DEVICE_cpu, \
+                                   .isa = RY_ISA_generic,   \
+                                   __VA_ARGS__}
 
-/* THE list (kernels.inc): every kernel of this build, in order: of two that are as fast, the first is taken. */
+/* THE list (kernels.inc): every kernel of this build, in order: of two that are as fast, the first
+ * is taken. */
 extern const ry_kernel *const ry_kernels[];
 extern const size_t ry_kernel_count;
 
-/* Is it for that device, does it need no more than its instruction set, is it at least as accurate as the problem asks, and is it
- * applicable? */
+/* Is it for that device, does it need no more than its instruction set, is it at least as accurate
+ * as the problem asks, and is it applicable? */
 bool ry_kernel_takes(const ry_kernel *kernel, const ry_problem *problem, const ry_target *target);
 
 /* The inputs that a kernel packs (bit i: input i), absent ones left out. */
 unsigned ry_kernel_packs(const ry_kernel *kernel, const ry_problem *problem);
 
-/* Walks the kernels that take a problem, in order, without those whose family has one for a better instruction set, and without references
- * where anything else takes it. Begin with at = 0; NULL: no more. */
+/* Walks the kernels that take a problem, in order, without those whose family has one for a better
+ * instruction set, and without references where anything else takes it. Begin with at = 0; NULL: no
+ * more. */
 const ry_kernel *ry_kernel_next(const ry_problem *problem, const ry_target *target, size_t *at);
 
 const ry_kernel *ry_kernel_find(const char *name);
 
-/* The `program` of a launch on the CPU: `call` is a ry_kernel_call. Where weights are packed before every run, phase 0 does it. */
-void ry_kernel_cpu_program(const void *call, void *const *arguments, int phase, size_t task, unsigned worker);
+/* The `program` of a launch on the CPU: `call` is a ry_kernel_call. Where weights are packed before
+ * every run, phase 0 does it. */
+void ry_kernel_cpu_program(const void *call, void *const *arguments, int phase, size_t task,
+                           unsigned worker);
 
-/* The same for packing alone: one phase of pack_tasks tasks; arguments: the problem's inputs (those that are packed; others absent), then
- * the packed memory. */
-void ry_kernel_cpu_pack_program(const void *call, void *const *arguments, int phase, size_t task, unsigned worker);
+/* The same for packing alone: one phase of pack_tasks tasks; arguments: the problem's inputs (those
+ * that are packed; others absent), then the packed memory. */
+void ry_kernel_cpu_pack_program(const void *call, void *const *arguments, int phase, size_t task,
+                                unsigned worker);
 
 #endif

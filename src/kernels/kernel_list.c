@@ -40,8 +40,9 @@ const size_t ry_kernel_count = sizeof ry_kernels / sizeof *ry_kernels - 1;
 
 bool ry_kernel_takes(const ry_kernel *kernel, const ry_problem *problem, const ry_target *target)
 {
-    return kernel->op == problem->op && kernel->device == target->device && kernel->isa <= target->isa &&
-           kernel->accuracy <= problem->accuracy && kernel->applicable(problem);
+    return kernel->op == problem->op && kernel->device == target->device &&
+           kernel->isa <= target->isa && kernel->accuracy <= problem->accuracy &&
+           kernel->applicable(problem);
 }
 
 unsigned ry_kernel_packs(const ry_kernel *kernel, const ry_problem *problem)
@@ -55,7 +56,8 @@ unsigned ry_kernel_packs(const ry_kernel *kernel, const ry_problem *problem)
     return packs;
 }
 
-/* Is the row before it of the same family, for a better instruction set that the target has? Families' rows begin with the best. */
+/* Is the row before it of the same family, for a better instruction set that the target has?
+ * Families' rows begin with the best. */
 static bool is_superseded(size_t index, const ry_target *target)
 {
     const ry_kernel *kernel = ry_kernels[index];
@@ -72,7 +74,8 @@ const ry_kernel *ry_kernel_next(const ry_problem *problem, const ry_target *targ
     const bool first = *at == 0;
     for (size_t i; *at < ry_kernel_count;) {
         const ry_kernel *kernel = ry_kernels[i = (*at)++];
-        if (!kernel->reference && ry_kernel_takes(kernel, problem, target) && !is_superseded(i, target)) {
+        if (!kernel->reference && ry_kernel_takes(kernel, problem, target) &&
+            !is_superseded(i, target)) {
             return kernel;
         }
     }

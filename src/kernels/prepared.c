@@ -15,21 +15,25 @@ static const struct {
     [RY_DEVICE_cpu] = {{.cpu = ry_kernel_cpu_program}, {.cpu = ry_kernel_cpu_pack_program}},
 };
 
-rynd_status ry_prepare(const ry_query *query, unsigned constants, ry_prepared *prepared, ry_error *error)
+rynd_status ry_prepare(const ry_query *query, unsigned constants, ry_prepared *prepared,
+                       ry_error *error)
 {
     RY_TRY(ry_form_check(query, error));
     *prepared = (ry_prepared){0};
     RY_TRY(query->kernel->prepare(query, prepared, error));
     if (prepared->counts.flop == 0 && prepared->counts.bytes == 0) {
-        prepared->counts = (ry_counts){ry_problem_flop(query->problem), ry_problem_bytes(query->problem)};
+        prepared->counts =
+            (ry_counts){ry_problem_flop(query->problem), ry_problem_bytes(query->problem)};
     }
     prepared->kernel = query->kernel;
     prepared->problem = query->problem;
-    prepared->packs = prepared->pack_tasks > 0 && (ry_kernel_packs(query->kernel, query->problem) & ~constants) != 0;
+    prepared->packs = prepared->pack_tasks > 0 &&
+                      (ry_kernel_packs(query->kernel, query->problem) & ~constants) != 0;
     return RYND_OK;
 }
 
-rynd_status ry_prepared_initialise(ry_prepared *prepared, const ry_target *target, ry_arena *arena, ry_error *error)
+rynd_status ry_prepared_initialise(ry_prepared *prepared, const ry_target *target, ry_arena *arena,
+                                   ry_error *error)
 {
     const ry_kernel *kernel = prepared->kernel;
     if (!kernel->initialise || prepared->state_size == 0) {
@@ -45,21 +49,23 @@ rynd_status ry_prepared_initialise(ry_prepared *prepared, const ry_target *targe
     return RYND_OK;
 }
 
-static rynd_status wrap_constants(const ry_prepared *prepared, ry_device *device, const void *const *constants, ry_place *places,
-                                  ry_error *error)
+static rynd_status wrap_constants(const ry_prepared *prepared, ry_device *device,
+                                  const void *const *constants, ry_place *places, ry_error *error)
 {
     const unsigned packs = ry_kernel_packs(prepared->kernel, prepared->problem);
     for (int i = 0; packs >> i; i++) {
         if (packs >> i & 1u) {
             const size_t bytes = ry_tensor_bytes(&prepared->problem->in[i]);
-            RY_TRY(device->table->buffer_wrap(device, constants[i], bytes, &places[i].buffer, error));
+            RY_TRY(
+                device->table->buffer_wrap(device, constants[i], bytes, &places[i].buffer, error));
         }
     }
     return RYND_OK;
 }
 
-rynd_status ry_prepared_pack(const ry_prepared *prepared, ry_device *device, ry_stream *stream, const void *const *constants,
-                             ry_place packed, ry_arena *scratch, ry_error *error)
+rynd_status ry_prepared_pack(const ry_prepared *prepared, ry_device *device, ry_stream *stream,
+                             const void *const *constants, ry_place packed, ry_arena *scratch,
+                             ry_error *error)
 {
     const int inputs = prepared->problem->inputs;
     ry_place *places = RY_TAKE(scratch, ry_place, inputs + 1);
@@ -109,11 +115,13 @@ static void set_launch(ry_bound *bound, const double *seconds, void **resolved)
                                 .resolved = resolved};
 }
 
-rynd_status ry_bind(const ry_prepared *prepared, const double *seconds, int64_t (*actual)[RY_MAX_RANK], ry_arena *arena, ry_bound *bound,
+rynd_status ry_bind(const ry_prepared *prepared, const double *seconds,
+                    int64_t (*actual)[RY_MAX_RANK], ry_arena *arena, ry_bound *bound,
                     ry_error *error)
 {
     void **resolved = RY_TAKE(arena, void *, argument_count(prepared));
-    *bound = (ry_bound){.call = {prepared, actual, &bound->fault}, .arguments = RY_TAKE(arena, ry_place, argument_count(prepared))};
+    *bound = (ry_bound){.call = {prepared, actual, &bound->fault},
+                        .arguments = RY_TAKE(arena, ry_place, argument_count(prepared))};
     if (!bound->arguments || !resolved) {
         return ry_fail_memory(error);
     }
@@ -151,8 +159,8 @@ static void run_here(const ry_bound *bound)
     }
 }
 
-static rynd_status execute(const ry_query *query, const void *const *in, void *const *out, int64_t (*actual)[RY_MAX_RANK], ry_arena *arena,
-                           ry_error *error)
+static rynd_status execute(const ry_query *query, const void *const *in, void *const *out,
+                           int64_t (*actual)[RY_MAX_RANK], ry_arena *arena, ry_error *error)
 {
     ry_prepared prepared;
     ry_bound bound;
@@ -170,7 +178,9 @@ static rynd_status execute(const ry_query *query, const void *const *in, void *c
     void **memory = argument;
     memory[1] = workspace ? ry_allocate(arena->allocator, workspace) : NULL;
     memory[2] = prepared.scratch ? ry_allocate(arena->allocator, prepared.scratch) : NULL;
-    rynd_status status = (workspace && !memory[1]) || (prepared.scratch && !memory[2]) ? ry_fail_memory(error) : RYND_OK;
+    rynd_status status = (workspace && !memory[1]) || (prepared.scratch && !memory[2])
+                             ? ry_fail_memory(error)
+                             : RYND_OK;
     if (status == RYND_OK) {
         run_here(&bound);
         status = ry_bound_check(&bound, error);
@@ -180,8 +190,9 @@ static rynd_status execute(const ry_query *query, const void *const *in, void *c
     return status;
 }
 
-rynd_status ry_kernel_execute(const ry_query *query, const void *const *in, void *const *out, int64_t (*actual)[RY_MAX_RANK],
-                              const ry_allocator *allocator, ry_error *error)
+rynd_status ry_kernel_execute(const ry_query *query, const void *const *in, void *const *out,
+                              int64_t (*actual)[RY_MAX_RANK], const ry_allocator *allocator,
+                              ry_error *error)
 {
     ry_arena arena;
     ry_arena_init(&arena, allocator);

@@ -16,13 +16,16 @@ typedef struct microarchitecture {
 } microarchitecture;
 
 static const microarchitecture rows[] = {
-#define RY_MICROARCHITECTURE(name, vendor, family, first, last, clock, f32, bf16, int8, l1, l2, l3, c1, c2, c3, ns, one, each) \
-    {name, vendor, family, first, last, clock, f32, bf16, int8, {l1, l2, l3}, {c1, c2, c3}, ns, one, each},
+#define RY_MICROARCHITECTURE(name, vendor, family, first, last, clock, f32, bf16, int8, l1, l2, \
+                             l3, c1, c2, c3, ns, one, each)                                     \
+    {name, vendor, family,       first,        last, clock, f32,                                \
+     bf16, int8,   {l1, l2, l3}, {c1, c2, c3}, ns,   one,   each},
 #include "machine/microarchitectures.inc"
 #undef RY_MICROARCHITECTURE
 };
 
-/* What an instruction set's registers are, and the most that two vector units do with them a cycle. */
+/* What an instruction set's registers are, and the most that two vector units do with them a cycle.
+ */
 typedef struct registers {
     const char *isa;
     unsigned vector_bytes, count;
@@ -30,16 +33,18 @@ typedef struct registers {
 } registers;
 
 static const registers isas[] = {
-    {"generic", 16, 16, 4, 0, 4}, /* plain C: what compilers make of it without fused multiply-adds */
-    {"neon", 16, 32, 32, 0, 64},           {"avx2", 32, 16, 32, 0, 64},     {"avx512", 64, 32, 64, 0, 128},
-    {"avx512_bf16", 64, 32, 64, 128, 256}, {"amx", 64, 32, 64, 1024, 2048},
+    {"generic", 16, 16, 4, 0, 4}, /* plain C: what compilers make of it without fused multiply-adds
+                                   */
+    {"neon", 16, 32, 32, 0, 64},     {"avx2", 32, 16, 32, 0, 64},
+    {"avx512", 64, 32, 64, 0, 128},  {"avx512_bf16", 64, 32, 64, 128, 256},
+    {"amx", 64, 32, 64, 1024, 2048},
 };
 
 static const microarchitecture *row_of(const ry_cpu_info *cpu)
 {
     const microarchitecture *row = rows;
-    while (*row->vendor && (strcmp(row->vendor, cpu->vendor) != 0 || row->family != cpu->family || cpu->model < row->first_model ||
-                            cpu->model > row->last_model)) {
+    while (*row->vendor && (strcmp(row->vendor, cpu->vendor) != 0 || row->family != cpu->family ||
+                            cpu->model < row->first_model || cpu->model > row->last_model)) {
         row++;
     }
     return row;
@@ -64,7 +69,8 @@ static rynd_rate scaled(double one, unsigned cores)
     return (rynd_rate){one, one * cores};
 }
 
-static void set_levels(const microarchitecture *row, const registers *r, const ry_cpu_info *cpu, ry_machine *machine)
+static void set_levels(const microarchitecture *row, const registers *r, const ry_cpu_info *cpu,
+                       ry_machine *machine)
 {
     const size_t bytes[RYND_LEVELS] = {cpu->l1d, cpu->l2, cpu->l3, 0};
     const unsigned shared[RYND_LEVELS] = {1, cpu->l2_shared, cpu->l3_shared, cpu->machine_cores};
@@ -73,13 +79,20 @@ static void set_levels(const microarchitecture *row, const registers *r, const r
         *level = (rynd_memory_level){.bytes = bytes[i], .shared_by = shared[i]};
         if (i == RYND_LEVEL_DRAM) {
             level->bandwidth = (rynd_rate){row->memory_one * 1e9, 0};
-            level->bandwidth.all = cpu->machine_cores > 1 ? row->memory_each * 1e9 * cpu->machine_cores : level->bandwidth.one;
-            level->bandwidth.all = level->bandwidth.all > level->bandwidth.one ? level->bandwidth.all : level->bandwidth.one;
+            level->bandwidth.all = cpu->machine_cores > 1
+                                       ? row->memory_each * 1e9 * cpu->machine_cores
+                                       : level->bandwidth.one;
+            level->bandwidth.all = level->bandwidth.all > level->bandwidth.one
+                                       ? level->bandwidth.all
+                                       : level->bandwidth.one;
             level->latency = (rynd_rate){row->memory_ns * 1e-9, row->memory_ns * 1e-9};
         } else if (bytes[i]) {
             /* two loads of a vector a cycle at most */
-            level->bandwidth = scaled(smaller(row->bytes[i], 2.0 * r->vector_bytes) * row->clock * 1e9, cpu->machine_cores);
-            level->latency = (rynd_rate){row->cycles[i] / row->clock * 1e-9, row->cycles[i] / row->clock * 1e-9};
+            level->bandwidth =
+                scaled(smaller(row->bytes[i], 2.0 * r->vector_bytes) * row->clock * 1e9,
+                       cpu->machine_cores);
+            level->latency =
+                (rynd_rate){row->cycles[i] / row->clock * 1e-9, row->cycles[i] / row->clock * 1e-9};
         }
     }
 }

@@ -18,7 +18,8 @@ size_t ry_machine_level_bytes(const ry_machine *machine, rynd_level level)
 
 size_t ry_machine_kept_bytes(const ry_machine *machine)
 {
-    const size_t own = ry_machine_level_bytes(machine, RYND_LEVEL_L2), shared = ry_machine_level_bytes(machine, RYND_LEVEL_L3) / 4;
+    const size_t own = ry_machine_level_bytes(machine, RYND_LEVEL_L2),
+                 shared = ry_machine_level_bytes(machine, RYND_LEVEL_L3) / 4;
     return own > shared ? own : shared;
 }
 
@@ -29,7 +30,8 @@ bool ry_machine_is_far(const ry_machine *machine, double bytes)
 
 int64_t ry_machine_core_bytes(const ry_machine *machine, rynd_level level)
 {
-    static const int64_t least[RYND_LEVELS] = {[RYND_LEVEL_L1] = 32 << 10, [RYND_LEVEL_L2] = 256 << 10};
+    static const int64_t least[RYND_LEVELS] = {
+        [RYND_LEVEL_L1] = 32 << 10, [RYND_LEVEL_L2] = 256 << 10};
     const rynd_memory_level *l = &machine->level[level];
     return l->bytes > 0 && l->shared_by > 0 ? (int64_t)l->bytes / l->shared_by : least[level];
 }
@@ -39,7 +41,8 @@ int64_t ry_machine_task_products(const ry_machine *machine, double times)
     return ry_max(1, (int64_t)(times * machine->task_seconds * machine->f32.one / 2));
 }
 
-/* Of the second-level cache, a task's share; tasks for each core; a task's time in those of taking it. */
+/* Of the second-level cache, a task's share; tasks for each core; a task's time in those of taking
+ * it. */
 enum { TASK_SHARE = 16, TASKS_EACH = 4, TASK_TIMES = 8 };
 
 int64_t ry_machine_task_bytes(const ry_machine *machine, double bytes)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a device offers, as kernels, predict/ and plan/ are given it; <rynd/machine.h> has the struct. */
+/* What a device offers, as kernels, predict/ and plan/ are given it; <rynd/machine.h> has the
+ * struct. */
 #ifndef RY_MACHINE_MACHINE_H
 #define RY_MACHINE_MACHINE_H
 
@@ -20,8 +21,8 @@ void ry_machine_built_in(const ry_cpu_info *cpu, ry_isa isa, ry_machine *machine
 /* Of all caches of a level; 0: there are none, or nothing is known of them. */
 size_t ry_machine_level_bytes(const ry_machine *machine, rynd_level level);
 
-/* Bytes that stay near the cores from one step of a network to the next: the cores' own caches, or a
- * quarter of the shared one, which is others' too; 0: not known. */
+/* Bytes that stay near the cores from one step of a network to the next: the cores' own caches, or
+ * a quarter of the shared one, which is others' too; 0: not known. */
 size_t ry_machine_kept_bytes(const ry_machine *machine);
 
 /* Do so many bytes, each read once from one step to the next, come from memory? */

@@ -34,11 +34,12 @@ typedef struct field {
 } field;
 
 #define OFFSET(member) offsetof(ry_machine, member)
-#define LEVEL(key, which)                                                                                               \
-    {key "_bytes", BYTES, OFFSET(level[which].bytes), 1}, {key "_shared_by", COUNT, OFFSET(level[which].shared_by), 1}, \
-        {key "_bandwidth", RATE, OFFSET(level[which].bandwidth), 1},                                                    \
-    {                                                                                                                   \
-        key "_latency", RATE, OFFSET(level[which].latency), 1e12                                                        \
+#define LEVEL(key, which)                                             \
+    {key "_bytes", BYTES, OFFSET(level[which].bytes), 1},             \
+        {key "_shared_by", COUNT, OFFSET(level[which].shared_by), 1}, \
+        {key "_bandwidth", RATE, OFFSET(level[which].bandwidth), 1},  \
+    {                                                                 \
+        key "_latency", RATE, OFFSET(level[which].latency), 1e12      \
     }
 
 /* THE list of what a file has, in its order. */
@@ -73,14 +74,16 @@ static void plain(const char *text, char *to, size_t size)
     size_t i = 0;
     for (; text[i] && i + 1 < size; i++) {
         const char c = text[i];
-        to[i] = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_';
+        to[i] =
+            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_';
     }
     to[i] = 0;
 }
 
 bool ry_machine_path(const ry_cpu_info *cpu, ry_isa isa, char path[RY_MACHINE_PATH])
 {
-    const char *own = getenv("RYND_PROFILE"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *own = getenv("RYND_PROFILE"), *cache = getenv("XDG_CACHE_HOME"),
+               *home = getenv("HOME");
     int length;
     path[0] = 0;
     if (own && *own) {
@@ -92,8 +95,8 @@ bool ry_machine_path(const ry_cpu_info *cpu, ry_isa isa, char path[RY_MACHINE_PA
     }
     char vendor[16], name[96];
     plain(*cpu->vendor ? cpu->vendor : cpu->name, vendor, sizeof vendor);
-    snprintf(name, sizeof name, "machine-%s-%x-%x-%s-%u.txt", vendor, (unsigned)cpu->family, (unsigned)cpu->model, ry_isa_name(isa),
-             cpu->machine_cores);
+    snprintf(name, sizeof name, "machine-%s-%x-%x-%s-%u.txt", vendor, (unsigned)cpu->family,
+             (unsigned)cpu->model, ry_isa_name(isa), cpu->machine_cores);
     if (cache && *cache == '/') {
         length = snprintf(path, RY_MACHINE_PATH, "%s/rynd/%s", cache, name);
     } else if (home && *home == '/') {
@@ -111,7 +114,8 @@ bool ry_machine_path(const ry_cpu_info *cpu, ry_isa isa, char path[RY_MACHINE_PA
 static bool read_number(const char **text, int64_t *number)
 {
     const size_t length = strcspn(*text, " ");
-    const bool good = ry_integer_parse(*text, length, number) && *number >= 0 && *number <= INT64_C(1000000000000000000);
+    const bool good = ry_integer_parse(*text, length, number) && *number >= 0 &&
+                      *number <= INT64_C(1000000000000000000);
     *text += length + ((*text)[length] == ' ' && (*text)[length + 1]);
     return good;
 }
@@ -147,7 +151,9 @@ static bool read_value(const field *f, const char *text, ry_machine *machine)
     case COUNT: *(unsigned *)(void *)to = (unsigned)first; return first <= INT32_MAX;
     case BYTES: *(size_t *)(void *)to = (size_t)first; return (uint64_t)first <= SIZE_MAX;
     case DURATION: *(double *)(void *)to = (double)first / f->unit; return true;
-    default: *(rynd_rate *)(void *)to = (rynd_rate){(double)first / f->unit, (double)second / f->unit}; return true;
+    default:
+        *(rynd_rate *)(void *)to = (rynd_rate){(double)first / f->unit, (double)second / f->unit};
+        return true;
     }
 }
 
@@ -160,7 +166,9 @@ static bool is_writable(const field *f, const ry_machine *machine)
     switch (f->kind) {
     case TEXT: return is_text(from, (size_t)f->unit);
     case RATE: return rate->one >= 0 && rate->one <= most && rate->all >= 0 && rate->all <= most;
-    case DURATION: return *(const double *)(const void *)from >= 0 && *(const double *)(const void *)from <= most;
+    case DURATION:
+        return *(const double *)(const void *)from >= 0 &&
+               *(const double *)(const void *)from <= most;
     default: return true;
     }
 }
@@ -206,20 +214,26 @@ static rynd_status parse(const char *path, char *text, ry_machine *machine, ry_e
         *next++ = 0;
         number++;
         if (number == 1 && strcmp(line, head) != 0) {
-            return ry_fail(error, RYND_ERROR_FORMAT, "%s: not a machine: the first line is not '%s'; `rynd devices --measure` writes one",
+            return ry_fail(error, RYND_ERROR_FORMAT,
+                           "%s: not a machine: the first line is not '%s'; `rynd devices "
+                           "--measure` writes one",
                            path, head);
         }
         if (strcmp(line, "end") == 0) {
             const char *name = wrong_field(machine);
-            return name ? ry_fail(error, RYND_ERROR_FORMAT, "%s: '%s' is missing, or outside its range", path, name) : RYND_OK;
+            return name ? ry_fail(error, RYND_ERROR_FORMAT,
+                                  "%s: '%s' is missing, or outside its range", path, name)
+                        : RYND_OK;
         }
         const size_t length = strcspn(line, " ");
         const field *f = field_named(line, length);
         if (f && !read_value(f, line + length + (line[length] == ' '), machine)) {
-            return ry_fail(error, RYND_ERROR_FORMAT, "%s: line %d: %s does not take that value", path, number, f->name);
+            return ry_fail(error, RYND_ERROR_FORMAT, "%s: line %d: %s does not take that value",
+                           path, number, f->name);
         }
     }
-    return ry_fail(error, RYND_ERROR_FORMAT, "%s: the machine is cut off: there is no line 'end'", path);
+    return ry_fail(error, RYND_ERROR_FORMAT, "%s: the machine is cut off: there is no line 'end'",
+                   path);
 }
 
 /* A pipe or a device would be waited for, or read without end. */
@@ -232,7 +246,8 @@ static rynd_status read_regular(const char *path, char text[MAX_FILE + 1], ry_er
         if (file >= 0) {
             close(file);
         }
-        return ry_fail(error, why == ENOENT ? RYND_ERROR_NOT_FOUND : RYND_ERROR_IO, "%s: cannot read the machine: %s", path, strerror(why));
+        return ry_fail(error, why == ENOENT ? RYND_ERROR_NOT_FOUND : RYND_ERROR_IO,
+                       "%s: cannot read the machine: %s", path, strerror(why));
     }
     if (!S_ISREG(about.st_mode) || about.st_size > MAX_FILE) {
         close(file);
@@ -246,7 +261,9 @@ static rynd_status read_regular(const char *path, char text[MAX_FILE + 1], ry_er
     }
     close(file);
     text[length] = 0;
-    return strlen(text) == length ? RYND_OK : ry_fail(error, RYND_ERROR_FORMAT, "%s: not a machine: it has a byte 0", path);
+    return strlen(text) == length
+               ? RYND_OK
+               : ry_fail(error, RYND_ERROR_FORMAT, "%s: not a machine: it has a byte 0", path);
 }
 
 rynd_status ry_machine_read(const char *path, ry_machine *machine, ry_error *error)
@@ -263,14 +280,17 @@ static void make_folders(const char *path)
     snprintf(folder, sizeof folder, "%s", path);
     for (char *at = strchr(folder + 1, '/'); at; at = strchr(at + 1, '/')) {
         *at = 0;
-        mkdir(folder, 0777); /* one that is there already is as good; what fails otherwise shows when the file is opened */
+        mkdir(folder, 0777); /* one that is there already is as good; what fails otherwise shows
+                                when the file is opened */
         *at = '/';
     }
 }
 
 static uint64_t whole(double value)
 {
-    return !(value > 0) ? 0 : value >= 1e18 ? UINT64_C(1000000000000000000) : (uint64_t)(value + 0.5);
+    return !(value > 0)    ? 0
+           : value >= 1e18 ? UINT64_C(1000000000000000000)
+                           : (uint64_t)(value + 0.5);
 }
 
 static bool write_field(FILE *file, const field *f, const ry_machine *machine)
@@ -281,8 +301,12 @@ static bool write_field(FILE *file, const field *f, const ry_machine *machine)
     case TEXT: return fprintf(file, "%s %s\n", f->name, from) > 0;
     case COUNT: return fprintf(file, "%s %u\n", f->name, *(const unsigned *)(const void *)from) > 0;
     case BYTES: return fprintf(file, "%s %zu\n", f->name, *(const size_t *)(const void *)from) > 0;
-    case DURATION: return fprintf(file, "%s %" PRIu64 "\n", f->name, whole(*(const double *)(const void *)from * f->unit)) > 0;
-    default: return fprintf(file, "%s %" PRIu64 " %" PRIu64 "\n", f->name, whole(rate->one * f->unit), whole(rate->all * f->unit)) > 0;
+    case DURATION:
+        return fprintf(file, "%s %" PRIu64 "\n", f->name,
+                       whole(*(const double *)(const void *)from * f->unit)) > 0;
+    default:
+        return fprintf(file, "%s %" PRIu64 " %" PRIu64 "\n", f->name, whole(rate->one * f->unit),
+                       whole(rate->all * f->unit)) > 0;
     }
 }
 
@@ -295,7 +319,8 @@ static bool write_fields(FILE *file, const ry_machine *machine)
     return good && fprintf(file, "end\n") > 0;
 }
 
-/* A new file of our own: what is there already, or a link that somebody put there, is not written to. */
+/* A new file of our own: what is there already, or a link that somebody put there, is not written
+ * to. */
 static FILE *open_aside(const char *path)
 {
     remove(path); /* left by a process of the same number that was killed */
@@ -312,15 +337,19 @@ static rynd_status check(const ry_machine *machine, const char *path, ry_error *
     struct stat about;
     const char *name = wrong_field(machine);
     if (name) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "the machine's %s is missing, or outside its range: give what was measured or read",
-                       name);
+        return ry_fail(
+            error, RYND_ERROR_ARGUMENT,
+            "the machine's %s is missing, or outside its range: give what was measured or read",
+            name);
     }
     if (strlen(path) >= RY_MACHINE_PATH) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "the machine's file has a name of %zu bytes: at most %d", strlen(path),
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "the machine's file has a name of %zu bytes: at most %d", strlen(path),
                        RY_MACHINE_PATH - 1);
     }
     if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) {
-        return ry_fail(error, RYND_ERROR_IO, "%s: cannot write the machine: what is there is not a regular file", path);
+        return ry_fail(error, RYND_ERROR_IO,
+                       "%s: cannot write the machine: what is there is not a regular file", path);
     }
     return RYND_OK;
 }
@@ -333,7 +362,8 @@ rynd_status ry_machine_write(const ry_machine *machine, const char *path, ry_err
     snprintf(aside, sizeof aside, "%s.%ld", path, (long)getpid());
     FILE *file = open_aside(aside);
     if (!file) {
-        return ry_fail(error, RYND_ERROR_IO, "%s: cannot write the machine: %s", aside, strerror(errno));
+        return ry_fail(error, RYND_ERROR_IO, "%s: cannot write the machine: %s", aside,
+                       strerror(errno));
     }
     bool good = write_fields(file, machine);
     good = fflush(file) == 0 && good;
@@ -341,13 +371,14 @@ rynd_status ry_machine_write(const ry_machine *machine, const char *path, ry_err
     if (!good || rename(aside, path) != 0) {
         const int why = errno;
         remove(aside);
-        return ry_fail(error, RYND_ERROR_IO, "%s: cannot write the machine: %s", path, strerror(why));
+        return ry_fail(error, RYND_ERROR_IO, "%s: cannot write the machine: %s", path,
+                       strerror(why));
     }
     return RYND_OK;
 }
 
 bool ry_machine_same(const ry_machine *a, const ry_machine *b)
 {
-    return strcmp(a->vendor, b->vendor) == 0 && a->family == b->family && a->model == b->model && strcmp(a->isa, b->isa) == 0 &&
-           a->cores == b->cores;
+    return strcmp(a->vendor, b->vendor) == 0 && a->family == b->family && a->model == b->model &&
+           strcmp(a->isa, b->isa) == 0 && a->cores == b->cores;
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures each figure in rounds and keeps the best: what else the machine does can only make a run slower, and may last for a second.
+/* Measures each figure in rounds and keeps the best: what else the machine does can only make a run
+ * slower, and may last for a second.
  *
- * A run is one task a thread, all of the same work; its rate is the work of all over the time from the first task's start to the last one's end, so threads
- * that do not run at once do not count as if they did. Figures of a cache are those of a set of half its size, which the cache before it cannot hold. */
+ * A run is one task a thread, all of the same work; its rate is the work of all over the time from
+ * the first task's start to the last one's end, so threads that do not run at once do not count as
+ * if they did. Figures of a cache are those of a set of half its size, which the cache before it
+ * cannot hold. */
 #include "machine/measure.h"
 
 #include "base/clock.h"
@@ -39,7 +42,7 @@ typedef struct measurement {
     const figure *now;
     figure figures[FIGURES];
     int count;
-    const figure *canary;                           /* multiply-adds of all threads: what other work takes shows here */
+    const figure *canary; /* multiply-adds of all threads: what other work takes shows here */
     double work[MAX_ROUNDS], seconds[MAX_ROUNDS]; /* of the canary in each round */
 } measurement;
 
@@ -55,7 +58,8 @@ static double chase(const char *data, size_t bytes, size_t rounds, float *sink)
     return (double)steps;
 }
 
-/* The lines of a task's share as one ring in random order (Sattolo's shuffle), so that nothing can be fetched ahead. */
+/* The lines of a task's share as one ring in random order (Sattolo's shuffle), so that nothing can
+ * be fetched ahead. */
 static void make_ring(char *data, size_t bytes)
 {
     const size_t lines = bytes / LINE;
@@ -92,7 +96,8 @@ static void run_task(void *context, size_t task, unsigned worker)
     case ARITHMETIC_F32: result->work = m->loops->f32(f->rounds, &result->sink); break;
     case ARITHMETIC_BF16: result->work = m->loops->bf16(f->rounds, &result->sink); break;
     case READING:
-        result->work = m->loops->read((const float *)(const void *)data, f->share / sizeof(float), f->rounds, &result->sink);
+        result->work = m->loops->read((const float *)(const void *)data, f->share / sizeof(float),
+                                      f->rounds, &result->sink);
         break;
     case CHASING: result->work = chase(data, f->share, f->rounds, &result->sink); break;
     }
@@ -127,7 +132,10 @@ static void measure_figure(measurement *m, figure *f, int round)
         make_ring(m->data + task * f->share, f->share);
     }
     if (f->what == READING) {
-        memset(m->data, 0, f->tasks * f->share); /* addresses read as numbers are subnormal ones, which are slow to sum */
+        memset(
+            m->data, 0,
+            f->tasks *
+                f->share); /* addresses read as numbers are subnormal ones, which are slow to sum */
     }
     if (f->rounds == 0) {
         calibrate(m, f);
@@ -156,18 +164,25 @@ static double disturbance_of(const measurement *m, int rounds)
 }
 
 /* On one thread and on all. */
-static void add_figures(measurement *m, activity what, size_t one_bytes, size_t all_bytes, rynd_rate *rate)
+static void add_figures(measurement *m, activity what, size_t one_bytes, size_t all_bytes,
+                        rynd_rate *rate)
 {
     const size_t threads = ry_threads_count(m->threads), block = RY_MACHINE_BLOCK * sizeof(float);
     *rate = (rynd_rate){0, 0};
-    m->figures[m->count++] = (figure){.what = what, .tasks = 1, .share = one_bytes / block * block, .to = &rate->one};
-    m->figures[m->count++] = (figure){.what = what, .tasks = threads, .share = all_bytes / threads / block * block, .to = &rate->all};
+    m->figures[m->count++] =
+        (figure){.what = what, .tasks = 1, .share = one_bytes / block * block, .to = &rate->one};
+    m->figures[m->count++] = (figure){.what = what,
+                                      .tasks = threads,
+                                      .share = all_bytes / threads / block * block,
+                                      .to = &rate->all};
 }
 
-/* Of a set of twice all caches, read in order, little is left in them when its turn comes again; 64 MiB where they are small or not known. */
+/* Of a set of twice all caches, read in order, little is left in them when its turn comes again; 64
+ * MiB where they are small or not known. */
 static size_t memory_set(const ry_machine *machine)
 {
-    const size_t caches = machine->level[RYND_LEVEL_L3].bytes + machine->cores * machine->level[RYND_LEVEL_L2].bytes;
+    const size_t caches =
+        machine->level[RYND_LEVEL_L3].bytes + machine->cores * machine->level[RYND_LEVEL_L2].bytes;
     return 2 * caches > (64u << 20) ? 2 * caches : 64u << 20;
 }
 
@@ -182,7 +197,8 @@ static size_t list_figures(measurement *m, ry_machine *machine)
     }
     for (int i = 0; i < RYND_LEVELS; i++) {
         rynd_memory_level *level = &machine->level[i];
-        const size_t caches = level->shared_by ? (threads + level->shared_by - 1) / level->shared_by : 1;
+        const size_t caches =
+            level->shared_by ? (threads + level->shared_by - 1) / level->shared_by : 1;
         const size_t all = i == RYND_LEVEL_DRAM ? 2 * memory : caches * level->bytes / 2,
                      one = i == RYND_LEVEL_DRAM ? memory : all / threads;
         if (all > 0) {
@@ -193,8 +209,8 @@ static size_t list_figures(measurement *m, ry_machine *machine)
     return 2 * memory;
 }
 
-/* Work a second becomes a rate, and steps a second a step's seconds. On a machine that does other work too, the threads may never all have run at once: one alone
- * reaches no more than all. */
+/* Work a second becomes a rate, and steps a second a step's seconds. On a machine that does other
+ * work too, the threads may never all have run at once: one alone reaches no more than all. */
 static void keep_best(measurement *m)
 {
     for (int i = 0; i < m->count; i++) {
@@ -222,7 +238,9 @@ static void meet(void *context, size_t task, unsigned worker)
     (void)task, (void)worker;
     meeting *m = context;
     atomic_fetch_add(&m->come, 1);
-    for (int spin = 0; spin < MAX_SPINS && atomic_load_explicit(&m->come, memory_order_relaxed) < m->all; spin++) {
+    for (int spin = 0;
+         spin < MAX_SPINS && atomic_load_explicit(&m->come, memory_order_relaxed) < m->all;
+         spin++) {
     }
 }
 
@@ -246,7 +264,8 @@ static void measure_costs(ry_threads *threads, ry_machine *machine)
         const double middle = ry_clock_seconds(), region = (middle - begin) / REGIONS;
         ry_threads_run(threads, TASKS, 0, do_nothing, NULL);
         const double task = (ry_clock_seconds() - middle) * (double)count / TASKS;
-        machine->region_seconds = region < machine->region_seconds ? region : machine->region_seconds;
+        machine->region_seconds =
+            region < machine->region_seconds ? region : machine->region_seconds;
         machine->task_seconds = task < machine->task_seconds ? task : machine->task_seconds;
     }
 }
@@ -267,7 +286,9 @@ static void measure_rounds(measurement *m, const rynd_measure_options *options, 
         const bool good = round + 1 >= MIN_ROUNDS && machine->disturbance <= RYND_DISTURBANCE_LIMIT;
         const double by_rounds = (double)(round + 1) / MIN_ROUNDS, by_time = spent / max_seconds;
         if (options->progress) {
-            options->progress(options->user, by_rounds < 1 ? by_rounds : by_time < 1 && !good ? by_time : 1);
+            options->progress(options->user, by_rounds < 1          ? by_rounds
+                                             : by_time < 1 && !good ? by_time
+                                                                    : 1);
         }
         if (good || spent + spent / (round + 1) > max_seconds) {
             break;
@@ -275,8 +296,9 @@ static void measure_rounds(measurement *m, const rynd_measure_options *options, 
     }
 }
 
-rynd_status ry_machine_measure(const ry_allocator *allocator, ry_threads *threads, const ry_machine_loops *loops,
-                               const rynd_measure_options *options, ry_machine *machine, ry_error *error)
+rynd_status ry_machine_measure(const ry_allocator *allocator, ry_threads *threads,
+                               const ry_machine_loops *loops, const rynd_measure_options *options,
+                               ry_machine *machine, ry_error *error)
 {
     measurement m = {.loops = loops, .threads = threads};
     const double int8 = machine->f32.one > 0 ? machine->int8.one / machine->f32.one : 0;

@@ -8,19 +8,23 @@
 
 #define RY_MACHINE_BLOCK 256
 
-/* Loops of one instruction set (kernels/cpu/peak/peak.h). *sink receives a value that depends on all that was done. */
+/* Loops of one instruction set (kernels/cpu/peak/peak.h). *sink receives a value that depends on
+ * all that was done. */
 typedef struct ry_machine_loops {
     /* Rounds of independent multiply-adds; returns the operations done. */
     double (*f32)(size_t rounds, float *sink);
     /* Likewise of products of bfloat16, summed in float32. */
     double (*bf16)(size_t rounds, float *sink);
-    /* Reads `count` floats (a multiple of RY_MACHINE_BLOCK) `rounds` times; returns the bytes read. */
+    /* Reads `count` floats (a multiple of RY_MACHINE_BLOCK) `rounds` times; returns the bytes read.
+     */
     double (*read)(const float *data, size_t count, size_t rounds, float *sink);
 } ry_machine_loops;
 
-/* `machine` comes as the built-in one, whose caches and cores are kept, and gets measured rates, latencies and costs; int8 keeps its ratio to f32. Rounds
- * are repeated while machine->disturbance is above its limit and there is time. */
-rynd_status ry_machine_measure(const ry_allocator *allocator, ry_threads *threads, const ry_machine_loops *loops,
-                               const rynd_measure_options *options, ry_machine *machine, ry_error *error);
+/* `machine` comes as the built-in one, whose caches and cores are kept, and gets measured rates,
+ * latencies and costs; int8 keeps its ratio to f32. Rounds are repeated while machine->disturbance
+ * is above its limit and there is time. */
+rynd_status ry_machine_measure(const ry_allocator *allocator, ry_threads *threads,
+                               const ry_machine_loops *loops, const rynd_measure_options *options,
+                               ry_machine *machine, ry_error *error);
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attributes of a node: checked against its row, read with the row's defaults, copied into a graph operator's attributes.
+/* Attributes of a node: checked against its row, read with the row's defaults, copied into a graph
+ * operator's attributes.
  *
- * An attribute that the row does not list is refused, since it may change the result. Harmless and therefore ignored: those that a row lists without
- * a field (consumed_inputs, a hint for memory reuse; stash_type, seed), and names with a leading underscore, which exporters use for notes. */
+ * An attribute that the row does not list is refused, since it may change the result. Harmless and
+ * therefore ignored: those that a row lists without a field (consumed_inputs, a hint for memory
+ * reuse; stash_type, seed), and names with a leading underscore, which exporters use for notes. */
 #include "onnx/operators.h"
 
 #include <ctype.h>
@@ -31,15 +33,18 @@ const ry_attribute_record *ry_import_attribute(const ry_import *import, const ch
 
 static const char *type_name(int type)
 {
-    static const char *const names[] = {"nothing", "float", "int", "string", "tensor", "graph", "floats", "ints", "strings"};
+    static const char *const names[] = {"nothing", "float",  "int",  "string", "tensor",
+                                        "graph",   "floats", "ints", "strings"};
     return type >= 0 && type < (int)(sizeof names / sizeof *names) ? names[type] : "another type";
 }
 
 /* An empty list has no field of its own in IR version 1, so its kind cannot be told. */
 static bool has_type(const ry_attribute_record *attribute, ry_attribute_type want)
 {
-    bool list = want == RY_ATTRIBUTE_floats || want == RY_ATTRIBUTE_ints || want == RY_ATTRIBUTE_strings;
-    return attribute->type == (int)want || (list && attribute->type == RY_ATTRIBUTE_ints && attribute->numbers.size == 0);
+    bool list =
+        want == RY_ATTRIBUTE_floats || want == RY_ATTRIBUTE_ints || want == RY_ATTRIBUTE_strings;
+    return attribute->type == (int)want ||
+           (list && attribute->type == RY_ATTRIBUTE_ints && attribute->numbers.size == 0);
 }
 
 rynd_status ry_import_check_attributes(ry_import *import)
@@ -51,11 +56,12 @@ rynd_status ry_import_check_attributes(ry_import *import)
             continue;
         }
         if (!spec) {
-            ry_import_fail(import, RYND_ERROR_UNSUPPORTED, "its attribute '%s' is not one that rynd reads for %s of opset %d",
+            ry_import_fail(import, RYND_ERROR_UNSUPPORTED,
+                           "its attribute '%s' is not one that rynd reads for %s of opset %d",
                            attribute->name, import->node->op, (int)import->node->opset);
         } else if (!has_type(attribute, spec->type)) {
-            ry_import_fail(import, RYND_ERROR_FORMAT, "its attribute '%s' is %s; it must be %s", attribute->name,
-                           type_name(attribute->type), type_name((int)spec->type));
+            ry_import_fail(import, RYND_ERROR_FORMAT, "its attribute '%s' is %s; it must be %s",
+                           attribute->name, type_name(attribute->type), type_name((int)spec->type));
         }
     }
     for (const ry_attribute_spec *spec = import->row->attributes; spec->name; spec++) {
@@ -96,7 +102,9 @@ const char *ry_import_text(ry_import *import, const char *name)
     if (!attribute) {
         return spec && spec->text ? spec->text : "";
     }
-    const char *text = ry_arena_string(&import->graph->arena, attribute->s.size ? (const char *)attribute->s.data : "", attribute->s.size);
+    const char *text = ry_arena_string(&import->graph->arena,
+                                       attribute->s.size ? (const char *)attribute->s.data : "",
+                                       attribute->s.size);
     if (!text && import->status == RYND_OK) {
         import->status = ry_fail_memory(import->reader->error);
     }
@@ -115,7 +123,8 @@ ry_ints ry_import_ints(ry_import *import, const char *name)
     bool bad = false;
     while (ry_packed_varint(&rest, &number, &bad)) {
         if (list.count == RY_MAX_INTS) {
-            ry_import_fail(import, RYND_ERROR_UNSUPPORTED, "its attribute '%s' has more than %d numbers", name, RY_MAX_INTS);
+            ry_import_fail(import, RYND_ERROR_UNSUPPORTED,
+                           "its attribute '%s' has more than %d numbers", name, RY_MAX_INTS);
             return list;
         }
         list.at[list.count++] = (int64_t)number;
@@ -135,12 +144,15 @@ ry_floats ry_import_floats(ry_import *import, const char *name)
     }
     size_t count = attribute->numbers.size / sizeof(float);
     if (count > RY_MAX_INTS || attribute->numbers.size % sizeof(float)) {
-        ry_import_fail(import, RYND_ERROR_UNSUPPORTED, "its attribute '%s' is damaged or has more than %d numbers", name, RY_MAX_INTS);
+        ry_import_fail(import, RYND_ERROR_UNSUPPORTED,
+                       "its attribute '%s' is damaged or has more than %d numbers", name,
+                       RY_MAX_INTS);
         return list;
     }
     for (; list.count < (int)count; list.count++) {
         float number;
-        memcpy(&number, attribute->numbers.data + (size_t)list.count * sizeof number, sizeof number);
+        memcpy(&number, attribute->numbers.data + (size_t)list.count * sizeof number,
+               sizeof number);
         list.at[list.count] = (double)number;
     }
     return list;
@@ -152,8 +164,9 @@ ry_dtype ry_import_type(ry_import *import, const char *name)
     ry_dtype dtype = type ? ry_dtype_from_onnx(type) : RY_NONE;
     if (type && dtype == RY_NONE) {
         ry_import_fail(import, RYND_ERROR_UNSUPPORTED,
-                       "its attribute '%s' asks for the ONNX data type %" PRId64 " (%s), which rynd does not compute with", name, type,
-                       ry_onnx_type_name(type));
+                       "its attribute '%s' asks for the ONNX data type %" PRId64
+                       " (%s), which rynd does not compute with",
+                       name, type, ry_onnx_type_name(type));
     }
     return dtype;
 }
@@ -168,7 +181,8 @@ static bool same_word(const char *onnx, const char *word)
 /* ONNX's words are ours in lower case, but for these. */
 static const char *our_word(const char *onnx)
 {
-    static const char *const pairs[][2] = {{"NOTSET", "explicit"}, {"", "explicit"}, {"bilinear", "linear"}, {"bicubic", "cubic"}};
+    static const char *const pairs[][2] = {
+        {"NOTSET", "explicit"}, {"", "explicit"}, {"bilinear", "linear"}, {"bicubic", "cubic"}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         if (strcmp(onnx, pairs[i][0]) == 0) {
             return pairs[i][1];
@@ -177,7 +191,8 @@ static const char *our_word(const char *onnx)
     return onnx;
 }
 
-static void set_word(ry_import *import, const ry_attribute_spec *spec, const ry_field *field, int *place)
+static void set_word(ry_import *import, const ry_attribute_spec *spec, const ry_field *field,
+                     int *place)
 {
     const char *text = *spec->name ? ry_import_text(import, spec->name) : spec->text;
     const char *word = our_word(text);
@@ -187,7 +202,8 @@ static void set_word(ry_import *import, const ry_attribute_spec *spec, const ry_
             return;
         }
     }
-    ry_import_fail(import, RYND_ERROR_UNSUPPORTED, "its attribute '%s' has the unknown value '%s'", spec->name, text);
+    ry_import_fail(import, RYND_ERROR_UNSUPPORTED, "its attribute '%s' has the unknown value '%s'",
+                   spec->name, text);
 }
 
 static double number_of(ry_import *import, const ry_attribute_spec *spec)
@@ -195,7 +211,8 @@ static double number_of(ry_import *import, const ry_attribute_spec *spec)
     if (!*spec->name) {
         return spec->number;
     }
-    return spec->type == RY_ATTRIBUTE_float ? ry_import_float(import, spec->name) : (double)ry_import_int(import, spec->name);
+    return spec->type == RY_ATTRIBUTE_float ? ry_import_float(import, spec->name)
+                                            : (double)ry_import_int(import, spec->name);
 }
 
 static int64_t int_of(ry_import *import, const ry_attribute_spec *spec)
@@ -204,7 +221,8 @@ static int64_t int_of(ry_import *import, const ry_attribute_spec *spec)
     return whole ? ry_import_int(import, spec->name) : (int64_t)number_of(import, spec);
 }
 
-static void set_field(ry_import *import, const ry_attribute_spec *spec, const ry_field *field, char *attrs)
+static void set_field(ry_import *import, const ry_attribute_spec *spec, const ry_field *field,
+                      char *attrs)
 {
     void *place = attrs + field->offset;
     switch (field->kind) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adding graph nodes for an ONNX node; shapes are inferred at once, so that the next row can ask for them. */
+/* Adding graph nodes for an ONNX node; shapes are inferred at once, so that the next row can ask
+ * for them. */
 #include "graph/infer.h"
 #include "onnx/operators.h"
 
@@ -20,7 +21,8 @@ ry_value_id ry_emit_temporary(ry_import *import)
     }
     const char *name;
     do {
-        name = ry_arena_format(import->reader->source.arena, "%s/%d", import->node->outputs ? import->node->out[0] : "", ++import->made);
+        name = ry_arena_format(import->reader->source.arena, "%s/%d",
+                               import->node->outputs ? import->node->out[0] : "", ++import->made);
     } while (name && ry_graph_find(import->graph, name) != RY_NO_VALUE);
     ry_value_id value = name ? ry_graph_add_value(import->graph, name, RY_NONE, NULL) : RY_NO_VALUE;
     if (value == RY_NO_VALUE) {
@@ -29,41 +31,46 @@ ry_value_id ry_emit_temporary(ry_import *import)
     return value;
 }
 
-void ry_emit_many(ry_import *import, ry_op op, const ry_attrs *attrs, int inputs, const ry_value_id *in, int outputs,
-                  const ry_value_id *out)
+void ry_emit_many(ry_import *import, ry_op op, const ry_attrs *attrs, int inputs,
+                  const ry_value_id *in, int outputs, const ry_value_id *out)
 {
     if (import->status != RYND_OK) {
         return;
     }
-    ry_node_id id = ry_graph_add_node(import->graph, op, import->node->name, import->node->op, attrs, inputs, in, outputs, out);
+    ry_node_id id = ry_graph_add_node(import->graph, op, import->node->name, import->node->op,
+                                      attrs, inputs, in, outputs, out);
     if (id == RY_NO_NODE) {
         out_of_memory(import);
         return;
     }
     rynd_status status = RYND_OK;
-    if (ry_infer_node(import->graph, &import->graph->nodes[id], import->reader->error, &status) == RY_INFER_FAILED) {
+    if (ry_infer_node(import->graph, &import->graph->nodes[id], import->reader->error, &status) ==
+        RY_INFER_FAILED) {
         import->status = status;
     }
 }
 
-ry_value_id ry_emit(ry_import *import, ry_op op, const ry_attrs *attrs, int inputs, const ry_value_id *in, ry_value_id to)
+ry_value_id ry_emit(ry_import *import, ry_op op, const ry_attrs *attrs, int inputs,
+                    const ry_value_id *in, ry_value_id to)
 {
     ry_value_id out = to == RY_NO_VALUE ? ry_emit_temporary(import) : to;
     ry_emit_many(import, op, attrs, inputs, in, 1, &out);
     return import->status == RYND_OK ? out : RY_NO_VALUE;
 }
 
-ry_value_id ry_emit_expr(ry_import *import, const char *text, const ry_expr_parameter *parameters, int parameter_count,
-                         const ry_reduction *reduction, int inputs, const ry_value_id *in, ry_value_id to)
+ry_value_id ry_emit_expr(ry_import *import, const char *text, const ry_expr_parameter *parameters,
+                         int parameter_count, const ry_reduction *reduction, int inputs,
+                         const ry_value_id *in, ry_value_id to)
 {
     ry_attrs attrs = ry_attrs_default(RY_OP_expr);
     if (import->status != RYND_OK) {
         return RY_NO_VALUE;
     }
-    rynd_status status =
-        ry_expr_parse(text, parameters, parameter_count, &import->graph->arena, &attrs.expr.program, import->reader->error);
+    rynd_status status = ry_expr_parse(text, parameters, parameter_count, &import->graph->arena,
+                                       &attrs.expr.program, import->reader->error);
     if (status != RYND_OK) {
-        ry_error_prefix(import->reader->error, "node '%s' (%s): ", import->node->name, import->node->op);
+        ry_error_prefix(import->reader->error, "node '%s' (%s): ", import->node->name,
+                        import->node->op);
         import->status = status;
         return RY_NO_VALUE;
     }
@@ -95,7 +102,8 @@ ry_value_id ry_emit_cast(ry_import *import, ry_value_id x, ry_dtype dtype, ry_va
     if (ry_import_dtype(import, x) == dtype) {
         return to == RY_NO_VALUE ? x : ry_emit(import, RY_OP_identity, NULL, 1, &x, to);
     }
-    const char *text = ry_arena_format(import->reader->source.arena, "cast(x0, %s)", ry_dtype_name(dtype));
+    const char *text =
+        ry_arena_format(import->reader->source.arena, "cast(x0, %s)", ry_dtype_name(dtype));
     if (!text) {
         out_of_memory(import);
         return RY_NO_VALUE;
@@ -103,7 +111,8 @@ ry_value_id ry_emit_cast(ry_import *import, ry_value_id x, ry_dtype dtype, ry_va
     return ry_emit_expr(import, text, NULL, 0, NULL, 1, &x, to);
 }
 
-ry_value_id ry_emit_constant(ry_import *import, ry_dtype dtype, const ry_shape *shape, const void *data)
+ry_value_id ry_emit_constant(ry_import *import, ry_dtype dtype, const ry_shape *shape,
+                             const void *data)
 {
     if (import->status != RYND_OK) {
         return RY_NO_VALUE;

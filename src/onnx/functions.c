@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A function that calls functions may grow without measure: both numbers are far above what exporters write. */
+/* A function that calls functions may grow without measure: both numbers are far above what
+ * exporters write. */
 enum { MAX_DEPTH = 16, MAX_NODES = 1 << 18 };
 
 /* Functions are told apart by name, domain and overload. */
@@ -41,7 +42,8 @@ typedef struct call {
 static rynd_status read_later_fields(ry_reader *reader, ry_slice bytes, function *f)
 {
     ry_onnx_later_FunctionProto later;
-    RY_TRY(ry_reader_decode(reader, ry_onnx_later_FunctionProto_fields, bytes, &later, sizeof later, "FunctionProto"));
+    RY_TRY(ry_reader_decode(reader, ry_onnx_later_FunctionProto_fields, bytes, &later, sizeof later,
+                            "FunctionProto"));
     RY_TRY(ry_reader_text(reader, later.overload, &f->overload));
     f->presets = later.attribute_proto.count;
     f->preset = RY_TAKE(reader->source.arena, ry_attribute_record, f->presets);
@@ -54,9 +56,11 @@ static rynd_status read_later_fields(ry_reader *reader, ry_slice bytes, function
     return RYND_OK;
 }
 
-static int compare_names(const char *name, const char *domain, const char *overload, const function *f)
+static int compare_names(const char *name, const char *domain, const char *overload,
+                         const function *f)
 {
-    const int by_name = strcmp(name, f->name), by_domain = by_name ? by_name : strcmp(domain, f->domain);
+    const int by_name = strcmp(name, f->name),
+              by_domain = by_name ? by_name : strcmp(domain, f->domain);
     return by_domain ? by_domain : strcmp(overload, f->overload);
 }
 
@@ -73,8 +77,10 @@ static rynd_status sort_functions(expander *e)
     for (size_t i = 1; i < e->count; i++) {
         const function *f = &e->functions[i];
         if (compare_functions(f - 1, f) == 0) {
-            return ry_fail(e->reader->error, RYND_ERROR_FORMAT, "the model has two functions '%s' of domain '%s'%s%s%s", f->name, f->domain,
-                           *f->overload ? " with overload '" : "", f->overload, *f->overload ? "'" : "");
+            return ry_fail(e->reader->error, RYND_ERROR_FORMAT,
+                           "the model has two functions '%s' of domain '%s'%s%s%s", f->name,
+                           f->domain, *f->overload ? " with overload '" : "", f->overload,
+                           *f->overload ? "'" : "");
         }
     }
     return RYND_OK;
@@ -99,14 +105,16 @@ static rynd_status read_functions(expander *e, const ry_slices *functions)
 }
 
 /* The function that a node calls; NULL: none of the model's. */
-static rynd_status find_function(const expander *e, const ry_node_record *node, ry_slice bytes, const function **found)
+static rynd_status find_function(const expander *e, const ry_node_record *node, ry_slice bytes,
+                                 const function **found)
 {
     ry_onnx_later_NodeProto later;
     *found = NULL;
     if (!e->count) {
         return RYND_OK;
     }
-    RY_TRY(ry_reader_decode(e->reader, ry_onnx_later_NodeProto_fields, bytes, &later, sizeof later, "NodeProto"));
+    RY_TRY(ry_reader_decode(e->reader, ry_onnx_later_NodeProto_fields, bytes, &later, sizeof later,
+                            "NodeProto"));
     const char *overload;
     RY_TRY(ry_reader_text(e->reader, later.overload, &overload));
     for (size_t first = 0, end = e->count; first < end && !*found;) {
@@ -120,8 +128,8 @@ static rynd_status find_function(const expander *e, const ry_node_record *node, 
 }
 
 /* Formal names, and what the caller gave for them. */
-static rynd_status bind_names(expander *e, call *c, const ry_slices *formal, int actual_count, const char **actual, uint32_t offset,
-                              bool outputs)
+static rynd_status bind_names(expander *e, call *c, const ry_slices *formal, int actual_count,
+                              const char **actual, uint32_t offset, bool outputs)
 {
     for (size_t i = 0; i < formal->count; i++) {
         const char *name;
@@ -138,7 +146,8 @@ static rynd_status bind_names(expander *e, call *c, const ry_slices *formal, int
     return RYND_OK;
 }
 
-static const ry_attribute_record *find_attribute(const ry_attribute_record *list, size_t count, const char *name)
+static const ry_attribute_record *find_attribute(const ry_attribute_record *list, size_t count,
+                                                 const char *name)
 {
     for (size_t i = 0; i < count; i++) {
         if (strcmp(list[i].name, name) == 0) {
@@ -148,7 +157,8 @@ static const ry_attribute_record *find_attribute(const ry_attribute_record *list
     return NULL;
 }
 
-/* An attribute that stands for one of the function's takes what the call states, else the function's default; without either it goes. */
+/* An attribute that stands for one of the function's takes what the call states, else the
+ * function's default; without either it goes. */
 static void bind_attributes(const call *c, ry_node_record *node)
 {
     int kept = 0;
@@ -156,8 +166,11 @@ static void bind_attributes(const call *c, ry_node_record *node)
         ry_attribute_record attribute = node->attribute[i];
         if (attribute.reference) {
             const char *name = attribute.name;
-            const ry_attribute_record *value = find_attribute(c->node->attribute, (size_t)c->node->attributes, attribute.reference);
-            value = value ? value : find_attribute(c->function->preset, c->function->presets, attribute.reference);
+            const ry_attribute_record *value = find_attribute(
+                c->node->attribute, (size_t)c->node->attributes, attribute.reference);
+            value = value ? value
+                          : find_attribute(c->function->preset, c->function->presets,
+                                           attribute.reference);
             if (!value) {
                 continue;
             }
@@ -176,7 +189,8 @@ static rynd_status rename(expander *e, const call *c, int count, const char **na
         if (id != RY_NO_NAME) {
             names[i] = c->actual[id];
         } else if (*names[i]) {
-            names[i] = ry_arena_format(e->reader->source.arena, "%s/%zu/%s", c->node->name, c->number, names[i]);
+            names[i] = ry_arena_format(e->reader->source.arena, "%s/%zu/%s", c->node->name,
+                                       c->number, names[i]);
         }
         if (!names[i]) {
             return ry_fail_memory(e->reader->error);
@@ -188,9 +202,11 @@ static rynd_status rename(expander *e, const call *c, int count, const char **na
 static rynd_status add_node(expander *e, const ry_node_record *node)
 {
     if (e->list->count >= MAX_NODES && e->calls) {
-        return ry_fail(e->reader->error, RYND_ERROR_UNSUPPORTED, "its functions grow to more than %d nodes", MAX_NODES);
+        return ry_fail(e->reader->error, RYND_ERROR_UNSUPPORTED,
+                       "its functions grow to more than %d nodes", MAX_NODES);
     }
-    ry_node_record *grown = ry_arena_grow(e->reader->source.arena, e->list->at, e->list->count, &e->list->capacity, sizeof *grown);
+    ry_node_record *grown = ry_arena_grow(e->reader->source.arena, e->list->at, e->list->count,
+                                          &e->list->capacity, sizeof *grown);
     if (!grown) {
         return ry_fail_memory(e->reader->error);
     }
@@ -199,9 +215,11 @@ static rynd_status add_node(expander *e, const ry_node_record *node)
     return RYND_OK;
 }
 
-static rynd_status add_nodes(expander *e, const ry_slices *nodes, const ry_opsets *opsets, const call *caller, int depth);
+static rynd_status add_nodes(expander *e, const ry_slices *nodes, const ry_opsets *opsets,
+                             const call *caller, int depth);
 
-static rynd_status expand_call(expander *e, const function *f, const ry_node_record *node, int depth)
+static rynd_status expand_call(expander *e, const function *f, const ry_node_record *node,
+                               int depth)
 {
     call c = {.node = node, .function = f, .number = e->calls++};
     size_t names = f->proto.input.count + f->proto.output.count;
@@ -209,17 +227,22 @@ static rynd_status expand_call(expander *e, const function *f, const ry_node_rec
     if (!c.actual) {
         return ry_fail_memory(e->reader->error);
     }
-    if (depth == MAX_DEPTH || node->inputs > (int)f->proto.input.count || node->outputs > (int)f->proto.output.count) {
-        return ry_fail(e->reader->error, RYND_ERROR_FORMAT, "node '%s' calls the function '%s' %s", node->name, node->op,
-                       depth == MAX_DEPTH ? "more than 16 functions deep" : "with more inputs or outputs than it has");
+    if (depth == MAX_DEPTH || node->inputs > (int)f->proto.input.count ||
+        node->outputs > (int)f->proto.output.count) {
+        return ry_fail(e->reader->error, RYND_ERROR_FORMAT, "node '%s' calls the function '%s' %s",
+                       node->name, node->op,
+                       depth == MAX_DEPTH ? "more than 16 functions deep"
+                                          : "with more inputs or outputs than it has");
     }
     RY_TRY(bind_names(e, &c, &f->proto.input, node->inputs, node->in, 0, false));
-    RY_TRY(bind_names(e, &c, &f->proto.output, node->outputs, node->out, (uint32_t)f->proto.input.count, true));
+    RY_TRY(bind_names(e, &c, &f->proto.output, node->outputs, node->out,
+                      (uint32_t)f->proto.input.count, true));
     return add_nodes(e, &f->proto.node, &f->opsets, &c, depth + 1);
 }
 
 /* Recursion is at most MAX_DEPTH deep. */
-static rynd_status add_nodes(expander *e, const ry_slices *nodes, const ry_opsets *opsets, const call *caller, int depth)
+static rynd_status add_nodes(expander *e, const ry_slices *nodes, const ry_opsets *opsets,
+                             const call *caller, int depth)
 {
     for (size_t i = 0; i < nodes->count; i++) {
         ry_node_record node;
@@ -245,8 +268,8 @@ static rynd_status add_nodes(expander *e, const ry_slices *nodes, const ry_opset
     return RYND_OK;
 }
 
-rynd_status ry_nodes_read(ry_reader *reader, const ry_slices *nodes, const ry_opsets *opsets, const ry_slices *functions,
-                          ry_node_list *list)
+rynd_status ry_nodes_read(ry_reader *reader, const ry_slices *nodes, const ry_opsets *opsets,
+                          const ry_slices *functions, ry_node_list *list)
 {
     expander e = {.reader = reader, .list = list};
     *list = (ry_node_list){0};

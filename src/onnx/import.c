@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What rows' functions have at hand: values, shapes and contents, and the checks before a row runs. */
+/* What rows' functions have at hand: values, shapes and contents, and the checks before a row runs.
+ */
 #include "onnx/operators.h"
 
 #include "graph/infer.h"
@@ -58,7 +59,8 @@ int ry_import_rank(ry_import *import, ry_value_id value)
     }
     const ry_value *v = &import->graph->values[value];
     if (v->shape.rank < 0) {
-        ry_import_fail(import, RYND_ERROR_UNSUPPORTED, "the rank of its input '%s' must be known, but depends on data", v->name);
+        ry_import_fail(import, RYND_ERROR_UNSUPPORTED,
+                       "the rank of its input '%s' must be known, but depends on data", v->name);
         return 0;
     }
     return v->shape.rank;
@@ -72,11 +74,15 @@ int64_t ry_import_dim(ry_import *import, ry_value_id value, int axis)
     }
     const ry_value *v = &import->graph->values[value];
     if (axis >= rank) {
-        ry_import_fail(import, RYND_ERROR_SHAPE, "its input '%s' has %d dimensions, at least %d are needed", v->name, rank, axis + 1);
+        ry_import_fail(import, RYND_ERROR_SHAPE,
+                       "its input '%s' has %d dimensions, at least %d are needed", v->name, rank,
+                       axis + 1);
         return 1;
     }
     if (v->shape.dim[axis] < 0) {
-        ry_import_fail(import, RYND_ERROR_UNSUPPORTED, "dimension %d of its input '%s' must be a number in the model", axis, v->name);
+        ry_import_fail(import, RYND_ERROR_UNSUPPORTED,
+                       "dimension %d of its input '%s' must be a number in the model", axis,
+                       v->name);
         return 1;
     }
     return v->shape.dim[axis];
@@ -111,17 +117,20 @@ static void check_counts(ry_import *import)
     const ry_operator *row = import->row;
     const ry_node_record *node = import->node;
     if (node->inputs < row->min_inputs || node->inputs > row->max_inputs) {
-        ry_import_fail(import, RYND_ERROR_FORMAT, "it has %d inputs; %s of opset %d takes %s%d", node->inputs, node->op, (int)node->opset,
+        ry_import_fail(import, RYND_ERROR_FORMAT, "it has %d inputs; %s of opset %d takes %s%d",
+                       node->inputs, node->op, (int)node->opset,
                        row->max_inputs > row->min_inputs ? "at least " : "", row->min_inputs);
     }
     if (node->outputs < row->min_outputs || node->outputs > row->max_outputs) {
-        ry_import_fail(import, RYND_ERROR_FORMAT, "it has %d outputs; %s of opset %d gives %s%d", node->outputs, node->op, (int)node->opset,
+        ry_import_fail(import, RYND_ERROR_FORMAT, "it has %d outputs; %s of opset %d gives %s%d",
+                       node->outputs, node->op, (int)node->opset,
                        row->max_outputs > row->min_outputs ? "at least " : "", row->min_outputs);
     }
     /* Of a list of any length each is needed. */
     const int needed = row->max_inputs == RY_ANY_COUNT ? node->inputs : row->min_inputs;
     for (int i = 0; i < needed; i++) {
-        if (import->status == RYND_OK && import->in[i] == RY_NO_VALUE && !(row->op == RY_OP_resize && i)) {
+        if (import->status == RYND_OK && import->in[i] == RY_NO_VALUE &&
+            !(row->op == RY_OP_resize && i)) {
             ry_import_fail(import, RYND_ERROR_FORMAT, "its input %d is absent", i);
         }
     }
@@ -132,8 +141,9 @@ static void check_type(ry_import *import)
     ry_value_id x = ry_import_in(import, 0);
     ry_dtype dtype = ry_import_dtype(import, x);
     if (dtype != RY_NONE && !(import->row->types >> dtype & 1)) {
-        ry_import_fail(import, RYND_ERROR_SHAPE, "its input '%s' has type %s, which %s does not take", import->graph->values[x].name,
-                       ry_dtype_name(dtype), import->node->op);
+        ry_import_fail(import, RYND_ERROR_SHAPE,
+                       "its input '%s' has type %s, which %s does not take",
+                       import->graph->values[x].name, ry_dtype_name(dtype), import->node->op);
     }
 }
 

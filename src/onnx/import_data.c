@@ -4,12 +4,14 @@
 
 #include <string.h>
 
-static void add_constant(ry_import *import, ry_dtype dtype, const ry_shape *shape, const void *data, bool copy)
+static void add_constant(ry_import *import, ry_dtype dtype, const ry_shape *shape, const void *data,
+                         bool copy)
 {
     if (ry_import_failed(import)) {
         return;
     }
-    ry_value_id value = ry_graph_add_constant(import->graph, import->node->out[0], dtype, shape, copy ? NULL : data);
+    ry_value_id value = ry_graph_add_constant(import->graph, import->node->out[0], dtype, shape,
+                                              copy ? NULL : data);
     if (value == RY_NO_VALUE) {
         import->status = ry_fail_memory(import->reader->error);
         return;
@@ -23,9 +25,11 @@ static void add_constant(ry_import *import, ry_dtype dtype, const ry_shape *shap
 static void constant_tensor(ry_import *import, const ry_attribute_record *attribute)
 {
     ry_tensor_record tensor;
-    import->status = ry_reader_tensor(import->reader, attribute->tensor, import->node->out[0], &import->graph->arena, &tensor);
+    import->status = ry_reader_tensor(import->reader, attribute->tensor, import->node->out[0],
+                                      &import->graph->arena, &tensor);
     if (import->status != RYND_OK) {
-        ry_error_prefix(import->reader->error, "node '%s' (%s): ", import->node->name, import->node->op);
+        ry_error_prefix(import->reader->error, "node '%s' (%s): ", import->node->name,
+                        import->node->op);
         return;
     }
     add_constant(import, tensor.dtype, &tensor.shape, tensor.data, false);
@@ -39,7 +43,8 @@ static void constant_tensor(ry_import *import, const ry_attribute_record *attrib
 static void constant_list(ry_import *import, const ry_attribute_record *attribute)
 {
     bool floats = attribute->type == RY_ATTRIBUTE_floats;
-    size_t count = floats ? attribute->numbers.size / sizeof(float) : ry_packed_count_varints(attribute->numbers);
+    size_t count = floats ? attribute->numbers.size / sizeof(float)
+                          : ry_packed_count_varints(attribute->numbers);
     ry_shape shape = {.rank = 1, .dim = {(int64_t)count}};
     if (floats) {
         add_constant(import, RY_f32, &shape, attribute->numbers.data, true);
@@ -64,7 +69,8 @@ static void constant_list(ry_import *import, const ry_attribute_record *attribut
 
 void ry_import_constant(ry_import *import)
 {
-    static const char *const forms[] = {"value", "value_float", "value_int", "value_floats", "value_ints"};
+    static const char *const forms[] = {"value", "value_float", "value_int", "value_floats",
+                                        "value_ints"};
     const ry_shape scalar = {.rank = 0};
     const ry_attribute_record *attribute = NULL;
     for (size_t i = 0; i < sizeof forms / sizeof *forms && !attribute; i++) {
@@ -90,9 +96,11 @@ void ry_import_constant_of_shape(ry_import *import)
     attrs.constant_of_shape.dtype = RY_f32;
     if (attribute) {
         ry_tensor_record tensor;
-        import->status = ry_reader_tensor(import->reader, attribute->tensor, "value", import->reader->source.arena, &tensor);
+        import->status = ry_reader_tensor(import->reader, attribute->tensor, "value",
+                                          import->reader->source.arena, &tensor);
         if (ry_import_failed(import)) {
-            ry_error_prefix(import->reader->error, "node '%s' (%s): ", import->node->name, import->node->op);
+            ry_error_prefix(import->reader->error, "node '%s' (%s): ", import->node->name,
+                            import->node->op);
             return;
         }
         if (ry_shape_elements(&tensor.shape) != 1) {
@@ -101,7 +109,8 @@ void ry_import_constant_of_shape(ry_import *import)
         }
         attrs.constant_of_shape.dtype = (int64_t)tensor.dtype;
         attrs.constant_of_shape.value = ry_get_f64(tensor.dtype, tensor.data, 0);
-        attrs.constant_of_shape.integer = ry_dtype_is_float(tensor.dtype) ? 0 : ry_get_i64(tensor.dtype, tensor.data, 0);
+        attrs.constant_of_shape.integer =
+            ry_dtype_is_float(tensor.dtype) ? 0 : ry_get_i64(tensor.dtype, tensor.data, 0);
     }
     ry_emit(import, RY_OP_constant_of_shape, &attrs, 1, import->in, ry_import_out(import, 0));
 }
@@ -140,15 +149,18 @@ void ry_import_split_old(ry_import *import)
 void ry_import_tile_1(ry_import *import)
 {
     ry_ints tiles = {0}, axis = {0}, repeats = {0};
-    if (!ry_import_ints_of(import, ry_import_in(import, 1), &tiles) || !ry_import_ints_of(import, ry_import_in(import, 2), &axis) ||
-        tiles.count != 1 || axis.count != 1) {
-        ry_import_fail(import, RYND_ERROR_UNSUPPORTED, "its tiles and axis must be constants of one number");
+    if (!ry_import_ints_of(import, ry_import_in(import, 1), &tiles) ||
+        !ry_import_ints_of(import, ry_import_in(import, 2), &axis) || tiles.count != 1 ||
+        axis.count != 1) {
+        ry_import_fail(import, RYND_ERROR_UNSUPPORTED,
+                       "its tiles and axis must be constants of one number");
         return;
     }
     repeats.count = ry_import_rank(import, ry_import_in(import, 0));
     int where = ry_axis(axis.at[0], repeats.count);
     if (where < 0) {
-        ry_import_fail(import, RYND_ERROR_SHAPE, "its axis is outside its input's %d dimensions", repeats.count);
+        ry_import_fail(import, RYND_ERROR_SHAPE, "its axis is outside its input's %d dimensions",
+                       repeats.count);
         return;
     }
     for (int i = 0; i < repeats.count; i++) {

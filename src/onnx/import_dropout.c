@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dropout: nothing in inference, and in training the mask that ONNX's reference draws, NumPy's legacy generator seeded by the attribute.
+/* Dropout: nothing in inference, and in training the mask that ONNX's reference draws, NumPy's
+ * legacy generator seeded by the attribute.
  *
- * Source: M. Matsumoto, T. Nishimura: Mersenne Twister, ACM TOMACS 8(1), 1998 (MT19937); doubles of 53 bits from two draws, as in its genrand_res53. */
+ * Source: M. Matsumoto, T. Nishimura: Mersenne Twister, ACM TOMACS 8(1), 1998 (MT19937); doubles of
+ * 53 bits from two draws, as in its genrand_res53. */
 #include "onnx/operators.h"
 
 enum { STATE = 624, SHIFT = 397 };
@@ -59,7 +61,8 @@ static ry_value_id uniform_like(ry_import *import, ry_value_id x)
     int64_t count = shape.rank < 0 ? -1 : ry_shape_elements(&shape);
     if (count < 0 || count > MAX_MASK) {
         ry_import_fail(import, RYND_ERROR_UNSUPPORTED,
-                       "in training mode its input needs a shape that the model states, of at most 2^24 elements");
+                       "in training mode its input needs a shape that the model states, of at most "
+                       "2^24 elements");
         return RY_NO_VALUE;
     }
     ry_value_id mask = ry_graph_add_constant(import->graph, NULL, RY_f64, &shape, NULL);
@@ -86,7 +89,8 @@ static void inference(ry_import *import)
     if (ry_import_wants(import, 1)) {
         ry_value_id mask = ry_emit_expr1(import, all_true, x);
         /* Below opset 10 the mask has the data's type. */
-        ry_emit_cast(import, mask, import->node->opset < 10 ? ry_import_dtype(import, x) : RY_bool, ry_import_out(import, 1));
+        ry_emit_cast(import, mask, import->node->opset < 10 ? ry_import_dtype(import, x) : RY_bool,
+                     ry_import_out(import, 1));
     }
 }
 
@@ -97,9 +101,11 @@ void ry_import_dropout_old(ry_import *import)
 
 void ry_import_dropout(ry_import *import)
 {
-    ry_value_id x = ry_import_in(import, 0), ratio = ry_import_in(import, 1), training = ry_import_in(import, 2);
+    ry_value_id x = ry_import_in(import, 0), ratio = ry_import_in(import, 1),
+                training = ry_import_in(import, 2);
     double mode = 0, known_ratio = 1;
-    bool never = !ry_import_has(import, 2) || (ry_import_scalar_of(import, training, &mode) && mode == 0);
+    bool never =
+        !ry_import_has(import, 2) || (ry_import_scalar_of(import, training, &mode) && mode == 0);
     if (never || (ry_import_scalar_of(import, ratio, &known_ratio) && known_ratio == 0)) {
         inference(import);
         return;
@@ -108,8 +114,10 @@ void ry_import_dropout(ry_import *import)
         ratio = ry_emit_scalar(import, RY_f32, 0.5);
     }
     ry_value_id keep_in[] = {uniform_like(import, x), training, ratio};
-    ry_value_id keep =
-        ry_emit_expr(import, "or(or(not(x1), x2 == 0), x0 >= cast(x2, f64))", NULL, 0, NULL, 3, keep_in, ry_import_out(import, 1));
-    ry_value_id in[] = {x, keep, ry_emit_cast(import, ratio, ry_import_dtype(import, x), RY_NO_VALUE), training};
-    ry_emit_expr(import, "select(x1, select(x3, x0 / (1 - x2), x0), 0)", NULL, 0, NULL, 4, in, ry_import_out(import, 0));
+    ry_value_id keep = ry_emit_expr(import, "or(or(not(x1), x2 == 0), x0 >= cast(x2, f64))", NULL,
+                                    0, NULL, 3, keep_in, ry_import_out(import, 1));
+    ry_value_id in[] = {
+        x, keep, ry_emit_cast(import, ratio, ry_import_dtype(import, x), RY_NO_VALUE), training};
+    ry_emit_expr(import, "select(x1, select(x3, x0 / (1 - x2), x0), 0)", NULL, 0, NULL, 4, in,
+                 ry_import_out(import, 0));
 }

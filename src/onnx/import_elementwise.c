@@ -23,7 +23,8 @@ static ry_value_id append_dims(ry_import *import, ry_value_id x, int count)
     return ry_emit(import, RY_OP_unsqueeze, &attrs, 1, &x, RY_NO_VALUE);
 }
 
-/* Opset 1 to 6: with `axis` the second input's dims begin there among the first's; without it they are the last ones, as in numpy. */
+/* Opset 1 to 6: with `axis` the second input's dims begin there among the first's; without it they
+ * are the last ones, as in numpy. */
 void ry_import_old_binary(ry_import *import)
 {
     ry_value_id in[2] = {ry_import_in(import, 0), ry_import_in(import, 1)};
@@ -31,7 +32,8 @@ void ry_import_old_binary(ry_import *import)
         int rank = ry_import_rank(import, in[0]);
         int axis = ry_axis(ry_import_int(import, "axis"), rank);
         if (axis < 0) {
-            ry_import_fail(import, RYND_ERROR_SHAPE, "its axis is outside its first input's %d dimensions", rank);
+            ry_import_fail(import, RYND_ERROR_SHAPE,
+                           "its axis is outside its first input's %d dimensions", rank);
         }
         in[1] = append_dims(import, in[1], rank - axis - ry_import_rank(import, in[1]));
     }
@@ -48,7 +50,8 @@ void ry_import_variadic(ry_import *import)
     }
     for (int i = 1; i < count; i++) {
         ry_value_id in[2] = {sum, ry_import_in(import, i)};
-        sum = ry_emit_expr(import, import->row->text, NULL, 0, NULL, 2, in, i + 1 < count ? RY_NO_VALUE : ry_import_out(import, 0));
+        sum = ry_emit_expr(import, import->row->text, NULL, 0, NULL, 2, in,
+                           i + 1 < count ? RY_NO_VALUE : ry_import_out(import, 0));
     }
 }
 
@@ -69,7 +72,8 @@ void ry_import_mean(ry_import *import)
 }
 
 /* texts[has low][has high] */
-static const char *const clip_texts[2][2] = {{"x0", "min(x0, b)"}, {"max(x0, a)", "min(max(x0, a), b)"}};
+static const char *const clip_texts[2][2] = {{"x0", "min(x0, b)"},
+                                             {"max(x0, a)", "min(max(x0, a), b)"}};
 
 static void clip_to(ry_import *import, bool has_low, double low, bool has_high, double high)
 {
@@ -79,13 +83,14 @@ static void clip_to(ry_import *import, bool has_low, double low, bool has_high, 
         ry_emit_identity(import, x, 0);
         return;
     }
-    ry_emit_expr(import, clip_texts[has_low][has_high], parameters, 2, NULL, 1, &x, ry_import_out(import, 0));
+    ry_emit_expr(import, clip_texts[has_low][has_high], parameters, 2, NULL, 1, &x,
+                 ry_import_out(import, 0));
 }
 
 void ry_import_clip_old(ry_import *import)
 {
-    clip_to(import, ry_import_attribute(import, "min") != NULL, ry_import_float(import, "min"), ry_import_attribute(import, "max") != NULL,
-            ry_import_float(import, "max"));
+    clip_to(import, ry_import_attribute(import, "min") != NULL, ry_import_float(import, "min"),
+            ry_import_attribute(import, "max") != NULL, ry_import_float(import, "max"));
 }
 
 /* A bound that an expression's constant (a double) holds exactly. */
@@ -96,7 +101,8 @@ static bool known_bound(ry_import *import, int input, double *bound)
         return true;
     }
     bool known = ry_import_scalar_of(import, ry_import_in(import, input), bound);
-    return known && (ry_dtype_is_float(ry_import_dtype(import, ry_import_in(import, input))) || (*bound<exact && * bound> - exact));
+    return known && (ry_dtype_is_float(ry_import_dtype(import, ry_import_in(import, input))) ||
+                     (*bound<exact && * bound> - exact));
 }
 
 void ry_import_clip(ry_import *import)
@@ -120,12 +126,14 @@ void ry_import_pow(ry_import *import)
     ry_dtype base = ry_import_dtype(import, in[0]), exponent = ry_import_dtype(import, in[1]);
     double power = 0;
     const ry_value *x = ry_import_value(import, in[0]), *y = ry_import_value(import, in[1]);
-    if (ry_import_scalar_of(import, in[1], &power) && power == 2 && x && y->shape.rank <= x->shape.rank) {
+    if (ry_import_scalar_of(import, in[1], &power) && power == 2 && x &&
+        y->shape.rank <= x->shape.rank) {
         emit_last(import, "x0 * x0", 1, in);
     } else if (base == exponent || base == RY_NONE || exponent == RY_NONE) {
         emit_last(import, "pow(x0, x1)", 2, in);
     } else if (!ry_dtype_is_float(base) && ry_dtype_is_float(exponent)) {
-        ry_value_id raised = ry_emit_expr2(import, "pow(cast(x0, f64), cast(x1, f64))", in[0], in[1]);
+        ry_value_id raised =
+            ry_emit_expr2(import, "pow(cast(x0, f64), cast(x1, f64))", in[0], in[1]);
         ry_emit_cast(import, raised, base, ry_import_out(import, 0));
     } else {
         in[1] = ry_emit_cast(import, in[1], base, RY_NO_VALUE);
@@ -135,16 +143,19 @@ void ry_import_pow(ry_import *import)
 
 void ry_import_mod(ry_import *import)
 {
-    emit_last(import, ry_import_int(import, "fmod") ? "fmod(x0, x1)" : "mod(x0, x1)", 2, import->in);
+    emit_last(import, ry_import_int(import, "fmod") ? "fmod(x0, x1)" : "mod(x0, x1)", 2,
+              import->in);
 }
 
 void ry_import_bit_shift(ry_import *import)
 {
     const char *direction = ry_import_text(import, "direction");
     if (strcmp(direction, "LEFT") != 0 && strcmp(direction, "RIGHT") != 0) {
-        ry_import_fail(import, RYND_ERROR_FORMAT, "its direction is '%s'; it must be LEFT or RIGHT", direction);
+        ry_import_fail(import, RYND_ERROR_FORMAT, "its direction is '%s'; it must be LEFT or RIGHT",
+                       direction);
     }
-    emit_last(import, *direction == 'L' ? "shift_left(x0, x1)" : "shift_right(x0, x1)", 2, import->in);
+    emit_last(import, *direction == 'L' ? "shift_left(x0, x1)" : "shift_right(x0, x1)", 2,
+              import->in);
 }
 
 void ry_import_gelu(ry_import *import)
@@ -152,7 +163,8 @@ void ry_import_gelu(ry_import *import)
     const char *approximate = ry_import_text(import, "approximate");
     bool with_tanh = strcmp(approximate, "tanh") == 0;
     if (!with_tanh && strcmp(approximate, "none") != 0) {
-        ry_import_fail(import, RYND_ERROR_UNSUPPORTED, "its approximation '%s' is neither none nor tanh", approximate);
+        ry_import_fail(import, RYND_ERROR_UNSUPPORTED,
+                       "its approximation '%s' is neither none nor tanh", approximate);
     }
     emit_last(import, with_tanh ? "gelu_tanh(x0)" : "gelu(x0)", 1, import->in);
 }
@@ -160,15 +172,19 @@ void ry_import_gelu(ry_import *import)
 void ry_import_swish(ry_import *import)
 {
     ry_expr_parameter alpha = {"alpha", ry_import_float(import, "alpha")};
-    ry_emit_expr(import, alpha.value == 1 ? "silu(x0)" : "x0 * sigmoid(alpha * x0)", &alpha, 1, NULL, 1, import->in,
-                 ry_import_out(import, 0));
+    ry_emit_expr(import, alpha.value == 1 ? "silu(x0)" : "x0 * sigmoid(alpha * x0)", &alpha, 1,
+                 NULL, 1, import->in, ry_import_out(import, 0));
 }
 
 void ry_import_is_inf(ry_import *import)
 {
-    static const char *const texts[2][2] = {{"and(isinf(x0), not(isinf(x0)))", "and(isinf(x0), x0 > 0)"},
-                                            {"and(isinf(x0), x0 < 0)", "isinf(x0)"}};
-    emit_last(import, texts[ry_import_int(import, "detect_negative") != 0][ry_import_int(import, "detect_positive") != 0], 1, import->in);
+    static const char *const texts[2][2] = {
+        {"and(isinf(x0), not(isinf(x0)))", "and(isinf(x0), x0 > 0)"},
+        {"and(isinf(x0), x0 < 0)", "isinf(x0)"}};
+    emit_last(import,
+              texts[ry_import_int(import, "detect_negative") != 0]
+                   [ry_import_int(import, "detect_positive") != 0],
+              1, import->in);
 }
 
 /* Opset 1 to 6: a slope for each channel, dim 1. */
@@ -198,8 +214,9 @@ void ry_import_cast_old(ry_import *import)
     static const struct {
         const char *name;
         ry_dtype dtype;
-    } types[] = {{"FLOAT", RY_f32}, {"FLOAT16", RY_f16}, {"DOUBLE", RY_f64}, {"INT8", RY_i8},    {"INT16", RY_i16},  {"INT32", RY_i32},
-                 {"INT64", RY_i64}, {"UINT8", RY_u8},    {"UINT16", RY_u16}, {"UINT32", RY_u32}, {"UINT64", RY_u64}, {"BOOL", RY_bool}};
+    } types[] = {{"FLOAT", RY_f32},  {"FLOAT16", RY_f16}, {"DOUBLE", RY_f64}, {"INT8", RY_i8},
+                 {"INT16", RY_i16},  {"INT32", RY_i32},   {"INT64", RY_i64},  {"UINT8", RY_u8},
+                 {"UINT16", RY_u16}, {"UINT32", RY_u32},  {"UINT64", RY_u64}, {"BOOL", RY_bool}};
     const char *to = ry_import_text(import, "to");
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (strcmp(types[i].name, to) == 0) {
@@ -207,7 +224,9 @@ void ry_import_cast_old(ry_import *import)
             return;
         }
     }
-    ry_import_fail(import, RYND_ERROR_UNSUPPORTED, "its attribute 'to' asks for the data type '%s', which rynd does not compute with", to);
+    ry_import_fail(
+        import, RYND_ERROR_UNSUPPORTED,
+        "its attribute 'to' asks for the data type '%s', which rynd does not compute with", to);
 }
 
 void ry_import_cast_like(ry_import *import)

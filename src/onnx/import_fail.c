@@ -13,6 +13,7 @@ void ry_import_fail(ry_import *import, rynd_status status, const char *format, .
     vsnprintf(message.text, sizeof message.text, format, args);
     va_end(args);
     if (import->status == RYND_OK) {
-        import->status = ry_fail(import->reader->error, status, "node '%s' (%s): %s", import->node->name, import->node->op, message.text);
+        import->status = ry_fail(import->reader->error, status, "node '%s' (%s): %s",
+                                 import->node->name, import->node->op, message.text);
     }
 }

@@ -4,24 +4,29 @@
 
 #include <string.h>
 
-static ry_value_id emit_reduced(ry_import *import, const char *text, ry_value_id x, const ry_ints *axes, bool drop, ry_value_id to)
+static ry_value_id emit_reduced(ry_import *import, const char *text, ry_value_id x,
+                                const ry_ints *axes, bool drop, ry_value_id to)
 {
     ry_reduction how = {.axes = axes, .drop = drop};
     return ry_emit_expr(import, text, NULL, 0, &how, 1, &x, to);
 }
 
-/* momentum * old + (1 - momentum) * batch, in the old one's type; nothing when the node does not name the output. */
+/* momentum * old + (1 - momentum) * batch, in the old one's type; nothing when the node does not
+ * name the output. */
 static void running(ry_import *import, int output, ry_value_id old, ry_value_id batch)
 {
     if (ry_import_wants(import, output)) {
         ry_expr_parameter m = {"m", ry_import_float(import, "momentum")};
-        ry_value_id in[] = {old, ry_emit_cast(import, batch, ry_import_dtype(import, old), RY_NO_VALUE)};
-        ry_emit_expr(import, "m * x0 + (1 - m) * x1", &m, 1, NULL, 2, in, ry_import_out(import, output));
+        ry_value_id in[] = {old,
+                            ry_emit_cast(import, batch, ry_import_dtype(import, old), RY_NO_VALUE)};
+        ry_emit_expr(import, "m * x0 + (1 - m) * x1", &m, 1, NULL, 2, in,
+                     ry_import_out(import, output));
     }
 }
 
 /* The batch's own statistics, over all dims but the channels'. */
-static void batch_statistics(ry_import *import, ry_value_id x, ry_value_id *mean, ry_value_id *variance)
+static void batch_statistics(ry_import *import, ry_value_id x, ry_value_id *mean,
+                             ry_value_id *variance)
 {
     ry_ints axes = {0};
     int rank = ry_import_rank(import, x);
@@ -56,7 +61,8 @@ static void emit_batch_norm(ry_import *import, ry_value_id *in)
     ry_emit_cast(import, y, dtype, ry_import_out(import, 0));
 }
 
-/* Training was told by outputs below opset 14: the running statistics are outputs 1 and 2, the batch's 3 and 4. */
+/* Training was told by outputs below opset 14: the running statistics are outputs 1 and 2, the
+ * batch's 3 and 4. */
 void ry_import_batch_norm(ry_import *import)
 {
     ry_value_id in[5];
@@ -77,7 +83,8 @@ void ry_import_batch_norm(ry_import *import)
         in[3] = mean;
         in[4] = variance;
     } else if (named) {
-        ry_import_fail(import, RYND_ERROR_FORMAT, "it gives statistics although training_mode is 0");
+        ry_import_fail(import, RYND_ERROR_FORMAT,
+                       "it gives statistics although training_mode is 0");
     }
     emit_batch_norm(import, in);
 }
@@ -89,11 +96,14 @@ void ry_import_instance_norm(ry_import *import)
     ry_emit(import, RY_OP_group_norm, &attrs, 3, import->in, ry_import_out(import, 0));
 }
 
-/* Opset 18 to 20: scale and bias have a number for each group; they are repeated for the group's channels. */
-static ry_value_id repeat_for_channels(ry_import *import, ry_value_id numbers, int64_t groups, int64_t channels)
+/* Opset 18 to 20: scale and bias have a number for each group; they are repeated for the group's
+ * channels. */
+static ry_value_id repeat_for_channels(ry_import *import, ry_value_id numbers, int64_t groups,
+                                       int64_t channels)
 {
     ry_ints shape = {.count = 2, .at = {groups, channels / groups}};
-    ry_value_id in[] = {ry_emit_reshape(import, numbers, 2, (int64_t[]){groups, 1}), ry_emit_i64s(import, &shape)};
+    ry_value_id in[] = {ry_emit_reshape(import, numbers, 2, (int64_t[]){groups, 1}),
+                        ry_emit_i64s(import, &shape)};
     ry_value_id wide = ry_emit(import, RY_OP_expand, NULL, 2, in, RY_NO_VALUE);
     return ry_emit_reshape(import, wide, 1, &channels);
 }
@@ -101,10 +111,11 @@ static ry_value_id repeat_for_channels(ry_import *import, ry_value_id numbers, i
 void ry_import_group_norm_18(ry_import *import)
 {
     ry_attrs attrs = ry_import_attrs(import, RY_OP_group_norm);
-    int64_t groups = attrs.group_norm.groups, channels = ry_import_dim(import, ry_import_in(import, 0), 1);
+    int64_t groups = attrs.group_norm.groups,
+            channels = ry_import_dim(import, ry_import_in(import, 0), 1);
     if (groups < 1 || channels % groups) {
-        ry_import_fail(import, RYND_ERROR_SHAPE, "%lld channels cannot be divided into %lld groups", (long long)channels,
-                       (long long)groups);
+        ry_import_fail(import, RYND_ERROR_SHAPE, "%lld channels cannot be divided into %lld groups",
+                       (long long)channels, (long long)groups);
         return;
     }
     ry_value_id in[3] = {ry_import_in(import, 0)};
@@ -142,7 +153,8 @@ void ry_import_mean_variance_norm(ry_import *import)
     ry_value_id x = ry_import_in(import, 0);
     ry_value_id mean = emit_reduced(import, "mean(x0)", x, &axes, false, RY_NO_VALUE);
     ry_value_id centred = ry_emit_expr2(import, "x0 - x1", x, mean);
-    ry_value_id deviation = emit_reduced(import, "sqrt(mean(x0 * x0))", centred, &axes, false, RY_NO_VALUE);
+    ry_value_id deviation =
+        emit_reduced(import, "sqrt(mean(x0 * x0))", centred, &axes, false, RY_NO_VALUE);
     ry_value_id in[] = {centred, deviation};
     ry_emit_expr(import, "x0 / (x1 + 1e-9)", NULL, 0, NULL, 2, in, ry_import_out(import, 0));
 }
@@ -152,10 +164,13 @@ void ry_import_lp_norm(ry_import *import)
 {
     int64_t p = ry_import_int(import, "p");
     if (p != 1 && p != 2) {
-        ry_import_fail(import, RYND_ERROR_UNSUPPORTED, "its p is %lld; it must be 1 or 2", (long long)p);
+        ry_import_fail(import, RYND_ERROR_UNSUPPORTED, "its p is %lld; it must be 1 or 2",
+                       (long long)p);
     }
     ry_ints axes = {.count = 1, .at = {ry_import_int(import, "axis")}};
     ry_value_id in[] = {ry_import_in(import, 0), RY_NO_VALUE};
-    in[1] = emit_reduced(import, p == 1 ? "sum(abs(x0))" : "sqrt(sum(x0 * x0))", in[0], &axes, false, RY_NO_VALUE);
-    ry_emit_expr(import, "select(x1 == 0, 0, x0 / x1)", NULL, 0, NULL, 2, in, ry_import_out(import, 0));
+    in[1] = emit_reduced(import, p == 1 ? "sum(abs(x0))" : "sqrt(sum(x0 * x0))", in[0], &axes,
+                         false, RY_NO_VALUE);
+    ry_emit_expr(import, "select(x1 == 0, 0, x0 / x1)", NULL, 0, NULL, 2, in,
+                 ry_import_out(import, 0));
 }

@@ -22,8 +22,8 @@ static void describe(ry_import *import, reduce *r)
 }
 
 /* values[count], then the axes if they are an input. */
-static ry_value_id emit_reduction(ry_import *import, const reduce *r, const char *text, int count, const ry_value_id *values,
-                                  ry_value_id to)
+static ry_value_id emit_reduction(ry_import *import, const reduce *r, const char *text, int count,
+                                  const ry_value_id *values, ry_value_id to)
 {
     ry_value_id in[4];
     for (int i = 0; i < count; i++) {
@@ -45,7 +45,9 @@ void ry_import_reduce(ry_import *import)
 static ry_value_id as_float(ry_import *import, ry_value_id x)
 {
     ry_dtype dtype = ry_import_dtype(import, x);
-    return dtype == RY_NONE || ry_dtype_is_float(dtype) ? x : ry_emit_cast(import, x, RY_f64, RY_NO_VALUE);
+    return dtype == RY_NONE || ry_dtype_is_float(dtype)
+               ? x
+               : ry_emit_cast(import, x, RY_f64, RY_NO_VALUE);
 }
 
 void ry_import_reduce_float(ry_import *import)
@@ -61,7 +63,8 @@ void ry_import_reduce_float(ry_import *import)
     ry_emit_cast(import, y, ry_import_dtype(import, x), ry_import_out(import, 0));
 }
 
-/* log(sum(exp(x))) = m + log(sum(exp(x - m))), m the largest x: nothing overflows. An infinite m is left out, its exponential is right anyway. */
+/* log(sum(exp(x))) = m + log(sum(exp(x - m))), m the largest x: nothing overflows. An infinite m is
+ * left out, its exponential is right anyway. */
 void ry_import_reduce_log_sum_exp(ry_import *import)
 {
     static const char *const largest = "m = max(x0); y0 = select(isinf(m), 0, m)";
@@ -74,9 +77,11 @@ void ry_import_reduce_log_sum_exp(ry_import *import)
     ry_value_id m = emit_reduction(import, &keep, largest, 1, &y, RY_NO_VALUE);
     ry_value_id sum_in[] = {y, m};
     ry_value_id sum = emit_reduction(import, &r, "log(sum(exp(x0 - x1)))", 2, sum_in, RY_NO_VALUE);
-    ry_value_id add_in[] = {sum, r.how.drop ? emit_reduction(import, &r, largest, 1, &y, RY_NO_VALUE) : m};
+    ry_value_id add_in[] = {
+        sum, r.how.drop ? emit_reduction(import, &r, largest, 1, &y, RY_NO_VALUE) : m};
     bool direct = x == y;
-    sum = ry_emit_expr(import, "x0 + x1", NULL, 0, NULL, 2, add_in, direct ? ry_import_out(import, 0) : RY_NO_VALUE);
+    sum = ry_emit_expr(import, "x0 + x1", NULL, 0, NULL, 2, add_in,
+                       direct ? ry_import_out(import, 0) : RY_NO_VALUE);
     if (!direct) {
         ry_emit_cast(import, sum, ry_import_dtype(import, x), ry_import_out(import, 0));
     }
@@ -92,7 +97,10 @@ void ry_import_global_pool(ry_import *import)
         axes.at[axes.count++] = i;
     }
     if (rank < 3) {
-        ry_import_fail(import, RYND_ERROR_SHAPE, "its input has %d dimensions; a batch, channels and at least one more are needed", rank);
+        ry_import_fail(
+            import, RYND_ERROR_SHAPE,
+            "its input has %d dimensions; a batch, channels and at least one more are needed",
+            rank);
     }
     ry_reduction how = {.axes = &axes};
     ry_emit_expr(import, import->row->text, NULL, 0, &how, 1, &x, ry_import_out(import, 0));

@@ -10,14 +10,17 @@ enum { MAX_PARAMETERS = 8 };
 static int row_parameters(ry_import *import, ry_expr_parameter *parameters)
 {
     int count = 0;
-    for (const ry_attribute_spec *spec = import->row->attributes; spec->name && count < MAX_PARAMETERS; spec++) {
+    for (const ry_attribute_spec *spec = import->row->attributes;
+         spec->name && count < MAX_PARAMETERS; spec++) {
         if (!spec->field || *spec->field) {
             continue;
         }
         if (spec->type == RY_ATTRIBUTE_float) {
-            parameters[count++] = (ry_expr_parameter){spec->name, ry_import_float(import, spec->name)};
+            parameters[count++] =
+                (ry_expr_parameter){spec->name, ry_import_float(import, spec->name)};
         } else if (spec->type == RY_ATTRIBUTE_int) {
-            parameters[count++] = (ry_expr_parameter){spec->name, (double)ry_import_int(import, spec->name)};
+            parameters[count++] =
+                (ry_expr_parameter){spec->name, (double)ry_import_int(import, spec->name)};
         }
     }
     return count;
@@ -27,10 +30,12 @@ void ry_import_expr(ry_import *import)
 {
     ry_expr_parameter parameters[MAX_PARAMETERS];
     int count = row_parameters(import, parameters);
-    ry_emit_expr(import, import->row->text, parameters, count, NULL, import->node->inputs, import->in, ry_import_out(import, 0));
+    ry_emit_expr(import, import->row->text, parameters, count, NULL, import->node->inputs,
+                 import->in, ry_import_out(import, 0));
 }
 
-/* A function of floats that ONNX also defines on integers: computed in f64, whose 53 bits hold what the result can show. */
+/* A function of floats that ONNX also defines on integers: computed in f64, whose 53 bits hold what
+ * the result can show. */
 void ry_import_expr_float(ry_import *import)
 {
     ry_value_id x = ry_import_in(import, 0);

@@ -14,13 +14,16 @@ static void check_kernel_shape(ry_import *import, int weights_input)
         return;
     }
     if (w->shape.rank != kernel.count + 2) {
-        ry_import_fail(import, RYND_ERROR_SHAPE, "its kernel_shape has %d numbers, but its weights '%s' have %d dimensions", kernel.count,
-                       w->name, w->shape.rank);
+        ry_import_fail(import, RYND_ERROR_SHAPE,
+                       "its kernel_shape has %d numbers, but its weights '%s' have %d dimensions",
+                       kernel.count, w->name, w->shape.rank);
         return;
     }
     for (int i = 0; i < kernel.count; i++) {
         if (w->shape.dim[i + 2] >= 0 && w->shape.dim[i + 2] != kernel.at[i]) {
-            ry_import_fail(import, RYND_ERROR_SHAPE, "its kernel_shape says %" PRId64 ", but dimension %d of its weights '%s' is %" PRId64,
+            ry_import_fail(import, RYND_ERROR_SHAPE,
+                           "its kernel_shape says %" PRId64
+                           ", but dimension %d of its weights '%s' is %" PRId64,
                            kernel.at[i], i + 2, w->name, w->shape.dim[i + 2]);
         }
     }
@@ -30,7 +33,8 @@ void ry_import_conv(ry_import *import)
 {
     ry_attrs attrs = ry_import_attrs(import, import->row->op);
     check_kernel_shape(import, 1);
-    ry_emit(import, import->row->op, &attrs, import->node->inputs, import->in, ry_import_out(import, 0));
+    ry_emit(import, import->row->op, &attrs, import->node->inputs, import->in,
+            ry_import_out(import, 0));
 }
 
 static ry_value_id emit_floats(ry_import *import, int count, const double *numbers)
@@ -43,7 +47,8 @@ static ry_value_id emit_floats(ry_import *import, int count, const double *numbe
     return ry_emit_constant(import, RY_f32, &shape, data);
 }
 
-static ry_value_id emit_resize(ry_import *import, ry_value_id x, ry_value_id scales, bool ceil, ry_value_id to)
+static ry_value_id emit_resize(ry_import *import, ry_value_id x, ry_value_id scales, bool ceil,
+                               ry_value_id to)
 {
     ry_attrs attrs = ry_import_attrs(import, RY_OP_resize);
     if (ceil) {
@@ -53,8 +58,9 @@ static ry_value_id emit_resize(ry_import *import, ry_value_id x, ry_value_id sca
     return ry_emit(import, RY_OP_resize, &attrs, 3, in, to);
 }
 
-/* Resize of opset 10 and Upsample: coordinates are asymmetric. Their text leaves the nearest pixel open; ONNX's data and ONNX Runtime take the one
- * below where an axis grows and the one above where it shrinks, so one that does both takes two steps. */
+/* Resize of opset 10 and Upsample: coordinates are asymmetric. Their text leaves the nearest pixel
+ * open; ONNX's data and ONNX Runtime take the one below where an axis grows and the one above where
+ * it shrinks, so one that does both takes two steps. */
 static void resize_old(ry_import *import, ry_value_id scales)
 {
     ry_floats grow = {0}, shrink = {0};
@@ -87,7 +93,8 @@ void ry_import_resize_10(ry_import *import)
 
 void ry_import_upsample_1(ry_import *import)
 {
-    double scales[] = {1, 1, ry_import_float(import, "height_scale"), ry_import_float(import, "width_scale")};
+    double scales[] = {1, 1, ry_import_float(import, "height_scale"),
+                       ry_import_float(import, "width_scale")};
     resize_old(import, emit_floats(import, 4, scales));
 }
 
@@ -101,14 +108,18 @@ void ry_import_upsample_7(ry_import *import)
 void ry_import_roi_align(ry_import *import)
 {
     ry_attrs attrs = ry_import_attrs(import, RY_OP_roi_align);
-    const char *mode = ry_import_text(import, "mode"), *coordinates = ry_import_text(import, "coordinate_transformation_mode");
+    const char *mode = ry_import_text(import, "mode"),
+               *coordinates = ry_import_text(import, "coordinate_transformation_mode");
     attrs.roi_align.max = strcmp(mode, "max") == 0;
     attrs.roi_align.half_pixel = strcmp(coordinates, "half_pixel") == 0;
     if (!attrs.roi_align.max && strcmp(mode, "avg") != 0) {
-        ry_import_fail(import, RYND_ERROR_UNSUPPORTED, "its mode '%s' is neither avg nor max", mode);
+        ry_import_fail(import, RYND_ERROR_UNSUPPORTED, "its mode '%s' is neither avg nor max",
+                       mode);
     }
-    if (*coordinates && !attrs.roi_align.half_pixel && strcmp(coordinates, "output_half_pixel") != 0) {
-        ry_import_fail(import, RYND_ERROR_UNSUPPORTED, "its coordinate_transformation_mode '%s' is not known", coordinates);
+    if (*coordinates && !attrs.roi_align.half_pixel &&
+        strcmp(coordinates, "output_half_pixel") != 0) {
+        ry_import_fail(import, RYND_ERROR_UNSUPPORTED,
+                       "its coordinate_transformation_mode '%s' is not known", coordinates);
     }
     ry_emit(import, RY_OP_roi_align, &attrs, 3, import->in, ry_import_out(import, 0));
 }
@@ -118,7 +129,8 @@ static bool is_crd(ry_import *import)
     const char *mode = ry_import_text(import, "mode");
     bool crd = strcmp(mode, "CRD") == 0;
     if (!crd && strcmp(mode, "DCR") != 0) {
-        ry_import_fail(import, RYND_ERROR_UNSUPPORTED, "its mode '%s' is neither DCR nor CRD", mode);
+        ry_import_fail(import, RYND_ERROR_UNSUPPORTED, "its mode '%s' is neither DCR nor CRD",
+                       mode);
     }
     return crd;
 }
@@ -148,7 +160,8 @@ void ry_import_image_scaler(ry_import *import)
         in[1] = ry_emit_reshape(import, in[1], 3, (int64_t[]){bias.count, 1, 1});
         in[1] = ry_emit_cast(import, in[1], ry_import_dtype(import, in[0]), RY_NO_VALUE);
     }
-    ry_emit_expr(import, bias.count ? "x0 * scale + x1" : "x0 * scale", &scale, 1, NULL, bias.count ? 2 : 1, in, ry_import_out(import, 0));
+    ry_emit_expr(import, bias.count ? "x0 * scale + x1" : "x0 * scale", &scale, 1, NULL,
+                 bias.count ? 2 : 1, in, ry_import_out(import, 0));
 }
 
 /* border: left, top, right, bottom. scale, when it is there: the height and width that stay. */
@@ -163,9 +176,11 @@ void ry_import_crop(ry_import *import)
     int64_t left = border.at[0], top = border.at[1], right = border.at[2], bottom = border.at[3];
     attrs.slice.axes = (ry_ints){.count = 2, .at = {2, 3}};
     attrs.slice.starts = (ry_ints){.count = 2, .at = {top, left}};
-    attrs.slice.ends = (ry_ints){.count = 2, .at = {bottom ? -bottom : INT64_MAX, right ? -right : INT64_MAX}};
+    attrs.slice.ends =
+        (ry_ints){.count = 2, .at = {bottom ? -bottom : INT64_MAX, right ? -right : INT64_MAX}};
     for (int i = 0; i < scale.count; i++) {
-        if (__builtin_add_overflow(attrs.slice.starts.at[i], scale.at[i], &attrs.slice.ends.at[i])) {
+        if (__builtin_add_overflow(attrs.slice.starts.at[i], scale.at[i],
+                                   &attrs.slice.ends.at[i])) {
             ry_import_fail(import, RYND_ERROR_SHAPE, "its border and scale are too large");
         }
     }

@@ -24,19 +24,22 @@ static rynd_status check_file(int file, const char *path, size_t *size, ry_error
         return ry_fail(error, RYND_ERROR_IO, "%s: is a folder, not a file", path);
     }
     if (!S_ISREG(about.st_mode)) {
-        return ry_fail(error, RYND_ERROR_IO, "%s: is not a regular file; it cannot be mapped", path);
+        return ry_fail(error, RYND_ERROR_IO, "%s: is not a regular file; it cannot be mapped",
+                       path);
     }
     if (about.st_size == 0) {
         return ry_fail(error, RYND_ERROR_FORMAT, "%s: the file is empty", path);
     }
     if ((uintmax_t)about.st_size > SIZE_MAX) {
-        return ry_fail(error, RYND_ERROR_IO, "%s: the file does not fit into the address space", path);
+        return ry_fail(error, RYND_ERROR_IO, "%s: the file does not fit into the address space",
+                       path);
     }
     *size = (size_t)about.st_size;
     return RYND_OK;
 }
 
-static rynd_status map_file(int file, const char *path, const ry_allocator *allocator, ry_mapping **list, ry_error *error)
+static rynd_status map_file(int file, const char *path, const ry_allocator *allocator,
+                            ry_mapping **list, ry_error *error)
 {
     size_t size = 0;
     RY_TRY(check_file(file, path, &size, error));
@@ -55,7 +58,8 @@ static rynd_status map_file(int file, const char *path, const ry_allocator *allo
     return RYND_OK;
 }
 
-rynd_status ry_mapping_open(const char *path, const ry_allocator *allocator, ry_mapping **list, const ry_mapping **mapping, ry_error *error)
+rynd_status ry_mapping_open(const char *path, const ry_allocator *allocator, ry_mapping **list,
+                            const ry_mapping **mapping, ry_error *error)
 {
     for (const ry_mapping *m = *list; m; m = m->next) {
         if (strcmp(m->path, path) == 0) {
@@ -106,22 +110,30 @@ static bool lies_inside(const char *folder, const char *path)
     return folder[length - 1] == '/' || path[length] == '/';
 }
 
-rynd_status ry_mapping_open_inside(const char *folder, const char *location, const ry_allocator *allocator, ry_mapping **list,
+rynd_status ry_mapping_open_inside(const char *folder, const char *location,
+                                   const ry_allocator *allocator, ry_mapping **list,
                                    const ry_mapping **mapping, ry_error *error)
 {
     if (!*location || *location == '/' || has_parent_part(location)) {
-        return ry_fail(error, RYND_ERROR_FORMAT, "external data path '%s' is refused: it must be relative and without '..'", location);
+        return ry_fail(error, RYND_ERROR_FORMAT,
+                       "external data path '%s' is refused: it must be relative and without '..'",
+                       location);
     }
     char joined[PATH_MAX], real[PATH_MAX], real_folder[PATH_MAX];
     int length = snprintf(joined, sizeof joined, "%s/%s", *folder ? folder : ".", location);
     if (length < 0 || (size_t)length >= sizeof joined) {
-        return ry_fail(error, RYND_ERROR_FORMAT, "external data path '%.100s...' is too long", location);
+        return ry_fail(error, RYND_ERROR_FORMAT, "external data path '%.100s...' is too long",
+                       location);
     }
     if (!realpath(*folder ? folder : ".", real_folder) || !realpath(joined, real)) {
-        return ry_fail(error, RYND_ERROR_IO, "external data file %s: cannot be opened: %s", joined, strerror(errno));
+        return ry_fail(error, RYND_ERROR_IO, "external data file %s: cannot be opened: %s", joined,
+                       strerror(errno));
     }
     if (!lies_inside(real_folder, real)) {
-        return ry_fail(error, RYND_ERROR_FORMAT, "external data file %s is refused: it is a link that leaves the model's folder", joined);
+        return ry_fail(
+            error, RYND_ERROR_FORMAT,
+            "external data file %s is refused: it is a link that leaves the model's folder",
+            joined);
     }
     return ry_mapping_open(real, allocator, list, mapping, error);
 }

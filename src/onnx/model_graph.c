@@ -29,8 +29,10 @@ typedef struct declaration {
     ry_shape shape; /* rank -1: not said */
 } declaration;
 
-/* A name that only an inner value's declaration has is no dim of the model: no symbol is made for it. */
-static rynd_status read_dim(builder *b, const char *name, enum role role, ry_slice bytes, int64_t *dim)
+/* A name that only an inner value's declaration has is no dim of the model: no symbol is made for
+ * it. */
+static rynd_status read_dim(builder *b, const char *name, enum role role, ry_slice bytes,
+                            int64_t *dim)
 {
     ry_onnx_TensorShapeProto_Dimension proto;
     RY_TRY(RY_READER_DECODE(b->reader, TensorShapeProto_Dimension, bytes, &proto));
@@ -39,7 +41,8 @@ static rynd_status read_dim(builder *b, const char *name, enum role role, ry_sli
         return RYND_OK;
     }
     if (proto.has_dim_value && proto.dim_value < -1) {
-        return ry_fail(b->reader->error, RYND_ERROR_SHAPE, "value '%s' has the dimension %" PRId64, name, proto.dim_value);
+        return ry_fail(b->reader->error, RYND_ERROR_SHAPE, "value '%s' has the dimension %" PRId64,
+                       name, proto.dim_value);
     }
     if (role == ROLE_INNER) {
         *dim = INT64_MIN;
@@ -52,7 +55,8 @@ static rynd_status read_dim(builder *b, const char *name, enum role role, ry_sli
     return *dim < 0 ? RYND_OK : ry_fail_memory(b->reader->error);
 }
 
-static rynd_status read_shape(builder *b, const char *name, enum role role, ry_slice bytes, ry_shape *shape)
+static rynd_status read_shape(builder *b, const char *name, enum role role, ry_slice bytes,
+                              ry_shape *shape)
 {
     ry_onnx_TensorShapeProto proto;
     if (!ry_slice_present(bytes)) {
@@ -60,8 +64,9 @@ static rynd_status read_shape(builder *b, const char *name, enum role role, ry_s
     }
     RY_TRY(RY_READER_DECODE(b->reader, TensorShapeProto, bytes, &proto));
     if (proto.dim.count > RY_MAX_RANK) {
-        return ry_fail(b->reader->error, RYND_ERROR_UNSUPPORTED, "value '%s' has %zu dimensions; rynd has at most %d", name,
-                       proto.dim.count, RY_MAX_RANK);
+        return ry_fail(b->reader->error, RYND_ERROR_UNSUPPORTED,
+                       "value '%s' has %zu dimensions; rynd has at most %d", name, proto.dim.count,
+                       RY_MAX_RANK);
     }
     shape->rank = (int)proto.dim.count;
     for (int i = 0; i < shape->rank; i++) {
@@ -80,17 +85,19 @@ static rynd_status read_declaration(builder *b, ry_slice bytes, enum role role, 
     RY_TRY(ry_reader_text(b->reader, proto.name, &value->name));
     RY_TRY(RY_READER_DECODE(b->reader, TypeProto, proto.type, &type));
     if (!ry_slice_present(type.tensor_type)) {
-        return role != ROLE_INPUT
-                   ? RYND_OK
-                   : ry_fail(b->reader->error, RYND_ERROR_UNSUPPORTED,
-                             "input '%s' is not a tensor; sequences, maps and optional values are not supported", value->name);
+        return role != ROLE_INPUT ? RYND_OK
+                                  : ry_fail(b->reader->error, RYND_ERROR_UNSUPPORTED,
+                                            "input '%s' is not a tensor; sequences, maps and "
+                                            "optional values are not supported",
+                                            value->name);
     }
     RY_TRY(RY_READER_DECODE(b->reader, TypeProto_Tensor, type.tensor_type, &tensor));
     value->dtype = ry_dtype_from_onnx(tensor.elem_type);
     if (value->dtype == RY_NONE && (role == ROLE_INPUT || tensor.elem_type)) {
-        return ry_fail(b->reader->error, RYND_ERROR_UNSUPPORTED,
-                       "value '%s' has the ONNX data type %d (%s), which rynd does not compute with", value->name, (int)tensor.elem_type,
-                       ry_onnx_type_name(tensor.elem_type));
+        return ry_fail(
+            b->reader->error, RYND_ERROR_UNSUPPORTED,
+            "value '%s' has the ONNX data type %d (%s), which rynd does not compute with",
+            value->name, (int)tensor.elem_type, ry_onnx_type_name(tensor.elem_type));
     }
     return read_shape(b, value->name, role, tensor.shape, &value->shape);
 }
@@ -106,32 +113,38 @@ static rynd_status know(builder *b, const char *name, ry_value_id value)
 static rynd_status add_initializers(builder *b)
 {
     if (b->proto.sparse_initializer.count) {
-        return ry_fail(b->reader->error, RYND_ERROR_UNSUPPORTED,
-                       "the graph has %zu sparse initializers, which rynd does not read; store them dense",
-                       b->proto.sparse_initializer.count);
+        return ry_fail(
+            b->reader->error, RYND_ERROR_UNSUPPORTED,
+            "the graph has %zu sparse initializers, which rynd does not read; store them dense",
+            b->proto.sparse_initializer.count);
     }
     for (size_t i = 0; i < b->proto.initializer.count; i++) {
         ry_tensor_record tensor;
-        const rynd_status status = ry_reader_tensor(b->reader, b->proto.initializer.at[i], "", &b->graph->arena, &tensor);
-        if (status == RYND_ERROR_OUT_OF_MEMORY) { /* all else names its tensor where it is found; this may come before its name is read */
-            ry_error_prefix(b->reader->error, "initializer %zu%s%s%s: ", i, *tensor.name ? " ('" : "", tensor.name,
-                            *tensor.name ? "')" : "");
+        const rynd_status status =
+            ry_reader_tensor(b->reader, b->proto.initializer.at[i], "", &b->graph->arena, &tensor);
+        if (status == RYND_ERROR_OUT_OF_MEMORY) { /* all else names its tensor where it is found;
+                                                     this may come before its name is read */
+            ry_error_prefix(b->reader->error, "initializer %zu%s%s%s: ", i,
+                            *tensor.name ? " ('" : "", tensor.name, *tensor.name ? "')" : "");
         }
         RY_TRY(status);
         if (!*tensor.name) {
             return ry_fail(b->reader->error, RYND_ERROR_FORMAT, "initializer %zu has no name", i);
         }
         if (ry_names_find(&b->known, tensor.name) != RY_NO_NAME) {
-            return ry_fail(b->reader->error, RYND_ERROR_FORMAT, "two initializers have the name '%s'", tensor.name);
+            return ry_fail(b->reader->error, RYND_ERROR_FORMAT,
+                           "two initializers have the name '%s'", tensor.name);
         }
-        ry_value_id value = ry_graph_add_constant(b->graph, tensor.name, tensor.dtype, &tensor.shape, tensor.data);
+        ry_value_id value =
+            ry_graph_add_constant(b->graph, tensor.name, tensor.dtype, &tensor.shape, tensor.data);
         RY_TRY(know(b, tensor.name, value));
         b->graph->values[value].unaligned = tensor.unaligned;
     }
     return RYND_OK;
 }
 
-/* Up to IR version 3 initializers were repeated among the inputs; later that makes them defaults that a caller may override, which rynd does not. */
+/* Up to IR version 3 initializers were repeated among the inputs; later that makes them defaults
+ * that a caller may override, which rynd does not. */
 static rynd_status add_inputs(builder *b)
 {
     for (size_t i = 0; i < b->proto.input.count; i++) {
@@ -142,7 +155,8 @@ static rynd_status add_inputs(builder *b)
             continue;
         }
         if (!*input.name || other != RY_NO_NAME) {
-            return ry_fail(b->reader->error, RYND_ERROR_FORMAT, *input.name ? "two inputs have the name '%s'" : "an input has no name%s",
+            return ry_fail(b->reader->error, RYND_ERROR_FORMAT,
+                           *input.name ? "two inputs have the name '%s'" : "an input has no name%s",
                            input.name);
         }
         ry_value_id value = ry_graph_add_value(b->graph, input.name, input.dtype, &input.shape);
@@ -165,7 +179,8 @@ static rynd_status add_node(builder *b, const ry_node_record *node)
     for (int i = 0; i < node->inputs; i++) {
         in[i] = *node->in[i] ? ry_graph_find(b->graph, node->in[i]) : RY_NO_VALUE;
         if (*node->in[i] && in[i] == RY_NO_VALUE) {
-            return ry_fail(b->reader->error, RYND_ERROR_FORMAT, "node '%s' (%s): its input '%s' was never made", node->name, node->op,
+            return ry_fail(b->reader->error, RYND_ERROR_FORMAT,
+                           "node '%s' (%s): its input '%s' was never made", node->name, node->op,
                            node->in[i]);
         }
     }
@@ -178,18 +193,21 @@ static rynd_status add_node(builder *b, const ry_node_record *node)
     return status;
 }
 
-/* A declaration that contradicts what the nodes compute, as tools leave behind that cut or change a model. */
-static void check_shape(builder *b, const char *what, const ry_value *value, const declaration *declared)
+/* A declaration that contradicts what the nodes compute, as tools leave behind that cut or change a
+ * model. */
+static void check_shape(builder *b, const char *what, const ry_value *value,
+                        const declaration *declared)
 {
-    bool agree = value->shape.rank < 0 || declared->shape.rank < 0 || value->shape.rank == declared->shape.rank;
+    bool agree = value->shape.rank < 0 || declared->shape.rank < 0 ||
+                 value->shape.rank == declared->shape.rank;
     for (int i = 0; agree && i < value->shape.rank && declared->shape.rank >= 0; i++) {
         int64_t have = value->shape.dim[i], said = declared->shape.dim[i];
         agree = have < 0 || said < 0 || have == said || value->bounded;
     }
     if (!agree) {
         char computed[256], text[256];
-        ry_graph_warn(b->graph, "%s '%s' is declared with shape %s, but has %s, which holds", what, declared->name,
-                      ry_shape_text(b->graph, &declared->shape, text, sizeof text),
+        ry_graph_warn(b->graph, "%s '%s' is declared with shape %s, but has %s, which holds", what,
+                      declared->name, ry_shape_text(b->graph, &declared->shape, text, sizeof text),
                       ry_shape_text(b->graph, &value->shape, computed, sizeof computed));
     }
 }
@@ -198,13 +216,15 @@ static rynd_status check_inner(builder *b)
 {
     for (size_t i = 0; i < b->proto.value_info.count; i++) {
         declaration inner;
-        const rynd_status status = read_declaration(b, b->proto.value_info.at[i], ROLE_INNER, &inner);
+        const rynd_status status =
+            read_declaration(b, b->proto.value_info.at[i], ROLE_INNER, &inner);
         if (status == RYND_ERROR_OUT_OF_MEMORY) {
             return status;
         }
         const ry_value_id id = inner.name ? ry_graph_find(b->graph, inner.name) : RY_NO_VALUE;
         if (status != RYND_OK) {
-            ry_graph_warn(b->graph, "a declaration that is not needed is passed over: %s", b->reader->error->text);
+            ry_graph_warn(b->graph, "a declaration that is not needed is passed over: %s",
+                          b->reader->error->text);
         } else if (id != RY_NO_VALUE) {
             check_shape(b, "value", &b->graph->values[id], &inner);
         }
@@ -217,7 +237,8 @@ static rynd_status merge_declaration(builder *b, ry_value *value, const declarat
 {
     check_shape(b, "output", value, output);
     if (output->dtype != RY_NONE && value->dtype != RY_NONE && output->dtype != value->dtype) {
-        return ry_fail(b->reader->error, RYND_ERROR_SHAPE, "output '%s' is declared as %s, but is %s", output->name,
+        return ry_fail(b->reader->error, RYND_ERROR_SHAPE,
+                       "output '%s' is declared as %s, but is %s", output->name,
                        ry_dtype_name(output->dtype), ry_dtype_name(value->dtype));
     }
     if (value->dtype == RY_NONE) {
@@ -236,22 +257,27 @@ static rynd_status add_outputs(builder *b)
         RY_TRY(read_declaration(b, b->proto.output.at[i], ROLE_OUTPUT, &output));
         ry_value_id value = ry_graph_find(b->graph, output.name);
         if (value == RY_NO_VALUE) {
-            return ry_fail(b->reader->error, RYND_ERROR_FORMAT, "output '%s' is missing: no node makes it", output.name);
+            return ry_fail(b->reader->error, RYND_ERROR_FORMAT,
+                           "output '%s' is missing: no node makes it", output.name);
         }
         if (ry_graph_is_output(b->graph, value)) {
-            return ry_fail(b->reader->error, RYND_ERROR_FORMAT, "two outputs have the name '%s'", output.name);
+            return ry_fail(b->reader->error, RYND_ERROR_FORMAT, "two outputs have the name '%s'",
+                           output.name);
         }
         RY_TRY(merge_declaration(b, &b->graph->values[value], &output));
         if (!ry_graph_add_output(b->graph, value)) {
             return ry_fail_memory(b->reader->error);
         }
     }
-    return b->graph->output_count ? RYND_OK : ry_fail(b->reader->error, RYND_ERROR_FORMAT, "the graph has no outputs");
+    return b->graph->output_count
+               ? RYND_OK
+               : ry_fail(b->reader->error, RYND_ERROR_FORMAT, "the graph has no outputs");
 }
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const ry_onnx_usage *)a)->operator_name, ((const ry_onnx_usage *)b)->operator_name);
+    return strcmp(((const ry_onnx_usage *)a)->operator_name,
+                  ((const ry_onnx_usage *)b)->operator_name);
 }
 
 static rynd_status count_operators(builder *b, ry_onnx_model *model)
@@ -291,8 +317,8 @@ static rynd_status add_nodes(builder *b)
     return RYND_OK;
 }
 
-rynd_status ry_model_graph(ry_reader *reader, ry_slice graph_bytes, const ry_opsets *opsets, const ry_slices *functions,
-                           ry_onnx_model *model)
+rynd_status ry_model_graph(ry_reader *reader, ry_slice graph_bytes, const ry_opsets *opsets,
+                           const ry_slices *functions, ry_onnx_model *model)
 {
     builder b = {.reader = reader, .graph = model->graph};
     const char *name;

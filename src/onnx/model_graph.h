@@ -7,7 +7,7 @@
 #include "onnx/onnx.h"
 
 /* Fills an empty graph, and model->usage. */
-rynd_status ry_model_graph(ry_reader *reader, ry_slice graph_bytes, const ry_opsets *opsets, const ry_slices *functions,
-                           ry_onnx_model *model);
+rynd_status ry_model_graph(ry_reader *reader, ry_slice graph_bytes, const ry_opsets *opsets,
+                           const ry_slices *functions, ry_onnx_model *model);
 
 #endif

@@ -13,7 +13,8 @@
 rynd_status ry_opsets_read(ry_reader *reader, const ry_slices *imports, ry_opsets *opsets)
 {
     size_t count = imports->count ? imports->count : 1;
-    *opsets = (ry_opsets){.at = RY_TAKE(reader->source.arena, ry_opset_import, count), .count = count};
+    *opsets =
+        (ry_opsets){.at = RY_TAKE(reader->source.arena, ry_opset_import, count), .count = count};
     if (!opsets->at) {
         return ry_fail_memory(reader->error);
     }
@@ -27,23 +28,27 @@ rynd_status ry_opsets_read(ry_reader *reader, const ry_slices *imports, ry_opset
             opsets->at[i].domain = "";
         }
         if (!*opsets->at[i].domain && import.version > RY_OPSET_NEWEST) {
-            return ry_fail(reader->error, RYND_ERROR_UNSUPPORTED,
-                           "the model uses opset %" PRId64
-                           " of ONNX; the newest that rynd knows is %d. Export the model with an older opset",
-                           import.version, RY_OPSET_NEWEST);
+            return ry_fail(
+                reader->error, RYND_ERROR_UNSUPPORTED,
+                "the model uses opset %" PRId64
+                " of ONNX; the newest that rynd knows is %d. Export the model with an older opset",
+                import.version, RY_OPSET_NEWEST);
         }
         if (import.version < 1) {
-            return ry_fail(reader->error, RYND_ERROR_FORMAT, "opset %" PRId64 " of domain '%s' does not exist", import.version,
+            return ry_fail(reader->error, RYND_ERROR_FORMAT,
+                           "opset %" PRId64 " of domain '%s' does not exist", import.version,
                            opsets->at[i].domain);
         }
     }
     for (size_t i = 0; i < count; i++) {
         const int64_t before = ry_opsets_find(opsets, opsets->at[i].domain);
         if (before && before != opsets->at[i].version) {
-            return ry_fail(reader->error, RYND_ERROR_FORMAT, "domain '%s' is imported as opset %" PRId64 " and as opset %" PRId64,
+            return ry_fail(reader->error, RYND_ERROR_FORMAT,
+                           "domain '%s' is imported as opset %" PRId64 " and as opset %" PRId64,
                            opsets->at[i].domain, before, opsets->at[i].version);
         }
-        if (!ry_names_add(&opsets->domains, reader->source.arena, opsets->at[i].domain, (uint32_t)i)) {
+        if (!ry_names_add(&opsets->domains, reader->source.arena, opsets->at[i].domain,
+                          (uint32_t)i)) {
             return ry_fail_memory(reader->error);
         }
     }
@@ -60,16 +65,20 @@ int64_t ry_opsets_find(const ry_opsets *opsets, const char *domain)
 static int describe(const ry_node_record *node, const ry_operator *nearest, char *text, size_t size)
 {
     if (*node->domain) {
-        return snprintf(text, size, "node '%s': %s of domain '%s'", node->name, node->op, node->domain);
+        return snprintf(text, size, "node '%s': %s of domain '%s'", node->name, node->op,
+                        node->domain);
     }
     if (!node->opset) {
-        return snprintf(text, size, "node '%s': %s, whose opset the model does not import", node->name, node->op);
+        return snprintf(text, size, "node '%s': %s, whose opset the model does not import",
+                        node->name, node->op);
     }
     if (nearest) {
-        return snprintf(text, size, "node '%s': %s of opset %" PRId64 " (ONNX has it from opset %d)", node->name, node->op, node->opset,
-                        nearest->first);
+        return snprintf(text, size,
+                        "node '%s': %s of opset %" PRId64 " (ONNX has it from opset %d)",
+                        node->name, node->op, node->opset, nearest->first);
     }
-    return snprintf(text, size, "node '%s': %s of opset %" PRId64, node->name, node->op, node->opset);
+    return snprintf(text, size, "node '%s': %s of opset %" PRId64, node->name, node->op,
+                    node->opset);
 }
 
 rynd_status ry_nodes_check_operators(ry_reader *reader, const ry_node_list *list)
@@ -86,8 +95,10 @@ rynd_status ry_nodes_check_operators(ry_reader *reader, const ry_node_list *list
         int length = describe(node, nearest, clause, sizeof clause);
         missing++;
         /* 120: room for the sentence around the list. */
-        if (length > 0 && (size_t)length < sizeof clause && used + (size_t)length + 120 < sizeof text) {
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", listed ? "; " : "", clause);
+        if (length > 0 && (size_t)length < sizeof clause &&
+            used + (size_t)length + 120 < sizeof text) {
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", listed ? "; " : "",
+                                     clause);
             listed++;
         }
     }
@@ -97,7 +108,8 @@ rynd_status ry_nodes_check_operators(ry_reader *reader, const ry_node_list *list
     if (listed < missing) {
         snprintf(text + used, sizeof text - used, "; and %zu more", missing - listed);
     }
-    return ry_fail(reader->error, RYND_ERROR_UNSUPPORTED, "rynd does not have the operator%s of %zu node%s: %s", missing > 1 ? "s" : "",
+    return ry_fail(reader->error, RYND_ERROR_UNSUPPORTED,
+                   "rynd does not have the operator%s of %zu node%s: %s", missing > 1 ? "s" : "",
                    missing, missing > 1 ? "s" : "", text);
 }
 
@@ -129,9 +141,12 @@ static rynd_status add_producers(sorter *s)
             }
             uint32_t other = ry_names_find(&s->producers, node->out[i]);
             if (other != RY_NO_NAME || ry_names_find(s->known, node->out[i]) != RY_NO_NAME) {
-                return ry_fail(s->reader->error, RYND_ERROR_FORMAT, "node '%s' (%s): its output '%s' is also made by %s%s%s", node->name,
-                               node->op, node->out[i], other == RY_NO_NAME ? "an input or initializer" : "node '",
-                               other == RY_NO_NAME ? "" : s->list->at[other].name, other == RY_NO_NAME ? "" : "'");
+                return ry_fail(s->reader->error, RYND_ERROR_FORMAT,
+                               "node '%s' (%s): its output '%s' is also made by %s%s%s", node->name,
+                               node->op, node->out[i],
+                               other == RY_NO_NAME ? "an input or initializer" : "node '",
+                               other == RY_NO_NAME ? "" : s->list->at[other].name,
+                               other == RY_NO_NAME ? "" : "'");
             }
             if (!ry_names_add(&s->producers, s->reader->source.arena, node->out[i], (uint32_t)n)) {
                 return ry_fail_memory(s->reader->error);
@@ -149,13 +164,16 @@ static rynd_status fail_cycle(const sorter *s, uint32_t node)
         from++;
     }
     for (size_t i = from; i < s->depth && used + 200 < sizeof text; i++) {
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s'%.80s'", i > from ? ", " : "", s->list->at[s->stack[i].node].name);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s'%.80s'", i > from ? ", " : "",
+                                 s->list->at[s->stack[i].node].name);
     }
-    return ry_fail(s->reader->error, RYND_ERROR_FORMAT, "the nodes %s form a cycle: each needs an output of another", text);
+    return ry_fail(s->reader->error, RYND_ERROR_FORMAT,
+                   "the nodes %s form a cycle: each needs an output of another", text);
 }
 
 /* The node that makes an input; RY_NO_NAME: none has to. */
-static rynd_status find_producer(const sorter *s, const ry_node_record *node, int i, uint32_t *producer)
+static rynd_status find_producer(const sorter *s, const ry_node_record *node, int i,
+                                 uint32_t *producer)
 {
     *producer = RY_NO_NAME;
     if (!*node->in[i] || ry_names_find(s->known, node->in[i]) != RY_NO_NAME) {
@@ -164,8 +182,9 @@ static rynd_status find_producer(const sorter *s, const ry_node_record *node, in
     *producer = ry_names_find(&s->producers, node->in[i]);
     if (*producer == RY_NO_NAME) {
         return ry_fail(s->reader->error, RYND_ERROR_FORMAT,
-                       "node '%s' (%s): its input '%s' is missing: no node makes it, and it is no input and no initializer", node->name,
-                       node->op, node->in[i]);
+                       "node '%s' (%s): its input '%s' is missing: no node makes it, and it is no "
+                       "input and no initializer",
+                       node->name, node->op, node->in[i]);
     }
     return RYND_OK;
 }

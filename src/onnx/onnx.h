@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading ONNX models and tensors.
  *
- * A model file is mapped and stays mapped: constants of the graph point into it. Files are hostile input: every offset, length and count is checked
- * against the file's size before it is used. */
+ * A model file is mapped and stays mapped: constants of the graph point into it. Files are hostile
+ * input: every offset, length and count is checked against the file's size before it is used. */
 #ifndef RY_ONNX_ONNX_H
 #define RY_ONNX_ONNX_H
 
@@ -23,18 +23,23 @@ typedef struct ry_onnx_usage {
     size_t count;
 } ry_onnx_usage;
 
-rynd_status ry_onnx_load(const char *path, const ry_allocator *allocator, ry_onnx_model *model, ry_error *error);
-/* `data` is borrowed and must outlive the model; external data is looked for in `folder` (NULL: refused). */
-rynd_status ry_onnx_load_memory(const void *data, size_t size, const char *folder, const ry_allocator *allocator, ry_onnx_model *model,
+rynd_status ry_onnx_load(const char *path, const ry_allocator *allocator, ry_onnx_model *model,
+                         ry_error *error);
+/* `data` is borrowed and must outlive the model; external data is looked for in `folder` (NULL:
+ * refused). */
+rynd_status ry_onnx_load_memory(const void *data, size_t size, const char *folder,
+                                const ry_allocator *allocator, ry_onnx_model *model,
                                 ry_error *error);
-/* `model` is a ry_onnx_model: constants of its file that are not read again soon need not stay in memory (ry_mapping_unneeded). */
+/* `model` is a ry_onnx_model: constants of its file that are not read again soon need not stay in
+ * memory (ry_mapping_unneeded). */
 void ry_onnx_unneeded(const void *model, const void *data, size_t size);
 void ry_onnx_free(ry_onnx_model *model);
 
 /* A TensorProto file (.pb). The tensor's data and name live in the arena. */
-rynd_status ry_onnx_tensor_read(const void *data, size_t size, ry_arena *arena, const char **name, ry_tensor *tensor, ry_error *error);
+rynd_status ry_onnx_tensor_read(const void *data, size_t size, ry_arena *arena, const char **name,
+                                ry_tensor *tensor, ry_error *error);
 /* Writes one into arena memory. */
-rynd_status ry_onnx_tensor_write(const char *name, const ry_tensor *tensor, ry_arena *arena, const void **data, size_t *size,
-                                 ry_error *error);
+rynd_status ry_onnx_tensor_write(const char *name, const ry_tensor *tensor, ry_arena *arena,
+                                 const void **data, size_t *size, ry_error *error);
 
 #endif

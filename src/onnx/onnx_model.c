@@ -19,7 +19,8 @@ static bool looks_like_text(const uint8_t *data, size_t size)
             return false;
         }
     }
-    /* 0x08 (ir_version) and other tags below 32 are not printable, except tab, line feed and their like. */
+    /* 0x08 (ir_version) and other tags below 32 are not printable, except tab, line feed and their
+     * like. */
     return look > 0 && (isprint(data[0]) || data[0] >= 128);
 }
 
@@ -35,10 +36,13 @@ static rynd_status check_content(const uint8_t *data, size_t size, ry_error *err
         return ry_fail(error, RYND_ERROR_FORMAT, "the file is empty");
     }
     if (starts_with(data, size, "version https://git-lfs")) {
-        return ry_fail(error, RYND_ERROR_FORMAT, "not a model but a Git LFS pointer to one; fetch it with: git lfs pull");
+        return ry_fail(error, RYND_ERROR_FORMAT,
+                       "not a model but a Git LFS pointer to one; fetch it with: git lfs pull");
     }
     if (starts_with(data, size, "PK\x03\x04")) {
-        return ry_fail(error, RYND_ERROR_FORMAT, "not an ONNX model but a zip archive (perhaps a PyTorch file; export it to ONNX)");
+        return ry_fail(
+            error, RYND_ERROR_FORMAT,
+            "not an ONNX model but a zip archive (perhaps a PyTorch file; export it to ONNX)");
     }
     if (looks_like_text(data, size)) {
         return ry_fail(error, RYND_ERROR_FORMAT, "not an ONNX model but a text file");
@@ -54,10 +58,12 @@ static rynd_status explain_damage(const ry_reader *reader, rynd_status status, c
     }
     bool cut = strstr(reason, "end-of-stream") || strstr(reason, "parent stream too short");
     return ry_fail(reader->error, status, "%s",
-                   cut ? "not a whole ONNX model: the file is truncated, or is something else" : "not an ONNX model, or a damaged one");
+                   cut ? "not a whole ONNX model: the file is truncated, or is something else"
+                       : "not an ONNX model, or a damaged one");
 }
 
-static rynd_status read_header(ry_reader *reader, const ry_onnx_ModelProto *proto, ry_onnx_model *model)
+static rynd_status read_header(ry_reader *reader, const ry_onnx_ModelProto *proto,
+                               ry_onnx_model *model)
 {
     const char *producer;
     RY_TRY(ry_reader_text(reader, proto->producer_name, &producer));
@@ -73,7 +79,9 @@ static rynd_status read_header(ry_reader *reader, const ry_onnx_ModelProto *prot
         return ry_fail(reader->error, RYND_ERROR_FORMAT, "not an ONNX model: it has no IR version");
     }
     if (proto->ir_version > RY_IR_VERSION_NEWEST) {
-        return ry_fail(reader->error, RYND_ERROR_UNSUPPORTED, "the model has ONNX IR version %" PRId64 "; the newest that rynd knows is %d",
+        return ry_fail(reader->error, RYND_ERROR_UNSUPPORTED,
+                       "the model has ONNX IR version %" PRId64
+                       "; the newest that rynd knows is %d",
                        proto->ir_version, RY_IR_VERSION_NEWEST);
     }
     return RYND_OK;
@@ -85,7 +93,8 @@ static rynd_status read_model(ry_reader *reader, ry_onnx_model *model)
     ry_opsets opsets;
     const char *reason = "";
     RY_TRY(check_content(reader->source.bytes.data, reader->source.bytes.size, reader->error));
-    if (!ry_slices_decode(&reader->source, ry_onnx_ModelProto_fields, reader->source.bytes, &proto, sizeof proto, &reason)) {
+    if (!ry_slices_decode(&reader->source, ry_onnx_ModelProto_fields, reader->source.bytes, &proto,
+                          sizeof proto, &reason)) {
         return explain_damage(reader, RYND_ERROR_FORMAT, reason);
     }
     RY_TRY(read_header(reader, &proto, model));
@@ -94,7 +103,8 @@ static rynd_status read_model(ry_reader *reader, ry_onnx_model *model)
     return ry_model_graph(reader, proto.graph, &opsets, &proto.functions, model);
 }
 
-static rynd_status load(ry_slice bytes, const char *folder, const ry_allocator *allocator, ry_onnx_model *model, ry_error *error)
+static rynd_status load(ry_slice bytes, const char *folder, const ry_allocator *allocator,
+                        ry_onnx_model *model, ry_error *error)
 {
     ry_error own;
     error = error ? error : &own; /* messages are built from it */
@@ -126,7 +136,8 @@ static const char *folder_of(ry_arena *arena, const char *path)
     return ry_arena_string(arena, slash == path ? "/" : path, slash == path ? 1 : length);
 }
 
-rynd_status ry_onnx_load(const char *path, const ry_allocator *allocator, ry_onnx_model *model, ry_error *error)
+rynd_status ry_onnx_load(const char *path, const ry_allocator *allocator, ry_onnx_model *model,
+                         ry_error *error)
 {
     const ry_mapping *file = NULL;
     ry_arena arena;
@@ -149,7 +160,8 @@ rynd_status ry_onnx_load(const char *path, const ry_allocator *allocator, ry_onn
     return status;
 }
 
-rynd_status ry_onnx_load_memory(const void *data, size_t size, const char *folder, const ry_allocator *allocator, ry_onnx_model *model,
+rynd_status ry_onnx_load_memory(const void *data, size_t size, const char *folder,
+                                const ry_allocator *allocator, ry_onnx_model *model,
                                 ry_error *error)
 {
     *model = (ry_onnx_model){.path = ""};

@@ -97,8 +97,10 @@
 #define ANY    RY_ANY_COUNT
 
 const ry_operator ry_operators[] = {
-#define RY_OPERATOR(name, first, last, min_inputs, max_inputs, min_outputs, max_outputs, types, how, ...) \
-    {#name, first, last, min_inputs, max_inputs, min_outputs, max_outputs, types, how, (const ry_attribute_spec[]){__VA_ARGS__, NONE}},
+#define RY_OPERATOR(name, first, last, min_inputs, max_inputs, min_outputs, max_outputs, types, \
+                    how, ...)                                                                   \
+    {#name,       first,       last,  min_inputs, max_inputs,                                   \
+     min_outputs, max_outputs, types, how,        (const ry_attribute_spec[]){__VA_ARGS__, NONE}},
 #include "onnx/operators.inc"
 #undef RY_OPERATOR
 };

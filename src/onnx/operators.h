@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of ONNX operators (operators.inc), and what a row's function has at hand to turn an ONNX node into graph nodes.
+/* The table of ONNX operators (operators.inc), and what a row's function has at hand to turn an
+ * ONNX node into graph nodes.
  *
- * A row is one operator over a range of opsets in which its inputs, attributes and meaning stay the same. Most rows are data: an expression, or a
- * graph operator whose attributes are copied by name. The others name a function, which emits nodes:
+ * A row is one operator over a range of opsets in which its inputs, attributes and meaning stay the
+ * same. Most rows are data: an expression, or a graph operator whose attributes are copied by name.
+ * The others name a function, which emits nodes:
  *
  *   static void global_max_pool(ry_import *import)
  *   {
@@ -11,7 +13,8 @@
  *       ry_emit(import, RY_OP_expr, &attrs, 1, &x, ry_import_out(import, 0));
  *   }
  *
- * The first failure is kept in the import; whatever is called after it does nothing and returns RY_NO_VALUE, so functions need not check. */
+ * The first failure is kept in the import; whatever is called after it does nothing and returns
+ * RY_NO_VALUE, so functions need not check. */
 #ifndef RY_ONNX_OPERATORS_H
 #define RY_ONNX_OPERATORS_H
 
@@ -28,10 +31,12 @@
 typedef uint32_t ry_dtype_set;
 
 typedef struct ry_attribute_spec {
-    const char *name; /* ONNX's; NULL: ends the list; "": not an attribute of ONNX, `field` always takes the default */
+    const char *name; /* ONNX's; NULL: ends the list; "": not an attribute of ONNX, `field` always
+                         takes the default */
     ry_attribute_type type;
     bool required;
-    const char *field; /* of the graph operator's attributes; "": read by the row's function, or an expression's parameter; NULL: ignored */
+    const char *field; /* of the graph operator's attributes; "": read by the row's function, or an
+                          expression's parameter; NULL: ignored */
     double number;     /* the default of a number */
     const char *text;  /* the default of a string */
 } ry_attribute_spec;
@@ -52,7 +57,8 @@ typedef struct ry_operator {
 extern const ry_operator ry_operators[];
 extern const size_t ry_operator_count;
 
-/* The row for an operator of the default domain. NULL: none; then *nearest is the first row of that name, or NULL. */
+/* The row for an operator of the default domain. NULL: none; then *nearest is the first row of that
+ * name, or NULL. */
 const ry_operator *ry_operator_find(const char *name, int64_t opset, const ry_operator **nearest);
 
 struct ry_import {
@@ -69,7 +75,8 @@ struct ry_import {
 rynd_status ry_import_node(ry_import *import);
 
 /* Fails with a message that names the node. */
-void ry_import_fail(ry_import *import, rynd_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void ry_import_fail(ry_import *import, rynd_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 bool ry_import_failed(const ry_import *import);
 
 /* Values. */
@@ -79,29 +86,35 @@ bool ry_import_wants(const ry_import *import, int i); /* the node names output i
 /* The ONNX output i, made on the first call; RY_NO_VALUE when the node does not name it. */
 ry_value_id ry_import_out(ry_import *import, int i);
 const ry_value *ry_import_value(const ry_import *import, ry_value_id value);
-ry_dtype ry_import_dtype(const ry_import *import, ry_value_id value);  /* RY_NONE: not known */
-int ry_import_rank(ry_import *import, ry_value_id value);              /* fails when it is not known */
-int64_t ry_import_dim(ry_import *import, ry_value_id value, int axis); /* fails when it is no number */
+ry_dtype ry_import_dtype(const ry_import *import, ry_value_id value); /* RY_NONE: not known */
+int ry_import_rank(ry_import *import, ry_value_id value); /* fails when it is not known */
+int64_t ry_import_dim(ry_import *import, ry_value_id value,
+                      int axis); /* fails when it is no number */
 /* A constant's or folded value's content; false when it is not known now. */
 bool ry_import_ints_of(ry_import *import, ry_value_id value, ry_ints *numbers);
 bool ry_import_scalar_of(ry_import *import, ry_value_id value, double *number);
 
 /* Attributes, by ONNX name, with the row's default. */
-const ry_attribute_record *ry_import_attribute(const ry_import *import, const char *name); /* NULL when the node does not have it */
+const ry_attribute_record *
+ry_import_attribute(const ry_import *import,
+                    const char *name); /* NULL when the node does not have it */
 int64_t ry_import_int(ry_import *import, const char *name);
 double ry_import_float(ry_import *import, const char *name);
 const char *ry_import_text(ry_import *import, const char *name);
 ry_ints ry_import_ints(ry_import *import, const char *name);
 ry_floats ry_import_floats(ry_import *import, const char *name);
-ry_dtype ry_import_type(ry_import *import, const char *name); /* an int attribute that is a TensorProto.DataType; 0: RY_NONE */
+ry_dtype
+ry_import_type(ry_import *import,
+               const char *name); /* an int attribute that is a TensorProto.DataType; 0: RY_NONE */
 rynd_status ry_import_check_attributes(ry_import *import);
 /* Defaults of `op` with the row's fields filled in. */
 ry_attrs ry_import_attrs(ry_import *import, ry_op op);
 
 /* Emitting. `to` RY_NO_VALUE: a value is made up. Each returns the first output. */
-ry_value_id ry_emit(ry_import *import, ry_op op, const ry_attrs *attrs, int inputs, const ry_value_id *in, ry_value_id to);
-void ry_emit_many(ry_import *import, ry_op op, const ry_attrs *attrs, int inputs, const ry_value_id *in, int outputs,
-                  const ry_value_id *out);
+ry_value_id ry_emit(ry_import *import, ry_op op, const ry_attrs *attrs, int inputs,
+                    const ry_value_id *in, ry_value_id to);
+void ry_emit_many(ry_import *import, ry_op op, const ry_attrs *attrs, int inputs,
+                  const ry_value_id *in, int outputs, const ry_value_id *out);
 ry_value_id ry_emit_temporary(ry_import *import);
 
 typedef struct ry_reduction {
@@ -111,15 +124,18 @@ typedef struct ry_reduction {
     bool noop_empty;
 } ry_reduction;
 
-ry_value_id ry_emit_expr(ry_import *import, const char *text, const ry_expr_parameter *parameters, int parameter_count,
-                         const ry_reduction *reduction, int inputs, const ry_value_id *in, ry_value_id to);
+ry_value_id ry_emit_expr(ry_import *import, const char *text, const ry_expr_parameter *parameters,
+                         int parameter_count, const ry_reduction *reduction, int inputs,
+                         const ry_value_id *in, ry_value_id to);
 ry_value_id ry_emit_expr1(ry_import *import, const char *text, ry_value_id x0);
 ry_value_id ry_emit_expr2(ry_import *import, const char *text, ry_value_id x0, ry_value_id x1);
-ry_value_id ry_emit_cast(ry_import *import, ry_value_id x, ry_dtype dtype,
-                         ry_value_id to); /* x itself when it has the type and `to` is RY_NO_VALUE */
+ry_value_id
+ry_emit_cast(ry_import *import, ry_value_id x, ry_dtype dtype,
+             ry_value_id to); /* x itself when it has the type and `to` is RY_NO_VALUE */
 ry_value_id ry_emit_reshape(ry_import *import, ry_value_id x, int rank, const int64_t *dim);
 void ry_emit_identity(ry_import *import, ry_value_id x, int output);
-ry_value_id ry_emit_constant(ry_import *import, ry_dtype dtype, const ry_shape *shape, const void *data); /* the data is copied */
+ry_value_id ry_emit_constant(ry_import *import, ry_dtype dtype, const ry_shape *shape,
+                             const void *data); /* the data is copied */
 ry_value_id ry_emit_i64s(ry_import *import, const ry_ints *numbers);
 ry_value_id ry_emit_scalar(ry_import *import, ry_dtype dtype, double number);
 

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-rynd_status ry_reader_decode(ry_reader *reader, const pb_msgdesc_t *type, ry_slice bytes, void *message, size_t size, const char *what)
+rynd_status ry_reader_decode(ry_reader *reader, const pb_msgdesc_t *type, ry_slice bytes,
+                             void *message, size_t size, const char *what)
 {
     const char *reason = "";
     if (ry_slices_decode(&reader->source, type, bytes, message, size, &reason)) {
@@ -16,15 +17,19 @@ rynd_status ry_reader_decode(ry_reader *reader, const pb_msgdesc_t *type, ry_sli
         return ry_fail_memory(reader->error);
     }
     size_t offset = bytes.data ? (size_t)(bytes.data - reader->source.bytes.data) : 0;
-    return ry_fail(reader->error, RYND_ERROR_FORMAT, "damaged: the %s at byte %zu cannot be decoded (%s)", what, offset, reason);
+    return ry_fail(reader->error, RYND_ERROR_FORMAT,
+                   "damaged: the %s at byte %zu cannot be decoded (%s)", what, offset, reason);
 }
 
 rynd_status ry_reader_text(ry_reader *reader, ry_slice bytes, const char **text)
 {
     if (bytes.size && memchr(bytes.data, '\0', bytes.size)) {
-        return ry_fail(reader->error, RYND_ERROR_FORMAT, "damaged: the name '%.60s' has a zero byte inside", (const char *)bytes.data);
+        return ry_fail(reader->error, RYND_ERROR_FORMAT,
+                       "damaged: the name '%.60s' has a zero byte inside",
+                       (const char *)bytes.data);
     }
-    *text = ry_arena_string(reader->source.arena, bytes.size ? (const char *)bytes.data : "", bytes.size);
+    *text = ry_arena_string(reader->source.arena, bytes.size ? (const char *)bytes.data : "",
+                            bytes.size);
     return *text ? RYND_OK : ry_fail_memory(reader->error);
 }
 
@@ -32,12 +37,15 @@ const char *ry_onnx_type_name(int64_t data_type)
 {
     /* From 17 on they are later than the packaged onnx.proto. */
     static const char *const names[] = {
-        [0] = "UNDEFINED",     [8] = "STRING",          [14] = "COMPLEX64",  [15] = "COMPLEX128",
-        [17] = "FLOAT8E4M3FN", [18] = "FLOAT8E4M3FNUZ", [19] = "FLOAT8E5M2", [20] = "FLOAT8E5M2FNUZ",
-        [21] = "UINT4",        [22] = "INT4",           [23] = "FLOAT4E2M1", [24] = "FLOAT8E8M0",
-        [25] = "UINT2",        [26] = "INT2",           [27] = "FLOAT6E2M3", [28] = "FLOAT6E3M2",
+        [0] = "UNDEFINED",   [8] = "STRING",          [14] = "COMPLEX64",
+        [15] = "COMPLEX128", [17] = "FLOAT8E4M3FN",   [18] = "FLOAT8E4M3FNUZ",
+        [19] = "FLOAT8E5M2", [20] = "FLOAT8E5M2FNUZ", [21] = "UINT4",
+        [22] = "INT4",       [23] = "FLOAT4E2M1",     [24] = "FLOAT8E8M0",
+        [25] = "UINT2",      [26] = "INT2",           [27] = "FLOAT6E2M3",
+        [28] = "FLOAT6E3M2",
     };
-    bool known = data_type >= 0 && data_type < (int64_t)(sizeof names / sizeof *names) && names[data_type];
+    bool known =
+        data_type >= 0 && data_type < (int64_t)(sizeof names / sizeof *names) && names[data_type];
     return known ? names[data_type] : "not in the ONNX that rynd knows";
 }
 
@@ -68,7 +76,8 @@ rynd_status ry_reader_attribute(ry_reader *reader, ry_slice bytes, ry_attribute_
     RY_TRY(RY_READER_DECODE(reader, AttributeProto, bytes, &proto));
     *attribute = (ry_attribute_record){.f = proto.f, .i = proto.i, .s = proto.s, .tensor = proto.t};
     attribute->type = proto.has_type && proto.type ? (int)proto.type : guess_type(&proto);
-    attribute->numbers = attribute->type == RY_ATTRIBUTE_floats ? proto.floats.bytes : proto.ints.bytes;
+    attribute->numbers =
+        attribute->type == RY_ATTRIBUTE_floats ? proto.floats.bytes : proto.ints.bytes;
     RY_TRY(ry_reader_text(reader, proto.name, &attribute->name));
     if (proto.ref_attr_name.size) {
         RY_TRY(ry_reader_text(reader, proto.ref_attr_name, &attribute->reference));
@@ -76,7 +85,8 @@ rynd_status ry_reader_attribute(ry_reader *reader, ry_slice bytes, ry_attribute_
     return RYND_OK;
 }
 
-static rynd_status read_texts(ry_reader *reader, const ry_slices *list, int *count, const char ***texts)
+static rynd_status read_texts(ry_reader *reader, const ry_slices *list, int *count,
+                              const char ***texts)
 {
     *count = (int)list->count;
     *texts = RY_TAKE(reader->source.arena, const char *, list->count);
@@ -118,8 +128,9 @@ static rynd_status check_attribute_names(ry_reader *reader, const ry_node_record
     qsort(names, (size_t)node->attributes, sizeof *names, compare_texts);
     for (int i = 1; i < node->attributes; i++) {
         if (strcmp(names[i - 1], names[i]) == 0) {
-            return ry_fail(reader->error, RYND_ERROR_FORMAT, "node '%s' (%s): its attribute '%s' is given twice", node->name, node->op,
-                           names[i]);
+            return ry_fail(reader->error, RYND_ERROR_FORMAT,
+                           "node '%s' (%s): its attribute '%s' is given twice", node->name,
+                           node->op, names[i]);
         }
     }
     return RYND_OK;

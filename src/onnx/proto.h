@@ -7,7 +7,8 @@
 #include "onnx/mapping.h"
 #include "onnx/slices.h"
 
-/* One model being read. `source.arena` holds what is needed until the graph is made; the rest goes into the graph's arena. */
+/* One model being read. `source.arena` holds what is needed until the graph is made; the rest goes
+ * into the graph's arena. */
 typedef struct ry_reader {
     ry_slices_source source;
     const ry_allocator *allocator;
@@ -25,11 +26,13 @@ typedef struct ry_tensor_record {
     bool unaligned; /* data is not aligned to its elements: only above RY_ALIGNED_UP_TO bytes */
 } ry_tensor_record;
 
-/* Tensors up to this size are copied when they are at an odd address; larger ones stay in the file. */
+/* Tensors up to this size are copied when they are at an odd address; larger ones stay in the file.
+ */
 #define RY_ALIGNED_UP_TO (64 * 1024)
 
 /* `what` names the tensor in messages when it has no name of its own. */
-rynd_status ry_reader_tensor(ry_reader *reader, ry_slice bytes, const char *what, ry_arena *arena, ry_tensor_record *tensor);
+rynd_status ry_reader_tensor(ry_reader *reader, ry_slice bytes, const char *what, ry_arena *arena,
+                             ry_tensor_record *tensor);
 
 /* ONNX's name of a TensorProto.DataType that rynd does not compute with, for messages. */
 const char *ry_onnx_type_name(int64_t data_type);
@@ -67,7 +70,8 @@ typedef struct ry_node_record {
 } ry_node_record;
 
 /* Fails, or decodes; `what` is the message's kind, for messages. */
-rynd_status ry_reader_decode(ry_reader *reader, const pb_msgdesc_t *type, ry_slice bytes, void *message, size_t size, const char *what);
+rynd_status ry_reader_decode(ry_reader *reader, const pb_msgdesc_t *type, ry_slice bytes,
+                             void *message, size_t size, const char *what);
 rynd_status ry_reader_attribute(ry_reader *reader, ry_slice bytes, ry_attribute_record *attribute);
 rynd_status ry_reader_node(ry_reader *reader, ry_slice bytes, ry_node_record *node);
 /* A NUL-terminated copy in the reader's arena; a NUL inside is refused. */

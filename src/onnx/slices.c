@@ -7,7 +7,8 @@
 #include <pb_decode.h>
 #include <string.h>
 
-/* The state of the streams that we make. nanopb hands a number that is not packed over in a stream of its own, over a copy on its stack. */
+/* The state of the streams that we make. nanopb hands a number that is not packed over in a stream
+ * of its own, over a copy on its stack. */
 typedef struct position {
     const uint8_t *at;
     ry_slices_source *source;
@@ -23,7 +24,8 @@ static bool read_bytes(pb_istream_t *input, pb_byte_t *buffer, size_t count)
 
 static bool add_slice(ry_slices_source *source, ry_slices *list, ry_slice slice)
 {
-    ry_slice *grown = ry_arena_grow(source->arena, list->at, list->count, &list->capacity, sizeof *list->at);
+    ry_slice *grown =
+        ry_arena_grow(source->arena, list->at, list->count, &list->capacity, sizeof *list->at);
     if (!grown) {
         source->out_of_memory = true;
         return false;
@@ -53,7 +55,8 @@ static bool reserve(ry_slices_source *source, ry_packed *packed, size_t size)
     return true;
 }
 
-/* Numbers one by one and packed ones may alternate: their encodings joined are the packed encoding of all. */
+/* Numbers one by one and packed ones may alternate: their encodings joined are the packed encoding
+ * of all. */
 static bool join(ry_slices_source *source, ry_packed *packed, ry_slice slice)
 {
     size_t size = packed->bytes.size;
@@ -120,14 +123,16 @@ static void prepare(ry_slices_source *source, const pb_msgdesc_t *type, void *me
     pb_field_iter_t field;
     bool more = pb_field_iter_begin(&field, type, message);
     while (more) {
-        if (PB_ATYPE(field.type) == PB_ATYPE_CALLBACK && PB_HTYPE(field.type) == PB_HTYPE_REPEATED && is_number(&field)) {
+        if (PB_ATYPE(field.type) == PB_ATYPE_CALLBACK &&
+            PB_HTYPE(field.type) == PB_HTYPE_REPEATED && is_number(&field)) {
             ((ry_packed *)field.pData)->source = source;
         }
         more = pb_field_iter_next(&field);
     }
 }
 
-bool ry_slices_decode(ry_slices_source *source, const pb_msgdesc_t *type, ry_slice bytes, void *message, size_t size, const char **reason)
+bool ry_slices_decode(ry_slices_source *source, const pb_msgdesc_t *type, ry_slice bytes,
+                      void *message, size_t size, const char **reason)
 {
     memset(message, 0, size);
     prepare(source, type, message);
@@ -136,7 +141,9 @@ bool ry_slices_decode(ry_slices_source *source, const pb_msgdesc_t *type, ry_sli
     if (pb_decode_ex(&input, type, message, PB_DECODE_NOINIT)) {
         return true;
     }
-    *reason = source->out_of_memory ? "out of memory" : input.errmsg ? input.errmsg : "a number where bytes belong";
+    *reason = source->out_of_memory ? "out of memory"
+              : input.errmsg        ? input.errmsg
+                                    : "a number where bytes belong";
     return false;
 }
 
@@ -171,5 +178,6 @@ size_t ry_packed_count_varints(ry_slice bytes)
 
 bool ry_slice_is(ry_slice slice, const char *text)
 {
-    return slice.size == strlen(text) && (slice.size == 0 || memcmp(slice.data, text, slice.size) == 0);
+    return slice.size == strlen(text) &&
+           (slice.size == 0 || memcmp(slice.data, text, slice.size) == 0);
 }

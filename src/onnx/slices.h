@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Protobuf without copies: strings, bytes, messages and packed numbers are slices of the bytes that are read.
+/* Protobuf without copies: strings, bytes, messages and packed numbers are slices of the bytes that
+ * are read.
  *
- * nanopb decodes one message at a time into the structs that it makes from onnx.proto and onnx.options; ry_slices_field (slices.c, declared by the generated
- * header) is the callback of all their fields of variable length. A message inside a message stays a slice until someone decodes it, so nothing recurses. */
+ * nanopb decodes one message at a time into the structs that it makes from onnx.proto and
+ * onnx.options; ry_slices_field (slices.c, declared by the generated header) is the callback of all
+ * their fields of variable length. A message inside a message stays a slice until someone decodes
+ * it, so nothing recurses. */
 #ifndef RY_ONNX_SLICES_H
 #define RY_ONNX_SLICES_H
 
@@ -36,11 +39,13 @@ typedef struct ry_packed {
     size_t capacity;
 } ry_packed;
 
-/* Decodes one message. `message` is cleared first. False: the bytes are no such message (`*reason` says why), or memory is exhausted
- * (source->out_of_memory). */
-bool ry_slices_decode(ry_slices_source *source, const pb_msgdesc_t *type, ry_slice bytes, void *message, size_t size, const char **reason);
+/* Decodes one message. `message` is cleared first. False: the bytes are no such message (`*reason`
+ * says why), or memory is exhausted (source->out_of_memory). */
+bool ry_slices_decode(ry_slices_source *source, const pb_msgdesc_t *type, ry_slice bytes,
+                      void *message, size_t size, const char **reason);
 
-/* Walks packed numbers: false at the end, or when they are malformed (*bad, which must be false before). */
+/* Walks packed numbers: false at the end, or when they are malformed (*bad, which must be false
+ * before). */
 bool ry_packed_varint(ry_slice *rest, uint64_t *number, bool *bad);
 size_t ry_packed_count_varints(ry_slice bytes);
 

@@ -9,13 +9,16 @@
 enum { FIELD_DIMS = 1, FIELD_DATA_TYPE = 2, FIELD_NAME = 8, FIELD_RAW_DATA = 9 };
 enum { WIRE_VARINT = 0, WIRE_BYTES = 2 };
 
-rynd_status ry_onnx_tensor_read(const void *data, size_t size, ry_arena *arena, const char **name, ry_tensor *tensor, ry_error *error)
+rynd_status ry_onnx_tensor_read(const void *data, size_t size, ry_arena *arena, const char **name,
+                                ry_tensor *tensor, ry_error *error)
 {
     ry_error own;
     ry_arena scratch;
     ry_tensor_record record;
     ry_arena_init(&scratch, arena->allocator);
-    ry_reader reader = {.source = {.bytes = {data, size}, .arena = &scratch}, .allocator = arena->allocator, .error = error ? error : &own};
+    ry_reader reader = {.source = {.bytes = {data, size}, .arena = &scratch},
+                        .allocator = arena->allocator,
+                        .error = error ? error : &own};
     rynd_status status = ry_reader_tensor(&reader, reader.source.bytes, "", &scratch, &record);
     if (status == RYND_OK) {
         *tensor = ry_tensor_row_major(record.dtype, &record.shape, NULL);
@@ -80,12 +83,13 @@ static void put_head(writer *w, const char *name, const ry_tensor *tensor, size_
     put_varint(w, bytes);
 }
 
-rynd_status ry_onnx_tensor_write(const char *name, const ry_tensor *tensor, ry_arena *arena, const void **data, size_t *size,
-                                 ry_error *error)
+rynd_status ry_onnx_tensor_write(const char *name, const ry_tensor *tensor, ry_arena *arena,
+                                 const void **data, size_t *size, ry_error *error)
 {
     ry_shape shape = ry_tensor_shape(tensor);
     size_t bytes = ry_tensor_bytes(tensor);
-    ry_tensor packed = ry_tensor_row_major((ry_dtype)tensor->dtype, &shape, ry_arena_take(arena, bytes, 1));
+    ry_tensor packed =
+        ry_tensor_row_major((ry_dtype)tensor->dtype, &shape, ry_arena_take(arena, bytes, 1));
     writer w = {0};
     put_head(&w, name, tensor, bytes);
     w.at = ry_arena_take(arena, w.size + bytes, 1);

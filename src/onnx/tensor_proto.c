@@ -30,11 +30,12 @@ static rynd_status read_dims(decoder *d)
     *shape = (ry_shape){0};
     while (ry_packed_varint(&rest, &number, &bad)) {
         if (shape->rank == RY_MAX_RANK) {
-            return ry_fail(d->reader->error, RYND_ERROR_UNSUPPORTED, "tensor '%s' has more than %d dimensions", d->tensor->name,
-                           RY_MAX_RANK);
+            return ry_fail(d->reader->error, RYND_ERROR_UNSUPPORTED,
+                           "tensor '%s' has more than %d dimensions", d->tensor->name, RY_MAX_RANK);
         }
         if (number > INT64_MAX) {
-            return ry_fail(d->reader->error, RYND_ERROR_SHAPE, "tensor '%s': dimension %d is negative (%" PRId64 ")", d->tensor->name,
+            return ry_fail(d->reader->error, RYND_ERROR_SHAPE,
+                           "tensor '%s': dimension %d is negative (%" PRId64 ")", d->tensor->name,
                            shape->rank, (int64_t)number);
         }
         shape->dim[shape->rank++] = (int64_t)number;
@@ -46,15 +47,17 @@ static rynd_status read_type(decoder *d)
 {
     d->tensor->dtype = ry_dtype_from_onnx(d->proto->data_type);
     if (d->tensor->dtype == RY_NONE) {
-        return ry_fail(d->reader->error, RYND_ERROR_UNSUPPORTED,
-                       "tensor '%s' has the ONNX data type %d (%s), which rynd does not compute with", d->tensor->name,
-                       (int)d->proto->data_type, ry_onnx_type_name(d->proto->data_type));
+        return ry_fail(
+            d->reader->error, RYND_ERROR_UNSUPPORTED,
+            "tensor '%s' has the ONNX data type %d (%s), which rynd does not compute with",
+            d->tensor->name, (int)d->proto->data_type, ry_onnx_type_name(d->proto->data_type));
     }
     int64_t bytes = ry_shape_bytes(&d->tensor->shape, d->tensor->dtype);
     d->elements = ry_shape_elements(&d->tensor->shape);
     if (bytes < 0 || d->elements < 0 || (uint64_t)bytes > SIZE_MAX) {
         char text[256];
-        return ry_fail(d->reader->error, RYND_ERROR_SHAPE, "tensor '%s' of shape %s: its size overflows 64 bits", d->tensor->name,
+        return ry_fail(d->reader->error, RYND_ERROR_SHAPE,
+                       "tensor '%s' of shape %s: its size overflows 64 bits", d->tensor->name,
                        ry_shape_text(NULL, &d->tensor->shape, text, sizeof text));
     }
     d->bytes = (size_t)bytes;
@@ -64,8 +67,10 @@ static rynd_status read_type(decoder *d)
 static rynd_status wrong_size(const decoder *d, size_t have, size_t want, const char *unit)
 {
     char text[256];
-    return ry_fail(d->reader->error, RYND_ERROR_SHAPE, "tensor '%s': its shape %s of %s needs %zu %s, but it has %zu", d->tensor->name,
-                   ry_shape_text(NULL, &d->tensor->shape, text, sizeof text), ry_dtype_name(d->tensor->dtype), want, unit, have);
+    return ry_fail(d->reader->error, RYND_ERROR_SHAPE,
+                   "tensor '%s': its shape %s of %s needs %zu %s, but it has %zu", d->tensor->name,
+                   ry_shape_text(NULL, &d->tensor->shape, text, sizeof text),
+                   ry_dtype_name(d->tensor->dtype), want, unit, have);
 }
 
 static bool is_clean_bool(const uint8_t *data, size_t bytes)
@@ -152,7 +157,8 @@ static bool parse_size(const char *text, uint64_t *number)
 {
     uint64_t n = 0;
     for (const char *c = text; *c; c++) {
-        if (*c < '0' || *c > '9' || __builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, (uint64_t)(*c - '0'), &n)) {
+        if (*c < '0' || *c > '9' || __builtin_mul_overflow(n, 10, &n) ||
+            __builtin_add_overflow(n, (uint64_t)(*c - '0'), &n)) {
             return false;
         }
     }
@@ -165,7 +171,8 @@ static rynd_status read_external(decoder *d, external_data *external)
     for (size_t i = 0; i < d->proto->external_data.count; i++) {
         ry_onnx_StringStringEntryProto entry;
         const char *value;
-        RY_TRY(RY_READER_DECODE(d->reader, StringStringEntryProto, d->proto->external_data.at[i], &entry));
+        RY_TRY(RY_READER_DECODE(d->reader, StringStringEntryProto, d->proto->external_data.at[i],
+                                &entry));
         RY_TRY(ry_reader_text(d->reader, entry.value, &value));
         bool good = true;
         if (ry_slice_is(entry.key, "location")) {
@@ -176,10 +183,13 @@ static rynd_status read_external(decoder *d, external_data *external)
             good = external->has_length = parse_size(value, &external->length);
         }
         if (!good) {
-            return fail(d, RYND_ERROR_FORMAT, "the offset or length of its external data is not a number");
+            return fail(d, RYND_ERROR_FORMAT,
+                        "the offset or length of its external data is not a number");
         }
     }
-    return external->location ? RYND_OK : fail(d, RYND_ERROR_FORMAT, "its data is external, but no location is given");
+    return external->location
+               ? RYND_OK
+               : fail(d, RYND_ERROR_FORMAT, "its data is external, but no location is given");
 }
 
 static rynd_status use_external(decoder *d)
@@ -189,10 +199,12 @@ static rynd_status use_external(decoder *d)
     const ry_mapping *mapping = NULL;
     RY_TRY(read_external(d, &external));
     if (!reader->folder) {
-        return fail(d, RYND_ERROR_UNSUPPORTED, "its data is in another file, which a model in memory may not name");
+        return fail(d, RYND_ERROR_UNSUPPORTED,
+                    "its data is in another file, which a model in memory may not name");
     }
     rynd_status status =
-        ry_mapping_open_inside(reader->folder, external.location, reader->allocator, reader->mappings, &mapping, reader->error);
+        ry_mapping_open_inside(reader->folder, external.location, reader->allocator,
+                               reader->mappings, &mapping, reader->error);
     if (status != RYND_OK) {
         ry_error_prefix(reader->error, "tensor '%s': ", d->tensor->name);
         return status;
@@ -202,8 +214,9 @@ static rynd_status use_external(decoder *d)
     }
     if (external.offset > mapping->size || d->bytes > mapping->size - external.offset) {
         return ry_fail(reader->error, RYND_ERROR_FORMAT,
-                       "tensor '%s': its data (%zu bytes from offset %" PRIu64 ") exceeds the file %s (%zu bytes)", d->tensor->name,
-                       d->bytes, external.offset, mapping->path, mapping->size);
+                       "tensor '%s': its data (%zu bytes from offset %" PRIu64
+                       ") exceeds the file %s (%zu bytes)",
+                       d->tensor->name, d->bytes, external.offset, mapping->path, mapping->size);
     }
     return use_bytes(d, (const uint8_t *)mapping->data + external.offset);
 }
@@ -235,7 +248,8 @@ static rynd_status read_data(decoder *d)
     return use_bytes(d, bytes.data);
 }
 
-rynd_status ry_reader_tensor(ry_reader *reader, ry_slice bytes, const char *what, ry_arena *arena, ry_tensor_record *tensor)
+rynd_status ry_reader_tensor(ry_reader *reader, ry_slice bytes, const char *what, ry_arena *arena,
+                             ry_tensor_record *tensor)
 {
     ry_onnx_TensorProto proto;
     *tensor = (ry_tensor_record){.name = what};

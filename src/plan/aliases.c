@@ -5,7 +5,8 @@
 bool ry_plan_keeps_memory(const ry_tensor *x, const ry_tensor *y, const ry_transpose_attrs *attrs)
 {
     for (int i = 0; i < y->rank; i++) {
-        if (y->dim[i] != 1 && y->stride[i] != x->stride[ry_ints_get(&attrs->perm, i, y->rank - 1 - i)]) {
+        if (y->dim[i] != 1 &&
+            y->stride[i] != x->stride[ry_ints_get(&attrs->perm, i, y->rank - 1 - i)]) {
             return false;
         }
     }
@@ -24,6 +25,8 @@ bool ry_plan_is_alias(const ry_graph *graph, const ry_node *node, const bool *ch
     if (node->op != RY_OP_transpose) {
         return node->op != RY_OP_dead && ry_op_get_class(node->op) == RY_CLASS_VIEW;
     }
-    const ry_tensor x = tensor_of(graph, node->in[0], channels_last), y = tensor_of(graph, node->out[0], channels_last);
-    return !graph->values[node->out[0]].bounded && ry_plan_keeps_memory(&x, &y, &node->attrs.transpose);
+    const ry_tensor x = tensor_of(graph, node->in[0], channels_last),
+                    y = tensor_of(graph, node->out[0], channels_last);
+    return !graph->values[node->out[0]].bounded &&
+           ry_plan_keeps_memory(&x, &y, &node->attrs.transpose);
 }

@@ -5,10 +5,12 @@
 
 #include "graph/graph.h"
 
-/* Does a transpose leave each element where it is? So it is where only dims of one element change places, and between channels last and [N, .., C]. */
+/* Does a transpose leave each element where it is? So it is where only dims of one element change
+ * places, and between channels last and [N, .., C]. */
 bool ry_plan_keeps_memory(const ry_tensor *x, const ry_tensor *y, const ry_transpose_attrs *attrs);
 
-/* Is no kernel needed: a view, or a transpose that keeps memory? channels_last: which values are stored so. */
+/* Is no kernel needed: a view, or a transpose that keeps memory? channels_last: which values are
+ * stored so. */
 bool ry_plan_is_alias(const ry_graph *graph, const ry_node *node, const bool *channels_last);
 
 #endif

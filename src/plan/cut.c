@@ -17,7 +17,8 @@ bool ry_cut_start(ry_cut *cut, ry_arena *arena, uint32_t vertices)
 
 bool ry_cut_add(ry_cut *cut, uint32_t a, uint32_t b, int64_t cost, int64_t back)
 {
-    ry_cut_edge *edges = ry_arena_grow(cut->arena, cut->edges, cut->edge_count, &cut->edge_capacity, sizeof *edges);
+    ry_cut_edge *edges =
+        ry_arena_grow(cut->arena, cut->edges, cut->edge_count, &cut->edge_capacity, sizeof *edges);
     if (!edges) {
         return false;
     }
@@ -76,7 +77,8 @@ static void push(ry_cut *cut, const uint32_t *path, uint32_t length)
     }
 }
 
-/* Flow along shortest paths until each has a full edge. The path is a stack of edges, in the queue's memory. */
+/* Flow along shortest paths until each has a full edge. The path is a stack of edges, in the
+ * queue's memory. */
 static void fill_levels(ry_cut *cut)
 {
     uint32_t *path = cut->queue, length = 0, v = RY_CUT_FIRST;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Minimum cut of a graph: the cheapest labelling of vertices with one of two labels, where vertices have a cost for each label and edges one for ends that
- * differ (Greig, Porteous and Seheult, 1989). */
+/* Minimum cut of a graph: the cheapest labelling of vertices with one of two labels, where vertices
+ * have a cost for each label and edges one for ends that differ (Greig, Porteous and Seheult,
+ * 1989). */
 #ifndef RY_PLAN_CUT_H
 #define RY_PLAN_CUT_H
 
@@ -23,7 +24,8 @@ typedef struct ry_cut {
     size_t edge_count, edge_capacity;
 } ry_cut;
 
-/* Room for `vertices`, the two labels among them; memory comes from the arena. False: out of memory. */
+/* Room for `vertices`, the two labels among them; memory comes from the arena. False: out of
+ * memory. */
 bool ry_cut_start(ry_cut *cut, ry_arena *arena, uint32_t vertices);
 
 /* `cost` where a has the first label and b the second, `back` where it is the other way round. */

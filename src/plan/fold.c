@@ -21,7 +21,8 @@ unsigned ry_plan_constants(const ry_graph *graph, const ry_node *node)
     return bits;
 }
 
-static ry_tensor describe(const ry_graph *graph, ry_value_id id, const bool *channels_last, int64_t images)
+static ry_tensor describe(const ry_graph *graph, ry_value_id id, const bool *channels_last,
+                          int64_t images)
 {
     ry_tensor tensor = ry_graph_tensor(graph, id);
     tensor.data = NULL;
@@ -34,8 +35,9 @@ static ry_tensor describe(const ry_graph *graph, ry_value_id id, const bool *cha
     return tensor;
 }
 
-rynd_status ry_plan_problem(const ry_graph *graph, const ry_node *node, ry_accuracy accuracy, const bool *channels_last, int64_t images,
-                            ry_arena *arena, ry_problem *problem, ry_error *error)
+rynd_status ry_plan_problem(const ry_graph *graph, const ry_node *node, ry_accuracy accuracy,
+                            const bool *channels_last, int64_t images, ry_arena *arena,
+                            ry_problem *problem, ry_error *error)
 {
     ry_tensor *in = RY_TAKE(arena, ry_tensor, node->inputs);
     ry_tensor *out = RY_TAKE(arena, ry_tensor, node->outputs);
@@ -48,8 +50,13 @@ rynd_status ry_plan_problem(const ry_graph *graph, const ry_node *node, ry_accur
     for (int i = 0; i < node->outputs; i++) {
         out[i] = describe(graph, node->out[i], channels_last, images);
     }
-    *problem = (ry_problem){
-        .op = node->op, .accuracy = accuracy, .attrs = node->attrs, .inputs = node->inputs, .outputs = node->outputs, .in = in, .out = out};
+    *problem = (ry_problem){.op = node->op,
+                            .accuracy = accuracy,
+                            .attrs = node->attrs,
+                            .inputs = node->inputs,
+                            .outputs = node->outputs,
+                            .in = in,
+                            .out = out};
     return RYND_OK;
 }
 
@@ -58,10 +65,12 @@ rynd_status ry_plan_fail_kernel(const ry_node *node, const ry_problem *problem, 
     char types[256] = "";
     size_t used = 0;
     for (int i = 0; i < problem->inputs && used + 16 < sizeof types; i++) {
-        int written = snprintf(types + used, sizeof types - used, "%s%s", i ? ", " : "", ry_dtype_name((ry_dtype)problem->in[i].dtype));
+        int written = snprintf(types + used, sizeof types - used, "%s%s", i ? ", " : "",
+                               ry_dtype_name((ry_dtype)problem->in[i].dtype));
         used += written > 0 ? (size_t)written : 0;
     }
-    return ry_fail(error, RYND_ERROR_UNSUPPORTED, "node '%s' (%s): no kernel computes %s of types (%s)", node->name, node->source,
+    return ry_fail(error, RYND_ERROR_UNSUPPORTED,
+                   "node '%s' (%s): no kernel computes %s of types (%s)", node->name, node->source,
                    ry_op_name(node->op), types);
 }
 
@@ -96,7 +105,8 @@ static bool waits(const ry_graph *graph, const ry_node *node, const bool *late_v
 {
     for (int i = 0; i < node->inputs; i++) {
         ry_value_id id = node->in[i];
-        if (id != RY_NO_VALUE && !graph->values[id].constant && (late_value[id] || graph->values[id].bounded)) {
+        if (id != RY_NO_VALUE && !graph->values[id].constant &&
+            (late_value[id] || graph->values[id].bounded)) {
             return true;
         }
     }
@@ -106,7 +116,8 @@ static bool waits(const ry_graph *graph, const ry_node *node, const bool *late_v
 static bool has_constants(const ry_graph *graph, const ry_node *node)
 {
     for (int i = 0; i < node->inputs; i++) {
-        if (node->in[i] != RY_NO_VALUE && !graph->values[node->in[i]].constant && node->op != RY_OP_shape) {
+        if (node->in[i] != RY_NO_VALUE && !graph->values[node->in[i]].constant &&
+            node->op != RY_OP_shape) {
             return false;
         }
     }
@@ -138,8 +149,9 @@ static const void *aligned_input(ry_graph *graph, ry_value_id id)
     return value->constant;
 }
 
-static rynd_status run_node(ry_graph *graph, const ry_node *node, const ry_target *target, ry_arena *scratch, void **data,
-                            int64_t (*actual)[RY_MAX_RANK], ry_error *error)
+static rynd_status run_node(ry_graph *graph, const ry_node *node, const ry_target *target,
+                            ry_arena *scratch, void **data, int64_t (*actual)[RY_MAX_RANK],
+                            ry_error *error)
 {
     ry_problem problem;
     RY_TRY(ry_plan_problem(graph, node, RY_ACCURACY_strict, NULL, 0, scratch, &problem, error));
@@ -176,7 +188,8 @@ static rynd_status run_node(ry_graph *graph, const ry_node *node, const ry_targe
     return status;
 }
 
-static rynd_status fold_node(ry_graph *graph, ry_node_id id, const ry_target *target, ry_error *error)
+static rynd_status fold_node(ry_graph *graph, ry_node_id id, const ry_target *target,
+                             ry_error *error)
 {
     ry_node *node = &graph->nodes[id];
     ry_arena scratch;

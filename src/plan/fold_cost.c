@@ -5,14 +5,17 @@
 #include "expr/expr.h"
 #include "problem/problem.h"
 
-/* A value that is larger than this, and than this share of the model's constants, and than twice what it is made from stays a node: it would only take
- * memory. The share lets a transformer's positions be looked up once, and not in each run. */
+/* A value that is larger than this, and than this share of the model's constants, and than twice
+ * what it is made from stays a node: it would only take memory. The share lets a transformer's
+ * positions be looked up once, and not in each run. */
 static const int64_t MIN_GROWN = 1 << 20, GROWN_SHARE = 32;
 
-/* No value is folded that is larger, unless it is a constant of the model in another form: of twice its size at most, as float16 in float32. */
+/* No value is folded that is larger, unless it is a constant of the model in another form: of twice
+ * its size at most, as float16 in float32. */
 static const int64_t MAX_VALUE = 64 * (1 << 20);
 
-/* What decides a shape is smaller: it is always folded, and there are no more such nodes than the file has. */
+/* What decides a shape is smaller: it is always folded, and there are no more such nodes than the
+ * file has. */
 static const int64_t SMALL_BYTES = 4096;
 static const double SMALL_WORK = 1e6;
 
@@ -28,7 +31,8 @@ typedef struct sizes {
 
 static int64_t bytes_of(const ry_graph *graph, ry_value_id id)
 {
-    return id == RY_NO_VALUE ? 0 : ry_shape_bytes(&graph->values[id].shape, graph->values[id].dtype);
+    return id == RY_NO_VALUE ? 0
+                             : ry_shape_bytes(&graph->values[id].shape, graph->values[id].dtype);
 }
 
 static int64_t add(int64_t a, int64_t b)
@@ -43,7 +47,8 @@ static sizes sizes_of(const ry_graph *graph, const ry_node *node)
     for (int i = 0; i < node->inputs; i++) {
         const int64_t bytes = bytes_of(graph, node->in[i]);
         s.in = add(s.in, bytes);
-        if (node->in[i] != RY_NO_VALUE && !graph->values[node->in[i]].folded && bytes > s.largest_of_file) {
+        if (node->in[i] != RY_NO_VALUE && !graph->values[node->in[i]].folded &&
+            bytes > s.largest_of_file) {
             s.largest_of_file = bytes;
         }
     }
@@ -60,12 +65,14 @@ static double elements_of(const ry_graph *graph, ry_value_id id)
     return id == RY_NO_VALUE ? 0 : (double)ry_shape_elements(&graph->values[id].shape);
 }
 
-/* Every instruction once for each element of the broadcast of all operands, also where a reduction leaves few. */
+/* Every instruction once for each element of the broadcast of all operands, also where a reduction
+ * leaves few. */
 static double expr_work(const ry_graph *graph, const ry_node *node)
 {
     ry_shape all = {.rank = 0};
     for (int i = 0; i < node->inputs; i++) {
-        if (node->in[i] != RY_NO_VALUE && !ry_shape_broadcast(&all, &graph->values[node->in[i]].shape, &all)) {
+        if (node->in[i] != RY_NO_VALUE &&
+            !ry_shape_broadcast(&all, &graph->values[node->in[i]].shape, &all)) {
             break; /* the axes of a reduction */
         }
     }
@@ -83,7 +90,12 @@ static double product_work(const ry_graph *graph, const ry_node *node)
     for (int i = 0; i < node->inputs; i++) {
         in[i] = ry_graph_tensor(graph, node->in[i]);
     }
-    const ry_problem problem = {.op = node->op, .attrs = node->attrs, .inputs = node->inputs, .outputs = 1, .in = in, .out = &out};
+    const ry_problem problem = {.op = node->op,
+                                .attrs = node->attrs,
+                                .inputs = node->inputs,
+                                .outputs = 1,
+                                .in = in,
+                                .out = &out};
     return ry_problem_flop(&problem);
 }
 
@@ -108,8 +120,10 @@ static double own_work(const ry_graph *graph, const ry_node *node)
     case RY_OP_einsum: return product_work(graph, node);
     case RY_OP_pool: return window_work(graph, node);
     case RY_OP_lrn: return (double)node->attrs.lrn.size * elements_of(graph, node->out[0]);
-    case RY_OP_nms: return elements_of(graph, node->in[0]) * elements_of(graph, node->in[1]); /* each box beside each */
-    case RY_OP_roi_align: return INFINITY;                                                    /* as much as the regions' content says */
+    case RY_OP_nms:
+        return elements_of(graph, node->in[0]) *
+               elements_of(graph, node->in[1]); /* each box beside each */
+    case RY_OP_roi_align: return INFINITY;      /* as much as the regions' content says */
     default: return 0;
     }
 }
@@ -142,7 +156,8 @@ bool ry_plan_affords_fold(ry_graph *graph, const ry_node *node)
     if (s.out <= SMALL_BYTES && work <= SMALL_WORK) {
         return true;
     }
-    if ((s.out > graph->allowance.grown && s.out / 2 > s.in) || (s.largest > MAX_VALUE && s.largest / 2 > s.largest_of_file) ||
+    if ((s.out > graph->allowance.grown && s.out / 2 > s.in) ||
+        (s.largest > MAX_VALUE && s.largest / 2 > s.largest_of_file) ||
         work > graph->allowance.work || !ry_graph_spend(graph, s.out)) {
         return false;
     }

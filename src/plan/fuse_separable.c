@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A depthwise convolution and the pointwise one behind it: the tensor between them, the largest of a block of MobileNet, need not leave the caches. */
+/* A depthwise convolution and the pointwise one behind it: the tensor between them, the largest of
+ * a block of MobileNet, need not leave the caches. */
 #include "plan/fuse_separable.h"
 
 #include "plan/fold.h"
@@ -26,8 +27,9 @@ static bool all_are(const ry_ints *list, int64_t number)
 /* A forward convolution of floats whose weights and bias are constants. */
 static bool is_plain(const ry_graph *graph, const ry_node *node)
 {
-    return node->op == RY_OP_conv && node->attrs.conv.dir == RY_direction_fwd && graph->values[node->in[0]].dtype == RY_f32 &&
-           graph->values[node->in[1]].constant && (node->inputs < 3 || node->in[2] == RY_NO_VALUE || graph->values[node->in[2]].constant);
+    return node->op == RY_OP_conv && node->attrs.conv.dir == RY_direction_fwd &&
+           graph->values[node->in[0]].dtype == RY_f32 && graph->values[node->in[1]].constant &&
+           (node->inputs < 3 || node->in[2] == RY_NO_VALUE || graph->values[node->in[2]].constant);
 }
 
 static bool has_residual(const ry_node *node)
@@ -41,13 +43,14 @@ static bool is_depthwise(const ry_graph *graph, const ry_node *node)
         return false;
     }
     const ry_shape *x = &graph->values[node->in[0]].shape, *w = &graph->values[node->in[1]].shape;
-    return x->rank <= 4 && node->attrs.conv.groups == x->dim[1] && w->dim[0] == x->dim[1] && x->dim[1] > 1;
+    return x->rank <= 4 && node->attrs.conv.groups == x->dim[1] && w->dim[0] == x->dim[1] &&
+           x->dim[1] > 1;
 }
 
 static bool is_pointwise(const ry_graph *graph, const ry_node *node)
 {
-    if (!is_plain(graph, node) || node->attrs.conv.groups != 1 || !all_are(&node->attrs.conv.stride, 1) ||
-        !all_are(&node->attrs.conv.pads, 0)) {
+    if (!is_plain(graph, node) || node->attrs.conv.groups != 1 ||
+        !all_are(&node->attrs.conv.stride, 1) || !all_are(&node->attrs.conv.pads, 0)) {
         return false;
     }
     const ry_shape *w = &graph->values[node->in[1]].shape;
@@ -68,7 +71,8 @@ static ry_node_id partner(const ry_graph *graph, ry_node_id pointwise)
     }
     const ry_value_id middle = node->in[0];
     const ry_node_id producer = graph->values[middle].producer;
-    const bool alone = producer != RY_NO_NODE && graph->nodes[producer].op != RY_OP_dead && ry_graph_use_count(graph, middle) == 1;
+    const bool alone = producer != RY_NO_NODE && graph->nodes[producer].op != RY_OP_dead &&
+                       ry_graph_use_count(graph, middle) == 1;
     return alone && is_depthwise(graph, &graph->nodes[producer]) ? producer : RY_NO_NODE;
 }
 
@@ -113,8 +117,10 @@ static rynd_status seconds_of(fusing *f, const ry_node *node, double *seconds)
     *seconds = 0;
     ry_problem problem;
     ry_choice choice;
-    RY_TRY(ry_plan_problem(f->plan->graph, node, f->accuracy, f->channels_last, 0, &f->arena, &problem, f->error));
-    const rynd_status status = ry_choices_find(f->plan->choices, &problem, ry_plan_constants(f->plan->graph, node), &choice, f->error);
+    RY_TRY(ry_plan_problem(f->plan->graph, node, f->accuracy, f->channels_last, 0, &f->arena,
+                           &problem, f->error));
+    const rynd_status status = ry_choices_find(
+        f->plan->choices, &problem, ry_plan_constants(f->plan->graph, node), &choice, f->error);
     if (status != RYND_OK) {
         return ry_plan_fail_node(status, node, f->error);
     }
@@ -127,7 +133,8 @@ static rynd_status seconds_of(fusing *f, const ry_node *node, double *seconds)
 
 static void set_layouts(fusing *f, const ry_node *depthwise, const ry_node *pointwise, bool last)
 {
-    f->channels_last[depthwise->in[0]] = f->channels_last[depthwise->out[0]] = f->channels_last[pointwise->out[0]] = last;
+    f->channels_last[depthwise->in[0]] = f->channels_last[depthwise->out[0]] =
+        f->channels_last[pointwise->out[0]] = last;
     if (has_residual(pointwise)) {
         f->channels_last[pointwise->in[3]] = last;
     }
@@ -150,7 +157,8 @@ static rynd_status fuse(fusing *f, ry_node_id depthwise, ry_node_id pointwise)
     }
     ry_graph_remove_node(graph, depthwise);
     ry_graph_remove_node(graph, pointwise);
-    return ry_graph_add_node(graph, joined.op, joined.name, joined.source, &joined.attrs, 6, in, 1, second.out) == RY_NO_NODE
+    return ry_graph_add_node(graph, joined.op, joined.name, joined.source, &joined.attrs, 6, in, 1,
+                             second.out) == RY_NO_NODE
                ? ry_fail_memory(f->error)
                : RYND_OK;
 }

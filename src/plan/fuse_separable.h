@@ -5,7 +5,8 @@
 
 #include "plan/plan.h"
 
-/* Makes a separable_conv of each pair whose value between is read by nothing else, where one kernel is predicted to be faster than two. */
+/* Makes a separable_conv of each pair whose value between is read by nothing else, where one kernel
+ * is predicted to be faster than two. */
 rynd_status ry_plan_fuse_separable(ry_plan *plan, ry_accuracy accuracy, ry_error *error);
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A convolution and the pixel shuffle behind it as one transposed convolution, whose phases write where the shuffle would move them to. Both have the same
- * products, but phases of few channels fill vectors badly: the predicted times decide.
+/* A convolution and the pixel shuffle behind it as one transposed convolution, whose phases write
+ * where the shuffle would move them to. Both have the same products, but phases of few channels
+ * fill vectors badly: the predicted times decide.
  *
- * Where they stay two, the channels come in the order that moves them in the longest runs: inside a network, where they mostly are next to each other,
- * those of one position (DCR); on the way to an output, which is row by row, those that become neighbours in a row (CRD). A shuffle of channels last
- * of 108 channels in blocks of 3 took 0.70 ms in the second order and 0.16 ms in the first. */
+ * Where they stay two, the channels come in the order that moves them in the longest runs: inside a
+ * network, where they mostly are next to each other, those of one position (DCR); on the way to an
+ * output, which is row by row, those that become neighbours in a row (CRD). A shuffle of channels
+ * last of 108 channels in blocks of 3 took 0.70 ms in the second order and 0.16 ms in the first. */
 #include "plan/fuse_shuffle.h"
 
 #include "graph/rewrite.h"
@@ -22,10 +24,12 @@ typedef struct fusing {
     ry_error *error;
 } fusing;
 
-static rynd_status problem_seconds(fusing *f, const ry_node *node, const ry_problem *problem, double *seconds)
+static rynd_status problem_seconds(fusing *f, const ry_node *node, const ry_problem *problem,
+                                   double *seconds)
 {
     ry_choice choice;
-    const rynd_status status = ry_choices_find(f->plan->choices, problem, ry_plan_constants(f->plan->graph, node), &choice, f->error);
+    const rynd_status status = ry_choices_find(
+        f->plan->choices, problem, ry_plan_constants(f->plan->graph, node), &choice, f->error);
     if (status != RYND_OK) {
         return ry_plan_fail_node(status, node, f->error);
     }
@@ -39,7 +43,8 @@ static rynd_status problem_seconds(fusing *f, const ry_node *node, const ry_prob
 static rynd_status node_seconds(fusing *f, const ry_node *node, double *seconds)
 {
     ry_problem problem;
-    RY_TRY(ry_plan_problem(f->plan->graph, node, f->accuracy, f->channels_last, 0, &f->arena, &problem, f->error));
+    RY_TRY(ry_plan_problem(f->plan->graph, node, f->accuracy, f->channels_last, 0, &f->arena,
+                           &problem, f->error));
     return problem_seconds(f, node, &problem, seconds);
 }
 
@@ -49,7 +54,8 @@ static rynd_status joined_seconds(fusing *f, const ry_shuffle_conv *pair, double
     ry_value_id in[3];
     const ry_node node = ry_shuffle_conv_node(f->plan->graph, pair, in);
     ry_problem problem;
-    RY_TRY(ry_plan_problem(f->plan->graph, &node, f->accuracy, f->channels_last, 0, &f->arena, &problem, f->error));
+    RY_TRY(ry_plan_problem(f->plan->graph, &node, f->accuracy, f->channels_last, 0, &f->arena,
+                           &problem, f->error));
     ry_tensor *tensors = (ry_tensor *)problem.in;
     tensors[1] = ry_tensor_row_major((ry_dtype)tensors[1].dtype, &pair->weights, NULL);
     if (node.inputs > 2) {
@@ -61,18 +67,21 @@ static rynd_status joined_seconds(fusing *f, const ry_shuffle_conv *pair, double
 /* Either way in the layout that suits it. */
 static rynd_status is_faster_joined(fusing *f, const ry_shuffle_conv *pair, bool *faster)
 {
-    const ry_node *conv = &f->plan->graph->nodes[pair->conv], *shuffle = &f->plan->graph->nodes[pair->shuffle];
+    const ry_node *conv = &f->plan->graph->nodes[pair->conv],
+                  *shuffle = &f->plan->graph->nodes[pair->shuffle];
     double apart = INFINITY, together = INFINITY;
     for (int last = 0; last < 2; last++) {
         double convolving = 0, shuffling = 0, joined = 0;
-        f->channels_last[conv->in[0]] = f->channels_last[conv->out[0]] = f->channels_last[shuffle->out[0]] = last;
+        f->channels_last[conv->in[0]] = f->channels_last[conv->out[0]] =
+            f->channels_last[shuffle->out[0]] = last;
         RY_TRY(node_seconds(f, conv, &convolving));
         RY_TRY(node_seconds(f, shuffle, &shuffling));
         RY_TRY(joined_seconds(f, pair, &joined));
         apart = fmin(apart, convolving + shuffling);
         together = fmin(together, joined);
     }
-    f->channels_last[conv->in[0]] = f->channels_last[conv->out[0]] = f->channels_last[shuffle->out[0]] = false;
+    f->channels_last[conv->in[0]] = f->channels_last[conv->out[0]] =
+        f->channels_last[shuffle->out[0]] = false;
     *faster = together < apart;
     return RYND_OK;
 }
@@ -94,7 +103,8 @@ static rynd_status join_pairs(fusing *f, bool *any)
         if (faster) {
             RY_TRY(ry_shuffle_conv_join(graph, &pair, any, f->error));
         } else {
-            RY_TRY(ry_shuffle_conv_reorder(graph, &pair, ry_graph_is_output(graph, graph->nodes[n].out[0]), f->error));
+            RY_TRY(ry_shuffle_conv_reorder(
+                graph, &pair, ry_graph_is_output(graph, graph->nodes[n].out[0]), f->error));
         }
     }
     return RYND_OK;

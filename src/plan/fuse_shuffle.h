@@ -5,7 +5,8 @@
 
 #include "plan/plan.h"
 
-/* Makes one transposed convolution of each convolution and depth_to_space that is predicted to take less time so; what follows joins its epilogue. */
+/* Makes one transposed convolution of each convolution and depth_to_space that is predicted to take
+ * less time so; what follows joins its epilogue. */
 rynd_status ry_plan_fuse_shuffles(ry_plan *plan, ry_accuracy accuracy, ry_error *error);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Layouts inside a network, row-major or channels last, as a minimum cut.
  *
- * Every node has the layout that its kernel works in and every value the one that it is in; a node costs its predicted time in each layout, and where a node
- * and its operand differ, the operand is converted. Only values with channels have a choice (channels.h). Costs are of one worker. */
+ * Every node has the layout that its kernel works in and every value the one that it is in; a node
+ * costs its predicted time in each layout, and where a node and its operand differ, the operand is
+ * converted. Only values with channels have a choice (channels.h). Costs are of one worker. */
 #include "plan/layouts.h"
 
 #include "plan/aliases.h"
@@ -19,11 +20,12 @@ enum { MAX_TRIALS = 64 };
 typedef struct layouts {
     ry_plan *plan;
     ry_accuracy accuracy;
-    ry_arena arena;     /* until the choice is made */
-    bool *channels;     /* of each value: has it any (channels.h)? */
-    bool *matters;      /* is it computed or read while running, has it channels, and do its two layouts differ? */
-    bool *free;         /* may it are in either? */
-    bool *labels;       /* of vertices: channels last */
+    ry_arena arena; /* until the choice is made */
+    bool *channels; /* of each value: has it any (channels.h)? */
+    bool *matters;  /* is it computed or read while running, has it channels, and do its two layouts
+                       differ? */
+    bool *free;     /* may it are in either? */
+    bool *labels;   /* of vertices: channels last */
     ry_value_id *other; /* the same value in the other layout; RY_NO_VALUE: not made */
     ry_node_id nodes;   /* before copies are added */
     ry_value_id values; /* likewise */
@@ -34,7 +36,8 @@ typedef struct layouts {
     int operand_count;
     uint32_t *listed; /* of each value: the number of the last list that it was put into */
     uint32_t lists;
-    ry_value_id *instead; /* of each value: what the node in hand takes for it; RY_NO_VALUE: itself */
+    ry_value_id
+        *instead; /* of each value: what the node in hand takes for it; RY_NO_VALUE: itself */
     ry_error *error;
 } layouts;
 
@@ -74,7 +77,8 @@ static void find_free_values(layouts *l)
     }
 }
 
-static void set_layout(const layouts *l, ry_tensor *tensors, int count, const ry_value_id *ids, bool last, ry_value_id except)
+static void set_layout(const layouts *l, ry_tensor *tensors, int count, const ry_value_id *ids,
+                       bool last, ry_value_id except)
 {
     for (int i = 0; i < count; i++) {
         if (ids[i] != RY_NO_VALUE && l->matters[ids[i]] && last != (ids[i] == except)) {
@@ -84,19 +88,24 @@ static void set_layout(const layouts *l, ry_tensor *tensors, int count, const ry
     }
 }
 
-/* Predicted seconds of a node whose operands all are in one layout, except one value: nothing for a transpose that so becomes an alias. */
-static rynd_status node_seconds(layouts *l, const ry_node *node, bool last, ry_value_id except, double *seconds)
+/* Predicted seconds of a node whose operands all are in one layout, except one value: nothing for a
+ * transpose that so becomes an alias. */
+static rynd_status node_seconds(layouts *l, const ry_node *node, bool last, ry_value_id except,
+                                double *seconds)
 {
     *seconds = 0;
     ry_problem problem;
-    RY_TRY(ry_plan_problem(l->plan->graph, node, l->accuracy, NULL, 0, &l->arena, &problem, l->error));
+    RY_TRY(
+        ry_plan_problem(l->plan->graph, node, l->accuracy, NULL, 0, &l->arena, &problem, l->error));
     set_layout(l, (ry_tensor *)problem.in, node->inputs, node->in, last, except);
     set_layout(l, (ry_tensor *)problem.out, node->outputs, node->out, last, except);
-    if (node->op == RY_OP_transpose && ry_plan_keeps_memory(&problem.in[0], &problem.out[0], &node->attrs.transpose)) {
+    if (node->op == RY_OP_transpose &&
+        ry_plan_keeps_memory(&problem.in[0], &problem.out[0], &node->attrs.transpose)) {
         return RYND_OK;
     }
     ry_choice choice;
-    const rynd_status status = ry_choices_find(l->plan->choices, &problem, ry_plan_constants(l->plan->graph, node), &choice, l->error);
+    const rynd_status status = ry_choices_find(
+        l->plan->choices, &problem, ry_plan_constants(l->plan->graph, node), &choice, l->error);
     if (status != RYND_OK) {
         return ry_plan_fail_node(status, node, l->error);
     }
@@ -158,8 +167,10 @@ static void list_operands(layouts *l, const ry_node *node)
     }
 }
 
-/* What it costs beside `seconds` that an operand of a node that works in layout `last` is in the other. */
-static rynd_status bridge_seconds(layouts *l, const ry_node *node, bool last, ry_value_id id, double seconds, double *bridge, bool *convert)
+/* What it costs beside `seconds` that an operand of a node that works in layout `last` is in the
+ * other. */
+static rynd_status bridge_seconds(layouts *l, const ry_node *node, bool last, ry_value_id id,
+                                  double seconds, double *bridge, bool *convert)
 {
     double mixed = INFINITY; /* each trial looks at all operands: of very many none is made */
     if (l->operand_count <= MAX_TRIALS) {
@@ -243,9 +254,11 @@ static rynd_status convert(layouts *l, ry_value_id id, bool back, ry_value_id *o
         const ry_value value = graph->values[id];
         const bool last = !lies_last(l, id);
         const char *name = ry_arena_format(&l->arena, "%s/%s", value.name, last ? "nhwc" : "nchw");
-        const ry_value_id made = name ? ry_graph_add_value(graph, name, value.dtype, &value.shape) : RY_NO_VALUE;
+        const ry_value_id made =
+            name ? ry_graph_add_value(graph, name, value.dtype, &value.shape) : RY_NO_VALUE;
         if (made == RY_NO_VALUE ||
-            ry_graph_add_node(graph, RY_OP_copy, name, "layout", NULL, 1, back ? &made : &id, 1, back ? &id : &made) == RY_NO_NODE) {
+            ry_graph_add_node(graph, RY_OP_copy, name, "layout", NULL, 1, back ? &made : &id, 1,
+                              back ? &id : &made) == RY_NO_NODE) {
             return ry_fail_memory(l->error);
         }
         l->other[id] = made;
@@ -276,7 +289,8 @@ static void take_instead(layouts *l, ry_node_id n)
     }
 }
 
-/* Gives a node, whose operands are listed, those in the layout that it works in, or lets it bridge the difference, whichever is cheaper. */
+/* Gives a node, whose operands are listed, those in the layout that it works in, or lets it bridge
+ * the difference, whichever is cheaper. */
 static rynd_status bridge(layouts *l, ry_node_id n)
 {
     const ry_node node = l->plan->graph->nodes[n];

@@ -18,7 +18,8 @@
 
 #include <string.h>
 
-/* Gives the graph's inputs their sizes, and their content where it is given and small enough to decide a shape. */
+/* Gives the graph's inputs their sizes, and their content where it is given and small enough to
+ * decide a shape. */
 static rynd_status bind_inputs(ry_graph *graph, const ry_plan_options *options, ry_error *error)
 {
     ry_arena scratch;
@@ -77,8 +78,10 @@ static rynd_status list_inputs(ry_plan *plan, ry_error *error)
     return RYND_OK;
 }
 
-/* The model's outputs in its order, whether computed now or later, then what the rest needs. `names` and `late` describe the former. */
-static rynd_status list_outputs(ry_plan *plan, size_t model_outputs, const char **names, const bool *late, ry_error *error)
+/* The model's outputs in its order, whether computed now or later, then what the rest needs.
+ * `names` and `late` describe the former. */
+static rynd_status list_outputs(ry_plan *plan, size_t model_outputs, const char **names,
+                                const bool *late, ry_error *error)
 {
     const ry_graph *graph = plan->graph;
     plan->model_outputs = model_outputs;
@@ -90,7 +93,8 @@ static rynd_status list_outputs(ry_plan *plan, size_t model_outputs, const char 
     for (size_t i = 0; i < model_outputs || next < graph->output_count; i++) {
         ry_plan_output *output = &plan->outputs[i];
         output->later = i < model_outputs && late[i];
-        output->rest = (uint32_t)(i - next); /* those before it that are not in the graph are in the rest */
+        output->rest =
+            (uint32_t)(i - next); /* those before it that are not in the graph are in the rest */
         if (output->later) {
             output->name = names[i];
         } else {
@@ -101,7 +105,8 @@ static rynd_status list_outputs(ry_plan *plan, size_t model_outputs, const char 
             output->bounded = value->bounded;
         }
         plan->output_count = i + 1;
-        if (i < model_outputs && !ry_names_add(&plan->output_index, &plan->arena, output->name, (uint32_t)i)) {
+        if (i < model_outputs &&
+            !ry_names_add(&plan->output_index, &plan->arena, output->name, (uint32_t)i)) {
             return ry_fail_memory(error);
         }
     }
@@ -134,7 +139,8 @@ static rynd_status fold_and_split(ry_plan *plan, ry_error *error)
     return list_outputs(plan, outputs, names, late, error);
 }
 
-static rynd_status build(ry_plan *plan, const ry_graph *graph, const ry_plan_options *options, ry_error *error)
+static rynd_status build(ry_plan *plan, const ry_graph *graph, const ry_plan_options *options,
+                         ry_error *error)
 {
     RY_TRY(ry_graph_clone(graph, &plan->graph, error));
     ry_plan_give_allowance(plan->graph);
@@ -145,13 +151,16 @@ static rynd_status build(ry_plan *plan, const ry_graph *graph, const ry_plan_opt
     RY_TRY(ry_plan_choose_layouts(plan, options->accuracy, error));
     ry_node_id *node_of_step;
     RY_TRY(ry_plan_make_steps(plan, options->accuracy, &node_of_step, error));
-    RY_TRY(ry_settings_check(plan->settings, plan->rest ? ": those that are planned while running cannot be set" : "", error));
+    RY_TRY(ry_settings_check(
+        plan->settings, plan->rest ? ": those that are planned while running cannot be set" : "",
+        error));
     RY_TRY(ry_plan_choose_micro_batches(plan, options->accuracy, node_of_step, error));
     RY_TRY(ry_plan_place(plan, node_of_step, error));
     return options->skip_packing ? RYND_OK : ry_plan_pack(plan, options, error);
 }
 
-rynd_status ry_plan_create(ry_device *device, const ry_graph *graph, const ry_plan_options *options, ry_plan **plan, ry_error *error)
+rynd_status ry_plan_create(ry_device *device, const ry_graph *graph, const ry_plan_options *options,
+                           ry_plan **plan, ry_error *error)
 {
     double start = ry_clock_seconds();
     ry_choices choices;
@@ -164,7 +173,8 @@ rynd_status ry_plan_create(ry_device *device, const ry_graph *graph, const ry_pl
     const ry_target target = ry_target_of(device);
     ry_choices_init(&choices, device->allocator, &target);
     p->choices = &choices;
-    ry_settings settings = {options->settings, options->setting_count, RY_TAKE(&p->arena, bool, options->setting_count)};
+    ry_settings settings = {options->settings, options->setting_count,
+                            RY_TAKE(&p->arena, bool, options->setting_count)};
     p->settings = &settings;
     rynd_status status = settings.used ? build(p, graph, options, error) : ry_fail_memory(error);
     p->choices = NULL;

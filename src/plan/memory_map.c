@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Greedy interval packing, largest first (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020).
+/* Greedy interval packing, largest first (Pisarchyk and Lee, "Efficient Memory Management for Deep
+ * Neural Net Inference", 2020).
  *
- * Who is alive beside an item is told by a segment tree over the steps and by lists of those that begin at each step. Where very many are
- * alive at once, the lowest free offset costs a look at each of them: after MAX_LOOKS looks the items that are left, the smallest, go
- * behind all others with a pile of free blocks for each size. That takes a little more memory, and time in proportion to their number. */
+ * Who is alive beside an item is told by a segment tree over the steps and by lists of those that
+ * begin at each step. Where very many are alive at once, the lowest free offset costs a look at
+ * each of them: after MAX_LOOKS looks the items that are left, the smallest, go behind all others
+ * with a pile of free blocks for each size. That takes a little more memory, and time in proportion
+ * to their number. */
 #include "plan/memory_map.h"
 
 #include "base/integer.h"
@@ -33,9 +36,10 @@ typedef struct mapping {
     size_t count, placed; /* of items */
     rank *order;          /* largest first */
     uint32_t leaves;      /* of the tree: a power of two, above every step */
-    uint32_t *alive;      /* of each node of the tree: who is alive during all of its steps, and not of its parent's */
-    uint32_t *begun;      /* of each step: who begins there */
-    uint64_t *any_begun;  /* a bit a step: so that long lives pass over steps where nothing begins */
+    uint32_t *alive; /* of each node of the tree: who is alive during all of its steps, and not of
+                        its parent's */
+    uint32_t *begun; /* of each step: who begins there */
+    uint64_t *any_begun; /* a bit a step: so that long lives pass over steps where nothing begins */
     link *links;
     size_t link_count, link_capacity;
     span *beside; /* what is taken while the item in hand is alive */
@@ -70,7 +74,8 @@ static size_t end_of(const ry_lifetime *item)
 
 static bool add_link(mapping *m, uint32_t *list, uint32_t item)
 {
-    link *links = ry_arena_grow(m->arena, m->links, m->link_count, &m->link_capacity, sizeof *links);
+    link *links =
+        ry_arena_grow(m->arena, m->links, m->link_count, &m->link_capacity, sizeof *links);
     if (!links) {
         return false;
     }
@@ -86,8 +91,10 @@ static bool enter(mapping *m, uint32_t item)
     const uint32_t first = m->items[item].first, last = m->items[item].last;
     bool done = add_link(m, &m->begun[first], item);
     m->any_begun[first / WORD] |= UINT64_C(1) << first % WORD;
-    for (uint32_t left = first + m->leaves, right = last + 1 + m->leaves; done && left < right; left /= 2, right /= 2) {
-        done = (left % 2 == 0 || add_link(m, &m->alive[left++], item)) && (right % 2 == 0 || add_link(m, &m->alive[--right], item));
+    for (uint32_t left = first + m->leaves, right = last + 1 + m->leaves; done && left < right;
+         left /= 2, right /= 2) {
+        done = (left % 2 == 0 || add_link(m, &m->alive[left++], item)) &&
+               (right % 2 == 0 || add_link(m, &m->alive[--right], item));
     }
     return done;
 }
@@ -164,13 +171,16 @@ static bool pile_rest(mapping *m)
 {
     const size_t left = m->count - m->placed;
     const rank *begins = rest_in_time(m, false), *ends = rest_in_time(m, true);
-    uint32_t *pile_of = RY_TAKE(m->arena, uint32_t, m->count), *pile = RY_TAKE(m->arena, uint32_t, left);
+    uint32_t *pile_of = RY_TAKE(m->arena, uint32_t, m->count),
+             *pile = RY_TAKE(m->arena, uint32_t, left);
     if (!begins || !ends || !pile_of || !pile) {
         return false;
     }
     for (size_t i = 1; i < left; i++) {
-        const uint32_t item = m->order[m->placed + i].item, before = m->order[m->placed + i - 1].item;
-        pile_of[item] = pile_of[before] + (ry_aligned(m->items[item].size) != ry_aligned(m->items[before].size));
+        const uint32_t item = m->order[m->placed + i].item,
+                       before = m->order[m->placed + i - 1].item;
+        pile_of[item] = pile_of[before] +
+                        (ry_aligned(m->items[item].size) != ry_aligned(m->items[before].size));
     }
     for (size_t i = 0, freed = 0; i < left; i++) {
         ry_lifetime *item = &m->items[begins[i].item];

@@ -6,7 +6,8 @@
 
 static bool is_packed(const ry_step *step, int input)
 {
-    return ry_tensor_present(&step->constants[input]) && input < 32 && (step->prepared.kernel->packed_inputs >> input & 1u);
+    return ry_tensor_present(&step->constants[input]) && input < 32 &&
+           (step->prepared.kernel->packed_inputs >> input & 1u);
 }
 
 static void tell_unneeded(const ry_plan_options *options, const void *data, size_t size)
@@ -16,9 +17,10 @@ static void tell_unneeded(const ry_plan_options *options, const void *data, size
     }
 }
 
-/* Kernels read aligned elements, and a mapped file may hold its weights anywhere: then they are copied, piece by piece, so that a matrix is not in memory
- * twice. The caller releases the copy. */
-static rynd_status copy_aligned(ry_plan *plan, const ry_tensor *constant, const ry_plan_options *options, void **copy, ry_error *error)
+/* Kernels read aligned elements, and a mapped file may hold its weights anywhere: then they are
+ * copied, piece by piece, so that a matrix is not in memory twice. The caller releases the copy. */
+static rynd_status copy_aligned(ry_plan *plan, const ry_tensor *constant,
+                                const ry_plan_options *options, void **copy, ry_error *error)
 {
     const size_t bytes = ry_tensor_bytes(constant), max_piece = (size_t)16 << 20;
     *copy = ry_allocate(plan->device->allocator, bytes);
@@ -35,7 +37,8 @@ static rynd_status copy_aligned(ry_plan *plan, const ry_tensor *constant, const 
 }
 
 /* Constants that a step packs, aligned. */
-static rynd_status align_constants(ry_plan *plan, const ry_step *step, const ry_plan_options *options, void **copies, const void **data,
+static rynd_status align_constants(ry_plan *plan, const ry_step *step,
+                                   const ry_plan_options *options, void **copies, const void **data,
                                    ry_error *error)
 {
     for (int i = 0; i < step->problem.inputs; i++) {
@@ -51,8 +54,8 @@ static rynd_status align_constants(ry_plan *plan, const ry_step *step, const ry_
     return RYND_OK;
 }
 
-static rynd_status pack_step(ry_plan *plan, ry_stream *stream, const ry_step *step, const ry_plan_options *options, ry_arena *scratch,
-                             ry_error *error)
+static rynd_status pack_step(ry_plan *plan, ry_stream *stream, const ry_step *step,
+                             const ry_plan_options *options, ry_arena *scratch, ry_error *error)
 {
     const int inputs = step->problem.inputs;
     void **copies = RY_TAKE(scratch, void *, inputs);
@@ -63,7 +66,8 @@ static rynd_status pack_step(ry_plan *plan, ry_stream *stream, const ry_step *st
     rynd_status status = align_constants(plan, step, options, copies, data, error);
     if (status == RYND_OK) {
         const ry_place packed = {plan->packed, step->packed_offset};
-        status = ry_prepared_pack(&step->prepared, plan->device, stream, data, packed, scratch, error);
+        status =
+            ry_prepared_pack(&step->prepared, plan->device, stream, data, packed, scratch, error);
     }
     for (int i = 0; i < inputs; i++) {
         ry_release(plan->device->allocator, copies[i]);
@@ -78,7 +82,9 @@ static const ry_step *hungriest(const ry_plan *plan)
 {
     const ry_step *most = plan->steps;
     for (size_t s = 1; s < plan->step_count; s++) {
-        most = ry_prepared_packed(&plan->steps[s].prepared) > ry_prepared_packed(&most->prepared) ? &plan->steps[s] : most;
+        most = ry_prepared_packed(&plan->steps[s].prepared) > ry_prepared_packed(&most->prepared)
+                   ? &plan->steps[s]
+                   : most;
     }
     return most;
 }
@@ -90,9 +96,11 @@ rynd_status ry_plan_pack(ry_plan *plan, const ry_plan_options *options, ry_error
     }
     const ry_device_table *table = plan->device->table;
     ry_stream *stream = NULL;
-    const rynd_status made = table->buffer_create(plan->device, plan->packed_size, &plan->packed, error);
+    const rynd_status made =
+        table->buffer_create(plan->device, plan->packed_size, &plan->packed, error);
     if (made != RYND_OK) {
-        ry_error_prefix(error, "packed weights of all steps, most of them for node '%s': ", hungriest(plan)->name);
+        ry_error_prefix(error, "packed weights of all steps, most of them for node '%s': ",
+                        hungriest(plan)->name);
         return made;
     }
     RY_TRY(table->stream_create(plan->device, &stream, error));

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many images each step gets at a time: the least bytes from memory by dynamic programming over the steps in their order.
+/* How many images each step gets at a time: the least bytes from memory by dynamic programming over
+ * the steps in their order.
  *
- * A step that gets `images` at a time reads and writes the cache where its images fit into it, else memory; its weights come once a turn. Where
- * the number changes from step to step, what is alive there is stored whole, and passes through memory on its way. */
+ * A step that gets `images` at a time reads and writes the cache where its images fit into it, else
+ * memory; its weights come once a turn. Where the number changes from step to step, what is alive
+ * there is stored whole, and passes through memory on its way. */
 #include "plan/passes.h"
 
 #include "plan/uses.h"
@@ -20,16 +22,24 @@ typedef struct cutting {
     int64_t batch;
     int choices;
     int64_t images[MAX_CHOICES]; /* at a time: the batch, then its divisors, falling */
-    double *alive; /* after each step: bytes that are made up to it and read behind it, where they do not fit into the cache */
-    double (*least)[MAX_CHOICES];   /* bytes of the steps before and this one, if it takes that choice */
+    double *alive; /* after each step: bytes that are made up to it and read behind it, where they
+                      do not fit into the cache */
+    double (
+        *least)[MAX_CHOICES]; /* bytes of the steps before and this one, if it takes that choice */
     uint8_t (*before)[MAX_CHOICES]; /* the choice of the step before it */
-    size_t kept;                     /* bytes that stay in the caches between steps */
-    double turn;                     /* what a turn of a step costs besides, in bytes */
+    size_t kept;                    /* bytes that stay in the caches between steps */
+    double turn;                    /* what a turn of a step costs besides, in bytes */
 } cutting;
 
-enum { CONV_IMAGES = 1u << 0 | 1u << 3, SEPARABLE_IMAGES = 1u << 0 | 1u << 5, FIRST_IMAGES = 1u << 0, ALL_IMAGES = ~0u };
+enum {
+    CONV_IMAGES = 1u << 0 | 1u << 3,
+    SEPARABLE_IMAGES = 1u << 0 | 1u << 5,
+    FIRST_IMAGES = 1u << 0,
+    ALL_IMAGES = ~0u
+};
 
-/* Bit i: input i has images in its first dim, if it is not a constant; all other inputs must be constants. Operators that are not here mix images. */
+/* Bit i: input i has images in its first dim, if it is not a constant; all other inputs must be
+ * constants. Operators that are not here mix images. */
 static const unsigned images_of[RY_OPS] = {
     [RY_OP_conv] = CONV_IMAGES,
     [RY_OP_convt] = CONV_IMAGES,
@@ -49,7 +59,8 @@ static bool has_images(const ry_value *value, int rank, int64_t batch)
     return value->shape.rank == rank && rank > 0 && value->shape.dim[0] == batch && !value->bounded;
 }
 
-/* Each image of the outputs comes from the same image of the inputs, and from constants that are the same for all. */
+/* Each image of the outputs comes from the same image of the inputs, and from constants that are
+ * the same for all. */
 static bool is_by_image(const ry_graph *graph, const ry_node *node, int64_t batch)
 {
     if (!images_of[node->op] || node->outputs != 1) {
@@ -62,7 +73,8 @@ static bool is_by_image(const ry_graph *graph, const ry_node *node, int64_t batc
         }
         const ry_value *value = &graph->values[node->in[i]];
         const bool may = i < 32 && images_of[node->op] >> i & 1u;
-        if (value->constant ? may && value->shape.rank >= rank && value->shape.dim[0] != 1 : !may || !has_images(value, rank, batch)) {
+        if (value->constant ? may && value->shape.rank >= rank && value->shape.dim[0] != 1
+                            : !may || !has_images(value, rank, batch)) {
             return false;
         }
     }
@@ -106,7 +118,8 @@ static double step_cost(const cutting *c, size_t step, int choice)
     }
     const double image = image_bytes(c, node);
     const int64_t turns = c->batch / c->images[choice];
-    const double moved = image * (double)c->images[choice] > (double)c->kept ? image * (double)c->batch : 0;
+    const double moved =
+        image * (double)c->images[choice] > (double)c->kept ? image * (double)c->batch : 0;
     return moved + (double)turns * (constant_bytes(c, &c->plan->steps[step], node) + c->turn);
 }
 
@@ -131,8 +144,10 @@ static void extend(const cutting *c, size_t step)
     for (int to = 0; to < c->choices; to++) {
         double least = step ? INFINITY : 0;
         for (int from = 0; step && from < c->choices; from++) {
-            /* who gets few images at a time does not count the whole of what it reads and writes: it is counted here */
-            const double passage = from == to ? 0 : alive * ((from > 0) + (to > 0)), bytes = c->least[step - 1][from] + passage;
+            /* who gets few images at a time does not count the whole of what it reads and writes:
+             * it is counted here */
+            const double passage = from == to ? 0 : alive * ((from > 0) + (to > 0)),
+                         bytes = c->least[step - 1][from] + passage;
             if (bytes < least) {
                 least = bytes;
                 c->before[step][to] = (uint8_t)from;
@@ -145,7 +160,8 @@ static void extend(const cutting *c, size_t step)
 static void add_micro_batch(ry_plan *plan, size_t step, int64_t turns)
 {
     assert(plan->passes);
-    ry_micro_batch *last = plan->micro_batch_count ? &plan->passes[plan->micro_batch_count - 1] : NULL;
+    ry_micro_batch *last =
+        plan->micro_batch_count ? &plan->passes[plan->micro_batch_count - 1] : NULL;
     if (last && last->turns == turns) {
         last->end = step + 1;
     } else {
@@ -196,7 +212,8 @@ static rynd_status cut(cutting *c, ry_accuracy accuracy, ry_arena *scratch, ry_e
     trace(c, chosen);
     for (size_t s = 0; s < plan->step_count; s++) {
         if (chosen[s]) {
-            RY_TRY(ry_plan_make_step(plan, node_of(c, s), accuracy, c->images[chosen[s]], &plan->steps[s], error));
+            RY_TRY(ry_plan_make_step(plan, node_of(c, s), accuracy, c->images[chosen[s]],
+                                     &plan->steps[s], error));
         }
         add_micro_batch(plan, s, c->batch / c->images[chosen[s]]);
     }
@@ -215,10 +232,14 @@ static int64_t batch_of(const ry_graph *graph)
     return 1;
 }
 
-rynd_status ry_plan_choose_micro_batches(ry_plan *plan, ry_accuracy accuracy, const ry_node_id *node_of_step, ry_error *error)
+rynd_status ry_plan_choose_micro_batches(ry_plan *plan, ry_accuracy accuracy,
+                                         const ry_node_id *node_of_step, ry_error *error)
 {
     const ry_machine *machine = plan->device->machine;
-    cutting c = {.plan = plan, .node_of_step = node_of_step, .batch = batch_of(plan->graph), .kept = ry_machine_kept_bytes(machine)};
+    cutting c = {.plan = plan,
+                 .node_of_step = node_of_step,
+                 .batch = batch_of(plan->graph),
+                 .kept = ry_machine_kept_bytes(machine)};
     plan->passes = RY_TAKE(&plan->arena, ry_micro_batch, plan->step_count);
     if (!plan->passes) {
         return ry_fail_memory(error);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gives every value a home: inputs and outputs in the caller's memory, constants where the file has them, everything else packed into one arena.
+/* Gives every value a home: inputs and outputs in the caller's memory, constants where the file has
+ * them, everything else packed into one arena.
  *
- *     arena:  | activations, by lifetime | workspace (the largest of any step) | scratch of worker 0 | worker 1 | ...
+ *     arena:  | activations, by lifetime | workspace (the largest of any step) | scratch of worker
+ * 0 | worker 1 | ...
  */
 #include "base/integer.h"
 #include "plan/memory_map.h"
@@ -32,7 +34,8 @@ static rynd_status add_constant(const placing *p, ry_value_id v)
         }
         data = memcpy(copy, data, bytes);
     }
-    RY_TRY(plan->device->table->buffer_wrap(plan->device, data, bytes, &plan->constants[plan->constant_count], p->error));
+    RY_TRY(plan->device->table->buffer_wrap(plan->device, data, bytes,
+                                            &plan->constants[plan->constant_count], p->error));
     p->spot[v] = (ry_spot){.home = RY_HOME_CONSTANT, .index = (uint32_t)plan->constant_count};
     plan->constant_count++;
     plan->constant_size += bytes;
@@ -53,9 +56,10 @@ static rynd_status place_values(const placing *p)
     for (size_t s = 0; s < plan->step_count; s++) {
         const ry_node *node = &plan->graph->nodes[p->node_of_step[s]];
         for (int i = 0; i < node->inputs; i++) {
-            const ry_value_id root = node->in[i] == RY_NO_VALUE ? RY_NO_VALUE : p->uses.root[node->in[i]];
-            if (root != RY_NO_VALUE && !packed_input(&plan->steps[s], i) && plan->graph->values[root].constant &&
-                p->spot[root].home == RY_HOME_NONE) {
+            const ry_value_id root =
+                node->in[i] == RY_NO_VALUE ? RY_NO_VALUE : p->uses.root[node->in[i]];
+            if (root != RY_NO_VALUE && !packed_input(&plan->steps[s], i) &&
+                plan->graph->values[root].constant && p->spot[root].home == RY_HOME_NONE) {
                 RY_TRY(add_constant(p, root));
             }
         }
@@ -68,10 +72,12 @@ static rynd_status place_values(const placing *p)
     return RYND_OK;
 }
 
-/* What is made and read in one pass is there for one turn. Else it is whole, and keeps its place as long as a pass that touches it takes turns. */
+/* What is made and read in one pass is there for one turn. Else it is whole, and keeps its place as
+ * long as a pass that touches it takes turns. */
 static ry_lifetime lifetime_of(const placing *p, ry_value_id v)
 {
-    const ry_micro_batch *first = ry_plan_micro_batch_of(p->plan, p->uses.first[v]), *last = ry_plan_micro_batch_of(p->plan, p->uses.last[v]);
+    const ry_micro_batch *first = ry_plan_micro_batch_of(p->plan, p->uses.first[v]),
+                         *last = ry_plan_micro_batch_of(p->plan, p->uses.last[v]);
     const size_t bytes = ry_plan_value_bytes(p->plan, v);
     ry_lifetime life = {.size = bytes, .first = p->uses.first[v], .last = p->uses.last[v]};
     p->whole[v] = first != last;
@@ -84,7 +90,8 @@ static ry_lifetime lifetime_of(const placing *p, ry_value_id v)
     return life;
 }
 
-/* Inputs are with the caller; a computed output goes straight to the buffer of the first output that names it. */
+/* Inputs are with the caller; a computed output goes straight to the buffer of the first output
+ * that names it. */
 static rynd_status place_ends(const placing *p)
 {
     const ry_graph *graph = p->plan->graph;
@@ -113,7 +120,8 @@ static rynd_status place_ends(const placing *p)
 
 static rynd_status fail_size(const placing *p, const char *what)
 {
-    return ry_fail(p->error, RYND_ERROR_OUT_OF_MEMORY, "out of memory: %s have more bytes than there are addresses", what);
+    return ry_fail(p->error, RYND_ERROR_OUT_OF_MEMORY,
+                   "out of memory: %s have more bytes than there are addresses", what);
 }
 
 /* Offsets of activations; the scratch arena is the caller's. */
@@ -171,7 +179,8 @@ static ry_spot spot_of(const placing *p, ry_value_id id, int64_t turns)
     }
     const ry_value_id root = p->uses.root[id];
     ry_spot spot = p->spot[root];
-    if (turns > 1 && spot.home != RY_HOME_CONSTANT && (spot.home != RY_HOME_ARENA || p->whole[root])) {
+    if (turns > 1 && spot.home != RY_HOME_CONSTANT &&
+        (spot.home != RY_HOME_ARENA || p->whole[root])) {
         spot.turn = ry_plan_value_bytes(p->plan, root) / (size_t)turns;
     }
     return spot;
@@ -200,7 +209,8 @@ static rynd_status place_steps(const placing *p)
             plan->bounded_count += (size_t)node->outputs;
         }
         step->packed_offset = plan->packed_size;
-        if (!ry_add_size(plan->packed_size, ry_aligned(ry_prepared_packed(&step->prepared)), &plan->packed_size)) {
+        if (!ry_add_size(plan->packed_size, ry_aligned(ry_prepared_packed(&step->prepared)),
+                         &plan->packed_size)) {
             return fail_size(p, "packed weights");
         }
     }
@@ -219,7 +229,8 @@ static void note_actual_rows(const placing *p)
         }
         const ry_value_id id = plan->graph->outputs[next++];
         const uint32_t step = p->uses.first[id];
-        const ry_node *node = output->bounded && p->uses.made[id] ? &plan->graph->nodes[p->node_of_step[step]] : NULL;
+        const ry_node *node =
+            output->bounded && p->uses.made[id] ? &plan->graph->nodes[p->node_of_step[step]] : NULL;
         for (int o = 0; node && o < node->outputs; o++) {
             if (node->out[o] == id) {
                 output->actual = (uint32_t)(plan->steps[step].actual_row + o);

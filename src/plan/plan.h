@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plan: every decision for a graph on a device. Immutable, printable, deterministic; many threads may share it.
+/* The plan: every decision for a graph on a device. Immutable, printable, deterministic; many
+ * threads may share it.
  *
- * Nodes whose shapes depend on values that are not known yet (RY_INFER_LATER, or behind a BOUNDED output) are left for the *rest*: the plan ends with
- * the values that they need as extra outputs, and the session plans the rest graph when it has them. */
+ * Nodes whose shapes depend on values that are not known yet (RY_INFER_LATER, or behind a BOUNDED
+ * output) are left for the *rest*: the plan ends with the values that they need as extra outputs,
+ * and the session plans the rest graph when it has them. */
 #ifndef RY_PLAN_PLAN_H
 #define RY_PLAN_PLAN_H
 
@@ -40,7 +42,8 @@ typedef struct ry_step {
     const char *reason;   /* why this kernel */
 } ry_step;
 
-/* Steps that run one after another, `turns` times, each time for the next share of the batch (passes.h). */
+/* Steps that run one after another, `turns` times, each time for the next share of the batch
+ * (passes.h). */
 typedef struct ry_micro_batch {
     size_t first, end; /* steps */
     int64_t turns;     /* 1: the whole batch at once */
@@ -75,9 +78,11 @@ typedef struct ry_plan {
     ry_buffer **constants;
     ry_buffer *packed; /* packed weights, one buffer; NULL when none */
     size_t packed_size, constant_size;
-    size_t arena_size, workspace_offset, scratch_offset; /* activations, then workspace, then scratch of every worker */
+    size_t arena_size, workspace_offset,
+        scratch_offset; /* activations, then workspace, then scratch of every worker */
     size_t bounded_count;
-    ry_graph *rest;               /* NULL: the plan is complete. Its inputs are named like the outputs that feed it */
+    ry_graph
+        *rest; /* NULL: the plan is complete. Its inputs are named like the outputs that feed it */
     double seconds;               /* that making it took */
     struct ry_choices *choices;   /* kernels chosen so far, while it is made */
     struct ry_settings *settings; /* the caller's own choices, while it is made */
@@ -85,13 +90,15 @@ typedef struct ry_plan {
 
 typedef struct ry_plan_options {
     ry_accuracy accuracy;
-    /* One per graph input: its shape, and its content where data is not NULL and it has at most RY_MAX_INTS elements: the plan then holds for that content only.
-     * dtype none: not given. NULL: none given. */
+    /* One per graph input: its shape, and its content where data is not NULL and it has at most
+     * RY_MAX_INTS elements: the plan then holds for that content only. dtype none: not given. NULL:
+     * none given. */
     const ry_tensor *inputs;
     int64_t batch; /* first dim of the inputs whose first dim is a symbol; 0: not given */
     const ry_dim_binding *dims;
     size_t dim_count;
-    /* Told of constants that are packed and not read again (NULL: nobody): a mapped file's pages may go back to the system. */
+    /* Told of constants that are packed and not read again (NULL: nobody): a mapped file's pages
+     * may go back to the system. */
     void (*unneeded)(const void *user, const void *data, size_t size);
     const void *unneeded_user;
     const struct rynd_setting *settings; /* of kernels and knobs, by the names of steps */

@@ -20,7 +20,8 @@ static void open_bounded(ry_graph *rest, ry_value_id id)
     }
 }
 
-static rynd_status collect_boundary(ry_graph *graph, const bool *later, ry_graph *rest, ry_error *error)
+static rynd_status collect_boundary(ry_graph *graph, const bool *later, ry_graph *rest,
+                                    ry_error *error)
 {
     bool *taken = RY_TAKE(&graph->arena, bool, graph->value_count);
     if (!taken) {
@@ -33,7 +34,8 @@ static rynd_status collect_boundary(ry_graph *graph, const bool *later, ry_graph
         }
         for (int i = 0; i < node->inputs; i++) {
             ry_value_id id = node->in[i];
-            if (id == RY_NO_VALUE || taken[id] || graph->values[id].constant || late(graph, later, id)) {
+            if (id == RY_NO_VALUE || taken[id] || graph->values[id].constant ||
+                late(graph, later, id)) {
                 continue;
             }
             taken[id] = true;
@@ -50,7 +52,8 @@ static rynd_status collect_boundary(ry_graph *graph, const bool *later, ry_graph
 static rynd_status divide(ry_graph *graph, const bool *later, ry_graph *rest, ry_error *error)
 {
     size_t outputs = graph->output_count;
-    const ry_value_id *output = rest->outputs; /* the clone's copy: it keeps its content while both lists are made anew */
+    const ry_value_id *output =
+        rest->outputs; /* the clone's copy: it keeps its content while both lists are made anew */
     rest->input_count = 0;
     ry_graph_clear_outputs(rest);
     ry_graph_clear_outputs(graph);

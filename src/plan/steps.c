@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-static rynd_status note_constants(ry_plan *plan, const ry_node *node, ry_step *step, ry_error *error)
+static rynd_status note_constants(ry_plan *plan, const ry_node *node, ry_step *step,
+                                  ry_error *error)
 {
     ry_tensor *constants = RY_TAKE(&plan->arena, ry_tensor, node->inputs);
     if (!constants) {
@@ -27,7 +28,8 @@ static rynd_status choose_kernel(ry_plan *plan, const ry_node *node, ry_step *st
     ry_choice choice;
     const unsigned constants = ry_plan_constants(plan->graph, node);
     const bool set = ry_settings_have(plan->settings, node->name);
-    RY_TRY(set ? ry_settings_choose(plan->settings, node->name, &step->problem, &plan->choices->target, constants, &choice, error)
+    RY_TRY(set ? ry_settings_choose(plan->settings, node->name, &step->problem,
+                                    &plan->choices->target, constants, &choice, error)
                : ry_choices_find(plan->choices, &step->problem, constants, &choice, error));
     if (!choice.prepared.kernel) {
         return ry_plan_fail_kernel(node, &step->problem, error);
@@ -39,9 +41,11 @@ static rynd_status choose_kernel(ry_plan *plan, const ry_node *node, ry_step *st
     return step->reason ? RYND_OK : ry_fail_memory(error);
 }
 
-static rynd_status make_step(ry_plan *plan, const ry_node *node, ry_accuracy accuracy, int64_t images, ry_step *step, ry_error *error)
+static rynd_status make_step(ry_plan *plan, const ry_node *node, ry_accuracy accuracy,
+                             int64_t images, ry_step *step, ry_error *error)
 {
-    RY_TRY(ry_plan_problem(plan->graph, node, accuracy, plan->channels_last, images, &plan->arena, &step->problem, error));
+    RY_TRY(ry_plan_problem(plan->graph, node, accuracy, plan->channels_last, images, &plan->arena,
+                           &step->problem, error));
     RY_TRY(note_constants(plan, node, step, error));
     step->name = node->name;
     step->source = node->source;
@@ -51,12 +55,14 @@ static rynd_status make_step(ry_plan *plan, const ry_node *node, ry_accuracy acc
     return ry_prepared_initialise(&step->prepared, &plan->choices->target, &plan->arena, error);
 }
 
-rynd_status ry_plan_make_step(ry_plan *plan, const ry_node *node, ry_accuracy accuracy, int64_t images, ry_step *step, ry_error *error)
+rynd_status ry_plan_make_step(ry_plan *plan, const ry_node *node, ry_accuracy accuracy,
+                              int64_t images, ry_step *step, ry_error *error)
 {
     return ry_plan_fail_node(make_step(plan, node, accuracy, images, step, error), node, error);
 }
 
-rynd_status ry_plan_make_steps(ry_plan *plan, ry_accuracy accuracy, ry_node_id **node_of_step, ry_error *error)
+rynd_status ry_plan_make_steps(ry_plan *plan, ry_accuracy accuracy, ry_node_id **node_of_step,
+                               ry_error *error)
 {
     const ry_graph *graph = plan->graph;
     plan->steps = RY_TAKE(&plan->arena, ry_step, graph->node_count);

@@ -5,13 +5,17 @@
 
 #include "plan/plan.h"
 
-/* Fills plan->steps for the nodes of plan->graph that compute something (views of row-major values do not), in order. node_of_step[i] receives step i's node. */
-rynd_status ry_plan_make_steps(ry_plan *plan, ry_accuracy accuracy, ry_node_id **node_of_step, ry_error *error);
+/* Fills plan->steps for the nodes of plan->graph that compute something (views of row-major values
+ * do not), in order. node_of_step[i] receives step i's node. */
+rynd_status ry_plan_make_steps(ry_plan *plan, ry_accuracy accuracy, ry_node_id **node_of_step,
+                               ry_error *error);
 
 /* Makes the step of a node; `images`: how many of the batch it gets at a time, 0 for all. */
-rynd_status ry_plan_make_step(ry_plan *plan, const ry_node *node, ry_accuracy accuracy, int64_t images, ry_step *step, ry_error *error);
+rynd_status ry_plan_make_step(ry_plan *plan, const ry_node *node, ry_accuracy accuracy,
+                              int64_t images, ry_step *step, ry_error *error);
 
-/* Gives every value a home, lays out the arena and the packed weights, and wraps constants as device buffers. */
+/* Gives every value a home, lays out the arena and the packed weights, and wraps constants as
+ * device buffers. */
 rynd_status ry_plan_place(ry_plan *plan, const ry_node_id *node_of_step, ry_error *error);
 
 /* Packs the weights of every step. */

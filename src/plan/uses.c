@@ -32,7 +32,8 @@ static void note_step(const ry_uses *uses, const ry_node *node, uint32_t step)
     }
 }
 
-rynd_status ry_plan_find_uses(ry_plan *plan, const ry_node_id *node_of_step, ry_uses *uses, ry_error *error)
+rynd_status ry_plan_find_uses(ry_plan *plan, const ry_node_id *node_of_step, ry_uses *uses,
+                              ry_error *error)
 {
     const size_t count = plan->graph->value_count;
     uses->root = RY_TAKE(&plan->arena, ry_value_id, count);

@@ -6,13 +6,16 @@
 #include "plan/plan.h"
 
 typedef struct ry_uses {
-    ry_value_id *root;      /* of each value: that whose memory an alias (aliases.h) shares; itself otherwise */
-    uint32_t *first, *last; /* of roots: the step that makes it, and the last that reads it; 0 where there is none */
+    ry_value_id
+        *root; /* of each value: that whose memory an alias (aliases.h) shares; itself otherwise */
+    uint32_t *first, *last; /* of roots: the step that makes it, and the last that reads it; 0 where
+                               there is none */
     bool *made;             /* of roots: a step makes it */
 } ry_uses;
 
 /* For the plan's steps; the arrays are in the plan's arena. */
-rynd_status ry_plan_find_uses(ry_plan *plan, const ry_node_id *node_of_step, ry_uses *uses, ry_error *error);
+rynd_status ry_plan_find_uses(ry_plan *plan, const ry_node_id *node_of_step, ry_uses *uses,
+                              ry_error *error);
 
 /* Bytes of a value; 0 for one that is absent. */
 size_t ry_plan_value_bytes(const ry_plan *plan, ry_value_id id);

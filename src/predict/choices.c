@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A hash table of problems with open addressing. It holds a bounded number: what comes later is chosen each time. */
+/* A hash table of problems with open addressing. It holds a bounded number: what comes later is
+ * chosen each time. */
 #include "predict/choices.h"
 
 #include <string.h>
@@ -28,18 +29,21 @@ void ry_choices_free(ry_choices *choices)
 static bool same_strides(const ry_tensor *a, const ry_tensor *b, int count)
 {
     for (int i = 0; i < count; i++) {
-        if (a[i].rank != b[i].rank || memcmp(a[i].stride, b[i].stride, (size_t)a[i].rank * sizeof *a[i].stride) != 0) {
+        if (a[i].rank != b[i].rank ||
+            memcmp(a[i].stride, b[i].stride, (size_t)a[i].rank * sizeof *a[i].stride) != 0) {
             return false;
         }
     }
     return true;
 }
 
-static bool is_same(const ry_choice_slot *slot, uint64_t hash, const ry_problem *problem, unsigned constants)
+static bool is_same(const ry_choice_slot *slot, uint64_t hash, const ry_problem *problem,
+                    unsigned constants)
 {
     const ry_problem *other = &slot->problem;
-    return slot->hash == hash && slot->constants == constants && other->inputs == problem->inputs && other->outputs == problem->outputs &&
-           ry_problem_equal(other, problem) && same_strides(other->in, problem->in, problem->inputs) &&
+    return slot->hash == hash && slot->constants == constants && other->inputs == problem->inputs &&
+           other->outputs == problem->outputs && ry_problem_equal(other, problem) &&
+           same_strides(other->in, problem->in, problem->inputs) &&
            same_strides(other->out, problem->out, problem->outputs);
 }
 
@@ -52,8 +56,9 @@ static const ry_tensor *copy_tensors(ry_arena *arena, const ry_tensor *tensors, 
     return copy;
 }
 
-static rynd_status remember(ry_choices *choices, ry_choice_slot **place, uint64_t hash, const ry_problem *problem, unsigned constants,
-                            const ry_choice *choice, ry_error *error)
+static rynd_status remember(ry_choices *choices, ry_choice_slot **place, uint64_t hash,
+                            const ry_problem *problem, unsigned constants, const ry_choice *choice,
+                            ry_error *error)
 {
     ry_choice_slot *slot = RY_TAKE(&choices->arena, ry_choice_slot, 1);
     if (!slot) {
@@ -70,7 +75,8 @@ static rynd_status remember(ry_choices *choices, ry_choice_slot **place, uint64_
     return RYND_OK;
 }
 
-rynd_status ry_choices_find(ry_choices *choices, const ry_problem *problem, unsigned constants, ry_choice *choice, ry_error *error)
+rynd_status ry_choices_find(ry_choices *choices, const ry_problem *problem, unsigned constants,
+                            ry_choice *choice, ry_error *error)
 {
     if (problem->inputs + problem->outputs > MAX_TENSORS) {
         return ry_predict_choose(problem, &choices->target, constants, NULL, choice, error);
@@ -91,5 +97,7 @@ rynd_status ry_choices_find(ry_choices *choices, const ry_problem *problem, unsi
         }
     }
     RY_TRY(ry_predict_choose(problem, &choices->target, constants, NULL, choice, error));
-    return choices->used == MAX_USED ? RYND_OK : remember(choices, &choices->slots[at], hash, problem, constants, choice, error);
+    return choices->used == MAX_USED
+               ? RYND_OK
+               : remember(choices, &choices->slots[at], hash, problem, constants, choice, error);
 }

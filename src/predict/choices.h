@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Choices of kernels that were made, by problem: the layers of a network repeat, and its layouts, fusions and steps ask for the same ones. */
+/* Choices of kernels that were made, by problem: the layers of a network repeat, and its layouts,
+ * fusions and steps ask for the same ones. */
 #ifndef RY_PREDICT_CHOICES_H
 #define RY_PREDICT_CHOICES_H
 
@@ -15,7 +16,9 @@ typedef struct ry_choices {
 void ry_choices_init(ry_choices *choices, const ry_allocator *allocator, const ry_target *target);
 void ry_choices_free(ry_choices *choices);
 
-/* What ry_predict_choose gives where nothing is wanted. What the problem's attributes point to must stay until ry_choices_free. */
-rynd_status ry_choices_find(ry_choices *choices, const ry_problem *problem, unsigned constants, ry_choice *choice, ry_error *error);
+/* What ry_predict_choose gives where nothing is wanted. What the problem's attributes point to must
+ * stay until ry_choices_free. */
+rynd_status ry_choices_find(ry_choices *choices, const ry_problem *problem, unsigned constants,
+                            ry_choice *choice, ry_error *error);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses a kernel by predicted time. It depends on the problem and the machine only: no clock, nothing random. */
+/* Chooses a kernel by predicted time. It depends on the problem and the machine only: no clock,
+ * nothing random. */
 #include "predict/predict.h"
 
 #include "base/number.h"
@@ -17,18 +18,21 @@ static void consider(ry_choice *choice, const ry_prepared *prepared, double seco
         }
         choice->prepared = *prepared;
         choice->seconds = seconds;
-    } else if (kernel != choice->prepared.kernel && (!choice->next || seconds < choice->next_seconds)) {
+    } else if (kernel != choice->prepared.kernel &&
+               (!choice->next || seconds < choice->next_seconds)) {
         choice->next = kernel;
         choice->next_seconds = seconds;
     }
 }
 
-static rynd_status consider_kernel(const ry_query *query, unsigned constants, ry_choice *choice, ry_error *error)
+static rynd_status consider_kernel(const ry_query *query, unsigned constants, ry_choice *choice,
+                                   ry_error *error)
 {
     const ry_machine *machine = query->target->machine;
     ry_prepared prepared;
     RY_TRY(ry_prepare(query, constants, &prepared, error));
-    consider(choice, &prepared, ry_predict_time(&prepared, machine, machine->cores > 0 ? machine->cores : 1));
+    consider(choice, &prepared,
+             ry_predict_time(&prepared, machine, machine->cores > 0 ? machine->cores : 1));
     return RYND_OK;
 }
 
@@ -40,13 +44,16 @@ static bool takes(const ry_kernel *kernel, const ry_problem *problem, const ry_t
     return ry_kernel_takes(kernel, &looser, target);
 }
 
-rynd_status ry_predict_choose(const ry_problem *problem, const ry_target *target, unsigned constants, const ry_wanted *wanted,
-                              ry_choice *choice, ry_error *error)
+rynd_status ry_predict_choose(const ry_problem *problem, const ry_target *target,
+                              unsigned constants, const ry_wanted *wanted, ry_choice *choice,
+                              ry_error *error)
 {
     *choice = (ry_choice){0};
     if (wanted && wanted->kernel) {
         if (!takes(wanted->kernel, problem, target)) {
-            return ry_fail(error, RYND_ERROR_UNSUPPORTED, "kernel '%s' does not take this problem on this machine", wanted->kernel->name);
+            return ry_fail(error, RYND_ERROR_UNSUPPORTED,
+                           "kernel '%s' does not take this problem on this machine",
+                           wanted->kernel->name);
         }
         const ry_query query = {wanted->kernel, problem, target, &wanted->form};
         return consider_kernel(&query, constants, choice, error);

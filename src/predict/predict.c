@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time as arithmetic and memory, which mostly hide each other (the roofline of Williams, Waterman and Patterson, 2009), at the rates of the machine. */
+/* Time as arithmetic and memory, which mostly hide each other (the roofline of Williams, Waterman
+ * and Patterson, 2009), at the rates of the machine. */
 #include "predict/predict.h"
 
 #include "kernels/common/work.h"
@@ -16,21 +17,30 @@ static double per_core(rynd_rate rate, const ry_machine *machine, unsigned threa
     return threads > 1 && rate.all > 0 && machine->cores > 0 ? rate.all / machine->cores : rate.one;
 }
 
-/* Of so many bytes that pass by again and again, what a cache of this size still has: none of twice as many. */
+/* Of so many bytes that pass by again and again, what a cache of this size still has: none of twice
+ * as many. */
 static double kept_share(double bytes, double cache)
 {
     return bytes <= cache ? 1 : bytes >= 2 * cache ? 0 : 2 - bytes / cache;
 }
 
 /* For all threads together. Moves within the cores' own caches are work. */
-static double memory_seconds(const ry_prepared *prepared, const ry_machine *machine, unsigned threads, double bytes)
+static double memory_seconds(const ry_prepared *prepared, const ry_machine *machine,
+                             unsigned threads, double bytes)
 {
     const struct ry_prediction_costs *cost = costs_of(prepared);
-    const double own = kept_share(bytes, cost->own * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L2));
-    const double shared = kept_share(bytes, cost->shared * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L3)) * (1 - own);
-    const rynd_rate near = machine->level[RYND_LEVEL_L3].bandwidth, far = machine->level[RYND_LEVEL_DRAM].bandwidth;
-    const double from_cache = near.one > 0 ? shared / (per_core(near, machine, threads) * cost->cache_rate) : 0;
-    const double from_memory = far.one > 0 ? (1 - own - shared) / (per_core(far, machine, threads) * cost->memory_rate) : 0;
+    const double own =
+        kept_share(bytes, cost->own * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L2));
+    const double shared =
+        kept_share(bytes, cost->shared * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L3)) *
+        (1 - own);
+    const rynd_rate near = machine->level[RYND_LEVEL_L3].bandwidth,
+                    far = machine->level[RYND_LEVEL_DRAM].bandwidth;
+    const double from_cache =
+        near.one > 0 ? shared / (per_core(near, machine, threads) * cost->cache_rate) : 0;
+    const double from_memory =
+        far.one > 0 ? (1 - own - shared) / (per_core(far, machine, threads) * cost->memory_rate)
+                    : 0;
     return bytes * (from_cache + from_memory) / threads;
 }
 
@@ -43,7 +53,8 @@ static double overlapped(const ry_prepared *prepared, double arithmetic, double 
 /* Of a phase, all threads together. */
 static double phase_work(const ry_prepared *prepared, int phase, unsigned threads)
 {
-    return ry_spread_work(&prepared->work[phase], prepared->tasks[phase], threads, prepared->kernel->simd.width);
+    return ry_spread_work(&prepared->work[phase], prepared->tasks[phase], threads,
+                          prepared->kernel->simd.width);
 }
 
 static double run_work(const ry_prepared *prepared, unsigned threads)
@@ -61,7 +72,8 @@ static double run_work(const ry_prepared *prepared, unsigned threads)
 
 static double run_seconds(const ry_prepared *prepared, const ry_machine *machine, unsigned threads)
 {
-    const double arithmetic = run_work(prepared, threads) / (per_core(machine->f32, machine, threads) * threads);
+    const double arithmetic =
+        run_work(prepared, threads) / (per_core(machine->f32, machine, threads) * threads);
     const double memory = memory_seconds(prepared, machine, threads, prepared->counts.bytes);
     const double seconds = overlapped(prepared, arithmetic, memory);
     return prepared->kernel->reference ? seconds / costs_of(prepared)->reference : seconds;
@@ -75,19 +87,25 @@ static double pack_seconds(const ry_prepared *prepared, const ry_machine *machin
         bytes += packs >> i & 1u ? (double)ry_tensor_bytes(&prepared->problem->in[i]) : 0;
     }
     const ry_work packing = {prepared->pack_work, 0};
-    const double work = ry_spread_work(&packing, prepared->pack_tasks, threads, prepared->kernel->simd.width);
+    const double work =
+        ry_spread_work(&packing, prepared->pack_tasks, threads, prepared->kernel->simd.width);
     const double arithmetic = work / (per_core(machine->f32, machine, threads) * threads);
-    return prepared->packs ? overlapped(prepared, arithmetic, memory_seconds(prepared, machine, threads, bytes)) : 0;
+    return prepared->packs
+               ? overlapped(prepared, arithmetic, memory_seconds(prepared, machine, threads, bytes))
+               : 0;
 }
 
 double ry_predict_time(const ry_prepared *prepared, const ry_machine *machine, unsigned threads)
 {
     const int phases = prepared->phases + prepared->packs;
-    const double regions = threads > 1 ? costs_of(prepared)->region * machine->region_seconds * phases : 0;
-    return pack_seconds(prepared, machine, threads) + run_seconds(prepared, machine, threads) + regions;
+    const double regions =
+        threads > 1 ? costs_of(prepared)->region * machine->region_seconds * phases : 0;
+    return pack_seconds(prepared, machine, threads) + run_seconds(prepared, machine, threads) +
+           regions;
 }
 
-void ry_predict_phases(const ry_prepared *prepared, const ry_machine *machine, double seconds[RY_MAX_PHASES + 1])
+void ry_predict_phases(const ry_prepared *prepared, const ry_machine *machine,
+                       double seconds[RY_MAX_PHASES + 1])
 {
     const double all = run_seconds(prepared, machine, 1), work = run_work(prepared, 1);
     seconds[0] = pack_seconds(prepared, machine, 1);

@@ -9,16 +9,19 @@
 /* Seconds that a step takes beside its kernel, however small: the threads meet. */
 #define RY_STEP_SECONDS 2e-6
 
-/* Seconds of a run on so many threads, their meeting included, and packing where that comes before every run. */
+/* Seconds of a run on so many threads, their meeting included, and packing where that comes before
+ * every run. */
 double ry_predict_time(const ry_prepared *prepared, const ry_machine *machine, unsigned threads);
 
 /* What one worker takes for each phase of its launch (prepared.h). */
-void ry_predict_phases(const ry_prepared *prepared, const ry_machine *machine, double seconds[RY_MAX_PHASES + 1]);
+void ry_predict_phases(const ry_prepared *prepared, const ry_machine *machine,
+                       double seconds[RY_MAX_PHASES + 1]);
 
 typedef struct ry_choice {
-    ry_prepared prepared;  /* without its state; kernel NULL: no kernel takes the problem */
-    double seconds;        /* predicted, on all cores */
-    const ry_kernel *next; /* the best of another family, and its time; NULL: there is none but references */
+    ry_prepared prepared; /* without its state; kernel NULL: no kernel takes the problem */
+    double seconds;       /* predicted, on all cores */
+    const ry_kernel
+        *next; /* the best of another family, and its time; NULL: there is none but references */
     double next_seconds;
 } ry_choice;
 
@@ -28,15 +31,18 @@ typedef struct ry_wanted {
     ry_form form;
 } ry_wanted;
 
-/* The form of least predicted time, the first in the list of kernels (kernels.inc) among equals. `constants`: bit i, input i keeps its
- * value. `wanted` (NULL: nothing) may ask for a kernel, which then need not be as accurate as the problem asks, and for its knobs. Fails when
- * memory is out, and with ARGUMENT where what is wanted is not to be had. */
-rynd_status ry_predict_choose(const ry_problem *problem, const ry_target *target, unsigned constants, const ry_wanted *wanted,
-                              ry_choice *choice, ry_error *error);
+/* The form of least predicted time, the first in the list of kernels (kernels.inc) among equals.
+ * `constants`: bit i, input i keeps its value. `wanted` (NULL: nothing) may ask for a kernel, which
+ * then need not be as accurate as the problem asks, and for its knobs. Fails when memory is out,
+ * and with ARGUMENT where what is wanted is not to be had. */
+rynd_status ry_predict_choose(const ry_problem *problem, const ry_target *target,
+                              unsigned constants, const ry_wanted *wanted, ry_choice *choice,
+                              ry_error *error);
 
 enum { RY_REASON_LENGTH = 160 };
 
-/* Why, and whether the caller has set some of it: "predicted 48.2 us; conv_fwd_f32_igemm_avx512 103 us". */
+/* Why, and whether the caller has set some of it: "predicted 48.2 us; conv_fwd_f32_igemm_avx512 103
+ * us". */
 void ry_choice_reason(const ry_choice *choice, bool set, char *text, size_t size);
 
 #endif

@@ -25,17 +25,22 @@ bool ry_settings_have(const ry_settings *settings, const char *step)
     return false;
 }
 
-static rynd_status fail_name(const char *name, const ry_problem *problem, const ry_target *target, ry_error *error)
+static rynd_status fail_name(const char *name, const ry_problem *problem, const ry_target *target,
+                             ry_error *error)
 {
     char others[1024] = "";
     size_t at = 0, used = 0;
-    for (const ry_kernel *k; used < sizeof others && (k = ry_kernel_next(problem, target, &at)) != NULL;) {
-        used += (size_t)snprintf(others + used, sizeof others - used, "%s%s", used ? ", " : "", k->name);
+    for (const ry_kernel *k;
+         used < sizeof others && (k = ry_kernel_next(problem, target, &at)) != NULL;) {
+        used += (size_t)snprintf(others + used, sizeof others - used, "%s%s", used ? ", " : "",
+                                 k->name);
     }
-    return ry_fail(error, RYND_ERROR_NOT_FOUND, "no kernel is called '%s': those that take this step are %s", name, others);
+    return ry_fail(error, RYND_ERROR_NOT_FOUND,
+                   "no kernel is called '%s': those that take this step are %s", name, others);
 }
 
-static rynd_status find_kernel(const ry_settings *settings, const char *step, const ry_problem *problem, const ry_target *target,
+static rynd_status find_kernel(const ry_settings *settings, const char *step,
+                               const ry_problem *problem, const ry_target *target,
                                const ry_kernel **kernel, ry_error *error)
 {
     for (size_t i = 0; i < settings->count; i++) {
@@ -50,8 +55,8 @@ static rynd_status find_kernel(const ry_settings *settings, const char *step, co
     return RYND_OK;
 }
 
-static rynd_status set_knobs(const ry_settings *settings, const char *step, const ry_query *query, ry_form *form, bool *any,
-                             ry_error *error)
+static rynd_status set_knobs(const ry_settings *settings, const char *step, const ry_query *query,
+                             ry_form *form, bool *any, ry_error *error)
 {
     for (size_t i = 0; i < settings->count; i++) {
         const rynd_setting *setting = &settings->items[i];
@@ -67,7 +72,8 @@ static rynd_status set_knobs(const ry_settings *settings, const char *step, cons
     return RYND_OK;
 }
 
-rynd_status ry_settings_choose(const ry_settings *settings, const char *step, const ry_problem *problem, const ry_target *target,
+rynd_status ry_settings_choose(const ry_settings *settings, const char *step,
+                               const ry_problem *problem, const ry_target *target,
                                unsigned constants, ry_choice *choice, ry_error *error)
 {
     ry_wanted wanted = {NULL, ry_form_free()};
@@ -87,8 +93,9 @@ rynd_status ry_settings_check(const ry_settings *settings, const char *hint, ry_
 {
     for (size_t i = 0; i < settings->count; i++) {
         if (!settings->used[i]) {
-            return ry_fail(error, RYND_ERROR_NOT_FOUND, "no step is called '%s', whose knob '%s' is set%s", settings->items[i].step,
-                           settings->items[i].knob, hint);
+            return ry_fail(error, RYND_ERROR_NOT_FOUND,
+                           "no step is called '%s', whose knob '%s' is set%s",
+                           settings->items[i].step, settings->items[i].knob, hint);
         }
     }
     return RYND_OK;

@@ -36,7 +36,8 @@ ry_op_class ry_op_get_class(ry_op op)
 #undef RY_WORD
 #undef RY_ENUM_LAST
 
-/* Each operator's rows; `owner` gives the offset of its struct's members in the union (0) and keeps the macro rows free of the operator's name. */
+/* Each operator's rows; `owner` gives the offset of its struct's members in the union (0) and keeps
+ * the macro rows free of the operator's name. */
 #define RY_ATTRS(op)                                          \
     static void op##_defaults(ry_##op##_attrs *preset_attrs); \
     static const ry_field *op##_fields(int *count);
@@ -79,14 +80,15 @@ ry_op_class ry_op_get_class(ry_op op)
     {                                              \
         typedef ry_##op##_attrs owner;             \
         static const ry_field rows[] = {
-#define RY_ROW(name, kind)          {#name, kind, offsetof(owner, name), NULL, 0},
-#define RY_INT(name, preset)        RY_ROW(name, RY_FIELD_INT)
-#define RY_FLOAT(name, preset)      RY_ROW(name, RY_FIELD_FLOAT)
-#define RY_INTS(name)               RY_ROW(name, RY_FIELD_INTS)
-#define RY_FLOATS(name)             RY_ROW(name, RY_FIELD_FLOATS)
-#define RY_ENUM(name, type, preset) {#name, RY_FIELD_ENUM, offsetof(owner, name), type##_words, RY_##type##_count},
-#define RY_TEXT(name)               RY_ROW(name, RY_FIELD_TEXT)
-#define RY_EXPR(name)               RY_ROW(name, RY_FIELD_EXPR)
+#define RY_ROW(name, kind)     {#name, kind, offsetof(owner, name), NULL, 0},
+#define RY_INT(name, preset)   RY_ROW(name, RY_FIELD_INT)
+#define RY_FLOAT(name, preset) RY_ROW(name, RY_FIELD_FLOAT)
+#define RY_INTS(name)          RY_ROW(name, RY_FIELD_INTS)
+#define RY_FLOATS(name)        RY_ROW(name, RY_FIELD_FLOATS)
+#define RY_ENUM(name, type, preset) \
+    {#name, RY_FIELD_ENUM, offsetof(owner, name), type##_words, RY_##type##_count},
+#define RY_TEXT(name) RY_ROW(name, RY_FIELD_TEXT)
+#define RY_EXPR(name) RY_ROW(name, RY_FIELD_EXPR)
 #define RY_ATTRS_END(op)                        \
     }                                           \
     ;                                           \

@@ -159,7 +159,8 @@ uint64_t ry_problem_hash(const ry_problem *problem)
     for (int i = 0; i < fields; i++) {
         hash = mix_field(hash, &field[i], &attrs);
     }
-    int inputs = present_count(problem->in, problem->inputs), outputs = present_count(problem->out, problem->outputs);
+    int inputs = present_count(problem->in, problem->inputs),
+        outputs = present_count(problem->out, problem->outputs);
     hash = mix(hash, (uint64_t)inputs);
     for (int i = 0; i < inputs; i++) {
         hash = mix_tensor(hash, &problem->in[i]);
@@ -236,7 +237,8 @@ bool ry_problem_equal(const ry_problem *a, const ry_problem *b)
     if (a->op != b->op || a->accuracy != b->accuracy) {
         return false;
     }
-    ry_attrs x = ry_attrs_filled(a->op, &a->attrs, ry_problem_spatial(a)), y = ry_attrs_filled(b->op, &b->attrs, ry_problem_spatial(b));
+    ry_attrs x = ry_attrs_filled(a->op, &a->attrs, ry_problem_spatial(a)),
+             y = ry_attrs_filled(b->op, &b->attrs, ry_problem_spatial(b));
     int fields = 0;
     const ry_field *field = ry_op_fields(a->op, &fields);
     for (int i = 0; i < fields; i++) {
@@ -244,5 +246,6 @@ bool ry_problem_equal(const ry_problem *a, const ry_problem *b)
             return false;
         }
     }
-    return same_tensors(a->in, a->inputs, b->in, b->inputs) && same_tensors(a->out, a->outputs, b->out, b->outputs);
+    return same_tensors(a->in, a->inputs, b->in, b->inputs) &&
+           same_tensors(a->out, a->outputs, b->out, b->outputs);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The short form of convolutions. Parsing fills a `brief` and makes the problem of it; printing takes a brief from the problem and prints it if
- * making the problem again gives the same one. */
+/* The short form of convolutions. Parsing fills a `brief` and makes the problem of it; printing
+ * takes a brief from the problem and prints it if making the problem again gives the same one. */
 #include "problem/problem_conv.h"
 
 #include "base/number.h"
@@ -38,8 +38,10 @@ typedef struct number_key {
 } number_key;
 
 static const number_key number_keys[] = {
-    {"n", offsetof(brief, n), 0, INT32_MAX},       {"c", offsetof(brief, c), 0, INT32_MAX},
-    {"k", offsetof(brief, k), 0, INT32_MAX},       {"groups", offsetof(brief, groups), 1, INT32_MAX},
+    {"n", offsetof(brief, n), 0, INT32_MAX},
+    {"c", offsetof(brief, c), 0, INT32_MAX},
+    {"k", offsetof(brief, k), 0, INT32_MAX},
+    {"groups", offsetof(brief, groups), 1, INT32_MAX},
     {"residual", offsetof(brief, residual), 0, 1},
 };
 
@@ -67,10 +69,12 @@ static const ry_field *enum_field(const char *name)
     return field;
 }
 
-static rynd_status parse_integer(const ry_word *word, int64_t least, int64_t most, int64_t *number, ry_error *error)
+static rynd_status parse_integer(const ry_word *word, int64_t least, int64_t most, int64_t *number,
+                                 ry_error *error)
 {
     if (ry_word_integers(word, number, 1) != 1 || *number < least || *number > most) {
-        return ry_word_fail(word, error, "expected a number from %lld to %lld", (long long)least, (long long)most);
+        return ry_word_fail(word, error, "expected a number from %lld to %lld", (long long)least,
+                            (long long)most);
     }
     return RYND_OK;
 }
@@ -85,10 +89,13 @@ static rynd_status parse_list(const ry_word *word, int64_t least, ry_ints *list,
     }
     return list->count
                ? RYND_OK
-               : ry_word_fail(word, error, "expected 1 to %d numbers of at least %lld, separated by commas", PADS, (long long)least);
+               : ry_word_fail(word, error,
+                              "expected 1 to %d numbers of at least %lld, separated by commas",
+                              PADS, (long long)least);
 }
 
-static rynd_status parse_choice(const ry_word *word, const char *const *words, int count, int *choice, ry_error *error)
+static rynd_status parse_choice(const ry_word *word, const char *const *words, int count,
+                                int *choice, ry_error *error)
 {
     *choice = ry_word_choice(word, words, count, error);
     return *choice < 0 ? RYND_ERROR_FORMAT : RYND_OK;
@@ -113,17 +120,21 @@ static rynd_status parse_named(const ry_word *word, brief *b, ry_error *error)
         return ry_word_accuracy(word, &b->accuracy, error);
     }
     if (ry_word_is(word, "alpha") || ry_word_is(word, "beta")) {
-        bool parsed = ry_number_parse(word->value, word->value_length, word->key[0] == 'a' ? &b->alpha : &b->beta);
+        bool parsed = ry_number_parse(word->value, word->value_length,
+                                      word->key[0] == 'a' ? &b->alpha : &b->beta);
         return parsed ? RYND_OK : ry_word_fail(word, error, "expected a number");
     }
     if (ry_word_is(word, "dtype")) {
         b->dtype = (int)ry_dtype_parse(word->value, word->value_length);
-        return b->dtype != RY_NONE ? RYND_OK : ry_word_fail(word, error, "expected an element type: f32, f16, bf16, f64, i8, ...");
+        return b->dtype != RY_NONE
+                   ? RYND_OK
+                   : ry_word_fail(word, error,
+                                  "expected an element type: f32, f16, bf16, f64, i8, ...");
     }
-    return ry_word_fail(
-        word, error,
-        "unknown word; expected n, c, d, h, w, k, t, r, s, pad, stride, dilation, groups, opad (convt), bias, residual, act, "
-        "alpha, beta, dtype, layout, dir (conv) or accuracy");
+    return ry_word_fail(word, error,
+                        "unknown word; expected n, c, d, h, w, k, t, r, s, pad, stride, dilation, "
+                        "groups, opad (convt), bias, residual, act, "
+                        "alpha, beta, dtype, layout, dir (conv) or accuracy");
 }
 
 static rynd_status parse_word(const ry_word *word, brief *b, ry_error *error)
@@ -146,7 +157,8 @@ static rynd_status parse_word(const ry_word *word, brief *b, ry_error *error)
     }
     for (size_t i = 0; i < sizeof list_keys / sizeof *list_keys; i++) {
         if (ry_word_is(word, list_keys[i].key)) {
-            return parse_list(word, list_keys[i].least, (ry_ints *)(void *)((char *)b + list_keys[i].offset), error);
+            return parse_list(word, list_keys[i].least,
+                              (ry_ints *)(void *)((char *)b + list_keys[i].offset), error);
         }
     }
     return parse_named(word, b, error);
@@ -169,12 +181,16 @@ static brief brief_default(ry_op op)
 static bool spread(const ry_ints *given, int spatial, bool pads, int64_t preset, ry_ints *list)
 {
     int wanted = pads ? 2 * spatial : spatial;
-    if (given->count != 0 && given->count != 1 && given->count != spatial && given->count != wanted) {
+    if (given->count != 0 && given->count != 1 && given->count != spatial &&
+        given->count != wanted) {
         return false;
     }
     list->count = wanted;
     for (int i = 0; i < wanted; i++) {
-        list->at[i] = given->count == 0 ? preset : given->at[given->count == 1 ? 0 : given->count == wanted ? i : i % spatial];
+        list->at[i] = given->count == 0 ? preset
+                                        : given->at[given->count == 1        ? 0
+                                                    : given->count == wanted ? i
+                                                                             : i % spatial];
     }
     return true;
 }
@@ -186,21 +202,27 @@ static rynd_status fail_brief(ry_error *error, const char *what)
 
 static rynd_status check_brief(brief *b, ry_error *error)
 {
-    b->spatial = b->image_given[0] || b->window_given[0] ? 3 : b->image_given[1] || b->window_given[1] ? 2 : 1;
+    b->spatial = b->image_given[0] || b->window_given[0]   ? 3
+                 : b->image_given[1] || b->window_given[1] ? 2
+                                                           : 1;
     for (int i = SPATIAL - b->spatial; i < SPATIAL; i++) {
         if (!b->image_given[i]) {
-            return ry_fail(error, RYND_ERROR_FORMAT, "problem text: %s= is missing (a %d-D convolution has %s)", image_keys[i], b->spatial,
+            return ry_fail(error, RYND_ERROR_FORMAT,
+                           "problem text: %s= is missing (a %d-D convolution has %s)",
+                           image_keys[i], b->spatial,
                            b->spatial == 3   ? "d, h and w"
                            : b->spatial == 2 ? "h and w"
                                              : "w");
         }
     }
     if (b->c < 0 || b->k < 0) {
-        return fail_brief(error, b->c < 0 ? "c= (input channels) is missing" : "k= (output channels) is missing");
+        return fail_brief(error, b->c < 0 ? "c= (input channels) is missing"
+                                          : "k= (output channels) is missing");
     }
     if (b->c % b->groups != 0 || b->k % b->groups != 0) {
-        return ry_fail(error, RYND_ERROR_FORMAT, "problem text: groups=%lld does not divide c=%lld and k=%lld", (long long)b->groups,
-                       (long long)b->c, (long long)b->k);
+        return ry_fail(error, RYND_ERROR_FORMAT,
+                       "problem text: groups=%lld does not divide c=%lld and k=%lld",
+                       (long long)b->groups, (long long)b->c, (long long)b->k);
     }
     if (b->op == RY_OP_convt ? b->dir != RY_direction_fwd : b->opad.count != 0) {
         return fail_brief(error, b->op == RY_OP_convt ? "convt has no dir=" : "conv has no opad=");
@@ -209,7 +231,8 @@ static rynd_status check_brief(brief *b, ry_error *error)
         return fail_brief(error, "conv has no bias=phases");
     }
     bool backward = b->dir != RY_direction_fwd;
-    if (backward && (b->residual || b->activation || (b->bias && b->dir == RY_direction_bwd_data))) {
+    if (backward &&
+        (b->residual || b->activation || (b->bias && b->dir == RY_direction_bwd_data))) {
         return fail_brief(error, "residual=, act= (and bias=, for bwd_data) belong to dir=fwd");
     }
     return RYND_OK;
@@ -225,28 +248,38 @@ static void make_attrs(const brief *b, geometry *g)
 {
     g->attrs = ry_attrs_default(b->op);
     if (b->op == RY_OP_convt) {
-        g->attrs.convt =
-            (ry_convt_attrs){.stride = g->stride, .dilation = g->dilation, .pads = g->pads, .output_padding = g->opad, .groups = b->groups};
+        g->attrs.convt = (ry_convt_attrs){.stride = g->stride,
+                                          .dilation = g->dilation,
+                                          .pads = g->pads,
+                                          .output_padding = g->opad,
+                                          .groups = b->groups};
         g->attrs.convt.activation = (ry_activation)b->activation;
         g->attrs.convt.act_alpha = b->alpha;
         g->attrs.convt.act_beta = b->beta;
         return;
     }
-    g->attrs.conv =
-        (ry_conv_attrs){.dir = (ry_direction)b->dir, .stride = g->stride, .dilation = g->dilation, .pads = g->pads, .groups = b->groups};
+    g->attrs.conv = (ry_conv_attrs){.dir = (ry_direction)b->dir,
+                                    .stride = g->stride,
+                                    .dilation = g->dilation,
+                                    .pads = g->pads,
+                                    .groups = b->groups};
     g->attrs.conv.activation = (ry_activation)b->activation;
     g->attrs.conv.act_alpha = b->alpha;
     g->attrs.conv.act_beta = b->beta;
 }
 
-static rynd_status output_size(const brief *b, const ry_window *w, int i, int64_t *size, ry_error *error)
+static rynd_status output_size(const brief *b, const ry_window *w, int i, int64_t *size,
+                               ry_error *error)
 {
     const ry_window_axis *axis = &w->axis[i];
     *size = ry_window_extent(w, i);
     if (*size < 0) {
         const int at = SPATIAL - b->spatial + i;
-        return ry_fail(error, RYND_ERROR_FORMAT, "problem text: %s=%lld with %lld of padding is too small for a window that covers %lld",
-                       image_keys[at], (long long)b->image[at], (long long)(axis->pad + axis->pad_end), (long long)ry_window_reach(axis));
+        return ry_fail(
+            error, RYND_ERROR_FORMAT,
+            "problem text: %s=%lld with %lld of padding is too small for a window that covers %lld",
+            image_keys[at], (long long)b->image[at], (long long)(axis->pad + axis->pad_end),
+            (long long)ry_window_reach(axis));
     }
     return RYND_OK;
 }
@@ -260,20 +293,25 @@ static rynd_status make_geometry(const brief *b, geometry *g, ry_error *error)
                         : !spread(&b->opad, b->spatial, false, 0, &g->opad)         ? "opad"
                                                                                     : NULL;
     if (wrong) {
-        return ry_fail(error, RYND_ERROR_FORMAT, "problem text: %s= needs 1 or %d numbers%s", wrong, b->spatial,
-                       wrong[0] == 'p' ? ", or begins and then ends" : "");
+        return ry_fail(error, RYND_ERROR_FORMAT, "problem text: %s= needs 1 or %d numbers%s", wrong,
+                       b->spatial, wrong[0] == 'p' ? ", or begins and then ends" : "");
     }
     bool turned = b->op == RY_OP_convt;
     g->x = (ry_shape){.rank = rank, .dim = {b->n, b->c}};
     g->y = (ry_shape){.rank = rank, .dim = {b->n, b->k}};
-    g->weights = (ry_shape){.rank = rank, .dim = {turned ? b->c : b->k, (turned ? b->k : b->c) / b->groups}};
+    g->weights =
+        (ry_shape){.rank = rank, .dim = {turned ? b->c : b->k, (turned ? b->k : b->c) / b->groups}};
     for (int i = 0; i < b->spatial; i++) {
         g->x.dim[2 + i] = b->image[SPATIAL - b->spatial + i];
         g->weights.dim[2 + i] = b->window[SPATIAL - b->spatial + i];
     }
     make_attrs(b, g);
-    ry_window w = ry_window_of_attrs(b->op, &g->attrs, b->spatial, g->x.dim + 2, g->x.dim + 2, g->weights.dim + 2);
-    w.direction = turned ? RY_direction_bwd_data : RY_direction_fwd; /* whichever is asked for, y has the extents of the one forward */
+    ry_window w = ry_window_of_attrs(b->op, &g->attrs, b->spatial, g->x.dim + 2, g->x.dim + 2,
+                                     g->weights.dim + 2);
+    w.direction =
+        turned
+            ? RY_direction_bwd_data
+            : RY_direction_fwd; /* whichever is asked for, y has the extents of the one forward */
     for (int i = 0; i < b->spatial; i++) {
         RY_TRY(output_size(b, &w, i, &g->y.dim[2 + i], error));
     }
@@ -289,10 +327,12 @@ static rynd_status make_geometry(const brief *b, geometry *g, ry_error *error)
 
 static ry_tensor image_tensor(const brief *b, const ry_shape *shape)
 {
-    return b->layout ? ry_tensor_channels_last((ry_dtype)b->dtype, shape, NULL) : ry_tensor_row_major((ry_dtype)b->dtype, shape, NULL);
+    return b->layout ? ry_tensor_channels_last((ry_dtype)b->dtype, shape, NULL)
+                     : ry_tensor_row_major((ry_dtype)b->dtype, shape, NULL);
 }
 
-static rynd_status make_problem(const brief *b, ry_arena *arena, ry_problem *problem, ry_error *error)
+static rynd_status make_problem(const brief *b, ry_arena *arena, ry_problem *problem,
+                                ry_error *error)
 {
     geometry g;
     RY_TRY(make_geometry(b, &g, error));
@@ -307,7 +347,13 @@ static rynd_status make_problem(const brief *b, ry_arena *arena, ry_problem *pro
     ry_tensor x = image_tensor(b, &g.x), y = image_tensor(b, &g.y);
     ry_tensor weights = ry_tensor_row_major((ry_dtype)b->dtype, &g.weights, NULL),
               bias = ry_tensor_row_major((ry_dtype)b->dtype, &bias_shape, NULL);
-    *problem = (ry_problem){.op = b->op, .accuracy = b->accuracy, .attrs = g.attrs, .inputs = 2, .outputs = 1, .in = in, .out = out};
+    *problem = (ry_problem){.op = b->op,
+                            .accuracy = b->accuracy,
+                            .attrs = g.attrs,
+                            .inputs = 2,
+                            .outputs = 1,
+                            .in = in,
+                            .out = out};
     switch (b->dir) {
     case RY_direction_bwd_data:
         in[0] = y;
@@ -332,7 +378,8 @@ static rynd_status make_problem(const brief *b, ry_arena *arena, ry_problem *pro
     }
 }
 
-rynd_status ry_problem_parse_short(ry_op op, const char *words, const char *text, ry_arena *arena, ry_problem *problem, ry_error *error)
+rynd_status ry_problem_parse_short(ry_op op, const char *words, const char *text, ry_arena *arena,
+                                   ry_problem *problem, ry_error *error)
 {
     brief b = brief_default(op);
     ry_word word;
@@ -359,7 +406,8 @@ static bool brief_of(const ry_problem *p, brief *b)
     if (p->inputs < 2 || p->outputs < 1) {
         return false;
     }
-    const ry_tensor *x = to_data ? &p->out[0] : &p->in[0], *weights = to_weights ? &p->out[0] : &p->in[1];
+    const ry_tensor *x = to_data ? &p->out[0] : &p->in[0],
+                    *weights = to_weights ? &p->out[0] : &p->in[1];
     if (x->rank < 3 || x->rank > 2 + SPATIAL || weights->rank != x->rank) {
         return false;
     }
@@ -389,7 +437,8 @@ static bool brief_of(const ry_problem *p, brief *b)
     b->residual = ry_problem_has_input(p, 3);
     b->dtype = (int)x->dtype;
     b->layout = !ry_tensor_is_row_major(x) ||
-                (to_weights ? !ry_tensor_is_row_major(&p->in[1]) : !ry_tensor_is_row_major(to_data ? &p->in[0] : &p->out[0]));
+                (to_weights ? !ry_tensor_is_row_major(&p->in[1])
+                            : !ry_tensor_is_row_major(to_data ? &p->in[0] : &p->out[0]));
     b->accuracy = p->accuracy;
     return true;
 }
@@ -403,7 +452,8 @@ static bool in_range(const brief *b)
         }
     }
     for (size_t i = 0; i < sizeof list_keys / sizeof *list_keys; i++) {
-        const ry_ints *list = (const ry_ints *)(const void *)((const char *)b + list_keys[i].offset);
+        const ry_ints *list =
+            (const ry_ints *)(const void *)((const char *)b + list_keys[i].offset);
         for (int k = 0; k < list->count; k++) {
             if (list->at[k] < list_keys[i].least || list->at[k] > INT32_MAX) {
                 return false;
@@ -411,7 +461,8 @@ static bool in_range(const brief *b)
         }
     }
     for (int i = SPATIAL - b->spatial; i < SPATIAL; i++) {
-        if (b->image[i] < 0 || b->image[i] > INT32_MAX || b->window[i] < 1 || b->window[i] > INT32_MAX) {
+        if (b->image[i] < 0 || b->image[i] > INT32_MAX || b->window[i] < 1 ||
+            b->window[i] > INT32_MAX) {
             return false;
         }
     }
@@ -428,13 +479,16 @@ static bool all_are(const ry_ints *list, int64_t number)
     return true;
 }
 
-/* One number where all are equal; for pads, one a dim where ends are begins. (1-D: "1,2" is a begin and an end.) */
-static void print_list(ry_text *text, const char *key, const ry_ints *list, int spatial, int64_t preset)
+/* One number where all are equal; for pads, one a dim where ends are begins. (1-D: "1,2" is a begin
+ * and an end.) */
+static void print_list(ry_text *text, const char *key, const ry_ints *list, int spatial,
+                       int64_t preset)
 {
     if (all_are(list, preset)) {
         return;
     }
-    bool even = list->count == 2 * spatial && memcmp(list->at, list->at + spatial, (size_t)spatial * sizeof *list->at) == 0;
+    bool even = list->count == 2 * spatial &&
+                memcmp(list->at, list->at + spatial, (size_t)spatial * sizeof *list->at) == 0;
     ry_text_add(text, " %s=", key);
     ry_text_numbers(text, all_are(list, list->at[0]) ? 1 : even ? spatial : list->count, list->at);
 }
@@ -488,7 +542,8 @@ bool ry_problem_print_short(const ry_problem *problem, ry_text *text)
     brief b;
     ry_problem again;
     if (!brief_of(problem, &b) || !in_range(&b) || check_brief(&b, NULL) != RYND_OK ||
-        make_problem(&b, text->arena, &again, NULL) != RYND_OK || !ry_problem_equal(problem, &again)) {
+        make_problem(&b, text->arena, &again, NULL) != RYND_OK ||
+        !ry_problem_equal(problem, &again)) {
         return false;
     }
     print_brief(&b, text);

@@ -6,7 +6,9 @@
 #include "problem/problem.h"
 #include "problem/problem_words.h"
 
-bool ry_problem_print_short(const ry_problem *problem, ry_text *text); /* false: it does not fit, and nothing is written */
-rynd_status ry_problem_parse_short(ry_op op, const char *words, const char *text, ry_arena *arena, ry_problem *problem, ry_error *error);
+bool ry_problem_print_short(const ry_problem *problem,
+                            ry_text *text); /* false: it does not fit, and nothing is written */
+rynd_status ry_problem_parse_short(ry_op op, const char *words, const char *text, ry_arena *arena,
+                                   ry_problem *problem, ry_error *error);
 
 #endif

@@ -13,8 +13,9 @@ static double product(const ry_tensor *t, int from, int to)
     return p;
 }
 
-/* Every output element takes the whole kernel over its group's channels; the transposed convolution the other way round: every input element
- * gives to the whole kernel. Directions backward do the same multiply-adds as the one forward. */
+/* Every output element takes the whole kernel over its group's channels; the transposed convolution
+ * the other way round: every input element gives to the whole kernel. Directions backward do the
+ * same multiply-adds as the one forward. */
 static double conv_flop(const ry_problem *p)
 {
     bool back = p->op == RY_OP_conv && p->attrs.conv.dir == RY_direction_bwd_weights;
@@ -40,8 +41,8 @@ static double matmul_flop(const ry_problem *p)
     return 2 * product(y, 0, y->rank) * (double)depth;
 }
 
-/* The product of all labels' extents; a multiplication and an addition less for a single operand. Labels: 52 letters, then the dims of the
- * ellipsis from its right end. */
+/* The product of all labels' extents; a multiplication and an addition less for a single operand.
+ * Labels: 52 letters, then the dims of the ellipsis from its right end. */
 static double einsum_flop(const ry_problem *p)
 {
     enum { LETTERS = 52 };
@@ -58,12 +59,16 @@ static double einsum_flop(const ry_problem *p)
         }
         for (size_t k = 0; k < length && axis < p->in[i].rank; k++) {
             bool dots = at[k] == '.';
-            int label = at[k] >= 'a' && at[k] <= 'z' ? at[k] - 'a' : at[k] >= 'A' && at[k] <= 'Z' ? at[k] - 'A' + 26 : -1;
-            for (int d = p->in[i].rank - letters - 1; dots && d >= 0 && d < RY_MAX_RANK && axis < p->in[i].rank; d--) {
+            int label = at[k] >= 'a' && at[k] <= 'z'   ? at[k] - 'a'
+                        : at[k] >= 'A' && at[k] <= 'Z' ? at[k] - 'A' + 26
+                                                       : -1;
+            for (int d = p->in[i].rank - letters - 1;
+                 dots && d >= 0 && d < RY_MAX_RANK && axis < p->in[i].rank; d--) {
                 extent[LETTERS + d] = fmax(extent[LETTERS + d], (double)p->in[i].dim[axis++]);
             }
             if (label >= 0) {
-                extent[label] = p->in[i].dim[axis] == 1 ? extent[label] : (double)p->in[i].dim[axis];
+                extent[label] =
+                    p->in[i].dim[axis] == 1 ? extent[label] : (double)p->in[i].dim[axis];
                 axis++;
             }
             k += dots && k + 2 < length ? 2 : 0;
@@ -103,10 +108,12 @@ double ry_problem_bytes(const ry_problem *problem)
 {
     double bytes = 0;
     for (int i = 0; i < problem->inputs; i++) {
-        bytes += product(&problem->in[i], 0, problem->in[i].rank) * (double)ry_dtype_size((ry_dtype)problem->in[i].dtype);
+        bytes += product(&problem->in[i], 0, problem->in[i].rank) *
+                 (double)ry_dtype_size((ry_dtype)problem->in[i].dtype);
     }
     for (int i = 0; i < problem->outputs; i++) {
-        bytes += product(&problem->out[i], 0, problem->out[i].rank) * (double)ry_dtype_size((ry_dtype)problem->out[i].dtype);
+        bytes += product(&problem->out[i], 0, problem->out[i].rank) *
+                 (double)ry_dtype_size((ry_dtype)problem->out[i].dtype);
     }
     return bytes;
 }

@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/* Inputs and outputs of one problem: more than any operator has in practice, few enough to refuse a text that asks for millions. */
+/* Inputs and outputs of one problem: more than any operator has in practice, few enough to refuse a
+ * text that asks for millions. */
 enum { MAX_TENSORS = 256 };
 
 static bool is_conv(ry_op op)
@@ -34,15 +35,18 @@ static void print_tensor(ry_text *text, char side, int index, const ry_tensor *t
     }
     int64_t stride[RY_MAX_RANK];
     for (int i = 0; i < tensor->rank; i++) {
-        stride[i] = tensor->dim[i] > 1 ? tensor->stride[i] : 0; /* of a single element the stride does not matter */
+        stride[i] = tensor->dim[i] > 1 ? tensor->stride[i]
+                                       : 0; /* of a single element the stride does not matter */
     }
     ry_text_add(text, ":");
     ry_text_numbers(text, tensor->rank, stride);
 }
 
-static bool is_default(ry_op op, const ry_field *field, const ry_attrs *attrs, const ry_attrs *preset, int spatial)
+static bool is_default(ry_op op, const ry_field *field, const ry_attrs *attrs,
+                       const ry_attrs *preset, int spatial)
 {
-    const void *at = (const char *)attrs + field->offset, *was = (const char *)preset + field->offset;
+    const void *at = (const char *)attrs + field->offset,
+               *was = (const char *)preset + field->offset;
     switch (field->kind) {
     case RY_FIELD_INT: return *(const int64_t *)at == *(const int64_t *)was;
     case RY_FIELD_FLOAT: return memcmp(at, was, sizeof(double)) == 0;
@@ -81,7 +85,9 @@ static void print_field(ry_text *text, const ry_field *field, const ry_attrs *at
         break;
     case RY_FIELD_ENUM: ry_text_add(text, "%s", field->words[*(const int *)at]); break;
     case RY_FIELD_TEXT: ry_text_quoted(text, *(const char *const *)at); break;
-    case RY_FIELD_INTS: ry_text_numbers(text, ((const ry_ints *)at)->count, ((const ry_ints *)at)->at); break;
+    case RY_FIELD_INTS:
+        ry_text_numbers(text, ((const ry_ints *)at)->count, ((const ry_ints *)at)->at);
+        break;
     case RY_FIELD_EXPR: {
         const char *program = ry_expr_print(*(const ry_expr *const *)at, text->arena);
         text->failed = text->failed || !program;
@@ -104,7 +110,8 @@ const char *ry_problem_print(const ry_problem *problem, ry_arena *arena)
         return text.failed ? NULL : text.at;
     }
     int spatial = ry_problem_spatial(problem), fields = 0;
-    ry_attrs attrs = ry_attrs_filled(problem->op, &problem->attrs, spatial), preset = ry_attrs_default(problem->op);
+    ry_attrs attrs = ry_attrs_filled(problem->op, &problem->attrs, spatial),
+             preset = ry_attrs_default(problem->op);
     ry_text_add(&text, "%s", ry_op_name(problem->op));
     for (int i = 0; i < problem->inputs; i++) {
         print_tensor(&text, 'x', i, &problem->in[i]);
@@ -128,7 +135,8 @@ const char *ry_problem_print(const ry_problem *problem, ry_arena *arena)
 static int64_t tensor_index(const ry_word *word, char side)
 {
     int64_t index;
-    bool fits = word->key_length > 1 && word->key_length < 10 && word->key[0] == side && word->key[1] != '-';
+    bool fits = word->key_length > 1 && word->key_length < 10 && word->key[0] == side &&
+                word->key[1] != '-';
     return fits && ry_integer_parse(word->key + 1, word->key_length - 1, &index) ? index : -1;
 }
 
@@ -157,13 +165,16 @@ static bool parse_dims(const char *at, size_t length, ry_shape *shape)
 static bool parse_strides(const ry_word *word, const char *at, ry_tensor *tensor)
 {
     ry_word list = {.value = at, .value_length = (size_t)(word->value + word->value_length - at)};
-    if (tensor->rank == 0 || ry_word_integers(&list, tensor->stride, tensor->rank) != tensor->rank) {
+    if (tensor->rank == 0 ||
+        ry_word_integers(&list, tensor->stride, tensor->rank) != tensor->rank) {
         return false;
     }
     int64_t reach = (int64_t)ry_dtype_size((ry_dtype)tensor->dtype);
     for (int i = 0; i < tensor->rank; i++) {
-        int64_t steps = tensor->dim[i] > 0 ? tensor->dim[i] - 1 : 0, far, stride = tensor->stride[i];
-        if (stride == INT64_MIN || __builtin_mul_overflow(stride < 0 ? -stride : stride, steps, &far) ||
+        int64_t steps = tensor->dim[i] > 0 ? tensor->dim[i] - 1 : 0, far,
+                stride = tensor->stride[i];
+        if (stride == INT64_MIN ||
+            __builtin_mul_overflow(stride < 0 ? -stride : stride, steps, &far) ||
             __builtin_mul_overflow(far, (int64_t)ry_dtype_size((ry_dtype)tensor->dtype), &far) ||
             __builtin_add_overflow(reach, far, &reach) || reach >> 62) {
             return false;
@@ -176,14 +187,18 @@ static rynd_status parse_tensor(const ry_word *word, ry_tensor *tensor, ry_error
 {
     const char *end = word->value + word->value_length;
     const char *colon = memchr(word->value, ':', word->value_length);
-    const char *second = colon ? memchr(colon + 1, ':', (size_t)(end - colon - 1)) : NULL, *type_end = second ? second : end;
+    const char *second = colon ? memchr(colon + 1, ':', (size_t)(end - colon - 1)) : NULL,
+               *type_end = second ? second : end;
     ry_shape shape;
     if (!colon || !parse_dims(word->value, (size_t)(colon - word->value), &shape)) {
-        return ry_word_fail(word, error, "expected dims, a type and perhaps a layout: 1x64x56x56:f32, scalar:i64, 1x64x56x56:f32:nhwc");
+        return ry_word_fail(word, error,
+                            "expected dims, a type and perhaps a layout: 1x64x56x56:f32, "
+                            "scalar:i64, 1x64x56x56:f32:nhwc");
     }
     ry_dtype dtype = ry_dtype_parse(colon + 1, (size_t)(type_end - colon - 1));
     if (dtype == RY_NONE) {
-        return ry_word_fail(word, error, "expected an element type after the dims: f32, f16, bf16, f64, i8, ...");
+        return ry_word_fail(
+            word, error, "expected an element type after the dims: f32, f16, bf16, f64, i8, ...");
     }
     ry_shape full = shape; /* an empty tensor's other dims are bounded too, for the strides' sake */
     for (int i = 0; i < shape.rank; i++) {
@@ -196,9 +211,11 @@ static rynd_status parse_tensor(const ry_word *word, ry_tensor *tensor, ry_error
     *tensor = ry_tensor_row_major(dtype, &shape, NULL);
     if (second && end - second == 5 && memcmp(second, ":nhwc", 5) == 0) {
         *tensor = ry_tensor_channels_last(dtype, &shape, NULL);
-    } else if (second && !(end - second == 5 && memcmp(second, ":nchw", 5) == 0) && !parse_strides(word, second + 1, tensor)) {
+    } else if (second && !(end - second == 5 && memcmp(second, ":nchw", 5) == 0) &&
+               !parse_strides(word, second + 1, tensor)) {
         return ry_word_fail(word, error,
-                            "expected a layout after the type: nchw, nhwc, or a stride for each dim, reaching less than 2^62 bytes");
+                            "expected a layout after the type: nchw, nhwc, or a stride for each "
+                            "dim, reaching less than 2^62 bytes");
     }
     return RYND_OK;
 }
@@ -230,10 +247,12 @@ static rynd_status parse_floats(const ry_word *word, ry_floats *list, ry_error *
         }
         at = comma + 1;
     }
-    return ry_word_fail(word, error, "expected at most %d numbers, separated by commas", RY_MAX_INTS);
+    return ry_word_fail(word, error, "expected at most %d numbers, separated by commas",
+                        RY_MAX_INTS);
 }
 
-static rynd_status parse_program(const ry_word *word, const ry_expr **program, ry_arena *arena, ry_error *error)
+static rynd_status parse_program(const ry_word *word, const ry_expr **program, ry_arena *arena,
+                                 ry_error *error)
 {
     const char *text = unquote(word, arena);
     if (!text) {
@@ -246,17 +265,26 @@ static rynd_status parse_program(const ry_word *word, const ry_expr **program, r
     return status;
 }
 
-static rynd_status parse_field(const ry_word *word, const ry_field *field, ry_attrs *attrs, ry_arena *arena, ry_error *error)
+static rynd_status parse_field(const ry_word *word, const ry_field *field, ry_attrs *attrs,
+                               ry_arena *arena, ry_error *error)
 {
     void *at = (char *)attrs + field->offset;
     switch (field->kind) {
-    case RY_FIELD_INT: return ry_word_integers(word, at, 1) == 1 ? RYND_OK : ry_word_fail(word, error, "expected an integer");
+    case RY_FIELD_INT:
+        return ry_word_integers(word, at, 1) == 1
+                   ? RYND_OK
+                   : ry_word_fail(word, error, "expected an integer");
     case RY_FIELD_FLOAT:
-        return ry_number_parse(word->value, word->value_length, at) ? RYND_OK : ry_word_fail(word, error, "expected a number");
+        return ry_number_parse(word->value, word->value_length, at)
+                   ? RYND_OK
+                   : ry_word_fail(word, error, "expected a number");
     case RY_FIELD_INTS: {
         ry_ints *list = at;
         list->count = ry_word_integers(word, list->at, RY_MAX_INTS);
-        return list->count ? RYND_OK : ry_word_fail(word, error, "expected at most %d integers, separated by commas", RY_MAX_INTS);
+        return list->count
+                   ? RYND_OK
+                   : ry_word_fail(word, error, "expected at most %d integers, separated by commas",
+                                  RY_MAX_INTS);
     }
     case RY_FIELD_FLOATS: return parse_floats(word, at, error);
     case RY_FIELD_ENUM: {
@@ -290,7 +318,8 @@ static rynd_status fail_key(const ry_word *word, ry_op op, ry_error *error)
         memcpy(list + used + 2, field[i].name, length + 1);
         used += length + 2;
     }
-    return ry_word_fail(word, error, "unknown word; expected x0.. (inputs), y0.. (outputs)%s or accuracy", list);
+    return ry_word_fail(word, error,
+                        "unknown word; expected x0.. (inputs), y0.. (outputs)%s or accuracy", list);
 }
 
 typedef struct generic {
@@ -301,12 +330,14 @@ typedef struct generic {
     ry_accuracy accuracy;
 } generic;
 
-static rynd_status parse_generic_word(const ry_word *word, generic *g, ry_arena *arena, ry_error *error)
+static rynd_status parse_generic_word(const ry_word *word, generic *g, ry_arena *arena,
+                                      ry_error *error)
 {
     int64_t in = tensor_index(word, 'x'), out = tensor_index(word, 'y');
     if (in >= 0 || out >= 0) {
         ry_tensor *tensor = in >= 0 ? &g->in[in] : &g->out[out];
-        return ry_tensor_present(tensor) ? ry_word_fail(word, error, "given twice") : parse_tensor(word, tensor, error);
+        return ry_tensor_present(tensor) ? ry_word_fail(word, error, "given twice")
+                                         : parse_tensor(word, tensor, error);
     }
     if (ry_word_is(word, "accuracy")) {
         return ry_word_accuracy(word, &g->accuracy, error);
@@ -336,7 +367,8 @@ static rynd_status count_tensors(generic *g, const char *words, const char *text
     return RYND_OK;
 }
 
-static rynd_status parse_generic(ry_op op, const char *words, const char *text, ry_arena *arena, ry_problem *problem, ry_error *error)
+static rynd_status parse_generic(ry_op op, const char *words, const char *text, ry_arena *arena,
+                                 ry_problem *problem, ry_error *error)
 {
     generic g = {.op = op, .attrs = ry_attrs_default(op), .accuracy = RY_ACCURACY_near32};
     RY_TRY(count_tensors(&g, words, text, error));
@@ -351,12 +383,18 @@ static rynd_status parse_generic(ry_op op, const char *words, const char *text, 
         RY_TRY(parse_generic_word(&word, &g, arena, error));
     }
     if (found < 0) {
-        return ry_word_fail(&word, error, "expected key=value%s", word.value_length ? "" : " (and a closing quote)");
+        return ry_word_fail(&word, error, "expected key=value%s",
+                            word.value_length ? "" : " (and a closing quote)");
     }
     if (g.outputs == 0) {
         return ry_fail(error, RYND_ERROR_FORMAT, "problem text: y0= (the output) is missing");
     }
-    *problem = (ry_problem){.op = op, .accuracy = g.accuracy, .inputs = g.inputs, .outputs = g.outputs, .in = g.in, .out = g.out};
+    *problem = (ry_problem){.op = op,
+                            .accuracy = g.accuracy,
+                            .inputs = g.inputs,
+                            .outputs = g.outputs,
+                            .in = g.in,
+                            .out = g.out};
     problem->attrs = g.attrs;
     problem->attrs = ry_attrs_filled(op, &g.attrs, ry_problem_spatial(problem));
     return RYND_OK;
@@ -377,11 +415,13 @@ static bool is_generic(const char *words)
 static rynd_status fail_operator(const char *name, size_t length, ry_error *error)
 {
     return ry_fail(error, RYND_ERROR_FORMAT,
-                   "problem text, column 1, '%.*s': expected an operator: conv, convt, pool, matmul, ... (docs/problems.md)",
+                   "problem text, column 1, '%.*s': expected an operator: conv, convt, pool, "
+                   "matmul, ... (docs/problems.md)",
                    length > 60 ? 60 : (int)length, name);
 }
 
-rynd_status ry_problem_parse(const char *text, ry_arena *arena, ry_problem *problem, ry_error *error)
+rynd_status ry_problem_parse(const char *text, ry_arena *arena, ry_problem *problem,
+                             ry_error *error)
 {
     const char *name = text + strspn(text, " \t\r\n");
     size_t length = strcspn(name, " \t\r\n");
@@ -391,8 +431,9 @@ rynd_status ry_problem_parse(const char *text, ry_arena *arena, ry_problem *prob
             continue;
         }
         const char *words = name + length;
-        return is_conv((ry_op)op) && !is_generic(words) ? ry_problem_parse_short((ry_op)op, words, text, arena, problem, error)
-                                                        : parse_generic((ry_op)op, words, text, arena, problem, error);
+        return is_conv((ry_op)op) && !is_generic(words)
+                   ? ry_problem_parse_short((ry_op)op, words, text, arena, problem, error)
+                   : parse_generic((ry_op)op, words, text, arena, problem, error);
     }
     return fail_operator(name, length, error);
 }

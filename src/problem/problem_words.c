@@ -130,8 +130,9 @@ rynd_status ry_word_fail(const ry_word *word, ry_error *error, const char *forma
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     bool has_value = word->value_length > 0;
-    return ry_fail(error, RYND_ERROR_FORMAT, "problem text, column %zu, '%.*s%s%.*s': %s", word->column, shown(word->key_length), word->key,
-                   has_value ? "=" : "", has_value ? shown(word->value_length) : 0, word->value, text);
+    return ry_fail(error, RYND_ERROR_FORMAT, "problem text, column %zu, '%.*s%s%.*s': %s",
+                   word->column, shown(word->key_length), word->key, has_value ? "=" : "",
+                   has_value ? shown(word->value_length) : 0, word->value, text);
 }
 
 int ry_word_integers(const ry_word *word, int64_t *numbers, int most)
@@ -156,11 +157,13 @@ int ry_word_choice(const ry_word *word, const char *const *words, int count, ry_
     size_t used = 0;
     list[0] = 0;
     for (int i = 0; i < count; i++) {
-        if (strlen(words[i]) == word->value_length && memcmp(words[i], word->value, word->value_length) == 0) {
+        if (strlen(words[i]) == word->value_length &&
+            memcmp(words[i], word->value, word->value_length) == 0) {
             return i;
         }
         if (used < sizeof list) {
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", words[i]);
+            used +=
+                (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", words[i]);
         }
     }
     ry_word_fail(word, error, "expected one of %s", list);

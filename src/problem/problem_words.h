@@ -31,7 +31,8 @@ typedef struct ry_word {
 int ry_word_next(const char *text, const char **at, ry_word *word);
 bool ry_word_is(const ry_word *word, const char *key);
 /* "problem text, column 12, 'pad=x': " and what is expected. */
-rynd_status ry_word_fail(const ry_word *word, ry_error *error, const char *format, ...) __attribute__((format(printf, 3, 4)));
+rynd_status ry_word_fail(const ry_word *word, ry_error *error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Up to `most` integers separated by commas: how many; 0 when malformed or more. */
 int ry_word_integers(const ry_word *word, int64_t *numbers, int most);
 rynd_status ry_word_accuracy(const ry_word *word, ry_accuracy *accuracy, ry_error *error);

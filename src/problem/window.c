@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads windows from attributes, and computes extents, pads, readers and the windows of gradients. */
+/* Reads windows from attributes, and computes extents, pads, readers and the windows of gradients.
+ */
 #include "problem/window.h"
 
 #define AT(field) (offsetof(ry_attrs, field) + 1)
@@ -7,12 +8,15 @@
 
 static const ry_window_lists lists[RY_OPS] = {
     [RY_OP_conv] = {LISTS(conv), .auto_pad = AT(conv.auto_pad)},
-    [RY_OP_convt] = {LISTS(convt), .auto_pad = AT(convt.auto_pad), .output_padding = AT(convt.output_padding)},
+    [RY_OP_convt] = {LISTS(convt), .auto_pad = AT(convt.auto_pad),
+                     .output_padding = AT(convt.output_padding)},
     [RY_OP_separable_conv] = {LISTS(separable_conv)},
     [RY_OP_deform_conv] = {LISTS(deform_conv)},
     [RY_OP_col2im] = {LISTS(col2im), .taps = AT(col2im.block)},
     [RY_OP_pool] = {LISTS(pool), .auto_pad = AT(pool.auto_pad), .taps = AT(pool.kernel)},
-    [RY_OP_max_unpool] = {.stride = AT(max_unpool.stride), .pads = AT(max_unpool.pads), .taps = AT(max_unpool.kernel)},
+    [RY_OP_max_unpool] = {.stride = AT(max_unpool.stride),
+                          .pads = AT(max_unpool.pads),
+                          .taps = AT(max_unpool.kernel)},
 };
 
 const ry_window_lists *ry_window_lists_of(ry_op op)
@@ -33,14 +37,20 @@ static int64_t number(const ry_attrs *attrs, size_t at, int i, int64_t preset)
 static ry_direction direction_of(ry_op op, const ry_attrs *attrs)
 {
     const bool transposed = op == RY_OP_convt || op == RY_OP_col2im || op == RY_OP_max_unpool;
-    return op == RY_OP_conv ? attrs->conv.dir : transposed ? RY_direction_bwd_data : RY_direction_fwd;
+    return op == RY_OP_conv ? attrs->conv.dir
+           : transposed     ? RY_direction_bwd_data
+                            : RY_direction_fwd;
 }
 
-ry_window ry_window_of_attrs(ry_op op, const ry_attrs *attrs, int rank, const int64_t *in, const int64_t *out, const int64_t *taps)
+ry_window ry_window_of_attrs(ry_op op, const ry_attrs *attrs, int rank, const int64_t *in,
+                             const int64_t *out, const int64_t *taps)
 {
     const ry_window_lists *list = &lists[op];
-    ry_window w = {.direction = direction_of(op, attrs), .rank = rank, .ceil_mode = op == RY_OP_pool && attrs->pool.ceil_mode};
-    w.auto_pad = list->auto_pad ? *(const ry_auto_pad *)attribute(attrs, list->auto_pad) : RY_auto_pad_explicit;
+    ry_window w = {.direction = direction_of(op, attrs),
+                   .rank = rank,
+                   .ceil_mode = op == RY_OP_pool && attrs->pool.ceil_mode};
+    w.auto_pad = list->auto_pad ? *(const ry_auto_pad *)attribute(attrs, list->auto_pad)
+                                : RY_auto_pad_explicit;
     for (int i = 0; i < rank; i++) {
         w.axis[i] = (ry_window_axis){.in = in ? in[i] : 0,
                                      .out = out ? out[i] : 0,
@@ -57,13 +67,17 @@ ry_window ry_window_of_attrs(ry_op op, const ry_attrs *attrs, int rank, const in
 ry_window ry_window_of(const ry_problem *problem)
 {
     const ry_direction direction = direction_of(problem->op, &problem->attrs);
-    const bool to_data = direction == RY_direction_bwd_data, to_weights = direction == RY_direction_bwd_weights;
+    const bool to_data = direction == RY_direction_bwd_data,
+               to_weights = direction == RY_direction_bwd_weights;
     const bool listed = lists[problem->op].taps != 0, columns = problem->op == RY_OP_col2im;
     const ry_tensor *in = to_data ? &problem->out[0] : &problem->in[0];
-    const ry_tensor *out = to_data ? &problem->in[0] : to_weights ? &problem->in[1] : &problem->out[0];
+    const ry_tensor *out = to_data      ? &problem->in[0]
+                           : to_weights ? &problem->in[1]
+                                        : &problem->out[0];
     const ry_tensor *weights = to_weights ? &problem->out[0] : &problem->in[1];
-    ry_window w = ry_window_of_attrs(problem->op, &problem->attrs, in->rank > 2 ? in->rank - 2 : 0, in->dim + 2,
-                                     columns ? NULL : out->dim + 2, listed ? NULL : weights->dim + 2);
+    ry_window w = ry_window_of_attrs(problem->op, &problem->attrs, in->rank > 2 ? in->rank - 2 : 0,
+                                     in->dim + 2, columns ? NULL : out->dim + 2,
+                                     listed ? NULL : weights->dim + 2);
     for (int i = 0; columns && i < w.rank; i++) {
         w.axis[i].out = ry_max(ry_window_positions(&w.axis[i], false), 0);
     }
@@ -73,7 +87,8 @@ ry_window ry_window_of(const ry_problem *problem)
 /* In ceil_mode the last position may reach over the end, but not start in the padding there. */
 int64_t ry_window_positions(const ry_window_axis *axis, bool ceil_mode)
 {
-    const int64_t stride = axis->stride, end = axis->pad + axis->in, room = end + axis->pad_end - ry_window_reach(axis);
+    const int64_t stride = axis->stride, end = axis->pad + axis->in,
+                  room = end + axis->pad_end - ry_window_reach(axis);
     if (!ceil_mode || room <= -stride) {
         return room < 0 ? -1 : room / stride + 1;
     }
@@ -93,7 +108,10 @@ int64_t ry_window_extent(const ry_window *window, int i)
         return axis->out == 0 ? 0 : ry_window_covered(axis) - axis->pad - axis->pad_end;
     }
     const ry_window_axis exchanged = ry_window_exchange(axis);
-    return axis->in == 0 ? 0 : ry_window_positions(window->direction == RY_direction_fwd ? axis : &exchanged, window->ceil_mode);
+    return axis->in == 0
+               ? 0
+               : ry_window_positions(window->direction == RY_direction_fwd ? axis : &exchanged,
+                                     window->ceil_mode);
 }
 
 void ry_window_split_pads(ry_window_axis *axis, ry_auto_pad auto_pad, int64_t total)
@@ -105,15 +123,18 @@ void ry_window_split_pads(ry_window_axis *axis, ry_auto_pad auto_pad, int64_t to
 void ry_window_pad(ry_window_axis *axis, ry_auto_pad auto_pad)
 {
     if (auto_pad != RY_auto_pad_explicit) {
-        const int64_t last = (ry_ceil_div(axis->in, axis->stride) - 1) * axis->stride, total = last + ry_window_reach(axis) - axis->in;
-        ry_window_split_pads(axis, auto_pad, auto_pad == RY_auto_pad_valid || axis->in == 0 ? 0 : ry_max(total, 0));
+        const int64_t last = (ry_ceil_div(axis->in, axis->stride) - 1) * axis->stride,
+                      total = last + ry_window_reach(axis) - axis->in;
+        ry_window_split_pads(axis, auto_pad,
+                             auto_pad == RY_auto_pad_valid || axis->in == 0 ? 0 : ry_max(total, 0));
     }
 }
 
 ry_window_readers ry_window_phase(const ry_window_axis *axis, int64_t in)
 {
     const int64_t step = axis->stride / ry_common_divisor(axis->stride, axis->dilation);
-    ry_window_readers phase = {.tap_step = step, .out_step = -(step * axis->dilation / axis->stride)};
+    ry_window_readers phase = {.tap_step = step,
+                               .out_step = -(step * axis->dilation / axis->stride)};
     for (int64_t tap = 0; tap < axis->taps && tap < step; tap++) {
         const int64_t distance = in + axis->pad - tap * axis->dilation;
         if (distance % axis->stride == 0) {
@@ -129,7 +150,8 @@ ry_window_readers ry_window_phase(const ry_window_axis *axis, int64_t in)
 ry_window_readers ry_window_readers_of(const ry_window_axis *axis, int64_t in)
 {
     ry_window_readers readers = ry_window_phase(axis, in);
-    const ry_window_range there = ry_window_inside(axis->out, axis->out - 1 - readers.out, -readers.out_step, readers.count);
+    const ry_window_range there =
+        ry_window_inside(axis->out, axis->out - 1 - readers.out, -readers.out_step, readers.count);
     readers.count = there.end - there.begin;
     readers.tap += there.begin * readers.tap_step;
     readers.out += there.begin * readers.out_step;
@@ -143,7 +165,8 @@ ry_window ry_window_data_gradient(const ry_window *forward)
     for (int i = 0; i < w.rank; i++) {
         ry_window_axis *axis = &w.axis[i];
         axis->output_padding = 0;
-        axis->output_padding = axis->out == 0 ? 0 : axis->in + axis->pad + axis->pad_end - ry_window_covered(axis);
+        axis->output_padding =
+            axis->out == 0 ? 0 : axis->in + axis->pad + axis->pad_end - ry_window_covered(axis);
     }
     return w;
 }
@@ -162,7 +185,8 @@ ry_window_axis ry_window_mirror(const ry_window_axis *axis)
 
 ry_window_axis ry_window_exchange(const ry_window_axis *axis)
 {
-    const int64_t met = (axis->out - 1) * axis->stride + ry_window_reach(axis); /* what no position's tap meets is cropped */
+    const int64_t met = (axis->out - 1) * axis->stride +
+                        ry_window_reach(axis); /* what no position's tap meets is cropped */
     return (ry_window_axis){.in = axis->in,
                             .out = axis->taps,
                             .taps = axis->out,

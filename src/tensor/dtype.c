@@ -99,7 +99,8 @@ uint16_t ry_f32_to_f16(float value)
     if (magnitude >= 0x477ff000u) { /* 65520 and above round to infinity */
         return (uint16_t)(sign | 0x7c00u);
     }
-    if (magnitude < 0x38800000u) { /* below 2^-14: adding 0.5 leaves the rounded multiple of 2^-24 in the low bits */
+    if (magnitude < 0x38800000u) { /* below 2^-14: adding 0.5 leaves the rounded multiple of 2^-24
+                                      in the low bits */
         uint32_t rounded = float_bits(bits_float(magnitude) + 0.5f) - float_bits(0.5f);
         return (uint16_t)(sign | rounded);
     }
@@ -121,7 +122,8 @@ uint16_t ry_f32_to_bf16(float value)
     return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
-/* Element `index` of a row that may begin anywhere: numbers in a file are stored as its other fields let them. */
+/* Element `index` of a row that may begin anywhere: numbers in a file are stored as its other
+ * fields let them. */
 #define ELEMENT(type) ((const char *)data + index * (int64_t)sizeof(type))
 #define LOADER(type)                               \
     static inline type load_##type(const char *at) \
@@ -184,7 +186,8 @@ static uint64_t double_to_u64(double value)
     if (value >= 0x1p64) {
         return UINT64_MAX;
     }
-    return value >= 0x1p63 ? (uint64_t)value : (uint64_t)double_to_i64(value); /* NaN takes the second way */
+    return value >= 0x1p63 ? (uint64_t)value
+                           : (uint64_t)double_to_i64(value); /* NaN takes the second way */
 }
 
 int64_t ry_get_i64(ry_dtype dtype, const void *data, int64_t index)
@@ -203,8 +206,9 @@ int64_t ry_get_i64(ry_dtype dtype, const void *data, int64_t index)
     }
 }
 
-/* To float so that rounding it once more, to 11 bits or fewer, gives what rounding the double would: an inexact result gets an odd last bit, which is
- * never half way (Boldo and Melquiond, Emulation of FMA and correctly rounded sums, 2008). */
+/* To float so that rounding it once more, to 11 bits or fewer, gives what rounding the double
+ * would: an inexact result gets an odd last bit, which is never half way (Boldo and Melquiond,
+ * Emulation of FMA and correctly rounded sums, 2008). */
 static float round_to_odd(double value)
 {
     float nearest = (float)value;

@@ -18,7 +18,13 @@ typedef enum ry_dtype {
     RY_DTYPES
 } ry_dtype;
 
-typedef enum ry_dtype_kind { RY_KIND_NONE, RY_KIND_FLOAT, RY_KIND_SIGNED, RY_KIND_UNSIGNED, RY_KIND_BOOL } ry_dtype_kind;
+typedef enum ry_dtype_kind {
+    RY_KIND_NONE,
+    RY_KIND_FLOAT,
+    RY_KIND_SIGNED,
+    RY_KIND_UNSIGNED,
+    RY_KIND_BOOL
+} ry_dtype_kind;
 
 size_t ry_dtype_size(ry_dtype dtype);
 const char *ry_dtype_name(ry_dtype dtype);
@@ -37,10 +43,12 @@ uint16_t ry_f32_to_f16(float value);
 float ry_bf16_to_f32(uint16_t bits);
 uint16_t ry_f32_to_bf16(float value);
 
-/* Element `index` of a row, as double (exact for all but i64 and u64 beyond 2^53) or as int64 (floats truncate; u64 wraps). */
+/* Element `index` of a row, as double (exact for all but i64 and u64 beyond 2^53) or as int64
+ * (floats truncate; u64 wraps). */
 double ry_get_f64(ry_dtype dtype, const void *data, int64_t index);
 int64_t ry_get_i64(ry_dtype dtype, const void *data, int64_t index);
-/* Stores with the type's rounding; integers truncate toward zero and wrap; bool stores value != 0. */
+/* Stores with the type's rounding; integers truncate toward zero and wrap; bool stores value != 0.
+ */
 void ry_set_f64(ry_dtype dtype, void *data, int64_t index, double value);
 void ry_set_i64(ry_dtype dtype, void *data, int64_t index, int64_t value);
 

@@ -24,12 +24,15 @@ int64_t ry_shape_elements(const ry_shape *shape)
 int64_t ry_shape_bytes(const ry_shape *shape, ry_dtype dtype)
 {
     int64_t count = ry_shape_elements(shape), bytes;
-    return count < 0 || __builtin_mul_overflow(count, (int64_t)ry_dtype_size(dtype), &bytes) ? -1 : bytes;
+    return count < 0 || __builtin_mul_overflow(count, (int64_t)ry_dtype_size(dtype), &bytes)
+               ? -1
+               : bytes;
 }
 
 bool ry_shape_equal(const ry_shape *a, const ry_shape *b)
 {
-    return a->rank == b->rank && (a->rank <= 0 || memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim) == 0);
+    return a->rank == b->rank &&
+           (a->rank <= 0 || memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim) == 0);
 }
 
 ry_shape ry_shape_of(int rank, const int64_t *dim)
@@ -41,7 +44,8 @@ ry_shape ry_shape_of(int rank, const int64_t *dim)
     return shape;
 }
 
-/* Wraps: a description may have dims whose product overflows, beside a 0 or a symbol; then nobody reads the strides. */
+/* Wraps: a description may have dims whose product overflows, beside a 0 or a symbol; then nobody
+ * reads the strides. */
 static int64_t times(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a * (uint64_t)b);
@@ -203,7 +207,8 @@ void ry_tensor_copy(const ry_tensor *dst, const ry_tensor *src)
     do {
         int64_t d = ry_index_offset(dst, index), s = ry_index_offset(src, index);
         if (to == from) {
-            memcpy((char *)dst->data + d * (int64_t)size, (const char *)src->data + s * (int64_t)size, size);
+            memcpy((char *)dst->data + d * (int64_t)size,
+                   (const char *)src->data + s * (int64_t)size, size);
         } else if (both_integer(to, from)) {
             ry_set_i64(to, dst->data, d, ry_get_i64(from, src->data, s));
         } else {

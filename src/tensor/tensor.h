@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shapes, layouts (affine index maps: one stride a dimension), and tensors as views of memory.
  *
- * ry_tensor is the public rynd_tensor. A description (dtype, dims, strides) is a ry_tensor whose data is NULL. */
+ * ry_tensor is the public rynd_tensor. A description (dtype, dims, strides) is a ry_tensor whose
+ * data is NULL. */
 #ifndef RY_TENSOR_TENSOR_H
 #define RY_TENSOR_TENSOR_H
 
@@ -29,11 +30,12 @@ ry_tensor ry_tensor_row_major(ry_dtype dtype, const ry_shape *shape, void *data)
 ry_tensor ry_tensor_channels_last(ry_dtype dtype, const ry_shape *shape, void *data);
 ry_shape ry_tensor_shape(const ry_tensor *tensor);
 int64_t ry_tensor_count(const ry_tensor *tensor);
-size_t ry_tensor_bytes(const ry_tensor *tensor);          /* of the elements, without gaps */
-bool ry_tensor_is_row_major(const ry_tensor *tensor);     /* strides of dims of size 1 do not matter */
-bool ry_tensor_is_channels_last(const ry_tensor *tensor); /* likewise; true for both when the two agree */
-const char *ry_layout_name(const ry_tensor *tensor);      /* "nchw", "nhwc" or "strided" */
-bool ry_tensor_present(const ry_tensor *tensor);          /* dtype is not RY_NONE */
+size_t ry_tensor_bytes(const ry_tensor *tensor);      /* of the elements, without gaps */
+bool ry_tensor_is_row_major(const ry_tensor *tensor); /* strides of dims of size 1 do not matter */
+bool ry_tensor_is_channels_last(
+    const ry_tensor *tensor); /* likewise; true for both when the two agree */
+const char *ry_layout_name(const ry_tensor *tensor); /* "nchw", "nhwc" or "strided" */
+bool ry_tensor_present(const ry_tensor *tensor);     /* dtype is not RY_NONE */
 
 /* Broadcasts as ONNX does (numpy's rules): false when dims disagree. */
 bool ry_shape_broadcast(const ry_shape *a, const ry_shape *b, ry_shape *out);
@@ -41,10 +43,12 @@ bool ry_shape_broadcast(const ry_shape *a, const ry_shape *b, ry_shape *out);
 /* axis in [-rank, rank) to [0, rank); -1 when outside. */
 int ry_axis(int64_t axis, int rank);
 
-/* Copies src into dst of the same shape: any strides, any dtypes (ry_set_* rules). Single-threaded; for files, tests and small tensors. */
+/* Copies src into dst of the same shape: any strides, any dtypes (ry_set_* rules). Single-threaded;
+ * for files, tests and small tensors. */
 void ry_tensor_copy(const ry_tensor *dst, const ry_tensor *src);
 
-/* Steps `index` through all positions of shape in row-major order, starting from zeros; false after the last. */
+/* Steps `index` through all positions of shape in row-major order, starting from zeros; false after
+ * the last. */
 bool ry_index_next(int rank, const int64_t *dim, int64_t *index);
 int64_t ry_index_offset(const ry_tensor *tensor, const int64_t *index);
 

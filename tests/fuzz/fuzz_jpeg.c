@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a JPEG file: refused with a message, or a picture whose pixels are between 0 and 255. */
+/* Any bytes as a JPEG file: refused with a message, or a picture whose pixels are between 0 and
+ * 255. */
 #include "fuzz_bytes.h"
 #include "image.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as choices of a grammar: models that are nearly right, loaded, planned, run and compared with the references. What became of them is said at the end. */
+/* Any bytes as choices of a grammar: models that are nearly right, loaded, planned, run and
+ * compared with the references. What became of them is said at the end. */
 #include "case_totals.h"
 
 #include <stdlib.h>

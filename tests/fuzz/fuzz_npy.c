@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a .npy file: refused with a message, or a tensor that is written and read back with the same shape. */
+/* Any bytes as a .npy file: refused with a message, or a tensor that is written and read back with
+ * the same shape. */
 #include "fuzz_bytes.h"
 #include "npy.h"
 
@@ -24,7 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     }
     free(written.data);
-    if (again.view.rank != tensor.view.rank || rynd_tensor_elements(&again.view) != rynd_tensor_elements(&tensor.view)) {
+    if (again.view.rank != tensor.view.rank ||
+        rynd_tensor_elements(&again.view) != rynd_tensor_elements(&tensor.view)) {
         abort();
     }
     cli_tensor_free(&again);

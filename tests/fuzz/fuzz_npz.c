@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a .npz archive: refused with a message, or tensors that can be read to the last element. */
+/* Any bytes as a .npz archive: refused with a message, or tensors that can be read to the last
+ * element. */
 #include "fuzz_bytes.h"
 #include "npz.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a model: refused with a message, or looked at, planned and, when it is small enough, run. */
+/* Any bytes as a model: refused with a message, or looked at, planned and, when it is small enough,
+ * run. */
 #include <rynd/rynd.h>
 
 #include <stdint.h>
@@ -20,7 +21,9 @@ static rynd_context *context;
 static void *take(void *user, size_t size, size_t alignment)
 {
     (void)user;
-    return size > ALLOCATION_LIMIT ? NULL : aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+    return size > ALLOCATION_LIMIT
+               ? NULL
+               : aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
 }
 
 static void give_back(void *user, void *memory)
@@ -77,7 +80,8 @@ static int is_small(const rynd_plan *plan)
             flop += step.flop + step.bytes;
         }
     }
-    return rynd_plan_memory(plan, &memory) == RYND_OK && memory.total < MEMORY_LIMIT && flop < FLOP_LIMIT;
+    return rynd_plan_memory(plan, &memory) == RYND_OK && memory.total < MEMORY_LIMIT &&
+           flop < FLOP_LIMIT;
 }
 
 static void run(const rynd_model *model, rynd_plan *plan)
@@ -91,7 +95,8 @@ static void run(const rynd_model *model, rynd_plan *plan)
         rynd_tensor tensor;
         status = rynd_model_input(model, i, &value);
         status = status ? status : rynd_plan_input(plan, i, &tensor);
-        if (status == RYND_OK && (size_t)rynd_tensor_elements(&tensor) <= sizeof zeros / sizeof zeros[0]) {
+        if (status == RYND_OK &&
+            (size_t)rynd_tensor_elements(&tensor) <= sizeof zeros / sizeof zeros[0]) {
             tensor.data = zeros;
             status = rynd_session_bind(session, value.name, &tensor);
         }
@@ -110,7 +115,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     rynd_model *model = NULL;
     rynd_plan *plan = NULL;
     rynd_plan_options options = {.size = sizeof options, .batch = 1, .without_weights = 1};
-    /* The model borrows the bytes: a copy of the exact size lets AddressSanitizer see every read beyond them. */
+    /* The model borrows the bytes: a copy of the exact size lets AddressSanitizer see every read
+     * beyond them. */
     uint8_t *copy = malloc(size ? size : 1);
     memcpy(copy, data, size);
     rynd_status status = rynd_model_load_memory(context, copy, size, &model);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any text: it is refused with a message, or it is a problem whose canonical text parses back to itself, and whose shapes
- * are checked by inference. */
+/* Any text: it is refused with a message, or it is a problem whose canonical text parses back to
+ * itself, and whose shapes are checked by inference. */
 #include "graph/infer.h"
 
 #include <stdlib.h>

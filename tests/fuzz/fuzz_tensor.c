@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as an ONNX TensorProto: refused with a message, or a tensor that is written and read back the same. */
+/* Any bytes as an ONNX TensorProto: refused with a message, or a tensor that is written and read
+ * back the same. */
 #include <rynd/rynd.h>
 
 #include <stdint.h>

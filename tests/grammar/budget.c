@@ -25,7 +25,8 @@ static void *take(void *user, size_t size, size_t alignment)
     if (size > BUDGET) {
         return NULL;
     }
-    if (atomic_fetch_add(&taken, size) + size > BUDGET || posix_memalign(&memory, HEADER, HEADER + size) != 0) {
+    if (atomic_fetch_add(&taken, size) + size > BUDGET ||
+        posix_memalign(&memory, HEADER, HEADER + size) != 0) {
         atomic_fetch_sub(&taken, size);
         return NULL;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory hooks with a budget, shared by all contexts: a model that wants more than that gets none. */
+/* Memory hooks with a budget, shared by all contexts: a model that wants more than that gets none.
+ */
 #ifndef TESTS_GRAMMAR_BUDGET_H
 #define TESTS_GRAMMAR_BUDGET_H
 

@@ -45,7 +45,8 @@ void case_outputs_free(case_outputs *outputs)
 
 static bool same_shape(const rynd_tensor *a, const rynd_tensor *b)
 {
-    return a->dtype == b->dtype && a->rank == b->rank && memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim) == 0;
+    return a->dtype == b->dtype && a->rank == b->rank &&
+           memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim) == 0;
 }
 
 bool case_outputs_same(const case_outputs *a, const case_outputs *b)
@@ -54,7 +55,8 @@ bool case_outputs_same(const case_outputs *a, const case_outputs *b)
         return false;
     }
     for (size_t i = 0; i < a->count; i++) {
-        if (!same_shape(&a->tensor[i], &b->tensor[i]) || memcmp(a->tensor[i].data, b->tensor[i].data, bytes_of(&a->tensor[i])) != 0) {
+        if (!same_shape(&a->tensor[i], &b->tensor[i]) ||
+            memcmp(a->tensor[i].data, b->tensor[i].data, bytes_of(&a->tensor[i])) != 0) {
             return false;
         }
     }
@@ -107,7 +109,8 @@ static double allowance(const sample *s)
             spread = fmax(spread, fabs(get(&s->noisy[run], i) - number));
         }
     }
-    return 12 * spread + 2 * reference_noise((ry_dtype)s->expected.dtype, s->sixteen_bits) * largest + 1e-37;
+    return 12 * spread +
+           2 * reference_noise((ry_dtype)s->expected.dtype, s->sixteen_bits) * largest + 1e-37;
 }
 
 static bool same_number(ry_dtype dtype, const rynd_tensor *a, const rynd_tensor *b, int64_t i)
@@ -128,7 +131,8 @@ static int64_t find_difference(const sample *s, double allowed)
             continue;
         }
         const double got = get(s->got, i), expected = get(&s->expected, i);
-        const bool off = kind_of(got) != kind_of(expected) || (isfinite(expected) && fabs(got - expected) > allowed);
+        const bool off = kind_of(got) != kind_of(expected) ||
+                         (isfinite(expected) && fabs(got - expected) > allowed);
         if (s->level == LEVEL_EXACT || (is_firm(s, i) && off)) {
             return i;
         }
@@ -137,7 +141,8 @@ static int64_t find_difference(const sample *s, double allowed)
 }
 
 /* False where a run with noise has another shape. */
-static bool take_sample(const case_outputs *outputs, const case_expected *e, size_t output, sample *s)
+static bool take_sample(const case_outputs *outputs, const case_expected *e, size_t output,
+                        sample *s)
 {
     const ry_value_id id = e->reference->graph->outputs[output];
     *s = (sample){.got = &outputs->tensor[output],
@@ -148,18 +153,21 @@ static bool take_sample(const case_outputs *outputs, const case_expected *e, siz
     bool comparable = s->level != LEVEL_LOOSE;
     for (int run = 0; run < e->runs; run++) {
         s->noisy[run] = ry_graph_tensor(e->noisy[run].graph, id);
-        comparable = comparable && e->noisy[run].certain && same_shape(&s->expected, &s->noisy[run]);
+        comparable =
+            comparable && e->noisy[run].certain && same_shape(&s->expected, &s->noisy[run]);
     }
     return comparable;
 }
 
-int case_outputs_agree(const case_outputs *outputs, const case_expected *expected, char *difference, size_t size)
+int case_outputs_agree(const case_outputs *outputs, const case_expected *expected, char *difference,
+                       size_t size)
 {
     int compared = 0;
     for (size_t i = 0; i < outputs->count; i++) {
         sample s;
         const bool comparable = take_sample(outputs, expected, i, &s);
-        const char *name = expected->reference->graph->values[expected->reference->graph->outputs[i]].name;
+        const char *name =
+            expected->reference->graph->values[expected->reference->graph->outputs[i]].name;
         if (!same_shape(s.got, &s.expected)) {
             snprintf(difference, size, "output '%s': its type or shape", name);
             return -1;
@@ -170,8 +178,10 @@ int case_outputs_agree(const case_outputs *outputs, const case_expected *expecte
         const double allowed = s.level == LEVEL_EXACT ? 0 : allowance(&s);
         const int64_t at = find_difference(&s, allowed);
         if (at >= 0) {
-            snprintf(difference, size, "output '%s', element %" PRId64 " of %" PRId64 ": %.9g, not %.9g +- %.3g", name, at,
-                     rynd_tensor_elements(&s.expected), get(s.got, at), get(&s.expected, at), allowed);
+            snprintf(difference, size,
+                     "output '%s', element %" PRId64 " of %" PRId64 ": %.9g, not %.9g +- %.3g",
+                     name, at, rynd_tensor_elements(&s.expected), get(s.got, at),
+                     get(&s.expected, at), allowed);
             return -1;
         }
         compared++;

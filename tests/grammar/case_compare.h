@@ -26,7 +26,9 @@ typedef struct case_expected {
     bool sixteen_bits;
 } case_expected;
 
-/* Shapes and values against the references'. Gives the number of outputs of which values were compared; -1: there is a difference. */
-int case_outputs_agree(const case_outputs *outputs, const case_expected *expected, char *difference, size_t size);
+/* Shapes and values against the references'. Gives the number of outputs of which values were
+ * compared; -1: there is a difference. */
+int case_outputs_agree(const case_outputs *outputs, const case_expected *expected, char *difference,
+                       size_t size);
 
 #endif

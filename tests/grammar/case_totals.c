@@ -7,7 +7,8 @@
 
 const char *case_outcome_name(case_outcome outcome)
 {
-    static const char *const names[] = {"refused", "beyond the limits", "failed to run", "ran", "WRONG"};
+    static const char *const names[] = {"refused", "beyond the limits", "failed to run", "ran",
+                                        "WRONG"};
     return names[outcome];
 }
 
@@ -32,9 +33,14 @@ void case_totals_print(const case_totals *totals, FILE *file)
     }
     fprintf(file, "%" PRId64 " models:", totals->models);
     for (int i = 0; i <= CASE_WRONG; i++) {
-        fprintf(file, " %" PRId64 " %s%s", totals->outcomes[i], case_outcome_name((case_outcome)i), i < CASE_WRONG ? "," : "");
+        fprintf(file, " %" PRId64 " %s%s", totals->outcomes[i], case_outcome_name((case_outcome)i),
+                i < CASE_WRONG ? "," : "");
     }
-    fprintf(file, "; %" PRId64 " nodes ran, of %zu of %zu rows of operators (rarest: %s of opset %d, %" PRId64 " times); ", totals->nodes,
-            reached, ry_operator_count, ry_operators[rarest].name, ry_operators[rarest].first, totals->rows[rarest]);
+    fprintf(file,
+            "; %" PRId64
+            " nodes ran, of %zu of %zu rows of operators (rarest: %s of opset %d, %" PRId64
+            " times); ",
+            totals->nodes, reached, ry_operator_count, ry_operators[rarest].name,
+            ry_operators[rarest].first, totals->rows[rarest]);
     fprintf(file, "%" PRId64 " outputs were compared\n", totals->compared);
 }

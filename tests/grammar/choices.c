@@ -49,8 +49,21 @@ bool slip(choices *c)
 int64_t choose_edge(choices *c)
 {
     static const int64_t edges[] = {
-        0,         -1,        1, -2, 17, 64, 1000, 65536, INT32_MAX, (int64_t)INT32_MAX + 1, INT32_MIN, (int64_t)1 << 53, (int64_t)1 << 62,
-        INT64_MAX, INT64_MIN,
+        0,
+        -1,
+        1,
+        -2,
+        17,
+        64,
+        1000,
+        65536,
+        INT32_MAX,
+        (int64_t)INT32_MAX + 1,
+        INT32_MIN,
+        (int64_t)1 << 53,
+        (int64_t)1 << 62,
+        INT64_MAX,
+        INT64_MIN,
     };
     return edges[choose(c, sizeof edges / sizeof *edges)];
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Choices out of bytes: a fuzzer's input, or random ones. Where the bytes end, every choice is the first and plainest, so a shorter input is a
- * simpler case, and what a fuzzer minimises stays readable. */
+/* Choices out of bytes: a fuzzer's input, or random ones. Where the bytes end, every choice is the
+ * first and plainest, so a shorter input is a simpler case, and what a fuzzer minimises stays
+ * readable. */
 #ifndef TESTS_GRAMMAR_CHOICES_H
 #define TESTS_GRAMMAR_CHOICES_H
 

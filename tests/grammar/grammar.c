@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes a model: node after node, each of any operator of the model's opset. What a node's outputs are like, the library's own inference says: where it refuses the
- * model so far, the model ends with the node that it refuses. */
+/* Makes a model: node after node, each of any operator of the model's opset. What a node's outputs
+ * are like, the library's own inference says: where it refuses the model so far, the model ends
+ * with the node that it refuses. */
 #include "grammar.h"
 
 #include "onnx/onnx.h"
@@ -9,7 +10,8 @@
 #include <string.h>
 
 static const grammar_recipe_row *const recipes[] = {
-    grammar_elementwise, grammar_windows, grammar_products, grammar_samples, grammar_moves, grammar_indexed,
+    grammar_elementwise, grammar_windows, grammar_products,
+    grammar_samples,     grammar_moves,   grammar_indexed,
 };
 
 static grammar_recipe find_recipe(const char *name)
@@ -45,7 +47,8 @@ static void choose_opset(grammar *g)
     g->ir_version = slip(&g->c) ? choose_edge(&g->c) : RY_IR_VERSION_NEWEST;
 }
 
-/* Any row: where the opset is outside of it, the model's opset moves if this is the first node; else the search goes on. */
+/* Any row: where the opset is outside of it, the model's opset moves if this is the first node;
+ * else the search goes on. */
 static const ry_operator *choose_row(grammar *g)
 {
     size_t at = choose(&g->c, (unsigned)ry_operator_count);
@@ -129,10 +132,13 @@ static bool look_at_outputs(grammar *g)
     }
     onnx_bytes bytes = grammar_write(g);
     ry_onnx_model model = {0};
-    const bool loaded = ry_onnx_load_memory(bytes.data, bytes.size, NULL, &ry_system_allocator, &model, NULL) == RYND_OK;
+    const bool loaded = ry_onnx_load_memory(bytes.data, bytes.size, NULL, &ry_system_allocator,
+                                            &model, NULL) == RYND_OK;
     const grammar_node *node = &g->nodes[g->node_count - 1];
     for (int i = 0; loaded && i < node->outputs; i++) {
-        const ry_value_id id = node->out[i] < 0 ? RY_NO_VALUE : ry_graph_find(model.graph, g->values[node->out[i]].name);
+        const ry_value_id id = node->out[i] < 0
+                                   ? RY_NO_VALUE
+                                   : ry_graph_find(model.graph, g->values[node->out[i]].name);
         if (id != RY_NO_VALUE) {
             take_value(&g->values[node->out[i]], &model.graph->values[id]);
         }
@@ -171,7 +177,8 @@ void grammar_make(grammar *g, const uint8_t *bytes, size_t size)
         right = look_at_outputs(g);
     }
     if (slip(&g->c)) {
-        g->opset = chance(&g->c, 128) ? choose_edge(&g->c) : 1 + (int64_t)choose(&g->c, RY_OPSET_NEWEST + 2);
+        g->opset = chance(&g->c, 128) ? choose_edge(&g->c)
+                                      : 1 + (int64_t)choose(&g->c, RY_OPSET_NEWEST + 2);
     }
     choose_outputs(g);
 }

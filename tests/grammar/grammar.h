@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Models that are nearly right, out of choices: every operator of onnx/operators.inc, with attributes and shapes that fit, most of the time,
- * and are at their edges now and then. A row of the table without a recipe of its own gets what the row says: inputs of its types, and attributes by
- * their names.
+/* Models that are nearly right, out of choices: every operator of onnx/operators.inc, with
+ * attributes and shapes that fit, most of the time, and are at their edges now and then. A row of
+ * the table without a recipe of its own gets what the row says: inputs of its types, and attributes
+ * by their names.
  *
  *   grammar g;
  *   grammar_make(&g, bytes, size);       the model: g.nodes, g.values
@@ -90,14 +91,17 @@ onnx_bytes grammar_write(const grammar *g); /* the caller frees it: onnx_bytes_f
 void grammar_print(const grammar *g, FILE *file);
 /* For recipes. Each gives the index of a value. */
 
-int grammar_new(grammar *g, ry_dtype dtype, int rank, const int64_t *dim, grammar_content content, int64_t bound);
-/* One that there is already, or a new one, whose type is in the set and whose rank is within bounds; all its dims are known. */
+int grammar_new(grammar *g, ry_dtype dtype, int rank, const int64_t *dim, grammar_content content,
+                int64_t bound);
+/* One that there is already, or a new one, whose type is in the set and whose rank is within
+ * bounds; all its dims are known. */
 int grammar_operand(grammar *g, ry_dtype_set types, int min_rank, int max_rank);
 /* Of the same type as x, and exactly these dims; there already, or new. */
 int grammar_like(grammar *g, int x, int rank, const int64_t *dim, grammar_content content);
 /* A list of numbers as i64 (rank 1; count -1: a scalar): shapes, axes, pads. */
 int grammar_list(grammar *g, int count, const int64_t *numbers);
-int grammar_floats(grammar *g, int count, const float *numbers); /* f32, rank 1; count -1: a scalar */
+int grammar_floats(grammar *g, int count,
+                   const float *numbers); /* f32, rank 1; count -1: a scalar */
 int grammar_scalar(grammar *g, ry_dtype dtype, double number);
 /* A dim or the rank of an input or initializer becomes another, where a mistake is due. */
 void grammar_spoil_value(grammar *g, int x);
@@ -128,7 +132,7 @@ typedef struct grammar_recipe_row {
     grammar_recipe recipe;
 } grammar_recipe_row;
 
-extern const grammar_recipe_row grammar_elementwise[], grammar_windows[], grammar_products[], grammar_samples[], grammar_moves[],
-    grammar_indexed[];
+extern const grammar_recipe_row grammar_elementwise[], grammar_windows[], grammar_products[],
+    grammar_samples[], grammar_moves[], grammar_indexed[];
 
 #endif

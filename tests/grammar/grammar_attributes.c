@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attributes of a node: those that a recipe did not set get values by their names; a mistake is made here and there. */
+/* Attributes of a node: those that a recipe did not set get values by their names; a mistake is
+ * made here and there. */
 #include "grammar.h"
 
 #include <string.h>
@@ -52,8 +53,8 @@ static const hint hints[] = {
     {"round_mode", HINT_WORDS, {"up", "down", "nearest"}},
     {"coordinate_transformation_mode",
      HINT_WORDS,
-     {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn",
-      "tf_crop_and_resize"}},
+     {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
+      "tf_half_pixel_for_nn", "tf_crop_and_resize"}},
 };
 
 /* `mode` means another thing in each operator. */
@@ -107,7 +108,9 @@ grammar_attribute *grammar_add_attribute(grammar_node *node, const char *name)
 {
     for (const ry_attribute_spec *spec = node->row->attributes; spec->name; spec++) {
         if (strcmp(spec->name, name) == 0) {
-            return is_set(node, name) || node->attributes == GRAMMAR_ATTRIBUTES ? NULL : append(node, spec->name, spec->type);
+            return is_set(node, name) || node->attributes == GRAMMAR_ATTRIBUTES
+                       ? NULL
+                       : append(node, spec->name, spec->type);
         }
     }
     return NULL;
@@ -202,10 +205,11 @@ static void fill_by_type(grammar *g, grammar_attribute *a)
 static void fill_spec(grammar *g, grammar_node *node, const ry_attribute_spec *spec)
 {
     const bool mode = strcmp(spec->name, "mode") == 0;
-    const hint *h =
-        mode ? find(modes, sizeof modes / sizeof *modes, node->row->name) : find(hints, sizeof hints / sizeof *hints, spec->name);
+    const hint *h = mode ? find(modes, sizeof modes / sizeof *modes, node->row->name)
+                         : find(hints, sizeof hints / sizeof *hints, spec->name);
     const bool skip = (h && h->kind == HINT_SKIP) || spec->type == RY_ATTRIBUTE_tensor;
-    if (skip || is_set(node, spec->name) || node->attributes == GRAMMAR_ATTRIBUTES || (!spec->required && !chance(&g->c, 100))) {
+    if (skip || is_set(node, spec->name) || node->attributes == GRAMMAR_ATTRIBUTES ||
+        (!spec->required && !chance(&g->c, 100))) {
         return;
     }
     grammar_attribute *a = append(node, spec->name, spec->type);

@@ -13,7 +13,8 @@ static int broadcast_partner(grammar *g, int x, ry_dtype dtype, grammar_content 
     for (int i = drop; i < v.rank; i++) {
         dim[i - drop] = chance(&g->c, 60) ? 1 : v.dim[i];
     }
-    return dtype == v.dtype ? grammar_like(g, x, v.rank - drop, dim, content) : grammar_new(g, dtype, v.rank - drop, dim, content, 0);
+    return dtype == v.dtype ? grammar_like(g, x, v.rank - drop, dim, content)
+                            : grammar_new(g, dtype, v.rank - drop, dim, content, 0);
 }
 
 static void make_binary(grammar *g, grammar_node *node)
@@ -48,7 +49,8 @@ static void make_shift(grammar *g, grammar_node *node)
     const int x = grammar_operand(g, node->row->types, 0, 4);
     const grammar_value v = *grammar_value_of(g, x);
     grammar_add_input(node, x);
-    grammar_add_input(node, grammar_new(g, v.dtype, v.rank, v.dim, CONTENT_COUNTS, chance(&g->c, 64) ? 70 : 8));
+    grammar_add_input(
+        node, grammar_new(g, v.dtype, v.rank, v.dim, CONTENT_COUNTS, chance(&g->c, 64) ? 70 : 8));
 }
 
 static void make_prelu(grammar *g, grammar_node *node)
@@ -56,7 +58,8 @@ static void make_prelu(grammar *g, grammar_node *node)
     const int x = grammar_operand(g, node->row->types, 1, 4);
     const grammar_value v = *grammar_value_of(g, x);
     const int64_t dim[4] = {v.rank > 1 ? v.dim[1] : 1, 1, 1, 1};
-    const int slopes = v.rank > 1 && node->row->last >= 7 ? v.rank - 1 : 1; /* the old one takes a vector */
+    const int slopes =
+        v.rank > 1 && node->row->last >= 7 ? v.rank - 1 : 1; /* the old one takes a vector */
     grammar_add_input(node, x);
     grammar_add_input(node, grammar_new(g, v.dtype, slopes, dim, CONTENT_POSITIVE, 0));
 }
@@ -66,7 +69,8 @@ static void make_where(grammar *g, grammar_node *node)
     const int x = grammar_operand(g, UINT32_MAX, 0, 4);
     grammar_add_input(node, broadcast_partner(g, x, RY_bool, CONTENT_NUMBERS));
     grammar_add_input(node, x);
-    grammar_add_input(node, broadcast_partner(g, x, grammar_value_of(g, x)->dtype, CONTENT_NUMBERS));
+    grammar_add_input(node,
+                      broadcast_partner(g, x, grammar_value_of(g, x)->dtype, CONTENT_NUMBERS));
 }
 
 static void make_variadic(grammar *g, grammar_node *node)
@@ -87,7 +91,11 @@ static void make_clip(grammar *g, grammar_node *node)
     const ry_dtype dtype = grammar_value_of(g, x)->dtype;
     grammar_add_input(node, x);
     if (node->row->max_inputs > 1) {
-        grammar_add_input(node, chance(&g->c, 80) ? -1 : grammar_scalar(g, dtype, ry_dtype_get_kind(dtype) == RY_KIND_UNSIGNED ? 1 : -1));
+        grammar_add_input(
+            node,
+            chance(&g->c, 80)
+                ? -1
+                : grammar_scalar(g, dtype, ry_dtype_get_kind(dtype) == RY_KIND_UNSIGNED ? 1 : -1));
         if (!chance(&g->c, 80)) {
             grammar_add_input(node, grammar_scalar(g, dtype, 1 + (double)choose(&g->c, 3)));
         }
@@ -96,7 +104,8 @@ static void make_clip(grammar *g, grammar_node *node)
 
 static void make_cast(grammar *g, grammar_node *node)
 {
-    static const char *const words[] = {"FLOAT", "FLOAT16", "DOUBLE", "INT8", "INT32", "INT64", "UINT8", "BOOL", "uint16", "float"};
+    static const char *const words[] = {"FLOAT", "FLOAT16", "DOUBLE", "INT8",   "INT32",
+                                        "INT64", "UINT8",   "BOOL",   "uint16", "float"};
     grammar_add_input(node, grammar_operand(g, node->row->types, 0, 4));
     grammar_attribute *to = grammar_add_attribute(node, "to");
     if (to) {
@@ -145,7 +154,8 @@ static void make_topk(grammar *g, grammar_node *node)
     const int x = grammar_operand(g, node->row->types, 1, 4);
     const grammar_value v = *grammar_value_of(g, x);
     const int64_t axis = grammar_axis(g, v.rank);
-    const int64_t along = axis >= -v.rank && axis < v.rank ? v.dim[axis < 0 ? axis + v.rank : axis] : 1;
+    const int64_t along =
+        axis >= -v.rank && axis < v.rank ? v.dim[axis < 0 ? axis + v.rank : axis] : 1;
     const int64_t k[1] = {choose_between(&g->c, 0, along < 60 ? along : 60)};
     grammar_add_input(node, x);
     if (node->row->max_inputs > 1) {
@@ -180,7 +190,9 @@ static void make_channel_norm(grammar *g, grammar_node *node)
     }
     grammar_add_input(node, x);
     for (int i = 1; i < node->row->min_inputs; i++) {
-        grammar_add_input(node, grammar_like(g, x, 1, &length, i == 1 || i == 4 ? CONTENT_POSITIVE : CONTENT_NUMBERS));
+        grammar_add_input(
+            node,
+            grammar_like(g, x, 1, &length, i == 1 || i == 4 ? CONTENT_POSITIVE : CONTENT_NUMBERS));
     }
     if (grammar_row_has(node, "spatial")) {
         grammar_set_int(node, "spatial", 1);
@@ -235,7 +247,8 @@ static void make_quantize(grammar *g, grammar_node *node)
     grammar_add_input(node, x);
     grammar_add_input(node, grammar_new(g, scale, along, &length, CONTENT_POSITIVE, 0));
     if (chance(&g->c, 160)) {
-        grammar_add_input(node, grammar_new(g, zero, along, &length, CONTENT_COUNTS, zero == RY_i32 ? 1 : 9));
+        grammar_add_input(
+            node, grammar_new(g, zero, along, &length, CONTENT_COUNTS, zero == RY_i32 ? 1 : 9));
     }
 }
 

@@ -21,7 +21,8 @@ static void make_gather(grammar *g, grammar_node *node)
     const int64_t axis = grammar_axis(g, v.rank), dim[2] = {grammar_dim(g), grammar_dim(g)};
     grammar_set_int(node, "axis", axis);
     grammar_add_input(node, x);
-    grammar_add_input(node, grammar_new(g, index_type(g), (int)choose(&g->c, 3), dim, CONTENT_INDICES, v.dim[axis_of(axis, v.rank)]));
+    grammar_add_input(node, grammar_new(g, index_type(g), (int)choose(&g->c, 3), dim,
+                                        CONTENT_INDICES, v.dim[axis_of(axis, v.rank)]));
 }
 
 /* Dims of indices into x: no larger but along the axis. */
@@ -41,7 +42,8 @@ static void make_gather_elements(grammar *g, grammar_node *node)
     choose_index_dims(g, &v, axis_of(axis, v.rank), dim);
     grammar_set_int(node, "axis", axis);
     grammar_add_input(node, x);
-    grammar_add_input(node, grammar_new(g, index_type(g), v.rank, dim, CONTENT_INDICES, v.dim[axis_of(axis, v.rank)]));
+    grammar_add_input(node, grammar_new(g, index_type(g), v.rank, dim, CONTENT_INDICES,
+                                        v.dim[axis_of(axis, v.rank)]));
     if (node->row->min_inputs > 2) {
         grammar_add_input(node, grammar_like(g, x, v.rank, dim, CONTENT_NUMBERS));
     }
@@ -72,7 +74,8 @@ static void make_gather_nd(grammar *g, grammar_node *node)
     const int batch = (int)choose(&g->c, (unsigned)v.rank);
     grammar_set_int(node, "batch_dims", batch);
     grammar_add_input(node, x);
-    grammar_add_input(node, make_tuples(g, &v, batch, 1 + (int)choose(&g->c, (unsigned)(v.rank - batch))));
+    grammar_add_input(
+        node, make_tuples(g, &v, batch, 1 + (int)choose(&g->c, (unsigned)(v.rank - batch))));
 }
 
 static void make_scatter_nd(grammar *g, grammar_node *node)
@@ -87,7 +90,8 @@ static void make_scatter_nd(grammar *g, grammar_node *node)
     memcpy(dim + tuples.rank - 1, v.dim + depth, (size_t)(v.rank - depth) * sizeof *dim);
     grammar_add_input(node, x);
     grammar_add_input(node, indices);
-    grammar_add_input(node, grammar_like(g, x, tuples.rank - 1 + v.rank - depth, dim, CONTENT_NUMBERS));
+    grammar_add_input(node,
+                      grammar_like(g, x, tuples.rank - 1 + v.rank - depth, dim, CONTENT_NUMBERS));
 }
 
 static void make_compress(grammar *g, grammar_node *node)
@@ -106,12 +110,14 @@ static void make_compress(grammar *g, grammar_node *node)
 
 static void make_one_hot(grammar *g, grammar_node *node)
 {
-    const int64_t dim[3] = {grammar_dim(g), grammar_dim(g), grammar_dim(g)}, depth[1] = {grammar_dim(g)}, two = 2;
+    const int64_t dim[3] = {grammar_dim(g), grammar_dim(g), grammar_dim(g)},
+                  depth[1] = {grammar_dim(g)}, two = 2;
     const int rank = (int)choose(&g->c, 4);
     const ry_dtype dtype = chance(&g->c, 200) ? RY_i64 : grammar_type(g, node->row->types);
     grammar_add_input(node, grammar_new(g, dtype, rank, dim, CONTENT_COUNTS, depth[0]));
     grammar_add_input(node, grammar_list(g, chance(&g->c, 128) ? -1 : 1, depth));
-    grammar_add_input(node, grammar_new(g, grammar_type(g, node->row->types), 1, &two, CONTENT_NUMBERS, 0));
+    grammar_add_input(
+        node, grammar_new(g, grammar_type(g, node->row->types), 1, &two, CONTENT_NUMBERS, 0));
     grammar_set_int(node, "axis", choose_between(&g->c, -rank - 1, rank));
 }
 
@@ -123,7 +129,8 @@ static void make_reverse_sequence(grammar *g, grammar_node *node)
     grammar_set_int(node, "batch_axis", batch);
     grammar_set_int(node, "time_axis", 1 - batch);
     grammar_add_input(node, x);
-    grammar_add_input(node, grammar_new(g, RY_i64, 1, &v.dim[batch], CONTENT_COUNTS, v.dim[1 - batch] + 1));
+    grammar_add_input(
+        node, grammar_new(g, RY_i64, 1, &v.dim[batch], CONTENT_COUNTS, v.dim[1 - batch] + 1));
 }
 
 const grammar_recipe_row grammar_indexed[] = {

@@ -109,7 +109,8 @@ static void make_pad(grammar *g, grammar_node *node)
     if (node->row->max_inputs > 1) {
         grammar_add_input(node, grammar_list(g, 2 * count, pads));
         if (some || chance(&g->c, 128)) {
-            grammar_add_input(node, some && chance(&g->c, 128) ? -1 : grammar_scalar(g, v.dtype, 1));
+            grammar_add_input(node,
+                              some && chance(&g->c, 128) ? -1 : grammar_scalar(g, v.dtype, 1));
         }
         if (some) {
             grammar_add_input(node, grammar_list(g, count, axes));
@@ -125,7 +126,8 @@ static void make_tile(grammar *g, grammar_node *node)
     grammar_add_input(node, x);
     if (node->row->max_inputs > 2) {
         grammar_add_input(node, grammar_list(g, -1, (int64_t[]){1 + (int64_t)choose(&g->c, 3)}));
-        grammar_add_input(node, grammar_list(g, -1, (int64_t[]){(int64_t)choose(&g->c, (unsigned)v.rank)}));
+        grammar_add_input(
+            node, grammar_list(g, -1, (int64_t[]){(int64_t)choose(&g->c, (unsigned)v.rank)}));
         return;
     }
     for (int i = 0; i < v.rank; i++) {
@@ -141,7 +143,10 @@ static void make_expand(grammar *g, grammar_node *node)
     int64_t shape[GRAMMAR_RANK];
     const int more = (int)choose(&g->c, 2), rank = v.rank + more;
     for (int i = 0; i < rank; i++) {
-        shape[i] = i < more ? grammar_dim(g) : v.dim[i - more] == 1 ? grammar_dim(g) : chance(&g->c, 60) ? 1 : v.dim[i - more];
+        shape[i] = i < more               ? grammar_dim(g)
+                   : v.dim[i - more] == 1 ? grammar_dim(g)
+                   : chance(&g->c, 60)    ? 1
+                                          : v.dim[i - more];
     }
     grammar_add_input(node, x);
     grammar_add_input(node, grammar_list(g, rank, shape));
@@ -166,11 +171,13 @@ static void make_transpose(grammar *g, grammar_node *node)
 static void make_depth_to_space(grammar *g, grammar_node *node)
 {
     const bool back = strcmp(node->row->name, "SpaceToDepth") == 0;
-    const int64_t block = 1 + (int64_t)choose(&g->c, 3), deep = back ? 1 : block * block, wide = back ? block : 1;
-    const int64_t dim[4] = {grammar_dim(g), deep * (1 + (int64_t)choose(&g->c, 4)), wide * (1 + (int64_t)choose(&g->c, 4)),
-                            wide * grammar_dim(g)};
+    const int64_t block = 1 + (int64_t)choose(&g->c, 3), deep = back ? 1 : block * block,
+                  wide = back ? block : 1;
+    const int64_t dim[4] = {grammar_dim(g), deep * (1 + (int64_t)choose(&g->c, 4)),
+                            wide * (1 + (int64_t)choose(&g->c, 4)), wide * grammar_dim(g)};
     grammar_set_int(node, "blocksize", block);
-    grammar_add_input(node, grammar_new(g, grammar_type(g, node->row->types), 4, dim, CONTENT_NUMBERS, 0));
+    grammar_add_input(
+        node, grammar_new(g, grammar_type(g, node->row->types), 4, dim, CONTENT_NUMBERS, 0));
 }
 
 static void make_trilu(grammar *g, grammar_node *node)
@@ -184,7 +191,8 @@ static void make_trilu(grammar *g, grammar_node *node)
 static void make_center_crop_pad(grammar *g, grammar_node *node)
 {
     const int x = grammar_operand(g, node->row->types, 1, 4);
-    const int rank = grammar_value_of(g, x)->rank, count = chance(&g->c, 100) ? 1 + (int)choose(&g->c, (unsigned)rank) : rank;
+    const int rank = grammar_value_of(g, x)->rank,
+              count = chance(&g->c, 100) ? 1 + (int)choose(&g->c, (unsigned)rank) : rank;
     int64_t shape[GRAMMAR_RANK], axes[GRAMMAR_RANK];
     for (int i = 0; i < count; i++) {
         shape[i] = grammar_dim(g);
@@ -208,7 +216,9 @@ static void make_reshape(grammar *g, grammar_node *node)
     for (; count < join; count++) {
         shape[count] = chance(&g->c, 60) && g->opset >= 5 ? 0 : v.dim[count];
     }
-    shape[count++] = chance(&g->c, 128) && grammar_elements(&v) > 0 ? -1 : product_of(v.dim + join, v.rank - join);
+    shape[count++] = chance(&g->c, 128) && grammar_elements(&v) > 0
+                         ? -1
+                         : product_of(v.dim + join, v.rank - join);
     if (chance(&g->c, 80)) {
         shape[count++] = 1;
     }
@@ -229,7 +239,9 @@ static void make_squeeze(grammar *g, grammar_node *node)
     int64_t axes[GRAMMAR_RANK];
     int count = 0;
     for (int i = 0; i < rank; i++) {
-        const bool takes = grow ? count < rank - v.rank && (chance(&g->c, 128) || rank - i <= rank - v.rank - count) : v.dim[i] == 1;
+        const bool takes = grow ? count < rank - v.rank &&
+                                      (chance(&g->c, 128) || rank - i <= rank - v.rank - count)
+                                : v.dim[i] == 1;
         if (takes) {
             axes[count++] = chance(&g->c, 80) ? i - rank : i;
         }
@@ -268,7 +280,9 @@ static void make_constant(grammar *g, grammar_node *node)
 {
     const int64_t dim[3] = {grammar_dim(g), grammar_dim(g), grammar_dim(g)};
     switch (g->opset < 12 ? 0 : choose(&g->c, 5)) {
-    case 0: set_tensor(g, node, grammar_type(g, node->row->types), (int)choose(&g->c, 4), dim); break;
+    case 0:
+        set_tensor(g, node, grammar_type(g, node->row->types), (int)choose(&g->c, 4), dim);
+        break;
     case 1: grammar_set_int(node, "value_int", choose_between(&g->c, -3, 9)); break;
     case 2: grammar_set_int(node, "value_float", choose_between(&g->c, -3, 9)); break;
     case 3: grammar_set_ints(node, "value_ints", 3, dim); break;
@@ -276,7 +290,8 @@ static void make_constant(grammar *g, grammar_node *node)
         grammar_set_ints(node, "value_floats", 3, dim); /* zeros */
         break;
     }
-    static const char *const all[] = {"value", "value_int", "value_float", "value_ints", "value_floats"};
+    static const char *const all[] = {"value", "value_int", "value_float", "value_ints",
+                                      "value_floats"};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         grammar_leave_out(node, all[i]);
     }
@@ -298,8 +313,11 @@ static void make_eye_like(grammar *g, grammar_node *node)
 
 static void make_range(grammar *g, grammar_node *node)
 {
-    const ry_dtype dtype = grammar_type(g, node->row->types & (1u << RY_f32 | 1u << RY_f64 | 1u << RY_i16 | 1u << RY_i32 | 1u << RY_i64));
-    const double start = (double)choose_between(&g->c, -3, 3), delta = chance(&g->c, 80) ? -2 : 1 + (double)choose(&g->c, 3);
+    const ry_dtype dtype =
+        grammar_type(g, node->row->types & (1u << RY_f32 | 1u << RY_f64 | 1u << RY_i16 |
+                                            1u << RY_i32 | 1u << RY_i64));
+    const double start = (double)choose_between(&g->c, -3, 3),
+                 delta = chance(&g->c, 80) ? -2 : 1 + (double)choose(&g->c, 3);
     grammar_add_input(node, grammar_scalar(g, dtype, start));
     grammar_add_input(node, grammar_scalar(g, dtype, start + delta * (double)choose(&g->c, 9)));
     grammar_add_input(node, grammar_scalar(g, dtype, delta));

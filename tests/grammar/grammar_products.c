@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* What stands right of x: its last dim but one is x's last; before them, dims that broadcast with x's. */
+/* What stands right of x: its last dim but one is x's last; before them, dims that broadcast with
+ * x's. */
 static int right_factor(grammar *g, ry_dtype dtype, const grammar_value *v)
 {
     int64_t dim[GRAMMAR_RANK];
@@ -52,7 +53,8 @@ static void make_matmul_integer(grammar *g, grammar_node *node)
     const bool scaled = strcmp(node->row->name, "QLinearMatMul") == 0;
     const int x = grammar_operand(g, node->row->types, 2, 3);
     const grammar_value v = *grammar_value_of(g, x);
-    const ry_dtype right = chance(&g->c, 128) ? RY_u8 : RY_i8, result = chance(&g->c, 128) ? RY_u8 : RY_i8;
+    const ry_dtype right = chance(&g->c, 128) ? RY_u8 : RY_i8,
+                   result = chance(&g->c, 128) ? RY_u8 : RY_i8;
     const int64_t rows[1] = {v.dim[v.rank - 2]};
     const bool each_row = v.rank == 2 && chance(&g->c, 40);
     grammar_add_input(node, x);
@@ -61,7 +63,9 @@ static void make_matmul_integer(grammar *g, grammar_node *node)
         grammar_add_input(node, grammar_new(g, v.dtype, 0, NULL, CONTENT_COUNTS, 9));
     }
     const int y = right_factor(g, right, &v);
-    const int64_t columns[1] = {grammar_value_of(g, y)->rank ? grammar_value_of(g, y)->dim[grammar_value_of(g, y)->rank - 1] : 1};
+    const int64_t columns[1] = {grammar_value_of(g, y)->rank
+                                    ? grammar_value_of(g, y)->dim[grammar_value_of(g, y)->rank - 1]
+                                    : 1};
     const bool each_column = grammar_value_of(g, y)->rank == 2 && chance(&g->c, 60);
     grammar_add_input(node, y);
     if (scaled) {
@@ -82,18 +86,22 @@ static void make_attention(grammar *g, grammar_node *node)
 {
     const int64_t batch = 1 + (int64_t)choose(&g->c, 2), kept = 1 + (int64_t)choose(&g->c, 2),
                   heads = kept * (1 + (int64_t)choose(&g->c, 2));
-    const int64_t queries = 1 + grammar_dim(g), keys = 1 + grammar_dim(g), size = 2 * grammar_dim(g) + 2, width = 1 + grammar_dim(g);
+    const int64_t queries = 1 + grammar_dim(g), keys = 1 + grammar_dim(g),
+                  size = 2 * grammar_dim(g) + 2, width = 1 + grammar_dim(g);
     const ry_dtype dtype = grammar_type(g, node->row->types);
     const bool flat = chance(&g->c, 100);
     const int64_t lengths[3] = {queries, keys, keys}, sizes[3] = {size, size, width};
     for (int i = 0; i < 3; i++) {
         const int64_t count = i ? kept : heads;
-        const int64_t four[4] = {batch, count, lengths[i], sizes[i]}, three[3] = {batch, lengths[i], count * sizes[i]};
-        grammar_add_input(node, grammar_new(g, dtype, flat ? 3 : 4, flat ? three : four, CONTENT_NUMBERS, 0));
+        const int64_t four[4] = {batch, count, lengths[i], sizes[i]},
+                      three[3] = {batch, lengths[i], count * sizes[i]};
+        grammar_add_input(
+            node, grammar_new(g, dtype, flat ? 3 : 4, flat ? three : four, CONTENT_NUMBERS, 0));
     }
     if (chance(&g->c, 100)) {
         const int64_t mask[2] = {queries, keys};
-        grammar_add_input(node, grammar_new(g, chance(&g->c, 128) ? RY_bool : dtype, 2, mask, CONTENT_NUMBERS, 0));
+        grammar_add_input(node, grammar_new(g, chance(&g->c, 128) ? RY_bool : dtype, 2, mask,
+                                            CONTENT_NUMBERS, 0));
     }
     if (flat) {
         grammar_set_int(node, "q_num_heads", heads);
@@ -108,8 +116,9 @@ static void make_attention(grammar *g, grammar_node *node)
 static void make_einsum(grammar *g, grammar_node *node)
 {
     static const char *const equations[] = {
-        "ij,jk->ik", "ij->ji",       "ii->i",        "ij->",          "i,j->ij",         "bij,bjk->bik", "bhwi,hkc->bhwkc",
-        "ij,ij",     "...ij->...ji", "ij,jk,kl->il", "abcd,ea->ebcd", "bij, bkj -> bik", "i,i->",        "ijk,jil->kl",
+        "ij,jk->ik",     "ij->ji",          "ii->i", "ij->",         "i,j->ij",
+        "bij,bjk->bik",  "bhwi,hkc->bhwkc", "ij,ij", "...ij->...ji", "ij,jk,kl->il",
+        "abcd,ea->ebcd", "bij, bkj -> bik", "i,i->", "ijk,jil->kl",
     };
     const char *equation = equations[choose(&g->c, sizeof equations / sizeof *equations)];
     int64_t size[26];

@@ -82,15 +82,18 @@ static void make_grid_sample(grammar *g, grammar_node *node)
     int64_t dim[5] = {v.dim[0], grammar_dim(g), grammar_dim(g), 2, 3};
     dim[v.rank - 1] = v.rank - 2;
     grammar_add_input(node, x);
-    grammar_add_input(node, grammar_new(g, FLOATS >> v.dtype & 1u ? v.dtype : RY_f32, v.rank, dim, CONTENT_UNIT, 0));
+    grammar_add_input(node, grammar_new(g, FLOATS >> v.dtype & 1u ? v.dtype : RY_f32, v.rank, dim,
+                                        CONTENT_UNIT, 0));
 }
 
 static void make_affine_grid(grammar *g, grammar_node *node)
 {
     const int spatial = 2 + (int)chance(&g->c, 80);
-    const int64_t size[5] = {grammar_dim(g), 1 + (int64_t)choose(&g->c, 3), grammar_dim(g), grammar_dim(g), grammar_dim(g)};
+    const int64_t size[5] = {grammar_dim(g), 1 + (int64_t)choose(&g->c, 3), grammar_dim(g),
+                             grammar_dim(g), grammar_dim(g)};
     const int64_t dim[3] = {size[0], spatial, spatial + 1};
-    grammar_add_input(node, grammar_new(g, grammar_type(g, node->row->types), 3, dim, CONTENT_NUMBERS, 0));
+    grammar_add_input(
+        node, grammar_new(g, grammar_type(g, node->row->types), 3, dim, CONTENT_NUMBERS, 0));
     grammar_add_input(node, grammar_list(g, spatial + 2, size));
 }
 
@@ -109,15 +112,20 @@ static void make_roi_align(grammar *g, grammar_node *node)
 
 static void make_nms(grammar *g, grammar_node *node)
 {
-    const int64_t batches = 1 + (int64_t)choose(&g->c, 2), boxes = grammar_dim(g), classes = 1 + (int64_t)choose(&g->c, 3);
-    grammar_add_input(node, grammar_new(g, RY_f32, 3, (int64_t[]){batches, boxes, 4}, CONTENT_POSITIVE, 0));
-    grammar_add_input(node, grammar_new(g, RY_f32, 3, (int64_t[]){batches, classes, boxes}, CONTENT_POSITIVE, 0));
+    const int64_t batches = 1 + (int64_t)choose(&g->c, 2), boxes = grammar_dim(g),
+                  classes = 1 + (int64_t)choose(&g->c, 3);
+    grammar_add_input(
+        node, grammar_new(g, RY_f32, 3, (int64_t[]){batches, boxes, 4}, CONTENT_POSITIVE, 0));
+    grammar_add_input(
+        node, grammar_new(g, RY_f32, 3, (int64_t[]){batches, classes, boxes}, CONTENT_POSITIVE, 0));
     const int more = (int)choose(&g->c, 4);
     for (int i = 0; i < more; i++) {
         if (i == 0) {
-            grammar_add_input(node, grammar_list(g, chance(&g->c, 128) ? 1 : -1, (int64_t[]){(int64_t)choose(&g->c, 9)}));
+            grammar_add_input(node, grammar_list(g, chance(&g->c, 128) ? 1 : -1,
+                                                 (int64_t[]){(int64_t)choose(&g->c, 9)}));
         } else {
-            grammar_add_input(node, grammar_floats(g, chance(&g->c, 128) ? 1 : -1, (float[]){0.25F * (float)choose(&g->c, 5)}));
+            grammar_add_input(node, grammar_floats(g, chance(&g->c, 128) ? 1 : -1,
+                                                   (float[]){0.25F * (float)choose(&g->c, 5)}));
         }
     }
 }
@@ -127,7 +135,8 @@ static void make_image_scaler(grammar *g, grammar_node *node)
     const int x = grammar_operand(g, node->row->types, 4, 4);
     const int64_t channels = grammar_value_of(g, x)->dim[1];
     grammar_add_input(node, x);
-    grammar_attribute *bias = channels < GRAMMAR_NUMBERS ? grammar_add_attribute(node, "bias") : NULL;
+    grammar_attribute *bias =
+        channels < GRAMMAR_NUMBERS ? grammar_add_attribute(node, "bias") : NULL;
     for (int i = 0; bias && i < (int)channels; i++) {
         bias->floats[bias->count++] = (float)i - 1;
     }
@@ -143,7 +152,8 @@ static void make_crop(grammar *g, grammar_node *node)
     grammar_add_input(node, x);
     grammar_set_ints(node, "border", 4, border);
     if (chance(&g->c, 100)) {
-        grammar_set_ints(node, "scale", 2, (int64_t[]){1 + (int64_t)choose(&g->c, 4), 1 + (int64_t)choose(&g->c, 4)});
+        grammar_set_ints(node, "scale", 2,
+                         (int64_t[]){1 + (int64_t)choose(&g->c, 4), 1 + (int64_t)choose(&g->c, 4)});
     }
     grammar_leave_out(node, "scale");
 }

@@ -71,7 +71,8 @@ int64_t grammar_axis(grammar *g, int rank)
 
 static double special(generator *n)
 {
-    static const double list[] = {INFINITY, -INFINITY, NAN, -0.0, 1e-40, -1e-44, 1e30, -3e38, 65504, 6e-8, 0.5, 2.5};
+    static const double list[] = {INFINITY, -INFINITY, NAN,   -0.0, 1e-40, -1e-44,
+                                  1e30,     -3e38,     65504, 6e-8, 0.5,   2.5};
     return list[generator_next(n) % (sizeof list / sizeof *list)];
 }
 
@@ -93,13 +94,17 @@ static double float_number(generator *n, unsigned mood)
 static int64_t int_number(generator *n, unsigned mood, ry_dtype dtype)
 {
     if (mood < 12) {
-        return (int64_t)(generator_next(n) % 9) - (ry_dtype_get_kind(dtype) == RY_KIND_UNSIGNED ? 0 : 4);
+        return (int64_t)(generator_next(n) % 9) -
+               (ry_dtype_get_kind(dtype) == RY_KIND_UNSIGNED ? 0 : 4);
     }
-    static const int64_t edges[] = {0, -1, INT64_MAX, INT64_MIN, 127, 128, 255, INT32_MIN, INT32_MAX, 65535};
-    return mood < 14 ? (int64_t)generator_next(n) : edges[generator_next(n) % (sizeof edges / sizeof *edges)];
+    static const int64_t edges[] = {0,   -1,  INT64_MAX, INT64_MIN, 127,
+                                    128, 255, INT32_MIN, INT32_MAX, 65535};
+    return mood < 14 ? (int64_t)generator_next(n)
+                     : edges[generator_next(n) % (sizeof edges / sizeof *edges)];
 }
 
-static void fill_number(void *data, int64_t i, ry_dtype dtype, grammar_content content, int64_t bound, unsigned mood, generator *n)
+static void fill_number(void *data, int64_t i, ry_dtype dtype, grammar_content content,
+                        int64_t bound, unsigned mood, generator *n)
 {
     const bool is_float = ry_dtype_is_float(dtype);
     switch (content) {
@@ -111,8 +116,12 @@ static void fill_number(void *data, int64_t i, ry_dtype dtype, grammar_content c
         }
         return;
     case CONTENT_UNIT: ry_set_f64(dtype, data, i, 2.4 * generator_unit(n) - 1.2); return;
-    case CONTENT_COUNTS: ry_set_i64(dtype, data, i, (int64_t)(generator_next(n) % (uint64_t)bound)); return;
-    case CONTENT_INDICES: ry_set_i64(dtype, data, i, (int64_t)(generator_next(n) % (uint64_t)(2 * bound)) - bound); return;
+    case CONTENT_COUNTS:
+        ry_set_i64(dtype, data, i, (int64_t)(generator_next(n) % (uint64_t)bound));
+        return;
+    case CONTENT_INDICES:
+        ry_set_i64(dtype, data, i, (int64_t)(generator_next(n) % (uint64_t)(2 * bound)) - bound);
+        return;
     case CONTENT_NUMBERS: break;
     }
     if (is_float) {
@@ -142,7 +151,10 @@ static void fill(grammar *g, grammar_value *value, grammar_content content, int6
     }
     if (count && content != CONTENT_NUMBERS && slip(&g->c)) {
         const int64_t at = (int64_t)(generator_next(&n) % (uint64_t)count);
-        ry_set_i64(value->dtype, value->data, at, chance(&g->c, 128) ? choose_edge(&g->c) : chance(&g->c, 128) ? bound : -bound - 1);
+        ry_set_i64(value->dtype, value->data, at,
+                   chance(&g->c, 128)   ? choose_edge(&g->c)
+                   : chance(&g->c, 128) ? bound
+                                        : -bound - 1);
     }
 }
 
@@ -153,7 +165,8 @@ static int add_value(grammar *g, ry_dtype dtype, int rank, const int64_t *dim)
     }
     const int id = g->value_count++;
     grammar_value *value = &g->values[id];
-    *value = (grammar_value){.dtype = dtype, .rank = rank > GRAMMAR_RANK ? GRAMMAR_RANK : rank, .known = true};
+    *value = (grammar_value){
+        .dtype = dtype, .rank = rank > GRAMMAR_RANK ? GRAMMAR_RANK : rank, .known = true};
     snprintf(value->name, sizeof value->name, "v%d", id);
     for (int i = 0; i < value->rank; i++) {
         value->dim[i] = dim[i] < 0 ? 1 : dim[i];
@@ -161,7 +174,8 @@ static int add_value(grammar *g, ry_dtype dtype, int rank, const int64_t *dim)
     return id;
 }
 
-int grammar_new(grammar *g, ry_dtype dtype, int rank, const int64_t *dim, grammar_content content, int64_t bound)
+int grammar_new(grammar *g, ry_dtype dtype, int rank, const int64_t *dim, grammar_content content,
+                int64_t bound)
 {
     const int id = add_value(g, dtype, rank, dim);
     grammar_value *value = &g->values[id];
@@ -201,7 +215,9 @@ void grammar_spoil_value(grammar *g, int x)
         *dim = *dim < 0 ? 1 : *dim;
         resize_content(value, before);
     } else if (slip(&g->c)) {
-        const int rank = chance(&g->c, 64) ? GRAMMAR_RANK - (int)choose(&g->c, 3) : value->rank ? value->rank - 1 : 1;
+        const int rank = chance(&g->c, 64) ? GRAMMAR_RANK - (int)choose(&g->c, 3)
+                         : value->rank     ? value->rank - 1
+                                           : 1;
         for (int i = value->rank; i < rank; i++) {
             value->dim[i] = 1;
         }
@@ -228,7 +244,8 @@ static void shrink(int64_t *dim, int rank)
 static bool usable(const grammar *g, int x, ry_dtype_set types, int min_rank, int max_rank)
 {
     const grammar_value *v = &g->values[x];
-    if (!v->known || g->attribute_value[x] || !(types >> v->dtype & 1u) || v->rank < min_rank || v->rank > max_rank) {
+    if (!v->known || g->attribute_value[x] || !(types >> v->dtype & 1u) || v->rank < min_rank ||
+        v->rank > max_rank) {
         return false;
     }
     for (int i = 0; i < v->rank; i++) {
@@ -265,7 +282,8 @@ int grammar_like(grammar *g, int x, int rank, const int64_t *dim, grammar_conten
     const ry_dtype dtype = g->values[x].dtype;
     for (int i = g->value_count - 1; content == CONTENT_NUMBERS && i >= 0; i--) {
         const grammar_value *v = &g->values[i];
-        const bool same = v->known && v->dtype == dtype && v->rank == rank && !g->attribute_value[i] &&
+        const bool same = v->known && v->dtype == dtype && v->rank == rank &&
+                          !g->attribute_value[i] &&
                           memcmp(v->dim, dim, (size_t)rank * sizeof *dim) == 0;
         if (same && i != x && chance(&g->c, 100)) {
             return i;
@@ -299,7 +317,8 @@ int grammar_floats(grammar *g, int count, const float *numbers)
     const int64_t dim[1] = {count < 0 ? 1 : count};
     const int id = grammar_new(g, RY_f32, count < 0 ? 0 : 1, dim, CONTENT_POSITIVE, 0);
     grammar_value *value = &g->values[id];
-    for (int64_t i = 0; i < dim[0] && value->data && value->dtype == RY_f32 && i < grammar_elements(value); i++) {
+    for (int64_t i = 0;
+         i < dim[0] && value->data && value->dtype == RY_f32 && i < grammar_elements(value); i++) {
         ((float *)value->data)[i] = slip(&g->c) ? (float)choose_edge(&g->c) : numbers[i];
     }
     return id;

@@ -18,11 +18,16 @@ static window choose_window(grammar *g, const grammar_value *v)
     const bool same = chance(&g->c, 128); /* in all dims */
     for (int i = 0; i < w.spatial; i++) {
         w.kernel[i] = same && i ? w.kernel[0] : kernels[choose(&g->c, sizeof kernels)];
-        w.stride[i] = same && i ? w.stride[0] : chance(&g->c, 90) ? 1 + (int64_t)choose(&g->c, 3) : 1;
-        w.dilation[i] = same && i ? w.dilation[0] : chance(&g->c, 50) && !w.automatic ? 1 + (int64_t)choose(&g->c, 3) : 1;
+        w.stride[i] = same && i           ? w.stride[0]
+                      : chance(&g->c, 90) ? 1 + (int64_t)choose(&g->c, 3)
+                                          : 1;
+        w.dilation[i] = same && i                           ? w.dilation[0]
+                        : chance(&g->c, 50) && !w.automatic ? 1 + (int64_t)choose(&g->c, 3)
+                                                            : 1;
         const int64_t reach = (w.kernel[i] - 1) * w.dilation[i];
         w.pads[i] = chance(&g->c, 150) ? reach / 2 : (int64_t)choose(&g->c, (unsigned)reach + 1);
-        w.pads[i + w.spatial] = chance(&g->c, 180) ? w.pads[i] : (int64_t)choose(&g->c, (unsigned)reach + 1);
+        w.pads[i + w.spatial] =
+            chance(&g->c, 180) ? w.pads[i] : (int64_t)choose(&g->c, (unsigned)reach + 1);
         const int64_t missing = 1 + reach - (v->dim[i + 2] + w.pads[i] + w.pads[i + w.spatial]);
         w.pads[i] += missing > 0 && !slip(&g->c) ? missing : 0;
     }
@@ -90,10 +95,14 @@ static int make_weights(grammar *g, ry_dtype dtype, int64_t outer, int64_t inner
 
 static int64_t extent(const window *w, const grammar_value *v, int i)
 {
-    return (v->dim[i + 2] + w->pads[i] + w->pads[i + w->spatial] - (w->kernel[i] - 1) * w->dilation[i] - 1) / w->stride[i] + 1;
+    return (v->dim[i + 2] + w->pads[i] + w->pads[i + w->spatial] -
+            (w->kernel[i] - 1) * w->dilation[i] - 1) /
+               w->stride[i] +
+           1;
 }
 
-static void set_output_shape(grammar *g, grammar_node *node, const window *w, const grammar_value *v)
+static void set_output_shape(grammar *g, grammar_node *node, const window *w,
+                             const grammar_value *v)
 {
     int64_t shape[3], padding[3] = {0};
     for (int i = 0; i < w->spatial; i++) {
@@ -119,11 +128,12 @@ static void make_conv(grammar *g, grammar_node *node)
     const grammar_value v = *grammar_value_of(g, x);
     const window w = choose_window(g, &v);
     const int64_t groups = choose_groups(g, v.dim[1]);
-    const int64_t each = groups > 1 && groups == v.dim[1] ? 1 + (int64_t)choose(&g->c, 2) : grammar_channels(g);
+    const int64_t each =
+        groups > 1 && groups == v.dim[1] ? 1 + (int64_t)choose(&g->c, 2) : grammar_channels(g);
     const int64_t outputs = each * groups;
     grammar_add_input(node, x);
-    grammar_add_input(node,
-                      transposed ? make_weights(g, v.dtype, v.dim[1], each, &w) : make_weights(g, v.dtype, outputs, v.dim[1] / groups, &w));
+    grammar_add_input(node, transposed ? make_weights(g, v.dtype, v.dim[1], each, &w)
+                                       : make_weights(g, v.dtype, outputs, v.dim[1] / groups, &w));
     if (chance(&g->c, 128)) {
         grammar_add_input(node, grammar_new(g, v.dtype, 1, &outputs, CONTENT_NUMBERS, 0));
     }
@@ -140,15 +150,22 @@ static void make_deform_conv(grammar *g, grammar_node *node)
     const grammar_value v = *grammar_value_of(g, x);
     window w = choose_window(g, &v);
     w.automatic = false;
-    const int64_t groups = choose_groups(g, v.dim[1]), outputs = groups * (1 + (int64_t)choose(&g->c, 4));
+    const int64_t groups = choose_groups(g, v.dim[1]),
+                  outputs = groups * (1 + (int64_t)choose(&g->c, 4));
     const int64_t offset_groups = chance(&g->c, 80) ? choose_groups(g, v.dim[1]) : 1;
-    const int64_t taps = w.kernel[0] * w.kernel[1], high = extent(&w, &v, 0), wide = extent(&w, &v, 1);
+    const int64_t taps = w.kernel[0] * w.kernel[1], high = extent(&w, &v, 0),
+                  wide = extent(&w, &v, 1);
     grammar_add_input(node, x);
     grammar_add_input(node, make_weights(g, v.dtype, outputs, v.dim[1] / groups, &w));
-    grammar_add_input(node, grammar_new(g, v.dtype, 4, (int64_t[]){v.dim[0], 2 * taps * offset_groups, high, wide}, CONTENT_NUMBERS, 0));
-    grammar_add_input(node, chance(&g->c, 100) ? grammar_new(g, v.dtype, 1, &outputs, CONTENT_NUMBERS, 0) : -1);
+    grammar_add_input(node, grammar_new(g, v.dtype, 4,
+                                        (int64_t[]){v.dim[0], 2 * taps * offset_groups, high, wide},
+                                        CONTENT_NUMBERS, 0));
+    grammar_add_input(
+        node, chance(&g->c, 100) ? grammar_new(g, v.dtype, 1, &outputs, CONTENT_NUMBERS, 0) : -1);
     if (chance(&g->c, 100)) {
-        grammar_add_input(node, grammar_new(g, v.dtype, 4, (int64_t[]){v.dim[0], taps * offset_groups, high, wide}, CONTENT_POSITIVE, 0));
+        grammar_add_input(node, grammar_new(g, v.dtype, 4,
+                                            (int64_t[]){v.dim[0], taps * offset_groups, high, wide},
+                                            CONTENT_POSITIVE, 0));
     }
     grammar_set_int(node, "group", groups);
     grammar_set_int(node, "offset_group", offset_groups);
@@ -166,8 +183,10 @@ static void make_conv_integer(grammar *g, grammar_node *node)
     const int x = grammar_operand(g, node->row->types, 3, 4);
     const grammar_value v = *grammar_value_of(g, x);
     const window w = choose_window(g, &v);
-    const int64_t groups = choose_groups(g, v.dim[1]), outputs = groups * (1 + (int64_t)choose(&g->c, 5));
-    const ry_dtype weights = chance(&g->c, 128) ? RY_u8 : RY_i8, result = chance(&g->c, 128) ? RY_u8 : RY_i8;
+    const int64_t groups = choose_groups(g, v.dim[1]),
+                  outputs = groups * (1 + (int64_t)choose(&g->c, 5));
+    const ry_dtype weights = chance(&g->c, 128) ? RY_u8 : RY_i8,
+                   result = chance(&g->c, 128) ? RY_u8 : RY_i8;
     const int64_t along = chance(&g->c, 100) ? outputs : 0; /* a number for each output channel */
     grammar_add_input(node, x);
     if (scaled) {
@@ -218,7 +237,8 @@ static void make_max_unpool(grammar *g, grammar_node *node)
 {
     const int x = grammar_operand(g, node->row->types, 3, 5);
     const grammar_value v = *grammar_value_of(g, x);
-    window w = {.spatial = v.rank - 2, .stride = {2, 2, 2}, .kernel = {2, 2, 2}, .dilation = {1, 1, 1}};
+    window w = {
+        .spatial = v.rank - 2, .stride = {2, 2, 2}, .kernel = {2, 2, 2}, .dilation = {1, 1, 1}};
     w.kernel[0] = 2 + (int64_t)choose(&g->c, 2);
     int64_t shape[5] = {v.dim[0], v.dim[1]}, elements = v.dim[0] * v.dim[1];
     for (int i = 0; i < w.spatial; i++) {
@@ -236,15 +256,18 @@ static void make_max_unpool(grammar *g, grammar_node *node)
 static void make_col2im(grammar *g, grammar_node *node)
 {
     const int spatial = 1 + (int)choose(&g->c, 3);
-    const grammar_value image = {.rank = spatial + 2, .dim = {1, 1, grammar_dim(g) + 2, grammar_dim(g) + 2, 4}};
+    const grammar_value image = {.rank = spatial + 2,
+                                 .dim = {1, 1, grammar_dim(g) + 2, grammar_dim(g) + 2, 4}};
     const window w = choose_window(g, &image);
     int64_t columns = 1, block = 1;
     for (int i = 0; i < spatial; i++) {
         columns *= extent(&w, &image, i);
         block *= w.kernel[i];
     }
-    const int64_t dim[3] = {1 + (int64_t)choose(&g->c, 2), block * (1 + (int64_t)choose(&g->c, 3)), columns};
-    grammar_add_input(node, grammar_new(g, grammar_type(g, node->row->types), 3, dim, CONTENT_NUMBERS, 0));
+    const int64_t dim[3] = {1 + (int64_t)choose(&g->c, 2), block * (1 + (int64_t)choose(&g->c, 3)),
+                            columns};
+    grammar_add_input(
+        node, grammar_new(g, grammar_type(g, node->row->types), 3, dim, CONTENT_NUMBERS, 0));
     grammar_add_input(node, grammar_list(g, spatial, image.dim + 2));
     grammar_add_input(node, grammar_list(g, spatial, w.kernel));
     set_window(g, node, &w, false);

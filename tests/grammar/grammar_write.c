@@ -147,7 +147,8 @@ static void print_attribute(const grammar *g, const grammar_attribute *a, FILE *
     case RY_ATTRIBUTE_floats:
     case RY_ATTRIBUTE_ints:
         for (int i = 0; i < a->count; i++) {
-            const double number = a->type == RY_ATTRIBUTE_ints ? (double)a->ints[i] : (double)a->floats[i];
+            const double number =
+                a->type == RY_ATTRIBUTE_ints ? (double)a->ints[i] : (double)a->floats[i];
             fprintf(file, "%s%.17g", i ? "," : "[", number);
         }
         fprintf(file, a->count ? "]" : "[]");

@@ -43,8 +43,10 @@ bool case_engine_create(case_engine *engine, const char *isa)
         }
         rynd_context **contexts[] = {engine->one, engine->three};
         for (unsigned t = 0; t < 2; t++) {
-            const rynd_context_options options = {
-                .size = sizeof options, .threads = 1 + 2 * t, .allocator = &budget_allocator, .isa = ry_isa_name((ry_isa)i)};
+            const rynd_context_options options = {.size = sizeof options,
+                                                  .threads = 1 + 2 * t,
+                                                  .allocator = &budget_allocator,
+                                                  .isa = ry_isa_name((ry_isa)i)};
             if (rynd_context_create(&options, &contexts[t][engine->isas]) != RYND_OK) {
                 return false;
             }
@@ -65,7 +67,8 @@ void case_engine_destroy(case_engine *engine)
 static bool end(model_case *c, case_outcome outcome, const char *what, const char *message)
 {
     c->report->outcome = outcome;
-    snprintf(c->report->message, sizeof c->report->message, "%s%s%s", what, *message ? ": " : "", message);
+    snprintf(c->report->message, sizeof c->report->message, "%s%s%s", what, *message ? ": " : "",
+             message);
     return false;
 }
 
@@ -77,7 +80,8 @@ static bool wrong(model_case *c, const char *what, const char *message)
 /* A refusal says why; anything else is wrong. */
 static bool refused(model_case *c, case_outcome outcome, const char *what)
 {
-    return rynd_last_error()[0] ? end(c, outcome, what, rynd_last_error()) : wrong(c, what, "no message");
+    return rynd_last_error()[0] ? end(c, outcome, what, rynd_last_error())
+                                : wrong(c, what, "no message");
 }
 
 static const grammar_value *find_value(const grammar *g, const char *name)
@@ -93,10 +97,12 @@ static const grammar_value *find_value(const grammar *g, const char *name)
 /* False where an input is too large to have content. */
 static bool take_inputs(model_case *c)
 {
-    const bool tell = chance(&c->g->c, 40); /* the plan knows small inputs' content, and holds for it alone */
+    const bool tell =
+        chance(&c->g->c, 40); /* the plan knows small inputs' content, and holds for it alone */
     for (size_t i = 0; i < rynd_model_input_count(c->model); i++) {
         rynd_value_info info = {.size = sizeof info};
-        const grammar_value *v = rynd_model_input(c->model, i, &info) == RYND_OK ? find_value(c->g, info.name) : NULL;
+        const grammar_value *v =
+            rynd_model_input(c->model, i, &info) == RYND_OK ? find_value(c->g, info.name) : NULL;
         if (!v || v->rank > RYND_MAX_RANK) {
             return wrong(c, "an input that the model does not have", "");
         }
@@ -126,7 +132,8 @@ static rynd_status bound_graph(model_case *c, ry_graph **graph, ry_error *error)
 
 static rynd_status run_reference(model_case *c, uint64_t seed, reference_run *run, ry_error *error)
 {
-    const reference_options options = {seed, c->options.accuracy >= RYND_ACCURACY_TF32, FLOP_LIMIT, MEMORY_LIMIT};
+    const reference_options options = {seed, c->options.accuracy >= RYND_ACCURACY_TF32, FLOP_LIMIT,
+                                       MEMORY_LIMIT};
     ry_graph *graph = NULL;
     rynd_status status = bound_graph(c, &graph, error);
     *run = (reference_run){.certain = true};
@@ -148,9 +155,10 @@ static bool same_plans(const rynd_plan *a, const rynd_plan *b)
         if (rynd_plan_step(a, i, &x) != RYND_OK || rynd_plan_step(b, i, &y) != RYND_OK) {
             return false;
         }
-        const char *const pairs[][2] = {{x.name, y.name},   {x.problem, y.problem},     {x.kernel, y.kernel},
-                                        {x.knobs, y.knobs}, {x.layout_in, y.layout_in}, {x.layout_out, y.layout_out},
-                                        {x.fused, y.fused}, {x.reason, y.reason}};
+        const char *const pairs[][2] = {{x.name, y.name},           {x.problem, y.problem},
+                                        {x.kernel, y.kernel},       {x.knobs, y.knobs},
+                                        {x.layout_in, y.layout_in}, {x.layout_out, y.layout_out},
+                                        {x.fused, y.fused},         {x.reason, y.reason}};
         for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
             if (strcmp(pairs[k][0], pairs[k][1]) != 0) {
                 return false;
@@ -158,7 +166,8 @@ static bool same_plans(const rynd_plan *a, const rynd_plan *b)
         }
     }
     rynd_memory m = {.size = sizeof m}, n = {.size = sizeof n};
-    return rynd_plan_memory(a, &m) == RYND_OK && rynd_plan_memory(b, &n) == RYND_OK && memcmp(&m, &n, sizeof m) == 0;
+    return rynd_plan_memory(a, &m) == RYND_OK && rynd_plan_memory(b, &n) == RYND_OK &&
+           memcmp(&m, &n, sizeof m) == 0;
 }
 
 static rynd_status bind_and_run(const model_case *c, rynd_session *session)
@@ -174,7 +183,8 @@ static rynd_status bind_and_run(const model_case *c, rynd_session *session)
 /* The failure of a plan or a run, when the references are known to have failed or not. */
 static bool failed(model_case *c, case_outcome outcome, const char *what, rynd_status status)
 {
-    const bool comparable = c->reference.certain && !c->reference.too_large && status != RYND_ERROR_OUT_OF_MEMORY;
+    const bool comparable =
+        c->reference.certain && !c->reference.too_large && status != RYND_ERROR_OUT_OF_MEMORY;
     if (comparable && c->reference_status == RYND_OK) {
         return wrong(c, "it fails where the references do not", rynd_last_error());
     }
@@ -200,8 +210,10 @@ static bool run_alone(model_case *c, case_outputs *outputs)
         if (status != RYND_OK) {
             failed(c, CASE_FAILED, "the run", status);
         } else {
-            good = case_outputs_take(session, c->model, outputs) && rynd_session_run(session) == RYND_OK &&
-                   case_outputs_take(session, c->model, &second) && case_outputs_same(outputs, &second);
+            good = case_outputs_take(session, c->model, outputs) &&
+                   rynd_session_run(session) == RYND_OK &&
+                   case_outputs_take(session, c->model, &second) &&
+                   case_outputs_same(outputs, &second);
             good = good || wrong(c, "a second run differs", "");
         }
     }
@@ -222,8 +234,10 @@ static bool run_together(model_case *c, const case_outputs *alone)
     status = status ? status : rynd_plan_create(model, &c->options, &plan);
     status = status ? status : rynd_session_create(plan, &session);
     status = status ? status : bind_and_run(c, session);
-    bool good = status == RYND_OK && case_outputs_take(session, c->model, &outputs) && case_outputs_same(alone, &outputs);
-    good = good || status == RYND_ERROR_OUT_OF_MEMORY || wrong(c, "three threads differ from one", status ? rynd_last_error() : "");
+    bool good = status == RYND_OK && case_outputs_take(session, c->model, &outputs) &&
+                case_outputs_same(alone, &outputs);
+    good = good || status == RYND_ERROR_OUT_OF_MEMORY ||
+           wrong(c, "three threads differ from one", status ? rynd_last_error() : "");
     case_outputs_free(&outputs);
     rynd_session_destroy(session);
     rynd_plan_destroy(plan);
@@ -231,7 +245,8 @@ static bool run_together(model_case *c, const case_outputs *alone)
     return good;
 }
 
-/* Two runs with noise tell mostly how far a result may be off; before it is called wrong, more are asked. */
+/* Two runs with noise tell mostly how far a result may be off; before it is called wrong, more are
+ * asked. */
 static bool compare(model_case *c, const case_outputs *outputs)
 {
     case_expected *expected = calloc(1, sizeof *expected);
@@ -244,7 +259,8 @@ static bool compare(model_case *c, const case_outputs *outputs)
     char difference[512] = "";
     bool good = true;
     int compared = -1;
-    for (int most = 2; good && compared < 0 && most <= CASE_NOISY_RUNS; most += CASE_NOISY_RUNS - 2) {
+    for (int most = 2; good && compared < 0 && most <= CASE_NOISY_RUNS;
+         most += CASE_NOISY_RUNS - 2) {
         for (; good && expected->runs < most; expected->runs++) {
             const uint64_t seed = (uint64_t)expected->runs + 1;
             good = run_reference(c, seed, &expected->noisy[expected->runs], &error) == RYND_OK ||
@@ -270,11 +286,13 @@ static void run_loaded(model_case *c)
         return;
     }
     c->options = (rynd_plan_options){.size = sizeof c->options, .inputs = c->known};
-    static const rynd_accuracy accuracies[] = {RYND_ACCURACY_DEFAULT, RYND_ACCURACY_STRICT, RYND_ACCURACY_DEFAULT, RYND_ACCURACY_BF16};
+    static const rynd_accuracy accuracies[] = {RYND_ACCURACY_DEFAULT, RYND_ACCURACY_STRICT,
+                                               RYND_ACCURACY_DEFAULT, RYND_ACCURACY_BF16};
     c->options.accuracy = accuracies[choose(&c->g->c, 4)];
     c->reference_status = run_reference(c, 0, &c->reference, &c->reference_error);
     if (c->reference_status == RYND_OK && (c->reference.too_large || !c->reference.certain)) {
-        end(c, CASE_TOO_LARGE, c->reference.too_large ? "beyond the limits" : "a shape hangs on rounded numbers", "");
+        end(c, CASE_TOO_LARGE,
+            c->reference.too_large ? "beyond the limits" : "a shape hangs on rounded numbers", "");
         return;
     }
     const bool together = chance(&c->g->c, 100);
@@ -295,8 +313,13 @@ void model_case_run(const case_engine *engine, grammar *g, case_report *report)
     if (!c) {
         abort();
     }
-    *c = (model_case){.g = g, .report = report, .one = engine->one[isa], .three = engine->three[isa], .bytes = grammar_write(g)};
-    /* The model borrows the bytes: no room behind them, so that AddressSanitizer sees what is read there. */
+    *c = (model_case){.g = g,
+                      .report = report,
+                      .one = engine->one[isa],
+                      .three = engine->three[isa],
+                      .bytes = grammar_write(g)};
+    /* The model borrows the bytes: no room behind them, so that AddressSanitizer sees what is read
+     * there. */
     c->bytes.data = realloc(c->bytes.data, c->bytes.size);
     if (rynd_model_load_memory(c->one, c->bytes.data, c->bytes.size, &c->model) != RYND_OK) {
         refused(c, CASE_REFUSED, "the model");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One model of the grammar through the library, under limits, and what must hold of it:
  *   a refusal has a message;
- *   a plan made twice is the same; a second run, and in some cases one with three threads, give the same bits;
- *   the references (reference.h) succeed where the library does, and fail where it fails;
+ *   a plan made twice is the same; a second run, and in some cases one with three threads, give the
+ * same bits; the references (reference.h) succeed where the library does, and fail where it fails;
  *   shapes are theirs, and so are values, by their level. */
 #ifndef TESTS_GRAMMAR_MODEL_CASE_H
 #define TESTS_GRAMMAR_MODEL_CASE_H
@@ -26,7 +26,8 @@ typedef struct case_report {
     char message[4400]; /* of the refusal or failure, too */
 } case_report;
 
-/* Contexts of one and of three threads for each instruction set that the machine has, with a budget of memory each. */
+/* Contexts of one and of three threads for each instruction set that the machine has, with a budget
+ * of memory each. */
 typedef struct case_engine {
     int isas;
     rynd_context *one[RY_ISAS], *three[RY_ISAS];

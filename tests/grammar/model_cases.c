@@ -66,18 +66,22 @@ static bool write_model(const case_engine *engine, const grammar *g, const char 
     for (int i = 0; i < g->value_count && good; i++) {
         const grammar_value *v = &g->values[i];
         if (v->source == SOURCE_INPUT && v->used && v->data && v->rank <= RYND_MAX_RANK) {
-            const rynd_tensor tensor = rynd_tensor_of(v->data, (rynd_dtype)v->dtype, v->rank, v->dim);
+            const rynd_tensor tensor =
+                rynd_tensor_of(v->data, (rynd_dtype)v->dtype, v->rank, v->dim);
             void *data = NULL;
             size_t size = 0;
             snprintf(path, sizeof path, "%s_%s.pb", name, v->name);
-            good = rynd_tensor_write_pb(engine->one[0], v->name, &tensor, &data, &size) == RYND_OK && write_file(path, data, size);
+            good =
+                rynd_tensor_write_pb(engine->one[0], v->name, &tensor, &data, &size) == RYND_OK &&
+                write_file(path, data, size);
             rynd_memory_free(engine->one[0], data);
         }
     }
     return good;
 }
 
-static bool run_case(const case_engine *engine, const settings *s, const char *name, const uint8_t *bytes, size_t size, case_totals *t)
+static bool run_case(const case_engine *engine, const settings *s, const char *name,
+                     const uint8_t *bytes, size_t size, case_totals *t)
 {
     static grammar g;
     static case_report report;
@@ -90,10 +94,12 @@ static bool run_case(const case_engine *engine, const settings *s, const char *n
     model_case_run(engine, &g, &report);
     case_totals_count(t, &g, &report);
     if (s->print || report.outcome == CASE_WRONG) {
-        printf("%s: %s%s%s\n", name, case_outcome_name(report.outcome), report.message[0] ? ": " : "", report.message);
+        printf("%s: %s%s%s\n", name, case_outcome_name(report.outcome),
+               report.message[0] ? ": " : "", report.message);
     }
     bool good = report.outcome != CASE_WRONG;
-    if ((s->write && !write_model(engine, &g, s->write)) || (s->bytes && !write_file(s->bytes, bytes, size))) {
+    if ((s->write && !write_model(engine, &g, s->write)) ||
+        (s->bytes && !write_file(s->bytes, bytes, size))) {
         printf("%s: its files cannot be written\n", name);
         good = false;
     }
@@ -140,13 +146,15 @@ static bool all_reached(const case_totals *t)
     bool good = true;
     for (size_t i = 0; i < ry_operator_count; i++) {
         if (t->rows[i] == 0) {
-            printf("no model with %s of opset %d to %d ran\n", ry_operators[i].name, ry_operators[i].first, ry_operators[i].last);
+            printf("no model with %s of opset %d to %d ran\n", ry_operators[i].name,
+                   ry_operators[i].first, ry_operators[i].last);
             good = false;
         }
     }
     for (int op = 0; op < RY_OPS; op++) {
         if (!reference_knows((ry_op)op)) {
-            printf("no rule says what %s does to rounded numbers (reference_rules.c)\n", ry_op_name((ry_op)op));
+            printf("no rule says what %s does to rounded numbers (reference_rules.c)\n",
+                   ry_op_name((ry_op)op));
             good = false;
         }
     }
@@ -159,7 +167,8 @@ int main(int argc, char **argv)
     case_engine engine;
     case_totals t = {0};
     if (!read_settings(argc, argv, &s)) {
-        fprintf(stderr, "usage: model_cases [--isa ISA] [--every] [--print] [--write NAME] [--bytes NAME] FIRST COUNT | FILE\n");
+        fprintf(stderr, "usage: model_cases [--isa ISA] [--every] [--print] [--write NAME] "
+                        "[--bytes NAME] FIRST COUNT | FILE\n");
         return 2;
     }
     if (!case_engine_create(&engine, s.isa)) {

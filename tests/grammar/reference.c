@@ -12,7 +12,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Beyond them products come near the largest float or below the smallest, and where they overflow or vanish depends on their order. */
+/* Beyond them products come near the largest float or below the smallest, and where they overflow
+ * or vanish depends on their order. */
 static const double LARGE = 1e12, SMALL = 1e-18;
 
 double reference_noise(ry_dtype dtype, bool sixteen_bits)
@@ -41,13 +42,15 @@ static bool is_rounding(const ry_graph *graph, const ry_node *node, rule_kind ki
 {
     bool floats = false;
     for (int i = 0; i < node->outputs; i++) {
-        floats = floats || (node->out[i] != RY_NO_VALUE && ry_dtype_is_float(graph->values[node->out[i]].dtype));
+        floats = floats || (node->out[i] != RY_NO_VALUE &&
+                            ry_dtype_is_float(graph->values[node->out[i]].dtype));
     }
     return kind == RULE_SUM && floats;
 }
 
 /* `share`: of the largest element's noise, which every element gets as well. */
-static void disturb(const reference_options *options, generator *n, ry_dtype dtype, void *data, int64_t count, double share)
+static void disturb(const reference_options *options, generator *n, ry_dtype dtype, void *data,
+                    int64_t count, double share)
 {
     const double noise = reference_noise(dtype, options->sixteen_bits);
     double largest = 0;
@@ -61,14 +64,16 @@ static void disturb(const reference_options *options, generator *n, ry_dtype dty
     }
 }
 
-/* What is summed of many elements may be off by a part of the largest, however small it is itself. */
+/* What is summed of many elements may be off by a part of the largest, however small it is itself.
+ */
 static double common_share(const ry_node *node)
 {
     return node->op != RY_OP_expr || node->attrs.expr.program->reduces ? 0.125 : 0;
 }
 
 /* A float input of a rounding node with noise, in scratch memory. */
-static const void *disturbed_input(const reference_options *options, generator *n, const ry_value *value, ry_arena *scratch)
+static const void *disturbed_input(const reference_options *options, generator *n,
+                                   const ry_value *value, ry_arena *scratch)
 {
     const int64_t count = ry_shape_elements(&value->shape);
     void *copy = ry_arena_take(scratch, (size_t)count, ry_dtype_size(value->dtype));
@@ -85,7 +90,8 @@ static bool all_within(const ry_value *value, bool finite)
     const int64_t count = ry_dtype_is_float(value->dtype) ? ry_shape_elements(&value->shape) : 0;
     for (int64_t i = 0; i < count; i++) {
         const double number = ry_get_f64(value->dtype, value->constant, i);
-        if (isfinite(number) ? fabs(number) > LARGE || (number != 0 && fabs(number) < SMALL) : finite) {
+        if (isfinite(number) ? fabs(number) > LARGE || (number != 0 && fabs(number) < SMALL)
+                             : finite) {
             return false;
         }
     }
@@ -94,7 +100,8 @@ static bool all_within(const ry_value *value, bool finite)
 
 static bool has_overflow(const ry_value *value)
 {
-    const int64_t count = value->dtype == RY_f16 || value->dtype == RY_bf16 ? ry_shape_elements(&value->shape) : 0;
+    const int64_t count =
+        value->dtype == RY_f16 || value->dtype == RY_bf16 ? ry_shape_elements(&value->shape) : 0;
     for (int64_t i = 0; i < count; i++) {
         if (!isfinite(ry_get_f64(value->dtype, value->constant, i))) {
             return true;
@@ -103,7 +110,8 @@ static bool has_overflow(const ry_value *value)
     return false;
 }
 
-/* The levels of what a node gives; false where it should not run, because what steers it is not certain. */
+/* The levels of what a node gives; false where it should not run, because what steers it is not
+ * certain. */
 static bool give_levels(const ry_graph *graph, const ry_node *node, rule r, reference_level *level)
 {
     const bool rounds = is_rounding(graph, node, r.kind);
@@ -117,15 +125,21 @@ static bool give_levels(const ry_graph *graph, const ry_node *node, rule r, refe
         if (own != LEVEL_EXACT && r.steering >> i & 1u) {
             return false;
         }
-        /* Noise is for floats: rounded integers, and sums that may overflow, are not followed further. */
-        const bool followed = ry_dtype_is_float(value->dtype) && (!rounds || all_within(value, r.finite >> i & 1u));
-        own = own == LEVEL_ROUNDED && !followed ? LEVEL_LOOSE : rounds && !followed && ry_dtype_is_float(value->dtype) ? LEVEL_LOOSE : own;
+        /* Noise is for floats: rounded integers, and sums that may overflow, are not followed
+         * further. */
+        const bool followed =
+            ry_dtype_is_float(value->dtype) && (!rounds || all_within(value, r.finite >> i & 1u));
+        own = own == LEVEL_ROUNDED && !followed                        ? LEVEL_LOOSE
+              : rounds && !followed && ry_dtype_is_float(value->dtype) ? LEVEL_LOOSE
+                                                                       : own;
         most = own > most ? own : most;
     }
     for (int i = 0; i < node->outputs; i++) {
         if (node->out[i] != RY_NO_VALUE) {
             const bool decides = r.kind == RULE_DECIDE || r.deciding >> i & 1u;
-            level[node->out[i]] = most == LEVEL_EXACT ? rounds ? LEVEL_ROUNDED : LEVEL_EXACT : decides ? LEVEL_LOOSE : most;
+            level[node->out[i]] = most == LEVEL_EXACT ? rounds ? LEVEL_ROUNDED : LEVEL_EXACT
+                                  : decides           ? LEVEL_LOOSE
+                                                      : most;
         }
     }
     return true;
@@ -145,7 +159,8 @@ static const void *aligned_input(const ry_value *value, ry_arena *scratch)
     return copy;
 }
 
-static rynd_status gather_inputs(const ry_graph *graph, const ry_node *node, const reference_options *options, bool rounds, generator *n,
+static rynd_status gather_inputs(const ry_graph *graph, const ry_node *node,
+                                 const reference_options *options, bool rounds, generator *n,
                                  ry_arena *scratch, const void **in, ry_error *error)
 {
     for (int i = 0; i < node->inputs; i++) {
@@ -154,7 +169,8 @@ static rynd_status gather_inputs(const ry_graph *graph, const ry_node *node, con
         }
         const ry_value *value = &graph->values[node->in[i]];
         const bool disturbed = rounds && options->seed && ry_dtype_is_float(value->dtype);
-        in[i] = disturbed ? disturbed_input(options, n, value, scratch) : aligned_input(value, scratch);
+        in[i] =
+            disturbed ? disturbed_input(options, n, value, scratch) : aligned_input(value, scratch);
         if (!in[i]) {
             return ry_fail_memory(error);
         }
@@ -171,8 +187,9 @@ static size_t output_bytes(const ry_problem *problem)
     return bytes;
 }
 
-static rynd_status compute(ry_graph *graph, const ry_node *node, const ry_problem *problem, const reference_options *options, bool rounds,
-                           generator *n, ry_arena *scratch, ry_error *error)
+static rynd_status compute(ry_graph *graph, const ry_node *node, const ry_problem *problem,
+                           const reference_options *options, bool rounds, generator *n,
+                           ry_arena *scratch, ry_error *error)
 {
     const ry_kernel *kernel = find_kernel(problem);
     if (!kernel) {
@@ -187,7 +204,8 @@ static rynd_status compute(ry_graph *graph, const ry_node *node, const ry_proble
     RY_TRY(gather_inputs(graph, node, options, rounds, n, scratch, in, error));
     for (int i = 0; i < node->outputs; i++) {
         if (node->out[i] != RY_NO_VALUE) {
-            out[i] = ry_arena_take(&graph->arena, ry_tensor_bytes(&problem->out[i]) + RY_ALIGNMENT, 1);
+            out[i] =
+                ry_arena_take(&graph->arena, ry_tensor_bytes(&problem->out[i]) + RY_ALIGNMENT, 1);
             if (!out[i]) {
                 return ry_fail_memory(error);
             }
@@ -205,7 +223,8 @@ static rynd_status compute(ry_graph *graph, const ry_node *node, const ry_proble
         }
         value->constant = out[i];
         if (rounds && options->seed && ry_dtype_is_float(value->dtype)) {
-            disturb(options, n, value->dtype, out[i], ry_shape_elements(&value->shape), common_share(node));
+            disturb(options, n, value->dtype, out[i], ry_shape_elements(&value->shape),
+                    common_share(node));
         }
     }
     return RYND_OK;
@@ -215,7 +234,8 @@ static rynd_status compute(ry_graph *graph, const ry_node *node, const ry_proble
 static void doubt_overflows(const ry_graph *graph, const ry_node *node, reference_level *level)
 {
     for (int i = 0; i < node->outputs; i++) {
-        if (node->out[i] != RY_NO_VALUE && level[node->out[i]] == LEVEL_ROUNDED && has_overflow(&graph->values[node->out[i]])) {
+        if (node->out[i] != RY_NO_VALUE && level[node->out[i]] == LEVEL_ROUNDED &&
+            has_overflow(&graph->values[node->out[i]])) {
             level[node->out[i]] = LEVEL_LOOSE;
         }
     }
@@ -224,15 +244,16 @@ static void doubt_overflows(const ry_graph *graph, const ry_node *node, referenc
 static bool shapes_known(const ry_graph *graph, const ry_node *node)
 {
     for (int i = 0; i < node->outputs; i++) {
-        if (node->out[i] != RY_NO_VALUE && ry_shape_bytes(&graph->values[node->out[i]].shape, graph->values[node->out[i]].dtype) < 0) {
+        if (node->out[i] != RY_NO_VALUE && ry_shape_bytes(&graph->values[node->out[i]].shape,
+                                                          graph->values[node->out[i]].dtype) < 0) {
             return false;
         }
     }
     return true;
 }
 
-static rynd_status run_node(ry_graph *graph, ry_node *node, const reference_options *options, reference_run *run, generator *n,
-                            ry_error *error)
+static rynd_status run_node(ry_graph *graph, ry_node *node, const reference_options *options,
+                            reference_run *run, generator *n, ry_error *error)
 {
     const rule r = reference_rule(graph, node);
     rynd_status status = RYND_OK;
@@ -245,8 +266,9 @@ static rynd_status run_node(ry_graph *graph, ry_node *node, const reference_opti
         return status;
     }
     if (result == RY_INFER_LATER || !shapes_known(graph, node)) {
-        return ry_fail(error, RYND_ERROR_SHAPE, "node '%s' (%s): its shape is not known though all its inputs are", node->name,
-                       node->source);
+        return ry_fail(error, RYND_ERROR_SHAPE,
+                       "node '%s' (%s): its shape is not known though all its inputs are",
+                       node->name, node->source);
     }
     ry_arena scratch;
     ry_arena_init(&scratch, &ry_system_allocator);
@@ -254,13 +276,15 @@ static rynd_status run_node(ry_graph *graph, ry_node *node, const reference_opti
     status = ry_plan_problem(graph, node, RY_ACCURACY_strict, NULL, 0, &scratch, &problem, error);
     if (status == RYND_OK) {
         run->flop += ry_problem_flop(&problem) + ry_problem_bytes(&problem);
-        run->too_large = run->flop > options->flop_limit || graph->arena.total + output_bytes(&problem) > options->memory_limit;
+        run->too_large = run->flop > options->flop_limit ||
+                         graph->arena.total + output_bytes(&problem) > options->memory_limit;
     }
     if (status == RYND_OK && !run->too_large) {
         if (ry_op_get_class(node->op) == RY_CLASS_VIEW) {
             graph->values[node->out[0]].constant = graph->values[node->in[0]].constant;
         } else {
-            status = compute(graph, node, &problem, options, is_rounding(graph, node, r.kind), n, &scratch, error);
+            status = compute(graph, node, &problem, options, is_rounding(graph, node, r.kind), n,
+                             &scratch, error);
         }
     }
     if (status == RYND_OK && !run->too_large) {
@@ -270,7 +294,8 @@ static rynd_status run_node(ry_graph *graph, ry_node *node, const reference_opti
     return status;
 }
 
-rynd_status reference_execute(ry_graph *graph, const reference_options *options, reference_run *run, ry_error *error)
+rynd_status reference_execute(ry_graph *graph, const reference_options *options, reference_run *run,
+                              ry_error *error)
 {
     generator n = {options->seed};
     *run = (reference_run){.graph = graph, .certain = true};

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a graph means: its nodes one after another, by the reference kernels alone, every value row-major, nothing folded, rewritten or planned. All that a node
- * reads is known when its shape is inferred, so what depends on data takes no second plan here.
+/* What a graph means: its nodes one after another, by the reference kernels alone, every value
+ * row-major, nothing folded, rewritten or planned. All that a node reads is known when its shape is
+ * inferred, so what depends on data takes no second plan here.
  *
  * Beside its elements each value has a level: how far an engine that rounds elsewhere may differ.
- *   exact    by nothing: it was moved, compared, selected or computed in integers, out of what is exact
- *   rounded  by what perturbed runs show: a run with `noise` multiplies what a summing or rounding node reads and writes by 1 +- noise
- *   loose    by anything: a decision (a comparison, an index, rounding to an integer) was made about a rounded number */
+ *   exact    by nothing: it was moved, compared, selected or computed in integers, out of what is
+ * exact rounded  by what perturbed runs show: a run with `noise` multiplies what a summing or
+ * rounding node reads and writes by 1 +- noise loose    by anything: a decision (a comparison, an
+ * index, rounding to an integer) was made about a rounded number */
 #ifndef TESTS_GRAMMAR_REFERENCE_H
 #define TESTS_GRAMMAR_REFERENCE_H
 
@@ -24,13 +26,16 @@ typedef struct reference_options {
 typedef struct reference_run {
     ry_graph *graph; /* inputs bound; the caller's, who frees it */
     reference_level *level;
-    bool certain;   /* false: a shape or an index hangs on a rounded number, and what comes behind was not run */
+    bool certain; /* false: a shape or an index hangs on a rounded number, and what comes behind was
+                     not run */
     bool too_large; /* beyond the limits: likewise */
     double flop;
 } reference_run;
 
-/* `graph` is bound and compacted; values of its inputs are constants (row-major data). Results become constants, too: graph->values[id].constant and .shape. */
-rynd_status reference_execute(ry_graph *graph, const reference_options *options, reference_run *run, ry_error *error);
+/* `graph` is bound and compacted; values of its inputs are constants (row-major data). Results
+ * become constants, too: graph->values[id].constant and .shape. */
+rynd_status reference_execute(ry_graph *graph, const reference_options *options, reference_run *run,
+                              ry_error *error);
 /* The part by which a sum of this type may be off: half of what a comparison allows for. */
 double reference_noise(ry_dtype dtype, bool sixteen_bits);
 /* Whether each operator of the graph has a rule. */

@@ -98,7 +98,8 @@ static rule_kind of_instruction(const ry_expr_instruction *code)
     default: break;
     }
     const ry_expr_class class = ry_expr_code_class(code->code);
-    const bool logic = class == RY_EXPR_CLASS_BOOL || class == RY_EXPR_CLASS_LOGIC || class == RY_EXPR_CLASS_BITS;
+    const bool logic =
+        class == RY_EXPR_CLASS_BOOL || class == RY_EXPR_CLASS_LOGIC || class == RY_EXPR_CLASS_BITS;
     return logic ? RULE_DECIDE : RULE_SUM;
 }
 
@@ -108,13 +109,15 @@ static rule_kind of_program(const ry_graph *graph, const ry_node *node)
     const ry_expr *program = node->attrs.expr.program;
     bool sums = false, decides = false, floats = false;
     for (int i = 0; i < node->inputs; i++) {
-        floats = floats || (node->in[i] != RY_NO_VALUE && ry_dtype_is_float(graph->values[node->in[i]].dtype));
+        floats = floats || (node->in[i] != RY_NO_VALUE &&
+                            ry_dtype_is_float(graph->values[node->in[i]].dtype));
     }
     for (int i = 0; i < program->count; i++) {
         const rule_kind kind = of_instruction(&program->code[i]);
         sums = sums || kind == RULE_SUM;
         decides = decides || kind == RULE_DECIDE;
-        floats = floats || (program->code[i].code == RY_EXPR_cast && ry_dtype_is_float(program->code[i].dtype));
+        floats = floats || (program->code[i].code == RY_EXPR_cast &&
+                            ry_dtype_is_float(program->code[i].dtype));
     }
     if (!floats) {
         return decides ? RULE_DECIDE : RULE_MOVE;
@@ -140,14 +143,20 @@ rule reference_rule(const ry_graph *graph, const ry_node *node)
         r.steering = a->expr.axes_input ? 1u << (node->inputs - 1) : 0;
         break;
     case RY_OP_pool: r.kind = a->pool.kind == RY_pool_kind_max ? RULE_MOVE : RULE_SUM; break;
-    case RY_OP_softmax: r.kind = a->softmax.kind == RY_softmax_kind_hardmax ? RULE_DECIDE : RULE_SUM; break;
+    case RY_OP_softmax:
+        r.kind = a->softmax.kind == RY_softmax_kind_hardmax ? RULE_DECIDE : RULE_SUM;
+        break;
     case RY_OP_resize:
         r.kind = a->resize.mode == RY_resize_mode_nearest ? RULE_MOVE : RULE_SUM;
         r.finite = a->resize.mode == RY_resize_mode_nearest ? 0 : 1;
         break;
     case RY_OP_grid_sample: r.steering = a->grid_sample.mode == RY_grid_mode_nearest ? 2 : 0; break;
-    case RY_OP_scatter_elements: r.kind = a->scatter_elements.reduction == RY_scatter_reduction_none ? RULE_MOVE : RULE_SUM; break;
-    case RY_OP_scatter_nd: r.kind = a->scatter_nd.reduction == RY_scatter_reduction_none ? RULE_MOVE : RULE_SUM; break;
+    case RY_OP_scatter_elements:
+        r.kind = a->scatter_elements.reduction == RY_scatter_reduction_none ? RULE_MOVE : RULE_SUM;
+        break;
+    case RY_OP_scatter_nd:
+        r.kind = a->scatter_nd.reduction == RY_scatter_reduction_none ? RULE_MOVE : RULE_SUM;
+        break;
     default: break;
     }
     return r;

@@ -54,7 +54,9 @@ const char *const accuracy_problems[] = {
     "matmul x0=33x300:f32 x1=50x300:f32 y0=33x50:f32 trans_b=1",
     "matmul x0=1x1000:f32 x1=64x1000:f32 y0=1x64:f32 trans_b=1",
     "matmul x0=1x1000:f32 x1=1000x64:f32 y0=1x64:f32",
-    "matmul x0=2x1030:f32 x1=511x1030:f32 y0=2x511:f32 trans_b=1", /* weights of 24 bits, and streams, are for 2 MiB and more */
+    "matmul x0=2x1030:f32 x1=511x1030:f32 y0=2x511:f32 trans_b=1", /* weights of 24 bits, and
+                                                                      streams, are for 2 MiB and
+                                                                      more */
     "matmul x0=6x1030:f32 x1=511x1030:f32 y0=6x511:f32 trans_b=1",
     NULL,
 };
@@ -75,7 +77,8 @@ static double random_normal(uint64_t *state)
     return radius * cos(2 * 3.14159265358979323846 * random_unit(state));
 }
 
-/* Where an operand's element stands: index of its channel in the reduction, or of the row of a product. */
+/* Where an operand's element stands: index of its channel in the reduction, or of the row of a
+ * product. */
 typedef struct reduction {
     int64_t channels, inside; /* the channel of element i is i / inside % channels */
 } reduction;
@@ -84,7 +87,8 @@ static reduction reduction_of(const accuracy_case *c, int operand)
 {
     const ry_tensor *t = &c->kernel.in[operand];
     if (c->kernel.op == RY_OP_matmul) {
-        const bool turned = operand == 0 ? c->kernel.attrs.matmul.trans_a : c->kernel.attrs.matmul.trans_b;
+        const bool turned =
+            operand == 0 ? c->kernel.attrs.matmul.trans_a : c->kernel.attrs.matmul.trans_b;
         const int axis = (operand == 0) != turned ? t->rank - 1 : t->rank - 2;
         return (reduction){t->dim[axis], axis == t->rank - 1 ? 1 : t->dim[t->rank - 1]};
     }
@@ -109,7 +113,8 @@ static double scale_of_channel(uint64_t channel)
     return exp2(32 * random_unit(&state) - 16);
 }
 
-/* The channels of the second half are those of the first, nearly: terms cancel half a sum later. An odd channel at the end has no partner. */
+/* The channels of the second half are those of the first, nearly: terms cancel half a sum later. An
+ * odd channel at the end has no partner. */
 static void cancel(float *data, int64_t count, reduction r, int operand, uint64_t *state)
 {
     const int64_t half = r.channels / 2;
@@ -119,7 +124,8 @@ static void cancel(float *data, int64_t count, reduction r, int operand, uint64_
             data[i] *= operand == 0 ? 1e-4f : 1.0f;
         } else if (channel >= half) {
             const float partner = data[i - half * r.inside];
-            data[i] = operand == 1 ? -partner : (float)(partner * (1 + 1e-4 * random_normal(state)));
+            data[i] =
+                operand == 1 ? -partner : (float)(partner * (1 + 1e-4 * random_normal(state)));
         }
     }
 }
@@ -138,7 +144,9 @@ static void fill(accuracy_case *c, int operand)
         double value = normal;
         switch (c->data) {
         case ACCURACY_SIGNED: value = unit; break;
-        case ACCURACY_CHANNELS: value = operand == 0 ? normal * scale_of_channel((uint64_t)channel) : normal; break;
+        case ACCURACY_CHANNELS:
+            value = operand == 0 ? normal * scale_of_channel((uint64_t)channel) : normal;
+            break;
         case ACCURACY_PIXELS: value = operand == 0 ? normal * exp2(12 * unit) : normal; break;
         case ACCURACY_SUBNORMAL: value = operand == 0 ? normal * 0x1p-130 : normal; break;
         case ACCURACY_TINY: value = operand == 0 ? normal * 0x1p-72 : normal * 0x1p-62; break;
@@ -179,7 +187,8 @@ static float flush(float x)
 static float add_product(float sum, float x, float w, model how)
 {
     if (how.rounded) {
-        const float a = flush(ry_bf16_to_f32(ry_f32_to_bf16(x))), b = flush(ry_bf16_to_f32(ry_f32_to_bf16(w)));
+        const float a = flush(ry_bf16_to_f32(ry_f32_to_bf16(x))),
+                    b = flush(ry_bf16_to_f32(ry_f32_to_bf16(w)));
         return flush(sum + flush(a * b));
     }
     volatile float product = x * w; /* rounded, also where the compiler would fuse */
@@ -195,8 +204,11 @@ static void model_matmul(const accuracy_case *c, model how, float *y)
         for (int64_t n = 0; n < out->dim[1]; n++) {
             float sum = 0;
             for (int64_t k = 0; k < depth; k++) {
-                sum = add_product(sum, ((const float *)x->data)[a->trans_a ? k * x->dim[1] + m : m * x->dim[1] + k],
-                                  ((const float *)w->data)[a->trans_b ? n * w->dim[1] + k : k * w->dim[1] + n], how);
+                sum = add_product(
+                    sum,
+                    ((const float *)x->data)[a->trans_a ? k * x->dim[1] + m : m * x->dim[1] + k],
+                    ((const float *)w->data)[a->trans_b ? n * w->dim[1] + k : k * w->dim[1] + n],
+                    how);
             }
             y[m * out->dim[1] + n] = sum;
         }
@@ -213,9 +225,11 @@ static bool inside(const ry_conv_tap *tap, const int64_t q[RY_SPACE])
     return true;
 }
 
-/* One output: x and w are the first elements of its image's and group's channels, and of its own weights. */
-static float model_output(const ry_conv_geometry *g, const ry_conv_phase *p, const ry_conv_tap *tap, const int64_t q[RY_SPACE],
-                          const float *x, const float *w, float sum, model how)
+/* One output: x and w are the first elements of its image's and group's channels, and of its own
+ * weights. */
+static float model_output(const ry_conv_geometry *g, const ry_conv_phase *p, const ry_conv_tap *tap,
+                          const int64_t q[RY_SPACE], const float *x, const float *w, float sum,
+                          model how)
 {
     int64_t at = 0;
     for (int i = 0; i < RY_SPACE; i++) {
@@ -225,7 +239,8 @@ static float model_output(const ry_conv_geometry *g, const ry_conv_phase *p, con
         for (int64_t t = 0; t < p->taps; t++) {
             const bool reads = inside(&tap[t], q);
             if (reads || how.padded) {
-                sum = add_product(sum, reads ? x[c * g->x_channel + at + tap[t].offset] : 0.0f, w[c * g->w_in + tap[t].weight], how);
+                sum = add_product(sum, reads ? x[c * g->x_channel + at + tap[t].offset] : 0.0f,
+                                  w[c * g->w_in + tap[t].weight], how);
             }
         }
     }
@@ -251,9 +266,10 @@ static void model_conv(const accuracy_case *c, model how, float *y)
         const float *weights = w + group * g.w_group + k % g.channels_out * g.w_out;
         float *to = y + n * g.y_batch + k * g.y_channel + p->y_offset;
         for (int64_t at = 0; at < p->pixels; at++) {
-            const int64_t q[RY_SPACE] = {at / (p->grid[1] * p->grid[2]), at / p->grid[2] % p->grid[1], at % p->grid[2]};
-            to[q[0] * p->y_step[0] + q[1] * p->y_step[1] + q[2] * p->y_step[2]] =
-                model_output(&g, p, taps + p->first_tap, q, from, weights, bias ? bias[k] : 0.0f, how);
+            const int64_t q[RY_SPACE] = {at / (p->grid[1] * p->grid[2]),
+                                         at / p->grid[2] % p->grid[1], at % p->grid[2]};
+            to[q[0] * p->y_step[0] + q[1] * p->y_step[1] + q[2] * p->y_step[2]] = model_output(
+                &g, p, taps + p->first_tap, q, from, weights, bias ? bias[k] : 0.0f, how);
         }
     }
     free(phases);
@@ -289,7 +305,8 @@ static void find_truth(accuracy_case *c)
     }
     void *to[1] = {c->truth};
     ry_error error = {0};
-    if (every_kernel_execute(reference, &problem, data, to, NULL, &ry_system_allocator, &error) != RYND_OK) {
+    if (every_kernel_execute(reference, &problem, data, to, NULL, &ry_system_allocator, &error) !=
+        RYND_OK) {
         fail_msg("%s: %s", c->kernel.text, error.text);
     }
 }
@@ -326,8 +343,10 @@ void accuracy_case_end(accuracy_case *c)
 
 bool accuracy_is_measured(const ry_kernel *kernel)
 {
-    const bool sums = kernel->op == RY_OP_conv || kernel->op == RY_OP_convt || kernel->op == RY_OP_matmul;
-    return sums && kernel_case_machine_has(kernel->isa) && (strstr(kernel->name, "_f32_") || strstr(kernel->name, "_bf16_"));
+    const bool sums =
+        kernel->op == RY_OP_conv || kernel->op == RY_OP_convt || kernel->op == RY_OP_matmul;
+    return sums && kernel_case_machine_has(kernel->isa) &&
+           (strstr(kernel->name, "_f32_") || strstr(kernel->name, "_bf16_"));
 }
 
 bool accuracy_case_applicable(accuracy_case *c, const ry_kernel *kernel, case_layout layout)
@@ -371,30 +390,42 @@ accuracy_error accuracy_case_compare(const accuracy_case *c, const float *result
 
 double accuracy_case_allowed(const accuracy_case *c, ry_accuracy accuracy)
 {
-    const double rounding = 0x1p-24; /* of the result itself: where the direct sum happens to be exact */
-    /* where results are no more than steps of 2^-149, a transform multiplies a step by the largest of its factors */
+    const double rounding =
+        0x1p-24; /* of the result itself: where the direct sum happens to be exact */
+    /* where results are no more than steps of 2^-149, a transform multiplies a step by the largest
+     * of its factors */
     const double near = c->data == ACCURACY_SUBNORMAL || c->data == ACCURACY_TINY ? 256 : 32;
     switch (accuracy) {
     case RY_ACCURACY_strict: return fmax(2 * c->direct_error.rms, rounding);
     case RY_ACCURACY_near32: return fmax(near * c->direct_error.rms, 1e-5);
-    default: return fmax(2 * c->rounded_error.rms, 0x1p-7); /* what rounding two operands to eight digits makes of a product at worst */
+    default:
+        return fmax(
+            2 * c->rounded_error.rms,
+            0x1p-7); /* what rounding two operands to eight digits makes of a product at worst */
     }
 }
 
-bool accuracy_case_judge(const accuracy_case *c, ry_accuracy accuracy, accuracy_error error, char *message, size_t size)
+bool accuracy_case_judge(const accuracy_case *c, ry_accuracy accuracy, accuracy_error error,
+                         char *message, size_t size)
 {
     const double allowed = accuracy_case_allowed(c, accuracy);
     const bool exact = accuracy <= RY_ACCURACY_near32; /* operands are float32 */
-    const double largest = exact ? fmax(10 * allowed, 4 * c->direct_error.largest) : fmax(allowed, 4 * c->rounded_error.largest);
+    const double largest = exact ? fmax(10 * allowed, 4 * c->direct_error.largest)
+                                 : fmax(allowed, 4 * c->rounded_error.largest);
     message[0] = 0;
     if (error.misplaced) {
         const int64_t i = error.first_misplaced;
-        snprintf(message, size, "%lld outputs of another kind than the direct sum's; the first is output %lld: %g, not %g",
-                 (long long)error.misplaced, (long long)i, (double)c->result[i], (double)c->direct[i]);
+        snprintf(message, size,
+                 "%lld outputs of another kind than the direct sum's; the first is output %lld: "
+                 "%g, not %g",
+                 (long long)error.misplaced, (long long)i, (double)c->result[i],
+                 (double)c->direct[i]);
     } else if (!(error.rms <= allowed)) {
-        snprintf(message, size, "relative RMS error %.3g, allowed %.3g (direct sum: %.3g)", error.rms, allowed, c->direct_error.rms);
+        snprintf(message, size, "relative RMS error %.3g, allowed %.3g (direct sum: %.3g)",
+                 error.rms, allowed, c->direct_error.rms);
     } else if (!(error.largest <= largest)) {
-        snprintf(message, size, "largest error %.3g of the outputs' RMS, allowed %.3g", error.largest, largest);
+        snprintf(message, size, "largest error %.3g of the outputs' RMS, allowed %.3g",
+                 error.largest, largest);
     }
     return !message[0];
 }

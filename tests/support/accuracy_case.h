@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Error of kernels with sums of products (conv, convt, matmul in f32) against float64, on ordinary and on hard data, and what an accuracy class
- * allows there.
+/* Error of kernels with sums of products (conv, convt, matmul in f32) against float64, on ordinary
+ * and on hard data, and what an accuracy class allows there.
  *
  *   accuracy_case c;
  *   accuracy_case_begin(&c, "conv c=64 h=15 w=17 k=40 r=3 s=3 pad=1", ACCURACY_CANCELLING);
  *   accuracy_error error = accuracy_case_measure(&c, kernel, CASE_NHWC);
- *   accuracy_case_judge(&c, kernel->accuracy, error, message, sizeof message)       "" when the class's promise holds
- *   accuracy_case_end(&c);
+ *   accuracy_case_judge(&c, kernel->accuracy, error, message, sizeof message)       "" when the
+ * class's promise holds accuracy_case_end(&c);
  *
- * Errors are relative to the root mean square of the exact outputs. Beside the exact result stand two models, made of plain loops:
+ * Errors are relative to the root mean square of the exact outputs. Beside the exact result stand
+ * two models, made of plain loops:
  *
  *   direct    sum over channels, then taps, in float32; each product and each sum is rounded
- *   rounded   the same, of operands rounded to bfloat16; numbers below 2^-126 count as zero, as in the hardware's bfloat16 products
+ *   rounded   the same, of operands rounded to bfloat16; numbers below 2^-126 count as zero, as in
+ * the hardware's bfloat16 products
  *
- * strict: at most twice direct's error. near32: at most 1e-5, or 32 times direct's error where that is more (no method sums cancelling terms
- * well), 256 times for data of products below 2^-126. bf16: at most 2^-7, what rounding two operands makes of a
- * product at worst, or twice rounded's error where that is more. The largest error is at most four times the model's largest, or what the
- * root mean square may be (ten times that for operands in float32). And outputs are finite, infinite or NaN where the direct sum is; where a
- * weight is not finite, a product with padding may count as a product with zero (NaN) or be left out. */
+ * strict: at most twice direct's error. near32: at most 1e-5, or 32 times direct's error where that
+ * is more (no method sums cancelling terms well), 256 times for data of products below 2^-126.
+ * bf16: at most 2^-7, what rounding two operands makes of a product at worst, or twice rounded's
+ * error where that is more. The largest error is at most four times the model's largest, or what
+ * the root mean square may be (ten times that for operands in float32). And outputs are finite,
+ * infinite or NaN where the direct sum is; where a weight is not finite, a product with padding may
+ * count as a product with zero (NaN) or be left out. */
 #ifndef ACCURACY_CASE_H
 #define ACCURACY_CASE_H
 
@@ -65,12 +69,15 @@ accuracy_error accuracy_case_compare(const accuracy_case *c, const float *result
 /* What a class allows for the root mean square. */
 double accuracy_case_allowed(const accuracy_case *c, ry_accuracy accuracy);
 /* Whether the class's promise holds; if not, message says why. */
-bool accuracy_case_judge(const accuracy_case *c, ry_accuracy accuracy, accuracy_error error, char *message, size_t size);
+bool accuracy_case_judge(const accuracy_case *c, ry_accuracy accuracy, accuracy_error error,
+                         char *message, size_t size);
 
-/* A kernel with sums of products of floats that this machine can run; not the reference, which computes in float64. */
+/* A kernel with sums of products of floats that this machine can run; not the reference, which
+ * computes in float64. */
 bool accuracy_is_measured(const ry_kernel *kernel);
 
-/* The problems on which every kernel is measured; NULL-terminated. Together they reach every kernel for f32 tensors. */
+/* The problems on which every kernel is measured; NULL-terminated. Together they reach every kernel
+ * for f32 tensors. */
 extern const char *const accuracy_problems[];
 
 #endif

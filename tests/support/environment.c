@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Part of every test program: no measured machine, which would decide what kernels a test reaches. */
+/* Part of every test program: no measured machine, which would decide what kernels a test reaches.
+ */
 #include <stdlib.h>
 
 static __attribute__((constructor)) void without_a_machine(void)

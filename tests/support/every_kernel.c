@@ -57,7 +57,8 @@ const ry_kernel *every_kernel_first(const ry_problem *problem, ry_isa isa)
     return ry_kernel_next(problem, every_kernel_target(isa), &at);
 }
 
-rynd_status every_kernel_prepare(const ry_kernel *kernel, const ry_problem *problem, ry_prepared *prepared, ry_error *error)
+rynd_status every_kernel_prepare(const ry_kernel *kernel, const ry_problem *problem,
+                                 ry_prepared *prepared, ry_error *error)
 {
     const ry_query query = {kernel, problem, every_kernel_target(kernel->isa), NULL};
     return ry_prepare(&query, ~0u, prepared, error);
@@ -66,15 +67,18 @@ rynd_status every_kernel_prepare(const ry_kernel *kernel, const ry_problem *prob
 void every_kernel_initialise(ry_prepared *prepared, void *state)
 {
     const ry_kernel *kernel = prepared->kernel;
-    const ry_query query = {kernel, prepared->problem, every_kernel_target(kernel->isa), &prepared->form};
+    const ry_query query = {kernel, prepared->problem, every_kernel_target(kernel->isa),
+                            &prepared->form};
     if (kernel->initialise && prepared->state_size) {
         kernel->initialise(&query, state);
         prepared->state = state;
     }
 }
 
-rynd_status every_kernel_execute(const ry_kernel *kernel, const ry_problem *problem, const void *const *in, void *const *out,
-                                 int64_t (*actual)[RY_MAX_RANK], const ry_allocator *allocator, ry_error *error)
+rynd_status every_kernel_execute(const ry_kernel *kernel, const ry_problem *problem,
+                                 const void *const *in, void *const *out,
+                                 int64_t (*actual)[RY_MAX_RANK], const ry_allocator *allocator,
+                                 ry_error *error)
 {
     const ry_query query = {kernel, problem, every_kernel_target(kernel->isa), NULL};
     return ry_kernel_execute(&query, in, out, actual, allocator, error);
@@ -83,7 +87,9 @@ rynd_status every_kernel_execute(const ry_kernel *kernel, const ry_problem *prob
 void every_kernel_run(const ry_cpu_launch *launch, int phase, size_t task, unsigned worker)
 {
     ry_cpu_launch own = *launch;
-    own.scratch = launch->prepared->scratch ? (char *)launch->scratch + worker * launch->prepared->scratch : launch->scratch;
+    own.scratch = launch->prepared->scratch
+                      ? (char *)launch->scratch + worker * launch->prepared->scratch
+                      : launch->scratch;
     own.phase = phase;
     launch->prepared->kernel->run(&own, task);
 }

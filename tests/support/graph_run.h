@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a graph node by node with the kernels of plain C, for tests: what a graph means, whatever the planner does to it. */
+/* Runs a graph node by node with the kernels of plain C, for tests: what a graph means, whatever
+ * the planner does to it. */
 #ifndef TESTS_SUPPORT_GRAPH_RUN_H
 #define TESTS_SUPPORT_GRAPH_RUN_H
 
@@ -16,14 +17,16 @@
 
 #include <cmocka.h>
 
-/* The values of all of a graph's values after a run; inputs are taken from `inputs` (in the graph's order). Freed by graph_run_free. */
+/* The values of all of a graph's values after a run; inputs are taken from `inputs` (in the graph's
+ * order). Freed by graph_run_free. */
 typedef struct graph_run_result {
     void **data;
     size_t count;
 } graph_run_result;
 
 /* channels_last: which values are stored so; NULL: none. */
-static inline graph_run_result graph_run_laid_out(const ry_graph *graph, void *const *inputs, const bool *channels_last)
+static inline graph_run_result graph_run_laid_out(const ry_graph *graph, void *const *inputs,
+                                                  const bool *channels_last)
 {
     graph_run_result r = {calloc(graph->value_count, sizeof(void *)), graph->value_count};
     ry_error error = {""};
@@ -50,7 +53,9 @@ static inline graph_run_result graph_run_laid_out(const ry_graph *graph, void *c
             continue;
         }
         ry_problem problem;
-        assert_int_equal(ry_plan_problem(graph, node, RY_ACCURACY_strict, channels_last, 0, &scratch, &problem, &error), RYND_OK);
+        assert_int_equal(ry_plan_problem(graph, node, RY_ACCURACY_strict, channels_last, 0,
+                                         &scratch, &problem, &error),
+                         RYND_OK);
         const void *in[16] = {0};
         void *out[16] = {0};
         assert_true(node->inputs <= 16 && node->outputs <= 16);
@@ -66,7 +71,9 @@ static inline graph_run_result graph_run_laid_out(const ry_graph *graph, void *c
         }
         const ry_kernel *kernel = every_kernel_first(&problem, RY_ISA_generic);
         assert_non_null(kernel);
-        assert_int_equal(every_kernel_execute(kernel, &problem, in, out, NULL, &ry_system_allocator, &error), RYND_OK);
+        assert_int_equal(
+            every_kernel_execute(kernel, &problem, in, out, NULL, &ry_system_allocator, &error),
+            RYND_OK);
     }
     ry_arena_free(&scratch);
     return r;

@@ -80,12 +80,14 @@ static int read_inputs(ry_graph *graph, const char *text, ry_value_id *in)
 }
 
 /* The outputs of a node as the text of a case. */
-static void print_outputs(const ry_graph *graph, const ry_node *node, ry_infer_result result, char *text, size_t size)
+static void print_outputs(const ry_graph *graph, const ry_node *node, ry_infer_result result,
+                          char *text, size_t size)
 {
     size_t used = (size_t)snprintf(text, size, "%s", result == RY_INFER_LATER ? "later" : "");
     for (int i = 0; i < node->outputs; i++) {
         const ry_value *out = &graph->values[node->out[i]];
-        used += (size_t)snprintf(text + used, size - used, "%s%s%s", used ? " " : "", out->bounded ? "~" : "",
+        used += (size_t)snprintf(text + used, size - used, "%s%s%s", used ? " " : "",
+                                 out->bounded ? "~" : "",
                                  out->shape.rank < 0 ? "?"
                                  : out->shape.rank   ? ""
                                                      : "scalar");
@@ -94,9 +96,11 @@ static void print_outputs(const ry_graph *graph, const ry_node *node, ry_infer_r
             if (ry_dim_is_unknown(graph, out->shape.dim[d])) {
                 used += (size_t)snprintf(text + used, size - used, "_");
             } else if (out->shape.dim[d] < 0) {
-                used += (size_t)snprintf(text + used, size - used, "%s", ry_graph_symbol_text(graph, out->shape.dim[d]));
+                used += (size_t)snprintf(text + used, size - used, "%s",
+                                         ry_graph_symbol_text(graph, out->shape.dim[d]));
             } else {
-                used += (size_t)snprintf(text + used, size - used, "%lld", (long long)out->shape.dim[d]);
+                used += (size_t)snprintf(text + used, size - used, "%lld",
+                                         (long long)out->shape.dim[d]);
             }
         }
         used += (size_t)snprintf(text + used, size - used, ":%s", ry_dtype_name(out->dtype));
@@ -122,8 +126,13 @@ static bool has_attrs(const ry_graph *graph, const ry_node *node, const char *at
     ry_arena_init(&arena, &ry_system_allocator);
     ry_tensor y = {.dtype = RYND_DTYPE_F32};
     ry_tensor x = ry_graph_tensor(graph, node->in[0]);
-    ry_problem problem = {
-        .op = node->op, .accuracy = RY_ACCURACY_near32, .attrs = node->attrs, .inputs = x.rank > 0, .outputs = 1, .in = &x, .out = &y};
+    ry_problem problem = {.op = node->op,
+                          .accuracy = RY_ACCURACY_near32,
+                          .attrs = node->attrs,
+                          .inputs = x.rank > 0,
+                          .outputs = 1,
+                          .in = &x,
+                          .out = &y};
     const char *text = ry_problem_print(&problem, &arena);
     bool found = text && strstr(text, attrs);
     if (!found) {
@@ -140,23 +149,28 @@ static bool run_case(const infer_case *c, ry_graph *graph, ry_arena *arena)
     char attributes[600], got[600];
     ry_value_id in[MOST], out[MOST];
     size_t name = strcspn(c->node, " ");
-    snprintf(attributes, sizeof attributes, "%.*s y0=scalar:f32%s", (int)name, c->node, c->node + name);
+    snprintf(attributes, sizeof attributes, "%.*s y0=scalar:f32%s", (int)name, c->node,
+             c->node + name);
     if (ry_problem_parse(attributes, arena, &problem, &error) != RYND_OK) {
         fail_msg("'%s': %s", c->node, error.text);
     }
     bool later = strncmp(c->outputs, "later ", 6) == 0;
-    int inputs = read_inputs(graph, c->inputs, in), outputs = count_outputs(c->outputs + (later ? 6 : 0));
+    int inputs = read_inputs(graph, c->inputs, in),
+        outputs = count_outputs(c->outputs + (later ? 6 : 0));
     for (int i = 0; i < outputs; i++) {
         out[i] = ry_graph_add_value(graph, NULL, RY_NONE, NULL);
     }
-    ry_node_id id = ry_graph_add_node(graph, problem.op, "it", "Test", &problem.attrs, inputs, in, outputs, out);
+    ry_node_id id = ry_graph_add_node(graph, problem.op, "it", "Test", &problem.attrs, inputs, in,
+                                      outputs, out);
     bool good = true;
     for (int round = 0; round < 2 && good; round++) {
         rynd_status status;
         ry_infer_result result = ry_infer_node(graph, &graph->nodes[id], &error, &status);
         assert_int_equal(result == RY_INFER_FAILED, status != RYND_OK);
         if (result == RY_INFER_FAILED) {
-            good = c->outputs[0] == '!' && strstr(error.text, c->outputs + strspn(c->outputs, "!")) && strstr(error.text, "'it'");
+            good = c->outputs[0] == '!' &&
+                   strstr(error.text, c->outputs + strspn(c->outputs, "!")) &&
+                   strstr(error.text, "'it'");
             snprintf(got, sizeof got, "!%.500s", error.text);
         } else {
             print_outputs(graph, &graph->nodes[id], result, got, sizeof got);
@@ -165,7 +179,8 @@ static bool run_case(const infer_case *c, ry_graph *graph, ry_arena *arena)
         }
     }
     if (!good) {
-        print_error("%s  (%s)\n    got:      %s\n    expected: %s\n", c->node, c->inputs, got, c->outputs);
+        print_error("%s  (%s)\n    got:      %s\n    expected: %s\n", c->node, c->inputs, got,
+                    c->outputs);
     }
     return good;
 }

@@ -13,7 +13,11 @@
 
 void kernel_case_begin(kernel_case *c, ry_op op)
 {
-    *c = (kernel_case){.text = ry_op_name(op), .op = op, .accuracy = RY_ACCURACY_near32, .attrs = ry_attrs_default(op), .constants = ~0u};
+    *c = (kernel_case){.text = ry_op_name(op),
+                       .op = op,
+                       .accuracy = RY_ACCURACY_near32,
+                       .attrs = ry_attrs_default(op),
+                       .constants = ~0u};
     ry_arena_init(&c->arena, &ry_system_allocator);
 }
 
@@ -88,7 +92,8 @@ void kernel_case_random(kernel_case *c, ry_dtype dtype, const char *shape, uint6
     fill_random(&c->in[c->inputs++], seed);
 }
 
-void kernel_case_pattern(kernel_case *c, ry_dtype dtype, const char *shape, int step, int modulus, double scale)
+void kernel_case_pattern(kernel_case *c, ry_dtype dtype, const char *shape, int step, int modulus,
+                         double scale)
 {
     assert_true(c->inputs < CASE_OPERANDS);
     ry_tensor *t = &c->in[c->inputs++];
@@ -120,7 +125,8 @@ void kernel_case_output_absent(kernel_case *c)
 static void make_positive(ry_tensor *t)
 {
     for (int64_t i = 0; i < ry_tensor_count(t); i++) {
-        ry_set_f64((ry_dtype)t->dtype, t->data, i, fabs(ry_get_f64((ry_dtype)t->dtype, t->data, i)) + 0.25);
+        ry_set_f64((ry_dtype)t->dtype, t->data, i,
+                   fabs(ry_get_f64((ry_dtype)t->dtype, t->data, i)) + 0.25);
     }
 }
 
@@ -128,7 +134,8 @@ static void make_positive(ry_tensor *t)
 static void make_indices(ry_tensor *t, int64_t count)
 {
     for (int64_t i = 0; i < ry_tensor_count(t); i++) {
-        ry_set_i64((ry_dtype)t->dtype, t->data, i, llabs(ry_get_i64((ry_dtype)t->dtype, t->data, i)) % count);
+        ry_set_i64((ry_dtype)t->dtype, t->data, i,
+                   llabs(ry_get_i64((ry_dtype)t->dtype, t->data, i)) % count);
     }
 }
 
@@ -179,7 +186,8 @@ static ry_tensor describe(const ry_tensor *t, case_layout layout)
     if (!ry_tensor_present(t)) {
         return (ry_tensor){0};
     }
-    ry_tensor view = layout == CASE_NHWC ? ry_tensor_channels_last(dtype, &shape, NULL) : ry_tensor_row_major(dtype, &shape, NULL);
+    ry_tensor view = layout == CASE_NHWC ? ry_tensor_channels_last(dtype, &shape, NULL)
+                                         : ry_tensor_row_major(dtype, &shape, NULL);
     if (layout == CASE_GAPS) {
         int64_t step = 2;
         for (int i = shape.rank - 1; i >= 0; i--) {
@@ -190,7 +198,8 @@ static ry_tensor describe(const ry_tensor *t, case_layout layout)
     return view;
 }
 
-ry_problem kernel_case_problem(const kernel_case *c, case_layout layout, ry_tensor *in, ry_tensor *out)
+ry_problem kernel_case_problem(const kernel_case *c, case_layout layout, ry_tensor *in,
+                               ry_tensor *out)
 {
     for (int i = 0; i < c->inputs; i++) {
         in[i] = describe(&c->in[i], layout);
@@ -198,8 +207,13 @@ ry_problem kernel_case_problem(const kernel_case *c, case_layout layout, ry_tens
     for (int i = 0; i < c->outputs; i++) {
         out[i] = describe(&c->out[i], layout);
     }
-    return (ry_problem){
-        .op = c->op, .accuracy = c->accuracy, .attrs = c->attrs, .inputs = c->inputs, .outputs = c->outputs, .in = in, .out = out};
+    return (ry_problem){.op = c->op,
+                        .accuracy = c->accuracy,
+                        .attrs = c->attrs,
+                        .inputs = c->inputs,
+                        .outputs = c->outputs,
+                        .in = in,
+                        .out = out};
 }
 
 double kernel_case_get(const kernel_case *c, int output, int64_t index)
@@ -212,13 +226,15 @@ bool kernel_case_close(double got, double expected, double allowed)
     return got == expected || (isnan(got) && isnan(expected)) || fabs(got - expected) <= allowed;
 }
 
-void kernel_case_expect(const kernel_case *c, int output, const double *expected, int64_t count, double tolerance)
+void kernel_case_expect(const kernel_case *c, int output, const double *expected, int64_t count,
+                        double tolerance)
 {
     assert_int_equal(ry_tensor_count(&c->out[output]), count);
     for (int64_t i = 0; i < count; i++) {
         double got = kernel_case_get(c, output, i);
         if (!kernel_case_close(got, expected[i], tolerance * fmax(1, fabs(expected[i])))) {
-            fail_msg("output %d, element %lld is %.9g, not %.9g", output, (long long)i, got, expected[i]);
+            fail_msg("output %d, element %lld is %.9g, not %.9g", output, (long long)i, got,
+                     expected[i]);
         }
     }
 }
@@ -228,7 +244,8 @@ double kernel_case_dot(const ry_tensor *a, const ry_tensor *b)
     double sum = 0;
     assert_int_equal(ry_tensor_count(a), ry_tensor_count(b));
     for (int64_t i = 0; i < ry_tensor_count(a); i++) {
-        sum += ry_get_f64((ry_dtype)a->dtype, a->data, i) * ry_get_f64((ry_dtype)b->dtype, b->data, i);
+        sum +=
+            ry_get_f64((ry_dtype)a->dtype, a->data, i) * ry_get_f64((ry_dtype)b->dtype, b->data, i);
     }
     return sum;
 }

@@ -13,7 +13,8 @@
 
 #include <cmocka.h>
 
-/* What kernels are held to: the reference's outputs, and those for operands rounded to bfloat16, which are what kernels of that class multiply. */
+/* What kernels are held to: the reference's outputs, and those for operands rounded to bfloat16,
+ * which are what kernels of that class multiply. */
 enum { TRUTH_EXACT, TRUTH_BOTH, TRUTH_WEIGHTS, TRUTHS };
 
 typedef struct truths {
@@ -35,12 +36,14 @@ static ry_tensor rounded(const ry_tensor *t)
     copy.data = calloc((size_t)ry_tensor_count(t) + 1, ry_dtype_size((ry_dtype)t->dtype));
     assert_non_null(copy.data);
     for (int64_t i = 0; i < ry_tensor_count(t); i++) {
-        ry_set_f64((ry_dtype)t->dtype, copy.data, i, nearest_bf16(ry_get_f64((ry_dtype)t->dtype, t->data, i)));
+        ry_set_f64((ry_dtype)t->dtype, copy.data, i,
+                   nearest_bf16(ry_get_f64((ry_dtype)t->dtype, t->data, i)));
     }
     return copy;
 }
 
-/* The reference's outputs, of the case with float outputs widened to float64 where the reference takes that. Owns the outputs and what it rounds. */
+/* The reference's outputs, of the case with float outputs widened to float64 where the reference
+ * takes that. Owns the outputs and what it rounds. */
 static void find_truth(const kernel_case *c, int which, kernel_case *truth)
 {
     const ry_kernel *kernel = reference_of(c->op);
@@ -97,8 +100,10 @@ typedef struct difference {
     double got, expected, allowed;
 } difference;
 
-/* A bound of 0 asks for equal numbers; otherwise the rounding to the output's type is allowed besides, and once more where the truth had to be rounded, too. */
-static double allowed_error(const ry_tensor *out, const ry_tensor *truth, double bound, double largest, double expected)
+/* A bound of 0 asks for equal numbers; otherwise the rounding to the output's type is allowed
+ * besides, and once more where the truth had to be rounded, too. */
+static double allowed_error(const ry_tensor *out, const ry_tensor *truth, double bound,
+                            double largest, double expected)
 {
     const double rounding = rounding_error((ry_dtype)out->dtype, expected);
     return bound == 0 ? 0 : bound * largest + (out->dtype == truth->dtype ? 2 : 1) * rounding;
@@ -122,7 +127,8 @@ static bool differs(const kernel_case *c, const kernel_case *truth, double bound
         }
         for (int64_t i = 0; i < count; i++) {
             const double got = kernel_case_get(c, o, i), expected = kernel_case_get(truth, o, i);
-            const double allowed = allowed_error(&c->out[o], &truth->out[o], bound, largest, expected);
+            const double allowed =
+                allowed_error(&c->out[o], &truth->out[o], bound, largest, expected);
             if (!kernel_case_close(got, expected, allowed)) {
                 *first = (difference){o, i, got, expected, allowed};
                 return true;
@@ -133,21 +139,26 @@ static bool differs(const kernel_case *c, const kernel_case *truth, double bound
 }
 
 /* A kernel of class bf16 rounds both operands, or the weights alone. */
-static void compare(const kernel_case *c, truths *t, const ry_kernel *kernel, case_layout layout, double bound)
+static void compare(const kernel_case *c, truths *t, const ry_kernel *kernel, case_layout layout,
+                    double bound)
 {
     difference d = {0};
     const bool exact = kernel->accuracy <= RY_ACCURACY_near32;
     if (exact ? differs(c, truth(t, c, TRUTH_EXACT), bound, &d)
-              : differs(c, truth(t, c, TRUTH_BOTH), bound, &d) && differs(c, truth(t, c, TRUTH_WEIGHTS), bound, &d)) {
+              : differs(c, truth(t, c, TRUTH_BOTH), bound, &d) &&
+                    differs(c, truth(t, c, TRUTH_WEIGHTS), bound, &d)) {
         const ry_form none = ry_form_free();
         char form[RY_FORM_TEXT];
         ry_form_print(kernel, c->form ? c->form : &none, form);
-        fail_msg("%s, layout %s, form '%s': output %d, element %lld is %.9g, the reference %.9g; allowed %.3g: %s", kernel->name,
-                 kernel_case_layouts[layout], form, d.output, (long long)d.element, d.got, d.expected, d.allowed, c->text);
+        fail_msg("%s, layout %s, form '%s': output %d, element %lld is %.9g, the reference %.9g; "
+                 "allowed %.3g: %s",
+                 kernel->name, kernel_case_layouts[layout], form, d.output, (long long)d.element,
+                 d.got, d.expected, d.allowed, c->text);
     }
 }
 
-static void check_forms(kernel_case *c, truths *t, const ry_kernel *kernel, case_layout layout, double bound)
+static void check_forms(kernel_case *c, truths *t, const ry_kernel *kernel, case_layout layout,
+                        double bound)
 {
     ry_form form;
     for (size_t at = 0, size; kernel_case_form(c, kernel, layout, &at, &form);) {
@@ -163,7 +174,9 @@ static int check_kernel(kernel_case *c, truths *t, const ry_kernel *kernel, doub
 {
     int layouts = 0;
     if (kernel == reference_of(c->op)) {
-        fail_msg("%s would be compared with itself: kernel_case_known compares it with values, kernel_case_steady runs it", kernel->name);
+        fail_msg("%s would be compared with itself: kernel_case_known compares it with values, "
+                 "kernel_case_steady runs it",
+                 kernel->name);
     }
     for (case_layout layout = 0; layout < CASE_LAYOUTS; layout++) {
         if (kernel_case_applicable(c, kernel, layout)) {
@@ -232,12 +245,14 @@ int kernel_case_check_all(kernel_case *c, double bound, bool *covered)
     const ry_kernel *reference = reference_of(c->op);
     for (size_t i = 0; i < every_kernel_count(); i++) {
         const ry_kernel *kernel = every_kernel(i);
-        if (kernel->op != c->op || kernel->accuracy > c->accuracy || !kernel_case_machine_has(kernel->isa)) {
+        if (kernel->op != c->op || kernel->accuracy > c->accuracy ||
+            !kernel_case_machine_has(kernel->isa)) {
             continue;
         }
         const bool loose = kernel->accuracy == RY_ACCURACY_near32 && all_outputs_are(c, RY_f32);
-        const bool ran =
-            kernel == reference ? kernel_case_steady(c, kernel->name) > 0 : check_kernel(c, &t, kernel, loose ? 10 * bound : bound) > 0;
+        const bool ran = kernel == reference
+                             ? kernel_case_steady(c, kernel->name) > 0
+                             : check_kernel(c, &t, kernel, loose ? 10 * bound : bound) > 0;
         kernels += ran && kernel != reference;
         if (covered && ran) {
             covered[i] = true;

@@ -48,10 +48,12 @@ static bool repeats(const ry_query *query, size_t index)
 {
     const size_t at = index % (1 + PICKS * ((size_t)query->kernel->knob_count + 1));
     const size_t knob = at == 0 ? 0 : (at - 1) / PICKS;
-    return query->kernel->values && at > 0 && knob < (size_t)query->kernel->knob_count && query->kernel->knobs[knob].main;
+    return query->kernel->values && at > 0 && knob < (size_t)query->kernel->knob_count &&
+           query->kernel->knobs[knob].main;
 }
 
-/* What prepare chose, asked for again. States are not compared byte by byte: structs have gaps. That they compute the same, running them shows. */
+/* What prepare chose, asked for again. States are not compared byte by byte: structs have gaps.
+ * That they compute the same, running them shows. */
 static void check_again(const ry_query *query, ry_prepared *prepared)
 {
     ry_prepared again = {0};
@@ -60,7 +62,8 @@ static void check_again(const ry_query *query, ry_prepared *prepared)
     if (ry_prepare(&complete, ~0u, &again, &error) != RYND_OK) {
         fail_msg("%s", error.text);
     }
-    assert_memory_equal(&again.form, &prepared->form, sizeof(int64_t) * (size_t)query->kernel->knob_count);
+    assert_memory_equal(&again.form, &prepared->form,
+                        sizeof(int64_t) * (size_t)query->kernel->knob_count);
     assert_memory_equal(again.tasks, prepared->tasks, sizeof again.tasks);
     assert_int_equal(again.state_size, prepared->state_size);
     assert_int_equal(again.packed, prepared->packed);
@@ -113,7 +116,8 @@ static void check_refusal(const ry_query *query)
     }
 }
 
-bool kernel_case_form(const kernel_case *c, const ry_kernel *kernel, case_layout layout, size_t *at, ry_form *form)
+bool kernel_case_form(const kernel_case *c, const ry_kernel *kernel, case_layout layout, size_t *at,
+                      ry_form *form)
 {
     ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
     const ry_problem problem = kernel_case_problem(c, layout, in, out);

@@ -30,7 +30,8 @@ enum { GUARD = 256, GUARD_BYTE = 0xA5, GARBAGE_BYTE = 0xC7, WORKERS = 3 };
 
 const char *const kernel_case_layouts[CASE_LAYOUTS] = {"nchw", "nhwc", "gaps"};
 
-/* Memory whose surroundings are watched: [size][GUARD bytes][memory][GUARD bytes]; the size is in front of the first guard. */
+/* Memory whose surroundings are watched: [size][GUARD bytes][memory][GUARD bytes]; the size is in
+ * front of the first guard. */
 static void *guarded_take(void *user, size_t size, size_t alignment)
 {
     (void)user;
@@ -73,7 +74,8 @@ static void guarded_release(void *user, void *memory)
 
 static const ry_allocator guarded_allocator = {guarded_take, guarded_release, NULL};
 
-/* An operand as a kernel sees it: elements at strides in guarded memory that begins as GARBAGE_BYTE. */
+/* An operand as a kernel sees it: elements at strides in guarded memory that begins as
+ * GARBAGE_BYTE. */
 typedef struct placed {
     ry_tensor view;
     unsigned char *memory;
@@ -121,7 +123,8 @@ static void check_gaps(const placed *p)
 
 static bool fits(const kernel_case *c, const ry_kernel *kernel, const ry_problem *problem)
 {
-    return kernel->op == c->op && (kernel->packed_inputs & ~c->constants) == 0 && kernel->applicable(problem);
+    return kernel->op == c->op && (kernel->packed_inputs & ~c->constants) == 0 &&
+           kernel->applicable(problem);
 }
 
 bool kernel_case_applicable(const kernel_case *c, const ry_kernel *kernel, case_layout layout)
@@ -131,8 +134,10 @@ bool kernel_case_applicable(const kernel_case *c, const ry_kernel *kernel, case_
     return fits(c, kernel, &problem);
 }
 
-/* Packs and runs as a device would whose threads take tasks in an unfortunate order: backwards, on alternating workers. */
-static void execute_backwards(const ry_query *query, const void *const *in, void *const *out, int64_t (*actual)[RY_MAX_RANK])
+/* Packs and runs as a device would whose threads take tasks in an unfortunate order: backwards, on
+ * alternating workers. */
+static void execute_backwards(const ry_query *query, const void *const *in, void *const *out,
+                              int64_t (*actual)[RY_MAX_RANK])
 {
     const ry_kernel *kernel = query->kernel;
     const ry_problem *problem = query->problem;
@@ -140,7 +145,8 @@ static void execute_backwards(const ry_query *query, const void *const *in, void
     ry_error error = {0};
     assert_int_equal(ry_prepare(query, ~0u, &prepared, &error), RYND_OK);
     assert_true(prepared.scratch % RY_ALIGNMENT == 0);
-    void *state = ry_allocate(&guarded_allocator, prepared.state_size), *packed = ry_allocate(&guarded_allocator, prepared.packed);
+    void *state = ry_allocate(&guarded_allocator, prepared.state_size),
+         *packed = ry_allocate(&guarded_allocator, prepared.packed);
     void *workspace = ry_allocate(&guarded_allocator, prepared.workspace);
     char *scratch = ry_allocate(&guarded_allocator, prepared.scratch * WORKERS);
     every_kernel_initialise(&prepared, state);
@@ -206,7 +212,8 @@ static void run_case(kernel_case *c, const ry_kernel *kernel, case_layout layout
         execute_backwards(&query, in_data, out_data, c->actual);
     } else {
         ry_error error = {0};
-        rynd_status status = ry_kernel_execute(&query, in_data, out_data, c->actual, &guarded_allocator, &error);
+        rynd_status status =
+            ry_kernel_execute(&query, in_data, out_data, c->actual, &guarded_allocator, &error);
         if (status != RYND_OK) {
             fail_msg("%s: %s", kernel->name, error.text);
         }
@@ -247,7 +254,8 @@ static unsigned char *snapshot(const kernel_case *c, size_t *size)
     return bytes;
 }
 
-unsigned char *kernel_case_bits(kernel_case *c, const ry_kernel *kernel, case_layout layout, size_t *size)
+unsigned char *kernel_case_bits(kernel_case *c, const ry_kernel *kernel, case_layout layout,
+                                size_t *size)
 {
     size_t backwards_size;
     run_case(c, kernel, layout, true);
@@ -255,7 +263,8 @@ unsigned char *kernel_case_bits(kernel_case *c, const ry_kernel *kernel, case_la
     run_case(c, kernel, layout, false);
     unsigned char *forwards = snapshot(c, size);
     if (*size != backwards_size || memcmp(forwards, backwards, *size) != 0) {
-        fail_msg("%s, layout %s: the order of tasks changes the result: %s", kernel->name, kernel_case_layouts[layout], c->text);
+        fail_msg("%s, layout %s: the order of tasks changes the result: %s", kernel->name,
+                 kernel_case_layouts[layout], c->text);
     }
     free(backwards);
     return forwards;
@@ -274,7 +283,8 @@ int kernel_case_steady(kernel_case *c, const char *name)
         }
         unsigned char *bits = kernel_case_bits(c, kernel, layout, &size);
         if (layouts++ > 0 && (size != first_size || memcmp(bits, first, size) != 0)) {
-            fail_msg("%s: layout %s changes the result: %s", name, kernel_case_layouts[layout], c->text);
+            fail_msg("%s: layout %s changes the result: %s", name, kernel_case_layouts[layout],
+                     c->text);
         }
         free(first);
         first = bits;
@@ -284,7 +294,8 @@ int kernel_case_steady(kernel_case *c, const char *name)
     return layouts;
 }
 
-void kernel_case_known(kernel_case *c, const char *kernel, const double *expected, int64_t count, double tolerance)
+void kernel_case_known(kernel_case *c, const char *kernel, const double *expected, int64_t count,
+                       double tolerance)
 {
     const ry_kernel *found = every_kernel_find(kernel);
     assert_true(kernel_case_steady(c, kernel) > 0);

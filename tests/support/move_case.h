@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a kernel that moves data on random tensors of random strides, and compares each element of the output with what the test's own
- * function says. Every byte that belongs to no output element must stay as it was. */
+/* Runs a kernel that moves data on random tensors of random strides, and compares each element of
+ * the output with what the test's own function says. Every byte that belongs to no output element
+ * must stay as it was. */
 #ifndef RY_TESTS_MOVE_CASE_H
 #define RY_TESTS_MOVE_CASE_H
 
@@ -18,7 +19,7 @@
 #include <string.h>
 
 #define MOVE_GUARD 64
-#define MAX_MOVE  8
+#define MAX_MOVE   8
 
 typedef struct move_host {
     unsigned char *memory, *before;
@@ -88,7 +89,8 @@ static inline void move_layout(ry_tensor *t, move_host *host, bool plain)
     assert_non_null(host->memory);
     assert_non_null(host->before);
     for (size_t i = 0; i < host->bytes; i++) {
-        host->memory[i] = t->dtype == RYND_DTYPE_BOOL ? move_random() & 1u : (unsigned char)move_random();
+        host->memory[i] =
+            t->dtype == RYND_DTYPE_BOOL ? move_random() & 1u : (unsigned char)move_random();
     }
     memcpy(host->before, host->memory, host->bytes);
     t->data = host->memory + MOVE_GUARD + (size_t)start * size;
@@ -103,7 +105,8 @@ static inline ry_tensor *move_in(move_case *c, ry_dtype dtype, int rank, const i
     return &c->in[i];
 }
 
-static inline ry_tensor *move_out(move_case *c, ry_dtype dtype, int rank, const int64_t *dim, bool plain)
+static inline ry_tensor *move_out(move_case *c, ry_dtype dtype, int rank, const int64_t *dim,
+                                  bool plain)
 {
     ry_shape shape = ry_shape_of(rank, dim);
     int i = c->problem.outputs++;
@@ -130,7 +133,8 @@ static inline void move_fill(const ry_tensor *t, int64_t low, int64_t high)
     int64_t index[RY_MAX_RANK] = {0};
     if (ry_tensor_count(t) > 0) {
         do {
-            ry_set_i64((ry_dtype)t->dtype, t->data, ry_index_offset(t, index), move_pick(low, high));
+            ry_set_i64((ry_dtype)t->dtype, t->data, ry_index_offset(t, index),
+                       move_pick(low, high));
         } while (ry_index_next(t->rank, t->dim, index));
     }
 }
@@ -159,7 +163,8 @@ static inline rynd_status move_try(move_case *c, const ry_kernel **chosen, ry_er
     c->problem.out = c->out;
     const ry_kernel *kernel = every_kernel_first(&c->problem, RY_ISA_generic);
     assert_non_null(kernel);
-    rynd_status status = every_kernel_execute(kernel, &c->problem, in, out, c->actual, &ry_system_allocator, error);
+    rynd_status status =
+        every_kernel_execute(kernel, &c->problem, in, out, c->actual, &ry_system_allocator, error);
     for (int i = 0; i < MAX_MOVE; i++) {
         c->in[i].data = (void *)(uintptr_t)in[i];
         c->out[i].data = out[i];
@@ -178,7 +183,8 @@ static inline const ry_kernel *move_execute(move_case *c)
     return kernel;
 }
 
-/* Runs the case, checks every output and frees it. `expect` sees the inputs, and the outputs' memory from before in out_host. */
+/* Runs the case, checks every output and frees it. `expect` sees the inputs, and the outputs'
+ * memory from before in out_host. */
 static inline void move_check(move_case *c, move_expect expect)
 {
     const ry_kernel *kernel = move_execute(c);
@@ -194,9 +200,11 @@ static inline void move_check(move_case *c, move_expect expect)
             if (memcmp(at, value, size) != 0) {
                 char place[256] = "";
                 for (int i = 0; i < y->rank; i++) {
-                    snprintf(place + strlen(place), sizeof place - strlen(place), " %lld", (long long)index[i]);
+                    snprintf(place + strlen(place), sizeof place - strlen(place), " %lld",
+                             (long long)index[i]);
                 }
-                fail_msg("%s (%s): output %d differs at%s", kernel->name, ry_dtype_name((ry_dtype)y->dtype), k, place);
+                fail_msg("%s (%s): output %d differs at%s", kernel->name,
+                         ry_dtype_name((ry_dtype)y->dtype), k, place);
             }
             memcpy(c->out_host[k].before + (at - c->out_host[k].memory), value, size);
             more = ry_index_next(y->rank, y->dim, index);

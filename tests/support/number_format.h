@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What follows from a float format alone, so that a test's bound need not be guessed; written without the library's conversions, which are tested. */
+/* What follows from a float format alone, so that a test's bound need not be guessed; written
+ * without the library's conversions, which are tested. */
 #ifndef NUMBER_FORMAT_H
 #define NUMBER_FORMAT_H
 

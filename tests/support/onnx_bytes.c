@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes protobuf by hand: a message is a sequence of (field number, wire type) keys with their values (protobuf.dev, "Encoding"). */
+/* Writes protobuf by hand: a message is a sequence of (field number, wire type) keys with their
+ * values (protobuf.dev, "Encoding"). */
 #include "onnx_bytes.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX messages written field by field, good and bad ones, for tests of the reader. Numbers of fields: onnx.proto. */
+/* ONNX messages written field by field, good and bad ones, for tests of the reader. Numbers of
+ * fields: onnx.proto. */
 #ifndef TESTS_ONNX_BYTES_H
 #define TESTS_ONNX_BYTES_H
 
@@ -21,8 +22,10 @@ void put_text(onnx_bytes *m, unsigned field, const char *text);
 void put_message(onnx_bytes *m, unsigned field, onnx_bytes inner);
 
 /* Messages. Lists of names are separated by commas; an empty name is an absent input. */
-onnx_bytes make_tensor(const char *name, int data_type, int rank, const int64_t *dims);        /* without data */
-onnx_bytes make_floats(const char *name, int rank, const int64_t *dims, const float *numbers); /* raw_data */
+onnx_bytes make_tensor(const char *name, int data_type, int rank,
+                       const int64_t *dims); /* without data */
+onnx_bytes make_floats(const char *name, int rank, const int64_t *dims,
+                       const float *numbers); /* raw_data */
 onnx_bytes make_node(const char *op, const char *inputs, const char *outputs);
 void add_int_attribute(onnx_bytes *node, const char *name, int64_t number);
 void add_ints_attribute(onnx_bytes *node, const char *name, int count, const int64_t *numbers);

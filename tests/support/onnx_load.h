@@ -9,7 +9,8 @@
 #include <string.h>
 
 /* Frees the bytes of the graph. */
-static inline rynd_status load(int64_t ir_version, int64_t opset, onnx_bytes graph, ry_onnx_model *model, ry_error *error)
+static inline rynd_status load(int64_t ir_version, int64_t opset, onnx_bytes graph,
+                               ry_onnx_model *model, ry_error *error)
 {
     static onnx_bytes kept; /* the model points into them until the next call */
     onnx_bytes_free(&kept);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors of float32 that are stored anyhow in memory of their own, which is watched: for tests of the public functions that take strides. Failures are cmocka's. */
+/* Tensors of float32 that are stored anyhow in memory of their own, which is watched: for tests of
+ * the public functions that take strides. Failures are cmocka's. */
 #ifndef TESTS_PLACED_TENSOR_H
 #define TESTS_PLACED_TENSOR_H
 
@@ -20,8 +21,9 @@ enum { GUARD = 64, FILL = 0xA5 };
 /* How a tensor is stored. */
 typedef struct lie {
     const char *name;
-    bool reversed;      /* the first dim is innermost */
-    int64_t gap;        /* elements from one to the next along the innermost dim; and as many between lines */
+    bool reversed; /* the first dim is innermost */
+    int64_t
+        gap; /* elements from one to the next along the innermost dim; and as many between lines */
     unsigned backwards; /* bit i: dim i runs to lower addresses */
     size_t odd;         /* bytes that the first one is off its alignment */
     unsigned repeated;  /* bit i: dim i has stride 0; for inputs only */

@@ -56,9 +56,11 @@ static size_t span(const ry_tensor *tensor)
 
 static void map_tensor(product_case *c, int i, const ry_tensor *tensor)
 {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = span(tensor), pages = (bytes + 64 + page - 1) / page * page;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = span(tensor),
+                 pages = (bytes + 64 + page - 1) / page * page;
     c->mapped[i] = pages + page;
-    c->mapping[i] = mmap(NULL, pages + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    c->mapping[i] =
+        mmap(NULL, pages + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(c->mapping[i] != MAP_FAILED);
     assert_int_equal(mprotect((char *)c->mapping[i] + pages, page, PROT_NONE), 0);
     c->data[i] = (char *)c->mapping[i] + pages - bytes;
@@ -112,7 +114,8 @@ static void describe(const char *what, const ry_tensor *t)
     print_error(":%s", ry_dtype_name((ry_dtype)t->dtype));
 }
 
-static void fail_case(const product_case *c, const ry_kernel *kernel, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void fail_case(const product_case *c, const ry_kernel *kernel, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 static void fail_case(const product_case *c, const ry_kernel *kernel, const char *format, ...)
 {
     static const char *const names[CASE_INPUTS] = {"in0", "in1", "in2", "in3", "in4"};
@@ -156,7 +159,8 @@ static void *take_garbage(size_t size)
     return memory;
 }
 
-static void check_behind(const product_case *c, const ry_kernel *kernel, const char *what, const void *memory, size_t size)
+static void check_behind(const product_case *c, const ry_kernel *kernel, const char *what,
+                         const void *memory, size_t size)
 {
     for (size_t i = 0; memory && i < 64; i++) {
         if (((const unsigned char *)memory)[size + i] != 0xff) {
@@ -176,10 +180,12 @@ static void run_in_order(product_case *c, const ry_kernel *kernel, int order)
         fail_case(c, kernel, "prepare: %s", error.text);
     }
     if (prepared.scratch % RY_ALIGNMENT) {
-        fail_case(c, kernel, "scratch of %zu bytes is no multiple of the alignment", prepared.scratch);
+        fail_case(c, kernel, "scratch of %zu bytes is no multiple of the alignment",
+                  prepared.scratch);
     }
     void *state = take_garbage(prepared.state_size), *packed = take_garbage(prepared.packed);
-    void *workspace = take_garbage(prepared.workspace), *scratch = take_garbage(prepared.scratch * WORKERS);
+    void *workspace = take_garbage(prepared.workspace),
+         *scratch = take_garbage(prepared.scratch * WORKERS);
     every_kernel_initialise(&prepared, state);
     const void *in[CASE_INPUTS], *constant[CASE_INPUTS];
     void *out[1] = {c->data[CASE_INPUTS]};
@@ -224,11 +230,13 @@ static double number_at(ry_dtype dtype, const void *data, int64_t at)
 }
 
 /* The first element that is not as expected (its offset), or -1. */
-static int64_t first_wrong(const product_case *c, const ry_kernel *kernel, const unsigned char *expected)
+static int64_t first_wrong(const product_case *c, const ry_kernel *kernel,
+                           const unsigned char *expected)
 {
     const ry_tensor *y = &c->out[0];
     const ry_dtype dtype = (ry_dtype)y->dtype;
-    /* Error of a sum in f32 as a part of its terms, times what is rare; ten times that for what class near32 does to them in float32. */
+    /* Error of a sum in f32 as a part of its terms, times what is rare; ten times that for what
+     * class near32 does to them in float32. */
     const double sum = kernel->accuracy == RY_ACCURACY_near32 && dtype == RY_f32 ? 3e-5 : 3e-6;
     int64_t index[RY_MAX_RANK] = {0};
     do {
@@ -239,7 +247,8 @@ static int64_t first_wrong(const product_case *c, const ry_kernel *kernel, const
             }
             continue;
         }
-        const double want = number_at(dtype, expected, at), got = number_at(dtype, c->data[CASE_INPUTS], at);
+        const double want = number_at(dtype, expected, at),
+                     got = number_at(dtype, c->data[CASE_INPUTS], at);
         /* both were rounded to the output's type */
         if (!(fabs(want - got) <= sum * (1 + sqrt(c->terms)) + 2 * rounding_error(dtype, want))) {
             return at;
@@ -273,7 +282,8 @@ static void check_gaps(const product_case *c, const ry_kernel *kernel)
     ry_release(&ry_system_allocator, written);
 }
 
-/* What kernels are held to: the reference's output, and for class bf16 that of operands rounded to bfloat16, both or the weights alone. */
+/* What kernels are held to: the reference's output, and for class bf16 that of operands rounded to
+ * bfloat16, both or the weights alone. */
 enum { TRUTH_EXACT, TRUTH_BOTH, TRUTH_WEIGHTS, TRUTHS };
 
 typedef struct truths {
@@ -307,7 +317,8 @@ static unsigned char *output_of(const product_case *c, const ry_kernel *referenc
         const bool rounds = (i == 0 && which == TRUTH_BOTH) || (i == 1 && which != TRUTH_EXACT);
         in[i] = rounds ? copies[i] = rounded(c, i) : c->data[i];
     }
-    if (every_kernel_execute(reference, &c->problem, in, out, NULL, &ry_system_allocator, &error) != RYND_OK) {
+    if (every_kernel_execute(reference, &c->problem, in, out, NULL, &ry_system_allocator, &error) !=
+        RYND_OK) {
         fail_case(c, reference, "%s", error.text);
     }
     ry_release(&ry_system_allocator, copies[0]);
@@ -339,8 +350,8 @@ static void compare(const product_case *c, const ry_kernel *kernel, truths *t)
         at = -1;
     }
     if (at >= 0) {
-        fail_case(c, kernel, "element %lld is %.9g, not %.9g", (long long)at, ry_get_f64(dtype, c->data[CASE_INPUTS], at),
-                  ry_get_f64(dtype, t->of[first], at));
+        fail_case(c, kernel, "element %lld is %.9g, not %.9g", (long long)at,
+                  ry_get_f64(dtype, c->data[CASE_INPUTS], at), ry_get_f64(dtype, t->of[first], at));
     }
     check_gaps(c, kernel);
 }
@@ -371,7 +382,8 @@ void case_check(product_case *c, const ry_kernel *kernel, const ry_kernel *refer
     truths_end(&t);
 }
 
-/* AMX in plain C takes half the time of all kernels together; test_amx_random runs it in every order. */
+/* AMX in plain C takes half the time of all kernels together; test_amx_random runs it in every
+ * order. */
 static bool is_emulated(const ry_kernel *kernel)
 {
     return kernel->isa == RY_ISA_generic && strstr(kernel->name, "_split_");
@@ -384,11 +396,13 @@ int case_check_some(product_case *c, const char *reference, const char *name)
     ry_cpu_info cpu;
     ry_cpu_detect(&cpu);
     int checked = 0;
-    const ry_accuracy loosest = c->problem.accuracy > RY_ACCURACY_near32 ? c->problem.accuracy : RY_ACCURACY_near32;
+    const ry_accuracy loosest =
+        c->problem.accuracy > RY_ACCURACY_near32 ? c->problem.accuracy : RY_ACCURACY_near32;
     for (size_t i = 0; i < every_kernel_count(); i++) {
         const ry_kernel *kernel = every_kernel(i);
-        if (kernel->op == c->problem.op && kernel != t.reference && kernel->accuracy <= loosest && kernel->isa <= cpu.isa &&
-            (!name || strstr(kernel->name, name)) && kernel->applicable(&c->problem)) {
+        if (kernel->op == c->problem.op && kernel != t.reference && kernel->accuracy <= loosest &&
+            kernel->isa <= cpu.isa && (!name || strstr(kernel->name, name)) &&
+            kernel->applicable(&c->problem)) {
             check_kernel(c, kernel, &t, is_emulated(kernel) ? 1 : ORDERS);
             checked++;
         }

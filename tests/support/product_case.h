@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One problem with random data, for kernels with sums of products: runs a kernel and compares it with the reference.
+/* One problem with random data, for kernels with sums of products: runs a kernel and compares it
+ * with the reference.
  *
- * Every tensor ends right before a page that nobody may touch, so reading or writing beyond its end crashes; gaps between an output's
- * elements and the bytes before it hold a pattern that must survive. Scratch, workspace and packed memory start as NaN. */
+ * Every tensor ends right before a page that nobody may touch, so reading or writing beyond its end
+ * crashes; gaps between an output's elements and the bytes before it hold a pattern that must
+ * survive. Scratch, workspace and packed memory start as NaN. */
 #ifndef PRODUCT_CASE_H
 #define PRODUCT_CASE_H
 
@@ -19,7 +21,12 @@ typedef struct product_case {
     double terms;                /* in one sum */
 } product_case;
 
-typedef enum case_layout { CASE_ROW_MAJOR, CASE_CHANNELS_LAST, CASE_STRIDED, CASE_LAYOUTS } case_layout;
+typedef enum case_layout {
+    CASE_ROW_MAJOR,
+    CASE_CHANNELS_LAST,
+    CASE_STRIDED,
+    CASE_LAYOUTS
+} case_layout;
 
 uint32_t case_random(uint32_t below);
 
@@ -30,12 +37,14 @@ ry_tensor case_tensor(ry_dtype dtype, int rank, const int64_t *dim, case_layout 
 void case_fill(product_case *c);
 void case_free(product_case *c);
 
-/* Runs `kernel` with its tasks in a few orders on a few workers, and compares with `reference`, another one; fails the test with the problem's text.
- * A kernel of class bf16 is held to the reference of operands rounded to bfloat16. */
+/* Runs `kernel` with its tasks in a few orders on a few workers, and compares with `reference`,
+ * another one; fails the test with the problem's text. A kernel of class bf16 is held to the
+ * reference of operands rounded to bfloat16. */
 void case_check(product_case *c, const ry_kernel *kernel, const ry_kernel *reference);
 
-/* case_check for every kernel of the problem's operator that this machine can run and that applies, but the reference and those less accurate than
- * near32 (or than the problem asks, where that is looser); returns how many did. Those that emulate AMX run in one order. */
+/* case_check for every kernel of the problem's operator that this machine can run and that applies,
+ * but the reference and those less accurate than near32 (or than the problem asks, where that is
+ * looser); returns how many did. Those that emulate AMX run in one order. */
 int case_check_all(product_case *c, const char *reference);
 /* The same of those kernels whose names have `name` in them (NULL: all). */
 int case_check_some(product_case *c, const char *reference, const char *name);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A small graph, built value by value, before and after the rewrites: its outputs must stay what they were.
+/* A small graph, built value by value, before and after the rewrites: its outputs must stay what
+ * they were.
  *
  *   fixture f = begin();
  *   ry_value_id y = conv(&f, input(&f, 4, dims), 3, 5, true);        3 to 5 channels, with a bias
- *   rewrite(&f, expr1(&f, "max(x0, 0)", y));                         runs, rewrites, runs again, compares
- *   assert_int_equal(f.graph->node_count, 1);
- *   end(&f); */
+ *   rewrite(&f, expr1(&f, "max(x0, 0)", y));                         runs, rewrites, runs again,
+ * compares assert_int_equal(f.graph->node_count, 1); end(&f); */
 #ifndef TESTS_SUPPORT_REWRITE_CASE_H
 #define TESTS_SUPPORT_REWRITE_CASE_H
 
@@ -56,20 +56,24 @@ static inline ry_value_id constant(fixture *f, int rank, const int64_t *dim, flo
     return v;
 }
 
-static inline ry_value_id node(fixture *f, ry_op op, const ry_attrs *attrs, int inputs, const ry_value_id *in)
+static inline ry_value_id node(fixture *f, ry_op op, const ry_attrs *attrs, int inputs,
+                               const ry_value_id *in)
 {
     ry_shape unknown = {.rank = -1};
     ry_value_id out = ry_graph_add_value(f->graph, NULL, RY_NONE, &unknown);
     ry_node_id id = ry_graph_add_node(f->graph, op, NULL, "Test", attrs, inputs, in, 1, &out);
     rynd_status status;
-    assert_int_equal(ry_infer_node(f->graph, &f->graph->nodes[id], &f->error, &status), RY_INFER_DONE);
+    assert_int_equal(ry_infer_node(f->graph, &f->graph->nodes[id], &f->error, &status),
+                     RY_INFER_DONE);
     return out;
 }
 
-static inline ry_value_id expr_axes(fixture *f, const char *text, int inputs, const ry_value_id *in, int axes, const int64_t *axis)
+static inline ry_value_id expr_axes(fixture *f, const char *text, int inputs, const ry_value_id *in,
+                                    int axes, const int64_t *axis)
 {
     ry_attrs attrs = ry_attrs_default(RY_OP_expr);
-    assert_int_equal(ry_expr_parse(text, NULL, 0, &f->graph->arena, &attrs.expr.program, &f->error), RYND_OK);
+    assert_int_equal(ry_expr_parse(text, NULL, 0, &f->graph->arena, &attrs.expr.program, &f->error),
+                     RYND_OK);
     attrs.expr.axes.count = axes;
     for (int i = 0; i < axes; i++) {
         attrs.expr.axes.at[i] = axis[i];
@@ -91,7 +95,8 @@ static inline ry_value_id conv(fixture *f, ry_value_id x, int64_t c, int64_t k, 
 {
     ry_attrs attrs = ry_attrs_default(RY_OP_conv);
     attrs.conv.pads = (ry_ints){4, {1, 1, 1, 1}};
-    ry_value_id in[3] = {x, constant(f, 4, (int64_t[]){k, c, 3, 3}, 0), bias ? constant(f, 1, &k, 0) : RY_NO_VALUE};
+    ry_value_id in[3] = {x, constant(f, 4, (int64_t[]){k, c, 3, 3}, 0),
+                         bias ? constant(f, 1, &k, 0) : RY_NO_VALUE};
     return node(f, RY_OP_conv, &attrs, 3, in);
 }
 
@@ -141,7 +146,8 @@ static inline void rewrite(fixture *f, ry_value_id output)
     ry_machine_built_in(&cpu, RY_ISA_generic, &machine);
     const ry_target target = {RY_DEVICE_cpu, RY_ISA_generic, &machine};
     assert_int_equal(ry_graph_compact(f->graph, &f->error), RYND_OK);
-    if (ry_graph_rewrite(f->graph, &f->error) != RYND_OK || ry_plan_fold(f->graph, &target, &later, &f->error) != RYND_OK ||
+    if (ry_graph_rewrite(f->graph, &f->error) != RYND_OK ||
+        ry_plan_fold(f->graph, &target, &later, &f->error) != RYND_OK ||
         ry_graph_compact(f->graph, &f->error) != RYND_OK) {
         fail_msg("%s", f->error.text);
     }
@@ -154,7 +160,8 @@ static inline void rewrite(fixture *f, ry_value_id output)
     }
     for (int64_t i = 0; i < elements; i++) {
         if (!(fabsf(wanted[i] - got[i]) <= 2e-5f * largest)) {
-            fail_msg("element %lld: %g before, %g after", (long long)i, (double)wanted[i], (double)got[i]);
+            fail_msg("element %lld: %g before, %g after", (long long)i, (double)wanted[i],
+                     (double)got[i]);
         }
     }
     graph_run_free(&before);

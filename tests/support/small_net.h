@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small networks for the planner's passes: graphs of CHANNELS x SIDE x SIDE tensors on a made-up machine. */
+/* Small networks for the planner's passes: graphs of CHANNELS x SIDE x SIDE tensors on a made-up
+ * machine. */
 #ifndef TESTS_SUPPORT_SMALL_NET_H
 #define TESTS_SUPPORT_SMALL_NET_H
 
@@ -29,7 +30,8 @@ static inline void small_net_begin(small_net *n, double bandwidth)
     ry_cpu_info cpu;
     ry_cpu_detect(&cpu);
     ry_machine_built_in(&cpu, cpu.isa, &n->machine);
-    n->machine.level[RYND_LEVEL_L2].bandwidth.one = n->machine.level[RYND_LEVEL_L3].bandwidth.one = bandwidth;
+    n->machine.level[RYND_LEVEL_L2].bandwidth.one = n->machine.level[RYND_LEVEL_L3].bandwidth.one =
+        bandwidth;
     n->device = (ry_device){.isa = cpu.isa, .machine = &n->machine};
     n->plan.device = &n->device;
     ry_arena_init(&n->plan.arena, &ry_system_allocator);
@@ -54,18 +56,22 @@ static inline ry_value_id small_net_input(small_net *n)
     return v;
 }
 
-static inline ry_value_id small_net_node(small_net *n, ry_op op, const ry_attrs *attrs, int inputs, const ry_value_id *in)
+static inline ry_value_id small_net_node(small_net *n, ry_op op, const ry_attrs *attrs, int inputs,
+                                         const ry_value_id *in)
 {
     const ry_shape unknown = {.rank = -1};
     const ry_value_id out = ry_graph_add_value(n->plan.graph, NULL, RY_NONE, &unknown);
-    const ry_node_id id = ry_graph_add_node(n->plan.graph, op, NULL, "Test", attrs, inputs, in, 1, &out);
+    const ry_node_id id =
+        ry_graph_add_node(n->plan.graph, op, NULL, "Test", attrs, inputs, in, 1, &out);
     rynd_status status;
-    assert_int_equal(ry_infer_node(n->plan.graph, &n->plan.graph->nodes[id], &n->error, &status), RY_INFER_DONE);
+    assert_int_equal(ry_infer_node(n->plan.graph, &n->plan.graph->nodes[id], &n->error, &status),
+                     RY_INFER_DONE);
     return out;
 }
 
 /* A same-size convolution from CHANNELS to CHANNELS. */
-static inline ry_value_id small_net_convolve(small_net *n, ry_value_id x, int64_t window, int64_t groups)
+static inline ry_value_id small_net_convolve(small_net *n, ry_value_id x, int64_t window,
+                                             int64_t groups)
 {
     const ry_shape shape = ry_shape_of(4, (int64_t[]){CHANNELS, CHANNELS / groups, window, window});
     const ry_value_id w = ry_graph_add_constant(n->plan.graph, NULL, RY_f32, &shape, NULL);
@@ -88,10 +94,13 @@ static inline ry_value_id small_net_pool(small_net *n, ry_value_id x)
     return small_net_node(n, RY_OP_pool, &attrs, 1, &x);
 }
 
-static inline ry_value_id small_net_expression(small_net *n, const char *program, int inputs, const ry_value_id *in)
+static inline ry_value_id small_net_expression(small_net *n, const char *program, int inputs,
+                                               const ry_value_id *in)
 {
     ry_attrs attrs = ry_attrs_default(RY_OP_expr);
-    assert_int_equal(ry_expr_parse(program, NULL, 0, &n->plan.graph->arena, &attrs.expr.program, &n->error), RYND_OK);
+    assert_int_equal(
+        ry_expr_parse(program, NULL, 0, &n->plan.graph->arena, &attrs.expr.program, &n->error),
+        RYND_OK);
     return small_net_node(n, RY_OP_expr, &attrs, inputs, in);
 }
 
@@ -103,14 +112,18 @@ static inline ry_value_id small_net_view(small_net *n, ry_value_id x)
     const ry_value_id flat = ry_graph_add_value(n->plan.graph, NULL, RY_f32, &row);
     const ry_value_id dims = ry_graph_add_i64s(n->plan.graph, NULL, 4, box.dim);
     const ry_value_id back = ry_graph_add_value(n->plan.graph, NULL, RY_f32, &box);
-    assert_int_not_equal(ry_graph_add_node(n->plan.graph, RY_OP_flatten, NULL, "Test", NULL, 1, &x, 1, &flat), RY_NO_NODE);
-    assert_int_not_equal(ry_graph_add_node(n->plan.graph, RY_OP_reshape, NULL, "Test", NULL, 2, (ry_value_id[]){flat, dims}, 1, &back),
+    assert_int_not_equal(
+        ry_graph_add_node(n->plan.graph, RY_OP_flatten, NULL, "Test", NULL, 1, &x, 1, &flat),
+        RY_NO_NODE);
+    assert_int_not_equal(ry_graph_add_node(n->plan.graph, RY_OP_reshape, NULL, "Test", NULL, 2,
+                                           (ry_value_id[]){flat, dims}, 1, &back),
                          RY_NO_NODE);
     return back;
 }
 
 /* Compares the graph's outputs, all of x's shape, with those of an earlier run. */
-static inline void small_net_same(const small_net *n, const graph_run_result *before, const graph_run_result *after)
+static inline void small_net_same(const small_net *n, const graph_run_result *before,
+                                  const graph_run_result *after)
 {
     const ry_graph *graph = n->plan.graph;
     for (size_t o = 0; o < graph->output_count; o++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes protobuf by hand: a message is a sequence of (field number, wire type) keys with their values (protobuf.dev, "Encoding"). */
+/* Writes protobuf by hand: a message is a sequence of (field number, wire type) keys with their
+ * values (protobuf.dev, "Encoding"). */
 #include "tiny_model.h"
 
 #include <assert.h>
@@ -11,7 +12,14 @@ enum { MODEL_IR_VERSION = 1, MODEL_PRODUCER = 2, MODEL_GRAPH = 7, MODEL_OPSET = 
 enum { OPSET_VERSION = 2 };
 enum { GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_INITIALIZER = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12 };
 enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OP = 4, NODE_ATTRIBUTE = 5 };
-enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_I = 3, ATTRIBUTE_INTS = 8, ATTRIBUTE_TYPE = 20, ATTRIBUTE_TYPE_INT = 2, ATTRIBUTE_TYPE_INTS = 7 };
+enum {
+    ATTRIBUTE_NAME = 1,
+    ATTRIBUTE_I = 3,
+    ATTRIBUTE_INTS = 8,
+    ATTRIBUTE_TYPE = 20,
+    ATTRIBUTE_TYPE_INT = 2,
+    ATTRIBUTE_TYPE_INTS = 7
+};
 enum { TENSOR_DIMS = 1, TENSOR_TYPE = 2, TENSOR_NAME = 8, TENSOR_RAW = 9, TENSOR_TYPE_FLOAT = 1 };
 enum {
     VALUE_NAME = 1,
@@ -90,7 +98,8 @@ static void put_weights(message *graph, const char *name, int rank, const int64_
     put_message(graph, GRAPH_INITIALIZER, &tensor);
 }
 
-static void put_value(message *graph, unsigned field, const char *name, int rank, const int64_t *dim)
+static void put_value(message *graph, unsigned field, const char *name, int rank,
+                      const int64_t *dim)
 {
     message shape = {.size = 0}, tensor = {.size = 0}, type = {.size = 0}, value = {.size = 0};
     for (int i = 0; i < rank; i++) {
@@ -117,7 +126,8 @@ typedef struct attribute {
     int64_t values[4];
 } attribute;
 
-static void put_node(message *graph, const char *op, const char *const *inputs, const char *output, const attribute *attributes, int count)
+static void put_node(message *graph, const char *op, const char *const *inputs, const char *output,
+                     const attribute *attributes, int count)
 {
     message node = {.size = 0};
     for (; *inputs; inputs++) {
@@ -135,14 +145,16 @@ static void put_node(message *graph, const char *op, const char *const *inputs, 
         if (attributes[i].count == 0) {
             put_integer(&inner, ATTRIBUTE_I, (uint64_t)attributes[i].values[0]);
         }
-        put_integer(&inner, ATTRIBUTE_TYPE, attributes[i].count ? ATTRIBUTE_TYPE_INTS : ATTRIBUTE_TYPE_INT);
+        put_integer(&inner, ATTRIBUTE_TYPE,
+                    attributes[i].count ? ATTRIBUTE_TYPE_INTS : ATTRIBUTE_TYPE_INT);
         put_message(&node, NODE_ATTRIBUTE, &inner);
     }
     put_message(graph, GRAPH_NODE, &node);
 }
 
 #define INPUTS(...) ((const char *const[]){__VA_ARGS__, NULL})
-#define DIMS(...)   (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), ((const int64_t[]){__VA_ARGS__})
+#define DIMS(...) \
+    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), ((const int64_t[]){__VA_ARGS__})
 
 static void put_graph(message *graph)
 {

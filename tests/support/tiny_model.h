@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A small convolutional network as ONNX bytes, made field by field, for tests that must not depend on files or on Python.
+/* A small convolutional network as ONNX bytes, made field by field, for tests that must not depend
+ * on files or on Python.
  *
- *   x [batch, 3, 8, 8] -> Conv 3x3 -> Relu -> MaxPool -> Conv 1x1 -> Add (to MaxPool's) -> GlobalAveragePool -> Flatten -> Gemm -> Softmax -> y [batch, 5] */
+ *   x [batch, 3, 8, 8] -> Conv 3x3 -> Relu -> MaxPool -> Conv 1x1 -> Add (to MaxPool's) ->
+ * GlobalAveragePool -> Flatten -> Gemm -> Softmax -> y [batch, 5] */
 #ifndef TESTS_TINY_MODEL_H
 #define TESTS_TINY_MODEL_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory runs out at the n-th allocation, for every n while a small model is loaded, planned and run, and while an operator is made and run: an error that says so, no leak, no crash.
- * Allocations are counted where the library asks its context's hooks, and where it asks the C library (a kernel's `prepare` does): the linker
- * puts __wrap_aligned_alloc in the place of aligned_alloc. */
+/* Memory runs out at the n-th allocation, for every n while a small model is loaded, planned and
+ * run, and while an operator is made and run: an error that says so, no leak, no crash. Allocations
+ * are counted where the library asks its context's hooks, and where it asks the C library (a
+ * kernel's `prepare` does): the linker puts __wrap_aligned_alloc in the place of aligned_alloc. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +18,8 @@
 #include <stdlib.h>
 
 typedef struct counting {
-    atomic_long left;  /* allocations until they fail; all later ones fail too when `stay`, else only that one */
+    atomic_long left; /* allocations until they fail; all later ones fail too when `stay`, else only
+                         that one */
     atomic_long alive; /* taken and not given back */
     atomic_long taken;
     bool stay;
@@ -81,9 +83,11 @@ static rynd_status use_model(attempt *a, counting *c)
     static uint8_t bytes[TINY_MODEL_CAPACITY];
     const size_t size = tiny_model(bytes);
     rynd_allocator allocator = {take, give_back, c};
-    rynd_context_options context_options = {.size = sizeof context_options, .threads = 2, .allocator = &allocator};
+    rynd_context_options context_options = {
+        .size = sizeof context_options, .threads = 2, .allocator = &allocator};
     rynd_plan_options plan_options = {.size = sizeof plan_options, .batch = 2};
-    rynd_tensor x = rynd_tensor_of(a->x, RYND_DTYPE_F32, 4, (int64_t[]){2, TINY_CHANNELS, TINY_SIDE, TINY_SIDE});
+    rynd_tensor x = rynd_tensor_of(a->x, RYND_DTYPE_F32, 4,
+                                   (int64_t[]){2, TINY_CHANNELS, TINY_SIDE, TINY_SIDE});
     rynd_tensor y = rynd_tensor_of(a->y, RYND_DTYPE_F32, 2, (int64_t[]){2, TINY_CLASSES});
     counted = c;
     rynd_status status = rynd_context_create(&context_options, &a->context);
@@ -103,13 +107,18 @@ static rynd_status use_op(attempt *a, counting *c)
     enum { SIDE = 4, PLANE = TINY_CHANNELS * SIDE * SIDE };
     static float x[PLANE], w[TINY_CHANNELS * TINY_CHANNELS * 9], y[PLANE];
     const rynd_allocator allocator = {take, give_back, c};
-    const rynd_context_options context_options = {.size = sizeof context_options, .threads = 2, .allocator = &allocator};
+    const rynd_context_options context_options = {
+        .size = sizeof context_options, .threads = 2, .allocator = &allocator};
     const rynd_tensor inputs[] = {{0}, {.data = w}, {0}, {0}};
     const rynd_op_options options = {.size = sizeof options, .inputs = inputs};
     counted = c;
     rynd_status status = rynd_context_create(&context_options, &a->context);
-    status = status ? status : rynd_op_create(a->context, "conv c=3 h=4 w=4 k=3 r=3 s=3 pad=1", &options, &a->op);
-    status = status ? status : rynd_op_execute(a->op, (const void *const[]){x, NULL, NULL, NULL}, (void *const[]){y});
+    status =
+        status ? status
+               : rynd_op_create(a->context, "conv c=3 h=4 w=4 k=3 r=3 s=3 pad=1", &options, &a->op);
+    status = status ? status
+                    : rynd_op_execute(a->op, (const void *const[]){x, NULL, NULL, NULL},
+                                      (void *const[]){y});
     counted = NULL;
     return status;
 }
@@ -138,13 +147,14 @@ static void fail_each(rynd_status (*use)(attempt *a, counting *c), bool stay)
         attempt a = {0};
         rynd_status status = use(&a, &c);
         if (status != RYND_ERROR_OUT_OF_MEMORY) {
-            fail_msg("allocation %ld of %ld failed: got '%s' (%s), expected 'out of memory'", n, total, rynd_status_text(status),
-                     rynd_last_error());
+            fail_msg("allocation %ld of %ld failed: got '%s' (%s), expected 'out of memory'", n,
+                     total, rynd_status_text(status), rynd_last_error());
         }
         assert_true(rynd_last_error()[0] != '\0');
         finish(&a);
         if (c.alive != 0) {
-            fail_msg("allocation %ld of %ld failed: %ld allocations were not given back", n, total, (long)c.alive);
+            fail_msg("allocation %ld of %ld failed: %ld allocations were not given back", n, total,
+                     (long)c.alive);
         }
     }
 }

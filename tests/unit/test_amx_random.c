@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions by split bfloat16 on random shapes: strides, dilations, groups, padding, and layouts of x, y, the weights and the residual apart. */
+/* Convolutions by split bfloat16 on random shapes: strides, dilations, groups, padding, and layouts
+ * of x, y, the weights and the residual apart. */
 #include "product_case.h"
 
 #include <setjmp.h>
@@ -24,7 +25,8 @@ static bool make_case(product_case *c, int space)
     *c = (product_case){.problem = {.op = RY_OP_conv, .inputs = 4}};
     c->problem.attrs = ry_attrs_default(RY_OP_conv);
     ry_conv_attrs *a = &c->problem.attrs.conv;
-    const int64_t groups = between(0, 2) ? 1 : 2, in = between(16, 40), out = between(1, 40), batch = between(1, 2);
+    const int64_t groups = between(0, 2) ? 1 : 2, in = between(16, 40), out = between(1, 40),
+                  batch = between(1, 2);
     int64_t x[5] = {batch, in * groups}, w[5] = {out * groups, in}, y[5] = {batch, out * groups};
     a->groups = groups;
     a->stride.count = a->dilation.count = space;
@@ -37,7 +39,8 @@ static bool make_case(product_case *c, int space)
         a->dilation.at[i] = between(0, 1) ? 1 : between(2, 3);
         a->pads.at[i] = between(0, w[i + 2]);
         a->pads.at[i + space] = between(0, w[i + 2]);
-        const int64_t reach = a->dilation.at[i] * (w[i + 2] - 1) + 1, padded = x[i + 2] + a->pads.at[i] + a->pads.at[i + space];
+        const int64_t reach = a->dilation.at[i] * (w[i + 2] - 1) + 1,
+                      padded = x[i + 2] + a->pads.at[i] + a->pads.at[i + space];
         if (padded < reach) {
             return false;
         }
@@ -108,6 +111,7 @@ static void volumes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lines), cmocka_unit_test(images), cmocka_unit_test(volumes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(lines), cmocka_unit_test(images),
+                                       cmocka_unit_test(volumes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tiles of bfloat16 in plain C: their arithmetic as the manual states it; convolutions by split operands on odd shapes and on numbers at the ends of
- * the range; and which problems are given to them. Where the machine has AMX, the same convolutions run on it, too. */
+/* Tiles of bfloat16 in plain C: their arithmetic as the manual states it; convolutions by split
+ * operands on odd shapes and on numbers at the ends of the range; and which problems are given to
+ * them. Where the machine has AMX, the same convolutions run on it, too. */
 #include "kernel_case.h"
-#include "kernels/cpu/simd/amx_tile.h"
 #include "kernels/cpu/peak/peak.h"
+#include "kernels/cpu/simd/amx_tile.h"
 #include "machine/machine.h"
 #include "predict/predict.h"
 
@@ -63,7 +64,8 @@ static void tiles_multiply(void **state)
     }
 }
 
-/* c + a . b for up to 16 pairs, in a corner of the tiles; values[k]: {a first, b first, a second, b second}. */
+/* c + a . b for up to 16 pairs, in a corner of the tiles; values[k]: {a first, b first, a second, b
+ * second}. */
 static float corner(float c, int pairs, const float values[][4])
 {
     operands o = {.c = {{0}}};
@@ -81,16 +83,23 @@ static float corner(float c, int pairs, const float values[][4])
 static void steps_round(void **state)
 {
     (void)state;
-    /* first and second elements are summed apart: 2^24 + 1 - 2^24 is 1 only where 1 does not meet 2^24 first */
-    assert_true(corner(0, 2, (const float[][4]){{0x1p12f, 0x1p12f, 1, 1}, {-0x1p12f, 0x1p12f, 0, 0}}) == 1.0f);
-    assert_true(corner(0, 3, (const float[][4]){{0x1p12f, 0x1p12f, 0, 0}, {1, 1, 0, 0}, {-0x1p12f, 0x1p12f, 0, 0}}) == 0.0f);
+    /* first and second elements are summed apart: 2^24 + 1 - 2^24 is 1 only where 1 does not meet
+     * 2^24 first */
+    assert_true(
+        corner(0, 2, (const float[][4]){{0x1p12f, 0x1p12f, 1, 1}, {-0x1p12f, 0x1p12f, 0, 0}}) ==
+        1.0f);
+    assert_true(corner(0, 3,
+                       (const float[][4]){{0x1p12f, 0x1p12f, 0, 0},
+                                          {1, 1, 0, 0},
+                                          {-0x1p12f, 0x1p12f, 0, 0}}) == 0.0f);
     /* both sums meet before C does */
     assert_true(corner(0x1p24f, 1, (const float[][4]){{1, 1, 1, 1}}) == 0x1p24f + 2);
     /* ties go to even */
     assert_true(corner(0x1p24f, 1, (const float[][4]){{1, 1, 0, 0}}) == 0x1p24f);
     assert_true(corner(0x1p24f + 2, 1, (const float[][4]){{1, 1, 0, 0}}) == 0x1p24f + 4);
     /* a product beyond the range, taken back before it is rounded */
-    assert_true(corner(0, 2, (const float[][4]){{-0x1p127f, 1, 0, 0}, {0x1p64f, 0x1p64f, 0, 0}}) == 0x1p127f);
+    assert_true(corner(0, 2, (const float[][4]){{-0x1p127f, 1, 0, 0}, {0x1p64f, 0x1p64f, 0, 0}}) ==
+                0x1p127f);
 }
 
 static void small_numbers_are_zero(void **state)
@@ -102,10 +111,17 @@ static void small_numbers_are_zero(void **state)
     assert_true(corner(0, 1, (const float[][4]){{0x1p-100f, 0x1p-26f, 0, 0}}) == 0x1p-126f);
     assert_true(corner(0x1p-127f, 1, (const float[][4]){{0, 0, 0, 0}}) == 0.0f);
     /* each sum that is subnormal is lost, whatever follows; a product alone is not rounded */
-    assert_true(corner(0, 2, (const float[][4]){{0x1p-64f, 0x1p-63f, 0, 0}, {0x1p-64f, 0x1p-63f, 0, 0}}) == 0.0f);
-    assert_true(corner(0, 2, (const float[][4]){{0x1p-63f, 0x1p-63f, 0, 0}, {0x1p-64f, 0x1p-63f, 0, 0}}) == 0x1.8p-126f);
+    assert_true(
+        corner(0, 2, (const float[][4]){{0x1p-64f, 0x1p-63f, 0, 0}, {0x1p-64f, 0x1p-63f, 0, 0}}) ==
+        0.0f);
+    assert_true(
+        corner(0, 2, (const float[][4]){{0x1p-63f, 0x1p-63f, 0, 0}, {0x1p-64f, 0x1p-63f, 0, 0}}) ==
+        0x1.8p-126f);
     /* exact below the unit of subnormal numbers */
-    assert_true(corner(0, 2, (const float[][4]){{0x1p-63f, 0x1p-63f, 0, 0}, {0x1.02p-75f, 0x1.02p-75f, 0, 0}}) == 0x1p-126f + 0x1p-149f);
+    assert_true(
+        corner(0, 2,
+               (const float[][4]){{0x1p-63f, 0x1p-63f, 0, 0}, {0x1.02p-75f, 0x1.02p-75f, 0, 0}}) ==
+        0x1p-126f + 0x1p-149f);
 }
 
 static void numbers_that_are_none(void **state)
@@ -119,8 +135,10 @@ static void numbers_that_are_none(void **state)
     assert_true(ry_peak_tiles_generic(1, &sink) == 6 * 16384.0 && sink > 0);
 }
 
-static const char *const kernels[] = {"conv_fwd_f32_split_strict", "conv_fwd_f32_split", "conv_fwd_bf16_split"};
-static const double bounds[] = {2e-6, 2e-5, 2e-6}; /* of the largest output; the last one's operands are rounded first */
+static const char *const kernels[] = {"conv_fwd_f32_split_strict", "conv_fwd_f32_split",
+                                      "conv_fwd_bf16_split"};
+static const double bounds[] = {
+    2e-6, 2e-5, 2e-6}; /* of the largest output; the last one's operands are rounded first */
 
 static const char *const problems[] = {
     "conv c=16 h=9 w=11 k=7 r=3 s=3 pad=1",
@@ -147,7 +165,9 @@ static void odd_shapes(void **state)
         for (int k = 0; k < 3; k++) {
             kernel_case c;
             kernel_case_parse(&c, problems[i]);
-            c.accuracy = k == 2 ? RY_ACCURACY_bf16 : k == 1 ? RY_ACCURACY_near32 : RY_ACCURACY_strict;
+            c.accuracy = k == 2   ? RY_ACCURACY_bf16
+                         : k == 1 ? RY_ACCURACY_near32
+                                  : RY_ACCURACY_strict;
             for (ry_isa isa = RY_ISA_generic; isa <= RY_ISA_amx; isa++) {
                 char name[64];
                 snprintf(name, sizeof name, "%s_%s", kernels[k], ry_isa_name(isa));
@@ -161,7 +181,8 @@ static void odd_shapes(void **state)
 }
 
 /* A convolution of one tap, whose sums are easily known. */
-static void sums_of(int kernel, const double x[64], const double w[2][64], const double expected[2], double tolerance)
+static void sums_of(int kernel, const double x[64], const double w[2][64], const double expected[2],
+                    double tolerance)
 {
     kernel_case c;
     double weights[128];
@@ -196,8 +217,10 @@ static void ends_of_the_range(void **state)
         sums_of(kernel, x, (const double(*)[64])w, (const double[]){1e30, 0x1.8p-131}, 1e-5);
         /* normal operands, subnormal products */
         const double y[64] = {0x1.234567p-70, 0x1.7p-71}, v[2][64] = {{0x1.1p-60}, {1, 1}};
-        sums_of(kernel, y, v, (const double[]){0x1.234567p-70 * 0x1.1p-60, 0x1.234567p-70 + 0x1.7p-71}, 1e-5);
-        /* a number that rounds to bfloat16's infinity; a sum whose parts leave the range on the way */
+        sums_of(kernel, y, v,
+                (const double[]){0x1.234567p-70 * 0x1.1p-60, 0x1.234567p-70 + 0x1.7p-71}, 1e-5);
+        /* a number that rounds to bfloat16's infinity; a sum whose parts leave the range on the way
+         */
         const double z[64] = {3.4e38, 3.4e38, 3.4e38}, u[2][64] = {{1}, {0.9, 0.9, -0.9}};
         sums_of(kernel, z, u, (const double[]){3.4e38, INFINITY}, 1e-5);
         const double s[64] = {0x1.fffffep127}, t[2][64] = {{0x1p-100}, {-0.5}};
@@ -246,19 +269,26 @@ static const ry_kernel *choice(const char *text, ry_accuracy accuracy, const ry_
 static void chosen_where_they_pay(void **state)
 {
     (void)state;
-    const char *dense = "conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1", *image = "conv c=3 h=224 w=224 k=64 r=7 s=7 stride=2 pad=3",
-               *pointwise = "conv c=256 h=28 w=28 k=128", *depthwise = "conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1 groups=64";
+    const char *dense = "conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1",
+               *image = "conv c=3 h=224 w=224 k=64 r=7 s=7 stride=2 pad=3",
+               *pointwise = "conv c=256 h=28 w=28 k=128",
+               *depthwise = "conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1 groups=64";
     ry_cpu_info cpu;
     ry_cpu_detect(&cpu);
     for (ry_isa isa = RY_ISA_generic; isa < RY_ISA_amx && isa <= cpu.isa; isa++) {
-        assert_null(strstr(choice(dense, RY_ACCURACY_near32, every_kernel_target(isa))->name, "split"));
-        assert_null(strstr(choice(dense, RY_ACCURACY_bf16, every_kernel_target(isa))->name, "split"));
+        assert_null(
+            strstr(choice(dense, RY_ACCURACY_near32, every_kernel_target(isa))->name, "split"));
+        assert_null(
+            strstr(choice(dense, RY_ACCURACY_bf16, every_kernel_target(isa))->name, "split"));
     }
     const ry_target *tiles = sapphire_rapids();
     if (ry_kernel_find("conv_fwd_f32_split_amx")) {
-        assert_string_equal(choice(dense, RY_ACCURACY_near32, tiles)->name, "conv_fwd_f32_split_amx");
-        assert_string_equal(choice(pointwise, RY_ACCURACY_strict, tiles)->name, "conv_fwd_f32_split_strict_amx");
-        assert_string_equal(choice(dense, RY_ACCURACY_bf16, tiles)->name, "conv_fwd_bf16_split_amx");
+        assert_string_equal(choice(dense, RY_ACCURACY_near32, tiles)->name,
+                            "conv_fwd_f32_split_amx");
+        assert_string_equal(choice(pointwise, RY_ACCURACY_strict, tiles)->name,
+                            "conv_fwd_f32_split_strict_amx");
+        assert_string_equal(choice(dense, RY_ACCURACY_bf16, tiles)->name,
+                            "conv_fwd_bf16_split_amx");
         assert_null(strstr(choice(image, RY_ACCURACY_near32, tiles)->name, "split"));
         assert_null(strstr(choice(depthwise, RY_ACCURACY_near32, tiles)->name, "split"));
     }
@@ -266,9 +296,12 @@ static void chosen_where_they_pay(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tiles_multiply),        cmocka_unit_test(steps_round), cmocka_unit_test(small_numbers_are_zero),
-        cmocka_unit_test(numbers_that_are_none), cmocka_unit_test(odd_shapes),  cmocka_unit_test(ends_of_the_range),
-        cmocka_unit_test(chosen_where_they_pay)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(tiles_multiply),
+                                       cmocka_unit_test(steps_round),
+                                       cmocka_unit_test(small_numbers_are_zero),
+                                       cmocka_unit_test(numbers_that_are_none),
+                                       cmocka_unit_test(odd_shapes),
+                                       cmocka_unit_test(ends_of_the_range),
+                                       cmocka_unit_test(chosen_where_they_pay)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

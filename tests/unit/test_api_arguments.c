@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors that are none, structs of other versions and values that mean nothing: every entry point refuses them, says why, and leaves no handle. */
+/* Tensors that are none, structs of other versions and values that mean nothing: every entry point
+ * refuses them, says why, and leaves no handle. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +31,8 @@ static int begin(void **state)
     (void)state;
     const rynd_plan_options options = {.size = sizeof options, .batch = 1};
     size = tiny_model(bytes);
-    return rynd_context_create(NULL, &context) || rynd_model_load_memory(context, bytes, size, &model) ||
+    return rynd_context_create(NULL, &context) ||
+           rynd_model_load_memory(context, bytes, size, &model) ||
            rynd_plan_create(model, &options, &plan) || rynd_session_create(plan, &session);
 }
 
@@ -47,7 +49,8 @@ static int end(void **state)
 static void assert_refused(rynd_status status, rynd_status expected, const char *says)
 {
     if (status != expected || !strstr(rynd_last_error(), says)) {
-        fail_msg("got '%s' (%s), expected '%s' (...%s...)", rynd_status_text(status), rynd_last_error(), rynd_status_text(expected), says);
+        fail_msg("got '%s' (%s), expected '%s' (...%s...)", rynd_status_text(status),
+                 rynd_last_error(), rynd_status_text(expected), says);
     }
 }
 
@@ -102,7 +105,8 @@ static rynd_status write_pb(const rynd_tensor *t)
     return status;
 }
 
-static rynd_status (*const entries[])(const rynd_tensor *) = {bind_input, bind_output, plan_for, op_input, op_output, write_pb};
+static rynd_status (*const entries[])(const rynd_tensor *) = {bind_input, bind_output, plan_for,
+                                                              op_input,   op_output,   write_pb};
 
 #define BIG ((int64_t)1 << 40)
 static const struct {
@@ -118,10 +122,14 @@ static const struct {
     {"dim 0 is -1", {memory, RYND_DTYPE_F32, 4, {-1, 3, 8, 8}, {192, 64, 8, 1}}},
     {"beyond 2^63 bytes", {memory, RYND_DTYPE_F32, 4, {BIG, 3, BIG, 8}, {0, 0, 0, 0}}},
     {"beyond 2^63 bytes", {memory, RYND_DTYPE_F64, 2, {BIG, 1 << 20}, {0, 0}}},
-    {"outside the address space", {memory, RYND_DTYPE_F32, 4, {1, 3, 8, 8}, {192, INT64_MAX, 8, 1}}},
-    {"outside the address space", {memory, RYND_DTYPE_F32, 4, {1, 3, 8, 8}, {192, INT64_MIN, 8, 1}}},
-    {"outside the address space", {memory, RYND_DTYPE_F32, 4, {1, 3, 8, 8}, {192, 64, INT64_MAX / 16, INT64_MAX / 16}}},
-    {"outside the address space", {memory, RYND_DTYPE_F32, 4, {1, 3, 8, 8}, {192, -((int64_t)1 << 59), 8, 1}}},
+    {"outside the address space",
+     {memory, RYND_DTYPE_F32, 4, {1, 3, 8, 8}, {192, INT64_MAX, 8, 1}}},
+    {"outside the address space",
+     {memory, RYND_DTYPE_F32, 4, {1, 3, 8, 8}, {192, INT64_MIN, 8, 1}}},
+    {"outside the address space",
+     {memory, RYND_DTYPE_F32, 4, {1, 3, 8, 8}, {192, 64, INT64_MAX / 16, INT64_MAX / 16}}},
+    {"outside the address space",
+     {memory, RYND_DTYPE_F32, 4, {1, 3, 8, 8}, {192, -((int64_t)1 << 59), 8, 1}}},
 };
 
 static void what_is_no_tensor(void **state)
@@ -129,23 +137,28 @@ static void what_is_no_tensor(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof impossible / sizeof *impossible; i++) {
         for (size_t e = 0; e < sizeof entries / sizeof *entries; e++) {
-            assert_refused(entries[e](&impossible[i].tensor), RYND_ERROR_ARGUMENT, impossible[i].says);
+            assert_refused(entries[e](&impossible[i].tensor), RYND_ERROR_ARGUMENT,
+                           impossible[i].says);
         }
         assert_true(rynd_tensor_elements(&impossible[i].tensor) >= -1);
     }
     assert_int_equal(rynd_tensor_elements(&impossible[2].tensor), -1);
     assert_int_equal(rynd_tensor_elements(&impossible[5].tensor), -1);
     assert_int_equal(rynd_tensor_elements(&impossible[7].tensor), -1);
-    assert_int_equal(rynd_tensor_of(memory, RYND_DTYPE_F32, 2, (int64_t[]){BIG, BIG}).dtype, RYND_DTYPE_NONE);
-    assert_int_equal(rynd_tensor_of(memory, RYND_DTYPE_F32, 1, (int64_t[]){-1}).dtype, RYND_DTYPE_NONE);
-    assert_int_equal(rynd_tensor_of(memory, RYND_DTYPE_F32, 17, impossible[0].tensor.dim).dtype, RYND_DTYPE_NONE);
+    assert_int_equal(rynd_tensor_of(memory, RYND_DTYPE_F32, 2, (int64_t[]){BIG, BIG}).dtype,
+                     RYND_DTYPE_NONE);
+    assert_int_equal(rynd_tensor_of(memory, RYND_DTYPE_F32, 1, (int64_t[]){-1}).dtype,
+                     RYND_DTYPE_NONE);
+    assert_int_equal(rynd_tensor_of(memory, RYND_DTYPE_F32, 17, impossible[0].tensor.dim).dtype,
+                     RYND_DTYPE_NONE);
 }
 
 /* A stride along a dim of one element reaches nothing. */
 static void strides_that_do_not_matter(void **state)
 {
     (void)state;
-    rynd_tensor x = rynd_tensor_of(memory, RYND_DTYPE_F32, 4, (int64_t[]){1, TINY_CHANNELS, TINY_SIDE, TINY_SIDE});
+    rynd_tensor x = rynd_tensor_of(memory, RYND_DTYPE_F32, 4,
+                                   (int64_t[]){1, TINY_CHANNELS, TINY_SIDE, TINY_SIDE});
     rynd_tensor y = rynd_tensor_of(memory, RYND_DTYPE_F32, 2, (int64_t[]){1, TINY_CLASSES});
     x.stride[0] = INT64_MIN;
     y.stride[0] = 0;
@@ -164,8 +177,10 @@ static void tensors_that_are_not_wanted(void **state)
 {
     (void)state;
     const int64_t dims[] = {1, TINY_CHANNELS, TINY_SIDE, TINY_SIDE};
-    const rynd_tensor wide = rynd_tensor_of(memory, RYND_DTYPE_F32, 4, (int64_t[]){1, TINY_CHANNELS, TINY_SIDE, TINY_SIDE + 1});
-    const rynd_tensor halves = rynd_tensor_of(memory, RYND_DTYPE_F16, 4, dims), none = {.dtype = RYND_DTYPE_NONE};
+    const rynd_tensor wide = rynd_tensor_of(
+        memory, RYND_DTYPE_F32, 4, (int64_t[]){1, TINY_CHANNELS, TINY_SIDE, TINY_SIDE + 1});
+    const rynd_tensor halves = rynd_tensor_of(memory, RYND_DTYPE_F16, 4, dims),
+                      none = {.dtype = RYND_DTYPE_NONE};
     const rynd_tensor no_data = rynd_tensor_of(NULL, RYND_DTYPE_F32, 4, dims);
     assert_refused(bind_input(&wide), RYND_ERROR_SHAPE, "input 'x': planned for f32");
     assert_refused(bind_input(&halves), RYND_ERROR_SHAPE, "given f16");
@@ -201,19 +216,26 @@ static void memory_that_does_not_fit(void **state)
     (void)state;
     rynd_op *op = NULL;
     char *odd = (char *)memory + 2;
-    const rynd_op_options constant = {.size = sizeof constant, .inputs = (rynd_tensor[4]){{0}, {.data = odd}}};
-    assert_refused(make_op(&constant), RYND_ERROR_ARGUMENT, "input 1: its data is not aligned to its elements of 4 bytes");
+    const rynd_op_options constant = {.size = sizeof constant,
+                                      .inputs = (rynd_tensor[4]){{0}, {.data = odd}}};
+    assert_refused(make_op(&constant), RYND_ERROR_ARGUMENT,
+                   "input 1: its data is not aligned to its elements of 4 bytes");
     assert_int_equal(rynd_op_create(context, PROBLEM, NULL, &op), RYND_OK);
     float x[3 * 8 * 8] = {0}, w[3 * 3 * 3 * 3] = {0}, y[3 * 8 * 8];
-    assert_int_equal(rynd_op_execute(op, (const void *const[]){x, w, NULL, NULL}, (void *const[]){y}), RYND_OK);
-    assert_refused(rynd_op_execute(op, (const void *const[]){x, NULL, NULL, NULL}, (void *const[]){y}), RYND_ERROR_ARGUMENT,
-                   "input 1: its data is NULL");
-    assert_refused(rynd_op_execute(op, (const void *const[]){odd, w, NULL, NULL}, (void *const[]){y}), RYND_ERROR_ARGUMENT,
-                   "input 0: its data is not aligned");
-    assert_refused(rynd_op_execute(op, (const void *const[]){x, w, NULL, NULL}, (void *const[]){NULL}), RYND_ERROR_ARGUMENT,
-                   "output 0: its data is NULL");
-    assert_refused(rynd_op_execute(op, (const void *const[]){x, w, NULL, NULL}, (void *const[]){odd}), RYND_ERROR_ARGUMENT,
-                   "output 0: its data is not aligned");
+    assert_int_equal(
+        rynd_op_execute(op, (const void *const[]){x, w, NULL, NULL}, (void *const[]){y}), RYND_OK);
+    assert_refused(
+        rynd_op_execute(op, (const void *const[]){x, NULL, NULL, NULL}, (void *const[]){y}),
+        RYND_ERROR_ARGUMENT, "input 1: its data is NULL");
+    assert_refused(
+        rynd_op_execute(op, (const void *const[]){odd, w, NULL, NULL}, (void *const[]){y}),
+        RYND_ERROR_ARGUMENT, "input 0: its data is not aligned");
+    assert_refused(
+        rynd_op_execute(op, (const void *const[]){x, w, NULL, NULL}, (void *const[]){NULL}),
+        RYND_ERROR_ARGUMENT, "output 0: its data is NULL");
+    assert_refused(
+        rynd_op_execute(op, (const void *const[]){x, w, NULL, NULL}, (void *const[]){odd}),
+        RYND_ERROR_ARGUMENT, "output 0: its data is not aligned");
     rynd_op_destroy(op);
 }
 
@@ -326,7 +348,8 @@ static void sizes_that_are_none(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof structs / sizeof *structs; i++) {
-        const size_t sizes[] = {0, 1, sizeof(size_t) - 1, structs[i].size - 1, structs[i].size + 4, 1 << 20, SIZE_MAX};
+        const size_t sizes[] = {
+            0, 1, sizeof(size_t) - 1, structs[i].size - 1, structs[i].size + 4, 1 << 20, SIZE_MAX};
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             uint8_t *made = make_struct(sizeof(size_t), sizes[s], 0);
             assert_refused(structs[i].call(made), RYND_ERROR_ARGUMENT, structs[i].name);
@@ -341,7 +364,8 @@ static void structs_of_other_versions(void **state)
     for (size_t i = 0; i < sizeof structs / sizeof *structs; i++) {
         enum { MORE = 24 };
         const size_t larger = structs[i].size + MORE;
-        uint8_t *older = make_struct(sizeof(size_t), sizeof(size_t), 0), *newer = make_struct(larger, larger, 0);
+        uint8_t *older = make_struct(sizeof(size_t), sizeof(size_t), 0),
+                *newer = make_struct(larger, larger, 0);
         assert_int_equal(structs[i].call(older), structs[i].empty);
         assert_int_equal(structs[i].call(newer), structs[i].empty);
         memset(newer + structs[i].size, 1, MORE);
@@ -403,7 +427,8 @@ static void values_of_plan_options(void **state)
     options.settings = &(rynd_setting){"no such step", "kernel", "x"};
     assert_refused(make_plan(&options), RYND_ERROR_NOT_FOUND, "'no such step'");
     rynd_knob knob = {.size = sizeof knob};
-    assert_refused(rynd_plan_knob(plan, rynd_plan_step_count(plan), 0, &knob), RYND_ERROR_ARGUMENT, "step ");
+    assert_refused(rynd_plan_knob(plan, rynd_plan_step_count(plan), 0, &knob), RYND_ERROR_ARGUMENT,
+                   "step ");
 }
 
 static void values_of_other_structs(void **state)
@@ -418,7 +443,8 @@ static void values_of_other_structs(void **state)
         rynd_machine machine = {.size = sizeof machine};
         assert_int_equal(rynd_context_machine(context, &machine), RYND_OK);
         machine.f32.all = rates[i];
-        assert_refused(rynd_machine_save(&machine, "/nowhere/machine.txt"), RYND_ERROR_ARGUMENT, "f32 is");
+        assert_refused(rynd_machine_save(&machine, "/nowhere/machine.txt"), RYND_ERROR_ARGUMENT,
+                       "f32 is");
     }
 }
 
@@ -436,7 +462,8 @@ static void failures_leave_no_handle(void **state)
     assert_int_equal(rynd_model_load_memory(context, bytes, 7, &made), RYND_ERROR_FORMAT);
     assert_null(made);
     assert_int_equal(rynd_plan_create(model, &options, &unpacked), RYND_OK);
-    assert_refused(rynd_session_create(unpacked, &none), RYND_ERROR_ARGUMENT, "without its weights");
+    assert_refused(rynd_session_create(unpacked, &none), RYND_ERROR_ARGUMENT,
+                   "without its weights");
     assert_null(none);
     rynd_plan_destroy(unpacked);
 }

@@ -15,7 +15,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BATCH = 2, INPUTS = BATCH * TINY_CHANNELS * TINY_SIDE * TINY_SIDE, OUTPUTS = BATCH * TINY_CLASSES };
+enum {
+    BATCH = 2,
+    INPUTS = BATCH * TINY_CHANNELS * TINY_SIDE * TINY_SIDE,
+    OUTPUTS = BATCH * TINY_CLASSES
+};
 
 static rynd_context *context;
 static rynd_model *model;
@@ -26,7 +30,8 @@ static int begin(void **state)
     (void)state;
     static uint8_t bytes[TINY_MODEL_CAPACITY];
     const rynd_plan_options options = {.size = sizeof options, .batch = BATCH};
-    return rynd_context_create(NULL, &context) || rynd_model_load_memory(context, bytes, tiny_model(bytes), &model) ||
+    return rynd_context_create(NULL, &context) ||
+           rynd_model_load_memory(context, bytes, tiny_model(bytes), &model) ||
            rynd_plan_create(model, &options, &plan);
 }
 
@@ -59,8 +64,9 @@ static void operators_of_a_model(void **state)
     static const struct {
         const char *name;
         size_t count;
-    } expected[] = {{"Add", 1},     {"Conv", 2}, {"Flatten", 1}, {"Gemm", 1}, {"GlobalAveragePool", 1},
-                    {"MaxPool", 1}, {"Relu", 1}, {"Softmax", 1}};
+    } expected[] = {
+        {"Add", 1},     {"Conv", 2}, {"Flatten", 1}, {"Gemm", 1}, {"GlobalAveragePool", 1},
+        {"MaxPool", 1}, {"Relu", 1}, {"Softmax", 1}};
     rynd_model_info info = {.size = sizeof info};
     const char *name = NULL;
     size_t count = 0;
@@ -71,7 +77,8 @@ static void operators_of_a_model(void **state)
         assert_string_equal(name, expected[i].name);
         assert_int_equal(count, expected[i].count);
     }
-    assert_int_equal(rynd_model_operator(model, info.operator_count, &name, &count), RYND_ERROR_ARGUMENT);
+    assert_int_equal(rynd_model_operator(model, info.operator_count, &name, &count),
+                     RYND_ERROR_ARGUMENT);
 }
 
 /* Every input of a node is a value of the model, or "" where it is absent. */
@@ -121,7 +128,8 @@ static void times_of_a_run(void **state)
 {
     (void)state;
     static float x[INPUTS];
-    const rynd_tensor in = rynd_tensor_of(x, RYND_DTYPE_F32, 4, (int64_t[]){BATCH, TINY_CHANNELS, TINY_SIDE, TINY_SIDE});
+    const rynd_tensor in = rynd_tensor_of(x, RYND_DTYPE_F32, 4,
+                                          (int64_t[]){BATCH, TINY_CHANNELS, TINY_SIDE, TINY_SIDE});
     rynd_session *session = NULL;
     double first[64], all = 0;
     const size_t steps = rynd_plan_step_count(plan);
@@ -153,7 +161,14 @@ static void times_of_a_run(void **state)
 static void memory_of_an_operator(void **state)
 {
     (void)state;
-    enum { C = 4, SIDE = 6, K = 5, X = C * SIDE * SIDE * 4, W = K * C * 3 * 3 * 4, Y = K * SIDE * SIDE * 4 };
+    enum {
+        C = 4,
+        SIDE = 6,
+        K = 5,
+        X = C * SIDE * SIDE * 4,
+        W = K * C * 3 * 3 * 4,
+        Y = K * SIDE * SIDE * 4
+    };
     static const char text[] = "conv c=4 h=6 w=6 k=5 r=3 s=3 pad=1";
     rynd_op *op = NULL;
     rynd_memory memory = {.size = sizeof memory};
@@ -182,7 +197,8 @@ static void *context_with_profile(const char **profile)
     return made;
 }
 
-/* What is measured can be kept; contexts that are made later predict from it, this one goes on as it was. */
+/* What is measured can be kept; contexts that are made later predict from it, this one goes on as
+ * it was. */
 static void what_the_machine_reaches(void **state)
 {
     (void)state;
@@ -201,7 +217,8 @@ static void what_the_machine_reaches(void **state)
     assert_int_equal(machine.origin, RYND_MACHINE_MEASURED);
     assert_true(machine.f32.one > 0 && machine.f32.all >= machine.f32.one);
     const rynd_memory_level *memory = &machine.level[RYND_LEVEL_DRAM];
-    assert_true(memory->bandwidth.one > 0 && memory->bandwidth.all >= memory->bandwidth.one && memory->latency.one > 0);
+    assert_true(memory->bandwidth.one > 0 && memory->bandwidth.all >= memory->bandwidth.one &&
+                memory->latency.one > 0);
     machine.disturbance = 2 * RYND_DISTURBANCE_LIMIT; /* whatever else runs beside the tests */
     assert_int_equal(rynd_context_keep_machine(own, &machine, &kept), RYND_ERROR_ARGUMENT);
     machine.disturbance = 0;

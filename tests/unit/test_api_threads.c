@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many threads at once load, look at, plan, run and destroy on one context, and look at one model and one plan: what the headers allow. The message of a
- * failure is its thread's own. Run under ThreadSanitizer too. */
+/* Many threads at once load, look at, plan, run and destroy on one context, and look at one model
+ * and one plan: what the headers allow. The message of a failure is its thread's own. Run under
+ * ThreadSanitizer too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +16,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { USERS = 8, ROUNDS = 4, BATCH = 2, INPUTS = BATCH * TINY_CHANNELS * TINY_SIDE * TINY_SIDE, OUTPUTS = BATCH * TINY_CLASSES };
+enum {
+    USERS = 8,
+    ROUNDS = 4,
+    BATCH = 2,
+    INPUTS = BATCH * TINY_CHANNELS * TINY_SIDE * TINY_SIDE,
+    OUTPUTS = BATCH * TINY_CLASSES
+};
 
 /* What all share, and none changes. */
 static rynd_context *context;
@@ -42,7 +49,8 @@ typedef struct user {
 static rynd_status run(rynd_plan *with, float *x, float *y)
 {
     rynd_session *session = NULL;
-    const rynd_tensor in = rynd_tensor_of(x, RYND_DTYPE_F32, 4, (int64_t[]){BATCH, TINY_CHANNELS, TINY_SIDE, TINY_SIDE});
+    const rynd_tensor in = rynd_tensor_of(x, RYND_DTYPE_F32, 4,
+                                          (int64_t[]){BATCH, TINY_CHANNELS, TINY_SIDE, TINY_SIDE});
     const rynd_tensor out = rynd_tensor_of(y, RYND_DTYPE_F32, 2, (int64_t[]){BATCH, TINY_CLASSES});
     rynd_status status = rynd_session_create(with, &session);
     status = status ? status : rynd_session_bind(session, "x", &in);
@@ -78,7 +86,8 @@ static void look(user *u)
     rynd_device_info device = {.size = sizeof device};
     const rynd_plan_options options = {.size = sizeof options, .batch = BATCH};
     EXPECT(u, rynd_model_get_info(model, &about) == RYND_OK && about.macs > 0);
-    EXPECT(u, rynd_model_input(model, 0, &value) == RYND_OK && strcmp(value.symbol[0], "batch") == 0);
+    EXPECT(u,
+           rynd_model_input(model, 0, &value) == RYND_OK && strcmp(value.symbol[0], "batch") == 0);
     EXPECT(u, rynd_model_value(model, "y", &value) == RYND_OK);
     EXPECT(u, rynd_plan_step(plan, 0, &step) == RYND_OK && step.kernel);
     EXPECT(u, rynd_plan_memory(plan, &memory) == RYND_OK && memory.total > 0);
@@ -102,7 +111,8 @@ static void fail_alone(user *u)
     char bare[32];
     snprintf(bare, sizeof bare, "thread %u", u->number);
     EXPECT(u, rynd_session_create(plan, &session) == RYND_OK);
-    EXPECT(u, (u->number % 2 ? rynd_session_bind(session, bare, &any) : rynd_model_value(model, bare, &value)) == RYND_ERROR_NOT_FOUND);
+    EXPECT(u, (u->number % 2 ? rynd_session_bind(session, bare, &any)
+                             : rynd_model_value(model, bare, &value)) == RYND_ERROR_NOT_FOUND);
     rynd_session_destroy(session);
     EXPECT(u, rynd_model_value(model, "x", &value) == RYND_OK);
     EXPECT(u, strstr(rynd_last_error(), name) && strstr(rynd_last_error(), message));
@@ -128,7 +138,8 @@ static int begin(void **state)
     const rynd_plan_options plan_options = {.size = sizeof plan_options, .batch = BATCH};
     size = tiny_model(bytes);
     tiny_values(x, INPUTS, 1);
-    return rynd_context_create(&options, &context) || rynd_model_load_memory(context, bytes, size, &model) ||
+    return rynd_context_create(&options, &context) ||
+           rynd_model_load_memory(context, bytes, size, &model) ||
            rynd_plan_create(model, &plan_options, &plan) || run(plan, x, expected);
 }
 

@@ -158,8 +158,9 @@ static void test_messages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_allocate),    cmocka_unit_test(test_arena),    cmocka_unit_test(test_arena_fails),
-        cmocka_unit_test(test_arena_texts), cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_allocate),    cmocka_unit_test(test_arena),
+        cmocka_unit_test(test_arena_fails), cmocka_unit_test(test_arena_texts),
+        cmocka_unit_test(test_messages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every task runs once, no worker of a run has two at a time, nobody waits for a thread that took nothing, whatever pool is below; what this CPU is. */
+/* Every task runs once, no worker of a run has two at a time, nobody waits for a thread that took
+ * nothing, whatever pool is below; what this CPU is. */
 #include "base/cpuid.h"
 #include "base/machine_cores.h"
 #include "base/threads.h"
@@ -48,10 +49,13 @@ static void check_run(ry_threads *threads, size_t tasks, double seconds)
 static void check_pool(unsigned count, ry_parallel_for parallel_for)
 {
     static const size_t tasks[] = {0, 1, 2, 7, 8, 9, TASKS};
-    static const double seconds[] = {0, 1e-9, 20e-6, 1e-3,
-                                     1}; /* as told: not known; too short to share; several tasks at a time; one at a time */
+    static const double seconds[] = {
+        0, 1e-9, 20e-6, 1e-3,
+        1}; /* as told: not known; too short to share; several tasks at a time; one at a time */
     ry_threads *threads;
-    assert_int_equal(ry_threads_create(&ry_system_allocator, count, parallel_for, NULL, &threads, NULL), RYND_OK);
+    assert_int_equal(
+        ry_threads_create(&ry_system_allocator, count, parallel_for, NULL, &threads, NULL),
+        RYND_OK);
     assert_int_equal(ry_threads_count(threads), count);
     for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
         for (size_t k = 0; k < sizeof seconds / sizeof *seconds; k++) {
@@ -70,7 +74,8 @@ static void test_own_pool(void **state)
 }
 
 /* A caller's pool that has no threads at all: lanes one after the other, last first. */
-static void one_by_one(void *user, unsigned lanes, void (*body)(void *body_context, unsigned lane), void *body_context)
+static void one_by_one(void *user, unsigned lanes, void (*body)(void *body_context, unsigned lane),
+                       void *body_context)
 {
     (void)user;
     while (lanes-- > 0) {
@@ -100,13 +105,15 @@ static void *run_many(void *context)
     return NULL;
 }
 
-/* Several threads share a team: each run has its own workers. There are more runs at once than the team helps with. */
+/* Several threads share a team: each run has its own workers. There are more runs at once than the
+ * team helps with. */
 static void check_shared(ry_parallel_for parallel_for)
 {
     ry_threads *threads;
     shared s[CALLERS];
     pthread_t callers[CALLERS];
-    assert_int_equal(ry_threads_create(&ry_system_allocator, 3, parallel_for, NULL, &threads, NULL), RYND_OK);
+    assert_int_equal(ry_threads_create(&ry_system_allocator, 3, parallel_for, NULL, &threads, NULL),
+                     RYND_OK);
     for (int i = 0; i < CALLERS; i++) {
         s[i] = (shared){threads, calloc(1, sizeof(record))};
         assert_int_equal(pthread_create(&callers[i], NULL, run_many, &s[i]), 0);
@@ -133,7 +140,8 @@ static void test_shared(void **state)
 static void *run_own_team(void *context)
 {
     shared *s = context;
-    assert_int_equal(ry_threads_create(&ry_system_allocator, 4, NULL, NULL, &s->threads, NULL), RYND_OK);
+    assert_int_equal(ry_threads_create(&ry_system_allocator, 4, NULL, NULL, &s->threads, NULL),
+                     RYND_OK);
     run_many(s);
     ry_threads_destroy(s->threads);
     return NULL;
@@ -171,7 +179,8 @@ static void test_uneven(void **state)
     enum { REPEATS = 20 };
     record *r = calloc(1, sizeof *r);
     ry_threads *threads;
-    assert_int_equal(ry_threads_create(&ry_system_allocator, 4, NULL, NULL, &threads, NULL), RYND_OK);
+    assert_int_equal(ry_threads_create(&ry_system_allocator, 4, NULL, NULL, &threads, NULL),
+                     RYND_OK);
     for (int i = 0; i < REPEATS; i++) {
         ry_threads_run(threads, 64, i % 2 ? 0 : 64e-6, spend, r);
     }
@@ -200,7 +209,8 @@ static void test_nested(void **state)
 {
     (void)state;
     outer o;
-    assert_int_equal(ry_threads_create(&ry_system_allocator, 3, NULL, NULL, &o.threads, NULL), RYND_OK);
+    assert_int_equal(ry_threads_create(&ry_system_allocator, 3, NULL, NULL, &o.threads, NULL),
+                     RYND_OK);
     for (int i = 0; i < 4; i++) {
         o.inner[i] = calloc(1, sizeof(record));
     }
@@ -215,7 +225,8 @@ static void test_nested(void **state)
     ry_threads_destroy(o.threads);
 }
 
-/* Every thread of the team, and one caller, are held by a job: another caller's job is done all the same. */
+/* Every thread of the team, and one caller, are held by a job: another caller's job is done all the
+ * same. */
 enum { HELD = 3 };
 
 typedef struct gate {
@@ -249,7 +260,8 @@ static void test_held_helpers_delay_nobody(void **state)
     atomic_init(&g.inside, 0);
     atomic_init(&g.open, false);
     pthread_t caller;
-    assert_int_equal(ry_threads_create(&ry_system_allocator, HELD, NULL, NULL, &g.threads, NULL), RYND_OK);
+    assert_int_equal(ry_threads_create(&ry_system_allocator, HELD, NULL, NULL, &g.threads, NULL),
+                     RYND_OK);
     assert_int_equal(pthread_create(&caller, NULL, run_held, &g), 0);
     while (atomic_load(&g.inside) < HELD) {
         sched_yield();
@@ -278,7 +290,8 @@ static void test_cpu(void **state)
     assert_int_equal(ry_count_cores("0-99999999999999999999"), 0);
     assert_true(info.cores >= 1 && info.name[0] && memchr(info.name, 0, sizeof info.name));
     assert_true(info.isa >= 0 && info.isa < RY_ISAS);
-    assert_int_equal(ry_threads_create(&ry_system_allocator, 0, NULL, NULL, &threads, NULL), RYND_OK);
+    assert_int_equal(ry_threads_create(&ry_system_allocator, 0, NULL, NULL, &threads, NULL),
+                     RYND_OK);
     assert_int_equal(ry_threads_count(threads), info.cores);
     ry_threads_destroy(threads);
     for (int i = 0; i < RY_ISAS; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution kernels against the reference on random odd shapes: any rank, stride, dilation, groups, padding, layout, type, epilogue. */
+/* Convolution kernels against the reference on random odd shapes: any rank, stride, dilation,
+ * groups, padding, layout, type, epilogue. */
 #include "product_case.h"
 
 #include <setjmp.h>
@@ -30,8 +31,8 @@ typedef struct limits {
 static const int64_t primes[] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 31, 37, 61, 67};
 
 /* Output size of one dimension, 0 where nothing fits. */
-static int64_t out_size(bool transposed, int64_t in, int64_t k, int64_t stride, int64_t dilation, int64_t before, int64_t after,
-                        int64_t more)
+static int64_t out_size(bool transposed, int64_t in, int64_t k, int64_t stride, int64_t dilation,
+                        int64_t before, int64_t after, int64_t more)
 {
     const int64_t reach = dilation * (k - 1) + 1;
     if (transposed) {
@@ -43,25 +44,31 @@ static int64_t out_size(bool transposed, int64_t in, int64_t k, int64_t stride, 
 
 static bool make_case(product_case *c, const limits *l)
 {
-    *c = (product_case){.problem = {.accuracy = RY_ACCURACY_bf16, .op = l->transposed ? RY_OP_convt : RY_OP_conv, .inputs = 4}};
+    *c = (product_case){.problem = {.accuracy = RY_ACCURACY_bf16,
+                                    .op = l->transposed ? RY_OP_convt : RY_OP_conv,
+                                    .inputs = 4}};
     c->problem.attrs = ry_attrs_default(c->problem.op);
     ry_conv_attrs *conv = &c->problem.attrs.conv;
     ry_convt_attrs *convt = &c->problem.attrs.convt;
     const int space = (int)between(1, 3);
-    const int64_t size = space == 3 ? (l->size + 2) / 3 : l->size, kernel = space == 3 && l->kernel > 3 ? 3 : l->kernel;
-    const int64_t groups = between(0, 3) ? 1 : between(1, 4), batch = between(0, 2) ? 1 : between(1, 4);
+    const int64_t size = space == 3 ? (l->size + 2) / 3 : l->size,
+                  kernel = space == 3 && l->kernel > 3 ? 3 : l->kernel;
+    const int64_t groups = between(0, 3) ? 1 : between(1, 4),
+                  batch = between(0, 2) ? 1 : between(1, 4);
     const int64_t most = l->channels / groups > 0 ? l->channels / groups : 1;
     int64_t in = between(1, most), out = between(1, most);
     if (between(0, 4) == 0 && primes[12] <= most) {
         in = primes[case_random(13)];
         out = primes[case_random(13)];
     }
-    int64_t x_dim[5] = {batch, in * groups}, w_dim[5] = {out * groups, in}, y_dim[5] = {batch, out * groups};
+    int64_t x_dim[5] = {batch, in * groups}, w_dim[5] = {out * groups, in},
+            y_dim[5] = {batch, out * groups};
     if (l->transposed) {
         w_dim[0] = in * groups;
         w_dim[1] = out;
     }
-    ry_ints *stride = l->transposed ? &convt->stride : &conv->stride, *dilation = l->transposed ? &convt->dilation : &conv->dilation;
+    ry_ints *stride = l->transposed ? &convt->stride : &conv->stride,
+            *dilation = l->transposed ? &convt->dilation : &conv->dilation;
     ry_ints *pads = l->transposed ? &convt->pads : &conv->pads;
     int64_t after[3];
     const bool plain_window = between(0, 2) == 0;
@@ -69,7 +76,9 @@ static bool make_case(product_case *c, const limits *l)
         const int64_t k = between(1, kernel);
         x_dim[i + 2] = between(1, size);
         w_dim[i + 2] = k;
-        list_add(stride, l->stride ? between(1, l->stride) : plain_window || l->pointwise || between(0, 1) ? 1 : between(1, 4));
+        list_add(stride, l->stride                                       ? between(1, l->stride)
+                         : plain_window || l->pointwise || between(0, 1) ? 1
+                                                                         : between(1, 4));
         list_add(dilation, plain_window || between(0, 1) ? 1 : between(1, 3));
         list_add(pads, l->pointwise || between(0, 1) ? k / 2 : between(0, k + 1));
         after[i] = between(0, 1) ? pads->at[i] : between(0, k + 1);
@@ -77,7 +86,8 @@ static bool make_case(product_case *c, const limits *l)
         if (l->transposed) {
             list_add(&convt->output_padding, more);
         }
-        y_dim[i + 2] = out_size(l->transposed, x_dim[i + 2], k, stride->at[i], dilation->at[i], pads->at[i], after[i], more);
+        y_dim[i + 2] = out_size(l->transposed, x_dim[i + 2], k, stride->at[i], dilation->at[i],
+                                pads->at[i], after[i], more);
         if (y_dim[i + 2] == 0) {
             return false;
         }
@@ -88,17 +98,25 @@ static bool make_case(product_case *c, const limits *l)
     *(l->transposed ? &convt->groups : &conv->groups) = groups;
     const bool is_float = ry_dtype_is_float(l->dtype);
     const int64_t layouts = l->pointwise ? CASE_STRIDED : CASE_LAYOUTS;
-    const case_layout x_layout = (case_layout)between(0, layouts - 1), y_layout = (case_layout)between(0, layouts - 1);
+    const case_layout x_layout = (case_layout)between(0, layouts - 1),
+                      y_layout = (case_layout)between(0, layouts - 1);
     c->in[0] = case_tensor(l->dtype, space + 2, x_dim, l->plain ? CASE_ROW_MAJOR : x_layout);
-    c->in[1] = case_tensor(l->dtype, space + 2, w_dim, between(0, 3) ? CASE_ROW_MAJOR : CASE_STRIDED);
-    c->out[0] = case_tensor(l->dtype, space + 2, y_dim, l->plain ? CASE_ROW_MAJOR : between(0, 1) ? x_layout : y_layout);
+    c->in[1] =
+        case_tensor(l->dtype, space + 2, w_dim, between(0, 3) ? CASE_ROW_MAJOR : CASE_STRIDED);
+    c->out[0] = case_tensor(l->dtype, space + 2, y_dim,
+                            l->plain        ? CASE_ROW_MAJOR
+                            : between(0, 1) ? x_layout
+                                            : y_layout);
     if (between(0, 1)) {
         const int64_t bias[4] = {y_dim[1], stride->at[0], stride->at[1], stride->at[2]};
-        c->in[2] = case_tensor(l->dtype, l->phases ? 1 + space : 1, bias, between(0, 3) ? CASE_ROW_MAJOR : CASE_STRIDED);
+        c->in[2] = case_tensor(l->dtype, l->phases ? 1 + space : 1, bias,
+                               between(0, 3) ? CASE_ROW_MAJOR : CASE_STRIDED);
     }
     if (is_float && !l->plain) {
         if (between(0, 2) == 0) {
-            c->in[3] = between(0, 1) ? c->out[0] : case_tensor(between(0, 1) ? RY_f32 : l->dtype, space + 2, y_dim, y_layout);
+            c->in[3] = between(0, 1) ? c->out[0]
+                                     : case_tensor(between(0, 1) ? RY_f32 : l->dtype, space + 2,
+                                                   y_dim, y_layout);
         }
         *(l->transposed ? &convt->activation : &conv->activation) =
             (ry_activation)(between(0, 1) ? 0 : between(0, RY_activation_count - 1));
@@ -144,44 +162,70 @@ static void test_large_images(void **state)
 static void test_plain(void **state)
 {
     (void)state;
-    check_many(60, (limits){.channels = 33, .size = 24, .kernel = 3, .dtype = RY_f32, .plain = true});
+    check_many(60,
+               (limits){.channels = 33, .size = 24, .kernel = 3, .dtype = RY_f32, .plain = true});
 }
 
-/* Products of x itself, of every tile: few pixels and many, few channels and many, images apart and together. */
+/* Products of x itself, of every tile: few pixels and many, few channels and many, images apart and
+ * together. */
 static void test_pointwise(void **state)
 {
     (void)state;
-    check_many(150, (limits){.channels = 70, .size = 9, .kernel = 1, .dtype = RY_f32, .pointwise = true});
-    check_many(40, (limits){.channels = 450, .size = 6, .kernel = 1, .dtype = RY_f32, .pointwise = true});
-    check_many(60, (limits){.channels = 30, .size = 40, .kernel = 1, .dtype = RY_f32, .pointwise = true});
-    check_many(60, (limits){.channels = 40, .size = 12, .kernel = 1, .dtype = RY_i32, .pointwise = true});
+    check_many(
+        150, (limits){.channels = 70, .size = 9, .kernel = 1, .dtype = RY_f32, .pointwise = true});
+    check_many(
+        40, (limits){.channels = 450, .size = 6, .kernel = 1, .dtype = RY_f32, .pointwise = true});
+    check_many(
+        60, (limits){.channels = 30, .size = 40, .kernel = 1, .dtype = RY_f32, .pointwise = true});
+    check_many(
+        60, (limits){.channels = 40, .size = 12, .kernel = 1, .dtype = RY_i32, .pointwise = true});
 }
 
-/* Strides that permutations bridge, and larger ones; rows of a few outputs, and of more than a vector; kernels of 1x1 among them. */
+/* Strides that permutations bridge, and larger ones; rows of a few outputs, and of more than a
+ * vector; kernels of 1x1 among them. */
 static void test_strided(void **state)
 {
     (void)state;
-    check_many(100, (limits){.channels = 70, .size = 17, .kernel = 3, .dtype = RY_f32, .stride = 5});
+    check_many(100,
+               (limits){.channels = 70, .size = 17, .kernel = 3, .dtype = RY_f32, .stride = 5});
     check_many(60, (limits){.channels = 9, .size = 90, .kernel = 4, .dtype = RY_f32, .stride = 4});
-    check_many(40, (limits){.channels = 9, .size = 150, .kernel = 11, .dtype = RY_f32, .stride = 18});
+    check_many(40,
+               (limits){.channels = 9, .size = 150, .kernel = 11, .dtype = RY_f32, .stride = 18});
     check_many(40, (limits){.channels = 40, .size = 60, .kernel = 1, .dtype = RY_f32, .stride = 4});
     check_many(40, (limits){.channels = 20, .size = 60, .kernel = 3, .dtype = RY_f16, .stride = 6});
-    check_many(40, (limits){.channels = 20, .size = 60, .kernel = 3, .dtype = RY_bf16, .stride = 6});
+    check_many(40,
+               (limits){.channels = 20, .size = 60, .kernel = 3, .dtype = RY_bf16, .stride = 6});
     check_many(30, (limits){.channels = 20, .size = 60, .kernel = 3, .dtype = RY_i32, .stride = 6});
 }
 
 static void test_transposed(void **state)
 {
     (void)state;
-    check_many(200, (limits){.channels = 12, .size = 9, .kernel = 5, .dtype = RY_f32, .transposed = true});
+    check_many(
+        200, (limits){.channels = 12, .size = 9, .kernel = 5, .dtype = RY_f32, .transposed = true});
 }
 
 static void test_biases_of_phases(void **state)
 {
     (void)state;
-    check_many(150, (limits){.channels = 40, .size = 12, .kernel = 7, .dtype = RY_f32, .transposed = true, .phases = true});
-    check_many(30, (limits){.channels = 12, .size = 9, .kernel = 5, .dtype = RY_f16, .transposed = true, .phases = true});
-    check_many(30, (limits){.channels = 12, .size = 9, .kernel = 5, .dtype = RY_i32, .transposed = true, .phases = true});
+    check_many(150, (limits){.channels = 40,
+                             .size = 12,
+                             .kernel = 7,
+                             .dtype = RY_f32,
+                             .transposed = true,
+                             .phases = true});
+    check_many(30, (limits){.channels = 12,
+                            .size = 9,
+                            .kernel = 5,
+                            .dtype = RY_f16,
+                            .transposed = true,
+                            .phases = true});
+    check_many(30, (limits){.channels = 12,
+                            .size = 9,
+                            .kernel = 5,
+                            .dtype = RY_i32,
+                            .transposed = true,
+                            .phases = true});
 }
 
 static void test_f16(void **state)
@@ -194,14 +238,16 @@ static void test_bf16(void **state)
 {
     (void)state;
     check_many(100, (limits){.channels = 20, .size = 12, .kernel = 5, .dtype = RY_bf16});
-    check_many(30, (limits){.channels = 12, .size = 9, .kernel = 4, .dtype = RY_bf16, .transposed = true});
+    check_many(
+        30, (limits){.channels = 12, .size = 9, .kernel = 4, .dtype = RY_bf16, .transposed = true});
 }
 
 static void test_i32(void **state)
 {
     (void)state;
     check_many(100, (limits){.channels = 20, .size = 12, .kernel = 5, .dtype = RY_i32});
-    check_many(30, (limits){.channels = 12, .size = 9, .kernel = 4, .dtype = RY_i32, .transposed = true});
+    check_many(
+        30, (limits){.channels = 12, .size = 9, .kernel = 4, .dtype = RY_i32, .transposed = true});
 }
 
 /* Rows of x that meet in one set of the first-level cache. */
@@ -222,7 +268,8 @@ static void test_aliased(void **state)
     }
 }
 
-/* One tap over planes that come from memory: tiles fetch those behind the next ones, and for one output channel few channels of x are read at a time. */
+/* One tap over planes that come from memory: tiles fetch those behind the next ones, and for one
+ * output channel few channels of x are read at a time. */
 static void test_streamed(void **state)
 {
     (void)state;
@@ -231,7 +278,8 @@ static void test_streamed(void **state)
         c.problem.attrs = ry_attrs_default(RY_OP_conv);
         c.problem.attrs.conv.groups = groups;
         const int64_t outputs = groups == 2 ? 7 * groups : groups;
-        const int64_t x[4] = {1, 18, 343, 341}, w[4] = {outputs, 18 / groups, 1, 1}, y[4] = {1, outputs, 343, 341};
+        const int64_t x[4] = {1, 18, 343, 341}, w[4] = {outputs, 18 / groups, 1, 1},
+                      y[4] = {1, outputs, 343, 341};
         c.in[0] = case_tensor(RY_f32, 4, x, CASE_ROW_MAJOR);
         c.in[1] = case_tensor(RY_f32, 4, w, CASE_ROW_MAJOR);
         c.out[0] = case_tensor(RY_f32, 4, y, CASE_ROW_MAJOR);
@@ -242,17 +290,20 @@ static void test_streamed(void **state)
     }
 }
 
-/* One tap of many output channels: small tiles copy the pixels of planes to micro-panels, whose last is not whole, and a unit ends before the task does. */
+/* One tap of many output channels: small tiles copy the pixels of planes to micro-panels, whose
+ * last is not whole, and a unit ends before the task does. */
 static void test_micropanels(void **state)
 {
     (void)state;
-    static const int64_t shapes[][4] = {{64, 250, 16, 66}, {64, 200, 33, 35}, {300, 70, 13, 29}, {37, 7, 3, 5}};
+    static const int64_t shapes[][4] = {
+        {64, 250, 16, 66}, {64, 200, 33, 35}, {300, 70, 13, 29}, {37, 7, 3, 5}};
     for (size_t i = 0; i < 2 * sizeof shapes / sizeof *shapes; i++) {
         const int64_t *s = shapes[i / 2];
         product_case c = {.problem = {.accuracy = RY_ACCURACY_bf16, .op = RY_OP_conv, .inputs = 4}};
         c.problem.attrs = ry_attrs_default(RY_OP_conv);
         c.problem.attrs.conv.activation = i % 2 ? RY_activation_silu : RY_activation_relu;
-        const int64_t x[4] = {2, s[0], s[2], s[3]}, w[4] = {s[1], s[0], 1, 1}, y[4] = {2, s[1], s[2], s[3]};
+        const int64_t x[4] = {2, s[0], s[2], s[3]}, w[4] = {s[1], s[0], 1, 1},
+                      y[4] = {2, s[1], s[2], s[3]};
         c.in[0] = case_tensor(RY_f32, 4, x, CASE_ROW_MAJOR);
         c.in[1] = case_tensor(RY_f32, 4, w, CASE_ROW_MAJOR);
         c.in[2] = case_tensor(RY_f32, 1, w, CASE_ROW_MAJOR);
@@ -268,14 +319,18 @@ static void test_micropanels(void **state)
 static void test_long_sums(void **state)
 {
     (void)state;
-    static const int64_t shapes[][4] = {{500, 7, 3, 3}, {1, 40, 40, 1}, {3, 45, 30, 25}, {130, 15, 2, 5}, {900, 33, 1, 1}, {450, 5, 1, 7}};
+    static const int64_t shapes[][4] = {{500, 7, 3, 3},  {1, 40, 40, 1},  {3, 45, 30, 25},
+                                        {130, 15, 2, 5}, {900, 33, 1, 1}, {450, 5, 1, 7}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
-            product_case c = {.problem = {.accuracy = RY_ACCURACY_bf16, .op = RY_OP_conv, .inputs = 4}};
+            product_case c = {
+                .problem = {.accuracy = RY_ACCURACY_bf16, .op = RY_OP_conv, .inputs = 4}};
             c.problem.attrs = ry_attrs_default(RY_OP_conv);
-            const int64_t k = shapes[i][2], pad = k / 3, q = shapes[i][1] + 2 * pad - k + 1, t = shapes[i][3], p = shapes[i][1] - t + 1 + 2;
+            const int64_t k = shapes[i][2], pad = k / 3, q = shapes[i][1] + 2 * pad - k + 1,
+                          t = shapes[i][3], p = shapes[i][1] - t + 1 + 2;
             c.problem.attrs.conv.pads = (ry_ints){4, {pad, 1, pad, 1}};
-            const int64_t x[4] = {2, shapes[i][0], shapes[i][1], shapes[i][1]}, w[4] = {37, shapes[i][0], k, t}, y[4] = {2, 37, q, p};
+            const int64_t x[4] = {2, shapes[i][0], shapes[i][1], shapes[i][1]},
+                          w[4] = {37, shapes[i][0], k, t}, y[4] = {2, 37, q, p};
             c.in[0] = case_tensor(RY_f32, 4, x, (case_layout)layout);
             c.in[1] = case_tensor(RY_f32, 4, w, CASE_ROW_MAJOR);
             c.out[0] = case_tensor(RY_f32, 4, y, (case_layout)layout);
@@ -294,11 +349,14 @@ static void test_covered(void **state)
     static const int64_t sizes[][2] = {{5, 3}, {1, 7}, {9, 9}, {2, 1}};
     for (int i = 0; i < 16; i++) {
         for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
-            product_case c = {.problem = {.accuracy = RY_ACCURACY_bf16, .op = RY_OP_conv, .inputs = 4}};
+            product_case c = {
+                .problem = {.accuracy = RY_ACCURACY_bf16, .op = RY_OP_conv, .inputs = 4}};
             c.problem.attrs = ry_attrs_default(RY_OP_conv);
             c.problem.attrs.conv.groups = 1 + i / 4 % 2;
-            const int64_t r = sizes[i % 4][0], s = sizes[i % 4][1], n = i < 8 ? 1 : 15, groups = c.problem.attrs.conv.groups;
-            const int64_t x[4] = {n, 22, r, s}, w[4] = {38, 22 / groups, r, s}, y[4] = {n, 38, 1, 1};
+            const int64_t r = sizes[i % 4][0], s = sizes[i % 4][1], n = i < 8 ? 1 : 15,
+                          groups = c.problem.attrs.conv.groups;
+            const int64_t x[4] = {n, 22, r, s}, w[4] = {38, 22 / groups, r, s},
+                          y[4] = {n, 38, 1, 1};
             c.in[0] = case_tensor(i % 4 == 3 ? RY_f16 : RY_f32, 4, x, (case_layout)layout);
             c.in[1] = case_tensor(RY_f32, 4, w, CASE_ROW_MAJOR);
             c.out[0] = case_tensor(RY_f32, 4, y, (case_layout)layout);
@@ -320,7 +378,7 @@ int main(void)
         cmocka_unit_test(test_long_sums),    cmocka_unit_test(test_pointwise),
         cmocka_unit_test(test_aliased),      cmocka_unit_test(test_strided),
         cmocka_unit_test(test_covered),      cmocka_unit_test(test_streamed),
-        cmocka_unit_test(test_micropanels),      cmocka_unit_test(test_biases_of_phases),
+        cmocka_unit_test(test_micropanels),  cmocka_unit_test(test_biases_of_phases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The vector kernels of softmax and of the normalisations against their references, in every layout, at odd sizes. */
+/* The vector kernels of softmax and of the normalisations against their references, in every
+ * layout, at odd sizes. */
 #include "kernel_case.h"
 
 #include <setjmp.h>
@@ -23,9 +24,10 @@ static void test_softmax(void **state)
     const struct {
         const char *shape;
         int axis, flatten;
-    } cases[] = {{"1000", 0, 0},      {"3x1", 1, 0},     {"7x1000", -1, 0},    {"2x5x13", 1, 0},    {"2x21x9x31", 1, 0},
-                 {"2x3x301x5", 2, 0}, {"2x3x4x5", 1, 1}, {"5x8x33x33", -1, 0}, {"1x4x600", 1, 0},   {"3x17x1x1", 1, 0},
-                 {"1x1x1", 0, 0},     {"2x70000", 1, 0}, {"2x3x4x5x6", 0, 0},  {"2x3x4x5x6", 3, 0}, {"300x3x2", 0, 0}};
+    } cases[] = {{"1000", 0, 0},      {"3x1", 1, 0},       {"7x1000", -1, 0}, {"2x5x13", 1, 0},
+                 {"2x21x9x31", 1, 0}, {"2x3x301x5", 2, 0}, {"2x3x4x5", 1, 1}, {"5x8x33x33", -1, 0},
+                 {"1x4x600", 1, 0},   {"3x17x1x1", 1, 0},  {"1x1x1", 0, 0},   {"2x70000", 1, 0},
+                 {"2x3x4x5x6", 0, 0}, {"2x3x4x5x6", 3, 0}, {"300x3x2", 0, 0}};
     for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
         kernel_case c;
         kernel_case_begin(&c, RY_OP_softmax);
@@ -50,8 +52,9 @@ static void test_softmax(void **state)
 static void test_batch_norm(void **state)
 {
     (void)state;
-    const char *shapes[][2] = {{"2x5x7x9", "5"}, {"3x64x7x7", "64"}, {"1x3x50x60", "3"}, {"4x37", "37"},
-                               {"2x1x5x5", "1"}, {"2x9x1x1", "9"},   {"2x6x4x3x5", "6"}};
+    const char *shapes[][2] = {{"2x5x7x9", "5"},  {"3x64x7x7", "64"}, {"1x3x50x60", "3"},
+                               {"4x37", "37"},    {"2x1x5x5", "1"},   {"2x9x1x1", "9"},
+                               {"2x6x4x3x5", "6"}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         kernel_case c;
         kernel_case_begin(&c, RY_OP_batch_norm);
@@ -71,9 +74,10 @@ static void test_group_norm(void **state)
     const struct {
         const char *shape, *channels;
         int groups;
-    } cases[] = {{"2x6x5x7", "6", 3},      {"2x6x5x7", "6", 6},   {"1x6x5x7", "6", 1},      {"1x4x150x150", "4", 2},
-                 {"1x4x150x150", "4", 4},  {"2x32x9x3", "32", 8}, {"1x3x1000x101", "3", 3}, {"3x5x1x1", "5", 1},
-                 {"2x4", "4", 2},          {"2x4x31", "4", 2},    {"2x1x8x8", "1", 1},      {"1x8x3x5x7", "8", 4},
+    } cases[] = {{"2x6x5x7", "6", 3},      {"2x6x5x7", "6", 6},     {"1x6x5x7", "6", 1},
+                 {"1x4x150x150", "4", 2},  {"1x4x150x150", "4", 4}, {"2x32x9x3", "32", 8},
+                 {"1x3x1000x101", "3", 3}, {"3x5x1x1", "5", 1},     {"2x4", "4", 2},
+                 {"2x4x31", "4", 2},       {"2x1x8x8", "1", 1},     {"1x8x3x5x7", "8", 4},
                  {"1x100x40x40", "100", 4}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         kernel_case c;
@@ -134,7 +138,8 @@ static void test_layer_norm(void **state)
         c.attrs.layer_norm.axis = cases[i / 8].axis;
         c.attrs.layer_norm.rms = i & 1;
         c.attrs.layer_norm.epsilon = 1e-3;
-        kernel_case_values(&c, RY_f32, cases[i / 8].shape, values); /* a mean far from 0: the bound is relative to it */
+        kernel_case_values(&c, RY_f32, cases[i / 8].shape,
+                           values); /* a mean far from 0: the bound is relative to it */
         for (unsigned k = 1; k < 3; k++) {
             if (i >> k & 1) {
                 kernel_case_random(&c, RY_f32, cases[i / 8].row, k);
@@ -188,8 +193,9 @@ static void test_infinite_mean(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_softmax),       cmocka_unit_test(test_batch_norm), cmocka_unit_test(test_group_norm),
-        cmocka_unit_test(test_layer_norm),    cmocka_unit_test(test_large_mean), cmocka_unit_test(test_lrn),
+        cmocka_unit_test(test_softmax),       cmocka_unit_test(test_batch_norm),
+        cmocka_unit_test(test_group_norm),    cmocka_unit_test(test_layer_norm),
+        cmocka_unit_test(test_large_mean),    cmocka_unit_test(test_lrn),
         cmocka_unit_test(test_infinite_mean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

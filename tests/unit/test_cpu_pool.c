@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The vector kernels of pooling against the reference: kernels, strides, pads, dilations, ranks, both layouts. */
+/* The vector kernels of pooling against the reference: kernels, strides, pads, dilations, ranks,
+ * both layouts. */
 #include "kernel_case.h"
 
 #include <setjmp.h>
@@ -111,6 +112,7 @@ static void test_nan(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all), cmocka_unit_test(test_half), cmocka_unit_test(test_nan)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all), cmocka_unit_test(test_half),
+                                       cmocka_unit_test(test_nan)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

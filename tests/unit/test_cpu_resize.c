@@ -16,12 +16,14 @@ static void check(kernel_case *c)
 
 /* Scales that the output's size implies. */
 static const char *const shapes[][2] = {
-    {"2x3x5x7", "2x3x10x14"},   {"1x4x9x11", "1x4x36x44"}, {"1x3x8x9", "1x3x24x27"},   {"1x2x13x17", "1x2x20x31"},
-    {"1x3x20x30", "1x3x7x13"},  {"1x5x6x6", "1x5x6x18"},   {"1x5x6x6", "1x5x18x6"},    {"2x3x1x1", "2x3x4x5"},
-    {"1x2x100x90", "1x2x3x80"}, {"2x3x31", "2x3x62"},      {"1x64x7x7", "1x64x14x14"}, {"4x6", "8x9"},
+    {"2x3x5x7", "2x3x10x14"},   {"1x4x9x11", "1x4x36x44"},  {"1x3x8x9", "1x3x24x27"},
+    {"1x2x13x17", "1x2x20x31"}, {"1x3x20x30", "1x3x7x13"},  {"1x5x6x6", "1x5x6x18"},
+    {"1x5x6x6", "1x5x18x6"},    {"2x3x1x1", "2x3x4x5"},     {"1x2x100x90", "1x2x3x80"},
+    {"2x3x31", "2x3x62"},       {"1x64x7x7", "1x64x14x14"}, {"4x6", "8x9"},
 };
 
-static void resize(size_t shape, ry_resize_mode mode, ry_resize_coordinates coordinates, ry_resize_nearest nearest, bool antialias)
+static void resize(size_t shape, ry_resize_mode mode, ry_resize_coordinates coordinates,
+                   ry_resize_nearest nearest, bool antialias)
 {
     kernel_case c;
     kernel_case_begin(&c, RY_OP_resize);
@@ -39,12 +41,15 @@ static void test_nearest(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        for (int coordinates = 0; coordinates < RY_resize_coordinates_tf_crop_and_resize; coordinates++) {
+        for (int coordinates = 0; coordinates < RY_resize_coordinates_tf_crop_and_resize;
+             coordinates++) {
             for (int nearest = 0; nearest < RY_resize_nearest_count; nearest++) {
-                if (coordinates == RY_resize_coordinates_tf_half_pixel_for_nn && nearest != RY_resize_nearest_floor) {
+                if (coordinates == RY_resize_coordinates_tf_half_pixel_for_nn &&
+                    nearest != RY_resize_nearest_floor) {
                     continue; /* by its formula it then moves dims that keep their size, too */
                 }
-                resize(i, RY_resize_mode_nearest, (ry_resize_coordinates)coordinates, (ry_resize_nearest)nearest, false);
+                resize(i, RY_resize_mode_nearest, (ry_resize_coordinates)coordinates,
+                       (ry_resize_nearest)nearest, false);
             }
         }
     }
@@ -54,10 +59,15 @@ static void test_linear_and_cubic(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        for (int coordinates = 0; coordinates < RY_resize_coordinates_tf_crop_and_resize; coordinates++) {
-            for (int antialias = 0; antialias < 2 && coordinates != RY_resize_coordinates_tf_half_pixel_for_nn; antialias++) {
-                resize(i, RY_resize_mode_linear, (ry_resize_coordinates)coordinates, RY_resize_nearest_floor, antialias);
-                resize(i, RY_resize_mode_cubic, (ry_resize_coordinates)coordinates, RY_resize_nearest_floor, antialias);
+        for (int coordinates = 0; coordinates < RY_resize_coordinates_tf_crop_and_resize;
+             coordinates++) {
+            for (int antialias = 0;
+                 antialias < 2 && coordinates != RY_resize_coordinates_tf_half_pixel_for_nn;
+                 antialias++) {
+                resize(i, RY_resize_mode_linear, (ry_resize_coordinates)coordinates,
+                       RY_resize_nearest_floor, antialias);
+                resize(i, RY_resize_mode_cubic, (ry_resize_coordinates)coordinates,
+                       RY_resize_nearest_floor, antialias);
             }
         }
     }
@@ -65,6 +75,7 @@ static void test_linear_and_cubic(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_nearest), cmocka_unit_test(test_linear_and_cubic)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_nearest),
+                                       cmocka_unit_test(test_linear_and_cubic)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

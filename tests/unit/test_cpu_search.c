@@ -49,7 +49,8 @@ static void test_arg_reduce(void **state)
         c.attrs.arg_reduce.min = i & 1;
         c.attrs.arg_reduce.select_last = i >> 1 & 1;
         c.attrs.arg_reduce.keepdims = i >> 2 & 1;
-        add_values(&c, cases[row].in, cases[row].count, i & 4 ? 11 : 100003, (int[]){0, 100, 7}[i % 24 / 8]);
+        add_values(&c, cases[row].in, cases[row].count, i & 4 ? 11 : 100003,
+                   (int[]){0, 100, 7}[i % 24 / 8]);
         kernel_case_output(&c, RY_i64, i & 4 ? cases[row].kept : cases[row].dropped);
         kernel_case_check_isas(&c, "arg_reduce_f32", 0);
         kernel_case_end(&c);
@@ -63,8 +64,10 @@ static void test_topk(void **state)
         const char *in, *out;
         int64_t count;
         int axis;
-    } cases[] = {{"3x1000", "3x5", 3000, 1}, {"3x100", "3x100", 300, -1}, {"2x50x7", "2x9x7", 700, 1}, {"2x50x7", "2x50x4", 700, 2},
-                 {"8400", "1000", 8400, 0},  {"2x6", "2x0", 12, 1},       {"2x1", "2x1", 2, 1}};
+    } cases[] = {{"3x1000", "3x5", 3000, 1},  {"3x100", "3x100", 300, -1},
+                 {"2x50x7", "2x9x7", 700, 1}, {"2x50x7", "2x50x4", 700, 2},
+                 {"8400", "1000", 8400, 0},   {"2x6", "2x0", 12, 1},
+                 {"2x1", "2x1", 2, 1}};
     for (size_t i = 0; i < 16 * sizeof cases / sizeof *cases; i++) {
         kernel_case c;
         size_t row = i / 16;
@@ -83,6 +86,7 @@ static void test_topk(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_arg_reduce), cmocka_unit_test(test_topk)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_arg_reduce),
+                                       cmocka_unit_test(test_topk)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Depthwise and few-channel grouped convolutions against the reference: every window, stride, dilation, multiplier, layout and type. */
+/* Depthwise and few-channel grouped convolutions against the reference: every window, stride,
+ * dilation, multiplier, layout and type. */
 #include "product_case.h"
 
 #include <setjmp.h>
@@ -14,25 +15,30 @@ static int64_t between(int64_t low, int64_t high)
 }
 
 /* A square or odd window over `groups` groups. Returns how many kernels were checked. */
-static int check_grouped(int64_t groups, int64_t in, int64_t out, int64_t size, int64_t kernel, int64_t stride, ry_dtype dtype,
-                         case_layout layout)
+static int check_grouped(int64_t groups, int64_t in, int64_t out, int64_t size, int64_t kernel,
+                         int64_t stride, ry_dtype dtype, case_layout layout)
 {
     product_case c = {.problem = {.op = RY_OP_conv, .inputs = 4}};
     c.problem.attrs = ry_attrs_default(RY_OP_conv);
     ry_conv_attrs *a = &c.problem.attrs.conv;
-    const int64_t batch = between(0, 2) ? 1 : 3, height = size + between(0, 3), width = size + between(0, 5);
-    const int64_t r = kernel, s = between(0, 3) ? kernel : between(1, 5), dilation = between(0, 3) ? 1 : between(2, 3);
+    const int64_t batch = between(0, 2) ? 1 : 3, height = size + between(0, 3),
+                  width = size + between(0, 5);
+    const int64_t r = kernel, s = between(0, 3) ? kernel : between(1, 5),
+                  dilation = between(0, 3) ? 1 : between(2, 3);
     const int64_t pad[4] = {between(0, r), between(0, s), between(0, r), between(0, s)};
     a->groups = groups;
     a->stride = (ry_ints){2, {stride, between(0, 4) ? stride : 1}};
     a->dilation = (ry_ints){2, {dilation, dilation}};
     a->pads = (ry_ints){4, {pad[0], pad[1], pad[2], pad[3]}};
-    const int64_t high = height + pad[0] + pad[2] - dilation * (r - 1) - 1, wide = width + pad[1] + pad[3] - dilation * (s - 1) - 1;
+    const int64_t high = height + pad[0] + pad[2] - dilation * (r - 1) - 1,
+                  wide = width + pad[1] + pad[3] - dilation * (s - 1) - 1;
     if (high < 0 || wide < 0) {
         return 0;
     }
     const int64_t x[4] = {batch, groups * in, height, width}, w[4] = {groups * out, in, r, s};
-    const int64_t y[4] = {batch, groups * out, high / a->stride.at[0] + 1, wide / a->stride.at[1] + 1}, bias[1] = {groups * out};
+    const int64_t y[4] = {batch, groups * out, high / a->stride.at[0] + 1,
+                          wide / a->stride.at[1] + 1},
+                  bias[1] = {groups * out};
     c.in[0] = case_tensor(dtype, 4, x, layout);
     c.in[1] = case_tensor(dtype, 4, w, between(0, 3) ? CASE_ROW_MAJOR : CASE_STRIDED);
     if (between(0, 1)) {
@@ -60,7 +66,8 @@ static void test_windows(void **state)
         for (int64_t kernel = 1; kernel <= 11; kernel += kernel < 7 ? 1 : 2) {
             for (int64_t stride = 1; stride <= 5; stride++) {
                 const int64_t size = kernel < 9 ? between(1, 20) : between(9, 36);
-                checked += check_grouped(between(2, 21), 1, 1, size, kernel, stride, RY_f32, (case_layout)layout);
+                checked += check_grouped(between(2, 21), 1, 1, size, kernel, stride, RY_f32,
+                                         (case_layout)layout);
             }
         }
     }
@@ -73,7 +80,8 @@ static void test_sizes(void **state)
     int checked = 0;
     for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
         for (int64_t size = 1; size <= 64; size += 1 + size / 8) {
-            checked += check_grouped(between(2, 40), 1, 1, size, 3, 1 + (size & 1), RY_f32, (case_layout)layout);
+            checked += check_grouped(between(2, 40), 1, 1, size, 3, 1 + (size & 1), RY_f32,
+                                     (case_layout)layout);
         }
     }
     assert_true(checked > 50);
@@ -86,31 +94,36 @@ static void test_multipliers_and_groups(void **state)
     for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
         for (int64_t in = 1; in <= 9; in += 2) {
             for (int64_t out = 1; out <= 9; out++) {
-                checked += check_grouped(between(2, 9), in, out, between(3, 18), between(1, 3), between(1, 2), RY_f32, (case_layout)layout);
+                checked += check_grouped(between(2, 9), in, out, between(3, 18), between(1, 3),
+                                         between(1, 2), RY_f32, (case_layout)layout);
             }
         }
         for (int64_t i = 0; i < 6; i++) {
-            checked += check_grouped(between(2, 20), between(1, 3), between(1, 3), between(16, 30), i % 2 ? 9 : 11, 1 + i / 2, RY_f32,
-                                     (case_layout)layout);
+            checked += check_grouped(between(2, 20), between(1, 3), between(1, 3), between(16, 30),
+                                     i % 2 ? 9 : 11, 1 + i / 2, RY_f32, (case_layout)layout);
         }
         for (int64_t in = 1; in <= 70; in += 23) {
-            checked += check_grouped(1, in, between(1, 2), between(3, 30), 3, 1, RY_f32, (case_layout)layout);
+            checked += check_grouped(1, in, between(1, 2), between(3, 30), 3, 1, RY_f32,
+                                     (case_layout)layout);
         }
     }
     assert_true(checked > 200);
 }
 
 /* One to three dimensions; every dimension with a stride, dilation and padding of its own. */
-static int check_space(ry_op op, int space, int64_t groups, int64_t in, int64_t out, case_layout layout)
+static int check_space(ry_op op, int space, int64_t groups, int64_t in, int64_t out,
+                       case_layout layout)
 {
     product_case c = {.problem = {.op = op, .inputs = 4}};
     c.problem.attrs = ry_attrs_default(op);
     const bool forward = op == RY_OP_conv;
     ry_conv_attrs *conv = &c.problem.attrs.conv;
     ry_convt_attrs *convt = &c.problem.attrs.convt;
-    ry_ints *strides = forward ? &conv->stride : &convt->stride, *dilations = forward ? &conv->dilation : &convt->dilation;
+    ry_ints *strides = forward ? &conv->stride : &convt->stride,
+            *dilations = forward ? &conv->dilation : &convt->dilation;
     ry_ints *pads = forward ? &conv->pads : &convt->pads;
-    int64_t x[5] = {between(1, 2), groups * in}, w[5] = {groups * out, in}, y[5] = {x[0], groups * out}, terms = in;
+    int64_t x[5] = {between(1, 2), groups * in}, w[5] = {groups * out, in},
+            y[5] = {x[0], groups * out}, terms = in;
     if (!forward) {
         w[0] = groups * in;
         w[1] = out;
@@ -119,8 +132,10 @@ static int check_space(ry_op op, int space, int64_t groups, int64_t in, int64_t 
     strides->count = dilations->count = space;
     pads->count = 2 * space;
     for (int i = 0; i < space; i++) {
-        const int64_t size = between(1, i + 1 == space ? 24 : 9), r = between(0, 1) ? 3 : between(1, 7);
-        const int64_t stride = between(1, 3), dilation = between(0, 2) ? 1 : between(2, 3), pad[2] = {between(0, r), between(0, r)};
+        const int64_t size = between(1, i + 1 == space ? 24 : 9),
+                      r = between(0, 1) ? 3 : between(1, 7);
+        const int64_t stride = between(1, 3), dilation = between(0, 2) ? 1 : between(2, 3),
+                      pad[2] = {between(0, r), between(0, r)};
         const int64_t reach = dilation * (r - 1) + 1, sum = pad[0] + pad[1];
         const int64_t extent = forward ? size + sum - reach : (size - 1) * stride + reach - sum;
         if (extent < !forward) {
@@ -141,7 +156,8 @@ static int check_space(ry_op op, int space, int64_t groups, int64_t in, int64_t 
     if (between(0, 2) == 0) {
         c.in[3] = case_tensor(RY_f32, space + 2, y, layout);
     }
-    const ry_activation activation = (ry_activation)(between(0, 1) ? 0 : between(0, RY_activation_count - 1));
+    const ry_activation activation =
+        (ry_activation)(between(0, 1) ? 0 : between(0, RY_activation_count - 1));
     *(forward ? &conv->activation : &convt->activation) = activation;
     *(forward ? &conv->act_alpha : &convt->act_alpha) = 0.25;
     *(forward ? &conv->act_beta : &convt->act_beta) = 0.5;
@@ -158,20 +174,23 @@ static void test_spaces(void **state)
     int checked = 0;
     for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
         for (int i = 0; i < 60; i++) {
-            checked += check_space(RY_OP_conv, 1 + i % 3, between(2, 40), 1, between(0, 3) ? 1 : 2, (case_layout)layout);
+            checked += check_space(RY_OP_conv, 1 + i % 3, between(2, 40), 1, between(0, 3) ? 1 : 2,
+                                   (case_layout)layout);
         }
     }
     assert_true(checked > 100);
 }
 
-/* Windows with depth over planes that strips take, where every pass but the first adds to y: narrow planes in pairs, rows of some vectors, last vectors of
- * two strips, windows with a variant of their own; some slices of y read fewer slices of x than others. */
+/* Windows with depth over planes that strips take, where every pass but the first adds to y: narrow
+ * planes in pairs, rows of some vectors, last vectors of two strips, windows with a variant of
+ * their own; some slices of y read fewer slices of x than others. */
 static int check_volume(int64_t size, int64_t depth, int64_t kernel, int64_t stride)
 {
     product_case c = {.problem = {.op = RY_OP_conv, .inputs = 4}};
     c.problem.attrs = ry_attrs_default(RY_OP_conv);
     ry_conv_attrs *a = &c.problem.attrs.conv;
-    const int64_t out = between(1, 2), groups = between(2, 19), slices = between(depth, 6), step = between(1, 2), dilation = between(1, 2);
+    const int64_t out = between(1, 2), groups = between(2, 19), slices = between(depth, 6),
+                  step = between(1, 2), dilation = between(1, 2);
     const int64_t pad = depth / 2 * dilation, row = kernel / 2, reach = dilation * (depth - 1) + 1;
     a->groups = groups;
     a->stride = (ry_ints){3, {step, stride, stride}};
@@ -180,9 +199,11 @@ static int check_volume(int64_t size, int64_t depth, int64_t kernel, int64_t str
     a->activation = (ry_activation)(between(0, 1) ? 0 : between(0, RY_activation_count - 1));
     a->act_alpha = 0.25;
     a->act_beta = 0.5;
-    const int64_t high = (size - 1) / stride + 1, x[5] = {between(1, 2), groups, slices, size, size},
+    const int64_t high = (size - 1) / stride + 1,
+                  x[5] = {between(1, 2), groups, slices, size, size},
                   w[5] = {groups * out, 1, depth, kernel, kernel};
-    const int64_t y[5] = {x[0], groups * out, (slices + 2 * pad - reach) / step + 1, high, high}, bias[1] = {groups * out};
+    const int64_t y[5] = {x[0], groups * out, (slices + 2 * pad - reach) / step + 1, high, high},
+                  bias[1] = {groups * out};
     c.in[0] = case_tensor(RY_f32, 5, x, CASE_ROW_MAJOR);
     c.in[1] = case_tensor(RY_f32, 5, w, CASE_ROW_MAJOR);
     c.in[2] = case_tensor(RY_f32, 1, bias, CASE_ROW_MAJOR);
@@ -197,19 +218,22 @@ static int check_volume(int64_t size, int64_t depth, int64_t kernel, int64_t str
     return checked;
 }
 
-/* Windows of five and seven columns and any number of rows, of which two lines are summed together. */
+/* Windows of five and seven columns and any number of rows, of which two lines are summed together.
+ */
 static int check_lines(int64_t rows, int64_t columns, int64_t stride, case_layout layout)
 {
     product_case c = {.problem = {.op = RY_OP_conv, .inputs = 4}};
     c.problem.attrs = ry_attrs_default(RY_OP_conv);
     ry_conv_attrs *a = &c.problem.attrs.conv;
-    const int64_t groups = between(2, 40), height = between(rows, 15), width = between(3, 31), above = between(0, rows - 1),
-                  below = between(0, rows);
+    const int64_t groups = between(2, 40), height = between(rows, 15), width = between(3, 31),
+                  above = between(0, rows - 1), below = between(0, rows);
     a->groups = groups;
     a->stride = (ry_ints){2, {stride, stride}};
     a->pads = (ry_ints){4, {above, columns / 2, below, columns / 2}};
     const int64_t x[4] = {between(1, 2), groups, height, width}, w[4] = {groups, 1, rows, columns};
-    const int64_t y[4] = {x[0], groups, (height + above + below - rows) / stride + 1, (width - 1) / stride + 1}, bias[1] = {groups};
+    const int64_t y[4] = {x[0], groups, (height + above + below - rows) / stride + 1,
+                          (width - 1) / stride + 1},
+                  bias[1] = {groups};
     c.in[0] = case_tensor(RY_f32, 4, x, layout);
     c.in[1] = case_tensor(RY_f32, 4, w, CASE_ROW_MAJOR);
     c.in[2] = case_tensor(RY_f32, 1, bias, CASE_ROW_MAJOR);
@@ -226,7 +250,8 @@ static void test_two_lines(void **state)
     (void)state;
     for (int64_t rows = 1; rows <= 8; rows++) {
         for (int i = 0; i < 8; i++) {
-            assert_true(check_lines(rows, 5 + i / 4 * 2, 1 + i % 2, i / 2 % 2 ? CASE_CHANNELS_LAST : CASE_ROW_MAJOR) > 0);
+            assert_true(check_lines(rows, 5 + i / 4 * 2, 1 + i % 2,
+                                    i / 2 % 2 ? CASE_CHANNELS_LAST : CASE_ROW_MAJOR) > 0);
         }
     }
 }
@@ -241,14 +266,16 @@ static void test_volumes(void **state)
     }
 }
 
-/* Groups whose vectors read one vector of x, two, and more than the permutations take; three dimensions among them. */
+/* Groups whose vectors read one vector of x, two, and more than the permutations take; three
+ * dimensions among them. */
 static void test_wide_groups(void **state)
 {
     (void)state;
     int checked = 0;
     for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
         for (int64_t in = 2; in <= 18; in++) {
-            checked += check_space(RY_OP_conv, 2, between(2, 5), in, between(0, 1) ? in : between(1, 18), (case_layout)layout);
+            checked += check_space(RY_OP_conv, 2, between(2, 5), in,
+                                   between(0, 1) ? in : between(1, 18), (case_layout)layout);
             checked += check_space(RY_OP_conv, 3, between(2, 5), in, in, (case_layout)layout);
         }
     }
@@ -262,13 +289,15 @@ static void test_transposed(void **state)
     for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
         for (int i = 0; i < 60; i++) {
             const int64_t in = between(0, 2) ? 1 : between(1, 6);
-            checked += check_space(RY_OP_convt, 1 + i % 3, between(2, 40), in, between(0, 2) ? 1 : between(1, 6), (case_layout)layout);
+            checked += check_space(RY_OP_convt, 1 + i % 3, between(2, 40), in,
+                                   between(0, 2) ? 1 : between(1, 6), (case_layout)layout);
         }
     }
     assert_true(checked > 100);
 }
 
-/* Windows whose rows are cut into interleaved ones, and every number of a group's channels that a vector has whole groups of. */
+/* Windows whose rows are cut into interleaved ones, and every number of a group's channels that a
+ * vector has whole groups of. */
 static void test_dilated_and_odd(void **state)
 {
     (void)state;
@@ -277,40 +306,49 @@ static void test_dilated_and_odd(void **state)
         for (int64_t each = 1; each <= 17; each++) {
             for (int64_t kernel = 3; kernel <= 7; kernel += 2) {
                 const int64_t in = between(0, 1) ? each : 1, stride = between(1, 2);
-                checked += check_grouped(between(2, 9), in, each, between(3, 26), kernel, stride, RY_f32, (case_layout)layout);
+                checked += check_grouped(between(2, 9), in, each, between(3, 26), kernel, stride,
+                                         RY_f32, (case_layout)layout);
             }
         }
     }
     assert_true(checked > 200);
 }
 
-/* Work for several tasks: cut by rows alone, by rows and channels, and (few rows) by channels alone. */
+/* Work for several tasks: cut by rows alone, by rows and channels, and (few rows) by channels
+ * alone. */
 static void test_many_channels(void **state)
 {
     (void)state;
     static const int64_t shapes[][3] = {{100, 20, 3}, {403, 15, 3}, {770, 2, 3}, {390, 14, 5}};
     int checked = 0;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        checked += check_grouped(shapes[i][0], 1, 1, shapes[i][1], shapes[i][2], 1, RY_f32, CASE_CHANNELS_LAST);
-        checked += check_grouped(shapes[i][0] / 2, 1, 2, shapes[i][1], shapes[i][2], 2, RY_f32, CASE_CHANNELS_LAST);
+        checked += check_grouped(shapes[i][0], 1, 1, shapes[i][1], shapes[i][2], 1, RY_f32,
+                                 CASE_CHANNELS_LAST);
+        checked += check_grouped(shapes[i][0] / 2, 1, 2, shapes[i][1], shapes[i][2], 2, RY_f32,
+                                 CASE_CHANNELS_LAST);
     }
     assert_true(checked > 8);
 }
 
-/* Planes row by row with padding that keeps their size (stride 1) or halves it, two images of five channels. */
-static int check_plane(int64_t height, int64_t width, int64_t kernel, int64_t stride, int64_t dilation, bool residual)
+/* Planes row by row with padding that keeps their size (stride 1) or halves it, two images of five
+ * channels. */
+static int check_plane(int64_t height, int64_t width, int64_t kernel, int64_t stride,
+                       int64_t dilation, bool residual)
 {
     product_case c = {.problem = {.op = RY_OP_conv, .inputs = residual ? 4 : 3}};
     c.problem.attrs = ry_attrs_default(RY_OP_conv);
     ry_conv_attrs *a = &c.problem.attrs.conv;
-    const int64_t pad = dilation * (kernel - 1) / 2, reach = dilation * (kernel - 1) + 1, channels = 5;
-    const int64_t high = (height + 2 * pad - reach) / stride + 1, wide = (width + 2 * pad - reach) / stride + 1;
+    const int64_t pad = dilation * (kernel - 1) / 2, reach = dilation * (kernel - 1) + 1,
+                  channels = 5;
+    const int64_t high = (height + 2 * pad - reach) / stride + 1,
+                  wide = (width + 2 * pad - reach) / stride + 1;
     a->groups = channels;
     a->stride = (ry_ints){2, {stride, stride}};
     a->dilation = (ry_ints){2, {dilation, dilation}};
     a->pads = (ry_ints){4, {pad, pad, pad, pad}};
     a->activation = RY_activation_relu;
-    const int64_t x[4] = {2, channels, height, width}, w[4] = {channels, 1, kernel, kernel}, y[4] = {2, channels, high, wide};
+    const int64_t x[4] = {2, channels, height, width}, w[4] = {channels, 1, kernel, kernel},
+                  y[4] = {2, channels, high, wide};
     c.in[0] = case_tensor(RY_f32, 4, x, CASE_ROW_MAJOR);
     c.in[1] = case_tensor(RY_f32, 4, w, CASE_ROW_MAJOR);
     c.in[2] = case_tensor(RY_f32, 1, &channels, CASE_ROW_MAJOR);
@@ -325,7 +363,8 @@ static int check_plane(int64_t height, int64_t width, int64_t kernel, int64_t st
     return checked;
 }
 
-/* Rows that end with half a vector or less, which go with those of the strip below; rows that fill just one. */
+/* Rows that end with half a vector or less, which go with those of the strip below; rows that fill
+ * just one. */
 static void test_half_vectors(void **state)
 {
     (void)state;
@@ -344,7 +383,8 @@ static void test_half_vectors(void **state)
     assert_true(checked > 100);
 }
 
-/* Windows of 5x5 and 7x7 over strips at the upper and lower edge, between them and left over, and vectors with and without edges. */
+/* Windows of 5x5 and 7x7 over strips at the upper and lower edge, between them and left over, and
+ * vectors with and without edges. */
 static void test_strips_of_windows(void **state)
 {
     (void)state;
@@ -391,15 +431,15 @@ static void test_half_types(void **state)
     int checked = 0;
     for (int i = 0; i < 40; i++) {
         const ry_dtype dtype = i & 1 ? RY_f16 : RY_bf16;
-        checked += check_grouped(between(2, 30), 1, between(1, 2), between(1, 20), between(1, 5), between(1, 3), dtype,
-                                 (case_layout)(i % CASE_LAYOUTS));
+        checked += check_grouped(between(2, 30), 1, between(1, 2), between(1, 20), between(1, 5),
+                                 between(1, 3), dtype, (case_layout)(i % CASE_LAYOUTS));
     }
     assert_true(checked > 40);
 }
 
 /* Tensors so large that lines are fetched ahead. A window of one row has stride 1 down the rows. */
-static void check_far(int64_t groups, int64_t each, int64_t height, int64_t width, int64_t high, int64_t wide, int64_t stride,
-                      case_layout layout, const char *kernels)
+static void check_far(int64_t groups, int64_t each, int64_t height, int64_t width, int64_t high,
+                      int64_t wide, int64_t stride, case_layout layout, const char *kernels)
 {
     product_case c = {.problem = {.op = RY_OP_conv, .inputs = 3}};
     c.problem.attrs = ry_attrs_default(RY_OP_conv);
@@ -407,8 +447,10 @@ static void check_far(int64_t groups, int64_t each, int64_t height, int64_t widt
     a->groups = groups;
     a->stride = (ry_ints){2, {high == 1 ? 1 : stride, stride}};
     a->pads = (ry_ints){4, {high / 2, wide / 2, high / 2, wide / 2}};
-    const int64_t x[4] = {1, groups * each, height, width}, w[4] = {groups * each, each, high, wide};
-    const int64_t y[4] = {1, groups * each, (height - 1) / a->stride.at[0] + 1, (width - 1) / stride + 1};
+    const int64_t x[4] = {1, groups * each, height, width},
+                  w[4] = {groups * each, each, high, wide};
+    const int64_t y[4] = {1, groups * each, (height - 1) / a->stride.at[0] + 1,
+                          (width - 1) / stride + 1};
     c.in[0] = case_tensor(RY_f32, 4, x, layout);
     c.in[1] = case_tensor(RY_f32, 4, w, CASE_ROW_MAJOR);
     c.out[0] = case_tensor(RY_f32, 4, y, layout);
@@ -422,11 +464,15 @@ static void check_far(int64_t groups, int64_t each, int64_t height, int64_t widt
 static void test_far(void **state)
 {
     (void)state;
-    check_far(24, 1, 310, 311, 3, 3, 1, CASE_CHANNELS_LAST, "depthwise_nhwc"); /* two lines a block */
-    check_far(40, 1, 1, 80001, 1, 3, 2, CASE_CHANNELS_LAST, "depthwise_nhwc"); /* one row, less than the rows of a step */
-    check_far(10, 2, 335, 335, 1, 3, 1, CASE_CHANNELS_LAST, "depthwise_nhwc"); /* permuted channels */
-    check_far(5, 4, 235, 235, 3, 3, 1, CASE_ROW_MAJOR, "staged");              /* groups of planes */
-    check_far(5, 1, 180, 181, 3, 3, 1, CASE_ROW_MAJOR, "depthwise_nchw");      /* strips, and rows that roll down */
+    check_far(24, 1, 310, 311, 3, 3, 1, CASE_CHANNELS_LAST,
+              "depthwise_nhwc"); /* two lines a block */
+    check_far(40, 1, 1, 80001, 1, 3, 2, CASE_CHANNELS_LAST,
+              "depthwise_nhwc"); /* one row, less than the rows of a step */
+    check_far(10, 2, 335, 335, 1, 3, 1, CASE_CHANNELS_LAST,
+              "depthwise_nhwc");                                  /* permuted channels */
+    check_far(5, 4, 235, 235, 3, 3, 1, CASE_ROW_MAJOR, "staged"); /* groups of planes */
+    check_far(5, 1, 180, 181, 3, 3, 1, CASE_ROW_MAJOR,
+              "depthwise_nchw"); /* strips, and rows that roll down */
     check_far(5, 1, 650, 651, 3, 3, 2, CASE_ROW_MAJOR, "depthwise_nchw");
     check_far(7, 1, 190, 181, 5, 5, 2, CASE_ROW_MAJOR, "depthwise_nchw");
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names as text to be shown: every class of characters, broken UTF-8, small buffers, and messages of the library. */
+/* Names as text to be shown: every class of characters, broken UTF-8, small buffers, and messages
+ * of the library. */
 #define _XOPEN_SOURCE 700
 
 #include <setjmp.h>
@@ -34,12 +35,14 @@ static const struct {
      "gpj.exe\xe2\x81\xa6",
      "\\u202egpj.exe\\u2066", "\"\\u202egpj.exe\\u2066\""}, /* overrides of direction */
     {"\xe2\x80\xa8\xe2\x80\xa9\xef\xbb\xbf", "\\u2028\\u2029\\ufeff",
-     "\"\\u2028\\u2029\\ufeff\""},                                    /* separators of lines, a byte order mark */
+     "\"\\u2028\\u2029\\ufeff\""}, /* separators of lines, a byte order mark */
     {"\xf3\xa0\x81\x81", "\\U000e0041", "\"\\udb40\\udc41\""},        /* a tag */
     {"\x80\xff\xc3", "\\x80\\xff\\xc3", "\"\\\\x80\\\\xff\\\\xc3\""}, /* no UTF-8; cut */
-    {"\xc0\xaf\xe0\x80\xaf", "\\xc0\\xaf\\xe0\\x80\\xaf", "\"\\\\xc0\\\\xaf\\\\xe0\\\\x80\\\\xaf\""}, /* longer forms of '/' */
-    {"\xed\xa0\x80", "\\xed\\xa0\\x80", "\"\\\\xed\\\\xa0\\\\x80\""},                                 /* a surrogate */
-    {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80", "\"\\\\xf4\\\\x90\\\\x80\\\\x80\""},                 /* beyond U+10FFFF */
+    {"\xc0\xaf\xe0\x80\xaf", "\\xc0\\xaf\\xe0\\x80\\xaf",
+     "\"\\\\xc0\\\\xaf\\\\xe0\\\\x80\\\\xaf\""},                      /* longer forms of '/' */
+    {"\xed\xa0\x80", "\\xed\\xa0\\x80", "\"\\\\xed\\\\xa0\\\\x80\""}, /* a surrogate */
+    {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80",
+     "\"\\\\xf4\\\\x90\\\\x80\\\\x80\""}, /* beyond U+10FFFF */
     {"\xe2\x80", "\\xe2\\x80", "\"\\\\xe2\\\\x80\""},
 };
 
@@ -48,9 +51,11 @@ static void test_cases(void **state)
     (void)state;
     char text[256];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_int_equal(rynd_text_escape(cases[i].text, RYND_ESCAPE_LINE, text, sizeof text), strlen(cases[i].line));
+        assert_int_equal(rynd_text_escape(cases[i].text, RYND_ESCAPE_LINE, text, sizeof text),
+                         strlen(cases[i].line));
         assert_string_equal(text, cases[i].line);
-        assert_int_equal(rynd_text_escape(cases[i].text, RYND_ESCAPE_JSON, text, sizeof text), strlen(cases[i].json));
+        assert_int_equal(rynd_text_escape(cases[i].text, RYND_ESCAPE_JSON, text, sizeof text),
+                         strlen(cases[i].json));
         assert_string_equal(text, cases[i].json);
     }
     assert_int_equal(rynd_text_escape(NULL, RYND_ESCAPE_JSON, text, sizeof text), 2);
@@ -85,8 +90,15 @@ static void test_small_buffers(void **state)
 {
     (void)state;
     const char text[] = "a\xc3\xb6\x1b!";
-    static const char *const expected[] = {
-        "", "a", "a", "a\xc3\xb6", "a\xc3\xb6", "a\xc3\xb6", "a\xc3\xb6", "a\xc3\xb6\\x1b", "a\xc3\xb6\\x1b!"};
+    static const char *const expected[] = {"",
+                                           "a",
+                                           "a",
+                                           "a\xc3\xb6",
+                                           "a\xc3\xb6",
+                                           "a\xc3\xb6",
+                                           "a\xc3\xb6",
+                                           "a\xc3\xb6\\x1b",
+                                           "a\xc3\xb6\\x1b!"};
     for (size_t size = 1; size <= sizeof expected / sizeof *expected; size++) {
         char *to = malloc(size);
         assert_non_null(to);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every kernel of the list against the reference, on odd shapes, in every layout that it takes. A kernel of an operator that has a
- * reference, but that no row below reaches, fails: a new kernel needs a problem that it is applicable to. */
+/* Every kernel of the list against the reference, on odd shapes, in every layout that it takes. A
+ * kernel of an operator that has a reference, but that no row below reaches, fails: a new kernel
+ * needs a problem that it is applicable to. */
 #include "kernel_case.h"
 
 #include <setjmp.h>
@@ -12,10 +13,13 @@
 
 #include <cmocka.h>
 
-/* The bounds are of the largest magnitude of an output. What rounding to a narrower type adds, kernel_case knows. */
-#define F32       2e-6
-#define EXACT     0
-#define REFERENCE (-1) /* the reference alone takes it: it is run, and known values are held against it elsewhere */
+/* The bounds are of the largest magnitude of an output. What rounding to a narrower type adds,
+ * kernel_case knows. */
+#define F32   2e-6
+#define EXACT 0
+#define REFERENCE                                                                         \
+    (-1) /* the reference alone takes it: it is run, and known values are held against it \
+            elsewhere */
 
 typedef struct row {
     double bound;
@@ -275,7 +279,8 @@ static void all_are_reached(void **state)
     const bool *covered = *state;
     int missing = 0;
     for (size_t i = 0; i < every_kernel_count(); i++) {
-        if (has_reference(every_kernel(i)->op) && kernel_case_machine_has(every_kernel(i)->isa) && !covered[i]) {
+        if (has_reference(every_kernel(i)->op) && kernel_case_machine_has(every_kernel(i)->isa) &&
+            !covered[i]) {
             print_error("no problem reaches %s\n", every_kernel(i)->name);
             missing++;
         }
@@ -294,7 +299,8 @@ static void all_can_run_here(void **state)
             kernels += every_kernel(i)->isa == isa;
         }
         if (kernels && !kernel_case_machine_has(isa)) {
-            print_message("skipped: this machine has no %s: %d kernels do not run\n", ry_isa_name(isa), kernels);
+            print_message("skipped: this machine has no %s: %d kernels do not run\n",
+                          ry_isa_name(isa), kernels);
             missing++;
         }
     }

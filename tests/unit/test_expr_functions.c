@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every function of the expression language against libm in double: dense sweeps of f32, special values, all of f16 and bf16, f64; and reductions: accuracy, identities,
- * NaN, integer means, the same bits at any number of threads. */
+/* Every function of the expression language against libm in double: dense sweeps of f32, special
+ * values, all of f16 and bf16, f64; and reductions: accuracy, identities, NaN, integer means, the
+ * same bits at any number of threads. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +22,8 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static const char *const kernel_names[] = {"expr_generic", "expr_neon", "expr_avx2", "expr_avx512"};
-static const char *const near_names[] = {"expr_near_generic", "expr_near_neon", "expr_near_avx2", "expr_near_avx512"};
+static const char *const near_names[] = {"expr_near_generic", "expr_near_neon", "expr_near_avx2",
+                                         "expr_near_avx512"};
 
 static const ry_kernel *kernel_named(const char *name)
 {
@@ -48,8 +50,10 @@ static void run_task(void *context, size_t task, unsigned worker)
 }
 
 /* One program on row-major tensors, on a pool of threads. axes: -1 ends. */
-static void evaluate(const ry_kernel *kernel, const char *text, ry_dtype dtype, const ry_shape *shapes, const void *const *in, int inputs,
-                     const ry_shape *out_shape, ry_dtype out_dtype, void *out, const int *axes, unsigned threads)
+static void evaluate(const ry_kernel *kernel, const char *text, ry_dtype dtype,
+                     const ry_shape *shapes, const void *const *in, int inputs,
+                     const ry_shape *out_shape, ry_dtype out_dtype, void *out, const int *axes,
+                     unsigned threads)
 {
     ry_arena arena;
     ry_error error = {""};
@@ -72,13 +76,15 @@ static void evaluate(const ry_kernel *kernel, const char *text, ry_dtype dtype, 
     if (every_kernel_prepare(kernel, &problem, &prepared, &error) != RYND_OK) {
         fail_msg("%s: %s", text, error.text);
     }
-    assert_int_equal(ry_threads_create(&ry_system_allocator, threads, NULL, NULL, &pool, &error), RYND_OK);
+    assert_int_equal(ry_threads_create(&ry_system_allocator, threads, NULL, NULL, &pool, &error),
+                     RYND_OK);
     void *state = ry_allocate(&ry_system_allocator, prepared.state_size),
          *workspace = ry_allocate(&ry_system_allocator, prepared.workspace + 1);
     void *scratch = ry_allocate(&ry_system_allocator, prepared.scratch * threads + 1);
     assert_true(state && workspace && scratch);
     every_kernel_initialise(&prepared, state);
-    ry_cpu_launch launch = {.problem = &problem, .prepared = &prepared, .state = state, .in = in, .out = &out};
+    ry_cpu_launch launch = {
+        .problem = &problem, .prepared = &prepared, .state = state, .in = in, .out = &out};
     launch.workspace = workspace;
     launch.scratch = scratch;
     for (int phase = 0; phase < prepared.phases; phase++) {
@@ -92,8 +98,8 @@ static void evaluate(const ry_kernel *kernel, const char *text, ry_dtype dtype, 
     ry_arena_free(&arena);
 }
 
-static void map(const ry_kernel *kernel, const char *text, ry_dtype dtype, int64_t n, const void *a, const void *b, ry_dtype out_dtype,
-                void *y)
+static void map(const ry_kernel *kernel, const char *text, ry_dtype dtype, int64_t n, const void *a,
+                const void *b, ry_dtype out_dtype, void *y)
 {
     const ry_shape shape = {1, {n}}, shapes[2] = {shape, shape};
     const void *in[2] = {a, b};
@@ -107,8 +113,9 @@ static float bits_float(uint32_t bits)
     return x;
 }
 
-/* The distance of `got` from `truth` in units of the last place of a float with that many bits at truth's magnitude; infinite where they differ in kind. A
- * result rounded to infinity is as far as the next number would be. */
+/* The distance of `got` from `truth` in units of the last place of a float with that many bits at
+ * truth's magnitude; infinite where they differ in kind. A result rounded to infinity is as far as
+ * the next number would be. */
 static double ulps(double got, double truth, int digits, int min_exponent, double largest)
 {
     int exponent;
@@ -116,11 +123,12 @@ static double ulps(double got, double truth, int digits, int min_exponent, doubl
         return isnan(truth) && isnan(got) ? 0 : INFINITY;
     }
     frexp(truth, &exponent);
-    double unit = ldexp(1, (exponent < min_exponent ? min_exponent : exponent) - digits), end = largest + ldexp(largest, -digits);
+    double unit = ldexp(1, (exponent < min_exponent ? min_exponent : exponent) - digits),
+           end = largest + ldexp(largest, -digits);
     if (isinf(got) || isinf(truth)) {
         return got == truth || (fabs(truth) >= end && isinf(got) && (got > 0) == (truth > 0)) ? 0
                : fabs(truth) >= largest - 2 * unit                                            ? 1
-                                                                                              : INFINITY;
+                                                   : INFINITY;
     }
     if (truth == 0) {
         return got == 0 && !signbit(got) == !signbit(truth) ? 0 : INFINITY;
@@ -172,10 +180,42 @@ static const struct {
 };
 
 static const float specials[] = {
-    0.0f,        -0.0f,        1.0f,       -1.0f,   0.5f,     -0.5f,   1.5f,      2.5f,     -2.5f,      (float)INFINITY, -(float)INFINITY,
-    (float)NAN,  1e-45f,       -1e-45f,    FLT_MIN, -FLT_MIN, FLT_MAX, -FLT_MAX,  88.7228f, 88.73f,     89.4f,           -87.3f,
-    -88.0f,      -103.9f,      -104.0f,    1e30f,   -1e30f,   0x1p28f, 0x1.2p28f, 3e9f,     8388607.5f, 8388608.0f,      16777216.0f,
-    0.99999994f, -0.99999994f, 1.0000001f,
+    0.0f,
+    -0.0f,
+    1.0f,
+    -1.0f,
+    0.5f,
+    -0.5f,
+    1.5f,
+    2.5f,
+    -2.5f,
+    (float)INFINITY,
+    -(float)INFINITY,
+    (float)NAN,
+    1e-45f,
+    -1e-45f,
+    FLT_MIN,
+    -FLT_MIN,
+    FLT_MAX,
+    -FLT_MAX,
+    88.7228f,
+    88.73f,
+    89.4f,
+    -87.3f,
+    -88.0f,
+    -103.9f,
+    -104.0f,
+    1e30f,
+    -1e30f,
+    0x1p28f,
+    0x1.2p28f,
+    3e9f,
+    8388607.5f,
+    8388608.0f,
+    16777216.0f,
+    0.99999994f,
+    -0.99999994f,
+    1.0000001f,
 };
 
 /* Every 4099th float of all of them: more than a million, odd so that all mantissas' ends occur.
@@ -204,8 +244,9 @@ static void unary_f32(void **state)
             map(kernel, functions[f].text, RY_f32, n, x, NULL, RY_f32, y);
             for (int64_t i = 0; i < n; i++) {
                 if (!(ulps_f32((double)y[i], truth[i]) <= functions[f].bound)) {
-                    fail_msg("%s: %s at %a: %a instead of %a: %g ulp", kernel->name, functions[f].text, (double)x[i], (double)y[i],
-                             truth[i], ulps_f32((double)y[i], truth[i]));
+                    fail_msg("%s: %s at %a: %a instead of %a: %g ulp", kernel->name,
+                             functions[f].text, (double)x[i], (double)y[i], truth[i],
+                             ulps_f32((double)y[i], truth[i]));
                 }
             }
         }
@@ -242,11 +283,19 @@ static void near_f32(void **state)
         double sum = 0, squares = 0;
         map(kernel, rows[k / COUNT(near_names)].text, RY_f32, n, x, NULL, RY_f32, y);
         for (int64_t i = 0; i < n; i++) {
-            const double truth = ry_expr_scalar_f64(rows[k / COUNT(near_names)].code, (double)x[i], 0, 0), got = (double)y[i];
-            const double scale = rows[k / COUNT(near_names)].of_value ? fabs(truth) : fabs((double)x[i]), error = fabs(got - truth);
-            const bool same = isnan(truth) ? isnan(got) : isinf(truth) ? got == truth : error <= 1e-6 * scale + 0x1p-149;
-            if (!same || (fabs((double)x[i]) > 30 && isfinite(truth) && fabs(truth) < 0x1p-149 && got != 0)) {
-                fail_msg("%s: %s at %a: %a instead of %a", kernel->name, rows[k / COUNT(near_names)].text, (double)x[i], got, truth);
+            const double truth = ry_expr_scalar_f64(rows[k / COUNT(near_names)].code, (double)x[i],
+                                                    0, 0),
+                         got = (double)y[i];
+            const double scale = rows[k / COUNT(near_names)].of_value ? fabs(truth)
+                                                                      : fabs((double)x[i]),
+                         error = fabs(got - truth);
+            const bool same = isnan(truth)   ? isnan(got)
+                              : isinf(truth) ? got == truth
+                                             : error <= 1e-6 * scale + 0x1p-149;
+            if (!same || (fabs((double)x[i]) > 30 && isfinite(truth) && fabs(truth) < 0x1p-149 &&
+                          got != 0)) {
+                fail_msg("%s: %s at %a: %a instead of %a", kernel->name,
+                         rows[k / COUNT(near_names)].text, (double)x[i], got, truth);
             }
             if (fabs((double)x[i]) < 16) {
                 sum += error * error;
@@ -266,17 +315,25 @@ static void class_chooses_the_text(void **state)
         const char *text;
         ry_dtype dtype;
         bool near;
-    } rows[] = {{"gelu(x0)", RY_f32, true},      {"gelu(x0)", RY_f16, true}, {"gelu(x0)", RY_f64, false},
-                {"x0 * erf(-x0)", RY_f32, true}, {"exp(x0)", RY_f32, false}, {"cast(x0 > 0, f32)", RY_f32, false}};
+    } rows[] = {{"gelu(x0)", RY_f32, true},  {"gelu(x0)", RY_f16, true},
+                {"gelu(x0)", RY_f64, false}, {"x0 * erf(-x0)", RY_f32, true},
+                {"exp(x0)", RY_f32, false},  {"cast(x0 > 0, f32)", RY_f32, false}};
     const ry_kernel *kernel = every_kernel_find("expr_near_generic");
     const ry_shape shape = {1, {5}};
     for (size_t i = 0; i < COUNT(rows); i++) {
         ry_arena arena;
         ry_error error = {""};
         ry_tensor x = ry_tensor_row_major(rows[i].dtype, &shape, NULL), y = x;
-        ry_problem problem = {.op = RY_OP_expr, .inputs = 1, .outputs = 1, .in = &x, .out = &y, .accuracy = RY_ACCURACY_near32};
+        ry_problem problem = {.op = RY_OP_expr,
+                              .inputs = 1,
+                              .outputs = 1,
+                              .in = &x,
+                              .out = &y,
+                              .accuracy = RY_ACCURACY_near32};
         ry_arena_init(&arena, &ry_system_allocator);
-        assert_int_equal(ry_expr_parse(rows[i].text, NULL, 0, &arena, &problem.attrs.expr.program, &error), RYND_OK);
+        assert_int_equal(
+            ry_expr_parse(rows[i].text, NULL, 0, &arena, &problem.attrs.expr.program, &error),
+            RYND_OK);
         assert_int_equal(kernel->applicable(&problem), rows[i].near);
         assert_int_equal(every_kernel_first(&problem, RY_ISA_generic) == kernel, rows[i].near);
         problem.accuracy = RY_ACCURACY_strict;
@@ -293,17 +350,20 @@ static void binary_f32(void **state)
         ry_expr_code code;
         double bound;
     } pairs[] = {
-        {"pow(x0, x1)", RY_EXPR_pow, 0.51}, {"x0 / x1", RY_EXPR_div, 0.5},     {"x0 * x1", RY_EXPR_mul, 0.5},
-        {"x0 + x1", RY_EXPR_add, 0.5},      {"fmod(x0, x1)", RY_EXPR_fmod, 0}, {"mod(x0, x1)", RY_EXPR_mod, 0.5},
+        {"pow(x0, x1)", RY_EXPR_pow, 0.51}, {"x0 / x1", RY_EXPR_div, 0.5},
+        {"x0 * x1", RY_EXPR_mul, 0.5},      {"x0 + x1", RY_EXPR_add, 0.5},
+        {"fmod(x0, x1)", RY_EXPR_fmod, 0},  {"mod(x0, x1)", RY_EXPR_mod, 0.5},
         {"min(x0, x1)", RY_EXPR_min, 0},    {"max(x0, x1)", RY_EXPR_max, 0},
     };
     int64_t square = (int64_t)(COUNT(specials) * COUNT(specials)), n = square + 300000;
-    float *a = malloc((size_t)n * sizeof *a), *b = malloc((size_t)n * sizeof *b), *y = malloc((size_t)n * sizeof *y);
+    float *a = malloc((size_t)n * sizeof *a), *b = malloc((size_t)n * sizeof *b),
+          *y = malloc((size_t)n * sizeof *y);
     assert_true(a && b && y);
     for (int64_t i = 0; i < n; i++) {
         uint32_t r = (uint32_t)i * 2654435761u;
         a[i] = i < square ? specials[i % (int64_t)COUNT(specials)] : bits_float(r);
-        b[i] = i < square ? specials[i / (int64_t)COUNT(specials)] : (float)((int)(r >> 7 & 0xffff) - 0x8000) / (i % 3 ? 256.0f : 8192.0f);
+        b[i] = i < square ? specials[i / (int64_t)COUNT(specials)]
+                          : (float)((int)(r >> 7 & 0xffff) - 0x8000) / (i % 3 ? 256.0f : 8192.0f);
         b[i] = i % 5 ? b[i] : floorf(b[i]);
     }
     for (size_t f = 0; f < COUNT(pairs); f++) {
@@ -315,10 +375,12 @@ static void binary_f32(void **state)
             map(kernel, pairs[f].text, RY_f32, n, a, b, RY_f32, y);
             for (int64_t i = 0; i < n; i++) {
                 double truth = ry_expr_scalar_f64(pairs[f].code, (double)a[i], (double)b[i], 0);
-                bool zeros = truth == 0 && y[i] == 0.0f && (pairs[f].code == RY_EXPR_min || pairs[f].code == RY_EXPR_max); /* either zero */
+                bool zeros = truth == 0 && y[i] == 0.0f &&
+                             (pairs[f].code == RY_EXPR_min ||
+                              pairs[f].code == RY_EXPR_max); /* either zero */
                 if (!zeros && !(ulps_f32((double)y[i], truth) <= pairs[f].bound)) {
-                    fail_msg("%s: %s at %a, %a: %a instead of %a", kernel->name, pairs[f].text, (double)a[i], (double)b[i], (double)y[i],
-                             truth);
+                    fail_msg("%s: %s at %a, %a: %a instead of %a", kernel->name, pairs[f].text,
+                             (double)a[i], (double)b[i], (double)y[i], truth);
                 }
             }
         }
@@ -350,9 +412,12 @@ static void power_with_a_literal(void **state)
         snprintf(text, sizeof text, base ? "pow(%g, x0)" : "pow(x0, %g)", literal);
         map(kernel, text, RY_f32, (int64_t)COUNT(specials), specials, NULL, RY_f32, y);
         for (size_t i = 0; i < COUNT(specials); i++) {
-            double x = (double)specials[i], truth = ry_expr_scalar_f64(RY_EXPR_pow, base ? literal : x, base ? x : literal, 0);
+            double x = (double)specials[i],
+                   truth =
+                       ry_expr_scalar_f64(RY_EXPR_pow, base ? literal : x, base ? x : literal, 0);
             if (!(ulps_f32((double)y[i], truth) <= 0.51)) {
-                fail_msg("%s: %s at %a: %a instead of %a", kernel->name, text, x, (double)y[i], truth);
+                fail_msg("%s: %s at %a: %a instead of %a", kernel->name, text, x, (double)y[i],
+                         truth);
             }
         }
         if (base || literal < 0 || literal != floor(literal)) {
@@ -365,7 +430,8 @@ static void power_with_a_literal(void **state)
     }
 }
 
-/* All values of the 16-bit floats: a function is the true value rounded, but for what f32 loses before. */
+/* All values of the 16-bit floats: a function is the true value rounded, but for what f32 loses
+ * before. */
 static void half_floats(void **state)
 {
     (void)state;
@@ -382,11 +448,14 @@ static void half_floats(void **state)
             }
             map(kernel, functions[f].text, dtype, 65536, x, NULL, dtype, y);
             for (int i = 0; i < 65536; i++) {
-                double truth = ry_expr_scalar_f64(functions[f].code, ry_get_f64(dtype, x, i), 0, 0), got = ry_get_f64(dtype, y, i);
-                double error = dtype == RY_f16 ? ulps(got, truth, 11, -13, 65504) : ulps(got, truth, 8, FLT_MIN_EXP, 0x1.fep127);
+                double truth = ry_expr_scalar_f64(functions[f].code, ry_get_f64(dtype, x, i), 0, 0),
+                       got = ry_get_f64(dtype, y, i);
+                double error = dtype == RY_f16 ? ulps(got, truth, 11, -13, 65504)
+                                               : ulps(got, truth, 8, FLT_MIN_EXP, 0x1.fep127);
                 if (!(error <= 0.501)) {
-                    fail_msg("%s: %s of %s at %g: %g instead of %g", kernel->name, functions[f].text, ry_dtype_name(dtype),
-                             ry_get_f64(dtype, x, i), got, truth);
+                    fail_msg("%s: %s of %s at %g: %g instead of %g", kernel->name,
+                             functions[f].text, ry_dtype_name(dtype), ry_get_f64(dtype, x, i), got,
+                             truth);
                 }
             }
         }
@@ -399,7 +468,8 @@ static void unary_f64(void **state)
     enum { N = 20000 };
     static double x[N], y[N];
     for (int i = 0; i < N; i++) {
-        x[i] = i < (int)COUNT(specials) ? (double)specials[i] : (double)bits_float((uint32_t)i * 214747u) * 1.000000001;
+        x[i] = i < (int)COUNT(specials) ? (double)specials[i]
+                                        : (double)bits_float((uint32_t)i * 214747u) * 1.000000001;
     }
     for (size_t f = 0; f < COUNT(functions); f++) {
         for (size_t k = 0; k < COUNT(kernel_names); k++) {
@@ -410,10 +480,13 @@ static void unary_f64(void **state)
             map(kernel, functions[f].text, RY_f64, N, x, NULL, RY_f64, y);
             for (int i = 0; i < N; i++) {
                 double truth = ry_expr_scalar_f64(functions[f].code, x[i], 0, 0);
-                /* what 1 + tanh cancels below 0 depends on whether a compiler joins the product and the sum before it */
-                const bool cancels = functions[f].code == RY_EXPR_gelu_tanh && fabs(y[i] - truth) <= 4 * DBL_EPSILON * fabs(x[i]);
+                /* what 1 + tanh cancels below 0 depends on whether a compiler joins the product and
+                 * the sum before it */
+                const bool cancels = functions[f].code == RY_EXPR_gelu_tanh &&
+                                     fabs(y[i] - truth) <= 4 * DBL_EPSILON * fabs(x[i]);
                 if (!cancels && !(ulps(y[i], truth, DBL_MANT_DIG, DBL_MIN_EXP, DBL_MAX) <= 2)) {
-                    fail_msg("%s: %s in f64 at %a: %a instead of %a", kernel->name, functions[f].text, x[i], y[i], truth);
+                    fail_msg("%s: %s in f64 at %a: %a instead of %a", kernel->name,
+                             functions[f].text, x[i], y[i], truth);
                 }
             }
         }
@@ -426,7 +499,8 @@ static void sum_accuracy(void **state)
     (void)state;
     static const ry_shape shapes[] = {{1, {1000000}},    {2, {1000000, 1}}, {2, {10, 100000}},
                                       {2, {100000, 10}}, {2, {1000, 1000}}, {3, {1000, 5, 200}}};
-    static const int axes[][3] = {{0, -1, -1}, {0, -1, -1}, {1, -1, -1}, {0, -1, -1}, {0, -1, -1}, {0, 2, -1}};
+    static const int axes[][3] = {{0, -1, -1}, {0, -1, -1}, {1, -1, -1},
+                                  {0, -1, -1}, {0, -1, -1}, {0, 2, -1}};
     enum { N = 1000000 };
     float *x = malloc(N * sizeof *x);
     static float y[100000];
@@ -458,7 +532,8 @@ static void sum_accuracy(void **state)
             evaluate(kernel, "sum(x0)", RY_f32, &shapes[c], in, 1, &out, RY_f32, y, axes[c], 1);
             for (int64_t i = 0; i < ry_shape_elements(&out); i++) {
                 if (fabs((double)y[i] - truth[i]) > 2e-7 * truth[i]) {
-                    fail_msg("%s: case %zu, sum %d: %.9g instead of %.9g", kernel->name, c, (int)i, (double)y[i], truth[i]);
+                    fail_msg("%s: case %zu, sum %d: %.9g instead of %.9g", kernel->name, c, (int)i,
+                             (double)y[i], truth[i]);
                 }
             }
         }
@@ -469,7 +544,8 @@ static void sum_accuracy(void **state)
 static void same_bits(void **state)
 {
     (void)state;
-    static const ry_shape shapes[] = {{1, {300000}}, {2, {3000, 100}}, {2, {100, 3000}}, {2, {150000, 2}}};
+    static const ry_shape shapes[] = {
+        {1, {300000}}, {2, {3000, 100}}, {2, {100, 3000}}, {2, {150000, 2}}};
     static const unsigned threads[] = {1, 2, 3, 7};
     float *x = malloc(300000 * sizeof *x);
     assert_non_null(x);
@@ -485,7 +561,8 @@ static void same_bits(void **state)
             out.dim[0] = 1;
             for (size_t t = 0; t < COUNT(threads) && kernel_of(k); t++) {
                 memset(y, 0, sizeof y);
-                evaluate(kernel_of(k), "mean(x0 * x0 - 3)", RY_f32, &shapes[c], in, 1, &out, RY_f32, y, axes, threads[t]);
+                evaluate(kernel_of(k), "mean(x0 * x0 - 3)", RY_f32, &shapes[c], in, 1, &out, RY_f32,
+                         y, axes, threads[t]);
                 memcpy(t == 0 ? first : y, y, sizeof y);
                 assert_memory_equal(first, y, (size_t)ry_shape_elements(&out) * sizeof *y);
             }
@@ -503,17 +580,23 @@ static void identities(void **state)
         ry_dtype dtype;
         double value;
     } cases[] = {
-        {"sum(x0)", RY_f32, 0},           {"prod(x0)", RY_f32, 1},      {"min(x0)", RY_f32, INFINITY},  {"max(x0)", RY_f32, -INFINITY},
-        {"mean(x0)", RY_f32, NAN},        {"min(x0)", RY_i8, 127},      {"max(x0)", RY_i8, -128},       {"max(x0)", RY_u16, 0},
-        {"min(x0)", RY_i32, 2147483647.}, {"max(x0)", RY_i32, -0x1p31}, {"mean(x0)", RY_i32, 0},        {"sum(x0)", RY_u8, 0},
-        {"prod(x0)", RY_i64, 1},          {"min(x0)", RY_bool, 1},      {"max(x0)", RY_bool, 0},        {"min(x0)", RY_f16, INFINITY},
-        {"mean(x0) + 1", RY_f64, NAN},    {"sum(x0) + 2", RY_bf16, 2},  {"max(x0)", RY_f64, -INFINITY},
+        {"sum(x0)", RY_f32, 0},           {"prod(x0)", RY_f32, 1},
+        {"min(x0)", RY_f32, INFINITY},    {"max(x0)", RY_f32, -INFINITY},
+        {"mean(x0)", RY_f32, NAN},        {"min(x0)", RY_i8, 127},
+        {"max(x0)", RY_i8, -128},         {"max(x0)", RY_u16, 0},
+        {"min(x0)", RY_i32, 2147483647.}, {"max(x0)", RY_i32, -0x1p31},
+        {"mean(x0)", RY_i32, 0},          {"sum(x0)", RY_u8, 0},
+        {"prod(x0)", RY_i64, 1},          {"min(x0)", RY_bool, 1},
+        {"max(x0)", RY_bool, 0},          {"min(x0)", RY_f16, INFINITY},
+        {"mean(x0) + 1", RY_f64, NAN},    {"sum(x0) + 2", RY_bf16, 2},
+        {"max(x0)", RY_f64, -INFINITY},
     };
     static const ry_shape empty[] = {{2, {3, 0}}, {2, {0, 3}}, {3, {3, 0, 5}}};
     for (size_t i = 0; i < COUNT(cases); i++) {
         for (size_t s = 0; s < COUNT(empty); s++) {
             for (size_t k = 0; k <= COUNT(kernel_names); k++) {
-                const ry_kernel *kernel = k < COUNT(kernel_names) ? kernel_of(k) : every_kernel_find("expr_ref");
+                const ry_kernel *kernel =
+                    k < COUNT(kernel_names) ? kernel_of(k) : every_kernel_find("expr_ref");
                 const int axes[] = {s == 1 ? 0 : 1, -1};
                 ry_shape out = empty[s];
                 double y[16] = {0}, none = 0;
@@ -522,12 +605,13 @@ static void identities(void **state)
                 if (!kernel) {
                     continue;
                 }
-                evaluate(kernel, cases[i].text, cases[i].dtype, &empty[s], in, 1, &out, cases[i].dtype, y, axes, 1);
+                evaluate(kernel, cases[i].text, cases[i].dtype, &empty[s], in, 1, &out,
+                         cases[i].dtype, y, axes, 1);
                 for (int64_t e = 0; e < ry_shape_elements(&out); e++) {
                     double got = ry_get_f64(cases[i].dtype, y, e);
                     if (got != cases[i].value && !(isnan(got) && isnan(cases[i].value))) {
-                        fail_msg("%s: empty %s of %s: %g instead of %g", kernel->name, cases[i].text, ry_dtype_name(cases[i].dtype), got,
-                                 cases[i].value);
+                        fail_msg("%s: empty %s of %s: %g instead of %g", kernel->name,
+                                 cases[i].text, ry_dtype_name(cases[i].dtype), got, cases[i].value);
                     }
                 }
             }

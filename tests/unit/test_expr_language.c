@@ -51,7 +51,8 @@ static void prints(void **state)
         const char *text, *printed;
     } cases[] = {
         {"max(x0*2+1, 0)", "max(x0 * 2 + 1, 0)"},
-        {"y0 = 0.5 * x0 * (1 + erf(x0 * 0.7071067811865476))", "(erf(x0 * 0.7071067811865476) + 1) * (x0 * 0.5)"},
+        {"y0 = 0.5 * x0 * (1 + erf(x0 * 0.7071067811865476))",
+         "(erf(x0 * 0.7071067811865476) + 1) * (x0 * 0.5)"},
         {"x1 + x0", "x0 + x1"},
         {"x1 - x0", "x1 - x0"},
         {"x0 - (x1 - x2)", "x0 - (x1 - x2)"},
@@ -61,7 +62,8 @@ static void prints(void **state)
         {"!(x0 < 1) & x1 != 2 | x2 >= 3 ^ x3 <= 4", "x1 != 2 & !(x0 < 1) | x3 <= 4 ^ x2 >= 3"},
         {"min(x0)", "min(x0)"},
         {"min(x0, x1, 3)", "min(min(x0, x1), 3)"},
-        {"t = x0 - x1; y0 = sqrt(sum(t * t)); y1 = max(t)", "t0 = x0 - x1; y0 = sqrt(sum(t0 * t0)); y1 = max(t0)"},
+        {"t = x0 - x1; y0 = sqrt(sum(t * t)); y1 = max(t)",
+         "t0 = x0 - x1; y0 = sqrt(sum(t0 * t0)); y1 = max(t0)"},
         {"y1 = x0; y0 = x1", "y0 = x1; y1 = x0"},
         {"cast(x0 >= x1, i32)", "cast(x0 >= x1, i32)"},
         {"saturate(x0 / 3e-2, u8)", "saturate(x0 / 0.03, u8)"},
@@ -100,7 +102,8 @@ static void structure(void **state)
     assert_false(ry_expr_equal(parse("x0 + 1"), parse("x0 + 2")));
     const ry_expr_parameter numbers[] = {{"alpha", 2}, {"beta", 0.5}};
     const ry_expr *bound = NULL;
-    assert_int_equal(ry_expr_parse("alpha * x0 + beta", numbers, 2, &arena, &bound, &error), RYND_OK);
+    assert_int_equal(ry_expr_parse("alpha * x0 + beta", numbers, 2, &arena, &bound, &error),
+                     RYND_OK);
     assert_true(ry_expr_equal(bound, parse("x0 * 2 + 0.5")));
 }
 
@@ -191,26 +194,42 @@ static void composes(void **state)
 {
     (void)state;
     const ry_expr *program;
-    assert_int_equal(ry_expr_compose(parse("x0 * x1"), 1, parse("sigmoid(x0)"), 0, &arena, &program, &error), RYND_OK);
+    assert_int_equal(
+        ry_expr_compose(parse("x0 * x1"), 1, parse("sigmoid(x0)"), 0, &arena, &program, &error),
+        RYND_OK);
     assert_true(ry_expr_equal(program, parse("x0 * sigmoid(x1)")));
-    assert_int_equal(ry_expr_compose(parse("x0 - x1"), 0, parse("y0 = x0; y1 = x0 * x1"), 1, &arena, &program, &error), RYND_OK);
+    assert_int_equal(ry_expr_compose(parse("x0 - x1"), 0, parse("y0 = x0; y1 = x0 * x1"), 1, &arena,
+                                     &program, &error),
+                     RYND_OK);
     assert_true(ry_expr_equal(program, parse("x1 * x2 - x0")));
-    assert_int_equal(ry_expr_compose(parse("sum(x0)"), 0, parse("x0 * x0"), 0, &arena, &program, &error), RYND_OK);
+    assert_int_equal(
+        ry_expr_compose(parse("sum(x0)"), 0, parse("x0 * x0"), 0, &arena, &program, &error),
+        RYND_OK);
     assert_true(ry_expr_equal(program, parse("sum(x0 * x0)")));
-    assert_int_equal(ry_expr_compose(parse("sqrt(x0)"), 0, parse("sum(x0)"), 0, &arena, &program, &error), RYND_ERROR_UNSUPPORTED);
-    assert_int_equal(ry_expr_compose(parse("sqrt(x0)"), 1, parse("x0"), 0, &arena, &program, &error), RYND_ERROR_ARGUMENT);
+    assert_int_equal(
+        ry_expr_compose(parse("sqrt(x0)"), 0, parse("sum(x0)"), 0, &arena, &program, &error),
+        RYND_ERROR_UNSUPPORTED);
+    assert_int_equal(
+        ry_expr_compose(parse("sqrt(x0)"), 1, parse("x0"), 0, &arena, &program, &error),
+        RYND_ERROR_ARGUMENT);
     const int same[] = {0, 0}, swapped[] = {1, 0}, outside[] = {0, 2};
-    assert_int_equal(ry_expr_rename(parse("x0 * sigmoid(x1)"), same, 1, &arena, &program, &error), RYND_OK);
+    assert_int_equal(ry_expr_rename(parse("x0 * sigmoid(x1)"), same, 1, &arena, &program, &error),
+                     RYND_OK);
     assert_true(ry_expr_equal(program, parse("x0 * sigmoid(x0)")));
-    assert_int_equal(ry_expr_rename(parse("x0 + x1 * 2"), swapped, 2, &arena, &program, &error), RYND_OK);
+    assert_int_equal(ry_expr_rename(parse("x0 + x1 * 2"), swapped, 2, &arena, &program, &error),
+                     RYND_OK);
     assert_true(ry_expr_equal(program, parse("x1 + x0 * 2")));
-    assert_int_equal(ry_expr_rename(parse("x0 + x1"), outside, 2, &arena, &program, &error), RYND_ERROR_ARGUMENT);
+    assert_int_equal(ry_expr_rename(parse("x0 + x1"), outside, 2, &arena, &program, &error),
+                     RYND_ERROR_ARGUMENT);
 }
 
-static bool is_like(const ry_expr *program, const char *text, ry_expr_parameter *parameters, int count)
+static bool is_like(const ry_expr *program, const char *text, ry_expr_parameter *parameters,
+                    int count)
 {
     bool found;
-    assert_int_equal(ry_expr_match(program, text, parameters, count, &ry_system_allocator, &found, &error), RYND_OK);
+    assert_int_equal(
+        ry_expr_match(program, text, parameters, count, &ry_system_allocator, &found, &error),
+        RYND_OK);
     return found;
 }
 
@@ -223,7 +242,8 @@ static void matches(void **state)
     assert_true(ab[0].value == 0 && ab[1].value == 6);
     assert_true(is_like(parse("(x0 * 0.25 + 3) * x0"), "x0 * (b + a * x0)", ab, 2));
     assert_true(ab[0].value == 0.25 && ab[1].value == 3);
-    assert_true(is_like(parse("(1 + erf(x0 / 1.41421353816986)) * x0 * 0.5"), "0.5 * (x0 * (erf(x0 / 1.4142135623730951) + 1))", ab, 0));
+    assert_true(is_like(parse("(1 + erf(x0 / 1.41421353816986)) * x0 * 0.5"),
+                        "0.5 * (x0 * (erf(x0 / 1.4142135623730951) + 1))", ab, 0));
     assert_false(is_like(parse("max(x0, 1)"), "max(x0, 0)", ab, 0));
     assert_false(is_like(parse("max(x0, x1)"), "max(x0, a)", ab, 2));
     assert_false(is_like(parse("x0 * 2 + 3"), "x0 * a + a", ab, 1));
@@ -239,7 +259,8 @@ static void matches(void **state)
     const ry_expr_parameter numbers[] = {{"a", 0.125}, {"b", 0.75}};
     for (size_t i = 0; i < COUNT(activations); i++) {
         const ry_expr *program = NULL;
-        assert_int_equal(ry_expr_parse(activations[i], numbers, 2, &arena, &program, &error), RYND_OK);
+        assert_int_equal(ry_expr_parse(activations[i], numbers, 2, &arena, &program, &error),
+                         RYND_OK);
         for (size_t k = 0; k < COUNT(activations); k++) {
             ry_expr_parameter found[] = {{"a", 0.125}, {"b", 0.75}};
             assert_int_equal(is_like(program, activations[k], found, 2), i == k);
@@ -285,7 +306,8 @@ static void types(void **state)
         rynd_status status = ry_expr_types(program, cases[i].in, type, &error);
         ry_dtype out = status == RYND_OK ? type[program->result[0]] : RY_NONE;
         if (out != cases[i].out) {
-            fail_msg("%s: type %s instead of %s", cases[i].text, ry_dtype_name(out), ry_dtype_name(cases[i].out));
+            fail_msg("%s: type %s instead of %s", cases[i].text, ry_dtype_name(out),
+                     ry_dtype_name(cases[i].out));
         }
     }
 }
@@ -304,23 +326,31 @@ static void scalars(void **state)
     assert_true(ry_expr_scalar_int(RY_EXPR_shift_right, RY_i16, -4, 1) == -2);
     assert_true(ry_expr_scalar_int(RY_EXPR_shift_left, RY_u8, 255, 8) == 0);
     assert_true(ry_expr_to_int(RY_i8, 127.5, true) == 127);
-    assert_true(ry_expr_to_int(RY_i8, 2.5, true) == 2 && ry_expr_to_int(RY_i8, 3.5, true) == 4 && ry_expr_to_int(RY_i8, -2.9, false) == -2);
+    assert_true(ry_expr_to_int(RY_i8, 2.5, true) == 2 && ry_expr_to_int(RY_i8, 3.5, true) == 4 &&
+                ry_expr_to_int(RY_i8, -2.9, false) == -2);
     assert_true(ry_expr_to_int(RY_u8, -3, true) == 0 && ry_expr_to_int(RY_u8, 1e9, false) == 255 &&
                 ry_expr_to_int(RY_i32, NAN, false) == 0);
-    assert_true(ry_expr_to_int(RY_i64, 1e30, false) == INT64_MAX && ry_expr_to_int(RY_i64, -1e30, false) == INT64_MIN);
+    assert_true(ry_expr_to_int(RY_i64, 1e30, false) == INT64_MAX &&
+                ry_expr_to_int(RY_i64, -1e30, false) == INT64_MIN);
     assert_true((uint64_t)ry_expr_to_int(RY_u64, 1e30, false) == UINT64_MAX);
     assert_true((uint64_t)ry_expr_to_int(RY_u64, 0x1p63, false) == (uint64_t)1 << 63);
-    assert_true(ry_expr_scalar_f64(RY_EXPR_mod, -7, 3, 0) == 2 && ry_expr_scalar_f64(RY_EXPR_fmod, -7, 3, 0) == -1);
-    assert_true(isnan(ry_expr_scalar_f64(RY_EXPR_min, NAN, 1, 0)) && isnan(ry_expr_scalar_f64(RY_EXPR_max, 1, NAN, 0)));
+    assert_true(ry_expr_scalar_f64(RY_EXPR_mod, -7, 3, 0) == 2 &&
+                ry_expr_scalar_f64(RY_EXPR_fmod, -7, 3, 0) == -1);
+    assert_true(isnan(ry_expr_scalar_f64(RY_EXPR_min, NAN, 1, 0)) &&
+                isnan(ry_expr_scalar_f64(RY_EXPR_max, 1, NAN, 0)));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(prints, setup, teardown),  cmocka_unit_test_setup_teardown(structure, setup, teardown),
-        cmocka_unit_test_setup_teardown(refuses, setup, teardown), cmocka_unit_test_setup_teardown(bounded, setup, teardown),
-        cmocka_unit_test_setup_teardown(deep, setup, teardown),    cmocka_unit_test_setup_teardown(composes, setup, teardown),
-        cmocka_unit_test_setup_teardown(matches, setup, teardown), cmocka_unit_test_setup_teardown(types, setup, teardown),
+        cmocka_unit_test_setup_teardown(prints, setup, teardown),
+        cmocka_unit_test_setup_teardown(structure, setup, teardown),
+        cmocka_unit_test_setup_teardown(refuses, setup, teardown),
+        cmocka_unit_test_setup_teardown(bounded, setup, teardown),
+        cmocka_unit_test_setup_teardown(deep, setup, teardown),
+        cmocka_unit_test_setup_teardown(composes, setup, teardown),
+        cmocka_unit_test_setup_teardown(matches, setup, teardown),
+        cmocka_unit_test_setup_teardown(types, setup, teardown),
         cmocka_unit_test_setup_teardown(scalars, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

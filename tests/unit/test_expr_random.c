@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The expression evaluators against the reference: random programs, types, broadcast shapes, strides and axes, on guarded memory. */
+/* The expression evaluators against the reference: random programs, types, broadcast shapes,
+ * strides and axes, on guarded memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -100,7 +101,8 @@ static void put_value(writer *w, int depth)
         put_value(w, depth - 1);
         put(w, which == 3 ? ", 2)" : " * 0.5)");
     } else {
-        static const char *const int_2[] = {"mod(", "fmod(", "bit_and(", "bit_xor(", "shift_left(", "shift_right(", "bit_or("};
+        static const char *const int_2[] = {"mod(",        "fmod(",        "bit_and(", "bit_xor(",
+                                            "shift_left(", "shift_right(", "bit_or("};
         put(w, "%s", int_2[draw(7)]);
         put_value(w, depth - 1);
         put(w, ", ");
@@ -194,7 +196,8 @@ typedef struct problem_case {
 
 static ry_shape random_shape(void)
 {
-    static const int64_t sizes[] = {1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 32, 33, 40, 64, 65, 100, 130, 260};
+    static const int64_t sizes[] = {1,  2,  3,  4,  5,  7,  8,   15,  16,
+                                    17, 32, 33, 40, 64, 65, 100, 130, 260};
     ry_shape shape = {.rank = (int)draw(6)};
     int64_t total = 1;
     for (int d = 0; d < shape.rank; d++) {
@@ -239,7 +242,8 @@ static ry_shape output_shape(const problem_case *c, const ry_shape *shape, bool 
 }
 
 /* false: a reduction of constants alone has no shape. */
-static bool make_case(problem_case *c, const char *text, ry_dtype dtype, const ry_shape *wanted, ry_arena *arena)
+static bool make_case(problem_case *c, const char *text, ry_dtype dtype, const ry_shape *wanted,
+                      ry_arena *arena)
 {
     const ry_expr *program = NULL;
     ry_error error;
@@ -252,8 +256,13 @@ static bool make_case(problem_case *c, const char *text, ry_dtype dtype, const r
         return false;
     }
     memset(c, 0, sizeof *c);
-    c->problem = (ry_problem){.op = RY_OP_expr, .inputs = program->inputs, .outputs = program->outputs, .in = c->in, .out = c->out};
-    c->problem.attrs.expr = (ry_expr_attrs){.program = program, .keepdims = draw(2), .noop_empty = draw(6) == 0};
+    c->problem = (ry_problem){.op = RY_OP_expr,
+                              .inputs = program->inputs,
+                              .outputs = program->outputs,
+                              .in = c->in,
+                              .out = c->out};
+    c->problem.attrs.expr =
+        (ry_expr_attrs){.program = program, .keepdims = draw(2), .noop_empty = draw(6) == 0};
     for (int i = 0; i < program->inputs; i++) {
         ry_shape one = shrunk(wanted, draw(2) == 0);
         c->given[i] = make_operand(dtype, &one);
@@ -277,21 +286,24 @@ static bool make_case(problem_case *c, const char *text, ry_dtype dtype, const r
         c->out[o] = y.description;
         c->given[4 + o] = y;
     }
-    size_t used = (size_t)snprintf(c->name, sizeof c->name, "'%s' on %s", text, ry_dtype_name(dtype));
+    size_t used =
+        (size_t)snprintf(c->name, sizeof c->name, "'%s' on %s", text, ry_dtype_name(dtype));
     for (int i = 0; i < program->inputs && used < sizeof c->name - 200; i++) {
         used += (size_t)snprintf(c->name + used, sizeof c->name - used, " x%d=", i);
         for (int d = 0; d < c->in[i].rank; d++) {
-            used += (size_t)snprintf(c->name + used, sizeof c->name - used, "%lld(%lld),", (long long)c->in[i].dim[d],
-                                     (long long)c->in[i].stride[d]);
+            used += (size_t)snprintf(c->name + used, sizeof c->name - used, "%lld(%lld),",
+                                     (long long)c->in[i].dim[d], (long long)c->in[i].stride[d]);
         }
     }
     for (int i = 0; i < c->problem.attrs.expr.axes.count && used < sizeof c->name - 20; i++) {
-        used += (size_t)snprintf(c->name + used, sizeof c->name - used, " axis %d", (int)c->problem.attrs.expr.axes.at[i]);
+        used += (size_t)snprintf(c->name + used, sizeof c->name - used, " axis %d",
+                                 (int)c->problem.attrs.expr.axes.at[i]);
     }
     return true;
 }
 
-/* Runs all tasks from the last to the first on alternating workers, with garbage in scratch and workspace. */
+/* Runs all tasks from the last to the first on alternating workers, with garbage in scratch and
+ * workspace. */
 static void run_kernel(const ry_kernel *kernel, const problem_case *c, unsigned char *const *blocks)
 {
     ry_prepared prepared = {0};
@@ -307,7 +319,8 @@ static void run_kernel(const ry_kernel *kernel, const problem_case *c, unsigned 
     assert_true(prepared.scratch % RY_ALIGNMENT == 0);
     size_t work = prepared.workspace + 64, scratch = WORKERS * prepared.scratch + 64;
     void *state = ry_allocate(&ry_system_allocator, prepared.state_size);
-    char *workspace = ry_allocate(&ry_system_allocator, work), *scratch_memory = ry_allocate(&ry_system_allocator, scratch);
+    char *workspace = ry_allocate(&ry_system_allocator, work),
+         *scratch_memory = ry_allocate(&ry_system_allocator, scratch);
     assert_true(state && workspace && scratch_memory);
     memset(workspace, 0xC7, work);
     memset(scratch_memory, 0xC7, scratch);
@@ -319,7 +332,8 @@ static void run_kernel(const ry_kernel *kernel, const problem_case *c, unsigned 
         out[o] = blocks[o] + GUARD + c->given[4 + o].start;
     }
     every_kernel_initialise(&prepared, state);
-    ry_cpu_launch launch = {.problem = &c->problem, .prepared = &prepared, .state = state, .in = in, .out = out};
+    ry_cpu_launch launch = {
+        .problem = &c->problem, .prepared = &prepared, .state = state, .in = in, .out = out};
     launch.workspace = workspace;
     launch.scratch = scratch_memory;
     for (int phase = 0; phase < prepared.phases; phase++) {
@@ -329,7 +343,8 @@ static void run_kernel(const ry_kernel *kernel, const problem_case *c, unsigned 
     }
     for (int i = 0; i < 64; i++) {
         assert_int_equal((unsigned char)workspace[prepared.workspace + (size_t)i], 0xC7);
-        assert_int_equal((unsigned char)scratch_memory[WORKERS * prepared.scratch + (size_t)i], 0xC7);
+        assert_int_equal((unsigned char)scratch_memory[WORKERS * prepared.scratch + (size_t)i],
+                         0xC7);
     }
     ry_release(&ry_system_allocator, state);
     ry_release(&ry_system_allocator, workspace);
@@ -341,12 +356,16 @@ static bool close_enough(ry_dtype dtype, double got, double expected)
     /* Of narrow types each of both was rounded once, from floats that agree. */
     const double tolerance = dtype == RY_f64 ? 1e-13 : 1e-6;
     const bool narrow = dtype == RY_f16 || dtype == RY_bf16;
-    const double allowed = !ry_dtype_is_float(dtype) ? 0 : narrow ? 2 * rounding_error(dtype, expected) : tolerance * fabs(expected);
+    const double allowed = !ry_dtype_is_float(dtype) ? 0
+                           : narrow                  ? 2 * rounding_error(dtype, expected)
+                                                     : tolerance * fabs(expected);
     return got == expected || (isnan(got) && isnan(expected)) || fabs(got - expected) <= allowed;
 }
 
-/* Elements agree, and every byte that is none of them is untouched (the reference wrote the same places). */
-static void compare(const ry_kernel *kernel, const problem_case *c, int o, const unsigned char *got, const unsigned char *expected)
+/* Elements agree, and every byte that is none of them is untouched (the reference wrote the same
+ * places). */
+static void compare(const ry_kernel *kernel, const problem_case *c, int o, const unsigned char *got,
+                    const unsigned char *expected)
 {
     const operand *y = &c->given[4 + o];
     size_t size = ry_dtype_size((ry_dtype)y->description.dtype);
@@ -358,10 +377,12 @@ static void compare(const ry_kernel *kernel, const problem_case *c, int o, const
     while (more) {
         int64_t at = ry_index_offset(&y->description, index);
         const unsigned char *a = got + GUARD + y->start, *b = expected + GUARD + y->start;
-        bool same = ry_dtype_is_float(dtype) ? close_enough(dtype, ry_get_f64(dtype, a, at), ry_get_f64(dtype, b, at))
-                                             : ry_get_i64(dtype, a, at) == ry_get_i64(dtype, b, at);
+        bool same = ry_dtype_is_float(dtype)
+                        ? close_enough(dtype, ry_get_f64(dtype, a, at), ry_get_f64(dtype, b, at))
+                        : ry_get_i64(dtype, a, at) == ry_get_i64(dtype, b, at);
         if (!same) {
-            fail_msg("%s: %s, output %d: %g instead of %g", kernel->name, c->name, o, ry_get_f64(dtype, a, at), ry_get_f64(dtype, b, at));
+            fail_msg("%s: %s, output %d: %g instead of %g", kernel->name, c->name, o,
+                     ry_get_f64(dtype, a, at), ry_get_f64(dtype, b, at));
         }
         memset(owned + GUARD + (int64_t)y->start + at * (int64_t)size, 1, size);
         more = ry_index_next(y->description.rank, y->description.dim, index);
@@ -479,7 +500,8 @@ static void large_reductions(void **state)
     seed = 777;
     for (int round = 0; round < 30; round++) {
         const ry_shape *shape = &shapes[round % 6];
-        check_text(round % 3 ? "y0 = sum(x0); y1 = max(x0 * 2) - 1" : "mean(x0 * x0)", round % 2 ? RY_f32 : RY_i32, shape);
+        check_text(round % 3 ? "y0 = sum(x0); y1 = max(x0 * 2) - 1" : "mean(x0 * x0)",
+                   round % 2 ? RY_f32 : RY_i32, shape);
     }
 }
 
@@ -491,14 +513,17 @@ static void casts(void **state)
     for (int from = 1; from < RY_DTYPES; from++) {
         for (int to = 1; to < RY_DTYPES; to++) {
             ry_shape shape = random_shape();
-            const char *name = ry_dtype_name((ry_dtype)to), *scaled = from == RY_bool ? "x0" : "x0 * 37";
+            const char *name = ry_dtype_name((ry_dtype)to),
+                       *scaled = from == RY_bool ? "x0" : "x0 * 37";
             char text[128];
             snprintf(text, sizeof text, "cast(%s, %s)", scaled, name);
             check_text(text, (ry_dtype)from, &shape);
-            snprintf(text, sizeof text, "cast(cast(%s%s, f16), %s)", scaled, ry_dtype_is_float((ry_dtype)from) ? " / 7" : "", name);
+            snprintf(text, sizeof text, "cast(cast(%s%s, f16), %s)", scaled,
+                     ry_dtype_is_float((ry_dtype)from) ? " / 7" : "", name);
             check_text(text, (ry_dtype)from, &shape);
             if (!ry_dtype_is_float((ry_dtype)to) && to != RY_bool) {
-                snprintf(text, sizeof text, "saturate(%s%s, %s)", scaled, ry_dtype_is_float((ry_dtype)from) ? " * 0.125" : "", name);
+                snprintf(text, sizeof text, "saturate(%s%s, %s)", scaled,
+                         ry_dtype_is_float((ry_dtype)from) ? " * 0.125" : "", name);
                 check_text(text, (ry_dtype)from, &shape);
             }
         }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the content of inputs may do. An index outside its axis is an error that names node, value and bounds wherever a kernel runs: an operator, constant folding, a session on
- * any number of threads, the part of a plan that waits for data; afterwards good data gives right results. And content that decides a shape is read in every
- * run of a session. */
+/* What the content of inputs may do. An index outside its axis is an error that names node, value
+ * and bounds wherever a kernel runs: an operator, constant folding, a session on any number of
+ * threads, the part of a plan that waits for data; afterwards good data gives right results. And
+ * content that decides a shape is read in every run of a session. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,8 +36,9 @@ typedef struct content {
 #define SUMS     SCATTER " reduction=add"
 #define SLICES   "scatter_nd x0=5x3:f32 x1=4x1:i64 x2=4x3:f32 y0=5x3:f32"
 #define UNPOOL   "max_unpool x0=1x2x2x2:f32 x1=1x2x2x2:i64 y0=1x2x4x4:f32 kernel=2,2 stride=2,2"
-#define ALIGN    "roi_align x0=3x2x4x4:f32 x1=5x4:f32 x2=5:i64 y0=5x2x2x2:f32 output_height=2 output_width=2"
-#define REVERSE  "reverse_sequence x0=3x4:f32 x1=3:i64 y0=3x4:f32 batch_axis=0 time_axis=1"
+#define ALIGN \
+    "roi_align x0=3x2x4x4:f32 x1=5x4:f32 x2=5:i64 y0=5x2x2x2:f32 output_height=2 output_width=2"
+#define REVERSE "reverse_sequence x0=3x4:f32 x1=3:i64 y0=3x4:f32 batch_axis=0 time_axis=1"
 
 static const content contents[] = {
     {GATHER, 1, 6, 4, NULL},
@@ -47,16 +49,23 @@ static const content contents[] = {
     {GATHER, 1, 7, INT64_MIN, "at [1, 3], is -9223372036854775808,"},
     {GATHER_1, 1, 1, -3, NULL},
     {GATHER_1, 1, 1, 3, "gather: input 1, at [1], is 3, expected -3 to 2 (axis 1 of input 0)"},
-    {"gather x0=5:f32 x1=scalar:i64 y0=scalar:f32", 1, 0, 5, "gather: input 1, is 5, expected -5 to 4 (axis 0 of input 0)"},
-    {"gather x0=5:f32 x1=2:u64 y0=2:f32", 1, 1, -1, "input 1, at [1], is 18446744073709551615, expected"},
+    {"gather x0=5:f32 x1=scalar:i64 y0=scalar:f32", 1, 0, 5,
+     "gather: input 1, is 5, expected -5 to 4 (axis 0 of input 0)"},
+    {"gather x0=5:f32 x1=2:u64 y0=2:f32", 1, 1, -1,
+     "input 1, at [1], is 18446744073709551615, expected"},
     {ELEMENTS, 1, 5, -5, NULL},
-    {ELEMENTS, 1, 5, 5, "gather_elements: input 1, at [1, 2], is 5, expected -5 to 4 (axis 0 of input 0)"},
+    {ELEMENTS, 1, 5, 5,
+     "gather_elements: input 1, at [1, 2], is 5, expected -5 to 4 (axis 0 of input 0)"},
     {TUPLES, 1, 15, 2, NULL},
-    {TUPLES, 1, 14, 5, "gather_nd: input 1, at [1, 3, 0], is 5, expected -5 to 4 (axis 1 of input 0)"},
-    {TUPLES, 1, 15, 3, "gather_nd: input 1, at [1, 3, 1], is 3, expected -3 to 2 (axis 2 of input 0)"},
+    {TUPLES, 1, 14, 5,
+     "gather_nd: input 1, at [1, 3, 0], is 5, expected -5 to 4 (axis 1 of input 0)"},
+    {TUPLES, 1, 15, 3,
+     "gather_nd: input 1, at [1, 3, 1], is 3, expected -3 to 2 (axis 2 of input 0)"},
     {SCATTER, 1, 3, -3, NULL},
-    {SCATTER, 1, 3, -4, "scatter_elements: input 1, at [1, 1], is -4, expected -3 to 2 (axis 1 of input 0)"},
-    {SUMS, 1, 9, 3, "scatter_elements: input 1, at [4, 1], is 3, expected -3 to 2 (axis 1 of input 0)"},
+    {SCATTER, 1, 3, -4,
+     "scatter_elements: input 1, at [1, 1], is -4, expected -3 to 2 (axis 1 of input 0)"},
+    {SUMS, 1, 9, 3,
+     "scatter_elements: input 1, at [4, 1], is 3, expected -3 to 2 (axis 1 of input 0)"},
     {SLICES, 1, 3, 4, NULL},
     {SLICES, 1, 3, 5, "scatter_nd: input 1, at [3, 0], is 5, expected -5 to 4 (axis 0 of input 0)"},
     {UNPOOL, 1, 6, 31, NULL},
@@ -66,8 +75,10 @@ static const content contents[] = {
     {ALIGN, 2, 4, 3, "roi_align: input 2, at [4], is 3, expected 0 to 2 (axis 0 of input 0)"},
     {ALIGN, 2, 1, -1, "roi_align: input 2, at [1], is -1, expected 0 to 2 (axis 0 of input 0)"},
     {REVERSE, 1, 2, 4, NULL},
-    {REVERSE, 1, 2, 5, "reverse_sequence: input 1, at [2], is 5, expected 0 to 4 (axis 1 of input 0)"},
-    {REVERSE, 1, 0, -1, "reverse_sequence: input 1, at [0], is -1, expected 0 to 4 (axis 1 of input 0)"},
+    {REVERSE, 1, 2, 5,
+     "reverse_sequence: input 1, at [2], is 5, expected 0 to 4 (axis 1 of input 0)"},
+    {REVERSE, 1, 0, -1,
+     "reverse_sequence: input 1, at [0], is -1, expected 0 to 4 (axis 1 of input 0)"},
 };
 
 static rynd_status execute(rynd_op *op, const content *c)
@@ -106,8 +117,10 @@ static void content_of_every_operator(void **state)
             fail_msg("%s: %s", c->problem, rynd_last_error());
         }
         const rynd_status status = execute(op, c);
-        if (status != (c->message ? RYND_ERROR_SHAPE : RYND_OK) || (c->message && !strstr(rynd_last_error(), c->message))) {
-            fail_msg("%s with %lld: status %d, %s", c->problem, (long long)c->value, (int)status, rynd_last_error());
+        if (status != (c->message ? RYND_ERROR_SHAPE : RYND_OK) ||
+            (c->message && !strstr(rynd_last_error(), c->message))) {
+            fail_msg("%s with %lld: status %d, %s", c->problem, (long long)c->value, (int)status,
+                     rynd_last_error());
         }
         assert_int_equal(execute(op, &(content){.input = -1}), RYND_OK);
         rynd_op_destroy(op);
@@ -132,8 +145,12 @@ static void net_begin(net *n, unsigned threads)
     *n = (net){.error = {""}};
     ry_cpu_detect(&cpu);
     ry_machine_built_in(&cpu, cpu.isa, &n->machine);
-    assert_int_equal(ry_threads_create(&ry_system_allocator, threads, NULL, NULL, &n->threads, &n->error), RYND_OK);
-    assert_int_equal(ry_cpu_device_create(&ry_system_allocator, n->threads, cpu.isa, &n->device, &n->error), RYND_OK);
+    assert_int_equal(
+        ry_threads_create(&ry_system_allocator, threads, NULL, NULL, &n->threads, &n->error),
+        RYND_OK);
+    assert_int_equal(
+        ry_cpu_device_create(&ry_system_allocator, n->threads, cpu.isa, &n->device, &n->error),
+        RYND_OK);
     n->device->machine = &n->machine;
     assert_int_equal(ry_graph_create(&ry_system_allocator, &n->graph, &n->error), RYND_OK);
 }
@@ -168,7 +185,8 @@ static rynd_status net_plan(net *n, ry_value_id output)
     const ry_plan_options options = {.accuracy = RY_ACCURACY_strict};
     assert_true(ry_graph_add_output(n->graph, output));
     const rynd_status status = ry_plan_create(n->device, n->graph, &options, &n->plan, &n->error);
-    return status == RYND_OK ? ry_run_create(n->plan, RY_ACCURACY_strict, &n->run, &n->error) : status;
+    return status == RYND_OK ? ry_run_create(n->plan, RY_ACCURACY_strict, &n->run, &n->error)
+                             : status;
 }
 
 static void net_bind(net *n, size_t input, const void *data)
@@ -216,8 +234,8 @@ static void sessions_on_any_number_of_threads(void **state)
         for (int round = 0; round < 20; round++) {
             net_bind(&n, 1, bad);
             assert_int_equal(ry_run_go(n.run, &n.error), RYND_ERROR_SHAPE);
-            assert_string_equal(n.error.text,
-                                "node 'the_gather' (Test): input 1, at [70001], is 71001, expected -1000 to 999 (axis 0 of input 0)");
+            assert_string_equal(n.error.text, "node 'the_gather' (Test): input 1, at [70001], is "
+                                              "71001, expected -1000 to 999 (axis 0 of input 0)");
         }
         net_bind(&n, 1, good);
         const float *y = net_run(&n).data;
@@ -242,7 +260,8 @@ static void constants_are_checked_when_planned(void **state)
         const rynd_status status = net_plan(&n, net_node(&n, RY_OP_gather, "the_gather", 2, in));
         assert_int_equal(status, index < 3 ? RYND_OK : RYND_ERROR_SHAPE);
         if (index == 3) {
-            assert_string_equal(n.error.text, "node 'the_gather' (Test): input 1, at [1], is 3, expected -3 to 2 (axis 0 of input 0)");
+            assert_string_equal(n.error.text, "node 'the_gather' (Test): input 1, at [1], is 3, "
+                                              "expected -3 to 2 (axis 0 of input 0)");
         } else {
             assert_int_equal(((const int64_t *)net_run(&n).data)[1], 6);
         }
@@ -255,13 +274,16 @@ static void what_waits_for_data(void **state)
 {
     (void)state;
     enum { MASK = 100, EXTENT = 90 };
-    static const int ones[] = {3, 60, 60, 75, 0, MASK, 60}; /* the first so many; more than what a shape's numbers may be, and fewer */
+    static const int ones[] = {
+        3, 60,   60, 75,
+        0, MASK, 60}; /* the first so many; more than what a shape's numbers may be, and fewer */
     float x[EXTENT];
     bool mask[MASK];
     net n;
     net_begin(&n, 2);
     const ry_value_id m = net_input(&n, "mask", RY_bool, VECTOR(MASK));
-    const ry_value_id in[] = {net_input(&n, "x", RY_f32, VECTOR(EXTENT)), net_node(&n, RY_OP_nonzero, "where", 1, &m)};
+    const ry_value_id in[] = {net_input(&n, "x", RY_f32, VECTOR(EXTENT)),
+                              net_node(&n, RY_OP_nonzero, "where", 1, &m)};
     assert_int_equal(net_plan(&n, net_node(&n, RY_OP_gather, "the_gather", 2, in)), RYND_OK);
     for (size_t run = 0; run < sizeof ones / sizeof *ones; run++) {
         for (int i = 0; i < MASK; i++) {
@@ -274,8 +296,8 @@ static void what_waits_for_data(void **state)
         net_bind(&n, 1, x);
         if (ones[run] > EXTENT) {
             assert_int_equal(ry_run_go(n.run, &n.error), RYND_ERROR_SHAPE);
-            assert_string_equal(n.error.text,
-                                "node 'the_gather' (Test): input 1, at [0, 90], is 90, expected -90 to 89 (axis 0 of input 0)");
+            assert_string_equal(n.error.text, "node 'the_gather' (Test): input 1, at [0, 90], is "
+                                              "90, expected -90 to 89 (axis 0 of input 0)");
             continue;
         }
         const ry_tensor y = net_run(&n);
@@ -312,8 +334,10 @@ static void content_that_decides_a_shape(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(content_of_every_operator),          cmocka_unit_test(sessions_on_any_number_of_threads),
-        cmocka_unit_test(constants_are_checked_when_planned), cmocka_unit_test(what_waits_for_data),
+        cmocka_unit_test(content_of_every_operator),
+        cmocka_unit_test(sessions_on_any_number_of_threads),
+        cmocka_unit_test(constants_are_checked_when_planned),
+        cmocka_unit_test(what_waits_for_data),
         cmocka_unit_test(content_that_decides_a_shape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

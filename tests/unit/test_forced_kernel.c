@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An operator with a kernel of the caller's choice: taken whatever its accuracy and without a bias; refused where it does not apply;
- * with weights that are constant or not. */
+/* An operator with a kernel of the caller's choice: taken whatever its accuracy and without a bias;
+ * refused where it does not apply; with weights that are constant or not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -38,12 +38,13 @@ static void taken_or_refused(void **state)
     rynd_context *context = NULL;
     assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const rynd_op_options options = {.size = sizeof options, .kernel = rows[i].kernel, .constants = rows[i].constants};
+        const rynd_op_options options = {
+            .size = sizeof options, .kernel = rows[i].kernel, .constants = rows[i].constants};
         rynd_op *op = NULL;
         const rynd_status status = rynd_op_create(context, rows[i].problem, &options, &op);
         if (status != rows[i].status) {
-            fail_msg("%s, %s, constants %u: status %d, not %d", rows[i].kernel, rows[i].problem, rows[i].constants, (int)status,
-                     (int)rows[i].status);
+            fail_msg("%s, %s, constants %u: status %d, not %d", rows[i].kernel, rows[i].problem,
+                     rows[i].constants, (int)status, (int)rows[i].status);
         }
         if (status == RYND_OK) {
             rynd_step_info info = {.size = sizeof info};
@@ -77,7 +78,8 @@ static int64_t count_of(const rynd_tensor *tensor)
 
 static float x[MAX_COUNT], w[MAX_COUNT], b[MAX_COUNT];
 
-/* One run of an operator whose weights and bias are constant, or come with the run; returns the elements of y. */
+/* One run of an operator whose weights and bias are constant, or come with the run; returns the
+ * elements of y. */
 static int64_t run(rynd_context *context, const row *r, bool constant, uint32_t seed, float *y)
 {
     const rynd_op_options described = {.size = sizeof described, .kernel = r->kernel};
@@ -96,7 +98,8 @@ static int64_t run(rynd_context *context, const row *r, bool constant, uint32_t 
     assert_int_equal(rynd_op_output(op, 0, &out), RYND_OK);
     if (constant) {
         rynd_op_destroy(op);
-        const rynd_op_options options = {.size = sizeof options, .kernel = r->kernel, .inputs = given};
+        const rynd_op_options options = {
+            .size = sizeof options, .kernel = r->kernel, .inputs = given};
         assert_int_equal(rynd_op_create(context, r->problem, &options, &op), RYND_OK);
     }
     assert_int_equal(rynd_op_execute(op, in, to), RYND_OK);
@@ -110,7 +113,8 @@ static int64_t run(rynd_context *context, const row *r, bool constant, uint32_t 
     return count_of(&out);
 }
 
-/* Weights that change from run to run are packed before each: the bits are those of constant ones. */
+/* Weights that change from run to run are packed before each: the bits are those of constant ones.
+ */
 static void variable_weights_give_the_same_bits(void **state)
 {
     (void)state;
@@ -121,7 +125,8 @@ static void variable_weights_give_the_same_bits(void **state)
         {"conv_fwd_f32_winograd_strict_generic", DENSE " bias=1", 0, RYND_OK},
         {"conv_fwd_f32_winograd_generic", DENSE " bias=1", 0, RYND_OK},
         {"conv_fwd_f32_kn2row_generic", "conv c=8 h=14 w=14 k=2 r=3 s=3 pad=1 bias=1", 0, RYND_OK},
-        {"conv_fwd_f32_staged_generic", "conv c=3 h=14 w=14 k=8 r=3 s=3 pad=1 stride=2 bias=1", 0, RYND_OK},
+        {"conv_fwd_f32_staged_generic", "conv c=3 h=14 w=14 k=8 r=3 s=3 pad=1 stride=2 bias=1", 0,
+         RYND_OK},
     };
     static float expected[MAX_COUNT], got[MAX_COUNT];
     rynd_context *context = NULL;
@@ -130,7 +135,8 @@ static void variable_weights_give_the_same_bits(void **state)
         run(context, &packing[i], false, 1, got);
         const int64_t count = run(context, &packing[i], true, 8, expected);
         if (memcmp(got, expected, (size_t)count * sizeof *got) != 0) {
-            fail_msg("%s, %s: other bits with variable weights", packing[i].kernel, packing[i].problem);
+            fail_msg("%s, %s: other bits with variable weights", packing[i].kernel,
+                     packing[i].problem);
         }
     }
     rynd_context_destroy(context);
@@ -143,7 +149,8 @@ static void knobs_can_be_set_to_what_they_are(void **state)
     rynd_context *context = NULL;
     rynd_op *op = NULL, *again = NULL;
     assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
-    const rynd_op_options options = {.size = sizeof options, .kernel = "conv_fwd_f32_igemm_generic", .constants = 2};
+    const rynd_op_options options = {
+        .size = sizeof options, .kernel = "conv_fwd_f32_igemm_generic", .constants = 2};
     assert_int_equal(rynd_op_create(context, DENSE, &options, &op), RYND_OK);
     rynd_knob knobs[8];
     rynd_setting settings[9] = {{NULL, "kernel", options.kernel}};
@@ -157,7 +164,8 @@ static void knobs_can_be_set_to_what_they_are(void **state)
     }
     rynd_knob none = {.size = sizeof none};
     assert_int_equal(rynd_op_knob(op, count, &none), RYND_ERROR_ARGUMENT);
-    const rynd_op_options set = {.size = sizeof set, .constants = 2, .settings = settings, .setting_count = count + 1};
+    const rynd_op_options set = {
+        .size = sizeof set, .constants = 2, .settings = settings, .setting_count = count + 1};
     assert_int_equal(rynd_op_create(context, DENSE, &set, &again), RYND_OK);
     rynd_step_info first = {.size = sizeof first}, second = {.size = sizeof second};
     assert_int_equal(rynd_op_info(op, &first), RYND_OK);
@@ -173,7 +181,8 @@ static void knobs_can_be_set_to_what_they_are(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(taken_or_refused), cmocka_unit_test(variable_weights_give_the_same_bits),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(taken_or_refused),
+                                       cmocka_unit_test(variable_weights_give_the_same_bits),
                                        cmocka_unit_test(knobs_can_be_set_to_what_they_are)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

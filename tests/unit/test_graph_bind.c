@@ -26,7 +26,8 @@ static fixture make(void)
     fixture f = {0};
     assert_int_equal(ry_graph_create(&ry_system_allocator, &f.graph, &f.error), RYND_OK);
     ry_graph *g = f.graph;
-    ry_shape x = {.rank = 4, .dim = {symbol(g, "N"), 3, symbol(g, "H"), symbol(g, "W")}}, w = {.rank = 4, .dim = {8, 3, 3, 3}};
+    ry_shape x = {.rank = 4, .dim = {symbol(g, "N"), 3, symbol(g, "H"), symbol(g, "W")}},
+             w = {.rank = 4, .dim = {8, 3, 3, 3}};
     ry_shape scale = {.rank = 1, .dim = {symbol(g, "2*C + 1")}};
     f.x = ry_graph_add_value(g, "x", RY_f32, &x);
     f.scale = ry_graph_add_value(g, "scale", RY_f32, &scale);
@@ -40,7 +41,8 @@ static fixture make(void)
     ry_graph_add_node(g, RY_OP_conv, "conv1", "Conv", &conv, 2, (ry_value_id[]){f.x, f.w}, 1, &f.c);
     ry_graph_add_node(g, RY_OP_flatten, "flat", "Flatten", NULL, 1, &f.c, 1, &f.y);
     ry_graph_add_node(g, RY_OP_identity, "same", "Identity", NULL, 1, &f.scale, 1, &f.s);
-    assert_true(ry_graph_add_input(g, f.x) && ry_graph_add_input(g, f.scale) && ry_graph_add_output(g, f.y) && ry_graph_add_output(g, f.s));
+    assert_true(ry_graph_add_input(g, f.x) && ry_graph_add_input(g, f.scale) &&
+                ry_graph_add_output(g, f.y) && ry_graph_add_output(g, f.s));
     assert_int_equal(ry_graph_verify(g, &f.error), RYND_OK);
     return f;
 }
@@ -48,7 +50,8 @@ static fixture make(void)
 static void assert_shape(const fixture *f, ry_value_id value, const char *text)
 {
     char buffer[200];
-    assert_string_equal(ry_shape_text(f->graph, &f->graph->values[value].shape, buffer, sizeof buffer), text);
+    assert_string_equal(
+        ry_shape_text(f->graph, &f->graph->values[value].shape, buffer, sizeof buffer), text);
 }
 
 static void assert_says(const fixture *f, const char *part)
@@ -66,7 +69,8 @@ static void test_infer_symbols(void **state)
     assert_shape(&f, f.c, "Nx8x(H+1)/2x(W+1)/2");
     assert_int_equal(f.graph->values[f.y].dtype, RY_f32);
     assert_int_equal(f.graph->values[f.y].shape.dim[0], f.graph->values[f.x].shape.dim[0]);
-    assert_int_equal(f.graph->nodes[0].attrs.conv.auto_pad, RY_auto_pad_same_upper); /* the pads are not known yet */
+    assert_int_equal(f.graph->nodes[0].attrs.conv.auto_pad,
+                     RY_auto_pad_same_upper); /* the pads are not known yet */
     ry_graph_destroy(f.graph);
 }
 
@@ -112,21 +116,51 @@ static void test_bind_refusals(void **state)
     (void)state;
     const ry_shape none = {.rank = -1};
     const refusal cases[] = {
-        {{none, none}, {{"H", 9}}, 1, RYND_ERROR_SHAPE, "input 'x': dim 0 ('N') is open: give --dim N=1 or --batch 1"},
-        {{none, none}, {{"N", 1}, {"H", 9}}, 2, RYND_ERROR_SHAPE, "input 'x': dim 3 ('W') is open: give --dim W=1, or"},
-        {{none, none}, {{"N", 1}, {"H", 9}, {"W", 9}}, 3, RYND_ERROR_SHAPE, "input 'scale': dim 0 ('2*C + 1') is open"},
-        {{none, none}, {{"batch", 1}}, 1, RYND_ERROR_NOT_FOUND, "no dim named 'batch'; open dims: 'N' (dim 0 of input 'x'), 'H' (dim 2"},
+        {{none, none},
+         {{"H", 9}},
+         1,
+         RYND_ERROR_SHAPE,
+         "input 'x': dim 0 ('N') is open: give --dim N=1 or --batch 1"},
+        {{none, none},
+         {{"N", 1}, {"H", 9}},
+         2,
+         RYND_ERROR_SHAPE,
+         "input 'x': dim 3 ('W') is open: give --dim W=1, or"},
+        {{none, none},
+         {{"N", 1}, {"H", 9}, {"W", 9}},
+         3,
+         RYND_ERROR_SHAPE,
+         "input 'scale': dim 0 ('2*C + 1') is open"},
+        {{none, none},
+         {{"batch", 1}},
+         1,
+         RYND_ERROR_NOT_FOUND,
+         "no dim named 'batch'; open dims: 'N' (dim 0 of input 'x'), 'H' (dim 2"},
         {{none, none}, {{"N", -1}}, 1, RYND_ERROR_ARGUMENT, "dim 'N' cannot be -1"},
         {{none, none}, {{"N", 1}, {"N", 2}}, 2, RYND_ERROR_SHAPE, "dim 'N' would be both 1 and 2"},
-        {{{4, {2, 3, 9, 9}}, none}, {{"N", 1}}, 1, RYND_ERROR_SHAPE, "dim 'N' would be both 1 and 2 (the shape of input 'x')"},
-        {{{4, {2, 4, 9, 9}}, none}, {{"C", 1}}, 1, RYND_ERROR_SHAPE, "input 'x': dim 1 is 4, but the model fixes it to 3"},
-        {{{3, {2, 3, 9}}, none}, {{"C", 1}}, 1, RYND_ERROR_SHAPE, "input 'x' has rank 3 (2x3x9), expected 4 (Nx3xHxW)"},
+        {{{4, {2, 3, 9, 9}}, none},
+         {{"N", 1}},
+         1,
+         RYND_ERROR_SHAPE,
+         "dim 'N' would be both 1 and 2 (the shape of input 'x')"},
+        {{{4, {2, 4, 9, 9}}, none},
+         {{"C", 1}},
+         1,
+         RYND_ERROR_SHAPE,
+         "input 'x': dim 1 is 4, but the model fixes it to 3"},
+        {{{3, {2, 3, 9}}, none},
+         {{"C", 1}},
+         1,
+         RYND_ERROR_SHAPE,
+         "input 'x' has rank 3 (2x3x9), expected 4 (Nx3xHxW)"},
         {{{4, {INT64_MAX / 4, 3, 9, 9}}, none}, {{"C", 1}}, 1, RYND_ERROR_SHAPE, "more bytes"},
         {{{4, {INT64_MAX, 3, 9, 9}}, none}, {{"C", 1}}, 1, RYND_ERROR_ARGUMENT, "cannot be"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fixture f = make();
-        assert_int_equal(ry_graph_bind(f.graph, cases[i].shapes, cases[i].dims, cases[i].dim_count, &f.error), cases[i].status);
+        assert_int_equal(
+            ry_graph_bind(f.graph, cases[i].shapes, cases[i].dims, cases[i].dim_count, &f.error),
+            cases[i].status);
         assert_says(&f, cases[i].says);
         ry_graph_destroy(f.graph);
     }
@@ -170,13 +204,15 @@ static void test_expressions(void **state)
         rynd_status status = ry_graph_bind(f.graph, NULL, &c, 1, &f.error);
         if (status != (cases[i].size ? RYND_OK : RYND_ERROR_SHAPE) ||
             (cases[i].size && f.graph->values[f.x].shape.dim[1] != cases[i].size)) {
-            fail_msg("'%s': status %d, %lld", cases[i].text, (int)status, (long long)f.graph->values[f.x].shape.dim[1]);
+            fail_msg("'%s': status %d, %lld", cases[i].text, (int)status,
+                     (long long)f.graph->values[f.x].shape.dim[1]);
         }
         ry_graph_destroy(f.graph);
     }
 }
 
-/* A name that looks like an expression is first of all a name; nesting without end is no expression. */
+/* A name that looks like an expression is first of all a name; nesting without end is no
+ * expression. */
 static void test_names_with_signs(void **state)
 {
     (void)state;
@@ -209,7 +245,8 @@ static void test_unknown_rank(void **state)
     ry_graph_destroy(f.graph);
 }
 
-/* A slice by attributes holds its extents nowhere but in its output once it is canonical: binding must not forget them. */
+/* A slice by attributes holds its extents nowhere but in its output once it is canonical: binding
+ * must not forget them. */
 static void test_bind_keeps_fixed(void **state)
 {
     (void)state;
@@ -236,7 +273,8 @@ static void test_shape_is_constant(void **state)
 {
     (void)state;
     fixture f = make();
-    ry_value_id part = ry_graph_add_value(f.graph, "part", RY_NONE, NULL), all = ry_graph_add_value(f.graph, "all", RY_NONE, NULL);
+    ry_value_id part = ry_graph_add_value(f.graph, "part", RY_NONE, NULL),
+                all = ry_graph_add_value(f.graph, "all", RY_NONE, NULL);
     ry_attrs attrs = ry_attrs_default(RY_OP_shape);
     ry_graph_add_node(f.graph, RY_OP_shape, NULL, "Shape", &attrs, 1, &f.c, 1, &all);
     attrs.shape.start = 1;
@@ -249,7 +287,8 @@ static void test_shape_is_constant(void **state)
     assert_int_equal(ry_get_i64(RY_i64, f.graph->values[part].constant, 0), 8);
     ry_dim_binding dims[] = {{"N", 2}, {"H", 9}, {"W", 8}, {"C", 5}};
     assert_int_equal(ry_graph_bind(f.graph, NULL, dims, 4, &f.error), RYND_OK);
-    assert_memory_equal(f.graph->values[all].constant, ((int64_t[]){2, 8, 5, 4}), 4 * sizeof(int64_t));
+    assert_memory_equal(f.graph->values[all].constant, ((int64_t[]){2, 8, 5, 4}),
+                        4 * sizeof(int64_t));
     assert_int_equal(ry_graph_verify(f.graph, &f.error), RYND_OK);
     assert_int_equal(ry_graph_compact(f.graph, &f.error), RYND_OK);
     assert_int_equal(f.graph->node_count, 3); /* neither shape needs its node */
@@ -266,8 +305,14 @@ static void test_declared(void **state)
         const char *says; /* as an error, or as a warning */
     } cases[] = {
         {{2, {0, 0}}, RY_f32, RYND_OK, NULL}, /* filled with symbols below */
-        {{4, {1, 8, 4, 4}}, RY_f32, RYND_OK, "output 'y' is declared 1x8x4x4, but the graph computes N"},
-        {{2, {1, 7}}, RY_i64, RYND_ERROR_SHAPE, "output 'y' is declared i64, but the graph computes f32"},
+        {{4, {1, 8, 4, 4}},
+         RY_f32,
+         RYND_OK,
+         "output 'y' is declared 1x8x4x4, but the graph computes N"},
+        {{2, {1, 7}},
+         RY_i64,
+         RYND_ERROR_SHAPE,
+         "output 'y' is declared i64, but the graph computes f32"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fixture f = make();
@@ -296,7 +341,8 @@ static void test_open_dims(void **state)
     fixture f = make();
     char text[300], small[12];
     assert_string_equal(ry_graph_open_dims(f.graph, text, sizeof text),
-                        "'N' (dim 0 of input 'x'), 'H' (dim 2 of input 'x'), 'W' (dim 3 of input 'x'), '2*C + 1' (dim 0 of input 'scale')");
+                        "'N' (dim 0 of input 'x'), 'H' (dim 2 of input 'x'), 'W' (dim 3 of input "
+                        "'x'), '2*C + 1' (dim 0 of input 'scale')");
     assert_int_equal(strlen(ry_graph_open_dims(f.graph, small, sizeof small)), sizeof small - 1);
     ry_graph_destroy(f.graph);
 }
@@ -374,12 +420,15 @@ static void test_verify(void **state)
     } cases[] = {
         {break_input_twice, "graph input 'x' is named twice"},
         {break_input_constant, "graph input 'w' is a constant as well"},
-        {break_input_produced, "node 'conv1' (Conv): output 0, value 'c', is a graph input as well"},
-        {break_source, "node 'flat' (Flatten): input 0, value 'nowhere', is no input, constant or output of a node"},
+        {break_input_produced,
+         "node 'conv1' (Conv): output 0, value 'c', is a graph input as well"},
+        {break_source, "node 'flat' (Flatten): input 0, value 'nowhere', is no input, constant or "
+                       "output of a node"},
         {break_index, "node 'flat' (Flatten): input 0"},
         {break_output_index, "graph output 0"},
         {break_output, "graph output 0, 'nowhere', is computed by no node"},
-        {break_produced_twice, "node 'flat' (Flatten): output 0, value 'c', is an output of another node as well"},
+        {break_produced_twice,
+         "node 'flat' (Flatten): output 0, value 'c', is an output of another node as well"},
         {break_name, "two values are named 'x'"},
         {break_rank, "value 'x'"},
         {break_dim, "value 'x': dim 1"},
@@ -400,10 +449,12 @@ static void test_verify(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_infer_symbols), cmocka_unit_test(test_bind_names),       cmocka_unit_test(test_bind_shapes),
-        cmocka_unit_test(test_bind_refusals), cmocka_unit_test(test_expressions),      cmocka_unit_test(test_names_with_signs),
-        cmocka_unit_test(test_unknown_rank),  cmocka_unit_test(test_bind_keeps_fixed), cmocka_unit_test(test_shape_is_constant),
-        cmocka_unit_test(test_declared),      cmocka_unit_test(test_open_dims),        cmocka_unit_test(test_verify),
+        cmocka_unit_test(test_infer_symbols),     cmocka_unit_test(test_bind_names),
+        cmocka_unit_test(test_bind_shapes),       cmocka_unit_test(test_bind_refusals),
+        cmocka_unit_test(test_expressions),       cmocka_unit_test(test_names_with_signs),
+        cmocka_unit_test(test_unknown_rank),      cmocka_unit_test(test_bind_keeps_fixed),
+        cmocka_unit_test(test_shape_is_constant), cmocka_unit_test(test_declared),
+        cmocka_unit_test(test_open_dims),         cmocka_unit_test(test_verify),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

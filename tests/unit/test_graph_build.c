@@ -27,7 +27,8 @@ static ry_value_id add(ry_graph *graph, const char *name)
 
 static ry_node_id identity(ry_graph *graph, ry_value_id from, ry_value_id to)
 {
-    ry_node_id id = ry_graph_add_node(graph, RY_OP_identity, NULL, "Identity", NULL, 1, &from, 1, &to);
+    ry_node_id id =
+        ry_graph_add_node(graph, RY_OP_identity, NULL, "Identity", NULL, 1, &from, 1, &to);
     assert_int_not_equal(id, RY_NO_NODE);
     return id;
 }
@@ -75,8 +76,10 @@ static void test_constants(void **state)
 {
     (void)state;
     ry_graph *graph = make_graph();
-    ry_value_id list = ry_graph_add_i64s(graph, "list", 3, (int64_t[]){1, -2, 3}), one = ry_graph_add_i64s(graph, NULL, -1, (int64_t[]){9});
-    ry_value_id half = ry_graph_add_scalar(graph, RY_f16, 0.5), none = ry_graph_add_i64s(graph, "none", 0, NULL);
+    ry_value_id list = ry_graph_add_i64s(graph, "list", 3, (int64_t[]){1, -2, 3}),
+                one = ry_graph_add_i64s(graph, NULL, -1, (int64_t[]){9});
+    ry_value_id half = ry_graph_add_scalar(graph, RY_f16, 0.5),
+                none = ry_graph_add_i64s(graph, "none", 0, NULL);
     assert_int_equal(ry_get_i64(RY_i64, graph->values[list].constant, 1), -2);
     assert_int_equal(graph->values[one].shape.rank, 0);
     assert_int_equal(ry_get_i64(RY_i64, graph->values[one].constant, 0), 9);
@@ -85,8 +88,10 @@ static void test_constants(void **state)
     ry_tensor t = ry_graph_tensor(graph, list);
     assert_int_equal(t.dim[0], 3);
     assert_ptr_equal(t.data, graph->values[list].constant);
-    assert_false(ry_tensor_present(&(ry_tensor){.dtype = ry_graph_tensor(graph, RY_NO_VALUE).dtype}));
-    ry_shape large = {.rank = 2, .dim = {INT64_MAX, 4}}, open = {.rank = 1, .dim = {ry_graph_symbol(graph, "N", 1)}};
+    assert_false(
+        ry_tensor_present(&(ry_tensor){.dtype = ry_graph_tensor(graph, RY_NO_VALUE).dtype}));
+    ry_shape large = {.rank = 2, .dim = {INT64_MAX, 4}},
+             open = {.rank = 1, .dim = {ry_graph_symbol(graph, "N", 1)}};
     assert_int_equal(ry_graph_add_constant(graph, NULL, RY_f32, &large, NULL), RY_NO_VALUE);
     assert_int_equal(ry_graph_add_constant(graph, NULL, RY_f32, &open, NULL), RY_NO_VALUE);
     ry_graph_destroy(graph);
@@ -97,7 +102,8 @@ static void test_uses(void **state)
     (void)state;
     ry_graph *graph = make_graph();
     ry_value_id a = add(graph, "a"), b = add(graph, "b"), c = add(graph, "c");
-    assert_true(ry_graph_add_input(graph, a) && ry_graph_add_output(graph, c) && ry_graph_add_output(graph, b));
+    assert_true(ry_graph_add_input(graph, a) && ry_graph_add_output(graph, c) &&
+                ry_graph_add_output(graph, b));
     ry_node_id first = identity(graph, a, b);
     identity(graph, b, c);
     assert_int_equal(ry_graph_use_count(graph, a), 1);
@@ -130,7 +136,8 @@ static void test_compact(void **state)
 {
     (void)state;
     ry_graph *graph = make_graph();
-    ry_value_id a = add(graph, "a"), b = add(graph, "b"), c = add(graph, "c"), d = add(graph, "d"), e = add(graph, "e");
+    ry_value_id a = add(graph, "a"), b = add(graph, "b"), c = add(graph, "c"), d = add(graph, "d"),
+                e = add(graph, "e");
     ry_graph_add_input(graph, a);
     ry_graph_add_output(graph, c);
     identity(graph, b, c);
@@ -245,11 +252,13 @@ static void test_clone(void **state)
     ry_graph *graph = make_graph(), *copy;
     ry_error error = {""};
     ry_attrs attrs = ry_attrs_default(RY_OP_expr), equation = ry_attrs_default(RY_OP_einsum);
-    assert_int_equal(ry_expr_parse("max(x0, 0)", NULL, 0, &graph->arena, &attrs.expr.program, &error), RYND_OK);
+    assert_int_equal(
+        ry_expr_parse("max(x0, 0)", NULL, 0, &graph->arena, &attrs.expr.program, &error), RYND_OK);
     equation.einsum.equation = ry_arena_string(&graph->arena, "i->i", 4);
     int64_t symbol = ry_graph_symbol(graph, "N", 1), sum = ry_dim_affine(graph, symbol, 3, 1);
     ry_shape shape = {.rank = 1, .dim = {sum}};
-    ry_value_id a = ry_graph_add_value(graph, "a", RY_f32, &shape), b = add(graph, "b"), c = add(graph, "c");
+    ry_value_id a = ry_graph_add_value(graph, "a", RY_f32, &shape), b = add(graph, "b"),
+                c = add(graph, "c");
     ry_graph_add_input(graph, a);
     ry_graph_add_output(graph, c);
     ry_graph_add_node(graph, RY_OP_expr, "relu", "Relu", &attrs, 1, &a, 1, &b);
@@ -263,7 +272,8 @@ static void test_clone(void **state)
     assert_string_equal(copy->nodes[1].attrs.einsum.equation, "i->i");
     assert_int_equal(copy->nodes[1].in[0], b);
     assert_int_equal(copy->values[c].producer, 1);
-    assert_string_equal(ry_expr_print(copy->nodes[0].attrs.expr.program, &copy->arena), "max(x0, 0)");
+    assert_string_equal(ry_expr_print(copy->nodes[0].attrs.expr.program, &copy->arena),
+                        "max(x0, 0)");
     /* Symbols keep their numbers and what they are made of. */
     assert_string_equal(ry_graph_symbol_text(copy, copy->values[a].shape.dim[0]), "N+3");
     assert_int_equal(ry_dim_affine(copy, copy->values[a].shape.dim[0], -3, 1), symbol);
@@ -281,7 +291,8 @@ static void test_dims(void **state)
 {
     (void)state;
     ry_graph *g = make_graph();
-    int64_t n = ry_graph_symbol(g, "N", 1), h = ry_graph_symbol(g, "H", 1), odd = ry_graph_symbol(g, "past + seq", 10);
+    int64_t n = ry_graph_symbol(g, "N", 1), h = ry_graph_symbol(g, "H", 1),
+            odd = ry_graph_symbol(g, "past + seq", 10);
     assert_int_equal(ry_graph_symbol(g, "N", 1), n);
     assert_int_not_equal(n, h);
     assert_int_equal(ry_dim_add(g, 2, 3), 5);
@@ -309,7 +320,8 @@ static void test_dims(void **state)
     assert_int_equal(ry_dim_add(g, RY_DIM_ERROR, 1), RY_DIM_ERROR);
     assert_int_equal(ry_dim_mul(g, n, RY_DIM_ERROR), RY_DIM_ERROR);
     int64_t unknown = ry_dim_unknown(g);
-    assert_true(ry_dim_is_unknown(g, unknown) && ry_dim_is_unknown(g, ry_dim_affine(g, unknown, 1, 1)) && !ry_dim_is_unknown(g, h));
+    assert_true(ry_dim_is_unknown(g, unknown) &&
+                ry_dim_is_unknown(g, ry_dim_affine(g, unknown, 1, 1)) && !ry_dim_is_unknown(g, h));
     assert_int_not_equal(ry_dim_unknown(g), unknown);
     ry_graph_destroy(g);
 }
@@ -340,7 +352,8 @@ static void test_shape_text(void **state)
     (void)state;
     ry_graph *g = make_graph();
     char text[64], small[6];
-    ry_shape shape = {.rank = 4, .dim = {1, 3, ry_graph_symbol(g, "H", 1), 0}}, scalar = {.rank = 0}, unknown = {.rank = -1};
+    ry_shape shape = {.rank = 4, .dim = {1, 3, ry_graph_symbol(g, "H", 1), 0}},
+             scalar = {.rank = 0}, unknown = {.rank = -1};
     assert_string_equal(ry_shape_text(g, &shape, text, sizeof text), "1x3xHx0");
     assert_string_equal(ry_shape_text(g, &scalar, text, sizeof text), "scalar");
     assert_string_equal(ry_shape_text(g, &unknown, text, sizeof text), "of unknown rank");

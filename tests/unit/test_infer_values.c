@@ -209,8 +209,9 @@ static void test_created(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_resizes), cmocka_unit_test(test_resizes), cmocka_unit_test(test_axes),
-        cmocka_unit_test(test_indices),        cmocka_unit_test(test_created),
+        cmocka_unit_test(test_random_resizes), cmocka_unit_test(test_resizes),
+        cmocka_unit_test(test_axes),           cmocka_unit_test(test_indices),
+        cmocka_unit_test(test_created),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of kernels: unique names, complete rows, the walk through those that take a problem, packing. */
+/* The list of kernels: unique names, complete rows, the walk through those that take a problem,
+ * packing. */
 #include "kernel_case.h"
 
 #include <setjmp.h>
@@ -19,20 +20,23 @@ static void rows_are_complete_and_unique(void **state)
         assert_non_null(kernel->prepare);
         assert_non_null(kernel->run);
         assert_int_equal(kernel->device, RY_DEVICE_cpu);
-        assert_true(strncmp(kernel->name, kernel->family, strlen(kernel->family)) == 0 || kernel->reference);
+        assert_true(strncmp(kernel->name, kernel->family, strlen(kernel->family)) == 0 ||
+                    kernel->reference);
         assert_ptr_equal(every_kernel_find(kernel->name), kernel);
     }
     assert_null(every_kernel_find("conv"));
 }
 
-/* What is asked before a kernel runs is the same code for every instruction set: none of it is compiled for one. */
+/* What is asked before a kernel runs is the same code for every instruction set: none of it is
+ * compiled for one. */
 static void families_are_planned_by_the_same_code(void **state)
 {
     (void)state;
     for (size_t i = 1; i < ry_kernel_count; i++) {
         const ry_kernel *a = ry_kernels[i - 1], *b = ry_kernels[i];
         if (strcmp(a->family, b->family) == 0 &&
-            (a->prepare != b->prepare || a->initialise != b->initialise || a->values != b->values || a->knobs != b->knobs)) {
+            (a->prepare != b->prepare || a->initialise != b->initialise || a->values != b->values ||
+             a->knobs != b->knobs)) {
             fail_msg("%s and %s are not planned by the same code", a->name, b->name);
         }
     }
@@ -57,15 +61,19 @@ static void walk_gives_each_family_once_at_its_best(void **state)
     for (ry_isa isa = RY_ISA_generic; isa < RY_ISAS; isa++) {
         const ry_kernel *seen[64];
         size_t at = 0, count = 0;
-        for (const ry_kernel *kernel; (kernel = ry_kernel_next(&problem, every_kernel_target(isa), &at)) != NULL; seen[count++] = kernel) {
-            assert_true(count < 64 && kernel->isa <= isa && kernel->accuracy <= problem.accuracy && kernel->applicable(&problem));
+        for (const ry_kernel *kernel;
+             (kernel = ry_kernel_next(&problem, every_kernel_target(isa), &at)) != NULL;
+             seen[count++] = kernel) {
+            assert_true(count < 64 && kernel->isa <= isa && kernel->accuracy <= problem.accuracy &&
+                        kernel->applicable(&problem));
             assert_false(kernel->reference);
             for (size_t i = 0; i < count; i++) {
                 assert_string_not_equal(seen[i]->family, kernel->family);
             }
             for (size_t i = 0; i < ry_kernel_count; i++) {
                 const ry_kernel *other = ry_kernels[i];
-                assert_false(other->isa > kernel->isa && other->isa <= isa && strcmp(other->family, kernel->family) == 0);
+                assert_false(other->isa > kernel->isa && other->isa <= isa &&
+                             strcmp(other->family, kernel->family) == 0);
             }
         }
         assert_true(count > 0);
@@ -79,14 +87,16 @@ static void what_is_not_constant_is_packed_before_every_run(void **state)
     kernel_case c = small_conv(RY_f32);
     ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
     const ry_problem problem = kernel_case_problem(&c, CASE_NCHW, in, out);
-    const ry_query query = {every_kernel_find("conv_fwd_f32_igemm_generic"), &problem, every_kernel_target(RY_ISA_generic), NULL};
+    const ry_query query = {every_kernel_find("conv_fwd_f32_igemm_generic"), &problem,
+                            every_kernel_target(RY_ISA_generic), NULL};
     ry_prepared constant, variable;
     ry_error error = {0};
     assert_int_equal(ry_prepare(&query, 1u << 1, &constant, &error), RYND_OK);
     assert_int_equal(ry_prepare(&query, 1u << 0, &variable, &error), RYND_OK);
     assert_true(!constant.packs && ry_prepared_packed(&constant) > 0);
     assert_true(variable.packs && ry_prepared_packed(&variable) == 0);
-    assert_true(ry_prepared_workspace(&variable) >= ry_prepared_workspace(&constant) + ry_prepared_packed(&constant));
+    assert_true(ry_prepared_workspace(&variable) >=
+                ry_prepared_workspace(&constant) + ry_prepared_packed(&constant));
     kernel_case_end(&c);
 }
 
@@ -134,7 +144,8 @@ static void execute_reports_exhausted_memory(void **state)
         int left = n;
         ry_allocator allocator = {take_some, give_back, &left};
         ry_error error = {0};
-        rynd_status status = every_kernel_execute(every_kernel_find("topk_ref"), &problem, in_data, out_data, NULL, &allocator, &error);
+        rynd_status status = every_kernel_execute(every_kernel_find("topk_ref"), &problem, in_data,
+                                                  out_data, NULL, &allocator, &error);
         if (status == RYND_OK) {
             break;
         }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products first: row blocks of rows and of slices, and all products before all sums, against the reference. */
+/* Products first: row blocks of rows and of slices, and all products before all sums, against the
+ * reference. */
 #include "kernel_case.h"
 #include "kernels/cpu/kn2row/kn2row_prepare.h"
 #include "kernels/form.h"
@@ -15,7 +16,8 @@
 #define BOUND 2e-6
 
 typedef struct row {
-    int axis; /* that row blocks are along with vectors of 16 lanes: 0 slices, 1 rows, -1 there are none */
+    int axis; /* that row blocks are along with vectors of 16 lanes: 0 slices, 1 rows, -1 there are
+                 none */
     const char *problem;
 } row;
 
@@ -31,7 +33,8 @@ static const row rows[] = {
     {1, "conv n=3 c=70 h=7 w=9 k=5 r=3 s=3 pad=1 residual=1 act=silu"},
     {0, "conv n=2 c=44 d=3 h=5 w=9 k=6 t=3 r=3 s=2 pad=1 groups=2 bias=1"},
     {-1, "convt c=300 h=6 w=5 k=13 r=4 s=4 stride=3 pad=1"},
-    {1, "conv n=4 c=40 w=70 k=2 s=7 pad=3 dilation=2 act=relu"}, /* a whole image is one row block */
+    {1,
+     "conv n=4 c=40 w=70 k=2 s=7 pad=3 dilation=2 act=relu"}, /* a whole image is one row block */
     {-1, "conv c=40 w=700 k=2 s=7 pad=3 dilation=2 act=relu"},
     {-1, "conv c=30 h=6 w=7 k=4 r=9 s=9 pad=4 bias=1"},
     {1, "convt c=30 h=9 w=8 k=4 r=2 s=2 stride=3 bias=1 act=relu"}, /* phases without a tap */
@@ -42,14 +45,18 @@ static const row rows[] = {
 /* The axis of the row blocks, which cover the grid, each with all that its windows reach of x. */
 static int axis_of(const kernel_case *c, bool banded)
 {
-    static const ry_kernel kernel = {
-        .name = "kn2row", .accuracy = RY_ACCURACY_strict, .simd = {16, 8, 14, 2}, .knobs = ry_kn2row_knobs, .knob_count = KN2ROW_KNOBS};
-    static const ry_machine machine = {
-        .cores = 2,
-        .f32 = {115e9, 230e9},
-        .task_seconds = 50e-9,
-        .region_seconds = 2.5e-6,
-        .level = {{.bytes = 32 << 10, .shared_by = 1}, {.bytes = 512 << 10, .shared_by = 1}, {.bytes = 32 << 20, .shared_by = 2}}};
+    static const ry_kernel kernel = {.name = "kn2row",
+                                     .accuracy = RY_ACCURACY_strict,
+                                     .simd = {16, 8, 14, 2},
+                                     .knobs = ry_kn2row_knobs,
+                                     .knob_count = KN2ROW_KNOBS};
+    static const ry_machine machine = {.cores = 2,
+                                       .f32 = {115e9, 230e9},
+                                       .task_seconds = 50e-9,
+                                       .region_seconds = 2.5e-6,
+                                       .level = {{.bytes = 32 << 10, .shared_by = 1},
+                                                 {.bytes = 512 << 10, .shared_by = 1},
+                                                 {.bytes = 32 << 20, .shared_by = 2}}};
     static const ry_target target = {RY_DEVICE_cpu, RY_ISA_generic, &machine};
     ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
     const ry_problem problem = kernel_case_problem(c, CASE_NCHW, in, out);
@@ -65,9 +72,11 @@ static int axis_of(const kernel_case *c, bool banded)
     const kn2row_row_block *row_block = &plan->row_block;
     const int axis = row_block->out > 0 ? row_block->axis : -1;
     if (axis >= 0) {
-        assert_true(row_block->out * row_block->count >= plan->grid[axis] && row_block->out * (row_block->count - 1) < plan->grid[axis]);
+        assert_true(row_block->out * row_block->count >= plan->grid[axis] &&
+                    row_block->out * (row_block->count - 1) < plan->grid[axis]);
         assert_true(row_block->in <= plan->geometry.in[axis]);
-        assert_int_equal(plan->tasks, plan->geometry.batch * plan->geometry.groups * row_block->count);
+        assert_int_equal(plan->tasks,
+                         plan->geometry.batch * plan->geometry.groups * row_block->count);
     }
     free(plan);
     return axis;
@@ -82,7 +91,8 @@ static void agrees_with_the_reference(void **state)
         if (axis_of(&c, rows[i].axis >= 0) != rows[i].axis) {
             fail_msg("%s: bands along axis %d", rows[i].problem, axis_of(&c, rows[i].axis >= 0));
         }
-        kernel_case_check_isas(&c, c.op == RY_OP_conv ? "conv_fwd_f32_kn2row" : "convt_fwd_f32_kn2row", BOUND);
+        kernel_case_check_isas(
+            &c, c.op == RY_OP_conv ? "conv_fwd_f32_kn2row" : "convt_fwd_f32_kn2row", BOUND);
         kernel_case_end(&c);
     }
 }
@@ -98,7 +108,8 @@ static bool is_possible(const char *text)
     return possible;
 }
 
-/* One tap has no sums, a stride would waste products, and the products of large images with large windows are too many. */
+/* One tap has no sums, a stride would waste products, and the products of large images with large
+ * windows are too many. */
 static void leaves_to_others(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphs of a hundred thousand nodes load and plan in seconds. Where a step of the work were quadratic in nodes, edges or names, one of them would
- * take minutes and the test its time limit. */
+/* Graphs of a hundred thousand nodes load and plan in seconds. Where a step of the work were
+ * quadratic in nodes, edges or names, one of them would take minutes and the test its time limit.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +41,8 @@ static ry_value_id add(bench *b, ry_op op, const ry_attrs *attrs, int inputs, co
 {
     const ry_value_id out = ry_graph_add_value(b->graph, NULL, RY_NONE, NULL);
     assert_int_not_equal(out, RY_NO_VALUE);
-    assert_int_not_equal(ry_graph_add_node(b->graph, op, NULL, "Test", attrs, inputs, in, 1, &out), RY_NO_NODE);
+    assert_int_not_equal(ry_graph_add_node(b->graph, op, NULL, "Test", attrs, inputs, in, 1, &out),
+                         RY_NO_NODE);
     return out;
 }
 
@@ -64,8 +66,10 @@ static void plan(bench *b, ry_value_id y, size_t steps)
     ry_cpu_detect(&cpu);
     ry_machine_built_in(&cpu, cpu.isa, &machine);
     assert_true(ry_graph_add_output(b->graph, y));
-    assert_int_equal(ry_threads_create(&ry_system_allocator, 1, NULL, NULL, &threads, &error), RYND_OK);
-    assert_int_equal(ry_cpu_device_create(&ry_system_allocator, threads, cpu.isa, &device, &error), RYND_OK);
+    assert_int_equal(ry_threads_create(&ry_system_allocator, 1, NULL, NULL, &threads, &error),
+                     RYND_OK);
+    assert_int_equal(ry_cpu_device_create(&ry_system_allocator, threads, cpu.isa, &device, &error),
+                     RYND_OK);
     device->machine = &machine;
     if (ry_plan_create(device, b->graph, &options, &plan, &error) != RYND_OK) {
         fail_msg("%s", error.text);
@@ -100,7 +104,8 @@ static void identities(void **state)
     plan(&b, softmax(&b, y), 1);
 }
 
-/* One value is read by all nodes, all their results are alive at once and go into one node; some are outputs, too. */
+/* One value is read by all nodes, all their results are alive at once and go into one node; some
+ * are outputs, too. */
 static void fan(void **state)
 {
     (void)state;
@@ -222,7 +227,8 @@ static void file(void **state)
     }
     ry_onnx_model model;
     ry_error error;
-    if (ry_onnx_load_memory(bytes.data, bytes.size, NULL, &ry_system_allocator, &model, &error) != RYND_OK) {
+    if (ry_onnx_load_memory(bytes.data, bytes.size, NULL, &ry_system_allocator, &model, &error) !=
+        RYND_OK) {
         fail_msg("%s", error.text);
     }
     assert_int_equal(model.graph->node_count, NODES);
@@ -258,8 +264,9 @@ static void symbols(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(chain),     cmocka_unit_test(identities),   cmocka_unit_test(fan),  cmocka_unit_test(long_skips),
-        cmocka_unit_test(constants), cmocka_unit_test(convolutions), cmocka_unit_test(file), cmocka_unit_test(symbols),
+        cmocka_unit_test(chain),      cmocka_unit_test(identities), cmocka_unit_test(fan),
+        cmocka_unit_test(long_skips), cmocka_unit_test(constants),  cmocka_unit_test(convolutions),
+        cmocka_unit_test(file),       cmocka_unit_test(symbols),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,7 +111,10 @@ static void test_message(void **state)
     rynd_context *context;
     rynd_op *op;
     assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
-    assert_int_equal(rynd_op_create(context, "resize x0=1x1x4x4:f32 y0=1x1x4x8:f32 scales=1,1,-0.5,2", NULL, &op), RYND_ERROR_SHAPE);
+    assert_int_equal(rynd_op_create(context,
+                                    "resize x0=1x1x4x4:f32 y0=1x1x4x8:f32 scales=1,1,-0.5,2", NULL,
+                                    &op),
+                     RYND_ERROR_SHAPE);
     assert_non_null(strstr(rynd_last_error(), "the scale of dim 2 is -0.5,"));
     rynd_context_destroy(context);
 }
@@ -148,8 +151,9 @@ static void test_machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers), cmocka_unit_test(test_problems), cmocka_unit_test(test_reason),
-        cmocka_unit_test(test_message), cmocka_unit_test(test_machine),
+        cmocka_unit_test(test_numbers), cmocka_unit_test(test_problems),
+        cmocka_unit_test(test_reason),  cmocka_unit_test(test_message),
+        cmocka_unit_test(test_machine),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

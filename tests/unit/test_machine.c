@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Machines: built in for their micro-architectures, written to files and read again, hostile files. */
+/* Machines: built in for their micro-architectures, written to files and read again, hostile files.
+ */
 #include "machine/machine_file.h"
 
 #include <setjmp.h>
@@ -89,12 +90,14 @@ static void test_order(void **state)
     for (ry_isa isa = RY_ISA_generic; isa <= RY_ISA_amx; isa++) {
         ry_machine m;
         ry_machine_built_in(&cpu, isa, &m);
-        assert_true(m.f32.one >= last.f32.one && m.bf16.one >= last.bf16.one && m.int8.one >= last.int8.one);
+        assert_true(m.f32.one >= last.f32.one && m.bf16.one >= last.bf16.one &&
+                    m.int8.one >= last.int8.one);
         assert_true(m.f32.all > 0 && m.f32.all >= m.f32.one);
         for (int i = 0; i < RYND_LEVELS; i++) {
             const rynd_memory_level *level = &m.level[i];
             assert_true(level->bandwidth.all >= level->bandwidth.one && level->bandwidth.one > 0);
-            assert_true(i == 0 || (level->bandwidth.one <= level[-1].bandwidth.one && level->latency.one > level[-1].latency.one));
+            assert_true(i == 0 || (level->bandwidth.one <= level[-1].bandwidth.one &&
+                                   level->latency.one > level[-1].latency.one));
         }
         assert_true(m.vector_bytes >= last.vector_bytes);
         last = m;
@@ -167,13 +170,15 @@ static void test_file(void **state)
     }
     assert_int_equal(read.origin, RYND_MACHINE_IMPORTED);
     assert_true(ry_machine_same(&written, &read) && read.disturbance == written.disturbance);
-    assert_true(read.level[RYND_LEVEL_L3].bytes == 32 << 20 && read.level[RYND_LEVEL_L3].shared_by == 8);
+    assert_true(read.level[RYND_LEVEL_L3].bytes == 32 << 20 &&
+                read.level[RYND_LEVEL_L3].shared_by == 8);
     assert_int_equal(ry_machine_write(&read, path, &error), RYND_OK);
     read_text(second, sizeof second);
     assert_string_equal(first, second);
 }
 
-/* Each line changed, or missing, or cut: an error that names file and line, or a machine whose other lines count; never anything else. */
+/* Each line changed, or missing, or cut: an error that names file and line, or a machine whose
+ * other lines count; never anything else. */
 static void test_hostile_files(void **state)
 {
     (void)state;
@@ -182,11 +187,13 @@ static void test_hostile_files(void **state)
     ry_error error = {""};
     written_machine();
     read_text(text, sizeof text);
-    static const char *const values[] = {"", " ", "-1", "1e9", "99999999999999999999", "1 2 3", "nan nan", "\t", "\x1b[31m"};
+    static const char *const values[] = {
+        "", " ", "-1", "1e9", "99999999999999999999", "1 2 3", "nan nan", "\t", "\x1b[31m"};
     for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
         const size_t key = strcspn(line, " \n");
         for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-            snprintf(changed, sizeof changed, "%.*s %s%s", (int)(line + key - text), text, values[i], strchr(line, '\n'));
+            snprintf(changed, sizeof changed, "%.*s %s%s", (int)(line + key - text), text,
+                     values[i], strchr(line, '\n'));
             write_text(changed);
             error.text[0] = 0;
             if (ry_machine_read(path, &machine, &error) != RYND_OK) {
@@ -225,8 +232,9 @@ static void test_not_a_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_architectures), cmocka_unit_test(test_order),         cmocka_unit_test(test_tasks),
-        cmocka_unit_test(test_file),          cmocka_unit_test(test_hostile_files), cmocka_unit_test(test_not_a_file),
+        cmocka_unit_test(test_architectures), cmocka_unit_test(test_order),
+        cmocka_unit_test(test_tasks),         cmocka_unit_test(test_file),
+        cmocka_unit_test(test_hostile_files), cmocka_unit_test(test_not_a_file),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix products against the reference: shapes from one row to many, vectors, batches, transpositions, every end, every type. */
+/* Matrix products against the reference: shapes from one row to many, vectors, batches,
+ * transpositions, every end, every type. */
 #include "product_case.h"
 
 #include <setjmp.h>
@@ -83,9 +84,12 @@ static int check_product(int64_t m, int64_t n, int64_t k, ry_dtype dtype, bool p
             c.in[2] = case_tensor(dtype, y_rank - skip, dim, any_layout());
         }
         if (between(0, 2) == 0) {
-            c.in[3] = between(0, 1) ? c.out[0] : case_tensor(between(0, 1) ? RY_f32 : dtype, y_rank, y, any_layout());
+            c.in[3] = between(0, 1)
+                          ? c.out[0]
+                          : case_tensor(between(0, 1) ? RY_f32 : dtype, y_rank, y, any_layout());
         }
-        attrs->activation = (ry_activation)(between(0, 1) ? 0 : between(0, RY_activation_count - 1));
+        attrs->activation =
+            (ry_activation)(between(0, 1) ? 0 : between(0, RY_activation_count - 1));
         attrs->act_alpha = 0.25;
         attrs->act_beta = 0.5;
     }
@@ -113,7 +117,8 @@ static void test_vectors(void **state)
     for (int i = 0; i < 200; i++) {
         const bool column = between(0, 1);
         const int64_t few = between(1, 5), many = between(1, 300);
-        checked += check_product(column ? many : few, column ? few : many, between(1, 200), RY_f32, false);
+        checked +=
+            check_product(column ? many : few, column ? few : many, between(1, 200), RY_f32, false);
     }
     assert_true(checked > 200);
 }
@@ -124,7 +129,8 @@ static void test_large(void **state)
     (void)state;
     int checked = 0;
     for (int i = 0; i < 6; i++) {
-        checked += check_product(between(1, 60), between(100, 300), between(380, 900), RY_f32, true);
+        checked +=
+            check_product(between(1, 60), between(100, 300), between(380, 900), RY_f32, true);
         checked += check_product(between(1, 33), between(1, 30), between(2000, 5000), RY_f32, true);
         checked += check_product(between(100, 300), between(1, 4), between(380, 900), RY_f32, true);
     }
@@ -137,19 +143,22 @@ static void test_types(void **state)
     int checked = 0;
     static const ry_dtype dtypes[] = {RY_f16, RY_bf16, RY_i32};
     for (int i = 0; i < 300; i++) {
-        checked += check_product(between(1, 20), between(1, 40), between(1, 60), dtypes[i % 3], false);
+        checked +=
+            check_product(between(1, 20), between(1, 40), between(1, 60), dtypes[i % 3], false);
     }
     assert_true(checked > 300);
 }
 
-/* b[k][j] = value for one k of 64, whose x is 0: the other weights must not lose digits beside it. */
+/* b[k][j] = value for one k of 64, whose x is 0: the other weights must not lose digits beside it.
+ */
 static void set_weights(product_case *c, int64_t k, int64_t n, double value)
 {
     const ry_tensor *a = &c->in[0], *b = &c->in[1];
     const bool turned = c->problem.attrs.matmul.trans_b;
     for (int64_t i = 5; i < k; i += 64) {
         for (int64_t j = 0; j < n; j++) {
-            ry_set_f64(RY_f32, c->data[1], i * b->stride[turned ? 1 : 0] + j * b->stride[turned ? 0 : 1], value);
+            ry_set_f64(RY_f32, c->data[1],
+                       i * b->stride[turned ? 1 : 0] + j * b->stride[turned ? 0 : 1], value);
         }
         for (int64_t row = 0; row < a->dim[0]; row++) {
             ry_set_f64(RY_f32, c->data[0], row * a->stride[0] + i * a->stride[1], 0);
@@ -157,8 +166,9 @@ static void set_weights(product_case *c, int64_t k, int64_t n, double value)
     }
 }
 
-/* Large matrices, which a kernel may keep in fewer bits, whose weights differ in size: by more than 24 bits hold, than a float's exponent holds beside others; and
- * products that only b itself gives: all layouts. */
+/* Large matrices, which a kernel may keep in fewer bits, whose weights differ in size: by more than
+ * 24 bits hold, than a float's exponent holds beside others; and products that only b itself gives:
+ * all layouts. */
 static void test_uneven(void **state)
 {
     (void)state;
@@ -166,8 +176,11 @@ static void test_uneven(void **state)
     const size_t count = sizeof values / sizeof *values;
     int checked = 0;
     for (size_t i = 0; i < count + 3; i++) {
-        const int64_t m = i < count ? between(1, 3) : between(5, 32), n = between(500, 1400), k = between(530000, 700000) / n;
-        product_case c = {.problem = {.accuracy = RY_ACCURACY_near32, .op = RY_OP_matmul, .inputs = 4}, .terms = (double)k};
+        const int64_t m = i < count ? between(1, 3) : between(5, 32), n = between(500, 1400),
+                      k = between(530000, 700000) / n;
+        product_case c = {
+            .problem = {.accuracy = RY_ACCURACY_near32, .op = RY_OP_matmul, .inputs = 4},
+            .terms = (double)k};
         c.problem.attrs = ry_attrs_default(RY_OP_matmul);
         const bool turned = i % 3 == 1;
         c.problem.attrs.matmul.trans_b = turned;

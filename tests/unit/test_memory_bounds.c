@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A small file does not become much memory or work before it runs; and where memory is refused, the message says for what. */
+/* A small file does not become much memory or work before it runs; and where memory is refused, the
+ * message says for what. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +28,9 @@ typedef struct counting {
 static void *take(void *user, size_t size, size_t alignment)
 {
     counting *c = user;
-    char *block = size > c->most || alignment > HEADER ? NULL : aligned_alloc(HEADER, (size + 2 * HEADER - 1) / HEADER * HEADER);
+    char *block = size > c->most || alignment > HEADER
+                      ? NULL
+                      : aligned_alloc(HEADER, (size + 2 * HEADER - 1) / HEADER * HEADER);
     if (!block) {
         return NULL;
     }
@@ -60,14 +63,17 @@ typedef struct loaded {
     char path[64];
 } loaded;
 
-/* Loads from a file; what follows may be refused blocks above `most`. The model's bytes are freed. */
+/* Loads from a file; what follows may be refused blocks above `most`. The model's bytes are freed.
+ */
 static rynd_status load(loaded *l, onnx_bytes model, size_t most)
 {
     *l = (loaded){.memory = {.most = most}, .path = "/tmp/rynd_memory_XXXXXX"};
     l->allocator = (rynd_allocator){take, give_back, &l->memory};
-    const rynd_context_options options = {.size = sizeof options, .threads = 1, .allocator = &l->allocator};
+    const rynd_context_options options = {
+        .size = sizeof options, .threads = 1, .allocator = &l->allocator};
     const int file = mkstemp(l->path);
-    assert_true(file >= 0 && write(file, model.data, model.size) == (ssize_t)model.size && close(file) == 0);
+    assert_true(file >= 0 && write(file, model.data, model.size) == (ssize_t)model.size &&
+                close(file) == 0);
     onnx_bytes_free(&model);
     assert_int_equal(rynd_context_create(&options, &l->context), RYND_OK);
     return rynd_model_load(l->context, l->path, &l->model);
@@ -103,7 +109,9 @@ static void assert_told(const loaded *l, const char *const *parts, size_t count)
     }
 }
 
-#define ASSERT_TOLD(l, ...) assert_told(l, (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+#define ASSERT_TOLD(l, ...)                            \
+    assert_told(l, (const char *const[]){__VA_ARGS__}, \
+                sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
 /* name0 = a constant of `count` numbers; name1 = name0 name0; name2 = name1 name1; ... */
 static void add_doublings(onnx_bytes *graph, const char *name, int64_t count, int doublings)
@@ -133,7 +141,8 @@ static size_t steps_of(const loaded *l, const char *op)
     return found;
 }
 
-/* A kilobyte that unfolds to terabytes: no value of more than 64 MiB is made of it, and a run says what it would take. */
+/* A kilobyte that unfolds to terabytes: no value of more than 64 MiB is made of it, and a run says
+ * what it would take. */
 static void doublings_stay_steps(void **state)
 {
     (void)state;
@@ -179,7 +188,8 @@ static void work_is_bounded(void **state)
     (void)state;
     loaded l;
     const int64_t one[] = {1}, two[] = {2}, square[] = {4096, 4096};
-    onnx_bytes graph = {0}, shape = make_tensor("shape", 7, 1, two), begin = make_tensor("begin", 7, 1, one);
+    onnx_bytes graph = {0}, shape = make_tensor("shape", 7, 1, two),
+               begin = make_tensor("begin", 7, 1, one);
     put_bytes(&shape, 9, square, sizeof square);
     put_bytes(&begin, 9, &one[0], sizeof one[0]);
     add_doublings(&graph, "c", 1 << 10, 14);
@@ -205,7 +215,8 @@ static void work_is_bounded(void **state)
     unload(&l);
 }
 
-/* Convolutions that share weights, each with a normalisation of its own: their weights are copied as long as the allowance lasts. */
+/* Convolutions that share weights, each with a normalisation of its own: their weights are copied
+ * as long as the allowance lasts. */
 static void copies_of_weights_are_bounded(void **state)
 {
     (void)state;
@@ -239,7 +250,8 @@ static void copies_of_weights_are_bounded(void **state)
 static onnx_bytes two_softmax(int64_t side)
 {
     const int64_t dims[] = {1, side, side};
-    onnx_bytes graph = {0}, first = make_node("Softmax", "x", "m"), second = make_node("Softmax", "m", "y");
+    onnx_bytes graph = {0}, first = make_node("Softmax", "x", "m"),
+               second = make_node("Softmax", "m", "y");
     put_text(&first, 3, "first");
     put_text(&second, 3, "second");
     add_node(&graph, first);
@@ -263,7 +275,11 @@ static void sessions_name_what_is_refused(void **state)
     assert_int_equal(rynd_session_create(l.plan, &l.session), RYND_OK);
     static float strided[2 * MIB];
     l.memory.most = MIB;
-    const rynd_tensor x = {.data = strided, .dtype = RYND_DTYPE_F32, .rank = 3, .dim = {1, 1024, 1024}, .stride = {0, 2048, 2}};
+    const rynd_tensor x = {.data = strided,
+                           .dtype = RYND_DTYPE_F32,
+                           .rank = 3,
+                           .dim = {1, 1024, 1024},
+                           .stride = {0, 2048, 2}};
     assert_int_equal(rynd_session_bind(l.session, "x", &x), RYND_ERROR_OUT_OF_MEMORY);
     ASSERT_TOLD(&l, "input 'x'", "out of memory for 4194304 bytes");
     unload(&l);
@@ -311,17 +327,20 @@ static void operators_name_what_is_refused(void **state)
     (void)state;
     counting memory = {.most = MIB};
     const rynd_allocator allocator = {take, give_back, &memory};
-    const rynd_context_options options = {.size = sizeof options, .threads = 1, .allocator = &allocator};
+    const rynd_context_options options = {
+        .size = sizeof options, .threads = 1, .allocator = &allocator};
     rynd_context *context;
     rynd_op *op;
     assert_int_equal(rynd_context_create(&options, &context), RYND_OK);
     static float w[1024 * 1024];
-    const rynd_tensor inputs[] = {{.dtype = RYND_DTYPE_NONE},
-                                  rynd_tensor_of(w, RYND_DTYPE_F32, 4, (int64_t[]){1024, 1024, 1, 1}),
-                                  {.dtype = RYND_DTYPE_NONE},
-                                  {.dtype = RYND_DTYPE_NONE}};
+    const rynd_tensor inputs[] = {
+        {.dtype = RYND_DTYPE_NONE},
+        rynd_tensor_of(w, RYND_DTYPE_F32, 4, (int64_t[]){1024, 1024, 1, 1}),
+        {.dtype = RYND_DTYPE_NONE},
+        {.dtype = RYND_DTYPE_NONE}};
     const rynd_op_options op_options = {.size = sizeof op_options, .inputs = inputs};
-    assert_int_equal(rynd_op_create(context, "conv c=1024 h=32 w=32 k=1024", &op_options, &op), RYND_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(rynd_op_create(context, "conv c=1024 h=32 w=32 k=1024", &op_options, &op),
+                     RYND_ERROR_OUT_OF_MEMORY);
     assert_non_null(strstr(rynd_last_error(), "problem 'conv c=1024"));
     assert_non_null(strstr(rynd_last_error(), "out of memory for"));
     rynd_context_destroy(context);

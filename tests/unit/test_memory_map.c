@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arena's layout: nothing alive at once overlaps, offsets are aligned, and the total is what it must be. */
+/* The arena's layout: nothing alive at once overlaps, offsets are aligned, and the total is what it
+ * must be. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,7 +67,8 @@ static void random_lifetimes(void **state)
         size_t peak = 0;
         for (size_t i = 0; i < count; i++) {
             uint32_t first = (uint32_t)(rand() % 100);
-            items[i] = (ry_lifetime){(size_t)(rand() % 5000), first, first + (uint32_t)(rand() % 10), 0};
+            items[i] =
+                (ry_lifetime){(size_t)(rand() % 5000), first, first + (uint32_t)(rand() % 10), 0};
         }
         size_t total = map(items, count);
         check(items, count, total);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gather, gather_elements, gather_nd, scatter_elements, scatter_nd, nonzero and compress against their definitions. */
+/* gather, gather_elements, gather_nd, scatter_elements, scatter_nd, nonzero and compress against
+ * their definitions. */
 #include "move_case.h"
 
 enum { ROUNDS = 400 };
@@ -38,7 +39,9 @@ static void expect_gather(const move_case *c, int out, const int64_t *index, voi
     int axis = ry_axis(c->problem.attrs.gather.axis, c->in[0].rank), more = c->in[1].rank;
     int64_t from[RY_MAX_RANK];
     for (int i = 0; i < c->in[0].rank; i++) {
-        from[i] = i < axis ? index[i] : i > axis ? index[i + more - 1] : wrapped(&c->in[1], index + axis, c->in[0].dim[axis]);
+        from[i] = i < axis   ? index[i]
+                  : i > axis ? index[i + more - 1]
+                             : wrapped(&c->in[1], index + axis, c->in[0].dim[axis]);
     }
     move_take(&c->in[0], from, value);
 }
@@ -49,7 +52,8 @@ static void test_gather(void **state)
     for (int round = 0; round < ROUNDS; round++) {
         move_case c;
         int64_t dim[RY_MAX_RANK], index[RY_MAX_RANK], to[RY_MAX_RANK];
-        int rank = random_dims(1, 4, 9, dim), more = random_dims(0, 3, 5, index), axis = (int)move_pick(0, rank - 1), n = 0;
+        int rank = random_dims(1, 4, 9, dim), more = random_dims(0, 3, 5, index),
+            axis = (int)move_pick(0, rank - 1), n = 0;
         if (more > 0 && move_pick(0, 20) == 0) {
             index[0] = 0;
         }
@@ -109,7 +113,9 @@ static void expect_gather_nd(const move_case *c, int out, const int64_t *index, 
     memcpy(at, index, sizeof at);
     for (int i = 0; i < c->in[0].rank; i++) {
         at[last] = i - batch;
-        from[i] = i < batch ? index[i] : i < batch + depth ? wrapped(&c->in[1], at, c->in[0].dim[i]) : index[last + i - batch - depth];
+        from[i] = i < batch           ? index[i]
+                  : i < batch + depth ? wrapped(&c->in[1], at, c->in[0].dim[i])
+                                      : index[last + i - batch - depth];
     }
     move_take(&c->in[0], from, value);
 }
@@ -140,13 +146,16 @@ static void test_gather_nd(void **state)
 }
 
 /* What the definition's loop leaves in one element. */
-static void reduce_element(ry_dtype dtype, ry_scatter_reduction reduction, void *value, const void *update)
+static void reduce_element(ry_dtype dtype, ry_scatter_reduction reduction, void *value,
+                           const void *update)
 {
     bool real = ry_dtype_is_float(dtype);
     double a = ry_get_f64(dtype, value, 0), b = ry_get_f64(dtype, update, 0);
     int64_t m = ry_get_i64(dtype, value, 0), n = ry_get_i64(dtype, update, 0);
-    if (reduction == RY_scatter_reduction_none || (!real && reduction == RY_scatter_reduction_max && n > m) ||
-        (!real && reduction == RY_scatter_reduction_min && n < m) || (real && reduction == RY_scatter_reduction_max && b > a) ||
+    if (reduction == RY_scatter_reduction_none ||
+        (!real && reduction == RY_scatter_reduction_max && n > m) ||
+        (!real && reduction == RY_scatter_reduction_min && n < m) ||
+        (real && reduction == RY_scatter_reduction_max && b > a) ||
         (real && reduction == RY_scatter_reduction_min && b < a)) {
         memcpy(value, update, ry_dtype_size(dtype));
     } else if (reduction == RY_scatter_reduction_add || reduction == RY_scatter_reduction_mul) {
@@ -154,7 +163,9 @@ static void reduce_element(ry_dtype dtype, ry_scatter_reduction reduction, void 
         if (real) {
             ry_set_f64(dtype, value, 0, add ? a + b : a * b);
         } else {
-            ry_set_i64(dtype, value, 0, add ? (int64_t)((uint64_t)m + (uint64_t)n) : (int64_t)((uint64_t)m * (uint64_t)n));
+            ry_set_i64(dtype, value, 0,
+                       add ? (int64_t)((uint64_t)m + (uint64_t)n)
+                           : (int64_t)((uint64_t)m * (uint64_t)n));
         }
     }
 }
@@ -163,7 +174,8 @@ static void reduce_element(ry_dtype dtype, ry_scatter_reduction reduction, void 
 static void fill_small(const ry_tensor *t)
 {
     ry_dtype_kind kind = ry_dtype_get_kind((ry_dtype)t->dtype);
-    move_fill(t, kind == RY_KIND_BOOL || kind == RY_KIND_UNSIGNED ? 0 : -3, kind == RY_KIND_BOOL ? 1 : 3);
+    move_fill(t, kind == RY_KIND_BOOL || kind == RY_KIND_UNSIGNED ? 0 : -3,
+              kind == RY_KIND_BOOL ? 1 : 3);
 }
 
 static void expect_scatter_elements(const move_case *c, int out, const int64_t *index, void *value)
@@ -180,7 +192,8 @@ static void expect_scatter_elements(const move_case *c, int out, const int64_t *
     }
     for (at[axis] = 0; at[axis] < c->in[1].dim[axis]; at[axis]++) {
         if (wrapped(&c->in[1], at, c->in[0].dim[axis]) == index[axis]) {
-            reduce_element((ry_dtype)c->out[0].dtype, c->problem.attrs.scatter_elements.reduction, value, move_at(&c->in[2], at));
+            reduce_element((ry_dtype)c->out[0].dtype, c->problem.attrs.scatter_elements.reduction,
+                           value, move_at(&c->in[2], at));
         }
     }
 }
@@ -198,7 +211,8 @@ static void test_scatter_elements(void **state)
         ry_dtype dtype = move_dtype();
         move_begin(&c, RY_OP_scatter_elements);
         c.problem.attrs.scatter_elements.axis = axis;
-        c.problem.attrs.scatter_elements.reduction = (ry_scatter_reduction)(round % RY_scatter_reduction_count);
+        c.problem.attrs.scatter_elements.reduction =
+            (ry_scatter_reduction)(round % RY_scatter_reduction_count);
         fill_small(move_in(&c, dtype, rank, dim));
         move_fill(move_in(&c, index_types[round & 1], rank, index), -dim[axis], dim[axis] - 1);
         fill_small(move_in(&c, dtype, rank, index));
@@ -225,7 +239,8 @@ static void expect_scatter_nd(const move_case *c, int out, const int64_t *index,
             for (int i = (int)depth; i < c->in[0].rank; i++) {
                 from[last + i - depth] = index[i];
             }
-            reduce_element((ry_dtype)c->out[0].dtype, c->problem.attrs.scatter_nd.reduction, value, move_at(&c->in[2], from));
+            reduce_element((ry_dtype)c->out[0].dtype, c->problem.attrs.scatter_nd.reduction, value,
+                           move_at(&c->in[2], from));
         }
     } while (ry_index_next(last, c->in[1].dim, at));
 }
@@ -236,7 +251,8 @@ static void test_scatter_nd(void **state)
     for (int round = 0; round < 2 * ROUNDS; round++) {
         move_case c;
         int64_t dim[RY_MAX_RANK], index[RY_MAX_RANK], updates[RY_MAX_RANK];
-        int rank = random_dims(1, 4, 6, dim), depth = (int)move_pick(1, rank), more = (int)move_pick(0, 2), n = 0;
+        int rank = random_dims(1, 4, 6, dim), depth = (int)move_pick(1, rank),
+            more = (int)move_pick(0, 2), n = 0;
         for (int i = 0; i < more; i++) {
             index[i] = updates[n++] = move_pick(1, 5);
         }
@@ -246,7 +262,8 @@ static void test_scatter_nd(void **state)
         }
         ry_dtype dtype = move_dtype();
         move_begin(&c, RY_OP_scatter_nd);
-        c.problem.attrs.scatter_nd.reduction = (ry_scatter_reduction)(round % RY_scatter_reduction_count);
+        c.problem.attrs.scatter_nd.reduction =
+            (ry_scatter_reduction)(round % RY_scatter_reduction_count);
         fill_small(move_in(&c, dtype, rank, dim));
         fill_tuples(move_in(&c, index_types[round & 1], more + 1, index), &c.in[0], 0);
         fill_small(move_in(&c, dtype, n, updates));
@@ -299,7 +316,8 @@ static void check_gaps(const move_case *c)
     int64_t index[RY_MAX_RANK] = {0};
     do {
         unsigned char *at = move_at(y, index);
-        memcpy(c->out_host[0].before + (at - c->out_host[0].memory), at, ry_dtype_size((ry_dtype)y->dtype));
+        memcpy(c->out_host[0].before + (at - c->out_host[0].memory), at,
+               ry_dtype_size((ry_dtype)y->dtype));
     } while (ry_index_next(y->rank, y->dim, index));
     assert_memory_equal(c->out_host[0].memory, c->out_host[0].before, c->out_host[0].bytes);
 }
@@ -311,10 +329,12 @@ static void check_illegal(move_case *c, int axis, const int64_t *at, int64_t val
     ry_error error = {{0}};
     int used = snprintf(message, sizeof message, "input 1, at [");
     for (int i = 0; i < c->in[1].rank; i++) {
-        used += snprintf(message + used, sizeof message - (size_t)used, "%s%lld", i ? ", " : "", (long long)at[i]);
+        used += snprintf(message + used, sizeof message - (size_t)used, "%s%lld", i ? ", " : "",
+                         (long long)at[i]);
     }
     int64_t n = c->in[0].dim[axis];
-    snprintf(message + used, sizeof message - (size_t)used, "], is %lld, expected %lld to %lld (axis %d of input 0)", (long long)value,
+    snprintf(message + used, sizeof message - (size_t)used,
+             "], is %lld, expected %lld to %lld (axis %d of input 0)", (long long)value,
              (long long)-n, (long long)n - 1, axis);
     assert_int_equal(move_try(c, &kernel, &error), RYND_ERROR_SHAPE);
     assert_string_equal(error.text, message);
@@ -326,19 +346,41 @@ static void check_illegal(move_case *c, int axis, const int64_t *at, int64_t val
 static const struct {
     ry_op op;
     ry_attrs attrs;
-    bool scatter,
-        tuples; /* tuples: the last dim of the indices goes along dims first, first + 1 of the data; else all indices are along dim first */
+    bool scatter, tuples; /* tuples: the last dim of the indices goes along dims first, first + 1 of
+                             the data; else all indices are along dim first */
     int first, dense_rank;
     int64_t indices[3], dense[5];
 } illegal[] = {
     {RY_OP_gather, {.gather = {.axis = 1}}, false, false, 1, 5, {4, 3, 6}, {7, 4, 3, 6, 6}},
-    {RY_OP_gather_elements, {.gather_elements = {.axis = 1}}, false, false, 1, 3, {4, 3, 6}, {4, 3, 6}},
+    {RY_OP_gather_elements,
+     {.gather_elements = {.axis = 1}},
+     false,
+     false,
+     1,
+     3,
+     {4, 3, 6},
+     {4, 3, 6}},
     {RY_OP_gather_nd, {.gather_nd = {.batch_dims = 1}}, false, true, 1, 2, {7, 9, 2}, {7, 9}},
-    {RY_OP_scatter_elements, {.scatter_elements = {.axis = 1}}, true, false, 1, 3, {4, 3, 6}, {4, 3, 6}},
-    {RY_OP_scatter_nd, {.scatter_nd = {RY_scatter_reduction_none}}, true, true, 0, 3, {7, 9, 2}, {7, 9, 6}},
+    {RY_OP_scatter_elements,
+     {.scatter_elements = {.axis = 1}},
+     true,
+     false,
+     1,
+     3,
+     {4, 3, 6},
+     {4, 3, 6}},
+    {RY_OP_scatter_nd,
+     {.scatter_nd = {RY_scatter_reduction_none}},
+     true,
+     true,
+     0,
+     3,
+     {7, 9, 2},
+     {7, 9, 6}},
 };
 
-/* Some of the indices are illegal: the first in row-major order is told of, and nothing outside is touched. */
+/* Some of the indices are illegal: the first in row-major order is told of, and nothing outside is
+ * touched. */
 static void test_illegal_indices(void **state)
 {
     (void)state;
@@ -369,8 +411,8 @@ static void test_illegal_indices(void **state)
         if (illegal[kind].scatter) {
             move_in(&c, RY_f32, illegal[kind].dense_rank, illegal[kind].dense);
         }
-        move_out(&c, RY_f32, illegal[kind].scatter ? 3 : illegal[kind].dense_rank, illegal[kind].scatter ? dim : illegal[kind].dense,
-                 false);
+        move_out(&c, RY_f32, illegal[kind].scatter ? 3 : illegal[kind].dense_rank,
+                 illegal[kind].scatter ? dim : illegal[kind].dense, false);
         check_illegal(&c, first_axis, first_at, first_value);
     }
 }
@@ -388,7 +430,8 @@ static void test_nonzero(void **state)
         move_begin(&c, RY_OP_nonzero);
         ry_tensor *x = move_in(&c, move_dtype(), rank, dim);
         move_fill(x, 0, move_pick(0, 2));
-        if (ry_dtype_is_float((ry_dtype)x->dtype) && ry_tensor_count(x) > 0) { /* minus zero is zero */
+        if (ry_dtype_is_float((ry_dtype)x->dtype) &&
+            ry_tensor_count(x) > 0) { /* minus zero is zero */
             ry_set_f64((ry_dtype)x->dtype, x->data, 0, -0.0);
         }
         int64_t most = ry_tensor_count(x), count = 0, index[RY_MAX_RANK] = {0};
@@ -428,7 +471,8 @@ static void test_compress(void **state)
         c.problem.attrs.compress.flat = flat;
         c.problem.attrs.compress.axis = move_pick(0, 1) ? axis : axis - rank;
         ry_tensor *x = move_in(&c, move_dtype(), rank, dim);
-        int64_t extent = flat ? ry_tensor_count(x) : dim[axis], length = move_pick(0, extent < 60 ? extent : 60);
+        int64_t extent = flat ? ry_tensor_count(x) : dim[axis],
+                length = move_pick(0, extent < 60 ? extent : 60);
         ry_tensor *condition = move_in(&c, RY_bool, 1, &length);
         for (int64_t i = 0; i < length; i++) {
             if (ry_get_i64(RY_bool, condition->data, i * condition->stride[0])) {
@@ -445,7 +489,8 @@ static void test_compress(void **state)
         ry_tensor compact = ry_tensor_row_major((ry_dtype)x->dtype, &shape, y->data);
         int64_t index[RY_MAX_RANK] = {0};
         size_t size = ry_dtype_size((ry_dtype)x->dtype);
-        for (bool more = ry_tensor_count(&compact) > 0; more; more = ry_index_next(shape.rank, shape.dim, index)) {
+        for (bool more = ry_tensor_count(&compact) > 0; more;
+             more = ry_index_next(shape.rank, shape.dim, index)) {
             int64_t from[RY_MAX_RANK], linear = kept[index[0]];
             memcpy(from, index, sizeof from);
             for (int i = rank - 1; flat && i >= 0; i--) {
@@ -467,10 +512,11 @@ static void test_compress(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gather),           cmocka_unit_test(test_gather_elements), cmocka_unit_test(test_gather_nd),
-        cmocka_unit_test(test_scatter_elements), cmocka_unit_test(test_scatter_nd),      cmocka_unit_test(test_large_slices),
-        cmocka_unit_test(test_nothing_to_index), cmocka_unit_test(test_illegal_indices), cmocka_unit_test(test_nonzero),
-        cmocka_unit_test(test_compress),
+        cmocka_unit_test(test_gather),           cmocka_unit_test(test_gather_elements),
+        cmocka_unit_test(test_gather_nd),        cmocka_unit_test(test_scatter_elements),
+        cmocka_unit_test(test_scatter_nd),       cmocka_unit_test(test_large_slices),
+        cmocka_unit_test(test_nothing_to_index), cmocka_unit_test(test_illegal_indices),
+        cmocka_unit_test(test_nonzero),          cmocka_unit_test(test_compress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* concat, split, pad in all modes, center_crop_pad, constant_of_shape, trilu, eye_like, range, shape, one_hot, reverse_sequence against their definitions. */
+/* concat, split, pad in all modes, center_crop_pad, constant_of_shape, trilu, eye_like, range,
+ * shape, one_hot, reverse_sequence against their definitions. */
 #include "move_case.h"
 
 enum { ROUNDS = 400 };
@@ -32,7 +33,8 @@ static void test_concat(void **state)
     for (int round = 0; round < ROUNDS; round++) {
         move_case c;
         int64_t dim[RY_MAX_RANK];
-        int rank = random_dims(1, 4, 9, dim), axis = (int)move_pick(0, rank - 1), parts = (int)move_pick(1, 6);
+        int rank = random_dims(1, 4, 9, dim), axis = (int)move_pick(0, rank - 1),
+            parts = (int)move_pick(1, 6);
         ry_dtype dtype = move_dtype();
         int64_t total = 0;
         move_begin(&c, RY_OP_concat);
@@ -65,7 +67,8 @@ static void test_split(void **state)
     for (int round = 0; round < ROUNDS; round++) {
         move_case c;
         int64_t dim[RY_MAX_RANK];
-        int rank = random_dims(1, 4, 9, dim), axis = (int)move_pick(0, rank - 1), parts = (int)move_pick(1, 6);
+        int rank = random_dims(1, 4, 9, dim), axis = (int)move_pick(0, rank - 1),
+            parts = (int)move_pick(1, 6);
         ry_dtype dtype = move_dtype();
         int64_t total = 0;
         move_begin(&c, RY_OP_split);
@@ -90,7 +93,8 @@ static void expect_pad(const move_case *c, int out, const int64_t *index, void *
     int64_t from[RY_MAX_RANK] = {0};
     for (int i = 0; i < x->rank; i++) {
         int64_t begin = a->pads.at[i], end = a->pads.at[x->rank + i];
-        int64_t low = begin < 0 ? -begin : 0, high = x->dim[i] + (end < 0 ? end : 0), at = index[i] - begin;
+        int64_t low = begin < 0 ? -begin : 0, high = x->dim[i] + (end < 0 ? end : 0),
+                at = index[i] - begin;
         if (a->mode == RY_pad_mode_constant && (at < 0 || at >= x->dim[i])) {
             if (c->problem.inputs > 2) {
                 memcpy(value, c->in[2].data, ry_dtype_size((ry_dtype)x->dtype));
@@ -130,7 +134,8 @@ static void test_pad(void **state)
             dim[i] = mode != RY_pad_mode_constant && dim[i] == 0 ? 1 : dim[i];
             int64_t spare = mode == RY_pad_mode_constant ? dim[i] : (dim[i] - 1) / 2;
             a->pads.at[i] = move_pick(0, 2) == 0 ? 0 : move_pick(-(spare < 3 ? spare : 3), 12);
-            a->pads.at[rank + i] = move_pick(0, 2) == 0 ? 0 : move_pick(-(spare < 3 ? spare : 3), 12);
+            a->pads.at[rank + i] =
+                move_pick(0, 2) == 0 ? 0 : move_pick(-(spare < 3 ? spare : 3), 12);
             to[i] = dim[i] + a->pads.at[i] + a->pads.at[rank + i];
             if (to[i] < 0) {
                 a->pads.at[rank + i] -= to[i];
@@ -155,7 +160,8 @@ static void expect_center(const move_case *c, int out, const int64_t *index, voi
     int64_t from[RY_MAX_RANK];
     for (int i = 0; i < x->rank; i++) {
         bool crop = x->dim[i] > y->dim[i];
-        from[i] = crop ? index[i] + (x->dim[i] - y->dim[i]) / 2 : index[i] - (y->dim[i] - x->dim[i]) / 2;
+        from[i] =
+            crop ? index[i] + (x->dim[i] - y->dim[i]) / 2 : index[i] - (y->dim[i] - x->dim[i]) / 2;
         if (from[i] < 0 || from[i] >= x->dim[i]) {
             return;
         }
@@ -228,7 +234,8 @@ static void test_trilu(void **state)
         ry_dtype dtype = move_dtype();
         move_begin(&c, RY_OP_trilu);
         c.problem.attrs.trilu.upper = move_pick(0, 1);
-        c.problem.attrs.trilu.k = move_pick(0, 20) == 0 ? (move_pick(0, 1) ? INT64_MAX : INT64_MIN) : move_pick(-12, 12);
+        c.problem.attrs.trilu.k =
+            move_pick(0, 20) == 0 ? (move_pick(0, 1) ? INT64_MAX : INT64_MIN) : move_pick(-12, 12);
         move_in(&c, dtype, rank, dim);
         move_out(&c, dtype, rank, dim, false);
         move_check(&c, expect_trilu);
@@ -238,7 +245,8 @@ static void test_trilu(void **state)
 static void expect_eye(const move_case *c, int out, const int64_t *index, void *value)
 {
     (void)out;
-    ry_set_i64((ry_dtype)c->out[0].dtype, value, 0, index[1] - index[0] == c->problem.attrs.eye_like.k);
+    ry_set_i64((ry_dtype)c->out[0].dtype, value, 0,
+               index[1] - index[0] == c->problem.attrs.eye_like.k);
 }
 
 static void expect_range(const move_case *c, int out, const int64_t *index, void *value)
@@ -263,7 +271,8 @@ static void expect_shape(const move_case *c, int out, const int64_t *index, void
     const ry_shape_attrs *a = &c->problem.attrs.shape;
     int64_t start = a->start < -c->in[0].rank ? -c->in[0].rank : a->start;
     start = start < 0 ? start + c->in[0].rank : start;
-    ry_set_i64(RY_i64, value, 0, a->size ? ry_tensor_count(&c->in[0]) : c->in[0].dim[start + index[0]]);
+    ry_set_i64(RY_i64, value, 0,
+               a->size ? ry_tensor_count(&c->in[0]) : c->in[0].dim[start + index[0]]);
 }
 
 static void test_patterns(void **state)
@@ -296,7 +305,8 @@ static void test_patterns(void **state)
         int64_t from = c.problem.attrs.shape.start;
         from = from < 0 ? (from + rank < 0 ? 0 : from + rank) : from;
         move_in(&c, move_dtype(), rank, dim);
-        move_out(&c, RY_i64, c.problem.attrs.shape.size ? 0 : 1, (const int64_t[]){move_pick(0, rank - from)}, false);
+        move_out(&c, RY_i64, c.problem.attrs.shape.size ? 0 : 1,
+                 (const int64_t[]){move_pick(0, rank - from)}, false);
         move_check(&c, expect_shape);
     }
 }
@@ -308,8 +318,11 @@ static void test_wide_ranges(void **state)
     static const struct {
         int64_t start, delta, count;
     } rows[] = {
-        {(INT64_C(1) << 53) + 1, 2, 5}, {-(INT64_C(1) << 53) - 1, -1, 5}, {INT64_MAX, -(INT64_C(1) << 62), 4},
-        {INT64_MIN, INT64_MAX, 3},      {INT64_MAX - 39, 1, 40},
+        {(INT64_C(1) << 53) + 1, 2, 5},
+        {-(INT64_C(1) << 53) - 1, -1, 5},
+        {INT64_MAX, -(INT64_C(1) << 62), 4},
+        {INT64_MIN, INT64_MAX, 3},
+        {INT64_MAX - 39, 1, 40},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         move_case c;
@@ -331,7 +344,8 @@ static void expect_one_hot(const move_case *c, int out, const int64_t *index, vo
         at[i] = index[i < axis ? i : i + 1];
     }
     int64_t class = ry_get_i64((ry_dtype)indices->dtype, move_at(indices, at), 0);
-    bool on = class == index[axis] || (class + y->dim[axis] == index[axis] && indices->dtype != RYND_DTYPE_U64);
+    bool on = class == index[axis] ||
+              (class + y->dim[axis] == index[axis] && indices->dtype != RYND_DTYPE_U64);
     move_take(&c->in[2], (const int64_t[]){on}, value);
 }
 
@@ -361,7 +375,8 @@ static void expect_reversed(const move_case *c, int out, const int64_t *index, v
 {
     (void)out;
     const ry_reverse_sequence_attrs *a = &c->problem.attrs.reverse_sequence;
-    int64_t from[RY_MAX_RANK], length = ry_get_i64(RY_i64, move_at(&c->in[1], &index[a->batch_axis]), 0);
+    int64_t from[RY_MAX_RANK],
+        length = ry_get_i64(RY_i64, move_at(&c->in[1], &index[a->batch_axis]), 0);
     memcpy(from, index, sizeof from);
     if (index[a->time_axis] < length) {
         from[a->time_axis] = length - 1 - index[a->time_axis];
@@ -381,7 +396,8 @@ static void test_reverse_sequence(void **state)
         c.problem.attrs.reverse_sequence.batch_axis = round & 1;
         c.problem.attrs.reverse_sequence.time_axis = 1 - (round & 1);
         move_in(&c, dtype, rank, dim);
-        move_fill(move_in(&c, RY_i64, 1, (const int64_t[]){dim[round & 1]}), 0, dim[1 - (round & 1)]);
+        move_fill(move_in(&c, RY_i64, 1, (const int64_t[]){dim[round & 1]}), 0,
+                  dim[1 - (round & 1)]);
         move_out(&c, dtype, rank, dim, false);
         move_check(&c, expect_reversed);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every public function with each of its pointers NULL, the others being good: an error that names the parameter, or what the header says of a NULL
- * that is allowed. The functions and their parameters are read from the headers, so one that is not tried here fails the last test. */
+/* Every public function with each of its pointers NULL, the others being good: an error that names
+ * the parameter, or what the header says of a NULL that is allowed. The functions and their
+ * parameters are read from the headers, so one that is not tried here fails the last test. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +51,8 @@ static void taken(const char *function, const char *parameter, bool right)
 {
     note(function, parameter);
     if (!right) {
-        fail_msg("%s with %s NULL does not do what its header says (%s)", function, parameter, rynd_last_error());
+        fail_msg("%s with %s NULL does not do what its header says (%s)", function, parameter,
+                 rynd_last_error());
     }
 }
 
@@ -65,7 +67,8 @@ static int begin(void **state)
     const rynd_context_options options = {.size = sizeof options, .threads = 2};
     const rynd_plan_options plan_options = {.size = sizeof plan_options, .batch = 1};
     size = tiny_model(bytes);
-    return rynd_context_create(&options, &context) || rynd_model_load_memory(context, bytes, size, &model) ||
+    return rynd_context_create(&options, &context) ||
+           rynd_model_load_memory(context, bytes, size, &model) ||
            rynd_plan_create(model, &plan_options, &plan) || rynd_session_create(plan, &session) ||
            rynd_op_create(context, "conv c=2 h=3 w=3 k=2", NULL, &op);
 }
@@ -105,7 +108,8 @@ static void contexts(void **state)
     REFUSES(rynd_context_keep_machine, context, NULL, &machine, NULL);
     REFUSES(rynd_context_keep_machine, machine, context, NULL, NULL);
     /* A machine of zeros is refused, whether the name is wanted or not. */
-    TAKES(rynd_context_keep_machine, path, rynd_context_keep_machine(context, &machine, NULL) == RYND_ERROR_ARGUMENT);
+    TAKES(rynd_context_keep_machine, path,
+          rynd_context_keep_machine(context, &machine, NULL) == RYND_ERROR_ARGUMENT);
     REFUSES(rynd_machine_save, machine, NULL, "/nowhere/machine.txt");
     REFUSES(rynd_machine_save, path, &machine, NULL);
     REFUSES(rynd_machine_load, path, NULL, &machine);
@@ -128,7 +132,8 @@ static void tensors(void **state)
     void *written = NULL;
     size_t length = 0;
     rynd_tensor tensor = rynd_tensor_of(x, RYND_DTYPE_F32, 2, (int64_t[]){2, 3}), read;
-    TAKES(rynd_tensor_of, data, rynd_tensor_of(NULL, RYND_DTYPE_F32, 1, (int64_t[]){6}).dtype == RYND_DTYPE_F32);
+    TAKES(rynd_tensor_of, data,
+          rynd_tensor_of(NULL, RYND_DTYPE_F32, 1, (int64_t[]){6}).dtype == RYND_DTYPE_F32);
     TAKES(rynd_tensor_of, dim, rynd_tensor_of(x, RYND_DTYPE_F32, 0, NULL).dtype == RYND_DTYPE_F32);
     assert_int_equal(rynd_tensor_of(x, RYND_DTYPE_F32, 1, NULL).dtype, RYND_DTYPE_NONE);
     TAKES(rynd_tensor_elements, tensor, rynd_tensor_elements(NULL) == -1);
@@ -136,11 +141,13 @@ static void tensors(void **state)
     REFUSES(rynd_tensor_write_pb, tensor, context, "x", NULL, &written, &length);
     REFUSES(rynd_tensor_write_pb, data, context, "x", &tensor, NULL, &length);
     REFUSES(rynd_tensor_write_pb, size, context, "x", &tensor, &written, NULL);
-    TAKES(rynd_tensor_write_pb, name, rynd_tensor_write_pb(context, NULL, &tensor, &written, &length) == RYND_OK);
+    TAKES(rynd_tensor_write_pb, name,
+          rynd_tensor_write_pb(context, NULL, &tensor, &written, &length) == RYND_OK);
     REFUSES(rynd_tensor_read_pb, context, NULL, written, length, &read, NULL);
     REFUSES(rynd_tensor_read_pb, data, context, NULL, length, &read, NULL);
     REFUSES(rynd_tensor_read_pb, tensor, context, written, length, NULL, NULL);
-    TAKES(rynd_tensor_read_pb, name, rynd_tensor_read_pb(context, written, length, &read, NULL) == RYND_OK);
+    TAKES(rynd_tensor_read_pb, name,
+          rynd_tensor_read_pb(context, written, length, &read, NULL) == RYND_OK);
     IGNORES(rynd_tensor_free, context, NULL, &read);
     IGNORES(rynd_tensor_free, tensor, context, NULL);
     rynd_tensor_free(context, &read);
@@ -196,7 +203,8 @@ static void plans(void **state)
     REFUSES(rynd_plan_create, model, NULL, NULL, &made);
     REFUSES(rynd_plan_create, plan, model, NULL, NULL);
     /* The model's batch is open, so a plan with no options fails for that reason. */
-    TAKES(rynd_plan_create, options, rynd_plan_create(model, NULL, &made) == RYND_ERROR_SHAPE && !made);
+    TAKES(rynd_plan_create, options,
+          rynd_plan_create(model, NULL, &made) == RYND_ERROR_SHAPE && !made);
     IGNORES(rynd_plan_destroy, plan, NULL);
     REFUSES(rynd_plan_memory, plan, NULL, &memory);
     REFUSES(rynd_plan_memory, memory, plan, NULL);
@@ -220,7 +228,8 @@ static void sessions(void **state)
     (void)state;
     rynd_session *made = NULL;
     float x[TINY_CHANNELS * TINY_SIDE * TINY_SIDE] = {0};
-    rynd_tensor tensor = rynd_tensor_of(x, RYND_DTYPE_F32, 4, (int64_t[]){1, TINY_CHANNELS, TINY_SIDE, TINY_SIDE});
+    rynd_tensor tensor =
+        rynd_tensor_of(x, RYND_DTYPE_F32, 4, (int64_t[]){1, TINY_CHANNELS, TINY_SIDE, TINY_SIDE});
     REFUSES(rynd_session_create, plan, NULL, &made);
     REFUSES(rynd_session_create, session, plan, NULL);
     IGNORES(rynd_session_destroy, session, NULL);
@@ -246,7 +255,8 @@ static void operators(void **state)
     REFUSES(rynd_op_create, context, NULL, "conv c=2 h=3 w=3 k=2", NULL, &made);
     REFUSES(rynd_op_create, problem, context, NULL, NULL, &made);
     REFUSES(rynd_op_create, op, context, "conv c=2 h=3 w=3 k=2", NULL, NULL);
-    TAKES(rynd_op_create, options, rynd_op_create(context, "conv c=2 h=3 w=3 k=2", NULL, &made) == RYND_OK && made);
+    TAKES(rynd_op_create, options,
+          rynd_op_create(context, "conv c=2 h=3 w=3 k=2", NULL, &made) == RYND_OK && made);
     rynd_op_destroy(made);
     IGNORES(rynd_op_destroy, op, NULL);
     TAKES(rynd_op_input_count, op, rynd_op_input_count(NULL) == 0);
@@ -355,8 +365,10 @@ static void none_is_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contexts), cmocka_unit_test(texts),    cmocka_unit_test(tensors),   cmocka_unit_test(models),
-        cmocka_unit_test(plans),    cmocka_unit_test(sessions), cmocka_unit_test(operators), cmocka_unit_test(none_is_left_out),
+        cmocka_unit_test(contexts),  cmocka_unit_test(texts),
+        cmocka_unit_test(tensors),   cmocka_unit_test(models),
+        cmocka_unit_test(plans),     cmocka_unit_test(sessions),
+        cmocka_unit_test(operators), cmocka_unit_test(none_is_left_out),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

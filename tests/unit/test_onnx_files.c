@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Model files that are none, and external data: inside the model's folder, and every way out of it. */
+/* Model files that are none, and external data: inside the model's folder, and every way out of it.
+ */
 #define _XOPEN_SOURCE 700
 
 #include <setjmp.h>
@@ -89,7 +90,8 @@ static void test_no_model(void **state)
 static onnx_bytes external_model(const char *location, const char *offset, const char *length)
 {
     const int64_t three[] = {3};
-    const char *const keys[] = {"location", "offset", "length"}, *const values[] = {location, offset, length};
+    const char *const keys[] = {"location", "offset", "length"}, *const values[] = {location,
+                                                                                    offset, length};
     onnx_bytes tensor = make_tensor("w", 1, 1, three), graph = {0};
     for (int i = 0; i < 3; i++) {
         if (values[i]) {
@@ -165,8 +167,10 @@ static void test_external_data(void **state)
     write_file(secret, numbers, sizeof numbers);
     assert_int_equal(symlink("../model_secret/w.bin", path_of("beside.bin")), 0);
     assert_int_equal(symlink("../model_secret", path_of("beside")), 0);
-    expect_error(write_external("beside.bin", "4", "12"), RYND_ERROR_FORMAT, "a link that leaves the model's folder");
-    expect_error(write_external("beside/w.bin", "4", "12"), RYND_ERROR_FORMAT, "a link that leaves the model's folder");
+    expect_error(write_external("beside.bin", "4", "12"), RYND_ERROR_FORMAT,
+                 "a link that leaves the model's folder");
+    expect_error(write_external("beside/w.bin", "4", "12"), RYND_ERROR_FORMAT,
+                 "a link that leaves the model's folder");
     assert_int_equal(symlink("weights.bin", path_of("inside.bin")), 0);
     expect_weights(write_external("inside.bin", "4", "12"));
 
@@ -174,15 +178,20 @@ static void test_external_data(void **state)
     expect_weights(write_external("weights.bin", "4", NULL));
     expect_weights(write_external("./sub/w.bin", "4", "12"));
 
-    expect_error(write_external("../outside.bin", "4", "12"), RYND_ERROR_FORMAT, "'../outside.bin' is refused");
-    expect_error(write_external("sub/../../outside.bin", "4", "12"), RYND_ERROR_FORMAT, "is refused");
+    expect_error(write_external("../outside.bin", "4", "12"), RYND_ERROR_FORMAT,
+                 "'../outside.bin' is refused");
+    expect_error(write_external("sub/../../outside.bin", "4", "12"), RYND_ERROR_FORMAT,
+                 "is refused");
     expect_error(write_external(outside, "4", "12"), RYND_ERROR_FORMAT, "is refused");
-    expect_error(write_external("link.bin", "4", "12"), RYND_ERROR_FORMAT, "a link that leaves the model's folder");
+    expect_error(write_external("link.bin", "4", "12"), RYND_ERROR_FORMAT,
+                 "a link that leaves the model's folder");
     expect_error(write_external("absent.bin", "4", "12"), RYND_ERROR_IO, "tensor 'w'");
     expect_error(write_external("sub", "4", "12"), RYND_ERROR_IO, "is a folder");
     expect_error(write_external("weights.bin", "8", "12"), RYND_ERROR_FORMAT, "exceeds the file");
-    expect_error(write_external("weights.bin", "18446744073709551615", "12"), RYND_ERROR_FORMAT, "exceeds the file");
-    expect_error(write_external("weights.bin", "4", "11"), RYND_ERROR_SHAPE, "needs 12 bytes, but it has 11");
+    expect_error(write_external("weights.bin", "18446744073709551615", "12"), RYND_ERROR_FORMAT,
+                 "exceeds the file");
+    expect_error(write_external("weights.bin", "4", "11"), RYND_ERROR_SHAPE,
+                 "needs 12 bytes, but it has 11");
     expect_error(write_external("weights.bin", "four", "12"), RYND_ERROR_FORMAT, "not a number");
     expect_error(write_external(NULL, "4", "12"), RYND_ERROR_FORMAT, "no location");
 }
@@ -193,8 +202,12 @@ static void test_external_in_memory(void **state)
     onnx_bytes bytes = external_model("weights.bin", "4", "12");
     ry_onnx_model model;
     ry_error error;
-    assert_int_equal(ry_onnx_load_memory(bytes.data, bytes.size, NULL, &ry_system_allocator, &model, &error), RYND_ERROR_UNSUPPORTED);
-    assert_int_equal(ry_onnx_load_memory(bytes.data, bytes.size, folder, &ry_system_allocator, &model, &error), RYND_OK);
+    assert_int_equal(
+        ry_onnx_load_memory(bytes.data, bytes.size, NULL, &ry_system_allocator, &model, &error),
+        RYND_ERROR_UNSUPPORTED);
+    assert_int_equal(
+        ry_onnx_load_memory(bytes.data, bytes.size, folder, &ry_system_allocator, &model, &error),
+        RYND_OK);
     ry_onnx_free(&model);
     onnx_bytes_free(&bytes);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Models that have more of something than it is given room for: numbers beyond a shape, dims beyond RY_MAX_RANK. */
+/* Models that have more of something than it is given room for: numbers beyond a shape, dims beyond
+ * RY_MAX_RANK. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static void expect_failure(rynd_status got, rynd_status want, const ry_error *error, const char *part)
+static void expect_failure(rynd_status got, rynd_status want, const ry_error *error,
+                           const char *part)
 {
     if (got != want || !strstr(error->text, part)) {
         fail_msg("status %d, \"%s\"; expected %d, \"%s\"", (int)got, error->text, (int)want, part);
@@ -27,20 +29,23 @@ static rynd_status read_tensor(onnx_bytes bytes, ry_error *error)
     ry_tensor tensor;
     const char *name;
     ry_arena_init(&arena, &ry_system_allocator);
-    const rynd_status status = ry_onnx_tensor_read(bytes.data, bytes.size, &arena, &name, &tensor, error);
+    const rynd_status status =
+        ry_onnx_tensor_read(bytes.data, bytes.size, &arena, &name, &tensor, error);
     ry_arena_free(&arena);
     onnx_bytes_free(&bytes);
     return status;
 }
 
-/* Each type that is stored as numbers: a few too many, and more than any block of memory has to spare. */
+/* Each type that is stored as numbers: a few too many, and more than any block of memory has to
+ * spare. */
 static void test_numbers(void **state)
 {
     (void)state;
     static const struct {
         int onnx;
         unsigned field;
-    } types[] = {{3, 5}, {2, 5}, {5, 5}, {4, 5}, {6, 5}, {9, 5}, {10, 5}, {16, 5}, {7, 7}, {12, 11}, {13, 11}};
+    } types[] = {{3, 5},  {2, 5},  {5, 5}, {4, 5},   {6, 5},  {9, 5},
+                 {10, 5}, {16, 5}, {7, 7}, {12, 11}, {13, 11}};
     static const int counts[] = {2, 4, 100000};
     const int64_t three[] = {3};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
@@ -68,7 +73,8 @@ static rynd_status load_declared(int rank, const int64_t *dims, bool output, ry_
     add_input(&graph, make_value("x", output ? 0 : rank, dims));
     add_output(&graph, make_value("y", output ? rank : -1, dims));
     onnx_bytes bytes = make_model(8, 17, graph);
-    const rynd_status status = ry_onnx_load_memory(bytes.data, bytes.size, NULL, &ry_system_allocator, &model, error);
+    const rynd_status status =
+        ry_onnx_load_memory(bytes.data, bytes.size, NULL, &ry_system_allocator, &model, error);
     if (status == RYND_OK) {
         ry_onnx_free(&model);
     }
@@ -76,7 +82,8 @@ static rynd_status load_declared(int rank, const int64_t *dims, bool output, ry_
     return status;
 }
 
-/* The most that fits, and each number of dims beyond it up to where any bookkeeping of ours would overflow. */
+/* The most that fits, and each number of dims beyond it up to where any bookkeeping of ours would
+ * overflow. */
 static void test_dims(void **state)
 {
     (void)state;
@@ -90,12 +97,14 @@ static void test_dims(void **state)
     assert_int_equal(load_declared(RY_MAX_RANK, ones, false, &error), RYND_OK);
     for (int rank = RY_MAX_RANK + 1; rank <= RY_MAX_RANK + 24; rank++) {
         char part[64];
-        expect_failure(read_tensor(make_floats("v", rank, ones, &number), &error), RYND_ERROR_UNSUPPORTED, &error,
-                       "tensor 'v' has more than 16 dimensions");
+        expect_failure(read_tensor(make_floats("v", rank, ones, &number), &error),
+                       RYND_ERROR_UNSUPPORTED, &error, "tensor 'v' has more than 16 dimensions");
         snprintf(part, sizeof part, "value 'x' has %d dimensions; rynd has at most 16", rank);
-        expect_failure(load_declared(rank, ones, false, &error), RYND_ERROR_UNSUPPORTED, &error, part);
+        expect_failure(load_declared(rank, ones, false, &error), RYND_ERROR_UNSUPPORTED, &error,
+                       part);
         snprintf(part, sizeof part, "value 'y' has %d dimensions; rynd has at most 16", rank);
-        expect_failure(load_declared(rank, ones, true, &error), RYND_ERROR_UNSUPPORTED, &error, part);
+        expect_failure(load_declared(rank, ones, true, &error), RYND_ERROR_UNSUPPORTED, &error,
+                       part);
     }
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of ONNX operators: every row is well formed, and the operators that rynd promises are there. */
+/* The table of ONNX operators: every row is well formed, and the operators that rynd promises are
+ * there. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,24 +16,33 @@
 
 /* The promise: ONNX's operators at the newest opset, those that ONNX withdrew included. */
 static const char promised[] =
-    "Abs Acos Acosh Add Affine AffineGrid And ArgMax ArgMin Asin Asinh Atan Atanh Attention AveragePool BatchNormalization BitShift "
+    "Abs Acos Acosh Add Affine AffineGrid And ArgMax ArgMin Asin Asinh Atan Atanh Attention "
+    "AveragePool BatchNormalization BitShift "
     "BitwiseAnd "
     "BitwiseNot "
-    "BitwiseOr BitwiseXor Cast CastLike Ceil Celu CenterCropPad Clip Col2Im Compress Concat Constant ConstantOfShape Conv ConvInteger "
+    "BitwiseOr BitwiseXor Cast CastLike Ceil Celu CenterCropPad Clip Col2Im Compress Concat "
+    "Constant ConstantOfShape Conv ConvInteger "
     "ConvTranspose "
-    "Cos Cosh Crop CumProd CumSum DeformConv DepthToSpace DequantizeLinear Div Dropout DynamicQuantizeLinear Einsum Elu Equal Erf Exp "
+    "Cos Cosh Crop CumProd CumSum DeformConv DepthToSpace DequantizeLinear Div Dropout "
+    "DynamicQuantizeLinear Einsum Elu Equal Erf Exp "
     "Expand "
     "EyeLike Flatten "
-    "Floor Gather GatherElements GatherND Gelu Gemm GlobalAveragePool GlobalMaxPool Greater GreaterOrEqual GridSample GroupNormalization "
+    "Floor Gather GatherElements GatherND Gelu Gemm GlobalAveragePool GlobalMaxPool Greater "
+    "GreaterOrEqual GridSample GroupNormalization "
     "HardSigmoid "
-    "HardSwish Hardmax Identity ImageScaler InstanceNormalization IsInf IsNaN LRN LayerNormalization LeakyRelu Less LessOrEqual Log "
+    "HardSwish Hardmax Identity ImageScaler InstanceNormalization IsInf IsNaN LRN "
+    "LayerNormalization LeakyRelu Less LessOrEqual Log "
     "LogSoftmax "
-    "LpNormalization LpPool MatMul MatMulInteger Max MaxPool MaxUnpool Mean MeanVarianceNormalization Min Mish Mod Mul Neg "
+    "LpNormalization LpPool MatMul MatMulInteger Max MaxPool MaxUnpool Mean "
+    "MeanVarianceNormalization Min Mish Mod Mul Neg "
     "NonMaxSuppression NonZero "
-    "Not OneHot Or PRelu Pad Pow QLinearConv QLinearMatMul QuantizeLinear RMSNormalization Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum "
-    "ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape Resize ReverseSequence RoiAlign "
+    "Not OneHot Or PRelu Pad Pow QLinearConv QLinearMatMul QuantizeLinear RMSNormalization Range "
+    "Reciprocal ReduceL1 ReduceL2 ReduceLogSum "
+    "ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu "
+    "Reshape Resize ReverseSequence RoiAlign "
     "Round Scatter "
-    "ScatterElements ScatterND Selu Shape Shrink Sigmoid Sign Sin Sinh Size Slice Softmax Softplus Softsign SpaceToDepth Split Sqrt "
+    "ScatterElements ScatterND Selu Shape Shrink Sigmoid Sign Sin Sinh Size Slice Softmax Softplus "
+    "Softsign SpaceToDepth Split Sqrt "
     "Squeeze Sub Sum "
     "SwiGLU Swish Tan Tanh ThresholdedRelu Tile TopK Transpose Trilu Unsqueeze Upsample Where Xor";
 
@@ -143,17 +153,20 @@ static void test_attributes(void **state)
             }
             const ry_field *field = row->op < RY_OPS ? find_field(row->op, spec->field) : NULL;
             if (!field || !fits(spec, field->kind)) {
-                fail_msg("%s-%d: attribute '%s' has no fitting field '%s'", row->name, row->first, spec->name, spec->field);
+                fail_msg("%s-%d: attribute '%s' has no fitting field '%s'", row->name, row->first,
+                         spec->name, spec->field);
                 continue;
             }
             if (field->kind == RY_FIELD_ENUM && spec->text && !knows_word(field, spec->text)) {
-                fail_msg("%s-%d: attribute '%s': '%s' is no value of '%s'", row->name, row->first, spec->name, spec->text, spec->field);
+                fail_msg("%s-%d: attribute '%s': '%s' is no value of '%s'", row->name, row->first,
+                         spec->name, spec->text, spec->field);
             }
         }
     }
 }
 
-/* Row texts parse, with the row's attributes as parameters, and use no more inputs than the operator has. */
+/* Row texts parse, with the row's attributes as parameters, and use no more inputs than the
+ * operator has. */
 static void test_texts(void **state)
 {
     (void)state;
@@ -167,7 +180,8 @@ static void test_texts(void **state)
             continue;
         }
         for (const ry_attribute_spec *spec = row->attributes; spec->name; spec++) {
-            if (spec->field && !*spec->field && (spec->type == RY_ATTRIBUTE_float || spec->type == RY_ATTRIBUTE_int)) {
+            if (spec->field && !*spec->field &&
+                (spec->type == RY_ATTRIBUTE_float || spec->type == RY_ATTRIBUTE_int)) {
                 assert_true(count < 8);
                 parameters[count++] = (ry_expr_parameter){spec->name, spec->number};
             }
@@ -198,7 +212,8 @@ static void test_rows(void **state)
     }
 }
 
-/* docs/operators.md names every operator with its first opset. Tests run in the root of the sources. */
+/* docs/operators.md names every operator with its first opset. Tests run in the root of the
+ * sources. */
 static void test_documented(void **state)
 {
     (void)state;
@@ -226,8 +241,9 @@ static void test_documented(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_promised),   cmocka_unit_test(test_unknown), cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_attributes), cmocka_unit_test(test_texts),   cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_promised),   cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_versions),   cmocka_unit_test(test_attributes),
+        cmocka_unit_test(test_texts),      cmocka_unit_test(test_rows),
         cmocka_unit_test(test_documented),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,7 +80,8 @@ static void test_absent_input(void **state)
     add_initializer(&graph, make_floats("high", 0, NULL, &six));
     assert_int_equal(load(8, 17, graph, &model, &error), RYND_OK);
     assert_int_equal(model.graph->node_count, 1);
-    assert_int_equal(model.graph->nodes[0].inputs, 1); /* a bound that is known is part of the expression */
+    assert_int_equal(model.graph->nodes[0].inputs,
+                     1); /* a bound that is known is part of the expression */
     ry_onnx_free(&model);
     expect_error(graph_of(make_node("Add", ",x", "y")), RYND_ERROR_FORMAT, "input 0 is absent");
     expect_error(graph_of(make_node("Min", "x,,x", "y")), RYND_ERROR_FORMAT, "input 1 is absent");
@@ -104,7 +105,9 @@ static void test_function(void **state)
     put_text(&function, 10, "mine");
     onnx_bytes bytes = make_model(8, 17, graph_of(call));
     put_message(&bytes, 25, function);
-    assert_int_equal(ry_onnx_load_memory(bytes.data, bytes.size, NULL, &ry_system_allocator, &model, &error), RYND_OK);
+    assert_int_equal(
+        ry_onnx_load_memory(bytes.data, bytes.size, NULL, &ry_system_allocator, &model, &error),
+        RYND_OK);
     assert_int_equal(model.graph->node_count, 2);
     assert_string_equal(model.graph->nodes[0].source, "Neg");
     assert_string_equal(model.graph->nodes[1].source, "Relu");
@@ -128,7 +131,9 @@ static void test_endless_function(void **state)
     put_text(&function, 10, "mine");
     onnx_bytes bytes = make_model(8, 17, graph_of(call));
     put_message(&bytes, 25, function);
-    assert_int_equal(ry_onnx_load_memory(bytes.data, bytes.size, NULL, &ry_system_allocator, &model, &error), RYND_ERROR_FORMAT);
+    assert_int_equal(
+        ry_onnx_load_memory(bytes.data, bytes.size, NULL, &ry_system_allocator, &model, &error),
+        RYND_ERROR_FORMAT);
     assert_non_null(strstr(error.text, "16 functions deep"));
     onnx_bytes_free(&bytes);
 }
@@ -148,7 +153,8 @@ static void put_function(onnx_bytes *model, const char *domain, const char *name
 static void test_two_functions(void **state)
 {
     (void)state;
-    static const char *const domains[] = {"mine", "yours", "mine"}, *const names[] = {"H", "A", "Z"};
+    static const char *const domains[] = {"mine", "yours", "mine"}, *const names[] = {"H", "A",
+                                                                                      "Z"};
     for (int count = 1; count <= 3; count++) {
         ry_onnx_model model;
         ry_error error;
@@ -159,7 +165,8 @@ static void test_two_functions(void **state)
             put_function(&bytes, domains[i], "F");
             put_function(&bytes, "others", names[i]);
         }
-        const rynd_status status = ry_onnx_load_memory(bytes.data, bytes.size, NULL, &ry_system_allocator, &model, &error);
+        const rynd_status status =
+            ry_onnx_load_memory(bytes.data, bytes.size, NULL, &ry_system_allocator, &model, &error);
         assert_int_equal(status, count < 3 ? RYND_OK : RYND_ERROR_FORMAT);
         if (status == RYND_OK) {
             assert_string_equal(model.graph->nodes[0].source, "Relu");
@@ -179,7 +186,8 @@ static void test_structure(void **state)
     add_node(&graph, make_node("Relu", "a", "y"));
     expect_error(graph, RYND_ERROR_FORMAT, "'a', 'b' form a cycle");
 
-    expect_error(graph_of(make_node("Add", "x,w", "y")), RYND_ERROR_FORMAT, "node 'y' (Add): its input 'w' is missing");
+    expect_error(graph_of(make_node("Add", "x,w", "y")), RYND_ERROR_FORMAT,
+                 "node 'y' (Add): its input 'w' is missing");
     expect_error(graph_of(make_node("Relu", "x", "z")), RYND_ERROR_FORMAT, "output 'y' is missing");
 
     graph = graph_of(make_node("Relu", "x", "y"));
@@ -188,7 +196,8 @@ static void test_structure(void **state)
 
     graph = graph_of(make_node("Relu", "x", "y"));
     add_node(&graph, make_node("Neg", "x", "x"));
-    expect_error(graph, RYND_ERROR_FORMAT, "its output 'x' is also made by an input or initializer");
+    expect_error(graph, RYND_ERROR_FORMAT,
+                 "its output 'x' is also made by an input or initializer");
 
     graph = graph_of(make_node("Relu", "x", "y"));
     add_input(&graph, make_value("x", 2, dims_n3));
@@ -235,16 +244,19 @@ static void test_wrong_declarations(void **state)
         fail_msg("%s", error.text);
     }
     assert_int_equal(model.graph->warning_count, 3);
-    assert_string_equal(model.graph->warnings[0], "value 'a' is declared with shape 6, but has Nx3, which holds");
+    assert_string_equal(model.graph->warnings[0],
+                        "value 'a' is declared with shape 6, but has Nx3, which holds");
     assert_non_null(strstr(model.graph->warnings[1], "value 'a' has the ONNX data type 99"));
-    assert_string_equal(model.graph->warnings[2], "output 'y' is declared with shape Nx4, but has Nx3, which holds");
+    assert_string_equal(model.graph->warnings[2],
+                        "output 'y' is declared with shape Nx4, but has Nx3, which holds");
     const ry_value *y = &model.graph->values[ry_graph_find(model.graph, "y")];
     assert_int_equal(y->shape.dim[1], 3);
     assert_int_equal(model.graph->symbol_count, 1); /* declarations inside make no symbols */
     ry_onnx_free(&model);
 }
 
-/* The same domain twice: what both say is taken, under either of its names; what they contradict each other in is refused. */
+/* The same domain twice: what both say is taken, under either of its names; what they contradict
+ * each other in is refused. */
 static void test_two_opsets(void **state)
 {
     (void)state;
@@ -255,7 +267,8 @@ static void test_two_opsets(void **state)
         put_text(&import, 1, "ai.onnx");
         put_int(&import, 2, second);
         put_message(&bytes, 8, import);
-        const rynd_status status = ry_onnx_load_memory(bytes.data, bytes.size, NULL, &ry_system_allocator, &model, &error);
+        const rynd_status status =
+            ry_onnx_load_memory(bytes.data, bytes.size, NULL, &ry_system_allocator, &model, &error);
         if (second == 17) {
             assert_int_equal(status, RYND_OK);
             assert_int_equal(model.opset, 17);
@@ -273,7 +286,8 @@ static void test_operators_refused(void **state)
     (void)state;
     ry_onnx_model model;
     ry_error error;
-    onnx_bytes graph = graph_of(make_node("Loop", "x", "a")), foreign = make_node("FusedConv", "a", "b");
+    onnx_bytes graph = graph_of(make_node("Loop", "x", "a")),
+               foreign = make_node("FusedConv", "a", "b");
     put_text(&foreign, 7, "com.example");
     add_node(&graph, foreign);
     add_node(&graph, make_node("Gelu", "b", "y"));
@@ -284,10 +298,12 @@ static void test_operators_refused(void **state)
     assert_non_null(strstr(error.text, "node 'b': FusedConv of domain 'com.example'"));
     assert_non_null(strstr(error.text, "node 'y': Gelu of opset 17 (ONNX has it from opset 20)"));
 
-    assert_int_equal(load(8, 29, graph_of(make_node("Relu", "x", "y")), &model, &error), RYND_ERROR_UNSUPPORTED);
+    assert_int_equal(load(8, 29, graph_of(make_node("Relu", "x", "y")), &model, &error),
+                     RYND_ERROR_UNSUPPORTED);
     assert_non_null(strstr(error.text, "opset 29"));
     assert_non_null(strstr(error.text, "the newest that rynd knows is 28"));
-    assert_int_equal(load(99, 17, graph_of(make_node("Relu", "x", "y")), &model, &error), RYND_ERROR_UNSUPPORTED);
+    assert_int_equal(load(99, 17, graph_of(make_node("Relu", "x", "y")), &model, &error),
+                     RYND_ERROR_UNSUPPORTED);
     assert_non_null(strstr(error.text, "IR version 99"));
 }
 
@@ -296,19 +312,23 @@ static void test_attributes(void **state)
     (void)state;
     onnx_bytes node = make_node("Elu", "x", "y");
     add_float_attribute(&node, "beta", 2);
-    expect_error(graph_of(node), RYND_ERROR_UNSUPPORTED, "node 'y' (Elu): its attribute 'beta' is not one");
+    expect_error(graph_of(node), RYND_ERROR_UNSUPPORTED,
+                 "node 'y' (Elu): its attribute 'beta' is not one");
 
     node = make_node("Elu", "x", "y");
     add_int_attribute(&node, "alpha", 2);
-    expect_error(graph_of(node), RYND_ERROR_FORMAT, "its attribute 'alpha' is int; it must be float");
+    expect_error(graph_of(node), RYND_ERROR_FORMAT,
+                 "its attribute 'alpha' is int; it must be float");
 
-    expect_error(graph_of(make_node("DepthToSpace", "x", "y")), RYND_ERROR_FORMAT, "its attribute 'blocksize' is missing");
+    expect_error(graph_of(make_node("DepthToSpace", "x", "y")), RYND_ERROR_FORMAT,
+                 "its attribute 'blocksize' is missing");
 
     node = make_node("Elu", "x", "y");
     add_float_attribute(&node, "alpha", 2);
     add_float_attribute(&node, "_note", 2);
     add_float_attribute(&node, "alpha", 3);
-    expect_error(graph_of(node), RYND_ERROR_FORMAT, "node 'y' (Elu): its attribute 'alpha' is given twice");
+    expect_error(graph_of(node), RYND_ERROR_FORMAT,
+                 "node 'y' (Elu): its attribute 'alpha' is given twice");
 
     node = make_node("Resize", "x,,s", "y");
     add_text_attribute(&node, "mode", "sinc");
@@ -316,10 +336,13 @@ static void test_attributes(void **state)
     const int64_t two[] = {2};
     const float scales[] = {1, 2};
     add_initializer(&graph, make_floats("s", 1, two, scales));
-    expect_error(graph, RYND_ERROR_UNSUPPORTED, "its attribute 'mode' has the unknown value 'sinc'");
+    expect_error(graph, RYND_ERROR_UNSUPPORTED,
+                 "its attribute 'mode' has the unknown value 'sinc'");
 
-    expect_error(graph_of(make_node("Relu", "x,x", "y")), RYND_ERROR_FORMAT, "it has 2 inputs; Relu of opset 17 takes 1");
-    expect_error(graph_of(make_node("Not", "x", "y")), RYND_ERROR_SHAPE, "its input 'x' has type f32, which Not does not take");
+    expect_error(graph_of(make_node("Relu", "x,x", "y")), RYND_ERROR_FORMAT,
+                 "it has 2 inputs; Relu of opset 17 takes 1");
+    expect_error(graph_of(make_node("Not", "x", "y")), RYND_ERROR_SHAPE,
+                 "its input 'x' has type f32, which Not does not take");
 }
 
 /* Every beginning of a model, and every single damaged byte: refused or read, never more. */
@@ -327,27 +350,33 @@ static void test_damage(void **state)
 {
     (void)state;
     const float numbers[] = {1, 2, 3};
-    onnx_bytes graph = graph_of(make_node("Add", "x,w", "a")), node = make_node("Transpose", "a", "y");
+    onnx_bytes graph = graph_of(make_node("Add", "x,w", "a")),
+               node = make_node("Transpose", "a", "y");
     add_ints_attribute(&node, "perm", 2, (const int64_t[]){1, 0});
     add_node(&graph, node);
     add_initializer(&graph, make_floats("w", 1, three, numbers));
     onnx_bytes bytes = make_model(8, 17, graph);
     ry_onnx_model model;
     ry_error error;
-    assert_int_equal(ry_onnx_load_memory(bytes.data, bytes.size, NULL, &ry_system_allocator, &model, &error), RYND_OK);
+    assert_int_equal(
+        ry_onnx_load_memory(bytes.data, bytes.size, NULL, &ry_system_allocator, &model, &error),
+        RYND_OK);
     ry_onnx_free(&model);
     size_t opset_import = 4; /* the last field: a model without it is whole, and of opset 1 */
     for (size_t size = 0; size < bytes.size - opset_import; size++) {
-        uint8_t *cut = malloc(size + 1); /* exactly as long, so that a sanitizer sees a step beyond */
+        uint8_t *cut =
+            malloc(size + 1); /* exactly as long, so that a sanitizer sees a step beyond */
         assert_non_null(cut);
         memcpy(cut, bytes.data, size);
-        assert_int_not_equal(ry_onnx_load_memory(cut, size, NULL, &ry_system_allocator, &model, &error), RYND_OK);
+        assert_int_not_equal(
+            ry_onnx_load_memory(cut, size, NULL, &ry_system_allocator, &model, &error), RYND_OK);
         free(cut);
     }
     for (size_t i = 0; i < bytes.size; i++) {
         for (int bit = 0; bit < 8; bit++) {
             bytes.data[i] ^= (uint8_t)(1 << bit);
-            if (ry_onnx_load_memory(bytes.data, bytes.size, NULL, &ry_system_allocator, &model, &error) == RYND_OK) {
+            if (ry_onnx_load_memory(bytes.data, bytes.size, NULL, &ry_system_allocator, &model,
+                                    &error) == RYND_OK) {
                 ry_onnx_free(&model);
             }
             bytes.data[i] ^= (uint8_t)(1 << bit);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors of models made byte by byte: their data in each of its fields, and the message for each bad one. */
+/* Tensors of models made byte by byte: their data in each of its fields, and the message for each
+ * bad one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,10 +40,12 @@ static void test_bad_tensors(void **state)
 {
     (void)state;
     const float numbers[] = {1, 2, 3, 4};
-    const int64_t four[] = {4}, huge[] = {INT64_C(1) << 40, INT64_C(1) << 40}, large[] = {INT64_C(1) << 33}, negative[] = {-2};
+    const int64_t four[] = {4}, huge[] = {INT64_C(1) << 40, INT64_C(1) << 40},
+                  large[] = {INT64_C(1) << 33}, negative[] = {-2};
     onnx_bytes t = make_tensor("v", 1, 1, three);
     put_bytes(&t, 9, numbers, sizeof numbers);
-    expect_tensor_error(t, RYND_ERROR_SHAPE, "tensor 'v': its shape 3 of f32 needs 12 bytes, but it has 16");
+    expect_tensor_error(t, RYND_ERROR_SHAPE,
+                        "tensor 'v': its shape 3 of f32 needs 12 bytes, but it has 16");
 
     t = make_tensor("v", 1, 1, four);
     put_bytes(&t, 4, numbers, 12);
@@ -52,11 +55,15 @@ static void test_bad_tensors(void **state)
     put_int(&t, 7, 1);
     expect_tensor_error(t, RYND_ERROR_SHAPE, "needs 3 numbers, but it has 1");
 
-    expect_tensor_error(make_tensor("v", 1, 1, three), RYND_ERROR_SHAPE, "needs 12 bytes, but it has 0");
-    expect_tensor_error(make_tensor("v", 1, 2, huge), RYND_ERROR_SHAPE, "its size overflows 64 bits");
+    expect_tensor_error(make_tensor("v", 1, 1, three), RYND_ERROR_SHAPE,
+                        "needs 12 bytes, but it has 0");
+    expect_tensor_error(make_tensor("v", 1, 2, huge), RYND_ERROR_SHAPE,
+                        "its size overflows 64 bits");
     expect_tensor_error(make_tensor("v", 1, 1, large), RYND_ERROR_SHAPE, "but it has 0");
-    expect_tensor_error(make_tensor("v", 1, 1, negative), RYND_ERROR_SHAPE, "dimension 0 is negative (-2)");
-    expect_tensor_error(make_tensor("v", 8, 1, three), RYND_ERROR_UNSUPPORTED, "tensor 'v' has the ONNX data type 8");
+    expect_tensor_error(make_tensor("v", 1, 1, negative), RYND_ERROR_SHAPE,
+                        "dimension 0 is negative (-2)");
+    expect_tensor_error(make_tensor("v", 8, 1, three), RYND_ERROR_UNSUPPORTED,
+                        "tensor 'v' has the ONNX data type 8");
     expect_tensor_error(make_tensor(NULL, 1, 0, NULL), RYND_ERROR_SHAPE, "tensor ''");
 
     onnx_bytes graph = graph_of(make_node("Relu", "x", "y"));
@@ -134,14 +141,16 @@ static void test_typed_data(void **state)
             const char *name;
             ry_tensor tensor;
             ry_error error;
-            assert_int_equal(ry_onnx_tensor_read(t.data, t.size, &arena, &name, &tensor, &error), RYND_OK);
+            assert_int_equal(ry_onnx_tensor_read(t.data, t.size, &arena, &name, &tensor, &error),
+                             RYND_OK);
             assert_string_equal(name, "v");
             assert_int_equal(tensor.dim[0], 3);
             for (int k = 0; k < 3; k++) {
                 if (cases[i].onnx == 1) {
                     assert_true(((const float *)tensor.data)[k] == (float)k + 0.5f);
                 } else {
-                    assert_int_equal(ry_get_i64((ry_dtype)tensor.dtype, tensor.data, k), cases[i].numbers[k]);
+                    assert_int_equal(ry_get_i64((ry_dtype)tensor.dtype, tensor.data, k),
+                                     cases[i].numbers[k]);
                 }
             }
             ry_arena_free(&arena);
@@ -167,7 +176,8 @@ static void test_half_data(void **state)
     onnx_bytes_free(&t);
 }
 
-/* Large weights are used where they are stored, at any address; small ones at an odd address are copied. */
+/* Large weights are used where they are stored, at any address; small ones at an odd address are
+ * copied. */
 static void test_zero_copy(void **state)
 {
     (void)state;
@@ -187,7 +197,9 @@ static void test_zero_copy(void **state)
         onnx_bytes bytes = make_model(8, 17, graph);
         ry_onnx_model model;
         ry_error error;
-        assert_int_equal(ry_onnx_load_memory(bytes.data, bytes.size, NULL, &ry_system_allocator, &model, &error), RYND_OK);
+        assert_int_equal(
+            ry_onnx_load_memory(bytes.data, bytes.size, NULL, &ry_system_allocator, &model, &error),
+            RYND_OK);
         const ry_value *v = &model.graph->values[ry_graph_find(model.graph, "v")];
         const uint8_t *data = v->constant;
         assert_true(data > bytes.data && data < bytes.data + bytes.size);
@@ -238,8 +250,9 @@ static void test_tensor_write(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad_tensors),  cmocka_unit_test(test_wrong_wire_type), cmocka_unit_test(test_zero_size_tensor),
-        cmocka_unit_test(test_typed_data),   cmocka_unit_test(test_half_data),       cmocka_unit_test(test_zero_copy),
+        cmocka_unit_test(test_bad_tensors),      cmocka_unit_test(test_wrong_wire_type),
+        cmocka_unit_test(test_zero_size_tensor), cmocka_unit_test(test_typed_data),
+        cmocka_unit_test(test_half_data),        cmocka_unit_test(test_zero_copy),
         cmocka_unit_test(test_tensor_write),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

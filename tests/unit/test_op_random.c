@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rynd_op_execute on random problems whose operands are stored anyhow, weights constant or not, against the reference kernel in float64. */
+/* rynd_op_execute on random problems whose operands are stored anyhow, weights constant or not,
+ * against the reference kernel in float64. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,45 +28,58 @@ static int pick(int least, int most)
 
 static void conv_text(char *text, const char *type)
 {
-    const int groups = pick(0, 3) ? 1 : pick(2, 3), r = pick(1, 4), s = pick(1, 4), dilation = pick(0, 3) ? 1 : 2;
+    const int groups = pick(0, 3) ? 1 : pick(2, 3), r = pick(1, 4), s = pick(1, 4),
+              dilation = pick(0, 3) ? 1 : 2;
     snprintf(text, TEXT,
-             "conv n=%d c=%d h=%d w=%d k=%d r=%d s=%d pad=%d stride=%d dilation=%d groups=%d bias=%d residual=%d act=%s dtype=%s",
-             pick(1, 3), groups * pick(1, 20), pick(7, 20), pick(7, 20), groups * pick(1, 20), r, s, pick(0, 2), pick(1, 3), dilation,
-             groups, pick(0, 1), pick(0, 1), pick(0, 1) ? "relu" : "none", type);
+             "conv n=%d c=%d h=%d w=%d k=%d r=%d s=%d pad=%d stride=%d dilation=%d groups=%d "
+             "bias=%d residual=%d act=%s dtype=%s",
+             pick(1, 3), groups * pick(1, 20), pick(7, 20), pick(7, 20), groups * pick(1, 20), r, s,
+             pick(0, 2), pick(1, 3), dilation, groups, pick(0, 1), pick(0, 1),
+             pick(0, 1) ? "relu" : "none", type);
 }
 
 static void convt_text(char *text, const char *type)
 {
     const int stride = pick(1, 3);
-    snprintf(text, TEXT, "convt n=%d c=%d h=%d w=%d k=%d r=%d s=%d pad=%d stride=%d opad=%d bias=%d dtype=%s", pick(1, 2), pick(1, 20),
-             pick(2, 10), pick(2, 10), pick(1, 20), pick(3, 5), pick(3, 5), pick(0, 1), stride, pick(0, stride - 1), pick(0, 1), type);
+    snprintf(text, TEXT,
+             "convt n=%d c=%d h=%d w=%d k=%d r=%d s=%d pad=%d stride=%d opad=%d bias=%d dtype=%s",
+             pick(1, 2), pick(1, 20), pick(2, 10), pick(2, 10), pick(1, 20), pick(3, 5), pick(3, 5),
+             pick(0, 1), stride, pick(0, stride - 1), pick(0, 1), type);
 }
 
 static void matmul_text(char *text, const char *type)
 {
     const int b = pick(1, 3), m = pick(1, 40), k = pick(1, 60), n = pick(1, 40);
-    snprintf(text, TEXT, "matmul x0=%dx%dx%d:%s x1=%dx%d:%s y0=%dx%dx%d:%s", b, m, k, type, k, n, type, b, m, n, type);
+    snprintf(text, TEXT, "matmul x0=%dx%dx%d:%s x1=%dx%d:%s y0=%dx%dx%d:%s", b, m, k, type, k, n,
+             type, b, m, n, type);
 }
 
 static void pool_text(char *text, const char *type)
 {
-    const int n = pick(1, 2), c = pick(1, 20), h = pick(4, 20), w = pick(4, 20), size = pick(1, 4), stride = pick(1, 3);
-    const int pad = pick(0, size - 1), oh = (h + 2 * pad - size) / stride + 1, ow = (w + 2 * pad - size) / stride + 1;
-    snprintf(text, TEXT, "pool x0=%dx%dx%dx%d:%s y0=%dx%dx%dx%d:%s kernel=%d,%d stride=%d,%d pads=%d,%d,%d,%d%s", n, c, h, w, type, n, c,
-             oh, ow, type, size, size, stride, stride, pad, pad, pad, pad, pick(0, 1) ? " kind=average" : "");
+    const int n = pick(1, 2), c = pick(1, 20), h = pick(4, 20), w = pick(4, 20), size = pick(1, 4),
+              stride = pick(1, 3);
+    const int pad = pick(0, size - 1), oh = (h + 2 * pad - size) / stride + 1,
+              ow = (w + 2 * pad - size) / stride + 1;
+    snprintf(
+        text, TEXT,
+        "pool x0=%dx%dx%dx%d:%s y0=%dx%dx%dx%d:%s kernel=%d,%d stride=%d,%d pads=%d,%d,%d,%d%s", n,
+        c, h, w, type, n, c, oh, ow, type, size, size, stride, stride, pad, pad, pad, pad,
+        pick(0, 1) ? " kind=average" : "");
 }
 
 static void softmax_text(char *text, const char *type)
 {
     const int a = pick(1, 6), b = pick(1, 40), c = pick(1, 12);
-    snprintf(text, TEXT, "softmax x0=%dx%dx%d:%s y0=%dx%dx%d:%s axis=%d", a, b, c, type, a, b, c, type, pick(0, 2));
+    snprintf(text, TEXT, "softmax x0=%dx%dx%d:%s y0=%dx%dx%d:%s axis=%d", a, b, c, type, a, b, c,
+             type, pick(0, 2));
 }
 
 static const struct {
     const char *reference;
     void (*text)(char *text, const char *type);
 } families[] = {
-    {"conv_ref", conv_text}, {"convt_ref", convt_text}, {"matmul_ref", matmul_text}, {"pool_ref", pool_text}, {"softmax_ref", softmax_text},
+    {"conv_ref", conv_text}, {"convt_ref", convt_text},     {"matmul_ref", matmul_text},
+    {"pool_ref", pool_text}, {"softmax_ref", softmax_text},
 };
 
 static void assert_ok(rynd_status status, const char *text)
@@ -108,7 +122,8 @@ static void compute_reference(const char *text, const char *kernel, operands *al
 
 static placed place_randomly(const rynd_tensor *t)
 {
-    const lie how = {"", pick(0, 1) == 0, pick(0, 2) ? 1 : 2, pick(0, 2) ? 0 : (unsigned)pick(0, 15), 0, 0};
+    const lie how = {
+        "", pick(0, 1) == 0, pick(0, 2) ? 1 : 2, pick(0, 2) ? 0 : (unsigned)pick(0, 15), 0, 0};
     return place(&how, t->rank, t->dim);
 }
 
@@ -151,7 +166,8 @@ static void compare(const char *text, const operands *all)
     assert_int_equal(rynd_op_output(op, 0, &t), RYND_OK);
     y = place_randomly(&t);
     rynd_op_destroy(op);
-    const rynd_op_options options = {.size = sizeof options, .inputs = inputs, .outputs = &y.tensor};
+    const rynd_op_options options = {
+        .size = sizeof options, .inputs = inputs, .outputs = &y.tensor};
     assert_ok(rynd_op_create(context, text, &options, &op), text);
     assert_ok(rynd_op_execute(op, data, (void *const[]){y.tensor.data}), text);
     const double error = relative_error(&y, all);

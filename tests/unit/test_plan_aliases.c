@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transposes that leave every element where it is run no kernel, at any place of a network, and change no result. */
+/* Transposes that leave every element where it is run no kernel, at any place of a network, and
+ * change no result. */
 #include "small_net.h"
 
 #include "device/cpu/cpu_device.h"
@@ -18,7 +19,8 @@ static ry_value_id transpose(small_net *n, ry_value_id x, int rank, const int *p
 
 static const int to_last[] = {0, 2, 3, 1}, to_first[] = {0, 3, 1, 2};
 
-/* Plans and runs the graph, compares each output with the graph node by node; returns how many steps are transposes or copies. */
+/* Plans and runs the graph, compares each output with the graph node by node; returns how many
+ * steps are transposes or copies. */
 static int check(small_net *n)
 {
     ry_graph *graph = n->plan.graph;
@@ -37,8 +39,10 @@ static int check(small_net *n)
     ry_isa isa;
     const ry_plan_options options = {.accuracy = RY_ACCURACY_near32};
     assert_true(ry_isa_parse(n->machine.isa, &isa));
-    assert_int_equal(ry_threads_create(&ry_system_allocator, 2, NULL, NULL, &threads, &n->error), RYND_OK);
-    assert_int_equal(ry_cpu_device_create(&ry_system_allocator, threads, isa, &device, &n->error), RYND_OK);
+    assert_int_equal(ry_threads_create(&ry_system_allocator, 2, NULL, NULL, &threads, &n->error),
+                     RYND_OK);
+    assert_int_equal(ry_cpu_device_create(&ry_system_allocator, threads, isa, &device, &n->error),
+                     RYND_OK);
     device->machine = &n->machine;
     assert_int_equal(ry_plan_create(device, graph, &options, &plan, &n->error), RYND_OK);
     assert_int_equal(ry_session_create(plan, &session, &n->error), RYND_OK);
@@ -56,7 +60,8 @@ static int check(small_net *n)
     }
     int moves = 0;
     for (size_t s = 0; s < plan->step_count; s++) {
-        moves += plan->steps[s].problem.op == RY_OP_transpose || plan->steps[s].problem.op == RY_OP_copy;
+        moves +=
+            plan->steps[s].problem.op == RY_OP_transpose || plan->steps[s].problem.op == RY_OP_copy;
     }
     ry_session_destroy(session);
     ry_plan_destroy(plan);
@@ -76,7 +81,8 @@ static void blocks_of_pixels(void **state)
         small_net_begin(&n, 1e11);
         n.batch = batch;
         n.machine.level[RYND_LEVEL_DRAM].bandwidth.all = 1e6;
-        n.machine.level[RYND_LEVEL_L2] = (rynd_memory_level){.bytes = 16 * CHANNELS * SIDE * SIDE, .shared_by = n.machine.cores};
+        n.machine.level[RYND_LEVEL_L2] =
+            (rynd_memory_level){.bytes = 16 * CHANNELS * SIDE * SIDE, .shared_by = n.machine.cores};
         n.machine.level[RYND_LEVEL_L3].bytes = 0;
         ry_attrs softmax = ry_attrs_default(RY_OP_softmax);
         ry_value_id v = small_net_input(&n);
@@ -101,8 +107,10 @@ static void ends_of_a_network(void **state)
     const ry_value_id x = ry_graph_add_value(n.plan.graph, NULL, RY_f32, &shape);
     assert_true(ry_graph_add_input(n.plan.graph, x));
     const ry_value_id image = transpose(&n, x, 4, to_first), pooled = small_net_pool(&n, image);
-    const ry_value_id pixels = transpose(&n, pooled, 4, to_last), again = transpose(&n, pixels, 4, (int[]){1, 0, 2, 3});
-    assert_true(ry_graph_add_output(n.plan.graph, pixels) && ry_graph_add_output(n.plan.graph, again) &&
+    const ry_value_id pixels = transpose(&n, pooled, 4, to_last),
+                      again = transpose(&n, pixels, 4, (int[]){1, 0, 2, 3});
+    assert_true(ry_graph_add_output(n.plan.graph, pixels) &&
+                ry_graph_add_output(n.plan.graph, again) &&
                 ry_graph_add_output(n.plan.graph, transpose(&n, x, 4, (int[]){1, 2, 0, 3})));
     assert_int_equal(check(&n), 0);
     small_net_end(&n);
@@ -114,7 +122,8 @@ static void transposes_that_move(void **state)
     (void)state;
     small_net n;
     small_net_begin(&n, 1e11);
-    const ry_value_id x = small_net_input(&n), y = transpose(&n, x, 4, to_last), z = transpose(&n, x, 4, (int[]){0, 1, 3, 2});
+    const ry_value_id x = small_net_input(&n), y = transpose(&n, x, 4, to_last),
+                      z = transpose(&n, x, 4, (int[]){0, 1, 3, 2});
     assert_true(ry_graph_add_output(n.plan.graph, y) && ry_graph_add_output(n.plan.graph, z));
     assert_int_equal(check(&n), 2);
     small_net_end(&n);
@@ -122,7 +131,8 @@ static void transposes_that_move(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(blocks_of_pixels), cmocka_unit_test(ends_of_a_network),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(blocks_of_pixels),
+                                       cmocka_unit_test(ends_of_a_network),
                                        cmocka_unit_test(transposes_that_move)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,9 @@ static int64_t cost_of(const edge *edges, int count, const bool *second)
     int64_t sum = 0;
     for (int i = 0; i < count; i++) {
         const edge *e = &edges[i];
-        sum += !second[e->a] && second[e->b] ? e->cost : second[e->a] && !second[e->b] ? e->back : 0;
+        sum += !second[e->a] && second[e->b]   ? e->cost
+               : second[e->a] && !second[e->b] ? e->back
+                                               : 0;
     }
     return sum;
 }
@@ -67,7 +69,8 @@ static void random_graphs(void **state)
         const int count = rand() % MAX_EDGES, most = round % 3 == 0 ? 2 : 1000;
         edge edges[MAX_EDGES];
         for (int i = 0; i < count; i++) {
-            const uint32_t a = (uint32_t)rand() % vertices, b = (a + 1 + (uint32_t)rand() % (vertices - 1)) % vertices;
+            const uint32_t a = (uint32_t)rand() % vertices,
+                           b = (a + 1 + (uint32_t)rand() % (vertices - 1)) % vertices;
             edges[i] = (edge){a, b, rand() % most, rand() % most};
         }
         check(edges, count, vertices);
@@ -77,7 +80,10 @@ static void random_graphs(void **state)
 static void a_vertex_that_never_changes(void **state)
 {
     (void)state;
-    const edge edges[] = {{RY_CUT_FIRST, 2, (int64_t)1 << 60, 0}, {2, RY_CUT_SECOND, 50, 0}, {2, 3, 7, 7}, {3, RY_CUT_SECOND, 9, 0}};
+    const edge edges[] = {{RY_CUT_FIRST, 2, (int64_t)1 << 60, 0},
+                          {2, RY_CUT_SECOND, 50, 0},
+                          {2, 3, 7, 7},
+                          {3, RY_CUT_SECOND, 9, 0}};
     check(edges, 4, 4);
 }
 
@@ -89,7 +95,8 @@ static void nothing_to_label(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(random_graphs), cmocka_unit_test(a_vertex_that_never_changes),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(random_graphs),
+                                       cmocka_unit_test(a_vertex_that_never_changes),
                                        cmocka_unit_test(nothing_to_label)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

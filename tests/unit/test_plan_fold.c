@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What folding keeps as a node: a value that grows from little, unless the model is large beside it. */
+/* What folding keeps as a node: a value that grows from little, unless the model is large beside
+ * it. */
 #include "small_net.h"
 
 #include "plan/fold_cost.h"
 
 enum { ROWS = 1000, COLUMNS = 16, LOOKED_UP = 40000 };
 
-/* Rows of a small table, looked up by constant indices, beside `other` bytes of constants: are they a constant in the plan? */
+/* Rows of a small table, looked up by constant indices, beside `other` bytes of constants: are they
+ * a constant in the plan? */
 static bool is_folded(int64_t other)
 {
     small_net n;
     small_net_begin(&n, 1e11);
     ry_graph *graph = n.plan.graph;
-    const ry_shape table = ry_shape_of(2, (int64_t[]){ROWS, COLUMNS}), rows = ry_shape_of(1, (int64_t[]){LOOKED_UP});
+    const ry_shape table = ry_shape_of(2, (int64_t[]){ROWS, COLUMNS}),
+                   rows = ry_shape_of(1, (int64_t[]){LOOKED_UP});
     const ry_shape rest = ry_shape_of(1, &other);
     const ry_value_id in[] = {ry_graph_add_constant(graph, NULL, RY_f32, &table, NULL),
                               ry_graph_add_constant(graph, NULL, RY_i64, &rows, NULL)};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Depthwise and pointwise convolutions become one node where nothing else reads what is between them, and compute what they computed. */
+/* Depthwise and pointwise convolutions become one node where nothing else reads what is between
+ * them, and compute what they computed. */
 #include "small_net.h"
 
 #include "plan/fuse_separable.h"
@@ -60,8 +61,10 @@ static void others_stay(void **state)
     const ry_value_id seen = small_net_convolve(&n, x, 3, CHANNELS);
     assert_true(ry_graph_add_output(n.plan.graph, seen));
     assert_true(ry_graph_add_output(n.plan.graph, small_net_convolve(&n, seen, 1, 1)));
-    assert_true(ry_graph_add_output(n.plan.graph, small_net_convolve(&n, small_net_convolve(&n, x, 3, CHANNELS), 3, 1)));
-    assert_true(ry_graph_add_output(n.plan.graph, small_net_convolve(&n, small_net_convolve(&n, x, 3, 2), 1, 1)));
+    assert_true(ry_graph_add_output(
+        n.plan.graph, small_net_convolve(&n, small_net_convolve(&n, x, 3, CHANNELS), 3, 1)));
+    assert_true(ry_graph_add_output(n.plan.graph,
+                                    small_net_convolve(&n, small_net_convolve(&n, x, 3, 2), 1, 1)));
     assert_int_equal(fuse(&n), 0);
     small_net_end(&n);
 }
@@ -90,7 +93,8 @@ static void residuals_and_dilation(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(pairs_become_one), cmocka_unit_test(others_stay),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(pairs_become_one),
+                                       cmocka_unit_test(others_stay),
                                        cmocka_unit_test(residuals_and_dilation)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

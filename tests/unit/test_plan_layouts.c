@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layouts inside a network: a graph computes the same whatever is chosen, ends stay row-major, and convolutions of many channels get channels last. */
+/* Layouts inside a network: a graph computes the same whatever is chosen, ends stay row-major, and
+ * convolutions of many channels get channels last. */
 #include "small_net.h"
 
 #include "plan/layouts.h"
@@ -15,20 +16,26 @@ static void check_ends(const small_net *n)
     }
     for (ry_node_id i = 0; i < graph->node_count; i++) {
         if (ry_op_get_class(graph->nodes[i].op) == RY_CLASS_VIEW) {
-            assert_false(n->plan.channels_last[graph->nodes[i].in[0]] || n->plan.channels_last[graph->nodes[i].out[0]]);
+            assert_false(n->plan.channels_last[graph->nodes[i].in[0]] ||
+                         n->plan.channels_last[graph->nodes[i].out[0]]);
         }
     }
 }
 
-/* Predicted seconds of a node whose values are stored as channels_last says; copies with their meeting of threads. */
+/* Predicted seconds of a node whose values are stored as channels_last says; copies with their
+ * meeting of threads. */
 static double node_seconds(small_net *n, const ry_node *node, const bool *channels_last)
 {
     ry_arena arena;
     ry_problem problem;
     ry_choice choice;
     ry_arena_init(&arena, &ry_system_allocator);
-    assert_int_equal(ry_plan_problem(n->plan.graph, node, RY_ACCURACY_near32, channels_last, 0, &arena, &problem, &n->error), RYND_OK);
-    assert_int_equal(ry_choices_find(n->plan.choices, &problem, ry_plan_constants(n->plan.graph, node), &choice, &n->error), RYND_OK);
+    assert_int_equal(ry_plan_problem(n->plan.graph, node, RY_ACCURACY_near32, channels_last, 0,
+                                     &arena, &problem, &n->error),
+                     RYND_OK);
+    assert_int_equal(ry_choices_find(n->plan.choices, &problem,
+                                     ry_plan_constants(n->plan.graph, node), &choice, &n->error),
+                     RYND_OK);
     ry_arena_free(&arena);
     return choice.seconds + (node->op == RY_OP_copy ? RY_STEP_SECONDS : 0);
 }
@@ -38,12 +45,14 @@ static double total_seconds(small_net *n, const bool *channels_last)
     double all = 0;
     for (ry_node_id i = 0; i < n->plan.graph->node_count; i++) {
         const ry_node *node = &n->plan.graph->nodes[i];
-        all += ry_op_get_class(node->op) == RY_CLASS_VIEW ? 0 : node_seconds(n, node, channels_last);
+        all +=
+            ry_op_get_class(node->op) == RY_CLASS_VIEW ? 0 : node_seconds(n, node, channels_last);
     }
     return all;
 }
 
-/* Lays the graph out, which takes no longer than to leave it row-major, and compares what it computes; returns how many values are stored channels last. */
+/* Lays the graph out, which takes no longer than to leave it row-major, and compares what it
+ * computes; returns how many values are stored channels last. */
 static int lay_out(small_net *n)
 {
     ry_graph *graph = n->plan.graph;
@@ -80,7 +89,8 @@ static void convolutions_get_channels_last(void **state)
     small_net_end(&n);
 }
 
-/* Where copies cost next to nothing each node works in the layout that it likes best, however many copies the nodes before it needed. */
+/* Where copies cost next to nothing each node works in the layout that it likes best, however many
+ * copies the nodes before it needed. */
 static void copies_leave_later_choices_alone(void **state)
 {
     (void)state;
@@ -104,10 +114,12 @@ static void copies_leave_later_choices_alone(void **state)
     for (ry_node_id i = 0; i < graph->node_count; i++) {
         const ry_node *node = &graph->nodes[i];
         if (node->op == RY_OP_copy) {
-            assert_int_not_equal(n.plan.channels_last[node->in[0]], n.plan.channels_last[node->out[0]]);
+            assert_int_not_equal(n.plan.channels_last[node->in[0]],
+                                 n.plan.channels_last[node->out[0]]);
         } else if (ry_op_get_class(node->op) != RY_CLASS_VIEW) {
             const double least = fmin(node_seconds(&n, node, NULL), node_seconds(&n, node, last));
-            assert_true(node_seconds(&n, node, n.plan.channels_last) <= least + 4 * RY_STEP_SECONDS);
+            assert_true(node_seconds(&n, node, n.plan.channels_last) <=
+                        least + 4 * RY_STEP_SECONDS);
         }
     }
     free(last);
@@ -119,7 +131,8 @@ static void nothing_is_free(void **state)
     (void)state;
     small_net n;
     small_net_begin(&n, 1e12);
-    assert_true(ry_graph_add_output(n.plan.graph, small_net_convolve(&n, small_net_input(&n), 3, 1)));
+    assert_true(
+        ry_graph_add_output(n.plan.graph, small_net_convolve(&n, small_net_input(&n), 3, 1)));
     assert_int_equal(lay_out(&n), 0);
     small_net_end(&n);
 }
@@ -162,7 +175,9 @@ static void random_networks(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(convolutions_get_channels_last), cmocka_unit_test(copies_leave_later_choices_alone),
-                                       cmocka_unit_test(nothing_is_free), cmocka_unit_test(random_networks)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(convolutions_get_channels_last),
+                                       cmocka_unit_test(copies_leave_later_choices_alone),
+                                       cmocka_unit_test(nothing_is_free),
+                                       cmocka_unit_test(random_networks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A batch cut into turns: the same outputs as without, less memory, and only where each image goes its own way. */
+/* A batch cut into turns: the same outputs as without, less memory, and only where each image goes
+ * its own way. */
 #include "small_net.h"
 
 #include "device/cpu/cpu_device.h"
@@ -21,7 +22,8 @@ static void begin(small_net *n)
 {
     small_net_begin(n, 1e12);
     n->batch = BATCH;
-    n->machine.level[RYND_LEVEL_DRAM].bandwidth.all = 1e6; /* a turn costs nothing beside its bytes */
+    n->machine.level[RYND_LEVEL_DRAM].bandwidth.all =
+        1e6; /* a turn costs nothing beside its bytes */
 }
 
 static void note_passes(const ry_plan *plan, planned *p)
@@ -38,12 +40,14 @@ static void note_passes(const ry_plan *plan, planned *p)
     p->passes = plan->micro_batch_count;
     size_t scratch = 0;
     for (size_t i = 0; i < plan->step_count; i++) {
-        scratch = plan->steps[i].prepared.scratch > scratch ? plan->steps[i].prepared.scratch : scratch;
+        scratch =
+            plan->steps[i].prepared.scratch > scratch ? plan->steps[i].prepared.scratch : scratch;
     }
     p->values = plan->arena_size - THREADS * scratch;
 }
 
-/* Plans the graph for a machine with such a cache, and runs it twice: nothing of a run may stay for the next one. */
+/* Plans the graph for a machine with such a cache, and runs it twice: nothing of a run may stay for
+ * the next one. */
 static planned compute(small_net *n, size_t cache, const float *x)
 {
     planned p = {0};
@@ -52,12 +56,15 @@ static planned compute(small_net *n, size_t cache, const float *x)
     ry_plan *plan;
     ry_session *session;
     const ry_plan_options options = {.accuracy = RY_ACCURACY_strict};
-    n->machine.level[RYND_LEVEL_L2] = (rynd_memory_level){.bytes = cache, .shared_by = n->machine.cores};
+    n->machine.level[RYND_LEVEL_L2] =
+        (rynd_memory_level){.bytes = cache, .shared_by = n->machine.cores};
     n->machine.level[RYND_LEVEL_L3].bytes = 0;
     ry_isa isa;
     assert_true(ry_isa_parse(n->machine.isa, &isa));
-    assert_int_equal(ry_threads_create(&ry_system_allocator, THREADS, NULL, NULL, &threads, &n->error), RYND_OK);
-    assert_int_equal(ry_cpu_device_create(&ry_system_allocator, threads, isa, &device, &n->error), RYND_OK);
+    assert_int_equal(
+        ry_threads_create(&ry_system_allocator, THREADS, NULL, NULL, &threads, &n->error), RYND_OK);
+    assert_int_equal(ry_cpu_device_create(&ry_system_allocator, threads, isa, &device, &n->error),
+                     RYND_OK);
     device->machine = &n->machine;
     assert_int_equal(ry_plan_create(device, n->plan.graph, &options, &plan, &n->error), RYND_OK);
     note_passes(plan, &p);
@@ -88,7 +95,8 @@ static void release(planned *p)
     }
 }
 
-/* Compares the graph cut for a small cache with the graph as a whole; returns the former, without its outputs. */
+/* Compares the graph cut for a small cache with the graph as a whole; returns the former, without
+ * its outputs. */
 static planned cut(small_net *n, size_t cache, planned *whole_plan)
 {
     float *x = malloc(BATCH * IMAGE * sizeof *x);
@@ -100,7 +108,8 @@ static planned cut(small_net *n, size_t cache, planned *whole_plan)
     assert_int_equal(whole.turns, 1);
     for (size_t o = 0; o < n->plan.graph->output_count; o++) {
         for (int i = 0; i < BATCH * IMAGE; i++) {
-            assert_true(fabsf(whole.y[o][i] - turned.y[o][i]) <= 1e-4f * (1 + fabsf(whole.y[o][i])));
+            assert_true(fabsf(whole.y[o][i] - turned.y[o][i]) <=
+                        1e-4f * (1 + fabsf(whole.y[o][i])));
         }
     }
     release(&whole);
@@ -142,12 +151,15 @@ static void what_fits_is_not_cut(void **state)
     (void)state;
     small_net n;
     begin(&n);
-    assert_true(ry_graph_add_output(n.plan.graph, small_net_convolve(&n, small_net_convolve(&n, small_net_input(&n), 3, 1), 3, 1)));
+    assert_true(ry_graph_add_output(
+        n.plan.graph,
+        small_net_convolve(&n, small_net_convolve(&n, small_net_input(&n), 3, 1), 3, 1)));
     assert_int_equal(cut(&n, 2 * BATCH * IMAGE * sizeof(float), NULL).turns, 1);
     small_net_end(&n);
 }
 
-/* Values that pass from turns to the whole and back, outputs from the middle, views, sums over far branches. */
+/* Values that pass from turns to the whole and back, outputs from the middle, views, sums over far
+ * branches. */
 static void passes_meet(void **state)
 {
     (void)state;
@@ -252,8 +264,12 @@ int main(void)
 {
     srand(11);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_chain_takes_turns),           cmocka_unit_test(what_fits_is_not_cut),           cmocka_unit_test(passes_meet),
-        cmocka_unit_test(factors_of_images_are_not_cut), cmocka_unit_test(factors_of_channels_take_turns), cmocka_unit_test(random_graphs),
+        cmocka_unit_test(a_chain_takes_turns),
+        cmocka_unit_test(what_fits_is_not_cut),
+        cmocka_unit_test(passes_meet),
+        cmocka_unit_test(factors_of_images_are_not_cut),
+        cmocka_unit_test(factors_of_channels_take_turns),
+        cmocka_unit_test(random_graphs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What predictions must get right whatever the machine, for choices rest on it; how good those are on random layers, bench/regret measures. */
+/* What predictions must get right whatever the machine, for choices rest on it; how good those are
+ * on random layers, bench/regret measures. */
 #include "kernel_case.h"
 
 #include "machine/machine_file.h"
@@ -29,14 +30,16 @@ static void products(void **state)
         {"matmul x0=4x2048:f32 x1=2048x2048:f32 y0=4x2048:f32", "_gemv_", 0},
         {"matmul x0=12x197x64:f32 x1=12x64x197:f32 y0=12x197x197:f32", "_gemm_", 0},
     };
-    for (size_t i = 0; kernel_case_machine_has(RY_ISA_avx512) && i < sizeof products / sizeof *products; i++) {
+    for (size_t i = 0;
+         kernel_case_machine_has(RY_ISA_avx512) && i < sizeof products / sizeof *products; i++) {
         kernel_case c;
         kernel_case_parse(&c, products[i].problem);
         ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
         const ry_problem problem = kernel_case_problem(&c, CASE_NCHW, in, out);
         ry_choice choice;
         ry_error error;
-        assert_int_equal(ry_predict_choose(&problem, every_kernel_target(RY_ISA_avx512), products[i].constants, NULL, &choice, &error),
+        assert_int_equal(ry_predict_choose(&problem, every_kernel_target(RY_ISA_avx512),
+                                           products[i].constants, NULL, &choice, &error),
                          RYND_OK);
         if (!strstr(choice.prepared.kernel->name, products[i].method)) {
             fail_msg("%s: %s is chosen", products[i].problem, choice.prepared.kernel->name);
@@ -68,7 +71,8 @@ static double predicted(const char *text, case_layout layout, const ry_target *t
     return choice.seconds;
 }
 
-/* A softmax is an exponential an element, and its short rows are parts of vectors: it is not the price of reading and writing. */
+/* A softmax is an exponential an element, and its short rows are parts of vectors: it is not the
+ * price of reading and writing. */
 static void softmax_is_dearer_than_a_copy(void **state)
 {
     (void)state;
@@ -76,8 +80,10 @@ static void softmax_is_dearer_than_a_copy(void **state)
     ry_cpu_detect(&cpu);
     const ry_target *target = every_kernel_target(cpu.isa);
     const char *softmax = "softmax x0=1x17x160x160:f32 y0=1x17x160x160:f32 axis=1";
-    const double copy = predicted("copy x0=1x17x160x160:f32 y0=1x17x160x160:f32", CASE_NCHW, target);
-    const double columns = predicted(softmax, CASE_NCHW, target), by_rows = predicted(softmax, CASE_NHWC, target);
+    const double copy =
+        predicted("copy x0=1x17x160x160:f32 y0=1x17x160x160:f32", CASE_NCHW, target);
+    const double columns = predicted(softmax, CASE_NCHW, target),
+                 by_rows = predicted(softmax, CASE_NHWC, target);
     assert_true(columns > 2 * copy);
     assert_true(by_rows > 1.5 * columns);
 }
@@ -89,7 +95,8 @@ static void pixels_of_few_channels_are_dearer_than_rows(void **state)
     ry_cpu_info cpu;
     ry_cpu_detect(&cpu);
     const ry_target *target = every_kernel_target(cpu.isa);
-    const char *resize = "resize x0=1x21x20x20:f32 y0=1x21x320x320:f32 mode=linear scales=1,1,16,16";
+    const char *resize =
+        "resize x0=1x21x20x20:f32 y0=1x21x320x320:f32 mode=linear scales=1,1,16,16";
     assert_true(predicted(resize, CASE_NHWC, target) > 1.5 * predicted(resize, CASE_NCHW, target));
 }
 

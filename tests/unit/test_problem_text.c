@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Problems as text: canonical both ways, equality, hash, counts, and that no text is too odd to be refused politely. */
+/* Problems as text: canonical both ways, equality, hash, counts, and that no text is too odd to be
+ * refused politely. */
 #include "base/number.h"
 #include "expr/expr.h"
 #include "graph/infer.h"
@@ -187,8 +188,10 @@ static void test_refusals(void **state)
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         fixture f = begin();
         ry_problem problem;
-        if (ry_problem_parse(refusals[i].text, &f.arena, &problem, &f.error) == RYND_OK || !strstr(f.error.text, refusals[i].canonical)) {
-            fail_msg("'%s': '%s' does not say '%s'", refusals[i].text, f.error.text, refusals[i].canonical);
+        if (ry_problem_parse(refusals[i].text, &f.arena, &problem, &f.error) == RYND_OK ||
+            !strstr(f.error.text, refusals[i].canonical)) {
+            fail_msg("'%s': '%s' does not say '%s'", refusals[i].text, f.error.text,
+                     refusals[i].canonical);
         }
         ry_arena_free(&f.arena);
     }
@@ -198,7 +201,11 @@ static void test_refusals(void **state)
 static void test_different(void **state)
 {
     (void)state;
-    enum { SHORTS = sizeof shorts / sizeof *shorts, GENERICS = sizeof generics / sizeof *generics, COUNT = SHORTS + GENERICS };
+    enum {
+        SHORTS = sizeof shorts / sizeof *shorts,
+        GENERICS = sizeof generics / sizeof *generics,
+        COUNT = SHORTS + GENERICS
+    };
     fixture f = begin();
     ry_problem problems[COUNT];
     const char *texts[COUNT];
@@ -269,14 +276,20 @@ static void test_counts(void **state)
         const char *text;
         double flop, bytes;
     } cases[] = {
-        {"conv n=2 c=4 h=9 w=10 k=8 r=3 s=3", 2.0 * 2 * 8 * 7 * 8 * 4 * 9, 4.0 * (2 * 4 * 90 + 8 * 4 * 9 + 2 * 8 * 56)},
-        {"conv n=2 c=4 h=9 w=10 k=8 r=3 s=3 groups=4", 2.0 * 2 * 8 * 7 * 8 * 9, 4.0 * (2 * 4 * 90 + 8 * 9 + 2 * 8 * 56)},
-        {"conv n=2 c=4 h=9 w=10 k=8 r=3 s=3 dir=bwd_data", 2.0 * 2 * 8 * 7 * 8 * 4 * 9, 4.0 * (2 * 4 * 90 + 8 * 4 * 9 + 2 * 8 * 56)},
-        {"conv n=2 c=4 h=9 w=10 k=8 r=3 s=3 dir=bwd_weights", 2.0 * 2 * 8 * 7 * 8 * 4 * 9, 4.0 * (2 * 4 * 90 + 8 * 4 * 9 + 2 * 8 * 56)},
-        {"convt c=4 w=5 k=6 s=3 stride=2 dtype=f16", 2.0 * 4 * 5 * 6 * 3, 2.0 * (4 * 5 + 4 * 6 * 3 + 6 * 11)},
+        {"conv n=2 c=4 h=9 w=10 k=8 r=3 s=3", 2.0 * 2 * 8 * 7 * 8 * 4 * 9,
+         4.0 * (2 * 4 * 90 + 8 * 4 * 9 + 2 * 8 * 56)},
+        {"conv n=2 c=4 h=9 w=10 k=8 r=3 s=3 groups=4", 2.0 * 2 * 8 * 7 * 8 * 9,
+         4.0 * (2 * 4 * 90 + 8 * 9 + 2 * 8 * 56)},
+        {"conv n=2 c=4 h=9 w=10 k=8 r=3 s=3 dir=bwd_data", 2.0 * 2 * 8 * 7 * 8 * 4 * 9,
+         4.0 * (2 * 4 * 90 + 8 * 4 * 9 + 2 * 8 * 56)},
+        {"conv n=2 c=4 h=9 w=10 k=8 r=3 s=3 dir=bwd_weights", 2.0 * 2 * 8 * 7 * 8 * 4 * 9,
+         4.0 * (2 * 4 * 90 + 8 * 4 * 9 + 2 * 8 * 56)},
+        {"convt c=4 w=5 k=6 s=3 stride=2 dtype=f16", 2.0 * 4 * 5 * 6 * 3,
+         2.0 * (4 * 5 + 4 * 6 * 3 + 6 * 11)},
         {"matmul x0=5x2x3:f32 x1=3x4:f32 y0=5x2x4:f32", 2.0 * 5 * 2 * 3 * 4, 4.0 * (30 + 12 + 40)},
         {"matmul x0=3x2:f32 x1=3x4:f32 y0=2x4:f32 trans_a=1", 2.0 * 2 * 3 * 4, 4.0 * (6 + 12 + 8)},
-        {"einsum x0=7x2x3:f32 x1=7x3x4:f32 y0=7x2x4:f32 equation='...ij,...jk->...ik'", 2.0 * 7 * 2 * 3 * 4, 4.0 * (42 + 84 + 56)},
+        {"einsum x0=7x2x3:f32 x1=7x3x4:f32 y0=7x2x4:f32 equation='...ij,...jk->...ik'",
+         2.0 * 7 * 2 * 3 * 4, 4.0 * (42 + 84 + 56)},
         {"einsum x0=3x4:f32 y0=4x3:f32 equation='ij->ji'", 0, 4.0 * 24},
         {"softmax x0=3x4:f64 y0=3x4:f64", 0, 8.0 * 24},
         {"deform_conv y0=3x4:f64", 0, 8.0 * 12},
@@ -296,14 +309,17 @@ static void test_check(void **state)
     (void)state;
     static const pair cases[] = {
         {"pool x0=1x3x8x8:f32 y0=1x3x4x4:f32 kernel=2,2 stride=2,2", NULL},
-        {"pool x0=1x3x8x8:f32 y0=1x3x4x5:f32 kernel=2,2 stride=2,2", "y0 is f32 1x3x4x5, but its inputs and attributes give f32 1x3x4x4"},
+        {"pool x0=1x3x8x8:f32 y0=1x3x4x5:f32 kernel=2,2 stride=2,2",
+         "y0 is f32 1x3x4x5, but its inputs and attributes give f32 1x3x4x4"},
         {"matmul x0=2x3:f32 x1=4x4:f32 y0=2x4:f32", "value 'x1'"},
         {"slice x0=11:f32 y0=4:f32 starts=1 steps=3", NULL},
         {"slice x0=10:f32 y0=4:f32 starts=2 steps=3", "too few for 4 from 2 by 3"},
         {"cumsum x0=10:f32 y0=10:f32 axis=0", NULL},
         {"topk x0=2x30:f32 y0=2x4:f32 y1=2x4:i64 axis=1 k=4", NULL},
         {"topk x0=2x30:f32 y0=2x5:f32 y1=2x5:i64 axis=1 k=4", "y0 is f32 2x5"},
-        {"resize x0=1x3x7x8:f32 y0=1x3x3x16:f32 scales=1,1,0.42857142857142855,2 roi=0,0,0,0,1,1,1,1", NULL},
+        {"resize x0=1x3x7x8:f32 y0=1x3x3x16:f32 scales=1,1,0.42857142857142855,2 "
+         "roi=0,0,0,0,1,1,1,1",
+         NULL},
         {"conv x0=1x3x8x8:f32 x1=4x3x3x3:f32 y0=1x4x6x6:f32:nhwc", NULL},
         {"conv x0=1x3x8x8:f32 y0=1x4x6x6:f32", "input 1"},
         {"softmax x0=2x3:f32 y0=2x3:f64", "y0 is f64 2x3"},
@@ -313,14 +329,16 @@ static void test_check(void **state)
         fixture f = begin();
         ry_problem p = parse(&f, cases[i].text);
         rynd_status status = ry_problem_check(&p, &ry_system_allocator, &f.error);
-        if ((status == RYND_OK) != (cases[i].canonical == NULL) || (status != RYND_OK && !strstr(f.error.text, cases[i].canonical))) {
+        if ((status == RYND_OK) != (cases[i].canonical == NULL) ||
+            (status != RYND_OK && !strstr(f.error.text, cases[i].canonical))) {
             fail_msg("'%s': '%s'", cases[i].text, f.error.text);
         }
         ry_arena_free(&f.arena);
     }
 }
 
-/* Texts cut, doubled and with bytes exchanged: parsed or refused, and what is parsed prints and parses to itself. */
+/* Texts cut, doubled and with bytes exchanged: parsed or refused, and what is parsed prints and
+ * parses to itself. */
 static void test_damaged_texts(void **state)
 {
     (void)state;
@@ -331,7 +349,8 @@ static void test_damaged_texts(void **state)
         fixture f = begin();
         char text[256];
         int which = round % (SHORTS + GENERICS);
-        snprintf(text, sizeof text, "%s", which < SHORTS ? shorts[which].text : generics[which - SHORTS].text);
+        snprintf(text, sizeof text, "%s",
+                 which < SHORTS ? shorts[which].text : generics[which - SHORTS].text);
         size_t length = strlen(text);
         for (int k = 0; k < 1 + round % 3; k++) {
             seed = seed * 1664525u + 1013904223u;
@@ -342,7 +361,8 @@ static void test_damaged_texts(void **state)
         if (ry_problem_parse(text, &f.arena, &p, &f.error) == RYND_OK) {
             const char *printed = ry_problem_print(&p, &f.arena);
             assert_non_null(printed);
-            if (ry_problem_parse(printed, &f.arena, &again, &f.error) != RYND_OK || !ry_problem_equal(&p, &again)) {
+            if (ry_problem_parse(printed, &f.arena, &again, &f.error) != RYND_OK ||
+                !ry_problem_equal(&p, &again)) {
                 fail_msg("'%s' prints as '%s': %s", text, printed, f.error.text);
             }
             ry_problem_check(&p, &ry_system_allocator, &f.error);
@@ -356,8 +376,19 @@ static void test_damaged_texts(void **state)
 static void test_numbers(void **state)
 {
     (void)state;
-    static const double numbers[] = {
-        0, 1, -1, 0.1, 1.0 / 3, 1e300, 5e-324, 1e-5, 6, 2147483648.0, INFINITY, -INFINITY, 0.30000001192092896};
+    static const double numbers[] = {0,
+                                     1,
+                                     -1,
+                                     0.1,
+                                     1.0 / 3,
+                                     1e300,
+                                     5e-324,
+                                     1e-5,
+                                     6,
+                                     2147483648.0,
+                                     INFINITY,
+                                     -INFINITY,
+                                     0.30000001192092896};
     char text[RY_NUMBER_SIZE];
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         double back = -7;
@@ -368,7 +399,8 @@ static void test_numbers(void **state)
     assert_string_equal(text, "0.1");
     double number;
     int64_t integer;
-    static const char *const bad[] = {"", "-", ".", "1e", "1.2.3", "0x10", "1 ", " 1", "1,5", "infinity", "e5"};
+    static const char *const bad[] = {"",   "-",  ".",   "1e",       "1.2.3", "0x10",
+                                      "1 ", " 1", "1,5", "infinity", "e5"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_false(ry_number_parse(bad[i], strlen(bad[i]), &number));
         assert_false(ry_integer_parse(bad[i], strlen(bad[i]), &integer));
@@ -382,10 +414,11 @@ static void test_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_short_form), cmocka_unit_test(test_generic_form), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_different),  cmocka_unit_test(test_equal_forms),  cmocka_unit_test(test_directions),
-        cmocka_unit_test(test_counts),     cmocka_unit_test(test_check),        cmocka_unit_test(test_damaged_texts),
-        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_short_form),    cmocka_unit_test(test_generic_form),
+        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_different),
+        cmocka_unit_test(test_equal_forms),   cmocka_unit_test(test_directions),
+        cmocka_unit_test(test_counts),        cmocka_unit_test(test_check),
+        cmocka_unit_test(test_damaged_texts), cmocka_unit_test(test_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

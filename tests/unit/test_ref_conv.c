@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reference convolutions: known values (PyTorch's), identities, adjointness of the three directions, exact integers. */
+/* Reference convolutions: known values (PyTorch's), identities, adjointness of the three
+ * directions, exact integers. */
 #include "kernel_case.h"
 
 #include <setjmp.h>
@@ -13,9 +14,11 @@
 static void grouped_dilated_asymmetric(void **state)
 {
     (void)state;
-    static const double y[] = {6,   19,  -1, -21, -4,  -18, 17, -3,  -56, 16,  15,  2,   -55, 20,  9,  -6,  -8, -10, 21, -7,
-                               -15, -16, 27, 4,   -17, -6,  35, -1,  -4,  3,   -19, 36,  -19, -8,  24, 27,  15, -8,  13, -5,
-                               24,  -2,  16, 1,   -10, 7,   20, -11, -9,  -10, 38,  -37, 9,   -33, 0,  -37, 27, -30, 12, 28};
+    static const double y[] = {6,   19,  -1, -21, -4, -18, 17,  -3,  -56, 16,  15, 2,
+                               -55, 20,  9,  -6,  -8, -10, 21,  -7,  -15, -16, 27, 4,
+                               -17, -6,  35, -1,  -4, 3,   -19, 36,  -19, -8,  24, 27,
+                               15,  -8,  13, -5,  24, -2,  16,  1,   -10, 7,   20, -11,
+                               -9,  -10, 38, -37, 9,  -33, 0,   -37, 27,  -30, 12, 28};
     kernel_case c;
     kernel_case_begin(&c, RY_OP_conv);
     c.attrs.conv.stride = (ry_ints){2, {2, 1}};
@@ -33,8 +36,10 @@ static void grouped_dilated_asymmetric(void **state)
 static void one_and_three_dimensions(void **state)
 {
     (void)state;
-    static const double y1[] = {15, 45, 3, -39, 0, 0, 24, 15, -15, -36, -18, 33, -18, 4, 39, -14, 3, -8, -6, -26, 15, -20, -24, 16};
-    static const double y3[] = {-10, -10, -54, 23, -54, 45, -10, 45, 10, 15, 14, -3, 22, -28, 15, -35};
+    static const double y1[] = {15,  45, 3,  -39, 0, 0,  24, 15,  -15, -36, -18, 33,
+                                -18, 4,  39, -14, 3, -8, -6, -26, 15,  -20, -24, 16};
+    static const double y3[] = {-10, -10, -54, 23, -54, 45,  -10, 45,
+                                10,  15,  14,  -3, 22,  -28, 15,  -35};
     kernel_case c;
     kernel_case_begin(&c, RY_OP_conv);
     c.attrs.conv.stride = (ry_ints){1, {2}};
@@ -55,13 +60,16 @@ static void one_and_three_dimensions(void **state)
 static void transposed(void **state)
 {
     (void)state;
-    static const double y[] = {1,   -7,  -5, -14, 11, -24, -4,  -21, 0,   -1,  -29, -9, -17, 16, -1,  -2, -7, 3,  30,  -5, -10, 4,  5,  -3,
-                               -13, 6,   3,  -12, -3, -3,  17,  0,   -15, -3,  -3,  -3, 6,   -9, 0,   6,  -6, 9,  -17, 23, -2,  -1, 13, -3,
-                               10,  -19, 4,  -4,  -2, 3,   -27, -5,  -1,  -18, 3,   3,  14,  -7, -14, 19, 2,  -3, -28, -7, 28,  1,  -4, 0};
+    static const double y[] = {1,  -7, -5,  -14, 11,  -24, -4,  -21, 0,  -1,  -29, -9, -17, 16, -1,
+                               -2, -7, 3,   30,  -5,  -10, 4,   5,   -3, -13, 6,   3,  -12, -3, -3,
+                               17, 0,  -15, -3,  -3,  -3,  6,   -9,  0,  6,   -6,  9,  -17, 23, -2,
+                               -1, 13, -3,  10,  -19, 4,   -4,  -2,  3,  -27, -5,  -1, -18, 3,  3,
+                               14, -7, -14, 19,  2,   -3,  -28, -7,  28, 1,   -4,  0};
     kernel_case c;
     kernel_case_begin(&c, RY_OP_convt);
     c.attrs.convt.stride = (ry_ints){2, {2, 2}};
-    c.attrs.convt.pads = (ry_ints){4, {1, 1, 0, 0}}; /* an output padding of 1 has been taken off the end */
+    c.attrs.convt.pads =
+        (ry_ints){4, {1, 1, 0, 0}}; /* an output padding of 1 has been taken off the end */
     c.attrs.convt.groups = 2;
     kernel_case_pattern(&c, RY_f32, "1x4x3x3", 7, 11, 1);
     kernel_case_pattern(&c, RY_f32, "4x1x3x3", 5, 9, 1);
@@ -75,8 +83,10 @@ static void transposed(void **state)
 static void biased_by_phases(void **state)
 {
     (void)state;
-    static const double y[] = {19,  -7, 21, -17, 8, -12, -12, 16, -17, 6, -14, 4,   13, -10, 21, -23, 5, -12, -9,  22, -8,  9, -8, 13, 2,
-                               -22, -3, 11, 2,   9, 25,  -8,  20, -11, 7, -13, -13, -7, -12, -4, 17,  0, 19,  -11, 20, -17, 4, -13};
+    static const double y[] = {19,  -7,  21,  -17, 8,  -12, -12, 16,  -17, 6,   -14, 4,
+                               13,  -10, 21,  -23, 5,  -12, -9,  22,  -8,  9,   -8,  13,
+                               2,   -22, -3,  11,  2,  9,   25,  -8,  20,  -11, 7,   -13,
+                               -13, -7,  -12, -4,  17, 0,   19,  -11, 20,  -17, 4,   -13};
     kernel_case c;
     kernel_case_begin(&c, RY_OP_convt);
     c.attrs.convt.stride = (ry_ints){2, {2, 3}};
@@ -91,8 +101,9 @@ static void biased_by_phases(void **state)
 static void deformed(void **state)
 {
     (void)state;
-    static const double y[] = {8.125,   -0.75, -7.125, -15.25, -0.75, 9.125, -4.875, -29.375, 2.25,
-                               -2.9375, -3.25, -8.75,  2.875,  -9.25, 12,    2,      21.3125, -10.125};
+    static const double y[] = {8.125,  -0.75,   -7.125, -15.25,  -0.75,   9.125,
+                               -4.875, -29.375, 2.25,   -2.9375, -3.25,   -8.75,
+                               2.875,  -9.25,   12,     2,       21.3125, -10.125};
     kernel_case c;
     kernel_case_begin(&c, RY_OP_deform_conv);
     kernel_case_pattern(&c, RY_f32, "1x2x4x4", 7, 11, 1);
@@ -138,7 +149,8 @@ static void deformed_by_nothing(void **state)
 static void summed_columns(void **state)
 {
     (void)state;
-    static const double y[] = {-5, 6, -2, -4, 7, 2, -3, -2, 1, -4, -1, 2, -2, 1, 4, -1, 2, 3, -2, -7, 4, 2, -6, 5};
+    static const double y[] = {-5, 6, -2, -4, 7, 2, -3, -2, 1, -4, -1, 2,
+                               -2, 1, 4,  -1, 2, 3, -2, -7, 4, 2,  -6, 5};
     kernel_case c;
     kernel_case_begin(&c, RY_OP_col2im);
     c.attrs.col2im.image = (ry_ints){2, {3, 4}};
@@ -149,7 +161,8 @@ static void summed_columns(void **state)
     kernel_case_end(&c);
 }
 
-/* A kernel that is 1 in its middle copies, adds bias and residual, and the activation comes last. */
+/* A kernel that is 1 in its middle copies, adds bias and residual, and the activation comes last.
+ */
 static void delta_with_epilogue(void **state)
 {
     (void)state;
@@ -168,15 +181,18 @@ static void delta_with_epilogue(void **state)
     for (case_layout layout = 0; layout < CASE_LAYOUTS; layout++) {
         kernel_case_run(&c, every_kernel_find("conv_ref"), layout);
         for (int64_t i = 0; i < 24; i++) {
-            double x = ry_get_f64(RY_f32, c.in[0].data, i) - 0.25 + ry_get_f64(RY_f32, c.in[3].data, i);
+            double x =
+                ry_get_f64(RY_f32, c.in[0].data, i) - 0.25 + ry_get_f64(RY_f32, c.in[3].data, i);
             assert_true(fabs(kernel_case_get(&c, 0, i) - (x < 0 ? x / 2 : x)) < 1e-7);
         }
     }
     kernel_case_end(&c);
 }
 
-/* <conv(x, w), dy> = <x, backward_data(dy, w)> = <w, backward_weights(x, dy)>: what makes the gradients right. */
-static void directions_are_adjoint(const ry_conv_attrs *attrs, const char *x, const char *w, const char *y)
+/* <conv(x, w), dy> = <x, backward_data(dy, w)> = <w, backward_weights(x, dy)>: what makes the
+ * gradients right. */
+static void directions_are_adjoint(const ry_conv_attrs *attrs, const char *x, const char *w,
+                                   const char *y)
 {
     kernel_case forward, data, weights;
     kernel_case *all[] = {&forward, &data, &weights};
@@ -200,8 +216,10 @@ static void directions_are_adjoint(const ry_conv_attrs *attrs, const char *x, co
         }
         double product = kernel_case_dot(&forward.out[0], &data.in[0]);
         assert_true(fabs(product) > 0.01);
-        assert_true(fabs(product - kernel_case_dot(&data.out[0], &forward.in[0])) < 1e-12 * fabs(product) + 1e-12);
-        assert_true(fabs(product - kernel_case_dot(&weights.out[0], &forward.in[1])) < 1e-12 * fabs(product) + 1e-12);
+        assert_true(fabs(product - kernel_case_dot(&data.out[0], &forward.in[0])) <
+                    1e-12 * fabs(product) + 1e-12);
+        assert_true(fabs(product - kernel_case_dot(&weights.out[0], &forward.in[1])) <
+                    1e-12 * fabs(product) + 1e-12);
     }
     for (int i = 0; i < 3; i++) {
         kernel_case_end(all[i]);
@@ -243,7 +261,8 @@ static void bias_gradient_is_the_sum(void **state)
     kernel_case_end(&c);
 }
 
-/* u8 by i8 into i32, as quantised convolutions are; the sums pass 2^24, where float32 would round. */
+/* u8 by i8 into i32, as quantised convolutions are; the sums pass 2^24, where float32 would round.
+ */
 static void integers_are_exact(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reference matrix products and Einstein sums: numpy's shapes, transposes, addends, integers; equations against products and loops. */
+/* Reference matrix products and Einstein sums: numpy's shapes, transposes, addends, integers;
+ * equations against products and loops. */
 #include "kernel_case.h"
 
 #include <setjmp.h>
@@ -41,11 +42,13 @@ static void numpy_shapes(void **state)
 }
 
 /* Element [i0, i1, r, c] of a by b whose batch dims 1 are repeated. */
-static double batch_element(const kernel_case *c, int64_t i0, int64_t i1, int64_t row, int64_t column)
+static double batch_element(const kernel_case *c, int64_t i0, int64_t i1, int64_t row,
+                            int64_t column)
 {
     double sum = 0;
     for (int64_t k = 0; k < 3; k++) {
-        sum += ry_get_f64(RY_f32, c->in[0].data, (i0 * 2 + row) * 3 + k) * ry_get_f64(RY_f32, c->in[1].data, (i1 * 3 + k) * 4 + column);
+        sum += ry_get_f64(RY_f32, c->in[0].data, (i0 * 2 + row) * 3 + k) *
+               ry_get_f64(RY_f32, c->in[1].data, (i1 * 3 + k) * 4 + column);
     }
     return sum;
 }
@@ -66,7 +69,8 @@ static void batches_broadcast(void **state)
     kernel_case_end(&c);
 }
 
-/* Every pair of transposes gives the product of the untransposed; 0.5 * ab + 2 * c, then the residual, then relu. */
+/* Every pair of transposes gives the product of the untransposed; 0.5 * ab + 2 * c, then the
+ * residual, then relu. */
 static void transposes_and_epilogue(void **state)
 {
     (void)state;
@@ -157,16 +161,19 @@ static void equations_by_hand(void **state)
 {
     (void)state;
     static const double x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, v[] = {1, 10, 100};
-    static const double trace[] = {15}, diagonal[] = {1, 5, 9}, turned[] = {1, 4, 7, 2, 5, 8, 3, 6, 9};
-    static const double total[] = {45}, outer[] = {1, 10, 100, 10, 100, 1000, 100, 1000, 10000}, weighted[] = {321, 654, 987};
+    static const double trace[] = {15}, diagonal[] = {1, 5, 9},
+                        turned[] = {1, 4, 7, 2, 5, 8, 3, 6, 9};
+    static const double total[] = {45}, outer[] = {1, 10, 100, 10, 100, 1000, 100, 1000, 10000},
+                        weighted[] = {321, 654, 987};
     static const struct {
         const char *equation, *second, *out;
         const double *y;
         int64_t count;
         bool vectors;
     } rows[] = {
-        {"ii", NULL, "", trace, 1, false},         {"ii->i", NULL, "3", diagonal, 3, false},      {"ij->ji", NULL, "3x3", turned, 9, false},
-        {"ba", NULL, "3x3", turned, 9, false},     {"ij->", NULL, "", total, 1, false},           {"i,j->ij", "3", "3x3", outer, 9, true},
+        {"ii", NULL, "", trace, 1, false},         {"ii->i", NULL, "3", diagonal, 3, false},
+        {"ij->ji", NULL, "3x3", turned, 9, false}, {"ba", NULL, "3x3", turned, 9, false},
+        {"ij->", NULL, "", total, 1, false},       {"i,j->ij", "3", "3x3", outer, 9, true},
         {"ij,j->i", "3", "3", weighted, 3, false}, {"i...,...->i", "3", "3", weighted, 3, false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -192,7 +199,8 @@ static void three_operands(void **state)
         for (int64_t d = 0; d < 5; d++) {
             double sum = 0;
             for (int64_t n = 0; n < 12; n++) {
-                sum += ry_get_f64(RY_f32, c.in[0].data, a * 12 + n) * ry_get_f64(RY_f32, c.in[1].data, n % 4 * 5 + d) *
+                sum += ry_get_f64(RY_f32, c.in[0].data, a * 12 + n) *
+                       ry_get_f64(RY_f32, c.in[1].data, n % 4 * 5 + d) *
                        ry_get_f64(RY_f32, c.in[2].data, n / 4 * 5 + d);
             }
             assert_true(fabs(sum - kernel_case_get(&c, 0, a * 5 + d)) < 1e-6);
@@ -204,9 +212,10 @@ static void three_operands(void **state)
 static void bad_equations_are_refused(void **state)
 {
     (void)state;
-    static const char *const equations[] = {NULL,        "",           "ij",          "ij,jk,k->ik",    "ij,jk->iz",
-                                            "ij,jk->ii", "i1,jk->ik",  "ijk,jk->ik",  "ij,jk-ik",       "ij,jk->i",
-                                            "ij,ki->ik", "ij,jk->ik,", "..ij,jk->ik", "i......j,jk->ik"};
+    static const char *const equations[] = {
+        NULL,        "",           "ij",          "ij,jk,k->ik",    "ij,jk->iz",
+        "ij,jk->ii", "i1,jk->ik",  "ijk,jk->ik",  "ij,jk-ik",       "ij,jk->i",
+        "ij,ki->ik", "ij,jk->ik,", "..ij,jk->ik", "i......j,jk->ik"};
     for (size_t i = 0; i < sizeof equations / sizeof *equations; i++) {
         kernel_case c;
         kernel_case_begin(&c, RY_OP_einsum);
@@ -218,7 +227,9 @@ static void bad_equations_are_refused(void **state)
         ry_problem problem = kernel_case_problem(&c, CASE_NCHW, in, out);
         ry_prepared prepared;
         ry_error error = {0};
-        assert_int_equal(every_kernel_prepare(every_kernel_find("einsum_ref"), &problem, &prepared, &error), RYND_ERROR_SHAPE);
+        assert_int_equal(
+            every_kernel_prepare(every_kernel_find("einsum_ref"), &problem, &prepared, &error),
+            RYND_ERROR_SHAPE);
         assert_non_null(strstr(error.text, equations[i] ? equations[i] : "''"));
         kernel_case_end(&c);
     }
@@ -227,9 +238,14 @@ static void bad_equations_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numpy_shapes),       cmocka_unit_test(batches_broadcast),         cmocka_unit_test(transposes_and_epilogue),
-        cmocka_unit_test(integers_are_exact), cmocka_unit_test(equations_are_products),    cmocka_unit_test(equations_by_hand),
-        cmocka_unit_test(three_operands),     cmocka_unit_test(bad_equations_are_refused),
+        cmocka_unit_test(numpy_shapes),
+        cmocka_unit_test(batches_broadcast),
+        cmocka_unit_test(transposes_and_epilogue),
+        cmocka_unit_test(integers_are_exact),
+        cmocka_unit_test(equations_are_products),
+        cmocka_unit_test(equations_by_hand),
+        cmocka_unit_test(three_operands),
+        cmocka_unit_test(bad_equations_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

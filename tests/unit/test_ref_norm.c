@@ -13,8 +13,10 @@
 static void batch_norm(void **state)
 {
     (void)state;
-    static const double x[] = {1, 2, 3, 4, 5, 6, 7, 8}, scale[] = {2, -1}, bias[] = {0.5, 1}, mean[] = {1, 2}, variance[] = {3, 8};
-    static const double y[] = {0.5, 1.5, 0.66666666666666667, 0.33333333333333333, 4.5, 5.5, -0.66666666666666667, -1};
+    static const double x[] = {1, 2, 3, 4, 5, 6, 7, 8}, scale[] = {2, -1}, bias[] = {0.5, 1},
+                        mean[] = {1, 2}, variance[] = {3, 8};
+    static const double y[] = {0.5, 1.5, 0.66666666666666667,  0.33333333333333333,
+                               4.5, 5.5, -0.66666666666666667, -1};
     kernel_case c;
     kernel_case_begin(&c, RY_OP_batch_norm);
     c.attrs.batch_norm.epsilon = 1;
@@ -32,7 +34,8 @@ static void batch_norm(void **state)
 static void batch_norm_by_position(void **state)
 {
     (void)state;
-    static const double x[] = {1, 2, 3, 4, 5, 6, 7, 8}, scale[] = {1, 2, 3, 4}, zero[] = {0, 0, 0, 0}, y[] = {1, 4, 9, 16, 5, 12, 21, 32};
+    static const double x[] = {1, 2, 3, 4, 5, 6, 7, 8}, scale[] = {1, 2, 3, 4},
+                        zero[] = {0, 0, 0, 0}, y[] = {1, 4, 9, 16, 5, 12, 21, 32};
     static const double one[] = {1, 1, 1, 1};
     kernel_case c;
     kernel_case_begin(&c, RY_OP_batch_norm);
@@ -51,8 +54,9 @@ static void batch_norm_by_position(void **state)
 static void group_norm(void **state)
 {
     (void)state;
-    static const double y[] = {2.179154337, -4.089577168, -0.5074448797, 0,           0, 0, 6.085907634, 2.453989737,
-                               -1.17792816, -2.059309387, -0.8486700876, 0.3619692114};
+    static const double y[] = {
+        2.179154337, -4.089577168, -0.5074448797, 0,           0, 0, 6.085907634, 2.453989737,
+        -1.17792816, -2.059309387, -0.8486700876, 0.3619692114};
     kernel_case c;
     kernel_case_begin(&c, RY_OP_group_norm);
     c.attrs.group_norm.groups = 2;
@@ -68,7 +72,8 @@ static void group_norm(void **state)
 static void instance_norm_far_from_zero(void **state)
 {
     (void)state;
-    static const double x[] = {1e7 + 1, 1e7 - 1, -1e7 - 2, -1e7 + 2}, one[] = {1, 1}, zero[] = {0, 0}, y[] = {1, -1, -1, 1};
+    static const double x[] = {1e7 + 1, 1e7 - 1, -1e7 - 2, -1e7 + 2}, one[] = {1, 1},
+                        zero[] = {0, 0}, y[] = {1, -1, -1, 1};
     kernel_case c;
     kernel_case_begin(&c, RY_OP_group_norm);
     c.attrs.group_norm.groups = 2;
@@ -84,10 +89,11 @@ static void instance_norm_far_from_zero(void **state)
 static void layer_norm(void **state)
 {
     (void)state;
-    static const double y[] = {2.131458593,    0,           0.5727688496, -2.627544294, 1.851330862,   -0.4475731347,
-                               1.327074578,    1.624412855, -1,           4.079814588,  -1.824725999,  -2.754305729,
-                               -3.787049248,   0,           6.711311654,  -1.270765038, -1.057814286,  -4.491038346,
-                               -0.05415300752, 6.061475564, -1,           -0.137213158, -0.3212567668, 1.191366165};
+    static const double y[] = {
+        2.131458593,    0,           0.5727688496, -2.627544294, 1.851330862,   -0.4475731347,
+        1.327074578,    1.624412855, -1,           4.079814588,  -1.824725999,  -2.754305729,
+        -3.787049248,   0,           6.711311654,  -1.270765038, -1.057814286,  -4.491038346,
+        -0.05415300752, 6.061475564, -1,           -0.137213158, -0.3212567668, 1.191366165};
     static const double mean[] = {-5.0 / 12, 2.0 / 12};
     kernel_case c;
     kernel_case_begin(&c, RY_OP_layer_norm);
@@ -100,7 +106,8 @@ static void layer_norm(void **state)
     kernel_case_output(&c, RY_f32, "2x1x1");
     kernel_case_known(&c, "layer_norm_ref", y, COUNT(y), 1e-6);
     kernel_case_expect(&c, 1, mean, 2, 1e-7);
-    for (int64_t i = 0; i < 2; i++) { /* y = (x - mean) * inverse * scale + bias, at an element whose scale is -3 and bias -2 */
+    for (int64_t i = 0; i < 2; i++) { /* y = (x - mean) * inverse * scale + bias, at an element
+                                         whose scale is -3 and bias -2 */
         double x = ry_get_f64(RY_f32, c.in[0].data, 12 * i);
         assert_true(fabs((x - mean[i]) * kernel_case_get(&c, 2, i) * -3 - 2 - y[12 * i]) < 1e-6);
     }
@@ -130,7 +137,8 @@ static void layer_norm_of_nothing(void **state)
 static void root_mean_square_norm(void **state)
 {
     (void)state;
-    static const double x[] = {3, 4, 0, 0, -6, 8, 0, 0}, scale[] = {1, 2, 3, 4}, y[] = {1.2, 3.2, 0, 0, -1.2, 3.2, 0, 0};
+    static const double x[] = {3, 4, 0, 0, -6, 8, 0, 0}, scale[] = {1, 2, 3, 4},
+                        y[] = {1.2, 3.2, 0, 0, -1.2, 3.2, 0, 0};
     kernel_case c;
     kernel_case_begin(&c, RY_OP_layer_norm);
     c.attrs.layer_norm.rms = 1;
@@ -146,8 +154,9 @@ static void root_mean_square_norm(void **state)
 static void local_response_norm(void **state)
 {
     (void)state;
-    static const double y[] = {-1.161840401, 1.005946744, -0.8168541894, 0.9956258546, 0.5029733719, -0.9109073255,
-                               0.929472321,  0,           -0.929472321,  0.9709835434, -0.573238735, -1.288168361};
+    static const double y[] = {-1.161840401, 1.005946744,   -0.8168541894, 0.9956258546,
+                               0.5029733719, -0.9109073255, 0.929472321,   0,
+                               -0.929472321, 0.9709835434,  -0.573238735,  -1.288168361};
     kernel_case c;
     kernel_case_begin(&c, RY_OP_lrn);
     c.attrs.lrn = (ry_lrn_attrs){.size = 3, .alpha = 0.3, .beta = 0.75, .bias = 2};
@@ -181,12 +190,14 @@ static void softmax(void **state)
     check_softmax(RY_softmax_kind_hardmax, hard);
 }
 
-/* Along a middle axis, over all dims from one on, of huge values, and of equals (hardmax: the first). */
+/* Along a middle axis, over all dims from one on, of huge values, and of equals (hardmax: the
+ * first). */
 static void softmax_lanes(void **state)
 {
     (void)state;
     static const double x[] = {1e4, 1e4, 0, 0, 1e4, 0, 0, 1e4};
-    static const double middle[] = {0.5, 1, 0.5, 0, 1, 0, 0, 1}, all[] = {0.5, 0.5, 0, 0, 0.5, 0, 0, 0.5};
+    static const double middle[] = {0.5, 1, 0.5, 0, 1, 0, 0, 1},
+                        all[] = {0.5, 0.5, 0, 0, 0.5, 0, 0, 0.5};
     static const double first[] = {1, 0, 0, 0, 1, 0, 0, 0};
     static const double x_middle[] = {1e4, 1e4, 1e4, 0, 1e4, 0, 0, 1e4};
     static const struct {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reference kernels of order and accumulation: cumulative sum and product, arg-reduction, top-k, non-maximum suppression. */
+/* Reference kernels of order and accumulation: cumulative sum and product, arg-reduction, top-k,
+ * non-maximum suppression. */
 #include "kernel_case.h"
 
 #include <setjmp.h>
@@ -16,15 +17,17 @@ static void cumulative_sums(void **state)
         int64_t axis, exclusive, reverse, product;
         double y[6];
     } rows[] = {
-        {1, 0, 0, 0, {1, 3, 6, 4, 9, 15}}, {-1, 1, 0, 0, {0, 1, 3, 0, 4, 9}},  {1, 0, 1, 0, {6, 5, 3, 15, 11, 6}},
-        {1, 1, 1, 0, {5, 3, 0, 11, 6, 0}}, {0, 0, 0, 0, {1, 2, 3, 5, 7, 9}},   {1, 0, 0, 1, {1, 2, 6, 4, 20, 120}},
-        {1, 1, 1, 1, {6, 3, 1, 30, 6, 1}}, {0, 0, 1, 1, {4, 10, 18, 4, 5, 6}},
+        {1, 0, 0, 0, {1, 3, 6, 4, 9, 15}},  {-1, 1, 0, 0, {0, 1, 3, 0, 4, 9}},
+        {1, 0, 1, 0, {6, 5, 3, 15, 11, 6}}, {1, 1, 1, 0, {5, 3, 0, 11, 6, 0}},
+        {0, 0, 0, 0, {1, 2, 3, 5, 7, 9}},   {1, 0, 0, 1, {1, 2, 6, 4, 20, 120}},
+        {1, 1, 1, 1, {6, 3, 1, 30, 6, 1}},  {0, 0, 1, 1, {4, 10, 18, 4, 5, 6}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         for (int dtype = 0; dtype < 2; dtype++) {
             kernel_case c;
             kernel_case_begin(&c, RY_OP_cumsum);
-            c.attrs.cumsum = (ry_cumsum_attrs){rows[i].axis, rows[i].exclusive, rows[i].reverse, rows[i].product};
+            c.attrs.cumsum = (ry_cumsum_attrs){rows[i].axis, rows[i].exclusive, rows[i].reverse,
+                                               rows[i].product};
             kernel_case_values(&c, dtype ? RY_f32 : RY_i32, "2x3", x);
             kernel_case_output(&c, dtype ? RY_f32 : RY_i32, "2x3");
             kernel_case_known(&c, "cumsum_ref", rows[i].y, 6, 0);
@@ -43,13 +46,15 @@ static void arg_reductions(void **state)
         double y[4];
         int64_t count;
     } rows[] = {
-        {1, 0, 0, 0, "2", {1, 3}, 2}, {-1, 1, 0, 1, "2x1", {2, 3}, 2},      {1, 0, 1, 0, "2", {0, 3}, 2},
-        {1, 0, 1, 1, "2", {3, 3}, 2}, {0, 1, 0, 0, "1x4", {0, 0, 0, 1}, 4}, {0, 0, 1, 0, "4", {1, 1, 1, 1}, 4},
+        {1, 0, 0, 0, "2", {1, 3}, 2},         {-1, 1, 0, 1, "2x1", {2, 3}, 2},
+        {1, 0, 1, 0, "2", {0, 3}, 2},         {1, 0, 1, 1, "2", {3, 3}, 2},
+        {0, 1, 0, 0, "1x4", {0, 0, 0, 1}, 4}, {0, 0, 1, 0, "4", {1, 1, 1, 1}, 4},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kernel_case c;
         kernel_case_begin(&c, RY_OP_arg_reduce);
-        c.attrs.arg_reduce = (ry_arg_reduce_attrs){rows[i].axis, rows[i].keepdims, rows[i].min, rows[i].select_last};
+        c.attrs.arg_reduce =
+            (ry_arg_reduce_attrs){rows[i].axis, rows[i].keepdims, rows[i].min, rows[i].select_last};
         kernel_case_values(&c, RY_f32, "2x4", x);
         kernel_case_output(&c, RY_i64, rows[i].shape);
         kernel_case_known(&c, "arg_reduce_ref", rows[i].y, rows[i].count, 0);
@@ -124,7 +129,9 @@ static void top_of_long_lanes(void **state)
             assert_true(value == ry_get_f64(RY_i8, c.in[0].data, base + 3 * index));
             if (i > 0) {
                 double before = kernel_case_get(&c, 0, base + 3 * (i - 1));
-                assert_true(before > value || (before == value && kernel_case_get(&c, 1, base + 3 * (i - 1)) < (double)index));
+                assert_true(before > value ||
+                            (before == value &&
+                             kernel_case_get(&c, 1, base + 3 * (i - 1)) < (double)index));
             }
         }
     }
@@ -138,7 +145,8 @@ typedef struct nms_row {
     double selected[24];
 } nms_row;
 
-/* Two overlapping boxes (of overlap 1/3), one far away, and the far one again with its corners flipped. */
+/* Two overlapping boxes (of overlap 1/3), one far away, and the far one again with its corners
+ * flipped. */
 static void suppression(void **state)
 {
     (void)state;
@@ -152,13 +160,15 @@ static void suppression(void **state)
         {0, 1, 0.5, -INFINITY, 2, {0, 0, 0, 0, 1, 2}},
         {0, 9, 0.5, 0.55, 3, {0, 0, 0, 0, 0, 1, 0, 1, 2}},
         {0, 0, 0.5, -INFINITY, 0, {0}},
-        {0, 9, 1, -INFINITY, 8, {0, 0, 0, 0, 0, 1, 0, 0, 2, 0, 0, 3, 0, 1, 2, 0, 1, 3, 0, 1, 1, 0, 1, 0}},
+        {0, 9, 1, -INFINITY, 8, {0, 0, 0, 0, 0, 1, 0, 0, 2, 0, 0, 3,
+                                 0, 1, 2, 0, 1, 3, 0, 1, 1, 0, 1, 0}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         for (case_layout layout = 0; layout < CASE_LAYOUTS; layout++) {
             kernel_case c;
             kernel_case_begin(&c, RY_OP_nms);
-            c.attrs.nms = (ry_nms_attrs){rows[i].centre, rows[i].max_output, rows[i].iou, rows[i].score};
+            c.attrs.nms =
+                (ry_nms_attrs){rows[i].centre, rows[i].max_output, rows[i].iou, rows[i].score};
             kernel_case_values(&c, RY_f32, "1x4x4", rows[i].centre ? centres : corners);
             kernel_case_values(&c, RY_f32, "1x2x4", scores);
             kernel_case_output(&c, RY_i64, "8x3");

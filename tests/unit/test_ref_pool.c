@@ -14,7 +14,8 @@ static void maximum_and_where(void **state)
 {
     (void)state;
     static const double y[] = {8, 10, 10, 9, 11, 11, 9, 9, 7};
-    static const double rows[] = {6, 3, 3, 16, 13, 13, 16, 16, 19}, columns[] = {6, 15, 15, 8, 17, 17, 8, 8, 23};
+    static const double rows[] = {6, 3, 3, 16, 13, 13, 16, 16, 19},
+                        columns[] = {6, 15, 15, 8, 17, 17, 8, 8, 23};
     for (int order = 0; order < 2; order++) {
         kernel_case c;
         kernel_case_begin(&c, RY_OP_pool);
@@ -87,7 +88,8 @@ static void average(void **state)
     check_average(0, without);
 }
 
-/* A window that rounding up lets hang over the padded end divides by what is in the padded input only. */
+/* A window that rounding up lets hang over the padded end divides by what is in the padded input
+ * only. */
 static void average_over_the_end(void **state)
 {
     (void)state;
@@ -160,7 +162,8 @@ static void unpooled(void **state)
     (void)state;
     static const double x[] = {5, 6, 7, 8}, where[] = {5, 7, 13, 15};
     static const double small[] = {0, 0, 0, 0, 0, 5, 0, 6, 0, 0, 0, 0, 0, 7, 0, 8};
-    static const double large[] = {0, 0, 0, 0, 0, 0, 5, 0, 6, 0, 0, 0, 0, 0, 0, 0, 7, 0, 8, 0, 0, 0, 0, 0, 0};
+    static const double large[] = {0, 0, 0, 0, 0, 0, 5, 0, 6, 0, 0, 0, 0,
+                                   0, 0, 0, 7, 0, 8, 0, 0, 0, 0, 0, 0};
     static const struct {
         const double *y;
         const char *shape;

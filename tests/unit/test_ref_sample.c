@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reference resize, grid sampling, affine grids and RoI align: known values (PyTorch's and ONNX's), identities, hostile coordinates. */
+/* Reference resize, grid sampling, affine grids and RoI align: known values (PyTorch's and ONNX's),
+ * identities, hostile coordinates. */
 #include "kernel_case.h"
 #include "kernels/common/resize_map.h"
 
@@ -41,22 +42,33 @@ static void check_resize(const resize_row *row)
 static void resize_known_values(void **state)
 {
     (void)state;
-    static const double linear[] = {-3.833333333, 0,   3.833333333,  -2.166666667, 0.2, 2.566666667, 0.3333333333, 0.5, 0.6666666667,
-                                    -1.566666667, 0.8, -2.333333333, -2.833333333, 1,   -4.333333333};
-    static const double corners[] = {-5, -1.5, 2, 0,    -2,    1.5, 5,    -2,  -1.25, -0.5, 0.25, 1,    1.75, 2.5, 1,  -1, -3, 0.5,
-                                     4,  2,    0, -1.5, -0.75, 0,   0.75, 1.5, -0.5,  -2.5, -4,   -0.5, 3,    1,   -1, -3, -5};
-    static const double cubic[] = {-6.106840346,   -1.086868286,   2.212438513,   -2.284215856,  1.015090942,  6.035063002,
-                                   -0.5047522651,  -1.633041382,   -1.355652421,  1.759552567,   2.767074585,  2.34793769,
-                                   -0.03453742133, -1.162826538,   -0.7956396032, 2.678757279,   0.6511077881, -2.803200616,
-                                   -5.035063002,   -0.01509094238, 3.488895558,   -0.1890400074, -3.807907104, -5.706108941};
-    static const double smooth[] = {-1.531561462, 1.594684385, -0.7209302326, 0.1511627907, 1.694352159, -0.9867109635};
-    static const double smooth_cubic[] = {-1.836736853, 1.948692751, -0.9487868419, 0.04114829147, 1.812154187, -1.03960516};
+    static const double linear[] = {
+        -3.833333333, 0,   3.833333333,  -2.166666667, 0.2, 2.566666667,
+        0.3333333333, 0.5, 0.6666666667, -1.566666667, 0.8, -2.333333333,
+        -2.833333333, 1,   -4.333333333};
+    static const double corners[] = {-5,   -1.5, 2,    0,    -2, 1.5,  5, -2, -1.25, -0.5, 0.25,  1,
+                                     1.75, 2.5,  1,    -1,   -3, 0.5,  4, 2,  0,     -1.5, -0.75, 0,
+                                     0.75, 1.5,  -0.5, -2.5, -4, -0.5, 3, 1,  -1,    -3,   -5};
+    static const double cubic[] = {
+        -6.106840346,   -1.086868286,   2.212438513,   -2.284215856,  1.015090942,  6.035063002,
+        -0.5047522651,  -1.633041382,   -1.355652421,  1.759552567,   2.767074585,  2.34793769,
+        -0.03453742133, -1.162826538,   -0.7956396032, 2.678757279,   0.6511077881, -2.803200616,
+        -5.035063002,   -0.01509094238, 3.488895558,   -0.1890400074, -3.807907104, -5.706108941};
+    static const double smooth[] = {-1.531561462, 1.594684385, -0.7209302326,
+                                    0.1511627907, 1.694352159, -0.9867109635};
+    static const double smooth_cubic[] = {-1.836736853,  1.948692751, -0.9487868419,
+                                          0.04114829147, 1.812154187, -1.03960516};
     static const resize_row rows[] = {
-        {RY_resize_mode_linear, RY_resize_coordinates_half_pixel, 0, -0.75, "1x1x3x4", "1x1x5x3", 7, 11, linear, COUNT(linear)},
-        {RY_resize_mode_linear, RY_resize_coordinates_align_corners, 0, -0.75, "1x1x3x4", "1x1x5x7", 7, 11, corners, COUNT(corners)},
-        {RY_resize_mode_cubic, RY_resize_coordinates_half_pixel, 0, -0.75, "1x1x3x4", "1x1x4x6", 7, 11, cubic, COUNT(cubic)},
-        {RY_resize_mode_linear, RY_resize_coordinates_half_pixel, 1, -0.75, "1x1x6x7", "1x1x3x2", 7, 23, smooth, COUNT(smooth)},
-        {RY_resize_mode_cubic, RY_resize_coordinates_half_pixel, 1, -0.5, "1x1x6x7", "1x1x3x2", 7, 23, smooth_cubic, COUNT(smooth_cubic)},
+        {RY_resize_mode_linear, RY_resize_coordinates_half_pixel, 0, -0.75, "1x1x3x4", "1x1x5x3", 7,
+         11, linear, COUNT(linear)},
+        {RY_resize_mode_linear, RY_resize_coordinates_align_corners, 0, -0.75, "1x1x3x4", "1x1x5x7",
+         7, 11, corners, COUNT(corners)},
+        {RY_resize_mode_cubic, RY_resize_coordinates_half_pixel, 0, -0.75, "1x1x3x4", "1x1x4x6", 7,
+         11, cubic, COUNT(cubic)},
+        {RY_resize_mode_linear, RY_resize_coordinates_half_pixel, 1, -0.75, "1x1x6x7", "1x1x3x2", 7,
+         23, smooth, COUNT(smooth)},
+        {RY_resize_mode_cubic, RY_resize_coordinates_half_pixel, 1, -0.5, "1x1x6x7", "1x1x3x2", 7,
+         23, smooth_cubic, COUNT(smooth_cubic)},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         check_resize(&rows[i]);
@@ -69,7 +81,8 @@ static void resize_by_one_is_identity(void **state)
     (void)state;
     for (int mode = 0; mode < RY_resize_mode_count; mode++) {
         for (int map = 0; map < RY_resize_coordinates_count; map++) {
-            if (map == RY_resize_coordinates_tf_half_pixel_for_nn) { /* which shifts by half a pixel */
+            if (map ==
+                RY_resize_coordinates_tf_half_pixel_for_nn) { /* which shifts by half a pixel */
                 continue;
             }
             kernel_case c;
@@ -91,7 +104,12 @@ static void weights_sum_to_one(void **state)
     (void)state;
     for (int n = 0; n < 3 * 7 * 2 * 2 * 5; n++) {
         static const int64_t sizes[] = {1, 2, 3, 8, 13};
-        ry_resize_axis axis = {.in = 5, .out = sizes[n % 5], .mode = (ry_resize_mode)(n / 5 % 3), .start = 0, .end = 1, .cubic_a = -0.75};
+        ry_resize_axis axis = {.in = 5,
+                               .out = sizes[n % 5],
+                               .mode = (ry_resize_mode)(n / 5 % 3),
+                               .start = 0,
+                               .end = 1,
+                               .cubic_a = -0.75};
         axis.coordinates = (ry_resize_coordinates)(n / 15 % 7);
         axis.antialias = n / 105 % 2 && axis.mode != RY_resize_mode_nearest;
         axis.exclude_outside = n / 210 % 2;
@@ -148,7 +166,8 @@ static void scales_of_float_are_quotients(void **state)
     kernel_case_end(&c);
 }
 
-/* A region that begins before the tensor: outside is the extrapolation value; so is everything when it is not a number. */
+/* A region that begins before the tensor: outside is the extrapolation value; so is everything when
+ * it is not a number. */
 static void crop_and_resize(void **state)
 {
     (void)state;
@@ -168,7 +187,8 @@ static void crop_and_resize(void **state)
     }
 }
 
-/* A region from a quarter to three quarters of 8 elements: the corners of the output are those of the region, whatever scale its size came from. */
+/* A region from a quarter to three quarters of 8 elements: the corners of the output are those of
+ * the region, whatever scale its size came from. */
 static void crop_by_scale(void **state)
 {
     (void)state;
@@ -214,17 +234,32 @@ static void grid_known_values(void **state)
         double y[6];
     } rows[] = {
         {RY_grid_mode_linear, RY_grid_padding_zeros, 0, {0, 3.034, -0.0748, 0.4957, 0.4, 1.89}},
-        {RY_grid_mode_linear, RY_grid_padding_zeros, 1, {-0.1586, 2.9424, -0.1924, 0.3991, 0.925, 2.91375}},
+        {RY_grid_mode_linear,
+         RY_grid_padding_zeros,
+         1,
+         {-0.1586, 2.9424, -0.1924, 0.3991, 0.925, 2.91375}},
         {RY_grid_mode_linear, RY_grid_padding_border, 0, {-0.89, 5, -0.68, 0.4957, 1, 4.725}},
         {RY_grid_mode_linear, RY_grid_padding_border, 1, {-0.26, 2.9424, -0.26, 0.3991, 1, 3.15}},
         {RY_grid_mode_linear, RY_grid_padding_reflection, 0, {-0.9007, 5, -0.68, 0.4957, 1, 4.725}},
-        {RY_grid_mode_linear, RY_grid_padding_reflection, 1, {-0.9191, 2.9424, 0.5109, 0.3991, 0.7, 2.93025}},
+        {RY_grid_mode_linear,
+         RY_grid_padding_reflection,
+         1,
+         {-0.9191, 2.9424, 0.5109, 0.3991, 0.7, 2.93025}},
         {RY_grid_mode_nearest, RY_grid_padding_zeros, 0, {0, 5, 0, 3, 0, 0}},
         {RY_grid_mode_nearest, RY_grid_padding_border, 0, {1, 5, -1, 3, 1, 5}},
         {RY_grid_mode_nearest, RY_grid_padding_reflection, 1, {1, 5, -1, 3, 1, 5}},
-        {RY_grid_mode_cubic, RY_grid_padding_zeros, 0, {0.006783166842, 4.260684422, -0.08041871279, 0.8440971429, 0.676, 2.419523658}},
-        {RY_grid_mode_cubic, RY_grid_padding_zeros, 1, {0.4632727408, 3.916189237, -0.1977612863, 0.4956587069, 1.132257813, 4.038978061}},
-        {RY_grid_mode_cubic, RY_grid_padding_reflection, 0, {-0.2476287169, 6.67211411, -0.819203732, 1.024417832, 1.72, 5.967539618}},
+        {RY_grid_mode_cubic,
+         RY_grid_padding_zeros,
+         0,
+         {0.006783166842, 4.260684422, -0.08041871279, 0.8440971429, 0.676, 2.419523658}},
+        {RY_grid_mode_cubic,
+         RY_grid_padding_zeros,
+         1,
+         {0.4632727408, 3.916189237, -0.1977612863, 0.4956587069, 1.132257813, 4.038978061}},
+        {RY_grid_mode_cubic,
+         RY_grid_padding_reflection,
+         0,
+         {-0.2476287169, 6.67211411, -0.819203732, 1.024417832, 1.72, 5.967539618}},
         {RY_grid_mode_cubic,
          RY_grid_padding_reflection,
          1,
@@ -233,7 +268,8 @@ static void grid_known_values(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kernel_case c;
         kernel_case_begin(&c, RY_OP_grid_sample);
-        c.attrs.grid_sample = (ry_grid_sample_attrs){rows[i].mode, rows[i].padding, rows[i].align_corners};
+        c.attrs.grid_sample =
+            (ry_grid_sample_attrs){rows[i].mode, rows[i].padding, rows[i].align_corners};
         kernel_case_pattern(&c, RY_f64, "1x1x3x4", 7, 11, 1);
         kernel_case_pattern(&c, RY_f64, "1x2x3x2", 5, 13, 0.21);
         kernel_case_output(&c, RY_f64, "1x1x2x3");
@@ -256,11 +292,13 @@ static void grid_in_three_dimensions(void **state)
     kernel_case_end(&c);
 }
 
-/* Sampling the grid of the identity gives the image back, for either alignment; coordinates that are no numbers read nothing outside. */
+/* Sampling the grid of the identity gives the image back, for either alignment; coordinates that
+ * are no numbers read nothing outside. */
 static void grid_of_the_identity(void **state)
 {
     (void)state;
-    static const double identity[] = {1, 0, 0, 0, 1, 0}, wild[] = {NAN, INFINITY, -1e30, 1e30, NAN, -INFINITY, 0, NAN};
+    static const double identity[] = {1, 0, 0, 0, 1, 0},
+                        wild[] = {NAN, INFINITY, -1e30, 1e30, NAN, -INFINITY, 0, NAN};
     for (int64_t align = 0; align < 2; align++) {
         kernel_case grid, sample;
         kernel_case_begin(&grid, RY_OP_affine_grid);
@@ -279,7 +317,8 @@ static void grid_of_the_identity(void **state)
         kernel_case_output(&sample, RY_f64, "1x2x3x4");
         kernel_case_run(&sample, every_kernel_find("grid_sample_ref"), CASE_NHWC);
         for (int64_t i = 0; i < 24; i++) {
-            assert_true(fabs(kernel_case_get(&sample, 0, i) - ry_get_f64(RY_f64, sample.in[0].data, i)) < 1e-14);
+            assert_true(fabs(kernel_case_get(&sample, 0, i) -
+                             ry_get_f64(RY_f64, sample.in[0].data, i)) < 1e-14);
         }
         kernel_case_end(&grid);
         kernel_case_end(&sample);
@@ -287,7 +326,8 @@ static void grid_of_the_identity(void **state)
     for (int i = 0; i < RY_grid_mode_count * RY_grid_padding_count; i++) {
         kernel_case c;
         kernel_case_begin(&c, RY_OP_grid_sample);
-        c.attrs.grid_sample = (ry_grid_sample_attrs){(ry_grid_mode)(i % 3), (ry_grid_padding)(i / 3), i % 2};
+        c.attrs.grid_sample =
+            (ry_grid_sample_attrs){(ry_grid_mode)(i % 3), (ry_grid_padding)(i / 3), i % 2};
         kernel_case_random(&c, RY_f32, "1x1x3x1", 1);
         kernel_case_values(&c, RY_f32, "1x2x2x2", wild);
         kernel_case_output(&c, RY_f32, "1x1x2x2");
@@ -299,16 +339,22 @@ static void grid_of_the_identity(void **state)
 static void affine_grids(void **state)
 {
     (void)state;
-    static const double centres[] = {2.5, -1.166666667, 1.5, -1.5, 0.5, -1.833333333, 2.5, -0.1666666667, 1.5, -0.5, 0.5, -0.8333333333};
+    static const double centres[] = {2.5, -1.166666667,  1.5, -1.5, 0.5, -1.833333333,
+                                     2.5, -0.1666666667, 1.5, -0.5, 0.5, -0.8333333333};
     static const double corners[] = {3, -1.5, 1.5, -2, 0, -2.5, 3, 0.5, 1.5, 0, 0, -0.5};
-    static const double solid[] = {-0.5, -2.25, 1.25, -2, -1.25, 1.25, 1, -1.75, 0.75, -0.5, -0.75, 0.75};
+    static const double solid[] = {-0.5, -2.25, 1.25, -2,   -1.25, 1.25,
+                                   1,    -1.75, 0.75, -0.5, -0.75, 0.75};
     for (int64_t i = 0; i < 3; i++) {
         kernel_case c;
         kernel_case_begin(&c, RY_OP_affine_grid);
         c.attrs.affine_grid.align_corners = i == 1;
         kernel_case_pattern(&c, RY_f32, i == 2 ? "1x3x4" : "1x2x3", 3, 7, 0.5);
         kernel_case_output(&c, RY_f32, i == 2 ? "1x2x1x2x3" : "1x2x3x2");
-        kernel_case_known(&c, "affine_grid_ref", i == 0 ? centres : i == 1 ? corners : solid, 12, 1e-7);
+        kernel_case_known(&c, "affine_grid_ref",
+                          i == 0   ? centres
+                          : i == 1 ? corners
+                                   : solid,
+                          12, 1e-7);
         kernel_case_end(&c);
     }
 }
@@ -317,13 +363,17 @@ static void roi_align(void **state)
 {
     (void)state;
     static const double rois[] = {0.5, 1, 4, 3.5, 1, 0, 6, 5}, batches[] = {0, 1};
-    static const double adaptive[] = {-2.64, -0.2, 6.24, -0.98, 0.5055555556, -1.85, -0.85, 0.2444444444};
+    static const double adaptive[] = {-2.64,        -0.2,  6.24,  -0.98,
+                                      0.5055555556, -1.85, -0.85, 0.2444444444};
     static const double fixed[] = {-1.14, 1.3, 5.325, -2.7, -0.2625, -2.3625, -1.3625, 1.1375};
     for (int i = 0; i < 2; i++) {
         kernel_case c;
         kernel_case_begin(&c, RY_OP_roi_align);
-        c.attrs.roi_align =
-            (ry_roi_align_attrs){.half_pixel = !i, .output_height = 2, .output_width = 2, .sampling_ratio = 2 * i, .spatial_scale = 0.8};
+        c.attrs.roi_align = (ry_roi_align_attrs){.half_pixel = !i,
+                                                 .output_height = 2,
+                                                 .output_width = 2,
+                                                 .sampling_ratio = 2 * i,
+                                                 .spatial_scale = 0.8};
         kernel_case_pattern(&c, RY_f32, "2x1x5x6", 7, 23, 1);
         kernel_case_values(&c, RY_f32, "2x4", rois);
         kernel_case_values(&c, RY_i64, "2", batches);
@@ -333,16 +383,23 @@ static void roi_align(void **state)
     }
 }
 
-/* ONNX's max is of the corners times their weights. Regions that are no numbers give zeros; huge ones take no longer than others. */
+/* ONNX's max is of the corners times their weights. Regions that are no numbers give zeros; huge
+ * ones take no longer than others. */
 static void roi_align_corners(void **state)
 {
     (void)state;
-    static const double x[] = {4, 8, 12, 4}, rois[] = {0, 0, 2, 2, -1e30, -1e30, 1e30, 1e30, NAN, 0, NAN, 2};
-    static const double batches[] = {0, 0, 0}, first = 3; /* the sample at (0.5, 0.5): the largest is 12 / 4 */
+    static const double x[] = {4, 8, 12, 4},
+                        rois[] = {0, 0, 2, 2, -1e30, -1e30, 1e30, 1e30, NAN, 0, NAN, 2};
+    static const double batches[] = {0, 0, 0},
+                        first = 3; /* the sample at (0.5, 0.5): the largest is 12 / 4 */
     kernel_case c;
     kernel_case_begin(&c, RY_OP_roi_align);
-    c.attrs.roi_align =
-        (ry_roi_align_attrs){.max = 1, .half_pixel = 1, .output_height = 1, .output_width = 1, .sampling_ratio = 1, .spatial_scale = 1};
+    c.attrs.roi_align = (ry_roi_align_attrs){.max = 1,
+                                             .half_pixel = 1,
+                                             .output_height = 1,
+                                             .output_width = 1,
+                                             .sampling_ratio = 1,
+                                             .spatial_scale = 1};
     kernel_case_values(&c, RY_f32, "1x1x2x2", x);
     kernel_case_values(&c, RY_f32, "3x4", rois);
     kernel_case_values(&c, RY_i64, "3", batches);

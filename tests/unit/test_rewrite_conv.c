@@ -6,13 +6,15 @@
 
 static const int64_t image[4] = {2, 4, 6, 7};
 
-/* Two groups of two input channels and three output channels each: channels 0 to 2 are the first group's. */
+/* Two groups of two input channels and three output channels each: channels 0 to 2 are the first
+ * group's. */
 static ry_value_id transposed(fixture *f, ry_value_id x)
 {
     ry_attrs attrs = ry_attrs_default(RY_OP_convt);
     attrs.convt.groups = 2;
     attrs.convt.stride = (ry_ints){2, {2, 1}};
-    ry_value_id in[3] = {x, constant(f, 4, (int64_t[]){4, 3, 3, 2}, 0), constant(f, 1, (int64_t[]){6}, 0)};
+    ry_value_id in[3] = {x, constant(f, 4, (int64_t[]){4, 3, 3, 2}, 0),
+                         constant(f, 1, (int64_t[]){6}, 0)};
     return node(f, RY_OP_convt, &attrs, 3, in);
 }
 
@@ -34,7 +36,8 @@ static void batch_norm_goes_into_groups_of_a_transposed_convolution(void **state
     const int64_t k = 6;
     ry_value_id y = transposed(&f, input(&f, 4, image));
     ry_attrs attrs = ry_attrs_default(RY_OP_batch_norm);
-    ry_value_id in[5] = {y, constant(&f, 1, &k, 1), constant(&f, 1, &k, 0), constant(&f, 1, &k, 0), constant(&f, 1, &k, 1)};
+    ry_value_id in[5] = {y, constant(&f, 1, &k, 1), constant(&f, 1, &k, 0), constant(&f, 1, &k, 0),
+                         constant(&f, 1, &k, 1)};
     rewrite(&f, node(&f, RY_OP_batch_norm, &attrs, 5, in));
     assert_int_equal(f.graph->node_count, 1);
     assert_int_equal(only(f.graph, RY_OP_convt)->attrs.convt.groups, 2);
@@ -69,7 +72,8 @@ static ry_value_id number(fixture *f, float value)
 /* max(x, slope x) in two nodes with a constant, as models spell it, and in one; in every order. */
 static ry_value_id leaky(fixture *f, ry_value_id x, float slope, int order)
 {
-    const char *const products[] = {"x0 * x1", "x1 * x0"}, *const bounds[] = {"max(x0, x1)", "max(x1, x0)"};
+    const char *const products[] = {"x0 * x1", "x1 * x0"}, *const bounds[] = {"max(x0, x1)",
+                                                                              "max(x1, x0)"};
     if (order == 4) {
         char text[64];
         snprintf(text, sizeof text, "max(x0, x0 * %.9g)", (double)slope);
@@ -84,21 +88,25 @@ static void leaky_relu_is_recognised_by_its_slope(void **state)
     const struct {
         float slope;
         bool is_leaky;
-    } cases[] = {{0.1f, true}, {0.3f, true}, {1e-6f, true}, {0, false}, {1.0001f, false}, {2, false}, {-0.5f, false}};
+    } cases[] = {{0.1f, true},     {0.3f, true}, {1e-6f, true}, {0, false},
+                 {1.0001f, false}, {2, false},   {-0.5f, false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         for (int order = 0; order < 5; order++) {
             fixture f = begin();
-            rewrite(&f, leaky(&f, conv(&f, input(&f, 4, image), 4, 5, true), cases[i].slope, order));
+            rewrite(&f,
+                    leaky(&f, conv(&f, input(&f, 4, image), 4, 5, true), cases[i].slope, order));
             const ry_conv_attrs *c = &only(f.graph, RY_OP_conv)->attrs.conv;
             assert_int_equal(count(f.graph, RY_OP_expr), !cases[i].is_leaky);
-            assert_int_equal(c->activation, cases[i].is_leaky ? RY_activation_leaky_relu : RY_activation_none);
+            assert_int_equal(c->activation,
+                             cases[i].is_leaky ? RY_activation_leaky_relu : RY_activation_none);
             assert_true(!cases[i].is_leaky || (float)c->act_alpha == cases[i].slope);
             end(&f);
         }
     }
 }
 
-/* Numbers that are constants of one element: of any rank up to the tensor's, and of no use where there is one a channel. */
+/* Numbers that are constants of one element: of any rank up to the tensor's, and of no use where
+ * there is one a channel. */
 static void activations_with_constant_numbers_reach_the_epilogue(void **state)
 {
     (void)state;
@@ -106,12 +114,14 @@ static void activations_with_constant_numbers_reach_the_epilogue(void **state)
         fixture f = begin();
         ry_value_id y = conv(&f, input(&f, 4, image), 4, 5, true);
         ry_value_id sum = expr2(&f, "x0 + x1", y, number(&f, 3));
-        ry_value_id bound = expr2(&f, "min(x0, x1)", expr2(&f, "max(x0, x1)", sum, number(&f, 0)), number(&f, 6));
+        ry_value_id bound =
+            expr2(&f, "min(x0, x1)", expr2(&f, "max(x0, x1)", sum, number(&f, 0)), number(&f, 6));
         ry_value_id six = constant(&f, 4, (int64_t[]){1, of_channels ? 5 : 1, 1, 1}, 6);
         *(float *)ry_graph_constant_data(f.graph, six) = 6;
         rewrite(&f, expr2(&f, "x0 / x1", expr2(&f, "x0 * x1", y, bound), six));
         assert_int_equal(count(f.graph, RY_OP_expr), of_channels);
-        assert_int_equal(only(f.graph, RY_OP_conv)->attrs.conv.activation, of_channels ? RY_activation_none : RY_activation_hard_swish);
+        assert_int_equal(only(f.graph, RY_OP_conv)->attrs.conv.activation,
+                         of_channels ? RY_activation_none : RY_activation_hard_swish);
         end(&f);
     }
 }
@@ -121,7 +131,8 @@ static void bounds_with_constant_numbers_reach_the_epilogue(void **state)
     (void)state;
     fixture f = begin();
     ry_value_id y = conv(&f, input(&f, 4, image), 4, 5, true);
-    rewrite(&f, expr2(&f, "min(x0, x1)", expr2(&f, "max(x0, x1)", y, number(&f, -0.5f)), number(&f, 1.5f)));
+    rewrite(&f, expr2(&f, "min(x0, x1)", expr2(&f, "max(x0, x1)", y, number(&f, -0.5f)),
+                      number(&f, 1.5f)));
     const ry_conv_attrs *c = &only(f.graph, RY_OP_conv)->attrs.conv;
     assert_int_equal(f.graph->node_count, 1);
     assert_int_equal(c->activation, RY_activation_clip);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each rewrite on a small graph: what becomes of the nodes, and that the outputs stay what they were. */
+/* Each rewrite on a small graph: what becomes of the nodes, and that the outputs stay what they
+ * were. */
 #include "rewrite_case.h"
 
 static const int64_t image[4] = {2, 3, 6, 7};
@@ -23,8 +24,10 @@ static void what_moves_elements_stays(void **state)
 {
     (void)state;
     static const int64_t square[4] = {2, 3, 6, 6};
-    ry_attrs flip = ry_attrs_default(RY_OP_slice), shift = ry_attrs_default(RY_OP_pad), turn = ry_attrs_default(RY_OP_transpose);
-    flip.slice = (ry_slice_attrs){{4, {0, 0, 5, 0}}, {4, {2, 3, -7, 6}}, {4, {0, 1, 2, 3}}, {4, {1, 1, -1, 1}}};
+    ry_attrs flip = ry_attrs_default(RY_OP_slice), shift = ry_attrs_default(RY_OP_pad),
+             turn = ry_attrs_default(RY_OP_transpose);
+    flip.slice = (ry_slice_attrs){
+        {4, {0, 0, 5, 0}}, {4, {2, 3, -7, 6}}, {4, {0, 1, 2, 3}}, {4, {1, 1, -1, 1}}};
     shift.pad.pads = (ry_ints){8, {0, 0, 1, -1, 0, 0, -1, 1}};
     turn.transpose.perm = (ry_ints){4, {0, 1, 3, 2}};
     const struct {
@@ -48,7 +51,8 @@ static void batch_norm_goes_into_conv(void **state)
         int64_t k = 5;
         ry_value_id y = conv(&f, input(&f, 4, image), 3, k, bias);
         ry_attrs attrs = ry_attrs_default(RY_OP_batch_norm);
-        ry_value_id in[5] = {y, constant(&f, 1, &k, 1), constant(&f, 1, &k, 0), constant(&f, 1, &k, 0), constant(&f, 1, &k, 1)};
+        ry_value_id in[5] = {y, constant(&f, 1, &k, 1), constant(&f, 1, &k, 0),
+                             constant(&f, 1, &k, 0), constant(&f, 1, &k, 1)};
         rewrite(&f, node(&f, RY_OP_batch_norm, &attrs, 5, in));
         assert_int_equal(f.graph->node_count, 1);
         assert_int_equal(only(f.graph, RY_OP_conv)->inputs, 3);
@@ -62,8 +66,8 @@ static void lone_batch_norm_joins_its_activation(void **state)
     fixture f = begin();
     int64_t c = 3;
     ry_attrs attrs = ry_attrs_default(RY_OP_batch_norm);
-    ry_value_id in[5] = {input(&f, 4, image), constant(&f, 1, &c, 1), constant(&f, 1, &c, 0), constant(&f, 1, &c, 0),
-                         constant(&f, 1, &c, 1)};
+    ry_value_id in[5] = {input(&f, 4, image), constant(&f, 1, &c, 1), constant(&f, 1, &c, 0),
+                         constant(&f, 1, &c, 0), constant(&f, 1, &c, 1)};
     rewrite(&f, expr1(&f, "max(x0, 0)", node(&f, RY_OP_batch_norm, &attrs, 5, in)));
     assert_int_equal(f.graph->node_count, 1);
     assert_int_equal(only(f.graph, RY_OP_expr)->inputs, 3);
@@ -131,8 +135,10 @@ static void spelled_activations_reach_the_epilogue(void **state)
         {"sigmoid(x0)", "x0 * x1", NULL, RY_activation_silu},
         {"1 + erf(x0 / 1.4142135623730951)", "x0 * x1", "x0 * 0.5", RY_activation_gelu},
         {"1 + erf(x0 * 0.70710677)", "x1 * 0.5 * x0", NULL, RY_activation_gelu},
-        {"1 + tanh(0.7978846 * (x0 + 0.044715 * pow(x0, 3)))", "0.5 * x1 * x0", NULL, RY_activation_gelu_tanh},
-        {"tanh(0.7978845608028654 * (x0 + 0.044715 * x0 * x0 * x0))", "x1 * (1 + x0)", "0.5 * x0", RY_activation_gelu_tanh},
+        {"1 + tanh(0.7978846 * (x0 + 0.044715 * pow(x0, 3)))", "0.5 * x1 * x0", NULL,
+         RY_activation_gelu_tanh},
+        {"tanh(0.7978845608028654 * (x0 + 0.044715 * x0 * x0 * x0))", "x1 * (1 + x0)", "0.5 * x0",
+         RY_activation_gelu_tanh},
         {"tanh(softplus(x0))", "x0 * x1", NULL, RY_activation_mish},
         {"1 + exp(-x0)", "x1 / x0", NULL, RY_activation_silu},
     };
@@ -168,8 +174,10 @@ static void padding_goes_into_conv(void **state)
 static ry_value_id every_second(fixture *f, ry_value_id x, int64_t row, int64_t column)
 {
     ry_attrs rows = ry_attrs_default(RY_OP_slice), columns = rows;
-    rows.slice = (ry_slice_attrs){{4, {0, 0, row, 0}}, {4, {2, 3, 8, 10}}, {4, {0, 1, 2, 3}}, {4, {1, 1, 2, 1}}};
-    columns.slice = (ry_slice_attrs){{4, {0, 0, 0, column}}, {4, {2, 3, 4, 10}}, {4, {0, 1, 2, 3}}, {4, {1, 1, 1, 2}}};
+    rows.slice = (ry_slice_attrs){
+        {4, {0, 0, row, 0}}, {4, {2, 3, 8, 10}}, {4, {0, 1, 2, 3}}, {4, {1, 1, 2, 1}}};
+    columns.slice = (ry_slice_attrs){
+        {4, {0, 0, 0, column}}, {4, {2, 3, 4, 10}}, {4, {0, 1, 2, 3}}, {4, {1, 1, 1, 2}}};
     const ry_value_id half = node(f, RY_OP_slice, &rows, 1, &x);
     return node(f, RY_OP_slice, &columns, 1, &half);
 }
@@ -178,8 +186,8 @@ static ry_value_id joined(fixture *f, int last_column)
 {
     const int64_t even[4] = {2, 3, 8, 10};
     ry_value_id x = input(f, 4, even);
-    const ry_value_id slices[4] = {every_second(f, x, 0, 0), every_second(f, x, 1, 0), every_second(f, x, 0, 1),
-                                   every_second(f, x, 1, last_column)};
+    const ry_value_id slices[4] = {every_second(f, x, 0, 0), every_second(f, x, 1, 0),
+                                   every_second(f, x, 0, 1), every_second(f, x, 1, last_column)};
     ry_attrs attrs = ry_attrs_default(RY_OP_concat);
     attrs.concat.axis = 1;
     return node(f, RY_OP_concat, &attrs, 4, slices);
@@ -236,7 +244,8 @@ static void pixel_shuffle_is_recognised(void **state)
     const struct {
         int64_t split[6], perm[6];
         bool crd;
-    } cases[] = {{{2, 2, 3, 3, 4, 5}, {0, 1, 4, 2, 5, 3}, true}, {{2, 3, 3, 2, 4, 5}, {0, 3, 4, 1, 5, 2}, false}};
+    } cases[] = {{{2, 2, 3, 3, 4, 5}, {0, 1, 4, 2, 5, 3}, true},
+                 {{2, 3, 3, 2, 4, 5}, {0, 3, 4, 1, 5, 2}, false}};
     for (size_t i = 0; i < 2; i++) {
         fixture f = begin();
         ry_value_id x = input(&f, 4, (int64_t[]){2, 18, 4, 5});
@@ -248,7 +257,8 @@ static void pixel_shuffle_is_recognised(void **state)
         rewrite(&f, reshape(&f, y, 4, (int64_t[]){2, 2, 12, 15}));
         assert_int_equal(f.graph->node_count, 1);
         assert_int_equal(only(f.graph, RY_OP_depth_to_space)->attrs.depth_to_space.block, 3);
-        assert_int_equal(only(f.graph, RY_OP_depth_to_space)->attrs.depth_to_space.crd, cases[i].crd);
+        assert_int_equal(only(f.graph, RY_OP_depth_to_space)->attrs.depth_to_space.crd,
+                         cases[i].crd);
         end(&f);
     }
 }
@@ -260,10 +270,12 @@ static void layer_norm_is_recognised(void **state)
     int64_t shape[3] = {2, 5, 8}, last = 2, dim = 8;
     ry_value_id x = input(&f, 3, shape);
     ry_value_id d = expr2(&f, "x0 - x1", x, expr_axes(&f, "mean(x0)", 1, &x, 1, &last));
-    ry_value_id two = ry_graph_add_scalar(f.graph, RY_f32, 2), epsilon = ry_graph_add_scalar(f.graph, RY_f32, 1e-5);
+    ry_value_id two = ry_graph_add_scalar(f.graph, RY_f32, 2),
+                epsilon = ry_graph_add_scalar(f.graph, RY_f32, 1e-5);
     ry_value_id square = expr2(&f, "pow(x0, x1)", d, two);
     ry_value_id variance = expr_axes(&f, "mean(x0)", 1, &square, 1, &last);
-    ry_value_id y = expr2(&f, "x0 / x1", d, expr1(&f, "sqrt(x0)", expr2(&f, "x0 + x1", variance, epsilon)));
+    ry_value_id y =
+        expr2(&f, "x0 / x1", d, expr1(&f, "sqrt(x0)", expr2(&f, "x0 + x1", variance, epsilon)));
     y = expr2(&f, "x0 * x1", y, constant(&f, 1, &dim, 1));
     rewrite(&f, expr2(&f, "x0 + x1", y, constant(&f, 1, &dim, 0)));
     assert_int_equal(f.graph->node_count, 1);
@@ -300,7 +312,8 @@ static void matmul_takes_its_bias_and_activation(void **state)
     ry_attrs attrs = ry_attrs_default(RY_OP_matmul);
     int64_t columns = 6;
     ry_value_id in[2] = {input(&f, 2, (int64_t[]){3, 4}), constant(&f, 2, (int64_t[]){4, 6}, 0)};
-    ry_value_id y = expr2(&f, "x0 + x1", node(&f, RY_OP_matmul, &attrs, 2, in), constant(&f, 1, &columns, 0));
+    ry_value_id y =
+        expr2(&f, "x0 + x1", node(&f, RY_OP_matmul, &attrs, 2, in), constant(&f, 1, &columns, 0));
     rewrite(&f, expr1(&f, "max(x0, 0)", y));
     assert_int_equal(f.graph->node_count, 1);
     assert_int_equal(only(f.graph, RY_OP_matmul)->attrs.matmul.activation, RY_activation_relu);
@@ -313,14 +326,17 @@ static void batch_norm_goes_into_matmul(void **state)
     (void)state;
     for (int trans = 0; trans < 2; trans++) {
         fixture f = begin();
-        ry_attrs product = ry_attrs_default(RY_OP_matmul), attrs = ry_attrs_default(RY_OP_batch_norm);
+        ry_attrs product = ry_attrs_default(RY_OP_matmul),
+                 attrs = ry_attrs_default(RY_OP_batch_norm);
         product.matmul.trans_b = trans;
         const int64_t columns = 6;
         const ry_value_id x = input(&f, 3, (int64_t[]){1, 5, 4});
-        const ry_value_id factors[2] = {x, constant(&f, 2, trans ? (int64_t[]){6, 4} : (int64_t[]){4, 6}, 0)};
-        ry_value_id y = reshape(&f, node(&f, RY_OP_matmul, &product, 2, factors), 2, (int64_t[]){5, 6});
-        const ry_value_id in[5] = {y, constant(&f, 1, &columns, 1), constant(&f, 1, &columns, 0), constant(&f, 1, &columns, 0),
-                                   constant(&f, 1, &columns, 1)};
+        const ry_value_id factors[2] = {
+            x, constant(&f, 2, trans ? (int64_t[]){6, 4} : (int64_t[]){4, 6}, 0)};
+        ry_value_id y =
+            reshape(&f, node(&f, RY_OP_matmul, &product, 2, factors), 2, (int64_t[]){5, 6});
+        const ry_value_id in[5] = {y, constant(&f, 1, &columns, 1), constant(&f, 1, &columns, 0),
+                                   constant(&f, 1, &columns, 0), constant(&f, 1, &columns, 1)};
         y = reshape(&f, node(&f, RY_OP_batch_norm, &attrs, 5, in), 3, (int64_t[]){1, 5, 6});
         rewrite(&f, expr1(&f, "max(x0, 0)", y));
         assert_int_equal(f.graph->node_count, 1);
@@ -365,16 +381,20 @@ static void half_network_runs_in_float32(void **state)
     fixture f = begin();
     ry_value_id x = expr1(&f, "cast(floor(x0), f16)", input(&f, 4, image));
     ry_value_id y = expr1(&f, "max(x0, 0)", half_conv(&f, x, 3, 4));
-    ry_value_id scaled = expr2(&f, "x0 * x1", half_conv(&f, y, 4, 2), half_constant(&f, 1, (int64_t[]){1}));
+    ry_value_id scaled =
+        expr2(&f, "x0 * x1", half_conv(&f, y, 4, 2), half_constant(&f, 1, (int64_t[]){1}));
     rewrite(&f, expr1(&f, "cast(x0, f32)", scaled));
-    assert_int_equal(half_values(f.graph), 0); /* what the model's own Cast rounds is read in the same pass */
+    assert_int_equal(half_values(f.graph),
+                     0); /* what the model's own Cast rounds is read in the same pass */
     for (ry_node_id n = 0; n < f.graph->node_count; n++) {
-        assert_true(f.graph->nodes[n].op != RY_OP_conv || f.graph->values[f.graph->nodes[n].in[1]].dtype == RY_f32);
+        assert_true(f.graph->nodes[n].op != RY_OP_conv ||
+                    f.graph->values[f.graph->nodes[n].in[1]].dtype == RY_f32);
     }
     end(&f);
 }
 
-/* Inputs and outputs of the graph keep their types, also an output that other nodes read, and what comes of a comparison. */
+/* Inputs and outputs of the graph keep their types, also an output that other nodes read, and what
+ * comes of a comparison. */
 static void half_inputs_and_outputs_stay(void **state)
 {
     (void)state;
@@ -382,7 +402,8 @@ static void half_inputs_and_outputs_stay(void **state)
     const ry_shape shape = ry_shape_of(4, image);
     ry_value_id x = ry_graph_add_value(f.graph, NULL, RY_f16, &shape);
     assert_true(ry_graph_add_input(f.graph, x));
-    ry_value_id y = half_conv(&f, x, 3, 3), z = half_conv(&f, y, 3, 3), above = expr2(&f, "x0 > x1", z, x);
+    ry_value_id y = half_conv(&f, x, 3, 3), z = half_conv(&f, y, 3, 3),
+                above = expr2(&f, "x0 > x1", z, x);
     const ry_value_id out[] = {y, z, above};
     for (int i = 0; i < 3; i++) {
         assert_true(ry_graph_add_output(f.graph, out[i]));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Eight threads share one plan, each with a session of its own: every one gets the bits that it gets alone. Run under ThreadSanitizer too. */
+/* Eight threads share one plan, each with a session of its own: every one gets the bits that it
+ * gets alone. Run under ThreadSanitizer too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +16,13 @@
 #include <string.h>
 
 /* The batch makes most steps long enough to be shared by threads. */
-enum { USERS = 8, ROUNDS = 5, BATCH = 128, INPUTS = BATCH * TINY_CHANNELS * TINY_SIDE * TINY_SIDE, OUTPUTS = BATCH * TINY_CLASSES };
+enum {
+    USERS = 8,
+    ROUNDS = 5,
+    BATCH = 128,
+    INPUTS = BATCH * TINY_CHANNELS * TINY_SIDE * TINY_SIDE,
+    OUTPUTS = BATCH * TINY_CLASSES
+};
 
 typedef struct user {
     rynd_plan *plan;
@@ -24,10 +31,12 @@ typedef struct user {
     int wrong; /* rounds whose output has other bits */
 } user;
 
-static rynd_status run_once(rynd_plan *plan, float *x, float *y, int rounds, const float *expected, int *wrong)
+static rynd_status run_once(rynd_plan *plan, float *x, float *y, int rounds, const float *expected,
+                            int *wrong)
 {
     rynd_session *session = NULL;
-    rynd_tensor in = rynd_tensor_of(x, RYND_DTYPE_F32, 4, (int64_t[]){BATCH, TINY_CHANNELS, TINY_SIDE, TINY_SIDE});
+    rynd_tensor in = rynd_tensor_of(x, RYND_DTYPE_F32, 4,
+                                    (int64_t[]){BATCH, TINY_CHANNELS, TINY_SIDE, TINY_SIDE});
     rynd_tensor out = rynd_tensor_of(y, RYND_DTYPE_F32, 2, (int64_t[]){BATCH, TINY_CLASSES});
     rynd_status status = rynd_session_create(plan, &session);
     status = status ? status : rynd_session_bind(session, "x", &in);
@@ -63,7 +72,8 @@ static void *run_lane(void *argument)
     return NULL;
 }
 
-static void parallel_for(void *parallel_user, unsigned lanes, void (*body)(void *body_context, unsigned lane), void *body_context)
+static void parallel_for(void *parallel_user, unsigned lanes,
+                         void (*body)(void *body_context, unsigned lane), void *body_context)
 {
     lane all[4];
     atomic_fetch_add((atomic_int *)parallel_user, 1);
@@ -91,7 +101,8 @@ static void share(const rynd_context_options *options)
     for (unsigned i = 0; i < USERS; i++) {
         users[i] = (user){.plan = plan};
         tiny_values(users[i].x, INPUTS, i + 1);
-        assert_int_equal(run_once(plan, users[i].x, users[i].expected, 1, NULL, &users[i].wrong), RYND_OK);
+        assert_int_equal(run_once(plan, users[i].x, users[i].expected, 1, NULL, &users[i].wrong),
+                         RYND_OK);
     }
     assert_memory_not_equal(users[0].expected, users[1].expected, sizeof users[0].expected);
     pthread_t threads[USERS];
@@ -114,7 +125,10 @@ static void on_the_callers_pool(void **state)
 {
     (void)state;
     atomic_int calls = 0;
-    rynd_context_options options = {.size = sizeof options, .threads = 3, .parallel_for = parallel_for, .parallel_for_user = &calls};
+    rynd_context_options options = {.size = sizeof options,
+                                    .threads = 3,
+                                    .parallel_for = parallel_for,
+                                    .parallel_for_user = &calls};
     share(&options);
     assert_true(calls > 0);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A convolution and the pixel shuffle behind it become one transposed convolution, which computes what they computed. */
+/* A convolution and the pixel shuffle behind it become one transposed convolution, which computes
+ * what they computed. */
 #include "rewrite_case.h"
 
 #include "graph/shuffle_conv.h"
@@ -29,8 +30,10 @@ static ry_value_id convolve(fixture *f, ry_value_id x, const shuffled *s)
     attrs.conv.stride = (ry_ints){2, {s->stride, 1}};
     attrs.conv.dilation = (ry_ints){2, {1, s->dilation}};
     attrs.conv.groups = s->groups;
-    const int64_t k = s->out * s->block * s->block, w[4] = {k, s->channels / s->groups, s->window[0], s->window[1]};
-    const ry_value_id in[3] = {x, constant(f, 4, w, 0), s->bias ? constant(f, 1, &k, 0) : RY_NO_VALUE};
+    const int64_t k = s->out * s->block * s->block,
+                  w[4] = {k, s->channels / s->groups, s->window[0], s->window[1]};
+    const ry_value_id in[3] = {x, constant(f, 4, w, 0),
+                               s->bias ? constant(f, 1, &k, 0) : RY_NO_VALUE};
     return node(f, RY_OP_conv, &attrs, 3, in);
 }
 
@@ -73,8 +76,10 @@ static void all_shapes_are_joined(void **state)
 {
     (void)state;
     static const shuffled shapes[] = {
-        {6, 1, 2, {1, 1}, {0, 0, 0, 0}, 1, 1, 1, false, true}, {6, 3, 3, {3, 3}, {1, 1, 1, 1}, 1, 1, 1, false, true},
-        {6, 2, 2, {5, 2}, {4, 1, 0, 0}, 1, 1, 1, false, true}, {6, 5, 4, {3, 1}, {0, 0, 2, 0}, 1, 2, 1, false, false},
+        {6, 1, 2, {1, 1}, {0, 0, 0, 0}, 1, 1, 1, false, true},
+        {6, 3, 3, {3, 3}, {1, 1, 1, 1}, 1, 1, 1, false, true},
+        {6, 2, 2, {5, 2}, {4, 1, 0, 0}, 1, 1, 1, false, true},
+        {6, 5, 4, {3, 1}, {0, 0, 2, 0}, 1, 2, 1, false, false},
         {6, 4, 2, {2, 4}, {1, 0, 0, 3}, 1, 1, 1, false, true},
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -82,7 +87,8 @@ static void all_shapes_are_joined(void **state)
             shuffled s = shapes[i];
             s.crd = crd;
             fixture f = begin();
-            assert_true(join(&f, shuffle(&f, convolve(&f, input(&f, 4, image), &s), s.block, s.crd)));
+            assert_true(
+                join(&f, shuffle(&f, convolve(&f, input(&f, 4, image), &s), s.block, s.crd)));
             const ry_node *convt = only(f.graph, RY_OP_convt);
             assert_int_equal(f.graph->node_count, 1);
             assert_int_equal(convt->inputs, s.bias ? 3 : 2);
@@ -174,8 +180,9 @@ static void scales_reach_the_biases_of_phases(void **state)
     assert_true(ry_shuffle_conv_of(f.graph, f.graph->values[y].producer, &pair));
     assert_int_equal(ry_shuffle_conv_join(f.graph, &pair, &joined, &f.error), RYND_OK);
     assert_true(joined);
-    rewrite(&f, expr2(&f, "x0 + x1", expr2(&f, "x0 * x1", y, constant(&f, 3, (int64_t[]){3, 1, 1}, 1)),
-                      constant(&f, 3, (int64_t[]){3, 1, 1}, 1)));
+    rewrite(&f,
+            expr2(&f, "x0 + x1", expr2(&f, "x0 * x1", y, constant(&f, 3, (int64_t[]){3, 1, 1}, 1)),
+                  constant(&f, 3, (int64_t[]){3, 1, 1}, 1)));
     assert_int_equal(f.graph->node_count, 1);
     assert_int_equal(f.graph->values[only(f.graph, RY_OP_convt)->in[2]].shape.rank, 3);
     end(&f);
@@ -187,7 +194,8 @@ static void activations_go_before_the_shuffle(void **state)
     (void)state;
     const shuffled s = {6, 3, 2, {3, 3}, {1, 1, 1, 1}, 1, 1, 1, true, true};
     fixture f = begin();
-    rewrite(&f, expr1(&f, "max(x0, 0)", shuffle(&f, convolve(&f, input(&f, 4, image), &s), 2, true)));
+    rewrite(&f,
+            expr1(&f, "max(x0, 0)", shuffle(&f, convolve(&f, input(&f, 4, image), &s), 2, true)));
     assert_int_equal(f.graph->node_count, 2);
     assert_int_equal(only(f.graph, RY_OP_conv)->attrs.conv.activation, RY_activation_relu);
     assert_int_equal(only(f.graph, RY_OP_depth_to_space)->attrs.depth_to_space.crd, true);

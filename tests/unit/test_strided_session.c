@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inputs and outputs of a session that are stored anyhow in the caller's memory: transposed, with gaps, backwards, at odd addresses, repeated. The outputs have
- * the bits that row-major memory gives, and no byte between or around the elements changes. */
+/* Inputs and outputs of a session that are stored anyhow in the caller's memory: transposed, with
+ * gaps, backwards, at odd addresses, repeated. The outputs have the bits that row-major memory
+ * gives, and no byte between or around the elements changes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,15 +17,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 3, INPUTS = BATCH * TINY_CHANNELS * TINY_SIDE * TINY_SIDE, OUTPUTS = BATCH * TINY_CLASSES };
+enum {
+    BATCH = 3,
+    INPUTS = BATCH * TINY_CHANNELS * TINY_SIDE * TINY_SIDE,
+    OUTPUTS = BATCH * TINY_CLASSES
+};
 
-static const int64_t x_dims[] = {BATCH, TINY_CHANNELS, TINY_SIDE, TINY_SIDE}, y_dims[] = {BATCH, TINY_CLASSES};
+static const int64_t x_dims[] = {BATCH, TINY_CHANNELS, TINY_SIDE, TINY_SIDE},
+                     y_dims[] = {BATCH, TINY_CLASSES};
 
 static const lie lies[] = {
-    {"row-major", false, 1, 0, 0, 0},         {"transposed", true, 1, 0, 0, 0},          {"with gaps", false, 3, 0, 0, 0},
-    {"backwards", false, 1, 0xF, 0, 0},       {"partly backwards", false, 1, 0x5, 0, 0}, {"at an odd address", false, 1, 0, 1, 0},
-    {"all together", true, 2, 0xA, 3, 0},     {"two bytes off", true, 1, 0, 2, 0},       {"repeated", false, 1, 0, 0, 1},
-    {"repeated, odd", false, 2, 0x4, 1, 0x3},
+    {"row-major", false, 1, 0, 0, 0},          {"transposed", true, 1, 0, 0, 0},
+    {"with gaps", false, 3, 0, 0, 0},          {"backwards", false, 1, 0xF, 0, 0},
+    {"partly backwards", false, 1, 0x5, 0, 0}, {"at an odd address", false, 1, 0, 1, 0},
+    {"all together", true, 2, 0xA, 3, 0},      {"two bytes off", true, 1, 0, 2, 0},
+    {"repeated", false, 1, 0, 0, 1},           {"repeated, odd", false, 2, 0x4, 1, 0x3},
 };
 enum { LIES = sizeof lies / sizeof *lies };
 
@@ -41,7 +48,8 @@ static int begin(void **state)
     const rynd_context_options options = {.size = sizeof options, .threads = 2};
     const rynd_plan_options plan_options = {.size = sizeof plan_options, .batch = BATCH};
     *state = &s;
-    return rynd_context_create(&options, &s.context) || rynd_model_load_memory(s.context, bytes, tiny_model(bytes), &s.model) ||
+    return rynd_context_create(&options, &s.context) ||
+           rynd_model_load_memory(s.context, bytes, tiny_model(bytes), &s.model) ||
            rynd_plan_create(s.model, &plan_options, &s.plan);
 }
 
@@ -58,7 +66,8 @@ static int end(void **state)
 static void run_plainly(const setup *s, float *x, float *y)
 {
     rynd_session *session = NULL;
-    const rynd_tensor in = rynd_tensor_of(x, RYND_DTYPE_F32, 4, x_dims), out = rynd_tensor_of(y, RYND_DTYPE_F32, 2, y_dims);
+    const rynd_tensor in = rynd_tensor_of(x, RYND_DTYPE_F32, 4, x_dims),
+                      out = rynd_tensor_of(y, RYND_DTYPE_F32, 2, y_dims);
     assert_int_equal(rynd_session_create(s->plan, &session), RYND_OK);
     assert_int_equal(rynd_session_bind(session, "x", &in), RYND_OK);
     assert_int_equal(rynd_session_bind(session, "y", &out), RYND_OK);
@@ -83,7 +92,8 @@ static void any_strides(void **state)
         for (int64_t k = 0; k < INPUTS; k++) {
             memcpy(element(&in.tensor, k), &values[k], sizeof(float));
         }
-        for (int64_t k = 0; k < INPUTS; k++) { /* where elements are repeated, the last one written is all of theirs */
+        for (int64_t k = 0; k < INPUTS;
+             k++) { /* where elements are repeated, the last one written is all of theirs */
             memcpy(&x[k], element(&in.tensor, k), sizeof(float));
         }
         run_plainly(s, x, y);
@@ -104,7 +114,8 @@ static void a_refused_binding_changes_nothing(void **state)
     const setup *s = *state;
     rynd_session *session = NULL;
     static float x[INPUTS], y[OUTPUTS], expected[OUTPUTS], elsewhere[OUTPUTS];
-    rynd_tensor in = rynd_tensor_of(x, RYND_DTYPE_F32, 4, x_dims), out = rynd_tensor_of(y, RYND_DTYPE_F32, 2, y_dims), got;
+    rynd_tensor in = rynd_tensor_of(x, RYND_DTYPE_F32, 4, x_dims),
+                out = rynd_tensor_of(y, RYND_DTYPE_F32, 2, y_dims), got;
     rynd_tensor bad = rynd_tensor_of(elsewhere, RYND_DTYPE_F32, 2, y_dims);
     tiny_values(x, INPUTS, 3);
     run_plainly(s, x, expected);

@@ -57,8 +57,9 @@ static uint16_t even(uint16_t low, uint16_t high)
     return low & 1 ? high : low;
 }
 
-/* Between each two neighbours: the middle goes to the even one, the least step to either side of it to the nearer one. Stored from float and from
- * double, where the least step is smaller than a float's. */
+/* Between each two neighbours: the middle goes to the even one, the least step to either side of it
+ * to the nearer one. Stored from float and from double, where the least step is smaller than a
+ * float's. */
 static void test_rounding(void **state)
 {
     (void)state;
@@ -76,7 +77,8 @@ static void test_rounding(void **state)
         ry_set_f64(RY_f16, &got, 0, nextafter(middle, INFINITY));
         assert_int_equal(got, high);
     }
-    for (unsigned i = 0x80; i < 0x7f7f; i++) { /* normal numbers: the middle of two subnormals is no float */
+    for (unsigned i = 0x80; i < 0x7f7f;
+         i++) { /* normal numbers: the middle of two subnormals is no float */
         uint16_t low = (uint16_t)i, high = (uint16_t)(i + 1), got;
         double middle = (bfloat_value(low) + bfloat_value(high)) / 2;
         assert_int_equal(ry_f32_to_bf16((float)middle), even(low, high));
@@ -156,14 +158,16 @@ static void test_rows(void **state)
         size_t size = ry_dtype_size(dtype);
         ry_set_i64(dtype, row, 1, 1);
         ry_set_f64(dtype, row, 3, 1);
-        assert_true(ry_get_f64(dtype, row, 1) == 1 && ry_get_f64(dtype, row, 3) == 1 && ry_get_i64(dtype, row, 3) == 1);
+        assert_true(ry_get_f64(dtype, row, 1) == 1 && ry_get_f64(dtype, row, 3) == 1 &&
+                    ry_get_i64(dtype, row, 3) == 1);
         for (size_t i = 0; i < sizeof row; i++) { /* nothing else is touched */
             bool inside = i / size == 1 || i / size == 3;
             assert_true(inside || row[i] == 0xa5);
         }
         assert_int_equal(ry_dtype_parse(ry_dtype_name(dtype), strlen(ry_dtype_name(dtype))), dtype);
         assert_int_equal(ry_dtype_from_onnx(ry_dtype_to_onnx(dtype)), dtype);
-        assert_int_equal(ry_dtype_is_float(dtype), dtype == RY_f32 || dtype == RY_f16 || dtype == RY_bf16 || dtype == RY_f64);
+        assert_int_equal(ry_dtype_is_float(dtype),
+                         dtype == RY_f32 || dtype == RY_f16 || dtype == RY_bf16 || dtype == RY_f64);
     }
     assert_int_equal(ry_dtype_parse("f3", 2), RY_NONE);
     assert_int_equal(ry_dtype_parse("none", 4), RY_NONE);
@@ -173,7 +177,8 @@ static void test_rows(void **state)
     assert_int_equal(RY_bool, RYND_DTYPE_BOOL);
 }
 
-/* Rows that begin at any address, as numbers in a file do: UndefinedBehaviorSanitizer sees a load of the type itself. */
+/* Rows that begin at any address, as numbers in a file do: UndefinedBehaviorSanitizer sees a load
+ * of the type itself. */
 static void test_unaligned_rows(void **state)
 {
     (void)state;
@@ -192,8 +197,9 @@ static void test_unaligned_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_half), cmocka_unit_test(test_rounding), cmocka_unit_test(test_overflow),
-        cmocka_unit_test(test_integers),   cmocka_unit_test(test_rows),     cmocka_unit_test(test_unaligned_rows),
+        cmocka_unit_test(test_every_half), cmocka_unit_test(test_rounding),
+        cmocka_unit_test(test_overflow),   cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_rows),       cmocka_unit_test(test_unaligned_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions of stride 1 and 2 and transposed ones against the reference, on shapes that the Winograd kernels take: every pair of kernel extents,
- * ragged edges, dilation, strides of transposed ones, groups, depth, layouts, epilogues; and what they must refuse. */
+/* Convolutions of stride 1 and 2 and transposed ones against the reference, on shapes that the
+ * Winograd kernels take: every pair of kernel extents, ragged edges, dilation, strides of
+ * transposed ones, groups, depth, layouts, epilogues; and what they must refuse. */
 #include "product_case.h"
 
 #include "kernels/cpu/parts/conv_geometry.h"
@@ -38,15 +39,18 @@ static int64_t between(int64_t low, int64_t high)
 }
 
 /* The case of a shape with `space` spatial dimensions (the last ones); false where nothing fits. */
-static bool make_case(product_case *c, const shape *s, int space, case_layout x_layout, case_layout y_layout)
+static bool make_case(product_case *c, const shape *s, int space, case_layout x_layout,
+                      case_layout y_layout)
 {
     const ry_op op = s->transposed ? RY_OP_convt : RY_OP_conv;
     *c = (product_case){.problem = {.op = op, .inputs = 4}};
     c->problem.attrs = ry_attrs_default(op);
     ry_conv_attrs *conv = &c->problem.attrs.conv;
     ry_convt_attrs *convt = &c->problem.attrs.convt;
-    ry_ints *dilation = s->transposed ? &convt->dilation : &conv->dilation, *pads = s->transposed ? &convt->pads : &conv->pads;
-    int64_t x[5] = {s->batch, s->channels * s->groups}, w[5] = {s->out * s->groups, s->channels}, y[5] = {s->batch, s->out * s->groups};
+    ry_ints *dilation = s->transposed ? &convt->dilation : &conv->dilation,
+            *pads = s->transposed ? &convt->pads : &conv->pads;
+    int64_t x[5] = {s->batch, s->channels * s->groups}, w[5] = {s->out * s->groups, s->channels},
+            y[5] = {s->batch, s->out * s->groups};
     if (s->transposed) {
         w[0] = x[1];
         w[1] = s->out;
@@ -59,7 +63,8 @@ static bool make_case(product_case *c, const shape *s, int space, case_layout x_
         x[i + 2] = s->size[at];
         w[i + 2] = s->kernel[at];
         /* padding of a transposed one takes away what its window reaches over */
-        const int64_t reach = s->dilation[at] * (s->kernel[at] - 1), sum = s->before[at] + s->after[at];
+        const int64_t reach = s->dilation[at] * (s->kernel[at] - 1),
+                      sum = s->before[at] + s->after[at];
         const int64_t stride = s->stride[at] > 1 ? s->stride[at] : 1;
         y[i + 2] = (s->size[at] - 1) * stride + 1 + sum - reach;
         dilation->at[i] = s->dilation[at];
@@ -78,7 +83,8 @@ static bool make_case(product_case *c, const shape *s, int space, case_layout x_
         if (s->transposed) {
             convt->stride.count = convt->output_padding.count = space;
             convt->stride.at[i] = stride;
-            convt->output_padding.at[i] = stride > 1 && pads->at[i + space] < 0 ? -pads->at[i + space] : 0;
+            convt->output_padding.at[i] =
+                stride > 1 && pads->at[i + space] < 0 ? -pads->at[i + space] : 0;
             pads->at[i + space] += convt->output_padding.at[i];
         }
         if (pads->at[i] < 0 || pads->at[i + space] < 0) {
@@ -95,12 +101,14 @@ static bool make_case(product_case *c, const shape *s, int space, case_layout x_
         const ry_ints *stride = &convt->stride;
         const int64_t bias[4] = {y[1], stride->at[0], stride->at[1], stride->at[2]};
         const bool phases = s->transposed && between(0, 1);
-        c->in[2] = case_tensor(RY_f32, phases ? 1 + space : 1, bias, between(0, 3) ? CASE_ROW_MAJOR : CASE_STRIDED);
+        c->in[2] = case_tensor(RY_f32, phases ? 1 + space : 1, bias,
+                               between(0, 3) ? CASE_ROW_MAJOR : CASE_STRIDED);
     }
     if (between(0, 2) == 0) {
         c->in[3] = c->out[0];
     }
-    *(s->transposed ? &convt->activation : &conv->activation) = (ry_activation)(between(0, 1) ? 0 : between(0, RY_activation_count - 1));
+    *(s->transposed ? &convt->activation : &conv->activation) =
+        (ry_activation)(between(0, 1) ? 0 : between(0, RY_activation_count - 1));
     *(s->transposed ? &convt->act_alpha : &conv->act_alpha) = 0.25;
     *(s->transposed ? &convt->act_beta : &conv->act_beta) = 0.5;
     c->terms = (double)(s->channels * w[2] * (space > 1 ? w[3] : 1) * (space > 2 ? w[4] : 1));
@@ -109,12 +117,14 @@ static bool make_case(product_case *c, const shape *s, int space, case_layout x_
 
 static const ry_kernel *plain_kernel(bool transposed)
 {
-    const ry_kernel *kernel = every_kernel_find(transposed ? "convt_fwd_f32_winograd_generic" : "conv_fwd_f32_winograd_generic");
+    const ry_kernel *kernel = every_kernel_find(transposed ? "convt_fwd_f32_winograd_generic"
+                                                           : "conv_fwd_f32_winograd_generic");
     assert_non_null(kernel);
     return kernel;
 }
 
-/* Are all taps there that the shape has? Those that read padding only, on either side of a small x, are left out before a kernel is asked. */
+/* Are all taps there that the shape has? Those that read padding only, on either side of a small x,
+ * are left out before a kernel is asked. */
 static bool is_whole(const product_case *c)
 {
     ry_conv_geometry g;
@@ -135,7 +145,8 @@ static int check(const shape *s, int space, case_layout x_layout, case_layout y_
     if (make_case(&c, s, space, x_layout, y_layout)) {
         case_fill(&c);
         const bool takes = plain_kernel(s->transposed)->applicable(&c.problem);
-        const bool near = is_whole(&c) ? x_layout != CASE_STRIDED && y_layout != CASE_STRIDED : takes;
+        const bool near =
+            is_whole(&c) ? x_layout != CASE_STRIDED && y_layout != CASE_STRIDED : takes;
         assert_int_equal(takes, near);
         checked = near ? case_check_all(&c, s->transposed ? "convt_ref" : "conv_ref") : 0;
         case_free(&c);
@@ -148,7 +159,8 @@ static case_layout any_layout(void)
     return between(0, 9) == 0 ? CASE_STRIDED : between(0, 1) ? CASE_ROW_MAJOR : CASE_CHANNELS_LAST;
 }
 
-static void check_random(int count, int space, int64_t channels, int64_t size, const int64_t *kernels, int kernel_count)
+static void check_random(int count, int space, int64_t channels, int64_t size,
+                         const int64_t *kernels, int kernel_count)
 {
     int checked = 0;
     for (int n = 0; n < count; n++) {
@@ -176,7 +188,8 @@ static void check_random(int count, int space, int64_t channels, int64_t size, c
     assert_true(checked > count / 4);
 }
 
-/* Transposed ones with strides, all kernel extents that have at most five taps a phase and some that have gaps between phases. */
+/* Transposed ones with strides, all kernel extents that have at most five taps a phase and some
+ * that have gaps between phases. */
 static void check_strided(int count, int space, int64_t channels, int64_t size)
 {
     int checked = 0;
@@ -250,7 +263,8 @@ static void test_wide_images(void **state)
     check_random(12, 2, 5, 80, square, 1);
 }
 
-/* Rows of positions pass through strips: whole rows of tiles at once, several of them to a block, and rows longer than a strip. */
+/* Rows of positions pass through strips: whole rows of tiles at once, several of them to a block,
+ * and rows longer than a strip. */
 static void test_long_rows(void **state)
 {
     (void)state;
@@ -304,7 +318,8 @@ static void test_strided(void **state)
     check_strided(20, 3, 9, 8);
 }
 
-/* Windows that are a multiple of the strides, as pixel shuffles make them: with channels innermost, phases are output channels. */
+/* Windows that are a multiple of the strides, as pixel shuffles make them: with channels innermost,
+ * phases are output channels. */
 static void test_folded(void **state)
 {
     (void)state;
@@ -325,7 +340,8 @@ static void test_folded(void **state)
             s.stride[i] = between(1, 4);
             s.kernel[i] = taps * s.stride[i];
             s.before[i] = s.stride[i] - 1 + s.stride[i] * between(0, taps - 1);
-            s.after[i] = between(0, 9) ? s.stride[i] - 1 + s.stride[i] * between(0, taps - 1) : s.before[i];
+            s.after[i] =
+                between(0, 9) ? s.stride[i] - 1 + s.stride[i] * between(0, taps - 1) : s.before[i];
         }
         checked += check(&s, space, any_layout(), s.out == 1 ? CASE_ROW_MAJOR : CASE_CHANNELS_LAST);
     }
@@ -381,7 +397,8 @@ static void test_groups(void **state)
     }
 }
 
-/* Dilated rows: phases of one length and of several, one output each, blocks of a part of a row and of several rows. */
+/* Dilated rows: phases of one length and of several, one output each, blocks of a part of a row and
+ * of several rows. */
 static void test_dilated(void **state)
 {
     (void)state;
@@ -394,11 +411,13 @@ static void test_dilated(void **state)
         s.before[2] = s.after[2] = s.dilation[2];
         s.dilation[1] = between(1, 2);
         s.batch = between(1, 2);
-        checked += check(&s, 2, i % 4 == 1 ? CASE_CHANNELS_LAST : CASE_ROW_MAJOR, i % 4 == 3 ? CASE_CHANNELS_LAST : CASE_ROW_MAJOR) > 0;
+        checked += check(&s, 2, i % 4 == 1 ? CASE_CHANNELS_LAST : CASE_ROW_MAJOR,
+                         i % 4 == 3 ? CASE_CHANNELS_LAST : CASE_ROW_MAJOR) > 0;
     }
     assert_true(checked > 15);
     static const int64_t wide[] = {34, 54, 70, 76, 105, 120, 127};
-    for (int i = 0; i < 7; i++) { /* runs of several groups, whose strips are as long as they may be */
+    for (int i = 0; i < 7;
+         i++) { /* runs of several groups, whose strips are as long as they may be */
         shape row = {.batch = 8,
                      .channels = 8,
                      .out = 8,
@@ -410,7 +429,8 @@ static void test_dilated(void **state)
                      .after = {0, 0, wide[i]}};
         assert_true(check(&row, 1, CASE_ROW_MAJOR, CASE_ROW_MAJOR) > 0);
     }
-    shape deep = same_3x3(2500, 12); /* the transformed tiles of all phases together are more than a cache holds */
+    shape deep = same_3x3(
+        2500, 12); /* the transformed tiles of all phases together are more than a cache holds */
     deep.out = 3;
     deep.size[1] = 4;
     deep.dilation[2] = deep.before[2] = deep.after[2] = 11;
@@ -428,15 +448,21 @@ static void test_refused(void **state)
     c.problem.attrs.conv.stride = (ry_ints){2, {1, 3}};
     assert_false(plain_kernel(false)->applicable(&c.problem));
     case_free(&c);
-    const shape pointwise = {
-        .batch = 1, .channels = 4, .out = 4, .groups = 1, .size = {0, 8, 8}, .kernel = {0, 1, 1}, .dilation = {0, 1, 1}};
+    const shape pointwise = {.batch = 1,
+                             .channels = 4,
+                             .out = 4,
+                             .groups = 1,
+                             .size = {0, 8, 8},
+                             .kernel = {0, 1, 1},
+                             .dilation = {0, 1, 1}};
     assert_true(make_case(&c, &pointwise, 2, CASE_ROW_MAJOR, CASE_ROW_MAJOR));
     case_fill(&c);
     assert_false(plain_kernel(false)->applicable(&c.problem));
     case_free(&c);
 }
 
-/* The point of it: fewer operations than the sum over taps, by about the ratio of taps times outputs to points. */
+/* The point of it: fewer operations than the sum over taps, by about the ratio of taps times
+ * outputs to points. */
 static void test_counts(void **state)
 {
     (void)state;
@@ -446,7 +472,8 @@ static void test_counts(void **state)
     case_fill(&c);
     ry_prepared prepared = {0};
     ry_error error;
-    assert_int_equal(every_kernel_prepare(plain_kernel(false), &c.problem, &prepared, &error), RYND_OK);
+    assert_int_equal(every_kernel_prepare(plain_kernel(false), &c.problem, &prepared, &error),
+                     RYND_OK);
     const double ratio = ry_problem_flop(&c.problem) / prepared.counts.flop;
     assert_true(ratio > 2 && ratio < 5.1);
     case_free(&c);
@@ -474,11 +501,13 @@ static void test_packing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_square),        cmocka_unit_test(test_wide_images), cmocka_unit_test(test_long_rows),
-        cmocka_unit_test(test_mixed_kernels), cmocka_unit_test(test_lines),       cmocka_unit_test(test_volumes),
-        cmocka_unit_test(test_strided),       cmocka_unit_test(test_halved),      cmocka_unit_test(test_shared),
-        cmocka_unit_test(test_groups),        cmocka_unit_test(test_dilated),     cmocka_unit_test(test_far),
-        cmocka_unit_test(test_refused),       cmocka_unit_test(test_counts),      cmocka_unit_test(test_packing),
-        cmocka_unit_test(test_folded)};
+        cmocka_unit_test(test_square),    cmocka_unit_test(test_wide_images),
+        cmocka_unit_test(test_long_rows), cmocka_unit_test(test_mixed_kernels),
+        cmocka_unit_test(test_lines),     cmocka_unit_test(test_volumes),
+        cmocka_unit_test(test_strided),   cmocka_unit_test(test_halved),
+        cmocka_unit_test(test_shared),    cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_dilated),   cmocka_unit_test(test_far),
+        cmocka_unit_test(test_refused),   cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_packing),   cmocka_unit_test(test_folded)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lines that Winograd's form fetches ahead: together the blocks' lists name every line of x and of y, and none beyond. */
+/* The lines that Winograd's form fetches ahead: together the blocks' lists name every line of x and
+ * of y, and none beyond. */
 #include "every_kernel.h"
 #include "kernels/cpu/winograd/winograd_prefetch.h"
 #include "problem/problem.h"
@@ -26,7 +27,8 @@ static void mark(winograd_prefetch *ahead, const char *base, int64_t lines, char
             assert_true(list[i].count > 0 && list[i].count <= 5);
             for (int64_t j = 0; j < list[i].count; j++, left--) {
                 const int64_t line = (list[i].at + j * LINE - base) / LINE;
-                assert_true(list[i].at >= base && line <= lines); /* a stretch may end within the line behind */
+                assert_true(list[i].at >= base &&
+                            line <= lines); /* a stretch may end within the line behind */
                 seen[line] = 1;
             }
         }
@@ -73,12 +75,15 @@ static void check(const char *text, ry_isa isa)
     assert_true(seen[0] && seen[1]);
     for (int64_t group = 0; group < g->groups; group++) {
         for (int64_t first = 0; first < plan->tiles; first += plan->block) {
-            const int64_t count = plan->tiles - first < plan->block ? plan->tiles - first : plan->block;
+            const int64_t count =
+                plan->tiles - first < plan->block ? plan->tiles - first : plan->block;
             winograd_prefetch ahead = {0};
-            ry_winograd_prefetch_input(plan, x + group * g->channels_in * g->x_channel, first, count, &ahead);
+            ry_winograd_prefetch_input(plan, x + group * g->channels_in * g->x_channel, first,
+                                       count, &ahead);
             mark(&ahead, (const char *)x, lines[0], seen[0]);
             ahead = (winograd_prefetch){0};
-            ry_winograd_prefetch_output(plan, y + group * g->channels_out * g->y_channel, first, count, 0, g->channels_out, &ahead);
+            ry_winograd_prefetch_output(plan, y + group * g->channels_out * g->y_channel, first,
+                                        count, 0, g->channels_out, &ahead);
             mark(&ahead, (const char *)y, lines[1], seen[1]);
         }
     }

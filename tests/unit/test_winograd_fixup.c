@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Winograd's form, and sums of parts in bfloat16, on infinities, NaNs and numbers so large that transforms overflow: outputs are what the direct sum gives,
- * and in Winograd's form only those are summed directly that need it. */
+/* Winograd's form, and sums of parts in bfloat16, on infinities, NaNs and numbers so large that
+ * transforms overflow: outputs are what the direct sum gives, and in Winograd's form only those are
+ * summed directly that need it. */
 #include "kernel_case.h"
 
 #define RY_ISA_NAME generic
@@ -51,10 +52,13 @@ static const char *const fill_names[FILLS] = {
     [HUGE_ONE] = "one huge",
 };
 
-static float choose(fill what, float x, const int64_t at[3], const int64_t extent[3], uint32_t random)
+static float choose(fill what, float x, const int64_t at[3], const int64_t extent[3],
+                    uint32_t random)
 {
-    const bool spot = at[1] % 6 == 2 % extent[1] && at[2] % 6 == 2 % extent[2], last = at[0] == extent[0] - 1;
-    const bool corner = (at[1] == 0 || at[1] == extent[1] - 1) && (at[2] == 0 || at[2] == extent[2] - 1);
+    const bool spot = at[1] % 6 == 2 % extent[1] && at[2] % 6 == 2 % extent[2],
+               last = at[0] == extent[0] - 1;
+    const bool corner =
+        (at[1] == 0 || at[1] == extent[1] - 1) && (at[2] == 0 || at[2] == extent[2] - 1);
     const float kinds[] = {NAN, INFINITY, -INFINITY};
     switch (what) {
     case ALL_NAN: return NAN;
@@ -68,7 +72,8 @@ static float choose(fill what, float x, const int64_t at[3], const int64_t exten
     case MIXED: return random % 150 < 3 ? kinds[random % 150] : x;
     case CORNERS: return corner && random % 2 ? kinds[random / 2 % 3] : x;
     case HUGE_ALL: return x * 0x1p127f;
-    case HUGE_ONE: return at[0] == 0 && at[1] == extent[1] / 2 && at[2] == extent[2] / 2 ? 0x1.fp127f : x;
+    case HUGE_ONE:
+        return at[0] == 0 && at[1] == extent[1] / 2 && at[2] == extent[2] / 2 ? 0x1.fp127f : x;
     default: return x;
     }
 }
@@ -77,7 +82,8 @@ static float choose(fill what, float x, const int64_t at[3], const int64_t exten
 static void apply(kernel_case *c, fill what)
 {
     const ry_tensor *x = &c->in[0];
-    const int64_t extent[3] = {x->dim[1], x->rank > 3 ? x->dim[x->rank - 2] : 1, x->dim[x->rank - 1]};
+    const int64_t extent[3] = {x->dim[1], x->rank > 3 ? x->dim[x->rank - 2] : 1,
+                               x->dim[x->rank - 1]};
     const int64_t plane = ry_tensor_count(x) / (x->dim[0] * x->dim[1]);
     uint32_t state = 7;
     float *data = x->data, *w = c->in[1].data;
@@ -95,11 +101,13 @@ typedef struct fixed_up {
     const char *kernel, *problem;
 } fixed_up;
 
-/* Points 4, 6 and 8, one axis and two, blocks of one group and many, V shared or not; strides, phases, interleaved rows, depth; every kind of end. */
+/* Points 4, 6 and 8, one axis and two, blocks of one group and many, V shared or not; strides,
+ * phases, interleaved rows, depth; every kind of end. */
 static const fixed_up problems[] = {
     {"conv_fwd_f32_winograd", "conv c=9 h=21 w=26 k=19 r=3 s=3 pad=1 bias=1 act=relu"},
     {"conv_fwd_f32_winograd", "conv c=40 h=14 w=14 k=37 r=3 s=3 residual=1"},
-    {"conv_fwd_f32_winograd", "conv n=2 c=5 h=9 w=17 k=6 r=5 s=3 pad=2,0,1,2 bias=1 residual=1 act=silu"},
+    {"conv_fwd_f32_winograd",
+     "conv n=2 c=5 h=9 w=17 k=6 r=5 s=3 pad=2,0,1,2 bias=1 residual=1 act=silu"},
     {"conv_fwd_f32_winograd", "conv c=130 h=7 w=6 k=140 r=3 s=3 pad=1 act=leaky_relu alpha=0.1"},
     {"conv_fwd_f32_winograd", "conv c=8 h=12 w=31 k=20 r=3 s=3 pad=1,3,1,3 dilation=1,3"},
     {"conv_fwd_f32_winograd", "conv c=12 h=19 w=22 k=18 r=3 s=3 pad=1 stride=2 bias=1"},
@@ -109,9 +117,12 @@ static const fixed_up problems[] = {
     {"conv_fwd_f32_winograd_strict", "conv c=9 h=21 w=26 k=19 r=3 s=3 pad=1 bias=1 act=relu"},
     {"conv_fwd_f32_winograd_strict", "conv c=6 h=9 w=17 k=6 r=3 s=3 stride=2 pad=1 residual=1"},
     {"convt_fwd_f32_winograd", "convt c=11 h=8 w=13 k=20 r=4 s=4 stride=2 pad=1 bias=1 act=relu"},
-    {"convt_fwd_f32_winograd", "convt c=7 h=9 w=8 k=9 r=3 s=3 stride=2 pad=1 opad=1 residual=1 groups=1"},
-    {"convt_fwd_f32_winograd", "convt c=11 h=8 w=13 k=5 r=6 s=6 stride=2 pad=2 bias=phases act=relu layout=nhwc"},
-    {"convt_fwd_f32_winograd", "convt c=7 h=8 w=9 k=3 r=6 s=9 stride=2,3 pad=2,3 bias=phases residual=1 act=silu layout=nhwc"},
+    {"convt_fwd_f32_winograd",
+     "convt c=7 h=9 w=8 k=9 r=3 s=3 stride=2 pad=1 opad=1 residual=1 groups=1"},
+    {"convt_fwd_f32_winograd",
+     "convt c=11 h=8 w=13 k=5 r=6 s=6 stride=2 pad=2 bias=phases act=relu layout=nhwc"},
+    {"convt_fwd_f32_winograd", "convt c=7 h=8 w=9 k=3 r=6 s=9 stride=2,3 pad=2,3 bias=phases "
+                               "residual=1 act=silu layout=nhwc"},
     {"convt_fwd_f32_winograd", "convt c=7 h=8 w=9 k=20 r=4 s=6 stride=2,3 bias=1 residual=1"},
     {"convt_fwd_f32_winograd_strict", "convt c=8 h=10 w=11 k=6 r=3 s=3 pad=1 act=tanh"},
     {"conv_fwd_f32_split", "conv c=40 h=9 w=10 k=40 r=3 s=3 pad=1 bias=1"},
@@ -135,7 +146,8 @@ static void test_outputs(void **state)
     }
 }
 
-/* A kernel's plan for a problem of one group, and a worker's memory, for steps that are called one by one. */
+/* A kernel's plan for a problem of one group, and a worker's memory, for steps that are called one
+ * by one. */
 typedef struct steps {
     kernel_case c;
     winograd_plan *plan;
@@ -172,17 +184,25 @@ static void begin(steps *s, const char *problem, fill what)
     s->packed = zeros(prepared.packed);
     s->scratch = zeros(prepared.scratch);
     every_kernel_initialise(&prepared, s->plan);
-    assert_true(s->plan->geometry.groups == 1 && s->plan->oc_blocks_per_task == s->plan->oc_blocks && !s->plan->shared);
+    assert_true(s->plan->geometry.groups == 1 &&
+                s->plan->oc_blocks_per_task == s->plan->oc_blocks && !s->plan->shared);
     const void *operands[] = {NULL, s->c.in[1].data, NULL, NULL};
-    const ry_cpu_launch launch = {.problem = &p, .prepared = &prepared, .state = s->plan, .in = operands, .packed_out = s->packed};
+    const ry_cpu_launch launch = {.problem = &p,
+                                  .prepared = &prepared,
+                                  .state = s->plan,
+                                  .in = operands,
+                                  .packed_out = s->packed};
     for (size_t i = 0; i < prepared.pack_tasks; i++) {
         kernel->pack(&launch, i);
     }
     s->v = (float *)(void *)(s->scratch + s->plan->v);
     s->m = (float *)(void *)(s->scratch + s->plan->m);
     s->stage = (float *)(void *)(s->scratch + s->plan->stage);
-    s->end = (winograd_epilogue){
-        .y = s->c.out[0].data, .bias = (float *)(void *)(s->scratch + s->plan->bias), .bounds = true, .low = -INFINITY, .high = INFINITY};
+    s->end = (winograd_epilogue){.y = s->c.out[0].data,
+                                 .bias = (float *)(void *)(s->scratch + s->plan->bias),
+                                 .bounds = true,
+                                 .low = -INFINITY,
+                                 .high = INFINITY};
 }
 
 static void end(steps *s)
@@ -203,9 +223,11 @@ static void test_products(void **state)
     for (int64_t i = 0; i < s.plan->points * channels; i++) {
         float *product = s.m + i % s.plan->points * s.plan->m_point + i / s.plan->points;
         *product = i % 2 ? INFINITY : NAN;
-        assert_false(ry_winograd_transform_output_generic(s.plan, s.m, 0, 1, channels, &s.end, s.stage));
+        assert_false(
+            ry_winograd_transform_output_generic(s.plan, s.m, 0, 1, channels, &s.end, s.stage));
         *product = 0;
-        assert_true(ry_winograd_transform_output_generic(s.plan, s.m, 0, 1, channels, &s.end, s.stage));
+        assert_true(
+            ry_winograd_transform_output_generic(s.plan, s.m, 0, 1, channels, &s.end, s.stage));
     }
     end(&s);
 }
@@ -220,12 +242,16 @@ static int64_t count_sums(const char *problem, fill what)
     const float *x = s.c.in[0].data, *w = s.c.in[1].data;
     int64_t sums = 0;
     for (int64_t first = 0; first < plan->tiles; first += plan->block) {
-        winograd_block block = {.first = first, .count = plan->tiles - first, .oc_blocks = plan->oc_blocks};
+        winograd_block block = {
+            .first = first, .count = plan->tiles - first, .oc_blocks = plan->oc_blocks};
         block.count = block.count < plan->block ? block.count : plan->block;
         winograd_prefetch none = {0};
-        const bool finite = ry_winograd_transform_input_generic(plan, x, first, block.count, 0, g->channels_in, s.v, s.stage);
-        ry_winograd_multiply_generic(plan, s.v, s.packed, block.count, 0, plan->oc_blocks, s.m, &none, &none);
-        block.finite = ry_winograd_transform_output_generic(plan, s.m, first, block.count, g->channels_out, &s.end, s.stage);
+        const bool finite = ry_winograd_transform_input_generic(plan, x, first, block.count, 0,
+                                                                g->channels_in, s.v, s.stage);
+        ry_winograd_multiply_generic(plan, s.v, s.packed, block.count, 0, plan->oc_blocks, s.m,
+                                     &none, &none);
+        block.finite = ry_winograd_transform_output_generic(plan, s.m, first, block.count,
+                                                            g->channels_out, &s.end, s.stage);
         if (!finite || !block.finite) {
             assert_int_not_equal(what, FINITE);
             winograd_outputs *outputs = (winograd_outputs *)(void *)(s.scratch + plan->outputs);
@@ -236,11 +262,13 @@ static int64_t count_sums(const char *problem, fill what)
     return sums;
 }
 
-/* However many tiles hold a NaN, none is summed directly; sums of infinities end early; the rest of a tile with an infinity stays Winograd's. */
+/* However many tiles hold a NaN, none is summed directly; sums of infinities end early; the rest of
+ * a tile with an infinity stays Winograd's. */
 static void test_work(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"conv c=64 h=26 w=26 k=16 r=3 s=3 pad=1", "conv c=64 h=24 w=27 k=16 r=3 s=3"};
+    static const char *const texts[] = {"conv c=64 h=26 w=26 k=16 r=3 s=3 pad=1",
+                                        "conv c=64 h=24 w=27 k=16 r=3 s=3"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         const int64_t all = count_sums(texts[i], HUGE_ALL);
         assert_true(all > 0);
@@ -253,7 +281,8 @@ static void test_work(void **state)
         assert_true(count_sums(texts[i], ALL_INFINITE) <= all / 7);
         assert_true(count_sums(texts[i], ALL_SIGNED) <= all / 7);
         assert_true(count_sums(texts[i], INF_A_TILE) <= all / 7);
-        assert_true(count_sums(texts[i], HUGE_ONE) > 0 && count_sums(texts[i], HUGE_ONE) <= all / 4);
+        assert_true(count_sums(texts[i], HUGE_ONE) > 0 &&
+                    count_sums(texts[i], HUGE_ONE) <= all / 4);
     }
 }
 

@@ -32,7 +32,8 @@ typedef struct cpu_device {
     size_t machine;     /* bytes of memory that the machine has; 0: not known */
 } cpu_device;
 
-/* Memory and swap. The system gives more away than it has, and ends the process that then uses it. */
+/* Memory and swap. The system gives more away than it has, and ends the process that then uses it.
+ */
 static size_t machine_memory(void)
 {
 #if defined(__linux__)
@@ -54,7 +55,8 @@ static void device_destroy(ry_device *device)
     ry_release(device->allocator, device);
 }
 
-static rynd_status buffer_new(ry_device *device, void *data, size_t owned, ry_buffer **buffer, ry_error *error)
+static rynd_status buffer_new(ry_device *device, void *data, size_t owned, ry_buffer **buffer,
+                              ry_error *error)
 {
     ry_buffer *b = ry_allocate_array(device->allocator, 1, sizeof *b);
     if (!b) {
@@ -65,13 +67,16 @@ static rynd_status buffer_new(ry_device *device, void *data, size_t owned, ry_bu
     return RYND_OK;
 }
 
-static rynd_status buffer_create(ry_device *device, size_t size, ry_buffer **buffer, ry_error *error)
+static rynd_status buffer_create(ry_device *device, size_t size, ry_buffer **buffer,
+                                 ry_error *error)
 {
     cpu_device *d = (cpu_device *)device;
     const size_t held = atomic_load(&d->held), owned = size ? size : 1;
     if (d->machine && (owned > d->machine || held > d->machine - owned)) {
-        return ry_fail(error, RYND_ERROR_OUT_OF_MEMORY, "out of memory for %zu bytes: the machine has %zu, and %zu of them are taken", size,
-                       d->machine, held);
+        return ry_fail(
+            error, RYND_ERROR_OUT_OF_MEMORY,
+            "out of memory for %zu bytes: the machine has %zu, and %zu of them are taken", size,
+            d->machine, held);
     }
     void *data = ry_allocate(device->allocator, size);
     if (!data) {
@@ -86,13 +91,15 @@ static rynd_status buffer_create(ry_device *device, size_t size, ry_buffer **buf
     return RYND_OK;
 }
 
-static rynd_status buffer_wrap(ry_device *device, const void *host, size_t size, ry_buffer **buffer, ry_error *error)
+static rynd_status buffer_wrap(ry_device *device, const void *host, size_t size, ry_buffer **buffer,
+                               ry_error *error)
 {
     (void)size;
     return buffer_new(device, (void *)(uintptr_t)host, 0, buffer, error);
 }
 
-static rynd_status buffer_rewrap(ry_device *device, const void *host, ry_buffer *buffer, ry_error *error)
+static rynd_status buffer_rewrap(ry_device *device, const void *host, ry_buffer *buffer,
+                                 ry_error *error)
 {
     (void)device;
     (void)error;
@@ -131,7 +138,8 @@ static void *place_address(ry_place place)
     return place.buffer && place.buffer->data ? (char *)place.buffer->data + place.offset : NULL;
 }
 
-static rynd_status upload(ry_stream *stream, ry_place to, const void *host, size_t size, ry_error *error)
+static rynd_status upload(ry_stream *stream, ry_place to, const void *host, size_t size,
+                          ry_error *error)
 {
     (void)stream;
     (void)error;
@@ -141,7 +149,8 @@ static rynd_status upload(ry_stream *stream, ry_place to, const void *host, size
     return RYND_OK;
 }
 
-static rynd_status download(ry_stream *stream, void *host, ry_place from, size_t size, ry_error *error)
+static rynd_status download(ry_stream *stream, void *host, ry_place from, size_t size,
+                            ry_error *error)
 {
     (void)stream;
     (void)error;
@@ -171,7 +180,8 @@ static rynd_status launch(ry_stream *stream, const ry_launch *l, ry_error *error
     }
     for (int phase = 0; phase < l->phases; phase++) {
         phase_job job = {l, phase};
-        ry_threads_run(threads, l->tasks[phase], l->seconds ? l->seconds[phase] : 0, run_task, &job);
+        ry_threads_run(threads, l->tasks[phase], l->seconds ? l->seconds[phase] : 0, run_task,
+                       &job);
     }
     return RYND_OK;
 }
@@ -206,7 +216,8 @@ static rynd_status event_record(ry_stream *stream, ry_event *event, ry_error *er
     return RYND_OK;
 }
 
-static rynd_status event_elapsed(const ry_event *from, const ry_event *to, double *seconds, ry_error *error)
+static rynd_status event_elapsed(const ry_event *from, const ry_event *to, double *seconds,
+                                 ry_error *error)
 {
     (void)error;
     *seconds = to->seconds - from->seconds;
@@ -234,7 +245,8 @@ static const ry_device_table cpu_table = {
     .event_elapsed = event_elapsed,
 };
 
-rynd_status ry_cpu_device_create(const ry_allocator *allocator, ry_threads *threads, ry_isa isa, ry_device **device, ry_error *error)
+rynd_status ry_cpu_device_create(const ry_allocator *allocator, ry_threads *threads, ry_isa isa,
+                                 ry_device **device, ry_error *error)
 {
     cpu_device *d = ry_allocate_array(allocator, 1, sizeof *d);
     if (!d) {

@@ -2,10 +2,12 @@
 /* Resize's coordinate maps and filter weights. */
 #include "kernels/common/resize_map.h"
 
-/* A region of interest comes from the model: positions stay where integers are exact and convertible. */
+/* A region of interest comes from the model: positions stay where integers are exact and
+ * convertible. */
 #define FARTHEST 0x1p40
 
-/* A scale that is a quotient of sizes rounded to float stands for the quotient itself: 1/3 must map 3 input pixels to exactly 1. */
+/* A scale that is a quotient of sizes rounded to float stands for the quotient itself: 1/3 must map
+ * 3 input pixels to exactly 1. */
 static double exact_scale(double scale, int64_t in, int64_t out)
 {
     double quotient = (double)out / (double)in;
@@ -22,18 +24,19 @@ void ry_resize_axis_make(const ry_problem *problem, int dim, ry_resize_axis *axi
     }
     int rank = problem->in[0].rank;
     bool region = attrs->roi.count == 2 * rank;
-    *axis = (ry_resize_axis){.in = in,
-                             .out = out,
-                             .scale = scale,
-                             .length = scale == (double)out / (double)in ? (double)out : scale * (double)in,
-                             .start = region ? attrs->roi.at[dim] : 0,
-                             .end = region ? attrs->roi.at[rank + dim] : 1,
-                             .mode = attrs->mode,
-                             .coordinates = attrs->coordinates,
-                             .nearest = attrs->nearest,
-                             .cubic_a = attrs->cubic_a,
-                             .exclude_outside = attrs->exclude_outside != 0,
-                             .antialias = attrs->antialias != 0 && attrs->mode != RY_resize_mode_nearest};
+    *axis = (ry_resize_axis){
+        .in = in,
+        .out = out,
+        .scale = scale,
+        .length = scale == (double)out / (double)in ? (double)out : scale * (double)in,
+        .start = region ? attrs->roi.at[dim] : 0,
+        .end = region ? attrs->roi.at[rank + dim] : 1,
+        .mode = attrs->mode,
+        .coordinates = attrs->coordinates,
+        .nearest = attrs->nearest,
+        .cubic_a = attrs->cubic_a,
+        .exclude_outside = attrs->exclude_outside != 0,
+        .antialias = attrs->antialias != 0 && attrs->mode != RY_resize_mode_nearest};
 }
 
 bool ry_resize_axis_is_identity(const ry_resize_axis *axis)
@@ -41,8 +44,9 @@ bool ry_resize_axis_is_identity(const ry_resize_axis *axis)
     if (axis->in != axis->out || axis->scale != 1) {
         return false;
     }
-    return axis->coordinates == RY_resize_coordinates_tf_crop_and_resize ? axis->start == 0 && axis->end == 1
-                                                                         : axis->coordinates != RY_resize_coordinates_tf_half_pixel_for_nn;
+    return axis->coordinates == RY_resize_coordinates_tf_crop_and_resize
+               ? axis->start == 0 && axis->end == 1
+               : axis->coordinates != RY_resize_coordinates_tf_half_pixel_for_nn;
 }
 
 typedef double (*coordinate_map)(const ry_resize_axis *axis, double out);
@@ -80,7 +84,8 @@ static double tf_half_pixel_for_nn(const ry_resize_axis *axis, double out)
 static double tf_crop_and_resize(const ry_resize_axis *axis, double out)
 {
     double last = (double)(axis->in - 1);
-    return axis->out > 1 ? axis->start * last + out * (axis->end - axis->start) * last / (double)(axis->out - 1)
+    return axis->out > 1 ? axis->start * last +
+                               out * (axis->end - axis->start) * last / (double)(axis->out - 1)
                          : 0.5 * (axis->start + axis->end) * last;
 }
 
@@ -121,8 +126,8 @@ static int64_t nearest_index(const ry_resize_axis *axis, double x)
     return clamp_index(x, axis->in);
 }
 
-/* The filter stretches with the input's pixels when antialiasing a reduction; never beyond twice the input, which is one output pixel
- * (rounded up from a half). */
+/* The filter stretches with the input's pixels when antialiasing a reduction; never beyond twice
+ * the input, which is one output pixel (rounded up from a half). */
 static double stretch(const ry_resize_axis *axis)
 {
     return axis->antialias && axis->scale < 1 ? fmax(axis->scale, 0.5 / (double)axis->in) : 1;
@@ -181,7 +186,8 @@ int64_t ry_resize_taps(const ry_resize_axis *axis, int64_t out, int64_t *first, 
 {
     double x = ry_resize_coordinate(axis, out);
     *first = 0;
-    if (axis->coordinates == RY_resize_coordinates_tf_crop_and_resize && !(x >= 0 && x <= (double)(axis->in - 1))) {
+    if (axis->coordinates == RY_resize_coordinates_tf_crop_and_resize &&
+        !(x >= 0 && x <= (double)(axis->in - 1))) {
         return 0;
     }
     if (axis->mode != RY_resize_mode_nearest && !ry_resize_axis_is_identity(axis)) {

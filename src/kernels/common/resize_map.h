@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resize, one axis at a time: which input positions an output position is made of, and with which weights (ONNX Resize-19).
+/* Resize, one axis at a time: which input positions an output position is made of, and with which
+ * weights (ONNX Resize-19).
  *
- * A resize is separable: y[o0, o1, ..] = sum over taps of weight0 * weight1 * .. * x[..]. Taps that are outside the input are folded into
- * the edge (or dropped and the rest renormalised: exclude_outside), so that what is returned is always a contiguous run inside the input:
+ * A resize is separable: y[o0, o1, ..] = sum over taps of weight0 * weight1 * .. * x[..]. Taps that
+ * are outside the input are folded into the edge (or dropped and the rest renormalised:
+ * exclude_outside), so that what is returned is always a contiguous run inside the input:
  *
  *   ry_resize_axis axis;
  *   ry_resize_axis_make(problem, dim, &axis);
  *   double weights[ry_resize_max_taps(&axis)];
- *   count = ry_resize_taps(&axis, o, &first, weights);       y[o] = sum weights[j] * x[first + j], 0 <= j < count
+ *   count = ry_resize_taps(&axis, o, &first, weights);       y[o] = sum weights[j] * x[first + j],
+ * 0 <= j < count
  *
- * count is 0 where the position is outside the region of tf_crop_and_resize: the output is the extrapolation value. Nearest is a single
- * tap of weight 1, and so is every position of an axis that keeps its size. */
+ * count is 0 where the position is outside the region of tf_crop_and_resize: the output is the
+ * extrapolation value. Nearest is a single tap of weight 1, and so is every position of an axis
+ * that keeps its size. */
 #ifndef RY_KERNELS_COMMON_RESIZE_MAP_H
 #define RY_KERNELS_COMMON_RESIZE_MAP_H
 
@@ -30,8 +34,9 @@ typedef struct ry_resize_axis {
 
 void ry_resize_axis_make(const ry_problem *problem, int dim, ry_resize_axis *axis);
 bool ry_resize_axis_is_identity(const ry_resize_axis *axis);
-double ry_resize_coordinate(const ry_resize_axis *axis, int64_t out); /* in the input, pixel centres at integers */
-int64_t ry_resize_max_taps(const ry_resize_axis *axis);               /* at least 1 */
+double ry_resize_coordinate(const ry_resize_axis *axis,
+                            int64_t out); /* in the input, pixel centres at integers */
+int64_t ry_resize_max_taps(const ry_resize_axis *axis); /* at least 1 */
 int64_t ry_resize_taps(const ry_resize_axis *axis, int64_t out, int64_t *first, double *weights);
 
 #endif

@@ -14,7 +14,8 @@ double ry_stream_work(const ry_machine *machine, double bytes)
 double ry_far_lines_work(const ry_machine *machine, double lines)
 {
     const struct ry_stream_costs *cost = &ry_costs_of(0)->stream;
-    return lines * machine->level[RYND_LEVEL_DRAM].latency.one * cost->far_latency * machine->f32.one;
+    return lines * machine->level[RYND_LEVEL_DRAM].latency.one * cost->far_latency *
+           machine->f32.one;
 }
 
 double ry_overlapped_work(double a, double b)
@@ -28,12 +29,14 @@ double ry_spread_work(const ry_work *work, size_t tasks, unsigned cores, int wid
     if (cores <= 1 || tasks == 0) {
         return work->all;
     }
-    const double largest = work->largest > 0 ? work->largest : work->all / (double)tasks, others = cores - 1;
+    const double largest = work->largest > 0 ? work->largest : work->all / (double)tasks,
+                 others = cores - 1;
     const double rounds = (double)((tasks + cores - 1) / cores * cores) * largest;
     /* R. Graham, Bounds on multiprocessing timing anomalies, 1969 */
     const double at_most = work->all + others * largest;
     const double even = rounds < at_most ? rounds : at_most;
-    return (even > work->all ? even : work->all) + ry_costs_of(width)->prediction.uneven * others * largest;
+    return (even > work->all ? even : work->all) +
+           ry_costs_of(width)->prediction.uneven * others * largest;
 }
 
 void ry_count_work(double work, double bytes, ry_prepared *prepared)

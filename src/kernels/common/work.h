@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What kernels count that have no sums of products: operations at a core's peak (ry_prepared.work)
- * for arithmetic and for moves within the cores' own caches, and all bytes that they read and write. */
+ * for arithmetic and for moves within the cores' own caches, and all bytes that they read and
+ * write. */
 #ifndef RY_KERNELS_COMMON_WORK_H
 #define RY_KERNELS_COMMON_WORK_H
 
@@ -23,8 +24,8 @@ static inline ry_work ry_work_of_cycles(ry_work cycles, int64_t width)
     return (ry_work){cycles.all * 2 * (double)width, cycles.largest * 2 * (double)width};
 }
 
-/* A phase's work as so many cores take for it together: tasks are handed out one by one, and cores wait
- * for the last. */
+/* A phase's work as so many cores take for it together: tasks are handed out one by one, and cores
+ * wait for the last. */
 double ry_spread_work(const ry_work *work, size_t tasks, unsigned cores, int width);
 
 /* Sets work and counts; bytes: all that is read and written, in as many passes as it takes. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* copy between element types: pieces of a box whose rows are converted; f32 to and from the 16-bit floats by loops that vectorise. */
+/* copy between element types: pieces of a box whose rows are converted; f32 to and from the 16-bit
+ * floats by loops that vectorise. */
 #include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
@@ -7,14 +8,17 @@
 
 #include <string.h>
 
-/* Two boxes over the same dims: gathering a piece of the source into scratch, row-major, and the rows' places in the destination. */
+/* Two boxes over the same dims: gathering a piece of the source into scratch, row-major, and the
+ * rows' places in the destination. */
 typedef struct convert_state {
-    ry_box box; /* elements keep their size; src strides are the source's, dst strides the destination's, each in its own bytes */
+    ry_box box; /* elements keep their size; src strides are the source's, dst strides the
+                   destination's, each in its own bytes */
 } convert_state;
 
 static bool applicable(const ry_problem *problem)
 {
-    return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) && problem->in[0].dtype != problem->out[0].dtype;
+    return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) &&
+           problem->in[0].dtype != problem->out[0].dtype;
 }
 
 /* The box counts in elements, and so does a piece; only strides say how large an element is. */
@@ -23,7 +27,8 @@ static void initialise(const ry_query *query, void *memory)
     convert_state *state = memory;
     const ry_problem *problem = query->problem;
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
-    const int64_t both = (int64_t)(ry_dtype_size((ry_dtype)x->dtype) + ry_dtype_size((ry_dtype)y->dtype));
+    const int64_t both =
+        (int64_t)(ry_dtype_size((ry_dtype)x->dtype) + ry_dtype_size((ry_dtype)y->dtype));
     const double bytes = (double)(ry_tensor_bytes(x) + ry_tensor_bytes(y));
     const int64_t piece = ry_machine_task_bytes(query->target->machine, bytes) / both;
     state->box = (ry_box){.size = 1, .keep_size = 1, .piece = piece};
@@ -37,10 +42,12 @@ static void initialise(const ry_query *query, void *memory)
 static double work_of(const ry_query *query)
 {
     const struct ry_move_costs *cost = &ry_costs_of(query->kernel->simd.width)->move;
-    const ry_dtype from = (ry_dtype)query->problem->in[0].dtype, to = (ry_dtype)query->problem->out[0].dtype;
+    const ry_dtype from = (ry_dtype)query->problem->in[0].dtype,
+                   to = (ry_dtype)query->problem->out[0].dtype;
     const double count = (double)ry_tensor_count(&query->problem->out[0]);
     const double moved = ry_stream_work(query->target->machine, ry_problem_bytes(query->problem));
-    const bool halves = from == RY_f32 ? to == RY_f16 || to == RY_bf16 : to == RY_f32 && (from == RY_f16 || from == RY_bf16);
+    const bool halves = from == RY_f32 ? to == RY_f16 || to == RY_bf16
+                                       : to == RY_f32 && (from == RY_f16 || from == RY_bf16);
     return moved + count * (!halves ? cost->converted : to == RY_f16 ? cost->rounded : 0);
 }
 
@@ -53,7 +60,8 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     prepared->phases = 1;
     prepared->tasks[0] = state.box.pieces;
     prepared->state_size = sizeof state;
-    prepared->scratch = ry_aligned((size_t)state.box.piece * ry_dtype_size((ry_dtype)problem->in[0].dtype));
+    prepared->scratch =
+        ry_aligned((size_t)state.box.piece * ry_dtype_size((ry_dtype)problem->in[0].dtype));
     ry_count_work(work_of(query), ry_problem_bytes(problem), prepared);
     return RYND_OK;
 }
@@ -75,7 +83,8 @@ static float float_of(uint32_t bits)
 static void f32_to_bf16(uint16_t *restrict y, const float *restrict x, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
-        uint32_t bits = bits_of(x[i]), rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16, nan = bits >> 16 | 0x40u;
+        uint32_t bits = bits_of(x[i]), rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16,
+                 nan = bits >> 16 | 0x40u;
         y[i] = (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
     }
 }
@@ -87,13 +96,15 @@ static void bf16_to_f32(float *restrict y, const uint16_t *restrict x, int64_t n
     }
 }
 
-/* The three ranges of ry_f32_to_f16, all computed and one chosen, so that the loop has no branch. */
+/* The three ranges of ry_f32_to_f16, all computed and one chosen, so that the loop has no branch.
+ */
 static void f32_to_f16(uint16_t *restrict y, const float *restrict x, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         uint32_t bits = bits_of(x[i]), magnitude = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000u;
         uint32_t normal = (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
-        uint32_t small = bits_of(float_of(magnitude < 0x38800000u ? magnitude : 0) + 0.5f) - 0x3f000000u;
+        uint32_t small =
+            bits_of(float_of(magnitude < 0x38800000u ? magnitude : 0) + 0.5f) - 0x3f000000u;
         uint32_t large = magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u;
         uint32_t value = magnitude < 0x38800000u ? small : normal;
         y[i] = (uint16_t)(sign | (magnitude >= 0x477ff000u ? large : value));
@@ -104,14 +115,16 @@ static void f32_to_f16(uint16_t *restrict y, const float *restrict x, int64_t n)
 static void f16_to_f32(float *restrict y, const uint16_t *restrict x, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
-        uint32_t sign = (uint32_t)(x[i] & 0x8000u) << 16, magnitude = (uint32_t)(x[i] & 0x7fffu) << 13;
+        uint32_t sign = (uint32_t)(x[i] & 0x8000u) << 16, magnitude = (uint32_t)(x[i] & 0x7fffu)
+                                                                      << 13;
         uint32_t finite = bits_of(float_of(magnitude) * 0x1p112f);
         y[i] = float_of(sign | (magnitude >= 0x0f800000u ? magnitude | 0x7f800000u : finite));
     }
 }
 
 /* One row; strides in elements. */
-static void convert_row(ry_dtype to, char *y, int64_t dy, ry_dtype from, const char *x, int64_t dx, int64_t n)
+static void convert_row(ry_dtype to, char *y, int64_t dy, ry_dtype from, const char *x, int64_t dx,
+                        int64_t n)
 {
     void *out = y;
     const void *in = x;
@@ -137,7 +150,8 @@ static void convert_row(ry_dtype to, char *y, int64_t dy, ry_dtype from, const c
 static void run(const ry_cpu_launch *launch, size_t task)
 {
     const ry_box *box = &((const convert_state *)launch->state)->box;
-    const ry_dtype from = (ry_dtype)launch->problem->in[0].dtype, to = (ry_dtype)launch->problem->out[0].dtype;
+    const ry_dtype from = (ry_dtype)launch->problem->in[0].dtype,
+                   to = (ry_dtype)launch->problem->out[0].dtype;
     const int64_t from_size = (int64_t)ry_dtype_size(from), to_size = (int64_t)ry_dtype_size(to);
     int64_t d, s, dim[RY_BOX_RANK], source[RY_BOX_RANK], index[RY_BOX_RANK] = {0};
     ry_box_locate(box, task, &d, &s, dim);
@@ -145,7 +159,9 @@ static void run(const ry_cpu_launch *launch, size_t task)
     const char *src = (const char *)launch->in[0] + s * from_size;
     int last = box->rank - 1;
     memcpy(source, box->src, sizeof source);
-    if (last > 0 && box->src[last] != 1) { /* transposed: bring the piece into the order of the destination first */
+    if (last > 0 &&
+        box->src[last] !=
+            1) { /* transposed: bring the piece into the order of the destination first */
         ry_box gather = {.size = (size_t)from_size};
         int64_t step = 1;
         for (int i = last; i >= 0; i--) {
@@ -164,9 +180,11 @@ static void run(const ry_cpu_launch *launch, size_t task)
             to_row += index[i] * box->dst[i];
             from_row += index[i] * source[i];
         }
-        convert_row(to, dst + to_row * to_size, last < 0 ? 1 : box->dst[last], from, src + from_row * from_size,
-                    last < 0 ? 1 : source[last], last < 0 ? 1 : dim[last]);
+        convert_row(to, dst + to_row * to_size, last < 0 ? 1 : box->dst[last], from,
+                    src + from_row * from_size, last < 0 ? 1 : source[last],
+                    last < 0 ? 1 : dim[last]);
     } while (last > 0 && ry_index_next(last, dim, index));
 }
 
-RY_PLAIN_KERNEL(ry_copy_convert, copy, .applicable = applicable, .prepare = prepare, .initialise = initialise, .run = run);
+RY_PLAIN_KERNEL(ry_copy_convert, copy, .applicable = applicable, .prepare = prepare,
+                .initialise = initialise, .run = run);

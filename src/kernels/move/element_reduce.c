@@ -65,14 +65,15 @@ HALF(bf16)
 #define MAX_BOOL          ADD_BOOL
 #define MIN_BOOL          MUL_BOOL
 
-#define REDUCE_ROW(function, value, load, store, step)                                                      \
-    static void function(char *dst, int64_t dst_stride, const char *src, int64_t src_stride, int64_t count) \
-    {                                                                                                       \
-        for (int64_t i = 0; i < count; i++, dst += dst_stride, src += src_stride) {                         \
-            value a = load(dst), b = load(src), r;                                                          \
-            step(r, a, b);                                                                                  \
-            store(dst, r);                                                                                  \
-        }                                                                                                   \
+#define REDUCE_ROW(function, value, load, store, step)                                       \
+    static void function(char *dst, int64_t dst_stride, const char *src, int64_t src_stride, \
+                         int64_t count)                                                      \
+    {                                                                                        \
+        for (int64_t i = 0; i < count; i++, dst += dst_stride, src += src_stride) {          \
+            value a = load(dst), b = load(src), r;                                           \
+            step(r, a, b);                                                                   \
+            store(dst, r);                                                                   \
+        }                                                                                    \
     }
 
 #define RY_DTYPE(name, bytes, kind, onnx)                                       \

@@ -8,11 +8,14 @@
 static bool applicable(const ry_problem *problem)
 {
     bool scatter = problem->op == RY_OP_scatter_elements || problem->op == RY_OP_scatter_nd;
-    if (!ry_problem_has_input(problem, 0) || !ry_problem_has_input(problem, 1) || !ry_problem_has_output(problem, 0)) {
+    if (!ry_problem_has_input(problem, 0) || !ry_problem_has_input(problem, 1) ||
+        !ry_problem_has_output(problem, 0)) {
         return false;
     }
-    return problem->in[0].dtype == problem->out[0].dtype && !ry_dtype_is_float((ry_dtype)problem->in[1].dtype) &&
-           (!scatter || (ry_problem_has_input(problem, 2) && problem->in[2].dtype == problem->out[0].dtype));
+    return problem->in[0].dtype == problem->out[0].dtype &&
+           !ry_dtype_is_float((ry_dtype)problem->in[1].dtype) &&
+           (!scatter ||
+            (ry_problem_has_input(problem, 2) && problem->in[2].dtype == problem->out[0].dtype));
 }
 
 static void count_moves(const ry_query *query, const ry_indexed *x, ry_prepared *prepared)
@@ -41,7 +44,8 @@ static void initialise_gather(const ry_query *query, void *state)
 
 static void run_gather(const ry_cpu_launch *launch, size_t task)
 {
-    ry_indexed_run(launch->state, launch->in[1], (char *)(uintptr_t)launch->in[0], launch->out[0], task, launch->fault);
+    ry_indexed_run(launch->state, launch->in[1], (char *)(uintptr_t)launch->in[0], launch->out[0],
+                   task, launch->fault);
 }
 
 /* A scatter's state: how to gather, then the moves of its first phase, which copies the data. */
@@ -78,13 +82,14 @@ static void run_scatter(const ry_cpu_launch *launch, size_t task)
     if (launch->phase == 0) {
         ry_move_list_run(indexed + 1, launch, task);
     } else {
-        ry_indexed_run(indexed, launch->in[1], launch->out[0], (char *)(uintptr_t)launch->in[2], task, launch->fault);
+        ry_indexed_run(indexed, launch->in[1], launch->out[0], (char *)(uintptr_t)launch->in[2],
+                       task, launch->fault);
     }
 }
 
-#define INDEXED(op_name, kind)                                                                                                     \
-    RY_PLAIN_KERNEL(op_name##_move, op_name, .applicable = applicable, .prepare = prepare_##kind, .initialise = initialise_##kind, \
-                    .run = run_##kind);
+#define INDEXED(op_name, kind)                                                                    \
+    RY_PLAIN_KERNEL(op_name##_move, op_name, .applicable = applicable, .prepare = prepare_##kind, \
+                    .initialise = initialise_##kind, .run = run_##kind);
 INDEXED(gather, gather)
 INDEXED(gather_elements, gather)
 INDEXED(gather_nd, gather)

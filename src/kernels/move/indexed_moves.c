@@ -8,7 +8,8 @@
 #include <string.h>
 
 /* d: the dim of the indices that it goes along; -1: none. */
-static void add_position(ry_indexed *x, int64_t dim, int64_t data, const ry_tensor *index, int d, int64_t dense)
+static void add_position(ry_indexed *x, int64_t dim, int64_t data, const ry_tensor *index, int d,
+                         int64_t dense)
 {
     int64_t size = (int64_t)ry_dtype_size(x->dtype);
     int i = x->rank++;
@@ -51,13 +52,16 @@ static void describe_gather(const ry_problem *problem, ry_indexed *x)
     }
 }
 
-/* The axis is the innermost position: what a task of whole inner rows scatters, no other task touches. */
-static void describe_elements(ry_indexed *x, const ry_tensor *data, const ry_tensor *index, const ry_tensor *dense, int64_t attr_axis)
+/* The axis is the innermost position: what a task of whole inner rows scatters, no other task
+ * touches. */
+static void describe_elements(ry_indexed *x, const ry_tensor *data, const ry_tensor *index,
+                              const ry_tensor *dense, int64_t attr_axis)
 {
     int axis = ry_axis(attr_axis, data->rank);
     for (int i = 0; i < data->rank; i++) {
         if (i != axis || !x->scatter) {
-            add_position(x, index->dim[i], i == axis ? 0 : data->stride[i], index, i, dense->stride[i]);
+            add_position(x, index->dim[i], i == axis ? 0 : data->stride[i], index, i,
+                         dense->stride[i]);
         }
     }
     if (x->scatter) {
@@ -66,7 +70,8 @@ static void describe_elements(ry_indexed *x, const ry_tensor *data, const ry_ten
     add_component(x, data, axis);
 }
 
-static void describe_nd(ry_indexed *x, const ry_tensor *data, const ry_tensor *index, const ry_tensor *dense, int batch)
+static void describe_nd(ry_indexed *x, const ry_tensor *data, const ry_tensor *index,
+                        const ry_tensor *dense, int batch)
 {
     int last = index->rank - 1, depth = (int)index->dim[last];
     for (int i = 0; i < last; i++) {
@@ -90,10 +95,12 @@ int64_t ry_indexed_positions(const ry_indexed *x)
     return count;
 }
 
-/* Whole innermost rows where `row` says so; all positions together where scattered slices may meet. */
+/* Whole innermost rows where `row` says so; all positions together where scattered slices may meet.
+ */
 static void cut_k_blocks(ry_indexed *x, bool row, bool together)
 {
-    int64_t count = ry_indexed_positions(x), unit = row && count > 0 ? x->dim[x->rank - 1] : 1, bytes = (int64_t)x->slice.size;
+    int64_t count = ry_indexed_positions(x), unit = row && count > 0 ? x->dim[x->rank - 1] : 1,
+            bytes = (int64_t)x->slice.size;
     for (int i = 0; i < x->slice.rank; i++) {
         bytes *= x->slice.dim[i];
     }
@@ -107,12 +114,17 @@ rynd_status ry_indexed_describe(const ry_query *query, ry_indexed *x, ry_error *
     const ry_problem *problem = query->problem;
     const ry_tensor *data = &problem->in[0], *index = &problem->in[1], *y = &problem->out[0];
     bool scatter = problem->op == RY_OP_scatter_elements || problem->op == RY_OP_scatter_nd;
-    *x = (ry_indexed){.scatter = scatter, .dtype = (ry_dtype)y->dtype, .index_dtype = (ry_dtype)index->dtype};
+    *x = (ry_indexed){
+        .scatter = scatter, .dtype = (ry_dtype)y->dtype, .index_dtype = (ry_dtype)index->dtype};
     x->slice = (ry_box){.size = ry_dtype_size(x->dtype)};
     switch (problem->op) {
     case RY_OP_gather: describe_gather(problem, x); break;
-    case RY_OP_gather_elements: describe_elements(x, data, index, y, problem->attrs.gather_elements.axis); break;
-    case RY_OP_gather_nd: describe_nd(x, data, index, y, (int)problem->attrs.gather_nd.batch_dims); break;
+    case RY_OP_gather_elements:
+        describe_elements(x, data, index, y, problem->attrs.gather_elements.axis);
+        break;
+    case RY_OP_gather_nd:
+        describe_nd(x, data, index, y, (int)problem->attrs.gather_nd.batch_dims);
+        break;
     case RY_OP_scatter_elements:
         x->reduction = problem->attrs.scatter_elements.reduction;
         describe_elements(x, y, index, &problem->in[2], problem->attrs.scatter_elements.axis);
@@ -128,8 +140,10 @@ rynd_status ry_indexed_describe(const ry_query *query, ry_indexed *x, ry_error *
     cut_k_blocks(x, problem->op == RY_OP_scatter_elements, problem->op == RY_OP_scatter_nd);
     for (int i = 0; i < x->depth && x->chunks > 0; i++) {
         if (x->extent[i] == 0) {
-            return ry_fail(error, RYND_ERROR_SHAPE, "%s: axis %d of input 0 has size 0, so that no index of input 1 is legal",
-                           ry_op_name(problem->op), x->axis + i);
+            return ry_fail(
+                error, RYND_ERROR_SHAPE,
+                "%s: axis %d of input 0 has size 0, so that no index of input 1 is legal",
+                ry_op_name(problem->op), x->axis + i);
         }
     }
     return RYND_OK;
@@ -141,7 +155,8 @@ size_t ry_indexed_tasks(const ry_indexed *x)
 }
 
 /* Component k of the index at position `at` is illegal. */
-static void note_fault(const ry_indexed *x, const int64_t *at, int k, int64_t value, ry_fault *fault)
+static void note_fault(const ry_indexed *x, const int64_t *at, int k, int64_t value,
+                       ry_fault *fault)
 {
     int64_t position = k;
     for (int i = 0; i < x->rank; i++) {
@@ -156,13 +171,15 @@ static void note_fault(const ry_indexed *x, const int64_t *at, int k, int64_t va
 }
 
 /* Where the indices at `index` point to, in bytes from the place in the data of position `at`. */
-static inline int64_t chosen(const ry_indexed *x, const char *indices, int64_t index, const int64_t *at, ry_fault *fault)
+static inline int64_t chosen(const ry_indexed *x, const char *indices, int64_t index,
+                             const int64_t *at, ry_fault *fault)
 {
     int64_t offset = 0;
     for (int k = 0; k < x->depth; k++, index += x->component_stride) {
-        const int64_t value = x->index_dtype == RY_i64   ? ((const int64_t *)indices)[index]
-                              : x->index_dtype == RY_i32 ? ((const int32_t *)indices)[index]
-                                                         : ry_get_i64(x->index_dtype, indices, index);
+        const int64_t value = x->index_dtype == RY_i64 ? ((const int64_t *)indices)[index]
+                              : x->index_dtype == RY_i32
+                                  ? ((const int32_t *)indices)[index]
+                                  : ry_get_i64(x->index_dtype, indices, index);
         int64_t i = value;
         if (i < 0 && x->index_dtype != RY_u64) {
             i += x->extent[k];
@@ -177,7 +194,8 @@ static inline int64_t chosen(const ry_indexed *x, const char *indices, int64_t i
 }
 
 /* One piece of a slice, by a reduction. */
-static void reduce_slice(const ry_indexed *x, ry_reduce_row reduce, char *dst, const char *src, size_t piece)
+static void reduce_slice(const ry_indexed *x, ry_reduce_row reduce, char *dst, const char *src,
+                         size_t piece)
 {
     const ry_box *box = &x->slice;
     int64_t to, from, dim[RY_BOX_RANK], index[RY_BOX_RANK] = {0};
@@ -199,7 +217,8 @@ static void reduce_slice(const ry_indexed *x, ry_reduce_row reduce, char *dst, c
     } while (ry_index_next(last, dim, index));
 }
 
-static inline void move_slice(const ry_indexed *x, ry_reduce_row reduce, char *dst, const char *src, size_t piece)
+static inline void move_slice(const ry_indexed *x, ry_reduce_row reduce, char *dst, const char *src,
+                              size_t piece)
 {
     if (reduce) {
         reduce_slice(x, reduce, dst, src, piece);
@@ -216,7 +235,8 @@ static inline void move_slice(const ry_indexed *x, ry_reduce_row reduce, char *d
     }
 }
 
-void ry_indexed_run(const ry_indexed *x, const char *indices, char *data, char *dense, size_t task, ry_fault *fault)
+void ry_indexed_run(const ry_indexed *x, const char *indices, char *data, char *dense, size_t task,
+                    ry_fault *fault)
 {
     ry_reduce_row reduce = ry_reduce_row_of(x->dtype, x->reduction);
     size_t piece = task % x->slice.pieces;
@@ -232,7 +252,8 @@ void ry_indexed_run(const ry_indexed *x, const char *indices, char *data, char *
     }
     for (; left > 0; left--) {
         char *place = data + d + chosen(x, indices, i, at, fault);
-        move_slice(x, reduce, x->scatter ? place : dense + e, x->scatter ? dense + e : place, piece);
+        move_slice(x, reduce, x->scatter ? place : dense + e, x->scatter ? dense + e : place,
+                   piece);
         for (int k = x->rank - 1; k >= 0; k--) {
             d += x->data[k], i += x->index[k], e += x->dense[k];
             if (++at[k] < x->dim[k]) {

@@ -12,7 +12,8 @@ static const ry_describe describes[RY_OPS] = {
 static bool applicable(const ry_problem *problem)
 {
     const ry_tensor *y = problem->outputs > 0 ? &problem->out[0] : NULL;
-    if (!y || !ry_tensor_present(y) || (problem->op == RY_OP_pad && problem->attrs.pad.mode != RY_pad_mode_constant)) {
+    if (!y || !ry_tensor_present(y) ||
+        (problem->op == RY_OP_pad && problem->attrs.pad.mode != RY_pad_mode_constant)) {
         return false;
     }
     if (problem->op == RY_OP_constant_of_shape) {
@@ -56,7 +57,8 @@ static void run(const ry_cpu_launch *launch, size_t task)
     ry_move_list_run(launch->state, launch, task);
 }
 
-#define RY_MOVE(op_name, describe) \
-    RY_PLAIN_KERNEL(op_name##_move, op_name, .applicable = applicable, .prepare = prepare, .initialise = initialise, .run = run);
+#define RY_MOVE(op_name, describe)                                                         \
+    RY_PLAIN_KERNEL(op_name##_move, op_name, .applicable = applicable, .prepare = prepare, \
+                    .initialise = initialise, .run = run);
 #include "kernels/move/moves.inc"
 #undef RY_MOVE

@@ -7,7 +7,8 @@
 
 typedef void (*ry_describe)(const ry_problem *problem, ry_move_list *list);
 
-/* A move between an input (or RY_MOVE_VALUE) and output `to`, with an empty box of the output's element size. */
+/* A move between an input (or RY_MOVE_VALUE) and output `to`, with an empty box of the output's
+ * element size. */
 ry_move ry_move_start(const ry_problem *problem, int from, int to);
 /* Equal shapes, any strides. */
 void ry_move_same_shape(const ry_problem *problem, ry_move_list *list, int from, int to);

@@ -39,8 +39,10 @@ void ry_describe_split(const ry_problem *problem, ry_move_list *list)
     }
 }
 
-/* Fills what is outside [low, high) of dim `at`: dims before it only within their own [low, high), so that every border element is written once. */
-static void add_border(const ry_problem *problem, ry_move_list *list, const ry_move *fill, int at, const int64_t *low, const int64_t *high)
+/* Fills what is outside [low, high) of dim `at`: dims before it only within their own [low, high),
+ * so that every border element is written once. */
+static void add_border(const ry_problem *problem, ry_move_list *list, const ry_move *fill, int at,
+                       const int64_t *low, const int64_t *high)
 {
     const ry_tensor *y = &problem->out[0];
     for (int side = 0; side < 2; side++) {
@@ -56,7 +58,8 @@ static void add_border(const ry_problem *problem, ry_move_list *list, const ry_m
 }
 
 /* y[o] = x[o - begin] where that exists, else the fill. A negative begin crops. */
-static void add_padded(const ry_problem *problem, ry_move_list *list, const ry_move *fill, const int64_t *begin)
+static void add_padded(const ry_problem *problem, ry_move_list *list, const ry_move *fill,
+                       const int64_t *begin)
 {
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
     int64_t low[RY_MAX_RANK], high[RY_MAX_RANK];
@@ -83,7 +86,8 @@ void ry_describe_pad(const ry_problem *problem, ry_move_list *list)
     add_padded(problem, list, &fill, a->pads.at);
 }
 
-/* An odd difference leaves the smaller part on the left, whether it is padded or cropped: division truncates. */
+/* An odd difference leaves the smaller part on the left, whether it is padded or cropped: division
+ * truncates. */
 void ry_describe_center_crop_pad(const ry_problem *problem, ry_move_list *list)
 {
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];

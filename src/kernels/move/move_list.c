@@ -19,7 +19,8 @@ ry_move_list ry_move_list_start(const ry_query *query, ry_move *moves)
 {
     const double bytes = ry_problem_bytes(query->problem) / 2; /* each is read and written */
     const ry_machine *machine = query->target->machine;
-    return (ry_move_list){.moves = moves, .machine = machine, .piece = ry_machine_task_bytes(machine, bytes)};
+    return (ry_move_list){
+        .moves = moves, .machine = machine, .piece = ry_machine_task_bytes(machine, bytes)};
 }
 
 void ry_move_list_add(ry_move_list *list, const ry_move *move)
@@ -69,7 +70,8 @@ static void run_piece(const ry_move *move, const ry_cpu_launch *launch, size_t p
                                                   : (const char *)launch->in[move->from];
     char *dst = (char *)(move->to < 0 ? launch->workspace : launch->out[move->to]);
     int64_t size = (int64_t)move->size;
-    ry_box_copy_piece(&move->box, dst + move->dst_offset * size, src + move->src_offset * size, piece);
+    ry_box_copy_piece(&move->box, dst + move->dst_offset * size, src + move->src_offset * size,
+                      piece);
 }
 
 void ry_move_list_run(const void *state, const ry_cpu_launch *launch, size_t task)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list of moves: the boxes that an operator copies, cut into tasks. Most operators that only move data are such a list.
+/* A list of moves: the boxes that an operator copies, cut into tasks. Most operators that only move
+ * data are such a list.
  *
- * An operator describes its moves twice: for counting (moves NULL), in prepare, and for writing them into the kernel's state, in initialise. */
+ * An operator describes its moves twice: for counting (moves NULL), in prepare, and for writing
+ * them into the kernel's state, in initialise. */
 #ifndef RY_KERNELS_MOVE_MOVE_LIST_H
 #define RY_KERNELS_MOVE_MOVE_LIST_H
 
@@ -33,7 +35,8 @@ typedef struct ry_move_list {
     int64_t filled;            /* bytes in the last task, while it takes more moves */
 } ry_move_list;
 
-/* An empty list of the problem's moves, cut into tasks for the machine; moves: NULL, or room for them. */
+/* An empty list of the problem's moves, cut into tasks for the machine; moves: NULL, or room for
+ * them. */
 ry_move_list ry_move_list_start(const ry_query *query, ry_move *moves);
 /* `box` is added as described so far; it is prepared here. Empty boxes are left out. */
 void ry_move_list_add(ry_move_list *list, const ry_move *move);

@@ -43,7 +43,8 @@ static void locate_row(const ry_tensor *y, int64_t row, int64_t *index)
 }
 
 /* Positions [from, to) of a row, from `src` with stride s0 (0: one value, repeated). */
-static void write_row(const ry_tensor *y, char *row, int64_t from, int64_t to, const void *src, int64_t s0)
+static void write_row(const ry_tensor *y, char *row, int64_t from, int64_t to, const void *src,
+                      int64_t s0)
 {
     size_t size = ry_dtype_size((ry_dtype)y->dtype);
     int64_t d0 = (y->rank > 0 ? y->stride[y->rank - 1] : 1) * (int64_t)size;
@@ -75,23 +76,28 @@ static bool next_row(rows *r, const ry_cpu_launch *launch)
         return false;
     }
     locate_row(r->y, r->first++, r->index);
-    r->row = (char *)launch->out[0] + ry_index_offset(r->y, r->index) * (int64_t)ry_dtype_size((ry_dtype)r->y->dtype);
+    r->row = (char *)launch->out[0] +
+             ry_index_offset(r->y, r->index) * (int64_t)ry_dtype_size((ry_dtype)r->y->dtype);
     return true;
 }
 
 static bool same_dtype(const ry_problem *problem)
 {
-    return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) && problem->in[0].dtype == problem->out[0].dtype;
+    return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) &&
+           problem->in[0].dtype == problem->out[0].dtype;
 }
 
 static void run_trilu(const ry_cpu_launch *launch, size_t task)
 {
     const ry_trilu_attrs *a = &launch->problem->attrs.trilu;
     const ry_tensor *x = &launch->problem->in[0];
-    int64_t size = (int64_t)ry_dtype_size((ry_dtype)x->dtype), width = row_width(x), s0 = x->stride[x->rank - 1] * size;
+    int64_t size = (int64_t)ry_dtype_size((ry_dtype)x->dtype), width = row_width(x),
+            s0 = x->stride[x->rank - 1] * size;
     for (rows r = task_rows(launch, task); next_row(&r, launch);) {
-        int64_t line = r.index[x->rank - 2], k = ry_clamp(a->k, -line - 1, width); /* no sum overflows */
-        int64_t from = a->upper ? ry_clamp(line + k, 0, width) : 0, to = a->upper ? width : ry_clamp(line + k + 1, 0, width);
+        int64_t line = r.index[x->rank - 2],
+                k = ry_clamp(a->k, -line - 1, width); /* no sum overflows */
+        int64_t from = a->upper ? ry_clamp(line + k, 0, width) : 0,
+                to = a->upper ? width : ry_clamp(line + k + 1, 0, width);
         const char *src = (const char *)launch->in[0] + ry_index_offset(x, r.index) * size;
         write_row(r.y, r.row, 0, from, &zero, 0);
         write_row(r.y, r.row, from, to, src + from * s0, s0);
@@ -112,7 +118,8 @@ static void run_eye_like(const ry_cpu_launch *launch, size_t task)
     for (rows r = task_rows(launch, task); next_row(&r, launch);) {
         int64_t at;
         write_row(y, r.row, 0, y->dim[1], &zero, 0);
-        if (!__builtin_add_overflow(r.index[0], launch->problem->attrs.eye_like.k, &at) && at >= 0 && at < y->dim[1]) {
+        if (!__builtin_add_overflow(r.index[0], launch->problem->attrs.eye_like.k, &at) &&
+            at >= 0 && at < y->dim[1]) {
             write_row(y, r.row, at, at + 1, &one, 0);
         }
     }
@@ -162,7 +169,8 @@ static void run_shape(const ry_cpu_launch *launch, size_t task)
 
 static bool applicable_shape(const ry_problem *problem)
 {
-    return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) && problem->out[0].dtype == RYND_DTYPE_I64 &&
+    return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) &&
+           problem->out[0].dtype == RYND_DTYPE_I64 &&
            problem->out[0].rank == (problem->attrs.shape.size ? 0 : 1);
 }
 
@@ -176,10 +184,12 @@ static rynd_status prepare_single(const ry_query *query, ry_prepared *prepared, 
     return RYND_OK;
 }
 
-/* The output's dims without the axis are the indices'. A class may be counted from the end; what is out of range is nowhere on. */
+/* The output's dims without the axis are the indices'. A class may be counted from the end; what is
+ * out of range is nowhere on. */
 static void run_one_hot(const ry_cpu_launch *launch, size_t task)
 {
-    const ry_tensor *indices = &launch->problem->in[0], *values = &launch->problem->in[2], *y = &launch->problem->out[0];
+    const ry_tensor *indices = &launch->problem->in[0], *values = &launch->problem->in[2],
+                    *y = &launch->problem->out[0];
     size_t size = ry_dtype_size((ry_dtype)y->dtype);
     const char *off = launch->in[2], *on = off + values->stride[0] * (int64_t)size;
     int axis = ry_axis(launch->problem->attrs.one_hot.axis, y->rank), last = y->rank - 1;
@@ -193,7 +203,9 @@ static void run_one_hot(const ry_cpu_launch *launch, size_t task)
         for (int64_t j = 0; j < (axis == last ? 1 : y->dim[last]); j++) {
             int64_t step = axis == last ? 0 : j * indices->stride[last - 1];
             int64_t class = ry_get_i64((ry_dtype)indices->dtype, launch->in[0], at + step);
-            class += class < 0 && indices->dtype != RYND_DTYPE_U64 ? depth : 0; /* a u64 below 0 is one beyond 2^63 */
+            class += class < 0 && indices->dtype != RYND_DTYPE_U64
+                         ? depth
+                         : 0; /* a u64 below 0 is one beyond 2^63 */
             if (axis == last && class >= 0 && class < depth) {
                 write_row(y, r.row, class, class + 1, on, 0);
             } else if (axis != last && class == r.index[axis]) {
@@ -205,12 +217,14 @@ static void run_one_hot(const ry_cpu_launch *launch, size_t task)
 
 static bool applicable_one_hot(const ry_problem *problem)
 {
-    return ry_problem_has_input(problem, 0) && ry_problem_has_input(problem, 2) && ry_problem_has_output(problem, 0) &&
-           problem->in[2].dtype == problem->out[0].dtype && problem->in[2].rank == 1 && problem->out[0].rank == problem->in[0].rank + 1;
+    return ry_problem_has_input(problem, 0) && ry_problem_has_input(problem, 2) &&
+           ry_problem_has_output(problem, 0) && problem->in[2].dtype == problem->out[0].dtype &&
+           problem->in[2].rank == 1 && problem->out[0].rank == problem->in[0].rank + 1;
 }
 
-#define PATTERN(op_name, prepare_function) \
-    RY_PLAIN_KERNEL(op_name##_move, op_name, .applicable = applicable_##op_name, .prepare = prepare_function, .run = run_##op_name);
+#define PATTERN(op_name, prepare_function)                                       \
+    RY_PLAIN_KERNEL(op_name##_move, op_name, .applicable = applicable_##op_name, \
+                    .prepare = prepare_function, .run = run_##op_name);
 PATTERN(trilu, prepare)
 PATTERN(eye_like, prepare)
 PATTERN(range, prepare_single)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nonzero and compress: outputs whose extent depends on data. They are row-major in the extent that they really have. One task: where an element
- * goes depends on all before it. */
+/* nonzero and compress: outputs whose extent depends on data. They are row-major in the extent that
+ * they really have. One task: where an element goes depends on all before it. */
 #include "kernels/kernel.h"
 #include "kernels/move/strided_copy.h"
 
@@ -24,7 +24,8 @@ static void tell_actual(const ry_cpu_launch *launch, const ry_shape *shape)
 
 static bool applicable_nonzero(const ry_problem *problem)
 {
-    return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) && problem->out[0].dtype == RYND_DTYPE_I64;
+    return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) &&
+           problem->out[0].dtype == RYND_DTYPE_I64;
 }
 
 /* Every bit but the sign of a float: both zeros have none of them. */
@@ -57,7 +58,8 @@ static void run_nonzero(const ry_cpu_launch *launch, size_t task)
         int64_t index[RY_MAX_RANK] = {0}, found = 0;
         bool more = ry_tensor_count(x) > 0;
         while (more) {
-            if (is_set((const char *)launch->in[0] + ry_index_offset(x, index) * (int64_t)size, size, mask)) {
+            if (is_set((const char *)launch->in[0] + ry_index_offset(x, index) * (int64_t)size,
+                       size, mask)) {
                 for (int i = 0; i < x->rank && pass == 1; i++) {
                     out[i * count + found] = index[i];
                 }
@@ -72,8 +74,9 @@ static void run_nonzero(const ry_cpu_launch *launch, size_t task)
 
 static bool applicable_compress(const ry_problem *problem)
 {
-    return ry_problem_has_input(problem, 0) && ry_problem_has_input(problem, 1) && ry_problem_has_output(problem, 0) &&
-           problem->in[0].dtype == problem->out[0].dtype && ry_dtype_size((ry_dtype)problem->in[1].dtype) == 1;
+    return ry_problem_has_input(problem, 0) && ry_problem_has_input(problem, 1) &&
+           ry_problem_has_output(problem, 0) && problem->in[0].dtype == problem->out[0].dtype &&
+           ry_dtype_size((ry_dtype)problem->in[1].dtype) == 1;
 }
 
 static bool selected(const ry_cpu_launch *launch, int64_t i)
@@ -89,7 +92,8 @@ static void compress_flat(const ry_cpu_launch *launch)
     bool more = ry_tensor_count(x) > 0;
     for (int64_t i = 0; i < length && more; i++) {
         if (selected(launch, i)) {
-            const char *from = (const char *)launch->in[0] + ry_index_offset(x, index) * (int64_t)size;
+            const char *from =
+                (const char *)launch->in[0] + ry_index_offset(x, index) * (int64_t)size;
             memcpy((char *)launch->out[0] + count++ * (int64_t)size, from, size);
         }
         more = ry_index_next(x->rank, x->dim, index);
@@ -136,5 +140,7 @@ static void run_compress(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-RY_PLAIN_KERNEL(nonzero_move, nonzero, .applicable = applicable_nonzero, .prepare = prepare, .run = run_nonzero);
-RY_PLAIN_KERNEL(compress_move, compress, .applicable = applicable_compress, .prepare = prepare, .run = run_compress);
+RY_PLAIN_KERNEL(nonzero_move, nonzero, .applicable = applicable_nonzero, .prepare = prepare,
+                .run = run_nonzero);
+RY_PLAIN_KERNEL(compress_move, compress, .applicable = applicable_compress, .prepare = prepare,
+                .run = run_compress);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The strided-copy engine: brings a box into its simplest form, cuts it into pieces and walks its outer dims. */
+/* The strided-copy engine: brings a box into its simplest form, cuts it into pieces and walks its
+ * outer dims. */
 #include "kernels/move/strided_copy.h"
 
 #include "base/integer.h"
@@ -41,7 +42,8 @@ static void swap_dims(ry_box *box, int a, int b)
     box->dim[b] = dim, box->dst[b] = dst, box->src[b] = src;
 }
 
-/* Outermost first in the destination; among equals (only one of them has more than one element) the order does not matter. */
+/* Outermost first in the destination; among equals (only one of them has more than one element) the
+ * order does not matter. */
 static void sort_dims(ry_box *box)
 {
     for (int i = 1; i < box->rank; i++) {
@@ -54,7 +56,8 @@ static void sort_dims(ry_box *box)
 static void merge_dims(ry_box *box)
 {
     for (int i = box->rank - 2; i >= 0; i--) {
-        if (box->dst[i] == box->dst[i + 1] * box->dim[i + 1] && box->src[i] == box->src[i + 1] * box->dim[i + 1]) {
+        if (box->dst[i] == box->dst[i + 1] * box->dim[i + 1] &&
+            box->src[i] == box->src[i + 1] * box->dim[i + 1]) {
             box->dst[i] = box->dst[i + 1];
             box->src[i] = box->src[i + 1];
             box->dim[i] *= box->dim[i + 1];
@@ -63,7 +66,8 @@ static void merge_dims(ry_box *box)
     }
 }
 
-/* A contiguous run of 2, 4, 8 or 16 bytes is one wider element: four bytes of an NHWC pixel move as one. */
+/* A contiguous run of 2, 4, 8 or 16 bytes is one wider element: four bytes of an NHWC pixel move as
+ * one. */
 static void widen_element(ry_box *box)
 {
     int last = box->rank - 1;
@@ -77,8 +81,8 @@ static void widen_element(ry_box *box)
     }
 }
 
-/* Where the source is denser along another dim than along the innermost, that dim becomes the second innermost: the two form the planes that
- * are transposed. Returns whether there is one. */
+/* Where the source is denser along another dim than along the innermost, that dim becomes the
+ * second innermost: the two form the planes that are transposed. Returns whether there is one. */
 static bool pair_dims(ry_box *box)
 {
     int last = box->rank - 1, best = -1;
@@ -97,14 +101,17 @@ static bool pair_dims(ry_box *box)
     return best >= 0;
 }
 
-/* Cuts the box into pieces of at most so many bytes: whole inner dims as far as they fit, then a part of one, then single positions. */
+/* Cuts the box into pieces of at most so many bytes: whole inner dims as far as they fit, then a
+ * part of one, then single positions. */
 static void tile_dims(ry_box *box, bool paired)
 {
     int64_t room = box->piece > 0 ? ry_max(1, box->piece / (int64_t)box->size) : INT64_MAX;
     box->pieces = 1;
     for (int i = box->rank - 1; i >= 0; i--) {
         int64_t limit = room;
-        if (paired && i == box->rank - 1) { /* leave room for lines of 64 elements along the source's dense dim */
+        if (paired &&
+            i == box->rank -
+                     1) { /* leave room for lines of 64 elements along the source's dense dim */
             limit = ry_max(1, room / ry_min(64, box->dim[i - 1]));
         }
         int64_t tile = ry_min(box->dim[i], limit);
@@ -174,7 +181,9 @@ double ry_box_work(const ry_box *box, const ry_machine *machine)
         return 0;
     }
     const ry_plane plane = plane_of(box, box->tile);
-    const double lines = ry_machine_is_far(machine, moved) && machine->line_bytes > 0 ? moved / 2 / machine->line_bytes : 0;
+    const double lines = ry_machine_is_far(machine, moved) && machine->line_bytes > 0
+                             ? moved / 2 / machine->line_bytes
+                             : 0;
     const double ordered = ry_stream_work(machine, moved), far = ry_far_lines_work(machine, lines);
     switch (ry_plane_loop_of(&plane, box->size)) {
     case RY_PLANE_ROWS:
@@ -220,7 +229,8 @@ void ry_box_copy(const ry_box *box, void *dst, const void *src)
     }
 }
 
-void ry_box_locate(const ry_box *box, size_t piece, int64_t *dst_offset, int64_t *src_offset, int64_t *dim)
+void ry_box_locate(const ry_box *box, size_t piece, int64_t *dst_offset, int64_t *src_offset,
+                   int64_t *dim)
 {
     *dst_offset = 0;
     *src_offset = 0;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two innermost loops of the strided copy for one size of element; strided_planes.c includes this text once a size with
+/* The two innermost loops of the strided copy for one size of element; strided_planes.c includes
+ * this text once a size with
  *
  *   UNIT   the element's type        LANES   elements of a 16-byte vector
- *   NAME   makes this size's names   ZIP_LO, ZIP_HI   the indices that interleave the lower and upper halves of two vectors
+ *   NAME   makes this size's names   ZIP_LO, ZIP_HI   the indices that interleave the lower and
+ * upper halves of two vectors
  *
- * A plane is n1 rows of n0 elements: element (i, j) goes from src + i*s1 + j*s0 to dst + i*d1 + j*d0; strides in bytes. Memory need not be aligned
- * to the element, so types carry aligned(1). */
+ * A plane is n1 rows of n0 elements: element (i, j) goes from src + i*s1 + j*s0 to dst + i*d1 +
+ * j*d0; strides in bytes. Memory need not be aligned to the element, so types carry aligned(1). */
 
 typedef UNIT NAME(unit) __attribute__((aligned(1), may_alias));
 
@@ -52,7 +54,8 @@ static void NAME(any_rows)(const plane *p)
     }
 }
 
-/* Two to four rows of the source become one row with their elements side by side. The counts are constants so that compilers vectorise. */
+/* Two to four rows of the source become one row with their elements side by side. The counts are
+ * constants so that compilers vectorise. */
 static void NAME(interleave)(const plane *p)
 {
     NAME(unit) *restrict d = (NAME(unit) *)p->dst;
@@ -115,8 +118,10 @@ static void NAME(step_rows)(const plane *p)
 typedef UNIT NAME(vector) __attribute__((vector_size(16)));
 typedef UNIT NAME(loose_vector) __attribute__((vector_size(16), aligned(1), may_alias));
 
-/* A LANES x LANES block: row i of dst is column i of src. log2(LANES) rounds of interleaving row r with row r + LANES/2 transpose. */
-static inline __attribute__((always_inline)) void NAME(block)(char *dst, int64_t d1, const char *src, int64_t s0)
+/* A LANES x LANES block: row i of dst is column i of src. log2(LANES) rounds of interleaving row r
+ * with row r + LANES/2 transpose. */
+static inline __attribute__((always_inline)) void NAME(block)(char *dst, int64_t d1,
+                                                              const char *src, int64_t s0)
 {
     NAME(vector) a[LANES], b[LANES];
 #pragma GCC unroll 16
@@ -149,7 +154,8 @@ static inline void NAME(block)(char *dst, int64_t d1, const char *src, int64_t s
 }
 #endif
 
-/* d0 and s1 are one element: a transposition, by blocks whose rows fill cache lines on both sides. */
+/* d0 and s1 are one element: a transposition, by blocks whose rows fill cache lines on both sides.
+ */
 static void NAME(transpose)(const plane *p)
 {
     enum { LINE = 64 / sizeof(UNIT) };

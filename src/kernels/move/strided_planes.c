@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two innermost loops of the strided copy: rows of bytes, and the loops of strided_loops.h for each element size. */
+/* The two innermost loops of the strided copy: rows of bytes, and the loops of strided_loops.h for
+ * each element size. */
 #include "kernels/move/strided_planes.h"
 
 #include <string.h>
@@ -60,7 +61,8 @@ typedef uint64_t quad __attribute__((vector_size(16)));
 #include "kernels/move/strided_loops.h"
 /* clang-format on */
 
-/* A short row by two overlapping halves of a fixed size: calling memcpy would cost more than the row. */
+/* A short row by two overlapping halves of a fixed size: calling memcpy would cost more than the
+ * row. */
 static inline void copy_row(char *dst, const char *src, size_t bytes)
 {
     if (bytes > 32) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two innermost loops of the strided copy: between strided_copy.c and the loops of each element size. */
+/* The two innermost loops of the strided copy: between strided_copy.c and the loops of each element
+ * size. */
 #ifndef RY_KERNELS_MOVE_STRIDED_PLANES_H
 #define RY_KERNELS_MOVE_STRIDED_PLANES_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reference argmax and argmin along an axis; ties by the first (or last) position, and a NaN wins over every number, as in numpy. */
+/* Reference argmax and argmin along an axis; ties by the first (or last) position, and a NaN wins
+ * over every number, as in numpy. */
 #include "kernels/ref/ref_common.h"
 
 static int axis_of(const ry_problem *p)
@@ -12,7 +13,8 @@ static int preference(const ry_problem *p, const void *data, int64_t a, int64_t 
 {
     ry_dtype dtype = ry_ref_dtype(&p->in[0]);
     int order = ry_ref_compare(dtype, data, a, b);
-    bool nan = ry_dtype_is_float(dtype) && (isnan(ry_ref_get(dtype, data, a)) || isnan(ry_ref_get(dtype, data, b)));
+    bool nan = ry_dtype_is_float(dtype) &&
+               (isnan(ry_ref_get(dtype, data, a)) || isnan(ry_ref_get(dtype, data, b)));
     return p->attrs.arg_reduce.min && !nan ? -order : order;
 }
 

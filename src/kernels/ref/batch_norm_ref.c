@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reference batch normalisation for inference: given statistics of each channel, or of each position of dims 1.. (spatial 0). */
+/* Reference batch normalisation for inference: given statistics of each channel, or of each
+ * position of dims 1.. (spatial 0). */
 #include "kernels/ref/ref_common.h"
 
 static double parameter(const ry_cpu_launch *launch, int input, const int64_t *index)

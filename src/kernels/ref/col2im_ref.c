@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reference col2im: every image element is the sum of the column elements that a sliding block took from it. */
+/* Reference col2im: every image element is the sum of the column elements that a sliding block took
+ * from it. */
 #include "kernels/ref/ref_common.h"
 #include "problem/window.h"
 
@@ -14,7 +15,8 @@ static void element(const ry_cpu_launch *launch, const int64_t *index)
         ry_window_readers readers = ry_window_readers_of(&win.axis[i], index[i + 2]);
         count[i] = readers.count;
         column.offset += readers.tap * taps * x->stride[1] + readers.out * positions * x->stride[2];
-        column.step[i] = readers.tap_step * taps * x->stride[1] + readers.out_step * positions * x->stride[2];
+        column.step[i] =
+            readers.tap_step * taps * x->stride[1] + readers.out_step * positions * x->stride[2];
         taps *= win.axis[i].taps;
         positions *= win.axis[i].out;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reference convolution: forward, gradient of the data, gradient of weights and bias, and transposed convolution; any rank. */
+/* Reference convolution: forward, gradient of the data, gradient of weights and bias, and
+ * transposed convolution; any rank. */
 #include "kernels/ref/ref_common.h"
 #include "problem/window.h"
 
@@ -8,7 +9,8 @@ static ry_ref_operand operand(const ry_tensor *t, const void *data)
     return (ry_ref_operand){.dtype = ry_ref_dtype(t), .data = data};
 }
 
-/* Of output channel and, where phases of a transposed convolution have one each, of the position modulo the strides. */
+/* Of output channel and, where phases of a transposed convolution have one each, of the position
+ * modulo the strides. */
 static int64_t bias_offset(const ry_problem *p, const ry_tensor *bias, const int64_t *index)
 {
     int64_t offset = index[1] * bias->stride[0];
@@ -19,15 +21,17 @@ static int64_t bias_offset(const ry_problem *p, const ry_tensor *bias, const int
 }
 
 /* bias[channel], residual[index] and the activation, then the store. in[first] is the bias. */
-static void finish(const ry_cpu_launch *launch, ry_ref_sum *sum, int first, const int64_t *index, ry_activation activation, double a,
-                   double b)
+static void finish(const ry_cpu_launch *launch, ry_ref_sum *sum, int first, const int64_t *index,
+                   ry_activation activation, double a, double b)
 {
     const ry_problem *p = launch->problem;
     if (ry_problem_has_input(p, first)) {
-        ry_ref_add(sum, ry_ref_dtype(&p->in[first]), launch->in[first], bias_offset(p, &p->in[first], index));
+        ry_ref_add(sum, ry_ref_dtype(&p->in[first]), launch->in[first],
+                   bias_offset(p, &p->in[first], index));
     }
     if (ry_problem_has_input(p, first + 1)) {
-        ry_ref_add(sum, ry_ref_dtype(&p->in[first + 1]), launch->in[first + 1], ry_index_offset(&p->in[first + 1], index));
+        ry_ref_add(sum, ry_ref_dtype(&p->in[first + 1]), launch->in[first + 1],
+                   ry_index_offset(&p->in[first + 1], index));
     }
     ry_ref_activate(sum, activation, a, b);
     ry_ref_store(sum, ry_ref_dtype(&p->out[0]), launch->out[0], ry_index_offset(&p->out[0], index));
@@ -61,9 +65,10 @@ static void forward(const ry_cpu_launch *launch, const int64_t *index)
     finish(launch, &sum, 2, index, attrs->activation, attrs->act_alpha, attrs->act_beta);
 }
 
-/* big[n,c,i] = sum over the channels k of c's group and the taps r with i = o*s+r*d-p of small[n,k,o] * w[k,c,r]: what convolution's data
- * gradient and transposed convolution share. */
-static ry_ref_sum scatter_sum(const ry_cpu_launch *launch, const ry_window *win, int64_t groups, const int64_t *index)
+/* big[n,c,i] = sum over the channels k of c's group and the taps r with i = o*s+r*d-p of
+ * small[n,k,o] * w[k,c,r]: what convolution's data gradient and transposed convolution share. */
+static ry_ref_sum scatter_sum(const ry_cpu_launch *launch, const ry_window *win, int64_t groups,
+                              const int64_t *index)
 {
     const ry_problem *p = launch->problem;
     const ry_tensor *ts = &p->in[0], *tw = &p->in[1];
@@ -93,7 +98,8 @@ static void backward_data(const ry_cpu_launch *launch, const int64_t *index)
     const ry_conv_attrs *attrs = &p->attrs.conv;
     ry_window win = ry_window_of(p);
     ry_ref_sum sum = scatter_sum(launch, &win, attrs->groups, index);
-    ry_ref_store(&sum, ry_ref_dtype(&p->out[0]), launch->out[0], ry_index_offset(&p->out[0], index));
+    ry_ref_store(&sum, ry_ref_dtype(&p->out[0]), launch->out[0],
+                 ry_index_offset(&p->out[0], index));
 }
 
 static void transposed(const ry_cpu_launch *launch, const int64_t *index)
@@ -167,7 +173,8 @@ static void run(const ry_cpu_launch *launch, size_t task)
     if (launch->phase == 0) {
         ry_ref_each_output(launch, task, directions[launch->problem->attrs.conv.dir]);
     } else {
-        ry_ref_each(launch, 1, launch->problem->out[1].dim, launch->prepared->tasks[1], task, backward_bias);
+        ry_ref_each(launch, 1, launch->problem->out[1].dim, launch->prepared->tasks[1], task,
+                    backward_bias);
     }
 }
 

@@ -7,7 +7,8 @@ static int axis_of(const ry_problem *p)
     return ry_axis(p->attrs.cumsum.axis, p->in[0].rank);
 }
 
-static void accumulate(ry_ref_sum *total, bool product, ry_dtype dtype, const void *data, int64_t index)
+static void accumulate(ry_ref_sum *total, bool product, ry_dtype dtype, const void *data,
+                       int64_t index)
 {
     if (!product) {
         ry_ref_add(total, dtype, data, index);
@@ -23,7 +24,8 @@ static void lane(const ry_cpu_launch *launch, const int64_t *index)
     const ry_problem *p = launch->problem;
     const ry_tensor *x = &p->in[0], *y = &p->out[0];
     int axis = axis_of(p);
-    int64_t length = x->dim[axis], x_base = ry_index_offset(x, index), y_base = ry_index_offset(y, index);
+    int64_t length = x->dim[axis], x_base = ry_index_offset(x, index),
+            y_base = ry_index_offset(y, index);
     bool product = p->attrs.cumsum.product != 0;
     ry_ref_sum total = {.integer = ry_ref_integers(p), .f = product, .i = product};
     for (int64_t j = 0; j < length; j++) {

@@ -3,7 +3,8 @@
 #include "kernels/ref/ref_common.h"
 #include "problem/window.h"
 
-/* The linear taps at position x of a dimension; what is outside is zero. A position far outside, or NaN, has none. */
+/* The linear taps at position x of a dimension; what is outside is zero. A position far outside, or
+ * NaN, has none. */
 static ry_ref_taps linear_taps(double x, int64_t size)
 {
     ry_ref_taps taps = {0};
@@ -23,7 +24,8 @@ static ry_ref_taps linear_taps(double x, int64_t size)
 }
 
 /* Element [n, channel, o] of offset or mask. */
-static double per_position(const ry_tensor *t, const void *data, const int64_t *index, int64_t channel)
+static double per_position(const ry_tensor *t, const void *data, const int64_t *index,
+                           int64_t channel)
 {
     int64_t at[RY_MAX_RANK];
     memcpy(at, index, sizeof at);
@@ -32,19 +34,24 @@ static double per_position(const ry_tensor *t, const void *data, const int64_t *
 }
 
 /* mask * w * x sampled at the tap's displaced position; `number` is the tap's row-major number. */
-static double tap_value(const ry_cpu_launch *launch, const ry_window *win, const int64_t *index, int64_t offset_group, const int64_t *tap,
-                        int64_t number, int64_t taps, int64_t x_base)
+static double tap_value(const ry_cpu_launch *launch, const ry_window *win, const int64_t *index,
+                        int64_t offset_group, const int64_t *tap, int64_t number, int64_t taps,
+                        int64_t x_base)
 {
-    const ry_tensor *x = &launch->problem->in[0], *offset = &launch->problem->in[2], *mask = &launch->problem->in[4];
+    const ry_tensor *x = &launch->problem->in[0], *offset = &launch->problem->in[2],
+                    *mask = &launch->problem->in[4];
     ry_ref_taps around[RY_MAX_RANK];
     for (int i = 0; i < win->rank; i++) {
-        double shift = per_position(offset, launch->in[2], index, (offset_group * taps + number) * win->rank + i);
-        around[i] = linear_taps((double)ry_window_at(&win->axis[i], index[i + 2], tap[i]) + shift, win->axis[i].in);
+        double shift = per_position(offset, launch->in[2], index,
+                                    (offset_group * taps + number) * win->rank + i);
+        around[i] = linear_taps((double)ry_window_at(&win->axis[i], index[i + 2], tap[i]) + shift,
+                                win->axis[i].in);
         if (around[i].count == 0) {
             return 0;
         }
     }
-    double value = ry_ref_interpolate(ry_ref_dtype(x), launch->in[0], x_base, win->rank, around, x->stride + 2);
+    double value = ry_ref_interpolate(ry_ref_dtype(x), launch->in[0], x_base, win->rank, around,
+                                      x->stride + 2);
     if (ry_problem_has_input(launch->problem, 4)) {
         value *= per_position(mask, launch->in[4], index, offset_group * taps + number);
     }
@@ -66,7 +73,9 @@ static void element(const ry_cpu_launch *launch, const int64_t *index)
         int64_t at[RY_MAX_RANK] = {index[1], c}, number = 0;
         do {
             double weight = ry_ref_get(ry_ref_dtype(w), launch->in[1], ry_index_offset(w, at));
-            sum += weight * tap_value(launch, &win, index, channel / (x->dim[1] / attrs->offset_groups), at + 2, number, taps, x_base);
+            sum += weight * tap_value(launch, &win, index,
+                                      channel / (x->dim[1] / attrs->offset_groups), at + 2, number,
+                                      taps, x_base);
             number++;
         } while (ry_index_next(win.rank, kernel.dim, at + 2));
     }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reference Einstein summation: any equation of ONNX Einsum (letters, repeated letters, ellipses, implicit output). */
+/* Reference Einstein summation: any equation of ONNX Einsum (letters, repeated letters, ellipses,
+ * implicit output). */
 #include "kernels/ref/ref_common.h"
 
 /* Labels: a letter each, then the dims of the ellipsis counted from its right end. */
 enum { LETTERS = 52, LABELS = LETTERS + RY_MAX_RANK };
 
-/* The equation's subscripts as labels. state: a plan, then for each input LABELS strides (0 where the label is absent or broadcast). */
+/* The equation's subscripts as labels. state: a plan, then for each input LABELS strides (0 where
+ * the label is absent or broadcast). */
 typedef struct plan {
     int inner_count, outer_count;
     int64_t dim[LABELS];
@@ -18,8 +20,8 @@ static int letter_label(char c)
     return c >= 'A' && c <= 'Z' ? c - 'A' : c >= 'a' && c <= 'z' ? 26 + c - 'a' : -1;
 }
 
-/* Reads one term up to ',' or "->" or the end, with `ellipsis_rank` dims for an ellipsis, into labels[*count]. NULL: a bad character or too
- * many dims. */
+/* Reads one term up to ',' or "->" or the end, with `ellipsis_rank` dims for an ellipsis, into
+ * labels[*count]. NULL: a bad character or too many dims. */
 static const char *read_term(const char *text, int ellipsis_rank, uint8_t *labels, int *count)
 {
     bool ellipsis = false;
@@ -66,10 +68,12 @@ static bool has_ellipsis(const char *term)
 
 static rynd_status refuse(const ry_problem *p, ry_error *error, const char *why)
 {
-    return ry_fail(error, RYND_ERROR_SHAPE, "einsum equation '%s': %s", p->attrs.einsum.equation ? p->attrs.einsum.equation : "", why);
+    return ry_fail(error, RYND_ERROR_SHAPE, "einsum equation '%s': %s",
+                   p->attrs.einsum.equation ? p->attrs.einsum.equation : "", why);
 }
 
-/* Adds a label of extent `dim` to the plan; false when it disagrees with what the label has elsewhere. */
+/* Adds a label of extent `dim` to the plan; false when it disagrees with what the label has
+ * elsewhere. */
 static bool merge_dim(plan *q, int label, int64_t dim)
 {
     if (q->dim[label] < 0 || q->dim[label] == 1) {
@@ -118,8 +122,10 @@ static bool split_labels(plan *q, const ry_tensor *y)
     return true;
 }
 
-/* One operand's term: its dims join the plan; strides (may be NULL) get its stride of each label. */
-static bool read_operand(plan *q, const ry_tensor *t, const char **text, int *uses, int *widest, int64_t *strides)
+/* One operand's term: its dims join the plan; strides (may be NULL) get its stride of each label.
+ */
+static bool read_operand(plan *q, const ry_tensor *t, const char **text, int *uses, int *widest,
+                         int64_t *strides)
 {
     uint8_t labels[RY_MAX_RANK];
     int count, ellipsis_rank = ellipsis_rank_of(*text, t->rank);
@@ -157,13 +163,15 @@ static rynd_status make_plan(const ry_problem *p, plan *q, int64_t *strides, ry_
         if (i > 0 && *text++ != ',') {
             return refuse(p, error, "has fewer terms than the node has inputs");
         }
-        if (!read_operand(q, &p->in[i], &text, uses, &widest, strides ? strides + (size_t)i * LABELS : NULL)) {
+        if (!read_operand(q, &p->in[i], &text, uses, &widest,
+                          strides ? strides + (size_t)i * LABELS : NULL)) {
             return refuse(p, error, "a term and its operand's shape disagree");
         }
     }
     bool made;
     if (*text == '-') {
-        const char *end = text[1] == '>' ? read_term(text + 2, widest, q->outer, &q->outer_count) : NULL;
+        const char *end =
+            text[1] == '>' ? read_term(text + 2, widest, q->outer, &q->outer_count) : NULL;
         made = end && *end == 0;
     } else {
         made = *text == 0 && implicit_output(q, uses, widest);
@@ -171,7 +179,9 @@ static rynd_status make_plan(const ry_problem *p, plan *q, int64_t *strides, ry_
     if (!made) {
         return refuse(p, error, "cannot be read after its last operand");
     }
-    return split_labels(q, &p->out[0]) ? RYND_OK : refuse(p, error, "its result and the output's shape disagree");
+    return split_labels(q, &p->out[0])
+               ? RYND_OK
+               : refuse(p, error, "its result and the output's shape disagree");
 }
 
 static size_t state_size(const ry_problem *problem)
@@ -198,7 +208,8 @@ static void initialise(const ry_query *query, void *state)
 }
 
 /* The product of one element of each operand. */
-static void add_product(const ry_cpu_launch *launch, const plan *q, const int64_t *at, ry_ref_sum *sum)
+static void add_product(const ry_cpu_launch *launch, const plan *q, const int64_t *at,
+                        ry_ref_sum *sum)
 {
     const ry_problem *p = launch->problem;
     const int64_t *strides = (const int64_t *)(q + 1);
@@ -250,7 +261,8 @@ static void element(const ry_cpu_launch *launch, const int64_t *index)
     for (bool more = !empty; more; more = next_inner(q, at)) {
         add_product(launch, q, at, &sum);
     }
-    ry_ref_store(&sum, ry_ref_dtype(&p->out[0]), launch->out[0], ry_index_offset(&p->out[0], index));
+    ry_ref_store(&sum, ry_ref_dtype(&p->out[0]), launch->out[0],
+                 ry_index_offset(&p->out[0], index));
 }
 
 static void run(const ry_cpu_launch *launch, size_t task)

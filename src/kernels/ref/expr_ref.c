@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reference evaluator of expressions: one position at a time, instruction by instruction.
  *
- * Floats are computed in f64 and rounded to f32 after each instruction where that is the type (f16 and bf16 compute in f32); sums and products in
- * long double, rounded once at the end. Integers are exact, held in 64 bits and wrapped to their width. */
+ * Floats are computed in f64 and rounded to f32 after each instruction where that is the type (f16
+ * and bf16 compute in f32); sums and products in long double, rounded once at the end. Integers are
+ * exact, held in 64 bits and wrapped to their width. */
 #include "expr/expr.h"
 #include "kernels/ref/ref_common.h"
 
@@ -21,8 +22,9 @@ typedef union sum {
 /* The kernel's state. */
 typedef struct plan {
     int rank;
-    int64_t dim[RY_MAX_RANK];                       /* broadcast */
-    int64_t kept[RY_MAX_RANK], behind[RY_MAX_RANK]; /* the same with reduced dims, or with all others, of size 1 */
+    int64_t dim[RY_MAX_RANK]; /* broadcast */
+    int64_t kept[RY_MAX_RANK],
+        behind[RY_MAX_RANK]; /* the same with reduced dims, or with all others, of size 1 */
     int64_t divisor;
     bool reduced[RY_MAX_RANK];
     ry_dtype types[]; /* of the instructions */
@@ -56,7 +58,8 @@ static bool is_unsigned(ry_dtype dtype)
 
 static value number(double v, ry_dtype dtype)
 {
-    return ry_dtype_is_float(dtype) ? (value){.f = computed(dtype, v)} : (value){.i = ry_expr_to_int(dtype, v, false)};
+    return ry_dtype_is_float(dtype) ? (value){.f = computed(dtype, v)}
+                                    : (value){.i = ry_expr_to_int(dtype, v, false)};
 }
 
 static int64_t clamped(ry_dtype from, ry_dtype to, int64_t v)
@@ -71,16 +74,19 @@ static int64_t clamped(ry_dtype from, ry_dtype to, int64_t v)
 static value convert(const ry_expr_instruction *in, ry_dtype from, value v)
 {
     if (ry_dtype_is_float(from)) {
-        return ry_dtype_is_float(in->dtype) ? (value){.f = rounded(in->dtype, v.f)}
-                                            : (value){.i = ry_expr_to_int(in->dtype, v.f, in->code == RY_EXPR_saturate)};
+        return ry_dtype_is_float(in->dtype)
+                   ? (value){.f = rounded(in->dtype, v.f)}
+                   : (value){.i = ry_expr_to_int(in->dtype, v.f, in->code == RY_EXPR_saturate)};
     }
     if (!ry_dtype_is_float(in->dtype)) {
-        return (value){.i = in->code == RY_EXPR_saturate ? clamped(from, in->dtype, v.i) : ry_expr_wrap(in->dtype, v.i)};
+        return (value){.i = in->code == RY_EXPR_saturate ? clamped(from, in->dtype, v.i)
+                                                         : ry_expr_wrap(in->dtype, v.i)};
     }
     if (in->dtype == RY_f64) {
         return (value){.f = is_unsigned(from) ? (double)(uint64_t)v.i : (double)v.i};
     }
-    return (value){.f = rounded(in->dtype, (double)(is_unsigned(from) ? (float)(uint64_t)v.i : (float)v.i))};
+    return (value){
+        .f = rounded(in->dtype, (double)(is_unsigned(from) ? (float)(uint64_t)v.i : (float)v.i))};
 }
 
 /* The type in which instruction i takes its operands. */
@@ -88,11 +94,14 @@ static ry_dtype operand_type(const ry_expr *program, const ry_dtype *types, int 
 {
     const ry_expr_instruction *in = &program->code[i];
     ry_expr_class class = ry_expr_code_class(in->code);
-    bool first = program->code[in->operand[0]].code != RY_EXPR_constant || ry_expr_code_operands(in->code) < 2;
+    bool first = program->code[in->operand[0]].code != RY_EXPR_constant ||
+                 ry_expr_code_operands(in->code) < 2;
     switch (class) {
     case RY_EXPR_CLASS_LOGIC: return RY_bool;
     case RY_EXPR_CLASS_BOOL: return types[in->operand[first ? 0 : 1]];
-    case RY_EXPR_CLASS_NONE: return program->code[in->operand[0]].code == RY_EXPR_constant ? RY_f64 : types[in->operand[0]];
+    case RY_EXPR_CLASS_NONE:
+        return program->code[in->operand[0]].code == RY_EXPR_constant ? RY_f64
+                                                                      : types[in->operand[0]];
     default: return types[i];
     }
 }
@@ -105,7 +114,8 @@ static value evaluate(const ry_expr *program, const ry_dtype *types, int i, cons
     for (int k = 0; k < ry_expr_code_operands(in->code); k++) {
         const ry_expr_instruction *source = &program->code[in->operand[k]];
         ry_dtype wanted = in->code == RY_EXPR_select && k == 0 ? RY_bool : dtype;
-        operand[k] = source->code == RY_EXPR_constant ? number(source->value, wanted) : values[in->operand[k]];
+        operand[k] = source->code == RY_EXPR_constant ? number(source->value, wanted)
+                                                      : values[in->operand[k]];
     }
     if (in->code == RY_EXPR_cast || in->code == RY_EXPR_saturate) {
         return convert(in, dtype, operand[0]);
@@ -119,7 +129,8 @@ static value evaluate(const ry_expr *program, const ry_dtype *types, int i, cons
         return truth ? (value){.i = result != 0} : (value){.f = computed(dtype, result)};
     }
     if (ry_expr_code_class(in->code) == RY_EXPR_CLASS_LOGIC) {
-        return (value){.i = ry_expr_scalar_f64(in->code, (double)operand[0].i, (double)operand[1].i, 0) != 0};
+        return (value){
+            .i = ry_expr_scalar_f64(in->code, (double)operand[0].i, (double)operand[1].i, 0) != 0};
     }
     return (value){.i = ry_expr_scalar_int(in->code, dtype, operand[0].i, operand[1].i)};
 }
@@ -162,17 +173,21 @@ static value finish(const sum *s, ry_expr_code code, ry_dtype dtype, int64_t div
     if (ry_dtype_is_float(dtype)) {
         return (value){.f = computed(dtype, (double)(mean ? s->f / (long double)divisor : s->f))};
     }
-    int64_t total = mean ? ry_expr_scalar_int(RY_EXPR_div, is_unsigned(dtype) ? RY_u64 : RY_i64, s->i, divisor) : s->i;
+    int64_t total =
+        mean ? ry_expr_scalar_int(RY_EXPR_div, is_unsigned(dtype) ? RY_u64 : RY_i64, s->i, divisor)
+             : s->i;
     return (value){.i = ry_expr_wrap(dtype, total)};
 }
 
-static void store(const ry_cpu_launch *launch, const plan *p, int output, const int64_t *index, const value *values)
+static void store(const ry_cpu_launch *launch, const plan *p, int output, const int64_t *index,
+                  const value *values)
 {
     const ry_expr *program = program_of(launch);
     const ry_tensor *y = &launch->problem->out[output];
     const ry_expr_instruction *in = &program->code[program->result[output]];
     ry_dtype dtype = ry_ref_dtype(y);
-    value v = in->code == RY_EXPR_constant ? number(in->value, dtype) : values[program->result[output]];
+    value v =
+        in->code == RY_EXPR_constant ? number(in->value, dtype) : values[program->result[output]];
     int64_t offset = 0;
     for (int d = 0, at = 0; d < p->rank; d++) {
         bool gone = program->reduced[program->result[output]] && p->reduced[d];
@@ -188,8 +203,10 @@ static void store(const ry_cpu_launch *launch, const plan *p, int output, const 
     }
 }
 
-/* Everything that one position of the broadcast shape gives: unreduced values and outputs, and its part of the sums. */
-static void evaluate_position(const ry_cpu_launch *launch, const plan *p, const int64_t *index, value *values, sum *sums)
+/* Everything that one position of the broadcast shape gives: unreduced values and outputs, and its
+ * part of the sums. */
+static void evaluate_position(const ry_cpu_launch *launch, const plan *p, const int64_t *index,
+                              value *values, sum *sums)
 {
     const ry_expr *program = program_of(launch);
     for (int i = 0; i < program->count; i++) {
@@ -197,12 +214,14 @@ static void evaluate_position(const ry_cpu_launch *launch, const plan *p, const 
         if (in->code == RY_EXPR_input) {
             const ry_tensor *x = &launch->problem->in[in->index];
             int64_t offset = ry_ref_broadcast_offset(x, index, p->rank);
-            values[i] = ry_dtype_is_float(p->types[i]) ? (value){.f = ry_get_f64(p->types[i], launch->in[in->index], offset)}
-                                                       : (value){.i = ry_get_i64(p->types[i], launch->in[in->index], offset)};
+            values[i] = ry_dtype_is_float(p->types[i])
+                            ? (value){.f = ry_get_f64(p->types[i], launch->in[in->index], offset)}
+                            : (value){.i = ry_get_i64(p->types[i], launch->in[in->index], offset)};
         } else if (ry_expr_code_class(in->code) == RY_EXPR_CLASS_REDUCE) {
             const ry_expr_instruction *source = &program->code[in->operand[0]];
             accumulate(&sums[i], in->code, p->types[i],
-                       source->code == RY_EXPR_constant ? number(source->value, p->types[i]) : values[in->operand[0]]);
+                       source->code == RY_EXPR_constant ? number(source->value, p->types[i])
+                                                        : values[in->operand[0]]);
         } else if (in->code != RY_EXPR_constant && !program->reduced[i]) {
             values[i] = evaluate(program, p->types, i, values);
         }
@@ -238,7 +257,8 @@ static void element(const ry_cpu_launch *launch, const int64_t *kept)
     for (int i = 0; i < program->count; i++) {
         ry_expr_code code = program->code[i].code;
         bool reduction = ry_expr_code_class(code) == RY_EXPR_CLASS_REDUCE;
-        bool unmade = p->divisor == 0 && code != RY_EXPR_constant && code != RY_EXPR_input; /* made of constants: no position computed it */
+        bool unmade = p->divisor == 0 && code != RY_EXPR_constant &&
+                      code != RY_EXPR_input; /* made of constants: no position computed it */
         if (reduction) {
             values[i] = finish(&sums[i], code, p->types[i], p->divisor);
         } else if (program->reduced[i] || unmade) {
@@ -262,7 +282,8 @@ static rynd_status make(const ry_problem *problem, plan *p, ry_error *error)
         ry_shape one = ry_tensor_shape(&problem->in[i]);
         inputs[i] = ry_ref_dtype(&problem->in[i]);
         if (!ry_shape_broadcast(&shape, &one, &shape)) {
-            return ry_fail(error, RYND_ERROR_SHAPE, "expression: input %d does not broadcast with those before it", i);
+            return ry_fail(error, RYND_ERROR_SHAPE,
+                           "expression: input %d does not broadcast with those before it", i);
         }
     }
     shape = attrs->program->inputs ? shape : ry_tensor_shape(&problem->out[0]);
@@ -270,13 +291,15 @@ static rynd_status make(const ry_problem *problem, plan *p, ry_error *error)
     for (int i = 0; i < attrs->axes.count && attrs->program->reduces; i++) {
         int axis = ry_axis(attrs->axes.at[i], shape.rank);
         if (axis < 0) {
-            return ry_fail(error, RYND_ERROR_SHAPE, "expression: axis %lld is outside rank %d", (long long)attrs->axes.at[i], shape.rank);
+            return ry_fail(error, RYND_ERROR_SHAPE, "expression: axis %lld is outside rank %d",
+                           (long long)attrs->axes.at[i], shape.rank);
         }
         p->reduced[axis] = true;
     }
     p->divisor = 1;
     for (int d = 0; d < shape.rank; d++) {
-        p->reduced[d] = p->reduced[d] || (attrs->axes.count == 0 && !attrs->noop_empty && attrs->program->reduces);
+        p->reduced[d] = p->reduced[d] ||
+                        (attrs->axes.count == 0 && !attrs->noop_empty && attrs->program->reduces);
         p->dim[d] = shape.dim[d];
         p->kept[d] = p->reduced[d] ? 1 : shape.dim[d];
         p->behind[d] = p->reduced[d] ? shape.dim[d] : 1;
@@ -289,8 +312,8 @@ static bool applicable(const ry_problem *problem)
 {
     const ry_expr *program = problem->attrs.expr.program;
     ry_dtype inputs[RY_EXPR_MAX_INPUTS], types[RY_EXPR_MAX_INSTRUCTIONS];
-    if (!program || program->inputs > problem->inputs || (program->inputs == 0 && program->reduces) ||
-        program->outputs != problem->outputs) {
+    if (!program || program->inputs > problem->inputs ||
+        (program->inputs == 0 && program->reduces) || program->outputs != problem->outputs) {
         return false;
     }
     for (int i = 0; i < program->inputs; i++) {

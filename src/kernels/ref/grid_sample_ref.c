@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reference grid sampling: any number of spatial dims, linear, nearest or cubic, with zeros, the border or reflection outside. */
+/* Reference grid sampling: any number of spatial dims, linear, nearest or cubic, with zeros, the
+ * border or reflection outside. */
 #include "base/integer.h"
 #include "kernels/ref/ref_common.h"
 
-/* From [-1, 1] to pixels. Nearest rounds what float arithmetic gives, as every other implementation does: a tie must fall the same way. */
-static double to_pixels(const ry_grid_sample_attrs *attrs, ry_dtype dtype, double normal, int64_t size)
+/* From [-1, 1] to pixels. Nearest rounds what float arithmetic gives, as every other implementation
+ * does: a tie must fall the same way. */
+static double to_pixels(const ry_grid_sample_attrs *attrs, ry_dtype dtype, double normal,
+                        int64_t size)
 {
     if (attrs->mode == RY_grid_mode_nearest && dtype != RY_f64) {
         float n = (float)normal, length = (float)size;
@@ -28,7 +31,8 @@ static double reflect(double x, double low, double high)
 /* Where the padding rule puts x; positions inside stay. */
 static double fold(const ry_grid_sample_attrs *attrs, double x, int64_t size)
 {
-    double low = attrs->align_corners ? 0 : -0.5, high = (double)size - (attrs->align_corners ? 1 : 0.5);
+    double low = attrs->align_corners ? 0 : -0.5,
+           high = (double)size - (attrs->align_corners ? 1 : 0.5);
     if (x >= low && x <= high) {
         return x;
     }
@@ -39,7 +43,8 @@ static double fold(const ry_grid_sample_attrs *attrs, double x, int64_t size)
     }
 }
 
-/* Weights of the taps around a position whose fraction is t: two, or the four of Keys' kernel with a = -0.75. */
+/* Weights of the taps around a position whose fraction is t: two, or the four of Keys' kernel with
+ * a = -0.75. */
 static void weights_of(ry_grid_mode mode, double t, double *w)
 {
     const double a = -0.75;
@@ -57,11 +62,14 @@ static void weights_of(ry_grid_mode mode, double t, double *w)
 
 static ry_ref_taps taps_at(const ry_grid_sample_attrs *attrs, double x, int64_t size)
 {
-    const double far = 0x1p31; /* keeps an infinite or huge coordinate convertible; NaN becomes -far */
+    const double far =
+        0x1p31; /* keeps an infinite or huge coordinate convertible; NaN becomes -far */
     ry_ref_taps taps = {0};
     x = fold(attrs, attrs->mode == RY_grid_mode_nearest ? rint(x) : x, size);
     x = fmin(fmax(x, -far), far);
-    int count = attrs->mode == RY_grid_mode_nearest ? 1 : attrs->mode == RY_grid_mode_linear ? 2 : 4;
+    int count = attrs->mode == RY_grid_mode_nearest  ? 1
+                : attrs->mode == RY_grid_mode_linear ? 2
+                                                     : 4;
     int64_t first = (int64_t)floor(x) - (count == 4);
     double weight[4] = {1};
     if (count > 1) {
@@ -92,12 +100,16 @@ static void element(const ry_cpu_launch *launch, const int64_t *index)
     }
     ry_ref_taps taps[RY_MAX_RANK];
     for (int i = 0; i < rank; i++) { /* a grid names the last dim first */
-        double normal = ry_ref_get(ry_ref_dtype(grid), launch->in[1], base + (rank - 1 - i) * grid->stride[rank + 1]);
+        double normal = ry_ref_get(ry_ref_dtype(grid), launch->in[1],
+                                   base + (rank - 1 - i) * grid->stride[rank + 1]);
         taps[i] =
-            taps_at(&p->attrs.grid_sample, to_pixels(&p->attrs.grid_sample, ry_ref_dtype(grid), normal, x->dim[i + 2]), x->dim[i + 2]);
+            taps_at(&p->attrs.grid_sample,
+                    to_pixels(&p->attrs.grid_sample, ry_ref_dtype(grid), normal, x->dim[i + 2]),
+                    x->dim[i + 2]);
     }
     int64_t from = index[0] * x->stride[0] + index[1] * x->stride[1];
-    double value = ry_ref_interpolate(ry_ref_dtype(x), launch->in[0], from, rank, taps, x->stride + 2);
+    double value =
+        ry_ref_interpolate(ry_ref_dtype(x), launch->in[0], from, rank, taps, x->stride + 2);
     ry_set_f64(ry_ref_dtype(y), launch->out[0], ry_index_offset(y, index), value);
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reference group normalisation (Wu and He, arXiv:1803.08494); as many groups as channels is instance normalisation. */
+/* Reference group normalisation (Wu and He, arXiv:1803.08494); as many groups as channels is
+ * instance normalisation. */
 #include "kernels/ref/ref_common.h"
 
-/* index is [n, group]. Two passes: the variance of differences from the mean loses nothing to cancellation. */
+/* index is [n, group]. Two passes: the variance of differences from the mean loses nothing to
+ * cancellation. */
 static void group(const ry_cpu_launch *launch, const int64_t *index)
 {
     const ry_problem *p = launch->problem;
@@ -23,13 +25,16 @@ static void group(const ry_cpu_launch *launch, const int64_t *index)
     } while (ry_index_next(part.rank, part.dim, at));
     mean /= (double)count;
     do {
-        double d = ry_ref_get(ry_ref_dtype(x), launch->in[0], x_base + ry_index_offset(x, at)) - mean;
+        double d =
+            ry_ref_get(ry_ref_dtype(x), launch->in[0], x_base + ry_index_offset(x, at)) - mean;
         variance += d * d;
     } while (ry_index_next(part.rank, part.dim, at));
     double inverse = 1 / sqrt(variance / (double)count + p->attrs.group_norm.epsilon);
     do {
         int64_t channel = index[1] * part.dim[1] + at[1];
-        double value = (ry_ref_get(ry_ref_dtype(x), launch->in[0], x_base + ry_index_offset(x, at)) - mean) * inverse;
+        double value =
+            (ry_ref_get(ry_ref_dtype(x), launch->in[0], x_base + ry_index_offset(x, at)) - mean) *
+            inverse;
         value *= ry_ref_get(ry_ref_dtype(scale), launch->in[1], channel * scale->stride[0]);
         value += ry_ref_get(ry_ref_dtype(bias), launch->in[2], channel * bias->stride[0]);
         ry_set_f64(ry_ref_dtype(y), launch->out[0], y_base + ry_index_offset(y, at), value);
@@ -38,8 +43,9 @@ static void group(const ry_cpu_launch *launch, const int64_t *index)
 
 static bool applicable(const ry_problem *problem)
 {
-    return ry_ref_floats(problem) && problem->in[0].rank >= 2 && ry_problem_has_input(problem, 1) && ry_problem_has_input(problem, 2) &&
-           problem->attrs.group_norm.groups > 0 && problem->in[0].dim[1] % problem->attrs.group_norm.groups == 0;
+    return ry_ref_floats(problem) && problem->in[0].rank >= 2 && ry_problem_has_input(problem, 1) &&
+           ry_problem_has_input(problem, 2) && problem->attrs.group_norm.groups > 0 &&
+           problem->in[0].dim[1] % problem->attrs.group_norm.groups == 0;
 }
 
 static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)

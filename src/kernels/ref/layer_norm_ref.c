@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reference layer normalisation (Ba et al., arXiv:1607.06450) and its root-mean-square form (Zhang and Sennrich, arXiv:1910.07467). */
+/* Reference layer normalisation (Ba et al., arXiv:1607.06450) and its root-mean-square form (Zhang
+ * and Sennrich, arXiv:1910.07467). */
 #include "kernels/ref/ref_common.h"
 
 static int first_axis(const ry_problem *p)
@@ -13,10 +14,12 @@ static double optional(const ry_cpu_launch *launch, int input, const int64_t *in
     if (!ry_problem_has_input(p, input)) {
         return preset;
     }
-    return ry_ref_get(ry_ref_dtype(&p->in[input]), launch->in[input], ry_ref_broadcast_offset(&p->in[input], index, p->in[0].rank));
+    return ry_ref_get(ry_ref_dtype(&p->in[input]), launch->in[input],
+                      ry_ref_broadcast_offset(&p->in[input], index, p->in[0].rank));
 }
 
-static void store_statistic(const ry_cpu_launch *launch, int output, const int64_t *index, double value)
+static void store_statistic(const ry_cpu_launch *launch, int output, const int64_t *index,
+                            double value)
 {
     const ry_tensor *t = &launch->problem->out[output];
     if (ry_problem_has_output(launch->problem, output)) {
@@ -48,7 +51,8 @@ static void lane(const ry_cpu_launch *launch, const int64_t *index)
     } while (ry_index_next(inner, x->dim + axis, at + axis));
     double inverse = 1 / sqrt(squares / count + p->attrs.layer_norm.epsilon);
     do {
-        double value = (ry_ref_get(ry_ref_dtype(x), launch->in[0], ry_index_offset(x, at)) - mean) * inverse;
+        double value =
+            (ry_ref_get(ry_ref_dtype(x), launch->in[0], ry_index_offset(x, at)) - mean) * inverse;
         value = value * optional(launch, 1, at, 1) + optional(launch, 2, at, 0);
         ry_set_f64(ry_ref_dtype(y), launch->out[0], ry_index_offset(y, at), value);
     } while (ry_index_next(inner, x->dim + axis, at + axis));
@@ -71,7 +75,9 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     }
     /* Rows without elements have statistics all the same. */
     const int statistic = ry_problem_has_output(problem, 1) ? 1 : 2;
-    ry_ref_prepare(prepared, ry_problem_has_output(problem, statistic) ? ry_tensor_count(&problem->out[statistic]) : 0);
+    ry_ref_prepare(prepared, ry_problem_has_output(problem, statistic)
+                                 ? ry_tensor_count(&problem->out[statistic])
+                                 : 0);
     return RYND_OK;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reference local response normalisation across channels (Krizhevsky et al., NIPS 2012, section 3.3). */
+/* Reference local response normalisation across channels (Krizhevsky et al., NIPS 2012,
+ * section 3.3). */
 #include "base/integer.h"
 #include "kernels/ref/ref_common.h"
 
@@ -13,11 +14,12 @@ static void element(const ry_cpu_launch *launch, const int64_t *index)
     int64_t end = ry_clamp(index[1] + attrs->size / 2 + 1, first, x->dim[1]);
     double squares = 0;
     for (int64_t c = first; c < end; c++) {
-        double value = ry_ref_get(ry_ref_dtype(x), launch->in[0], centre + (c - index[1]) * x->stride[1]);
+        double value =
+            ry_ref_get(ry_ref_dtype(x), launch->in[0], centre + (c - index[1]) * x->stride[1]);
         squares += value * value;
     }
-    double result =
-        ry_ref_get(ry_ref_dtype(x), launch->in[0], centre) / pow(attrs->bias + attrs->alpha / (double)attrs->size * squares, attrs->beta);
+    double result = ry_ref_get(ry_ref_dtype(x), launch->in[0], centre) /
+                    pow(attrs->bias + attrs->alpha / (double)attrs->size * squares, attrs->beta);
     ry_set_f64(ry_ref_dtype(y), launch->out[0], ry_index_offset(y, index), result);
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reference matrix product: numpy's rules for vectors and batches, transposes, scaled broadcast addend, residual, activation. */
+/* Reference matrix product: numpy's rules for vectors and batches, transposes, scaled broadcast
+ * addend, residual, activation. */
 #include "kernels/ref/ref_common.h"
 
-/* A matrix operand as [batch.., rows, columns] after its transpose; a vector is one row (left) or one column (right). */
+/* A matrix operand as [batch.., rows, columns] after its transpose; a vector is one row (left) or
+ * one column (right). */
 typedef struct matrix {
     int64_t inner, inner_step, outer_step;
     int batch_rank;
@@ -13,7 +15,8 @@ static matrix left(const ry_tensor *a, bool transposed)
     if (a->rank == 1) {
         return (matrix){.inner = a->dim[0], .inner_step = a->stride[0]};
     }
-    int inner = transposed ? a->rank - 2 : a->rank - 1, outer = transposed ? a->rank - 1 : a->rank - 2;
+    int inner = transposed ? a->rank - 2 : a->rank - 1,
+        outer = transposed ? a->rank - 1 : a->rank - 2;
     return (matrix){a->dim[inner], a->stride[inner], a->stride[outer], a->rank - 2};
 }
 
@@ -22,8 +25,10 @@ static matrix right(const ry_tensor *b, bool transposed)
     return left(b, b->rank == 1 ? false : !transposed);
 }
 
-/* Where the batch part of `index` (batch_rank dims, aligned to the right, broadcast) is in an operand. */
-static int64_t batch_offset(const ry_tensor *t, int batch_rank, const int64_t *index, int index_rank)
+/* Where the batch part of `index` (batch_rank dims, aligned to the right, broadcast) is in an
+ * operand. */
+static int64_t batch_offset(const ry_tensor *t, int batch_rank, const int64_t *index,
+                            int index_rank)
 {
     ry_tensor batch = *t;
     batch.rank = batch_rank;
@@ -42,7 +47,8 @@ static void scale(ry_ref_sum *sum, double factor)
     }
 }
 
-static void add_broadcast(const ry_cpu_launch *launch, int input, double factor, const int64_t *index, ry_ref_sum *sum)
+static void add_broadcast(const ry_cpu_launch *launch, int input, double factor,
+                          const int64_t *index, ry_ref_sum *sum)
 {
     const ry_problem *p = launch->problem;
     if (!ry_problem_has_input(p, input)) {
@@ -50,7 +56,8 @@ static void add_broadcast(const ry_cpu_launch *launch, int input, double factor,
     }
     const ry_tensor *t = &p->in[input];
     ry_ref_sum term = {.integer = sum->integer};
-    ry_ref_add(&term, ry_ref_dtype(t), launch->in[input], ry_ref_broadcast_offset(t, index, p->out[0].rank));
+    ry_ref_add(&term, ry_ref_dtype(t), launch->in[input],
+               ry_ref_broadcast_offset(t, index, p->out[0].rank));
     scale(&term, factor);
     sum->i += term.i;
     sum->f += term.f;
@@ -79,7 +86,8 @@ static void element(const ry_cpu_launch *launch, const int64_t *index)
 
 static bool applicable(const ry_problem *problem)
 {
-    return ry_ref_numeric(problem) && ry_problem_has_input(problem, 1) && problem->in[0].rank > 0 && problem->in[1].rank > 0;
+    return ry_ref_numeric(problem) && ry_problem_has_input(problem, 1) && problem->in[0].rank > 0 &&
+           problem->in[1].rank > 0;
 }
 
 RY_REF_ELEMENTS(matmul, applicable, element)

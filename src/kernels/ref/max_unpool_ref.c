@@ -3,8 +3,8 @@
 #include "kernels/ref/ref_common.h"
 #include "problem/window.h"
 
-/* Indices number the tensor that max-pooling had, whose spatial dims follow from kernel, stride and pads; a larger output has it in its
- * corner. */
+/* Indices number the tensor that max-pooling had, whose spatial dims follow from kernel, stride and
+ * pads; a larger output has it in its corner. */
 static ry_shape pooled_shape(const ry_problem *p)
 {
     ry_shape shape = ry_tensor_shape(&p->in[0]);
@@ -47,13 +47,18 @@ static void clear(const ry_cpu_launch *launch, const int64_t *index)
     ry_set_i64(ry_ref_dtype(y), launch->out[0], ry_index_offset(y, index), 0);
 }
 
-static void note_index(const ry_cpu_launch *launch, const int64_t *index, int64_t value, const ry_shape *pooled)
+static void note_index(const ry_cpu_launch *launch, const int64_t *index, int64_t value,
+                       const ry_shape *pooled)
 {
     uint64_t position = 0;
     for (int i = 0; i < pooled->rank; i++) {
         position = position * (uint64_t)launch->problem->in[1].dim[i] + (uint64_t)index[i];
     }
-    ry_fault bad = {.found = position + 1, .value = value, .most = ry_shape_elements(pooled) - 1, .input = 1, .axis = -1};
+    ry_fault bad = {.found = position + 1,
+                    .value = value,
+                    .most = ry_shape_elements(pooled) - 1,
+                    .input = 1,
+                    .axis = -1};
     ry_fault_note(launch->fault, &bad);
 }
 
@@ -64,11 +69,13 @@ static void scatter(const ry_cpu_launch *launch, const int64_t *index)
     const ry_tensor *x = &p->in[0], *indices = &p->in[1], *y = &p->out[0];
     ry_shape pooled = pooled_shape(p);
     int64_t at[RY_MAX_RANK] = {0};
-    int64_t flat = ry_get_i64(ry_ref_dtype(indices), launch->in[1], ry_index_offset(indices, index));
+    int64_t flat =
+        ry_get_i64(ry_ref_dtype(indices), launch->in[1], ry_index_offset(indices, index));
     if (!unravel(flat, &pooled, at) || !inside(y, at)) {
         note_index(launch, index, flat, &pooled);
     } else {
-        ry_ref_copy_element(ry_ref_dtype(y), launch->out[0], ry_index_offset(y, at), launch->in[0], ry_index_offset(x, index));
+        ry_ref_copy_element(ry_ref_dtype(y), launch->out[0], ry_index_offset(y, at), launch->in[0],
+                            ry_index_offset(x, index));
     }
 }
 
@@ -91,7 +98,8 @@ static void run(const ry_cpu_launch *launch, size_t task)
 
 static bool applicable(const ry_problem *problem)
 {
-    return ry_ref_numeric(problem) && ry_problem_has_input(problem, 1) && problem->in[0].dtype == problem->out[0].dtype;
+    return ry_ref_numeric(problem) && ry_problem_has_input(problem, 1) &&
+           problem->in[0].dtype == problem->out[0].dtype;
 }
 
 RY_REF_KERNEL(max_unpool, applicable, prepare, .run = run);

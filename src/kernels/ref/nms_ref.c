@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reference non-maximum suppression: greedy, one class of one image at a time; ties by the lowest box.
+/* Reference non-maximum suppression: greedy, one class of one image at a time; ties by the lowest
+ * box.
  *
- * Phase 0 has a task for each image and class, which leaves in the workspace a row of 1 + boxes numbers: how many it selected, and which.
- * Phase 1 writes the rows to the output, in order, and tells how many there are. */
+ * Phase 0 has a task for each image and class, which leaves in the workspace a row of 1 + boxes
+ * numbers: how many it selected, and which. Phase 1 writes the rows to the output, in order, and
+ * tells how many there are. */
 #include "kernels/ref/ref_sort.h"
 
 typedef struct box {
@@ -14,7 +16,9 @@ static box box_at(const ry_cpu_launch *launch, int64_t image, int64_t number)
     const ry_tensor *boxes = &launch->problem->in[0];
     double v[4];
     for (int i = 0; i < 4; i++) {
-        v[i] = ry_ref_get(ry_ref_dtype(boxes), launch->in[0], image * boxes->stride[0] + number * boxes->stride[1] + i * boxes->stride[2]);
+        v[i] =
+            ry_ref_get(ry_ref_dtype(boxes), launch->in[0],
+                       image * boxes->stride[0] + number * boxes->stride[1] + i * boxes->stride[2]);
     }
     if (launch->problem->attrs.nms.center_point_box) {
         return (box){{v[0] - v[2] / 2, v[1] - v[3] / 2}, {v[0] + v[2] / 2, v[1] + v[3] / 2}};
@@ -41,7 +45,8 @@ static int64_t *row_of(const ry_cpu_launch *launch, int64_t image, int64_t class
     return (int64_t *)launch->workspace + (image * scores->dim[1] + class) * (scores->dim[2] + 1);
 }
 
-static bool suppressed(const ry_cpu_launch *launch, int64_t image, int64_t candidate, const int64_t *row)
+static bool suppressed(const ry_cpu_launch *launch, int64_t image, int64_t candidate,
+                       const int64_t *row)
 {
     box b = box_at(launch, image, candidate);
     for (int64_t i = 0; i < row[0]; i++) {
@@ -61,9 +66,11 @@ static void select_boxes(const ry_cpu_launch *launch, const int64_t *index)
     const ry_tensor *scores = &p->in[1];
     int64_t *candidates = launch->scratch;
     int64_t *row = row_of(launch, index[0], index[1]), count = 0;
-    ry_ref_row score = {ry_ref_dtype(scores), launch->in[1], ry_index_offset(scores, index), scores->stride[2], true};
+    ry_ref_row score = {ry_ref_dtype(scores), launch->in[1], ry_index_offset(scores, index),
+                        scores->stride[2], true};
     for (int64_t i = 0; i < scores->dim[2]; i++) {
-        if (ry_ref_get(score.dtype, score.data, score.offset + i * score.step) > p->attrs.nms.score_threshold) {
+        if (ry_ref_get(score.dtype, score.data, score.offset + i * score.step) >
+            p->attrs.nms.score_threshold) {
             candidates[count++] = i;
         }
     }
@@ -86,7 +93,8 @@ static void write_selected(const ry_cpu_launch *launch)
             for (int64_t i = 0; i < row[0] && written < y->dim[0]; i++, written++) {
                 int64_t record[] = {image, class, row[1 + i]};
                 for (int j = 0; j < 3; j++) {
-                    ry_set_i64(ry_ref_dtype(y), launch->out[0], written * y->stride[0] + j * y->stride[1], record[j]);
+                    ry_set_i64(ry_ref_dtype(y), launch->out[0],
+                               written * y->stride[0] + j * y->stride[1], record[j]);
                 }
             }
         }
@@ -99,8 +107,10 @@ static void write_selected(const ry_cpu_launch *launch)
 
 static bool applicable(const ry_problem *problem)
 {
-    return ry_ref_numeric(problem) && ry_problem_has_input(problem, 1) && problem->in[0].rank == 3 && problem->in[1].rank == 3 &&
-           problem->in[0].dim[0] == problem->in[1].dim[0] && problem->in[0].dim[1] == problem->in[1].dim[2] && problem->in[0].dim[2] == 4 &&
+    return ry_ref_numeric(problem) && ry_problem_has_input(problem, 1) &&
+           problem->in[0].rank == 3 && problem->in[1].rank == 3 &&
+           problem->in[0].dim[0] == problem->in[1].dim[0] &&
+           problem->in[0].dim[1] == problem->in[1].dim[2] && problem->in[0].dim[2] == 4 &&
            problem->out[0].rank == 2;
 }
 
@@ -121,7 +131,8 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
 static void run(const ry_cpu_launch *launch, size_t task)
 {
     if (launch->phase == 0) {
-        ry_ref_each(launch, 2, launch->problem->in[1].dim, launch->prepared->tasks[0], task, select_boxes);
+        ry_ref_each(launch, 2, launch->problem->in[1].dim, launch->prepared->tasks[0], task,
+                    select_boxes);
     } else {
         write_selected(launch);
     }

@@ -3,7 +3,8 @@
 #include "kernels/ref/ref_common.h"
 #include "problem/window.h"
 
-/* The part of a window that is in the input: input positions first[i] + j * dilation[i] for j < count[i]. */
+/* The part of a window that is in the input: input positions first[i] + j * dilation[i] for j <
+ * count[i]. */
 typedef struct reach {
     int64_t first[RY_MAX_RANK], count[RY_MAX_RANK], elements;
 } reach;
@@ -20,7 +21,8 @@ static reach reach_of(const ry_window *win, const int64_t *index)
     return r;
 }
 
-/* The number of `at` in the whole tensor; ONNX's storage_order 1 numbers the spatial dims of a channel in column-major order. */
+/* The number of `at` in the whole tensor; ONNX's storage_order 1 numbers the spatial dims of a
+ * channel in column-major order. */
 static int64_t flat_index(const ry_tensor *x, const int64_t *at, bool column_major)
 {
     int64_t flat = at[0] * x->dim[1] + at[1];
@@ -39,7 +41,8 @@ static void store_lowest(const ry_tensor *y, void *data, int64_t at)
         ry_set_f64(dtype, data, at, -INFINITY);
     } else {
         bool is_signed = ry_dtype_get_kind(dtype) == RY_KIND_SIGNED;
-        ry_set_i64(dtype, data, at, is_signed ? -(INT64_MAX >> (64 - 8 * ry_dtype_size(dtype))) - 1 : 0);
+        ry_set_i64(dtype, data, at,
+                   is_signed ? -(INT64_MAX >> (64 - 8 * ry_dtype_size(dtype))) - 1 : 0);
     }
 }
 
@@ -69,12 +72,14 @@ static void maximum(const ry_cpu_launch *launch, const int64_t *index)
         ry_ref_copy_element(ry_ref_dtype(y), launch->out[0], out, launch->in[0], best);
     }
     if (ry_problem_has_output(p, 1)) {
-        ry_set_i64(ry_ref_dtype(&p->out[1]), launch->out[1], ry_index_offset(&p->out[1], index), flat);
+        ry_set_i64(ry_ref_dtype(&p->out[1]), launch->out[1], ry_index_offset(&p->out[1], index),
+                   flat);
     }
 }
 
 /* The window's positions that count: those inside the input, or inside the padded input. */
-static int64_t divisor(const ry_problem *p, const ry_window *win, const reach *r, const int64_t *index)
+static int64_t divisor(const ry_problem *p, const ry_window *win, const reach *r,
+                       const int64_t *index)
 {
     if (!p->attrs.pool.count_include_pad) {
         return r->elements;
@@ -115,13 +120,14 @@ static void summed(const ry_cpu_launch *launch, const int64_t *index)
 
 static bool applicable(const ry_problem *problem)
 {
-    return ry_ref_numeric(problem) && problem->in[0].dtype == problem->out[0].dtype && problem->in[0].rank >= 2 &&
-           problem->attrs.pool.kernel.count == problem->in[0].rank - 2;
+    return ry_ref_numeric(problem) && problem->in[0].dtype == problem->out[0].dtype &&
+           problem->in[0].rank >= 2 && problem->attrs.pool.kernel.count == problem->in[0].rank - 2;
 }
 
 static void run(const ry_cpu_launch *launch, size_t task)
 {
-    ry_ref_each_output(launch, task, launch->problem->attrs.pool.kind == RY_pool_kind_max ? maximum : summed);
+    ry_ref_each_output(launch, task,
+                       launch->problem->attrs.pool.kind == RY_pool_kind_max ? maximum : summed);
 }
 
 RY_REF_KERNEL(pool, applicable, ry_ref_prepare_elements, .run = run);

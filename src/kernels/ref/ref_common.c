@@ -4,7 +4,8 @@
 
 #include "expr/expr.h"
 
-/* Enough tasks to balance any number of threads that runs a reference kernel, few enough to cost nothing. */
+/* Enough tasks to balance any number of threads that runs a reference kernel, few enough to cost
+ * nothing. */
 enum { MAX_TASKS = 64 };
 
 size_t ry_ref_tasks(int64_t elements)
@@ -33,7 +34,8 @@ static int64_t share(int64_t count, size_t part, size_t parts)
     return each * (int64_t)part + rest * (int64_t)part / (int64_t)parts;
 }
 
-void ry_ref_each(const ry_cpu_launch *launch, int rank, const int64_t *dim, size_t tasks, size_t task, ry_ref_element element)
+void ry_ref_each(const ry_cpu_launch *launch, int rank, const int64_t *dim, size_t tasks,
+                 size_t task, ry_ref_element element)
 {
     int64_t count = product(rank, dim);
     int64_t begin = share(count, task, tasks), end = share(count, task + 1, tasks);
@@ -81,7 +83,8 @@ void ry_ref_prepare_lanes(const ry_problem *problem, ry_prepared *prepared, int 
     ry_ref_prepare(prepared, empty ? 0 : product(problem->in[0].rank, dim));
 }
 
-void ry_ref_each_lane(const ry_cpu_launch *launch, size_t task, int begin, int end, ry_ref_element lane)
+void ry_ref_each_lane(const ry_cpu_launch *launch, size_t task, int begin, int end,
+                      ry_ref_element lane)
 {
     int64_t dim[RY_MAX_RANK];
     lane_dims(&launch->problem->in[0], begin, end, dim);
@@ -95,7 +98,8 @@ static bool all_operands(const ry_problem *problem, bool (*test)(ry_dtype dtype)
         return false;
     }
     for (int i = 0; i < problem->inputs + problem->outputs; i++) {
-        const ry_tensor *t = i < problem->inputs ? &problem->in[i] : &problem->out[i - problem->inputs];
+        const ry_tensor *t =
+            i < problem->inputs ? &problem->in[i] : &problem->out[i - problem->inputs];
         if (ry_tensor_present(t) && !test(ry_ref_dtype(t))) {
             return false;
         }
@@ -120,7 +124,8 @@ bool ry_ref_numeric(const ry_problem *problem)
 
 bool ry_ref_floats(const ry_problem *problem)
 {
-    return ry_ref_numeric(problem) && ry_dtype_is_float(ry_ref_dtype(&problem->in[0])) && ry_dtype_is_float(ry_ref_dtype(&problem->out[0]));
+    return ry_ref_numeric(problem) && ry_dtype_is_float(ry_ref_dtype(&problem->in[0])) &&
+           ry_dtype_is_float(ry_ref_dtype(&problem->out[0]));
 }
 
 bool ry_ref_integers(const ry_problem *problem)
@@ -128,10 +133,12 @@ bool ry_ref_integers(const ry_problem *problem)
     return all_operands(problem, is_integer);
 }
 
-void ry_ref_copy_element(ry_dtype dtype, void *to, int64_t to_index, const void *from, int64_t from_index)
+void ry_ref_copy_element(ry_dtype dtype, void *to, int64_t to_index, const void *from,
+                         int64_t from_index)
 {
     size_t size = ry_dtype_size(dtype);
-    memcpy((char *)to + to_index * (int64_t)size, (const char *)from + from_index * (int64_t)size, size);
+    memcpy((char *)to + to_index * (int64_t)size, (const char *)from + from_index * (int64_t)size,
+           size);
 }
 
 int ry_ref_compare(ry_dtype dtype, const void *data, int64_t a, int64_t b)
@@ -177,8 +184,8 @@ void ry_ref_store(const ry_ref_sum *sum, ry_dtype dtype, void *data, int64_t ind
 }
 
 /* One run along the innermost dimension. */
-static void dot_row(ry_ref_sum *sum, int64_t count, const ry_ref_operand *a, int64_t ia, int64_t sa, const ry_ref_operand *b, int64_t ib,
-                    int64_t sb)
+static void dot_row(ry_ref_sum *sum, int64_t count, const ry_ref_operand *a, int64_t ia, int64_t sa,
+                    const ry_ref_operand *b, int64_t ib, int64_t sb)
 {
     if (sum->integer) {
         for (int64_t j = 0; j < count; j++) {
@@ -198,7 +205,8 @@ static void dot_row(ry_ref_sum *sum, int64_t count, const ry_ref_operand *a, int
         sum->f = f;
     } else {
         for (int64_t j = 0; j < count; j++) {
-            sum->f += ry_get_f64(a->dtype, a->data, ia + j * sa) * ry_get_f64(b->dtype, b->data, ib + j * sb);
+            sum->f += ry_get_f64(a->dtype, a->data, ia + j * sa) *
+                      ry_get_f64(b->dtype, b->data, ib + j * sb);
         }
     }
 }
@@ -212,7 +220,8 @@ static int64_t position(const ry_ref_operand *operand, int rank, const int64_t *
     return offset;
 }
 
-void ry_ref_dot(ry_ref_sum *sum, int rank, const int64_t *count, const ry_ref_operand *a, const ry_ref_operand *b)
+void ry_ref_dot(ry_ref_sum *sum, int rank, const int64_t *count, const ry_ref_operand *a,
+                const ry_ref_operand *b)
 {
     if (product(rank, count) == 0) {
         return;
@@ -221,8 +230,8 @@ void ry_ref_dot(ry_ref_sum *sum, int rank, const int64_t *count, const ry_ref_op
     int64_t row = rank > 0 ? count[outer] : 1;
     int64_t index[RY_MAX_RANK] = {0};
     do {
-        dot_row(sum, row, a, position(a, outer, index), rank > 0 ? a->step[outer] : 0, b, b ? position(b, outer, index) : 0,
-                rank > 0 && b ? b->step[outer] : 0);
+        dot_row(sum, row, a, position(a, outer, index), rank > 0 ? a->step[outer] : 0, b,
+                b ? position(b, outer, index) : 0, rank > 0 && b ? b->step[outer] : 0);
     } while (ry_index_next(outer, count, index));
 }
 
@@ -330,14 +339,17 @@ void ry_ref_activate(ry_ref_sum *sum, ry_activation activation, double a, double
     }
 }
 
-double ry_ref_interpolate(ry_dtype dtype, const void *data, int64_t offset, int rank, const ry_ref_taps *taps, const int64_t *stride)
+double ry_ref_interpolate(ry_dtype dtype, const void *data, int64_t offset, int rank,
+                          const ry_ref_taps *taps, const int64_t *stride)
 {
     if (rank == 0) {
         return ry_ref_get(dtype, data, offset);
     }
     double sum = 0;
     for (int j = 0; j < taps->count; j++) {
-        sum += taps->weight[j] * ry_ref_interpolate(dtype, data, offset + taps->index[j] * stride[0], rank - 1, taps + 1, stride + 1);
+        sum +=
+            taps->weight[j] * ry_ref_interpolate(dtype, data, offset + taps->index[j] * stride[0],
+                                                 rank - 1, taps + 1, stride + 1);
     }
     return sum;
 }

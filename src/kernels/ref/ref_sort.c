@@ -5,11 +5,13 @@
 /* Whether position b must come before position a. */
 static bool before(const ry_ref_row *row, int64_t b, int64_t a)
 {
-    int order = ry_ref_compare(row->dtype, row->data, row->offset + b * row->step, row->offset + a * row->step);
+    int order = ry_ref_compare(row->dtype, row->data, row->offset + b * row->step,
+                               row->offset + a * row->step);
     return row->descending ? order > 0 : order < 0;
 }
 
-static void merge(const ry_ref_row *row, const int64_t *from, int64_t *to, int64_t begin, int64_t middle, int64_t end)
+static void merge(const ry_ref_row *row, const int64_t *from, int64_t *to, int64_t begin,
+                  int64_t middle, int64_t end)
 {
     int64_t i = begin, j = middle;
     for (int64_t k = begin; k < end; k++) {

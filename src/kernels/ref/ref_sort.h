@@ -12,8 +12,8 @@ typedef struct ry_ref_row {
     bool descending;
 } ry_ref_row;
 
-/* Sorts count positions of a row; equal elements keep their order; NaN counts as the largest. spare has room for count more. The result is
- * in `positions`. */
+/* Sorts count positions of a row; equal elements keep their order; NaN counts as the largest. spare
+ * has room for count more. The result is in `positions`. */
 void ry_ref_sort(const ry_ref_row *row, int64_t *positions, int64_t *spare, int64_t count);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reference resize: separable interpolation over any number of dims, from tables of taps made once. */
+/* Reference resize: separable interpolation over any number of dims, from tables of taps made once.
+ */
 #include "kernels/common/resize_map.h"
 #include "kernels/ref/ref_common.h"
 
-/* The taps of one output position of one dim. state: for each dim, its positions' spans; behind them all dims' weights. */
+/* The taps of one output position of one dim. state: for each dim, its positions' spans; behind
+ * them all dims' weights. */
 typedef struct span {
     int64_t first, count;
     int64_t weight; /* offset of the first weight, in doubles, in the table of weights */
@@ -33,8 +35,8 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
         ry_resize_axis axis;
         ry_resize_axis_make(problem, d, &axis);
         size_t row, table;
-        if (!ry_mul_size((size_t)ry_resize_max_taps(&axis), sizeof(double), &row) || !ry_mul_size(row, (size_t)axis.out, &table) ||
-            table > SIZE_MAX - bytes) {
+        if (!ry_mul_size((size_t)ry_resize_max_taps(&axis), sizeof(double), &row) ||
+            !ry_mul_size(row, (size_t)axis.out, &table) || table > SIZE_MAX - bytes) {
             return ry_fail_memory(error);
         }
         bytes += table;
@@ -60,9 +62,10 @@ static void initialise(const ry_query *query, void *state)
     }
 }
 
-/* The part of the sum that dims d.. contribute, from element `offset` on; spans are those of dim d and the dims behind it. */
-static double interpolate(const ry_cpu_launch *launch, const int64_t *index, const span *spans, const double *weights, int d,
-                          int64_t offset)
+/* The part of the sum that dims d.. contribute, from element `offset` on; spans are those of dim d
+ * and the dims behind it. */
+static double interpolate(const ry_cpu_launch *launch, const int64_t *index, const span *spans,
+                          const double *weights, int d, int64_t offset)
 {
     const ry_tensor *x = &launch->problem->in[0], *y = &launch->problem->out[0];
     if (d == x->rank) {
@@ -76,7 +79,8 @@ static double interpolate(const ry_cpu_launch *launch, const int64_t *index, con
     }
     double sum = 0;
     for (int64_t j = 0; j < s.count; j++) {
-        sum += weights[s.weight + j] * interpolate(launch, index, spans, weights, d + 1, offset + j * x->stride[d]);
+        sum += weights[s.weight + j] *
+               interpolate(launch, index, spans, weights, d + 1, offset + j * x->stride[d]);
     }
     return sum;
 }
@@ -87,7 +91,8 @@ static void store(ry_dtype dtype, void *data, int64_t at, double value)
     if (!ry_dtype_is_float(dtype)) {
         double bits = 8 * (double)ry_dtype_size(dtype);
         bool is_signed = ry_dtype_get_kind(dtype) == RY_KIND_SIGNED;
-        double high = is_signed ? exp2(bits - 1) - 1 : exp2(bits) - 1, low = is_signed ? -exp2(bits - 1) : 0;
+        double high = is_signed ? exp2(bits - 1) - 1 : exp2(bits) - 1,
+               low = is_signed ? -exp2(bits - 1) : 0;
         value = fmin(fmax(value, low), high);
     }
     ry_set_f64(dtype, data, at, value);
@@ -111,15 +116,19 @@ static void element(const ry_cpu_launch *launch, const int64_t *index)
     } else if (p->attrs.resize.mode == RY_resize_mode_nearest) {
         ry_ref_copy_element(ry_ref_dtype(y), launch->out[0], to, launch->in[0], from);
     } else {
-        store(ry_ref_dtype(y), launch->out[0], to, interpolate(launch, index, spans, weights, 0, 0));
+        store(ry_ref_dtype(y), launch->out[0], to,
+              interpolate(launch, index, spans, weights, 0, 0));
     }
 }
 
 static bool applicable(const ry_problem *problem)
 {
-    bool known = ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) && problem->in[0].dtype == problem->out[0].dtype &&
+    bool known = ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) &&
+                 problem->in[0].dtype == problem->out[0].dtype &&
                  problem->in[0].rank == problem->out[0].rank;
-    return known && (problem->attrs.resize.mode == RY_resize_mode_nearest || problem->in[0].dtype != RYND_DTYPE_BOOL) &&
+    return known &&
+           (problem->attrs.resize.mode == RY_resize_mode_nearest ||
+            problem->in[0].dtype != RYND_DTYPE_BOOL) &&
            (ry_tensor_count(&problem->in[0]) > 0 || ry_tensor_count(&problem->out[0]) == 0);
 }
 

@@ -5,7 +5,8 @@
 
 static ry_ref_operand operand(const ry_cpu_launch *launch, int i, int64_t offset)
 {
-    return (ry_ref_operand){.dtype = ry_ref_dtype(&launch->problem->in[i]), .data = launch->in[i], .offset = offset};
+    return (ry_ref_operand){
+        .dtype = ry_ref_dtype(&launch->problem->in[i]), .data = launch->in[i], .offset = offset};
 }
 
 static void add_bias(const ry_cpu_launch *launch, int i, int64_t channel, ry_ref_sum *sum)
@@ -17,7 +18,8 @@ static void add_bias(const ry_cpu_launch *launch, int i, int64_t channel, ry_ref
 }
 
 /* The depthwise result of one channel at the position of `index`. */
-static double middle(const ry_cpu_launch *launch, const ry_window *win, const int64_t *index, int64_t channel)
+static double middle(const ry_cpu_launch *launch, const ry_window *win, const int64_t *index,
+                     int64_t channel)
 {
     const ry_problem *p = launch->problem;
     const ry_separable_conv_attrs *attrs = &p->attrs.separable_conv;
@@ -50,7 +52,9 @@ static void element(const ry_cpu_launch *launch, const int64_t *index)
     const ry_window win = ry_window_of(p);
     ry_ref_sum sum = {0};
     for (int64_t c = 0; c < tw->dim[1]; c++) {
-        sum.f += middle(launch, &win, index, c) * ry_ref_get(ry_ref_dtype(tw), launch->in[3], index[1] * tw->stride[0] + c * tw->stride[1]);
+        sum.f += middle(launch, &win, index, c) *
+                 ry_ref_get(ry_ref_dtype(tw), launch->in[3],
+                            index[1] * tw->stride[0] + c * tw->stride[1]);
     }
     add_bias(launch, 4, index[1], &sum);
     if (ry_problem_has_input(p, 5)) {

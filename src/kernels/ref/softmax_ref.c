@@ -32,7 +32,8 @@ static void lane(const ry_cpu_launch *launch, const int64_t *index)
     int64_t highest = ry_index_offset(x, at);
     do {
         int64_t offset = ry_index_offset(x, at);
-        highest = ry_ref_compare(ry_ref_dtype(x), launch->in[0], offset, highest) > 0 ? offset : highest;
+        highest =
+            ry_ref_compare(ry_ref_dtype(x), launch->in[0], offset, highest) > 0 ? offset : highest;
     } while (ry_index_next(rank, x->dim + begin, at + begin));
     double shift = ry_ref_get(ry_ref_dtype(x), launch->in[0], highest), sum = 0;
     do {

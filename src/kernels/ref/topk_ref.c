@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reference top-k along an axis: always sorted, ties by the lowest position, NaN counted as the largest. */
+/* Reference top-k along an axis: always sorted, ties by the lowest position, NaN counted as the
+ * largest. */
 #include "kernels/ref/ref_sort.h"
 
 static int axis_of(const ry_problem *p)
@@ -17,17 +18,19 @@ static void lane(const ry_cpu_launch *launch, const int64_t *index)
     for (int64_t i = 0; i < length; i++) {
         positions[i] = i;
     }
-    ry_ref_row row = {ry_ref_dtype(x), launch->in[0], ry_index_offset(x, index), x->stride[axis], p->attrs.topk.largest != 0};
+    ry_ref_row row = {ry_ref_dtype(x), launch->in[0], ry_index_offset(x, index), x->stride[axis],
+                      p->attrs.topk.largest != 0};
     ry_ref_sort(&row, positions, positions + length, length);
     int64_t to = ry_index_offset(values, index);
     for (int64_t i = 0; i < values->dim[axis]; i++) {
-        ry_ref_copy_element(ry_ref_dtype(x), launch->out[0], to + i * values->stride[axis], launch->in[0],
-                            row.offset + positions[i] * row.step);
+        ry_ref_copy_element(ry_ref_dtype(x), launch->out[0], to + i * values->stride[axis],
+                            launch->in[0], row.offset + positions[i] * row.step);
     }
     if (ry_problem_has_output(p, 1)) {
         to = ry_index_offset(indices, index);
         for (int64_t i = 0; i < indices->dim[axis]; i++) {
-            ry_set_i64(ry_ref_dtype(indices), launch->out[1], to + i * indices->stride[axis], positions[i]);
+            ry_set_i64(ry_ref_dtype(indices), launch->out[1], to + i * indices->stride[axis],
+                       positions[i]);
         }
     }
 }

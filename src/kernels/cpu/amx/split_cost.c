@@ -21,14 +21,18 @@ double ry_split_work(const split_plan *plan, const ry_machine *machine)
     const ry_conv_geometry *g = &plan->geometry;
     const double images = (double)(g->batch * g->groups), further = (double)(plan->parts - 1);
     /* A result comes after 52 cycles: two products take nearly as long as a full block's four. */
-    const double rows = 2.0 * (double)ry_ceil_div(plan->segment, 2 * TILE_ROWS), columns = 2.0 * (double)plan->oc_blocks;
+    const double rows = 2.0 * (double)ry_ceil_div(plan->segment, 2 * TILE_ROWS),
+                 columns = 2.0 * (double)plan->oc_blocks;
     const double pairs = images * (double)plan->segments * rows * columns;
     const double products = (double)(plan->parts * (plan->parts + 1) / 2 * plan->steps * g->taps);
     const double in_vectors = images * (double)(g->in[0] * g->in[1] * g->in[2] * plan->steps * 2);
-    const double split = in_vectors * (cost->input + cost->part * further + (g->x_channel == 1 ? 0 : cost->transpose));
-    const double ends = pairs * TILE_ROWS * (cost->output + (plan->along_channels ? 0 : cost->transpose));
+    const double split = in_vectors * (cost->input + cost->part * further +
+                                       (g->x_channel == 1 ? 0 : cost->transpose));
+    const double ends =
+        pairs * TILE_ROWS * (cost->output + (plan->along_channels ? 0 : cost->transpose));
     const double tasks = (double)(plan->tasks + plan->row_tasks);
-    return pairs * products * tile_work(machine) / cost->efficiency + (split + ends + tasks * cost->task) * MULTIPLY_ADD +
+    return pairs * products * tile_work(machine) / cost->efficiency +
+           (split + ends + tasks * cost->task) * MULTIPLY_ADD +
            tasks * machine->task_seconds * machine->f32.one;
 }
 

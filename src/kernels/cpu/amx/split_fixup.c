@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where parts or products of parts leave the range of normal floats: which outputs that may concern, and their sums in float32. */
+/* Where parts or products of parts leave the range of normal floats: which outputs that may
+ * concern, and their sums in float32. */
 #include "kernels/cpu/amx/split_plan.h"
 
 #include <math.h>
 
-split_range ry_split_rows_read(const split_plan *plan, const split_task *t, const split_range *ranges)
+split_range ry_split_rows_read(const split_plan *plan, const split_task *t,
+                               const split_range *ranges)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t first = t->row + t->first / plan->plane[2], last = t->row + (t->first + t->count - 1) / plan->plane[2];
+    const int64_t first = t->row + t->first / plan->plane[2],
+                  last = t->row + (t->first + t->count - 1) / plan->plane[2];
     const int64_t depth = t->depth * g->stride[0], from = first * g->stride[1];
     const int64_t end = last * g->stride[1] + (g->kernel[1] - 1) * plan->dilation[1] + 1;
     const split_range *of = ranges + (t->image * g->groups + t->group) * plan->rows;
@@ -29,9 +32,11 @@ static float float_of(uint32_t bits)
     return x;
 }
 
-/* Of the least magnitude e, all parts are multiples of 2^-23 e; products of two parts are multiples of 2^-30 of the product of both least magnitudes,
- * and those of three parts of 2^-46. Where these units are normal numbers no sum or part can be subnormal. Otherwise each operation, and each part that
- * counts as zero, is wrong by 2^-126 at most: outputs 2^26 times larger than all that together are right. */
+/* Of the least magnitude e, all parts are multiples of 2^-23 e; products of two parts are multiples
+ * of 2^-30 of the product of both least magnitudes, and those of three parts of 2^-46. Where these
+ * units are normal numbers no sum or part can be subnormal. Otherwise each operation, and each part
+ * that counts as zero, is wrong by 2^-126 at most: outputs 2^26 times larger than all that together
+ * are right. */
 split_guard ry_split_guard_of(const split_plan *plan, split_range x, split_range w)
 {
     const double terms = (double)(plan->geometry.channels_in * plan->geometry.taps);
@@ -39,11 +44,16 @@ split_guard ry_split_guard_of(const split_plan *plan, split_range x, split_range
     if (x.high == 0 || w.high == 0) {
         return guard; /* every product is zero */
     }
-    const bool finite = x.high < 0x7f000000u && w.high < 0x7f000000u; /* 2^127: what rounds beyond the largest number is larger */
-    const double x_high = finite ? (double)float_of(x.high) : 0x1p127, w_high = finite ? (double)float_of(w.high) : 0x1p127;
+    const bool finite =
+        x.high < 0x7f000000u &&
+        w.high < 0x7f000000u; /* 2^127: what rounds beyond the largest number is larger */
+    const double x_high = finite ? (double)float_of(x.high) : 0x1p127,
+                 w_high = finite ? (double)float_of(w.high) : 0x1p127;
     guard.overflow = !finite || x_high * w_high * terms > 0x1p120;
-    const double x_low = (double)float_of(x.low + 1), w_low = (double)float_of(w.low + 1), oc_block = plan->parts == 2 ? 0x1p-30 : 0x1p-46;
-    const bool normal = x_low >= 0x1p-102 && w_low >= 0x1p-102 && x_low * w_low * oc_block >= 0x1p-126;
+    const double x_low = (double)float_of(x.low + 1), w_low = (double)float_of(w.low + 1),
+                 oc_block = plan->parts == 2 ? 0x1p-30 : 0x1p-46;
+    const bool normal =
+        x_low >= 0x1p-102 && w_low >= 0x1p-102 && x_low * w_low * oc_block >= 0x1p-126;
     if (!normal) {
         const double limit = 0x1p-100 * terms * (16.0 + 3.0 * (x_high + w_high));
         guard.min = limit < 0x1p126 ? (float)limit : 0x1p126f;
@@ -52,7 +62,8 @@ split_guard ry_split_guard_of(const split_plan *plan, split_range x, split_range
 }
 
 /* The first channel that a tap reads for position q; NULL: padding. */
-static const float *read_tap(const split_plan *plan, const ry_conv_tap *tap, const int64_t q[RY_SPACE], const float *x)
+static const float *read_tap(const split_plan *plan, const ry_conv_tap *tap,
+                             const int64_t q[RY_SPACE], const float *x)
 {
     const ry_conv_geometry *g = &plan->geometry;
     for (int i = 0; i < RY_SPACE; i++) {
@@ -80,7 +91,8 @@ static bool reads_nan(const split_plan *plan, const int64_t q[RY_SPACE], const f
 }
 
 /* One output at position q, over taps, then channels. A NaN stays one whatever is added. */
-static float sum_taps(const split_plan *plan, const int64_t q[RY_SPACE], const float *x, const float *w)
+static float sum_taps(const split_plan *plan, const int64_t q[RY_SPACE], const float *x,
+                      const float *w)
 {
     const ry_conv_geometry *g = &plan->geometry;
     float sum = 0;
@@ -94,8 +106,8 @@ static float sum_taps(const split_plan *plan, const int64_t q[RY_SPACE], const f
     return sum;
 }
 
-void ry_split_fixup(const split_plan *plan, const split_task *t, const float *x, const float *w, split_guard guard, int64_t channels,
-                float *sums)
+void ry_split_fixup(const split_plan *plan, const split_task *t, const float *x, const float *w,
+                    split_guard guard, int64_t channels, float *sums)
 {
     for (int64_t i = 0; i < t->count; i++) {
         const int64_t f = t->first + i, column = f % plan->plane[2];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies a row of x as parts in bfloat16, with its padding, and finds the range of its magnitudes. */
+/* Copies a row of x as parts in bfloat16, with its padding, and finds the range of its magnitudes.
+ */
 #include "kernels/cpu/amx/split_conv.h"
 #include "kernels/cpu/simd/simd.h"
 
@@ -8,7 +9,8 @@ typedef struct lanes {
 } lanes;
 
 /* One step of channels of one pixel; the loops are for vectorisers. */
-static inline __attribute__((always_inline)) void split_step(const float *from, int64_t parts, uint16_t *to, int64_t apart, lanes *range)
+static inline __attribute__((always_inline)) void
+split_step(const float *from, int64_t parts, uint16_t *to, int64_t apart, lanes *range)
 {
     uint32_t bits[SPLIT_STEP];
     memcpy(bits, from, sizeof bits);
@@ -47,7 +49,8 @@ static int64_t place_of(const split_plan *plan, int64_t plane, int64_t position)
 }
 
 /* stage[position][channel] of `count` positions and a step of channels. */
-static void stage_strip(const row *r, int64_t first, int64_t count, int64_t channel, int64_t channels)
+static void stage_strip(const row *r, int64_t first, int64_t count, int64_t channel,
+                        int64_t channels)
 {
     const ry_conv_geometry *g = &r->plan->geometry;
     const float *from = r->x + first * g->x_step[2] + channel * g->x_channel;
@@ -68,7 +71,8 @@ static void stage_strip(const row *r, int64_t first, int64_t count, int64_t chan
             ry_vf v[RY_W];
 #pragma GCC unroll 16
             for (int k = 0; k < RY_W; k++) {
-                v[k] = c + k < channels ? ry_vf_load_m(from + (c + k) * g->x_channel + i, near) : ry_vf_zero();
+                v[k] = c + k < channels ? ry_vf_load_m(from + (c + k) * g->x_channel + i, near)
+                                        : ry_vf_zero();
             }
             ry_vf_transpose(v);
 #pragma GCC unroll 16
@@ -81,10 +85,12 @@ static void stage_strip(const row *r, int64_t first, int64_t count, int64_t chan
     }
 }
 
-static inline __attribute__((always_inline)) void split_strip(row *r, int64_t first, int64_t count, int64_t channel, int64_t parts)
+static inline __attribute__((always_inline)) void split_strip(row *r, int64_t first, int64_t count,
+                                                              int64_t channel, int64_t parts)
 {
     const ry_conv_geometry *g = &r->plan->geometry;
-    const int64_t left = g->channels_in - channel, channels = left < SPLIT_STEP ? left : SPLIT_STEP, apart = r->plan->steps * SPLIT_STEP;
+    const int64_t left = g->channels_in - channel, channels = left < SPLIT_STEP ? left : SPLIT_STEP,
+                  apart = r->plan->steps * SPLIT_STEP;
     const bool in_place = g->x_channel == 1 && channels == SPLIT_STEP;
     if (!in_place) {
         stage_strip(r, first, count, channel, channels);
@@ -92,7 +98,8 @@ static inline __attribute__((always_inline)) void split_strip(row *r, int64_t fi
     for (int64_t i = 0; i < count; i++) {
         const int64_t place = place_of(r->plan, r->plane, first + i);
         if (place >= 0) {
-            const float *from = in_place ? r->x + (first + i) * g->x_step[2] + channel : r->stage + i * SPLIT_STEP;
+            const float *from =
+                in_place ? r->x + (first + i) * g->x_step[2] + channel : r->stage + i * SPLIT_STEP;
             split_step(from, parts, r->to + place + channel, apart, &r->range);
         }
     }
@@ -107,8 +114,10 @@ static void pad_row(const row *r, bool all)
         const int64_t number = plan->residue[2][residue];
         for (int64_t i = 0; number >= 0 && i < plan->plane[2]; i++) {
             const int64_t position = i * stride + residue + plan->origin[2];
-            if (all || position < 0 || position >= plan->geometry.in[2] || i * stride + residue >= plan->extent[2]) {
-                memset(r->to + number * r->plane + i * plan->pitch, 0, (size_t)plan->pitch * sizeof *r->to);
+            if (all || position < 0 || position >= plan->geometry.in[2] ||
+                i * stride + residue >= plan->extent[2]) {
+                memset(r->to + number * r->plane + i * plan->pitch, 0,
+                       (size_t)plan->pitch * sizeof *r->to);
             }
         }
     }
@@ -129,12 +138,15 @@ static void fill_row(row *r)
     }
 }
 
-void RY_ISA_SYMBOL(split_row)(const split_plan *plan, const float *x, void *workspace, int64_t index, float *stage)
+void RY_ISA_SYMBOL(split_row)(const split_plan *plan, const float *x, void *workspace,
+                              int64_t index, float *stage)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t part = index / plan->rows, at[2] = {index % plan->rows / plan->extent[1], index % plan->rows % plan->extent[1]};
+    const int64_t part = index / plan->rows, at[2] = {index % plan->rows / plan->extent[1],
+                                                      index % plan->rows % plan->extent[1]};
     row r = {.plan = plan,
-             .x = x + part / g->groups * g->x_batch + part % g->groups * g->channels_in * g->x_channel,
+             .x = x + part / g->groups * g->x_batch +
+                  part % g->groups * g->channels_in * g->x_channel,
              .to = (uint16_t *)(void *)((char *)workspace + plan->copies) + part * plan->copy,
              .plane = plan->plane[0] * plan->plane[1] * plan->plane[2] * plan->pitch,
              .stage = stage};
@@ -143,7 +155,8 @@ void RY_ISA_SYMBOL(split_row)(const split_plan *plan, const float *x, void *work
     bool inside = true;
     int64_t planes = 0, pixels = 0;
     for (int i = 0; i < 2; i++) {
-        const int64_t residue = plan->residue[i][at[i] % g->stride[i]], position = at[i] + plan->origin[i];
+        const int64_t residue = plan->residue[i][at[i] % g->stride[i]],
+                      position = at[i] + plan->origin[i];
         if (residue < 0) {
             return;
         }

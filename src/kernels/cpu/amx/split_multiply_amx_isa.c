@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The product: two by two tiles of sums, four tiles of operands.
  *
- * The parts' products are ordered so that from one to the next only one operand changes: 8 loads for 12 products of two parts, 14 for 24 of three,
- * 4 for 4 of one. A core does a product in 16 cycles and a load in 8. Small products come first. */
+ * The parts' products are ordered so that from one to the next only one operand changes: 8 loads
+ * for 12 products of two parts, 14 for 24 of three, 4 for 4 of one. A core does a product in 16
+ * cycles and a load in 8. Small products come first. */
 #include "kernels/cpu/amx/split_conv.h"
 
-_Static_assert(RY_AMX_REGISTERS || (int)RY_ISA_ID == 0, "an instruction set beyond plain C has tiles from the compiler");
+_Static_assert(RY_AMX_REGISTERS || (int)RY_ISA_ID == 0,
+               "an instruction set beyond plain C has tiles from the compiler");
 
 typedef struct operands {
     const split_plan *plan;
@@ -14,12 +16,13 @@ typedef struct operands {
 } operands;
 
 /* Tiles 0 to 3 are sums, 4 and 5 pixels, 6 and 7 weights. */
-#define LOAD_PIXELS(part)                                                                              \
-    do {                                                                                               \
-        ry_amx_load(tiles, 4, a + apart * (part), step);                                               \
-        if (rows == 2) {                                                                               \
-            ry_amx_load(tiles, 5, (const char *)(const void *)(a + apart * (part)) + 16 * step, step); \
-        }                                                                                              \
+#define LOAD_PIXELS(part)                                                                       \
+    do {                                                                                        \
+        ry_amx_load(tiles, 4, a + apart * (part), step);                                        \
+        if (rows == 2) {                                                                        \
+            ry_amx_load(tiles, 5, (const char *)(const void *)(a + apart * (part)) + 16 * step, \
+                        step);                                                                  \
+        }                                                                                       \
     } while (0)
 #define LOAD_WEIGHTS(part)                                                                     \
     do {                                                                                       \
@@ -42,10 +45,11 @@ typedef struct operands {
         }                                    \
     } while (0)
 
-static inline __attribute__((always_inline)) void multiply(const operands *o, int64_t parts, int rows, int columns, ry_amx *tiles,
-                                                           float *sums)
+static inline __attribute__((always_inline)) void
+multiply(const operands *o, int64_t parts, int rows, int columns, ry_amx *tiles, float *sums)
 {
-    const int64_t steps = o->plan->steps, apart = steps * SPLIT_STEP, step = o->step, taps = o->plan->geometry.taps;
+    const int64_t steps = o->plan->steps, apart = steps * SPLIT_STEP, step = o->step,
+                  taps = o->plan->geometry.taps;
     const int64_t *distance = split_distances(o->plan);
     const uint16_t *b = o->weights;
     ry_amx_zero(tiles, 0);
@@ -93,12 +97,14 @@ static inline __attribute__((always_inline)) void multiply(const operands *o, in
 
 typedef void (*multiply_function)(const operands *o, ry_amx *tiles, float *sums);
 
-#define VARIANT(parts, rows, columns)                                                                \
-    static void multiply_##parts##_##rows##_##columns(const operands *o, ry_amx *tiles, float *sums) \
-    {                                                                                                \
-        multiply(o, parts, rows, columns, tiles, sums);                                              \
+#define VARIANT(parts, rows, columns)                                                   \
+    static void multiply_##parts##_##rows##_##columns(const operands *o, ry_amx *tiles, \
+                                                      float *sums)                      \
+    {                                                                                   \
+        multiply(o, parts, rows, columns, tiles, sums);                                 \
     }
-#define VARIANTS(parts) VARIANT(parts, 1, 1) VARIANT(parts, 1, 2) VARIANT(parts, 2, 1) VARIANT(parts, 2, 2)
+#define VARIANTS(parts) \
+    VARIANT(parts, 1, 1) VARIANT(parts, 1, 2) VARIANT(parts, 2, 1) VARIANT(parts, 2, 2)
 VARIANTS(1)
 VARIANTS(2)
 VARIANTS(3)
@@ -112,11 +118,13 @@ VARIANTS(3)
     }
 static const multiply_function functions[SPLIT_MAX_PARTS][2][2] = {ROW(1), ROW(2), ROW(3)};
 
-void RY_ISA_SYMBOL(split_multiply)(const split_plan *plan, const uint16_t *pixel, int64_t count, const uint16_t *weights, int64_t channels,
-                                   ry_amx *tiles, float *sums)
+void RY_ISA_SYMBOL(split_multiply)(const split_plan *plan, const uint16_t *pixel, int64_t count,
+                                   const uint16_t *weights, int64_t channels, ry_amx *tiles,
+                                   float *sums)
 {
     operands o = {plan, pixel, weights, plan->pitch * (int64_t)sizeof *pixel};
     for (int64_t i = 0; i < count; i += 32, o.pixel += 32 * plan->pitch) {
-        functions[plan->parts - 1][count - i > 16][channels > 16](&o, tiles, sums + i * SPLIT_OC_BLOCK);
+        functions[plan->parts - 1][count - i > 16][channels > 16](&o, tiles,
+                                                                  sums + i * SPLIT_OC_BLOCK);
     }
 }

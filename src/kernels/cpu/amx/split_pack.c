@@ -31,8 +31,10 @@ void ry_split_pack(const ry_cpu_launch *launch, size_t task)
     const int64_t index = (int64_t)task;
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t group = index / plan->oc_blocks, first = index % plan->oc_blocks * SPLIT_OC_BLOCK;
-    const int64_t channels = g->channels_out - first < SPLIT_OC_BLOCK ? g->channels_out - first : SPLIT_OC_BLOCK;
-    uint16_t *to = (uint16_t *)(void *)((char *)packed + plan->weights) + index * plan->oc_block_packed;
+    const int64_t channels =
+        g->channels_out - first < SPLIT_OC_BLOCK ? g->channels_out - first : SPLIT_OC_BLOCK;
+    uint16_t *to =
+        (uint16_t *)(void *)((char *)packed + plan->weights) + index * plan->oc_block_packed;
     split_range range = {UINT32_MAX, 0};
     memset(to, 0, (size_t)plan->oc_block_packed * sizeof *to);
     for (int64_t m = 0; m < channels; m++) {
@@ -42,7 +44,8 @@ void ry_split_pack(const ry_cpu_launch *launch, size_t task)
                 const float weight = from[split_taps(plan)[t].weight + c * g->w_in];
                 const int64_t tile = (t * plan->steps + c / SPLIT_STEP) * plan->parts * 2 + m / 16;
                 const int64_t pair = c % SPLIT_STEP / 2 * 16 + m % 16;
-                split_weight(weight, plan->parts, to + tile * SPLIT_TILE + pair * 2 + c % 2, 2 * SPLIT_TILE);
+                split_weight(weight, plan->parts, to + tile * SPLIT_TILE + pair * 2 + c % 2,
+                             2 * SPLIT_TILE);
                 widen(&range, weight);
             }
         }

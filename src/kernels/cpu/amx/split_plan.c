@@ -10,12 +10,14 @@ enum {
     TILE_ROWS = SPLIT_TILE / SPLIT_STEP,
     MAX_BLOCK = 512, /* pixels */
     MIN_BLOCK = 2 * SPLIT_OC_BLOCK,
-    COPY_SHARE = 4, /* of a core's second-level cache, one part in so many: a task's pixels stay there beside an oc block's weights */
+    COPY_SHARE = 4, /* of a core's second-level cache, one part in so many: a task's pixels stay
+                       there beside an oc block's weights */
     TASKS_A_CORE = 16,
     ROW_ELEMENTS = 16384, /* of x that a task splits, at least */
     MAX_WORKSPACE = 1 << 30,
     MIN_CHANNELS = 16, /* of a group: half of a tile's row */
-    MIN_TERMS = 64,    /* of a sum: where shorter ones cancel, two parts are more than 32 times less accurate than the direct sum */
+    MIN_TERMS = 64,    /* of a sum: where shorter ones cancel, two parts are more than 32 times less
+                          accurate than the direct sum */
 };
 
 static bool is_f32(const ry_problem *problem, int input)
@@ -36,7 +38,8 @@ static void lay_out_axis(split_plan *plan, int i)
     for (int64_t residue = 0; residue < stride; residue++) {
         bool read = false;
         for (int64_t tap = 0; tap < g->kernel[i] && tap < stride && !read; tap++) {
-            read = tap * plan->dilation[i] % stride == residue; /* which repeats after `stride` taps */
+            read =
+                tap * plan->dilation[i] % stride == residue; /* which repeats after `stride` taps */
         }
         plan->residue[i][residue] = (int32_t)(read ? plan->stored[i]++ : -1);
     }
@@ -47,7 +50,8 @@ static void lay_out_copy(split_plan *plan)
     const ry_conv_geometry *g = &plan->geometry;
     plan->steps = ry_ceil_div(g->channels_in, SPLIT_STEP);
     plan->pitch = plan->parts * plan->steps * SPLIT_STEP;
-    /* A tile's rows are stored so far apart: an odd number of cache lines spreads them over all sets of the first-level cache. */
+    /* A tile's rows are stored so far apart: an odd number of cache lines spreads them over all
+     * sets of the first-level cache. */
     if (plan->pitch / SPLIT_STEP % 2 == 0) {
         plan->pitch += SPLIT_STEP;
     }
@@ -61,8 +65,11 @@ static void lay_out_copy(split_plan *plan)
     plan->rows_a_task = ry_ceil_div(ROW_ELEMENTS, plan->extent[2] * g->channels_in);
     plan->row_tasks = ry_ceil_div(all, plan->rows_a_task);
     plan->copies = ry_aligned((size_t)all * sizeof(split_range));
-    /* A segment's last tiles read beyond it: the next copy, or, behind the last one, pixels that nobody wrote. */
-    plan->workspace = plan->copies + ry_aligned((size_t)(g->batch * g->groups * plan->copy + TILE_ROWS * plan->pitch) * 2);
+    /* A segment's last tiles read beyond it: the next copy, or, behind the last one, pixels that
+     * nobody wrote. */
+    plan->workspace =
+        plan->copies +
+        ry_aligned((size_t)(g->batch * g->groups * plan->copy + TILE_ROWS * plan->pitch) * 2);
 }
 
 /* Everything that follows from the problem alone. */
@@ -71,15 +78,17 @@ static void start_plan(const ry_problem *problem, int64_t parts, split_plan *pla
     memset(plan, 0, sizeof *plan);
     ry_conv_geometry_of(problem, &plan->geometry, NULL, NULL);
     plan->parts = parts;
-    plan->along_channels = plan->geometry.y_channel == 1 && (!ry_problem_has_input(problem, 3) || plan->geometry.r_channel == 1);
+    plan->along_channels = plan->geometry.y_channel == 1 &&
+                           (!ry_problem_has_input(problem, 3) || plan->geometry.r_channel == 1);
     plan->oc_blocks = ry_ceil_div(plan->geometry.channels_out, SPLIT_OC_BLOCK);
     lay_out_copy(plan);
 }
 
 bool ry_split_is_possible(const ry_problem *problem)
 {
-    if (problem->op != RY_OP_conv || !ry_conv_is_spatial(problem) || !is_f32(problem, 0) || !is_f32(problem, 1) || !is_f32(problem, 2) ||
-        !is_f32(problem, 3) || ry_type_of(&problem->out[0]) != RY_f32) {
+    if (problem->op != RY_OP_conv || !ry_conv_is_spatial(problem) || !is_f32(problem, 0) ||
+        !is_f32(problem, 1) || !is_f32(problem, 2) || !is_f32(problem, 3) ||
+        ry_type_of(&problem->out[0]) != RY_f32) {
         return false;
     }
     ry_conv_geometry g;
@@ -126,9 +135,11 @@ static int64_t equal_blocks(const split_plan *plan, int64_t max)
 static int64_t choose_block(const split_plan *plan, const ry_machine *machine)
 {
     const int64_t ranges = plan->geometry.batch * plan->geometry.groups * plan->segments;
-    const int64_t copy = ry_machine_core_bytes(machine, RYND_LEVEL_L2) / COPY_SHARE, tasks = TASKS_A_CORE * (int64_t)machine->cores;
+    const int64_t copy = ry_machine_core_bytes(machine, RYND_LEVEL_L2) / COPY_SHARE,
+                  tasks = TASKS_A_CORE * (int64_t)machine->cores;
     int64_t block = MAX_BLOCK;
-    while (block > MIN_BLOCK && (block * plan->pitch * 2 > copy || ranges * ry_ceil_div(plan->segment, block) < tasks)) {
+    while (block > MIN_BLOCK &&
+           (block * plan->pitch * 2 > copy || ranges * ry_ceil_div(plan->segment, block) < tasks)) {
         block /= 2;
     }
     return equal_blocks(plan, block);
@@ -136,7 +147,8 @@ static int64_t choose_block(const split_plan *plan, const ry_machine *machine)
 
 static int64_t choose_oc_blocks(const split_plan *plan, const ry_machine *machine)
 {
-    const int64_t blocks = plan->geometry.batch * plan->geometry.groups * plan->segments * plan->blocks;
+    const int64_t blocks =
+        plan->geometry.batch * plan->geometry.groups * plan->segments * plan->blocks;
     int64_t parts = 1;
     while (parts < plan->oc_blocks && blocks * parts < TASKS_A_CORE * (int64_t)machine->cores) {
         parts *= 2;
@@ -158,7 +170,8 @@ static void find_blocks(const ry_query *query, split_plan *plan)
     plan->blocks = ry_ceil_div(plan->segment, plan->block);
     plan->oc_blocks_per_task = wanted_or(query, SPLIT_OC_BLOCKS, choose_oc_blocks(plan, machine));
     plan->oc_block_ranges = ry_ceil_div(plan->oc_blocks, plan->oc_blocks_per_task);
-    plan->tasks = plan->geometry.batch * plan->geometry.groups * plan->segments * plan->blocks * plan->oc_block_ranges;
+    plan->tasks = plan->geometry.batch * plan->geometry.groups * plan->segments * plan->blocks *
+                  plan->oc_block_ranges;
 }
 
 void ry_split_values(const ry_query *query, int knob, ry_knob_values *values)
@@ -170,7 +183,8 @@ void ry_split_values(const ry_query *query, int knob, ry_knob_values *values)
     }
     for (int flat = 0; knob == SPLIT_BLOCK && flat < 2; flat++) {
         set_segments(&plan, flat);
-        for (int64_t max = MIN_BLOCK; ry_form_allows(query, SPLIT_FLAT, flat) && max <= MAX_BLOCK; max *= 2) {
+        for (int64_t max = MIN_BLOCK; ry_form_allows(query, SPLIT_FLAT, flat) && max <= MAX_BLOCK;
+             max *= 2) {
             ry_knob_values_add(values, equal_blocks(&plan, max));
         }
     }
@@ -181,7 +195,8 @@ void ry_split_values(const ry_query *query, int knob, ry_knob_values *values)
 
 static void lay_out_scratch(split_plan *plan)
 {
-    const size_t sums = (size_t)(plan->block * SPLIT_OC_BLOCK) * sizeof(float), stage = (size_t)(SPLIT_STRIP * SPLIT_STEP) * sizeof(float);
+    const size_t sums = (size_t)(plan->block * SPLIT_OC_BLOCK) * sizeof(float),
+                 stage = (size_t)(SPLIT_STRIP * SPLIT_STEP) * sizeof(float);
     plan->sums = 0;
     plan->transposed = ry_aligned(sums > stage ? sums : stage);
     /* the last pixels of an oc block are read as a full vector */
@@ -196,7 +211,8 @@ void ry_split_plan_choose(const ry_query *query, split_plan *plan)
     lay_out_scratch(plan);
     plan->oc_block_packed = g->taps * plan->steps * plan->parts * 2 * SPLIT_TILE;
     plan->weights = ry_aligned((size_t)(g->groups * plan->oc_blocks) * sizeof(split_range));
-    plan->packed = plan->weights + ry_aligned((size_t)(g->groups * plan->oc_blocks * plan->oc_block_packed) * 2);
+    plan->packed = plan->weights +
+                   ry_aligned((size_t)(g->groups * plan->oc_blocks * plan->oc_block_packed) * 2);
     plan->taps = ry_aligned(sizeof *plan);
     plan->distances = plan->taps + ry_aligned((size_t)g->taps * sizeof(ry_conv_tap));
     plan->size = plan->distances + ry_aligned((size_t)g->taps * sizeof(int64_t));
@@ -220,10 +236,12 @@ void ry_split_initialise(const ry_query *query, void *state)
     split_plan *plan = state;
     ry_split_plan_choose(query, plan);
     ry_conv_geometry *g = &plan->geometry;
-    ry_conv_geometry_of(query->problem, g, &plan->phase, (ry_conv_tap *)(void *)((char *)plan + plan->taps));
+    ry_conv_geometry_of(query->problem, g, &plan->phase,
+                        (ry_conv_tap *)(void *)((char *)plan + plan->taps));
     int64_t *distance = (int64_t *)(void *)((char *)plan + plan->distances);
     for (int64_t t = 0; t < g->taps; t++) {
-        const int64_t r[RY_SPACE] = {t / (g->kernel[1] * g->kernel[2]), t / g->kernel[2] % g->kernel[1], t % g->kernel[2]};
+        const int64_t r[RY_SPACE] = {t / (g->kernel[1] * g->kernel[2]),
+                                     t / g->kernel[2] % g->kernel[1], t % g->kernel[2]};
         distance[t] = distance_of(plan, r);
     }
 }

@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution as a product of tiles of bfloat16: how x is copied, and how the product is cut into tasks. Plain data, kept in a kernel's state.
+/* Convolution as a product of tiles of bfloat16: how x is copied, and how the product is cut into
+ * tasks. Plain data, kept in a kernel's state.
  *
- * A float is the sum of parts in bfloat16, each the rest of those before it, rounded to nearest: two parts leave 2^-17 of it at most, three
- * nothing. Of the products of two operands' parts i and j those with i + j below the number of parts are summed: 1, 3 or 6 products.
+ * A float is the sum of parts in bfloat16, each the rest of those before it, rounded to nearest:
+ * two parts leave 2^-17 of it at most, three nothing. Of the products of two operands' parts i and
+ * j those with i + j below the number of parts are summed: 1, 3 or 6 products.
  *
- * A first phase copies x, split, into the workspace: pixel by pixel, a pixel's channels in steps of 32 (zeros behind the last), with the zeros
- * of the padding around it. A stride of s makes s x s planes of it, one a residue of the position, in which neighbouring outputs read
- * neighbouring pixels:
+ * A first phase copies x, split, into the workspace: pixel by pixel, a pixel's channels in steps of
+ * 32 (zeros behind the last), with the zeros of the padding around it. A stride of s makes s x s
+ * planes of it, one a residue of the position, in which neighbouring outputs read neighbouring
+ * pixels:
  *
- *     copy[image][group][residues][plane row][plane column][part][channel]        planes that no tap reads are left out
+ *     copy[image][group][residues][plane row][plane column][part][channel]        planes that no
+ * tap reads are left out
  *
- * So each tap of an output pixel is at a constant distance from it, and 16 pixels in a row are the rows of a tile wherever they are read. A
- * segment is a range of pixels that are stored so: a row of outputs, or all rows, the columns of padding between them computed in vain (`flat`),
- * whichever takes fewer tiles. A task computes a block of a segment's pixels for a range of oc blocks of 32 output channels.
+ * So each tap of an output pixel is at a constant distance from it, and 16 pixels in a row are the
+ * rows of a tile wherever they are read. A segment is a range of pixels that are stored so: a row
+ * of outputs, or all rows, the columns of padding between them computed in vain (`flat`), whichever
+ * takes fewer tiles. A task computes a block of a segment's pixels for a range of oc blocks of 32
+ * output channels.
  *
- * Ranges of the magnitudes in x's rows and in each oc block's weights tell where parts or products may leave the range of normal floats
- * (split_guard). */
+ * Ranges of the magnitudes in x's rows and in each oc block's weights tell where parts or products
+ * may leave the range of normal floats (split_guard). */
 #ifndef RY_KERNELS_CPU_AMX_SPLIT_PLAN_H
 #define RY_KERNELS_CPU_AMX_SPLIT_PLAN_H
 
@@ -24,16 +30,17 @@
 #include <string.h>
 
 enum {
-    SPLIT_STEP = 32,  /* channels of a tile's row */
-    SPLIT_OC_BLOCK = 32,  /* output channels of two tiles */
-    SPLIT_TILE = 512, /* elements of a tile */
+    SPLIT_STEP = 32,     /* channels of a tile's row */
+    SPLIT_OC_BLOCK = 32, /* output channels of two tiles */
+    SPLIT_TILE = 512,    /* elements of a tile */
     SPLIT_MAX_PARTS = 3,
     SPLIT_MAX_STRIDE = 64,
     SPLIT_LANES = 16, /* of the vectors of a core with tiles */
     SPLIT_STRIP = 64, /* positions of a row that are split at once */
 };
 
-/* Magnitudes as the bits of floats, which are ordered alike: the least that is not zero, minus 1 (so that zero is beyond all), and the largest. */
+/* Magnitudes as the bits of floats, which are ordered alike: the least that is not zero, minus 1
+ * (so that zero is beyond all), and the largest. */
 typedef struct split_range {
     uint32_t low, high;
 } split_range;
@@ -44,23 +51,25 @@ typedef struct split_plan {
     int64_t parts, steps; /* of the depth, for one tap */
     int64_t pitch;        /* elements of the copy from pixel to pixel */
     int64_t origin[RY_SPACE], dilation[RY_SPACE];
-    int64_t extent[RY_SPACE];                     /* positions that outputs read, with padding, from origin on */
-    int64_t stored[RY_SPACE];                     /* residues that have planes */
-    int64_t plane[RY_SPACE];                      /* positions of a plane */
+    int64_t extent[RY_SPACE]; /* positions that outputs read, with padding, from origin on */
+    int64_t stored[RY_SPACE]; /* residues that have planes */
+    int64_t plane[RY_SPACE];  /* positions of a plane */
     int32_t residue[RY_SPACE][SPLIT_MAX_STRIDE]; /* number of each residue's plane; -1: none */
-    int64_t copy;                                 /* elements of the copy of one group of one image */
-    int64_t rows;                                 /* positions of the two outer axes, which have a range each */
+    int64_t copy; /* elements of the copy of one group of one image */
+    int64_t rows; /* positions of the two outer axes, which have a range each */
     int64_t row_tasks, rows_a_task;
     bool flat;
     bool along_channels;       /* y's channels, and the residual's, are next to each other */
     int64_t segments, segment; /* of an image's group; pixels of one, those in vain included */
     int64_t block, blocks;     /* pixels of a task; blocks of a segment */
     int64_t oc_blocks, oc_blocks_per_task, oc_block_ranges, tasks;
-    int64_t oc_block_packed;          /* elements of an oc block's packed weights */
-    size_t weights, packed;       /* bytes: ranges of the oc blocks come first in packed memory, then the weights */
-    size_t copies, workspace;     /* ranges of the rows come first in the workspace, then the copies */
+    int64_t oc_block_packed; /* elements of an oc block's packed weights */
+    size_t weights,
+        packed; /* bytes: ranges of the oc blocks come first in packed memory, then the weights */
+    size_t copies, workspace; /* ranges of the rows come first in the workspace, then the copies */
     size_t transposed, sums, scratch; /* scratch of a worker */
-    size_t taps, distances, size; /* ry_conv_tap[geometry.taps], and each tap's int64_t in the copy, in bytes from the plan's start */
+    size_t taps, distances, size; /* ry_conv_tap[geometry.taps], and each tap's int64_t in the copy,
+                                     in bytes from the plan's start */
 } split_plan;
 
 /* A convolution of floats, nothing else. */
@@ -72,12 +81,13 @@ static inline int64_t split_parts_of(ry_accuracy accuracy)
     return accuracy == RY_ACCURACY_strict ? 3 : accuracy == RY_ACCURACY_near32 ? 2 : 1;
 }
 
-/* The legal values of a knob; of block: for the segments that the query's form has, or may have. Any may be set beside any other, and no
- * bit of the result depends on them. */
+/* The legal values of a knob; of block: for the segments that the query's form has, or may have.
+ * Any may be set beside any other, and no bit of the result depends on them. */
 enum { SPLIT_FLAT, SPLIT_BLOCK, SPLIT_OC_BLOCKS, SPLIT_KNOBS };
 void ry_split_values(const ry_query *query, int knob, ry_knob_values *values);
 
-/* The plan of a query of a convolution whose form may leave knobs free: without tables, and whole. */
+/* The plan of a query of a convolution whose form may leave knobs free: without tables, and whole.
+ */
 void ry_split_plan_choose(const ry_query *query, split_plan *plan);
 void ry_split_initialise(const ry_query *query, void *state);
 
@@ -101,16 +111,19 @@ typedef struct split_task {
 
 split_task ry_split_task_at(const split_plan *plan, int64_t index);
 
-/* Packs the weights of one oc block of one group: a convolution's `pack`, whose state is the plan. The elements' order is that in which tiles are
- * read: [tap][step][part][half of the oc block]. */
+/* Packs the weights of one oc block of one group: a convolution's `pack`, whose state is the plan.
+ * The elements' order is that in which tiles are read: [tap][step][part][half of the oc block]. */
 void ry_split_pack(const ry_cpu_launch *launch, size_t task);
 
-/* The next part of a float: `rest` rounded to bfloat16, and what is left. Where rest is not finite, nothing is left. */
+/* The next part of a float: `rest` rounded to bfloat16, and what is left. Where rest is not finite,
+ * nothing is left. */
 static inline uint32_t split_next_part(uint32_t bits, uint32_t *left)
 {
-    const uint32_t magnitude = bits & 0x7fffffffu, quiet = magnitude > 0x7f800000u ? 0x00400000u : 0u;
+    const uint32_t magnitude = bits & 0x7fffffffu,
+                   quiet = magnitude > 0x7f800000u ? 0x00400000u : 0u;
     const bool finite = magnitude < 0x7f800000u;
-    const uint32_t part = (finite ? bits + 0x7fffu + (bits >> 16 & 1u) : bits | quiet) & 0xffff0000u;
+    const uint32_t part =
+        (finite ? bits + 0x7fffu + (bits >> 16 & 1u) : bits | quiet) & 0xffff0000u;
     float full, rounded;
     memcpy(&full, &bits, sizeof full);
     memcpy(&rounded, &part, sizeof rounded);
@@ -121,18 +134,21 @@ static inline uint32_t split_next_part(uint32_t bits, uint32_t *left)
 
 /* What sums of products of a row range of x with an oc block's weights need looking at. */
 typedef struct split_guard {
-    bool overflow; /* outputs may not be finite where the direct sum is, or NaN where it is infinite */
-    float min;   /* smaller outputs may have lost digits of theirs to zeros instead of subnormals; 0: none has */
+    bool overflow; /* outputs may not be finite where the direct sum is, or NaN where it is infinite
+                    */
+    float min; /* smaller outputs may have lost digits of theirs to zeros instead of subnormals; 0:
+                  none has */
 } split_guard;
 
 split_guard ry_split_guard_of(const split_plan *plan, split_range x, split_range w);
 
-/* Sums again those of `channels` outputs of each of the task's pixels that the guard tells of, in float32: sums[pixel][SPLIT_OC_BLOCK], x of the image's
- * group, w of the oc block. */
-void ry_split_fixup(const split_plan *plan, const split_task *task, const float *x, const float *w, split_guard guard, int64_t channels,
-                float *sums);
+/* Sums again those of `channels` outputs of each of the task's pixels that the guard tells of, in
+ * float32: sums[pixel][SPLIT_OC_BLOCK], x of the image's group, w of the oc block. */
+void ry_split_fixup(const split_plan *plan, const split_task *task, const float *x, const float *w,
+                    split_guard guard, int64_t channels, float *sums);
 
 /* The range of the rows of x that a task reads. */
-split_range ry_split_rows_read(const split_plan *plan, const split_task *task, const split_range *ranges);
+split_range ry_split_rows_read(const split_plan *plan, const split_task *task,
+                               const split_range *ranges);
 
 #endif

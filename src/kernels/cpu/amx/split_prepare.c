@@ -6,8 +6,9 @@
 #include "kernels/cpu/amx/split_cost.h"
 #include "kernels/cpu/matmul/matmul_as_conv.h"
 
-const ry_knob ry_split_knobs[SPLIT_KNOBS] = {
-    [SPLIT_FLAT] = {"flat", NULL, true}, [SPLIT_BLOCK] = {"block", NULL, false}, [SPLIT_OC_BLOCKS] = {"oc_blocks", NULL, false}};
+const ry_knob ry_split_knobs[SPLIT_KNOBS] = {[SPLIT_FLAT] = {"flat", NULL, true},
+                                             [SPLIT_BLOCK] = {"block", NULL, false},
+                                             [SPLIT_OC_BLOCKS] = {"oc_blocks", NULL, false}};
 
 rynd_status ry_split_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {

@@ -34,7 +34,10 @@ bool ry_depthwise_axis_make(const ry_conv_geometry *g, int i, depthwise_axis *ax
     axis->same = g->forward;
     axis->class[0] = (depthwise_class){.taps = g->kernel[i], .at = -g->before[i], .tap_step = 1};
     if (!axis->same) {
-        const ry_window_axis window = {.taps = g->kernel[i], .stride = g->output_stride[i], .dilation = g->dilation[i], .pad = g->before[i]};
+        const ry_window_axis window = {.taps = g->kernel[i],
+                                       .stride = g->output_stride[i],
+                                       .dilation = g->dilation[i],
+                                       .pad = g->before[i]};
         axis->classes = ry_min(g->output_stride[i], g->out[i]);
         axis->taps = 0;
         if (axis->classes > DEPTHWISE_CLASSES) {
@@ -87,7 +90,8 @@ double ry_depthwise_axis_mean(const depthwise_axis *axis)
         const depthwise_class *c = &axis->class[r];
         for (int64_t j = 0; j < c->taps; j++) {
             const int64_t at = c->at + j * axis->apart;
-            const ry_window_range outputs = ry_window_inside(axis->in, at, axis->move, depthwise_axis_outputs(axis, r));
+            const ry_window_range outputs =
+                ry_window_inside(axis->in, at, axis->move, depthwise_axis_outputs(axis, r));
             all += outputs.end - outputs.begin;
         }
     }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An axis of a depthwise convolution as interleaved classes of outputs: output o belongs to class o % classes and is number q = o / classes there.
+/* An axis of a depthwise convolution as interleaved classes of outputs: output o belongs to class o
+ * % classes and is number q = o / classes there.
  *
- *     it reads x at   class.at + q * move + j * apart   with tap   class.tap + j * class.tap_step,   0 <= j < class.taps
+ *     it reads x at   class.at + q * move + j * apart   with tap   class.tap + j * class.tap_step,
+ * 0 <= j < class.taps
  *
- * A forward convolution is one class, or as many as make its taps neighbours in x of a class's own (ry_depthwise_axis_part): a dilated convolution
- * is interleaved ones without dilation. A transposed one has a class for each residue of the output modulo its stride, with the taps that reach
- * those outputs. */
+ * A forward convolution is one class, or as many as make its taps neighbours in x of a class's own
+ * (ry_depthwise_axis_part): a dilated convolution is interleaved ones without dilation. A
+ * transposed one has a class for each residue of the output modulo its stride, with the taps that
+ * reach those outputs. */
 #ifndef RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_AXIS_H
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_AXIS_H
 
@@ -31,7 +34,8 @@ typedef struct depthwise_axis {
 /* Axis i; false: it has too many classes. */
 bool ry_depthwise_axis_make(const ry_conv_geometry *geometry, int i, depthwise_axis *axis);
 
-/* Cuts a forward axis into classes whose moves are multiples of what is between taps. False: there would be too many, and it is left as it was. */
+/* Cuts a forward axis into classes whose moves are multiples of what is between taps. False: there
+ * would be too many, and it is left as it was. */
 bool ry_depthwise_axis_part(depthwise_axis *axis);
 
 /* Outputs of a class. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The variant of a block: a few neighbouring pixels of one or two lines, for all channels of a task. Included by the sources that make
- * functions of it. */
+/* The variant of a block: a few neighbouring pixels of one or two lines, for all channels of a
+ * task. Included by the sources that make functions of it. */
 #ifndef RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_BLOCK_TEMPLATE_H
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_BLOCK_TEMPLATE_H
 
-#include "kernels/cpu/simd/simd.h"
-#include "kernels/cpu/parts/tile_lines.h"
 #include "kernels/cpu/depthwise/depthwise_nhwc.h"
+#include "kernels/cpu/parts/tile_lines.h"
+#include "kernels/cpu/simd/simd.h"
 
 /* Where and how a vector reads from each address. */
 typedef struct from {
@@ -18,7 +18,8 @@ typedef struct from {
 RY_INLINE ry_vf load_x(const float *x, const from *f, const int mix)
 {
     if (mix == 2) {
-        return ry_vf_pick(ry_vf_load_m(x + f->at, f->low), ry_vf_load_m(x + f->at + RY_W, f->high), f->lanes, ry_vm_first(RY_W));
+        return ry_vf_pick(ry_vf_load_m(x + f->at, f->low), ry_vf_load_m(x + f->at + RY_W, f->high),
+                          f->lanes, ry_vm_first(RY_W));
     }
     if (mix == 1) {
         return ry_vf_permute(ry_vf_load_m(x + f->at, f->low), f->lanes);
@@ -35,7 +36,8 @@ RY_INLINE void load_taps(const float *weight, int64_t step, ry_vf *w, const int 
 }
 
 /* Adds pixel `q` of a row to one line's sums. */
-RY_INLINE void add_pixel(ry_vf *sum, const ry_vf *w, ry_vf x, const int q, const int window, const int stride, const int pixels)
+RY_INLINE void add_pixel(ry_vf *sum, const ry_vf *w, ry_vf x, const int q, const int window,
+                         const int stride, const int pixels)
 {
 #pragma GCC unroll 8
     for (int p = 0; p < pixels; p++) {
@@ -46,11 +48,13 @@ RY_INLINE void add_pixel(ry_vf *sum, const ry_vf *w, ry_vf x, const int q, const
     }
 }
 
-/* Adds row `first` of x to line 0 and row `second` to line 1, whose window begins `stride` rows later: the same row is loaded once.
- * Two lines' sums in turns give a sum that has been added to the time that it takes. */
-RY_INLINE void add_rows(const depthwise_block *b, const float *const *pixel, const float *weight, const from *f, const int first,
-                        const int second, ry_vf sum[NHWC_ROWS][NHWC_PIXELS], const int window, const int stride, const int pixels,
-                        const int mix)
+/* Adds row `first` of x to line 0 and row `second` to line 1, whose window begins `stride` rows
+ * later: the same row is loaded once. Two lines' sums in turns give a sum that has been added to
+ * the time that it takes. */
+RY_INLINE void add_rows(const depthwise_block *b, const float *const *pixel, const float *weight,
+                        const from *f, const int first, const int second,
+                        ry_vf sum[NHWC_ROWS][NHWC_PIXELS], const int window, const int stride,
+                        const int pixels, const int mix)
 {
     ry_vf w[NHWC_ROWS][MAX_NHWC_WINDOW];
     const int reach = (pixels - 1) * stride + window;
@@ -60,13 +64,15 @@ RY_INLINE void add_rows(const depthwise_block *b, const float *const *pixel, con
     for (int q = 0; q < reach; q++) {
         const ry_vf x = load_x(pixel[first * reach + q], f, mix);
         add_pixel(sum[0], w[0], x, q, window, stride, pixels);
-        add_pixel(sum[1], w[1], second == first ? x : load_x(pixel[second * reach + q], f, mix), q, window, stride, pixels);
+        add_pixel(sum[1], w[1], second == first ? x : load_x(pixel[second * reach + q], f, mix), q,
+                  window, stride, pixels);
     }
 }
 
 /* One row of x of a block of one line. */
-RY_INLINE void add_row(const depthwise_block *b, const float *const *pixel, const float *weight, const from *f, int64_t row, ry_vf *sum,
-                       const int window, const int stride, const int pixels, const int mix)
+RY_INLINE void add_row(const depthwise_block *b, const float *const *pixel, const float *weight,
+                       const from *f, int64_t row, ry_vf *sum, const int window, const int stride,
+                       const int pixels, const int mix)
 {
     ry_vf w[MAX_NHWC_WINDOW];
     const int reach = (pixels - 1) * stride + window;
@@ -78,9 +84,11 @@ RY_INLINE void add_row(const depthwise_block *b, const float *const *pixel, cons
     }
 }
 
-/* One row of x, the table's first, that both lines of a block read: line 0 with the taps at `weight`, line 1 with those `stride` rows before. */
-RY_INLINE void add_shared(const depthwise_block *b, const float *const *pixel, const float *weight, const from *f,
-                          ry_vf sum[NHWC_ROWS][NHWC_PIXELS], const int window, const int stride, const int pixels, const int mix)
+/* One row of x, the table's first, that both lines of a block read: line 0 with the taps at
+ * `weight`, line 1 with those `stride` rows before. */
+RY_INLINE void add_shared(const depthwise_block *b, const float *const *pixel, const float *weight,
+                          const from *f, ry_vf sum[NHWC_ROWS][NHWC_PIXELS], const int window,
+                          const int stride, const int pixels, const int mix)
 {
     ry_vf w[NHWC_ROWS][MAX_NHWC_WINDOW];
     const int reach = (pixels - 1) * stride + window;
@@ -95,8 +103,8 @@ RY_INLINE void add_shared(const depthwise_block *b, const float *const *pixel, c
 }
 
 /* A row of any window, tap by tap. */
-RY_INLINE void add_taps(const depthwise_block *b, const float *const *pixel, const float *weight, const from *f, ry_vf sum[NHWC_PIXELS],
-                        const int pixels, const int mix)
+RY_INLINE void add_taps(const depthwise_block *b, const float *const *pixel, const float *weight,
+                        const from *f, ry_vf sum[NHWC_PIXELS], const int pixels, const int mix)
 {
     for (int64_t s = 0; s < b->columns; s++, pixel += b->tap_step, weight += b->packed_step) {
         const ry_vf w = ry_vf_load(weight);
@@ -107,17 +115,21 @@ RY_INLINE void add_taps(const depthwise_block *b, const float *const *pixel, con
     }
 }
 
-/* The group's channels of a row one after the other: they are in the same lines of the cache, which the next row may take away. */
+/* The group's channels of a row one after the other: they are in the same lines of the cache, which
+ * the next row may take away. */
 #define FOR_DEPTH            \
     const float *w = weight; \
     from f = *start;         \
     for (int64_t d = 0; d < (mix ? b->depth : 1); d++, f.at++, w += b->taps * b->packed_step)
 
-/* The rows of two lines with a window of 5 or more: those of line 0 alone, of both, of line 1 alone, as far as they are inside x. */
-RY_INLINE void add_pair(const depthwise_block *b, const float *const *pixel, const float *weight, const from *start,
-                        ry_vf sum[NHWC_ROWS][NHWC_PIXELS], const int window, const int stride, const int pixels, const int mix)
+/* The rows of two lines with a window of 5 or more: those of line 0 alone, of both, of line 1
+ * alone, as far as they are inside x. */
+RY_INLINE void add_pair(const depthwise_block *b, const float *const *pixel, const float *weight,
+                        const from *start, ry_vf sum[NHWC_ROWS][NHWC_PIXELS], const int window,
+                        const int stride, const int pixels, const int mix)
 {
-    const int64_t reach = (pixels - 1) * stride + window, row = window * b->packed_step, end = b->first_row + b->rows;
+    const int64_t reach = (pixels - 1) * stride + window, row = window * b->packed_step,
+                  end = b->first_row + b->rows;
     int64_t j = b->first_row;
     weight += j * row;
     for (; j < stride && j < end; j++, pixel += reach, weight += row) {
@@ -140,9 +152,9 @@ RY_INLINE void add_pair(const depthwise_block *b, const float *const *pixel, con
     }
 }
 
-RY_INLINE void add_slice(const depthwise_block *b, const float *const *pixel, const float *weight, const from *start,
-                         ry_vf sum[NHWC_ROWS][NHWC_PIXELS], const int window, const int stride, const int height, const int pixels,
-                         const int mix)
+RY_INLINE void add_slice(const depthwise_block *b, const float *const *pixel, const float *weight,
+                         const from *start, ry_vf sum[NHWC_ROWS][NHWC_PIXELS], const int window,
+                         const int stride, const int height, const int pixels, const int mix)
 {
     if (height == 2 && window > 3) {
         add_pair(b, pixel, weight, start, sum, window, stride, pixels, mix);
@@ -153,7 +165,8 @@ RY_INLINE void add_slice(const depthwise_block *b, const float *const *pixel, co
         for (int j = 0; j < 3; j++) {
             FOR_DEPTH
             {
-                add_rows(b, pixel, w, &f, j, j < stride ? j + 3 : j, sum, window, stride, pixels, mix);
+                add_rows(b, pixel, w, &f, j, j < stride ? j + 3 : j, sum, window, stride, pixels,
+                         mix);
             }
         }
         return;
@@ -162,7 +175,8 @@ RY_INLINE void add_slice(const depthwise_block *b, const float *const *pixel, co
         FOR_DEPTH
         {
             if (window == 0) {
-                add_taps(b, pixel + j * b->row_step, w + j * b->columns * b->packed_step, &f, sum[0], pixels, mix);
+                add_taps(b, pixel + j * b->row_step, w + j * b->columns * b->packed_step, &f,
+                         sum[0], pixels, mix);
             } else {
                 add_row(b, pixel, w, &f, j, sum[0], window, stride, pixels, mix);
             }
@@ -170,8 +184,8 @@ RY_INLINE void add_slice(const depthwise_block *b, const float *const *pixel, co
     }
 }
 
-RY_INLINE void end_block(const depthwise_block *b, int64_t c, int64_t left, int64_t lanes, ry_vf sum[NHWC_ROWS][NHWC_PIXELS],
-                         const int height, const int pixels)
+RY_INLINE void end_block(const depthwise_block *b, int64_t c, int64_t left, int64_t lanes,
+                         ry_vf sum[NHWC_ROWS][NHWC_PIXELS], const int height, const int pixels)
 {
     const ry_vf low = ry_vf_set(b->low), high = ry_vf_set(b->high);
     const int64_t at = c + b->to_shift;
@@ -190,10 +204,11 @@ RY_INLINE void end_block(const depthwise_block *b, int64_t c, int64_t left, int6
     }
 }
 
-/* Asks for lines of a block to come: of x, at `at`, its fresh rows, and of y. A vector's at a time: memory's prefetchers do not follow from pixel to
- * pixel, and all of a block's at once gained nothing. */
-RY_INLINE void prefetch(const depthwise_block *b, int64_t at, int64_t c, const int window, const int stride, const int height,
-                           const int pixels)
+/* Asks for lines of a block to come: of x, at `at`, its fresh rows, and of y. A vector's at a time:
+ * memory's prefetchers do not follow from pixel to pixel, and all of a block's at once gained
+ * nothing. */
+RY_INLINE void prefetch(const depthwise_block *b, int64_t at, int64_t c, const int window,
+                        const int stride, const int height, const int pixels)
 {
     const int reach = (pixels - 1) * stride + window, fresh = pixels * stride;
     const float *const *end = b->x + (b->slices - 1) * b->slice_step + b->rows * reach;
@@ -210,8 +225,9 @@ RY_INLINE void prefetch(const depthwise_block *b, int64_t at, int64_t c, const i
 }
 
 /* Vector `packed` / RY_W, whose outputs begin with channel c: `left` channels are left. */
-RY_INLINE void sum_vector(const depthwise_block *b, int64_t packed, int64_t c, int64_t left, const from *f, const int window,
-                          const int stride, const int height, const int pixels, const int mix)
+RY_INLINE void sum_vector(const depthwise_block *b, int64_t packed, int64_t c, int64_t left,
+                          const from *f, const int window, const int stride, const int height,
+                          const int pixels, const int mix)
 {
     ry_vf sum[NHWC_ROWS][NHWC_PIXELS];
     const ry_vf bias = ry_vf_load(b->bias + packed);
@@ -224,13 +240,15 @@ RY_INLINE void sum_vector(const depthwise_block *b, int64_t packed, int64_t c, i
     }
     const float *const *pixel = b->x;
     const float *weight = b->weight + packed;
-    for (int64_t z = 0; z < b->slices; z++, pixel += b->slice_step, weight += b->slice_taps * b->packed_step) {
+    for (int64_t z = 0; z < b->slices;
+         z++, pixel += b->slice_step, weight += b->slice_taps * b->packed_step) {
         add_slice(b, pixel, weight, f, sum, window, stride, height, pixels, mix);
     }
     end_block(b, c, left, left < b->lanes ? left : b->lanes, sum, height, pixels);
 }
 
-RY_INLINE void sum_block(const depthwise_block *b, const int window, const int stride, const int height, const int pixels)
+RY_INLINE void sum_block(const depthwise_block *b, const int window, const int stride,
+                         const int height, const int pixels)
 {
     from f = {.left = RY_W};
     int64_t c = 0;
@@ -249,7 +267,8 @@ RY_INLINE void sum_block(const depthwise_block *b, const int window, const int s
     }
 }
 
-RY_INLINE void sum_mixed(const depthwise_block *b, const int window, const int stride, const int height, const int pixels, const int mix)
+RY_INLINE void sum_mixed(const depthwise_block *b, const int window, const int stride,
+                         const int height, const int pixels, const int mix)
 {
     const depthwise_reading *reading = b->reading;
     for (int64_t c = 0, packed = 0; c < b->channels; c += b->lanes, packed += RY_W, reading++) {

@@ -24,10 +24,12 @@
 WINDOWS(1)
 WINDOWS(2)
 
-#define ROW(window, stride, height, mix)                                                                   \
-    {                                                                                                      \
-        mixed_##window##_##stride##_##height##_4_##mix, mixed_##window##_##stride##_##height##_5_##mix,    \
-            mixed_##window##_##stride##_##height##_6_##mix, mixed_##window##_##stride##_##height##_7_##mix \
+#define ROW(window, stride, height, mix)                    \
+    {                                                       \
+        mixed_##window##_##stride##_##height##_4_##mix,     \
+            mixed_##window##_##stride##_##height##_5_##mix, \
+            mixed_##window##_##stride##_##height##_6_##mix, \
+            mixed_##window##_##stride##_##height##_7_##mix  \
     }
 #define LINES(window, mix)                             \
     {                                                  \
@@ -46,8 +48,8 @@ static const block_function any_window[2][4] = {ROW(0, 1, 1, 1), ROW(0, 1, 1, 2)
 static const block_function windows[2][NHWC_WINDOWS][2][4] = {WINDOWS_OF(1), WINDOWS_OF(2)};
 static const block_function pairs[2][2][4] = {PAIRS(1), PAIRS(2)}; /* of lines */
 
-void RY_ISA_SYMBOL(depthwise_nhwc_mixed)(const depthwise_block *block, int mix, int64_t window, int64_t stride, int64_t height,
-                                         int64_t pixels)
+void RY_ISA_SYMBOL(depthwise_nhwc_mixed)(const depthwise_block *block, int mix, int64_t window,
+                                         int64_t stride, int64_t height, int64_t pixels)
 {
     const int64_t p = pixels - NHWC_FEWEST;
     if (window == 0) {

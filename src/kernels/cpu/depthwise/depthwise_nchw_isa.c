@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernel: depthwise convolution with pixels side by side in memory (depthwise_nchw_plan.h). */
 #include "base/integer.h"
-#include "kernels/cpu/simd/simd.h"
-#include "kernels/cpu/parts/activation.h"
-#include "kernels/cpu/parts/conv_kernel.h"
 #include "kernels/cpu/depthwise/depthwise_plane.h"
 #include "kernels/cpu/depthwise/depthwise_problem.h"
 #include "kernels/cpu/depthwise/depthwise_rotating.h"
+#include "kernels/cpu/parts/activation.h"
+#include "kernels/cpu/parts/conv_kernel.h"
+#include "kernels/cpu/simd/simd.h"
 
-static void activate_rows(const depthwise_nchw_plan *plan, const depthwise_plane *p, ry_activation_of activation)
+static void activate_rows(const depthwise_nchw_plan *plan, const depthwise_plane *p,
+                          ry_activation_of activation)
 {
     const int64_t step = plan->phase.y_step[1];
-    RY_ISA_SYMBOL(activate_rows)(activation, p->y + p->first_row * step, step, p->end_row - p->first_row, plan->geometry.out[2]);
+    RY_ISA_SYMBOL(activate_rows)
+    (activation, p->y + p->first_row * step, step, p->end_row - p->first_row,
+     plan->geometry.out[2]);
 }
 
 /* A pass over slice z of y: tap `tap` of the depth, which reads slice `from` of x. */
@@ -30,14 +33,17 @@ static void set_plane(const ry_cpu_launch *launch, const pass *at, int64_t k, de
     const ry_conv_phase *steps = &plan->phase;
     const float *packed = (const float *)launch->packed + k * (g->taps + 1);
     const int64_t channel = plan->multiplier == 1 ? k : k / plan->multiplier;
-    p->x = (const float *)launch->in[0] + at->image * g->x_batch + at->from * g->x_step[0] + channel * g->x_channel;
-    p->y = (float *)launch->out[0] + at->image * g->y_batch + at->z * steps->y_step[0] + k * g->y_channel;
+    p->x = (const float *)launch->in[0] + at->image * g->x_batch + at->from * g->x_step[0] +
+           channel * g->x_channel;
+    p->y = (float *)launch->out[0] + at->image * g->y_batch + at->z * steps->y_step[0] +
+           k * g->y_channel;
     p->residual = NULL;
     if (!at->first) {
         p->residual = p->y;
         p->residual_row = steps->y_step[1];
     } else if (ry_problem_has_input(launch->problem, 3)) {
-        p->residual = (const float *)launch->in[3] + at->image * g->r_batch + at->z * steps->r_step[0] + k * g->r_channel;
+        p->residual = (const float *)launch->in[3] + at->image * g->r_batch +
+                      at->z * steps->r_step[0] + k * g->r_channel;
         p->residual_row = steps->r_step[1];
     }
     p->weight = packed + at->tap * g->kernel[1] * g->kernel[2];
@@ -47,7 +53,8 @@ static void set_plane(const ry_cpu_launch *launch, const pass *at, int64_t k, de
 }
 
 /* Channels [first, end) in one pass; p: the rows. */
-static void run_pass(const ry_cpu_launch *launch, const pass *at, int64_t first, int64_t end, depthwise_plane p[2])
+static void run_pass(const ry_cpu_launch *launch, const pass *at, int64_t first, int64_t end,
+                     depthwise_plane p[2])
 {
     const depthwise_nchw_plan *plan = launch->state;
     depthwise_rotating rotating;
@@ -81,11 +88,17 @@ static void run(const ry_cpu_launch *launch, size_t task)
 {
     const depthwise_nchw_plan *plan = launch->state;
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t index = (int64_t)task, rows = index % plan->row_blocks, part = index / plan->row_blocks % plan->channel_blocks;
-    const int64_t channels = g->kernel[0] == 1 ? plan->channels : 1 + plan->two_planes; /* a plane's passes follow each other */
-    const int64_t first = part * plan->channels, end = ry_min(first + plan->channels, plan->outputs);
-    depthwise_plane p[2] = {{.first_row = rows * plan->rows, .end_row = ry_min((rows + 1) * plan->rows, g->out[1])}};
-    pass at = {.image = index / plan->row_blocks / plan->channel_blocks, .activation = ry_conv_activation(launch->problem)};
+    const int64_t index = (int64_t)task, rows = index % plan->row_blocks,
+                  part = index / plan->row_blocks % plan->channel_blocks;
+    const int64_t channels = g->kernel[0] == 1
+                                 ? plan->channels
+                                 : 1 + plan->two_planes; /* a plane's passes follow each other */
+    const int64_t first = part * plan->channels,
+                  end = ry_min(first + plan->channels, plan->outputs);
+    depthwise_plane p[2] = {
+        {.first_row = rows * plan->rows, .end_row = ry_min((rows + 1) * plan->rows, g->out[1])}};
+    pass at = {.image = index / plan->row_blocks / plan->channel_blocks,
+               .activation = ry_conv_activation(launch->problem)};
     at.bounded = ry_activation_bounds(at.activation, &at.low, &at.high);
     p[1] = p[0];
     for (int64_t k = first; k < end; k += channels) {
@@ -131,6 +144,8 @@ static void pack(const ry_cpu_launch *launch, size_t task)
 }
 
 /* Full vectors of pixels, or of two planes' pixels. */
-RY_CONV_KERNELS(depthwise_nchw, .applicable = ry_depthwise_nchw_suits, .knobs = ry_depthwise_nchw_knobs, .knob_count = NCHW_KNOBS,
-                .values = ry_depthwise_nchw_values, .prepare = ry_depthwise_nchw_prepare, .initialise = ry_depthwise_nchw_initialise, .pack = pack,
-                .run = run, .packed_inputs = 1u << 1 | 1u << 2);
+RY_CONV_KERNELS(depthwise_nchw, .applicable = ry_depthwise_nchw_suits,
+                .knobs = ry_depthwise_nchw_knobs, .knob_count = NCHW_KNOBS,
+                .values = ry_depthwise_nchw_values, .prepare = ry_depthwise_nchw_prepare,
+                .initialise = ry_depthwise_nchw_initialise, .pack = pack, .run = run,
+                .packed_inputs = 1u << 1 | 1u << 2);

@@ -12,7 +12,8 @@
 
 ry_window_range ry_depthwise_nchw_passes(const ry_conv_geometry *g, int64_t z)
 {
-    return ry_window_inside(g->in[0], z * g->stride[0] - g->before[0], g->dilation[0], g->kernel[0]);
+    return ry_window_inside(g->in[0], z * g->stride[0] - g->before[0], g->dilation[0],
+                            g->kernel[0]);
 }
 
 /* Of all slices of y; 0 where one of them has none. */
@@ -31,23 +32,27 @@ static int64_t count_passes(const ry_conv_geometry *g)
 
 bool ry_depthwise_nchw_suits(const ry_problem *problem)
 {
-    if (!ry_depthwise_is(problem, 1) || !ry_conv_reads_forward(problem) || ry_type_of(&problem->in[0]) != RY_f32 ||
-        ry_type_of(&problem->out[0]) != RY_f32) {
+    if (!ry_depthwise_is(problem, 1) || !ry_conv_reads_forward(problem) ||
+        ry_type_of(&problem->in[0]) != RY_f32 || ry_type_of(&problem->out[0]) != RY_f32) {
         return false;
     }
     depthwise_nchw_plan plan;
     ry_depthwise_read(problem, &plan.geometry, &plan.phase);
     const ry_conv_geometry *g = &plan.geometry;
-    const bool near = (g->x_step[2] == 1 || g->in[2] == 1) && (plan.phase.y_step[2] == 1 || g->out[2] == 1);
+    const bool near =
+        (g->x_step[2] == 1 || g->in[2] == 1) && (plan.phase.y_step[2] == 1 || g->out[2] == 1);
     const bool residual =
-        !ry_problem_has_input(problem, 3) || (ry_type_of(&problem->in[3]) == RY_f32 && (plan.phase.r_step[2] == 1 || g->out[2] == 1));
+        !ry_problem_has_input(problem, 3) ||
+        (ry_type_of(&problem->in[3]) == RY_f32 && (plan.phase.r_step[2] == 1 || g->out[2] == 1));
     const bool steps =
-        g->stride[1] == g->stride[2] && (g->stride[2] == 1 || (g->stride[2] == 2 && g->dilation[1] == 1 && g->dilation[2] == 1));
-    return near && residual && steps && count_passes(g) > 0 && g->kernel[1] <= STRIP_WINDOW && g->kernel[2] <= STRIP_WINDOW &&
-           g->dilation[2] * g->kernel[2] <= 256;
+        g->stride[1] == g->stride[2] &&
+        (g->stride[2] == 1 || (g->stride[2] == 2 && g->dilation[1] == 1 && g->dilation[2] == 1));
+    return near && residual && steps && count_passes(g) > 0 && g->kernel[1] <= STRIP_WINDOW &&
+           g->kernel[2] <= STRIP_WINDOW && g->dilation[2] * g->kernel[2] <= 256;
 }
 
-/* Pixels that a load may read, relative to the vector's first output pixel at column 0: `span` of them from `at` on. */
+/* Pixels that a load may read, relative to the vector's first output pixel at column 0: `span` of
+ * them from `at` on. */
 typedef struct load {
     int64_t at, span;
 } load;
@@ -75,7 +80,8 @@ int ry_depthwise_nchw_form(int64_t left)
 
 uint64_t ry_depthwise_nchw_inside(const depthwise_nchw_plan *plan, int64_t first, int64_t count)
 {
-    const ry_window_range rows = ry_window_inside(plan->geometry.in[1], first, plan->geometry.dilation[1], count);
+    const ry_window_range rows =
+        ry_window_inside(plan->geometry.in[1], first, plan->geometry.dilation[1], count);
     return rows.begin == rows.end ? 0 : ((1ull << rows.end) - 1) & ~((1ull << rows.begin) - 1);
 }
 
@@ -96,7 +102,8 @@ static bool is_plain(const depthwise_nchw_plan *plan, int width, int64_t vector)
 {
     bool plain = (vector + 1) * width <= plan->geometry.out[2];
     for (int64_t i = 0; plain && i < plan->loads; i++) {
-        plain = mask_of(plan, width, vector, i) == (uint32_t)((1ull << load_of(plan, width, i).span) - 1);
+        plain = mask_of(plan, width, vector, i) ==
+                (uint32_t)((1ull << load_of(plan, width, i).span) - 1);
     }
     return plain;
 }
@@ -107,7 +114,8 @@ static bool can_rotate(const ry_conv_geometry *g)
     bool rotates = g->kernel[0] == 1 && g->stride[1] == g->stride[2];
     for (int i = 1; i <= 2; i++) {
         const int64_t behind = (g->out[i] - 1) * g->stride[i] + 3 - g->before[i] - g->in[i];
-        rotates = rotates && g->kernel[i] == 3 && g->dilation[i] == 1 && g->before[i] >= 0 && g->before[i] <= 1 && behind <= 1;
+        rotates = rotates && g->kernel[i] == 3 && g->dilation[i] == 1 && g->before[i] >= 0 &&
+                  g->before[i] <= 1 && behind <= 1;
     }
     return rotates;
 }
@@ -121,7 +129,8 @@ static void find_ends(int width, depthwise_nchw_plan *plan)
     for (int64_t end = 0; end < 2; end++) {
         const int64_t column = end ? ry_max(0, g->out[2] - width) : 0;
         for (int64_t i = 0; i < plan->loads; i++) {
-            plan->mask[end * plan->loads + i] = inside_row(g, column * g->stride[2] - g->before[2] + at[g->stride[2] - 1][i], width);
+            plan->mask[end * plan->loads + i] = inside_row(
+                g, column * g->stride[2] - g->before[2] + at[g->stride[2] - 1][i], width);
         }
     }
 }
@@ -132,9 +141,11 @@ static void join_rows(const ry_problem *problem, depthwise_nchw_plan *plan)
     ry_conv_geometry *g = &plan->geometry;
     ry_conv_phase *at = &plan->phase;
     const int64_t rows = g->in[1], columns = g->in[2];
-    const bool same = g->kernel[1] * g->kernel[2] == 1 && g->stride[1] == 1 && g->stride[2] == 1 && g->before[1] == 0 &&
-                      g->before[2] == 0 && g->out[1] == rows && g->out[2] == columns && rows * columns < 1 << 20;
-    if (same && g->x_step[1] == columns && at->y_step[1] == columns && (!ry_problem_has_input(problem, 3) || at->r_step[1] == columns)) {
+    const bool same = g->kernel[1] * g->kernel[2] == 1 && g->stride[1] == 1 && g->stride[2] == 1 &&
+                      g->before[1] == 0 && g->before[2] == 0 && g->out[1] == rows &&
+                      g->out[2] == columns && rows * columns < 1 << 20;
+    if (same && g->x_step[1] == columns && at->y_step[1] == columns &&
+        (!ry_problem_has_input(problem, 3) || at->r_step[1] == columns)) {
         g->in[1] = g->out[1] = 1;
         g->in[2] = g->out[2] = rows * columns;
     }
@@ -157,27 +168,34 @@ static bool can_pair(const depthwise_nchw_plan *plan, int width)
     return 2 * g->out[2] <= width && g->in[2] <= width && plan->outputs > 1;
 }
 
-/* Planes of seven rows or more without gaps, of two rows a vector to two vectors a row, which writes no more than the
- * next row behind its own. */
+/* Planes of seven rows or more without gaps, of two rows a vector to two vectors a row, which
+ * writes no more than the next row behind its own. */
 static bool can_seven(const ry_problem *problem, const depthwise_nchw_plan *plan, int width)
 {
     const ry_conv_geometry *g = &plan->geometry;
     float low, high;
-    const bool window = g->kernel[1] == 3 && g->kernel[2] == 3 && g->stride[1] == 1 && g->dilation[1] == 1 && g->dilation[2] == 1;
-    const bool same = g->in[1] == g->out[1] && g->before[1] == 1 && g->in[2] == g->out[2] && g->before[2] == 1;
-    const bool dense = g->x_step[1] == g->in[2] && plan->phase.y_step[1] == g->out[2], pairs = can_pair(plan, width);
-    const bool rows = pairs ? g->out[1] == STRIP_ROWS : plan->vectors <= 2 && g->out[1] > STRIP_ROWS;
+    const bool window = g->kernel[1] == 3 && g->kernel[2] == 3 && g->stride[1] == 1 &&
+                        g->dilation[1] == 1 && g->dilation[2] == 1;
+    const bool same =
+        g->in[1] == g->out[1] && g->before[1] == 1 && g->in[2] == g->out[2] && g->before[2] == 1;
+    const bool dense = g->x_step[1] == g->in[2] && plan->phase.y_step[1] == g->out[2],
+               pairs = can_pair(plan, width);
+    const bool rows =
+        pairs ? g->out[1] == STRIP_ROWS : plan->vectors <= 2 && g->out[1] > STRIP_ROWS;
     const bool lanes = 2 * g->out[2] >= (pairs ? width / 2 : width);
-    return plan->multiplier == 1 && g->kernel[0] == 1 && window && same && dense && rows && lanes && !ry_problem_has_input(problem, 3) &&
+    return plan->multiplier == 1 && g->kernel[0] == 1 && window && same && dense && rows && lanes &&
+           !ry_problem_has_input(problem, 3) &&
            ry_activation_bounds(ry_conv_activation(problem), &low, &high);
 }
 
 static bool can_window(const ry_conv_geometry *g)
 {
-    return g->stride[2] == 1 && g->dilation[1] == 1 && g->kernel[1] == g->kernel[2] && (g->kernel[1] == 5 || g->kernel[1] == 7);
+    return g->stride[2] == 1 && g->dilation[1] == 1 && g->kernel[1] == g->kernel[2] &&
+           (g->kernel[1] == 5 || g->kernel[1] == 7);
 }
 
-static bool has_variant(const ry_query *query, const depthwise_nchw_plan *plan, depthwise_nchw_variant variant)
+static bool has_variant(const ry_query *query, const depthwise_nchw_plan *plan,
+                        depthwise_nchw_variant variant)
 {
     const int width = query->kernel->simd.width;
     switch (variant) {
@@ -215,23 +233,30 @@ static bool is_strip(depthwise_nchw_variant variant)
     return variant == NCHW_STRIP || variant == NCHW_WINDOW;
 }
 
-/* Variants that keep strips and weights in registers, and the one for machines whose registers do not hold them. */
+/* Variants that keep strips and weights in registers, and the one for machines whose registers do
+ * not hold them. */
 static bool pays(const ry_simd *simd, depthwise_nchw_variant variant)
 {
     const bool many = depthwise_many_registers(simd);
-    return variant == NCHW_ROTATING ? !many : many || (variant != NCHW_SEVEN_ROWS && variant != NCHW_WINDOW);
+    return variant == NCHW_ROTATING
+               ? !many
+               : many || (variant != NCHW_SEVEN_ROWS && variant != NCHW_WINDOW);
 }
 
-/* The first of the variants, from the most special one on, that computes the problem in the form asked for. */
+/* The first of the variants, from the most special one on, that computes the problem in the form
+ * asked for. */
 static bool choose_text(const ry_query *query, depthwise_nchw_plan *plan)
 {
-    static const depthwise_nchw_variant variants[NCHW_VARIANTS] = {NCHW_SEVEN_ROWS, NCHW_TWO_PLANES, NCHW_ROTATING, NCHW_WINDOW, NCHW_STRIP};
+    static const depthwise_nchw_variant variants[NCHW_VARIANTS] = {
+        NCHW_SEVEN_ROWS, NCHW_TWO_PLANES, NCHW_ROTATING, NCHW_WINDOW, NCHW_STRIP};
     const int64_t wanted = ry_form_wanted(query, NCHW_VARIANT);
     for (int i = 0; i < NCHW_VARIANTS; i++) {
         plan->variant = variants[i];
         const bool rows = plan->variant != NCHW_SEVEN_ROWS || plan->rows == plan->geometry.out[1];
-        const bool two_strips = is_strip(plan->variant) || ry_form_allows(query, NCHW_TWO_STRIPS, 0);
-        if (rows && two_strips && ry_form_allows(query, NCHW_VARIANT, plan->variant) && has_variant(query, plan, plan->variant) &&
+        const bool two_strips =
+            is_strip(plan->variant) || ry_form_allows(query, NCHW_TWO_STRIPS, 0);
+        if (rows && two_strips && ry_form_allows(query, NCHW_VARIANT, plan->variant) &&
+            has_variant(query, plan, plan->variant) &&
             (wanted == plan->variant || pays(&query->kernel->simd, plan->variant))) {
             return true;
         }
@@ -243,21 +268,24 @@ static void set_text(const ry_query *query, depthwise_nchw_plan *plan)
 {
     const int width = query->kernel->simd.width;
     plan->seven_rows = plan->variant == NCHW_SEVEN_ROWS;
-    plan->two_planes = plan->variant == NCHW_TWO_PLANES || (plan->seven_rows && can_pair(plan, width));
+    plan->two_planes =
+        plan->variant == NCHW_TWO_PLANES || (plan->seven_rows && can_pair(plan, width));
     plan->rotates = plan->variant == NCHW_ROTATING;
     plan->windows = plan->variant == NCHW_WINDOW;
-    plan->two_strips = is_strip(plan->variant) && has_two_strips(plan, width) && ry_form_allows(query, NCHW_TWO_STRIPS, 1);
+    plan->two_strips = is_strip(plan->variant) && has_two_strips(plan, width) &&
+                       ry_form_allows(query, NCHW_TWO_STRIPS, 1);
 }
 
-/* Rows of one are long runs, which the hardware follows. Those that roll down by two rows are fetched where they come
- * from memory, others where a core's own caches do not keep them. */
+/* Rows of one are long runs, which the hardware follows. Those that roll down by two rows are
+ * fetched where they come from memory, others where a core's own caches do not keep them. */
 static bool fetches(const ry_query *query, const depthwise_nchw_plan *plan)
 {
     const ry_machine *machine = query->target->machine;
     const double bytes = ry_problem_bytes(query->problem);
     const bool two = plan->rotates && plan->geometry.stride[2] == 2;
     return plan->geometry.out[1] > 1 &&
-           (two ? ry_machine_is_far(machine, bytes) : bytes > (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2));
+           (two ? ry_machine_is_far(machine, bytes)
+                : bytes > (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2));
 }
 
 static void find_edges(int width, depthwise_nchw_plan *plan)
@@ -265,7 +293,9 @@ static void find_edges(int width, depthwise_nchw_plan *plan)
     const ry_conv_geometry *g = &plan->geometry;
     if (plan->two_planes || plan->seven_rows) {
         plan->loads = g->kernel[2];
-        plan->size = sizeof *plan + (plan->two_planes ? (size_t)(plan->loads * (1 + width)) * sizeof *plan->mask : 0);
+        plan->size =
+            sizeof *plan +
+            (plan->two_planes ? (size_t)(plan->loads * (1 + width)) * sizeof *plan->mask : 0);
         return;
     }
     if (plan->rotates) {
@@ -277,15 +307,19 @@ static void find_edges(int width, depthwise_nchw_plan *plan)
     while (plan->left < plan->vectors && !is_plain(plan, width, plan->left)) {
         plan->left++;
     }
-    while (plan->left + plan->right < plan->vectors && !is_plain(plan, width, plan->vectors - 1 - plan->right)) {
+    while (plan->left + plan->right < plan->vectors &&
+           !is_plain(plan, width, plan->vectors - 1 - plan->right)) {
         plan->right++;
     }
-    plan->size = sizeof *plan + (size_t)((plan->left + plan->right) * plan->loads) * sizeof *plan->mask;
+    plan->size =
+        sizeof *plan + (size_t)((plan->left + plan->right) * plan->loads) * sizeof *plan->mask;
 }
 
-static int64_t choose_channels(const depthwise_nchw_plan *plan, const ry_machine *machine, int64_t plane_work, int width)
+static int64_t choose_channels(const depthwise_nchw_plan *plan, const ry_machine *machine,
+                               int64_t plane_work, int width)
 {
-    const int64_t task_work = ry_machine_task_products(machine, ry_costs_of(width)->depthwise_nchw.task),
+    const int64_t task_work =
+                      ry_machine_task_products(machine, ry_costs_of(width)->depthwise_nchw.task),
                   enough = depthwise_tasks_enough(machine);
     const int64_t planes = plan->geometry.batch * plan->outputs;
     int64_t channels = ry_min(plan->outputs, ry_ceil_div(task_work, plane_work));
@@ -298,12 +332,15 @@ static int64_t choose_channels(const depthwise_nchw_plan *plan, const ry_machine
 }
 
 /* Few planes: parts of them, full strips. */
-static int64_t choose_rows(const depthwise_nchw_plan *plan, const ry_machine *machine, int64_t plane_work, int width)
+static int64_t choose_rows(const depthwise_nchw_plan *plan, const ry_machine *machine,
+                           int64_t plane_work, int width)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t task_work = ry_machine_task_products(machine, ry_costs_of(width)->depthwise_nchw.task),
+    const int64_t task_work =
+                      ry_machine_task_products(machine, ry_costs_of(width)->depthwise_nchw.task),
                   enough = depthwise_tasks_enough(machine);
-    const int64_t parts = ry_min(ry_ceil_div(enough, g->batch * plan->channel_blocks), ry_max(1, plane_work / task_work));
+    const int64_t parts = ry_min(ry_ceil_div(enough, g->batch * plan->channel_blocks),
+                                 ry_max(1, plane_work / task_work));
     const int64_t strips = ry_ceil_div(ry_ceil_div(g->out[1], parts), STRIP_ROWS);
     return plan->channels > 1 ? g->out[1] : ry_min(g->out[1], strips * STRIP_ROWS);
 }
@@ -328,36 +365,47 @@ static void choose_tasks(const ry_query *query, depthwise_nchw_plan *plan)
     plan->tasks = g->batch * plan->channel_blocks * plan->row_blocks;
 }
 
-/* Cycles of a vector of a row: of a tap, and of its start and end. Rows that are left over when strips are full load
- * their vectors for one row alone. */
+/* Cycles of a vector of a row: of a tap, and of its start and end. Rows that are left over when
+ * strips are full load their vectors for one row alone. */
 static double count_cycles(const depthwise_nchw_plan *plan, int width)
 {
     const struct ry_depthwise_nchw_costs *cost = &ry_costs_of(width)->depthwise_nchw;
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t rows = ry_ceil_div(g->out[1], g->dilation[1]), last = rows % STRIP_ROWS;
-    const int64_t alone = last < ry_depthwise_nchw_heights[1] ? last : last - ry_depthwise_nchw_heights[1];
-    const int64_t passes = count_passes(g), planes_at_once = plan->two_planes ? ry_ceil_div(plan->outputs, 2) : plan->outputs;
-    const double planes = (double)(g->batch * planes_at_once * passes), vectors = planes * (double)plan->vectors;
+    const int64_t alone =
+        last < ry_depthwise_nchw_heights[1] ? last : last - ry_depthwise_nchw_heights[1];
+    const int64_t passes = count_passes(g),
+                  planes_at_once = plan->two_planes ? ry_ceil_div(plan->outputs, 2) : plan->outputs;
+    const double planes = (double)(g->batch * planes_at_once * passes),
+                 vectors = planes * (double)plan->vectors;
     const int two = g->stride[2] > 1;
-    const double rotating[][2] = {{cost->rotating, cost->rotate_strided}, {cost->rotate_alone, cost->rotate_alone_strided}};
-    const double tap[][2] = {{cost->tap, cost->tap_strided}, {cost->tap_two_planes, cost->tap_two_planes_strided}};
-    const double end[][2] = {{cost->end, cost->end_strided}, {cost->end_two_planes, cost->end_two_planes_strided}};
+    const double rotating[][2] = {{cost->rotating, cost->rotate_strided},
+                                  {cost->rotate_alone, cost->rotate_alone_strided}};
+    const double tap[][2] = {{cost->tap, cost->tap_strided},
+                             {cost->tap_two_planes, cost->tap_two_planes_strided}};
+    const double end[][2] = {{cost->end, cost->end_strided},
+                             {cost->end_two_planes, cost->end_two_planes_strided}};
     if (plan->seven_rows) {
-        return vectors * (double)ry_round_up(g->out[1], STRIP_ROWS) * (plan->two_planes ? cost->seven_two_planes : cost->seven);
+        return vectors * (double)ry_round_up(g->out[1], STRIP_ROWS) *
+               (plan->two_planes ? cost->seven_two_planes : cost->seven);
     }
     if (plan->rotates) {
-        return vectors * (double)g->out[1] * rotating[plan->vectors == 1][two] + planes * cost->plane;
+        return vectors * (double)g->out[1] * rotating[plan->vectors == 1][two] +
+               planes * cost->plane;
     }
-    const double wide = depthwise_is_long(width) && two && !plan->two_planes ? cost->long_parting : 1.0;
+    const double wide =
+        depthwise_is_long(width) && two && !plan->two_planes ? cost->long_parting : 1.0;
     const double each = (double)(g->kernel[1] * g->kernel[2]) * tap[plan->two_planes][two] * wide;
     const double adds = passes > g->out[0] ? cost->add : 0;
     /* the weights of 3x3 stay in registers */
-    const double square = !plan->two_planes && !two && g->kernel[1] == 3 && g->kernel[2] == 3 ? cost->square : 0.0;
+    const double square =
+        !plan->two_planes && !two && g->kernel[1] == 3 && g->kernel[2] == 3 ? cost->square : 0.0;
     const double narrow = plan->vectors == 1 && !plan->two_planes ? cost->narrow : 0.0;
     const double share = (double)alone / (double)rows;
     return vectors * (double)g->out[1] *
                (each * (1.0 + cost->alone_tap * share) +
-                (end[plan->two_planes][two] + adds - square + narrow) * (1.0 + cost->alone_end * share)) +
+                (end[plan->two_planes][two] + adds - square + narrow) *
+                    (1.0 + cost->alone_end * share)) +
            planes * cost->plane;
 }
 

@@ -1,26 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a depthwise convolution with pixels side by side in memory ("nchw") is cut: vectors are along a row's pixels.
+/* How a depthwise convolution with pixels side by side in memory ("nchw") is cut: vectors are along
+ * a row's pixels.
  *
- * A task computes some rows of some output channels, a plane at a time, in strips of up to STRIP_ROWS rows. A strip goes through its columns
- * a vector at a time, reads x where it is, and keeps the sums of all its rows in registers: a loaded vector serves every tap of its column.
- * Rows outside x are left out; vectors that reach over the left or right edge load with masks, which the plan holds. With
- * vertical dilation a strip takes every dilation-th row.
+ * A task computes some rows of some output channels, a plane at a time, in strips of up to
+ * STRIP_ROWS rows. A strip goes through its columns a vector at a time, reads x where it is, and
+ * keeps the sums of all its rows in registers: a loaded vector serves every tap of its column. Rows
+ * outside x are left out; vectors that reach over the left or right edge load with masks, which the
+ * plan holds. With vertical dilation a strip takes every dilation-th row.
  *
- * With a horizontal stride of 2 loads come in pairs of vectors, parted into even and odd pixels: taps s and s + 1. The first tap of an odd
- * window is tap 2 of the pixel before: it is shifted in.
+ * With a horizontal stride of 2 loads come in pairs of vectors, parted into even and odd pixels:
+ * taps s and s + 1. The first tap of an odd window is tap 2 of the pixel before: it is shifted in.
  *
- * Full strips of windows of 5x5 and 7x7 with unit stride have a variant that knows their size (`windows`).
+ * Full strips of windows of 5x5 and 7x7 with unit stride have a variant that knows their size
+ * (`windows`).
  *
- * The last vectors of rows that fill at most half of the lanes are summed for two strips of the greatest height together (`two_strips`).
+ * The last vectors of rows that fill at most half of the lanes are summed for two strips of the
+ * greatest height together (`two_strips`).
  *
- * Where sixteen registers hold no strip beside the weights, windows of 3x3 have a variant that goes down all rows a vector of
- * columns at a time (`rotates`). The last vector of a row ends with it.
+ * Where sixteen registers hold no strip beside the weights, windows of 3x3 have a variant that goes
+ * down all rows a vector of columns at a time (`rotates`). The last vector of a row ends with it.
  *
- * Planes of at most half a vector's width go two at a time (`two_planes`), one in each half; taps are permutations of one load. Planes of one or two
- * vectors' width and more than seven rows, or of half of one and seven, without gaps, with windows of 3x3 and nothing but bounds behind them, have a
- * variant of their own (`seven_rows`), which writes full vectors over what the next row writes again.
+ * Planes of at most half a vector's width go two at a time (`two_planes`), one in each half; taps
+ * are permutations of one load. Planes of one or two vectors' width and more than seven rows, or of
+ * half of one and seven, without gaps, with windows of 3x3 and nothing but bounds behind them, have
+ * a variant of their own (`seven_rows`), which writes full vectors over what the next row writes
+ * again.
  *
- * A window with depth is a sum of flat ones, one pass over a slice of y for each slice of x: every pass but the first adds to what y has. */
+ * A window with depth is a sum of flat ones, one pass over a slice of y for each slice of x: every
+ * pass but the first adds to what y has. */
 #ifndef RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NCHW_PLAN_H
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NCHW_PLAN_H
 
@@ -29,11 +36,11 @@
 #include "problem/window.h"
 
 typedef enum depthwise_nchw_variant {
-    NCHW_STRIP,  /* any */
-    NCHW_WINDOW, /* strips of windows of a known size */
-    NCHW_TWO_PLANES,   /* two planes at a time */
+    NCHW_STRIP,      /* any */
+    NCHW_WINDOW,     /* strips of windows of a known size */
+    NCHW_TWO_PLANES, /* two planes at a time */
     NCHW_ROTATING,   /* down all rows */
-    NCHW_SEVEN_ROWS,  /* planes without gaps, seven rows in registers */
+    NCHW_SEVEN_ROWS, /* planes without gaps, seven rows in registers */
     NCHW_VARIANTS
 } depthwise_nchw_variant;
 
@@ -46,7 +53,8 @@ enum {
     STRIP_TAPS = 7,    /* rows of the window at once, at most */
     STRIP_WINDOW = 32, /* a window's height at most */
     DEPTHWISE_HEIGHTS = 3,
-    ROTATING_ROWS = 28, /* that roll together, at most: what they read and write stays in the first-level cache for the next columns */
+    ROTATING_ROWS = 28, /* that roll together, at most: what they read and write stays in the
+                           first-level cache for the next columns */
     ROTATING_LOADS = 4, /* of a vector and row, at most */
 };
 
@@ -59,17 +67,21 @@ typedef struct depthwise_nchw_plan {
     int64_t channels, channel_blocks;
     int64_t tasks;
     depthwise_nchw_variant variant;
-    bool two_planes, rotates, seven_rows, two_strips, windows; /* sevens: of pairs where it is paired, too */
-    bool fetches;                                /* lines of x and y ahead: they come from outer caches, or from memory */
-    int64_t vectors, left, right;                /* of a row; of these at its ends that need masks */
-    int64_t loads; /* masks of a vector: one a tap; one a pair of taps, and one of the first, where the stride is 2 */
+    bool two_planes, rotates, seven_rows, two_strips,
+        windows;  /* sevens: of pairs where it is paired, too */
+    bool fetches; /* lines of x and y ahead: they come from outer caches, or from memory */
+    int64_t vectors, left, right; /* of a row; of these at its ends that need masks */
+    int64_t loads; /* masks of a vector: one a tap; one a pair of taps, and one of the first, where
+                      the stride is 2 */
     double cycles; /* of all tasks */
     size_t size;   /* bytes, masks included */
-    uint32_t mask
-        []; /* [left, then right][load]: pixels inside x; rolls: of the first and of the last vector; paired: [tap column] lanes that read x, then int32_t [tap column][lane] */
+    uint32_t mask[]; /* [left, then right][load]: pixels inside x; rolls: of the first and of the
+                        last vector; paired: [tap column] lanes that read x, then int32_t [tap
+                        column][lane] */
 } depthwise_nchw_plan;
 
-/* paired: which pixel of a row of the first plane (or of the second, plus the vectors' width) each lane reads. */
+/* paired: which pixel of a row of the first plane (or of the second, plus the vectors' width) each
+ * lane reads. */
 static inline const int32_t *depthwise_nchw_lanes(const depthwise_nchw_plan *plan)
 {
     return (const int32_t *)(plan->mask + plan->loads);
@@ -97,11 +109,13 @@ ry_window_range ry_depthwise_nchw_passes(const ry_conv_geometry *geometry, int64
 bool ry_depthwise_nchw_has(const ry_query *query, depthwise_nchw_variant variant);
 bool ry_depthwise_nchw_has_two_strips(const ry_query *query);
 
-/* The plan that the query's form asks for, without masks; false: there is none. Then the whole of it, in plan->size bytes. */
+/* The plan that the query's form asks for, without masks; false: there is none. Then the whole of
+ * it, in plan->size bytes. */
 bool ry_depthwise_nchw_plan_choose(const ry_query *query, depthwise_nchw_plan *plan);
 void ry_depthwise_nchw_initialise(const ry_query *query, void *state);
 
 void ry_depthwise_nchw_values(const ry_query *query, int knob, ry_knob_values *values);
-rynd_status ry_depthwise_nchw_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+rynd_status ry_depthwise_nchw_prepare(const ry_query *query, ry_prepared *prepared,
+                                      ry_error *error);
 
 #endif

@@ -4,13 +4,16 @@
 #include "kernels/cpu/depthwise/depthwise_nchw_plan.h"
 #include "kernels/knob_values.h"
 
-static const char *const variants[NCHW_VARIANTS] = {
-    [NCHW_STRIP] = "strip", [NCHW_WINDOW] = "window", [NCHW_TWO_PLANES] = "two_planes", [NCHW_ROTATING] = "rotating", [NCHW_SEVEN_ROWS] = "seven_rows"};
+static const char *const variants[NCHW_VARIANTS] = {[NCHW_STRIP] = "strip",
+                                                    [NCHW_WINDOW] = "window",
+                                                    [NCHW_TWO_PLANES] = "two_planes",
+                                                    [NCHW_ROTATING] = "rotating",
+                                                    [NCHW_SEVEN_ROWS] = "seven_rows"};
 
 const ry_knob ry_depthwise_nchw_knobs[NCHW_KNOBS] = {[NCHW_VARIANT] = {"variant", variants, true},
-                                                  [NCHW_TWO_STRIPS] = {"two_strips", NULL, true},
-                                                  [NCHW_ROWS] = {"rows", NULL, false},
-                                                  [NCHW_CHANNELS] = {"channels", NULL, false}};
+                                                     [NCHW_TWO_STRIPS] = {"two_strips", NULL, true},
+                                                     [NCHW_ROWS] = {"rows", NULL, false},
+                                                     [NCHW_CHANNELS] = {"channels", NULL, false}};
 
 static void add_cuts(const ry_query *query, int knob, ry_knob_values *values)
 {
@@ -31,8 +34,9 @@ void ry_depthwise_nchw_values(const ry_query *query, int knob, ry_knob_values *v
         return;
     }
     for (int64_t value = 0; value < (knob == NCHW_VARIANT ? NCHW_VARIANTS : 2); value++) {
-        const bool is =
-            knob == NCHW_VARIANT ? ry_depthwise_nchw_has(query, (depthwise_nchw_variant)value) : value == 0 || ry_depthwise_nchw_has_two_strips(query);
+        const bool is = knob == NCHW_VARIANT
+                            ? ry_depthwise_nchw_has(query, (depthwise_nchw_variant)value)
+                            : value == 0 || ry_depthwise_nchw_has_two_strips(query);
         if (is) {
             ry_knob_values_add(values, value);
         }
@@ -42,9 +46,11 @@ void ry_depthwise_nchw_values(const ry_query *query, int knob, ry_knob_values *v
 static ry_counts counts_of(const ry_query *query, const ry_conv_geometry *g)
 {
     const int64_t width = query->kernel->simd.width;
-    const int64_t row = 2 * g->out[2] <= width && g->in[2] <= width ? width / 2 : ry_round_up(g->out[2], width);
+    const int64_t row =
+        2 * g->out[2] <= width && g->in[2] <= width ? width / 2 : ry_round_up(g->out[2], width);
     const int64_t rows = g->batch * g->groups * g->channels_out * g->out[0] * g->out[1];
-    return (ry_counts){2.0 * (double)rows * (double)(row * g->taps), ry_problem_bytes(query->problem)};
+    return (ry_counts){2.0 * (double)rows * (double)(row * g->taps),
+                       ry_problem_bytes(query->problem)};
 }
 
 rynd_status ry_depthwise_nchw_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -61,6 +67,9 @@ rynd_status ry_depthwise_nchw_prepare(const ry_query *query, ry_prepared *prepar
         .pack_tasks = (size_t)plan.outputs,
         .work = {{plan.cycles * 2 * query->kernel->simd.width, 0}},
         .counts = counts_of(query, &plan.geometry),
-        .form = {{[NCHW_VARIANT] = plan.variant, [NCHW_TWO_STRIPS] = plan.two_strips, [NCHW_ROWS] = plan.rows, [NCHW_CHANNELS] = plan.channels}}};
+        .form = {{[NCHW_VARIANT] = plan.variant,
+                  [NCHW_TWO_STRIPS] = plan.two_strips,
+                  [NCHW_ROWS] = plan.rows,
+                  [NCHW_CHANNELS] = plan.channels}}};
     return RYND_OK;
 }

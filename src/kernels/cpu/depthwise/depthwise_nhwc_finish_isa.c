@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ends sums along channels that cannot be written where they belong: residual, activation, conversion, planes. */
+/* Ends sums along channels that cannot be written where they belong: residual, activation,
+ * conversion, planes. */
+#include "kernels/cpu/depthwise/depthwise_nhwc.h"
 #include "kernels/cpu/parts/activation.h"
 #include "kernels/cpu/simd/lanes.h"
-#include "kernels/cpu/depthwise/depthwise_nhwc.h"
 
 static void store_some(ry_dtype dtype, char *to, int64_t count, ry_vf v)
 {
@@ -32,12 +33,14 @@ void RY_ISA_SYMBOL(depthwise_nhwc_activate)(const depthwise_work *w, int64_t lin
     const ry_conv_geometry *g = &w->plan->geometry;
     const int64_t *step = w->plan->phase.y_step;
     for (int64_t i = 0; i < lines; i++, line += w->plan->line_interleave) {
-        float *y = (float *)w->launch->out[0] + w->image * g->y_batch + line_at(w, step, line) + w->channel;
+        float *y = (float *)w->launch->out[0] + w->image * g->y_batch + line_at(w, step, line) +
+                   w->channel;
         RY_ISA_SYMBOL(activate_rows)(w->activation, y, step[2], g->out[2], w->channels);
     }
 }
 
-void RY_ISA_SYMBOL(depthwise_nhwc_finish_pixel)(const depthwise_work *w, int64_t line, int64_t column, float *sum)
+void RY_ISA_SYMBOL(depthwise_nhwc_finish_pixel)(const depthwise_work *w, int64_t line,
+                                                int64_t column, float *sum)
 {
     const ry_problem *problem = w->launch->problem;
     const ry_conv_geometry *g = &w->plan->geometry;
@@ -45,8 +48,10 @@ void RY_ISA_SYMBOL(depthwise_nhwc_finish_pixel)(const depthwise_work *w, int64_t
     if (ry_problem_has_input(problem, 3)) {
         const ry_dtype dtype = ry_type_of(&problem->in[3]);
         const int64_t size = size_of(&problem->in[3]);
-        const char *r = (const char *)w->launch->in[3] +
-                        (w->image * g->r_batch + line_at(w, at->r_step, line) + column * at->r_step[2] + w->channel) * size;
+        const char *r =
+            (const char *)w->launch->in[3] + (w->image * g->r_batch + line_at(w, at->r_step, line) +
+                                              column * at->r_step[2] + w->channel) *
+                                                 size;
         for (int64_t i = 0; i < w->channels; i += RY_W) {
             const ry_vf x = ry_load_masked(dtype, r + i * size, ry_vm_first(w->channels - i));
             ry_vf_store(sum + i, ry_vf_add(ry_vf_load(sum + i), x));
@@ -54,7 +59,8 @@ void RY_ISA_SYMBOL(depthwise_nhwc_finish_pixel)(const depthwise_work *w, int64_t
     }
     RY_ISA_SYMBOL(activate)(w->activation, sum, w->channels);
     const ry_dtype dtype = ry_type_of(&problem->out[0]);
-    const int64_t y = w->image * g->y_batch + line_at(w, at->y_step, line) + column * at->y_step[2] + w->channel;
+    const int64_t y =
+        w->image * g->y_batch + line_at(w, at->y_step, line) + column * at->y_step[2] + w->channel;
     char *to = (char *)w->launch->out[0] + y * size_of(&problem->out[0]);
     for (int64_t i = 0; i < w->channels; i += RY_W) {
         store_some(dtype, to + i * size_of(&problem->out[0]), w->channels - i, ry_vf_load(sum + i));
@@ -71,8 +77,10 @@ RY_INLINE void load_square(const float *sum, int64_t step, ry_vf v[RY_W])
     ry_vf_transpose(v);
 }
 
-/* Up to a vector of pixels of up to a vector of channels: `r`, `to`: where the first channel's first pixel is. */
-static void finish_square(const depthwise_work *w, const float *sum, int64_t pixels, int64_t channels, const char *r, char *to)
+/* Up to a vector of pixels of up to a vector of channels: `r`, `to`: where the first channel's
+ * first pixel is. */
+static void finish_square(const depthwise_work *w, const float *sum, int64_t pixels,
+                          int64_t channels, const char *r, char *to)
 {
     const ry_problem *problem = w->launch->problem;
     const ry_conv_geometry *g = &w->plan->geometry;
@@ -84,17 +92,21 @@ static void finish_square(const depthwise_work *w, const float *sum, int64_t pix
         ry_vf_store(square + i * RY_W, v[i]);
     }
     for (int64_t i = 0; r && i < channels; i++) {
-        const ry_vf x = ry_load_masked(ry_type_of(&problem->in[3]), r + i * g->r_channel * size_of(&problem->in[3]), ry_vm_first(pixels));
+        const ry_vf x =
+            ry_load_masked(ry_type_of(&problem->in[3]),
+                           r + i * g->r_channel * size_of(&problem->in[3]), ry_vm_first(pixels));
         ry_vf_store(square + i * RY_W, ry_vf_add(ry_vf_load(square + i * RY_W), x));
     }
     RY_ISA_SYMBOL(activate)(w->activation, square, channels * RY_W);
     for (int64_t i = 0; i < channels; i++) {
-        store_some(ry_type_of(&problem->out[0]), to + i * g->y_channel * size_of(&problem->out[0]), pixels, ry_vf_load(square + i * RY_W));
+        store_some(ry_type_of(&problem->out[0]), to + i * g->y_channel * size_of(&problem->out[0]),
+                   pixels, ry_vf_load(square + i * RY_W));
     }
 }
 
 /* The same where bounds, which the block has applied, are all that there is to do. */
-static void write_square(const depthwise_work *w, const float *sum, int64_t pixels, int64_t channels, float *to)
+static void write_square(const depthwise_work *w, const float *sum, int64_t pixels,
+                         int64_t channels, float *to)
 {
     const int64_t step = w->plan->geometry.y_channel;
     ry_vf v[RY_W];
@@ -107,7 +119,8 @@ static void write_square(const depthwise_work *w, const float *sum, int64_t pixe
     }
 }
 
-static void finish_run(const depthwise_work *w, const float *sums, int64_t pixels, int64_t y, int64_t residual, bool plain)
+static void finish_run(const depthwise_work *w, const float *sums, int64_t pixels, int64_t y,
+                       int64_t residual, bool plain)
 {
     const ry_problem *problem = w->launch->problem;
     const ry_conv_geometry *g = &w->plan->geometry;
@@ -124,25 +137,30 @@ static void finish_run(const depthwise_work *w, const float *sums, int64_t pixel
             if (plain) {
                 write_square(w, sum, count, channels, (float *)(void *)place);
             } else {
-                finish_square(w, sum, count, channels, r ? r + (residual + c * g->r_channel + p) * r_size : NULL, place);
+                finish_square(w, sum, count, channels,
+                              r ? r + (residual + c * g->r_channel + p) * r_size : NULL, place);
             }
         }
     }
 }
 
-void RY_ISA_SYMBOL(depthwise_nhwc_finish_planes)(const depthwise_work *w, int64_t line, int64_t lines)
+void RY_ISA_SYMBOL(depthwise_nhwc_finish_planes)(const depthwise_work *w, int64_t line,
+                                                 int64_t lines)
 {
     const ry_problem *problem = w->launch->problem;
     const depthwise_nhwc_plan *plan = w->plan;
     const ry_conv_geometry *g = &plan->geometry;
     float low, high;
     const bool residual = ry_problem_has_input(problem, 3);
-    const bool plain = ry_type_of(&problem->out[0]) == RY_f32 && !residual && ry_activation_bounds(w->activation, &low, &high);
+    const bool plain = ry_type_of(&problem->out[0]) == RY_f32 && !residual &&
+                       ry_activation_bounds(w->activation, &low, &high);
     const int64_t each = plan->dense_out ? lines : 1;
     const float *sums = w->sums;
     for (int64_t i = 0; i < lines; i += each, sums += each * g->out[2] * plan->sum_step) {
-        const int64_t y = w->image * g->y_batch + w->channel * g->y_channel + line_at(w, plan->phase.y_step, line + i);
-        const int64_t r = w->image * g->r_batch + w->channel * g->r_channel + line_at(w, plan->phase.r_step, line + i);
+        const int64_t y = w->image * g->y_batch + w->channel * g->y_channel +
+                          line_at(w, plan->phase.y_step, line + i);
+        const int64_t r = w->image * g->r_batch + w->channel * g->r_channel +
+                          line_at(w, plan->phase.r_step, line + i);
         finish_run(w, sums, each * g->out[2], y, r, plain);
     }
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernel: depthwise convolution, and grouped convolution with few channels, along channels (depthwise_nhwc_plan.h). */
+/* Kernel: depthwise convolution, and grouped convolution with few channels, along channels
+ * (depthwise_nhwc_plan.h). */
 #include "base/integer.h"
-#include "kernels/cpu/simd/simd.h"
-#include "kernels/cpu/parts/conv_kernel.h"
 #include "kernels/cpu/depthwise/depthwise_nhwc.h"
 #include "kernels/cpu/depthwise/depthwise_problem.h"
+#include "kernels/cpu/parts/conv_kernel.h"
+#include "kernels/cpu/simd/simd.h"
 
 #include <assert.h>
 
@@ -25,7 +26,8 @@ static const float *slice_of(const work *w, int64_t z)
 static int64_t row_at(const depthwise_nhwc_plan *plan, int64_t y)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    return !plan->staged ? y * g->x_step[1] : (y < plan->ring ? y : y % plan->ring) * g->in[2] * plan->inputs;
+    return !plan->staged ? y * g->x_step[1]
+                         : (y < plan->ring ? y : y % plan->ring) * g->in[2] * plan->inputs;
 }
 
 static int64_t pixel_step(const work *w)
@@ -34,7 +36,8 @@ static int64_t pixel_step(const work *w)
 }
 
 /* `row`: NULL: it is not inside. */
-static const float **fill_pixels(const work *w, const float *row, int64_t x, int64_t step, int64_t count, const float **to)
+static const float **fill_pixels(const work *w, const float *row, int64_t x, int64_t step,
+                                 int64_t count, const float **to)
 {
     const int64_t pixel = pixel_step(w), end = w->plan->geometry.in[2];
     for (int64_t q = 0; q < count; q++, x += step) {
@@ -62,15 +65,20 @@ static int64_t first_read(const depthwise_nhwc_plan *plan, const place *at)
 }
 
 /* The rows of the window that the table has, and where their weights are. */
-static void set_shape(const work *w, depthwise_block *b, const place *at, int64_t first, int64_t count)
+static void set_shape(const work *w, depthwise_block *b, const place *at, int64_t first,
+                      int64_t count)
 {
     const depthwise_nhwc_plan *plan = w->plan;
     const depthwise_axis *axis = plan->axis;
-    const depthwise_class *slices = at->slices.class, *rows = at->rows.class, *columns = &axis[2].class[at->class];
+    const depthwise_class *slices = at->slices.class, *rows = at->rows.class,
+                          *columns = &axis[2].class[at->class];
     const int64_t classes =
-        slices->packed * axis[1].taps * axis[2].taps + slices->taps * (rows->packed * axis[2].taps + rows->taps * columns->packed);
-    const int64_t tap = classes + (at->slices.first * rows->taps + (at->height == 2 ? 0 : first)) * columns->taps;
-    b->weight = (const float *)w->launch->packed + w->channel / plan->lanes * RY_W + tap * plan->packed_step;
+        slices->packed * axis[1].taps * axis[2].taps +
+        slices->taps * (rows->packed * axis[2].taps + rows->taps * columns->packed);
+    const int64_t tap =
+        classes + (at->slices.first * rows->taps + (at->height == 2 ? 0 : first)) * columns->taps;
+    b->weight = (const float *)w->launch->packed + w->channel / plan->lanes * RY_W +
+                tap * plan->packed_step;
     b->slices = at->slices.count;
     b->rows = count;
     b->first_row = first;
@@ -81,14 +89,17 @@ static void set_shape(const work *w, depthwise_block *b, const place *at, int64_
     b->slice_taps = rows->taps * columns->taps;
 }
 
-/* The rows of the window, or of two lines', that a block's table has: those inside x, or all where the variant has no loop over them. */
-static void find_rows(const depthwise_nhwc_plan *plan, const place *at, int64_t *first, int64_t *count)
+/* The rows of the window, or of two lines', that a block's table has: those inside x, or all where
+ * the variant has no loop over them. */
+static void find_rows(const depthwise_nhwc_plan *plan, const place *at, int64_t *first,
+                      int64_t *count)
 {
     const depthwise_axis *axis = &plan->axis[1];
     *first = at->rows.first;
     *count = at->rows.count;
     if (at->height == 2) {
-        const ry_window_range inside = ry_window_inside(axis->in, at->rows.at, axis->apart, plan->table_rows);
+        const ry_window_range inside =
+            ry_window_inside(axis->in, at->rows.at, axis->apart, plan->table_rows);
         *first = plan->window == 3 ? 0 : inside.begin;
         *count = plan->window == 3 ? plan->table_rows : inside.end - inside.begin;
     }
@@ -109,7 +120,8 @@ static void make_table(const work *w, depthwise_block *b, const place *at)
         for (int64_t j = first; j < first + count; j++) {
             const int64_t y = at->rows.at + j * axis[1].apart;
             const bool is_inside = y >= 0 && y < plan->geometry.in[1];
-            to = fill_pixels(w, is_inside ? slice + row_at(plan, y) : NULL, x, plan->unit, plan->reach, to);
+            to = fill_pixels(w, is_inside ? slice + row_at(plan, y) : NULL, x, plan->unit,
+                             plan->reach, to);
         }
     }
     set_shape(w, b, at, first, count);
@@ -122,16 +134,20 @@ static const float *moved(const float *x, int64_t by)
     return (const float *)((uintptr_t)x + (uintptr_t)by * sizeof *x);
 }
 
-/* Entries first to end - 1 of each row of a table that slides: `outside`, or (NULL) the pixels of the anchor's first block. */
-static void set_entries(const work *w, const place *at, int64_t first, int64_t end, const float *outside)
+/* Entries first to end - 1 of each row of a table that slides: `outside`, or (NULL) the pixels of
+ * the anchor's first block. */
+static void set_entries(const work *w, const place *at, int64_t first, int64_t end,
+                        const float *outside)
 {
     const depthwise_nhwc_plan *plan = w->plan;
     const depthwise_axis *axis = plan->axis;
-    const int64_t step = plan->unit * pixel_step(w), rows = at->height == 2 ? plan->table_rows : at->rows.class->taps;
+    const int64_t step = plan->unit * pixel_step(w),
+                  rows = at->height == 2 ? plan->table_rows : at->rows.class->taps;
     const int64_t start = axis[2].class[0].at * pixel_step(w);
     const float **to = w->table;
     for (int64_t i = 0; i < at->slices.count; i++) {
-        const float *slice = moved(slice_of(w, at->slices.at + (at->slices.first + i) * axis[0].apart), start);
+        const float *slice =
+            moved(slice_of(w, at->slices.at + (at->slices.first + i) * axis[0].apart), start);
         for (int64_t j = 0; j < rows; j++, to += plan->reach) {
             const float *row = moved(slice, row_at(plan, w->anchor + j * axis[1].apart));
             for (int64_t q = first; q < end; q++) {
@@ -144,17 +160,20 @@ static void set_entries(const work *w, const place *at, int64_t first, int64_t e
 static void run_block(const depthwise_nhwc_plan *plan, const depthwise_block *b, int64_t height)
 {
     if (plan->mix) {
-        RY_ISA_SYMBOL(depthwise_nhwc_mixed)(b, plan->mix, plan->window, plan->stride, height, plan->pixels);
+        RY_ISA_SYMBOL(depthwise_nhwc_mixed)
+        (b, plan->mix, plan->window, plan->stride, height, plan->pixels);
     } else {
         RY_ISA_SYMBOL(depthwise_nhwc_block)(b, plan->window, plan->stride, height, plan->pixels);
     }
 }
 
-/* A table that slides from block to block, and from line to line of a slice where a ring's rows do not turn, begins with this one. */
+/* A table that slides from block to block, and from line to line of a slice where a ring's rows do
+ * not turn, begins with this one. */
 static void anchor(work *w, depthwise_block *b, const place *at)
 {
     const bool line_interleave = w->plan->staged && w->plan->ring < w->plan->geometry.in[1];
-    if (w->anchored != at->height || w->anchor_slice != at->z || (line_interleave && w->anchor != at->rows.at)) {
+    if (w->anchored != at->height || w->anchor_slice != at->z ||
+        (line_interleave && w->anchor != at->rows.at)) {
         w->anchored = at->height;
         w->anchor = at->rows.at;
         w->anchor_slice = at->z;
@@ -163,7 +182,8 @@ static void anchor(work *w, depthwise_block *b, const place *at)
     }
 }
 
-/* A block that reaches out of x's columns, and has its pixel 0 there: entries outside are changed for it and changed back. */
+/* A block that reaches out of x's columns, and has its pixel 0 there: entries outside are changed
+ * for it and changed back. */
 static void run_edge(const work *w, depthwise_block *b, int64_t x, const place *at)
 {
     const depthwise_nhwc_plan *plan = w->plan;
@@ -190,8 +210,10 @@ static void set_outputs(const work *w, depthwise_block *b, const place *at, floa
 {
     const depthwise_nhwc_plan *plan = w->plan;
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t *step = plan->phase.y_step, pixels = plan->pixels, column = column_of(plan, at, 0);
-    float *to = (float *)w->launch->out[0] + w->image * g->y_batch + w->channel + at->z * step[0] + at->y * step[1] + column * step[2];
+    const int64_t *step = plan->phase.y_step, pixels = plan->pixels,
+                  column = column_of(plan, at, 0);
+    float *to = (float *)w->launch->out[0] + w->image * g->y_batch + w->channel + at->z * step[0] +
+                at->y * step[1] + column * step[2];
     int64_t row = plan->line_interleave * step[1], pixel = plan->axis[2].classes * step[2];
     if (plan->planes_out) {
         to = sums + column * plan->sum_step;
@@ -202,7 +224,8 @@ static void set_outputs(const work *w, depthwise_block *b, const place *at, floa
         row = pixels * plan->sum_step;
         pixel = plan->sum_step;
     }
-    const int64_t full = ry_min(pixels, (g->out[2] - column + plan->axis[2].classes - 1) / plan->axis[2].classes);
+    const int64_t full =
+        ry_min(pixels, (g->out[2] - column + plan->axis[2].classes - 1) / plan->axis[2].classes);
     for (int64_t i = 0; i < at->height; i++, to += row) {
         for (int64_t p = 0; p < pixels; p++) {
             b->to[i * pixels + p] = p < full ? to + p * pixel : w->dump;
@@ -214,22 +237,29 @@ static void set_outputs(const work *w, depthwise_block *b, const place *at, floa
 /* Are all rows of a table inside x? */
 static bool reads_inside(const depthwise_nhwc_plan *plan, const place *at)
 {
-    return at->rows.at >= 0 && at->rows.at + (plan->table_rows - 1) * plan->axis[1].apart < plan->axis[1].in;
+    return at->rows.at >= 0 &&
+           at->rows.at + (plan->table_rows - 1) * plan->axis[1].apart < plan->axis[1].in;
 }
 
 /* The columns of a class. */
 static void run_class(const work *w, depthwise_block *b, place *at, int64_t line, float *sums)
 {
     const depthwise_nhwc_plan *plan = w->plan;
-    const int64_t columns = depthwise_axis_outputs(&plan->axis[2], at->class), x_step = plan->pixels * plan->axis[2].move * pixel_step(w);
-    const int64_t step = plan->planes_out ? plan->sum_step : plan->through ? 0 : plan->phase.y_step[2];
-    /* a block that reads no pixel outside x, in the rows that it does not leave out, moves on from the one before */
+    const int64_t columns = depthwise_axis_outputs(&plan->axis[2], at->class),
+                  x_step = plan->pixels * plan->axis[2].move * pixel_step(w);
+    const int64_t step = plan->planes_out ? plan->sum_step
+                         : plan->through  ? 0
+                                          : plan->phase.y_step[2];
+    /* a block that reads no pixel outside x, in the rows that it does not leave out, moves on from
+     * the one before */
     const bool lines = at->height == 1 || plan->window > 3 || reads_inside(plan, at);
-    const int64_t reach = (plan->pixels - 1) * plan->axis[2].move + (plan->axis[2].class[at->class].taps - 1) * plan->axis[2].apart;
+    const int64_t reach = (plan->pixels - 1) * plan->axis[2].move +
+                          (plan->axis[2].class[at->class].taps - 1) * plan->axis[2].apart;
     int64_t x = plan->axis[2].class[at->class].at;
     bool within = false;
     b->fresh = 0;
-    for (at->q = 0; at->q < columns; at->q += plan->pixels, x += plan->pixels * plan->axis[2].move) {
+    for (at->q = 0; at->q < columns;
+         at->q += plan->pixels, x += plan->pixels * plan->axis[2].move) {
         const bool still = within;
         within = lines && x >= 0 && x + reach < plan->axis[2].in;
         if (still && within) {
@@ -243,11 +273,13 @@ static void run_class(const work *w, depthwise_block *b, place *at, int64_t line
             set_outputs(w, b, at, sums);
         }
         run_block(plan, b, at->height);
-        for (int64_t i = 0; plan->through && !plan->planes_out && i < at->height * plan->pixels; i++) {
+        for (int64_t i = 0; plan->through && !plan->planes_out && i < at->height * plan->pixels;
+             i++) {
             if (b->to[i] != w->dump) {
                 assert(b->to[i]); /* set_outputs sets them all */
                 const int64_t column = column_of(plan, at, i % plan->pixels);
-                RY_ISA_SYMBOL(depthwise_nhwc_finish_pixel)(w, line + i / plan->pixels * plan->line_interleave, column, b->to[i]);
+                RY_ISA_SYMBOL(depthwise_nhwc_finish_pixel)
+                (w, line + i / plan->pixels * plan->line_interleave, column, b->to[i]);
             }
         }
     }
@@ -258,8 +290,10 @@ static void run_sliding(work *w, depthwise_block *b, place *at, float *sums)
 {
     const depthwise_nhwc_plan *plan = w->plan;
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t pixels = plan->pixels, columns = g->out[2], in = g->in[2], height = at->height, pixel = pixel_step(w);
-    const int64_t move = pixels * plan->axis[2].move, y_step = pixels * (plan->planes_out ? plan->sum_step : plan->phase.y_step[2]);
+    const int64_t pixels = plan->pixels, columns = g->out[2], in = g->in[2], height = at->height,
+                  pixel = pixel_step(w);
+    const int64_t move = pixels * plan->axis[2].move,
+                  y_step = pixels * (plan->planes_out ? plan->sum_step : plan->phase.y_step[2]);
     const int64_t last = (plan->reach - 1) * plan->unit;
     anchor(w, b, at);
     b->fresh = plan->fetches && b->slices > 0 ? ry_min(b->rows, height * g->stride[1]) : 0;
@@ -314,10 +348,12 @@ static void set_readings(const work *w)
     const depthwise_nhwc_plan *plan = w->plan;
     depthwise_reading *reading = w->reading;
     for (int64_t c = 0; c < w->channels; c += plan->lanes, reading++) {
-        const int64_t turn = (w->channel + c) % plan->multiplier, last = ry_min(w->channels - c, plan->lanes) - 1;
-        *reading = (depthwise_reading){.at = (w->channel + c) / plan->multiplier * plan->depth - w->input,
-                                       .lane = w->lanes + turn * RY_W,
-                                       .last = (turn + last) / plan->multiplier * plan->depth};
+        const int64_t turn = (w->channel + c) % plan->multiplier,
+                      last = ry_min(w->channels - c, plan->lanes) - 1;
+        *reading =
+            (depthwise_reading){.at = (w->channel + c) / plan->multiplier * plan->depth - w->input,
+                                .lane = w->lanes + turn * RY_W,
+                                .last = (turn + last) / plan->multiplier * plan->depth};
     }
 }
 
@@ -327,12 +363,15 @@ static void run_lines(work *w, depthwise_block *b, int64_t first_line, int64_t e
     const depthwise_nhwc_plan *plan = w->plan;
     const ry_conv_geometry *g = &plan->geometry;
     for (int64_t line = first_line, held = first_line; line < end_line;) {
-        const int64_t y = line % g->out[1], left = ry_ceil_div(ry_min(end_line - line, g->out[1] - y), plan->line_interleave);
+        const int64_t y = line % g->out[1],
+                      left = ry_ceil_div(ry_min(end_line - line, g->out[1] - y),
+                                         plan->line_interleave);
         const int64_t height = ry_min(plan->height, left);
         if (plan->staged) {
             RY_ISA_SYMBOL(depthwise_nhwc_stage)(w, line / g->out[1], y, height);
         }
-        run_line(w, b, line, height, w->sums + (plan->planes_out ? (line - held) * g->out[2] * plan->sum_step : 0));
+        run_line(w, b, line, height,
+                 w->sums + (plan->planes_out ? (line - held) * g->out[2] * plan->sum_step : 0));
         if (plan->activated) {
             RY_ISA_SYMBOL(depthwise_nhwc_activate)(w, line, height);
         }
@@ -348,7 +387,8 @@ static void run_channels(work *w, int64_t first_line, int64_t end_line)
 {
     const depthwise_nhwc_plan *plan = w->plan;
     depthwise_block b = {.x = w->table,
-                         .bias = (const float *)w->launch->packed + plan->depth * plan->taps * plan->packed_step +
+                         .bias = (const float *)w->launch->packed +
+                                 plan->depth * plan->taps * plan->packed_step +
                                  w->channel / plan->lanes * RY_W,
                          .packed_step = plan->packed_step,
                          .taps = plan->taps,
@@ -371,8 +411,8 @@ static void run_channels(work *w, int64_t first_line, int64_t end_line)
 }
 
 /* Lines [first_line, end_line) of an image, for the output channels [first, end). */
-static void run_part(const ry_cpu_launch *launch, int64_t image, int64_t first_line, int64_t end_line, int64_t first, int64_t end,
-                     char *scratch)
+static void run_part(const ry_cpu_launch *launch, int64_t image, int64_t first_line,
+                     int64_t end_line, int64_t first, int64_t end, char *scratch)
 {
     const depthwise_nhwc_plan *plan = launch->state;
     work w = {.plan = plan,
@@ -389,13 +429,17 @@ static void run_part(const ry_cpu_launch *launch, int64_t image, int64_t first_l
     memset(w.zeros, 0, plan->dump);
     for (int64_t i = 0; plan->mix && i < plan->multiplier * RY_W; i++) {
         /* lanes behind the last read what it reads */
-        w.lanes[i] = (int32_t)((i / RY_W + ry_min(i % RY_W, plan->lanes - 1)) / plan->multiplier * plan->depth);
+        w.lanes[i] = (int32_t)((i / RY_W + ry_min(i % RY_W, plan->lanes - 1)) / plan->multiplier *
+                               plan->depth);
     }
     w.stage_end = plan->geometry.in[1];
     if (plan->geometry.out[0] == 1) {
         const depthwise_axis *axis = &plan->axis[1];
-        w.stage_first = ry_max(0, ry_min(w.stage_end, first_line / axis->classes * axis->move + axis->low));
-        w.stage_end = ry_max(w.stage_first, ry_min(w.stage_end, (end_line - 1) / axis->classes * axis->move + axis->high + 1));
+        w.stage_first =
+            ry_max(0, ry_min(w.stage_end, first_line / axis->classes * axis->move + axis->low));
+        w.stage_end =
+            ry_max(w.stage_first, ry_min(w.stage_end, (end_line - 1) / axis->classes * axis->move +
+                                                          axis->high + 1));
     }
     for (w.channel = first; w.channel < end; w.channel += plan->channels) {
         w.channels = ry_min(end - w.channel, plan->channels);
@@ -408,7 +452,8 @@ static void run_part(const ry_cpu_launch *launch, int64_t image, int64_t first_l
     }
 }
 
-void RY_ISA_SYMBOL(depthwise_nhwc_lines)(const ry_cpu_launch *launch, int64_t image, int64_t first, int64_t end, char *scratch)
+void RY_ISA_SYMBOL(depthwise_nhwc_lines)(const ry_cpu_launch *launch, int64_t image, int64_t first,
+                                         int64_t end, char *scratch)
 {
     const depthwise_nhwc_plan *plan = launch->state;
     run_part(launch, image, first, end, 0, plan->outputs, scratch);
@@ -417,22 +462,27 @@ void RY_ISA_SYMBOL(depthwise_nhwc_lines)(const ry_cpu_launch *launch, int64_t im
 static void run(const ry_cpu_launch *launch, size_t task)
 {
     const depthwise_nhwc_plan *plan = launch->state;
-    const int64_t index = (int64_t)task, part = index % plan->channel_parts, block = index / plan->channel_parts % plan->row_blocks;
-    const int64_t image = index / plan->channel_parts / plan->row_blocks, line = block * plan->rows, channel = part * plan->part;
-    run_part(launch, image, line, ry_min(line + plan->rows, plan->lines), channel, ry_min(channel + plan->part, plan->outputs),
-             launch->scratch);
+    const int64_t index = (int64_t)task, part = index % plan->channel_parts,
+                  block = index / plan->channel_parts % plan->row_blocks;
+    const int64_t image = index / plan->channel_parts / plan->row_blocks, line = block * plan->rows,
+                  channel = part * plan->part;
+    run_part(launch, image, line, ry_min(line + plan->rows, plan->lines), channel,
+             ry_min(channel + plan->part, plan->outputs), launch->scratch);
 }
 
 /* The weights of tap (t, r, s) of channel i of every group. */
-static void pack_tap(const ry_cpu_launch *launch, int64_t i, int64_t t, int64_t r, int64_t s, float *to)
+static void pack_tap(const ry_cpu_launch *launch, int64_t i, int64_t t, int64_t r, int64_t s,
+                     float *to)
 {
     const depthwise_nhwc_plan *plan = launch->state;
     for (int64_t k = 0; k < plan->outputs; k++) {
-        to[k / plan->lanes * RY_W + k % plan->lanes] = ry_depthwise_weight(launch, &plan->geometry, k, i, t, r, s);
+        to[k / plan->lanes * RY_W + k % plan->lanes] =
+            ry_depthwise_weight(launch, &plan->geometry, k, i, t, r, s);
     }
 }
 
-/* A task packs the weights of one input channel of every group, [class of slices][of rows][of columns][tap][output channel]; a last one the bias. */
+/* A task packs the weights of one input channel of every group, [class of slices][of rows][of
+ * columns][tap][output channel]; a last one the bias. */
 void RY_ISA_SYMBOL(depthwise_nhwc_pack)(const ry_cpu_launch *launch, size_t task)
 {
     const depthwise_nhwc_plan *plan = launch->state;
@@ -451,18 +501,23 @@ void RY_ISA_SYMBOL(depthwise_nhwc_pack)(const ry_cpu_launch *launch, size_t task
         classes[j] = axis[j].same ? 1 : axis[j].classes;
     }
     for (int64_t n = 0; n < classes[0] * classes[1] * classes[2]; n++) {
-        const depthwise_class *slices = &axis[0].class[n / classes[2] / classes[1]], *rows = &axis[1].class[n / classes[2] % classes[1]];
+        const depthwise_class *slices = &axis[0].class[n / classes[2] / classes[1]],
+                              *rows = &axis[1].class[n / classes[2] % classes[1]];
         const depthwise_class *columns = &axis[2].class[n % classes[2]];
-        for (int64_t tap = 0; tap < slices->taps * rows->taps * columns->taps; tap++, to += plan->packed_step) {
-            const int64_t t = tap / columns->taps / rows->taps, r = tap / columns->taps % rows->taps, s = tap % columns->taps;
-            pack_tap(launch, i, slices->tap + t * slices->tap_step, rows->tap + r * rows->tap_step, columns->tap + s * columns->tap_step,
-                     to);
+        for (int64_t tap = 0; tap < slices->taps * rows->taps * columns->taps;
+             tap++, to += plan->packed_step) {
+            const int64_t t = tap / columns->taps / rows->taps,
+                          r = tap / columns->taps % rows->taps, s = tap % columns->taps;
+            pack_tap(launch, i, slices->tap + t * slices->tap_step, rows->tap + r * rows->tap_step,
+                     columns->tap + s * columns->tap_step, to);
         }
     }
 }
 
 /* Full vectors of channels and blocks of pixels. */
-RY_CONV_KERNELS(depthwise_nhwc, .applicable = RY_ISA_JOIN(ry_depthwise_nhwc_takes_, RY_W), .knobs = ry_depthwise_nhwc_knobs,
-                .knob_count = NHWC_KNOBS, .values = ry_depthwise_nhwc_values, .prepare = ry_depthwise_nhwc_prepare,
-                .initialise = ry_depthwise_nhwc_initialise, .pack = RY_ISA_SYMBOL(depthwise_nhwc_pack), .run = run,
+RY_CONV_KERNELS(depthwise_nhwc, .applicable = RY_ISA_JOIN(ry_depthwise_nhwc_takes_, RY_W),
+                .knobs = ry_depthwise_nhwc_knobs, .knob_count = NHWC_KNOBS,
+                .values = ry_depthwise_nhwc_values, .prepare = ry_depthwise_nhwc_prepare,
+                .initialise = ry_depthwise_nhwc_initialise,
+                .pack = RY_ISA_SYMBOL(depthwise_nhwc_pack), .run = run,
                 .packed_inputs = 1u << 1 | 1u << 2);

@@ -11,15 +11,18 @@
 #include <string.h>
 
 enum {
-    MIN_TURN = 4,   /* lines of a class that is computed in turn: with fewer there are too few tasks, which take whole turns */
-    TASK_ROWS = 8,    /* a task reads the rows that its window reaches over once more than it computes; half of them with windows of 3 */
-    MIN_PART = 192, /* channels of a task, where there are enough rows to cut */
+    MIN_TURN = 4,  /* lines of a class that is computed in turn: with fewer there are too few tasks,
+                      which take whole turns */
+    TASK_ROWS = 8, /* a task reads the rows that its window reaches over once more than it computes;
+                      half of them with windows of 3 */
+    MIN_PART = 192,       /* channels of a task, where there are enough rows to cut */
     RING_SUITS = 4 << 20, /* bytes of a worker's scratch at least that a vector's slices may take */
     HOLD_PIXELS = 64,     /* narrow lines are transposed back so many pixels at a time */
     MAX_TAPS = 1024
 };
 
-/* Bytes that a block reads and writes: little more than a first-level cache has; more parts of channels cost more. */
+/* Bytes that a block reads and writes: little more than a first-level cache has; more parts of
+ * channels cost more. */
 static int64_t max_block(const ry_machine *machine)
 {
     return ry_machine_core_bytes(machine, RYND_LEVEL_L1) / 4 * 5;
@@ -31,23 +34,29 @@ static int64_t max_ring(const ry_machine *machine)
     return ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 2;
 }
 
-/* Narrow planes of so many bytes are staged whole: their transposed squares do not end with the rows. */
+/* Narrow planes of so many bytes are staged whole: their transposed squares do not end with the
+ * rows. */
 static int64_t ring_full(const ry_machine *machine)
 {
     return ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 8;
 }
 
-/* The last of the channels that a vector of outputs reads, from the first channel of its first group on: vectors without gaps. */
+/* The last of the channels that a vector of outputs reads, from the first channel of its first
+ * group on: vectors without gaps. */
 static int64_t last_lane(const ry_conv_geometry *g, int width)
 {
-    const int64_t each = g->channels_out, turn = each % width == 0 ? each - width : width % each == 0 ? 0 : each - 1;
+    const int64_t each = g->channels_out, turn = each % width == 0   ? each - width
+                                                 : width % each == 0 ? 0
+                                                                     : each - 1;
     return (turn + width - 1) / each * g->channels_in;
 }
 
-/* How many of x's vectors those of `lanes` outputs are picked from, for one channel of each group: 1 or 2; 0: more. */
+/* How many of x's vectors those of `lanes` outputs are picked from, for one channel of each group:
+ * 1 or 2; 0: more. */
 static int mix_of(const ry_conv_geometry *g, int64_t lanes, int width)
 {
-    const int64_t last = lanes == width ? last_lane(g, width) : (lanes / g->channels_out - 1) * g->channels_in;
+    const int64_t last =
+        lanes == width ? last_lane(g, width) : (lanes / g->channels_out - 1) * g->channels_in;
     return last < width ? 1 : last + g->channels_in <= 2 * width ? 2 : 0;
 }
 
@@ -62,7 +71,8 @@ static bool is_flat(const ry_conv_geometry *g)
     return g->in[0] == 1 && g->out[0] == 1;
 }
 
-/* Where the channels of x and of y are stored: side by side, or in planes whose rows have their pixels side by side. */
+/* Where the channels of x and of y are stored: side by side, or in planes whose rows have their
+ * pixels side by side. */
 static bool find_layout(const ry_problem *problem, depthwise_nhwc_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
@@ -71,15 +81,17 @@ static bool find_layout(const ry_problem *problem, depthwise_nhwc_plan *plan)
     plan->planes_in = g->x_channel != 1;
     plan->planes_out = g->y_channel != 1 || (residual && g->r_channel != 1);
     plan->dense_in = g->x_step[1] == g->in[2] || g->in[1] == 1;
-    plan->dense_out = (at->y_step[1] == g->out[2] || g->out[1] == 1) && (at->y_step[0] == g->out[1] * g->out[2] || g->out[0] == 1);
+    plan->dense_out = (at->y_step[1] == g->out[2] || g->out[1] == 1) &&
+                      (at->y_step[0] == g->out[1] * g->out[2] || g->out[0] == 1);
     if (residual) {
-        plan->dense_out =
-            plan->dense_out && (at->r_step[1] == g->out[2] || g->out[1] == 1) && (at->r_step[0] == g->out[1] * g->out[2] || g->out[0] == 1);
+        plan->dense_out = plan->dense_out && (at->r_step[1] == g->out[2] || g->out[1] == 1) &&
+                          (at->r_step[0] == g->out[1] * g->out[2] || g->out[0] == 1);
     }
     if (plan->planes_in && g->x_step[2] != 1 && g->in[2] > 1) {
         return false;
     }
-    return !plan->planes_out || ((at->y_step[2] == 1 || g->out[2] == 1) && (!residual || at->r_step[2] == 1 || g->out[2] == 1));
+    return !plan->planes_out || ((at->y_step[2] == 1 || g->out[2] == 1) &&
+                                 (!residual || at->r_step[2] == 1 || g->out[2] == 1));
 }
 
 static bool find_axes(const ry_conv_geometry *g, depthwise_nhwc_plan *plan)
@@ -111,13 +123,16 @@ bool ry_depthwise_nhwc_suits(const ry_problem *problem, int width)
     if (!find_axes(g, &plan) || !find_layout(problem, &plan)) {
         return false;
     }
-    const int64_t slices = is_flat(g) ? 0 : reach_of(&plan.axis[0]) * g->in[1] * g->in[2] * width * (int64_t)sizeof(float);
-    return g->kernel[0] * g->kernel[1] * g->kernel[2] <= MAX_TAPS && has_lanes(g, width) && slices <= RING_SUITS;
+    const int64_t slices =
+        is_flat(g) ? 0
+                   : reach_of(&plan.axis[0]) * g->in[1] * g->in[2] * width * (int64_t)sizeof(float);
+    return g->kernel[0] * g->kernel[1] * g->kernel[2] <= MAX_TAPS && has_lanes(g, width) &&
+           slices <= RING_SUITS;
 }
 
-#define TAKES(width)                                             \
+#define TAKES(width)                                                \
     bool ry_depthwise_nhwc_takes_##width(const ry_problem *problem) \
-    {                                                            \
+    {                                                               \
         return ry_depthwise_nhwc_suits(problem, width);             \
     }
 TAKES(4)
@@ -155,14 +170,14 @@ static double tap_cycles(const depthwise_nhwc_plan *plan, int mix)
     return tap[mix][plan->window == 0 ? 2 : plan->stride > 1];
 }
 
-/* Windows that have variants: of 3, 5, ... 11 neighbours in a row, or of such where a row is cut into interleaved ones. The
- * axis so cut; false: there is no such variant. */
+/* Windows that have variants: of 3, 5, ... 11 neighbours in a row, or of such where a row is cut
+ * into interleaved ones. The axis so cut; false: there is no such variant. */
 static bool part_window(const depthwise_nhwc_plan *plan, depthwise_axis *parted)
 {
     *parted = plan->axis[2];
     const int64_t taps = parted->taps;
-    return parted->same && taps >= 3 && taps <= MAX_NHWC_WINDOW && taps % 2 == 1 && ry_depthwise_axis_part(parted) &&
-           parted->move <= 2 * parted->apart;
+    return parted->same && taps >= 3 && taps <= MAX_NHWC_WINDOW && taps % 2 == 1 &&
+           ry_depthwise_axis_part(parted) && parted->move <= 2 * parted->apart;
 }
 
 /* Taps of a window that has a variant of its own; 0: there is none. */
@@ -181,10 +196,12 @@ static void choose_window(const ry_query *query, depthwise_nhwc_plan *plan)
     if (wanted == 0 || !part_window(plan, &parted)) {
         return;
     }
-    const double any = tap_cycles(plan, plan->mix) * (double)blocks_of(&plan->axis[2], best_pixels(&plan->axis[2]));
+    const double any = tap_cycles(plan, plan->mix) *
+                       (double)blocks_of(&plan->axis[2], best_pixels(&plan->axis[2]));
     plan->window = parted.taps;
     plan->stride = parted.move / parted.apart;
-    if (wanted > 0 || tap_cycles(plan, plan->mix) * (double)blocks_of(&parted, best_pixels(&parted)) < any) {
+    if (wanted > 0 ||
+        tap_cycles(plan, plan->mix) * (double)blocks_of(&parted, best_pixels(&parted)) < any) {
         plan->axis[2] = parted;
     } else {
         plan->window = 0;
@@ -197,11 +214,13 @@ static int64_t common_divisor(int64_t a, int64_t b)
     return b == 0 ? a : common_divisor(b, a % b);
 }
 
-/* Parts the rows of a dilated window, if two lines share rows then. Those that are staged, or held until they are transposed, follow each other. */
+/* Parts the rows of a dilated window, if two lines share rows then. Those that are staged, or held
+ * until they are transposed, follow each other. */
 static bool take_turns(const depthwise_nhwc_plan *plan, depthwise_axis *rows)
 {
     depthwise_axis parted = *rows;
-    if (!rows->same || rows->apart == 1 || !is_flat(&plan->geometry) || plan->staged || plan->planes_out || !ry_depthwise_axis_part(&parted) ||
+    if (!rows->same || rows->apart == 1 || !is_flat(&plan->geometry) || plan->staged ||
+        plan->planes_out || !ry_depthwise_axis_part(&parted) ||
         parted.move != plan->stride * parted.apart || rows->out <= MIN_TURN * parted.classes) {
         return false;
     }
@@ -213,7 +232,8 @@ static bool take_turns(const depthwise_nhwc_plan *plan, depthwise_axis *rows)
 static bool has_two(const depthwise_nhwc_plan *plan)
 {
     const int64_t taps = plan->axis[1].taps;
-    const bool wide = (plan->window == 5 || plan->window == 7) && taps >= plan->stride && !plan->mix;
+    const bool wide =
+        (plan->window == 5 || plan->window == 7) && taps >= plan->stride && !plan->mix;
     return plan->geometry.out[1] > 1 && (wide || (plan->window == 3 && taps == 3));
 }
 
@@ -222,11 +242,13 @@ static bool choose_height(const ry_query *query, depthwise_nhwc_plan *plan)
 {
     depthwise_axis *rows = &plan->axis[1];
     const int64_t wanted = ry_form_wanted(query, NHWC_HEIGHT);
-    const bool two = wanted == RY_KNOB_FREE ? depthwise_many_registers(&query->kernel->simd) : wanted == 2;
+    const bool two =
+        wanted == RY_KNOB_FREE ? depthwise_many_registers(&query->kernel->simd) : wanted == 2;
     plan->height = plan->line_interleave = 1;
     if (two && has_two(plan)) {
         plan->line_interleave = take_turns(plan, rows) ? rows->classes : 1;
-        plan->height = plan->line_interleave > 1 || (rows->apart == 1 && rows->move == plan->stride) ? 2 : 1;
+        plan->height =
+            plan->line_interleave > 1 || (rows->apart == 1 && rows->move == plan->stride) ? 2 : 1;
     }
     return wanted != 2 || plan->height == 2;
 }
@@ -258,7 +280,8 @@ static void choose_lanes(int width, depthwise_nhwc_plan *plan)
     const ry_conv_geometry *g = &plan->geometry;
     double best = -1;
     for (int64_t lanes = width; lanes > 0;
-         lanes = lanes == width ? (width - 1) / plan->multiplier * plan->multiplier : lanes - plan->multiplier) {
+         lanes = lanes == width ? (width - 1) / plan->multiplier * plan->multiplier
+                                : lanes - plan->multiplier) {
         const int mix = mix_of(g, lanes, width);
         const double cost = tap_cycles(plan, mix) * (double)ry_ceil_div(plan->outputs, lanes);
         if (mix > 0 && (best < 0 || cost < best)) {
@@ -272,7 +295,9 @@ static void choose_lanes(int width, depthwise_nhwc_plan *plan)
 /* Channels of x that `channels` neighbouring outputs read, at most, full vectors. */
 static int64_t inputs_of(const depthwise_nhwc_plan *plan, int64_t channels, int width)
 {
-    return plan->mix ? ry_round_up((ry_ceil_div(channels - 1, plan->multiplier) + 1) * plan->depth, width) : channels;
+    return plan->mix
+               ? ry_round_up((ry_ceil_div(channels - 1, plan->multiplier) + 1) * plan->depth, width)
+               : channels;
 }
 
 static void choose_ring(int width, const ry_machine *machine, depthwise_nhwc_plan *plan)
@@ -280,7 +305,8 @@ static void choose_ring(int width, const ry_machine *machine, depthwise_nhwc_pla
     const ry_conv_geometry *g = &plan->geometry;
     plan->slices = g->in[0] == 1 ? 1 : reach_of(&plan->axis[0]);
     plan->ring = (plan->height - 1) * plan->axis[1].move + reach_of(&plan->axis[1]);
-    const bool full = plan->planes_in && plan->dense_in && g->in[1] * g->in[2] * width * (int64_t)sizeof(float) <= ring_full(machine);
+    const bool full = plan->planes_in && plan->dense_in &&
+                      g->in[1] * g->in[2] * width * (int64_t)sizeof(float) <= ring_full(machine);
     if (!is_flat(g) || plan->ring > g->in[1] || full) {
         plan->ring = g->in[1];
     }
@@ -292,18 +318,24 @@ static int64_t tasks_enough(int width, const ry_machine *machine, const depthwis
     const struct ry_depthwise_nhwc_costs *cost = &ry_costs_of(width)->depthwise_nhwc;
     const ry_conv_geometry *g = &plan->geometry;
     const double pixels = (double)(g->batch * plan->lines * g->out[2]);
-    const double taps = ry_depthwise_axis_mean(&plan->axis[0]) * ry_depthwise_axis_mean(&plan->axis[1]) * ry_depthwise_axis_mean(&plan->axis[2]);
-    const double read = (double)(g->batch * g->in[0] * g->in[1] * g->in[2]) / (double)plan->multiplier;
-    const double moved = (plan->planes_in ? cost->read_planes * read : 0) + (plan->planes_out ? cost->write_planes * pixels : 0);
-    const double work = (pixels * (double)plan->depth * (taps + 1.0) + moved) * (double)plan->packed_step;
+    const double taps = ry_depthwise_axis_mean(&plan->axis[0]) *
+                        ry_depthwise_axis_mean(&plan->axis[1]) *
+                        ry_depthwise_axis_mean(&plan->axis[2]);
+    const double read =
+        (double)(g->batch * g->in[0] * g->in[1] * g->in[2]) / (double)plan->multiplier;
+    const double moved = (plan->planes_in ? cost->read_planes * read : 0) +
+                         (plan->planes_out ? cost->write_planes * pixels : 0);
+    const double work =
+        (pixels * (double)plan->depth * (taps + 1.0) + moved) * (double)plan->packed_step;
     const double each = (double)ry_machine_task_products(machine, cost->task);
     const int64_t enough = depthwise_tasks_enough(machine);
     return ry_max(1, work < each * (double)enough ? (int64_t)(work / each) : enough);
 }
 
-/* Lines of a task. Whose sums are in scratch until they are transposed takes channels apart before lines: parts of the
- * lines stage again what they share. */
-static int64_t choose_rows(const ry_machine *machine, const depthwise_nhwc_plan *plan, int64_t enough, int64_t parts)
+/* Lines of a task. Whose sums are in scratch until they are transposed takes channels apart before
+ * lines: parts of the lines stage again what they share. */
+static int64_t choose_rows(const ry_machine *machine, const depthwise_nhwc_plan *plan,
+                           int64_t enough, int64_t parts)
 {
     const ry_conv_geometry *g = &plan->geometry;
     if (plan->staged) {
@@ -313,11 +345,13 @@ static int64_t choose_rows(const ry_machine *machine, const depthwise_nhwc_plan 
     const int64_t rows = g->kernel[1] > 3 ? TASK_ROWS : TASK_ROWS / 2, all = g->batch * plan->lines;
     const int64_t cuts = ry_ceil_div(plan->lines, ry_max(rows, ry_ceil_div(all, enough)));
     const int64_t even = cuts > 1 ? depthwise_even_tasks(cuts, machine) : 1;
-    return ry_min(plan->lines, ry_round_up(ry_ceil_div(plan->lines, even), plan->height * plan->line_interleave));
+    return ry_min(plan->lines, ry_round_up(ry_ceil_div(plan->lines, even),
+                                           plan->height * plan->line_interleave));
 }
 
 /* Parts of the channels, where a task takes so many lines. */
-static int64_t choose_parts(int width, const ry_machine *machine, const depthwise_nhwc_plan *plan, int64_t enough, int64_t rows)
+static int64_t choose_parts(int width, const ry_machine *machine, const depthwise_nhwc_plan *plan,
+                            int64_t enough, int64_t rows)
 {
     const ry_conv_geometry *g = &plan->geometry;
     if (plan->staged) {
@@ -326,22 +360,27 @@ static int64_t choose_parts(int width, const ry_machine *machine, const depthwis
         const int64_t max = ry_ceil_div(plan->outputs, half ? 2 * plan->lanes : plan->lanes);
         return ry_min(ry_ceil_div(depthwise_even_tasks(enough, machine), g->batch), max);
     }
-    /* whole pixels are next to each other, where parts of them would be read and written in pieces */
+    /* whole pixels are next to each other, where parts of them would be read and written in pieces
+     */
     const int64_t min = ry_max(1, ry_ceil_div(enough, g->batch * ry_ceil_div(plan->lines, rows)));
-    return rows == plan->lines ? depthwise_even_tasks(min, machine) : ry_min(min, ry_max(1, plan->outputs / MIN_PART));
+    return rows == plan->lines ? depthwise_even_tasks(min, machine)
+                               : ry_min(min, ry_max(1, plan->outputs / MIN_PART));
 }
 
 static void choose_tasks(const ry_query *query, depthwise_nhwc_plan *plan)
 {
     const int width = query->kernel->simd.width;
     const ry_machine *machine = query->target->machine;
-    const int64_t enough = tasks_enough(width, machine, plan), part = ry_form_wanted(query, NHWC_PART);
+    const int64_t enough = tasks_enough(width, machine, plan),
+                  part = ry_form_wanted(query, NHWC_PART);
     plan->rows = ry_form_wanted(query, NHWC_TASK_ROWS);
     if (plan->rows == RY_KNOB_FREE && !plan->staged) {
         plan->rows = choose_rows(machine, plan, enough, 0);
     }
     plan->part = part == RY_KNOB_FREE
-                     ? ry_round_up(ry_ceil_div(plan->outputs, choose_parts(width, machine, plan, enough, plan->rows)), plan->lanes)
+                     ? ry_round_up(ry_ceil_div(plan->outputs, choose_parts(width, machine, plan,
+                                                                           enough, plan->rows)),
+                                   plan->lanes)
                      : part;
     plan->channel_parts = ry_ceil_div(plan->outputs, plan->part);
     if (plan->rows == RY_KNOB_FREE) {
@@ -351,17 +390,22 @@ static void choose_tasks(const ry_query *query, depthwise_nhwc_plan *plan)
     plan->tasks = plan->geometry.batch * plan->row_blocks * plan->channel_parts;
 }
 
-/* Channels of a part that go through the rows together: as many as have what a block needs, and what is staged, in their caches. */
+/* Channels of a part that go through the rows together: as many as have what a block needs, and
+ * what is staged, in their caches. */
 static int64_t near_channels(int width, const ry_machine *machine, const depthwise_nhwc_plan *plan)
 {
     const depthwise_axis *columns = &plan->axis[2];
-    const int64_t size = (int64_t)sizeof(float), reach = (plan->pixels - 1) * columns->move + reach_of(columns);
+    const int64_t size = (int64_t)sizeof(float),
+                  reach = (plan->pixels - 1) * columns->move + reach_of(columns);
     /* a vector's pixels that a block reads and writes, and weights */
-    const int64_t read = ry_ceil_div(ry_min(reach, plan->reach) * plan->table_rows * plan->axis[0].taps * plan->depth, plan->multiplier);
+    const int64_t read = ry_ceil_div(ry_min(reach, plan->reach) * plan->table_rows *
+                                         plan->axis[0].taps * plan->depth,
+                                     plan->multiplier);
     const int64_t each = read + plan->taps * plan->depth + plan->height * plan->pixels;
     int64_t channels = ry_max(1, max_block(machine) / size / (each * width)) * plan->lanes;
     if (plan->staged) {
-        const int64_t staged = plan->slices * plan->ring * plan->geometry.in[2] * inputs_of(plan, plan->lanes, width);
+        const int64_t staged =
+            plan->slices * plan->ring * plan->geometry.in[2] * inputs_of(plan, plan->lanes, width);
         channels = ry_min(channels, ry_max(1, max_ring(machine) / size / staged) * plan->lanes);
     }
     channels = ry_min(plan->part, channels);
@@ -381,42 +425,62 @@ static void choose_channels(const ry_query *query, depthwise_nhwc_plan *plan)
     plan->plane = plan->ring * g->in[2] * plan->inputs;
     plan->hold = plan->height;
     if (plan->planes_out && plan->dense_out) {
-        plan->hold = ry_max(plan->height, ry_min(plan->rows, ry_round_up(ry_ceil_div(HOLD_PIXELS, g->out[2]), plan->height)));
+        plan->hold = ry_max(
+            plan->height,
+            ry_min(plan->rows, ry_round_up(ry_ceil_div(HOLD_PIXELS, g->out[2]), plan->height)));
     }
 }
 
 static void place(int width, depthwise_nhwc_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t size = (int64_t)sizeof(float), held = plan->planes_out ? plan->hold * g->out[2] + width : plan->height * plan->pixels;
-    size_t at = ry_aligned((size_t)((plan->mix ? plan->inputs + NHWC_DEPTH : plan->channels) * size));
+    const int64_t size = (int64_t)sizeof(float), held = plan->planes_out
+                                                            ? plan->hold * g->out[2] + width
+                                                            : plan->height * plan->pixels;
+    size_t at =
+        ry_aligned((size_t)((plan->mix ? plan->inputs + NHWC_DEPTH : plan->channels) * size));
     plan->dump = at, at += ry_aligned((size_t)(plan->channels * size));
     plan->sums = at, at += plan->through ? ry_aligned((size_t)(held * plan->sum_step * size)) : 0;
-    plan->ring_at = at, at += plan->staged ? ry_aligned((size_t)(plan->slices * plan->plane * size)) : 0;
-    plan->table = at, at += ry_aligned((size_t)(plan->axis[0].taps * plan->table_rows * plan->reach) * sizeof(float *));
-    plan->vectors = at, at += plan->mix ? ry_aligned((size_t)ry_ceil_div(plan->channels, plan->lanes) * sizeof(depthwise_reading)) : 0;
-    plan->at = at, at += plan->mix ? ry_aligned((size_t)(plan->multiplier * width) * sizeof(int32_t)) : 0;
+    plan->ring_at = at,
+    at += plan->staged ? ry_aligned((size_t)(plan->slices * plan->plane * size)) : 0;
+    plan->table = at,
+    at +=
+        ry_aligned((size_t)(plan->axis[0].taps * plan->table_rows * plan->reach) * sizeof(float *));
+    plan->vectors = at, at += plan->mix
+                                  ? ry_aligned((size_t)ry_ceil_div(plan->channels, plan->lanes) *
+                                               sizeof(depthwise_reading))
+                                  : 0;
+    plan->at = at,
+    at += plan->mix ? ry_aligned((size_t)(plan->multiplier * width) * sizeof(int32_t)) : 0;
     plan->scratch = at;
 }
 
-/* Cycles of all vectors: of taps, of a pixel's start and end, of staging, of planes and conversions behind the sums, of
- * addresses. */
+/* Cycles of all vectors: of taps, of a pixel's start and end, of staging, of planes and conversions
+ * behind the sums, of addresses. */
 static double count_cycles(const ry_query *query, const depthwise_nhwc_plan *plan)
 {
-    const struct ry_depthwise_nhwc_costs *cost = &ry_costs_of(query->kernel->simd.width)->depthwise_nhwc;
+    const struct ry_depthwise_nhwc_costs *cost =
+        &ry_costs_of(query->kernel->simd.width)->depthwise_nhwc;
     const ry_conv_geometry *g = &plan->geometry;
     const int width = query->kernel->simd.width;
     const double vectors = (double)(g->batch * ry_ceil_div(plan->outputs, plan->lanes));
-    const double rows = plan->height == 2 && plan->window == 3 ? 3.0 : ry_depthwise_axis_mean(&plan->axis[1]);
-    const double taps = (double)plan->axis[2].taps / (double)(plan->axis[2].same ? 1 : plan->axis[2].classes);
+    const double rows =
+        plan->height == 2 && plan->window == 3 ? 3.0 : ry_depthwise_axis_mean(&plan->axis[1]);
+    const double taps =
+        (double)plan->axis[2].taps / (double)(plan->axis[2].same ? 1 : plan->axis[2].classes);
     const double area = ry_depthwise_axis_mean(&plan->axis[0]) * rows * taps;
     const double each = area * (double)plan->depth * tap_cycles(plan, plan->mix);
     const double pixels = (double)(plan->lines * blocks_of(&plan->axis[2], plan->pixels));
-    const double end = cost->end + (plan->planes_out ? cost->write_planes : plan->through ? cost->through : 0.0);
-    const double read = (double)(g->in[0] * g->in[1] * g->in[2]) * (double)plan->depth / (double)plan->multiplier;
+    const double end = cost->end + (plan->planes_out ? cost->write_planes
+                                    : plan->through  ? cost->through
+                                                     : 0.0);
+    const double read =
+        (double)(g->in[0] * g->in[1] * g->in[2]) * (double)plan->depth / (double)plan->multiplier;
     const double staged = plan->planes_in ? cost->read_planes : plan->staged ? cost->staged : 0.0;
-    const double tables = (double)(plan->slices * plan->table_rows * plan->reach) * pixels / (double)plan->pixels;
-    return vectors * (pixels * (each + end) + read * staged + cost->address * tables * (double)width / (double)plan->channels);
+    const double tables =
+        (double)(plan->slices * plan->table_rows * plan->reach) * pixels / (double)plan->pixels;
+    return vectors * (pixels * (each + end) + read * staged +
+                      cost->address * tables * (double)width / (double)plan->channels);
 }
 
 static void read_problem(const ry_query *query, depthwise_nhwc_plan *plan)
@@ -435,15 +499,18 @@ static void read_problem(const ry_query *query, depthwise_nhwc_plan *plan)
     plan->mix = plan->depth > 1 || plan->multiplier > 1;
     float low, high;
     plan->staged = plan->planes_in || ry_type_of(&problem->in[0]) != RY_f32;
-    plan->through = plan->planes_out || ry_type_of(&problem->out[0]) != RY_f32 || ry_problem_has_input(problem, 3);
-    plan->activated = !plan->through && !ry_activation_bounds(ry_conv_activation(problem), &low, &high);
+    plan->through = plan->planes_out || ry_type_of(&problem->out[0]) != RY_f32 ||
+                    ry_problem_has_input(problem, 3);
+    plan->activated =
+        !plan->through && !ry_activation_bounds(ry_conv_activation(problem), &low, &high);
 }
 
 /* Of tensors that a core's share of the last cache holds, fetching costs more than it gains. */
 static bool fetches(const ry_query *query, const depthwise_nhwc_plan *plan)
 {
     const double last = (double)ry_machine_core_bytes(query->target->machine, RYND_LEVEL_L3);
-    return plan->slides && is_flat(&plan->geometry) && !plan->staged && plan->window > 0 && ry_problem_bytes(query->problem) > last;
+    return plan->slides && is_flat(&plan->geometry) && !plan->staged && plan->window > 0 &&
+           ry_problem_bytes(query->problem) > last;
 }
 
 bool ry_depthwise_nhwc_plan_make(const ry_query *query, depthwise_nhwc_plan *plan)
@@ -459,7 +526,8 @@ bool ry_depthwise_nhwc_plan_make(const ry_query *query, depthwise_nhwc_plan *pla
     plan->packed_step = ry_ceil_div(plan->outputs, plan->lanes) * width;
     plan->packed = (plan->depth * plan->taps + 1) * plan->packed_step;
     /* what goes through scratch ends pixel by pixel */
-    plan->slides = (!plan->through || plan->planes_out) && plan->axis[1].same && plan->axis[2].classes == 1;
+    plan->slides =
+        (!plan->through || plan->planes_out) && plan->axis[1].same && plan->axis[2].classes == 1;
     choose_ring(width, query->target->machine, plan);
     choose_tasks(query, plan);
     choose_channels(query, plan);

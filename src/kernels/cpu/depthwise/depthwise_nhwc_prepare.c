@@ -5,8 +5,9 @@
 #include "kernels/knob_values.h"
 
 const ry_knob ry_depthwise_nhwc_knobs[NHWC_KNOBS] = {
-    [NHWC_WINDOW] = {"window", NULL, true},   [NHWC_HEIGHT] = {"height", NULL, true}, [NHWC_BLOCK_PIXELS] = {"pixels", NULL, false},
-    [NHWC_TASK_ROWS] = {"rows", NULL, false}, [NHWC_PART] = {"part", NULL, false},    [NHWC_CHANNELS] = {"channels", NULL, false}};
+    [NHWC_WINDOW] = {"window", NULL, true},        [NHWC_HEIGHT] = {"height", NULL, true},
+    [NHWC_BLOCK_PIXELS] = {"pixels", NULL, false}, [NHWC_TASK_ROWS] = {"rows", NULL, false},
+    [NHWC_PART] = {"part", NULL, false},           [NHWC_CHANNELS] = {"channels", NULL, false}};
 
 static bool has_two(const ry_query *query)
 {
@@ -14,10 +15,12 @@ static bool has_two(const ry_query *query)
     form.value[NHWC_WINDOW] = ry_depthwise_nhwc_window(query);
     form.value[NHWC_HEIGHT] = NHWC_ROWS;
     depthwise_nhwc_plan plan;
-    return ry_depthwise_nhwc_plan_make(&(ry_query){query->kernel, query->problem, query->target, &form}, &plan);
+    return ry_depthwise_nhwc_plan_make(
+        &(ry_query){query->kernel, query->problem, query->target, &form}, &plan);
 }
 
-/* Sizes of parts, and what is chosen where the other knobs are as they are; for settings that do not go together, as if all were free. */
+/* Sizes of parts, and what is chosen where the other knobs are as they are; for settings that do
+ * not go together, as if all were free. */
 static void add_cuts(const ry_query *query, int knob, ry_knob_values *values)
 {
     const ry_form form = ry_form_without(query, knob);
@@ -32,7 +35,8 @@ static void add_cuts(const ry_query *query, int knob, ry_knob_values *values)
         ry_knob_values_add(values, plan.rows);
         return;
     }
-    ry_knob_values_parts(ry_round_up(knob == NHWC_PART ? plan.outputs : plan.part, plan.lanes), plan.lanes, values);
+    ry_knob_values_parts(ry_round_up(knob == NHWC_PART ? plan.outputs : plan.part, plan.lanes),
+                         plan.lanes, values);
     ry_knob_values_add(values, knob == NHWC_PART ? plan.part : plan.channels);
 }
 
@@ -61,12 +65,15 @@ static ry_counts counts_of(const ry_problem *problem, const depthwise_nhwc_plan 
     const ry_conv_geometry *g = &plan->geometry;
     double columns = 0, taps = 1;
     for (int i = 0; i < RY_SPACE; i++) {
-        taps *= (double)plan->axis[i].taps / (double)(plan->axis[i].same ? 1 : plan->axis[i].classes);
+        taps *=
+            (double)plan->axis[i].taps / (double)(plan->axis[i].same ? 1 : plan->axis[i].classes);
     }
     for (int64_t r = 0; r < plan->axis[2].classes; r++) {
-        columns += (double)(ry_ceil_div(depthwise_axis_outputs(&plan->axis[2], r), plan->pixels) * plan->pixels);
+        columns += (double)(ry_ceil_div(depthwise_axis_outputs(&plan->axis[2], r), plan->pixels) *
+                            plan->pixels);
     }
-    return (ry_counts){2.0 * (double)(g->batch * plan->lines * plan->packed_step * plan->depth) * columns * taps,
+    return (ry_counts){2.0 * (double)(g->batch * plan->lines * plan->packed_step * plan->depth) *
+                           columns * taps,
                        ry_problem_bytes(problem)};
 }
 

@@ -1,25 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stages rows of x as f32 with channels side by side. */
-#include "kernels/cpu/simd/lanes.h"
 #include "kernels/cpu/depthwise/depthwise_nhwc.h"
+#include "kernels/cpu/simd/lanes.h"
 
 /* Some pixels of a row whose channels are side by side. */
-RY_INLINE void convert_pixels(const depthwise_work *w, const ry_dtype dtype, const char *x, float *to, int64_t pixels)
+RY_INLINE void convert_pixels(const depthwise_work *w, const ry_dtype dtype, const char *x,
+                              float *to, int64_t pixels)
 {
-    const int64_t size = dtype == RY_f32 ? 4 : 2, step = w->plan->geometry.x_step[2] * size, inputs = w->plan->inputs;
+    const int64_t size = dtype == RY_f32 ? 4 : 2, step = w->plan->geometry.x_step[2] * size,
+                  inputs = w->plan->inputs;
     for (int64_t p = 0; p < pixels; p++, x += step, to += inputs) {
         for (int64_t c = 0; c < w->inputs; c += RY_W) {
-            ry_vf_store_first(to + c, w->inputs - c, ry_load_masked(dtype, x + c * size, ry_vm_first(w->inputs - c)));
+            ry_vf_store_first(to + c, w->inputs - c,
+                              ry_load_masked(dtype, x + c * size, ry_vm_first(w->inputs - c)));
         }
     }
 }
 
-enum { PREFETCHED = 4 }; /* squares that are fetched before their turn: memory's prefetchers follow fewer rows than there are */
+enum {
+    PREFETCHED = 4
+}; /* squares that are fetched before their turn: memory's prefetchers follow fewer rows than there
+      are */
 
 /* Some neighbouring pixels of planes. */
-RY_INLINE void transpose_pixels(const depthwise_work *w, const ry_dtype dtype, const char *x, float *to, int64_t pixels)
+RY_INLINE void transpose_pixels(const depthwise_work *w, const ry_dtype dtype, const char *x,
+                                float *to, int64_t pixels)
 {
-    const int64_t size = dtype == RY_f32 ? 4 : 2, channel = w->plan->geometry.x_channel * size, inputs = w->plan->inputs;
+    const int64_t size = dtype == RY_f32 ? 4 : 2, channel = w->plan->geometry.x_channel * size,
+                  inputs = w->plan->inputs;
     for (int64_t c = 0; c < w->inputs; c += RY_W) {
         /* the last channel stands for those behind it */
         const char *from[RY_W];
@@ -28,10 +36,12 @@ RY_INLINE void transpose_pixels(const depthwise_work *w, const ry_dtype dtype, c
         }
         for (int64_t p = 0; p < pixels; p += RY_W) {
             ry_vf v[RY_W];
-            const int64_t count = pixels - p < RY_W ? pixels - p : RY_W, next = p + PREFETCHED * RY_W;
+            const int64_t count = pixels - p < RY_W ? pixels - p : RY_W,
+                          next = p + PREFETCHED * RY_W;
             const ry_vm m = ry_vm_first(count);
             /* behind the last pixel follow the next channels' */
-            const int64_t ahead = (next < pixels ? next * size : (next - pixels) * size + RY_W * channel);
+            const int64_t ahead =
+                (next < pixels ? next * size : (next - pixels) * size + RY_W * channel);
 #pragma GCC unroll 16
             for (int i = 0; i < RY_W; i++) {
                 v[i] = ry_load_masked(dtype, from[i] + p * size, m);
@@ -58,20 +68,22 @@ RY_INLINE void transpose_pixels(const depthwise_work *w, const ry_dtype dtype, c
 
 typedef void (*stage_function)(const depthwise_work *w, const char *x, float *to, int64_t pixels);
 
-#define STAGE(dtype)                                                                                 \
-    static void convert_##dtype(const depthwise_work *w, const char *x, float *to, int64_t pixels)   \
-    {                                                                                                \
-        convert_pixels(w, RY_##dtype, x, to, pixels);                                                \
-    }                                                                                                \
-    static void transpose_##dtype(const depthwise_work *w, const char *x, float *to, int64_t pixels) \
-    {                                                                                                \
-        transpose_pixels(w, RY_##dtype, x, to, pixels);                                              \
+#define STAGE(dtype)                                                                               \
+    static void convert_##dtype(const depthwise_work *w, const char *x, float *to, int64_t pixels) \
+    {                                                                                              \
+        convert_pixels(w, RY_##dtype, x, to, pixels);                                              \
+    }                                                                                              \
+    static void transpose_##dtype(const depthwise_work *w, const char *x, float *to,               \
+                                  int64_t pixels)                                                  \
+    {                                                                                              \
+        transpose_pixels(w, RY_##dtype, x, to, pixels);                                            \
     }
 STAGE(f32)
 STAGE(f16)
 STAGE(bf16)
 
-static const stage_function stages[3][2] = {{convert_f32, transpose_f32}, {convert_f16, transpose_f16}, {convert_bf16, transpose_bf16}};
+static const stage_function stages[3][2] = {
+    {convert_f32, transpose_f32}, {convert_f16, transpose_f16}, {convert_bf16, transpose_bf16}};
 
 /* Rows first to end - 1 of slice z, which are all inside x. */
 static void stage_rows(const depthwise_work *w, int64_t z, int64_t first, int64_t end)
@@ -79,15 +91,20 @@ static void stage_rows(const depthwise_work *w, int64_t z, int64_t first, int64_
     const depthwise_nhwc_plan *plan = w->plan;
     const ry_conv_geometry *g = &plan->geometry;
     const ry_dtype dtype = ry_type_of(&w->launch->problem->in[0]);
-    const stage_function stage = stages[dtype == RY_f16 ? 1 : dtype == RY_bf16 ? 2 : 0][plan->planes_in];
+    const stage_function stage = stages[dtype == RY_f16    ? 1
+                                        : dtype == RY_bf16 ? 2
+                                                           : 0][plan->planes_in];
     const int64_t size = (int64_t)ry_dtype_size(dtype);
-    const char *x = (const char *)w->launch->in[0] + (w->image * g->x_batch + w->input * g->x_channel + z * g->x_step[0]) * size;
+    const char *x = (const char *)w->launch->in[0] +
+                    (w->image * g->x_batch + w->input * g->x_channel + z * g->x_step[0]) * size;
     float *slice = w->ring + z % plan->slices * plan->plane;
     for (int64_t y = first; y < end;) {
         /* rows of planes without gaps are one */
-        const int64_t slot = y % plan->ring, left = end - y < plan->ring - slot ? end - y : plan->ring - slot;
+        const int64_t slot = y % plan->ring,
+                      left = end - y < plan->ring - slot ? end - y : plan->ring - slot;
         const int64_t rows = plan->planes_in && plan->dense_in ? left : 1;
-        stage(w, x + y * g->x_step[1] * size, slice + slot * g->in[2] * plan->inputs, rows * g->in[2]);
+        stage(w, x + y * g->x_step[1] * size, slice + slot * g->in[2] * plan->inputs,
+              rows * g->in[2]);
         y += rows;
     }
 }

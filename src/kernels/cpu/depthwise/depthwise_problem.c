@@ -34,7 +34,8 @@ void ry_depthwise_read(const ry_problem *problem, ry_conv_geometry *geometry, ry
         geometry->dilation[i] = geometry->kernel[i] == 1 ? 1 : geometry->dilation[i];
         phase->grid[i] = geometry->out[i];
         phase->y_step[i] = listed < 0 ? 0 : problem->out[0].stride[listed + 2];
-        phase->r_step[i] = listed < 0 || !ry_problem_has_input(problem, 3) ? 0 : problem->in[3].stride[listed + 2];
+        phase->r_step[i] =
+            listed < 0 || !ry_problem_has_input(problem, 3) ? 0 : problem->in[3].stride[listed + 2];
     }
     /* with one row of output a vertical stride means nothing */
     if (geometry->out[1] == 1 && geometry->kernel[1] == 1) {
@@ -42,15 +43,19 @@ void ry_depthwise_read(const ry_problem *problem, ry_conv_geometry *geometry, ry
     }
 }
 
-float ry_depthwise_weight(const ry_cpu_launch *launch, const ry_conv_geometry *g, int64_t k, int64_t i, int64_t t, int64_t r, int64_t s)
+float ry_depthwise_weight(const ry_cpu_launch *launch, const ry_conv_geometry *g, int64_t k,
+                          int64_t i, int64_t t, int64_t r, int64_t s)
 {
-    const int64_t at = k / g->channels_out * g->w_group + k % g->channels_out * g->w_out + i * g->w_in + g->w_first + t * g->w_step[0] +
-                       r * g->w_step[1] + s * g->w_step[2];
+    const int64_t at = k / g->channels_out * g->w_group + k % g->channels_out * g->w_out +
+                       i * g->w_in + g->w_first + t * g->w_step[0] + r * g->w_step[1] +
+                       s * g->w_step[2];
     return (float)ry_get_f64(ry_type_of(&launch->problem->in[1]), launch->in[1], at);
 }
 
 float ry_depthwise_bias(const ry_cpu_launch *launch, int64_t k)
 {
     const ry_tensor *bias = &launch->problem->in[2];
-    return ry_problem_has_input(launch->problem, 2) ? (float)ry_get_f64(ry_type_of(bias), launch->in[2], k * bias->stride[0]) : 0.0f;
+    return ry_problem_has_input(launch->problem, 2)
+               ? (float)ry_get_f64(ry_type_of(bias), launch->in[2], k * bias->stride[0])
+               : 0.0f;
 }

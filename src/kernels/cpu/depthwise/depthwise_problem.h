@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the depthwise kernels read of a problem: convolutions whose groups have one input channel, or few. */
+/* What the depthwise kernels read of a problem: convolutions whose groups have one input channel,
+ * or few. */
 #ifndef RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_PROBLEM_H
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_PROBLEM_H
 
@@ -7,16 +8,17 @@
 #include "kernels/cpu/parts/conv_geometry.h"
 #include "machine/machine.h"
 
-/* A convolution, forward or transposed, in float types (bias: any float type), whose groups have at most `max` input channels. */
+/* A convolution, forward or transposed, in float types (bias: any float type), whose groups have at
+ * most `max` input channels. */
 bool ry_depthwise_is(const ry_problem *problem, int64_t max);
 
 /* Geometry and phase (steps of y and of the residual; no taps). */
 void ry_depthwise_read(const ry_problem *problem, ry_conv_geometry *geometry, ry_conv_phase *phase);
 
-/* Weight of output channel k and the group's input channel i at slice t, row r, column s of the window; the bias of k (0 where there is
- * none). */
-float ry_depthwise_weight(const ry_cpu_launch *launch, const ry_conv_geometry *geometry, int64_t k, int64_t i, int64_t t, int64_t r,
-                       int64_t s);
+/* Weight of output channel k and the group's input channel i at slice t, row r, column s of the
+ * window; the bias of k (0 where there is none). */
+float ry_depthwise_weight(const ry_cpu_launch *launch, const ry_conv_geometry *geometry, int64_t k,
+                          int64_t i, int64_t t, int64_t r, int64_t s);
 float ry_depthwise_bias(const ry_cpu_launch *launch, int64_t k);
 
 /* Tasks that keep all cores busy to the end: the last ones are a sixteenth of a core's share. */
@@ -25,7 +27,8 @@ static inline int64_t depthwise_tasks_enough(const ry_machine *machine)
     return 16 * (int64_t)machine->cores;
 }
 
-/* So many tasks or a few more: an even number for each core, so that one that is late leaves some to others. */
+/* So many tasks or a few more: an even number for each core, so that one that is late leaves some
+ * to others. */
 static inline int64_t depthwise_even_tasks(int64_t tasks, const ry_machine *machine)
 {
     const int64_t cores = machine->cores;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Windows of 3x3 where there are few registers: nine weights and three sums, which roll down the rows of x a vector of columns at a time. */
+/* Windows of 3x3 where there are few registers: nine weights and three sums, which roll down the
+ * rows of x a vector of columns at a time. */
 #ifndef RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_ROTATING_H
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_ROTATING_H
 
-#include "kernels/cpu/simd/simd_rows.h"
 #include "kernels/cpu/depthwise/depthwise_plane.h"
+#include "kernels/cpu/simd/simd_rows.h"
 
 /* What all planes of a task have in common. */
 typedef struct depthwise_rotating {
@@ -18,9 +19,12 @@ typedef struct depthwise_rotating {
 } depthwise_rotating;
 
 /* Of the planes that are bounded as this one is. */
-void RY_ISA_SYMBOL(depthwise_rotating_make)(const depthwise_nchw_plan *plan, const depthwise_plane *plane, depthwise_rotating *rotating);
+void RY_ISA_SYMBOL(depthwise_rotating_make)(const depthwise_nchw_plan *plan,
+                                            const depthwise_plane *plane,
+                                            depthwise_rotating *rotating);
 
 /* Rows first_row to end_row of one output channel. */
-void RY_ISA_SYMBOL(depthwise_rotating_plane)(const depthwise_rotating *rotating, const depthwise_plane *plane);
+void RY_ISA_SYMBOL(depthwise_rotating_plane)(const depthwise_rotating *rotating,
+                                             const depthwise_plane *plane);
 
 #endif

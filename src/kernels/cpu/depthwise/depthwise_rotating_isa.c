@@ -27,7 +27,8 @@ RY_INLINE ry_vf load_lanes(const float *x, const ry_vm *mask, const bool masked)
 }
 
 /* What each tap of a row of the window reads; the plan knows where these loads are. */
-RY_INLINE void load_row(const float *x, const ry_vm mask[ROTATING_LOADS], const int stride, const int ends, ry_vf v[TAPS])
+RY_INLINE void load_row(const float *x, const ry_vm mask[ROTATING_LOADS], const int stride,
+                        const int ends, ry_vf v[TAPS])
 {
     const bool left = ends & LEFT, right = ends & RIGHT, both = left && right;
     const ry_vf first = load_lanes(x, mask, left);
@@ -38,7 +39,8 @@ RY_INLINE void load_row(const float *x, const ry_vm mask[ROTATING_LOADS], const 
     } else {
         ry_vf between;
         ry_vf_deinterleave_loose(first, load_lanes(x + RY_W, mask + 1, both), &v[0], &v[1]);
-        ry_vf_deinterleave_loose(load_lanes(x + 1, mask + 2, both), load_lanes(x + 1 + RY_W, mask + 3, right), &between, &v[2]);
+        ry_vf_deinterleave_loose(load_lanes(x + 1, mask + 2, both),
+                                 load_lanes(x + 1 + RY_W, mask + 3, right), &between, &v[2]);
     }
 }
 
@@ -53,12 +55,13 @@ RY_INLINE ry_vf add_taps(ry_vf sum, ry_vf w[TAPS][TAPS], const ry_vf v[TAPS], co
 }
 
 /* Residual, bounds, store: a full vector, or (at 0) some lanes. */
-RY_INLINE void end_row(const depthwise_rotating *t, float *to, const float *residual, ry_vf sum, const int stride, const bool full,
-                       const bool over)
+RY_INLINE void end_row(const depthwise_rotating *t, float *to, const float *residual, ry_vf sum,
+                       const int stride, const bool full, const bool over)
 {
     ry_vf y = stride == 1 ? sum : ry_vf_tidy(sum);
     if (residual) {
-        y = ry_vf_add(y, full ? ry_vf_load(residual) : ry_vf_load_m(residual, ry_vm_first(t->lanes)));
+        y = ry_vf_add(y,
+                      full ? ry_vf_load(residual) : ry_vf_load_m(residual, ry_vm_first(t->lanes)));
     }
     y = ry_vf_min(t->high, ry_vf_max(t->low, y));
     if (full || over) {
@@ -68,7 +71,8 @@ RY_INLINE void end_row(const depthwise_rotating *t, float *to, const float *resi
     }
 }
 
-RY_INLINE void rotate_down(const depthwise_rotating *t, const part *p, const int stride, const int ends)
+RY_INLINE void rotate_down(const depthwise_rotating *t, const part *p, const int stride,
+                           const int ends)
 {
     const bool full = ends != ALONE; /* are all lanes outputs? */
     ry_vf w[TAPS][TAPS], v[TAPS];
@@ -82,7 +86,8 @@ RY_INLINE void rotate_down(const depthwise_rotating *t, const part *p, const int
     const int64_t pitch = t->pitch, to_row = t->to_row, residual_row = t->residual_row;
     const ry_vm *mask = p->mask;
     const bool over = t->over, fetches = t->plan->fetches;
-    const int64_t ahead = t->rows * stride * pitch, to_prefetch = t->rows * to_row; /* the rows that roll next, below */
+    const int64_t ahead = t->rows * stride * pitch,
+                  to_prefetch = t->rows * to_row; /* the rows that roll next, below */
     ry_vf sum = bias, next = bias;
     if (p->above) {
         load_row(x, mask, stride, ends, v);
@@ -124,8 +129,8 @@ RY_INLINE void rotate_down(const depthwise_rotating *t, const part *p, const int
 
 #define ROTATING(name, stride, ends)                             \
     static void name(const depthwise_rotating *t, const part *p) \
-    {                                                        \
-        rotate_down(t, p, stride, ends);                       \
+    {                                                            \
+        rotate_down(t, p, stride, ends);                         \
     }
 ROTATING(inner_1, 1, INNER)
 ROTATING(left_1, 1, LEFT)
@@ -139,7 +144,8 @@ ROTATING(alone_2, 2, ALONE)
 typedef void (*rotate_function)(const depthwise_rotating *t, const part *p);
 
 /* [stride - 1][ends] */
-static const rotate_function rotates[2][4] = {{inner_1, left_1, right_1, alone_1}, {inner_2, left_2, right_2, alone_2}};
+static const rotate_function rotates[2][4] = {{inner_1, left_1, right_1, alone_1},
+                                              {inner_2, left_2, right_2, alone_2}};
 
 static void rotate_columns(const depthwise_rotating *t, part *p)
 {
@@ -159,31 +165,35 @@ static void rotate_columns(const depthwise_rotating *t, part *p)
     }
 }
 
-void RY_ISA_SYMBOL(depthwise_rotating_make)(const depthwise_nchw_plan *plan, const depthwise_plane *plane, depthwise_rotating *rotating)
+void RY_ISA_SYMBOL(depthwise_rotating_make)(const depthwise_nchw_plan *plan,
+                                            const depthwise_plane *plane,
+                                            depthwise_rotating *rotating)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_phase *at = &plan->phase;
     const int64_t rows = plane->end_row - plane->first_row;
     *rotating = (depthwise_rotating){.plan = plan,
-                             .low = ry_vf_set(plane->low),
-                             .high = ry_vf_set(plane->high),
-                             .pitch = g->x_step[1],
-                             .to_row = at->y_step[1],
-                             .residual_row = plane->residual ? plane->residual_row : 0,
-                             .rows = ry_ceil_div(rows, ry_ceil_div(rows, ROTATING_ROWS)),
-                             .lanes = ry_min(g->out[2], RY_W),
-                             .over = at->y_step[1] == g->out[2] && 2 * g->out[2] >= RY_W};
+                                     .low = ry_vf_set(plane->low),
+                                     .high = ry_vf_set(plane->high),
+                                     .pitch = g->x_step[1],
+                                     .to_row = at->y_step[1],
+                                     .residual_row = plane->residual ? plane->residual_row : 0,
+                                     .rows = ry_ceil_div(rows, ry_ceil_div(rows, ROTATING_ROWS)),
+                                     .lanes = ry_min(g->out[2], RY_W),
+                                     .over = at->y_step[1] == g->out[2] && 2 * g->out[2] >= RY_W};
     for (int64_t i = 0; i < 2 * plan->loads; i++) {
         rotating->mask[i / plan->loads][i % plan->loads] = ry_vm_bits(plan->mask[i]);
     }
 }
 
-void RY_ISA_SYMBOL(depthwise_rotating_plane)(const depthwise_rotating *rotating, const depthwise_plane *plane)
+void RY_ISA_SYMBOL(depthwise_rotating_plane)(const depthwise_rotating *rotating,
+                                             const depthwise_plane *plane)
 {
     const ry_conv_geometry *g = &rotating->plan->geometry;
     part p = {.weight = plane->weight, .bias = plane->bias};
     for (int64_t y = plane->first_row; y < plane->end_row; y += rotating->rows) {
-        const int64_t end = ry_min(y + rotating->rows, plane->end_row), first = y * g->stride[1] - g->before[1];
+        const int64_t end = ry_min(y + rotating->rows, plane->end_row),
+                      first = y * g->stride[1] - g->before[1];
         p.x = plane->x + first * rotating->pitch - g->before[2];
         p.to = plane->y + y * rotating->to_row;
         p.residual = plane->residual ? plane->residual + y * rotating->residual_row : NULL;

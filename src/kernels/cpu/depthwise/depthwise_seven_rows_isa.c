@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planes of at most two vectors a row, 3x3 windows, seven rows of one plane or of two at a time: all sums in registers, nothing decided on the way. */
-#include "kernels/cpu/simd/simd_rows.h"
+/* Planes of at most two vectors a row, 3x3 windows, seven rows of one plane or of two at a time:
+ * all sums in registers, nothing decided on the way. */
 #include "kernels/cpu/depthwise/depthwise_plane.h"
+#include "kernels/cpu/simd/simd_rows.h"
 
 enum { ROWS = 7, TAPS = 3, VECTORS = 2 };
 
 typedef struct lanes {
-    ry_vm row, before; /* pixels of a row's last vector, and (of its first one) those that have one before them */
+    ry_vm row, before; /* pixels of a row's last vector, and (of its first one) those that have one
+                          before them */
     ry_vm behind;      /* of the last one: those that have one behind */
     ry_vf low, high;
     int64_t width;
@@ -17,11 +19,14 @@ RY_INLINE ry_vf both(const float *const p[2], int64_t at, const bool pairs)
     return pairs ? ry_vf_halves(p[0][at], p[1][at]) : ry_vf_set(p[0][at]);
 }
 
-/* What the taps of a row of the window read in a row of x: the pixels before, the pixels themselves, those behind. Lanes behind a row are 0. */
-RY_INLINE void read_line(const lanes *l, const float *const x[2], ry_vf v[TAPS][VECTORS], const bool pairs, const int vectors)
+/* What the taps of a row of the window read in a row of x: the pixels before, the pixels
+ * themselves, those behind. Lanes behind a row are 0. */
+RY_INLINE void read_line(const lanes *l, const float *const x[2], ry_vf v[TAPS][VECTORS],
+                         const bool pairs, const int vectors)
 {
     if (vectors == 2) {
-        /* neighbours that are in the other vector are loaded: permutations of two vectors would take multiply-adds' places */
+        /* neighbours that are in the other vector are loaded: permutations of two vectors would
+         * take multiply-adds' places */
         const ry_vf first = ry_vf_load(x[0]), second = ry_vf_load_m(x[0] + RY_W, l->row);
         v[0][0] = ry_vf_before(first, l->before);
         v[0][1] = ry_vf_load_m(x[0] + RY_W - 1, l->row);
@@ -38,8 +43,8 @@ RY_INLINE void read_line(const lanes *l, const float *const x[2], ry_vf v[TAPS][
 }
 
 /* Row j of x, counted from the strip's first row of y. */
-RY_INLINE void add_line(const lanes *l, const float *const x[2], const int j, ry_vf w[TAPS][TAPS], ry_vf sum[ROWS][VECTORS],
-                        const bool pairs, const int vectors)
+RY_INLINE void add_line(const lanes *l, const float *const x[2], const int j, ry_vf w[TAPS][TAPS],
+                        ry_vf sum[ROWS][VECTORS], const bool pairs, const int vectors)
 {
     ry_vf v[TAPS][VECTORS];
     const float *const line[2] = {x[0] + j * l->width, pairs ? x[1] + j * l->width : NULL};
@@ -59,11 +64,12 @@ RY_INLINE void add_line(const lanes *l, const float *const x[2], const int j, ry
     }
 }
 
-RY_INLINE void end_line(const lanes *l, float *const y[2], const int i, const ry_vf sum[VECTORS], const bool last, const bool pairs,
-                        const int vectors)
+RY_INLINE void end_line(const lanes *l, float *const y[2], const int i, const ry_vf sum[VECTORS],
+                        const bool last, const bool pairs, const int vectors)
 {
     /* what a full vector writes behind a row, the next row writes again */
-    const int64_t at = i * l->width, tail = at + (vectors - 1) * RY_W, left = l->width - (vectors - 1) * RY_W;
+    const int64_t at = i * l->width, tail = at + (vectors - 1) * RY_W,
+                  left = l->width - (vectors - 1) * RY_W;
     const ry_vf v = ry_vf_min(l->high, ry_vf_max(l->low, sum[vectors - 1]));
     if (vectors == 2) {
         ry_vf_store(y[0] + at, ry_vf_min(l->high, ry_vf_max(l->low, sum[0])));
@@ -78,8 +84,9 @@ RY_INLINE void end_line(const lanes *l, float *const y[2], const int i, const ry
 }
 
 /* Rows first to first + 6, which are not all of the plane where it goes on above or below. */
-RY_INLINE void sum_strip(const lanes *l, const float *const x[2], const float *const weight[2], float *const y[2], const bool above,
-                         const bool below, const bool pairs, const int vectors)
+RY_INLINE void sum_strip(const lanes *l, const float *const x[2], const float *const weight[2],
+                         float *const y[2], const bool above, const bool below, const bool pairs,
+                         const int vectors)
 {
     ry_vf w[TAPS][TAPS], sum[ROWS][VECTORS];
 #pragma GCC unroll 16
@@ -107,7 +114,8 @@ RY_INLINE void sum_strip(const lanes *l, const float *const x[2], const float *c
     }
 }
 
-static void sum_pairs(const ry_conv_geometry *g, const lanes *l, const depthwise_plane *first, int64_t count)
+static void sum_pairs(const ry_conv_geometry *g, const lanes *l, const depthwise_plane *first,
+                      int64_t count)
 {
     const int64_t x_step = g->x_channel, y_step = g->y_channel, w_step = g->taps + 1;
     const lanes own = *l;
@@ -121,7 +129,8 @@ static void sum_pairs(const ry_conv_geometry *g, const lanes *l, const depthwise
     }
 }
 
-/* More than seven rows. The last strip ends with the plane: some of its rows may be written once more, with the same values. */
+/* More than seven rows. The last strip ends with the plane: some of its rows may be written once
+ * more, with the same values. */
 RY_INLINE void sum_plane(const lanes *l, const depthwise_plane *p, int64_t rows, const int vectors)
 {
     const int64_t strip = ROWS * l->width;
@@ -137,20 +146,24 @@ RY_INLINE void sum_plane(const lanes *l, const depthwise_plane *p, int64_t rows,
     sum_strip(l, x, weight, y, true, false, false, vectors);
 }
 
-RY_INLINE void sum_planes(const ry_conv_geometry *g, const lanes *l, const depthwise_plane *first, int64_t count, const int vectors)
+RY_INLINE void sum_planes(const ry_conv_geometry *g, const lanes *l, const depthwise_plane *first,
+                          int64_t count, const int vectors)
 {
     const lanes own = *l;
     depthwise_plane p = *first;
-    for (int64_t k = 0; k < count; k++, p.x += g->x_channel, p.y += g->y_channel, p.weight += g->taps + 1) {
+    for (int64_t k = 0; k < count;
+         k++, p.x += g->x_channel, p.y += g->y_channel, p.weight += g->taps + 1) {
         sum_plane(&own, &p, g->out[1], vectors);
     }
 }
 
-void RY_ISA_SYMBOL(depthwise_nchw_seven_rows)(const depthwise_nchw_plan *plan, const depthwise_plane *first, int64_t count)
+void RY_ISA_SYMBOL(depthwise_nchw_seven_rows)(const depthwise_nchw_plan *plan,
+                                              const depthwise_plane *first, int64_t count)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const bool wide = plan->vectors == 2;
-    const uint32_t row = (1u << (g->out[2] - wide * RY_W)) - 1, both = plan->two_planes ? row | row << RY_W / 2 : row;
+    const uint32_t row = (1u << (g->out[2] - wide * RY_W)) - 1,
+                   both = plan->two_planes ? row | row << RY_W / 2 : row;
     const uint32_t ends = plan->two_planes ? 1u | 1u << RY_W / 2 : 1u;
     const lanes l = {.low = ry_vf_set(first->low),
                      .high = ry_vf_set(first->high),

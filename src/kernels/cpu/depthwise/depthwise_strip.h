@@ -3,15 +3,16 @@
 #ifndef RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_STRIP_H
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_STRIP_H
 
-#include "kernels/cpu/simd/simd_rows.h"
 #include "kernels/cpu/depthwise/depthwise_plane.h"
+#include "kernels/cpu/simd/simd_rows.h"
 
 typedef struct strip {
     const depthwise_nchw_plan *plan;
     const float *x;  /* what tap (0, 0) of output column 0 of the strip's first row reads */
     int64_t pitch;   /* from one input row of the strip to the next */
     uint64_t inside; /* bit j: input row j is inside x */
-    int64_t vectors; /* of a row that the strip computes itself: its last one may go with the next strip's */
+    int64_t vectors; /* of a row that the strip computes itself: its last one may go with the next
+                        strip's */
     const float *weight;
     float bias;
     ry_vf low, high;
@@ -22,8 +23,8 @@ typedef struct strip {
 } strip;
 
 /* Adds what input row j gives to each output row: tap row j - i * stride. */
-RY_INLINE void add_row(ry_vf *sum, const ry_vf *w, ry_vf x, const int j, const int height, const int taps, const int stride,
-                       const int apart)
+RY_INLINE void add_row(ry_vf *sum, const ry_vf *w, ry_vf x, const int j, const int height,
+                       const int taps, const int stride, const int apart)
 {
 #pragma GCC unroll 8
     for (int i = 0; i < height; i++) {
@@ -41,11 +42,13 @@ RY_INLINE void load_weights(ry_vf *w, const float *weight, const int taps)
     }
 }
 
-/* The last vectors of the rows of two strips of STRIP_ROWS rows, `s` above the other, which fill at most half of the lanes: those of `s` in one half, the
- * lower one's in the other. `inside` has bits for the rows of both. */
+/* The last vectors of the rows of two strips of STRIP_ROWS rows, `s` above the other, which fill at
+ * most half of the lanes: those of `s` in one half, the lower one's in the other. `inside` has bits
+ * for the rows of both. */
 void RY_ISA_SYMBOL(depthwise_nchw_two_strips)(const strip *s);
 
 /* As many strips of STRIP_ROWS rows, one below the other, of a plan that has `windows`. */
-void RY_ISA_SYMBOL(depthwise_nchw_windows)(const depthwise_nchw_plan *plan, const depthwise_plane *plane, int64_t strips);
+void RY_ISA_SYMBOL(depthwise_nchw_windows)(const depthwise_nchw_plan *plan,
+                                           const depthwise_plane *plane, int64_t strips);
 
 #endif

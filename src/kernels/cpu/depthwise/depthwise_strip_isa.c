@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The variant of a strip: some output rows of one plane at once. */
-#include "kernels/cpu/parts/tile_lines.h"
 #include "kernels/cpu/depthwise/depthwise_strip.h"
+#include "kernels/cpu/parts/tile_lines.h"
 
 RY_INLINE ry_vf load_near(const float *x, ry_vm mask, const bool masked)
 {
@@ -24,8 +24,8 @@ typedef struct columns {
     ry_vf w[3][STRIP_TAPS];
 } columns;
 
-RY_INLINE void add_near(const columns *c, ry_vf *sum, const int height, const int taps, const int vectors, const bool masked,
-                        const bool full)
+RY_INLINE void add_near(const columns *c, ry_vf *sum, const int height, const int taps,
+                        const int vectors, const bool masked, const bool full)
 {
 #pragma GCC unroll 16
     for (int j = 0; j < height + taps - 1; j++) {
@@ -40,7 +40,8 @@ RY_INLINE void add_near(const columns *c, ry_vf *sum, const int height, const in
 }
 
 /* Every second column. */
-RY_INLINE void add_evens(const columns *c, ry_vf *sum, const int height, const int taps, const bool masked, const bool full)
+RY_INLINE void add_evens(const columns *c, ry_vf *sum, const int height, const int taps,
+                         const bool masked, const bool full)
 {
 #pragma GCC unroll 24
     for (int j = 0; j < (height - 1) * 2 + taps; j++) {
@@ -52,15 +53,16 @@ RY_INLINE void add_evens(const columns *c, ry_vf *sum, const int height, const i
     }
 }
 
-/* Row i in an order in which neighbours add to other sums, so that none waits for the one before. */
+/* Row i in an order in which neighbours add to other sums, so that none waits for the one before.
+ */
 RY_INLINE int apart_rows(int i, int rows)
 {
     return rows % 2 && rows > 4 ? 4 * i % rows : i;
 }
 
 /* w[1] and w[2] are of the columns that c->x reads, w[0] is of the one before (`first`). */
-RY_INLINE void add_pair(const columns *c, ry_vf *sum, const int height, const int taps, const bool first, const bool masked,
-                        const bool full)
+RY_INLINE void add_pair(const columns *c, ry_vf *sum, const int height, const int taps,
+                        const bool first, const bool masked, const bool full)
 {
 #pragma GCC unroll 24
     for (int i = 0; i < (height - 1) * 2 + taps; i++) {
@@ -72,7 +74,8 @@ RY_INLINE void add_pair(const columns *c, ry_vf *sum, const int height, const in
             add_row(sum, c->w[1], pair[0], j, height, taps, 2, 1);
             add_row(sum, c->w[2], pair[1], j, height, taps, 2, 1);
             if (first) {
-                add_row(sum, c->w[0], ry_vf_shift_loose(x - 1, !masked || c->first, pair[1]), j, height, taps, 2, 1);
+                add_row(sum, c->w[0], ry_vf_shift_loose(x - 1, !masked || c->first, pair[1]), j,
+                        height, taps, 2, 1);
             }
         }
     }
@@ -87,12 +90,14 @@ RY_INLINE void set_masks(columns *c, const uint32_t *mask)
 }
 
 /* Any width: column after column. */
-RY_INLINE void add_columns(const strip *s, int64_t first_row, int64_t at, const uint32_t *mask, ry_vf *sum, const int height,
-                           const int taps, const int stride, const int vectors, const bool full)
+RY_INLINE void add_columns(const strip *s, int64_t first_row, int64_t at, const uint32_t *mask,
+                           ry_vf *sum, const int height, const int taps, const int stride,
+                           const int vectors, const bool full)
 {
     const int64_t width = s->plan->geometry.kernel[2], odd = width % 2;
     const float *weight = s->weight + first_row * width;
-    columns c = {.pitch = s->pitch, .inside = s->inside >> first_row, .first = !mask || (mask[0] & 1u)};
+    columns c = {
+        .pitch = s->pitch, .inside = s->inside >> first_row, .first = !mask || (mask[0] & 1u)};
     const float *x = s->x + first_row * s->pitch + at;
     if (stride == 1) {
         for (int64_t i = 0; i < width; i++, weight += taps) {
@@ -125,8 +130,9 @@ RY_INLINE void add_columns(const strip *s, int64_t first_row, int64_t at, const 
 }
 
 /* A window of 3x3, whose weights stay in registers. */
-RY_INLINE void add_square(const strip *s, const ry_vf w[3][STRIP_TAPS], int64_t at, const uint32_t *mask, ry_vf *sum, const int height,
-                          const int stride, const int vectors, const bool full)
+RY_INLINE void add_square(const strip *s, const ry_vf w[3][STRIP_TAPS], int64_t at,
+                          const uint32_t *mask, ry_vf *sum, const int height, const int stride,
+                          const int vectors, const bool full)
 {
     columns c = {.pitch = s->pitch, .inside = s->inside, .first = !mask || (mask[0] & 1u)};
     if (stride == 2) {
@@ -136,18 +142,21 @@ RY_INLINE void add_square(const strip *s, const ry_vf w[3][STRIP_TAPS], int64_t 
         add_pair(&c, sum, height, 3, true, mask != NULL, full);
         return;
     }
-    /* what stays the same is read before the loops: for all the compiler knows, a store to y could change it */
+    /* what stays the same is read before the loops: for all the compiler knows, a store to y could
+     * change it */
     const float *x = s->x + at;
     const int64_t step = s->plan->geometry.dilation[2], pitch = s->pitch;
     const uint64_t inside = s->inside;
-    const ry_vm first = ry_vm_bits(mask ? mask[0] : 0), second = ry_vm_bits(mask ? mask[1] : 0), third = ry_vm_bits(mask ? mask[2] : 0);
+    const ry_vm first = ry_vm_bits(mask ? mask[0] : 0), second = ry_vm_bits(mask ? mask[1] : 0),
+                third = ry_vm_bits(mask ? mask[2] : 0);
 #pragma GCC unroll 16
     for (int j = 0; j < height + 2; j++) {
         if (full || inside >> j & 1) {
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; v++) {
                 const float *row = x + j * pitch + v * RY_W;
-                const ry_vf x0 = load_near(row, first, mask != NULL), x1 = load_near(row + step, second, mask != NULL);
+                const ry_vf x0 = load_near(row, first, mask != NULL),
+                            x1 = load_near(row + step, second, mask != NULL);
                 const ry_vf x2 = load_near(row + 2 * step, third, mask != NULL);
                 add_row(sum + v, w[0], x0, j, height, 3, 1, vectors);
                 add_row(sum + v, w[1], x1, j, height, 3, 1, vectors);
@@ -158,8 +167,8 @@ RY_INLINE void add_square(const strip *s, const ry_vf w[3][STRIP_TAPS], int64_t 
 }
 
 /* Residual, bounds, store. */
-RY_INLINE void end_columns(const strip *s, int64_t column, const bool masked, ry_vf *sum, const int height, const int stride,
-                           const int vectors)
+RY_INLINE void end_columns(const strip *s, int64_t column, const bool masked, ry_vf *sum,
+                           const int height, const int stride, const int vectors)
 {
     const int64_t left = s->plan->geometry.out[2] - column;
     const ry_vm last = ry_vm_first(left);
@@ -173,7 +182,8 @@ RY_INLINE void end_columns(const strip *s, int64_t column, const bool masked, ry
         for (int v = 0; v < vectors; v++) {
             ry_vf *y = &sum[i * vectors + v];
             *y = stride == 1 ? *y : ry_vf_tidy(*y);
-            if (residual) { /* all rows before one is stored: where it is y, a load waits for the store of a row that it touches */
+            if (residual) { /* all rows before one is stored: where it is y, a load waits for the
+                               store of a row that it touches */
                 const float *from = residual + i * residual_row + column + v * RY_W;
                 *y = ry_vf_add(*y, masked ? ry_vf_load_m(from, last) : ry_vf_load(from));
             }
@@ -194,7 +204,8 @@ RY_INLINE void end_columns(const strip *s, int64_t column, const bool masked, ry
     }
 }
 
-/* Lines of the next strip below, of the same columns: memory's prefetchers do not follow over as many rows as a strip goes along. */
+/* Lines of the next strip below, of the same columns: memory's prefetchers do not follow over as
+ * many rows as a strip goes along. */
 static void fetch_below(const strip *s, int64_t v, int64_t vectors, int height, int stride)
 {
     const ry_conv_geometry *g = &s->plan->geometry;
@@ -212,9 +223,11 @@ static void fetch_below(const strip *s, int64_t v, int64_t vectors, int height, 
     }
 }
 
-/* `height` rows of `vectors` vectors from vector v on; `square`: the weights of a window of 3x3, or NULL. */
-RY_INLINE void sum_columns(const strip *s, int64_t v, const uint32_t *mask, const ry_vf square[3][STRIP_TAPS], const int height,
-                           const int stride, const int vectors, const bool full)
+/* `height` rows of `vectors` vectors from vector v on; `square`: the weights of a window of 3x3, or
+ * NULL. */
+RY_INLINE void sum_columns(const strip *s, int64_t v, const uint32_t *mask,
+                           const ry_vf square[3][STRIP_TAPS], const int height, const int stride,
+                           const int vectors, const bool full)
 {
     ry_vf sum[8];
     if (s->plan->fetches) {
@@ -243,7 +256,8 @@ RY_INLINE void sum_columns(const strip *s, int64_t v, const uint32_t *mask, cons
 }
 
 /* Windows of 3x3: `vectors` at once where no masks are needed. */
-RY_INLINE void sum_squares(const strip *s, const int height, const int stride, const int vectors, const bool full)
+RY_INLINE void sum_squares(const strip *s, const int height, const int stride, const int vectors,
+                           const bool full)
 {
     const depthwise_nchw_plan *plan = s->plan;
     const int64_t end = plan->vectors - plan->right;
@@ -270,7 +284,8 @@ RY_INLINE void sum_squares(const strip *s, const int height, const int stride, c
 typedef void (*columns_function)(const strip *s, int64_t v, int64_t mask);
 
 /* The same for windows of any size; `mask`: where the masks of a column begin. */
-RY_INLINE void sum_apart(const strip *s, columns_function edge, columns_function one, columns_function some, const int vectors)
+RY_INLINE void sum_apart(const strip *s, columns_function edge, columns_function one,
+                         columns_function some, const int vectors)
 {
     const depthwise_nchw_plan *plan = s->plan;
     const int64_t end = plan->vectors - plan->right;
@@ -289,23 +304,25 @@ RY_INLINE void sum_apart(const strip *s, columns_function edge, columns_function
     }
 }
 
-/* Windows of any size: each kind of columns is a function of its own, as compilers take minutes over one of them all. */
-#define APART(name, height, stride, vectors, masked, full)                                              \
-    static __attribute__((noinline)) void name(const strip *s, int64_t v, int64_t mask)                  \
-    {                                                                                                    \
-        sum_columns(s, v, (masked) ? s->plan->mask + mask : NULL, NULL, height, stride, vectors, full); \
+/* Windows of any size: each kind of columns is a function of its own, as compilers take minutes
+ * over one of them all. */
+#define APART(name, height, stride, vectors, masked, full)                                       \
+    static __attribute__((noinline)) void name(const strip *s, int64_t v, int64_t mask)          \
+    {                                                                                            \
+        sum_columns(s, v, (masked) ? s->plan->mask + mask : NULL, NULL, height, stride, vectors, \
+                    full);                                                                       \
     }
-#define STRIP(name, height, stride, vectors, full)                  \
-    APART(name##_edge, height, stride, 1, true, full)               \
-    APART(name##_one, height, stride, 1, false, full)               \
-    APART(name##_some, height, stride, vectors, false, full)        \
+#define STRIP(name, height, stride, vectors, full)                   \
+    APART(name##_edge, height, stride, 1, true, full)                \
+    APART(name##_one, height, stride, 1, false, full)                \
+    APART(name##_some, height, stride, vectors, false, full)         \
     static void name(const strip *s)                                 \
     {                                                                \
         sum_apart(s, name##_edge, name##_one, name##_some, vectors); \
     }
 #define SQUARE(name, height, stride, vectors, full)    \
-    static void name(const strip *s)                    \
-    {                                                   \
+    static void name(const strip *s)                   \
+    {                                                  \
         sum_squares(s, height, stride, vectors, full); \
     }
 #define STRIPS(height, vectors)                            \
@@ -331,15 +348,18 @@ typedef void (*strip_function)(const strip *s);
 
 /* [height][window of 3x3][stride 1 and 2] */
 static const strip_function forms[DEPTHWISE_HEIGHTS][2][2] = {FORM(7), FORM(4), FORM(1)};
-/* The highest strips where all rows of x are inside it; for other windows and strides that gains nothing. */
-static const strip_function full_forms[2][2] = {{strip_full_1, strip_7_2}, {square_7_1, square_full_2}};
+/* The highest strips where all rows of x are inside it; for other windows and strides that gains
+ * nothing. */
+static const strip_function full_forms[2][2] = {{strip_full_1, strip_7_2},
+                                                {square_7_1, square_full_2}};
 
 void RY_ISA_SYMBOL(depthwise_nchw_strips)(const depthwise_nchw_plan *plan, const depthwise_plane *p)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t step = g->dilation[1], stride = g->stride[1];
     const bool square = g->kernel[1] == 3 && g->kernel[2] == 3;
-    const int64_t strips = plan->windows ? (p->end_row - p->first_row) / STRIP_ROWS : 0, first_row = p->first_row + strips * STRIP_ROWS;
+    const int64_t strips = plan->windows ? (p->end_row - p->first_row) / STRIP_ROWS : 0,
+                  first_row = p->first_row + strips * STRIP_ROWS;
     if (strips > 0) {
         RY_ISA_SYMBOL(depthwise_nchw_windows)(plan, p, strips);
     }
@@ -360,7 +380,8 @@ void RY_ISA_SYMBOL(depthwise_nchw_strips)(const depthwise_nchw_plan *plan, const
         for (int64_t y = first_row + residue; y < p->end_row;) {
             const int64_t left = (p->end_row - y + step - 1) / step;
             const int form = ry_depthwise_nchw_form(left);
-            const int64_t height = ry_depthwise_nchw_heights[form], first = y * stride - g->before[1];
+            const int64_t height = ry_depthwise_nchw_heights[form],
+                          first = y * stride - g->before[1];
             const int64_t rows = (height - 1) * stride + g->kernel[1];
             halved = halved == 2 ? 1 : plan->two_strips && left >= 2 * STRIP_ROWS ? 2 : 0;
             s.vectors = plan->vectors - (halved > 0);

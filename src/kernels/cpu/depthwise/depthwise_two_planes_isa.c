@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The variant of a strip of two narrow planes: a row of each in one half of the lanes. */
-#include "kernels/cpu/simd/simd.h"
 #include "kernels/cpu/depthwise/depthwise_plane.h"
+#include "kernels/cpu/simd/simd.h"
 
 typedef struct pair {
     const depthwise_nchw_plan *plan;
@@ -25,7 +25,8 @@ RY_INLINE void load_weights(const pair *p, ry_vf *w, int64_t at, const int taps)
     }
 }
 
-RY_INLINE void add_row(ry_vf *sum, const ry_vf *w, ry_vf x, const int j, const int height, const int taps, const int stride)
+RY_INLINE void add_row(ry_vf *sum, const ry_vf *w, ry_vf x, const int j, const int height,
+                       const int taps, const int stride)
 {
 #pragma GCC unroll 8
     for (int i = 0; i < height; i++) {
@@ -36,8 +37,8 @@ RY_INLINE void add_row(ry_vf *sum, const ry_vf *w, ry_vf x, const int j, const i
 }
 
 /* Some rows of the window, `wide` columns at once from column s on. */
-RY_INLINE void add_columns(const pair *p, int64_t first_row, int64_t s, ry_vf *sum, const int height, const int taps, const int stride,
-                           const int wide)
+RY_INLINE void add_columns(const pair *p, int64_t first_row, int64_t s, ry_vf *sum,
+                           const int height, const int taps, const int stride, const int wide)
 {
     ry_vf w[3][STRIP_TAPS];
     ry_vi lane[3];
@@ -55,7 +56,8 @@ RY_INLINE void add_columns(const pair *p, int64_t first_row, int64_t s, ry_vf *s
 #pragma GCC unroll 24
     for (int j = 0; j < (height - 1) * stride + taps; j++) {
         if (inside >> j & 1) {
-            const ry_vf a = ry_vf_load_m(x[0] + j * pitch, row), b = ry_vf_load_m(x[1] + j * pitch, row);
+            const ry_vf a = ry_vf_load_m(x[0] + j * pitch, row),
+                        b = ry_vf_load_m(x[1] + j * pitch, row);
 #pragma GCC unroll 4
             for (int i = 0; i < wide; i++) {
                 add_row(sum, w[i], ry_vf_pick(a, b, lane[i], keep[i]), j, height, taps, stride);
@@ -64,7 +66,8 @@ RY_INLINE void add_columns(const pair *p, int64_t first_row, int64_t s, ry_vf *s
     }
 }
 
-RY_INLINE void add_taps(const pair *p, int64_t first_row, ry_vf *sum, const int height, const int taps, const int stride)
+RY_INLINE void add_taps(const pair *p, int64_t first_row, ry_vf *sum, const int height,
+                        const int taps, const int stride)
 {
     const int64_t width = p->plan->geometry.kernel[2];
     if (taps == 3 && width == 3) {
@@ -83,12 +86,14 @@ RY_INLINE void end_rows(const pair *p, ry_vf *sum, const int height)
     const ry_vf min = p->low, max = p->high;
     const float *residual[2] = {p->residual[0], p->residual[1]};
     float *to[2] = {p->to[0], p->to[1]};
-    const int64_t width = p->plan->geometry.out[2], to_row = p->to_row, residual_row = p->residual_row;
+    const int64_t width = p->plan->geometry.out[2], to_row = p->to_row,
+                  residual_row = p->residual_row;
 #pragma GCC unroll 8
     for (int i = 0; i < height; i++) {
         if (residual[0]) {
             sum[i] = ry_vf_add(sum[i], ry_vf_load_m(residual[0] + i * residual_row, low));
-            sum[i] = ry_vf_add(sum[i], ry_vf_load_m(residual[1] + i * residual_row - RY_W / 2, high));
+            sum[i] =
+                ry_vf_add(sum[i], ry_vf_load_m(residual[1] + i * residual_row - RY_W / 2, high));
         }
     }
 #pragma GCC unroll 8
@@ -132,9 +137,11 @@ ROWS(1)
 ROWS(4)
 ROWS(7)
 
-static void (*const forms[DEPTHWISE_HEIGHTS][2])(const pair *p) = {{rows_7_1, rows_7_2}, {rows_4_1, rows_4_2}, {rows_1_1, rows_1_2}};
+static void (*const forms[DEPTHWISE_HEIGHTS][2])(const pair *p) = {
+    {rows_7_1, rows_7_2}, {rows_4_1, rows_4_2}, {rows_1_1, rows_1_2}};
 
-void RY_ISA_SYMBOL(depthwise_nchw_two_planes)(const depthwise_nchw_plan *plan, const depthwise_plane planes[2])
+void RY_ISA_SYMBOL(depthwise_nchw_two_planes)(const depthwise_nchw_plan *plan,
+                                              const depthwise_plane planes[2])
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t step = g->dilation[1], stride = g->stride[1];
@@ -150,12 +157,14 @@ void RY_ISA_SYMBOL(depthwise_nchw_two_planes)(const depthwise_nchw_plan *plan, c
     for (int64_t residue = 0; residue < step; residue++) {
         for (int64_t y = planes[0].first_row + residue; y < planes[0].end_row;) {
             const int form = ry_depthwise_nchw_form((planes[0].end_row - y + step - 1) / step);
-            const int64_t height = ry_depthwise_nchw_heights[form], first = y * stride - g->before[1];
+            const int64_t height = ry_depthwise_nchw_heights[form],
+                          first = y * stride - g->before[1];
             p.inside = ry_depthwise_nchw_inside(plan, first, (height - 1) * stride + g->kernel[1]);
             for (int i = 0; i < 2; i++) {
                 p.x[i] = planes[i].x + first * g->x_step[1];
                 p.to[i] = planes[i].y + y * plan->phase.y_step[1];
-                p.residual[i] = planes[i].residual ? planes[i].residual + y * planes[i].residual_row : NULL;
+                p.residual[i] =
+                    planes[i].residual ? planes[i].residual + y * planes[i].residual_row : NULL;
             }
             forms[form][stride - 1](&p);
             y += height * step;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last vectors of a plane's rows where they fill at most half of the lanes: those of two strips at once. */
+/* The last vectors of a plane's rows where they fill at most half of the lanes: those of two strips
+ * at once. */
 #include "kernels/cpu/depthwise/depthwise_strip.h"
 
 enum { HEIGHT = STRIP_ROWS };
@@ -18,22 +19,26 @@ RY_INLINE const float *row_of(const two_strips *h, int half, const int j, int64_
     return h->inside[half] >> j & 1 ? h->x[half] + j * h->pitch + at : nothing + RY_W;
 }
 
-RY_INLINE void add_near(const two_strips *h, int64_t at, ry_vm mask, const ry_vf *w, ry_vf *sum, const int taps)
+RY_INLINE void add_near(const two_strips *h, int64_t at, ry_vm mask, const ry_vf *w, ry_vf *sum,
+                        const int taps)
 {
 #pragma GCC unroll 16
     for (int j = 0; j < HEIGHT + taps - 1; j++) {
-        add_row(sum, w, ry_vf_load_halves(row_of(h, 0, j, at), row_of(h, 1, j, at), mask), j, HEIGHT, taps, 1, 1);
+        add_row(sum, w, ry_vf_load_halves(row_of(h, 0, j, at), row_of(h, 1, j, at), mask), j,
+                HEIGHT, taps, 1, 1);
     }
 }
 
 /* Some rows of the window, column after column. */
-RY_INLINE void add_columns(const two_strips *full, const strip *s, const uint32_t *mask, int64_t first_row, ry_vf *sum, const int taps)
+RY_INLINE void add_columns(const two_strips *full, const strip *s, const uint32_t *mask,
+                           int64_t first_row, ry_vf *sum, const int taps)
 {
-    const int64_t width = s->plan->geometry.kernel[2], step = s->plan->geometry.dilation[2], skipped = first_row * full->pitch;
+    const int64_t width = s->plan->geometry.kernel[2], step = s->plan->geometry.dilation[2],
+                  skipped = first_row * full->pitch;
     const float *weight = s->weight + first_row * width;
     const two_strips h = {.x = {full->x[0] + skipped, full->x[1] + skipped},
-                      .pitch = full->pitch,
-                      .inside = {full->inside[0] >> first_row, full->inside[1] >> first_row}};
+                          .pitch = full->pitch,
+                          .inside = {full->inside[0] >> first_row, full->inside[1] >> first_row}};
     for (int64_t i = 0; i < width; i++, weight += taps) {
         ry_vf w[STRIP_TAPS];
         load_weights(w, weight, taps);
@@ -57,7 +62,8 @@ RY_INLINE void add_window(const two_strips *h, const strip *s, const uint32_t *m
 }
 
 /* A window of 3x3, whose weights stay in registers. */
-RY_INLINE void add_square(const two_strips *h, const strip *s, const uint32_t *mask, ry_vf *sum, const int stride)
+RY_INLINE void add_square(const two_strips *h, const strip *s, const uint32_t *mask, ry_vf *sum,
+                          const int stride)
 {
     const int64_t step = s->plan->geometry.dilation[2];
     const uint32_t lanes = stride == 1 ? (1u << RY_W / 2) - 1 : (uint32_t)((1ull << RY_W) - 1);
@@ -77,7 +83,8 @@ RY_INLINE void add_square(const two_strips *h, const strip *s, const uint32_t *m
             x[2] = ry_vf_load_halves(row_of(h, 0, j, 2 * step), row_of(h, 1, j, 2 * step), third);
         } else {
             const float *const p = row_of(h, 0, j, 0), *const q = row_of(h, 1, j, 0);
-            ry_vf_deinterleave_loose(ry_vf_load_m(p + 1, second), ry_vf_load_m(q + 1, second), &x[1], &x[2]);
+            ry_vf_deinterleave_loose(ry_vf_load_m(p + 1, second), ry_vf_load_m(q + 1, second),
+                                     &x[1], &x[2]);
             x[0] = ry_vf_shift_loose_halves(p, q, there, x[2]);
         }
         add_row(sum, w[0], x[0], j, HEIGHT, 3, stride, 1);
@@ -89,7 +96,8 @@ RY_INLINE void add_square(const two_strips *h, const strip *s, const uint32_t *m
 /* Residual, bounds, store. */
 RY_INLINE void end_columns(const strip *s, int64_t column, const ry_vf *sum, const int stride)
 {
-    const int64_t left = s->plan->geometry.out[2] - column, to_row = s->to_row, residual_row = s->residual_row;
+    const int64_t left = s->plan->geometry.out[2] - column, to_row = s->to_row,
+                  residual_row = s->residual_row;
     const ry_vm last = ry_vm_first(left);
     float *const to[2] = {s->to + column, s->to + column + HEIGHT * to_row};
     const float *const residual = s->residual ? s->residual + column : NULL;
@@ -97,7 +105,8 @@ RY_INLINE void end_columns(const strip *s, int64_t column, const ry_vf *sum, con
     for (int i = 0; i < HEIGHT; i++) {
         ry_vf y = stride == 1 ? sum[i] : ry_vf_tidy(sum[i]);
         if (residual) {
-            y = ry_vf_add(y, ry_vf_load_halves(residual + i * residual_row, residual + (HEIGHT + i) * residual_row, last));
+            y = ry_vf_add(y, ry_vf_load_halves(residual + i * residual_row,
+                                               residual + (HEIGHT + i) * residual_row, last));
         }
         y = ry_vf_min(s->high, ry_vf_max(s->low, y));
         ry_vf_store_halves(to[0] + i * to_row, to[1] + i * to_row, left, y);
@@ -111,7 +120,9 @@ RY_INLINE void sum_two_strips(const strip *s, const int stride, const bool is_sq
     /* the last vector needs masks, as it reaches over the end of y */
     const uint32_t *mask = plan->mask + (plan->left + plan->right - 1) * plan->loads;
     const float *x = s->x + column * stride;
-    const two_strips h = {.x = {x, x + HEIGHT * stride * s->pitch}, .pitch = s->pitch, .inside = {s->inside, s->inside >> HEIGHT * stride}};
+    const two_strips h = {.x = {x, x + HEIGHT * stride * s->pitch},
+                          .pitch = s->pitch,
+                          .inside = {s->inside, s->inside >> HEIGHT * stride}};
     ry_vf sum[HEIGHT];
 #pragma GCC unroll 8
     for (int i = 0; i < HEIGHT; i++) {

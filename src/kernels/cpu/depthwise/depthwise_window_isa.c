@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strips of the greatest height with windows of 5x5 and 7x7, whose size is known to the compiler. */
+/* Strips of the greatest height with windows of 5x5 and 7x7, whose size is known to the compiler.
+ */
 #include "kernels/cpu/depthwise/depthwise_strip.h"
 
 enum {
     HEIGHT = STRIP_ROWS,
-    PREFETCHED = 2 * RY_W /* floats from what a vector reads and writes to what is fetched: columns that come two passes later */
+    PREFETCHED = 2 * RY_W /* floats from what a vector reads and writes to what is fetched: columns
+                             that come two passes later */
 };
 
 /* A vector of a strip: see strip. */
@@ -43,7 +45,8 @@ RY_INLINE void end_unit(const unit *u, const float low, const float high, const 
     }
 }
 
-RY_INLINE void sum_unit(const unit *u, const float low, const float high, const int taps, const bool full)
+RY_INLINE void sum_unit(const unit *u, const float low, const float high, const int taps,
+                        const bool full)
 {
     ry_vf sum[HEIGHT];
     const ry_vf bias = ry_vf_set(u->bias);
@@ -71,10 +74,10 @@ RY_INLINE void sum_unit(const unit *u, const float low, const float high, const 
     end_unit(u, low, high, sum);
 }
 
-#define UNIT(name, taps, full)                                        \
+#define UNIT(name, taps, full)                                         \
     static void name(const unit *u, const float low, const float high) \
     {                                                                  \
-        sum_unit(u, low, high, taps, full);                           \
+        sum_unit(u, low, high, taps, full);                            \
     }
 UNIT(five, 5, false)
 UNIT(five_full, 5, true)
@@ -87,7 +90,8 @@ typedef void (*unit_function)(const unit *u, float low, float high);
 static const unit_function forms[2][2] = {{five, five_full}, {seven, seven_full}};
 
 /* The last vectors of pairs of strips, which share one. */
-static void sum_two_strips(const depthwise_nchw_plan *plan, const depthwise_plane *p, const unit *u, int64_t strips)
+static void sum_two_strips(const depthwise_nchw_plan *plan, const depthwise_plane *p, const unit *u,
+                           int64_t strips)
 {
     const ry_conv_geometry *g = &plan->geometry;
     strip s = {.plan = plan,
@@ -108,7 +112,8 @@ static void sum_two_strips(const depthwise_nchw_plan *plan, const depthwise_plan
     }
 }
 
-/* Lines of x and y further along the rows, which memory's prefetchers do not see coming: columns go down the plane. */
+/* Lines of x and y further along the rows, which memory's prefetchers do not see coming: columns go
+ * down the plane. */
 RY_INLINE void prefetch(const unit *u, int64_t first)
 {
 #pragma GCC unroll 8
@@ -119,7 +124,8 @@ RY_INLINE void prefetch(const unit *u, int64_t first)
 }
 
 /* A vector of each strip from one on. */
-static void sum_vector(const depthwise_nchw_plan *plan, const depthwise_plane *p, unit *u, int64_t column, int64_t t, int64_t strips)
+static void sum_vector(const depthwise_nchw_plan *plan, const depthwise_plane *p, unit *u,
+                       int64_t column, int64_t t, int64_t strips)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t rows = HEIGHT + g->kernel[1] - 1;
@@ -138,7 +144,8 @@ static void sum_vector(const depthwise_nchw_plan *plan, const depthwise_plane *p
     }
 }
 
-void RY_ISA_SYMBOL(depthwise_nchw_windows)(const depthwise_nchw_plan *plan, const depthwise_plane *p, int64_t strips)
+void RY_ISA_SYMBOL(depthwise_nchw_windows)(const depthwise_nchw_plan *plan,
+                                           const depthwise_plane *p, int64_t strips)
 {
     unit u = {.fetches = plan->fetches,
               .pitch = plan->geometry.x_step[1],
@@ -149,7 +156,8 @@ void RY_ISA_SYMBOL(depthwise_nchw_windows)(const depthwise_nchw_plan *plan, cons
               .residual_row = p->residual_row};
     const uint32_t *mask = plan->mask;
     for (int64_t v = 0; v < plan->vectors; v++) {
-        const bool edge = v < plan->left || v >= plan->vectors - plan->right, halved = plan->two_strips && v == plan->vectors - 1;
+        const bool edge = v < plan->left || v >= plan->vectors - plan->right,
+                   halved = plan->two_strips && v == plan->vectors - 1;
         u.mask = edge ? mask : all;
         mask += edge ? plan->loads : 0;
         sum_vector(plan, p, &u, v * RY_W, halved ? strips / 2 * 2 : 0, strips);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiles a program to the evaluator's steps: registers, buffers reused as soon as their values are dead, single values computed once. */
+/* Compiles a program to the evaluator's steps: registers, buffers reused as soon as their values
+ * are dead, single values computed once. */
 #include "kernels/cpu/expr/expr_plan.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* Register i is instruction i; further ones hold constants (one for each use's type) and expanded values. */
+/* Register i is instruction i; further ones hold constants (one for each use's type) and expanded
+ * values. */
 
 typedef struct compiler {
     ry_expr_plan *plan;
@@ -94,8 +96,10 @@ static int value_of(compiler *c, int instruction, ry_dtype dtype)
         return instruction;
     }
     const ry_expr_operand *operand = &c->operand[in->index];
-    c->reg[instruction] = operand->mode == RY_EXPR_SINGLE ? in_single(c, operand->type) : in_buffer(c, operand->type);
-    emit(c, RY_STEP_LOAD, operand->type, instruction, in->index)->single = operand->mode == RY_EXPR_SINGLE;
+    c->reg[instruction] =
+        operand->mode == RY_EXPR_SINGLE ? in_single(c, operand->type) : in_buffer(c, operand->type);
+    emit(c, RY_STEP_LOAD, operand->type, instruction, in->index)->single =
+        operand->mode == RY_EXPR_SINGLE;
     return instruction;
 }
 
@@ -142,10 +146,13 @@ static ry_dtype operand_type(const compiler *c, int i, int k)
     case RY_EXPR_CLASS_LOGIC: return RY_bool;
     case RY_EXPR_CLASS_SELECT: return k == 0 ? RY_bool : c->types[i];
     case RY_EXPR_CLASS_BOOL: {
-        bool first = ry_expr_code_operands(in->code) < 2 || c->program->code[in->operand[0]].code != RY_EXPR_constant;
+        bool first = ry_expr_code_operands(in->code) < 2 ||
+                     c->program->code[in->operand[0]].code != RY_EXPR_constant;
         return c->types[in->operand[first ? 0 : 1]];
     }
-    case RY_EXPR_CLASS_NONE: return c->program->code[in->operand[0]].code == RY_EXPR_constant ? RY_f64 : c->types[in->operand[0]];
+    case RY_EXPR_CLASS_NONE:
+        return c->program->code[in->operand[0]].code == RY_EXPR_constant ? RY_f64
+                                                                         : c->types[in->operand[0]];
     default: return c->types[i];
     }
 }
@@ -176,7 +183,8 @@ static ry_expr_code swapped(ry_expr_code code)
 
 static void add_cost(compiler *c, ry_expr_code code, uint8_t type)
 {
-    bool dear = (code >= RY_EXPR_exp && code <= RY_EXPR_gelu_tanh) || code == RY_EXPR_pow || code == RY_EXPR_mod || code == RY_EXPR_fmod;
+    bool dear = (code >= RY_EXPR_exp && code <= RY_EXPR_gelu_tanh) || code == RY_EXPR_pow ||
+                code == RY_EXPR_mod || code == RY_EXPR_fmod;
     c->cost += dear ? (type == RY_LOOP_f32 ? 8 : 40) : 1;
 }
 
@@ -184,7 +192,8 @@ static void emit_cast(compiler *c, int i, int y, int a, bool single)
 {
     const ry_expr_instruction *in = &c->program->code[i];
     uint8_t from = c->reg[a].type, to = loop_type(in->dtype);
-    bool half = in->code == RY_EXPR_cast && (in->dtype == RY_f16 || in->dtype == RY_bf16), made = half && from != RY_LOOP_f32;
+    bool half = in->code == RY_EXPR_cast && (in->dtype == RY_f16 || in->dtype == RY_bf16),
+         made = half && from != RY_LOOP_f32;
     if (made) {
         int wide = c->plan->registers++;
         c->reg[wide] = single ? in_single(c, RY_LOOP_f32) : in_buffer(c, RY_LOOP_f32);
@@ -213,9 +222,10 @@ static void emit_code(compiler *c, int i, const int *value, uint8_t type, bool s
     bool made[3] = {false, false, false}, scalar = false;
     assert(operands <= 3);
     if (!single && operands == 2) {
-        bool a = c->reg[at[0]].home == RY_HOME_SINGLE, square = code == RY_EXPR_pow &&
-                                                                c->program->code[in->operand[1]].code == RY_EXPR_constant &&
-                                                                c->program->code[in->operand[1]].value == 2;
+        bool a = c->reg[at[0]].home == RY_HOME_SINGLE,
+             square = code == RY_EXPR_pow &&
+                      c->program->code[in->operand[1]].code == RY_EXPR_constant &&
+                      c->program->code[in->operand[1]].value == 2;
         if (square && !a) { /* models write x * x like this */
             code = RY_EXPR_mul;
             at[1] = at[0];
@@ -249,8 +259,10 @@ static void emit_reduction(compiler *c, int i, int value)
     bool made;
     int full = expanded(c, value, &made);
     ry_expr_reduction *reduction = &c->reduction[c->plan->reductions];
-    *reduction =
-        (ry_expr_reduction){.reg = (uint16_t)i, .type = c->reg[full].type, .mean = code == RY_EXPR_mean, .truth = c->types[i] == RY_bool};
+    *reduction = (ry_expr_reduction){.reg = (uint16_t)i,
+                                     .type = c->reg[full].type,
+                                     .mean = code == RY_EXPR_mean,
+                                     .truth = c->types[i] == RY_bool};
     reduction->reducer = code == RY_EXPR_prod         ? RY_REDUCE_prod
                          : code == RY_EXPR_reduce_min ? RY_REDUCE_min
                          : code == RY_EXPR_reduce_max ? RY_REDUCE_max
@@ -261,7 +273,8 @@ static void emit_reduction(compiler *c, int i, int value)
     }
 }
 
-/* One instruction: its operands' registers, its own, the steps, and the stores of outputs that it is. */
+/* One instruction: its operands' registers, its own, the steps, and the stores of outputs that it
+ * is. */
 static void compile_instruction(compiler *c, int i)
 {
     const ry_expr_instruction *in = &c->program->code[i];
@@ -279,7 +292,8 @@ static void compile_instruction(compiler *c, int i)
         uint8_t type = loop_type(c->types[i]);
         int output = single ? -1 : direct_output(c, i);
         c->reg[i] = single        ? in_single(c, type)
-                    : output >= 0 ? (ry_expr_register){RY_HOME_MEMORY, type, (uint16_t)(c->plan->inputs + output)}
+                    : output >= 0 ? (ry_expr_register){RY_HOME_MEMORY, type,
+                                                       (uint16_t)(c->plan->inputs + output)}
                                   : in_buffer(c, type);
         if (output >= 0) {
             c->operand[c->plan->inputs + output].reg = (uint16_t)i;
@@ -287,7 +301,8 @@ static void compile_instruction(compiler *c, int i)
         if (class == RY_EXPR_CLASS_NONE) {
             emit_cast(c, i, i, value[0], single);
         } else {
-            emit_code(c, i, value, c->reg[value[class == RY_EXPR_CLASS_SELECT ? 1 : 0]].type, single);
+            emit_code(c, i, value, c->reg[value[class == RY_EXPR_CLASS_SELECT ? 1 : 0]].type,
+                      single);
         }
         for (int o = 0; o < c->plan->outputs; o++) {
             if (c->program->result[o] == i && o != output && c->last_use[i] != UINT16_MAX) {
@@ -305,13 +320,15 @@ static void compile_instruction(compiler *c, int i)
     }
 }
 
-/* last_use: the last instruction that reads each; UINT16_MAX for what depends on constants alone and is kept. */
+/* last_use: the last instruction that reads each; UINT16_MAX for what depends on constants alone
+ * and is kept. */
 static void find_uses(compiler *c)
 {
     for (int i = 0; i < c->program->count; i++) {
         const ry_expr_instruction *in = &c->program->code[i];
         int operands = ry_expr_code_operands(in->code);
-        bool fixed = in->code != RY_EXPR_input && ry_expr_code_class(in->code) != RY_EXPR_CLASS_REDUCE;
+        bool fixed =
+            in->code != RY_EXPR_input && ry_expr_code_class(in->code) != RY_EXPR_CLASS_REDUCE;
         c->last_use[i] = (uint16_t)i;
         for (int k = 0; k < operands; k++) {
             fixed = fixed && c->last_use[in->operand[k]] == UINT16_MAX;
@@ -340,7 +357,8 @@ static void bind_inputs(compiler *c)
         ry_expr_operand *operand = &c->operand[c->program->code[i].index];
         operand->reg = (uint16_t)i;
         if (operand->mode == RY_EXPR_DIRECT) {
-            c->reg[i] = (ry_expr_register){RY_HOME_MEMORY, operand->type, c->program->code[i].index};
+            c->reg[i] =
+                (ry_expr_register){RY_HOME_MEMORY, operand->type, c->program->code[i].index};
         } else if (operand->mode == RY_EXPR_INVARIANT) {
             c->reg[i] = in_buffer(c, operand->type);
             c->last_use[i] = UINT16_MAX - 1;
@@ -365,7 +383,8 @@ static void compile_pass(compiler *c, bool fixed, bool behind)
     for (int i = 0; i < c->program->count; i++) {
         ry_expr_code code = c->program->code[i].code;
         bool reduction = ry_expr_code_class(code) == RY_EXPR_CLASS_REDUCE;
-        if (code != RY_EXPR_input && code != RY_EXPR_constant && (c->last_use[i] == UINT16_MAX) == fixed &&
+        if (code != RY_EXPR_input && code != RY_EXPR_constant &&
+            (c->last_use[i] == UINT16_MAX) == fixed &&
             (c->program->reduced[i] && !reduction) == behind) {
             compile_instruction(c, i);
         }
@@ -392,7 +411,8 @@ double ry_expr_compile(ry_expr_plan *plan, const ry_expr *program, const ry_dtyp
     compile_pass(&c, false, false);
     store_plain(&c);
     plan->steps = c.steps - plan->first_steps;
-    memset(c.busy + kept_buffers, 0, (size_t)(plan->buffers > kept_buffers ? plan->buffers - kept_buffers : 0));
+    memset(c.busy + kept_buffers, 0,
+           (size_t)(plan->buffers > kept_buffers ? plan->buffers - kept_buffers : 0));
     for (int r = 0; r < plan->reductions; r++) {
         c.reg[c.reduction[r].reg] = in_buffer(&c, c.reduction[r].type);
     }

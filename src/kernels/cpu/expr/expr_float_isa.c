@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The expression language's functions in f32 and f64, as loops. */
-#include "kernels/cpu/simd/vector_activations.h"
 #include "kernels/cpu/expr/expr_loops.h"
+#include "kernels/cpu/simd/vector_activations.h"
 
-/* What f32 and f64 have in common: C is the type, S the suffix of libm's functions. min and max test b for NaN, which is the single value of a scalar
- * loop: there the test leaves the loop. */
+/* What f32 and f64 have in common: C is the type, S the suffix of libm's functions. min and max
+ * test b for NaN, which is the single value of a scalar loop: there the test leaves the loop. */
 #define COMMON_OPS(TYPE, C, S)                                              \
     RY_EXPR_BINARY(C, TYPE, add, C, a + b)                                  \
     RY_EXPR_BINARY(C, TYPE, sub, C, a - b)                                  \
@@ -40,7 +40,8 @@ COMMON_OPS(f64, double, )
 
 #define F32_OP(name) static inline float f32_op_##name(float a) { return ry_f32_##name(a); }
 #define F64_OP(name) static inline double f64_op_##name(double a) { return name(a); }
-#define OPS(X) X(exp) X(log) X(log1p) X(expm1) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf)
+#define OPS(X) X(exp) X(log) X(log1p) X(expm1) X(sin) X(cos) X(tan) X(asin) \
+               X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf)
 OPS(F32_OP)
 F32_OP(sigmoid)
 F32_OP(silu)
@@ -116,16 +117,17 @@ static inline void f32_op_repair(ry_expr_code code, size_t n, float *y, const fl
     }
 }
 
-#define NEAR_LOOP(name)                                                                              \
-    static void near_##name(size_t n, void *restrict y, const void *a, const void *b, const void *c) \
-    {                                                                                                \
-        float *restrict to = y;                                                                      \
-        const float *p = a;                                                                          \
-        (void)b;                                                                                     \
-        (void)c;                                                                                     \
-        for (size_t i = 0; i < n; i++) {                                                             \
-            to[i] = ry_f32_near_##name(p[i]);                                                        \
-        }                                                                                            \
+#define NEAR_LOOP(name)                                                               \
+    static void near_##name(size_t n, void *restrict y, const void *a, const void *b, \
+                            const void *c)                                            \
+    {                                                                                 \
+        float *restrict to = y;                                                       \
+        const float *p = a;                                                           \
+        (void)b;                                                                      \
+        (void)c;                                                                      \
+        for (size_t i = 0; i < n; i++) {                                              \
+            to[i] = ry_f32_near_##name(p[i]);                                         \
+        }                                                                             \
     }
 #define NEAR_ROW(name) [RY_EXPR_##name] = near_##name,
 RY_EXPR_NEAR(NEAR_LOOP)

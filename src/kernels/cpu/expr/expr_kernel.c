@@ -58,8 +58,9 @@ bool ry_expr_applicable(const ry_problem *problem)
 {
     const ry_expr *program = problem->attrs.expr.program;
     ry_dtype inputs[RY_EXPR_MAX_INPUTS], types[RY_EXPR_MAX_INSTRUCTIONS];
-    if (problem->op != RY_OP_expr || !program || program->inputs > problem->inputs || (program->inputs == 0 && program->reduces) ||
-        program->outputs != problem->outputs || program->inputs > RY_EXPR_MAX_INPUTS || program->count > RY_EXPR_MAX_INSTRUCTIONS) {
+    if (problem->op != RY_OP_expr || !program || program->inputs > problem->inputs ||
+        (program->inputs == 0 && program->reduces) || program->outputs != problem->outputs ||
+        program->inputs > RY_EXPR_MAX_INPUTS || program->count > RY_EXPR_MAX_INSTRUCTIONS) {
         return false;
     }
     for (int i = 0; i < program->inputs; i++) {
@@ -118,8 +119,10 @@ rynd_status ry_expr_prepare(const ry_query *query, ry_prepared *prepared, ry_err
     rynd_status status = make(plan, query, error);
     if (status == RYND_OK) {
         int64_t tasks = (plan->units + plan->per_task - 1) / plan->per_task;
-        *prepared =
-            (ry_prepared){.phases = plan->slices > 1 ? 2 : 1, .state_size = size, .scratch = plan->scratch, .workspace = plan->workspace};
+        *prepared = (ry_prepared){.phases = plan->slices > 1 ? 2 : 1,
+                                  .state_size = size,
+                                  .scratch = plan->scratch,
+                                  .workspace = plan->workspace};
         prepared->tasks[0] = (size_t)(plan->slices > 1 ? plan->units * plan->slices : tasks);
         prepared->tasks[1] = (size_t)(plan->slices > 1 ? plan->units : 0);
         ry_count_work(ry_expr_work(query, plan), ry_problem_bytes(problem), prepared);

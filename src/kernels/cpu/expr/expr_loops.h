@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The evaluator's inner loops: tables of functions over contiguous elements, one set for each instruction set.
+/* The evaluator's inner loops: tables of functions over contiguous elements, one set for each
+ * instruction set.
  *
- * y never overlaps an operand; n may be 0. Types are those of expr_types.inc; a bool is a byte, 0 or 1. */
+ * y never overlaps an operand; n may be 0. Types are those of expr_types.inc; a bool is a byte, 0
+ * or 1. */
 #ifndef RY_KERNELS_CPU_EXPR_EXPR_LOOPS_H
 #define RY_KERNELS_CPU_EXPR_EXPR_LOOPS_H
 
-#include "kernels/cpu/simd/isa.h"
 #include "kernels/cpu/expr/expr_plan.h"
+#include "kernels/cpu/simd/isa.h"
 
-typedef void (*ry_expr_loop)(size_t n, void *restrict y, const void *a, const void *b, const void *c);
+typedef void (*ry_expr_loop)(size_t n, void *restrict y, const void *a, const void *b,
+                             const void *c);
 
 typedef struct ry_expr_loops {
     ry_expr_loop vector;
@@ -32,16 +35,20 @@ typedef struct ry_expr_half_converts {
 /* Reductions of one type. An accumulator is 8 bytes: f64, int64_t or uint64_t. */
 typedef struct ry_expr_reducer {
     void (*chunk)(size_t n, const void *v, void *accumulator); /* into one accumulator */
-    void (*fold)(size_t n, void *restrict block,
-                 const void *v); /* block[i] = block[i] op v[i], in the type itself; NULL: flush each time */
-    void (*flush)(size_t n, void *restrict accumulators, const void *v);      /* accumulators[i] = accumulators[i] op v[i] */
+    void (*fold)(
+        size_t n, void *restrict block,
+        const void *v); /* block[i] = block[i] op v[i], in the type itself; NULL: flush each time */
+    void (*flush)(size_t n, void *restrict accumulators,
+                  const void *v); /* accumulators[i] = accumulators[i] op v[i] */
     void (*merge)(size_t n, void *restrict accumulators, const void *others); /* of accumulators */
 } ry_expr_reducer;
 
 typedef struct ry_expr_reducers {
     ry_expr_reducer by[RY_REDUCERS];
-    void (*start)(size_t n, int reducer, void *accumulators, void *block);                 /* the identity; either may be NULL */
-    void (*finish)(size_t n, void *restrict y, const void *accumulators, int64_t divisor); /* divisor -1: none; else a mean of so many */
+    void (*start)(size_t n, int reducer, void *accumulators,
+                  void *block); /* the identity; either may be NULL */
+    void (*finish)(size_t n, void *restrict y, const void *accumulators,
+                   int64_t divisor); /* divisor -1: none; else a mean of so many */
 } ry_expr_reducers;
 
 /* An operation of the language on elements of one type: TYPE_op_NAME(a) or (a, b). */
@@ -56,7 +63,7 @@ typedef struct ry_expr_reducers {
         return value;                                \
     }
 
-#define RY_LOOP_FLOAT(name, type)                                            \
+#define RY_LOOP_FLOAT(name, type)                                         \
     extern const ry_expr_loops RY_ISA_SYMBOL(expr_##name)[RY_EXPR_CODES]; \
     extern const ry_expr_converts RY_ISA_SYMBOL(convert_##name);          \
     extern const ry_expr_reducers RY_ISA_SYMBOL(reduce_##name);
@@ -64,7 +71,8 @@ typedef struct ry_expr_reducers {
 #include "kernels/cpu/expr/expr_types.inc"
 #undef RY_LOOP_FLOAT
 #undef RY_LOOP_INT
-extern const ry_expr_loop RY_ISA_SYMBOL(expr_f32_near)[RY_EXPR_CODES]; /* NULL but for RY_EXPR_NEAR */
+extern const ry_expr_loop
+    RY_ISA_SYMBOL(expr_f32_near)[RY_EXPR_CODES]; /* NULL but for RY_EXPR_NEAR */
 extern const ry_expr_half_converts RY_ISA_SYMBOL(convert_f16), RY_ISA_SYMBOL(convert_bf16);
 
 #endif

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The evaluator's plan of one problem: the kernel's state, made by expr_plan.c, run by expr_run_isa.c.
+/* The evaluator's plan of one problem: the kernel's state, made by expr_plan.c, run by
+ * expr_run_isa.c.
  *
- * The broadcast shape's dimensions are sorted by stride and merged where all operands allow it. The last one left is the inner one; the others are
- * the outer ones, kept before reduced. The program runs over tiles of rows * tile elements, one plain loop an instruction.
+ * The broadcast shape's dimensions are sorted by stride and merged where all operands allow it. The
+ * last one left is the inner one; the others are the outer ones, kept before reduced. The program
+ * runs over tiles of rows * tile elements, one plain loop an instruction.
  *
  *   POINT   rows are kept outer positions                                 no reduction
- *   INNER   rows are kept outer positions, the inner dimension is reduced    each row of a tile goes into one accumulator
- *   OUTER   rows are reduced outer positions, the inner dimension is kept    the rows of a tile are added to a vector of accumulators
+ *   INNER   rows are kept outer positions, the inner dimension is reduced    each row of a tile
+ * goes into one accumulator OUTER   rows are reduced outer positions, the inner dimension is kept
+ * the rows of a tile are added to a vector of accumulators
  *
- * A unit is what is computed in one go: POINT a tile; INNER `batch` outputs; OUTER one kept outer position and one chunk of the inner dimension. Where
- * there are few units with much to reduce, each is cut into slices, whose accumulators a second phase merges in order. Neither depends on the number of threads. */
+ * A unit is what is computed in one go: POINT a tile; INNER `batch` outputs; OUTER one kept outer
+ * position and one chunk of the inner dimension. Where there are few units with much to reduce,
+ * each is cut into slices, whose accumulators a second phase merges in order. Neither depends on
+ * the number of threads. */
 #ifndef RY_KERNELS_CPU_EXPR_EXPR_PLAN_H
 #define RY_KERNELS_CPU_EXPR_EXPR_PLAN_H
 
@@ -26,7 +31,8 @@ typedef enum ry_loop_type {
     RY_LOOP_TYPES
 } ry_loop_type;
 
-/* The functions that have a shorter text for the class near32 (ry_f32_near_* of vector_activations.h). */
+/* The functions that have a shorter text for the class near32 (ry_f32_near_* of
+ * vector_activations.h). */
 #define RY_EXPR_NEAR(X) X(erf) X(silu) X(gelu) X(gelu_tanh)
 
 ry_loop_type ry_expr_loop_type(ry_dtype dtype);
@@ -48,8 +54,9 @@ typedef enum ry_expr_mode {
 typedef struct ry_expr_operand {
     uint8_t dtype, type; /* ry_dtype in memory, ry_loop_type in the loops */
     uint8_t mode, output;
-    uint16_t index;              /* among the problem's inputs or outputs */
-    uint16_t reg;                /* of an input, or of the instruction that writes a DIRECT output; UINT16_MAX: none */
+    uint16_t index; /* among the problem's inputs or outputs */
+    uint16_t
+        reg; /* of an input, or of the instruction that writes a DIRECT output; UINT16_MAX: none */
     uint32_t size;               /* bytes an element */
     int64_t inner;               /* stride of the inner dimension, in bytes */
     int64_t stride[RY_MAX_RANK]; /* of the outer dimensions, in bytes */
@@ -102,17 +109,19 @@ typedef struct ry_expr_plan {
     int64_t length;                    /* of the inner dimension */
     int64_t divisor;                   /* elements behind each reduced output */
     int64_t tile, chunks, rows;        /* chunks of the inner dimension, rows of a tile */
-    int64_t wide;                      /* OUTER: so many rows are added side by side, where rows are short */
-    int64_t batch, width;              /* INNER: outputs of a unit; accumulators a reduction and unit */
+    int64_t wide;         /* OUTER: so many rows are added side by side, where rows are short */
+    int64_t batch, width; /* INNER: outputs of a unit; accumulators a reduction and unit */
     int64_t units, per_task, slices;
     int64_t elements; /* of a buffer */
     int registers, singles, buffers, numbers, reductions;
     int first_steps, steps, last_steps; /* once a task, every tile, after the reductions */
     uint32_t element;                   /* bytes of the largest type in a buffer */
-    size_t pointers_at, singles_at, rows_at, shifts_at, staging_at, buffers_at, accumulators_at, blocks_at, scratch; /* scratch memory */
+    size_t pointers_at, singles_at, rows_at, shifts_at, staging_at, buffers_at, accumulators_at,
+        blocks_at, scratch; /* scratch memory */
     size_t workspace;
-    size_t operands_at, steps_at, registers_at, numbers_at, reductions_at; /* from the start of the plan, in bytes */
-    size_t last_use_at, busy_at;                                           /* while it is made */
+    size_t operands_at, steps_at, registers_at, numbers_at,
+        reductions_at;           /* from the start of the plan, in bytes */
+    size_t last_use_at, busy_at; /* while it is made */
 } ry_expr_plan;
 
 static inline void *ry_expr_plan_part(const ry_expr_plan *plan, size_t at)
@@ -120,10 +129,12 @@ static inline void *ry_expr_plan_part(const ry_expr_plan *plan, size_t at)
     return (char *)(uintptr_t)plan + at;
 }
 
-/* The space: what is iterated over, and how (expr_space.c). types: of the program's instructions. */
+/* The space: what is iterated over, and how (expr_space.c). types: of the program's instructions.
+ */
 rynd_status ry_expr_space_make(ry_expr_plan *plan, const ry_query *query, ry_error *error);
 void ry_expr_space_tasks(ry_expr_plan *plan, const ry_query *query,
-                         double cost); /* after the program is compiled: units, slices, sizes. cost: of an element, in plain operations */
+                         double cost); /* after the program is compiled: units, slices, sizes. cost:
+                                          of an element, in plain operations */
 
 /* The program: steps and registers (expr_compile.c). Gives the cost of an element. */
 double ry_expr_compile(ry_expr_plan *plan, const ry_expr *program, const ry_dtype *types);
@@ -134,7 +145,8 @@ double ry_expr_work(const ry_query *query, const ry_expr_plan *plan);
 size_t ry_expr_plan_size(const ry_problem *problem);
 
 bool ry_expr_applicable(const ry_problem *problem);
-bool ry_expr_near_applicable(const ry_problem *problem); /* and has one of RY_EXPR_NEAR in f32, f16 or bf16 */
+bool ry_expr_near_applicable(
+    const ry_problem *problem); /* and has one of RY_EXPR_NEAR in f32, f16 or bf16 */
 
 rynd_status ry_expr_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 void ry_expr_initialise(const ry_query *query, void *state);

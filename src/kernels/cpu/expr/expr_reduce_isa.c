@@ -24,7 +24,8 @@
 #undef SUM_TYPE
 #undef WIDE
 
-/* Integers accumulate in 64 bits, which wrap: cut to the type's width, that is its own wrapping sum. */
+/* Integers accumulate in 64 bits, which wrap: cut to the type's width, that is its own wrapping
+ * sum. */
 #define FLOAT    0
 #define WIDE     uint64_t
 #define SUM_TYPE int64_t

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs the evaluator's plans: tiles, steps, loads and stores, accumulators. */
+#include "kernels/cpu/expr/expr_loops.h"
 #include "kernels/cpu/parts/cpu_kernel.h"
 #include "kernels/cpu/simd/simd.h"
-#include "kernels/cpu/expr/expr_loops.h"
 
 #include <string.h>
 
@@ -28,7 +28,8 @@ static const ry_expr_reducers *const reducers[RY_LOOP_TYPES] = {
 #undef RY_LOOP_INT
 };
 
-/* OUTER: rows added to a block in f32 or f64 before it goes into the accumulators, so that its error stays that of a short sum. */
+/* OUTER: rows added to a block in f32 or f64 before it goes into the accumulators, so that its
+ * error stays that of a short sum. */
 #define BLOCK_ROWS 64
 
 typedef struct runner {
@@ -50,58 +51,72 @@ typedef struct runner {
 
 static const ry_expr_half_converts *half_of(uint8_t dtype)
 {
-    return dtype == RY_f16 ? &RY_ISA_SYMBOL(convert_f16) : dtype == RY_bf16 ? &RY_ISA_SYMBOL(convert_bf16) : NULL;
+    return dtype == RY_f16    ? &RY_ISA_SYMBOL(convert_f16)
+           : dtype == RY_bf16 ? &RY_ISA_SYMBOL(convert_bf16)
+                              : NULL;
 }
 
-#define MOVE_ROWS(bits)                                                                                                       \
-    /* Rows of n elements, `step` bytes apart and at their offsets, to or from a contiguous buffer. */                        \
-    static void load_rows_##bits(size_t rows, size_t n, void *restrict y, const char *base, const int64_t *row, int64_t step) \
-    {                                                                                                                         \
-        uint##bits##_t *restrict to = y;                                                                                      \
-        for (size_t r = 0; r < rows; r++, to += n) {                                                                          \
-            const uint##bits##_t *from = (const void *)(base + row[r]);                                                       \
-            if (step == 0) {                                                                                                  \
-                for (size_t i = 0; i < n; i++) {                                                                              \
-                    to[i] = *from;                                                                                            \
-                }                                                                                                             \
-            } else if (step == bits / 8) {                                                                                    \
-                for (size_t i = 0; i < n; i++) {                                                                              \
-                    to[i] = from[i];                                                                                          \
-                }                                                                                                             \
-            } else {                                                                                                          \
-                for (size_t i = 0; i < n; i++) {                                                                              \
-                    to[i] = *(const uint##bits##_t *)(const void *)((const char *)from + (int64_t)i * step);                  \
-                }                                                                                                             \
-            }                                                                                                                 \
-        }                                                                                                                     \
-    }                                                                                                                         \
-    static void store_rows_##bits(size_t rows, size_t n, const void *a, char *base, const int64_t *row, int64_t step)         \
-    {                                                                                                                         \
-        const uint##bits##_t *from = a;                                                                                       \
-        for (size_t r = 0; r < rows; r++, from += n) {                                                                        \
-            char *to = base + row[r];                                                                                         \
-            if (step == bits / 8) {                                                                                           \
-                memcpy(to, from, n * sizeof *from);                                                                           \
-            } else {                                                                                                          \
-                for (size_t i = 0; i < n; i++) {                                                                              \
-                    *(uint##bits##_t *)(void *)(to + (int64_t)i * step) = from[i];                                            \
-                }                                                                                                             \
-            }                                                                                                                 \
-        }                                                                                                                     \
+#define MOVE_ROWS(bits)                                                                     \
+    /* Rows of n elements, `step` bytes apart and at their offsets, to or from a contiguous \
+     * buffer. */                                                                           \
+    static void load_rows_##bits(size_t rows, size_t n, void *restrict y, const char *base, \
+                                 const int64_t *row, int64_t step)                          \
+    {                                                                                       \
+        uint##bits##_t *restrict to = y;                                                    \
+        for (size_t r = 0; r < rows; r++, to += n) {                                        \
+            const uint##bits##_t *from = (const void *)(base + row[r]);                     \
+            if (step == 0) {                                                                \
+                for (size_t i = 0; i < n; i++) {                                            \
+                    to[i] = *from;                                                          \
+                }                                                                           \
+            } else if (step == bits / 8) {                                                  \
+                for (size_t i = 0; i < n; i++) {                                            \
+                    to[i] = from[i];                                                        \
+                }                                                                           \
+            } else {                                                                        \
+                for (size_t i = 0; i < n; i++) {                                            \
+                    to[i] = *(const uint##bits##_t *)(const void *)((const char *)from +    \
+                                                                    (int64_t)i * step);     \
+                }                                                                           \
+            }                                                                               \
+        }                                                                                   \
+    }                                                                                       \
+    static void store_rows_##bits(size_t rows, size_t n, const void *a, char *base,         \
+                                  const int64_t *row, int64_t step)                         \
+    {                                                                                       \
+        const uint##bits##_t *from = a;                                                     \
+        for (size_t r = 0; r < rows; r++, from += n) {                                      \
+            char *to = base + row[r];                                                       \
+            if (step == bits / 8) {                                                         \
+                memcpy(to, from, n * sizeof *from);                                         \
+            } else {                                                                        \
+                for (size_t i = 0; i < n; i++) {                                            \
+                    *(uint##bits##_t *)(void *)(to + (int64_t)i * step) = from[i];          \
+                }                                                                           \
+            }                                                                               \
+        }                                                                                   \
     }
 MOVE_ROWS(8)
 MOVE_ROWS(16)
 MOVE_ROWS(32)
 MOVE_ROWS(64)
 
-static void load_rows(size_t size, size_t rows, size_t n, void *y, const char *base, const int64_t *row, int64_t step)
+static void load_rows(size_t size, size_t rows, size_t n, void *y, const char *base,
+                      const int64_t *row, int64_t step)
 {
-    (size == 4 ? load_rows_32 : size == 8 ? load_rows_64 : size == 2 ? load_rows_16 : load_rows_8)(rows, n, y, base, row, step);
+    (size == 4   ? load_rows_32
+     : size == 8 ? load_rows_64
+     : size == 2 ? load_rows_16
+                 : load_rows_8)(rows, n, y, base, row, step);
 }
 
-static void store_rows(size_t size, size_t rows, size_t n, const void *a, char *base, const int64_t *row, int64_t step)
+static void store_rows(size_t size, size_t rows, size_t n, const void *a, char *base,
+                       const int64_t *row, int64_t step)
 {
-    (size == 4 ? store_rows_32 : size == 8 ? store_rows_64 : size == 2 ? store_rows_16 : store_rows_8)(rows, n, a, base, row, step);
+    (size == 4   ? store_rows_32
+     : size == 8 ? store_rows_64
+     : size == 2 ? store_rows_16
+                 : store_rows_8)(rows, n, a, base, row, step);
 }
 
 static void load(const runner *r, int p, void *y, size_t rows, size_t n)
@@ -109,7 +124,8 @@ static void load(const runner *r, int p, void *y, size_t rows, size_t n)
     const ry_expr_operand *operand = &r->operand[p];
     const ry_expr_half_converts *half = half_of(operand->dtype);
     const char *base = (const char *)r->launch->in[operand->index] + r->shift[p];
-    load_rows(operand->size, rows, n, half ? r->staging : y, base, r->row + (size_t)p * r->row_stride + r->first, operand->inner);
+    load_rows(operand->size, rows, n, half ? r->staging : y, base,
+              r->row + (size_t)p * r->row_stride + r->first, operand->inner);
     if (half) {
         half->load(rows * n, y, r->staging);
     }
@@ -121,8 +137,10 @@ static void load_invariant(const runner *r, int p, char *y)
     const ry_expr_operand *operand = &r->operand[p];
     const ry_expr_half_converts *half = half_of(operand->dtype);
     const int64_t nowhere = 0;
-    size_t n = (size_t)r->plan->length, row = n * ry_expr_loop_size((ry_loop_type)operand->type), end = row * (size_t)r->plan->rows;
-    load_rows(operand->size, 1, n, half ? r->staging : y, r->launch->in[operand->index], &nowhere, operand->inner);
+    size_t n = (size_t)r->plan->length, row = n * ry_expr_loop_size((ry_loop_type)operand->type),
+           end = row * (size_t)r->plan->rows;
+    load_rows(operand->size, 1, n, half ? r->staging : y, r->launch->in[operand->index], &nowhere,
+              operand->inner);
     if (half) {
         half->load(n, y, r->staging);
     }
@@ -139,7 +157,8 @@ static void store(const runner *r, int p, const void *a, size_t rows, size_t n)
     if (half) {
         half->store(rows * n, r->staging, a);
     }
-    store_rows(operand->size, rows, n, half ? r->staging : a, base, r->row + (size_t)p * r->row_stride + r->first, operand->inner);
+    store_rows(operand->size, rows, n, half ? r->staging : a, base,
+               r->row + (size_t)p * r->row_stride + r->first, operand->inner);
 }
 
 static char *accumulators(const runner *r, int reduction)
@@ -152,7 +171,8 @@ static char *block_of(const runner *r, int reduction)
     return r->block + (size_t)reduction * (size_t)(r->plan->width * r->plan->wide) * 8;
 }
 
-/* Takes a tile in: INNER each row into its accumulator; OUTER `wide` rows at a time into the block, or right away where the type has no block. */
+/* Takes a tile in: INNER each row into its accumulator; OUTER `wide` rows at a time into the block,
+ * or right away where the type has no block. */
 static void reduce(const runner *r, int which, const void *a, size_t rows, size_t n)
 {
     const ry_expr_reduction *reduction = &r->reduction[which];
@@ -179,7 +199,8 @@ static void reduce(const runner *r, int which, const void *a, size_t rows, size_
 /* The loop of a function of full vectors. */
 static ry_expr_loop loop_of(const runner *r, const ry_expr_step *s)
 {
-    const ry_expr_loop near = r->near && s->type == RY_LOOP_f32 ? RY_ISA_SYMBOL(expr_f32_near)[s->code] : NULL;
+    const ry_expr_loop near =
+        r->near && s->type == RY_LOOP_f32 ? RY_ISA_SYMBOL(expr_f32_near)[s->code] : NULL;
     return near ? near : loops[s->type][s->code].vector;
 }
 
@@ -192,8 +213,13 @@ static void run_step(const runner *r, const ry_expr_step *s, size_t rows, size_t
     case RY_STEP_LOAD: load(r, s->a, reg[s->y], s->single ? 1 : rows, s->single ? 1 : n); break;
     case RY_STEP_STORE: store(r, s->y, reg[s->a], rows, n); break;
     case RY_STEP_VECTOR: loop_of(r, s)(count, reg[s->y], reg[s->a], reg[s->b], reg[s->c]); break;
-    case RY_STEP_SCALAR: loops[s->type][s->code].scalar(count, reg[s->y], reg[s->a], reg[s->b], NULL); break;
-    case RY_STEP_EXPAND: load_rows(ry_expr_loop_size((ry_loop_type)s->type), 1, count, reg[s->y], reg[s->a], &nowhere, 0); break;
+    case RY_STEP_SCALAR:
+        loops[s->type][s->code].scalar(count, reg[s->y], reg[s->a], reg[s->b], NULL);
+        break;
+    case RY_STEP_EXPAND:
+        load_rows(ry_expr_loop_size((ry_loop_type)s->type), 1, count, reg[s->y], reg[s->a],
+                  &nowhere, 0);
+        break;
     case RY_STEP_CAST: converts[s->type]->cast[s->code](count, reg[s->y], reg[s->a]); break;
     case RY_STEP_SATURATE: converts[s->type]->saturate[s->code](count, reg[s->y], reg[s->a]); break;
     case RY_STEP_TRUTH: converts[s->type]->truth(count, reg[s->y], reg[s->a]); break;
@@ -215,16 +241,20 @@ static void run_tile(const runner *r, size_t rows, size_t n)
     for (int p = 0; p < plan->inputs + plan->outputs; p++) {
         const ry_expr_operand *operand = &r->operand[p];
         if (operand->mode == RY_EXPR_DIRECT && operand->reg != UINT16_MAX) {
-            const char *base = operand->output ? r->launch->out[operand->index] : r->launch->in[operand->index];
-            r->reg[operand->reg] = (char *)(uintptr_t)base + r->shift[p] + r->row[(size_t)p * r->row_stride + (size_t)r->first];
+            const char *base =
+                operand->output ? r->launch->out[operand->index] : r->launch->in[operand->index];
+            r->reg[operand->reg] = (char *)(uintptr_t)base + r->shift[p] +
+                                   r->row[(size_t)p * r->row_stride + (size_t)r->first];
         }
     }
     run_steps(r, plan->first_steps, plan->steps, rows, n);
 }
 
-/* Byte offsets of `count` positions from `position` on, over the dimensions [first, first + dims): to[p * stride + r]. INNER asks for the first row of
- * each tile, the others for the first row alone, where an operand is not gathered. */
-static void offsets(const runner *r, int first, int dims, int64_t position, size_t count, int64_t *to, size_t stride)
+/* Byte offsets of `count` positions from `position` on, over the dimensions [first, first + dims):
+ * to[p * stride + r]. INNER asks for the first row of each tile, the others for the first row
+ * alone, where an operand is not gathered. */
+static void offsets(const runner *r, int first, int dims, int64_t position, size_t count,
+                    int64_t *to, size_t stride)
 {
     const ry_expr_plan *plan = r->plan;
     int64_t start[RY_MAX_RANK], digit[RY_MAX_RANK];
@@ -241,7 +271,8 @@ static void offsets(const runner *r, int first, int dims, int64_t position, size
         }
         out[0] = offset;
         uint8_t mode = r->operand[p].mode;
-        bool each = mode == RY_EXPR_GATHERED || mode == RY_EXPR_REDUCED || plan->scheme == RY_EXPR_INNER;
+        bool each =
+            mode == RY_EXPR_GATHERED || mode == RY_EXPR_REDUCED || plan->scheme == RY_EXPR_INNER;
         for (size_t i = 1; i < count && each; i++) {
             int d = first + dims - 1;
             while (++digit[d] == plan->dim[d]) {
@@ -264,21 +295,36 @@ static void add_number(const ry_expr_number *number, void *to)
     case RY_LOOP_f32: *(float *)to = (float)v; break;
     case RY_LOOP_f64: *(double *)to = v; break;
     case RY_LOOP_i8:
-    case RY_LOOP_u8: *(uint8_t *)to = (uint8_t)ry_expr_to_int(number->type == RY_LOOP_i8 ? RY_i8 : RY_u8, v, false); break;
+    case RY_LOOP_u8:
+        *(uint8_t *)to =
+            (uint8_t)ry_expr_to_int(number->type == RY_LOOP_i8 ? RY_i8 : RY_u8, v, false);
+        break;
     case RY_LOOP_i16:
-    case RY_LOOP_u16: *(uint16_t *)to = (uint16_t)ry_expr_to_int(number->type == RY_LOOP_i16 ? RY_i16 : RY_u16, v, false); break;
+    case RY_LOOP_u16:
+        *(uint16_t *)to =
+            (uint16_t)ry_expr_to_int(number->type == RY_LOOP_i16 ? RY_i16 : RY_u16, v, false);
+        break;
     case RY_LOOP_i32:
-    case RY_LOOP_u32: *(uint32_t *)to = (uint32_t)ry_expr_to_int(number->type == RY_LOOP_i32 ? RY_i32 : RY_u32, v, false); break;
-    default: *(uint64_t *)to = (uint64_t)ry_expr_to_int(number->type == RY_LOOP_i64 ? RY_i64 : RY_u64, v, false); break;
+    case RY_LOOP_u32:
+        *(uint32_t *)to =
+            (uint32_t)ry_expr_to_int(number->type == RY_LOOP_i32 ? RY_i32 : RY_u32, v, false);
+        break;
+    default:
+        *(uint64_t *)to =
+            (uint64_t)ry_expr_to_int(number->type == RY_LOOP_i64 ? RY_i64 : RY_u64, v, false);
+        break;
     }
 }
 
-/* Registers, constants, what depends on constants alone, and the inputs that are the same for all tiles. */
+/* Registers, constants, what depends on constants alone, and the inputs that are the same for all
+ * tiles. */
 static void start(runner *r, const ry_cpu_launch *launch, bool tiles)
 {
     const ry_expr_plan *plan = launch->state;
     char *scratch = launch->scratch;
-    *r = (runner){.near = launch->prepared->kernel->accuracy == RY_ACCURACY_near32, .plan = plan, .launch = launch};
+    *r = (runner){.near = launch->prepared->kernel->accuracy == RY_ACCURACY_near32,
+                  .plan = plan,
+                  .launch = launch};
     r->operand = ry_expr_plan_part(plan, plan->operands_at);
     r->step = ry_expr_plan_part(plan, plan->steps_at);
     r->place = ry_expr_plan_part(plan, plan->registers_at);
@@ -290,12 +336,15 @@ static void start(runner *r, const ry_cpu_launch *launch, bool tiles)
     r->staging = scratch + plan->staging_at;
     r->accumulator = scratch + plan->accumulators_at;
     r->block = scratch + plan->blocks_at;
-    size_t buffer = ((size_t)plan->elements * plan->element + RY_ALIGNMENT - 1) / RY_ALIGNMENT * RY_ALIGNMENT;
+    size_t buffer =
+        ((size_t)plan->elements * plan->element + RY_ALIGNMENT - 1) / RY_ALIGNMENT * RY_ALIGNMENT;
     for (int i = 0; i < plan->registers; i++) {
         const ry_expr_register *place = &r->place[i];
-        r->reg[i] = place->home == RY_HOME_SINGLE   ? (void *)(scratch + plan->singles_at + (size_t)place->at * 8)
-                    : place->home == RY_HOME_BUFFER ? (void *)(scratch + plan->buffers_at + place->at * buffer)
-                                                    : NULL;
+        r->reg[i] = place->home == RY_HOME_SINGLE
+                        ? (void *)(scratch + plan->singles_at + (size_t)place->at * 8)
+                    : place->home == RY_HOME_BUFFER
+                        ? (void *)(scratch + plan->buffers_at + place->at * buffer)
+                        : NULL;
     }
     const ry_expr_number *number = ry_expr_plan_part(plan, plan->numbers_at);
     for (int i = 0; i < plan->numbers; i++) {
@@ -337,18 +386,22 @@ static void reset(const runner *r, size_t count)
 {
     for (int i = 0; i < r->plan->reductions; i++) {
         const ry_expr_reduction *reduction = &r->reduction[i];
-        reducers[reduction->type]->start(count, reduction->reducer, accumulators(r, i), block_of(r, i));
+        reducers[reduction->type]->start(count, reduction->reducer, accumulators(r, i),
+                                         block_of(r, i));
     }
 }
 
 static void reduce_inner(runner *r, int64_t unit, int64_t slice)
 {
     const ry_expr_plan *plan = r->plan;
-    int64_t first = unit * plan->batch, parts = plan->reduced_count * plan->chunks, operands = plan->inputs + plan->outputs;
-    int64_t outputs = (int64_t)lesser(plan->batch, plan->kept_count - first), *outer = r->shift + operands;
+    int64_t first = unit * plan->batch, parts = plan->reduced_count * plan->chunks,
+            operands = plan->inputs + plan->outputs;
+    int64_t outputs = (int64_t)lesser(plan->batch, plan->kept_count - first),
+            *outer = r->shift + operands;
     reset(r, (size_t)outputs);
     offsets(r, 0, plan->kept, first, (size_t)outputs, r->row, r->row_stride);
-    for (int64_t part = slice_start(plan, parts, slice); part < slice_start(plan, parts, slice + 1); part++) {
+    for (int64_t part = slice_start(plan, parts, slice); part < slice_start(plan, parts, slice + 1);
+         part++) {
         int64_t from = part % plan->chunks * plan->tile;
         offsets(r, plan->kept, plan->reduced, part / plan->chunks, 1, outer, 1);
         for (int64_t p = 0; p < operands; p++) {
@@ -389,11 +442,13 @@ static void place_outer(runner *r, int64_t unit)
 static void reduce_outer(runner *r, int64_t unit, int64_t slice)
 {
     const ry_expr_plan *plan = r->plan;
-    size_t n = lesser(plan->tile, plan->length - unit % plan->chunks * plan->tile), wide = (size_t)plan->wide;
+    size_t n = lesser(plan->tile, plan->length - unit % plan->chunks * plan->tile),
+           wide = (size_t)plan->wide;
     int64_t end = slice_start(plan, plan->reduced_count, slice + 1);
     reset(r, n * wide);
     place_outer(r, unit);
-    for (int64_t row = slice_start(plan, plan->reduced_count, slice); row < end; row += plan->rows) {
+    for (int64_t row = slice_start(plan, plan->reduced_count, slice); row < end;
+         row += plan->rows) {
         size_t rows = lesser(plan->rows, end - row);
         offsets(r, plan->kept, plan->reduced, row, rows, r->row, r->row_stride);
         run_tile(r, rows, n);
@@ -405,7 +460,8 @@ static void reduce_outer(runner *r, int64_t unit, int64_t slice)
     flush(r, n * wide);
     for (int i = 0; i < plan->reductions; i++) {
         for (size_t k = 1; k < wide; k++) {
-            reducers[r->reduction[i].type]->by[r->reduction[i].reducer].merge(n, accumulators(r, i), accumulators(r, i) + k * n * 8);
+            reducers[r->reduction[i].type]->by[r->reduction[i].reducer].merge(
+                n, accumulators(r, i), accumulators(r, i) + k * n * 8);
         }
     }
 }
@@ -429,7 +485,8 @@ static void finish(runner *r, int64_t unit)
     for (int i = 0; i < plan->reductions; i++) {
         const ry_expr_reduction *reduction = &r->reduction[i];
         uint8_t *value = r->reg[reduction->reg];
-        reducers[reduction->type]->finish(rows * n, value, accumulators(r, i), reduction->mean ? plan->divisor : -1);
+        reducers[reduction->type]->finish(rows * n, value, accumulators(r, i),
+                                          reduction->mean ? plan->divisor : -1);
         for (size_t k = 0; k < rows * n && reduction->truth; k++) {
             value[k] = value[k] != 0; /* the minimum of nothing is u8's largest number */
         }
@@ -440,7 +497,8 @@ static void finish(runner *r, int64_t unit)
 static char *partial(const runner *r, int64_t unit, int64_t slice, int reduction)
 {
     const ry_expr_plan *plan = r->plan;
-    return (char *)r->launch->workspace + ((unit * plan->slices + slice) * plan->reductions + reduction) * plan->width * 8;
+    return (char *)r->launch->workspace +
+           ((unit * plan->slices + slice) * plan->reductions + reduction) * plan->width * 8;
 }
 
 static void run_oc_block(runner *r, int64_t unit, int64_t slice)
@@ -468,7 +526,8 @@ static void merge_slices(runner *r, int64_t unit)
         memcpy(accumulators(r, i), partial(r, unit, 0, i), (size_t)plan->width * 8);
         for (int64_t s = 1; s < plan->slices; s++) {
             const ry_expr_reduction *reduction = &r->reduction[i];
-            reducers[reduction->type]->by[reduction->reducer].merge((size_t)plan->width, accumulators(r, i), partial(r, unit, s, i));
+            reducers[reduction->type]->by[reduction->reducer].merge(
+                (size_t)plan->width, accumulators(r, i), partial(r, unit, s, i));
         }
     }
     finish(r, unit);
@@ -491,9 +550,9 @@ static void run(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-#define KERNEL(symbol, class, takes)                                                                                                       \
-    RY_CPU_KERNEL(symbol, expr, class, .simd = RY_SIMD, .applicable = takes, .prepare = ry_expr_prepare, .initialise = ry_expr_initialise, \
-                  .run = run)
+#define KERNEL(symbol, class, takes)                                         \
+    RY_CPU_KERNEL(symbol, expr, class, .simd = RY_SIMD, .applicable = takes, \
+                  .prepare = ry_expr_prepare, .initialise = ry_expr_initialise, .run = run)
 
 KERNEL(expr, strict, ry_expr_applicable);
 KERNEL(expr_near, near32, ry_expr_near_applicable);

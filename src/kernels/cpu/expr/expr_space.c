@@ -8,27 +8,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A tile's bytes of each operand. A program with temporary buffers keeps them in L1: a share of it; one function on its own has none, and longer
- * runs spread what a tile costs (30 ns) over more: a share of L2. Of reductions neither a tile nor a slice follows the machine, for the sums of other
- * parts have other bits, and those of longer chunks would be less accurate: elements, and plain operations. */
-#define TILE_SHARE  8
-#define LONG_SHARE  16
-#define TILE_SHORT  1024
-#define TILE_K_BLOCK  4096
-#define TILE_ROWS   512   /* rows of a tile at most */
-#define ROW_OFFSETS 16384 /* row offsets of all operands together at most */
-#define MIN_INNER 32    /* a reduced inner dimension shorter than this is not worth a call a row */
-#define OUTER_TILE  1024  /* accumulators of a unit */
-#define WIDE        256   /* short rows are added side by side up to this width */
-#define MAX_BATCH   256
-#define BATCH_COST  65536.0
-#define TASK_TIMES  100.0    /* a task takes so many times what taking it does, at */
-#define PLAIN_SHARE 0.11     /* of the peak, what plain operations reach (Zen 4) */
-#define SPLIT_COST  131072.0 /* a unit of that cost is cut into slices where there are fewer units than FEW_OC_BLOCKS */
-#define SLICE_COST  65536.0
-#define MAX_SLICES  64
-#define FEW_OC_BLOCKS   32
-#define TASKS_EACH  1024 /* tasks for each core at most */
+/* A tile's bytes of each operand. A program with temporary buffers keeps them in L1: a share of it;
+ * one function on its own has none, and longer runs spread what a tile costs (30 ns) over more: a
+ * share of L2. Of reductions neither a tile nor a slice follows the machine, for the sums of other
+ * parts have other bits, and those of longer chunks would be less accurate: elements, and plain
+ * operations. */
+#define TILE_SHARE   8
+#define LONG_SHARE   16
+#define TILE_SHORT   1024
+#define TILE_K_BLOCK 4096
+#define TILE_ROWS    512   /* rows of a tile at most */
+#define ROW_OFFSETS  16384 /* row offsets of all operands together at most */
+#define MIN_INNER    32 /* a reduced inner dimension shorter than this is not worth a call a row */
+#define OUTER_TILE   1024 /* accumulators of a unit */
+#define WIDE         256  /* short rows are added side by side up to this width */
+#define MAX_BATCH    256
+#define BATCH_COST   65536.0
+#define TASK_TIMES   100.0 /* a task takes so many times what taking it does, at */
+#define PLAIN_SHARE  0.11  /* of the peak, what plain operations reach (Zen 4) */
+#define SPLIT_COST                                                                      \
+    131072.0 /* a unit of that cost is cut into slices where there are fewer units than \
+                FEW_OC_BLOCKS */
+#define SLICE_COST    65536.0
+#define MAX_SLICES    64
+#define FEW_OC_BLOCKS 32
+#define TASKS_EACH    1024 /* tasks for each core at most */
 
 typedef struct space {
     ry_expr_plan *plan;
@@ -45,7 +49,8 @@ static rynd_status broadcast(const ry_problem *problem, ry_shape *shape, ry_erro
     for (int i = 0; i < program->inputs; i++) {
         ry_shape one = ry_tensor_shape(&problem->in[i]);
         if (!ry_shape_broadcast(shape, &one, shape)) {
-            return ry_fail(error, RYND_ERROR_SHAPE, "expression: input %d does not broadcast with those before it", i);
+            return ry_fail(error, RYND_ERROR_SHAPE,
+                           "expression: input %d does not broadcast with those before it", i);
         }
     }
     if (program->inputs == 0) {
@@ -54,15 +59,18 @@ static rynd_status broadcast(const ry_problem *problem, ry_shape *shape, ry_erro
     return RYND_OK;
 }
 
-/* Which dims are reduced: the axes given, or all; and none at all where the program does not reduce. */
-static rynd_status reduced_dims(const ry_problem *problem, const ry_shape *shape, bool *reduced, ry_error *error)
+/* Which dims are reduced: the axes given, or all; and none at all where the program does not
+ * reduce. */
+static rynd_status reduced_dims(const ry_problem *problem, const ry_shape *shape, bool *reduced,
+                                ry_error *error)
 {
     const ry_expr_attrs *attrs = &problem->attrs.expr;
     memset(reduced, 0, RY_MAX_RANK * sizeof *reduced);
     for (int i = 0; i < attrs->axes.count && attrs->program->reduces; i++) {
         int axis = ry_axis(attrs->axes.at[i], shape->rank);
         if (axis < 0) {
-            return ry_fail(error, RYND_ERROR_SHAPE, "expression: axis %lld is outside rank %d", (long long)attrs->axes.at[i], shape->rank);
+            return ry_fail(error, RYND_ERROR_SHAPE, "expression: axis %lld is outside rank %d",
+                           (long long)attrs->axes.at[i], shape->rank);
         }
         reduced[axis] = true;
     }
@@ -82,12 +90,15 @@ static rynd_status bind_input(space *s, const ry_shape *shape, const ry_tensor *
     operand->size = (uint32_t)ry_dtype_size((ry_dtype)tensor->dtype);
     int missing = shape->rank - tensor->rank;
     for (int d = missing; d < shape->rank; d++) {
-        operand->stride[d] = tensor->dim[d - missing] == 1 ? 0 : tensor->stride[d - missing] * (int64_t)operand->size;
+        operand->stride[d] = tensor->dim[d - missing] == 1
+                                 ? 0
+                                 : tensor->stride[d - missing] * (int64_t)operand->size;
     }
     return RYND_OK;
 }
 
-static rynd_status bind_output(space *s, const ry_shape *shape, const ry_problem *problem, int index, bool behind, ry_error *error)
+static rynd_status bind_output(space *s, const ry_shape *shape, const ry_problem *problem,
+                               int index, bool behind, ry_error *error)
 {
     const ry_tensor *tensor = &problem->out[index];
     ry_expr_operand *operand = &s->operand[s->operands++];
@@ -106,11 +117,13 @@ static rynd_status bind_output(space *s, const ry_shape *shape, const ry_problem
             continue;
         }
         agrees = agrees && at < tensor->rank && tensor->dim[at] == (gone ? 1 : shape->dim[d]);
-        operand->stride[d] = gone || !agrees || shape->dim[d] == 1 ? 0 : tensor->stride[at] * (int64_t)operand->size;
+        operand->stride[d] =
+            gone || !agrees || shape->dim[d] == 1 ? 0 : tensor->stride[at] * (int64_t)operand->size;
         at++;
     }
     if (!agrees || at != tensor->rank) {
-        return ry_fail(error, RYND_ERROR_SHAPE, "expression: output %d has another shape than the inputs give", index);
+        return ry_fail(error, RYND_ERROR_SHAPE,
+                       "expression: output %d has another shape than the inputs give", index);
     }
     return RYND_OK;
 }
@@ -138,7 +151,8 @@ static void drop_dim(space *s, int d)
     s->rank--;
 }
 
-/* Does dimension a belong inside dimension b? As the leading operand says (the first unreduced output, else the largest input), then the others. */
+/* Does dimension a belong inside dimension b? As the leading operand says (the first unreduced
+ * output, else the largest input), then the others. */
 static bool belongs_inside(const space *s, int a, int b)
 {
     for (int i = 0; i < s->operands; i++) {
@@ -202,7 +216,8 @@ static void merge_dims(space *s)
     }
 }
 
-/* Picks the inner dimension, moves it out of the list, and puts kept dimensions before reduced ones. */
+/* Picks the inner dimension, moves it out of the list, and puts kept dimensions before reduced
+ * ones. */
 static void choose_inner(space *s, bool reduces)
 {
     ry_expr_plan *plan = s->plan;
@@ -213,7 +228,9 @@ static void choose_inner(space *s, bool reduces)
     if (inner >= 0 && s->reduced[inner] && s->dim[inner] < MIN_INNER && kept >= 0) {
         inner = kept;
     }
-    plan->scheme = !reduces ? RY_EXPR_POINT : inner >= 0 && s->reduced[inner] ? RY_EXPR_INNER : RY_EXPR_OUTER;
+    plan->scheme = !reduces                          ? RY_EXPR_POINT
+                   : inner >= 0 && s->reduced[inner] ? RY_EXPR_INNER
+                                                     : RY_EXPR_OUTER;
     plan->length = inner >= 0 ? s->dim[inner] : 1;
     if (inner >= 0) {
         for (int p = 0; p < s->operands; p++) {
@@ -257,7 +274,8 @@ static void choose_tile(space *s, int64_t size)
     int first = outer ? plan->kept : 0, last = outer ? plan->kept + plan->reduced : plan->kept;
     int64_t longest = outer ? OUTER_TILE : size;
     plan->chunks = ry_max(1, ry_ceil_div(plan->length, longest));
-    plan->tile = ry_max(1, ry_min(plan->length, ry_ceil_div(ry_ceil_div(plan->length, plan->chunks), 64) * 64));
+    plan->tile = ry_max(
+        1, ry_min(plan->length, ry_ceil_div(ry_ceil_div(plan->length, plan->chunks), 64) * 64));
     plan->chunks = ry_max(1, ry_ceil_div(plan->length, plan->tile));
     plan->rows = plan->wide = 1;
     if (plan->chunks > 1 || (plan->length >= 256 && prefers_one_row(s, first, last))) {
@@ -293,13 +311,16 @@ static void choose_modes(space *s)
         if (operand->mode == RY_EXPR_REDUCED) {
             continue;
         }
-        if (!half && (plan->rows == 1 ? operand->inner == (int64_t)operand->size || plan->length == 1 : linear) &&
+        if (!half &&
+            (plan->rows == 1 ? operand->inner == (int64_t)operand->size || plan->length == 1
+                             : linear) &&
             (operand->output || operand->inner != 0)) {
             operand->mode = RY_EXPR_DIRECT;
         } else if (!operand->output && operand->inner == 0 && (plan->rows == 1 || still)) {
             operand->mode = RY_EXPR_SINGLE;
         } else {
-            operand->mode = !operand->output && same && plan->chunks == 1 ? RY_EXPR_INVARIANT : RY_EXPR_GATHERED;
+            operand->mode = !operand->output && same && plan->chunks == 1 ? RY_EXPR_INVARIANT
+                                                                          : RY_EXPR_GATHERED;
         }
     }
 }
@@ -309,13 +330,15 @@ static int64_t tile_elements(const ry_expr *program, const ry_machine *machine)
 {
     int functions = 0;
     for (int i = 0; i < program->count; i++) {
-        functions += program->code[i].code != RY_EXPR_input && program->code[i].code != RY_EXPR_constant;
+        functions +=
+            program->code[i].code != RY_EXPR_input && program->code[i].code != RY_EXPR_constant;
     }
     if (program->reduces) {
         return functions > 1 ? TILE_SHORT : TILE_K_BLOCK;
     }
-    const int64_t bytes = functions > 1 ? ry_machine_core_bytes(machine, RYND_LEVEL_L1) / TILE_SHARE
-                                        : ry_machine_core_bytes(machine, RYND_LEVEL_L2) / LONG_SHARE;
+    const int64_t bytes = functions > 1
+                              ? ry_machine_core_bytes(machine, RYND_LEVEL_L1) / TILE_SHARE
+                              : ry_machine_core_bytes(machine, RYND_LEVEL_L2) / LONG_SHARE;
     return ry_max(TILE_SHORT, bytes / (int64_t)sizeof(float));
 }
 
@@ -363,7 +386,8 @@ static size_t take(size_t *total, size_t bytes)
 
 static void place_scratch(ry_expr_plan *plan)
 {
-    size_t operands = (size_t)(plan->inputs + plan->outputs), reductions = (size_t)plan->reductions, total = 0;
+    size_t operands = (size_t)(plan->inputs + plan->outputs), reductions = (size_t)plan->reductions,
+           total = 0;
     size_t rows = (size_t)ry_max(plan->rows, plan->batch), elements = (size_t)plan->elements;
     plan->pointers_at = take(&total, (size_t)plan->registers * sizeof(void *));
     plan->singles_at = take(&total, (size_t)plan->singles * 8);
@@ -388,14 +412,18 @@ void ry_expr_space_tasks(ry_expr_plan *plan, const ry_query *query, double cost)
     double behind = cost * (double)plan->reduced_count * (inner ? (double)plan->length : 1.0), unit;
     plan->batch = plan->slices = plan->width = 1;
     if (inner) {
-        plan->batch = behind * MAX_BATCH <= BATCH_COST ? MAX_BATCH : ry_max(1, (int64_t)(BATCH_COST / behind));
-        plan->batch = ry_min(plan->batch, ry_max(1, ry_min(plan->kept_count, ROW_OFFSETS / (plan->inputs + plan->outputs))));
+        plan->batch = behind * MAX_BATCH <= BATCH_COST ? MAX_BATCH
+                                                       : ry_max(1, (int64_t)(BATCH_COST / behind));
+        plan->batch = ry_min(
+            plan->batch,
+            ry_max(1, ry_min(plan->kept_count, ROW_OFFSETS / (plan->inputs + plan->outputs))));
         plan->rows = ry_min(plan->rows, plan->batch);
         plan->units = ry_ceil_div(plan->kept_count, plan->batch);
         plan->width = plan->batch;
         unit = behind * (double)plan->batch;
     } else {
-        plan->units = ry_ceil_div(plan->kept_count, outer ? 1 : plan->rows) * (plan->length > 0 ? plan->chunks : 0);
+        plan->units = ry_ceil_div(plan->kept_count, outer ? 1 : plan->rows) *
+                      (plan->length > 0 ? plan->chunks : 0);
         plan->width = outer ? plan->tile : 1;
         unit = outer ? behind * (double)plan->tile : cost * (double)(plan->rows * plan->tile);
     }
@@ -403,8 +431,13 @@ void ry_expr_space_tasks(ry_expr_plan *plan, const ry_query *query, double cost)
         plan->slices = ry_max(1, ry_min(parts, ry_min(MAX_SLICES, (int64_t)(unit / SLICE_COST))));
     }
     plan->per_task = plan->slices > 1 || unit <= 0 ? 1 : ry_max(1, (int64_t)(task / unit));
-    plan->per_task = plan->slices > 1 ? 1 : ry_max(plan->per_task, ry_ceil_div(plan->units, TASKS_EACH * ry_max(machine->cores, 1)));
+    plan->per_task = plan->slices > 1
+                         ? 1
+                         : ry_max(plan->per_task,
+                                  ry_ceil_div(plan->units, TASKS_EACH * ry_max(machine->cores, 1)));
     plan->elements = ry_max(plan->rows * plan->tile, plan->batch);
-    plan->workspace = plan->slices > 1 ? (size_t)(plan->units * plan->slices * plan->reductions * plan->width) * 8 : 0;
+    plan->workspace =
+        plan->slices > 1 ? (size_t)(plan->units * plan->slices * plan->reductions * plan->width) * 8
+                         : 0;
     place_scratch(plan);
 }

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gathers pixels into panels: vector by vector for x with pixels side by side, row by row for x with channels side by side. */
+/* Gathers pixels into panels: vector by vector for x with pixels side by side, row by row for x
+ * with channels side by side. */
 #include "kernels/cpu/igemm/gather.h"
 
 #include "kernels/cpu/parts/grid_walk.h"
-#include "kernels/cpu/simd/lanes.h"
 #include "kernels/cpu/parts/tile_lines.h"
+#include "kernels/cpu/simd/lanes.h"
 
-/* How the pixels of neighbouring lanes are stored: next to each other, a step apart that permutations bridge, or further. */
+/* How the pixels of neighbouring lanes are stored: next to each other, a step apart that
+ * permutations bridge, or further. */
 enum { NEAR, PICKED, APART, STEPS };
 
 enum {
     PREFETCH_LOADS = 64, /* of vectors, between a prefetch and the use of what it fetched */
-    PREFETCH_PIXELS = 3  /* of one tap: memory's prefetchers do not follow over what is between them */
+    PREFETCH_PIXELS =
+        3 /* of one tap: memory's prefetchers do not follow over what is between them */
 };
 
 #define EVERY_ELEMENT ((uint32_t)((1ull << (2 * RY_W)) - 1u))
 
 /* `lane`: where the lanes' pixels are stored; `ahead`: from here to what is fetched for later. */
-RY_INLINE ry_vf load_entry(const ry_dtype dtype, const int steps, const char *x, const igemm_entry *e, int64_t lane_step, ry_vi lane,
-                           int64_t ahead)
+RY_INLINE ry_vf load_entry(const ry_dtype dtype, const int steps, const char *x,
+                           const igemm_entry *e, int64_t lane_step, ry_vi lane, int64_t ahead)
 {
     const int64_t size = dtype == RY_f16 || dtype == RY_bf16 ? 2 : 4;
     const char *from = x + e->offset * size, *behind = from + RY_W * size;
@@ -27,7 +30,8 @@ RY_INLINE ry_vf load_entry(const ry_dtype dtype, const int steps, const char *x,
         __builtin_prefetch(behind + ahead, 0, 3);
     }
     if (steps != PICKED) {
-        return ry_load_lanes(dtype, steps == NEAR ? RY_UNIT_STRIDE : RY_APART, from, lane_step, e->mask);
+        return ry_load_lanes(dtype, steps == NEAR ? RY_UNIT_STRIDE : RY_APART, from, lane_step,
+                             e->mask);
     }
     const ry_vi index = ry_vi_add(lane, ry_vi_set(-(int32_t)e->shift));
     const ry_vm keep = ry_vm_bits(e->mask);
@@ -38,10 +42,13 @@ RY_INLINE ry_vf load_entry(const ry_dtype dtype, const int steps, const char *x,
                       ry_load_masked(dtype, behind, ry_vm_bits(e->reads >> RY_W)), index, keep);
 }
 
-/* One micro-panel: `vectors` vectors a step of k; panel rows `step` floats apart. Returns where the program goes on. */
-RY_INLINE const igemm_entry *gather_micropanel(const ry_dtype dtype, const int steps, const igemm_entry *program, const igemm_k_block *k_block,
-                                           int64_t vectors, const char *x, int64_t channel_step, int64_t lane_step, float *panel,
-                                           int64_t step)
+/* One micro-panel: `vectors` vectors a step of k; panel rows `step` floats apart. Returns where the
+ * program goes on. */
+RY_INLINE const igemm_entry *gather_micropanel(const ry_dtype dtype, const int steps,
+                                               const igemm_entry *program,
+                                               const igemm_k_block *k_block, int64_t vectors,
+                                               const char *x, int64_t channel_step,
+                                               int64_t lane_step, float *panel, int64_t step)
 {
     const igemm_entry *e = program;
     int32_t lanes[RY_W];
@@ -49,7 +56,8 @@ RY_INLINE const igemm_entry *gather_micropanel(const ry_dtype dtype, const int s
         lanes[i] = steps == PICKED ? i * (int32_t)lane_step : 0;
     }
     const ry_vi lane = ry_vi_load(lanes);
-    /* memory's prefetchers do not see that the next channels follow: they are fetched some hundred cycles before */
+    /* memory's prefetchers do not see that the next channels follow: they are fetched some hundred
+     * cycles before */
     const int64_t distance = 1 + PREFETCH_LOADS / (1 + k_block->taps * vectors);
     for (int64_t c = 0; c < k_block->channels; c++, x += channel_step) {
         const int64_t ahead = c + distance < k_block->channels ? distance * channel_step : 0;
@@ -69,11 +77,13 @@ RY_INLINE const igemm_entry *gather_micropanel(const ry_dtype dtype, const int s
     return e;
 }
 
-#define MICROPANEL(dtype, steps)                                                                                                               \
-    static const igemm_entry *gather_##dtype##_##steps(const igemm_entry *program, const igemm_k_block *k_block, int64_t vectors,              \
-                                                       const char *x, int64_t channel_step, int64_t lane_step, float *panel, int64_t step) \
-    {                                                                                                                                      \
-        return gather_micropanel(RY_##dtype, steps, program, k_block, vectors, x, channel_step, lane_step, panel, step);                         \
+#define MICROPANEL(dtype, steps)                                                                  \
+    static const igemm_entry *gather_##dtype##_##steps(                                           \
+        const igemm_entry *program, const igemm_k_block *k_block, int64_t vectors, const char *x, \
+        int64_t channel_step, int64_t lane_step, float *panel, int64_t step)                      \
+    {                                                                                             \
+        return gather_micropanel(RY_##dtype, steps, program, k_block, vectors, x, channel_step,   \
+                                 lane_step, panel, step);                                         \
     }
 MICROPANEL(f32, NEAR)
 MICROPANEL(f32, PICKED)
@@ -85,8 +95,10 @@ MICROPANEL(bf16, NEAR)
 MICROPANEL(bf16, PICKED)
 MICROPANEL(bf16, APART)
 
-typedef const igemm_entry *(*micropanel_function)(const igemm_entry *program, const igemm_k_block *k_block, int64_t vectors, const char *x,
-                                              int64_t channel_step, int64_t lane_step, float *panel, int64_t step);
+typedef const igemm_entry *(*micropanel_function)(const igemm_entry *program,
+                                                  const igemm_k_block *k_block, int64_t vectors,
+                                                  const char *x, int64_t channel_step,
+                                                  int64_t lane_step, float *panel, int64_t step);
 
 static const micropanel_function micropanels[3][STEPS] = {
     {gather_f32_NEAR, gather_f32_PICKED, gather_f32_APART},
@@ -94,17 +106,23 @@ static const micropanel_function micropanels[3][STEPS] = {
     {gather_bf16_NEAR, gather_bf16_PICKED, gather_bf16_APART},
 };
 
-void RY_ISA_SYMBOL(igemm_gather)(const igemm_plan *plan, const igemm_k_block *k_block, const igemm_entry *program, int64_t vectors,
-                                 int64_t micropanel, ry_dtype dtype, const void *x, float *panel)
+void RY_ISA_SYMBOL(igemm_gather)(const igemm_plan *plan, const igemm_k_block *k_block,
+                                 const igemm_entry *program, int64_t vectors, int64_t micropanel,
+                                 ry_dtype dtype, const void *x, float *panel)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t lane_step = igemm_lane_step(g), size = (int64_t)ry_dtype_size(dtype);
-    const int steps = lane_step == 1 ? NEAR : igemm_pick_lanes(lane_step, RY_W) > 0 ? PICKED : APART;
-    const micropanel_function gather = micropanels[dtype == RY_f16 ? 1 : dtype == RY_bf16 ? 2 : 0][steps];
+    const int steps = lane_step == 1                          ? NEAR
+                      : igemm_pick_lanes(lane_step, RY_W) > 0 ? PICKED
+                                                              : APART;
+    const micropanel_function gather = micropanels[dtype == RY_f16    ? 1
+                                                   : dtype == RY_bf16 ? 2
+                                                                      : 0][steps];
     for (int64_t v = 0; v < vectors; v += micropanel) {
         const int64_t here = vectors - v < micropanel ? vectors - v : micropanel;
-        program = gather(program, k_block, here, (const char *)x + k_block->channel * g->x_channel * size, g->x_channel * size, lane_step,
-                         panel, here * RY_W);
+        program =
+            gather(program, k_block, here, (const char *)x + k_block->channel * g->x_channel * size,
+                   g->x_channel * size, lane_step, panel, here * RY_W);
         panel += here * RY_W * k_block->depth;
     }
 }
@@ -122,26 +140,31 @@ RY_INLINE void copy_row(const ry_dtype dtype, float *to, const char *from, int64
     }
 }
 
-/* run[t]: how many taps from t on are in memory behind one another as they do in the panel: a row of a window without dilation, where pixels
- * have nothing but the k block's channels between them. */
-static void find_tap_runs(const ry_conv_geometry *g, const ry_conv_tap *tap, const igemm_k_block *k_block, int16_t *run)
+/* run[t]: how many taps from t on are in memory behind one another as they do in the panel: a row
+ * of a window without dilation, where pixels have nothing but the k block's channels between them.
+ */
+static void find_tap_runs(const ry_conv_geometry *g, const ry_conv_tap *tap,
+                          const igemm_k_block *k_block, int16_t *run)
 {
     const int last = RY_SPACE - 1;
     for (int64_t t = k_block->taps - 1; t >= 0; t--) {
-        const bool goes_on = t + 1 < k_block->taps && g->x_step[last] == k_block->channels && tap[t + 1].at[last] == tap[t].at[last] + 1 &&
+        const bool goes_on = t + 1 < k_block->taps && g->x_step[last] == k_block->channels &&
+                             tap[t + 1].at[last] == tap[t].at[last] + 1 &&
                              tap[t + 1].offset == tap[t].offset + k_block->channels;
         run[t] = (int16_t)(goes_on ? run[t + 1] + 1 : 1);
     }
 }
 
-RY_INLINE void gather_pixel(const ry_dtype dtype, const ry_conv_geometry *g, const ry_conv_tap *tap, const igemm_k_block *k_block,
-                            const int16_t *run, const int64_t q[RY_SPACE], const char *x, float *row)
+RY_INLINE void gather_pixel(const ry_dtype dtype, const ry_conv_geometry *g, const ry_conv_tap *tap,
+                            const igemm_k_block *k_block, const int16_t *run,
+                            const int64_t q[RY_SPACE], const char *x, float *row)
 {
     const int64_t size = dtype == RY_f16 || dtype == RY_bf16 ? 2 : 4, channels = k_block->channels;
     const int last = RY_SPACE - 1;
     for (int64_t t = 0; t < k_block->taps;) {
         const int64_t taps = run[t], pixel = q[last] * g->stride[last] + tap[t].at[last];
-        int64_t begin = pixel < 0 ? -pixel : 0, end = g->in[last] - pixel < taps ? g->in[last] - pixel : taps;
+        int64_t begin = pixel < 0 ? -pixel : 0,
+                end = g->in[last] - pixel < taps ? g->in[last] - pixel : taps;
         for (int i = 0; i < last; i++) {
             end = q[i] >= tap[t].first[i] && q[i] < tap[t].end[i] ? end : 0;
         }
@@ -152,7 +175,8 @@ RY_INLINE void gather_pixel(const ry_dtype dtype, const ry_conv_geometry *g, con
             row[i] = 0;
         }
         if (end > begin) {
-            copy_row(dtype, row + begin * channels, x + (tap[t].offset + begin * channels + k_block->channel) * size,
+            copy_row(dtype, row + begin * channels,
+                     x + (tap[t].offset + begin * channels + k_block->channel) * size,
                      (end - begin) * channels);
         }
         if (end < taps) {
@@ -170,8 +194,10 @@ static void fetch_run(const char *from, int64_t bytes)
     }
 }
 
-void RY_ISA_SYMBOL(igemm_gather_rows)(const igemm_plan *plan, const igemm_phase *phase, const igemm_k_block *k_block, int64_t image,
-                                      int64_t first, int64_t count, ry_dtype dtype, const void *x, float *panel, int64_t row_step)
+void RY_ISA_SYMBOL(igemm_gather_rows)(const igemm_plan *plan, const igemm_phase *phase,
+                                      const igemm_k_block *k_block, int64_t image, int64_t first,
+                                      int64_t count, ry_dtype dtype, const void *x, float *panel,
+                                      int64_t row_step)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_tap *tap = igemm_phase_taps(plan, phase) + k_block->tap;
@@ -184,7 +210,9 @@ void RY_ISA_SYMBOL(igemm_gather_rows)(const igemm_plan *plan, const igemm_phase 
     for (int64_t p = 0; p < count; p++, panel += row_step) {
         const char *from = (const char *)x + ry_grid_walk_source(&at, g) * size;
         if (fetches) {
-            fetch_run((const char *)x + (ry_grid_walk_source(&next, g) + tap->offset + k_block->channel) * size, k_block->channels * size);
+            fetch_run((const char *)x +
+                          (ry_grid_walk_source(&next, g) + tap->offset + k_block->channel) * size,
+                      k_block->channels * size);
             ry_grid_walk_on(&next, grid, 1);
         }
         if (dtype == RY_f16) {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the programs that gather a k block's pixels: for each vector and tap, the loads that fill its lanes. */
+/* Writes the programs that gather a k block's pixels: for each vector and tap, the loads that fill
+ * its lanes. */
 #include "kernels/cpu/igemm/gather_program.h"
 
 #include "base/integer.h"
 #include "kernels/cpu/parts/grid_walk.h"
 
-int64_t ry_igemm_cut_segments(const igemm_plan *plan, const igemm_phase *phase, int64_t image, int64_t first, int64_t count,
-                           igemm_segment *segment)
+int64_t ry_igemm_cut_segments(const igemm_plan *plan, const igemm_phase *phase, int64_t image,
+                              int64_t first, int64_t count, igemm_segment *segment)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t *grid = phase->at.grid;
@@ -16,8 +17,11 @@ int64_t ry_igemm_cut_segments(const igemm_plan *plan, const igemm_phase *phase, 
         const int64_t lane = p % phase->lanes;
         const int64_t length = ry_min(grid[2] - at.q[2], ry_min(phase->lanes - lane, count - p));
         const int64_t base = ry_grid_walk_source(&at, g) - lane * g->stride[2] * g->x_step[2];
-        segment[segments++] =
-            (igemm_segment){base, {at.q[0], at.q[1], at.q[2]}, (int32_t)(p / phase->lanes), (int32_t)lane, (int32_t)length};
+        segment[segments++] = (igemm_segment){base,
+                                              {at.q[0], at.q[1], at.q[2]},
+                                              (int32_t)(p / phase->lanes),
+                                              (int32_t)lane,
+                                              (int32_t)length};
         p += length;
         ry_grid_walk_on(&at, grid, length);
     }
@@ -34,7 +38,8 @@ static uint32_t lanes_inside(const igemm_segment *s, const ry_conv_tap *tap)
     }
     const int64_t x = s->q[RY_SPACE - 1];
     const int64_t from = tap->first[RY_SPACE - 1] > x ? tap->first[RY_SPACE - 1] : x;
-    const int64_t end = tap->end[RY_SPACE - 1] < x + s->length ? tap->end[RY_SPACE - 1] : x + s->length;
+    const int64_t end =
+        tap->end[RY_SPACE - 1] < x + s->length ? tap->end[RY_SPACE - 1] : x + s->length;
     return from >= end ? 0 : (uint32_t)((1u << (end - from)) - 1u) << (from - x + s->lane);
 }
 
@@ -50,19 +55,23 @@ static int64_t channel_end(const ry_conv_geometry *g)
 
 /* What all entries of a program have in common. */
 typedef struct writer {
-    int64_t step, lanes; /* between the pixels of neighbouring lanes; lanes of an entry, 0 where nothing is permuted */
+    int64_t step, lanes; /* between the pixels of neighbouring lanes; lanes of an entry, 0 where
+                            nothing is permuted */
     int64_t width, end;  /* of a vector; of what may be read */
 } writer;
 
-/* Adds the loads that fill the lanes of `mask`, which are next to each other; returns where the next ones go. */
+/* Adds the loads that fill the lanes of `mask`, which are next to each other; returns where the
+ * next ones go. */
 static igemm_entry *add_picks(const writer *w, int64_t offset, uint32_t mask, igemm_entry *to)
 {
     int64_t lane = __builtin_ctz(mask);
     for (int64_t left = __builtin_popcount(mask), count; left > 0; lane += count, left -= count) {
         count = left < w->lanes ? left : w->lanes;
         const int64_t at = offset + lane * w->step;
-        /* a load without a mask is faster, and may reach behind the last element that is wanted where x goes on */
-        const int64_t elements = at + 2 * w->width <= w->end ? 2 * w->width : (count - 1) * w->step + 1;
+        /* a load without a mask is faster, and may reach behind the last element that is wanted
+         * where x goes on */
+        const int64_t elements =
+            at + 2 * w->width <= w->end ? 2 * w->width : (count - 1) * w->step + 1;
         *to++ = (igemm_entry){.offset = at,
                               .reads = (uint32_t)((1ull << elements) - 1u),
                               .mask = (uint16_t)(((1u << count) - 1u) << lane),
@@ -73,7 +82,8 @@ static igemm_entry *add_picks(const writer *w, int64_t offset, uint32_t mask, ig
 }
 
 /* The loads of one vector for one tap, from its segments. */
-static igemm_entry *write_vector(const writer *w, const ry_conv_tap *tap, const igemm_segment *s, const igemm_segment *end, igemm_entry *to)
+static igemm_entry *write_vector(const writer *w, const ry_conv_tap *tap, const igemm_segment *s,
+                                 const igemm_segment *end, igemm_entry *to)
 {
     igemm_entry *first = to;
     for (; s < end; s++) {
@@ -92,8 +102,10 @@ static igemm_entry *write_vector(const writer *w, const ry_conv_tap *tap, const 
     return to;
 }
 
-void ry_igemm_write_program(const igemm_plan *plan, const igemm_phase *phase, const igemm_segment *segment, int64_t segments, int64_t vectors,
-                         int64_t micropanel, int64_t first_tap, int64_t taps, igemm_entry *program)
+void ry_igemm_write_program(const igemm_plan *plan, const igemm_phase *phase,
+                            const igemm_segment *segment, int64_t segments, int64_t vectors,
+                            int64_t micropanel, int64_t first_tap, int64_t taps,
+                            igemm_entry *program)
 {
     const ry_conv_tap *tap = igemm_phase_taps(plan, phase) + first_tap;
     const igemm_segment *from = segment, *end = segment + segments;

@@ -5,8 +5,10 @@
 
 #include "kernels/cpu/igemm/igemm_plan.h"
 
-/* Packs the weights of one oc block of one group (oc_block_task below groups * oc blocks) for a plan of pairs. */
-void ry_igemm_pack_bf16(const igemm_plan *plan, const ry_problem *problem, const void *w, uint32_t *packed, int64_t oc_block_task);
+/* Packs the weights of one oc block of one group (oc_block_task below groups * oc blocks) for a
+ * plan of pairs. */
+void ry_igemm_pack_bf16(const igemm_plan *plan, const ry_problem *problem, const void *w,
+                        uint32_t *packed, int64_t oc_block_task);
 
 #ifdef RY_ISA_NAME
 #include "kernels/cpu/parts/tile.h"

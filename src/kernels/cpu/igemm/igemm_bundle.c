@@ -16,7 +16,8 @@ static bool same_taps(const igemm_phase *a, const igemm_phase *b, const ry_conv_
 {
     bool same = a->at.taps == b->at.taps;
     for (int64_t t = 0; same && t < a->at.taps; t++) {
-        same = memcmp(tap[a->at.first_tap + t].at, tap[b->at.first_tap + t].at, sizeof tap->at) == 0;
+        same =
+            memcmp(tap[a->at.first_tap + t].at, tap[b->at.first_tap + t].at, sizeof tap->at) == 0;
     }
     return same;
 }
@@ -38,7 +39,8 @@ static int64_t source_of(const igemm_plan *plan, const ry_conv_tap *tap)
 }
 
 /* The grid of the bundle's first phase, which is the largest; the taps' bounds follow. */
-static void unite_grid(const ry_conv_geometry *g, const igemm_phase *first, igemm_phase *p, ry_conv_tap *tap)
+static void unite_grid(const ry_conv_geometry *g, const igemm_phase *first, igemm_phase *p,
+                       ry_conv_tap *tap)
 {
     p->at.pixels = 1;
     for (int i = 0; i < RY_SPACE; i++) {
@@ -46,7 +48,8 @@ static void unite_grid(const ry_conv_geometry *g, const igemm_phase *first, igem
         p->at.pixels *= p->at.grid[i];
         for (int64_t t = p->at.first_tap; t < p->at.first_tap + p->at.taps; t++) {
             /* phases read with unit stride */
-            const ry_window_range inside = ry_window_inside(g->in[i], tap[t].at[i], 1, p->at.grid[i]);
+            const ry_window_range inside =
+                ry_window_inside(g->in[i], tap[t].at[i], 1, p->at.grid[i]);
             tap[t].first[i] = inside.begin;
             tap[t].end[i] = inside.end;
         }
@@ -57,7 +60,8 @@ void ry_igemm_bundle_phases(const ry_problem *problem, igemm_plan *plan, ry_conv
 {
     const ry_conv_geometry *g = &plan->geometry;
     plan->interleave = interleave(problem, g);
-    const int64_t source = g->phases > 1 && g->phases <= IGEMM_MAX_BUNDLE ? source_of(plan, tap) : -1;
+    const int64_t source =
+        g->phases > 1 && g->phases <= IGEMM_MAX_BUNDLE ? source_of(plan, tap) : -1;
     const int64_t size = source >= 0 ? g->phases : plan->interleave;
     for (int64_t i = 0; i < g->phases; i++) {
         igemm_phase *p = &plan->phase[i], *first = &plan->phase[i / size * size];
@@ -81,12 +85,14 @@ void ry_igemm_count_passes(igemm_phase *first)
     first->passes = first->source >= 0 ? first[first->source].k_blocks : once ? 1 : k_blocks;
 }
 
-void ry_igemm_place_bundle(const igemm_plan *plan, igemm_phase *first, int64_t *panels, int64_t *blocks)
+void ry_igemm_place_bundle(const igemm_plan *plan, igemm_phase *first, int64_t *panels,
+                           int64_t *blocks)
 {
     /* after a single pass an oc block is finished before the next begins */
     const int64_t oc_blocks = first->passes == 1 ? 1 : first->oc_blocks_per_task;
     const int64_t vectors = (first->block + first->lanes - 1) / first->lanes * plan->width;
-    const int64_t channels = (oc_blocks * plan->max_oc_block + plan->width - 1) / plan->width * plan->width;
+    const int64_t channels =
+        (oc_blocks * plan->max_oc_block + plan->width - 1) / plan->width * plan->width;
     *panels = *blocks = 0;
     for (int64_t i = 0; i < first->bundle; i++) {
         igemm_phase *p = &first[i];

@@ -11,7 +11,9 @@ void ry_igemm_bundle_phases(const ry_problem *problem, igemm_plan *plan, ry_conv
 /* Fills `passes` of a bundle from its members' k blocks. */
 void ry_igemm_count_passes(igemm_phase *first);
 
-/* Gives a bundle's members their places among the worker's panels and blocks, and counts the floats of both. */
-void ry_igemm_place_bundle(const igemm_plan *plan, igemm_phase *first, int64_t *panels, int64_t *blocks);
+/* Gives a bundle's members their places among the worker's panels and blocks, and counts the floats
+ * of both. */
+void ry_igemm_place_bundle(const igemm_plan *plan, igemm_phase *first, int64_t *panels,
+                           int64_t *blocks);
 
 #endif

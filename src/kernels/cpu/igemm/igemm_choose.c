@@ -4,10 +4,10 @@
 
 #include "base/integer.h"
 #include "kernels/costs.h"
-#include "kernels/cpu/igemm/igemm_padding.h"
 #include "kernels/cpu/igemm/igemm_copy.h"
 #include "kernels/cpu/igemm/igemm_cost.h"
 #include "kernels/cpu/igemm/igemm_layout.h"
+#include "kernels/cpu/igemm/igemm_padding.h"
 #include "kernels/form.h"
 
 enum { K_BLOCK_STEP = 32 };
@@ -32,7 +32,8 @@ static bool has_rows(const igemm_plan *plan)
     return g->x_channel == 1 || (g->channels_in == 1 && g->groups == 1);
 }
 
-/* May x, read in place, be better gathered? Rows of a small tile's pixels that are stored planes apart touch two cache lines each, and a page. */
+/* May x, read in place, be better gathered? Rows of a small tile's pixels that are stored planes
+ * apart touch two cache lines each, and a page. */
 static bool gathering_suits(const igemm_plan *plan)
 {
     return igemm_is_small(plan) && plan->as_is.taps == 1 && plan->as_is.x_channel != 1;
@@ -57,12 +58,16 @@ static int64_t max_pixels(const igemm_plan *plan)
     return max;
 }
 
-void ry_igemm_list_values(const igemm_plan *plan, ry_dtype dtype, igemm_knob knob, ry_knob_values *values)
+void ry_igemm_list_values(const igemm_plan *plan, ry_dtype dtype, igemm_knob knob,
+                          ry_knob_values *values)
 {
     const bool copies = ry_igemm_copy_suits(plan, dtype);
-    const int64_t oc_blocks = ry_ceil_div(plan->geometry.channels_out, ry_min(plan->max_rows, plan->tile_columns));
+    const int64_t oc_blocks =
+        ry_ceil_div(plan->geometry.channels_out, ry_min(plan->max_rows, plan->tile_columns));
     switch (knob) {
-    case IGEMM_KNOB_MODE: list_range(values, IGEMM_PIXELS, has_rows(plan) || copies ? IGEMM_ROWS : IGEMM_GATHERED, 1); break;
+    case IGEMM_KNOB_MODE:
+        list_range(values, IGEMM_PIXELS, has_rows(plan) || copies ? IGEMM_ROWS : IGEMM_GATHERED, 1);
+        break;
     case IGEMM_KNOB_INPUT:
         ry_knob_values_add(values, IGEMM_AS_IS);
         if (gathering_suits(plan)) {
@@ -74,8 +79,14 @@ void ry_igemm_list_values(const igemm_plan *plan, ry_dtype dtype, igemm_knob kno
         break;
     case IGEMM_KNOB_SHARED: list_range(values, 0, 1, 1); break;
     case IGEMM_KNOB_APART: list_range(values, 0, any_joins(plan), 1); break;
-    case IGEMM_KNOB_SPLIT: list_range(values, 0, ry_igemm_rows_in_bounds(plan) <= ry_costs_of(plan->width)->igemm.rows_in_bounds, 1); break;
-    case IGEMM_KNOB_K_BLOCK: list_range(values, K_BLOCK_STEP, IGEMM_MAX_K_BLOCK, K_BLOCK_STEP); break;
+    case IGEMM_KNOB_SPLIT:
+        list_range(values, 0,
+                   ry_igemm_rows_in_bounds(plan) <= ry_costs_of(plan->width)->igemm.rows_in_bounds,
+                   1);
+        break;
+    case IGEMM_KNOB_K_BLOCK:
+        list_range(values, K_BLOCK_STEP, IGEMM_MAX_K_BLOCK, K_BLOCK_STEP);
+        break;
     case IGEMM_KNOB_PIXEL_BLOCKS: list_parts(values, max_pixels(plan)); break;
     case IGEMM_KNOB_CHANNEL_BLOCKS: list_parts(values, oc_blocks); break;
     case IGEMM_KNOBS: break;
@@ -87,38 +98,48 @@ static int64_t panels_of(const igemm_plan *plan, const igemm_phase *first, int64
 {
     int64_t panels = 0;
     for (int64_t i = 0; i < first->bundle; i++) {
-        const int64_t panel = first[i].in_place ? 0 : ry_igemm_panel_floats(plan, &first[i], block) * 4;
+        const int64_t panel =
+            first[i].in_place ? 0 : ry_igemm_panel_floats(plan, &first[i], block) * 4;
         panels = first->passes == 1 && first->source < 0 ? panels + panel : ry_max(panel, panels);
     }
     return panels;
 }
 
 /* Bytes of sums that pass through scratch. */
-static int64_t sums_of(const igemm_plan *plan, const igemm_phase *first, int64_t block, int64_t oc_blocks)
+static int64_t sums_of(const igemm_plan *plan, const igemm_phase *first, int64_t block,
+                       int64_t oc_blocks)
 {
-    return first->direct ? 0 : first->bundle * (first->passes == 1 ? 1 : oc_blocks) * plan->max_oc_block * block * 4;
+    return first->direct ? 0
+                         : first->bundle * (first->passes == 1 ? 1 : oc_blocks) *
+                               plan->max_oc_block * block * 4;
 }
 
-/* Does what a bundle's tasks have at hand stay in the caches, if blocks are larger than they must? */
-static bool fits(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t oc_blocks, bool fewest_oc_blocks)
+/* Does what a bundle's tasks have at hand stay in the caches, if blocks are larger than they must?
+ */
+static bool fits(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t oc_blocks,
+                 bool fewest_oc_blocks)
 {
-    const bool larger = block > ry_igemm_block_grain(plan, p), passes = p->in_place && plan->mode != IGEMM_ROWS && oc_blocks > 1;
-    if (larger &&
-        (panels_of(plan, p, block) > plan->sizes.panel || (passes && ry_igemm_panel_floats(plan, p, block) * 4 > plan->sizes.panel))) {
+    const bool larger = block > ry_igemm_block_grain(plan, p),
+               passes = p->in_place && plan->mode != IGEMM_ROWS && oc_blocks > 1;
+    if (larger && (panels_of(plan, p, block) > plan->sizes.panel ||
+                   (passes && ry_igemm_panel_floats(plan, p, block) * 4 > plan->sizes.panel))) {
         return false;
     }
     return fewest_oc_blocks || sums_of(plan, p, block, oc_blocks) <= plan->sizes.second;
 }
 
-/* Of all bundles, whose pixels are cut; false: one's tasks do not fit, or all take more than `best`, if it is one. */
-static bool count_oc_blocks(const igemm_plan *plan, int64_t channel_blocks, double best, igemm_count *count)
+/* Of all bundles, whose pixels are cut; false: one's tasks do not fit, or all take more than
+ * `best`, if it is one. */
+static bool count_oc_blocks(const igemm_plan *plan, int64_t channel_blocks, double best,
+                            igemm_count *count)
 {
     const int64_t oc_blocks = ry_igemm_block_oc_blocks(plan, channel_blocks);
     const bool fewest_oc_blocks = ry_next_parts(channel_blocks) > plan->oc_blocks;
     *count = (igemm_count){.tasks = 0};
     for (int64_t i = 0; i < plan->geometry.phases; i += plan->phase[i].bundle) {
         const bool worse = best >= 0 && count->work.all + count->gather.all >= best;
-        if (worse || !fits(plan, &plan->phase[i], plan->phase[i].block, oc_blocks, fewest_oc_blocks)) {
+        if (worse ||
+            !fits(plan, &plan->phase[i], plan->phase[i].block, oc_blocks, fewest_oc_blocks)) {
             return false;
         }
         ry_igemm_count_bundle(plan, &plan->phase[i], oc_blocks, count);
@@ -138,7 +159,8 @@ static bool cut_pixels(igemm_plan *plan, int64_t pixel_blocks, bool first)
         }
     }
     for (int64_t i = 0; changes && i < plan->geometry.phases; i++) {
-        plan->phase[i].in_bounds = ry_igemm_k_blocks_in_bounds(plan, &plan->phase[i], plan->phase[i].block);
+        plan->phase[i].in_bounds =
+            ry_igemm_k_blocks_in_bounds(plan, &plan->phase[i], plan->phase[i].block);
     }
     return changes;
 }
@@ -148,19 +170,24 @@ static double choose_blocks(const ry_query *query, igemm_plan *plan, igemm_count
 {
     const int64_t pixel_wanted = ry_form_wanted(query, IGEMM_KNOB_PIXEL_BLOCKS);
     const int64_t channel_wanted = ry_form_wanted(query, IGEMM_KNOB_CHANNEL_BLOCKS);
-    const bool pixels_free = pixel_wanted == RY_KNOB_FREE, channels_free = channel_wanted == RY_KNOB_FREE;
+    const bool pixels_free = pixel_wanted == RY_KNOB_FREE,
+               channels_free = channel_wanted == RY_KNOB_FREE;
     int64_t finest = 1;
     for (int64_t i = 0; i < plan->geometry.phases; i++) {
-        finest = ry_max(finest, ry_ceil_div(plan->phase[i].pixels, ry_igemm_block_grain(plan, &plan->phase[i])));
+        finest = ry_max(finest, ry_ceil_div(plan->phase[i].pixels,
+                                            ry_igemm_block_grain(plan, &plan->phase[i])));
     }
-    const int64_t last = pixels_free ? finest : pixel_wanted, last_channels = channels_free ? plan->oc_blocks : channel_wanted;
+    const int64_t last = pixels_free ? finest : pixel_wanted,
+                  last_channels = channels_free ? plan->oc_blocks : channel_wanted;
     double best = -1;
     const int64_t first = pixels_free ? 1 : pixel_wanted;
     for (int64_t i = first; i <= last; i = ry_next_parts(i)) {
         const bool changes = cut_pixels(plan, i, i == first);
-        for (int64_t j = channels_free ? 1 : channel_wanted; changes && j <= last_channels; j = ry_next_parts(j)) {
+        for (int64_t j = channels_free ? 1 : channel_wanted; changes && j <= last_channels;
+             j = ry_next_parts(j)) {
             igemm_count count;
-            const double cost = count_oc_blocks(plan, j, best, &count) ? ry_igemm_cost_of(plan, &count) : -1;
+            const double cost =
+                count_oc_blocks(plan, j, best, &count) ? ry_igemm_cost_of(plan, &count) : -1;
             if (cost >= 0 && (best < 0 || cost < best)) {
                 best = cost;
                 *chosen = count;
@@ -191,7 +218,8 @@ static bool all_in_place(const igemm_plan *plan)
 }
 
 /* The plan of the form's main knobs but for scratch, and its cost; negative where there is none. */
-static double try_form(const ry_query *query, const ry_form *form, igemm_plan *plan, igemm_count *count)
+static double try_form(const ry_query *query, const ry_form *form, igemm_plan *plan,
+                       igemm_count *count)
 {
     plan->form = *form;
     ry_igemm_set_mode(query->problem, plan);

@@ -15,12 +15,13 @@ enum {
 bool ry_igemm_copy_suits(const igemm_plan *plan, ry_dtype dtype)
 {
     const ry_conv_geometry *g = &plan->as_is;
-    const bool dense = (g->in[2] == 1 || g->x_step[2] == 1) && (g->in[1] == 1 || g->x_step[1] == g->in[2]) &&
+    const bool dense = (g->in[2] == 1 || g->x_step[2] == 1) &&
+                       (g->in[1] == 1 || g->x_step[1] == g->in[2]) &&
                        (g->in[0] == 1 || g->x_step[0] == g->in[1] * g->in[2]);
     const bool one = g->taps == g->phases && g->stride[0] * g->stride[1] * g->stride[2] == 1;
     const int64_t size = g->batch * g->groups * g->channels_in * g->in[0] * g->in[1] * g->in[2] * 4;
-    return (dtype == RY_f32 || dtype == RY_i32) && g->x_channel != 1 && dense && g->channels_in > 1 && (!one || igemm_is_small(plan)) &&
-           size <= MAX_COPY;
+    return (dtype == RY_f32 || dtype == RY_i32) && g->x_channel != 1 && dense &&
+           g->channels_in > 1 && (!one || igemm_is_small(plan)) && size <= MAX_COPY;
 }
 
 static void find_copy(ry_conv_geometry *g)
@@ -55,6 +56,7 @@ void ry_igemm_copy_tasks(igemm_plan *plan)
     const int64_t channels = g->groups * g->channels_in, positions = g->x_batch / channels;
     plan->copy_block = ry_min(positions, TASK_POSITIONS);
     plan->copy_channels = ry_min(channels, TASK_CHANNELS);
-    plan->gathers = g->batch * ry_ceil_div(positions, plan->copy_block) * ry_ceil_div(channels, plan->copy_channels);
+    plan->gathers = g->batch * ry_ceil_div(positions, plan->copy_block) *
+                    ry_ceil_div(channels, plan->copy_channels);
     plan->shared_size = ry_aligned((size_t)(g->batch * g->x_batch) * sizeof(float));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A copy of x with its channels innermost, made by tasks of an earlier phase of the implicit GEMM: for x whose pixels are next to each other, where a
- * gathered vector of pixels would take many loads (strides, small images, dilations), and where one of channels takes one. */
+/* A copy of x with its channels innermost, made by tasks of an earlier phase of the implicit GEMM:
+ * for x whose pixels are next to each other, where a gathered vector of pixels would take many
+ * loads (strides, small images, dilations), and where one of channels takes one. */
 #ifndef RY_KERNELS_CPU_IGEMM_IGEMM_COPY_H
 #define RY_KERNELS_CPU_IGEMM_IGEMM_COPY_H
 

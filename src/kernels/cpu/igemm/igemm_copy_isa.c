@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies x with its channels innermost, a square of channels and positions at a time. */
 #include "base/integer.h"
-#include "kernels/cpu/simd/simd.h"
 #include "kernels/cpu/igemm/igemm_task.h"
+#include "kernels/cpu/simd/simd.h"
 
 /* RY_W channels, or fewer, at `count` positions of a run. */
-static void copy_run(const float *from, int64_t channel_step, int64_t channels, int64_t count, float *to, int64_t to_step)
+static void copy_run(const float *from, int64_t channel_step, int64_t channels, int64_t count,
+                     float *to, int64_t to_step)
 {
     const ry_vm some = ry_vm_first(channels);
     for (int64_t i = 0; i < count; i += RY_W) {
@@ -29,16 +30,20 @@ static void copy_run(const float *from, int64_t channel_step, int64_t channels, 
     }
 }
 
-void RY_ISA_SYMBOL(igemm_copy)(const igemm_plan *plan, const ry_cpu_launch *launch, float *copy, int64_t index)
+void RY_ISA_SYMBOL(igemm_copy)(const igemm_plan *plan, const ry_cpu_launch *launch, float *copy,
+                               int64_t index)
 {
     const ry_conv_geometry *g = &plan->geometry, *x = &plan->as_is;
     const int64_t all = g->groups * g->channels_in, positions = g->x_batch / all;
-    const int64_t parts = ry_ceil_div(all, plan->copy_channels), blocks = ry_ceil_div(positions, plan->copy_block);
+    const int64_t parts = ry_ceil_div(all, plan->copy_channels),
+                  blocks = ry_ceil_div(positions, plan->copy_block);
     const int64_t image = index / parts / blocks, from = index / parts % blocks * plan->copy_block;
-    const int64_t first = index % parts * plan->copy_channels, end = ry_min(all, first + plan->copy_channels);
+    const int64_t first = index % parts * plan->copy_channels,
+                  end = ry_min(all, first + plan->copy_channels);
     const int64_t count = ry_min(plan->copy_block, positions - from);
     const float *source = (const float *)launch->in[0] + image * x->x_batch + from;
     for (int64_t c = first; c < end; c += RY_W) {
-        copy_run(source + c * x->x_channel, x->x_channel, ry_min(RY_W, end - c), count, copy + image * g->x_batch + from * all + c, all);
+        copy_run(source + c * x->x_channel, x->x_channel, ry_min(RY_W, end - c), count,
+                 copy + image * g->x_batch + from * all + c, all);
     }
 }

@@ -19,27 +19,34 @@ static const struct ry_igemm_costs *costs_of(const igemm_plan *plan)
 /* Of the loads of one gathered vector whose lanes are in so many rows of the grid. */
 static double load_cycles(const igemm_plan *plan, const igemm_phase *p, double segments)
 {
-    const int64_t step = igemm_lane_step(&plan->geometry), lanes = igemm_pick_lanes(step, plan->width);
+    const int64_t step = igemm_lane_step(&plan->geometry),
+                  lanes = igemm_pick_lanes(step, plan->width);
     if (step == 1 || plan->geometry.in[RY_SPACE - 1] == 1) {
         return segments;
     }
     if (lanes == 0) {
         return segments * costs_of(plan)->lanes * (double)plan->width;
     }
-    return p->at.grid[RY_SPACE - 1] <= lanes ? costs_of(plan)->pick + (segments - 1) * costs_of(plan)->join
-                                             : costs_of(plan)->pick * ((double)ry_ceil_div(p->lanes, lanes) + segments - 1);
+    return p->at.grid[RY_SPACE - 1] <= lanes
+               ? costs_of(plan)->pick + (segments - 1) * costs_of(plan)->join
+               : costs_of(plan)->pick * ((double)ry_ceil_div(p->lanes, lanes) + segments - 1);
 }
 
-/* Of x's own way to the core, where it does not stay near, in pieces. What is between the pixels of a row comes along. */
+/* Of x's own way to the core, where it does not stay near, in pieces. What is between the pixels of
+ * a row comes along. */
 static double fetch_cycles(const igemm_plan *plan, int64_t block)
 {
     const ry_conv_geometry *g = &plan->geometry;
     double all = (double)g->channels_in, each = 1;
     for (int i = 0; i < RY_SPACE; i++) {
         all *= (double)g->in[i];
-        each *= (double)(i == RY_SPACE - 1 && g->x_step[i] == 1 ? g->stride[i] : ry_min(g->stride[i], g->kernel[i]));
+        each *=
+            (double)(i == RY_SPACE - 1 && g->x_step[i] == 1 ? g->stride[i]
+                                                            : ry_min(g->stride[i], g->kernel[i]));
     }
-    const double cycles = all * 4 <= (double)plan->sizes.second ? 0 : costs_of(plan)->outer_pieces * costs_of(plan)->outer;
+    const double cycles = all * 4 <= (double)plan->sizes.second
+                              ? 0
+                              : costs_of(plan)->outer_pieces * costs_of(plan)->outer;
     return (double)(g->channels_in * block) * each * cycles;
 }
 
@@ -56,16 +63,22 @@ static double gather_cycles(const igemm_plan *plan, const igemm_phase *p, int64_
     if (plan->mode == IGEMM_ROWS) {
         /* a row of the window is one run where nothing is between its pixels */
         const int64_t along =
-            g->x_step[RY_SPACE - 1] == g->channels_in && p->at.taps % g->kernel[RY_SPACE - 1] == 0 ? g->kernel[RY_SPACE - 1] : 1;
+            g->x_step[RY_SPACE - 1] == g->channels_in && p->at.taps % g->kernel[RY_SPACE - 1] == 0
+                ? g->kernel[RY_SPACE - 1]
+                : 1;
         const int64_t runs = p->at.taps / along;
         const double copy = costs_of(plan)->row_copy + (plan->pairs ? costs_of(plan)->pair : 0);
-        return fetch +
-               (double)block * (double)runs * (costs_of(plan)->gather + copy * (double)ry_ceil_div(g->channels_in * along, plan->width));
+        return fetch + (double)block * (double)runs *
+                           (costs_of(plan)->gather +
+                            copy * (double)ry_ceil_div(g->channels_in * along, plan->width));
     }
     const double row = (double)p->at.grid[RY_SPACE - 1];
-    const double segments = p->at.grid[RY_SPACE - 1] % p->lanes == 0 ? 1 : 1 + (double)(p->lanes - 1) / row;
+    const double segments =
+        p->at.grid[RY_SPACE - 1] % p->lanes == 0 ? 1 : 1 + (double)(p->lanes - 1) / row;
     const double store = costs_of(plan)->store + (plan->pairs ? costs_of(plan)->pair : 0);
-    const double programs = p->k_block_taps < p->at.taps ? (double)ry_ceil_div(g->channels_in, p->k_block_channels) : 1.0;
+    const double programs = p->k_block_taps < p->at.taps
+                                ? (double)ry_ceil_div(g->channels_in, p->k_block_channels)
+                                : 1.0;
     return fetch + vectors * ((double)p->depth * (store + load_cycles(plan, p, segments)) +
                               (double)p->at.taps * programs * costs_of(plan)->taps * segments);
 }
@@ -74,118 +87,154 @@ static double gather_cycles(const igemm_plan *plan, const igemm_phase *p, int64_
 static double step_cycles(const igemm_plan *plan, int64_t rows, int64_t max, int64_t columns)
 {
     const int64_t tiled = columns / plan->tile_columns, rest = columns % plan->tile_columns;
-    const double tiles = (double)ry_ceil_div(rows, max), each = (double)rows / tiles, width = (double)plan->width;
+    const double tiles = (double)ry_ceil_div(rows, max), each = (double)rows / tiles,
+                 width = (double)plan->width;
     const double full = each * (double)plan->tile_columns / width,
                  last = each * (double)(ry_ceil_div(rest, plan->grain) * plan->grain) / width;
-    return tiles * ((double)tiled * (full > (double)IGEMM_LATENCY ? full : (double)IGEMM_LATENCY) + (rest == 0 ? 0
-                                                                                                     : last > (double)IGEMM_LATENCY
-                                                                                                         ? last
-                                                                                                         : (double)IGEMM_LATENCY));
+    return tiles * ((double)tiled * (full > (double)IGEMM_LATENCY ? full : (double)IGEMM_LATENCY) +
+                    (rest == 0                      ? 0
+                     : last > (double)IGEMM_LATENCY ? last
+                                                    : (double)IGEMM_LATENCY));
 }
 
 /* Pixels next to each other in y, as sums from scratch are stored. */
 static int64_t run_pixels(const igemm_phase *p)
 {
     int64_t pixels = p->at.grid[RY_SPACE - 1];
-    for (int i = RY_SPACE - 2; i >= 0 && p->beside == 1 && p->at.y_step[i] == pixels * p->at.y_step[RY_SPACE - 1]; i--) {
+    for (int i = RY_SPACE - 2;
+         i >= 0 && p->beside == 1 && p->at.y_step[i] == pixels * p->at.y_step[RY_SPACE - 1]; i--) {
         pixels *= p->at.grid[i];
     }
     return pixels;
 }
 
 /* `in_bounds`: of the k blocks, those that are not left out. */
-static double product_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t channels, double in_bounds)
+static double product_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block,
+                             int64_t channels, double in_bounds)
 {
     const bool pixels = plan->mode == IGEMM_PIXELS;
     const int64_t rows = pixels ? channels : block, columns = pixels ? block : channels;
     const int64_t max = pixels ? plan->tile_rows : igemm_pixel_rows(plan, p);
-    const double vectors = (double)rows * (double)ry_ceil_div(columns, plan->width), k_blocks = (double)p->k_blocks;
-    const double tiles = (double)(ry_ceil_div(rows, max) * ry_ceil_div(columns, plan->tile_columns));
-    /* a tile's start and end cost about four cycles a vector in every k block; what is not direct passes once more, and transposed again */
-    double cycles = in_bounds * (step_cycles(plan, rows, max, columns) * (double)p->steps +
-                             (vectors * costs_of(plan)->chunk_vector + tiles * costs_of(plan)->tile) * k_blocks);
+    const double vectors = (double)rows * (double)ry_ceil_div(columns, plan->width),
+                 k_blocks = (double)p->k_blocks;
+    const double tiles =
+        (double)(ry_ceil_div(rows, max) * ry_ceil_div(columns, plan->tile_columns));
+    /* a tile's start and end cost about four cycles a vector in every k block; what is not direct
+     * passes once more, and transposed again */
+    double cycles =
+        in_bounds *
+        (step_cycles(plan, rows, max, columns) * (double)p->steps +
+         (vectors * costs_of(plan)->chunk_vector + tiles * costs_of(plan)->tile) * k_blocks);
     if (!p->direct) {
-        cycles += vectors * (p->transposed                                 ? costs_of(plan)->epilogue_transposed
-                             : pixels || plan->geometry.y_channel == 1 ? costs_of(plan)->finish
-                                                                       : costs_of(plan)->finish_apart);
-        cycles += pixels ? (double)channels * (double)block / (double)run_pixels(p) * costs_of(plan)->run : 0;
+        cycles +=
+            vectors * (p->transposed ? costs_of(plan)->epilogue_transposed
+                       : pixels || plan->geometry.y_channel == 1 ? costs_of(plan)->finish
+                                                                 : costs_of(plan)->finish_apart);
+        cycles +=
+            pixels ? (double)channels * (double)block / (double)run_pixels(p) * costs_of(plan)->run
+                   : 0;
     }
     return cycles;
 }
 
-/* Cycles of the pages that tiles turn to, step by step, where a k block of x in place is in too many. */
-static double page_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t oc_blocks)
+/* Cycles of the pages that tiles turn to, step by step, where a k block of x in place is in too
+ * many. */
+static double page_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block,
+                          int64_t oc_blocks)
 {
-    const double pages = (double)plan->geometry.x_channel / costs_of(plan)->page_floats, each = pages < 1 ? pages : 1;
+    const double pages = (double)plan->geometry.x_channel / costs_of(plan)->page_floats,
+                 each = pages < 1 ? pages : 1;
     if (!p->in_place || plan->mode == IGEMM_ROWS) {
         return 0;
     }
     const bool small = igemm_is_small(plan);
-    const bool aliased =
-        small && plan->geometry.x_channel % IGEMM_ALIAS_FLOATS == 0 && (double)p->k_block_channels > costs_of(plan)->aliased_planes;
+    const bool aliased = small && plan->geometry.x_channel % IGEMM_ALIAS_FLOATS == 0 &&
+                         (double)p->k_block_channels > costs_of(plan)->aliased_planes;
     if (plan->mode == IGEMM_GATHERED) {
         const bool near = !aliased && pages * (double)p->k_block_channels <= costs_of(plan)->pages;
         return near ? 0
                     : (double)(ry_ceil_div(block, p->lanes) * oc_blocks * p->steps) *
                           (aliased ? costs_of(plan)->aliased : costs_of(plan)->page_row * each);
     }
-    const bool near = !aliased && (!small || each * (double)p->k_block_channels < costs_of(plan)->pages);
+    const bool near =
+        !aliased && (!small || each * (double)p->k_block_channels < costs_of(plan)->pages);
     return near ? 0
                 : (double)(ry_ceil_div(block, plan->tile_columns) * oc_blocks * p->steps) *
                       (aliased ? costs_of(plan)->aliased : costs_of(plan)->page_vector * each);
 }
 
-/* Cycles of reading an oc block's weights for all pixels of a block, or all oc blocks' for each micro-panel. */
-static double weights_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t channels)
+/* Cycles of reading an oc block's weights for all pixels of a block, or all oc blocks' for each
+ * micro-panel. */
+static double weights_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block,
+                             int64_t channels)
 {
     const bool stay = p->steps * plan->geometry.channels_out * 4 <= plan->sizes.second;
     const double first = stay ? costs_of(plan)->second : costs_of(plan)->outer;
     if (!p->micropanels_outer) {
         return (double)p->steps * (double)channels * first;
     }
-    const double next =
-        channels * p->k_block_channels * p->k_block_taps * 4 <= plan->sizes.panel ? costs_of(plan)->second : costs_of(plan)->outer;
-    return (double)p->steps * (double)channels * (first + (double)(ry_ceil_div(block, plan->tile_columns) - 1) * next);
+    const double next = channels * p->k_block_channels * p->k_block_taps * 4 <= plan->sizes.panel
+                            ? costs_of(plan)->second
+                            : costs_of(plan)->outer;
+    return (double)p->steps * (double)channels *
+           (first + (double)(ry_ceil_div(block, plan->tile_columns) - 1) * next);
 }
 
-/* Cycles a float of x in place that small tiles read from two cache lines, where its planes do not end with one. */
+/* Cycles a float of x in place that small tiles read from two cache lines, where its planes do not
+ * end with one. */
 static double split_cycles(const igemm_plan *plan)
 {
-    const bool split = igemm_is_small(plan) && plan->mode != IGEMM_ROWS && plan->geometry.x_channel % RY_LINE_FLOATS != 0;
-    return !split ? 0 : plan->mode == IGEMM_PIXELS ? costs_of(plan)->split_vector : costs_of(plan)->split_row;
+    const bool split = igemm_is_small(plan) && plan->mode != IGEMM_ROWS &&
+                       plan->geometry.x_channel % RY_LINE_FLOATS != 0;
+    return !split                       ? 0
+           : plan->mode == IGEMM_PIXELS ? costs_of(plan)->split_vector
+                                        : costs_of(plan)->split_row;
 }
 
-/* Cycles of reading x in place: a block is streamed for every oc block, and stays in the caches near the core where it is small. */
-static double passes_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t oc_blocks)
+/* Cycles of reading x in place: a block is streamed for every oc block, and stays in the caches
+ * near the core where it is small. */
+static double passes_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block,
+                            int64_t oc_blocks)
 {
-    const int64_t floats = block * p->k_block_channels * p->k_block_taps, all = plan->geometry.channels_in * p->pixels;
+    const int64_t floats = block * p->k_block_channels * p->k_block_taps,
+                  all = plan->geometry.channels_in * p->pixels;
     const bool near = floats * 4 < plan->sizes.near / 2;
     const double split = near && plan->mode == IGEMM_PIXELS ? 0 : split_cycles(plan);
-    const double first = all * 4 <= plan->sizes.second ? costs_of(plan)->second : costs_of(plan)->outer;
-    const double next = near ? 0 : floats * 4 <= plan->sizes.second ? costs_of(plan)->second : costs_of(plan)->outer;
-    return p->in_place ? (double)(block * p->depth) * (first + (double)(oc_blocks - 1) * next + (double)oc_blocks * split) : 0;
+    const double first =
+        all * 4 <= plan->sizes.second ? costs_of(plan)->second : costs_of(plan)->outer;
+    const double next = near                               ? 0
+                        : floats * 4 <= plan->sizes.second ? costs_of(plan)->second
+                                                           : costs_of(plan)->outer;
+    return p->in_place ? (double)(block * p->depth) *
+                             (first + (double)(oc_blocks - 1) * next + (double)oc_blocks * split)
+                       : 0;
 }
 
-void ry_igemm_count_bundle(const igemm_plan *plan, const igemm_phase *first, int64_t oc_blocks, igemm_count *count)
+void ry_igemm_count_bundle(const igemm_plan *plan, const igemm_phase *first, int64_t oc_blocks,
+                           igemm_count *count)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t block = first->block, channels = ry_min(oc_blocks * plan->max_oc_block, g->channels_out);
+    const int64_t block = first->block,
+                  channels = ry_min(oc_blocks * plan->max_oc_block, g->channels_out);
     const double blocks = (double)(first->images * g->groups * ry_ceil_div(first->pixels, block)),
                  tasks = blocks * (double)ry_ceil_div(plan->oc_blocks, oc_blocks);
     /* of the tasks' pixels and sums, those that are there */
     const double full = (double)first->pixels / (double)(ry_ceil_div(first->pixels, block) * block);
-    const double filled = full * (double)g->channels_out / (double)(ry_ceil_div(plan->oc_blocks, oc_blocks) * channels);
-    double fixed = plan->sizes.task + (first->in_place ? costs_of(plan)->plain : costs_of(plan)->program), product = 0, gather = 0,
-           stream = 0;
+    const double filled = full * (double)g->channels_out /
+                          (double)(ry_ceil_div(plan->oc_blocks, oc_blocks) * channels);
+    double fixed = plan->sizes.task +
+                   (first->in_place ? costs_of(plan)->plain : costs_of(plan)->program),
+           product = 0, gather = 0, stream = 0;
     for (int64_t i = 0; i < first->bundle; i++) {
         const igemm_phase *p = &first[i];
         const double in_bounds = p->in_bounds;
         product += product_cycles(plan, p, block, channels, in_bounds);
-        fixed +=
-            in_bounds * weights_cycles(plan, p, block, channels) + passes_cycles(plan, p, block, oc_blocks) + page_cycles(plan, p, block, oc_blocks);
+        fixed += in_bounds * weights_cycles(plan, p, block, channels) +
+                 passes_cycles(plan, p, block, oc_blocks) + page_cycles(plan, p, block, oc_blocks);
         if (p->source < 0 || i == p->source) {
             gather += in_bounds * gather_cycles(plan, p, block);
-            stream += in_bounds * (double)(ry_igemm_panel_floats(plan, p, block) * p->k_blocks) * costs_of(plan)->outer;
+            stream += in_bounds * (double)(ry_igemm_panel_floats(plan, p, block) * p->k_blocks) *
+                      costs_of(plan)->outer;
         }
     }
     const double panels = plan->shared ? stream : gather, each = product + panels + fixed;
@@ -203,7 +252,8 @@ static double copy_cycles(const igemm_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t channels = g->groups * g->channels_in, positions = g->x_batch / channels;
-    const double vectors = (double)(g->batch * ry_round_up(positions, plan->width) * ry_ceil_div(channels, plan->width));
+    const double vectors = (double)(g->batch * ry_round_up(positions, plan->width) *
+                                    ry_ceil_div(channels, plan->width));
     const bool outer = g->x_batch * 4 > plan->sizes.second;
     return vectors * (costs_of(plan)->x_copy + (outer ? costs_of(plan)->x_outer : 0));
 }

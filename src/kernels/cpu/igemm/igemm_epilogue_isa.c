@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The way of an oc block's finished sums from scratch to y. */
 #include "base/integer.h"
-#include "kernels/cpu/parts/grid_walk.h"
 #include "kernels/cpu/igemm/igemm_task.h"
+#include "kernels/cpu/parts/grid_walk.h"
 
 /* The pixels from grid position q of image n on. */
-static epilogue_run run_at(const igemm_task *t, int64_t n, const int64_t q[RY_SPACE], int64_t column, int64_t length)
+static epilogue_run run_at(const igemm_task *t, int64_t n, const int64_t q[RY_SPACE],
+                           int64_t column, int64_t length)
 {
     const ry_conv_geometry *g = &t->plan->geometry;
     const igemm_phase *p = t->phase;
     const int64_t interleave = t->plan->interleave, last = RY_SPACE - 1;
     epilogue_run run = {.column = column * interleave,
-                     .length = ry_min(length, p->inside[last] - q[last]),
-                     .y = p->at.y_offset + n * g->y_batch,
-                     .y_step = p->at.y_step[last],
-                     .r = p->at.r_offset + n * g->r_batch,
-                     .r_step = p->at.r_step[last]};
+                        .length = ry_min(length, p->inside[last] - q[last]),
+                        .y = p->at.y_offset + n * g->y_batch,
+                        .y_step = p->at.y_step[last],
+                        .r = p->at.r_offset + n * g->r_batch,
+                        .r_step = p->at.r_step[last]};
     for (int i = 0; i < RY_SPACE; i++) {
         run.y += q[i] * p->at.y_step[i];
         run.r += q[i] * p->at.r_step[i];
@@ -36,8 +37,10 @@ static epilogue_run run_at(const igemm_task *t, int64_t n, const int64_t q[RY_SP
 static bool goes_on(const igemm_task *t, const epilogue_run *run, const epilogue_run *next)
 {
     const bool has_residual = ry_problem_has_input(t->launch->problem, 3);
-    return t->plan->interleave == 1 && !t->phase->by_rows && run->column + run->length == next->column &&
-           run->y + run->length * run->y_step == next->y && (!has_residual || run->r + run->length * run->r_step == next->r);
+    return t->plan->interleave == 1 && !t->phase->by_rows &&
+           run->column + run->length == next->column &&
+           run->y + run->length * run->y_step == next->y &&
+           (!has_residual || run->r + run->length * run->r_step == next->r);
 }
 
 void RY_ISA_SYMBOL(igemm_find_runs)(igemm_task *t)
@@ -59,7 +62,8 @@ void RY_ISA_SYMBOL(igemm_find_runs)(igemm_task *t)
 }
 
 /* Pixels are the rows of the block: each is one run of channels. */
-static void finish_pixels(const igemm_task *t, const epilogue *f, int64_t channels, int64_t y_size, int64_t r_size)
+static void finish_pixels(const igemm_task *t, const epilogue *f, int64_t channels, int64_t y_size,
+                          int64_t r_size)
 {
     epilogue_run run = {0, channels, 0, 1, 0, t->plan->geometry.r_channel};
     for (int64_t r = 0; r < t->runs; r++) {
@@ -85,16 +89,19 @@ static void epilogue_transposed(const igemm_task *t, int64_t first, int64_t chan
     const igemm_phase *p = t->phase;
     const int64_t channel = t->group * g->channels_out + first;
     transposed_epilogue transposed = {.pixels = t->count,
-                           .channels = channels,
-                           .block = t->block + (first - t->block_channel),
-                           .block_step = t->block_step,
-                           .y = (float *)t->launch->out[0] + p->at.y_offset + t->image * g->y_batch + t->first + channel * g->y_channel,
-                           .y_row = g->y_channel,
-                           .r_row = g->r_channel,
-                           .low = t->low,
-                           .high = t->high};
+                                      .channels = channels,
+                                      .block = t->block + (first - t->block_channel),
+                                      .block_step = t->block_step,
+                                      .y = (float *)t->launch->out[0] + p->at.y_offset +
+                                           t->image * g->y_batch + t->first +
+                                           channel * g->y_channel,
+                                      .y_row = g->y_channel,
+                                      .r_row = g->r_channel,
+                                      .low = t->low,
+                                      .high = t->high};
     if (ry_problem_has_input(t->launch->problem, 3)) {
-        transposed.residual = (const float *)t->launch->in[3] + p->at.r_offset + t->image * g->r_batch + t->first + channel * g->r_channel;
+        transposed.residual = (const float *)t->launch->in[3] + p->at.r_offset +
+                              t->image * g->r_batch + t->first + channel * g->r_channel;
     }
     RY_ISA_SYMBOL(epilogue_transposed)(&transposed);
 }
@@ -102,32 +109,36 @@ static void epilogue_transposed(const igemm_task *t, int64_t first, int64_t chan
 void RY_ISA_SYMBOL(igemm_epilogue_oc_block)(const igemm_task *t, int64_t oc_block)
 {
     if (t->phase->transposed) {
-        epilogue_transposed(t, igemm_oc_block_first(t->plan, oc_block), igemm_oc_block_count(t->plan, oc_block));
+        epilogue_transposed(t, igemm_oc_block_first(t->plan, oc_block),
+                            igemm_oc_block_count(t->plan, oc_block));
         return;
     }
     const igemm_plan *plan = t->plan;
     const ry_problem *problem = t->launch->problem;
     const ry_conv_geometry *g = &plan->geometry;
     const bool has_residual = ry_problem_has_input(problem, 3);
-    const int64_t first = igemm_oc_block_first(plan, oc_block), channels = igemm_oc_block_count(plan, oc_block);
+    const int64_t first = igemm_oc_block_first(plan, oc_block),
+                  channels = igemm_oc_block_count(plan, oc_block);
     const int64_t channel = t->group * g->channels_out + first, row = first - t->block_channel;
     const int64_t y_size = (int64_t)ry_dtype_size(ry_type_of(&problem->out[0]));
     const int64_t r_size = has_residual ? (int64_t)ry_dtype_size(ry_type_of(&problem->in[3])) : 0;
-    epilogue f = {.rows = channels,
-                      .columns = t->count,
-                      .block = t->block + row * (plan->mode == IGEMM_PIXELS ? t->block_step : 1),
-                      .block_step = t->block_step,
-                      .interleave = plan->interleave,
-                      .interleaved_row = t->interleaved_row,
-                      .run = t->run,
-                      .runs = t->runs,
-                      .y = (char *)t->launch->out[0] + channel * g->y_channel * y_size,
-                      .y_row = g->y_channel,
-                      .dtype = ry_type_of(&problem->out[0]),
-                      .residual = has_residual ? (const char *)t->launch->in[3] + channel * g->r_channel * r_size : NULL,
-                      .r_row = g->r_channel,
-                      .r_dtype = has_residual ? ry_type_of(&problem->in[3]) : RY_NONE,
-                      .activation = t->bounds ? (ry_activation_of){.kind = RY_activation_none} : t->activation};
+    epilogue f = {
+        .rows = channels,
+        .columns = t->count,
+        .block = t->block + row * (plan->mode == IGEMM_PIXELS ? t->block_step : 1),
+        .block_step = t->block_step,
+        .interleave = plan->interleave,
+        .interleaved_row = t->interleaved_row,
+        .run = t->run,
+        .runs = t->runs,
+        .y = (char *)t->launch->out[0] + channel * g->y_channel * y_size,
+        .y_row = g->y_channel,
+        .dtype = ry_type_of(&problem->out[0]),
+        .residual =
+            has_residual ? (const char *)t->launch->in[3] + channel * g->r_channel * r_size : NULL,
+        .r_row = g->r_channel,
+        .r_dtype = has_residual ? ry_type_of(&problem->in[3]) : RY_NONE,
+        .activation = t->bounds ? (ry_activation_of){.kind = RY_activation_none} : t->activation};
     if (plan->mode != IGEMM_PIXELS && g->y_channel == 1) {
         finish_pixels(t, &f, channels, y_size, r_size);
         return;
@@ -138,7 +149,9 @@ void RY_ISA_SYMBOL(igemm_epilogue_oc_block)(const igemm_task *t, int64_t oc_bloc
         f.block_step = (t->count + RY_W - 1) / RY_W * RY_W;
         f.interleaved_step = f.block_step * channels;
         for (int64_t i = 0; i < plan->interleave; i++) {
-            RY_ISA_SYMBOL(transpose_block)(t[i].block + row, t->block_step, t->count, channels, f.block + i * f.interleaved_step, f.block_step);
+            RY_ISA_SYMBOL(transpose_block)
+            (t[i].block + row, t->block_step, t->count, channels, f.block + i * f.interleaved_step,
+             f.block_step);
         }
     }
     RY_ISA_SYMBOL(epilogue_rows)(&f);

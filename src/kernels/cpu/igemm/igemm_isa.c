@@ -5,7 +5,8 @@
 #include "kernels/cpu/igemm/igemm.h"
 #include "kernels/cpu/igemm/igemm_task.h"
 
-/* From a tile to the one whose C is fetched: memory is further away than the time of one. Micro-panels first, tiles follow each other along their rows. */
+/* From a tile to the one whose C is fetched: memory is further away than the time of one.
+ * Micro-panels first, tiles follow each other along their rows. */
 enum { PREFETCHED_TILES = 2 };
 
 /* x, or its copy, of the task's group; the batch is reached by the offsets of segments and rows. */
@@ -13,12 +14,13 @@ static const char *x_of(const igemm_task *t)
 {
     const ry_conv_geometry *g = &t->plan->geometry;
     return (const char *)(t->plan->copied ? t->launch->workspace : t->launch->in[0]) +
-           t->group * g->channels_in * g->x_channel * (int64_t)ry_dtype_size(ry_type_of(&t->launch->problem->in[0]));
+           t->group * g->channels_in * g->x_channel *
+               (int64_t)ry_dtype_size(ry_type_of(&t->launch->problem->in[0]));
 }
 
 /* The pixels of block number `index` of a phase, counted over images, groups, blocks. */
-static void decode_block(const igemm_plan *plan, const igemm_phase *p, const ry_cpu_launch *launch, int64_t index, char *scratch,
-                         igemm_task *t)
+static void decode_block(const igemm_plan *plan, const igemm_phase *p, const ry_cpu_launch *launch,
+                         int64_t index, char *scratch, igemm_task *t)
 {
     *t = (igemm_task){.plan = plan, .phase = p, .launch = launch};
     t->first = index % p->blocks * p->block;
@@ -30,21 +32,25 @@ static void decode_block(const igemm_plan *plan, const igemm_phase *p, const ry_
 }
 
 /* The task of a bundle's first phase. */
-static void decode(const igemm_plan *plan, const ry_cpu_launch *launch, int64_t index, char *scratch, igemm_task *t)
+static void decode(const igemm_plan *plan, const ry_cpu_launch *launch, int64_t index,
+                   char *scratch, igemm_task *t)
 {
     const igemm_phase *p = plan->phase;
     while (index >= p->first_task + p->tasks) {
         p++;
     }
     index -= p->first_task;
-    /* neighbouring tasks, which run at the same time, share what is larger: the weights of an oc block, or the pixels of a block */
-    const int64_t all = p->tasks / p->oc_block_ranges, oc_block_range = p->blocks_first ? index / all : index % p->oc_block_ranges;
+    /* neighbouring tasks, which run at the same time, share what is larger: the weights of an oc
+     * block, or the pixels of a block */
+    const int64_t all = p->tasks / p->oc_block_ranges,
+                  oc_block_range = p->blocks_first ? index / all : index % p->oc_block_ranges;
     const int64_t block = p->blocks_first ? index % all : index / p->oc_block_ranges;
     decode_block(plan, p, launch, block, scratch, t);
     t->oc_block = oc_block_range * p->oc_blocks_per_task;
     t->oc_blocks = ry_min(p->oc_blocks_per_task, plan->oc_blocks - t->oc_block);
     t->channel = igemm_oc_block_first(plan, t->oc_block);
-    t->channels = igemm_oc_block_first(plan, t->oc_block + t->oc_blocks - 1) + igemm_oc_block_count(plan, t->oc_block + t->oc_blocks - 1) - t->channel;
+    t->channels = igemm_oc_block_first(plan, t->oc_block + t->oc_blocks - 1) +
+                  igemm_oc_block_count(plan, t->oc_block + t->oc_blocks - 1) - t->channel;
     t->integer = ry_type_of(&launch->problem->out[0]) == RY_i32;
     t->activation = ry_conv_activation(launch->problem);
     t->bounds = ry_activation_bounds(t->activation, &t->low, &t->high);
@@ -95,10 +101,10 @@ static void place_direct(igemm_task *t)
         return;
     }
     t->run[0] = (epilogue_run){.length = t->count,
-                            .y = p->at.y_offset + t->image * g->y_batch + t->first * p->y_pixel,
-                            .y_step = p->y_pixel,
-                            .r = p->at.r_offset + t->image * g->r_batch + t->first * p->r_pixel,
-                            .r_step = p->r_pixel};
+                               .y = p->at.y_offset + t->image * g->y_batch + t->first * p->y_pixel,
+                               .y_step = p->y_pixel,
+                               .r = p->at.r_offset + t->image * g->r_batch + t->first * p->r_pixel,
+                               .r_step = p->r_pixel};
     t->runs = 1;
 }
 
@@ -108,13 +114,16 @@ static void pair(const igemm_task *t, const igemm_k_block *k_block)
     const igemm_phase *p = t->phase;
     if (t->plan->mode == IGEMM_ROWS) {
         for (int64_t i = 0; i < t->count; i++) {
-            t->pairs->row(t->panel + i * (p->k_block_channels * p->k_block_taps + 16), k_block->depth);
+            t->pairs->row(t->panel + i * (p->k_block_channels * p->k_block_taps + 16),
+                          k_block->depth);
         }
         return;
     }
-    const int64_t vectors = (t->count + p->lanes - 1) / p->lanes, micropanel = t->plan->mode == IGEMM_PIXELS ? RY_TILE_VECTORS : 1;
+    const int64_t vectors = (t->count + p->lanes - 1) / p->lanes,
+                  micropanel = t->plan->mode == IGEMM_PIXELS ? RY_TILE_VECTORS : 1;
     for (int64_t v = 0; v < vectors; v += micropanel) {
-        t->pairs->micropanel(t->panel + v * RY_W * k_block->depth, k_block->depth, ry_min(micropanel, vectors - v) * RY_W);
+        t->pairs->micropanel(t->panel + v * RY_W * k_block->depth, k_block->depth,
+                             ry_min(micropanel, vectors - v) * RY_W);
     }
 }
 
@@ -123,8 +132,8 @@ static const float *in_place(const igemm_task *t, const igemm_k_block *k_block)
 {
     const igemm_phase *p = t->phase;
     const ry_conv_tap *tap = igemm_phase_taps(t->plan, p);
-    return (const float *)(const void *)x_of(t) + t->image * t->plan->geometry.x_batch + tap->offset + t->first * p->x_pixel +
-           k_block->channel * t->plan->geometry.x_channel;
+    return (const float *)(const void *)x_of(t) + t->image * t->plan->geometry.x_batch +
+           tap->offset + t->first * p->x_pixel + k_block->channel * t->plan->geometry.x_channel;
 }
 
 /* into t->panel */
@@ -134,16 +143,21 @@ static void gather(igemm_task *t, const igemm_k_block *k_block, bool write_progr
     const igemm_phase *p = t->phase;
     const ry_dtype dtype = ry_type_of(&t->launch->problem->in[0]);
     if (p->plain) {
-        RY_ISA_SYMBOL(igemm_copy_micropanels)(in_place(t, k_block), plan->geometry.x_channel, k_block->depth, t->count, t->panel);
+        RY_ISA_SYMBOL(igemm_copy_micropanels)
+        (in_place(t, k_block), plan->geometry.x_channel, k_block->depth, t->count, t->panel);
     } else if (plan->mode == IGEMM_ROWS) {
         RY_ISA_SYMBOL(igemm_gather_rows)
-        (plan, p, k_block, t->image, t->first, t->count, dtype, x_of(t), t->panel, p->k_block_channels * p->k_block_taps + 16);
+        (plan, p, k_block, t->image, t->first, t->count, dtype, x_of(t), t->panel,
+         p->k_block_channels * p->k_block_taps + 16);
     } else {
-        const int64_t vectors = (t->count + p->lanes - 1) / p->lanes, micropanel = plan->mode == IGEMM_PIXELS ? RY_TILE_VECTORS : 1;
+        const int64_t vectors = (t->count + p->lanes - 1) / p->lanes,
+                      micropanel = plan->mode == IGEMM_PIXELS ? RY_TILE_VECTORS : 1;
         if (write_program) {
-            ry_igemm_write_program(plan, p, t->segment, t->segments, vectors, micropanel, k_block->tap, k_block->taps, t->program);
+            ry_igemm_write_program(plan, p, t->segment, t->segments, vectors, micropanel,
+                                   k_block->tap, k_block->taps, t->program);
         }
-        RY_ISA_SYMBOL(igemm_gather)(plan, k_block, t->program, vectors, micropanel, dtype, x_of(t), t->panel);
+        RY_ISA_SYMBOL(igemm_gather)
+        (plan, k_block, t->program, vectors, micropanel, dtype, x_of(t), t->panel);
     }
     if (t->pairs) {
         pair(t, k_block);
@@ -158,9 +172,10 @@ static void activate(const igemm_task *t, void *y, int64_t step, int64_t rows, i
     }
 }
 
-/* One tile: rows from `row`, in the block or in a direct task's run, and columns from `column`. PIXELS: rows are channels; else columns are. */
-static void run_tile(const igemm_task *t, ry_tile *tile, const epilogue_run *run, int64_t row, int64_t rows, int64_t column, bool a_along_k,
-                     bool last)
+/* One tile: rows from `row`, in the block or in a direct task's run, and columns from `column`.
+ * PIXELS: rows are channels; else columns are. */
+static void run_tile(const igemm_task *t, ry_tile *tile, const epilogue_run *run, int64_t row,
+                     int64_t rows, int64_t column, bool a_along_k, bool last)
 {
     const int64_t vectors = (tile->columns + RY_W - 1) / RY_W;
     const ry_conv_geometry *g = &t->plan->geometry;
@@ -170,16 +185,20 @@ static void run_tile(const igemm_task *t, ry_tile *tile, const epilogue_run *run
         tile->c = t->y + (run->y + row * tile->c_step + column) * 4;
         if (t->residual && last) {
             tile->residual_step = pixels ? g->r_channel : run->r_step;
-            tile->residual = (const float *)(const void *)t->residual + run->r + row * tile->residual_step + column;
+            tile->residual = (const float *)(const void *)t->residual + run->r +
+                             row * tile->residual_step + column;
         }
     } else {
         const int64_t before = t->block_channel - t->channel;
         tile->c_step = t->block_step;
-        tile->c = t->block + (pixels ? row - before : run->column + row) * t->block_step + (pixels ? column : column - before);
+        tile->c = t->block + (pixels ? row - before : run->column + row) * t->block_step +
+                  (pixels ? column : column - before);
     }
     const int64_t ahead = PREFETCHED_TILES * (pixels ? RY_TILE_COLUMNS : rows * tile->c_step);
-    tile->c_prefetch_distance = t->phase->micropanels_outer || ahead != (int32_t)ahead ? 0 : (int32_t)ahead;
-    tile->ahead = t->phase->direct && tile->start != RY_TILE_FROM_C && tile->c_step % IGEMM_ALIAS_FLOATS != 0;
+    tile->c_prefetch_distance =
+        t->phase->micropanels_outer || ahead != (int32_t)ahead ? 0 : (int32_t)ahead;
+    tile->ahead =
+        t->phase->direct && tile->start != RY_TILE_FROM_C && tile->c_step % IGEMM_ALIAS_FLOATS != 0;
     const ry_tile_table *table = &RY_ISA_SYMBOL(tiles);
     const ry_tile_set *tiles = t->pairs ? t->pairs->tiles : t->integer ? &table->i32 : &table->f32;
     (*tiles)[a_along_k][vectors - 1][rows - 1](tile);
@@ -190,9 +209,13 @@ static void run_tile(const igemm_task *t, ry_tile *tile, const epilogue_run *run
 
 static ry_tile start_tile(const igemm_task *t, const igemm_k_block *k_block, bool last)
 {
-    ry_tile tile = {.depth = k_block->steps, .low = -__builtin_inff(), .high = __builtin_inff(), .start = RY_TILE_FROM_C};
+    ry_tile tile = {.depth = k_block->steps,
+                    .low = -__builtin_inff(),
+                    .high = __builtin_inff(),
+                    .start = RY_TILE_FROM_C};
     if (k_block->first == t->k_range.begin) {
-        tile.start = t->plan->mode == IGEMM_PIXELS ? RY_TILE_FROM_ROW_BIAS : RY_TILE_FROM_COLUMN_BIAS;
+        tile.start =
+            t->plan->mode == IGEMM_PIXELS ? RY_TILE_FROM_ROW_BIAS : RY_TILE_FROM_COLUMN_BIAS;
     }
     if (last && t->bounds) {
         tile.low = t->low;
@@ -201,8 +224,9 @@ static ry_tile start_tile(const igemm_task *t, const igemm_k_block *k_block, boo
     return tile;
 }
 
-/* From a tile's pixels of x in place to those of the tile after the next one: with the next one's alone, a line that both touch would come late. Behind
- * the last pixels of a group's planes, the next group's follow, or the next image's. */
+/* From a tile's pixels of x in place to those of the tile after the next one: with the next one's
+ * alone, a line that both touch would come late. Behind the last pixels of a group's planes, the
+ * next group's follow, or the next image's. */
 static int64_t pixels_prefetched(const igemm_task *t, int64_t column)
 {
     const int64_t distance = 2 * RY_TILE_COLUMNS, full = ry_round_up(t->count, RY_TILE_COLUMNS);
@@ -218,35 +242,40 @@ static int64_t oc_block_width(const igemm_plan *plan, int64_t oc_block)
     return plan->mode == IGEMM_PIXELS ? count : ry_round_up(count, RY_W);
 }
 
-/* The weights that the task reads behind those of an oc block's k block, which tiles of that one fetch, each a part: a network's come from memory. Count 0: they
- * are near anyway. */
-static ry_tile_lines find_next_weights(const igemm_task *t, const igemm_k_block *k_block, int64_t oc_block)
+/* The weights that the task reads behind those of an oc block's k block, which tiles of that one
+ * fetch, each a part: a network's come from memory. Count 0: they are near anyway. */
+static ry_tile_lines find_next_weights(const igemm_task *t, const igemm_k_block *k_block,
+                                       int64_t oc_block)
 {
     const igemm_plan *plan = t->plan;
     const igemm_phase *p = t->phase;
     const bool more = oc_block + 1 < t->oc_block + t->oc_blocks;
-    const int64_t next = more ? oc_block + 1 : t->oc_block, width = oc_block_width(plan, next), from = k_block->first + (more ? 0 : k_block->steps);
+    const int64_t next = more ? oc_block + 1 : t->oc_block, width = oc_block_width(plan, next),
+                  from = k_block->first + (more ? 0 : k_block->steps);
     if (!plan->fetches_weights || p->micropanels_outer || from >= p->steps) {
         return (ry_tile_lines){NULL, 0};
     }
     const float *at = t->packed + igemm_oc_block_first(plan, next) * p->steps + from * width;
-    return (ry_tile_lines){(const char *)at, ry_min(k_block->steps, p->steps - from) * width / RY_LINE_FLOATS};
+    return (ry_tile_lines){(const char *)at,
+                           ry_min(k_block->steps, p->steps - from) * width / RY_LINE_FLOATS};
 }
 
 /* Part `index` of `parts`, as a list behind which nothing follows. */
 static void take_part(const ry_tile_lines *all, int64_t index, int64_t parts, ry_tile_lines *lines)
 {
     const int64_t each = ry_ceil_div(all->count, parts);
-    lines[0] = (ry_tile_lines){all->at + index * each * RY_LINE_BYTES, ry_min(each, ry_max(all->count - index * each, 0))};
+    lines[0] = (ry_tile_lines){all->at + index * each * RY_LINE_BYTES,
+                               ry_min(each, ry_max(all->count - index * each, 0))};
     lines[1].count = 0;
 }
 
 /* PIXELS: an oc block of weights are the rows, and the pixels from `begin` to `end` pass. */
-static void multiply_pixels(const igemm_task *t, const float *panel, const igemm_k_block *k_block, bool last, int64_t oc_block, int64_t begin,
-                            int64_t end)
+static void multiply_pixels(const igemm_task *t, const float *panel, const igemm_k_block *k_block,
+                            bool last, int64_t oc_block, int64_t begin, int64_t end)
 {
     const igemm_plan *plan = t->plan;
-    const int64_t first = igemm_oc_block_first(plan, oc_block), rows = igemm_oc_block_count(plan, oc_block);
+    const int64_t first = igemm_oc_block_first(plan, oc_block),
+                  rows = igemm_oc_block_count(plan, oc_block);
     const bool near = t->phase->in_place;
     const float *b = near ? in_place(t, k_block) : panel;
     const ry_tile_lines weights = find_next_weights(t, k_block, oc_block);
@@ -254,33 +283,40 @@ static void multiply_pixels(const igemm_task *t, const float *panel, const igemm
     for (int64_t j = begin; j < end; j += RY_TILE_COLUMNS) {
         ry_tile tile = start_tile(t, k_block, last);
         if (weights.count > 0) {
-            take_part(&weights, (j - begin) / RY_TILE_COLUMNS, ry_ceil_div(end - begin, RY_TILE_COLUMNS), lines);
+            take_part(&weights, (j - begin) / RY_TILE_COLUMNS,
+                      ry_ceil_div(end - begin, RY_TILE_COLUMNS), lines);
             tile.lines = lines;
         }
         tile.columns = ry_min(RY_TILE_COLUMNS, end - j);
         tile.a = t->packed + first * t->phase->steps + k_block->first * rows;
         tile.a_step = rows;
         tile.b = b + (near ? j : j * k_block->depth);
-        tile.b_step = near                                    ? plan->geometry.x_channel
-                      : tile.columns > RY_TILE_COLUMNS - RY_W ? RY_TILE_COLUMNS
-                                                              : (tile.columns + RY_W - 1) / RY_W * RY_W;
+        tile.b_step = near ? plan->geometry.x_channel
+                      : tile.columns > RY_TILE_COLUMNS - RY_W
+                          ? RY_TILE_COLUMNS
+                          : (tile.columns + RY_W - 1) / RY_W * RY_W;
         tile.b_exact = near && tile.columns % RY_W != 0;
-        tile.b_prefetch_distance = near && !t->phase->streams && oc_block == t->oc_block ? pixels_prefetched(t, j) : 0;
+        tile.b_prefetch_distance =
+            near && !t->phase->streams && oc_block == t->oc_block ? pixels_prefetched(t, j) : 0;
         tile.bias = t->bias + (first - t->channel);
         run_tile(t, &tile, t->run, first - t->channel, rows, j, false, last);
     }
     if (last && t->phase->direct) {
         const int64_t step = plan->geometry.y_channel;
-        activate(t, t->y + (t->run->y + (first - t->channel) * step + begin) * 4, step, rows, end - begin);
+        activate(t, t->y + (t->run->y + (first - t->channel) * step + begin) * 4, step, rows,
+                 end - begin);
     }
 }
 
-/* x in place of the `rows` pixels that are behind pixel `end` of a block, or of its first ones for the next k block: memory's prefetchers do not follow
- * from one tile's rows to the next one's. `a`: of the k block's first pixel. Returns the number of lists. */
-static int64_t find_lines(const igemm_task *t, const igemm_k_block *k_block, const float *a, int64_t end, int64_t rows, ry_tile_lines *lines)
+/* x in place of the `rows` pixels that are behind pixel `end` of a block, or of its first ones for
+ * the next k block: memory's prefetchers do not follow from one tile's rows to the next one's. `a`:
+ * of the k block's first pixel. Returns the number of lists. */
+static int64_t find_lines(const igemm_task *t, const igemm_k_block *k_block, const float *a,
+                          int64_t end, int64_t rows, ry_tile_lines *lines)
 {
     const int64_t step = t->phase->x_pixel;
-    const float *from = end == t->count && t->phase->k_blocks > 1 ? a + k_block->depth : a + end * step;
+    const float *from =
+        end == t->count && t->phase->k_blocks > 1 ? a + k_block->depth : a + end * step;
     const bool dense = step == k_block->depth;
     const int64_t runs = dense ? 1 : rows, floats = dense ? rows * step : k_block->depth;
     for (int64_t i = 0; i < runs; i++, from += step) {
@@ -289,14 +325,19 @@ static int64_t find_lines(const igemm_task *t, const igemm_k_block *k_block, con
     return runs;
 }
 
-/* GATHERED and ROWS: pixels are the rows; an oc block of weights stays in the cache while the panel's rows pass. */
-static void multiply_channels(const igemm_task *t, const float *panel, const igemm_k_block *k_block, bool last, int64_t oc_block)
+/* GATHERED and ROWS: pixels are the rows; an oc block of weights stays in the cache while the
+ * panel's rows pass. */
+static void multiply_channels(const igemm_task *t, const float *panel, const igemm_k_block *k_block,
+                              bool last, int64_t oc_block)
 {
     const igemm_plan *plan = t->plan;
     const igemm_phase *p = t->phase;
     const bool along_k = plan->mode == IGEMM_ROWS, near = p->in_place;
-    const int64_t row_step = p->k_block_channels * p->k_block_taps + 16, max = igemm_pixel_rows(plan, p);
-    const int64_t first = igemm_oc_block_first(plan, oc_block), count = igemm_oc_block_count(plan, oc_block), width = (count + RY_W - 1) / RY_W * RY_W;
+    const int64_t row_step = p->k_block_channels * p->k_block_taps + 16,
+                  max = igemm_pixel_rows(plan, p);
+    const int64_t first = igemm_oc_block_first(plan, oc_block),
+                  count = igemm_oc_block_count(plan, oc_block),
+                  width = (count + RY_W - 1) / RY_W * RY_W;
     const int64_t a_row = near ? p->x_pixel : row_step; /* where rows may begin anywhere */
     const int64_t a_step = along_k ? a_row : near ? plan->geometry.x_channel : RY_W;
     const float *a = near ? in_place(t, k_block) : panel;
@@ -306,20 +347,25 @@ static void multiply_channels(const igemm_task *t, const float *panel, const ige
     ry_tile_lines lines[RY_TILE_ROWS + 2];
     const epilogue_run *run = p->direct ? t->run : &full;
     for (const epilogue_run *end = run + (p->direct ? t->runs : 1); run < end; run++) {
-        const int64_t parts = (run->length + max - 1) / max, each = run->length / parts, extra = run->length % parts;
+        const int64_t parts = (run->length + max - 1) / max, each = run->length / parts,
+                      extra = run->length % parts;
         for (int64_t i = 0, row = 0; i < parts; i++) {
-            const int64_t rows = along_k || near ? each + (i < extra) : ry_min(max, run->length - row);
+            const int64_t rows =
+                along_k || near ? each + (i < extra) : ry_min(max, run->length - row);
             ry_tile tile = start_tile(t, k_block, last);
             tile.columns = count;
-            tile.a = a + (along_k || near ? (run->column + row) * a_row : i * k_block->depth * RY_W);
+            tile.a =
+                a + (along_k || near ? (run->column + row) * a_row : i * k_block->depth * RY_W);
             tile.a_step = a_step;
             tile.b = t->packed + first * p->steps + k_block->first * width;
             tile.b_step = width;
             tile.bias = t->bias + (first - t->channel);
-            const int64_t lists = fetches ? find_lines(t, k_block, a, run->column + row + rows, rows, lines) : 0;
+            const int64_t lists =
+                fetches ? find_lines(t, k_block, a, run->column + row + rows, rows, lines) : 0;
             lines[lists].count = 0;
             if (weights.count > 0) {
-                take_part(&weights, (run->column + row) / max, ry_ceil_div(t->count, max), lines + lists);
+                take_part(&weights, (run->column + row) / max, ry_ceil_div(t->count, max),
+                          lines + lists);
             }
             if (fetches || weights.count > 0) {
                 tile.lines = lines;
@@ -330,8 +376,9 @@ static void multiply_channels(const igemm_task *t, const float *panel, const ige
     }
 }
 
-void RY_ISA_SYMBOL(igemm_share)(const igemm_plan *plan, const ry_cpu_launch *launch, const ry_tile_pairs *pairs, float *shared,
-                                int64_t index, char *scratch)
+void RY_ISA_SYMBOL(igemm_share)(const igemm_plan *plan, const ry_cpu_launch *launch,
+                                const ry_tile_pairs *pairs, float *shared, int64_t index,
+                                char *scratch)
 {
     if (plan->copied) {
         RY_ISA_SYMBOL(igemm_copy)(plan, launch, shared, index);
@@ -360,8 +407,10 @@ void RY_ISA_SYMBOL(igemm_share)(const igemm_plan *plan, const ry_cpu_launch *lau
     gather(&t, &k_block, true);
 }
 
-/* The other phases of a bundle, from the first one's task; then where each has its weights, panels, sums and pixels. */
-static void output_stride(const igemm_plan *plan, const float *packed, const float *shared, igemm_task *member)
+/* The other phases of a bundle, from the first one's task; then where each has its weights, panels,
+ * sums and pixels. */
+static void output_stride(const igemm_plan *plan, const float *packed, const float *shared,
+                          igemm_task *member)
 {
     const igemm_phase *first = member->phase;
     const igemm_task of_first = *member;
@@ -382,7 +431,8 @@ static void output_stride(const igemm_plan *plan, const float *packed, const flo
         t->run += i * (first->block + 1);
         t->k_range = ry_igemm_find_k_range(plan, p, t->first, t->count);
         if (source->gathers > 0) {
-            const int64_t block = (t->image * plan->geometry.groups + t->group) * source->blocks + t->first / source->block;
+            const int64_t block = (t->image * plan->geometry.groups + t->group) * source->blocks +
+                                  t->first / source->block;
             t->shared = shared + source->shared_at + block * source->k_blocks * source->panel;
         } else {
             t->shared = NULL;
@@ -396,7 +446,8 @@ static void output_stride(const igemm_plan *plan, const float *packed, const flo
 }
 
 /* The panel of a member's k block: shared by tasks, or by the bundle, or gathered now. */
-static const float *panel_for(igemm_task *member, int64_t i, int64_t index, const igemm_k_block *k_block)
+static const float *panel_for(igemm_task *member, int64_t i, int64_t index,
+                              const igemm_k_block *k_block)
 {
     igemm_task *t = &member[i];
     const igemm_phase *p = t->phase;
@@ -409,7 +460,8 @@ static const float *panel_for(igemm_task *member, int64_t i, int64_t index, cons
     return p->source < 0 ? t->panel : member[p->source].panel;
 }
 
-static void multiply(const igemm_task *t, const float *panel, const igemm_k_block *k_block, bool last, int64_t oc_block)
+static void multiply(const igemm_task *t, const float *panel, const igemm_k_block *k_block,
+                     bool last, int64_t oc_block)
 {
     if (t->plan->mode == IGEMM_PIXELS) {
         multiply_pixels(t, panel, k_block, last, oc_block, 0, t->count);
@@ -419,7 +471,8 @@ static void multiply(const igemm_task *t, const float *panel, const igemm_k_bloc
 }
 
 /* All oc blocks, a micro-panel of pixels after the other. */
-static void multiply_micropanels(const igemm_task *t, const float *panel, const igemm_k_block *k_block, bool last)
+static void multiply_micropanels(const igemm_task *t, const float *panel,
+                                 const igemm_k_block *k_block, bool last)
 {
     for (int64_t j = 0; j < t->count; j += RY_TILE_COLUMNS) {
         for (int64_t u = t->oc_block; u < t->oc_block + t->oc_blocks; u++) {
@@ -428,8 +481,10 @@ static void multiply_micropanels(const igemm_task *t, const float *panel, const 
     }
 }
 
-/* The sums of members [first, end) over their k blocks number `index`, and, behind the last sums of the bundle, the finished ones' way to y. */
-static void pass(igemm_task *member, int64_t first, int64_t end, int64_t index, igemm_k_block *k_block, bool final)
+/* The sums of members [first, end) over their k blocks number `index`, and, behind the last sums of
+ * the bundle, the finished ones' way to y. */
+static void pass(igemm_task *member, int64_t first, int64_t end, int64_t index,
+                 igemm_k_block *k_block, bool final)
 {
     const igemm_phase *bundle = member->phase;
     const float *panel[IGEMM_MAX_BUNDLE] = {NULL};
@@ -439,7 +494,8 @@ static void pass(igemm_task *member, int64_t first, int64_t end, int64_t index, 
         const igemm_phase *p = bundle + i;
         if (index < p->k_blocks) {
             ry_igemm_next_k_block(member->plan, p, &k_block[i]);
-            in_bounds[i] = ry_igemm_k_block_in_bounds(member->plan, p, &member[i].k_range, &k_block[i]);
+            in_bounds[i] =
+                ry_igemm_k_block_in_bounds(member->plan, p, &member[i].k_range, &k_block[i]);
             panel[i] = in_bounds[i] ? panel_for(member, i, index, &k_block[i]) : NULL;
         }
         i = i + 1 == end ? first : i + 1;
@@ -456,7 +512,8 @@ static void pass(igemm_task *member, int64_t first, int64_t end, int64_t index, 
                 member[i].block_channel = igemm_oc_block_first(member->plan, u);
             }
             if (in_bounds[i]) {
-                multiply(&member[i], panel[i], &k_block[i], k_block[i].first == member[i].k_range.last, u);
+                multiply(&member[i], panel[i], &k_block[i],
+                         k_block[i].first == member[i].k_range.last, u);
             }
         }
         for (int64_t i = 0; final && i < bundle->bundle; i += member->plan->interleave) {
@@ -467,8 +524,9 @@ static void pass(igemm_task *member, int64_t first, int64_t end, int64_t index, 
     }
 }
 
-void RY_ISA_SYMBOL(igemm_run)(const igemm_plan *plan, const ry_cpu_launch *launch, const ry_tile_pairs *pairs, const float *packed,
-                              const float *shared, int64_t index, char *scratch)
+void RY_ISA_SYMBOL(igemm_run)(const igemm_plan *plan, const ry_cpu_launch *launch,
+                              const ry_tile_pairs *pairs, const float *packed, const float *shared,
+                              int64_t index, char *scratch)
 {
     igemm_task member[IGEMM_MAX_BUNDLE];
     igemm_k_block k_block[IGEMM_MAX_BUNDLE] = {{0}};
@@ -477,10 +535,12 @@ void RY_ISA_SYMBOL(igemm_run)(const igemm_plan *plan, const ry_cpu_launch *launc
     read_bias(member);
     const igemm_phase *bundle = member->phase, *gathered = bundle;
     while (gathered->in_place && gathered + 1 < bundle + bundle->bundle) {
-        gathered++; /* one of a bundle may read x in place, with vectors of its own; the others' are alike */
+        gathered++; /* one of a bundle may read x in place, with vectors of its own; the others' are
+                       alike */
     }
     if (plan->mode != IGEMM_ROWS && !gathered->in_place) {
-        member->segments = ry_igemm_cut_segments(plan, gathered, member->image, member->first, member->count, member->segment);
+        member->segments = ry_igemm_cut_segments(plan, gathered, member->image, member->first,
+                                                 member->count, member->segment);
     }
     output_stride(plan, packed, shared, member);
     if (bundle->passes == 1 || bundle->source >= 0) {
@@ -491,7 +551,8 @@ void RY_ISA_SYMBOL(igemm_run)(const igemm_plan *plan, const ry_cpu_launch *launc
     }
     for (int64_t m = 0; m < bundle->bundle; m++) {
         for (int64_t i = 0; i < bundle[m].k_blocks; i++) {
-            pass(member, m, m + 1, i, k_block, m + 1 == bundle->bundle && i + 1 == bundle[m].k_blocks);
+            pass(member, m, m + 1, i, k_block,
+                 m + 1 == bundle->bundle && i + 1 == bundle[m].k_blocks);
         }
     }
 }

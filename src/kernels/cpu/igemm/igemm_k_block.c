@@ -19,7 +19,8 @@ void ry_igemm_next_k_block(const igemm_plan *plan, const igemm_phase *phase, ige
             k_block->channel += k_block->channels;
         }
     }
-    const int64_t taps = phase->tap_row > 0 ? phase->tap_row - k_block->tap % phase->tap_row : 0, rest = channels - k_block->channel;
+    const int64_t taps = phase->tap_row > 0 ? phase->tap_row - k_block->tap % phase->tap_row : 0,
+                  rest = channels - k_block->channel;
     k_block->taps = phase->k_block_taps < taps ? phase->k_block_taps : taps;
     k_block->channels = phase->k_block_channels < rest ? phase->k_block_channels : rest;
     k_block->depth = k_block->taps * k_block->channels;

@@ -13,6 +13,7 @@ typedef struct igemm_k_block {
 } igemm_k_block;
 
 /* The k block after `k_block`, in the reduction's order; the first one after an empty one. */
-void ry_igemm_next_k_block(const igemm_plan *plan, const igemm_phase *phase, igemm_k_block *k_block);
+void ry_igemm_next_k_block(const igemm_plan *plan, const igemm_phase *phase,
+                           igemm_k_block *k_block);
 
 #endif

@@ -4,43 +4,48 @@
 
 #include "base/integer.h"
 #include "kernels/cpu/igemm/gather_program.h"
-#include "kernels/cpu/igemm/igemm_padding.h"
 #include "kernels/cpu/igemm/igemm_bundle.h"
 #include "kernels/cpu/igemm/igemm_copy.h"
+#include "kernels/cpu/igemm/igemm_padding.h"
 #include "machine/machine.h"
 
 #include <string.h>
 
 enum {
     STREAM_PIXELS = 1024, /* of a block of x that is read in long runs */
-    MIN_ROW = 6,        /* pixels of a tile that ends with its row: fewer cost more than passing the sums through scratch */
+    MIN_ROW = 6, /* pixels of a tile that ends with its row: fewer cost more than passing the sums
+                    through scratch */
     MIN_SHORT = 96,     /* steps of a k block that is cut to fit the first-level cache */
-    K_BLOCK_GRAIN = 32,     /* k blocks' most steps are a multiple of */
+    K_BLOCK_GRAIN = 32, /* k blocks' most steps are a multiple of */
 };
 
 /* How much of a cache is filled by what is to stay there while other things pass. Of the second
  * level: by a panel, beside the weights that stream through; by all that comes again, though never
  * more than so many times the first level: with 7/8 of 1 MiB, and blocks as small as that makes
  * them, layers of 0.4 to 0.9 MiB of weights took 1.00 to 1.05 times as long; by weights that are
- * still there at the next run. Of the first: by a k block of K_BLOCK_FLOATS rows or columns; of that,
- * where a micro-panel of a small tile stays there beside an oc block of weights that passes. */
-#define PANEL_SHARE   (7.0 / 16.0)
-#define SECOND_SHARE  (7.0 / 8.0)
-#define SECOND_FIRSTS 14
-#define WEIGHTS_SHARE (1.0 / 2.0)
-#define K_BLOCK_SHARE   (3.0 / 4.0)
-#define K_BLOCK_FLOATS  16
-#define MICROPANEL_SHARE  (2.0 / 3.0)
+ * still there at the next run. Of the first: by a k block of K_BLOCK_FLOATS rows or columns; of
+ * that, where a micro-panel of a small tile stays there beside an oc block of weights that passes.
+ */
+#define PANEL_SHARE      (7.0 / 16.0)
+#define SECOND_SHARE     (7.0 / 8.0)
+#define SECOND_FIRSTS    14
+#define WEIGHTS_SHARE    (1.0 / 2.0)
+#define K_BLOCK_SHARE    (3.0 / 4.0)
+#define K_BLOCK_FLOATS   16
+#define MICROPANEL_SHARE (2.0 / 3.0)
 
 size_t ry_igemm_plan_size(const ry_problem *problem)
 {
     ry_conv_geometry g;
     ry_conv_geometry_of(problem, &g, NULL, NULL);
-    return ry_aligned(sizeof(igemm_plan) + (size_t)g.phases * sizeof(igemm_phase)) + ry_aligned((size_t)g.taps * sizeof(ry_conv_tap));
+    return ry_aligned(sizeof(igemm_plan) + (size_t)g.phases * sizeof(igemm_phase)) +
+           ry_aligned((size_t)g.taps * sizeof(ry_conv_tap));
 }
 
-/* Do the pixels of the grid are with one step in memory? steps in elements a position; batch: the step from image to image, where they count. */
-static bool uniform(const ry_conv_phase *p, const int64_t step[RY_SPACE], int64_t images, int64_t batch, int64_t *pixel_step)
+/* Do the pixels of the grid are with one step in memory? steps in elements a position; batch: the
+ * step from image to image, where they count. */
+static bool uniform(const ry_conv_phase *p, const int64_t step[RY_SPACE], int64_t images,
+                    int64_t batch, int64_t *pixel_step)
 {
     int64_t expected = 0;
     bool known = false;
@@ -73,14 +78,16 @@ static bool is_direct(const ry_problem *problem, const igemm_plan *plan, igemm_p
     const int64_t images = p->images == 1 ? g->batch : 1; /* images that a block may span */
     p->y_pixel = p->r_pixel = 1;
     p->by_rows = false;
-    if ((dtype != RY_f32 && dtype != RY_i32) || (has_residual && ry_type_of(&problem->in[3]) != RY_f32)) {
+    if ((dtype != RY_f32 && dtype != RY_i32) ||
+        (has_residual && ry_type_of(&problem->in[3]) != RY_f32)) {
         return false;
     }
     if (plan->interleave > 1 || memcmp(p->inside, p->at.grid, sizeof p->inside) != 0) {
         return false;
     }
-    const bool same_step = p->beside == 1 && uniform(&p->at, p->at.y_step, images, g->y_batch, &p->y_pixel) &&
-                           (!has_residual || uniform(&p->at, p->at.r_step, images, g->r_batch, &p->r_pixel));
+    const bool same_step =
+        p->beside == 1 && uniform(&p->at, p->at.y_step, images, g->y_batch, &p->y_pixel) &&
+        (!has_residual || uniform(&p->at, p->at.r_step, images, g->r_batch, &p->r_pixel));
     p->by_rows = !same_step && plan->mode == IGEMM_ROWS && p->at.grid[RY_SPACE - 1] >= MIN_ROW;
     if (p->by_rows) {
         p->y_pixel = p->at.y_step[RY_SPACE - 1];
@@ -102,14 +109,18 @@ static bool is_transposed(const ry_problem *problem, const igemm_plan *plan, con
     const int64_t images = p->images == 1 ? g->batch : 1;
     int64_t y_pixel = 1, r_pixel = 1;
     float low, high;
-    return !p->direct && p->beside == 1 && plan->interleave == 1 && memcmp(p->inside, p->at.grid, sizeof p->inside) == 0 &&
-           plan->mode != IGEMM_PIXELS && ry_type_of(&problem->out[0]) == RY_f32 &&
-           (!has_residual || ry_type_of(&problem->in[3]) == RY_f32) && uniform(&p->at, p->at.y_step, images, g->y_batch, &y_pixel) &&
-           (!has_residual || uniform(&p->at, p->at.r_step, images, g->r_batch, &r_pixel)) && y_pixel == 1 && r_pixel == 1 &&
+    return !p->direct && p->beside == 1 && plan->interleave == 1 &&
+           memcmp(p->inside, p->at.grid, sizeof p->inside) == 0 && plan->mode != IGEMM_PIXELS &&
+           ry_type_of(&problem->out[0]) == RY_f32 &&
+           (!has_residual || ry_type_of(&problem->in[3]) == RY_f32) &&
+           uniform(&p->at, p->at.y_step, images, g->y_batch, &y_pixel) &&
+           (!has_residual || uniform(&p->at, p->at.r_step, images, g->r_batch, &r_pixel)) &&
+           y_pixel == 1 && r_pixel == 1 &&
            ry_activation_bounds(ry_conv_activation(problem), &low, &high);
 }
 
-static void find_pads(const ry_problem *problem, const igemm_plan *plan, const ry_conv_tap *tap, igemm_phase *p)
+static void find_pads(const ry_problem *problem, const igemm_plan *plan, const ry_conv_tap *tap,
+                      igemm_phase *p)
 {
     const ry_dtype dtype = ry_type_of(&problem->in[0]);
     const ry_conv_geometry *g = &plan->geometry;
@@ -123,15 +134,18 @@ static void find_pads(const ry_problem *problem, const igemm_plan *plan, const r
     for (int i = 0; i < RY_SPACE; i++) {
         reads[i] = g->x_step[i] * g->stride[i];
     }
-    const bool even = !plan->pairs && (dtype == RY_f32 || dtype == RY_i32) && p->at.taps == 1 && !p->any_pad && p->beside == 1 &&
-                      uniform(&p->at, reads, p->images == 1 ? g->batch : 1, g->x_batch, &p->x_pixel) &&
-                      (plan->mode == IGEMM_ROWS || p->x_pixel == 1 || p->pixels == 1);
+    const bool even =
+        !plan->pairs && (dtype == RY_f32 || dtype == RY_i32) && p->at.taps == 1 && !p->any_pad &&
+        p->beside == 1 &&
+        uniform(&p->at, reads, p->images == 1 ? g->batch : 1, g->x_batch, &p->x_pixel) &&
+        (plan->mode == IGEMM_ROWS || p->x_pixel == 1 || p->pixels == 1);
     p->in_place = even && plan->form.value[IGEMM_KNOB_INPUT] != IGEMM_INTO_PANELS;
     p->plain = even && !p->in_place;
 }
 
-/* Pixels of a gathered vector. For GATHERED they are a tile's rows: as many as fit, and whole rows of the grid or whole parts of one if that
- * costs few of them, for then one load fills the vector. */
+/* Pixels of a gathered vector. For GATHERED they are a tile's rows: as many as fit, and whole rows
+ * of the grid or whole parts of one if that costs few of them, for then one load fills the vector.
+ */
 static void find_lanes(const igemm_plan *plan, igemm_phase *p)
 {
     p->lanes = plan->width;
@@ -153,14 +167,19 @@ static void find_lanes(const igemm_plan *plan, igemm_phase *p)
     }
 }
 
-/* Steps of a phase's k blocks at most. A small tile reads more operands for each product: what stays in the first-level cache while others is streamed
- * must fit there. Where x in place has so few pixels that they and an oc block of weights do, a k block is as short as that takes. */
+/* Steps of a phase's k blocks at most. A small tile reads more operands for each product: what
+ * stays in the first-level cache while others is streamed must fit there. Where x in place has so
+ * few pixels that they and an oc block of weights do, a k block is as short as that takes. */
 static int64_t max_k_block(const igemm_plan *plan, const igemm_phase *p)
 {
-    const int64_t usual = (int64_t)(K_BLOCK_SHARE * (double)plan->sizes.near) / (K_BLOCK_FLOATS * 4);
+    const int64_t usual =
+        (int64_t)(K_BLOCK_SHARE * (double)plan->sizes.near) / (K_BLOCK_FLOATS * 4);
     const int64_t near = plan->sizes.near / 4 / (p->pixels + plan->tile_columns);
-    const bool may_be_short = p->in_place && plan->mode == IGEMM_GATHERED && igemm_is_small(plan) && near >= MIN_SHORT;
-    const int64_t steps = p->micropanels_outer ? (int64_t)(MICROPANEL_SHARE * (double)usual) : may_be_short ? ry_min(near, usual) : usual;
+    const bool may_be_short =
+        p->in_place && plan->mode == IGEMM_GATHERED && igemm_is_small(plan) && near >= MIN_SHORT;
+    const int64_t steps = p->micropanels_outer ? (int64_t)(MICROPANEL_SHARE * (double)usual)
+                          : may_be_short       ? ry_min(near, usual)
+                                               : usual;
     return ry_min(ry_max(steps / K_BLOCK_GRAIN, 1) * K_BLOCK_GRAIN, IGEMM_MAX_K_BLOCK);
 }
 
@@ -176,7 +195,8 @@ static int64_t usual_k_block(const igemm_plan *plan)
 
 static void find_k_blocks(const igemm_plan *plan, igemm_phase *p)
 {
-    const int64_t channels = plan->geometry.channels_in, taps = plan->split ? ry_igemm_tap_row(plan, p) : p->at.taps;
+    const int64_t channels = plan->geometry.channels_in,
+                  taps = plan->split ? ry_igemm_tap_row(plan, p) : p->at.taps;
     const int64_t max = plan->form.value[IGEMM_KNOB_K_BLOCK];
     p->depth = channels * p->at.taps;
     p->tap_row = taps;
@@ -200,7 +220,9 @@ static void find_k_blocks(const igemm_plan *plan, igemm_phase *p)
         p->k_block_channels = 1;
         p->k_block_taps = ry_ceil_div(taps, ry_ceil_div(taps, max));
     }
-    p->k_blocks = taps == 0 ? 1 : ry_ceil_div(channels, p->k_block_channels) * (p->at.taps / taps) * ry_ceil_div(taps, p->k_block_taps);
+    p->k_blocks = taps == 0 ? 1
+                            : ry_ceil_div(channels, p->k_block_channels) * (p->at.taps / taps) *
+                                  ry_ceil_div(taps, p->k_block_taps);
     igemm_k_block k_block = {0};
     p->steps = 0;
     for (int64_t i = 0; i < p->k_blocks; i++) {
@@ -224,11 +246,13 @@ static int64_t max_loads(const igemm_plan *plan, const igemm_phase *p)
     return max_segments(p) + (lanes > 0 ? p->lanes / lanes : 0);
 }
 
-/* A window that covers all of x, whose elements are in memory as the weights do, is one tap of as many channels. */
+/* A window that covers all of x, whose elements are in memory as the weights do, is one tap of as
+ * many channels. */
 static void unite_window(ry_conv_geometry *g, ry_conv_phase *p, ry_conv_tap *tap)
 {
     const int64_t taps = p->taps;
-    bool dense = g->phases == 1 && p->pixels == 1 && taps > 1 && g->x_channel == taps && g->w_in == taps;
+    bool dense =
+        g->phases == 1 && p->pixels == 1 && taps > 1 && g->x_channel == taps && g->w_in == taps;
     for (int64_t t = 0; dense && t < taps; t++) {
         dense = tap[t].offset == t && tap[t].weight == t;
         for (int i = 0; i < RY_SPACE; i++) {
@@ -245,21 +269,23 @@ static void unite_window(ry_conv_geometry *g, ry_conv_phase *p, ry_conv_tap *tap
     }
 }
 
-/* Is x in place better read a few channels at a time? A single output channel needs so little time for a plane's pixels that fetching the next tiles' does
- * not keep up with it, where planes are many and large. */
+/* Is x in place better read a few channels at a time? A single output channel needs so little time
+ * for a plane's pixels that fetching the next tiles' does not keep up with it, where planes are
+ * many and large. */
 static bool streams(const igemm_plan *plan, const igemm_phase *p)
 {
     const int64_t channels = plan->geometry.channels_in;
-    return p->in_place && plan->mode == IGEMM_PIXELS && plan->geometry.channels_out == 1 && channels > 2 * IGEMM_STREAM_CHANNELS &&
-           p->at.pixels * 4 >= plan->sizes.near && p->far;
+    return p->in_place && plan->mode == IGEMM_PIXELS && plan->geometry.channels_out == 1 &&
+           channels > 2 * IGEMM_STREAM_CHANNELS && p->at.pixels * 4 >= plan->sizes.near && p->far;
 }
 
-/* Where a tile is wider than high, its pixels are more than its weights: each step of an oc block of weights that stayed would read more from the second-level
- * cache than small tiles have time for. */
+/* Where a tile is wider than high, its pixels are more than its weights: each step of an oc block
+ * of weights that stayed would read more from the second-level cache than small tiles have time
+ * for. */
 static bool micropanels_outer(const igemm_plan *plan, const igemm_phase *p)
 {
-    return plan->mode == IGEMM_PIXELS && igemm_is_small(plan) && plan->tile_columns > plan->tile_rows && p->direct && !p->in_place &&
-           p->bundle == 1;
+    return plan->mode == IGEMM_PIXELS && igemm_is_small(plan) &&
+           plan->tile_columns > plan->tile_rows && p->direct && !p->in_place && p->bundle == 1;
 }
 
 /* A plane of x beside which a block's pixels may be with other images' in one task. */
@@ -278,7 +304,8 @@ static void set_tile(igemm_plan *plan)
     plan->mode = (igemm_mode)set[IGEMM_KNOB_MODE];
     plan->shared = set[IGEMM_KNOB_SHARED] != 0;
     plan->split = set[IGEMM_KNOB_SPLIT] != 0;
-    /* rows that are along k need an address each: with 14 of them some of the tile's sums leave the registers */
+    /* rows that are along k need an address each: with 14 of them some of the tile's sums leave the
+     * registers */
     plan->tile_rows = plan->mode == IGEMM_ROWS ? ry_min(plan->max_rows, 13) : plan->max_rows;
     plan->max_oc_block = plan->mode == IGEMM_PIXELS ? plan->tile_rows : plan->tile_columns;
     plan->oc_blocks = ry_ceil_div(plan->geometry.channels_out, plan->max_oc_block);
@@ -318,7 +345,8 @@ void ry_igemm_set_mode(const ry_problem *problem, igemm_plan *plan)
 int64_t ry_igemm_panel_floats(const igemm_plan *plan, const igemm_phase *p, int64_t block)
 {
     const int64_t k_block = p->k_block_channels * p->k_block_taps;
-    return plan->mode == IGEMM_ROWS ? block * (k_block + 16) : ry_ceil_div(block, p->lanes) * plan->width * k_block;
+    return plan->mode == IGEMM_ROWS ? block * (k_block + 16)
+                                    : ry_ceil_div(block, p->lanes) * plan->width * k_block;
 }
 
 int64_t ry_igemm_block_grain(const igemm_plan *plan, const igemm_phase *p)
@@ -332,7 +360,8 @@ int64_t ry_igemm_block_grain(const igemm_plan *plan, const igemm_phase *p)
 int64_t ry_igemm_block_pixels(const igemm_plan *plan, const igemm_phase *p, int64_t blocks)
 {
     /* rows of pixels fall into tiles of like size */
-    const int64_t cut = p->in_place && plan->mode != IGEMM_PIXELS ? 1 : ry_igemm_block_grain(plan, p);
+    const int64_t cut =
+        p->in_place && plan->mode != IGEMM_PIXELS ? 1 : ry_igemm_block_grain(plan, p);
     return ry_min(p->pixels, ry_round_up(ry_ceil_div(p->pixels, blocks), cut));
 }
 
@@ -347,9 +376,11 @@ void ry_igemm_set_blocks(igemm_plan *plan)
         igemm_phase *p = &plan->phase[i];
         first = p->bundle > 0 ? i : first;
         /* all phases of a bundle are cut as its first one */
-        p->block = ry_igemm_block_pixels(plan, &plan->phase[first], plan->form.value[IGEMM_KNOB_PIXEL_BLOCKS]);
+        p->block = ry_igemm_block_pixels(plan, &plan->phase[first],
+                                         plan->form.value[IGEMM_KNOB_PIXEL_BLOCKS]);
         p->blocks = ry_ceil_div(plan->phase[first].pixels, p->block);
-        p->oc_blocks_per_task = ry_igemm_block_oc_blocks(plan, plan->form.value[IGEMM_KNOB_CHANNEL_BLOCKS]);
+        p->oc_blocks_per_task =
+            ry_igemm_block_oc_blocks(plan, plan->form.value[IGEMM_KNOB_CHANNEL_BLOCKS]);
         p->oc_block_ranges = ry_ceil_div(plan->oc_blocks, p->oc_blocks_per_task);
     }
 }
@@ -357,7 +388,9 @@ void ry_igemm_set_blocks(igemm_plan *plan)
 void ry_igemm_set_tasks(igemm_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t columns = plan->mode == IGEMM_PIXELS ? g->channels_out : ry_round_up(g->channels_out, plan->width); /* vectors are whole */
+    const int64_t columns = plan->mode == IGEMM_PIXELS
+                                ? g->channels_out
+                                : ry_round_up(g->channels_out, plan->width); /* vectors are whole */
     plan->tasks = plan->gathers = plan->packed_group = 0;
     plan->shared_size = 0;
     for (int64_t i = 0; i < g->phases; i++) {
@@ -365,10 +398,13 @@ void ry_igemm_set_tasks(igemm_plan *plan)
         p->first_task = plan->tasks;
         p->tasks = p->bundle > 0 ? p->images * g->groups * p->blocks * p->oc_block_ranges : 0;
         plan->tasks += p->tasks;
-        p->blocks_first = g->groups == 1 && p->depth * g->channels_out > g->channels_in * p->pixels * p->images;
+        p->blocks_first =
+            g->groups == 1 && p->depth * g->channels_out > g->channels_in * p->pixels * p->images;
         p->panel = p->in_place ? 0 : ry_igemm_panel_floats(plan, p, p->block);
         p->first_gather = plan->gathers;
-        p->gathers = plan->shared && !p->in_place && (p->source < 0 || i == p->source) ? p->images * g->groups * p->blocks * p->k_blocks : 0;
+        p->gathers = plan->shared && !p->in_place && (p->source < 0 || i == p->source)
+                         ? p->images * g->groups * p->blocks * p->k_blocks
+                         : 0;
         plan->gathers += p->gathers;
         p->shared_at = (int64_t)(plan->shared_size / sizeof(float));
         plan->shared_size += ry_aligned((size_t)(p->gathers * p->panel) * sizeof(float));
@@ -388,12 +424,14 @@ static size_t max(size_t a, size_t b)
 
 void ry_igemm_set_scratch(igemm_plan *plan)
 {
-    size_t panel = 0, block = 0, transposed = 0, interleaved_row = 0, bias = 0, segments = 0, program = 0, runs = 0;
+    size_t panel = 0, block = 0, transposed = 0, interleaved_row = 0, bias = 0, segments = 0,
+           program = 0, runs = 0;
     int64_t biases = 1;
     for (int64_t i = 0; i < plan->geometry.phases; i++) {
         igemm_phase *p = &plan->phase[i];
         const int64_t vectors = ry_ceil_div(p->block, p->lanes), full = vectors * plan->width;
-        const int64_t channels = ry_ceil_div(p->oc_blocks_per_task * plan->max_oc_block, plan->width) * plan->width;
+        const int64_t channels =
+            ry_ceil_div(p->oc_blocks_per_task * plan->max_oc_block, plan->width) * plan->width;
         if (p->bundle > 0) {
             int64_t panels, blocks;
             ry_igemm_place_bundle(plan, p, &panels, &blocks);
@@ -402,16 +440,22 @@ void ry_igemm_set_scratch(igemm_plan *plan)
         }
         if (!p->direct) {
             if (plan->mode != IGEMM_PIXELS && plan->geometry.y_channel != 1) {
-                transposed = max(transposed, (size_t)(plan->interleave * full * (plan->max_oc_block + plan->width)) * 4 + 64);
+                transposed =
+                    max(transposed,
+                        (size_t)(plan->interleave * full * (plan->max_oc_block + plan->width)) * 4 +
+                            64);
             }
-            interleaved_row = max(interleaved_row, plan->interleave > 1 ? (size_t)(plan->interleave * (full + plan->width)) * 4 : 0);
+            interleaved_row = max(
+                interleaved_row,
+                plan->interleave > 1 ? (size_t)(plan->interleave * (full + plan->width)) * 4 : 0);
         }
         runs = max(runs, (size_t)((p->block + 1) * p->bundle) * sizeof(epilogue_run));
         bias = max(bias, (size_t)(channels + plan->tile_columns) * 4);
         biases = plan->geometry.phase_bias ? ry_max(biases, p->bundle) : 1;
         if (plan->mode != IGEMM_ROWS) {
             segments = max(segments, (size_t)(vectors * max_segments(p)) * sizeof(igemm_segment));
-            program = max(program, (size_t)(vectors * max_loads(plan, p) * p->k_block_taps) * sizeof(igemm_entry));
+            program = max(program, (size_t)(vectors * max_loads(plan, p) * p->k_block_taps) *
+                                       sizeof(igemm_entry));
         }
     }
     size_t at = 0;
@@ -444,10 +488,12 @@ static igemm_sizes sizes_of(const ry_machine *machine, int width)
                          .kept = (int64_t)ry_machine_kept_bytes(machine),
                          .threads = ry_max(machine->cores, 1),
                          .task = cycles_in(machine, width, machine->task_seconds),
-                         .phase = machine->cores * cycles_in(machine, width, machine->region_seconds)};
+                         .phase =
+                             machine->cores * cycles_in(machine, width, machine->region_seconds)};
 }
 
-/* The geometry's phases are written behind one another first, then spread into ours from the last on. */
+/* The geometry's phases are written behind one another first, then spread into ours from the last
+ * on. */
 static void find_phases(const ry_problem *problem, igemm_plan *plan)
 {
     ry_conv_phase *packed = (ry_conv_phase *)plan->phase;
@@ -467,9 +513,11 @@ static void find_far(const ry_query *query, igemm_plan *plan)
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t planes = g->batch * g->groups * g->channels_in;
     const double size = (double)ry_dtype_size(ry_type_of(&query->problem->in[0]));
-    plan->far = ry_machine_is_far(query->target->machine, size * (double)(planes * g->in[0] * g->in[1] * g->in[2]));
+    plan->far = ry_machine_is_far(query->target->machine,
+                                  size * (double)(planes * g->in[0] * g->in[1] * g->in[2]));
     for (int64_t i = 0; i < g->phases; i++) {
-        plan->phase[i].far = ry_machine_is_far(query->target->machine, 4 * (double)(planes * plan->phase[i].at.pixels));
+        plan->phase[i].far = ry_machine_is_far(query->target->machine,
+                                               4 * (double)(planes * plan->phase[i].at.pixels));
     }
 }
 

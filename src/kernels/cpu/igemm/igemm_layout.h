@@ -14,8 +14,8 @@ size_t ry_igemm_plan_size(const ry_problem *problem);
 void ry_igemm_plan_make(const ry_query *query, bool alone, igemm_plan *plan);
 
 /* The same in steps, for those who choose: what no form changes; what follows from the form's main
- * knobs (a k block that is free is set); pixels and oc blocks of the tasks, from the form's blocks; the
- * tasks, and the memory that they share; a worker's scratch. */
+ * knobs (a k block that is free is set); pixels and oc blocks of the tasks, from the form's blocks;
+ * the tasks, and the memory that they share; a worker's scratch. */
 void ry_igemm_begin(const ry_query *query, bool alone, igemm_plan *plan);
 void ry_igemm_set_mode(const ry_problem *problem, igemm_plan *plan);
 void ry_igemm_set_blocks(igemm_plan *plan);
@@ -25,8 +25,8 @@ void ry_igemm_set_scratch(igemm_plan *plan);
 /* Pixels that blocks are whole multiples of, or what they are at least. */
 int64_t ry_igemm_block_grain(const igemm_plan *plan, const igemm_phase *phase);
 
-/* Pixels of a block where a phase's ranges are cut into so many; oc blocks of a task where a group's
- * are. */
+/* Pixels of a block where a phase's ranges are cut into so many; oc blocks of a task where a
+ * group's are. */
 int64_t ry_igemm_block_pixels(const igemm_plan *plan, const igemm_phase *phase, int64_t blocks);
 int64_t ry_igemm_block_oc_blocks(const igemm_plan *plan, int64_t blocks);
 

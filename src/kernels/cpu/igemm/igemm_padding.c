@@ -35,10 +35,12 @@ double ry_igemm_rows_in_bounds(const igemm_plan *plan)
     return all > 0 ? in_bounds / all : 1;
 }
 
-/* The box round the positions of [first, first + count): exact where they are in one row, slice or image (or in one row of several). */
+/* The box round the positions of [first, first + count): exact where they are in one row, slice or
+ * image (or in one row of several). */
 static void find_box(const igemm_phase *p, int64_t first, int64_t count, igemm_k_range *k_range)
 {
-    const ry_grid_walk from = ry_grid_walk_at(&p->at, 0, first, p->beside), to = ry_grid_walk_at(&p->at, 0, first + count - 1, p->beside);
+    const ry_grid_walk from = ry_grid_walk_at(&p->at, 0, first, p->beside),
+                       to = ry_grid_walk_at(&p->at, 0, first + count - 1, p->beside);
     bool same = p->beside > 1 || from.n == to.n;
     for (int i = 0; i < RY_SPACE; i++) {
         same = same && (i < RY_SPACE - 1 || from.n == to.n);
@@ -53,7 +55,8 @@ static bool any_in_bounds(const ry_conv_tap *tap, int64_t taps, const igemm_k_ra
     for (int64_t t = 0; t < taps; t++) {
         bool in_bounds = true;
         for (int i = 0; i < RY_SPACE; i++) {
-            in_bounds = in_bounds && ry_max(tap[t].first[i], k_range->low[i]) < ry_min(tap[t].end[i], k_range->high[i] + 1);
+            in_bounds = in_bounds && ry_max(tap[t].first[i], k_range->low[i]) <
+                                         ry_min(tap[t].end[i], k_range->high[i] + 1);
         }
         if (in_bounds) {
             return true;
@@ -79,7 +82,8 @@ double ry_igemm_k_blocks_in_bounds(const igemm_plan *plan, const igemm_phase *p,
     return all > 0 ? (double)in_bounds / (double)all : 1;
 }
 
-igemm_k_range ry_igemm_find_k_range(const igemm_plan *plan, const igemm_phase *p, int64_t first, int64_t count)
+igemm_k_range ry_igemm_find_k_range(const igemm_plan *plan, const igemm_phase *p, int64_t first,
+                                    int64_t count)
 {
     igemm_k_range k_range = {.last = p->last_k_block};
     if (!p->skips) {
@@ -100,7 +104,9 @@ igemm_k_range ry_igemm_find_k_range(const igemm_plan *plan, const igemm_phase *p
     return k_range;
 }
 
-bool ry_igemm_k_block_in_bounds(const igemm_plan *plan, const igemm_phase *p, const igemm_k_range *k_range, const igemm_k_block *k_block)
+bool ry_igemm_k_block_in_bounds(const igemm_plan *plan, const igemm_phase *p,
+                                const igemm_k_range *k_range, const igemm_k_block *k_block)
 {
-    return !p->skips || k_block->first == k_range->begin || any_in_bounds(igemm_phase_taps(plan, p) + k_block->tap, k_block->taps, k_range);
+    return !p->skips || k_block->first == k_range->begin ||
+           any_in_bounds(igemm_phase_taps(plan, p) + k_block->tap, k_block->taps, k_range);
 }

@@ -1,28 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a convolution is cut into matrix products: which operand is along the vectors, blocks, k blocks, tasks. Plain data, kept in a kernel's
- * state; it depends on the problem, the vector width and the tile, never on the number of threads.
+/* How a convolution is cut into matrix products: which operand is along the vectors, blocks, k
+ * blocks, tasks. Plain data, kept in a kernel's state; it depends on the problem, the vector width
+ * and the tile, never on the number of threads.
  *
- * A task computes a block of output channels (whole oc blocks) for a block of pixels of one group. It goes through the reduction in k blocks: it
- * gathers the k block's pixels into a panel that stays in the caches, multiplies every oc block of weights with it, and goes on from C.
+ * A task computes a block of output channels (whole oc blocks) for a block of pixels of one group.
+ * It goes through the reduction in k blocks: it gathers the k block's pixels into a panel that
+ * stays in the caches, multiplies every oc block of weights with it, and goes on from C.
  *
- *   PIXELS    vectors are along pixels    A = weights, packed [unit][k][rows of the oc block]     B = panel of micro-panels [k][columns]
- *   GATHERED  vectors are along channels  A = panel of micro-panels [k][lanes of a vector]         B = weights, packed [unit][k][columns]
- *   ROWS      vectors are along channels  A = panel [pixel][k], or x itself (in_place)        B = weights, packed [unit][k][columns]
+ *   PIXELS    vectors are along pixels    A = weights, packed [unit][k][rows of the oc block]     B
+ * = panel of micro-panels [k][columns] GATHERED  vectors are along channels  A = panel of
+ * micro-panels [k][lanes of a vector]         B = weights, packed [unit][k][columns] ROWS vectors
+ * are along channels  A = panel [pixel][k], or x itself (in_place)        B = weights, packed
+ * [unit][k][columns]
  *
- * Phases of a transposed convolution may be a bundle: a task computes the same block of all of them. Those whose taps read the same pixels share
- * a panel. Those that write to the same rows of y, to every second pixel or third, are interleaved: their sums are in scratch and are stored to y side
- * by side. The grids of a bundle's phases are made equal; what exceeds a phase's own is dropped.
+ * Phases of a transposed convolution may be a bundle: a task computes the same block of all of
+ * them. Those whose taps read the same pixels share a panel. Those that write to the same rows of
+ * y, to every second pixel or third, are interleaved: their sums are in scratch and are stored to y
+ * side by side. The grids of a bundle's phases are made equal; what exceeds a phase's own is
+ * dropped.
  *
- * Where a panel would serve few channels before it is gathered again (small images, whose tasks must be cut along channels), it is `shared`:
- * tasks of an earlier phase gather every k block of every block once, into the workspace.
+ * Where a panel would serve few channels before it is gathered again (small images, whose tasks
+ * must be cut along channels), it is `shared`: tasks of an earlier phase gather every k block of
+ * every block once, into the workspace.
  *
- * Where windows reach far beyond x (wide padding, wide dilations, transposed convolutions of small x), k blocks may be `split`: each is of one row of
- * taps, and a task leaves out those of which its block reads nothing but padding.
+ * Where windows reach far beyond x (wide padding, wide dilations, transposed convolutions of small
+ * x), k blocks may be `split`: each is of one row of taps, and a task leaves out those of which its
+ * block reads nothing but padding.
  *
- * Where neither suits what a window reads, x is `copied` with its channels innermost by tasks of an earlier phase, and read as ROWS (igemm_copy.h).
+ * Where neither suits what a window reads, x is `copied` with its channels innermost by tasks of an
+ * earlier phase, and read as ROWS (igemm_copy.h).
  *
- * PIXELS and GATHERED want x's pixels next to each other in memory and order the reduction (channel, tap); ROWS wants its channels next to
- * each other and orders it (tap, channel). */
+ * PIXELS and GATHERED want x's pixels next to each other in memory and order the reduction
+ * (channel, tap); ROWS wants its channels next to each other and orders it (tap, channel). */
 #ifndef RY_KERNELS_CPU_IGEMM_IGEMM_PLAN_H
 #define RY_KERNELS_CPU_IGEMM_IGEMM_PLAN_H
 
@@ -33,15 +42,18 @@ enum { IGEMM_MAX_K_BLOCK = 1024, IGEMM_MAX_BUNDLE = 16 };
 /* Channels of x in place that are read at a time where it streams from memory. */
 enum { IGEMM_STREAM_CHANNELS = 8 };
 
-/* Vectors of sums that a tile needs for the multiply-adds to follow each other: their latency times how many start at once. */
+/* Vectors of sums that a tile needs for the multiply-adds to follow each other: their latency times
+ * how many start at once. */
 enum { IGEMM_LATENCY = 8 };
 
-/* Rows that are a multiple of so many floats apart meet in one set of the first-level cache, which holds eight: ROWS_ALIASED and a vector of B. */
+/* Rows that are a multiple of so many floats apart meet in one set of the first-level cache, which
+ * holds eight: ROWS_ALIASED and a vector of B. */
 enum { IGEMM_ALIAS_FLOATS = 1024, ROWS_ALIASED = 7 };
 
 typedef enum igemm_mode { IGEMM_PIXELS, IGEMM_GATHERED, IGEMM_ROWS, IGEMM_MODES } igemm_mode;
 
-/* Where x is read: as it is stored, and gathered only where it cannot be; gathered even then; from a copy with its channels innermost. */
+/* Where x is read: as it is stored, and gathered only where it cannot be; gathered even then; from
+ * a copy with its channels innermost. */
 typedef enum igemm_input { IGEMM_AS_IS, IGEMM_INTO_PANELS, IGEMM_COPIED, IGEMM_INPUTS } igemm_input;
 
 /* What a form sets, in the order of the kernel's knobs. */
@@ -51,60 +63,79 @@ typedef enum igemm_knob {
     IGEMM_KNOB_SHARED,
     IGEMM_KNOB_APART,
     IGEMM_KNOB_SPLIT,
-    IGEMM_KNOB_K_BLOCK,          /* steps of one at most */
-    IGEMM_KNOB_PIXEL_BLOCKS,   /* that the pixels of a range are cut into, about: blocks are full tiles */
+    IGEMM_KNOB_K_BLOCK,        /* steps of one at most */
+    IGEMM_KNOB_PIXEL_BLOCKS,   /* that the pixels of a range are cut into, about: blocks are full
+                                  tiles */
     IGEMM_KNOB_CHANNEL_BLOCKS, /* that the oc blocks of a group are cut into, about */
     IGEMM_KNOBS
 } igemm_knob;
 
 /* What a plan takes from the machine: its caches, in bytes, and its threads. */
 typedef struct igemm_sizes {
-    int64_t near;    /* the first-level cache */
-    int64_t panel;   /* of the second-level cache, what a panel may fill beside the weights that stream through */
-    int64_t second;  /* what all that comes again may fill of it */
-    int64_t weights; /* of the second-level cache, what weights fill of it that stay from run to run */
-    int64_t kept;    /* what stays in the caches from step to step */
+    int64_t near;   /* the first-level cache */
+    int64_t panel;  /* of the second-level cache, what a panel may fill beside the weights that
+                       stream through */
+    int64_t second; /* what all that comes again may fill of it */
+    int64_t
+        weights;  /* of the second-level cache, what weights fill of it that stay from run to run */
+    int64_t kept; /* what stays in the caches from step to step */
     int64_t threads;
     double task, phase; /* cycles: taking a task; the threads meet */
 } igemm_sizes;
 
 typedef struct igemm_phase {
     ry_conv_phase at;
-    int64_t inside[RY_SPACE];   /* of the grid: the phase's own positions */
-    int64_t bundle;             /* phases of a task, this one the first; 0: it belongs to an earlier one's */
-    int64_t source, passes;     /* of a bundle: the member whose panel serves all, or -1; how often the block's sums are gone through */
-    int64_t panel_at, block_at; /* floats from the start of the worker's panels and blocks to the member's */
-    int64_t depth;              /* channels_in * taps */
-    int64_t steps;              /* of the tiles: depth, or the k blocks' pairs */
-    int64_t tap_row;            /* taps that k blocks do not cross the end of: all, or (split) those of one row */
+    int64_t inside[RY_SPACE]; /* of the grid: the phase's own positions */
+    int64_t bundle; /* phases of a task, this one the first; 0: it belongs to an earlier one's */
+    int64_t source, passes; /* of a bundle: the member whose panel serves all, or -1; how often the
+                               block's sums are gone through */
+    int64_t panel_at,
+        block_at;  /* floats from the start of the worker's panels and blocks to the member's */
+    int64_t depth; /* channels_in * taps */
+    int64_t steps; /* of the tiles: depth, or the k blocks' pairs */
+    int64_t
+        tap_row; /* taps that k blocks do not cross the end of: all, or (split) those of one row */
     int64_t k_block_channels, k_block_taps; /* of a k block; one of them is whole, or a whole row */
-    int64_t images, pixels;             /* ranges of pixels that blocks do not cross: one an image, or one of all images */
-    int64_t beside;        /* images of a range whose rows alternate, as one row of all images reads like rows of x; 1: none do */
-    int64_t lanes;         /* pixels of one gathered vector: all its lanes, or (GATHERED) the rows of a tile */
+    int64_t images,
+        pixels; /* ranges of pixels that blocks do not cross: one an image, or one of all images */
+    int64_t beside; /* images of a range whose rows alternate, as one row of all images reads like
+                       rows of x; 1: none do */
+    int64_t
+        lanes; /* pixels of one gathered vector: all its lanes, or (GATHERED) the rows of a tile */
     int64_t block, blocks; /* pixels of a task; blocks of a range */
     int64_t oc_blocks_per_task, oc_block_ranges;
     int64_t first_task, tasks;
-    int64_t k_blocks, panel;             /* k blocks of the reduction; floats of one's panel */
-    int64_t last_k_block;                /* where the last one's steps begin */
-    int64_t first_gather, gathers;     /* shared: the gathering tasks, one a k block; their panels are in this order */
-    int64_t shared_at;                 /* floats from the shared panels' start */
-    int64_t packed;                    /* where its weights start, in elements */
-    int64_t x_pixel, y_pixel, r_pixel; /* steps from pixel to pixel, where in_place and direct say that there is one */
-    double in_bounds;                      /* while a plan is chosen: of the k blocks of all blocks, how many are needed */
-    bool blocks_first;                 /* tasks are ordered [unit block][block], else [block][unit block] */
-    bool direct;                       /* tiles are written to y itself; else to a block of scratch, and from there to y */
-    bool transposed;                       /* not direct: pixels are next to each other in y, channels in the block of sums; all are f32 */
-    bool in_place;                     /* x is the panel: no padding, one tap, one step from pixel to pixel (1 but for ROWS) */
-    bool plain;                        /* x could be read in place, and is copied to the panel as it is there */
-    bool streams;                      /* x in place is read once: long runs of pixels of few channels at a time, as memory likes it */
-    bool micropanels_outer;                /* PIXELS: a tile's pixels stay in the first-level cache while all oc blocks of weights is streamed */
-    bool by_rows;                      /* ROWS and direct: tiles do not cross rows of the grid, between which y's step is another */
-    bool any_pad;                      /* some tap of some pixel is outside x */
-    bool far;                          /* what its pixels read of x comes from memory */
-    bool skips;                        /* k blocks may be left out */
+    int64_t k_blocks, panel; /* k blocks of the reduction; floats of one's panel */
+    int64_t last_k_block;    /* where the last one's steps begin */
+    int64_t first_gather,
+        gathers; /* shared: the gathering tasks, one a k block; their panels are in this order */
+    int64_t shared_at; /* floats from the shared panels' start */
+    int64_t packed;    /* where its weights start, in elements */
+    int64_t x_pixel, y_pixel,
+        r_pixel; /* steps from pixel to pixel, where in_place and direct say that there is one */
+    double
+        in_bounds; /* while a plan is chosen: of the k blocks of all blocks, how many are needed */
+    bool blocks_first; /* tasks are ordered [unit block][block], else [block][unit block] */
+    bool
+        direct; /* tiles are written to y itself; else to a block of scratch, and from there to y */
+    bool transposed; /* not direct: pixels are next to each other in y, channels in the block of
+                        sums; all are f32 */
+    bool in_place;   /* x is the panel: no padding, one tap, one step from pixel to pixel (1 but for
+                        ROWS) */
+    bool plain;      /* x could be read in place, and is copied to the panel as it is there */
+    bool streams;    /* x in place is read once: long runs of pixels of few channels at a time, as
+                        memory likes it */
+    bool micropanels_outer; /* PIXELS: a tile's pixels stay in the first-level cache while all oc
+                               blocks of weights is streamed */
+    bool by_rows; /* ROWS and direct: tiles do not cross rows of the grid, between which y's step is
+                     another */
+    bool any_pad; /* some tap of some pixel is outside x */
+    bool far;     /* what its pixels read of x comes from memory */
+    bool skips;   /* k blocks may be left out */
 } igemm_phase;
 
-/* What the phase before the products, if there is one, and the products take, in multiply-adds of a vector. */
+/* What the phase before the products, if there is one, and the products take, in multiply-adds of a
+ * vector. */
 typedef struct igemm_count {
     ry_work gather, work;
     size_t gathers, tasks;
@@ -113,30 +144,36 @@ typedef struct igemm_count {
 typedef struct igemm_plan {
     ry_conv_geometry geometry;
     igemm_mode mode;
-    int64_t width, tile_rows, tile_columns; /* of the instruction set's vectors and tile; tile_rows: that this mode uses */
-    int64_t max_rows;                      /* of the instruction set's tile */
-    int64_t grain;                          /* a tile's last vector costs as many lanes as are a multiple of this: width, or half of it */
-    int64_t oc_blocks, max_oc_block;               /* of one group's output channels; channels of an oc block at most */
-    int64_t interleave;                          /* phases whose pixels alternate in a row of y; 1: none */
-    int64_t packed_group;                   /* elements of one group's packed weights, all phases */
+    int64_t width, tile_rows, tile_columns; /* of the instruction set's vectors and tile; tile_rows:
+                                               that this mode uses */
+    int64_t max_rows;                       /* of the instruction set's tile */
+    int64_t grain; /* a tile's last vector costs as many lanes as are a multiple of this: width, or
+                      half of it */
+    int64_t oc_blocks,
+        max_oc_block;     /* of one group's output channels; channels of an oc block at most */
+    int64_t interleave;   /* phases whose pixels alternate in a row of y; 1: none */
+    int64_t packed_group; /* elements of one group's packed weights, all phases */
     int64_t tasks;
     ry_form form;      /* complete */
     igemm_count count; /* once the form is chosen */
     igemm_sizes sizes;
     bool alone; /* one thread runs all tasks */
-    bool pairs; /* operands are pairs of neighbours along the reduction: a k block of odd depth ends with half a pair */
+    bool pairs; /* operands are pairs of neighbours along the reduction: a k block of odd depth ends
+                   with half a pair */
     bool shared;
-    bool split;                        /* k blocks end with a row of taps */
-    bool copied;                       /* the geometry is that of a copy of x in the workspace */
-    bool far;                          /* x comes from memory */
-    bool fetches_weights;              /* tiles fetch those that come next */
-    int64_t gathers;                   /* tasks of the gathering phase, or of the copying one; 0 where panels are not shared */
+    bool split;           /* k blocks end with a row of taps */
+    bool copied;          /* the geometry is that of a copy of x in the workspace */
+    bool far;             /* x comes from memory */
+    bool fetches_weights; /* tiles fetch those that come next */
+    int64_t gathers; /* tasks of the gathering phase, or of the copying one; 0 where panels are not
+                        shared */
     size_t shared_size;                /* bytes of the shared panels, or of the copy */
     ry_conv_geometry as_is;            /* with x as it is stored */
     int64_t copy_block, copy_channels; /* positions and channels of a copying task */
     /* scratch of a worker, in bytes from its start */
     size_t panel, block, transposed, interleaved_row, bias, segments, program, runs, scratch;
-    int64_t bias_step; /* floats from the bias of a bundle's phase to the next one's; 0: they have the same */
+    int64_t bias_step; /* floats from the bias of a bundle's phase to the next one's; 0: they have
+                          the same */
     size_t taps;       /* ry_conv_tap[geometry.taps], in bytes from the plan's start */
     size_t size;       /* of the whole, taps included */
     igemm_phase phase[];
@@ -163,7 +200,8 @@ static inline ry_conv_tap *igemm_taps(igemm_plan *plan)
 
 static inline const ry_conv_tap *igemm_phase_taps(const igemm_plan *plan, const igemm_phase *phase)
 {
-    return (const ry_conv_tap *)(const void *)((const char *)plan + plan->taps) + phase->at.first_tap;
+    return (const ry_conv_tap *)(const void *)((const char *)plan + plan->taps) +
+           phase->at.first_tap;
 }
 
 /* Is there a phase before the products? */
@@ -178,13 +216,15 @@ static inline int64_t igemm_oc_block_first(const igemm_plan *plan, int64_t oc_bl
     if (plan->mode != IGEMM_PIXELS) {
         return oc_block * plan->max_oc_block;
     }
-    const int64_t each = plan->geometry.channels_out / plan->oc_blocks, extra = plan->geometry.channels_out % plan->oc_blocks;
+    const int64_t each = plan->geometry.channels_out / plan->oc_blocks,
+                  extra = plan->geometry.channels_out % plan->oc_blocks;
     return oc_block * each + (oc_block < extra ? oc_block : extra);
 }
 
 static inline int64_t igemm_oc_block_count(const igemm_plan *plan, int64_t oc_block)
 {
-    const int64_t end = oc_block + 1 == plan->oc_blocks ? plan->geometry.channels_out : igemm_oc_block_first(plan, oc_block + 1);
+    const int64_t end = oc_block + 1 == plan->oc_blocks ? plan->geometry.channels_out
+                                                        : igemm_oc_block_first(plan, oc_block + 1);
     return end - igemm_oc_block_first(plan, oc_block);
 }
 
@@ -194,7 +234,9 @@ static inline int64_t igemm_pixel_rows(const igemm_plan *plan, const igemm_phase
     if (plan->mode == IGEMM_GATHERED) {
         return p->lanes;
     }
-    return p->in_place && p->x_pixel % IGEMM_ALIAS_FLOATS == 0 && plan->tile_rows > ROWS_ALIASED ? ROWS_ALIASED : plan->tile_rows;
+    return p->in_place && p->x_pixel % IGEMM_ALIAS_FLOATS == 0 && plan->tile_rows > ROWS_ALIASED
+               ? ROWS_ALIASED
+               : plan->tile_rows;
 }
 
 #endif

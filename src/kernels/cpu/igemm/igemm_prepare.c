@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What kernels of the implicit GEMM have in common: which problems they take, and what they need. */
+/* What kernels of the implicit GEMM have in common: which problems they take, and what they need.
+ */
 #include "kernels/cpu/igemm/igemm_prepare.h"
 
 #include "base/integer.h"
@@ -8,7 +9,10 @@
 #include "kernels/cpu/igemm/igemm_layout.h"
 #include "kernels/form.h"
 
-enum { MAX_PHASES = 64 }; /* of a transposed convolution; a larger stride reads next to nothing and is left to the reference */
+enum {
+    MAX_PHASES = 64
+}; /* of a transposed convolution; a larger stride reads next to nothing and is left to the
+      reference */
 
 static bool is_float(const ry_problem *problem, int i)
 {
@@ -32,21 +36,26 @@ static bool has_few_phases(const ry_problem *problem)
 bool ry_conv_takes_floats(const ry_problem *problem)
 {
     const ry_dtype y = ry_type_of(&problem->out[0]);
-    return ry_conv_is_spatial(problem) && has_few_phases(problem) && is_float(problem, 0) && is_float(problem, 1) &&
+    return ry_conv_is_spatial(problem) && has_few_phases(problem) && is_float(problem, 0) &&
+           is_float(problem, 1) &&
            (!ry_problem_has_input(problem, 2) || ry_dtype_is_float(ry_type_of(&problem->in[2]))) &&
-           (!ry_problem_has_input(problem, 3) || is_float(problem, 3)) && (y == RY_f32 || y == RY_f16 || y == RY_bf16);
+           (!ry_problem_has_input(problem, 3) || is_float(problem, 3)) &&
+           (y == RY_f32 || y == RY_f16 || y == RY_bf16);
 }
 
 bool ry_igemm_takes_i32(const ry_problem *problem)
 {
-    return ry_conv_is_spatial(problem) && has_few_phases(problem) && ry_type_of(&problem->in[0]) == RY_i32 &&
-           ry_type_of(&problem->in[1]) == RY_i32 && (!ry_problem_has_input(problem, 2) || ry_type_of(&problem->in[2]) == RY_i32) &&
+    return ry_conv_is_spatial(problem) && has_few_phases(problem) &&
+           ry_type_of(&problem->in[0]) == RY_i32 && ry_type_of(&problem->in[1]) == RY_i32 &&
+           (!ry_problem_has_input(problem, 2) || ry_type_of(&problem->in[2]) == RY_i32) &&
            !ry_problem_has_input(problem, 3) && ry_type_of(&problem->out[0]) == RY_i32 &&
            ry_conv_activation(problem).kind == RY_activation_none;
 }
 
-const char *const ry_igemm_modes[] = {[IGEMM_PIXELS] = "pixels", [IGEMM_GATHERED] = "gathered", [IGEMM_ROWS] = "rows"};
-const char *const ry_igemm_inputs[] = {[IGEMM_AS_IS] = "as_is", [IGEMM_INTO_PANELS] = "panels", [IGEMM_COPIED] = "copied"};
+const char *const ry_igemm_modes[] = {
+    [IGEMM_PIXELS] = "pixels", [IGEMM_GATHERED] = "gathered", [IGEMM_ROWS] = "rows"};
+const char *const ry_igemm_inputs[] = {
+    [IGEMM_AS_IS] = "as_is", [IGEMM_INTO_PANELS] = "panels", [IGEMM_COPIED] = "copied"};
 
 const ry_knob ry_igemm_knobs[IGEMM_KNOBS] = {
     [IGEMM_KNOB_MODE] = {"mode", ry_igemm_modes, true},
@@ -63,7 +72,8 @@ void ry_igemm_values(const ry_query *query, int knob, ry_knob_values *values)
 {
     igemm_plan *plan = ry_allocate(&ry_system_allocator, ry_igemm_plan_size(query->problem));
     if (!plan) {
-        *values = (ry_knob_values){1, {knob == IGEMM_KNOB_K_BLOCK ? IGEMM_MAX_K_BLOCK : knob > IGEMM_KNOB_K_BLOCK}};
+        *values = (ry_knob_values){
+            1, {knob == IGEMM_KNOB_K_BLOCK ? IGEMM_MAX_K_BLOCK : knob > IGEMM_KNOB_K_BLOCK}};
         return;
     }
     ry_igemm_begin(query, false, plan);
@@ -81,7 +91,8 @@ static void describe(const igemm_plan *plan, ry_prepared *prepared)
     const int64_t groups = plan->geometry.groups;
     const bool gathering = igemm_has_gathering(plan);
     *prepared = (ry_prepared){.phases = 1 + gathering,
-                              .tasks = {(size_t)(gathering ? plan->gathers : plan->tasks), (size_t)(gathering ? plan->tasks : 0)},
+                              .tasks = {(size_t)(gathering ? plan->gathers : plan->tasks),
+                                        (size_t)(gathering ? plan->tasks : 0)},
                               .state_size = ry_aligned(plan->size),
                               .packed = ry_aligned((size_t)(groups * plan->packed_group) * 4),
                               .pack_tasks = (size_t)(groups * plan->oc_blocks),

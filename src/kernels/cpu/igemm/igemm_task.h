@@ -3,11 +3,11 @@
 #ifndef RY_KERNELS_CPU_IGEMM_IGEMM_TASK_H
 #define RY_KERNELS_CPU_IGEMM_IGEMM_TASK_H
 
-#include "kernels/cpu/simd/isa.h"
-#include "kernels/cpu/parts/epilogue.h"
 #include "kernels/cpu/igemm/gather_program.h"
 #include "kernels/cpu/igemm/igemm_padding.h"
+#include "kernels/cpu/parts/epilogue.h"
 #include "kernels/cpu/parts/tile.h"
+#include "kernels/cpu/simd/isa.h"
 
 typedef struct igemm_task {
     const igemm_plan *plan;
@@ -23,24 +23,29 @@ typedef struct igemm_task {
     bool bounds; /* the activation is these bounds, and the tiles apply them */
     const float *packed;
     float *panel, *block, *transposed, *interleaved_row, *bias; /* panel: of the k block at hand */
-    const float *shared;                              /* the panels of all k blocks, one after another; NULL: gathered by the task */
-    int64_t block_step, block_channel;                /* of the block of sums: from row to row, and its first channel */
+    const float
+        *shared; /* the panels of all k blocks, one after another; NULL: gathered by the task */
+    int64_t block_step,
+        block_channel; /* of the block of sums: from row to row, and its first channel */
     igemm_segment *segment;
     igemm_entry *program;
     epilogue_run *run; /* the pixels in memory */
     int64_t segments, runs;
-    igemm_k_range k_range;      /* the k blocks that the block needs */
-    char *y;              /* direct only: the first channel of x's image 0 */
-    const char *residual; /* direct only: moves with y */
+    igemm_k_range k_range; /* the k blocks that the block needs */
+    char *y;               /* direct only: the first channel of x's image 0 */
+    const char *residual;  /* direct only: moves with y */
 } igemm_task;
 
-/* Writes the task's pixels to `run`, as they are in y and the residual (interleaved: with those of the phases beside it), and counts them in `runs`. */
+/* Writes the task's pixels to `run`, as they are in y and the residual (interleaved: with those of
+ * the phases beside it), and counts them in `runs`. */
 void RY_ISA_SYMBOL(igemm_find_runs)(igemm_task *task);
 
 /* Copies what task `index` of the copying phase stands for (igemm_copy.h). */
-void RY_ISA_SYMBOL(igemm_copy)(const igemm_plan *plan, const ry_cpu_launch *launch, float *copy, int64_t index);
+void RY_ISA_SYMBOL(igemm_copy)(const igemm_plan *plan, const ry_cpu_launch *launch, float *copy,
+                               int64_t index);
 
-/* Brings the finished sums of one oc block to y: `task` is a phase's that is not direct, with those behind it that are interleaved with it. */
+/* Brings the finished sums of one oc block to y: `task` is a phase's that is not direct, with those
+ * behind it that are interleaved with it. */
 void RY_ISA_SYMBOL(igemm_epilogue_oc_block)(const igemm_task *task, int64_t oc_block);
 
 #endif

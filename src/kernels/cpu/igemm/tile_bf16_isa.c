@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of bfloat16 pairs with sums in f32: the micro-kernels of tile.h, where a step of k is two products, and their operands. */
-#include "kernels/cpu/simd/simd_bf16.h"
+/* Products of bfloat16 pairs with sums in f32: the micro-kernels of tile.h, where a step of k is
+ * two products, and their operands. */
 #include "kernels/cpu/igemm/igemm_bf16.h"
+#include "kernels/cpu/simd/simd_bf16.h"
 
 #define ELEMENT         float
 #define VECTOR          ry_vf
@@ -47,7 +48,8 @@ static void pair_row(float *row, int64_t depth)
     for (int64_t k = 0; k < depth; k += 2 * RY_W, to += RY_W) {
         const int64_t rest = depth - k;
         const ry_vf low = ry_vf_load_m(row + k, ry_vm_first(rest));
-        const ry_vf high = rest > RY_W ? ry_vf_load_m(row + k + RY_W, ry_vm_first(rest - RY_W)) : ry_vf_zero();
+        const ry_vf high =
+            rest > RY_W ? ry_vf_load_m(row + k + RY_W, ry_vm_first(rest - RY_W)) : ry_vf_zero();
         ry_vi_store(to, ry_vi_row_bf16(low, high));
     }
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels: convolution and transposed convolution to few output channels, products first. */
 #include "base/integer.h"
-#include "kernels/cpu/simd/simd.h"
-#include "kernels/cpu/parts/conv_kernel.h"
 #include "kernels/cpu/igemm/igemm.h"
-#include "kernels/cpu/parts/out_rows.h"
 #include "kernels/cpu/kn2row/kn2row_prepare.h"
 #include "kernels/cpu/kn2row/kn2row_sum.h"
+#include "kernels/cpu/parts/conv_kernel.h"
+#include "kernels/cpu/parts/out_rows.h"
+#include "kernels/cpu/simd/simd.h"
 
 /* Products that are at hand. */
 typedef struct at_hand {
@@ -14,9 +14,10 @@ typedef struct at_hand {
     int64_t first;   /* the pixel of x that they begin with */
 } at_hand;
 
-/* What the taps of a phase add to row `row` of the rows; returns the number of those that are there. */
-static int64_t find_sources(const kn2row_plan *plan, const out_rows *rows, const at_hand *products, const ry_conv_phase *p, int64_t row,
-                            kn2row_source *source)
+/* What the taps of a phase add to row `row` of the rows; returns the number of those that are
+ * there. */
+static int64_t find_sources(const kn2row_plan *plan, const out_rows *rows, const at_hand *products,
+                            const ry_conv_phase *p, int64_t row, kn2row_source *source)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_tap *taps = (const ry_conv_tap *)(const void *)((const char *)plan + plan->taps);
@@ -24,17 +25,23 @@ static int64_t find_sources(const kn2row_plan *plan, const out_rows *rows, const
     int64_t count = 0;
     for (int64_t t = p->first_tap; t < p->first_tap + p->taps; t++) {
         const ry_conv_tap *tap = &taps[t];
-        if (q[0] >= tap->first[0] && q[0] < tap->end[0] && q[1] >= tap->first[1] && q[1] < tap->end[1] && tap->first[2] < tap->end[2]) {
-            const int64_t pixel = ((q[0] + tap->at[0]) * g->in[1] + q[1] + tap->at[1]) * g->in[2] + tap->at[2] - products->first;
-            source[count++] = (kn2row_source){products->at + t * g->channels_out * plan->pixels + pixel, tap->first[2], tap->end[2]};
+        if (q[0] >= tap->first[0] && q[0] < tap->end[0] && q[1] >= tap->first[1] &&
+            q[1] < tap->end[1] && tap->first[2] < tap->end[2]) {
+            const int64_t pixel = ((q[0] + tap->at[0]) * g->in[1] + q[1] + tap->at[1]) * g->in[2] +
+                                  tap->at[2] - products->first;
+            source[count++] =
+                (kn2row_source){products->at + t * g->channels_out * plan->pixels + pixel,
+                                tap->first[2], tap->end[2]};
         }
     }
     return count;
 }
 
-/* A vector of outputs from `column` on, of `channels` output channels whose products are stored `step` floats apart and whose sums do `to_step`. */
-RY_INLINE void sum_vector(const kn2row_source *source, int64_t sources, int64_t column, int64_t step, const float *bias, float *to,
-                          int64_t to_step, const int channels)
+/* A vector of outputs from `column` on, of `channels` output channels whose products are stored
+ * `step` floats apart and whose sums do `to_step`. */
+RY_INLINE void sum_vector(const kn2row_source *source, int64_t sources, int64_t column,
+                          int64_t step, const float *bias, float *to, int64_t to_step,
+                          const int channels)
 {
     ry_vf sum[KN2ROW_TOGETHER];
 #pragma GCC unroll 4
@@ -64,24 +71,30 @@ RY_INLINE void sum_vector(const kn2row_source *source, int64_t sources, int64_t 
 }
 
 /* `bias` and `to`: of output channel number `channel`. */
-static void sum_row(const kn2row_plan *plan, const kn2row_source *source, int64_t sources, int64_t channel, const float *bias, float *to)
+static void sum_row(const kn2row_plan *plan, const kn2row_source *source, int64_t sources,
+                    int64_t channel, const float *bias, float *to)
 {
-    const int64_t step = plan->pixels, to_step = plan->positions, channels = plan->geometry.channels_out - channel;
+    const int64_t step = plan->pixels, to_step = plan->positions,
+                  channels = plan->geometry.channels_out - channel;
     for (int64_t column = 0; column < plan->pitch; column += RY_W) {
         switch (channels) {
         case 1: sum_vector(source, sources, column, step, bias, to + column, to_step, 1); break;
         case 2: sum_vector(source, sources, column, step, bias, to + column, to_step, 2); break;
         case 3: sum_vector(source, sources, column, step, bias, to + column, to_step, 3); break;
-        default: sum_vector(source, sources, column, step, bias, to + column, to_step, KN2ROW_TOGETHER); break;
+        default:
+            sum_vector(source, sources, column, step, bias, to + column, to_step, KN2ROW_TOGETHER);
+            break;
         }
     }
 }
 
 /* `rows`: where in y. */
-static void sum_rows(const kn2row_plan *plan, out_rows *rows, const at_hand *products, char *scratch)
+static void sum_rows(const kn2row_plan *plan, out_rows *rows, const at_hand *products,
+                     char *scratch)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const ry_conv_phase *phase = (const ry_conv_phase *)(const void *)((const char *)plan + plan->phases);
+    const ry_conv_phase *phase =
+        (const ry_conv_phase *)(const void *)((const char *)plan + plan->phases);
     kn2row_source *source = (kn2row_source *)(void *)(scratch + plan->sources);
     rows->geometry = g;
     rows->images = 1;
@@ -102,7 +115,8 @@ static void sum_rows(const kn2row_plan *plan, out_rows *rows, const at_hand *pro
             const int64_t sources = find_sources(plan, rows, products, &phase[p], row, source);
             for (int64_t k = 0; k < g->channels_out; k += KN2ROW_TOGETHER) {
                 const int64_t at = p * g->channels_out + k;
-                sum_row(plan, source, sources, k, rows->bias + at, rows->sums + at * plan->positions + row * plan->pitch);
+                sum_row(plan, source, sources, k, rows->bias + at,
+                        rows->sums + at * plan->positions + row * plan->pitch);
                 for (int64_t i = 0; i < sources; i++) {
                     source[i].at += KN2ROW_TOGETHER * plan->pixels;
                 }
@@ -122,7 +136,8 @@ typedef struct multiply {
     ry_cpu_launch launch;
 } multiply;
 
-static void start_multiply(const ry_cpu_launch *launch, const void *x, void *products, void *shared, multiply *m)
+static void start_multiply(const ry_cpu_launch *launch, const void *x, void *products, void *shared,
+                           multiply *m)
 {
     ry_kn2row_product_of(launch->problem, launch->state, &m->product);
     m->in[0] = x;
@@ -153,14 +168,17 @@ static void run_product(const ry_cpu_launch *launch, int64_t task, char *scratch
 static void run_sums(const ry_cpu_launch *launch, int64_t task, char *scratch)
 {
     const kn2row_plan *plan = launch->state;
-    const int64_t block = task % plan->row_blocks, slices = task / plan->row_blocks, image = slices / plan->grid[0];
+    const int64_t block = task % plan->row_blocks, slices = task / plan->row_blocks,
+                  image = slices / plan->grid[0];
     out_rows rows = {.launch = launch,
                      .group = image % plan->geometry.groups,
                      .image = image / plan->geometry.groups,
                      .slice = slices % plan->grid[0],
                      .row = block * plan->rows,
                      .rows = ry_min(plan->rows, plan->grid[1] - block * plan->rows)};
-    const at_hand products = {(const float *)launch->workspace + image * kn2row_columns(&plan->geometry) * plan->pixels, 0};
+    const at_hand products = {(const float *)launch->workspace +
+                                  image * kn2row_columns(&plan->geometry) * plan->pixels,
+                              0};
     sum_rows(plan, &rows, &products, scratch);
 }
 
@@ -171,27 +189,40 @@ static void run_row_block(const ry_cpu_launch *launch, int64_t task, char *scrat
     const igemm_plan *product = kn2row_product_plan(plan);
     const ry_conv_geometry *g = &plan->geometry;
     const kn2row_row_block *row_block = &plan->row_block;
-    const int64_t image = task / row_block->count / g->groups, group = task / row_block->count % g->groups, q = task % row_block->count * row_block->out;
+    const int64_t image = task / row_block->count / g->groups,
+                  group = task / row_block->count % g->groups,
+                  q = task % row_block->count * row_block->out;
     const int64_t end = ry_min(q + row_block->out, plan->grid[row_block->axis]);
-    const int64_t first = ry_min(ry_max(q + row_block->low, 0), g->in[row_block->axis] - row_block->in); /* of x */
-    const int64_t at = image * g->x_batch + group * g->channels_in * g->x_channel + first * g->x_step[row_block->axis];
+    const int64_t first =
+        ry_min(ry_max(q + row_block->low, 0), g->in[row_block->axis] - row_block->in); /* of x */
+    const int64_t at = image * g->x_batch + group * g->channels_in * g->x_channel +
+                       first * g->x_step[row_block->axis];
     float *to = (float *)(void *)(scratch + plan->row_block_products);
     void *shared = scratch + plan->row_block_shared;
     multiply m;
-    start_multiply(launch, (const char *)launch->in[0] + at * (int64_t)ry_dtype_size(ry_type_of(&launch->problem->in[0])), to, shared, &m);
+    start_multiply(launch,
+                   (const char *)launch->in[0] +
+                       at * (int64_t)ry_dtype_size(ry_type_of(&launch->problem->in[0])),
+                   to, shared, &m);
     for (int64_t i = 0; i < product->gathers; i++) {
         RY_ISA_SYMBOL(igemm_share)(product, &m.launch, NULL, shared, i, scratch + plan->multiply);
     }
     for (int64_t i = 0; i < product->tasks; i++) {
         RY_ISA_SYMBOL(igemm_run)
-        (product, &m.launch, NULL, (const float *)launch->packed + group * product->packed_group, shared, i, scratch + plan->multiply);
+        (product, &m.launch, NULL, (const float *)launch->packed + group * product->packed_group,
+         shared, i, scratch + plan->multiply);
     }
     const at_hand products = {to, first * (row_block->axis == 0 ? g->in[1] : 1) * g->in[2]};
-    const int64_t slice_end = row_block->axis == 0 ? end : 1, row_end = row_block->axis == 1 ? end : plan->grid[1];
+    const int64_t slice_end = row_block->axis == 0 ? end : 1,
+                  row_end = row_block->axis == 1 ? end : plan->grid[1];
     for (int64_t slice = row_block->axis == 0 ? q : 0; slice < slice_end; slice++) {
         for (int64_t row = row_block->axis == 1 ? q : 0; row < row_end; row += plan->rows) {
-            out_rows rows = {
-                .launch = launch, .group = group, .image = image, .slice = slice, .row = row, .rows = ry_min(plan->rows, row_end - row)};
+            out_rows rows = {.launch = launch,
+                             .group = group,
+                             .image = image,
+                             .slice = slice,
+                             .row = row,
+                             .rows = ry_min(plan->rows, row_end - row)};
             sum_rows(plan, &rows, &products, scratch);
         }
     }
@@ -218,10 +249,13 @@ static void pack(const ry_cpu_launch *launch, size_t task)
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_tap *tap = (const ry_conv_tap *)(const void *)((const char *)plan + plan->taps);
     const ry_dtype dtype = ry_type_of(&launch->problem->in[1]);
-    const int64_t group = (int64_t)task / product->oc_blocks, oc_block = (int64_t)task % product->oc_blocks;
-    const int64_t first = igemm_oc_block_first(product, oc_block), count = igemm_oc_block_count(product, oc_block);
+    const int64_t group = (int64_t)task / product->oc_blocks,
+                  oc_block = (int64_t)task % product->oc_blocks;
+    const int64_t first = igemm_oc_block_first(product, oc_block),
+                  count = igemm_oc_block_count(product, oc_block);
     const int64_t step = product->mode == IGEMM_PIXELS ? count : ry_round_up(count, RY_W);
-    float *to = (float *)launch->packed_out + group * product->packed_group + first * g->channels_in;
+    float *to =
+        (float *)launch->packed_out + group * product->packed_group + first * g->channels_in;
     for (int64_t c = 0; c < g->channels_in; c++) {
         for (int64_t i = 0; i < step; i++) {
             const int64_t t = (first + i) / g->channels_out, k = (first + i) % g->channels_out;
@@ -231,5 +265,7 @@ static void pack(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-RY_CONV_KERNELS(kn2row, .applicable = ry_kn2row_is_possible, .knobs = ry_kn2row_knobs, .knob_count = KN2ROW_KNOBS, .values = ry_kn2row_values,
-                .prepare = ry_kn2row_prepare, .initialise = ry_kn2row_initialise, .pack = pack, .run = run, .packed_inputs = 1u << 1);
+RY_CONV_KERNELS(kn2row, .applicable = ry_kn2row_is_possible, .knobs = ry_kn2row_knobs,
+                .knob_count = KN2ROW_KNOBS, .values = ry_kn2row_values,
+                .prepare = ry_kn2row_prepare, .initialise = ry_kn2row_initialise, .pack = pack,
+                .run = run, .packed_inputs = 1u << 1);

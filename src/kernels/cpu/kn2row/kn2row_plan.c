@@ -18,15 +18,17 @@ enum {
     MAX_OUT = 64, /* output channels of a group */
     MAX_TAPS = 2048,
     MAX_PRODUCTS = 64 << 20, /* bytes of workspace */
-    TASKS_A_CORE = 4          /* where there are rows enough */
+    TASKS_A_CORE = 4         /* where there are rows enough */
 };
 
-/* How much of a cache is filled: of the second level by a row block's products, and by the sums at a time; of the first by those of one channel. */
+/* How much of a cache is filled: of the second level by a row block's products, and by the sums at
+ * a time; of the first by those of one channel. */
 #define NEAR_SHARE      (7.0 / 8.0)
 #define SUMS_SHARE      (1.0 / 4.0)
 #define POSITIONS_SHARE (1.0 / 4.0)
 
-void ry_kn2row_product_of(const ry_problem *problem, const kn2row_plan *plan, kn2row_product *product)
+void ry_kn2row_product_of(const ry_problem *problem, const kn2row_plan *plan,
+                          kn2row_product *product)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const kn2row_row_block *row_block = &plan->row_block;
@@ -40,7 +42,8 @@ void ry_kn2row_product_of(const ry_problem *problem, const kn2row_plan *plan, kn
             x.dim[axis] = row_block->in;
         }
     }
-    ry_shape y = ry_tensor_shape(&x), w = {.rank = x.rank, .dim = {groups * kn2row_columns(g), g->channels_in}};
+    ry_shape y = ry_tensor_shape(&x),
+             w = {.rank = x.rank, .dim = {groups * kn2row_columns(g), g->channels_in}};
     for (int i = 2; i < x.rank; i++) {
         w.dim[i] = 1;
     }
@@ -71,7 +74,8 @@ bool ry_kn2row_is_possible(const ry_problem *problem)
     }
     ry_conv_geometry_of(problem, &g, NULL, NULL);
     const bool depthwise = g.channels_in == 1 && g.channels_out == 1;
-    if (depthwise || g.stride[0] * g.stride[1] * g.stride[2] != 1 || g.taps < 2 || g.taps > MAX_TAPS || g.channels_out > MAX_OUT) {
+    if (depthwise || g.stride[0] * g.stride[1] * g.stride[2] != 1 || g.taps < 2 ||
+        g.taps > MAX_TAPS || g.channels_out > MAX_OUT) {
         return false;
     }
     const int64_t max = MAX_PRODUCTS / 4, columns = g.groups * kn2row_columns(&g);
@@ -84,8 +88,10 @@ size_t ry_kn2row_plan_size(const ry_problem *problem)
     kn2row_product product;
     ry_conv_geometry_of(problem, &plan.geometry, NULL, NULL);
     ry_kn2row_product_of(problem, &plan, &product);
-    return ry_aligned(sizeof(kn2row_plan)) + ry_aligned((size_t)plan.geometry.phases * sizeof(ry_conv_phase)) +
-           ry_aligned((size_t)plan.geometry.taps * sizeof(ry_conv_tap)) + ry_igemm_plan_size(&product.problem);
+    return ry_aligned(sizeof(kn2row_plan)) +
+           ry_aligned((size_t)plan.geometry.phases * sizeof(ry_conv_phase)) +
+           ry_aligned((size_t)plan.geometry.taps * sizeof(ry_conv_tap)) +
+           ry_igemm_plan_size(&product.problem);
 }
 
 /* Where the taps read along the row blocks' axis. */
@@ -107,18 +113,20 @@ static reach find_reach(const kn2row_plan *plan)
     return r;
 }
 
-/* Positions of the largest row blocks whose products stay near, `tasks` of them or more where there are rows enough; 0 where not even the smallest
- * row block's do. */
+/* Positions of the largest row blocks whose products stay near, `tasks` of them or more where there
+ * are rows enough; 0 where not even the smallest row block's do. */
 static int64_t row_block_positions(const kn2row_plan *plan, int64_t tasks)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const reach r = find_reach(plan);
-    const int64_t each = pixels_of(g) / g->in[r.axis] * kn2row_columns(g) * 4, max = plan->sizes.near / each - (r.high - r.low);
+    const int64_t each = pixels_of(g) / g->in[r.axis] * kn2row_columns(g) * 4,
+                  max = plan->sizes.near / each - (r.high - r.low);
     const int64_t grid = plan->grid[r.axis];
     if (max < 1) {
         return 0;
     }
-    return ry_ceil_div(grid, ry_min(grid, ry_max(ry_ceil_div(grid, max), ry_ceil_div(tasks, g->batch * g->groups))));
+    return ry_ceil_div(grid, ry_min(grid, ry_max(ry_ceil_div(grid, max),
+                                                 ry_ceil_div(tasks, g->batch * g->groups))));
 }
 
 /* The row block of so many positions; none of 0. */
@@ -129,13 +137,14 @@ static kn2row_row_block find_row_block(const kn2row_plan *plan, int64_t position
         return (kn2row_row_block){.out = 0};
     }
     return (kn2row_row_block){.axis = r.axis,
-                         .out = positions,
-                         .count = ry_ceil_div(plan->grid[r.axis], positions),
-                         .low = r.low,
-                         .in = ry_min(positions + r.high - r.low, plan->geometry.in[r.axis])};
+                              .out = positions,
+                              .count = ry_ceil_div(plan->grid[r.axis], positions),
+                              .low = r.low,
+                              .in = ry_min(positions + r.high - r.low, plan->geometry.in[r.axis])};
 }
 
-/* Many small row blocks, few large ones, none: row blocks are the same for any number of tasks where they must be that small. */
+/* Many small row blocks, few large ones, none: row blocks are the same for any number of tasks
+ * where they must be that small. */
 static int64_t many_positions(const kn2row_plan *plan)
 {
     return row_block_positions(plan, TASKS_A_CORE * plan->sizes.threads);
@@ -149,21 +158,28 @@ static int64_t few_positions(const kn2row_plan *plan)
 /* Rows of a slice that one task may sum. */
 static int64_t task_rows(const kn2row_plan *plan)
 {
-    return plan->row_block.out > 0 && plan->row_block.axis == 1 ? plan->row_block.out : plan->grid[1];
+    return plan->row_block.out > 0 && plan->row_block.axis == 1 ? plan->row_block.out
+                                                                : plan->grid[1];
 }
 
 static int64_t planes_of(const kn2row_plan *plan)
 {
-    return plan->geometry.batch * plan->geometry.groups * (plan->row_block.out > 0 ? plan->row_block.count : plan->grid[0]);
+    return plan->geometry.batch * plan->geometry.groups *
+           (plan->row_block.out > 0 ? plan->row_block.count : plan->grid[0]);
 }
 
 /* Rows that are summed at a time. */
 static int64_t usual_rows(const kn2row_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t rows = task_rows(plan), max = ry_min(plan->sizes.positions, plan->sizes.sums / 4 / (g->channels_out * g->phases));
-    const int64_t min = plan->row_block.out > 0 ? 1 : ry_ceil_div(TASKS_A_CORE * plan->sizes.threads, planes_of(plan));
-    return ry_ceil_div(rows, ry_min(rows, ry_max(ry_ceil_div(rows * plan->pitch, ry_max(max, 1)), min)));
+    const int64_t rows = task_rows(plan),
+                  max = ry_min(plan->sizes.positions,
+                               plan->sizes.sums / 4 / (g->channels_out * g->phases));
+    const int64_t min = plan->row_block.out > 0
+                            ? 1
+                            : ry_ceil_div(TASKS_A_CORE * plan->sizes.threads, planes_of(plan));
+    return ry_ceil_div(rows,
+                       ry_min(rows, ry_max(ry_ceil_div(rows * plan->pitch, ry_max(max, 1)), min)));
 }
 
 static void find_tasks(kn2row_plan *plan, int64_t rows)
@@ -183,27 +199,38 @@ static const struct ry_kn2row_costs *costs_of(const kn2row_plan *plan)
 static double row_cycles(const kn2row_plan *plan, int width)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const double vectors = (double)ry_ceil_div(plan->pitch, width), outputs = (double)g->channels_out;
-    const ry_conv_phase *phase = (const ry_conv_phase *)(const void *)((const char *)plan + plan->phases);
-    const double store = plan->interleave > 1 || phase->y_step[RY_SPACE - 1] == 1 ? costs_of(plan)->store : costs_of(plan)->apart;
-    const double far = (int64_t)plan->products > plan->sizes.near ? 1 - (double)plan->sizes.near / (double)plan->products : 0;
+    const double vectors = (double)ry_ceil_div(plan->pitch, width),
+                 outputs = (double)g->channels_out;
+    const ry_conv_phase *phase =
+        (const ry_conv_phase *)(const void *)((const char *)plan + plan->phases);
+    const double store = plan->interleave > 1 || phase->y_step[RY_SPACE - 1] == 1
+                             ? costs_of(plan)->store
+                             : costs_of(plan)->apart;
+    const double far = (int64_t)plan->products > plan->sizes.near
+                           ? 1 - (double)plan->sizes.near / (double)plan->products
+                           : 0;
     const double fetch = far * costs_of(plan)->fetch * (double)plan->grid[2];
     const double tap =
         costs_of(plan)->row +
-        vectors * (costs_of(plan)->edge * (double)ry_ceil_div(g->channels_out, KN2ROW_TOGETHER) + outputs * costs_of(plan)->load) +
+        vectors * (costs_of(plan)->edge * (double)ry_ceil_div(g->channels_out, KN2ROW_TOGETHER) +
+                   outputs * costs_of(plan)->load) +
         outputs * fetch;
-    return (double)g->taps * tap + (double)g->phases * outputs * (vectors * store + costs_of(plan)->run);
+    return (double)g->taps * tap +
+           (double)g->phases * outputs * (vectors * store + costs_of(plan)->run);
 }
 
 /* Of all tasks of the sums, with the products that are theirs. */
 static ry_work count_sums(const kn2row_plan *plan, int width)
 {
-    const double rows = (double)(plan->row_blocks * plan->rows) * row_cycles(plan, width), tasks = (double)plan->tasks;
+    const double rows = (double)(plan->row_blocks * plan->rows) * row_cycles(plan, width),
+                 tasks = (double)plan->tasks;
     if (plan->row_block.out == 0) {
         return (ry_work){tasks * (rows / (double)plan->row_blocks + costs_of(plan)->task), 0};
     }
     const double slices = plan->row_block.axis == 0 ? (double)plan->row_block.out : 1;
-    return (ry_work){tasks * (kn2row_product_plan(plan)->count.work.all + slices * rows + costs_of(plan)->task), 0};
+    return (ry_work){
+        tasks * (kn2row_product_plan(plan)->count.work.all + slices * rows + costs_of(plan)->task),
+        0};
 }
 
 /* Of all phases and cores, idle ones counted. */
@@ -217,8 +244,12 @@ static double count_cycles(kn2row_plan *plan, int width)
         return sums;
     }
     const bool gathers = igemm_has_gathering(product);
-    return sums + ry_spread_work(&product->count.work, (size_t)product->tasks, cores, width) + product->sizes.phase +
-           (gathers ? ry_spread_work(&product->count.gather, (size_t)product->gathers, cores, width) + product->sizes.phase : 0);
+    return sums + ry_spread_work(&product->count.work, (size_t)product->tasks, cores, width) +
+           product->sizes.phase +
+           (gathers
+                ? ry_spread_work(&product->count.gather, (size_t)product->gathers, cores, width) +
+                      product->sizes.phase
+                : 0);
 }
 
 static void lay_out(kn2row_plan *plan, int width)
@@ -230,7 +261,9 @@ static void lay_out(kn2row_plan *plan, int width)
     plan->sums = at, at += ry_aligned((size_t)(g->phases * g->channels_out * plan->positions) * 4);
     plan->bias = at, at += ry_aligned((size_t)(g->phases * g->channels_out) * 4);
     plan->runs = at, at += ry_aligned((size_t)plan->rows * sizeof(epilogue_run));
-    plan->interleaved_row = at, at += ry_aligned((size_t)(plan->interleave > 1 ? plan->interleave * (plan->positions + width) : 0) * 4);
+    plan->interleaved_row = at,
+    at += ry_aligned(
+        (size_t)(plan->interleave > 1 ? plan->interleave * (plan->positions + width) : 0) * 4);
     plan->sources = at, at += ry_aligned((size_t)g->taps * sizeof(kn2row_source));
     plan->row_block_products = at, at += banded ? plan->products : 0;
     plan->row_block_shared = at, at += banded ? ry_aligned(product->shared_size) : 0;
@@ -271,13 +304,16 @@ static ry_form form_of(const kn2row_plan *plan)
 }
 
 /* Everything that follows from the row blocks before the matrix product, whose problem it finds. */
-static void set_row_block(const ry_problem *problem, int64_t positions, kn2row_plan *plan, kn2row_product *product)
+static void set_row_block(const ry_problem *problem, int64_t positions, kn2row_plan *plan,
+                          kn2row_product *product)
 {
     const ry_conv_geometry *g = &plan->geometry;
     plan->row_block = find_row_block(plan, positions);
     const bool banded = plan->row_block.out > 0;
-    plan->pixels = banded ? pixels_of(g) / g->in[plan->row_block.axis] * plan->row_block.in : pixels_of(g);
-    plan->products = ry_aligned((size_t)((banded ? 1 : g->batch * g->groups) * kn2row_columns(g) * plan->pixels) * 4);
+    plan->pixels =
+        banded ? pixels_of(g) / g->in[plan->row_block.axis] * plan->row_block.in : pixels_of(g);
+    plan->products = ry_aligned(
+        (size_t)((banded ? 1 : g->batch * g->groups) * kn2row_columns(g) * plan->pixels) * 4);
     ry_kn2row_product_of(problem, plan, product);
 }
 
@@ -289,11 +325,13 @@ static igemm_plan *product_of(kn2row_plan *plan)
 static kn2row_sizes sizes_of(const ry_machine *machine)
 {
     const double second = (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2);
-    return (kn2row_sizes){.near = (int64_t)(NEAR_SHARE * second),
-                          .sums = (int64_t)(SUMS_SHARE * second),
-                          .positions = (int64_t)(POSITIONS_SHARE * (double)ry_machine_core_bytes(machine, RYND_LEVEL_L1)) / 4,
-                          .kept = (int64_t)ry_machine_kept_bytes(machine),
-                          .threads = ry_max(machine->cores, 1)};
+    return (kn2row_sizes){
+        .near = (int64_t)(NEAR_SHARE * second),
+        .sums = (int64_t)(SUMS_SHARE * second),
+        .positions =
+            (int64_t)(POSITIONS_SHARE * (double)ry_machine_core_bytes(machine, RYND_LEVEL_L1)) / 4,
+        .kept = (int64_t)ry_machine_kept_bytes(machine),
+        .threads = ry_max(machine->cores, 1)};
 }
 
 /* What no form changes. */
@@ -308,7 +346,8 @@ static void begin(const ry_query *query, kn2row_plan *plan)
     plan->taps = plan->phases + ry_aligned((size_t)g.phases * sizeof(ry_conv_phase));
     plan->product = plan->taps + ry_aligned((size_t)g.taps * sizeof(ry_conv_tap));
     ry_conv_phase *phase = (ry_conv_phase *)(void *)((char *)plan + plan->phases);
-    ry_conv_geometry_of(query->problem, &plan->geometry, phase, (ry_conv_tap *)(void *)((char *)plan + plan->taps));
+    ry_conv_geometry_of(query->problem, &plan->geometry, phase,
+                        (ry_conv_tap *)(void *)((char *)plan + plan->taps));
     for (int64_t p = 0; p < g.phases; p++) {
         for (int i = 0; i < RY_SPACE; i++) {
             plan->grid[i] = ry_max(plan->grid[i], phase[p].grid[i]);
@@ -337,8 +376,10 @@ void ry_kn2row_plan_make(const ry_query *query, kn2row_plan *plan)
     make(query, query->form, plan);
 }
 
-/* The best form with row blocks of so many positions, and its cycles; negative where there is none. */
-static double try_row_block(const ry_query *query, int64_t positions, kn2row_plan *plan, ry_form *form)
+/* The best form with row blocks of so many positions, and its cycles; negative where there is none.
+ */
+static double try_row_block(const ry_query *query, int64_t positions, kn2row_plan *plan,
+                            ry_form *form)
 {
     kn2row_product product;
     set_row_block(query->problem, positions, plan, &product);
@@ -364,7 +405,8 @@ bool ry_kn2row_plan_choose(const ry_query *query, kn2row_plan *plan)
     double min = -1;
     for (size_t i = 0; i < sizeof positions / sizeof *positions; i++) {
         ry_form form;
-        if ((i > 0 && positions[i] == positions[i - 1]) || !ry_form_allows(query, KN2ROW_KNOB_ROW_BLOCK, positions[i])) {
+        if ((i > 0 && positions[i] == positions[i - 1]) ||
+            !ry_form_allows(query, KN2ROW_KNOB_ROW_BLOCK, positions[i])) {
             continue;
         }
         const double cycles = try_row_block(query, positions[i], plan, &form);
@@ -384,7 +426,8 @@ bool ry_kn2row_plan_choose(const ry_query *query, kn2row_plan *plan)
 }
 
 /* Numbers of rows: the kernel's own choice for any row block, and between. */
-static void list_rows(kn2row_plan *plan, const int64_t *row_blocks, int count, ry_knob_values *values)
+static void list_rows(kn2row_plan *plan, const int64_t *row_blocks, int count,
+                      ry_knob_values *values)
 {
     int64_t max = 0;
     for (int i = 0; i < count; i++) {
@@ -397,7 +440,8 @@ static void list_rows(kn2row_plan *plan, const int64_t *row_blocks, int count, r
     }
 }
 
-void ry_kn2row_list_values(const ry_query *query, kn2row_knob knob, kn2row_plan *plan, ry_knob_values *values)
+void ry_kn2row_list_values(const ry_query *query, kn2row_knob knob, kn2row_plan *plan,
+                           ry_knob_values *values)
 {
     begin(query, plan);
     const int64_t row_blocks[] = {0, many_positions(plan), few_positions(plan)};

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a convolution to few output channels is computed products first ("kn2row": Vasudevan, Anderson, Gregg, Parallel Multi Channel Convolution
- * using General Matrix Multiplication, 2017): every pixel of x meets the weights of all taps in one matrix product, which has as many columns as
- * there are taps and output channels; then each output is the sum of one product for each of its taps, read where the tap reads x.
+/* How a convolution to few output channels is computed products first ("kn2row": Vasudevan,
+ * Anderson, Gregg, Parallel Multi Channel Convolution using General Matrix Multiplication, 2017):
+ * every pixel of x meets the weights of all taps in one matrix product, which has as many columns
+ * as there are taps and output channels; then each output is the sum of one product for each of its
+ * taps, read where the tap reads x.
  *
- *     products: [image][group][tap][output channel][pixel of x]    T[t][k][i] = sum over c of x[c][i] w[k][c][t]
- *     y[k][q] = sum over t of T[t][k][q + t.at]
+ *     products: [image][group][tap][output channel][pixel of x]    T[t][k][i] = sum over c of
+ * x[c][i] w[k][c][t] y[k][q] = sum over t of T[t][k][q + t.at]
  *
- * x is read once whatever the window, and rows of any length fill vectors. The price is the products' way through the caches, one for each pixel,
- * tap and output channel. The matrix product is the implicit GEMM's of a 1x1 convolution.
+ * x is read once whatever the window, and rows of any length fill vectors. The price is the
+ * products' way through the caches, one for each pixel, tap and output channel. The matrix product
+ * is the implicit GEMM's of a 1x1 convolution.
  *
- * Where the products of a row block of rows (or slices) fit the second-level cache, a task makes them in scratch and sums them there; what two row blocks read
- * is multiplied twice. Else they are all made by an earlier phase, in the workspace, and tasks of sums take rows of one slice of one image.
- * Plain data, kept in a kernel's state. */
+ * Where the products of a row block of rows (or slices) fit the second-level cache, a task makes
+ * them in scratch and sums them there; what two row blocks read is multiplied twice. Else they are
+ * all made by an earlier phase, in the workspace, and tasks of sums take rows of one slice of one
+ * image. Plain data, kept in a kernel's state. */
 #ifndef RY_KERNELS_CPU_KN2ROW_KN2ROW_PLAN_H
 #define RY_KERNELS_CPU_KN2ROW_KN2ROW_PLAN_H
 
@@ -20,13 +24,15 @@
 /* A row block: positions along an axis of the output grid, of one group of one image. */
 typedef struct kn2row_row_block {
     int axis;
-    int64_t out, count; /* positions of the grid; row blocks. out 0: there are none, all products are made before all sums */
+    int64_t out, count; /* positions of the grid; row blocks. out 0: there are none, all products
+                           are made before all sums */
     int64_t low, in;    /* where its first position reads; positions of x, at most */
 } kn2row_row_block;
 
 /* What a form sets, in the order of the kernel's knobs: those between are the matrix product's. */
 typedef enum kn2row_knob {
-    KN2ROW_KNOB_ROW_BLOCK, /* positions of the output grid; 0: all products are made before all sums */
+    KN2ROW_KNOB_ROW_BLOCK, /* positions of the output grid; 0: all products are made before all sums
+                            */
     KN2ROW_KNOB_MODE,
     KN2ROW_KNOB_INPUT,
     KN2ROW_KNOB_SHARED,
@@ -56,12 +62,15 @@ typedef struct kn2row_plan {
     int64_t rows, row_blocks; /* that are summed at a time */
     int64_t tasks;            /* of sums */
     int64_t pitch, positions; /* of the sums (out_rows.h) */
-    int64_t interleave;            /* phases that write to a row of y in turn; 1: none */
+    int64_t interleave;       /* phases that write to a row of y in turn; 1: none */
     size_t products;          /* bytes: of a row block's, else of all, at the workspace's start */
-    ry_work work;             /* of the sums, in multiply-adds of a vector; banded: with their products */
-    /* of a worker's scratch, in bytes from its start: the row block's products and what the matrix product shares, else empty; the matrix product's own */
-    size_t sums, bias, runs, interleaved_row, sources, row_block_products, row_block_shared, multiply, scratch;
-    size_t phases, taps, product; /* ry_conv_phase[], ry_conv_tap[], igemm_plan: bytes from the plan's start */
+    ry_work work; /* of the sums, in multiply-adds of a vector; banded: with their products */
+    /* of a worker's scratch, in bytes from its start: the row block's products and what the matrix
+     * product shares, else empty; the matrix product's own */
+    size_t sums, bias, runs, interleaved_row, sources, row_block_products, row_block_shared,
+        multiply, scratch;
+    size_t phases, taps,
+        product; /* ry_conv_phase[], ry_conv_tap[], igemm_plan: bytes from the plan's start */
 } kn2row_plan;
 
 /* The 1x1 convolution that makes products: of a row block, or all. */
@@ -70,7 +79,8 @@ typedef struct kn2row_product {
     ry_problem problem; /* of these tensors: it does not outlive them */
 } kn2row_product;
 
-void ry_kn2row_product_of(const ry_problem *problem, const kn2row_plan *plan, kn2row_product *product);
+void ry_kn2row_product_of(const ry_problem *problem, const kn2row_plan *plan,
+                          kn2row_product *product);
 
 bool ry_kn2row_is_possible(const ry_problem *problem);
 
@@ -80,11 +90,13 @@ size_t ry_kn2row_plan_size(const ry_problem *problem);
 /* The plan of a query whose form is complete, its knobs in the order of kn2row_knob. */
 void ry_kn2row_plan_make(const ry_query *query, kn2row_plan *plan);
 
-/* The same where the form leaves something open: by least count of cycles. False: what it sets does not go together. */
+/* The same where the form leaves something open: by least count of cycles. False: what it sets does
+ * not go together. */
 bool ry_kn2row_plan_choose(const ry_query *query, kn2row_plan *plan);
 
 /* The legal values of a knob. `room` is for a plan. */
-void ry_kn2row_list_values(const ry_query *query, kn2row_knob knob, kn2row_plan *room, ry_knob_values *values);
+void ry_kn2row_list_values(const ry_query *query, kn2row_knob knob, kn2row_plan *room,
+                           ry_knob_values *values);
 
 static inline const igemm_plan *kn2row_product_plan(const kn2row_plan *plan)
 {

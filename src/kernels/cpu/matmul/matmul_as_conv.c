@@ -4,7 +4,8 @@
 
 #include "kernels/cpu/matmul/matmul_shape.h"
 
-/* [images][channels][pixels]: of `images` products, whose columns are channels, whose rows pixels. */
+/* [images][channels][pixels]: of `images` products, whose columns are channels, whose rows pixels.
+ */
 static ry_tensor image_of(const matmul_operand *o, int64_t images, int64_t rows, int64_t columns)
 {
     const int64_t dim[3] = {images, columns, rows};
@@ -48,7 +49,8 @@ bool ry_matmul_as_conv_of(const ry_problem *matmul, matmul_as_conv *conv)
     if (matmul->op != RY_OP_matmul || !ry_matmul_shape_as_given(matmul, &s) || !is_plain(&s)) {
         return false;
     }
-    *conv = (matmul_as_conv){.problem = {.op = RY_OP_conv, .inputs = 4, .outputs = 1, .accuracy = matmul->accuracy}};
+    *conv = (matmul_as_conv){
+        .problem = {.op = RY_OP_conv, .inputs = 4, .outputs = 1, .accuracy = matmul->accuracy}};
     conv->problem.attrs = ry_attrs_default(RY_OP_conv);
     ry_conv_attrs *attrs = &conv->problem.attrs.conv;
     attrs->activation = matmul->attrs.matmul.activation;
@@ -82,7 +84,8 @@ bool ry_matmul_as_conv_takes(const ry_problem *matmul, bool (*takes)(const ry_pr
 }
 
 void ry_matmul_as_conv_values(const ry_query *query, int knob, ry_knob_values *values,
-                           void (*of_conv)(const ry_query *query, int knob, ry_knob_values *values))
+                              void (*of_conv)(const ry_query *query, int knob,
+                                              ry_knob_values *values))
 {
     matmul_as_conv conv;
     ry_query asked;
@@ -92,7 +95,9 @@ void ry_matmul_as_conv_values(const ry_query *query, int knob, ry_knob_values *v
 }
 
 rynd_status ry_matmul_as_conv_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error,
-                                   rynd_status (*of_conv)(const ry_query *query, ry_prepared *prepared, ry_error *error))
+                                      rynd_status (*of_conv)(const ry_query *query,
+                                                             ry_prepared *prepared,
+                                                             ry_error *error))
 {
     matmul_as_conv conv;
     ry_query asked;
@@ -104,7 +109,8 @@ rynd_status ry_matmul_as_conv_prepare(const ry_query *query, ry_prepared *prepar
     return RYND_OK;
 }
 
-void ry_matmul_as_conv_initialise(const ry_query *query, void *state, void (*of_conv)(const ry_query *query, void *state))
+void ry_matmul_as_conv_initialise(const ry_query *query, void *state,
+                                  void (*of_conv)(const ry_query *query, void *state))
 {
     matmul_as_conv *conv = state;
     ry_query asked;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernel: products of up to four rows with a large constant matrix, at the speed at which it comes from memory: its packed copy is in the order in
- * which it is read, on huge pages, as floats of 24 bits: three quarters of the bytes, and of the time.
+/* Kernel: products of up to four rows with a large constant matrix, at the speed at which it comes
+ * from memory: its packed copy is in the order in which it is read, on huge pages, as floats of 24
+ * bits: three quarters of the bytes, and of the time.
  *
- * A column of b has a scale, a power of two; each weight is wrong by at most 2^-19 of itself. A column for which 5 bits of exponent are too few, or that
- * holds what is not finite, has the scale NaN. Sums that are not finite are taken again from b itself. */
-#include "kernels/cpu/parts/cpu_kernel.h"
+ * A column of b has a scale, a power of two; each weight is wrong by at most 2^-19 of itself. A
+ * column for which 5 bits of exponent are too few, or that holds what is not finite, has the scale
+ * NaN. Sums that are not finite are taken again from b itself. */
 #include "kernels/cpu/matmul/float24.h"
+#include "kernels/cpu/parts/cpu_kernel.h"
 
 #include "base/integer.h"
 #include "kernels/cpu/matmul/matmul_epilogue.h"
@@ -29,8 +31,9 @@ static uint32_t bits_of(float x)
     return bits;
 }
 
-/* The scale of the column of `count` weights: what makes of its largest one that of exponent FLOAT24_LARGEST. NaN where that is no float, where a weight is
- * not finite, is subnormal, or too small beside the largest. */
+/* The scale of the column of `count` weights: what makes of its largest one that of exponent
+ * FLOAT24_LARGEST. NaN where that is no float, where a weight is not finite, is subnormal, or too
+ * small beside the largest. */
 static float column_scale(const float *from, int64_t step, int64_t count)
 {
     uint32_t largest = 0, min = UINT32_MAX; /* not zero */
@@ -43,8 +46,9 @@ static float column_scale(const float *from, int64_t step, int64_t count)
         return 1;
     }
     const int top = (int)(largest >> 23), bottom = (int)((min + 1) >> 23);
-    return top < 255 && top - FLOAT24_LARGEST < 128 && bottom > 0 && bottom > top - FLOAT24_LARGEST ? ldexpf(1.0f, top - FLOAT24_LARGEST)
-                                                                                                    : NAN;
+    return top < 255 && top - FLOAT24_LARGEST < 128 && bottom > 0 && bottom > top - FLOAT24_LARGEST
+               ? ldexpf(1.0f, top - FLOAT24_LARGEST)
+               : NAN;
 }
 
 /* High parts, then low parts. */
@@ -58,15 +62,18 @@ static void pack_block(const float *from, int64_t step, int64_t count, float sca
     const int shift = ilogbf(scale) * (1 << (23 - FLOAT24_DROPPED)); /* of the exponent */
     for (int64_t k = 0; k < count; k++) {
         const uint32_t bits = bits_of(from[k * step]), size = bits & INT32_MAX;
-        /* half of what is dropped rounds, away from zero; the carry goes into the exponent, as it shall */
-        const uint32_t kept = ((size + (1u << (FLOAT24_DROPPED - 1))) >> FLOAT24_DROPPED) - (uint32_t)shift;
+        /* half of what is dropped rounds, away from zero; the carry goes into the exponent, as it
+         * shall */
+        const uint32_t kept =
+            ((size + (1u << (FLOAT24_DROPPED - 1))) >> FLOAT24_DROPPED) - (uint32_t)shift;
         const uint32_t word = size ? (bits >> 31) << 23 | kept : 0;
         low[k] = (uint8_t)(word & 0xff);
         high[k] = (int16_t)(uint16_t)(word >> 8);
     }
 }
 
-static void pack_column(const float24_plan *plan, const float *from, float *scale, char *to, int64_t to_step)
+static void pack_column(const float24_plan *plan, const float *from, float *scale, char *to,
+                        int64_t to_step)
 {
     const int64_t depth = plan->shape.k, step = plan->shape.of[MATMUL_B].row;
     *scale = column_scale(from, step, depth);
@@ -87,8 +94,10 @@ static void pack(const ry_cpu_launch *launch, size_t task)
     for (int64_t group = first; group < end; group += GROUP) {
         const int64_t width = ry_min(GROUP, end - group);
         for (int64_t j = 0; j < width; j++) {
-            pack_column(plan, (const float *)launch->in[MATMUL_B] + (group + j) * s->of[MATMUL_B].column, scales + group + j,
-                        packed + (group * plan->blocks + j) * FLOAT24_BLOCK_BYTES, width * FLOAT24_BLOCK_BYTES);
+            pack_column(
+                plan, (const float *)launch->in[MATMUL_B] + (group + j) * s->of[MATMUL_B].column,
+                scales + group + j, packed + (group * plan->blocks + j) * FLOAT24_BLOCK_BYTES,
+                width * FLOAT24_BLOCK_BYTES);
         }
     }
 }
@@ -119,17 +128,20 @@ RY_INLINE void multiply(const product *p, const int rows, const int columns)
     }
     const char *from = p->blocks;
     const float *a = p->a;
-    for (int64_t block = 0; block < p->depth; block++, from += columns * FLOAT24_BLOCK_BYTES, a += BLOCK) {
+    for (int64_t block = 0; block < p->depth;
+         block++, from += columns * FLOAT24_BLOCK_BYTES, a += BLOCK) {
         for (int line = 0; line < columns * FLOAT24_BLOCK_BYTES; line += RY_ALIGNMENT) {
-            __builtin_prefetch((const void *)((uintptr_t)from + (uintptr_t)(PREFETCHED + line)), 0, 2);
+            __builtin_prefetch((const void *)((uintptr_t)from + (uintptr_t)(PREFETCHED + line)), 0,
+                               2);
         }
         for (int k = 0; k < BLOCK; k += RY_W) {
             ry_vf b[GROUP];
 #pragma GCC unroll 4
             for (int j = 0; j < columns; j++) {
                 const char *own = from + j * FLOAT24_BLOCK_BYTES;
-                b[j] =
-                    ry_vf_mul(ry_vf_load_float24((const int16_t *)(const void *)own + k, (const uint8_t *)own + 2 * BLOCK + k), scale[j]);
+                b[j] = ry_vf_mul(ry_vf_load_float24((const int16_t *)(const void *)own + k,
+                                                    (const uint8_t *)own + 2 * BLOCK + k),
+                                 scale[j]);
             }
 #pragma GCC unroll 4
             for (int i = 0; i < rows; i++) {
@@ -171,14 +183,16 @@ static void multiply_group(const product *p, int64_t rows, int64_t columns)
 }
 
 /* The sums of row a with `count` columns of b, from b itself. */
-static void sum_exactly(const matmul_shape *s, const float *a, const float *b, int64_t count, float *sums)
+static void sum_exactly(const matmul_shape *s, const float *a, const float *b, int64_t count,
+                        float *sums)
 {
     const matmul_operand *of = &s->of[MATMUL_B];
     if (of->column == 1) {
         const ry_vm m = ry_vm_first(count);
         ry_vf sum = ry_vf_zero();
         for (int64_t k = 0; k < s->k; k++) {
-            const float *row = b + k * of->row, *ahead = row + ry_min(PREFETCHED_ROWS, s->k - 1 - k) * of->row;
+            const float *row = b + k * of->row,
+                        *ahead = row + ry_min(PREFETCHED_ROWS, s->k - 1 - k) * of->row;
             __builtin_prefetch(ahead, 0, 3);
             __builtin_prefetch(ahead + count - 1, 0, 3); /* the next line, or the same */
             sum = ry_vf_fma(ry_vf_set(a[k]), ry_vf_load_m(row, m), sum);
@@ -208,12 +222,14 @@ static bool all_finite(const float *x, int64_t count)
     return all;
 }
 
-/* What the magnitudes of a row's finite numbers add up to at most; infinite where all are finite. A bound that is NaN is none (simd.h). */
+/* What the magnitudes of a row's finite numbers add up to at most; infinite where all are finite. A
+ * bound that is NaN is none (simd.h). */
 static float sum_finite(const float *row, int64_t count)
 {
     ry_vf zero = ry_vf_zero(), max = ry_vf_zero();
     for (int64_t k = 0; k < count; k += RY_W) {
-        const ry_vf x = ry_vf_load_m(row + k, ry_vm_first(count - k)), finite = ry_vf_fma(ry_vf_zero(), x, x);
+        const ry_vf x = ry_vf_load_m(row + k, ry_vm_first(count - k)),
+                    finite = ry_vf_fma(ry_vf_zero(), x, x);
         zero = ry_vf_fma(ry_vf_zero(), x, zero);
         max = ry_vf_max(finite, max);
         max = ry_vf_max(ry_vf_mul(ry_vf_set(-1.0f), finite), max);
@@ -226,8 +242,9 @@ static float sum_finite(const float *row, int64_t count)
     return ry_vf_sum(zero) == 0 ? INFINITY : (float)count * largest;
 }
 
-/* May sums of a row that are not finite differ from those with b itself? They are what the row's infinities and NaNs make of them unless finite terms,
- * `finite` times a column's largest weight together, overflow. */
+/* May sums of a row that are not finite differ from those with b itself? They are what the row's
+ * infinities and NaNs make of them unless finite terms, `finite` times a column's largest weight
+ * together, overflow. */
 static bool are_open(const float *sums, const float *scales, int64_t count, float finite)
 {
     const float beyond = ldexpf(1.0f, FLOAT24_LARGEST + 2 - 127);
@@ -238,8 +255,10 @@ static bool are_open(const float *sums, const float *scales, int64_t count, floa
     return open;
 }
 
-/* Takes the sums that are not finite from b where that may change them: a vector of columns costs little more than one of them where b is along n. */
-static void repair(const float24_plan *plan, const float *a, const float *b, const float *scales, float *block, int64_t columns)
+/* Takes the sums that are not finite from b where that may change them: a vector of columns costs
+ * little more than one of them where b is along n. */
+static void repair(const float24_plan *plan, const float *a, const float *b, const float *scales,
+                   float *block, int64_t columns)
 {
     const matmul_shape *s = &plan->shape;
     const int64_t step = s->of[MATMUL_B].column == 1 ? RY_W : 1;
@@ -275,28 +294,34 @@ static void run(const ry_cpu_launch *launch, size_t task)
     const float24_plan *plan = launch->state;
     const matmul_shape *s = &plan->shape;
     char *scratch = launch->scratch;
-    float *copy = (float *)(void *)(scratch + plan->a), *block = (float *)(void *)(scratch + plan->block);
+    float *copy = (float *)(void *)(scratch + plan->a),
+          *block = (float *)(void *)(scratch + plan->block);
     const char *packed = launch->packed;
     if (plan->a_copied) {
         copy_a(plan, launch->in[MATMUL_A], copy);
     }
     const float *a = plan->a_copied ? copy : launch->in[MATMUL_A];
-    const int64_t first = (int64_t)task * plan->columns, columns = ry_min(plan->columns, s->n - first);
+    const int64_t first = (int64_t)task * plan->columns,
+                  columns = ry_min(plan->columns, s->n - first);
     for (int64_t j = 0; j < columns; j += GROUP) {
         const product p = {.a = a,
                            .a_row = plan->a_step,
                            .blocks = packed + (first + j) * plan->blocks * FLOAT24_BLOCK_BYTES,
-                           .scales = (const float *)(const void *)(packed + plan->scales) + first + j,
+                           .scales =
+                               (const float *)(const void *)(packed + plan->scales) + first + j,
                            .depth = plan->blocks,
                            .block = block + j,
                            .block_step = plan->columns};
         multiply_group(&p, s->m, ry_min(GROUP, columns - j));
     }
     const float *scales = (const float *)(const void *)(packed + plan->scales) + first;
-    repair(plan, a, (const float *)launch->in[MATMUL_B] + first * s->of[MATMUL_B].column, scales, block, columns);
-    RY_ISA_SYMBOL(matmul_epilogue)(s, launch, 0, 0, s->m, first, columns, block, plan->columns, s->alpha);
+    repair(plan, a, (const float *)launch->in[MATMUL_B] + first * s->of[MATMUL_B].column, scales,
+           block, columns);
+    RY_ISA_SYMBOL(matmul_epilogue)
+    (s, launch, 0, 0, s->m, first, columns, block, plan->columns, s->alpha);
 }
 
-RY_CPU_KERNEL(matmul_f32_float24, matmul, near32, .simd = RY_SIMD, .applicable = ry_float24_takes, .knobs = ry_float24_knobs,
-              .knob_count = FLOAT24_KNOBS, .values = ry_float24_values, .prepare = ry_float24_prepare, .initialise = ry_float24_initialise,
-              .pack = pack, .run = run, .packed_inputs = 1u << MATMUL_B, .kept_inputs = 1u << MATMUL_B);
+RY_CPU_KERNEL(matmul_f32_float24, matmul, near32, .simd = RY_SIMD, .applicable = ry_float24_takes,
+              .knobs = ry_float24_knobs, .knob_count = FLOAT24_KNOBS, .values = ry_float24_values,
+              .prepare = ry_float24_prepare, .initialise = ry_float24_initialise, .pack = pack,
+              .run = run, .packed_inputs = 1u << MATMUL_B, .kept_inputs = 1u << MATMUL_B);

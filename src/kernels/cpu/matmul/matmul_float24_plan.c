@@ -16,7 +16,8 @@ static bool read_shape(const ry_problem *problem, float24_plan *plan)
 {
     memset(plan, 0, sizeof *plan);
     matmul_shape *s = &plan->shape;
-    return ry_matmul_shape_of(problem, s) && !s->swapped && s->batches == 1 && s->m <= FLOAT24_ROWS && s->of[MATMUL_A].dtype == RY_f32 &&
+    return ry_matmul_shape_of(problem, s) && !s->swapped && s->batches == 1 &&
+           s->m <= FLOAT24_ROWS && s->of[MATMUL_A].dtype == RY_f32 &&
            s->of[MATMUL_B].dtype == RY_f32 && s->n * s->k * (int64_t)sizeof(float) >= min_bytes;
 }
 
@@ -24,8 +25,10 @@ bool ry_float24_takes(const ry_problem *problem)
 {
     float24_plan plan;
     return (ry_dtype)problem->out[0].dtype == RY_f32 &&
-           (!ry_problem_has_input(problem, 2) || ry_dtype_is_float((ry_dtype)problem->in[2].dtype)) &&
-           (!ry_problem_has_input(problem, 3) || (ry_dtype)problem->in[3].dtype == RY_f32) && read_shape(problem, &plan);
+           (!ry_problem_has_input(problem, 2) ||
+            ry_dtype_is_float((ry_dtype)problem->in[2].dtype)) &&
+           (!ry_problem_has_input(problem, 3) || (ry_dtype)problem->in[3].dtype == RY_f32) &&
+           read_shape(problem, &plan);
 }
 
 static int64_t columns_of(const ry_query *query, const float24_plan *plan)
@@ -49,7 +52,8 @@ static bool make_plan(const ry_query *query, float24_plan *plan)
     plan->columns = columns == RY_KNOB_FREE ? columns_of(query, plan) : columns;
     plan->column_blocks = ry_ceil_div(s->n, plan->columns);
     size_t at = 0;
-    plan->a = at, at += plan->a_copied ? ry_aligned((size_t)(s->m * plan->a_step) * sizeof(float)) : 0;
+    plan->a = at,
+    at += plan->a_copied ? ry_aligned((size_t)(s->m * plan->a_step) * sizeof(float)) : 0;
     plan->block = at, at += ry_aligned((size_t)(s->m * plan->columns) * sizeof(float));
     plan->scratch = at;
     plan->scales = ry_aligned((size_t)(s->n * plan->blocks * FLOAT24_BLOCK_BYTES));
@@ -62,7 +66,8 @@ void ry_float24_values(const ry_query *query, int knob, ry_knob_values *values)
     float24_plan plan;
     (void)knob;
     if (read_shape(query->problem, &plan)) {
-        matmul_list_columns(plan.shape.n, float24_group(query->kernel->simd.width), columns_of(query, &plan), values);
+        matmul_list_columns(plan.shape.n, float24_group(query->kernel->simd.width),
+                            columns_of(query, &plan), values);
     }
 }
 
@@ -77,18 +82,22 @@ rynd_status ry_float24_prepare(const ry_query *query, ry_prepared *prepared, ry_
     const matmul_shape *s = &plan.shape;
     const ry_simd *simd = &query->kernel->simd;
     const double vectors = (double)(s->n * s->k) / simd->width;
-    const double cycles = vectors * ((query->kernel->isa == RY_ISA_generic ? cost->float24_plain : cost->float24) + (double)(s->m - 1));
-    *prepared = (ry_prepared){.phases = 1,
-                              .tasks = {(size_t)plan.column_blocks},
-                              .state_size = ry_aligned(sizeof plan),
-                              .packed = plan.packed,
-                              .pack_tasks = (size_t)plan.column_blocks,
-                              .scratch = plan.scratch,
-                              .work = {{cycles * 2 * simd->width, 0}},
-                              .pack_work = vectors * (double)(2 * simd->width * simd->width) * cost->pack_float24,
-                              .counts = {ry_problem_flop(problem),
-                                         ry_problem_bytes(problem) - (double)ry_tensor_bytes(&problem->in[MATMUL_B]) + (double)plan.packed},
-                              .form = {{plan.columns}}};
+    const double cycles =
+        vectors * ((query->kernel->isa == RY_ISA_generic ? cost->float24_plain : cost->float24) +
+                   (double)(s->m - 1));
+    *prepared = (ry_prepared){
+        .phases = 1,
+        .tasks = {(size_t)plan.column_blocks},
+        .state_size = ry_aligned(sizeof plan),
+        .packed = plan.packed,
+        .pack_tasks = (size_t)plan.column_blocks,
+        .scratch = plan.scratch,
+        .work = {{cycles * 2 * simd->width, 0}},
+        .pack_work = vectors * (double)(2 * simd->width * simd->width) * cost->pack_float24,
+        .counts = {ry_problem_flop(problem), ry_problem_bytes(problem) -
+                                                 (double)ry_tensor_bytes(&problem->in[MATMUL_B]) +
+                                                 (double)plan.packed},
+        .form = {{plan.columns}}};
     return RYND_OK;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a product of few rows with a large constant matrix of floats of 24 bits is laid out and cut into
- * tasks, and what its kernel is asked before it runs. No bit of a result depends on the form. */
+/* How a product of few rows with a large constant matrix of floats of 24 bits is laid out and cut
+ * into tasks, and what its kernel is asked before it runs. No bit of a result depends on the form.
+ */
 #ifndef RY_KERNELS_CPU_MATMUL_MATMUL_FLOAT24_PLAN_H
 #define RY_KERNELS_CPU_MATMUL_MATMUL_FLOAT24_PLAN_H
 
@@ -12,7 +13,8 @@ enum {
     FLOAT24_ROWS = 4,                        /* of a at most, that are multiplied side by side */
 };
 
-/* Columns that are multiplied side by side; their blocks are in turns, so that memory is read in order. */
+/* Columns that are multiplied side by side; their blocks are in turns, so that memory is read in
+ * order. */
 static inline int float24_group(int width)
 {
     return width == 16 ? 4 : 2;

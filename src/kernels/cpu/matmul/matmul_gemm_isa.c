@@ -3,9 +3,9 @@
 #include "kernels/cpu/matmul/matmul_gemm.h"
 
 #include "base/integer.h"
-#include "kernels/cpu/parts/cpu_kernel.h"
-#include "kernels/cpu/parts/activation.h"
 #include "kernels/cpu/matmul/matmul_epilogue.h"
+#include "kernels/cpu/parts/activation.h"
+#include "kernels/cpu/parts/cpu_kernel.h"
 #include "kernels/cpu/parts/pack_rows.h"
 
 #include <string.h>
@@ -22,7 +22,8 @@ typedef struct gemm_task {
 } gemm_task;
 
 /* One tile of the task: rows and columns from its block's first. */
-static void run_tile(const gemm_task *t, ry_tile *tile, int64_t row, int64_t rows, int64_t column, bool along_k, bool last)
+static void run_tile(const gemm_task *t, ry_tile *tile, int64_t row, int64_t rows, int64_t column,
+                     bool along_k, bool last)
 {
     const gemm_plan *plan = t->plan;
     const matmul_shape *s = &plan->shape;
@@ -30,10 +31,12 @@ static void run_tile(const gemm_task *t, ry_tile *tile, int64_t row, int64_t row
     const int64_t vectors = ry_ceil_div(tile->columns, RY_W);
     if (plan->direct) {
         tile->c_step = y->row;
-        tile->c = (float *)t->launch->out[0] + ry_matmul_batch_offset(s, MATMUL_Y, t->batch) + (t->row + row) * y->row + t->column + column;
+        tile->c = (float *)t->launch->out[0] + ry_matmul_batch_offset(s, MATMUL_Y, t->batch) +
+                  (t->row + row) * y->row + t->column + column;
         if (last && r->dtype != RY_NONE) {
             tile->residual_step = r->row;
-            tile->residual = (const float *)t->launch->in[plan->residual] + ry_matmul_batch_offset(s, MATMUL_RESIDUAL, t->batch) +
+            tile->residual = (const float *)t->launch->in[plan->residual] +
+                             ry_matmul_batch_offset(s, MATMUL_RESIDUAL, t->batch) +
                              (t->row + row) * r->row + t->column + column;
         }
         if (last && t->bounds) {
@@ -45,25 +48,33 @@ static void run_tile(const gemm_task *t, ry_tile *tile, int64_t row, int64_t row
         tile->c = t->block + row * tile->c_step + column;
     }
     const ry_tile_table *table = &RY_ISA_SYMBOL(tiles);
-    const ry_tile_set *tiles = t->pairs ? t->pairs->tiles : plan->integer ? &table->i32 : &table->f32;
+    const ry_tile_set *tiles = t->pairs        ? t->pairs->tiles
+                               : plan->integer ? &table->i32
+                                               : &table->f32;
     (*tiles)[along_k][vectors - 1][rows - 1](tile);
     if (plan->direct && last && !t->bounds) {
         RY_ISA_SYMBOL(activate_rows)(t->activation, tile->c, tile->c_step, rows, tile->columns);
     }
 }
 
-/* Rows [row, row + rows) of the task against the panel. a: that of the first of them, at the k block's start. */
-static void multiply(const gemm_task *t, const float *a, int64_t a_row, int64_t a_step, bool along_k, int64_t row, int64_t rows, int64_t k,
-                     int64_t depth)
+/* Rows [row, row + rows) of the task against the panel. a: that of the first of them, at the k
+ * block's start. */
+static void multiply(const gemm_task *t, const float *a, int64_t a_row, int64_t a_step,
+                     bool along_k, int64_t row, int64_t rows, int64_t k, int64_t depth)
 {
     const bool first = k == 0, last = k + depth == t->plan->shape.k;
-    const int64_t parts = ry_ceil_div(rows, RY_TILE_ROWS), each = rows / parts, extra = rows % parts;
+    const int64_t parts = ry_ceil_div(rows, RY_TILE_ROWS), each = rows / parts,
+                  extra = rows % parts;
     for (int64_t i = 0, done = 0; i < parts; i++) {
         const int64_t here = each + (i < extra);
         for (int64_t j = 0; j < t->columns; j += RY_TILE_COLUMNS) {
-            ry_tile tile = {.depth = t->pairs ? (depth + 1) / 2 : depth, .low = -__builtin_inff(), .high = __builtin_inff()};
+            ry_tile tile = {.depth = t->pairs ? (depth + 1) / 2 : depth,
+                            .low = -__builtin_inff(),
+                            .high = __builtin_inff()};
             tile.columns = ry_min(RY_TILE_COLUMNS, t->columns - j);
-            tile.start = !first ? RY_TILE_FROM_C : t->plan->direct && t->plan->column_bias ? RY_TILE_FROM_COLUMN_BIAS : RY_TILE_FROM_ZERO;
+            tile.start = !first                                    ? RY_TILE_FROM_C
+                         : t->plan->direct && t->plan->column_bias ? RY_TILE_FROM_COLUMN_BIAS
+                                                                   : RY_TILE_FROM_ZERO;
             tile.bias = t->bias + j;
             tile.a = a + done * a_row;
             tile.a_step = a_step;
@@ -80,18 +91,23 @@ static void run_k_block(const gemm_task *t, int64_t k, int64_t depth)
     const gemm_plan *plan = t->plan;
     const matmul_shape *s = &plan->shape;
     const matmul_operand *a = &s->of[MATMUL_A], *b = &s->of[MATMUL_B];
-    const int64_t b_at = ry_matmul_batch_offset(s, MATMUL_B, t->batch) + k * b->row + t->column * b->column;
+    const int64_t b_at =
+        ry_matmul_batch_offset(s, MATMUL_B, t->batch) + k * b->row + t->column * b->column;
     for (int64_t j = 0; j < t->columns; j += RY_TILE_COLUMNS) {
         const int64_t count = ry_min(RY_TILE_COLUMNS, t->columns - j);
         RY_ISA_SYMBOL(pack_micropanel)
-        (b->dtype, (const char *)ry_matmul_input(s, t->launch, MATMUL_B) + (b_at + j * b->column) * (int64_t)ry_dtype_size(b->dtype), b->row,
-         b->column, depth, count, ry_ceil_div(count, RY_W) * RY_W, t->panel + j * depth);
+        (b->dtype,
+         (const char *)ry_matmul_input(s, t->launch, MATMUL_B) +
+             (b_at + j * b->column) * (int64_t)ry_dtype_size(b->dtype),
+         b->row, b->column, depth, count, ry_ceil_div(count, RY_W) * RY_W, t->panel + j * depth);
         if (t->pairs) {
             t->pairs->micropanel(t->panel + j * depth, depth, ry_ceil_div(count, RY_W) * RY_W);
         }
     }
-    const int64_t a_at = ry_matmul_batch_offset(s, MATMUL_A, t->batch) + t->row * a->row + k * a->column;
-    const char *data = (const char *)ry_matmul_input(s, t->launch, MATMUL_A) + a_at * (int64_t)ry_dtype_size(a->dtype);
+    const int64_t a_at =
+        ry_matmul_batch_offset(s, MATMUL_A, t->batch) + t->row * a->row + k * a->column;
+    const char *data = (const char *)ry_matmul_input(s, t->launch, MATMUL_A) +
+                       a_at * (int64_t)ry_dtype_size(a->dtype);
     if (plan->a == GEMM_A_ALONG_K) {
         multiply(t, (const float *)(const void *)data, a->row, a->row, true, 0, t->rows, k, depth);
     } else if (plan->a == GEMM_A_ALONG_M) {
@@ -101,7 +117,8 @@ static void run_k_block(const gemm_task *t, int64_t k, int64_t depth)
         for (int64_t i = 0; i < t->rows; i += plan->a_block) {
             const int64_t rows = ry_min(plan->a_block, t->rows - i);
             RY_ISA_SYMBOL(pack_rows)
-            (a->dtype, data + i * a->row * (int64_t)ry_dtype_size(a->dtype), a->row, a->column, rows, depth, t->a_rows, step);
+            (a->dtype, data + i * a->row * (int64_t)ry_dtype_size(a->dtype), a->row, a->column,
+             rows, depth, t->a_rows, step);
             for (int64_t row = 0; t->pairs && row < rows; row++) {
                 t->pairs->row(t->a_rows + row * step, depth);
             }
@@ -110,12 +127,14 @@ static void run_k_block(const gemm_task *t, int64_t k, int64_t depth)
     }
 }
 
-void RY_ISA_SYMBOL(matmul_gemm_run)(const ry_cpu_launch *launch, const ry_tile_pairs *pairs, size_t index)
+void RY_ISA_SYMBOL(matmul_gemm_run)(const ry_cpu_launch *launch, const ry_tile_pairs *pairs,
+                                    size_t index)
 {
     const gemm_plan *plan = launch->state;
     const matmul_shape *s = &plan->shape;
     char *scratch = launch->scratch;
-    const int64_t i = (int64_t)index, column_block = i % plan->column_blocks, row_block = i / plan->column_blocks % plan->row_blocks;
+    const int64_t i = (int64_t)index, column_block = i % plan->column_blocks,
+                  row_block = i / plan->column_blocks % plan->row_blocks;
     gemm_task t = {.plan = plan,
                    .launch = launch,
                    .pairs = pairs,
@@ -132,8 +151,10 @@ void RY_ISA_SYMBOL(matmul_gemm_run)(const ry_cpu_launch *launch, const ry_tile_p
     t.bounds = ry_activation_bounds(t.activation, &t.low, &t.high);
     if (plan->direct && plan->column_bias) {
         const matmul_operand *c = &s->of[MATMUL_C];
-        const float *from = (const float *)launch->in[MATMUL_C] + ry_matmul_batch_offset(s, MATMUL_C, t.batch) + t.column * c->column;
-        memset(t.bias, 0, (size_t)(ry_ceil_div(t.columns, RY_W) * RY_W + RY_TILE_COLUMNS) * sizeof *t.bias);
+        const float *from = (const float *)launch->in[MATMUL_C] +
+                            ry_matmul_batch_offset(s, MATMUL_C, t.batch) + t.column * c->column;
+        memset(t.bias, 0,
+               (size_t)(ry_ceil_div(t.columns, RY_W) * RY_W + RY_TILE_COLUMNS) * sizeof *t.bias);
         for (int64_t j = 0; j < t.columns; j++) {
             t.bias[j] = s->beta * from[j * c->column];
         }
@@ -143,7 +164,8 @@ void RY_ISA_SYMBOL(matmul_gemm_run)(const ry_cpu_launch *launch, const ry_tile_p
     }
     if (!plan->direct) {
         RY_ISA_SYMBOL(matmul_epilogue)
-        (s, launch, t.batch, t.row, t.rows, t.column, t.columns, t.block, ry_ceil_div(t.columns, RY_W) * RY_W, s->alpha);
+        (s, launch, t.batch, t.row, t.rows, t.column, t.columns, t.block,
+         ry_ceil_div(t.columns, RY_W) * RY_W, s->alpha);
     }
 }
 
@@ -152,5 +174,6 @@ static void run(const ry_cpu_launch *launch, size_t task)
     RY_ISA_SYMBOL(matmul_gemm_run)(launch, NULL, task);
 }
 
-RY_CPU_KERNEL(matmul_f32_gemm, matmul, strict, .simd = RY_SIMD, .applicable = ry_gemm_takes, .knobs = ry_gemm_knobs, .knob_count = GEMM_KNOBS,
-              .values = ry_gemm_values, .prepare = ry_gemm_prepare, .initialise = ry_gemm_initialise, .run = run);
+RY_CPU_KERNEL(matmul_f32_gemm, matmul, strict, .simd = RY_SIMD, .applicable = ry_gemm_takes,
+              .knobs = ry_gemm_knobs, .knob_count = GEMM_KNOBS, .values = ry_gemm_values,
+              .prepare = ry_gemm_prepare, .initialise = ry_gemm_initialise, .run = run);

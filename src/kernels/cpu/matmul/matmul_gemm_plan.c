@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cuts a matrix product into tasks: the cheapest by a count of cycles, in units of one vector's multiply-add. */
+/* Cuts a matrix product into tasks: the cheapest by a count of cycles, in units of one vector's
+ * multiply-add. */
 #include "kernels/cpu/matmul/matmul_gemm_plan.h"
 
 #include "base/integer.h"
@@ -45,7 +46,9 @@ static int64_t max_rows(const gemm_plan *plan, const ry_machine *machine)
 /* 1, 2, 3, 4, 6, 8, 12, ..., and the last. */
 static int64_t next_parts(int64_t parts, int64_t last)
 {
-    const int64_t next = parts < 4 ? parts + 1 : (parts & (parts - 1)) == 0 ? parts * 3 / 2 : parts * 4 / 3;
+    const int64_t next = parts < 4                    ? parts + 1
+                         : (parts & (parts - 1)) == 0 ? parts * 3 / 2
+                                                      : parts * 4 / 3;
     return parts == last ? last + 1 : ry_min(next, last);
 }
 
@@ -58,7 +61,8 @@ static int64_t part_of(int64_t length, int64_t parts, int64_t grain)
 static bool may_lie(const gemm_plan *plan)
 {
     const matmul_operand *a = &plan->shape.of[MATMUL_A];
-    return !plan->pairs && (a->dtype == RY_f32 || a->dtype == RY_i32) && (a->column == 1 || a->row == 1);
+    return !plan->pairs && (a->dtype == RY_f32 || a->dtype == RY_i32) &&
+           (a->column == 1 || a->row == 1);
 }
 
 static gemm_a as_it_lies(const gemm_plan *plan)
@@ -66,7 +70,8 @@ static gemm_a as_it_lies(const gemm_plan *plan)
     return plan->shape.of[MATMUL_A].column == 1 ? GEMM_A_ALONG_K : GEMM_A_ALONG_M;
 }
 
-/* A matrix c that is added as it is and by itself, where tiles may be written to y, is a residual. */
+/* A matrix c that is added as it is and by itself, where tiles may be written to y, is a residual.
+ */
 static void name_residual(gemm_plan *plan)
 {
     matmul_shape *s = &plan->shape;
@@ -74,7 +79,8 @@ static void name_residual(gemm_plan *plan)
     const matmul_operand *y = &s->of[MATMUL_Y];
     const bool along = s->n == 1 || (y->column == 1 && c->column == 1);
     plan->residual = MATMUL_RESIDUAL;
-    if (c->dtype == RY_f32 && y->dtype == RY_f32 && c->row != 0 && along && s->alpha == 1 && s->beta == 1 && r->dtype == RY_NONE) {
+    if (c->dtype == RY_f32 && y->dtype == RY_f32 && c->row != 0 && along && s->alpha == 1 &&
+        s->beta == 1 && r->dtype == RY_NONE) {
         plan->residual = MATMUL_C;
         *r = *c;
         c->dtype = RY_NONE;
@@ -97,8 +103,8 @@ static bool read_problem(const ry_query *query, gemm_plan *plan)
     plan->pairs = query->kernel->accuracy == RY_ACCURACY_bf16;
     plan->integer = y->dtype == RY_i32;
     plan->column_bias = c->dtype == RY_f32 && c->row == 0;
-    plan->direct = (y->dtype == RY_f32 || y->dtype == RY_i32) && (y->column == 1 || s->n == 1) && s->alpha == 1.0f &&
-                   (c->dtype == RY_NONE || plan->column_bias) &&
+    plan->direct = (y->dtype == RY_f32 || y->dtype == RY_i32) && (y->column == 1 || s->n == 1) &&
+                   s->alpha == 1.0f && (c->dtype == RY_NONE || plan->column_bias) &&
                    (r->dtype == RY_NONE || (r->dtype == RY_f32 && (r->column == 1 || s->n == 1)));
     plan->k_block = ry_ceil_div(s->k, ry_ceil_div(s->k, max_k_block(query->target->machine)));
     return true;
@@ -107,7 +113,8 @@ static bool read_problem(const ry_query *query, gemm_plan *plan)
 /* Of an element of a, beside its products. */
 static double a_cycles(const gemm_plan *plan)
 {
-    const bool crowded = plan->a == GEMM_A_ALONG_K && plan->shape.of[MATMUL_A].row % ALIASED == 0 && plan->rows > 1;
+    const bool crowded =
+        plan->a == GEMM_A_ALONG_K && plan->shape.of[MATMUL_A].row % ALIASED == 0 && plan->rows > 1;
     const double tiles = (double)ry_ceil_div(plan->columns, plan->tile_columns);
     return plan->a == GEMM_A_PACKED ? ry_costs_of(plan->width)->matmul.pack_a
            : crowded                ? tiles * ry_costs_of(plan->width)->matmul.crowded
@@ -120,13 +127,16 @@ static double cycles_of(const gemm_plan *plan, const ry_machine *machine)
     const struct ry_matmul_costs *cost = &ry_costs_of(plan->width)->matmul;
     const matmul_shape *s = &plan->shape;
     const matmul_operand *b = &s->of[MATMUL_B];
-    const bool far = ry_machine_is_far(machine, 4 * (double)s->k * (double)s->n * (b->batch[0] ? (double)s->batches : 1));
+    const bool far = ry_machine_is_far(machine, 4 * (double)s->k * (double)s->n *
+                                                    (b->batch[0] ? (double)s->batches : 1));
     const double pack = b->column == 1 ? (far ? cost->pack_row_far : cost->pack_row)
                         : b->row == 1  ? cost->pack_column
                                        : cost->pack_element * (double)plan->width;
-    const double vectors = (double)ry_ceil_div(plan->columns, plan->width), k_blocks = (double)ry_ceil_div(s->k, plan->k_block);
+    const double vectors = (double)ry_ceil_div(plan->columns, plan->width),
+                 k_blocks = (double)ry_ceil_div(s->k, plan->k_block);
     const double rows = (double)plan->rows;
-    const double tiles = (double)(ry_ceil_div(plan->rows, plan->tile_rows) * ry_ceil_div(plan->columns, plan->tile_columns));
+    const double tiles = (double)(ry_ceil_div(plan->rows, plan->tile_rows) *
+                                  ry_ceil_div(plan->columns, plan->tile_columns));
     return (double)s->k * (vectors * (rows * cost->product + pack) + rows * a_cycles(plan)) +
            k_blocks * (vectors * rows * cost->tile + tiles * cost->tile_call) + cost->task;
 }
@@ -134,7 +144,8 @@ static double cycles_of(const gemm_plan *plan, const ry_machine *machine)
 /* Of all cores, with what the last of them wait. */
 static double spent(const gemm_plan *plan, const ry_machine *machine, double task)
 {
-    return task * ((double)(plan->shape.batches * plan->row_blocks * plan->column_blocks) + machine->cores - 1);
+    return task * ((double)(plan->shape.batches * plan->row_blocks * plan->column_blocks) +
+                   machine->cores - 1);
 }
 
 static void set_blocks(gemm_plan *plan, int64_t rows, int64_t columns)
@@ -149,15 +160,18 @@ static void set_blocks(gemm_plan *plan, int64_t rows, int64_t columns)
 static bool choose_blocks(const ry_query *query, gemm_plan *plan)
 {
     const ry_machine *machine = query->target->machine;
-    const int64_t m = plan->shape.m, n = plan->shape.n, high = max_rows(plan, machine), wide = max_columns(plan, machine);
+    const int64_t m = plan->shape.m, n = plan->shape.n, high = max_rows(plan, machine),
+                  wide = max_columns(plan, machine);
     int64_t rows_best = 0, columns_best = 0;
     double best = 0;
-    const int64_t max_i = ry_ceil_div(m, plan->tile_rows), max_j = ry_ceil_div(n, plan->tile_columns);
+    const int64_t max_i = ry_ceil_div(m, plan->tile_rows),
+                  max_j = ry_ceil_div(n, plan->tile_columns);
     for (int64_t i = 1; i <= max_i; i = next_parts(i, max_i)) {
         const int64_t rows = ry_ceil_div(m, i);
         for (int64_t j = 1; j <= max_j; j = next_parts(j, max_j)) {
             const int64_t columns = part_of(n, j, plan->tile_columns);
-            if (rows > high || columns > wide || !ry_form_allows(query, GEMM_ROWS, rows) || !ry_form_allows(query, GEMM_COLUMNS, columns)) {
+            if (rows > high || columns > wide || !ry_form_allows(query, GEMM_ROWS, rows) ||
+                !ry_form_allows(query, GEMM_COLUMNS, columns)) {
                 continue;
             }
             set_blocks(plan, rows, columns);
@@ -180,13 +194,16 @@ static void lay_out_scratch(gemm_plan *plan, const ry_machine *machine)
     const int64_t full = ry_ceil_div(plan->columns, plan->width) * plan->width;
     /* packed rows of a take a quarter of a core's second-level cache */
     plan->a_step = plan->k_block + plan->width;
-    const int64_t tiles = ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 4 / 4 / plan->a_step / plan->tile_rows;
+    const int64_t tiles =
+        ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 4 / 4 / plan->a_step / plan->tile_rows;
     plan->a_block = ry_min(plan->rows, ry_max(1, tiles) * plan->tile_rows);
     size_t at = 0;
     plan->panel = at, at += ry_aligned((size_t)(plan->k_block * full) * 4);
-    plan->a_rows = at, at += plan->a == GEMM_A_PACKED ? ry_aligned((size_t)(plan->a_block * plan->a_step) * 4) : 0;
+    plan->a_rows = at,
+    at += plan->a == GEMM_A_PACKED ? ry_aligned((size_t)(plan->a_block * plan->a_step) * 4) : 0;
     plan->block = at, at += plan->direct ? 0 : ry_aligned((size_t)(plan->rows * full) * 4);
-    plan->bias = at, at += plan->column_bias ? ry_aligned((size_t)(full + plan->tile_columns) * 4) : 0;
+    plan->bias = at,
+    at += plan->column_bias ? ry_aligned((size_t)(full + plan->tile_columns) * 4) : 0;
     plan->scratch = at;
 }
 
@@ -196,10 +213,12 @@ static bool make_plan(const ry_query *query, gemm_plan *plan)
     if (!read_problem(query, plan)) {
         return false;
     }
-    const int64_t k_block = ry_form_wanted(query, GEMM_K_BLOCK), packed = ry_form_wanted(query, GEMM_PACKED_A);
+    const int64_t k_block = ry_form_wanted(query, GEMM_K_BLOCK),
+                  packed = ry_form_wanted(query, GEMM_PACKED_A);
     plan->k_block = k_block == RY_KNOB_FREE ? plan->k_block : k_block;
     plan->a = may_lie(plan) && packed != 1 ? as_it_lies(plan) : GEMM_A_PACKED;
-    const int64_t rows = ry_form_wanted(query, GEMM_ROWS), columns = ry_form_wanted(query, GEMM_COLUMNS);
+    const int64_t rows = ry_form_wanted(query, GEMM_ROWS),
+                  columns = ry_form_wanted(query, GEMM_COLUMNS);
     if (rows != RY_KNOB_FREE && columns != RY_KNOB_FREE) {
         set_blocks(plan, rows, columns);
     } else if (!choose_blocks(query, plan)) {
@@ -214,13 +233,15 @@ static bool make_plan(const ry_query *query, gemm_plan *plan)
 
 static void add(ry_knob_values *values, int64_t value)
 {
-    if (values->count < RY_MAX_KNOB_VALUES && (values->count == 0 || values->value[values->count - 1] != value)) {
+    if (values->count < RY_MAX_KNOB_VALUES &&
+        (values->count == 0 || values->value[values->count - 1] != value)) {
         values->value[values->count++] = value;
     }
 }
 
 /* From the largest to the smallest part. */
-static void list_parts(int64_t length, int64_t max_parts, int64_t grain, int64_t max, ry_knob_values *values)
+static void list_parts(int64_t length, int64_t max_parts, int64_t grain, int64_t max,
+                       ry_knob_values *values)
 {
     for (int64_t parts = 1; parts <= max_parts; parts = next_parts(parts, max_parts)) {
         const int64_t part = part_of(length, parts, grain);
@@ -249,10 +270,19 @@ void ry_gemm_values(const ry_query *query, int knob, ry_knob_values *values)
     const ry_machine *machine = query->target->machine;
     const matmul_shape *s = &plan.shape;
     switch (knob) {
-    case GEMM_PACKED_A: *values = may_lie(&plan) ? (ry_knob_values){2, {0, 1}} : (ry_knob_values){1, {1}}; return;
-    case GEMM_ROWS: list_parts(s->m, ry_ceil_div(s->m, plan.tile_rows), 1, max_rows(&plan, machine), values); break;
-    case GEMM_COLUMNS: list_parts(s->n, ry_ceil_div(s->n, plan.tile_columns), plan.tile_columns, max_columns(&plan, machine), values); break;
-    default: list_parts(s->k, ry_max(1, s->k / MIN_K_BLOCK), 1, 2 * max_k_block(machine), values); break;
+    case GEMM_PACKED_A:
+        *values = may_lie(&plan) ? (ry_knob_values){2, {0, 1}} : (ry_knob_values){1, {1}};
+        return;
+    case GEMM_ROWS:
+        list_parts(s->m, ry_ceil_div(s->m, plan.tile_rows), 1, max_rows(&plan, machine), values);
+        break;
+    case GEMM_COLUMNS:
+        list_parts(s->n, ry_ceil_div(s->n, plan.tile_columns), plan.tile_columns,
+                   max_columns(&plan, machine), values);
+        break;
+    default:
+        list_parts(s->k, ry_max(1, s->k / MIN_K_BLOCK), 1, 2 * max_k_block(machine), values);
+        break;
     }
     reverse(values);
 }
@@ -264,12 +294,14 @@ rynd_status ry_gemm_prepare(const ry_query *query, ry_prepared *prepared, ry_err
         return ry_form_fail(query, error);
     }
     const int64_t tasks = plan.shape.batches * plan.row_blocks * plan.column_blocks;
-    *prepared = (ry_prepared){.phases = 1,
-                              .tasks = {(size_t)tasks},
-                              .state_size = ry_aligned(sizeof plan),
-                              .scratch = plan.scratch,
-                              .work = {{(double)tasks * cycles_of(&plan, query->target->machine) * 2 * (double)plan.width, 0}},
-                              .form = {{plan.a == GEMM_A_PACKED, plan.rows, plan.columns, plan.k_block}}};
+    *prepared = (ry_prepared){
+        .phases = 1,
+        .tasks = {(size_t)tasks},
+        .state_size = ry_aligned(sizeof plan),
+        .scratch = plan.scratch,
+        .work = {{(double)tasks * cycles_of(&plan, query->target->machine) * 2 * (double)plan.width,
+                  0}},
+        .form = {{plan.a == GEMM_A_PACKED, plan.rows, plan.columns, plan.k_block}}};
     return RYND_OK;
 }
 
@@ -284,14 +316,16 @@ static bool is_float(const ry_problem *problem, int i, bool wide)
         return i >= 2;
     }
     const ry_dtype dtype = (ry_dtype)problem->in[i].dtype;
-    return dtype == RY_f32 || dtype == RY_f16 || dtype == RY_bf16 || (wide && ry_dtype_is_float(dtype));
+    return dtype == RY_f32 || dtype == RY_f16 || dtype == RY_bf16 ||
+           (wide && ry_dtype_is_float(dtype));
 }
 
 bool ry_gemm_takes_floats(const ry_problem *problem)
 {
     matmul_shape shape;
     const ry_dtype y = (ry_dtype)problem->out[0].dtype;
-    return is_float(problem, 0, false) && is_float(problem, 1, false) && is_float(problem, 2, true) && is_float(problem, 3, false) &&
+    return is_float(problem, 0, false) && is_float(problem, 1, false) &&
+           is_float(problem, 2, true) && is_float(problem, 3, false) &&
            (y == RY_f32 || y == RY_f16 || y == RY_bf16) && ry_matmul_shape_of(problem, &shape);
 }
 
@@ -299,8 +333,10 @@ bool ry_gemm_takes(const ry_problem *problem)
 {
     matmul_shape shape;
     const ry_matmul_attrs *attrs = &problem->attrs.matmul;
-    const bool integers = problem->out[0].dtype == RYND_DTYPE_I32 && problem->in[0].dtype == RYND_DTYPE_I32 &&
-                          problem->in[1].dtype == RYND_DTYPE_I32 && !ry_problem_has_input(problem, 2) &&
-                          !ry_problem_has_input(problem, 3) && attrs->alpha == 1 && attrs->activation == RY_activation_none;
+    const bool integers = problem->out[0].dtype == RYND_DTYPE_I32 &&
+                          problem->in[0].dtype == RYND_DTYPE_I32 &&
+                          problem->in[1].dtype == RYND_DTYPE_I32 &&
+                          !ry_problem_has_input(problem, 2) && !ry_problem_has_input(problem, 3) &&
+                          attrs->alpha == 1 && attrs->activation == RY_activation_none;
     return integers ? ry_matmul_shape_of(problem, &shape) : ry_gemm_takes_floats(problem);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a matrix product is cut into tasks, and what its kernels are asked before they run.
  *
- * A task computes a block of y: it goes through k in k blocks, packs the k block of b into micro-panels [k][columns]
- * (a panel that stays in the second-level cache), and reads a where it is stored, or from a packed copy of its
- * rows. Sums go on from k block to k block: their bits do not depend on the knobs, but for pairs, of which a
- * k block of odd depth ends with half a one. */
+ * A task computes a block of y: it goes through k in k blocks, packs the k block of b into
+ * micro-panels [k][columns] (a panel that stays in the second-level cache), and reads a where it is
+ * stored, or from a packed copy of its rows. Sums go on from k block to k block: their bits do not
+ * depend on the knobs, but for pairs, of which a k block of odd depth ends with half a one. */
 #ifndef RY_KERNELS_CPU_MATMUL_MATMUL_GEMM_PLAN_H
 #define RY_KERNELS_CPU_MATMUL_MATMUL_GEMM_PLAN_H
 
@@ -24,7 +24,8 @@ typedef struct gemm_plan {
     int residual; /* which input it is: c, where it is all that is added, element by element */
     bool pairs;   /* operands are pairs of neighbours along k */
     int64_t k_block, rows, columns, row_blocks, column_blocks;
-    int64_t a_block, a_step; /* rows of a that are packed at once, and floats from one to the next */
+    int64_t a_block,
+        a_step; /* rows of a that are packed at once, and floats from one to the next */
     size_t panel, a_rows, block, bias, scratch;
 } gemm_plan;
 

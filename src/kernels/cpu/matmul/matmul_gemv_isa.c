@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels: products of few rows with a large matrix, at the speed at which it comes from memory. b is read once, where it is stored:
- * by dot products where it is along k (fully connected layers), by sums of its scaled rows where it is along n. Or, where it is constant and
- * bfloat16 is accurate enough, from a rounded copy [n][k] of half the bytes. */
+/* Kernels: products of few rows with a large matrix, at the speed at which it comes from memory. b
+ * is read once, where it is stored: by dot products where it is along k (fully connected layers),
+ * by sums of its scaled rows where it is along n. Or, where it is constant and bfloat16 is accurate
+ * enough, from a rounded copy [n][k] of half the bytes. */
 #include "kernels/cpu/matmul/matmul_gemv_plan.h"
 
 #include "base/integer.h"
-#include "kernels/cpu/parts/cpu_kernel.h"
-#include "kernels/cpu/simd/simd.h"
 #include "kernels/cpu/matmul/matmul_epilogue.h"
+#include "kernels/cpu/parts/cpu_kernel.h"
 #include "kernels/cpu/parts/pack_rows.h"
+#include "kernels/cpu/simd/simd.h"
 
 enum {
     DOT_A = GEMV_DOT_A,
     DOT_B = RY_W == 16 ? 4 : 2, /* gemv_dot_b */
     MAX_SUM_ROWS = MAX_GEMV_SUM_ROWS,
     SUM_VECTORS = GEMV_SUM_VECTORS,
-    PREFETCHED = 12, /* rows of b that are fetched ahead: the hardware does not foresee steps of whole rows */
+    PREFETCHED = 12, /* rows of b that are fetched ahead: the hardware does not foresee steps of
+                        whole rows */
 };
 
 RY_INLINE ry_vf load(const ry_dtype dtype, const char *p, int64_t i)
@@ -77,7 +79,8 @@ RY_INLINE void dot_block(const ry_dtype dtype, const product *p, const int rows,
             const ry_vf a = ry_vf_load_m(p->a + i * p->a_row + k, m);
 #pragma GCC unroll 4
             for (int j = 0; j < columns; j++) {
-                sum[i][j] = ry_vf_fma(a, load_m(dtype, p->b + j * p->b_step * size, k, m), sum[i][j]);
+                sum[i][j] =
+                    ry_vf_fma(a, load_m(dtype, p->b + j * p->b_step * size, k, m), sum[i][j]);
             }
         }
     }
@@ -105,8 +108,10 @@ RY_INLINE void sum_block(const ry_dtype dtype, const product *p, const int rows,
     const char *b = p->b;
     for (int64_t k = 0; k < p->depth; k++, b += p->b_step * size) {
         /* a fetch of an address outside the matrix does nothing */
-        __builtin_prefetch((const void *)((uintptr_t)b + (uintptr_t)(PREFETCHED * p->b_step * size)));
-        __builtin_prefetch((const void *)((uintptr_t)b + (uintptr_t)(PREFETCHED * p->b_step * size + vectors * RY_W * size / 2)));
+        __builtin_prefetch(
+            (const void *)((uintptr_t)b + (uintptr_t)(PREFETCHED * p->b_step * size)));
+        __builtin_prefetch((const void *)((uintptr_t)b + (uintptr_t)(PREFETCHED * p->b_step * size +
+                                                                     vectors * RY_W * size / 2)));
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) {
             const ry_vf x = load(dtype, b, v * RY_W);
@@ -133,7 +138,8 @@ RY_INLINE void sum_tail(const ry_dtype dtype, const product *p, int64_t rows, in
     for (int64_t i = 0; i < rows; i++) {
         ry_vf sum = ry_vf_zero();
         for (int64_t k = 0; k < p->depth; k++) {
-            sum = ry_vf_fma(ry_vf_set(p->a[i * p->a_row + k]), load_m(dtype, p->b + k * p->b_step * size, 0, m), sum);
+            sum = ry_vf_fma(ry_vf_set(p->a[i * p->a_row + k]),
+                            load_m(dtype, p->b + k * p->b_step * size, 0, m), sum);
         }
         ry_vf_store_m(p->block + i * p->block_step, m, sum);
     }
@@ -209,7 +215,9 @@ typedef void (*product_function)(const product *p, int64_t rows, int64_t columns
 
 static product_function function_of(ry_dtype dtype, bool dot)
 {
-    return dtype == RY_f32 ? (dot ? dot_f32 : sum_f32) : dtype == RY_f16 ? (dot ? dot_f16 : sum_f16) : (dot ? dot_bf16 : sum_bf16);
+    return dtype == RY_f32   ? (dot ? dot_f32 : sum_f32)
+           : dtype == RY_f16 ? (dot ? dot_f16 : sum_f16)
+                             : (dot ? dot_bf16 : sum_bf16);
 }
 
 static void run(const ry_cpu_launch *launch, size_t index)
@@ -218,10 +226,12 @@ static void run(const ry_cpu_launch *launch, size_t index)
     const matmul_shape *s = &plan->shape;
     const matmul_operand *a = &s->of[MATMUL_A], *b = &s->of[MATMUL_B];
     char *scratch = launch->scratch;
-    const int64_t batch = (int64_t)index / plan->column_blocks, column = (int64_t)index % plan->column_blocks * plan->columns;
+    const int64_t batch = (int64_t)index / plan->column_blocks,
+                  column = (int64_t)index % plan->column_blocks * plan->columns;
     const int64_t columns = ry_min(plan->columns, s->n - column);
     const char *from =
-        (const char *)ry_matmul_input(s, launch, MATMUL_A) + ry_matmul_batch_offset(s, MATMUL_A, batch) * (int64_t)ry_dtype_size(a->dtype);
+        (const char *)ry_matmul_input(s, launch, MATMUL_A) +
+        ry_matmul_batch_offset(s, MATMUL_A, batch) * (int64_t)ry_dtype_size(a->dtype);
     product p = {.a = (const float *)(const void *)from,
                  .a_row = a->row,
                  .b_step = plan->dot ? b->column : b->row,
@@ -235,7 +245,8 @@ static void run(const ry_cpu_launch *launch, size_t index)
     }
     const int64_t size = (int64_t)ry_dtype_size(b->dtype);
     const char *full = plan->rounded ? launch->packed : ry_matmul_input(s, launch, MATMUL_B);
-    const char *matrix = full + (ry_matmul_batch_offset(s, MATMUL_B, batch) + column * b->column) * size;
+    const char *matrix =
+        full + (ry_matmul_batch_offset(s, MATMUL_B, batch) + column * b->column) * size;
     const product_function multiply = function_of(b->dtype, plan->dot);
     const float *first = p.a;
     for (int64_t k = 0; k < s->k; k += plan->k_block) {
@@ -245,7 +256,8 @@ static void run(const ry_cpu_launch *launch, size_t index)
         p.first = k == 0;
         multiply(&p, s->m, columns);
     }
-    RY_ISA_SYMBOL(matmul_epilogue)(s, launch, batch, 0, s->m, column, columns, p.block, plan->columns, s->alpha);
+    RY_ISA_SYMBOL(matmul_epilogue)
+    (s, launch, batch, 0, s->m, column, columns, p.block, plan->columns, s->alpha);
 }
 
 /* The columns of one task of b, rounded. */
@@ -267,9 +279,11 @@ static void pack(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-RY_CPU_KERNEL(matmul_f32_gemv, matmul, strict, .simd = RY_SIMD, .applicable = ry_gemv_takes, .knobs = ry_gemv_knobs, .knob_count = GEMV_KNOBS,
-              .values = ry_gemv_values, .prepare = ry_gemv_prepare, .initialise = ry_gemv_initialise, .run = run);
+RY_CPU_KERNEL(matmul_f32_gemv, matmul, strict, .simd = RY_SIMD, .applicable = ry_gemv_takes,
+              .knobs = ry_gemv_knobs, .knob_count = GEMV_KNOBS, .values = ry_gemv_values,
+              .prepare = ry_gemv_prepare, .initialise = ry_gemv_initialise, .run = run);
 
-RY_CPU_KERNEL(matmul_bf16_gemv, matmul, bf16, .simd = RY_SIMD, .applicable = ry_gemv_takes_rounded, .knobs = ry_gemv_knobs,
-              .knob_count = GEMV_KNOBS, .values = ry_gemv_values, .prepare = ry_gemv_prepare, .initialise = ry_gemv_initialise, .pack = pack,
+RY_CPU_KERNEL(matmul_bf16_gemv, matmul, bf16, .simd = RY_SIMD, .applicable = ry_gemv_takes_rounded,
+              .knobs = ry_gemv_knobs, .knob_count = GEMV_KNOBS, .values = ry_gemv_values,
+              .prepare = ry_gemv_prepare, .initialise = ry_gemv_initialise, .pack = pack,
               .run = run, .packed_inputs = 1u << MATMUL_B);

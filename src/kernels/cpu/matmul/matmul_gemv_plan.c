@@ -9,7 +9,8 @@
 
 enum { MAX_DOT_ROWS = 32 }; /* of a: beyond it packing b pays */
 
-const ry_knob ry_gemv_knobs[GEMV_KNOBS] = {[GEMV_COLUMNS] = {"columns", NULL, false}, [GEMV_K_BLOCK] = {"k_block", NULL, false}};
+const ry_knob ry_gemv_knobs[GEMV_KNOBS] = {
+    [GEMV_COLUMNS] = {"columns", NULL, false}, [GEMV_K_BLOCK] = {"k_block", NULL, false}};
 
 static bool is_narrow_float(ry_dtype dtype)
 {
@@ -47,8 +48,10 @@ static bool takes(const ry_problem *problem, bool rounded)
 {
     gemv_plan plan;
     return is_narrow_float((ry_dtype)problem->out[0].dtype) &&
-           (!ry_problem_has_input(problem, 2) || ry_dtype_is_float((ry_dtype)problem->in[2].dtype)) &&
-           (!ry_problem_has_input(problem, 3) || is_narrow_float((ry_dtype)problem->in[3].dtype)) && read_shape(problem, rounded, &plan);
+           (!ry_problem_has_input(problem, 2) ||
+            ry_dtype_is_float((ry_dtype)problem->in[2].dtype)) &&
+           (!ry_problem_has_input(problem, 3) || is_narrow_float((ry_dtype)problem->in[3].dtype)) &&
+           read_shape(problem, rounded, &plan);
 }
 
 bool ry_gemv_takes(const ry_problem *problem)
@@ -67,11 +70,13 @@ static int64_t grain_of(const ry_query *query, const gemv_plan *plan)
     return plan->dot ? gemv_dot_b(width) : GEMV_SUM_VECTORS * width;
 }
 
-/* A k block of as many rows as there may be takes half of a core's second-level cache: shorter ones are slower, as fetching ahead starts anew. */
+/* A k block of as many rows as there may be takes half of a core's second-level cache: shorter ones
+ * are slower, as fetching ahead starts anew. */
 static int64_t k_block_of(const ry_query *query, const gemv_plan *plan)
 {
     const int64_t half = ry_machine_core_bytes(query->target->machine, RYND_LEVEL_L2) / 2;
-    return plan->dot && plan->shape.m > GEMV_DOT_A ? ry_min(half / 4 / MAX_DOT_ROWS, plan->shape.k) : plan->shape.k;
+    return plan->dot && plan->shape.m > GEMV_DOT_A ? ry_min(half / 4 / MAX_DOT_ROWS, plan->shape.k)
+                                                   : plan->shape.k;
 }
 
 static int64_t b_size(const gemv_plan *plan)
@@ -82,7 +87,8 @@ static int64_t b_size(const gemv_plan *plan)
 static int64_t columns_of(const ry_query *query, const gemv_plan *plan)
 {
     const matmul_shape *s = &plan->shape;
-    return matmul_task_columns(query->target->machine, s->n, s->k * b_size(plan), grain_of(query, plan));
+    return matmul_task_columns(query->target->machine, s->n, s->k * b_size(plan),
+                               grain_of(query, plan));
 }
 
 static bool make_plan(const ry_query *query, gemv_plan *plan)
@@ -100,7 +106,8 @@ static bool make_plan(const ry_query *query, gemv_plan *plan)
     plan->k_block = k_block == RY_KNOB_FREE ? k_block_of(query, plan) : k_block;
     plan->column_blocks = ry_ceil_div(s->n, plan->columns);
     size_t at = 0;
-    plan->a = at, at += plan->a_copied ? ry_aligned((size_t)(s->m * plan->a_step) * sizeof(float)) : 0;
+    plan->a = at,
+    at += plan->a_copied ? ry_aligned((size_t)(s->m * plan->a_step) * sizeof(float)) : 0;
     plan->block = at, at += ry_aligned((size_t)(s->m * plan->columns) * sizeof(float));
     plan->scratch = at;
     return true;
@@ -117,7 +124,8 @@ void ry_gemv_values(const ry_query *query, int knob, ry_knob_values *values)
         matmul_list_columns(plan.shape.n, grain_of(query, &plan), columns_of(query, &plan), values);
     } else {
         const int64_t k_block = k_block_of(query, &plan);
-        *values = k_block == plan.shape.k ? (ry_knob_values){1, {k_block}} : (ry_knob_values){2, {k_block, plan.shape.k}};
+        *values = k_block == plan.shape.k ? (ry_knob_values){1, {k_block}}
+                                          : (ry_knob_values){2, {k_block, plan.shape.k}};
     }
 }
 
@@ -126,11 +134,15 @@ static double cycles_of(const gemv_plan *plan, const ry_query *query)
 {
     const struct ry_matmul_costs *cost = &ry_costs_of(query->kernel->simd.width)->matmul;
     const matmul_shape *s = &plan->shape;
-    const double width = query->kernel->simd.width, m = (double)s->m, k = (double)s->k, n = (double)s->n;
-    const bool far = ry_machine_is_far(query->target->machine, k * n * (double)(b_size(plan) * s->batches));
-    const double pieces = plan->dot ? 0 : k * (double)ry_ceil_div(s->n, GEMV_SUM_VECTORS * (int64_t)width);
+    const double width = query->kernel->simd.width, m = (double)s->m, k = (double)s->k,
+                 n = (double)s->n;
+    const bool far =
+        ry_machine_is_far(query->target->machine, k * n * (double)(b_size(plan) * s->batches));
+    const double pieces =
+        plan->dot ? 0 : k * (double)ry_ceil_div(s->n, GEMV_SUM_VECTORS * (int64_t)width);
     const double loads = plan->dot ? cost->dot * (m + (double)gemv_dot_b((int)width)) / m : 0;
-    return (double)s->batches * (m * n * k / width * (1 + loads) + pieces * (far ? cost->piece_far : cost->piece));
+    return (double)s->batches *
+           (m * n * k / width * (1 + loads) + pieces * (far ? cost->piece_far : cost->piece));
 }
 
 rynd_status ry_gemv_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -140,17 +152,19 @@ rynd_status ry_gemv_prepare(const ry_query *query, ry_prepared *prepared, ry_err
         return ry_form_fail(query, error);
     }
     const size_t packed = (size_t)(plan.shape.n * plan.shape.k) * sizeof(uint16_t);
-    *prepared = (ry_prepared){.phases = 1,
-                              .tasks = {(size_t)(plan.shape.batches * plan.column_blocks)},
-                              .state_size = ry_aligned(sizeof plan),
-                              .packed = plan.rounded ? ry_aligned(packed) : 0,
-                              .pack_tasks = plan.rounded ? (size_t)plan.column_blocks : 0,
-                              .pack_work = plan.rounded ? (double)(plan.shape.n * plan.shape.k) * 2 * query->kernel->simd.width *
-                                                              ry_costs_of(query->kernel->simd.width)->matmul.pack_rounded
-                                                        : 0,
-                              .scratch = plan.scratch,
-                              .work = {{cycles_of(&plan, query) * 2 * query->kernel->simd.width, 0}},
-                              .form = {{plan.columns, plan.k_block}}};
+    *prepared = (ry_prepared){
+        .phases = 1,
+        .tasks = {(size_t)(plan.shape.batches * plan.column_blocks)},
+        .state_size = ry_aligned(sizeof plan),
+        .packed = plan.rounded ? ry_aligned(packed) : 0,
+        .pack_tasks = plan.rounded ? (size_t)plan.column_blocks : 0,
+        .pack_work = plan.rounded
+                         ? (double)(plan.shape.n * plan.shape.k) * 2 * query->kernel->simd.width *
+                               ry_costs_of(query->kernel->simd.width)->matmul.pack_rounded
+                         : 0,
+        .scratch = plan.scratch,
+        .work = {{cycles_of(&plan, query) * 2 * query->kernel->simd.width, 0}},
+        .form = {{plan.columns, plan.k_block}}};
     return RYND_OK;
 }
 

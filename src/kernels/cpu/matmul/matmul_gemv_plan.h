@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a product of few rows with a large matrix is cut into tasks of whole columns, and what its kernels
- * are asked before they run. Sums of dot products depend on `k_block`, not on `columns`. */
+/* How a product of few rows with a large matrix is cut into tasks of whole columns, and what its
+ * kernels are asked before they run. Sums of dot products depend on `k_block`, not on `columns`. */
 #ifndef RY_KERNELS_CPU_MATMUL_MATMUL_GEMV_PLAN_H
 #define RY_KERNELS_CPU_MATMUL_MATMUL_GEMV_PLAN_H
 
@@ -26,7 +26,7 @@ typedef struct gemv_plan {
     bool dot;                       /* b is along k: dot products; else sums of b's scaled rows */
     bool a_copied, rounded;         /* rounded: b is a packed copy in bfloat16 */
     int64_t columns, column_blocks; /* of a task */
-    int64_t k_block;                  /* of k, that all rows of a is streamed */
+    int64_t k_block;                /* of k, that all rows of a is streamed */
     int64_t a_step;                 /* from row to row of the copy */
     size_t a, block, scratch;
 } gemv_plan;

@@ -20,12 +20,13 @@ static double pack_cycles(const ry_query *query, const matmul_as_conv *conv)
 {
     const struct ry_matmul_costs *cost = &ry_costs_of(query->kernel->simd.width)->matmul;
     const ry_tensor *w = &conv->in[1];
-    const double elements = (double)(w->dim[0] * w->dim[1]), vectors = elements / query->kernel->simd.width;
+    const double elements = (double)(w->dim[0] * w->dim[1]),
+                 vectors = elements / query->kernel->simd.width;
     const bool far = ry_machine_is_far(query->target->machine, 4 * elements);
     return query->kernel->accuracy == RY_ACCURACY_bf16 ? elements * cost->pack_rounded
-           : w->stride[0] == 1                         ? vectors * (far ? cost->pack_row_far : cost->pack_row)
-           : w->stride[1] == 1                         ? vectors * cost->pack_column
-                                                       : elements * cost->pack_element;
+           : w->stride[0] == 1 ? vectors * (far ? cost->pack_row_far : cost->pack_row)
+           : w->stride[1] == 1 ? vectors * cost->pack_column
+                               : elements * cost->pack_element;
 }
 
 rynd_status ry_matmul_igemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)

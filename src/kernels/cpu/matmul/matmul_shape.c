@@ -23,7 +23,8 @@ static void read_factor(const ry_tensor *t, int batch_rank, matmul_operand *oper
     }
 }
 
-static void read_sum(const ry_tensor *t, const ry_tensor *y, int batch_rank, bool has_m, bool has_n, matmul_operand *operand)
+static void read_sum(const ry_tensor *t, const ry_tensor *y, int batch_rank, bool has_m, bool has_n,
+                     matmul_operand *operand)
 {
     int64_t step[RY_MAX_RANK] = {0};
     broadcast_steps(t, y, step);
@@ -33,7 +34,8 @@ static void read_sum(const ry_tensor *t, const ry_tensor *y, int batch_rank, boo
     operand->column = has_n ? step[batch_rank + has_m] : 0;
 }
 
-/* Batches over one b are rows of one product where a's, y's and the others' rows go on with the same step. */
+/* Batches over one b are rows of one product where a's, y's and the others' rows go on with the
+ * same step. */
 static void fold_batches(matmul_shape *s)
 {
     while (s->batch_rank > 0) {
@@ -42,7 +44,8 @@ static void fold_batches(matmul_shape *s)
         for (int i = 0; i < MATMUL_OPERANDS; i++) {
             const matmul_operand *o = &s->of[i];
             if (o->dtype != RY_NONE && count > 1 &&
-                (i == MATMUL_B ? o->batch[last] != 0 : o->batch[last] != (s->m == 1 ? o->batch[last] : s->m * o->row))) {
+                (i == MATMUL_B ? o->batch[last] != 0
+                               : o->batch[last] != (s->m == 1 ? o->batch[last] : s->m * o->row))) {
                 return;
             }
         }
@@ -80,7 +83,8 @@ bool ry_matmul_shape_as_given(const ry_problem *problem, matmul_shape *s)
     s->alpha = (float)attrs->alpha;
     s->beta = (float)attrs->beta;
     const bool has_m = a->rank > 1, has_n = b->rank > 1;
-    if (a->rank < 1 || b->rank < 1 || y->rank < has_m + has_n || (!has_m && attrs->trans_a) || (!has_n && attrs->trans_b)) {
+    if (a->rank < 1 || b->rank < 1 || y->rank < has_m + has_n || (!has_m && attrs->trans_a) ||
+        (!has_n && attrs->trans_b)) {
         return false;
     }
     const int ta = attrs->trans_a != 0, tb = attrs->trans_b != 0;
@@ -115,7 +119,8 @@ bool ry_matmul_shape_as_given(const ry_problem *problem, matmul_shape *s)
 bool ry_matmul_shape_of(const ry_problem *problem, matmul_shape *s)
 {
     const bool read = ry_matmul_shape_as_given(problem, s);
-    if (read && (s->n == 1 || (s->of[MATMUL_Y].column != 1 && s->of[MATMUL_Y].row == 1 && s->m > 1))) {
+    if (read &&
+        (s->n == 1 || (s->of[MATMUL_Y].column != 1 && s->of[MATMUL_Y].row == 1 && s->m > 1))) {
         swap_operands(s);
     }
     return read;

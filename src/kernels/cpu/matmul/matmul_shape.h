@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A matrix product as numbers: y[m][n] = activation(alpha * sum over k of a[m][k] * b[k][n] + beta * c[m][n] + residual[m][n]), for each of
- * `batches` products. Plain data. numpy's rules for vectors and broadcast batches, and the transpositions, are in the strides. */
+/* A matrix product as numbers: y[m][n] = activation(alpha * sum over k of a[m][k] * b[k][n] + beta
+ * * c[m][n] + residual[m][n]), for each of `batches` products. Plain data. numpy's rules for
+ * vectors and broadcast batches, and the transpositions, are in the strides. */
 #ifndef RY_KERNELS_CPU_MATMUL_MATMUL_SHAPE_H
 #define RY_KERNELS_CPU_MATMUL_MATMUL_SHAPE_H
 
@@ -19,7 +20,8 @@ typedef struct matmul_shape {
     int batch_rank;
     int64_t batch_dim[RY_MAX_RANK];
     matmul_operand of[MATMUL_OPERANDS];
-    bool swapped; /* the problem's a is our b and the other way round: y is written along its rows */
+    bool
+        swapped; /* the problem's a is our b and the other way round: y is written along its rows */
     float alpha, beta;
 } matmul_shape;
 

@@ -7,18 +7,23 @@
 #include "kernels/form.h"
 #include "machine/machine.h"
 
-/* Columns of a task, whole grains of them: a share of all, and so many bytes that taking the task is little beside reading them. */
-static inline int64_t matmul_task_columns(const ry_machine *machine, int64_t columns, int64_t column_bytes, int64_t grain)
+/* Columns of a task, whole grains of them: a share of all, and so many bytes that taking the task
+ * is little beside reading them. */
+static inline int64_t matmul_task_columns(const ry_machine *machine, int64_t columns,
+                                          int64_t column_bytes, int64_t grain)
 {
     enum { TASKS_A_CORE = 32, READING_TO_TAKING = 128 };
-    const double rate = machine->level[RYND_LEVEL_DRAM].bandwidth.one, min = machine->task_seconds * READING_TO_TAKING * rate;
-    const int64_t share = ry_round_up(ry_ceil_div(columns, TASKS_A_CORE * (int64_t)machine->cores), grain);
+    const double rate = machine->level[RYND_LEVEL_DRAM].bandwidth.one,
+                 min = machine->task_seconds * READING_TO_TAKING * rate;
+    const int64_t share =
+        ry_round_up(ry_ceil_div(columns, TASKS_A_CORE * (int64_t)machine->cores), grain);
     const int64_t enough = ry_round_up(ry_ceil_div((int64_t)min, column_bytes), grain);
     return ry_min(ry_max(share, enough), ry_round_up(columns, grain));
 }
 
 /* The knob's values: halves of all columns, in whole grains, and what is chosen. */
-static inline void matmul_list_columns(int64_t columns, int64_t grain, int64_t chosen, ry_knob_values *values)
+static inline void matmul_list_columns(int64_t columns, int64_t grain, int64_t chosen,
+                                       ry_knob_values *values)
 {
     *values = (ry_knob_values){0};
     int64_t parts = 1;

@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batch normalisation for inference, f32: a factor and an offset a channel, over rows of one channel (NCHW) or of all channels (NHWC). */
+/* Batch normalisation for inference, f32: a factor and an offset a channel, over rows of one
+ * channel (NCHW) or of all channels (NHWC). */
 #include "kernels/cpu/norm/batch_norm_plan.h"
 
-#include "kernels/cpu/parts/cpu_kernel.h"
 #include "kernels/cpu/norm/row_moments.h"
+#include "kernels/cpu/parts/cpu_kernel.h"
 
 #include <math.h>
 
 static void run(const ry_cpu_launch *launch, size_t task)
 {
     const batch_norm_plan *s = launch->state;
-    const float *scale = launch->in[1], *bias = launch->in[2], *mean = launch->in[3], *variance = launch->in[4];
+    const float *scale = launch->in[1], *bias = launch->in[2], *mean = launch->in[3],
+                *variance = launch->in[4];
     const double epsilon = launch->problem->attrs.batch_norm.epsilon;
     const int64_t channels = s->lanes.length, inner = s->lanes.inner;
-    int64_t first = (int64_t)task * s->rows_per_task, end = first + s->rows_per_task < s->rows ? first + s->rows_per_task : s->rows;
+    int64_t first = (int64_t)task * s->rows_per_task,
+            end = first + s->rows_per_task < s->rows ? first + s->rows_per_task : s->rows;
     if (inner > 1) {
         for (int64_t row = first; row < end; row++) {
             int64_t c = row % channels;
             float factor = (float)((double)scale[c] / sqrt((double)variance[c] + epsilon));
-            ry_row_apply((float *)launch->out[0] + row * inner, (const float *)launch->in[0] + row * inner, inner, mean[c], 0, factor,
+            ry_row_apply((float *)launch->out[0] + row * inner,
+                         (const float *)launch->in[0] + row * inner, inner, mean[c], 0, factor,
                          bias[c]);
         }
         return;
@@ -36,5 +40,6 @@ static void run(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-RY_CPU_KERNEL(batch_norm_f32, batch_norm, strict, .simd = RY_SIMD, .applicable = ry_batch_norm_applicable, .prepare = ry_batch_norm_prepare,
+RY_CPU_KERNEL(batch_norm_f32, batch_norm, strict, .simd = RY_SIMD,
+              .applicable = ry_batch_norm_applicable, .prepare = ry_batch_norm_prepare,
               .initialise = ry_batch_norm_initialise, .run = run);

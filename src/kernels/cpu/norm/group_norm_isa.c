@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Group normalisation (instance normalisation where each channel is a group), f32, NCHW and NHWC: moments of parts, then their joining and the result, in
- * phases. A part of NHWC has all groups, which are joined in a phase of their own. Parts are fixed by the shape alone, and are joined in their order. */
+/* Group normalisation (instance normalisation where each channel is a group), f32, NCHW and NHWC:
+ * moments of parts, then their joining and the result, in phases. A part of NHWC has all groups,
+ * which are joined in a phase of their own. Parts are fixed by the shape alone, and are joined in
+ * their order. */
 #include "kernels/cpu/norm/group_norm_plan.h"
 
-#include "kernels/cpu/parts/cpu_kernel.h"
 #include "kernels/cpu/norm/row_moments.h"
+#include "kernels/cpu/parts/cpu_kernel.h"
 
 #include <math.h>
 
@@ -32,8 +34,10 @@ RY_INLINE void store(const block *b, float *p, ry_vf v)
     }
 }
 
-/* Over `count` positions: the sums of differences from the first position's values, and of their squares. */
-RY_INLINE void sum_block(block b, const float *x, int64_t count, int64_t channels, float *sum, float *squares)
+/* Over `count` positions: the sums of differences from the first position's values, and of their
+ * squares. */
+RY_INLINE void sum_block(block b, const float *x, int64_t count, int64_t channels, float *sum,
+                         float *squares)
 {
     ry_vf minus[VECTORS], s[VECTORS], q[VECTORS];
     for (int v = 0; v < b.vectors; v++) {
@@ -54,7 +58,8 @@ RY_INLINE void sum_block(block b, const float *x, int64_t count, int64_t channel
 }
 
 /* Of a group's channels, by the sums of each over n positions. */
-static ry_moments group_moments(const group_norm_plan *s, int64_t group, const float *x, double n, const float *sum, const float *squares)
+static ry_moments group_moments(const group_norm_plan *s, int64_t group, const float *x, double n,
+                                const float *sum, const float *squares)
 {
     const int64_t first = group * s->width, end = first + s->width;
     const double share = 1 / n, start = (double)x[first];
@@ -71,7 +76,8 @@ static ry_moments group_moments(const group_norm_plan *s, int64_t group, const f
 }
 
 /* NHWC: sums for each channel, then groups. */
-static void moments_last(const group_norm_plan *s, const float *x, int64_t count, float *scratch, ry_moments *out)
+static void moments_last(const group_norm_plan *s, const float *x, int64_t count, float *scratch,
+                         ry_moments *out)
 {
     const int64_t channels = s->channels;
     float *sum = scratch, *squares = scratch + channels;
@@ -80,8 +86,10 @@ static void moments_last(const group_norm_plan *s, const float *x, int64_t count
         sum_block((block){.vectors = VECTORS}, x + at, count, channels, sum + at, squares + at);
     }
     for (; at < channels; at += RY_W) {
-        sum_block((block){.vectors = 1, .part = true, .mask = ry_vm_first(channels - at < RY_W ? channels - at : RY_W)}, x + at, count,
-                  channels, sum + at, squares + at);
+        sum_block((block){.vectors = 1,
+                          .part = true,
+                          .mask = ry_vm_first(channels - at < RY_W ? channels - at : RY_W)},
+                  x + at, count, channels, sum + at, squares + at);
     }
     for (int64_t g = 0; g < s->groups; g++) {
         out[g * s->parts] = group_moments(s, g, x, (double)count, sum, squares);
@@ -89,8 +97,8 @@ static void moments_last(const group_norm_plan *s, const float *x, int64_t count
 }
 
 /* y = (x - mean) * factor + offset, at each of `count` positions. */
-RY_INLINE void apply_block(block b, float *y, const float *x, int64_t count, int64_t channels, const float *minus, const float *factor,
-                           const float *offset)
+RY_INLINE void apply_block(block b, float *y, const float *x, int64_t count, int64_t channels,
+                           const float *minus, const float *factor, const float *offset)
 {
     ry_vf m[VECTORS], f[VECTORS], o[VECTORS];
     for (int v = 0; v < b.vectors; v++) {
@@ -107,15 +115,18 @@ RY_INLINE void apply_block(block b, float *y, const float *x, int64_t count, int
 }
 
 /* The mean comes in two parts, so that a difference of large numbers is exact. */
-static void apply_last(const ry_cpu_launch *launch, const group_norm_plan *s, const ry_moments *moments, int64_t first, int64_t count,
-                       float *scratch)
+static void apply_last(const ry_cpu_launch *launch, const group_norm_plan *s,
+                       const ry_moments *moments, int64_t first, int64_t count, float *scratch)
 {
     const int64_t channels = s->channels;
-    const float *scale = launch->in[1], *bias = launch->in[2], *x = (const float *)launch->in[0] + first;
-    float *minus = scratch, *factor = minus + channels, *offset = factor + channels, *y = (float *)launch->out[0] + first;
+    const float *scale = launch->in[1], *bias = launch->in[2],
+                *x = (const float *)launch->in[0] + first;
+    float *minus = scratch, *factor = minus + channels, *offset = factor + channels,
+          *y = (float *)launch->out[0] + first;
     for (int64_t g = 0; g < s->groups; g++) {
         const ry_moments m = moments[g * s->parts];
-        const double inverse = 1 / sqrt(m.squares / m.count + launch->problem->attrs.group_norm.epsilon);
+        const double inverse =
+            1 / sqrt(m.squares / m.count + launch->problem->attrs.group_norm.epsilon);
         const float mean = (float)m.mean;
         for (int64_t c = g * s->width; c < (g + 1) * s->width; c++) {
             const double by = inverse * (double)scale[c];
@@ -126,16 +137,20 @@ static void apply_last(const ry_cpu_launch *launch, const group_norm_plan *s, co
     }
     int64_t at = 0;
     for (; at + VECTORS * RY_W <= channels; at += VECTORS * RY_W) {
-        apply_block((block){.vectors = VECTORS}, y + at, x + at, count, channels, minus + at, factor + at, offset + at);
+        apply_block((block){.vectors = VECTORS}, y + at, x + at, count, channels, minus + at,
+                    factor + at, offset + at);
     }
     for (; at < channels; at += RY_W) {
-        apply_block((block){.vectors = 1, .part = true, .mask = ry_vm_first(channels - at < RY_W ? channels - at : RY_W)}, y + at, x + at,
-                    count, channels, minus + at, factor + at, offset + at);
+        apply_block((block){.vectors = 1,
+                            .part = true,
+                            .mask = ry_vm_first(channels - at < RY_W ? channels - at : RY_W)},
+                    y + at, x + at, count, channels, minus + at, factor + at, offset + at);
     }
 }
 
 /* Elements [from, to) of group g, channel after channel. */
-static void apply_first(const ry_cpu_launch *launch, const group_norm_plan *s, ry_moments m, int64_t group, int64_t from, int64_t to)
+static void apply_first(const ry_cpu_launch *launch, const group_norm_plan *s, ry_moments m,
+                        int64_t group, int64_t from, int64_t to)
 {
     const float *scale = launch->in[1], *bias = launch->in[2];
     double inverse = 1 / sqrt(m.squares / m.count + launch->problem->attrs.group_norm.epsilon);
@@ -144,7 +159,8 @@ static void apply_first(const ry_cpu_launch *launch, const group_norm_plan *s, r
         int64_t in_group = from / s->spatial, c = group % s->groups * s->width + in_group;
         int64_t end = (in_group + 1) * s->spatial < to ? (in_group + 1) * s->spatial : to;
         float mean = (float)m.mean;
-        ry_row_apply((float *)launch->out[0] + base + from, (const float *)launch->in[0] + base + from, end - from, mean,
+        ry_row_apply((float *)launch->out[0] + base + from,
+                     (const float *)launch->in[0] + base + from, end - from, mean,
                      (float)(m.mean - (double)mean), (float)(inverse * (double)scale[c]), bias[c]);
         from = end;
     }
@@ -158,8 +174,10 @@ static void run(const ry_cpu_launch *launch, size_t task)
         *all = ry_moments_join_all(all, s->parts);
         return;
     }
-    int64_t part = (int64_t)task % s->parts, unit = (int64_t)task / s->parts, from = part * s->step; /* unit: image, or image and group */
-    int64_t length = s->last ? s->spatial : s->width * s->spatial, to = from + s->step < length ? from + s->step : length;
+    int64_t part = (int64_t)task % s->parts, unit = (int64_t)task / s->parts,
+            from = part * s->step; /* unit: image, or image and group */
+    int64_t length = s->last ? s->spatial : s->width * s->spatial,
+            to = from + s->step < length ? from + s->step : length;
     ry_moments *moments = launch->workspace;
     moments += unit * s->parts * (s->last ? s->groups : 1);
     float *scratch = launch->scratch;
@@ -171,11 +189,13 @@ static void run(const ry_cpu_launch *launch, size_t task)
             apply_last(launch, s, moments, at, to - from, scratch);
         }
     } else if (launch->phase == 0) {
-        moments[part] = ry_row_moments((const float *)launch->in[0] + unit * length + from, to - from);
+        moments[part] =
+            ry_row_moments((const float *)launch->in[0] + unit * length + from, to - from);
     } else {
         apply_first(launch, s, ry_moments_join_all(moments, s->parts), unit, from, to);
     }
 }
 
-RY_CPU_KERNEL(group_norm_f32, group_norm, strict, .simd = RY_SIMD, .applicable = ry_group_norm_applicable, .prepare = ry_group_norm_prepare,
+RY_CPU_KERNEL(group_norm_f32, group_norm, strict, .simd = RY_SIMD,
+              .applicable = ry_group_norm_applicable, .prepare = ry_group_norm_prepare,
               .initialise = ry_group_norm_initialise, .run = run);

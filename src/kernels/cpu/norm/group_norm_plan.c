@@ -5,11 +5,11 @@
 #include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
-#include "kernels/cpu/parts/dense_lanes.h"
 #include "kernels/cpu/norm/moments.h"
+#include "kernels/cpu/parts/dense_lanes.h"
 
-/* Parts a group: enough for many cores, few enough that joining them costs nothing. Their sizes do not
- * follow the machine, for the sums of other parts have other bits. */
+/* Parts a group: enough for many cores, few enough that joining them costs nothing. Their sizes do
+ * not follow the machine, for the sums of other parts have other bits. */
 enum { MAX_PARTS = 32, PART = 1 << 14 };
 
 void ry_group_norm_initialise(const ry_query *query, void *state)
@@ -18,7 +18,11 @@ void ry_group_norm_initialise(const ry_query *query, void *state)
     const ry_problem *problem = query->problem;
     const ry_tensor *x = &problem->in[0];
     int64_t groups = problem->attrs.group_norm.groups;
-    *s = (group_norm_plan){.last = !ry_tensor_is_row_major(x), .images = x->dim[0], .groups = groups, .channels = x->dim[1], .spatial = 1};
+    *s = (group_norm_plan){.last = !ry_tensor_is_row_major(x),
+                           .images = x->dim[0],
+                           .groups = groups,
+                           .channels = x->dim[1],
+                           .spatial = 1};
     for (int i = 2; i < x->rank; i++) {
         s->spatial *= x->dim[i];
     }
@@ -38,9 +42,11 @@ bool ry_group_norm_applicable(const ry_problem *problem)
             return false;
         }
     }
-    return ry_problem_has_output(problem, 0) && problem->out[0].dtype == RYND_DTYPE_F32 && x->rank >= 2 && ry_tensor_count(x) > 0 &&
-           ry_lanes_alike(x, &problem->out[0]) && (ry_tensor_is_row_major(x) || ry_tensor_is_channels_last(x)) &&
-           problem->attrs.group_norm.groups > 0 && x->dim[1] % problem->attrs.group_norm.groups == 0;
+    return ry_problem_has_output(problem, 0) && problem->out[0].dtype == RYND_DTYPE_F32 &&
+           x->rank >= 2 && ry_tensor_count(x) > 0 && ry_lanes_alike(x, &problem->out[0]) &&
+           (ry_tensor_is_row_major(x) || ry_tensor_is_channels_last(x)) &&
+           problem->attrs.group_norm.groups > 0 &&
+           x->dim[1] % problem->attrs.group_norm.groups == 0;
 }
 
 rynd_status ry_group_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -59,7 +65,8 @@ rynd_status ry_group_norm_prepare(const ry_query *query, ry_prepared *prepared, 
     prepared->scratch = s.last ? (size_t)(3 * s.channels + 15) / 16 * 64 : 0;
     const ry_tensor *x = &query->problem->in[0];
     const double count = (double)ry_tensor_count(x), rows = (double)(s.images * s.channels);
-    const double work = s.last ? count * cost->group_last : count * cost->group_first + rows * cost->group_row;
+    const double work =
+        s.last ? count * cost->group_last : count * cost->group_first + rows * cost->group_row;
     ry_count_work(work, ry_problem_bytes(query->problem) + (double)ry_tensor_bytes(x), prepared);
     return RYND_OK;
 }

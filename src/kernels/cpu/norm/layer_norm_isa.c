@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layer normalisation and its root-mean-square form, f32, over contiguous rows: several short rows at once, whose sums hide each other's latency. */
+/* Layer normalisation and its root-mean-square form, f32, over contiguous rows: several short rows
+ * at once, whose sums hide each other's latency. */
 #include "kernels/cpu/norm/layer_norm_plan.h"
 
-#include "kernels/cpu/parts/cpu_kernel.h"
 #include "kernels/cpu/norm/row_moments.h"
+#include "kernels/cpu/parts/cpu_kernel.h"
 
 #include <math.h>
 
@@ -35,7 +36,8 @@ RY_INLINE void sum_lanes(const ry_vf *v, int rows, float *sum)
 }
 
 /* Of d = x - estimate over each of `rows` rows: the sum, and the sum of d * d. */
-RY_INLINE void sum_rows(const norm *s, const float *x, int rows, const float *estimate, float *sum, float *squares)
+RY_INLINE void sum_rows(const norm *s, const float *x, int rows, const float *estimate, float *sum,
+                        float *squares)
 {
     const int64_t full = s->length - s->length % RY_W;
     ry_vf minus[TOGETHER], a[TOGETHER], q[TOGETHER];
@@ -52,7 +54,8 @@ RY_INLINE void sum_rows(const norm *s, const float *x, int rows, const float *es
     }
     for (int r = 0; r < rows; r++) {
         if (full < s->length) {
-            const ry_vf d = ry_vf_fma(minus[r], s->live, ry_vf_load_m(x + r * s->length + full, s->tail));
+            const ry_vf d =
+                ry_vf_fma(minus[r], s->live, ry_vf_load_m(x + r * s->length + full, s->tail));
             a[r] = ry_vf_add(a[r], d);
             q[r] = ry_vf_fma(d, d, q[r]);
         }
@@ -81,8 +84,8 @@ RY_INLINE void estimate_rows(const norm *s, const float *x, int rows, float *est
 }
 
 /* rest: of the mean beside its estimate; squares: of differences from the mean. */
-RY_INLINE void factors_of(const norm *s, int64_t row, int rows, const float *estimate, const double *rest, const double *squares,
-                          row_factors *f)
+RY_INLINE void factors_of(const norm *s, int64_t row, int rows, const float *estimate,
+                          const double *rest, const double *squares, row_factors *f)
 {
     float inverse[TOGETHER], offset[TOGETHER];
     for (int r = 0; r < rows; r++) {
@@ -92,7 +95,8 @@ RY_INLINE void factors_of(const norm *s, int64_t row, int rows, const float *est
     }
     for (int r = 0; r < rows; r++) {
         f[r] = (row_factors){ry_vf_set(-estimate[r]), ry_vf_set(inverse[r]), ry_vf_set(offset[r])};
-        if (s->means) { /* differences from an infinity are no numbers: the estimate itself knows better */
+        if (s->means) { /* differences from an infinity are no numbers: the estimate itself knows
+                           better */
             const double mean = (double)estimate[r] + rest[r];
             s->means[row + r] = isfinite(mean) ? (float)mean : estimate[r];
         }
@@ -102,14 +106,17 @@ RY_INLINE void factors_of(const norm *s, int64_t row, int rows, const float *est
     }
 }
 
-RY_INLINE void apply_rows(const norm *s, float *y, const float *x, int rows, const row_factors *f, bool scale, bool bias)
+RY_INLINE void apply_rows(const norm *s, float *y, const float *x, int rows, const row_factors *f,
+                          bool scale, bool bias)
 {
     const ry_vf one = ry_vf_set(1), zero = ry_vf_zero();
     const int64_t n = s->length, full = n - n % RY_W;
     for (int64_t i = 0; i < full; i += RY_W) {
-        const ry_vf by = scale ? ry_vf_load(s->scale + i) : one, plus = bias ? ry_vf_load(s->bias + i) : zero;
+        const ry_vf by = scale ? ry_vf_load(s->scale + i) : one,
+                    plus = bias ? ry_vf_load(s->bias + i) : zero;
         for (int r = 0; r < rows; r++) {
-            const ry_vf d = ry_vf_fma(ry_vf_add(ry_vf_load(x + r * n + i), f[r].minus), f[r].inverse, f[r].offset);
+            const ry_vf d = ry_vf_fma(ry_vf_add(ry_vf_load(x + r * n + i), f[r].minus),
+                                      f[r].inverse, f[r].offset);
             ry_vf_store(y + r * n + i, ry_vf_fma(d, by, plus));
         }
     }
@@ -117,7 +124,9 @@ RY_INLINE void apply_rows(const norm *s, float *y, const float *x, int rows, con
         const ry_vf by = scale ? ry_vf_load_m(s->scale + full, s->tail) : one;
         const ry_vf plus = bias ? ry_vf_load_m(s->bias + full, s->tail) : zero;
         for (int r = 0; r < rows; r++) {
-            const ry_vf d = ry_vf_fma(ry_vf_add(ry_vf_load_m(x + r * n + full, s->tail), f[r].minus), f[r].inverse, f[r].offset);
+            const ry_vf d =
+                ry_vf_fma(ry_vf_add(ry_vf_load_m(x + r * n + full, s->tail), f[r].minus),
+                          f[r].inverse, f[r].offset);
             ry_vf_store_m(y + r * n + full, s->tail, ry_vf_fma(d, by, plus));
         }
     }
@@ -180,7 +189,8 @@ static void run(const ry_cpu_launch *launch, size_t task)
     const layer_norm_plan *plan = launch->state;
     const ry_problem *problem = launch->problem;
     const int64_t n = plan->length, first = (int64_t)task * plan->rows_per_task;
-    const int64_t end = first + plan->rows_per_task < plan->rows ? first + plan->rows_per_task : plan->rows;
+    const int64_t end =
+        first + plan->rows_per_task < plan->rows ? first + plan->rows_per_task : plan->rows;
     norm s = {.scale = ry_problem_has_input(problem, 1) ? launch->in[1] : NULL,
               .bias = ry_problem_has_input(problem, 2) ? launch->in[2] : NULL,
               .means = ry_problem_has_output(problem, 1) ? launch->out[1] : NULL,
@@ -207,5 +217,6 @@ static void run(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-RY_CPU_KERNEL(layer_norm_f32, layer_norm, strict, .simd = RY_SIMD, .applicable = ry_layer_norm_applicable, .prepare = ry_layer_norm_prepare,
+RY_CPU_KERNEL(layer_norm_f32, layer_norm, strict, .simd = RY_SIMD,
+              .applicable = ry_layer_norm_applicable, .prepare = ry_layer_norm_prepare,
               .initialise = ry_layer_norm_initialise, .run = run);

@@ -11,7 +11,8 @@ static void rows_of(const ry_problem *problem, layer_norm_plan *s)
     const ry_tensor *x = &problem->in[0];
     *s = (layer_norm_plan){.rows = 1, .length = 1};
     for (int i = 0; i < x->rank; i++) {
-        *(i < ry_axis(problem->attrs.layer_norm.axis, x->rank) ? &s->rows : &s->length) *= x->dim[i];
+        *(i < ry_axis(problem->attrs.layer_norm.axis, x->rank) ? &s->rows : &s->length) *=
+            x->dim[i];
     }
 }
 
@@ -30,14 +31,17 @@ static bool row_major_f32(const ry_tensor *t)
 bool ry_layer_norm_applicable(const ry_problem *problem)
 {
     const ry_tensor *x = &problem->in[0];
-    if (!ry_problem_has_input(problem, 0) || !ry_problem_has_output(problem, 0) || ry_axis(problem->attrs.layer_norm.axis, x->rank) < 0) {
+    if (!ry_problem_has_input(problem, 0) || !ry_problem_has_output(problem, 0) ||
+        ry_axis(problem->attrs.layer_norm.axis, x->rank) < 0) {
         return false;
     }
     layer_norm_plan s;
     rows_of(problem, &s);
-    for (int i = 0; i < 3; i++) { /* scale and bias have the row's own shape: nothing is broadcast within a row */
+    for (int i = 0; i < 3;
+         i++) { /* scale and bias have the row's own shape: nothing is broadcast within a row */
         const ry_tensor *t = &problem->in[i];
-        if (ry_problem_has_input(problem, i) && (!row_major_f32(t) || (i > 0 && ry_tensor_count(t) != s.length))) {
+        if (ry_problem_has_input(problem, i) &&
+            (!row_major_f32(t) || (i > 0 && ry_tensor_count(t) != s.length))) {
             return false;
         }
         if (ry_problem_has_output(problem, i) && !row_major_f32(&problem->out[i])) {

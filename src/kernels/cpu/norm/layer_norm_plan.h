@@ -5,8 +5,8 @@
 
 #include "kernels/kernel.h"
 
-/* Longer rows are summed in parts. At most LAYER_NORM_SHORT / RY_W numbers are added in f32 one after
- * another. */
+/* Longer rows are summed in parts. At most LAYER_NORM_SHORT / RY_W numbers are added in f32 one
+ * after another. */
 enum { LAYER_NORM_SHORT = 1024 };
 
 typedef struct layer_norm_plan {

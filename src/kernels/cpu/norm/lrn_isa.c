@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Local response normalisation across channels, f32: NCHW by blocks of positions side by side, NHWC by rows of channels. */
+/* Local response normalisation across channels, f32: NCHW by blocks of positions side by side, NHWC
+ * by rows of channels. */
 #include "kernels/cpu/norm/lrn_plan.h"
 
 #include "base/integer.h"
@@ -12,7 +13,8 @@ typedef struct formula {
 } formula;
 
 /* y = x * (bias + factor * sum) ^ -beta. The usual beta of 3/4 is two square roots. */
-static void scale(float *restrict y, const float *restrict x, const float *restrict sum, int64_t n, formula f)
+static void scale(float *restrict y, const float *restrict x, const float *restrict sum, int64_t n,
+                  formula f)
 {
     if (f.beta == 0.75f) {
         for (int64_t i = 0; i < n; i++) {
@@ -33,12 +35,14 @@ static void add_squares(float *restrict sum, const float *restrict x, int64_t n)
     }
 }
 
-static void columns_of(float *y, const float *x, int64_t channels, int64_t step, int64_t columns, int64_t size, formula f)
+static void columns_of(float *y, const float *x, int64_t channels, int64_t step, int64_t columns,
+                       int64_t size, formula f)
 {
     float sum[RY_LANE_COLUMNS];
     for (int64_t c = 0; c < channels; c++) {
         memset(sum, 0, sizeof sum);
-        for (int64_t k = ry_clamp(c - (size - 1) / 2, 0, channels); k < ry_clamp(c + size / 2 + 1, 0, channels); k++) {
+        for (int64_t k = ry_clamp(c - (size - 1) / 2, 0, channels);
+             k < ry_clamp(c + size / 2 + 1, 0, channels); k++) {
             add_squares(sum, x + k * step, columns);
         }
         scale(y + c * step, x + c * step, sum, columns, f);
@@ -62,18 +66,21 @@ static void run(const ry_cpu_launch *launch, size_t task)
     const ry_lane_blocks *s = launch->state;
     const ry_lrn_attrs *a = &launch->problem->attrs.lrn;
     const formula f = {(float)a->bias, (float)(a->alpha / (double)a->size), (float)a->beta};
-    const int64_t channels = s->lanes.length, inner = s->lanes.inner, size = a->size < 2 * channels ? a->size : 2 * channels;
+    const int64_t channels = s->lanes.length, inner = s->lanes.inner,
+                  size = a->size < 2 * channels ? a->size : 2 * channels;
     const ry_lane_range units = ry_lane_blocks_task(s, task);
     float *sum = launch->scratch;
     for (int64_t unit = units.first; unit < units.end; unit++) {
         if (s->blocks == 0) {
-            row_of((float *)launch->out[0] + unit * channels, (const float *)launch->in[0] + unit * channels, channels, size, sum, f);
+            row_of((float *)launch->out[0] + unit * channels,
+                   (const float *)launch->in[0] + unit * channels, channels, size, sum, f);
         } else {
             const ry_lane_unit u = ry_lane_blocks_unit(s, unit);
-            columns_of((float *)launch->out[0] + u.at, (const float *)launch->in[0] + u.at, channels, inner, u.columns, size, f);
+            columns_of((float *)launch->out[0] + u.at, (const float *)launch->in[0] + u.at,
+                       channels, inner, u.columns, size, f);
         }
     }
 }
 
-RY_CPU_KERNEL(lrn_f32, lrn, strict, .simd = RY_SIMD, .applicable = ry_lrn_applicable, .prepare = ry_lrn_prepare, .initialise = ry_lrn_initialise,
-              .run = run);
+RY_CPU_KERNEL(lrn_f32, lrn, strict, .simd = RY_SIMD, .applicable = ry_lrn_applicable,
+              .prepare = ry_lrn_prepare, .initialise = ry_lrn_initialise, .run = run);

@@ -17,9 +17,11 @@ void ry_lrn_initialise(const ry_query *query, void *state)
 bool ry_lrn_applicable(const ry_problem *problem)
 {
     ry_lanes lanes;
-    return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) && problem->in[0].dtype == RYND_DTYPE_F32 &&
-           problem->out[0].dtype == RYND_DTYPE_F32 && problem->in[0].rank >= 2 && problem->attrs.lrn.size > 0 &&
-           ry_lanes_alike(&problem->in[0], &problem->out[0]) && ry_lanes_make(&problem->in[0], 1, 2, &lanes);
+    return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) &&
+           problem->in[0].dtype == RYND_DTYPE_F32 && problem->out[0].dtype == RYND_DTYPE_F32 &&
+           problem->in[0].rank >= 2 && problem->attrs.lrn.size > 0 &&
+           ry_lanes_alike(&problem->in[0], &problem->out[0]) &&
+           ry_lanes_make(&problem->in[0], 1, 2, &lanes);
 }
 
 rynd_status ry_lrn_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)

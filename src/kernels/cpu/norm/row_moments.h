@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mean and variance of rows of floats, and applying them, for *_isa.c sources.
  *
- * Differences are taken from a first estimate of the mean, so that nothing is lost to cancellation; parts are joined by Chan, Golub and LeVeque's formula
+ * Differences are taken from a first estimate of the mean, so that nothing is lost to cancellation;
+ * parts are joined by Chan, Golub and LeVeque's formula
  * ("Algorithms for Computing the Sample Variance", The American Statistician 37, 1983). */
 #ifndef RY_KERNELS_CPU_NORM_ROW_MOMENTS_H
 #define RY_KERNELS_CPU_NORM_ROW_MOMENTS_H
 
-#include "kernels/cpu/simd/lane_sums.h"
 #include "kernels/cpu/norm/moments.h"
+#include "kernels/cpu/simd/lane_sums.h"
 
 RY_INLINE ry_moments ry_moments_join(ry_moments a, ry_moments b)
 {
@@ -15,7 +16,8 @@ RY_INLINE ry_moments ry_moments_join(ry_moments a, ry_moments b)
     if (a.count == 0) {
         return b;
     }
-    return (ry_moments){count, a.mean + d * (b.count / count), a.squares + b.squares + d * d * (a.count * b.count / count)};
+    return (ry_moments){count, a.mean + d * (b.count / count),
+                        a.squares + b.squares + d * d * (a.count * b.count / count)};
 }
 
 /* Of many at once, with one division. */
@@ -79,13 +81,16 @@ RY_INLINE ry_moments ry_row_moments(const float *x, int64_t n)
         ry_row_sums(x + i, count, 0, &sum, &squares);
         float estimate = (float)(sum / max);
         ry_row_sums(x + i, count, estimate, &sum, &squares);
-        all = ry_moments_join(all, (ry_moments){max, (double)estimate + sum / max, squares - sum * sum / max});
+        all = ry_moments_join(
+            all, (ry_moments){max, (double)estimate + sum / max, squares - sum * sum / max});
     }
     return all;
 }
 
-/* y = (x - mean) * factor + offset; the mean comes in two parts, so that a difference of large numbers is exact. */
-RY_INLINE void ry_row_apply(float *restrict y, const float *restrict x, int64_t n, float mean, float rest, float factor, float offset)
+/* y = (x - mean) * factor + offset; the mean comes in two parts, so that a difference of large
+ * numbers is exact. */
+RY_INLINE void ry_row_apply(float *restrict y, const float *restrict x, int64_t n, float mean,
+                            float rest, float factor, float offset)
 {
     for (int64_t i = 0; i < n; i++) {
         y[i] = ((x[i] - mean) - rest) * factor + offset;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Softmax and log-softmax along any axis, computed in f32: by rows where the axis is contiguous, else by blocks of columns side by side. Blocks of f16 and
- * bf16 are converted in scratch memory. */
+/* Softmax and log-softmax along any axis, computed in f32: by rows where the axis is contiguous,
+ * else by blocks of columns side by side. Blocks of f16 and bf16 are converted in scratch memory.
+ */
 #include "kernels/cpu/norm/softmax_plan.h"
 
 #include "kernels/cpu/parts/cpu_kernel.h"
 #include "kernels/cpu/simd/half_rows.h"
+#include "kernels/cpu/simd/lane_sums.h"
 #include "kernels/cpu/simd/simd.h"
 #include "kernels/cpu/simd/vector_math.h"
-#include "kernels/cpu/simd/lane_sums.h"
 
 /* The lanes of a row's last vector. */
 typedef struct tail {
@@ -51,12 +52,16 @@ RY_INLINE ry_vf exponentials(ry_vf x)
     return ry_vf_load(lanes);
 }
 
-/* Writes the exponentials of the differences from the maximum but for the tail's, which it gives, and gives their sum. */
-RY_INLINE float row_exponentials(float *restrict y, const float *restrict x, int64_t n, float maximum, const tail *t, ry_vf *last)
+/* Writes the exponentials of the differences from the maximum but for the tail's, which it gives,
+ * and gives their sum. */
+RY_INLINE float row_exponentials(float *restrict y, const float *restrict x, int64_t n,
+                                 float maximum, const tail *t, ry_vf *last)
 {
     const int64_t full = n - n % RY_W;
     const ry_vf minus = ry_vf_set(-maximum);
-    *last = exponentials(ry_vf_fma(minus, t->live, ry_vf_load_m(x + full, t->mask))); /* 1 in dead lanes: subnormal numbers are slow */
+    *last = exponentials(ry_vf_fma(
+        minus, t->live,
+        ry_vf_load_m(x + full, t->mask))); /* 1 in dead lanes: subnormal numbers are slow */
     ry_vf sum = ry_vf_mul(*last, t->live);
     for (int64_t i = 0; i < full; i += RY_W) {
         const ry_vf e = exponentials(ry_vf_add(ry_vf_load(x + i), minus));
@@ -66,7 +71,8 @@ RY_INLINE float row_exponentials(float *restrict y, const float *restrict x, int
     return ry_vf_sum(sum);
 }
 
-static void softmax_row(float *restrict y, const float *restrict x, int64_t n, const tail *t, bool logarithm)
+static void softmax_row(float *restrict y, const float *restrict x, int64_t n, const tail *t,
+                        bool logarithm)
 {
     const int64_t full = n - n % RY_W;
     ry_vf last;
@@ -76,7 +82,8 @@ static void softmax_row(float *restrict y, const float *restrict x, int64_t n, c
         for (int64_t i = 0; i < full; i += RY_W) {
             ry_vf_store(y + i, ry_vf_add(ry_vf_add(ry_vf_load(x + i), less), rest));
         }
-        ry_vf_store_m(y + full, t->mask, ry_vf_add(ry_vf_add(ry_vf_load_m(x + full, t->mask), less), rest));
+        ry_vf_store_m(y + full, t->mask,
+                      ry_vf_add(ry_vf_add(ry_vf_load_m(x + full, t->mask), less), rest));
     } else {
         const ry_vf factor = ry_vf_set(1 / sum);
         for (int64_t i = 0; i < full; i += RY_W) {
@@ -86,7 +93,8 @@ static void softmax_row(float *restrict y, const float *restrict x, int64_t n, c
     }
 }
 
-static void add_exponentials(float *restrict y, const float *restrict x, const float *restrict shift, float *restrict sum, int64_t columns)
+static void add_exponentials(float *restrict y, const float *restrict x,
+                             const float *restrict shift, float *restrict sum, int64_t columns)
 {
     for (int64_t i = 0; i < columns; i++) {
         y[i] = ry_f32_exp(x[i] - shift[i]);
@@ -95,7 +103,8 @@ static void add_exponentials(float *restrict y, const float *restrict x, const f
 }
 
 /* `columns` softmaxes of `length` elements that are stored `step` apart. */
-static void softmax_columns(float *restrict y, const float *restrict x, int64_t length, int64_t step, int64_t columns, bool logarithm)
+static void softmax_columns(float *restrict y, const float *restrict x, int64_t length,
+                            int64_t step, int64_t columns, bool logarithm)
 {
     float shift[RY_LANE_COLUMNS], sum[RY_LANE_COLUMNS];
     for (int64_t i = 0; i < columns; i++) {
@@ -115,13 +124,15 @@ static void softmax_columns(float *restrict y, const float *restrict x, int64_t 
     }
     for (int64_t k = 0; k < length; k++) {
         for (int64_t i = 0; i < columns; i++) {
-            y[k * step + i] = logarithm ? (x[k * step + i] - shift[i]) - sum[i] : y[k * step + i] * sum[i];
+            y[k * step + i] =
+                logarithm ? (x[k * step + i] - shift[i]) - sum[i] : y[k * step + i] * sum[i];
         }
     }
 }
 
 /* `columns` lanes (one, where lanes are rows) from element `at` on. */
-static void softmax_block(const ry_lane_blocks *s, float *y, const float *x, int64_t step, int64_t columns, const tail *t, bool logarithm)
+static void softmax_block(const ry_lane_blocks *s, float *y, const float *x, int64_t step,
+                          int64_t columns, const tail *t, bool logarithm)
 {
     if (s->blocks == 0) {
         softmax_row(y, x, s->lanes.length, t, logarithm);
@@ -143,7 +154,8 @@ static void run(const ry_cpu_launch *launch, size_t task)
         const ry_lane_unit u = ry_lane_blocks_unit(s, unit);
         const int64_t at = u.at, columns = u.columns;
         if (dtype == RYND_DTYPE_F32) {
-            softmax_block(s, (float *)launch->out[0] + at, (const float *)launch->in[0] + at, inner, columns, &t, logarithm);
+            softmax_block(s, (float *)launch->out[0] + at, (const float *)launch->in[0] + at, inner,
+                          columns, &t, logarithm);
             continue;
         }
         float *result = block + length * columns;
@@ -158,5 +170,5 @@ static void run(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-RY_CPU_KERNEL(softmax_f32, softmax, strict, .simd = RY_SIMD, .applicable = ry_softmax_applicable, .prepare = ry_softmax_prepare,
-              .initialise = ry_softmax_initialise, .run = run);
+RY_CPU_KERNEL(softmax_f32, softmax, strict, .simd = RY_SIMD, .applicable = ry_softmax_applicable,
+              .prepare = ry_softmax_prepare, .initialise = ry_softmax_initialise, .run = run);

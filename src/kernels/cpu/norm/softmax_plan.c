@@ -26,8 +26,9 @@ void ry_softmax_initialise(const ry_query *query, void *state)
 bool ry_softmax_applicable(const ry_problem *problem)
 {
     ry_lanes lanes;
-    return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) && ry_row_dtype(problem->in[0].dtype) &&
-           problem->out[0].dtype == problem->in[0].dtype && problem->attrs.softmax.kind != RY_softmax_kind_hardmax &&
+    return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) &&
+           ry_row_dtype(problem->in[0].dtype) && problem->out[0].dtype == problem->in[0].dtype &&
+           problem->attrs.softmax.kind != RY_softmax_kind_hardmax &&
            ry_lanes_alike(&problem->in[0], &problem->out[0]) && lanes_of(problem, &lanes);
 }
 
@@ -48,7 +49,8 @@ rynd_status ry_softmax_prepare(const ry_query *query, ry_prepared *prepared, ry_
     ry_lane_blocks s;
     ry_softmax_initialise(query, &s);
     ry_lane_blocks_prepare(&s, prepared);
-    ry_count_work(work_of(&s.lanes, query->kernel->simd.width), ry_problem_bytes(problem), prepared);
+    ry_count_work(work_of(&s.lanes, query->kernel->simd.width), ry_problem_bytes(problem),
+                  prepared);
     if (problem->in[0].dtype != RYND_DTYPE_F32) { /* a block, and its result */
         int64_t columns = s.lanes.inner < RY_LANE_COLUMNS ? s.lanes.inner : RY_LANE_COLUMNS;
         prepared->scratch = (size_t)(2 * s.lanes.length * columns + 15) / 16 * 64;

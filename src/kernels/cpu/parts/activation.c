@@ -14,5 +14,6 @@ bool ry_activation_bounds(ry_activation_of activation, float *low, float *high)
         *low = activation.alpha;
         *high = activation.beta;
     }
-    return activation.kind == RY_activation_none || activation.kind == RY_activation_relu || activation.kind == RY_activation_clip;
+    return activation.kind == RY_activation_none || activation.kind == RY_activation_relu ||
+           activation.kind == RY_activation_clip;
 }

@@ -44,8 +44,10 @@ static const activate_function forms[] = {
 #undef RY_ACTIVATION
 };
 
-/* The rest of a row goes through a vector of its own: one float after the other, it would take longer than many vectors. */
-void RY_ISA_SYMBOL(activate_rows)(ry_activation_of activation, float *row, int64_t step, int64_t rows, int64_t n)
+/* The rest of a row goes through a vector of its own: one float after the other, it would take
+ * longer than many vectors. */
+void RY_ISA_SYMBOL(activate_rows)(ry_activation_of activation, float *row, int64_t step,
+                                  int64_t rows, int64_t n)
 {
     if (step == n) {
         n *= rows;

@@ -48,11 +48,13 @@ static bool is_empty(const ry_tensor *tensor)
 
 bool ry_conv_is_spatial(const ry_problem *problem)
 {
-    if (problem->op == RY_OP_conv ? problem->attrs.conv.dir != RY_direction_fwd : problem->op != RY_OP_convt) {
+    if (problem->op == RY_OP_conv ? problem->attrs.conv.dir != RY_direction_fwd
+                                  : problem->op != RY_OP_convt) {
         return false;
     }
     const int rank = problem->in[0].rank;
-    return rank >= 3 && rank <= 2 + RY_SPACE && !is_empty(&problem->in[0]) && !is_empty(&problem->in[1]) && !is_empty(&problem->out[0]);
+    return rank >= 3 && rank <= 2 + RY_SPACE && !is_empty(&problem->in[0]) &&
+           !is_empty(&problem->in[1]) && !is_empty(&problem->out[0]);
 }
 
 /* Has every axis unit stride, and no more padding than the window reaches over? */
@@ -84,14 +86,17 @@ static void finish_tap(const ry_conv_geometry *g, const ry_conv_phase *phase, ry
     tap->offset = 0;
     for (int i = 0; i < RY_SPACE; i++) {
         tap->offset += tap->at[i] * g->x_step[i];
-        const ry_window_range inside = ry_window_inside(g->in[i], tap->at[i], g->stride[i], phase->grid[i]);
+        const ry_window_range inside =
+            ry_window_inside(g->in[i], tap->at[i], g->stride[i], phase->grid[i]);
         tap->first[i] = inside.begin;
         tap->end[i] = inside.end;
     }
 }
 
-/* The window; that of a transposed convolution that reads as a forward one has its taps backwards. */
-static void find_window(const ry_problem *problem, const ry_window_axis *axis, bool mirrored, ry_conv_geometry *g)
+/* The window; that of a transposed convolution that reads as a forward one has its taps backwards.
+ */
+static void find_window(const ry_problem *problem, const ry_window_axis *axis, bool mirrored,
+                        ry_conv_geometry *g)
 {
     for (int i = 0; i < RY_SPACE; i++) {
         const int64_t step = step_of(&problem->in[1], i);
@@ -111,11 +116,13 @@ static void find_window(const ry_problem *problem, const ry_window_axis *axis, b
 /* Does tap r of an axis read inside x for any output? */
 static bool reaches_x(const ry_conv_geometry *g, int i, int64_t r)
 {
-    const ry_window_range inside = ry_window_inside(g->in[i], r * g->dilation[i] - g->before[i], g->stride[i], g->out[i]);
+    const ry_window_range inside =
+        ry_window_inside(g->in[i], r * g->dilation[i] - g->before[i], g->stride[i], g->out[i]);
     return inside.begin < inside.end;
 }
 
-/* Leaves out the taps at the ends of each axis that read nothing but padding: wide dilated windows on small x have many. */
+/* Leaves out the taps at the ends of each axis that read nothing but padding: wide dilated windows
+ * on small x have many. */
 static void trim_window(ry_conv_geometry *g)
 {
     for (int i = 0; i < RY_SPACE; i++) {
@@ -133,7 +140,8 @@ static void trim_window(ry_conv_geometry *g)
 }
 
 /* The one phase of what reads as a forward convolution. */
-static void forward_phase(const ry_problem *problem, ry_conv_geometry *g, ry_conv_phase *phase, ry_conv_tap *tap)
+static void forward_phase(const ry_problem *problem, ry_conv_geometry *g, ry_conv_phase *phase,
+                          ry_conv_tap *tap)
 {
     g->phases = 1;
     g->taps = g->kernel[0] * g->kernel[1] * g->kernel[2];
@@ -162,7 +170,8 @@ static void forward_phase(const ry_problem *problem, ry_conv_geometry *g, ry_con
 }
 
 /* The taps that reach the outputs of phase `residue`. Returns their count. */
-static int64_t phase_taps(const ry_problem *problem, const ry_window_axis *axis, const ry_conv_geometry *g, const int64_t *residue,
+static int64_t phase_taps(const ry_problem *problem, const ry_window_axis *axis,
+                          const ry_conv_geometry *g, const int64_t *residue,
                           const ry_conv_phase *phase, ry_conv_tap *tap)
 {
     ry_window_readers along[RY_SPACE];
@@ -186,8 +195,8 @@ static int64_t phase_taps(const ry_problem *problem, const ry_window_axis *axis,
     return count;
 }
 
-static void transposed_phases(const ry_problem *problem, const ry_window_axis *axis, ry_conv_geometry *g, ry_conv_phase *phase,
-                              ry_conv_tap *tap)
+static void transposed_phases(const ry_problem *problem, const ry_window_axis *axis,
+                              ry_conv_geometry *g, ry_conv_phase *phase, ry_conv_tap *tap)
 {
     const int64_t *stride = g->output_stride;
     int64_t residues[RY_SPACE];
@@ -197,7 +206,8 @@ static void transposed_phases(const ry_problem *problem, const ry_window_axis *a
     const ry_tensor *y = &problem->out[0];
     g->phases = g->taps = 0;
     for (int64_t p = 0; p < residues[0] * residues[1] * residues[2]; p++) {
-        const int64_t residue[RY_SPACE] = {p / (residues[1] * residues[2]), p / residues[2] % residues[1], p % residues[2]};
+        const int64_t residue[RY_SPACE] = {p / (residues[1] * residues[2]),
+                                           p / residues[2] % residues[1], p % residues[2]};
         ry_conv_phase next = {.first_tap = g->taps};
         for (int i = 0; i < RY_SPACE; i++) {
             next.grid[i] = ry_ceil_div(g->out[i] - residue[i], stride[i]);
@@ -218,7 +228,8 @@ static void transposed_phases(const ry_problem *problem, const ry_window_axis *a
     }
 }
 
-void ry_conv_geometry_of(const ry_problem *problem, ry_conv_geometry *g, ry_conv_phase *phase, ry_conv_tap *tap)
+void ry_conv_geometry_of(const ry_problem *problem, ry_conv_geometry *g, ry_conv_phase *phase,
+                         ry_conv_tap *tap)
 {
     const ry_tensor *x = &problem->in[0], *w = &problem->in[1], *y = &problem->out[0];
     const bool forward = problem->op == RY_OP_conv, has_residual = ry_problem_has_input(problem, 3);

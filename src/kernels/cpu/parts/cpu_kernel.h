@@ -6,7 +6,8 @@
 #include "kernels/cpu/simd/isa.h"
 #include "kernels/kernel.h"
 
-/* The kernel SYMBOL_ISA of the family SYMBOL, for one operator and class of accuracy; then come the other fields of ry_kernel. */
+/* The kernel SYMBOL_ISA of the family SYMBOL, for one operator and class of accuracy; then come the
+ * other fields of ry_kernel. */
 #define RY_CPU_KERNEL(symbol, operator, class, ...)                           \
     const ry_kernel RY_ISA_SYMBOL(symbol) = {.name = #symbol "_" RY_ISA_TEXT, \
                                              .family = #symbol,               \

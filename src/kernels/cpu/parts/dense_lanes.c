@@ -4,7 +4,8 @@
 
 #include "base/integer.h"
 
-/* The dims of more than one element, outermost in memory first; -1 when the tensor has gaps or overlaps. */
+/* The dims of more than one element, outermost in memory first; -1 when the tensor has gaps or
+ * overlaps. */
 static int memory_order(const ry_tensor *t, int *order)
 {
     int count = 0;
@@ -30,7 +31,8 @@ static int memory_order(const ry_tensor *t, int *order)
 
 bool ry_lanes_make(const ry_tensor *tensor, int begin, int end, ry_lanes *lanes)
 {
-    int order[RY_MAX_RANK], count = ry_tensor_count(tensor) > 0 ? memory_order(tensor, order) : -1, last = -1;
+    int order[RY_MAX_RANK], count = ry_tensor_count(tensor) > 0 ? memory_order(tensor, order) : -1,
+                            last = -1;
     *lanes = (ry_lanes){1, 1, 1};
     for (int k = 0; k < count; k++) {
         int dim = order[k];
@@ -84,7 +86,8 @@ void ry_lane_blocks_cut(const ry_machine *machine, ry_lane_blocks *s)
     const int64_t inner = s->lanes.inner;
     s->blocks = inner > 1 ? ry_ceil_div(inner, RY_LANE_COLUMNS) : 0;
     s->units = s->lanes.outer * ry_max(s->blocks, 1);
-    s->units_per_task = ry_lanes_per_task(machine, s->units, 4 * s->lanes.length * ry_min(inner, RY_LANE_COLUMNS));
+    s->units_per_task =
+        ry_lanes_per_task(machine, s->units, 4 * s->lanes.length * ry_min(inner, RY_LANE_COLUMNS));
 }
 
 void ry_lane_blocks_prepare(const ry_lane_blocks *s, ry_prepared *prepared)

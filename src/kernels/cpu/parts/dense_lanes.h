@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A dense tensor seen as [outer][length][inner] in the order of memory, `length` being some of its dims: how kernels that work along an axis treat
- * NCHW and NHWC by one text. */
+/* A dense tensor seen as [outer][length][inner] in the order of memory, `length` being some of its
+ * dims: how kernels that work along an axis treat NCHW and NHWC by one text. */
 #ifndef RY_KERNELS_CPU_PARTS_DENSE_LANES_H
 #define RY_KERNELS_CPU_PARTS_DENSE_LANES_H
 
@@ -11,11 +11,12 @@ typedef struct ry_lanes {
     int64_t outer, length, inner;
 } ry_lanes;
 
-/* Dims [begin, end) of `tensor` as the lane: false when the tensor has gaps, or when the lane's dims are not together and in order in memory.
- * Empty tensors have no lanes. */
+/* Dims [begin, end) of `tensor` as the lane: false when the tensor has gaps, or when the lane's
+ * dims are not together and in order in memory. Empty tensors have no lanes. */
 bool ry_lanes_make(const ry_tensor *tensor, int begin, int end, ry_lanes *lanes);
 
-/* The two tensors have one shape and are in memory in the same order; dims of size 1 do not matter. */
+/* The two tensors have one shape and are in memory in the same order; dims of size 1 do not matter.
+ */
 bool ry_lanes_alike(const ry_tensor *a, const ry_tensor *b);
 
 /* Lanes that are along an inner dim are taken as blocks of columns; others one by one. */
@@ -25,14 +26,16 @@ typedef struct ry_lane_blocks {
     int64_t units, units_per_task;
 } ry_lane_blocks;
 
-/* Columns of a block: what is kept of each stays in L1, and a line of the block fills cache lines. */
+/* Columns of a block: what is kept of each stays in L1, and a line of the block fills cache lines.
+ */
 enum { RY_LANE_COLUMNS = 256 };
 
 /* Cuts s->lanes; then one phase of that many tasks whose state it is. */
 void ry_lane_blocks_cut(const ry_machine *machine, ry_lane_blocks *s);
 void ry_lane_blocks_prepare(const ry_lane_blocks *s, ry_prepared *prepared);
 
-/* The units [first, end) of a task, and where a unit is stored: element `at`, `columns` lanes wide (1: a row). */
+/* The units [first, end) of a task, and where a unit is stored: element `at`, `columns` lanes wide
+ * (1: a row). */
 typedef struct ry_lane_range {
     int64_t first, end;
 } ry_lane_range;
@@ -50,8 +53,10 @@ typedef struct ry_lane_unit {
 static inline ry_lane_unit ry_lane_blocks_unit(const ry_lane_blocks *s, int64_t unit)
 {
     const int64_t inner = s->lanes.inner, outer = s->blocks ? unit / s->blocks : unit;
-    const int64_t column = s->blocks ? unit % s->blocks * RY_LANE_COLUMNS : 0, left = inner - column;
-    return (ry_lane_unit){outer, column, outer * s->lanes.length * inner + column, left < RY_LANE_COLUMNS ? left : RY_LANE_COLUMNS};
+    const int64_t column = s->blocks ? unit % s->blocks * RY_LANE_COLUMNS : 0,
+                  left = inner - column;
+    return (ry_lane_unit){outer, column, outer * s->lanes.length * inner + column,
+                          left < RY_LANE_COLUMNS ? left : RY_LANE_COLUMNS};
 }
 
 /* How many of `count` units of `bytes` a task takes, and how many tasks that makes. */

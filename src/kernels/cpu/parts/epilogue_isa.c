@@ -86,14 +86,17 @@ static void interleave_three(const float *from, int64_t step, int64_t count, flo
     }
     const ry_vm all = ry_vm_first(RY_W);
     for (int64_t i = 0; i < count; i += RY_W) {
-        const ry_vf x = ry_vf_load(from + i), y = ry_vf_load(from + step + i), z = ry_vf_load(from + 2 * step + i);
+        const ry_vf x = ry_vf_load(from + i), y = ry_vf_load(from + step + i),
+                    z = ry_vf_load(from + 2 * step + i);
         for (int v = 0; v < 3; v++) {
-            ry_vf_store(to + 3 * i + v * RY_W, ry_vf_pick(ry_vf_pick(x, y, pair[v], all), z, third[v], all));
+            ry_vf_store(to + 3 * i + v * RY_W,
+                        ry_vf_pick(ry_vf_pick(x, y, pair[v], all), z, third[v], all));
         }
     }
 }
 
-void RY_ISA_SYMBOL(interleave)(const float *from, int64_t step, int64_t parts, int64_t count, float *to)
+void RY_ISA_SYMBOL(interleave)(const float *from, int64_t step, int64_t parts, int64_t count,
+                               float *to)
 {
     if (parts == 2) {
         for (int64_t i = 0; i < count; i += RY_W) {
@@ -111,8 +114,10 @@ void RY_ISA_SYMBOL(interleave)(const float *from, int64_t step, int64_t parts, i
     if (parts == 4) {
         for (int64_t i = 0; i < count; i += RY_W) {
             ry_vf even[2], odd[2], out[4];
-            ry_vf_interleave(ry_vf_load(from + i), ry_vf_load(from + 2 * step + i), &even[0], &even[1]);
-            ry_vf_interleave(ry_vf_load(from + step + i), ry_vf_load(from + 3 * step + i), &odd[0], &odd[1]);
+            ry_vf_interleave(ry_vf_load(from + i), ry_vf_load(from + 2 * step + i), &even[0],
+                             &even[1]);
+            ry_vf_interleave(ry_vf_load(from + step + i), ry_vf_load(from + 3 * step + i), &odd[0],
+                             &odd[1]);
             ry_vf_interleave(even[0], odd[0], &out[0], &out[1]);
             ry_vf_interleave(even[1], odd[1], &out[2], &out[3]);
             for (int j = 0; j < 4; j++) {
@@ -141,7 +146,8 @@ static void interleave_run(const float *even, const float *odd, float *y, int64_
     if (i < n) {
         ry_vf low, high;
         const ry_vm some = ry_vm_first((n - i + 1) / 2);
-        ry_vf_interleave(ry_vf_load_m(even + i / 2, some), ry_vf_load_m(odd + i / 2, some), &low, &high);
+        ry_vf_interleave(ry_vf_load_m(even + i / 2, some), ry_vf_load_m(odd + i / 2, some), &low,
+                         &high);
         ry_vf_store_m(y + i, ry_vm_first(n - i), low);
         if (n - i > RY_W) {
             ry_vf_store_m(y + i + RY_W, ry_vm_first(n - i - RY_W), high);
@@ -151,7 +157,8 @@ static void interleave_run(const float *even, const float *odd, float *y, int64_
 
 static bool interleaves_to_y(const epilogue *f)
 {
-    return f->interleave == 2 && (f->dtype == RY_f32 || f->dtype == RY_i32) && !f->residual && f->activation.kind == RY_activation_none;
+    return f->interleave == 2 && (f->dtype == RY_f32 || f->dtype == RY_i32) && !f->residual &&
+           f->activation.kind == RY_activation_none;
 }
 
 void RY_ISA_SYMBOL(epilogue_rows)(const epilogue *f)
@@ -160,27 +167,34 @@ void RY_ISA_SYMBOL(epilogue_rows)(const epilogue *f)
     for (int64_t i = 0; i < f->rows && interleaves_to_y(f); i++) {
         const float *even = f->block + i * f->block_step, *odd = even + f->interleaved_step;
         for (const epilogue_run *run = f->run; run < f->run + f->runs; run++) {
-            interleave_run(even + run->column / 2, odd + run->column / 2, (float *)f->y + run->y + i * f->y_row, run->length);
+            interleave_run(even + run->column / 2, odd + run->column / 2,
+                           (float *)f->y + run->y + i * f->y_row, run->length);
         }
     }
     for (int64_t i = 0; i < f->rows && !interleaves_to_y(f); i++) {
         float *row = interleave ? f->interleaved_row : f->block + i * f->block_step;
         if (interleave) {
-            RY_ISA_SYMBOL(interleave)(f->block + i * f->block_step, f->interleaved_step, f->interleave, f->columns, row);
+            RY_ISA_SYMBOL(interleave)
+            (f->block + i * f->block_step, f->interleaved_step, f->interleave, f->columns, row);
         }
         for (int64_t r = 0; f->residual && r < f->runs; r++) {
-            add_run(row, &f->run[r], (const char *)f->residual + i * f->r_row * (int64_t)ry_dtype_size(f->r_dtype), f->r_dtype);
+            add_run(row, &f->run[r],
+                    (const char *)f->residual + i * f->r_row * (int64_t)ry_dtype_size(f->r_dtype),
+                    f->r_dtype);
         }
         if (f->dtype != RY_i32) {
-            RY_ISA_SYMBOL(activate)(f->activation, row, interleave ? f->columns * f->interleave : f->columns);
+            RY_ISA_SYMBOL(activate)
+            (f->activation, row, interleave ? f->columns * f->interleave : f->columns);
         }
         for (int64_t r = 0; r < f->runs; r++) {
-            store_run(row, &f->run[r], (char *)f->y + i * f->y_row * (int64_t)ry_dtype_size(f->dtype), f->dtype);
+            store_run(row, &f->run[r],
+                      (char *)f->y + i * f->y_row * (int64_t)ry_dtype_size(f->dtype), f->dtype);
         }
     }
 }
 
-void RY_ISA_SYMBOL(transpose_block)(const float *from, int64_t from_step, int64_t rows, int64_t columns, float *to, int64_t to_step)
+void RY_ISA_SYMBOL(transpose_block)(const float *from, int64_t from_step, int64_t rows,
+                                    int64_t columns, float *to, int64_t to_step)
 {
     for (int64_t i = 0; i < rows; i += RY_W) {
         for (int64_t j = 0; j < columns; j += RY_W) {
@@ -200,10 +214,12 @@ void RY_ISA_SYMBOL(transpose_block)(const float *from, int64_t from_step, int64_
     }
 }
 
-/* A square of RY_W pixels and channels, from pixel i and channel j on; `full`: of all its pixels. */
+/* A square of RY_W pixels and channels, from pixel i and channel j on; `full`: of all its pixels.
+ */
 RY_INLINE void transpose_square(const transposed_epilogue *t, int64_t i, int64_t j, const bool full)
 {
-    const int64_t pixels = t->pixels - i, channels = t->channels - j < RY_W ? t->channels - j : RY_W;
+    const int64_t pixels = t->pixels - i,
+                  channels = t->channels - j < RY_W ? t->channels - j : RY_W;
     const ry_vm m = ry_vm_first(pixels);
     const ry_vf low = ry_vf_set(t->low), high = ry_vf_set(t->high);
     const float *from = t->block + i * t->block_step + j;
@@ -220,7 +236,8 @@ RY_INLINE void transpose_square(const transposed_epilogue *t, int64_t i, int64_t
         if (k < channels) {
             ry_vf sum = v[k];
             if (residual) {
-                sum = ry_vf_add(sum, full ? ry_vf_load(residual + k * t->r_row) : ry_vf_load_m(residual + k * t->r_row, m));
+                sum = ry_vf_add(sum, full ? ry_vf_load(residual + k * t->r_row)
+                                          : ry_vf_load_m(residual + k * t->r_row, m));
             }
             sum = ry_vf_min(high, ry_vf_max(low, sum));
             if (full) {

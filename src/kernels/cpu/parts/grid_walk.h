@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The walk over the output pixels of a phase, in the order of its grid: image after image, or the same row of all images after another. */
+/* The walk over the output pixels of a phase, in the order of its grid: image after image, or the
+ * same row of all images after another. */
 #ifndef RY_KERNELS_CPU_PARTS_GRID_WALK_H
 #define RY_KERNELS_CPU_PARTS_GRID_WALK_H
 
@@ -11,14 +12,18 @@ typedef struct ry_grid_walk {
 } ry_grid_walk;
 
 /* At pixel `first` of the images from `image` on. */
-static inline ry_grid_walk ry_grid_walk_at(const ry_conv_phase *phase, int64_t image, int64_t first, int64_t beside)
+static inline ry_grid_walk ry_grid_walk_at(const ry_conv_phase *phase, int64_t image, int64_t first,
+                                           int64_t beside)
 {
     const int64_t *grid = phase->grid, rest = first % phase->pixels;
     if (beside > 1) {
         const int64_t row = first / (beside * grid[2]);
-        return (ry_grid_walk){first / grid[2] % beside, {row / grid[1], row % grid[1], first % grid[2]}, beside};
+        return (ry_grid_walk){
+            first / grid[2] % beside, {row / grid[1], row % grid[1], first % grid[2]}, beside};
     }
-    return (ry_grid_walk){image + first / phase->pixels, {rest / (grid[1] * grid[2]), rest / grid[2] % grid[1], rest % grid[2]}, 1};
+    return (ry_grid_walk){image + first / phase->pixels,
+                          {rest / (grid[1] * grid[2]), rest / grid[2] % grid[1], rest % grid[2]},
+                          1};
 }
 
 /* Where a tap without offset reads there, in elements of x. */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packing of matrix blocks: rows as they are stored, columns by transposing squares of a vector's width. */
+/* Packing of matrix blocks: rows as they are stored, columns by transposing squares of a vector's
+ * width. */
 #include "kernels/cpu/parts/pack_rows.h"
 
 #include "base/integer.h"
 #include "kernels/cpu/simd/simd.h"
 
-/* Rows that are fetched ahead, by lines of so many floats, where they are stored so far apart that the hardware does not foresee their steps. */
+/* Rows that are fetched ahead, by lines of so many floats, where they are stored so far apart that
+ * the hardware does not foresee their steps. */
 enum { PREFETCHED_ROWS = 16, LINE = 16, ROW_APART = 512 };
 
 static inline const char *at(ry_dtype dtype, const void *from, int64_t i)
@@ -36,14 +38,17 @@ static inline float load_one(ry_dtype dtype, const void *p)
 }
 
 /* Columns are along memory: squares of RY_W rows of `from` by RY_W of k. */
-static void pack_transposed(ry_dtype dtype, const void *from, int64_t column, int64_t depth, int64_t count, int64_t width, float *to)
+static void pack_transposed(ry_dtype dtype, const void *from, int64_t column, int64_t depth,
+                            int64_t count, int64_t width, float *to)
 {
     for (int64_t j = 0; j < width; j += RY_W) {
         for (int64_t k = 0; k < depth; k += RY_W) {
             ry_vf v[RY_W];
 #pragma GCC unroll 16
             for (int i = 0; i < RY_W; i++) {
-                v[i] = j + i < count ? load_some(dtype, at(dtype, from, (j + i) * column + k), depth - k) : ry_vf_zero();
+                v[i] = j + i < count
+                           ? load_some(dtype, at(dtype, from, (j + i) * column + k), depth - k)
+                           : ry_vf_zero();
             }
             ry_vf_transpose(v);
 #pragma GCC unroll 16
@@ -58,9 +63,10 @@ static void pack_transposed(ry_dtype dtype, const void *from, int64_t column, in
     }
 }
 
-/* Rows as they are stored; zeros up to a full vector where it `pads`, else nothing behind the last column. */
-RY_INLINE void pack_along(ry_dtype dtype, const bool pads, const void *from, int64_t row, int64_t depth, int64_t count, int64_t width,
-                          float *to)
+/* Rows as they are stored; zeros up to a full vector where it `pads`, else nothing behind the last
+ * column. */
+RY_INLINE void pack_along(ry_dtype dtype, const bool pads, const void *from, int64_t row,
+                          int64_t depth, int64_t count, int64_t width, float *to)
 {
     const int64_t full = count / RY_W * RY_W;
     const ry_vm last = ry_vm_first(count - full);
@@ -80,8 +86,8 @@ RY_INLINE void pack_along(ry_dtype dtype, const bool pads, const void *from, int
     }
 }
 
-void RY_ISA_SYMBOL(pack_micropanel)(ry_dtype dtype, const void *from, int64_t row, int64_t column, int64_t depth, int64_t count,
-                                       int64_t width, float *to)
+void RY_ISA_SYMBOL(pack_micropanel)(ry_dtype dtype, const void *from, int64_t row, int64_t column,
+                                    int64_t depth, int64_t count, int64_t width, float *to)
 {
     if (width % RY_W == 0 && (column == 1 || count == 1)) {
         if (dtype == RY_f16 || dtype == RY_bf16) {
@@ -96,14 +102,15 @@ void RY_ISA_SYMBOL(pack_micropanel)(ry_dtype dtype, const void *from, int64_t ro
     } else {
         for (int64_t k = 0; k < depth; k++) {
             for (int64_t j = 0; j < width; j++) {
-                to[k * width + j] = j < count ? load_one(dtype, at(dtype, from, k * row + j * column)) : 0.0f;
+                to[k * width + j] =
+                    j < count ? load_one(dtype, at(dtype, from, k * row + j * column)) : 0.0f;
             }
         }
     }
 }
 
-void RY_ISA_SYMBOL(pack_rows)(ry_dtype dtype, const void *from, int64_t row, int64_t column, int64_t rows, int64_t depth, float *to,
-                                     int64_t to_row)
+void RY_ISA_SYMBOL(pack_rows)(ry_dtype dtype, const void *from, int64_t row, int64_t column,
+                              int64_t rows, int64_t depth, float *to, int64_t to_row)
 {
     for (int64_t i = 0; i < rows; i++, to += to_row) {
         if (column == 1) {

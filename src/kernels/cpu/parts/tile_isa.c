@@ -39,6 +39,8 @@
 #define I32_2K(rows) i32_2x##rows##k,
 
 const ry_tile_table RY_ISA_SYMBOL(tiles) = {
-    .f32 = {{{TILE_ROWS_LIST(F32_1)}, {TILE_ROWS_LIST(F32_2)}}, {{TILE_ROWS_LIST(F32_1K)}, {TILE_ROWS_LIST(F32_2K)}}},
-    .i32 = {{{TILE_ROWS_LIST(I32_1)}, {TILE_ROWS_LIST(I32_2)}}, {{TILE_ROWS_LIST(I32_1K)}, {TILE_ROWS_LIST(I32_2K)}}},
+    .f32 = {{{TILE_ROWS_LIST(F32_1)}, {TILE_ROWS_LIST(F32_2)}},
+            {{TILE_ROWS_LIST(F32_1K)}, {TILE_ROWS_LIST(F32_2K)}}},
+    .i32 = {{{TILE_ROWS_LIST(I32_1)}, {TILE_ROWS_LIST(I32_2)}},
+            {{TILE_ROWS_LIST(I32_1K)}, {TILE_ROWS_LIST(I32_2K)}}},
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text of the micro-kernel (tile.h), included once for each element type: ELEMENT, VECTOR and the words V_*. Where a and b are of another
- * type than the sums, they are OPERAND, O_VECTOR, O_SET, O_LOAD, O_LOAD_M. V_FMA_HALF multiplies the first half of the lanes; it is there where
+/* The text of the micro-kernel (tile.h), included once for each element type: ELEMENT, VECTOR and
+ * the words V_*. Where a and b are of another type than the sums, they are OPERAND, O_VECTOR,
+ * O_SET, O_LOAD, O_LOAD_M. V_FMA_HALF multiplies the first half of the lanes; it is there where
  * that takes less time. */
 #ifndef OPERAND
 #define OPERAND  ELEMENT
@@ -18,17 +19,21 @@
 
 #ifndef TILE_ROWS_LIST
 #if RY_TILE_ROWS == 14
-#define TILE_ROWS_LIST(of) of(1) of(2) of(3) of(4) of(5) of(6) of(7) of(8) of(9) of(10) of(11) of(12) of(13) of(14)
+#define TILE_ROWS_LIST(of) \
+    of(1) of(2) of(3) of(4) of(5) of(6) of(7) of(8) of(9) of(10) of(11) of(12) of(13) of(14)
 #elif RY_TILE_ROWS == 12
-#define TILE_ROWS_LIST(of) of(1) of(2) of(3) of(4) of(5) of(6) of(7) of(8) of(9) of(10) of(11) of(12)
+#define TILE_ROWS_LIST(of) \
+    of(1) of(2) of(3) of(4) of(5) of(6) of(7) of(8) of(9) of(10) of(11) of(12)
 #else
 #define TILE_ROWS_LIST(of) of(1) of(2) of(3) of(4) of(5) of(6)
 #endif
 #endif
 
 /* One step of k. */
-RY_INLINE void TILE_NAME(step)(const OPERAND *a, const OPERAND *b, int64_t a_step, const int rows, const int vectors, const bool a_along_k,
-                               const bool half, const bool exact, const ry_vm last, VECTOR sum[RY_TILE_ROWS][RY_TILE_VECTORS])
+RY_INLINE void TILE_NAME(step)(const OPERAND *a, const OPERAND *b, int64_t a_step, const int rows,
+                               const int vectors, const bool a_along_k, const bool half,
+                               const bool exact, const ry_vm last,
+                               VECTOR sum[RY_TILE_ROWS][RY_TILE_VECTORS])
 {
     O_VECTOR bv[RY_TILE_VECTORS];
 #pragma GCC unroll 4
@@ -40,14 +45,16 @@ RY_INLINE void TILE_NAME(step)(const OPERAND *a, const OPERAND *b, int64_t a_ste
         const O_VECTOR x = O_SET(a_along_k ? a[i * a_step] : a[i]);
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) {
-            sum[i][v] = half && v == vectors - 1 ? V_FMA_HALF(x, bv[v], sum[i][v]) : V_FMA(x, bv[v], sum[i][v]);
+            sum[i][v] = half && v == vectors - 1 ? V_FMA_HALF(x, bv[v], sum[i][v])
+                                                 : V_FMA(x, bv[v], sum[i][v]);
         }
     }
 }
 
-/* Everything that is known at compile time comes in as a constant, so that the loops over rows and vectors vanish and `sum` is registers. */
-RY_INLINE void TILE_NAME(text)(const ry_tile *tile, const int rows, const int vectors, const bool a_along_k, const bool half,
-                               const bool exact)
+/* Everything that is known at compile time comes in as a constant, so that the loops over rows and
+ * vectors vanish and `sum` is registers. */
+RY_INLINE void TILE_NAME(text)(const ry_tile *tile, const int rows, const int vectors,
+                               const bool a_along_k, const bool half, const bool exact)
 {
     VECTOR sum[RY_TILE_ROWS][RY_TILE_VECTORS];
     ELEMENT *c = tile->c;
@@ -96,7 +103,10 @@ RY_INLINE void TILE_NAME(text)(const ry_tile *tile, const int rows, const int ve
         /* a few lines a step: all at once would hold up the loads of the operands */
         const ELEMENT *to = c + tile->c_prefetch_distance;
         const int64_t r_step = tile->residual_step;
-        const float *r = tile->residual ? tile->residual + (r_step == tile->c_step ? tile->c_prefetch_distance : 0) : NULL;
+        const float *r =
+            tile->residual
+                ? tile->residual + (r_step == tile->c_step ? tile->c_prefetch_distance : 0)
+                : NULL;
         for (int i = 0; i < rows && k > 0; i++, k--) {
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; v++) {
@@ -163,7 +173,8 @@ RY_INLINE void TILE_NAME(text)(const ry_tile *tile, const int rows, const int ve
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; v++) {
                 const float *from = tile->residual + i * tile->residual_step + v * RY_W;
-                sum[i][v] = ry_vf_add(sum[i][v], v == vectors - 1 && ragged ? V_LOAD_M(from, last) : V_LOAD(from));
+                sum[i][v] = ry_vf_add(sum[i][v], v == vectors - 1 && ragged ? V_LOAD_M(from, last)
+                                                                            : V_LOAD(from));
             }
         }
     }
@@ -192,7 +203,8 @@ RY_INLINE void TILE_NAME(text)(const ry_tile *tile, const int rows, const int ve
     }
 }
 
-RY_INLINE void TILE_NAME(variant)(const ry_tile *tile, const int rows, const int vectors, const bool a_along_k, const bool exact)
+RY_INLINE void TILE_NAME(variant)(const ry_tile *tile, const int rows, const int vectors,
+                                  const bool a_along_k, const bool exact)
 {
     if (TILE_HALF(tile, vectors)) {
         TILE_NAME(text)(tile, rows, vectors, a_along_k, true, exact);

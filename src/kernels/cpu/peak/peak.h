@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops that do nothing but multiply-adds, or nothing but reading: what a core can reach at most. */
+/* Loops that do nothing but multiply-adds, or nothing but reading: what a core can reach at most.
+ */
 #ifndef RY_KERNELS_CPU_PEAK_PEAK_H
 #define RY_KERNELS_CPU_PEAK_PEAK_H
 
@@ -12,7 +13,8 @@ typedef struct ry_peak {
     double (*read)(const float *data, size_t count, size_t rounds, float *sink);
 } ry_peak;
 
-/* Rounds of independent products of bfloat16 pairs, summed in float32; returns the operations done. */
+/* Rounds of independent products of bfloat16 pairs, summed in float32; returns the operations done.
+ */
 typedef double (*ry_peak_bf16)(size_t rounds, float *sink);
 
 double ry_peak_bf16_generic(size_t rounds, float *sink);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Peak loop of products of tiles of bfloat16. */
+#include "kernels/cpu/peak/peak.h"
 #include "kernels/cpu/simd/amx_tile.h"
 #include "kernels/cpu/simd/isa.h"
-#include "kernels/cpu/peak/peak.h"
 
 double RY_ISA_SYMBOL(peak_tiles)(size_t rounds, float *sink)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Peak loops: as many independent chains as hide the latency of an operation and fit the registers. */
+/* Peak loops: as many independent chains as hide the latency of an operation and fit the registers.
+ */
+#include "kernels/cpu/peak/peak.h"
 #include "kernels/cpu/simd/isa.h"
 #include "kernels/cpu/simd/simd.h"
-#include "kernels/cpu/peak/peak.h"
 
-/* Two multiply-adds a cycle of five cycles' latency need ten chains; sixteen registers hold twelve and two factors. */
+/* Two multiply-adds a cycle of five cycles' latency need ten chains; sixteen registers hold twelve
+ * and two factors. */
 #define CHAINS 12
 #define READS  8
 
@@ -18,8 +20,8 @@ static float first_of(ry_vf v)
 
 static double peak_f32(size_t rounds, float *sink)
 {
-    /* The factors keep the values near 1 for any number of rounds, so that none becomes a slow subnormal; they are read from memory that the
-     * compiler cannot see through. */
+    /* The factors keep the values near 1 for any number of rounds, so that none becomes a slow
+     * subnormal; they are read from memory that the compiler cannot see through. */
     volatile float near_one = 1.0f, tiny = 1e-20f;
     ry_vf a = ry_vf_set(near_one), b = ry_vf_set(tiny), chain[CHAINS];
     for (int i = 0; i < CHAINS; i++) {

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* argmax and argmin, f32, along any axis: blocks of columns side by side, or rows, whose lanes are columns that meet at the end. Ties go to the first
- * position (or the last), and NaN wins over every number, as in numpy. */
+/* argmax and argmin, f32, along any axis: blocks of columns side by side, or rows, whose lanes are
+ * columns that meet at the end. Ties go to the first position (or the last), and NaN wins over
+ * every number, as in numpy. */
 #include "kernels/cpu/parts/cpu_kernel.h"
-#include "kernels/cpu/simd/simd.h"
 #include "kernels/cpu/search/arg_reduce_plan.h"
+#include "kernels/cpu/simd/simd.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { LANES = 64 };
 
-/* What beats the best so far: sign -1 turns a minimum into a maximum; `ties`: an equal element does too. */
+/* What beats the best so far: sign -1 turns a minimum into a maximum; `ties`: an equal element does
+ * too. */
 typedef struct rule {
     float sign;
     int32_t ties;
 } rule;
 
 /* best and position of n columns meet row `index`. Without branches, so that it vectorises. */
-static void meet(float *restrict best, int32_t *restrict position, const float *restrict x, int64_t n, int32_t index, rule r)
+static void meet(float *restrict best, int32_t *restrict position, const float *restrict x,
+                 int64_t n, int32_t index, rule r)
 {
     for (int64_t i = 0; i < n; i++) {
         float value = x[i] * r.sign;
@@ -29,7 +32,8 @@ static void meet(float *restrict best, int32_t *restrict position, const float *
     }
 }
 
-static void columns_of(int64_t *y, const float *x, int64_t length, int64_t step, int64_t columns, rule r)
+static void columns_of(int64_t *y, const float *x, int64_t length, int64_t step, int64_t columns,
+                       rule r)
 {
     float best[RY_LANE_COLUMNS] = {0};
     int32_t position[RY_LANE_COLUMNS];
@@ -89,5 +93,6 @@ static void run(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-RY_CPU_KERNEL(arg_reduce_f32, arg_reduce, strict, .simd = RY_SIMD, .applicable = ry_arg_reduce_applicable, .prepare = ry_arg_reduce_prepare,
+RY_CPU_KERNEL(arg_reduce_f32, arg_reduce, strict, .simd = RY_SIMD,
+              .applicable = ry_arg_reduce_applicable, .prepare = ry_arg_reduce_prepare,
               .initialise = ry_arg_reduce_initialise, .run = run);

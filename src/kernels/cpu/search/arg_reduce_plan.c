@@ -19,7 +19,8 @@ void ry_arg_reduce_initialise(const ry_query *query, void *state)
     ry_lane_blocks_cut(query->target->machine, s);
 }
 
-/* Where the output's elements are in the order of the input's lanes: the other dims must be dense and in the same order. */
+/* Where the output's elements are in the order of the input's lanes: the other dims must be dense
+ * and in the same order. */
 static bool output_follows(const ry_problem *problem)
 {
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
@@ -30,7 +31,8 @@ static bool output_follows(const ry_problem *problem)
             continue;
         }
         bool outside = x->stride[i] > x->stride[axis];
-        if (x->dim[i] > 1 && y->stride[j] != (outside ? x->stride[i] / x->dim[axis] : x->stride[i])) {
+        if (x->dim[i] > 1 &&
+            y->stride[j] != (outside ? x->stride[i] / x->dim[axis] : x->stride[i])) {
             return false;
         }
         j++;
@@ -41,10 +43,12 @@ static bool output_follows(const ry_problem *problem)
 bool ry_arg_reduce_applicable(const ry_problem *problem)
 {
     ry_lanes lanes;
-    return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) && problem->in[0].dtype == RYND_DTYPE_F32 &&
-           problem->out[0].dtype == RYND_DTYPE_I64 && axis_of(problem) >= 0 && problem->in[0].dim[axis_of(problem)] > 1 &&
+    return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) &&
+           problem->in[0].dtype == RYND_DTYPE_F32 && problem->out[0].dtype == RYND_DTYPE_I64 &&
+           axis_of(problem) >= 0 && problem->in[0].dim[axis_of(problem)] > 1 &&
            problem->in[0].dim[axis_of(problem)] <= INT32_MAX &&
-           ry_lanes_make(&problem->in[0], axis_of(problem), axis_of(problem) + 1, &lanes) && output_follows(problem);
+           ry_lanes_make(&problem->in[0], axis_of(problem), axis_of(problem) + 1, &lanes) &&
+           output_follows(problem);
 }
 
 rynd_status ry_arg_reduce_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -56,6 +60,7 @@ rynd_status ry_arg_reduce_prepare(const ry_query *query, ry_prepared *prepared, 
     ry_lane_blocks_prepare(&s, prepared);
     const double count = (double)ry_tensor_count(&query->problem->in[0]);
     const double rows = (double)s.units * cost->row + count * cost->element;
-    ry_count_work(s.blocks ? count * cost->column : rows, ry_problem_bytes(query->problem), prepared);
+    ry_count_work(s.blocks ? count * cost->column : rows, ry_problem_bytes(query->problem),
+                  prepared);
     return RYND_OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Top-k, f32, by a heap of the k best: after its first fill nearly every element is refused by one comparison, and no input makes it slower than
- * n log k. An element and its position are one 64-bit key, so that ties go to the lowest position, as in the reference. */
+/* Top-k, f32, by a heap of the k best: after its first fill nearly every element is refused by one
+ * comparison, and no input makes it slower than n log k. An element and its position are one 64-bit
+ * key, so that ties go to the lowest position, as in the reference. */
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/dense_lanes.h"
@@ -32,12 +33,14 @@ static bool applicable(const ry_problem *problem)
 {
     int axis = axis_of(problem);
     ry_lanes lanes;
-    if (!ry_problem_has_input(problem, 0) || !ry_problem_has_output(problem, 0) || axis < 0 || problem->in[0].dtype != RYND_DTYPE_F32 ||
-        problem->out[0].dtype != RYND_DTYPE_F32 || problem->in[0].dim[axis] > INT32_MAX ||
+    if (!ry_problem_has_input(problem, 0) || !ry_problem_has_output(problem, 0) || axis < 0 ||
+        problem->in[0].dtype != RYND_DTYPE_F32 || problem->out[0].dtype != RYND_DTYPE_F32 ||
+        problem->in[0].dim[axis] > INT32_MAX ||
         problem->out[0].dim[axis] > problem->in[0].dim[axis]) {
         return false;
     }
-    if (ry_problem_has_output(problem, 1) && (problem->out[1].dtype != RYND_DTYPE_I64 || !ry_tensor_is_row_major(&problem->out[1]))) {
+    if (ry_problem_has_output(problem, 1) &&
+        (problem->out[1].dtype != RYND_DTYPE_I64 || !ry_tensor_is_row_major(&problem->out[1]))) {
         return false;
     }
     return ry_tensor_is_row_major(&problem->in[0]) && ry_tensor_is_row_major(&problem->out[0]) &&
@@ -63,8 +66,8 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     return RYND_OK;
 }
 
-/* Larger keys are better: the value in an order of unsigned numbers (both zeros equal, NaN on top; reversed for the smallest), then the position,
- * counted down. */
+/* Larger keys are better: the value in an order of unsigned numbers (both zeros equal, NaN on top;
+ * reversed for the smallest), then the position, counted down. */
 static uint64_t key_of(float value, int64_t position, uint32_t reverse)
 {
     uint32_t bits;
@@ -94,7 +97,8 @@ static void replace_smallest(uint64_t *heap, int64_t n, uint64_t key)
     heap[i] = key;
 }
 
-static void select_lane(uint64_t *heap, int64_t k, const float *x, int64_t length, int64_t step, uint32_t reverse)
+static void select_lane(uint64_t *heap, int64_t k, const float *x, int64_t length, int64_t step,
+                        uint32_t reverse)
 {
     for (int64_t i = 0; i < k; i++) { /* bottom up: a new key rises above its larger parents */
         uint64_t key = key_of(x[i * step], i, reverse);
@@ -121,13 +125,16 @@ static void run(const ry_cpu_launch *launch, size_t task)
 {
     const state *s = launch->state;
     const ry_problem *problem = launch->problem;
-    const int64_t length = s->lanes.length, inner = s->lanes.inner, k = problem->out[0].dim[axis_of(problem)];
+    const int64_t length = s->lanes.length, inner = s->lanes.inner,
+                  k = problem->out[0].dim[axis_of(problem)];
     const uint32_t reverse = problem->attrs.topk.largest ? 0 : UINT32_MAX;
     int64_t *indices = ry_problem_has_output(problem, 1) ? launch->out[1] : NULL;
     uint64_t *heap = launch->scratch;
-    int64_t first = (int64_t)task * s->units_per_task, end = first + s->units_per_task < s->units ? first + s->units_per_task : s->units;
+    int64_t first = (int64_t)task * s->units_per_task,
+            end = first + s->units_per_task < s->units ? first + s->units_per_task : s->units;
     for (int64_t unit = first; unit < end; unit++) {
-        const float *x = (const float *)launch->in[0] + unit / inner * length * inner + unit % inner;
+        const float *x =
+            (const float *)launch->in[0] + unit / inner * length * inner + unit % inner;
         int64_t to = unit / inner * k * inner + unit % inner;
         select_lane(heap, k, x, length, inner, reverse);
         for (int64_t i = 0; i < k; i++) {
@@ -140,4 +147,5 @@ static void run(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-RY_PLAIN_KERNEL(topk_f32_heap, topk, .applicable = applicable, .prepare = prepare, .initialise = initialise, .run = run);
+RY_PLAIN_KERNEL(topk_f32_heap, topk, .applicable = applicable, .prepare = prepare,
+                .initialise = initialise, .run = run);

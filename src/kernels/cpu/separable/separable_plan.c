@@ -10,9 +10,10 @@
 #include <string.h>
 
 enum {
-    PIXELS_WANTED = 52, /* of a strip: some tiles of the matrix product, for each pass over its weights */
-    MAX_STRIPS = 4,    /* of a task */
-    MAX_ROWS = 13      /* of a tile: rows that are along the reduction need an address each */
+    PIXELS_WANTED =
+        52, /* of a strip: some tiles of the matrix product, for each pass over its weights */
+    MAX_STRIPS = 4, /* of a task */
+    MAX_ROWS = 13   /* of a tile: rows that are along the reduction need an address each */
 };
 
 /* Bytes of a block: it stays in a second-level cache beside the rows of x and the weights. */
@@ -29,7 +30,8 @@ static bool is_f32(const ry_problem *problem, int i)
 /* Do the rows of y, or of the residual, follow each other without a gap? */
 static bool in_line(const ry_tensor *t)
 {
-    return t->stride[1] == 1 && (t->rank == 3 || t->dim[2] == 1 || t->stride[2] == t->dim[3] * t->stride[3]);
+    return t->stride[1] == 1 &&
+           (t->rank == 3 || t->dim[2] == 1 || t->stride[2] == t->dim[3] * t->stride[3]);
 }
 
 void ry_separable_depthwise_of(const ry_problem *problem, int64_t pixel, separable_depthwise *d)
@@ -89,10 +91,10 @@ static bool suits(const ry_problem *problem, int width)
     return ry_depthwise_nhwc_suits(&depthwise.problem, width);
 }
 
-#define TAKES(width)                                        \
+#define TAKES(width)                                           \
     bool ry_separable_takes_##width(const ry_problem *problem) \
-    {                                                       \
-        return suits(problem, width);                       \
+    {                                                          \
+        return suits(problem, width);                          \
     }
 TAKES(4)
 TAKES(8)
@@ -121,21 +123,26 @@ static const struct ry_separable_costs *costs_of(const separable_plan *plan)
     return &ry_costs_of(plan->width)->separable;
 }
 
-/* Time that a row costs in a task of so many rows, against one without a neighbour: all cores, or half of them, wait for
- * the last, and the rows of x that windows reach over are read by both. */
+/* Time that a row costs in a task of so many rows, against one without a neighbour: all cores, or
+ * half of them, wait for the last, and the rows of x that windows reach over are read by both. */
 static double task_cost(const separable_plan *plan, const ry_machine *machine, int64_t task_rows)
 {
-    const int64_t tasks = plan->batch * ry_ceil_div(plan->rows_out, task_rows), cores = machine->cores;
-    const double idle = (double)(ry_round_up(tasks, cores) + ry_round_up(tasks, 2 * cores)) / (double)(2 * tasks);
-    return idle + costs_of(plan)->read_twice * (double)(plan->depthwise.geometry.kernel[1] - 1) / (double)task_rows;
+    const int64_t tasks = plan->batch * ry_ceil_div(plan->rows_out, task_rows),
+                  cores = machine->cores;
+    const double idle =
+        (double)(ry_round_up(tasks, cores) + ry_round_up(tasks, 2 * cores)) / (double)(2 * tasks);
+    return idle + costs_of(plan)->read_twice * (double)(plan->depthwise.geometry.kernel[1] - 1) /
+                      (double)task_rows;
 }
 
 /* Of a strip. */
 static int64_t choose_rows(const separable_plan *plan, const ry_machine *machine)
 {
-    const int64_t row = plan->columns_out * plan->m_step * (int64_t)sizeof(float), together = plan->depthwise.height;
+    const int64_t row = plan->columns_out * plan->m_step * (int64_t)sizeof(float),
+                  together = plan->depthwise.height;
     const int64_t wanted = ry_round_up(ry_ceil_div(PIXELS_WANTED, plan->columns_out), together);
-    const int64_t tasks = 4 * (int64_t)machine->cores, shared = ry_ceil_div(plan->rows_out * plan->batch, tasks);
+    const int64_t tasks = 4 * (int64_t)machine->cores,
+                  shared = ry_ceil_div(plan->rows_out * plan->batch, tasks);
     const int64_t rows = ry_min(ry_min(wanted, shared), max_block(machine) / row);
     return ry_min(ry_max(1, rows), plan->rows_out);
 }
@@ -149,7 +156,10 @@ static void choose_tasks(const ry_query *query, separable_plan *plan)
     if (plan->task_rows == RY_KNOB_FREE) {
         plan->task_rows = plan->rows;
         for (int64_t rows = 2 * plan->rows; rows <= MAX_STRIPS * plan->rows; rows += plan->rows) {
-            plan->task_rows = task_cost(plan, machine, rows) < task_cost(plan, machine, plan->task_rows) ? rows : plan->task_rows;
+            plan->task_rows =
+                task_cost(plan, machine, rows) < task_cost(plan, machine, plan->task_rows)
+                    ? rows
+                    : plan->task_rows;
         }
     }
     plan->tasks = ry_ceil_div(plan->rows_out, plan->task_rows);
@@ -159,8 +169,10 @@ static double count_cycles(const separable_plan *plan)
 {
     const double pixels = (double)(plan->batch * plan->rows_out * plan->columns_out);
     const double strips = (double)(plan->batch * ry_ceil_div(plan->rows_out, plan->rows));
-    const double pointwise = pixels * (double)ry_ceil_div(plan->outputs, plan->width) * ((double)plan->channels + costs_of(plan)->ends);
-    const double weights = strips * (double)(plan->channels * plan->outputs) * costs_of(plan)->weight;
+    const double pointwise = pixels * (double)ry_ceil_div(plan->outputs, plan->width) *
+                             ((double)plan->channels + costs_of(plan)->ends);
+    const double weights =
+        strips * (double)(plan->channels * plan->outputs) * costs_of(plan)->weight;
     return plan->depthwise.cycles + pointwise + weights + strips * costs_of(plan)->strip;
 }
 
@@ -182,12 +194,15 @@ void ry_separable_initialise(const ry_query *query, void *state)
     ry_depthwise_nhwc_plan_make(&half, &plan->depthwise);
     /* what is between the two is a block in scratch */
     const double last = (double)ry_machine_core_bytes(query->target->machine, RYND_LEVEL_L3);
-    plan->depthwise.fetches = plan->depthwise.fetches && (double)ry_tensor_bytes(&problem->in[0]) > last;
+    plan->depthwise.fetches =
+        plan->depthwise.fetches && (double)ry_tensor_bytes(&problem->in[0]) > last;
     choose_tasks(query, plan);
     plan->pointwise = plan->depthwise.packed;
     plan->bias = plan->pointwise + plan->channels * ry_round_up(plan->outputs, simd->width);
     plan->packed = plan->bias + plan->oc_blocks * plan->tile_columns;
     plan->block = plan->depthwise.scratch;
-    plan->scratch = plan->block + ry_aligned((size_t)(plan->rows * plan->columns_out * plan->m_step) * sizeof(float));
+    plan->scratch =
+        plan->block +
+        ry_aligned((size_t)(plan->rows * plan->columns_out * plan->m_step) * sizeof(float));
     plan->cycles = count_cycles(plan);
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a separable convolution (depthwise, then pointwise) with channels side by side in memory is cut: what is between the two never leaves the caches.
+/* How a separable convolution (depthwise, then pointwise) with channels side by side in memory is
+ * cut: what is between the two never leaves the caches.
  *
- * A task takes neighbouring strips of output rows, one after the other. It computes all channels of a strip's depthwise result, as depthwise_nhwc_plan.h
- * says, into a block of its scratch, [pixel][channel], which is the pixels' operand of the matrix product with the pointwise weights. Plain data, kept in
- * a kernel's state.
+ * A task takes neighbouring strips of output rows, one after the other. It computes all channels of
+ * a strip's depthwise result, as depthwise_nhwc_plan.h says, into a block of its scratch,
+ * [pixel][channel], which is the pixels' operand of the matrix product with the pointwise weights.
+ * Plain data, kept in a kernel's state.
  *
- *     packed: depthwise weights and their bias | pointwise weights [unit][channel][columns of the oc block] | their bias */
+ *     packed: depthwise weights and their bias | pointwise weights [unit][channel][columns of the
+ * oc block] | their bias */
 #ifndef RY_KERNELS_CPU_SEPARABLE_SEPARABLE_PLAN_H
 #define RY_KERNELS_CPU_SEPARABLE_SEPARABLE_PLAN_H
 
@@ -14,26 +17,31 @@
 typedef struct separable_plan {
     depthwise_nhwc_plan depthwise; /* of separable_depthwise's problem */
     int64_t batch, channels, outputs, rows_out, columns_out;
-    int64_t y_batch, y_pixel, r_batch, r_pixel; /* y's and the residual's rows follow each other without a gap */
-    int64_t width;                              /* of a vector */
+    int64_t y_batch, y_pixel, r_batch,
+        r_pixel;   /* y's and the residual's rows follow each other without a gap */
+    int64_t width; /* of a vector */
     int64_t tile_rows, tile_columns, oc_blocks;
     int64_t rows, task_rows, tasks;  /* output rows of a strip, of a task; tasks of an image */
     int64_t m_step;                  /* floats from pixel to pixel of the block */
     int64_t pointwise, bias, packed; /* floats from the packed weights' start; their count */
     double cycles;                   /* in vector multiply-adds, on one core */
-    size_t block, scratch;           /* of a worker, in bytes from its start: behind the depthwise convolution's */
+    size_t block,
+        scratch; /* of a worker, in bytes from its start: behind the depthwise convolution's */
 } separable_plan;
 
-/* The depthwise half as a problem of its own, whose y is a block of scratch. It points into itself and into the whole problem. */
+/* The depthwise half as a problem of its own, whose y is a block of scratch. It points into itself
+ * and into the whole problem. */
 typedef struct separable_depthwise {
     ry_problem problem;
     ry_tensor in[3], out[1];
 } separable_depthwise;
 
 /* `pixel`: floats from pixel to pixel of the block. */
-void ry_separable_depthwise_of(const ry_problem *problem, int64_t pixel, separable_depthwise *depthwise);
+void ry_separable_depthwise_of(const ry_problem *problem, int64_t pixel,
+                               separable_depthwise *depthwise);
 
-/* Is it one that a plan can be made for: float, two spatial dims at most, channels last? For vectors of that many floats. */
+/* Is it one that a plan can be made for: float, two spatial dims at most, channels last? For
+ * vectors of that many floats. */
 bool ry_separable_takes_4(const ry_problem *problem);
 bool ry_separable_takes_8(const ry_problem *problem);
 bool ry_separable_takes_16(const ry_problem *problem);

@@ -22,13 +22,14 @@ rynd_status ry_separable_prepare(const ry_query *query, ry_prepared *prepared, r
     (void)error;
     separable_plan plan;
     ry_separable_initialise(query, &plan);
-    *prepared = (ry_prepared){.phases = 1,
-                              .tasks = {(size_t)(plan.batch * plan.tasks)},
-                              .state_size = ry_aligned(sizeof plan),
-                              .packed = ry_aligned((size_t)plan.packed * sizeof(float)),
-                              .pack_tasks = (size_t)(plan.depthwise.depth + 1 + plan.oc_blocks),
-                              .scratch = plan.scratch,
-                              .work = {{plan.cycles * 2 * query->kernel->simd.width, 0}},
-                              .form = {{[SEPARABLE_ROWS] = plan.rows, [SEPARABLE_TASK_ROWS] = plan.task_rows}}};
+    *prepared = (ry_prepared){
+        .phases = 1,
+        .tasks = {(size_t)(plan.batch * plan.tasks)},
+        .state_size = ry_aligned(sizeof plan),
+        .packed = ry_aligned((size_t)plan.packed * sizeof(float)),
+        .pack_tasks = (size_t)(plan.depthwise.depth + 1 + plan.oc_blocks),
+        .scratch = plan.scratch,
+        .work = {{plan.cycles * 2 * query->kernel->simd.width, 0}},
+        .form = {{[SEPARABLE_ROWS] = plan.rows, [SEPARABLE_TASK_ROWS] = plan.task_rows}}};
     return RYND_OK;
 }

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tile vocabulary: eight tiles of 16 rows of 64 bytes, each with a literal number, and what Intel's AMX does with them. Without AMX the same
- * words in plain C give the same bits, which is how texts are tested on machines that have none.
+/* The tile vocabulary: eight tiles of 16 rows of 64 bytes, each with a literal number, and what
+ * Intel's AMX does with them. Without AMX the same words in plain C give the same bits, which is
+ * how texts are tested on machines that have none.
  *
  *   ry_amx tiles;                         a thread's tiles; of no size where they are registers
  *   ry_amx_begin(&tiles)                  configures them for this thread, until
- *   ry_amx_end(&tiles)                    which every task calls, so that nobody saves tiles that nobody uses
- *   ry_amx_zero(&tiles, t)
- *   ry_amx_load(&tiles, t, p, step)       row i from p + i * step bytes
- *   ry_amx_store(&tiles, t, p, step)
- *   ry_amx_dot_bf16(&tiles, c, a, b)      C += A B: C 16 x 16 floats, A 16 rows of 16 pairs of bfloat16, B[k][j] the pair that A[i][k] meets
+ *   ry_amx_end(&tiles)                    which every task calls, so that nobody saves tiles that
+ * nobody uses ry_amx_zero(&tiles, t) ry_amx_load(&tiles, t, p, step)       row i from p + i * step
+ * bytes ry_amx_store(&tiles, t, p, step) ry_amx_dot_bf16(&tiles, c, a, b)      C += A B: C 16 x 16
+ * floats, A 16 rows of 16 pairs of bfloat16, B[k][j] the pair that A[i][k] meets
  *
- * The arithmetic of the last (TDPBF16PS in Intel's Software Developer's Manual): the products of the pairs' first elements are summed over k = 0,
- * 1, ... by fused multiply-adds from 0, those of the second elements likewise; the two sums are added, then C. Each step rounds to nearest even,
- * counts subnormal operands as zero and gives zero instead of subnormal results, whatever MXCSR says. */
+ * The arithmetic of the last (TDPBF16PS in Intel's Software Developer's Manual): the products of
+ * the pairs' first elements are summed over k = 0, 1, ... by fused multiply-adds from 0, those of
+ * the second elements likewise; the two sums are added, then C. Each step rounds to nearest even,
+ * counts subnormal operands as zero and gives zero instead of subnormal results, whatever MXCSR
+ * says. */
 #ifndef RY_KERNELS_CPU_SIMD_AMX_TILE_H
 #define RY_KERNELS_CPU_SIMD_AMX_TILE_H
 
@@ -39,7 +41,8 @@ static inline void ry_amx_begin(ry_amx *tiles)
         tiles->configuration[16 + 2 * i] = RY_AMX_ROW_BYTES;
         tiles->configuration[48 + i] = RY_AMX_ROWS;
     }
-    /* What was written before is in memory now: GCC's intrinsics do not say what the instructions read. */
+    /* What was written before is in memory now: GCC's intrinsics do not say what the instructions
+     * read. */
     __asm__ volatile("" ::"r"(tiles) : "memory");
     _tile_loadconfig(tiles->configuration);
 }
@@ -70,7 +73,8 @@ static inline void ry_amx_end(ry_amx *tiles)
 #include <stdbool.h>
 
 typedef struct ry_amx {
-    uint32_t tile[RY_AMX_TILES][RY_AMX_ROWS][RY_AMX_ROWS]; /* of 32 bits: a float, or a pair whose first element is the low half */
+    uint32_t tile[RY_AMX_TILES][RY_AMX_ROWS][RY_AMX_ROWS]; /* of 32 bits: a float, or a pair whose
+                                                              first element is the low half */
 } ry_amx;
 
 static inline void ry_amx_begin(ry_amx *tiles)
@@ -102,7 +106,8 @@ static inline void ry_amx_store(const ry_amx *tiles, int t, void *p, int64_t ste
     }
 }
 
-/* Every index below is a constant: the sanitizers have nothing to find, and take minutes over it. */
+/* Every index below is a constant: the sanitizers have nothing to find, and take minutes over it.
+ */
 #define RY_AMX_UNCHECKED __attribute__((no_sanitize("address", "undefined")))
 
 RY_AMX_UNCHECKED static inline float ry_amx_flush(float x)
@@ -110,8 +115,10 @@ RY_AMX_UNCHECKED static inline float ry_amx_flush(float x)
     return fabsf(x) < FLT_MIN ? 0.0f : x;
 }
 
-/* The elements of a tile of pairs as floats, subnormal ones as zero; least and most: of the magnitudes that are not zero, infinite for NaN. */
-RY_AMX_UNCHECKED static inline void ry_amx_elements(uint32_t tile[RY_AMX_ROWS][RY_AMX_ROWS], float element[2][RY_AMX_ROWS][RY_AMX_ROWS],
+/* The elements of a tile of pairs as floats, subnormal ones as zero; least and most: of the
+ * magnitudes that are not zero, infinite for NaN. */
+RY_AMX_UNCHECKED static inline void ry_amx_elements(uint32_t tile[RY_AMX_ROWS][RY_AMX_ROWS],
+                                                    float element[2][RY_AMX_ROWS][RY_AMX_ROWS],
                                                     float *min, float *max)
 {
     *min = FLT_MAX;
@@ -134,9 +141,10 @@ RY_AMX_UNCHECKED static inline void ry_amx_dot_bf16(ry_amx *tiles, int c, int a,
     float left[2][RY_AMX_ROWS][RY_AMX_ROWS], right[2][RY_AMX_ROWS][RY_AMX_ROWS], min[2], max[2];
     ry_amx_elements(tiles->tile[a], left, &min[0], &max[0]);
     ry_amx_elements(tiles->tile[b], right, &min[1], &max[1]);
-    /* Two of bfloat16's eight digits give a product of sixteen, which float holds: a multiplication and an addition round as the fused operation
-     * does, but where the product leaves the range. */
-    const bool exact = (double)min[0] * (double)min[1] >= (double)FLT_MIN && (double)max[0] * (double)max[1] <= (double)FLT_MAX;
+    /* Two of bfloat16's eight digits give a product of sixteen, which float holds: a multiplication
+     * and an addition round as the fused operation does, but where the product leaves the range. */
+    const bool exact = (double)min[0] * (double)min[1] >= (double)FLT_MIN &&
+                       (double)max[0] * (double)max[1] <= (double)FLT_MAX;
     for (int i = 0; i < RY_AMX_ROWS; i++) {
         float sum[2][RY_AMX_ROWS] = {{0}}, old[RY_AMX_ROWS];
         for (int half = 0; half < 2; half++) {
@@ -146,7 +154,8 @@ RY_AMX_UNCHECKED static inline void ry_amx_dot_bf16(ry_amx *tiles, int c, int a,
                     sum[half][j] = ry_amx_flush(sum[half][j] + product);
                 }
                 for (int j = 0; !exact && j < RY_AMX_ROWS; j++) {
-                    sum[half][j] = ry_amx_flush(fmaf(left[half][i][k], right[half][k][j], sum[half][j]));
+                    sum[half][j] =
+                        ry_amx_flush(fmaf(left[half][i][k], right[half][k][j], sum[half][j]));
                 }
             }
         }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts a row of pixels into rows of each residue of the position modulo the stride, with zeros around it. */
+/* Parts a row of pixels into rows of each residue of the position modulo the stride, with zeros
+ * around it. */
 #ifndef RY_KERNELS_CPU_SIMD_DEINTERLEAVE_ROW_H
 #define RY_KERNELS_CPU_SIMD_DEINTERLEAVE_ROW_H
 
@@ -18,11 +19,13 @@ RY_INLINE ry_vf ry_every_third(const ry_vf v[3], int j)
         high[i] = at < 2 * RY_W ? 0 : at - RY_W;
         from_low |= at < 2 * RY_W ? 1u << i : 0u;
     }
-    return ry_vf_or(ry_vf_pick(v[0], v[1], ry_vi_load(low), ry_vm_bits(from_low)),
-                    ry_vf_pick(v[1], v[2], ry_vi_load(high), ry_vm_bits(~from_low & RY_EVERY_LANE)));
+    return ry_vf_or(
+        ry_vf_pick(v[0], v[1], ry_vi_load(low), ry_vm_bits(from_low)),
+        ry_vf_pick(v[1], v[2], ry_vi_load(high), ry_vm_bits(~from_low & RY_EVERY_LANE)));
 }
 
-/* A row of one channel of x, whose elements are next to each other, as its line would be: zeros, x from `first` to `end`, zeros. */
+/* A row of one channel of x, whose elements are next to each other, as its line would be: zeros, x
+ * from `first` to `end`, zeros. */
 typedef struct ry_row_of_x {
     const char *column; /* of x; where the line would begin */
     int64_t first, end;
@@ -31,7 +34,8 @@ typedef struct ry_row_of_x {
 /* Vector number `at / RY_W` of the line. */
 RY_INLINE ry_vf ry_load_line(const ry_dtype dtype, const ry_row_of_x *x, int64_t at)
 {
-    const int64_t size = dtype == RY_f16 || dtype == RY_bf16 ? 2 : 4, first = x->first - at, end = x->end - at;
+    const int64_t size = dtype == RY_f16 || dtype == RY_bf16 ? 2 : 4, first = x->first - at,
+                  end = x->end - at;
     if (first <= 0 && end >= RY_W) {
         return ry_load_full(dtype, x->column + at * size);
     }
@@ -39,11 +43,13 @@ RY_INLINE ry_vf ry_load_line(const ry_dtype dtype, const ry_row_of_x *x, int64_t
         return ry_vf_zero();
     }
     const uint32_t below = end >= RY_W ? RY_EVERY_LANE : (1u << end) - 1u;
-    return ry_load_masked(dtype, x->column + at * size, ry_vm_bits(first <= 0 ? below : below >> first << first));
+    return ry_load_masked(dtype, x->column + at * size,
+                          ry_vm_bits(first <= 0 ? below : below >> first << first));
 }
 
 /* One vector of every plane's row. */
-RY_INLINE void ry_part_vector(const ry_dtype dtype, const int stride, const ry_row_of_x *x, float *const to[RY_MAX_DEINTERLEAVE], int64_t at)
+RY_INLINE void ry_part_vector(const ry_dtype dtype, const int stride, const ry_row_of_x *x,
+                              float *const to[RY_MAX_DEINTERLEAVE], int64_t at)
 {
     ry_vf v[RY_MAX_DEINTERLEAVE], part[RY_MAX_DEINTERLEAVE];
 #pragma GCC unroll 4
@@ -75,7 +81,8 @@ RY_INLINE void ry_part_vector(const ry_dtype dtype, const int stride, const ry_r
 }
 
 /* The rows of planes that a row of x holds; a full vector behind each is written. */
-RY_INLINE void ry_deinterleave_row(const ry_dtype dtype, const int stride, const ry_row_of_x *x, int64_t pitch, float *const to[RY_MAX_DEINTERLEAVE])
+RY_INLINE void ry_deinterleave_row(const ry_dtype dtype, const int stride, const ry_row_of_x *x,
+                                   int64_t pitch, float *const to[RY_MAX_DEINTERLEAVE])
 {
     /* copies, which what is stored cannot change */
     const ry_row_of_x row = *x;

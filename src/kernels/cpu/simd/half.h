@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* f16 and bf16 to f32 and back, branch-free for loops that the compiler vectorises; rows by F16C where the build has it. Round to nearest even. */
+/* f16 and bf16 to f32 and back, branch-free for loops that the compiler vectorises; rows by F16C
+ * where the build has it. Round to nearest even. */
 #ifndef RY_KERNELS_CPU_SIMD_HALF_H
 #define RY_KERNELS_CPU_SIMD_HALF_H
 
@@ -11,7 +12,8 @@
 #include <immintrin.h>
 #endif
 
-/* The 15 bits, moved to f32's place, are the value times 2^-112; the exponent of infinity and NaN is then filled up. */
+/* The 15 bits, moved to f32's place, are the value times 2^-112; the exponent of infinity and NaN
+ * is then filled up. */
 static inline float ry_f16_to_f32_inline(uint16_t bits)
 {
     uint32_t magnitude = (uint32_t)(bits & 0x7fffu) << 13, sign = (uint32_t)(bits & 0x8000u) << 16;
@@ -20,7 +22,8 @@ static inline float ry_f16_to_f32_inline(uint16_t bits)
     return ry_f32_of_bits(scaled | sign);
 }
 
-/* Normal results: rounding is an addition that carries into the exponent. Subnormal ones: adding 1/2, whose last place is f16's smallest number, rounds. */
+/* Normal results: rounding is an addition that carries into the exponent. Subnormal ones: adding
+ * 1/2, whose last place is f16's smallest number, rounds. */
 static inline uint16_t ry_f32_to_f16_inline(float value)
 {
     uint32_t bits = ry_f32_bits(value), a = bits & 0x7fffffffu;
@@ -49,7 +52,8 @@ static inline void ry_f16_load(size_t n, float *restrict y, const uint16_t *a)
     size_t i = 0;
 #ifdef __F16C__
     for (; i + 8 <= n; i += 8) {
-        _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(a + i))));
+        _mm256_storeu_ps(y + i,
+                         _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(a + i))));
     }
 #endif
     for (; i < n; i++) {
@@ -62,7 +66,8 @@ static inline void ry_f16_store(size_t n, uint16_t *restrict y, const float *a)
     size_t i = 0;
 #ifdef __F16C__
     for (; i + 8 <= n; i += 8) {
-        _mm_storeu_si128((__m128i *)(void *)(y + i), _mm256_cvtps_ph(_mm256_loadu_ps(a + i), _MM_FROUND_TO_NEAREST_INT));
+        _mm_storeu_si128((__m128i *)(void *)(y + i),
+                         _mm256_cvtps_ph(_mm256_loadu_ps(a + i), _MM_FROUND_TO_NEAREST_INT));
     }
 #endif
     for (; i < n; i++) {

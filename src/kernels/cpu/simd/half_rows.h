@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of f32, f16 or bf16 as f32, for *_isa.c sources that compute in f32 whatever the tensors' type. */
+/* Rows of f32, f16 or bf16 as f32, for *_isa.c sources that compute in f32 whatever the tensors'
+ * type. */
 #ifndef RY_KERNELS_CPU_SIMD_HALF_ROWS_H
 #define RY_KERNELS_CPU_SIMD_HALF_ROWS_H
 

@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vectors from elements that are a step apart, in f32 (and i32, as bits), f16 or bf16 (converted), with lanes left out. */
+/* Vectors from elements that are a step apart, in f32 (and i32, as bits), f16 or bf16 (converted),
+ * with lanes left out. */
 #ifndef RY_KERNELS_CPU_SIMD_LANES_H
 #define RY_KERNELS_CPU_SIMD_LANES_H
 
 #include "kernels/cpu/simd/simd.h"
 #include "tensor/dtype.h"
 
-enum { RY_UNIT_STRIDE, RY_EVERY_SECOND, RY_EVERY_FOURTH, RY_APART, RY_LANE_STEPS }; /* how the elements of neighbouring lanes are stored */
+enum {
+    RY_UNIT_STRIDE,
+    RY_EVERY_SECOND,
+    RY_EVERY_FOURTH,
+    RY_APART,
+    RY_LANE_STEPS
+}; /* how the elements of neighbouring lanes are stored */
 
 RY_INLINE int ry_lane_steps(int64_t step)
 {
-    return step == 1 ? RY_UNIT_STRIDE : step == 2 ? RY_EVERY_SECOND : step == 4 ? RY_EVERY_FOURTH : RY_APART;
+    return step == 1   ? RY_UNIT_STRIDE
+           : step == 2 ? RY_EVERY_SECOND
+           : step == 4 ? RY_EVERY_FOURTH
+                       : RY_APART;
 }
 
 #define RY_EVERY_LANE ((uint32_t)((1ull << RY_W) - 1u))
@@ -26,12 +36,16 @@ RY_INLINE uint32_t ry_spread(uint32_t m)
 
 RY_INLINE ry_vf ry_load_full(const ry_dtype dtype, const void *p)
 {
-    return dtype == RY_f16 ? ry_vf_load_f16(p) : dtype == RY_bf16 ? ry_vf_load_bf16(p) : ry_vf_load(p);
+    return dtype == RY_f16    ? ry_vf_load_f16(p)
+           : dtype == RY_bf16 ? ry_vf_load_bf16(p)
+                              : ry_vf_load(p);
 }
 
 RY_INLINE ry_vf ry_load_masked(const ry_dtype dtype, const void *p, ry_vm m)
 {
-    return dtype == RY_f16 ? ry_vf_load_f16_m(p, m) : dtype == RY_bf16 ? ry_vf_load_bf16_m(p, m) : ry_vf_load_m(p, m);
+    return dtype == RY_f16    ? ry_vf_load_f16_m(p, m)
+           : dtype == RY_bf16 ? ry_vf_load_bf16_m(p, m)
+                              : ry_vf_load_m(p, m);
 }
 
 RY_INLINE float ry_load_one(const ry_dtype dtype, const char *p)
@@ -51,14 +65,17 @@ RY_INLINE ry_vf ry_load_seconds(const ry_dtype dtype, const char *p, uint32_t bi
 {
     const int64_t size = dtype == RY_f16 || dtype == RY_bf16 ? 2 : 4;
     return ry_vf_evens(ry_load_masked(dtype, p, ry_vm_bits(bits & RY_EVERY_LANE)),
-                       ry_load_masked(dtype, p + (RY_W - 1) * size, ry_vm_bits((bits >> (RY_W - 1)) & RY_EVERY_LANE)));
+                       ry_load_masked(dtype, p + (RY_W - 1) * size,
+                                      ry_vm_bits((bits >> (RY_W - 1)) & RY_EVERY_LANE)));
 }
 
-RY_INLINE ry_vf ry_load_lanes(const ry_dtype dtype, const int near, const char *p, int64_t step, uint32_t mask)
+RY_INLINE ry_vf ry_load_lanes(const ry_dtype dtype, const int near, const char *p, int64_t step,
+                              uint32_t mask)
 {
     const int64_t size = dtype == RY_f16 || dtype == RY_bf16 ? 2 : 4;
     if (near == RY_UNIT_STRIDE) {
-        return mask == RY_EVERY_LANE ? ry_load_full(dtype, p) : ry_load_masked(dtype, p, ry_vm_bits(mask));
+        return mask == RY_EVERY_LANE ? ry_load_full(dtype, p)
+                                     : ry_load_masked(dtype, p, ry_vm_bits(mask));
     }
     if (near == RY_EVERY_SECOND) {
         const char *high = p + (RY_W - 1) * size;
@@ -69,9 +86,12 @@ RY_INLINE ry_vf ry_load_lanes(const ry_dtype dtype, const int near, const char *
     }
     if (near == RY_EVERY_FOURTH) {
         /* every second of every second; the second half begins at element 2 (RY_W - 1) */
-        const uint64_t bits = (uint64_t)ry_spread(ry_spread(mask & 0xffu)) | (uint64_t)ry_spread(ry_spread(mask >> 8)) << 32;
-        return ry_vf_evens(ry_load_seconds(dtype, p, (uint32_t)(bits & ((1ull << (2 * RY_W - 1)) - 1))),
-                           ry_load_seconds(dtype, p + 2 * (RY_W - 1) * size, (uint32_t)(bits >> (2 * (RY_W - 1)))));
+        const uint64_t bits = (uint64_t)ry_spread(ry_spread(mask & 0xffu)) |
+                              (uint64_t)ry_spread(ry_spread(mask >> 8)) << 32;
+        return ry_vf_evens(
+            ry_load_seconds(dtype, p, (uint32_t)(bits & ((1ull << (2 * RY_W - 1)) - 1))),
+            ry_load_seconds(dtype, p + 2 * (RY_W - 1) * size,
+                            (uint32_t)(bits >> (2 * (RY_W - 1)))));
     }
     float lanes[RY_W];
     for (int64_t i = 0; i < RY_W; i++) {

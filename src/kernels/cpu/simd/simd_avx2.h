@@ -20,7 +20,10 @@ RY_INLINE ry_vm ry_vm_bits(uint32_t bits)
 }
 
 /* clang-format off */
-RY_INLINE ry_vm ry_vm_first(int64_t n) { return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)); }
+RY_INLINE ry_vm ry_vm_first(int64_t n)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
 RY_INLINE ry_vf ry_vf_zero(void) { return _mm256_setzero_ps(); }
 RY_INLINE ry_vf ry_vf_set(float x) { return _mm256_set1_ps(x); }
 RY_INLINE ry_vf ry_vf_load(const float *p) { return _mm256_loadu_ps(p); }
@@ -28,8 +31,8 @@ RY_INLINE ry_vf ry_vf_load_m(const float *p, ry_vm m) { return _mm256_maskload_p
 RY_INLINE void ry_vf_store(float *p, ry_vf v) { _mm256_storeu_ps(p, v); }
 /* clang-format on */
 
-/* AMD's cores take some 19 cycles for a store with a mask, even if it has every lane (Zen 4; 1 for a store without): lanes that begin with the first
- * are stored by halves. */
+/* AMD's cores take some 19 cycles for a store with a mask, even if it has every lane (Zen 4; 1 for
+ * a store without): lanes that begin with the first are stored by halves. */
 RY_INLINE void ry_vf_store_m(float *p, ry_vm m, ry_vf v)
 {
     const unsigned bits = (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(m));
@@ -88,27 +91,32 @@ RY_INLINE ry_vf ry_vf_evens(ry_vf low, ry_vf high)
 
 RY_INLINE void ry_vf_deinterleave(ry_vf low, ry_vf high, ry_vf *evens, ry_vf *odds)
 {
-    const __m256 even = _mm256_shuffle_ps(low, high, 0x88), odd = _mm256_shuffle_ps(low, high, 0xdd); /* 0 2 | 8 10 | 4 6 | 12 14 */
+    const __m256 even = _mm256_shuffle_ps(low, high, 0x88),
+                 odd = _mm256_shuffle_ps(low, high, 0xdd); /* 0 2 | 8 10 | 4 6 | 12 14 */
     *evens = _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(even), 0xd8));
     *odds = _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(odd), 0xd8));
 }
 
 RY_INLINE void ry_vf_interleave(ry_vf evens, ry_vf odds, ry_vf *low, ry_vf *high)
 {
-    const __m256 first = _mm256_unpacklo_ps(evens, odds), second = _mm256_unpackhi_ps(evens, odds); /* 0 8 1 9 | 4 12 5 13 */
+    const __m256 first = _mm256_unpacklo_ps(evens, odds),
+                 second = _mm256_unpackhi_ps(evens, odds); /* 0 8 1 9 | 4 12 5 13 */
     *low = _mm256_permute2f128_ps(first, second, 0x20);
     *high = _mm256_permute2f128_ps(first, second, 0x31);
 }
 
 RY_INLINE ry_vf ry_vf_shift_in(ry_vf first, ry_vf v)
 {
-    return _mm256_blend_ps(_mm256_permutevar8x32_ps(v, _mm256_setr_epi32(0, 0, 1, 2, 3, 4, 5, 6)), first, 1);
+    return _mm256_blend_ps(_mm256_permutevar8x32_ps(v, _mm256_setr_epi32(0, 0, 1, 2, 3, 4, 5, 6)),
+                           first, 1);
 }
 
 RY_INLINE ry_vf ry_vf_pick(ry_vf low, ry_vf high, ry_vi index, ry_vm keep)
 {
-    const __m256 from_high = _mm256_castsi256_ps(_mm256_cmpgt_epi32(index, _mm256_set1_epi32(RY_W - 1)));
-    const __m256 picked = _mm256_blendv_ps(_mm256_permutevar8x32_ps(low, index), _mm256_permutevar8x32_ps(high, index), from_high);
+    const __m256 from_high =
+        _mm256_castsi256_ps(_mm256_cmpgt_epi32(index, _mm256_set1_epi32(RY_W - 1)));
+    const __m256 picked = _mm256_blendv_ps(_mm256_permutevar8x32_ps(low, index),
+                                           _mm256_permutevar8x32_ps(high, index), from_high);
     return _mm256_and_ps(picked, _mm256_castsi256_ps(keep));
 }
 
@@ -169,9 +177,15 @@ RY_INLINE ry_vi ry_vi_set(int32_t x) { return _mm256_set1_epi32(x); }
 RY_INLINE ry_vi ry_vi_load(const int32_t *p) { return _mm256_loadu_si256((const __m256i *)p); }
 RY_INLINE ry_vi ry_vi_load_m(const int32_t *p, ry_vm m) { return _mm256_maskload_epi32(p, m); }
 RY_INLINE void ry_vi_store(int32_t *p, ry_vi v) { _mm256_storeu_si256((__m256i *)p, v); }
-RY_INLINE void ry_vi_store_m(int32_t *p, ry_vm m, ry_vi v) { ry_vf_store_m((float *)(void *)p, m, _mm256_castsi256_ps(v)); }
+RY_INLINE void ry_vi_store_m(int32_t *p, ry_vm m, ry_vi v)
+{
+    ry_vf_store_m((float *)(void *)p, m, _mm256_castsi256_ps(v));
+}
 RY_INLINE ry_vi ry_vi_add(ry_vi a, ry_vi b) { return _mm256_add_epi32(a, b); }
-RY_INLINE ry_vi ry_vi_fma(ry_vi a, ry_vi b, ry_vi c) { return _mm256_add_epi32(_mm256_mullo_epi32(a, b), c); }
+RY_INLINE ry_vi ry_vi_fma(ry_vi a, ry_vi b, ry_vi c)
+{
+    return _mm256_add_epi32(_mm256_mullo_epi32(a, b), c);
+}
 /* clang-format on */
 
 /* There is no masked load of 16-bit elements: lane by lane. */
@@ -204,11 +218,26 @@ RY_INLINE void ry_v16_store_m(uint16_t *p, ry_vm m, __m128i v)
 }
 
 /* clang-format off */
-RY_INLINE ry_vf ry_vf_load_f16(const uint16_t *p) { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)); }
-RY_INLINE ry_vf ry_vf_load_f16_m(const uint16_t *p, ry_vm m) { return _mm256_cvtph_ps(ry_v16_load_m(p, m)); }
-RY_INLINE ry_vf ry_vf_from_bf16(__m128i v) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16)); }
-RY_INLINE ry_vf ry_vf_load_bf16(const uint16_t *p) { return ry_vf_from_bf16(_mm_loadu_si128((const __m128i *)p)); }
-RY_INLINE ry_vf ry_vf_load_bf16_m(const uint16_t *p, ry_vm m) { return ry_vf_from_bf16(ry_v16_load_m(p, m)); }
+RY_INLINE ry_vf ry_vf_load_f16(const uint16_t *p)
+{
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p));
+}
+RY_INLINE ry_vf ry_vf_load_f16_m(const uint16_t *p, ry_vm m)
+{
+    return _mm256_cvtph_ps(ry_v16_load_m(p, m));
+}
+RY_INLINE ry_vf ry_vf_from_bf16(__m128i v)
+{
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16));
+}
+RY_INLINE ry_vf ry_vf_load_bf16(const uint16_t *p)
+{
+    return ry_vf_from_bf16(_mm_loadu_si128((const __m128i *)p));
+}
+RY_INLINE ry_vf ry_vf_load_bf16_m(const uint16_t *p, ry_vm m)
+{
+    return ry_vf_from_bf16(ry_v16_load_m(p, m));
+}
 /* clang-format on */
 
 RY_INLINE void ry_vf_store_f16_m(uint16_t *p, ry_vm m, ry_vf v)
@@ -220,10 +249,13 @@ RY_INLINE void ry_vf_store_bf16_m(uint16_t *p, ry_vm m, ry_vf v)
 {
     const __m256i bits = _mm256_castps_si256(v);
     const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
-    const __m256i rounded = _mm256_srli_epi32(_mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd), 16);
+    const __m256i rounded = _mm256_srli_epi32(
+        _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd), 16);
     const __m256i quiet = _mm256_or_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(0x40));
-    const __m256i kept = _mm256_blendv_epi8(rounded, quiet, _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q)));
-    ry_v16_store_m(p, m, _mm_packus_epi32(_mm256_castsi256_si128(kept), _mm256_extracti128_si256(kept, 1)));
+    const __m256i kept =
+        _mm256_blendv_epi8(rounded, quiet, _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q)));
+    ry_v16_store_m(
+        p, m, _mm_packus_epi32(_mm256_castsi256_si128(kept), _mm256_extracti128_si256(kept, 1)));
 }
 
 RY_INLINE void ry_vf_transpose(ry_vf v[RY_W])

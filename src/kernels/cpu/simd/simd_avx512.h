@@ -31,7 +31,8 @@ RY_INLINE ry_vf ry_vf_fma(ry_vf a, ry_vf b, ry_vf c) { return _mm512_fmadd_ps(a,
 /* The first half of the lanes; the others are anything. */
 RY_INLINE ry_vf ry_vf_fma_half(ry_vf a, ry_vf b, ry_vf c)
 {
-    return _mm512_castps256_ps512(_mm256_fmadd_ps(_mm512_castps512_ps256(a), _mm512_castps512_ps256(b), _mm512_castps512_ps256(c)));
+    return _mm512_castps256_ps512(_mm256_fmadd_ps(
+        _mm512_castps512_ps256(a), _mm512_castps512_ps256(b), _mm512_castps512_ps256(c)));
 }
 
 RY_INLINE ry_vf ry_vf_max(ry_vf bound, ry_vf x)
@@ -62,13 +63,15 @@ RY_INLINE ry_vf ry_vf_or(ry_vf a, ry_vf b)
 
 RY_INLINE ry_vf ry_vf_evens(ry_vf low, ry_vf high)
 {
-    const __m512i index = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31);
+    const __m512i index =
+        _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31);
     return _mm512_permutex2var_ps(low, index, high);
 }
 
 RY_INLINE void ry_vf_deinterleave(ry_vf low, ry_vf high, ry_vf *evens, ry_vf *odds)
 {
-    const __m512i index = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const __m512i index =
+        _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     *evens = _mm512_permutex2var_ps(low, index, high);
     *odds = _mm512_permutex2var_ps(low, _mm512_or_si512(index, _mm512_set1_epi32(1)), high);
 }
@@ -82,18 +85,29 @@ RY_INLINE void ry_vf_interleave(ry_vf evens, ry_vf odds, ry_vf *low, ry_vf *high
 
 RY_INLINE ry_vf ry_vf_shift_in(ry_vf first, ry_vf v)
 {
-    return _mm512_permutex2var_ps(v, _mm512_setr_epi32(16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14), first);
+    return _mm512_permutex2var_ps(
+        v, _mm512_setr_epi32(16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14), first);
 }
 
 /* clang-format off */
-RY_INLINE ry_vf ry_vf_pick(ry_vf low, ry_vf high, ry_vi index, ry_vm keep) { return _mm512_maskz_permutex2var_ps(keep, low, index, high); }
+RY_INLINE ry_vf ry_vf_pick(ry_vf low, ry_vf high, ry_vi index, ry_vm keep)
+{
+    return _mm512_maskz_permutex2var_ps(keep, low, index, high);
+}
 RY_INLINE ry_vf ry_vf_permute(ry_vf v, ry_vi index) { return _mm512_permutexvar_ps(index, v); }
-RY_INLINE ry_vf ry_vf_halves(float low, float high) { return _mm512_mask_blend_ps(0xff00, _mm512_set1_ps(low), _mm512_set1_ps(high)); }
-RY_INLINE void ry_vf_store_first(float *p, int64_t n, ry_vf v) { _mm512_mask_storeu_ps(p, ry_vm_first(n), v); }
+RY_INLINE ry_vf ry_vf_halves(float low, float high)
+{
+    return _mm512_mask_blend_ps(0xff00, _mm512_set1_ps(low), _mm512_set1_ps(high));
+}
+RY_INLINE void ry_vf_store_first(float *p, int64_t n, ry_vf v)
+{
+    _mm512_mask_storeu_ps(p, ry_vm_first(n), v);
+}
 /* clang-format on */
 
-/* Two masked stores of half a vector are faster than two of a whole one. The second half comes by a shuffle: compilers would make one
- * instruction of an extraction and its store, which faults on lanes that the mask leaves out. */
+/* Two masked stores of half a vector are faster than two of a whole one. The second half comes by a
+ * shuffle: compilers would make one instruction of an extraction and its store, which faults on
+ * lanes that the mask leaves out. */
 RY_INLINE void ry_vf_store_halves(float *low, float *high, int64_t n, ry_vf v)
 {
     const __mmask8 m = (__mmask8)ry_vm_first(n);
@@ -109,24 +123,44 @@ RY_INLINE ry_vi ry_vi_load_m(const int32_t *p, ry_vm m) { return _mm512_maskz_lo
 RY_INLINE void ry_vi_store(int32_t *p, ry_vi v) { _mm512_storeu_si512(p, v); }
 RY_INLINE void ry_vi_store_m(int32_t *p, ry_vm m, ry_vi v) { _mm512_mask_storeu_epi32(p, m, v); }
 RY_INLINE ry_vi ry_vi_add(ry_vi a, ry_vi b) { return _mm512_add_epi32(a, b); }
-RY_INLINE ry_vi ry_vi_fma(ry_vi a, ry_vi b, ry_vi c) { return _mm512_add_epi32(_mm512_mullo_epi32(a, b), c); }
-RY_INLINE ry_vf ry_vf_load_f16(const uint16_t *p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)); }
-RY_INLINE ry_vf ry_vf_load_f16_m(const uint16_t *p, ry_vm m) { return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(m, p)); }
-RY_INLINE ry_vf ry_vf_from_bf16(__m256i v) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16)); }
-RY_INLINE ry_vf ry_vf_load_bf16(const uint16_t *p) { return ry_vf_from_bf16(_mm256_loadu_si256((const __m256i *)p)); }
-RY_INLINE ry_vf ry_vf_load_bf16_m(const uint16_t *p, ry_vm m) { return ry_vf_from_bf16(_mm256_maskz_loadu_epi16(m, p)); }
+RY_INLINE ry_vi ry_vi_fma(ry_vi a, ry_vi b, ry_vi c)
+{
+    return _mm512_add_epi32(_mm512_mullo_epi32(a, b), c);
+}
+RY_INLINE ry_vf ry_vf_load_f16(const uint16_t *p)
+{
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
+}
+RY_INLINE ry_vf ry_vf_load_f16_m(const uint16_t *p, ry_vm m)
+{
+    return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(m, p));
+}
+RY_INLINE ry_vf ry_vf_from_bf16(__m256i v)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16));
+}
+RY_INLINE ry_vf ry_vf_load_bf16(const uint16_t *p)
+{
+    return ry_vf_from_bf16(_mm256_loadu_si256((const __m256i *)p));
+}
+RY_INLINE ry_vf ry_vf_load_bf16_m(const uint16_t *p, ry_vm m)
+{
+    return ry_vf_from_bf16(_mm256_maskz_loadu_epi16(m, p));
+}
 /* clang-format on */
 
 RY_INLINE void ry_vf_store_f16_m(uint16_t *p, ry_vm m, ry_vf v)
 {
-    _mm256_mask_storeu_epi16(p, m, _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+    _mm256_mask_storeu_epi16(p, m,
+                             _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
 
 RY_INLINE void ry_vf_store_bf16_m(uint16_t *p, ry_vm m, ry_vf v)
 {
     const __m512i bits = _mm512_castps_si512(v);
     const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-    __m512i rounded = _mm512_srli_epi32(_mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd), 16);
+    __m512i rounded = _mm512_srli_epi32(
+        _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd), 16);
     const __m512i quiet = _mm512_or_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(0x40));
     rounded = _mm512_mask_blend_epi32(_mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), rounded, quiet);
     _mm256_mask_storeu_epi16(p, m, _mm512_cvtepi32_epi16(rounded));

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The vector vocabulary of simd.h in plain C with the compiler's vector types, for CPUs without a vocabulary of their own. Four floats is what
- * every 64-bit CPU has; RY_GENERIC_WIDTH states another width, so that the texts can be tried at the width of an instruction set that is not there. */
+/* The vector vocabulary of simd.h in plain C with the compiler's vector types, for CPUs without a
+ * vocabulary of their own. Four floats is what every 64-bit CPU has; RY_GENERIC_WIDTH states
+ * another width, so that the texts can be tried at the width of an instruction set that is not
+ * there. */
 #ifndef RY_KERNELS_CPU_SIMD_SIMD_GENERIC_H
 #define RY_KERNELS_CPU_SIMD_SIMD_GENERIC_H
 
@@ -19,12 +21,16 @@ typedef int32_t ry_vi __attribute__((vector_size(4 * RY_W)));
 typedef uint32_t ry_vu __attribute__((vector_size(4 * RY_W)));
 typedef uint32_t ry_vm; /* one bit a lane */
 
-/* Masked moves are loops with a branch a lane: inlined everywhere, they were half to two thirds of the time that the longest texts take to compile. */
+/* Masked moves are loops with a branch a lane: inlined everywhere, they were half to two thirds of
+ * the time that the longest texts take to compile. */
 #define RY_OUTLINE static __attribute__((noinline, unused))
 
 /* clang-format off */
 RY_INLINE ry_vm ry_vm_bits(uint32_t bits) { return bits; }
-RY_INLINE ry_vm ry_vm_first(int64_t n) { return n >= RY_W ? (uint32_t)((1ull << RY_W) - 1u) : (1u << n) - 1u; }
+RY_INLINE ry_vm ry_vm_first(int64_t n)
+{
+    return n >= RY_W ? (uint32_t)((1ull << RY_W) - 1u) : (1u << n) - 1u;
+}
 RY_INLINE ry_vf ry_vf_zero(void) { return (ry_vf){0}; }
 RY_INLINE ry_vf ry_vf_set(float x) { return x - (ry_vf){0}; }
 /* clang-format on */
@@ -66,11 +72,17 @@ RY_INLINE ry_vf ry_vf_add(ry_vf a, ry_vf b) { return a + b; }
 RY_INLINE ry_vf ry_vf_mul(ry_vf a, ry_vf b) { return a * b; }
 RY_INLINE ry_vf ry_vf_fma(ry_vf a, ry_vf b, ry_vf c) { return a * b + c; }
 /* Lanes of a where the mask is all ones, of b where it is zero. */
-RY_INLINE ry_vf ry_vf_choose(ry_vi mask, ry_vf a, ry_vf b) { return (ry_vf)(((ry_vi)a & mask) | ((ry_vi)b & ~mask)); }
+RY_INLINE ry_vf ry_vf_choose(ry_vi mask, ry_vf a, ry_vf b)
+{
+    return (ry_vf)(((ry_vi)a & mask) | ((ry_vi)b & ~mask));
+}
 RY_INLINE ry_vf ry_vf_max(ry_vf bound, ry_vf x) { return ry_vf_choose(bound > x, bound, x); }
 RY_INLINE ry_vf ry_vf_min(ry_vf bound, ry_vf x) { return ry_vf_choose(bound < x, bound, x); }
 /* b where a lane of `a` is below 0, c elsewhere. */
-RY_INLINE ry_vf ry_vf_negative_select(ry_vf a, ry_vf b, ry_vf c) { return ry_vf_choose(a < ry_vf_zero(), b, c); }
+RY_INLINE ry_vf ry_vf_negative_select(ry_vf a, ry_vf b, ry_vf c)
+{
+    return ry_vf_choose(a < ry_vf_zero(), b, c);
+}
 RY_INLINE ry_vf ry_vf_div(ry_vf a, ry_vf b) { return a / b; }
 RY_INLINE ry_vf ry_vf_or(ry_vf a, ry_vf b) { return (ry_vf)((ry_vi)a | (ry_vi)b); }
 /* clang-format on */

@@ -15,8 +15,14 @@ typedef int32x4_t ry_vi;
 typedef uint32x4_t ry_vm; /* all bits of a lane, or none */
 
 /* clang-format off */
-RY_INLINE ry_vm ry_vm_bits(uint32_t bits) { return vtstq_u32(vdupq_n_u32(bits), (ry_vm){1, 2, 4, 8}); }
-RY_INLINE ry_vm ry_vm_first(int64_t n) { return vcgtq_s32(vdupq_n_s32((int32_t)n), (ry_vi){0, 1, 2, 3}); }
+RY_INLINE ry_vm ry_vm_bits(uint32_t bits)
+{
+    return vtstq_u32(vdupq_n_u32(bits), (ry_vm){1, 2, 4, 8});
+}
+RY_INLINE ry_vm ry_vm_first(int64_t n)
+{
+    return vcgtq_s32(vdupq_n_s32((int32_t)n), (ry_vi){0, 1, 2, 3});
+}
 RY_INLINE ry_vf ry_vf_zero(void) { return vdupq_n_f32(0); }
 RY_INLINE ry_vf ry_vf_set(float x) { return vdupq_n_f32(x); }
 RY_INLINE ry_vf ry_vf_load(const float *p) { return vld1q_f32(p); }
@@ -55,10 +61,19 @@ RY_INLINE ry_vf ry_vf_fma(ry_vf a, ry_vf b, ry_vf c) { return vfmaq_f32(c, a, b)
 RY_INLINE ry_vf ry_vf_max(ry_vf bound, ry_vf x) { return vbslq_f32(vcgtq_f32(bound, x), bound, x); }
 RY_INLINE ry_vf ry_vf_min(ry_vf bound, ry_vf x) { return vbslq_f32(vcltq_f32(bound, x), bound, x); }
 /* b where a lane of `a` is below 0, c elsewhere. */
-RY_INLINE ry_vf ry_vf_negative_select(ry_vf a, ry_vf b, ry_vf c) { return vbslq_f32(vcltzq_f32(a), b, c); }
+RY_INLINE ry_vf ry_vf_negative_select(ry_vf a, ry_vf b, ry_vf c)
+{
+    return vbslq_f32(vcltzq_f32(a), b, c);
+}
 RY_INLINE ry_vf ry_vf_div(ry_vf a, ry_vf b) { return vdivq_f32(a, b); }
-RY_INLINE ry_vf ry_vf_or(ry_vf a, ry_vf b) { return vreinterpretq_f32_u32(vorrq_u32(vreinterpretq_u32_f32(a), vreinterpretq_u32_f32(b))); }
-RY_INLINE ry_vf ry_vf_evens(ry_vf low, ry_vf high) { return vuzp1q_f32(low, vextq_f32(high, high, 1)); }
+RY_INLINE ry_vf ry_vf_or(ry_vf a, ry_vf b)
+{
+    return vreinterpretq_f32_u32(vorrq_u32(vreinterpretq_u32_f32(a), vreinterpretq_u32_f32(b)));
+}
+RY_INLINE ry_vf ry_vf_evens(ry_vf low, ry_vf high)
+{
+    return vuzp1q_f32(low, vextq_f32(high, high, 1));
+}
 /* clang-format on */
 
 RY_INLINE void ry_vf_deinterleave(ry_vf low, ry_vf high, ry_vf *evens, ry_vf *odds)
@@ -82,7 +97,8 @@ RY_INLINE ry_vf ry_vf_shift_in(ry_vf first, ry_vf v)
 RY_INLINE ry_vf ry_vf_pick(ry_vf low, ry_vf high, ry_vi index, ry_vm keep)
 {
     const uint8x16x2_t row = {{vreinterpretq_u8_f32(low), vreinterpretq_u8_f32(high)}};
-    const uint32x4_t bytes = vmlaq_u32(vdupq_n_u32(0x03020100), vreinterpretq_u32_s32(index), vdupq_n_u32(0x04040404));
+    const uint32x4_t bytes =
+        vmlaq_u32(vdupq_n_u32(0x03020100), vreinterpretq_u32_s32(index), vdupq_n_u32(0x04040404));
     return vreinterpretq_f32_u8(vqtbl2q_u8(row, vreinterpretq_u8_u32(vornq_u32(bytes, keep))));
 }
 
@@ -188,22 +204,34 @@ RY_INLINE void ry_v16_store_m(uint16_t *p, ry_vm m, uint16x4_t v)
 RY_INLINE ry_vf ry_vf_from_f16(uint16x4_t v) { return vcvt_f32_f16(vreinterpret_f16_u16(v)); }
 RY_INLINE ry_vf ry_vf_from_bf16(uint16x4_t v) { return vreinterpretq_f32_u32(vshll_n_u16(v, 16)); }
 RY_INLINE ry_vf ry_vf_load_f16(const uint16_t *p) { return ry_vf_from_f16(vld1_u16(p)); }
-RY_INLINE ry_vf ry_vf_load_f16_m(const uint16_t *p, ry_vm m) { return ry_vf_from_f16(ry_v16_load_m(p, m)); }
+RY_INLINE ry_vf ry_vf_load_f16_m(const uint16_t *p, ry_vm m)
+{
+    return ry_vf_from_f16(ry_v16_load_m(p, m));
+}
 RY_INLINE ry_vf ry_vf_load_bf16(const uint16_t *p) { return ry_vf_from_bf16(vld1_u16(p)); }
-RY_INLINE ry_vf ry_vf_load_bf16_m(const uint16_t *p, ry_vm m) { return ry_vf_from_bf16(ry_v16_load_m(p, m)); }
-RY_INLINE void ry_vf_store_f16_m(uint16_t *p, ry_vm m, ry_vf v) { ry_v16_store_m(p, m, vreinterpret_u16_f16(vcvt_f16_f32(v))); }
+RY_INLINE ry_vf ry_vf_load_bf16_m(const uint16_t *p, ry_vm m)
+{
+    return ry_vf_from_bf16(ry_v16_load_m(p, m));
+}
+RY_INLINE void ry_vf_store_f16_m(uint16_t *p, ry_vm m, ry_vf v)
+{
+    ry_v16_store_m(p, m, vreinterpret_u16_f16(vcvt_f16_f32(v)));
+}
 /* clang-format on */
 
 RY_INLINE void ry_vf_store_bf16_m(uint16_t *p, ry_vm m, ry_vf v)
 {
-    const uint32x4_t bits = vreinterpretq_u32_f32(v), odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
-    const uint32x4_t rounded = vaddq_u32(vaddq_u32(bits, vdupq_n_u32(0x7fff)), odd), quiet = vorrq_u32(bits, vdupq_n_u32(0x400000));
+    const uint32x4_t bits = vreinterpretq_u32_f32(v),
+                     odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
+    const uint32x4_t rounded = vaddq_u32(vaddq_u32(bits, vdupq_n_u32(0x7fff)), odd),
+                     quiet = vorrq_u32(bits, vdupq_n_u32(0x400000));
     ry_v16_store_m(p, m, vshrn_n_u32(vbslq_u32(vceqq_f32(v, v), rounded, quiet), 16));
 }
 
 RY_INLINE void ry_vf_transpose(ry_vf v[RY_W])
 {
-    const ry_vf a = vtrn1q_f32(v[0], v[1]), b = vtrn2q_f32(v[0], v[1]), c = vtrn1q_f32(v[2], v[3]), d = vtrn2q_f32(v[2], v[3]);
+    const ry_vf a = vtrn1q_f32(v[0], v[1]), b = vtrn2q_f32(v[0], v[1]), c = vtrn1q_f32(v[2], v[3]),
+                d = vtrn2q_f32(v[2], v[3]);
     v[0] = vcombine_f32(vget_low_f32(a), vget_low_f32(c));
     v[1] = vcombine_f32(vget_low_f32(b), vget_low_f32(d));
     v[2] = vcombine_f32(vget_high_f32(a), vget_high_f32(c));

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elementary functions in f32 for loops that the compiler vectorises: straight-line code without calls, tables or branches.
+/* Elementary functions in f32 for loops that the compiler vectorises: straight-line code without
+ * calls, tables or branches.
  *
  *   for (size_t i = 0; i < n; i++)
- *       y[i] = ry_f32_tanh(x[i]);        compile with -O3 -fno-math-errno -fno-trapping-math (the flags of *_isa.c)
+ *       y[i] = ry_f32_tanh(x[i]);        compile with -O3 -fno-math-errno -fno-trapping-math (the
+ * flags of *_isa.c)
  *
- * Errors are below 1 to 3 ulp over the whole range (tests/unit/test_expr_functions.c states each); infinities, NaN, signed zero and subnormal numbers are as C
- * Annex F says. sin, cos and tan hold for |x| <= RY_F32_TRIG_MAX; callers take libm beyond it.
+ * Errors are below 1 to 3 ulp over the whole range (tests/unit/test_expr_functions.c states each);
+ * infinities, NaN, signed zero and subnormal numbers are as C Annex F says. sin, cos and tan hold
+ * for |x| <= RY_F32_TRIG_MAX; callers take libm beyond it.
  *
- * Methods: argument reduction with split constants (W. J. Cody, W. Waite, "Software Manual for the Elementary Functions", 1980); polynomials are minimax
- * with coefficients of the working precision (N. Brisebarre, S. Chevillard, "Efficient polynomial L-infinity approximations", 2007, as Sollya's
- * fpminimax); the error noted beside each is relative, before rounding. J.-M. Muller, "Elementary Functions", 2016, has the identities. */
+ * Methods: argument reduction with split constants (W. J. Cody, W. Waite, "Software Manual for the
+ * Elementary Functions", 1980); polynomials are minimax with coefficients of the working precision
+ * (N. Brisebarre, S. Chevillard, "Efficient polynomial L-infinity approximations", 2007, as
+ * Sollya's fpminimax); the error noted beside each is relative, before rounding. J.-M. Muller,
+ * "Elementary Functions", 2016, has the identities. */
 #ifndef RY_KERNELS_CPU_SIMD_VECTOR_MATH_H
 #define RY_KERNELS_CPU_SIMD_VECTOR_MATH_H
 
@@ -76,7 +81,8 @@ static inline float ry_f32_copysign(float x, float sign)
     return ry_f32_of_bits((ry_f32_bits(x) & 0x7fffffffu) | (ry_f32_bits(sign) & 0x80000000u));
 }
 
-/* Adding and subtracting these rounds to the nearest integer, which is then in the low bits of the sum. */
+/* Adding and subtracting these rounds to the nearest integer, which is then in the low bits of the
+ * sum. */
 #define RY_F32_ROUNDER 0x1.8p23f
 #define RY_F64_ROUNDER 0x1.8p52
 
@@ -114,7 +120,8 @@ static inline float ry_f32_exp_kernel(float r)
 static inline float ry_f32_exp_reduced(float x, int32_t *shifted)
 {
     const float rounder = RY_F32_ROUNDER + 254.0f;
-    int32_t bits = (int32_t)ry_f32_bits(ry_f32_fma(x, 0x1.715476p0f, rounder)), max = (int32_t)ry_f32_bits(rounder + 129.0f);
+    int32_t bits = (int32_t)ry_f32_bits(ry_f32_fma(x, 0x1.715476p0f, rounder)),
+            max = (int32_t)ry_f32_bits(rounder + 129.0f);
     *shifted = bits < max ? bits : max;
     float n = ry_f32_of_bits((uint32_t)*shifted) - rounder;
     float r = ry_f32_fma(n, -RY_F32_LN2_LOW, ry_f32_fma(n, -RY_F32_LN2_HIGH, x));
@@ -158,7 +165,8 @@ static inline float ry_f32_exp_bounded(float x)
     return (1.0f + ry_f32_exp_kernel(r)) * ry_f32_of_bits((ry_f32_bits(t) + 127u) << 23);
 }
 
-/* 2^k (1 + e) - 1 = 2 (2^(k-1) e + (2^(k-1) - 1/2)): the half keeps the power in range at the top. P as in exp, one degree more; 2^-31 */
+/* 2^k (1 + e) - 1 = 2 (2^(k-1) e + (2^(k-1) - 1/2)): the half keeps the power in range at the top.
+ * P as in exp, one degree more; 2^-31 */
 static inline float ry_f32_expm1(float x)
 {
     float c = x > 89.0f ? 89.0f : x;
@@ -219,7 +227,9 @@ static inline float ry_f32_log1p(float x)
     int32_t exponent;
     float u = 1.0f + x, lost = x < 1.0f ? x - (u - 1.0f) : 1.0f - (u - x);
     float m = ry_f32_split(u, &exponent);
-    uint32_t scale = exponent > 126 ? 0u : (uint32_t)(127 - exponent) << 23; /* what is lost does not count up there */
+    uint32_t scale = exponent > 126 ? 0u
+                                    : (uint32_t)(127 - exponent)
+                                          << 23; /* what is lost does not count up there */
     float f = ry_f32_fma(lost, ry_f32_of_bits(scale), m - 1.0f);
     float y = ry_f32_log_kernel(f, (float)exponent);
     y = ry_f32_abs(x) < 0x1p-25f ? x : y;
@@ -231,7 +241,8 @@ static inline float ry_f32_log1p(float x)
 /* x - n * pi/2 for the nearest n, in f64: n * (25 bits of pi/2) is exact up to RY_F32_TRIG_MAX. */
 static inline double ry_f32_trig_reduce(float x, uint64_t *quadrant)
 {
-    double d = (double)x, t = ry_f64_fma(d, 0x1.45f306dc9c883p-1, RY_F64_ROUNDER), n = t - RY_F64_ROUNDER;
+    double d = (double)x, t = ry_f64_fma(d, 0x1.45f306dc9c883p-1, RY_F64_ROUNDER),
+           n = t - RY_F64_ROUNDER;
     *quadrant = ry_f64_bits(t);
     return ry_f64_fma(n, -0x1.110b4611a6263p-26, ry_f64_fma(n, -0x1.921fb5p0, d));
 }
@@ -336,7 +347,8 @@ static inline float ry_f32_atan(float x)
     return ry_f32_copysign(y, x);
 }
 
-/* Below 1 a polynomial (2^-32), above it h - 1/(4h) with h = exp(x) / 2, which overflows no earlier than sinh does. */
+/* Below 1 a polynomial (2^-32), above it h - 1/(4h) with h = exp(x) / 2, which overflows no earlier
+ * than sinh does. */
 static inline float ry_f32_sinh(float x)
 {
     float a = ry_f32_abs(x), z = a * a, h = ry_f32_half_exp(a);
@@ -376,13 +388,15 @@ static inline float ry_f32_tanh(float x)
 /* asinh(x) = log1p(x + x^2 / (1 + sqrt(1 + x^2))), and log(2x) where x^2 would overflow. */
 static inline float ry_f32_asinh(float x)
 {
-    float a = ry_f32_abs(x), z = a * a, near = ry_f32_log1p(a + z / (1.0f + sqrtf(1.0f + z))), far = ry_f32_log(a) + RY_F32_LN2;
+    float a = ry_f32_abs(x), z = a * a, near = ry_f32_log1p(a + z / (1.0f + sqrtf(1.0f + z))),
+          far = ry_f32_log(a) + RY_F32_LN2;
     return ry_f32_copysign(a > 0x1p30f ? far : near, x);
 }
 
 static inline float ry_f32_acosh(float x)
 {
-    float t = x - 1.0f, near = ry_f32_log1p(t + sqrtf(t * (t + 2.0f))), far = ry_f32_log(x) + RY_F32_LN2;
+    float t = x - 1.0f, near = ry_f32_log1p(t + sqrtf(t * (t + 2.0f))),
+          far = ry_f32_log(x) + RY_F32_LN2;
     float y = x > 0x1p30f ? far : near;
     return x < 1.0f ? (float)NAN : y;
 }
@@ -393,7 +407,8 @@ static inline float ry_f32_atanh(float x)
     return ry_f32_copysign(0.5f * ry_f32_log1p((a + a) / (1.0f - a)), x);
 }
 
-/* Below 0.92 x + x P(x^2) (2^-31), above it 1 - exp(-Q(x)) with Q near -log(erfc) (1 - erf within 2^-29). From 3.95 on the value rounds to 1. */
+/* Below 0.92 x + x P(x^2) (2^-31), above it 1 - exp(-Q(x)) with Q near -log(erfc) (1 - erf within
+ * 2^-29). From 3.95 on the value rounds to 1. */
 static inline float ry_f32_erf(float x)
 {
     float a = ry_f32_abs(x), z = a * a, c = a > 3.95f ? 3.95f : a;
@@ -416,7 +431,8 @@ static inline float ry_f32_erf(float x)
     return ry_f32_copysign(y, x);
 }
 
-/* log2(x) in f64 for x > 0: exponent + s Q(s^2), s = (m - 1) / (m + 1), m in [sqrt(1/2), sqrt(2)); 2^-38 */
+/* log2(x) in f64 for x > 0: exponent + s Q(s^2), s = (m - 1) / (m + 1), m in [sqrt(1/2), sqrt(2));
+ * 2^-38 */
 static inline double ry_f64_log2(double x)
 {
     uint64_t bits = ry_f64_bits(x), above = bits - 0x3fe6a09e667f3bcdu;
@@ -455,8 +471,10 @@ static inline float ry_f32_pow(float x, float y)
     e = e > 200.0 ? 200.0 : e;
     e = e < -200.0 ? -200.0 : e;
     double r = ry_f64_exp2(e);
-    double full_d = (d + RY_F64_ROUNDER) - RY_F64_ROUNDER, full_half = (half + RY_F64_ROUNDER) - RY_F64_ROUNDER;
-    int large = ry_f32_abs(y) >= 0x1p24f, full = large | (full_d == d), odd = (large ^ 1) & full & (full_half != half);
+    double full_d = (d + RY_F64_ROUNDER) - RY_F64_ROUNDER,
+           full_half = (half + RY_F64_ROUNDER) - RY_F64_ROUNDER;
+    int large = ry_f32_abs(y) >= 0x1p24f, full = large | (full_d == d),
+        odd = (large ^ 1) & full & (full_half != half);
     int endless = a == (double)INFINITY, invalid = (x < 0.0f) & (full ^ 1) & (endless ^ 1);
     int negative = odd & (int)(ry_f32_bits(x) >> 31);
     r = invalid ? (double)NAN : r;

@@ -2,8 +2,8 @@
 /* Kernels: convolution and transposed convolution of few channels, from staged rows. */
 #include "base/integer.h"
 #include "kernels/cpu/parts/conv_kernel.h"
-#include "kernels/cpu/simd/lanes.h"
 #include "kernels/cpu/parts/out_rows.h"
+#include "kernels/cpu/simd/lanes.h"
 #include "kernels/cpu/staged/staged_stage.h"
 #include "kernels/cpu/staged/staged_tile.h"
 
@@ -17,7 +17,7 @@ typedef struct task {
     float *staged, *transposed_sums;
     ry_activation_of activation;
     bool bounds;
-    float low, high;                  /* of sums that go from tiles to y */
+    float low, high;                 /* of sums that go from tiles to y */
     bool started[STAGED_MAX_PHASES]; /* the phase's sums are there */
 } task;
 
@@ -28,12 +28,14 @@ typedef struct strip {
 
 static strip cut_strip(int64_t columns, int64_t channels)
 {
-    const int64_t vectors = ry_ceil_div(columns, RY_W), tiles = ry_ceil_div(vectors, max_staged_vectors(RY_TILE_ROWS, channels));
+    const int64_t vectors = ry_ceil_div(columns, RY_W),
+                  tiles = ry_ceil_div(vectors, max_staged_vectors(RY_TILE_ROWS, channels));
     return (strip){columns, tiles, vectors / tiles, vectors % tiles};
 }
 
 /* `staged` and `to` are those of the strip's first position. */
-static void sum_strip(staged_tile *tile, const strip *all, int64_t channels, const float *staged, float *to)
+static void sum_strip(staged_tile *tile, const strip *all, int64_t channels, const float *staged,
+                      float *to)
 {
     for (int64_t i = 0, at = 0; i < all->tiles; i++) {
         const int64_t vectors = all->each + (i < all->extra);
@@ -46,7 +48,8 @@ static void sum_strip(staged_tile *tile, const strip *all, int64_t channels, con
 }
 
 /* RUNS: the sums of one phase over one k block of channels of a slice; over none: their start. */
-static void sum_runs(task *t, const staged_phase *p, const staged_slice *slice, int64_t channel, int64_t channels)
+static void sum_runs(task *t, const staged_phase *p, const staged_slice *slice, int64_t channel,
+                     int64_t channels)
 {
     const staged_plan *plan = t->plan;
     const ry_conv_geometry *g = &plan->geometry;
@@ -61,7 +64,8 @@ static void sum_runs(task *t, const staged_phase *p, const staged_slice *slice, 
                         .low = -INFINITY,
                         .high = INFINITY};
     for (int64_t oc_block = 0; oc_block < plan->oc_blocks; oc_block++) {
-        const int64_t first = staged_oc_block_first(plan, oc_block), rows = staged_oc_block_first(plan, oc_block + 1) - first;
+        const int64_t first = staged_oc_block_first(plan, oc_block),
+                      rows = staged_oc_block_first(plan, oc_block + 1) - first;
         tile.weights = weights + (first * g->channels_in + channel * rows) * slice->count;
         tile.weights_step = slice->count * rows;
         tile.bias = t->started[number] ? NULL : t->rows.bias + number * g->channels_out + first;
@@ -79,13 +83,15 @@ static void run_runs(task *t, staged_stage *stage)
     memset(t->started, 0, sizeof t->started);
     for (int64_t d = 0; d < plan->depths; d++) {
         stage->slice = staged_slice_of_x(plan, t->rows.slice, d);
-        for (int64_t channel = 0; stage->slice >= 0 && channel < g->channels_in; channel += plan->k_block) {
+        for (int64_t channel = 0; stage->slice >= 0 && channel < g->channels_in;
+             channel += plan->k_block) {
             stage->channel = channel;
             stage->channels = ry_min(plan->k_block, g->channels_in - channel);
             RY_ISA_SYMBOL(staged_stage_k_block)(stage);
             for (int64_t p = 0; p < g->phases; p++) {
                 if (plan->phase[p].slice[d].count > 0) {
-                    sum_runs(t, &plan->phase[p], &plan->phase[p].slice[d], channel, stage->channels);
+                    sum_runs(t, &plan->phase[p], &plan->phase[p].slice[d], channel,
+                             stage->channels);
                 }
             }
         }
@@ -108,10 +114,12 @@ static void activate(const task *t, float *y, int64_t rows, int64_t step, int64_
 }
 
 /* CHANNELS: a row of pixels of one oc block, [pixel][channel]. */
-static void sum_pixels(const task *t, staged_tile *tile, float *y, int64_t y_pixel, int64_t channels)
+static void sum_pixels(const task *t, staged_tile *tile, float *y, int64_t y_pixel,
+                       int64_t channels)
 {
     const staged_plan *plan = t->plan;
-    const int64_t pixels = plan->columns, parts = ry_ceil_div(pixels, ry_min(RY_TILE_ROWS, STAGED_MAX_PIXELS));
+    const int64_t pixels = plan->columns,
+                  parts = ry_ceil_div(pixels, ry_min(RY_TILE_ROWS, STAGED_MAX_PIXELS));
     const float *staged = tile->staged;
     tile->columns = channels;
     tile->c_step = y_pixel;
@@ -133,7 +141,8 @@ static void transpose_row(const task *t, float *y, int64_t channels)
     const staged_plan *plan = t->plan;
     const int64_t pixels = plan->columns, step = ry_round_up(pixels, RY_W);
     float *transposed = t->transposed_sums + step * RY_TILE_COLUMNS;
-    RY_ISA_SYMBOL(transpose_block)(t->transposed_sums, RY_TILE_COLUMNS, pixels, channels, transposed, step);
+    RY_ISA_SYMBOL(transpose_block)
+    (t->transposed_sums, RY_TILE_COLUMNS, pixels, channels, transposed, step);
     for (int64_t i = 0; i < channels; i++) {
         memcpy(y + i * plan->geometry.y_channel, transposed + i * step, (size_t)pixels * sizeof *y);
     }
@@ -170,7 +179,8 @@ static void run_rows(task *t, staged_stage *stage)
     RY_ISA_SYMBOL(staged_stage_k_block)(stage);
     const float *weights = t->packed;
     for (int64_t oc_block = 0; oc_block < plan->oc_blocks; oc_block++) {
-        const int64_t first = staged_oc_block_first(plan, oc_block), channels = staged_oc_block_first(plan, oc_block + 1) - first;
+        const int64_t first = staged_oc_block_first(plan, oc_block),
+                      channels = staged_oc_block_first(plan, oc_block + 1) - first;
         const int64_t packed = staged_oc_block_packed(plan, oc_block);
         const strip all = cut_strip(plan->columns, channels);
         staged_tile tile = {.bias = t->rows.bias + first, .low = t->low, .high = t->high};
@@ -195,7 +205,8 @@ static void run_rows(task *t, staged_stage *stage)
                 tile.staged = t->staged + i * g->stride[1] * plan->pitch + inside * window_row;
             }
             float *y = (float *)t->rows.launch->out[0] + t->rows.image * g->y_batch +
-                       (t->rows.group * g->channels_out + first) * g->y_channel + row * p->y_step[1];
+                       (t->rows.group * g->channels_out + first) * g->y_channel +
+                       row * p->y_step[1];
             sum_row(t, &tile, &all, y, channels);
         }
         weights += g->taps * g->channels_in * packed;
@@ -206,9 +217,12 @@ static void run(const ry_cpu_launch *launch, size_t index)
 {
     const staged_plan *plan = launch->state;
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t part = (int64_t)index % plan->column_blocks, blocks = (int64_t)index / plan->column_blocks;
-    const int64_t block = blocks % plan->row_blocks, slices = blocks / plan->row_blocks, rest = slices / plan->slices;
-    const int64_t group = rest % plan->group_blocks * plan->groups, end = ry_min(group + plan->groups, g->groups);
+    const int64_t part = (int64_t)index % plan->column_blocks,
+                  blocks = (int64_t)index / plan->column_blocks;
+    const int64_t block = blocks % plan->row_blocks, slices = blocks / plan->row_blocks,
+                  rest = slices / plan->slices;
+    const int64_t group = rest % plan->group_blocks * plan->groups,
+                  end = ry_min(group + plan->groups, g->groups);
     char *scratch = launch->scratch;
     task t = {.plan = plan,
               .rows = {.launch = launch,
@@ -233,7 +247,8 @@ static void run(const ry_cpu_launch *launch, size_t index)
     out_rows *rows = &t.rows;
     rows->images = ry_min(plan->images, g->batch - rows->image);
     rows->rows = ry_min(plan->rows, plan->grid[0] - rows->row);
-    rows->columns = ((rows->images - 1) * plan->image_rows + rows->rows - 1) * plan->pitch + plan->columns;
+    rows->columns =
+        ((rows->images - 1) * plan->image_rows + rows->rows - 1) * plan->pitch + plan->columns;
     t.bounds = ry_activation_bounds(t.activation, &t.low, &t.high);
     staged_stage stage = {.plan = plan,
                           .dtype = ry_type_of(&launch->problem->in[0]),
@@ -244,7 +259,8 @@ static void run(const ry_cpu_launch *launch, size_t index)
                           .row = rows->row,
                           .before = plan->before[1] - rows->column * g->stride[2]};
     const int64_t x_group = g->channels_in * g->x_channel * (int64_t)ry_dtype_size(stage.dtype);
-    memset(rows->bias + g->phases * g->channels_out, 0, (size_t)plan->max_oc_block * sizeof *rows->bias); /* full vectors are read */
+    memset(rows->bias + g->phases * g->channels_out, 0,
+           (size_t)plan->max_oc_block * sizeof *rows->bias); /* full vectors are read */
     for (rows->group = group; rows->group < end; rows->group++) {
         t.packed = (const float *)launch->packed + rows->group * plan->packed_group;
         stage.x = (const char *)launch->in[0] + rows->group * x_group;
@@ -259,17 +275,21 @@ static void run(const ry_cpu_launch *launch, size_t index)
     }
 }
 
-/* Weights of some output channels, `first` first, by tap and channel or by channel and tap; then zeros until there are `columns`. */
-static float *pack_oc_block(const staged_plan *plan, const ry_cpu_launch *launch, const ry_conv_tap *tap, int64_t taps, int64_t first,
-                        int64_t count, int64_t columns, float *to)
+/* Weights of some output channels, `first` first, by tap and channel or by channel and tap; then
+ * zeros until there are `columns`. */
+static float *pack_oc_block(const staged_plan *plan, const ry_cpu_launch *launch,
+                            const ry_conv_tap *tap, int64_t taps, int64_t first, int64_t count,
+                            int64_t columns, float *to)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const ry_dtype dtype = ry_type_of(&launch->problem->in[1]);
     const int64_t size = (int64_t)ry_dtype_size(dtype);
     for (int64_t j = 0; j < g->channels_in * taps; j++) {
         const bool by_tap = plan->form == STAGED_CHANNELS;
-        const int64_t c = by_tap ? j % g->channels_in : j / taps, t = by_tap ? j / g->channels_in : j % taps;
-        const char *from = (const char *)launch->in[1] + (first + c * g->w_in + tap[t].weight) * size;
+        const int64_t c = by_tap ? j % g->channels_in : j / taps,
+                      t = by_tap ? j / g->channels_in : j % taps;
+        const char *from =
+            (const char *)launch->in[1] + (first + c * g->w_in + tap[t].weight) * size;
         for (int64_t k = 0; k < columns; k++) {
             *to++ = k < count ? ry_load_one(dtype, from + k * g->w_out * size) : 0;
         }
@@ -285,15 +305,19 @@ static void pack(const ry_cpu_launch *launch, size_t group)
         const staged_phase *phase = &plan->phase[i / plan->depths];
         const staged_slice *slice = &phase->slice[i % plan->depths];
         const ry_conv_tap *tap = staged_taps(plan) + phase->at.first_tap + slice->first;
-        float *to = (float *)launch->packed_out + (int64_t)group * plan->packed_group + phase->packed +
-                    slice->first * g->channels_in * g->channels_out;
+        float *to = (float *)launch->packed_out + (int64_t)group * plan->packed_group +
+                    phase->packed + slice->first * g->channels_in * g->channels_out;
         for (int64_t oc_block = 0; oc_block < plan->oc_blocks; oc_block++) {
-            const int64_t first = staged_oc_block_first(plan, oc_block), count = staged_oc_block_first(plan, oc_block + 1) - first;
-            to = pack_oc_block(plan, launch, tap, slice->count, (int64_t)group * g->w_group + first * g->w_out, count,
-                           staged_oc_block_packed(plan, oc_block), to);
+            const int64_t first = staged_oc_block_first(plan, oc_block),
+                          count = staged_oc_block_first(plan, oc_block + 1) - first;
+            to = pack_oc_block(plan, launch, tap, slice->count,
+                               (int64_t)group * g->w_group + first * g->w_out, count,
+                               staged_oc_block_packed(plan, oc_block), to);
         }
     }
 }
 
-RY_CONV_KERNELS(staged, .applicable = ry_staged_is_possible, .knobs = ry_staged_knobs, .knob_count = STAGED_KNOBS, .values = ry_staged_values,
-                .prepare = ry_staged_prepare, .initialise = ry_staged_initialise, .pack = pack, .run = run, .packed_inputs = 1u << 1);
+RY_CONV_KERNELS(staged, .applicable = ry_staged_is_possible, .knobs = ry_staged_knobs,
+                .knob_count = STAGED_KNOBS, .values = ry_staged_values,
+                .prepare = ry_staged_prepare, .initialise = ry_staged_initialise, .pack = pack,
+                .run = run, .packed_inputs = 1u << 1);

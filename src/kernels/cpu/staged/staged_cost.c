@@ -45,13 +45,18 @@ static double plane_row_cycles(const ry_query *query, const staged_plan *plan)
     const bool is_cached = g->channels_in * g->in[0] * g->in[1] * g->in[2] * 4 <= near;
     const double far = is_cached ? 0 : cost->fetch * (double)(plan->pitch * g->stride[2]);
     if (g->x_step[2] == 1 || g->in[2] == 1) {
-        return rows * (cost->line + far + vectors * stride * cost->move) + planes * vectors * cost->move;
+        return rows * (cost->line + far + vectors * stride * cost->move) +
+               planes * vectors * cost->move;
     }
-    /* a square of channels and positions is transposed at once; of channels apart, every line of x comes again for the next k block */
-    const double lanes = (double)ry_min(plan->k_block, plan->width), transposed = cost->transposed * (double)plan->width / lanes;
-    const double vector = (g->x_channel == 1 && transposed < cost->apart ? transposed : cost->apart) * stride;
+    /* a square of channels and positions is transposed at once; of channels apart, every line of x
+     * comes again for the next k block */
+    const double lanes = (double)ry_min(plan->k_block, plan->width),
+                 transposed = cost->transposed * (double)plan->width / lanes;
+    const double vector =
+        (g->x_channel == 1 && transposed < cost->apart ? transposed : cost->apart) * stride;
     const double again = g->x_channel == 1 ? (double)plan->width / lanes : 1.0;
-    return rows * (cost->transposed_line + far * again + vectors * (vector + stride * cost->move)) + planes * vectors * cost->move;
+    return rows * (cost->transposed_line + far * again + vectors * (vector + stride * cost->move)) +
+           planes * vectors * cost->move;
 }
 
 /* Of staging a task's rows of one group. */
@@ -64,7 +69,9 @@ static double stage_cycles(const ry_query *query, const staged_plan *plan)
         return rows * (double)g->channels_in * plane_row_cycles(query, plan);
     }
     const bool near = g->x_step[2] == g->channels_in || (g->x_step[2] == 1 && g->channels_in <= 4);
-    return rows * (cost->channel_line + (double)plan->pitch * (near ? cost->position / (double)plan->width : cost->alone));
+    return rows *
+           (cost->channel_line +
+            (double)plan->pitch * (near ? cost->position / (double)plan->width : cost->alone));
 }
 
 /* Of the output's slices, those whose window's slice `depth` is there. */
@@ -82,7 +89,8 @@ static double count_runs(const ry_query *query, const staged_plan *plan)
     const costs *cost = costs_of(plan);
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t k_blocks = ry_ceil_div(g->channels_in, plan->k_block);
-    const double vectors = (double)(plan->positions / plan->width), outputs = (double)g->channels_out, channels = (double)g->channels_in;
+    const double vectors = (double)(plan->positions / plan->width),
+                 outputs = (double)g->channels_out, channels = (double)g->channels_in;
     const double step = max(outputs, cost->min_load);
     double sums = 0, all = 0;
     for (int64_t d = 0; d < plan->depths; d++) {
@@ -90,7 +98,9 @@ static double count_runs(const ry_query *query, const staged_plan *plan)
         all += share;
         for (int64_t p = 0; p < g->phases; p++) {
             const double taps = (double)plan->phase[p].slice[d].count;
-            sums += share * vectors * (taps * channels * step + (taps > 0 ? outputs * cost->k_block * (double)k_blocks : 0));
+            sums += share * vectors *
+                    (taps * channels * step +
+                     (taps > 0 ? outputs * cost->k_block * (double)k_blocks : 0));
         }
     }
     for (int64_t p = 0; p < g->phases; p++) {
@@ -111,16 +121,19 @@ static double step_cycles(const ry_query *query, const staged_plan *plan, double
     if (plan->form == STAGED_ROWS) {
         const double rows = (double)g->channels_out / (double)plan->oc_blocks;
         const int64_t vectors = ry_ceil_div(plan->columns, plan->width);
-        const double parts = (double)ry_ceil_div(vectors, max_staged_vectors(simd->rows, ry_ceil_div(g->channels_out, plan->oc_blocks)));
+        const double parts = (double)ry_ceil_div(
+            vectors, max_staged_vectors(simd->rows, ry_ceil_div(g->channels_out, plan->oc_blocks)));
         const double some = (double)vectors / parts;
         *tiles = (double)plan->oc_blocks * parts;
         return *tiles * max(max(rows * some, cost->min_load * some), cost->min_step);
     }
-    const int64_t full = g->channels_out / plan->max_oc_block, rest = ry_ceil_div(g->channels_out % plan->max_oc_block, plan->width);
-    const double parts = (double)ry_ceil_div(plan->columns, ry_min(simd->rows, STAGED_MAX_PIXELS)), rows = (double)plan->columns / parts;
+    const int64_t full = g->channels_out / plan->max_oc_block,
+                  rest = ry_ceil_div(g->channels_out % plan->max_oc_block, plan->width);
+    const double parts = (double)ry_ceil_div(plan->columns, ry_min(simd->rows, STAGED_MAX_PIXELS)),
+                 rows = (double)plan->columns / parts;
     *tiles = parts * (double)(full + (rest > 0));
-    return parts *
-           ((double)full * max(rows * simd->vectors, cost->min_step) + (rest == 0 ? 0 : max(rows * (double)rest, cost->min_step)));
+    return parts * ((double)full * max(rows * simd->vectors, cost->min_step) +
+                    (rest == 0 ? 0 : max(rows * (double)rest, cost->min_step)));
 }
 
 /* Sums that go from tiles to y. */
@@ -129,8 +142,8 @@ static double count_tiles(const ry_query *query, const staged_plan *plan)
     const costs *cost = costs_of(plan);
     const ry_conv_geometry *g = &plan->geometry;
     const bool channels = plan->form == STAGED_CHANNELS;
-    const int64_t vectors =
-        channels ? plan->columns * ry_ceil_div(g->channels_out, plan->width) : ry_ceil_div(plan->columns, plan->width) * g->channels_out;
+    const int64_t vectors = channels ? plan->columns * ry_ceil_div(g->channels_out, plan->width)
+                                     : ry_ceil_div(plan->columns, plan->width) * g->channels_out;
     double window = 0; /* its rows that are summed, in all output rows */
     for (int64_t i = 0; i < plan->grid[0]; i++) {
         int64_t first, end;
@@ -139,14 +152,19 @@ static double count_tiles(const ry_query *query, const staged_plan *plan)
     }
     double tiles;
     const double step = step_cycles(query, plan, &tiles) * (double)(g->kernel[2] * g->channels_in);
-    const double ends = (double)vectors * (plan->transposed ? cost->tile_transposed : cost->tile_end) + tiles * cost->tile;
+    const double ends =
+        (double)vectors * (plan->transposed ? cost->tile_transposed : cost->tile_end) +
+        tiles * cost->tile;
     const double transposed = plan->transposed ? (double)g->channels_out * cost->transposed_row : 0;
     const double image = step * window + (double)plan->grid[0] * (ends + transposed);
-    const double blocks = (double)plan->row_blocks * (stage_cycles(query, plan) + (double)g->channels_out * cost->bias);
-    return (double)(g->batch * g->groups) * (image + blocks) + (double)plan->tasks * cost->tile_task;
+    const double blocks = (double)plan->row_blocks *
+                          (stage_cycles(query, plan) + (double)g->channels_out * cost->bias);
+    return (double)(g->batch * g->groups) * (image + blocks) +
+           (double)plan->tasks * cost->tile_task;
 }
 
 ry_work ry_staged_work(const ry_query *query, const staged_plan *plan)
 {
-    return (ry_work){plan->form == STAGED_RUNS ? count_runs(query, plan) : count_tiles(query, plan), 0};
+    return (ry_work){plan->form == STAGED_RUNS ? count_runs(query, plan) : count_tiles(query, plan),
+                     0};
 }

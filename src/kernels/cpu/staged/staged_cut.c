@@ -16,11 +16,11 @@ enum {
     MAX_TAPS = 2048,
     MAX_RUNS_CHANNEL = 1 << 18, /* bytes of one channel's planes in a worker's scratch */
     MAX_ROWS_CHANNEL = 1 << 24,
-    POSITIONS = 2048,   /* of a task with runs, at most, about */
+    POSITIONS = 2048, /* of a task with runs, at most, about */
     MIN_COLUMNS = 96, /* of a part of a row */
     MAX_RUNS_OUT = 64,
     MAX_TRANSPOSED_OUT = 16,
-    MAX_IN = 8,      /* all channels at once: above, the implicit GEMM gathers full vectors of them */
+    MAX_IN = 8, /* all channels at once: above, the implicit GEMM gathers full vectors of them */
     MAX_DEPTH = 1024 /* the same, of the sum: an oc block's weights stay in a second-level cache */
 };
 
@@ -42,24 +42,27 @@ static int64_t channel_bytes(const ry_problem *problem, const ry_conv_geometry *
 static bool has_runs(const ry_problem *problem, const ry_conv_geometry *g)
 {
     const int64_t max_out = problem->op == RY_OP_conv ? MAX_RUNS_OUT : MAX_TRANSPOSED_OUT;
-    return g->kernel[1] * g->kernel[2] * g->stride[1] * g->stride[2] > 1 && g->kernel[0] <= STAGED_MAX_DEPTHS &&
-           g->channels_out <= max_out && g->phases <= STAGED_MAX_PHASES && g->stride[1] <= STAGED_MAX_STRIDE &&
+    return g->kernel[1] * g->kernel[2] * g->stride[1] * g->stride[2] > 1 &&
+           g->kernel[0] <= STAGED_MAX_DEPTHS && g->channels_out <= max_out &&
+           g->phases <= STAGED_MAX_PHASES && g->stride[1] <= STAGED_MAX_STRIDE &&
            g->stride[2] <= STAGED_MAX_STRIDE && channel_bytes(problem, g) <= MAX_RUNS_CHANNEL;
 }
 
 /* All sums end in tiles of one phase, whose columns are floats next to each other. */
 static bool has_tiles(const ry_problem *problem, const ry_conv_geometry *g)
 {
-    return ry_conv_reads_forward(problem) && ry_conv_is_flat(g) && !ry_problem_has_input(problem, 3) &&
-           ry_type_of(&problem->out[0]) == RY_f32 && g->kernel[1] * g->kernel[2] > 1 && g->channels_in <= MAX_IN &&
+    return ry_conv_reads_forward(problem) && ry_conv_is_flat(g) &&
+           !ry_problem_has_input(problem, 3) && ry_type_of(&problem->out[0]) == RY_f32 &&
+           g->kernel[1] * g->kernel[2] > 1 && g->channels_in <= MAX_IN &&
            g->kernel[1] * g->kernel[2] * g->channels_in <= MAX_DEPTH;
 }
 
 static bool has_rows(const ry_problem *problem, const ry_conv_geometry *g)
 {
     const ry_tensor *y = &problem->out[0];
-    return has_tiles(problem, g) && g->stride[1] <= STAGED_MAX_STRIDE && g->stride[2] <= STAGED_MAX_STRIDE &&
-           y->stride[y->rank - 1] == 1 && channel_bytes(problem, g) <= MAX_ROWS_CHANNEL;
+    return has_tiles(problem, g) && g->stride[1] <= STAGED_MAX_STRIDE &&
+           g->stride[2] <= STAGED_MAX_STRIDE && y->stride[y->rank - 1] == 1 &&
+           channel_bytes(problem, g) <= MAX_ROWS_CHANNEL;
 }
 
 static bool has_channels(const ry_problem *problem, const ry_conv_geometry *g)
@@ -70,8 +73,8 @@ static bool has_channels(const ry_problem *problem, const ry_conv_geometry *g)
             return false;
         }
     }
-    return has_tiles(problem, g) && g->groups == 1 && g->dilation[2] == 1 && g->stride[2] <= g->kernel[2] &&
-           (y->stride[1] == 1 || y->stride[y->rank - 1] == 1);
+    return has_tiles(problem, g) && g->groups == 1 && g->dilation[2] == 1 &&
+           g->stride[2] <= g->kernel[2] && (y->stride[1] == 1 || y->stride[y->rank - 1] == 1);
 }
 
 bool ry_staged_has(const ry_problem *problem, staged_form form)
@@ -89,7 +92,8 @@ bool ry_staged_has(const ry_problem *problem, staged_form form)
 
 bool ry_staged_is_possible(const ry_problem *problem)
 {
-    return ry_staged_has(problem, STAGED_RUNS) || ry_staged_has(problem, STAGED_ROWS) || ry_staged_has(problem, STAGED_CHANNELS);
+    return ry_staged_has(problem, STAGED_RUNS) || ry_staged_has(problem, STAGED_ROWS) ||
+           ry_staged_has(problem, STAGED_CHANNELS);
 }
 
 static size_t taps_at(const ry_conv_geometry *g)
@@ -155,18 +159,23 @@ static void find_planes(staged_plan *plan)
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_tap *tap = staged_taps(plan);
     memset(plan->slot, -1, sizeof plan->slot);
-    for (int64_t t = 0; t < g->taps && g->stride[1] <= STAGED_MAX_STRIDE && g->stride[2] <= STAGED_MAX_STRIDE; t++) {
-        int64_t *slot = &plan->slot[(tap[t].at[1] + plan->before[0]) % g->stride[1]][(tap[t].at[2] + plan->before[1]) % g->stride[2]];
+    for (int64_t t = 0;
+         t < g->taps && g->stride[1] <= STAGED_MAX_STRIDE && g->stride[2] <= STAGED_MAX_STRIDE;
+         t++) {
+        int64_t *slot = &plan->slot[(tap[t].at[1] + plan->before[0]) % g->stride[1]]
+                                   [(tap[t].at[2] + plan->before[1]) % g->stride[2]];
         *slot = *slot < 0 ? plan->planes++ : *slot;
     }
 }
 
 /* Channels that vectors can interleaves. */
-static bool lies_beside(const ry_problem *problem, const ry_conv_geometry *g, const ry_conv_phase *phase)
+static bool lies_beside(const ry_problem *problem, const ry_conv_geometry *g,
+                        const ry_conv_phase *phase)
 {
     const int64_t channels = g->channels_out;
     const bool y = g->y_channel == 1 && phase->y_step[RY_SPACE - 1] == channels;
-    const bool r = !ry_problem_has_input(problem, 3) || (g->r_channel == 1 && phase->r_step[RY_SPACE - 1] == channels);
+    const bool r = !ry_problem_has_input(problem, 3) ||
+                   (g->r_channel == 1 && phase->r_step[RY_SPACE - 1] == channels);
     return g->phases == 1 && g->groups == 1 && channels > 1 && channels <= 4 && y && r;
 }
 
@@ -179,7 +188,8 @@ static void read_problem(const ry_query *query, staged_plan *plan)
     memset(plan, 0, sizeof *plan);
     plan->taps = taps_at(&g);
     plan->size = plan->taps + ry_aligned((size_t)g.taps * sizeof(ry_conv_tap));
-    ry_conv_geometry_of(problem, &plan->geometry, phase, (ry_conv_tap *)((char *)plan + plan->taps));
+    ry_conv_geometry_of(problem, &plan->geometry, phase,
+                        (ry_conv_tap *)((char *)plan + plan->taps));
     for (int64_t p = 0; p < g.phases; p++) {
         plan->phase[p].at = phase[p];
     }
@@ -214,37 +224,47 @@ static int64_t positions_of(const staged_plan *plan, const ry_machine *machine)
 static int64_t choose_images(const staged_plan *plan, const ry_machine *machine)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t image = (plan->grid[0] + plan->reach[0]) * plan->pitch, planes = g->batch * g->groups * plan->slices;
-    const int64_t many = ry_min(positions_of(plan, machine) / 2 / image, planes / min_run_tasks(machine));
-    const int64_t images = plan->form != STAGED_RUNS || plan->column_blocks > 1 ? 1 : ry_min(ry_max(1, many), g->batch);
+    const int64_t image = (plan->grid[0] + plan->reach[0]) * plan->pitch,
+                  planes = g->batch * g->groups * plan->slices;
+    const int64_t many =
+        ry_min(positions_of(plan, machine) / 2 / image, planes / min_run_tasks(machine));
+    const int64_t images = plan->form != STAGED_RUNS || plan->column_blocks > 1
+                               ? 1
+                               : ry_min(ry_max(1, many), g->batch);
     return ry_ceil_div(g->batch, ry_ceil_div(g->batch, images));
 }
 
-/* Of a task with runs: many enough that staging what a window reaches over is little, few enough that all threads have some. */
+/* Of a task with runs: many enough that staging what a window reaches over is little, few enough
+ * that all threads have some. */
 static int64_t choose_run_rows(const staged_plan *plan, const ry_machine *machine)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t rows = plan->grid[0], planes = g->batch * g->groups * plan->slices;
-    const int64_t wanted = ry_max(ry_ceil_div(rows * plan->pitch, positions_of(plan, machine)), ry_ceil_div(min_run_tasks(machine), planes));
+    const int64_t wanted = ry_max(ry_ceil_div(rows * plan->pitch, positions_of(plan, machine)),
+                                  ry_ceil_div(min_run_tasks(machine), planes));
     const int64_t max = rows / ry_max(1, ry_min(2 * plan->reach[0], 4));
     return ry_ceil_div(rows, plan->images > 1 ? 1 : ry_max(1, ry_min(wanted, max)));
 }
 
 static int64_t image_rows(const staged_plan *plan, int64_t rows)
 {
-    return plan->form == STAGED_CHANNELS ? (rows - 1) * plan->geometry.stride[1] + plan->span[0] + 1 : rows + plan->reach[0];
+    return plan->form == STAGED_CHANNELS ? (rows - 1) * plan->geometry.stride[1] + plan->span[0] + 1
+                                         : rows + plan->reach[0];
 }
 
-/* Few enough that all cores are busy to the end, and that what they read stays in a first-level cache, or half of a
- * second-level one where blocks could not be smaller without more of them than are expected; more than eight first-level
- * caches gained nothing (Zen 4, 1 MiB: 1.01 to 1.04 times the time). */
+/* Few enough that all cores are busy to the end, and that what they read stays in a first-level
+ * cache, or half of a second-level one where blocks could not be smaller without more of them than
+ * are expected; more than eight first-level caches gained nothing (Zen 4, 1 MiB: 1.01 to 1.04 times
+ * the time). */
 static int64_t choose_rows(const staged_plan *plan, const ry_machine *machine)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t height = plan->grid[0], few = ry_ceil_div(height, min_tasks(machine));
     const int64_t near = ry_machine_core_bytes(machine, RYND_LEVEL_L1);
     const int64_t max = ry_min(ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 2, 8 * near);
-    const int64_t row = plan->pitch * (plan->form == STAGED_CHANNELS ? 1 : g->channels_in * plan->planes) * (int64_t)sizeof(float);
+    const int64_t row = plan->pitch *
+                        (plan->form == STAGED_CHANNELS ? 1 : g->channels_in * plan->planes) *
+                        (int64_t)sizeof(float);
     int64_t rows = ry_ceil_div(height, ry_ceil_div(min_tasks(machine), g->batch * g->groups));
     while (rows > 1 && image_rows(plan, rows) * row > (rows > few ? near : max)) {
         rows = rows / 2;
@@ -252,14 +272,18 @@ static int64_t choose_rows(const staged_plan *plan, const ry_machine *machine)
     return rows;
 }
 
-/* Of runs, whose planes stay in a second-level cache beside the sums. Five first-level caches are enough: more gained nothing
- * (Zen 4, 1 MiB), and lost 3 to 7 % where the channels of x are next to each other; but with fewer of these than are transposed
- * at once it takes up to 1.5 times as long. */
+/* Of runs, whose planes stay in a second-level cache beside the sums. Five first-level caches are
+ * enough: more gained nothing (Zen 4, 1 MiB), and lost 3 to 7 % where the channels of x are next to
+ * each other; but with fewer of these than are transposed at once it takes up to 1.5 times as long.
+ */
 static int64_t choose_k_block(const staged_plan *plan, const ry_machine *machine)
 {
-    const int64_t second = ry_machine_core_bytes(machine, RYND_LEVEL_L2), first = ry_machine_core_bytes(machine, RYND_LEVEL_L1);
-    const int64_t channels = plan->geometry.channels_in, channel = ry_max(1, plan->planes * plan->plane * 4);
-    const int64_t transposed = plan->geometry.x_channel == 1 ? ry_min(plan->width, second / 2 / channel) : 1;
+    const int64_t second = ry_machine_core_bytes(machine, RYND_LEVEL_L2),
+                  first = ry_machine_core_bytes(machine, RYND_LEVEL_L1);
+    const int64_t channels = plan->geometry.channels_in,
+                  channel = ry_max(1, plan->planes * plan->plane * 4);
+    const int64_t transposed =
+        plan->geometry.x_channel == 1 ? ry_min(plan->width, second / 2 / channel) : 1;
     const int64_t max = ry_max(ry_min(second / 16 * 5, 5 * first) / channel, ry_max(1, transposed));
     return plan->form == STAGED_RUNS ? ry_ceil_div(channels, ry_ceil_div(channels, max)) : channels;
 }
@@ -269,9 +293,12 @@ static int64_t choose_groups(const ry_query *query, const staged_plan *plan, int
 {
     const ry_conv_geometry *g = &plan->geometry;
     const ry_machine *machine = query->target->machine;
-    const int64_t work = plan->images * plan->rows * plan->columns * g->taps * g->channels_in * g->channels_out;
-    const int64_t pays = ry_ceil_div(ry_machine_task_products(machine, ry_costs_of(plan->width)->staged.min_task), work);
-    const int64_t each = tasks / pays < min_tasks(machine) ? ry_max(1, tasks / min_tasks(machine)) : pays;
+    const int64_t work =
+        plan->images * plan->rows * plan->columns * g->taps * g->channels_in * g->channels_out;
+    const int64_t pays = ry_ceil_div(
+        ry_machine_task_products(machine, ry_costs_of(plan->width)->staged.min_task), work);
+    const int64_t each =
+        tasks / pays < min_tasks(machine) ? ry_max(1, tasks / min_tasks(machine)) : pays;
     return ry_ceil_div(g->groups, ry_ceil_div(g->groups, ry_min(each, g->groups)));
 }
 
@@ -289,15 +316,19 @@ static double cut(const ry_query *query, staged_plan *plan, int64_t columns)
     const int64_t width = plan->width;
     plan->columns = columns;
     plan->column_blocks = ry_ceil_div(plan->grid[1], columns);
-    plan->pitch = plan->form == STAGED_CHANNELS ? ry_round_up(((columns - 1) * g->stride[2] + plan->span[1] + 1) * g->channels_in, 16)
-                                                : columns + plan->reach[1];
+    plan->pitch =
+        plan->form == STAGED_CHANNELS
+            ? ry_round_up(((columns - 1) * g->stride[2] + plan->span[1] + 1) * g->channels_in, 16)
+            : columns + plan->reach[1];
     plan->images = wanted_or(query, STAGED_IMAGES, choose_images(plan, machine));
     plan->image_blocks = ry_ceil_div(g->batch, plan->images);
-    plan->rows =
-        wanted_or(query, STAGED_TASK_ROWS, plan->form == STAGED_RUNS ? choose_run_rows(plan, machine) : choose_rows(plan, machine));
+    plan->rows = wanted_or(query, STAGED_TASK_ROWS,
+                           plan->form == STAGED_RUNS ? choose_run_rows(plan, machine)
+                                                     : choose_rows(plan, machine));
     plan->row_blocks = ry_ceil_div(plan->grid[0], plan->rows);
     plan->image_rows = image_rows(plan, plan->rows);
-    /* a vector behind the last row may be overwritten; steps of whole pages would crowd a few sets of the cache */
+    /* a vector behind the last row may be overwritten; steps of whole pages would crowd a few sets
+     * of the cache */
     plan->plane = ry_round_up(plan->images * plan->image_rows * plan->pitch + width, 16);
     plan->plane += plan->plane % 64 == 0 ? 16 : 0;
     const int64_t each = plan->image_blocks * plan->slices * plan->row_blocks * plan->column_blocks;
@@ -305,18 +336,22 @@ static double cut(const ry_query *query, staged_plan *plan, int64_t columns)
     plan->group_blocks = ry_ceil_div(g->groups, plan->groups);
     plan->tasks = each * plan->group_blocks;
     plan->k_block = wanted_or(query, STAGED_K_BLOCK, choose_k_block(plan, machine));
-    plan->positions = ry_round_up(((plan->images - 1) * plan->image_rows + plan->rows - 1) * plan->pitch + plan->columns, width);
+    plan->positions = ry_round_up(
+        ((plan->images - 1) * plan->image_rows + plan->rows - 1) * plan->pitch + plan->columns,
+        width);
     plan->work = ry_staged_work(query, plan);
-    return ry_spread_work(&plan->work, (size_t)plan->tasks, query->target->machine->cores, (int)plan->width);
+    return ry_spread_work(&plan->work, (size_t)plan->tasks, query->target->machine->cores,
+                          (int)plan->width);
 }
 
-/* Whole rows, or the parts of rows that take the fewest cycles: of pixels with their channels. Planes' rows are read whole,
- * as memory likes them: parts took 1.04 to 1.2 times as long. */
+/* Whole rows, or the parts of rows that take the fewest cycles: of pixels with their channels.
+ * Planes' rows are read whole, as memory likes them: parts took 1.04 to 1.2 times as long. */
 static int64_t choose_columns(const ry_query *query, staged_plan *plan)
 {
     int64_t best = plan->grid[1];
     double min = cut(query, plan, best);
-    const bool cuts = plan->form == STAGED_RUNS && plan->geometry.phases == 1 && plan->geometry.x_step[2] != 1;
+    const bool cuts =
+        plan->form == STAGED_RUNS && plan->geometry.phases == 1 && plan->geometry.x_step[2] != 1;
     for (int64_t blocks = 2; cuts && plan->grid[1] / blocks >= MIN_COLUMNS; blocks++) {
         const int64_t columns = ry_round_up(ry_ceil_div(plan->grid[1], blocks), plan->width);
         const double cycles = cut(query, plan, columns);
@@ -326,15 +361,20 @@ static int64_t choose_columns(const ry_query *query, staged_plan *plan)
     return best;
 }
 
-/* Output channels of an oc block at most: RUNS: as the registers allow where its tiles have three vectors; ROWS: those with which a row has the fewest tiles. */
+/* Output channels of an oc block at most: RUNS: as the registers allow where its tiles have three
+ * vectors; ROWS: those with which a row has the fewest tiles. */
 static int64_t choose_oc_block(const staged_plan *plan, const ry_simd *simd)
 {
-    const int64_t channels = plan->geometry.channels_out, vectors = ry_ceil_div(plan->grid[1], plan->width);
+    const int64_t channels = plan->geometry.channels_out,
+                  vectors = ry_ceil_div(plan->grid[1], plan->width);
     int64_t best = simd->rows == 14 ? 8 : 6;
     int64_t min = INT64_MAX;
-    for (int64_t max = 1; plan->form == STAGED_ROWS && max <= ry_min(simd->rows, STAGED_MAX_PIXELS); max++) {
+    for (int64_t max = 1; plan->form == STAGED_ROWS && max <= ry_min(simd->rows, STAGED_MAX_PIXELS);
+         max++) {
         const int64_t oc_blocks = ry_ceil_div(channels, max);
-        const int64_t tiles = oc_blocks * ry_ceil_div(vectors, max_staged_vectors(simd->rows, ry_ceil_div(channels, oc_blocks)));
+        const int64_t tiles =
+            oc_blocks *
+            ry_ceil_div(vectors, max_staged_vectors(simd->rows, ry_ceil_div(channels, oc_blocks)));
         best = tiles < min ? max : best;
         min = ry_min(tiles, min);
     }
@@ -348,7 +388,8 @@ static double set_form(const ry_query *query, staged_plan *plan, staged_form for
     const ry_simd *simd = &query->kernel->simd;
     plan->form = form;
     plan->transposed = form == STAGED_CHANNELS && y->stride[1] != 1;
-    plan->fetches = form == STAGED_RUNS || ry_machine_is_far(query->target->machine, ry_problem_bytes(query->problem));
+    plan->fetches = form == STAGED_RUNS ||
+                    ry_machine_is_far(query->target->machine, ry_problem_bytes(query->problem));
     plan->max_oc_block = choose_oc_block(plan, simd);
     plan->oc_blocks = ry_ceil_div(g->channels_out, plan->max_oc_block);
     return cut(query, plan, wanted_or(query, STAGED_COLUMNS, choose_columns(query, plan)));
@@ -358,8 +399,10 @@ static double set_form(const ry_query *query, staged_plan *plan, staged_form for
 static bool goes_with(const ry_query *query, const ry_conv_geometry *g, staged_form form)
 {
     return form == STAGED_RUNS ||
-           (ry_form_allows(query, STAGED_COLUMNS, g->out[2]) && ry_form_allows(query, STAGED_IMAGES, 1) &&
-            ry_form_allows(query, STAGED_K_BLOCK, g->channels_in) && (form == STAGED_ROWS || ry_form_allows(query, STAGED_GROUPS, 1)));
+           (ry_form_allows(query, STAGED_COLUMNS, g->out[2]) &&
+            ry_form_allows(query, STAGED_IMAGES, 1) &&
+            ry_form_allows(query, STAGED_K_BLOCK, g->channels_in) &&
+            (form == STAGED_ROWS || ry_form_allows(query, STAGED_GROUPS, 1)));
 }
 
 /* The form that the query asks for, or the one of fewest cycles; false: there is none. */
@@ -368,7 +411,8 @@ static bool choose_form(const ry_query *query, staged_plan *plan)
     staged_form best = STAGED_FORMS;
     double min = 0;
     for (staged_form form = 0; form < STAGED_FORMS; form++) {
-        if (ry_form_allows(query, STAGED_TILE, form) && ry_staged_has(query->problem, form) && goes_with(query, &plan->geometry, form)) {
+        if (ry_form_allows(query, STAGED_TILE, form) && ry_staged_has(query->problem, form) &&
+            goes_with(query, &plan->geometry, form)) {
             const double cycles = set_form(query, plan, form);
             if (best == STAGED_FORMS || cycles < min) {
                 best = form;
@@ -398,17 +442,32 @@ static void place_weights(staged_plan *plan)
 static void lay_out(staged_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t width = plan->width, line = ry_round_up((plan->pitch + width) * g->stride[2], width);
+    const int64_t width = plan->width,
+                  line = ry_round_up((plan->pitch + width) * g->stride[2], width);
     const bool runs = plan->form == STAGED_RUNS, channels = plan->form == STAGED_CHANNELS;
     size_t at = 0;
-    plan->staged = at, at += ry_aligned((size_t)((channels ? plan->plane : plan->k_block * plan->planes * plan->plane) + 8 * width) * 4);
-    plan->lines = at, at += ry_aligned((size_t)(channels ? 0 : line * (g->x_channel == 1 ? width : 1)) * 4);
-    plan->sums = at, at += ry_aligned((size_t)(runs ? g->phases * g->channels_out * plan->positions : 0) * 4);
-    plan->transposed_sums = at, at += ry_aligned((size_t)(plan->transposed ? 2 * ry_round_up(plan->columns, width) * plan->max_oc_block : 0) * 4);
-    plan->bias = at, at += ry_aligned((size_t)(g->phases * g->channels_out + plan->max_oc_block) * 4);
-    plan->runs = at, at += ry_aligned((size_t)(runs ? plan->images * plan->rows : 0) * sizeof(epilogue_run));
+    plan->staged = at,
+    at +=
+        ry_aligned((size_t)((channels ? plan->plane : plan->k_block * plan->planes * plan->plane) +
+                            8 * width) *
+                   4);
+    plan->lines = at,
+    at += ry_aligned((size_t)(channels ? 0 : line * (g->x_channel == 1 ? width : 1)) * 4);
+    plan->sums = at,
+    at += ry_aligned((size_t)(runs ? g->phases * g->channels_out * plan->positions : 0) * 4);
+    plan->transposed_sums = at,
+    at += ry_aligned((size_t)(plan->transposed
+                                  ? 2 * ry_round_up(plan->columns, width) * plan->max_oc_block
+                                  : 0) *
+                     4);
+    plan->bias = at,
+    at += ry_aligned((size_t)(g->phases * g->channels_out + plan->max_oc_block) * 4);
+    plan->runs = at,
+    at += ry_aligned((size_t)(runs ? plan->images * plan->rows : 0) * sizeof(epilogue_run));
     const int64_t interleave = plan->beside ? g->channels_out : plan->interleave;
-    plan->interleaved_row = at, at += ry_aligned((size_t)(runs && interleave > 1 ? interleave * (plan->positions + width) : 0) * 4);
+    plan->interleaved_row = at,
+    at += ry_aligned((size_t)(runs && interleave > 1 ? interleave * (plan->positions + width) : 0) *
+                     4);
     plan->scratch = at;
 }
 
@@ -423,7 +482,8 @@ bool ry_staged_plan_make(const ry_query *query, staged_plan *plan)
     for (int64_t t = 0; t < g->taps && plan->form != STAGED_CHANNELS; t++) {
         const int64_t row = tap[t].at[1] + plan->before[0], column = tap[t].at[2] + plan->before[1];
         const int64_t slot = plan->slot[row % g->stride[1]][column % g->stride[2]];
-        plan->offset[t] = (int32_t)(slot * plan->plane + row / g->stride[1] * plan->pitch + column / g->stride[2]);
+        plan->offset[t] = (int32_t)(slot * plan->plane + row / g->stride[1] * plan->pitch +
+                                    column / g->stride[2]);
     }
     place_weights(plan);
     lay_out(plan);

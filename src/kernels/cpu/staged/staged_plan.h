@@ -1,36 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a convolution of few channels is computed, forward or transposed: a task copies the rows of x that it reads to scratch once, with zeros around x,
- * so that every tap is a distance from the output's position, without edges, and a tile of sums in registers goes over taps and channels.
+/* How a convolution of few channels is computed, forward or transposed: a task copies the rows of x
+ * that it reads to scratch once, with zeros around x, so that every tap is a distance from the
+ * output's position, without edges, and a tile of sums in registers goes over taps and channels.
  * Plain data, kept in a kernel's state.
  *
  * The tile makes the forms:
  *
- *   RUNS      vectors are along pixels, whatever the layout, and every loaded vector of x serves all output channels of an oc block. A task stages a k block of
- *             channels at a time: of each channel one plane for each residue of the position modulo the stride. All planes have one pitch, so that
- *             position f = (image * image_rows + row) * pitch + column reads, for each tap, one element of a plane, offset[tap] behind f: the sums are
- *             long runs without edges, of one image or of several small ones. What is between rows is summed, too, and dropped. The sums are in scratch
+ *   RUNS      vectors are along pixels, whatever the layout, and every loaded vector of x serves
+ * all output channels of an oc block. A task stages a k block of channels at a time: of each
+ * channel one plane for each residue of the position modulo the stride. All planes have one pitch,
+ * so that position f = (image * image_rows + row) * pitch + column reads, for each tap, one element
+ * of a plane, offset[tap] behind f: the sums are long runs without edges, of one image or of
+ * several small ones. What is between rows is summed, too, and dropped. The sums are in scratch
  *             until the last k block, and go to any y.
- *   ROWS      the same planes, all channels at once; the sums of a row's pixels go from the registers to y, which are pixels next to each other.
- *   CHANNELS  vectors are along output channels, and every weight serves some pixels of a row. A staged row is [position][channel], and a row of the window
- *             reads one run of it. Where y's pixels are next to each other, rows of y are turned on their way.
+ *   ROWS      the same planes, all channels at once; the sums of a row's pixels go from the
+ * registers to y, which are pixels next to each other. CHANNELS  vectors are along output channels,
+ * and every weight serves some pixels of a row. A staged row is [position][channel], and a row of
+ * the window reads one run of it. Where y's pixels are next to each other, rows of y are turned on
+ * their way.
  *
- * RUNS of wide images whose channels are next to each other take parts of rows, where all channels of whole ones would not fit the caches. With a depth
- * their rows are of one slice of the output: they go through the slices of x that the window reaches, one after the other, without those that are not there.
+ * RUNS of wide images whose channels are next to each other take parts of rows, where all channels
+ * of whole ones would not fit the caches. With a depth their rows are of one slice of the output:
+ * they go through the slices of x that the window reaches, one after the other, without those that
+ * are not there.
  *
- *     staged, in planes: [channel of the k block][plane][image][row][pitch]     sums: [phase][output channel][position]
- *     weights: [group][phase][slice of the window][unit][channel][tap][output channel of the oc block]; CHANNELS: [unit][tap][channel][full vectors] */
+ *     staged, in planes: [channel of the k block][plane][image][row][pitch]     sums:
+ * [phase][output channel][position] weights: [group][phase][slice of the
+ * window][unit][channel][tap][output channel of the oc block]; CHANNELS: [unit][tap][channel][full
+ * vectors] */
 #ifndef RY_KERNELS_CPU_STAGED_STAGED_PLAN_H
 #define RY_KERNELS_CPU_STAGED_STAGED_PLAN_H
 
 #include "kernels/cpu/parts/conv_geometry.h"
 #include "kernels/kernel.h"
 
-enum { STAGED_MAX_STRIDE = 4, STAGED_MAX_PHASES = 16, STAGED_MAX_DEPTHS = 16, STAGED_MAX_PIXELS = 13 };
+enum {
+    STAGED_MAX_STRIDE = 4,
+    STAGED_MAX_PHASES = 16,
+    STAGED_MAX_DEPTHS = 16,
+    STAGED_MAX_PIXELS = 13
+};
 
 typedef enum staged_form { STAGED_RUNS, STAGED_ROWS, STAGED_CHANNELS, STAGED_FORMS } staged_form;
 
-/* The tile makes the forms; the others cut the rows, and say how many channels are staged at a time. */
-enum { STAGED_TILE, STAGED_COLUMNS, STAGED_IMAGES, STAGED_TASK_ROWS, STAGED_GROUPS, STAGED_K_BLOCK, STAGED_KNOBS };
+/* The tile makes the forms; the others cut the rows, and say how many channels are staged at a
+ * time. */
+enum {
+    STAGED_TILE,
+    STAGED_COLUMNS,
+    STAGED_IMAGES,
+    STAGED_TASK_ROWS,
+    STAGED_GROUPS,
+    STAGED_K_BLOCK,
+    STAGED_KNOBS
+};
 extern const ry_knob ry_staged_knobs[STAGED_KNOBS];
 
 /* Taps of a phase that read one slice: neighbours in its list, `first` from its first one. */
@@ -47,28 +70,33 @@ typedef struct staged_phase {
 typedef struct staged_plan {
     ry_conv_geometry geometry;
     staged_form form;
-    int64_t grid[2];                                      /* rows and columns of the largest phase */
-    int64_t slices;                                       /* of its grid */
-    int64_t depths, depth[STAGED_MAX_DEPTHS];            /* slices that windows reach, from where the output's slice reads */
-    int64_t before[2];                                    /* zeros above and left of x */
-    int64_t span[2];                                      /* rows and columns of x from a window's first one to its last one */
-    int64_t reach[2];                                     /* of a plane, beyond those of a task's outputs */
-    int64_t pitch, image_rows;                            /* of a plane: positions of a row, rows of an image; CHANNELS: floats of a row */
-    int64_t columns, column_blocks;                       /* of the grid: of a task; of a row */
-    int64_t planes, plane;                                /* of a channel; floats of one */
-    int64_t slot[STAGED_MAX_STRIDE][STAGED_MAX_STRIDE]; /* of the plane of each residue; -1: no tap reads it */
+    int64_t grid[2];                          /* rows and columns of the largest phase */
+    int64_t slices;                           /* of its grid */
+    int64_t depths, depth[STAGED_MAX_DEPTHS]; /* slices that windows reach, from where the output's
+                                                 slice reads */
+    int64_t before[2];                        /* zeros above and left of x */
+    int64_t span[2];           /* rows and columns of x from a window's first one to its last one */
+    int64_t reach[2];          /* of a plane, beyond those of a task's outputs */
+    int64_t pitch, image_rows; /* of a plane: positions of a row, rows of an image; CHANNELS: floats
+                                  of a row */
+    int64_t columns, column_blocks; /* of the grid: of a task; of a row */
+    int64_t planes, plane;          /* of a channel; floats of one */
+    int64_t slot[STAGED_MAX_STRIDE]
+                [STAGED_MAX_STRIDE]; /* of the plane of each residue; -1: no tap reads it */
     int64_t rows, row_blocks, images, image_blocks, groups, group_blocks; /* of a task */
-    int64_t k_block;                                                        /* channels */
-    int64_t width, oc_blocks, max_oc_block;                                      /* of a vector; of output channels */
-    int64_t interleave;                                                        /* phases that write to a row of y in turn; 1: none */
-    bool beside;          /* y's (and the residual's) pixels are its channels, few of them, and nothing else */
-    bool transposed;          /* CHANNELS: y's pixels are next to each other */
+    int64_t k_block;                                                      /* channels */
+    int64_t width, oc_blocks, max_oc_block; /* of a vector; of output channels */
+    int64_t interleave;                     /* phases that write to a row of y in turn; 1: none */
+    bool beside; /* y's (and the residual's) pixels are its channels, few of them, and nothing else
+                  */
+    bool transposed;      /* CHANNELS: y's pixels are next to each other */
     bool fetches;         /* rows of x ahead */
     int64_t positions;    /* floats of one output channel's sums */
     int64_t packed_group; /* floats */
     int64_t tasks;
-    ry_work work;                                                     /* in vector multiply-adds */
-    size_t staged, lines, sums, transposed_sums, bias, runs, interleaved_row, scratch; /* of a worker, in bytes from its start */
+    ry_work work; /* in vector multiply-adds */
+    size_t staged, lines, sums, transposed_sums, bias, runs, interleaved_row,
+        scratch;       /* of a worker, in bytes from its start */
     size_t taps, size; /* ry_conv_tap[geometry.taps], behind the offsets; bytes of the whole */
     staged_phase phase[STAGED_MAX_PHASES];
     int32_t offset[]; /* of each tap in a staged channel */
@@ -90,15 +118,18 @@ static inline const ry_conv_tap *staged_taps(const staged_plan *plan)
     return (const ry_conv_tap *)(const void *)((const char *)plan + plan->taps);
 }
 
-/* Of x, that the window of the output's slice `slice` reaches as number `depth`; -1: it is in the padding. */
+/* Of x, that the window of the output's slice `slice` reaches as number `depth`; -1: it is in the
+ * padding. */
 static inline int64_t staged_slice_of_x(const staged_plan *plan, int64_t slice, int64_t depth)
 {
     const int64_t at = slice * plan->geometry.stride[0] + plan->depth[depth];
     return at >= 0 && at < plan->geometry.in[0] ? at : -1;
 }
 
-/* Rows [*first, *end) of the window that are in x for row `row` of a grid with one phase: the others, of the padding, are left out. */
-static inline void staged_rows_inside(const staged_plan *plan, int64_t row, int64_t *first, int64_t *end)
+/* Rows [*first, *end) of the window that are in x for row `row` of a grid with one phase: the
+ * others, of the padding, are left out. */
+static inline void staged_rows_inside(const staged_plan *plan, int64_t row, int64_t *first,
+                                      int64_t *end)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_tap *tap = staged_taps(plan);
@@ -115,22 +146,32 @@ static inline void staged_rows_inside(const staged_plan *plan, int64_t row, int6
 /* First output channel of an oc block; those along pixels are as even as they can be. */
 static inline int64_t staged_oc_block_first(const staged_plan *plan, int64_t oc_block)
 {
-    const int64_t channels = plan->geometry.channels_out, each = channels / plan->oc_blocks, extra = channels % plan->oc_blocks;
+    const int64_t channels = plan->geometry.channels_out, each = channels / plan->oc_blocks,
+                  extra = channels % plan->oc_blocks;
     const int64_t full = oc_block * plan->max_oc_block;
-    return plan->form == STAGED_CHANNELS ? (full < channels ? full : channels) : oc_block * each + (oc_block < extra ? oc_block : extra);
+    return plan->form == STAGED_CHANNELS ? (full < channels ? full : channels)
+                                         : oc_block * each + (oc_block < extra ? oc_block : extra);
 }
 
 /* Output channels of an oc block as they are packed. */
 static inline int64_t staged_oc_block_packed(const staged_plan *plan, int64_t oc_block)
 {
-    const int64_t count = staged_oc_block_first(plan, oc_block + 1) - staged_oc_block_first(plan, oc_block);
-    return plan->form == STAGED_CHANNELS ? (count + plan->width - 1) / plan->width * plan->width : count;
+    const int64_t count =
+        staged_oc_block_first(plan, oc_block + 1) - staged_oc_block_first(plan, oc_block);
+    return plan->form == STAGED_CHANNELS ? (count + plan->width - 1) / plan->width * plan->width
+                                         : count;
 }
 
-/* Vectors of a tile along pixels at most, where it has so many rows and the registers hold products' tiles of `tile_rows`. */
+/* Vectors of a tile along pixels at most, where it has so many rows and the registers hold
+ * products' tiles of `tile_rows`. */
 static inline int64_t max_staged_vectors(int64_t tile_rows, int64_t rows)
 {
-    return tile_rows == 14 ? (rows <= 6 ? 4 : rows <= 8 ? 3 : 2) : (rows <= 2 ? 4 : rows == 3 ? 3 : 2);
+    return tile_rows == 14 ? (rows <= 6   ? 4
+                              : rows <= 8 ? 3
+                                          : 2)
+                           : (rows <= 2   ? 4
+                              : rows == 3 ? 3
+                                          : 2);
 }
 
 #endif

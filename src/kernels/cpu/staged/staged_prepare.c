@@ -5,11 +5,13 @@
 #include "kernels/cpu/staged/staged_plan.h"
 #include "kernels/knob_values.h"
 
-static const char *const tiles[STAGED_FORMS] = {[STAGED_RUNS] = "runs", [STAGED_ROWS] = "rows", [STAGED_CHANNELS] = "channels"};
+static const char *const tiles[STAGED_FORMS] = {
+    [STAGED_RUNS] = "runs", [STAGED_ROWS] = "rows", [STAGED_CHANNELS] = "channels"};
 
 const ry_knob ry_staged_knobs[STAGED_KNOBS] = {
-    [STAGED_TILE] = {"tile", tiles, true},      [STAGED_COLUMNS] = {"columns", NULL, false}, [STAGED_IMAGES] = {"images", NULL, false},
-    [STAGED_TASK_ROWS] = {"rows", NULL, false}, [STAGED_GROUPS] = {"groups", NULL, false},   [STAGED_K_BLOCK] = {"k_block", NULL, false}};
+    [STAGED_TILE] = {"tile", tiles, true},     [STAGED_COLUMNS] = {"columns", NULL, false},
+    [STAGED_IMAGES] = {"images", NULL, false}, [STAGED_TASK_ROWS] = {"rows", NULL, false},
+    [STAGED_GROUPS] = {"groups", NULL, false}, [STAGED_K_BLOCK] = {"k_block", NULL, false}};
 
 static ry_form form_of(const staged_plan *plan)
 {
@@ -31,7 +33,8 @@ static void add_values(const staged_plan *plan, int knob, ry_knob_values *values
                                           [STAGED_TASK_ROWS] = plan->grid[0],
                                           [STAGED_GROUPS] = g->groups,
                                           [STAGED_K_BLOCK] = g->channels_in};
-    const int64_t grain[STAGED_KNOBS] = {[STAGED_COLUMNS] = runs && g->phases == 1 ? plan->width : extent[knob],
+    const int64_t grain[STAGED_KNOBS] = {[STAGED_COLUMNS] =
+                                             runs && g->phases == 1 ? plan->width : extent[knob],
                                          [STAGED_IMAGES] = 1,
                                          [STAGED_TASK_ROWS] = 1,
                                          [STAGED_GROUPS] = 1,
@@ -69,14 +72,16 @@ rynd_status ry_staged_prepare(const ry_query *query, ry_prepared *prepared, ry_e
     }
     const bool is = ry_staged_plan_make(query, plan);
     if (is) {
-        *prepared = (ry_prepared){.phases = 1,
-                                  .tasks = {(size_t)plan->tasks},
-                                  .state_size = ry_aligned(plan->size),
-                                  .packed = ry_aligned((size_t)(plan->packed_group * plan->geometry.groups) * sizeof(float)),
-                                  .pack_tasks = (size_t)plan->geometry.groups,
-                                  .scratch = plan->scratch,
-                                  .work = {ry_work_of_cycles(plan->work, plan->width)},
-                                  .form = form_of(plan)};
+        *prepared =
+            (ry_prepared){.phases = 1,
+                          .tasks = {(size_t)plan->tasks},
+                          .state_size = ry_aligned(plan->size),
+                          .packed = ry_aligned(
+                              (size_t)(plan->packed_group * plan->geometry.groups) * sizeof(float)),
+                          .pack_tasks = (size_t)plan->geometry.groups,
+                          .scratch = plan->scratch,
+                          .work = {ry_work_of_cycles(plan->work, plan->width)},
+                          .form = form_of(plan)};
     }
     ry_release(&ry_system_allocator, plan);
     return is ? RYND_OK : ry_form_fail(query, error);

@@ -14,7 +14,7 @@ typedef struct staged_stage {
     int64_t image, images; /* that are staged */
     int64_t slice;         /* of x */
     int64_t row;           /* of the output grid: the first */
-    int64_t before;        /* zeros left of x; negative: positions of x that are left of the task's */
+    int64_t before; /* zeros left of x; negative: positions of x that are left of the task's */
     int64_t channel, channels;
 } staged_stage;
 

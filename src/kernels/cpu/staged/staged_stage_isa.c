@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stages rows of x: as lines with zeros around them, from either layout, and parts the lines where the stride is above 1; or as positions with their channels. */
+/* Stages rows of x: as lines with zeros around them, from either layout, and parts the lines where
+ * the stride is above 1; or as positions with their channels. */
 #include "kernels/cpu/staged/staged_stage.h"
 
 #include "base/integer.h"
@@ -49,9 +50,10 @@ static void read_line(const staged_stage *s, const char *x, int64_t count, float
     zero(to + end, count - end);
 }
 
-/* A row of x of RY_W channels that are next to each other, the first `channels` of them, as lines `line` floats apart. Full vectors are written. */
-RY_INLINE void turn_text(const staged_stage *s, const ry_dtype dtype, const char *x, int64_t channels, int64_t count, float *to,
-                         int64_t line)
+/* A row of x of RY_W channels that are next to each other, the first `channels` of them, as lines
+ * `line` floats apart. Full vectors are written. */
+RY_INLINE void turn_text(const staged_stage *s, const ry_dtype dtype, const char *x,
+                         int64_t channels, int64_t count, float *to, int64_t line)
 {
     const int64_t size = dtype == RY_f32 ? 4 : 2, step = s->plan->geometry.x_step[2] * size;
     const ry_vm some = ry_vm_first(channels);
@@ -68,7 +70,8 @@ RY_INLINE void turn_text(const staged_stage *s, const ry_dtype dtype, const char
         } else {
 #pragma GCC unroll 16
             for (int j = 0; j < RY_W; j++) {
-                v[j] = i + j >= first && i + j < end ? ry_load_masked(dtype, from + j * step, some) : ry_vf_zero();
+                v[j] = i + j >= first && i + j < end ? ry_load_masked(dtype, from + j * step, some)
+                                                     : ry_vf_zero();
             }
         }
         ry_vf_transpose(v);
@@ -89,7 +92,8 @@ RY_INLINE void turn_text(const staged_stage *s, const ry_dtype dtype, const char
     }
 }
 
-static void transpose_lines(const staged_stage *s, const char *x, int64_t channels, int64_t count, float *to, int64_t line)
+static void transpose_lines(const staged_stage *s, const char *x, int64_t channels, int64_t count,
+                            float *to, int64_t line)
 {
     if (s->dtype == RY_f32) {
         turn_text(s, RY_f32, x, channels, count, to, line);
@@ -100,17 +104,19 @@ static void transpose_lines(const staged_stage *s, const char *x, int64_t channe
     }
 }
 
-#define PART(dtype, stride)                                                                                       \
-    static void part_##dtype##_##stride(const ry_row_of_x *x, int64_t pitch, float *const to[STAGED_MAX_STRIDE]) \
-    {                                                                                                             \
-        ry_deinterleave_row(RY_##dtype, stride, x, pitch, to);                                                            \
+#define PART(dtype, stride)                                                  \
+    static void part_##dtype##_##stride(const ry_row_of_x *x, int64_t pitch, \
+                                        float *const to[STAGED_MAX_STRIDE])  \
+    {                                                                        \
+        ry_deinterleave_row(RY_##dtype, stride, x, pitch, to);               \
     }
 #define PARTS(dtype) PART(dtype, 1) PART(dtype, 2) PART(dtype, 3) PART(dtype, 4)
 PARTS(f32)
 PARTS(f16)
 PARTS(bf16)
 
-typedef void (*part_function)(const ry_row_of_x *x, int64_t pitch, float *const to[STAGED_MAX_STRIDE]);
+typedef void (*part_function)(const ry_row_of_x *x, int64_t pitch,
+                              float *const to[STAGED_MAX_STRIDE]);
 #define NAMES(dtype)                                                           \
     {                                                                          \
         part_##dtype##_1, part_##dtype##_2, part_##dtype##_3, part_##dtype##_4 \
@@ -119,26 +125,33 @@ static const part_function parts[3][STAGED_MAX_STRIDE] = {NAMES(f32), NAMES(f16)
 
 /* Where a task's row is stored. */
 typedef struct staged_row {
-    bool inside;                   /* x has it */
-    const char *x;                 /* its column 0 of the k block's first channel */
-    float *to[STAGED_MAX_STRIDE]; /* the planes' rows of the k block's first channel; NULL: no tap reads it */
+    bool inside;                  /* x has it */
+    const char *x;                /* its column 0 of the k block's first channel */
+    float *to[STAGED_MAX_STRIDE]; /* the planes' rows of the k block's first channel; NULL: no tap
+                                     reads it */
 } staged_row;
 
-static void find_row(const staged_stage *s, int64_t image, int64_t residue, int64_t row, staged_row *r)
+static void find_row(const staged_stage *s, int64_t image, int64_t residue, int64_t row,
+                     staged_row *r)
 {
     const staged_plan *plan = s->plan;
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t y = (s->row + row) * g->stride[1] + residue - plan->before[0], at = (image * plan->image_rows + row) * plan->pitch;
-    const int64_t from = (s->image + image) * g->x_batch + s->slice * g->x_step[0] + y * g->x_step[1] + s->channel * g->x_channel;
+    const int64_t y = (s->row + row) * g->stride[1] + residue - plan->before[0],
+                  at = (image * plan->image_rows + row) * plan->pitch;
+    const int64_t from = (s->image + image) * g->x_batch + s->slice * g->x_step[0] +
+                         y * g->x_step[1] + s->channel * g->x_channel;
     r->inside = y >= 0 && y < g->in[1];
     r->x = s->x + (r->inside ? from * (int64_t)ry_dtype_size(s->dtype) : 0);
     for (int64_t j = 0; j < g->stride[2]; j++) {
-        r->to[j] = plan->slot[residue][j] < 0 ? NULL : s->staged + plan->slot[residue][j] * plan->plane + at;
+        r->to[j] = plan->slot[residue][j] < 0
+                       ? NULL
+                       : s->staged + plan->slot[residue][j] * plan->plane + at;
     }
 }
 
 /* The planes' rows of channel c. */
-static void rows_of(const staged_plan *plan, const staged_row *r, int64_t c, float *to[STAGED_MAX_STRIDE])
+static void rows_of(const staged_plan *plan, const staged_row *r, int64_t c,
+                    float *to[STAGED_MAX_STRIDE])
 {
     for (int64_t j = 0; j < plan->geometry.stride[2]; j++) {
         to[j] = r->to[j] ? r->to[j] + c * plan->planes * plan->plane : NULL;
@@ -168,7 +181,9 @@ static void stage_near(const staged_stage *s, const staged_row *row, int64_t row
     const staged_plan *plan = s->plan;
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t size = (int64_t)ry_dtype_size(s->dtype);
-    const part_function part = parts[s->dtype == RY_f16 ? 1 : s->dtype == RY_bf16 ? 2 : 0][g->stride[2] - 1];
+    const part_function part = parts[s->dtype == RY_f16    ? 1
+                                     : s->dtype == RY_bf16 ? 2
+                                                           : 0][g->stride[2] - 1];
     ry_row_of_x x;
     find_inside(s, (plan->pitch + RY_W) * g->stride[2], &x.first, &x.end);
     for (int64_t c = 0; c < s->channels; c++) {
@@ -193,9 +208,11 @@ static void stage_lines(const staged_stage *s, const staged_row *r)
 {
     const staged_plan *plan = s->plan;
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t stride = g->stride[2], size = (int64_t)ry_dtype_size(s->dtype), count = plan->pitch * stride;
+    const int64_t stride = g->stride[2], size = (int64_t)ry_dtype_size(s->dtype),
+                  count = plan->pitch * stride;
     const bool transposed = g->x_channel == 1 && s->channels > 1;
-    const int64_t line = ((plan->pitch + RY_W) * stride + RY_W - 1) / RY_W * RY_W, step = plan->planes * plan->plane;
+    const int64_t line = ((plan->pitch + RY_W) * stride + RY_W - 1) / RY_W * RY_W,
+                  step = plan->planes * plan->plane;
     for (int64_t c = 0; c < s->channels; c++) {
         float *to[STAGED_MAX_STRIDE] = {NULL};
         rows_of(plan, r, c, to);
@@ -205,12 +222,14 @@ static void stage_lines(const staged_stage *s, const staged_row *r)
         }
         const char *x = r->x + c * g->x_channel * size;
         if (transposed && c % RY_W == 0) {
-            transpose_lines(s, x, ry_min(RY_W, s->channels - c), count, stride == 1 ? to[0] : s->lines, stride == 1 ? step : line);
+            transpose_lines(s, x, ry_min(RY_W, s->channels - c), count,
+                            stride == 1 ? to[0] : s->lines, stride == 1 ? step : line);
         } else if (!transposed) {
             read_line(s, x, count, stride == 1 ? to[0] : s->lines);
         }
         if (stride > 1) {
-            const ry_row_of_x from = {(const char *)(s->lines + (transposed ? c % RY_W * line : 0)), 0, line};
+            const ry_row_of_x from = {(const char *)(s->lines + (transposed ? c % RY_W * line : 0)),
+                                      0, line};
             parts[0][stride - 1](&from, plan->pitch, to);
         }
     }
@@ -246,7 +265,8 @@ static void stage_positions(const staged_stage *s, const float *x, float *to)
         memcpy(to, x, (size_t)(count * channels) * sizeof *to);
         return;
     }
-    const int64_t interleave = g->x_step[2] == 1 && channels > 1 && channels <= 4 ? count / RY_W * RY_W : 0;
+    const int64_t interleave =
+        g->x_step[2] == 1 && channels > 1 && channels <= 4 ? count / RY_W * RY_W : 0;
     if (interleave > 0) {
         RY_ISA_SYMBOL(interleave)(x, g->x_channel, channels, interleave, to);
     }
@@ -263,7 +283,8 @@ static void stage_channels(const staged_stage *s)
     const ry_conv_geometry *g = &plan->geometry;
     for (int64_t i = 0; i < plan->image_rows; i++) {
         const int64_t y = s->row * g->stride[1] + i - plan->before[0];
-        const float *x = (const float *)(const void *)s->x + s->image * g->x_batch + y * g->x_step[1];
+        const float *x =
+            (const float *)(const void *)s->x + s->image * g->x_batch + y * g->x_step[1];
         stage_positions(s, y >= 0 && y < g->in[1] ? x : NULL, s->staged + i * plan->pitch);
     }
 }

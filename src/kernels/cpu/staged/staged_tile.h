@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The micro-kernels of staged convolutions: a tile of outputs with all sums in registers, whose operands are in staged rows (staged_plan.h). */
+/* The micro-kernels of staged convolutions: a tile of outputs with all sums in registers, whose
+ * operands are in staged rows (staged_plan.h). */
 #ifndef RY_KERNELS_CPU_STAGED_STAGED_TILE_H
 #define RY_KERNELS_CPU_STAGED_STAGED_TILE_H
 
@@ -9,9 +10,10 @@
 
 enum { STAGED_MAX_VECTORS = 4 };
 
-/* Along pixels:   C[row][column] = start[row] + sum over n < outer, k < inner of weights[n][k][row] * staged[n * staged_step + offset[k] + column]
- * along channels: C[row][column] = start[column] + sum of staged[n * staged_step + row * pixel_step + k] * weights[n][k][column]
- * bounded by low and high. Full vectors of columns are read, `columns` are written. */
+/* Along pixels:   C[row][column] = start[row] + sum over n < outer, k < inner of weights[n][k][row]
+ * * staged[n * staged_step + offset[k] + column] along channels: C[row][column] = start[column] +
+ * sum of staged[n * staged_step + row * pixel_step + k] * weights[n][k][column] bounded by low and
+ * high. Full vectors of columns are read, `columns` are written. */
 typedef struct staged_tile {
     int64_t outer, inner;
     const float *weights, *staged;
@@ -26,7 +28,9 @@ typedef struct staged_tile {
 typedef void (*staged_tile_function)(const staged_tile *tile);
 
 /* [vectors - 1][rows - 1]; NULL where the registers do not suffice */
-extern const staged_tile_function RY_ISA_SYMBOL(staged_pixel_tiles)[STAGED_MAX_VECTORS][RY_TILE_ROWS];
-extern const staged_tile_function RY_ISA_SYMBOL(staged_channel_tiles)[RY_TILE_VECTORS][RY_TILE_ROWS];
+extern const staged_tile_function
+    RY_ISA_SYMBOL(staged_pixel_tiles)[STAGED_MAX_VECTORS][RY_TILE_ROWS];
+extern const staged_tile_function
+    RY_ISA_SYMBOL(staged_channel_tiles)[RY_TILE_VECTORS][RY_TILE_ROWS];
 
 #endif

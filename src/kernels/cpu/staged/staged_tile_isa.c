@@ -4,15 +4,19 @@
 
 #include "kernels/cpu/parts/tile.h"
 
-/* Everything that is known at compile time comes in as a constant, so that the loops over rows and vectors vanish and `sum` is registers. */
-RY_INLINE void staged_micro_kernel(const staged_tile *tile, const bool channels, const int rows, const int vectors)
+/* Everything that is known at compile time comes in as a constant, so that the loops over rows and
+ * vectors vanish and `sum` is registers. */
+RY_INLINE void staged_micro_kernel(const staged_tile *tile, const bool channels, const int rows,
+                                   const int vectors)
 {
     ry_vf sum[RY_TILE_ROWS][STAGED_MAX_VECTORS], b[STAGED_MAX_VECTORS];
     const float *row = tile->staged, *weights = tile->weights;
     const int32_t *offset = tile->offset;
     const int64_t outer = tile->outer, inner = tile->inner, c_step = tile->c_step;
     int64_t start_step = c_step;
-    __asm__("" : "+r"(start_step)); /* addresses of sums that go on are not those of the end, made before all else */
+    __asm__(""
+            : "+r"(start_step)); /* addresses of sums that go on are not those of the end, made
+                                    before all else */
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++) {
 #pragma GCC unroll 4
@@ -27,7 +31,8 @@ RY_INLINE void staged_micro_kernel(const staged_tile *tile, const bool channels,
 #pragma GCC unroll RY_TILE_STEPS
         for (int64_t k = 0; k < inner; k++) {
             const float *vector = channels ? w : staged + offset[k];
-            /* the lines of y, a row of the tile with each of the first steps; with narrower vectors the machine fetches early enough */
+            /* the lines of y, a row of the tile with each of the first steps; with narrower vectors
+             * the machine fetches early enough */
             if (channels && RY_W >= 16 && n == 0 && k < rows) {
 #pragma GCC unroll 4
                 for (int v = 0; v < vectors; v++) {
@@ -70,31 +75,36 @@ RY_INLINE void staged_micro_kernel(const staged_tile *tile, const bool channels,
 #define PIXELS(rows, vectors)                                      \
     static void pixels_##rows##x##vectors(const staged_tile *tile) \
     {                                                              \
-        staged_micro_kernel(tile, false, rows, vectors);                   \
+        staged_micro_kernel(tile, false, rows, vectors);           \
     }
 #define CHANNELS(rows, vectors)                                      \
     static void channels_##rows##x##vectors(const staged_tile *tile) \
     {                                                                \
-        staged_micro_kernel(tile, true, rows, vectors);                      \
+        staged_micro_kernel(tile, true, rows, vectors);              \
     }
 #define PIXELS_NAME(rows, vectors)   pixels_##rows##x##vectors,
 #define CHANNELS_NAME(rows, vectors) channels_##rows##x##vectors,
 
-#define SIX(of, vectors) of(1, vectors) of(2, vectors) of(3, vectors) of(4, vectors) of(5, vectors) of(6, vectors)
+#define SIX(of, vectors) \
+    of(1, vectors) of(2, vectors) of(3, vectors) of(4, vectors) of(5, vectors) of(6, vectors)
 #if RY_TILE_ROWS == 14
 #define EIGHT(of, vectors) SIX(of, vectors) of(7, vectors) of(8, vectors)
 #define PIXELS_1(of)       ROWS(of, 1)
 #define PIXELS_2(of)       ROWS(of, 2)
 #define PIXELS_3(of)       EIGHT(of, 3)
 #define PIXELS_4(of)       SIX(of, 4)
-#define ROWS(of, vectors)  EIGHT(of, vectors) of(9, vectors) of(10, vectors) of(11, vectors) of(12, vectors) of(13, vectors)
+#define ROWS(of, vectors) \
+    EIGHT(of, vectors)    \
+    of(9, vectors) of(10, vectors) of(11, vectors) of(12, vectors) of(13, vectors)
 #else
 #define PIXELS_1(of) ROWS(of, 1)
 #define PIXELS_2(of) ROWS(of, 2)
 #define PIXELS_3(of) of(1, 3) of(2, 3) of(3, 3)
 #define PIXELS_4(of) of(1, 4) of(2, 4)
 #if RY_TILE_ROWS == 12
-#define ROWS(of, vectors) SIX(of, vectors) of(7, vectors) of(8, vectors) of(9, vectors) of(10, vectors) of(11, vectors) of(12, vectors)
+#define ROWS(of, vectors) \
+    SIX(of, vectors)      \
+    of(7, vectors) of(8, vectors) of(9, vectors) of(10, vectors) of(11, vectors) of(12, vectors)
 #else
 #define ROWS(of, vectors) SIX(of, vectors)
 #endif
@@ -108,6 +118,9 @@ ROWS(CHANNELS, 1)
 ROWS(CHANNELS, 2)
 
 const staged_tile_function RY_ISA_SYMBOL(staged_pixel_tiles)[STAGED_MAX_VECTORS][RY_TILE_ROWS] = {
-    {PIXELS_1(PIXELS_NAME)}, {PIXELS_2(PIXELS_NAME)}, {PIXELS_3(PIXELS_NAME)}, {PIXELS_4(PIXELS_NAME)}};
-const staged_tile_function RY_ISA_SYMBOL(staged_channel_tiles)[RY_TILE_VECTORS][RY_TILE_ROWS] = {{ROWS(CHANNELS_NAME, 1)},
-                                                                                                 {ROWS(CHANNELS_NAME, 2)}};
+    {PIXELS_1(PIXELS_NAME)},
+    {PIXELS_2(PIXELS_NAME)},
+    {PIXELS_3(PIXELS_NAME)},
+    {PIXELS_4(PIXELS_NAME)}};
+const staged_tile_function RY_ISA_SYMBOL(staged_channel_tiles)[RY_TILE_VECTORS][RY_TILE_ROWS] = {
+    {ROWS(CHANNELS_NAME, 1)}, {ROWS(CHANNELS_NAME, 2)}};

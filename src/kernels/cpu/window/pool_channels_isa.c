@@ -6,7 +6,8 @@
 
 #include <math.h>
 
-/* The taps of an output position: rows `offset` of the row at hand, in floats, and positions of a row. */
+/* The taps of an output position: rows `offset` of the row at hand, in floats, and positions of a
+ * row. */
 typedef struct taps {
     const int64_t *offset;
     int64_t rows, columns;
@@ -15,7 +16,8 @@ typedef struct taps {
 } taps;
 
 /* `vectors` vectors of channels; alone, of the lanes of a mask. */
-RY_INLINE void pool_vectors(const taps *t, const float *x, float *y, const int vectors, const bool maximum, const bool masked, ry_vm m)
+RY_INLINE void pool_vectors(const taps *t, const float *x, float *y, const int vectors,
+                            const bool maximum, const bool masked, ry_vm m)
 {
     ry_vf sum[POOL_TOGETHER];
 #pragma GCC unroll 4
@@ -43,7 +45,8 @@ RY_INLINE void pool_vectors(const taps *t, const float *x, float *y, const int v
     }
 }
 
-RY_INLINE void pool_position(const taps *t, const float *x, float *y, int64_t channels, const bool maximum)
+RY_INLINE void pool_position(const taps *t, const float *x, float *y, int64_t channels,
+                             const bool maximum)
 {
     const ry_vm all = ry_vm_first(RY_W);
     int64_t c = 0;
@@ -58,8 +61,8 @@ RY_INLINE void pool_position(const taps *t, const float *x, float *y, int64_t ch
     }
 }
 
-RY_INLINE void pool_row_of(const pool_plan *plan, const float *image, const int64_t *offset, const pool_row *row, float *y,
-                           const bool maximum)
+RY_INLINE void pool_row_of(const pool_plan *plan, const float *image, const int64_t *offset,
+                           const pool_row *row, float *y, const bool maximum)
 {
     const int64_t channels = plan->channels;
     const ry_window_axis *w = pool_along(&plan->window);
@@ -75,7 +78,8 @@ RY_INLINE void pool_row_of(const pool_plan *plan, const float *image, const int6
     }
 }
 
-RY_INLINE void pool(const pool_plan *plan, const float *image, const pool_row *row, float *reduced, float *y, const bool maximum)
+RY_INLINE void pool(const pool_plan *plan, const float *image, const pool_row *row, float *reduced,
+                    float *y, const bool maximum)
 {
     static const int64_t beginning = 0;
     const int64_t *offset = pool_offsets(plan) + row->begin;
@@ -84,10 +88,12 @@ RY_INLINE void pool(const pool_plan *plan, const float *image, const pool_row *r
         return;
     }
     join_rows(reduced, image, offset, row->count, plan->width, maximum);
-    pool_row_of(plan, reduced, &beginning, &(pool_row){.count = 1, .divisor = row->divisor}, y, maximum);
+    pool_row_of(plan, reduced, &beginning, &(pool_row){.count = 1, .divisor = row->divisor}, y,
+                maximum);
 }
 
-void RY_ISA_SYMBOL(pool_channels)(const pool_plan *plan, const float *image, int64_t row, float *reduced, float *y)
+void RY_ISA_SYMBOL(pool_channels)(const pool_plan *plan, const float *image, int64_t row,
+                                  float *reduced, float *y)
 {
     if (plan->maximum) {
         pool(plan, image, pool_rows(plan) + row, reduced, y, true);

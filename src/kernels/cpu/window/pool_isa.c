@@ -10,8 +10,10 @@
 #include <math.h>
 
 /* The loops below are inlined with `maximum` (and the step) as constants. */
-/* Two or three neighbours, two steps on from one output to the next: a row of two vectors parts into them. */
-RY_INLINE void join_halves(float *y, const float *x, int64_t n, const int64_t taps, const bool maximum)
+/* Two or three neighbours, two steps on from one output to the next: a row of two vectors parts
+ * into them. */
+RY_INLINE void join_halves(float *y, const float *x, int64_t n, const int64_t taps,
+                           const bool maximum)
 {
     for (int64_t i = 0; i < n; i += RY_W) {
         const float *from = x + 2 * i;
@@ -30,7 +32,8 @@ RY_INLINE void join_halves(float *y, const float *x, int64_t n, const int64_t ta
     }
 }
 
-RY_INLINE void join_columns(float *restrict y, const float *restrict x, int64_t n, int64_t taps, int64_t apart, int64_t step, bool maximum)
+RY_INLINE void join_columns(float *restrict y, const float *restrict x, int64_t n, int64_t taps,
+                            int64_t apart, int64_t step, bool maximum)
 {
     for (int64_t i = 0; i < n; i++) {
         y[i] = x[i * step];
@@ -100,7 +103,8 @@ static void divide_row(const pool_plan *s, float *restrict y, int64_t outer)
 }
 
 /* An output row of NCHW; the padding of `reduced` is there already. */
-static void pool_plane_row(const pool_plan *s, float *y, const float *plane, int64_t row, float *reduced)
+static void pool_plane_row(const pool_plan *s, float *y, const float *plane, int64_t row,
+                           float *reduced)
 {
     const ry_window_axis *w = pool_along(&s->window);
     const pool_row *t = pool_rows(s) + row;
@@ -124,11 +128,14 @@ static void pool_plane_row(const pool_plan *s, float *y, const float *plane, int
 static float pool_full(const pool_plan *s, const float *plane)
 {
     float divisor = (float)pool_rows(s)->divisor * pool_divisors(s)[0];
-    return s->maximum ? join_all(plane, s->in_size, true) : join_all(plane, s->in_size, false) / divisor;
+    return s->maximum ? join_all(plane, s->in_size, true)
+                      : join_all(plane, s->in_size, false) / divisor;
 }
 
-/* Planes of another type than f32: scratch holds the plane and its result behind the reduced row. */
-static void pool_converted(const ry_cpu_launch *launch, const pool_plan *s, int64_t plane, float *reduced)
+/* Planes of another type than f32: scratch holds the plane and its result behind the reduced row.
+ */
+static void pool_converted(const ry_cpu_launch *launch, const pool_plan *s, int64_t plane,
+                           float *reduced)
 {
     const rynd_dtype dtype = launch->problem->in[0].dtype;
     const int64_t out_width = pool_along(&s->window)->out, out_size = s->rows * out_width;
@@ -154,7 +161,8 @@ static void run(const ry_cpu_launch *launch, size_t task)
         fill(reduced, w->pad, s->maximum ? -INFINITY : 0);
         fill(reduced + inside, s->width - inside, s->maximum ? -INFINITY : 0);
     }
-    int64_t first = (int64_t)task * s->units_per_task, end = first + s->units_per_task < s->units ? first + s->units_per_task : s->units;
+    int64_t first = (int64_t)task * s->units_per_task,
+            end = first + s->units_per_task < s->units ? first + s->units_per_task : s->units;
     int64_t plane = first / s->rows, row = first % s->rows;
     for (int64_t unit = first; unit < end; unit++) {
         if (s->convert) {
@@ -165,7 +173,8 @@ static void run(const ry_cpu_launch *launch, size_t task)
             pool_plane_row(s, y + unit * out_width, x + plane * s->in_size, row, reduced);
         } else {
             RY_ISA_SYMBOL(pool_channels)
-            (s, x + plane * s->in_size * s->channels, row, reduced, y + unit * out_width * s->channels);
+            (s, x + plane * s->in_size * s->channels, row, reduced,
+             y + unit * out_width * s->channels);
         }
         if (++row == s->rows) {
             row = 0;
@@ -174,5 +183,5 @@ static void run(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-RY_CPU_KERNEL(pool_f32, pool, strict, .simd = RY_SIMD, .applicable = ry_pool_applicable, .prepare = ry_pool_prepare,
-              .initialise = ry_pool_initialise, .run = run);
+RY_CPU_KERNEL(pool_f32, pool, strict, .simd = RY_SIMD, .applicable = ry_pool_applicable,
+              .prepare = ry_pool_prepare, .initialise = ry_pool_initialise, .run = run);

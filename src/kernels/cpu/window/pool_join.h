@@ -14,7 +14,8 @@ RY_INLINE float larger(float a, float b)
     return a != a ? a : m;
 }
 
-/* Each of the two is the second operand where one is NaN: bits of both make a NaN. Equal numbers stay what they are. */
+/* Each of the two is the second operand where one is NaN: bits of both make a NaN. Equal numbers
+ * stay what they are. */
 RY_INLINE ry_vf larger_vector(ry_vf a, ry_vf b)
 {
     return ry_vf_or(ry_vf_max(a, b), ry_vf_max(b, a));
@@ -31,8 +32,8 @@ RY_INLINE ry_vf join_vector(ry_vf a, ry_vf b, bool maximum)
 }
 
 /* `vectors` vectors of join_rows from x and y on; alone, of the lanes of a mask. */
-RY_INLINE void join_vectors(float *y, const float *x, const int64_t *offset, int64_t count, const int vectors, const bool masked, ry_vm m,
-                            const bool maximum)
+RY_INLINE void join_vectors(float *y, const float *x, const int64_t *offset, int64_t count,
+                            const int vectors, const bool masked, ry_vm m, const bool maximum)
 {
     ry_vf all[POOL_TOGETHER];
 #pragma GCC unroll 4
@@ -43,7 +44,8 @@ RY_INLINE void join_vectors(float *y, const float *x, const int64_t *offset, int
         const float *from = x + offset[k];
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) {
-            all[v] = join_vector(all[v], masked ? ry_vf_load_m(from, m) : ry_vf_load(from + v * RY_W), maximum);
+            all[v] = join_vector(
+                all[v], masked ? ry_vf_load_m(from, m) : ry_vf_load(from + v * RY_W), maximum);
         }
     }
 #pragma GCC unroll 4
@@ -56,7 +58,8 @@ RY_INLINE void join_vectors(float *y, const float *x, const int64_t *offset, int
     }
 }
 
-RY_INLINE void join_so_many_rows(float *y, const float *plane, const int64_t *offset, int64_t count, int64_t n, const bool maximum)
+RY_INLINE void join_so_many_rows(float *y, const float *plane, const int64_t *offset, int64_t count,
+                                 int64_t n, const bool maximum)
 {
     const ry_vm full = ry_vm_first(RY_W);
     int64_t i = 0;
@@ -71,8 +74,10 @@ RY_INLINE void join_so_many_rows(float *y, const float *plane, const int64_t *of
     }
 }
 
-/* y[i] = the `count` rows' x[i] together, rows being offset[k] from plane on, in elements; count above 0. */
-RY_INLINE void join_rows(float *y, const float *plane, const int64_t *offset, int64_t count, int64_t n, const bool maximum)
+/* y[i] = the `count` rows' x[i] together, rows being offset[k] from plane on, in elements; count
+ * above 0. */
+RY_INLINE void join_rows(float *y, const float *plane, const int64_t *offset, int64_t count,
+                         int64_t n, const bool maximum)
 {
     switch (count) {
     case 2: join_so_many_rows(y, plane, offset, 2, n, maximum); break;

@@ -8,21 +8,23 @@
 #include "kernels/cpu/parts/dense_lanes.h"
 #include "kernels/cpu/simd/half_rows.h"
 
-/* No window of a network is as wide; beyond it the reduced row and the tables would take more memory than they are worth. */
+/* No window of a network is as wide; beyond it the reduced row and the tables would take more
+ * memory than they are worth. */
 enum { WIDEST = 1 << 22 };
 
 static bool covers_all(const ry_window *w)
 {
     for (int i = 0; i < w->rank; i++) {
-        if (w->axis[i].out != 1 || w->axis[i].taps != w->axis[i].in || w->axis[i].dilation != 1 || w->axis[i].pad != 0) {
+        if (w->axis[i].out != 1 || w->axis[i].taps != w->axis[i].in || w->axis[i].dilation != 1 ||
+            w->axis[i].pad != 0) {
             return false;
         }
     }
     return true;
 }
 
-/* NHWC, of an output row with so many taps down: loads of a vector for each output position, and for
- * each input position on the way through a reduced row. */
+/* NHWC, of an output row with so many taps down: loads of a vector for each output position, and
+ * for each input position on the way through a reduced row. */
 static int64_t loads_direct(const ry_window_axis *w, int64_t taps)
 {
     return w->out * taps * w->taps;
@@ -58,15 +60,17 @@ static void describe(const ry_query *query, pool_plan *s)
     int64_t row_bytes = 4 * taps * along->in;
     s->convert = x->dtype != RYND_DTYPE_F32;
     s->units = s->path == POOL_FULL || s->convert ? s->planes
-               : s->path == POOL_ROWS              ? s->planes * s->rows
-                                                   : s->planes / s->channels * s->rows;
+               : s->path == POOL_ROWS             ? s->planes * s->rows
+                                                  : s->planes / s->channels * s->rows;
     s->units_per_task = ry_lanes_per_task(query->target->machine, s->units,
                                           s->path == POOL_FULL || s->convert ? 4 * s->in_size
-                                          : s->path == POOL_ROWS              ? row_bytes
-                                                                              : row_bytes * s->channels);
+                                          : s->path == POOL_ROWS             ? row_bytes
+                                                                 : row_bytes * s->channels);
     s->width = s->path == POOL_CHANNELS ? along->in * s->channels
-                                        : ry_max(ry_window_covered(along), along->pad + along->in) + 2 * query->kernel->simd.width;
-    s->separable = s->path == POOL_CHANNELS && loads_reduced(along, taps) < loads_direct(along, taps) && s->width < WIDEST;
+                                        : ry_max(ry_window_covered(along), along->pad + along->in) +
+                                              2 * query->kernel->simd.width;
+    s->separable = s->path == POOL_CHANNELS &&
+                   loads_reduced(along, taps) < loads_direct(along, taps) && s->width < WIDEST;
 }
 
 static bool dense(const ry_tensor *t)
@@ -78,12 +82,13 @@ bool ry_pool_applicable(const ry_problem *problem)
 {
     const ry_pool_attrs *a = &problem->attrs.pool;
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
-    if (!ry_problem_has_input(problem, 0) || !ry_problem_has_output(problem, 0) || ry_problem_has_output(problem, 1) || !dense(x) ||
-        !dense(y) || x->dtype != y->dtype || ry_tensor_count(x) == 0 || ry_tensor_count(y) == 0 || a->kind == RY_pool_kind_lp) {
+    if (!ry_problem_has_input(problem, 0) || !ry_problem_has_output(problem, 0) ||
+        ry_problem_has_output(problem, 1) || !dense(x) || !dense(y) || x->dtype != y->dtype ||
+        ry_tensor_count(x) == 0 || ry_tensor_count(y) == 0 || a->kind == RY_pool_kind_lp) {
         return false;
     }
-    bool same_layout =
-        (ry_tensor_is_row_major(x) && ry_tensor_is_row_major(y)) || (ry_tensor_is_channels_last(x) && ry_tensor_is_channels_last(y));
+    bool same_layout = (ry_tensor_is_row_major(x) && ry_tensor_is_row_major(y)) ||
+                       (ry_tensor_is_channels_last(x) && ry_tensor_is_channels_last(y));
     for (int i = 0; i < a->pads.count; i++) {
         if (a->pads.at[i] < 0) {
             return false;
@@ -98,16 +103,19 @@ bool ry_pool_applicable(const ry_problem *problem)
     for (const ry_window_axis *axis = window.axis; axis < w; axis++) {
         offsets *= (double)axis->out * (double)ry_min(axis->taps, axis->in);
     }
-    bool small = x->dtype == RYND_DTYPE_F32 ||
-                 (ry_tensor_is_row_major(x) && ry_tensor_is_row_major(y) && ry_tensor_count(x) / x->dim[0] / x->dim[1] < WIDEST);
-    return offsets < WIDEST && small && same_layout && w->taps < WIDEST && w->dilation < WIDEST / w->taps && w->stride < WIDEST &&
-           w->out < WIDEST / w->stride && w->pad < WIDEST;
+    bool small =
+        x->dtype == RYND_DTYPE_F32 || (ry_tensor_is_row_major(x) && ry_tensor_is_row_major(y) &&
+                                       ry_tensor_count(x) / x->dim[0] / x->dim[1] < WIDEST);
+    return offsets < WIDEST && small && same_layout && w->taps < WIDEST &&
+           w->dilation < WIDEST / w->taps && w->stride < WIDEST && w->out < WIDEST / w->stride &&
+           w->pad < WIDEST;
 }
 
 /* How many positions of an axis's window at output `o` an average divides by. */
 static int64_t counted(const pool_plan *s, const ry_window_axis *axis, int64_t o)
 {
-    const ry_window_range taps = s->include_pad ? ry_window_padded_taps(axis, o) : ry_window_taps(axis, o);
+    const ry_window_range taps =
+        s->include_pad ? ry_window_padded_taps(axis, o) : ry_window_taps(axis, o);
     return taps.end - taps.begin;
 }
 
@@ -174,7 +182,8 @@ static double work_of(const ry_query *query, const pool_plan *s)
     }
     const int64_t loads = s->separable ? loads_reduced(w, down) : loads_direct(w, down);
     const double each = (double)loads * vectors(s->channels, width) * cost->load;
-    return ry_overlapped_work(rows / (double)s->channels * (each + (double)w->out * cost->pixel), moved);
+    return ry_overlapped_work(rows / (double)s->channels * (each + (double)w->out * cost->pixel),
+                              moved);
 }
 
 rynd_status ry_pool_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -189,10 +198,12 @@ rynd_status ry_pool_prepare(const ry_query *query, ry_prepared *prepared, ry_err
     }
     prepared->phases = 1;
     prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
-    prepared->state_size =
-        sizeof s + (size_t)s.rows * sizeof(pool_row) + columns * (sizeof(pool_column) + sizeof(float)) + offsets * sizeof(int64_t);
+    prepared->state_size = sizeof s + (size_t)s.rows * sizeof(pool_row) +
+                           columns * (sizeof(pool_column) + sizeof(float)) +
+                           offsets * sizeof(int64_t);
     const int64_t converted = s.convert ? s.in_size + s.rows * (int64_t)columns : 0;
-    prepared->scratch = s.path == POOL_CHANNELS && !s.separable ? 0 : (size_t)(s.width + converted + 15) / 16 * 64;
+    prepared->scratch =
+        s.path == POOL_CHANNELS && !s.separable ? 0 : (size_t)(s.width + converted + 15) / 16 * 64;
     ry_count_work(work_of(query, &s), ry_problem_bytes(query->problem), prepared);
     return RYND_OK;
 }
@@ -214,7 +225,8 @@ void ry_pool_initialise(const ry_query *query, void *state)
     float *divisor = (float *)(void *)(offset + used);
     for (int64_t o = 0; o < w->out; o++) {
         const ry_window_range taps = ry_window_taps(w, o);
-        column[o] = (pool_column){.first = ry_window_at(w, o, taps.begin), .count = taps.end - taps.begin};
+        column[o] =
+            (pool_column){.first = ry_window_at(w, o, taps.begin), .count = taps.end - taps.begin};
         divisor[o] = (float)counted(plan, w, o);
     }
 }

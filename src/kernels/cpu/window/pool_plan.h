@@ -2,10 +2,10 @@
 /* How pooling is computed: the tables that its texts read. Plain data, kept in a kernel's state.
  *
  *   WHOLE     the window is the whole image: one sum (or maximum) over each plane
- *   ROWS      NCHW, an output row at a time: the window's input rows are reduced into one row, padded left and right with what does not count, and
- *             the output reduces that row's neighbours
- *   CHANNELS  NHWC, an output position at a time, vectors along channels; where the window is large (`separable`), of a row that its input rows were
- *             reduced into before */
+ *   ROWS      NCHW, an output row at a time: the window's input rows are reduced into one row,
+ * padded left and right with what does not count, and the output reduces that row's neighbours
+ *   CHANNELS  NHWC, an output position at a time, vectors along channels; where the window is large
+ * (`separable`), of a row that its input rows were reduced into before */
 #ifndef RY_KERNELS_CPU_WINDOW_POOL_PLAN_H
 #define RY_KERNELS_CPU_WINDOW_POOL_PLAN_H
 
@@ -14,7 +14,8 @@
 
 typedef enum pool_path { POOL_FULL, POOL_ROWS, POOL_CHANNELS } pool_path;
 
-/* An output row (all spatial dims but the last): input rows offset[begin ..] in elements of x, and how many positions an average counts. */
+/* An output row (all spatial dims but the last): input rows offset[begin ..] in elements of x, and
+ * how many positions an average counts. */
 typedef struct pool_row {
     int64_t begin, count, divisor;
 } pool_row;
@@ -24,18 +25,20 @@ typedef struct pool_column {
     int64_t first, count; /* first: the input position of the first */
 } pool_column;
 
-/* This, then pool_row, pool_column, offsets, and how many columns an average counts (a float for each output position). */
+/* This, then pool_row, pool_column, offsets, and how many columns an average counts (a float for
+ * each output position). */
 typedef struct pool_plan {
     pool_path path;
     bool maximum, include_pad;
     bool separable;
     bool convert; /* a unit is a plane, which scratch holds as f32 */
     ry_window window;
-    int64_t planes, channels;            /* images times channels; channels */
-    int64_t in_size;                     /* elements of a plane of the input */
-    int64_t rows, units, units_per_task; /* output rows of a plane; units: planes, rows or NHWC rows */
-    int64_t width;                       /* floats of the reduced row: ROWS with its padding, CHANNELS without */
-    int64_t offsets;                     /* how many */
+    int64_t planes, channels; /* images times channels; channels */
+    int64_t in_size;          /* elements of a plane of the input */
+    int64_t rows, units,
+        units_per_task; /* output rows of a plane; units: planes, rows or NHWC rows */
+    int64_t width;      /* floats of the reduced row: ROWS with its padding, CHANNELS without */
+    int64_t offsets;    /* how many */
 } pool_plan;
 
 bool ry_pool_applicable(const ry_problem *problem);

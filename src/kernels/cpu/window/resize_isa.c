@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resize of one or two spatial dims, f32: nearest, linear and cubic in every coordinate mode but tf_crop_and_resize, with or without antialiasing.
+/* Resize of one or two spatial dims, f32: nearest, linear and cubic in every coordinate mode but
+ * tf_crop_and_resize, with or without antialiasing.
  *
- * Separable: input rows are resized horizontally, then an output row is a weighted sum of those. The few rows that a window of rows shares with the next are
- * kept in a ring (row i in slot i % taps). Memory is seen as [outer][height][width][inner]: inner is 1 for NCHW and the channels for NHWC. A tap of
- * weight 0 counts as a product: an infinity beside it gives NaN. */
+ * Separable: input rows are resized horizontally, then an output row is a weighted sum of those.
+ * The few rows that a window of rows shares with the next are kept in a ring (row i in slot i %
+ * taps). Memory is seen as [outer][height][width][inner]: inner is 1 for NCHW and the channels for
+ * NHWC. A tap of weight 0 counts as a product: an infinity beside it gives NaN. */
 #include "kernels/cpu/window/resize_plan.h"
 
 #include "kernels/cpu/parts/cpu_kernel.h"
@@ -32,7 +34,8 @@ static void repeat_row(float *restrict y, const float *restrict x, int64_t n, in
 }
 
 /* Outputs [begin, end) by the table: gathers, which compilers vectorise where the machine can. */
-static void resize_part(const resize_plan *s, float *restrict y, const float *restrict x, int64_t begin, int64_t end)
+static void resize_part(const resize_plan *s, float *restrict y, const float *restrict x,
+                        int64_t begin, int64_t end)
 {
     const resize_axis *t = &s->width;
     const int64_t n = t->out;
@@ -54,8 +57,10 @@ static void resize_part(const resize_plan *s, float *restrict y, const float *re
     }
 }
 
-/* The repeating outputs: loads side by side and interleaved stores. Inlined with constant taps and period. */
-RY_INLINE void resize_period(const resize_plan *s, float *restrict y, const float *restrict x, int taps, int period)
+/* The repeating outputs: loads side by side and interleaved stores. Inlined with constant taps and
+ * period. */
+RY_INLINE void resize_period(const resize_plan *s, float *restrict y, const float *restrict x,
+                             int taps, int period)
 {
     const resize_axis *t = &s->width;
     const int32_t *first = resize_firsts(s, t) + t->begin;
@@ -124,7 +129,8 @@ static void add_scaled(float *restrict y, const float *restrict x, int64_t n, fl
     }
 }
 
-static void blend(float *restrict y, const float *restrict a, const float *restrict b, int64_t n, float v, float w)
+static void blend(float *restrict y, const float *restrict a, const float *restrict b, int64_t n,
+                  float v, float w)
 {
     for (int64_t i = 0; i < n; i++) {
         y[i] = v * a[i] + w * b[i];
@@ -173,12 +179,15 @@ static void resize_width(const resize_plan *s, float *y, const float *x)
 }
 
 /* The weighted sum of resized rows, each made when it is needed. */
-static void output_row(const resize_plan *s, const float *plane, int64_t o, float *y, float *ring, int64_t *held)
+static void output_row(const resize_plan *s, const float *plane, int64_t o, float *y, float *ring,
+                       int64_t *held)
 {
     const resize_axis *t = &s->height;
-    const int64_t n = s->width.out * s->inner, line = s->width.in * s->inner, pitch = (n + 15) / 16 * 16;
+    const int64_t n = s->width.out * s->inner, line = s->width.in * s->inner,
+                  pitch = (n + 15) / 16 * 16;
     const int64_t first = resize_firsts(s, t)[o], slots = t->taps <= RESIZE_RING ? t->taps : 1;
-    const float *w = resize_weights(s, t) + o * t->taps, *row[RESIZE_RING] = {plane, plane, plane, plane};
+    const float *w = resize_weights(s, t) + o * t->taps,
+                *row[RESIZE_RING] = {plane, plane, plane, plane};
     for (int64_t j = 0; j < t->taps; j++) {
         int64_t i = first + j, slot = i % slots;
         const float *resized = s->width.repeat == 1 ? plane + i * line : ring + slot * pitch;
@@ -208,8 +217,10 @@ static void run(const ry_cpu_launch *launch, size_t task)
 {
     const resize_plan *s = launch->state;
     const int64_t n = s->width.out * s->inner, line = s->width.in * s->inner;
-    int64_t plane = (int64_t)task / s->tasks_per_plane, first = (int64_t)task % s->tasks_per_plane * s->rows_per_task;
-    int64_t end = first + s->rows_per_task < s->height.out ? first + s->rows_per_task : s->height.out;
+    int64_t plane = (int64_t)task / s->tasks_per_plane,
+            first = (int64_t)task % s->tasks_per_plane * s->rows_per_task;
+    int64_t end =
+        first + s->rows_per_task < s->height.out ? first + s->rows_per_task : s->height.out;
     const float *x = (const float *)launch->in[0] + plane * s->height.in * line;
     float *y = (float *)launch->out[0] + plane * s->height.out * n;
     float *ring = launch->scratch;
@@ -226,5 +237,5 @@ static void run(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-RY_CPU_KERNEL(resize_f32, resize, strict, .simd = RY_SIMD, .applicable = ry_resize_applicable, .prepare = ry_resize_prepare,
-              .initialise = ry_resize_initialise, .run = run);
+RY_CPU_KERNEL(resize_f32, resize, strict, .simd = RY_SIMD, .applicable = ry_resize_applicable,
+              .prepare = ry_resize_prepare, .initialise = ry_resize_initialise, .run = run);

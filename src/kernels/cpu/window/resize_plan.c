@@ -29,7 +29,8 @@ static bool keeps(const ry_resize_axis *axis)
 {
     double weight;
     int64_t first = 0;
-    bool same = ry_resize_axis_is_identity(axis) || (axis->mode == RY_resize_mode_nearest && axis->in == axis->out);
+    bool same = ry_resize_axis_is_identity(axis) ||
+                (axis->mode == RY_resize_mode_nearest && axis->in == axis->out);
     for (int64_t o = 0; same && o < axis->out && !ry_resize_axis_is_identity(axis); o++) {
         same = ry_resize_taps(axis, o, &first, &weight) == 1 && first == o;
     }
@@ -38,14 +39,16 @@ static bool keeps(const ry_resize_axis *axis)
 
 static bool dense_f32(const ry_tensor *t)
 {
-    return t->dtype == RYND_DTYPE_F32 && (ry_tensor_is_row_major(t) || ry_tensor_is_channels_last(t));
+    return t->dtype == RYND_DTYPE_F32 &&
+           (ry_tensor_is_row_major(t) || ry_tensor_is_channels_last(t));
 }
 
 bool ry_resize_applicable(const ry_problem *problem)
 {
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
-    if (!ry_problem_has_input(problem, 0) || !ry_problem_has_output(problem, 0) || !dense_f32(x) || !dense_f32(y) || x->rank < 1 ||
-        x->rank != y->rank || ry_tensor_count(x) == 0 || ry_tensor_count(y) == 0 ||
+    if (!ry_problem_has_input(problem, 0) || !ry_problem_has_output(problem, 0) || !dense_f32(x) ||
+        !dense_f32(y) || x->rank < 1 || x->rank != y->rank || ry_tensor_count(x) == 0 ||
+        ry_tensor_count(y) == 0 ||
         problem->attrs.resize.coordinates == RY_resize_coordinates_tf_crop_and_resize) {
         return false;
     }
@@ -53,14 +56,16 @@ bool ry_resize_applicable(const ry_problem *problem)
     spatial_dims(problem, &height, &width);
     for (int i = 0; i < x->rank; i++) {
         ry_resize_axis axis = axis_of(problem, i);
-        if ((i != height && i != width && !keeps(&axis)) || axis.in > INT32_MAX || ry_resize_max_taps(&axis) > INT32_MAX) {
+        if ((i != height && i != width && !keeps(&axis)) || axis.in > INT32_MAX ||
+            ry_resize_max_taps(&axis) > INT32_MAX) {
             return false;
         }
     }
     return ry_tensor_is_row_major(x) ? ry_tensor_is_row_major(y) : ry_tensor_is_channels_last(y);
 }
 
-/* What ry_resize_max_taps gives is a bound; linear and cubic without antialiasing need one tap less. */
+/* What ry_resize_max_taps gives is a bound; linear and cubic without antialiasing need one tap
+ * less. */
 static int64_t max_taps(const ry_resize_axis *axis)
 {
     enum { FEW = 8 };
@@ -76,8 +81,10 @@ static int64_t max_taps(const ry_resize_axis *axis)
     return max;
 }
 
-/* Describes an axis whose table begins `*bytes` into the state, and adds the table's size; false when that is beyond memory. */
-static bool describe_axis(const ry_problem *problem, int dim, bool by_tap, size_t *bytes, resize_axis *t)
+/* Describes an axis whose table begins `*bytes` into the state, and adds the table's size; false
+ * when that is beyond memory. */
+static bool describe_axis(const ry_problem *problem, int dim, bool by_tap, size_t *bytes,
+                          resize_axis *t)
 {
     *t = (resize_axis){.in = 1, .out = 1, .taps = 1, .first = *bytes};
     if (dim >= 0) {
@@ -107,13 +114,16 @@ static bool describe(const ry_query *query, resize_plan *s, size_t *bytes)
     spatial_dims(problem, &height, &width);
     *s = (resize_plan){.outer = 1, .inner = ry_tensor_is_row_major(x) ? 1 : x->dim[1]};
     for (int i = 0; i < x->rank; i++) {
-        s->outer *= i == height || i == width || (i == 1 && !ry_tensor_is_row_major(x)) ? 1 : x->dim[i];
+        s->outer *=
+            i == height || i == width || (i == 1 && !ry_tensor_is_row_major(x)) ? 1 : x->dim[i];
     }
     *bytes = sizeof *s;
-    if (!describe_axis(problem, height, false, bytes, &s->height) || !describe_axis(problem, width, s->inner == 1, bytes, &s->width)) {
+    if (!describe_axis(problem, height, false, bytes, &s->height) ||
+        !describe_axis(problem, width, s->inner == 1, bytes, &s->width)) {
         return false;
     }
-    s->rows_per_task = ry_lanes_per_task(query->target->machine, s->height.out, 4 * s->width.out * s->inner);
+    s->rows_per_task =
+        ry_lanes_per_task(query->target->machine, s->height.out, 4 * s->width.out * s->inner);
     s->tasks_per_plane = (s->height.out + s->rows_per_task - 1) / s->rows_per_task;
     return true;
 }
@@ -121,7 +131,10 @@ static bool describe(const ry_query *query, resize_plan *s, size_t *bytes)
 /* Of an element along an axis whose elements are in rows, or follow a pattern that repeats. */
 static double axis_work(int64_t taps, const struct ry_resize_costs *cost)
 {
-    return taps == 1 ? 0 : taps == 2 ? cost->two : taps <= RESIZE_RING ? cost->four : (double)taps * cost->many;
+    return taps == 1             ? 0
+           : taps == 2           ? cost->two
+           : taps <= RESIZE_RING ? cost->four
+                                 : (double)taps * cost->many;
 }
 
 static bool repeats(const resize_axis *t)
@@ -129,17 +142,22 @@ static bool repeats(const resize_axis *t)
     return t->out % t->in == 0 && (t->taps == 1 || t->out / t->in <= RESIZE_PERIOD);
 }
 
-/* NCHW: input rows are resized along the width once, but for windows that are too tall for the ring. */
+/* NCHW: input rows are resized along the width once, but for windows that are too tall for the
+ * ring. */
 static double rows_work(const resize_plan *s, const struct ry_resize_costs *cost)
 {
-    const double rows = (double)s->outer * (double)s->height.out, pixels = rows * (double)s->width.out;
-    const double reused = ry_max(s->height.in, 1) < s->height.out ? (double)s->height.in / (double)s->height.out : 1;
+    const double rows = (double)s->outer * (double)s->height.out,
+                 pixels = rows * (double)s->width.out;
+    const double reused =
+        ry_max(s->height.in, 1) < s->height.out ? (double)s->height.in / (double)s->height.out : 1;
     const double times = s->height.taps > RESIZE_RING ? (double)s->height.taps : reused;
     const bool copied = s->height.taps == 1 && s->width.taps == 1;
     const double pick = s->width.taps == 1 ? cost->pick : cost->gather;
-    const double along = repeats(&s->width) || s->width.taps > 2 ? axis_work(s->width.taps, cost) : pick * times;
+    const double along =
+        repeats(&s->width) || s->width.taps > 2 ? axis_work(s->width.taps, cost) : pick * times;
     const double tall = s->height.taps > RESIZE_RING ? (double)s->height.taps : 1;
-    return rows * (copied ? cost->copied : cost->row) + pixels * (along * tall + axis_work(s->height.taps, cost));
+    return rows * (copied ? cost->copied : cost->row) +
+           pixels * (along * tall + axis_work(s->height.taps, cost));
 }
 
 /* Of the second-level cache, what a ring takes whose rows come from it unnoticed. */
@@ -151,10 +169,13 @@ static double pixels_work(const ry_query *query, const resize_plan *s)
     const struct ry_resize_costs *cost = &ry_costs_of(query->kernel->simd.width)->resize;
     const ry_machine *machine = query->target->machine;
     const int width = query->kernel->simd.width;
-    const double pixels = (double)s->outer * (double)s->height.out * (double)s->width.out, row = 4.0 * (double)s->inner;
-    const double taps = (double)((s->height.taps > 1 ? s->height.taps : 0) + (s->width.taps > 1 ? s->width.taps : 0));
+    const double pixels = (double)s->outer * (double)s->height.out * (double)s->width.out,
+                 row = 4.0 * (double)s->inner;
+    const double taps = (double)((s->height.taps > 1 ? s->height.taps : 0) +
+                                 (s->width.taps > 1 ? s->width.taps : 0));
     const double ring = s->height.taps > 1 ? (double)s->height.taps * row : 0;
-    const bool near = ring * (double)s->width.out <= (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2) / RING_SHARE;
+    const bool near = ring * (double)s->width.out <=
+                      (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2) / RING_SHARE;
     const double products = taps * (double)ry_ceil_div(s->inner, width) * cost->product;
     const double rest = taps > 0 && s->inner % width != 0 ? 2 * cost->rest : 0;
     return pixels * (cost->pixel + products + rest + (near ? 0 : ry_stream_work(machine, ring)));
@@ -163,7 +184,8 @@ static double pixels_work(const ry_query *query, const resize_plan *s)
 static double work_of(const ry_query *query, const resize_plan *s)
 {
     const double moved = ry_stream_work(query->target->machine, ry_problem_bytes(query->problem));
-    return moved + (s->inner == 1 ? rows_work(s, &ry_costs_of(query->kernel->simd.width)->resize) : pixels_work(query, s));
+    return moved + (s->inner == 1 ? rows_work(s, &ry_costs_of(query->kernel->simd.width)->resize)
+                                  : pixels_work(query, s));
 }
 
 rynd_status ry_resize_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -183,7 +205,8 @@ rynd_status ry_resize_prepare(const ry_query *query, ry_prepared *prepared, ry_e
     return RYND_OK;
 }
 
-/* Fills a table. A window that would pass the end of the input moves back, and its weights forward: all `taps` elements can then be read. */
+/* Fills a table. A window that would pass the end of the input moves back, and its weights forward:
+ * all `taps` elements can then be read. */
 static void fill_axis(const ry_problem *problem, int dim, char *state_bytes, resize_axis *t)
 {
     int32_t *first = (int32_t *)(void *)(state_bytes + t->first);
@@ -210,7 +233,8 @@ static void fill_axis(const ry_problem *problem, int dim, char *state_bytes, res
     }
 }
 
-/* Enlarging by a whole number makes a pattern that repeats, apart from the edges: from one middle period it is followed both ways. */
+/* Enlarging by a whole number makes a pattern that repeats, apart from the edges: from one middle
+ * period it is followed both ways. */
 static void find_period(const char *state_bytes, resize_axis *t)
 {
     const int32_t *first = (const int32_t *)(const void *)(state_bytes + t->first);
@@ -226,7 +250,8 @@ static void find_period(const char *state_bytes, resize_axis *t)
             int64_t like = middle + (o % p), further = o / p - middle / p;
             bool same = first[o] == first[like] + further;
             for (int64_t j = 0; same && j < t->taps; j++) {
-                same = weight[j * t->step_tap + o * t->step_out] == weight[j * t->step_tap + like * t->step_out];
+                same = weight[j * t->step_tap + o * t->step_out] ==
+                       weight[j * t->step_tap + like * t->step_out];
             }
             if (!same) {
                 break;

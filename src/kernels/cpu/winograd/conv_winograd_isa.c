@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernel: convolution of stride 1 or 2, or transposed, in Winograd's form. */
 #include "base/integer.h"
-#include "kernels/cpu/simd/simd.h"
 #include "kernels/cpu/parts/conv_kernel.h"
+#include "kernels/cpu/simd/simd.h"
 #include "kernels/cpu/winograd/winograd.h"
 #include "kernels/cpu/winograd/winograd_prepare.h"
 
@@ -10,7 +10,8 @@ static void pack(const ry_cpu_launch *launch, size_t task)
 {
     const winograd_plan *plan = launch->state;
     RY_ISA_SYMBOL(winograd_pack)
-    (plan, launch->in[1], launch->packed_out, (int64_t)task / plan->oc_blocks, (int64_t)task % plan->oc_blocks);
+    (plan, launch->in[1], launch->packed_out, (int64_t)task / plan->oc_blocks,
+     (int64_t)task % plan->oc_blocks);
 }
 
 typedef struct block {
@@ -28,28 +29,36 @@ static block find_block(const winograd_plan *plan, int64_t index)
 
 static const float *x_of(const winograd_plan *plan, const ry_cpu_launch *launch, int64_t group)
 {
-    return (const float *)launch->in[0] + group * plan->geometry.channels_in * plan->geometry.x_channel;
+    return (const float *)launch->in[0] +
+           group * plan->geometry.channels_in * plan->geometry.x_channel;
 }
 
-/* The bias of a column in a phase, from the first output channel's on: where phases have their own, in the order of the strides. */
-static int64_t bias_offset(const winograd_plan *plan, const ry_tensor *bias, int64_t phase, int64_t channel)
+/* The bias of a column in a phase, from the first output channel's on: where phases have their own,
+ * in the order of the strides. */
+static int64_t bias_offset(const winograd_plan *plan, const ry_tensor *bias, int64_t phase,
+                           int64_t channel)
 {
     const winograd_fold *f = &plan->fold;
-    const int64_t wide = plan->axis[1].output_stride, k = f->channels ? channel % f->room % f->channels : channel;
-    const int64_t at[2] = {f->channels ? channel / f->room : phase / wide, f->channels ? channel % f->room / f->channels : phase % wide};
+    const int64_t wide = plan->axis[1].output_stride,
+                  k = f->channels ? channel % f->room % f->channels : channel;
+    const int64_t at[2] = {f->channels ? channel / f->room : phase / wide,
+                           f->channels ? channel % f->room / f->channels : phase % wide};
     int64_t offset = k * bias->stride[0];
     for (int i = 0; i < 2; i++) {
         const winograd_axis *axis = &plan->axis[i];
         const int dim = bias->rank - 2 + i; /* a single spatial dimension is the width */
-        const int64_t residue = f->channels ? at[i] : (at[i] - axis->output_offset + axis->output_stride) % axis->output_stride;
+        const int64_t residue =
+            f->channels ? at[i]
+                        : (at[i] - axis->output_offset + axis->output_stride) % axis->output_stride;
         offset += dim < 1 ? 0 : residue * bias->stride[dim];
     }
     return offset;
 }
 
-/* The columns' bias, zeros where there is none and behind the last; of each phase where they differ. Returns the floats from one's to the next. */
-static int64_t read_bias(const winograd_plan *plan, const ry_cpu_launch *launch, int64_t channel, int64_t channels, int64_t room,
-                         float *bias)
+/* The columns' bias, zeros where there is none and behind the last; of each phase where they
+ * differ. Returns the floats from one's to the next. */
+static int64_t read_bias(const winograd_plan *plan, const ry_cpu_launch *launch, int64_t channel,
+                         int64_t channels, int64_t room, float *bias)
 {
     const ry_problem *problem = launch->problem;
     const int64_t phases = plan->geometry.phase_bias ? plan->phases : 1;
@@ -57,42 +66,52 @@ static int64_t read_bias(const winograd_plan *plan, const ry_cpu_launch *launch,
     for (int64_t i = 0; ry_problem_has_input(problem, 2) && i < phases * channels; i++) {
         const int64_t phase = i / channels, k = channel + i % channels;
         if (winograd_columns_beside(plan, k, 1) == 1) {
-            bias[phase * room + i % channels] = ((const float *)launch->in[2])[bias_offset(plan, &problem->in[2], phase, k)];
+            bias[phase * room + i % channels] =
+                ((const float *)launch->in[2])[bias_offset(plan, &problem->in[2], phase, k)];
         }
     }
     return phases > 1 ? room : 0;
 }
 
 /* Products and outputs of `oc_blocks` oc blocks. */
-static void epilogue_oc_blocks(const winograd_plan *plan, const ry_cpu_launch *launch, const block *b, const float *v, int64_t oc_block,
-                         int64_t oc_blocks, winograd_prefetch *prefetch, char *scratch)
+static void epilogue_oc_blocks(const winograd_plan *plan, const ry_cpu_launch *launch,
+                               const block *b, const float *v, int64_t oc_block, int64_t oc_blocks,
+                               winograd_prefetch *prefetch, char *scratch)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t first = oc_block * plan->tile_columns, left = g->channels_out - first, room = oc_blocks * plan->tile_columns;
+    const int64_t first = oc_block * plan->tile_columns, left = g->channels_out - first,
+                  room = oc_blocks * plan->tile_columns;
     const int64_t channels = left < room ? left : room, before = b->group * g->channels_out;
     float *y = (float *)launch->out[0] + before * g->y_channel;
-    float *m = (float *)(void *)(scratch + plan->m), *bias = (float *)(void *)(scratch + plan->bias);
+    float *m = (float *)(void *)(scratch + plan->m),
+          *bias = (float *)(void *)(scratch + plan->bias);
     winograd_prefetch outputs = {0};
     if (plan->prefetch_y) {
         ry_winograd_prefetch_output(plan, y, b->first, b->count, first, channels, &outputs);
         ry_winograd_prefetch_spread(plan, oc_blocks, b->count, &outputs);
     }
     const float *packed = (const float *)launch->packed + b->group * plan->packed_group;
-    RY_ISA_SYMBOL(winograd_multiply)(plan, v, packed, b->count, oc_block, oc_blocks, m, prefetch, &outputs);
+    RY_ISA_SYMBOL(winograd_multiply)
+    (plan, v, packed, b->count, oc_block, oc_blocks, m, prefetch, &outputs);
     const int64_t bias_phase = read_bias(plan, launch, before + first, channels, room, bias);
-    winograd_epilogue end = {
-        .y = y, .channel = first, .bias = bias, .bias_phase = bias_phase, .activation = ry_conv_activation(launch->problem)};
+    winograd_epilogue end = {.y = y,
+                             .channel = first,
+                             .bias = bias,
+                             .bias_phase = bias_phase,
+                             .activation = ry_conv_activation(launch->problem)};
     if (ry_problem_has_input(launch->problem, 3)) {
         end.residual = (const float *)launch->in[3] + before * g->r_channel;
     }
     end.bounds = ry_activation_bounds(end.activation, &end.low, &end.high);
     float *stage = (float *)(void *)(scratch + plan->stage);
-    const bool finite = RY_ISA_SYMBOL(winograd_transform_output)(plan, m, b->first, b->count, channels, &end, stage);
+    const bool finite = RY_ISA_SYMBOL(winograd_transform_output)(plan, m, b->first, b->count,
+                                                                 channels, &end, stage);
     if (!finite || !b->finite) {
         const winograd_block fixed_up = {b->first, b->count, oc_block, oc_blocks, finite};
         const float *w = (const float *)launch->in[1] + b->group * g->w_group + g->w_first;
-        (void)RY_ISA_SYMBOL(winograd_fixup)(plan, x_of(plan, launch, b->group), w, m, &fixed_up, &end, stage,
-                                           (winograd_outputs *)(void *)(scratch + plan->outputs));
+        (void)RY_ISA_SYMBOL(winograd_fixup)(plan, x_of(plan, launch, b->group), w, m, &fixed_up,
+                                            &end, stage,
+                                            (winograd_outputs *)(void *)(scratch + plan->outputs));
     }
 }
 
@@ -100,46 +119,60 @@ static void run(const ry_cpu_launch *launch, size_t task)
 {
     const winograd_plan *plan = launch->state;
     char *scratch = launch->scratch;
-    float *stage = (float *)(void *)(scratch + plan->stage), *v = (float *)(void *)(scratch + plan->v);
+    float *stage = (float *)(void *)(scratch + plan->stage),
+          *v = (float *)(void *)(scratch + plan->v);
     const int64_t index = (int64_t)task, channels = plan->geometry.channels_in;
     winograd_prefetch prefetch = {0};
     if (!plan->shared) {
         block b = find_block(plan, index);
-        b.finite = RY_ISA_SYMBOL(winograd_transform_input)(plan, x_of(plan, launch, b.group), b.first, b.count, 0, channels, v, stage);
+        b.finite = RY_ISA_SYMBOL(winograd_transform_input)(plan, x_of(plan, launch, b.group),
+                                                           b.first, b.count, 0, channels, v, stage);
         if (plan->prefetch_x && index + 1 < plan->geometry.groups * plan->blocks) {
             const block next = find_block(plan, index + 1);
-            ry_winograd_prefetch_input(plan, x_of(plan, launch, next.group), next.first, next.count, &prefetch);
+            ry_winograd_prefetch_input(plan, x_of(plan, launch, next.group), next.first, next.count,
+                                       &prefetch);
             ry_winograd_prefetch_spread(plan, plan->oc_blocks, b.count, &prefetch);
         }
-        for (int64_t oc_block = 0; oc_block < plan->oc_blocks; oc_block += plan->oc_blocks_per_task) {
+        for (int64_t oc_block = 0; oc_block < plan->oc_blocks;
+             oc_block += plan->oc_blocks_per_task) {
             const int64_t left = plan->oc_blocks - oc_block;
-            epilogue_oc_blocks(plan, launch, &b, v, oc_block, left < plan->oc_blocks_per_task ? left : plan->oc_blocks_per_task, &prefetch, scratch);
+            epilogue_oc_blocks(plan, launch, &b, v, oc_block,
+                               left < plan->oc_blocks_per_task ? left : plan->oc_blocks_per_task,
+                               &prefetch, scratch);
         }
     } else if (launch->phase == 0) {
         const block b = find_block(plan, index / plan->channel_parts);
-        const int64_t channel = index % plan->channel_parts * plan->channels_a_part, left = channels - channel;
+        const int64_t channel = index % plan->channel_parts * plan->channels_a_part,
+                      left = channels - channel;
         v = (float *)launch->workspace + b.index * plan->points * plan->v_point;
-        ((bool *)launch->workspace)[winograd_find_flags(plan) + task] = RY_ISA_SYMBOL(winograd_transform_input)(
-            plan, x_of(plan, launch, b.group), b.first, b.count, channel, ry_min(left, plan->channels_a_part), v, stage);
+        ((bool *)launch->workspace)[winograd_find_flags(plan) + task] = RY_ISA_SYMBOL(
+            winograd_transform_input)(plan, x_of(plan, launch, b.group), b.first, b.count, channel,
+                                      ry_min(left, plan->channels_a_part), v, stage);
     } else {
         /* tasks that run at the same time share the weights, which are larger than a block */
         const int64_t blocks = plan->geometry.groups * plan->blocks;
         block b = find_block(plan, index % blocks);
-        const bool *finite = (const bool *)launch->workspace + winograd_find_flags(plan) + b.index * plan->channel_parts;
+        const bool *finite = (const bool *)launch->workspace + winograd_find_flags(plan) +
+                             b.index * plan->channel_parts;
         b.finite = true;
         for (int64_t i = 0; i < plan->channel_parts; i++) {
             b.finite = b.finite && finite[i];
         }
-        const int64_t oc_block = index / blocks * plan->oc_blocks_per_task, left = plan->oc_blocks - oc_block;
+        const int64_t oc_block = index / blocks * plan->oc_blocks_per_task,
+                      left = plan->oc_blocks - oc_block;
         v = (float *)launch->workspace + b.index * plan->points * plan->v_point;
-        epilogue_oc_blocks(plan, launch, &b, v, oc_block, left < plan->oc_blocks_per_task ? left : plan->oc_blocks_per_task, &prefetch, scratch);
+        epilogue_oc_blocks(plan, launch, &b, v, oc_block,
+                           left < plan->oc_blocks_per_task ? left : plan->oc_blocks_per_task,
+                           &prefetch, scratch);
     }
 }
 
-#define KERNELS(name, class)                                                                                                               \
-    RY_CONV_KERNELS_OF(name, class, .simd = RY_SIMD, .knobs = ry_winograd_knobs, .knob_count = WINOGRAD_KNOBS, .values = ry_winograd_values,     \
-                       .applicable = ry_winograd_takes_##class, .prepare = ry_winograd_prepare, .initialise = ry_winograd_initialise, .pack = pack, \
-                       .run = run, .packed_inputs = 1u << 1, .kept_inputs = 1u << 1)
+#define KERNELS(name, class)                                                                    \
+    RY_CONV_KERNELS_OF(name, class, .simd = RY_SIMD, .knobs = ry_winograd_knobs,                \
+                       .knob_count = WINOGRAD_KNOBS, .values = ry_winograd_values,              \
+                       .applicable = ry_winograd_takes_##class, .prepare = ry_winograd_prepare, \
+                       .initialise = ry_winograd_initialise, .pack = pack, .run = run,          \
+                       .packed_inputs = 1u << 1, .kept_inputs = 1u << 1)
 
 KERNELS(f32_winograd, near32);
 KERNELS(f32_winograd_strict, strict);

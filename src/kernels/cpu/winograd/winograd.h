@@ -6,9 +6,11 @@
 #include "kernels/cpu/simd/isa.h"
 #include "kernels/cpu/winograd/winograd_prefetch.h"
 
-/* V of the tiles [first, first + count) and the group's channels [channel, channel + channels), from x of the group's first channel. false: some of
- * it was not finite, and zeros took the place of infinities and NaNs in x. */
-bool RY_ISA_SYMBOL(winograd_transform_input)(const winograd_plan *plan, const float *x, int64_t first, int64_t count, int64_t channel,
+/* V of the tiles [first, first + count) and the group's channels [channel, channel + channels),
+ * from x of the group's first channel. false: some of it was not finite, and zeros took the place
+ * of infinities and NaNs in x. */
+bool RY_ISA_SYMBOL(winograd_transform_input)(const winograd_plan *plan, const float *x,
+                                             int64_t first, int64_t count, int64_t channel,
                                              int64_t channels, float *v, float *stage);
 
 typedef struct winograd_epilogue {
@@ -23,7 +25,8 @@ typedef struct winograd_epilogue {
 } winograd_epilogue;
 
 /* y of the tiles and `channels` columns from M; false: some products are not finite. */
-bool RY_ISA_SYMBOL(winograd_transform_output)(const winograd_plan *plan, const float *m, int64_t first, int64_t count, int64_t channels,
+bool RY_ISA_SYMBOL(winograd_transform_output)(const winograd_plan *plan, const float *m,
+                                              int64_t first, int64_t count, int64_t channels,
                                               const winograd_epilogue *end, float *stage);
 
 /* A block's tiles, and the blocks of output channels whose products M holds. */
@@ -33,15 +36,23 @@ typedef struct winograd_block {
     bool finite; /* all products of M */
 } winograd_block;
 
-/* Writes those outputs again that Winograd's form cannot give (winograd_fixup.h), after a transform that returned false. x and w: of the group. M is overwritten; `outputs`: a worker's. Returns how many multiply-adds of vectors direct sums took. */
-int64_t RY_ISA_SYMBOL(winograd_fixup)(const winograd_plan *plan, const float *x, const float *w, float *m, const winograd_block *block,
-                                     const winograd_epilogue *end, float *stage, winograd_outputs *outputs);
+/* Writes those outputs again that Winograd's form cannot give (winograd_fixup.h), after a transform
+ * that returned false. x and w: of the group. M is overwritten; `outputs`: a worker's. Returns how
+ * many multiply-adds of vectors direct sums took. */
+int64_t RY_ISA_SYMBOL(winograd_fixup)(const winograd_plan *plan, const float *x, const float *w,
+                                      float *m, const winograd_block *block,
+                                      const winograd_epilogue *end, float *stage,
+                                      winograd_outputs *outputs);
 
 /* U of one block of output channels of one group. */
-void RY_ISA_SYMBOL(winograd_pack)(const winograd_plan *plan, const float *w, float *packed, int64_t group, int64_t oc_block);
+void RY_ISA_SYMBOL(winograd_pack)(const winograd_plan *plan, const float *w, float *packed,
+                                  int64_t group, int64_t oc_block);
 
-/* M of `tiles` tiles for the oc blocks [unit, unit + oc blocks), from their U; lines of x and y are fetched on the way. */
-void RY_ISA_SYMBOL(winograd_multiply)(const winograd_plan *plan, const float *v, const float *packed, int64_t tiles, int64_t oc_block,
-                                      int64_t oc_blocks, float *m, winograd_prefetch *x, winograd_prefetch *y);
+/* M of `tiles` tiles for the oc blocks [unit, unit + oc blocks), from their U; lines of x and y are
+ * fetched on the way. */
+void RY_ISA_SYMBOL(winograd_multiply)(const winograd_plan *plan, const float *v,
+                                      const float *packed, int64_t tiles, int64_t oc_block,
+                                      int64_t oc_blocks, float *m, winograd_prefetch *x,
+                                      winograd_prefetch *y);
 
 #endif

@@ -25,12 +25,16 @@ static double output_operations(int64_t points, int64_t outputs)
     return points == 1 ? 0 : (double)(points - 2) + (double)outputs * (double)pairs;
 }
 
-/* Positions of a tile in rows that are transposed, a vector of them at a time: of the tiles of a run that read one row of `reach` positions each. */
+/* Positions of a tile in rows that are transposed, a vector of them at a time: of the tiles of a
+ * run that read one row of `reach` positions each. */
 static double transposed_positions(const winograd_plan *plan, int64_t reach)
 {
     const winograd_axis *w = &plan->axis[1];
-    const int64_t phases = ry_min(w->dilation, ry_ceil_div(plan->geometry.out[2] + w->output_offset, w->output_stride)), count = ry_ceil_div(w->tiles, phases);
-    const int64_t positions = (count - 1) * w->outputs * w->stride * w->dilation + reach + w->interleave - 1;
+    const int64_t phases = ry_min(w->dilation, ry_ceil_div(plan->geometry.out[2] + w->output_offset,
+                                                           w->output_stride)),
+                  count = ry_ceil_div(w->tiles, phases);
+    const int64_t positions =
+        (count - 1) * w->outputs * w->stride * w->dilation + reach + w->interleave - 1;
     return (double)ry_round_up(positions, plan->width) / (double)(count * w->interleave);
 }
 
@@ -39,14 +43,20 @@ static double transform_cycles(const winograd_plan *plan, double *output)
     const struct ry_winograd_costs *c = costs_of(plan);
     const double each = 2 * plan->geometry.channels_in <= plan->width ? c->few_registers : 1.0;
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
-    const double read = plan->x_channels_last ? 0 : transposed_positions(plan, (w->points - 1) * w->step + w->stride);
-    const double strips = plan->x_channels_last ? 0 : c->position * (double)h->points * fmax((double)(w->outputs + 1), read);
-    const double output_transform = (double)w->points * output_operations(h->points, h->outputs) +
-                        (double)h->outputs * output_operations(w->points, w->outputs) + (double)plan->points +
-                        c->between * (double)(h->outputs * w->points) +
-                        (plan->y_channels_last ? c->pixel : c->plane) * (double)(h->outputs * w->outputs);
-    const double input_transform = (double)w->points * input_operations(h->points) + (double)h->points * input_operations(w->points) +
-                         c->point * (double)plan->points + strips;
+    const double read = plan->x_channels_last
+                            ? 0
+                            : transposed_positions(plan, (w->points - 1) * w->step + w->stride);
+    const double strips = plan->x_channels_last ? 0
+                                                : c->position * (double)h->points *
+                                                      fmax((double)(w->outputs + 1), read);
+    const double output_transform =
+        (double)w->points * output_operations(h->points, h->outputs) +
+        (double)h->outputs * output_operations(w->points, w->outputs) + (double)plan->points +
+        c->between * (double)(h->outputs * w->points) +
+        (plan->y_channels_last ? c->pixel : c->plane) * (double)(h->outputs * w->outputs);
+    const double input_transform = (double)w->points * input_operations(h->points) +
+                                   (double)h->points * input_operations(w->points) +
+                                   c->point * (double)plan->points + strips;
     *output = each * output_transform;
     return each * input_transform;
 }
@@ -57,8 +67,9 @@ static double cache_floats(int64_t bytes)
     return (double)bytes / sizeof(float);
 }
 
-/* Cycles of meeting the runs of neighbouring positions that a block reads or writes of `channels` planes, where each of its rows of tiles meets
- * `rows` rows of a plane. Those of whole rows of tiles are next to each other. */
+/* Cycles of meeting the runs of neighbouring positions that a block reads or writes of `channels`
+ * planes, where each of its rows of tiles meets `rows` rows of a plane. Those of whole rows of
+ * tiles are next to each other. */
 static double piece_cycles(const winograd_plan *plan, int64_t channels, int64_t rows)
 {
     const ry_conv_geometry *g = &plan->geometry;
@@ -69,7 +80,8 @@ static double piece_cycles(const winograd_plan *plan, int64_t channels, int64_t 
         next = common % rest;
         common = rest;
     }
-    const double met = (double)(block + columns - common) / (double)columns; /* rows of tiles, on average */
+    const double met =
+        (double)(block + columns - common) / (double)columns; /* rows of tiles, on average */
     const double floats = (double)(channels * g->groups * g->out[1] * g->out[2]);
     const bool near = floats < c->piece_near * cache_floats(plan->limits.l2);
     return near ? 0 : (double)channels * c->piece * (common == columns ? met : met * (double)rows);
@@ -82,11 +94,13 @@ static double product_cycles(const winograd_plan *plan)
     const double depth = (double)plan->depth, tiles = (double)plan->block;
     const double columns = (double)ry_round_up(plan->geometry.channels_out, plan->width);
     const double sums = (double)plan->products / (double)plan->classes * columns;
-    /* a step of the depth takes its multiply-adds, the loads of each tile of products, or the weights' way from the outer caches or memory */
+    /* a step of the depth takes its multiply-adds, the loads of each tile of products, or the
+     * weights' way from the outer caches or memory */
     const bool far = sums * depth > c->weights_kept * cache_floats(plan->limits.kept);
     const double arrive = (double)plan->tile_columns * (far ? c->weights_far : c->weights);
     const double parts = (double)ry_ceil_div(plan->block, plan->tile_rows);
-    const double step = fmax(fmax(tiles * c->multiply, parts * c->step), arrive) + c->weights_exposed;
+    const double step =
+        fmax(fmax(tiles * c->multiply, parts * c->step), arrive) + c->weights_exposed;
     const double m = (double)plan->points * columns * (double)plan->phases * tiles;
     return (sums * step * depth + m * c->sum) / (double)plan->width;
 }
@@ -96,24 +110,31 @@ static double output_cycles(const winograd_plan *plan, double transform)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const struct ry_winograd_costs *c = costs_of(plan);
-    const double vectors = (double)(plan->phases * ry_ceil_div(g->channels_out, plan->width) * plan->block);
+    const double vectors =
+        (double)(plan->phases * ry_ceil_div(g->channels_out, plan->width) * plan->block);
     double output_transform = vectors * transform * (plan->phases == 1 ? 1.0 : c->phases_apart);
     if (!plan->y_channels_last) {
         /* products that all weights of the task is streamed before they are read */
-        const double weights = (double)(plan->oc_blocks_per_task * plan->tile_columns * plan->depth * plan->products) / (double)plan->classes;
+        const double weights =
+            (double)(plan->oc_blocks_per_task * plan->tile_columns * plan->depth * plan->products) /
+            (double)plan->classes;
         const double held = (double)(plan->points * (plan->v_point + plan->m_point)) + weights;
         const bool again = held > c->m_near * cache_floats(plan->limits.l2);
-        output_transform += again ? (double)plan->points * vectors * (double)plan->width * c->m_again : 0;
-        output_transform += piece_cycles(plan, g->channels_out, plan->axis[0].outputs * plan->axis[0].output_stride);
+        output_transform +=
+            again ? (double)plan->points * vectors * (double)plan->width * c->m_again : 0;
+        output_transform += piece_cycles(plan, g->channels_out,
+                                         plan->axis[0].outputs * plan->axis[0].output_stride);
     }
     return output_transform;
 }
 
-/* Cycles of V's way to the outer caches and back, as far as a second-level cache does not hold it. */
+/* Cycles of V's way to the outer caches and back, as far as a second-level cache does not hold it.
+ */
 static double spill_cycles(const winograd_plan *plan)
 {
     const struct ry_winograd_costs *c = costs_of(plan);
-    const double floats = (double)(plan->points * plan->v_point), held = c->v_near * cache_floats(plan->limits.l2);
+    const double floats = (double)(plan->points * plan->v_point),
+                 held = c->v_near * cache_floats(plan->limits.l2);
     return c->v_spilled * fmax(floats - held, 0);
 }
 
@@ -121,12 +142,16 @@ void ry_winograd_count(const winograd_plan *plan, ry_work work[2])
 {
     const ry_conv_geometry *g = &plan->geometry;
     const struct ry_winograd_costs *c = costs_of(plan);
-    const double blocks = (double)(plan->blocks * g->groups), floats = (double)(plan->points * plan->block * plan->depth);
-    const double in_vectors = (double)(ry_ceil_div(g->channels_in, plan->width) * g->kernel[0] * plan->classes);
+    const double blocks = (double)(plan->blocks * g->groups),
+                 floats = (double)(plan->points * plan->block * plan->depth);
+    const double in_vectors =
+        (double)(ry_ceil_div(g->channels_in, plan->width) * g->kernel[0] * plan->classes);
     const double task = c->task + plan->limits.task;
     double output;
     double input = (double)plan->block * in_vectors * transform_cycles(plan, &output);
-    input += plan->x_channels_last ? 0 : piece_cycles(plan, g->channels_in, plan->axis[0].points) * (double)g->kernel[0];
+    input += plan->x_channels_last
+                 ? 0
+                 : piece_cycles(plan, g->channels_in, plan->axis[0].points) * (double)g->kernel[0];
     const double products = product_cycles(plan), output_transform = output_cycles(plan, output);
     if (!plan->shared) {
         const double again = floats * (double)plan->oc_block_ranges * c->v;
@@ -134,11 +159,17 @@ void ry_winograd_count(const winograd_plan *plan, ry_work work[2])
         work[0] = (ry_work){blocks * each, each};
         return;
     }
-    const double stream = floats * (floats * blocks > cache_floats(plan->limits.kept) ? c->v_far : c->v_shared);
+    const double stream =
+        floats * (floats * blocks > cache_floats(plan->limits.kept) ? c->v_far : c->v_shared);
     /* the last oc blocks of a block make smaller tasks */
-    const double each = (products + output_transform) * (double)plan->oc_blocks_per_task / (double)plan->oc_blocks + stream + task;
+    const double each =
+        (products + output_transform) * (double)plan->oc_blocks_per_task / (double)plan->oc_blocks +
+        stream + task;
     work[0] = (ry_work){blocks * (input + 2.0 * stream), 0};
-    work[1] = (ry_work){blocks * (products + output_transform + (double)plan->oc_block_ranges * (stream + task)) + c->phase, each};
+    work[1] = (ry_work){
+        blocks * (products + output_transform + (double)plan->oc_block_ranges * (stream + task)) +
+            c->phase,
+        each};
 }
 
 double ry_winograd_cost(const winograd_plan *plan)
@@ -151,7 +182,9 @@ double ry_winograd_cost(const winograd_plan *plan)
         return ry_spread_work(&work[0], blocks, cores, (int)plan->width);
     }
     return ry_spread_work(&work[0], blocks * (size_t)plan->channel_parts, cores, (int)plan->width) +
-           ry_spread_work(&work[1], blocks * (size_t)plan->oc_block_ranges, cores, (int)plan->width) + plan->limits.region;
+           ry_spread_work(&work[1], blocks * (size_t)plan->oc_block_ranges, cores,
+                          (int)plan->width) +
+           plan->limits.region;
 }
 
 double ry_winograd_pack_cost(const winograd_plan *plan)
@@ -160,11 +193,15 @@ double ry_winograd_pack_cost(const winograd_plan *plan)
     const struct ry_winograd_costs *c = costs_of(plan);
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
     const double vectors = 2.0 * (double)plan->tile_columns / (double)plan->width; /* of float64 */
-    const double multiplies = (double)(h->points * w->taps * (h->taps + w->points)) * vectors * c->pack;
-    const double each = multiplies + (double)(h->taps * w->taps * plan->tile_columns) * c->pack_weight;
+    const double multiplies =
+        (double)(h->points * w->taps * (h->taps + w->points)) * vectors * c->pack;
+    const double each =
+        multiplies + (double)(h->taps * w->taps * plan->tile_columns) * c->pack_weight;
     const double transforms = (double)(g->groups * plan->oc_blocks * plan->phases * plan->depth);
     const double floats = (double)(g->groups * plan->packed_group);
-    const double memory = floats > cache_floats(plan->limits.kept) ? floats * plan->limits.memory * c->pack_memory : 0;
+    const double memory = floats > cache_floats(plan->limits.kept)
+                              ? floats * plan->limits.memory * c->pack_memory
+                              : 0;
     return transforms * each + memory;
 }
 
@@ -174,10 +211,11 @@ double ry_winograd_flop(const winograd_plan *plan)
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
     const double tiles = (double)(plan->tiles * g->groups);
     const double columns = (double)ry_round_up(g->channels_out, plan->width);
-    const double input = (double)w->points * input_operations(h->points) + (double)h->points * input_operations(w->points);
-    const double output =
-        (double)w->points * output_operations(h->points, h->outputs) + (double)h->outputs * output_operations(w->points, w->outputs);
+    const double input = (double)w->points * input_operations(h->points) +
+                         (double)h->points * input_operations(w->points);
+    const double output = (double)w->points * output_operations(h->points, h->outputs) +
+                          (double)h->outputs * output_operations(w->points, w->outputs);
     return 2.0 * tiles *
-           ((double)(plan->products * plan->depth) / (double)plan->classes * columns + input * (double)plan->depth +
-            output * columns * (double)plan->phases);
+           ((double)(plan->products * plan->depth) / (double)plan->classes * columns +
+            input * (double)plan->depth + output * columns * (double)plan->phases);
 }

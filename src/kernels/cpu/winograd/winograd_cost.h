@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a convolution in Winograd's form costs, by a count of cycles, in units of one vector's multiply-add. */
+/* What a convolution in Winograd's form costs, by a count of cycles, in units of one vector's
+ * multiply-add. */
 #ifndef RY_KERNELS_CPU_WINOGRAD_WINOGRAD_COST_H
 #define RY_KERNELS_CPU_WINOGRAD_WINOGRAD_COST_H
 

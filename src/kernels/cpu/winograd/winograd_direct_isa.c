@@ -6,7 +6,8 @@
 
 #include <math.h>
 
-/* Infinities of both signs soon meet in a sum, which then is NaN: a first part of few terms ends most of them. */
+/* Infinities of both signs soon meet in a sum, which then is NaN: a first part of few terms ends
+ * most of them. */
 enum { FIRST_CHANNELS = 8 };
 
 /* Some input channels of one depth tap. */
@@ -15,8 +16,8 @@ typedef struct part {
     const winograd_oc_block *oc_block;
     winograd_range reach[2];
     int64_t tap, channel, channels; /* of the depth; first input channel, how many */
-    float *weights;                 /* [tap of the height][tap of the width][input channel][column] */
-    float *inputs;                  /* of one tile: [row][position][input channel] */
+    float *weights; /* [tap of the height][tap of the width][input channel][column] */
+    float *inputs;  /* of one tile: [row][position][input channel] */
 } part;
 
 static int64_t taps_along(const part *p)
@@ -28,17 +29,20 @@ static void copy_weights(const part *p)
 {
     const ry_conv_geometry *g = &p->plan->geometry;
     const winograd_axis *h = &p->plan->axis[0], *w = &p->plan->axis[1];
-    const int64_t wide = taps_along(p), taps = (p->reach[0].end - p->reach[0].first) * wide, columns = p->oc_block->columns;
+    const int64_t wide = taps_along(p), taps = (p->reach[0].end - p->reach[0].first) * wide,
+                  columns = p->oc_block->columns;
     for (int64_t tap = 0; tap < taps; tap++) {
         const int64_t r = winograd_weight(h, p->oc_block->phase[0], p->reach[0].first + tap / wide);
         const int64_t s = winograd_weight(w, p->oc_block->phase[1], p->reach[1].first + tap % wide);
-        const float *from = p->oc_block->w + p->tap * g->w_step[0] + r * g->w_step[1] + s * g->w_step[2] + p->channel * g->w_in;
+        const float *from = p->oc_block->w + p->tap * g->w_step[0] + r * g->w_step[1] +
+                            s * g->w_step[2] + p->channel * g->w_in;
         float *to = p->weights + tap * p->channels * columns;
         for (int64_t c = 0; c < p->channels; c++) {
             for (int64_t k = 0; k < p->oc_block->channels; k++) {
                 const int64_t column = p->oc_block->channel + k;
-                to[c * columns + k] =
-                    winograd_columns_beside(p->plan, column, 1) < 1 ? 0 : from[c * g->w_in + winograd_column_w(p->plan, column)];
+                to[c * columns + k] = winograd_columns_beside(p->plan, column, 1) < 1
+                                          ? 0
+                                          : from[c * g->w_in + winograd_column_w(p->plan, column)];
             }
             for (int64_t k = p->oc_block->channels; k < columns; k++) {
                 to[c * columns + k] = 0;
@@ -91,9 +95,11 @@ static bool copy_inputs(const part *p, const winograd_run *run, int64_t index)
     if (depth < 0 || depth >= g->in[0]) {
         return false;
     }
-    const float *x = p->oc_block->x + run->image * g->x_batch + depth * g->x_step[0] + p->channel * g->x_channel;
+    const float *x =
+        p->oc_block->x + run->image * g->x_batch + depth * g->x_step[0] + p->channel * g->x_channel;
     const int64_t top = winograd_tiles(p->plan, 0)[run->row].origin * h->stride - h->pad;
-    const int64_t start = winograd_tiles(p->plan, 1)[run->column + index].origin * w->stride - w->pad;
+    const int64_t start =
+        winograd_tiles(p->plan, 1)[run->column + index].origin * w->stride - w->pad;
     const int64_t row_floats = w->points * w->classes * p->channels;
     for (int64_t i = 0; i < h->points * h->classes; i++) {
         const int64_t row = top + winograd_position(h, i);
@@ -121,7 +127,8 @@ static int64_t add_row(const part *p, int64_t i, float *sums)
 {
     const winograd_plan *plan = p->plan;
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
-    const int64_t depth = taps_along(p) * p->channels, columns = p->oc_block->columns, down = p->reach[0].end - p->reach[0].first;
+    const int64_t depth = taps_along(p) * p->channels, columns = p->oc_block->columns,
+                  down = p->reach[0].end - p->reach[0].first;
     ry_tile tile = {.depth = depth,
                     .a_step = w->classes * p->channels,
                     .b_step = columns,
@@ -160,7 +167,8 @@ static int64_t add_tile(const part *p, winograd_outputs *outputs, float *sums)
         }
     }
     for (int64_t o = 0; o < h->outputs * w->outputs; o++) {
-        if ((outputs->open >> o & 1) && all_nan(sums + o * p->plan->m_point, p->oc_block->columns)) {
+        if ((outputs->open >> o & 1) &&
+            all_nan(sums + o * p->plan->m_point, p->oc_block->columns)) {
             outputs->open &= ~(UINT64_C(1) << o);
         }
     }
@@ -175,10 +183,12 @@ static int64_t add_part(const part *p)
     int64_t steps = 0;
     bool copied = false;
     for (int64_t done = 0; done < oc_block->count; done += run.count) {
-        run = ry_winograd_find_run(p->plan, oc_block->first + done, oc_block->count - done, 1, INT64_MAX);
+        run = ry_winograd_find_run(p->plan, oc_block->first + done, oc_block->count - done, 1,
+                                   INT64_MAX);
         for (int64_t i = 0; i < run.count; i++) {
             winograd_outputs *outputs = oc_block->outputs + (done + i) * p->plan->phases;
-            if (outputs->open == 0 || !copy_inputs(p, &run, i) || (!outputs->terms && are_finite(p))) {
+            if (outputs->open == 0 || !copy_inputs(p, &run, i) ||
+                (!outputs->terms && are_finite(p))) {
                 continue;
             }
             if (!copied) {
@@ -191,26 +201,31 @@ static int64_t add_part(const part *p)
     return steps;
 }
 
-int64_t RY_ISA_SYMBOL(winograd_sum_directly)(const winograd_plan *plan, const winograd_oc_block *oc_block, float *stage)
+int64_t RY_ISA_SYMBOL(winograd_sum_directly)(const winograd_plan *plan,
+                                             const winograd_oc_block *oc_block, float *stage)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
-    part p = {.plan = plan,
-              .oc_block = oc_block,
-              .reach = {winograd_reach(h, oc_block->phase[0]), winograd_reach(w, oc_block->phase[1])},
-              .weights = stage,
-              .inputs = stage + plan->fixup_weights};
+    part p = {
+        .plan = plan,
+        .oc_block = oc_block,
+        .reach = {winograd_reach(h, oc_block->phase[0]), winograd_reach(w, oc_block->phase[1])},
+        .weights = stage,
+        .inputs = stage + plan->fixup_weights};
     for (int64_t i = 0; i < oc_block->count; i++) {
         winograd_outputs *outputs = oc_block->outputs + i * plan->phases;
         outputs->open = outputs->direct;
         for (int64_t o = 0; outputs->direct && o < h->outputs * w->outputs; o++) {
-            memset(oc_block->m + i * plan->m_row + o * plan->m_point, 0, (size_t)oc_block->columns * sizeof *oc_block->m);
+            memset(oc_block->m + i * plan->m_row + o * plan->m_point, 0,
+                   (size_t)oc_block->columns * sizeof *oc_block->m);
         }
     }
     int64_t steps = 0;
     for (p.tap = 0; p.tap < g->kernel[0]; p.tap++) {
         for (p.channel = 0; p.channel < g->channels_in; p.channel += p.channels) {
-            const int64_t max = p.tap == 0 && p.channel == 0 ? ry_min(plan->fixup_channels, FIRST_CHANNELS) : plan->fixup_channels;
+            const int64_t max = p.tap == 0 && p.channel == 0
+                                    ? ry_min(plan->fixup_channels, FIRST_CHANNELS)
+                                    : plan->fixup_channels;
             p.channels = ry_min(max, g->channels_in - p.channel);
             steps += add_part(&p);
         }

@@ -12,17 +12,20 @@ typedef struct source {
     int64_t row_step, column_step;
     ry_vm lanes;
     bool full; /* all lanes */
-    bool near;  /* in a strip */
+    bool near; /* in a strip */
 } source;
 
 enum { POSITIONS_ALIGNED = 64 }; /* of a row, that are worth a vector more */
 
 /* Transforms along the height: from `columns` columns of inputs to [point][column]. */
-typedef void (*down_function)(const source *from, int64_t columns, uint32_t rows_inside, uint32_t columns_inside, float *to);
+typedef void (*down_function)(const source *from, int64_t columns, uint32_t rows_inside,
+                              uint32_t columns_inside, float *to);
 
-RY_INLINE void down(const int points, const source *from, int64_t columns, uint32_t rows_inside, uint32_t columns_inside, float *to)
+RY_INLINE void down(const int points, const source *from, int64_t columns, uint32_t rows_inside,
+                    uint32_t columns_inside, float *to)
 {
-    const bool inside = from->full && rows_inside == (1u << points) - 1u && columns_inside == (1u << columns) - 1u;
+    const bool inside =
+        from->full && rows_inside == (1u << points) - 1u && columns_inside == (1u << columns) - 1u;
     for (int64_t j = 0; j < columns; j++) {
         const float *x = from->x + j * from->column_step;
         ry_vf d[WINOGRAD_MAX_POINTS];
@@ -34,7 +37,8 @@ RY_INLINE void down(const int points, const source *from, int64_t columns, uint3
         } else if (columns_inside >> j & 1u) {
 #pragma GCC unroll 8
             for (int i = 0; i < points; i++) {
-                d[i] = rows_inside >> i & 1u ? ry_vf_load_m(x + i * from->row_step, from->lanes) : ry_vf_zero();
+                d[i] = rows_inside >> i & 1u ? ry_vf_load_m(x + i * from->row_step, from->lanes)
+                                             : ry_vf_zero();
             }
         } else {
 #pragma GCC unroll 8
@@ -70,14 +74,15 @@ RY_INLINE void along(const int points, const float *from, int64_t rows, float *v
     }
 }
 
-#define OF_POINTS(points)                                                                                                    \
-    static void down_##points(const source *from, int64_t columns, uint32_t rows_inside, uint32_t columns_inside, float *to) \
-    {                                                                                                                        \
-        down(points, from, columns, rows_inside, columns_inside, to);                                                        \
-    }                                                                                                                        \
-    static void along_##points(const float *from, int64_t rows, float *v, int64_t v_point)                                   \
-    {                                                                                                                        \
-        along(points, from, rows, v, v_point);                                                                               \
+#define OF_POINTS(points)                                                                  \
+    static void down_##points(const source *from, int64_t columns, uint32_t rows_inside,   \
+                              uint32_t columns_inside, float *to)                          \
+    {                                                                                      \
+        down(points, from, columns, rows_inside, columns_inside, to);                      \
+    }                                                                                      \
+    static void along_##points(const float *from, int64_t rows, float *v, int64_t v_point) \
+    {                                                                                      \
+        along(points, from, rows, v, v_point);                                             \
     }
 
 OF_POINTS(1)
@@ -86,10 +91,12 @@ OF_POINTS(6)
 OF_POINTS(8)
 
 static const down_function down_table[] = {[1] = down_1, [4] = down_4, [6] = down_6, [8] = down_8};
-static const along_function along_table[] = {[1] = along_1, [4] = along_4, [6] = along_6, [8] = along_8};
+static const along_function along_table[] = {
+    [1] = along_1, [4] = along_4, [6] = along_6, [8] = along_8};
 
-/* Both axes of a tile whose inputs are all inside, four or six by four to eight points. Points of the height come in groups that fit the registers
- * with all their columns: those of six in two halves, which read the inputs twice and store nothing between the axes. */
+/* Both axes of a tile whose inputs are all inside, four or six by four to eight points. Points of
+ * the height come in groups that fit the registers with all their columns: those of six in two
+ * halves, which read the inputs twice and store nothing between the axes. */
 typedef void (*both_function)(const source *from, float *v, int64_t v_point);
 
 RY_INLINE void both(const int high, const int wide, const source *from, float *v, int64_t v_point)
@@ -158,8 +165,10 @@ RY_INLINE void store_transposed(ry_vf v[RY_W], float *to)
     }
 }
 
-/* A vector of positions of each of `channels` channels, transposed: to[position][lane]. Those that are not among `bits` are 0. */
-static void transpose_part(const float *x, int64_t channel_step, int64_t channels, uint32_t bits, float *to)
+/* A vector of positions of each of `channels` channels, transposed: to[position][lane]. Those that
+ * are not among `bits` are 0. */
+static void transpose_part(const float *x, int64_t channel_step, int64_t channels, uint32_t bits,
+                           float *to)
 {
     const ry_vm inside = ry_vm_bits(bits);
     ry_vf v[RY_W];
@@ -177,11 +186,14 @@ static void transpose_part(const float *x, int64_t channel_step, int64_t channel
     store_transposed(v, to);
 }
 
-/* One vector of channels of a row of inputs, from position `start` on, transposed: to[position][lane]. In long rows vectors of positions begin with lines
- * of the cache, so that none is read twice: up to a vector of them before `to` and behind the row is written, too. */
-static void transpose_row(const float *x, int64_t channel_step, int64_t channels, int64_t start, int64_t positions, int64_t extent, float *to)
+/* One vector of channels of a row of inputs, from position `start` on, transposed:
+ * to[position][lane]. In long rows vectors of positions begin with lines of the cache, so that none
+ * is read twice: up to a vector of them before `to` and behind the row is written, too. */
+static void transpose_row(const float *x, int64_t channel_step, int64_t channels, int64_t start,
+                          int64_t positions, int64_t extent, float *to)
 {
-    const int64_t output_offset = positions < POSITIONS_ALIGNED ? 0 : (int64_t)((uintptr_t)(x + start) / sizeof *x % RY_W);
+    const int64_t output_offset =
+        positions < POSITIONS_ALIGNED ? 0 : (int64_t)((uintptr_t)(x + start) / sizeof *x % RY_W);
     for (int64_t p = -output_offset; p < positions; p += RY_W) {
         const float *from = x + start + p;
         const int64_t low = start + p < 0 ? -(start + p) : 0, high = extent - (start + p);
@@ -202,10 +214,12 @@ static void transpose_row(const float *x, int64_t channel_step, int64_t channels
 }
 
 /* The same where channels are next to each other, `step` floats from position to position. */
-static void copy_row(const float *x, int64_t step, int64_t channels, int64_t start, int64_t positions, int64_t extent, float *to)
+static void copy_row(const float *x, int64_t step, int64_t channels, int64_t start,
+                     int64_t positions, int64_t extent, float *to)
 {
     const ry_vm lanes = ry_vm_first(channels);
-    const int64_t first = ry_min(ry_max(-start, 0), positions), end = ry_max(ry_min(extent - start, positions), first);
+    const int64_t first = ry_min(ry_max(-start, 0), positions),
+                  end = ry_max(ry_min(extent - start, positions), first);
     memset(to, 0, (size_t)(first * RY_W) * sizeof *to);
     for (int64_t p = first; p < end; p++) {
         ry_vf_store(to + p * RY_W, ry_vf_load_m(x + (start + p) * step, lanes));
@@ -224,13 +238,14 @@ typedef struct context {
 } context;
 
 /* One tile, one vector of channels. */
-static void transform_tile(const winograd_plan *plan, const source *from, uint32_t rows_inside, uint32_t columns_inside, float *v)
+static void transform_tile(const winograd_plan *plan, const source *from, uint32_t rows_inside,
+                           uint32_t columns_inside, float *v)
 {
     float points[WINOGRAD_MAX_POINTS * WINOGRAD_MAX_POINTS * RY_W];
     const int64_t high = plan->axis[0].points, wide = plan->axis[1].points;
     assert(down_table[high] && along_table[wide]);
-    if (both_table[high][wide] && from->full && (from->near || high == 4) && rows_inside == (1u << high) - 1u &&
-        columns_inside == (1u << wide) - 1u) {
+    if (both_table[high][wide] && from->full && (from->near || high == 4) &&
+        rows_inside == (1u << high) - 1u && columns_inside == (1u << wide) - 1u) {
         both_table[high][wide](from, v, plan->v_point);
     } else {
         down_table[high](from, wide, rows_inside, columns_inside, points);
@@ -238,19 +253,22 @@ static void transform_tile(const winograd_plan *plan, const source *from, uint32
     }
 }
 
-/* Channels are next to each other in x: tile by tile, through all channels. x: the image's and depth's first channel. */
+/* Channels are next to each other in x: tile by tile, through all channels. x: the image's and
+ * depth's first channel. */
 static void read_channels(const context *c, const float *x, int64_t channels, float *v)
 {
     const winograd_plan *plan = c->plan;
     const ry_conv_geometry *g = &plan->geometry;
     const winograd_axis *w = &plan->axis[1];
     const winograd_tile *tile = winograd_tiles(plan, 1) + c->run.column;
-    source from = {.row_step = plan->axis[0].step * g->x_step[1], .column_step = w->step * g->x_step[2]};
+    source from = {.row_step = plan->axis[0].step * g->x_step[1],
+                   .column_step = w->step * g->x_step[2]};
     for (int64_t j = 0; j < c->run.count * w->classes; j++) {
         const int64_t i = j / w->classes, class = j % w->classes;
         const int64_t left = tile[i].origin * w->stride + class - w->pad;
         const uint32_t columns_inside = inside(left, w->step, w->points, g->in[2]);
-        float *to = v + i * plan->v_row + winograd_class(plan, c->class, class) * plan->channel_step;
+        float *to =
+            v + i * plan->v_row + winograd_class(plan, c->class, class) * plan->channel_step;
         for (int64_t k = 0; k < channels; k += RY_W) {
             from.x = x + c->top * g->x_step[1] + left * g->x_step[2] + k;
             from.lanes = ry_vm_first(channels - k);
@@ -283,9 +301,11 @@ static void fill_strip(const context *c, const float *x, int64_t channels)
     for (int64_t i = 0; i < plan->axis[0].points; i++) {
         const int64_t row = c->top + i * plan->axis[0].step;
         if ((c->rows_inside >> i & 1u) && plan->x_channels_last) {
-            copy_row(x + row * g->x_step[1], g->x_step[2], channels, c->left, c->span, g->in[2], stage + i * strip);
+            copy_row(x + row * g->x_step[1], g->x_step[2], channels, c->left, c->span, g->in[2],
+                     stage + i * strip);
         } else if (c->rows_inside >> i & 1u) {
-            transpose_row(x + row * g->x_step[1], g->x_channel, channels, c->left, c->span, g->in[2], stage + i * strip);
+            transpose_row(x + row * g->x_step[1], g->x_channel, channels, c->left, c->span,
+                          g->in[2], stage + i * strip);
         } else {
             memset(stage + i * strip, 0, (size_t)strip * sizeof(float));
         }
@@ -295,22 +315,29 @@ static void fill_strip(const context *c, const float *x, int64_t channels)
     }
 }
 
-/* Positions of a row are next to each other in x, or far apart: vector by vector of channels, through all tiles of the run. */
+/* Positions of a row are next to each other in x, or far apart: vector by vector of channels,
+ * through all tiles of the run. */
 static void read_strips(const context *c, const float *x, int64_t channels, float *v)
 {
     const winograd_plan *plan = c->plan;
     const ry_conv_geometry *g = &plan->geometry;
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
     const winograd_tile *tile = winograd_tiles(plan, 1) + c->run.column;
-    source from = {.row_step = strip_step(c), .column_step = w->step * RY_W, .lanes = ry_vm_first(RY_W), .full = true, .near = true};
+    source from = {.row_step = strip_step(c),
+                   .column_step = w->step * RY_W,
+                   .lanes = ry_vm_first(RY_W),
+                   .full = true,
+                   .near = true};
     for (int64_t k = 0; k < channels; k += RY_W) {
         const int64_t left = channels - k;
         fill_strip(c, x + k * g->x_channel, left < RY_W ? left : RY_W);
         for (int64_t j = 0; j < c->run.count * w->classes; j++) {
             const int64_t i = j / w->classes, class = j % w->classes;
-            from.x = c->stage + RY_W * RY_W + ((tile[i].origin - tile[0].origin) * w->stride + class) * RY_W;
+            from.x = c->stage + RY_W * RY_W +
+                     ((tile[i].origin - tile[0].origin) * w->stride + class) * RY_W;
             transform_tile(plan, &from, (1u << h->points) - 1u, (1u << w->points) - 1u,
-                           v + i * plan->v_row + winograd_class(plan, c->class, class) * plan->channel_step + k);
+                           v + i * plan->v_row +
+                               winograd_class(plan, c->class, class) * plan->channel_step + k);
         }
     }
 }
@@ -324,8 +351,8 @@ static void clear(const winograd_plan *plan, int64_t tiles, int64_t channels, fl
     }
 }
 
-static void transform(const winograd_plan *plan, const float *x, int64_t first, int64_t count, int64_t channel, int64_t channels,
-                      bool finite, float *v, float *stage)
+static void transform(const winograd_plan *plan, const float *x, int64_t first, int64_t count,
+                      int64_t channel, int64_t channels, bool finite, float *v, float *stage)
 {
     const bool staged = plan->x_staged || finite;
     const ry_conv_geometry *g = &plan->geometry;
@@ -334,8 +361,9 @@ static void transform(const winograd_plan *plan, const float *x, int64_t first, 
     const int64_t reach = (w->points - 1) * w->step + w->classes;
     for (int64_t done = 0; done < count;) {
         context c = {.plan = plan, .finite = finite, .stage = stage};
-        c.run = ry_winograd_find_run(plan, first + done, count - done, ry_ceil_div(reach, w->stride) + w->interleave - 1,
-                                  staged ? plan->run_span / w->stride : INT64_MAX);
+        c.run = ry_winograd_find_run(plan, first + done, count - done,
+                                     ry_ceil_div(reach, w->stride) + w->interleave - 1,
+                                     staged ? plan->run_span / w->stride : INT64_MAX);
         const winograd_tile *tile = winograd_tiles(plan, 1) + c.run.column;
         c.left = tile[0].origin * w->stride - w->pad;
         c.span = (tile[c.run.count - 1].origin - tile[0].origin) * w->stride + reach;
@@ -345,11 +373,13 @@ static void transform(const winograd_plan *plan, const float *x, int64_t first, 
             c.top = winograd_tiles(plan, 0)[c.run.row].origin * h->stride + c.class - h->pad;
             c.rows_inside = inside(c.top, h->step, h->points, g->in[1]);
             const int64_t depth = c.run.depth * g->stride[0] + t * g->dilation[0] - g->before[0];
-            const float *from = x + c.run.image * g->x_batch + depth * g->x_step[0] + channel * g->x_channel;
+            const float *from =
+                x + c.run.image * g->x_batch + depth * g->x_step[0] + channel * g->x_channel;
             float *to = v + done * plan->v_row + t * plan->channel_step + channel;
             if (depth < 0 || depth >= g->in[0]) {
                 for (int64_t j = 0; j < w->classes; j++) {
-                    clear(plan, c.run.count, ry_round_up(channels, RY_W), to + winograd_class(plan, c.class, j) * plan->channel_step);
+                    clear(plan, c.run.count, ry_round_up(channels, RY_W),
+                          to + winograd_class(plan, c.class, j) * plan->channel_step);
                 }
             } else if (!staged) {
                 read_channels(&c, from, channels, to);
@@ -362,7 +392,8 @@ static void transform(const winograd_plan *plan, const float *x, int64_t first, 
 }
 
 /* One point of all tiles. */
-static ry_vf add_point(const winograd_plan *plan, const float *v, int64_t count, int64_t channels, ry_vf zero)
+static ry_vf add_point(const winograd_plan *plan, const float *v, int64_t count, int64_t channels,
+                       ry_vf zero)
 {
     for (int64_t i = 0; i < count; i++) {
         for (int64_t j = 0; j < plan->depth; j += plan->channel_step) {
@@ -374,21 +405,24 @@ static ry_vf add_point(const winograd_plan *plan, const float *v, int64_t count,
     return zero;
 }
 
-/* An axis' first input adds to the point 0, its last one to infinity, and all others to the second point. */
+/* An axis' first input adds to the point 0, its last one to infinity, and all others to the second
+ * point. */
 static bool is_finite(const winograd_plan *plan, const float *v, int64_t count, int64_t channels)
 {
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
     ry_vf zero = ry_vf_zero();
     for (int64_t i = 0; i < ry_min(h->points, 3); i++) {
         for (int64_t j = 0; j < ry_min(w->points, 3); j++) {
-            const int64_t point = (i < 2 ? i : h->points - 1) * w->points + (j < 2 ? j : w->points - 1);
+            const int64_t point =
+                (i < 2 ? i : h->points - 1) * w->points + (j < 2 ? j : w->points - 1);
             zero = add_point(plan, v + point * plan->v_point, count, channels, zero);
         }
     }
     return ry_vf_sum(zero) == 0;
 }
 
-bool RY_ISA_SYMBOL(winograd_transform_input)(const winograd_plan *plan, const float *x, int64_t first, int64_t count, int64_t channel,
+bool RY_ISA_SYMBOL(winograd_transform_input)(const winograd_plan *plan, const float *x,
+                                             int64_t first, int64_t count, int64_t channel,
                                              int64_t channels, float *v, float *stage)
 {
     transform(plan, x, first, count, channel, channels, false, v, stage);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* U = G g G^T of the weights, in float64, rounded once. Row j of G are the powers 1, q, q^2, ... of point j over the product of its distances
- * from the other finite points; infinity's is 0, ..., 0, 1. */
+/* U = G g G^T of the weights, in float64, rounded once. Row j of G are the powers 1, q, q^2, ... of
+ * point j over the product of its distances from the other finite points; infinity's is 0, ...,
+ * 0, 1. */
 #include "kernels/cpu/winograd/winograd.h"
 
 #include "kernels/cpu/simd/simd.h"
@@ -43,9 +44,10 @@ typedef struct packing {
     double g[2][WINOGRAD_MAX_POINTS][MAX_TAPS];
 } packing;
 
-/* All taps of one phase and input channel, for `channels` columns from `first` on; those behind them are 0. */
-static void read_taps(const packing *p, const float *w, int64_t phase, int64_t class, int64_t first, int64_t channels,
-                      double taps[MAX_TAPS * MAX_TAPS][COLUMNS])
+/* All taps of one phase and input channel, for `channels` columns from `first` on; those behind
+ * them are 0. */
+static void read_taps(const packing *p, const float *w, int64_t phase, int64_t class, int64_t first,
+                      int64_t channels, double taps[MAX_TAPS * MAX_TAPS][COLUMNS])
 {
     const winograd_axis *high = &p->plan->axis[0], *wide = &p->plan->axis[1];
     const int64_t rows = high->taps, columns = wide->taps;
@@ -53,13 +55,17 @@ static void read_taps(const packing *p, const float *w, int64_t phase, int64_t c
     assert(rows > 0 && columns > 0);
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < columns; j++) {
-            const int64_t r = high->tap + phase / wide->output_stride + class / wide->classes + i * high->tap_step,
-                          s = wide->tap + phase % wide->output_stride + class % wide->classes + j * wide->tap_step;
+            const int64_t r = high->tap + phase / wide->output_stride + class / wide->classes +
+                              i * high->tap_step,
+                          s = wide->tap + phase % wide->output_stride + class % wide->classes +
+                              j * wide->tap_step;
             const bool is_there = r >= 0 && r < high->window && s >= 0 && s < wide->window;
             const float *from = w + r * w_step[1] + s * w_step[2];
             double *to = taps[i * columns + j];
             for (int64_t k = 0; k < (is_there ? channels : 0); k++) {
-                to[k] = winograd_columns_beside(p->plan, first + k, 1) < 1 ? 0 : (double)from[winograd_column_w(p->plan, first + k)];
+                to[k] = winograd_columns_beside(p->plan, first + k, 1) < 1
+                            ? 0
+                            : (double)from[winograd_column_w(p->plan, first + k)];
             }
             for (int64_t k = is_there ? channels : 0; k < COLUMNS; k++) {
                 to[k] = 0;
@@ -68,10 +74,12 @@ static void read_taps(const packing *p, const float *w, int64_t phase, int64_t c
     }
 }
 
-typedef double lanes __attribute__((vector_size(RY_W * sizeof(float)), aligned(sizeof(double)), may_alias));
+typedef double lanes
+    __attribute__((vector_size(RY_W * sizeof(float)), aligned(sizeof(double)), may_alias));
 
 /* Sums of rows of COLUMNS. */
-RY_INLINE void weigh(const double *g, int64_t taps, const double (*from)[COLUMNS], int64_t step, double to[COLUMNS])
+RY_INLINE void weigh(const double *g, int64_t taps, const double (*from)[COLUMNS], int64_t step,
+                     double to[COLUMNS])
 {
     enum { LANES = sizeof(lanes) / sizeof(double) };
     for (int k = 0; k < COLUMNS; k += LANES) {
@@ -84,7 +92,8 @@ RY_INLINE void weigh(const double *g, int64_t taps, const double (*from)[COLUMNS
 }
 
 /* U of one phase, class and input channel: point after point, `step` floats apart. */
-static void transform(const packing *p, const double (*taps)[COLUMNS], int64_t columns, float *to, int64_t step)
+static void transform(const packing *p, const double (*taps)[COLUMNS], int64_t columns, float *to,
+                      int64_t step)
 {
     const winograd_axis *h = &p->plan->axis[0], *w = &p->plan->axis[1];
     assert(w->taps > 0);
@@ -102,40 +111,48 @@ static void transform(const packing *p, const double (*taps)[COLUMNS], int64_t c
     }
 }
 
-/* U of one phase and class for the input channels [first, end) of one depth tap, by way of a buffer: neighbours at a point are neighbours in memory,
- * and points are far apart, often a multiple of a cache's ways. */
-static void pack_channels(const packing *p, const float *w, int64_t phase, int64_t class, int64_t first, int64_t channels, int64_t columns,
-                          float *to)
+/* U of one phase and class for the input channels [first, end) of one depth tap, by way of a
+ * buffer: neighbours at a point are neighbours in memory, and points are far apart, often a
+ * multiple of a cache's ways. */
+static void pack_channels(const packing *p, const float *w, int64_t phase, int64_t class,
+                          int64_t first, int64_t channels, int64_t columns, float *to)
 {
     const winograd_plan *plan = p->plan;
     const ry_conv_geometry *g = &plan->geometry;
     double taps[MAX_TAPS * MAX_TAPS][COLUMNS];
     float buffer[WINOGRAD_MAX_POINTS * WINOGRAD_MAX_POINTS * AT_ONCE * COLUMNS];
     for (int64_t c = 0; c < plan->channel_step; c += AT_ONCE) {
-        const int64_t count = plan->channel_step - c < AT_ONCE ? plan->channel_step - c : AT_ONCE, step = count * columns;
+        const int64_t count = plan->channel_step - c < AT_ONCE ? plan->channel_step - c : AT_ONCE,
+                      step = count * columns;
         for (int64_t i = 0; i < count; i++) {
-            read_taps(p, w + (c + i) * g->w_in, phase, class, first, c + i < g->channels_in ? channels : 0, taps);
+            read_taps(p, w + (c + i) * g->w_in, phase, class, first,
+                      c + i < g->channels_in ? channels : 0, taps);
             transform(p, (const double(*)[COLUMNS])taps, columns, buffer + i * columns, step);
         }
         for (int64_t i = 0; i < plan->points; i++) {
-            memcpy(to + i * plan->phases * plan->depth * columns + c * columns, buffer + i * step, (size_t)step * sizeof *to);
+            memcpy(to + i * plan->phases * plan->depth * columns + c * columns, buffer + i * step,
+                   (size_t)step * sizeof *to);
         }
     }
 }
 
-void RY_ISA_SYMBOL(winograd_pack)(const winograd_plan *plan, const float *w, float *packed, int64_t group, int64_t oc_block)
+void RY_ISA_SYMBOL(winograd_pack)(const winograd_plan *plan, const float *w, float *packed,
+                                  int64_t group, int64_t oc_block)
 {
     const ry_conv_geometry *g = &plan->geometry;
     packing p = {.plan = plan};
     fill_matrix(&plan->axis[0], p.g[0]);
     fill_matrix(&plan->axis[1], p.g[1]);
-    const int64_t first = oc_block * plan->tile_columns, columns = winograd_oc_block_columns(plan, oc_block);
-    const int64_t channels = g->channels_out - first < plan->tile_columns ? g->channels_out - first : plan->tile_columns;
+    const int64_t first = oc_block * plan->tile_columns,
+                  columns = winograd_oc_block_columns(plan, oc_block);
+    const int64_t channels =
+        g->channels_out - first < plan->tile_columns ? g->channels_out - first : plan->tile_columns;
     w += group * g->w_group + g->w_first;
     packed += group * plan->packed_group + oc_block * plan->packed_oc_block;
     for (int64_t t = 0; t < g->kernel[0]; t++) {
         for (int64_t i = 0; i < plan->phases * plan->classes; i++) {
-            const int64_t phase = i / plan->classes, class = i % plan->classes, wide = plan->axis[1].classes;
+            const int64_t phase = i / plan->classes, class = i % plan->classes,
+                          wide = plan->axis[1].classes;
             const int64_t at = t * plan->classes + winograd_class(plan, class / wide, class % wide);
             pack_channels(&p, w + t * g->w_step[0], phase, class, first, channels, columns,
                           packed + (phase * plan->depth + at * plan->channel_step) * columns);

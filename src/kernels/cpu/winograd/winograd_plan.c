@@ -10,12 +10,13 @@ enum {
     LINE = RY_LINE_FLOATS,
     MAX_DEPTH_8 = 512, /* longer sums of products at eight points would leave the class near32 */
     MAX_PHASES = 16,
-    STAGED_CHANNELS = 2 * LINE, /* of a group, which are in few lines of each pixel */
-    MAX_INTERLEAVED = 128 << 10,     /* channels and tiles that are transformed together at least */
-    TILES_A_CORE = 32,          /* with fewer, the tasks that transform a shared V are cut along channels */
-    VECTORS_A_PART = 4,         /* of channels, of such a task */
-    POSITIONS_PER_FIXUP = 3,     /* as many fewer positions at once in strips for tiles that are fixed up */
-    MAX_V_ROW = 320            /* floats of a row of V that ends before the hardware's prefetchers follow it */
+    STAGED_CHANNELS = 2 * LINE,  /* of a group, which are in few lines of each pixel */
+    MAX_INTERLEAVED = 128 << 10, /* channels and tiles that are transformed together at least */
+    TILES_A_CORE = 32,  /* with fewer, the tasks that transform a shared V are cut along channels */
+    VECTORS_A_PART = 4, /* of channels, of such a task */
+    POSITIONS_PER_FIXUP =
+        3,          /* as many fewer positions at once in strips for tiles that are fixed up */
+    MAX_V_ROW = 320 /* floats of a row of V that ends before the hardware's prefetchers follow it */
 };
 
 /* Shares of a core's first-level cache, in 32nds. */
@@ -24,22 +25,23 @@ enum {
     POINT_NEAR = 16  /* V and U of a point that wait there for each other */
 };
 
-/* Shares of a core's second-level cache, in 64ths, measured on Zen 4 (1 MiB): twice of V and M is no
- * faster in fourteen layers whose plans that changes. */
+/* Shares of a core's second-level cache, in 64ths, measured on Zen 4 (1 MiB): twice of V and M is
+ * no faster in fourteen layers whose plans that changes. */
 enum {
     SHARES = 64,
     MAX_V = 128,
     MAX_M = 24,
     MAX_M_ROWS = 32,   /* where rows of positions are written, or by vectors of less than a line */
-    V_NEAR = 40,        /* of a block: a larger one's next point is fetched */
-    U_NEAR = 32,        /* stays there from run to run */
-    STRIPS = 12,        /* that are transposed at once, of eight points */
+    V_NEAR = 40,       /* of a block: a larger one's next point is fetched */
+    U_NEAR = 32,       /* stays there from run to run */
+    STRIPS = 12,       /* that are transposed at once, of eight points */
     FIXUP_WEIGHTS = 4, /* and inputs of a tile, whose products are summed at once */
     FIXUP_INPUTS = 2
 };
 
 /* Shares of what the caches keep from step to step (ry_machine_kept_bytes). */
-#define MAX_SHARED 8    /* of V that is shared: it is written once and read once an oc block, in order */
+#define MAX_SHARED \
+    8 /* of V that is shared: it is written once and read once an oc block, in order */
 #define MIN_PREFETCH 0.75 /* of a tensor that mostly is in memory when a step begins */
 
 /* The floats that a share of a cache holds. */
@@ -50,7 +52,8 @@ static int64_t floats_of(int64_t bytes, int64_t share, int64_t shares)
 
 const double *ry_winograd_magnitudes(int64_t points)
 {
-    static const double four[] = {1}, six[] = {WINOGRAD_6_A, WINOGRAD_6_B}, eight[] = {WINOGRAD_8_A, WINOGRAD_8_B, WINOGRAD_8_C};
+    static const double four[] = {1}, six[] = {WINOGRAD_6_A, WINOGRAD_6_B},
+                        eight[] = {WINOGRAD_8_A, WINOGRAD_8_B, WINOGRAD_8_C};
     return points == 4 ? four : points == 6 ? six : eight;
 }
 
@@ -81,8 +84,8 @@ static int axis_choices(int64_t taps, int64_t max, int64_t points[WINOGRAD_CHOIC
     return count;
 }
 
-/* The taps of each phase, and how phases are numbered: phase p's tap j is tap + p - j * spread of the window's, where `tap` is free as long as
- * every tap has a phase; the least lead wins. */
+/* The taps of each phase, and how phases are numbered: phase p's tap j is tap + p - j * spread of
+ * the window's, where `tap` is free as long as every tap has a phase; the least lead wins. */
 static void find_phases(const ry_conv_geometry *g, int i, winograd_axis *axis)
 {
     axis->window = g->kernel[i];
@@ -100,8 +103,11 @@ static void find_phases(const ry_conv_geometry *g, int i, winograd_axis *axis)
     axis->tap_step = -axis->output_stride;
     axis->output_offset = axis->output_stride;
     const int64_t last = axis->output_stride * (axis->taps - 1);
-    for (int64_t tap = axis->window > axis->output_stride ? axis->window - axis->output_stride : 0; tap <= last; tap++) {
-        const int64_t output_offset = ((g->before[i] - tap) % axis->output_stride + axis->output_stride) % axis->output_stride;
+    for (int64_t tap = axis->window > axis->output_stride ? axis->window - axis->output_stride : 0;
+         tap <= last; tap++) {
+        const int64_t output_offset =
+            ((g->before[i] - tap) % axis->output_stride + axis->output_stride) %
+            axis->output_stride;
         if (output_offset < axis->output_offset) {
             axis->output_offset = output_offset;
             axis->tap = tap;
@@ -110,9 +116,10 @@ static void find_phases(const ry_conv_geometry *g, int i, winograd_axis *axis)
     }
 }
 
-/* Points that an axis may have in an accuracy class (bench/winograd_points.py measures them): the strict one holds with four, and with six for two
- * outputs of 5 taps. */
-static int64_t max_points(const ry_conv_geometry *g, const winograd_axis *axis, ry_accuracy accuracy)
+/* Points that an axis may have in an accuracy class (bench/winograd_points.py measures them): the
+ * strict one holds with four, and with six for two outputs of 5 taps. */
+static int64_t max_points(const ry_conv_geometry *g, const winograd_axis *axis,
+                          ry_accuracy accuracy)
 {
     if (accuracy == RY_ACCURACY_strict) {
         return axis->taps == 5 ? 6 : 4;
@@ -126,13 +133,15 @@ static int64_t count_interleaved(const ry_conv_geometry *g, const winograd_axis 
     return g->x_channel == 1 && g->y_channel == 1 ? 1 : ry_min(width->dilation, g->out[2]);
 }
 
-/* Strides 1 and 2; or a transposed convolution of one or two axes. Windows with strides have no gaps. */
+/* Strides 1 and 2; or a transposed convolution of one or two axes. Windows with strides have no
+ * gaps. */
 static bool has_form(const ry_conv_geometry *g)
 {
     if (g->forward) {
         bool narrow = g->kernel[0] == 1 || (g->stride[1] == 1 && g->stride[2] == 1);
         for (int i = 1; i < RY_SPACE; i++) {
-            narrow = narrow && (g->stride[i] == 1 || (g->stride[i] == 2 && (g->dilation[i] == 1 || g->kernel[i] == 1)));
+            narrow = narrow && (g->stride[i] == 1 ||
+                                (g->stride[i] == 2 && (g->dilation[i] == 1 || g->kernel[i] == 1)));
         }
         return narrow;
     }
@@ -140,7 +149,8 @@ static bool has_form(const ry_conv_geometry *g)
     for (int i = 1; i < RY_SPACE; i++) {
         narrow = narrow && (g->dilation[i] == 1 || g->kernel[i] == 1);
     }
-    return narrow && g->output_stride[1] <= MAX_PHASES && g->output_stride[1] * g->output_stride[2] <= MAX_PHASES;
+    return narrow && g->output_stride[1] <= MAX_PHASES &&
+           g->output_stride[1] * g->output_stride[2] <= MAX_PHASES;
 }
 
 bool ry_winograd_is_possible(const ry_problem *problem, ry_accuracy accuracy)
@@ -149,12 +159,13 @@ bool ry_winograd_is_possible(const ry_problem *problem, ry_accuracy accuracy)
         return false;
     }
     const ry_tensor *y = &problem->out[0];
-    if (!is_f32(problem, 0) || !is_f32(problem, 1) || !is_f32(problem, 2) || !is_f32(problem, 3) || ry_type_of(y) != RY_f32 ||
-        !is_near(&problem->in[0]) || !is_near(y)) {
+    if (!is_f32(problem, 0) || !is_f32(problem, 1) || !is_f32(problem, 2) || !is_f32(problem, 3) ||
+        ry_type_of(y) != RY_f32 || !is_near(&problem->in[0]) || !is_near(y)) {
         return false;
     }
     const bool along_channels = y->stride[1] == 1;
-    if (ry_problem_has_input(problem, 3) && problem->in[3].stride[along_channels ? 1 : y->rank - 1] != 1) {
+    if (ry_problem_has_input(problem, 3) &&
+        problem->in[3].stride[along_channels ? 1 : y->rank - 1] != 1) {
         return false;
     }
     ry_conv_geometry g;
@@ -163,23 +174,28 @@ bool ry_winograd_is_possible(const ry_problem *problem, ry_accuracy accuracy)
     find_phases(&g, 1, &h);
     find_phases(&g, 2, &w);
     int64_t points[WINOGRAD_CHOICES];
-    return has_form(&g) && count_interleaved(&g, &w) * g.channels_in * g.kernel[0] <= MAX_INTERLEAVED && h.taps * w.taps > 1 &&
-           axis_choices(h.taps, max_points(&g, &h, accuracy), points) > 0 &&
-           axis_choices(w.taps, max_points(&g, &w, accuracy), points) > 0 && g.out[1] < 1 << 20 && g.out[2] < 1 << 20;
+    return has_form(&g) &&
+           count_interleaved(&g, &w) * g.channels_in * g.kernel[0] <= MAX_INTERLEAVED &&
+           h.taps * w.taps > 1 && axis_choices(h.taps, max_points(&g, &h, accuracy), points) > 0 &&
+           axis_choices(w.taps, max_points(&g, &w, accuracy), points) > 0 && g.out[1] < 1 << 20 &&
+           g.out[2] < 1 << 20;
 }
 
 /* Tiles of an axis of `out` outputs; their table is written where it is not NULL. */
 static int64_t cut_axis(const winograd_axis *axis, int64_t out, winograd_tile *tile)
 {
-    const int64_t extent = ry_ceil_div(out + axis->output_offset, axis->output_stride), phases = ry_min(axis->dilation, extent);
+    const int64_t extent = ry_ceil_div(out + axis->output_offset, axis->output_stride),
+                  phases = ry_min(axis->dilation, extent);
     int64_t count = 0;
     for (int64_t begin = 0; begin < phases; begin += axis->interleave) {
-        const int64_t max = ry_ceil_div(extent - begin, axis->dilation); /* outputs of the longest phase */
+        const int64_t max =
+            ry_ceil_div(extent - begin, axis->dilation); /* outputs of the longest phase */
         for (int64_t first = 0; first < max; first += axis->outputs) {
             for (int64_t phase = begin; phase < begin + axis->interleave; phase++, count++) {
                 const int64_t left = ry_max(ry_ceil_div(extent - phase, axis->dilation) - first, 0);
                 if (tile) {
-                    tile[count] = (winograd_tile){(int32_t)(phase + first * axis->dilation), (int32_t)ry_min(left, axis->outputs)};
+                    tile[count] = (winograd_tile){(int32_t)(phase + first * axis->dilation),
+                                                  (int32_t)ry_min(left, axis->outputs)};
                 }
             }
         }
@@ -187,12 +203,15 @@ static int64_t cut_axis(const winograd_axis *axis, int64_t out, winograd_tile *t
     return count;
 }
 
-winograd_range ry_winograd_inside(const winograd_plan *plan, int axis, const winograd_tile *tile, int64_t phase)
+winograd_range ry_winograd_inside(const winograd_plan *plan, int axis, const winograd_tile *tile,
+                                  int64_t phase)
 {
     const winograd_axis *a = &plan->axis[axis];
     winograd_range range = {.end = tile->outputs};
     if (a->output_stride > 1) {
-        const int64_t end = ry_ceil_div(plan->geometry.out[axis + 1] + a->output_offset - phase, a->output_stride) - tile->origin;
+        const int64_t end =
+            ry_ceil_div(plan->geometry.out[axis + 1] + a->output_offset - phase, a->output_stride) -
+            tile->origin;
         range.first = tile->origin == 0 && phase < a->output_offset;
         range.end = end < range.end ? end : range.end;
     }
@@ -225,22 +244,26 @@ void ry_winograd_set_points(winograd_plan *plan, const int64_t points[2])
     plan->tiles = g->batch * g->out[0] * plan->axis[0].tiles * plan->axis[1].tiles;
 }
 
-/* Floats from row to row: an odd number of cache lines, so that rows that are read together are in different sets of a cache. */
+/* Floats from row to row: an odd number of cache lines, so that rows that are read together are in
+ * different sets of a cache. */
 static int64_t odd_lines(int64_t floats)
 {
     return (floats + LINE - 1) / LINE * LINE + (ry_ceil_div(floats, LINE) % 2 == 0 ? LINE : 0);
 }
 
-void ry_winograd_set_blocks(winograd_plan *plan, int64_t block, int64_t oc_blocks_per_task, bool shared)
+void ry_winograd_set_blocks(winograd_plan *plan, int64_t block, int64_t oc_blocks_per_task,
+                            bool shared)
 {
     plan->shared = shared;
     plan->block = block;
     plan->blocks = ry_ceil_div(plan->tiles, block);
     plan->oc_blocks_per_task = oc_blocks_per_task;
     plan->oc_block_ranges = ry_ceil_div(plan->oc_blocks, oc_blocks_per_task);
-    const int64_t room = ry_ceil_div(plan->geometry.channels_in, plan->width) * plan->width - plan->channel_step + plan->depth;
+    const int64_t room = ry_ceil_div(plan->geometry.channels_in, plan->width) * plan->width -
+                         plan->channel_step + plan->depth;
     plan->packed_oc_block = plan->points * plan->phases * plan->depth * plan->tile_columns;
-    plan->packed_group = plan->points * plan->phases * plan->depth * ry_ceil_div(plan->geometry.channels_out, plan->width) * plan->width;
+    plan->packed_group = plan->points * plan->phases * plan->depth *
+                         ry_ceil_div(plan->geometry.channels_out, plan->width) * plan->width;
     plan->v_row = odd_lines(room);
     plan->v_point = odd_lines(block * plan->v_row);
     plan->m_phase = oc_blocks_per_task * plan->tile_columns;
@@ -257,15 +280,18 @@ bool ry_winograd_fits(const winograd_plan *plan)
         return true; /* there is no less */
     }
     return m <= floats_of(l->l2, rows ? MAX_M_ROWS : MAX_M, SHARES) &&
-           (plan->shared ? v * plan->blocks * plan->geometry.groups <= floats_of(l->kept, MAX_SHARED, 1)
-                         : v <= floats_of(l->l2, MAX_V, SHARES));
+           (plan->shared
+                ? v * plan->blocks * plan->geometry.groups <= floats_of(l->kept, MAX_SHARED, 1)
+                : v <= floats_of(l->l2, MAX_V, SHARES));
 }
 
-/* Floats for the sums over taps of tiles that are fixed up: as many input channels at once as fit. */
+/* Floats for the sums over taps of tiles that are fixed up: as many input channels at once as fit.
+ */
 static int64_t size_fixup(winograd_plan *plan)
 {
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
-    const int64_t weights = h->taps * h->classes * w->taps * w->classes * plan->tile_columns, inputs = plan->points * plan->classes;
+    const int64_t weights = h->taps * h->classes * w->taps * w->classes * plan->tile_columns,
+                  inputs = plan->points * plan->classes;
     const int64_t l2 = plan->limits.l2, max = floats_of(l2, FIXUP_WEIGHTS, SHARES) / weights;
     const int64_t fit = ry_max(ry_min(max, floats_of(l2, FIXUP_INPUTS, SHARES) / inputs), 1);
     plan->fixup_channels = ry_min(fit, plan->geometry.channels_in);
@@ -276,37 +302,45 @@ static int64_t size_fixup(winograd_plan *plan)
 static void lay_out(winograd_plan *plan)
 {
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
-    const int64_t reach = (w->points - 1) * w->step + w->stride + w->interleave - 1, all = plan->geometry.out[2] * w->stride + 2 * reach;
+    const int64_t reach = (w->points - 1) * w->step + w->stride + w->interleave - 1,
+                  all = plan->geometry.out[2] * w->stride + 2 * reach;
     const int64_t strip = floats_of(plan->limits.l2, STRIPS, SHARES) / (WINOGRAD_MAX_POINTS * LINE);
     const bool strips_pass = plan->x_staged || !plan->y_channels_last;
     const int64_t max = ry_min(all, strips_pass ? strip : strip / POSITIONS_PER_FIXUP);
     const int64_t span = ry_max(reach, max);
     const int64_t written = ry_max(span / w->output_stride, w->outputs) * w->output_stride;
-    const int64_t strips = ry_max(h->points * (ry_round_up(span, plan->width) + plan->width) + plan->width,
-                                   h->outputs * (w->output_offset + ry_round_up(written, plan->width)));
+    const int64_t strips =
+        ry_max(h->points * (ry_round_up(span, plan->width) + plan->width) + plan->width,
+               h->outputs * (w->output_offset + ry_round_up(written, plan->width)));
     const int64_t stage = ry_max(strips * plan->width, size_fixup(plan));
     size_t at = 0;
     plan->run_span = span;
     plan->v = at, at += plan->shared ? 0 : ry_aligned((size_t)(plan->points * plan->v_point) * 4);
     plan->m = at, at += ry_aligned((size_t)(plan->points * plan->m_point) * 4);
     plan->stage = at, at += ry_aligned((size_t)stage * 4);
-    plan->outputs = at, at += ry_aligned((size_t)(plan->block * plan->phases) * sizeof(winograd_outputs));
+    plan->outputs = at,
+    at += ry_aligned((size_t)(plan->block * plan->phases) * sizeof(winograd_outputs));
     const int64_t biases = plan->geometry.phase_bias ? plan->phases : 1;
-    plan->bias = at, at += ry_aligned((size_t)(biases * (plan->oc_blocks_per_task + 1) * plan->tile_columns) * 4);
+    plan->bias = at,
+    at += ry_aligned((size_t)(biases * (plan->oc_blocks_per_task + 1) * plan->tile_columns) * 4);
     plan->scratch = at;
     const int64_t vectors = ry_ceil_div(plan->geometry.channels_in, plan->width);
-    plan->channels_a_part = plan->tiles < TILES_A_CORE * plan->limits.cores
-                                ? ry_ceil_div(vectors, ry_ceil_div(vectors, VECTORS_A_PART)) * plan->width
-                                : vectors * plan->width;
+    plan->channels_a_part =
+        plan->tiles < TILES_A_CORE * plan->limits.cores
+            ? ry_ceil_div(vectors, ry_ceil_div(vectors, VECTORS_A_PART)) * plan->width
+            : vectors * plan->width;
     plan->channel_parts = ry_ceil_div(plan->geometry.channels_in, plan->channels_a_part);
 }
 
-/* Is a tensor that mostly is in memory read, or written, in pieces that memory's prefetchers do not follow: pixel by pixel, or by parts of rows? */
-static bool is_fetched(const winograd_plan *plan, bool near, int64_t channels, const int64_t extent[RY_SPACE])
+/* Is a tensor that mostly is in memory read, or written, in pieces that memory's prefetchers do not
+ * follow: pixel by pixel, or by parts of rows? */
+static bool is_fetched(const winograd_plan *plan, bool near, int64_t channels,
+                       const int64_t extent[RY_SPACE])
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t floats = g->batch * g->groups * channels * extent[0] * extent[1] * extent[2];
-    return (near || plan->block < plan->axis[1].tiles) && (double)floats * sizeof(float) >= MIN_PREFETCH * (double)plan->limits.kept;
+    return (near || plan->block < plan->axis[1].tiles) &&
+           (double)floats * sizeof(float) >= MIN_PREFETCH * (double)plan->limits.kept;
 }
 
 /* Steps of y and the residual from position to position. */
@@ -320,24 +354,31 @@ static void find_steps(const ry_problem *problem, ry_conv_phase *steps)
     }
 }
 
-/* Makes columns of the phases, where their outputs are stored so that vectors of channels may go on from a phase to its neighbour. */
+/* Makes columns of the phases, where their outputs are stored so that vectors of channels may go on
+ * from a phase to its neighbour. */
 static void fold_phases(const ry_problem *problem, winograd_plan *plan)
 {
     ry_conv_geometry *g = &plan->geometry;
     const bool has_residual = ry_problem_has_input(problem, 3);
-    const int64_t channels = g->channels_out, y_pixel = plan->steps.y_step[2], r_pixel = plan->steps.r_step[2];
-    bool folds = !g->forward && g->groups == 1 && (g->y_channel == 1 || channels == 1) && y_pixel == channels &&
+    const int64_t channels = g->channels_out, y_pixel = plan->steps.y_step[2],
+                  r_pixel = plan->steps.r_step[2];
+    bool folds = !g->forward && g->groups == 1 && (g->y_channel == 1 || channels == 1) &&
+                 y_pixel == channels &&
                  (!has_residual || ((g->r_channel == 1 || channels == 1) && r_pixel == channels));
     for (int i = 0; i < 2; i++) {
         const winograd_axis *axis = &plan->axis[i];
-        folds = folds && axis->output_offset == 0 && axis->window == axis->taps * axis->output_stride && g->out[i + 1] % axis->output_stride == 0;
+        folds = folds && axis->output_offset == 0 &&
+                axis->window == axis->taps * axis->output_stride &&
+                g->out[i + 1] % axis->output_stride == 0;
     }
     if (!folds) {
         return;
     }
     winograd_fold *f = &plan->fold;
-    *f = (winograd_fold){
-        .channels = channels, .row = channels * plan->axis[1].output_stride, .y_row = plan->steps.y_step[1], .r_row = plan->steps.r_step[1]};
+    *f = (winograd_fold){.channels = channels,
+                         .row = channels * plan->axis[1].output_stride,
+                         .y_row = plan->steps.y_step[1],
+                         .r_row = plan->steps.r_step[1]};
     f->room = ry_round_up(f->row, plan->width);
     g->channels_out = (plan->axis[0].output_stride - 1) * f->room + f->row;
     g->y_channel = 1;
@@ -360,7 +401,8 @@ static winograd_limits limits_of(const ry_query *query)
                          .l1 = ry_machine_core_bytes(m, RYND_LEVEL_L1),
                          .l2 = ry_machine_core_bytes(m, RYND_LEVEL_L2),
                          .kept = (int64_t)ry_machine_kept_bytes(m)};
-    const double rate = m->f32.one / (2.0 * simd->width), all = m->level[RYND_LEVEL_DRAM].bandwidth.all;
+    const double rate = m->f32.one / (2.0 * simd->width),
+                 all = m->level[RYND_LEVEL_DRAM].bandwidth.all;
     l.kept = l.kept > 0 ? l.kept : l.l2;
     l.memory = all > 0 ? rate * sizeof(float) * m->cores / all : 1;
     l.task = rate * m->task_seconds;
@@ -386,16 +428,21 @@ void ry_winograd_plan_start(const ry_query *query, winograd_plan *plan)
     plan->oc_blocks = ry_ceil_div(g->channels_out, plan->tile_columns);
     plan->x_channels_last = g->x_channel == 1;
     plan->y_channels_last = g->y_channel == 1;
-    plan->x_staged = !plan->x_channels_last || (g->channels_in <= STAGED_CHANNELS && g->x_step[2] >= floats_of(plan->limits.l1, STAGED_STEP, 32));
+    plan->x_staged =
+        !plan->x_channels_last || (g->channels_in <= STAGED_CHANNELS &&
+                                   g->x_step[2] >= floats_of(plan->limits.l1, STAGED_STEP, 32));
     plan->axis[0].interleave = 1;
     plan->axis[1].interleave = count_interleaved(g, &plan->axis[1]);
     plan->phases = plan->axis[0].output_stride * plan->axis[1].output_stride;
     plan->classes = plan->axis[0].classes * plan->axis[1].classes;
-    plan->channel_step = g->kernel[0] * plan->classes == 1 ? g->channels_in : ry_ceil_div(g->channels_in, plan->width) * plan->width;
+    plan->channel_step = g->kernel[0] * plan->classes == 1
+                             ? g->channels_in
+                             : ry_ceil_div(g->channels_in, plan->width) * plan->width;
     plan->depth = plan->channel_step * g->kernel[0] * plan->classes;
 }
 
-int ry_winograd_choices(const ry_query *query, const winograd_plan *plan, int axis, int64_t points[WINOGRAD_CHOICES])
+int ry_winograd_choices(const ry_query *query, const winograd_plan *plan, int axis,
+                        int64_t points[WINOGRAD_CHOICES])
 {
     const winograd_axis *a = &plan->axis[axis];
     return axis_choices(a->taps, max_points(&plan->geometry, a, query->kernel->accuracy), points);
@@ -407,7 +454,8 @@ void ry_winograd_plan_finish(winograd_plan *plan)
     const winograd_limits *l = &plan->limits;
     plan->prefetch_x = is_fetched(plan, plan->x_channels_last, g->channels_in, g->in);
     plan->prefetch_y = is_fetched(plan, plan->y_channels_last, g->channels_out, g->out);
-    plan->v_fetched = plan->points * plan->v_point > floats_of(l->l2, V_NEAR, SHARES) && plan->v_row <= MAX_V_ROW;
+    plan->v_fetched =
+        plan->points * plan->v_point > floats_of(l->l2, V_NEAR, SHARES) && plan->v_row <= MAX_V_ROW;
     plan->u_fetched = plan->packed_group > floats_of(l->l2, U_NEAR, SHARES);
     plan->point_near = floats_of(l->l1, POINT_NEAR, 32);
     lay_out(plan);
@@ -422,9 +470,11 @@ void ry_winograd_initialise(const ry_query *query, void *state)
     const int64_t *value = query->form->value;
     ry_winograd_plan_start(query, plan);
     ry_winograd_set_points(plan, (int64_t[]){value[WINOGRAD_POINTS_H], value[WINOGRAD_POINTS_W]});
-    ry_winograd_set_blocks(plan, value[WINOGRAD_TILES], value[WINOGRAD_OC_BLOCKS], value[WINOGRAD_SHARED] != 0);
+    ry_winograd_set_blocks(plan, value[WINOGRAD_TILES], value[WINOGRAD_OC_BLOCKS],
+                           value[WINOGRAD_SHARED] != 0);
     ry_winograd_plan_finish(plan);
     for (int i = 0; i < 2; i++) {
-        cut_axis(&plan->axis[i], plan->geometry.out[i + 1], (winograd_tile *)(void *)((char *)plan + plan->axis[i].tile));
+        cut_axis(&plan->axis[i], plan->geometry.out[i + 1],
+                 (winograd_tile *)(void *)((char *)plan + plan->axis[i].tile));
     }
 }

@@ -1,33 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a convolution of stride 1 or 2, or a transposed one, is computed in Winograd's form: points, tiles, blocks, tasks. Plain data, kept in a
- * kernel's state; it depends on the problem, the machine, the vector width and the tile of products, never on the number of threads.
- * Of a form's knobs only the points change bits of the result.
+/* How a convolution of stride 1 or 2, or a transposed one, is computed in Winograd's form: points,
+ * tiles, blocks, tasks. Plain data, kept in a kernel's state; it depends on the problem, the
+ * machine, the vector width and the tile of products, never on the number of threads. Of a form's
+ * knobs only the points change bits of the result.
  *
- * An axis of m outputs and r taps needs t = m + r - 1 points (Toom-Cook at 0, +-a, +-b, ..., infinity; S. Winograd, Arithmetic Complexity of
- * Computations, 1980; A. Lavin and S. Gray, arXiv:1509.09308). With two axes, P = t_h t_w products replace m_h m_w r_h r_w:
+ * An axis of m outputs and r taps needs t = m + r - 1 points (Toom-Cook at 0, +-a, +-b, ...,
+ * infinity; S. Winograd, Arithmetic Complexity of Computations, 1980; A. Lavin and S. Gray,
+ * arXiv:1509.09308). With two axes, P = t_h t_w products replace m_h m_w r_h r_w:
  *
- *     V[p][tile][c] = (B^T d B)[p]     M[p][tile][k] = sum over c of V[p][tile][c] U[p][c][k]     y = A^T M A     U = G g G^T, packed
+ *     V[p][tile][c] = (B^T d B)[p]     M[p][tile][k] = sum over c of V[p][tile][c] U[p][c][k]     y
+ * = A^T M A     U = G g G^T, packed
  *
- * Vectors are along channels everywhere; where x or y have their channels apart, strips of their rows are transposed on the way,
- * and those of a group of few channels among many are copied.
- * A task takes a block of tiles through all three steps, so that V and M stay in the second-level cache. Where a block would serve few
- * output channels before it is transformed again (few tiles, many channels: tasks are cut along output channels), V is `shared`: tasks of an
- * earlier phase transform every block once, into the workspace.
+ * Vectors are along channels everywhere; where x or y have their channels apart, strips of their
+ * rows are transposed on the way, and those of a group of few channels among many are copied. A
+ * task takes a block of tiles through all three steps, so that V and M stay in the second-level
+ * cache. Where a block would serve few output channels before it is transformed again (few tiles,
+ * many channels: tasks are cut along output channels), V is `shared`: tasks of an earlier phase
+ * transform every block once, into the workspace.
  *
- * A third axis (depth) is not transformed: its taps are along the reduction beside the channels. A dilated axis falls into `dilation` interleaved
- * axes; tiles are counted phase by phase. Where strips of rows are transposed on the way, the phases of a row are interleaved: a tile of each, then the next
- * one of each, which read and write one strip together; a phase that has one less gets an empty tile.
+ * A third axis (depth) is not transformed: its taps are along the reduction beside the channels. A
+ * dilated axis falls into `dilation` interleaved axes; tiles are counted phase by phase. Where
+ * strips of rows are transposed on the way, the phases of a row are interleaved: a tile of each,
+ * then the next one of each, which read and write one strip together; a phase that has one less
+ * gets an empty tile.
  *
- * An axis of a transposed convolution with stride s is s phases, one for each residue of the output's position modulo s: forward convolutions of at
- * most r / s taps, rounded up. They are numbered so that output i of every phase reads x from the same position on: phases share V, each has its own
- * U, like more output channels, and the m s outputs of a tile are neighbours in y.
+ * An axis of a transposed convolution with stride s is s phases, one for each residue of the
+ * output's position modulo s: forward convolutions of at most r / s taps, rounded up. They are
+ * numbered so that output i of every phase reads x from the same position on: phases share V, each
+ * has its own U, like more output channels, and the m s outputs of a tile are neighbours in y.
  *
- * Where y's channels are next to each other, and the window is a multiple of the strides, phases have the same taps, and may be more output channels
- * altogether (`fold`): column k of the products is of channel k of all phases, in the order of y's memory, each row of phases in full vectors.
+ * Where y's channels are next to each other, and the window is a multiple of the strides, phases
+ * have the same taps, and may be more output channels altogether (`fold`): column k of the products
+ * is of channel k of all phases, in the order of y's memory, each row of phases in full vectors.
  *
- * An axis that is read with stride 2 is two classes, the residues of x's position: each is a convolution of unit stride, of half the taps, and their
- * sum is formed in M, like that over input channels. Where a phase or a class has a tap less than others, products of infinity (or of 0) are left
- * out: its weights are 0 there. */
+ * An axis that is read with stride 2 is two classes, the residues of x's position: each is a
+ * convolution of unit stride, of half the taps, and their sum is formed in M, like that over input
+ * channels. Where a phase or a class has a tap less than others, products of infinity (or of 0) are
+ * left out: its weights are 0 there. */
 #ifndef RY_KERNELS_CPU_WINOGRAD_WINOGRAD_PLAN_H
 #define RY_KERNELS_CPU_WINOGRAD_WINOGRAD_PLAN_H
 
@@ -35,7 +44,14 @@
 #include "kernels/cpu/parts/tile_lines.h"
 #include "kernels/cpu/winograd/winograd_points.h"
 
-enum { WINOGRAD_POINTS_H, WINOGRAD_POINTS_W, WINOGRAD_SHARED, WINOGRAD_TILES, WINOGRAD_OC_BLOCKS, WINOGRAD_KNOBS };
+enum {
+    WINOGRAD_POINTS_H,
+    WINOGRAD_POINTS_W,
+    WINOGRAD_SHARED,
+    WINOGRAD_TILES,
+    WINOGRAD_OC_BLOCKS,
+    WINOGRAD_KNOBS
+};
 enum { WINOGRAD_CHOICES = 3 }; /* of points of an axis */
 
 /* What plans are held against: of the machine. Times are in multiply-adds of a vector. */
@@ -53,25 +69,31 @@ typedef struct winograd_tile {
 } winograd_tile;
 
 typedef struct winograd_axis {
-    int64_t points, outputs, taps; /* 1, 1, 1: not transformed */
-    int64_t dilation, pad;         /* before the first input */
-    int64_t output_stride, output_offset;          /* phases; output i of phase p is position i * spread + p - lead of y, if there is one */
-    int64_t stride, classes;       /* of reading; residues of x's position modulo the stride that are summed */
-    int64_t step;                  /* positions of x between a tile's inputs of one class */
-    int64_t interleave;                 /* neighbouring tiles, one of each phase of the dilation, where they are interleaved; else 1 */
-    int64_t tap, tap_step, window; /* tap j of phase p and class a is tap + p + a + j * tap_step of the window's, 0 where that has none */
+    int64_t points, outputs, taps;        /* 1, 1, 1: not transformed */
+    int64_t dilation, pad;                /* before the first input */
+    int64_t output_stride, output_offset; /* phases; output i of phase p is position i * spread + p
+                                             - lead of y, if there is one */
+    int64_t stride,
+        classes;        /* of reading; residues of x's position modulo the stride that are summed */
+    int64_t step;       /* positions of x between a tile's inputs of one class */
+    int64_t interleave; /* neighbouring tiles, one of each phase of the dilation, where they are
+                           interleaved; else 1 */
+    int64_t tap, tap_step, window; /* tap j of phase p and class a is tap + p + a + j * tap_step of
+                                      the window's, 0 where that has none */
     int64_t tiles;
     size_t tile; /* winograd_tile[tiles], in bytes from the plan's start */
 } winograd_axis;
 
-/* Outputs of one tile in one phase, a bit each: output j of row i is bit i * axis[1].outputs + j. */
+/* Outputs of one tile in one phase, a bit each: output j of row i is bit i * axis[1].outputs + j.
+ */
 typedef struct winograd_outputs {
     uint64_t inside;   /* y's */
     uint64_t nan;      /* whose windows hold a NaN */
     uint64_t infinite; /* no NaN, but an infinity */
     uint64_t direct;   /* to be summed over taps for the oc block at hand */
     uint64_t open;     /* those of them that further terms may change */
-    bool terms;        /* finite terms, too, decide about them: an infinity alone settles what it reaches */
+    bool
+        terms; /* finite terms, too, decide about them: an infinity alone settles what it reaches */
 } winograd_outputs;
 
 typedef struct winograd_fold {
@@ -84,30 +106,36 @@ typedef struct winograd_plan {
     ry_conv_geometry geometry; /* folded: of the columns, and positions of one phase */
     winograd_limits limits;
     winograd_fold fold;
-    ry_conv_phase steps;                             /* of y and the residual */
-    winograd_axis axis[2];                           /* height, width */
-    int64_t points;                                  /* of a tile */
-    int64_t phases;                                  /* of both axes */
-    int64_t classes;                                 /* of both axes */
-    int64_t products;                                /* of a tile and pair of channels, all phases: those whose weights are not all 0 */
-    int64_t width, tile_rows, tile_columns;          /* of the instruction set's vectors, and of the tile of products */
-    int64_t tiles;                                   /* of the whole batch */
-    int64_t channel_step;                            /* channels of one depth tap in the reduction */
-    int64_t depth;                                   /* the reduction */
-    int64_t oc_blocks;                                   /* of tile_columns output channels, in a group */
-    int64_t block, blocks;                           /* tiles of a task */
-    int64_t oc_blocks_per_task, oc_block_ranges;               /* oc blocks whose products are held at once; shared: of a task */
-    int64_t run_span;                                /* positions of a row that are transposed at once, at most */
-    int64_t fixup_channels, fixup_weights;         /* input channels that direct sums take at once; floats of their weights */
+    ry_conv_phase steps;   /* of y and the residual */
+    winograd_axis axis[2]; /* height, width */
+    int64_t points;        /* of a tile */
+    int64_t phases;        /* of both axes */
+    int64_t classes;       /* of both axes */
+    int64_t products; /* of a tile and pair of channels, all phases: those whose weights are not all
+                         0 */
+    int64_t width, tile_rows,
+        tile_columns;      /* of the instruction set's vectors, and of the tile of products */
+    int64_t tiles;         /* of the whole batch */
+    int64_t channel_step;  /* channels of one depth tap in the reduction */
+    int64_t depth;         /* the reduction */
+    int64_t oc_blocks;     /* of tile_columns output channels, in a group */
+    int64_t block, blocks; /* tiles of a task */
+    int64_t oc_blocks_per_task,
+        oc_block_ranges; /* oc blocks whose products are held at once; shared: of a task */
+    int64_t run_span;    /* positions of a row that are transposed at once, at most */
+    int64_t fixup_channels,
+        fixup_weights; /* input channels that direct sums take at once; floats of their weights */
     int64_t v_row, v_point, m_phase, m_row, m_point; /* steps in floats */
-    int64_t packed_oc_block, packed_group;               /* floats */
+    int64_t packed_oc_block, packed_group;           /* floats */
     bool shared;
     int64_t channel_parts, channels_a_part; /* shared: a transforming task takes so many channels */
-    bool x_channels_last, y_channels_last;                    /* channels are next to each other in x, in y */
-    bool x_staged;                          /* rows of x pass through a strip, whether numbers are finite or not */
-    bool prefetch_x, prefetch_y;                  /* a block's products run while x of the next one, and its y, are fetched */
-    bool v_fetched, u_fetched;              /* V of the next point, U of the next oc block: they may not be near */
-    int64_t point_near;                     /* floats of V and U of a point that stay in a first-level cache */
+    bool x_channels_last, y_channels_last;  /* channels are next to each other in x, in y */
+    bool x_staged; /* rows of x pass through a strip, whether numbers are finite or not */
+    bool prefetch_x,
+        prefetch_y; /* a block's products run while x of the next one, and its y, are fetched */
+    bool v_fetched,
+        u_fetched;      /* V of the next point, U of the next oc block: they may not be near */
+    int64_t point_near; /* floats of V and U of a point that stay in a first-level cache */
     /* scratch of a worker, in bytes from its start */
     size_t v, m, stage, outputs, bias, scratch;
     size_t size;   /* of the plan, tables included */
@@ -117,12 +145,15 @@ typedef struct winograd_plan {
 /* Can the problem be computed so, whatever it costs? */
 bool ry_winograd_is_possible(const ry_problem *problem, ry_accuracy accuracy);
 
-/* The steps of making a plan: what follows from the problem and the machine alone; the points that an axis
- * may have (returns how many); what follows from them; what follows from tiles and oc blocks; the rest. */
+/* The steps of making a plan: what follows from the problem and the machine alone; the points that
+ * an axis may have (returns how many); what follows from them; what follows from tiles and oc
+ * blocks; the rest. */
 void ry_winograd_plan_start(const ry_query *query, winograd_plan *plan);
-int ry_winograd_choices(const ry_query *query, const winograd_plan *plan, int axis, int64_t points[WINOGRAD_CHOICES]);
+int ry_winograd_choices(const ry_query *query, const winograd_plan *plan, int axis,
+                        int64_t points[WINOGRAD_CHOICES]);
 void ry_winograd_set_points(winograd_plan *plan, const int64_t points[2]);
-void ry_winograd_set_blocks(winograd_plan *plan, int64_t block, int64_t oc_blocks_per_task, bool shared);
+void ry_winograd_set_blocks(winograd_plan *plan, int64_t block, int64_t oc_blocks_per_task,
+                            bool shared);
 void ry_winograd_plan_finish(winograd_plan *plan);
 
 /* Are V and M no larger than the caches bear? The least block is. */
@@ -131,10 +162,12 @@ bool ry_winograd_fits(const winograd_plan *plan);
 /* A whole plan of a complete form, tables included, in plan->size bytes. */
 void ry_winograd_initialise(const ry_query *query, void *state);
 
-/* The finite points of `points`: 0 is one, then +-magnitude[0], +-magnitude[1], ...; the last point is infinity. */
+/* The finite points of `points`: 0 is one, then +-magnitude[0], +-magnitude[1], ...; the last point
+ * is infinity. */
 const double *ry_winograd_magnitudes(int64_t points);
 
-/* Where the channels of a class are in the reduction, in oc blocks of channel_step: in such an order that those with weights at a point are neighbours. */
+/* Where the channels of a class are in the reduction, in oc blocks of channel_step: in such an
+ * order that those with weights at a point are neighbours. */
 static inline int64_t winograd_class(const winograd_plan *plan, int64_t down, int64_t along)
 {
     return plan->classes < 4 ? down + along : down == 0 ? 1 - along : 2 + along;
@@ -145,13 +178,18 @@ typedef struct winograd_range {
     int64_t first, end;
 } winograd_range;
 
-winograd_range ry_winograd_inside(const winograd_plan *plan, int axis, const winograd_tile *tile, int64_t phase);
+winograd_range ry_winograd_inside(const winograd_plan *plan, int axis, const winograd_tile *tile,
+                                  int64_t phase);
 
-/* Are all of a phase's and class's weights 0 at this point of the axis? The point 0 has tap 0 only, and infinity the last. */
-static inline bool winograd_is_zero(const winograd_axis *axis, int64_t point, int64_t phase, int64_t class)
+/* Are all of a phase's and class's weights 0 at this point of the axis? The point 0 has tap 0 only,
+ * and infinity the last. */
+static inline bool winograd_is_zero(const winograd_axis *axis, int64_t point, int64_t phase,
+                                    int64_t class)
 {
-    const int64_t first = axis->tap + phase + class, last = first + (axis->taps - 1) * axis->tap_step;
-    return (point == 0 && (first < 0 || first >= axis->window)) || (point == axis->points - 1 && (last < 0 || last >= axis->window));
+    const int64_t first = axis->tap + phase + class,
+                  last = first + (axis->taps - 1) * axis->tap_step;
+    return (point == 0 && (first < 0 || first >= axis->window)) ||
+           (point == axis->points - 1 && (last < 0 || last >= axis->window));
 }
 
 static inline const winograd_tile *winograd_tiles(const winograd_plan *plan, int axis)
@@ -161,7 +199,8 @@ static inline const winograd_tile *winograd_tiles(const winograd_plan *plan, int
 
 /* Columns are a group's output channels, or (folded) those of all phases. */
 
-/* Columns from k on, `max` at most, that are next to each other in y where its channels do; below 1: there is no column k. */
+/* Columns from k on, `max` at most, that are next to each other in y where its channels do; below
+ * 1: there is no column k. */
 static inline int64_t winograd_columns_beside(const winograd_plan *plan, int64_t k, int64_t max)
 {
     const int64_t left = plan->fold.channels ? plan->fold.row - k % plan->fold.room : max;
@@ -185,7 +224,8 @@ static inline int64_t winograd_column_w(const winograd_plan *plan, int64_t k)
 {
     const winograd_fold *f = &plan->fold;
     const ry_conv_geometry *g = &plan->geometry;
-    return f->channels ? k / f->room * g->w_step[1] + k % f->room / f->channels * g->w_step[2] + k % f->room % f->channels * g->w_out
+    return f->channels ? k / f->room * g->w_step[1] + k % f->room / f->channels * g->w_step[2] +
+                             k % f->room % f->channels * g->w_out
                        : k * g->w_out;
 }
 

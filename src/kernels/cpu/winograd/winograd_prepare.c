@@ -8,8 +8,10 @@
 #include "kernels/form.h"
 
 const ry_knob ry_winograd_knobs[WINOGRAD_KNOBS] = {
-    [WINOGRAD_POINTS_H] = {"points_h", NULL, true}, [WINOGRAD_POINTS_W] = {"points_w", NULL, true},
-    [WINOGRAD_SHARED] = {"shared", NULL, true},     [WINOGRAD_TILES] = {"tiles", NULL, false},
+    [WINOGRAD_POINTS_H] = {"points_h", NULL, true},
+    [WINOGRAD_POINTS_W] = {"points_w", NULL, true},
+    [WINOGRAD_SHARED] = {"shared", NULL, true},
+    [WINOGRAD_TILES] = {"tiles", NULL, false},
     [WINOGRAD_OC_BLOCKS] = {"oc_blocks", NULL, false},
 };
 
@@ -33,16 +35,21 @@ rynd_status ry_winograd_prepare(const ry_query *query, ry_prepared *prepared, ry
     ry_work work[2] = {{0, 0}};
     ry_winograd_count(&plan, work);
     const size_t tasks = (size_t)(plan.shared ? blocks * plan.oc_block_ranges : blocks);
-    *prepared = (ry_prepared){.phases = 1 + plan.shared,
-                              .tasks = {plan.shared ? (size_t)(blocks * plan.channel_parts) : tasks, plan.shared ? tasks : 0},
-                              .state_size = ry_aligned(plan.size),
-                              .packed = ry_aligned((size_t)(plan.geometry.groups * plan.packed_group) * sizeof(float)),
-                              .pack_tasks = (size_t)(plan.geometry.groups * plan.oc_blocks),
-                              .scratch = ry_aligned(plan.scratch),
-                              .work = {ry_work_of_cycles(work[0], plan.width), ry_work_of_cycles(work[1], plan.width)},
-                              .pack_work = ry_winograd_pack_cost(&plan) * 2 * (double)plan.width,
-                              .workspace = plan.shared ? ry_aligned(winograd_find_flags(&plan) + (size_t)(blocks * plan.channel_parts)) : 0,
-                              .counts = {ry_winograd_flop(&plan), ry_problem_bytes(query->problem)},
-                              .form = {{plan.axis[0].points, plan.axis[1].points, plan.shared, plan.block, plan.oc_blocks_per_task}}};
+    *prepared = (ry_prepared){
+        .phases = 1 + plan.shared,
+        .tasks = {plan.shared ? (size_t)(blocks * plan.channel_parts) : tasks,
+                  plan.shared ? tasks : 0},
+        .state_size = ry_aligned(plan.size),
+        .packed = ry_aligned((size_t)(plan.geometry.groups * plan.packed_group) * sizeof(float)),
+        .pack_tasks = (size_t)(plan.geometry.groups * plan.oc_blocks),
+        .scratch = ry_aligned(plan.scratch),
+        .work = {ry_work_of_cycles(work[0], plan.width), ry_work_of_cycles(work[1], plan.width)},
+        .pack_work = ry_winograd_pack_cost(&plan) * 2 * (double)plan.width,
+        .workspace = plan.shared ? ry_aligned(winograd_find_flags(&plan) +
+                                              (size_t)(blocks * plan.channel_parts))
+                                 : 0,
+        .counts = {ry_winograd_flop(&plan), ry_problem_bytes(query->problem)},
+        .form = {{plan.axis[0].points, plan.axis[1].points, plan.shared, plan.block,
+                  plan.oc_blocks_per_task}}};
     return RYND_OK;
 }

@@ -14,7 +14,8 @@ rynd_status ry_winograd_prepare(const ry_query *query, ry_prepared *prepared, ry
 /* Behind all blocks' shared V: a byte of each part that was transformed, whether it is finite. */
 static inline size_t winograd_find_flags(const winograd_plan *plan)
 {
-    return (size_t)(plan->geometry.groups * plan->blocks * plan->points * plan->v_point) * sizeof(float);
+    return (size_t)(plan->geometry.groups * plan->blocks * plan->points * plan->v_point) *
+           sizeof(float);
 }
 
 #endif

@@ -11,9 +11,9 @@ enum {
     MAX_ROW_PARTS = 8    /* parts of a row of tiles that a block is, or rows */
 };
 
-/* Tiles of a block for the plan's points, in whole groups of interleaved ones: full tiles of products,
- * and fewer that keep all cores busy; where rows of positions are read or written, whole rows of
- * tiles and equal parts of them. */
+/* Tiles of a block for the plan's points, in whole groups of interleaved ones: full tiles of
+ * products, and fewer that keep all cores busy; where rows of positions are read or written, whole
+ * rows of tiles and equal parts of them. */
 static void add_blocks(const winograd_plan *plan, ry_knob_values *values)
 {
     const int64_t interleave = plan->axis[1].interleave, columns = plan->axis[1].tiles;
@@ -22,14 +22,16 @@ static void add_blocks(const winograd_plan *plan, ry_knob_values *values)
         const int64_t blocks = ry_ceil_div(plan->tiles, block);
         ry_knob_values_add(values, ry_round_up(ry_ceil_div(plan->tiles, blocks), interleave));
         if (blocks < plan->tiles) {
-            ry_knob_values_add(values, ry_round_up(ry_ceil_div(plan->tiles, blocks + 1), interleave));
+            ry_knob_values_add(values,
+                               ry_round_up(ry_ceil_div(plan->tiles, blocks + 1), interleave));
         }
         if (block >= plan->tiles) {
             break;
         }
     }
     const int64_t max = ry_min(MAX_BLOCK_ROWS * plan->tile_rows, plan->tiles);
-    for (int64_t parts = 1; !(plan->x_channels_last && plan->y_channels_last) && parts <= MAX_ROW_PARTS; parts++) {
+    for (int64_t parts = 1;
+         !(plan->x_channels_last && plan->y_channels_last) && parts <= MAX_ROW_PARTS; parts++) {
         if (columns % parts == 0) {
             ry_knob_values_add(values, ry_round_up(columns / parts, interleave));
         }
@@ -52,13 +54,16 @@ static void add_oc_blocks(const winograd_plan *plan, ry_knob_values *values)
 }
 
 /* Calls `visit` for the plan with each pair of points that the form allows, most points first. */
-static void each_points(const ry_query *query, winograd_plan *plan, void (*visit)(const ry_query *, winograd_plan *, void *), void *user)
+static void each_points(const ry_query *query, winograd_plan *plan,
+                        void (*visit)(const ry_query *, winograd_plan *, void *), void *user)
 {
     int64_t points[2][WINOGRAD_CHOICES];
-    const int high = ry_winograd_choices(query, plan, 0, points[0]), wide = ry_winograd_choices(query, plan, 1, points[1]);
+    const int high = ry_winograd_choices(query, plan, 0, points[0]),
+              wide = ry_winograd_choices(query, plan, 1, points[1]);
     for (int i = high * wide; i-- > 0;) {
         const int64_t chosen[2] = {points[0][i / wide], points[1][i % wide]};
-        if (ry_form_allows(query, WINOGRAD_POINTS_H, chosen[0]) && ry_form_allows(query, WINOGRAD_POINTS_W, chosen[1])) {
+        if (ry_form_allows(query, WINOGRAD_POINTS_H, chosen[0]) &&
+            ry_form_allows(query, WINOGRAD_POINTS_W, chosen[1])) {
             ry_winograd_set_points(plan, chosen);
             visit(query, plan, user);
         }
@@ -93,8 +98,10 @@ static void visit_plan(const ry_query *query, winograd_plan *plan, void *best_pl
     add_blocks(plan, &blocks);
     add_oc_blocks(plan, &oc_blocks);
     for (int i = 0; i < blocks.count * oc_blocks.count * 2; i++) {
-        const int64_t block = blocks.value[i / 2 / oc_blocks.count], each = oc_blocks.value[i / 2 % oc_blocks.count];
-        if (!ry_form_allows(query, WINOGRAD_TILES, block) || !ry_form_allows(query, WINOGRAD_OC_BLOCKS, each) ||
+        const int64_t block = blocks.value[i / 2 / oc_blocks.count],
+                      each = oc_blocks.value[i / 2 % oc_blocks.count];
+        if (!ry_form_allows(query, WINOGRAD_TILES, block) ||
+            !ry_form_allows(query, WINOGRAD_OC_BLOCKS, each) ||
             !ry_form_allows(query, WINOGRAD_SHARED, i % 2)) {
             continue;
         }

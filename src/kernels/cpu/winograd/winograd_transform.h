@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transforms of one axis, on vectors: B^T of t inputs in place, A^T of t products to m outputs. Everything comes in as a constant, so that
- * arrays are registers. Points: 0, +a, -a, +b, -b, ..., infinity.
+/* The transforms of one axis, on vectors: B^T of t inputs in place, A^T of t products to m outputs.
+ * Everything comes in as a constant, so that arrays are registers. Points: 0, +a, -a, +b, -b, ...,
+ * infinity.
  *
- * The rows of B^T are the coefficients of the products of (x - q) over the other finite points q. Those of +a and -a share their even and odd
- * parts: x (x^2 - b^2) ... (x + a) = (x^2 + a x) (x^2 - b^2) .... */
+ * The rows of B^T are the coefficients of the products of (x - q) over the other finite points q.
+ * Those of +a and -a share their even and odd parts: x (x^2 - b^2) ... (x + a) = (x^2 + a x) (x^2 -
+ * b^2) .... */
 #ifndef RY_KERNELS_CPU_WINOGRAD_WINOGRAD_TRANSFORM_H
 #define RY_KERNELS_CPU_WINOGRAD_WINOGRAD_TRANSFORM_H
 
@@ -18,7 +20,9 @@ RY_INLINE ry_vf winograd_difference(ry_vf a, ry_vf b)
 /* Sums and differences run beside multiply-adds where a core has other oc blocks for them. */
 RY_INLINE ry_vf winograd_scaled_sum(ry_vf a, float by, ry_vf b)
 {
-    return by == 1.0f ? ry_vf_add(a, b) : by == -1.0f ? winograd_difference(a, b) : ry_vf_fma(ry_vf_set(by), b, a);
+    return by == 1.0f    ? ry_vf_add(a, b)
+           : by == -1.0f ? winograd_difference(a, b)
+                         : ry_vf_fma(ry_vf_set(by), b, a);
 }
 
 /* +a and -a from the even and odd parts. */
@@ -40,9 +44,11 @@ RY_INLINE void winograd_input_half(const int half, const ry_vf d[WINOGRAD_MAX_PO
     const float a = WINOGRAD_6_A, b = WINOGRAD_6_B, s1 = a * a + b * b, s2 = a * a * b * b;
     if (half == 0) {
         v[0] = winograd_quadratic(d[4], d[2], d[0], s1, s2);
-        winograd_pair(winograd_scaled_sum(d[4], -b * b, d[2]), winograd_scaled_sum(d[3], -b * b, d[1]), a, &v[1], &v[2]);
+        winograd_pair(winograd_scaled_sum(d[4], -b * b, d[2]),
+                      winograd_scaled_sum(d[3], -b * b, d[1]), a, &v[1], &v[2]);
     } else {
-        winograd_pair(winograd_scaled_sum(d[4], -a * a, d[2]), winograd_scaled_sum(d[3], -a * a, d[1]), b, &v[0], &v[1]);
+        winograd_pair(winograd_scaled_sum(d[4], -a * a, d[2]),
+                      winograd_scaled_sum(d[3], -a * a, d[1]), b, &v[0], &v[1]);
         v[2] = winograd_quadratic(d[5], d[3], d[1], s1, s2);
     }
 }
@@ -62,14 +68,19 @@ RY_INLINE void winograd_input(const int points, ry_vf d[WINOGRAD_MAX_POINTS])
         const float a = WINOGRAD_8_A, b = WINOGRAD_8_B, c = WINOGRAD_8_C;
         /* here s1 = s2 and s3 = 1 */
         const float s = a * a + b * b + c * c;
-        v[0] = winograd_scaled_sum(winograd_difference(d[6], d[0]), s, winograd_difference(d[2], d[4]));
+        v[0] = winograd_scaled_sum(winograd_difference(d[6], d[0]), s,
+                                   winograd_difference(d[2], d[4]));
         winograd_pair(winograd_quadratic(d[6], d[4], d[2], b * b + c * c, b * b * c * c),
-                      winograd_quadratic(d[5], d[3], d[1], b * b + c * c, b * b * c * c), a, &v[1], &v[2]);
+                      winograd_quadratic(d[5], d[3], d[1], b * b + c * c, b * b * c * c), a, &v[1],
+                      &v[2]);
         winograd_pair(winograd_quadratic(d[6], d[4], d[2], a * a + c * c, a * a * c * c),
-                      winograd_quadratic(d[5], d[3], d[1], a * a + c * c, a * a * c * c), b, &v[3], &v[4]);
+                      winograd_quadratic(d[5], d[3], d[1], a * a + c * c, a * a * c * c), b, &v[3],
+                      &v[4]);
         winograd_pair(winograd_quadratic(d[6], d[4], d[2], a * a + b * b, a * a * b * b),
-                      winograd_quadratic(d[5], d[3], d[1], a * a + b * b, a * a * b * b), c, &v[5], &v[6]);
-        v[7] = winograd_scaled_sum(winograd_difference(d[7], d[1]), s, winograd_difference(d[3], d[5]));
+                      winograd_quadratic(d[5], d[3], d[1], a * a + b * b, a * a * b * b), c, &v[5],
+                      &v[6]);
+        v[7] = winograd_scaled_sum(winograd_difference(d[7], d[1]), s,
+                                   winograd_difference(d[3], d[5]));
     } else {
         v[0] = d[0];
     }
@@ -80,7 +91,8 @@ RY_INLINE void winograd_input(const int points, ry_vf d[WINOGRAD_MAX_POINTS])
 }
 
 /* y[i] = sum over points of p^i m[p]; infinity adds to the last. */
-RY_INLINE void winograd_output(const int points, const int outputs, const ry_vf m[WINOGRAD_MAX_POINTS], ry_vf y[WINOGRAD_MAX_POINTS])
+RY_INLINE void winograd_output(const int points, const int outputs,
+                               const ry_vf m[WINOGRAD_MAX_POINTS], ry_vf y[WINOGRAD_MAX_POINTS])
 {
     const float magnitude[3] = {points == 4   ? 1.0f
                                 : points == 6 ? WINOGRAD_6_A
@@ -105,7 +117,8 @@ RY_INLINE void winograd_output(const int points, const int outputs, const ry_vf 
                                        : ry_vf_mul(ry_vf_set(power[0]), part[i % 2][0]);
 #pragma GCC unroll 3
         for (int j = 1; j < pairs; j++) {
-            sum = i == 0 || power[j] == 1.0f ? ry_vf_add(sum, part[i % 2][j]) : winograd_scaled_sum(sum, power[j], part[i % 2][j]);
+            sum = i == 0 || power[j] == 1.0f ? ry_vf_add(sum, part[i % 2][j])
+                                             : winograd_scaled_sum(sum, power[j], part[i % 2][j]);
         }
         y[i] = i == outputs - 1 ? ry_vf_add(sum, m[points - 1]) : sum;
 #pragma GCC unroll 3

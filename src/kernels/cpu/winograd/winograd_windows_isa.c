@@ -8,8 +8,9 @@
 
 enum { MAX_INPUTS = 2 * WINOGRAD_MAX_POINTS }; /* of a tile and axis */
 
-/* Positions of x that a run reads: sums[row][position] of squares over channels and depth taps, which are NaN where one of them is, and else infinite
- * where one is. All are scaled, so that the squares of finite numbers are finite. */
+/* Positions of x that a run reads: sums[row][position] of squares over channels and depth taps,
+ * which are NaN where one of them is, and else infinite where one is. All are scaled, so that the
+ * squares of finite numbers are finite. */
 typedef struct field {
     const winograd_plan *plan;
     winograd_run run;
@@ -55,7 +56,8 @@ static void fill_field(const field *f, const float *x)
 {
     const ry_conv_geometry *g = &f->plan->geometry;
     const winograd_axis *h = &f->plan->axis[0];
-    const int64_t rows = h->points * h->classes, top = winograd_tiles(f->plan, 0)[f->run.row].origin * h->stride - h->pad;
+    const int64_t rows = h->points * h->classes,
+                  top = winograd_tiles(f->plan, 0)[f->run.row].origin * h->stride - h->pad;
     memset(f->sums, 0, (size_t)(rows * f->span) * sizeof *f->sums);
     for (int64_t t = 0; t < g->kernel[0]; t++) {
         const int64_t depth = f->run.depth * g->stride[0] + t * g->dilation[0] - g->before[0];
@@ -68,12 +70,15 @@ static void fill_field(const field *f, const float *x)
     }
 }
 
-/* One tile's inputs: sums over the windows' rows, of the outputs of row i. `column`: of the tile's first input in the field. */
-static void sum_rows(const field *f, winograd_range reach, int64_t i, int64_t column, float sums[MAX_INPUTS])
+/* One tile's inputs: sums over the windows' rows, of the outputs of row i. `column`: of the tile's
+ * first input in the field. */
+static void sum_rows(const field *f, winograd_range reach, int64_t i, int64_t column,
+                     float sums[MAX_INPUTS])
 {
     const winograd_axis *h = &f->plan->axis[0], *w = &f->plan->axis[1];
     for (int64_t v = 0; v < w->points * w->classes; v++) {
-        const float *from = f->sums + (i * h->classes + reach.first) * f->span + column + winograd_position(w, v);
+        const float *from =
+            f->sums + (i * h->classes + reach.first) * f->span + column + winograd_position(w, v);
         sums[v] = 0;
         for (int64_t u = reach.first; u < reach.end; u++, from += f->span) {
             sums[v] += *from;
@@ -84,10 +89,13 @@ static void sum_rows(const field *f, winograd_range reach, int64_t i, int64_t co
 static winograd_outputs look_at(const field *f, int64_t index, int64_t phase)
 {
     const winograd_axis *h = &f->plan->axis[0], *w = &f->plan->axis[1];
-    const winograd_tile *row = winograd_tiles(f->plan, 0) + f->run.row, *tile = winograd_tiles(f->plan, 1) + f->run.column;
-    const int64_t p[2] = {phase / w->output_stride, phase % w->output_stride}, column = (tile[index].origin - tile[0].origin) * w->stride;
+    const winograd_tile *row = winograd_tiles(f->plan, 0) + f->run.row,
+                        *tile = winograd_tiles(f->plan, 1) + f->run.column;
+    const int64_t p[2] = {phase / w->output_stride, phase % w->output_stride},
+                  column = (tile[index].origin - tile[0].origin) * w->stride;
     const winograd_range reach[2] = {winograd_reach(h, p[0]), winograd_reach(w, p[1])};
-    const winograd_range down = ry_winograd_inside(f->plan, 0, row, p[0]), along = ry_winograd_inside(f->plan, 1, tile + index, p[1]);
+    const winograd_range down = ry_winograd_inside(f->plan, 0, row, p[0]),
+                         along = ry_winograd_inside(f->plan, 1, tile + index, p[1]);
     winograd_outputs outputs = {0};
     for (int64_t i = down.first; i < down.end; i++) {
         float sums[MAX_INPUTS];
@@ -106,14 +114,16 @@ static winograd_outputs look_at(const field *f, int64_t index, int64_t phase)
     return outputs;
 }
 
-void RY_ISA_SYMBOL(winograd_find_outputs)(const winograd_plan *plan, const float *x, int64_t first, int64_t count, float *stage,
-                                          winograd_outputs *outputs)
+void RY_ISA_SYMBOL(winograd_find_outputs)(const winograd_plan *plan, const float *x, int64_t first,
+                                          int64_t count, float *stage, winograd_outputs *outputs)
 {
     const winograd_axis *w = &plan->axis[1];
     const int64_t reach = (w->points - 1) * w->step + w->classes;
     field f = {.plan = plan, .sums = stage};
     for (int64_t done = 0; done < count; done += f.run.count) {
-        f.run = ry_winograd_find_run(plan, first + done, count - done, ry_ceil_div(reach, w->stride) + w->interleave - 1, plan->run_span / w->stride);
+        f.run = ry_winograd_find_run(plan, first + done, count - done,
+                                     ry_ceil_div(reach, w->stride) + w->interleave - 1,
+                                     plan->run_span / w->stride);
         const winograd_tile *tile = winograd_tiles(plan, 1) + f.run.column;
         f.left = tile[0].origin * w->stride - w->pad;
         f.span = (tile[f.run.count - 1].origin - tile[0].origin) * w->stride + reach;
