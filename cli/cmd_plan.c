@@ -57,7 +57,7 @@ static void print_memory(const rynd_memory *memory)
            cli_word_bytes((double)memory->total).text);
 }
 
-/* Which steps take the batch in turns. */
+/* Which steps run in micro-batches. */
 static bool print_micro_batches(const decisions *d, cli_failure *failure)
 {
     rynd_step_info step, next;
@@ -66,14 +66,14 @@ static bool print_micro_batches(const decisions *d, cli_failure *failure)
         done = get_step(d, first, &step, failure);
         for (end = first + 1; done && end < step_count(d); end++) {
             done = get_step(d, end, &next, failure);
-            if (next.turns != step.turns) {
+            if (next.micro_batches != step.micro_batches) {
                 break;
             }
         }
-        if (done && step.turns > 1) {
-            printf(
-                "steps %zu to %zu take the batch in %lld turns: their tensors stay in the cache\n",
-                first + 1, end, (long long)step.turns);
+        if (done && step.micro_batches > 1) {
+            printf("steps %zu to %zu take the batch in %lld micro-batches: their tensors stay in "
+                   "the cache\n",
+                   first + 1, end, (long long)step.micro_batches);
         }
     }
     return done;
@@ -214,7 +214,7 @@ static bool print_json(const decisions *d, const char *name, const rynd_memory *
         cli_json_text(node, "problem", step.problem);
         cli_json_number(node, "flop", step.flop);
         cli_json_number(node, "bytes", step.bytes);
-        cli_json_number(node, "turns", (double)step.turns);
+        cli_json_number(node, "micro_batches", (double)step.micro_batches);
         if (!add_knobs(d, i, node, failure)) {
             cJSON_Delete(document);
             return false;

@@ -99,8 +99,8 @@ typedef struct rynd_step_info {
                              looser than what was asked for */
     double kernel_flop; /**< operations that the kernel does: fewer than `flop` in Winograd's form,
                            more where it fills whole vectors */
-    int64_t turns; /**< runs, each for a share of the batch: `problem` is one's, `flop`, `bytes` and
-                      `kernel_flop` are of all */
+    int64_t micro_batches; /**< runs, each for a share of the batch: `problem` is one's, `flop`,
+                      `bytes` and `kernel_flop` are of all */
 } rynd_step_info;
 
 RYND_API size_t rynd_plan_step_count(const rynd_plan *plan); /**< 0 for NULL */

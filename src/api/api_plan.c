@@ -63,22 +63,22 @@ rynd_status ry_api_describe(const ry_prepared *prepared, ry_arena *arena, rynd_s
         .bytes = ry_problem_bytes(problem),
         .accuracy = ry_accuracy_word(kernel->accuracy),
         .kernel_flop = prepared->counts.flop,
-        .turns = 1,
+        .micro_batches = 1,
     };
     return info->problem && info->knobs && info->fused ? RYND_OK : ry_fail_memory(error);
 }
 
-/* Of all turns: constants are the same in each. */
-static void count_micro_batches(const ry_step *step, int64_t turns, rynd_step_info *info)
+/* Of all micro-batches: constants are the same in each. */
+static void count_micro_batches(const ry_step *step, int64_t micro_batches, rynd_step_info *info)
 {
     double constants = 0;
     for (int i = 0; i < step->problem.inputs; i++) {
         constants += step->constants[i].data ? (double)ry_tensor_bytes(&step->constants[i]) : 0;
     }
-    info->turns = turns;
-    info->flop *= (double)turns;
-    info->kernel_flop *= (double)turns;
-    info->bytes += (double)(turns - 1) * (info->bytes - constants);
+    info->micro_batches = micro_batches;
+    info->flop *= (double)micro_batches;
+    info->kernel_flop *= (double)micro_batches;
+    info->bytes += (double)(micro_batches - 1) * (info->bytes - constants);
 }
 
 static rynd_status describe_steps(rynd_plan *plan, ry_error *error)
@@ -90,7 +90,8 @@ static rynd_status describe_steps(rynd_plan *plan, ry_error *error)
     for (size_t s = 0; s < plan->plan->step_count; s++) {
         const ry_step *step = &plan->plan->steps[s];
         RY_TRY(ry_api_describe(&step->prepared, &plan->texts, &plan->steps[s], error));
-        count_micro_batches(step, ry_plan_micro_batch_of(plan->plan, s)->turns, &plan->steps[s]);
+        count_micro_batches(step, ry_plan_batch_split_of(plan->plan, s)->micro_batches,
+                            &plan->steps[s]);
         plan->steps[s].name = step->name;
         plan->steps[s].op = step->source;
         plan->steps[s].reason = step->reason;

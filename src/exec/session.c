@@ -186,9 +186,9 @@ void ry_session_destroy(ry_session *session)
     ry_release(device->allocator, session);
 }
 
-static ry_place place_of(const ry_session *session, ry_spot spot, int64_t turn)
+static ry_place place_of(const ry_session *session, ry_spot spot, int64_t micro_batch)
 {
-    const size_t share = spot.turn * (size_t)turn;
+    const size_t share = spot.share * (size_t)micro_batch;
     switch (spot.home) {
     case RY_HOME_INPUT: return (ry_place){session->inputs[spot.index].buffer, share};
     case RY_HOME_CONSTANT: return (ry_place){session->plan->constants[spot.index], 0};
@@ -202,16 +202,16 @@ static ry_place place_of(const ry_session *session, ry_spot spot, int64_t turn)
 }
 
 /* Inputs and outputs may have been bound anew since the last run. */
-static void resolve_step(ry_session *session, size_t index, int64_t turn)
+static void resolve_step(ry_session *session, size_t index, int64_t micro_batch)
 {
     const ry_plan *plan = session->plan;
     const ry_step *step = &plan->steps[index];
     ry_place *place = session->bound[index].arguments;
     for (int i = 0; i < step->problem.inputs; i++) {
-        *place++ = place_of(session, step->in[i], turn);
+        *place++ = place_of(session, step->in[i], micro_batch);
     }
     for (int i = 0; i < step->problem.outputs; i++) {
-        *place++ = place_of(session, step->out[i], turn);
+        *place++ = place_of(session, step->out[i], micro_batch);
     }
 }
 
@@ -287,24 +287,26 @@ static rynd_status check_fault(const ry_session *session, size_t index, ry_error
     return status;
 }
 
-static rynd_status run_step(ry_session *session, size_t index, int64_t turn, ry_error *error)
+static rynd_status run_step(ry_session *session, size_t index, int64_t micro_batch, ry_error *error)
 {
     ry_device *device = session->plan->device;
-    resolve_step(session, index, turn);
+    resolve_step(session, index, micro_batch);
     double start = session->timing ? ry_clock_seconds() : 0;
     RY_TRY(ry_bound_launch(&session->bound[index], device, session->stream, error));
     if (session->timing) {
         RY_TRY(device->table->synchronize(session->stream, error));
-        session->times[index] = (turn ? session->times[index] : 0) + ry_clock_seconds() - start;
+        session->times[index] =
+            (micro_batch ? session->times[index] : 0) + ry_clock_seconds() - start;
     }
     return check_fault(session, index, error);
 }
 
-static rynd_status run_micro_batch(ry_session *session, const ry_micro_batch *pass, ry_error *error)
+static rynd_status run_batch_split(ry_session *session, const ry_batch_split *split,
+                                   ry_error *error)
 {
-    for (int64_t turn = 0; turn < pass->turns; turn++) {
-        for (size_t s = pass->first; s < pass->end; s++) {
-            RY_TRY(run_step(session, s, turn, error));
+    for (int64_t micro_batch = 0; micro_batch < split->micro_batches; micro_batch++) {
+        for (size_t s = split->first; s < split->end; s++) {
+            RY_TRY(run_step(session, s, micro_batch, error));
         }
     }
     return RYND_OK;
@@ -314,8 +316,8 @@ rynd_status ry_session_run(ry_session *session, ry_error *error)
 {
     const ry_plan *plan = session->plan;
     RY_TRY(read_inputs(session, error));
-    for (size_t i = 0; i < plan->micro_batch_count; i++) {
-        RY_TRY(run_micro_batch(session, &plan->passes[i], error));
+    for (size_t i = 0; i < plan->batch_split_count; i++) {
+        RY_TRY(run_batch_split(session, &plan->batch_splits[i], error));
     }
     for (size_t i = 0; i < plan->output_count; i++) {
         if (!plan->outputs[i].later) {

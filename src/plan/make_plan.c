@@ -10,7 +10,7 @@
 #include "plan/fuse_separable.h"
 #include "plan/fuse_shuffle.h"
 #include "plan/layouts.h"
-#include "plan/passes.h"
+#include "plan/micro_batches.h"
 #include "plan/split.h"
 #include "plan/steps.h"
 #include "predict/choices.h"

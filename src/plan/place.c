@@ -17,7 +17,7 @@ typedef struct placing {
     const ry_node_id *node_of_step;
     ry_uses uses;
     ry_spot *spot; /* of roots */
-    bool *whole;   /* of roots: all images are there, else those of one turn */
+    bool *whole;   /* of roots: all images are there, else those of one micro-batch */
     ry_error *error;
 } placing;
 
@@ -72,21 +72,21 @@ static rynd_status place_values(const placing *p)
     return RYND_OK;
 }
 
-/* What is made and read in one pass is there for one turn. Else it is whole, and keeps its place as
- * long as a pass that touches it takes turns. */
+/* What is made and read in one split is there for one micro-batch. Else it is whole, and keeps its
+ * place as long as a split that touches it runs in micro-batches. */
 static ry_lifetime lifetime_of(const placing *p, ry_value_id v)
 {
-    const ry_micro_batch *first = ry_plan_micro_batch_of(p->plan, p->uses.first[v]),
-                         *last = ry_plan_micro_batch_of(p->plan, p->uses.last[v]);
+    const ry_batch_split *first = ry_plan_batch_split_of(p->plan, p->uses.first[v]),
+                         *last = ry_plan_batch_split_of(p->plan, p->uses.last[v]);
     const size_t bytes = ry_plan_value_bytes(p->plan, v);
     ry_lifetime life = {.size = bytes, .first = p->uses.first[v], .last = p->uses.last[v]};
     p->whole[v] = first != last;
     if (first == last) {
-        life.size = bytes / (size_t)first->turns;
+        life.size = bytes / (size_t)first->micro_batches;
         return life;
     }
-    life.first = first->turns > 1 ? (uint32_t)first->first : life.first;
-    life.last = last->turns > 1 ? (uint32_t)(last->end - 1) : life.last;
+    life.first = first->micro_batches > 1 ? (uint32_t)first->first : life.first;
+    life.last = last->micro_batches > 1 ? (uint32_t)(last->end - 1) : life.last;
     return life;
 }
 
@@ -172,16 +172,16 @@ static rynd_status lay_out_arena(const placing *p)
     return RYND_OK;
 }
 
-static ry_spot spot_of(const placing *p, ry_value_id id, int64_t turns)
+static ry_spot spot_of(const placing *p, ry_value_id id, int64_t micro_batches)
 {
     if (id == RY_NO_VALUE) {
         return (ry_spot){0};
     }
     const ry_value_id root = p->uses.root[id];
     ry_spot spot = p->spot[root];
-    if (turns > 1 && spot.home != RY_HOME_CONSTANT &&
+    if (micro_batches > 1 && spot.home != RY_HOME_CONSTANT &&
         (spot.home != RY_HOME_ARENA || p->whole[root])) {
-        spot.turn = ry_plan_value_bytes(p->plan, root) / (size_t)turns;
+        spot.share = ry_plan_value_bytes(p->plan, root) / (size_t)micro_batches;
     }
     return spot;
 }
@@ -192,17 +192,18 @@ static rynd_status place_steps(const placing *p)
     for (size_t s = 0; s < plan->step_count; s++) {
         ry_step *step = &plan->steps[s];
         const ry_node *node = &plan->graph->nodes[p->node_of_step[s]];
-        const int64_t turns = ry_plan_micro_batch_of(plan, s)->turns;
+        const int64_t micro_batches = ry_plan_batch_split_of(plan, s)->micro_batches;
         step->in = RY_TAKE(&plan->arena, ry_spot, node->inputs);
         step->out = RY_TAKE(&plan->arena, ry_spot, node->outputs);
         if (!step->in || !step->out) {
             return ry_fail_memory(p->error);
         }
         for (int i = 0; i < node->inputs; i++) {
-            step->in[i] = packed_input(step, i) ? (ry_spot){0} : spot_of(p, node->in[i], turns);
+            step->in[i] =
+                packed_input(step, i) ? (ry_spot){0} : spot_of(p, node->in[i], micro_batches);
         }
         for (int i = 0; i < node->outputs; i++) {
-            step->out[i] = spot_of(p, node->out[i], turns);
+            step->out[i] = spot_of(p, node->out[i], micro_batches);
         }
         if (ry_op_get_class(node->op) == RY_CLASS_BOUNDED) {
             step->actual_row = (int64_t)plan->bounded_count;

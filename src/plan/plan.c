@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plan that is made: which pass a step belongs to, and its end. */
+/* A plan that is made: which split a step belongs to, and its end. */
 #include "plan/plan.h"
 
-const ry_micro_batch *ry_plan_micro_batch_of(const ry_plan *plan, size_t step)
+const ry_batch_split *ry_plan_batch_split_of(const ry_plan *plan, size_t step)
 {
-    size_t first = 0, end = plan->micro_batch_count;
+    size_t first = 0, end = plan->batch_split_count;
     while (end - first > 1) {
         const size_t middle = first + (end - first) / 2;
-        if (step < plan->passes[middle].first) {
+        if (step < plan->batch_splits[middle].first) {
             end = middle;
         } else {
             first = middle;
         }
     }
-    return &plan->passes[first];
+    return &plan->batch_splits[first];
 }
 
 void ry_plan_destroy(ry_plan *plan)

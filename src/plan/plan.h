@@ -26,13 +26,13 @@ typedef struct ry_spot {
     ry_home home;
     uint32_t index;
     size_t offset;
-    size_t turn; /* bytes from the images of one turn of a pass to those of the next */
+    size_t share; /* bytes from the images of one micro-batch to those of the next */
 } ry_spot;
 
 typedef struct ry_step {
     const char *name;   /* the node's */
     const char *source; /* its ONNX operator */
-    ry_problem problem; /* of one turn */
+    ry_problem problem; /* of one micro-batch */
     ry_prepared prepared;
     double seconds[RY_MAX_PHASES + 1]; /* predicted, of each phase of the launch on one worker */
     const ry_tensor *constants;        /* one per input: data where it is a constant */
@@ -42,12 +42,12 @@ typedef struct ry_step {
     const char *reason;   /* why this kernel */
 } ry_step;
 
-/* Steps that run one after another, `turns` times, each time for the next share of the batch
- * (passes.h). */
-typedef struct ry_micro_batch {
-    size_t first, end; /* steps */
-    int64_t turns;     /* 1: the whole batch at once */
-} ry_micro_batch;
+/* Steps that run one after another, `micro_batches` times, each time for the next share of the
+ * batch (micro_batches.h). */
+typedef struct ry_batch_split {
+    size_t first, end;     /* steps */
+    int64_t micro_batches; /* 1: the whole batch at once */
+} ry_batch_split;
 
 typedef struct ry_plan_output {
     const char *name;
@@ -66,8 +66,8 @@ typedef struct ry_plan {
     bool *channels_last; /* of each value of the graph; else it is row-major */
     size_t step_count;
     ry_step *steps;
-    size_t micro_batch_count;
-    ry_micro_batch *passes; /* all steps, in order */
+    size_t batch_split_count;
+    ry_batch_split *batch_splits; /* all steps, in order */
     size_t input_count, output_count;
     const ry_tensor *inputs; /* descriptions, row-major, in the model's order */
     const char **input_names;
@@ -106,8 +106,8 @@ typedef struct ry_plan_options {
     bool skip_packing; /* for measuring, and for commands that never run the plan */
 } ry_plan_options;
 
-/* The pass that a step belongs to. */
-const ry_micro_batch *ry_plan_micro_batch_of(const ry_plan *plan, size_t step);
+/* The batch split that a step belongs to. */
+const ry_batch_split *ry_plan_batch_split_of(const ry_plan *plan, size_t step);
 
 void ry_plan_destroy(ry_plan *plan);
 

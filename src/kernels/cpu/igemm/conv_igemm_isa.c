@@ -36,4 +36,4 @@ void RY_ISA_SYMBOL(conv_igemm_run)(const ry_cpu_launch *launch, size_t task)
                        .run = RY_ISA_SYMBOL(conv_igemm_run), .packed_inputs = 1u << 1)
 
 KERNELS(f32_igemm, ry_conv_takes_floats);
-KERNELS(i32_igemm, ry_igemm_takes_i32);
+KERNELS(i32_igemm, ry_conv_takes_i32);

@@ -7,6 +7,7 @@
 #include "kernels/cpu/igemm/igemm_bundle.h"
 #include "kernels/cpu/igemm/igemm_copy.h"
 #include "kernels/cpu/igemm/igemm_padding.h"
+#include "kernels/cpu/parts/epilogue_run.h"
 #include "machine/machine.h"
 
 #include <string.h>

@@ -179,14 +179,6 @@ typedef struct igemm_plan {
     igemm_phase phase[];
 } igemm_plan;
 
-/* A run of columns of a finished row in memory, or of pixels of a task. */
-typedef struct epilogue_run {
-    int64_t column, length, y, y_step, r, r_step;
-} epilogue_run;
-
-/* Is it a convolution of floats, forward or transposed, that a plan can be made for? */
-bool ry_conv_takes_floats(const ry_problem *problem);
-
 /* Does a tile have so few sums that a step of it reads much for each? */
 static inline bool igemm_is_small(const igemm_plan *plan)
 {

@@ -11,9 +11,6 @@
 extern const ry_knob ry_igemm_knobs[IGEMM_KNOBS];
 extern const char *const ry_igemm_modes[], *const ry_igemm_inputs[];
 
-/* Is it a convolution of int32, forward or transposed, that a plan can be made for? */
-bool ry_igemm_takes_i32(const ry_problem *problem);
-
 void ry_igemm_values(const ry_query *query, int knob, ry_knob_values *values);
 rynd_status ry_igemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 void ry_igemm_initialise(const ry_query *query, void *state);

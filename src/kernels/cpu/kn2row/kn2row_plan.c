@@ -9,6 +9,7 @@
 #include "kernels/cpu/igemm/igemm_layout.h"
 #include "kernels/cpu/igemm/igemm_prepare.h"
 #include "kernels/cpu/kn2row/kn2row_sum.h"
+#include "kernels/cpu/parts/epilogue_run.h"
 #include "kernels/form.h"
 #include "machine/machine.h"
 

@@ -73,6 +73,11 @@ bool ry_conv_has_phase_bias(const ry_problem *problem);
  */
 bool ry_conv_is_flat(const ry_conv_geometry *geometry);
 
+/* Is it a convolution, forward or transposed, all of whose tensors are floats (bias: any of them),
+ * or all int32 without residual and activation, and which has no more phases than are worth it? */
+bool ry_conv_takes_floats(const ry_problem *problem);
+bool ry_conv_takes_i32(const ry_problem *problem);
+
 /* Fills `geometry`; `phase` and `tap` have room for the counts that ry_conv_geometry_of states
  * (they may be NULL: counts only). */
 void ry_conv_geometry_of(const ry_problem *problem, ry_conv_geometry *geometry,

@@ -4,8 +4,8 @@
 #ifndef RY_KERNELS_CPU_PARTS_EPILOGUE_H
 #define RY_KERNELS_CPU_PARTS_EPILOGUE_H
 
-#include "kernels/cpu/igemm/igemm_plan.h"
 #include "kernels/cpu/parts/activation.h"
+#include "kernels/cpu/parts/epilogue_run.h"
 
 typedef struct epilogue {
     int64_t rows, columns;
@@ -26,7 +26,7 @@ typedef struct epilogue {
     ry_activation_of activation;
 } epilogue;
 
-void RY_BASE_SYMBOL(epilogue_rows)(const epilogue *finish);
+void RY_BASE_SYMBOL(epilogue_rows)(const epilogue *epilogue);
 
 /* Sums of floats [pixel][channel] to a y whose pixels are next to each other. */
 typedef struct transposed_epilogue {

@@ -5,7 +5,7 @@
 #include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
-#include "kernels/cpu/igemm/igemm_plan.h"
+#include "kernels/cpu/parts/epilogue_run.h"
 #include "kernels/cpu/staged/staged_cost.h"
 #include "kernels/form.h"
 #include "machine/machine.h"

@@ -6,7 +6,7 @@
 
 #include "plan/steps.h"
 
-/* Sets plan->passes, and makes the steps anew that get fewer images at a time. */
+/* Sets plan->batch_splits, and makes the steps anew that get fewer images at a time. */
 rynd_status ry_plan_choose_micro_batches(ry_plan *plan, ry_accuracy accuracy,
                                          const ry_node_id *node_of_step, ry_error *error);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A batch cut into turns: the same outputs as without, less memory, and only where each image goes
- * its own way. */
+/* A batch cut into micro-batches: the same outputs as without, less memory, and only where each
+ * image goes its own way. */
 #include "small_net.h"
 
 #include "device/cpu/cpu_device.h"
@@ -13,8 +13,8 @@ enum { THREADS = 2, BATCH = 6, MAX_OUTPUTS = 4, IMAGE = CHANNELS * SIDE * SIDE }
 
 /* What a plan made of a graph, and what it computed. */
 typedef struct planned {
-    int64_t turns;         /* of the pass that has most */
-    size_t values, passes; /* values: bytes of the arena but for the threads' scratch */
+    int64_t micro_batches; /* of the split that has most */
+    size_t values, splits; /* values: bytes of the arena but for the threads' scratch */
     float *y[MAX_OUTPUTS];
 } planned;
 
@@ -23,21 +23,22 @@ static void begin(small_net *n)
     small_net_begin(n, 1e12);
     n->batch = BATCH;
     n->machine.level[RYND_LEVEL_DRAM].bandwidth.all =
-        1e6; /* a turn costs nothing beside its bytes */
+        1e6; /* a micro-batch costs nothing beside its bytes */
 }
 
-static void note_passes(const ry_plan *plan, planned *p)
+static void note_splits(const ry_plan *plan, planned *p)
 {
     size_t next = 0;
-    for (size_t i = 0; i < plan->micro_batch_count; i++) {
-        const ry_micro_batch *pass = &plan->passes[i];
-        assert_int_equal(pass->first, next);
-        assert_true(pass->end > pass->first && BATCH % pass->turns == 0);
-        p->turns = pass->turns > p->turns ? pass->turns : p->turns;
-        next = pass->end;
+    for (size_t i = 0; i < plan->batch_split_count; i++) {
+        const ry_batch_split *split = &plan->batch_splits[i];
+        assert_int_equal(split->first, next);
+        assert_true(split->end > split->first && BATCH % split->micro_batches == 0);
+        p->micro_batches =
+            split->micro_batches > p->micro_batches ? split->micro_batches : p->micro_batches;
+        next = split->end;
     }
     assert_int_equal(next, plan->step_count);
-    p->passes = plan->micro_batch_count;
+    p->splits = plan->batch_split_count;
     size_t scratch = 0;
     for (size_t i = 0; i < plan->step_count; i++) {
         scratch =
@@ -67,7 +68,7 @@ static planned compute(small_net *n, size_t cache, const float *x)
                      RYND_OK);
     device->machine = &n->machine;
     assert_int_equal(ry_plan_create(device, n->plan.graph, &options, &plan, &n->error), RYND_OK);
-    note_passes(plan, &p);
+    note_splits(plan, &p);
     assert_int_equal(ry_session_create(plan, &session, &n->error), RYND_OK);
     ry_tensor input = plan->inputs[0];
     input.data = (void *)(uintptr_t)x;
@@ -105,7 +106,7 @@ static planned cut(small_net *n, size_t cache, planned *whole_plan)
         x[i] = (float)(rand() % 2001 - 1000) / 500.0f;
     }
     planned whole = compute(n, 0, x), turned = compute(n, cache, x);
-    assert_int_equal(whole.turns, 1);
+    assert_int_equal(whole.micro_batches, 1);
     for (size_t o = 0; o < n->plan.graph->output_count; o++) {
         for (int i = 0; i < BATCH * IMAGE; i++) {
             assert_true(fabsf(whole.y[o][i] - turned.y[o][i]) <=
@@ -127,7 +128,7 @@ static ry_value_id softmax(small_net *n, ry_value_id x)
     return small_net_node(n, RY_OP_softmax, &attrs, 1, &x);
 }
 
-static void a_chain_takes_turns(void **state)
+static void a_chain_runs_in_micro_batches(void **state)
 {
     (void)state;
     small_net n;
@@ -140,8 +141,8 @@ static void a_chain_takes_turns(void **state)
     planned whole;
     /* two images' input and output fit */
     const planned p = cut(&n, 4 * IMAGE * sizeof(float), &whole);
-    assert_int_equal(p.turns, BATCH / 2);
-    assert_int_equal(p.passes, 1);
+    assert_int_equal(p.micro_batches, BATCH / 2);
+    assert_int_equal(p.splits, 1);
     assert_true(p.values < whole.values);
     small_net_end(&n);
 }
@@ -154,13 +155,13 @@ static void what_fits_is_not_cut(void **state)
     assert_true(ry_graph_add_output(
         n.plan.graph,
         small_net_convolve(&n, small_net_convolve(&n, small_net_input(&n), 3, 1), 3, 1)));
-    assert_int_equal(cut(&n, 2 * BATCH * IMAGE * sizeof(float), NULL).turns, 1);
+    assert_int_equal(cut(&n, 2 * BATCH * IMAGE * sizeof(float), NULL).micro_batches, 1);
     small_net_end(&n);
 }
 
-/* Values that pass from turns to the whole and back, outputs from the middle, views, sums over far
- * branches. */
-static void passes_meet(void **state)
+/* Values that pass from micro-batches to the whole and back, outputs from the middle, views, sums
+ * over far branches. */
+static void splits_meet(void **state)
 {
     (void)state;
     small_net n;
@@ -176,7 +177,7 @@ static void passes_meet(void **state)
     v = small_net_expression(&n, "x0 + 0.5 * x1", 2, (ry_value_id[]){v, early});
     assert_true(ry_graph_add_output(n.plan.graph, small_net_pool(&n, v)));
     const planned p = cut(&n, 4 * IMAGE * sizeof(float), NULL);
-    assert_true(p.turns > 1 && p.passes > 1);
+    assert_true(p.micro_batches > 1 && p.splits > 1);
     small_net_end(&n);
 }
 
@@ -191,8 +192,8 @@ static ry_value_id scale_channels(small_net *n, ry_value_id x)
     return small_net_expression(n, "x0 * x1", 2, (ry_value_id[]){x, scale});
 }
 
-/* Constants of a step that takes turns are the same in each. */
-static void factors_of_channels_take_turns(void **state)
+/* Constants of a step that runs in micro-batches are the same in each. */
+static void factors_of_channels_run_in_micro_batches(void **state)
 {
     (void)state;
     small_net n;
@@ -200,8 +201,8 @@ static void factors_of_channels_take_turns(void **state)
     const ry_value_id v = scale_channels(&n, small_net_pool(&n, small_net_input(&n)));
     assert_true(ry_graph_add_output(n.plan.graph, small_net_pool(&n, v)));
     const planned p = cut(&n, 4 * IMAGE * sizeof(float), NULL);
-    assert_true(p.turns > 1);
-    assert_int_equal(p.passes, 1);
+    assert_true(p.micro_batches > 1);
+    assert_int_equal(p.splits, 1);
     small_net_end(&n);
 }
 
@@ -219,7 +220,7 @@ static void factors_of_images_are_not_cut(void **state)
     const ry_value_id v = small_net_pool(&n, small_net_input(&n));
     const ry_value_id scaled = small_net_expression(&n, "x0 * x1", 2, (ry_value_id[]){v, scale});
     assert_true(ry_graph_add_output(n.plan.graph, small_net_pool(&n, scaled)));
-    assert_int_equal(cut(&n, 4 * IMAGE * sizeof(float), NULL).passes, 3);
+    assert_int_equal(cut(&n, 4 * IMAGE * sizeof(float), NULL).splits, 3);
     small_net_end(&n);
 }
 
@@ -254,7 +255,7 @@ static void random_graphs(void **state)
         for (int o = 0; o < MAX_OUTPUTS; o++) {
             assert_true(ry_graph_add_output(n.plan.graph, values[count - 1 - o]));
         }
-        turned += cut(&n, (size_t)(1 + rand() % 8) * IMAGE * sizeof(float), NULL).turns > 1;
+        turned += cut(&n, (size_t)(1 + rand() % 8) * IMAGE * sizeof(float), NULL).micro_batches > 1;
         small_net_end(&n);
     }
     assert_true(turned > 20);
@@ -264,11 +265,11 @@ int main(void)
 {
     srand(11);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_chain_takes_turns),
+        cmocka_unit_test(a_chain_runs_in_micro_batches),
         cmocka_unit_test(what_fits_is_not_cut),
-        cmocka_unit_test(passes_meet),
+        cmocka_unit_test(splits_meet),
         cmocka_unit_test(factors_of_images_are_not_cut),
-        cmocka_unit_test(factors_of_channels_take_turns),
+        cmocka_unit_test(factors_of_channels_run_in_micro_batches),
         cmocka_unit_test(random_graphs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,9 +3,9 @@
  * the steps in their order.
  *
  * A step that gets `images` at a time reads and writes the cache where its images fit into it, else
- * memory; its weights come once a turn. Where the number changes from step to step, what is alive
- * there is stored whole, and passes through memory on its way. */
-#include "plan/passes.h"
+ * memory; its weights come once for each micro-batch. Where the number changes from step to step,
+ * what is alive there is stored whole, and passes through memory on its way. */
+#include "plan/micro_batches.h"
 
 #include "plan/uses.h"
 #include "predict/predict.h"
@@ -28,7 +28,7 @@ typedef struct cutting {
         *least)[MAX_CHOICES]; /* bytes of the steps before and this one, if it takes that choice */
     uint8_t (*before)[MAX_CHOICES]; /* the choice of the step before it */
     size_t kept;                    /* bytes that stay in the caches between steps */
-    double turn;                    /* what a turn of a step costs besides, in bytes */
+    double each;                    /* what a micro-batch of a step costs besides, in bytes */
 } cutting;
 
 enum {
@@ -117,10 +117,11 @@ static double step_cost(const cutting *c, size_t step, int choice)
         return choice ? INFINITY : 0;
     }
     const double image = image_bytes(c, node);
-    const int64_t turns = c->batch / c->images[choice];
+    const int64_t micro_batches = c->batch / c->images[choice];
     const double moved =
         image * (double)c->images[choice] > (double)c->kept ? image * (double)c->batch : 0;
-    return moved + (double)turns * (constant_bytes(c, &c->plan->steps[step], node) + c->turn);
+    return moved +
+           (double)micro_batches * (constant_bytes(c, &c->plan->steps[step], node) + c->each);
 }
 
 static void find_in_bounds(const cutting *c)
@@ -157,15 +158,16 @@ static void extend(const cutting *c, size_t step)
     }
 }
 
-static void add_micro_batch(ry_plan *plan, size_t step, int64_t turns)
+static void add_batch_split(ry_plan *plan, size_t step, int64_t micro_batches)
 {
-    assert(plan->passes);
-    ry_micro_batch *last =
-        plan->micro_batch_count ? &plan->passes[plan->micro_batch_count - 1] : NULL;
-    if (last && last->turns == turns) {
+    assert(plan->batch_splits);
+    ry_batch_split *last =
+        plan->batch_split_count ? &plan->batch_splits[plan->batch_split_count - 1] : NULL;
+    if (last && last->micro_batches == micro_batches) {
         last->end = step + 1;
     } else {
-        plan->passes[plan->micro_batch_count++] = (ry_micro_batch){step, step + 1, turns};
+        plan->batch_splits[plan->batch_split_count++] =
+            (ry_batch_split){step, step + 1, micro_batches};
     }
 }
 
@@ -186,9 +188,10 @@ static void trace(const cutting *c, uint8_t *chosen)
 static void list_choices(cutting *c)
 {
     c->images[c->choices++] = c->batch;
-    for (int64_t turns = 2; turns <= c->batch && c->choices < MAX_CHOICES; turns++) {
-        if (c->batch % turns == 0) {
-            c->images[c->choices++] = c->batch / turns;
+    for (int64_t micro_batches = 2; micro_batches <= c->batch && c->choices < MAX_CHOICES;
+         micro_batches++) {
+        if (c->batch % micro_batches == 0) {
+            c->images[c->choices++] = c->batch / micro_batches;
         }
     }
 }
@@ -215,7 +218,7 @@ static rynd_status cut(cutting *c, ry_accuracy accuracy, ry_arena *scratch, ry_e
             RY_TRY(ry_plan_make_step(plan, node_of(c, s), accuracy, c->images[chosen[s]],
                                      &plan->steps[s], error));
         }
-        add_micro_batch(plan, s, c->batch / c->images[chosen[s]]);
+        add_batch_split(plan, s, c->batch / c->images[chosen[s]]);
     }
     return RYND_OK;
 }
@@ -240,17 +243,17 @@ rynd_status ry_plan_choose_micro_batches(ry_plan *plan, ry_accuracy accuracy,
                  .node_of_step = node_of_step,
                  .batch = batch_of(plan->graph),
                  .kept = ry_machine_kept_bytes(machine)};
-    plan->passes = RY_TAKE(&plan->arena, ry_micro_batch, plan->step_count);
-    if (!plan->passes) {
+    plan->batch_splits = RY_TAKE(&plan->arena, ry_batch_split, plan->step_count);
+    if (!plan->batch_splits) {
         return ry_fail_memory(error);
     }
     if (c.batch <= 1 || plan->step_count == 0 || c.kept == 0) {
         for (size_t s = 0; s < plan->step_count; s++) {
-            add_micro_batch(plan, s, 1);
+            add_batch_split(plan, s, 1);
         }
         return RYND_OK;
     }
-    c.turn = RY_STEP_SECONDS * machine->level[RYND_LEVEL_DRAM].bandwidth.all;
+    c.each = RY_STEP_SECONDS * machine->level[RYND_LEVEL_DRAM].bandwidth.all;
     ry_arena scratch;
     ry_arena_init(&scratch, plan->device->allocator);
     const rynd_status status = cut(&c, accuracy, &scratch, error);
