@@ -53,8 +53,8 @@ typedef struct side {
     int varies;                          /* no input is constant */
     library library;
     rynd_context *context;
-    rynd_op *op[MAX_COPIES]; /* they take turns: where they are many, their weights come from memory
-                                as a network's do */
+    /* they take turns: where they are many, their weights come from memory as a network's do */
+    rynd_op *op[MAX_COPIES];
     int ops, next;
     const void *inputs[MAX_OPERANDS];
     void *outputs[MAX_OPERANDS];

@@ -183,8 +183,8 @@ static bool measure(const cli_setup *setup, const devices_settings *settings, ry
     }
     *file = NULL;
     sigset_t before;
-    cli_ending_hold(&before); /* the library removes what it writes aside, but not when the process
-                                 ends meanwhile */
+    /* the library removes what it writes aside, but not when the process ends meanwhile */
+    cli_ending_hold(&before);
     const rynd_status status = rynd_context_keep_machine(setup->context, machine, file);
     cli_ending_release(&before);
     if (status == RYND_ERROR_ARGUMENT) {

@@ -26,8 +26,8 @@ bool cli_tensor_copy_of(const rynd_tensor *from, cli_tensor *copy, cli_failure *
 /* Steps through all elements in row-major order:
  *   for (cli_walk w = cli_walk_begin(t); w.left > 0; cli_walk_next(&w, t)) use(w.offset) */
 typedef struct cli_walk {
-    int64_t left,
-        offset; /* elements yet to come, this one included; its place in elements from data */
+    /* elements yet to come, this one included; its place in elements from data */
+    int64_t left, offset;
     int64_t index[RYND_MAX_RANK];
 } cli_walk;
 

@@ -13,8 +13,8 @@
 static bool decode(tjhandle handle, const cli_bytes *bytes, const char *name,
                    const cli_image_check *check, cli_image *image, cli_failure *failure)
 {
-    int width = 0, height = 0, sampling,
-        colours = 0; /* a file of tables only leaves them as they are, and is no failure */
+    /* a file of tables only leaves them as they are, and is no failure */
+    int width = 0, height = 0, sampling, colours = 0;
     if (tjDecompressHeader3(handle, bytes->data, bytes->size, &width, &height, &sampling,
                             &colours) != 0) {
         return cli_fail(failure, "'%s' is not a readable JPEG: %s", name, tjGetErrorStr2(handle));

@@ -25,8 +25,8 @@ static const char *kind_of(mode_t mode)
 static bool fail_open(const char *path, int cause, cli_failure *failure)
 {
     struct stat info;
-    if (stat(path, &info) == 0 &&
-        S_ISSOCK(info.st_mode)) { /* which open() calls "no such device or address" */
+    /* which open() calls "no such device or address" */
+    if (stat(path, &info) == 0 && S_ISSOCK(info.st_mode)) {
         return cli_fail(failure, "'%s' is a socket; a regular file is needed", path);
     }
     return cli_fail(failure, "cannot open '%s': %s", path, strerror(cause));

@@ -19,9 +19,8 @@ cJSON *cli_json_object_in(cJSON *array);
 void cli_json_text(cJSON *object, const char *key, const char *text);
 void cli_json_number(cJSON *object, const char *key, double value);
 void cli_json_shape(cJSON *object, const rynd_tensor *tensor);
-void cli_json_value(cJSON *array,
-                    const rynd_value_info *info); /* {"name", "shape", "dtype"}: open dims are
-                                                     strings, a shape of unknown rank is null */
+/* {"name", "shape", "dtype"}: open dims are strings, a shape of unknown rank is null */
+void cli_json_value(cJSON *array, const rynd_value_info *info);
 void cli_json_memory(cJSON *object, const char *key, const rynd_memory *memory);
 /* Prints on standard output and frees. */
 bool cli_json_print(cJSON *document, cli_failure *failure);

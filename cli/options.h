@@ -84,8 +84,8 @@ typedef struct cli_common {
     cli_settings settings;
     int64_t batch; /* 0: not given */
     bool json, quiet, verbose, help;
-    cli_level
-        level; /* what is said on standard error, by --quiet, --verbose or RYND_LOG: notes.h */
+    /* what is said on standard error, by --quiet, --verbose or RYND_LOG: notes.h */
+    cli_level level;
 } cli_common;
 
 typedef struct cli_command {

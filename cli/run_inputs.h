@@ -19,8 +19,9 @@ typedef struct cli_input {
 typedef struct cli_inputs {
     cli_input *items;
     size_t count;
-    char **plain; /* names that arrays of an archive may have instead: those that an archive of
-                     outputs would give them */
+    /* names that arrays of an archive may have instead: those that an archive of outputs would
+     * give them */
+    char **plain;
     rynd_tensor *views; /* one for each item, for rynd_plan_options */
 } cli_inputs;
 

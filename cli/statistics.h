@@ -13,8 +13,8 @@ typedef struct cli_samples {
 
 typedef struct cli_statistics {
     size_t n;
-    double mean, variance, median, min,
-        max; /* the variance is the sample's (n-1); 0 for one sample */
+    /* the variance is the sample's (n-1); 0 for one sample */
+    double mean, variance, median, min, max;
 } cli_statistics;
 
 bool cli_samples_add(cli_samples *samples, double seconds); /* false: out of memory */

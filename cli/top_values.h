@@ -11,9 +11,10 @@ typedef struct cli_top_value {
 } cli_top_value;
 
 typedef struct cli_top_values {
-    int64_t rows, row; /* the first dimension of a tensor of rank 2 or more (1 otherwise), and the
-                          elements behind one of it */
-    int64_t top;       /* as asked, at most `row` */
+    /* the first dimension of a tensor of rank 2 or more (1 otherwise), and the elements behind
+     * one of it */
+    int64_t rows, row;
+    int64_t top;          /* as asked, at most `row` */
     cli_top_value *items; /* [rows][top], largest first; among equals the lower index; NaN last */
 } cli_top_values;
 

@@ -20,9 +20,9 @@ cli_word cli_word_seconds(double seconds);             /* "12.3 ms" */
 cli_word cli_word_bytes(double bytes);                 /* "45.2 MiB" */
 cli_word cli_word_count(double count);                 /* "138.4 M" */
 cli_word cli_word_rate(double rate, const char *unit); /* "97.1 Gflop/s"; decimal prefixes */
-cli_shape_text
-cli_shape_of_tensor(const rynd_tensor *tensor); /* "[1, 3, 224, 224]"; a scalar is "[]" */
-cli_shape_text cli_shape_of_value(
-    const rynd_value_info *info); /* "[batch, 3, 224, 224]"; "[...]" when the rank is not known */
+/* "[1, 3, 224, 224]"; a scalar is "[]" */
+cli_shape_text cli_shape_of_tensor(const rynd_tensor *tensor);
+/* "[batch, 3, 224, 224]"; "[...]" when the rank is not known */
+cli_shape_text cli_shape_of_value(const rynd_value_info *info);
 
 #endif

@@ -43,15 +43,17 @@ typedef struct rynd_context_options {
     size_t size;
     const char *device; /**< "cpu"; NULL: "cpu" */
     unsigned threads;   /**< 0: RYND_THREADS, or as many as the process may run on */
-    const char *isa; /**< best instruction set to use ("generic", "neon", "avx2", "avx512"); NULL:
-                        RYND_ISA, or the machine's best */
+    /** best instruction set to use ("generic", "neon", "avx2", "avx512"); NULL: RYND_ISA, or the
+     * machine's best */
+    const char *isa;
     const rynd_allocator *allocator; /**< copied; NULL: the C library's */
     rynd_parallel_for parallel_for;  /**< NULL: a pool of the context's own */
     void *parallel_for_user;
     rynd_log log; /**< NULL: silent */
     void *log_user;
-    const char *profile; /**< file of the machine to plan for, of any machine (rynd/machine.h);
-                            NULL: RYND_PROFILE, the one that is kept, or what is built in */
+    /** file of the machine to plan for, of any machine (rynd/machine.h); NULL: RYND_PROFILE, the
+     * one that is kept, or what is built in */
+    const char *profile;
 } rynd_context_options;
 
 /** Makes a context. options NULL: all defaults. Fails with ARGUMENT (unknown device or isa),
@@ -69,9 +71,10 @@ typedef struct rynd_device_info {
     const char *name;   /**< "AMD EPYC 7763" */
     const char *isa;    /**< "avx512" */
     unsigned threads;
-    unsigned cores;      /**< that the process may use */
-    const char *profile; /**< the file of the machine that plans are made for; NULL: there was none,
-                            built-in rates are used */
+    unsigned cores; /**< that the process may use */
+    /** the file of the machine that plans are made for; NULL: there was none, built-in rates are
+     * used */
+    const char *profile;
 } rynd_device_info;
 
 /** Fails with ARGUMENT. */

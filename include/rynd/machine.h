@@ -56,14 +56,15 @@ typedef struct rynd_machine {
     unsigned vector_bytes;     /**< of a vector of `isa` */
     unsigned vector_registers; /**< of `isa` */
     unsigned line_bytes;       /**< of a cache line */
-    size_t
-        huge_page_bytes; /**< of a page that large blocks are given when they ask for it; 0: none */
-    rynd_rate f32, bf16, int8; /**< operations a second, a product and a sum counted as two; bf16,
-                                  int8: summed in float32, int32 */
+    /** of a page that large blocks are given when they ask for it; 0: none */
+    size_t huge_page_bytes;
+    /** operations a second, a product and a sum counted as two; bf16, int8: summed in float32,
+     * int32 */
+    rynd_rate f32, bf16, int8;
     rynd_memory_level level[RYND_LEVELS];
     double task_seconds; /**< of taking a task */
-    double
-        region_seconds; /**< of sending all threads into a step and waiting for the last of them */
+    /** of sending all threads into a step and waiting for the last of them */
+    double region_seconds;
     double disturbance; /**< of a measurement: the share of its time that other work took, 0 to 1 */
 } rynd_machine;
 
@@ -80,8 +81,8 @@ typedef void (*rynd_progress)(void *user, double done);
  * wanted to 0. */
 typedef struct rynd_measure_options {
     size_t size;
-    double seconds; /**< to take at most; one round of all figures, a second or two, is taken in any
-                       case. 0: 28 */
+    /** to take at most; one round of all figures, a second or two, is taken in any case. 0: 28 */
+    double seconds;
     rynd_progress progress; /**< NULL: nobody is told */
     void *user;
 } rynd_measure_options;

@@ -55,8 +55,9 @@ typedef struct rynd_model_info {
     const char *name, *producer;
     int64_t ir_version, opset;
     int64_t parameters; /**< elements of all initializers */
-    int64_t macs; /**< multiply-adds, with open dims taken as 1 where nothing else is known; -1 when
-                     a shape needs data */
+    /** multiply-adds, with open dims taken as 1 where nothing else is known; -1 when a shape
+     * needs data */
+    int64_t macs;
     size_t node_count;     /**< ONNX nodes */
     size_t operator_count; /**< different ONNX operators: rynd_model_operator */
 } rynd_model_info;
@@ -82,11 +83,10 @@ typedef struct rynd_node_info {
 RYND_API size_t rynd_model_node_count(const rynd_model *model); /**< 0 for NULL */
 /** Fails with ARGUMENT when index is out of range. */
 RYND_API rynd_status rynd_model_node(const rynd_model *model, size_t index, rynd_node_info *info);
-RYND_API const char *
-rynd_model_node_input(const rynd_model *model, size_t node,
-                      int index); /**< NULL when out of range, or model is NULL */
-RYND_API const char *rynd_model_node_output(const rynd_model *model, size_t node,
-                                            int index); /**< likewise */
+/** NULL when out of range, or model is NULL */
+RYND_API const char *rynd_model_node_input(const rynd_model *model, size_t node, int index);
+/** likewise */
+RYND_API const char *rynd_model_node_output(const rynd_model *model, size_t node, int index);
 /** Type and shape of any value of the graph, by name. Fails with ARGUMENT, NOT_FOUND. */
 RYND_API rynd_status rynd_model_value(const rynd_model *model, const char *name,
                                       rynd_value_info *info);

@@ -26,8 +26,8 @@ typedef struct rynd_op_options {
     /** Bit i: input i is constant, too, though its `data` is NULL. Such an operator can be looked
      * at, not run: nothing is packed. Bits of inputs that the problem does not have do nothing. */
     unsigned constants;
-    const rynd_setting *settings; /**< as in rynd_plan_options, for the operator's name or NULL;
-                                     NULL when setting_count is 0 */
+    /** as in rynd_plan_options, for the operator's name or NULL; NULL when setting_count is 0 */
+    const rynd_setting *settings;
     size_t setting_count;
 } rynd_op_options;
 

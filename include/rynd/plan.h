@@ -50,8 +50,8 @@ typedef struct rynd_plan_options {
      * `data` is not NULL and there are at most 32 elements, the plan takes the content as known and
      * holds for it only: shapes that depend on it are planned now. */
     const rynd_tensor *inputs;
-    int64_t batch; /**< at least 1: the first dim of every input whose first dim is open; 0: not
-                      given */
+    /** at least 1: the first dim of every input whose first dim is open; 0: not given */
+    int64_t batch;
     int without_weights; /**< 1: do not pack weights; the plan can be looked at, not run */
     /** NULL when setting_count is 0. Fails with NOT_FOUND (no such step or kernel), UNSUPPORTED
      * (the kernel does not take the step), ARGUMENT (the message lists the knobs, or the legal
@@ -93,14 +93,17 @@ typedef struct rynd_step_info {
     const char *layout_in, *layout_out;
     const char *fused; /**< "bias relu add"; "" */
     const char *reason;
-    double flop,
-        bytes; /**< of the operator's definition: operations, and each operand moved once */
-    const char *accuracy; /**< the class that the kernel holds: "strict", "near32", ...; never
-                             looser than what was asked for */
-    double kernel_flop; /**< operations that the kernel does: fewer than `flop` in Winograd's form,
-                           more where it fills whole vectors */
-    int64_t micro_batches; /**< runs, each for a share of the batch: `problem` is one's, `flop`,
-                      `bytes` and `kernel_flop` are of all */
+    /** of the operator's definition: operations, and each operand moved once */
+    double flop, bytes;
+    /** the class that the kernel holds: "strict", "near32", ...; never looser than what was
+     * asked for */
+    const char *accuracy;
+    /** operations that the kernel does: fewer than `flop` in Winograd's form, more where it
+     * fills whole vectors */
+    double kernel_flop;
+    /** runs, each for a share of the batch: `problem` is one's, `flop`, `bytes` and
+     * `kernel_flop` are of all */
+    int64_t micro_batches;
 } rynd_step_info;
 
 RYND_API size_t rynd_plan_step_count(const rynd_plan *plan); /**< 0 for NULL */
@@ -111,10 +114,11 @@ typedef struct rynd_knob {
     size_t size; /**< set by the caller to sizeof(rynd_knob) */
     const char *name;
     char value[32];
-    char values[256]; /**< "pixels, gathered, rows"; those that exceed the room are left out for
-                         "..." */
-    int main; /**< 1: forms of the kernel differ in it, and tuning tries its values; 0: it follows
-                 from the others unless it is set */
+    /** "pixels, gathered, rows"; those that exceed the room are left out for "..." */
+    char values[256];
+    /** 1: forms of the kernel differ in it, and tuning tries its values; 0: it follows from the
+     * others unless it is set */
+    int main;
 } rynd_knob;
 
 /** How many there are; 0 for NULL and out of range. */

@@ -24,8 +24,8 @@ typedef struct ry_cpu_info {
     unsigned line;                 /* bytes of a cache line */
     size_t huge_page; /* bytes of a page that memory gets when it asks for it; 0: none */
     ry_isa isa;       /* the best */
-    bool vnni, avx512_bf16,
-        amx_bf16; /* amx_bf16: whether or not the system lets this process use it */
+    /* amx_bf16: whether or not the system lets this process use it */
+    bool vnni, avx512_bf16, amx_bf16;
 } ry_cpu_info;
 
 /* Asks the system for the use of AMX's tiles where the CPU has them, for the whole process, which

@@ -32,8 +32,8 @@ static bool is_unseen(uint32_t code)
  * continuation, so nothing behind it is read. */
 static size_t decode(const unsigned char *text, uint32_t *code)
 {
-    static const uint32_t least[] = {0, 0, 0x80, 0x800,
-                                     0x10000}; /* a longer form of a smaller number is refused */
+    /* a longer form of a smaller number is refused */
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     const size_t length = text[0] < 0x80   ? 1
                           : text[0] < 0xc0 ? 0
                           : text[0] < 0xe0 ? 2

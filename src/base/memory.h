@@ -17,16 +17,16 @@
 #define RY_ALIGNMENT 64
 
 typedef struct ry_allocator {
-    void *(*allocate)(void *user, size_t size,
-                      size_t alignment);       /* NULL when exhausted; size is never 0 */
+    /* NULL when exhausted; size is never 0 */
+    void *(*allocate)(void *user, size_t size, size_t alignment);
     void (*release)(void *user, void *memory); /* NULL is allowed */
     void *user;
 } ry_allocator;
 
 extern const ry_allocator ry_system_allocator; /* aligned_alloc and free */
 
-void *ry_allocate(const ry_allocator *allocator,
-                  size_t size); /* aligned to RY_ALIGNMENT; not cleared */
+/* aligned to RY_ALIGNMENT; not cleared */
+void *ry_allocate(const ry_allocator *allocator, size_t size);
 void *ry_allocate_array(const ry_allocator *allocator, size_t count, size_t size); /* cleared */
 void ry_release(const ry_allocator *allocator, void *memory);
 
@@ -38,9 +38,8 @@ typedef struct ry_arena {
 
 void ry_arena_init(ry_arena *arena, const ry_allocator *allocator);
 void ry_arena_free(ry_arena *arena);
-void *ry_arena_take(ry_arena *arena, size_t count,
-                    size_t size); /* count*size cleared bytes, aligned to 16; NULL when exhausted; 0
-                                     bytes give a valid pointer */
+/* count*size cleared bytes, aligned to 16; NULL when exhausted; 0 bytes give a valid pointer */
+void *ry_arena_take(ry_arena *arena, size_t count, size_t size);
 void *ry_arena_take_aligned(ry_arena *arena, size_t size); /* the same, aligned to RY_ALIGNMENT */
 char *ry_arena_string(ry_arena *arena, const char *text, size_t length); /* a NUL-terminated copy */
 char *ry_arena_format(ry_arena *arena, const char *format, ...)

@@ -32,8 +32,8 @@ void ry_number_print(double number, char text[RY_NUMBER_SIZE])
         snprintf(text, RY_NUMBER_SIZE, "%s", isnan(number) ? "nan" : number < 0 ? "-inf" : "inf");
         return;
     }
-    for (int digits = 6; digits <= 17;
-         digits++) { /* 17 digits tell every double from its neighbours */
+    /* 17 digits tell every double from its neighbours */
+    for (int digits = 6; digits <= 17; digits++) {
         snprintf(text, RY_NUMBER_SIZE, "%.*g", digits, number);
         if (strtod(text, NULL) == number) {
             break;

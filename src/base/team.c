@@ -58,8 +58,8 @@ struct ry_team {
     slot slots[SLOTS];
     _Alignas(RY_ALIGNMENT) atomic_uint sleepers; /* helpers */
     atomic_bool stop;
-    atomic_llong
-        short_job; /* when the last job began that was too short to wake sleepers, in nanoseconds */
+    /* when the last job began that was too short to wake sleepers, in nanoseconds */
+    atomic_llong short_job;
     bool crowded;
     const ry_allocator *allocator;
     pthread_mutex_t lock;
@@ -233,8 +233,8 @@ static void wake_helpers(ry_team *team, size_t wanted)
     if (sleepers == 0) {
         return;
     }
-    pthread_mutex_lock(
-        &team->lock); /* a helper that is about to sleep has looked for work under it */
+    /* a helper that is about to sleep has looked for work under it */
+    pthread_mutex_lock(&team->lock);
     pthread_mutex_unlock(&team->lock);
     if (wanted >= sleepers) {
         pthread_cond_broadcast(&team->work);

@@ -37,8 +37,8 @@ typedef struct ry_launch {
     ry_program program;
     int phases;
     const size_t *tasks;
-    const double
-        *seconds; /* of each phase on one worker, as far as it is known; 0 or NULL: not known */
+    /* of each phase on one worker, as far as it is known; 0 or NULL: not known */
+    const double *seconds;
     int argument_count;
     const ry_place *arguments;
     void **resolved; /* room for argument_count pointers, for the device's use during the launch */
@@ -81,11 +81,11 @@ typedef struct ry_device_table {
 struct ry_device {
     const ry_device_table *table;
     const ry_allocator *allocator;
-    unsigned isa;         /* cpu: a ry_isa, the best that it runs */
-    unsigned planned_isa; /* that plans are made for: of another machine it may be better, and they
-                             are only looked at */
-    bool host_memory;     /* buffers are host memory: buffer_wrap does not copy, and buffer_address
-                             gives pointers */
+    unsigned isa; /* cpu: a ry_isa, the best that it runs */
+    /* that plans are made for: of another machine it may be better, and they are only looked at */
+    unsigned planned_isa;
+    /* buffers are host memory: buffer_wrap does not copy, and buffer_address gives pointers */
+    bool host_memory;
     const struct rynd_machine *machine; /* what it offers; as long as the device */
     unsigned workers; /* how many workers a launch may use at once: scratch is sized by it */
     char name[64];

@@ -93,8 +93,8 @@ typedef struct ry_expr_parameter {
 rynd_status ry_expr_parse(const char *text, const ry_expr_parameter *parameters,
                           int parameter_count, ry_arena *arena, const ry_expr **program,
                           ry_error *error);
-const char *ry_expr_print(const ry_expr *program,
-                          ry_arena *arena); /* parses back to an equal program */
+/* parses back to an equal program */
+const char *ry_expr_print(const ry_expr *program, ry_arena *arena);
 bool ry_expr_equal(const ry_expr *a, const ry_expr *b);
 
 /* Whether `program` is `text` for some numbers in place of its parameters; if so, gives the numbers
@@ -127,11 +127,9 @@ double ry_expr_scalar_f64(ry_expr_code code, double a, double b, double c);
 int64_t ry_expr_scalar_int(ry_expr_code code, ry_dtype dtype, int64_t a, int64_t b);
 bool ry_expr_same_number(double a, double b); /* zeros of two signs are two numbers, NaN is one */
 /* cast and saturate of one value. */
-int64_t ry_expr_wrap(
-    ry_dtype dtype,
-    int64_t value); /* integers of the type's width, sign- or zero-extended; bool: value != 0 */
-int64_t ry_expr_to_int(
-    ry_dtype dtype, double value,
-    bool round); /* clamped to the range; truncates, or rounds half to even; NaN gives 0 */
+/* integers of the type's width, sign- or zero-extended; bool: value != 0 */
+int64_t ry_expr_wrap(ry_dtype dtype, int64_t value);
+/* clamped to the range; truncates, or rounds half to even; NaN gives 0 */
+int64_t ry_expr_to_int(ry_dtype dtype, double value, bool round);
 
 #endif

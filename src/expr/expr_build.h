@@ -30,8 +30,8 @@ typedef struct ry_expr_builder {
 
 enum { RY_EXPR_FREE, RY_EXPR_UNREDUCED, RY_EXPR_REDUCED };
 
-bool ry_expr_builder_init(ry_expr_builder *builder,
-                          const ry_allocator *allocator); /* false: out of memory */
+/* false: out of memory */
+bool ry_expr_builder_init(ry_expr_builder *builder, const ry_allocator *allocator);
 void ry_expr_builder_free(ry_expr_builder *builder);
 
 int ry_expr_build_input(ry_expr_builder *builder, int index);

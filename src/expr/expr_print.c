@@ -162,8 +162,8 @@ const char *ry_expr_print(const ry_expr *program, ry_arena *arena)
                    ? program->code[i].index + 1
                    : used;
     }
-    if (used < program->inputs) { /* the last input is not used: it is named, so that it is there
-                                     when the text is read */
+    /* the last input is not used: it is named, so that it is there when the text is read */
+    if (used < program->inputs) {
         snprintf(text, sizeof text, "unused = x%d; ", program->inputs - 1);
         put(&p, text);
         names++;

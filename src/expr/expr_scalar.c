@@ -141,9 +141,8 @@ int64_t ry_expr_to_int(ry_dtype dtype, double value, bool round)
     bool is_signed = ry_dtype_get_kind(dtype) == RY_KIND_SIGNED;
     double whole = round ? nearbyint(value) : trunc(value);
     double low = is_signed ? -ldexp(1, bits - 1) : 0;
-    double beyond =
-        ldexp(1, is_signed ? bits - 1 : bits); /* the largest value plus one: exact in f64, which
-                                                  the value itself may not be */
+    /* the largest value plus one: exact in f64, which the value itself may not be */
+    double beyond = ldexp(1, is_signed ? bits - 1 : bits);
     if (whole >= beyond) {
         return is_signed ? (int64_t)(((uint64_t)1 << (bits - 1)) - 1)
                          : (int64_t)(UINT64_MAX >> (64 - bits));

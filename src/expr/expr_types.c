@@ -94,8 +94,8 @@ static rynd_status backward(const ry_expr *program, int i, ry_dtype *types, ry_e
     }
     if (class == RY_EXPR_CLASS_NONE) {
         if (in->code == RY_EXPR_cast || in->code == RY_EXPR_saturate) {
-            push_down(program, in->operand[0], RY_f64,
-                      types); /* a constant keeps all its digits until it is cast */
+            /* a constant keeps all its digits until it is cast */
+            push_down(program, in->operand[0], RY_f64, types);
         }
         return RYND_OK;
     }

@@ -25,19 +25,20 @@ typedef uint32_t ry_value_id;
 typedef uint32_t ry_node_id;
 
 typedef struct ry_value {
-    const char
-        *name; /* as in the model; unique; made-up ones hold a '/' after the name they come from */
+    /* as in the model; unique; made-up ones hold a '/' after the name they come from */
+    const char *name;
     ry_dtype dtype;       /* RY_NONE: not known */
     ry_shape shape;       /* rank -1: not known */
     const void *constant; /* row-major data, or NULL: the value is computed or an input */
     ry_node_id producer;  /* RY_NO_NODE: a constant or an input */
-    uint32_t uses;    /* how often the nodes' inputs and the graph's outputs name it; kept by the
-                         functions below */
+    /* how often the nodes' inputs and the graph's outputs name it; kept by the functions below */
+    uint32_t uses;
     uint32_t outputs; /* how often the graph's outputs do */
     bool bounded;     /* the shape is an upper bound: the extent depends on data */
     bool folded;      /* a constant that planning made of others: the model has a node for it */
-    bool unaligned; /* a large constant whose address is no multiple of its element's size: read it
-                       with memcpy, or copy it */
+    /* a large constant whose address is no multiple of its element's size: read it with memcpy,
+     * or copy it */
+    bool unaligned;
 } ry_value;
 
 typedef struct ry_node {
@@ -94,8 +95,8 @@ ry_value_id ry_graph_add_constant(ry_graph *graph, const char *name, ry_dtype dt
 /* Asks for a constant of so many bytes, for folding and rewrites, which leave things as they are
  * when the allowance is spent. */
 bool ry_graph_spend(ry_graph *graph, int64_t bytes);
-void *ry_graph_constant_data(ry_graph *graph,
-                             ry_value_id value); /* only for constants made with data NULL */
+/* only for constants made with data NULL */
+void *ry_graph_constant_data(ry_graph *graph, ry_value_id value);
 ry_value_id ry_graph_add_i64s(ry_graph *graph, const char *name, int64_t count,
                               const int64_t *numbers); /* a 1-D constant; count -1: a scalar */
 ry_value_id ry_graph_add_scalar(ry_graph *graph, ry_dtype dtype, double number);
@@ -127,19 +128,18 @@ void ry_graph_replace_values(ry_graph *graph, const ry_value_id *with);
 rynd_status ry_graph_compact(ry_graph *graph, ry_error *error);
 
 /* Looking. */
-ry_value_id ry_graph_find(const ry_graph *graph,
-                          const char *name); /* RY_NO_VALUE when there is none; constant time */
+/* RY_NO_VALUE when there is none; constant time */
+ry_value_id ry_graph_find(const ry_graph *graph, const char *name);
 bool ry_graph_is_output(const ry_graph *graph, ry_value_id value);
-int ry_graph_use_count(const ry_graph *graph,
-                       ry_value_id value); /* nodes' inputs and graph outputs */
-ry_tensor ry_graph_tensor(
-    const ry_graph *graph,
-    ry_value_id value); /* row-major; data is the constant's or NULL; dtype none for RY_NO_VALUE */
+/* nodes' inputs and graph outputs */
+int ry_graph_use_count(const ry_graph *graph, ry_value_id value);
+/* row-major; data is the constant's or NULL; dtype none for RY_NO_VALUE */
+ry_tensor ry_graph_tensor(const ry_graph *graph, ry_value_id value);
 
 /* Symbols. ry_dim_* compute with numbers when both are numbers and otherwise make the symbol of the
  * expression; equal texts are equal symbols. */
-int64_t ry_graph_symbol(ry_graph *graph, const char *text,
-                        size_t length); /* negative; 0 when out of memory */
+/* negative; 0 when out of memory */
+int64_t ry_graph_symbol(ry_graph *graph, const char *text, size_t length);
 const char *ry_graph_symbol_text(const ry_graph *graph, int64_t dim);
 /* What ry_dim_* give when the result does not fit int64 or is negative, a divisor is 0, or memory
  * is out; it goes through further ry_dim_*. */
@@ -156,8 +156,8 @@ int64_t ry_dim_ceil_div(ry_graph *graph, int64_t a, int64_t b);
  * symbol), divisor at least 1. */
 int64_t ry_dim_affine(ry_graph *graph, int64_t dim, int64_t offset, int64_t divisor);
 int64_t ry_dim_unknown(ry_graph *graph); /* a fresh symbol "?k" */
-bool ry_dim_is_unknown(const ry_graph *graph,
-                       int64_t dim); /* a symbol of ry_dim_unknown, or an expression with one */
+/* a symbol of ry_dim_unknown, or an expression with one */
+bool ry_dim_is_unknown(const ry_graph *graph, int64_t dim);
 /* "1x3xHxW" for messages. */
 const char *ry_shape_text(const ry_graph *graph, const ry_shape *shape, char *buffer, size_t size);
 

@@ -126,8 +126,8 @@ ry_infer_result ry_infer_op_arg_reduce(ry_infer *infer)
     RY_INFER_TRY(ry_infer_axis(infer, a->axis, shape.rank, &axis));
     int64_t count = 1;
     for (int d = 0; d < shape.rank; d++) {
-        count *=
-            d == axis || shape.dim[d] != 0; /* no result, no need for something to choose from */
+        /* no result, no need for something to choose from */
+        count *= d == axis || shape.dim[d] != 0;
     }
     if (shape.dim[axis] == 0 && count) {
         return ry_infer_bad(infer, 0, "has no elements along axis %d to choose from", axis);

@@ -114,9 +114,8 @@ static int64_t symbolic_positions(ry_graph *graph, const ry_window *w, ry_window
 
 ry_infer_result ry_infer_positions(ry_infer *infer, ry_window *window, int i, int64_t *out)
 {
-    static const int64_t LARGEST =
-        (int64_t)1
-        << 60; /* with pads and a window, whose numbers are below 2^31, sums stay below 2^63 */
+    /* with pads and a window, whose numbers are below 2^31, sums stay below 2^63 */
+    static const int64_t LARGEST = (int64_t)1 << 60;
     ry_window_axis *axis = &window->axis[i];
     if (axis->in > LARGEST) {
         return ry_infer_bad(infer, 0, "has %lld along dim %d, more than any tensor can have",

@@ -33,8 +33,8 @@ RY_REWRITES(RY_REWRITE)
 rynd_status ry_graph_rewrite(ry_graph *graph, ry_error *error);
 
 /* For the rewrites. */
-ry_node *ry_rewrite_producer(const ry_graph *graph,
-                             ry_value_id value); /* NULL: an input, a constant or absent */
+/* NULL: an input, a constant or absent */
+ry_node *ry_rewrite_producer(const ry_graph *graph, ry_value_id value);
 /* The node that makes `value`, if it is an `op` and nobody else uses the value. */
 ry_node *ry_rewrite_inner(const ry_graph *graph, ry_value_id value, ry_op op);
 bool ry_rewrite_is_expr(const ry_node *node, const struct ry_expr *program);

@@ -13,8 +13,9 @@ enum { MIN_PRODUCTS = 2 };
 
 typedef struct widening {
     ry_graph *graph;
-    ry_value_id *wide; /* of each value: its float32 form, itself once its type was changed,
-                          RY_NO_VALUE where nobody asked */
+    /* of each value: its float32 form, itself once its type was changed, RY_NO_VALUE where
+     * nobody asked */
+    ry_value_id *wide;
     ry_error *error;
 } widening;
 

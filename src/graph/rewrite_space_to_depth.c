@@ -15,10 +15,10 @@ enum { MAX_SLICES = 64 };
 
 typedef struct parts {
     ry_value_id x;
-    ry_ints step;         /* of each dim of x */
-    int slices;           /* the product of the steps */
-    int slot[MAX_SLICES]; /* the number in the concatenation of the slice that begins at b: b
-                             row-major */
+    ry_ints step; /* of each dim of x */
+    int slices;   /* the product of the steps */
+    /* the number in the concatenation of the slice that begins at b: b row-major */
+    int slot[MAX_SLICES];
 } parts;
 
 /* Where a value of slices of slices begins in what was cut first, and its steps. */

@@ -15,9 +15,10 @@
 
 typedef struct ry_shuffle_conv {
     ry_node_id conv, shuffle;
-    ry_attrs attrs;         /* of the transposed convolution */
-    ry_shape weights, bias; /* its constants; bias of rank 0: there is none, of rank 1: one a
-                               channel, of rank 3: one a channel and phase */
+    ry_attrs attrs; /* of the transposed convolution */
+    /* its constants; bias of rank 0: there is none, of rank 1: one a channel, of rank 3: one a
+     * channel and phase */
+    ry_shape weights, bias;
 } ry_shuffle_conv;
 
 /* Is node `shuffle` a depth_to_space whose input a fitting convolution makes for it alone? */

@@ -11,8 +11,9 @@ void ry_kernel_cpu_program(const void *call, void *const *arguments, int phase, 
     void *const *memory = out + prepared->problem->outputs;
     void *packed =
         prepared->packs ? (char *)memory[1] + ry_prepared_own_packed(prepared) : memory[0];
-    _Alignas(RY_ALIGNMENT) char nothing; /* where a kernel without scratch would find it: adding a
-                                            worker's 0 bytes to NULL is undefined */
+    /* where a kernel without scratch would find it: adding a worker's 0 bytes to NULL is
+     * undefined */
+    _Alignas(RY_ALIGNMENT) char nothing;
     const ry_cpu_launch launch = {
         .problem = prepared->problem,
         .prepared = prepared,

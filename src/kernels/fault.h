@@ -14,9 +14,9 @@
 #include "problem/problem.h"
 
 typedef struct ry_fault {
-    uint64_t found; /* 1 + the number's position in its input, in row-major order; 0: nothing was
-                       found */
-    int64_t value;  /* an unsigned number's bits, where the input's type is u64 */
+    /* 1 + the number's position in its input, in row-major order; 0: nothing was found */
+    uint64_t found;
+    int64_t value;       /* an unsigned number's bits, where the input's type is u64 */
     int64_t least, most; /* what was expected, both included */
     int32_t input;       /* of the problem: where the number is stored */
     int32_t axis;  /* of the problem's first input: what the bounds are of; -1: of its elements */

@@ -42,8 +42,9 @@ struct ry_kernel;
 typedef struct ry_knob {
     const char *name;
     const char *const *words; /* of the values 0, 1, ...; NULL: they are numbers */
-    bool main; /* forms differ in it; the others follow from these, the problem and the machine,
-                  unless they are set */
+    /* forms differ in it; the others follow from these, the problem and the machine, unless they
+     * are set */
+    bool main;
 } ry_knob;
 
 /* The values of a kernel's knobs, in its order. A form whose knobs are all set is complete. */
@@ -122,9 +123,9 @@ typedef struct ry_prepared {
  * problem's inputs, its outputs, then packed weights, workspace and scratch, in this order. */
 typedef struct ry_kernel_call {
     const ry_prepared *prepared;
-    int64_t (*actual)[RY_MAX_RANK]; /* BOUNDED operators write the outputs' real dims here; NULL
-                                       otherwise */
-    ry_fault *fault;                /* zero before the launch; NULL: nobody asks */
+    /* BOUNDED operators write the outputs' real dims here; NULL otherwise */
+    int64_t (*actual)[RY_MAX_RANK];
+    ry_fault *fault; /* zero before the launch; NULL: nobody asks */
 } ry_kernel_call;
 
 /* What a CPU kernel sees of a task. */
@@ -151,24 +152,24 @@ typedef struct ry_simd {
 } ry_simd;
 
 typedef struct ry_kernel {
-    const char *
-        name; /* conv_fwd_f32_igemm_avx512: symbol, wisdom key, test name and bench label at once */
+    /* conv_fwd_f32_igemm_avx512: symbol, wisdom key, test name and bench label at once */
+    const char *name;
     const char *family; /* conv_fwd_f32_igemm: the same method, whatever the instruction set */
     ry_op op;
     ry_device_kind device;
     ry_isa isa;
     ry_accuracy accuracy;
-    bool reference; /* the definition, element by element: taken where nothing else takes the
-                       problem */
+    /* the definition, element by element: taken where nothing else takes the problem */
+    bool reference;
     ry_simd simd;
     const ry_knob *knobs;
     int knob_count;
     bool (*applicable)(const ry_problem *problem);
-    void (*values)(const ry_query *query, int knob,
-                   ry_knob_values *values); /* NULL where there are no knobs */
+    /* NULL where there are no knobs */
+    void (*values)(const ry_query *query, int knob, ry_knob_values *values);
     rynd_status (*prepare)(const ry_query *query, ry_prepared *prepared, ry_error *error);
-    void (*initialise)(const ry_query *query,
-                       void *state); /* of a complete form; NULL where there is none */
+    /* of a complete form; NULL where there is none */
+    void (*initialise)(const ry_query *query, void *state);
     void (*pack)(const ry_cpu_launch *launch, size_t task); /* NULL: nothing is packed */
     void (*run)(const ry_cpu_launch *launch, size_t task);
     unsigned packed_inputs; /* bit i: input i is packed */

@@ -46,8 +46,9 @@ typedef struct ry_bound {
     ry_kernel_call call;
     ry_fault fault;
     size_t tasks[RY_MAX_PHASES + 1];
-    ry_place *arguments; /* inputs, outputs, packed, workspace, scratch: set those that a run needs,
-                            at any time between runs */
+    /* inputs, outputs, packed, workspace, scratch: set those that a run needs, at any time
+     * between runs */
+    ry_place *arguments;
     ry_launch launch;
 } ry_bound;
 

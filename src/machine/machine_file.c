@@ -280,8 +280,9 @@ static void make_folders(const char *path)
     snprintf(folder, sizeof folder, "%s", path);
     for (char *at = strchr(folder + 1, '/'); at; at = strchr(at + 1, '/')) {
         *at = 0;
-        mkdir(folder, 0777); /* one that is there already is as good; what fails otherwise shows
-                                when the file is opened */
+        /* one that is there already is as good; what fails otherwise shows when the file is
+         * opened */
+        mkdir(folder, 0777);
         *at = '/';
     }
 }

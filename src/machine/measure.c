@@ -132,10 +132,8 @@ static void measure_figure(measurement *m, figure *f, int round)
         make_ring(m->data + task * f->share, f->share);
     }
     if (f->what == READING) {
-        memset(
-            m->data, 0,
-            f->tasks *
-                f->share); /* addresses read as numbers are subnormal ones, which are slow to sum */
+        /* addresses read as numbers are subnormal ones, which are slow to sum */
+        memset(m->data, 0, f->tasks * f->share);
     }
     if (f->rounds == 0) {
         calibrate(m, f);

@@ -122,8 +122,8 @@ static rynd_status add_initializers(builder *b)
         ry_tensor_record tensor;
         const rynd_status status =
             ry_reader_tensor(b->reader, b->proto.initializer.at[i], "", &b->graph->arena, &tensor);
-        if (status == RYND_ERROR_OUT_OF_MEMORY) { /* all else names its tensor where it is found;
-                                                     this may come before its name is read */
+        /* all else names its tensor where it is found; this may come before its name is read */
+        if (status == RYND_ERROR_OUT_OF_MEMORY) {
             ry_error_prefix(b->reader->error, "initializer %zu%s%s%s: ", i,
                             *tensor.name ? " ('" : "", tensor.name, *tensor.name ? "')" : "");
         }

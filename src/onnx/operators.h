@@ -31,14 +31,16 @@
 typedef uint32_t ry_dtype_set;
 
 typedef struct ry_attribute_spec {
-    const char *name; /* ONNX's; NULL: ends the list; "": not an attribute of ONNX, `field` always
-                         takes the default */
+    /* ONNX's; NULL: ends the list; "": not an attribute of ONNX, `field` always takes the
+     * default */
+    const char *name;
     ry_attribute_type type;
     bool required;
-    const char *field; /* of the graph operator's attributes; "": read by the row's function, or an
-                          expression's parameter; NULL: ignored */
-    double number;     /* the default of a number */
-    const char *text;  /* the default of a string */
+    /* of the graph operator's attributes; "": read by the row's function, or an expression's
+     * parameter; NULL: ignored */
+    const char *field;
+    double number;    /* the default of a number */
+    const char *text; /* the default of a string */
 } ry_attribute_spec;
 
 typedef struct ry_import ry_import;
@@ -88,24 +90,22 @@ ry_value_id ry_import_out(ry_import *import, int i);
 const ry_value *ry_import_value(const ry_import *import, ry_value_id value);
 ry_dtype ry_import_dtype(const ry_import *import, ry_value_id value); /* RY_NONE: not known */
 int ry_import_rank(ry_import *import, ry_value_id value); /* fails when it is not known */
-int64_t ry_import_dim(ry_import *import, ry_value_id value,
-                      int axis); /* fails when it is no number */
+/* fails when it is no number */
+int64_t ry_import_dim(ry_import *import, ry_value_id value, int axis);
 /* A constant's or folded value's content; false when it is not known now. */
 bool ry_import_ints_of(ry_import *import, ry_value_id value, ry_ints *numbers);
 bool ry_import_scalar_of(ry_import *import, ry_value_id value, double *number);
 
 /* Attributes, by ONNX name, with the row's default. */
-const ry_attribute_record *
-ry_import_attribute(const ry_import *import,
-                    const char *name); /* NULL when the node does not have it */
+/* NULL when the node does not have it */
+const ry_attribute_record *ry_import_attribute(const ry_import *import, const char *name);
 int64_t ry_import_int(ry_import *import, const char *name);
 double ry_import_float(ry_import *import, const char *name);
 const char *ry_import_text(ry_import *import, const char *name);
 ry_ints ry_import_ints(ry_import *import, const char *name);
 ry_floats ry_import_floats(ry_import *import, const char *name);
-ry_dtype
-ry_import_type(ry_import *import,
-               const char *name); /* an int attribute that is a TensorProto.DataType; 0: RY_NONE */
+/* an int attribute that is a TensorProto.DataType; 0: RY_NONE */
+ry_dtype ry_import_type(ry_import *import, const char *name);
 rynd_status ry_import_check_attributes(ry_import *import);
 /* Defaults of `op` with the row's fields filled in. */
 ry_attrs ry_import_attrs(ry_import *import, ry_op op);
@@ -129,9 +129,8 @@ ry_value_id ry_emit_expr(ry_import *import, const char *text, const ry_expr_para
                          const ry_value_id *in, ry_value_id to);
 ry_value_id ry_emit_expr1(ry_import *import, const char *text, ry_value_id x0);
 ry_value_id ry_emit_expr2(ry_import *import, const char *text, ry_value_id x0, ry_value_id x1);
-ry_value_id
-ry_emit_cast(ry_import *import, ry_value_id x, ry_dtype dtype,
-             ry_value_id to); /* x itself when it has the type and `to` is RY_NO_VALUE */
+/* x itself when it has the type and `to` is RY_NO_VALUE */
+ry_value_id ry_emit_cast(ry_import *import, ry_value_id x, ry_dtype dtype, ry_value_id to);
 ry_value_id ry_emit_reshape(ry_import *import, ry_value_id x, int rank, const int64_t *dim);
 void ry_emit_identity(ry_import *import, ry_value_id x, int output);
 ry_value_id ry_emit_constant(ry_import *import, ry_dtype dtype, const ry_shape *shape,

@@ -121,9 +121,9 @@ static double own_work(const ry_graph *graph, const ry_node *node)
     case RY_OP_pool: return window_work(graph, node);
     case RY_OP_lrn: return (double)node->attrs.lrn.size * elements_of(graph, node->out[0]);
     case RY_OP_nms:
-        return elements_of(graph, node->in[0]) *
-               elements_of(graph, node->in[1]); /* each box beside each */
-    case RY_OP_roi_align: return INFINITY;      /* as much as the regions' content says */
+        /* each box beside each */
+        return elements_of(graph, node->in[0]) * elements_of(graph, node->in[1]);
+    case RY_OP_roi_align: return INFINITY; /* as much as the regions' content says */
     default: return 0;
     }
 }

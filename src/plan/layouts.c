@@ -22,10 +22,10 @@ typedef struct layouts {
     ry_accuracy accuracy;
     ry_arena arena; /* until the choice is made */
     bool *channels; /* of each value: has it any (channels.h)? */
-    bool *matters;  /* is it computed or read while running, has it channels, and do its two layouts
-                       differ? */
-    bool *free;     /* may it are in either? */
-    bool *labels;   /* of vertices: channels last */
+    /* is it computed or read while running, has it channels, and do its two layouts differ? */
+    bool *matters;
+    bool *free;         /* may it are in either? */
+    bool *labels;       /* of vertices: channels last */
     ry_value_id *other; /* the same value in the other layout; RY_NO_VALUE: not made */
     ry_node_id nodes;   /* before copies are added */
     ry_value_id values; /* likewise */
@@ -36,8 +36,8 @@ typedef struct layouts {
     int operand_count;
     uint32_t *listed; /* of each value: the number of the last list that it was put into */
     uint32_t lists;
-    ry_value_id
-        *instead; /* of each value: what the node in hand takes for it; RY_NO_VALUE: itself */
+    /* of each value: what the node in hand takes for it; RY_NO_VALUE: itself */
+    ry_value_id *instead;
     ry_error *error;
 } layouts;
 

@@ -93,8 +93,8 @@ static rynd_status list_outputs(ry_plan *plan, size_t model_outputs, const char 
     for (size_t i = 0; i < model_outputs || next < graph->output_count; i++) {
         ry_plan_output *output = &plan->outputs[i];
         output->later = i < model_outputs && late[i];
-        output->rest =
-            (uint32_t)(i - next); /* those before it that are not in the graph are in the rest */
+        /* those before it that are not in the graph are in the rest */
+        output->rest = (uint32_t)(i - next);
         if (output->later) {
             output->name = names[i];
         } else {

@@ -36,9 +36,9 @@ typedef struct mapping {
     size_t count, placed; /* of items */
     rank *order;          /* largest first */
     uint32_t leaves;      /* of the tree: a power of two, above every step */
-    uint32_t *alive; /* of each node of the tree: who is alive during all of its steps, and not of
-                        its parent's */
-    uint32_t *begun; /* of each step: who begins there */
+    /* of each node of the tree: who is alive during all of its steps, and not of its parent's */
+    uint32_t *alive;
+    uint32_t *begun;     /* of each step: who begins there */
     uint64_t *any_begun; /* a bit a step: so that long lives pass over steps where nothing begins */
     link *links;
     size_t link_count, link_capacity;

@@ -22,10 +22,11 @@ typedef struct cutting {
     int64_t batch;
     int choices;
     int64_t images[MAX_CHOICES]; /* at a time: the batch, then its divisors, falling */
-    double *alive; /* after each step: bytes that are made up to it and read behind it, where they
-                      do not fit into the cache */
-    double (
-        *least)[MAX_CHOICES]; /* bytes of the steps before and this one, if it takes that choice */
+    /* after each step: bytes that are made up to it and read behind it, where they do not fit
+     * into the cache */
+    double *alive;
+    /* bytes of the steps before and this one, if it takes that choice */
+    double (*least)[MAX_CHOICES];
     uint8_t (*before)[MAX_CHOICES]; /* the choice of the step before it */
     size_t kept;                    /* bytes that stay in the caches between steps */
     double each;                    /* what a micro-batch of a step costs besides, in bytes */

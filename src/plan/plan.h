@@ -78,11 +78,11 @@ typedef struct ry_plan {
     ry_buffer **constants;
     ry_buffer *packed; /* packed weights, one buffer; NULL when none */
     size_t packed_size, constant_size;
-    size_t arena_size, workspace_offset,
-        scratch_offset; /* activations, then workspace, then scratch of every worker */
+    /* activations, then workspace, then scratch of every worker */
+    size_t arena_size, workspace_offset, scratch_offset;
     size_t bounded_count;
-    ry_graph
-        *rest; /* NULL: the plan is complete. Its inputs are named like the outputs that feed it */
+    /* NULL: the plan is complete. Its inputs are named like the outputs that feed it */
+    ry_graph *rest;
     double seconds;               /* that making it took */
     struct ry_choices *choices;   /* kernels chosen so far, while it is made */
     struct ry_settings *settings; /* the caller's own choices, while it is made */

@@ -52,8 +52,8 @@ static rynd_status collect_boundary(ry_graph *graph, const bool *later, ry_graph
 static rynd_status divide(ry_graph *graph, const bool *later, ry_graph *rest, ry_error *error)
 {
     size_t outputs = graph->output_count;
-    const ry_value_id *output =
-        rest->outputs; /* the clone's copy: it keeps its content while both lists are made anew */
+    /* the clone's copy: it keeps its content while both lists are made anew */
+    const ry_value_id *output = rest->outputs;
     rest->input_count = 0;
     ry_graph_clear_outputs(rest);
     ry_graph_clear_outputs(graph);

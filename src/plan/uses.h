@@ -6,11 +6,11 @@
 #include "plan/plan.h"
 
 typedef struct ry_uses {
-    ry_value_id
-        *root; /* of each value: that whose memory an alias (aliases.h) shares; itself otherwise */
-    uint32_t *first, *last; /* of roots: the step that makes it, and the last that reads it; 0 where
-                               there is none */
-    bool *made;             /* of roots: a step makes it */
+    /* of each value: that whose memory an alias (aliases.h) shares; itself otherwise */
+    ry_value_id *root;
+    /* of roots: the step that makes it, and the last that reads it; 0 where there is none */
+    uint32_t *first, *last;
+    bool *made; /* of roots: a step makes it */
 } ry_uses;
 
 /* For the plan's steps; the arrays are in the plan's arena. */

@@ -20,8 +20,8 @@ void ry_predict_phases(const ry_prepared *prepared, const ry_machine *machine,
 typedef struct ry_choice {
     ry_prepared prepared; /* without its state; kernel NULL: no kernel takes the problem */
     double seconds;       /* predicted, on all cores */
-    const ry_kernel
-        *next; /* the best of another family, and its time; NULL: there is none but references */
+    /* the best of another family, and its time; NULL: there is none but references */
+    const ry_kernel *next;
     double next_seconds;
 } ry_choice;
 

@@ -53,8 +53,8 @@ static inline bool ry_problem_has_output(const ry_problem *problem, int i)
  *
  * A parsed problem is whole and its sizes are bounded (bytes below 2^62); that a generic one's
  * shapes fit together is checked by ry_problem_check (graph/infer.h). */
-const char *ry_problem_print(const ry_problem *problem,
-                             ry_arena *arena); /* NULL when out of memory */
+/* NULL when out of memory */
+const char *ry_problem_print(const ry_problem *problem, ry_arena *arena);
 rynd_status ry_problem_parse(const char *text, ry_arena *arena, ry_problem *problem,
                              ry_error *error);
 /* The same problem: empty window lists are all ones (pads: zeros), strides of dims of size 1 and

@@ -308,10 +308,8 @@ static rynd_status make_geometry(const brief *b, geometry *g, ry_error *error)
     make_attrs(b, g);
     ry_window w = ry_window_of_attrs(b->op, &g->attrs, b->spatial, g->x.dim + 2, g->x.dim + 2,
                                      g->weights.dim + 2);
-    w.direction =
-        turned
-            ? RY_direction_bwd_data
-            : RY_direction_fwd; /* whichever is asked for, y has the extents of the one forward */
+    /* whichever is asked for, y has the extents of the one forward */
+    w.direction = turned ? RY_direction_bwd_data : RY_direction_fwd;
     for (int i = 0; i < b->spatial; i++) {
         RY_TRY(output_size(b, &w, i, &g->y.dim[2 + i], error));
     }

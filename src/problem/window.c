@@ -185,8 +185,8 @@ ry_window_axis ry_window_mirror(const ry_window_axis *axis)
 
 ry_window_axis ry_window_exchange(const ry_window_axis *axis)
 {
-    const int64_t met = (axis->out - 1) * axis->stride +
-                        ry_window_reach(axis); /* what no position's tap meets is cropped */
+    /* what no position's tap meets is cropped */
+    const int64_t met = (axis->out - 1) * axis->stride + ry_window_reach(axis);
     return (ry_window_axis){.in = axis->in,
                             .out = axis->taps,
                             .taps = axis->out,

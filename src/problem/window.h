@@ -21,9 +21,10 @@
 typedef struct ry_window_axis {
     int64_t in, out, taps;
     int64_t stride, dilation;
-    int64_t pad, pad_end;   /* before and behind `in`; negative: cropped */
-    int64_t output_padding; /* of bwd_data: elements at the end of `in` (and its padding) beyond the
-                               last position's last tap */
+    int64_t pad, pad_end; /* before and behind `in`; negative: cropped */
+    /* of bwd_data: elements at the end of `in` (and its padding) beyond the last position's last
+     * tap */
+    int64_t output_padding;
 } ry_window_axis;
 
 typedef struct ry_window {

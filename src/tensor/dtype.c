@@ -99,8 +99,8 @@ uint16_t ry_f32_to_f16(float value)
     if (magnitude >= 0x477ff000u) { /* 65520 and above round to infinity */
         return (uint16_t)(sign | 0x7c00u);
     }
-    if (magnitude < 0x38800000u) { /* below 2^-14: adding 0.5 leaves the rounded multiple of 2^-24
-                                      in the low bits */
+    /* below 2^-14: adding 0.5 leaves the rounded multiple of 2^-24 in the low bits */
+    if (magnitude < 0x38800000u) {
         uint32_t rounded = float_bits(bits_float(magnitude) + 0.5f) - float_bits(0.5f);
         return (uint16_t)(sign | rounded);
     }
@@ -186,8 +186,8 @@ static uint64_t double_to_u64(double value)
     if (value >= 0x1p64) {
         return UINT64_MAX;
     }
-    return value >= 0x1p63 ? (uint64_t)value
-                           : (uint64_t)double_to_i64(value); /* NaN takes the second way */
+    /* NaN takes the second way */
+    return value >= 0x1p63 ? (uint64_t)value : (uint64_t)double_to_i64(value);
 }
 
 int64_t ry_get_i64(ry_dtype dtype, const void *data, int64_t index)

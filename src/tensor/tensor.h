@@ -32,8 +32,8 @@ ry_shape ry_tensor_shape(const ry_tensor *tensor);
 int64_t ry_tensor_count(const ry_tensor *tensor);
 size_t ry_tensor_bytes(const ry_tensor *tensor);      /* of the elements, without gaps */
 bool ry_tensor_is_row_major(const ry_tensor *tensor); /* strides of dims of size 1 do not matter */
-bool ry_tensor_is_channels_last(
-    const ry_tensor *tensor); /* likewise; true for both when the two agree */
+/* likewise; true for both when the two agree */
+bool ry_tensor_is_channels_last(const ry_tensor *tensor);
 const char *ry_layout_name(const ry_tensor *tensor); /* "nchw", "nhwc" or "strided" */
 bool ry_tensor_present(const ry_tensor *tensor);     /* dtype is not RY_NONE */
 

@@ -100,8 +100,8 @@ int grammar_operand(grammar *g, ry_dtype_set types, int min_rank, int max_rank);
 int grammar_like(grammar *g, int x, int rank, const int64_t *dim, grammar_content content);
 /* A list of numbers as i64 (rank 1; count -1: a scalar): shapes, axes, pads. */
 int grammar_list(grammar *g, int count, const int64_t *numbers);
-int grammar_floats(grammar *g, int count,
-                   const float *numbers); /* f32, rank 1; count -1: a scalar */
+/* f32, rank 1; count -1: a scalar */
+int grammar_floats(grammar *g, int count, const float *numbers);
 int grammar_scalar(grammar *g, ry_dtype dtype, double number);
 /* A dim or the rank of an input or initializer becomes another, where a mistake is due. */
 void grammar_spoil_value(grammar *g, int x);

@@ -58,8 +58,8 @@ static void make_prelu(grammar *g, grammar_node *node)
     const int x = grammar_operand(g, node->row->types, 1, 4);
     const grammar_value v = *grammar_value_of(g, x);
     const int64_t dim[4] = {v.rank > 1 ? v.dim[1] : 1, 1, 1, 1};
-    const int slopes =
-        v.rank > 1 && node->row->last >= 7 ? v.rank - 1 : 1; /* the old one takes a vector */
+    /* the old one takes a vector */
+    const int slopes = v.rank > 1 && node->row->last >= 7 ? v.rank - 1 : 1;
     grammar_add_input(node, x);
     grammar_add_input(node, grammar_new(g, v.dtype, slopes, dim, CONTENT_POSITIVE, 0));
 }

@@ -97,8 +97,8 @@ static const grammar_value *find_value(const grammar *g, const char *name)
 /* False where an input is too large to have content. */
 static bool take_inputs(model_case *c)
 {
-    const bool tell =
-        chance(&c->g->c, 40); /* the plan knows small inputs' content, and holds for it alone */
+    /* the plan knows small inputs' content, and holds for it alone */
+    const bool tell = chance(&c->g->c, 40);
     for (size_t i = 0; i < rynd_model_input_count(c->model); i++) {
         rynd_value_info info = {.size = sizeof info};
         const grammar_value *v =

@@ -26,8 +26,8 @@ typedef struct reference_options {
 typedef struct reference_run {
     ry_graph *graph; /* inputs bound; the caller's, who frees it */
     reference_level *level;
-    bool certain; /* false: a shape or an index hangs on a rounded number, and what comes behind was
-                     not run */
+    /* false: a shape or an index hangs on a rounded number, and what comes behind was not run */
+    bool certain;
     bool too_large; /* beyond the limits: likewise */
     double flop;
 } reference_run;

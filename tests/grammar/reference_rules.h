@@ -16,11 +16,11 @@ typedef enum rule_kind {
 
 typedef struct rule {
     rule_kind kind;
-    unsigned
-        steering; /* inputs whose content decides shapes or places: bit i; these must be exact */
+    /* inputs whose content decides shapes or places: bit i; these must be exact */
+    unsigned steering;
     unsigned deciding; /* outputs that are decisions, though the others are not */
-    unsigned finite;   /* inputs that must be finite for anything to be known (docs/accuracy.md,
-                          docs/operators.md) */
+    /* inputs that must be finite for anything to be known (docs/accuracy.md, docs/operators.md) */
+    unsigned finite;
 } rule;
 
 rule reference_rule(const ry_graph *graph, const ry_node *node);

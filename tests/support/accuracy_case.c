@@ -46,6 +46,7 @@ const char *const accuracy_problems[] = {
     "conv c=56 h=21 w=19 k=24 r=7 s=5 pad=3,2 stride=2",
     "conv c=24 h=14 w=13 k=20 r=6 s=2 pad=2",
     "conv c=48 h=12 w=11 k=24 r=3 s=3 pad=1", /* eight points of Winograd's form on both axes */
+    /* weights of 24 bits, and streams, are for 2 MiB and more */
     "convt c=48 h=12 w=11 k=24 r=3 s=3 pad=1",
     "convt c=6 h=12 w=11 k=18 r=3 s=3 pad=1",
     "convt c=24 h=12 w=11 k=24 r=4 s=4 pad=1 groups=24",
@@ -54,9 +55,7 @@ const char *const accuracy_problems[] = {
     "matmul x0=33x300:f32 x1=50x300:f32 y0=33x50:f32 trans_b=1",
     "matmul x0=1x1000:f32 x1=64x1000:f32 y0=1x64:f32 trans_b=1",
     "matmul x0=1x1000:f32 x1=1000x64:f32 y0=1x64:f32",
-    "matmul x0=2x1030:f32 x1=511x1030:f32 y0=2x511:f32 trans_b=1", /* weights of 24 bits, and
-                                                                      streams, are for 2 MiB and
-                                                                      more */
+    "matmul x0=2x1030:f32 x1=511x1030:f32 y0=2x511:f32 trans_b=1",
     "matmul x0=6x1030:f32 x1=511x1030:f32 y0=6x511:f32 trans_b=1",
     NULL,
 };
@@ -390,8 +389,8 @@ accuracy_error accuracy_case_compare(const accuracy_case *c, const float *result
 
 double accuracy_case_allowed(const accuracy_case *c, ry_accuracy accuracy)
 {
-    const double rounding =
-        0x1p-24; /* of the result itself: where the direct sum happens to be exact */
+    /* of the result itself: where the direct sum happens to be exact */
+    const double rounding = 0x1p-24;
     /* where results are no more than steps of 2^-149, a transform multiplies a step by the largest
      * of its factors */
     const double near = c->data == ACCURACY_SUBNORMAL || c->data == ACCURACY_TINY ? 256 : 32;
@@ -399,9 +398,8 @@ double accuracy_case_allowed(const accuracy_case *c, ry_accuracy accuracy)
     case RY_ACCURACY_strict: return fmax(2 * c->direct_error.rms, rounding);
     case RY_ACCURACY_near32: return fmax(near * c->direct_error.rms, 1e-5);
     default:
-        return fmax(
-            2 * c->rounded_error.rms,
-            0x1p-7); /* what rounding two operands to eight digits makes of a product at worst */
+        /* what rounding two operands to eight digits makes of a product at worst */
+        return fmax(2 * c->rounded_error.rms, 0x1p-7);
     }
 }
 

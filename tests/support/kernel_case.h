@@ -38,11 +38,11 @@ typedef struct kernel_case {
     const ry_form *form; /* in which they run; NULL: as they choose */
     unsigned constants;  /* inputs that kernels may take as constant; all at first */
     int inputs, outputs;
-    ry_tensor in[CASE_OPERANDS],
-        out[CASE_OPERANDS]; /* row-major, with data; outputs hold what the last run gave */
-    int64_t actual[CASE_OPERANDS]
-                  [RY_MAX_RANK]; /* of BOUNDED operators, by the last run; -1 where not told */
-    ry_arena arena;              /* what a parsed problem's attributes point to */
+    /* row-major, with data; outputs hold what the last run gave */
+    ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
+    /* of BOUNDED operators, by the last run; -1 where not told */
+    int64_t actual[CASE_OPERANDS][RY_MAX_RANK];
+    ry_arena arena; /* what a parsed problem's attributes point to */
 } kernel_case;
 
 void kernel_case_begin(kernel_case *c, ry_op op);
@@ -54,8 +54,8 @@ void kernel_case_parse(kernel_case *c, const char *problem);
 /* Operands: shape is "2x3x5x5", or "" for a scalar. */
 void kernel_case_values(kernel_case *c, ry_dtype dtype, const char *shape,
                         const double *values); /* as many as the shape has */
-void kernel_case_random(kernel_case *c, ry_dtype dtype, const char *shape,
-                        uint64_t seed); /* floats in [-1, 1), integers in [-4, 4] or [0, 8] */
+/* floats in [-1, 1), integers in [-4, 4] or [0, 8] */
+void kernel_case_random(kernel_case *c, ry_dtype dtype, const char *shape, uint64_t seed);
 /* Element i is (i * step % modulus - modulus / 2) * scale: a table of expected values stays
  * reproducible. */
 void kernel_case_pattern(kernel_case *c, ry_dtype dtype, const char *shape, int step, int modulus,

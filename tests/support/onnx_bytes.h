@@ -22,10 +22,10 @@ void put_text(onnx_bytes *m, unsigned field, const char *text);
 void put_message(onnx_bytes *m, unsigned field, onnx_bytes inner);
 
 /* Messages. Lists of names are separated by commas; an empty name is an absent input. */
-onnx_bytes make_tensor(const char *name, int data_type, int rank,
-                       const int64_t *dims); /* without data */
-onnx_bytes make_floats(const char *name, int rank, const int64_t *dims,
-                       const float *numbers); /* raw_data */
+/* without data */
+onnx_bytes make_tensor(const char *name, int data_type, int rank, const int64_t *dims);
+/* raw_data */
+onnx_bytes make_floats(const char *name, int rank, const int64_t *dims, const float *numbers);
 onnx_bytes make_node(const char *op, const char *inputs, const char *outputs);
 void add_int_attribute(onnx_bytes *node, const char *name, int64_t number);
 void add_ints_attribute(onnx_bytes *node, const char *name, int count, const int64_t *numbers);

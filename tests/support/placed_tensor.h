@@ -22,8 +22,8 @@ enum { GUARD = 64, FILL = 0xA5 };
 typedef struct lie {
     const char *name;
     bool reversed; /* the first dim is innermost */
-    int64_t
-        gap; /* elements from one to the next along the innermost dim; and as many between lines */
+    /* elements from one to the next along the innermost dim; and as many between lines */
+    int64_t gap;
     unsigned backwards; /* bit i: dim i runs to lower addresses */
     size_t odd;         /* bytes that the first one is off its alignment */
     unsigned repeated;  /* bit i: dim i has stride 0; for inputs only */

@@ -18,8 +18,8 @@
 #include <stdlib.h>
 
 typedef struct counting {
-    atomic_long left; /* allocations until they fail; all later ones fail too when `stay`, else only
-                         that one */
+    /* allocations until they fail; all later ones fail too when `stay`, else only that one */
+    atomic_long left;
     atomic_long alive; /* taken and not given back */
     atomic_long taken;
     bool stay;

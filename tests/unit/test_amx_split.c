@@ -137,8 +137,8 @@ static void numbers_that_are_none(void **state)
 
 static const char *const kernels[] = {"conv_fwd_f32_split_strict", "conv_fwd_f32_split",
                                       "conv_fwd_bf16_split"};
-static const double bounds[] = {
-    2e-6, 2e-5, 2e-6}; /* of the largest output; the last one's operands are rounded first */
+/* of the largest output; the last one's operands are rounded first */
+static const double bounds[] = {2e-6, 2e-5, 2e-6};
 
 static const char *const problems[] = {
     "conv c=16 h=9 w=11 k=7 r=3 s=3 pad=1",

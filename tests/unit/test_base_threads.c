@@ -49,9 +49,8 @@ static void check_run(ry_threads *threads, size_t tasks, double seconds)
 static void check_pool(unsigned count, ry_parallel_for parallel_for)
 {
     static const size_t tasks[] = {0, 1, 2, 7, 8, 9, TASKS};
-    static const double seconds[] = {
-        0, 1e-9, 20e-6, 1e-3,
-        1}; /* as told: not known; too short to share; several tasks at a time; one at a time */
+    /* as told: not known; too short to share; several tasks at a time; one at a time */
+    static const double seconds[] = {0, 1e-9, 20e-6, 1e-3, 1};
     ry_threads *threads;
     assert_int_equal(
         ry_threads_create(&ry_system_allocator, count, parallel_for, NULL, &threads, NULL),

@@ -138,8 +138,8 @@ static void test_layer_norm(void **state)
         c.attrs.layer_norm.axis = cases[i / 8].axis;
         c.attrs.layer_norm.rms = i & 1;
         c.attrs.layer_norm.epsilon = 1e-3;
-        kernel_case_values(&c, RY_f32, cases[i / 8].shape,
-                           values); /* a mean far from 0: the bound is relative to it */
+        /* a mean far from 0: the bound is relative to it */
+        kernel_case_values(&c, RY_f32, cases[i / 8].shape, values);
         for (unsigned k = 1; k < 3; k++) {
             if (i >> k & 1) {
                 kernel_case_random(&c, RY_f32, cases[i / 8].row, k);

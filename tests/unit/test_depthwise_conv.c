@@ -464,15 +464,15 @@ static void check_far(int64_t groups, int64_t each, int64_t height, int64_t widt
 static void test_far(void **state)
 {
     (void)state;
-    check_far(24, 1, 310, 311, 3, 3, 1, CASE_CHANNELS_LAST,
-              "depthwise_nhwc"); /* two lines a block */
-    check_far(40, 1, 1, 80001, 1, 3, 2, CASE_CHANNELS_LAST,
-              "depthwise_nhwc"); /* one row, less than the rows of a step */
-    check_far(10, 2, 335, 335, 1, 3, 1, CASE_CHANNELS_LAST,
-              "depthwise_nhwc");                                  /* permuted channels */
+    /* two lines a block */
+    check_far(24, 1, 310, 311, 3, 3, 1, CASE_CHANNELS_LAST, "depthwise_nhwc");
+    /* one row, less than the rows of a step */
+    check_far(40, 1, 1, 80001, 1, 3, 2, CASE_CHANNELS_LAST, "depthwise_nhwc");
+    /* permuted channels */
+    check_far(10, 2, 335, 335, 1, 3, 1, CASE_CHANNELS_LAST, "depthwise_nhwc");
     check_far(5, 4, 235, 235, 3, 3, 1, CASE_ROW_MAJOR, "staged"); /* groups of planes */
-    check_far(5, 1, 180, 181, 3, 3, 1, CASE_ROW_MAJOR,
-              "depthwise_nchw"); /* strips, and rows that roll down */
+    /* strips, and rows that roll down */
+    check_far(5, 1, 180, 181, 3, 3, 1, CASE_ROW_MAJOR, "depthwise_nchw");
     check_far(5, 1, 650, 651, 3, 3, 2, CASE_ROW_MAJOR, "depthwise_nchw");
     check_far(7, 1, 190, 181, 5, 5, 2, CASE_ROW_MAJOR, "depthwise_nchw");
 }

@@ -41,8 +41,8 @@ static const struct {
     {"\xc0\xaf\xe0\x80\xaf", "\\xc0\\xaf\\xe0\\x80\\xaf",
      "\"\\\\xc0\\\\xaf\\\\xe0\\\\x80\\\\xaf\""},                      /* longer forms of '/' */
     {"\xed\xa0\x80", "\\xed\\xa0\\x80", "\"\\\\xed\\\\xa0\\\\x80\""}, /* a surrogate */
-    {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80",
-     "\"\\\\xf4\\\\x90\\\\x80\\\\x80\""}, /* beyond U+10FFFF */
+    /* beyond U+10FFFF */
+    {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80", "\"\\\\xf4\\\\x90\\\\x80\\\\x80\""},
     {"\xe2\x80", "\\xe2\\x80", "\"\\\\xe2\\\\x80\""},
 };
 

@@ -375,9 +375,9 @@ static void binary_f32(void **state)
             map(kernel, pairs[f].text, RY_f32, n, a, b, RY_f32, y);
             for (int64_t i = 0; i < n; i++) {
                 double truth = ry_expr_scalar_f64(pairs[f].code, (double)a[i], (double)b[i], 0);
+                /* either zero */
                 bool zeros = truth == 0 && y[i] == 0.0f &&
-                             (pairs[f].code == RY_EXPR_min ||
-                              pairs[f].code == RY_EXPR_max); /* either zero */
+                             (pairs[f].code == RY_EXPR_min || pairs[f].code == RY_EXPR_max);
                 if (!zeros && !(ulps_f32((double)y[i], truth) <= pairs[f].bound)) {
                     fail_msg("%s: %s at %a, %a: %a instead of %a", kernel->name, pairs[f].text,
                              (double)a[i], (double)b[i], (double)y[i], truth);

@@ -274,9 +274,8 @@ static void what_waits_for_data(void **state)
 {
     (void)state;
     enum { MASK = 100, EXTENT = 90 };
-    static const int ones[] = {
-        3, 60,   60, 75,
-        0, MASK, 60}; /* the first so many; more than what a shape's numbers may be, and fewer */
+    /* the first so many; more than what a shape's numbers may be, and fewer */
+    static const int ones[] = {3, 60, 60, 75, 0, MASK, 60};
     float x[EXTENT];
     bool mask[MASK];
     net n;

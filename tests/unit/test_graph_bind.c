@@ -69,8 +69,8 @@ static void test_infer_symbols(void **state)
     assert_shape(&f, f.c, "Nx8x(H+1)/2x(W+1)/2");
     assert_int_equal(f.graph->values[f.y].dtype, RY_f32);
     assert_int_equal(f.graph->values[f.y].shape.dim[0], f.graph->values[f.x].shape.dim[0]);
-    assert_int_equal(f.graph->nodes[0].attrs.conv.auto_pad,
-                     RY_auto_pad_same_upper); /* the pads are not known yet */
+    /* the pads are not known yet */
+    assert_int_equal(f.graph->nodes[0].attrs.conv.auto_pad, RY_auto_pad_same_upper);
     ry_graph_destroy(f.graph);
 }
 

@@ -16,8 +16,8 @@
 #define BOUND 2e-6
 
 typedef struct row {
-    int axis; /* that row blocks are along with vectors of 16 lanes: 0 slices, 1 rows, -1 there are
-                 none */
+    /* that row blocks are along with vectors of 16 lanes: 0 slices, 1 rows, -1 there are none */
+    int axis;
     const char *problem;
 } row;
 
@@ -33,8 +33,8 @@ static const row rows[] = {
     {1, "conv n=3 c=70 h=7 w=9 k=5 r=3 s=3 pad=1 residual=1 act=silu"},
     {0, "conv n=2 c=44 d=3 h=5 w=9 k=6 t=3 r=3 s=2 pad=1 groups=2 bias=1"},
     {-1, "convt c=300 h=6 w=5 k=13 r=4 s=4 stride=3 pad=1"},
-    {1,
-     "conv n=4 c=40 w=70 k=2 s=7 pad=3 dilation=2 act=relu"}, /* a whole image is one row block */
+    /* a whole image is one row block */
+    {1, "conv n=4 c=40 w=70 k=2 s=7 pad=3 dilation=2 act=relu"},
     {-1, "conv c=40 w=700 k=2 s=7 pad=3 dilation=2 act=relu"},
     {-1, "conv c=30 h=6 w=7 k=4 r=9 s=9 pad=4 bias=1"},
     {1, "convt c=30 h=9 w=8 k=4 r=2 s=2 stride=3 bias=1 act=relu"}, /* phases without a tap */

@@ -38,8 +38,8 @@ static void test_kinds(void **state)
         {INFINITY, 1, 1, 1, 1},
         {INFINITY, -INFINITY, 1, 1, 1},
         {0x1p124f, 0x1p124f, 1, 1, 1},
-        {INFINITY, 0x1p127f, 0x1p127f, 0x1p127f,
-         0x1p127f}, /* finite terms alone make the other infinity */
+        /* finite terms alone make the other infinity */
+        {INFINITY, 0x1p127f, 0x1p127f, 0x1p127f, 0x1p127f},
     };
     const size_t count = sizeof kinds / sizeof *kinds;
     for (size_t i = 0; i < count; i++) {
@@ -47,8 +47,8 @@ static void test_kinds(void **state)
         for (int turned = 0; turned < (i + 1 < count ? 2 : 1); turned++) {
             kernel_case c;
             kernel_case_parse(&c, texts[turned]);
-            memcpy((float *)c.in[0].data + DEPTH + AT, kinds[i],
-                   sizeof *kinds); /* the second row */
+            /* the second row */
+            memcpy((float *)c.in[0].data + DEPTH + AT, kinds[i], sizeof *kinds);
             set_weights(c.in[1].data, turned ? 1 : COLUMNS, turned ? DEPTH : 1);
             kernel_case_check_isas(&c, "matmul_f32_float24", 1e-4);
             kernel_case_end(&c);

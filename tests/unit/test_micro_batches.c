@@ -22,8 +22,8 @@ static void begin(small_net *n)
 {
     small_net_begin(n, 1e12);
     n->batch = BATCH;
-    n->machine.level[RYND_LEVEL_DRAM].bandwidth.all =
-        1e6; /* a micro-batch costs nothing beside its bytes */
+    /* a micro-batch costs nothing beside its bytes */
+    n->machine.level[RYND_LEVEL_DRAM].bandwidth.all = 1e6;
 }
 
 static void note_splits(const ry_plan *plan, planned *p)

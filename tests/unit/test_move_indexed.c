@@ -346,8 +346,9 @@ static void check_illegal(move_case *c, int axis, const int64_t *at, int64_t val
 static const struct {
     ry_op op;
     ry_attrs attrs;
-    bool scatter, tuples; /* tuples: the last dim of the indices goes along dims first, first + 1 of
-                             the data; else all indices are along dim first */
+    /* tuples: the last dim of the indices goes along dims first, first + 1 of the data; else all
+     * indices are along dim first */
+    bool scatter, tuples;
     int first, dense_rank;
     int64_t indices[3], dense[5];
 } illegal[] = {
@@ -430,8 +431,8 @@ static void test_nonzero(void **state)
         move_begin(&c, RY_OP_nonzero);
         ry_tensor *x = move_in(&c, move_dtype(), rank, dim);
         move_fill(x, 0, move_pick(0, 2));
-        if (ry_dtype_is_float((ry_dtype)x->dtype) &&
-            ry_tensor_count(x) > 0) { /* minus zero is zero */
+        /* minus zero is zero */
+        if (ry_dtype_is_float((ry_dtype)x->dtype) && ry_tensor_count(x) > 0) {
             ry_set_f64((ry_dtype)x->dtype, x->data, 0, -0.0);
         }
         int64_t most = ry_tensor_count(x), count = 0, index[RY_MAX_RANK] = {0};

@@ -47,8 +47,8 @@ static void expect_converted(const move_case *c, int out, const int64_t *index, 
         ry_set_i64(to, value, 0, ry_get_i64(from, move_at(&c->in[0], index), 0));
     }
     const void *got = move_at(&c->out[0], index);
-    if (isnan(ry_get_f64(to, value, 0)) &&
-        isnan(ry_get_f64(to, got, 0))) { /* which NaN is not promised */
+    /* which NaN is not promised */
+    if (isnan(ry_get_f64(to, value, 0)) && isnan(ry_get_f64(to, got, 0))) {
         memcpy(value, got, ry_dtype_size(to));
     }
 }
@@ -68,8 +68,8 @@ static void test_convert(void **state)
         move_begin(&c, RY_OP_copy);
         move_in(&c, from, rank, dim);
         move_out(&c, to, rank, dim, false);
-        if (from == RY_f64 && to != RY_f64 &&
-            ry_dtype_is_float(to)) { /* random bits are seldom in range: use small numbers */
+        /* random bits are seldom in range: use small numbers */
+        if (from == RY_f64 && to != RY_f64 && ry_dtype_is_float(to)) {
             move_fill(&c.in[0], -100, 100);
         }
         move_check(&c, expect_converted);
@@ -189,8 +189,8 @@ static void test_slice(void **state)
             bool back = move_pick(0, 2) == 0;
             a->starts.at[i] = back ? start + span : start;
             a->steps.at[i] = back ? -step : step;
-            if (to[i] <= 1 && move_pick(0, 3) == 0) { /* no second element: any step is right, and
-                                                         no product with it may overflow */
+            /* no second element: any step is right, and no product with it may overflow */
+            if (to[i] <= 1 && move_pick(0, 3) == 0) {
                 a->steps.at[i] = back ? INT64_MIN : (int64_t)1 << 62;
             }
         }

@@ -80,8 +80,8 @@ static void test_absent_input(void **state)
     add_initializer(&graph, make_floats("high", 0, NULL, &six));
     assert_int_equal(load(8, 17, graph, &model, &error), RYND_OK);
     assert_int_equal(model.graph->node_count, 1);
-    assert_int_equal(model.graph->nodes[0].inputs,
-                     1); /* a bound that is known is part of the expression */
+    /* a bound that is known is part of the expression */
+    assert_int_equal(model.graph->nodes[0].inputs, 1);
     ry_onnx_free(&model);
     expect_error(graph_of(make_node("Add", ",x", "y")), RYND_ERROR_FORMAT, "input 0 is absent");
     expect_error(graph_of(make_node("Min", "x,,x", "y")), RYND_ERROR_FORMAT, "input 1 is absent");
@@ -364,8 +364,8 @@ static void test_damage(void **state)
     ry_onnx_free(&model);
     size_t opset_import = 4; /* the last field: a model without it is whole, and of opset 1 */
     for (size_t size = 0; size < bytes.size - opset_import; size++) {
-        uint8_t *cut =
-            malloc(size + 1); /* exactly as long, so that a sanitizer sees a step beyond */
+        /* exactly as long, so that a sanitizer sees a step beyond */
+        uint8_t *cut = malloc(size + 1);
         assert_non_null(cut);
         memcpy(cut, bytes.data, size);
         assert_int_not_equal(

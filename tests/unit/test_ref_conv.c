@@ -68,8 +68,8 @@ static void transposed(void **state)
     kernel_case c;
     kernel_case_begin(&c, RY_OP_convt);
     c.attrs.convt.stride = (ry_ints){2, {2, 2}};
-    c.attrs.convt.pads =
-        (ry_ints){4, {1, 1, 0, 0}}; /* an output padding of 1 has been taken off the end */
+    /* an output padding of 1 has been taken off the end */
+    c.attrs.convt.pads = (ry_ints){4, {1, 1, 0, 0}};
     c.attrs.convt.groups = 2;
     kernel_case_pattern(&c, RY_f32, "1x4x3x3", 7, 11, 1);
     kernel_case_pattern(&c, RY_f32, "4x1x3x3", 5, 9, 1);

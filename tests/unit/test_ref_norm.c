@@ -106,8 +106,8 @@ static void layer_norm(void **state)
     kernel_case_output(&c, RY_f32, "2x1x1");
     kernel_case_known(&c, "layer_norm_ref", y, COUNT(y), 1e-6);
     kernel_case_expect(&c, 1, mean, 2, 1e-7);
-    for (int64_t i = 0; i < 2; i++) { /* y = (x - mean) * inverse * scale + bias, at an element
-                                         whose scale is -3 and bias -2 */
+    /* y = (x - mean) * inverse * scale + bias, at an element whose scale is -3 and bias -2 */
+    for (int64_t i = 0; i < 2; i++) {
         double x = ry_get_f64(RY_f32, c.in[0].data, 12 * i);
         assert_true(fabs((x - mean[i]) * kernel_case_get(&c, 2, i) * -3 - 2 - y[12 * i]) < 1e-6);
     }

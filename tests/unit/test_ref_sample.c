@@ -81,8 +81,8 @@ static void resize_by_one_is_identity(void **state)
     (void)state;
     for (int mode = 0; mode < RY_resize_mode_count; mode++) {
         for (int map = 0; map < RY_resize_coordinates_count; map++) {
-            if (map ==
-                RY_resize_coordinates_tf_half_pixel_for_nn) { /* which shifts by half a pixel */
+            /* which shifts by half a pixel */
+            if (map == RY_resize_coordinates_tf_half_pixel_for_nn) {
                 continue;
             }
             kernel_case c;
@@ -390,8 +390,8 @@ static void roi_align_corners(void **state)
     (void)state;
     static const double x[] = {4, 8, 12, 4},
                         rois[] = {0, 0, 2, 2, -1e30, -1e30, 1e30, 1e30, NAN, 0, NAN, 2};
-    static const double batches[] = {0, 0, 0},
-                        first = 3; /* the sample at (0.5, 0.5): the largest is 12 / 4 */
+    /* the sample at (0.5, 0.5): the largest is 12 / 4 */
+    static const double batches[] = {0, 0, 0}, first = 3;
     kernel_case c;
     kernel_case_begin(&c, RY_OP_roi_align);
     c.attrs.roi_align = (ry_roi_align_attrs){.max = 1,

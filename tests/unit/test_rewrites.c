@@ -384,8 +384,8 @@ static void half_network_runs_in_float32(void **state)
     ry_value_id scaled =
         expr2(&f, "x0 * x1", half_conv(&f, y, 4, 2), half_constant(&f, 1, (int64_t[]){1}));
     rewrite(&f, expr1(&f, "cast(x0, f32)", scaled));
-    assert_int_equal(half_values(f.graph),
-                     0); /* what the model's own Cast rounds is read in the same pass */
+    /* what the model's own Cast rounds is read in the same pass */
+    assert_int_equal(half_values(f.graph), 0);
     for (ry_node_id n = 0; n < f.graph->node_count; n++) {
         assert_true(f.graph->nodes[n].op != RY_OP_conv ||
                     f.graph->values[f.graph->nodes[n].in[1]].dtype == RY_f32);

@@ -92,8 +92,8 @@ static void any_strides(void **state)
         for (int64_t k = 0; k < INPUTS; k++) {
             memcpy(element(&in.tensor, k), &values[k], sizeof(float));
         }
-        for (int64_t k = 0; k < INPUTS;
-             k++) { /* where elements are repeated, the last one written is all of theirs */
+        /* where elements are repeated, the last one written is all of theirs */
+        for (int64_t k = 0; k < INPUTS; k++) {
             memcpy(&x[k], element(&in.tensor, k), sizeof(float));
         }
         run_plainly(s, x, y);

@@ -77,8 +77,8 @@ static void test_rounding(void **state)
         ry_set_f64(RY_f16, &got, 0, nextafter(middle, INFINITY));
         assert_int_equal(got, high);
     }
-    for (unsigned i = 0x80; i < 0x7f7f;
-         i++) { /* normal numbers: the middle of two subnormals is no float */
+    /* normal numbers: the middle of two subnormals is no float */
+    for (unsigned i = 0x80; i < 0x7f7f; i++) {
         uint16_t low = (uint16_t)i, high = (uint16_t)(i + 1), got;
         double middle = (bfloat_value(low) + bfloat_value(high)) / 2;
         assert_int_equal(ry_f32_to_bf16((float)middle), even(low, high));

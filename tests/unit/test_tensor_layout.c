@@ -71,8 +71,8 @@ static void test_layouts(void **state)
     assert_false(ry_tensor_is_channels_last(&rows));
     ry_tensor one = ry_tensor_channels_last(RY_f32, &grey, NULL),
               point = ry_tensor_channels_last(RY_f32, &pixel, NULL);
-    assert_true(ry_tensor_is_row_major(&one) &&
-                ry_tensor_is_channels_last(&one)); /* one channel: both */
+    /* one channel: both */
+    assert_true(ry_tensor_is_row_major(&one) && ry_tensor_is_channels_last(&one));
     assert_true(ry_tensor_is_row_major(&point) && ry_tensor_is_channels_last(&point));
     one.stride[1] = 77; /* of a dim of size 1 */
     assert_true(ry_tensor_is_row_major(&one));
@@ -105,8 +105,8 @@ static void test_copy(void **state)
               to = ry_tensor_channels_last(RY_i16, &image, last);
     ry_tensor_copy(&to, &from);
     assert_int_equal(last[0], -49); /* toward zero */
-    assert_int_equal(last[60 + 3 * 15 + 4 * 3 + 2],
-                     (int)rows[60 + 2 * 20 + 3 * 5 + 4]); /* n 1, c 2, h 3, w 4 */
+    /* n 1, c 2, h 3, w 4 */
+    assert_int_equal(last[60 + 3 * 15 + 4 * 3 + 2], (int)rows[60 + 2 * 20 + 3 * 5 + 4]);
     ry_tensor again = ry_tensor_row_major(RY_f32, &image, back);
     ry_tensor_copy(&again, &to);
     for (int i = 0; i < COUNT; i++) {

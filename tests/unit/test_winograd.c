@@ -416,8 +416,8 @@ static void test_dilated(void **state)
     }
     assert_true(checked > 15);
     static const int64_t wide[] = {34, 54, 70, 76, 105, 120, 127};
-    for (int i = 0; i < 7;
-         i++) { /* runs of several groups, whose strips are as long as they may be */
+    /* runs of several groups, whose strips are as long as they may be */
+    for (int i = 0; i < 7; i++) {
         shape row = {.batch = 8,
                      .channels = 8,
                      .out = 8,
@@ -429,8 +429,8 @@ static void test_dilated(void **state)
                      .after = {0, 0, wide[i]}};
         assert_true(check(&row, 1, CASE_ROW_MAJOR, CASE_ROW_MAJOR) > 0);
     }
-    shape deep = same_3x3(
-        2500, 12); /* the transformed tiles of all phases together are more than a cache holds */
+    /* the transformed tiles of all phases together are more than a cache holds */
+    shape deep = same_3x3(2500, 12);
     deep.out = 3;
     deep.size[1] = 4;
     deep.dilation[2] = deep.before[2] = deep.after[2] = 11;

@@ -27,8 +27,8 @@ static void mark(winograd_prefetch *ahead, const char *base, int64_t lines, char
             assert_true(list[i].count > 0 && list[i].count <= 5);
             for (int64_t j = 0; j < list[i].count; j++, left--) {
                 const int64_t line = (list[i].at + j * LINE - base) / LINE;
-                assert_true(list[i].at >= base &&
-                            line <= lines); /* a stretch may end within the line behind */
+                /* a stretch may end within the line behind */
+                assert_true(list[i].at >= base && line <= lines);
                 seen[line] = 1;
             }
         }

@@ -34,8 +34,8 @@ typedef struct ry_resize_axis {
 
 void ry_resize_axis_make(const ry_problem *problem, int dim, ry_resize_axis *axis);
 bool ry_resize_axis_is_identity(const ry_resize_axis *axis);
-double ry_resize_coordinate(const ry_resize_axis *axis,
-                            int64_t out); /* in the input, pixel centres at integers */
+/* in the input, pixel centres at integers */
+double ry_resize_coordinate(const ry_resize_axis *axis, int64_t out);
 int64_t ry_resize_max_taps(const ry_resize_axis *axis); /* at least 1 */
 int64_t ry_resize_taps(const ry_resize_axis *axis, int64_t out, int64_t *first, double *weights);
 

@@ -11,8 +11,9 @@
 /* Two boxes over the same dims: gathering a piece of the source into scratch, row-major, and the
  * rows' places in the destination. */
 typedef struct convert_state {
-    ry_box box; /* elements keep their size; src strides are the source's, dst strides the
-                   destination's, each in its own bytes */
+    /* elements keep their size; src strides are the source's, dst strides the destination's,
+     * each in its own bytes */
+    ry_box box;
 } convert_state;
 
 static bool applicable(const ry_problem *problem)
@@ -159,9 +160,8 @@ static void run(const ry_cpu_launch *launch, size_t task)
     const char *src = (const char *)launch->in[0] + s * from_size;
     int last = box->rank - 1;
     memcpy(source, box->src, sizeof source);
-    if (last > 0 &&
-        box->src[last] !=
-            1) { /* transposed: bring the piece into the order of the destination first */
+    /* transposed: bring the piece into the order of the destination first */
+    if (last > 0 && box->src[last] != 1) {
         ry_box gather = {.size = (size_t)from_size};
         int64_t step = 1;
         for (int i = last; i >= 0; i--) {

@@ -11,7 +11,7 @@
 typedef void (*ry_reduce_row)(char *dst, int64_t dst_stride, const char *src, int64_t src_stride,
                               int64_t count);
 
-ry_reduce_row ry_reduce_row_of(ry_dtype dtype,
-                               ry_scatter_reduction reduction); /* NULL for reduction none */
+/* NULL for reduction none */
+ry_reduce_row ry_reduce_row_of(ry_dtype dtype, ry_scatter_reduction reduction);
 
 #endif

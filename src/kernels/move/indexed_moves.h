@@ -23,14 +23,14 @@ typedef struct ry_indexed {
     ry_scatter_reduction reduction;
     int rank; /* of positions; strides are in bytes, but for the indices' in elements */
     int64_t dim[RY_MAX_RANK], data[RY_MAX_RANK], index[RY_MAX_RANK], dense[RY_MAX_RANK];
-    int64_t order[RY_MAX_RANK]; /* in the index tensor's row-major order: the stride of each dim of
-                                   positions */
-    int depth, axis;            /* the components choose from the data dims axis, axis + 1, ... */
-    int64_t component_stride;   /* between the components of one index */
-    int64_t extent[RY_MAX_RANK],
-        stride[RY_MAX_RANK]; /* of the data dims that the components choose from */
-    ry_box slice;            /* dst: the side that is written */
-    int64_t chunk;           /* positions a task */
+    /* in the index tensor's row-major order: the stride of each dim of positions */
+    int64_t order[RY_MAX_RANK];
+    int depth, axis;          /* the components choose from the data dims axis, axis + 1, ... */
+    int64_t component_stride; /* between the components of one index */
+    /* of the data dims that the components choose from */
+    int64_t extent[RY_MAX_RANK], stride[RY_MAX_RANK];
+    ry_box slice;  /* dst: the side that is written */
+    int64_t chunk; /* positions a task */
     int64_t chunks;
 } ry_indexed;
 

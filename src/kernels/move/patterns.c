@@ -94,8 +94,8 @@ static void run_trilu(const ry_cpu_launch *launch, size_t task)
     int64_t size = (int64_t)ry_dtype_size((ry_dtype)x->dtype), width = row_width(x),
             s0 = x->stride[x->rank - 1] * size;
     for (rows r = task_rows(launch, task); next_row(&r, launch);) {
-        int64_t line = r.index[x->rank - 2],
-                k = ry_clamp(a->k, -line - 1, width); /* no sum overflows */
+        /* no sum overflows */
+        int64_t line = r.index[x->rank - 2], k = ry_clamp(a->k, -line - 1, width);
         int64_t from = a->upper ? ry_clamp(line + k, 0, width) : 0,
                 to = a->upper ? width : ry_clamp(line + k + 1, 0, width);
         const char *src = (const char *)launch->in[0] + ry_index_offset(x, r.index) * size;
@@ -203,9 +203,8 @@ static void run_one_hot(const ry_cpu_launch *launch, size_t task)
         for (int64_t j = 0; j < (axis == last ? 1 : y->dim[last]); j++) {
             int64_t step = axis == last ? 0 : j * indices->stride[last - 1];
             int64_t class = ry_get_i64((ry_dtype)indices->dtype, launch->in[0], at + step);
-            class += class < 0 && indices->dtype != RYND_DTYPE_U64
-                         ? depth
-                         : 0; /* a u64 below 0 is one beyond 2^63 */
+            /* a u64 below 0 is one beyond 2^63 */
+            class += class < 0 && indices->dtype != RYND_DTYPE_U64 ? depth : 0;
             if (axis == last && class >= 0 && class < depth) {
                 write_row(y, r.row, class, class + 1, on, 0);
             } else if (axis != last && class == r.index[axis]) {

@@ -109,9 +109,8 @@ static void tile_dims(ry_box *box, bool paired)
     box->pieces = 1;
     for (int i = box->rank - 1; i >= 0; i--) {
         int64_t limit = room;
-        if (paired &&
-            i == box->rank -
-                     1) { /* leave room for lines of 64 elements along the source's dense dim */
+        /* leave room for lines of 64 elements along the source's dense dim */
+        if (paired && i == box->rank - 1) {
             limit = ry_max(1, room / ry_min(64, box->dim[i - 1]));
         }
         int64_t tile = ry_min(box->dim[i], limit);

@@ -23,8 +23,8 @@ typedef union sum {
 typedef struct plan {
     int rank;
     int64_t dim[RY_MAX_RANK]; /* broadcast */
-    int64_t kept[RY_MAX_RANK],
-        behind[RY_MAX_RANK]; /* the same with reduced dims, or with all others, of size 1 */
+    /* the same with reduced dims, or with all others, of size 1 */
+    int64_t kept[RY_MAX_RANK], behind[RY_MAX_RANK];
     int64_t divisor;
     bool reduced[RY_MAX_RANK];
     ry_dtype types[]; /* of the instructions */
@@ -257,8 +257,8 @@ static void element(const ry_cpu_launch *launch, const int64_t *kept)
     for (int i = 0; i < program->count; i++) {
         ry_expr_code code = program->code[i].code;
         bool reduction = ry_expr_code_class(code) == RY_EXPR_CLASS_REDUCE;
-        bool unmade = p->divisor == 0 && code != RY_EXPR_constant &&
-                      code != RY_EXPR_input; /* made of constants: no position computed it */
+        /* made of constants: no position computed it */
+        bool unmade = p->divisor == 0 && code != RY_EXPR_constant && code != RY_EXPR_input;
         if (reduction) {
             values[i] = finish(&sums[i], code, p->types[i], p->divisor);
         } else if (program->reduced[i] || unmade) {

@@ -62,8 +62,8 @@ static void weights_of(ry_grid_mode mode, double t, double *w)
 
 static ry_ref_taps taps_at(const ry_grid_sample_attrs *attrs, double x, int64_t size)
 {
-    const double far =
-        0x1p31; /* keeps an infinite or huge coordinate convertible; NaN becomes -far */
+    /* keeps an infinite or huge coordinate convertible; NaN becomes -far */
+    const double far = 0x1p31;
     ry_ref_taps taps = {0};
     x = fold(attrs, attrs->mode == RY_grid_mode_nearest ? rint(x) : x, size);
     x = fmin(fmax(x, -far), far);

@@ -59,10 +59,10 @@ void ry_ref_each_lane(const ry_cpu_launch *launch, size_t task, int begin, int e
     }                                                                                         \
     RY_REF_KERNEL(operator, applicable_fn, prepare, .run = run);
 
-bool ry_ref_numeric(const ry_problem *problem); /* every operand present is a number (not bool), and
-                                                   the first input and output are there */
-bool ry_ref_floats(const ry_problem *problem);  /* the first input and output are floats, and every
-                                                   other operand a number */
+/* every operand present is a number (not bool), and the first input and output are there */
+bool ry_ref_numeric(const ry_problem *problem);
+/* the first input and output are floats, and every other operand a number */
+bool ry_ref_floats(const ry_problem *problem);
 
 static inline ry_dtype ry_ref_dtype(const ry_tensor *tensor)
 {

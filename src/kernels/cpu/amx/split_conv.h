@@ -23,8 +23,9 @@ void RY_ISA_SYMBOL(split_multiply)(const split_plan *plan, const uint16_t *pixel
                                    float *sums);
 
 typedef struct split_end {
-    float *y; /* of the image's first output, and of the oc block's first channel; the residual
-                 (NULL: none) alike */
+    /* of the image's first output, and of the oc block's first channel; the residual (NULL:
+     * none) alike */
+    float *y;
     const float *residual;
     float bias[SPLIT_OC_BLOCK];
     int64_t channels;

@@ -44,9 +44,8 @@ split_guard ry_split_guard_of(const split_plan *plan, split_range x, split_range
     if (x.high == 0 || w.high == 0) {
         return guard; /* every product is zero */
     }
-    const bool finite =
-        x.high < 0x7f000000u &&
-        w.high < 0x7f000000u; /* 2^127: what rounds beyond the largest number is larger */
+    /* 2^127: what rounds beyond the largest number is larger */
+    const bool finite = x.high < 0x7f000000u && w.high < 0x7f000000u;
     const double x_high = finite ? (double)float_of(x.high) : 0x1p127,
                  w_high = finite ? (double)float_of(w.high) : 0x1p127;
     guard.overflow = !finite || x_high * w_high * terms > 0x1p120;

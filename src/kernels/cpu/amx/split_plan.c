@@ -10,14 +10,16 @@ enum {
     TILE_ROWS = SPLIT_TILE / SPLIT_STEP,
     MAX_BLOCK = 512, /* pixels */
     MIN_BLOCK = 2 * SPLIT_OC_BLOCK,
-    COPY_SHARE = 4, /* of a core's second-level cache, one part in so many: a task's pixels stay
-                       there beside an oc block's weights */
+    /* of a core's second-level cache, one part in so many: a task's pixels stay there beside an
+     * oc block's weights */
+    COPY_SHARE = 4,
     TASKS_A_CORE = 16,
     ROW_ELEMENTS = 16384, /* of x that a task splits, at least */
     MAX_WORKSPACE = 1 << 30,
     MIN_CHANNELS = 16, /* of a group: half of a tile's row */
-    MIN_TERMS = 64,    /* of a sum: where shorter ones cancel, two parts are more than 32 times less
-                          accurate than the direct sum */
+    /* of a sum: where shorter ones cancel, two parts are more than 32 times less accurate than
+     * the direct sum */
+    MIN_TERMS = 64,
 };
 
 static bool is_f32(const ry_problem *problem, int input)
@@ -38,8 +40,8 @@ static void lay_out_axis(split_plan *plan, int i)
     for (int64_t residue = 0; residue < stride; residue++) {
         bool read = false;
         for (int64_t tap = 0; tap < g->kernel[i] && tap < stride && !read; tap++) {
-            read =
-                tap * plan->dilation[i] % stride == residue; /* which repeats after `stride` taps */
+            /* which repeats after `stride` taps */
+            read = tap * plan->dilation[i] % stride == residue;
         }
         plan->residue[i][residue] = (int32_t)(read ? plan->stored[i]++ : -1);
     }

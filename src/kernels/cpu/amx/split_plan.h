@@ -64,12 +64,13 @@ typedef struct split_plan {
     int64_t block, blocks;     /* pixels of a task; blocks of a segment */
     int64_t oc_blocks, oc_blocks_per_task, oc_block_ranges, tasks;
     int64_t oc_block_packed; /* elements of an oc block's packed weights */
-    size_t weights,
-        packed; /* bytes: ranges of the oc blocks come first in packed memory, then the weights */
+    /* bytes: ranges of the oc blocks come first in packed memory, then the weights */
+    size_t weights, packed;
     size_t copies, workspace; /* ranges of the rows come first in the workspace, then the copies */
     size_t transposed, sums, scratch; /* scratch of a worker */
-    size_t taps, distances, size; /* ry_conv_tap[geometry.taps], and each tap's int64_t in the copy,
-                                     in bytes from the plan's start */
+    /* ry_conv_tap[geometry.taps], and each tap's int64_t in the copy, in bytes from the plan's
+     * start */
+    size_t taps, distances, size;
 } split_plan;
 
 /* A convolution of floats, nothing else. */
@@ -134,10 +135,10 @@ static inline uint32_t split_next_part(uint32_t bits, uint32_t *left)
 
 /* What sums of products of a row range of x with an oc block's weights need looking at. */
 typedef struct split_guard {
-    bool overflow; /* outputs may not be finite where the direct sum is, or NaN where it is infinite
-                    */
-    float min; /* smaller outputs may have lost digits of theirs to zeros instead of subnormals; 0:
-                  none has */
+    /* outputs may not be finite where the direct sum is, or NaN where it is infinite */
+    bool overflow;
+    /* smaller outputs may have lost digits of theirs to zeros instead of subnormals; 0: none has */
+    float min;
 } split_guard;
 
 split_guard ry_split_guard_of(const split_plan *plan, split_range x, split_range w);

@@ -90,9 +90,8 @@ static void run(const ry_cpu_launch *launch, size_t task)
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t index = (int64_t)task, rows = index % plan->row_blocks,
                   part = index / plan->row_blocks % plan->channel_blocks;
-    const int64_t channels = g->kernel[0] == 1
-                                 ? plan->channels
-                                 : 1 + plan->two_planes; /* a plane's passes follow each other */
+    /* a plane's passes follow each other */
+    const int64_t channels = g->kernel[0] == 1 ? plan->channels : 1 + plan->two_planes;
     const int64_t first = part * plan->channels,
                   end = ry_min(first + plan->channels, plan->outputs);
     depthwise_plane p[2] = {

@@ -53,8 +53,9 @@ enum {
     STRIP_TAPS = 7,    /* rows of the window at once, at most */
     STRIP_WINDOW = 32, /* a window's height at most */
     DEPTHWISE_HEIGHTS = 3,
-    ROTATING_ROWS = 28, /* that roll together, at most: what they read and write stays in the
-                           first-level cache for the next columns */
+    /* that roll together, at most: what they read and write stays in the first-level cache for
+     * the next columns */
+    ROTATING_ROWS = 28,
     ROTATING_LOADS = 4, /* of a vector and row, at most */
 };
 
@@ -67,17 +68,18 @@ typedef struct depthwise_nchw_plan {
     int64_t channels, channel_blocks;
     int64_t tasks;
     depthwise_nchw_variant variant;
-    bool two_planes, rotates, seven_rows, two_strips,
-        windows;  /* sevens: of pairs where it is paired, too */
+    /* sevens: of pairs where it is paired, too */
+    bool two_planes, rotates, seven_rows, two_strips, windows;
     bool fetches; /* lines of x and y ahead: they come from outer caches, or from memory */
     int64_t vectors, left, right; /* of a row; of these at its ends that need masks */
-    int64_t loads; /* masks of a vector: one a tap; one a pair of taps, and one of the first, where
-                      the stride is 2 */
+    /* masks of a vector: one a tap; one a pair of taps, and one of the first, where the stride
+     * is 2 */
+    int64_t loads;
     double cycles; /* of all tasks */
     size_t size;   /* bytes, masks included */
-    uint32_t mask[]; /* [left, then right][load]: pixels inside x; rolls: of the first and of the
-                        last vector; paired: [tap column] lanes that read x, then int32_t [tap
-                        column][lane] */
+    /* [left, then right][load]: pixels inside x; rolls: of the first and of the last vector;
+     * paired: [tap column] lanes that read x, then int32_t [tap column][lane] */
+    uint32_t mask[];
 } depthwise_nchw_plan;
 
 /* paired: which pixel of a row of the first plane (or of the second, plus the vectors' width) each

@@ -12,24 +12,26 @@ typedef struct depthwise_block {
     const float *const *x;
     float *to[NHWC_ROWS * NHWC_PIXELS]; /* [row][pixel] */
     int64_t shift, to_shift;            /* x and y are stored so many floats further */
-    int64_t fresh; /* rows at the table's end whose lines are fetched, those that no line before has
-                      read; 0: nothing is */
-    int64_t prefetch_x, prefetch_y; /* what is fetched is stored so many floats further than what is
-                                       read and written */
-    const float *weight;            /* [tap][packed_step] */
+    /* rows at the table's end whose lines are fetched, those that no line before has read; 0:
+     * nothing is */
+    int64_t fresh;
+    /* what is fetched is stored so many floats further than what is read and written */
+    int64_t prefetch_x, prefetch_y;
+    const float *weight; /* [tap][packed_step] */
     const float *bias;
     int64_t packed_step, taps, channels, lanes;
-    int64_t slices, slice_step,
-        slice_taps;               /* of the table; its entries and taps from one to the next */
-    int64_t rows, row_step;       /* of a slice; entries from one to the next */
-    int64_t first_row, line_rows; /* two lines: the table begins with this row of line 0's window;
-                                     rows of a window */
-    int64_t columns, tap_step, pixel_step; /* of any window: taps of a row, entries from one to the
-                                              next, from pixel to pixel */
-    int64_t depth; /* sums of as many windows: of x that is a channel further, and weights that are
-                      stored `taps` further */
-    const depthwise_reading
-        *reading; /* of each vector; NULL: output channels read the channel of their number */
+    /* of the table; its entries and taps from one to the next */
+    int64_t slices, slice_step, slice_taps;
+    int64_t rows, row_step; /* of a slice; entries from one to the next */
+    /* two lines: the table begins with this row of line 0's window; rows of a window */
+    int64_t first_row, line_rows;
+    /* of any window: taps of a row, entries from one to the next, from pixel to pixel */
+    int64_t columns, tap_step, pixel_step;
+    /* sums of as many windows: of x that is a channel further, and weights that are stored
+     * `taps` further */
+    int64_t depth;
+    /* of each vector; NULL: output channels read the channel of their number */
+    const depthwise_reading *reading;
     float low, high;
 } depthwise_block;
 
@@ -48,8 +50,8 @@ typedef struct depthwise_work {
     depthwise_reading *reading;
     int32_t *lanes;
     int64_t stage_first, stage_end; /* rows of x that its lines read */
-    int64_t staged_end; /* rows of x (slices, where there are several) before it are in the ring, or
-                           were */
+    /* rows of x (slices, where there are several) before it are in the ring, or were */
+    int64_t staged_end;
 } depthwise_work;
 
 /* Lines [first, end) of an image, all channels; scratch: plan->scratch bytes. The plan is the

@@ -11,10 +11,12 @@
 #include <string.h>
 
 enum {
-    MIN_TURN = 4,  /* lines of a class that is computed in turn: with fewer there are too few tasks,
-                      which take whole turns */
-    TASK_ROWS = 8, /* a task reads the rows that its window reaches over once more than it computes;
-                      half of them with windows of 3 */
+    /* lines of a class that is computed in turn: with fewer there are too few tasks, which take
+     * whole turns */
+    MIN_TURN = 4,
+    /* a task reads the rows that its window reaches over once more than it computes; half of
+     * them with windows of 3 */
+    TASK_ROWS = 8,
     MIN_PART = 192,       /* channels of a task, where there are enough rows to cut */
     RING_SUITS = 4 << 20, /* bytes of a worker's scratch at least that a vector's slices may take */
     HOLD_PIXELS = 64,     /* narrow lines are transposed back so many pixels at a time */

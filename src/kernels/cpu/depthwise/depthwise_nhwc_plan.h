@@ -55,8 +55,8 @@ enum {
 /* What a vector of outputs of a grouped convolution reads. */
 typedef struct depthwise_reading {
     int64_t at; /* the first of its groups' channels */
-    const int32_t
-        *lane; /* which of the channels from there on each lane reads, for the group's channel 0 */
+    /* which of the channels from there on each lane reads, for the group's channel 0 */
+    const int32_t *lane;
     int64_t last; /* the last of them that a lane of y reads */
 } depthwise_reading;
 
@@ -77,11 +77,11 @@ typedef struct depthwise_nhwc_plan {
     int64_t channels;            /* of a part that go through the rows together */
     int64_t inputs;              /* channels of x that they read, at most, full vectors */
     int64_t tasks;
-    int64_t height, pixels;  /* of a block */
-    int64_t line_interleave; /* interleaved lines of a dilated window: a block's lines are as many
-                                apart; 1: neighbours */
-    int64_t
-        window; /* taps of a row that has a variant of its own: 3, 5, ... MAX_NHWC_WINDOW; 0: any */
+    int64_t height, pixels; /* of a block */
+    /* interleaved lines of a dilated window: a block's lines are as many apart; 1: neighbours */
+    int64_t line_interleave;
+    /* taps of a row that has a variant of its own: 3, 5, ... MAX_NHWC_WINDOW; 0: any */
+    int64_t window;
     int64_t stride;               /* of that variant: moves of the columns in steps of the table */
     int64_t unit;                 /* table: in x from an entry to the next */
     int64_t pixel_step, tap_step; /* from a pixel of a block, from a tap of a row to the next */
@@ -95,8 +95,8 @@ typedef struct depthwise_nhwc_plan {
     bool fetches;             /* lines of x and y ahead */
     bool slides;              /* lines that read all rows of the window share a table */
     bool dense_in, dense_out; /* rows of planes without gaps, one behind the other */
-    size_t dump, sums, ring_at, table, vectors, at,
-        scratch; /* bytes from scratch's start; at: the lanes */
+    /* bytes from scratch's start; at: the lanes */
+    size_t dump, sums, ring_at, table, vectors, at, scratch;
 } depthwise_nhwc_plan;
 
 /* For vectors of that many floats. */

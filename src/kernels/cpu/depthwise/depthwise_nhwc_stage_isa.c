@@ -17,10 +17,9 @@ RY_INLINE void convert_pixels(const depthwise_work *w, const ry_dtype dtype, con
     }
 }
 
-enum {
-    PREFETCHED = 4
-}; /* squares that are fetched before their turn: memory's prefetchers follow fewer rows than there
-      are */
+/* squares that are fetched before their turn: memory's prefetchers follow fewer rows than there
+ * are */
+enum { PREFETCHED = 4 };
 
 /* Some neighbouring pixels of planes. */
 RY_INLINE void transpose_pixels(const depthwise_work *w, const ry_dtype dtype, const char *x,

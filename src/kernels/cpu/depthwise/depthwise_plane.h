@@ -7,12 +7,12 @@
 #include "kernels/cpu/simd/isa.h"
 
 typedef struct depthwise_plane {
-    const float *x;        /* row 0, column 0 */
-    const float *weight;   /* [turn of rows][tap column][tap row of the turn] */
-    float *y;              /* row 0, column 0 */
-    const float *residual; /* NULL: none; row 0, column 0. It may be y itself, where no pixel is
-                              written twice */
-    int64_t residual_row;  /* floats from row to row of it */
+    const float *x;      /* row 0, column 0 */
+    const float *weight; /* [turn of rows][tap column][tap row of the turn] */
+    float *y;            /* row 0, column 0 */
+    /* NULL: none; row 0, column 0. It may be y itself, where no pixel is written twice */
+    const float *residual;
+    int64_t residual_row; /* floats from row to row of it */
     float bias, low, high;
     int64_t first_row, end_row; /* of y */
 } depthwise_plane;

@@ -86,8 +86,8 @@ RY_INLINE void rotate_down(const depthwise_rotating *t, const part *p, const int
     const int64_t pitch = t->pitch, to_row = t->to_row, residual_row = t->residual_row;
     const ry_vm *mask = p->mask;
     const bool over = t->over, fetches = t->plan->fetches;
-    const int64_t ahead = t->rows * stride * pitch,
-                  to_prefetch = t->rows * to_row; /* the rows that roll next, below */
+    /* the rows that roll next, below */
+    const int64_t ahead = t->rows * stride * pitch, to_prefetch = t->rows * to_row;
     ry_vf sum = bias, next = bias;
     if (p->above) {
         load_row(x, mask, stride, ends, v);

@@ -7,9 +7,9 @@
 enum { ROWS = 7, TAPS = 3, VECTORS = 2 };
 
 typedef struct lanes {
-    ry_vm row, before; /* pixels of a row's last vector, and (of its first one) those that have one
-                          before them */
-    ry_vm behind;      /* of the last one: those that have one behind */
+    /* pixels of a row's last vector, and (of its first one) those that have one before them */
+    ry_vm row, before;
+    ry_vm behind; /* of the last one: those that have one behind */
     ry_vf low, high;
     int64_t width;
 } lanes;

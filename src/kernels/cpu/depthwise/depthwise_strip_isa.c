@@ -182,8 +182,9 @@ RY_INLINE void end_columns(const strip *s, int64_t column, const bool masked, ry
         for (int v = 0; v < vectors; v++) {
             ry_vf *y = &sum[i * vectors + v];
             *y = stride == 1 ? *y : ry_vf_tidy(*y);
-            if (residual) { /* all rows before one is stored: where it is y, a load waits for the
-                               store of a row that it touches */
+            /* all rows before one is stored: where it is y, a load waits for the store of a row
+             * that it touches */
+            if (residual) {
                 const float *from = residual + i * residual_row + column + v * RY_W;
                 *y = ry_vf_add(*y, masked ? ry_vf_load_m(from, last) : ry_vf_load(from));
             }

@@ -5,8 +5,9 @@
 
 enum {
     HEIGHT = STRIP_ROWS,
-    PREFETCHED = 2 * RY_W /* floats from what a vector reads and writes to what is fetched: columns
-                             that come two passes later */
+    /* floats from what a vector reads and writes to what is fetched: columns that come two
+     * passes later */
+    PREFETCHED = 2 * RY_W
 };
 
 /* A vector of a strip: see strip. */

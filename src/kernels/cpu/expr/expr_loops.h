@@ -35,20 +35,19 @@ typedef struct ry_expr_half_converts {
 /* Reductions of one type. An accumulator is 8 bytes: f64, int64_t or uint64_t. */
 typedef struct ry_expr_reducer {
     void (*chunk)(size_t n, const void *v, void *accumulator); /* into one accumulator */
-    void (*fold)(
-        size_t n, void *restrict block,
-        const void *v); /* block[i] = block[i] op v[i], in the type itself; NULL: flush each time */
-    void (*flush)(size_t n, void *restrict accumulators,
-                  const void *v); /* accumulators[i] = accumulators[i] op v[i] */
+    /* block[i] = block[i] op v[i], in the type itself; NULL: flush each time */
+    void (*fold)(size_t n, void *restrict block, const void *v);
+    /* accumulators[i] = accumulators[i] op v[i] */
+    void (*flush)(size_t n, void *restrict accumulators, const void *v);
     void (*merge)(size_t n, void *restrict accumulators, const void *others); /* of accumulators */
 } ry_expr_reducer;
 
 typedef struct ry_expr_reducers {
     ry_expr_reducer by[RY_REDUCERS];
-    void (*start)(size_t n, int reducer, void *accumulators,
-                  void *block); /* the identity; either may be NULL */
-    void (*finish)(size_t n, void *restrict y, const void *accumulators,
-                   int64_t divisor); /* divisor -1: none; else a mean of so many */
+    /* the identity; either may be NULL */
+    void (*start)(size_t n, int reducer, void *accumulators, void *block);
+    /* divisor -1: none; else a mean of so many */
+    void (*finish)(size_t n, void *restrict y, const void *accumulators, int64_t divisor);
 } ry_expr_reducers;
 
 /* An operation of the language on elements of one type: TYPE_op_NAME(a) or (a, b). */
@@ -71,8 +70,8 @@ typedef struct ry_expr_reducers {
 #include "kernels/cpu/expr/expr_types.inc"
 #undef RY_LOOP_FLOAT
 #undef RY_LOOP_INT
-extern const ry_expr_loop
-    RY_ISA_SYMBOL(expr_f32_near)[RY_EXPR_CODES]; /* NULL but for RY_EXPR_NEAR */
+/* NULL but for RY_EXPR_NEAR */
+extern const ry_expr_loop RY_ISA_SYMBOL(expr_f32_near)[RY_EXPR_CODES];
 extern const ry_expr_half_converts RY_ISA_SYMBOL(convert_f16), RY_ISA_SYMBOL(convert_bf16);
 
 #endif

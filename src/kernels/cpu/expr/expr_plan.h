@@ -55,8 +55,8 @@ typedef struct ry_expr_operand {
     uint8_t dtype, type; /* ry_dtype in memory, ry_loop_type in the loops */
     uint8_t mode, output;
     uint16_t index; /* among the problem's inputs or outputs */
-    uint16_t
-        reg; /* of an input, or of the instruction that writes a DIRECT output; UINT16_MAX: none */
+    /* of an input, or of the instruction that writes a DIRECT output; UINT16_MAX: none */
+    uint16_t reg;
     uint32_t size;               /* bytes an element */
     int64_t inner;               /* stride of the inner dimension, in bytes */
     int64_t stride[RY_MAX_RANK]; /* of the outer dimensions, in bytes */
@@ -119,8 +119,8 @@ typedef struct ry_expr_plan {
     size_t pointers_at, singles_at, rows_at, shifts_at, staging_at, buffers_at, accumulators_at,
         blocks_at, scratch; /* scratch memory */
     size_t workspace;
-    size_t operands_at, steps_at, registers_at, numbers_at,
-        reductions_at;           /* from the start of the plan, in bytes */
+    /* from the start of the plan, in bytes */
+    size_t operands_at, steps_at, registers_at, numbers_at, reductions_at;
     size_t last_use_at, busy_at; /* while it is made */
 } ry_expr_plan;
 
@@ -132,9 +132,8 @@ static inline void *ry_expr_plan_part(const ry_expr_plan *plan, size_t at)
 /* The space: what is iterated over, and how (expr_space.c). types: of the program's instructions.
  */
 rynd_status ry_expr_space_make(ry_expr_plan *plan, const ry_query *query, ry_error *error);
-void ry_expr_space_tasks(ry_expr_plan *plan, const ry_query *query,
-                         double cost); /* after the program is compiled: units, slices, sizes. cost:
-                                          of an element, in plain operations */
+/* after the program is compiled: units, slices, sizes. cost: of an element, in plain operations */
+void ry_expr_space_tasks(ry_expr_plan *plan, const ry_query *query, double cost);
 
 /* The program: steps and registers (expr_compile.c). Gives the cost of an element. */
 double ry_expr_compile(ry_expr_plan *plan, const ry_expr *program, const ry_dtype *types);
@@ -145,8 +144,8 @@ double ry_expr_work(const ry_query *query, const ry_expr_plan *plan);
 size_t ry_expr_plan_size(const ry_problem *problem);
 
 bool ry_expr_applicable(const ry_problem *problem);
-bool ry_expr_near_applicable(
-    const ry_problem *problem); /* and has one of RY_EXPR_NEAR in f32, f16 or bf16 */
+/* and has one of RY_EXPR_NEAR in f32, f16 or bf16 */
+bool ry_expr_near_applicable(const ry_problem *problem);
 
 rynd_status ry_expr_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 void ry_expr_initialise(const ry_query *query, void *state);

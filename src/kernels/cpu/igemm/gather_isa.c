@@ -13,8 +13,8 @@ enum { NEAR, PICKED, APART, STEPS };
 
 enum {
     PREFETCH_LOADS = 64, /* of vectors, between a prefetch and the use of what it fetched */
-    PREFETCH_PIXELS =
-        3 /* of one tap: memory's prefetchers do not follow over what is between them */
+    /* of one tap: memory's prefetchers do not follow over what is between them */
+    PREFETCH_PIXELS = 3
 };
 
 #define EVERY_ELEMENT ((uint32_t)((1ull << (2 * RY_W)) - 1u))

@@ -55,9 +55,9 @@ static int64_t channel_end(const ry_conv_geometry *g)
 
 /* What all entries of a program have in common. */
 typedef struct writer {
-    int64_t step, lanes; /* between the pixels of neighbouring lanes; lanes of an entry, 0 where
-                            nothing is permuted */
-    int64_t width, end;  /* of a vector; of what may be read */
+    /* between the pixels of neighbouring lanes; lanes of an entry, 0 where nothing is permuted */
+    int64_t step, lanes;
+    int64_t width, end; /* of a vector; of what may be read */
 } writer;
 
 /* Adds the loads that fill the lanes of `mask`, which are next to each other; returns where the

@@ -535,8 +535,8 @@ void RY_ISA_SYMBOL(igemm_run)(const igemm_plan *plan, const ry_cpu_launch *launc
     read_bias(member);
     const igemm_phase *bundle = member->phase, *gathered = bundle;
     while (gathered->in_place && gathered + 1 < bundle + bundle->bundle) {
-        gathered++; /* one of a bundle may read x in place, with vectors of its own; the others' are
-                       alike */
+        /* one of a bundle may read x in place, with vectors of its own; the others' are alike */
+        gathered++;
     }
     if (plan->mode != IGEMM_ROWS && !gathered->in_place) {
         member->segments = ry_igemm_cut_segments(plan, gathered, member->image, member->first,

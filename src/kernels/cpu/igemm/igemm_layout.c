@@ -14,8 +14,9 @@
 
 enum {
     STREAM_PIXELS = 1024, /* of a block of x that is read in long runs */
-    MIN_ROW = 6, /* pixels of a tile that ends with its row: fewer cost more than passing the sums
-                    through scratch */
+    /* pixels of a tile that ends with its row: fewer cost more than passing the sums through
+     * scratch */
+    MIN_ROW = 6,
     MIN_SHORT = 96,     /* steps of a k block that is cut to fit the first-level cache */
     K_BLOCK_GRAIN = 32, /* k blocks' most steps are a multiple of */
 };

@@ -63,21 +63,21 @@ typedef enum igemm_knob {
     IGEMM_KNOB_SHARED,
     IGEMM_KNOB_APART,
     IGEMM_KNOB_SPLIT,
-    IGEMM_KNOB_K_BLOCK,        /* steps of one at most */
-    IGEMM_KNOB_PIXEL_BLOCKS,   /* that the pixels of a range are cut into, about: blocks are full
-                                  tiles */
+    IGEMM_KNOB_K_BLOCK, /* steps of one at most */
+    /* that the pixels of a range are cut into, about: blocks are full tiles */
+    IGEMM_KNOB_PIXEL_BLOCKS,
     IGEMM_KNOB_CHANNEL_BLOCKS, /* that the oc blocks of a group are cut into, about */
     IGEMM_KNOBS
 } igemm_knob;
 
 /* What a plan takes from the machine: its caches, in bytes, and its threads. */
 typedef struct igemm_sizes {
-    int64_t near;   /* the first-level cache */
-    int64_t panel;  /* of the second-level cache, what a panel may fill beside the weights that
-                       stream through */
+    int64_t near; /* the first-level cache */
+    /* of the second-level cache, what a panel may fill beside the weights that stream through */
+    int64_t panel;
     int64_t second; /* what all that comes again may fill of it */
-    int64_t
-        weights;  /* of the second-level cache, what weights fill of it that stay from run to run */
+    /* of the second-level cache, what weights fill of it that stay from run to run */
+    int64_t weights;
     int64_t kept; /* what stays in the caches from step to step */
     int64_t threads;
     double task, phase; /* cycles: taking a task; the threads meet */
@@ -87,48 +87,51 @@ typedef struct igemm_phase {
     ry_conv_phase at;
     int64_t inside[RY_SPACE]; /* of the grid: the phase's own positions */
     int64_t bundle; /* phases of a task, this one the first; 0: it belongs to an earlier one's */
-    int64_t source, passes; /* of a bundle: the member whose panel serves all, or -1; how often the
-                               block's sums are gone through */
-    int64_t panel_at,
-        block_at;  /* floats from the start of the worker's panels and blocks to the member's */
+    /* of a bundle: the member whose panel serves all, or -1; how often the block's sums are gone
+     * through */
+    int64_t source, passes;
+    /* floats from the start of the worker's panels and blocks to the member's */
+    int64_t panel_at, block_at;
     int64_t depth; /* channels_in * taps */
     int64_t steps; /* of the tiles: depth, or the k blocks' pairs */
-    int64_t
-        tap_row; /* taps that k blocks do not cross the end of: all, or (split) those of one row */
+    /* taps that k blocks do not cross the end of: all, or (split) those of one row */
+    int64_t tap_row;
     int64_t k_block_channels, k_block_taps; /* of a k block; one of them is whole, or a whole row */
-    int64_t images,
-        pixels; /* ranges of pixels that blocks do not cross: one an image, or one of all images */
-    int64_t beside; /* images of a range whose rows alternate, as one row of all images reads like
-                       rows of x; 1: none do */
-    int64_t
-        lanes; /* pixels of one gathered vector: all its lanes, or (GATHERED) the rows of a tile */
+    /* ranges of pixels that blocks do not cross: one an image, or one of all images */
+    int64_t images, pixels;
+    /* images of a range whose rows alternate, as one row of all images reads like rows of x; 1:
+     * none do */
+    int64_t beside;
+    /* pixels of one gathered vector: all its lanes, or (GATHERED) the rows of a tile */
+    int64_t lanes;
     int64_t block, blocks; /* pixels of a task; blocks of a range */
     int64_t oc_blocks_per_task, oc_block_ranges;
     int64_t first_task, tasks;
     int64_t k_blocks, panel; /* k blocks of the reduction; floats of one's panel */
     int64_t last_k_block;    /* where the last one's steps begin */
-    int64_t first_gather,
-        gathers; /* shared: the gathering tasks, one a k block; their panels are in this order */
+    /* shared: the gathering tasks, one a k block; their panels are in this order */
+    int64_t first_gather, gathers;
     int64_t shared_at; /* floats from the shared panels' start */
     int64_t packed;    /* where its weights start, in elements */
-    int64_t x_pixel, y_pixel,
-        r_pixel; /* steps from pixel to pixel, where in_place and direct say that there is one */
-    double
-        in_bounds; /* while a plan is chosen: of the k blocks of all blocks, how many are needed */
+    /* steps from pixel to pixel, where in_place and direct say that there is one */
+    int64_t x_pixel, y_pixel, r_pixel;
+    /* while a plan is chosen: of the k blocks of all blocks, how many are needed */
+    double in_bounds;
     bool blocks_first; /* tasks are ordered [unit block][block], else [block][unit block] */
-    bool
-        direct; /* tiles are written to y itself; else to a block of scratch, and from there to y */
-    bool transposed; /* not direct: pixels are next to each other in y, channels in the block of
-                        sums; all are f32 */
-    bool in_place;   /* x is the panel: no padding, one tap, one step from pixel to pixel (1 but for
-                        ROWS) */
-    bool plain;      /* x could be read in place, and is copied to the panel as it is there */
-    bool streams;    /* x in place is read once: long runs of pixels of few channels at a time, as
-                        memory likes it */
-    bool micropanels_outer; /* PIXELS: a tile's pixels stay in the first-level cache while all oc
-                               blocks of weights is streamed */
-    bool by_rows; /* ROWS and direct: tiles do not cross rows of the grid, between which y's step is
-                     another */
+    /* tiles are written to y itself; else to a block of scratch, and from there to y */
+    bool direct;
+    /* not direct: pixels are next to each other in y, channels in the block of sums; all are f32 */
+    bool transposed;
+    /* x is the panel: no padding, one tap, one step from pixel to pixel (1 but for ROWS) */
+    bool in_place;
+    bool plain; /* x could be read in place, and is copied to the panel as it is there */
+    /* x in place is read once: long runs of pixels of few channels at a time, as memory likes it */
+    bool streams;
+    /* PIXELS: a tile's pixels stay in the first-level cache while all oc blocks of weights is
+     * streamed */
+    bool micropanels_outer;
+    /* ROWS and direct: tiles do not cross rows of the grid, between which y's step is another */
+    bool by_rows;
     bool any_pad; /* some tap of some pixel is outside x */
     bool far;     /* what its pixels read of x comes from memory */
     bool skips;   /* k blocks may be left out */
@@ -144,13 +147,13 @@ typedef struct igemm_count {
 typedef struct igemm_plan {
     ry_conv_geometry geometry;
     igemm_mode mode;
-    int64_t width, tile_rows, tile_columns; /* of the instruction set's vectors and tile; tile_rows:
-                                               that this mode uses */
-    int64_t max_rows;                       /* of the instruction set's tile */
-    int64_t grain; /* a tile's last vector costs as many lanes as are a multiple of this: width, or
-                      half of it */
-    int64_t oc_blocks,
-        max_oc_block;     /* of one group's output channels; channels of an oc block at most */
+    /* of the instruction set's vectors and tile; tile_rows: that this mode uses */
+    int64_t width, tile_rows, tile_columns;
+    int64_t max_rows; /* of the instruction set's tile */
+    /* a tile's last vector costs as many lanes as are a multiple of this: width, or half of it */
+    int64_t grain;
+    /* of one group's output channels; channels of an oc block at most */
+    int64_t oc_blocks, max_oc_block;
     int64_t interleave;   /* phases whose pixels alternate in a row of y; 1: none */
     int64_t packed_group; /* elements of one group's packed weights, all phases */
     int64_t tasks;
@@ -158,24 +161,25 @@ typedef struct igemm_plan {
     igemm_count count; /* once the form is chosen */
     igemm_sizes sizes;
     bool alone; /* one thread runs all tasks */
-    bool pairs; /* operands are pairs of neighbours along the reduction: a k block of odd depth ends
-                   with half a pair */
+    /* operands are pairs of neighbours along the reduction: a k block of odd depth ends with
+     * half a pair */
+    bool pairs;
     bool shared;
     bool split;           /* k blocks end with a row of taps */
     bool copied;          /* the geometry is that of a copy of x in the workspace */
     bool far;             /* x comes from memory */
     bool fetches_weights; /* tiles fetch those that come next */
-    int64_t gathers; /* tasks of the gathering phase, or of the copying one; 0 where panels are not
-                        shared */
+    /* tasks of the gathering phase, or of the copying one; 0 where panels are not shared */
+    int64_t gathers;
     size_t shared_size;                /* bytes of the shared panels, or of the copy */
     ry_conv_geometry as_is;            /* with x as it is stored */
     int64_t copy_block, copy_channels; /* positions and channels of a copying task */
     /* scratch of a worker, in bytes from its start */
     size_t panel, block, transposed, interleaved_row, bias, segments, program, runs, scratch;
-    int64_t bias_step; /* floats from the bias of a bundle's phase to the next one's; 0: they have
-                          the same */
-    size_t taps;       /* ry_conv_tap[geometry.taps], in bytes from the plan's start */
-    size_t size;       /* of the whole, taps included */
+    /* floats from the bias of a bundle's phase to the next one's; 0: they have the same */
+    int64_t bias_step;
+    size_t taps; /* ry_conv_tap[geometry.taps], in bytes from the plan's start */
+    size_t size; /* of the whole, taps included */
     igemm_phase phase[];
 } igemm_plan;
 

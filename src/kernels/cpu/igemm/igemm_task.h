@@ -23,10 +23,10 @@ typedef struct igemm_task {
     bool bounds; /* the activation is these bounds, and the tiles apply them */
     const float *packed;
     float *panel, *block, *transposed, *interleaved_row, *bias; /* panel: of the k block at hand */
-    const float
-        *shared; /* the panels of all k blocks, one after another; NULL: gathered by the task */
-    int64_t block_step,
-        block_channel; /* of the block of sums: from row to row, and its first channel */
+    /* the panels of all k blocks, one after another; NULL: gathered by the task */
+    const float *shared;
+    /* of the block of sums: from row to row, and its first channel */
+    int64_t block_step, block_channel;
     igemm_segment *segment;
     igemm_entry *program;
     epilogue_run *run; /* the pixels in memory */

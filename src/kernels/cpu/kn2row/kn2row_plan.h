@@ -24,15 +24,16 @@
 /* A row block: positions along an axis of the output grid, of one group of one image. */
 typedef struct kn2row_row_block {
     int axis;
-    int64_t out, count; /* positions of the grid; row blocks. out 0: there are none, all products
-                           are made before all sums */
-    int64_t low, in;    /* where its first position reads; positions of x, at most */
+    /* positions of the grid; row blocks. out 0: there are none, all products are made before all
+     * sums */
+    int64_t out, count;
+    int64_t low, in; /* where its first position reads; positions of x, at most */
 } kn2row_row_block;
 
 /* What a form sets, in the order of the kernel's knobs: those between are the matrix product's. */
 typedef enum kn2row_knob {
-    KN2ROW_KNOB_ROW_BLOCK, /* positions of the output grid; 0: all products are made before all sums
-                            */
+    /* positions of the output grid; 0: all products are made before all sums */
+    KN2ROW_KNOB_ROW_BLOCK,
     KN2ROW_KNOB_MODE,
     KN2ROW_KNOB_INPUT,
     KN2ROW_KNOB_SHARED,
@@ -69,8 +70,8 @@ typedef struct kn2row_plan {
      * product shares, else empty; the matrix product's own */
     size_t sums, bias, runs, interleaved_row, sources, row_block_products, row_block_shared,
         multiply, scratch;
-    size_t phases, taps,
-        product; /* ry_conv_phase[], ry_conv_tap[], igemm_plan: bytes from the plan's start */
+    /* ry_conv_phase[], ry_conv_tap[], igemm_plan: bytes from the plan's start */
+    size_t phases, taps, product;
 } kn2row_plan;
 
 /* The 1x1 convolution that makes products: of a row block, or all. */

@@ -11,8 +11,8 @@
 
 enum {
     FLOAT24_DROPPED = 23 - 18, /* bits of a float's fraction */
-    FLOAT24_LARGEST =
-        30, /* exponent of the largest number that is kept: rounding it may give one more */
+    /* exponent of the largest number that is kept: rounding it may give one more */
+    FLOAT24_LARGEST = 30,
 };
 
 /* The sign, and the exponent's lower bits with the fraction: what is between them is a copy of the

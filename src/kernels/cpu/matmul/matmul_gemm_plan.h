@@ -24,8 +24,8 @@ typedef struct gemm_plan {
     int residual; /* which input it is: c, where it is all that is added, element by element */
     bool pairs;   /* operands are pairs of neighbours along k */
     int64_t k_block, rows, columns, row_blocks, column_blocks;
-    int64_t a_block,
-        a_step; /* rows of a that are packed at once, and floats from one to the next */
+    /* rows of a that are packed at once, and floats from one to the next */
+    int64_t a_block, a_step;
     size_t panel, a_rows, block, bias, scratch;
 } gemm_plan;
 

@@ -16,8 +16,8 @@ enum {
     DOT_B = RY_W == 16 ? 4 : 2, /* gemv_dot_b */
     MAX_SUM_ROWS = MAX_GEMV_SUM_ROWS,
     SUM_VECTORS = GEMV_SUM_VECTORS,
-    PREFETCHED = 12, /* rows of b that are fetched ahead: the hardware does not foresee steps of
-                        whole rows */
+    /* rows of b that are fetched ahead: the hardware does not foresee steps of whole rows */
+    PREFETCHED = 12,
 };
 
 RY_INLINE ry_vf load(const ry_dtype dtype, const char *p, int64_t i)

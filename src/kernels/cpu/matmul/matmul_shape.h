@@ -20,8 +20,8 @@ typedef struct matmul_shape {
     int batch_rank;
     int64_t batch_dim[RY_MAX_RANK];
     matmul_operand of[MATMUL_OPERANDS];
-    bool
-        swapped; /* the problem's a is our b and the other way round: y is written along its rows */
+    /* the problem's a is our b and the other way round: y is written along its rows */
+    bool swapped;
     float alpha, beta;
 } matmul_shape;
 

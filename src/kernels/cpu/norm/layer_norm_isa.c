@@ -95,8 +95,8 @@ RY_INLINE void factors_of(const norm *s, int64_t row, int rows, const float *est
     }
     for (int r = 0; r < rows; r++) {
         f[r] = (row_factors){ry_vf_set(-estimate[r]), ry_vf_set(inverse[r]), ry_vf_set(offset[r])};
-        if (s->means) { /* differences from an infinity are no numbers: the estimate itself knows
-                           better */
+        /* differences from an infinity are no numbers: the estimate itself knows better */
+        if (s->means) {
             const double mean = (double)estimate[r] + rest[r];
             s->means[row + r] = isfinite(mean) ? (float)mean : estimate[r];
         }

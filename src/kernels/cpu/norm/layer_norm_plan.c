@@ -37,8 +37,8 @@ bool ry_layer_norm_applicable(const ry_problem *problem)
     }
     layer_norm_plan s;
     rows_of(problem, &s);
-    for (int i = 0; i < 3;
-         i++) { /* scale and bias have the row's own shape: nothing is broadcast within a row */
+    /* scale and bias have the row's own shape: nothing is broadcast within a row */
+    for (int i = 0; i < 3; i++) {
         const ry_tensor *t = &problem->in[i];
         if (ry_problem_has_input(problem, i) &&
             (!row_major_f32(t) || (i > 0 && ry_tensor_count(t) != s.length))) {

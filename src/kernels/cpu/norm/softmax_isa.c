@@ -59,9 +59,11 @@ RY_INLINE float row_exponentials(float *restrict y, const float *restrict x, int
 {
     const int64_t full = n - n % RY_W;
     const ry_vf minus = ry_vf_set(-maximum);
-    *last = exponentials(ry_vf_fma(
-        minus, t->live,
-        ry_vf_load_m(x + full, t->mask))); /* 1 in dead lanes: subnormal numbers are slow */
+    *last = exponentials(ry_vf_fma(minus, t->live, ry_vf_load_m(x + full, t->mask))); /* 1 in dead
+                                                                                         lanes:
+                                                                                         subnormal
+                                                                                         numbers are
+                                                                                         slow */
     ry_vf sum = ry_vf_mul(*last, t->live);
     for (int64_t i = 0; i < full; i += RY_W) {
         const ry_vf e = exponentials(ry_vf_add(ry_vf_load(x + i), minus));

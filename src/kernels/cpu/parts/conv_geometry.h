@@ -40,14 +40,15 @@ typedef struct ry_conv_geometry {
     int64_t batch, groups;
     int64_t channels_in, channels_out; /* of one group */
     int64_t in[RY_SPACE], out[RY_SPACE];
-    int64_t kernel[RY_SPACE]; /* of the window, without what reads padding only, whatever the
-                                 output, at the ends of an axis */
+    /* of the window, without what reads padding only, whatever the output, at the ends of an
+     * axis */
+    int64_t kernel[RY_SPACE];
     int64_t stride[RY_SPACE]; /* of reading: 1 in transposed convolutions */
     int64_t x_batch, x_channel, x_step[RY_SPACE];
     int64_t y_batch, y_channel;
     int64_t r_batch, r_channel; /* residual; 0 where there is none */
-    int64_t w_in, w_out,
-        w_group; /* steps of w in elements: next input channel, next output channel, next group */
+    /* steps of w in elements: next input channel, next output channel, next group */
+    int64_t w_in, w_out, w_group;
     int64_t phases, taps; /* taps of all phases */
     bool phase_bias;      /* each phase adds a bias of its own */
     /* Tap r of an axis, whose weight is stored r * w_step behind w_first. `forward`: it reads as a

@@ -11,9 +11,9 @@ typedef struct epilogue {
     int64_t rows, columns;
     float *block; /* [row][column], changed on the way; int32_t where dtype is i32 */
     int64_t block_step;
-    int64_t interleave,
-        interleaved_step;    /* above 1: a row's columns alternate between so many blocks, which are
-                                stored interleaved_step floats apart */
+    /* above 1: a row's columns alternate between so many blocks, which are stored
+     * interleaved_step floats apart */
+    int64_t interleave, interleaved_step;
     float *interleaved_row;  /* room for a row of them all, where they are interleaved */
     const epilogue_run *run; /* the columns of a row in memory */
     int64_t runs;

@@ -18,8 +18,9 @@ typedef struct out_rows {
     int64_t columns;        /* positions from the first one to behind the last one */
     int64_t positions;      /* floats of one output channel's sums */
     int64_t interleave;     /* phases that write to a row of y in turn; 1: none */
-    bool beside; /* y's channels are next to each other, and there are no others: they are
-                    interleaved on their way */
+    /* y's channels are next to each other, and there are no others: they are interleaved on
+     * their way */
+    bool beside;
     float *sums;
     float *interleaved_row; /* room for a row of them all, where they are interleaved */
     float *bias;            /* [phase][output channel] of the group */

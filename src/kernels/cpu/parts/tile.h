@@ -43,8 +43,8 @@ typedef struct ry_tile {
     int64_t c_step;  /* from row to row */
     int64_t columns; /* that are written */
     const void *bias;
-    const float
-        *residual; /* NULL: none; added to the sum; of C's shape, residual_step from row to row */
+    /* NULL: none; added to the sum; of C's shape, residual_step from row to row */
+    const float *residual;
     int64_t residual_step;
     float low, high; /* the sum is bounded by these (f32 only) */
     ry_tile_start start;
@@ -55,8 +55,9 @@ typedef struct ry_tile {
     /* 0, or how far behind each row of B is what the next tile reads of it: that is fetched towards
      * the core while this one runs. */
     int64_t b_prefetch_distance;
-    bool b_streams; /* B comes from far, and what follows it is read next: it is fetched
-                       RY_TILE_PREFETCH steps ahead (a_along_k only) */
+    /* B comes from far, and what follows it is read next: it is fetched RY_TILE_PREFETCH steps
+     * ahead (a_along_k only) */
+    bool b_streams;
     /* C and the residual are expected outside the first-level cache, and fetched while the products
      * run: those that are stored `c_prefetch_distance` floats further, but for a residual of other
      * steps, whose own lines are. */
@@ -68,8 +69,8 @@ _Static_assert(sizeof(ry_tile) <= 128,
 
 typedef void (*ry_tile_function)(const ry_tile *tile);
 
-typedef ry_tile_function ry_tile_set[2][RY_TILE_VECTORS]
-                                    [RY_TILE_ROWS]; /* [a_along_k][vectors - 1][rows - 1] */
+/* [a_along_k][vectors - 1][rows - 1] */
+typedef ry_tile_function ry_tile_set[2][RY_TILE_VECTORS][RY_TILE_ROWS];
 
 typedef struct ry_tile_table {
     ry_tile_set f32, i32;

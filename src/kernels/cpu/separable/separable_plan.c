@@ -10,8 +10,8 @@
 #include <string.h>
 
 enum {
-    PIXELS_WANTED =
-        52, /* of a strip: some tiles of the matrix product, for each pass over its weights */
+    /* of a strip: some tiles of the matrix product, for each pass over its weights */
+    PIXELS_WANTED = 52,
     MAX_STRIPS = 4, /* of a task */
     MAX_ROWS = 13   /* of a tile: rows that are along the reduction need an address each */
 };

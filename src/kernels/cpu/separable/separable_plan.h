@@ -17,16 +17,16 @@
 typedef struct separable_plan {
     depthwise_nhwc_plan depthwise; /* of separable_depthwise's problem */
     int64_t batch, channels, outputs, rows_out, columns_out;
-    int64_t y_batch, y_pixel, r_batch,
-        r_pixel;   /* y's and the residual's rows follow each other without a gap */
+    /* y's and the residual's rows follow each other without a gap */
+    int64_t y_batch, y_pixel, r_batch, r_pixel;
     int64_t width; /* of a vector */
     int64_t tile_rows, tile_columns, oc_blocks;
     int64_t rows, task_rows, tasks;  /* output rows of a strip, of a task; tasks of an image */
     int64_t m_step;                  /* floats from pixel to pixel of the block */
     int64_t pointwise, bias, packed; /* floats from the packed weights' start; their count */
     double cycles;                   /* in vector multiply-adds, on one core */
-    size_t block,
-        scratch; /* of a worker, in bytes from its start: behind the depthwise convolution's */
+    /* of a worker, in bytes from its start: behind the depthwise convolution's */
+    size_t block, scratch;
 } separable_plan;
 
 /* The depthwise half as a problem of its own, whose y is a block of scratch. It points into itself

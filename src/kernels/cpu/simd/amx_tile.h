@@ -73,8 +73,8 @@ static inline void ry_amx_end(ry_amx *tiles)
 #include <stdbool.h>
 
 typedef struct ry_amx {
-    uint32_t tile[RY_AMX_TILES][RY_AMX_ROWS][RY_AMX_ROWS]; /* of 32 bits: a float, or a pair whose
-                                                              first element is the low half */
+    /* of 32 bits: a float, or a pair whose first element is the low half */
+    uint32_t tile[RY_AMX_TILES][RY_AMX_ROWS][RY_AMX_ROWS];
 } ry_amx;
 
 static inline void ry_amx_begin(ry_amx *tiles)

@@ -227,9 +227,8 @@ static inline float ry_f32_log1p(float x)
     int32_t exponent;
     float u = 1.0f + x, lost = x < 1.0f ? x - (u - 1.0f) : 1.0f - (u - x);
     float m = ry_f32_split(u, &exponent);
-    uint32_t scale = exponent > 126 ? 0u
-                                    : (uint32_t)(127 - exponent)
-                                          << 23; /* what is lost does not count up there */
+    /* what is lost does not count up there */
+    uint32_t scale = exponent > 126 ? 0u : (uint32_t)(127 - exponent) << 23;
     float f = ry_f32_fma(lost, ry_f32_of_bits(scale), m - 1.0f);
     float y = ry_f32_log_kernel(f, (float)exponent);
     y = ry_f32_abs(x) < 0x1p-25f ? x : y;

@@ -70,33 +70,33 @@ typedef struct staged_phase {
 typedef struct staged_plan {
     ry_conv_geometry geometry;
     staged_form form;
-    int64_t grid[2];                          /* rows and columns of the largest phase */
-    int64_t slices;                           /* of its grid */
-    int64_t depths, depth[STAGED_MAX_DEPTHS]; /* slices that windows reach, from where the output's
-                                                 slice reads */
-    int64_t before[2];                        /* zeros above and left of x */
-    int64_t span[2];           /* rows and columns of x from a window's first one to its last one */
-    int64_t reach[2];          /* of a plane, beyond those of a task's outputs */
-    int64_t pitch, image_rows; /* of a plane: positions of a row, rows of an image; CHANNELS: floats
-                                  of a row */
+    int64_t grid[2]; /* rows and columns of the largest phase */
+    int64_t slices;  /* of its grid */
+    /* slices that windows reach, from where the output's slice reads */
+    int64_t depths, depth[STAGED_MAX_DEPTHS];
+    int64_t before[2]; /* zeros above and left of x */
+    int64_t span[2];   /* rows and columns of x from a window's first one to its last one */
+    int64_t reach[2];  /* of a plane, beyond those of a task's outputs */
+    /* of a plane: positions of a row, rows of an image; CHANNELS: floats of a row */
+    int64_t pitch, image_rows;
     int64_t columns, column_blocks; /* of the grid: of a task; of a row */
     int64_t planes, plane;          /* of a channel; floats of one */
-    int64_t slot[STAGED_MAX_STRIDE]
-                [STAGED_MAX_STRIDE]; /* of the plane of each residue; -1: no tap reads it */
+    /* of the plane of each residue; -1: no tap reads it */
+    int64_t slot[STAGED_MAX_STRIDE][STAGED_MAX_STRIDE];
     int64_t rows, row_blocks, images, image_blocks, groups, group_blocks; /* of a task */
     int64_t k_block;                                                      /* channels */
     int64_t width, oc_blocks, max_oc_block; /* of a vector; of output channels */
     int64_t interleave;                     /* phases that write to a row of y in turn; 1: none */
-    bool beside; /* y's (and the residual's) pixels are its channels, few of them, and nothing else
-                  */
+    /* y's (and the residual's) pixels are its channels, few of them, and nothing else */
+    bool beside;
     bool transposed;      /* CHANNELS: y's pixels are next to each other */
     bool fetches;         /* rows of x ahead */
     int64_t positions;    /* floats of one output channel's sums */
     int64_t packed_group; /* floats */
     int64_t tasks;
     ry_work work; /* in vector multiply-adds */
-    size_t staged, lines, sums, transposed_sums, bias, runs, interleaved_row,
-        scratch;       /* of a worker, in bytes from its start */
+    /* of a worker, in bytes from its start */
+    size_t staged, lines, sums, transposed_sums, bias, runs, interleaved_row, scratch;
     size_t taps, size; /* ry_conv_tap[geometry.taps], behind the offsets; bytes of the whole */
     staged_phase phase[STAGED_MAX_PHASES];
     int32_t offset[]; /* of each tap in a staged channel */

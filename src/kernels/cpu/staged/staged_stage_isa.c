@@ -125,10 +125,10 @@ static const part_function parts[3][STAGED_MAX_STRIDE] = {NAMES(f32), NAMES(f16)
 
 /* Where a task's row is stored. */
 typedef struct staged_row {
-    bool inside;                  /* x has it */
-    const char *x;                /* its column 0 of the k block's first channel */
-    float *to[STAGED_MAX_STRIDE]; /* the planes' rows of the k block's first channel; NULL: no tap
-                                     reads it */
+    bool inside;   /* x has it */
+    const char *x; /* its column 0 of the k block's first channel */
+    /* the planes' rows of the k block's first channel; NULL: no tap reads it */
+    float *to[STAGED_MAX_STRIDE];
 } staged_row;
 
 static void find_row(const staged_stage *s, int64_t image, int64_t residue, int64_t row,

@@ -14,9 +14,8 @@ RY_INLINE void staged_micro_kernel(const staged_tile *tile, const bool channels,
     const int32_t *offset = tile->offset;
     const int64_t outer = tile->outer, inner = tile->inner, c_step = tile->c_step;
     int64_t start_step = c_step;
-    __asm__(""
-            : "+r"(start_step)); /* addresses of sums that go on are not those of the end, made
-                                    before all else */
+    /* addresses of sums that go on are not those of the end, made before all else */
+    __asm__("" : "+r"(start_step));
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++) {
 #pragma GCC unroll 4

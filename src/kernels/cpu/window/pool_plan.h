@@ -35,10 +35,10 @@ typedef struct pool_plan {
     ry_window window;
     int64_t planes, channels; /* images times channels; channels */
     int64_t in_size;          /* elements of a plane of the input */
-    int64_t rows, units,
-        units_per_task; /* output rows of a plane; units: planes, rows or NHWC rows */
-    int64_t width;      /* floats of the reduced row: ROWS with its padding, CHANNELS without */
-    int64_t offsets;    /* how many */
+    /* output rows of a plane; units: planes, rows or NHWC rows */
+    int64_t rows, units, units_per_task;
+    int64_t width;   /* floats of the reduced row: ROWS with its padding, CHANNELS without */
+    int64_t offsets; /* how many */
 } pool_plan;
 
 bool ry_pool_applicable(const ry_problem *problem);

@@ -14,13 +14,14 @@ enum { RESIZE_PERIOD = 4 };
 /* One axis's table: for output o, input first[o] + j has the weight w(j, o) = weight[j * step_tap +
  * o * step_out]. */
 typedef struct resize_axis {
-    int64_t in, out, taps, repeat; /* repeat: every input position fills that many outputs in turn;
-                                      0: no such pattern */
-    bool plain;                    /* one tap of weight 1 */
-    int64_t period, begin, end;    /* outputs [begin, end), by periods: the same weights, one input
-                                      further each; 0: no such pattern */
-    size_t first, weight, spare;   /* offsets in the state, in bytes: int32_t, float, and a row of
-                                      double for filling the table */
+    /* repeat: every input position fills that many outputs in turn; 0: no such pattern */
+    int64_t in, out, taps, repeat;
+    bool plain; /* one tap of weight 1 */
+    /* outputs [begin, end), by periods: the same weights, one input further each; 0: no such
+     * pattern */
+    int64_t period, begin, end;
+    /* offsets in the state, in bytes: int32_t, float, and a row of double for filling the table */
+    size_t first, weight, spare;
     int64_t step_tap, step_out;
 } resize_axis;
 

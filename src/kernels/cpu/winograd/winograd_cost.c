@@ -80,8 +80,8 @@ static double piece_cycles(const winograd_plan *plan, int64_t channels, int64_t 
         next = common % rest;
         common = rest;
     }
-    const double met =
-        (double)(block + columns - common) / (double)columns; /* rows of tiles, on average */
+    /* rows of tiles, on average */
+    const double met = (double)(block + columns - common) / (double)columns;
     const double floats = (double)(channels * g->groups * g->out[1] * g->out[2]);
     const bool near = floats < c->piece_near * cache_floats(plan->limits.l2);
     return near ? 0 : (double)channels * c->piece * (common == columns ? met : met * (double)rows);

@@ -22,8 +22,8 @@ typedef struct winograd_oc_block {
     int64_t columns, channels; /* full vectors; those of them that there are */
     const float *x, *w;        /* of the group */
     float *m;                  /* the products of the first tile in this phase */
-    winograd_outputs
-        *outputs; /* of the first tile in this phase; the next tile's are plan->phases further */
+    /* of the first tile in this phase; the next tile's are plan->phases further */
+    winograd_outputs *outputs;
 } winograd_oc_block;
 
 /* Taps of an axis that a phase has weights for: tap u, of taps * classes, reads position u of the

@@ -37,9 +37,9 @@ static bool find_direct(const winograd_plan *plan, const winograd_oc_block *oc_b
 
 /* One tile of a run: where its outputs go. */
 typedef struct place {
+    /* of each output in y and in the residual, of the oc block's first channel */
     int64_t y[WINOGRAD_MAX_OUTPUTS * WINOGRAD_MAX_OUTPUTS],
-        r[WINOGRAD_MAX_OUTPUTS * WINOGRAD_MAX_OUTPUTS];  /* of each output in y and in the residual,
-                                                            of the oc block's first channel */
+        r[WINOGRAD_MAX_OUTPUTS * WINOGRAD_MAX_OUTPUTS];
     int at[WINOGRAD_MAX_OUTPUTS * WINOGRAD_MAX_OUTPUTS]; /* its number */
     int count;
 } place;

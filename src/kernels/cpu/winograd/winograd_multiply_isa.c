@@ -12,8 +12,8 @@ enum {
 /* One point and one oc block. */
 typedef struct product {
     const float *v, *u;
-    const float *next_v, *next_u; /* NULL, or what is read next and may not be near: behind the last
-                                     ones it is harmless */
+    /* NULL, or what is read next and may not be near: behind the last ones it is harmless */
+    const float *next_v, *next_u;
     bool streams; /* next_u follows u; one tile of products has a line of it for every one of u */
     float *m;
     int64_t depth, columns, tiles, parts; /* parts: tiles of products */

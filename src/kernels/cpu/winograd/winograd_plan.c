@@ -14,8 +14,8 @@ enum {
     MAX_INTERLEAVED = 128 << 10, /* channels and tiles that are transformed together at least */
     TILES_A_CORE = 32,  /* with fewer, the tasks that transform a shared V are cut along channels */
     VECTORS_A_PART = 4, /* of channels, of such a task */
-    POSITIONS_PER_FIXUP =
-        3,          /* as many fewer positions at once in strips for tiles that are fixed up */
+    /* as many fewer positions at once in strips for tiles that are fixed up */
+    POSITIONS_PER_FIXUP = 3,
     MAX_V_ROW = 320 /* floats of a row of V that ends before the hardware's prefetchers follow it */
 };
 
@@ -188,8 +188,8 @@ static int64_t cut_axis(const winograd_axis *axis, int64_t out, winograd_tile *t
                   phases = ry_min(axis->dilation, extent);
     int64_t count = 0;
     for (int64_t begin = 0; begin < phases; begin += axis->interleave) {
-        const int64_t max =
-            ry_ceil_div(extent - begin, axis->dilation); /* outputs of the longest phase */
+        /* outputs of the longest phase */
+        const int64_t max = ry_ceil_div(extent - begin, axis->dilation);
         for (int64_t first = 0; first < max; first += axis->outputs) {
             for (int64_t phase = begin; phase < begin + axis->interleave; phase++, count++) {
                 const int64_t left = ry_max(ry_ceil_div(extent - phase, axis->dilation) - first, 0);

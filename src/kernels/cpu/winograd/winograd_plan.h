@@ -69,17 +69,18 @@ typedef struct winograd_tile {
 } winograd_tile;
 
 typedef struct winograd_axis {
-    int64_t points, outputs, taps;        /* 1, 1, 1: not transformed */
-    int64_t dilation, pad;                /* before the first input */
-    int64_t output_stride, output_offset; /* phases; output i of phase p is position i * spread + p
-                                             - lead of y, if there is one */
-    int64_t stride,
-        classes;        /* of reading; residues of x's position modulo the stride that are summed */
-    int64_t step;       /* positions of x between a tile's inputs of one class */
-    int64_t interleave; /* neighbouring tiles, one of each phase of the dilation, where they are
-                           interleaved; else 1 */
-    int64_t tap, tap_step, window; /* tap j of phase p and class a is tap + p + a + j * tap_step of
-                                      the window's, 0 where that has none */
+    int64_t points, outputs, taps; /* 1, 1, 1: not transformed */
+    int64_t dilation, pad;         /* before the first input */
+    /* phases; output i of phase p is position i * spread + p - lead of y, if there is one */
+    int64_t output_stride, output_offset;
+    /* of reading; residues of x's position modulo the stride that are summed */
+    int64_t stride, classes;
+    int64_t step; /* positions of x between a tile's inputs of one class */
+    /* neighbouring tiles, one of each phase of the dilation, where they are interleaved; else 1 */
+    int64_t interleave;
+    /* tap j of phase p and class a is tap + p + a + j * tap_step of the window's, 0 where that
+     * has none */
+    int64_t tap, tap_step, window;
     int64_t tiles;
     size_t tile; /* winograd_tile[tiles], in bytes from the plan's start */
 } winograd_axis;
@@ -92,8 +93,8 @@ typedef struct winograd_outputs {
     uint64_t infinite; /* no NaN, but an infinity */
     uint64_t direct;   /* to be summed over taps for the oc block at hand */
     uint64_t open;     /* those of them that further terms may change */
-    bool
-        terms; /* finite terms, too, decide about them: an infinity alone settles what it reaches */
+    /* finite terms, too, decide about them: an infinity alone settles what it reaches */
+    bool terms;
 } winograd_outputs;
 
 typedef struct winograd_fold {
@@ -111,30 +112,30 @@ typedef struct winograd_plan {
     int64_t points;        /* of a tile */
     int64_t phases;        /* of both axes */
     int64_t classes;       /* of both axes */
-    int64_t products; /* of a tile and pair of channels, all phases: those whose weights are not all
-                         0 */
-    int64_t width, tile_rows,
-        tile_columns;      /* of the instruction set's vectors, and of the tile of products */
+    /* of a tile and pair of channels, all phases: those whose weights are not all 0 */
+    int64_t products;
+    /* of the instruction set's vectors, and of the tile of products */
+    int64_t width, tile_rows, tile_columns;
     int64_t tiles;         /* of the whole batch */
     int64_t channel_step;  /* channels of one depth tap in the reduction */
     int64_t depth;         /* the reduction */
     int64_t oc_blocks;     /* of tile_columns output channels, in a group */
     int64_t block, blocks; /* tiles of a task */
-    int64_t oc_blocks_per_task,
-        oc_block_ranges; /* oc blocks whose products are held at once; shared: of a task */
-    int64_t run_span;    /* positions of a row that are transposed at once, at most */
-    int64_t fixup_channels,
-        fixup_weights; /* input channels that direct sums take at once; floats of their weights */
+    /* oc blocks whose products are held at once; shared: of a task */
+    int64_t oc_blocks_per_task, oc_block_ranges;
+    int64_t run_span; /* positions of a row that are transposed at once, at most */
+    /* input channels that direct sums take at once; floats of their weights */
+    int64_t fixup_channels, fixup_weights;
     int64_t v_row, v_point, m_phase, m_row, m_point; /* steps in floats */
     int64_t packed_oc_block, packed_group;           /* floats */
     bool shared;
     int64_t channel_parts, channels_a_part; /* shared: a transforming task takes so many channels */
     bool x_channels_last, y_channels_last;  /* channels are next to each other in x, in y */
     bool x_staged; /* rows of x pass through a strip, whether numbers are finite or not */
-    bool prefetch_x,
-        prefetch_y; /* a block's products run while x of the next one, and its y, are fetched */
-    bool v_fetched,
-        u_fetched;      /* V of the next point, U of the next oc block: they may not be near */
+    /* a block's products run while x of the next one, and its y, are fetched */
+    bool prefetch_x, prefetch_y;
+    /* V of the next point, U of the next oc block: they may not be near */
+    bool v_fetched, u_fetched;
     int64_t point_near; /* floats of V and U of a point that stay in a first-level cache */
     /* scratch of a worker, in bytes from its start */
     size_t v, m, stage, outputs, bias, scratch;
