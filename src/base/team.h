@@ -6,7 +6,8 @@
  * system does not run, or that is busy with another job, delays no job that it took nothing of.
  *
  *     caller   offer -> take, run, take, run ... nothing left -> wait for the tasks that others
- * took helper   spin -> take, run ...           -> spin for a while -> sleep
+ *              took
+ *     helper   spin -> take, run ...           -> spin for a while -> sleep
  *
  * Several callers may have jobs at once, and a task may offer another job. */
 #ifndef RY_BASE_TEAM_H

@@ -4,7 +4,7 @@
  * times the window, stride and padding.
  *
  *     weights: w'[k][c][s r + b] = w[k][slice b's c][r]     in each spatial dim, b being where a
- * slice begins
+ *         slice begins
  *
  * It has the same products, and nothing is copied. */
 #include "graph/rewrite.h"

@@ -5,16 +5,16 @@
  * A task computes some lines (rows of the output) of a part of the channels, as many channels at
  * once as have what a block needs in the first-level cache, in blocks of one or two lines by a few
  * neighbouring pixels of a class of columns (depthwise_axis.h). What a block reads is a table of
- * addresses, made once for all its channels: pixels outside x are zeros, and rows and slices of the
- * window that are outside are left out where they can be. From block to block the addresses move by
- * the same step, and from line to line where all rows of the window are inside. A dilated window's
- * lines take turns: two lines of a block share rows of x where they are a dilation apart.
+ * addresses, made once for all its channels: pixels outside x are zeros, and rows and slices of
+ * the window that are outside are left out where they can be. From block to block the addresses
+ * move by the same step, and from line to line where all rows of the window are inside. A dilated
+ * window's lines take turns: two lines of a block share rows of x where they are a dilation apart.
  *
- * Where the channels of x are not side by side, or are not f32, a task first stages the rows that a
- * line reads in a ring (`staged`): planes are transposed. With a third dimension the ring has whole
- * slices. Sums to which a residual is added, or whose channels are not side by side in y as f32, go
- * to y by way of scratch (`through`); planes of it are transposed back (`planes_out`). Others are
- * in y at once; an activation that is no bound passes over each line (`activated`).
+ * Where the channels of x are not side by side, or are not f32, a task first stages the rows that
+ * a line reads in a ring (`staged`): planes are transposed. With a third dimension the ring has
+ * whole slices. Sums to which a residual is added, or whose channels are not side by side in y as
+ * f32, go to y by way of scratch (`through`); planes of it are transposed back (`planes_out`).
+ * Others are in y at once; an activation that is no bound passes over each line (`activated`).
  *
  * A grouped convolution is a sum of `depth` depthwise ones whose x is permuted: lane l of a vector
  * that begins at output channel `turn` of a group reads channel (turn + l) / multiplier * depth of
@@ -22,9 +22,10 @@
  * before it is full (`lanes` of it), so that one vector of x has all that it reads.
  *
  *     weights: [depth][class of slices][of lines][of columns][tap][packed_step], then the bias;
- * classes that have the same taps are one scratch: zeros | row nobody reads | sums
- * [line][pixel][sum_step] | ring [slice][row][pixel][inputs] | table [slice][row][reach] | for each
- * vector where it reads | lanes [turn][lane] */
+ *         classes that have the same taps are one
+ *     scratch: zeros | row nobody reads | sums [line][pixel][sum_step] | ring
+ *         [slice][row][pixel][inputs] | table [slice][row][reach]
+ *              | for each vector where it reads | lanes [turn][lane] */
 #ifndef RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NHWC_PLAN_H
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NHWC_PLAN_H
 

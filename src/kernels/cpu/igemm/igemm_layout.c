@@ -170,7 +170,7 @@ static void find_lanes(const igemm_plan *plan, igemm_phase *p)
 }
 
 /* Steps of a phase's k blocks at most. A small tile reads more operands for each product: what
- * stays in the first-level cache while others is streamed must fit there. Where x in place has so
+ * stays in the first-level cache while others are streamed must fit there. Where x in place has so
  * few pixels that they and an oc block of weights do, a k block is as short as that takes. */
 static int64_t max_k_block(const igemm_plan *plan, const igemm_phase *p)
 {

@@ -7,16 +7,17 @@
  * It goes through the reduction in k blocks: it gathers the k block's pixels into a panel that
  * stays in the caches, multiplies every oc block of weights with it, and goes on from C.
  *
- *   PIXELS    vectors are along pixels    A = weights, packed [unit][k][rows of the oc block]     B
- * = panel of micro-panels [k][columns] GATHERED  vectors are along channels  A = panel of
- * micro-panels [k][lanes of a vector]         B = weights, packed [unit][k][columns] ROWS vectors
- * are along channels  A = panel [pixel][k], or x itself (in_place)        B = weights, packed
- * [unit][k][columns]
+ *   PIXELS    vectors are along pixels    A = weights, packed [oc block][k][rows of the oc block]
+ *                                         B = panel of micro-panels [k][columns]
+ *   GATHERED  vectors are along channels  A = panel of micro-panels [k][lanes of a vector]
+ *                                         B = weights, packed [oc block][k][columns]
+ *   ROWS      vectors are along channels  A = panel [pixel][k], or x itself (in_place)
+ *                                         B = weights, packed [oc block][k][columns]
  *
  * Phases of a transposed convolution may be a bundle: a task computes the same block of all of
  * them. Those whose taps read the same pixels share a panel. Those that write to the same rows of
- * y, to every second pixel or third, are interleaved: their sums are in scratch and are stored to y
- * side by side. The grids of a bundle's phases are made equal; what exceeds a phase's own is
+ * y, to every second pixel or third, are interleaved: their sums are in scratch and are stored to
+ * y side by side. The grids of a bundle's phases are made equal; what exceeds a phase's own is
  * dropped.
  *
  * Where a panel would serve few channels before it is gathered again (small images, whose tasks
@@ -24,11 +25,11 @@
  * every block once, into the workspace.
  *
  * Where windows reach far beyond x (wide padding, wide dilations, transposed convolutions of small
- * x), k blocks may be `split`: each is of one row of taps, and a task leaves out those of which its
- * block reads nothing but padding.
+ * x), k blocks may be `split`: each is of one row of taps, and a task leaves out those of which
+ * its block reads nothing but padding.
  *
- * Where neither suits what a window reads, x is `copied` with its channels innermost by tasks of an
- * earlier phase, and read as ROWS (igemm_copy.h).
+ * Where neither suits what a window reads, x is `copied` with its channels innermost by tasks of
+ * an earlier phase, and read as ROWS (igemm_copy.h).
  *
  * PIXELS and GATHERED want x's pixels next to each other in memory and order the reduction
  * (channel, tap); ROWS wants its channels next to each other and orders it (tap, channel). */
@@ -117,7 +118,7 @@ typedef struct igemm_phase {
     int64_t x_pixel, y_pixel, r_pixel;
     /* while a plan is chosen: of the k blocks of all blocks, how many are needed */
     double in_bounds;
-    bool blocks_first; /* tasks are ordered [unit block][block], else [block][unit block] */
+    bool blocks_first; /* tasks are ordered [range of oc blocks][block], else [block][range] */
     /* tiles are written to y itself; else to a block of scratch, and from there to y */
     bool direct;
     /* not direct: pixels are next to each other in y, channels in the block of sums; all are f32 */
@@ -127,7 +128,7 @@ typedef struct igemm_phase {
     bool plain; /* x could be read in place, and is copied to the panel as it is there */
     /* x in place is read once: long runs of pixels of few channels at a time, as memory likes it */
     bool streams;
-    /* PIXELS: a tile's pixels stay in the first-level cache while all oc blocks of weights is
+    /* PIXELS: a tile's pixels stay in the first-level cache while all oc blocks of weights are
      * streamed */
     bool micropanels_outer;
     /* ROWS and direct: tiles do not cross rows of the grid, between which y's step is another */

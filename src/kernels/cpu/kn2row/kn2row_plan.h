@@ -2,11 +2,12 @@
 /* How a convolution to few output channels is computed products first ("kn2row": Vasudevan,
  * Anderson, Gregg, Parallel Multi Channel Convolution using General Matrix Multiplication, 2017):
  * every pixel of x meets the weights of all taps in one matrix product, which has as many columns
- * as there are taps and output channels; then each output is the sum of one product for each of its
- * taps, read where the tap reads x.
+ * as there are taps and output channels; then each output is the sum of one product for each of
+ * its taps, read where the tap reads x.
  *
  *     products: [image][group][tap][output channel][pixel of x]    T[t][k][i] = sum over c of
- * x[c][i] w[k][c][t] y[k][q] = sum over t of T[t][k][q + t.at]
+ *         x[c][i] w[k][c][t]
+ *     y[k][q] = sum over t of T[t][k][q + t.at]
  *
  * x is read once whatever the window, and rows of any length fill vectors. The price is the
  * products' way through the caches, one for each pixel, tap and output channel. The matrix product

@@ -2,8 +2,8 @@
 /* A convolution, forward or transposed, as sums over taps: what the CPU's convolution kernels read
  * instead of attributes.
  *
- *     y[n][k][q] = sum over c, tap of x[n][c][q * stride + tap.at] * w[k][c][tap.weight] q: a
- * position of the phase's output grid
+ *     y[n][k][q] = sum over c, tap of x[n][c][q * stride + tap.at] * w[k][c][tap.weight]
+ *         q: a position of the phase's output grid
  *
  * A forward convolution is one phase. A transposed one of stride s is a phase for each residue of
  * the output's position modulo s (in each dimension): the taps that reach it, with unit stride,

@@ -2,7 +2,7 @@
 /* Rows of the output grid whose sums are in scratch: their bias before, and their way to y behind.
  *
  *     sums: [phase][output channel][position]     position: (image * image_rows + row) * pitch +
- * column */
+ *                                                 column */
 #ifndef RY_KERNELS_CPU_PARTS_OUT_ROWS_H
 #define RY_KERNELS_CPU_PARTS_OUT_ROWS_H
 

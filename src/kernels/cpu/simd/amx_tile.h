@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tile vocabulary: eight tiles of 16 rows of 64 bytes, each with a literal number, and what
  * Intel's AMX does with them. Without AMX the same words in plain C give the same bits, which is
- * how texts are tested on machines that have none.
+ * how kernels are tested on machines that have none.
  *
  *   ry_amx tiles;                         a thread's tiles; of no size where they are registers
  *   ry_amx_begin(&tiles)                  configures them for this thread, until
  *   ry_amx_end(&tiles)                    which every task calls, so that nobody saves tiles that
- * nobody uses ry_amx_zero(&tiles, t) ry_amx_load(&tiles, t, p, step)       row i from p + i * step
- * bytes ry_amx_store(&tiles, t, p, step) ry_amx_dot_bf16(&tiles, c, a, b)      C += A B: C 16 x 16
- * floats, A 16 rows of 16 pairs of bfloat16, B[k][j] the pair that A[i][k] meets
+ *                                         nobody uses
+ *   ry_amx_zero(&tiles, t)
+ *   ry_amx_load(&tiles, t, p, step)       row i from p + i * step bytes
+ *   ry_amx_store(&tiles, t, p, step)
+ *   ry_amx_dot_bf16(&tiles, c, a, b)      C += A B: C 16 x 16 floats, A 16 rows of 16 pairs of
+ *                                         bfloat16, B[k][j] the pair that A[i][k] meets
  *
  * The arithmetic of the last (TDPBF16PS in Intel's Software Developer's Manual): the products of
  * the pairs' first elements are summed over k = 0, 1, ... by fused multiply-adds from 0, those of

@@ -2,15 +2,14 @@
 /* Names for sources that are compiled once for each instruction set (files *_isa.c).
  *
  *   const ry_kernel RY_ISA_SYMBOL(expr) = {.name = "expr_" RY_ISA_TEXT, .family = "expr", .isa =
- * RY_ISA_ID, ...};      expr_generic, expr_avx2, expr_avx512
+ *       RY_ISA_ID, ...};      expr_generic, expr_avx2, expr_avx512
  *
  * Every symbol of such a file that is not static must be made by RY_ISA_SYMBOL.
  *
- * An instruction set that adds one feature compiles the texts for that feature only (files named
- * *_bf16_isa.c: generic and avx512_bf16;
- * *_amx_isa.c: generic and amx). What
- * it does not compile again it has from the one that it extends, for which the build defines
- * RY_BASE_NAME: RY_BASE_SYMBOL(name). */
+ * An instruction set that adds one feature compiles the sources for that feature only (files named
+ * *_bf16_isa.c: generic and avx512_bf16; *_amx_isa.c: generic and amx). What it does not compile
+ * again it has from the one that it extends, for which the build defines RY_BASE_NAME:
+ * RY_BASE_SYMBOL(name). */
 #ifndef RY_KERNELS_CPU_SIMD_ISA_H
 #define RY_KERNELS_CPU_SIMD_ISA_H
 

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a convolution of few channels is computed, forward or transposed: a task copies the rows of x
- * that it reads to scratch once, with zeros around x, so that every tap is a distance from the
+/* How a convolution of few channels is computed, forward or transposed: a task copies the rows of
+ * x that it reads to scratch once, with zeros around x, so that every tap is a distance from the
  * output's position, without edges, and a tile of sums in registers goes over taps and channels.
  * Plain data, kept in a kernel's state.
  *
  * The tile makes the forms:
  *
  *   RUNS      vectors are along pixels, whatever the layout, and every loaded vector of x serves
- * all output channels of an oc block. A task stages a k block of channels at a time: of each
- * channel one plane for each residue of the position modulo the stride. All planes have one pitch,
- * so that position f = (image * image_rows + row) * pitch + column reads, for each tap, one element
- * of a plane, offset[tap] behind f: the sums are long runs without edges, of one image or of
- * several small ones. What is between rows is summed, too, and dropped. The sums are in scratch
+ *             all output channels of an oc block. A task stages a k block of
+ *             channels at a time: of each channel one plane for each residue of the position
+ *                 modulo the stride. All planes have one pitch, so that
+ *             position f = (image * image_rows + row) * pitch + column reads, for each tap, one
+ *                 element of a plane, offset[tap] behind f: the sums are
+ *             long runs without edges, of one image or of several small ones. What is between rows
+ *                 is summed, too, and dropped. The sums are in scratch
  *             until the last k block, and go to any y.
  *   ROWS      the same planes, all channels at once; the sums of a row's pixels go from the
- * registers to y, which are pixels next to each other. CHANNELS  vectors are along output channels,
- * and every weight serves some pixels of a row. A staged row is [position][channel], and a row of
- * the window reads one run of it. Where y's pixels are next to each other, rows of y are turned on
- * their way.
+ *             registers to y, which are pixels next to each other.
+ *   CHANNELS  vectors are along output channels, and every weight serves some pixels of a row. A
+ *             staged row is [position][channel], and a row of the window
+ *             reads one run of it. Where y's pixels are next to each other, rows of y are turned
+ *                 on their way.
  *
  * RUNS of wide images whose channels are next to each other take parts of rows, where all channels
  * of whole ones would not fit the caches. With a depth their rows are of one slice of the output:
@@ -25,9 +28,9 @@
  * are not there.
  *
  *     staged, in planes: [channel of the k block][plane][image][row][pitch]     sums:
- * [phase][output channel][position] weights: [group][phase][slice of the
- * window][unit][channel][tap][output channel of the oc block]; CHANNELS: [unit][tap][channel][full
- * vectors] */
+ *         [phase][output channel][position]
+ *     weights: [group][phase][slice of the window][oc block][channel][tap][output channel of the oc
+ *         block]; CHANNELS: [oc block][tap][channel][full vectors] */
 #ifndef RY_KERNELS_CPU_STAGED_STAGED_PLAN_H
 #define RY_KERNELS_CPU_STAGED_STAGED_PLAN_H
 

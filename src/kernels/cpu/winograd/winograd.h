@@ -48,8 +48,8 @@ int64_t RY_ISA_SYMBOL(winograd_fixup)(const winograd_plan *plan, const float *x,
 void RY_ISA_SYMBOL(winograd_pack)(const winograd_plan *plan, const float *w, float *packed,
                                   int64_t group, int64_t oc_block);
 
-/* M of `tiles` tiles for the oc blocks [unit, unit + oc blocks), from their U; lines of x and y are
- * fetched on the way. */
+/* M of `tiles` tiles for the oc blocks [oc_block, oc_block + oc_blocks), from their U; lines of x
+ * and y are fetched on the way. */
 void RY_ISA_SYMBOL(winograd_multiply)(const winograd_plan *plan, const float *v,
                                       const float *packed, int64_t tiles, int64_t oc_block,
                                       int64_t oc_blocks, float *m, winograd_prefetch *x,

@@ -114,7 +114,7 @@ static double output_cycles(const winograd_plan *plan, double transform)
         (double)(plan->phases * ry_ceil_div(g->channels_out, plan->width) * plan->block);
     double output_transform = vectors * transform * (plan->phases == 1 ? 1.0 : c->phases_apart);
     if (!plan->y_channels_last) {
-        /* products that all weights of the task is streamed before they are read */
+        /* products of all weights of the task, which are streamed before they are read */
         const double weights =
             (double)(plan->oc_blocks_per_task * plan->tile_columns * plan->depth * plan->products) /
             (double)plan->classes;

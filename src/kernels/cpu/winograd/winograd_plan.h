@@ -8,8 +8,8 @@
  * infinity; S. Winograd, Arithmetic Complexity of Computations, 1980; A. Lavin and S. Gray,
  * arXiv:1509.09308). With two axes, P = t_h t_w products replace m_h m_w r_h r_w:
  *
- *     V[p][tile][c] = (B^T d B)[p]     M[p][tile][k] = sum over c of V[p][tile][c] U[p][c][k]     y
- * = A^T M A     U = G g G^T, packed
+ *     V[p][tile][c] = (B^T d B)[p]     M[p][tile][k] = sum over c of V[p][tile][c] U[p][c][k]
+ *                                      y = A^T M A     U = G g G^T, packed
  *
  * Vectors are along channels everywhere; where x or y have their channels apart, strips of their
  * rows are transposed on the way, and those of a group of few channels among many are copied. A
@@ -30,13 +30,14 @@
  * has its own U, like more output channels, and the m s outputs of a tile are neighbours in y.
  *
  * Where y's channels are next to each other, and the window is a multiple of the strides, phases
- * have the same taps, and may be more output channels altogether (`fold`): column k of the products
- * is of channel k of all phases, in the order of y's memory, each row of phases in full vectors.
+ * have the same taps, and may be more output channels altogether (`fold`): column k of the
+ * products is of channel k of all phases, in the order of y's memory, each row of phases in full
+ * vectors.
  *
  * An axis that is read with stride 2 is two classes, the residues of x's position: each is a
  * convolution of unit stride, of half the taps, and their sum is formed in M, like that over input
- * channels. Where a phase or a class has a tap less than others, products of infinity (or of 0) are
- * left out: its weights are 0 there. */
+ * channels. Where a phase or a class has a tap less than others, products of infinity (or of 0)
+ * are left out: its weights are 0 there. */
 #ifndef RY_KERNELS_CPU_WINOGRAD_WINOGRAD_PLAN_H
 #define RY_KERNELS_CPU_WINOGRAD_WINOGRAD_PLAN_H
 
