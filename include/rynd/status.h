@@ -2,17 +2,17 @@
 /** @file status.h
  *  @brief What a function of the library returns, and how to ask what went wrong.
  *
- *  Holds for every function:
+ * Holds for every function:
  *  - A pointer that may be NULL says so, where it is described. Where another is NULL, a function
- * that returns a status fails with RYND_ERROR_ARGUMENT, and the message names the parameter. What
- * returns no status takes a NULL handle as one that holds nothing: to destroy it does nothing;
- * counts, sizes and times are 0, names NULL.
+ *    that returns a status fails with RYND_ERROR_ARGUMENT, and the message names the parameter.
+ *    What returns no status takes a NULL handle as one that holds nothing: to destroy it does
+ *    nothing; counts, sizes and times are 0, names NULL.
  *  - The handle that a create or load function gives is NULL when it fails; other results are as
- * they were.
+ *    they were.
  *  - A struct with a `size` field is sizeof(it) as the program knows it, so programs and libraries
- * of different versions fit together: options that an older program does not know are 0; options
- * that an older library does not know must be 0 (RYND_ERROR_UNSUPPORTED otherwise); facts that it
- * does not know are 0. Any other size fails with RYND_ERROR_ARGUMENT. */
+ *    of different versions fit together: options that an older program does not know are 0; options
+ *    that an older library does not know must be 0 (RYND_ERROR_UNSUPPORTED otherwise); facts that
+ *    it does not know are 0. Any other size fails with RYND_ERROR_ARGUMENT. */
 #ifndef RYND_STATUS_H
 #define RYND_STATUS_H
 

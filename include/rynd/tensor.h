@@ -45,7 +45,7 @@ RYND_API const char *rynd_dtype_name(rynd_dtype dtype);
  * stride[i+1]*dim[i+1]); it may have any value that stays inside the memory. A scalar has rank 0. A
  * dimension may be 0: the tensor is empty and `data` may be NULL.
  *
- *  Each function that takes one refuses, with RYND_ERROR_ARGUMENT, what cannot be a tensor: an
+ * Each function that takes one refuses, with RYND_ERROR_ARGUMENT, what cannot be a tensor: an
  * unknown dtype, a rank outside 0 to RYND_MAX_RANK, a dimension below 0, 2^63 bytes and more,
  * strides that leave the address space. The elements of one that is written may not share memory:
  * each stride reaches over all elements along the dimensions with smaller ones. */

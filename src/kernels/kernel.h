@@ -3,15 +3,20 @@
  *
  * What is asked of it, in this order:
  *   applicable   is this problem (shapes, dtypes, layouts, accuracy) one that it computes? No side
- * effects. values       the legal values of a knob for a problem on a machine (form.h lists forms
- * from them). prepare      fixes everything that does not depend on data, for a form: tasks, sizes
- * of state, packed weights, workspace and scratch; it completes the form, by least work. It may
- * take memory from ry_system_allocator until it returns, and says so when there is none. initialise
- * fills the state for a complete form (offset tables, tile counts: position-independent plain data,
- * no pointers). pack         fills the packed form of weights, task by task: once where they are
- * constant, else before every run. run          computes one task. Any tasks may run at once, in
- * any order: they write disjoint parts of the outputs, and what a task computes does not depend on
- * the worker or on the number of workers.
+ *                effects.
+ *   values       the legal values of a knob for a problem on a machine (form.h lists forms from
+ *                them).
+ *   prepare      fixes everything that does not depend on data, for a form: tasks, sizes of state,
+ *                packed weights, workspace and scratch; it completes the form, by least work. It
+ *                may take memory from ry_system_allocator until it returns, and says so when there
+ *                is none.
+ *   initialise   fills the state for a complete form (offset tables, tile counts:
+ *                position-independent plain data, no pointers).
+ *   pack         fills the packed form of weights, task by task: once where they are constant, else
+ *                before every run.
+ *   run          computes one task. Any tasks may run at once, in any order: they write disjoint
+ *                parts of the outputs, and what a task computes does not depend on the worker or on
+ *                the number of workers.
  *
  * The first four are given the machine and are the same code on every machine: a plan for an
  * instruction set that this one lacks can be made here. Data is not trusted: a kernel that takes

@@ -39,12 +39,14 @@ static inline bool ry_problem_has_output(const ry_problem *problem, int i)
  *
  *   n c k                  batch, input and output channels (n: 1)
  *   d h w, t r s           the image and the window: w s (1-D), h w r s (2-D), d h w t r s (3-D); a
- * window's size is 1 by default pad                    one number, one a spatial dim, or begins
- * then ends (top,left,bottom,right); stride, dilation: one, or one a spatial dim groups, opad opad:
- * output padding of convt bias residual          0 or 1;  act alpha beta   the activation and its
- * numbers dtype layout dir       f32; nchw or nhwc (x, y and residual); fwd, bwd_data or
- * bwd_weights (with bias=1: db too) accuracy               strict, near32 (the default), tf32,
- * bf16, int8
+ *                          window's size is 1 by default
+ *   pad                    one number, one a spatial dim, or begins then ends
+ *                          (top,left,bottom,right); stride, dilation: one, or one a spatial dim
+ *   groups, opad           opad: output padding of convt
+ *   bias residual          0 or 1;  act alpha beta   the activation and its numbers
+ *   dtype layout dir       f32; nchw or nhwc (x, y and residual); fwd, bwd_data or bwd_weights
+ *                          (with bias=1: db too)
+ *   accuracy               strict, near32 (the default), tf32, bf16, int8
  *
  * Every other operator, and a convolution that does not fit the short form (mixed layouts or
  * types), is `name x0=1x64x112x112:f32[:nhwc] ... y0=... attribute=value ... accuracy=...`: absent

@@ -8,7 +8,8 @@
  *
  *   fwd          out from in and taps: convolution, pooling
  *   bwd_data     in from out and taps: convolution's data gradient, transposed convolution,
- * unpooling, col2im bwd_weights  taps from in and out: convolution's weight gradient
+ *                unpooling, col2im
+ *   bwd_weights  taps from in and out: convolution's weight gradient
  *
  * Each gradient is a convolution, too: ry_window_data_gradient makes the transposed one of the
  * first, ry_window_exchange the forward one, of `in` by `out`, of the second. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One model of the grammar through the library, under limits, and what must hold of it:
  *   a refusal has a message;
- *   a plan made twice is the same; a second run, and in some cases one with three threads, give the
- * same bits; the references (reference.h) succeed where the library does, and fail where it fails;
+ *   a plan made twice is the same; a second run, and in some cases one with three threads, give
+ *       the same bits;
+ *   the references (reference.h) succeed where the library does, and fail where it fails;
  *   shapes are theirs, and so are values, by their level. */
 #ifndef TESTS_GRAMMAR_MODEL_CASE_H
 #define TESTS_GRAMMAR_MODEL_CASE_H

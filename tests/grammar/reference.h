@@ -5,9 +5,11 @@
  *
  * Beside its elements each value has a level: how far an engine that rounds elsewhere may differ.
  *   exact    by nothing: it was moved, compared, selected or computed in integers, out of what is
- * exact rounded  by what perturbed runs show: a run with `noise` multiplies what a summing or
- * rounding node reads and writes by 1 +- noise loose    by anything: a decision (a comparison, an
- * index, rounding to an integer) was made about a rounded number */
+ *            exact
+ *   rounded  by what perturbed runs show: a run with `noise` multiplies what a summing or rounding
+ *            node reads and writes by 1 +- noise
+ *   loose    by anything: a decision (a comparison, an index, rounding to an integer) was made
+ *            about a rounded number */
 #ifndef TESTS_GRAMMAR_REFERENCE_H
 #define TESTS_GRAMMAR_REFERENCE_H
 

@@ -6,9 +6,11 @@
  * and the dense tensor; there, `depth` index components choose the slice of the data:
  *
  *   gather           positions: dims before the axis, dims of the indices     slice: dims behind
- * the axis     depth 1 gather_elements, scatter_elements     positions: dims of the indices slice:
- * one element              depth 1 gather_nd, scatter_nd      positions: dims of the indices but
- * the last    slice: dims that remain         depth: the last dim
+ *                    the axis     depth 1
+ *   gather_elements, scatter_elements     positions: dims of the indices      slice: one element
+ *                                         depth 1
+ *   gather_nd, scatter_nd      positions: dims of the indices but the last    slice: dims that
+ *                              remain         depth: the last dim
  *
  * An index may count from the end: -n to n - 1 in a dim of n. Another is a fault of the launch. */
 #ifndef RY_KERNELS_MOVE_INDEXED_MOVES_H

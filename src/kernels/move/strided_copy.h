@@ -4,9 +4,11 @@
  *
  *   ry_box box = {.size = 4, .piece = 65536};
  *   ry_box_add(&box, n, dst_stride, src_stride);   one call a dimension, outermost first or in any
- * order; strides in elements, 0 and below allowed ry_box_prepare(&box); merges, orders and tiles
- * the dims ry_box_copy(&box, dst, src);                   everything, or ry_box_copy_piece(&box,
- * dst, src, i);          one of box.pieces disjoint parts of about box.piece bytes each
+ *                                                  order; strides in elements, 0 and below allowed
+ *   ry_box_prepare(&box);                          merges, orders and tiles the dims
+ *   ry_box_copy(&box, dst, src);                   everything, or
+ *   ry_box_copy_piece(&box, dst, src, i);          one of box.pieces disjoint parts of about
+ *                                                  box.piece bytes each
  *
  * dst and src point to the box's first element. A source stride of 0 repeats an element (a box
  * whose source strides are all 0 fills); destination strides must map the box one to one. Memory

@@ -4,14 +4,18 @@
  * of one run beside them.
  *
  *   ry_vf_deinterleave_loose(low, high, e, o)  as ry_vf_deinterleave, but in an order of lanes that
- * costs least, the same for both ry_vf_tidy(v)                      from that order to the usual
- * one ry_vf_shift_loose(p, there, v)     in that order: what comes before each element of v; before
- * the first *p, or 0 where it is not there ry_vf_shift_loose_halves(p, q, there, v)  the same, and
- * *q before the second half of the elements ry_vf_before(v, m), _behind(v, m)  lane i - 1 (i + 1)
- * of v in lane i, 0 outside the mask, which has no first (last) lane ry_vf_keep(v) v, loaded once:
- * GCC would make it an operand in memory of each of its uses ry_vf_load_halves(p, q, m) from p the
- * first half of the lanes, from q the second, of each those in the mask's first half; 0 in others
- */
+ *                                              costs least, the same for both
+ *   ry_vf_tidy(v)                      from that order to the usual one
+ *   ry_vf_shift_loose(p, there, v)     in that order: what comes before each element of v; before
+ *                                      the first *p, or 0 where it is not there
+ *   ry_vf_shift_loose_halves(p, q, there, v)  the same, and *q before the second half of the
+ *                                             elements
+ *   ry_vf_before(v, m), _behind(v, m)  lane i - 1 (i + 1) of v in lane i, 0 outside the mask, which
+ *                                      has no first (last) lane
+ *   ry_vf_keep(v)                      v, loaded once: GCC would make it an operand in memory of
+ *                                      each of its uses
+ *   ry_vf_load_halves(p, q, m)         from p the first half of the lanes, from q the second, of
+ *                                      each those in the mask's first half; 0 in others */
 #ifndef RY_KERNELS_CPU_SIMD_SIMD_ROWS_H
 #define RY_KERNELS_CPU_SIMD_SIMD_ROWS_H
 

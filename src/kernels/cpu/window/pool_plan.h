@@ -3,9 +3,10 @@
  *
  *   WHOLE     the window is the whole image: one sum (or maximum) over each plane
  *   ROWS      NCHW, an output row at a time: the window's input rows are reduced into one row,
- * padded left and right with what does not count, and the output reduces that row's neighbours
+ *             padded left and right with what does not count, and the output reduces that row's
+ *             neighbours
  *   CHANNELS  NHWC, an output position at a time, vectors along channels; where the window is large
- * (`separable`), of a row that its input rows were reduced into before */
+ *             (`separable`), of a row that its input rows were reduced into before */
 #ifndef RY_KERNELS_CPU_WINDOW_POOL_PLAN_H
 #define RY_KERNELS_CPU_WINDOW_POOL_PLAN_H
 
