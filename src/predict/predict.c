@@ -24,16 +24,17 @@ static double kept_share(double bytes, double cache)
     return bytes <= cache ? 1 : bytes >= 2 * cache ? 0 : 2 - bytes / cache;
 }
 
-/* For all threads together. Moves within the cores' own caches are work. */
+/* For all threads together. Moves within the cores' own caches are work; references do not count
+ * theirs, and are taken to move every byte from memory. */
 static double memory_seconds(const ry_prepared *prepared, const ry_machine *machine,
                              unsigned threads, double bytes)
 {
     const struct ry_prediction_costs *cost = costs_of(prepared);
-    const double own =
-        kept_share(bytes, cost->own * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L2));
-    const double shared =
-        kept_share(bytes, cost->shared * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L3)) *
-        (1 - own);
+    const bool kept = !prepared->kernel->reference;
+    const double l2 = cost->own * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L2),
+                 l3 = cost->shared * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L3);
+    const double own = kept ? kept_share(bytes, l2) : 0,
+                 shared = kept ? kept_share(bytes, l3) * (1 - own) : 0;
     const rynd_rate near = machine->level[RYND_LEVEL_L3].bandwidth,
                     far = machine->level[RYND_LEVEL_DRAM].bandwidth;
     const double from_cache =

@@ -100,12 +100,51 @@ static void pixels_of_few_channels_are_dearer_than_rows(void **state)
     assert_true(predicted(resize, CASE_NHWC, target) > 1.5 * predicted(resize, CASE_NCHW, target));
 }
 
+/* A reference, which alone takes a pool or a resize from one layout to the other, is dearer than a
+ * kernel and a copy, also where everything stays in a core's cache: its loops are not counted. */
+static void references_are_dearer_than_copies(void **state)
+{
+    (void)state;
+    ry_cpu_info cpu;
+    ry_cpu_detect(&cpu);
+    const ry_target *target = every_kernel_target(cpu.isa);
+    static const struct {
+        const char *mixed, *kernel, *copy;
+    } cases[] = {
+        {"pool x0=1x24x112x112:f32 y0=1x24x56x56:f32:nhwc kernel=3,3 stride=2,2 pads=1,1,1,1",
+         "pool x0=1x24x112x112:f32 y0=1x24x56x56:f32 kernel=3,3 stride=2,2 pads=1,1,1,1",
+         "copy x0=1x24x56x56:f32 y0=1x24x56x56:f32:nhwc"},
+        {"resize x0=1x21x20x20:f32:nhwc y0=1x21x40x40:f32 mode=linear scales=1,1,2,2",
+         "resize x0=1x21x20x20:f32 y0=1x21x40x40:f32 mode=linear scales=1,1,2,2",
+         "copy x0=1x21x20x20:f32:nhwc y0=1x21x20x20:f32"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *text[] = {cases[i].mixed, cases[i].kernel, cases[i].copy};
+        double seconds[3];
+        ry_arena arena;
+        ry_arena_init(&arena, &ry_system_allocator);
+        for (int k = 0; k < 3; k++) {
+            ry_problem problem;
+            ry_choice choice;
+            ry_error error;
+            assert_int_equal(ry_problem_parse(text[k], &arena, &problem, &error), RYND_OK);
+            assert_int_equal(ry_predict_choose(&problem, target, ~0u, NULL, &choice, &error),
+                             RYND_OK);
+            assert_int_equal(choice.prepared.kernel->reference, k == 0);
+            seconds[k] = choice.seconds;
+        }
+        assert_true(seconds[0] > 10 * (seconds[1] + seconds[2]));
+        ry_arena_free(&arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products),
         cmocka_unit_test(softmax_is_dearer_than_a_copy),
         cmocka_unit_test(pixels_of_few_channels_are_dearer_than_rows),
+        cmocka_unit_test(references_are_dearer_than_copies),
         cmocka_unit_test(made_without_a_measured_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
