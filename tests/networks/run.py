@@ -4,7 +4,7 @@
     build/venv/bin/python tests/networks/run.py [CASE[@ISA]...]
 
 Networks are exported once into build/networks (export.py says what a case is). For each: batch 1 and 3, largest difference at most 1e-4 of the
-largest output; the same bits at 1, 2, 3 and 7 threads; and loading takes little memory, because weights stay in the mapped file. Some run at
+largest output; the same bits at 1, 2, 3 and 7 threads; no step run by a reference; and loading takes little memory, because weights stay in the mapped file. Some run at
 lower instruction sets than the machine's best too."""
 import pathlib
 import subprocess
@@ -51,7 +51,10 @@ def compare(case):
         assert loading <= LOADING_LIMIT, f"loading took {loading >> 20} MiB of private memory"
         for batch in (1, 3) if threads == 2 and not case.endswith(".fixed") else (1,):
             feeds = {"x": numpy.ascontiguousarray(expected["x"][:batch])}
-            output = rynd.Session(rynd.Plan(model, feeds)).run(feeds)[0]
+            plan = rynd.Plan(model, feeds)
+            slow = [step["name"] for step in plan.steps() if step["kernel"].endswith("_ref")]
+            assert not slow, f"batch {batch}: references run {', '.join(slow)}"
+            output = rynd.Session(plan).run(feeds)[0]
             if threads == 2:
                 worst[batch] = cases.relative_difference(output, expected[f"y{batch}"])
             if batch == 1:
