@@ -4,15 +4,14 @@
  *
  *   rynd_status ry_thing(..., ry_error *error)
  *   {
- *       if (bad) return ry_fail(error, RYND_ERROR_SHAPE, "node '%s': axis %d is outside rank %d",
- *           name, axis, rank);
- *       RY_TRY(ry_other(..., error));
- *       return RYND_OK;
+ *       if (bad) return ry_fail(error, RYND_ERROR_SHAPE, "node '%s': axis %d is outside rank
+ *           %d", name, axis, rank);
+ *       RY_TRY(ry_other(..., error)); return RYND_OK;
  *   }
  *
- * The message says what failed, where (file, node, value) and, where it is not obvious, what to
- * do. A caller that knows more adds it in front with ry_error_prefix. `error` may be NULL: the
- * status alone is returned. */
+ * The message says what failed, where (file, node, value) and, where it is not obvious, what to do.
+ * A caller that knows more adds it in front with ry_error_prefix. `error` may be NULL: the status
+ * alone is returned. */
 #ifndef RY_BASE_STATUS_H
 #define RY_BASE_STATUS_H
 

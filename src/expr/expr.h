@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The expression language: pointwise, broadcast and reduce. Every elementwise and reducing
- * operator is a program of it.
+/* The expression language: pointwise, broadcast and reduce. Every elementwise and reducing operator
+ * is a program of it.
  *
  *   y0 = max(x0 * a + b, 0)                       inputs x0, x1, ... broadcast together by numpy's
  *                                                 rules
@@ -16,13 +16,13 @@
  *
  * Operators, loosest first: |  ^  & (on bool)   == != < <= > >=   + -   * /   - ! (unary);
  * everything else is a function of expr_ops.inc. Numbers, `inf` and `nan` are constants; what
- * consists of constants alone is computed in f64 when the text is read. Statements are separated
- * by ';'.
+ * consists of constants alone is computed in f64 when the text is read. Statements are separated by
+ * ';'.
  *
  * Types: the operands of an arithmetic operator have one type, constants take it; f16 and bf16
- * compute in f32 and round when stored; integer arithmetic wraps in its own width; integer
- * division truncates, by zero gives 0; f64 computes in f64. Results of `y` have the expression's
- * type (f16/bf16 inputs give their own type back).
+ * compute in f32 and round when stored; integer arithmetic wraps in its own width; integer division
+ * truncates, by zero gives 0; f64 computes in f64. Results of `y` have the expression's type
+ * (f16/bf16 inputs give their own type back).
  *
  * A program is immutable and may be shared by threads; it lives in the arena given. expr_ops.inc
  * lists the functions. A GPU device prints the same program as kernel text: nothing here assumes a

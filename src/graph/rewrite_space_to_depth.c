@@ -3,8 +3,8 @@
  * convolution (YOLO's "Focus"): the convolution reads the pixels where they are stored, with s
  * times the window, stride and padding.
  *
- *     weights: w'[k][c][s r + b] = w[k][slice b's c][r]     in each spatial dim, b being where a
- *         slice begins
+ *     weights: w'[k][c][s r + b] = w[k][slice b's c][r]     in each spatial dim, b being where
+ *         a slice begins
  *
  * It has the same products, and nothing is copied. */
 #include "graph/rewrite.h"

@@ -2,8 +2,8 @@
 /* A convolution of unit stride and the depth_to_space of block r behind it are one transposed
  * convolution of stride r, which moves nothing:
  *
- *     weights: w'[c][k'][r (R - 1 - a) + i] = w[o(k', i)][c][a]     bias: b'[k'][i] = b[o(k', i)]
- *         in each of both dims
+ *     weights: w'[c][k'][r (R - 1 - a) + i] = w[o(k', i)][c][a]     bias: b'[k'][i] = b[o(k',
+ *         i)]     in each of both dims
  *
  * of a window of R taps, o(k', i) being the channel that becomes position i of channel k'. Padding
  * p becomes r (R - 1 - p). W. Shi et al., Is the deconvolution layer the same as a convolutional

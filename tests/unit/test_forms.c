@@ -73,6 +73,13 @@ static const row rows[] = {
      2e-6},
     {"conv_fwd_f32_staged", "conv c=64 h=9 w=11 k=96 r=3 s=3 pad=1 groups=32 bias=1 act=relu",
      2e-6}, /* groups share a task */
+    {"conv_fwd_f32_staged",
+     "conv n=2 c=16 h=9 w=140 k=16 r=3 s=3 pad=1 groups=8 act=clip alpha=-0.5 beta=0.5",
+     2e-6}, /* rows of several tiles */
+    {"conv_fwd_f32_staged", "conv c=20 h=7 w=56 k=10 r=5 s=5 pad=2,3 stride=2,1 groups=5 bias=1",
+     2e-6},
+    {"conv_fwd_f32_staged", "conv c=32 h=6 w=65 k=32 r=1 s=3 pad=0,1 groups=2 act=silu", 2e-6},
+    {"conv_fwd_f32_staged", "conv c=8 h=9 w=34 k=8 r=3 s=3 groups=2", 2e-6},
     {"conv_fwd_f32_staged", "conv c=3 h=12 w=30 k=27 r=3 s=3 pad=1 bias=1", 2e-6},
     {"conv_fwd_f32_staged", "conv n=2 c=3 h=13 w=37 k=18 r=3 s=3 pad=1 bias=1 act=relu", 2e-6},
     {"conv_fwd_f32_staged", "conv c=2 h=21 w=19 k=5 r=7 s=7 pad=3 stride=2 act=gelu", 2e-6},

@@ -2,15 +2,15 @@
 /* Resize, one axis at a time: which input positions an output position is made of, and with which
  * weights (ONNX Resize-19).
  *
- * A resize is separable: y[o0, o1, ..] = sum over taps of weight0 * weight1 * .. * x[..]. Taps
- * that are outside the input are folded into the edge (or dropped and the rest renormalised:
+ * A resize is separable: y[o0, o1, ..] = sum over taps of weight0 * weight1 * .. * x[..]. Taps that
+ * are outside the input are folded into the edge (or dropped and the rest renormalised:
  * exclude_outside), so that what is returned is always a contiguous run inside the input:
  *
  *   ry_resize_axis axis;
  *   ry_resize_axis_make(problem, dim, &axis);
  *   double weights[ry_resize_max_taps(&axis)];
- *   count = ry_resize_taps(&axis, o, &first, weights);       y[o] = sum weights[j] * x[first + j],
- *       0 <= j < count
+ *   count = ry_resize_taps(&axis, o, &first, weights);       y[o] = sum weights[j] * x[first +
+ *       j], 0 <= j < count
  *
  * count is 0 where the position is outside the region of tf_crop_and_resize: the output is the
  * extrapolation value. Nearest is a single tap of weight 1, and so is every position of an axis

@@ -6,19 +6,19 @@
  * two parts leave 2^-17 of it at most, three nothing. Of the products of two operands' parts i and
  * j those with i + j below the number of parts are summed: 1, 3 or 6 products.
  *
- * A first phase copies x, split, into the workspace: pixel by pixel, a pixel's channels in steps
- * of 32 (zeros behind the last), with the zeros of the padding around it. A stride of s makes s x
- * s planes of it, one a residue of the position, in which neighbouring outputs read neighbouring
+ * A first phase copies x, split, into the workspace: pixel by pixel, a pixel's channels in steps of
+ * 32 (zeros behind the last), with the zeros of the padding around it. A stride of s makes s x s
+ * planes of it, one a residue of the position, in which neighbouring outputs read neighbouring
  * pixels:
  *
- *     copy[image][group][residues][plane row][plane column][part][channel]        planes that no
- *         tap reads are left out
+ *     copy[image][group][residues][plane row][plane column][part][channel]        planes that
+ *         no tap reads are left out
  *
  * So each tap of an output pixel is at a constant distance from it, and 16 pixels in a row are the
  * rows of a tile wherever they are read. A segment is a range of pixels that are stored so: a row
- * of outputs, or all rows, the columns of padding between them computed in vain (`flat`),
- * whichever takes fewer tiles. A task computes a block of a segment's pixels for a range of oc
- * blocks of 32 output channels.
+ * of outputs, or all rows, the columns of padding between them computed in vain (`flat`), whichever
+ * takes fewer tiles. A task computes a block of a segment's pixels for a range of oc blocks of 32
+ * output channels.
  *
  * Ranges of the magnitudes in x's rows and in each oc block's weights tell where parts or products
  * may leave the range of normal floats (split_guard). */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An axis of a depthwise convolution as interleaved classes of outputs: output o belongs to class
- * o % classes and is number q = o / classes there.
+/* An axis of a depthwise convolution as interleaved classes of outputs: output o belongs to class o
+ * % classes and is number q = o / classes there.
  *
  *     it reads x at   class.at + q * move + j * apart   with tap   class.tap + j * class.tap_step,
- *                                                       0 <= j < class.taps
+ *                     0 <= j < class.taps
  *
  * A forward convolution is one class, or as many as make its taps neighbours in x of a class's own
  * (ry_depthwise_axis_part): a dilated convolution is interleaved ones without dilation. A

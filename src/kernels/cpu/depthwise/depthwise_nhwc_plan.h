@@ -5,16 +5,16 @@
  * A task computes some lines (rows of the output) of a part of the channels, as many channels at
  * once as have what a block needs in the first-level cache, in blocks of one or two lines by a few
  * neighbouring pixels of a class of columns (depthwise_axis.h). What a block reads is a table of
- * addresses, made once for all its channels: pixels outside x are zeros, and rows and slices of
- * the window that are outside are left out where they can be. From block to block the addresses
- * move by the same step, and from line to line where all rows of the window are inside. A dilated
- * window's lines take turns: two lines of a block share rows of x where they are a dilation apart.
+ * addresses, made once for all its channels: pixels outside x are zeros, and rows and slices of the
+ * window that are outside are left out where they can be. From block to block the addresses move by
+ * the same step, and from line to line where all rows of the window are inside. A dilated window's
+ * lines take turns: two lines of a block share rows of x where they are a dilation apart.
  *
- * Where the channels of x are not side by side, or are not f32, a task first stages the rows that
- * a line reads in a ring (`staged`): planes are transposed. With a third dimension the ring has
- * whole slices. Sums to which a residual is added, or whose channels are not side by side in y as
- * f32, go to y by way of scratch (`through`); planes of it are transposed back (`planes_out`).
- * Others are in y at once; an activation that is no bound passes over each line (`activated`).
+ * Where the channels of x are not side by side, or are not f32, a task first stages the rows that a
+ * line reads in a ring (`staged`): planes are transposed. With a third dimension the ring has whole
+ * slices. Sums to which a residual is added, or whose channels are not side by side in y as f32, go
+ * to y by way of scratch (`through`); planes of it are transposed back (`planes_out`). Others are
+ * in y at once; an activation that is no bound passes over each line (`activated`).
  *
  * A grouped convolution is a sum of `depth` depthwise ones whose x is permuted: lane l of a vector
  * that begins at output channel `turn` of a group reads channel (turn + l) / multiplier * depth of

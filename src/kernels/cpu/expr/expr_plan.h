@@ -2,15 +2,15 @@
 /* The evaluator's plan of one problem: the kernel's state, made by expr_plan.c, run by
  * expr_run_isa.c.
  *
- * The broadcast shape's dimensions are sorted by stride and merged where all operands allow it.
- * The last one left is the inner one; the others are the outer ones, kept before reduced. The
- * program runs over tiles of rows * tile elements, one plain loop an instruction.
+ * The broadcast shape's dimensions are sorted by stride and merged where all operands allow it. The
+ * last one left is the inner one; the others are the outer ones, kept before reduced. The program
+ * runs over tiles of rows * tile elements, one plain loop an instruction.
  *
  *   POINT   rows are kept outer positions                                 no reduction
  *   INNER   rows are kept outer positions, the inner dimension is reduced    each row of a tile
  *           goes into one accumulator
- *   OUTER   rows are reduced outer positions, the inner dimension is kept    the rows of a tile
- *           are added to a vector of accumulators
+ *   OUTER   rows are reduced outer positions, the inner dimension is kept    the rows of a tile are
+ *           added to a vector of accumulators
  *
  * A unit is what is computed in one go: POINT a tile; INNER `batch` outputs; OUTER one kept outer
  * position and one chunk of the inner dimension. Where there are few units with much to reduce,

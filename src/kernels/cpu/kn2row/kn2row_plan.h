@@ -2,8 +2,8 @@
 /* How a convolution to few output channels is computed products first ("kn2row": Vasudevan,
  * Anderson, Gregg, Parallel Multi Channel Convolution using General Matrix Multiplication, 2017):
  * every pixel of x meets the weights of all taps in one matrix product, which has as many columns
- * as there are taps and output channels; then each output is the sum of one product for each of
- * its taps, read where the tap reads x.
+ * as there are taps and output channels; then each output is the sum of one product for each of its
+ * taps, read where the tap reads x.
  *
  *     products: [image][group][tap][output channel][pixel of x]    T[t][k][i] = sum over c of
  *         x[c][i] w[k][c][t]

@@ -2,13 +2,13 @@
 /* How a separable convolution (depthwise, then pointwise) with channels side by side in memory is
  * cut: what is between the two never leaves the caches.
  *
- * A task takes neighbouring strips of output rows, one after the other. It computes all channels
- * of a strip's depthwise result, as depthwise_nhwc_plan.h says, into a block of its scratch,
+ * A task takes neighbouring strips of output rows, one after the other. It computes all channels of
+ * a strip's depthwise result, as depthwise_nhwc_plan.h says, into a block of its scratch,
  * [pixel][channel], which is the pixels' operand of the matrix product with the pointwise weights.
  * Plain data, kept in a kernel's state.
  *
  *     packed: depthwise weights and their bias | pointwise weights [oc block][channel][columns of
- * the oc block] | their bias */
+ *         the oc block] | their bias */
 #ifndef RY_KERNELS_CPU_SEPARABLE_SEPARABLE_PLAN_H
 #define RY_KERNELS_CPU_SEPARABLE_SEPARABLE_PLAN_H
 

@@ -26,7 +26,7 @@
  *                                nearest even
  *   ry_vf_transpose(v)           RY_W vectors as the rows of a square: its columns
  *   RY_GRAIN                     where it is half of RY_W: products of half a vector take half the
- *                                time, and there is ry_vf_fma_half
+ *                                time, and there are ry_vf_fma_half and _load_half
  *   RY_TILE_ROWS                 rows of the largest tile of RY_TILE_VECTORS vectors that fits the
  *                                register file with its operands
  */

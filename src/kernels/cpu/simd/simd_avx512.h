@@ -29,6 +29,11 @@ RY_INLINE ry_vf ry_vf_fma(ry_vf a, ry_vf b, ry_vf c) { return _mm512_fmadd_ps(a,
 /* clang-format on */
 
 /* The first half of the lanes; the others are anything. */
+RY_INLINE ry_vf ry_vf_load_half(const float *p)
+{
+    return _mm512_castps256_ps512(_mm256_loadu_ps(p));
+}
+
 RY_INLINE ry_vf ry_vf_fma_half(ry_vf a, ry_vf b, ry_vf c)
 {
     return _mm512_castps256_ps512(_mm256_fmadd_ps(

@@ -3,8 +3,8 @@
  *
  *   ry_vi_pairs_bf16(even, odd)  lane i holds even[i], rounded to bfloat16 (to nearest even), in
  *                                its low half and odd[i] in its high half
- *   ry_vi_row_bf16(low, high)    the same of a row's 2 RY_W elements: lane i holds elements 2 i
- *                                and 2 i + 1
+ *   ry_vi_row_bf16(low, high)    the same of a row's 2 RY_W elements: lane i holds elements 2 i and
+ *                                2 i + 1
  *   ry_vf_dot_bf16(a, b, c)      c + a.low * b.low + a.high * b.high in each lane, in an order of
  *                                its own
  *

@@ -10,6 +10,13 @@
 #include <math.h>
 #include <string.h>
 
+/* PLACE: the lanes of a row's first and last vector that each tap reads inside x; which of them, of
+ * those that a tile has, are not whole. */
+typedef struct place_masks {
+    ry_vm first[STAGED_MAX_PLACE_TAPS], last[STAGED_MAX_PLACE_TAPS];
+    uint8_t edges[STAGED_EDGES][STAGED_MAX_PLACE_TAPS];
+} place_masks;
+
 typedef struct task {
     const staged_plan *plan;
     out_rows rows;
@@ -19,6 +26,7 @@ typedef struct task {
     bool bounds;
     float low, high;                 /* of sums that go from tiles to y */
     bool started[STAGED_MAX_PHASES]; /* the phase's sums are there */
+    const place_masks *masks;
 } task;
 
 /* A strip of positions, as tiles of an oc block's output channels: as even as they can be. */
@@ -33,16 +41,24 @@ static strip cut_strip(int64_t columns, int64_t channels)
     return (strip){columns, tiles, vectors / tiles, vectors % tiles};
 }
 
-/* `staged` and `to` are those of the strip's first position. */
-static void sum_strip(staged_tile *tile, const strip *all, int64_t channels, const float *staged,
-                      float *to)
+/* `staged` and `to` are those of the strip's first position; masks: NULL: none. */
+static void sum_strip(staged_tile *tile, const strip *all, const place_masks *masks,
+                      int64_t channels, const float *staged, float *to)
 {
     for (int64_t i = 0, at = 0; i < all->tiles; i++) {
         const int64_t vectors = all->each + (i < all->extra);
         tile->staged = staged + at;
         tile->c = to + at;
         tile->columns = ry_min(all->columns - at, vectors * RY_W);
-        RY_ISA_SYMBOL(staged_pixel_tiles)[vectors - 1][channels - 1](tile);
+        const bool edges = masks && (i == 0 || i == all->tiles - 1),
+                   half = tile->columns <= vectors * RY_W - RY_GRAIN;
+        if (edges) {
+            tile->edges = masks->edges[(i == 0 ? STAGED_FIRST_EDGE : 0) +
+                                       (i == all->tiles - 1 ? STAGED_LAST_EDGE : 0)];
+            tile->first = vectors > 1 || i == 0 ? masks->first : masks->last;
+            tile->last = masks->last;
+        }
+        RY_ISA_SYMBOL(staged_pixel_tiles)[edges][half][vectors - 1][channels - 1](tile);
         at += vectors * RY_W;
     }
 }
@@ -70,7 +86,7 @@ static void sum_runs(task *t, const staged_phase *p, const staged_slice *slice, 
         tile.weights_step = slice->count * rows;
         tile.bias = t->started[number] ? NULL : t->rows.bias + number * g->channels_out + first;
         const strip all = cut_strip(columns, rows);
-        sum_strip(&tile, &all, rows, t->staged, sums + first * plan->positions);
+        sum_strip(&tile, &all, NULL, rows, t->staged, sums + first * plan->positions);
     }
     t->started[number] = true;
 }
@@ -154,9 +170,9 @@ static void sum_row(const task *t, staged_tile *tile, const strip *all, float *y
 {
     const staged_plan *plan = t->plan;
     const ry_conv_geometry *g = &plan->geometry;
-    if (plan->form == STAGED_ROWS) {
+    if (staged_ends_in_rows(plan->form)) {
         tile->c_step = g->y_channel;
-        sum_strip(tile, all, channels, tile->staged, y);
+        sum_strip(tile, all, t->masks, channels, tile->staged, y);
         activate(t, y, channels, g->y_channel, plan->columns);
     } else if (plan->transposed) {
         sum_pixels(t, tile, t->transposed_sums, RY_TILE_COLUMNS, channels);
@@ -166,17 +182,47 @@ static void sum_row(const task *t, staged_tile *tile, const strip *all, float *y
     }
 }
 
-/* ROWS, CHANNELS: all channels are staged. */
+/* PLACE: lanes of the vector from column `column` on that a tap reads inside x. */
+static uint32_t lanes_inside(const ry_conv_geometry *g, const ry_conv_tap *tap, int64_t column)
+{
+    const int64_t at = column + tap->at[2], first = ry_min(ry_max(-at, 0), RY_W),
+                  end = ry_max(ry_min(g->in[2] - at, RY_W), first);
+    return (uint32_t)((1ull << end) - (1ull << first));
+}
+
+static void find_masks(const staged_plan *plan, place_masks *masks)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t column = (plan->columns - 1) / RY_W * RY_W,
+                  read = ry_round_up(plan->columns - column, RY_GRAIN);
+    for (int64_t t = 0; t < g->taps; t++) {
+        const uint32_t first = lanes_inside(g, &staged_taps(plan)[t], 0),
+                       last = lanes_inside(g, &staged_taps(plan)[t], column);
+        const uint32_t needed = RY_EVERY_LANE >> (RY_W - read);
+        const int edges = (first == RY_EVERY_LANE ? 0 : STAGED_FIRST_EDGE) +
+                          ((last & needed) == needed ? 0 : STAGED_LAST_EDGE);
+        masks->first[t] = ry_vm_bits(first);
+        masks->last[t] = ry_vm_bits(last);
+        for (int i = 0; i < STAGED_EDGES; i++) {
+            masks->edges[i][t] = (uint8_t)(edges & i);
+        }
+    }
+}
+
+/* ROWS, PLACE, CHANNELS: all channels at once. */
 static void run_rows(task *t, staged_stage *stage)
 {
     const staged_plan *plan = t->plan;
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_phase *p = &plan->phase[0].at;
-    const bool pixels = plan->form == STAGED_ROWS;
+    const bool pixels = staged_ends_in_rows(plan->form), place = plan->form == STAGED_PLACE;
     const int64_t window = g->kernel[2] * (pixels ? 1 : g->channels_in),
                   window_row = g->dilation[1] * plan->pitch; /* steps of a row of it */
+    const float *x = (const float *)(const void *)stage->x + t->rows.image * g->x_batch;
     stage->channels = g->channels_in;
-    RY_ISA_SYMBOL(staged_stage_k_block)(stage);
+    if (!place) {
+        RY_ISA_SYMBOL(staged_stage_k_block)(stage);
+    }
     const float *weights = t->packed;
     for (int64_t oc_block = 0; oc_block < plan->oc_blocks; oc_block++) {
         const int64_t first = staged_oc_block_first(plan, oc_block),
@@ -193,9 +239,10 @@ static void run_rows(task *t, staged_stage *stage)
                 tile.outer = g->channels_in;
                 tile.inner = (end - inside) * window;
                 tile.weights_step = g->taps * packed;
-                tile.staged_step = plan->planes * plan->plane;
+                tile.staged_step = place ? g->x_channel : plan->planes * plan->plane;
                 tile.offset = plan->offset + inside * window;
-                tile.staged = t->staged + i * plan->pitch;
+                tile.staged =
+                    place ? x + row * g->stride[1] * g->x_step[1] : t->staged + i * plan->pitch;
             } else {
                 tile.outer = end - inside;
                 tile.inner = window;
@@ -224,6 +271,7 @@ static void run(const ry_cpu_launch *launch, size_t index)
     const int64_t group = rest % plan->group_blocks * plan->groups,
                   end = ry_min(group + plan->groups, g->groups);
     char *scratch = launch->scratch;
+    place_masks masks;
     task t = {.plan = plan,
               .rows = {.launch = launch,
                        .geometry = g,
@@ -250,6 +298,10 @@ static void run(const ry_cpu_launch *launch, size_t index)
     rows->columns =
         ((rows->images - 1) * plan->image_rows + rows->rows - 1) * plan->pitch + plan->columns;
     t.bounds = ry_activation_bounds(t.activation, &t.low, &t.high);
+    if (plan->form == STAGED_PLACE) {
+        find_masks(plan, &masks);
+        t.masks = &masks;
+    }
     staged_stage stage = {.plan = plan,
                           .dtype = ry_type_of(&launch->problem->in[0]),
                           .staged = t.staged,

@@ -65,6 +65,9 @@ static double stage_cycles(const ry_query *query, const staged_plan *plan)
     const costs *cost = costs_of(plan);
     const ry_conv_geometry *g = &plan->geometry;
     const double rows = (double)(plan->images * plan->image_rows);
+    if (plan->form == STAGED_PLACE) {
+        return 0;
+    }
     if (plan->form != STAGED_CHANNELS) {
         return rows * (double)g->channels_in * plane_row_cycles(query, plan);
     }
@@ -118,14 +121,18 @@ static double step_cycles(const ry_query *query, const staged_plan *plan, double
     const costs *cost = costs_of(plan);
     const ry_conv_geometry *g = &plan->geometry;
     const ry_simd *simd = &query->kernel->simd;
-    if (plan->form == STAGED_ROWS) {
+    if (staged_ends_in_rows(plan->form)) {
         const double rows = (double)g->channels_out / (double)plan->oc_blocks;
         const int64_t vectors = ry_ceil_div(plan->columns, plan->width);
         const double parts = (double)ry_ceil_div(
             vectors, max_staged_vectors(simd->rows, ry_ceil_div(g->channels_out, plan->oc_blocks)));
-        const double some = (double)vectors / parts;
+        const bool half =
+            plan->columns <= vectors * plan->width - simd->grain && simd->grain < simd->width;
+        const double some = ((double)vectors - (half ? 0.5 : 0)) / parts;
+        const double masks = plan->form == STAGED_PLACE ? cost->masked * (parts > 1 ? 2 : 1) : 0;
         *tiles = (double)plan->oc_blocks * parts;
-        return *tiles * max(max(rows * some, cost->min_load * some), cost->min_step);
+        return *tiles * max(max(rows * some, cost->min_load * some), cost->min_step) +
+               (double)plan->oc_blocks * masks;
     }
     const int64_t full = g->channels_out / plan->max_oc_block,
                   rest = ry_ceil_div(g->channels_out % plan->max_oc_block, plan->width);

@@ -21,6 +21,9 @@ enum {
     MAX_RUNS_OUT = 64,
     MAX_TRANSPOSED_OUT = 16,
     MAX_IN = 8, /* all channels at once: above, the implicit GEMM gathers full vectors of them */
+    /* the same in place, of several groups; of one, copies that make x so would lose what it
+     * gains */
+    MAX_GROUP_IN = 16,
     MAX_DEPTH = 1024 /* the same, of the sum: an oc block's weights stay in a second-level cache */
 };
 
@@ -49,20 +52,39 @@ static bool has_runs(const ry_problem *problem, const ry_conv_geometry *g)
 }
 
 /* All sums end in tiles of one phase, whose columns are floats next to each other. */
-static bool has_tiles(const ry_problem *problem, const ry_conv_geometry *g)
+static bool ends_in_tiles(const ry_problem *problem, const ry_conv_geometry *g, int64_t max_in)
 {
     return ry_conv_reads_forward(problem) && ry_conv_is_flat(g) &&
            !ry_problem_has_input(problem, 3) && ry_type_of(&problem->out[0]) == RY_f32 &&
-           g->kernel[1] * g->kernel[2] > 1 && g->channels_in <= MAX_IN &&
+           g->kernel[1] * g->kernel[2] > 1 && g->channels_in <= max_in &&
            g->kernel[1] * g->kernel[2] * g->channels_in <= MAX_DEPTH;
 }
 
 static bool has_rows(const ry_problem *problem, const ry_conv_geometry *g)
 {
     const ry_tensor *y = &problem->out[0];
-    return has_tiles(problem, g) && g->stride[1] <= STAGED_MAX_STRIDE &&
+    return ends_in_tiles(problem, g, MAX_IN) && g->stride[1] <= STAGED_MAX_STRIDE &&
            g->stride[2] <= STAGED_MAX_STRIDE && y->stride[y->rank - 1] == 1 &&
            channel_bytes(problem, g) <= MAX_ROWS_CHANNEL;
+}
+
+/* Vectors of a row but the first and the last read inside x with every tap. */
+static bool is_inside_between(const ry_conv_geometry *g, int64_t width)
+{
+    const int64_t vectors = ry_ceil_div(g->out[2], width),
+                  reach = (g->kernel[2] - 1) * g->dilation[2] - g->before[2];
+    return vectors <= 2 || (g->before[2] <= width && (vectors - 1) * width + reach <= g->in[2]);
+}
+
+static bool has_place(const ry_problem *problem, const ry_conv_geometry *g, int64_t width)
+{
+    const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
+    const int64_t reach = g->kernel[1] * g->dilation[1] + ry_max(g->before[1], -g->before[1]),
+                  row = ry_max(g->x_step[1], -g->x_step[1]);
+    return ends_in_tiles(problem, g, g->groups > 1 ? MAX_GROUP_IN : MAX_IN) &&
+           ry_type_of(x) == RY_f32 && g->x_step[2] == 1 && g->stride[2] == 1 &&
+           y->stride[y->rank - 1] == 1 && g->taps <= STAGED_MAX_PLACE_TAPS &&
+           row <= INT32_MAX / reach && is_inside_between(g, width);
 }
 
 static bool has_channels(const ry_problem *problem, const ry_conv_geometry *g)
@@ -73,11 +95,11 @@ static bool has_channels(const ry_problem *problem, const ry_conv_geometry *g)
             return false;
         }
     }
-    return has_tiles(problem, g) && g->groups == 1 && g->dilation[2] == 1 &&
+    return ends_in_tiles(problem, g, MAX_IN) && g->groups == 1 && g->dilation[2] == 1 &&
            g->stride[2] <= g->kernel[2] && (y->stride[1] == 1 || y->stride[y->rank - 1] == 1);
 }
 
-bool ry_staged_has(const ry_problem *problem, staged_form form)
+bool ry_staged_has(const ry_problem *problem, staged_form form, int64_t width)
 {
     ry_conv_geometry g;
     if (!ry_conv_takes_floats(problem)) {
@@ -87,13 +109,16 @@ bool ry_staged_has(const ry_problem *problem, staged_form form)
     return g.taps > 0 && g.taps <= MAX_TAPS &&
            (form == STAGED_RUNS   ? has_runs(problem, &g)
             : form == STAGED_ROWS ? has_rows(problem, &g)
-                                  : has_channels(problem, &g));
+            : form == STAGED_PLACE
+                ? (has_rows(problem, &g) || has_runs(problem, &g)) && has_place(problem, &g, width)
+                : has_channels(problem, &g));
 }
 
 bool ry_staged_is_possible(const ry_problem *problem)
 {
-    return ry_staged_has(problem, STAGED_RUNS) || ry_staged_has(problem, STAGED_ROWS) ||
-           ry_staged_has(problem, STAGED_CHANNELS);
+    /* PLACE has no problems of its own */
+    return ry_staged_has(problem, STAGED_RUNS, 0) || ry_staged_has(problem, STAGED_ROWS, 0) ||
+           ry_staged_has(problem, STAGED_CHANNELS, 0);
 }
 
 static size_t taps_at(const ry_conv_geometry *g)
@@ -266,7 +291,8 @@ static int64_t choose_rows(const staged_plan *plan, const ry_machine *machine)
                         (plan->form == STAGED_CHANNELS ? 1 : g->channels_in * plan->planes) *
                         (int64_t)sizeof(float);
     int64_t rows = ry_ceil_div(height, ry_ceil_div(min_tasks(machine), g->batch * g->groups));
-    while (rows > 1 && image_rows(plan, rows) * row > (rows > few ? near : max)) {
+    while (plan->form != STAGED_PLACE && rows > 1 &&
+           image_rows(plan, rows) * row > (rows > few ? near : max)) {
         rows = rows / 2;
     }
     return rows;
@@ -362,20 +388,21 @@ static int64_t choose_columns(const ry_query *query, staged_plan *plan)
 }
 
 /* Output channels of an oc block at most: RUNS: as the registers allow where its tiles have three
- * vectors; ROWS: those with which a row has the fewest tiles. */
+ * vectors; ROWS, PLACE: those with which a row has the fewest tiles; PLACE: of several the most, as
+ * x comes from further away for each oc block. */
 static int64_t choose_oc_block(const staged_plan *plan, const ry_simd *simd)
 {
     const int64_t channels = plan->geometry.channels_out,
                   vectors = ry_ceil_div(plan->grid[1], plan->width);
     int64_t best = simd->rows == 14 ? 8 : 6;
     int64_t min = INT64_MAX;
-    for (int64_t max = 1; plan->form == STAGED_ROWS && max <= ry_min(simd->rows, STAGED_MAX_PIXELS);
-         max++) {
+    for (int64_t max = 1;
+         staged_ends_in_rows(plan->form) && max <= ry_min(simd->rows, STAGED_MAX_PIXELS); max++) {
         const int64_t oc_blocks = ry_ceil_div(channels, max);
         const int64_t tiles =
             oc_blocks *
             ry_ceil_div(vectors, max_staged_vectors(simd->rows, ry_ceil_div(channels, oc_blocks)));
-        best = tiles < min ? max : best;
+        best = tiles < min || (tiles == min && plan->form == STAGED_PLACE) ? max : best;
         min = ry_min(tiles, min);
     }
     return plan->form == STAGED_CHANNELS ? (int64_t)simd->width * simd->vectors : best;
@@ -402,7 +429,7 @@ static bool goes_with(const ry_query *query, const ry_conv_geometry *g, staged_f
            (ry_form_allows(query, STAGED_COLUMNS, g->out[2]) &&
             ry_form_allows(query, STAGED_IMAGES, 1) &&
             ry_form_allows(query, STAGED_K_BLOCK, g->channels_in) &&
-            (form == STAGED_ROWS || ry_form_allows(query, STAGED_GROUPS, 1)));
+            (staged_ends_in_rows(form) || ry_form_allows(query, STAGED_GROUPS, 1)));
 }
 
 /* The form that the query asks for, or the one of fewest cycles; false: there is none. */
@@ -411,7 +438,8 @@ static bool choose_form(const ry_query *query, staged_plan *plan)
     staged_form best = STAGED_FORMS;
     double min = 0;
     for (staged_form form = 0; form < STAGED_FORMS; form++) {
-        if (ry_form_allows(query, STAGED_TILE, form) && ry_staged_has(query->problem, form) &&
+        if (ry_form_allows(query, STAGED_TILE, form) &&
+            ry_staged_has(query->problem, form, plan->width) &&
             goes_with(query, &plan->geometry, form)) {
             const double cycles = set_form(query, plan, form);
             if (best == STAGED_FORMS || cycles < min) {
@@ -444,15 +472,15 @@ static void lay_out(staged_plan *plan)
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t width = plan->width,
                   line = ry_round_up((plan->pitch + width) * g->stride[2], width);
-    const bool runs = plan->form == STAGED_RUNS, channels = plan->form == STAGED_CHANNELS;
+    const bool runs = plan->form == STAGED_RUNS, channels = plan->form == STAGED_CHANNELS,
+               place = plan->form == STAGED_PLACE;
     size_t at = 0;
-    plan->staged = at,
-    at +=
-        ry_aligned((size_t)((channels ? plan->plane : plan->k_block * plan->planes * plan->plane) +
-                            8 * width) *
-                   4);
+    const int64_t floats = channels ? plan->plane
+                           : place  ? 0
+                                    : plan->k_block * plan->planes * plan->plane;
+    plan->staged = at, at += ry_aligned((size_t)(floats + 8 * width) * 4);
     plan->lines = at,
-    at += ry_aligned((size_t)(channels ? 0 : line * (g->x_channel == 1 ? width : 1)) * 4);
+    at += ry_aligned((size_t)(channels || place ? 0 : line * (g->x_channel == 1 ? width : 1)) * 4);
     plan->sums = at,
     at += ry_aligned((size_t)(runs ? g->phases * g->channels_out * plan->positions : 0) * 4);
     plan->transposed_sums = at,
@@ -480,6 +508,10 @@ bool ry_staged_plan_make(const ry_query *query, staged_plan *plan)
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_tap *tap = staged_taps(plan);
     for (int64_t t = 0; t < g->taps && plan->form != STAGED_CHANNELS; t++) {
+        if (plan->form == STAGED_PLACE) {
+            plan->offset[t] = (int32_t)(tap[t].at[1] * g->x_step[1] + tap[t].at[2]);
+            continue;
+        }
         const int64_t row = tap[t].at[1] + plan->before[0], column = tap[t].at[2] + plan->before[1];
         const int64_t slot = plan->slot[row % g->stride[1]][column % g->stride[2]];
         plan->offset[t] = (int32_t)(slot * plan->plane + row / g->stride[1] * plan->pitch +

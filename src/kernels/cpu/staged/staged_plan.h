@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a convolution of few channels is computed, forward or transposed: a task copies the rows of
- * x that it reads to scratch once, with zeros around x, so that every tap is a distance from the
+/* How a convolution of few channels is computed, forward or transposed: a task copies the rows of x
+ * that it reads to scratch once, with zeros around x, so that every tap is a distance from the
  * output's position, without edges, and a tile of sums in registers goes over taps and channels.
  * Plain data, kept in a kernel's state.
  *
  * The tile makes the forms:
  *
  *   RUNS      vectors are along pixels, whatever the layout, and every loaded vector of x serves
- *             all output channels of an oc block. A task stages a k block of
- *             channels at a time: of each channel one plane for each residue of the position
- *                 modulo the stride. All planes have one pitch, so that
- *             position f = (image * image_rows + row) * pitch + column reads, for each tap, one
- *                 element of a plane, offset[tap] behind f: the sums are
- *             long runs without edges, of one image or of several small ones. What is between rows
- *                 is summed, too, and dropped. The sums are in scratch
- *             until the last k block, and go to any y.
+ *             all output channels of an oc block. A task stages a k block of channels at a time: of
+ *             each channel one plane for each residue of the position modulo the stride. All planes
+ *             have one pitch, so that position f = (image * image_rows + row) * pitch + column
+ *             reads, for each tap, one element of a plane, offset[tap] behind f: the sums are long
+ *             runs without edges, of one image or of several small ones. What is between rows is
+ *             summed, too, and dropped. The sums are in scratch until the last k block, and go to
+ *             any y.
  *   ROWS      the same planes, all channels at once; the sums of a row's pixels go from the
  *             registers to y, which are pixels next to each other.
+ *   PLACE     rows' tiles, from x where it is stored: what they read of the padding is left out by
+ *             masks, which only the first and the last vector of a row have.
  *   CHANNELS  vectors are along output channels, and every weight serves some pixels of a row. A
- *             staged row is [position][channel], and a row of the window
- *             reads one run of it. Where y's pixels are next to each other, rows of y are turned
- *                 on their way.
+ *             staged row is [position][channel], and a row of the window reads one run of it. Where
+ *             y's pixels are next to each other, rows of y are transposed on their way.
  *
  * RUNS of wide images whose channels are next to each other take parts of rows, where all channels
  * of whole ones would not fit the caches. With a depth their rows are of one slice of the output:
@@ -41,10 +41,23 @@ enum {
     STAGED_MAX_STRIDE = 4,
     STAGED_MAX_PHASES = 16,
     STAGED_MAX_DEPTHS = 16,
-    STAGED_MAX_PIXELS = 13
+    STAGED_MAX_PIXELS = 13,
+    STAGED_MAX_PLACE_TAPS = 64
 };
 
-typedef enum staged_form { STAGED_RUNS, STAGED_ROWS, STAGED_CHANNELS, STAGED_FORMS } staged_form;
+typedef enum staged_form {
+    STAGED_RUNS,
+    STAGED_ROWS,
+    STAGED_CHANNELS,
+    STAGED_PLACE,
+    STAGED_FORMS
+} staged_form;
+
+/* Do tiles of pixels end in y? */
+static inline bool staged_ends_in_rows(staged_form form)
+{
+    return form == STAGED_ROWS || form == STAGED_PLACE;
+}
 
 /* The tile makes the forms; the others cut the rows, and say how many channels are staged at a
  * time. */
@@ -102,11 +115,12 @@ typedef struct staged_plan {
     size_t staged, lines, sums, transposed_sums, bias, runs, interleaved_row, scratch;
     size_t taps, size; /* ry_conv_tap[geometry.taps], behind the offsets; bytes of the whole */
     staged_phase phase[STAGED_MAX_PHASES];
-    int32_t offset[]; /* of each tap in a staged channel */
+    int32_t offset[]; /* of each tap in a staged channel; PLACE: in x */
 } staged_plan;
 
 bool ry_staged_is_possible(const ry_problem *problem);
-bool ry_staged_has(const ry_problem *problem, staged_form form);
+/* `width`: of a vector, which PLACE asks for. */
+bool ry_staged_has(const ry_problem *problem, staged_form form, int64_t width);
 
 /* Bytes of the plan; then the plan that the query's form asks for; false: there is none. */
 size_t ry_staged_plan_size(const ry_problem *problem);

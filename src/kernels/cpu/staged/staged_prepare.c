@@ -5,8 +5,10 @@
 #include "kernels/cpu/staged/staged_plan.h"
 #include "kernels/knob_values.h"
 
-static const char *const tiles[STAGED_FORMS] = {
-    [STAGED_RUNS] = "runs", [STAGED_ROWS] = "rows", [STAGED_CHANNELS] = "channels"};
+static const char *const tiles[STAGED_FORMS] = {[STAGED_RUNS] = "runs",
+                                                [STAGED_ROWS] = "rows",
+                                                [STAGED_CHANNELS] = "channels",
+                                                [STAGED_PLACE] = "place"};
 
 const ry_knob ry_staged_knobs[STAGED_KNOBS] = {
     [STAGED_TILE] = {"tile", tiles, true},     [STAGED_COLUMNS] = {"columns", NULL, false},
@@ -47,7 +49,7 @@ void ry_staged_values(const ry_query *query, int knob, ry_knob_values *values)
 {
     if (knob == STAGED_TILE) {
         for (staged_form form = 0; form < STAGED_FORMS; form++) {
-            if (ry_staged_has(query->problem, form)) {
+            if (ry_staged_has(query->problem, form, query->kernel->simd.width)) {
                 ry_knob_values_add(values, form);
             }
         }

@@ -8,12 +8,18 @@
 #include "kernels/cpu/simd/simd.h"
 #include "kernels/cpu/staged/staged_plan.h"
 
-enum { STAGED_MAX_VECTORS = 4 };
+enum {
+    STAGED_MAX_VECTORS = 4,
+    STAGED_FIRST_EDGE = 1,
+    STAGED_LAST_EDGE = 2,
+    STAGED_EDGES = 4,
+    STAGED_HALVES = RY_W / RY_GRAIN
+};
 
 /* Along pixels:   C[row][column] = start[row] + sum over n < outer, k < inner of weights[n][k][row]
  * * staged[n * staged_step + offset[k] + column] along channels: C[row][column] = start[column] +
  * sum of staged[n * staged_step + row * pixel_step + k] * weights[n][k][column] bounded by low and
- * high. Full vectors of columns are read, `columns` are written. */
+ * high. Full vectors of columns are read, or halves where that is enough; `columns` are written. */
 typedef struct staged_tile {
     int64_t outer, inner;
     const float *weights, *staged;
@@ -23,13 +29,19 @@ typedef struct staged_tile {
     float *c;
     int64_t c_step, columns;
     float low, high;
+    /* along pixels: NULL, or which vectors have lanes that step k does not read, but takes for
+     * 0: */
+    const uint8_t *edges;
+    /* those that it reads of the first vector, and of the last one where there are two */
+    const ry_vm *first, *last;
 } staged_tile;
 
 typedef void (*staged_tile_function)(const staged_tile *tile);
 
-/* [vectors - 1][rows - 1]; NULL where the registers do not suffice */
+/* [has it edges?][are the last vector's columns at most half, and does that take half the
+ * time?][vectors - 1][rows - 1]; NULL where the registers do not suffice */
 extern const staged_tile_function
-    RY_ISA_SYMBOL(staged_pixel_tiles)[STAGED_MAX_VECTORS][RY_TILE_ROWS];
+    RY_ISA_SYMBOL(staged_pixel_tiles)[2][STAGED_HALVES][STAGED_MAX_VECTORS][RY_TILE_ROWS];
 extern const staged_tile_function
     RY_ISA_SYMBOL(staged_channel_tiles)[RY_TILE_VECTORS][RY_TILE_ROWS];
 

@@ -4,10 +4,18 @@
 
 #include "kernels/cpu/parts/tile.h"
 
+#if RY_GRAIN < RY_W
+#define STAGED_FMA_HALF  ry_vf_fma_half
+#define STAGED_LOAD_HALF ry_vf_load_half
+#else
+#define STAGED_FMA_HALF  ry_vf_fma
+#define STAGED_LOAD_HALF ry_vf_load
+#endif
+
 /* Everything that is known at compile time comes in as a constant, so that the loops over rows and
  * vectors vanish and `sum` is registers. */
-RY_INLINE void staged_micro_kernel(const staged_tile *tile, const bool channels, const int rows,
-                                   const int vectors)
+RY_INLINE void staged_micro_kernel(const staged_tile *tile, const bool channels, const bool masks,
+                                   const bool half, const int rows, const int vectors)
 {
     ry_vf sum[RY_TILE_ROWS][STAGED_MAX_VECTORS], b[STAGED_MAX_VECTORS];
     const float *row = tile->staged, *weights = tile->weights;
@@ -40,20 +48,29 @@ RY_INLINE void staged_micro_kernel(const staged_tile *tile, const bool channels,
             }
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; v++) {
-                b[v] = ry_vf_load(vector + v * RY_W);
+                const bool begins = v == 0, ends = v == vectors - 1;
+                const int edges = (begins ? STAGED_FIRST_EDGE : 0) + (ends ? STAGED_LAST_EDGE : 0);
+                if (masks && (begins || ends) && (tile->edges[k] & edges)) {
+                    b[v] = ry_vf_load_m(vector + v * RY_W, begins ? tile->first[k] : tile->last[k]);
+                } else {
+                    b[v] = half && ends ? STAGED_LOAD_HALF(vector + v * RY_W)
+                                        : ry_vf_load(vector + v * RY_W);
+                }
             }
 #pragma GCC unroll 16
             for (int i = 0; i < rows; i++) {
                 const ry_vf a = ry_vf_set(channels ? staged[i * tile->pixel_step] : w[i]);
 #pragma GCC unroll 4
                 for (int v = 0; v < vectors; v++) {
-                    sum[i][v] = ry_vf_fma(a, b[v], sum[i][v]);
+                    sum[i][v] = half && v == vectors - 1 ? STAGED_FMA_HALF(a, b[v], sum[i][v])
+                                                         : ry_vf_fma(a, b[v], sum[i][v]);
                 }
             }
             w += channels ? vectors * RY_W : rows;
             staged += channels ? 1 : 0;
         }
     }
+    float *const c = tile->c;
     const ry_vf low = ry_vf_set(tile->low), high = ry_vf_set(tile->high);
     const ry_vm last = ry_vm_first(tile->columns - (vectors - 1) * RY_W);
 #pragma GCC unroll 16
@@ -61,7 +78,7 @@ RY_INLINE void staged_micro_kernel(const staged_tile *tile, const bool channels,
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) {
             const ry_vf y = ry_vf_min(high, ry_vf_max(low, sum[i][v]));
-            float *to = tile->c + i * c_step + v * RY_W;
+            float *to = c + i * c_step + v * RY_W;
             if (v == vectors - 1) {
                 ry_vf_store_m(to, last, y);
             } else {
@@ -71,18 +88,30 @@ RY_INLINE void staged_micro_kernel(const staged_tile *tile, const bool channels,
     }
 }
 
-#define PIXELS(rows, vectors)                                      \
-    static void pixels_##rows##x##vectors(const staged_tile *tile) \
-    {                                                              \
-        staged_micro_kernel(tile, false, rows, vectors);           \
+#define PIXELS_TEXT(name, masks, half, rows, vectors)                 \
+    static void name##_##rows##x##vectors(const staged_tile *tile)    \
+    {                                                                 \
+        staged_micro_kernel(tile, false, masks, half, rows, vectors); \
     }
-#define CHANNELS(rows, vectors)                                      \
-    static void channels_##rows##x##vectors(const staged_tile *tile) \
-    {                                                                \
-        staged_micro_kernel(tile, true, rows, vectors);              \
+#define PIXELS(rows, vectors) \
+    PIXELS_TEXT(pixels, false, false, rows, vectors) PIXELS_TEXT(masked, true, false, rows, vectors)
+#if RY_GRAIN < RY_W
+#define HALVES(rows, vectors)                     \
+    PIXELS_TEXT(half, false, true, rows, vectors) \
+    PIXELS_TEXT(masked_half, true, true, rows, vectors)
+#else
+#define HALVES(rows, vectors)
+#endif
+#define CHANNELS(rows, vectors)                                       \
+    static void channels_##rows##x##vectors(const staged_tile *tile)  \
+    {                                                                 \
+        staged_micro_kernel(tile, true, false, false, rows, vectors); \
     }
-#define PIXELS_NAME(rows, vectors)   pixels_##rows##x##vectors,
-#define CHANNELS_NAME(rows, vectors) channels_##rows##x##vectors,
+#define PIXELS_NAME(rows, vectors)      pixels_##rows##x##vectors,
+#define MASKED_NAME(rows, vectors)      masked_##rows##x##vectors,
+#define HALF_NAME(rows, vectors)        half_##rows##x##vectors,
+#define MASKED_HALF_NAME(rows, vectors) masked_half_##rows##x##vectors,
+#define CHANNELS_NAME(rows, vectors)    channels_##rows##x##vectors,
 
 #define SIX(of, vectors) \
     of(1, vectors) of(2, vectors) of(3, vectors) of(4, vectors) of(5, vectors) of(6, vectors)
@@ -109,17 +138,27 @@ RY_INLINE void staged_micro_kernel(const staged_tile *tile, const bool channels,
 #endif
 #endif
 
-PIXELS_1(PIXELS)
-PIXELS_2(PIXELS)
-PIXELS_3(PIXELS)
-PIXELS_4(PIXELS)
+#define ALL(of) PIXELS_1(of) PIXELS_2(of) PIXELS_3(of) PIXELS_4(of)
+
+ALL(PIXELS)
+ALL(HALVES)
 ROWS(CHANNELS, 1)
 ROWS(CHANNELS, 2)
 
-const staged_tile_function RY_ISA_SYMBOL(staged_pixel_tiles)[STAGED_MAX_VECTORS][RY_TILE_ROWS] = {
-    {PIXELS_1(PIXELS_NAME)},
-    {PIXELS_2(PIXELS_NAME)},
-    {PIXELS_3(PIXELS_NAME)},
-    {PIXELS_4(PIXELS_NAME)}};
+#define TABLE(name)                                           \
+    {                                                         \
+        {PIXELS_1(name)}, {PIXELS_2(name)}, {PIXELS_3(name)}, \
+        {                                                     \
+            PIXELS_4(name)                                    \
+        }                                                     \
+    }
+const staged_tile_function
+    RY_ISA_SYMBOL(staged_pixel_tiles)[2][STAGED_HALVES][STAGED_MAX_VECTORS][RY_TILE_ROWS] = {
+#if RY_GRAIN < RY_W
+        {TABLE(PIXELS_NAME), TABLE(HALF_NAME)}, {TABLE(MASKED_NAME), TABLE(MASKED_HALF_NAME)}
+#else
+        {TABLE(PIXELS_NAME)}, {TABLE(MASKED_NAME)}
+#endif
+};
 const staged_tile_function RY_ISA_SYMBOL(staged_channel_tiles)[RY_TILE_VECTORS][RY_TILE_ROWS] = {
     {ROWS(CHANNELS_NAME, 1)}, {ROWS(CHANNELS_NAME, 2)}};
