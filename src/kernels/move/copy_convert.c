@@ -186,5 +186,5 @@ static void run(const ry_cpu_launch *launch, size_t task)
     } while (last > 0 && ry_index_next(last, dim, index));
 }
 
-RY_PLAIN_KERNEL(ry_copy_convert, copy, .applicable = applicable, .prepare = prepare,
+RY_PLAIN_KERNEL(copy_convert, copy, .applicable = applicable, .prepare = prepare,
                 .initialise = initialise, .run = run);

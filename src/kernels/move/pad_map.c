@@ -165,5 +165,5 @@ static void run(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-RY_PLAIN_KERNEL(ry_pad_map, pad, .applicable = applicable, .prepare = prepare,
+RY_PLAIN_KERNEL(pad_map, pad, .applicable = applicable, .prepare = prepare,
                 .initialise = initialise, .run = run);
