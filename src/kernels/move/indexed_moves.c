@@ -97,7 +97,7 @@ int64_t ry_indexed_positions(const ry_indexed *x)
 
 /* Whole innermost rows where `row` says so; all positions together where scattered slices may meet.
  */
-static void cut_k_blocks(ry_indexed *x, bool row, bool together)
+static void cut_chunks(ry_indexed *x, bool row, bool together)
 {
     int64_t count = ry_indexed_positions(x), unit = row && count > 0 ? x->dim[x->rank - 1] : 1,
             bytes = (int64_t)x->slice.size;
@@ -137,7 +137,7 @@ rynd_status ry_indexed_describe(const ry_query *query, ry_indexed *x, ry_error *
     x->slice.keep_size = x->reduction != RY_scatter_reduction_none;
     x->slice.piece = ry_machine_task_bytes(query->target->machine, ry_problem_bytes(problem) / 2);
     ry_box_prepare(&x->slice);
-    cut_k_blocks(x, problem->op == RY_OP_scatter_elements, problem->op == RY_OP_scatter_nd);
+    cut_chunks(x, problem->op == RY_OP_scatter_elements, problem->op == RY_OP_scatter_nd);
     for (int i = 0; i < x->depth && x->chunks > 0; i++) {
         if (x->extent[i] == 0) {
             return ry_fail(

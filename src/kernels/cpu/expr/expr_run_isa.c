@@ -501,7 +501,7 @@ static char *partial(const runner *r, int64_t unit, int64_t slice, int reduction
            ((unit * plan->slices + slice) * plan->reductions + reduction) * plan->width * 8;
 }
 
-static void run_oc_block(runner *r, int64_t unit, int64_t slice)
+static void run_unit(runner *r, int64_t unit, int64_t slice)
 {
     const ry_expr_plan *plan = r->plan;
     if (plan->scheme == RY_EXPR_POINT) {
@@ -541,11 +541,11 @@ static void run(const ry_cpu_launch *launch, size_t task)
     if (launch->phase == 1) {
         merge_slices(&r, (int64_t)task);
     } else if (plan->slices > 1) {
-        run_oc_block(&r, (int64_t)task / plan->slices, (int64_t)task % plan->slices);
+        run_unit(&r, (int64_t)task / plan->slices, (int64_t)task % plan->slices);
     } else {
         int64_t end = (int64_t)lesser(((int64_t)task + 1) * plan->per_task, plan->units);
         for (int64_t unit = (int64_t)task * plan->per_task; unit < end; unit++) {
-            run_oc_block(&r, unit, 0);
+            run_unit(&r, unit, 0);
         }
     }
 }

@@ -13,19 +13,19 @@
  * share of L2. Of reductions neither a tile nor a slice follows the machine, for the sums of other
  * parts have other bits, and those of longer chunks would be less accurate: elements, and plain
  * operations. */
-#define TILE_SHARE   8
-#define LONG_SHARE   16
-#define TILE_SHORT   1024
-#define TILE_K_BLOCK 4096
-#define TILE_ROWS    512   /* rows of a tile at most */
-#define ROW_OFFSETS  16384 /* row offsets of all operands together at most */
-#define MIN_INNER    32 /* a reduced inner dimension shorter than this is not worth a call a row */
-#define OUTER_TILE   1024 /* accumulators of a unit */
-#define WIDE         256  /* short rows are added side by side up to this width */
-#define MAX_BATCH    256
-#define BATCH_COST   65536.0
-#define TASK_TIMES   100.0 /* a task takes so many times what taking it does, at */
-#define PLAIN_SHARE  0.11  /* of the peak, what plain operations reach (Zen 4) */
+#define TILE_SHARE  8
+#define LONG_SHARE  16
+#define TILE_SHORT  1024
+#define TILE_CHUNK  4096
+#define TILE_ROWS   512   /* rows of a tile at most */
+#define ROW_OFFSETS 16384 /* row offsets of all operands together at most */
+#define MIN_INNER   32   /* a reduced inner dimension shorter than this is not worth a call a row */
+#define OUTER_TILE  1024 /* accumulators of a unit */
+#define WIDE        256  /* short rows are added side by side up to this width */
+#define MAX_BATCH   256
+#define BATCH_COST  65536.0
+#define TASK_TIMES  100.0 /* a task takes so many times what taking it does, at */
+#define PLAIN_SHARE 0.11  /* of the peak, what plain operations reach (Zen 4) */
 #define SPLIT_COST                                                                      \
     131072.0 /* a unit of that cost is cut into slices where there are fewer units than \
                 FEW_OC_BLOCKS */
@@ -334,7 +334,7 @@ static int64_t tile_elements(const ry_expr *program, const ry_machine *machine)
             program->code[i].code != RY_EXPR_input && program->code[i].code != RY_EXPR_constant;
     }
     if (program->reduces) {
-        return functions > 1 ? TILE_SHORT : TILE_K_BLOCK;
+        return functions > 1 ? TILE_SHORT : TILE_CHUNK;
     }
     const int64_t bytes = functions > 1
                               ? ry_machine_core_bytes(machine, RYND_LEVEL_L1) / TILE_SHARE
