@@ -119,7 +119,7 @@ static rynd_status choose(rynd_op *op, const rynd_op_options *options, ry_error 
     op->prepared = choice.prepared;
     ry_choice_reason(&choice, settings.count > 0, op->reason, sizeof op->reason);
     ry_predict_phases(&op->prepared, target.machine, op->seconds);
-    return ry_prepared_initialise(&op->prepared, &target, &op->arena, error);
+    return ry_prepared_initialise(&op->prepared, op->context->device, &target, &op->arena, error);
 }
 
 /* SIZE_MAX, which no allocator has: it is beyond the address space. */

@@ -11,13 +11,14 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-/* The kinds of devices; a kernel is for one of them. */
-typedef enum ry_device_kind { RY_DEVICE_cpu } ry_device_kind;
+/* The kinds of devices; a kernel is for one of them. OpenCL's and CUDA's kernels are one text. */
+typedef enum ry_device_kind { RY_DEVICE_cpu, RY_DEVICE_gpu, RY_DEVICE_KINDS } ry_device_kind;
 
 typedef struct ry_device ry_device;
 typedef struct ry_buffer ry_buffer;
 typedef struct ry_stream ry_stream;
 typedef struct ry_event ry_event;
+typedef struct ry_gpu_program ry_gpu_program;
 
 typedef struct ry_place {
     ry_buffer *buffer; /* NULL: absent */
@@ -25,11 +26,22 @@ typedef struct ry_place {
 } ry_place;
 
 /* What a launch runs, of the device's kind: on the CPU a function, called once for every task with
- * the launch's `call` as it is and the arguments as pointers. */
+ * the launch's `call` as it is and the arguments as pointers; on a GPU compiled entries, one for
+ * each phase, given for each argument its buffer and its offset in bytes (0 for one that is
+ * absent). */
 typedef union ry_program {
     void (*cpu)(const void *call, void *const *arguments, int phase, size_t task, unsigned worker);
-    void *other;
+    const ry_gpu_program *gpu; /* made by program_create */
 } ry_program;
+
+/* What a program of a GPU is compiled from: the dialect of the device, then `defines`, then `text`.
+ */
+typedef struct ry_gpu_source {
+    const char *name;           /* the kernel's, for messages */
+    const char *defines, *text; /* `defines`: lines, and functions that are made for the problem */
+    int entry_count;
+    const char *const *entries; /* the functions that launches run */
+} ry_gpu_source;
 
 /* One launch: `phases` rounds of tasks, each round complete before the next begins. */
 typedef struct ry_launch {
@@ -37,6 +49,10 @@ typedef struct ry_launch {
     ry_program program;
     int phases;
     const size_t *tasks;
+    /* GPU: work-items of a task (a work-group), for each phase; the entry of the first phase, whose
+     * successors are those of the next phases */
+    const unsigned *group;
+    int first_entry;
     /* of each phase on one worker, as far as it is known; 0 or NULL: not known */
     const double *seconds;
     int argument_count;
@@ -62,6 +78,12 @@ typedef struct ry_device_table {
     void (*buffer_destroy)(ry_device *device, ry_buffer *buffer); /* NULL is allowed */
     void *(*buffer_address)(ry_buffer *buffer);                   /* host_memory only */
 
+    /* Compiles, or finds what was compiled from the same source. NULL: the device runs functions.
+     */
+    rynd_status (*program_create)(ry_device *device, const ry_gpu_source *source,
+                                  ry_program *program, ry_error *error);
+    void (*program_destroy)(ry_device *device, ry_program program); /* no program is allowed */
+
     rynd_status (*stream_create)(ry_device *device, ry_stream **stream, ry_error *error);
     void (*stream_destroy)(ry_device *device, ry_stream *stream);
     rynd_status (*upload)(ry_stream *stream, ry_place to, const void *host, size_t size,
@@ -81,6 +103,8 @@ typedef struct ry_device_table {
 struct ry_device {
     const ry_device_table *table;
     const ry_allocator *allocator;
+    /* the CPU beside it, which folds constants and runs what the device cannot; a CPU's own */
+    ry_device *host;
     unsigned isa; /* cpu: a ry_isa, the best that it runs */
     /* that plans are made for: of another machine it may be better, and they are only looked at */
     unsigned planned_isa;

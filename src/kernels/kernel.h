@@ -30,6 +30,7 @@
 #define RY_KERNELS_KERNEL_H
 
 #include "base/cpuid.h"
+#include "base/text.h"
 #include "device/device.h"
 #include "kernels/fault.h"
 #include "problem/problem.h"
@@ -122,10 +123,14 @@ typedef struct ry_prepared {
     double pack_work;            /* of packing, beside reading and writing each element once */
     ry_counts counts;            /* 0: the problem's own flop and bytes */
     ry_form form;                /* complete */
+    /* of a GPU: work-items of a task; the compiled program, from ry_prepared_initialise on */
+    unsigned group[RY_MAX_PHASES], pack_group;
+    ry_program program;
 } ry_prepared;
 
 /* What a launch of a kernel carries beside its memory. The arguments of the launch are the
- * problem's inputs, its outputs, then packed weights, workspace and scratch, in this order. */
+ * problem's inputs, its outputs, then packed weights, workspace, scratch and, on a GPU, the fault's
+ * record, in this order. */
 typedef struct ry_kernel_call {
     const ry_prepared *prepared;
     /* BOUNDED operators write the outputs' real dims here; NULL otherwise */
@@ -156,6 +161,17 @@ typedef struct ry_simd {
     int rows, vectors; /* of the largest tile of sums that the registers hold */
 } ry_simd;
 
+/* What a kernel of a GPU is: a text, compiled for each problem and form. Its entries are called
+ * with ARGUMENTS, which is defined for it (gpu/gpu_program.h). */
+typedef struct ry_gpu_kernel {
+    const char *text;
+    /* one for each phase; before them the one that packs, where the kernel packs */
+    const char *const *entries;
+    int entry_count;
+    /* adds lines: numbers of the problem and of the form, and functions that are made of them */
+    void (*define)(const ry_query *query, const ry_prepared *prepared, ry_text *defines);
+} ry_gpu_kernel;
+
 typedef struct ry_kernel {
     /* conv_fwd_f32_igemm_avx512: symbol, wisdom key, test name and bench label at once */
     const char *name;
@@ -177,8 +193,9 @@ typedef struct ry_kernel {
     void (*initialise)(const ry_query *query, void *state);
     void (*pack)(const ry_cpu_launch *launch, size_t task); /* NULL: nothing is packed */
     void (*run)(const ry_cpu_launch *launch, size_t task);
-    unsigned packed_inputs; /* bit i: input i is packed */
-    unsigned kept_inputs;   /* those of them that run reads, too, though rarely */
+    const ry_gpu_kernel *gpu; /* in the place of initialise, pack and run; NULL: a CPU's */
+    unsigned packed_inputs;   /* bit i: input i is packed */
+    unsigned kept_inputs;     /* those of them that run reads, too, though rarely */
 } ry_kernel;
 
 /* The strict kernel SYMBOL of a family of its own in plain C, for one operator of the CPU; then

@@ -3,17 +3,23 @@
 #include "kernels/prepared.h"
 
 #include "kernels/form.h"
+#include "kernels/gpu/gpu_program.h"
 
 #include <string.h>
 
-enum { MEMORY_ARGUMENTS = 3 }; /* packed, workspace, scratch */
+enum { MEMORY_ARGUMENTS = 4 }; /* packed, workspace, scratch, fault */
 
-/* What runs a kernel on each kind of device. */
-static const struct {
-    ry_program run, pack;
-} programs[] = {
-    [RY_DEVICE_cpu] = {{.cpu = ry_kernel_cpu_program}, {.cpu = ry_kernel_cpu_pack_program}},
-};
+/* What runs a kernel: a CPU's functions, or what was compiled. */
+static ry_program run_program(const ry_prepared *prepared)
+{
+    return prepared->kernel->gpu ? prepared->program : (ry_program){.cpu = ry_kernel_cpu_program};
+}
+
+static ry_program pack_program(const ry_prepared *prepared)
+{
+    return prepared->kernel->gpu ? prepared->program
+                                 : (ry_program){.cpu = ry_kernel_cpu_pack_program};
+}
 
 rynd_status ry_prepare(const ry_query *query, unsigned constants, ry_prepared *prepared,
                        ry_error *error)
@@ -32,10 +38,13 @@ rynd_status ry_prepare(const ry_query *query, unsigned constants, ry_prepared *p
     return RYND_OK;
 }
 
-rynd_status ry_prepared_initialise(ry_prepared *prepared, const ry_target *target, ry_arena *arena,
-                                   ry_error *error)
+rynd_status ry_prepared_initialise(ry_prepared *prepared, ry_device *device,
+                                   const ry_target *target, ry_arena *arena, ry_error *error)
 {
     const ry_kernel *kernel = prepared->kernel;
+    if (kernel->gpu) {
+        return ry_gpu_program_make(prepared, device, target, error);
+    }
     if (!kernel->initialise || prepared->state_size == 0) {
         return RYND_OK;
     }
@@ -47,6 +56,14 @@ rynd_status ry_prepared_initialise(ry_prepared *prepared, const ry_target *targe
     kernel->initialise(&query, state);
     prepared->state = state;
     return RYND_OK;
+}
+
+void ry_prepared_release(ry_prepared *prepared, ry_device *device)
+{
+    if (prepared->kernel && prepared->kernel->gpu && prepared->program.gpu) {
+        device->table->program_destroy(device, prepared->program);
+        prepared->program.gpu = NULL;
+    }
 }
 
 static rynd_status wrap_constants(const ry_prepared *prepared, ry_device *device,
@@ -76,9 +93,10 @@ rynd_status ry_prepared_pack(const ry_prepared *prepared, ry_device *device, ry_
     places[inputs] = packed;
     const ry_kernel_call call = {.prepared = prepared};
     const ry_launch launch = {.call = &call,
-                              .program = programs[prepared->kernel->device].pack,
+                              .program = pack_program(prepared),
                               .phases = 1,
                               .tasks = &prepared->pack_tasks,
+                              .group = &prepared->pack_group,
                               .argument_count = inputs + 1,
                               .arguments = places,
                               .resolved = resolved};
@@ -104,11 +122,15 @@ static void set_launch(ry_bound *bound, const double *seconds, void **resolved)
 {
     const ry_prepared *prepared = bound->call.prepared;
     bound->tasks[0] = prepared->pack_tasks;
+    bound->group[0] = prepared->pack_group;
     memcpy(bound->tasks + prepared->packs, prepared->tasks, sizeof prepared->tasks);
+    memcpy(bound->group + prepared->packs, prepared->group, sizeof prepared->group);
     bound->launch = (ry_launch){.call = &bound->call,
-                                .program = programs[prepared->kernel->device].run,
+                                .program = run_program(prepared),
                                 .phases = prepared->phases + prepared->packs,
                                 .tasks = bound->tasks,
+                                .group = bound->group,
+                                .first_entry = prepared->pack_tasks > 0 && !prepared->packs,
                                 .seconds = seconds,
                                 .argument_count = argument_count(prepared),
                                 .arguments = bound->arguments,
@@ -135,6 +157,11 @@ void ry_bound_set_memory(ry_bound *bound, ry_place packed, ry_place workspace, r
     memory[0] = packed;
     memory[1] = workspace;
     memory[2] = scratch;
+}
+
+void ry_bound_set_fault(ry_bound *bound, ry_place fault)
+{
+    bound->arguments[bound->launch.argument_count - 1] = fault;
 }
 
 rynd_status ry_bound_launch(ry_bound *bound, ry_device *device, ry_stream *stream, ry_error *error)
@@ -165,7 +192,7 @@ static rynd_status execute(const ry_query *query, const void *const *in, void *c
     ry_prepared prepared;
     ry_bound bound;
     RY_TRY(ry_prepare(query, 0, &prepared, error));
-    RY_TRY(ry_prepared_initialise(&prepared, query->target, arena, error));
+    RY_TRY(ry_prepared_initialise(&prepared, NULL, query->target, arena, error));
     RY_TRY(ry_bind(&prepared, NULL, actual, arena, &bound, error));
     void **argument = bound.launch.resolved;
     for (int i = 0; i < query->problem->inputs; i++) {

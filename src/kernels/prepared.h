@@ -13,9 +13,13 @@
 rynd_status ry_prepare(const ry_query *query, unsigned constants, ry_prepared *prepared,
                        ry_error *error);
 
-/* Fills the state, in an arena that must outlive `prepared`: before it is packed or bound. */
-rynd_status ry_prepared_initialise(ry_prepared *prepared, const ry_target *target, ry_arena *arena,
-                                   ry_error *error);
+/* Fills the state, in an arena that must outlive `prepared`, and compiles the program of a GPU:
+ * before it is packed or bound. */
+rynd_status ry_prepared_initialise(ry_prepared *prepared, ry_device *device,
+                                   const ry_target *target, ry_arena *arena, ry_error *error);
+
+/* Gives the program back. */
+void ry_prepared_release(ry_prepared *prepared, ry_device *device);
 
 /* Bytes to be packed once. */
 static inline size_t ry_prepared_packed(const ry_prepared *prepared)
@@ -46,6 +50,7 @@ typedef struct ry_bound {
     ry_kernel_call call;
     ry_fault fault;
     size_t tasks[RY_MAX_PHASES + 1];
+    unsigned group[RY_MAX_PHASES + 1];
     /* inputs, outputs, packed, workspace, scratch: set those that a run needs, at any time
      * between runs */
     ry_place *arguments;
@@ -60,6 +65,8 @@ rynd_status ry_bind(const ry_prepared *prepared, const double *seconds,
                     ry_error *error);
 
 void ry_bound_set_memory(ry_bound *bound, ry_place packed, ry_place workspace, ry_place scratch);
+/* Of a GPU: room for a ry_fault, zero before the launch. */
+void ry_bound_set_fault(ry_bound *bound, ry_place fault);
 
 /* Launches it. Its fault is for ry_bound_check, when the stream has come there. */
 rynd_status ry_bound_launch(ry_bound *bound, ry_device *device, ry_stream *stream, ry_error *error);

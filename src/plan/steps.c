@@ -52,7 +52,8 @@ static rynd_status make_step(ry_plan *plan, const ry_node *node, ry_accuracy acc
     step->actual_row = -1;
     RY_TRY(choose_kernel(plan, node, step, error));
     ry_predict_phases(&step->prepared, plan->device->machine, step->seconds);
-    return ry_prepared_initialise(&step->prepared, &plan->choices->target, &plan->arena, error);
+    return ry_prepared_initialise(&step->prepared, plan->device, &plan->choices->target,
+                                  &plan->arena, error);
 }
 
 rynd_status ry_plan_make_step(ry_plan *plan, const ry_node *node, ry_accuracy accuracy,

@@ -5,19 +5,8 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "problem/accuracy.h"
-
-/* Text that grows in an arena; `failed` when memory is out. */
-typedef struct ry_text {
-    ry_arena *arena;
-    char *at;
-    size_t used, capacity;
-    bool failed;
-} ry_text;
-
-void ry_text_add(ry_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void ry_text_numbers(ry_text *text, int count, const int64_t *numbers); /* "1,2,3" */
-void ry_text_quoted(ry_text *text, const char *string);                 /* 'it\'s' */
 
 /* One `key=value` of a problem's text. */
 typedef struct ry_word {

@@ -257,6 +257,7 @@ rynd_status ry_cpu_device_create(const ry_allocator *allocator, ry_threads *thre
     d->base.isa = d->base.planned_isa = isa;
     d->base.workers = ry_threads_count(threads);
     d->base.host_memory = true;
+    d->base.host = &d->base;
     ry_cpu_info info;
     ry_cpu_detect(&info);
     snprintf(d->base.name, sizeof d->base.name, "%s", info.name);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program of a GPU's kernel: its text behind what the problem and the form define.
+ *
+ * Defined for every text, before its own lines:
+ *
+ *   ARGUMENTS        the parameters of an entry: for each input, output, packed weights, workspace,
+ *                    scratch and the fault's record a buffer and an offset in bytes
+ *   IN(T, i)         input i as a pointer to constant T, OUT(T, i) output i as a pointer to T
+ *   PACKED(T), WORKSPACE(T), FAULT(T)
+ *   INPUTS, OUTPUTS  how many the problem has; HAS_IN_i (0 or 1): is it there? */
+#ifndef RY_KERNELS_GPU_GPU_PROGRAM_H
+#define RY_KERNELS_GPU_GPU_PROGRAM_H
+
+#include "kernels/kernel.h"
+
+/* Compiles the program of a complete form into prepared->program. Fails with OUT_OF_MEMORY, and
+ * with DEVICE (the driver's words) where the driver refuses the text. */
+rynd_status ry_gpu_program_make(ry_prepared *prepared, ry_device *device, const ry_target *target,
+                                ry_error *error);
+
+#endif
