@@ -3,6 +3,7 @@
 #include "exec/session.h"
 
 #include "base/clock.h"
+#include "exec/fallback.h"
 #include "exec/transfer.h"
 
 #include <string.h>
@@ -28,6 +29,10 @@ struct ry_session {
     ry_arena arena;
     ry_stream *stream;
     ry_buffer *activations;
+    ry_fallback fallback;
+    ry_place *operands;    /* of the step that falls back */
+    ry_buffer *faults;     /* of all steps, where the device's memory is its own */
+    ry_fault *host_faults; /* the same, as the last run left them */
     ry_session_input_slot *inputs;
     ry_session_output_slot *outputs;
     int64_t (*actual)[RY_MAX_RANK];
@@ -117,11 +122,40 @@ static rynd_status bind_steps(ry_session *session, ry_error *error)
         int64_t(*actual)[RY_MAX_RANK] =
             step->actual_row < 0 ? NULL : session->actual + step->actual_row;
         RY_TRY(ry_bind(&step->prepared, step->seconds, actual, &session->arena, bound, error));
+        if (ry_plan_falls_back(plan, step)) {
+            ry_fallback_bind(&session->fallback, step, bound);
+            continue;
+        }
         ry_bound_set_memory(bound, (ry_place){plan->packed, step->packed_offset},
                             (ry_place){session->activations, plan->workspace_offset},
                             (ry_place){session->activations, plan->scratch_offset});
+        ry_bound_set_fault(bound, (ry_place){session->faults, s * sizeof(ry_fault)});
     }
     return RYND_OK;
+}
+
+/* What only a device beside the CPU needs: room for steps that fall back, and for faults. */
+static rynd_status prepare_device(ry_session *session, ry_error *error)
+{
+    const ry_plan *plan = session->plan;
+    if (plan->device->host == plan->device) {
+        return RYND_OK;
+    }
+    int operands = 0;
+    for (size_t s = 0; s < plan->step_count; s++) {
+        const int own = plan->steps[s].problem.inputs + plan->steps[s].problem.outputs;
+        operands = own > operands ? own : operands;
+    }
+    session->operands = RY_TAKE(&session->arena, ry_place, operands);
+    session->host_faults = RY_TAKE(&session->arena, ry_fault, plan->step_count);
+    if (!session->operands || !session->host_faults) {
+        return ry_fail_memory(error);
+    }
+    RY_TRY(ry_fallback_create(plan, &session->fallback, error));
+    session->memory += session->fallback.size;
+    return plan->step_count ? create_buffer(session, plan->step_count * sizeof(ry_fault),
+                                            &session->faults, error)
+                            : RYND_OK;
 }
 
 static rynd_status build(ry_session *session, ry_error *error)
@@ -135,6 +169,7 @@ static rynd_status build(ry_session *session, ry_error *error)
     }
     RY_TRY(plan->device->table->stream_create(plan->device, &session->stream, error));
     RY_TRY(create_activations(session, error));
+    RY_TRY(prepare_device(session, error));
     for (size_t i = 0; i < plan->output_count; i++) {
         RY_TRY(name_tensor(take_output(session, i, error), "output", plan->outputs[i].name, error));
     }
@@ -179,6 +214,8 @@ void ry_session_destroy(ry_session *session)
         ry_release(device->allocator, session->outputs[i].mirror);
     }
     device->table->buffer_destroy(device, session->activations);
+    device->table->buffer_destroy(device, session->faults);
+    ry_fallback_destroy(&session->fallback);
     if (session->stream) {
         device->table->stream_destroy(device, session->stream);
     }
@@ -206,7 +243,8 @@ static void resolve_step(ry_session *session, size_t index, int64_t micro_batch)
 {
     const ry_plan *plan = session->plan;
     const ry_step *step = &plan->steps[index];
-    ry_place *place = session->bound[index].arguments;
+    ry_place *place =
+        ry_plan_falls_back(plan, step) ? session->operands : session->bound[index].arguments;
     for (int i = 0; i < step->problem.inputs; i++) {
         *place++ = place_of(session, step->in[i], micro_batch);
     }
@@ -277,10 +315,11 @@ static rynd_status write_output(ry_session *session, size_t index, ry_error *err
 }
 
 /* What the kernel found wrong in the content of its inputs. */
-static rynd_status check_fault(const ry_session *session, size_t index, ry_error *error)
+static rynd_status check_fault(const ry_session *session, size_t index, const ry_fault *fault,
+                               ry_error *error)
 {
     const ry_step *step = &session->plan->steps[index];
-    rynd_status status = ry_bound_check(&session->bound[index], error);
+    rynd_status status = ry_fault_check(fault, &step->problem, error);
     if (status != RYND_OK) {
         ry_error_prefix(error, "node '%s' (%s): ", step->name, step->source);
     }
@@ -292,13 +331,45 @@ static rynd_status run_step(ry_session *session, size_t index, int64_t micro_bat
     ry_device *device = session->plan->device;
     resolve_step(session, index, micro_batch);
     double start = session->timing ? ry_clock_seconds() : 0;
-    RY_TRY(ry_bound_launch(&session->bound[index], device, session->stream, error));
+    const ry_step *step = &session->plan->steps[index];
+    ry_bound *bound = &session->bound[index];
+    RY_TRY(ry_plan_falls_back(session->plan, step)
+               ? ry_fallback_run(&session->fallback, session->stream, step, bound,
+                                 session->operands, error)
+               : ry_bound_launch(bound, device, session->stream, error));
     if (session->timing) {
         RY_TRY(device->table->synchronize(session->stream, error));
         session->times[index] =
             (micro_batch ? session->times[index] : 0) + ry_clock_seconds() - start;
     }
-    return check_fault(session, index, error);
+    return check_fault(session, index, &bound->fault, error);
+}
+
+/* Of the device's kernels, which write them to its memory. */
+static rynd_status clear_faults(ry_session *session, ry_error *error)
+{
+    const size_t bytes = session->plan->step_count * sizeof(ry_fault);
+    if (!session->faults) {
+        return RYND_OK;
+    }
+    memset(session->host_faults, 0, bytes);
+    return session->plan->device->table->upload(session->stream, (ry_place){session->faults, 0},
+                                                session->host_faults, bytes, error);
+}
+
+static rynd_status check_faults(ry_session *session, ry_error *error)
+{
+    const ry_plan *plan = session->plan;
+    if (!session->faults) {
+        return RYND_OK;
+    }
+    RY_TRY(plan->device->table->download(session->stream, session->host_faults,
+                                         (ry_place){session->faults, 0},
+                                         plan->step_count * sizeof(ry_fault), error));
+    for (size_t s = 0; s < plan->step_count; s++) {
+        RY_TRY(check_fault(session, s, &session->host_faults[s], error));
+    }
+    return RYND_OK;
 }
 
 static rynd_status run_batch_split(ry_session *session, const ry_batch_split *split,
@@ -316,9 +387,11 @@ rynd_status ry_session_run(ry_session *session, ry_error *error)
 {
     const ry_plan *plan = session->plan;
     RY_TRY(read_inputs(session, error));
+    RY_TRY(clear_faults(session, error));
     for (size_t i = 0; i < plan->batch_split_count; i++) {
         RY_TRY(run_batch_split(session, &plan->batch_splits[i], error));
     }
+    RY_TRY(check_faults(session, error));
     for (size_t i = 0; i < plan->output_count; i++) {
         if (!plan->outputs[i].later) {
             RY_TRY(write_output(session, i, error));

@@ -123,7 +123,7 @@ rynd_status ry_plan_fuse_shuffles(ry_plan *plan, ry_accuracy accuracy, ry_error 
     bool *later;
     RY_TRY(ry_graph_compact(plan->graph, error));
     RY_TRY(ry_graph_rewrite(plan->graph, error));
-    const ry_target here = ry_target_here(plan->device);
+    const ry_target here = ry_target_here(plan->device->host);
     RY_TRY(ry_plan_fold(plan->graph, &here, &later, error));
     return ry_graph_compact(plan->graph, error);
 }

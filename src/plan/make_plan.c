@@ -117,7 +117,7 @@ static rynd_status list_outputs(ry_plan *plan, size_t model_outputs, const char 
 static rynd_status fold_and_split(ry_plan *plan, ry_error *error)
 {
     ry_graph *graph = plan->graph;
-    const ry_target target = ry_target_here(plan->device);
+    const ry_target target = ry_target_here(plan->device->host);
     size_t outputs = graph->output_count;
     const char **names = RY_TAKE(&plan->arena, const char *, outputs);
     bool *late = RY_TAKE(&plan->arena, bool, outputs), *later;
@@ -171,7 +171,8 @@ rynd_status ry_plan_create(ry_device *device, const ry_graph *graph, const ry_pl
     p->device = device;
     ry_arena_init(&p->arena, device->allocator);
     const ry_target target = ry_target_of(device);
-    ry_choices_init(&choices, device->allocator, &target);
+    const ry_target host = ry_target_here(device->host);
+    ry_choices_init(&choices, device->allocator, &target, device->host == device ? NULL : &host);
     p->choices = &choices;
     ry_settings settings = {options->settings, options->setting_count,
                             RY_TAKE(&p->arena, bool, options->setting_count)};

@@ -243,7 +243,8 @@ rynd_status ry_plan_choose_micro_batches(ry_plan *plan, ry_accuracy accuracy,
     cutting c = {.plan = plan,
                  .node_of_step = node_of_step,
                  .batch = batch_of(plan->graph),
-                 .kept = ry_machine_kept_bytes(machine)};
+                 /* what stays in the caches of a device beside the CPU is not known */
+                 .kept = plan->device->host_memory ? ry_machine_kept_bytes(machine) : 0};
     plan->batch_splits = RY_TAKE(&plan->arena, ry_batch_split, plan->step_count);
     if (!plan->batch_splits) {
         return ry_fail_memory(error);

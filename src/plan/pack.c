@@ -57,6 +57,7 @@ static rynd_status align_constants(ry_plan *plan, const ry_step *step,
 static rynd_status pack_step(ry_plan *plan, ry_stream *stream, const ry_step *step,
                              const ry_plan_options *options, ry_arena *scratch, ry_error *error)
 {
+    ry_buffer *buffer = ry_plan_falls_back(plan, step) ? plan->host_packed : plan->packed;
     const int inputs = step->problem.inputs;
     void **copies = RY_TAKE(scratch, void *, inputs);
     const void **data = RY_TAKE(scratch, const void *, inputs);
@@ -65,9 +66,9 @@ static rynd_status pack_step(ry_plan *plan, ry_stream *stream, const ry_step *st
     }
     rynd_status status = align_constants(plan, step, options, copies, data, error);
     if (status == RYND_OK) {
-        const ry_place packed = {plan->packed, step->packed_offset};
-        status =
-            ry_prepared_pack(&step->prepared, plan->device, stream, data, packed, scratch, error);
+        const ry_place packed = {buffer, step->packed_offset};
+        status = ry_prepared_pack(&step->prepared, ry_plan_step_device(plan, step), stream, data,
+                                  packed, scratch, error);
     }
     for (int i = 0; i < inputs; i++) {
         ry_release(plan->device->allocator, copies[i]);
@@ -89,30 +90,39 @@ static const ry_step *hungriest(const ry_plan *plan)
     return most;
 }
 
-rynd_status ry_plan_pack(ry_plan *plan, const ry_plan_options *options, ry_error *error)
+/* The weights of the steps that run on one device, into a buffer of it. */
+static rynd_status pack_on(ry_plan *plan, ry_device *device, size_t size, ry_buffer **packed,
+                           const ry_plan_options *options, ry_error *error)
 {
-    if (plan->packed_size == 0) {
+    if (size == 0) {
         return RYND_OK;
     }
-    const ry_device_table *table = plan->device->table;
+    const ry_device_table *table = device->table;
     ry_stream *stream = NULL;
-    const rynd_status made =
-        table->buffer_create(plan->device, plan->packed_size, &plan->packed, error);
+    const rynd_status made = table->buffer_create(device, size, packed, error);
     if (made != RYND_OK) {
         ry_error_prefix(error, "packed weights of all steps, most of them for node '%s': ",
                         hungriest(plan)->name);
         return made;
     }
-    RY_TRY(table->stream_create(plan->device, &stream, error));
+    RY_TRY(table->stream_create(device, &stream, error));
     ry_arena scratch;
-    ry_arena_init(&scratch, plan->device->allocator);
+    ry_arena_init(&scratch, device->allocator);
     rynd_status status = RYND_OK;
     for (size_t s = 0; s < plan->step_count && status == RYND_OK; s++) {
-        if (ry_prepared_packed(&plan->steps[s].prepared)) {
-            status = pack_step(plan, stream, &plan->steps[s], options, &scratch, error);
+        const ry_step *step = &plan->steps[s];
+        if (ry_plan_step_device(plan, step) == device && ry_prepared_packed(&step->prepared)) {
+            status = pack_step(plan, stream, step, options, &scratch, error);
         }
     }
     ry_arena_free(&scratch);
-    table->stream_destroy(plan->device, stream);
+    table->stream_destroy(device, stream);
     return status;
+}
+
+rynd_status ry_plan_pack(ry_plan *plan, const ry_plan_options *options, ry_error *error)
+{
+    ry_device *device = plan->device;
+    RY_TRY(pack_on(plan, device, plan->packed_size, &plan->packed, options, error));
+    return pack_on(plan, device->host, plan->host_packed_size, &plan->host_packed, options, error);
 }

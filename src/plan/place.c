@@ -36,8 +36,12 @@ static rynd_status add_constant(const placing *p, ry_value_id v)
     }
     RY_TRY(plan->device->table->buffer_wrap(plan->device, data, bytes,
                                             &plan->constants[plan->constant_count], p->error));
-    p->spot[v] = (ry_spot){.home = RY_HOME_CONSTANT, .index = (uint32_t)plan->constant_count};
-    plan->constant_count++;
+    const size_t index = plan->constant_count++;
+    p->spot[v] = (ry_spot){.home = RY_HOME_CONSTANT, .index = (uint32_t)index};
+    if (plan->host_constants) {
+        ry_device *host = plan->device->host;
+        RY_TRY(host->table->buffer_wrap(host, data, bytes, &plan->host_constants[index], p->error));
+    }
     plan->constant_size += bytes;
     return RYND_OK;
 }
@@ -160,6 +164,9 @@ static rynd_status lay_out_arena(const placing *p)
     RY_TRY(status);
     for (size_t s = 0; s < plan->step_count; s++) {
         const ry_prepared *prepared = &plan->steps[s].prepared;
+        if (ry_plan_falls_back(plan, &plan->steps[s])) {
+            continue;
+        }
         const size_t own = ry_prepared_workspace(prepared);
         workspace = own > workspace ? own : workspace;
         scratch = prepared->scratch > scratch ? prepared->scratch : scratch;
@@ -209,9 +216,10 @@ static rynd_status place_steps(const placing *p)
             step->actual_row = (int64_t)plan->bounded_count;
             plan->bounded_count += (size_t)node->outputs;
         }
-        step->packed_offset = plan->packed_size;
-        if (!ry_add_size(plan->packed_size, ry_aligned(ry_prepared_packed(&step->prepared)),
-                         &plan->packed_size)) {
+        size_t *packed =
+            ry_plan_falls_back(plan, step) ? &plan->host_packed_size : &plan->packed_size;
+        step->packed_offset = *packed;
+        if (!ry_add_size(*packed, ry_aligned(ry_prepared_packed(&step->prepared)), packed)) {
             return fail_size(p, "packed weights");
         }
     }
@@ -247,7 +255,11 @@ rynd_status ry_plan_place(ry_plan *plan, const ry_node_id *node_of_step, ry_erro
     p.spot = RY_TAKE(&plan->arena, ry_spot, count);
     p.whole = RY_TAKE(&plan->arena, bool, count);
     plan->constants = RY_TAKE(&plan->arena, ry_buffer *, count);
-    if (!p.spot || !p.whole || !plan->constants) {
+    if (plan->device->host != plan->device) {
+        plan->host_constants = RY_TAKE(&plan->arena, ry_buffer *, count);
+    }
+    if (!p.spot || !p.whole || !plan->constants ||
+        (plan->device->host != plan->device && !plan->host_constants)) {
         return ry_fail_memory(error);
     }
     RY_TRY(ry_plan_find_uses(plan, node_of_step, &p.uses, error));

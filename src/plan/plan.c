@@ -22,10 +22,18 @@ void ry_plan_destroy(ry_plan *plan)
         return;
     }
     const ry_device_table *table = plan->device->table;
+    ry_device *host = plan->device->host;
+    for (size_t s = 0; s < plan->step_count; s++) {
+        ry_prepared_release(&plan->steps[s].prepared, plan->device);
+    }
     for (size_t i = 0; i < plan->constant_count; i++) {
         table->buffer_destroy(plan->device, plan->constants[i]);
+        if (plan->host_constants) {
+            host->table->buffer_destroy(host, plan->host_constants[i]);
+        }
     }
     table->buffer_destroy(plan->device, plan->packed);
+    host->table->buffer_destroy(host, plan->host_packed);
     ry_graph_destroy(plan->rest);
     ry_graph_destroy(plan->graph);
     ry_arena_free(&plan->arena);

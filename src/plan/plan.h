@@ -38,7 +38,7 @@ typedef struct ry_step {
     const ry_tensor *constants;        /* one per input: data where it is a constant */
     ry_spot *in, *out;
     int64_t actual_row;   /* of the first bounded output in the session's actual dims; -1: none */
-    size_t packed_offset; /* into plan->packed */
+    size_t packed_offset; /* into the plan's packed weights, or into those of the host */
     const char *reason;   /* why this kernel */
 } ry_step;
 
@@ -78,6 +78,10 @@ typedef struct ry_plan {
     ry_buffer **constants;
     ry_buffer *packed; /* packed weights, one buffer; NULL when none */
     size_t packed_size, constant_size;
+    /* for steps that fall back to the CPU beside the device: the constants, and packed weights */
+    ry_buffer **host_constants;
+    ry_buffer *host_packed;
+    size_t host_packed_size;
     /* activations, then workspace, then scratch of every worker */
     size_t arena_size, workspace_offset, scratch_offset;
     size_t bounded_count;
@@ -105,6 +109,17 @@ typedef struct ry_plan_options {
     size_t setting_count;
     bool skip_packing; /* for measuring, and for commands that never run the plan */
 } ry_plan_options;
+
+/* Does a step run on the CPU beside the plan's device? */
+static inline bool ry_plan_falls_back(const ry_plan *plan, const ry_step *step)
+{
+    return plan->device->host != plan->device && !step->prepared.kernel->gpu;
+}
+
+static inline ry_device *ry_plan_step_device(const ry_plan *plan, const ry_step *step)
+{
+    return ry_plan_falls_back(plan, step) ? plan->device->host : plan->device;
+}
 
 /* The batch split that a step belongs to. */
 const ry_batch_split *ry_plan_batch_split_of(const ry_plan *plan, size_t step);

@@ -28,9 +28,12 @@ static rynd_status choose_kernel(ry_plan *plan, const ry_node *node, ry_step *st
     ry_choice choice;
     const unsigned constants = ry_plan_constants(plan->graph, node);
     const bool set = ry_settings_have(plan->settings, node->name);
-    RY_TRY(set ? ry_settings_choose(plan->settings, node->name, &step->problem,
-                                    &plan->choices->target, constants, &choice, error)
-               : ry_choices_find(plan->choices, &step->problem, constants, &choice, error));
+    RY_TRY(ry_choices_find(plan->choices, &step->problem, constants, &choice, error));
+    if (set) {
+        const ry_target *target = choice.falls_back ? &plan->choices->host : &plan->choices->target;
+        RY_TRY(ry_settings_choose(plan->settings, node->name, &step->problem, target, constants,
+                                  &choice, error));
+    }
     if (!choice.prepared.kernel) {
         return ry_plan_fail_kernel(node, &step->problem, error);
     }
@@ -51,8 +54,9 @@ static rynd_status make_step(ry_plan *plan, const ry_node *node, ry_accuracy acc
     step->source = node->source;
     step->actual_row = -1;
     RY_TRY(choose_kernel(plan, node, step, error));
-    ry_predict_phases(&step->prepared, plan->device->machine, step->seconds);
-    return ry_prepared_initialise(&step->prepared, plan->device, &plan->choices->target,
+    const ry_target *target = ry_choices_target(plan->choices, step->prepared.kernel);
+    ry_predict_phases(&step->prepared, target->machine, step->seconds);
+    return ry_prepared_initialise(&step->prepared, ry_plan_step_device(plan, step), target,
                                   &plan->arena, error);
 }
 

@@ -14,10 +14,16 @@ typedef struct ry_choice_slot {
     ry_choice choice;
 } ry_choice_slot;
 
-void ry_choices_init(ry_choices *choices, const ry_allocator *allocator, const ry_target *target)
+void ry_choices_init(ry_choices *choices, const ry_allocator *allocator, const ry_target *target,
+                     const ry_target *host)
 {
-    *choices = (ry_choices){.target = *target};
+    *choices = (ry_choices){.target = *target, .host = host ? *host : *target};
     ry_arena_init(&choices->arena, allocator);
+}
+
+const ry_target *ry_choices_target(const ry_choices *choices, const ry_kernel *kernel)
+{
+    return kernel->device == choices->target.device ? &choices->target : &choices->host;
 }
 
 void ry_choices_free(ry_choices *choices)
@@ -75,11 +81,24 @@ static rynd_status remember(ry_choices *choices, ry_choice_slot **place, uint64_
     return RYND_OK;
 }
 
+static rynd_status choose(const ry_choices *choices, const ry_problem *problem, unsigned constants,
+                          ry_choice *choice, ry_error *error)
+{
+    RY_TRY(ry_predict_choose(problem, &choices->target, constants, NULL, choice, error));
+    if (choice->prepared.kernel || choices->target.device == choices->host.device) {
+        return RYND_OK;
+    }
+    RY_TRY(ry_predict_choose(problem, &choices->host, constants, NULL, choice, error));
+    choice->falls_back = choice->prepared.kernel != NULL;
+    choice->seconds += choice->falls_back ? ry_predict_copies(problem, constants) : 0;
+    return RYND_OK;
+}
+
 rynd_status ry_choices_find(ry_choices *choices, const ry_problem *problem, unsigned constants,
                             ry_choice *choice, ry_error *error)
 {
     if (problem->inputs + problem->outputs > MAX_TENSORS) {
-        return ry_predict_choose(problem, &choices->target, constants, NULL, choice, error);
+        return choose(choices, problem, constants, choice, error);
     }
     if (!choices->slots) {
         choices->slots = RY_TAKE(&choices->arena, ry_choice_slot *, CAPACITY);
@@ -96,7 +115,7 @@ rynd_status ry_choices_find(ry_choices *choices, const ry_problem *problem, unsi
             return RYND_OK;
         }
     }
-    RY_TRY(ry_predict_choose(problem, &choices->target, constants, NULL, choice, error));
+    RY_TRY(choose(choices, problem, constants, choice, error));
     return choices->used == MAX_USED
                ? RYND_OK
                : remember(choices, &choices->slots[at], hash, problem, constants, choice, error);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Choices of kernels that were made, by problem: the layers of a network repeat, and its layouts,
- * fusions and steps ask for the same ones. */
+ * fusions and steps ask for the same ones. On a device beside the CPU, what no kernel of it takes
+ * is computed by the CPU: the choice then has the copies in its time. */
 #ifndef RY_PREDICT_CHOICES_H
 #define RY_PREDICT_CHOICES_H
 
@@ -9,12 +10,18 @@
 typedef struct ry_choices {
     ry_arena arena;
     ry_target target;
+    ry_target host; /* the CPU's; the target itself where nothing falls back */
     struct ry_choice_slot **slots;
     size_t used;
 } ry_choices;
 
-void ry_choices_init(ry_choices *choices, const ry_allocator *allocator, const ry_target *target);
+/* host: the CPU's target, where `target` is another device's; NULL: nothing falls back. */
+void ry_choices_init(ry_choices *choices, const ry_allocator *allocator, const ry_target *target,
+                     const ry_target *host);
 void ry_choices_free(ry_choices *choices);
+
+/* The target that a kernel is for. */
+const ry_target *ry_choices_target(const ry_choices *choices, const ry_kernel *kernel);
 
 /* What ry_predict_choose gives where nothing is wanted. What the problem's attributes point to must
  * stay until ry_choices_free. */

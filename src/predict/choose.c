@@ -74,6 +74,9 @@ void ry_choice_reason(const ry_choice *choice, bool set, char *text, size_t size
     ry_number_print_fixed(next, next < 100, next_text);
     if (set) {
         snprintf(text, size, "set; predicted %s us", own_text);
+    } else if (choice->falls_back) {
+        snprintf(text, size,
+                 "fallback: only the CPU has a kernel; predicted %s us, copies included", own_text);
     } else if (choice->prepared.kernel->reference) {
         snprintf(text, size, "no faster kernel takes this problem");
     } else if (!choice->next) {

@@ -115,3 +115,26 @@ void ry_predict_phases(const ry_prepared *prepared, const ry_machine *machine,
         seconds[i + prepared->packs] = own > 0 ? all * own / work : all / prepared->phases;
     }
 }
+
+/* Of a PCI Express link of eight lanes of its third generation, and of a copy that the host waits
+ * for: what a device has at least. */
+#define LINK_BYTES_PER_SECOND 8e9
+#define COPY_SECONDS          20e-6
+
+double ry_predict_copies(const ry_problem *problem, unsigned constants)
+{
+    double seconds = 0;
+    for (int i = 0; i < problem->inputs; i++) {
+        if (ry_problem_has_input(problem, i) && !(i < 32 && constants >> i & 1u)) {
+            seconds +=
+                COPY_SECONDS + (double)ry_tensor_bytes(&problem->in[i]) / LINK_BYTES_PER_SECOND;
+        }
+    }
+    for (int i = 0; i < problem->outputs; i++) {
+        if (ry_problem_has_output(problem, i)) {
+            seconds +=
+                COPY_SECONDS + (double)ry_tensor_bytes(&problem->out[i]) / LINK_BYTES_PER_SECOND;
+        }
+    }
+    return seconds;
+}

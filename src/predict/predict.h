@@ -17,12 +17,17 @@ double ry_predict_time(const ry_prepared *prepared, const ry_machine *machine, u
 void ry_predict_phases(const ry_prepared *prepared, const ry_machine *machine,
                        double seconds[RY_MAX_PHASES + 1]);
 
+/* Seconds of bringing a problem's inputs, but for `constants` (bit i: input i), from a device to
+ * the CPU, and its outputs back. */
+double ry_predict_copies(const ry_problem *problem, unsigned constants);
+
 typedef struct ry_choice {
     ry_prepared prepared; /* without its state; kernel NULL: no kernel takes the problem */
     double seconds;       /* predicted, on all cores */
     /* the best of another family, and its time; NULL: there is none but references */
     const ry_kernel *next;
     double next_seconds;
+    bool falls_back; /* to the CPU: no kernel of the device takes the problem */
 } ry_choice;
 
 /* What a choice is bound to. */
