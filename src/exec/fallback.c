@@ -2,6 +2,8 @@
 /* Runs steps of a device's plan on the CPU beside it. */
 #include "exec/fallback.h"
 
+#include "base/integer.h"
+
 static bool is_constant(const ry_step *step, int i)
 {
     return step->in[i].home == RY_HOME_CONSTANT;
