@@ -6,4 +6,6 @@
 static __attribute__((constructor)) void without_a_machine(void)
 {
     setenv("RYND_PROFILE", "off", 1);
+    setenv("RYND_CACHE", "off", 1); /* nor programs of another run */
+    setenv("RYND_OPENCL_OPTIONS", "-Werror", 1);
 }

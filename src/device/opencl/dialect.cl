@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the texts of kernels/gpu are written in, as OpenCL C 1.2. The same names mean the same in
+ * every device's dialect. */
+
+typedef char int8_t;
+typedef short int16_t;
+typedef int int32_t;
+typedef long int64_t;
+typedef uchar uint8_t;
+typedef ushort uint16_t;
+typedef uint uint32_t;
+typedef ulong uint64_t;
+
+#define KERNEL(name) __kernel void name
+#define FUNCTION     static inline
+#define GLOBAL       __global
+#define LOCAL        __local
+#define CONSTANT     __constant
+#define UNROLL       _Pragma("unroll")
+
+/* Tasks are work-groups: of each the number, and of an item its number in it. */
+#define GROUP   ((int)get_group_id(0))
+#define ITEM    ((int)get_local_id(0))
+#define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
+
+/* An argument is a buffer and an offset in bytes. */
+#define ARGUMENT(name)  GLOBAL uchar *name##_base, ulong name##_at
+#define AT(T, name)     ((GLOBAL T *)(name##_base + name##_at))
+#define IN(T, i)        ((GLOBAL const T *)(in##i##_base + in##i##_at))
+#define OUT(T, i)       ((GLOBAL T *)(out##i##_base + out##i##_at))
+#define PACKED(T)       AT(T, packed)
+#define WORKSPACE(T)    AT(T, workspace)
+#define FAULT(T)        AT(T, fault)
+
+/* Elements of tensors, which f16 and bf16 store as ushort (of f16 `half` is as good), from and to
+ * float; rounded to nearest, ties to even. Those two are read and written in GLOBAL memory. */
+#define TYPE_f32             float
+#define TYPE_f16             ushort
+#define TYPE_bf16            ushort
+#define LOAD_f32(p, i)       ((p)[i])
+#define LOAD_f16(p, i)       vload_half(0, (GLOBAL const half *)(p) + (i))
+#define LOAD_bf16(p, i)      as_float((uint)((GLOBAL const ushort *)(p))[i] << 16)
+#define STORE_f32(p, i, v)   ((p)[i] = (v))
+#define STORE_f16(p, i, v)   vstore_half_rte((v), 0, (GLOBAL half *)(p) + (i))
+#define STORE_bf16(p, i, v)  (((GLOBAL ushort *)(p))[i] = bf16_of(v))
+
+FUNCTION ushort bf16_of(float value)
+{
+    const uint bits = as_uint(value);
+    return (bits & 0x7fffffffu) > 0x7f800000u ? (ushort)(bits >> 16 | 0x40u)
+                                              : (ushort)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+
+/* Four floats .x .y .z .w, of the elements from i on, which need not be aligned to more than
+ * themselves; of f16 and bf16 in GLOBAL memory. ALIGNED_ ones are one access: element i of GLOBAL
+ * or LOCAL floats is at a multiple of 16 bytes. */
+#define VECTOR4                     float4
+#define MAKE_VECTOR4(a, b, c, d)    ((float4)((a), (b), (c), (d)))
+#define LOAD4_f32(p, i)             vload4(0, (p) + (i))
+#define LOAD4_f16(p, i)             vload_half4(0, (GLOBAL const half *)(p) + (i))
+#define LOAD4_bf16(p, i)            floats_of(vload4(0, (GLOBAL const ushort *)(p) + (i)))
+#define STORE4_f32(p, i, v)         vstore4((v), 0, (p) + (i))
+#define STORE4_f16(p, i, v)         vstore_half4_rte((v), 0, (GLOBAL half *)(p) + (i))
+#define STORE4_bf16(p, i, v)        store_bf16s((v), (GLOBAL ushort *)(p) + (i))
+#define ALIGNED_LOAD4_GLOBAL(p, i)  (*(GLOBAL const float4 *)((p) + (i)))
+#define ALIGNED_LOAD4_LOCAL(p, i)   (*(LOCAL const float4 *)((p) + (i)))
+#define ALIGNED_STORE4_GLOBAL(p, i, v) (*(GLOBAL float4 *)((p) + (i)) = (v))
+#define ALIGNED_STORE4_LOCAL(p, i, v)  (*(LOCAL float4 *)((p) + (i)) = (v))
+
+FUNCTION float4 floats_of(ushort4 bits)
+{
+    return as_float4(convert_uint4(bits) << 16);
+}
+
+FUNCTION void store_bf16s(float4 v, GLOBAL ushort *to)
+{
+    vstore4((ushort4)(bf16_of(v.x), bf16_of(v.y), bf16_of(v.z), bf16_of(v.w)), 0, to);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Devices that have a driver for OpenCL 1.2. */
+#ifndef RY_DEVICE_OPENCL_OPENCL_DEVICE_H
+#define RY_DEVICE_OPENCL_OPENCL_DEVICE_H
+
+#include "device/device.h"
+#include "device/opencl/opencl_info.h"
+
+/* `host` is the CPU beside it, which must outlive it. The caller sets `machine`. */
+rynd_status ry_opencl_device_create(const ry_allocator *allocator, unsigned index, ry_device *host,
+                                    ry_device **device, ry_error *error);
+
+/* Of a device since it was made. */
+typedef struct ry_opencl_figures {
+    size_t used;           /* bytes of buffers */
+    size_t held;           /* the same, with those that are kept for the next ones */
+    size_t peak;           /* the most that were used at once */
+    size_t compiled, read; /* programs: from source, from files */
+} ry_opencl_figures;
+
+/* Any thread. */
+void ry_opencl_device_figures(ry_device *device, ry_opencl_figures *figures);
+/* Gives the driver back what is kept beyond so many bytes. Any thread. */
+void ry_opencl_device_trim(ry_device *device, size_t keep);
+
+#endif

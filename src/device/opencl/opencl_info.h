@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which devices OpenCL has, and what they say of themselves.
+ *
+ * They are numbered over all platforms in the loader's order. Functions with an index fail with
+ * DEVICE where there is no OpenCL, and with NOT_FOUND, naming those that there are, where there is
+ * no such device. */
+#ifndef RY_DEVICE_OPENCL_OPENCL_INFO_H
+#define RY_DEVICE_OPENCL_OPENCL_INFO_H
+
+#include "base/status.h"
+
+#include <rynd/machine.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef enum ry_opencl_type {
+    RY_OPENCL_GPU,
+    RY_OPENCL_CPU,
+    RY_OPENCL_OTHER,
+    RY_OPENCL_TYPES
+} ry_opencl_type;
+
+typedef struct ry_opencl_info {
+    char platform[64], name[64], vendor[64], driver[64];
+    ry_opencl_type type;
+    unsigned units;             /* compute units */
+    unsigned clock;             /* MHz */
+    size_t memory, most_memory; /* bytes: of all buffers, of one */
+    size_t local_memory, cache; /* bytes: of a work-group, of the cache behind all units */
+    unsigned cache_line;        /* bytes */
+    size_t group;               /* work-items of a work-group at most */
+    unsigned floats, halves;    /* of a vector that the device prefers */
+    bool fp16, subgroups;
+    bool rounds_divisions; /* correctly, if told to: and square roots */
+    bool unified;          /* its memory is the host's */
+    bool compiles;         /* has a compiler */
+} ry_opencl_info;
+
+rynd_status ry_opencl_device_count(unsigned *count, ry_error *error);
+rynd_status ry_opencl_device_describe(unsigned index, ry_opencl_info *info, ry_error *error);
+
+/* What a device offers, guessed from what it says of itself; as a measurement would say it. */
+rynd_status ry_opencl_machine(unsigned index, rynd_machine *machine, ry_error *error);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Launches: arguments, then one range of work-items a phase. */
+#include "device/opencl/opencl_state.h"
+
+/* Drivers may wait for more before they hand launches to the device: they are told to, first at
+ * once, so that it has something to do, and then every so many. */
+enum { FLUSH_EVERY = 16 };
+
+/* From here on buffers of the launch are in use. */
+static void take_ticket(ry_stream *stream, const ry_launch *launch)
+{
+    const uint64_t ticket = atomic_fetch_add(&stream->device->pool.tickets, 1) + 1;
+    if (atomic_load(&stream->pending) == RY_OPENCL_IDLE) {
+        atomic_store(&stream->pending, ticket);
+    }
+    for (int i = 0; i < launch->argument_count; i++) {
+        if (launch->arguments[i].buffer) {
+            atomic_store(&launch->arguments[i].buffer->ticket, ticket);
+        }
+    }
+}
+
+static cl_int set_arguments(const ry_opencl *cl, cl_kernel kernel, const ry_launch *launch)
+{
+    cl_int code = CL_SUCCESS;
+    for (int i = 0; i < launch->argument_count && code == CL_SUCCESS; i++) {
+        const ry_place *place = &launch->arguments[i];
+        const cl_ulong offset = place->buffer ? place->offset : 0;
+        code = cl->SetKernelArg(kernel, 2 * (cl_uint)i, sizeof(cl_mem),
+                                place->buffer ? &place->buffer->memory : NULL);
+        if (code == CL_SUCCESS) {
+            code = cl->SetKernelArg(kernel, 2 * (cl_uint)i + 1, sizeof offset, &offset);
+        }
+    }
+    return code;
+}
+
+static rynd_status launch_phase(ry_stream *stream, ry_gpu_program *program, const ry_launch *launch,
+                                int phase, ry_error *error)
+{
+    const ry_opencl *cl = stream->device->cl;
+    const int number = launch->first_entry + phase;
+    if (number < 0 || number >= program->entry_count) {
+        return ry_fail(error, RYND_ERROR_DEVICE, "kernel '%s' has %d entries, and not number %d",
+                       program->name, program->entry_count, number);
+    }
+    const struct ry_opencl_entry *entry = &program->entry[number];
+    if (entry->arguments != 2 * (cl_uint)launch->argument_count) {
+        return ry_fail(error, RYND_ERROR_DEVICE,
+                       "entry %d of kernel '%s' has %u parameters, two for each of %d arguments "
+                       "are expected",
+                       number, program->name, entry->arguments, launch->argument_count);
+    }
+    const size_t group = launch->group[phase], items = launch->tasks[phase] * group;
+    cl_int code = set_arguments(cl, entry->kernel, launch);
+    if (code == CL_SUCCESS) {
+        code = cl->EnqueueNDRangeKernel(stream->queue, entry->kernel, 1, NULL, &items, &group, 0,
+                                        NULL, NULL);
+    }
+    if (code != CL_SUCCESS) {
+        ry_opencl_fail(error, code, "a launch");
+        ry_error_prefix(error, "kernel '%s', entry %d, %zu groups of %zu: ", program->name, number,
+                        launch->tasks[phase], group);
+    }
+    return code == CL_SUCCESS ? RYND_OK : RYND_ERROR_DEVICE;
+}
+
+rynd_status ry_opencl_launch(ry_stream *stream, const ry_launch *launch, ry_error *error)
+{
+    ry_gpu_program *program = (ry_gpu_program *)(uintptr_t)launch->program.gpu;
+    rynd_status status = RYND_OK;
+    take_ticket(stream, launch);
+    pthread_mutex_lock(&program->lock);
+    for (int phase = 0; phase < launch->phases && status == RYND_OK; phase++) {
+        if (launch->tasks[phase] > 0) {
+            status = launch_phase(stream, program, launch, phase, error);
+        }
+    }
+    pthread_mutex_unlock(&program->lock);
+    if (stream->unflushed++ % FLUSH_EVERY == 0 && status == RYND_OK) {
+        const cl_int code = stream->device->cl->Flush(stream->queue);
+        status = code == CL_SUCCESS ? RYND_OK : ry_opencl_fail(error, code, "a launch");
+    }
+    return status;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The machine of an OpenCL device that nobody measured.
+ *
+ * OpenCL tells units, clock, sizes; not how many floats a unit multiplies a cycle, nor how fast
+ * memory is. Those are guesses by the type of the device: what cards of a desktop, processors with
+ * a graphics unit and processors of the years from 2015 on have in common, right within a factor of
+ * two or three. */
+#include "device/opencl/opencl_list.h"
+
+#include <stdio.h>
+
+typedef struct guess {
+    double lanes;               /* floats that a unit multiplies and adds a cycle */
+    double dram, shared_dram;   /* bytes a second; where the memory is the host's */
+    double cache, local;        /* bytes a cycle and unit */
+    double latency, clock;      /* seconds of memory; Hz, where the device says none */
+    double task, region;        /* seconds of handing out a work-group, of a launch */
+    unsigned vector, registers; /* bytes of what works in step; of an item */
+} guess;
+
+static const guess guesses[RY_OPENCL_TYPES] = {
+    [RY_OPENCL_GPU] = {64, 300e9, 50e9, 32, 128, 500e-9, 1.2e9, 50e-9, 10e-6, 128, 64},
+    [RY_OPENCL_CPU] = {16, 20e9, 20e9, 16, 64, 100e-9, 2.5e9, 500e-9, 10e-6, 32, 16},
+    [RY_OPENCL_OTHER] = {16, 30e9, 20e9, 16, 64, 300e-9, 1e9, 500e-9, 20e-6, 64, 32},
+};
+
+static rynd_rate of_units(double one, unsigned units)
+{
+    return (rynd_rate){one, one * units};
+}
+
+static void set_levels(const ry_opencl_info *info, const guess *g, double clock,
+                       rynd_machine *machine)
+{
+    const unsigned units = machine->cores;
+    const double dram = info->unified ? g->shared_dram : g->dram;
+    machine->level[RYND_LEVEL_L1] = (rynd_memory_level){
+        info->local_memory, 1, of_units(g->local * clock, units), {30 / clock, 30 / clock}};
+    machine->level[RYND_LEVEL_L2] = (rynd_memory_level){
+        info->cache, units, of_units(g->cache * clock, units), {200 / clock, 200 / clock}};
+    machine->level[RYND_LEVEL_L3] = (rynd_memory_level){.shared_by = units};
+    /* a unit alone has a tenth of it, or its share */
+    machine->level[RYND_LEVEL_DRAM] = (rynd_memory_level){
+        0, units, {units > 10 ? dram / 10 : dram / units, dram}, {g->latency, g->latency}};
+}
+
+rynd_status ry_opencl_machine(unsigned index, rynd_machine *machine, ry_error *error)
+{
+    ry_opencl_info info;
+    RY_TRY(ry_opencl_device_describe(index, &info, error));
+    const guess *g = &guesses[info.type];
+    const double clock = info.clock ? info.clock * 1e6 : g->clock;
+    const unsigned units = info.units ? info.units : 1;
+    /* a product and a sum; of bf16 and int8 no more than of floats: the kernels convert them */
+    const rynd_rate f32 = of_units(2 * g->lanes * clock, units);
+    *machine = (rynd_machine){.size = sizeof *machine,
+                              .origin = RYND_MACHINE_BUILT_IN,
+                              .architecture = "unknown",
+                              .isa = "opencl",
+                              .cores = units,
+                              .vector_bytes = g->vector,
+                              .vector_registers = g->registers,
+                              .line_bytes = info.cache_line ? info.cache_line : 64,
+                              .f32 = f32,
+                              .bf16 = f32,
+                              .int8 = f32,
+                              .task_seconds = g->task,
+                              .region_seconds = g->region};
+    snprintf(machine->vendor, sizeof machine->vendor, "%.15s", info.vendor);
+    snprintf(machine->name, sizeof machine->name, "%s", info.name);
+    set_levels(&info, g, clock, machine);
+    return RYND_OK;
+}
