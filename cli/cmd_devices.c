@@ -70,14 +70,13 @@ static void add_levels(cJSON *result, const char *key, const rynd_machine *m, si
     }
 }
 
-static bool print_json(const rynd_device_info *info, const rynd_machine *m, const char *file,
-                       cli_failure *failure)
+static void add_json(cJSON *results, const char *device, const rynd_device_info *info,
+                     const rynd_machine *m, const char *file)
 {
-    cJSON *results, *document = cli_json_begin("devices", &results);
     cJSON *result = cli_json_object_in(results);
     peak peaks[PEAKS];
     find_peaks(m, peaks);
-    cli_json_text(result, "device", info->device);
+    cli_json_text(result, "device", device);
     cli_json_text(result, "name", m->name);
     cli_json_text(result, "architecture", m->architecture);
     cli_json_text(result, "isa", m->isa);
@@ -105,7 +104,6 @@ static bool print_json(const rynd_device_info *info, const rynd_machine *m, cons
     cli_json_text(result, "origin", origins[m->origin]);
     cli_json_number(result, "disturbance", m->disturbance);
     cli_json_text(result, "profile", file);
-    return cli_json_print(document, failure);
 }
 
 static void add_row(cli_table *table, const char *what, const char *of, cli_word one, cli_word all)
@@ -138,15 +136,16 @@ static void add_level_rows(cli_table *table, const rynd_machine *m)
     }
 }
 
-static bool print_text(const rynd_device_info *info, const rynd_machine *m, cli_failure *failure)
+static bool print_text(const char *device, const rynd_device_info *info, const rynd_machine *m,
+                       cli_failure *failure)
 {
     char all[32];
     snprintf(all, sizeof all, "%u core%s", m->cores, m->cores == 1 ? "" : "s");
     const char *const head[] = {"", "of", "1 thread", all};
     peak peaks[PEAKS];
     find_peaks(m, peaks);
-    cli_line(stdout, "%s: %s (%s), isa %s, cores %u, threads %u", info->device, m->name,
-             m->architecture, m->isa, m->cores, info->threads);
+    cli_line(stdout, "%s: %s (%s), isa %s, cores %u, threads %u", device, m->name, m->architecture,
+             *m->isa ? m->isa : "none", m->cores, info->threads);
     cli_table table;
     cli_table_begin(&table, "lrrr", head);
     for (int i = 0; i < PEAKS; i++) {
@@ -204,11 +203,13 @@ static bool export_machine(const devices_settings *settings, const rynd_machine 
     return status == RYND_OK ? true : cli_fail_library(failure);
 }
 
-static bool devices(const devices_settings *settings, cli_setup *setup, cli_failure *failure)
+/* One device: measured, exported, printed, as asked for. */
+static bool show_device(const devices_settings *settings, const cli_common *common,
+                        const char *name, cJSON *results, cli_setup *setup, cli_failure *failure)
 {
     rynd_device_info info = {.size = sizeof info};
     rynd_machine machine = {.size = sizeof machine};
-    if (!cli_setup_context(setup, &settings->common, failure)) {
+    if (!cli_setup_context(setup, common, failure)) {
         return false;
     }
     if (rynd_context_info(setup->context, &info) != RYND_OK ||
@@ -222,22 +223,54 @@ static bool devices(const devices_settings *settings, cli_setup *setup, cli_fail
     if (settings->export && !export_machine(settings, &machine, failure)) {
         return false;
     }
-    if (settings->common.json) {
-        return print_json(&info, &machine, file, failure);
+    if (results) {
+        add_json(results, name, &info, &machine, file);
+        return true;
     }
-    if (!print_text(&info, &machine, failure)) {
+    if (!print_text(name, &info, &machine, failure)) {
         return false;
     }
     cli_line(stdout, "%s%s%s", origins[machine.origin], file ? ", in " : "", file ? file : "");
     return true;
 }
 
-static bool run(void *settings, cli_failure *failure)
+/* All there are, where none is asked for. */
+static bool show_devices(const devices_settings *settings, cJSON *results, cli_failure *failure)
 {
-    cli_setup setup = {0};
-    bool done = devices(settings, &setup, failure);
-    cli_setup_close(&setup);
-    return done;
+    const cli_common *common = &settings->common;
+    const bool one = common->device || common->profile || settings->measure || settings->export;
+    const size_t count = one ? 1 : rynd_device_count();
+    for (size_t i = 0; i < count; i++) {
+        char name[16] = "cpu";
+        cli_common own = *common;
+        if (!one && rynd_device_name(i, name, sizeof name) != RYND_OK) {
+            return cli_fail_library(failure);
+        }
+        own.device = one ? common->device : name;
+        if (i > 0 && !results) {
+            cli_line(stdout, "%s", "");
+        }
+        cli_setup setup = {0};
+        const bool done =
+            show_device(settings, &own, own.device ? own.device : name, results, &setup, failure);
+        cli_setup_close(&setup);
+        if (!done) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool run(void *given, cli_failure *failure)
+{
+    const devices_settings *settings = given;
+    cJSON *results = NULL,
+          *document = settings->common.json ? cli_json_begin("devices", &results) : NULL;
+    if (!show_devices(settings, results, failure)) {
+        cJSON_Delete(document);
+        return false;
+    }
+    return document ? cli_json_print(document, failure) : true;
 }
 
 const cli_command cli_command_devices = {

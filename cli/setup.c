@@ -15,13 +15,16 @@
 /* What --device takes: what this build has. */
 static bool is_device(const char *text)
 {
-    return strcmp(text, "cpu") == 0;
+    const char *index = strncmp(text, "opencl", 6) == 0 ? text + 6 : NULL;
+    return strcmp(text, "cpu") == 0 || (index && !*index) ||
+           (index && index[0] == ':' && index[1] && !index[1 + strspn(index + 1, "0123456789")]);
 }
 
 bool cli_setup_context(cli_setup *setup, const cli_common *common, cli_failure *failure)
 {
     if (common->device && !is_device(common->device)) {
-        return cli_fail_usage(failure, "--device does not take '%s'; this build has: cpu",
+        return cli_fail_usage(failure,
+                              "--device does not take '%s'; this build has: cpu, opencl[:N]",
                               common->device);
     }
     rynd_context_options options = {

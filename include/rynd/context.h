@@ -41,8 +41,9 @@ typedef void (*rynd_log)(void *user, int level, const char *message);
  */
 typedef struct rynd_context_options {
     size_t size;
-    const char *device; /**< "cpu"; NULL: "cpu" */
-    unsigned threads;   /**< 0: RYND_THREADS, or as many as the process may run on */
+    /** "cpu", "opencl" (the first), "opencl:1" (rynd_device_name); NULL: RYND_DEVICE, or "cpu" */
+    const char *device;
+    unsigned threads; /**< 0: RYND_THREADS, or as many as the process may run on */
     /** best instruction set to use ("generic", "neon", "avx2", "avx512"); NULL: RYND_ISA, or the
      * machine's best */
     const char *isa;
@@ -56,8 +57,16 @@ typedef struct rynd_context_options {
     const char *profile;
 } rynd_context_options;
 
+/** How many devices there are: the CPU, then every device of every OpenCL platform. Any thread. */
+RYND_API size_t rynd_device_count(void);
+
+/** Writes what rynd_context_options.device takes for a device, "cpu" or "opencl:0". Fails with
+ * ARGUMENT (no such device, or too little room: 16 bytes are enough). Any thread. */
+RYND_API rynd_status rynd_device_name(size_t index, char *name, size_t size);
+
 /** Makes a context. options NULL: all defaults. Fails with ARGUMENT (unknown device or isa),
- * DEVICE, OUT_OF_MEMORY. The caller destroys it. */
+ * DEVICE (it is not there, or what it needs is not installed), OUT_OF_MEMORY. The caller destroys
+ * it. */
 RYND_API rynd_status rynd_context_create(const rynd_context_options *options,
                                          rynd_context **context);
 
@@ -67,9 +76,9 @@ RYND_API void rynd_context_destroy(rynd_context *context);
 /** What a context runs on. Strings live as long as the context. */
 typedef struct rynd_device_info {
     size_t size;        /**< set by the caller to sizeof(rynd_device_info) */
-    const char *device; /**< "cpu" */
+    const char *device; /**< "cpu", "opencl" */
     const char *name;   /**< "AMD EPYC 7763" */
-    const char *isa;    /**< "avx512" */
+    const char *isa;    /**< "avx512"; "" where it is not a CPU */
     unsigned threads;
     unsigned cores; /**< that the process may use */
     /** the file of the machine that plans are made for; NULL: there was none, built-in rates are

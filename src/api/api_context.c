@@ -2,7 +2,6 @@
 /* Contexts: allocator, threads, device. */
 #include "api/handles.h"
 #include "base/number.h"
-#include "device/cpu/cpu_device.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,18 +68,13 @@ static rynd_status choose_threads(const rynd_context_options *options, unsigned 
 static rynd_status create(const rynd_context_options *options, rynd_context *context,
                           ry_error *error)
 {
-    if (options->device && strcmp(options->device, "cpu") != 0) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "unknown device '%s': this build has cpu",
-                       options->device);
-    }
     ry_isa isa;
     unsigned threads;
     RY_TRY(choose_isa(options, &isa, error));
     RY_TRY(choose_threads(options, &threads, error));
     RY_TRY(ry_threads_create(&context->allocator, threads, options->parallel_for,
                              options->parallel_for_user, &context->threads, error));
-    RY_TRY(
-        ry_cpu_device_create(&context->allocator, context->threads, isa, &context->device, error));
+    RY_TRY(ry_api_open_device(context, options->device, isa, error));
     return ry_api_load_machine(context, options->profile, error);
 }
 
@@ -131,8 +125,11 @@ void rynd_context_destroy(rynd_context *context)
     if (!context) {
         return;
     }
-    if (context->device) {
+    if (context->device && context->device != context->host) {
         context->device->table->destroy(context->device);
+    }
+    if (context->host) {
+        context->host->table->destroy(context->host);
     }
     ry_threads_destroy(context->threads);
     ry_allocator allocator = context->allocator;
@@ -148,7 +145,7 @@ rynd_status rynd_context_info(const rynd_context *context, rynd_device_info *inf
     rynd_device_info all = {
         .device = context->device->table->name,
         .name = context->device->name,
-        .isa = ry_isa_name((ry_isa)context->device->isa),
+        .isa = context->machine.isa,
         .threads = ry_threads_count(context->threads),
         .cores = cpu.cores,
         .profile = context->machine_path[0] ? context->machine_path : NULL,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The machine of a context: which one it is, measuring it, keeping it. */
 #include "api/handles.h"
+#include "device/opencl/opencl_device.h"
 #include "kernels/cpu/peak/peak.h"
 #include "machine/measure.h"
 
@@ -44,13 +45,27 @@ static void load_kept(rynd_context *context, const ry_machine *here)
     context->machine_path[0] = 0;
 }
 
+/* A device beside the CPU is what its driver says of it, unless the caller has a file. */
+static rynd_status load_device(rynd_context *context, const ry_machine *cpu, const char *given,
+                               ry_error *error)
+{
+    context->host_machine = *cpu;
+    context->host->machine = &context->host_machine;
+    context->device->machine = &context->machine;
+    return given ? ry_machine_read(given, &context->machine, error)
+                 : ry_opencl_machine(context->device_index, &context->machine, error);
+}
+
 rynd_status ry_api_load_machine(rynd_context *context, const char *given, ry_error *error)
 {
     ry_cpu_info cpu;
     ry_machine here;
     ry_cpu_detect(&cpu);
-    const ry_isa isa = (ry_isa)context->device->isa;
+    const ry_isa isa = (ry_isa)context->host->isa;
     ry_machine_built_in(&cpu, isa, &here);
+    if (context->device != context->host) {
+        return load_device(context, &here, given, error);
+    }
     context->machine = here;
     context->device->machine = &context->machine;
     if (given) {

@@ -284,9 +284,10 @@ rynd_status rynd_plan_knob(const rynd_plan *plan, size_t step, size_t index, ryn
                                   plan->plan->step_count),
                           &error);
     }
-    return ry_api_end(
-        ry_api_knob(&plan->plan->steps[step].prepared, plan->plan->device, index, knob, &error),
-        &error);
+    return ry_api_end(ry_api_knob(&plan->plan->steps[step].prepared,
+                                  ry_plan_step_device(plan->plan, &plan->plan->steps[step]), index,
+                                  knob, &error),
+                      &error);
 }
 
 int rynd_plan_complete(const rynd_plan *plan)

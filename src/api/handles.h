@@ -15,6 +15,9 @@ struct rynd_context {
     ry_allocator allocator;
     ry_threads *threads;
     ry_device *device;
+    ry_device *host;         /* the CPU beside the device; the device itself where it is the CPU */
+    ry_machine host_machine; /* of the CPU beside another device */
+    unsigned device_index;   /* among those of its kind */
     ry_machine machine;
     char machine_path[RY_MACHINE_PATH]; /* the file that it is from; "": built in */
     char kept_path[RY_MACHINE_PATH];    /* where rynd_context_keep_machine wrote */
@@ -88,6 +91,11 @@ void ry_api_log(const rynd_context *context, int level, const char *format, ...)
 
 /* Logs what a graph of the model noted (ry_graph_warn). */
 void ry_api_tell_warnings(const rynd_model *model, const ry_graph *graph);
+
+/* Opens what the options, or RYND_DEVICE, name: "cpu", "opencl", "opencl:1". The context has its
+ * threads; isa: the CPU's. */
+rynd_status ry_api_open_device(rynd_context *context, const char *name, ry_isa isa,
+                               ry_error *error);
 
 /* Finds the machine of a new context: the file `given`, the one that is kept, or what is built in.
  */

@@ -188,7 +188,7 @@ LEVELS = {"l1", "l2", "l3", "dram"}
 
 
 def test_devices_json(ran):
-    (device,) = ran("devices", "--json").results
+    device, *_ = ran("devices", "--json").results
     assert {"name", "isa", "cores", "peak", "bandwidth", "device", "threads", "caches", "architecture", "latency", "task", "region"} <= set(device)
     assert device["device"] == "cpu" and device["cores"] >= 1 and device["origin"] == "built-in" and device["profile"] is None
     assert device["peak"]["f32"] >= device["peak_one_thread"]["f32"] > 1e8
@@ -211,7 +211,7 @@ def test_devices_measured(ran, rynd, monkeypatch, tmp_path):
         assert device["profile"] is None and "not kept" in result.err and not path.exists()
     else:
         assert device["profile"] == str(path) and [entry.name for entry in path.parent.iterdir()] == ["machine.txt"]
-        (again,) = ran("devices", "--json").results
+        again, *_ = ran("devices", "--json").results
         assert again["origin"] == "measured" and again["profile"] == str(path)
         assert abs(again["peak"]["f32"] - device["peak"]["f32"]) <= 1
 
@@ -229,7 +229,7 @@ def exported(ran, path, **changes):
 def test_machine_from_a_file(ran, rynd, monkeypatch, tmp_path):
     """Another machine's file is taken where it is asked for, and makes other plans; from the environment it is not."""
     slow = exported(ran, tmp_path / "slow.txt", cores="64", name="another one", f32="1000000000 64000000000")
-    (device,) = ran("devices", "--json", "--profile", slow).results
+    device, *_ = ran("devices", "--json", "--profile", slow).results
     assert device["name"] == "another one" and device["cores"] == 64 and device["origin"] == "imported" and device["peak"]["f32"] == 64e9
     reasons = [ran("plan", CONV, "--json", *more).results[0]["nodes"][0]["reason"] for more in ([], ["--profile", slow])]
     assert reasons[0] != reasons[1]

@@ -9,7 +9,7 @@ static const ry_describe describes[RY_OPS] = {
 #undef RY_MOVE
 };
 
-static bool applicable(const ry_problem *problem)
+bool ry_moves_are_boxes(const ry_problem *problem)
 {
     const ry_tensor *y = problem->outputs > 0 ? &problem->out[0] : NULL;
     if (!y || !ry_tensor_present(y) ||
@@ -25,6 +25,11 @@ static bool applicable(const ry_problem *problem)
         }
     }
     return true;
+}
+
+void ry_moves_describe(const ry_problem *problem, ry_move_list *list)
+{
+    describes[problem->op](problem, list);
 }
 
 static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -57,8 +62,8 @@ static void run(const ry_cpu_launch *launch, size_t task)
     ry_move_list_run(launch->state, launch, task);
 }
 
-#define RY_MOVE(op_name, describe)                                                         \
-    RY_PLAIN_KERNEL(op_name##_move, op_name, .applicable = applicable, .prepare = prepare, \
+#define RY_MOVE(op_name, describe)                                                                 \
+    RY_PLAIN_KERNEL(op_name##_move, op_name, .applicable = ry_moves_are_boxes, .prepare = prepare, \
                     .initialise = initialise, .run = run);
 #include "kernels/move/moves.inc"
 #undef RY_MOVE

@@ -27,4 +27,8 @@ void ry_describe_pad(const ry_problem *problem, ry_move_list *list); /* mode con
 void ry_describe_center_crop_pad(const ry_problem *problem, ry_move_list *list);
 void ry_describe_constant_of_shape(const ry_problem *problem, ry_move_list *list);
 
+/* Is it an operator of moves.inc, whose moves can be described? And all of its moves. */
+bool ry_moves_are_boxes(const ry_problem *problem);
+void ry_moves_describe(const ry_problem *problem, ry_move_list *list);
+
 #endif

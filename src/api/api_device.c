@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opens devices by their names. */
+#include "api/handles.h"
+#include "base/number.h"
+#include "device/cpu/cpu_device.h"
+#include "device/opencl/opencl_device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static rynd_status open_cpu(rynd_context *context, unsigned index, ry_error *error)
+{
+    if (index > 0) {
+        return ry_fail(error, RYND_ERROR_DEVICE, "there is no device 'cpu:%u': the CPU is 'cpu'",
+                       index);
+    }
+    context->device = context->host;
+    return RYND_OK;
+}
+
+static rynd_status open_opencl(rynd_context *context, unsigned index, ry_error *error)
+{
+    return ry_opencl_device_create(&context->allocator, index, context->host, &context->device,
+                                   error);
+}
+
+static const struct {
+    const char *name;
+    rynd_status (*open)(rynd_context *context, unsigned index, ry_error *error);
+} kinds[] = {{"cpu", open_cpu}, {"opencl", open_opencl}};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+/* "opencl:1" is kind 1, index 1. */
+static bool parse(const char *text, size_t *kind, unsigned *index)
+{
+    const char *colon = strchr(text, ':');
+    const size_t length = colon ? (size_t)(colon - text) : strlen(text);
+    int64_t number = 0;
+    if (colon && (!ry_integer_parse(colon + 1, strlen(colon + 1), &number) || number < 0 ||
+                  number > UINT16_MAX)) {
+        return false;
+    }
+    *index = (unsigned)number;
+    for (*kind = 0; *kind < KINDS; ++*kind) {
+        if (strlen(kinds[*kind].name) == length && !strncmp(kinds[*kind].name, text, length)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+rynd_status ry_api_open_device(rynd_context *context, const char *name, ry_isa isa, ry_error *error)
+{
+    const char *given = name ? name : getenv("RYND_DEVICE");
+    const char *text = given && *given ? given : "cpu";
+    size_t kind;
+    unsigned index;
+    if (!parse(text, &kind, &index)) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "unknown device '%s': use cpu, opencl or opencl:N (`rynd devices` lists "
+                       "what there is)",
+                       text);
+    }
+    RY_TRY(ry_cpu_device_create(&context->allocator, context->threads, isa, &context->host, error));
+    context->device_index = index;
+    return kinds[kind].open(context, index, error);
+}
+
+size_t rynd_device_count(void)
+{
+    return 1 + ry_opencl_device_count();
+}
+
+rynd_status rynd_device_name(size_t index, char *name, size_t size)
+{
+    RY_API_REQUIRE(name);
+    ry_error error = {""};
+    char text[32] = "cpu";
+    if (index >= rynd_device_count()) {
+        return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT, "device %zu: there are %zu", index,
+                                  rynd_device_count()),
+                          &error);
+    }
+    if (index > 0) {
+        snprintf(text, sizeof text, "opencl:%zu", index - 1);
+    }
+    if (strlen(text) >= size) {
+        return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT,
+                                  "the name of device %zu needs %zu bytes, %zu are given", index,
+                                  strlen(text) + 1, size),
+                          &error);
+    }
+    memcpy(name, text, strlen(text) + 1);
+    return RYND_OK;
+}
