@@ -67,9 +67,12 @@ rynd_status ry_api_open_device(rynd_context *context, const char *name, ry_isa i
     return kinds[kind].open(context, index, error);
 }
 
+/* Where OpenCL is not installed there are none of it. */
 size_t rynd_device_count(void)
 {
-    return 1 + ry_opencl_device_count();
+    unsigned count = 0;
+    ry_error error;
+    return ry_opencl_device_count(&count, &error) == RYND_OK ? 1 + (size_t)count : 1;
 }
 
 rynd_status rynd_device_name(size_t index, char *name, size_t size)
