@@ -243,6 +243,35 @@ static void what_the_machine_reaches(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
+/* The CPU comes first; every device that is listed is one that a context can be made for. */
+static void devices_are_named(void **state)
+{
+    (void)state;
+    char name[16];
+    assert_true(rynd_device_count() >= 1);
+    assert_int_equal(rynd_device_name(0, name, sizeof name), RYND_OK);
+    assert_string_equal(name, "cpu");
+    assert_int_equal(rynd_device_name(0, name, 3), RYND_ERROR_ARGUMENT);
+    assert_int_equal(rynd_device_name(rynd_device_count(), name, sizeof name), RYND_ERROR_ARGUMENT);
+    for (size_t i = 1; i < rynd_device_count(); i++) {
+        rynd_context *made = NULL;
+        rynd_device_info info = {.size = sizeof info};
+        assert_int_equal(rynd_device_name(i, name, sizeof name), RYND_OK);
+        const rynd_context_options options = {.size = sizeof options, .device = name};
+        assert_int_equal(rynd_context_create(&options, &made), RYND_OK);
+        assert_int_equal(rynd_context_info(made, &info), RYND_OK);
+        assert_true(strncmp(name, info.device, strlen(info.device)) == 0);
+        rynd_context_destroy(made);
+    }
+    const char *const wrong[] = {"gpu", "opencl:", "opencl:x", "opencl:99", "cpu:1", "openc", ":"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        rynd_context *made = NULL;
+        const rynd_context_options options = {.size = sizeof options, .device = wrong[i]};
+        assert_int_not_equal(rynd_context_create(&options, &made), RYND_OK);
+        assert_null(made);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -252,6 +281,7 @@ int main(void)
         cmocka_unit_test(outputs_of_a_plan),
         cmocka_unit_test(times_of_a_run),
         cmocka_unit_test(memory_of_an_operator),
+        cmocka_unit_test(devices_are_named),
         cmocka_unit_test(what_the_machine_reaches),
     };
     return cmocka_run_group_tests(tests, begin, end);

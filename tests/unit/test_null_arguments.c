@@ -95,6 +95,7 @@ static void contexts(void **state)
     TAKES(rynd_context_create, options, rynd_context_create(NULL, &made) == RYND_OK && made);
     rynd_context_destroy(made);
     IGNORES(rynd_context_destroy, context, NULL);
+    REFUSES(rynd_device_name, name, 0, NULL, 16);
     REFUSES(rynd_context_info, context, NULL, &info);
     REFUSES(rynd_context_info, info, context, NULL);
     REFUSES(rynd_context_machine, context, NULL, &machine);
