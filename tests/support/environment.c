@@ -6,6 +6,7 @@
 static __attribute__((constructor)) void without_a_machine(void)
 {
     setenv("RYND_PROFILE", "off", 1);
-    setenv("RYND_CACHE", "off", 1); /* nor programs of another run */
+    /* nor programs of another run, unless the caller names their folder */
+    setenv("RYND_CACHE", "off", 0);
     setenv("RYND_OPENCL_OPTIONS", "-Werror", 1);
 }

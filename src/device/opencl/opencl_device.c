@@ -28,12 +28,15 @@ static rynd_status buffer_create(ry_device *device, size_t size, ry_buffer **buf
     return ry_opencl_take(ry_opencl_state_of(device), size, buffer, error);
 }
 
-static rynd_status copy_to(const ry_opencl *cl, cl_command_queue queue, ry_place to,
+static rynd_status copy_to(ry_opencl_state *device, cl_command_queue queue, ry_place to,
                            const void *host, size_t size, ry_error *error)
 {
-    const cl_int code = size ? cl->EnqueueWriteBuffer(queue, to.buffer->memory, CL_TRUE, to.offset,
-                                                      size, host, 0, NULL, NULL)
-                             : CL_SUCCESS;
+    cl_int code;
+    do {
+        code = size ? device->cl->EnqueueWriteBuffer(queue, to.buffer->memory, CL_TRUE, to.offset,
+                                                     size, host, 0, NULL, NULL)
+                    : CL_SUCCESS;
+    } while (code == CL_MEM_OBJECT_ALLOCATION_FAILURE && ry_opencl_relieve(device));
     if (code != CL_SUCCESS) {
         const rynd_status status = ry_opencl_fail(error, code, "a copy to the device");
         ry_error_prefix(error, "%zu bytes at %zu of %zu: ", size, to.offset, to.buffer->size);
@@ -47,7 +50,7 @@ static rynd_status buffer_rewrap(ry_device *base, const void *host, ry_buffer *b
                                  ry_error *error)
 {
     ry_opencl_state *device = ry_opencl_state_of(base);
-    return copy_to(device->cl, device->queue, (ry_place){buffer, 0}, host, host ? buffer->size : 0,
+    return copy_to(device, device->queue, (ry_place){buffer, 0}, host, host ? buffer->size : 0,
                    error);
 }
 
@@ -115,7 +118,7 @@ static void stream_destroy(ry_device *base, ry_stream *stream)
 static rynd_status upload(ry_stream *stream, ry_place to, const void *host, size_t size,
                           ry_error *error)
 {
-    RY_TRY(copy_to(stream->device->cl, stream->queue, to, host, size, error));
+    RY_TRY(copy_to(stream->device, stream->queue, to, host, size, error));
     if (size) {
         set_idle(stream);
     }
@@ -199,7 +202,7 @@ static rynd_status event_time(const ry_event *event, cl_ulong *time, ry_error *e
 static rynd_status event_elapsed(const ry_event *from, const ry_event *to, double *seconds,
                                  ry_error *error)
 {
-    cl_ulong begin, end;
+    cl_ulong begin = 0, end = 0;
     RY_TRY(event_time(from, &begin, error));
     RY_TRY(event_time(to, &end, error));
     *seconds = ((double)end - (double)begin) * 1e-9;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices that have a driver for OpenCL 1.2. */
+/* Devices that have a driver for OpenCL 1.2. Compiled programs are kept on disk
+ * (device/program_files.h); RYND_OPENCL_OPTIONS adds options of the compiler ("-Werror"). */
 #ifndef RY_DEVICE_OPENCL_OPENCL_DEVICE_H
 #define RY_DEVICE_OPENCL_OPENCL_DEVICE_H
 

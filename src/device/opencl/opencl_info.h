@@ -31,7 +31,7 @@ typedef struct ry_opencl_info {
     unsigned cache_line;        /* bytes */
     size_t group;               /* work-items of a work-group at most */
     unsigned floats, halves;    /* of a vector that the device prefers */
-    bool fp16, subgroups;
+    bool fp16, fp64, subgroups;
     bool rounds_divisions; /* correctly, if told to: and square roots */
     bool unified;          /* its memory is the host's */
     bool compiles;         /* has a compiler */

@@ -35,6 +35,16 @@ static cl_int set_arguments(const ry_opencl *cl, cl_kernel kernel, const ry_laun
     return code;
 }
 
+static cl_int enqueue(ry_stream *stream, cl_kernel kernel, size_t items, size_t group)
+{
+    cl_int code;
+    do {
+        code = stream->device->cl->EnqueueNDRangeKernel(stream->queue, kernel, 1, NULL, &items,
+                                                        &group, 0, NULL, NULL);
+    } while (code == CL_MEM_OBJECT_ALLOCATION_FAILURE && ry_opencl_relieve(stream->device));
+    return code;
+}
+
 static rynd_status launch_phase(ry_stream *stream, ry_gpu_program *program, const ry_launch *launch,
                                 int phase, ry_error *error)
 {
@@ -54,15 +64,15 @@ static rynd_status launch_phase(ry_stream *stream, ry_gpu_program *program, cons
     const size_t group = launch->group[phase], items = launch->tasks[phase] * group;
     cl_int code = set_arguments(cl, entry->kernel, launch);
     if (code == CL_SUCCESS) {
-        code = cl->EnqueueNDRangeKernel(stream->queue, entry->kernel, 1, NULL, &items, &group, 0,
-                                        NULL, NULL);
+        code = enqueue(stream, entry->kernel, items, group);
     }
     if (code != CL_SUCCESS) {
-        ry_opencl_fail(error, code, "a launch");
+        const rynd_status status = ry_opencl_fail(error, code, "a launch");
         ry_error_prefix(error, "kernel '%s', entry %d, %zu groups of %zu: ", program->name, number,
                         launch->tasks[phase], group);
+        return status;
     }
-    return code == CL_SUCCESS ? RYND_OK : RYND_ERROR_DEVICE;
+    return RYND_OK;
 }
 
 rynd_status ry_opencl_launch(ry_stream *stream, const ry_launch *launch, ry_error *error)

@@ -52,6 +52,15 @@ void ry_opencl_pool_free(ry_opencl_state *device)
     pthread_mutex_destroy(&device->pool.lock);
 }
 
+bool ry_opencl_relieve(ry_opencl_state *device)
+{
+    pthread_mutex_lock(&device->pool.lock);
+    const bool some = device->pool.unused != NULL;
+    trim(device, 0);
+    pthread_mutex_unlock(&device->pool.lock);
+    return some;
+}
+
 void ry_opencl_add_stream(ry_opencl_state *device, ry_stream *stream)
 {
     ry_opencl_pool *pool = &device->pool;

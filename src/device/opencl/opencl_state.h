@@ -87,6 +87,9 @@ void ry_opencl_pool_free(ry_opencl_state *device);
 rynd_status ry_opencl_take(ry_opencl_state *device, size_t size, ry_buffer **buffer,
                            ry_error *error);
 void ry_opencl_give_back(ry_opencl_state *device, ry_buffer *buffer);
+/* Gives the driver back what is unused, where a driver that takes memory on first use has none;
+ * false: nothing was. */
+bool ry_opencl_relieve(ry_opencl_state *device);
 void ry_opencl_add_stream(ry_opencl_state *device, ry_stream *stream);
 void ry_opencl_remove_stream(ry_opencl_state *device, ry_stream *stream);
 
