@@ -216,7 +216,8 @@ static ry_program program_of(int factor, bool adds)
     return program;
 }
 
-static rynd_status launch(ry_program program, const ry_place *arguments)
+static rynd_status launch_on(ry_stream *on, ry_program program, const ry_place *arguments,
+                             ry_error *failure)
 {
     const size_t tasks[] = {(N + ITEMS - 1) / ITEMS, (N + ITEMS - 1) / ITEMS};
     const unsigned group[] = {ITEMS, ITEMS};
@@ -228,7 +229,12 @@ static rynd_status launch(ry_program program, const ry_place *arguments)
                          .argument_count = ARGUMENTS,
                          .arguments = arguments,
                          .resolved = resolved};
-    return device->table->launch(stream, &l, &error);
+    return device->table->launch(on, &l, failure);
+}
+
+static rynd_status launch(ry_program program, const ry_place *arguments)
+{
+    return launch_on(stream, program, arguments, &error);
 }
 
 static void run(ry_program program, int factor, bool adds)
@@ -377,6 +383,59 @@ static void test_shared_programs(void **state)
     run(program[0], 7, true);
     for (int i = 0; i < THREADS; i++) {
         device->table->program_destroy(device, program[i]);
+    }
+}
+
+/* Streams of several threads launch the same program with memory of their own. */
+static void *launch_often(void *context)
+{
+    enum { BYTES = N * sizeof(float) };
+    ry_error *failure = context;
+    ry_stream *own = NULL;
+    ry_buffer *in = NULL, *memory = NULL;
+    ry_program program = {.gpu = NULL};
+    char defines[512];
+    const ry_gpu_source source = source_of(2, false, defines);
+    rynd_status status = device->table->stream_create(device, &own, failure);
+    status = status ? status : device->table->buffer_create(device, BYTES, &in, failure);
+    status = status ? status : device->table->buffer_create(device, 2 * BYTES, &memory, failure);
+    status = status ? status : device->table->program_create(device, &source, &program, failure);
+    for (int i = 0; i < 200 && status == RYND_OK; i++) {
+        float ends[2] = {(float)i, (float)(uintptr_t)context};
+        const ry_place last = {in, BYTES - sizeof *ends}, y = {memory, BYTES};
+        const ry_place arguments[ARGUMENTS] = {{in, 0}, {NULL, 0}, y, {NULL, 0}, {memory, 0}};
+        status = device->table->upload(own, (ry_place){in, 0}, &ends[0], sizeof *ends, failure);
+        status =
+            status ? status : device->table->upload(own, last, &ends[1], sizeof *ends, failure);
+        status = status ? status : launch_on(own, program, arguments, failure);
+        status = status ? status : device->table->download(own, ends, y, sizeof *ends, failure);
+        if (status == RYND_OK && ends[0] != 2 * (float)(uintptr_t)context) {
+            status = ry_fail(failure, RYND_ERROR_DEVICE, "run %d gives %g", i, (double)ends[0]);
+        }
+    }
+    device->table->program_destroy(device, program);
+    device->table->buffer_destroy(device, in);
+    device->table->buffer_destroy(device, memory);
+    device->table->stream_destroy(device, own);
+    return status ? failure : NULL;
+}
+
+static void test_streams(void **state)
+{
+    (void)state;
+    need_device();
+    enum { THREADS = 4 };
+    pthread_t thread[THREADS];
+    static ry_error failures[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_create(&thread[i], NULL, launch_often, &failures[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        void *failed;
+        assert_int_equal(pthread_join(thread[i], &failed), 0);
+        if (failed) {
+            fail_msg("%s", failures[i].text);
+        }
     }
 }
 
@@ -683,6 +742,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_elapsed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_compile_errors, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_shared_programs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_streams, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_dialect, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_given_back_early, set_up, tear_down),
