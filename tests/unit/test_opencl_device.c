@@ -536,8 +536,20 @@ static void test_memory(void **state)
     char figure[32];
     snprintf(figure, sizeof figure, "%zu", info.most_memory);
     assert_non_null(strstr(error.text, figure));
+    int large = 0; /* more than all of its memory; a driver may refuse it earlier */
+    rynd_status status = RYND_OK;
+    for (; status == RYND_OK && large < COUNT; large++) {
+        status = device->table->buffer_create(device, info.most_memory, &buffers[large], &error);
+    }
+    assert_int_equal(status, RYND_ERROR_OUT_OF_MEMORY);
+    assert_true((size_t)large <= info.memory / info.most_memory + 1);
+    assert_non_null(strstr(error.text, "are taken"));
+    while (--large > 0) {
+        device->table->buffer_destroy(device, buffers[large - 1]);
+    }
     ry_opencl_device_figures(device, &after);
     assert_int_equal(after.used, before.used);
+    assert_true(after.held - after.used <= info.memory / 4);
 }
 
 /* A buffer that is given back while a launch reads it is not another's before that is done. */
