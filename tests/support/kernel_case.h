@@ -16,7 +16,8 @@
  * Values are given and read in row-major order; a run lays them out as its layout says. Each run
  * watches what the kernel touches: bytes around every operand, gaps between elements, bytes around
  * state, packed memory, workspace and scratch (which begin as garbage), and the inputs. Failures
- * are cmocka's. Any float comparison takes NaN as equal to NaN. */
+ * are cmocka's. A GPU's kernel runs on copies of this memory (gpu_run.h). Any float comparison
+ * takes NaN as equal to NaN. */
 #ifndef KERNEL_CASE_H
 #define KERNEL_CASE_H
 
@@ -67,6 +68,7 @@ void kernel_case_output_absent(kernel_case *c);
 /* The case as a problem in a layout; `in` and `out` have room for CASE_OPERANDS descriptions. */
 ry_problem kernel_case_problem(const kernel_case *c, case_layout layout, ry_tensor *in,
                                ry_tensor *out);
+const ry_target *kernel_case_target(const ry_kernel *kernel);
 bool kernel_case_applicable(const kernel_case *c, const ry_kernel *kernel, case_layout layout);
 
 /* Runs a kernel that must be applicable. */
@@ -97,17 +99,17 @@ void kernel_case_known(kernel_case *c, const char *kernel, const double *expecte
  * every element differs by at most bound * (the largest magnitude of the reference's output), and
  * the rounding to the output's type. Kernels of class bf16 are held to the reference of operands
  * rounded to bfloat16: the bound is that of their sums. A kernel for an instruction set that this
- * machine does not have is passed over. */
+ * machine does not have, or for a GPU where there is none, is passed over. */
 void kernel_case_check(kernel_case *c, const char *kernel, double bound);
 
 /* The same for TEXT_generic, TEXT_avx2 and so on: for every instruction set that this build has. */
 void kernel_case_check_isas(kernel_case *c, const char *text, double bound);
 
-/* The same for every kernel of the list that is applicable to the case, at least as accurate as it
- * asks, and needs no more than this machine has; with ten times the bound for kernels of class
- * near32 and float32 outputs. Returns how many there are beside the reference, which is only run
- * (kernel_case_steady). covered (may be NULL; one a kernel of the list) is set true for each, the
- * reference included. */
+/* The same for every kernel of a CPU in the list that is applicable to the case, at least as
+ * accurate as it asks, and needs no more than this machine has; with ten times the bound for
+ * kernels of class near32 and float32 outputs. Returns how many there are beside the reference,
+ * which is only run (kernel_case_steady). covered (may be NULL; one a kernel of the list) is set
+ * true for each, the reference included. */
 int kernel_case_check_all(kernel_case *c, double bound, bool *covered);
 bool kernel_case_machine_has(ry_isa isa);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compares kernels with the reference. */
 #include "kernel_case.h"
+
+#include "gpu_run.h"
 #include "kernels/form.h"
 #include "number_format.h"
 
@@ -201,6 +203,8 @@ static void check_named(kernel_case *c, truths *t, const char *kernel, double bo
     const ry_kernel *found = every_kernel_find(kernel);
     if (!found) {
         fail_msg("there is no kernel %s", kernel);
+    } else if (found->device == RY_DEVICE_gpu && !gpu_run_possible()) {
+        print_message("%s: there is no OpenCL device\n", kernel);
     } else if (!kernel_case_machine_has(found->isa)) {
         print_message("%s: this machine lacks %s\n", kernel, ry_isa_name(found->isa));
     } else if (check_kernel(c, t, found, bound) == 0) {
@@ -245,8 +249,8 @@ int kernel_case_check_all(kernel_case *c, double bound, bool *covered)
     const ry_kernel *reference = reference_of(c->op);
     for (size_t i = 0; i < every_kernel_count(); i++) {
         const ry_kernel *kernel = every_kernel(i);
-        if (kernel->op != c->op || kernel->accuracy > c->accuracy ||
-            !kernel_case_machine_has(kernel->isa)) {
+        if (kernel->device != RY_DEVICE_cpu || kernel->op != c->op ||
+            kernel->accuracy > c->accuracy || !kernel_case_machine_has(kernel->isa)) {
             continue;
         }
         const bool loose = kernel->accuracy == RY_ACCURACY_near32 && all_outputs_are(c, RY_f32);

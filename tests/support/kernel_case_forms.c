@@ -121,7 +121,7 @@ bool kernel_case_form(const kernel_case *c, const ry_kernel *kernel, case_layout
 {
     ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
     const ry_problem problem = kernel_case_problem(c, layout, in, out);
-    const ry_query query = {kernel, &problem, every_kernel_target(kernel->isa), NULL};
+    const ry_query query = {kernel, &problem, kernel_case_target(kernel), NULL};
     if (!c->forms) {
         *form = ry_form_free();
         return (*at)++ == 0;

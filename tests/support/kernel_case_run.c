@@ -2,6 +2,8 @@
 /* Runs kernels on guarded memory. */
 #include "kernel_case.h"
 
+#include "gpu_run.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -188,6 +190,25 @@ static void check_inputs(const kernel_case *c, const placed *in, const ry_tensor
     }
 }
 
+/* What a kernel's queries are for: a CPU of its instruction set, or the device that tests have. */
+const ry_target *kernel_case_target(const ry_kernel *kernel)
+{
+    return kernel->device == RY_DEVICE_gpu ? gpu_run_target() : every_kernel_target(kernel->isa);
+}
+
+static rynd_status run_on_gpu(const ry_query *query, const placed *in, const placed *out,
+                              ry_error *error)
+{
+    gpu_operand from[CASE_OPERANDS], to[CASE_OPERANDS];
+    for (int i = 0; i < query->problem->inputs; i++) {
+        from[i] = (gpu_operand){in[i].memory, in[i].size, in[i].memory};
+    }
+    for (int i = 0; i < query->problem->outputs; i++) {
+        to[i] = (gpu_operand){out[i].memory, out[i].size, out[i].memory};
+    }
+    return gpu_run(query, from, to, error);
+}
+
 static void run_case(kernel_case *c, const ry_kernel *kernel, case_layout layout, bool backwards)
 {
     ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
@@ -207,13 +228,15 @@ static void run_case(kernel_case *c, const ry_kernel *kernel, case_layout layout
         out_data[i] = placed_out[i].memory;
     }
     memset(c->actual, 0xff, sizeof c->actual);
-    const ry_query query = {kernel, &problem, every_kernel_target(kernel->isa), c->form};
-    if (backwards) {
+    const ry_query query = {kernel, &problem, kernel_case_target(kernel), c->form};
+    const bool on_gpu = kernel->device == RY_DEVICE_gpu;
+    if (backwards && !on_gpu) {
         execute_backwards(&query, in_data, out_data, c->actual);
     } else {
         ry_error error = {0};
-        rynd_status status =
-            ry_kernel_execute(&query, in_data, out_data, c->actual, &guarded_allocator, &error);
+        rynd_status status = on_gpu ? run_on_gpu(&query, placed_in, placed_out, &error)
+                                    : ry_kernel_execute(&query, in_data, out_data, c->actual,
+                                                        &guarded_allocator, &error);
         if (status != RYND_OK) {
             fail_msg("%s: %s", kernel->name, error.text);
         }

@@ -12,7 +12,7 @@
 
 #include "base/threads.h"
 #include "every_kernel.h"
-#include "expr/expr.h"
+#include "expr_bounds.h"
 
 #include <float.h>
 #include <math.h>
@@ -106,118 +106,6 @@ static void map(const ry_kernel *kernel, const char *text, ry_dtype dtype, int64
     evaluate(kernel, text, dtype, shapes, in, b ? 2 : 1, &shape, out_dtype, y, NULL, 1);
 }
 
-static float bits_float(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-/* The distance of `got` from `truth` in units of the last place of a float with that many bits at
- * truth's magnitude; infinite where they differ in kind. A result rounded to infinity is as far as
- * the next number would be. */
-static double ulps(double got, double truth, int digits, int min_exponent, double largest)
-{
-    int exponent;
-    if (isnan(truth) || isnan(got)) {
-        return isnan(truth) && isnan(got) ? 0 : INFINITY;
-    }
-    frexp(truth, &exponent);
-    double unit = ldexp(1, (exponent < min_exponent ? min_exponent : exponent) - digits),
-           end = largest + ldexp(largest, -digits);
-    if (isinf(got) || isinf(truth)) {
-        return got == truth || (fabs(truth) >= end && isinf(got) && (got > 0) == (truth > 0)) ? 0
-               : fabs(truth) >= largest - 2 * unit                                            ? 1
-                                                   : INFINITY;
-    }
-    if (truth == 0) {
-        return got == 0 && !signbit(got) == !signbit(truth) ? 0 : INFINITY;
-    }
-    return got == 0 && !signbit(got) != !signbit(truth) ? INFINITY : fabs(got - truth) / unit;
-}
-
-static double ulps_f32(double got, double truth)
-{
-    return ulps(got, truth, FLT_MANT_DIG, FLT_MIN_EXP, (double)FLT_MAX);
-}
-
-static const struct {
-    const char *text;
-    ry_expr_code code;
-    double bound; /* ulp of f32 */
-} functions[] = {
-    {"exp(x0)", RY_EXPR_exp, 1.1},
-    {"log(x0)", RY_EXPR_log, 1.0},
-    {"log1p(x0)", RY_EXPR_log1p, 1.5},
-    {"expm1(x0)", RY_EXPR_expm1, 1.5},
-    {"sin(x0)", RY_EXPR_sin, 0.51},
-    {"cos(x0)", RY_EXPR_cos, 0.51},
-    {"tan(x0)", RY_EXPR_tan, 0.51},
-    {"asin(x0)", RY_EXPR_asin, 2.0},
-    {"acos(x0)", RY_EXPR_acos, 1.5},
-    {"atan(x0)", RY_EXPR_atan, 1.5},
-    {"sinh(x0)", RY_EXPR_sinh, 1.7},
-    {"cosh(x0)", RY_EXPR_cosh, 1.5},
-    {"tanh(x0)", RY_EXPR_tanh, 2.5},
-    {"asinh(x0)", RY_EXPR_asinh, 2.0},
-    {"acosh(x0)", RY_EXPR_acosh, 2.2},
-    {"atanh(x0)", RY_EXPR_atanh, 2.2},
-    {"erf(x0)", RY_EXPR_erf, 1.3},
-    {"sigmoid(x0)", RY_EXPR_sigmoid, 2.5},
-    {"silu(x0)", RY_EXPR_silu, 3.5},
-    {"softplus(x0)", RY_EXPR_softplus, 3.0},
-    {"mish(x0)", RY_EXPR_mish, 4.5},
-    {"gelu(x0)", RY_EXPR_gelu, 5.0},
-    {"gelu_tanh(x0)", RY_EXPR_gelu_tanh, 3.5},
-    {"sqrt(x0)", RY_EXPR_sqrt, 0.5},
-    {"reciprocal(x0)", RY_EXPR_reciprocal, 0.5},
-    {"floor(x0)", RY_EXPR_floor, 0},
-    {"ceil(x0)", RY_EXPR_ceil, 0},
-    {"round(x0)", RY_EXPR_round, 0},
-    {"abs(x0)", RY_EXPR_abs, 0},
-    {"-x0", RY_EXPR_neg, 0},
-    {"sign(x0)", RY_EXPR_sign, 0},
-};
-
-static const float specials[] = {
-    0.0f,
-    -0.0f,
-    1.0f,
-    -1.0f,
-    0.5f,
-    -0.5f,
-    1.5f,
-    2.5f,
-    -2.5f,
-    (float)INFINITY,
-    -(float)INFINITY,
-    (float)NAN,
-    1e-45f,
-    -1e-45f,
-    FLT_MIN,
-    -FLT_MIN,
-    FLT_MAX,
-    -FLT_MAX,
-    88.7228f,
-    88.73f,
-    89.4f,
-    -87.3f,
-    -88.0f,
-    -103.9f,
-    -104.0f,
-    1e30f,
-    -1e30f,
-    0x1p28f,
-    0x1.2p28f,
-    3e9f,
-    8388607.5f,
-    8388608.0f,
-    16777216.0f,
-    0.99999994f,
-    -0.99999994f,
-    1.0000001f,
-};
-
 /* Every 4099th float of all of them: more than a million, odd so that all mantissas' ends occur.
  * Bounds are a little above what every 127th gives. */
 enum { STEP = 4099, SWEEP = (int)(0x100000000 / STEP) };
@@ -225,28 +113,28 @@ enum { STEP = 4099, SWEEP = (int)(0x100000000 / STEP) };
 static void unary_f32(void **state)
 {
     (void)state;
-    int64_t n = SWEEP + (int64_t)COUNT(specials);
+    int64_t n = SWEEP + (int64_t)EXPR_SPECIALS;
     float *x = malloc((size_t)n * sizeof *x), *y = malloc((size_t)n * sizeof *y);
     double *truth = malloc((size_t)n * sizeof *truth);
     assert_true(x && y && truth);
     for (int64_t i = 0; i < n; i++) {
-        x[i] = i < SWEEP ? bits_float((uint32_t)i * STEP) : specials[i - SWEEP];
+        x[i] = i < SWEEP ? expr_float_of_bits((uint32_t)i * STEP) : expr_specials[i - SWEEP];
     }
-    for (size_t f = 0; f < COUNT(functions); f++) {
+    for (size_t f = 0; f < EXPR_FUNCTIONS; f++) {
         for (int64_t i = 0; i < n; i++) {
-            truth[i] = ry_expr_scalar_f64(functions[f].code, (double)x[i], 0, 0);
+            truth[i] = ry_expr_scalar_f64(expr_functions[f].code, (double)x[i], 0, 0);
         }
         for (size_t k = 0; k < COUNT(kernel_names); k++) {
             const ry_kernel *kernel = kernel_of(k);
             if (!kernel) {
                 continue;
             }
-            map(kernel, functions[f].text, RY_f32, n, x, NULL, RY_f32, y);
+            map(kernel, expr_functions[f].text, RY_f32, n, x, NULL, RY_f32, y);
             for (int64_t i = 0; i < n; i++) {
-                if (!(ulps_f32((double)y[i], truth[i]) <= functions[f].bound)) {
+                if (!(expr_ulps_f32((double)y[i], truth[i]) <= expr_functions[f].bound)) {
                     fail_msg("%s: %s at %a: %a instead of %a: %g ulp", kernel->name,
-                             functions[f].text, (double)x[i], (double)y[i], truth[i],
-                             ulps_f32((double)y[i], truth[i]));
+                             expr_functions[f].text, (double)x[i], (double)y[i], truth[i],
+                             expr_ulps_f32((double)y[i], truth[i]));
                 }
             }
         }
@@ -269,11 +157,11 @@ static void near_f32(void **state)
                 {"silu(x0)", RY_EXPR_silu, false},
                 {"gelu(x0)", RY_EXPR_gelu, false},
                 {"gelu_tanh(x0)", RY_EXPR_gelu_tanh, false}};
-    int64_t n = SWEEP + (int64_t)COUNT(specials);
+    int64_t n = SWEEP + (int64_t)EXPR_SPECIALS;
     float *x = malloc((size_t)n * sizeof *x), *y = malloc((size_t)n * sizeof *y);
     assert_true(x && y);
     for (int64_t i = 0; i < n; i++) {
-        x[i] = i < SWEEP ? bits_float((uint32_t)i * STEP) : specials[i - SWEEP];
+        x[i] = i < SWEEP ? expr_float_of_bits((uint32_t)i * STEP) : expr_specials[i - SWEEP];
     }
     for (size_t k = 0; k < COUNT(rows) * COUNT(near_names); k++) {
         const ry_kernel *kernel = kernel_named(near_names[k % COUNT(near_names)]);
@@ -355,14 +243,14 @@ static void binary_f32(void **state)
         {"fmod(x0, x1)", RY_EXPR_fmod, 0},  {"mod(x0, x1)", RY_EXPR_mod, 0.5},
         {"min(x0, x1)", RY_EXPR_min, 0},    {"max(x0, x1)", RY_EXPR_max, 0},
     };
-    int64_t square = (int64_t)(COUNT(specials) * COUNT(specials)), n = square + 300000;
+    int64_t square = (int64_t)(EXPR_SPECIALS * EXPR_SPECIALS), n = square + 300000;
     float *a = malloc((size_t)n * sizeof *a), *b = malloc((size_t)n * sizeof *b),
           *y = malloc((size_t)n * sizeof *y);
     assert_true(a && b && y);
     for (int64_t i = 0; i < n; i++) {
         uint32_t r = (uint32_t)i * 2654435761u;
-        a[i] = i < square ? specials[i % (int64_t)COUNT(specials)] : bits_float(r);
-        b[i] = i < square ? specials[i / (int64_t)COUNT(specials)]
+        a[i] = i < square ? expr_specials[i % (int64_t)EXPR_SPECIALS] : expr_float_of_bits(r);
+        b[i] = i < square ? expr_specials[i / (int64_t)EXPR_SPECIALS]
                           : (float)((int)(r >> 7 & 0xffff) - 0x8000) / (i % 3 ? 256.0f : 8192.0f);
         b[i] = i % 5 ? b[i] : floorf(b[i]);
     }
@@ -378,7 +266,7 @@ static void binary_f32(void **state)
                 /* either zero */
                 bool zeros = truth == 0 && y[i] == 0.0f &&
                              (pairs[f].code == RY_EXPR_min || pairs[f].code == RY_EXPR_max);
-                if (!zeros && !(ulps_f32((double)y[i], truth) <= pairs[f].bound)) {
+                if (!zeros && !(expr_ulps_f32((double)y[i], truth) <= pairs[f].bound)) {
                     fail_msg("%s: %s at %a, %a: %a instead of %a", kernel->name, pairs[f].text,
                              (double)a[i], (double)b[i], (double)y[i], truth);
                 }
@@ -396,7 +284,7 @@ static void power_with_a_literal(void **state)
     (void)state;
     static const double literals[] = {-2, -1, -0.5, 0, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5};
     enum { INTEGERS = 41 };
-    float y[COUNT(specials)];
+    float y[EXPR_SPECIALS];
     int32_t small[INTEGERS], product[INTEGERS];
     for (int i = 0; i < INTEGERS; i++) {
         small[i] = i - INTEGERS / 2;
@@ -410,12 +298,12 @@ static void power_with_a_literal(void **state)
             continue;
         }
         snprintf(text, sizeof text, base ? "pow(%g, x0)" : "pow(x0, %g)", literal);
-        map(kernel, text, RY_f32, (int64_t)COUNT(specials), specials, NULL, RY_f32, y);
-        for (size_t i = 0; i < COUNT(specials); i++) {
-            double x = (double)specials[i],
+        map(kernel, text, RY_f32, (int64_t)EXPR_SPECIALS, expr_specials, NULL, RY_f32, y);
+        for (size_t i = 0; i < EXPR_SPECIALS; i++) {
+            double x = (double)expr_specials[i],
                    truth =
                        ry_expr_scalar_f64(RY_EXPR_pow, base ? literal : x, base ? x : literal, 0);
-            if (!(ulps_f32((double)y[i], truth) <= 0.51)) {
+            if (!(expr_ulps_f32((double)y[i], truth) <= 0.51)) {
                 fail_msg("%s: %s at %a: %a instead of %a", kernel->name, text, x, (double)y[i],
                          truth);
             }
@@ -439,23 +327,24 @@ static void half_floats(void **state)
     for (int i = 0; i < 65536; i++) {
         x[i] = (uint16_t)i;
     }
-    for (size_t f = 0; f < COUNT(functions); f++) {
+    for (size_t f = 0; f < EXPR_FUNCTIONS; f++) {
         for (size_t k = 0; k < 2 * COUNT(kernel_names); k++) {
             const ry_kernel *kernel = kernel_of(k / 2);
             ry_dtype dtype = k % 2 ? RY_f16 : RY_bf16;
             if (!kernel) {
                 continue;
             }
-            map(kernel, functions[f].text, dtype, 65536, x, NULL, dtype, y);
+            map(kernel, expr_functions[f].text, dtype, 65536, x, NULL, dtype, y);
             for (int i = 0; i < 65536; i++) {
-                double truth = ry_expr_scalar_f64(functions[f].code, ry_get_f64(dtype, x, i), 0, 0),
+                double truth = ry_expr_scalar_f64(expr_functions[f].code, ry_get_f64(dtype, x, i),
+                                                  0, 0),
                        got = ry_get_f64(dtype, y, i);
-                double error = dtype == RY_f16 ? ulps(got, truth, 11, -13, 65504)
-                                               : ulps(got, truth, 8, FLT_MIN_EXP, 0x1.fep127);
+                double error = dtype == RY_f16 ? expr_ulps(got, truth, 11, -13, 65504)
+                                               : expr_ulps(got, truth, 8, FLT_MIN_EXP, 0x1.fep127);
                 if (!(error <= 0.501)) {
                     fail_msg("%s: %s of %s at %g: %g instead of %g", kernel->name,
-                             functions[f].text, ry_dtype_name(dtype), ry_get_f64(dtype, x, i), got,
-                             truth);
+                             expr_functions[f].text, ry_dtype_name(dtype), ry_get_f64(dtype, x, i),
+                             got, truth);
                 }
             }
         }
@@ -468,25 +357,27 @@ static void unary_f64(void **state)
     enum { N = 20000 };
     static double x[N], y[N];
     for (int i = 0; i < N; i++) {
-        x[i] = i < (int)COUNT(specials) ? (double)specials[i]
-                                        : (double)bits_float((uint32_t)i * 214747u) * 1.000000001;
+        x[i] = i < (int)EXPR_SPECIALS
+                   ? (double)expr_specials[i]
+                   : (double)expr_float_of_bits((uint32_t)i * 214747u) * 1.000000001;
     }
-    for (size_t f = 0; f < COUNT(functions); f++) {
+    for (size_t f = 0; f < EXPR_FUNCTIONS; f++) {
         for (size_t k = 0; k < COUNT(kernel_names); k++) {
             const ry_kernel *kernel = kernel_of(k);
             if (!kernel) {
                 continue;
             }
-            map(kernel, functions[f].text, RY_f64, N, x, NULL, RY_f64, y);
+            map(kernel, expr_functions[f].text, RY_f64, N, x, NULL, RY_f64, y);
             for (int i = 0; i < N; i++) {
-                double truth = ry_expr_scalar_f64(functions[f].code, x[i], 0, 0);
+                double truth = ry_expr_scalar_f64(expr_functions[f].code, x[i], 0, 0);
                 /* what 1 + tanh cancels below 0 depends on whether a compiler joins the product and
                  * the sum before it */
-                const bool cancels = functions[f].code == RY_EXPR_gelu_tanh &&
+                const bool cancels = expr_functions[f].code == RY_EXPR_gelu_tanh &&
                                      fabs(y[i] - truth) <= 4 * DBL_EPSILON * fabs(x[i]);
-                if (!cancels && !(ulps(y[i], truth, DBL_MANT_DIG, DBL_MIN_EXP, DBL_MAX) <= 2)) {
+                if (!cancels &&
+                    !(expr_ulps(y[i], truth, DBL_MANT_DIG, DBL_MIN_EXP, DBL_MAX) <= 2)) {
                     fail_msg("%s: %s in f64 at %a: %a instead of %a", kernel->name,
-                             functions[f].text, x[i], y[i], truth);
+                             expr_functions[f].text, x[i], y[i], truth);
                 }
             }
         }

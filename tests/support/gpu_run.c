@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels of a GPU on copies of host memory, with guards around each. */
+#include "gpu_run.h"
+
+#include "device/cpu/cpu_device.h"
+#include "device/opencl/opencl_device.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { GUARD = 256, GUARD_BYTE = 0xA5, GARBAGE_BYTE = 0xC7, OPERANDS = 64 };
+
+static unsigned device_number(void)
+{
+    const char *number = getenv("RYND_TEST_OPENCL");
+    return number ? (unsigned)strtoul(number, NULL, 10) : 0;
+}
+
+bool gpu_run_possible(void)
+{
+    unsigned count = 0;
+    ry_error error;
+    return ry_opencl_device_count(&count, &error) == RYND_OK && count > device_number();
+}
+
+void gpu_run_skip(void)
+{
+    print_message("SKIPPED: there is no OpenCL device\n");
+    skip();
+}
+
+ry_device *gpu_run_device(void)
+{
+    static ry_device *device;
+    static rynd_machine machine;
+    ry_error error = {""};
+    if (!device) {
+        if (ry_opencl_device_create(&ry_system_allocator, device_number(), NULL, &device, &error) !=
+                RYND_OK ||
+            ry_opencl_machine(device_number(), &machine, &error) != RYND_OK) {
+            fail_msg("%s", error.text);
+        }
+        device->machine = &machine;
+    }
+    return device;
+}
+
+const ry_target *gpu_run_target(void)
+{
+    static ry_target target;
+    target = ry_target_of(gpu_run_device());
+    return &target;
+}
+
+/* What a kernel gets: a copy with guards. */
+typedef struct copy {
+    unsigned char *host;
+    size_t size;
+    ry_buffer *buffer;
+} copy;
+
+typedef struct runner {
+    ry_device *device;
+    ry_stream *stream;
+    copy copies[OPERANDS];
+    int count;
+} runner;
+
+/* The place of byte `at` of a copy of so many bytes, garbage where `memory` is NULL. */
+static rynd_status take(runner *r, const void *memory, size_t size, size_t at, ry_place *place,
+                        ry_error *error)
+{
+    copy *c = &r->copies[r->count++];
+    assert_true(r->count <= OPERANDS);
+    *c = (copy){.host = malloc(size + 2 * GUARD), .size = size};
+    assert_non_null(c->host);
+    memset(c->host, GUARD_BYTE, size + 2 * GUARD);
+    if (memory) {
+        memcpy(c->host + GUARD, memory, size);
+    } else {
+        memset(c->host + GUARD, GARBAGE_BYTE, size);
+    }
+    RY_TRY(r->device->table->buffer_create(r->device, size + 2 * GUARD, &c->buffer, error));
+    *place = (ry_place){c->buffer, GUARD + at};
+    return r->device->table->upload(r->stream, (ry_place){c->buffer, 0}, c->host, size + 2 * GUARD,
+                                    error);
+}
+
+static rynd_status take_operand(runner *r, const gpu_operand *operand, ry_place *place,
+                                ry_error *error)
+{
+    return operand->memory
+               ? take(r, operand->memory, operand->size,
+                      (size_t)((char *)operand->data - (char *)operand->memory), place, error)
+               : RYND_OK;
+}
+
+static rynd_status fetch(const runner *r, const copy *c, const char *kernel, ry_error *error)
+{
+    RY_TRY(r->device->table->download(r->stream, c->host, (ry_place){c->buffer, 0},
+                                      c->size + 2 * GUARD, error));
+    for (size_t i = 0; i < GUARD; i++) {
+        if (c->host[i] != GUARD_BYTE || c->host[GUARD + c->size + i] != GUARD_BYTE) {
+            fail_msg("%s wrote %zu bytes %s its memory", kernel,
+                     c->host[i] != GUARD_BYTE ? GUARD - i : i + 1,
+                     c->host[i] != GUARD_BYTE ? "in front of" : "behind");
+        }
+    }
+    return RYND_OK;
+}
+
+static rynd_status take_memory(runner *r, const ry_prepared *prepared, ry_bound *bound,
+                               ry_error *error)
+{
+    ry_place packed = {0}, workspace = {0}, fault = {0};
+    const size_t size = ry_prepared_workspace(prepared);
+    const ry_fault none = {0};
+    if (size) {
+        RY_TRY(take(r, NULL, size, 0, &workspace, error));
+    }
+    RY_TRY(take(r, &none, sizeof none, 0, &fault, error));
+    if (prepared->packs) {
+        packed = (ry_place){workspace.buffer, workspace.offset + ry_prepared_own_packed(prepared)};
+    }
+    ry_bound_set_memory(bound, packed, workspace, (ry_place){0});
+    ry_bound_set_fault(bound, fault);
+    return RYND_OK;
+}
+
+static rynd_status run(runner *r, const ry_query *query, const gpu_operand *in,
+                       const gpu_operand *out, ry_prepared *prepared, ry_arena *arena,
+                       ry_error *error)
+{
+    const ry_problem *problem = query->problem;
+    ry_bound bound;
+    RY_TRY(ry_prepared_initialise(prepared, r->device, query->target, arena, error));
+    RY_TRY(ry_bind(prepared, NULL, NULL, arena, &bound, error));
+    for (int i = 0; i < problem->inputs; i++) {
+        RY_TRY(take_operand(r, &in[i], &bound.arguments[i], error));
+    }
+    for (int o = 0; o < problem->outputs; o++) {
+        RY_TRY(take_operand(r, &out[o], &bound.arguments[problem->inputs + o], error));
+    }
+    RY_TRY(take_memory(r, prepared, &bound, error));
+    RY_TRY(ry_bound_launch(&bound, r->device, r->stream, error));
+    RY_TRY(r->device->table->synchronize(r->stream, error));
+    for (int i = 0; i < r->count; i++) {
+        RY_TRY(fetch(r, &r->copies[i], query->kernel->name, error));
+    }
+    int at = 0;
+    for (int i = 0; i < problem->inputs; i++) {
+        at += in[i].memory != NULL;
+    }
+    for (int o = 0; o < problem->outputs; o++) {
+        if (out[o].memory) {
+            memcpy(out[o].memory, r->copies[at++].host + GUARD, out[o].size);
+        }
+    }
+    return RYND_OK;
+}
+
+rynd_status gpu_run(const ry_query *query, const gpu_operand *in, const gpu_operand *out,
+                    ry_error *error)
+{
+    runner r = {.device = gpu_run_device()};
+    ry_prepared prepared;
+    ry_arena arena;
+    RY_TRY(ry_prepare(query, 0, &prepared, error));
+    RY_TRY(r.device->table->stream_create(r.device, &r.stream, error));
+    ry_arena_init(&arena, &ry_system_allocator);
+    const rynd_status status = run(&r, query, in, out, &prepared, &arena, error);
+    for (int i = 0; i < r.count; i++) {
+        r.device->table->buffer_destroy(r.device, r.copies[i].buffer);
+        free(r.copies[i].host);
+    }
+    ry_prepared_release(&prepared, r.device);
+    r.device->table->stream_destroy(r.device, r.stream);
+    ry_arena_free(&arena);
+    return status;
+}

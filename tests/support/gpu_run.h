@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs a GPU's kernel once on host memory, on the first device that has a driver; kernel_case.h
+ * does so with a case. */
+#ifndef GPU_RUN_H
+#define GPU_RUN_H
+
+#include "kernels/prepared.h"
+
+/* Is there a device? Where there is none a test calls gpu_run_skip, which says so and ends the
+ * test. RYND_TEST_OPENCL is the number of another device than the first. */
+bool gpu_run_possible(void);
+void gpu_run_skip(void);
+
+/* It is opened once, and stays. */
+ry_device *gpu_run_device(void);
+const ry_target *gpu_run_target(void);
+
+/* Host memory of an operand; `data` is element 0, which need not be the first. NULL: absent. */
+typedef struct gpu_operand {
+    void *memory;
+    size_t size;
+    void *data;
+} gpu_operand;
+
+/* Uploads all operands, outputs too, runs every phase, downloads the outputs. Workspace and packed
+ * memory begin as garbage; bytes around them and around every operand are watched (cmocka's
+ * failures). */
+rynd_status gpu_run(const ry_query *query, const gpu_operand *in, const gpu_operand *out,
+                    ry_error *error);
+
+#endif
