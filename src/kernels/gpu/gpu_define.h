@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lines that texts of GPUs are compiled with, of what problems have in common. */
+#ifndef RY_KERNELS_GPU_GPU_DEFINE_H
+#define RY_KERNELS_GPU_GPU_DEFINE_H
+
+#include "kernels/kernel.h"
+
+/* f32, f16 or bf16: what LOAD_ and STORE_ know. */
+bool ry_gpu_is_float(const ry_tensor *tensor);
+
+/* Elements from the first to behind the last: gaps, too. */
+int64_t ry_gpu_span(const ry_tensor *tensor);
+
+/* Can offsets of its tensors pass an int? */
+bool ry_gpu_is_wide(const ry_problem *problem);
+
+void ry_gpu_define(ry_text *text, const char *name, int64_t number);
+
+/* INDEX, of 64 bits where `wide`; TYPE_i and LOAD_i(p, at) of each input that is there, TYPE_Y and
+ * STORE(p, at, v) of output 0. */
+void ry_gpu_define_types(ry_text *text, const ry_problem *problem, bool wide);
+
+/* The function `activation`. */
+void ry_gpu_define_activation(ry_text *text, ry_activation activation, double a, double b);
+
+#endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The texts of this folder's *.cl, as the build embeds them. */
+#ifndef RY_KERNELS_GPU_GPU_TEXTS_H
+#define RY_KERNELS_GPU_GPU_TEXTS_H
+
+extern const char ry_gpu_text_norm[];
+extern const char ry_gpu_text_pool[];
+extern const char ry_gpu_text_softmax[];
+
+#endif
