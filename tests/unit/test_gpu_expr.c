@@ -196,6 +196,63 @@ static void unary_f32(void **state)
     free(y);
 }
 
+/* Every conversion from f32 of a sweep and what is near the ends of the types' ranges: one program
+ * with an output for each. */
+static void conversions(void **state)
+{
+    (void)state;
+    enum { N = 40000, TYPES = RY_DTYPES - 1, SATURATED = 8 };
+    static const ry_dtype saturated[SATURATED] = {RY_i8, RY_i16, RY_i32, RY_i64,
+                                                  RY_u8, RY_u16, RY_u32, RY_u64};
+    static float x[N];
+    static unsigned char y[TYPES + SATURATED][8 * N];
+    const ry_shape shape = {1, {N}};
+    ry_tensor in = ry_tensor_row_major(RY_f32, &shape, NULL), out[TYPES + SATURATED];
+    ry_problem problem = {
+        .op = RY_OP_expr, .inputs = 1, .outputs = TYPES + SATURATED, .in = &in, .out = out};
+    gpu_operand from = {x, sizeof x, x}, to[TYPES + SATURATED];
+    ry_error error = {""};
+    ry_arena arena;
+    const ry_query query = {gpu_kernel(), &problem, gpu_run_target(), NULL};
+    ry_arena_init(&arena, &ry_system_allocator);
+    ry_text text = {.arena = &arena};
+    for (int i = 0; i < N; i++) {
+        /* specials; halves near powers of two; all magnitudes */
+        const double edge = ldexp(1, i % 70) + (i / 70 % 9 - 4) * 0.5;
+        x[i] = i < EXPR_SPECIALS ? expr_specials[i]
+               : i < N / 2       ? (float)(i % 2 ? edge : -edge)
+                                 : expr_float_of_bits((uint32_t)i * 214747u);
+    }
+    for (int t = 0; t < TYPES + SATURATED; t++) {
+        const ry_dtype dtype = t < TYPES ? (ry_dtype)(t + 1) : saturated[t - TYPES];
+        out[t] = ry_tensor_row_major(dtype, &shape, NULL);
+        to[t] = (gpu_operand){y[t], ry_tensor_bytes(&out[t]), y[t]};
+        ry_text_add(&text, "%sy%d = %s(x0, %s)", t ? "; " : "", t, t < TYPES ? "cast" : "saturate",
+                    ry_dtype_name(dtype));
+    }
+    if (ry_expr_parse(text.at, NULL, 0, &arena, &problem.attrs.expr.program, &error) != RYND_OK ||
+        gpu_run(&query, &from, to, &error) != RYND_OK) {
+        fail_msg("%s: %s", text.at, error.text);
+    }
+    for (int t = 0; t < TYPES + SATURATED; t++) {
+        const ry_dtype dtype = (ry_dtype)out[t].dtype;
+        unsigned char wanted[8];
+        for (int i = 0; i < N; i++) {
+            if (ry_dtype_is_float(dtype)) {
+                ry_set_f64(dtype, wanted, 0, (double)x[i]);
+            } else {
+                ry_set_i64(dtype, wanted, 0, ry_expr_to_int(dtype, (double)x[i], t >= TYPES));
+            }
+            const double got = ry_get_f64(dtype, y[t], i), expected = ry_get_f64(dtype, wanted, 0);
+            if (!ry_expr_same_number(got, expected)) {
+                fail_msg("%s %a to %s: %a instead of %a", t < TYPES ? "cast" : "saturate",
+                         (double)x[i], ry_dtype_name(dtype), got, expected);
+            }
+        }
+    }
+    ry_arena_free(&arena);
+}
+
 static void binary_f32(void **state)
 {
     (void)state;
@@ -392,9 +449,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pointwise),        cmocka_unit_test(reductions),
         cmocka_unit_test(large_reductions), cmocka_unit_test(casts),
-        cmocka_unit_test(unary_f32),        cmocka_unit_test(binary_f32),
-        cmocka_unit_test(sum_accuracy),     cmocka_unit_test(shapes),
-        cmocka_unit_test(activations),
+        cmocka_unit_test(unary_f32),        cmocka_unit_test(conversions),
+        cmocka_unit_test(binary_f32),       cmocka_unit_test(sum_accuracy),
+        cmocka_unit_test(shapes),           cmocka_unit_test(activations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

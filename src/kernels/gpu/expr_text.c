@@ -540,16 +540,18 @@ static const char *const f64_names[] = {"exp",  "log",  "log1p", "expm1", "asin"
 
 void ry_gpu_expr_functions(const ry_gpu_expr *expr, ry_text *text)
 {
-    bool used[RY_DTYPES] = {false};
+    bool used[RY_DTYPES] = {false}, elementary = false;
     for (int i = 0; i < expr->program->count; i++) {
+        const ry_expr_code code = expr->program->code[i].code;
+        elementary = elementary || (code >= RY_EXPR_exp && code <= RY_EXPR_gelu_tanh);
         /* numbers are written in the type of their use */
-        used[expr->types[i]] |= expr->program->code[i].code != RY_EXPR_constant;
+        used[expr->types[i]] |= code != RY_EXPR_constant;
     }
     for (size_t i = 0; i < sizeof f64_names / sizeof *f64_names && used[RY_f64]; i++) {
         ry_text_add(text, "%s#define f64_%s(a) %s(a)\n", i ? "" : "#define USES_f64\n",
                     f64_names[i], f64_names[i]);
     }
-    ry_text_add(text, "%s", ry_gpu_text_functions);
+    ry_text_add(text, "%s%s", elementary ? "#define USES_ELEMENTARY\n" : "", ry_gpu_text_functions);
     for (int t = 1; t < RY_DTYPES; t++) {
         const ry_dtype_kind kind = ry_dtype_get_kind((ry_dtype)t);
         if (used[t] && (kind == RY_KIND_SIGNED || kind == RY_KIND_UNSIGNED)) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The expression language's functions on a GPU, for programs and for activations behind sums
- * (expr_text.h): names begin with the type (f32_erf, i8_mod). USES_f64: doubles are there, too.
+ * (expr_text.h): names begin with the type (f32_erf, i8_mod). USES_ELEMENTARY: those from exp on
+ * are there; USES_f64: doubles are.
  *
  * In f32 they are those of kernels/cpu/simd/vector_math.h and vector_activations.h, which say where
  * polynomials come from and how wrong they are; sin, cos, tan and pow are the device's. */
@@ -124,7 +125,9 @@ FLOAT_FUNCTIONS(float, f32)
         return N##_multiplied(a, b);       \
     }
 
-/* ---- f32 ---- */
+/* ---- f32, where elementary functions are used ---- */
+
+#ifdef USES_ELEMENTARY
 
 /* Adding and subtracting these rounds to the nearest integer, which is then in the low bits of the
  * sum. */
@@ -585,6 +588,8 @@ FUNCTION float f32_gelu_tanh(float x)
     const float shifted = bounded + rounder, f = bounded - (shifted - rounder);
     return f32_gate(x, f32_exp2_kernel(t < -254.0f ? 0.0f : f + t_low), (int)f32_bits(shifted));
 }
+
+#endif
 
 /* ---- f64: the device's functions, and what is made of them ---- */
 

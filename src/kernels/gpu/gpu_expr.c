@@ -25,7 +25,7 @@ enum {
 };
 
 enum { KNOB_group, KNOBS };
-static const ry_knob knobs[KNOBS] = {[KNOB_group] = {.name = "group", .main = true}};
+static const ry_knob knobs[KNOBS] = {[KNOB_group] = {.name = "group"}};
 
 typedef struct plan {
     ry_gpu_space space;
