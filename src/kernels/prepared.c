@@ -9,6 +9,11 @@
 
 enum { MEMORY_ARGUMENTS = 4 }; /* packed, workspace, scratch, fault */
 
+static int argument_count(const ry_prepared *prepared)
+{
+    return prepared->problem->inputs + prepared->problem->outputs + MEMORY_ARGUMENTS;
+}
+
 /* What runs a kernel: a CPU's functions, or what was compiled. */
 static ry_program run_program(const ry_prepared *prepared)
 {
@@ -84,20 +89,22 @@ rynd_status ry_prepared_pack(const ry_prepared *prepared, ry_device *device, ry_
                              const void *const *constants, ry_place packed, ry_arena *scratch,
                              ry_error *error)
 {
-    const int inputs = prepared->problem->inputs;
-    ry_place *places = RY_TAKE(scratch, ry_place, inputs + 1);
-    void **resolved = RY_TAKE(scratch, void *, inputs + 1);
+    const int inputs = prepared->problem->inputs,
+              at = inputs + (prepared->kernel->gpu ? prepared->problem->outputs : 0);
+    const int count = prepared->kernel->gpu ? argument_count(prepared) : inputs + 1;
+    ry_place *places = RY_TAKE(scratch, ry_place, count);
+    void **resolved = RY_TAKE(scratch, void *, count);
     if (!places || !resolved) {
         return ry_fail_memory(error);
     }
-    places[inputs] = packed;
+    places[at] = packed;
     const ry_kernel_call call = {.prepared = prepared};
     const ry_launch launch = {.call = &call,
                               .program = pack_program(prepared),
                               .phases = 1,
                               .tasks = &prepared->pack_tasks,
                               .group = &prepared->pack_group,
-                              .argument_count = inputs + 1,
+                              .argument_count = count,
                               .arguments = places,
                               .resolved = resolved};
     rynd_status status = wrap_constants(prepared, device, constants, places, error);
@@ -111,11 +118,6 @@ rynd_status ry_prepared_pack(const ry_prepared *prepared, ry_device *device, ry_
         device->table->buffer_destroy(device, places[i].buffer);
     }
     return status;
-}
-
-static int argument_count(const ry_prepared *prepared)
-{
-    return prepared->problem->inputs + prepared->problem->outputs + MEMORY_ARGUMENTS;
 }
 
 static void set_launch(ry_bound *bound, const double *seconds, void **resolved)
@@ -154,7 +156,12 @@ rynd_status ry_bind(const ry_prepared *prepared, const double *seconds,
 void ry_bound_set_memory(ry_bound *bound, ry_place packed, ry_place workspace, ry_place scratch)
 {
     ry_place *memory = bound->arguments + bound->launch.argument_count - MEMORY_ARGUMENTS;
-    memory[0] = packed;
+    const ry_prepared *prepared = bound->call.prepared;
+    /* a CPU's kernels find it there themselves */
+    memory[0] =
+        prepared->packs && prepared->kernel->gpu
+            ? (ry_place){workspace.buffer, workspace.offset + ry_prepared_own_packed(prepared)}
+            : packed;
     memory[1] = workspace;
     memory[2] = scratch;
 }

@@ -344,7 +344,7 @@ bool accuracy_is_measured(const ry_kernel *kernel)
 {
     const bool sums =
         kernel->op == RY_OP_conv || kernel->op == RY_OP_convt || kernel->op == RY_OP_matmul;
-    return sums && kernel_case_machine_has(kernel->isa) &&
+    return sums && kernel->device == RY_DEVICE_cpu && kernel_case_machine_has(kernel->isa) &&
            (strstr(kernel->name, "_f32_") || strstr(kernel->name, "_bf16_"));
 }
 

@@ -25,6 +25,11 @@ uint32_t case_random(uint32_t below)
     return (uint32_t)((uint64_t)(random_state >> 8) * below >> 24);
 }
 
+int64_t case_between(int64_t low, int64_t high)
+{
+    return low + (int64_t)case_random((uint32_t)(high - low + 1));
+}
+
 ry_tensor case_tensor(ry_dtype dtype, int rank, const int64_t *dim, case_layout layout)
 {
     const ry_shape shape = ry_shape_of(rank, dim);
@@ -382,6 +387,23 @@ void case_check(product_case *c, const ry_kernel *kernel, const ry_kernel *refer
     truths_end(&t);
 }
 
+void case_forget(product_case *c)
+{
+    memset(c->data[CASE_INPUTS], PATTERN, span(&c->out[0]));
+}
+
+void case_compare(product_case *c, const ry_kernel *kernel, const ry_kernel *reference)
+{
+    truths t = {.reference = reference};
+    compare(c, kernel, &t);
+    truths_end(&t);
+}
+
+size_t case_bytes(const product_case *c, int i)
+{
+    return span(i < CASE_INPUTS ? &c->in[i] : &c->out[0]);
+}
+
 /* AMX in plain C takes half the time of all kernels together; test_amx_random runs it in every
  * order. */
 static bool is_emulated(const ry_kernel *kernel)
@@ -400,9 +422,9 @@ int case_check_some(product_case *c, const char *reference, const char *name)
         c->problem.accuracy > RY_ACCURACY_near32 ? c->problem.accuracy : RY_ACCURACY_near32;
     for (size_t i = 0; i < every_kernel_count(); i++) {
         const ry_kernel *kernel = every_kernel(i);
-        if (kernel->op == c->problem.op && kernel != t.reference && kernel->accuracy <= loosest &&
-            kernel->isa <= cpu.isa && (!name || strstr(kernel->name, name)) &&
-            kernel->applicable(&c->problem)) {
+        if (kernel->device == RY_DEVICE_cpu && kernel->op == c->problem.op &&
+            kernel != t.reference && kernel->accuracy <= loosest && kernel->isa <= cpu.isa &&
+            (!name || strstr(kernel->name, name)) && kernel->applicable(&c->problem)) {
             check_kernel(c, kernel, &t, is_emulated(kernel) ? 1 : ORDERS);
             checked++;
         }

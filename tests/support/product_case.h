@@ -29,6 +29,7 @@ typedef enum case_layout {
 } case_layout;
 
 uint32_t case_random(uint32_t below);
+int64_t case_between(int64_t low, int64_t high); /* both may come */
 
 /* A description of a tensor in a layout; strided: gaps everywhere. */
 ry_tensor case_tensor(ry_dtype dtype, int rank, const int64_t *dim, case_layout layout);
@@ -42,9 +43,16 @@ void case_free(product_case *c);
  * reference of operands rounded to bfloat16. */
 void case_check(product_case *c, const ry_kernel *kernel, const ry_kernel *reference);
 
-/* case_check for every kernel of the problem's operator that this machine can run and that applies,
- * but the reference and those less accurate than near32 (or than the problem asks, where that is
- * looser); returns how many did. Those that emulate AMX run in one order. */
+/* The two halves of it, for kernels that something else runs: forgets the output, and compares
+ * what was written since. */
+void case_forget(product_case *c);
+void case_compare(product_case *c, const ry_kernel *kernel, const ry_kernel *reference);
+/* Bytes of input i (CASE_INPUTS: of the output), gaps included. */
+size_t case_bytes(const product_case *c, int i);
+
+/* case_check for every CPU kernel of the problem's operator that this machine can run and that
+ * applies, but the reference and those less accurate than near32 (or than the problem asks, where
+ * that is looser); returns how many did. Those that emulate AMX run in one order. */
 int case_check_all(product_case *c, const char *reference);
 /* The same of those kernels whose names have `name` in them (NULL: all). */
 int case_check_some(product_case *c, const char *reference, const char *name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution kernels against the reference on random odd shapes: any rank, stride, dilation,
  * groups, padding, layout, type, epilogue. */
-#include "product_case.h"
+#include "random_conv.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,130 +9,12 @@
 
 #include <cmocka.h>
 
-static int64_t between(int64_t low, int64_t high)
-{
-    return low + (int64_t)case_random((uint32_t)(high - low + 1));
-}
-
-static void list_add(ry_ints *list, int64_t x)
-{
-    list->at[list->count++] = x;
-}
-
-typedef struct limits {
-    int64_t channels, size, kernel;
-    int64_t stride; /* at most; 0: up to 4, and 1 more often */
-    ry_dtype dtype;
-    bool transposed, plain; /* plain: one layout, no epilogue beyond a bias */
-    bool phases;            /* each phase has a bias of its own */
-    bool pointwise;         /* one tap without padding, both tensors dense */
-} limits;
-
-static const int64_t primes[] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 31, 37, 61, 67};
-
-/* Output size of one dimension, 0 where nothing fits. */
-static int64_t out_size(bool transposed, int64_t in, int64_t k, int64_t stride, int64_t dilation,
-                        int64_t before, int64_t after, int64_t more)
-{
-    const int64_t reach = dilation * (k - 1) + 1;
-    if (transposed) {
-        const int64_t out = (in - 1) * stride - before - after + reach + more;
-        return out > 0 ? out : 0;
-    }
-    return in + before + after < reach ? 0 : (in + before + after - reach) / stride + 1;
-}
-
-static bool make_case(product_case *c, const limits *l)
-{
-    *c = (product_case){.problem = {.accuracy = RY_ACCURACY_bf16,
-                                    .op = l->transposed ? RY_OP_convt : RY_OP_conv,
-                                    .inputs = 4}};
-    c->problem.attrs = ry_attrs_default(c->problem.op);
-    ry_conv_attrs *conv = &c->problem.attrs.conv;
-    ry_convt_attrs *convt = &c->problem.attrs.convt;
-    const int space = (int)between(1, 3);
-    const int64_t size = space == 3 ? (l->size + 2) / 3 : l->size,
-                  kernel = space == 3 && l->kernel > 3 ? 3 : l->kernel;
-    const int64_t groups = between(0, 3) ? 1 : between(1, 4),
-                  batch = between(0, 2) ? 1 : between(1, 4);
-    const int64_t most = l->channels / groups > 0 ? l->channels / groups : 1;
-    int64_t in = between(1, most), out = between(1, most);
-    if (between(0, 4) == 0 && primes[12] <= most) {
-        in = primes[case_random(13)];
-        out = primes[case_random(13)];
-    }
-    int64_t x_dim[5] = {batch, in * groups}, w_dim[5] = {out * groups, in},
-            y_dim[5] = {batch, out * groups};
-    if (l->transposed) {
-        w_dim[0] = in * groups;
-        w_dim[1] = out;
-    }
-    ry_ints *stride = l->transposed ? &convt->stride : &conv->stride,
-            *dilation = l->transposed ? &convt->dilation : &conv->dilation;
-    ry_ints *pads = l->transposed ? &convt->pads : &conv->pads;
-    int64_t after[3];
-    const bool plain_window = between(0, 2) == 0;
-    for (int i = 0; i < space; i++) {
-        const int64_t k = between(1, kernel);
-        x_dim[i + 2] = between(1, size);
-        w_dim[i + 2] = k;
-        list_add(stride, l->stride                                       ? between(1, l->stride)
-                         : plain_window || l->pointwise || between(0, 1) ? 1
-                                                                         : between(1, 4));
-        list_add(dilation, plain_window || between(0, 1) ? 1 : between(1, 3));
-        list_add(pads, l->pointwise || between(0, 1) ? k / 2 : between(0, k + 1));
-        after[i] = between(0, 1) ? pads->at[i] : between(0, k + 1);
-        const int64_t more = l->transposed && stride->at[i] > 1 ? between(0, stride->at[i] - 1) : 0;
-        if (l->transposed) {
-            list_add(&convt->output_padding, more);
-        }
-        y_dim[i + 2] = out_size(l->transposed, x_dim[i + 2], k, stride->at[i], dilation->at[i],
-                                pads->at[i], after[i], more);
-        if (y_dim[i + 2] == 0) {
-            return false;
-        }
-    }
-    for (int i = 0; i < space; i++) {
-        list_add(pads, after[i]);
-    }
-    *(l->transposed ? &convt->groups : &conv->groups) = groups;
-    const bool is_float = ry_dtype_is_float(l->dtype);
-    const int64_t layouts = l->pointwise ? CASE_STRIDED : CASE_LAYOUTS;
-    const case_layout x_layout = (case_layout)between(0, layouts - 1),
-                      y_layout = (case_layout)between(0, layouts - 1);
-    c->in[0] = case_tensor(l->dtype, space + 2, x_dim, l->plain ? CASE_ROW_MAJOR : x_layout);
-    c->in[1] =
-        case_tensor(l->dtype, space + 2, w_dim, between(0, 3) ? CASE_ROW_MAJOR : CASE_STRIDED);
-    c->out[0] = case_tensor(l->dtype, space + 2, y_dim,
-                            l->plain        ? CASE_ROW_MAJOR
-                            : between(0, 1) ? x_layout
-                                            : y_layout);
-    if (between(0, 1)) {
-        const int64_t bias[4] = {y_dim[1], stride->at[0], stride->at[1], stride->at[2]};
-        c->in[2] = case_tensor(l->dtype, l->phases ? 1 + space : 1, bias,
-                               between(0, 3) ? CASE_ROW_MAJOR : CASE_STRIDED);
-    }
-    if (is_float && !l->plain) {
-        if (between(0, 2) == 0) {
-            c->in[3] = between(0, 1) ? c->out[0]
-                                     : case_tensor(between(0, 1) ? RY_f32 : l->dtype, space + 2,
-                                                   y_dim, y_layout);
-        }
-        *(l->transposed ? &convt->activation : &conv->activation) =
-            (ry_activation)(between(0, 1) ? 0 : between(0, RY_activation_count - 1));
-        *(l->transposed ? &convt->act_alpha : &conv->act_alpha) = 0.25;
-        *(l->transposed ? &convt->act_beta : &conv->act_beta) = 0.5;
-    }
-    c->terms = (double)(in * w_dim[2] * (space > 1 ? w_dim[3] : 1) * (space > 2 ? w_dim[4] : 1));
-    return true;
-}
-
-static void check_many(int count, limits l)
+static void check_many(int count, conv_limits l)
 {
     int checked = 0;
     for (int i = 0; i < count; i++) {
         product_case c;
-        if (make_case(&c, &l)) {
+        if (random_conv(&c, &l)) {
             case_fill(&c);
             checked += case_check_all(&c, l.transposed ? "convt_ref" : "conv_ref");
             case_free(&c);
@@ -144,26 +26,26 @@ static void check_many(int count, limits l)
 static void test_small(void **state)
 {
     (void)state;
-    check_many(300, (limits){.channels = 9, .size = 12, .kernel = 5, .dtype = RY_f32});
+    check_many(300, (conv_limits){.channels = 9, .size = 12, .kernel = 5, .dtype = RY_f32});
 }
 
 static void test_channels(void **state)
 {
     (void)state;
-    check_many(60, (limits){.channels = 70, .size = 12, .kernel = 3, .dtype = RY_f32});
+    check_many(60, (conv_limits){.channels = 70, .size = 12, .kernel = 3, .dtype = RY_f32});
 }
 
 static void test_large_images(void **state)
 {
     (void)state;
-    check_many(60, (limits){.channels = 5, .size = 40, .kernel = 11, .dtype = RY_f32});
+    check_many(60, (conv_limits){.channels = 5, .size = 40, .kernel = 11, .dtype = RY_f32});
 }
 
 static void test_plain(void **state)
 {
     (void)state;
-    check_many(60,
-               (limits){.channels = 33, .size = 24, .kernel = 3, .dtype = RY_f32, .plain = true});
+    check_many(
+        60, (conv_limits){.channels = 33, .size = 24, .kernel = 3, .dtype = RY_f32, .plain = true});
 }
 
 /* Products of x itself, of every tile: few pixels and many, few channels and many, images apart and
@@ -172,13 +54,17 @@ static void test_pointwise(void **state)
 {
     (void)state;
     check_many(
-        150, (limits){.channels = 70, .size = 9, .kernel = 1, .dtype = RY_f32, .pointwise = true});
+        150,
+        (conv_limits){.channels = 70, .size = 9, .kernel = 1, .dtype = RY_f32, .pointwise = true});
     check_many(
-        40, (limits){.channels = 450, .size = 6, .kernel = 1, .dtype = RY_f32, .pointwise = true});
+        40,
+        (conv_limits){.channels = 450, .size = 6, .kernel = 1, .dtype = RY_f32, .pointwise = true});
     check_many(
-        60, (limits){.channels = 30, .size = 40, .kernel = 1, .dtype = RY_f32, .pointwise = true});
+        60,
+        (conv_limits){.channels = 30, .size = 40, .kernel = 1, .dtype = RY_f32, .pointwise = true});
     check_many(
-        60, (limits){.channels = 40, .size = 12, .kernel = 1, .dtype = RY_i32, .pointwise = true});
+        60,
+        (conv_limits){.channels = 40, .size = 12, .kernel = 1, .dtype = RY_i32, .pointwise = true});
 }
 
 /* Strides that permutations bridge, and larger ones; rows of a few outputs, and of more than a
@@ -186,68 +72,75 @@ static void test_pointwise(void **state)
 static void test_strided(void **state)
 {
     (void)state;
-    check_many(100,
-               (limits){.channels = 70, .size = 17, .kernel = 3, .dtype = RY_f32, .stride = 5});
-    check_many(60, (limits){.channels = 9, .size = 90, .kernel = 4, .dtype = RY_f32, .stride = 4});
-    check_many(40,
-               (limits){.channels = 9, .size = 150, .kernel = 11, .dtype = RY_f32, .stride = 18});
-    check_many(40, (limits){.channels = 40, .size = 60, .kernel = 1, .dtype = RY_f32, .stride = 4});
-    check_many(40, (limits){.channels = 20, .size = 60, .kernel = 3, .dtype = RY_f16, .stride = 6});
-    check_many(40,
-               (limits){.channels = 20, .size = 60, .kernel = 3, .dtype = RY_bf16, .stride = 6});
-    check_many(30, (limits){.channels = 20, .size = 60, .kernel = 3, .dtype = RY_i32, .stride = 6});
+    check_many(
+        100, (conv_limits){.channels = 70, .size = 17, .kernel = 3, .dtype = RY_f32, .stride = 5});
+    check_many(60,
+               (conv_limits){.channels = 9, .size = 90, .kernel = 4, .dtype = RY_f32, .stride = 4});
+    check_many(
+        40, (conv_limits){.channels = 9, .size = 150, .kernel = 11, .dtype = RY_f32, .stride = 18});
+    check_many(
+        40, (conv_limits){.channels = 40, .size = 60, .kernel = 1, .dtype = RY_f32, .stride = 4});
+    check_many(
+        40, (conv_limits){.channels = 20, .size = 60, .kernel = 3, .dtype = RY_f16, .stride = 6});
+    check_many(
+        40, (conv_limits){.channels = 20, .size = 60, .kernel = 3, .dtype = RY_bf16, .stride = 6});
+    check_many(
+        30, (conv_limits){.channels = 20, .size = 60, .kernel = 3, .dtype = RY_i32, .stride = 6});
 }
 
 static void test_transposed(void **state)
 {
     (void)state;
     check_many(
-        200, (limits){.channels = 12, .size = 9, .kernel = 5, .dtype = RY_f32, .transposed = true});
+        200,
+        (conv_limits){.channels = 12, .size = 9, .kernel = 5, .dtype = RY_f32, .transposed = true});
 }
 
 static void test_biases_of_phases(void **state)
 {
     (void)state;
-    check_many(150, (limits){.channels = 40,
-                             .size = 12,
-                             .kernel = 7,
-                             .dtype = RY_f32,
-                             .transposed = true,
-                             .phases = true});
-    check_many(30, (limits){.channels = 12,
-                            .size = 9,
-                            .kernel = 5,
-                            .dtype = RY_f16,
-                            .transposed = true,
-                            .phases = true});
-    check_many(30, (limits){.channels = 12,
-                            .size = 9,
-                            .kernel = 5,
-                            .dtype = RY_i32,
-                            .transposed = true,
-                            .phases = true});
+    check_many(150, (conv_limits){.channels = 40,
+                                  .size = 12,
+                                  .kernel = 7,
+                                  .dtype = RY_f32,
+                                  .transposed = true,
+                                  .phases = true});
+    check_many(30, (conv_limits){.channels = 12,
+                                 .size = 9,
+                                 .kernel = 5,
+                                 .dtype = RY_f16,
+                                 .transposed = true,
+                                 .phases = true});
+    check_many(30, (conv_limits){.channels = 12,
+                                 .size = 9,
+                                 .kernel = 5,
+                                 .dtype = RY_i32,
+                                 .transposed = true,
+                                 .phases = true});
 }
 
 static void test_f16(void **state)
 {
     (void)state;
-    check_many(100, (limits){.channels = 20, .size = 12, .kernel = 5, .dtype = RY_f16});
+    check_many(100, (conv_limits){.channels = 20, .size = 12, .kernel = 5, .dtype = RY_f16});
 }
 
 static void test_bf16(void **state)
 {
     (void)state;
-    check_many(100, (limits){.channels = 20, .size = 12, .kernel = 5, .dtype = RY_bf16});
-    check_many(
-        30, (limits){.channels = 12, .size = 9, .kernel = 4, .dtype = RY_bf16, .transposed = true});
+    check_many(100, (conv_limits){.channels = 20, .size = 12, .kernel = 5, .dtype = RY_bf16});
+    check_many(30,
+               (conv_limits){
+                   .channels = 12, .size = 9, .kernel = 4, .dtype = RY_bf16, .transposed = true});
 }
 
 static void test_i32(void **state)
 {
     (void)state;
-    check_many(100, (limits){.channels = 20, .size = 12, .kernel = 5, .dtype = RY_i32});
+    check_many(100, (conv_limits){.channels = 20, .size = 12, .kernel = 5, .dtype = RY_i32});
     check_many(
-        30, (limits){.channels = 12, .size = 9, .kernel = 4, .dtype = RY_i32, .transposed = true});
+        30,
+        (conv_limits){.channels = 12, .size = 9, .kernel = 4, .dtype = RY_i32, .transposed = true});
 }
 
 /* Rows of x that meet in one set of the first-level cache. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes numbers, types and activations for texts of GPUs. */
+/* Writes numbers and types for texts of GPUs. */
 #include "kernels/gpu/gpu_define.h"
 
 bool ry_gpu_is_float(const ry_tensor *tensor)
@@ -51,31 +51,4 @@ void ry_gpu_define_types(ry_text *text, const ry_problem *problem, bool wide)
     const ry_tensor *y = &problem->out[0];
     ry_text_add(text, "#define TYPE_Y %s\n#define STORE(p, at, v) STORE_%s(p, at, v)\n", type_of(y),
                 ry_dtype_name((ry_dtype)y->dtype));
-}
-
-/* In the order of activations.inc. Where x is NaN the bounds keep it. */
-static const char *const activations[] = {
-    [RY_activation_none] = "x",
-    [RY_activation_relu] = "x < 0.0f ? 0.0f : x",
-    [RY_activation_leaky_relu] = "x < 0.0f ? x * A : x",
-    [RY_activation_clip] = "at_most(at_least(x, A), B)",
-    [RY_activation_sigmoid] = "1.0f / (1.0f + exp(-x))",
-    [RY_activation_tanh] = "tanh(x)",
-    [RY_activation_silu] = "x / (1.0f + exp(-x))",
-    [RY_activation_hard_sigmoid] = "at_most(at_least(x * A + B, 0.0f), 1.0f)",
-    [RY_activation_hard_swish] = "x * at_most(at_least(x * A + B, 0.0f), 1.0f)",
-    [RY_activation_gelu] = "0.5f * x * (1.0f + erf(x * 0.70710678118654752f))",
-    [RY_activation_gelu_tanh] =
-        "0.5f * x * (1.0f + tanh(0.79788456080286536f * (x + 0.044715f * x * x * x)))",
-    [RY_activation_mish] = "x * tanh(x > 30.0f ? x : log1p(exp(x)))",
-};
-
-void ry_gpu_define_activation(ry_text *text, ry_activation activation, double a, double b)
-{
-    ry_text_add(text,
-                "#define A ((float)%.17g)\n#define B ((float)%.17g)\n"
-                "FUNCTION float at_least(float x, float low) { return x < low ? low : x; }\n"
-                "FUNCTION float at_most(float x, float high) { return x > high ? high : x; }\n"
-                "FUNCTION float activation(float x) { return %s; }\n#undef A\n#undef B\n",
-                a, b, activations[activation]);
 }

@@ -20,7 +20,4 @@ void ry_gpu_define(ry_text *text, const char *name, int64_t number);
  * STORE(p, at, v) of output 0. */
 void ry_gpu_define_types(ry_text *text, const ry_problem *problem, bool wide);
 
-/* The function `activation`. */
-void ry_gpu_define_activation(ry_text *text, ry_activation activation, double a, double b);
-
 #endif

@@ -3,6 +3,9 @@
 #ifndef RY_KERNELS_GPU_GPU_TEXTS_H
 #define RY_KERNELS_GPU_GPU_TEXTS_H
 
+extern const char ry_gpu_text_depthwise[];
+extern const char ry_gpu_text_gemv[];
+extern const char ry_gpu_text_igemm[];
 extern const char ry_gpu_text_norm[];
 extern const char ry_gpu_text_pool[];
 extern const char ry_gpu_text_softmax[];

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions whose groups have few input channels (depthwise.cl). */
+#include "base/integer.h"
+#include "kernels/common/work.h"
+#include "kernels/form.h"
+#include "kernels/gpu/gpu_define.h"
+#include "kernels/gpu/gpu_kernel.h"
+#include "kernels/gpu/gpu_texts.h"
+#include "kernels/gpu/gpu_window.h"
+#include "machine/machine.h"
+
+#include <math.h>
+
+enum { ITEMS = 128, MOST_CHANNELS = 4, MOST_ROWS = 4, MOST_REACH = 16 };
+
+enum { KNOB_ROWS, KNOBS };
+static const ry_knob knobs[KNOBS] = {{"rows", NULL, true}};
+
+/* Where a product with its sum counts 2: loading an element of x with its test, a weight, and
+ * beginning and ending an output. */
+static const double load_operations = 8, weight_operations = 4, output_operations = 60;
+
+static bool applicable(const ry_problem *problem)
+{
+    return ry_gpu_window_takes(problem) && ry_gpu_window_of(problem).channels <= MOST_CHANNELS;
+}
+
+/* Elements of a column of x that so many outputs read. */
+static int64_t reach_of(const ry_gpu_axis *axis, int64_t rows)
+{
+    return (rows - 1) * axis->stride + (axis->taps - 1) * axis->step + 1;
+}
+
+/* Outputs that are below each other share what they read where they overlap. */
+static bool shares(const ry_gpu_window *w, int64_t rows)
+{
+    const ry_gpu_axis *axis = &w->axis[1];
+    return rows == 1 || (axis->spread == 1 && axis->step == 1 && axis->stride < axis->taps &&
+                         axis->out > rows / 2 && reach_of(axis, rows) <= MOST_REACH);
+}
+
+static void values(const ry_query *query, int knob, ry_knob_values *values)
+{
+    const ry_gpu_window w = ry_gpu_window_of(query->problem);
+    (void)knob;
+    for (int64_t rows = 1; rows <= MOST_ROWS; rows *= 2) {
+        if (shares(&w, rows)) {
+            ry_knob_values_add(values, rows);
+        }
+    }
+}
+
+static int64_t items_of(const ry_gpu_window *w, int64_t rows)
+{
+    return w->images * w->groups * w->rows * w->axis[0].out * ry_ceil_div(w->axis[1].out, rows) *
+           w->axis[2].out;
+}
+
+static double work_of(const ry_gpu_window *w, int64_t rows)
+{
+    const double column = (double)w->axis[1].taps, columns = (double)w->terms / column;
+    const double loads = rows == 1 ? column : (double)reach_of(&w->axis[1], rows);
+    return (double)ry_round_up(items_of(w, rows), ITEMS) *
+           (columns *
+                (loads * load_operations + column * weight_operations + 2 * column * (double)rows) +
+            output_operations * (double)rows);
+}
+
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+{
+    const ry_gpu_window w = ry_gpu_window_of(query->problem);
+    const unsigned cores = (unsigned)ry_max(query->target->machine->cores, 1);
+    double least = INFINITY;
+    for (int64_t rows = 1; rows <= MOST_ROWS; rows *= 2) {
+        const ry_work work = {work_of(&w, rows), 0};
+        const size_t tasks = (size_t)ry_ceil_div(items_of(&w, rows), ITEMS);
+        const double spread = ry_spread_work(&work, tasks, cores, 0);
+        if (shares(&w, rows) && ry_form_allows(query, KNOB_ROWS, rows) && spread < least) {
+            least = spread;
+            prepared->form.value[KNOB_ROWS] = rows;
+            prepared->tasks[0] = tasks;
+            prepared->work[0] = work;
+        }
+    }
+    if (least == INFINITY || prepared->tasks[0] > (size_t)INT32_MAX) {
+        return ry_form_fail(query, error);
+    }
+    const int64_t packed = w.groups * w.rows * w.channels * w.window;
+    prepared->phases = 1;
+    prepared->group[0] = ITEMS;
+    prepared->packed = (size_t)packed * sizeof(float);
+    prepared->pack_tasks = (size_t)ry_ceil_div(packed, ITEMS);
+    prepared->pack_group = ITEMS;
+    return RYND_OK;
+}
+
+static void define(const ry_query *query, const ry_prepared *prepared, ry_text *text)
+{
+    enum { UNROLLED = 128 };
+    const ry_gpu_window w = ry_gpu_window_of(query->problem);
+    ry_gpu_window_define(query->problem, text);
+    ry_gpu_define(text, "PACK_ITEMS", ITEMS);
+    ry_gpu_define(text, "GROUP_ITEMS", ITEMS);
+    ry_gpu_define(text, "OUTPUT_ROWS", prepared->form.value[KNOB_ROWS]);
+    ry_gpu_define(text, "Y_ALONG_M", w.y_along_channels);
+    ry_text_add(text, "#define UNROLL_WINDOW %s\n",
+                w.phases == 1 && w.axis[1].taps * w.axis[2].taps <= UNROLLED ? "UNROLL" : "");
+}
+
+static const char *const entries[] = {"pack", "run"};
+static const ry_gpu_kernel depthwise = {ry_gpu_text_depthwise, entries, 2, define};
+
+#define ROW(symbol, operator)                                                     \
+    RY_GPU_KERNEL(symbol, operator, strict, .knobs = knobs, .knob_count = KNOBS,  \
+                  .applicable = applicable, .values = values, .prepare = prepare, \
+                  .gpu = &depthwise, .packed_inputs = 1u << 1)
+
+ROW(conv_fwd_f32_depthwise_gpu, conv);
+ROW(convt_fwd_f32_depthwise_gpu, convt);

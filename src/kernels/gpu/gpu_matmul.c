@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Matrix products by tiles (igemm.cl), and of few rows or columns (gemv.cl). */
+#include "base/integer.h"
+#include "kernels/common/work.h"
+#include "kernels/form.h"
+#include "kernels/gpu/gpu_define.h"
+#include "kernels/gpu/gpu_kernel.h"
+#include "kernels/gpu/gpu_matrix.h"
+#include "kernels/gpu/gpu_texts.h"
+#include "kernels/gpu/gpu_tile.h"
+#include "machine/machine.h"
+
+#include <math.h>
+
+enum { ITEMS = 256, MOST_FEW = 8, LEAST_LANES = 8, MOST_LANES = 64 };
+
+/* To find an element; of a matrix-vector product where a product with its sum counts 2: to load one
+ * of the large matrix, of the small one, and to end an output. */
+static const double offset_operations = 4, many_operations = 8, few_operations = 4,
+                    output_operations = 60;
+
+static ry_gpu_product product_of(const ry_gpu_matrix *m)
+{
+    return (ry_gpu_product){m->batches, m->row.count, m->column.count, m->term.count,
+                            offset_operations};
+}
+
+static bool along(const ry_gpu_dim *a, const ry_gpu_dim *b, int operand)
+{
+    return a->count > 1 && a->step[operand] != 0 &&
+           (b->step[operand] == 0 || a->step[operand] < b->step[operand]);
+}
+
+static void tile_values(const ry_query *query, int knob, ry_knob_values *values)
+{
+    const ry_gpu_matrix m = ry_gpu_matrix_of(query->problem);
+    const ry_gpu_product product = product_of(&m);
+    ry_gpu_tile_values(&product, knob, values);
+}
+
+static rynd_status tile_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+{
+    const ry_gpu_matrix m = ry_gpu_matrix_of(query->problem);
+    const ry_gpu_product product = product_of(&m);
+    return ry_gpu_tile_prepare(query, &product, prepared, error);
+}
+
+static void tile_define(const ry_query *query, const ry_prepared *prepared, ry_text *text)
+{
+    const ry_gpu_matrix m = ry_gpu_matrix_of(query->problem);
+    const ry_gpu_product product = product_of(&m);
+    ry_gpu_matrix_define(query->problem, &m, text);
+    ry_gpu_tile_define(&product, prepared, text);
+    ry_gpu_define(text, "CONVOLUTION", 0);
+    ry_gpu_define(text, "BATCHES", m.batches);
+    ry_gpu_define(text, "ROWS", m.row.count);
+    ry_gpu_define(text, "N", m.column.count);
+    ry_gpu_define(text, "TERMS", m.term.count);
+    ry_gpu_define(text, "A_ROW", m.row.step[RY_GPU_A]);
+    ry_gpu_define(text, "A_TERM", m.term.step[RY_GPU_A]);
+    ry_gpu_define(text, "B_COLUMN", m.column.step[RY_GPU_B]);
+    ry_gpu_define(text, "B_TERM", m.term.step[RY_GPU_B]);
+    ry_gpu_define(text, "W_ALONG_K", along(&m.term, &m.row, RY_GPU_A));
+    ry_gpu_define(text, "X_ALONG_K", along(&m.term, &m.column, RY_GPU_B));
+    ry_gpu_define(text, "Y_ALONG_M", along(&m.row, &m.column, RY_GPU_Y));
+    ry_text_add(text, "#define PHASES 1\n#define RESIDUES_0 1\n#define RESIDUES_1 1\n"
+                      "#define RESIDUES_2 1\n");
+}
+
+static const char *const tile_entries[] = {"run", "join"};
+static const ry_gpu_kernel igemm = {ry_gpu_text_igemm, tile_entries, 2, tile_define};
+
+RY_GPU_KERNEL(matmul_f32_igemm_gpu, matmul, strict, .knobs = ry_gpu_tile_knobs,
+              .knob_count = RY_GPU_TILE_KNOBS, .applicable = ry_gpu_matrix_takes,
+              .values = tile_values, .prepare = tile_prepare, .gpu = &igemm);
+
+enum { KNOB_LANES, KNOBS };
+static const ry_knob knobs[KNOBS] = {{"lanes", NULL, true}};
+
+static bool gemv_applicable(const ry_problem *problem)
+{
+    if (!ry_gpu_matrix_takes(problem)) {
+        return false;
+    }
+    const ry_gpu_matrix m = ry_gpu_matrix_of(problem);
+    return ry_min(m.row.count, m.column.count) <= MOST_FEW;
+}
+
+static void gemv_values(const ry_query *query, int knob, ry_knob_values *values)
+{
+    (void)query;
+    (void)knob;
+    for (int64_t lanes = LEAST_LANES; lanes <= MOST_LANES; lanes *= 2) {
+        ry_knob_values_add(values, lanes);
+    }
+}
+
+static rynd_status gemv_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+{
+    const ry_gpu_matrix m = ry_gpu_matrix_of(query->problem);
+    const int64_t few = ry_min(m.row.count, m.column.count),
+                  many = ry_max(m.row.count, m.column.count);
+    const unsigned cores = (unsigned)ry_max(query->target->machine->cores, 1);
+    double least = INFINITY;
+    for (int64_t lanes = LEAST_LANES; lanes <= MOST_LANES; lanes *= 2) {
+        const int64_t tasks = m.batches * ry_ceil_div(many, ITEMS / lanes);
+        const double sums = (double)ITEMS * (double)ry_ceil_div(m.term.count, lanes);
+        const ry_work work = {(double)tasks *
+                                  (sums * (many_operations + (double)few * (2 + few_operations)) +
+                                   output_operations * (double)few * ITEMS),
+                              0};
+        const double spread = ry_spread_work(&work, (size_t)tasks, cores, 0);
+        if (ry_form_allows(query, KNOB_LANES, lanes) && spread < least && tasks < INT32_MAX) {
+            least = spread;
+            prepared->form.value[KNOB_LANES] = lanes;
+            prepared->tasks[0] = (size_t)tasks;
+            prepared->work[0] = work;
+        }
+    }
+    if (least == INFINITY) {
+        return ry_form_fail(query, error);
+    }
+    prepared->phases = 1;
+    prepared->group[0] = ITEMS;
+    return RYND_OK;
+}
+
+/* Defines operand `input` as one side of the product. */
+static void define_side(ry_text *text, const char *side, int input, const ry_gpu_dim *dim,
+                        const ry_gpu_dim *term)
+{
+    ry_text_add(text,
+                "#define %s %lld\n#define %s_AT(batch) AT_%d(batch)\n"
+                "#define LOAD_%s(base, at, k) LOAD_%d(IN(TYPE_%d, %d), "
+                "(base) + (INDEX)(at) * %lld + (INDEX)(k) * %lld)\n",
+                side, (long long)dim->count, side, input, side, input, input, input,
+                (long long)dim->step[input], (long long)term->step[input]);
+}
+
+static void gemv_define(const ry_query *query, const ry_prepared *prepared, ry_text *text)
+{
+    const ry_gpu_matrix m = ry_gpu_matrix_of(query->problem);
+    const bool few_rows = m.row.count <= m.column.count;
+    const ry_gpu_dim *few = few_rows ? &m.row : &m.column, *many = few_rows ? &m.column : &m.row;
+    const int large = few_rows ? RY_GPU_B : RY_GPU_A;
+    ry_gpu_matrix_define(query->problem, &m, text);
+    define_side(text, "FEW", few_rows ? RY_GPU_A : RY_GPU_B, few, &m.term);
+    define_side(text, "MANY", large, many, &m.term);
+    ry_text_add(text, "#define FINISH_FEW(batch, few, many, sum) FINISH_PRODUCT(batch, %s, sum)\n",
+                few_rows ? "few, many" : "many, few");
+    ry_gpu_define(text, "TERMS", m.term.count);
+    ry_gpu_define(text, "ITEMS", ITEMS);
+    ry_gpu_define(text, "LANES", prepared->form.value[KNOB_LANES]);
+    ry_gpu_define(text, "ALONG_K", along(&m.term, many, large));
+}
+
+static const char *const gemv_entries[] = {"run"};
+static const ry_gpu_kernel gemv = {ry_gpu_text_gemv, gemv_entries, 1, gemv_define};
+
+RY_GPU_KERNEL(matmul_f32_gemv_gpu, matmul, strict, .knobs = knobs, .knob_count = KNOBS,
+              .applicable = gemv_applicable, .values = gemv_values, .prepare = gemv_prepare,
+              .gpu = &gemv);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The forms of igemm.cl: the tile of a work-group, and how many share a long sum. */
+#ifndef RY_KERNELS_GPU_GPU_TILE_H
+#define RY_KERNELS_GPU_GPU_TILE_H
+
+#include "kernels/kernel.h"
+
+enum { RY_GPU_KNOB_TILE, RY_GPU_KNOB_SPLIT, RY_GPU_TILE_KNOBS };
+
+extern const ry_knob ry_gpu_tile_knobs[RY_GPU_TILE_KNOBS];
+
+typedef struct ry_gpu_tile {
+    int m, n, k;
+    int item_m, item_n; /* what a work-item sums */
+} ry_gpu_tile;
+
+/* Products of `batches` pairs of matrices: rows by terms, terms by columns. */
+typedef struct ry_gpu_product {
+    int64_t batches, rows, columns, terms;
+    double gather; /* operations to find an element of the second matrix */
+} ry_gpu_product;
+
+void ry_gpu_tile_values(const ry_gpu_product *product, int knob, ry_knob_values *values);
+
+/* Completes the form by least work, and sets tasks, groups, workspace, work and counts of the
+ * phases: `run` and, of sums that are shared, `join`. ARGUMENT where the form cannot be. */
+rynd_status ry_gpu_tile_prepare(const ry_query *query, const ry_gpu_product *product,
+                                ry_prepared *prepared, ry_error *error);
+
+ry_gpu_tile ry_gpu_tile_of(const ry_prepared *prepared);
+
+/* Defines tile, tiles and splits. */
+void ry_gpu_tile_define(const ry_gpu_product *product, const ry_prepared *prepared, ry_text *text);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions, forward and transposed, as the texts of GPUs are told of them.
+ *
+ * Always three axes (depth, height, width), missing ones of extent 1. Along each, the outputs are
+ * cut by their position modulo `spread` (1 where a convolution is forward, else its stride), the
+ * residue: o = q * spread + residue, and q reads x at q * stride + first[residue] + j * step by tap
+ * tap[residue] + j * tap_step, for 0 <= j < count[residue]. A combination of residues is a phase.
+ */
+#ifndef RY_KERNELS_GPU_GPU_WINDOW_H
+#define RY_KERNELS_GPU_GPU_WINDOW_H
+
+#include "kernels/kernel.h"
+
+enum { RY_GPU_AXES = 3, RY_GPU_RESIDUES = 32 };
+
+typedef struct ry_gpu_axis {
+    int64_t in, out, taps;
+    int64_t residues, spread, stride, step, tap_step;
+    int64_t first[RY_GPU_RESIDUES], tap[RY_GPU_RESIDUES], count[RY_GPU_RESIDUES];
+    bool masked; /* are there positions that read outside x? */
+    int64_t x_step, w_step;
+} ry_gpu_axis;
+
+typedef struct ry_gpu_window {
+    ry_gpu_axis axis[RY_GPU_AXES];
+    int64_t images, groups, channels, rows; /* of a group: input, output channels */
+    int64_t window;                         /* all taps */
+    int64_t phases;
+    int64_t terms, columns; /* of a sum, of sums of a channel: of the largest phase */
+    bool x_along_channels, y_along_channels; /* what is beside each other in memory */
+    bool wide;                               /* some tensor needs offsets of 64 bits */
+} ry_gpu_window;
+
+/* Is it a convolution of one to three spatial dims with nothing empty, of types that the texts
+ * read, whose counts are those of an int? */
+bool ry_gpu_window_takes(const ry_problem *problem);
+
+ry_gpu_window ry_gpu_window_of(const ry_problem *problem);
+
+/* Defines the window, the tensors' steps, ADD_BIAS, ADD_RESIDUAL, STORE_Y and `activate`. */
+void ry_gpu_window_define(const ry_problem *problem, ry_text *text);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums of products on a GPU against the CPU's reference. */
+#ifndef GPU_PRODUCT_H
+#define GPU_PRODUCT_H
+
+#include "product_case.h"
+
+/* Runs a GPU's kernel on a case with data, as it chooses and in so many of its forms (0: in all),
+ * and compares each with `reference`. Returns how many ran: 0 where it does not take the case. Only
+ * where there is a device (gpu_run_possible). */
+int gpu_product_check(product_case *c, const char *kernel, const char *reference, int forms);
+
+#endif

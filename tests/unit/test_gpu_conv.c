@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions of GPUs against the reference on random odd shapes: any rank, stride, dilation,
+ * groups, padding, layout, type, epilogue. */
+#include "gpu_product.h"
+#include "gpu_run.h"
+#include "random_conv.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static int check_case(product_case *c, int forms)
+{
+    const bool forward = c->problem.op == RY_OP_conv;
+    const char *reference = forward ? "conv_ref" : "convt_ref";
+    c->problem.accuracy = RY_ACCURACY_strict;
+    case_fill(c);
+    const int checked =
+        gpu_product_check(c, forward ? "conv_fwd_f32_igemm_gpu" : "convt_fwd_f32_igemm_gpu",
+                          reference, forms) +
+        gpu_product_check(c, forward ? "conv_fwd_f32_depthwise_gpu" : "convt_fwd_f32_depthwise_gpu",
+                          reference, forms);
+    case_free(c);
+    return checked;
+}
+
+static void check_many(int count, conv_limits l)
+{
+    if (!gpu_run_possible()) {
+        gpu_run_skip();
+    }
+    int checked = 0;
+    for (int i = 0; i < count; i++) {
+        product_case c;
+        if (random_conv(&c, &l)) {
+            checked += check_case(&c, 1);
+        }
+    }
+    assert_true(checked >= count / 2);
+}
+
+static void test_small(void **state)
+{
+    (void)state;
+    check_many(5, (conv_limits){.channels = 9, .size = 12, .kernel = 5, .dtype = RY_f32});
+}
+
+static void test_channels(void **state)
+{
+    (void)state;
+    check_many(8, (conv_limits){.channels = 70, .size = 12, .kernel = 3, .dtype = RY_f32});
+    check_many(4, (conv_limits){
+                      .channels = 150, .size = 9, .kernel = 1, .dtype = RY_f32, .pointwise = true});
+}
+
+static void test_large_images(void **state)
+{
+    (void)state;
+    check_many(5, (conv_limits){.channels = 5, .size = 40, .kernel = 11, .dtype = RY_f32});
+}
+
+static void test_strided(void **state)
+{
+    (void)state;
+    check_many(
+        5, (conv_limits){.channels = 20, .size = 17, .kernel = 3, .dtype = RY_f32, .stride = 5});
+}
+
+static void test_transposed(void **state)
+{
+    (void)state;
+    check_many(10, (conv_limits){.channels = 20,
+                                 .size = 9,
+                                 .kernel = 5,
+                                 .dtype = RY_f32,
+                                 .stride = 3,
+                                 .transposed = true});
+    check_many(5, (conv_limits){
+                      .channels = 9, .size = 9, .kernel = 4, .dtype = RY_f32, .transposed = true});
+    check_many(5, (conv_limits){.channels = 9,
+                                .size = 9,
+                                .kernel = 4,
+                                .dtype = RY_f32,
+                                .transposed = true,
+                                .phases = true});
+}
+
+static void test_half_types(void **state)
+{
+    (void)state;
+    check_many(4, (conv_limits){.channels = 20, .size = 12, .kernel = 3, .dtype = RY_f16});
+    check_many(4, (conv_limits){.channels = 20, .size = 12, .kernel = 3, .dtype = RY_bf16});
+}
+
+/* Every tile and every number of groups that share a sum, in both layouts. */
+static void test_forms(void **state)
+{
+    (void)state;
+    if (!gpu_run_possible()) {
+        gpu_run_skip();
+    }
+    for (int layout = 0; layout < 2; layout++) {
+        product_case c = {.problem = {.op = RY_OP_conv, .inputs = 4}};
+        const case_layout l = layout ? CASE_CHANNELS_LAST : CASE_ROW_MAJOR;
+        c.problem.attrs = ry_attrs_default(RY_OP_conv);
+        c.problem.attrs.conv.pads = (ry_ints){4, {1, 1, 1, 1}};
+        c.problem.attrs.conv.activation = RY_activation_relu;
+        c.in[0] = case_tensor(RY_f32, 4, (const int64_t[]){2, 23, 9, 13}, l);
+        c.in[1] = case_tensor(RY_f32, 4, (const int64_t[]){137, 23, 3, 3}, CASE_ROW_MAJOR);
+        c.in[2] = case_tensor(RY_f32, 1, (const int64_t[]){137}, CASE_ROW_MAJOR);
+        c.in[3] = c.out[0] = case_tensor(RY_f32, 4, (const int64_t[]){2, 137, 9, 13}, l);
+        c.terms = 23 * 9;
+        assert_true(check_case(&c, 0) > 20);
+    }
+}
+
+static int check_groups(int64_t groups, int64_t in, int64_t out, int64_t window, int64_t stride,
+                        ry_op op, case_layout layout)
+{
+    const bool forward = op == RY_OP_conv;
+    const int64_t height = case_between(5, 15), width = case_between(5, 40), pad = window / 2;
+    product_case c = {.problem = {.op = op, .inputs = 3}};
+    c.problem.attrs = ry_attrs_default(op);
+    ry_conv_attrs *conv = &c.problem.attrs.conv;
+    ry_convt_attrs *convt = &c.problem.attrs.convt;
+    *(forward ? &conv->pads : &convt->pads) = (ry_ints){4, {pad, pad, pad, pad}};
+    *(forward ? &conv->stride : &convt->stride) = (ry_ints){2, {stride, stride}};
+    *(forward ? &conv->groups : &convt->groups) = groups;
+    const int64_t x[4] = {2, groups * in, height, width};
+    const int64_t w[4] = {groups * (forward ? out : in), forward ? in : out, window, window};
+    const int64_t y[4] = {2, groups * out,
+                          forward ? (height + 2 * pad - window) / stride + 1
+                                  : (height - 1) * stride - 2 * pad + window,
+                          forward ? (width + 2 * pad - window) / stride + 1
+                                  : (width - 1) * stride - 2 * pad + window};
+    c.in[0] = case_tensor(RY_f32, 4, x, layout);
+    c.in[1] = case_tensor(RY_f32, 4, w, CASE_ROW_MAJOR);
+    c.in[2] = case_tensor(RY_f32, 1, y + 1, CASE_ROW_MAJOR);
+    c.out[0] = case_tensor(RY_f32, 4, y, layout);
+    c.terms = (double)(in * window * window);
+    return check_case(&c, 1);
+}
+
+/* Groups of few input channels, some outputs a work-item. */
+static void test_depthwise(void **state)
+{
+    (void)state;
+    if (!gpu_run_possible()) {
+        gpu_run_skip();
+    }
+    for (int i = 0; i < 12; i++) {
+        const int64_t in = i % 3 ? 1 : case_between(2, 4), window = i % 4 == 3 ? 2 : i % 4 * 2 + 1;
+        assert_true(check_groups(case_between(2, 40), in, case_between(1, 3), window, 1 + i % 5 / 3,
+                                 i % 6 == 5 ? RY_OP_convt : RY_OP_conv,
+                                 (case_layout)(i % CASE_LAYOUTS)) > 1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_small),        cmocka_unit_test(test_channels),
+        cmocka_unit_test(test_large_images), cmocka_unit_test(test_strided),
+        cmocka_unit_test(test_transposed),   cmocka_unit_test(test_half_types),
+        cmocka_unit_test(test_forms),        cmocka_unit_test(test_depthwise),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
