@@ -17,6 +17,7 @@ struct rynd_op {
     ry_bound bound;
     int64_t (*actual)[RY_MAX_RANK];
     ry_buffer *packed, *work; /* work: workspace, then scratch */
+    ry_buffer *fault;         /* its record, where the device's memory is its own */
     ry_stream *stream;
     unsigned constants;
     bool no_values;             /* of some constants: it cannot run */
@@ -113,7 +114,8 @@ static rynd_status choose(rynd_op *op, const rynd_op_options *options, ry_error 
                               op->constants, &choice, error));
     if (!choice.prepared.kernel) {
         return ry_fail(error, RYND_ERROR_UNSUPPORTED,
-                       "no kernel computes this problem's types or layouts");
+                       "no kernel of device '%s' computes this problem's types or layouts",
+                       op->context->device->table->name);
     }
     RY_TRY(ry_settings_check(&settings, ": an operator has one step, of its own name", error));
     op->prepared = choice.prepared;
@@ -150,9 +152,15 @@ static rynd_status wrap_operands(rynd_op *op, const ry_tensor *tensors, int coun
 {
     ry_device *device = op->context->device;
     for (int i = 0; i < count; i++) {
+        const size_t span = ry_tensor_span(&tensors[i]);
+        if (ry_tensor_present(&tensors[i]) && !device->host_memory && span == 0 &&
+            ry_tensor_count(&tensors[i]) > 0) {
+            return ry_fail(error, RYND_ERROR_UNSUPPORTED,
+                           "operand %d has a negative stride, which device '%s' does not take", i,
+                           device->table->name);
+        }
         if (ry_tensor_present(&tensors[i])) {
-            RY_TRY(device->table->buffer_wrap(device, NULL, ry_tensor_bytes(&tensors[i]),
-                                              &places[i].buffer, error));
+            RY_TRY(device->table->buffer_wrap(device, NULL, span, &places[i].buffer, error));
         }
     }
     return RYND_OK;
@@ -171,6 +179,10 @@ static rynd_status get_ready(rynd_op *op, ry_error *error)
         return ry_fail_memory(error);
     }
     RY_TRY(ry_bind(&op->prepared, op->seconds, op->actual, &op->arena, &op->bound, error));
+    if (!device->host_memory) {
+        RY_TRY(device->table->buffer_create(device, sizeof(ry_fault), &op->fault, error));
+        ry_bound_set_fault(&op->bound, (ry_place){op->fault, 0});
+    }
     ry_bound_set_memory(&op->bound, (ry_place){op->packed, 0}, (ry_place){op->work, 0},
                         (ry_place){op->work, ry_aligned(ry_prepared_workspace(&op->prepared))});
     RY_TRY(wrap_operands(op, op->in, op->problem.inputs, op->bound.arguments, error));
@@ -260,8 +272,10 @@ void rynd_op_destroy(rynd_op *op)
     for (int i = 0; op->bound.arguments && i < op->problem.inputs + op->problem.outputs; i++) {
         device->table->buffer_destroy(device, op->bound.arguments[i].buffer);
     }
+    ry_prepared_release(&op->prepared, device);
     device->table->buffer_destroy(device, op->packed);
     device->table->buffer_destroy(device, op->work);
+    device->table->buffer_destroy(device, op->fault);
     if (op->stream) {
         device->table->stream_destroy(device, op->stream);
     }
@@ -318,6 +332,24 @@ static rynd_status take_operand(rynd_op *op, const char *what, int index,
                          : RYND_OK;
 }
 
+/* Of a device whose memory is its own: what was uploaded with gaps comes back with them. */
+static rynd_status download(rynd_op *op, void *const *outputs, ry_error *error)
+{
+    const ry_device_table *table = op->context->device->table;
+    if (op->context->device->host_memory) {
+        return RYND_OK;
+    }
+    for (int i = 0; i < op->problem.outputs; i++) {
+        const ry_place from = op->bound.arguments[op->problem.inputs + i];
+        if (from.buffer) {
+            RY_TRY(
+                table->download(op->stream, outputs[i], from, ry_tensor_span(&op->out[i]), error));
+        }
+    }
+    return table->download(op->stream, &op->bound.fault, (ry_place){op->fault, 0},
+                           sizeof op->bound.fault, error);
+}
+
 static rynd_status execute(rynd_op *op, const void *const *inputs, void *const *outputs,
                            ry_error *error)
 {
@@ -334,8 +366,15 @@ static rynd_status execute(rynd_op *op, const void *const *inputs, void *const *
     for (int i = 0; i < op->problem.outputs; i++) {
         RY_TRY(take_operand(op, "output", i, &op->out[i], outputs[i], place++, error));
     }
-    RY_TRY(ry_bound_launch(&op->bound, op->context->device, op->stream, error));
-    RY_TRY(op->context->device->table->synchronize(op->stream, error));
+    ry_device *device = op->context->device;
+    const ry_fault none = {0};
+    if (!device->host_memory) {
+        RY_TRY(
+            device->table->upload(op->stream, (ry_place){op->fault, 0}, &none, sizeof none, error));
+    }
+    RY_TRY(ry_bound_launch(&op->bound, device, op->stream, error));
+    RY_TRY(download(op, outputs, error));
+    RY_TRY(device->table->synchronize(op->stream, error));
     const rynd_status status = ry_bound_check(&op->bound, error);
     if (status != RYND_OK) {
         ry_error_prefix(error, "%s: ", ry_op_name(op->problem.op));

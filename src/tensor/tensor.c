@@ -99,6 +99,18 @@ int64_t ry_tensor_count(const ry_tensor *tensor)
     return count;
 }
 
+size_t ry_tensor_span(const ry_tensor *tensor)
+{
+    int64_t last = 0;
+    for (int i = 0; i < tensor->rank; i++) {
+        if (tensor->dim[i] == 0 || (tensor->stride[i] < 0 && tensor->dim[i] > 1)) {
+            return 0;
+        }
+        last += tensor->dim[i] > 1 ? (tensor->dim[i] - 1) * tensor->stride[i] : 0;
+    }
+    return (size_t)(last + 1) * ry_dtype_size((ry_dtype)tensor->dtype);
+}
+
 size_t ry_tensor_bytes(const ry_tensor *tensor)
 {
     return (size_t)ry_tensor_count(tensor) * ry_dtype_size((ry_dtype)tensor->dtype);

@@ -30,7 +30,9 @@ ry_tensor ry_tensor_row_major(ry_dtype dtype, const ry_shape *shape, void *data)
 ry_tensor ry_tensor_channels_last(ry_dtype dtype, const ry_shape *shape, void *data);
 ry_shape ry_tensor_shape(const ry_tensor *tensor);
 int64_t ry_tensor_count(const ry_tensor *tensor);
-size_t ry_tensor_bytes(const ry_tensor *tensor);      /* of the elements, without gaps */
+size_t ry_tensor_bytes(const ry_tensor *tensor); /* of the elements, without gaps */
+/* From element 0 to the end of the last one in memory; 0 where a stride is negative. */
+size_t ry_tensor_span(const ry_tensor *tensor);
 bool ry_tensor_is_row_major(const ry_tensor *tensor); /* strides of dims of size 1 do not matter */
 /* likewise; true for both when the two agree */
 bool ry_tensor_is_channels_last(const ry_tensor *tensor);
