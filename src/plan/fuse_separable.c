@@ -6,6 +6,8 @@
 #include "plan/fold.h"
 #include "predict/choices.h"
 
+#include <math.h>
+
 typedef struct fusing {
     ry_plan *plan;
     ry_accuracy accuracy;
@@ -127,7 +129,8 @@ static rynd_status seconds_of(fusing *f, const ry_node *node, double *seconds)
     if (!choice.prepared.kernel) {
         return ry_plan_fail_kernel(node, &problem, f->error);
     }
-    *seconds = RY_STEP_SECONDS + choice.seconds;
+    /* a device that lacks the kernel keeps the two that it has */
+    *seconds = choice.falls_back ? INFINITY : RY_STEP_SECONDS + choice.seconds;
     return RYND_OK;
 }
 
