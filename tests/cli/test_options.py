@@ -106,8 +106,8 @@ def test_wrong_usage(rynd, arguments, parts):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_device_that_this_build_lacks(rynd, command):
-    for device in ("opencl", "cuda:0"):
-        assert device.split(":")[0] not in rynd(command, "--help").out
+    for device in ("cuda", "opencl:x"):
+        assert device not in rynd(command, "--help").out
         rynd(command, *["m.onnx"] * (command != "devices"), "--device", device).failed(f"'{device}'", "this build has: cpu", code=2)
 
 
