@@ -4,6 +4,7 @@
 #include "device/opencl/opencl_device.h"
 
 #include "base/integer.h"
+#include "device/gpu/gpu_device.h"
 #include "device/program_files.h"
 
 #include <setjmp.h>
@@ -345,8 +346,8 @@ static void test_compile_errors(void **state)
 
 static size_t made(void)
 {
-    ry_opencl_figures figures;
-    ry_opencl_device_figures(device, &figures);
+    ry_gpu_figures figures;
+    ry_gpu_device_figures(device, &figures);
     return figures.compiled + figures.read;
 }
 
@@ -501,10 +502,10 @@ static void test_memory(void **state)
     need_device();
     enum { COUNT = 1000 };
     static ry_buffer *buffers[COUNT];
-    ry_opencl_figures before, after;
+    ry_gpu_figures before, after;
     ry_opencl_info info;
     OK(ry_opencl_device_describe(0, &info, &error));
-    ry_opencl_device_figures(device, &before);
+    ry_gpu_device_figures(device, &before);
     for (int round = 0; round < 2; round++) {
         size_t bytes = 0;
         for (int i = 0; i < COUNT; i++) {
@@ -512,21 +513,21 @@ static void test_memory(void **state)
             OK(device->table->buffer_create(device, size, &buffers[i], &error));
             bytes += size;
         }
-        ry_opencl_device_figures(device, &after);
+        ry_gpu_device_figures(device, &after);
         assert_true(after.used >= before.used + bytes && after.peak >= after.used);
         assert_true(after.used <= before.used + bytes / 4 * 5 + COUNT * 256);
         for (int i = 0; i < COUNT; i++) {
             device->table->buffer_destroy(device, buffers[i]);
         }
     }
-    ry_opencl_device_figures(device, &after);
+    ry_gpu_device_figures(device, &after);
     assert_int_equal(after.used, before.used);
     assert_true(after.held <= after.peak); /* the second round took those of the first */
-    ry_opencl_device_trim(device, 4096);
-    ry_opencl_device_figures(device, &after);
+    ry_gpu_device_trim(device, 4096);
+    ry_gpu_device_figures(device, &after);
     assert_true(after.held <= before.used + 4096);
-    ry_opencl_device_trim(device, 0);
-    ry_opencl_device_figures(device, &after);
+    ry_gpu_device_trim(device, 0);
+    ry_gpu_device_figures(device, &after);
     assert_int_equal(after.held, before.used);
     ry_buffer *buffer;
     assert_int_equal(device->table->buffer_create(device, SIZE_MAX, &buffer, &error),
@@ -547,7 +548,7 @@ static void test_memory(void **state)
     while (--large > 0) {
         device->table->buffer_destroy(device, buffers[large - 1]);
     }
-    ry_opencl_device_figures(device, &after);
+    ry_gpu_device_figures(device, &after);
     assert_int_equal(after.used, before.used);
     assert_true(after.held - after.used <= info.memory / 4);
 }
@@ -576,8 +577,8 @@ static void test_given_back_early(void **state)
         device->table->buffer_destroy(device, next);
         assert_float_equal(y[0], 2.0f * (float)(round + N - 1), 0);
     }
-    ry_opencl_figures figures;
-    ry_opencl_device_figures(device, &figures);
+    ry_gpu_figures figures;
+    ry_gpu_device_figures(device, &figures);
     assert_true(figures.held <= 8 * sizeof x + 4096); /* and is, after it */
     device->table->buffer_destroy(device, memory);
     device->table->program_destroy(device, program);
@@ -608,11 +609,11 @@ static int count_files(void)
 
 static void expect_program(size_t from_source, size_t from_files)
 {
-    ry_opencl_figures figures;
+    ry_gpu_figures figures;
     open_device();
     const ry_program program = program_of(5, true);
     run(program, 5, true);
-    ry_opencl_device_figures(device, &figures);
+    ry_gpu_device_figures(device, &figures);
     assert_int_equal(figures.compiled, from_source);
     assert_int_equal(figures.read, from_files);
     device->table->program_destroy(device, program);

@@ -14,7 +14,8 @@ typedef ulong uint64_t;
 #define KERNEL(name) __kernel void name
 #define FUNCTION     static inline
 #define GLOBAL       __global
-#define LOCAL        __local
+#define LOCAL        __local /* of arrays that a group shares; */
+#define TO_LOCAL     __local /* of pointers to them */
 #define CONSTANT     __constant
 /* A processor's compiler takes seconds for loops that a GPU needs unrolled. */
 #if defined(__x86_64__) || defined(__aarch64__)
@@ -31,11 +32,14 @@ typedef ulong uint64_t;
 /* An argument is a buffer and an offset in bytes. */
 #define ARGUMENT(name)  GLOBAL uchar *name##_base, ulong name##_at
 #define AT(T, name)     ((GLOBAL T *)(name##_base + name##_at))
-#define IN(T, i)        ((GLOBAL const T *)(in##i##_base + in##i##_at))
-#define OUT(T, i)       ((GLOBAL T *)(out##i##_base + out##i##_at))
+#define IN(T, i)        AT(const T, in##i)
+#define OUT(T, i)       AT(T, out##i)
 #define PACKED(T)       AT(T, packed)
 #define WORKSPACE(T)    AT(T, workspace)
 #define FAULT(T)        AT(T, fault)
+
+/* A product of floats or doubles that is rounded before anything is added to it. */
+#define ROUNDED_PRODUCT(a, b) ((a) * (b))
 
 /* Elements of tensors, which f16 and bf16 store as ushort (of f16 `half` is as good), from and to
  * float; rounded to nearest, ties to even. Those two are read and written in GLOBAL memory. */
@@ -68,9 +72,9 @@ FUNCTION ushort bf16_of(float value)
 #define STORE4_f16(p, i, v)         vstore_half4_rte((v), 0, (GLOBAL half *)(p) + (i))
 #define STORE4_bf16(p, i, v)        store_bf16s((v), (GLOBAL ushort *)(p) + (i))
 #define ALIGNED_LOAD4_GLOBAL(p, i)  (*(GLOBAL const float4 *)((p) + (i)))
-#define ALIGNED_LOAD4_LOCAL(p, i)   (*(LOCAL const float4 *)((p) + (i)))
+#define ALIGNED_LOAD4_LOCAL(p, i)   (*(TO_LOCAL const float4 *)((p) + (i)))
 #define ALIGNED_STORE4_GLOBAL(p, i, v) (*(GLOBAL float4 *)((p) + (i)) = (v))
-#define ALIGNED_STORE4_LOCAL(p, i, v)  (*(LOCAL float4 *)((p) + (i)) = (v))
+#define ALIGNED_STORE4_LOCAL(p, i, v)  (*(TO_LOCAL float4 *)((p) + (i)) = (v))
 
 FUNCTION float4 floats_of(ushort4 bits)
 {

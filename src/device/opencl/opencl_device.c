@@ -15,17 +15,37 @@ struct ry_event {
 static void device_destroy(ry_device *base)
 {
     ry_opencl_state *device = ry_opencl_state_of(base);
-    ry_opencl_programs_free(device);
-    ry_opencl_pool_free(device);
+    ry_gpu_programs_free(&device->gpu);
+    ry_gpu_pool_free(&device->gpu);
     device->cl->ReleaseCommandQueue(device->queue);
     device->cl->ReleaseContext(device->context);
     ry_release(base->allocator, device);
 }
 
+static rynd_status take(ry_gpu_device *base, ry_buffer *buffer, bool *full, ry_error *error)
+{
+    ry_opencl_state *device = (ry_opencl_state *)base;
+    cl_int code;
+    buffer->memory.object =
+        device->cl->CreateBuffer(device->context, CL_MEM_READ_WRITE, buffer->room, NULL, &code);
+    *full = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_RESOURCES;
+    return code == CL_SUCCESS ? RYND_OK : ry_opencl_fail(error, code, "making a buffer");
+}
+
+/* The driver keeps the memory as long as what is queued needs it. */
+static void release(ry_gpu_device *device, ry_buffer *buffer, bool busy)
+{
+    (void)busy;
+    ((ry_opencl_state *)device)->cl->ReleaseMemObject(buffer->memory.object);
+}
+
+static const ry_gpu_driver driver = {take, release, ry_opencl_compile, ry_opencl_load_binary,
+                                     ry_opencl_unload};
+
 static rynd_status buffer_create(ry_device *device, size_t size, ry_buffer **buffer,
                                  ry_error *error)
 {
-    return ry_opencl_take(ry_opencl_state_of(device), size, buffer, error);
+    return ry_gpu_take(ry_gpu_device_of(device), size, buffer, error);
 }
 
 static rynd_status copy_to(ry_opencl_state *device, cl_command_queue queue, ry_place to,
@@ -33,10 +53,10 @@ static rynd_status copy_to(ry_opencl_state *device, cl_command_queue queue, ry_p
 {
     cl_int code;
     do {
-        code = size ? device->cl->EnqueueWriteBuffer(queue, to.buffer->memory, CL_TRUE, to.offset,
-                                                     size, host, 0, NULL, NULL)
+        code = size ? device->cl->EnqueueWriteBuffer(queue, to.buffer->memory.object, CL_TRUE,
+                                                     to.offset, size, host, 0, NULL, NULL)
                     : CL_SUCCESS;
-    } while (code == CL_MEM_OBJECT_ALLOCATION_FAILURE && ry_opencl_relieve(device));
+    } while (code == CL_MEM_OBJECT_ALLOCATION_FAILURE && ry_gpu_relieve(&device->gpu));
     if (code != CL_SUCCESS) {
         const rynd_status status = ry_opencl_fail(error, code, "a copy to the device");
         ry_error_prefix(error, "%zu bytes at %zu of %zu: ", size, to.offset, to.buffer->size);
@@ -57,12 +77,11 @@ static rynd_status buffer_rewrap(ry_device *base, const void *host, ry_buffer *b
 static rynd_status buffer_wrap(ry_device *base, const void *host, size_t size, ry_buffer **buffer,
                                ry_error *error)
 {
-    ry_opencl_state *device = ry_opencl_state_of(base);
     ry_buffer *made;
-    RY_TRY(ry_opencl_take(device, size, &made, error));
+    RY_TRY(ry_gpu_take(ry_gpu_device_of(base), size, &made, error));
     const rynd_status status = buffer_rewrap(base, host, made, error);
     if (status != RYND_OK) {
-        ry_opencl_give_back(device, made);
+        ry_gpu_give_back(ry_gpu_device_of(base), made);
         return status;
     }
     *buffer = made;
@@ -72,7 +91,7 @@ static rynd_status buffer_wrap(ry_device *base, const void *host, size_t size, r
 static void buffer_destroy(ry_device *device, ry_buffer *buffer)
 {
     if (buffer) {
-        ry_opencl_give_back(ry_opencl_state_of(device), buffer);
+        ry_gpu_give_back(ry_gpu_device_of(device), buffer);
     }
 }
 
@@ -91,8 +110,7 @@ static rynd_status stream_create(ry_device *base, ry_stream **stream, ry_error *
         ry_release(base->allocator, s);
         return ry_opencl_fail(error, code, "making a queue");
     }
-    atomic_init(&s->pending, RY_OPENCL_IDLE);
-    ry_opencl_add_stream(device, s);
+    ry_gpu_add_stream(&device->gpu, &s->gpu);
     *stream = s;
     return RYND_OK;
 }
@@ -100,7 +118,7 @@ static rynd_status stream_create(ry_device *base, ry_stream **stream, ry_error *
 /* Everything that was put into the queue is done. */
 static void set_idle(ry_stream *stream)
 {
-    atomic_store(&stream->pending, RY_OPENCL_IDLE);
+    ry_gpu_set_idle(&stream->gpu);
     stream->unflushed = 0;
 }
 
@@ -109,7 +127,7 @@ static void stream_destroy(ry_device *base, ry_stream *stream)
     if (stream) {
         ry_opencl_state *device = ry_opencl_state_of(base);
         device->cl->Finish(stream->queue);
-        ry_opencl_remove_stream(device, stream);
+        ry_gpu_remove_stream(&device->gpu, &stream->gpu);
         device->cl->ReleaseCommandQueue(stream->queue);
         ry_release(base->allocator, stream);
     }
@@ -132,7 +150,7 @@ static rynd_status download(ry_stream *stream, void *host, ry_place from, size_t
         return RYND_OK;
     }
     const cl_int code = stream->device->cl->EnqueueReadBuffer(
-        stream->queue, from.buffer->memory, CL_TRUE, from.offset, size, host, 0, NULL, NULL);
+        stream->queue, from.buffer->memory.object, CL_TRUE, from.offset, size, host, 0, NULL, NULL);
     if (code != CL_SUCCESS) {
         const rynd_status status = ry_opencl_fail(error, code, "a copy from the device");
         ry_error_prefix(error, "%zu bytes at %zu of %zu: ", size, from.offset, from.buffer->size);
@@ -217,8 +235,8 @@ static const ry_device_table opencl_table = {
     .buffer_wrap = buffer_wrap,
     .buffer_rewrap = buffer_rewrap,
     .buffer_destroy = buffer_destroy,
-    .program_create = ry_opencl_program_create,
-    .program_destroy = ry_opencl_program_destroy,
+    .program_create = ry_gpu_program_create,
+    .program_destroy = ry_gpu_program_destroy,
     .stream_create = stream_create,
     .stream_destroy = stream_destroy,
     .upload = upload,
@@ -247,11 +265,11 @@ static rynd_status open_device(ry_opencl_state *device, ry_error *error)
         cl->ReleaseContext(device->context);
         return ry_opencl_fail(error, code, "making a queue");
     }
-    if (ry_opencl_pool_init(device)) {
+    if (ry_gpu_pool_init(&device->gpu)) {
         if (ry_opencl_programs_init(device)) {
             return RYND_OK;
         }
-        ry_opencl_pool_free(device);
+        ry_gpu_pool_free(&device->gpu);
     }
     cl->ReleaseCommandQueue(device->queue);
     cl->ReleaseContext(device->context);
@@ -269,12 +287,15 @@ rynd_status ry_opencl_device_create(const ry_allocator *allocator, unsigned inde
     if (!d) {
         return ry_fail_memory(error);
     }
-    d->base =
+    d->gpu.base =
         (ry_device){.table = &opencl_table, .allocator = allocator, .host = host, .workers = 1};
+    d->gpu.driver = &driver;
     d->cl = cl;
     d->id = id;
     ry_opencl_describe(cl, id, &d->info);
-    snprintf(d->base.name, sizeof d->base.name, "%s", d->info.name);
+    d->gpu.memory = d->info.memory;
+    d->gpu.most_memory = d->info.most_memory;
+    snprintf(d->gpu.base.name, sizeof d->gpu.base.name, "%s", d->info.name);
     rynd_status status = d->info.compiles
                              ? open_device(d, error)
                              : ry_fail(error, RYND_ERROR_DEVICE, "its driver has no compiler");
@@ -283,6 +304,6 @@ rynd_status ry_opencl_device_create(const ry_allocator *allocator, unsigned inde
         ry_release(allocator, d);
         return status;
     }
-    *device = &d->base;
+    *device = &d->gpu.base;
     return RYND_OK;
 }

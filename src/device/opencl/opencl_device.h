@@ -11,17 +11,4 @@
 rynd_status ry_opencl_device_create(const ry_allocator *allocator, unsigned index, ry_device *host,
                                     ry_device **device, ry_error *error);
 
-/* Of a device since it was made. */
-typedef struct ry_opencl_figures {
-    size_t used;           /* bytes of buffers */
-    size_t held;           /* the same, with those that are kept for the next ones */
-    size_t peak;           /* the most that were used at once */
-    size_t compiled, read; /* programs: from source, from files */
-} ry_opencl_figures;
-
-/* Any thread. */
-void ry_opencl_device_figures(ry_device *device, ry_opencl_figures *figures);
-/* Gives the driver back what is kept beyond so many bytes. Any thread. */
-void ry_opencl_device_trim(ry_device *device, size_t keep);
-
 #endif

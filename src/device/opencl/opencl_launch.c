@@ -6,28 +6,14 @@
  * once, so that it has something to do, and then every so many. */
 enum { FLUSH_EVERY = 16 };
 
-/* From here on buffers of the launch are in use. */
-static void take_ticket(ry_stream *stream, const ry_launch *launch)
-{
-    const uint64_t ticket = atomic_fetch_add(&stream->device->pool.tickets, 1) + 1;
-    if (atomic_load(&stream->pending) == RY_OPENCL_IDLE) {
-        atomic_store(&stream->pending, ticket);
-    }
-    for (int i = 0; i < launch->argument_count; i++) {
-        if (launch->arguments[i].buffer) {
-            atomic_store(&launch->arguments[i].buffer->ticket, ticket);
-        }
-    }
-}
-
 static cl_int set_arguments(const ry_opencl *cl, cl_kernel kernel, const ry_launch *launch)
 {
     cl_int code = CL_SUCCESS;
     for (int i = 0; i < launch->argument_count && code == CL_SUCCESS; i++) {
         const ry_place *place = &launch->arguments[i];
         const cl_ulong offset = place->buffer ? place->offset : 0;
-        code = cl->SetKernelArg(kernel, 2 * (cl_uint)i, sizeof(cl_mem),
-                                place->buffer ? &place->buffer->memory : NULL);
+        const cl_mem memory = place->buffer ? place->buffer->memory.object : NULL;
+        code = cl->SetKernelArg(kernel, 2 * (cl_uint)i, sizeof memory, memory ? &memory : NULL);
         if (code == CL_SUCCESS) {
             code = cl->SetKernelArg(kernel, 2 * (cl_uint)i + 1, sizeof offset, &offset);
         }
@@ -41,7 +27,7 @@ static cl_int enqueue(ry_stream *stream, cl_kernel kernel, size_t items, size_t 
     do {
         code = stream->device->cl->EnqueueNDRangeKernel(stream->queue, kernel, 1, NULL, &items,
                                                         &group, 0, NULL, NULL);
-    } while (code == CL_MEM_OBJECT_ALLOCATION_FAILURE && ry_opencl_relieve(stream->device));
+    } while (code == CL_MEM_OBJECT_ALLOCATION_FAILURE && ry_gpu_relieve(&stream->device->gpu));
     return code;
 }
 
@@ -54,17 +40,17 @@ static rynd_status launch_phase(ry_stream *stream, ry_gpu_program *program, cons
         return ry_fail(error, RYND_ERROR_DEVICE, "kernel '%s' has %d entries, and not number %d",
                        program->name, program->entry_count, number);
     }
-    const struct ry_opencl_entry *entry = &program->entry[number];
-    if (entry->arguments != 2 * (cl_uint)launch->argument_count) {
+    const struct ry_gpu_entry *entry = &program->entry[number];
+    if (entry->arguments != 2 * (unsigned)launch->argument_count) {
         return ry_fail(error, RYND_ERROR_DEVICE,
                        "entry %d of kernel '%s' has %u parameters, two for each of %d arguments "
                        "are expected",
                        number, program->name, entry->arguments, launch->argument_count);
     }
     const size_t group = launch->group[phase], items = launch->tasks[phase] * group;
-    cl_int code = set_arguments(cl, entry->kernel, launch);
+    cl_int code = set_arguments(cl, entry->function, launch);
     if (code == CL_SUCCESS) {
-        code = enqueue(stream, entry->kernel, items, group);
+        code = enqueue(stream, entry->function, items, group);
     }
     if (code != CL_SUCCESS) {
         const rynd_status status = ry_opencl_fail(error, code, "a launch");
@@ -79,7 +65,7 @@ rynd_status ry_opencl_launch(ry_stream *stream, const ry_launch *launch, ry_erro
 {
     ry_gpu_program *program = (ry_gpu_program *)(uintptr_t)launch->program.gpu;
     rynd_status status = RYND_OK;
-    take_ticket(stream, launch);
+    ry_gpu_begin_launch(&stream->device->gpu, &stream->gpu, launch);
     pthread_mutex_lock(&program->lock);
     for (int phase = 0; phase < launch->phases && status == RYND_OK; phase++) {
         if (launch->tasks[phase] > 0) {

@@ -34,7 +34,7 @@ typedef struct spelling {
 static const spelling spellings[RY_EXPR_CODES] = {
     [RY_EXPR_add] = NUMBER("$a + $b", "($T)(($W)$a + ($W)$b)"),
     [RY_EXPR_sub] = NUMBER("$a - $b", "($T)(($W)$a - ($W)$b)"),
-    [RY_EXPR_mul] = NUMBER("$a * $b", "($T)(($W)$a * ($W)$b)"),
+    [RY_EXPR_mul] = NUMBER("ROUNDED_PRODUCT($a, $b)", "($T)(($W)$a * ($W)$b)"),
     [RY_EXPR_div] = NUMBER("$a / $b", CALL_2(div)),
     [RY_EXPR_min] = NUMBER(CALL_2(min), "$a < $b ? $a : $b"),
     [RY_EXPR_max] = NUMBER(CALL_2(max), "$a < $b ? $b : $a"),
@@ -339,7 +339,7 @@ static void put_value(ry_text *text, const ry_gpu_expr *expr, int i)
     for (int k = 0; k < ry_expr_code_operands(in->code); k++) {
         value_literal(expr, in->operand[k], operand_type(expr, i, k), operand[k]);
     }
-    put(text, square ? "$a * $a" : spelled(expr, in->code, dtype), dtype, operand);
+    put(text, square ? "ROUNDED_PRODUCT($a, $a)" : spelled(expr, in->code, dtype), dtype, operand);
 }
 
 /* const float v7 = v5 * v6; */

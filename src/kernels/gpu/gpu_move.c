@@ -97,10 +97,9 @@ static int64_t access_of(const ry_move *move)
 static void add_operand(ry_text *text, int operand, bool is_output)
 {
     if (operand == RY_MOVE_WORKSPACE) {
-        ry_text_add(text, "workspace_base + workspace_at");
+        ry_text_add(text, "AT(uchar, workspace)");
     } else {
-        const char *name = is_output ? "out" : "in";
-        ry_text_add(text, "%s%d_base + %s%d_at", name, operand, name, operand);
+        ry_text_add(text, "AT(uchar, %s%d)", is_output ? "out" : "in", operand);
     }
 }
 

@@ -22,6 +22,16 @@ static void define_arguments(const ry_problem *problem, ry_text *text)
     }
 }
 
+/* The work-items of the largest group: compilers give each its share of the registers. */
+static unsigned most_items(const ry_prepared *prepared)
+{
+    unsigned most = prepared->pack_tasks > 0 ? prepared->pack_group : 1;
+    for (int phase = 0; phase < prepared->phases; phase++) {
+        most = prepared->group[phase] > most ? prepared->group[phase] : most;
+    }
+    return most;
+}
+
 rynd_status ry_gpu_program_make(ry_prepared *prepared, ry_device *device, const ry_target *target,
                                 ry_error *error)
 {
@@ -31,6 +41,7 @@ rynd_status ry_gpu_program_make(ry_prepared *prepared, ry_device *device, const 
     ry_arena_init(&arena, device->allocator);
     ry_text defines = {.arena = &arena};
     define_arguments(prepared->problem, &defines);
+    ry_text_add(&defines, "#define MOST_ITEMS %u\n", most_items(prepared));
     kernel->gpu->define(&query, prepared, &defines);
     const ry_gpu_source source = {kernel->name, defines.at, kernel->gpu->text,
                                   kernel->gpu->entry_count, kernel->gpu->entries};

@@ -7,6 +7,7 @@
  *                    scratch and the fault's record a buffer and an offset in bytes
  *   IN(T, i)         input i as a pointer to constant T, OUT(T, i) output i as a pointer to T
  *   PACKED(T), WORKSPACE(T), FAULT(T)
+ *   MOST_ITEMS       how many items the largest group of its launches has
  *   INPUTS, OUTPUTS  how many the problem has; HAS_IN_i (0 or 1): is it there? */
 #ifndef RY_KERNELS_GPU_GPU_PROGRAM_H
 #define RY_KERNELS_GPU_GPU_PROGRAM_H

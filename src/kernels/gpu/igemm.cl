@@ -309,8 +309,8 @@ KERNEL(run)(ARGUMENTS)
         }
         UNROLL
         for (int k = 0; k < TILE_K; k++) {
-            LOCAL const float *w_row = w_tile + buffer * (TILE_K * PITCH_W) + k * PITCH_W;
-            LOCAL const float *x_row = x_tile + buffer * (TILE_K * PITCH_X) + k * PITCH_X;
+            TO_LOCAL const float *w_row = w_tile + buffer * (TILE_K * PITCH_W) + k * PITCH_W;
+            TO_LOCAL const float *x_row = x_tile + buffer * (TILE_K * PITCH_X) + k * PITCH_X;
             float w_part[ITEM_M], x_part[ITEM_N];
             UNROLL
             for (int i = 0; i < ITEM_M; i++) {

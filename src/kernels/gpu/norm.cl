@@ -4,7 +4,7 @@
  *
  * Defined for it: gpu_norm.c's numbers, and offsets of a row and of an element in it. */
 
-FUNCTION float sum_of_group(float own, LOCAL float *sums)
+FUNCTION float sum_of_group(float own, TO_LOCAL float *sums)
 {
     sums[ITEM] = own;
     BARRIER;

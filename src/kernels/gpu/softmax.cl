@@ -15,7 +15,7 @@
 #define LANE         ((INDEX)GROUP)
 #define OF_GROUP(kind, value) kind##_of_group((value), room)
 
-FUNCTION float max_of_group(float own, LOCAL float *room)
+FUNCTION float max_of_group(float own, TO_LOCAL float *room)
 {
     room[ITEM] = own;
     BARRIER;
@@ -31,7 +31,7 @@ FUNCTION float max_of_group(float own, LOCAL float *room)
     return all;
 }
 
-FUNCTION float sum_of_group(float own, LOCAL float *room)
+FUNCTION float sum_of_group(float own, TO_LOCAL float *room)
 {
     room[ITEM] = own;
     BARRIER;

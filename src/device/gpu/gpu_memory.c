@@ -1,36 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Takes buffers from the driver, and keeps those that are given back.
+/* Takes buffers from a driver, and keeps those that are given back.
  *
  * A driver takes from microseconds to milliseconds for one. What is given back may still be used by
  * launches that are queued. Each launch has a ticket, a buffer that of the last launch it was given
  * to, and a stream that of the first one which need not be done: a buffer is taken again once every
  * stream is beyond its ticket. */
-#include "device/opencl/opencl_device.h"
-#include "device/opencl/opencl_state.h"
+#include "device/gpu/gpu_device.h"
+
+typedef struct ry_gpu_pool ry_gpu_pool;
 
 /* Of unused buffers, where the device has more than four times that. */
 #define MOST_UNUSED ((size_t)1 << 30)
 
-bool ry_opencl_pool_init(ry_opencl_state *device)
+bool ry_gpu_pool_init(ry_gpu_device *device)
 {
-    ry_opencl_pool *pool = &device->pool;
-    const size_t quarter = device->info.memory / 4;
+    ry_gpu_pool *pool = &device->pool;
+    const size_t quarter = device->memory / 4;
     pool->most_unused = quarter < MOST_UNUSED ? quarter : MOST_UNUSED;
     atomic_init(&pool->tickets, 0);
     return pthread_mutex_init(&pool->lock, NULL) == 0;
 }
 
-static void release(ry_opencl_state *device, ry_buffer *buffer)
+/* Every launch before this ticket is done. With the lock. */
+static uint64_t first_pending(const ry_gpu_pool *pool)
 {
-    /* The driver keeps the memory as long as what is queued needs it. */
-    device->cl->ReleaseMemObject(buffer->memory);
-    ry_release(device->base.allocator, buffer);
+    uint64_t first = RY_GPU_IDLE;
+    for (ry_gpu_stream *stream = pool->streams; stream; stream = stream->next) {
+        const uint64_t pending = atomic_load(&stream->pending);
+        first = pending < first ? pending : first;
+    }
+    return first;
 }
 
 /* Leaves at most `keep` bytes unused, those that were given back last. With the lock. */
-static void trim(ry_opencl_state *device, size_t keep)
+static void trim(ry_gpu_device *device, size_t keep)
 {
-    ry_opencl_pool *pool = &device->pool;
+    ry_gpu_pool *pool = &device->pool;
+    const uint64_t pending = first_pending(pool);
     size_t kept = 0;
     ry_buffer **at = &pool->unused;
     while (*at) {
@@ -40,19 +46,20 @@ static void trim(ry_opencl_state *device, size_t keep)
             at = &buffer->next;
         } else {
             *at = buffer->next;
-            release(device, buffer);
+            device->driver->release(device, buffer, atomic_load(&buffer->ticket) >= pending);
+            ry_release(device->base.allocator, buffer);
         }
     }
     pool->unused_bytes = kept;
 }
 
-void ry_opencl_pool_free(ry_opencl_state *device)
+void ry_gpu_pool_free(ry_gpu_device *device)
 {
     trim(device, 0);
     pthread_mutex_destroy(&device->pool.lock);
 }
 
-bool ry_opencl_relieve(ry_opencl_state *device)
+bool ry_gpu_relieve(ry_gpu_device *device)
 {
     pthread_mutex_lock(&device->pool.lock);
     const bool some = device->pool.unused != NULL;
@@ -61,20 +68,21 @@ bool ry_opencl_relieve(ry_opencl_state *device)
     return some;
 }
 
-void ry_opencl_add_stream(ry_opencl_state *device, ry_stream *stream)
+void ry_gpu_add_stream(ry_gpu_device *device, ry_gpu_stream *stream)
 {
-    ry_opencl_pool *pool = &device->pool;
+    ry_gpu_pool *pool = &device->pool;
+    atomic_init(&stream->pending, RY_GPU_IDLE);
     pthread_mutex_lock(&pool->lock);
     stream->next = pool->streams;
     pool->streams = stream;
     pthread_mutex_unlock(&pool->lock);
 }
 
-void ry_opencl_remove_stream(ry_opencl_state *device, ry_stream *stream)
+void ry_gpu_remove_stream(ry_gpu_device *device, ry_gpu_stream *stream)
 {
-    ry_opencl_pool *pool = &device->pool;
+    ry_gpu_pool *pool = &device->pool;
     pthread_mutex_lock(&pool->lock);
-    ry_stream **at = &pool->streams;
+    ry_gpu_stream **at = &pool->streams;
     while (*at != stream) {
         at = &(*at)->next;
     }
@@ -82,9 +90,27 @@ void ry_opencl_remove_stream(ry_opencl_state *device, ry_stream *stream)
     pthread_mutex_unlock(&pool->lock);
 }
 
+void ry_gpu_begin_launch(ry_gpu_device *device, ry_gpu_stream *stream, const ry_launch *launch)
+{
+    const uint64_t ticket = atomic_fetch_add(&device->pool.tickets, 1) + 1;
+    if (atomic_load(&stream->pending) == RY_GPU_IDLE) {
+        atomic_store(&stream->pending, ticket);
+    }
+    for (int i = 0; i < launch->argument_count; i++) {
+        if (launch->arguments[i].buffer) {
+            atomic_store(&launch->arguments[i].buffer->ticket, ticket);
+        }
+    }
+}
+
+void ry_gpu_set_idle(ry_gpu_stream *stream)
+{
+    atomic_store(&stream->pending, RY_GPU_IDLE);
+}
+
 /* Sizes come in steps of an eighth of the power of two below, so that buffers of about a size can
  * take each other's place. */
-static size_t room_for(const ry_opencl_state *device, size_t size)
+static size_t room_for(const ry_gpu_device *device, size_t size)
 {
     enum { LEAST = 256, MOST = 2 << 20 };
     size_t step = LEAST;
@@ -93,23 +119,12 @@ static size_t room_for(const ry_opencl_state *device, size_t size)
     }
     const size_t steps = size ? (size - 1) / step + 1 : 1;
     size_t room;
-    return ry_mul_size(steps, step, &room) && room <= device->info.most_memory ? room : size;
-}
-
-/* Every launch before this ticket is done. With the lock. */
-static uint64_t first_pending(const ry_opencl_pool *pool)
-{
-    uint64_t first = RY_OPENCL_IDLE;
-    for (ry_stream *stream = pool->streams; stream; stream = stream->next) {
-        const uint64_t pending = atomic_load(&stream->pending);
-        first = pending < first ? pending : first;
-    }
-    return first;
+    return ry_mul_size(steps, step, &room) && room <= device->most_memory ? room : size;
 }
 
 /* The smallest unused buffer that has room, of at most a quarter more; NULL: there is none. With
  * the lock. */
-static ry_buffer *reuse(ry_opencl_pool *pool, size_t room)
+static ry_buffer *reuse(ry_gpu_pool *pool, size_t room)
 {
     const uint64_t pending = first_pending(pool);
     ry_buffer **best = NULL;
@@ -127,56 +142,53 @@ static ry_buffer *reuse(ry_opencl_pool *pool, size_t room)
     return buffer;
 }
 
-static rynd_status fail_full(const ry_opencl_state *device, size_t size, ry_error *error)
+static rynd_status fail_full(const ry_gpu_device *device, size_t size, ry_error *error)
 {
     return ry_fail(error, RYND_ERROR_OUT_OF_MEMORY,
                    "out of memory for %zu bytes on %s: it has %zu, at most %zu of them in one "
                    "buffer, and %zu are taken",
-                   size, device->base.name, device->info.memory, device->info.most_memory,
-                   device->pool.used);
+                   size, device->base.name, device->memory, device->most_memory, device->pool.used);
 }
 
 /* With the lock. */
-static rynd_status make(ry_opencl_state *device, size_t size, size_t room, ry_buffer **buffer,
+static rynd_status make(ry_gpu_device *device, size_t size, size_t room, ry_buffer **buffer,
                         ry_error *error)
 {
-    ry_opencl_pool *pool = &device->pool;
-    if (pool->used > device->info.memory || room > device->info.memory - pool->used) {
+    ry_gpu_pool *pool = &device->pool;
+    if (pool->used > device->memory || room > device->memory - pool->used) {
         return fail_full(device, size, error);
     }
-    if (pool->unused_bytes > device->info.memory - pool->used - room) {
-        trim(device, device->info.memory - pool->used - room);
+    if (pool->unused_bytes > device->memory - pool->used - room) {
+        trim(device, device->memory - pool->used - room);
     }
     ry_buffer *b = ry_allocate_array(device->base.allocator, 1, sizeof *b);
     if (!b) {
         return ry_fail_memory(error);
     }
-    cl_int code;
-    b->memory = device->cl->CreateBuffer(device->context, CL_MEM_READ_WRITE, room, NULL, &code);
-    if (code != CL_SUCCESS && pool->unused) {
-        trim(device, 0);
-        b->memory = device->cl->CreateBuffer(device->context, CL_MEM_READ_WRITE, room, NULL, &code);
-    }
-    if (code != CL_SUCCESS) {
-        ry_release(device->base.allocator, b);
-        return code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_RESOURCES
-                   ? fail_full(device, size, error)
-                   : ry_opencl_fail(error, code, "making a buffer");
-    }
     b->room = room;
+    bool full = false;
+    rynd_status status = device->driver->take(device, b, &full, error);
+    if (status != RYND_OK && pool->unused) {
+        trim(device, 0);
+        full = false;
+        status = device->driver->take(device, b, &full, error);
+    }
+    if (status != RYND_OK) {
+        ry_release(device->base.allocator, b);
+        return full ? fail_full(device, size, error) : status;
+    }
     *buffer = b;
     return RYND_OK;
 }
 
-rynd_status ry_opencl_take(ry_opencl_state *device, size_t size, ry_buffer **buffer,
-                           ry_error *error)
+rynd_status ry_gpu_take(ry_gpu_device *device, size_t size, ry_buffer **buffer, ry_error *error)
 {
-    ry_opencl_pool *pool = &device->pool;
+    ry_gpu_pool *pool = &device->pool;
     const size_t room = room_for(device, size);
     pthread_mutex_lock(&pool->lock);
     rynd_status status = RYND_OK;
     ry_buffer *b = NULL;
-    if (size > device->info.most_memory) {
+    if (size > device->most_memory) {
         status = fail_full(device, size, error);
     } else {
         b = reuse(pool, room);
@@ -194,9 +206,9 @@ rynd_status ry_opencl_take(ry_opencl_state *device, size_t size, ry_buffer **buf
     return status;
 }
 
-void ry_opencl_give_back(ry_opencl_state *device, ry_buffer *buffer)
+void ry_gpu_give_back(ry_gpu_device *device, ry_buffer *buffer)
 {
-    ry_opencl_pool *pool = &device->pool;
+    ry_gpu_pool *pool = &device->pool;
     pthread_mutex_lock(&pool->lock);
     pool->used -= buffer->room;
     buffer->next = pool->unused;
@@ -208,21 +220,21 @@ void ry_opencl_give_back(ry_opencl_state *device, ry_buffer *buffer)
     pthread_mutex_unlock(&pool->lock);
 }
 
-void ry_opencl_device_figures(ry_device *device, ry_opencl_figures *figures)
+void ry_gpu_device_figures(ry_device *device, ry_gpu_figures *figures)
 {
-    ry_opencl_state *d = ry_opencl_state_of(device);
+    ry_gpu_device *d = ry_gpu_device_of(device);
     pthread_mutex_lock(&d->pool.lock);
-    *figures = (ry_opencl_figures){.used = d->pool.used,
-                                   .held = d->pool.used + d->pool.unused_bytes,
-                                   .peak = d->pool.peak,
-                                   .compiled = atomic_load(&d->programs.compiled),
-                                   .read = atomic_load(&d->programs.read)};
+    *figures = (ry_gpu_figures){.used = d->pool.used,
+                                .held = d->pool.used + d->pool.unused_bytes,
+                                .peak = d->pool.peak,
+                                .compiled = atomic_load(&d->programs.compiled),
+                                .read = atomic_load(&d->programs.read)};
     pthread_mutex_unlock(&d->pool.lock);
 }
 
-void ry_opencl_device_trim(ry_device *device, size_t keep)
+void ry_gpu_device_trim(ry_device *device, size_t keep)
 {
-    ry_opencl_state *d = ry_opencl_state_of(device);
+    ry_gpu_device *d = ry_gpu_device_of(device);
     pthread_mutex_lock(&d->pool.lock);
     trim(d, keep);
     pthread_mutex_unlock(&d->pool.lock);
