@@ -1,30 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs of the expression language as text for a GPU: values in registers, a statement an
- * instruction, with the meaning of the reference (kernels/ref/expr_ref.c).
- *
- * A type's register has its own C type; bool is an int, 0 or 1; the 16-bit floats are floats. */
+ * instruction, with the meaning of the reference (kernels/ref/expr_ref.c). */
 #ifndef RY_KERNELS_GPU_EXPR_TEXT_H
 #define RY_KERNELS_GPU_EXPR_TEXT_H
 
-#include "base/text.h"
-#include "expr/expr.h"
+#include "kernels/gpu/expr_spell.h"
 #include "problem/attrs.h"
-
-/* A program with the type of each of its instructions (ry_expr_types). */
-typedef struct ry_gpu_expr {
-    const ry_expr *program;
-    const ry_dtype *types;
-    bool near; /* functions that are within 1e-6 of |x| will do where docs/accuracy.md has such */
-} ry_gpu_expr;
-
-/* C's name of a type in memory ("ushort" for the 16-bit floats), of four of them (NULL where they
- * are converted on the way), and in a register. */
-const char *ry_gpu_memory_type(ry_dtype dtype);
-const char *ry_gpu_vector_type(ry_dtype dtype);
-const char *ry_gpu_register_type(ry_dtype dtype);
-
-/* The functions that programs call: before what is written below, once in a text. */
-void ry_gpu_expr_functions(const ry_gpu_expr *expr, ry_text *text);
 
 /* Types and functions of a program:
  *

@@ -8,22 +8,22 @@ bool ry_gpu_is_float(const ry_tensor *tensor)
     return dtype == RY_f32 || dtype == RY_f16 || dtype == RY_bf16;
 }
 
-int64_t ry_gpu_span(const ry_tensor *tensor)
+/* Elements, gaps among them. */
+static int64_t span(const ry_tensor *tensor)
 {
-    int64_t last = 0;
-    for (int i = 0; i < tensor->rank; i++) {
-        last += (tensor->dim[i] - 1) * tensor->stride[i];
-    }
-    return last + 1;
+    return (int64_t)(ry_tensor_span(tensor) / ry_dtype_size((ry_dtype)tensor->dtype));
 }
 
 bool ry_gpu_is_wide(const ry_problem *problem)
 {
     /* room for what steps over padding reach beyond the ends */
     const int64_t most = INT32_MAX / 2;
-    bool wide = ry_gpu_span(&problem->out[0]) > most;
+    bool wide = false;
+    for (int i = 0; i < problem->outputs; i++) {
+        wide = wide || (ry_problem_has_output(problem, i) && span(&problem->out[i]) > most);
+    }
     for (int i = 0; i < problem->inputs; i++) {
-        wide = wide || (ry_problem_has_input(problem, i) && ry_gpu_span(&problem->in[i]) > most);
+        wide = wide || (ry_problem_has_input(problem, i) && span(&problem->in[i]) > most);
     }
     return wide;
 }

@@ -8,9 +8,6 @@
 /* f32, f16 or bf16: what LOAD_ and STORE_ know. */
 bool ry_gpu_is_float(const ry_tensor *tensor);
 
-/* Elements from the first to behind the last: gaps, too. */
-int64_t ry_gpu_span(const ry_tensor *tensor);
-
 /* Can offsets of its tensors pass an int? */
 bool ry_gpu_is_wide(const ry_problem *problem);
 

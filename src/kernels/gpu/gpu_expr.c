@@ -2,10 +2,13 @@
 /* Expressions on GPUs: which positions an item and a group take, and what expr.cl is told. */
 #include "base/integer.h"
 #include "kernels/common/work.h"
-#include "kernels/form.h"
 #include "kernels/gpu/expr_text.h"
+#include "kernels/gpu/gpu_group.h"
 #include "kernels/gpu/gpu_kernel.h"
+#include "kernels/gpu/gpu_offset.h"
 #include "kernels/gpu/gpu_positions.h"
+
+#include <stdio.h>
 
 extern const char ry_gpu_text_expr[];
 
@@ -23,9 +26,6 @@ enum {
     ELEMENTARY = 24,   /* operations */
     FAR = 1 << 30      /* beyond it an index has 64 bits */
 };
-
-enum { KNOB_group, KNOBS };
-static const ry_knob knobs[KNOBS] = {[KNOB_group] = {.name = "group"}};
 
 typedef struct plan {
     ry_gpu_space space;
@@ -65,15 +65,6 @@ static bool applicable(const ry_problem *problem)
            problem->inputs + problem->outputs <= RY_GPU_EXPR_OPERANDS &&
            program->count <= MAX_INSTRUCTIONS && ry_gpu_expr_sums(program) <= MAX_SUMS &&
            find_types(problem, types) && ry_gpu_space_make(problem, &space);
-}
-
-static void values(const ry_query *query, int knob, ry_knob_values *values)
-{
-    (void)query;
-    (void)knob;
-    for (int64_t group = 64; group <= GROUP_SIZE; group *= 2) {
-        ry_knob_values_add(values, group);
-    }
 }
 
 static int64_t power_of_two(int64_t at_most)
@@ -123,9 +114,8 @@ static void plan_sums(plan *p)
 static void make(const ry_query *query, plan *p)
 {
     const ry_problem *problem = query->problem;
-    const int64_t group = ry_form_wanted(query, KNOB_group);
     ry_gpu_space_make(problem, &p->space); /* as applicable found it */
-    p->group = group == RY_KNOB_FREE ? GROUP_SIZE : group;
+    p->group = ry_gpu_group_size(query, GROUP_SIZE);
     p->lanes = p->columns = p->slice = p->slices = p->finish_lanes = 1;
     p->rows = false;
     p->vectors = !problem->attrs.expr.program->reduces &&
@@ -163,7 +153,7 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     make(query, &p);
     const double sums = (double)p.slices * (double)p.space.kept * ry_gpu_expr_sums(program);
     *prepared = (ry_prepared){.phases = p.slices > 1 ? 2 : 1};
-    prepared->form.value[KNOB_group] = p.group;
+    prepared->form.value[RY_GPU_GROUP_KNOB] = p.group;
     prepared->group[0] = prepared->group[1] = (unsigned)p.group;
     if (program->reduces) {
         prepared->tasks[0] = groups(p.space.kept, p.columns) * (size_t)p.slices;
@@ -183,36 +173,29 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
 
 /* ---- what the text is told ---- */
 
-/* k / 12 % 5 * 100 + ..., of dims [first, end) and their linear index. */
-static void put_offset(ry_text *text, const ry_gpu_space *space, const ry_gpu_operand *operand,
-                       int first, int end, char index)
+/* name: the offset of a position of dims [first, end). */
+static void put_offset(ry_text *text, const char *name, const ry_gpu_space *space,
+                       const ry_gpu_operand *operand, int first, int end)
 {
-    int64_t inside = 1;
-    for (int d = end - 1; d >= first; d--) {
-        if (operand->stride[d] != 0 && space->dim[d] > 0 && inside > 0) {
-            ry_text_add(text, " + %c", index);
-            if (inside > 1) {
-                ry_text_add(text, " / %lld", (long long)inside);
-            }
-            if (d > first) {
-                ry_text_add(text, " %% %lld", (long long)space->dim[d]);
-            }
-            ry_text_add(text, " * %lld", (long long)operand->stride[d]);
-        }
-        inside *= space->dim[d];
+    ry_gpu_dims dims = {0};
+    for (int d = first; d < end; d++) {
+        ry_gpu_dims_add(&dims, space->dim[d], operand->stride[d]);
     }
+    ry_gpu_define_offset(text, name, &dims);
 }
 
-/* FUNCTION INDEX at_in0(INDEX k, INDEX r): an element of an operand. */
+/* at_in0(k, r): an element of an operand. */
 static void put_places(ry_text *text, const ry_gpu_space *space, int inputs)
 {
     for (int i = 0; i < space->operands; i++) {
         const bool input = i < inputs;
-        ry_text_add(text, "FUNCTION INDEX at_%s%d(INDEX k, INDEX r)\n{\n    return 0",
-                    input ? "in" : "out", input ? i : i - inputs);
-        put_offset(text, space, &space->operand[i], 0, space->kept_rank, 'k');
-        put_offset(text, space, &space->operand[i], space->kept_rank, space->rank, 'r');
-        ry_text_add(text, ";\n}\n");
+        char at[24], kept[32], behind[32];
+        snprintf(at, sizeof at, "at_%s%d", input ? "in" : "out", input ? i : i - inputs);
+        snprintf(kept, sizeof kept, "%s_kept", at);
+        snprintf(behind, sizeof behind, "%s_behind", at);
+        put_offset(text, kept, space, &space->operand[i], 0, space->kept_rank);
+        put_offset(text, behind, space, &space->operand[i], space->kept_rank, space->rank);
+        ry_text_add(text, "#define %s(k, r) (%s(k) + %s(r))\n", at, kept, behind);
     }
 }
 
@@ -362,5 +345,5 @@ static const char *const entries[] = {"run", "finish"};
 static const ry_gpu_kernel gpu = {
     .text = ry_gpu_text_expr, .entries = entries, .entry_count = 2, .define = define};
 
-RY_GPU_KERNEL(expr_gpu, expr, strict, .knobs = knobs, .knob_count = KNOBS, .applicable = applicable,
-              .values = values, .prepare = prepare, .gpu = &gpu);
+RY_GPU_KERNEL(expr_gpu, expr, strict, RY_GPU_GROUP_KNOB_FIELDS, .applicable = applicable,
+              .prepare = prepare, .gpu = &gpu);

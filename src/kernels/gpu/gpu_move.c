@@ -5,16 +5,13 @@
  * neighbouring memory. */
 #include "base/integer.h"
 #include "kernels/common/work.h"
+#include "kernels/gpu/gpu_group.h"
 #include "kernels/gpu/gpu_kernel.h"
-#include "kernels/knob_values.h"
 #include "kernels/move/move_describe.h"
 
 #include <inttypes.h>
 
-enum { GROUP_KNOB, KNOBS };
 enum { ITEMS = 4 }; /* elements of a work-item */
-
-static const ry_knob knobs[KNOBS] = {[GROUP_KNOB] = {"group", NULL, true}};
 
 /* The moves of a query, in memory that the caller gives back. NULL: there is none. */
 static ry_move *list_moves(const ry_query *query, ry_move_list *list)
@@ -48,15 +45,6 @@ static int first_of(const ry_move_list *list, int phase)
     return phase ? (int)list->phase_end[0] : 0;
 }
 
-static void values(const ry_query *query, int knob, ry_knob_values *values)
-{
-    (void)query;
-    (void)knob;
-    for (int64_t group = 64; group <= 256; group *= 2) {
-        ry_knob_values_add(values, group);
-    }
-}
-
 static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     ry_move_list list;
@@ -64,10 +52,9 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     if (!moves) {
         return ry_fail_memory(error);
     }
-    const int64_t wanted = query->form ? query->form->value[GROUP_KNOB] : RY_KNOB_FREE;
-    const int64_t group = wanted == RY_KNOB_FREE ? 256 : wanted;
+    const int64_t group = ry_gpu_group_size(query, 256);
     double elements = 0;
-    prepared->form.value[GROUP_KNOB] = group;
+    prepared->form.value[RY_GPU_GROUP_KNOB] = group;
     prepared->phases = list.phases + 1;
     for (int phase = 0; phase < prepared->phases; phase++) {
         for (int i = first_of(&list, phase); i < (int)list.phase_end[phase]; i++) {
@@ -164,7 +151,7 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     ry_move *moves = list_moves(query, &list);
     text->failed = text->failed || !moves;
     for (int phase = 0; moves && phase < 2; phase++) {
-        const int64_t group = prepared->form.value[GROUP_KNOB];
+        const int64_t group = prepared->form.value[RY_GPU_GROUP_KNOB];
         int64_t first = 0;
         ry_text_add(text, "KERNEL(phase%d)(ARGUMENTS)\n{\n", phase);
         for (int i = first_of(&list, phase);
@@ -180,9 +167,8 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
 static const char *const entries[] = {"phase0", "phase1"};
 static const ry_gpu_kernel gpu = {"", entries, 2, define};
 
-#define RY_MOVE(op_name, describe)                                                        \
-    RY_GPU_KERNEL(op_name##_gpu, op_name, strict, .knobs = knobs, .knob_count = KNOBS,    \
-                  .applicable = ry_moves_are_boxes, .values = values, .prepare = prepare, \
-                  .gpu = &gpu);
+#define RY_MOVE(op_name, describe)                                          \
+    RY_GPU_KERNEL(op_name##_gpu, op_name, strict, RY_GPU_GROUP_KNOB_FIELDS, \
+                  .applicable = ry_moves_are_boxes, .prepare = prepare, .gpu = &gpu);
 #include "kernels/move/moves.inc"
 #undef RY_MOVE

@@ -4,17 +4,14 @@
 #include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/gpu/gpu_define.h"
+#include "kernels/gpu/gpu_group.h"
 #include "kernels/gpu/gpu_kernel.h"
 #include "kernels/gpu/gpu_offset.h"
 #include "kernels/gpu/gpu_texts.h"
-#include "kernels/knob_values.h"
 
 #include <math.h>
 
-enum { GROUP_KNOB, KNOBS };
 enum { OPERANDS = 4 }; /* x, y, scale, bias */
-
-static const ry_knob knobs[KNOBS] = {[GROUP_KNOB] = {"group", NULL, true}};
 
 /* How rows are numbered, and elements in a row: of x, y, scale and bias. */
 typedef struct norm_rows {
@@ -109,25 +106,12 @@ static bool takes_groups(const ry_problem *problem)
            problem->in[0].dim[1] % problem->attrs.group_norm.groups == 0;
 }
 
-static void values(const ry_query *query, int knob, ry_knob_values *values)
-{
-    (void)query;
-    (void)knob;
-    for (int64_t group = 64; group <= 256; group *= 2) {
-        ry_knob_values_add(values, group);
-    }
-}
-
 static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     const norm_rows r = rows_of(query->problem);
-    const int64_t wanted = query->form ? query->form->value[GROUP_KNOB] : RY_KNOB_FREE;
-    const int64_t group = wanted != RY_KNOB_FREE ? wanted : r.length <= 512 ? 64 : 256;
+    const int64_t group = ry_gpu_group_size(query, r.length <= 512 ? 64 : 256);
     (void)error;
-    prepared->form.value[GROUP_KNOB] = group;
-    prepared->phases = 1;
-    prepared->tasks[0] = (size_t)r.rows;
-    prepared->group[0] = (unsigned)group;
+    ry_gpu_group_prepare(group, r.rows, prepared);
     ry_count_work((double)r.rows * ((double)ry_round_up(r.length, group) * 14 +
                                     (double)group * 2 * log2((double)group)),
                   ry_problem_bytes(query->problem), prepared);
@@ -144,7 +128,7 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     const bool layers = problem->op == RY_OP_layer_norm;
     const norm_rows r = rows_of(problem);
     ry_gpu_define_types(text, problem, ry_gpu_is_wide(problem));
-    ry_gpu_define(text, "GROUP_ITEMS", prepared->form.value[GROUP_KNOB]);
+    ry_gpu_group_define(prepared, text);
     ry_gpu_define(text, "LENGTH", r.length);
     ry_gpu_define(text, "CENTRED", !layers || !problem->attrs.layer_norm.rms);
     ry_gpu_define(text, "HAS_SCALE", is_there(problem, 2));
@@ -162,7 +146,7 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
 static const char *const entries[] = {"run"};
 static const ry_gpu_kernel gpu = {ry_gpu_text_norm, entries, 1, define};
 
-RY_GPU_KERNEL(layer_norm_gpu, layer_norm, strict, .knobs = knobs, .knob_count = KNOBS,
-              .applicable = takes_layers, .values = values, .prepare = prepare, .gpu = &gpu);
-RY_GPU_KERNEL(group_norm_gpu, group_norm, strict, .knobs = knobs, .knob_count = KNOBS,
-              .applicable = takes_groups, .values = values, .prepare = prepare, .gpu = &gpu);
+RY_GPU_KERNEL(layer_norm_gpu, layer_norm, strict, RY_GPU_GROUP_KNOB_FIELDS,
+              .applicable = takes_layers, .prepare = prepare, .gpu = &gpu);
+RY_GPU_KERNEL(group_norm_gpu, group_norm, strict, RY_GPU_GROUP_KNOB_FIELDS,
+              .applicable = takes_groups, .prepare = prepare, .gpu = &gpu);

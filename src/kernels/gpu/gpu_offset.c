@@ -7,7 +7,7 @@
 void ry_gpu_dims_add(ry_gpu_dims *dims, int64_t dim, int64_t stride)
 {
     const int last = dims->rank - 1;
-    if (dim == 1) {
+    if (dim <= 1) { /* nobody asks for an element of none */
         return;
     }
     if (last >= 0 && dims->stride[last] == dim * stride) {

@@ -3,16 +3,14 @@
 #include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/gpu/gpu_define.h"
+#include "kernels/gpu/gpu_group.h"
 #include "kernels/gpu/gpu_kernel.h"
 #include "kernels/gpu/gpu_texts.h"
-#include "kernels/knob_values.h"
 #include "problem/window.h"
 
 #include <stdio.h>
 
-enum { AXES = 3, GROUP_KNOB = 0, KNOBS };
-
-static const ry_knob knobs[KNOBS] = {[GROUP_KNOB] = {"group", NULL, true}};
+enum { AXES = 3 };
 
 static bool is_ordinary(const ry_window *window)
 {
@@ -44,31 +42,18 @@ static bool applicable(const ry_problem *problem)
     return is_ordinary(&window);
 }
 
-static void values(const ry_query *query, int knob, ry_knob_values *values)
-{
-    (void)query;
-    (void)knob;
-    for (int64_t group = 64; group <= 256; group *= 2) {
-        ry_knob_values_add(values, group);
-    }
-}
-
 static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     const ry_problem *problem = query->problem;
     const ry_window window = ry_window_of(problem);
-    const int64_t wanted = query->form ? query->form->value[GROUP_KNOB] : RY_KNOB_FREE;
-    const int64_t group = wanted == RY_KNOB_FREE ? 128 : wanted;
+    const int64_t group = ry_gpu_group_size(query, 128);
     const int64_t outputs = ry_tensor_count(&problem->out[0]);
     double taps = 1;
     (void)error;
     for (int i = 0; i < window.rank; i++) {
         taps *= (double)window.axis[i].taps;
     }
-    prepared->form.value[GROUP_KNOB] = group;
-    prepared->phases = 1;
-    prepared->tasks[0] = (size_t)ry_ceil_div(outputs, group);
-    prepared->group[0] = (unsigned)group;
+    ry_gpu_group_prepare(group, ry_ceil_div(outputs, group), prepared);
     /* a load, its address and the comparison or sum */
     ry_count_work((double)ry_round_up(outputs, group) * (4 * taps + 30), ry_problem_bytes(problem),
                   prepared);
@@ -88,7 +73,7 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
     const ry_window window = ry_window_of(problem);
     ry_gpu_define_types(text, problem, ry_gpu_is_wide(problem));
-    ry_gpu_define(text, "GROUP_ITEMS", prepared->form.value[GROUP_KNOB]);
+    ry_gpu_group_define(prepared, text);
     ry_gpu_define(text, "MAXIMUM", problem->attrs.pool.kind == RY_pool_kind_max);
     ry_gpu_define(text, "COUNT_PAD", problem->attrs.pool.count_include_pad != 0);
     ry_gpu_define(text, "IMAGES", x->dim[0]);
@@ -116,5 +101,5 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
 static const char *const entries[] = {"run"};
 static const ry_gpu_kernel gpu = {ry_gpu_text_pool, entries, 1, define};
 
-RY_GPU_KERNEL(pool_gpu, pool, strict, .knobs = knobs, .knob_count = KNOBS, .applicable = applicable,
-              .values = values, .prepare = prepare, .gpu = &gpu);
+RY_GPU_KERNEL(pool_gpu, pool, strict, RY_GPU_GROUP_KNOB_FIELDS, .applicable = applicable,
+              .prepare = prepare, .gpu = &gpu);

@@ -3,14 +3,10 @@
 #include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/gpu/gpu_define.h"
+#include "kernels/gpu/gpu_group.h"
 #include "kernels/gpu/gpu_kernel.h"
 #include "kernels/gpu/gpu_offset.h"
 #include "kernels/gpu/gpu_texts.h"
-#include "kernels/knob_values.h"
-
-enum { GROUP_KNOB, KNOBS };
-
-static const ry_knob knobs[KNOBS] = {[GROUP_KNOB] = {"group", NULL, true}};
 
 /* The lanes of x and y: dims before and behind those of a lane, and those of a lane. */
 typedef struct softmax_lanes {
@@ -50,25 +46,12 @@ static bool applicable(const ry_problem *problem)
            ry_axis(problem->attrs.softmax.axis, problem->in[0].rank) < problem->in[0].rank;
 }
 
-static void values(const ry_query *query, int knob, ry_knob_values *values)
-{
-    (void)query;
-    (void)knob;
-    for (int64_t group = 64; group <= 256; group *= 2) {
-        ry_knob_values_add(values, group);
-    }
-}
-
 static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     const softmax_lanes l = lanes_of(query->problem);
-    const int64_t wanted = query->form ? query->form->value[GROUP_KNOB] : RY_KNOB_FREE;
-    const int64_t group = wanted != RY_KNOB_FREE ? wanted : l.columns || l.length <= 512 ? 64 : 256;
+    const int64_t group = ry_gpu_group_size(query, l.columns || l.length <= 512 ? 64 : 256);
     (void)error;
-    prepared->form.value[GROUP_KNOB] = group;
-    prepared->phases = 1;
-    prepared->tasks[0] = (size_t)(l.columns ? ry_ceil_div(l.lanes, group) : l.lanes);
-    prepared->group[0] = (unsigned)group;
+    ry_gpu_group_prepare(group, l.columns ? ry_ceil_div(l.lanes, group) : l.lanes, prepared);
     ry_count_work((double)l.lanes * (double)(l.columns ? l.length : ry_round_up(l.length, group)) *
                       40,
                   ry_problem_bytes(query->problem), prepared);
@@ -79,7 +62,7 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
 {
     const softmax_lanes l = lanes_of(query->problem);
     ry_gpu_define_types(text, query->problem, ry_gpu_is_wide(query->problem));
-    ry_gpu_define(text, "GROUP_ITEMS", prepared->form.value[GROUP_KNOB]);
+    ry_gpu_group_define(prepared, text);
     ry_gpu_define(text, "LANES", l.lanes);
     ry_gpu_define(text, "LENGTH", l.length);
     ry_gpu_define(text, "COLUMNS", l.columns);
@@ -94,5 +77,5 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
 static const char *const entries[] = {"run"};
 static const ry_gpu_kernel gpu = {ry_gpu_text_softmax, entries, 1, define};
 
-RY_GPU_KERNEL(softmax_gpu, softmax, strict, .knobs = knobs, .knob_count = KNOBS,
-              .applicable = applicable, .values = values, .prepare = prepare, .gpu = &gpu);
+RY_GPU_KERNEL(softmax_gpu, softmax, strict, RY_GPU_GROUP_KNOB_FIELDS, .applicable = applicable,
+              .prepare = prepare, .gpu = &gpu);

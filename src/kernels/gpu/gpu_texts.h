@@ -5,6 +5,7 @@
 
 extern const char ry_gpu_text_depthwise[];
 extern const char ry_gpu_text_gemv[];
+extern const char ry_gpu_text_group[];
 extern const char ry_gpu_text_igemm[];
 extern const char ry_gpu_text_norm[];
 extern const char ry_gpu_text_pool[];

@@ -2,22 +2,7 @@
 /* Normalisation of rows: a work-group computes one, its mean and its variance in two passes, so that
  * nothing is lost to cancellation.
  *
- * Defined for it: gpu_norm.c's numbers, and offsets of a row and of an element in it. */
-
-FUNCTION float sum_of_group(float own, TO_LOCAL float *sums)
-{
-    sums[ITEM] = own;
-    BARRIER;
-    for (int span = GROUP_ITEMS / 2; span > 0; span /= 2) {
-        if (ITEM < span) {
-            sums[ITEM] += sums[ITEM + span];
-        }
-        BARRIER;
-    }
-    const float all = sums[0];
-    BARRIER;
-    return all;
-}
+ * Defined for it: gpu_norm.c's numbers, sum_of_group (group.cl), and offsets of a row and of an element in it. */
 
 KERNEL(run)(ARGUMENTS)
 {

@@ -2,49 +2,18 @@
 /* Softmax and its logarithm. Lanes whose neighbours in memory are other lanes are an item's each;
  * others are a work-group's.
  *
- * Defined for it: gpu_softmax.c's numbers, and offsets of a lane and of an element in it. */
+ * Defined for it: gpu_softmax.c's numbers, group.cl, and offsets of a lane and of an element in it. */
 
 #if COLUMNS
 #define FIRST        0
 #define STEP         1
 #define LANE         ((INDEX)GROUP * GROUP_ITEMS + ITEM)
-#define OF_GROUP(kind, value) (value)
+#define TOGETHER(kind, value) (value)
 #else
 #define FIRST        ITEM
 #define STEP         GROUP_ITEMS
 #define LANE         ((INDEX)GROUP)
-#define OF_GROUP(kind, value) kind##_of_group((value), room)
-
-FUNCTION float max_of_group(float own, TO_LOCAL float *room)
-{
-    room[ITEM] = own;
-    BARRIER;
-    for (int span = GROUP_ITEMS / 2; span > 0; span /= 2) {
-        if (ITEM < span) {
-            const float other = room[ITEM + span];
-            room[ITEM] = other > room[ITEM] || other != other ? other : room[ITEM];
-        }
-        BARRIER;
-    }
-    const float all = room[0];
-    BARRIER;
-    return all;
-}
-
-FUNCTION float sum_of_group(float own, TO_LOCAL float *room)
-{
-    room[ITEM] = own;
-    BARRIER;
-    for (int span = GROUP_ITEMS / 2; span > 0; span /= 2) {
-        if (ITEM < span) {
-            room[ITEM] += room[ITEM + span];
-        }
-        BARRIER;
-    }
-    const float all = room[0];
-    BARRIER;
-    return all;
-}
+#define TOGETHER(kind, value) kind##_of_group((value), room)
 #endif
 
 KERNEL(run)(ARGUMENTS)
@@ -63,11 +32,11 @@ KERNEL(run)(ARGUMENTS)
         const float value = LOAD_0(x, x_at(i));
         highest = value > highest || value != value ? value : highest;
     }
-    highest = OF_GROUP(max, highest);
+    highest = TOGETHER(max, highest);
     for (INDEX i = FIRST; i < LENGTH; i += STEP) {
         sum += exp(LOAD_0(x, x_at(i)) - highest);
     }
-    sum = OF_GROUP(sum, sum);
+    sum = TOGETHER(sum, sum);
 #if LOGARITHM
     const float log_sum = log(sum);
 #else
