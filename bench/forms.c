@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Times every form of every kernel that takes a problem, with what was predicted of it:
  *
- *   forms THREADS SECONDS [VARIANTS] < PROBLEMS
+ *   forms THREADS SECONDS [VARIANTS [TIMES]] < PROBLEMS
  *
  * PROBLEMS: a problem's text a line. VARIANTS: so many more of each form, with a random value of
  * one knob that it leaves to the kernel. For each, SECONDS are spent: its forms take turns on the
  * same data, those that take three times as long as the best drop out after a first look, and those
- * predicted to take eight times as long are not tried. Prints a line of JSON for each form:
+ * predicted to take TIMES (8) as long are not tried. RYND_DEVICE takes a device; of one whose memory
+ * is its own, times are its events', without copies, and TIMES is of each kernel's least. Prints a line of JSON for each form:
  * problem, kernel, family, knobs, chosen (the one that is taken without a word), predicted
  * (seconds), least and median (seconds), n. bench/regret makes problems, calls this and sums up. */
 #include "api/handles.h"
 #include "base/clock.h"
+#include "forms_device.h"
 #include "graph/infer.h"
 #include "kernels/form.h"
 #include "predict/predict.h"
@@ -23,12 +25,14 @@
 enum { MAX_FORMS = 256, MAX_TIMES = 64, MAX_OPERANDS = 8, LOOK = 2, MAX_TEXT = 1024 };
 
 static const double DROPPED = 3;  /* times the best, at the first look */
-static const double LEFT_OUT = 8; /* times the least prediction: their memory is not worth it */
+/* Times the least prediction: their memory is not worth it. */
+static const double LEFT_OUT = 8;
 
 typedef struct candidate {
     const ry_kernel *kernel;
     char knobs[RY_FORM_TEXT];
-    rynd_op *op;
+    rynd_op *op;      /* where memory is shared */
+    device_form form; /* elsewhere */
     double predicted, time[MAX_TIMES];
     int count;
     bool chosen;
@@ -38,9 +42,13 @@ typedef struct bench {
     rynd_context *context;
     unsigned threads;
     int variants;
+    double left_out;
     const char *text;
     void *in[MAX_OPERANDS], *out[MAX_OPERANDS];
     rynd_tensor inputs[MAX_OPERANDS];
+    ry_arena arena; /* of the problem */
+    ry_problem problem;
+    device_operands operands; /* of a device with memory of its own */
     candidate all[MAX_FORMS];
     int count;
 } bench;
@@ -112,12 +120,33 @@ static size_t settings_of(const candidate *c, char *text, rynd_setting *settings
     return count;
 }
 
-static void add(bench *b, const ry_prepared *prepared, const ry_form *set, double predicted)
+static bool has_own_memory(const bench *b)
 {
+    return !b->context->device->host_memory;
+}
+
+static void add_to_device(bench *b, candidate *c, const ry_query *query)
+{
+    ry_error error = {""};
+    if (device_form_make(&c->form, &b->operands, query, &error) != RYND_OK) {
+        fprintf(stderr, "forms: %s %s: %s\n", b->text, c->knobs, error.text);
+        exit(1);
+    }
+    b->count++;
+}
+
+static void add(bench *b, const ry_prepared *prepared, const ry_query *query, double predicted)
+{
+    const ry_form *set = query->form;
     candidate *c = &b->all[b->count];
     char text[RY_FORM_TEXT];
     rynd_setting settings[RY_MAX_KNOBS + 1];
     *c = (candidate){.kernel = prepared->kernel, .predicted = predicted};
+    if (has_own_memory(b)) {
+        ry_form_print(prepared->kernel, &prepared->form, c->knobs);
+        add_to_device(b, c, query);
+        return;
+    }
     ry_form_print(prepared->kernel, set, c->knobs);
     const size_t count = settings_of(c, text, settings);
     const rynd_op_options options = {
@@ -148,8 +177,8 @@ static void consider(bench *b, const ry_query *query, double least)
     if (b->count < MAX_FORMS && ry_form_check(query, &error) == RYND_OK &&
         ry_prepare(query, ~0u, &prepared, &error) == RYND_OK && !is_there(b, &prepared)) {
         const double predicted = ry_predict_time(&prepared, query->target->machine, b->threads);
-        if (predicted <= LEFT_OUT * least) {
-            add(b, &prepared, query->form, predicted);
+        if (predicted <= b->left_out * least) {
+            add(b, &prepared, query, predicted);
         }
     }
 }
@@ -189,25 +218,37 @@ static void list_forms(bench *b, const ry_kernel *kernel, const ry_problem *prob
     }
 }
 
+/* What other forms of a kernel are compared with. */
+static double least_of(const bench *b, const ry_query *any, const ry_choice *choice)
+{
+    ry_prepared prepared;
+    ry_error error;
+    return has_own_memory(b) && ry_prepare(any, ~0u, &prepared, &error) == RYND_OK
+               ? ry_predict_time(&prepared, any->target->machine, b->threads)
+               : choice->seconds;
+}
+
 static void list_candidates(bench *b)
 {
-    ry_arena arena;
     ry_error error = {""};
-    ry_problem problem;
-    ry_arena_init(&arena, &ry_system_allocator);
-    if (ry_problem_parse(b->text, &arena, &problem, &error) != RYND_OK ||
-        ry_problem_check(&problem, &ry_system_allocator, &error) != RYND_OK) {
+    ry_arena_init(&b->arena, &ry_system_allocator);
+    if (ry_problem_parse(b->text, &b->arena, &b->problem, &error) != RYND_OK ||
+        ry_problem_check(&b->problem, &ry_system_allocator, &error) != RYND_OK ||
+        (has_own_memory(b) &&
+         device_operands_make(&b->operands, b->context->device, &b->problem,
+                              (const void *const *)b->in, &error) != RYND_OK)) {
         fprintf(stderr, "forms: %s: %s\n", b->text, error.text);
         exit(1);
     }
     const ry_target target = ry_target_of(b->context->device);
     ry_choice choice;
-    if (ry_predict_choose(&problem, &target, ~0u, NULL, &choice, &error) != RYND_OK) {
+    if (ry_predict_choose(&b->problem, &target, ~0u, NULL, &choice, &error) != RYND_OK) {
         fail(b->text);
     }
     size_t at = 0;
-    for (const ry_kernel *kernel; (kernel = ry_kernel_next(&problem, &target, &at)) != NULL;) {
-        list_forms(b, kernel, &problem, &target, choice.seconds);
+    for (const ry_kernel *kernel; (kernel = ry_kernel_next(&b->problem, &target, &at)) != NULL;) {
+        const ry_query any = {kernel, &b->problem, &target, NULL};
+        list_forms(b, kernel, &b->problem, &target, least_of(b, &any, &choice));
     }
     char knobs[RY_FORM_TEXT];
     ry_form_print(choice.prepared.kernel, &choice.prepared.form, knobs);
@@ -215,28 +256,35 @@ static void list_candidates(bench *b)
         b->all[i].chosen =
             b->all[i].kernel == choice.prepared.kernel && strcmp(b->all[i].knobs, knobs) == 0;
     }
-    ry_arena_free(&arena);
 }
 
-static double run_once(bench *b, candidate *c)
+/* The mean of so many runs. */
+static double run(bench *b, candidate *c, int runs)
 {
-    const double start = ry_clock_seconds();
-    if (rynd_op_execute(c->op, (const void *const *)b->in, b->out) != RYND_OK) {
-        fail(c->knobs);
+    if (has_own_memory(b)) {
+        ry_error error = {""};
+        double seconds;
+        if (device_form_run(&c->form, &b->operands, runs, &seconds, &error) != RYND_OK) {
+            fprintf(stderr, "forms: %s %s: %s\n", b->text, c->knobs, error.text);
+            exit(1);
+        }
+        return seconds;
     }
-    return ry_clock_seconds() - start;
+    const double start = ry_clock_seconds();
+    for (int i = 0; i < runs; i++) {
+        if (rynd_op_execute(c->op, (const void *const *)b->in, b->out) != RYND_OK) {
+            fail(c->knobs);
+        }
+    }
+    return (ry_clock_seconds() - start) / runs;
 }
 
 /* A short run is repeated: the clock and the caller take part of it. */
 static void measure(bench *b, candidate *c)
 {
-    const double each = c->count ? c->time[0] : run_once(b, c);
-    const int repeats = each < 50e-6 ? 1 + (int)(50e-6 / (each + 1e-9)) : 1;
-    double sum = 0;
-    for (int i = 0; i < repeats; i++) {
-        sum += run_once(b, c);
-    }
-    c->time[c->count++] = sum / repeats;
+    const double each = c->count ? c->time[0] : run(b, c, 1),
+                 least = has_own_memory(b) ? 2e-3 : 50e-6;
+    c->time[c->count++] = run(b, c, each < least ? 1 + (int)(least / (each + 1e-9)) : 1);
 }
 
 static int by_size(const void *a, const void *b)
@@ -274,8 +322,16 @@ static void print(bench *b)
                "\"least\": %.9g, \"median\": %.9g, \"n\": %d}\n",
                b->text, c->kernel->name, c->kernel->family, c->knobs, c->chosen ? "true" : "false",
                c->predicted, c->time[0], c->time[c->count / 2], c->count);
-        rynd_op_destroy(c->op);
+        if (has_own_memory(b)) {
+            device_form_free(&c->form, &b->operands);
+        } else {
+            rynd_op_destroy(c->op);
+        }
     }
+    if (has_own_memory(b)) {
+        device_operands_free(&b->operands);
+    }
+    ry_arena_free(&b->arena);
     fflush(stdout);
     for (int i = 0; i < MAX_OPERANDS; i++) {
         ry_release(&ry_system_allocator, b->in[i]);
@@ -289,12 +345,13 @@ int main(int argc, char **argv)
 {
     static bench b;
     static char text[MAX_TEXT];
-    if (argc < 3 || argc > 4 || atoi(argv[1]) < 1) {
-        fprintf(stderr, "usage: forms THREADS SECONDS [VARIANTS] < PROBLEMS\n");
+    if (argc < 3 || argc > 5 || atoi(argv[1]) < 1) {
+        fprintf(stderr, "usage: forms THREADS SECONDS [VARIANTS [TIMES]] < PROBLEMS\n");
         return 2;
     }
     b.threads = (unsigned)atoi(argv[1]);
     b.variants = argc > 3 ? atoi(argv[3]) : 0;
+    b.left_out = argc > 4 ? atof(argv[4]) : LEFT_OUT;
     const rynd_context_options options = {.size = sizeof options, .threads = b.threads};
     if (rynd_context_create(&options, &b.context) != RYND_OK) {
         fail("context");
