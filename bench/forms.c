@@ -6,10 +6,11 @@
  * PROBLEMS: a problem's text a line. VARIANTS: so many more of each form, with a random value of
  * one knob that it leaves to the kernel. For each, SECONDS are spent: its forms take turns on the
  * same data, those that take three times as long as the best drop out after a first look, and those
- * predicted to take TIMES (8) as long are not tried. RYND_DEVICE takes a device; of one whose memory
- * is its own, times are its events', without copies, and TIMES is of each kernel's least. Prints a line of JSON for each form:
- * problem, kernel, family, knobs, chosen (the one that is taken without a word), predicted
- * (seconds), least and median (seconds), n. bench/regret makes problems, calls this and sums up. */
+ * predicted to take TIMES (8) as long are not tried. RYND_DEVICE takes a device; of one whose
+ * memory is its own, times are its events', without copies, and TIMES is of each kernel's least.
+ * Prints a line of JSON for each form: problem, kernel, family, knobs, chosen (the one that is
+ * taken without a word), predicted (seconds), least and median (seconds), n. bench/regret makes
+ * problems, calls this and sums up. */
 #include "api/handles.h"
 #include "base/clock.h"
 #include "forms_device.h"
@@ -24,7 +25,7 @@
 
 enum { MAX_FORMS = 256, MAX_TIMES = 64, MAX_OPERANDS = 8, LOOK = 2, MAX_TEXT = 1024 };
 
-static const double DROPPED = 3;  /* times the best, at the first look */
+static const double DROPPED = 3; /* times the best, at the first look */
 /* Times the least prediction: their memory is not worth it. */
 static const double LEFT_OUT = 8;
 

@@ -54,8 +54,8 @@ static rynd_status make_memory(device_form *f, device_operands *o, ry_error *err
     }
     if (packed) {
         RY_TRY(table->buffer_create(o->device, packed, &f->packed, error));
-        RY_TRY(ry_prepared_pack(&f->prepared, o->device, o->stream, o->in,
-                                (ry_place){f->packed, 0}, &f->arena, error));
+        RY_TRY(ry_prepared_pack(&f->prepared, o->device, o->stream, o->in, (ry_place){f->packed, 0},
+                                &f->arena, error));
     }
     ry_bound_set_memory(&f->bound, (ry_place){f->packed, 0}, (ry_place){f->workspace, 0},
                         (ry_place){0});
