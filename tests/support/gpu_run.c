@@ -162,7 +162,8 @@ static rynd_status run(runner *r, const ry_query *query, const gpu_operand *in,
             memcpy(out[o].memory, r->copies[at++].host + GUARD, out[o].size);
         }
     }
-    return RYND_OK;
+    memcpy(&bound.fault, r->copies[r->count - 1].host + GUARD, sizeof bound.fault);
+    return ry_bound_check(&bound, error);
 }
 
 rynd_status gpu_run(const ry_query *query, const gpu_operand *in, const gpu_operand *out,

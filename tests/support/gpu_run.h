@@ -24,7 +24,7 @@ typedef struct gpu_operand {
 
 /* Uploads all operands, outputs too, runs every phase, downloads the outputs. Workspace and packed
  * memory begin as garbage; bytes around them and around every operand are watched (cmocka's
- * failures). */
+ * failures). Fails where the content of an input is illegal, as outputs are there. */
 rynd_status gpu_run(const ry_query *query, const gpu_operand *in, const gpu_operand *out,
                     ry_error *error);
 

@@ -13,6 +13,8 @@
 #include <cmocka.h>
 
 #include "every_kernel.h"
+#include "gpu_run.h"
+#include "kernels/form.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,11 +151,37 @@ static inline void move_end(move_case *c)
     }
 }
 
+/* The group of a GPU's kernels, which run in the place of a CPU's where they take a problem; 0:
+ * they do not. */
+static int64_t move_group;
+static int move_runs_on_gpu;
+
+static inline const ry_kernel *move_kernel_of_gpu(const ry_problem *problem)
+{
+    size_t at = 0;
+    const ry_kernel *kernel = move_group ? ry_kernel_next(problem, gpu_run_target(), &at) : NULL;
+    return kernel && kernel->device == RY_DEVICE_gpu ? kernel : NULL;
+}
+
+static inline rynd_status move_run_on_gpu(move_case *c, const ry_kernel *kernel, void *const *in,
+                                          void *const *out, ry_error *error)
+{
+    gpu_operand from[MAX_MOVE] = {{0}}, to[MAX_MOVE] = {{0}};
+    ry_form form = ry_form_free();
+    form.value[0] = move_group;
+    for (int i = 0; i < MAX_MOVE; i++) {
+        from[i] = (gpu_operand){c->in_host[i].memory, c->in_host[i].bytes, in[i]};
+        to[i] = (gpu_operand){c->out_host[i].memory, c->out_host[i].bytes, out[i]};
+    }
+    const ry_query query = {kernel, &c->problem, gpu_run_target(), &form};
+    move_runs_on_gpu++;
+    return gpu_run(&query, from, to, error);
+}
+
 /* Runs the kernel that is chosen. */
 static inline rynd_status move_try(move_case *c, const ry_kernel **chosen, ry_error *error)
 {
-    const void *in[MAX_MOVE];
-    void *out[MAX_MOVE];
+    void *in[MAX_MOVE], *out[MAX_MOVE];
     for (int i = 0; i < MAX_MOVE; i++) {
         in[i] = c->in[i].data;
         out[i] = c->out[i].data;
@@ -161,12 +189,14 @@ static inline rynd_status move_try(move_case *c, const ry_kernel **chosen, ry_er
     }
     c->problem.in = c->in;
     c->problem.out = c->out;
-    const ry_kernel *kernel = every_kernel_first(&c->problem, RY_ISA_generic);
+    const ry_kernel *of_gpu = move_kernel_of_gpu(&c->problem),
+                    *kernel = of_gpu ? of_gpu : every_kernel_first(&c->problem, RY_ISA_generic);
     assert_non_null(kernel);
-    rynd_status status =
-        every_kernel_execute(kernel, &c->problem, in, out, c->actual, &ry_system_allocator, error);
+    rynd_status status = of_gpu ? move_run_on_gpu(c, kernel, in, out, error)
+                                : every_kernel_execute(kernel, &c->problem, (const void *const *)in,
+                                                       out, c->actual, &ry_system_allocator, error);
     for (int i = 0; i < MAX_MOVE; i++) {
-        c->in[i].data = (void *)(uintptr_t)in[i];
+        c->in[i].data = in[i];
         c->out[i].data = out[i];
     }
     *chosen = kernel;

@@ -29,6 +29,11 @@ typedef ulong uint64_t;
 #define ITEM    ((int)get_local_id(0))
 #define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
 
+/* Of a uint in GLOBAL memory: what it was, and `value` in its place where that was `expected`; what
+ * an item wrote before a FENCE all see before what it writes behind it. */
+#define COMPARE_SWAP(p, expected, value) atomic_cmpxchg((p), (expected), (value))
+#define FENCE                            mem_fence(CLK_GLOBAL_MEM_FENCE)
+
 /* An argument is a buffer and an offset in bytes. */
 #define ARGUMENT(name)  GLOBAL uchar *name##_base, ulong name##_at
 #define AT(T, name)     ((GLOBAL T *)(name##_base + name##_at))

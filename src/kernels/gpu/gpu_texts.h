@@ -4,6 +4,8 @@
 #define RY_KERNELS_GPU_GPU_TEXTS_H
 
 extern const char ry_gpu_text_depthwise[];
+extern const char ry_gpu_text_fault[];
+extern const char ry_gpu_text_gather[];
 extern const char ry_gpu_text_gemv[];
 extern const char ry_gpu_text_group[];
 extern const char ry_gpu_text_igemm[];
