@@ -4,7 +4,9 @@
 #ifndef RYND_RYND_H
 #define RYND_RYND_H
 
+#include <rynd/buffer.h>
 #include <rynd/context.h>
+#include <rynd/event.h>
 #include <rynd/machine.h>
 #include <rynd/model.h>
 #include <rynd/op.h>

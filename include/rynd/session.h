@@ -4,6 +4,8 @@
 #ifndef RYND_SESSION_H
 #define RYND_SESSION_H
 
+#include <rynd/buffer.h>
+#include <rynd/event.h>
 #include <rynd/plan.h>
 
 #ifdef __cplusplus
@@ -30,12 +32,42 @@ RYND_API void rynd_session_destroy(rynd_session *session);
 RYND_API rynd_status rynd_session_bind(rynd_session *session, const char *name,
                                        const rynd_tensor *tensor);
 
+/** Names memory on the device for an input or output, which is read and written there: row-major,
+ * as many bytes as the plan's tensor has, from `offset` on (a multiple of the element's size).
+ * Buffer and offset stay bound as rynd_session_bind says; an output's memory may not be an input's.
+ * What rynd_session_output gives of such an output has data NULL. Fails with ARGUMENT (too small,
+ * another context's), NOT_FOUND (the name), UNSUPPORTED (an output whose shape depends on data). */
+RYND_API rynd_status rynd_session_bind_buffer(rynd_session *session, const char *name,
+                                              rynd_buffer *buffer, size_t offset);
+
 /** Runs the plan: no allocation and no decision (unless rynd_plan_complete is 0). Returns when the
  * outputs are written. Fails with ARGUMENT where an input is not bound; SHAPE where the content of
  * a tensor is illegal (an index outside its axis): the message names the node, the number and its
  * bounds; the outputs are then of no use, and the session may run again with other data; and where
  * rynd_plan_complete is 0 as rynd_plan_create and rynd_session_create do. */
 RYND_API rynd_status rynd_session_run(rynd_session *session);
+
+/** Options of one run. Set `size` to sizeof(rynd_run_options) and everything else that is not
+ * wanted to 0. Borrowed during the call only. */
+typedef struct rynd_run_options {
+    size_t size;
+    const rynd_event *const *wait; /**< the run begins when these have come; NULL: none */
+    size_t wait_count;
+    rynd_event *record; /**< comes when the run is done, copies to the caller's memory included */
+} rynd_run_options;
+
+/** Puts a run into the session's queue and returns; rynd_session_wait, or the event, tells when it
+ * is done. Until then the caller leaves all memory that is bound as it is, host memory too. A run
+ * of the same session that was started before is waited for first. What is done before this
+ * returns: everything on the CPU; on other devices steps that fall back to the CPU and what is
+ * before them; everything where rynd_plan_complete is 0. options NULL: all defaults. Fails as
+ * rynd_session_run, but for the content of tensors, which rynd_session_wait tells. */
+RYND_API rynd_status rynd_session_run_async(rynd_session *session, const rynd_run_options *options);
+
+/** Returns when the last run is done: then outputs are there, those of strided host memory, too.
+ * Without a run it does nothing. Fails with SHAPE (the content of a tensor, as rynd_session_run),
+ * DEVICE. */
+RYND_API rynd_status rynd_session_wait(rynd_session *session);
 
 /** An output after a run, by its index in the model: exact shape; the data is the bound memory, or
  * the session's, valid until its next run. Fails with ARGUMENT when index is out of range, or the
@@ -46,9 +78,11 @@ RYND_API rynd_status rynd_session_output(const rynd_session *session, size_t ind
 /** Bytes that the session holds; 0 for NULL. */
 RYND_API size_t rynd_session_memory(const rynd_session *session);
 
-/** on != 0: the next runs record the seconds of each step; rynd_session_step_time gives them (0 for
- * steps that did not run, or that the plan does not have). Neither does anything for NULL. */
-RYND_API void rynd_session_profile(rynd_session *session, int on);
+/** on != 0: the next runs record the seconds of each step by the device's clock;
+ * rynd_session_step_time gives those of the last run that was waited for (0 for steps that did not
+ * run, or that the plan does not have, and for NULL). Fails with ARGUMENT, OUT_OF_MEMORY, DEVICE.
+ */
+RYND_API rynd_status rynd_session_profile(rynd_session *session, int on);
 RYND_API double rynd_session_step_time(const rynd_session *session, size_t step);
 
 #ifdef __cplusplus

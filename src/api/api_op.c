@@ -367,10 +367,8 @@ static rynd_status execute(rynd_op *op, const void *const *inputs, void *const *
         RY_TRY(take_operand(op, "output", i, &op->out[i], outputs[i], place++, error));
     }
     ry_device *device = op->context->device;
-    const ry_fault none = {0};
     if (!device->host_memory) {
-        RY_TRY(
-            device->table->upload(op->stream, (ry_place){op->fault, 0}, &none, sizeof none, error));
+        RY_TRY(device->table->clear(op->stream, (ry_place){op->fault, 0}, sizeof(ry_fault), error));
     }
     RY_TRY(ry_bound_launch(&op->bound, device, op->stream, error));
     RY_TRY(download(op, outputs, error));

@@ -80,6 +80,106 @@ rynd_status rynd_session_bind(rynd_session *session, const char *name, const ryn
                RYND_ERROR_OUT_OF_MEMORY);
 }
 
+static rynd_status bind_place(rynd_session *session, const char *name, const ry_tensor *planned,
+                              const rynd_buffer *buffer, size_t offset, ry_error *error)
+{
+    const size_t element = ry_dtype_size((ry_dtype)planned->dtype);
+    rynd_status status = ry_api_buffer_range(buffer, offset, ry_tensor_bytes(planned), error);
+    if (status == RYND_OK && offset % element) {
+        status = ry_fail(error, RYND_ERROR_ARGUMENT,
+                         "offset %zu is no multiple of %zu, the size of a %s", offset, element,
+                         ry_dtype_name((ry_dtype)planned->dtype));
+    }
+    if (status == RYND_OK && buffer->context != session->plan->context) {
+        status = ry_fail(error, RYND_ERROR_ARGUMENT, "the buffer is of another context");
+    }
+    if (status != RYND_OK) {
+        ry_error_prefix(error, "rynd_session_bind_buffer: '%s': ", name);
+    }
+    return status;
+}
+
+static rynd_status bind_buffer(rynd_session *session, const char *name, const rynd_buffer *buffer,
+                               size_t offset, ry_error *error)
+{
+    const ry_plan *plan = session->plan->plan;
+    ry_session *running = ry_run_session(session->run);
+    const ry_place place = {buffer->buffer, offset};
+    const uint32_t input = ry_names_find(&plan->input_index, name),
+                   output = ry_names_find(&plan->output_index, name);
+    if (input != RY_NO_NAME) {
+        RY_TRY(bind_place(session, name, &plan->inputs[input], buffer, offset, error));
+        return ry_session_bind_input_place(running, input, place, error);
+    }
+    if (output != RY_NO_NAME) {
+        RY_TRY(bind_place(session, name, &plan->outputs[output].tensor, buffer, offset, error));
+        return ry_session_bind_output_place(running, output, place, error);
+    }
+    return ry_fail(error, RYND_ERROR_NOT_FOUND, "the model has no input or output '%s'", name);
+}
+
+rynd_status rynd_session_bind_buffer(rynd_session *session, const char *name, rynd_buffer *buffer,
+                                     size_t offset)
+{
+    RY_API_REQUIRE(session, name, buffer);
+    ry_error error = {""};
+    return end(session->plan, bind_buffer(session, name, buffer, offset, &error), &error,
+               RYND_ERROR_OUT_OF_MEMORY);
+}
+
+/* Events are looked at before anything is put into the queue. */
+static rynd_status check_events(const rynd_session *session, const rynd_run_options *options,
+                                ry_error *error)
+{
+    if (options->wait_count && !options->wait) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_run_options: wait is NULL, wait_count %zu",
+                       options->wait_count);
+    }
+    for (size_t i = 0; i <= options->wait_count; i++) {
+        const bool last = i == options->wait_count;
+        const rynd_event *event = last ? options->record : options->wait[i];
+        if (!event && !last) {
+            return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_run_options: wait[%zu] is NULL", i);
+        }
+        if (event && event->context != session->plan->context) {
+            return ry_fail(error, RYND_ERROR_ARGUMENT,
+                           "rynd_run_options: an event is of another context");
+        }
+    }
+    return RYND_OK;
+}
+
+static rynd_status run_async(rynd_session *session, const rynd_run_options *options,
+                             ry_error *error)
+{
+    const ry_device_table *table = session->plan->context->device->table;
+    ry_stream *stream = ry_session_stream(ry_run_session(session->run));
+    RY_TRY(check_events(session, options, error));
+    for (size_t i = 0; i < options->wait_count; i++) {
+        RY_TRY(table->event_await(stream, options->wait[i]->event, error));
+    }
+    RY_TRY(ry_run_start(session->run, error));
+    return options->record ? table->event_record(stream, options->record->event, error) : RYND_OK;
+}
+
+rynd_status rynd_session_run_async(rynd_session *session, const rynd_run_options *given)
+{
+    RY_API_REQUIRE(session);
+    ry_error error = {""};
+    rynd_run_options options;
+    rynd_status status =
+        ry_api_options(&options, sizeof options, given, "rynd_run_options", &error);
+    status = status == RYND_OK ? run_async(session, &options, &error) : status;
+    return end(session->plan, status, &error, RYND_ERROR_SHAPE);
+}
+
+rynd_status rynd_session_wait(rynd_session *session)
+{
+    RY_API_REQUIRE(session);
+    ry_error error = {""};
+    return end(session->plan, ry_run_finish(session->run, &error), &error, RYND_ERROR_SHAPE);
+}
+
 rynd_status rynd_session_run(rynd_session *session)
 {
     RY_API_REQUIRE(session);
@@ -105,11 +205,11 @@ size_t rynd_session_memory(const rynd_session *session)
     return session ? ry_run_memory(session->run) : 0;
 }
 
-void rynd_session_profile(rynd_session *session, int on)
+rynd_status rynd_session_profile(rynd_session *session, int on)
 {
-    if (session) {
-        ry_session_set_timing(ry_run_session(session->run), on != 0);
-    }
+    RY_API_REQUIRE(session);
+    ry_error error = {""};
+    return ry_api_end(ry_session_set_timing(ry_run_session(session->run), on != 0, &error), &error);
 }
 
 double rynd_session_step_time(const rynd_session *session, size_t step)

@@ -45,6 +45,17 @@ struct rynd_session {
     ry_run *run;
 };
 
+struct rynd_buffer {
+    rynd_context *context;
+    ry_buffer *buffer;
+    size_t size;
+};
+
+struct rynd_event {
+    rynd_context *context;
+    ry_event *event;
+};
+
 /* What a public function that returns a status begins with: RY_API_REQUIRE(context, path, model)
  * refuses the first that is NULL, by its name. */
 #define RY_API_REQUIRE(...)                                                                 \
@@ -73,6 +84,10 @@ rynd_status ry_api_check_writable(const ry_tensor *tensor, ry_error *error);
 
 /* Memory for an operand that is used where it is. */
 rynd_status ry_api_check_data(const ry_tensor *description, const void *data, ry_error *error);
+
+/* Does a buffer have so many bytes from `offset` on? */
+rynd_status ry_api_buffer_range(const rynd_buffer *buffer, size_t offset, size_t size,
+                                ry_error *error);
 
 /* Keeps the message for rynd_last_error when status is a failure; returns status. */
 rynd_status ry_api_end(rynd_status status, const ry_error *error);

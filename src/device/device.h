@@ -2,9 +2,11 @@
 /* A device: what exec/ and plan/ know of the machine that computes. Memory may be the device's own:
  * nothing above this header dereferences a ry_buffer's content.
  *
- * A buffer is a range of device memory; a ry_place is a spot in one. A stream runs launches in
- * order; an event tells when what was put before it is done. The CPU's stream runs each launch
- * before `launch` returns, on the context's threads. */
+ * A buffer is a range of device memory; a ry_place is a spot in one. A stream runs launches and
+ * copies in order, and functions that put something into one may return before it is done: host
+ * memory that is copied is the stream's until `synchronize`, or an event behind the copy, has
+ * returned. The CPU's stream does everything before the function returns, on the context's threads.
+ */
 #ifndef RY_DEVICE_DEVICE_H
 #define RY_DEVICE_DEVICE_H
 
@@ -60,23 +62,47 @@ typedef struct ry_launch {
     void **resolved; /* room for argument_count pointers, for the device's use during the launch */
 } ry_launch;
 
+/* What a device holds, since it was made. */
+typedef struct ry_device_figures {
+    size_t used;           /* bytes of buffers */
+    size_t held;           /* the same, with those that are kept for the next ones */
+    size_t peak;           /* the most that were used at once */
+    size_t total;          /* bytes that the device has; 0: not known */
+    size_t compiled, read; /* programs: from source, from files */
+} ry_device_figures;
+
 typedef struct ry_device_table {
     ry_device_kind kind;
     const char *name; /* "cpu", "opencl", "cuda" */
     void (*destroy)(ry_device *device);
+    /* What the caller's own buffers are made with: cl_context, CUcontext; NULL: a CPU. */
+    void *(*native)(ry_device *device);
+    /* These two on any thread. */
+    void (*figures)(ry_device *device, ry_device_figures *figures);
+    /* Gives back what is kept beyond so many bytes. */
+    void (*trim)(ry_device *device, size_t keep);
 
     rynd_status (*buffer_create)(ry_device *device, size_t size, ry_buffer **buffer,
                                  ry_error *error);
     /* Host memory as a buffer: the CPU uses it where it is stored; others copy it (read-only for
-     * the device). */
+     * the device), and have done so when this returns. */
     rynd_status (*buffer_wrap)(ry_device *device, const void *host, size_t size, ry_buffer **buffer,
                                ry_error *error);
     /* The same, of other host memory of the same size, for a buffer that buffer_wrap made: it takes
      * no memory. */
     rynd_status (*buffer_rewrap)(ry_device *device, const void *host, ry_buffer *buffer,
                                  ry_error *error);
+    /* The caller's memory on the device, as the device's own interface names it (cl_mem,
+     * CUdeviceptr, a pointer), and which it keeps; `size`: bytes that are used. */
+    rynd_status (*buffer_import)(ry_device *device, void *native, size_t size, ry_buffer **buffer,
+                                 ry_error *error);
+    void *(*buffer_native)(ry_buffer *buffer);                    /* the same name */
     void (*buffer_destroy)(ry_device *device, ry_buffer *buffer); /* NULL is allowed */
     void *(*buffer_address)(ry_buffer *buffer);                   /* host_memory only */
+
+    /* Host memory, aligned to RY_ALIGNMENT, that the device copies from and to without a detour. */
+    rynd_status (*host_take)(ry_device *device, size_t size, void **memory, ry_error *error);
+    void (*host_give_back)(ry_device *device, void *memory); /* NULL is allowed */
 
     /* Compiles, or finds what was compiled from the same source. NULL: the device runs functions.
      */
@@ -90,12 +116,21 @@ typedef struct ry_device_table {
                           ry_error *error);
     rynd_status (*download)(ry_stream *stream, void *host, ry_place from, size_t size,
                             ry_error *error);
+    rynd_status (*copy)(ry_stream *stream, ry_place to, ry_place from, size_t size,
+                        ry_error *error); /* that do not overlap */
+    rynd_status (*clear)(ry_stream *stream, ry_place to, size_t size, ry_error *error); /* zeros */
     rynd_status (*launch)(ry_stream *stream, const ry_launch *launch, ry_error *error);
     rynd_status (*synchronize)(ry_stream *stream, ry_error *error);
 
     rynd_status (*event_create)(ry_device *device, ry_event **event, ry_error *error);
     void (*event_destroy)(ry_device *device, ry_event *event);
     rynd_status (*event_record)(ry_stream *stream, ry_event *event, ry_error *error);
+    /* What is put into the stream from now on begins when the event has come. One that was not
+     * recorded is not waited for; ARGUMENT where it is another device's. */
+    rynd_status (*event_await)(ry_stream *stream, const ry_event *event, ry_error *error);
+    rynd_status (*event_synchronize)(const ry_event *event, ry_error *error); /* the caller waits */
+    rynd_status (*event_done)(const ry_event *event, bool *done, ry_error *error);
+    /* Between two that were recorded; waits for both. */
     rynd_status (*event_elapsed)(const ry_event *from, const ry_event *to, double *seconds,
                                  ry_error *error);
 } ry_device_table;

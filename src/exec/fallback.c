@@ -95,6 +95,8 @@ rynd_status ry_fallback_run(ry_fallback *fallback, ry_stream *stream, const ry_s
                                    ry_tensor_bytes(&step->problem.in[i]), error));
         }
     }
+    /* what the step before has in the staging buffer has been copied by now, too */
+    RY_TRY(table->synchronize(stream, error));
     RY_TRY(ry_bound_launch(bound, fallback->host, fallback->stream, error));
     RY_TRY(fallback->host->table->synchronize(fallback->stream, error));
     for (int i = 0; i < step->problem.outputs; i++) {

@@ -148,6 +148,16 @@ rynd_status ry_run_go(ry_run *run, ry_error *error)
     return run->plan->rest ? run_rest(run, error) : RYND_OK;
 }
 
+rynd_status ry_run_start(ry_run *run, ry_error *error)
+{
+    return run->plan->rest ? ry_run_go(run, error) : ry_session_start(run->session, error);
+}
+
+rynd_status ry_run_finish(ry_run *run, ry_error *error)
+{
+    return ry_session_finish(run->session, error);
+}
+
 rynd_status ry_run_output(const ry_run *run, size_t index, ry_tensor *tensor, ry_error *error)
 {
     const ry_plan_output *planned = &run->plan->outputs[index];

@@ -15,6 +15,10 @@ void ry_run_destroy(ry_run *run); /* NULL is allowed */
 /* Of the plan itself: what is bound, and how long its steps take. */
 ry_session *ry_run_session(ry_run *run);
 rynd_status ry_run_go(ry_run *run, ry_error *error);
+/* Puts a run into the session's stream; where the plan has a rest, the run is done when this
+ * returns. ry_run_finish waits for it and tells what went wrong. */
+rynd_status ry_run_start(ry_run *run, ry_error *error);
+rynd_status ry_run_finish(ry_run *run, ry_error *error);
 /* Valid until the next run. Fails with ARGUMENT where the output is the rest's and nothing has run
  * yet. */
 rynd_status ry_run_output(const ry_run *run, size_t index, ry_tensor *tensor, ry_error *error);

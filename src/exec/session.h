@@ -18,13 +18,28 @@ rynd_status ry_session_bind_input(ry_session *session, size_t index, const ry_te
 /* Where an output shall be written (any strides); without it the session keeps it. */
 rynd_status ry_session_bind_output(ry_session *session, size_t index, const ry_tensor *tensor,
                                    ry_error *error);
+/* The same, of memory on the device that is the caller's: row-major, from `place` on, as many bytes
+ * as the plan's tensor has. */
+rynd_status ry_session_bind_input_place(ry_session *session, size_t index, ry_place place,
+                                        ry_error *error);
+rynd_status ry_session_bind_output_place(ry_session *session, size_t index, ry_place place,
+                                         ry_error *error);
+/* Puts a run into the session's stream, behind the one that was started before, which is waited
+ * for. Waits for steps that fall back. The caller's memory is the session's until
+ * ry_session_finish, which says what was wrong with the content of tensors, too; without a run it
+ * does nothing. */
+rynd_status ry_session_start(ry_session *session, ry_error *error);
+rynd_status ry_session_finish(ry_session *session, ry_error *error);
+/* Both. */
 rynd_status ry_session_run(ry_session *session, ry_error *error);
+ry_stream *ry_session_stream(ry_session *session);
 /* An output of the plan that is not `later`. Valid until the next run; the data is the session's
  * (or the bound memory). */
 void ry_session_output(const ry_session *session, size_t index, ry_tensor *tensor);
 size_t ry_session_memory(const ry_session *session); /* bytes of arena and staging */
-/* Seconds of each step of the last run, when timing is on. */
-void ry_session_set_timing(ry_session *session, bool on);
+/* Seconds of each step of the last run that was finished, by the device's clock, when timing is
+ * on: turning it on takes memory. */
+rynd_status ry_session_set_timing(ry_session *session, bool on, ry_error *error);
 const double *ry_session_times(const ry_session *session);
 
 #endif

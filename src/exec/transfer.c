@@ -43,13 +43,10 @@ static rynd_status prepare(ry_transfer *t, ry_error *error)
         RY_TRY(t->device->table->buffer_wrap(t->device, t->host.data, 0, &t->wrapped, error));
         return prepare_copy(t, error);
     }
-    if (!ry_tensor_is_row_major(&t->host)) {
-        t->staging = ry_allocate(t->device->allocator, ry_tensor_bytes(&t->packed));
-        if (!t->staging) {
-            return ry_fail_memory(error);
-        }
-    }
-    return RYND_OK;
+    return ry_tensor_is_row_major(&t->host)
+               ? RYND_OK
+               : t->device->table->host_take(t->device, ry_tensor_bytes(&t->packed), &t->staging,
+                                             error);
 }
 
 rynd_status ry_transfer_create(ry_device *device, const ry_tensor *host, bool to_device,
@@ -82,7 +79,7 @@ void ry_transfer_destroy(ry_transfer *transfer)
     const ry_allocator *allocator = transfer->device->allocator;
     transfer->device->table->buffer_destroy(transfer->device, transfer->wrapped);
     transfer->device->table->buffer_destroy(transfer->device, transfer->own);
-    ry_release(allocator, transfer->staging);
+    transfer->device->table->host_give_back(transfer->device, transfer->staging);
     ry_arena_free(&transfer->arena);
     ry_release(allocator, transfer);
 }
@@ -95,8 +92,8 @@ static rynd_status run_shared(ry_transfer *t, ry_stream *stream, ry_place place,
     return ry_bound_launch(&t->bound, t->device, stream, error);
 }
 
-rynd_status ry_transfer_run(ry_transfer *transfer, ry_stream *stream, ry_place place,
-                            ry_error *error)
+rynd_status ry_transfer_start(ry_transfer *transfer, ry_stream *stream, ry_place place,
+                              ry_error *error)
 {
     ry_transfer *t = transfer;
     if (t->device->host_memory) {
@@ -104,16 +101,21 @@ rynd_status ry_transfer_run(ry_transfer *transfer, ry_stream *stream, ry_place p
     }
     ry_tensor staged = t->packed;
     staged.data = t->staging ? t->staging : t->host.data;
-    if (t->to_device) {
-        if (t->staging) {
-            ry_tensor_copy(&staged, &t->host);
-        }
-        return t->device->table->upload(stream, place, staged.data, ry_tensor_bytes(&staged),
-                                        error);
+    const size_t bytes = ry_tensor_bytes(&staged);
+    if (!t->to_device) {
+        return t->device->table->download(stream, staged.data, place, bytes, error);
     }
-    RY_TRY(t->device->table->download(stream, staged.data, place, ry_tensor_bytes(&staged), error));
     if (t->staging) {
-        ry_tensor_copy(&t->host, &staged);
+        ry_tensor_copy(&staged, &t->host);
     }
-    return RYND_OK;
+    return t->device->table->upload(stream, place, staged.data, bytes, error);
+}
+
+void ry_transfer_finish(ry_transfer *transfer)
+{
+    if (transfer->staging && !transfer->to_device) {
+        ry_tensor staged = transfer->packed;
+        staged.data = transfer->staging;
+        ry_tensor_copy(&transfer->host, &staged);
+    }
 }

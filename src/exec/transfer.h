@@ -13,7 +13,8 @@ typedef struct ry_transfer {
     ry_tensor host;     /* the caller's */
     ry_tensor packed;   /* row-major, the same dims */
     ry_buffer *wrapped; /* the caller's memory as a buffer, where the device shares memory */
-    void *staging;      /* otherwise: row-major host memory when the caller's is strided */
+    /* otherwise: row-major host memory of the device's choice when the caller's is strided */
+    void *staging;
     ry_problem problem; /* copies between strides on the device, where it shares memory */
     ry_prepared prepared;
     ry_bound bound;
@@ -23,7 +24,10 @@ typedef struct ry_transfer {
 rynd_status ry_transfer_create(ry_device *device, const ry_tensor *host, bool to_device,
                                ry_transfer **transfer, ry_error *error);
 void ry_transfer_destroy(ry_transfer *transfer); /* NULL is allowed */
-rynd_status ry_transfer_run(ry_transfer *transfer, ry_stream *stream, ry_place place,
-                            ry_error *error);
+/* Puts the copy into the stream. One from the device has come when ry_transfer_finish is called
+ * behind the stream's synchronisation. */
+rynd_status ry_transfer_start(ry_transfer *transfer, ry_stream *stream, ry_place place,
+                              ry_error *error);
+void ry_transfer_finish(ry_transfer *transfer);
 
 #endif

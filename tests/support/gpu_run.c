@@ -105,6 +105,7 @@ static rynd_status fetch(const runner *r, const copy *c, const char *kernel, ry_
 {
     RY_TRY(r->device->table->download(r->stream, c->host, (ry_place){c->buffer, 0},
                                       c->size + 2 * GUARD, error));
+    RY_TRY(r->device->table->synchronize(r->stream, error));
     for (size_t i = 0; i < GUARD; i++) {
         if (c->host[i] != GUARD_BYTE || c->host[GUARD + c->size + i] != GUARD_BYTE) {
             fail_msg("%s wrote %zu bytes %s its memory", kernel,

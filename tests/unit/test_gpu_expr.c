@@ -411,6 +411,7 @@ static void run_activation(ry_activation activation, const float *x, float *y, i
     assert_int_equal(device->table->upload(stream, places[0], x, bytes, &error), RYND_OK);
     assert_int_equal(device->table->launch(stream, &launch, &error), RYND_OK);
     assert_int_equal(device->table->download(stream, y, places[1], bytes, &error), RYND_OK);
+    assert_int_equal(device->table->synchronize(stream, &error), RYND_OK);
     for (int i = 0; i < 2; i++) {
         device->table->buffer_destroy(device, places[i].buffer);
     }

@@ -241,8 +241,70 @@ static void sessions(void **state)
     REFUSES(rynd_session_output, session, NULL, 0, &tensor);
     REFUSES(rynd_session_output, tensor, session, 0, NULL);
     TAKES(rynd_session_memory, session, rynd_session_memory(NULL) == 0);
-    IGNORES(rynd_session_profile, session, NULL, 1);
+    rynd_buffer *buffer = NULL;
+    assert_int_equal(rynd_buffer_create(context, 64, &buffer), RYND_OK);
+    REFUSES(rynd_session_bind_buffer, session, NULL, "x", buffer, 0);
+    REFUSES(rynd_session_bind_buffer, name, session, NULL, buffer, 0);
+    REFUSES(rynd_session_bind_buffer, buffer, session, "x", NULL, 0);
+    rynd_buffer_destroy(buffer);
+    REFUSES(rynd_session_run_async, session, NULL, NULL);
+    /* With no options it fails for the reason that nothing is bound. */
+    TAKES(rynd_session_run_async, options,
+          rynd_session_run_async(session, NULL) == RYND_ERROR_ARGUMENT &&
+              strstr(rynd_last_error(), "'x' is not bound"));
+    REFUSES(rynd_session_wait, session, NULL);
+    REFUSES(rynd_session_profile, session, NULL, 1);
     TAKES(rynd_session_step_time, session, rynd_session_step_time(NULL, 0) == 0);
+}
+
+static void buffers(void **state)
+{
+    (void)state;
+    char host[64] = {0};
+    void *memory = NULL;
+    rynd_buffer *buffer = NULL, *made = NULL;
+    rynd_device_memory figures = {.size = sizeof figures};
+    assert_int_equal(rynd_buffer_create(context, sizeof host, &buffer), RYND_OK);
+    REFUSES(rynd_buffer_create, context, NULL, 8, &made);
+    REFUSES(rynd_buffer_create, buffer, context, 8, NULL);
+    REFUSES(rynd_buffer_import, context, NULL, host, 8, &made);
+    REFUSES(rynd_buffer_import, native, context, NULL, 8, &made);
+    REFUSES(rynd_buffer_import, buffer, context, host, 8, NULL);
+    IGNORES(rynd_buffer_destroy, buffer, NULL);
+    TAKES(rynd_buffer_size, buffer, rynd_buffer_size(NULL) == 0);
+    TAKES(rynd_buffer_native, buffer, rynd_buffer_native(NULL) == NULL);
+    TAKES(rynd_context_native, context, rynd_context_native(NULL) == NULL);
+    REFUSES(rynd_buffer_write, buffer, NULL, 0, host, 8);
+    REFUSES(rynd_buffer_write, host, buffer, 0, NULL, 8);
+    REFUSES(rynd_buffer_read, buffer, NULL, 0, host, 8);
+    REFUSES(rynd_buffer_read, host, buffer, 0, NULL, 8);
+    REFUSES(rynd_host_allocate, context, NULL, 8, &memory);
+    REFUSES(rynd_host_allocate, memory, context, 8, NULL);
+    IGNORES(rynd_host_free, context, NULL, NULL);
+    IGNORES(rynd_host_free, memory, context, NULL);
+    REFUSES(rynd_context_memory, context, NULL, &figures);
+    REFUSES(rynd_context_memory, memory, context, NULL);
+    IGNORES(rynd_context_trim, context, NULL, 0);
+    rynd_buffer_destroy(buffer);
+}
+
+static void events(void **state)
+{
+    (void)state;
+    rynd_event *event = NULL;
+    double seconds;
+    int done;
+    assert_int_equal(rynd_event_create(context, &event), RYND_OK);
+    REFUSES(rynd_event_create, context, NULL, &event);
+    REFUSES(rynd_event_create, event, context, NULL);
+    IGNORES(rynd_event_destroy, event, NULL);
+    REFUSES(rynd_event_wait, event, NULL);
+    REFUSES(rynd_event_done, event, NULL, &done);
+    REFUSES(rynd_event_done, done, event, NULL);
+    REFUSES(rynd_event_elapsed, from, NULL, event, &seconds);
+    REFUSES(rynd_event_elapsed, to, event, NULL, &seconds);
+    REFUSES(rynd_event_elapsed, seconds, event, event, NULL);
+    rynd_event_destroy(event);
 }
 
 static void operators(void **state)
@@ -366,10 +428,10 @@ static void none_is_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contexts),  cmocka_unit_test(texts),
-        cmocka_unit_test(tensors),   cmocka_unit_test(models),
-        cmocka_unit_test(plans),     cmocka_unit_test(sessions),
-        cmocka_unit_test(operators), cmocka_unit_test(none_is_left_out),
+        cmocka_unit_test(contexts),         cmocka_unit_test(texts),  cmocka_unit_test(tensors),
+        cmocka_unit_test(models),           cmocka_unit_test(plans),  cmocka_unit_test(sessions),
+        cmocka_unit_test(buffers),          cmocka_unit_test(events), cmocka_unit_test(operators),
+        cmocka_unit_test(none_is_left_out),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -4,7 +4,6 @@
 #include "device/opencl/opencl_device.h"
 
 #include "base/integer.h"
-#include "device/gpu/gpu_device.h"
 #include "device/program_files.h"
 
 #include <setjmp.h>
@@ -135,6 +134,13 @@ static void test_describe(void **state)
                      RYND_ERROR_NOT_FOUND);
 }
 
+/* Waits, too. */
+static rynd_status fetch(void *host, ry_place from, size_t size)
+{
+    const rynd_status status = device->table->download(stream, host, from, size, &error);
+    return status == RYND_OK ? device->table->synchronize(stream, &error) : status;
+}
+
 static void test_round_trip(void **state)
 {
     (void)state;
@@ -149,18 +155,18 @@ static void test_round_trip(void **state)
     OK(device->table->upload(stream, (ry_place){buffer, 0}, from, SIZE, &error));
     OK(device->table->upload(stream, (ry_place){buffer, 13}, from, 17, &error));
     OK(device->table->upload(stream, (ry_place){buffer, SIZE}, from, 0, &error));
-    OK(device->table->download(stream, to, (ry_place){buffer, 5}, SIZE - 5, &error));
-    OK(device->table->download(stream, to, (ry_place){buffer, 5}, 0, &error));
+    OK(fetch(to, (ry_place){buffer, 5}, SIZE - 5));
+    OK(fetch(to, (ry_place){buffer, 5}, 0));
     for (int i = 5; i < SIZE; i++) {
         assert_int_equal(to[i - 5], i >= 13 && i < 30 ? from[i - 13] : from[i]);
     }
     device->table->buffer_destroy(device, buffer);
     OK(device->table->buffer_wrap(device, from, SIZE, &buffer, &error));
-    OK(device->table->download(stream, to, (ry_place){buffer, 0}, SIZE, &error));
+    OK(fetch(to, (ry_place){buffer, 0}, SIZE));
     assert_memory_equal(from, to, SIZE);
     from[3] = 99;
     OK(device->table->buffer_rewrap(device, from, buffer, &error));
-    OK(device->table->download(stream, to, (ry_place){buffer, 0}, SIZE, &error));
+    OK(fetch(to, (ry_place){buffer, 0}, SIZE));
     assert_memory_equal(from, to, SIZE);
     device->table->buffer_destroy(device, buffer);
     OK(device->table->buffer_wrap(device, NULL, SIZE, &buffer, &error)); /* just room */
@@ -255,7 +261,7 @@ static void run(ry_program program, int factor, bool adds)
         {in, 0}, {added, 0}, {memory, sizeof x + 12}, {NULL, 0}, {memory, 4}};
     OK(launch(program, arguments));
     OK(device->table->synchronize(stream, &error));
-    OK(device->table->download(stream, y, arguments[2], sizeof x, &error));
+    OK(fetch(y, arguments[2], sizeof x));
     for (int i = 0; i < N; i++) {
         const int last = i / ITEMS * ITEMS + (i / ITEMS == N / ITEMS ? N % ITEMS : ITEMS) - 1;
         const int first = i / ITEMS * ITEMS;
@@ -346,8 +352,8 @@ static void test_compile_errors(void **state)
 
 static size_t made(void)
 {
-    ry_gpu_figures figures;
-    ry_gpu_device_figures(device, &figures);
+    ry_device_figures figures;
+    device->table->figures(device, &figures);
     return figures.compiled + figures.read;
 }
 
@@ -410,6 +416,7 @@ static void *launch_often(void *context)
             status ? status : device->table->upload(own, last, &ends[1], sizeof *ends, failure);
         status = status ? status : launch_on(own, program, arguments, failure);
         status = status ? status : device->table->download(own, ends, y, sizeof *ends, failure);
+        status = status ? status : device->table->synchronize(own, failure);
         if (status == RYND_OK && ends[0] != 2 * (float)(uintptr_t)context) {
             status = ry_fail(failure, RYND_ERROR_DEVICE, "run %d gives %g", i, (double)ends[0]);
         }
@@ -480,7 +487,7 @@ static void test_dialect(void **state)
                          .argument_count = 5,
                          .arguments = arguments};
     OK(device->table->launch(stream, &l, &error));
-    OK(device->table->download(stream, out, arguments[1], sizeof out, &error));
+    OK(fetch(out, arguments[1], sizeof out));
     for (int i = 0; i < ALL; i++) {
         const bool f16_nan = (i & 0x7c00) == 0x7c00 && (i & 0x3ff),
                    bf16_nan = (i & 0x7f80) == 0x7f80 && (i & 0x7f);
@@ -502,10 +509,10 @@ static void test_memory(void **state)
     need_device();
     enum { COUNT = 1000 };
     static ry_buffer *buffers[COUNT];
-    ry_gpu_figures before, after;
+    ry_device_figures before, after;
     ry_opencl_info info;
     OK(ry_opencl_device_describe(0, &info, &error));
-    ry_gpu_device_figures(device, &before);
+    device->table->figures(device, &before);
     for (int round = 0; round < 2; round++) {
         size_t bytes = 0;
         for (int i = 0; i < COUNT; i++) {
@@ -513,21 +520,21 @@ static void test_memory(void **state)
             OK(device->table->buffer_create(device, size, &buffers[i], &error));
             bytes += size;
         }
-        ry_gpu_device_figures(device, &after);
+        device->table->figures(device, &after);
         assert_true(after.used >= before.used + bytes && after.peak >= after.used);
         assert_true(after.used <= before.used + bytes / 4 * 5 + COUNT * 256);
         for (int i = 0; i < COUNT; i++) {
             device->table->buffer_destroy(device, buffers[i]);
         }
     }
-    ry_gpu_device_figures(device, &after);
+    device->table->figures(device, &after);
     assert_int_equal(after.used, before.used);
     assert_true(after.held <= after.peak); /* the second round took those of the first */
-    ry_gpu_device_trim(device, 4096);
-    ry_gpu_device_figures(device, &after);
+    device->table->trim(device, 4096);
+    device->table->figures(device, &after);
     assert_true(after.held <= before.used + 4096);
-    ry_gpu_device_trim(device, 0);
-    ry_gpu_device_figures(device, &after);
+    device->table->trim(device, 0);
+    device->table->figures(device, &after);
     assert_int_equal(after.held, before.used);
     ry_buffer *buffer;
     assert_int_equal(device->table->buffer_create(device, SIZE_MAX, &buffer, &error),
@@ -548,7 +555,7 @@ static void test_memory(void **state)
     while (--large > 0) {
         device->table->buffer_destroy(device, buffers[large - 1]);
     }
-    ry_gpu_device_figures(device, &after);
+    device->table->figures(device, &after);
     assert_int_equal(after.used, before.used);
     assert_true(after.held - after.used <= info.memory / 4);
 }
@@ -573,12 +580,12 @@ static void test_given_back_early(void **state)
         OK(launch(program, arguments));
         device->table->buffer_destroy(device, in);
         OK(device->table->buffer_wrap(device, y, sizeof y, &next, &error));
-        OK(device->table->download(stream, y, arguments[2], sizeof y, &error));
+        OK(fetch(y, arguments[2], sizeof y));
         device->table->buffer_destroy(device, next);
         assert_float_equal(y[0], 2.0f * (float)(round + N - 1), 0);
     }
-    ry_gpu_figures figures;
-    ry_gpu_device_figures(device, &figures);
+    ry_device_figures figures;
+    device->table->figures(device, &figures);
     assert_true(figures.held <= 8 * sizeof x + 4096); /* and is, after it */
     device->table->buffer_destroy(device, memory);
     device->table->program_destroy(device, program);
@@ -609,11 +616,11 @@ static int count_files(void)
 
 static void expect_program(size_t from_source, size_t from_files)
 {
-    ry_gpu_figures figures;
+    ry_device_figures figures;
     open_device();
     const ry_program program = program_of(5, true);
     run(program, 5, true);
-    ry_gpu_device_figures(device, &figures);
+    device->table->figures(device, &figures);
     assert_int_equal(figures.compiled, from_source);
     assert_int_equal(figures.read, from_files);
     device->table->program_destroy(device, program);

@@ -28,8 +28,9 @@ struct ry_event {
 typedef struct cpu_device {
     ry_device base;
     ry_threads *threads;
-    atomic_size_t held; /* bytes of its buffers: sessions of several threads may make them */
-    size_t machine;     /* bytes of memory that the machine has; 0: not known */
+    /* bytes of its buffers, and the most that they were: sessions of several threads make them */
+    atomic_size_t held, peak;
+    size_t machine; /* bytes of memory that the machine has; 0: not known */
 } cpu_device;
 
 /* Memory and swap. The system gives more away than it has, and ends the process that then uses it.
@@ -53,6 +54,27 @@ static void *buffer_address(ry_buffer *buffer)
 static void device_destroy(ry_device *device)
 {
     ry_release(device->allocator, device);
+}
+
+static void *native(ry_device *device)
+{
+    (void)device;
+    return NULL;
+}
+
+static void figures(ry_device *device, ry_device_figures *figures)
+{
+    cpu_device *d = (cpu_device *)device;
+    const size_t held = atomic_load(&d->held);
+    *figures = (ry_device_figures){
+        .used = held, .held = held, .peak = atomic_load(&d->peak), .total = d->machine};
+}
+
+/* Nothing is kept. */
+static void trim(ry_device *device, size_t keep)
+{
+    (void)device;
+    (void)keep;
 }
 
 static rynd_status buffer_new(ry_device *device, void *data, size_t owned, ry_buffer **buffer,
@@ -87,7 +109,10 @@ static rynd_status buffer_create(ry_device *device, size_t size, ry_buffer **buf
         ry_release(device->allocator, data);
         return status;
     }
-    atomic_fetch_add(&d->held, owned);
+    const size_t now = atomic_fetch_add(&d->held, owned) + owned;
+    size_t peak = atomic_load(&d->peak);
+    while (now > peak && !atomic_compare_exchange_weak(&d->peak, &peak, now)) {
+    }
     return RYND_OK;
 }
 
@@ -107,6 +132,12 @@ static rynd_status buffer_rewrap(ry_device *device, const void *host, ry_buffer 
     return RYND_OK;
 }
 
+static rynd_status buffer_import(ry_device *device, void *native, size_t size, ry_buffer **buffer,
+                                 ry_error *error)
+{
+    return buffer_wrap(device, native, size, buffer, error);
+}
+
 static void buffer_destroy(ry_device *device, ry_buffer *buffer)
 {
     if (buffer) {
@@ -116,6 +147,17 @@ static void buffer_destroy(ry_device *device, ry_buffer *buffer)
         }
         ry_release(device->allocator, buffer);
     }
+}
+
+static rynd_status host_take(ry_device *device, size_t size, void **memory, ry_error *error)
+{
+    *memory = ry_allocate(device->allocator, size);
+    return *memory ? RYND_OK : ry_fail_memory(error);
+}
+
+static void host_give_back(ry_device *device, void *memory)
+{
+    ry_release(device->allocator, memory);
 }
 
 static rynd_status stream_create(ry_device *device, ry_stream **stream, ry_error *error)
@@ -156,6 +198,26 @@ static rynd_status download(ry_stream *stream, void *host, ry_place from, size_t
     (void)error;
     if (size) {
         memmove(host, place_address(from), size);
+    }
+    return RYND_OK;
+}
+
+static rynd_status copy(ry_stream *stream, ry_place to, ry_place from, size_t size, ry_error *error)
+{
+    (void)stream;
+    (void)error;
+    if (size) {
+        memcpy(place_address(to), place_address(from), size);
+    }
+    return RYND_OK;
+}
+
+static rynd_status clear(ry_stream *stream, ry_place to, size_t size, ry_error *error)
+{
+    (void)stream;
+    (void)error;
+    if (size) {
+        memset(place_address(to), 0, size);
     }
     return RYND_OK;
 }
@@ -216,6 +278,29 @@ static rynd_status event_record(ry_stream *stream, ry_event *event, ry_error *er
     return RYND_OK;
 }
 
+static rynd_status event_await(ry_stream *stream, const ry_event *event, ry_error *error)
+{
+    (void)stream;
+    (void)event;
+    (void)error;
+    return RYND_OK;
+}
+
+static rynd_status event_synchronize(const ry_event *event, ry_error *error)
+{
+    (void)event;
+    (void)error;
+    return RYND_OK;
+}
+
+static rynd_status event_done(const ry_event *event, bool *done, ry_error *error)
+{
+    (void)event;
+    (void)error;
+    *done = true;
+    return RYND_OK;
+}
+
 static rynd_status event_elapsed(const ry_event *from, const ry_event *to, double *seconds,
                                  ry_error *error)
 {
@@ -228,20 +313,32 @@ static const ry_device_table cpu_table = {
     .kind = RY_DEVICE_cpu,
     .name = "cpu",
     .destroy = device_destroy,
+    .native = native,
+    .figures = figures,
+    .trim = trim,
     .buffer_create = buffer_create,
     .buffer_wrap = buffer_wrap,
     .buffer_rewrap = buffer_rewrap,
+    .buffer_import = buffer_import,
+    .buffer_native = buffer_address,
     .buffer_destroy = buffer_destroy,
     .buffer_address = buffer_address,
+    .host_take = host_take,
+    .host_give_back = host_give_back,
     .stream_create = stream_create,
     .stream_destroy = stream_destroy,
     .upload = upload,
     .download = download,
+    .copy = copy,
+    .clear = clear,
     .launch = launch,
     .synchronize = synchronize,
     .event_create = event_create,
     .event_destroy = event_destroy,
     .event_record = event_record,
+    .event_await = event_await,
+    .event_synchronize = event_synchronize,
+    .event_done = event_done,
     .event_elapsed = event_elapsed,
 };
 

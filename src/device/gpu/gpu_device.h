@@ -22,14 +22,15 @@ struct ry_buffer {
     } memory;
     size_t size;                 /* what was asked for */
     size_t room;                 /* what it has */
-    atomic_uint_fast64_t ticket; /* of the last launch that was given it */
+    bool imported;               /* the caller's memory: never kept */
+    atomic_uint_fast64_t ticket; /* of the last launch or copy that was given it */
     ry_buffer *next;             /* in the pool */
 };
 
 /* A device's ry_stream begins with it. */
 typedef struct ry_gpu_stream ry_gpu_stream;
 struct ry_gpu_stream {
-    /* of the first launch that need not be done; IDLE: all are */
+    /* of the first launch or copy that need not be done; IDLE: all are */
     atomic_uint_fast64_t pending;
     ry_gpu_stream *next; /* of the pool's */
 };
@@ -67,7 +68,7 @@ typedef struct ry_gpu_binary {
 typedef struct ry_gpu_driver {
     /* Takes buffer->room bytes from the driver. *full: it has no more, or says so. */
     rynd_status (*take)(ry_gpu_device *device, ry_buffer *buffer, bool *full, ry_error *error);
-    /* busy: launches may be queued that use it */
+    /* busy: launches or copies may be queued that use it. An imported one is let go. */
     void (*release)(ry_gpu_device *device, ry_buffer *buffer, bool busy);
 
     /* The module and the function of every entry: from source, of which the binary comes back where
@@ -90,7 +91,7 @@ struct ry_gpu_device {
         ry_buffer *unused; /* the last one given back first */
         size_t unused_bytes, most_unused;
         size_t used, peak;            /* bytes of those that are in use */
-        atomic_uint_fast64_t tickets; /* of launches, in the order of their start */
+        atomic_uint_fast64_t tickets; /* of launches and copies, in the order of their start */
         ry_gpu_stream *streams;
     } pool;
 
@@ -118,14 +119,17 @@ void ry_gpu_pool_free(ry_gpu_device *device);
 
 rynd_status ry_gpu_take(ry_gpu_device *device, size_t size, ry_buffer **buffer, ry_error *error);
 void ry_gpu_give_back(ry_gpu_device *device, ry_buffer *buffer);
+/* A buffer for memory that the caller has from the driver, which sets `memory`. */
+rynd_status ry_gpu_import(ry_device *device, size_t size, ry_buffer **buffer, ry_error *error);
 /* Gives the driver back what is unused, where one that takes memory on first use has none; false:
  * nothing was. */
 bool ry_gpu_relieve(ry_gpu_device *device);
 
 void ry_gpu_add_stream(ry_gpu_device *device, ry_gpu_stream *stream);
 void ry_gpu_remove_stream(ry_gpu_device *device, ry_gpu_stream *stream);
-/* From here on buffers of the launch are in use; until the stream is found to be idle. */
-void ry_gpu_begin_launch(ry_gpu_device *device, ry_gpu_stream *stream, const ry_launch *launch);
+/* From here on buffers of a launch or a copy are in use; until the stream is found to be idle. */
+void ry_gpu_begin_use(ry_gpu_device *device, ry_gpu_stream *stream, const ry_place *places,
+                      int count);
 /* Everything that was put into the stream is done. */
 void ry_gpu_set_idle(ry_gpu_stream *stream);
 
@@ -144,19 +148,9 @@ void ry_gpu_program_destroy(ry_device *device, ry_program program);
 rynd_status ry_gpu_fail_build(const ry_gpu_device *device, const ry_gpu_program *program,
                               const char *reason, const char *log, ry_error *error);
 
-/* ---- figures ---- */
+/* ---- functions of a ry_device_table ---- */
 
-/* Of a device since it was made. */
-typedef struct ry_gpu_figures {
-    size_t used;           /* bytes of buffers */
-    size_t held;           /* the same, with those that are kept for the next ones */
-    size_t peak;           /* the most that were used at once */
-    size_t compiled, read; /* programs: from source, from files */
-} ry_gpu_figures;
-
-/* Any thread. */
-void ry_gpu_device_figures(ry_device *device, ry_gpu_figures *figures);
-/* Gives the driver back what is kept beyond so many bytes. Any thread. */
-void ry_gpu_device_trim(ry_device *device, size_t keep);
+void ry_gpu_figures(ry_device *device, ry_device_figures *figures);
+void ry_gpu_trim(ry_device *device, size_t keep);
 
 #endif

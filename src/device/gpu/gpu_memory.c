@@ -2,9 +2,9 @@
 /* Takes buffers from a driver, and keeps those that are given back.
  *
  * A driver takes from microseconds to milliseconds for one. What is given back may still be used by
- * launches that are queued. Each launch has a ticket, a buffer that of the last launch it was given
- * to, and a stream that of the first one which need not be done: a buffer is taken again once every
- * stream is beyond its ticket. */
+ * launches and copies that are queued. Each has a ticket, a buffer that of the last one it was
+ * given to, and a stream that of the first one which need not be done: a buffer is taken again once
+ * every stream is beyond its ticket. */
 #include "device/gpu/gpu_device.h"
 
 typedef struct ry_gpu_pool ry_gpu_pool;
@@ -90,15 +90,16 @@ void ry_gpu_remove_stream(ry_gpu_device *device, ry_gpu_stream *stream)
     pthread_mutex_unlock(&pool->lock);
 }
 
-void ry_gpu_begin_launch(ry_gpu_device *device, ry_gpu_stream *stream, const ry_launch *launch)
+void ry_gpu_begin_use(ry_gpu_device *device, ry_gpu_stream *stream, const ry_place *places,
+                      int count)
 {
     const uint64_t ticket = atomic_fetch_add(&device->pool.tickets, 1) + 1;
     if (atomic_load(&stream->pending) == RY_GPU_IDLE) {
         atomic_store(&stream->pending, ticket);
     }
-    for (int i = 0; i < launch->argument_count; i++) {
-        if (launch->arguments[i].buffer) {
-            atomic_store(&launch->arguments[i].buffer->ticket, ticket);
+    for (int i = 0; i < count; i++) {
+        if (places[i].buffer) {
+            atomic_store(&places[i].buffer->ticket, ticket);
         }
     }
 }
@@ -206,10 +207,30 @@ rynd_status ry_gpu_take(ry_gpu_device *device, size_t size, ry_buffer **buffer, 
     return status;
 }
 
+rynd_status ry_gpu_import(ry_device *device, size_t size, ry_buffer **buffer, ry_error *error)
+{
+    ry_buffer *b = ry_allocate_array(device->allocator, 1, sizeof *b);
+    if (!b) {
+        return ry_fail_memory(error);
+    }
+    b->size = size;
+    b->imported = true;
+    atomic_init(&b->ticket, 0);
+    *buffer = b;
+    return RYND_OK;
+}
+
 void ry_gpu_give_back(ry_gpu_device *device, ry_buffer *buffer)
 {
     ry_gpu_pool *pool = &device->pool;
     pthread_mutex_lock(&pool->lock);
+    if (buffer->imported) {
+        device->driver->release(device, buffer,
+                                atomic_load(&buffer->ticket) >= first_pending(pool));
+        pthread_mutex_unlock(&pool->lock);
+        ry_release(device->base.allocator, buffer);
+        return;
+    }
     pool->used -= buffer->room;
     buffer->next = pool->unused;
     pool->unused = buffer;
@@ -220,19 +241,20 @@ void ry_gpu_give_back(ry_gpu_device *device, ry_buffer *buffer)
     pthread_mutex_unlock(&pool->lock);
 }
 
-void ry_gpu_device_figures(ry_device *device, ry_gpu_figures *figures)
+void ry_gpu_figures(ry_device *device, ry_device_figures *figures)
 {
     ry_gpu_device *d = ry_gpu_device_of(device);
     pthread_mutex_lock(&d->pool.lock);
-    *figures = (ry_gpu_figures){.used = d->pool.used,
-                                .held = d->pool.used + d->pool.unused_bytes,
-                                .peak = d->pool.peak,
-                                .compiled = atomic_load(&d->programs.compiled),
-                                .read = atomic_load(&d->programs.read)};
+    *figures = (ry_device_figures){.used = d->pool.used,
+                                   .held = d->pool.used + d->pool.unused_bytes,
+                                   .peak = d->pool.peak,
+                                   .total = d->memory,
+                                   .compiled = atomic_load(&d->programs.compiled),
+                                   .read = atomic_load(&d->programs.read)};
     pthread_mutex_unlock(&d->pool.lock);
 }
 
-void ry_gpu_device_trim(ry_device *device, size_t keep)
+void ry_gpu_trim(ry_device *device, size_t keep)
 {
     ry_gpu_device *d = ry_gpu_device_of(device);
     pthread_mutex_lock(&d->pool.lock);

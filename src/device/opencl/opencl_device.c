@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of an OpenCL device: buffers are the driver's memory, a stream is a queue that runs in
- * order, an event a marker in it with the device's time. Copies are done when they return. */
+ * order, an event a marker in it with the device's time. */
 #include "device/opencl/opencl_device.h"
 
 #include "device/opencl/opencl_state.h"
 
 #include <stdio.h>
-
-struct ry_event {
-    const ry_opencl *cl;
-    cl_event event; /* NULL: not recorded */
-};
 
 static void device_destroy(ry_device *base)
 {
@@ -48,30 +43,12 @@ static rynd_status buffer_create(ry_device *device, size_t size, ry_buffer **buf
     return ry_gpu_take(ry_gpu_device_of(device), size, buffer, error);
 }
 
-static rynd_status copy_to(ry_opencl_state *device, cl_command_queue queue, ry_place to,
-                           const void *host, size_t size, ry_error *error)
-{
-    cl_int code;
-    do {
-        code = size ? device->cl->EnqueueWriteBuffer(queue, to.buffer->memory.object, CL_TRUE,
-                                                     to.offset, size, host, 0, NULL, NULL)
-                    : CL_SUCCESS;
-    } while (code == CL_MEM_OBJECT_ALLOCATION_FAILURE && ry_gpu_relieve(&device->gpu));
-    if (code != CL_SUCCESS) {
-        const rynd_status status = ry_opencl_fail(error, code, "a copy to the device");
-        ry_error_prefix(error, "%zu bytes at %zu of %zu: ", size, to.offset, to.buffer->size);
-        return status;
-    }
-    return RYND_OK;
-}
-
 /* The caller has synchronised whatever used the buffer before. */
 static rynd_status buffer_rewrap(ry_device *base, const void *host, ry_buffer *buffer,
                                  ry_error *error)
 {
     ry_opencl_state *device = ry_opencl_state_of(base);
-    return copy_to(device, device->queue, (ry_place){buffer, 0}, host, host ? buffer->size : 0,
-                   error);
+    return ry_opencl_fill(device, buffer, host, host ? buffer->size : 0, error);
 }
 
 static rynd_status buffer_wrap(ry_device *base, const void *host, size_t size, ry_buffer **buffer,
@@ -95,6 +72,39 @@ static void buffer_destroy(ry_device *device, ry_buffer *buffer)
     }
 }
 
+static void *device_native(ry_device *device)
+{
+    return ry_opencl_state_of(device)->context;
+}
+
+static void *buffer_native(ry_buffer *buffer)
+{
+    return buffer->memory.object;
+}
+
+static rynd_status buffer_import(ry_device *base, void *native, size_t size, ry_buffer **buffer,
+                                 ry_error *error)
+{
+    const ry_opencl *cl = ry_opencl_state_of(base)->cl;
+    size_t has = 0;
+    cl_int code = cl->GetMemObjectInfo(native, CL_MEM_SIZE, sizeof has, &has, NULL);
+    if (code == CL_SUCCESS && has < size) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "the cl_mem has %zu bytes, and not %zu", has,
+                       size);
+    }
+    code = code == CL_SUCCESS ? cl->RetainMemObject(native) : code;
+    if (code != CL_SUCCESS) {
+        return ry_opencl_fail(error, code, "taking a cl_mem");
+    }
+    const rynd_status status = ry_gpu_import(base, size, buffer, error);
+    if (status != RYND_OK) {
+        cl->ReleaseMemObject(native);
+        return status;
+    }
+    (*buffer)->memory.object = native;
+    return RYND_OK;
+}
+
 static rynd_status stream_create(ry_device *base, ry_stream **stream, ry_error *error)
 {
     ry_opencl_state *device = ry_opencl_state_of(base);
@@ -115,13 +125,6 @@ static rynd_status stream_create(ry_device *base, ry_stream **stream, ry_error *
     return RYND_OK;
 }
 
-/* Everything that was put into the queue is done. */
-static void set_idle(ry_stream *stream)
-{
-    ry_gpu_set_idle(&stream->gpu);
-    stream->unflushed = 0;
-}
-
 static void stream_destroy(ry_device *base, ry_stream *stream)
 {
     if (stream) {
@@ -133,120 +136,38 @@ static void stream_destroy(ry_device *base, ry_stream *stream)
     }
 }
 
-static rynd_status upload(ry_stream *stream, ry_place to, const void *host, size_t size,
-                          ry_error *error)
-{
-    RY_TRY(copy_to(stream->device, stream->queue, to, host, size, error));
-    if (size) {
-        set_idle(stream);
-    }
-    return RYND_OK;
-}
-
-static rynd_status download(ry_stream *stream, void *host, ry_place from, size_t size,
-                            ry_error *error)
-{
-    if (!size) {
-        return RYND_OK;
-    }
-    const cl_int code = stream->device->cl->EnqueueReadBuffer(
-        stream->queue, from.buffer->memory.object, CL_TRUE, from.offset, size, host, 0, NULL, NULL);
-    if (code != CL_SUCCESS) {
-        const rynd_status status = ry_opencl_fail(error, code, "a copy from the device");
-        ry_error_prefix(error, "%zu bytes at %zu of %zu: ", size, from.offset, from.buffer->size);
-        return status;
-    }
-    set_idle(stream);
-    return RYND_OK;
-}
-
-static rynd_status synchronize(ry_stream *stream, ry_error *error)
-{
-    const cl_int code = stream->device->cl->Finish(stream->queue);
-    if (code != CL_SUCCESS) {
-        return ry_opencl_fail(error, code, "waiting for the device");
-    }
-    set_idle(stream);
-    return RYND_OK;
-}
-
-static rynd_status event_create(ry_device *device, ry_event **event, ry_error *error)
-{
-    *event = ry_allocate_array(device->allocator, 1, sizeof **event);
-    if (!*event) {
-        return ry_fail_memory(error);
-    }
-    (*event)->cl = ry_opencl_state_of(device)->cl;
-    return RYND_OK;
-}
-
-static void clear_event(ry_event *event)
-{
-    if (event->event) {
-        event->cl->ReleaseEvent(event->event);
-        event->event = NULL;
-    }
-}
-
-static void event_destroy(ry_device *device, ry_event *event)
-{
-    if (event) {
-        clear_event(event);
-        ry_release(device->allocator, event);
-    }
-}
-
-static rynd_status event_record(ry_stream *stream, ry_event *event, ry_error *error)
-{
-    clear_event(event);
-    const cl_int code = event->cl->EnqueueMarkerWithWaitList(stream->queue, 0, NULL, &event->event);
-    return code == CL_SUCCESS ? RYND_OK : ry_opencl_fail(error, code, "recording an event");
-}
-
-/* When the device came there, in nanoseconds. Waits for it. */
-static rynd_status event_time(const ry_event *event, cl_ulong *time, ry_error *error)
-{
-    if (!event->event) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "an event was not recorded");
-    }
-    cl_int code = event->cl->WaitForEvents(1, &event->event);
-    if (code == CL_SUCCESS) {
-        code = event->cl->GetEventProfilingInfo(event->event, CL_PROFILING_COMMAND_END,
-                                                sizeof *time, time, NULL);
-    }
-    return code == CL_SUCCESS ? RYND_OK : ry_opencl_fail(error, code, "the time of an event");
-}
-
-static rynd_status event_elapsed(const ry_event *from, const ry_event *to, double *seconds,
-                                 ry_error *error)
-{
-    cl_ulong begin = 0, end = 0;
-    RY_TRY(event_time(from, &begin, error));
-    RY_TRY(event_time(to, &end, error));
-    *seconds = ((double)end - (double)begin) * 1e-9;
-    return RYND_OK;
-}
-
 static const ry_device_table opencl_table = {
     .kind = RY_DEVICE_gpu,
     .name = "opencl",
     .destroy = device_destroy,
+    .native = device_native,
+    .figures = ry_gpu_figures,
+    .trim = ry_gpu_trim,
     .buffer_create = buffer_create,
     .buffer_wrap = buffer_wrap,
     .buffer_rewrap = buffer_rewrap,
+    .buffer_import = buffer_import,
+    .buffer_native = buffer_native,
     .buffer_destroy = buffer_destroy,
+    .host_take = ry_opencl_host_take,
+    .host_give_back = ry_opencl_host_give_back,
     .program_create = ry_gpu_program_create,
     .program_destroy = ry_gpu_program_destroy,
     .stream_create = stream_create,
     .stream_destroy = stream_destroy,
-    .upload = upload,
-    .download = download,
+    .upload = ry_opencl_upload,
+    .download = ry_opencl_download,
+    .copy = ry_opencl_copy,
+    .clear = ry_opencl_clear,
     .launch = ry_opencl_launch,
-    .synchronize = synchronize,
-    .event_create = event_create,
-    .event_destroy = event_destroy,
-    .event_record = event_record,
-    .event_elapsed = event_elapsed,
+    .synchronize = ry_opencl_synchronize,
+    .event_create = ry_opencl_event_create,
+    .event_destroy = ry_opencl_event_destroy,
+    .event_record = ry_opencl_event_record,
+    .event_await = ry_opencl_event_await,
+    .event_synchronize = ry_opencl_event_synchronize,
+    .event_done = ry_opencl_event_done,
+    .event_elapsed = ry_opencl_event_elapsed,
 };
 
 /* Context and queue, then what lives in them; on failure the device has none of it. */

@@ -65,7 +65,7 @@ rynd_status ry_opencl_launch(ry_stream *stream, const ry_launch *launch, ry_erro
 {
     ry_gpu_program *program = (ry_gpu_program *)(uintptr_t)launch->program.gpu;
     rynd_status status = RYND_OK;
-    ry_gpu_begin_launch(&stream->device->gpu, &stream->gpu, launch);
+    ry_gpu_begin_use(&stream->device->gpu, &stream->gpu, launch->arguments, launch->argument_count);
     pthread_mutex_lock(&program->lock);
     for (int phase = 0; phase < launch->phases && status == RYND_OK; phase++) {
         if (launch->tasks[phase] > 0) {
@@ -78,4 +78,15 @@ rynd_status ry_opencl_launch(ry_stream *stream, const ry_launch *launch, ry_erro
         status = code == CL_SUCCESS ? RYND_OK : ry_opencl_fail(error, code, "a launch");
     }
     return status;
+}
+
+rynd_status ry_opencl_synchronize(ry_stream *stream, ry_error *error)
+{
+    const cl_int code = stream->device->cl->Finish(stream->queue);
+    if (code != CL_SUCCESS) {
+        return ry_opencl_fail(error, code, "waiting for the device");
+    }
+    ry_gpu_set_idle(&stream->gpu);
+    stream->unflushed = 0;
+    return RYND_OK;
 }

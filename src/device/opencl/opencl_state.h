@@ -12,8 +12,9 @@ typedef struct ry_opencl_state {
     ry_opencl_id id;
     ry_opencl_info info;
     cl_context context;
-    cl_command_queue queue; /* for copies that belong to no stream */
-    char options[256];      /* of the compiler */
+    cl_command_queue queue;      /* for copies that belong to no stream */
+    char options[256];           /* of the compiler */
+    struct ry_opencl_host *host; /* memory that was taken, with the pool's lock (opencl_copy.c) */
 } ry_opencl_state;
 
 struct ry_stream {
@@ -22,6 +23,11 @@ struct ry_stream {
     cl_command_queue queue;
     unsigned unflushed; /* launches */
 };
+
+static inline cl_mem ry_opencl_memory(const ry_buffer *buffer)
+{
+    return buffer->memory.object;
+}
 
 static inline ry_opencl_state *ry_opencl_state_of(ry_device *device)
 {
@@ -40,5 +46,30 @@ void ry_opencl_unload(ry_gpu_device *device, ry_gpu_program *program);
 
 /* opencl_launch.c */
 rynd_status ry_opencl_launch(ry_stream *stream, const ry_launch *launch, ry_error *error);
+rynd_status ry_opencl_synchronize(ry_stream *stream, ry_error *error);
+
+/* opencl_copy.c */
+/* Fills a buffer that nothing uses, before it returns. */
+rynd_status ry_opencl_fill(ry_opencl_state *device, ry_buffer *buffer, const void *host,
+                           size_t size, ry_error *error);
+rynd_status ry_opencl_upload(ry_stream *stream, ry_place to, const void *host, size_t size,
+                             ry_error *error);
+rynd_status ry_opencl_download(ry_stream *stream, void *host, ry_place from, size_t size,
+                               ry_error *error);
+rynd_status ry_opencl_copy(ry_stream *stream, ry_place to, ry_place from, size_t size,
+                           ry_error *error);
+rynd_status ry_opencl_clear(ry_stream *stream, ry_place to, size_t size, ry_error *error);
+rynd_status ry_opencl_host_take(ry_device *device, size_t size, void **memory, ry_error *error);
+void ry_opencl_host_give_back(ry_device *device, void *memory);
+
+/* opencl_event.c */
+rynd_status ry_opencl_event_create(ry_device *device, ry_event **event, ry_error *error);
+void ry_opencl_event_destroy(ry_device *device, ry_event *event);
+rynd_status ry_opencl_event_record(ry_stream *stream, ry_event *event, ry_error *error);
+rynd_status ry_opencl_event_await(ry_stream *stream, const ry_event *event, ry_error *error);
+rynd_status ry_opencl_event_synchronize(const ry_event *event, ry_error *error);
+rynd_status ry_opencl_event_done(const ry_event *event, bool *done, ry_error *error);
+rynd_status ry_opencl_event_elapsed(const ry_event *from, const ry_event *to, double *seconds,
+                                    ry_error *error);
 
 #endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The caller's memory for inputs and outputs. A run that was started is waited for: it has the
+ * memory that was bound before. */
+#include "exec/session.h"
+#include "exec/session_state.h"
+
+#include <string.h>
+
+static bool same_dims(const ry_tensor *a, const ry_tensor *b)
+{
+    return a->dtype == b->dtype && a->rank == b->rank &&
+           memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim) == 0;
+}
+
+static rynd_status check_binding(const char *what, const char *name, const ry_tensor *planned,
+                                 const ry_tensor *given, ry_error *error)
+{
+    char wanted[256], got[256];
+    ry_shape a = ry_tensor_shape(planned), b = ry_tensor_shape(given);
+    if (given->rank < 0 || given->rank > RY_MAX_RANK) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "%s '%s': rank %d is outside 0 to %d", what,
+                       name, given->rank, RY_MAX_RANK);
+    }
+    if (!same_dims(planned, given)) {
+        return ry_fail(
+            error, RYND_ERROR_SHAPE, "%s '%s': planned for %s %s, given %s %s", what, name,
+            ry_dtype_name((ry_dtype)planned->dtype), ry_shape_text(NULL, &a, wanted, sizeof wanted),
+            ry_dtype_name((ry_dtype)given->dtype), ry_shape_text(NULL, &b, got, sizeof got));
+    }
+    if (!given->data && ry_tensor_count(given) > 0) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "%s '%s': the data is NULL", what, name);
+    }
+    return RYND_OK;
+}
+
+static bool usable_in_place(const ry_session *session, const ry_tensor *tensor)
+{
+    return session->plan->device->host_memory && ry_tensor_is_row_major(tensor) &&
+           (uintptr_t)tensor->data % ry_dtype_size((ry_dtype)tensor->dtype) == 0;
+}
+
+static void set_input(ry_session *session, size_t index, ry_session_input_slot slot)
+{
+    ry_device *device = session->plan->device;
+    ry_transfer_destroy(session->inputs[index].transfer);
+    device->table->buffer_destroy(device, session->inputs[index].own);
+    session->inputs[index] = slot;
+}
+
+static rynd_status bind_input(ry_session *session, size_t index, const ry_tensor *tensor,
+                              ry_error *error)
+{
+    const ry_plan *plan = session->plan;
+    const ry_device_table *table = plan->device->table;
+    ry_session_input_slot slot = {.bound = true};
+    RY_TRY(check_binding("input", plan->input_names[index], &plan->inputs[index], tensor, error));
+    RY_TRY(ry_session_finish(session, error));
+    if (usable_in_place(session, tensor)) {
+        RY_TRY(table->buffer_wrap(plan->device, tensor->data, ry_tensor_bytes(tensor), &slot.own,
+                                  error));
+    } else {
+        RY_TRY(ry_transfer_create(plan->device, tensor, true, &slot.transfer, error));
+        const rynd_status status = table->buffer_create(
+            plan->device, ry_tensor_bytes(&plan->inputs[index]), &slot.own, error);
+        if (status != RYND_OK) {
+            ry_transfer_destroy(slot.transfer);
+            return status;
+        }
+    }
+    slot.place = (ry_place){slot.own, 0};
+    set_input(session, index, slot);
+    return RYND_OK;
+}
+
+rynd_status ry_session_bind_input(ry_session *session, size_t index, const ry_tensor *tensor,
+                                  ry_error *error)
+{
+    return ry_session_name_tensor(bind_input(session, index, tensor, error), "input",
+                                  session->plan->input_names[index], error);
+}
+
+rynd_status ry_session_bind_input_place(ry_session *session, size_t index, ry_place place,
+                                        ry_error *error)
+{
+    RY_TRY(ry_session_finish(session, error));
+    set_input(session, index, (ry_session_input_slot){.place = place, .bound = true});
+    return RYND_OK;
+}
+
+static rynd_status check_bindable(const ry_plan_output *planned, ry_error *error)
+{
+    return planned->later || planned->bounded
+               ? ry_fail(error, RYND_ERROR_UNSUPPORTED,
+                         "output '%s': its shape depends on data, so it cannot be bound; read it "
+                         "after the run",
+                         planned->name)
+               : RYND_OK;
+}
+
+/* The new binding in the place of the old; the session's own memory goes where the steps write to
+ * the caller's. */
+static void set_output(ry_session *session, size_t index, ry_session_output_slot slot)
+{
+    ry_device *device = session->plan->device;
+    ry_session_output_slot *old = &session->outputs[index];
+    const bool direct = slot.place.buffer != NULL;
+    ry_transfer_destroy(old->transfer);
+    device->table->buffer_destroy(device, old->wrapped);
+    if (direct && old->own) {
+        device->table->buffer_destroy(device, old->own);
+        session->memory -= ry_tensor_bytes(&session->plan->outputs[index].tensor);
+        old->own = NULL;
+    }
+    slot.own = old->own;
+    slot.mirror = old->mirror;
+    slot.tensor = session->plan->outputs[index].tensor;
+    slot.place = direct ? slot.place : (ry_place){old->own, 0};
+    *old = slot;
+}
+
+static rynd_status bind_output(ry_session *session, size_t index, const ry_tensor *tensor,
+                               ry_error *error)
+{
+    const ry_plan *plan = session->plan;
+    const ry_plan_output *planned = &plan->outputs[index];
+    ry_session_output_slot slot = {.bound = *tensor};
+    RY_TRY(check_bindable(planned, error));
+    RY_TRY(check_binding("output", planned->name, &planned->tensor, tensor, error));
+    RY_TRY(ry_session_finish(session, error));
+    if (ry_session_writes_output(session, index) && usable_in_place(session, tensor)) {
+        RY_TRY(plan->device->table->buffer_wrap(plan->device, tensor->data, ry_tensor_bytes(tensor),
+                                                &slot.wrapped, error));
+        slot.place = (ry_place){slot.wrapped, 0};
+    } else {
+        RY_TRY(ry_session_own_output(session, index, error));
+        RY_TRY(ry_transfer_create(plan->device, tensor, false, &slot.transfer, error));
+    }
+    set_output(session, index, slot);
+    return RYND_OK;
+}
+
+rynd_status ry_session_bind_output(ry_session *session, size_t index, const ry_tensor *tensor,
+                                   ry_error *error)
+{
+    return ry_session_name_tensor(bind_output(session, index, tensor, error), "output",
+                                  session->plan->outputs[index].name, error);
+}
+
+rynd_status ry_session_bind_output_place(ry_session *session, size_t index, ry_place place,
+                                         ry_error *error)
+{
+    ry_session_output_slot slot = {.bound_place = place};
+    RY_TRY(check_bindable(&session->plan->outputs[index], error));
+    RY_TRY(ry_session_finish(session, error));
+    if (ry_session_writes_output(session, index)) {
+        slot.place = place;
+    }
+    set_output(session, index, slot);
+    return RYND_OK;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs a plan step by step: everything is put into the session's stream, then waited for. */
+#include "exec/session.h"
+#include "exec/session_state.h"
+
+#include <string.h>
+
+static ry_place place_of(const ry_session *session, ry_spot spot, int64_t micro_batch)
+{
+    const size_t share = spot.share * (size_t)micro_batch;
+    switch (spot.home) {
+    case RY_HOME_INPUT:
+        return (ry_place){session->inputs[spot.index].place.buffer,
+                          session->inputs[spot.index].place.offset + share};
+    case RY_HOME_CONSTANT: return (ry_place){session->plan->constants[spot.index], 0};
+    case RY_HOME_ARENA: return (ry_place){session->activations, spot.offset + share};
+    case RY_HOME_OUTPUT:
+        return (ry_place){session->outputs[spot.index].place.buffer,
+                          session->outputs[spot.index].place.offset + share};
+    case RY_HOME_NONE: break;
+    }
+    return (ry_place){NULL, 0};
+}
+
+/* Inputs and outputs may have been bound anew since the last run. */
+static void resolve_step(ry_session *session, size_t index, int64_t micro_batch)
+{
+    const ry_plan *plan = session->plan;
+    const ry_step *step = &plan->steps[index];
+    ry_place *place =
+        ry_plan_falls_back(plan, step) ? session->operands : session->bound[index].arguments;
+    for (int i = 0; i < step->problem.inputs; i++) {
+        *place++ = place_of(session, step->in[i], micro_batch);
+    }
+    for (int i = 0; i < step->problem.outputs; i++) {
+        *place++ = place_of(session, step->out[i], micro_batch);
+    }
+}
+
+static rynd_status read_inputs(ry_session *session, ry_error *error)
+{
+    const ry_plan *plan = session->plan;
+    for (size_t i = 0; i < plan->input_count; i++) {
+        ry_session_input_slot *slot = &session->inputs[i];
+        if (!slot->bound && ry_tensor_count(&plan->inputs[i]) > 0 &&
+            !plan->graph->values[plan->graph->inputs[i]].constant) {
+            return ry_fail(error, RYND_ERROR_ARGUMENT,
+                           "input '%s' is not bound: give it memory with rynd_session_bind",
+                           plan->input_names[i]);
+        }
+        if (slot->transfer) {
+            RY_TRY(ry_transfer_start(slot->transfer, session->stream, slot->place, error));
+        }
+    }
+    return RYND_OK;
+}
+
+static void note_actual(ry_session *session, size_t index)
+{
+    const ry_plan_output *planned = &session->plan->outputs[index];
+    if (planned->bounded) {
+        ry_shape shape = ry_shape_of(planned->tensor.rank, session->actual[planned->actual]);
+        session->outputs[index].tensor =
+            ry_tensor_row_major((ry_dtype)planned->tensor.dtype, &shape, NULL);
+    }
+}
+
+/* A host copy, of a device whose memory cannot be shown. */
+static rynd_status write_mirror(ry_session *session, size_t index, ry_place place, ry_error *error)
+{
+    ry_session_output_slot *slot = &session->outputs[index];
+    ry_device *device = session->plan->device;
+    const size_t room = ry_tensor_bytes(&session->plan->outputs[index].tensor);
+    if (!slot->mirror) {
+        RY_TRY(device->table->host_take(device, room, &slot->mirror, error));
+    }
+    slot->tensor.data = slot->mirror;
+    return device->table->download(session->stream, slot->mirror, place,
+                                   ry_tensor_bytes(&slot->tensor), error);
+}
+
+/* To the caller's memory, when it is not where the step wrote already. */
+static rynd_status write_output(ry_session *session, size_t index, ry_error *error)
+{
+    ry_session_output_slot *slot = &session->outputs[index];
+    const ry_device_table *table = session->plan->device->table;
+    ry_place place = place_of(session, session->plan->outputs[index].spot, 0);
+    note_actual(session, index);
+    if (slot->bound_place.buffer) {
+        const bool written = slot->place.buffer == slot->bound_place.buffer;
+        slot->tensor.data = NULL;
+        return written ? RYND_OK
+                       : table->copy(session->stream, slot->bound_place, place,
+                                     ry_tensor_bytes(&slot->tensor), error);
+    }
+    if (slot->transfer) {
+        slot->tensor.data = slot->bound.data;
+        return ry_transfer_start(slot->transfer, session->stream, place, error);
+    }
+    if (slot->wrapped) {
+        slot->tensor.data = slot->bound.data;
+        return RYND_OK;
+    }
+    if (!session->plan->device->host_memory) {
+        return write_mirror(session, index, place, error);
+    }
+    slot->tensor.data =
+        place.buffer ? (char *)table->buffer_address(place.buffer) + place.offset : NULL;
+    return RYND_OK;
+}
+
+/* What the kernel found wrong in the content of its inputs. */
+static rynd_status check_fault(const ry_session *session, size_t index, const ry_fault *fault,
+                               ry_error *error)
+{
+    const ry_step *step = &session->plan->steps[index];
+    rynd_status status = ry_fault_check(fault, &step->problem, error);
+    if (status != RYND_OK) {
+        ry_error_prefix(error, "node '%s' (%s): ", step->name, step->source);
+    }
+    return status;
+}
+
+/* *mark counts steps that ran. */
+static rynd_status run_step(ry_session *session, size_t index, int64_t micro_batch, size_t *mark,
+                            ry_error *error)
+{
+    ry_device *device = session->plan->device;
+    const ry_step *step = &session->plan->steps[index];
+    ry_bound *bound = &session->bound[index];
+    resolve_step(session, index, micro_batch);
+    if (session->timed) {
+        RY_TRY(device->table->event_record(session->stream, session->mark[(*mark)++], error));
+    }
+    RY_TRY(ry_plan_falls_back(session->plan, step)
+               ? ry_fallback_run(&session->fallback, session->stream, step, bound,
+                                 session->operands, error)
+               : ry_bound_launch(bound, device, session->stream, error));
+    return check_fault(session, index, &bound->fault, error);
+}
+
+static rynd_status run_steps(ry_session *session, ry_error *error)
+{
+    const ry_plan *plan = session->plan;
+    size_t mark = 0;
+    for (size_t i = 0; i < plan->batch_split_count; i++) {
+        const ry_batch_split *split = &plan->batch_splits[i];
+        for (int64_t micro_batch = 0; micro_batch < split->micro_batches; micro_batch++) {
+            for (size_t s = split->first; s < split->end; s++) {
+                RY_TRY(run_step(session, s, micro_batch, &mark, error));
+            }
+        }
+    }
+    return session->timed
+               ? plan->device->table->event_record(session->stream, session->mark[mark], error)
+               : RYND_OK;
+}
+
+static rynd_status start(ry_session *session, ry_error *error)
+{
+    const ry_plan *plan = session->plan;
+    const ry_device_table *table = plan->device->table;
+    const ry_place faults = {session->faults, 0};
+    const size_t fault_bytes = session->faults ? plan->step_count * sizeof(ry_fault) : 0;
+    RY_TRY(read_inputs(session, error));
+    /* of the device's kernels, which write them to its memory */
+    RY_TRY(fault_bytes ? table->clear(session->stream, faults, fault_bytes, error) : RYND_OK);
+    session->timed = session->timing;
+    RY_TRY(run_steps(session, error));
+    RY_TRY(fault_bytes
+               ? table->download(session->stream, session->host_faults, faults, fault_bytes, error)
+               : RYND_OK);
+    for (size_t i = 0; i < plan->output_count; i++) {
+        if (!plan->outputs[i].later) {
+            RY_TRY(write_output(session, i, error));
+        }
+    }
+    return RYND_OK;
+}
+
+rynd_status ry_session_start(ry_session *session, ry_error *error)
+{
+    const ry_device_table *table = session->plan->device->table;
+    if (session->running) {
+        RY_TRY(ry_session_finish(session, error));
+    }
+    const rynd_status status = start(session, error);
+    if (status != RYND_OK) {
+        /* the caller's memory is free again */
+        (void)table->synchronize(session->stream, NULL);
+        return status;
+    }
+    session->running = true;
+    return RYND_OK;
+}
+
+static rynd_status read_times(ry_session *session, ry_error *error)
+{
+    const ry_plan *plan = session->plan;
+    size_t mark = 0;
+    memset(session->times, 0, plan->step_count * sizeof *session->times);
+    for (size_t i = 0; i < plan->batch_split_count; i++) {
+        const ry_batch_split *split = &plan->batch_splits[i];
+        for (int64_t micro_batch = 0; micro_batch < split->micro_batches; micro_batch++) {
+            for (size_t s = split->first; s < split->end; s++, mark++) {
+                double seconds = 0;
+                RY_TRY(plan->device->table->event_elapsed(
+                    session->mark[mark], session->mark[mark + 1], &seconds, error));
+                session->times[s] += seconds;
+            }
+        }
+    }
+    return RYND_OK;
+}
+
+rynd_status ry_session_finish(ry_session *session, ry_error *error)
+{
+    const ry_plan *plan = session->plan;
+    if (!session->running) {
+        return RYND_OK;
+    }
+    session->running = false;
+    RY_TRY(plan->device->table->synchronize(session->stream, error));
+    for (size_t s = 0; session->faults && s < plan->step_count; s++) {
+        RY_TRY(check_fault(session, s, &session->host_faults[s], error));
+    }
+    for (size_t i = 0; i < plan->output_count; i++) {
+        if (session->outputs[i].transfer) {
+            ry_transfer_finish(session->outputs[i].transfer);
+        }
+    }
+    return session->timed ? read_times(session, error) : RYND_OK;
+}
+
+rynd_status ry_session_run(ry_session *session, ry_error *error)
+{
+    RY_TRY(ry_session_start(session, error));
+    return ry_session_finish(session, error);
+}

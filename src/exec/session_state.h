@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the session share. */
+#ifndef RY_EXEC_SESSION_STATE_H
+#define RY_EXEC_SESSION_STATE_H
+
+#include "exec/fallback.h"
+#include "exec/transfer.h"
+
+typedef struct ry_session ry_session;
+
+typedef struct ry_session_input_slot {
+    ry_place place;        /* where steps read: the caller's memory, or a row-major copy */
+    ry_buffer *own;        /* of `place`; NULL: it is the caller's buffer */
+    ry_transfer *transfer; /* fills the copy; NULL where the caller's memory is used as it is */
+    bool bound;
+} ry_session_input_slot;
+
+typedef struct ry_session_output_slot {
+    ry_place place;        /* where steps write, for outputs of RY_HOME_OUTPUT */
+    ry_buffer *own;        /* the session's memory for it */
+    ry_buffer *wrapped;    /* the caller's memory, written by the step itself */
+    ry_transfer *transfer; /* to the caller's memory, after the run */
+    ry_place bound_place;  /* the caller's memory on the device */
+    ry_tensor bound;       /* the caller's host memory */
+    void *mirror;          /* a host copy, where the device's memory is its own */
+    ry_tensor tensor;      /* what the last run gave */
+} ry_session_output_slot;
+
+struct ry_session {
+    const ry_plan *plan;
+    ry_arena arena;
+    ry_stream *stream;
+    ry_buffer *activations;
+    ry_fallback fallback;
+    ry_place *operands;    /* of the step that falls back */
+    ry_buffer *faults;     /* of all steps, where the device's memory is its own */
+    ry_fault *host_faults; /* the same, as the last run left them */
+    ry_session_input_slot *inputs;
+    ry_session_output_slot *outputs;
+    int64_t (*actual)[RY_MAX_RANK];
+    ry_bound *bound; /* of each step */
+    bool running;    /* started, and not finished */
+    bool timing, timed;
+    double *times;   /* of each step in the last run */
+    ry_event **mark; /* before each step, in the order they run, and behind the last; none while
+                      * nothing was timed */
+    size_t mark_count;
+    size_t memory;
+};
+
+/* Adds to the session's figure. */
+rynd_status ry_session_take_buffer(ry_session *session, size_t size, ry_buffer **buffer,
+                                   ry_error *error);
+/* Is an output written by a step of its own, and not another output or an input, too? */
+static inline bool ry_session_writes_output(const ry_session *session, size_t index)
+{
+    const ry_spot *spot = &session->plan->outputs[index].spot;
+    return spot->home == RY_HOME_OUTPUT && spot->index == index;
+}
+
+/* Has memory of the session's own for an output that a step writes. */
+rynd_status ry_session_own_output(ry_session *session, size_t index, ry_error *error);
+
+/* What is refused names its tensor; of memory nobody has named it yet. */
+rynd_status ry_session_name_tensor(rynd_status status, const char *what, const char *name,
+                                   ry_error *error);
+
+#endif
