@@ -3,6 +3,7 @@
 #include "api/handles.h"
 #include "base/number.h"
 #include "device/cpu/cpu_device.h"
+#include "device/cuda/cuda_device.h"
 #include "device/opencl/opencl_device.h"
 
 #include <stdio.h>
@@ -25,10 +26,26 @@ static rynd_status open_opencl(rynd_context *context, unsigned index, ry_error *
                                    error);
 }
 
+static rynd_status open_cuda(rynd_context *context, unsigned index, ry_error *error)
+{
+    return ry_cuda_device_create(&context->allocator, index, context->host, &context->device,
+                                 error);
+}
+
+static rynd_status count_cpus(unsigned *count, ry_error *error)
+{
+    (void)error;
+    *count = 1;
+    return RYND_OK;
+}
+
 static const struct {
     const char *name;
     rynd_status (*open)(rynd_context *context, unsigned index, ry_error *error);
-} kinds[] = {{"cpu", open_cpu}, {"opencl", open_opencl}};
+    rynd_status (*count)(unsigned *count, ry_error *error);
+} kinds[] = {{"cpu", open_cpu, count_cpus},
+             {"opencl", open_opencl, ry_opencl_device_count},
+             {"cuda", open_cuda, ry_cuda_device_count}};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* "opencl:1" is kind 1, index 1. */
@@ -58,8 +75,8 @@ rynd_status ry_api_open_device(rynd_context *context, const char *name, ry_isa i
     unsigned index;
     if (!parse(text, &kind, &index)) {
         return ry_fail(error, RYND_ERROR_ARGUMENT,
-                       "unknown device '%s': use cpu, opencl or opencl:N (`rynd devices` lists "
-                       "what there is)",
+                       "unknown device '%s': use cpu, opencl, opencl:N, cuda or cuda:N (`rynd "
+                       "devices` lists what there is)",
                        text);
     }
     RY_TRY(ry_cpu_device_create(&context->allocator, context->threads, isa, &context->host, error));
@@ -67,26 +84,48 @@ rynd_status ry_api_open_device(rynd_context *context, const char *name, ry_isa i
     return kinds[kind].open(context, index, error);
 }
 
-/* Where OpenCL is not installed there are none of it. */
-size_t rynd_device_count(void)
+/* Where a kind is not installed there are none of it. */
+static size_t count_of(size_t kind)
 {
     unsigned count = 0;
     ry_error error;
-    return ry_opencl_device_count(&count, &error) == RYND_OK ? 1 + (size_t)count : 1;
+    return kinds[kind].count(&count, &error) == RYND_OK ? count : 0;
+}
+
+size_t rynd_device_count(void)
+{
+    size_t count = 0;
+    for (size_t kind = 0; kind < KINDS; kind++) {
+        count += count_of(kind);
+    }
+    return count;
+}
+
+/* "cpu", "opencl:0": the name of device `index` of all; false: there are fewer, *count. */
+static bool find_name(size_t index, char name[32], size_t *count)
+{
+    *count = 0;
+    for (size_t kind = 0; kind < KINDS; kind++) {
+        const size_t more = count_of(kind);
+        if (index - *count < more) {
+            snprintf(name, 32, kind ? "%s:%zu" : "%s", kinds[kind].name, index - *count);
+            return true;
+        }
+        *count += more;
+    }
+    return false;
 }
 
 rynd_status rynd_device_name(size_t index, char *name, size_t size)
 {
     RY_API_REQUIRE(name);
     ry_error error = {""};
-    char text[32] = "cpu";
-    if (index >= rynd_device_count()) {
-        return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT, "device %zu: there are %zu", index,
-                                  rynd_device_count()),
-                          &error);
-    }
-    if (index > 0) {
-        snprintf(text, sizeof text, "opencl:%zu", index - 1);
+    char text[32];
+    size_t count;
+    if (!find_name(index, text, &count)) {
+        return ry_api_end(
+            ry_fail(&error, RYND_ERROR_ARGUMENT, "device %zu: there are %zu", index, count),
+            &error);
     }
     if (strlen(text) >= size) {
         return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT,

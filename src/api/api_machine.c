@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The machine of a context: which one it is, measuring it, keeping it. */
 #include "api/handles.h"
-#include "device/opencl/opencl_device.h"
+#include "device/cuda/cuda_info.h"
+#include "device/opencl/opencl_info.h"
 #include "kernels/cpu/peak/peak.h"
 #include "machine/measure.h"
 
@@ -52,8 +53,12 @@ static rynd_status load_device(rynd_context *context, const ry_machine *cpu, con
     context->host_machine = *cpu;
     context->host->machine = &context->host_machine;
     context->device->machine = &context->machine;
-    return given ? ry_machine_read(given, &context->machine, error)
-                 : ry_opencl_machine(context->device_index, &context->machine, error);
+    if (given) {
+        return ry_machine_read(given, &context->machine, error);
+    }
+    return strcmp(context->device->table->name, "cuda") == 0
+               ? ry_cuda_machine(context->device_index, &context->machine, error)
+               : ry_opencl_machine(context->device_index, &context->machine, error);
 }
 
 rynd_status ry_api_load_machine(rynd_context *context, const char *given, ry_error *error)

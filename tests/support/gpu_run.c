@@ -3,6 +3,7 @@
 #include "gpu_run.h"
 
 #include "device/cpu/cpu_device.h"
+#include "device/cuda/cuda_device.h"
 #include "device/opencl/opencl_device.h"
 
 #include <setjmp.h>
@@ -16,22 +17,39 @@
 
 enum { GUARD = 256, GUARD_BYTE = 0xA5, GARBAGE_BYTE = 0xC7, OPERANDS = 64 };
 
-static unsigned device_number(void)
+typedef struct kind {
+    const char *name;
+    rynd_status (*count)(unsigned *count, ry_error *error);
+    rynd_status (*create)(const ry_allocator *allocator, unsigned index, ry_device *host,
+                          ry_device **device, ry_error *error);
+    rynd_status (*machine)(unsigned index, rynd_machine *machine, ry_error *error);
+} kind;
+
+static const kind kinds[] = {
+    {"opencl", ry_opencl_device_count, ry_opencl_device_create, ry_opencl_machine},
+    {"cuda", ry_cuda_device_count, ry_cuda_device_create, ry_cuda_machine}};
+
+/* RYND_TEST_GPU: "cuda", "opencl:1"; else OpenCL's first. */
+static const kind *asked(unsigned *number)
 {
-    const char *number = getenv("RYND_TEST_OPENCL");
-    return number ? (unsigned)strtoul(number, NULL, 10) : 0;
+    const char *text = getenv("RYND_TEST_GPU"), *colon = text ? strchr(text, ':') : NULL;
+    *number = colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0;
+    return &kinds[text && strncmp(text, "cuda", 4) == 0];
 }
 
 bool gpu_run_possible(void)
 {
-    unsigned count = 0;
+    unsigned count = 0, number;
     ry_error error;
-    return ry_opencl_device_count(&count, &error) == RYND_OK && count > device_number();
+    const kind *k = asked(&number);
+    return k->count(&count, &error) == RYND_OK && count > number;
 }
 
 void gpu_run_skip(void)
 {
-    print_message("SKIPPED: there is no OpenCL device\n");
+    unsigned number;
+    const kind *k = asked(&number);
+    print_message("SKIPPED: there is no device %s:%u\n", k->name, number);
     skip();
 }
 
@@ -40,10 +58,11 @@ ry_device *gpu_run_device(void)
     static ry_device *device;
     static rynd_machine machine;
     ry_error error = {""};
+    unsigned number;
+    const kind *k = asked(&number);
     if (!device) {
-        if (ry_opencl_device_create(&ry_system_allocator, device_number(), NULL, &device, &error) !=
-                RYND_OK ||
-            ry_opencl_machine(device_number(), &machine, &error) != RYND_OK) {
+        if (k->create(&ry_system_allocator, number, NULL, &device, &error) != RYND_OK ||
+            k->machine(number, &machine, &error) != RYND_OK) {
             fail_msg("%s", error.text);
         }
         device->machine = &machine;

@@ -7,7 +7,7 @@
 #include "kernels/prepared.h"
 
 /* Is there a device? Where there is none a test calls gpu_run_skip, which says so and ends the
- * test. RYND_TEST_OPENCL is the number of another device than the first. */
+ * test. RYND_TEST_GPU names another than the first of OpenCL: "opencl:1", "cuda". */
 bool gpu_run_possible(void);
 void gpu_run_skip(void);
 

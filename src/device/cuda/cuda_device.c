@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of a CUDA device: buffers are the driver's memory, a stream is one that runs in order
+ * and waits for no other, an event one with the device's time.
+ *
+ * The device's primary context is kept as long as the device is: an application that uses CUDA
+ * itself shares it, and finds the context that it had after each call. A call after one that lost
+ * the device fails as that did. */
+#include "device/cuda/cuda_device.h"
+
+#include "device/cuda/cuda_state.h"
+
+#include <stdio.h>
+
+enum { NON_BLOCKING = 1 }; /* of a stream */
+
+struct ry_event {
+    ry_cuda_state *device;
+    void *event;
+    bool recorded;
+};
+
+rynd_status ry_cuda_enter(const ry_cuda_state *device, ry_error *error)
+{
+    const int code = device->cu->CtxPushCurrent(device->context);
+    return code == RY_CUDA_OK ? RYND_OK : ry_cuda_fail_on(device, "cuCtxPushCurrent", code, error);
+}
+
+void ry_cuda_leave(const ry_cuda_state *device)
+{
+    void *context;
+    device->cu->CtxPopCurrent(&context);
+}
+
+static rynd_status take(ry_gpu_device *base, ry_buffer *buffer, bool *full, ry_error *error)
+{
+    const ry_cuda_state *device = (const ry_cuda_state *)base;
+    RY_TRY(ry_cuda_enter(device, error));
+    const int code = device->cu->MemAlloc(&buffer->memory.address, buffer->room);
+    ry_cuda_leave(device);
+    *full = code == RY_CUDA_OUT_OF_MEMORY;
+    return code == RY_CUDA_OK ? RYND_OK : ry_cuda_fail_on(device, "cuMemAlloc", code, error);
+}
+
+/* The driver takes memory from launches that are queued. */
+static void release(ry_gpu_device *base, ry_buffer *buffer, bool busy)
+{
+    const ry_cuda_state *device = (const ry_cuda_state *)base;
+    if (ry_cuda_enter(device, NULL) == RYND_OK) {
+        if (busy) {
+            device->cu->CtxSynchronize();
+        }
+        device->cu->MemFree(buffer->memory.address);
+        ry_cuda_leave(device);
+    }
+}
+
+static const ry_gpu_driver driver = {take, release, ry_cuda_compile, ry_cuda_load_binary,
+                                     ry_cuda_unload};
+
+static rynd_status make_stream(ry_cuda_state *device, ry_stream **stream, ry_error *error)
+{
+    ry_stream *s = ry_allocate_array(device->gpu.base.allocator, 1, sizeof *s);
+    if (!s) {
+        return ry_fail_memory(error);
+    }
+    s->device = device;
+    rynd_status status = ry_cuda_enter(device, error);
+    if (status == RYND_OK) {
+        const int code = device->cu->StreamCreate(&s->stream, NON_BLOCKING);
+        status =
+            code == RY_CUDA_OK ? RYND_OK : ry_cuda_fail_on(device, "cuStreamCreate", code, error);
+        ry_cuda_leave(device);
+    }
+    if (status != RYND_OK) {
+        ry_release(device->gpu.base.allocator, s);
+        return status;
+    }
+    ry_gpu_add_stream(&device->gpu, &s->gpu);
+    *stream = s;
+    return RYND_OK;
+}
+
+static void free_stream(ry_cuda_state *device, ry_stream *stream)
+{
+    if (ry_cuda_enter(device, NULL) == RYND_OK) {
+        device->cu->StreamSynchronize(stream->stream);
+        ry_cuda_staging_free(stream);
+        device->cu->StreamDestroy(stream->stream);
+        ry_cuda_leave(device);
+    }
+    ry_gpu_remove_stream(&device->gpu, &stream->gpu);
+    ry_release(device->gpu.base.allocator, stream);
+}
+
+static rynd_status stream_create(ry_device *device, ry_stream **stream, ry_error *error)
+{
+    return make_stream(ry_cuda_state_of(device), stream, error);
+}
+
+static void stream_destroy(ry_device *device, ry_stream *stream)
+{
+    if (stream) {
+        free_stream(ry_cuda_state_of(device), stream);
+    }
+}
+
+static void device_destroy(ry_device *base)
+{
+    ry_cuda_state *device = ry_cuda_state_of(base);
+    free_stream(device, device->copies);
+    ry_gpu_programs_free(&device->gpu);
+    ry_gpu_pool_free(&device->gpu);
+    device->cu->DevicePrimaryCtxRelease(device->id);
+    pthread_mutex_destroy(&device->copies_lock);
+    ry_release(base->allocator, device);
+}
+
+static rynd_status buffer_create(ry_device *device, size_t size, ry_buffer **buffer,
+                                 ry_error *error)
+{
+    return ry_gpu_take(ry_gpu_device_of(device), size, buffer, error);
+}
+
+static rynd_status upload(ry_stream *stream, ry_place to, const void *host, size_t size,
+                          ry_error *error)
+{
+    if (!size) {
+        return RYND_OK;
+    }
+    RY_TRY(ry_cuda_enter(stream->device, error));
+    ry_gpu_use(&stream->device->gpu, &stream->gpu, &to, 1);
+    const rynd_status status = ry_cuda_upload(stream, to, host, size, error);
+    ry_cuda_leave(stream->device);
+    return status;
+}
+
+static rynd_status download(ry_stream *stream, void *host, ry_place from, size_t size,
+                            ry_error *error)
+{
+    if (!size) {
+        return RYND_OK;
+    }
+    RY_TRY(ry_cuda_enter(stream->device, error));
+    const rynd_status status = ry_cuda_download(stream, host, from, size, error);
+    ry_cuda_leave(stream->device);
+    if (status == RYND_OK) {
+        ry_gpu_set_idle(&stream->gpu);
+    }
+    return status;
+}
+
+static rynd_status synchronize(ry_stream *stream, ry_error *error)
+{
+    const ry_cuda_state *device = stream->device;
+    RY_TRY(ry_cuda_enter(device, error));
+    const int code = device->cu->StreamSynchronize(stream->stream);
+    ry_cuda_leave(device);
+    if (code != RY_CUDA_OK) {
+        return ry_cuda_fail_on(device, "cuStreamSynchronize", code, error);
+    }
+    ry_gpu_set_idle(&stream->gpu);
+    return RYND_OK;
+}
+
+/* The caller has synchronised whatever used the buffer before; every stream may use it next. */
+static rynd_status buffer_rewrap(ry_device *base, const void *host, ry_buffer *buffer,
+                                 ry_error *error)
+{
+    ry_cuda_state *device = ry_cuda_state_of(base);
+    if (!host) {
+        return RYND_OK;
+    }
+    pthread_mutex_lock(&device->copies_lock);
+    rynd_status status = upload(device->copies, (ry_place){buffer, 0}, host, buffer->size, error);
+    if (status == RYND_OK) {
+        status = synchronize(device->copies, error);
+    }
+    pthread_mutex_unlock(&device->copies_lock);
+    return status;
+}
+
+static rynd_status buffer_wrap(ry_device *base, const void *host, size_t size, ry_buffer **buffer,
+                               ry_error *error)
+{
+    ry_buffer *made;
+    RY_TRY(ry_gpu_take(ry_gpu_device_of(base), size, &made, error));
+    const rynd_status status = buffer_rewrap(base, host, made, error);
+    if (status != RYND_OK) {
+        ry_gpu_give_back(ry_gpu_device_of(base), made);
+        return status;
+    }
+    *buffer = made;
+    return RYND_OK;
+}
+
+static void buffer_destroy(ry_device *device, ry_buffer *buffer)
+{
+    if (buffer) {
+        ry_gpu_give_back(ry_gpu_device_of(device), buffer);
+    }
+}
+
+static rynd_status event_create(ry_device *base, ry_event **event, ry_error *error)
+{
+    ry_cuda_state *device = ry_cuda_state_of(base);
+    ry_event *e = ry_allocate_array(base->allocator, 1, sizeof *e);
+    if (!e) {
+        return ry_fail_memory(error);
+    }
+    e->device = device;
+    rynd_status status = ry_cuda_enter(device, error);
+    if (status == RYND_OK) {
+        const int code = device->cu->EventCreate(&e->event, 0);
+        status =
+            code == RY_CUDA_OK ? RYND_OK : ry_cuda_fail_on(device, "cuEventCreate", code, error);
+        ry_cuda_leave(device);
+    }
+    if (status != RYND_OK) {
+        ry_release(base->allocator, e);
+        return status;
+    }
+    *event = e;
+    return RYND_OK;
+}
+
+static void event_destroy(ry_device *base, ry_event *event)
+{
+    const ry_cuda_state *device = ry_cuda_state_of(base);
+    if (event) {
+        if (ry_cuda_enter(device, NULL) == RYND_OK) {
+            device->cu->EventDestroy(event->event);
+            ry_cuda_leave(device);
+        }
+        ry_release(base->allocator, event);
+    }
+}
+
+static rynd_status event_record(ry_stream *stream, ry_event *event, ry_error *error)
+{
+    const ry_cuda_state *device = stream->device;
+    RY_TRY(ry_cuda_enter(device, error));
+    const int code = device->cu->EventRecord(event->event, stream->stream);
+    ry_cuda_leave(device);
+    event->recorded = code == RY_CUDA_OK;
+    return code == RY_CUDA_OK ? RYND_OK : ry_cuda_fail_on(device, "cuEventRecord", code, error);
+}
+
+/* Waits for both. */
+static rynd_status event_elapsed(const ry_event *from, const ry_event *to, double *seconds,
+                                 ry_error *error)
+{
+    const ry_cuda_state *device = from->device;
+    float milliseconds = 0;
+    if (!from->recorded || !to->recorded) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "an event was not recorded");
+    }
+    RY_TRY(ry_cuda_enter(device, error));
+    const char *call = "cuEventSynchronize";
+    int code = device->cu->EventSynchronize(from->event);
+    code = code != RY_CUDA_OK ? code : device->cu->EventSynchronize(to->event);
+    if (code == RY_CUDA_OK) {
+        call = "cuEventElapsedTime";
+        code = device->cu->EventElapsedTime(&milliseconds, from->event, to->event);
+    }
+    ry_cuda_leave(device);
+    *seconds = (double)milliseconds * 1e-3;
+    return code == RY_CUDA_OK ? RYND_OK : ry_cuda_fail_on(device, call, code, error);
+}
+
+static const ry_device_table cuda_table = {
+    .kind = RY_DEVICE_gpu,
+    .name = "cuda",
+    .destroy = device_destroy,
+    .buffer_create = buffer_create,
+    .buffer_wrap = buffer_wrap,
+    .buffer_rewrap = buffer_rewrap,
+    .buffer_destroy = buffer_destroy,
+    .program_create = ry_gpu_program_create,
+    .program_destroy = ry_gpu_program_destroy,
+    .stream_create = stream_create,
+    .stream_destroy = stream_destroy,
+    .upload = upload,
+    .download = download,
+    .launch = ry_cuda_launch,
+    .synchronize = synchronize,
+    .event_create = event_create,
+    .event_destroy = event_destroy,
+    .event_record = event_record,
+    .event_elapsed = event_elapsed,
+};
+
+/* The pool, the programs and the stream of copies; on failure none of them. */
+static rynd_status open_parts(ry_cuda_state *device, ry_error *error)
+{
+    if (!ry_gpu_pool_init(&device->gpu)) {
+        return ry_fail(error, RYND_ERROR_OUT_OF_MEMORY, "out of memory for a lock");
+    }
+    rynd_status status = ry_cuda_programs_init(device, error);
+    if (status == RYND_OK) {
+        status = make_stream(device, &device->copies, error);
+        if (status == RYND_OK) {
+            return RYND_OK;
+        }
+        ry_gpu_programs_free(&device->gpu);
+    }
+    ry_gpu_pool_free(&device->gpu);
+    return status;
+}
+
+static rynd_status open_device(ry_cuda_state *device, ry_error *error)
+{
+    const ry_cuda *cu = device->cu;
+    if (pthread_mutex_init(&device->copies_lock, NULL) != 0) {
+        return ry_fail(error, RYND_ERROR_OUT_OF_MEMORY, "out of memory for a lock");
+    }
+    const int code = cu->DevicePrimaryCtxRetain(&device->context, device->id);
+    rynd_status status = code == RY_CUDA_OK
+                             ? open_parts(device, error)
+                             : ry_cuda_fail_on(device, "cuDevicePrimaryCtxRetain", code, error);
+    if (status != RYND_OK) {
+        if (code == RY_CUDA_OK) {
+            cu->DevicePrimaryCtxRelease(device->id);
+        }
+        pthread_mutex_destroy(&device->copies_lock);
+    }
+    return status;
+}
+
+rynd_status ry_cuda_device_create(const ry_allocator *allocator, unsigned index, ry_device *host,
+                                  ry_device **device, ry_error *error)
+{
+    const ry_cuda *cu;
+    const ry_nvrtc *nvrtc;
+    int id;
+    RY_TRY(ry_cuda_load(&cu, error));
+    RY_TRY(ry_cuda_find(cu, index, &id, error));
+    RY_TRY(ry_nvrtc_load(cu, &nvrtc, error));
+    ry_cuda_state *d = ry_allocate_array(allocator, 1, sizeof *d);
+    if (!d) {
+        return ry_fail_memory(error);
+    }
+    d->gpu.base =
+        (ry_device){.table = &cuda_table, .allocator = allocator, .host = host, .workers = 1};
+    d->gpu.driver = &driver;
+    d->cu = cu;
+    d->nvrtc = nvrtc;
+    d->id = id;
+    ry_cuda_describe(cu, id, &d->info);
+    d->gpu.memory = d->info.memory;
+    d->gpu.most_memory = d->info.memory;
+    snprintf(d->gpu.base.name, sizeof d->gpu.base.name, "%s", d->info.name);
+    const rynd_status status = open_device(d, error);
+    if (status != RYND_OK) {
+        ry_error_prefix(error, "CUDA device %u: ", index);
+        ry_release(allocator, d);
+        return status;
+    }
+    *device = &d->gpu.base;
+    return RYND_OK;
+}

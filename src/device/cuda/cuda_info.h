@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which devices CUDA has, and what they say of themselves.
+ *
+ * They are numbered in the driver's order. Functions with an index fail with DEVICE where there is
+ * no CUDA, and with NOT_FOUND, naming those that there are, where there is no such device. */
+#ifndef RY_DEVICE_CUDA_CUDA_INFO_H
+#define RY_DEVICE_CUDA_CUDA_INFO_H
+
+#include "base/status.h"
+
+#include <rynd/machine.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct ry_cuda_info {
+    char name[64];
+    int driver;                /* the version of CUDA that it has: 12090 is 12.9 */
+    int capability;            /* compute capability: 90 is 9.0 */
+    unsigned units;            /* streaming multiprocessors */
+    unsigned clock;            /* kHz */
+    unsigned memory_clock;     /* kHz; 0: it does not say */
+    unsigned bus;              /* bits between it and its memory */
+    size_t memory;             /* bytes */
+    size_t cache;              /* bytes of the one behind all units */
+    size_t local_memory;       /* bytes that the groups of a unit share */
+    unsigned registers, group; /* of a unit, of four bytes; items of a group at most */
+    bool unified;              /* its memory is the host's */
+} ry_cuda_info;
+
+rynd_status ry_cuda_device_count(unsigned *count, ry_error *error);
+rynd_status ry_cuda_device_describe(unsigned index, ry_cuda_info *info, ry_error *error);
+
+/* What a device offers, by its capability, clocks and sizes; as a measurement would say it. */
+rynd_status ry_cuda_machine(unsigned index, rynd_machine *machine, ry_error *error);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Launches: the arguments' addresses, one behind the other as the entries take them, then one grid
+ * of groups a phase. */
+#include "device/cuda/cuda_state.h"
+
+#define MOST_GROUPS 0x7fffffff
+
+/* How the driver is told that the arguments are a block of memory (CU_LAUNCH_PARAM_...). */
+enum { END = 0, BLOCK = 1, BLOCK_SIZE = 2 };
+
+static void *marker(uintptr_t number)
+{
+    return (void *)number;
+}
+
+/* The parameters of an entry are pointers: as many as the launch has arguments. */
+static void set_arguments(const ry_launch *launch)
+{
+    for (int i = 0; i < launch->argument_count; i++) {
+        const ry_place *place = &launch->arguments[i];
+        launch->resolved[i] =
+            place->buffer ? marker((uintptr_t)(place->buffer->memory.address + place->offset))
+                          : NULL;
+    }
+}
+
+static int enqueue(ry_stream *stream, void *function, unsigned groups, unsigned group,
+                   const ry_launch *launch)
+{
+    const ry_cuda_state *device = stream->device;
+    size_t size = (size_t)launch->argument_count * sizeof *launch->resolved;
+    void *block[] = {marker(BLOCK), launch->resolved, marker(BLOCK_SIZE), &size, marker(END)};
+    int code;
+    do { /* a driver that loads code at its first launch may need memory for it */
+        code = device->cu->LaunchKernel(function, groups, 1, 1, group, 1, 1, 0, stream->stream,
+                                        NULL, block);
+    } while (code == RY_CUDA_OUT_OF_MEMORY && ry_gpu_relieve(&stream->device->gpu));
+    return code;
+}
+
+static rynd_status launch_phase(ry_stream *stream, const ry_gpu_program *program,
+                                const ry_launch *launch, int phase, ry_error *error)
+{
+    const ry_cuda_state *device = stream->device;
+    const int number = launch->first_entry + phase;
+    const size_t groups = launch->tasks[phase];
+    const unsigned group = launch->group[phase];
+    if (number < 0 || number >= program->entry_count) {
+        return ry_fail(error, RYND_ERROR_DEVICE, "kernel '%s' has %d entries, and not number %d",
+                       program->name, program->entry_count, number);
+    }
+    if (groups > MOST_GROUPS) {
+        return ry_fail(error, RYND_ERROR_DEVICE,
+                       "kernel '%s', entry %d, has %zu groups: CUDA takes %d at most",
+                       program->name, number, groups, MOST_GROUPS);
+    }
+    const int code =
+        enqueue(stream, program->entry[number].function, (unsigned)groups, group, launch);
+    if (code != RY_CUDA_OK) {
+        const rynd_status status = ry_cuda_fail_on(device, "cuLaunchKernel", code, error);
+        ry_error_prefix(error, "kernel '%s', entry %d, %zu groups of %u: ", program->name, number,
+                        groups, group);
+        return status;
+    }
+    return RYND_OK;
+}
+
+rynd_status ry_cuda_launch(ry_stream *stream, const ry_launch *launch, ry_error *error)
+{
+    const ry_gpu_program *program = launch->program.gpu;
+    rynd_status status = ry_cuda_enter(stream->device, error);
+    if (status != RYND_OK) {
+        return status;
+    }
+    ry_gpu_use(&stream->device->gpu, &stream->gpu, launch->arguments, launch->argument_count);
+    set_arguments(launch);
+    for (int phase = 0; phase < launch->phases && status == RYND_OK; phase++) {
+        if (launch->tasks[phase] > 0) {
+            status = launch_phase(stream, program, launch, phase, error);
+        }
+    }
+    ry_cuda_leave(stream->device);
+    return status;
+}

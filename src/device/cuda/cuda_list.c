@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which devices there are, and what they say of themselves. */
+#include "device/cuda/cuda_list.h"
+
+#include <stdio.h>
+
+/* CUdevice_attribute */
+enum attribute {
+    GROUP = 1,
+    REGISTERS = 82, /* of a unit */
+    CLOCK = 13,
+    UNITS = 16,
+    INTEGRATED = 18,
+    MEMORY_CLOCK = 36,
+    BUS = 37,
+    CACHE = 38,
+    MAJOR = 75,
+    MINOR = 76,
+    LOCAL_MEMORY = 81 /* of a unit */
+};
+
+static unsigned number(const ry_cuda *cu, int device, enum attribute attribute)
+{
+    int value = 0;
+    return cu->DeviceGetAttribute(&value, (int)attribute, device) == RY_CUDA_OK && value > 0
+               ? (unsigned)value
+               : 0;
+}
+
+static rynd_status count_devices(const ry_cuda *cu, unsigned *count, ry_error *error)
+{
+    int found = 0;
+    const int code = cu->DeviceGetCount(&found);
+    if (code != RY_CUDA_OK) {
+        return ry_cuda_fail(cu, NULL, "cuDeviceGetCount", code, error);
+    }
+    *count = found > 0 ? (unsigned)found : 0;
+    return RYND_OK;
+}
+
+static void name_of(const ry_cuda *cu, int device, char *name, size_t room)
+{
+    if (cu->DeviceGetName(name, (int)room, device) != RY_CUDA_OK) {
+        snprintf(name, room, "a device without a name");
+    }
+    name[room - 1] = 0;
+}
+
+rynd_status ry_cuda_find(const ry_cuda *cu, unsigned index, int *device, ry_error *error)
+{
+    unsigned count = 0;
+    RY_TRY(count_devices(cu, &count, error));
+    if (index < count) {
+        const int code = cu->DeviceGet(device, (int)index);
+        return code == RY_CUDA_OK ? RYND_OK : ry_cuda_fail(cu, NULL, "cuDeviceGet", code, error);
+    }
+    ry_error_write(error, "there is no CUDA device %u", index);
+    for (unsigned i = 0; i < count; i++) {
+        char name[64];
+        int other = 0;
+        ry_error so_far = {""};
+        so_far = error ? *error : so_far;
+        cu->DeviceGet(&other, (int)i);
+        name_of(cu, other, name, sizeof name);
+        ry_error_write(error, "%s%s %u (%s)", so_far.text, i ? "," : "; there are", i, name);
+    }
+    return RYND_ERROR_NOT_FOUND;
+}
+
+void ry_cuda_describe(const ry_cuda *cu, int device, ry_cuda_info *info)
+{
+    *info = (ry_cuda_info){
+        .driver = cu->version,
+        .capability = (int)(10 * number(cu, device, MAJOR) + number(cu, device, MINOR)),
+        .units = number(cu, device, UNITS),
+        .clock = number(cu, device, CLOCK),
+        .memory_clock = number(cu, device, MEMORY_CLOCK),
+        .bus = number(cu, device, BUS),
+        .cache = number(cu, device, CACHE),
+        .local_memory = number(cu, device, LOCAL_MEMORY),
+        .registers = number(cu, device, REGISTERS),
+        .group = number(cu, device, GROUP),
+        .unified = number(cu, device, INTEGRATED) != 0,
+    };
+    if (cu->DeviceTotalMem(&info->memory, device) != RY_CUDA_OK) {
+        info->memory = 0;
+    }
+    name_of(cu, device, info->name, sizeof info->name);
+}
+
+rynd_status ry_cuda_device_count(unsigned *count, ry_error *error)
+{
+    const ry_cuda *cu;
+    RY_TRY(ry_cuda_load(&cu, error));
+    return count_devices(cu, count, error);
+}
+
+rynd_status ry_cuda_device_describe(unsigned index, ry_cuda_info *info, ry_error *error)
+{
+    const ry_cuda *cu;
+    int device;
+    RY_TRY(ry_cuda_load(&cu, error));
+    RY_TRY(ry_cuda_find(cu, index, &device, error));
+    ry_cuda_describe(cu, device, info);
+    return RYND_OK;
+}

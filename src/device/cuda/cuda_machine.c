@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The machine of a CUDA device that nobody measured: what follows from its compute capability, its
+ * clocks and the width of its bus, and of the rest what such devices have in common. */
+#include "device/cuda/cuda_list.h"
+
+#include <stdio.h>
+
+/* Floats that a unit multiplies and adds a cycle, by capability: of each row that of its first and
+ * of those up to the next row's (CUDA C++ Programming Guide, "Arithmetic Instructions"). */
+static const struct {
+    int capability;
+    unsigned lanes;
+} units[] = {{0, 128}, {60, 64}, {61, 128}, {70, 64}, {86, 128}};
+
+#define REACHED        0.85   /* of the memory's rate, by kernels that copy */
+#define GUESSED_DRAM   300e9  /* bytes a second, where the device does not say */
+#define GUESSED_SHARED 50e9   /* the same where the memory is the host's */
+#define LOCAL_BYTES    128    /* a cycle and unit: of local memory, */
+#define CACHE_BYTES    32     /* of the cache behind all units */
+#define LATENCY        500e-9 /* seconds: of memory, */
+#define TASK           20e-9  /* of handing out a work-group, */
+#define REGION         4e-6   /* of a launch behind others */
+
+static rynd_rate of_units(double one, unsigned count)
+{
+    return (rynd_rate){one, one * count};
+}
+
+static double lanes_of(int capability)
+{
+    unsigned lanes = 0;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        lanes = capability >= units[i].capability ? units[i].lanes : lanes;
+    }
+    return lanes;
+}
+
+/* Memory sends twice a cycle. */
+static double dram_of(const ry_cuda_info *info)
+{
+    const double rate = 2e3 * info->memory_clock * info->bus / 8 * REACHED;
+    return rate > 0 ? rate : info->unified ? GUESSED_SHARED : GUESSED_DRAM;
+}
+
+static void set_levels(const ry_cuda_info *info, double clock, rynd_machine *machine)
+{
+    const unsigned count = machine->cores;
+    const double dram = dram_of(info);
+    machine->level[RYND_LEVEL_L1] = (rynd_memory_level){
+        info->local_memory, 1, of_units(LOCAL_BYTES * clock, count), {30 / clock, 30 / clock}};
+    machine->level[RYND_LEVEL_L2] = (rynd_memory_level){
+        info->cache, count, of_units(CACHE_BYTES * clock, count), {250 / clock, 250 / clock}};
+    machine->level[RYND_LEVEL_L3] = (rynd_memory_level){.shared_by = count};
+    /* a unit alone has a tenth of it, or its share */
+    machine->level[RYND_LEVEL_DRAM] = (rynd_memory_level){
+        0, count, {count > 10 ? dram / 10 : dram / count, dram}, {LATENCY, LATENCY}};
+}
+
+rynd_status ry_cuda_machine(unsigned index, rynd_machine *machine, ry_error *error)
+{
+    ry_cuda_info info;
+    RY_TRY(ry_cuda_device_describe(index, &info, error));
+    const double clock = info.clock ? info.clock * 1e3 : 1.5e9;
+    const unsigned count = info.units ? info.units : 1;
+    /* a product and a sum; of bf16 and int8 no more than of floats: the kernels convert them */
+    const rynd_rate f32 = of_units(2 * lanes_of(info.capability) * clock, count);
+    *machine = (rynd_machine){.size = sizeof *machine,
+                              .origin = RYND_MACHINE_BUILT_IN,
+                              .isa = "cuda",
+                              .vendor = "NVIDIA",
+                              .cores = count,
+                              .vector_bytes = 128,
+                              .vector_registers = 64,
+                              .line_bytes = 128,
+                              .f32 = f32,
+                              .bf16 = f32,
+                              .int8 = f32,
+                              .task_seconds = TASK,
+                              .region_seconds = REGION};
+    snprintf(machine->architecture, sizeof machine->architecture, "sm_%d", info.capability);
+    snprintf(machine->name, sizeof machine->name, "%s", info.name);
+    set_levels(&info, clock, machine);
+    return RYND_OK;
+}

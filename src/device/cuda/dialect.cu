@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the texts of kernels/gpu are written in, as CUDA C++ 17 for NVRTC, without any header. The
+ * same names mean the same in every device's dialect. */
+
+#pragma nv_diag_suppress 177 /* a function or a number that this problem does not use */
+
+typedef unsigned char uchar;
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long ulong;
+typedef signed char int8_t;
+typedef short int16_t;
+typedef int int32_t;
+typedef long int64_t;
+typedef uchar uint8_t;
+typedef ushort uint16_t;
+typedef uint uint32_t;
+typedef ulong uint64_t;
+
+/* Vectors of eight-byte numbers as OpenCL has them: CUDA 13 renames its own by their alignment. */
+struct __align__(32) long_vector {
+    long x, y, z, w;
+};
+struct __align__(32) ulong_vector {
+    ulong x, y, z, w;
+};
+struct __align__(32) double_vector {
+    double x, y, z, w;
+};
+#define long4   long_vector
+#define ulong4  ulong_vector
+#define double4 double_vector
+
+/* MOST_ITEMS is defined behind this text: the bound tells how many registers an item may have. */
+#define KERNEL(name) extern "C" __global__ void __launch_bounds__(MOST_ITEMS) name
+#define FUNCTION     static __device__ __forceinline__
+#define GLOBAL
+#define LOCAL        __shared__ /* of arrays that a group shares; */
+#define TO_LOCAL                /* of pointers to them */
+#define CONSTANT     static __constant__ const
+#define UNROLL       _Pragma("unroll")
+
+/* Tasks are blocks: of each the number, and of an item its number in it. */
+#define GROUP   ((int)blockIdx.x)
+#define ITEM    ((int)threadIdx.x)
+#define BARRIER __syncthreads()
+
+/* An argument is a pointer. */
+#define ARGUMENT(name)  uchar *name##_base
+#define AT(T, name)     ((T *)name##_base)
+#define IN(T, i)        AT(const T, in##i)
+#define OUT(T, i)       AT(T, out##i)
+#define PACKED(T)       AT(T, packed)
+#define WORKSPACE(T)    AT(T, workspace)
+#define FAULT(T)        AT(T, fault)
+
+#define INFINITY __int_as_float(0x7f800000)
+
+/* A product of floats or doubles that is rounded before anything is added to it. */
+#define ROUNDED_PRODUCT(a, b) rounded_product((a), (b))
+
+FUNCTION float rounded_product(float a, float b)
+{
+    return __fmul_rn(a, b);
+}
+
+FUNCTION double rounded_product(double a, double b)
+{
+    return __dmul_rn(a, b);
+}
+
+/* Elements of tensors, which f16 and bf16 store as ushort, from and to float; rounded to nearest,
+ * ties to even. Those two are read and written in GLOBAL memory. */
+#define TYPE_f32             float
+#define TYPE_f16             ushort
+#define TYPE_bf16            ushort
+#define LOAD_f32(p, i)       ((p)[i])
+#define LOAD_f16(p, i)       float_of_f16(((const ushort *)(p))[i])
+#define LOAD_bf16(p, i)      float_of_bf16(((const ushort *)(p))[i])
+#define STORE_f32(p, i, v)   ((p)[i] = (v))
+#define STORE_f16(p, i, v)   (((ushort *)(p))[i] = f16_of(v))
+#define STORE_bf16(p, i, v)  (((ushort *)(p))[i] = bf16_of(v))
+
+FUNCTION float float_of_f16(ushort bits)
+{
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+    return value;
+}
+
+FUNCTION ushort f16_of(float value)
+{
+    ushort bits;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+    return bits;
+}
+
+FUNCTION float float_of_bf16(ushort bits)
+{
+    return __uint_as_float((uint)bits << 16);
+}
+
+FUNCTION ushort bf16_of(float value)
+{
+    const uint bits = __float_as_uint(value);
+    return (bits & 0x7fffffffu) > 0x7f800000u ? (ushort)(bits >> 16 | 0x40u)
+                                              : (ushort)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+
+/* Four floats .x .y .z .w, of the elements from i on, which need not be aligned to more than
+ * themselves; of f16 and bf16 in GLOBAL memory. ALIGNED_ ones are one access: element i of GLOBAL
+ * or LOCAL floats is at a multiple of 16 bytes. */
+#define VECTOR4                     float4
+#define MAKE_VECTOR4(a, b, c, d)    make_float4((a), (b), (c), (d))
+#define LOAD4_f32(p, i)             load_f32s((p) + (i))
+#define LOAD4_f16(p, i)             load_f16s((const ushort *)(p) + (i))
+#define LOAD4_bf16(p, i)            load_bf16s((const ushort *)(p) + (i))
+#define STORE4_f32(p, i, v)         store_f32s((v), (p) + (i))
+#define STORE4_f16(p, i, v)         store_f16s((v), (ushort *)(p) + (i))
+#define STORE4_bf16(p, i, v)        store_bf16s((v), (ushort *)(p) + (i))
+#define ALIGNED_LOAD4_GLOBAL(p, i)  (*(const float4 *)((p) + (i)))
+#define ALIGNED_LOAD4_LOCAL(p, i)   (*(const float4 *)((p) + (i)))
+#define ALIGNED_STORE4_GLOBAL(p, i, v) (*(float4 *)((p) + (i)) = (v))
+#define ALIGNED_STORE4_LOCAL(p, i, v)  (*(float4 *)((p) + (i)) = (v))
+
+#define FOUR_ELEMENTS(type, T)                                                  \
+    FUNCTION float4 load_##type##s(const T *from)                               \
+    {                                                                           \
+        return make_float4(LOAD_##type(from, 0), LOAD_##type(from, 1),          \
+                           LOAD_##type(from, 2), LOAD_##type(from, 3));         \
+    }                                                                           \
+    FUNCTION void store_##type##s(float4 v, T *to)                              \
+    {                                                                           \
+        STORE_##type(to, 0, v.x);                                               \
+        STORE_##type(to, 1, v.y);                                               \
+        STORE_##type(to, 2, v.z);                                               \
+        STORE_##type(to, 3, v.w);                                               \
+    }
+
+FOUR_ELEMENTS(f32, float)
+FOUR_ELEMENTS(f16, ushort)
+FOUR_ELEMENTS(bf16, ushort)
