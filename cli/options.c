@@ -26,7 +26,7 @@ static const cli_option plan_options[] = {
 };
 static const cli_option common_options[] = {
     {"device", 0, CLI_TEXT, "DEVICE", NULL, 0, 0, OFFSET(device),
-     "where to run: cpu (default), opencl or opencl:N (see `rynd devices`)"},
+     "where to run: cpu (default), opencl, cuda, opencl:N or cuda:N (see `rynd devices`)"},
     {"profile", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(profile),
      "plan for the machine of this file (default: RYND_PROFILE, or this one)"},
     {"threads", 0, CLI_INTEGER, "N", NULL, 1, 1024, OFFSET(threads),

@@ -15,16 +15,25 @@
 /* What --device takes: what this build has. */
 static bool is_device(const char *text)
 {
-    const char *index = strncmp(text, "opencl", 6) == 0 ? text + 6 : NULL;
-    return strcmp(text, "cpu") == 0 || (index && !*index) ||
-           (index && index[0] == ':' && index[1] && !index[1 + strspn(index + 1, "0123456789")]);
+    static const char *const kinds[] = {"opencl", "cuda"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const size_t length = strlen(kinds[i]);
+        const char *index = text + length;
+        if (strncmp(text, kinds[i], length) == 0 &&
+            (!*index ||
+             (index[0] == ':' && index[1] && !index[1 + strspn(index + 1, "0123456789")]))) {
+            return true;
+        }
+    }
+    return strcmp(text, "cpu") == 0;
 }
 
 bool cli_setup_context(cli_setup *setup, const cli_common *common, cli_failure *failure)
 {
     if (common->device && !is_device(common->device)) {
         return cli_fail_usage(failure,
-                              "--device does not take '%s'; this build has: cpu, opencl[:N]",
+                              "--device does not take '%s'; this build has: cpu, opencl[:N], "
+                              "cuda[:N]",
                               common->device);
     }
     rynd_context_options options = {

@@ -41,7 +41,8 @@ typedef void (*rynd_log)(void *user, int level, const char *message);
  */
 typedef struct rynd_context_options {
     size_t size;
-    /** "cpu", "opencl" (the first), "opencl:1" (rynd_device_name); NULL: RYND_DEVICE, or "cpu" */
+    /** "cpu", "opencl" or "cuda" (the first), "opencl:1" (rynd_device_name); NULL: RYND_DEVICE, or
+     * "cpu" */
     const char *device;
     unsigned threads; /**< 0: RYND_THREADS, or as many as the process may run on */
     /** best instruction set to use ("generic", "neon", "avx2", "avx512"); NULL: RYND_ISA, or the
@@ -57,7 +58,8 @@ typedef struct rynd_context_options {
     const char *profile;
 } rynd_context_options;
 
-/** How many devices there are: the CPU, then every device of every OpenCL platform. Any thread. */
+/** How many devices there are: the CPU, every device of every OpenCL platform, every NVIDIA GPU
+ * that CUDA has. Any thread. */
 RYND_API size_t rynd_device_count(void);
 
 /** Writes what rynd_context_options.device takes for a device, "cpu" or "opencl:0". Fails with
@@ -76,7 +78,7 @@ RYND_API void rynd_context_destroy(rynd_context *context);
 /** What a context runs on. Strings live as long as the context. */
 typedef struct rynd_device_info {
     size_t size;        /**< set by the caller to sizeof(rynd_device_info) */
-    const char *device; /**< "cpu", "opencl" */
+    const char *device; /**< "cpu", "opencl", "cuda" */
     const char *name;   /**< "AMD EPYC 7763" */
     const char *isa;    /**< "avx512"; "" where it is not a CPU */
     unsigned threads;

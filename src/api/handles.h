@@ -107,7 +107,7 @@ void ry_api_log(const rynd_context *context, int level, const char *format, ...)
 /* Logs what a graph of the model noted (ry_graph_warn). */
 void ry_api_tell_warnings(const rynd_model *model, const ry_graph *graph);
 
-/* Opens what the options, or RYND_DEVICE, name: "cpu", "opencl", "opencl:1". The context has its
+/* Opens what the options, or RYND_DEVICE, name: "cpu", "opencl", "cuda:1". The context has its
  * threads; isa: the CPU's. */
 rynd_status ry_api_open_device(rynd_context *context, const char *name, ry_isa isa,
                                ry_error *error);

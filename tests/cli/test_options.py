@@ -106,7 +106,7 @@ def test_wrong_usage(rynd, arguments, parts):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_device_that_this_build_lacks(rynd, command):
-    for device in ("cuda", "opencl:x"):
+    for device in ("metal", "opencl:x", "cudas"):
         assert device not in rynd(command, "--help").out
         rynd(command, *["m.onnx"] * (command != "devices"), "--device", device).failed(f"'{device}'", "this build has: cpu", code=2)
 

@@ -263,7 +263,8 @@ static void devices_are_named(void **state)
         assert_true(strncmp(name, info.device, strlen(info.device)) == 0);
         rynd_context_destroy(made);
     }
-    const char *const wrong[] = {"gpu", "opencl:", "opencl:x", "opencl:99", "cpu:1", "openc", ":"};
+    const char *const wrong[] = {"gpu",   "opencl:", "opencl:x", "opencl:99", "cpu:1",
+                                 "openc", ":",       "cuda:x",   "cuda:99"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         rynd_context *made = NULL;
         const rynd_context_options options = {.size = sizeof options, .device = wrong[i]};

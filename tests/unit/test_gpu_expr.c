@@ -384,16 +384,18 @@ static void run_activation(ry_activation activation, const float *x, float *y, i
     ry_error error = {""};
     ry_arena arena;
     ry_place places[2] = {{0}};
+    void *resolved[2];
     const size_t tasks = 1, bytes = (size_t)n * sizeof *x;
     const unsigned group = (unsigned)n;
     ry_arena_init(&arena, &ry_system_allocator);
     ry_text text = {.arena = &arena};
     ry_gpu_activation(&text, activation, 0.2f, 0.5f);
     assert_false(text.failed);
-    const ry_gpu_source source = {"activation", text.at,
-                                  "KERNEL(run)(ARGUMENT(in0), ARGUMENT(out0))\n"
-                                  "{ OUT(float, 0)[ITEM] = activate(IN(float, 0)[ITEM]); }\n",
-                                  1, entries};
+    const ry_gpu_source source = {
+        "activation", text.at,
+        "#define MOST_ITEMS 1024\nKERNEL(run)(ARGUMENT(in0), ARGUMENT(out0))\n"
+        "{ OUT(float, 0)[ITEM] = activate(IN(float, 0)[ITEM]); }\n",
+        1, entries};
     if (device->table->program_create(device, &source, &program, &error) != RYND_OK) {
         fail_msg("%s", error.text);
     }
@@ -407,7 +409,8 @@ static void run_activation(ry_activation activation, const float *x, float *y, i
                               .tasks = &tasks,
                               .group = &group,
                               .argument_count = 2,
-                              .arguments = places};
+                              .arguments = places,
+                              .resolved = resolved};
     assert_int_equal(device->table->upload(stream, places[0], x, bytes, &error), RYND_OK);
     assert_int_equal(device->table->launch(stream, &launch, &error), RYND_OK);
     assert_int_equal(device->table->download(stream, y, places[1], bytes, &error), RYND_OK);

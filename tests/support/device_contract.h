@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every device with a driver of its own is held to. */
+#ifndef DEVICE_CONTRACT_H
+#define DEVICE_CONTRACT_H
+
+#include "device/device.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+typedef struct device_contract {
+    const char *kind; /* "opencl": as the files of its programs are called */
+    rynd_status (*count)(unsigned *count, ry_error *error);
+    rynd_status (*create)(const ry_allocator *allocator, unsigned index, ry_device *host,
+                          ry_device **device, ry_error *error);
+    const char *wrong_group; /* what it says of a group of 2^30 items */
+} device_contract;
+
+/* The tests of all, and those of this kind alone; for main to return. They are skipped where there
+ * is no such device. */
+int device_contract_run(const device_contract *contract, const struct CMUnitTest *more,
+                        size_t count);
+
+#endif
