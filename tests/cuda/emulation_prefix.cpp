@@ -64,6 +64,12 @@ template <class To, class From> static inline To emulation_bits(From from)
 #define __uint_as_float(bits)  emulation_bits<float>((unsigned)(bits))
 #define __float_as_uint(value) emulation_bits<unsigned>((float)(value))
 
+static inline unsigned atomicCAS(unsigned *at, unsigned expected, unsigned value)
+{
+    return __sync_val_compare_and_swap(at, expected, value);
+}
+#define __threadfence() __sync_synchronize()
+
 // Rounded here: the compiler contracts products and sums, as NVRTC does.
 static inline float __fmul_rn(float a, float b)
 {

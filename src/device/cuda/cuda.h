@@ -29,7 +29,7 @@ typedef struct ry_nvrtc {
 } ry_nvrtc;
 
 /* Codes of the driver that are asked for. */
-enum { RY_CUDA_OK = 0, RY_CUDA_OUT_OF_MEMORY = 2 };
+enum { RY_CUDA_OK = 0, RY_CUDA_OUT_OF_MEMORY = 2, RY_CUDA_NOT_READY = 600 };
 
 /* Opens the driver, once in a process: libcuda.so.1, or the file that RYND_CUDA_LIBRARY names.
  * Fails with DEVICE (what is missing, and what to install). Any thread. */

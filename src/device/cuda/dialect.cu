@@ -45,6 +45,11 @@ struct __align__(32) double_vector {
 #define ITEM    ((int)threadIdx.x)
 #define BARRIER __syncthreads()
 
+/* Of a uint in GLOBAL memory: what it was, and `value` in its place where that was `expected`; what
+ * an item wrote before a FENCE all see before what it writes behind it. */
+#define COMPARE_SWAP(p, expected, value) atomicCAS((uint *)(p), (expected), (value))
+#define FENCE                            __threadfence()
+
 /* An argument is a pointer. */
 #define ARGUMENT(name)  uchar *name##_base
 #define AT(T, name)     ((T *)name##_base)
