@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -271,18 +272,54 @@ EXPORT int cuMemFree_v2(uint64_t address)
     return drop(head, 'b', &fake_cuda.buffers);
 }
 
+/* What is pinned. */
+static pthread_mutex_t pinned_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    char *memory;
+    size_t bytes;
+} pinned[256];
+
+/* Without bytes: no longer. */
+static bool keep_pinned(char *memory, size_t bytes)
+{
+    bool kept = false;
+    pthread_mutex_lock(&pinned_lock);
+    for (size_t i = 0; i < sizeof pinned / sizeof *pinned && !kept; i++) {
+        if (pinned[i].memory == (bytes ? NULL : memory)) {
+            pinned[i].memory = bytes ? memory : NULL;
+            pinned[i].bytes = bytes;
+            kept = true;
+        }
+    }
+    pthread_mutex_unlock(&pinned_lock);
+    return kept;
+}
+
+static bool is_pinned(const char *at)
+{
+    bool found = false;
+    pthread_mutex_lock(&pinned_lock);
+    for (size_t i = 0; i < sizeof pinned / sizeof *pinned; i++) {
+        found = found || (pinned[i].memory && at >= pinned[i].memory &&
+                          at < pinned[i].memory + pinned[i].bytes);
+    }
+    pthread_mutex_unlock(&pinned_lock);
+    return found;
+}
+
 EXPORT int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags)
 {
     (void)flags;
     BEGIN_IN_CONTEXT("cuMemHostAlloc");
-    *memory = malloc(bytes);
+    *memory = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
     atomic_fetch_add(&fake_cuda.pinned, 1);
-    return *memory ? OK : OUT_OF_MEMORY;
+    return *memory && keep_pinned(*memory, bytes) ? OK : OUT_OF_MEMORY;
 }
 
 EXPORT int cuMemFreeHost(void *memory)
 {
     atomic_fetch_sub(&fake_cuda.pinned, 1);
+    keep_pinned(memory, 0);
     free(memory);
     return OK;
 }
@@ -307,6 +344,55 @@ EXPORT int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *str
     atomic_fetch_add(&fake_cuda.downloads, 1);
     memcpy(to, (const void *)(uintptr_t)from, bytes);
     return OK;
+}
+
+EXPORT int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *stream)
+{
+    BEGIN_IN_CONTEXT("cuMemcpyDtoDAsync");
+    memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+    return is(stream, 's') ? OK : INVALID_HANDLE;
+}
+
+EXPORT int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void *stream)
+{
+    BEGIN_IN_CONTEXT("cuMemsetD8Async");
+    memset((void *)(uintptr_t)to, value, bytes);
+    return is(stream, 's') ? OK : INVALID_HANDLE;
+}
+
+/* Of the first address of what cuMemAlloc gave. */
+EXPORT int cuMemGetAddressRange_v2(uint64_t *first, size_t *bytes, uint64_t address)
+{
+    BEGIN_IN_CONTEXT("cuMemGetAddressRange");
+    const object *head = (const object *)((const char *)(uintptr_t)address - 256);
+    if (!is(head, 'b')) {
+        return INVALID_VALUE;
+    }
+    *first = address;
+    *bytes = head->bytes;
+    return OK;
+}
+
+EXPORT int cuPointerGetAttribute(void *value, int attribute, uint64_t pointer)
+{
+    enum { MEMORY_TYPE = 2, HOST = 1 };
+    if (attribute != MEMORY_TYPE || !is_pinned((const char *)(uintptr_t)pointer)) {
+        return INVALID_VALUE;
+    }
+    *(unsigned *)value = HOST;
+    return OK;
+}
+
+EXPORT int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
+{
+    BEGIN_IN_CONTEXT("cuStreamWaitEvent");
+    return flags == 0 && is(stream, 's') && is(event, 'e') ? OK : INVALID_HANDLE;
+}
+
+EXPORT int cuEventQuery(void *event)
+{
+    BEGIN_IN_CONTEXT("cuEventQuery");
+    return is(event, 'e') ? OK : INVALID_HANDLE;
 }
 
 EXPORT int cuStreamCreate(void **stream, unsigned flags)

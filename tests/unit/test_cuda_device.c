@@ -193,17 +193,63 @@ static void test_unpinned_copies(void **state)
     assert_int_equal(fake->pinned, 0);
 }
 
+/* Pinned memory is copied from and to without a detour; copies on the device, zeros, events; memory
+ * of the caller's. */
+static void test_pinned_and_imported(void **state)
+{
+    (void)state;
+    enum { SIZE = 3 << 20 };
+    void *memory = NULL;
+    ry_buffer *a, *b;
+    ry_event *event;
+    bool done = false;
+    const int uploads = fake->uploads;
+    OK(device->table->host_take(device, SIZE, &memory, &error));
+    unsigned char *host = memory;
+    memset(host, 7, SIZE);
+    OK(device->table->buffer_create(device, SIZE, &a, &error));
+    OK(device->table->upload(stream, (ry_place){a, 0}, host, SIZE, &error));
+    assert_int_equal(fake->uploads, uploads + 1);
+    void *native = device->table->buffer_native(a);
+    FAILS(device->table->buffer_import(device, native, 2 * SIZE, &b, &error), RYND_ERROR_ARGUMENT,
+          "the CUdeviceptr has");
+    OK(device->table->buffer_import(device, native, SIZE, &b, &error));
+    OK(device->table->clear(stream, (ry_place){b, 5}, 10, &error));
+    OK(device->table->copy(stream, (ry_place){a, 100}, (ry_place){b, 0}, 20, &error));
+    OK(device->table->event_create(device, &event, &error));
+    OK(device->table->event_await(stream, event, &error)); /* not recorded */
+    OK(device->table->event_record(stream, event, &error));
+    OK(device->table->event_await(stream, event, &error));
+    OK(device->table->download(stream, host, (ry_place){a, 0}, SIZE, &error));
+    OK(device->table->event_synchronize(event, &error));
+    OK(device->table->event_done(event, &done, &error));
+    assert_true(done);
+    fail_next("cuEventQuery", 600, 0);
+    OK(device->table->event_done(event, &done, &error));
+    assert_false(done);
+    OK(device->table->synchronize(stream, &error));
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(host[100 + i], i < 5 || i >= 15 ? 7 : 0);
+        assert_int_equal(host[i], host[100 + i]);
+    }
+    device->table->event_destroy(device, event);
+    device->table->buffer_destroy(device, b);
+    device->table->buffer_destroy(device, a);
+    device->table->host_give_back(device, memory);
+    device->table->host_give_back(device, NULL);
+}
+
 /* What is kept for the next one goes back to a driver that has no more. */
 static void test_out_of_memory(void **state)
 {
     (void)state;
     ry_buffer *buffer;
-    ry_gpu_figures figures;
+    ry_device_figures figures;
     OK(device->table->buffer_create(device, 1000, &buffer, &error));
     device->table->buffer_destroy(device, buffer);
     fail_next("cuMemAlloc", 2, 0);
     OK(device->table->buffer_create(device, 50000, &buffer, &error)); /* at the second try */
-    ry_gpu_device_figures(device, &figures);
+    device->table->figures(device, &figures);
     assert_int_equal(figures.held, figures.used);
     ry_buffer *other;
     fail_next("cuMemAlloc", 2, 0);
@@ -342,6 +388,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_arguments, open_device, close_device),
         cmocka_unit_test_setup_teardown(test_large_copies, open_device, close_device),
         cmocka_unit_test_setup_teardown(test_unpinned_copies, open_device, close_device),
+        cmocka_unit_test_setup_teardown(test_pinned_and_imported, open_device, close_device),
         cmocka_unit_test_setup_teardown(test_out_of_memory, open_device, close_device),
         cmocka_unit_test_setup_teardown(test_lost_device, open_device, close_device),
         cmocka_unit_test(test_failing_calls),

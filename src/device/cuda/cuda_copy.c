@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies between the host's memory and the device's, through a ring of pinned memory: the device
- * copies by itself while the host fills or empties the next part. An upload is read when it
- * returns, and on its way; a download is there. */
+/* Copies, which wait in the stream as launches do. Host memory that is pinned the device reads and
+ * writes itself. Other memory goes through a ring of pinned parts: the device copies one while the
+ * host fills or empties the next. Of such memory an upload has been read when it returns, and a
+ * download is there. */
 #include "device/cuda/cuda_state.h"
 
 #include <string.h>
 
 enum { PORTABLE = 1, NO_TIMING = 2 };
+enum { MEMORY_TYPE = 2, HOST = 1 }; /* an attribute of pointers, and its value for pinned memory */
 
 /* Takes the memory with the first copy. false: there is none. */
 static bool has_staging(ry_stream *stream)
@@ -47,6 +49,13 @@ void ry_cuda_staging_free(ry_stream *stream)
         cu->MemFreeHost(s->memory);
     }
     *s = (ry_cuda_staging){0};
+}
+
+static bool is_pinned(const ry_cuda *cu, const void *host)
+{
+    unsigned type = 0;
+    return cu->PointerGetAttribute(&type, MEMORY_TYPE, (uint64_t)(uintptr_t)host) == RY_CUDA_OK &&
+           type == HOST;
 }
 
 static unsigned take_part(ry_cuda_staging *s)
@@ -102,13 +111,15 @@ static int upload_part(ry_stream *stream, uint64_t to, const void *host, size_t 
     return code;
 }
 
-rynd_status ry_cuda_upload(ry_stream *stream, ry_place to, const void *host, size_t size,
-                           ry_error *error)
+static rynd_status put(ry_stream *stream, ry_place to, const void *host, size_t size,
+                       ry_error *error)
 {
     const ry_cuda *cu = stream->device->cu;
     const char *call = "cuMemcpyHtoDAsync";
     int code = RY_CUDA_OK;
-    if (!has_staging(stream)) {
+    if (is_pinned(cu, host)) {
+        code = cu->MemcpyHtoDAsync(address_of(to), host, size, stream->stream);
+    } else if (!has_staging(stream)) {
         code = cu->MemcpyHtoDAsync(address_of(to), host, size, stream->stream);
         if (code == RY_CUDA_OK) {
             call = "cuStreamSynchronize";
@@ -160,13 +171,14 @@ static int download_parts(ry_stream *stream, unsigned char *host, uint64_t from,
     return RY_CUDA_OK;
 }
 
-rynd_status ry_cuda_download(ry_stream *stream, void *host, ry_place from, size_t size,
-                             ry_error *error)
+static rynd_status fetch(ry_stream *stream, void *host, ry_place from, size_t size, ry_error *error)
 {
     const ry_cuda *cu = stream->device->cu;
     const char *call = "cuMemcpyDtoHAsync";
     int code;
-    if (has_staging(stream)) {
+    if (is_pinned(cu, host)) {
+        code = cu->MemcpyDtoHAsync(host, address_of(from), size, stream->stream);
+    } else if (has_staging(stream)) {
         code = download_parts(stream, host, address_of(from), size, &call);
     } else {
         code = cu->MemcpyDtoHAsync(host, address_of(from), size, stream->stream);
@@ -176,4 +188,76 @@ rynd_status ry_cuda_download(ry_stream *stream, void *host, ry_place from, size_
         }
     }
     return code == RY_CUDA_OK ? RYND_OK : fail_copy(stream, call, code, from, size, error);
+}
+
+rynd_status ry_cuda_upload(ry_stream *stream, ry_place to, const void *host, size_t size,
+                           ry_error *error)
+{
+    if (!size) {
+        return RYND_OK;
+    }
+    RY_TRY(ry_cuda_enter(stream->device, error));
+    ry_gpu_begin_use(&stream->device->gpu, &stream->gpu, &to, 1);
+    const rynd_status status = put(stream, to, host, size, error);
+    ry_cuda_leave(stream->device);
+    return status;
+}
+
+rynd_status ry_cuda_download(ry_stream *stream, void *host, ry_place from, size_t size,
+                             ry_error *error)
+{
+    if (!size) {
+        return RYND_OK;
+    }
+    RY_TRY(ry_cuda_enter(stream->device, error));
+    ry_gpu_begin_use(&stream->device->gpu, &stream->gpu, &from, 1);
+    const rynd_status status = fetch(stream, host, from, size, error);
+    ry_cuda_leave(stream->device);
+    return status;
+}
+
+rynd_status ry_cuda_copy(ry_stream *stream, ry_place to, ry_place from, size_t size,
+                         ry_error *error)
+{
+    if (!size) {
+        return RYND_OK;
+    }
+    RY_TRY(ry_cuda_enter(stream->device, error));
+    ry_gpu_begin_use(&stream->device->gpu, &stream->gpu, (const ry_place[]){to, from}, 2);
+    const int code =
+        stream->device->cu->MemcpyDtoDAsync(address_of(to), address_of(from), size, stream->stream);
+    ry_cuda_leave(stream->device);
+    return code == RY_CUDA_OK ? RYND_OK
+                              : fail_copy(stream, "cuMemcpyDtoDAsync", code, to, size, error);
+}
+
+rynd_status ry_cuda_clear(ry_stream *stream, ry_place to, size_t size, ry_error *error)
+{
+    if (!size) {
+        return RYND_OK;
+    }
+    RY_TRY(ry_cuda_enter(stream->device, error));
+    ry_gpu_begin_use(&stream->device->gpu, &stream->gpu, &to, 1);
+    const int code = stream->device->cu->MemsetD8Async(address_of(to), 0, size, stream->stream);
+    ry_cuda_leave(stream->device);
+    return code == RY_CUDA_OK ? RYND_OK
+                              : fail_copy(stream, "cuMemsetD8Async", code, to, size, error);
+}
+
+rynd_status ry_cuda_host_take(ry_device *base, size_t size, void **memory, ry_error *error)
+{
+    const ry_cuda_state *device = ry_cuda_state_of(base);
+    RY_TRY(ry_cuda_enter(device, error));
+    const int code = device->cu->MemHostAlloc(memory, size ? size : 1, PORTABLE);
+    ry_cuda_leave(device);
+    return code == RY_CUDA_OK ? RYND_OK : ry_cuda_fail_on(device, "cuMemHostAlloc", code, error);
+}
+
+void ry_cuda_host_give_back(ry_device *base, void *memory)
+{
+    const ry_cuda_state *device = ry_cuda_state_of(base);
+    if (memory && ry_cuda_enter(device, NULL) == RYND_OK) {
+        device->cu->MemFreeHost(memory);
+        ry_cuda_leave(device);
+    }
 }

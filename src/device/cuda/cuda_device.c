@@ -13,12 +13,6 @@
 
 enum { NON_BLOCKING = 1 }; /* of a stream */
 
-struct ry_event {
-    ry_cuda_state *device;
-    void *event;
-    bool recorded;
-};
-
 rynd_status ry_cuda_enter(const ry_cuda_state *device, ry_error *error)
 {
     const int code = device->cu->CtxPushCurrent(device->context);
@@ -41,11 +35,11 @@ static rynd_status take(ry_gpu_device *base, ry_buffer *buffer, bool *full, ry_e
     return code == RY_CUDA_OK ? RYND_OK : ry_cuda_fail_on(device, "cuMemAlloc", code, error);
 }
 
-/* The driver takes memory from launches that are queued. */
+/* The driver takes memory from launches that are queued. An imported one its owner frees. */
 static void release(ry_gpu_device *base, ry_buffer *buffer, bool busy)
 {
     const ry_cuda_state *device = (const ry_cuda_state *)base;
-    if (ry_cuda_enter(device, NULL) == RYND_OK) {
+    if (!buffer->imported && ry_cuda_enter(device, NULL) == RYND_OK) {
         if (busy) {
             device->cu->CtxSynchronize();
         }
@@ -121,34 +115,6 @@ static rynd_status buffer_create(ry_device *device, size_t size, ry_buffer **buf
     return ry_gpu_take(ry_gpu_device_of(device), size, buffer, error);
 }
 
-static rynd_status upload(ry_stream *stream, ry_place to, const void *host, size_t size,
-                          ry_error *error)
-{
-    if (!size) {
-        return RYND_OK;
-    }
-    RY_TRY(ry_cuda_enter(stream->device, error));
-    ry_gpu_use(&stream->device->gpu, &stream->gpu, &to, 1);
-    const rynd_status status = ry_cuda_upload(stream, to, host, size, error);
-    ry_cuda_leave(stream->device);
-    return status;
-}
-
-static rynd_status download(ry_stream *stream, void *host, ry_place from, size_t size,
-                            ry_error *error)
-{
-    if (!size) {
-        return RYND_OK;
-    }
-    RY_TRY(ry_cuda_enter(stream->device, error));
-    const rynd_status status = ry_cuda_download(stream, host, from, size, error);
-    ry_cuda_leave(stream->device);
-    if (status == RYND_OK) {
-        ry_gpu_set_idle(&stream->gpu);
-    }
-    return status;
-}
-
 static rynd_status synchronize(ry_stream *stream, ry_error *error)
 {
     const ry_cuda_state *device = stream->device;
@@ -171,7 +137,8 @@ static rynd_status buffer_rewrap(ry_device *base, const void *host, ry_buffer *b
         return RYND_OK;
     }
     pthread_mutex_lock(&device->copies_lock);
-    rynd_status status = upload(device->copies, (ry_place){buffer, 0}, host, buffer->size, error);
+    rynd_status status =
+        ry_cuda_upload(device->copies, (ry_place){buffer, 0}, host, buffer->size, error);
     if (status == RYND_OK) {
         status = synchronize(device->copies, error);
     }
@@ -200,93 +167,71 @@ static void buffer_destroy(ry_device *device, ry_buffer *buffer)
     }
 }
 
-static rynd_status event_create(ry_device *base, ry_event **event, ry_error *error)
+static void *device_native(ry_device *device)
 {
-    ry_cuda_state *device = ry_cuda_state_of(base);
-    ry_event *e = ry_allocate_array(base->allocator, 1, sizeof *e);
-    if (!e) {
-        return ry_fail_memory(error);
-    }
-    e->device = device;
-    rynd_status status = ry_cuda_enter(device, error);
-    if (status == RYND_OK) {
-        const int code = device->cu->EventCreate(&e->event, 0);
-        status =
-            code == RY_CUDA_OK ? RYND_OK : ry_cuda_fail_on(device, "cuEventCreate", code, error);
-        ry_cuda_leave(device);
-    }
-    if (status != RYND_OK) {
-        ry_release(base->allocator, e);
-        return status;
-    }
-    *event = e;
-    return RYND_OK;
+    return ry_cuda_state_of(device)->context;
 }
 
-static void event_destroy(ry_device *base, ry_event *event)
+static void *buffer_native(ry_buffer *buffer)
 {
-    const ry_cuda_state *device = ry_cuda_state_of(base);
-    if (event) {
-        if (ry_cuda_enter(device, NULL) == RYND_OK) {
-            device->cu->EventDestroy(event->event);
-            ry_cuda_leave(device);
-        }
-        ry_release(base->allocator, event);
-    }
+    return (void *)(uintptr_t)buffer->memory.address;
 }
 
-static rynd_status event_record(ry_stream *stream, ry_event *event, ry_error *error)
-{
-    const ry_cuda_state *device = stream->device;
-    RY_TRY(ry_cuda_enter(device, error));
-    const int code = device->cu->EventRecord(event->event, stream->stream);
-    ry_cuda_leave(device);
-    event->recorded = code == RY_CUDA_OK;
-    return code == RY_CUDA_OK ? RYND_OK : ry_cuda_fail_on(device, "cuEventRecord", code, error);
-}
-
-/* Waits for both. */
-static rynd_status event_elapsed(const ry_event *from, const ry_event *to, double *seconds,
+static rynd_status buffer_import(ry_device *base, void *native, size_t size, ry_buffer **buffer,
                                  ry_error *error)
 {
-    const ry_cuda_state *device = from->device;
-    float milliseconds = 0;
-    if (!from->recorded || !to->recorded) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "an event was not recorded");
-    }
+    const ry_cuda_state *device = ry_cuda_state_of(base);
+    const uint64_t address = (uint64_t)(uintptr_t)native;
+    uint64_t first = 0;
+    size_t has = 0;
     RY_TRY(ry_cuda_enter(device, error));
-    const char *call = "cuEventSynchronize";
-    int code = device->cu->EventSynchronize(from->event);
-    code = code != RY_CUDA_OK ? code : device->cu->EventSynchronize(to->event);
-    if (code == RY_CUDA_OK) {
-        call = "cuEventElapsedTime";
-        code = device->cu->EventElapsedTime(&milliseconds, from->event, to->event);
-    }
+    const int code = device->cu->MemGetAddressRange(&first, &has, address);
     ry_cuda_leave(device);
-    *seconds = (double)milliseconds * 1e-3;
-    return code == RY_CUDA_OK ? RYND_OK : ry_cuda_fail_on(device, call, code, error);
+    if (code != RY_CUDA_OK) {
+        return ry_cuda_fail_on(device, "cuMemGetAddressRange", code, error);
+    }
+    has -= (size_t)(address - first);
+    if (has < size) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "the CUdeviceptr has %zu bytes, and not %zu",
+                       has, size);
+    }
+    RY_TRY(ry_gpu_import(base, size, buffer, error));
+    (*buffer)->memory.address = address;
+    return RYND_OK;
 }
 
 static const ry_device_table cuda_table = {
     .kind = RY_DEVICE_gpu,
     .name = "cuda",
     .destroy = device_destroy,
+    .native = device_native,
+    .figures = ry_gpu_figures,
+    .trim = ry_gpu_trim,
     .buffer_create = buffer_create,
     .buffer_wrap = buffer_wrap,
     .buffer_rewrap = buffer_rewrap,
+    .buffer_import = buffer_import,
+    .buffer_native = buffer_native,
     .buffer_destroy = buffer_destroy,
+    .host_take = ry_cuda_host_take,
+    .host_give_back = ry_cuda_host_give_back,
     .program_create = ry_gpu_program_create,
     .program_destroy = ry_gpu_program_destroy,
     .stream_create = stream_create,
     .stream_destroy = stream_destroy,
-    .upload = upload,
-    .download = download,
+    .upload = ry_cuda_upload,
+    .download = ry_cuda_download,
+    .copy = ry_cuda_copy,
+    .clear = ry_cuda_clear,
     .launch = ry_cuda_launch,
     .synchronize = synchronize,
-    .event_create = event_create,
-    .event_destroy = event_destroy,
-    .event_record = event_record,
-    .event_elapsed = event_elapsed,
+    .event_create = ry_cuda_event_create,
+    .event_destroy = ry_cuda_event_destroy,
+    .event_record = ry_cuda_event_record,
+    .event_await = ry_cuda_event_await,
+    .event_synchronize = ry_cuda_event_synchronize,
+    .event_done = ry_cuda_event_done,
+    .event_elapsed = ry_cuda_event_elapsed,
 };
 
 /* The pool, the programs and the stream of copies; on failure none of them. */

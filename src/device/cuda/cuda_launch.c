@@ -72,7 +72,7 @@ rynd_status ry_cuda_launch(ry_stream *stream, const ry_launch *launch, ry_error 
     if (status != RYND_OK) {
         return status;
     }
-    ry_gpu_use(&stream->device->gpu, &stream->gpu, launch->arguments, launch->argument_count);
+    ry_gpu_begin_use(&stream->device->gpu, &stream->gpu, launch->arguments, launch->argument_count);
     set_arguments(launch);
     for (int phase = 0; phase < launch->phases && status == RYND_OK; phase++) {
         if (launch->tasks[phase] > 0) {

@@ -62,12 +62,27 @@ static inline rynd_status ry_cuda_fail_on(const ry_cuda_state *device, const cha
 rynd_status ry_cuda_enter(const ry_cuda_state *device, ry_error *error);
 void ry_cuda_leave(const ry_cuda_state *device);
 
-/* cuda_copy.c; within the context. */
+/* cuda_copy.c; the last one within the context. */
 rynd_status ry_cuda_upload(ry_stream *stream, ry_place to, const void *host, size_t size,
                            ry_error *error);
 rynd_status ry_cuda_download(ry_stream *stream, void *host, ry_place from, size_t size,
                              ry_error *error);
+rynd_status ry_cuda_copy(ry_stream *stream, ry_place to, ry_place from, size_t size,
+                         ry_error *error);
+rynd_status ry_cuda_clear(ry_stream *stream, ry_place to, size_t size, ry_error *error);
+rynd_status ry_cuda_host_take(ry_device *device, size_t size, void **memory, ry_error *error);
+void ry_cuda_host_give_back(ry_device *device, void *memory);
 void ry_cuda_staging_free(ry_stream *stream);
+
+/* cuda_event.c */
+rynd_status ry_cuda_event_create(ry_device *device, ry_event **event, ry_error *error);
+void ry_cuda_event_destroy(ry_device *device, ry_event *event);
+rynd_status ry_cuda_event_record(ry_stream *stream, ry_event *event, ry_error *error);
+rynd_status ry_cuda_event_await(ry_stream *stream, const ry_event *event, ry_error *error);
+rynd_status ry_cuda_event_synchronize(const ry_event *event, ry_error *error);
+rynd_status ry_cuda_event_done(const ry_event *event, bool *done, ry_error *error);
+rynd_status ry_cuda_event_elapsed(const ry_event *from, const ry_event *to, double *seconds,
+                                  ry_error *error);
 
 /* cuda_program.c: functions of a ry_gpu_driver. */
 rynd_status ry_cuda_programs_init(ry_cuda_state *device, ry_error *error);
