@@ -11,6 +11,7 @@ extern const char ry_gpu_text_group[];
 extern const char ry_gpu_text_igemm[];
 extern const char ry_gpu_text_norm[];
 extern const char ry_gpu_text_pool[];
+extern const char ry_gpu_text_resize[];
 extern const char ry_gpu_text_softmax[];
 
 #endif
