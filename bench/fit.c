@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fits the coefficients of the cost models (kernels/costs.inc) to measured times:
+/* Fits the coefficients of the cost models (kernels/costs.inc; of RYND_DEVICE's row in
+ * kernels/gpu/gpu_costs.inc, family gpu) to measured times:
  *
  *   fit THREADS ROUNDS [FAMILY|FAMILY.NAME ...] < TIMES
  *
@@ -14,6 +15,7 @@
 #include "graph/infer.h"
 #include "kernels/costs.h"
 #include "kernels/form.h"
+#include "kernels/gpu/gpu_costs.h"
 #include "kernels/prepared.h"
 #include "predict/predict.h"
 
@@ -54,6 +56,29 @@ static ry_costs costs[CLASSES] = {
 const ry_costs *ry_costs_of(int64_t width)
 {
     return &costs[width >= LINE_WIDTH];
+}
+
+static ry_gpu_costs gpu_costs[RY_GPU_COST_ROWS] = {
+    {
+#define RY_GPU_COST(name, gpu, pocl, intel) .name = gpu,
+#include "kernels/gpu/gpu_costs.inc"
+#undef RY_GPU_COST
+    },
+    {
+#define RY_GPU_COST(name, gpu, pocl, intel) .name = pocl,
+#include "kernels/gpu/gpu_costs.inc"
+#undef RY_GPU_COST
+    },
+    {
+#define RY_GPU_COST(name, gpu, pocl, intel) .name = intel,
+#include "kernels/gpu/gpu_costs.inc"
+#undef RY_GPU_COST
+    },
+};
+
+const ry_gpu_costs *ry_gpu_costs_of(const ry_machine *machine)
+{
+    return &gpu_costs[ry_gpu_costs_row(machine)];
 }
 
 typedef struct coefficient {
@@ -326,6 +351,20 @@ static void list_coefficients(fitting *f, char **wanted, int count)
     }
 }
 
+/* Of the row of a GPU's machine. */
+static void list_gpu_coefficients(fitting *f, const ry_machine *machine, char **wanted, int count)
+{
+    const int column = ry_gpu_costs_row(machine);
+    double *value = (double *)(void *)&gpu_costs[column];
+#define RY_GPU_COST(name, gpu, pocl, intel)       \
+    if (is_wanted("gpu", #name, wanted, count)) { \
+        add(f, "gpu", #name, column, value);      \
+    }                                             \
+    value++;
+#include "kernels/gpu/gpu_costs.inc"
+#undef RY_GPU_COST
+}
+
 /* Those whose predictions are others where the coefficient is larger, or smaller. */
 static void find_rows(fitting *f, coefficient *c)
 {
@@ -401,7 +440,11 @@ int main(int argc, char **argv)
     f.threads = (unsigned)atoi(argv[1]);
     ry_arena_init(&f.arena, &ry_system_allocator);
     read_rows(&f, stdin);
-    list_coefficients(&f, argv + 3, argc - 3);
+    if (target.device == RY_DEVICE_gpu) {
+        list_gpu_coefficients(&f, target.machine, argv + 3, argc - 3);
+    } else {
+        list_coefficients(&f, argv + 3, argc - 3);
+    }
     predict_all(&f);
     report(&f, "before", false);
     report(&f, "before", true);

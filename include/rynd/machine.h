@@ -66,6 +66,11 @@ typedef struct rynd_machine {
     /** of sending all threads into a step and waiting for the last of them */
     double region_seconds;
     double disturbance; /**< of a measurement: the share of its time that other work took, 0 to 1 */
+    unsigned group_items; /**< of a GPU: work-items of a work-group at most; 0: no GPU */
+    unsigned step_items;  /**< of a GPU: work-items that take each step together; 1: a processor */
+    unsigned unit_groups; /**< of a GPU: work-groups that a compute unit works at at once */
+    size_t local_bytes;   /**< of a GPU: of a work-group's local memory at most */
+    int fp16, fp64, subgroups; /**< of a GPU: has it such arithmetic, and sub-groups? 1 or 0 */
 } rynd_machine;
 
 /** Above this disturbance a measurement says nothing: rynd_context_keep_machine refuses it. */

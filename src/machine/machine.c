@@ -10,6 +10,11 @@ const char *ry_level_name(rynd_level level)
     return names[level];
 }
 
+unsigned ry_machine_slots(const ry_machine *machine, unsigned cores)
+{
+    return cores * (machine->unit_groups ? machine->unit_groups : 1);
+}
+
 size_t ry_machine_level_bytes(const ry_machine *machine, rynd_level level)
 {
     const rynd_memory_level *l = &machine->level[level];

@@ -18,6 +18,9 @@ const char *ry_level_name(rynd_level level);
  * set: caches and cores are those that `cpu` has. */
 void ry_machine_built_in(const ry_cpu_info *cpu, ry_isa isa, ry_machine *machine);
 
+/* How many tasks so many cores work at at once: of a GPU's compute units several each. */
+unsigned ry_machine_slots(const ry_machine *machine, unsigned cores);
+
 /* Of all caches of a level; 0: there are none, or nothing is known of them. */
 size_t ry_machine_level_bytes(const ry_machine *machine, rynd_level level);
 

@@ -65,6 +65,13 @@ static const field fields[] = {
     {"task", DURATION, OFFSET(task_seconds), 1e12},
     {"region", DURATION, OFFSET(region_seconds), 1e12},
     {"disturbance", DURATION, OFFSET(disturbance), 1e6},
+    {"group_items", COUNT, OFFSET(group_items), 1},
+    {"step_items", COUNT, OFFSET(step_items), 1},
+    {"unit_groups", COUNT, OFFSET(unit_groups), 1},
+    {"local_bytes", BYTES, OFFSET(local_bytes), 1},
+    {"fp16", COUNT, OFFSET(fp16), 1},
+    {"fp64", COUNT, OFFSET(fp64), 1},
+    {"subgroups", COUNT, OFFSET(subgroups), 1},
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 

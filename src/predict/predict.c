@@ -52,29 +52,30 @@ static double overlapped(const ry_prepared *prepared, double arithmetic, double 
 }
 
 /* Of a phase, all threads together. */
-static double phase_work(const ry_prepared *prepared, int phase, unsigned threads)
+static double phase_work(const ry_prepared *prepared, int phase, unsigned slots)
 {
-    return ry_spread_work(&prepared->work[phase], prepared->tasks[phase], threads,
+    return ry_spread_work(&prepared->work[phase], prepared->tasks[phase], slots,
                           prepared->kernel->simd.width);
 }
 
-static double run_work(const ry_prepared *prepared, unsigned threads)
+static double run_work(const ry_prepared *prepared, const ry_machine *machine, unsigned threads)
 {
+    const unsigned slots = ry_machine_slots(machine, threads);
     double work = 0;
     for (int i = 0; i < prepared->phases; i++) {
-        work += phase_work(prepared, i, threads);
+        work += phase_work(prepared, i, slots);
     }
     if (work > 0) {
         return work;
     }
     const ry_work counted = {prepared->counts.flop / costs_of(prepared)->efficiency, 0};
-    return ry_spread_work(&counted, prepared->tasks[0], threads, prepared->kernel->simd.width);
+    return ry_spread_work(&counted, prepared->tasks[0], slots, prepared->kernel->simd.width);
 }
 
 static double run_seconds(const ry_prepared *prepared, const ry_machine *machine, unsigned threads)
 {
     const double arithmetic =
-        run_work(prepared, threads) / (per_core(machine->f32, machine, threads) * threads);
+        run_work(prepared, machine, threads) / (per_core(machine->f32, machine, threads) * threads);
     const double memory = memory_seconds(prepared, machine, threads, prepared->counts.bytes);
     const double seconds = overlapped(prepared, arithmetic, memory);
     return prepared->kernel->reference ? seconds / costs_of(prepared)->reference : seconds;
@@ -108,7 +109,7 @@ double ry_predict_time(const ry_prepared *prepared, const ry_machine *machine, u
 void ry_predict_phases(const ry_prepared *prepared, const ry_machine *machine,
                        double seconds[RY_MAX_PHASES + 1])
 {
-    const double all = run_seconds(prepared, machine, 1), work = run_work(prepared, 1);
+    const double all = run_seconds(prepared, machine, 1), work = run_work(prepared, machine, 1);
     seconds[0] = pack_seconds(prepared, machine, 1);
     for (int i = 0; i < prepared->phases; i++) {
         const double own = prepared->work[i].all;

@@ -81,6 +81,11 @@ FUNCTION ushort bf16_of(float value)
 #define ALIGNED_STORE4_GLOBAL(p, i, v) (*(GLOBAL float4 *)((p) + (i)) = (v))
 #define ALIGNED_STORE4_LOCAL(p, i, v)  (*(TO_LOCAL float4 *)((p) + (i)) = (v))
 
+/* Sixteen floats of GLOBAL or LOCAL memory, for work-items that have a core of their own. */
+#define VECTOR16          float16
+#define LOAD16(p, i)      vload16(0, (p) + (i))
+#define STORE16(p, i, v)  vstore16((v), 0, (p) + (i))
+
 FUNCTION float4 floats_of(ushort4 bits)
 {
     return as_float4(convert_uint4(bits) << 16);

@@ -8,6 +8,7 @@
 #include "device/opencl/opencl_list.h"
 
 #include <stdio.h>
+#include <string.h>
 
 typedef struct guess {
     double lanes;               /* floats that a unit multiplies and adds a cycle */
@@ -16,12 +17,13 @@ typedef struct guess {
     double latency, clock;      /* seconds of memory; Hz, where the device says none */
     double task, region;        /* seconds of handing out a work-group, of a launch */
     unsigned vector, registers; /* bytes of what works in step; of an item */
+    unsigned step, groups;      /* work-items that work in step; work-groups of a unit */
 } guess;
 
 static const guess guesses[RY_OPENCL_TYPES] = {
-    [RY_OPENCL_GPU] = {64, 300e9, 50e9, 32, 128, 500e-9, 1.2e9, 50e-9, 10e-6, 128, 64},
-    [RY_OPENCL_CPU] = {16, 20e9, 20e9, 16, 64, 100e-9, 2.5e9, 500e-9, 10e-6, 32, 16},
-    [RY_OPENCL_OTHER] = {16, 30e9, 20e9, 16, 64, 300e-9, 1e9, 500e-9, 20e-6, 64, 32},
+    [RY_OPENCL_GPU] = {64, 300e9, 50e9, 32, 128, 500e-9, 1.2e9, 50e-9, 10e-6, 128, 64, 32, 4},
+    [RY_OPENCL_CPU] = {16, 20e9, 20e9, 16, 64, 100e-9, 2.5e9, 500e-9, 10e-6, 32, 16, 1, 1},
+    [RY_OPENCL_OTHER] = {16, 30e9, 20e9, 16, 64, 300e-9, 1e9, 500e-9, 20e-6, 64, 32, 16, 2},
 };
 
 static rynd_rate of_units(double one, unsigned units)
@@ -44,6 +46,15 @@ static void set_levels(const ry_opencl_info *info, const guess *g, double clock,
         0, units, {units > 10 ? dram / 10 : dram / units, dram}, {g->latency, g->latency}};
 }
 
+/* Drivers on processors that kernels have costs of their own for (kernels/gpu/gpu_costs.inc). */
+static const char *architecture(const ry_opencl_info *info)
+{
+    return info->type != RY_OPENCL_CPU                                  ? "unknown"
+           : strcmp(info->platform, "Portable Computing Language") == 0 ? "PoCL"
+           : strcmp(info->platform, "Intel(R) OpenCL") == 0             ? "Intel OpenCL"
+                                                                        : "unknown";
+}
+
 rynd_status ry_opencl_machine(unsigned index, rynd_machine *machine, ry_error *error)
 {
     ry_opencl_info info;
@@ -55,7 +66,6 @@ rynd_status ry_opencl_machine(unsigned index, rynd_machine *machine, ry_error *e
     const rynd_rate f32 = of_units(2 * g->lanes * clock, units);
     *machine = (rynd_machine){.size = sizeof *machine,
                               .origin = RYND_MACHINE_BUILT_IN,
-                              .architecture = "unknown",
                               .isa = "opencl",
                               .cores = units,
                               .vector_bytes = g->vector,
@@ -65,8 +75,16 @@ rynd_status ry_opencl_machine(unsigned index, rynd_machine *machine, ry_error *e
                               .bf16 = f32,
                               .int8 = f32,
                               .task_seconds = g->task,
-                              .region_seconds = g->region};
+                              .region_seconds = g->region,
+                              .group_items = (unsigned)info.group,
+                              .step_items = g->step,
+                              .unit_groups = g->groups,
+                              .local_bytes = info.local_memory,
+                              .fp16 = info.fp16,
+                              .fp64 = info.fp64,
+                              .subgroups = info.subgroups};
     snprintf(machine->vendor, sizeof machine->vendor, "%.15s", info.vendor);
+    snprintf(machine->architecture, sizeof machine->architecture, "%s", architecture(&info));
     snprintf(machine->name, sizeof machine->name, "%s", info.name);
     set_levels(&info, g, clock, machine);
     return RYND_OK;

@@ -9,9 +9,6 @@
 
 enum { PACK_ITEMS = 128 };
 
-/* To find an element: its channel and tap, three comparisons, an offset. */
-static const double gather_operations = 24, pointwise_operations = 8;
-
 static ry_gpu_product product_of(const ry_problem *problem)
 {
     const ry_gpu_window w = ry_gpu_window_of(problem);
@@ -19,7 +16,7 @@ static ry_gpu_product product_of(const ry_problem *problem)
                             .rows = w.rows,
                             .columns = w.columns,
                             .terms = ry_max(w.terms, 1),
-                            .gather = w.window > 1 ? gather_operations : pointwise_operations};
+                            .window = w.window > 1};
 }
 
 /* Of a group and a term. */
@@ -28,10 +25,19 @@ static int64_t pitch_of(const ry_problem *problem, const ry_prepared *prepared)
     return ry_round_up(ry_gpu_window_of(problem).rows, ry_gpu_tile_of(prepared).m);
 }
 
+/* Rows beside each other in packed weights: as igemm.cl multiplies them. */
+static int64_t panel_of(const ry_problem *problem, const ry_prepared *prepared)
+{
+    const ry_gpu_tile tile = ry_gpu_tile_of(prepared);
+    return !ry_gpu_tile_is_panel(&tile)                 ? pitch_of(problem, prepared)
+           : ry_gpu_window_of(problem).x_along_channels ? RY_GPU_ALONG
+                                                        : RY_GPU_ACROSS;
+}
+
 static void values(const ry_query *query, int knob, ry_knob_values *values)
 {
     const ry_gpu_product product = product_of(query->problem);
-    ry_gpu_tile_values(&product, knob, values);
+    ry_gpu_tile_values(query, &product, knob, values);
 }
 
 static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -52,9 +58,11 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     const ry_gpu_window w = ry_gpu_window_of(query->problem);
     ry_gpu_define(text, "CONVOLUTION", 1);
     ry_gpu_window_define(query->problem, text);
+    ry_gpu_define(text, "X_FLOATS", (ry_dtype)query->problem->in[0].dtype == RY_f32);
     ry_gpu_tile_define(&product, prepared, text);
     ry_gpu_define(text, "PACK_ITEMS", PACK_ITEMS);
     ry_gpu_define(text, "PACKED_PITCH", pitch_of(query->problem, prepared));
+    ry_gpu_define(text, "PANEL", panel_of(query->problem, prepared));
     ry_gpu_define(text, "W_ALONG_K", 0);
     ry_gpu_define(text, "X_ALONG_K", w.x_along_channels);
     ry_gpu_define(text, "Y_ALONG_M", w.y_along_channels);

@@ -3,11 +3,11 @@
 #include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/form.h"
+#include "kernels/gpu/gpu_costs.h"
 #include "kernels/gpu/gpu_define.h"
 #include "kernels/gpu/gpu_kernel.h"
 #include "kernels/gpu/gpu_texts.h"
 #include "kernels/gpu/gpu_window.h"
-#include "machine/machine.h"
 
 #include <math.h>
 
@@ -15,10 +15,6 @@ enum { ITEMS = 128, MOST_CHANNELS = 4, MOST_ROWS = 4, MOST_REACH = 16 };
 
 enum { KNOB_ROWS, KNOBS };
 static const ry_knob knobs[KNOBS] = {{"rows", NULL, true}};
-
-/* Where a product with its sum counts 2: loading an element of x with its test, a weight, and
- * beginning and ending an output. */
-static const double load_operations = 8, weight_operations = 4, output_operations = 60;
 
 static bool applicable(const ry_problem *problem)
 {
@@ -56,25 +52,26 @@ static int64_t items_of(const ry_gpu_window *w, int64_t rows)
            w->axis[2].out;
 }
 
-static double work_of(const ry_gpu_window *w, int64_t rows)
+static double work_of(const ry_gpu_window *w, const ry_gpu_costs *cost, int64_t rows)
 {
     const double column = (double)w->axis[1].taps, columns = (double)w->terms / column;
     const double loads = rows == 1 ? column : (double)reach_of(&w->axis[1], rows);
     return (double)ry_round_up(items_of(w, rows), ITEMS) *
-           (columns *
-                (loads * load_operations + column * weight_operations + 2 * column * (double)rows) +
-            output_operations * (double)rows);
+           (columns * (loads * cost->depthwise_load + column * cost->depthwise_weight +
+                       cost->depthwise_product * column * (double)rows) +
+            cost->depthwise_output * (double)rows);
 }
 
 static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     const ry_gpu_window w = ry_gpu_window_of(query->problem);
-    const unsigned cores = (unsigned)ry_max(query->target->machine->cores, 1);
+    const ry_machine *machine = query->target->machine;
+    const unsigned slots = ry_machine_slots(machine, (unsigned)ry_max(machine->cores, 1));
     double least = INFINITY;
     for (int64_t rows = 1; rows <= MOST_ROWS; rows *= 2) {
-        const ry_work work = {work_of(&w, rows), 0};
+        const ry_work work = {work_of(&w, ry_gpu_costs_of(machine), rows), 0};
         const size_t tasks = (size_t)ry_ceil_div(items_of(&w, rows), ITEMS);
-        const double spread = ry_spread_work(&work, tasks, cores, 0);
+        const double spread = ry_spread_work(&work, tasks, slots, 0);
         if (shares(&w, rows) && ry_form_allows(query, KNOB_ROWS, rows) && spread < least) {
             least = spread;
             prepared->form.value[KNOB_ROWS] = rows;

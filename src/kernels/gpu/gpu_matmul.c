@@ -3,26 +3,20 @@
 #include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/form.h"
+#include "kernels/gpu/gpu_costs.h"
 #include "kernels/gpu/gpu_define.h"
 #include "kernels/gpu/gpu_kernel.h"
 #include "kernels/gpu/gpu_matrix.h"
 #include "kernels/gpu/gpu_texts.h"
 #include "kernels/gpu/gpu_tile.h"
-#include "machine/machine.h"
 
 #include <math.h>
 
 enum { ITEMS = 256, MOST_FEW = 8, LEAST_LANES = 8, MOST_LANES = 64 };
 
-/* To find an element; of a matrix-vector product where a product with its sum counts 2: to load one
- * of the large matrix, of the small one, and to end an output. */
-static const double offset_operations = 4, many_operations = 8, few_operations = 4,
-                    output_operations = 60;
-
 static ry_gpu_product product_of(const ry_gpu_matrix *m)
 {
-    return (ry_gpu_product){m->batches, m->row.count, m->column.count, m->term.count,
-                            offset_operations};
+    return (ry_gpu_product){m->batches, m->row.count, m->column.count, m->term.count, false};
 }
 
 static bool along(const ry_gpu_dim *a, const ry_gpu_dim *b, int operand)
@@ -35,7 +29,7 @@ static void tile_values(const ry_query *query, int knob, ry_knob_values *values)
 {
     const ry_gpu_matrix m = ry_gpu_matrix_of(query->problem);
     const ry_gpu_product product = product_of(&m);
-    ry_gpu_tile_values(&product, knob, values);
+    ry_gpu_tile_values(query, &product, knob, values);
 }
 
 static rynd_status tile_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -62,6 +56,8 @@ static void tile_define(const ry_query *query, const ry_prepared *prepared, ry_t
     ry_gpu_define(text, "B_TERM", m.term.step[RY_GPU_B]);
     ry_gpu_define(text, "W_ALONG_K", along(&m.term, &m.row, RY_GPU_A));
     ry_gpu_define(text, "X_ALONG_K", along(&m.term, &m.column, RY_GPU_B));
+    ry_gpu_define(text, "PANEL",
+                  along(&m.term, &m.column, RY_GPU_B) ? RY_GPU_ALONG : RY_GPU_ACROSS);
     ry_gpu_define(text, "Y_ALONG_M", along(&m.row, &m.column, RY_GPU_Y));
     ry_text_add(text, "#define PHASES 1\n#define RESIDUES_0 1\n#define RESIDUES_1 1\n"
                       "#define RESIDUES_2 1\n");
@@ -100,16 +96,18 @@ static rynd_status gemv_prepare(const ry_query *query, ry_prepared *prepared, ry
     const ry_gpu_matrix m = ry_gpu_matrix_of(query->problem);
     const int64_t few = ry_min(m.row.count, m.column.count),
                   many = ry_max(m.row.count, m.column.count);
-    const unsigned cores = (unsigned)ry_max(query->target->machine->cores, 1);
+    const ry_machine *machine = query->target->machine;
+    const ry_gpu_costs *cost = ry_gpu_costs_of(machine);
+    const unsigned slots = ry_machine_slots(machine, (unsigned)ry_max(machine->cores, 1));
     double least = INFINITY;
     for (int64_t lanes = LEAST_LANES; lanes <= MOST_LANES; lanes *= 2) {
         const int64_t tasks = m.batches * ry_ceil_div(many, ITEMS / lanes);
         const double sums = (double)ITEMS * (double)ry_ceil_div(m.term.count, lanes);
         const ry_work work = {(double)tasks *
-                                  (sums * (many_operations + (double)few * (2 + few_operations)) +
-                                   output_operations * (double)few * ITEMS),
+                                  (sums * (cost->gemv_many + (double)few * (2 + cost->gemv_few)) +
+                                   cost->gemv_output * (double)few * ITEMS),
                               0};
-        const double spread = ry_spread_work(&work, (size_t)tasks, cores, 0);
+        const double spread = ry_spread_work(&work, (size_t)tasks, slots, 0);
         if (ry_form_allows(query, KNOB_LANES, lanes) && spread < least && tasks < INT32_MAX) {
             least = spread;
             prepared->form.value[KNOB_LANES] = lanes;

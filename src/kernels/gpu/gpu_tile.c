@@ -5,20 +5,28 @@
 #include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/form.h"
+#include "kernels/gpu/gpu_costs.h"
 #include "kernels/gpu/gpu_define.h"
-#include "machine/machine.h"
 
 #include <math.h>
 
 /* Large ones read least, small ones leave fewer compute units idle; those of few rows are for
- * convolutions of few output channels. */
+ * convolutions of few output channels. The last ones are a work-item's alone. */
+#define PANEL(m, n)    \
+    {                  \
+        m, n, 64, m, n \
+    }
 static const ry_gpu_tile tiles[] = {
     {128, 128, 8, 8, 8}, {128, 64, 8, 8, 8}, {64, 128, 8, 8, 8}, {64, 64, 16, 4, 4},
     {64, 32, 16, 4, 4},  {32, 64, 16, 4, 4}, {32, 32, 16, 2, 4}, {32, 128, 8, 4, 8},
-    {16, 64, 16, 2, 4},  {8, 128, 16, 2, 4}, {4, 64, 16, 1, 4},
+    {16, 64, 16, 2, 4},  {8, 128, 16, 2, 4}, {4, 64, 16, 1, 4},  PANEL(32, 32),
+    PANEL(32, 128),      PANEL(64, 64),      PANEL(64, 128),     PANEL(128, 64),
+    PANEL(128, 128),
 };
-static const char *const tile_words[] = {"128x128", "128x64", "64x128", "64x64", "64x32", "32x64",
-                                         "32x32",   "32x128", "16x64",  "8x128", "4x64",  NULL};
+static const char *const tile_words[] = {
+    "128x128",     "128x64",     "64x128",      "64x64",       "64x32",        "32x64",
+    "32x32",       "32x128",     "16x64",       "8x128",       "4x64",         "panel32x32",
+    "panel32x128", "panel64x64", "panel64x128", "panel128x64", "panel128x128", NULL};
 enum { TILES = sizeof tiles / sizeof *tiles, SPLITS = 5, LEAST_TERMS = 64 };
 
 const ry_knob ry_gpu_tile_knobs[RY_GPU_TILE_KNOBS] = {
@@ -26,17 +34,42 @@ const ry_knob ry_gpu_tile_knobs[RY_GPU_TILE_KNOBS] = {
     [RY_GPU_KNOB_SPLIT] = {"split", NULL, true},
 };
 
-/* Operations that take as long as handing out an element of a tile, beside finding it, and as
- * reading four floats of local memory, where a product with its sum counts 2. */
-static const double store_operations = 8, read_operations = 4;
-/* Of a partial sum, written and read again. */
-static const double join_operations = 32;
+bool ry_gpu_tile_is_panel(const ry_gpu_tile *tile)
+{
+    return tile->item_m == tile->m && tile->item_n == tile->n;
+}
 
-void ry_gpu_tile_values(const ry_gpu_product *product, int knob, ry_knob_values *values)
+static int items_of(const ry_gpu_tile *tile)
+{
+    return tile->m / tile->item_m * (tile->n / tile->item_n);
+}
+
+/* Of local memory. */
+static size_t bytes_of(const ry_gpu_tile *tile)
+{
+    enum { PAD = 4 };
+    const int floats = ry_gpu_tile_is_panel(tile)
+                           ? tile->k * (tile->m + tile->n) + tile->m * tile->n
+                           : 2 * tile->k * (tile->m + tile->n + 2 * PAD);
+    return (size_t)floats * sizeof(float);
+}
+
+/* Panels are for processors. */
+static bool runs_on(const ry_machine *machine, const ry_gpu_tile *tile)
+{
+    return (machine->step_items == 1 || !ry_gpu_tile_is_panel(tile)) &&
+           (!machine->group_items || (unsigned)items_of(tile) <= machine->group_items) &&
+           (!machine->local_bytes || bytes_of(tile) <= machine->local_bytes);
+}
+
+void ry_gpu_tile_values(const ry_query *query, const ry_gpu_product *product, int knob,
+                        ry_knob_values *values)
 {
     if (knob == RY_GPU_KNOB_TILE) {
         for (int i = 0; i < TILES; i++) {
-            ry_knob_values_add(values, i);
+            if (runs_on(query->target->machine, &tiles[i])) {
+                ry_knob_values_add(values, i);
+            }
         }
         return;
     }
@@ -45,11 +78,6 @@ void ry_gpu_tile_values(const ry_gpu_product *product, int knob, ry_knob_values 
             ry_knob_values_add(values, split);
         }
     }
-}
-
-static int items_of(const ry_gpu_tile *tile)
-{
-    return tile->m / tile->item_m * (tile->n / tile->item_n);
 }
 
 /* Terms of a work-group. */
@@ -66,14 +94,32 @@ static int64_t tiles_of(const ry_gpu_product *product, const ry_gpu_tile *tile)
 
 /* Of a product with its sum: the share that the item has of finding and storing the tile's
  * elements, and of reading them. */
-static double operations(const ry_gpu_product *product, const ry_gpu_tile *tile)
+static double tile_operations(const ry_gpu_product *product, const ry_gpu_tile *tile,
+                              const ry_gpu_costs *cost)
 {
-    const double reads = ceil(tile->item_m / 4.0) + ceil(tile->item_n / 4.0);
-    return 2 + store_operations * (1.0 / tile->m + 1.0 / tile->n) + product->gather / tile->m +
-           read_operations * reads / (tile->item_m * tile->item_n);
+    const double reads = ceil(tile->item_m / 4.0) + ceil(tile->item_n / 4.0),
+                 find = product->window ? cost->tile_gather : cost->tile_find;
+    return cost->tile * (2 + cost->tile_store * (1.0 / tile->m + 1.0 / tile->n) + find / tile->m +
+                         cost->tile_read * reads / (tile->item_m * tile->item_n));
 }
 
-static void fill(const ry_gpu_product *product, int which, int64_t split, ry_prepared *prepared)
+/* Of all tiles. Panels multiply no more than whole eights of what is there, on both sides. */
+static double panel_work(const ry_gpu_product *product, const ry_gpu_tile *tile, int64_t split,
+                         const ry_gpu_costs *cost)
+{
+    const double rows = (double)ry_round_up(product->rows, RY_GPU_ACROSS),
+                 columns = (double)ry_round_up(product->columns, RY_GPU_ACROSS),
+                 terms = (double)split_terms(product, tile, split) * (double)split,
+                 groups = (double)ry_ceil_div(product->rows, tile->m),
+                 sums = rows * columns * (double)product->batches;
+    return sums * terms *
+               (cost->panel_product + cost->panel_sum / tile->k +
+                cost->panel_gather * groups / rows) +
+           sums * cost->panel_output;
+}
+
+static void fill(const ry_gpu_product *product, const ry_gpu_costs *cost, int which, int64_t split,
+                 ry_prepared *prepared)
 {
     const ry_gpu_tile *tile = &tiles[which];
     const int64_t count = tiles_of(product, tile), sums = (int64_t)tile->m * tile->n,
@@ -87,32 +133,39 @@ static void fill(const ry_gpu_product *product, int which, int64_t split, ry_pre
     const double all = (double)(count * split) * (double)sums * (double)terms;
     const double partial = split > 1 ? (double)(count * split) * (double)sums : 0;
     prepared->workspace = (size_t)partial * sizeof(float);
+    const double join = partial * cost->join / 2;
     prepared->work[0] =
-        (ry_work){all * operations(product, tile) + partial * join_operations / 2, 0};
-    prepared->work[1] = (ry_work){partial * join_operations / 2, 0};
+        (ry_work){join + (ry_gpu_tile_is_panel(tile) ? panel_work(product, tile, split, cost)
+                                                     : all * tile_operations(product, tile, cost)),
+                  0};
+    prepared->work[1] = (ry_work){join, 0};
     prepared->counts.flop = 2 * all;
     prepared->counts.bytes = 2 * partial * sizeof(float);
 }
 
-static double work_of(const ry_prepared *prepared, unsigned cores)
+static double work_of(const ry_prepared *prepared, unsigned slots)
 {
-    return ry_spread_work(&prepared->work[0], prepared->tasks[0], cores, 0) +
-           (prepared->phases > 1 ? ry_spread_work(&prepared->work[1], prepared->tasks[1], cores, 0)
+    return ry_spread_work(&prepared->work[0], prepared->tasks[0], slots, 0) +
+           (prepared->phases > 1 ? ry_spread_work(&prepared->work[1], prepared->tasks[1], slots, 0)
                                  : 0);
 }
 
 rynd_status ry_gpu_tile_prepare(const ry_query *query, const ry_gpu_product *product,
                                 ry_prepared *prepared, ry_error *error)
 {
-    const unsigned cores = (unsigned)ry_max(query->target->machine->cores, 1);
+    const ry_machine *machine = query->target->machine;
+    const unsigned slots = ry_machine_slots(machine, (unsigned)ry_max(machine->cores, 1));
     double least = INFINITY;
     for (int which = 0; which < TILES; which++) {
         ry_knob_values splits = {0};
-        ry_gpu_tile_values(product, RY_GPU_KNOB_SPLIT, &splits);
-        for (int i = 0; ry_form_allows(query, RY_GPU_KNOB_TILE, which) && i < splits.count; i++) {
+        if (!ry_form_allows(query, RY_GPU_KNOB_TILE, which) || !runs_on(machine, &tiles[which])) {
+            continue;
+        }
+        ry_gpu_tile_values(query, product, RY_GPU_KNOB_SPLIT, &splits);
+        for (int i = 0; i < splits.count; i++) {
             ry_prepared one = *prepared;
-            fill(product, which, splits.value[i], &one);
-            const double work = work_of(&one, cores);
+            fill(product, ry_gpu_costs_of(machine), which, splits.value[i], &one);
+            const double work = work_of(&one, slots);
             if (ry_form_allows(query, RY_GPU_KNOB_SPLIT, splits.value[i]) && work < least &&
                 (double)one.tasks[0] < INT32_MAX) {
                 least = work;
@@ -136,6 +189,7 @@ void ry_gpu_tile_define(const ry_gpu_product *product, const ry_prepared *prepar
 {
     const ry_gpu_tile tile = ry_gpu_tile_of(prepared);
     const int64_t split = prepared->form.value[RY_GPU_KNOB_SPLIT];
+    ry_gpu_define(text, "PANELS", ry_gpu_tile_is_panel(&tile));
     ry_gpu_define(text, "TILE_M", tile.m);
     ry_gpu_define(text, "TILE_N", tile.n);
     ry_gpu_define(text, "TILE_K", tile.k);

@@ -5,6 +5,9 @@
 
 #include "kernels/kernel.h"
 
+/* What panels multiply at once: sums of a row or column, of which so many are across. */
+enum { RY_GPU_ACROSS = 8, RY_GPU_ALONG = 32 };
+
 enum { RY_GPU_KNOB_TILE, RY_GPU_KNOB_SPLIT, RY_GPU_TILE_KNOBS };
 
 extern const ry_knob ry_gpu_tile_knobs[RY_GPU_TILE_KNOBS];
@@ -17,10 +20,11 @@ typedef struct ry_gpu_tile {
 /* Products of `batches` pairs of matrices: rows by terms, terms by columns. */
 typedef struct ry_gpu_product {
     int64_t batches, rows, columns, terms;
-    double gather; /* operations to find an element of the second matrix */
+    bool window; /* is the second matrix gathered from a convolution's window? */
 } ry_gpu_product;
 
-void ry_gpu_tile_values(const ry_gpu_product *product, int knob, ry_knob_values *values);
+void ry_gpu_tile_values(const ry_query *query, const ry_gpu_product *product, int knob,
+                        ry_knob_values *values);
 
 /* Completes the form by least work, and sets tasks, groups, workspace, work and counts of the
  * phases: `run` and, of sums that are shared, `join`. ARGUMENT where the form cannot be. */
@@ -28,6 +32,9 @@ rynd_status ry_gpu_tile_prepare(const ry_query *query, const ry_gpu_product *pro
                                 ry_prepared *prepared, ry_error *error);
 
 ry_gpu_tile ry_gpu_tile_of(const ry_prepared *prepared);
+
+/* Does a work-item have the tile to itself? */
+bool ry_gpu_tile_is_panel(const ry_gpu_tile *tile);
 
 /* Defines tile, tiles and splits. */
 void ry_gpu_tile_define(const ry_gpu_product *product, const ry_prepared *prepared, ry_text *text);

@@ -13,7 +13,11 @@
  * turns. Which items are neighbours along what follows the tensors' unit strides. SPLITS work-groups
  * share a long sum: entry `join` adds what they leave in the workspace.
  *
- * Defined for it: CONVOLUTION (0: a product) and gpu_igemm.c's numbers. */
+ * PANELS: where a core takes the work-items of a group one after another (a processor), a group is
+ * one of them. It keeps TILE_K terms of its tile's columns in local memory and multiplies 8 by 32 at
+ * a time in vectors, along the columns, or along the rows where x's terms are beside each other.
+ *
+ * Defined for it: CONVOLUTION (0: a product), PANELS and the numbers of gpu_tile.c. */
 #define ITEMS_M   (TILE_M / ITEM_M)
 #define ITEMS_N   (TILE_N / ITEM_N)
 #define ITEMS     (ITEMS_M * ITEMS_N)
@@ -139,12 +143,15 @@ FUNCTION int is_inside(int masked, int at, int extent)
     return masked ? (uint)at < (uint)extent : 1;
 }
 
-/* Packs the weights as the tiles read them: output channels beside each other. */
+/* Packs the weights as the tiles read them: PANEL output channels beside each other, all where there
+ * are no panels. */
 KERNEL(pack)(ARGUMENTS)
 {
     const INDEX at = (INDEX)GROUP * PACK_ITEMS + ITEM;
-    const int m = (int)(at % PACKED_PITCH), row = (int)(at / PACKED_PITCH % (CHANNELS * WINDOW)),
-              group = (int)(at / PACKED_PITCH / (CHANNELS * WINDOW));
+    const INDEX panel = at / PANEL / (CHANNELS * WINDOW);
+    const int row = (int)(at / PANEL % (CHANNELS * WINDOW)),
+              m = (int)(panel % (PACKED_PITCH / PANEL) * PANEL + at % PANEL),
+              group = (int)(panel / (PACKED_PITCH / PANEL));
     const int channel = TAPS_FIRST ? row / WINDOW : row % CHANNELS,
               tap = TAPS_FIRST ? row % WINDOW : row / CHANNELS;
     if (group < BATCHES) {
@@ -163,6 +170,7 @@ KERNEL(pack)(ARGUMENTS)
 /* Ends the item's sums: what is added to them, the activation, the store. */
 #if CONVOLUTION
 #define FINISH(sum)                                                                                \
+    UNROLL                                                                                         \
     for (int j = 0; j < ITEM_N; j++) {                                                             \
         const int n = t.n + SUM_N(j);                                                              \
         if (n < columns_of(t)) {                                                                   \
@@ -170,6 +178,7 @@ KERNEL(pack)(ARGUMENTS)
             const INDEX o0 = (INDEX)(p.at_0 * SPREAD_0 + t.residue_0),                             \
                         o1 = (INDEX)(p.at_1 * SPREAD_1 + t.residue_1),                             \
                         o2 = (INDEX)(p.at_2 * SPREAD_2 + t.residue_2);                             \
+            UNROLL                                                                                 \
             for (int i = 0; i < ITEM_M; i++) {                                                     \
                 const int m = t.m + SUM_M(i);                                                      \
                 if (m < ROWS) {                                                                    \
@@ -184,8 +193,10 @@ KERNEL(pack)(ARGUMENTS)
     }
 #else
 #define FINISH(sum)                                                                                \
+    UNROLL                                                                                         \
     for (int j = 0; j < ITEM_N; j++) {                                                             \
         const int n = t.n + SUM_N(j);                                                              \
+        UNROLL                                                                                     \
         for (int i = 0; i < ITEM_M; i++) {                                                         \
             const int m = t.m + SUM_M(i);                                                          \
             if (n < N && m < ROWS) {                                                               \
@@ -195,6 +206,7 @@ KERNEL(pack)(ARGUMENTS)
     }
 #endif
 
+#if !PANELS
 #define PARTIAL(split, l) \
     (((INDEX)(split) * TILES_ALL + GROUP % TILES_ALL) * (TILE_M * TILE_N) + (l) * ITEMS + ITEM)
 
@@ -203,6 +215,7 @@ KERNEL(join)(ARGUMENTS)
     const tile t = tile_of(GROUP);
     float sum[ITEM_M * ITEM_N];
     GLOBAL const float *partial = WORKSPACE(float);
+    UNROLL
     for (int l = 0; l < ITEM_M * ITEM_N; l++) {
         float s = partial[PARTIAL(0, l)];
         for (int split = 1; split < SPLITS; split++) {
@@ -344,3 +357,299 @@ KERNEL(run)(ARGUMENTS)
     FINISH(sum)
 #endif
 }
+#else
+#define BEGIN (t.split * SPLIT_TERMS)
+#define END   (SPLITS > 1 ? min(terms_of(t), BEGIN + SPLIT_TERMS) : terms_of(t))
+/* Of the tile: where column n of term k is, and sum (m, n). */
+#define X_AT(k, n)   (X_ALONG_K ? (n) * TILE_K + (k) : (k) * TILE_N + (n))
+#define SUM_AT(m, n) (X_ALONG_K ? (n) * TILE_M + (m) : (m) * TILE_N + (n))
+/* What is multiplied at once: eight of one side, two vectors of the other. */
+#define ACROSS       8
+#define ALONG        32
+#define PARTIAL(split) \
+    (((INDEX)(split) * TILES_ALL + GROUP % TILES_ALL) * (INDEX)(TILE_M * TILE_N))
+
+#if CONVOLUTION
+/* Columns one behind the other in a row of y. */
+typedef struct stretch {
+    int n, length; /* n: of the tile */
+    position at;
+    int at_0, at_1, at_2; /* what its first column reads by a window's first tap */
+    INDEX base;
+} stretch;
+
+/* Cuts the tile into stretches, of one column where terms are beside each other. */
+FUNCTION int stretches_of(tile t, stretch *list)
+{
+    const int end = min(columns_of(t), t.n + TILE_N), width = GRID_2(t.residue_2);
+    int count = 0;
+    for (int n = t.n; n < end; count++) {
+        stretch *s = &list[count];
+        s->n = n - t.n;
+        s->at = position_of(n, t);
+        s->length = X_ALONG_K ? 1 : min(width - s->at.at_2, end - n);
+        s->at_0 = s->at.at_0 * STRIDE_0 + FIRST_0(t.residue_0);
+        s->at_1 = s->at.at_1 * STRIDE_1 + FIRST_1(t.residue_1);
+        s->at_2 = s->at.at_2 * STRIDE_2 + FIRST_2(t.residue_2);
+        s->base = (INDEX)s->at.image * X_IMAGE + (INDEX)t.batch * CHANNELS * X_CHANNEL;
+        n += s->length;
+    }
+    return count;
+}
+
+/* What a stretch reads of a channel by a tap, zeros beside x. */
+FUNCTION void gather_stretch(GLOBAL const TYPE_0 *x, const stretch *s, term k, TO_LOCAL float *to)
+{
+    const int i0 = s->at_0 + k.tap_0 * STEP_0, i1 = s->at_1 + k.tap_1 * STEP_1,
+              i2 = s->at_2 + k.tap_2 * STEP_2;
+    const int there = is_inside(MASK_0, i0, IN_0) && is_inside(MASK_1, i1, IN_1);
+    const int first = i2 < 0 ? min((-i2 + STRIDE_2 - 1) / STRIDE_2, s->length) : 0,
+              end = i2 < IN_2 ? min((IN_2 - 1 - i2) / STRIDE_2 + 1, s->length) : 0;
+    const INDEX from = s->base + (INDEX)k.channel * X_CHANNEL + (INDEX)i0 * X_STEP_0 +
+                       (INDEX)i1 * X_STEP_1 + (INDEX)i2 * X_STEP_2;
+    int j = 0;
+    for (; j < (there ? first : s->length); j++) {
+        to[j] = 0.0f;
+    }
+#if X_FLOATS && STRIDE_2 == 1 && X_STEP_2 == 1
+    for (; j + 16 <= end; j += 16) {
+        STORE16(to, j, LOAD16(x, from + j));
+    }
+#endif
+    for (; j < end; j++) {
+        to[j] = LOAD_0(x, from + (INDEX)j * (STRIDE_2 * X_STEP_2));
+    }
+    for (; j < s->length; j++) {
+        to[j] = 0.0f;
+    }
+}
+
+/* So many channels of one position by one tap. */
+FUNCTION void gather_channels(GLOBAL const TYPE_0 *x, const stretch *s, term k, int count,
+                              TO_LOCAL float *to)
+{
+    const int i0 = s->at_0 + k.tap_0 * STEP_0, i1 = s->at_1 + k.tap_1 * STEP_1,
+              i2 = s->at_2 + k.tap_2 * STEP_2;
+    const int there = is_inside(MASK_0, i0, IN_0) && is_inside(MASK_1, i1, IN_1) &&
+                      is_inside(MASK_2, i2, IN_2);
+    const INDEX from = s->base + (INDEX)k.channel * X_CHANNEL + (INDEX)i0 * X_STEP_0 +
+                       (INDEX)i1 * X_STEP_1 + (INDEX)i2 * X_STEP_2;
+    int j = 0;
+    if (there) {
+#if X_FLOATS && X_CHANNEL == 1
+        for (; j + 16 <= count; j += 16) {
+            STORE16(to, j, LOAD16(x, from + j));
+        }
+#endif
+        for (; j < count; j++) {
+            to[j] = LOAD_0(x, from + (INDEX)j * X_CHANNEL);
+        }
+    }
+    for (; j < count; j++) {
+        to[j] = 0.0f;
+    }
+}
+
+FUNCTION void gather(GLOBAL const TYPE_0 *x, tile t, const stretch *list, int stretches, int k0,
+                     int count, TO_LOCAL float *x_tile)
+{
+#if X_ALONG_K
+    for (int k = 0; k < count;) {
+        const term s = term_of(k0 + k, t);
+        const int channels = min(CHANNELS - s.channel, count - k);
+        for (int i = 0; i < stretches; i++) {
+            gather_channels(x, &list[i], s, channels, x_tile + list[i].n * TILE_K + k);
+        }
+        k += channels;
+    }
+#else
+    for (int k = 0; k < count; k++) {
+        const term s = term_of(k0 + k, t);
+        for (int i = 0; i < stretches; i++) {
+            gather_stretch(x, &list[i], s, x_tile + k * TILE_N + list[i].n);
+        }
+    }
+#endif
+}
+
+#define FINISH_ONE(s, i, j)                                                                        \
+    {                                                                                              \
+        const int channel = t.batch * ROWS + t.m + (i);                                            \
+        const INDEX o2 = (INDEX)(((s)->at.at_2 + (j)) * SPREAD_2 + t.residue_2);                   \
+        float y = sums[SUM_AT(i, (s)->n + (j))];                                                   \
+        y = ADD_BIAS(y, channel, t.residue_0, t.residue_1, t.residue_2);                           \
+        y = ADD_RESIDUAL(y, (s)->at.image, channel, o0, o1, o2);                                   \
+        STORE_Y((s)->at.image, channel, o0, o1, o2, activate(y));                                  \
+    }
+
+/* What is added to the sums, the activation, the store: in the order in which y is stored. */
+#define ROW_OF_Y                                                                                   \
+    const INDEX o0 = (INDEX)(s->at.at_0 * SPREAD_0 + t.residue_0),                                 \
+                o1 = (INDEX)(s->at.at_1 * SPREAD_1 + t.residue_1);
+#if Y_ALONG_M
+#define FINISH_TILE                                                                                \
+    for (const stretch *s = list; s < list + stretches; s++) {                                     \
+        ROW_OF_Y                                                                                   \
+        for (int j = 0; j < s->length; j++) {                                                      \
+            for (int i = 0; i < min(ROWS - t.m, TILE_M); i++) {                                    \
+                FINISH_ONE(s, i, j)                                                                \
+            }                                                                                      \
+        }                                                                                          \
+    }
+#else
+#define FINISH_TILE                                                                                \
+    for (int i = 0; i < min(ROWS - t.m, TILE_M); i++) {                                            \
+        for (const stretch *s = list; s < list + stretches; s++) {                                 \
+            ROW_OF_Y                                                                               \
+            for (int j = 0; j < s->length; j++) {                                                  \
+                FINISH_ONE(s, i, j)                                                                \
+            }                                                                                      \
+        }                                                                                          \
+    }
+#endif
+#else
+#define FINISH_TILE                                                                                \
+    for (int i = 0; i < min(ROWS - t.m, TILE_M); i++) {                                            \
+        for (int j = 0; j < min(N - t.n, TILE_N); j++) {                                           \
+            FINISH_PRODUCT(t.batch, t.m + i, t.n + j, sums[SUM_AT(i, j)]);                         \
+        }                                                                                          \
+    }
+#endif
+
+#define EACH(of) of(0) of(1) of(2) of(3) of(4) of(5) of(6) of(7)
+#define BEGIN_SUM(i)                                                  \
+    VECTOR16 a##i = first ? (VECTOR16)0.0f : LOAD16(sums, (i) * PITCH), \
+             b##i = first ? (VECTOR16)0.0f : LOAD16(sums, (i) * PITCH + 16);
+#define ADD_TERM(i)                      \
+    {                                    \
+        const float factor = ACROSS_AT(i); \
+        a##i += factor * along_0;        \
+        b##i += factor * along_1;        \
+    }
+#define END_SUM(i)                          \
+    STORE16(sums, (i) * PITCH, a##i);       \
+    STORE16(sums, (i) * PITCH + 16, b##i);
+
+#if CONVOLUTION
+#define WEIGHTS GLOBAL
+/* Weights of term k and of a panel's first row. */
+#define W_ROW(k) (ALL_TAPS ? (INDEX)(k0 + (k)) * PANEL : (INDEX)w_rows[k] * PANEL)
+#else
+#define WEIGHTS TO_LOCAL
+#define W_ROW(k) ((k) * PANEL)
+#endif
+
+#if X_ALONG_K
+#define PITCH        TILE_M
+#define ACROSS_AT(i) x[(i) * TILE_K + k]
+#define ALONG_AT(l)  LOAD16(w, W_ROW(k) + (l))
+#else
+#define PITCH        TILE_N
+#define ACROSS_AT(i) w[W_ROW(k) + (i)]
+#define ALONG_AT(l)  LOAD16(x, k * TILE_N + (l))
+#endif
+
+/* Adds `count` terms to 8 by 32 sums. */
+FUNCTION void multiply(WEIGHTS const float *w, const int *w_rows, TO_LOCAL const float *x, int k0,
+                       int count, int first, TO_LOCAL float *sums)
+{
+    EACH(BEGIN_SUM)
+    for (int k = 0; k < count; k++) {
+        const VECTOR16 along_0 = ALONG_AT(0), along_1 = ALONG_AT(16);
+        EACH(ADD_TERM)
+    }
+    EACH(END_SUM)
+}
+
+KERNEL(join)(ARGUMENTS)
+{
+    LOCAL float sums[TILE_M * TILE_N];
+    const tile t = tile_of(GROUP);
+    GLOBAL const float *partial = WORKSPACE(float);
+#if CONVOLUTION
+    stretch list[TILE_N];
+    const int stretches = stretches_of(t, list);
+#endif
+    for (int l = 0; l < TILE_M * TILE_N; l++) {
+        float s = partial[PARTIAL(0) + l];
+        for (int split = 1; split < SPLITS; split++) {
+            s += partial[PARTIAL(split) + l];
+        }
+        sums[l] = s;
+    }
+    FINISH_TILE
+}
+
+KERNEL(run)(ARGUMENTS)
+{
+    LOCAL float x_tile[TILE_K * TILE_N];
+    LOCAL float sums[TILE_M * TILE_N];
+    const tile t = tile_of(GROUP);
+    const int rows = min(ROWS - t.m, TILE_M), columns = min(columns_of(t) - t.n, TILE_N);
+    int w_rows[TILE_K];
+#if CONVOLUTION
+    stretch list[TILE_N];
+    const int stretches = stretches_of(t, list);
+    GLOBAL const float *weights = PACKED(float) + (INDEX)t.batch * (CHANNELS * WINDOW) * PACKED_PITCH;
+#else
+    LOCAL float w_tile[TILE_M * TILE_K];
+    GLOBAL const TYPE_0 *a = IN(TYPE_0, 0);
+    GLOBAL const TYPE_1 *b = IN(TYPE_1, 1);
+    const INDEX a_base = AT_0(t.batch), b_base = AT_1(t.batch);
+    for (int l = 0; l < TILE_M * TILE_K; l++) {
+        w_tile[l] = 0.0f;
+    }
+#endif
+    for (int l = 0; l < TILE_K * TILE_N; l++) {
+        x_tile[l] = 0.0f; /* what no column fills */
+    }
+    int k0 = BEGIN;
+    do {
+        const int count = max(min(TILE_K, END - k0), 0);
+#if CONVOLUTION
+        for (int k = 0; !ALL_TAPS && k < count; k++) {
+            w_rows[k] = weights_of(k0 + k, t);
+        }
+        gather(IN(TYPE_0, 0), t, list, stretches, k0, count, x_tile);
+#else
+        for (int m = 0; m < rows; m++) {
+            for (int k = 0; k < count; k++) {
+                w_tile[m / PANEL * (TILE_K * PANEL) + k * PANEL + m % PANEL] =
+                    LOAD_0(a, a_base + (INDEX)(t.m + m) * A_ROW + (INDEX)(k0 + k) * A_TERM);
+            }
+        }
+#if X_ALONG_K
+        for (int n = 0; n < columns; n++) {
+            for (int k = 0; k < count; k++) {
+#else
+        for (int k = 0; k < count; k++) {
+            for (int n = 0; n < columns; n++) {
+#endif
+                x_tile[X_AT(k, n)] =
+                    LOAD_1(b, b_base + (INDEX)(t.n + n) * B_COLUMN + (INDEX)(k0 + k) * B_TERM);
+            }
+        }
+#endif
+        for (int m = 0; m < rows; m += X_ALONG_K ? ALONG : ACROSS) {
+#if CONVOLUTION
+            WEIGHTS const float *w = weights + (INDEX)(t.m + m) * (CHANNELS * WINDOW);
+#else
+            WEIGHTS const float *w = w_tile + m * TILE_K;
+#endif
+            for (int n = 0; n < columns; n += X_ALONG_K ? ACROSS : ALONG) {
+                multiply(w, w_rows, x_tile + X_AT(0, n), k0, count, k0 == BEGIN,
+                         sums + SUM_AT(m, n));
+            }
+        }
+        k0 += TILE_K;
+    } while (k0 < END);
+#if SPLITS > 1
+    GLOBAL float *partial = WORKSPACE(float) + PARTIAL(t.split);
+    for (int l = 0; l < TILE_M * TILE_N; l++) {
+        partial[l] = sums[l];
+    }
+#else
+    FINISH_TILE
+#endif
+}
+#endif
