@@ -196,6 +196,8 @@ const every_problem every_problems[] = {
     {EXACT, "arg_reduce x0=3x19x4:f32 y0=3x1x4:i64 axis=1"},
     {EXACT, "arg_reduce x0=5x37:f32 y0=5:i64 axis=1 keepdims=0 min=1 select_last=1"},
     {REFERENCE, "arg_reduce x0=3x19x4:i8 y0=3x1x4:i64 axis=1"},
+    {REFERENCE, "arg_reduce x0=2x3x700:i32 y0=2x3:i64 axis=2 keepdims=0 select_last=1"},
+    {REFERENCE, "arg_reduce x0=2x300x3:f16 y0=2x300x1:i64 axis=-1 min=1"},
     {EXACT, "topk x0=3x40x2:f32 y0=3x5x2:f32 y1=3x5x2:i64 axis=1 k=5"},
     {REFERENCE, "topk x0=3x40:i8 y0=3x7:i8 y1=3x7:i64 axis=1 k=7 largest=0"},
     {EXACT, "resize x0=2x5x6x7:f32 y0=2x5x12x21:f32 coordinates=asymmetric nearest=floor"},

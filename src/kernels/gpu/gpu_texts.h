@@ -3,6 +3,7 @@
 #ifndef RY_KERNELS_GPU_GPU_TEXTS_H
 #define RY_KERNELS_GPU_GPU_TEXTS_H
 
+extern const char ry_gpu_text_arg_reduce[];
 extern const char ry_gpu_text_depthwise[];
 extern const char ry_gpu_text_fault[];
 extern const char ry_gpu_text_gather[];
