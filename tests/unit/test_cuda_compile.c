@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every kernel's text of GPUs, compiled by NVRTC without a warning, for every problem of the table;
+ * and what registers and local memory the entries take on the layers of bench/layers.txt, which
+ * tests/cuda/resources.txt holds: none may spill more than is written there.
+ *
+ *   RYND_TEST_NVRTC=12 (or 13)   which NVRTC of build/venv; skipped where it is not installed
+ *   RYND_TEST_CAPABILITIES       "70 80 90"; else 80
+ *   RYND_TEST_FORMS=all          every form in every layout; else one of each
+ *   RYND_TEST_RESOURCES=FILE     writes that file in the place of comparing */
+#include "../cuda/fake_cuda.h"
+#include "../cuda/strict_nvrtc.h"
+#include "device/cuda/cuda_device.h"
+#include "every_problem.h"
+#include "kernel_case.h"
+#include "kernels/prepared.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <dlfcn.h>
+#include <glob.h>
+
+#include "every_kernel.h"
+
+static ry_error error;
+static ry_device *device;
+static strict_nvrtc_state *strict;
+
+/* NVRTC's file in build/venv; false: it is not installed. */
+static bool find_nvrtc(char path[512])
+{
+    const char *major = getenv("RYND_TEST_NVRTC");
+    char pattern[256];
+    glob_t found;
+    snprintf(pattern, sizeof pattern,
+             "build/venv/lib/python3*/site-packages/nvidia/*/lib/libnvrtc.so.%s",
+             major ? major : "12");
+    const bool good = glob(pattern, 0, NULL, &found) == 0;
+    if (good) {
+        snprintf(path, 512, "%s", found.gl_pathv[0]);
+        globfree(&found);
+    }
+    return good;
+}
+
+static void need_nvrtc(void)
+{
+    char path[512];
+    if (!find_nvrtc(path)) {
+        print_message("SKIPPED: build/venv has no such NVRTC: tools/make_venv cuda\n");
+        skip();
+    }
+    setenv("STRICT_NVRTC", path, 1);
+}
+
+static void open_device(int capability)
+{
+    static rynd_machine machine;
+    assert_non_null(getenv("RYND_CUDA_LIBRARY"));
+    assert_non_null(getenv("RYND_NVRTC_LIBRARY"));
+    void *driver = dlopen(getenv("RYND_CUDA_LIBRARY"), RTLD_NOW),
+         *compiler = dlopen(getenv("RYND_NVRTC_LIBRARY"), RTLD_NOW);
+    assert_non_null(driver);
+    assert_non_null(compiler);
+    ((fake_cuda_state *)dlsym(driver, "fake_cuda"))->capability = capability;
+    strict = dlsym(compiler, "strict_nvrtc");
+    if (ry_cuda_device_create(&ry_system_allocator, 0, NULL, &device, &error) != RYND_OK ||
+        ry_cuda_machine(0, &machine, &error) != RYND_OK) {
+        fail_msg("%s", error.text);
+    }
+    device->machine = &machine;
+}
+
+/* Prepares a form and compiles its program. */
+static void compile(const char *text, const ry_kernel *kernel, const ry_problem *problem,
+                    const ry_form *form, const ry_target *target)
+{
+    const ry_query query = {kernel, problem, target, form};
+    ry_prepared prepared;
+    ry_arena arena;
+    ry_arena_init(&arena, &ry_system_allocator);
+    rynd_status status = ry_prepare(&query, 0, &prepared, &error);
+    if (status == RYND_OK) {
+        status = ry_prepared_initialise(&prepared, device, target, &arena, &error);
+        ry_prepared_release(&prepared, device);
+    }
+    if (status != RYND_OK) {
+        fail_msg("%s, %s on %s: %s", text, kernel->name, device->name, error.text);
+    }
+    ry_arena_free(&arena);
+}
+
+static void compile_case(kernel_case *c, const ry_kernel *kernel, bool all)
+{
+    const ry_target target = ry_target_of(device);
+    for (case_layout layout = 0; layout < CASE_LAYOUTS; layout++) {
+        ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
+        if (!kernel_case_applicable(c, kernel, layout)) {
+            continue;
+        }
+        const ry_problem problem = kernel_case_problem(c, layout, in, out);
+        ry_form form;
+        size_t at = 0;
+        c->forms = all;
+        while (kernel_case_form(c, kernel, layout, &at, &form)) {
+            compile(c->text, kernel, &problem, &form, &target);
+        }
+        if (!all) {
+            return; /* the first layout is enough */
+        }
+    }
+}
+
+static void every_text_compiles(void **state)
+{
+    (void)state;
+    need_nvrtc();
+    const char *forms = getenv("RYND_TEST_FORMS"), *given = getenv("RYND_TEST_CAPABILITIES");
+    const bool all = forms && strcmp(forms, "all") == 0;
+    for (const char *at = given ? given : "80"; *at;) {
+        char *end;
+        open_device((int)strtol(at, &end, 10));
+        at = end;
+        for (size_t i = 0; i < every_problem_count; i++) {
+            kernel_case c;
+            kernel_case_parse(&c, every_problems[i].problem);
+            for (size_t k = 0; k < every_kernel_count(); k++) {
+                const ry_kernel *kernel = every_kernel(k);
+                if (kernel->device == RY_DEVICE_gpu && kernel->op == c.op) {
+                    compile_case(&c, kernel, all);
+                }
+            }
+            kernel_case_end(&c);
+        }
+        print_message("%s: %d programs\n", device->name, strict->compiled);
+        device->table->destroy(device);
+    }
+    assert_true(strict->compiled > 0);
+}
+
+/* The line of a table of what an entry of a kernel takes on a layer; -1: it is not there. */
+static int spilled_before(FILE *table, const char *key)
+{
+    char line[512];
+    rewind(table);
+    while (fgets(line, sizeof line, table)) {
+        int spilled;
+        char *tab = strchr(line, '\t');
+        line[strcspn(line, "\n")] = 0;
+        if (line[0] != '#' && tab && strcmp(tab + 1, key) == 0 &&
+            sscanf(line, "%*d %d", &spilled) == 1) {
+            return spilled;
+        }
+    }
+    return -1;
+}
+
+static void take_resources(const char *problem, const ry_kernel *kernel, FILE *table, FILE *to)
+{
+    for (int e = 0; e < strict->count; e++) {
+        const struct strict_entry *entry = &strict->entry[e];
+        char key[512];
+        snprintf(key, sizeof key, "%s %s %s", kernel->name, entry->name, problem);
+        if (to) {
+            fprintf(to, "%d %d %d\t%s\n", entry->registers, entry->spilled, entry->shared, key);
+            continue;
+        }
+        const int before = spilled_before(table, key);
+        if (entry->spilled > (before < 0 ? 0 : before)) {
+            fail_msg("%s spills %d bytes, %d are allowed by tests/cuda/resources.txt", key,
+                     entry->spilled, before < 0 ? 0 : before);
+        }
+    }
+}
+
+static void no_more_is_spilled(void **state)
+{
+    (void)state;
+    need_nvrtc();
+    const char *path = getenv("RYND_TEST_RESOURCES");
+    char line[512];
+    FILE *layers = fopen("bench/layers.txt", "r"), *to = path ? fopen(path, "w") : NULL,
+         *table = fopen("tests/cuda/resources.txt", "r");
+    assert_non_null(layers);
+    assert_true(to || table);
+    open_device(80);
+    const ry_target target = ry_target_of(device);
+    if (to) {
+        fprintf(to, "# Registers of an item, bytes that it spills, bytes of local memory of a "
+                    "group; kernel, "
+                    "entry, layer: default forms, sm_80, NVRTC 12.9.\n");
+    }
+    while (fgets(line, sizeof line, layers)) {
+        line[strcspn(line, "\n")] = 0;
+        const char *problem = strstr(line, " conv ");
+        if (line[0] == '#' || !problem) {
+            continue;
+        }
+        kernel_case c;
+        kernel_case_parse(&c, ++problem);
+        for (size_t k = 0; k < every_kernel_count(); k++) {
+            const ry_kernel *kernel = every_kernel(k);
+            ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
+            if (kernel->device != RY_DEVICE_gpu || kernel->op != c.op ||
+                !kernel_case_applicable(&c, kernel, CASE_NCHW)) {
+                continue;
+            }
+            const ry_problem described = kernel_case_problem(&c, CASE_NCHW, in, out);
+            strict->count = 0;
+            compile(problem, kernel, &described, NULL, &target);
+            take_resources(problem, kernel, table, to);
+        }
+        kernel_case_end(&c);
+    }
+    device->table->destroy(device);
+    fclose(layers);
+    if (table) {
+        fclose(table);
+    }
+    if (to) {
+        fclose(to);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(no_more_is_spilled),
+                                       cmocka_unit_test(every_text_compiles)};
+    setenv("RYND_CUDA_OPTIONS", "-Xptxas -v", 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
