@@ -186,9 +186,9 @@ EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device)
 
 EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
-    static const int values[][2] = {{1, 1024},      {13, 1755000}, {16, 132},
-                                    {18, 0},        {36, 2619000}, {37, 5120},
-                                    {38, 52428800}, {81, 233472},  {82, 65536}};
+    static const int values[][2] = {{1, 1024},    {8, 49152},    {13, 1755000}, {16, 132},
+                                    {18, 0},      {36, 2619000}, {37, 5120},    {38, 52428800},
+                                    {81, 233472}, {82, 65536}};
     (void)device;
     *value = 0;
     if (attribute == 75 || attribute == 76) {

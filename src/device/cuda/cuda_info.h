@@ -24,6 +24,7 @@ typedef struct ry_cuda_info {
     size_t memory;             /* bytes */
     size_t cache;              /* bytes of the one behind all units */
     size_t local_memory;       /* bytes that the groups of a unit share */
+    size_t group_memory;       /* bytes of them that a group may have */
     unsigned registers, group; /* of a unit, of four bytes; items of a group at most */
     bool unified;              /* its memory is the host's */
 } ry_cuda_info;

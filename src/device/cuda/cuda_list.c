@@ -7,6 +7,7 @@
 /* CUdevice_attribute */
 enum attribute {
     GROUP = 1,
+    GROUP_MEMORY = 8,
     REGISTERS = 82, /* of a unit */
     CLOCK = 13,
     UNITS = 16,
@@ -78,6 +79,7 @@ void ry_cuda_describe(const ry_cuda *cu, int device, ry_cuda_info *info)
         .bus = number(cu, device, BUS),
         .cache = number(cu, device, CACHE),
         .local_memory = number(cu, device, LOCAL_MEMORY),
+        .group_memory = number(cu, device, GROUP_MEMORY),
         .registers = number(cu, device, REGISTERS),
         .group = number(cu, device, GROUP),
         .unified = number(cu, device, INTEGRATED) != 0,

@@ -12,6 +12,7 @@ static const struct {
     unsigned lanes;
 } units[] = {{0, 128}, {60, 64}, {61, 128}, {70, 64}, {86, 128}};
 
+#define GROUPS         4      /* of 256 items, that a unit has registers for */
 #define REACHED        0.85   /* of the memory's rate, by kernels that copy */
 #define GUESSED_DRAM   300e9  /* bytes a second, where the device does not say */
 #define GUESSED_SHARED 50e9   /* the same where the memory is the host's */
@@ -76,7 +77,14 @@ rynd_status ry_cuda_machine(unsigned index, rynd_machine *machine, ry_error *err
                               .bf16 = f32,
                               .int8 = f32,
                               .task_seconds = TASK,
-                              .region_seconds = REGION};
+                              .region_seconds = REGION,
+                              .group_items = info.group,
+                              .step_items = 32,
+                              .unit_groups = GROUPS,
+                              .local_bytes = info.group_memory,
+                              .fp16 = 1,
+                              .fp64 = 1,
+                              .subgroups = 1};
     snprintf(machine->architecture, sizeof machine->architecture, "sm_%d", info.capability);
     snprintf(machine->name, sizeof machine->name, "%s", info.name);
     set_levels(&info, clock, machine);
