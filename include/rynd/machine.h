@@ -92,16 +92,17 @@ typedef struct rynd_measure_options {
     void *user;
 } rynd_measure_options;
 
-/** Measures the machine on the context's threads: five rounds of all figures, and more where other
- * work is in the way, as long as there is time. `disturbance` says how much of it there was.
- * options NULL: all defaults. One thread at a time. Fails with ARGUMENT, OUT_OF_MEMORY,
- * UNSUPPORTED. */
+/** Measures the context's device: the CPU on the context's threads, another by kernels of its own.
+ * Five rounds of all figures, and more where other work is in the way, as long as there is time.
+ * `disturbance` says how much of it there was. options NULL: all defaults. One thread at a time.
+ * Fails with ARGUMENT, OUT_OF_MEMORY, UNSUPPORTED. */
 RYND_API rynd_status rynd_context_measure(rynd_context *context,
                                           const rynd_measure_options *options,
                                           rynd_machine *machine);
 
 /** Keeps what was measured for contexts that are made later on a processor of this vendor, family
- * and model with this instruction set and number of cores, in the file that RYND_PROFILE names, or
+ * and model with this instruction set and number of cores, or on a device of this name and number
+ * of units, in the file that RYND_PROFILE names, or
  * in rynd/ under XDG_CACHE_HOME or HOME/.cache. *path (may be NULL) receives its name, which lives
  * as long as the context. One thread at a time. Fails with ARGUMENT (disturbed; not as many threads
  * as cores; RYND_PROFILE is off; a rate is no number), IO. */

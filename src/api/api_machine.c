@@ -4,10 +4,23 @@
 #include "device/cuda/cuda_info.h"
 #include "device/opencl/opencl_info.h"
 #include "kernels/cpu/peak/peak.h"
+#include "kernels/gpu/gpu_measure.h"
 #include "machine/measure.h"
 
 #include <stdio.h>
 #include <string.h>
+
+static rynd_status read_given(const char *given, bool beside, ry_machine *machine, ry_error *error)
+{
+    RY_TRY(ry_machine_read(given, machine, error));
+    return (machine->group_items > 0) == beside
+               ? RYND_OK
+               : ry_fail(error, RYND_ERROR_ARGUMENT,
+                         "%s: it is of %s (%s, %s), and the device is %s: name another with "
+                         "--device, or another file",
+                         given, beside ? "a CPU" : "a GPU", machine->name, machine->isa,
+                         beside ? "not one" : "a CPU");
+}
 
 /* The file that the caller named counts for any machine; one that is kept, or that RYND_PROFILE
  * names, for this one only: it may be in a home that several machines share. */
@@ -15,7 +28,7 @@ static rynd_status load_given(rynd_context *context, const char *given, const ry
                               ry_error *error)
 {
     ry_isa isa;
-    RY_TRY(ry_machine_read(given, &context->machine, error));
+    RY_TRY(read_given(given, false, &context->machine, error));
     ry_isa_parse(context->machine.isa, &isa);
     context->device->planned_isa = (unsigned)isa;
     context->machine.origin =
@@ -46,7 +59,14 @@ static void load_kept(rynd_context *context, const ry_machine *here)
     context->machine_path[0] = 0;
 }
 
-/* A device beside the CPU is what its driver says of it, unless the caller has a file. */
+static rynd_status driver_machine(const rynd_context *context, ry_machine *machine, ry_error *error)
+{
+    return strcmp(context->device->table->name, "cuda") == 0
+               ? ry_cuda_machine(context->device_index, machine, error)
+               : ry_opencl_machine(context->device_index, machine, error);
+}
+
+/* A device beside the CPU is what was measured of it, or what its driver says. */
 static rynd_status load_device(rynd_context *context, const ry_machine *cpu, const char *given,
                                ry_error *error)
 {
@@ -54,11 +74,16 @@ static rynd_status load_device(rynd_context *context, const ry_machine *cpu, con
     context->host->machine = &context->host_machine;
     context->device->machine = &context->machine;
     if (given) {
-        return ry_machine_read(given, &context->machine, error);
+        snprintf(context->machine_path, sizeof context->machine_path, "%s", given);
+        return read_given(given, true, &context->machine, error);
     }
-    return strcmp(context->device->table->name, "cuda") == 0
-               ? ry_cuda_machine(context->device_index, &context->machine, error)
-               : ry_opencl_machine(context->device_index, &context->machine, error);
+    ry_machine here;
+    RY_TRY(driver_machine(context, &here, error));
+    context->machine = here;
+    if (ry_machine_device_path(&here, context->machine_path)) {
+        load_kept(context, &here);
+    }
+    return RYND_OK;
 }
 
 rynd_status ry_api_load_machine(rynd_context *context, const char *given, ry_error *error)
@@ -95,9 +120,9 @@ rynd_status rynd_context_machine(const rynd_context *context, rynd_machine *mach
 static rynd_status measure(const rynd_context *context, const rynd_measure_options *options,
                            ry_machine *machine, ry_error *error)
 {
-    if (context->device->table->kind != RY_DEVICE_cpu) {
-        return ry_fail(error, RYND_ERROR_UNSUPPORTED, "device '%s' cannot be measured",
-                       context->device->table->name);
+    if (context->device != context->host) {
+        RY_TRY(driver_machine(context, machine, error));
+        return ry_gpu_measure(context->device, options, machine, error);
     }
     ry_cpu_info cpu;
     ry_cpu_detect(&cpu);
@@ -131,8 +156,9 @@ static rynd_status keep(rynd_context *context, const ry_machine *machine, ry_err
 {
     ry_cpu_info cpu;
     ry_cpu_detect(&cpu);
+    const bool beside = context->device != context->host;
     const unsigned threads = ry_threads_count(context->threads);
-    if (threads != cpu.machine_cores) {
+    if (!beside && threads != cpu.machine_cores) {
         return ry_fail(error, RYND_ERROR_ARGUMENT,
                        "measured with %u thread%s on %u cores: not kept", threads,
                        threads == 1 ? "" : "s", cpu.machine_cores);
@@ -144,7 +170,8 @@ static rynd_status keep(rynd_context *context, const ry_machine *machine, ry_err
             100 * machine->disturbance);
     }
     char path[RY_MACHINE_PATH];
-    if (!ry_machine_path(&cpu, (ry_isa)context->device->isa, path)) {
+    if (!(beside ? ry_machine_device_path(machine, path)
+                 : ry_machine_path(&cpu, (ry_isa)context->device->isa, path))) {
         return ry_fail(
             error, RYND_ERROR_ARGUMENT,
             "there is no place for the machine's file: RYND_PROFILE is off, or HOME is not set");

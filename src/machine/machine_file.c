@@ -87,34 +87,41 @@ static void plain(const char *text, char *to, size_t size)
     to[i] = 0;
 }
 
-bool ry_machine_path(const ry_cpu_info *cpu, ry_isa isa, char path[RY_MACHINE_PATH])
+/* RYND_PROFILE, or `name` in the folder for what is kept. */
+static bool find_path(const char *name, char path[RY_MACHINE_PATH])
 {
     const char *own = getenv("RYND_PROFILE"), *cache = getenv("XDG_CACHE_HOME"),
                *home = getenv("HOME");
-    int length;
+    int length = -1;
     path[0] = 0;
     if (own && *own) {
-        if (strcmp(own, "off") == 0) {
-            return false;
-        }
-        length = snprintf(path, RY_MACHINE_PATH, "%s", own);
-        return length < RY_MACHINE_PATH;
-    }
-    char vendor[16], name[96];
-    plain(*cpu->vendor ? cpu->vendor : cpu->name, vendor, sizeof vendor);
-    snprintf(name, sizeof name, "machine-%s-%x-%x-%s-%u.txt", vendor, (unsigned)cpu->family,
-             (unsigned)cpu->model, ry_isa_name(isa), cpu->machine_cores);
-    if (cache && *cache == '/') {
+        length = strcmp(own, "off") == 0 ? -1 : snprintf(path, RY_MACHINE_PATH, "%s", own);
+    } else if (cache && *cache == '/') {
         length = snprintf(path, RY_MACHINE_PATH, "%s/rynd/%s", cache, name);
     } else if (home && *home == '/') {
         length = snprintf(path, RY_MACHINE_PATH, "%s/.cache/rynd/%s", home, name);
-    } else {
-        return false;
     }
     if (length < 0 || length >= RY_MACHINE_PATH) {
         path[0] = 0;
     }
     return path[0];
+}
+
+bool ry_machine_path(const ry_cpu_info *cpu, ry_isa isa, char path[RY_MACHINE_PATH])
+{
+    char vendor[16], name[96];
+    plain(*cpu->vendor ? cpu->vendor : cpu->name, vendor, sizeof vendor);
+    snprintf(name, sizeof name, "machine-%s-%x-%x-%s-%u.txt", vendor, (unsigned)cpu->family,
+             (unsigned)cpu->model, ry_isa_name(isa), cpu->machine_cores);
+    return find_path(name, path);
+}
+
+bool ry_machine_device_path(const ry_machine *machine, char path[RY_MACHINE_PATH])
+{
+    char device[sizeof machine->name], name[128];
+    plain(machine->name, device, sizeof device);
+    snprintf(name, sizeof name, "machine-%s-%s-%u.txt", machine->isa, device, machine->cores);
+    return find_path(name, path);
 }
 
 /* The next number of a line, up to 1e18; *text moves behind it and a blank. */
@@ -190,7 +197,7 @@ static const char *wrong_field(const ry_machine *m)
         }
     }
     const rynd_rate *memory = &m->level[RYND_LEVEL_DRAM].bandwidth;
-    return !ry_isa_parse(m->isa, &isa)                      ? "isa"
+    return !m->group_items && !ry_isa_parse(m->isa, &isa)   ? "isa"
            : m->cores < 1 || m->cores > 65536               ? "cores"
            : m->vector_bytes < 4 || m->vector_bytes > 65536 ? "vector_bytes"
            : m->f32.one < 1 || m->f32.all < 1               ? "f32"

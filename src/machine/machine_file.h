@@ -17,6 +17,9 @@ enum { RY_MACHINE_PATH = 1024 };
  * false: nowhere, as with RYND_PROFILE=off; path is "" then. */
 bool ry_machine_path(const ry_cpu_info *cpu, ry_isa isa, char path[RY_MACHINE_PATH]);
 
+/* The same of a device beside the CPU, by its name and compute units. */
+bool ry_machine_device_path(const ry_machine *machine, char path[RY_MACHINE_PATH]);
+
 /* Fails with IO (no such file, not a regular one) and FORMAT. */
 rynd_status ry_machine_read(const char *path, ry_machine *machine, ry_error *error);
 

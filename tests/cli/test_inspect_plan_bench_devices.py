@@ -216,6 +216,31 @@ def test_devices_measured(ran, rynd, monkeypatch, tmp_path):
         assert abs(again["peak"]["f32"] - device["peak"]["f32"]) <= 1
 
 
+def test_a_device_beside_the_cpu_measured(ran, rynd, monkeypatch, tmp_path):
+    """By its own kernels; the file of one kind of device is refused for the other."""
+    if len(ran("devices", "--json").results) == 1:
+        pytest.skip("there is no device beside the CPU (Debian: pocl-opencl-icd is one)")
+    path, cpu = tmp_path / "opencl.txt", exported(ran, tmp_path / "cpu.txt")
+    monkeypatch.setenv("RYND_PROFILE", str(path))
+    (built_in,) = ran("devices", "--device", "opencl", "--json").results
+    result = ran("devices", "--device", "opencl", "--measure", "--json")
+    (device,) = result.results
+    assert built_in["origin"] == "built-in" and device["origin"] == "measured" and device["name"] == built_in["name"]
+    assert device["peak"]["f32"] >= device["peak_one_thread"]["f32"] > 1e8 and device["bandwidth"]["dram"] > 1e7
+    assert 0 < device["latency"]["dram"] < 1e-3 and 0 < device["region"] < 1 and 0 < device["task"] < 1
+    if device["disturbance"] > 0.1:
+        assert device["profile"] is None and "not kept" in result.err and not path.exists()
+    else:
+        (again,) = ran("devices", "--device", "opencl", "--json").results
+        assert again["origin"] == "measured" and again["profile"] == device["profile"] == str(path)
+    monkeypatch.setenv("RYND_PROFILE", "off")
+    gpu = tmp_path / "gpu.txt"
+    ran("devices", "--device", "opencl", "--export", gpu)
+    ran("plan", CONV, "--device", "opencl", "--profile", gpu)
+    rynd("plan", CONV, "--profile", gpu).failed(str(gpu), "of a GPU")
+    rynd("plan", CONV, "--device", "opencl", "--profile", cpu).failed(str(cpu), "of a CPU")
+
+
 def exported(ran, path, **changes):
     """The file of this machine, with other values in some of its lines."""
     ran("devices", "--export", path)

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares torchvision's networks, run by librynd, with PyTorch's outputs:
 
-    build/venv/bin/python tests/networks/run.py [CASE[@ISA]...]
+    build/venv/bin/python tests/networks/run.py [CASE[@ISA|@DEVICE]...]
+    build/venv/bin/python tests/networks/run.py --device DEVICE [--all]
 
 Networks are exported once into build/networks (export.py says what a case is). For each: batch 1 and 3, largest difference at most 1e-4 of the
 largest output; the same bits at 1, 2, 3 and 7 threads; no step run by a reference; and loading takes little memory, because weights stay in the mapped file. Some run at
-lower instruction sets than the machine's best too."""
+lower instruction sets than the machine's best too. On another device than the CPU (--device: six of them, or all): every step runs there."""
+import argparse
 import pathlib
 import subprocess
 import sys
@@ -18,6 +20,8 @@ NETWORKS = """alexnet resnet18 resnet50 vgg16 densenet161 googlenet squeezenet1_
 VARIANTS = ["resnet18.unfused", "mobilenet_v2.unfused", "resnet18.fixed"]
 # Winograd's form; depthwise windows and gates; channels split and shuffled.
 AT_LOWER_ISAS = [f"{name}@{isa}" for name in ("resnet18", "mobilenet_v3_small", "shufflenet_v2_x1_0") for isa in ("avx2", "generic")]
+# Each of a kind: plain and strided convolutions, residual sums, depthwise windows, gates, channels split and shuffled, large matrices, branches.
+ON_DEVICES = "resnet18 mobilenet_v2 mobilenet_v3_small shufflenet_v2_x1_0 alexnet squeezenet1_0".split()
 FOLDER = cases.ROOT / "build/networks"
 HERE = pathlib.Path(__file__).resolve().parent
 LOADING_LIMIT = 32 << 20  # bytes of private memory, for any model
@@ -32,10 +36,31 @@ def export(case):
     subprocess.run([sys.executable, HERE / "export.py", FOLDER, case.partition("@")[0]], check=True)
 
 
+def compare_on_device(case, device):
+    import rynd_ctypes as rynd
+
+    lacks = rynd.lacks_device(device)
+    if lacks:
+        print(f"skipped: {lacks}")
+        return 77
+    expected = numpy.load(FOLDER / f"{case}.npz")
+    feeds = {"x": numpy.ascontiguousarray(expected["x"][:1])}
+    plan = rynd.Plan(rynd.Model(rynd.Context(device=device), FOLDER / f"{case}.onnx"), feeds)
+    steps = plan.steps()
+    fallen = [f"{step['name']} ({step['kernel']})" for step in steps if not step["kernel"].endswith("_gpu")]
+    assert not fallen, f"on the CPU run {', '.join(fallen)}"
+    worst = cases.relative_difference(rynd.Session(plan).run(feeds)[0], expected["y1"])
+    assert worst <= cases.TOLERANCE, f"{worst:.1e} of the largest output"
+    print(f"{worst:.1e} of the largest output; all {len(steps)} steps run there")
+    return 0
+
+
 def compare(case):
     import rynd_ctypes as rynd
 
     case, _, isa = case.partition("@")
+    if isa.partition(":")[0] in ("opencl", "cuda"):
+        return compare_on_device(case, isa)
     lacks = rynd.lacks_isa(isa)
     if lacks:
         print(f"skipped: {lacks}")
@@ -70,7 +95,15 @@ def compare(case):
 def main():
     if sys.argv[1:2] == ["--one"]:
         return compare(sys.argv[2])
-    return cases.run_cases(__file__, sys.argv[1:] or NETWORKS + VARIANTS + AT_LOWER_ISAS, export)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", help="opencl, opencl:1, cuda, ...")
+    parser.add_argument("--all", action="store_true", help="with --device: all networks, instead of six")
+    parser.add_argument("cases", nargs="*")
+    arguments = parser.parse_args()
+    wanted = arguments.cases or NETWORKS + VARIANTS + AT_LOWER_ISAS
+    if arguments.device:
+        wanted = [f"{name}@{arguments.device}" for name in arguments.cases or (NETWORKS if arguments.all else ON_DEVICES)]
+    return cases.run_cases(__file__, wanted, export)
 
 
 if __name__ == "__main__":

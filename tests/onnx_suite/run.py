@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs ONNX's own backend tests, those of the onnx package, through librynd:
 
-    build/venv/bin/python tests/onnx_suite/run.py [--list FILE] [--threads N] [--isa ISA] [NAME...]
+    build/venv/bin/python tests/onnx_suite/run.py [--list FILE] [--threads N] [--isa ISA] [--device DEVICE] [NAME...]
 
 NAME: a test of the list, or a part of its name; none: all. Prints each failure with its cause, and closes with N passed, N failed.
 Every test runs twice: planned with the inputs' content known, and planned with their shapes only. Tolerances, and that dtype and shape must
 agree, are those of onnx.backend.test.runner. The list must be the one that suite.py makes. Tests run in worker processes, so that a crash is one
 failure and the rest goes on.
-Exits with 77 where the machine lacks the instruction set.
+Exits with 77 where the machine lacks the instruction set or the device.
 """
 import argparse
 import concurrent.futures
@@ -34,7 +34,7 @@ class Worker:
     """A process that runs tests one by one: a line in, a line of JSON out."""
 
     def __init__(self, arguments):
-        self.command = [sys.executable, HERE / "worker.py", str(arguments.threads), arguments.isa or ""]
+        self.command = [sys.executable, HERE / "worker.py", str(arguments.threads), arguments.isa or "", arguments.device]
         self.process = None
 
     def start(self):
@@ -71,13 +71,14 @@ def main():
     parser.add_argument("--list", default=LIST, help="names of tests, one a line (default: tests.txt beside this file)")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--isa")
+    parser.add_argument("--device", default="cpu", help="opencl, opencl:1, cuda, ...; what it lacks runs on the CPU beside it")
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
     tests = pathlib.Path(arguments.list).read_text().split()
     stale = set() if arguments.names or arguments.list != LIST else set(tests) ^ set(suite.expected())
     if arguments.names:
         tests = [test for test in tests if any(name in test for name in arguments.names)]
-    lacks = rynd_ctypes.lacks_isa(arguments.isa)
+    lacks = rynd_ctypes.lacks_isa(arguments.isa) if arguments.device == "cpu" else rynd_ctypes.lacks_device(arguments.device)
     if lacks:
         print(f"skipped all: {lacks}\n0 passed, 0 failed, {len(tests)} skipped")
         return 77

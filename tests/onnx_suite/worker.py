@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the tests named on standard input, one a line, and answers each with a line of JSON: the cause of its failure, or an empty string.
 
-    worker.py THREADS [ISA]
+    worker.py THREADS ISA DEVICE
 """
 import json
 import os
@@ -74,7 +74,7 @@ def main():
     # Answers go to the real standard output; whatever else prints goes to standard error.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    context = rynd_ctypes.Context(threads=int(sys.argv[1]), isa=sys.argv[2] or None)
+    context = rynd_ctypes.Context(threads=int(sys.argv[1]), isa=sys.argv[2] or None, device=sys.argv[3])
     for line in sys.stdin:
         try:
             why = run_test(context, line.strip())

@@ -18,7 +18,7 @@ MAX_RANK = 16
 DTYPES = [None, numpy.float32, numpy.float16, ml_dtypes.bfloat16, numpy.float64, numpy.int8, numpy.int16, numpy.int32, numpy.int64,
           numpy.uint8, numpy.uint16, numpy.uint32, numpy.uint64, numpy.bool_]
 DTYPE_CODES = {numpy.dtype(dtype): code for code, dtype in enumerate(DTYPES) if dtype is not None}
-STATUS_DEVICE = 8
+STATUS_NOT_FOUND, STATUS_DEVICE = 7, 8
 ACCURACIES = {"default": 0, "strict": 1, "near32": 2, "tf32": 3, "bf16": 4, "int8": 5}
 
 
@@ -176,11 +176,12 @@ class Handle:
 class Context(Handle):
     destroy = "rynd_context_destroy"
 
-    def __init__(self, threads=0, isa=None):
+    def __init__(self, threads=0, isa=None, device="cpu"):
         super().__init__()
         options = sized(ContextOptions)
         options.threads = threads
         options.isa = isa.encode() if isa else None
+        options.device = device.encode()
         call("rynd_context_create", byref(options), byref(self.pointer))
 
     def info(self):
@@ -199,6 +200,17 @@ def lacks_isa(isa):
             return str(error)
         raise
     assert got == isa or not isa, f"asked for {isa}, got {got}"
+    return ""
+
+
+def lacks_device(device):
+    """Why there is no such device here, or an empty string."""
+    try:
+        Context(threads=1, device=device)
+    except Error as error:
+        if error.status in (STATUS_DEVICE, STATUS_NOT_FOUND):
+            return str(error)
+        raise
     return ""
 
 

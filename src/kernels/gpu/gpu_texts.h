@@ -10,6 +10,7 @@ extern const char ry_gpu_text_gather[];
 extern const char ry_gpu_text_gemv[];
 extern const char ry_gpu_text_group[];
 extern const char ry_gpu_text_igemm[];
+extern const char ry_gpu_text_measure[];
 extern const char ry_gpu_text_norm[];
 extern const char ry_gpu_text_pool[];
 extern const char ry_gpu_text_resize[];
