@@ -88,11 +88,12 @@ static void take_line(const char *line)
     }
 }
 
-/* Is it ptxas telling of what it used, or nothing? */
+/* Is it ptxas telling of what it used, NVRTC of an architecture that its next version may lack, or
+ * nothing? */
 static int is_welcome(const char *line)
 {
-    return strncmp(line, "ptxas info", 10) == 0 || strncmp(line, "ptxas         .", 15) == 0 ||
-           line[strspn(line, " \t\r")] == 0;
+    return strstr(line, "Architectures prior to") != NULL || strncmp(line, "ptxas info", 10) == 0 ||
+           strncmp(line, "ptxas         .", 15) == 0 || line[strspn(line, " \t\r")] == 0;
 }
 
 static int read_log(void *program)
