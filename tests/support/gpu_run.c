@@ -49,7 +49,7 @@ void gpu_run_skip(void)
 {
     unsigned number;
     const kind *k = asked(&number);
-    print_message("SKIPPED: there is no device %s:%u\n", k->name, number);
+    print_message("skipped: there is no device %s:%u\n", k->name, number);
     skip();
 }
 

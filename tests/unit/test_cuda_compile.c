@@ -53,7 +53,7 @@ static void need_nvrtc(void)
 {
     char path[512];
     if (!find_nvrtc(path)) {
-        print_message("SKIPPED: build/venv has no such NVRTC: tools/make_venv cuda\n");
+        print_message("skipped: build/venv has no such NVRTC: tools/make_venv cuda\n");
         skip();
     }
     setenv("STRICT_NVRTC", path, 1);
