@@ -180,7 +180,7 @@ static entry *list_entries(DIR *folder, ry_arena *arena, size_t *count, uint64_t
         }
         entries = grown;
         entry *e = &entries[(*count)++];
-        snprintf(e->name, sizeof e->name, "%s", found->d_name);
+        snprintf(e->name, sizeof e->name, "%.*s", (int)sizeof e->name - 1, found->d_name);
         e->bytes = (uint64_t)about.st_size;
         e->used = about.st_mtim;
         *bytes += e->bytes;
