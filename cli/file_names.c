@@ -62,8 +62,9 @@ static char *make_unique(const char *plain, size_t index, void **known)
         return NULL;
     }
     strcpy(name, plain);
+    /* a long name is cut, so that its number is there */
     for (size_t i = index; tfind(name, known, compare); i++) {
-        snprintf(name, ROOM, "%s_%zu", plain, i);
+        snprintf(name, ROOM, "%.*s_%zu", ROOM - 22, plain, i);
     }
     if (!tsearch(name, known, compare)) {
         free(name);
