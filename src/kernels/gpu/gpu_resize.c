@@ -223,7 +223,7 @@ static void define_offsets(const ry_problem *problem, const resize_plan *p, ry_t
     ry_gpu_define_offset(text, "y_at", &to);
     ry_gpu_define_offset(text, "x_at", &from);
     for (int k = 0; k < AXES; k++) {
-        char name[16];
+        char name[24];
         snprintf(name, sizeof name, "position_%d", k);
         ry_gpu_define_offset(text, name, &position[k]);
     }
