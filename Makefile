@@ -7,6 +7,7 @@
 #   make check-all   the rest too: static analysis, whole networks, long fuzzing, the other compiler, 64-bit Arm
 #   make bench       speed beside ONNX Runtime, OpenVINO, ncnn, MNN and PyTorch: installs them if none is there (6 GB), then half an hour
 #   make install     DESTDIR=, PREFIX=/usr/local
+#   make wheel       the Python package as a file, for Python 3.11 and later: build/wheels/
 #   make format      clang-format over all sources
 #   make packages    installs the Debian packages and the Python environment that the rest needs
 #
@@ -16,7 +17,7 @@ RELEASE := build/release
 GENERATOR := $(if $(shell command -v ninja),-G Ninja,)
 export RYND_INSTALL
 
-.PHONY: all demo check check-all bench install format packages packages-test clean
+.PHONY: all demo check check-all bench install wheel format packages packages-test clean
 
 all: $(RELEASE)/CMakeCache.txt
 	cmake --build $(RELEASE) --parallel
@@ -53,6 +54,10 @@ bench: packages-test
 
 install: all
 	cmake --install $(RELEASE) --prefix $(PREFIX)
+
+wheel:
+	@tools/install_packages build
+	@tools/make_wheel
 
 format:
 	@tools/check_format --fix

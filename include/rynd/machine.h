@@ -71,6 +71,9 @@ typedef struct rynd_machine {
     unsigned unit_groups; /**< of a GPU: work-groups that a compute unit works at at once */
     size_t local_bytes;   /**< of a GPU: of a work-group's local memory at most */
     int fp16, fp64, subgroups; /**< of a GPU: has it such arithmetic, and sub-groups? 1 or 0 */
+    /** of a GPU: has it units that multiply matrices of f16, bf16 and tf32 (tensor cores), which
+     * `bf16` is then the rate of? 1 or 0 */
+    int matrix_units;
 } rynd_machine;
 
 /** Above this disturbance a measurement says nothing: rynd_context_keep_machine refuses it. */

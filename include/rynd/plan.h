@@ -46,9 +46,12 @@ typedef struct rynd_plan_options {
     const rynd_dim *dims; /**< NULL when dim_count is 0 */
     size_t dim_count;
     /** One per model input (dtype NONE: not given), or NULL: the shapes to plan for; they bind open
-     * dims and must agree with those that the model fixes, as dtypes must (SHAPE otherwise). Where
-     * `data` is not NULL and there are at most 32 elements, the plan takes the content as known and
-     * holds for it only: shapes that depend on it are planned now. */
+     * dims and must agree with those that the model fixes, as dtypes must (SHAPE otherwise). Their
+     * strides are planned for, too: channels last, a part of a larger image, backwards, repeated
+     * (0); a session reads tensors of these strides where they are. Steps do so themselves, or
+     * read what a step converts first. A device with memory of its own gets them row-major or
+     * channels last. Where `data` is not NULL and there are at most 32 elements, the plan takes the
+     * content as known and holds for it only: shapes that depend on it are planned now. */
     const rynd_tensor *inputs;
     /** at least 1: the first dim of every input whose first dim is open; 0: not given */
     int64_t batch;
@@ -58,12 +61,16 @@ typedef struct rynd_plan_options {
      * values). */
     const rynd_setting *settings;
     size_t setting_count;
+    /** Hears how far the plan is, `done` of `all`, from the calling thread; what is not 0 ends it
+     * (CANCELLED). NULL: nobody. */
+    int (*progress)(void *user, size_t done, size_t all);
+    void *progress_user;
 } rynd_plan_options;
 
 /** Makes a plan. options NULL: all defaults. Every open dim must be bound by `dims`, `batch` or
  * `inputs`; otherwise SHAPE, and the message names the symbol. Fails with ARGUMENT, SHAPE,
- * UNSUPPORTED, NOT_FOUND (a dim that the model does not have), OUT_OF_MEMORY. The model must
- * outlive the plan. */
+ * UNSUPPORTED, NOT_FOUND (a dim that the model does not have), OUT_OF_MEMORY, CANCELLED. The model
+ * must outlive the plan. */
 RYND_API rynd_status rynd_plan_create(rynd_model *model, const rynd_plan_options *options,
                                       rynd_plan **plan);
 
@@ -130,8 +137,9 @@ RYND_API rynd_status rynd_plan_knob(const rynd_plan *plan, size_t step, size_t i
  */
 RYND_API int rynd_plan_complete(const rynd_plan *plan);
 
-/** A planned input or output: its exact shape, row-major (`data` is NULL). An output whose extent
- * depends on data has its upper bound here. Fail with ARGUMENT when index is out of range. */
+/** A planned input or output: its exact shape, and an input's strides (`data` is NULL). Outputs are
+ * row-major; one whose extent depends on data has its upper bound here. Fail with ARGUMENT when
+ * index is out of range. */
 RYND_API rynd_status rynd_plan_input(const rynd_plan *plan, size_t index, rynd_tensor *tensor);
 RYND_API rynd_status rynd_plan_output(const rynd_plan *plan, size_t index, rynd_tensor *tensor);
 

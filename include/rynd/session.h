@@ -24,16 +24,18 @@ RYND_API void rynd_session_destroy(rynd_session *session);
 /** Names the memory of an input or output. It stays the caller's and must live until it is bound
  * anew or the session is gone. dtype and dims must be the plan's (SHAPE otherwise), strides may be
  * any, 0 and negative ones too (an output's elements may not share memory), and so may the
- * alignment: what is not row-major or not aligned to its elements is copied in each run. Every
+ * alignment: what has not the plan's strides (rynd_plan_input; those of dims of size 1 do not
+ * matter) or is not aligned to its elements is copied in each run (rynd_session_copied). Every
  * input must be bound before running; an output that is not bound is kept by the session. Bytes
  * between the elements are never written. A binding that fails leaves the earlier one. Fails with
  * ARGUMENT (data NULL, too), SHAPE, NOT_FOUND (the name), UNSUPPORTED (an output whose shape
- * depends on data), OUT_OF_MEMORY. */
+ * depends on data; an input that would be copied, where the plan's strides let elements share
+ * memory), OUT_OF_MEMORY. */
 RYND_API rynd_status rynd_session_bind(rynd_session *session, const char *name,
                                        const rynd_tensor *tensor);
 
-/** Names memory on the device for an input or output, which is read and written there: row-major,
- * as many bytes as the plan's tensor has, from `offset` on (a multiple of the element's size).
+/** Names memory on the device for an input or output, which is read and written there: with the
+ * strides of the plan's tensor, whose first element is at `offset` (a multiple of its size).
  * Buffer and offset stay bound as rynd_session_bind says; an output's memory may not be an input's.
  * What rynd_session_output gives of such an output has data NULL. Fails with ARGUMENT (too small,
  * another context's), NOT_FOUND (the name), UNSUPPORTED (an output whose shape depends on data). */
@@ -77,6 +79,11 @@ RYND_API rynd_status rynd_session_output(const rynd_session *session, size_t ind
 
 /** Bytes that the session holds; 0 for NULL. */
 RYND_API size_t rynd_session_memory(const rynd_session *session);
+/** Bytes of bound inputs and outputs that each run copies on the host, because their strides or
+ * alignment do not fit; 0 where all are used as they are, and for NULL. What goes to a device's own
+ * memory without a copy on the host beside is not counted, nor are conversions that are steps of
+ * the plan. */
+RYND_API size_t rynd_session_copied(const rynd_session *session);
 
 /** on != 0: the next runs record the seconds of each step by the device's clock;
  * rynd_session_step_time gives those of the last run that was waited for (0 for steps that did not

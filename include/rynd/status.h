@@ -33,6 +33,7 @@ typedef enum rynd_status {
     RYND_ERROR_SHAPE,         /**< shapes or types disagree */
     RYND_ERROR_NOT_FOUND,     /**< no input, output or node of that name */
     RYND_ERROR_DEVICE,        /**< the device failed or is not there */
+    RYND_ERROR_CANCELLED,     /**< the caller ended it */
 } rynd_status;
 
 /** The fixed English name of a status ("out of memory"). Never NULL; any thread. */

@@ -22,25 +22,6 @@ rynd_status ry_api_require(const char *function, const char *names, const void *
     return RYND_OK;
 }
 
-/* The bytes from the first element's address to the lowest and behind the highest one; false when
- * they are more than an address counts. */
-static bool reach_of(const ry_tensor *tensor, int64_t *low, int64_t *high)
-{
-    const int64_t size = (int64_t)ry_dtype_size((ry_dtype)tensor->dtype);
-    int64_t whole;
-    *low = 0;
-    *high = size;
-    for (int i = 0; i < tensor->rank; i++) {
-        int64_t far;
-        if (__builtin_mul_overflow(tensor->dim[i] - 1, tensor->stride[i], &far) ||
-            __builtin_mul_overflow(far, size, &far) ||
-            __builtin_add_overflow(far < 0 ? *low : *high, far, far < 0 ? low : high)) {
-            return false;
-        }
-    }
-    return !__builtin_sub_overflow(*high, *low, &whole);
-}
-
 static bool in_address_space(const ry_tensor *tensor, int64_t low, int64_t high)
 {
     const uintptr_t first = (uintptr_t)tensor->data;
@@ -87,43 +68,21 @@ rynd_status ry_api_take_tensor(const rynd_tensor *given, ry_tensor *taken, ry_er
     }
     settle_strides(taken, count);
     int64_t low, high;
-    if (count > 0 && (!reach_of(taken, &low, &high) || !in_address_space(taken, low, high))) {
+    if (count > 0 &&
+        (!ry_tensor_reach(taken, &low, &high) || !in_address_space(taken, low, high))) {
         return ry_fail(error, RYND_ERROR_ARGUMENT, "its strides reach outside the address space");
     }
     return RYND_OK;
 }
 
-static int64_t magnitude(int64_t x)
-{
-    return x < 0 ? -x : x;
-}
-
 rynd_status ry_api_check_writable(const ry_tensor *tensor, ry_error *error)
 {
-    int order[RY_MAX_RANK], count = 0;
-    for (int i = 0; i < tensor->rank && ry_tensor_count(tensor) > 0; i++) {
-        if (tensor->dim[i] == 1) {
-            continue;
-        }
-        int at = count++;
-        for (; at > 0 && magnitude(tensor->stride[order[at - 1]]) > magnitude(tensor->stride[i]);
-             at--) {
-            order[at] = order[at - 1];
-        }
-        order[at] = i;
-    }
-    int64_t reach = 0; /* of the dims with smaller strides, in elements */
-    for (int k = 0; k < count; k++) {
-        const int i = order[k];
-        if (magnitude(tensor->stride[i]) <= reach) {
-            return ry_fail(error, RYND_ERROR_ARGUMENT,
-                           "stride %lld of dim %d reaches over fewer elements than the dims with "
-                           "smaller strides: its elements would share memory",
-                           (long long)tensor->stride[i], i);
-        }
-        reach += (tensor->dim[i] - 1) * magnitude(tensor->stride[i]);
-    }
-    return RYND_OK;
+    const int dim = ry_tensor_sharing_dim(tensor);
+    return dim < 0 ? RYND_OK
+                   : ry_fail(error, RYND_ERROR_ARGUMENT,
+                             "stride %lld of dim %d reaches over fewer elements than the dims with "
+                             "smaller strides: its elements would share memory",
+                             (long long)tensor->stride[dim], dim);
 }
 
 rynd_status ry_api_check_data(const ry_tensor *description, const void *data, ry_error *error)

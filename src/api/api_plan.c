@@ -180,6 +180,8 @@ static rynd_status create(rynd_plan *p, rynd_model *model, const rynd_plan_optio
         .settings = options->settings,
         .setting_count = options->setting_count,
         .skip_packing = options->without_weights != 0,
+        .progress = options->progress,
+        .progress_user = options->progress_user,
     };
     RY_TRY(ry_plan_create(model->context->device, model->onnx.graph, &internal, &p->plan, error));
     return describe_steps(p, error);

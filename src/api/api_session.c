@@ -84,7 +84,16 @@ static rynd_status bind_place(rynd_session *session, const char *name, const ry_
                               const rynd_buffer *buffer, size_t offset, ry_error *error)
 {
     const size_t element = ry_dtype_size((ry_dtype)planned->dtype);
-    rynd_status status = ry_api_buffer_range(buffer, offset, ry_tensor_bytes(planned), error);
+    int64_t low = 0, high = 0;
+    if (ry_tensor_count(planned) > 0) {
+        (void)ry_tensor_reach(planned, &low, &high); /* the plan was made: it does not overflow */
+    }
+    rynd_status status =
+        offset < (size_t)-low
+            ? ry_fail(error, RYND_ERROR_ARGUMENT,
+                      "offset %zu: the plan's negative strides reach %zu bytes below it", offset,
+                      (size_t)-low)
+            : ry_api_buffer_range(buffer, offset - (size_t)-low, (size_t)(high - low), error);
     if (status == RYND_OK && offset % element) {
         status = ry_fail(error, RYND_ERROR_ARGUMENT,
                          "offset %zu is no multiple of %zu, the size of a %s", offset, element,
@@ -203,6 +212,11 @@ rynd_status rynd_session_output(const rynd_session *session, size_t index, rynd_
 size_t rynd_session_memory(const rynd_session *session)
 {
     return session ? ry_run_memory(session->run) : 0;
+}
+
+size_t rynd_session_copied(const rynd_session *session)
+{
+    return session ? ry_session_copied(ry_run_session(session->run)) : 0;
 }
 
 rynd_status rynd_session_profile(rynd_session *session, int on)

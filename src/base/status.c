@@ -58,6 +58,7 @@ const char *rynd_status_text(rynd_status status)
         [RYND_ERROR_SHAPE] = "shape or type mismatch",
         [RYND_ERROR_NOT_FOUND] = "not found",
         [RYND_ERROR_DEVICE] = "device error",
+        [RYND_ERROR_CANCELLED] = "cancelled",
     };
     size_t i = (size_t)status;
     return i < sizeof names / sizeof *names ? names[i] : "unknown status";

@@ -8,6 +8,7 @@
 #include "base/team.h"
 
 #include "base/clock.h"
+#include "base/fork_mark.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -65,6 +66,7 @@ struct ry_team {
     pthread_mutex_t lock;
     pthread_cond_t work, finished;
     unsigned workers, helpers; /* helpers that have started */
+    atomic_int *mark;          /* 0: this process was forked since; NULL: it is not known */
     range *ranges;
     helper helper[];
 };
@@ -272,9 +274,66 @@ static slot *find_slot(ry_team *team)
     return NULL;
 }
 
+/* What the threads of a team share, before there are any. */
+static void begin(ry_team *team)
+{
+    for (int i = 0; i < SLOTS; i++) {
+        slot *s = &team->slots[i];
+        atomic_init(&s->open, false);
+        s->ranges = team->ranges + (unsigned)i * team->workers;
+        atomic_init(&s->grain, 1);
+        atomic_init(&s->done, 0);
+        atomic_init(&s->caller_sleeps, false);
+        atomic_init(&s->used, false);
+    }
+    for (size_t i = 0; i < SLOTS * (size_t)team->workers; i++) {
+        atomic_init(&team->ranges[i].untaken, 0);
+    }
+    atomic_init(&team->sleepers, 0);
+    atomic_init(&team->stop, false);
+    atomic_init(&team->short_job, -(long long)(spin_seconds * 1e9));
+    pthread_mutex_init(&team->lock, NULL);
+    pthread_cond_init(&team->work, NULL);
+    pthread_cond_init(&team->finished, NULL);
+    team->helpers = 0;
+}
+
+/* Of those there shall be; false: the system gives no more. */
+static bool start_helpers(ry_team *team)
+{
+    for (unsigned i = 0; i + 1 < team->workers; i++) {
+        team->helper[i] = (helper){.team = team, .worker = i + 1};
+        if (pthread_create(&team->helper[i].thread, NULL, help, &team->helper[i]) != 0) {
+            return false;
+        }
+        team->helpers++;
+    }
+    return true;
+}
+
+enum { FORKED, WHOLE, BEGINNING };
+
+/* In a process that was forked the helpers are missing, and the lock is as one of them may have
+ * left it: the first who has a job begins anew, with as many helpers as there can be. False for
+ * others meanwhile. */
+static bool is_whole(ry_team *team)
+{
+    if (!team->mark || atomic_load_explicit(team->mark, memory_order_acquire) == WHOLE) {
+        return true;
+    }
+    int forked = FORKED;
+    if (!atomic_compare_exchange_strong(team->mark, &forked, BEGINNING)) {
+        return false;
+    }
+    begin(team);
+    start_helpers(team);
+    atomic_store_explicit(team->mark, WHOLE, memory_order_release);
+    return true;
+}
+
 void ry_team_run(ry_team *team, size_t tasks, size_t grain, bool wake, ry_task task, void *context)
 {
-    slot *s = find_slot(team);
+    slot *s = is_whole(team) ? find_slot(team) : NULL;
     if (!s) {
         for (size_t i = 0; i < tasks; i++) {
             task(context, i, 0);
@@ -311,45 +370,22 @@ rynd_status ry_team_create(const ry_allocator *allocator, unsigned helpers, bool
         ry_release(allocator, t);
         return ry_fail_memory(error);
     }
-    for (size_t i = 0; i < SLOTS * ((size_t)helpers + 1); i++) {
-        atomic_init(&ranges[i].untaken, 0);
-    }
     t->ranges = ranges;
     t->workers = helpers + 1;
-    for (int i = 0; i < SLOTS; i++) {
-        slot *s = &t->slots[i];
-        atomic_init(&s->open, false);
-        s->ranges = t->ranges + (unsigned)i * (helpers + 1);
-        atomic_init(&s->grain, 1);
-        atomic_init(&s->done, 0);
-        atomic_init(&s->caller_sleeps, false);
-        atomic_init(&s->used, false);
-    }
-    atomic_init(&t->sleepers, 0);
-    atomic_init(&t->stop, false);
-    atomic_init(&t->short_job, -(long long)(spin_seconds * 1e9));
     t->crowded = crowded;
     t->allocator = allocator;
-    pthread_mutex_init(&t->lock, NULL);
-    pthread_cond_init(&t->work, NULL);
-    pthread_cond_init(&t->finished, NULL);
-    for (unsigned i = 0; i < helpers; i++) {
-        t->helper[i] = (helper){.team = t, .worker = i + 1};
-        if (pthread_create(&t->helper[i].thread, NULL, help, &t->helper[i]) != 0) {
-            ry_team_destroy(t);
-            return ry_fail(error, RYND_ERROR_OUT_OF_MEMORY, "cannot start %u threads", helpers);
-        }
-        t->helpers++;
+    t->mark = ry_fork_mark_create();
+    begin(t);
+    if (!start_helpers(t)) {
+        ry_team_destroy(t);
+        return ry_fail(error, RYND_ERROR_OUT_OF_MEMORY, "cannot start %u threads", helpers);
     }
     *team = t;
     return RYND_OK;
 }
 
-void ry_team_destroy(ry_team *team)
+static void end_helpers(ry_team *team)
 {
-    if (!team) {
-        return;
-    }
     pthread_mutex_lock(&team->lock);
     atomic_store(&team->stop, true);
     pthread_mutex_unlock(&team->lock);
@@ -360,6 +396,17 @@ void ry_team_destroy(ry_team *team)
     pthread_cond_destroy(&team->finished);
     pthread_cond_destroy(&team->work);
     pthread_mutex_destroy(&team->lock);
+}
+
+void ry_team_destroy(ry_team *team)
+{
+    if (!team) {
+        return;
+    }
+    if (!team->mark || atomic_load(team->mark) == WHOLE) {
+        end_helpers(team);
+    }
+    ry_fork_mark_destroy(team->mark);
     ry_release(team->allocator, team->ranges);
     ry_release(team->allocator, team);
 }

@@ -215,6 +215,20 @@ size_t ry_session_memory(const ry_session *session)
     return session->memory + session->arena.total;
 }
 
+size_t ry_session_copied(const ry_session *session)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < session->plan->input_count; i++) {
+        const ry_transfer *transfer = session->inputs[i].transfer;
+        bytes += transfer ? ry_transfer_copied(transfer) : 0;
+    }
+    for (size_t i = 0; i < session->plan->output_count; i++) {
+        const ry_transfer *transfer = session->outputs[i].transfer;
+        bytes += transfer ? ry_transfer_copied(transfer) : 0;
+    }
+    return bytes;
+}
+
 static size_t step_runs(const ry_plan *plan)
 {
     size_t runs = 0;

@@ -12,14 +12,14 @@ typedef struct ry_session ry_session;
 rynd_status ry_session_create(const ry_plan *plan, ry_session **session, ry_error *error);
 void ry_session_destroy(ry_session *session); /* NULL is allowed */
 /* Input memory is borrowed until it is bound anew; its shape and dtype must be the plan's, its
- * strides may be any. */
+ * strides may be any, except where the plan's let elements share memory. */
 rynd_status ry_session_bind_input(ry_session *session, size_t index, const ry_tensor *tensor,
                                   ry_error *error);
 /* Where an output shall be written (any strides); without it the session keeps it. */
 rynd_status ry_session_bind_output(ry_session *session, size_t index, const ry_tensor *tensor,
                                    ry_error *error);
-/* The same, of memory on the device that is the caller's: row-major, from `place` on, as many bytes
- * as the plan's tensor has. */
+/* The same, of memory on the device that is the caller's, with the strides of the plan's tensor,
+ * whose first element is at `place`. */
 rynd_status ry_session_bind_input_place(ry_session *session, size_t index, ry_place place,
                                         ry_error *error);
 rynd_status ry_session_bind_output_place(ry_session *session, size_t index, ry_place place,
@@ -37,6 +37,8 @@ ry_stream *ry_session_stream(ry_session *session);
  * (or the bound memory). */
 void ry_session_output(const ry_session *session, size_t index, ry_tensor *tensor);
 size_t ry_session_memory(const ry_session *session); /* bytes of arena and staging */
+/* Bytes of inputs and outputs that each run copies on the host. */
+size_t ry_session_copied(const ry_session *session);
 /* Seconds of each step of the last run that was finished, by the device's clock, when timing is
  * on: turning it on takes memory. */
 rynd_status ry_session_set_timing(ry_session *session, bool on, ry_error *error);

@@ -33,9 +33,10 @@ static rynd_status check_binding(const char *what, const char *name, const ry_te
     return RYND_OK;
 }
 
-static bool usable_in_place(const ry_session *session, const ry_tensor *tensor)
+static bool usable_in_place(const ry_session *session, const ry_tensor *planned,
+                            const ry_tensor *tensor)
 {
-    return session->plan->device->host_memory && ry_tensor_is_row_major(tensor) &&
+    return session->plan->device->host_memory && ry_tensor_same_map(tensor, planned) &&
            (uintptr_t)tensor->data % ry_dtype_size((ry_dtype)tensor->dtype) == 0;
 }
 
@@ -47,27 +48,52 @@ static void set_input(ry_session *session, size_t index, ry_session_input_slot s
     session->inputs[index] = slot;
 }
 
+/* The caller's memory as the steps read it: from the lowest element on. */
+static rynd_status use_in_place(ry_session *session, const ry_tensor *tensor, size_t before,
+                                ry_session_input_slot *slot, ry_error *error)
+{
+    ry_device *device = session->plan->device;
+    char *lowest = before ? (char *)tensor->data - before : tensor->data;
+    return device->table->buffer_wrap(device, lowest, ry_tensor_bytes(tensor), &slot->own, error);
+}
+
+/* Memory as the plan has it, which each run fills. */
+static rynd_status copy_to_own(ry_session *session, size_t index, const ry_tensor *tensor,
+                               size_t size, ry_session_input_slot *slot, ry_error *error)
+{
+    ry_device *device = session->plan->device;
+    const ry_tensor *planned = &session->plan->inputs[index];
+    if (ry_tensor_sharing_dim(planned) >= 0) {
+        return ry_fail(
+            error, RYND_ERROR_UNSUPPORTED,
+            "input '%s': planned for strides with which elements share memory: a tensor with "
+            "others, or not aligned to its elements, cannot be copied there",
+            session->plan->input_names[index]);
+    }
+    RY_TRY(ry_transfer_create(device, tensor, planned, true, &slot->transfer, error));
+    const rynd_status status = device->table->buffer_create(device, size, &slot->own, error);
+    if (status != RYND_OK) {
+        ry_transfer_destroy(slot->transfer);
+    }
+    return status;
+}
+
 static rynd_status bind_input(ry_session *session, size_t index, const ry_tensor *tensor,
                               ry_error *error)
 {
     const ry_plan *plan = session->plan;
-    const ry_device_table *table = plan->device->table;
+    const ry_tensor *planned = &plan->inputs[index];
     ry_session_input_slot slot = {.bound = true};
-    RY_TRY(check_binding("input", plan->input_names[index], &plan->inputs[index], tensor, error));
+    RY_TRY(check_binding("input", plan->input_names[index], planned, tensor, error));
     RY_TRY(ry_session_finish(session, error));
-    if (usable_in_place(session, tensor)) {
-        RY_TRY(table->buffer_wrap(plan->device, tensor->data, ry_tensor_bytes(tensor), &slot.own,
-                                  error));
-    } else {
-        RY_TRY(ry_transfer_create(plan->device, tensor, true, &slot.transfer, error));
-        const rynd_status status = table->buffer_create(
-            plan->device, ry_tensor_bytes(&plan->inputs[index]), &slot.own, error);
-        if (status != RYND_OK) {
-            ry_transfer_destroy(slot.transfer);
-            return status;
-        }
+    int64_t low = 0, high = 0;
+    if (ry_tensor_count(planned) > 0) {
+        (void)ry_tensor_reach(planned, &low, &high); /* the plan was made: it does not overflow */
     }
-    slot.place = (ry_place){slot.own, 0};
+    RY_TRY(usable_in_place(session, planned, tensor)
+               ? use_in_place(session, tensor, (size_t)-low, &slot, error)
+               : copy_to_own(session, index, tensor, (size_t)(high - low), &slot, error));
+    slot.place = (ry_place){slot.own, (size_t)-low};
     set_input(session, index, slot);
     return RYND_OK;
 }
@@ -127,13 +153,15 @@ static rynd_status bind_output(ry_session *session, size_t index, const ry_tenso
     RY_TRY(check_bindable(planned, error));
     RY_TRY(check_binding("output", planned->name, &planned->tensor, tensor, error));
     RY_TRY(ry_session_finish(session, error));
-    if (ry_session_writes_output(session, index) && usable_in_place(session, tensor)) {
+    if (ry_session_writes_output(session, index) &&
+        usable_in_place(session, &planned->tensor, tensor)) {
         RY_TRY(plan->device->table->buffer_wrap(plan->device, tensor->data, ry_tensor_bytes(tensor),
                                                 &slot.wrapped, error));
         slot.place = (ry_place){slot.wrapped, 0};
     } else {
         RY_TRY(ry_session_own_output(session, index, error));
-        RY_TRY(ry_transfer_create(plan->device, tensor, false, &slot.transfer, error));
+        RY_TRY(ry_transfer_create(plan->device, tensor, &planned->tensor, false, &slot.transfer,
+                                  error));
     }
     set_output(session, index, slot);
     return RYND_OK;

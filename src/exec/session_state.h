@@ -9,7 +9,7 @@
 typedef struct ry_session ry_session;
 
 typedef struct ry_session_input_slot {
-    ry_place place;        /* where steps read: the caller's memory, or a row-major copy */
+    ry_place place;        /* where steps read: the caller's memory, or a copy */
     ry_buffer *own;        /* of `place`; NULL: it is the caller's buffer */
     ry_transfer *transfer; /* fills the copy; NULL where the caller's memory is used as it is */
     bool bound;

@@ -10,8 +10,8 @@ static rynd_status prepare_copy(ry_transfer *t, ry_error *error)
     if (!ends) {
         return ry_fail_memory(error);
     }
-    ends[0] = t->to_device ? t->host : t->packed;
-    ends[1] = t->to_device ? t->packed : t->host;
+    ends[0] = t->to_device ? t->host : t->planned;
+    ends[1] = t->to_device ? t->planned : t->host;
     ends[0].data = ends[1].data = NULL;
     t->problem = (ry_problem){.op = RY_OP_copy,
                               .accuracy = RY_ACCURACY_strict,
@@ -43,24 +43,23 @@ static rynd_status prepare(ry_transfer *t, ry_error *error)
         RY_TRY(t->device->table->buffer_wrap(t->device, t->host.data, 0, &t->wrapped, error));
         return prepare_copy(t, error);
     }
-    return ry_tensor_is_row_major(&t->host)
+    return ry_tensor_same_map(&t->host, &t->planned)
                ? RYND_OK
-               : t->device->table->host_take(t->device, ry_tensor_bytes(&t->packed), &t->staging,
+               : t->device->table->host_take(t->device, ry_tensor_bytes(&t->planned), &t->staging,
                                              error);
 }
 
-rynd_status ry_transfer_create(ry_device *device, const ry_tensor *host, bool to_device,
-                               ry_transfer **transfer, ry_error *error)
+rynd_status ry_transfer_create(ry_device *device, const ry_tensor *host, const ry_tensor *planned,
+                               bool to_device, ry_transfer **transfer, ry_error *error)
 {
     ry_transfer *t = ry_allocate_array(device->allocator, 1, sizeof *t);
     if (!t) {
         return ry_fail_memory(error);
     }
-    ry_shape shape = ry_tensor_shape(host);
     t->device = device;
     t->to_device = to_device;
     t->host = *host;
-    t->packed = ry_tensor_row_major((ry_dtype)host->dtype, &shape, NULL);
+    t->planned = *planned;
     ry_arena_init(&t->arena, device->allocator);
     rynd_status status = prepare(t, error);
     if (status != RYND_OK) {
@@ -84,6 +83,12 @@ void ry_transfer_destroy(ry_transfer *transfer)
     ry_release(allocator, transfer);
 }
 
+size_t ry_transfer_copied(const ry_transfer *transfer)
+{
+    return transfer->device->host_memory || transfer->staging ? ry_tensor_bytes(&transfer->host)
+                                                              : 0;
+}
+
 static rynd_status run_shared(ry_transfer *t, ry_stream *stream, ry_place place, ry_error *error)
 {
     const int caller = t->to_device ? 0 : 1;
@@ -99,7 +104,7 @@ rynd_status ry_transfer_start(ry_transfer *transfer, ry_stream *stream, ry_place
     if (t->device->host_memory) {
         return run_shared(t, stream, place, error);
     }
-    ry_tensor staged = t->packed;
+    ry_tensor staged = t->planned;
     staged.data = t->staging ? t->staging : t->host.data;
     const size_t bytes = ry_tensor_bytes(&staged);
     if (!t->to_device) {
@@ -114,7 +119,7 @@ rynd_status ry_transfer_start(ry_transfer *transfer, ry_stream *stream, ry_place
 void ry_transfer_finish(ry_transfer *transfer)
 {
     if (transfer->staging && !transfer->to_device) {
-        ry_tensor staged = transfer->packed;
+        ry_tensor staged = transfer->planned;
         staged.data = transfer->staging;
         ry_tensor_copy(&transfer->host, &staged);
     }

@@ -193,6 +193,7 @@ typedef struct ry_kernel {
     void (*initialise)(const ry_query *query, void *state);
     void (*pack)(const ry_cpu_launch *launch, size_t task); /* NULL: nothing is packed */
     void (*run)(const ry_cpu_launch *launch, size_t task);
+    bool matrix_units;        /* of a GPU: only where the machine has them */
     const ry_gpu_kernel *gpu; /* in the place of initialise, pack and run; NULL: a CPU's */
     unsigned packed_inputs;   /* bit i: input i is packed */
     unsigned kept_inputs;     /* those of them that run reads, too, though rarely */
@@ -213,8 +214,8 @@ typedef struct ry_kernel {
 extern const ry_kernel *const ry_kernels[];
 extern const size_t ry_kernel_count;
 
-/* Is it for that device, does it need no more than its instruction set, is it at least as accurate
- * as the problem asks, and is it applicable? */
+/* Is it for that device, does it need no more than its instruction set and machine have, is it at
+ * least as accurate as the problem asks, and is it applicable? */
 bool ry_kernel_takes(const ry_kernel *kernel, const ry_problem *problem, const ry_target *target);
 
 /* The inputs that a kernel packs (bit i: input i), absent ones left out. */

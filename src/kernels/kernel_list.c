@@ -2,6 +2,7 @@
 /* The list of kernels made from kernels.inc, and the walk through those that take a problem. */
 #include "base/isa_family.h"
 #include "kernels/kernel.h"
+#include "machine/machine.h"
 
 #include <string.h>
 
@@ -42,7 +43,7 @@ bool ry_kernel_takes(const ry_kernel *kernel, const ry_problem *problem, const r
 {
     return kernel->op == problem->op && kernel->device == target->device &&
            kernel->isa <= target->isa && kernel->accuracy <= problem->accuracy &&
-           kernel->applicable(problem);
+           (!kernel->matrix_units || target->machine->matrix_units) && kernel->applicable(problem);
 }
 
 unsigned ry_kernel_packs(const ry_kernel *kernel, const ry_problem *problem)

@@ -72,6 +72,7 @@ static const field fields[] = {
     {"fp16", COUNT, OFFSET(fp16), 1},
     {"fp64", COUNT, OFFSET(fp64), 1},
     {"subgroups", COUNT, OFFSET(subgroups), 1},
+    {"matrix_units", COUNT, OFFSET(matrix_units), 1},
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 

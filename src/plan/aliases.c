@@ -13,20 +13,13 @@ bool ry_plan_keeps_memory(const ry_tensor *x, const ry_tensor *y, const ry_trans
     return true;
 }
 
-static ry_tensor tensor_of(const ry_graph *graph, ry_value_id id, const bool *channels_last)
-{
-    const ry_value *value = &graph->values[id];
-    return channels_last[id] ? ry_tensor_channels_last(value->dtype, &value->shape, NULL)
-                             : ry_tensor_row_major(value->dtype, &value->shape, NULL);
-}
-
-bool ry_plan_is_alias(const ry_graph *graph, const ry_node *node, const bool *channels_last)
+bool ry_plan_is_alias(const ry_graph *graph, const ry_node *node, const ry_value_layouts *layouts)
 {
     if (node->op != RY_OP_transpose) {
         return node->op != RY_OP_dead && ry_op_get_class(node->op) == RY_CLASS_VIEW;
     }
-    const ry_tensor x = tensor_of(graph, node->in[0], channels_last),
-                    y = tensor_of(graph, node->out[0], channels_last);
+    const ry_tensor x = ry_value_description(graph, node->in[0], layouts),
+                    y = ry_value_description(graph, node->out[0], layouts);
     return !graph->values[node->out[0]].bounded &&
            ry_plan_keeps_memory(&x, &y, &node->attrs.transpose);
 }

@@ -21,22 +21,18 @@ unsigned ry_plan_constants(const ry_graph *graph, const ry_node *node)
     return bits;
 }
 
-static ry_tensor describe(const ry_graph *graph, ry_value_id id, const bool *channels_last,
+static ry_tensor describe(const ry_graph *graph, ry_value_id id, const ry_value_layouts *layouts,
                           int64_t images)
 {
-    ry_tensor tensor = ry_graph_tensor(graph, id);
-    tensor.data = NULL;
-    if (id != RY_NO_VALUE && channels_last && channels_last[id]) {
-        tensor = ry_tensor_channels_last((ry_dtype)tensor.dtype, &graph->values[id].shape, NULL);
-    }
+    ry_tensor tensor = ry_value_description(graph, id, layouts);
     if (id != RY_NO_VALUE && images && !graph->values[id].constant) {
-        tensor.dim[0] = images; /* the outermost in both layouts */
+        tensor.dim[0] = images; /* no other dim's stride depends on it in any layout */
     }
     return tensor;
 }
 
 rynd_status ry_plan_problem(const ry_graph *graph, const ry_node *node, ry_accuracy accuracy,
-                            const bool *channels_last, int64_t images, ry_arena *arena,
+                            const ry_value_layouts *layouts, int64_t images, ry_arena *arena,
                             ry_problem *problem, ry_error *error)
 {
     ry_tensor *in = RY_TAKE(arena, ry_tensor, node->inputs);
@@ -45,10 +41,10 @@ rynd_status ry_plan_problem(const ry_graph *graph, const ry_node *node, ry_accur
         return ry_fail_memory(error);
     }
     for (int i = 0; i < node->inputs; i++) {
-        in[i] = describe(graph, node->in[i], channels_last, images);
+        in[i] = describe(graph, node->in[i], layouts, images);
     }
     for (int i = 0; i < node->outputs; i++) {
-        out[i] = describe(graph, node->out[i], channels_last, images);
+        out[i] = describe(graph, node->out[i], layouts, images);
     }
     *problem = (ry_problem){.op = node->op,
                             .accuracy = accuracy,

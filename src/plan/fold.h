@@ -6,17 +6,17 @@
 
 #include "graph/graph.h"
 #include "kernels/kernel.h"
+#include "plan/value_layouts.h"
 
 /* Sorts the graph, infers every node, and turns nodes of constants into constants. later[i] (room
  * for node_count) says that node i must wait for values: its shape depends on data, or an input
  * comes from such a node. */
 rynd_status ry_plan_fold(ry_graph *graph, const ry_target *target, bool **later, ry_error *error);
 
-/* The problem of a node whose shapes are known; descriptions in `arena`. channels_last: which
- * values are stored so; NULL: all are row-major. images: the first dim of all that is no constant,
- * where not 0. */
+/* The problem of a node whose shapes are known; descriptions in `arena`. layouts NULL: all
+ * values are row-major. images: the first dim of all that is no constant, where not 0. */
 rynd_status ry_plan_problem(const ry_graph *graph, const ry_node *node, ry_accuracy accuracy,
-                            const bool *channels_last, int64_t images, ry_arena *arena,
+                            const ry_value_layouts *layouts, int64_t images, ry_arena *arena,
                             ry_problem *problem, ry_error *error);
 
 /* Bit i: input i is a constant. Inputs beyond 31 count as not constant. */

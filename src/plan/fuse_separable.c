@@ -119,7 +119,8 @@ static rynd_status seconds_of(fusing *f, const ry_node *node, double *seconds)
     *seconds = 0;
     ry_problem problem;
     ry_choice choice;
-    RY_TRY(ry_plan_problem(f->plan->graph, node, f->accuracy, f->channels_last, 0, &f->arena,
+    RY_TRY(ry_plan_problem(f->plan->graph, node, f->accuracy,
+                           &(ry_value_layouts){.channels_last = f->channels_last}, 0, &f->arena,
                            &problem, f->error));
     const rynd_status status = ry_choices_find(
         f->plan->choices, &problem, ry_plan_constants(f->plan->graph, node), &choice, f->error);

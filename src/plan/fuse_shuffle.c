@@ -43,7 +43,8 @@ static rynd_status problem_seconds(fusing *f, const ry_node *node, const ry_prob
 static rynd_status node_seconds(fusing *f, const ry_node *node, double *seconds)
 {
     ry_problem problem;
-    RY_TRY(ry_plan_problem(f->plan->graph, node, f->accuracy, f->channels_last, 0, &f->arena,
+    RY_TRY(ry_plan_problem(f->plan->graph, node, f->accuracy,
+                           &(ry_value_layouts){.channels_last = f->channels_last}, 0, &f->arena,
                            &problem, f->error));
     return problem_seconds(f, node, &problem, seconds);
 }
@@ -54,7 +55,8 @@ static rynd_status joined_seconds(fusing *f, const ry_shuffle_conv *pair, double
     ry_value_id in[3];
     const ry_node node = ry_shuffle_conv_node(f->plan->graph, pair, in);
     ry_problem problem;
-    RY_TRY(ry_plan_problem(f->plan->graph, &node, f->accuracy, f->channels_last, 0, &f->arena,
+    RY_TRY(ry_plan_problem(f->plan->graph, &node, f->accuracy,
+                           &(ry_value_layouts){.channels_last = f->channels_last}, 0, &f->arena,
                            &problem, f->error));
     ry_tensor *tensors = (ry_tensor *)problem.in;
     tensors[1] = ry_tensor_row_major((ry_dtype)tensors[1].dtype, &pair->weights, NULL);

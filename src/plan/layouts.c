@@ -3,13 +3,16 @@
  *
  * Every node has the layout that its kernel works in and every value the one that it is in; a node
  * costs its predicted time in each layout, and where a node and its operand differ, the operand is
- * converted. Only values with channels have a choice (channels.h). Costs are of one worker. */
+ * converted. Only values with channels have a choice (channels.h). Inputs lie as the caller has
+ * them: channels last, or with strides that are neither layout's, which a node reads as they are or
+ * converted. Costs are of one worker. */
 #include "plan/layouts.h"
 
 #include "plan/aliases.h"
 #include "plan/channels.h"
 #include "plan/cut.h"
 #include "plan/fold.h"
+#include "plan/plan_progress.h"
 #include "predict/choices.h"
 
 #include <math.h>
@@ -24,9 +27,12 @@ typedef struct layouts {
     bool *channels; /* of each value: has it any (channels.h)? */
     /* is it computed or read while running, has it channels, and do its two layouts differ? */
     bool *matters;
-    bool *free;         /* may it are in either? */
-    bool *labels;       /* of vertices: channels last */
-    ry_value_id *other; /* the same value in the other layout; RY_NO_VALUE: not made */
+    bool *free;              /* may it be in either? */
+    bool *last;              /* which are channels last, as far as it is decided: plan->layouts */
+    const ry_tensor **given; /* inputs with strides of neither layout: plan->layouts */
+    bool *labels;            /* of vertices: channels last */
+    /* the same value row-major, and channels last; RY_NO_VALUE: not made */
+    ry_value_id (*other)[2];
     ry_node_id nodes;   /* before copies are added */
     ry_value_id values; /* likewise */
     struct operand {
@@ -57,6 +63,15 @@ static void hold(layouts *l, ry_value_id id)
     }
 }
 
+static void hold_input(layouts *l, ry_value_id id, const ry_tensor *input)
+{
+    if (l->plan->graph->values[id].constant || ry_tensor_is_row_major(input)) {
+        return;
+    }
+    l->last[id] = l->matters[id] && ry_tensor_is_channels_last(input);
+    l->given[id] = l->last[id] ? NULL : input;
+}
+
 static void find_free_values(layouts *l)
 {
     const ry_graph *graph = l->plan->graph;
@@ -64,7 +79,10 @@ static void find_free_values(layouts *l)
         const ry_value *value = &graph->values[v];
         l->matters[v] = !value->constant && l->channels[v] && layouts_differ(value);
         l->free[v] = l->matters[v] && value->producer != RY_NO_NODE && !value->bounded;
-        l->other[v] = l->instead[v] = RY_NO_VALUE;
+        l->other[v][0] = l->other[v][1] = l->instead[v] = RY_NO_VALUE;
+    }
+    for (size_t i = 0; i < l->plan->input_count; i++) {
+        hold_input(l, graph->inputs[i], &l->plan->inputs[i]);
     }
     for (size_t i = 0; i < graph->output_count; i++) {
         hold(l, graph->outputs[i]);
@@ -81,15 +99,17 @@ static void set_layout(const layouts *l, ry_tensor *tensors, int count, const ry
                        bool last, ry_value_id except)
 {
     for (int i = 0; i < count; i++) {
-        if (ids[i] != RY_NO_VALUE && l->matters[ids[i]] && last != (ids[i] == except)) {
+        if (ids[i] != RY_NO_VALUE && ids[i] == except && l->given[except]) {
+            tensors[i] = *l->given[except];
+        } else if (ids[i] != RY_NO_VALUE && l->matters[ids[i]] && last != (ids[i] == except)) {
             const ry_shape shape = ry_tensor_shape(&tensors[i]);
             tensors[i] = ry_tensor_channels_last((ry_dtype)tensors[i].dtype, &shape, NULL);
         }
     }
 }
 
-/* Predicted seconds of a node whose operands all are in one layout, except one value: nothing for a
- * transpose that so becomes an alias. */
+/* Predicted seconds of a node whose operands all are in one layout, except one value, which is in
+ * the other or as it is given: nothing for a transpose that so becomes an alias. */
 static rynd_status node_seconds(layouts *l, const ry_node *node, bool last, ry_value_id except,
                                 double *seconds)
 {
@@ -116,25 +136,36 @@ static rynd_status node_seconds(layouts *l, const ry_node *node, bool last, ry_v
     return RYND_OK;
 }
 
-/* Of a copy into the other layout, the slower way. */
-static rynd_status conversion_seconds(layouts *l, ry_value_id id, double *seconds)
+static rynd_status copy_seconds(layouts *l, const ry_tensor *from, const ry_tensor *to,
+                                double *seconds)
+{
+    const ry_problem copy = {.op = RY_OP_copy,
+                             .accuracy = l->accuracy,
+                             .attrs = ry_attrs_default(RY_OP_copy),
+                             .inputs = 1,
+                             .outputs = 1,
+                             .in = from,
+                             .out = to};
+    ry_choice choice;
+    RY_TRY(ry_choices_find(l->plan->choices, &copy, 0, &choice, l->error));
+    *seconds = RY_STEP_SECONDS + choice.seconds;
+    return RYND_OK;
+}
+
+/* Of a copy of what lies otherwise into a layout (`last`): between the two, the slower way. */
+static rynd_status conversion_seconds(layouts *l, ry_value_id id, bool last, double *seconds)
 {
     const ry_value *value = &l->plan->graph->values[id];
     const ry_tensor lies[] = {ry_tensor_row_major(value->dtype, &value->shape, NULL),
                               ry_tensor_channels_last(value->dtype, &value->shape, NULL)};
-    *seconds = 0;
-    for (int way = 0; way < 2; way++) {
-        const ry_problem copy = {.op = RY_OP_copy,
-                                 .accuracy = l->accuracy,
-                                 .attrs = ry_attrs_default(RY_OP_copy),
-                                 .inputs = 1,
-                                 .outputs = 1,
-                                 .in = &lies[way],
-                                 .out = &lies[1 - way]};
-        ry_choice choice;
-        RY_TRY(ry_choices_find(l->plan->choices, &copy, 0, &choice, l->error));
-        *seconds = fmax(*seconds, RY_STEP_SECONDS + choice.seconds);
+    if (l->given[id]) {
+        return copy_seconds(l, l->given[id], &lies[last], seconds);
     }
+    double ways[2];
+    for (int way = 0; way < 2; way++) {
+        RY_TRY(copy_seconds(l, &lies[way], &lies[1 - way], &ways[way]));
+    }
+    *seconds = fmax(ways[0], ways[1]);
     return RYND_OK;
 }
 
@@ -160,15 +191,28 @@ static void list_operands(layouts *l, const ry_node *node)
     for (int i = 0; i < node->inputs + node->outputs; i++) {
         const bool made = i >= node->inputs;
         const ry_value_id id = made ? node->out[i - node->inputs] : node->in[i];
-        if (id != RY_NO_VALUE && id < l->values && l->matters[id] && l->listed[id] != l->lists) {
+        if (id != RY_NO_VALUE && id < l->values && (l->matters[id] || l->given[id]) &&
+            l->listed[id] != l->lists) {
             l->listed[id] = l->lists;
             l->operands[l->operand_count++] = (struct operand){id, made};
         }
     }
 }
 
+/* The layout that a node which works in `last` has of a value. */
+static bool wants_last(const layouts *l, ry_value_id id, bool last)
+{
+    return last && l->matters[id];
+}
+
+/* Is a value as a node that works in layout `last` has it? */
+static bool lies_in(const layouts *l, ry_value_id id, bool last)
+{
+    return !l->given[id] && l->last[id] == wants_last(l, id, last);
+}
+
 /* What it costs beside `seconds` that an operand of a node that works in layout `last` is in the
- * other. */
+ * other, or as it is given. */
 static rynd_status bridge_seconds(layouts *l, const ry_node *node, bool last, ry_value_id id,
                                   double seconds, double *bridge, bool *convert)
 {
@@ -176,8 +220,11 @@ static rynd_status bridge_seconds(layouts *l, const ry_node *node, bool last, ry
     if (l->operand_count <= MAX_TRIALS) {
         RY_TRY(node_seconds(l, node, last, id, &mixed));
     }
-    double conversion;
-    RY_TRY(conversion_seconds(l, id, &conversion));
+    const bool to = wants_last(l, id, last);
+    double conversion = 0; /* again it costs nothing */
+    if (l->other[id][to] == RY_NO_VALUE) {
+        RY_TRY(conversion_seconds(l, id, to, &conversion));
+    }
     const double more = mixed > seconds ? mixed - seconds : 0;
     *convert = conversion < more;
     *bridge = *convert ? conversion : more;
@@ -187,40 +234,39 @@ static rynd_status bridge_seconds(layouts *l, const ry_node *node, bool last, ry
 static rynd_status add_node(layouts *l, ry_cut *cut, ry_node_id n)
 {
     const ry_node *node = &l->plan->graph->nodes[n];
-    double row_major, last;
-    RY_TRY(node_seconds(l, node, false, RY_NO_VALUE, &row_major));
-    RY_TRY(node_seconds(l, node, true, RY_NO_VALUE, &last));
-    double held = 0;
+    double seconds[2], held[2] = {0, 0}; /* row-major, channels last */
+    RY_TRY(node_seconds(l, node, false, RY_NO_VALUE, &seconds[0]));
+    RY_TRY(node_seconds(l, node, true, RY_NO_VALUE, &seconds[1]));
     for (int i = 0; i < l->operand_count; i++) {
         const ry_value_id id = l->operands[i].id;
         if (l->free[id]) {
             double conversion;
-            RY_TRY(conversion_seconds(l, id, &conversion));
+            RY_TRY(conversion_seconds(l, id, true, &conversion));
             const int64_t cost = picoseconds(conversion);
             if (!ry_cut_add(cut, node_vertex(n), value_vertex(l, id), cost, cost)) {
                 return ry_fail_memory(l->error);
             }
-        } else {
-            double bridge;
+        }
+        for (int last = 0; last < 2 && !l->free[id]; last++) {
+            double bridge = 0;
             bool convert;
-            RY_TRY(bridge_seconds(l, node, true, id, last, &bridge, &convert));
-            held += bridge;
+            if (!lies_in(l, id, last)) {
+                RY_TRY(bridge_seconds(l, node, last, id, seconds[last], &bridge, &convert));
+            }
+            held[last] += bridge;
         }
     }
-    const bool added = ry_cut_add(cut, RY_CUT_FIRST, node_vertex(n), picoseconds(last + held), 0) &&
-                       ry_cut_add(cut, node_vertex(n), RY_CUT_SECOND, picoseconds(row_major), 0);
+    const bool added =
+        ry_cut_add(cut, RY_CUT_FIRST, node_vertex(n), picoseconds(seconds[1] + held[1]), 0) &&
+        ry_cut_add(cut, node_vertex(n), RY_CUT_SECOND, picoseconds(seconds[0] + held[0]), 0);
     return added ? RYND_OK : ry_fail_memory(l->error);
 }
 
-/* Lists the node's operands: is one of them free? */
-static bool touches_free(layouts *l, const ry_node *node)
+/* Lists the node's operands: is there any that may lie otherwise? */
+static bool has_choice(layouts *l, const ry_node *node)
 {
-    bool any = false;
     list_operands(l, node);
-    for (int i = 0; i < l->operand_count; i++) {
-        any |= l->free[l->operands[i].id];
-    }
-    return any;
+    return l->operand_count > 0 && ry_op_get_class(node->op) != RY_CLASS_VIEW;
 }
 
 static rynd_status label(layouts *l)
@@ -233,7 +279,8 @@ static rynd_status label(layouts *l)
         return ry_fail_memory(l->error);
     }
     for (ry_node_id n = 0; n < l->nodes; n++) {
-        if (touches_free(l, &graph->nodes[n])) {
+        RY_TRY(ry_plan_advance(l->plan, RY_STAGE_LAYOUTS, n, l->nodes, l->error));
+        if (has_choice(l, &graph->nodes[n])) {
             RY_TRY(add_node(l, &cut, n));
         }
     }
@@ -241,18 +288,13 @@ static rynd_status label(layouts *l)
     return RYND_OK;
 }
 
-static bool lies_last(const layouts *l, ry_value_id id)
-{
-    return l->free[id] && l->labels[value_vertex(l, id)];
-}
-
-/* The value in the other layout, copied by a node of its own: from `id`, or (`back`) to it. */
-static rynd_status convert(layouts *l, ry_value_id id, bool back, ry_value_id *other)
+/* The value in a layout (`last`) that it is not in, copied by a node of its own: from `id`, or
+ * (`back`) to it. */
+static rynd_status convert(layouts *l, ry_value_id id, bool last, bool back, ry_value_id *other)
 {
     ry_graph *graph = l->plan->graph;
-    if (l->other[id] == RY_NO_VALUE) {
+    if (l->other[id][last] == RY_NO_VALUE) {
         const ry_value value = graph->values[id];
-        const bool last = !lies_last(l, id);
         const char *name = ry_arena_format(&l->arena, "%s/%s", value.name, last ? "nhwc" : "nchw");
         const ry_value_id made =
             name ? ry_graph_add_value(graph, name, value.dtype, &value.shape) : RY_NO_VALUE;
@@ -261,10 +303,10 @@ static rynd_status convert(layouts *l, ry_value_id id, bool back, ry_value_id *o
                               back ? &id : &made) == RY_NO_NODE) {
             return ry_fail_memory(l->error);
         }
-        l->other[id] = made;
-        l->plan->channels_last[made] = last;
+        l->other[id][last] = made;
+        l->last[made] = last;
     }
-    *other = l->other[id];
+    *other = l->other[id][last];
     return RYND_OK;
 }
 
@@ -298,7 +340,7 @@ static rynd_status bridge(layouts *l, ry_node_id n)
     double seconds = -1;
     for (int i = 0; i < l->operand_count; i++) {
         const ry_value_id id = l->operands[i].id;
-        if (lies_last(l, id) == last) {
+        if (lies_in(l, id, last)) {
             continue;
         }
         if (seconds < 0) {
@@ -308,29 +350,68 @@ static rynd_status bridge(layouts *l, ry_node_id n)
         bool apart;
         RY_TRY(bridge_seconds(l, &node, last, id, seconds, &cost, &apart));
         if (apart) {
-            RY_TRY(convert(l, id, l->operands[i].made, &l->instead[id]));
+            RY_TRY(convert(l, id, wants_last(l, id, last), l->operands[i].made, &l->instead[id]));
         }
     }
     take_instead(l, n);
     return RYND_OK;
 }
 
+/* What is another value's memory, or the caller's, is read row by row. */
+static rynd_status make_row_major(layouts *l, ry_value_id *id)
+{
+    return *id >= l->values || lies_in(l, *id, false) ? RYND_OK : convert(l, *id, false, false, id);
+}
+
+static rynd_status bridge_view(layouts *l, ry_node_id n)
+{
+    ry_value_id x = l->plan->graph->nodes[n].in[0];
+    RY_TRY(make_row_major(l, &x));
+    ry_graph_set_input(l->plan->graph, &l->plan->graph->nodes[n], 0, x);
+    return RYND_OK;
+}
+
+static rynd_status bridge_outputs(layouts *l)
+{
+    ry_graph *graph = l->plan->graph;
+    const ry_value_id *output = graph->outputs; /* keeps its content while the list is made anew */
+    const size_t count = graph->output_count;
+    ry_graph_clear_outputs(graph);
+    for (size_t i = 0; i < count; i++) {
+        ry_value_id id = output[i];
+        RY_TRY(make_row_major(l, &id));
+        if (!ry_graph_add_output(graph, id)) {
+            return ry_fail_memory(l->error);
+        }
+    }
+    return RYND_OK;
+}
+
 static rynd_status bridge_all(layouts *l)
 {
     ry_graph *graph = l->plan->graph;
-    l->plan->channels_last = RY_TAKE(&l->plan->arena, bool, 2 * graph->value_count);
-    if (!l->plan->channels_last) {
-        return ry_fail_memory(l->error);
-    }
     for (ry_value_id v = 0; v < l->values; v++) {
-        l->plan->channels_last[v] = lies_last(l, v);
+        l->last[v] |= l->free[v] && l->labels[value_vertex(l, v)];
     }
     for (ry_node_id n = 0; n < l->nodes; n++) {
-        if (touches_free(l, &graph->nodes[n])) {
+        if (ry_op_get_class(graph->nodes[n].op) == RY_CLASS_VIEW) {
+            RY_TRY(bridge_view(l, n));
+        } else if (has_choice(l, &graph->nodes[n])) {
             RY_TRY(bridge(l, n));
         }
     }
+    RY_TRY(bridge_outputs(l));
     return graph->node_count > l->nodes ? ry_graph_compact(graph, l->error) : RYND_OK;
+}
+
+/* Of the plan: of each value, and of those that conversions make, two of each at most. */
+static rynd_status take_layouts(layouts *l)
+{
+    const size_t count = 3 * l->plan->graph->value_count;
+    l->last = RY_TAKE(&l->plan->arena, bool, count);
+    l->given = RY_TAKE(&l->plan->arena, const ry_tensor *, count);
+    l->plan->layouts = (ry_value_layouts){l->last, l->given};
+    return l->last && l->given ? RYND_OK : ry_fail_memory(l->error);
 }
 
 static rynd_status choose(layouts *l)
@@ -339,13 +420,14 @@ static rynd_status choose(layouts *l)
     l->values = (ry_value_id)l->plan->graph->value_count;
     l->matters = RY_TAKE(&l->arena, bool, l->values);
     l->free = RY_TAKE(&l->arena, bool, l->values);
-    l->other = RY_TAKE(&l->arena, ry_value_id, l->values);
+    l->other = ry_arena_take(&l->arena, l->values, sizeof *l->other);
     l->instead = RY_TAKE(&l->arena, ry_value_id, l->values);
     l->listed = RY_TAKE(&l->arena, uint32_t, l->values);
     l->operands = RY_TAKE(&l->arena, struct operand, l->values);
     if (!l->matters || !l->free || !l->other || !l->instead || !l->listed || !l->operands) {
         return ry_fail_memory(l->error);
     }
+    RY_TRY(take_layouts(l));
     RY_TRY(ry_plan_find_channels(l->plan->graph, &l->arena, &l->channels, l->error));
     find_free_values(l);
     RY_TRY(label(l));

@@ -5,10 +5,10 @@
 
 #include "plan/plan.h"
 
-/* Sets plan->channels_last, one flag for each value of plan->graph, and puts copies into the graph
- * where two layouts meet and no kernel bridges them cheaper. Inputs, outputs, constants, views and
- * values without channels (channels.h) stay row-major. The choice is the least predicted time of
- * all labellings of nodes and values with one of two layouts. */
+/* Sets plan->layouts, for each value of plan->graph, and puts copies into the graph where two
+ * layouts meet and no kernel bridges them cheaper. Inputs lie as plan->inputs says; outputs,
+ * constants, views and values without channels (channels.h) stay row-major. The choice is the least
+ * predicted time of all labellings of nodes and values with one of two layouts. */
 rynd_status ry_plan_choose_layouts(ry_plan *plan, ry_accuracy accuracy, ry_error *error);
 
 #endif

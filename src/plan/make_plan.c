@@ -57,7 +57,25 @@ static rynd_status bind_inputs(ry_graph *graph, const ry_plan_options *options, 
     return status;
 }
 
-static rynd_status list_inputs(ry_plan *plan, ry_error *error)
+/* The strides that the caller has, where the device reads his memory; else, where it is copied to
+ * the device, those of the two dense layouts. */
+static ry_tensor describe_input(const ry_plan *plan, ry_tensor row_major, const ry_tensor *given)
+{
+    row_major.data = NULL;
+    if (!given || !ry_tensor_present(given) || ry_tensor_is_row_major(given)) {
+        return row_major;
+    }
+    if (ry_tensor_is_channels_last(given)) {
+        const ry_shape shape = ry_tensor_shape(given);
+        return ry_tensor_channels_last((ry_dtype)row_major.dtype, &shape, NULL);
+    }
+    if (plan->device->host_memory) {
+        memcpy(row_major.stride, given->stride, sizeof row_major.stride);
+    }
+    return row_major;
+}
+
+static rynd_status list_inputs(ry_plan *plan, const ry_tensor *given, ry_error *error)
 {
     const ry_graph *graph = plan->graph;
     ry_tensor *inputs = RY_TAKE(&plan->arena, ry_tensor, graph->input_count);
@@ -68,8 +86,8 @@ static rynd_status list_inputs(ry_plan *plan, ry_error *error)
     plan->input_count = graph->input_count;
     plan->inputs = inputs;
     for (size_t i = 0; i < graph->input_count; i++) {
-        inputs[i] = ry_graph_tensor(graph, graph->inputs[i]);
-        inputs[i].data = NULL;
+        inputs[i] = describe_input(plan, ry_graph_tensor(graph, graph->inputs[i]),
+                                   given ? &given[i] : NULL);
         plan->input_names[i] = graph->values[graph->inputs[i]].name;
         if (!ry_names_add(&plan->input_index, &plan->arena, plan->input_names[i], (uint32_t)i)) {
             return ry_fail_memory(error);
@@ -114,7 +132,7 @@ static rynd_status list_outputs(ry_plan *plan, size_t model_outputs, const char 
 }
 
 /* Leaves in plan->graph what can be planned now, in plan->rest what cannot. */
-static rynd_status fold_and_split(ry_plan *plan, ry_error *error)
+static rynd_status fold_and_split(ry_plan *plan, const ry_tensor *inputs, ry_error *error)
 {
     ry_graph *graph = plan->graph;
     const ry_target target = ry_target_here(plan->device->host);
@@ -135,7 +153,7 @@ static rynd_status fold_and_split(ry_plan *plan, ry_error *error)
     RY_TRY(ry_graph_rewrite(graph, error));
     RY_TRY(ry_plan_fold(graph, &target, &later, error));
     RY_TRY(ry_graph_compact(graph, error));
-    RY_TRY(list_inputs(plan, error));
+    RY_TRY(list_inputs(plan, inputs, error));
     return list_outputs(plan, outputs, names, late, error);
 }
 
@@ -145,7 +163,7 @@ static rynd_status build(ry_plan *plan, const ry_graph *graph, const ry_plan_opt
     RY_TRY(ry_graph_clone(graph, &plan->graph, error));
     ry_plan_give_allowance(plan->graph);
     RY_TRY(bind_inputs(plan->graph, options, error));
-    RY_TRY(fold_and_split(plan, error));
+    RY_TRY(fold_and_split(plan, options->inputs, error));
     RY_TRY(ry_plan_fuse_separable(plan, options->accuracy, error));
     RY_TRY(ry_plan_fuse_shuffles(plan, options->accuracy, error));
     RY_TRY(ry_plan_choose_layouts(plan, options->accuracy, error));
@@ -177,9 +195,12 @@ rynd_status ry_plan_create(ry_device *device, const ry_graph *graph, const ry_pl
     ry_settings settings = {options->settings, options->setting_count,
                             RY_TAKE(&p->arena, bool, options->setting_count)};
     p->settings = &settings;
+    p->progress = options->progress;
+    p->progress_user = options->progress_user;
     rynd_status status = settings.used ? build(p, graph, options, error) : ry_fail_memory(error);
     p->choices = NULL;
     p->settings = NULL;
+    p->progress = NULL;
     ry_choices_free(&choices);
     if (status != RYND_OK) {
         ry_plan_destroy(p);

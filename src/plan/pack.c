@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Packs the weights of every step into one buffer. */
+#include "plan/plan_progress.h"
 #include "plan/steps.h"
 
 #include <string.h>
@@ -111,7 +112,9 @@ static rynd_status pack_on(ry_plan *plan, ry_device *device, size_t size, ry_buf
     rynd_status status = RYND_OK;
     for (size_t s = 0; s < plan->step_count && status == RYND_OK; s++) {
         const ry_step *step = &plan->steps[s];
-        if (ry_plan_step_device(plan, step) == device && ry_prepared_packed(&step->prepared)) {
+        status = ry_plan_advance(plan, RY_STAGE_PACKING, s, plan->step_count, error);
+        if (status == RYND_OK && ry_plan_step_device(plan, step) == device &&
+            ry_prepared_packed(&step->prepared)) {
             status = pack_step(plan, stream, step, options, &scratch, error);
         }
     }

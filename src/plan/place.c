@@ -179,6 +179,16 @@ static rynd_status lay_out_arena(const placing *p)
     return RYND_OK;
 }
 
+/* Of a value that is whole, from the images of one micro-batch to those of the next. Negative ones
+ * wrap, as offsets do that they are added to. */
+static size_t share_of(const placing *p, ry_value_id id, int64_t micro_batches)
+{
+    const ry_tensor *given = p->plan->layouts.given[id];
+    return given ? (size_t)(given->stride[0] * (given->dim[0] / micro_batches)) *
+                       ry_dtype_size((ry_dtype)given->dtype)
+                 : ry_plan_value_bytes(p->plan, id) / (size_t)micro_batches;
+}
+
 static ry_spot spot_of(const placing *p, ry_value_id id, int64_t micro_batches)
 {
     if (id == RY_NO_VALUE) {
@@ -188,7 +198,7 @@ static ry_spot spot_of(const placing *p, ry_value_id id, int64_t micro_batches)
     ry_spot spot = p->spot[root];
     if (micro_batches > 1 && spot.home != RY_HOME_CONSTANT &&
         (spot.home != RY_HOME_ARENA || p->whole[root])) {
-        spot.share = ry_plan_value_bytes(p->plan, root) / (size_t)micro_batches;
+        spot.share = share_of(p, id, micro_batches);
     }
     return spot;
 }

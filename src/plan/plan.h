@@ -12,6 +12,7 @@
 #include "graph/graph.h"
 #include "graph/infer.h"
 #include "kernels/prepared.h"
+#include "plan/value_layouts.h"
 
 /* Where a value lives. */
 typedef enum ry_home {
@@ -62,14 +63,14 @@ typedef struct ry_plan_output {
 typedef struct ry_plan {
     ry_arena arena;
     ry_device *device;
-    ry_graph *graph;     /* bound, folded, rewritten */
-    bool *channels_last; /* of each value of the graph; else it is row-major */
+    ry_graph *graph; /* bound, folded, rewritten */
+    ry_value_layouts layouts;
     size_t step_count;
     ry_step *steps;
     size_t batch_split_count;
     ry_batch_split *batch_splits; /* all steps, in order */
     size_t input_count, output_count;
-    const ry_tensor *inputs; /* descriptions, row-major, in the model's order */
+    const ry_tensor *inputs; /* descriptions, of any strides, in the model's order */
     const char **input_names;
     ry_plan_output *outputs; /* the model's, then (from model_outputs on) what the rest needs */
     size_t model_outputs;
@@ -90,13 +91,15 @@ typedef struct ry_plan {
     double seconds;               /* that making it took */
     struct ry_choices *choices;   /* kernels chosen so far, while it is made */
     struct ry_settings *settings; /* the caller's own choices, while it is made */
+    int (*progress)(void *user, size_t done, size_t all); /* while it is made; NULL: nobody */
+    void *progress_user;
 } ry_plan;
 
 typedef struct ry_plan_options {
     ry_accuracy accuracy;
-    /* One per graph input: its shape, and its content where data is not NULL and it has at most
-     * RY_MAX_INTS elements: the plan then holds for that content only. dtype none: not given. NULL:
-     * none given. */
+    /* One per graph input: its shape and strides, and its content where data is not NULL and it has
+     * at most RY_MAX_INTS elements: the plan then holds for that content only. dtype none: not
+     * given. NULL: none given. */
     const ry_tensor *inputs;
     int64_t batch; /* first dim of the inputs whose first dim is a symbol; 0: not given */
     const ry_dim_binding *dims;
@@ -108,6 +111,8 @@ typedef struct ry_plan_options {
     const struct rynd_setting *settings; /* of kernels and knobs, by the names of steps */
     size_t setting_count;
     bool skip_packing; /* for measuring, and for commands that never run the plan */
+    int (*progress)(void *user, size_t done, size_t all); /* plan_progress.h; NULL: nobody hears */
+    void *progress_user;
 } ry_plan_options;
 
 /* Does a step run on the CPU beside the plan's device? */

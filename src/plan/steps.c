@@ -2,6 +2,8 @@
 /* Chooses and prepares a kernel for each node. */
 #include "plan/steps.h"
 
+#include "plan/plan_progress.h"
+
 #include "plan/aliases.h"
 #include "plan/fold.h"
 #include "predict/choices.h"
@@ -47,7 +49,7 @@ static rynd_status choose_kernel(ry_plan *plan, const ry_node *node, ry_step *st
 static rynd_status make_step(ry_plan *plan, const ry_node *node, ry_accuracy accuracy,
                              int64_t images, ry_step *step, ry_error *error)
 {
-    RY_TRY(ry_plan_problem(plan->graph, node, accuracy, plan->channels_last, images, &plan->arena,
+    RY_TRY(ry_plan_problem(plan->graph, node, accuracy, &plan->layouts, images, &plan->arena,
                            &step->problem, error));
     RY_TRY(note_constants(plan, node, step, error));
     step->name = node->name;
@@ -77,7 +79,8 @@ rynd_status ry_plan_make_steps(ry_plan *plan, ry_accuracy accuracy, ry_node_id *
     }
     for (ry_node_id id = 0; id < graph->node_count; id++) {
         const ry_node *node = &graph->nodes[id];
-        if (node->op == RY_OP_dead || ry_plan_is_alias(graph, node, plan->channels_last)) {
+        RY_TRY(ry_plan_advance(plan, RY_STAGE_STEPS, id, graph->node_count, error));
+        if (node->op == RY_OP_dead || ry_plan_is_alias(graph, node, &plan->layouts)) {
             continue;
         }
         (*node_of_step)[plan->step_count] = id;

@@ -4,14 +4,14 @@
 
 #include "plan/aliases.h"
 
-static void find_roots(const ry_graph *graph, const bool *channels_last, ry_value_id *root)
+static void find_roots(const ry_graph *graph, const ry_value_layouts *layouts, ry_value_id *root)
 {
     for (ry_value_id v = 0; v < graph->value_count; v++) {
         root[v] = v;
     }
     for (ry_node_id n = 0; n < graph->node_count; n++) {
         const ry_node *node = &graph->nodes[n];
-        if (ry_plan_is_alias(graph, node, channels_last)) {
+        if (ry_plan_is_alias(graph, node, layouts)) {
             root[node->out[0]] = root[node->in[0]];
         }
     }
@@ -43,7 +43,7 @@ rynd_status ry_plan_find_uses(ry_plan *plan, const ry_node_id *node_of_step, ry_
     if (!uses->root || !uses->first || !uses->last || !uses->made) {
         return ry_fail_memory(error);
     }
-    find_roots(plan->graph, plan->channels_last, uses->root);
+    find_roots(plan->graph, &plan->layouts, uses->root);
     for (size_t s = 0; s < plan->step_count; s++) {
         note_step(uses, &plan->graph->nodes[node_of_step[s]], (uint32_t)s);
     }

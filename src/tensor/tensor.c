@@ -116,13 +116,60 @@ size_t ry_tensor_bytes(const ry_tensor *tensor)
     return (size_t)ry_tensor_count(tensor) * ry_dtype_size((ry_dtype)tensor->dtype);
 }
 
-static bool same_map(const ry_tensor *tensor, const ry_tensor *wanted)
+bool ry_tensor_reach(const ry_tensor *tensor, int64_t *low, int64_t *high)
 {
-    if (ry_tensor_count(tensor) == 0) {
+    const int64_t size = (int64_t)ry_dtype_size((ry_dtype)tensor->dtype);
+    int64_t whole;
+    *low = 0;
+    *high = size;
+    for (int i = 0; i < tensor->rank; i++) {
+        int64_t far;
+        if (__builtin_mul_overflow(tensor->dim[i] - 1, tensor->stride[i], &far) ||
+            __builtin_mul_overflow(far, size, &far) ||
+            __builtin_add_overflow(far < 0 ? *low : *high, far, far < 0 ? low : high)) {
+            return false;
+        }
+    }
+    return !__builtin_sub_overflow(*high, *low, &whole);
+}
+
+static int64_t magnitude(int64_t x)
+{
+    return x < 0 ? -x : x;
+}
+
+int ry_tensor_sharing_dim(const ry_tensor *tensor)
+{
+    int order[RY_MAX_RANK], count = 0;
+    for (int i = 0; i < tensor->rank && ry_tensor_count(tensor) > 0; i++) {
+        if (tensor->dim[i] == 1) {
+            continue;
+        }
+        int at = count++;
+        for (; at > 0 && magnitude(tensor->stride[order[at - 1]]) > magnitude(tensor->stride[i]);
+             at--) {
+            order[at] = order[at - 1];
+        }
+        order[at] = i;
+    }
+    int64_t reach = 0; /* of the dims with smaller strides, in elements */
+    for (int k = 0; k < count; k++) {
+        const int i = order[k];
+        if (magnitude(tensor->stride[i]) <= reach) {
+            return i;
+        }
+        reach += (tensor->dim[i] - 1) * magnitude(tensor->stride[i]);
+    }
+    return -1;
+}
+
+bool ry_tensor_same_map(const ry_tensor *a, const ry_tensor *b)
+{
+    if (ry_tensor_count(a) == 0) {
         return true;
     }
-    for (int i = 0; i < tensor->rank; i++) {
-        if (tensor->dim[i] > 1 && tensor->stride[i] != wanted->stride[i]) {
+    for (int i = 0; i < a->rank; i++) {
+        if (a->dim[i] > 1 && a->stride[i] != b->stride[i]) {
             return false;
         }
     }
@@ -133,14 +180,14 @@ bool ry_tensor_is_row_major(const ry_tensor *tensor)
 {
     ry_shape shape = ry_tensor_shape(tensor);
     ry_tensor wanted = ry_tensor_row_major((ry_dtype)tensor->dtype, &shape, NULL);
-    return same_map(tensor, &wanted);
+    return ry_tensor_same_map(tensor, &wanted);
 }
 
 bool ry_tensor_is_channels_last(const ry_tensor *tensor)
 {
     ry_shape shape = ry_tensor_shape(tensor);
     ry_tensor wanted = ry_tensor_channels_last((ry_dtype)tensor->dtype, &shape, NULL);
-    return same_map(tensor, &wanted);
+    return ry_tensor_same_map(tensor, &wanted);
 }
 
 const char *ry_layout_name(const ry_tensor *tensor)

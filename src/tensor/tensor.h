@@ -33,6 +33,13 @@ int64_t ry_tensor_count(const ry_tensor *tensor);
 size_t ry_tensor_bytes(const ry_tensor *tensor); /* of the elements, without gaps */
 /* From element 0 to the end of the last one in memory; 0 where a stride is negative. */
 size_t ry_tensor_span(const ry_tensor *tensor);
+/* Bytes from the first element's address to the lowest and behind the highest one; false when they
+ * are more than an address counts. Of a tensor with elements. */
+bool ry_tensor_reach(const ry_tensor *tensor, int64_t *low, int64_t *high);
+/* Which dim's stride lets elements share memory; -1: none does. */
+int ry_tensor_sharing_dim(const ry_tensor *tensor);
+/* Has each element of two tensors of one shape the same offset? */
+bool ry_tensor_same_map(const ry_tensor *a, const ry_tensor *b);
 bool ry_tensor_is_row_major(const ry_tensor *tensor); /* strides of dims of size 1 do not matter */
 /* likewise; true for both when the two agree */
 bool ry_tensor_is_channels_last(const ry_tensor *tensor);

@@ -97,7 +97,7 @@ int main(int argc, char **argv)
             printf(",\n   \"direct\": {");
             print_error_of(c.direct_error);
             printf(", \"rounded\": {");
-            print_error_of(c.rounded_error);
+            print_error_of(c.bf16_error);
             printf(", \"kernels\": [");
             print_kernels(&c);
             printf("]}");

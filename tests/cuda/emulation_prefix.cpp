@@ -94,3 +94,75 @@ static inline unsigned short emulation_f16_of_f32(float value)
 {
     return emulation_bits<unsigned short>((_Float16)value);
 }
+
+// To 11 significant bits, ties away from zero; infinities and NaNs stay.
+static inline unsigned emulation_tf32_of_f32(float value)
+{
+    unsigned bits = emulation_bits<unsigned>(value);
+    return (bits & 0x7f800000u) == 0x7f800000u ? bits : (bits + 0x1000u) & ~0x1fffu;
+}
+
+// Operand `i` of a word: of tf32 the only one, whose last bits are not looked at.
+static inline double emulation_operand(char type, unsigned word, int i)
+{
+    const unsigned short half = (unsigned short)(word >> 16 * i);
+    return type == 't'   ? emulation_bits<float>(word & ~0x1fffu)
+           : type == 'f' ? (float)emulation_bits<_Float16>(half)
+                         : emulation_bits<float>((unsigned)half << 16);
+}
+
+// A sum as tensor cores make it (Fasi, Higham, Mikaitis, Pranesh: Numerical behavior of NVIDIA tensor
+// cores, 2021): addends are cut below the largest one's 24 bits and two more, the sum to a float.
+static inline float emulation_sum(const double *addend, int count)
+{
+    double largest = 0, sum = 0;
+    for (int i = 0; i < count; i++) {
+        largest = fmax(largest, fabs(addend[i]));
+        sum += addend[i];
+    }
+    if (!(largest > 0) || !isfinite(sum)) {
+        return (float)sum;
+    }
+    const double step = exp2(fmax(ilogb(largest), -126) - 25);
+    sum = 0;
+    for (int i = 0; i < count; i++) {
+        sum += trunc(addend[i] / step) * step;
+    }
+    const float nearest = (float)sum;
+    return fabs(nearest) > fabs(sum) ? nextafterf(nearest, 0) : nearest;
+}
+
+// What each item of a group brings; in turns, so that nobody overwrites what others still read.
+struct emulation_fragments {
+    unsigned left[4], right[2];
+};
+static thread_local emulation_fragments emulation_brought[2][1024];
+static thread_local int emulation_turn[1024];
+
+static inline void emulation_mma(const char *type, float *above, float *below, const unsigned *left,
+                                 const unsigned *right)
+{
+    const unsigned item = threadIdx.x, first = item & ~31u, lane = item & 31u;
+    const emulation_fragments *brought = emulation_brought[emulation_turn[item]];
+    const int pair = *type == 't' ? 1 : 2;
+    memcpy(emulation_brought[emulation_turn[item]][item].left, left, 4 * sizeof *left);
+    memcpy(emulation_brought[emulation_turn[item]][item].right, right, 2 * sizeof *right);
+    emulation_turn[item] ^= 1;
+    emulation_barrier();
+    for (unsigned sum = 0; sum < 4; sum++) {
+        float *to = sum / 2 ? &below[sum % 2] : &above[sum % 2];
+        const unsigned row = first + lane / 4 * 4, column = first + (lane % 4 * 2 + sum % 2) * 4;
+        for (int half = 0; half < 2; half++) { // the words 0 to 3 before 4 to 7
+            double addend[9] = {*to};
+            int count = 1;
+            for (unsigned word = 0; word < 4; word++) {
+                for (int i = 0; i < pair; i++) {
+                    addend[count++] =
+                        emulation_operand(*type, brought[row + word].left[sum / 2 + 2 * half], i) *
+                        emulation_operand(*type, brought[column + word].right[half], i);
+                }
+            }
+            *to = emulation_sum(addend, count);
+        }
+    }
+}

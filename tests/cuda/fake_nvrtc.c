@@ -47,23 +47,23 @@ EXPORT int nvrtcGetSupportedArchs(int *to)
     return OK;
 }
 
-/* PTX's instructions of the dialect, and what does the same here. */
+/* PTX's instructions of the dialect, by how the statements begin, and what does the same here. */
 static const char *const replaced[][2] = {
-    {"asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));",
-     "value = emulation_f32_of_f16(bits);"},
-    {"asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));",
-     "bits = emulation_f16_of_f32(value);"}};
+    {"asm(\"cvt.f32.f16 ", "value = emulation_f32_of_f16(bits);"},
+    {"asm(\"cvt.rn.f16.f32 ", "bits = emulation_f16_of_f32(value);"},
+    {"asm(\"cvt.rna.tf32.f32 ", "bits = emulation_tf32_of_f32(value);"},
+    {"asm(\"mma.sync.", "emulation_mma(type, above, below, left, right);"}};
 
 static bool replace(char *text)
 {
     for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++) {
-        char *at = strstr(text, replaced[i][0]);
-        if (!at) {
+        char *at = strstr(text, replaced[i][0]), *end = at ? strstr(at, ");") : NULL;
+        const size_t length = strlen(replaced[i][1]);
+        if (!end || end + 2 < at + length) {
             return false;
         }
-        const size_t length = strlen(replaced[i][0]);
-        memset(at, ' ', length);
-        memcpy(at, replaced[i][1], strlen(replaced[i][1]));
+        memset(at, ' ', (size_t)(end + 2 - at));
+        memcpy(at, replaced[i][1], length);
     }
     return true;
 }

@@ -3,6 +3,7 @@
 #include "accuracy_case.h"
 
 #include "kernels/cpu/parts/conv_geometry.h"
+#include "number_format.h"
 
 #include <float.h>
 #include <math.h>
@@ -175,8 +176,19 @@ static void poison(const accuracy_case *c)
 }
 
 typedef struct model {
-    bool rounded, padded;
+    float (*rounding)(float); /* of operands; NULL: none */
+    bool padded;
 } model;
+
+static float to_bf16(float x)
+{
+    return ry_bf16_to_f32(ry_f32_to_bf16(x));
+}
+
+static float to_tf32(float x)
+{
+    return (float)nearest_tf32(x);
+}
 
 static float flush(float x)
 {
@@ -185,9 +197,8 @@ static float flush(float x)
 
 static float add_product(float sum, float x, float w, model how)
 {
-    if (how.rounded) {
-        const float a = flush(ry_bf16_to_f32(ry_f32_to_bf16(x))),
-                    b = flush(ry_bf16_to_f32(ry_f32_to_bf16(w)));
+    if (how.rounding) {
+        const float a = flush(how.rounding(x)), b = flush(how.rounding(w));
         return flush(sum + flush(a * b));
     }
     volatile float product = x * w; /* rounded, also where the compiler would fuse */
@@ -310,6 +321,14 @@ static void find_truth(accuracy_case *c)
     }
 }
 
+static accuracy_error rounded_error(const accuracy_case *c, float (*rounding)(float))
+{
+    float *rounded = make_model(c, (model){.rounding = rounding});
+    const accuracy_error error = accuracy_case_compare(c, rounded);
+    free(rounded);
+    return error;
+}
+
 void accuracy_case_begin(accuracy_case *c, const char *problem, accuracy_data data)
 {
     *c = (accuracy_case){.data = data};
@@ -324,10 +343,9 @@ void accuracy_case_begin(accuracy_case *c, const char *problem, accuracy_data da
     find_truth(c);
     c->direct = make_model(c, (model){0});
     c->padded = make_model(c, (model){.padded = true});
-    float *rounded = make_model(c, (model){.rounded = true});
     c->direct_error = accuracy_case_compare(c, c->direct);
-    c->rounded_error = accuracy_case_compare(c, rounded);
-    free(rounded);
+    c->tf32_error = rounded_error(c, to_tf32);
+    c->bf16_error = rounded_error(c, to_bf16);
 }
 
 void accuracy_case_end(accuracy_case *c)
@@ -397,9 +415,12 @@ double accuracy_case_allowed(const accuracy_case *c, ry_accuracy accuracy)
     switch (accuracy) {
     case RY_ACCURACY_strict: return fmax(2 * c->direct_error.rms, rounding);
     case RY_ACCURACY_near32: return fmax(near * c->direct_error.rms, 1e-5);
+    case RY_ACCURACY_tf32:
+        /* what rounding two operands to eleven digits makes of a product at worst */
+        return fmax(2 * c->tf32_error.rms, 0x1p-10);
     default:
         /* what rounding two operands to eight digits makes of a product at worst */
-        return fmax(2 * c->rounded_error.rms, 0x1p-7);
+        return fmax(2 * c->bf16_error.rms, 0x1p-7);
     }
 }
 
@@ -408,8 +429,10 @@ bool accuracy_case_judge(const accuracy_case *c, ry_accuracy accuracy, accuracy_
 {
     const double allowed = accuracy_case_allowed(c, accuracy);
     const bool exact = accuracy <= RY_ACCURACY_near32; /* operands are float32 */
-    const double largest = exact ? fmax(10 * allowed, 4 * c->direct_error.largest)
-                                 : fmax(allowed, 4 * c->rounded_error.largest);
+    const double largest =
+        exact ? fmax(10 * allowed, 4 * c->direct_error.largest)
+              : fmax(allowed, 4 * (accuracy == RY_ACCURACY_tf32 ? c->tf32_error.largest
+                                                                : c->bf16_error.largest));
     message[0] = 0;
     if (error.misplaced) {
         const int64_t i = error.first_misplaced;

@@ -12,16 +12,16 @@
  * two models, made of plain loops:
  *
  *   direct    sum over channels, then taps, in float32; each product and each sum is rounded
- *   rounded   the same, of operands rounded to bfloat16; numbers below 2^-126 count as zero, as in
- * the hardware's bfloat16 products
+ *   rounded   the same, of operands rounded to tf32 or to bfloat16; numbers below 2^-126 count as
+ * zero, as in the hardware's bfloat16 products
  *
  * strict: at most twice direct's error. near32: at most 1e-5, or 32 times direct's error where that
  * is more (no method sums cancelling terms well), 256 times for data of products below 2^-126.
- * bf16: at most 2^-7, what rounding two operands makes of a product at worst, or twice rounded's
- * error where that is more. The largest error is at most four times the model's largest, or what
- * the root mean square may be (ten times that for operands in float32). And outputs are finite,
- * infinite or NaN where the direct sum is; where a weight is not finite, a product with padding may
- * count as a product with zero (NaN) or be left out. */
+ * tf32, bf16: at most 2^-10, 2^-7, what rounding two operands makes of a product at worst, or twice
+ * rounded's error where that is more. The largest error is at most four times the model's largest,
+ * or what the root mean square may be (ten times that for operands in float32). And outputs are
+ * finite, infinite or NaN where the direct sum is; where a weight is not finite, a product with
+ * padding may count as a product with zero (NaN) or be left out. */
 #ifndef ACCURACY_CASE_H
 #define ACCURACY_CASE_H
 
@@ -56,7 +56,7 @@ typedef struct accuracy_case {
     double *truth;
     float *direct, *padded; /* padded: direct, where padding counts as a product with zero */
     float *result;          /* of the last measurement, row-major */
-    accuracy_error direct_error, rounded_error;
+    accuracy_error direct_error, tf32_error, bf16_error;
 } accuracy_case;
 
 /* The problem has f32 tensors, no residual and no activation. */

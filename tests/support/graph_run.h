@@ -53,7 +53,8 @@ static inline graph_run_result graph_run_laid_out(const ry_graph *graph, void *c
             continue;
         }
         ry_problem problem;
-        assert_int_equal(ry_plan_problem(graph, node, RY_ACCURACY_strict, channels_last, 0,
+        assert_int_equal(ry_plan_problem(graph, node, RY_ACCURACY_strict,
+                                         &(ry_value_layouts){.channels_last = channels_last}, 0,
                                          &scratch, &problem, &error),
                          RYND_OK);
         const void *in[16] = {0};

@@ -29,4 +29,20 @@ static inline double nearest_bf16(double x)
     return nearbyint(x / step) * step;
 }
 
+/* x in tf32's eleven significant bits, to the nearest, ties away from zero. */
+static inline double nearest_tf32(double x)
+{
+    if (x == 0 || !isfinite(x)) {
+        return x;
+    }
+    const double step = exp2(fmax(ilogb(x), -126) - 10);
+    return round(x / step) * step;
+}
+
+/* What kernels of a class that rounds operands make of one. */
+static inline double nearest_operand(bool tf32, double x)
+{
+    return tf32 ? nearest_tf32(x) : nearest_bf16(x);
+}
+
 #endif

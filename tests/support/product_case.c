@@ -287,17 +287,17 @@ static void check_gaps(const product_case *c, const ry_kernel *kernel)
     ry_release(&ry_system_allocator, written);
 }
 
-/* What kernels are held to: the reference's output, and for class bf16 that of operands rounded to
- * bfloat16, both or the weights alone. */
-enum { TRUTH_EXACT, TRUTH_BOTH, TRUTH_WEIGHTS, TRUTHS };
+/* What kernels are held to: the reference's output, and for classes bf16 and tf32 that of operands
+ * rounded to those, both or the weights alone. */
+enum { TRUTH_EXACT, TRUTH_BOTH, TRUTH_WEIGHTS, TRUTH_TF32, TRUTHS };
 
 typedef struct truths {
     const ry_kernel *reference;
     unsigned char *of[TRUTHS]; /* NULL until a kernel needs it: the reference takes its time */
 } truths;
 
-/* Every element of an operand's memory in bfloat16's numbers. */
-static void *rounded(const product_case *c, int input)
+/* Every element of an operand's memory in tf32's or bfloat16's numbers. */
+static void *rounded(const product_case *c, int input, bool tf32)
 {
     const ry_tensor *t = &c->in[input];
     const ry_dtype dtype = (ry_dtype)t->dtype;
@@ -306,7 +306,7 @@ static void *rounded(const product_case *c, int input)
     assert_non_null(copy);
     do {
         const int64_t at = ry_index_offset(t, index);
-        ry_set_f64(dtype, copy, at, nearest_bf16(ry_get_f64(dtype, c->data[input], at)));
+        ry_set_f64(dtype, copy, at, nearest_operand(tf32, ry_get_f64(dtype, c->data[input], at)));
     } while (ry_index_next(t->rank, t->dim, index));
     return copy;
 }
@@ -319,8 +319,9 @@ static unsigned char *output_of(const product_case *c, const ry_kernel *referenc
     void *out[1] = {expected}, *copies[2] = {NULL};
     ry_error error;
     for (int i = 0; i < CASE_INPUTS; i++) {
-        const bool rounds = (i == 0 && which == TRUTH_BOTH) || (i == 1 && which != TRUTH_EXACT);
-        in[i] = rounds ? copies[i] = rounded(c, i) : c->data[i];
+        const bool rounds =
+            i == 0 ? which == TRUTH_BOTH || which == TRUTH_TF32 : i == 1 && which != TRUTH_EXACT;
+        in[i] = rounds ? copies[i] = rounded(c, i, which == TRUTH_TF32) : c->data[i];
     }
     if (every_kernel_execute(reference, &c->problem, in, out, NULL, &ry_system_allocator, &error) !=
         RYND_OK) {
@@ -349,7 +350,9 @@ static void truths_end(truths *t)
 static void compare(const product_case *c, const ry_kernel *kernel, truths *t)
 {
     const ry_dtype dtype = (ry_dtype)c->out[0].dtype;
-    const int first = kernel->accuracy > RY_ACCURACY_near32 ? TRUTH_BOTH : TRUTH_EXACT;
+    const int first = kernel->accuracy == RY_ACCURACY_tf32    ? TRUTH_TF32
+                      : kernel->accuracy > RY_ACCURACY_near32 ? TRUTH_BOTH
+                                                              : TRUTH_EXACT;
     int64_t at = first_wrong(c, kernel, truth(t, c, first));
     if (at >= 0 && first == TRUTH_BOTH && first_wrong(c, kernel, truth(t, c, TRUTH_WEIGHTS)) < 0) {
         at = -1;

@@ -39,8 +39,8 @@ void case_fill(product_case *c);
 void case_free(product_case *c);
 
 /* Runs `kernel` with its tasks in a few orders on a few workers, and compares with `reference`,
- * another one; fails the test with the problem's text. A kernel of class bf16 is held to the
- * reference of operands rounded to bfloat16. */
+ * another one; fails the test with the problem's text. Kernels of the classes bf16 and tf32 are
+ * held to the reference of operands rounded to those. */
 void case_check(product_case *c, const ry_kernel *kernel, const ry_kernel *reference);
 
 /* The two halves of it, for kernels that something else runs: forgets the output, and compares

@@ -128,6 +128,7 @@ SIGNATURES = {
     "rynd_session_run": (c_int, c_void_p),
     "rynd_session_output": (c_int, c_void_p, c_size_t, POINTER(Tensor)),
     "rynd_session_memory": (c_size_t, c_void_p),
+    "rynd_session_copied": (c_size_t, c_void_p),
     "rynd_op_create": (c_int, c_void_p, c_char_p, POINTER(OpOptions), POINTER(c_void_p)),
     "rynd_op_destroy": (None, c_void_p),
     "rynd_op_input_count": (c_size_t, c_void_p),

@@ -403,6 +403,38 @@ static void values_of_context_options(void **state)
     assert_refused(make_context(&options), RYND_ERROR_ARGUMENT, "'abacus'");
 }
 
+typedef struct heard {
+    int calls, end_at;
+    size_t last, all;
+    bool orderly;
+} heard;
+
+static int hear(void *user, size_t done, size_t all)
+{
+    heard *h = user;
+    h->orderly = h->orderly && done >= h->last && done <= all && (!h->all || all == h->all);
+    h->last = done;
+    h->all = all;
+    return ++h->calls == h->end_at;
+}
+
+static void progress_of_a_plan(void **state)
+{
+    (void)state;
+    heard h = {.orderly = true};
+    rynd_plan_options options = {
+        .size = sizeof options, .batch = 1, .progress = hear, .progress_user = &h};
+    rynd_plan *made;
+    assert_int_equal(rynd_plan_create(model, &options, &made), RYND_OK);
+    rynd_plan_destroy(made);
+    assert_true(h.calls > 1 && h.orderly);
+    for (int end_at = 1, calls = h.calls; end_at <= calls; end_at++) {
+        h = (heard){.end_at = end_at, .orderly = true};
+        assert_refused(make_plan(&options), RYND_ERROR_CANCELLED, "ended");
+        assert_int_equal(h.calls, end_at);
+    }
+}
+
 static void values_of_plan_options(void **state)
 {
     (void)state;
@@ -475,8 +507,8 @@ int main(void)
         cmocka_unit_test(tensors_that_are_not_wanted), cmocka_unit_test(outputs_that_overlap),
         cmocka_unit_test(memory_that_does_not_fit),    cmocka_unit_test(sizes_that_are_none),
         cmocka_unit_test(structs_of_other_versions),   cmocka_unit_test(values_of_context_options),
-        cmocka_unit_test(values_of_plan_options),      cmocka_unit_test(values_of_other_structs),
-        cmocka_unit_test(failures_leave_no_handle),
+        cmocka_unit_test(progress_of_a_plan),          cmocka_unit_test(values_of_plan_options),
+        cmocka_unit_test(values_of_other_structs),     cmocka_unit_test(failures_leave_no_handle),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

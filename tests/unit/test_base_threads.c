@@ -12,7 +12,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -301,6 +303,55 @@ static void test_cpu(void **state)
     assert_false(ry_isa_parse("mmx", &none));
 }
 
+/* ThreadSanitizer ends a process that was forked when it starts threads. */
+#if defined(__SANITIZE_THREAD__)
+enum { FORK_ENDS = 1 };
+#else
+enum { FORK_ENDS = 0 };
+#endif
+
+static int run_in_child(ry_threads *threads)
+{
+    record *r = calloc(1, sizeof *r);
+    int wrong = r == NULL;
+    for (int round = 0; r && round < 3; round++) {
+        ry_threads_run(threads, TASKS, 1, note, r);
+        for (size_t i = 0; i < TASKS; i++) {
+            wrong |= atomic_load(&r->ran[i]) != round + 1;
+        }
+    }
+    free(r);
+    ry_threads_destroy(threads);
+    return wrong;
+}
+
+/* Helpers are started anew in the child, once while they sleep and once while they spin. */
+static void test_fork(void **state)
+{
+    (void)state;
+    if (FORK_ENDS) {
+        skip();
+    }
+    for (int asleep = 0; asleep < 2; asleep++) {
+        ry_threads *threads;
+        assert_int_equal(ry_threads_create(&ry_system_allocator, 4, NULL, NULL, &threads, NULL),
+                         RYND_OK);
+        check_run(threads, TASKS, 1);
+        if (asleep) {
+            nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        }
+        const pid_t child = fork();
+        if (child == 0) {
+            _exit(run_in_child(threads));
+        }
+        int status = -1;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+        check_run(threads, TASKS, 1);
+        ry_threads_destroy(threads);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +362,7 @@ int main(void)
         cmocka_unit_test(test_uneven),
         cmocka_unit_test(test_nested),
         cmocka_unit_test(test_held_helpers_delay_nobody),
+        cmocka_unit_test(test_fork),
         cmocka_unit_test(test_cpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include "every_problem.h"
 #include "kernel_case.h"
 #include "kernels/prepared.h"
+#include "machine/machine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -77,6 +78,13 @@ static void open_device(int capability)
     device->machine = &machine;
 }
 
+/* Does the device have what the kernel needs? */
+static bool is_for(const ry_kernel *kernel)
+{
+    return kernel->device == RY_DEVICE_gpu &&
+           (!kernel->matrix_units || device->machine->matrix_units);
+}
+
 /* Prepares a form and compiles its program. */
 static void compile(const char *text, const ry_kernel *kernel, const ry_problem *problem,
                     const ry_form *form, const ry_target *target)
@@ -132,7 +140,7 @@ static void every_text_compiles(void **state)
             kernel_case_parse(&c, every_problems[i].problem);
             for (size_t k = 0; k < every_kernel_count(); k++) {
                 const ry_kernel *kernel = every_kernel(k);
-                if (kernel->device == RY_DEVICE_gpu && kernel->op == c.op) {
+                if (is_for(kernel) && kernel->op == c.op) {
                     compile_case(&c, kernel, all);
                 }
             }
@@ -207,7 +215,7 @@ static void no_more_is_spilled(void **state)
         for (size_t k = 0; k < every_kernel_count(); k++) {
             const ry_kernel *kernel = every_kernel(k);
             ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
-            if (kernel->device != RY_DEVICE_gpu || kernel->op != c.op ||
+            if (!is_for(kernel) || kernel->op != c.op ||
                 !kernel_case_applicable(&c, kernel, CASE_NCHW)) {
                 continue;
             }

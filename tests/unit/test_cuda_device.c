@@ -95,7 +95,14 @@ static void test_describe(void **state)
     assert_true(fabs(dram / (0.85 * 2 * 2.619e9 * 640) - 1) < 1e-6);
     assert_string_equal(machine.architecture, "sm_90");
     FAILS(ry_cuda_device_describe(2, &info, &error), RYND_ERROR_NOT_FOUND,
-          "there is no CUDA device 2; there are 0 (Fake GPU 0), 1 (Fake GPU 1)");
+          "there is no device cuda:2: this machine has cuda:0 (Fake GPU 0) and cuda:1 (Fake GPU "
+          "1)");
+    fake->devices = 3;
+    FAILS(ry_cuda_device_describe(4, &info, &error), RYND_ERROR_NOT_FOUND,
+          "cuda:0 (Fake GPU 0), cuda:1 (Fake GPU 1) and cuda:2 (Fake GPU 2)");
+    fake->devices = 0;
+    FAILS(ry_cuda_device_describe(0, &info, &error), RYND_ERROR_NOT_FOUND,
+          "there is no device cuda:0, nor another of its kind: `nvidia-smi` lists");
     fail_next("cuDeviceGetCount", 100, 0);
     unsigned count;
     FAILS(ry_cuda_device_count(&count, &error), RYND_ERROR_DEVICE, "CUDA_VISIBLE_DEVICES");

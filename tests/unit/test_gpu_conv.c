@@ -3,6 +3,7 @@
  * groups, padding, layout, type, epilogue. */
 #include "gpu_product.h"
 #include "gpu_run.h"
+#include "machine/machine.h"
 #include "random_conv.h"
 
 #include <setjmp.h>
@@ -23,6 +24,32 @@ static int check_case(product_case *c, int forms)
                           reference, forms);
     case_free(c);
     return checked;
+}
+
+/* The kernels of matrix units: a device without them takes none. */
+static int check_units(product_case *c, int forms)
+{
+    static const char *const names[][3] = {
+        {"conv_fwd_half_units_gpu", "conv_fwd_tf32_units_gpu", "conv_fwd_bf16_units_gpu"},
+        {"convt_fwd_half_units_gpu", "convt_fwd_tf32_units_gpu", "convt_fwd_bf16_units_gpu"}};
+    const bool forward = c->problem.op == RY_OP_conv;
+    int checked = 0;
+    c->problem.accuracy = RY_ACCURACY_bf16;
+    case_fill(c);
+    for (int i = 0; i < 3; i++) {
+        checked +=
+            gpu_product_check(c, names[!forward][i], forward ? "conv_ref" : "convt_ref", forms);
+    }
+    case_free(c);
+    return checked;
+}
+
+static bool has_matrix_units(void)
+{
+    if (!gpu_run_possible()) {
+        gpu_run_skip();
+    }
+    return gpu_run_target()->machine->matrix_units != 0;
 }
 
 static void check_many(int count, conv_limits l)
@@ -115,6 +142,53 @@ static void test_forms(void **state)
     }
 }
 
+/* On odd shapes: where a device has no matrix units, none of their kernels takes anything. */
+static void test_matrix_units(void **state)
+{
+    (void)state;
+    static const conv_limits limits[] = {
+        {.channels = 9, .size = 12, .kernel = 5, .dtype = RY_f32},
+        {.channels = 70, .size = 12, .kernel = 3, .dtype = RY_f32},
+        {.channels = 150, .size = 9, .kernel = 1, .dtype = RY_f32, .pointwise = true},
+        {.channels = 20, .size = 17, .kernel = 3, .dtype = RY_f32, .stride = 5},
+        {.channels = 40, .size = 12, .kernel = 3, .dtype = RY_f16},
+        {.channels = 40, .size = 12, .kernel = 3, .dtype = RY_bf16},
+        {.channels = 20, .size = 9, .kernel = 5, .dtype = RY_f32, .stride = 3, .transposed = true},
+        {.channels = 20, .size = 9, .kernel = 4, .dtype = RY_f16, .transposed = true},
+    };
+    const bool there = has_matrix_units();
+    int checked = 0;
+    for (size_t i = 0; i < 3 * sizeof limits / sizeof *limits; i++) {
+        product_case c;
+        if (random_conv(&c, &limits[i / 3])) {
+            checked += check_units(&c, 1);
+        }
+    }
+    assert_true(there ? checked > 30 : checked == 0);
+}
+
+/* Every tile and split of matrix units, in both layouts and every type. */
+static void test_matrix_unit_forms(void **state)
+{
+    (void)state;
+    static const ry_dtype types[] = {RY_f32, RY_f16, RY_bf16};
+    for (int i = 0; has_matrix_units() && i < 6; i++) {
+        product_case c = {.problem = {.op = RY_OP_conv, .inputs = 4}};
+        const case_layout l = i % 2 ? CASE_CHANNELS_LAST : CASE_ROW_MAJOR;
+        const ry_dtype type = types[i / 2];
+        c.problem.attrs = ry_attrs_default(RY_OP_conv);
+        c.problem.attrs.conv.pads = (ry_ints){4, {1, 1, 1, 1}};
+        c.problem.attrs.conv.groups = 2;
+        c.problem.attrs.conv.activation = RY_activation_relu;
+        c.in[0] = case_tensor(type, 4, (const int64_t[]){2, 30, 5, 13}, l);
+        c.in[1] = case_tensor(type, 4, (const int64_t[]){142, 15, 3, 3}, CASE_ROW_MAJOR);
+        c.in[2] = case_tensor(RY_f32, 1, (const int64_t[]){142}, CASE_ROW_MAJOR);
+        c.in[3] = c.out[0] = case_tensor(RY_f32, 4, (const int64_t[]){2, 142, 5, 13}, l);
+        c.terms = 15 * 9;
+        assert_true(check_units(&c, 0) > 14);
+    }
+}
+
 static int check_groups(int64_t groups, int64_t in, int64_t out, int64_t window, int64_t stride,
                         ry_op op, case_layout layout)
 {
@@ -157,13 +231,102 @@ static void test_depthwise(void **state)
     }
 }
 
+/* A layer of 3x3 taps with odd sizes, padding and everything that is fused. */
+static product_case winograd_case(ry_dtype type, case_layout layout)
+{
+    product_case c = {.problem = {.op = RY_OP_conv, .inputs = 4}};
+    c.problem.attrs = ry_attrs_default(RY_OP_conv);
+    c.problem.attrs.conv.pads = (ry_ints){4, {1, 0, 2, 1}};
+    c.problem.attrs.conv.activation = RY_activation_relu;
+    c.problem.accuracy = RY_ACCURACY_near32;
+    c.in[0] = case_tensor(type, 4, (const int64_t[]){2, 23, 9, 13}, layout);
+    c.in[1] = case_tensor(type, 4, (const int64_t[]){37, 23, 3, 3}, CASE_ROW_MAJOR);
+    c.in[2] = case_tensor(RY_f32, 1, (const int64_t[]){37}, CASE_ROW_MAJOR);
+    c.in[3] = c.out[0] = case_tensor(type, 4, (const int64_t[]){2, 37, 10, 12}, layout);
+    c.terms = 23 * 9;
+    return c;
+}
+
+/* Winograd's form in every one of its forms, in both layouts. */
+static void test_winograd_forms(void **state)
+{
+    (void)state;
+    if (!gpu_run_possible()) {
+        gpu_run_skip();
+    }
+    for (int i = 0; i < 2; i++) {
+        product_case c = winograd_case(RY_f32, i ? CASE_CHANNELS_LAST : CASE_ROW_MAJOR);
+        case_fill(&c);
+        assert_true(gpu_product_check(&c, "conv_fwd_f32_winograd_gpu", "conv_ref", 0) > 10);
+        assert_true(gpu_product_check(&c, "conv_fwd_f32_winograd_strict_gpu", "conv_ref", 0) > 5);
+        case_free(&c);
+    }
+}
+
+/* Other types, and gaps between elements. */
+static void test_winograd_types(void **state)
+{
+    (void)state;
+    static const ry_dtype types[] = {RY_f16, RY_bf16, RY_f32};
+    if (!gpu_run_possible()) {
+        gpu_run_skip();
+    }
+    for (int i = 0; i < 3; i++) {
+        product_case c = winograd_case(types[i], CASE_STRIDED);
+        case_fill(&c);
+        assert_true(gpu_product_check(&c, "conv_fwd_f32_winograd_gpu", "conv_ref", 1) == 2);
+        case_free(&c);
+    }
+}
+
+/* What has another window than its text is written for is declined. */
+static void test_winograd_declines(void **state)
+{
+    (void)state;
+    if (!gpu_run_possible()) {
+        gpu_run_skip();
+    }
+    for (int i = 0; i < 3; i++) {
+        product_case c = winograd_case(RY_f32, CASE_ROW_MAJOR);
+        c.problem.in = c.in;
+        c.problem.out = c.out;
+        c.problem.outputs = 1;
+        ry_conv_attrs *conv = &c.problem.attrs.conv;
+        c.problem.inputs = 2;
+        assert_true(ry_kernel_takes(every_kernel_find("conv_fwd_f32_winograd_gpu"), &c.problem,
+                                    gpu_run_target()));
+        if (i == 0) {
+            conv->stride = (ry_ints){2, {2, 2}};
+            c.out[0] = case_tensor(RY_f32, 4, (const int64_t[]){2, 37, 5, 6}, CASE_ROW_MAJOR);
+        } else if (i == 1) {
+            conv->dilation = (ry_ints){2, {2, 2}};
+            c.out[0] = case_tensor(RY_f32, 4, (const int64_t[]){2, 37, 8, 10}, CASE_ROW_MAJOR);
+        } else {
+            conv->groups = 23;
+            c.in[1] = case_tensor(RY_f32, 4, (const int64_t[]){46, 1, 3, 3}, CASE_ROW_MAJOR);
+            c.out[0] = case_tensor(RY_f32, 4, (const int64_t[]){2, 46, 10, 12}, CASE_ROW_MAJOR);
+        }
+        assert_false(ry_kernel_takes(every_kernel_find("conv_fwd_f32_winograd_gpu"), &c.problem,
+                                     gpu_run_target()));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small),        cmocka_unit_test(test_channels),
-        cmocka_unit_test(test_large_images), cmocka_unit_test(test_strided),
-        cmocka_unit_test(test_transposed),   cmocka_unit_test(test_half_types),
-        cmocka_unit_test(test_forms),        cmocka_unit_test(test_depthwise),
+        cmocka_unit_test(test_small),
+        cmocka_unit_test(test_channels),
+        cmocka_unit_test(test_large_images),
+        cmocka_unit_test(test_strided),
+        cmocka_unit_test(test_transposed),
+        cmocka_unit_test(test_half_types),
+        cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_depthwise),
+        cmocka_unit_test(test_matrix_units),
+        cmocka_unit_test(test_matrix_unit_forms),
+        cmocka_unit_test(test_winograd_forms),
+        cmocka_unit_test(test_winograd_types),
+        cmocka_unit_test(test_winograd_declines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

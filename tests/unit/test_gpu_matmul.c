@@ -3,6 +3,7 @@
  * transpositions, every end, every type. */
 #include "gpu_product.h"
 #include "gpu_run.h"
+#include "machine/machine.h"
 #include "random_product.h"
 
 #include <setjmp.h>
@@ -22,6 +23,38 @@ static int check_product(int64_t m, int64_t n, int64_t k, ry_dtype dtype, bool p
                         gpu_product_check(&c, "matmul_f32_gemv_gpu", "matmul_ref", forms);
     case_free(&c);
     return checked;
+}
+
+/* How many of matrix units' kernels and forms took it: on a device without them none. */
+static int check_units(int64_t m, int64_t n, int64_t k, ry_dtype dtype, bool plain, int forms)
+{
+    static const char *const names[] = {"matmul_half_units_gpu", "matmul_tf32_units_gpu",
+                                        "matmul_bf16_units_gpu"};
+    product_case c = random_product(m, n, k, dtype, plain);
+    int checked = 0;
+    c.problem.accuracy = RY_ACCURACY_bf16;
+    case_fill(&c);
+    for (int i = 0; i < 3; i++) {
+        checked += gpu_product_check(&c, names[i], "matmul_ref", forms);
+    }
+    case_free(&c);
+    return checked;
+}
+
+static void test_matrix_units(void **state)
+{
+    (void)state;
+    static const ry_dtype types[] = {RY_f32, RY_f16, RY_bf16};
+    if (!gpu_run_possible()) {
+        gpu_run_skip();
+    }
+    int checked = 0;
+    for (int i = 0; i < 12; i++) {
+        checked += check_units(case_between(1, 60), case_between(1, 80), case_between(1, 90),
+                               types[i % 3], false, 1);
+    }
+    checked += check_units(137, 151, 130, RY_f32, true, 0);
+    assert_true(gpu_run_target()->machine->matrix_units ? checked > 30 : checked == 0);
 }
 
 static void test_small(void **state)
@@ -72,8 +105,9 @@ static void test_forms(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small), cmocka_unit_test(test_vectors), cmocka_unit_test(test_large),
-        cmocka_unit_test(test_types), cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_small), cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_large), cmocka_unit_test(test_types),
+        cmocka_unit_test(test_forms), cmocka_unit_test(test_matrix_units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

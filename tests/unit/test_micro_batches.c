@@ -49,14 +49,14 @@ static void note_splits(const ry_plan *plan, planned *p)
 
 /* Plans the graph for a machine with such a cache, and runs it twice: nothing of a run may stay for
  * the next one. */
-static planned compute(small_net *n, size_t cache, const float *x)
+static planned compute(small_net *n, size_t cache, const ry_tensor *x)
 {
     planned p = {0};
     ry_threads *threads;
     ry_device *device;
     ry_plan *plan;
     ry_session *session;
-    const ry_plan_options options = {.accuracy = RY_ACCURACY_strict};
+    const ry_plan_options options = {.accuracy = RY_ACCURACY_strict, .inputs = x};
     n->machine.level[RYND_LEVEL_L2] =
         (rynd_memory_level){.bytes = cache, .shared_by = n->machine.cores};
     n->machine.level[RYND_LEVEL_L3].bytes = 0;
@@ -70,9 +70,8 @@ static planned compute(small_net *n, size_t cache, const float *x)
     assert_int_equal(ry_plan_create(device, n->plan.graph, &options, &plan, &n->error), RYND_OK);
     note_splits(plan, &p);
     assert_int_equal(ry_session_create(plan, &session, &n->error), RYND_OK);
-    ry_tensor input = plan->inputs[0];
-    input.data = (void *)(uintptr_t)x;
-    assert_int_equal(ry_session_bind_input(session, 0, &input, &n->error), RYND_OK);
+    assert_int_equal(ry_session_bind_input(session, 0, x, &n->error), RYND_OK);
+    assert_int_equal(ry_session_copied(session), 0);
     assert_int_equal(ry_session_run(session, &n->error), RYND_OK);
     assert_int_equal(ry_session_run(session, &n->error), RYND_OK);
     for (size_t o = 0; o < plan->output_count; o++) {
@@ -96,16 +95,21 @@ static void release(planned *p)
     }
 }
 
-/* Compares the graph cut for a small cache with the graph as a whole; returns the former, without
- * its outputs. */
-static planned cut(small_net *n, size_t cache, planned *whole_plan)
+static ry_tensor image_tensor(float *data)
 {
-    float *x = malloc(BATCH * IMAGE * sizeof *x);
-    assert_non_null(x);
-    for (int i = 0; i < BATCH * IMAGE; i++) {
-        x[i] = (float)(rand() % 2001 - 1000) / 500.0f;
-    }
-    planned whole = compute(n, 0, x), turned = compute(n, cache, x);
+    const ry_shape shape = ry_shape_of(4, (int64_t[]){BATCH, CHANNELS, SIDE, SIDE});
+    return ry_tensor_row_major(RY_f32, &shape, data);
+}
+
+/* Compares the graph cut for a small cache, its input lying as `x` says, with the graph as a whole
+ * and the same input row-major; returns the former, without its outputs. */
+static planned cut_strided(small_net *n, size_t cache, const ry_tensor *x, planned *whole_plan)
+{
+    float *plain = malloc(BATCH * IMAGE * sizeof *plain);
+    assert_non_null(plain);
+    const ry_tensor row_major = image_tensor(plain);
+    ry_tensor_copy(&row_major, x);
+    planned whole = compute(n, 0, &row_major), turned = compute(n, cache, x);
     assert_int_equal(whole.micro_batches, 1);
     for (size_t o = 0; o < n->plan.graph->output_count; o++) {
         for (int i = 0; i < BATCH * IMAGE; i++) {
@@ -115,11 +119,32 @@ static planned cut(small_net *n, size_t cache, planned *whole_plan)
     }
     release(&whole);
     release(&turned);
-    free(x);
+    free(plain);
     if (whole_plan) {
         *whole_plan = whole;
     }
     return turned;
+}
+
+enum { ROOM = 2 * BATCH * IMAGE }; /* floats, of any input */
+
+static float *random_numbers(void)
+{
+    float *x = malloc(ROOM * sizeof *x);
+    assert_non_null(x);
+    for (int i = 0; i < ROOM; i++) {
+        x[i] = (float)(rand() % 2001 - 1000) / 500.0f;
+    }
+    return x;
+}
+
+static planned cut(small_net *n, size_t cache, planned *whole_plan)
+{
+    float *numbers = random_numbers();
+    const ry_tensor x = image_tensor(numbers);
+    const planned p = cut_strided(n, cache, &x, whole_plan);
+    free(numbers);
+    return p;
 }
 
 static ry_value_id softmax(small_net *n, ry_value_id x)
@@ -145,6 +170,39 @@ static void a_chain_runs_in_micro_batches(void **state)
     assert_int_equal(p.splits, 1);
     assert_true(p.values < whole.values);
     small_net_end(&n);
+}
+
+/* Images of an input that lie anyhow: channels last, with gaps, backwards, all the same. */
+static void micro_batches_of_strided_inputs(void **state)
+{
+    (void)state;
+    enum { ROW = SIDE + 2, PLANE = ROW * SIDE + 5 };
+    static const int64_t strides[][4] = {
+        {IMAGE, 1, SIDE * CHANNELS, CHANNELS}, {CHANNELS * PLANE, PLANE, ROW, 1},
+        {-CHANNELS * PLANE, PLANE, ROW, 1},    {-IMAGE, -SIDE * SIDE, -SIDE, -1},
+        {0, 1, SIDE * CHANNELS, CHANNELS},     {1, BATCH, BATCH * CHANNELS, BATCH * IMAGE / SIDE},
+    };
+    float *numbers = random_numbers();
+    for (size_t i = 0; i < sizeof strides / sizeof *strides; i++) {
+        small_net n;
+        begin(&n);
+        ry_value_id v = small_net_input(&n);
+        const ry_value_id x = v;
+        for (int k = 0; k < 3; k++) {
+            v = small_net_pool(&n, small_net_convolve(&n, v, 3, 1));
+        }
+        v = small_net_expression(&n, "x0 + 0.5 * x1", 2, (ry_value_id[]){v, x});
+        assert_true(ry_graph_add_output(n.plan.graph, v));
+        ry_tensor input = image_tensor(numbers);
+        memcpy(input.stride, strides[i], sizeof strides[i]);
+        int64_t low, high;
+        assert_true(ry_tensor_reach(&input, &low, &high));
+        assert_true(high - low <= (int64_t)(ROOM * sizeof(float)));
+        input.data = (char *)numbers - low;
+        assert_true(cut_strided(&n, 4 * IMAGE * sizeof(float), &input, NULL).micro_batches > 1);
+        small_net_end(&n);
+    }
+    free(numbers);
 }
 
 static void what_fits_is_not_cut(void **state)
@@ -266,6 +324,7 @@ int main(void)
     srand(11);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_chain_runs_in_micro_batches),
+        cmocka_unit_test(micro_batches_of_strided_inputs),
         cmocka_unit_test(what_fits_is_not_cut),
         cmocka_unit_test(splits_meet),
         cmocka_unit_test(factors_of_images_are_not_cut),

@@ -241,6 +241,7 @@ static void sessions(void **state)
     REFUSES(rynd_session_output, session, NULL, 0, &tensor);
     REFUSES(rynd_session_output, tensor, session, 0, NULL);
     TAKES(rynd_session_memory, session, rynd_session_memory(NULL) == 0);
+    TAKES(rynd_session_copied, session, rynd_session_copied(NULL) == 0);
     rynd_buffer *buffer = NULL;
     assert_int_equal(rynd_buffer_create(context, 64, &buffer), RYND_OK);
     REFUSES(rynd_session_bind_buffer, session, NULL, "x", buffer, 0);

@@ -9,15 +9,15 @@ static void check_ends(const small_net *n)
 {
     const ry_graph *graph = n->plan.graph;
     for (size_t i = 0; i < graph->input_count; i++) {
-        assert_false(n->plan.channels_last[graph->inputs[i]]);
+        assert_false(n->plan.layouts.channels_last[graph->inputs[i]]);
     }
     for (size_t i = 0; i < graph->output_count; i++) {
-        assert_false(n->plan.channels_last[graph->outputs[i]]);
+        assert_false(n->plan.layouts.channels_last[graph->outputs[i]]);
     }
     for (ry_node_id i = 0; i < graph->node_count; i++) {
         if (ry_op_get_class(graph->nodes[i].op) == RY_CLASS_VIEW) {
-            assert_false(n->plan.channels_last[graph->nodes[i].in[0]] ||
-                         n->plan.channels_last[graph->nodes[i].out[0]]);
+            assert_false(n->plan.layouts.channels_last[graph->nodes[i].in[0]] ||
+                         n->plan.layouts.channels_last[graph->nodes[i].out[0]]);
         }
     }
 }
@@ -30,8 +30,9 @@ static double node_seconds(small_net *n, const ry_node *node, const bool *channe
     ry_problem problem;
     ry_choice choice;
     ry_arena_init(&arena, &ry_system_allocator);
-    assert_int_equal(ry_plan_problem(n->plan.graph, node, RY_ACCURACY_near32, channels_last, 0,
-                                     &arena, &problem, &n->error),
+    assert_int_equal(ry_plan_problem(n->plan.graph, node, RY_ACCURACY_near32,
+                                     &(ry_value_layouts){.channels_last = channels_last}, 0, &arena,
+                                     &problem, &n->error),
                      RYND_OK);
     assert_int_equal(ry_choices_find(n->plan.choices, &problem,
                                      ry_plan_constants(n->plan.graph, node), &choice, &n->error),
@@ -62,13 +63,13 @@ static int lay_out(small_net *n)
     graph_run_result before = graph_run(graph, inputs);
     const double row_major = total_seconds(n, NULL);
     assert_int_equal(ry_plan_choose_layouts(&n->plan, RY_ACCURACY_near32, &n->error), RYND_OK);
-    assert_true(total_seconds(n, n->plan.channels_last) <= row_major * (1 + 1e-6));
+    assert_true(total_seconds(n, n->plan.layouts.channels_last) <= row_major * (1 + 1e-6));
     check_ends(n);
-    graph_run_result after = graph_run_laid_out(graph, inputs, n->plan.channels_last);
+    graph_run_result after = graph_run_laid_out(graph, inputs, n->plan.layouts.channels_last);
     small_net_same(n, &before, &after);
     int last = 0;
     for (ry_value_id v = 0; v < graph->value_count; v++) {
-        last += n->plan.channels_last[v];
+        last += n->plan.layouts.channels_last[v];
     }
     graph_run_free(&before);
     graph_run_free(&after);
@@ -114,11 +115,11 @@ static void copies_leave_later_choices_alone(void **state)
     for (ry_node_id i = 0; i < graph->node_count; i++) {
         const ry_node *node = &graph->nodes[i];
         if (node->op == RY_OP_copy) {
-            assert_int_not_equal(n.plan.channels_last[node->in[0]],
-                                 n.plan.channels_last[node->out[0]]);
+            assert_int_not_equal(n.plan.layouts.channels_last[node->in[0]],
+                                 n.plan.layouts.channels_last[node->out[0]]);
         } else if (ry_op_get_class(node->op) != RY_CLASS_VIEW) {
             const double least = fmin(node_seconds(&n, node, NULL), node_seconds(&n, node, last));
-            assert_true(node_seconds(&n, node, n.plan.channels_last) <=
+            assert_true(node_seconds(&n, node, n.plan.layouts.channels_last) <=
                         least + 4 * RY_STEP_SECONDS);
         }
     }

@@ -48,9 +48,6 @@ static void release(ry_gpu_device *base, ry_buffer *buffer, bool busy)
     }
 }
 
-static const ry_gpu_driver driver = {take, release, ry_cuda_compile, ry_cuda_load_binary,
-                                     ry_cuda_unload};
-
 static rynd_status make_stream(ry_cuda_state *device, ry_stream **stream, ry_error *error)
 {
     ry_stream *s = ry_allocate_array(device->gpu.base.allocator, 1, sizeof *s);
@@ -109,12 +106,6 @@ static void device_destroy(ry_device *base)
     ry_release(base->allocator, device);
 }
 
-static rynd_status buffer_create(ry_device *device, size_t size, ry_buffer **buffer,
-                                 ry_error *error)
-{
-    return ry_gpu_take(ry_gpu_device_of(device), size, buffer, error);
-}
-
 static rynd_status synchronize(ry_stream *stream, ry_error *error)
 {
     const ry_cuda_state *device = stream->device;
@@ -128,14 +119,9 @@ static rynd_status synchronize(ry_stream *stream, ry_error *error)
     return RYND_OK;
 }
 
-/* The caller has synchronised whatever used the buffer before; every stream may use it next. */
-static rynd_status buffer_rewrap(ry_device *base, const void *host, ry_buffer *buffer,
-                                 ry_error *error)
+static rynd_status fill(ry_gpu_device *base, ry_buffer *buffer, const void *host, ry_error *error)
 {
-    ry_cuda_state *device = ry_cuda_state_of(base);
-    if (!host) {
-        return RYND_OK;
-    }
+    ry_cuda_state *device = (ry_cuda_state *)base;
     pthread_mutex_lock(&device->copies_lock);
     rynd_status status =
         ry_cuda_upload(device->copies, (ry_place){buffer, 0}, host, buffer->size, error);
@@ -146,26 +132,8 @@ static rynd_status buffer_rewrap(ry_device *base, const void *host, ry_buffer *b
     return status;
 }
 
-static rynd_status buffer_wrap(ry_device *base, const void *host, size_t size, ry_buffer **buffer,
-                               ry_error *error)
-{
-    ry_buffer *made;
-    RY_TRY(ry_gpu_take(ry_gpu_device_of(base), size, &made, error));
-    const rynd_status status = buffer_rewrap(base, host, made, error);
-    if (status != RYND_OK) {
-        ry_gpu_give_back(ry_gpu_device_of(base), made);
-        return status;
-    }
-    *buffer = made;
-    return RYND_OK;
-}
-
-static void buffer_destroy(ry_device *device, ry_buffer *buffer)
-{
-    if (buffer) {
-        ry_gpu_give_back(ry_gpu_device_of(device), buffer);
-    }
-}
+static const ry_gpu_driver driver = {
+    take, release, fill, ry_cuda_compile, ry_cuda_load_binary, ry_cuda_unload};
 
 static void *device_native(ry_device *device)
 {
@@ -207,12 +175,12 @@ static const ry_device_table cuda_table = {
     .native = device_native,
     .figures = ry_gpu_figures,
     .trim = ry_gpu_trim,
-    .buffer_create = buffer_create,
-    .buffer_wrap = buffer_wrap,
-    .buffer_rewrap = buffer_rewrap,
+    .buffer_create = ry_gpu_buffer_create,
+    .buffer_wrap = ry_gpu_buffer_wrap,
+    .buffer_rewrap = ry_gpu_buffer_rewrap,
     .buffer_import = buffer_import,
     .buffer_native = buffer_native,
-    .buffer_destroy = buffer_destroy,
+    .buffer_destroy = ry_gpu_buffer_destroy,
     .host_take = ry_cuda_host_take,
     .host_give_back = ry_cuda_host_give_back,
     .program_create = ry_gpu_program_create,

@@ -2,6 +2,8 @@
 /* Which devices there are, and what they say of themselves. */
 #include "device/cuda/cuda_list.h"
 
+#include "device/gpu/gpu_list.h"
+
 #include <stdio.h>
 
 /* CUdevice_attribute */
@@ -47,6 +49,13 @@ static void name_of(const ry_cuda *cu, int device, char *name, size_t room)
     name[room - 1] = 0;
 }
 
+static void name_of_index(const void *cu, unsigned index, char name[RY_GPU_NAME])
+{
+    int device = 0;
+    ((const ry_cuda *)cu)->DeviceGet(&device, (int)index);
+    name_of(cu, device, name, RY_GPU_NAME);
+}
+
 rynd_status ry_cuda_find(const ry_cuda *cu, unsigned index, int *device, ry_error *error)
 {
     unsigned count = 0;
@@ -55,17 +64,10 @@ rynd_status ry_cuda_find(const ry_cuda *cu, unsigned index, int *device, ry_erro
         const int code = cu->DeviceGet(device, (int)index);
         return code == RY_CUDA_OK ? RYND_OK : ry_cuda_fail(cu, NULL, "cuDeviceGet", code, error);
     }
-    ry_error_write(error, "there is no CUDA device %u", index);
-    for (unsigned i = 0; i < count; i++) {
-        char name[64];
-        int other = 0;
-        ry_error so_far = {""};
-        so_far = error ? *error : so_far;
-        cu->DeviceGet(&other, (int)i);
-        name_of(cu, other, name, sizeof name);
-        ry_error_write(error, "%s%s %u (%s)", so_far.text, i ? "," : "; there are", i, name);
-    }
-    return RYND_ERROR_NOT_FOUND;
+    const ry_gpu_list list = {"cuda",
+                              "`nvidia-smi` lists NVIDIA's GPUs, CUDA_VISIBLE_DEVICES hides them",
+                              count, name_of_index, cu};
+    return ry_gpu_fail_index(&list, index, error);
 }
 
 void ry_cuda_describe(const ry_cuda *cu, int device, ry_cuda_info *info)

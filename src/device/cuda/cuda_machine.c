@@ -12,6 +12,14 @@ static const struct {
     unsigned lanes;
 } units[] = {{0, 128}, {60, 64}, {61, 128}, {70, 64}, {86, 128}};
 
+/* The same of products of f16 or bf16 with sums of floats that tensor cores do for mma.sync,
+ * likewise (of the whitepapers' rates for dense matrices; from 9.0 on what mma.sync reaches of them
+ * is estimated): from 8.0 on, which bf16 and tf32 begin with. */
+static const struct {
+    int capability;
+    unsigned products;
+} matrix_units[] = {{80, 1024}, {86, 512}, {90, 1024}, {120, 512}};
+
 #define GROUPS         4      /* of 256 items, that a unit has registers for */
 #define REACHED        0.85   /* of the memory's rate, by kernels that copy */
 #define GUESSED_DRAM   300e9  /* bytes a second, where the device does not say */
@@ -34,6 +42,15 @@ static double lanes_of(int capability)
         lanes = capability >= units[i].capability ? units[i].lanes : lanes;
     }
     return lanes;
+}
+
+static double matrix_products_of(int capability)
+{
+    unsigned products = 0;
+    for (size_t i = 0; i < sizeof matrix_units / sizeof *matrix_units; i++) {
+        products = capability >= matrix_units[i].capability ? matrix_units[i].products : products;
+    }
+    return products;
 }
 
 /* Memory sends twice a cycle. */
@@ -63,7 +80,8 @@ rynd_status ry_cuda_machine(unsigned index, rynd_machine *machine, ry_error *err
     RY_TRY(ry_cuda_device_describe(index, &info, error));
     const double clock = info.clock ? info.clock * 1e3 : 1.5e9;
     const unsigned count = info.units ? info.units : 1;
-    /* a product and a sum; of bf16 and int8 no more than of floats: the kernels convert them */
+    /* a product and a sum; what nothing else multiplies is converted to floats */
+    const double products = matrix_products_of(info.capability);
     const rynd_rate f32 = of_units(2 * lanes_of(info.capability) * clock, count);
     *machine = (rynd_machine){.size = sizeof *machine,
                               .origin = RYND_MACHINE_BUILT_IN,
@@ -74,7 +92,7 @@ rynd_status ry_cuda_machine(unsigned index, rynd_machine *machine, ry_error *err
                               .vector_registers = 64,
                               .line_bytes = 128,
                               .f32 = f32,
-                              .bf16 = f32,
+                              .bf16 = products > 0 ? of_units(2 * products * clock, count) : f32,
                               .int8 = f32,
                               .task_seconds = TASK,
                               .region_seconds = REGION,
@@ -84,7 +102,8 @@ rynd_status ry_cuda_machine(unsigned index, rynd_machine *machine, ry_error *err
                               .local_bytes = info.group_memory,
                               .fp16 = 1,
                               .fp64 = 1,
-                              .subgroups = 1};
+                              .subgroups = 1,
+                              .matrix_units = products > 0};
     snprintf(machine->architecture, sizeof machine->architecture, "sm_%d", info.capability);
     snprintf(machine->name, sizeof machine->name, "%s", info.name);
     set_levels(&info, clock, machine);

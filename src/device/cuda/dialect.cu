@@ -39,6 +39,7 @@ struct __align__(32) double_vector {
 #define TO_LOCAL                /* of pointers to them */
 #define CONSTANT     static __constant__ const
 #define UNROLL       _Pragma("unroll")
+#define UNROLL_SHORT _Pragma("unroll")
 
 /* Tasks are blocks: of each the number, and of an item its number in it. */
 #define GROUP   ((int)blockIdx.x)
@@ -145,3 +146,31 @@ FUNCTION ushort bf16_of(float value)
 FOUR_ELEMENTS(f32, float)
 FOUR_ELEMENTS(f16, ushort)
 FOUR_ELEMENTS(bf16, ushort)
+
+/* Matrix units: 32 work-items, all of them at once, add a product of 16 rows and 8 columns to sums.
+ * Of those each has two neighbours in two rows, 8 below each other (`above`, `below`); of the left
+ * matrix four words, of the right one two, of tf32 or of two f16 or bf16 (PTX: mma, fragments of
+ * m16n8k8 and m16n8k16). Products are exact, sums cut to f32. For machines that have them. */
+#define MULTIPLY_TILES(shape, type)                                                         \
+    asm("mma.sync.aligned." shape ".row.col.f32." type "." type                             \
+        ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"              \
+        : "+f"(above[0]), "+f"(above[1]), "+f"(below[0]), "+f"(below[1])                    \
+        : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), "r"(right[1]));
+
+#define MATRIX_UNIT(type, shape)                                                                  \
+    FUNCTION void multiply_##type(float *above, float *below, const uint *left, const uint *right) \
+    {                                                                                             \
+        MULTIPLY_TILES(shape, #type)                                                              \
+    }
+
+MATRIX_UNIT(tf32, "m16n8k8")
+MATRIX_UNIT(f16, "m16n8k16")
+MATRIX_UNIT(bf16, "m16n8k16")
+
+/* A float rounded to tf32's 11 significant bits, to nearest, ties away from zero. */
+FUNCTION uint tf32_of(float value)
+{
+    uint bits;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
+    return bits;
+}

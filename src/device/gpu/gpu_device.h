@@ -70,6 +70,10 @@ typedef struct ry_gpu_driver {
     rynd_status (*take)(ry_gpu_device *device, ry_buffer *buffer, bool *full, ry_error *error);
     /* busy: launches or copies may be queued that use it. An imported one is let go. */
     void (*release)(ry_gpu_device *device, ry_buffer *buffer, bool busy);
+    /* Copies buffer->size bytes, which are not 0, to a buffer that nothing uses; every stream may
+     * use it when this returns. */
+    rynd_status (*fill)(ry_gpu_device *device, ry_buffer *buffer, const void *host,
+                        ry_error *error);
 
     /* The module and the function of every entry: from source, of which the binary comes back where
      * it is wanted (not NULL), or from such a binary. What a failed call leaves is unloaded. */
@@ -152,5 +156,12 @@ rynd_status ry_gpu_fail_build(const ry_gpu_device *device, const ry_gpu_program 
 
 void ry_gpu_figures(ry_device *device, ry_device_figures *figures);
 void ry_gpu_trim(ry_device *device, size_t keep);
+rynd_status ry_gpu_buffer_create(ry_device *device, size_t size, ry_buffer **buffer,
+                                 ry_error *error);
+rynd_status ry_gpu_buffer_wrap(ry_device *device, const void *host, size_t size, ry_buffer **buffer,
+                               ry_error *error);
+rynd_status ry_gpu_buffer_rewrap(ry_device *device, const void *host, ry_buffer *buffer,
+                                 ry_error *error);
+void ry_gpu_buffer_destroy(ry_device *device, ry_buffer *buffer);
 
 #endif

@@ -23,6 +23,8 @@ typedef ulong uint64_t;
 #else
 #define UNROLL _Pragma("unroll")
 #endif
+/* Short loops over an item's own few numbers: everywhere. */
+#define UNROLL_SHORT _Pragma("unroll")
 
 /* Tasks are work-groups: of each the number, and of an item its number in it. */
 #define GROUP   ((int)get_group_id(0))

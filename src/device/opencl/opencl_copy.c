@@ -18,16 +18,15 @@ static rynd_status end(cl_int code, const char *what, ry_place place, size_t siz
     return status;
 }
 
-rynd_status ry_opencl_fill(ry_opencl_state *device, ry_buffer *buffer, const void *host,
-                           size_t size, ry_error *error)
+rynd_status ry_opencl_fill(ry_gpu_device *base, ry_buffer *buffer, const void *host,
+                           ry_error *error)
 {
-    cl_int code = CL_SUCCESS;
-    if (size) {
-        RELIEVED(device, code,
-                 device->cl->EnqueueWriteBuffer(device->queue, ry_opencl_memory(buffer), CL_TRUE, 0,
-                                                size, host, 0, NULL, NULL));
-    }
-    return end(code, "a copy to the device", (ry_place){buffer, 0}, size, error);
+    ry_opencl_state *device = (ry_opencl_state *)base;
+    cl_int code;
+    RELIEVED(device, code,
+             device->cl->EnqueueWriteBuffer(device->queue, ry_opencl_memory(buffer), CL_TRUE, 0,
+                                            buffer->size, host, 0, NULL, NULL));
+    return end(code, "a copy to the device", (ry_place){buffer, 0}, buffer->size, error);
 }
 
 rynd_status ry_opencl_upload(ry_stream *stream, ry_place to, const void *host, size_t size,

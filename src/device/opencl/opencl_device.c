@@ -34,43 +34,8 @@ static void release(ry_gpu_device *device, ry_buffer *buffer, bool busy)
     ((ry_opencl_state *)device)->cl->ReleaseMemObject(buffer->memory.object);
 }
 
-static const ry_gpu_driver driver = {take, release, ry_opencl_compile, ry_opencl_load_binary,
-                                     ry_opencl_unload};
-
-static rynd_status buffer_create(ry_device *device, size_t size, ry_buffer **buffer,
-                                 ry_error *error)
-{
-    return ry_gpu_take(ry_gpu_device_of(device), size, buffer, error);
-}
-
-/* The caller has synchronised whatever used the buffer before. */
-static rynd_status buffer_rewrap(ry_device *base, const void *host, ry_buffer *buffer,
-                                 ry_error *error)
-{
-    ry_opencl_state *device = ry_opencl_state_of(base);
-    return ry_opencl_fill(device, buffer, host, host ? buffer->size : 0, error);
-}
-
-static rynd_status buffer_wrap(ry_device *base, const void *host, size_t size, ry_buffer **buffer,
-                               ry_error *error)
-{
-    ry_buffer *made;
-    RY_TRY(ry_gpu_take(ry_gpu_device_of(base), size, &made, error));
-    const rynd_status status = buffer_rewrap(base, host, made, error);
-    if (status != RYND_OK) {
-        ry_gpu_give_back(ry_gpu_device_of(base), made);
-        return status;
-    }
-    *buffer = made;
-    return RYND_OK;
-}
-
-static void buffer_destroy(ry_device *device, ry_buffer *buffer)
-{
-    if (buffer) {
-        ry_gpu_give_back(ry_gpu_device_of(device), buffer);
-    }
-}
+static const ry_gpu_driver driver = {
+    take, release, ry_opencl_fill, ry_opencl_compile, ry_opencl_load_binary, ry_opencl_unload};
 
 static void *device_native(ry_device *device)
 {
@@ -143,12 +108,12 @@ static const ry_device_table opencl_table = {
     .native = device_native,
     .figures = ry_gpu_figures,
     .trim = ry_gpu_trim,
-    .buffer_create = buffer_create,
-    .buffer_wrap = buffer_wrap,
-    .buffer_rewrap = buffer_rewrap,
+    .buffer_create = ry_gpu_buffer_create,
+    .buffer_wrap = ry_gpu_buffer_wrap,
+    .buffer_rewrap = ry_gpu_buffer_rewrap,
     .buffer_import = buffer_import,
     .buffer_native = buffer_native,
-    .buffer_destroy = buffer_destroy,
+    .buffer_destroy = ry_gpu_buffer_destroy,
     .host_take = ry_opencl_host_take,
     .host_give_back = ry_opencl_host_give_back,
     .program_create = ry_gpu_program_create,

@@ -2,10 +2,14 @@
 /* Which devices there are, and what they say of themselves. */
 #include "device/opencl/opencl_list.h"
 
+#include "device/gpu/gpu_list.h"
+
 #include <stdio.h>
 #include <string.h>
 
 enum { MOST = 64 }; /* platforms, and devices of a platform */
+
+#define INSTALL "install the driver of the device (on a CPU, Debian: pocl-opencl-icd)"
 
 typedef struct list {
     unsigned count;
@@ -70,9 +74,7 @@ static rynd_status list_devices(const ry_opencl *cl, list *found, ry_error *erro
     found->count = 0;
     const cl_int code = cl->GetPlatformIDs(MOST, platforms, &count);
     if (code != CL_SUCCESS || count == 0) {
-        return ry_fail(error, RYND_ERROR_DEVICE,
-                       "OpenCL has no platform here: install the driver of the device (on a CPU, "
-                       "Debian: pocl-opencl-icd)");
+        return ry_fail(error, RYND_ERROR_DEVICE, "OpenCL has no platform here: " INSTALL);
     }
     for (cl_uint p = 0; p < count && p < MOST; p++) {
         cl_device_id devices[MOST];
@@ -88,6 +90,17 @@ static rynd_status list_devices(const ry_opencl *cl, list *found, ry_error *erro
     return RYND_OK;
 }
 
+typedef struct named {
+    const ry_opencl *cl;
+    const list *found;
+} named;
+
+static void name_of_index(const void *context, unsigned index, char name[RY_GPU_NAME])
+{
+    const named *n = context;
+    device_text(n->cl, n->found->id[index].device, CL_DEVICE_NAME, name, RY_GPU_NAME);
+}
+
 rynd_status ry_opencl_find(const ry_opencl *cl, unsigned index, ry_opencl_id *id, ry_error *error)
 {
     list found;
@@ -96,15 +109,9 @@ rynd_status ry_opencl_find(const ry_opencl *cl, unsigned index, ry_opencl_id *id
         *id = found.id[index];
         return RYND_OK;
     }
-    ry_error_write(error, "there is no OpenCL device %u", index);
-    for (unsigned i = 0; i < found.count; i++) {
-        char name[64];
-        device_text(cl, found.id[i].device, CL_DEVICE_NAME, name, sizeof name);
-        ry_error so_far = {""};
-        so_far = error ? *error : so_far;
-        ry_error_write(error, "%s%s %u (%s)", so_far.text, i ? "," : "; there are", i, name);
-    }
-    return RYND_ERROR_NOT_FOUND;
+    const named context = {cl, &found};
+    const ry_gpu_list there = {"opencl", INSTALL, found.count, name_of_index, &context};
+    return ry_gpu_fail_index(&there, index, error);
 }
 
 static ry_opencl_type type_of(cl_device_type bits)

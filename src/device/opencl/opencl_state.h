@@ -49,9 +49,9 @@ rynd_status ry_opencl_launch(ry_stream *stream, const ry_launch *launch, ry_erro
 rynd_status ry_opencl_synchronize(ry_stream *stream, ry_error *error);
 
 /* opencl_copy.c */
-/* Fills a buffer that nothing uses, before it returns. */
-rynd_status ry_opencl_fill(ry_opencl_state *device, ry_buffer *buffer, const void *host,
-                           size_t size, ry_error *error);
+/* A function of a ry_gpu_driver. */
+rynd_status ry_opencl_fill(ry_gpu_device *device, ry_buffer *buffer, const void *host,
+                           ry_error *error);
 rynd_status ry_opencl_upload(ry_stream *stream, ry_place to, const void *host, size_t size,
                              ry_error *error);
 rynd_status ry_opencl_download(ry_stream *stream, void *host, ry_place from, size_t size,

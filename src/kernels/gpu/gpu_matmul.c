@@ -14,38 +14,48 @@
 
 enum { ITEMS = 256, MOST_FEW = 8, LEAST_LANES = 8, MOST_LANES = 64 };
 
-static ry_gpu_product product_of(const ry_gpu_matrix *m)
-{
-    return (ry_gpu_product){m->batches, m->row.count, m->column.count, m->term.count, false};
-}
-
 static bool along(const ry_gpu_dim *a, const ry_gpu_dim *b, int operand)
 {
     return a->count > 1 && a->step[operand] != 0 &&
            (b->step[operand] == 0 || a->step[operand] < b->step[operand]);
 }
 
+static ry_gpu_product product_of(const ry_query *query, const ry_gpu_matrix *m)
+{
+    return (ry_gpu_product){.batches = m->batches,
+                            .rows = m->row.count,
+                            .columns = m->column.count,
+                            .terms = m->term.count,
+                            .terms_along = along(&m->term, &m->column, RY_GPU_B),
+                            .operands = ry_gpu_operands_of(query)};
+}
+
 static void tile_values(const ry_query *query, int knob, ry_knob_values *values)
 {
     const ry_gpu_matrix m = ry_gpu_matrix_of(query->problem);
-    const ry_gpu_product product = product_of(&m);
+    const ry_gpu_product product = product_of(query, &m);
     ry_gpu_tile_values(query, &product, knob, values);
 }
 
 static rynd_status tile_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     const ry_gpu_matrix m = ry_gpu_matrix_of(query->problem);
-    const ry_gpu_product product = product_of(&m);
+    const ry_gpu_product product = product_of(query, &m);
     return ry_gpu_tile_prepare(query, &product, prepared, error);
 }
 
 static void tile_define(const ry_query *query, const ry_prepared *prepared, ry_text *text)
 {
     const ry_gpu_matrix m = ry_gpu_matrix_of(query->problem);
-    const ry_gpu_product product = product_of(&m);
+    const ry_gpu_product product = product_of(query, &m);
     ry_gpu_matrix_define(query->problem, &m, text);
     ry_gpu_tile_define(&product, prepared, text);
     ry_gpu_define(text, "CONVOLUTION", 0);
+    ry_gpu_define(text, "PACKED_A", 0);
+    ry_text_add(text, "#define TYPE_A TYPE_0\n#define MATRIX_A IN(TYPE_0, 0)\n"
+                      "#define TYPE_B TYPE_1\n#define MATRIX_B IN(TYPE_1, 1)\n");
+    ry_gpu_operands_define_load(query, "A", 0, text);
+    ry_gpu_operands_define_load(query, "B", 1, text);
     ry_gpu_define(text, "BATCHES", m.batches);
     ry_gpu_define(text, "ROWS", m.row.count);
     ry_gpu_define(text, "N", m.column.count);
@@ -66,9 +76,25 @@ static void tile_define(const ry_query *query, const ry_prepared *prepared, ry_t
 static const char *const tile_entries[] = {"run", "join"};
 static const ry_gpu_kernel igemm = {ry_gpu_text_igemm, tile_entries, 2, tile_define};
 
-RY_GPU_KERNEL(matmul_f32_igemm_gpu, matmul, strict, .knobs = ry_gpu_tile_knobs,
-              .knob_count = RY_GPU_TILE_KNOBS, .applicable = ry_gpu_matrix_takes,
-              .values = tile_values, .prepare = tile_prepare, .gpu = &igemm);
+static bool takes_halves(const ry_problem *problem)
+{
+    return ry_gpu_matrix_takes(problem) && ry_gpu_operands_are_halves(problem);
+}
+
+static bool takes_others(const ry_problem *problem)
+{
+    return ry_gpu_matrix_takes(problem) && !ry_gpu_operands_are_halves(problem);
+}
+
+#define TILE_ROW(symbol, class, takes, units)                                                  \
+    RY_GPU_KERNEL(symbol, matmul, class, .knobs = ry_gpu_tile_knobs,                           \
+                  .knob_count = RY_GPU_TILE_KNOBS, .applicable = takes, .values = tile_values, \
+                  .prepare = tile_prepare, .matrix_units = units, .gpu = &igemm)
+
+TILE_ROW(matmul_f32_igemm_gpu, strict, ry_gpu_matrix_takes, false);
+TILE_ROW(matmul_half_units_gpu, near32, takes_halves, true);
+TILE_ROW(matmul_tf32_units_gpu, tf32, takes_others, true);
+TILE_ROW(matmul_bf16_units_gpu, bf16, takes_others, true);
 
 enum { KNOB_LANES, KNOBS };
 static const ry_knob knobs[KNOBS] = {{"lanes", NULL, true}};

@@ -15,5 +15,6 @@ extern const char ry_gpu_text_norm[];
 extern const char ry_gpu_text_pool[];
 extern const char ry_gpu_text_resize[];
 extern const char ry_gpu_text_softmax[];
+extern const char ry_gpu_text_winograd[];
 
 #endif

@@ -11,26 +11,52 @@
 #include <math.h>
 
 /* Large ones read least, small ones leave fewer compute units idle; those of few rows are for
- * convolutions of few output channels. The last ones are a work-item's alone. */
-#define PANEL(m, n)    \
-    {                  \
-        m, n, 64, m, n \
+ * convolutions of few output channels. Then come those that are a work-item's alone, and those
+ * of matrix units: what 32 work-items sum together is item_m * 8 by item_n * 4. */
+#define PANEL(m, n)           \
+    {                         \
+        m, n, 64, m, n, false \
+    }
+#define UNITS(m, n, item_m, item_n)    \
+    {                                  \
+        m, n, 16, item_m, item_n, true \
     }
 static const ry_gpu_tile tiles[] = {
-    {128, 128, 8, 8, 8}, {128, 64, 8, 8, 8}, {64, 128, 8, 8, 8}, {64, 64, 16, 4, 4},
-    {64, 32, 16, 4, 4},  {32, 64, 16, 4, 4}, {32, 32, 16, 2, 4}, {32, 128, 8, 4, 8},
-    {16, 64, 16, 2, 4},  {8, 128, 16, 2, 4}, {4, 64, 16, 1, 4},  PANEL(32, 32),
-    PANEL(32, 128),      PANEL(64, 64),      PANEL(64, 128),     PANEL(128, 64),
+    {128, 128, 8, 8, 8, false},
+    {128, 64, 8, 8, 8, false},
+    {64, 128, 8, 8, 8, false},
+    {64, 64, 16, 4, 4, false},
+    {64, 32, 16, 4, 4, false},
+    {32, 64, 16, 4, 4, false},
+    {32, 32, 16, 2, 4, false},
+    {32, 128, 8, 4, 8, false},
+    {16, 64, 16, 2, 4, false},
+    {8, 128, 16, 2, 4, false},
+    {4, 64, 16, 1, 4, false},
+    PANEL(32, 32),
+    PANEL(32, 128),
+    PANEL(64, 64),
+    PANEL(64, 128),
+    PANEL(128, 64),
     PANEL(128, 128),
+    UNITS(128, 128, 8, 8),
+    UNITS(128, 64, 4, 8),
+    UNITS(64, 128, 4, 8),
+    UNITS(64, 64, 4, 8),
+    UNITS(32, 128, 4, 8),
+    UNITS(64, 32, 4, 4),
+    UNITS(32, 64, 2, 8),
 };
-static const char *const tile_words[] = {
-    "128x128",     "128x64",     "64x128",      "64x64",       "64x32",        "32x64",
-    "32x32",       "32x128",     "16x64",       "8x128",       "4x64",         "panel32x32",
-    "panel32x128", "panel64x64", "panel64x128", "panel128x64", "panel128x128", NULL};
+const char *const ry_gpu_tile_words[] = {
+    "128x128",     "128x64",       "64x128",       "64x64",       "64x32",
+    "32x64",       "32x32",        "32x128",       "16x64",       "8x128",
+    "4x64",        "panel32x32",   "panel32x128",  "panel64x64",  "panel64x128",
+    "panel128x64", "panel128x128", "units128x128", "units128x64", "units64x128",
+    "units64x64",  "units32x128",  "units64x32",   "units32x64",  NULL};
 enum { TILES = sizeof tiles / sizeof *tiles, SPLITS = 5, LEAST_TERMS = 64 };
 
 const ry_knob ry_gpu_tile_knobs[RY_GPU_TILE_KNOBS] = {
-    [RY_GPU_KNOB_TILE] = {"tile", tile_words, true},
+    [RY_GPU_KNOB_TILE] = {"tile", ry_gpu_tile_words, true},
     [RY_GPU_KNOB_SPLIT] = {"split", NULL, true},
 };
 
@@ -44,20 +70,38 @@ static int items_of(const ry_gpu_tile *tile)
     return tile->m / tile->item_m * (tile->n / tile->item_n);
 }
 
+/* Words of four bytes of a side of the tile that matrix units read, the larger of the two orders.
+ */
+static int unit_words(const ry_gpu_tile *tile, int side)
+{
+    enum { PAD = 8 }; /* to the end of each row of k, 4 where rows go along k */
+    return tile->k * side + (PAD * tile->k > PAD / 2 * side ? PAD * tile->k : PAD / 2 * side);
+}
+
 /* Of local memory. */
 static size_t bytes_of(const ry_gpu_tile *tile)
 {
     enum { PAD = 4 };
-    const int floats = ry_gpu_tile_is_panel(tile)
-                           ? tile->k * (tile->m + tile->n) + tile->m * tile->n
-                           : 2 * tile->k * (tile->m + tile->n + 2 * PAD);
-    return (size_t)floats * sizeof(float);
+    const int words = tile->units ? 2 * (unit_words(tile, tile->m) + unit_words(tile, tile->n))
+                      : ry_gpu_tile_is_panel(tile)
+                          ? tile->k * (tile->m + tile->n) + tile->m * tile->n
+                          : 2 * tile->k * (tile->m + tile->n + 2 * PAD);
+    return (size_t)words * sizeof(float);
+}
+
+/* Of the product's sums, of a tile. */
+static int terms_of(const ry_gpu_product *product, const ry_gpu_tile *tile)
+{
+    return tile->units ? tile->k * (int)(sizeof(float) / ry_gpu_operand_size(product->operands))
+                       : tile->k;
 }
 
 /* Panels are for processors. */
-static bool runs_on(const ry_machine *machine, const ry_gpu_tile *tile)
+static bool runs_on(const ry_machine *machine, const ry_gpu_product *product,
+                    const ry_gpu_tile *tile)
 {
-    return (machine->step_items == 1 || !ry_gpu_tile_is_panel(tile)) &&
+    return tile->units == (product->operands != RY_GPU_F32) &&
+           (machine->step_items == 1 || !ry_gpu_tile_is_panel(tile)) &&
            (!machine->group_items || (unsigned)items_of(tile) <= machine->group_items) &&
            (!machine->local_bytes || bytes_of(tile) <= machine->local_bytes);
 }
@@ -67,7 +111,7 @@ void ry_gpu_tile_values(const ry_query *query, const ry_gpu_product *product, in
 {
     if (knob == RY_GPU_KNOB_TILE) {
         for (int i = 0; i < TILES; i++) {
-            if (runs_on(query->target->machine, &tiles[i])) {
+            if (runs_on(query->target->machine, product, &tiles[i])) {
                 ry_knob_values_add(values, i);
             }
         }
@@ -83,7 +127,7 @@ void ry_gpu_tile_values(const ry_query *query, const ry_gpu_product *product, in
 /* Terms of a work-group. */
 static int64_t split_terms(const ry_gpu_product *product, const ry_gpu_tile *tile, int64_t split)
 {
-    return ry_round_up(ry_ceil_div(product->terms, split), tile->k);
+    return ry_round_up(ry_ceil_div(product->terms, split), terms_of(product, tile));
 }
 
 static int64_t tiles_of(const ry_gpu_product *product, const ry_gpu_tile *tile)
@@ -92,23 +136,44 @@ static int64_t tiles_of(const ry_gpu_product *product, const ry_gpu_tile *tile)
            product->batches;
 }
 
+/* Of a product with its sum by matrix units, whose rate is that of operands of two bytes, and of
+ * reading their operands: 8 words deep, a work-item reads two for each row of its sums, and one for
+ * each column. */
+static double unit_operations(const ry_gpu_product *product, const ry_gpu_tile *tile,
+                              const ry_machine *machine)
+{
+    const ry_gpu_costs *cost = ry_gpu_costs_of(machine);
+    const double size = (double)ry_gpu_operand_size(product->operands),
+                 rate = fmax(machine->bf16.one, machine->f32.one) * 2 / size,
+                 reads = (2.0 * tile->item_m + tile->item_n) / (8 * sizeof(float) / size);
+    return cost->unit_product * machine->f32.one / rate +
+           cost->tile_read / 4 * reads / (tile->item_m * tile->item_n);
+}
+
 /* Of a product with its sum: the share that the item has of finding and storing the tile's
  * elements, and of reading them. */
 static double tile_operations(const ry_gpu_product *product, const ry_gpu_tile *tile,
-                              const ry_gpu_costs *cost)
+                              const ry_machine *machine)
 {
-    const double reads = ceil(tile->item_m / 4.0) + ceil(tile->item_n / 4.0),
-                 find = product->window ? cost->tile_gather : cost->tile_find;
-    return cost->tile * (2 + cost->tile_store * (1.0 / tile->m + 1.0 / tile->n) + find / tile->m +
-                         cost->tile_read * reads / (tile->item_m * tile->item_n));
+    const ry_gpu_costs *cost = ry_gpu_costs_of(machine);
+    const double find = product->window ? cost->tile_gather : cost->tile_find,
+                 elements = cost->tile_store * (1.0 / tile->m + 1.0 / tile->n) + find / tile->m;
+    const double multiply =
+        tile->units ? unit_operations(product, tile, machine)
+                    : 2 + cost->tile_read * (ceil(tile->item_m / 4.0) + ceil(tile->item_n / 4.0)) /
+                              (tile->item_m * tile->item_n);
+    return cost->tile * (multiply + elements);
 }
 
-/* Of all tiles. Panels multiply no more than whole eights of what is there, on both sides. */
+/* Of all tiles. Panels multiply no more than whole eights of what is there, and across those whole
+ * 32s, where terms are beside each other of the rows. */
 static double panel_work(const ry_gpu_product *product, const ry_gpu_tile *tile, int64_t split,
                          const ry_gpu_costs *cost)
 {
-    const double rows = (double)ry_round_up(product->rows, RY_GPU_ACROSS),
-                 columns = (double)ry_round_up(product->columns, RY_GPU_ACROSS),
+    const bool along = product->terms_along;
+    const double rows = (double)ry_round_up(product->rows, along ? RY_GPU_ALONG : RY_GPU_ACROSS),
+                 columns =
+                     (double)ry_round_up(product->columns, along ? RY_GPU_ACROSS : RY_GPU_ALONG),
                  terms = (double)split_terms(product, tile, split) * (double)split,
                  groups = (double)ry_ceil_div(product->rows, tile->m),
                  sums = rows * columns * (double)product->batches;
@@ -118,9 +183,10 @@ static double panel_work(const ry_gpu_product *product, const ry_gpu_tile *tile,
            sums * cost->panel_output;
 }
 
-static void fill(const ry_gpu_product *product, const ry_gpu_costs *cost, int which, int64_t split,
+static void fill(const ry_gpu_product *product, const ry_machine *machine, int which, int64_t split,
                  ry_prepared *prepared)
 {
+    const ry_gpu_costs *cost = ry_gpu_costs_of(machine);
     const ry_gpu_tile *tile = &tiles[which];
     const int64_t count = tiles_of(product, tile), sums = (int64_t)tile->m * tile->n,
                   terms = split_terms(product, tile, split);
@@ -134,10 +200,10 @@ static void fill(const ry_gpu_product *product, const ry_gpu_costs *cost, int wh
     const double partial = split > 1 ? (double)(count * split) * (double)sums : 0;
     prepared->workspace = (size_t)partial * sizeof(float);
     const double join = partial * cost->join / 2;
-    prepared->work[0] =
-        (ry_work){join + (ry_gpu_tile_is_panel(tile) ? panel_work(product, tile, split, cost)
-                                                     : all * tile_operations(product, tile, cost)),
-                  0};
+    prepared->work[0] = (ry_work){join + (ry_gpu_tile_is_panel(tile)
+                                              ? panel_work(product, tile, split, cost)
+                                              : all * tile_operations(product, tile, machine)),
+                                  0};
     prepared->work[1] = (ry_work){join, 0};
     prepared->counts.flop = 2 * all;
     prepared->counts.bytes = 2 * partial * sizeof(float);
@@ -158,13 +224,14 @@ rynd_status ry_gpu_tile_prepare(const ry_query *query, const ry_gpu_product *pro
     double least = INFINITY;
     for (int which = 0; which < TILES; which++) {
         ry_knob_values splits = {0};
-        if (!ry_form_allows(query, RY_GPU_KNOB_TILE, which) || !runs_on(machine, &tiles[which])) {
+        if (!ry_form_allows(query, RY_GPU_KNOB_TILE, which) ||
+            !runs_on(machine, product, &tiles[which])) {
             continue;
         }
         ry_gpu_tile_values(query, product, RY_GPU_KNOB_SPLIT, &splits);
         for (int i = 0; i < splits.count; i++) {
             ry_prepared one = *prepared;
-            fill(product, ry_gpu_costs_of(machine), which, splits.value[i], &one);
+            fill(product, machine, which, splits.value[i], &one);
             const double work = work_of(&one, slots);
             if (ry_form_allows(query, RY_GPU_KNOB_SPLIT, splits.value[i]) && work < least &&
                 (double)one.tasks[0] < INT32_MAX) {
@@ -189,14 +256,34 @@ void ry_gpu_tile_define(const ry_gpu_product *product, const ry_prepared *prepar
 {
     const ry_gpu_tile tile = ry_gpu_tile_of(prepared);
     const int64_t split = prepared->form.value[RY_GPU_KNOB_SPLIT];
+    ry_gpu_operands_define(product->operands, text);
     ry_gpu_define(text, "PANELS", ry_gpu_tile_is_panel(&tile));
     ry_gpu_define(text, "TILE_M", tile.m);
     ry_gpu_define(text, "TILE_N", tile.n);
-    ry_gpu_define(text, "TILE_K", tile.k);
+    ry_gpu_define(text, "TILE_K", terms_of(product, &tile));
     ry_gpu_define(text, "ITEM_M", tile.item_m);
     ry_gpu_define(text, "ITEM_N", tile.item_n);
     ry_gpu_define(text, "TILES_M", ry_ceil_div(product->rows, tile.m));
     ry_gpu_define(text, "TILES_N", ry_ceil_div(product->columns, tile.n));
     ry_gpu_define(text, "SPLITS", split);
     ry_gpu_define(text, "SPLIT_TERMS", split_terms(product, &tile, split));
+}
+
+int64_t ry_gpu_tile_pitch(const ry_gpu_product *product, const ry_prepared *prepared)
+{
+    return ry_round_up(product->rows, ry_gpu_tile_of(prepared).m);
+}
+
+void ry_gpu_tile_define_packed(const ry_gpu_product *product, const ry_prepared *prepared,
+                               int64_t terms, bool along, ry_text *text)
+{
+    const ry_gpu_tile tile = ry_gpu_tile_of(prepared);
+    const int64_t pitch = ry_gpu_tile_pitch(product, prepared);
+    ry_gpu_define(text, "PACKED_A", 1);
+    ry_gpu_define(text, "PACKED_TERMS", terms);
+    ry_gpu_define(text, "PACKED_PITCH", pitch);
+    ry_gpu_define(text, "PANEL",
+                  !ry_gpu_tile_is_panel(&tile) ? pitch
+                  : along                      ? RY_GPU_ALONG
+                                               : RY_GPU_ACROSS);
 }

@@ -3,7 +3,7 @@
 #ifndef RY_KERNELS_GPU_GPU_TILE_H
 #define RY_KERNELS_GPU_GPU_TILE_H
 
-#include "kernels/kernel.h"
+#include "kernels/gpu/gpu_operands.h"
 
 /* What panels multiply at once: sums of a row or column, of which so many are across. */
 enum { RY_GPU_ACROSS = 8, RY_GPU_ALONG = 32 };
@@ -11,16 +11,21 @@ enum { RY_GPU_ACROSS = 8, RY_GPU_ALONG = 32 };
 enum { RY_GPU_KNOB_TILE, RY_GPU_KNOB_SPLIT, RY_GPU_TILE_KNOBS };
 
 extern const ry_knob ry_gpu_tile_knobs[RY_GPU_TILE_KNOBS];
+/* Of knob `tile`. */
+extern const char *const ry_gpu_tile_words[];
 
 typedef struct ry_gpu_tile {
-    int m, n, k;
+    int m, n, k;        /* k: where matrix units multiply, in words of four bytes */
     int item_m, item_n; /* what a work-item sums */
+    bool units;         /* do matrix units multiply? */
 } ry_gpu_tile;
 
 /* Products of `batches` pairs of matrices: rows by terms, terms by columns. */
 typedef struct ry_gpu_product {
     int64_t batches, rows, columns, terms;
-    bool window; /* is the second matrix gathered from a convolution's window? */
+    bool window;      /* is the second matrix gathered from a convolution's window? */
+    bool terms_along; /* are the second matrix's terms beside each other? */
+    ry_gpu_operands operands;
 } ry_gpu_product;
 
 void ry_gpu_tile_values(const ry_query *query, const ry_gpu_product *product, int knob,
@@ -38,5 +43,12 @@ bool ry_gpu_tile_is_panel(const ry_gpu_tile *tile);
 
 /* Defines tile, tiles and splits. */
 void ry_gpu_tile_define(const ry_gpu_product *product, const ry_prepared *prepared, ry_text *text);
+
+/* Of a first matrix that is packed as igemm.cl reads it: the rows that a term has, which fill
+ * tiles; and the definitions, of matrices of so many terms. `along`: the second matrix's terms are
+ * beside each other. */
+int64_t ry_gpu_tile_pitch(const ry_gpu_product *product, const ry_prepared *prepared);
+void ry_gpu_tile_define_packed(const ry_gpu_product *product, const ry_prepared *prepared,
+                               int64_t terms, bool along, ry_text *text);
 
 #endif

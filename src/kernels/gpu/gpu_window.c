@@ -283,7 +283,6 @@ void ry_gpu_window_define(const ry_problem *problem, ry_text *text)
     const bool forward = problem->op == RY_OP_conv;
     ry_gpu_define_types(text, problem, w.wide);
     ry_gpu_define(text, "IMAGES", w.images);
-    ry_gpu_define(text, "BATCHES", w.groups);
     ry_gpu_define(text, "CHANNELS", w.channels);
     ry_gpu_define(text, "ROWS", w.rows);
     ry_gpu_define(text, "WINDOW", w.window);

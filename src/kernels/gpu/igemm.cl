@@ -13,11 +13,18 @@
  * turns. Which items are neighbours along what follows the tensors' unit strides. SPLITS work-groups
  * share a long sum: entry `join` adds what they leave in the workspace.
  *
+ * MATRIX_UNITS: units of the device multiply (CUDA's tensor cores). Operands are STAGED in local memory
+ * as they take them, rounded to tf32, or PAIR of f16 or bf16 a word, neighbours along k; 32
+ * work-items multiply 16 by 8 sums and 8 words at a time, of which each has its share.
+ *
  * PANELS: where a core takes the work-items of a group one after another (a processor), a group is
  * one of them. It keeps TILE_K terms of its tile's columns in local memory and multiplies 8 by 32 at
  * a time in vectors, along the columns, or along the rows where x's terms are beside each other.
  *
- * Defined for it: CONVOLUTION (0: a product), PANELS and the numbers of gpu_tile.c. */
+ * Defined for it: CONVOLUTION (of x, read by LOAD_X; 0: a product with MATRIX_B, whose elements of
+ * TYPE_B are read by LOAD_B), PACKED_A (of PACKED_TERMS by PACKED_PITCH elements a batch, rows PANEL by
+ * PANEL; 0: MATRIX_A, read by LOAD_A), MATRIX_UNITS and what gpu_operands.h says, PANELS and the
+ * numbers of gpu_tile.c. A convolution's entry `pack` reads weights by LOAD_W. */
 #define ITEMS_M   (TILE_M / ITEM_M)
 #define ITEMS_N   (TILE_N / ITEM_N)
 #define ITEMS     (ITEMS_M * ITEMS_N)
@@ -25,9 +32,6 @@
 #define CHUNK_N   (ITEM_N < 4 ? ITEM_N : 4)
 #define LOADS_W   (TILE_M * TILE_K / ITEMS)
 #define LOADS_X   (TILE_N * TILE_K / ITEMS)
-/* Four more where items that are neighbours along k store into different rows. */
-#define PITCH_W   (TILE_M + (W_ALONG_K ? 4 : 0))
-#define PITCH_X   (TILE_N + (X_ALONG_K ? 4 : 0))
 #define TILES_ALL (TILES_M * TILES_N * BATCHES * PHASES)
 
 /* Of the tile: where load l of an item goes. */
@@ -38,11 +42,43 @@
 /* The columns of an item's loads of x: its other loads are of the same ones. */
 #define COLUMNS   (X_ALONG_K ? LOADS_X : TILE_N > ITEMS ? TILE_N / ITEMS : 1)
 
+#if MATRIX_UNITS
+/* Words of a tile: a row of them where operands are beside each other in memory, along k or across
+ * it. Rows are so long that what 32 items read together, 8 rows or columns of 4 words along k, lies
+ * in as many banks. */
+#define WORDS_K      (TILE_K / PAIR)
+#define WORD_W(k, m) (W_ALONG_K ? (m) * (WORDS_K + 4) + (k) : (k) * (TILE_M + 8) + (m))
+#define WORD_X(k, n) (X_ALONG_K ? (n) * (WORDS_K + 4) + (k) : (k) * (TILE_N + 8) + (n))
+#define WORDS_W      (W_ALONG_K ? TILE_M * (WORDS_K + 4) : WORDS_K * (TILE_M + 8))
+#define WORDS_X      (X_ALONG_K ? TILE_N * (WORDS_K + 4) : WORDS_K * (TILE_N + 8))
+#define SIZE_W       (WORDS_W * PAIR)
+#define SIZE_X       (WORDS_X * PAIR)
+#define PLACE_W(k, m) (WORD_W((k) / PAIR, m) * PAIR + (k) % PAIR)
+#define PLACE_X(k, n) (WORD_X((k) / PAIR, n) * PAIR + (k) % PAIR)
+
+/* Of the tile: where sum i or j of an item is. Of 16 by 8 sums an item has two neighbours along n
+ * in each of two rows; its operands are of column UNIT_N(j) of every second j. */
+#define UNITS_M   (ITEMS_M / 8)
+#define LANE_8    (ITEM % 32 / 4)
+#define LANE_4    (ITEM % 4)
+#define SUM_M(i)  (ITEM / 32 % UNITS_M * (ITEM_M * 8) + (i) * 8 + LANE_8)
+#define UNIT_N(j) (ITEM / 32 / UNITS_M * (ITEM_N * 4) + (j) / 2 * 8)
+#define SUM_N(j)  (UNIT_N(j) + LANE_4 * 2 + (j) % 2)
+#else
+/* Rows of a tile: of four more where items that are neighbours along k store into different ones. */
+#define PITCH_W       (TILE_M + (W_ALONG_K ? 4 : 0))
+#define PITCH_X       (TILE_N + (X_ALONG_K ? 4 : 0))
+#define SIZE_W        (TILE_K * PITCH_W)
+#define SIZE_X        (TILE_K * PITCH_X)
+#define PLACE_W(k, m) ((k) * PITCH_W + (m))
+#define PLACE_X(k, n) ((k) * PITCH_X + (n))
+
 /* Of the tile: where sum i or j of an item is. */
 #define ITEM_AT_M (Y_ALONG_M ? ITEM % ITEMS_M : ITEM / ITEMS_N)
 #define ITEM_AT_N (Y_ALONG_M ? ITEM / ITEMS_M : ITEM % ITEMS_N)
 #define SUM_M(i)  ((i) / CHUNK_M * (CHUNK_M * ITEMS_M) + ITEM_AT_M * CHUNK_M + (i) % CHUNK_M)
 #define SUM_N(j)  ((j) / CHUNK_N * (CHUNK_N * ITEMS_N) + ITEM_AT_N * CHUNK_N + (j) % CHUNK_N)
+#endif
 
 /* What a work-group computes. */
 typedef struct tile {
@@ -159,12 +195,13 @@ KERNEL(pack)(ARGUMENTS)
                            (INDEX)(tap / (WINDOW_2 * WINDOW_1)) * W_STEP_0 +
                            (INDEX)(tap / WINDOW_2 % WINDOW_1) * W_STEP_1 +
                            (INDEX)(tap % WINDOW_2) * W_STEP_2;
-        PACKED(float)[at] = m < ROWS ? LOAD_1(IN(TYPE_1, 1), from) : 0.0f;
+        PACKED(STAGED)[at] = m < ROWS ? LOAD_W(IN(TYPE_1, 1), from) : (STAGED)0;
     }
 }
 #else
-#define columns_of(t) N
-#define terms_of(t)   TERMS
+#define columns_of(t)    N
+#define terms_of(t)      TERMS
+#define weights_of(k, t) (k)
 #endif
 
 /* Ends the item's sums: what is added to them, the activation, the store. */
@@ -227,13 +264,25 @@ KERNEL(join)(ARGUMENTS)
 }
 
 /* A tile of each matrix from memory, an item's part of it. */
-#if CONVOLUTION
-#define FETCH(k0)                                                                                  \
+#if PACKED_A
+#define FETCH_W(k0)                                                                                \
     UNROLL                                                                                         \
     for (int l = 0; l < LOADS_W; l++) {                                                            \
         const int k = (k0) + W_K(l);                                                               \
-        w_next[l] = k < end ? weights[(INDEX)weights_of(k, t) * PACKED_PITCH + W_M(l)] : 0.0f;     \
-    }                                                                                              \
+        w_next[l] = k < end ? weights[(INDEX)weights_of(k, t) * PACKED_PITCH + W_M(l)] : (STAGED)0; \
+    }
+#else
+#define FETCH_W(k0)                                                                                \
+    UNROLL                                                                                         \
+    for (int l = 0; l < LOADS_W; l++) {                                                            \
+        const int k = (k0) + W_K(l), m = t.m + W_M(l);                                             \
+        w_next[l] = k < end && m < ROWS                                                            \
+                        ? LOAD_A(a, a_base + (INDEX)m * A_ROW + (INDEX)k * A_TERM)                 \
+                        : (STAGED)0;                                                                  \
+    }
+#endif
+#if CONVOLUTION
+#define FETCH_X(k0)                                                                                \
     UNROLL                                                                                         \
     for (int l = 0; l < LOADS_X; l++) {                                                            \
         const int k = (k0) + X_K(l), c = l % COLUMNS;                                              \
@@ -242,52 +291,111 @@ KERNEL(join)(ARGUMENTS)
                            is_inside(MASK_0, at_0[c] + s.tap_0 * STEP_0, IN_0) &&         \
                            is_inside(MASK_1, at_1[c] + s.tap_1 * STEP_1, IN_1) &&         \
                            is_inside(MASK_2, at_2[c] + s.tap_2 * STEP_2, IN_2);           \
-        x_next[l] = inside ? LOAD_0(x, base[c] + (INDEX)s.channel * X_CHANNEL +                    \
+        x_next[l] = inside ? LOAD_X(x, base[c] + (INDEX)s.channel * X_CHANNEL +                    \
                                            (INDEX)(s.tap_0 * STEP_0) * X_STEP_0 +                  \
                                            (INDEX)(s.tap_1 * STEP_1) * X_STEP_1 +                  \
                                            (INDEX)(s.tap_2 * STEP_2) * X_STEP_2)                   \
-                           : 0.0f;                                                                 \
+                           : (STAGED)0;                                                               \
     }
 #else
-#define FETCH(k0)                                                                                  \
-    UNROLL                                                                                         \
-    for (int l = 0; l < LOADS_W; l++) {                                                            \
-        const int k = (k0) + W_K(l), m = t.m + W_M(l);                                             \
-        w_next[l] = k < end && m < ROWS                                                            \
-                        ? LOAD_0(a, a_base + (INDEX)m * A_ROW + (INDEX)k * A_TERM)                 \
-                        : 0.0f;                                                                    \
-    }                                                                                              \
+#define FETCH_X(k0)                                                                                \
     UNROLL                                                                                         \
     for (int l = 0; l < LOADS_X; l++) {                                                            \
         const int k = (k0) + X_K(l), n = t.n + X_N(l);                                             \
         x_next[l] = k < end && n < N                                                               \
-                        ? LOAD_1(b, b_base + (INDEX)n * B_COLUMN + (INDEX)k * B_TERM)              \
-                        : 0.0f;                                                                    \
+                        ? LOAD_B(b, b_base + (INDEX)n * B_COLUMN + (INDEX)k * B_TERM)              \
+                        : (STAGED)0;                                                                  \
     }
 #endif
 
 #define KEEP(buffer)                                                                               \
     UNROLL                                                                                         \
     for (int l = 0; l < LOADS_W; l++) {                                                            \
-        w_tile[(buffer) * (TILE_K * PITCH_W) + W_K(l) * PITCH_W + W_M(l)] = w_next[l];             \
+        w_tile[(buffer) * SIZE_W + PLACE_W(W_K(l), W_M(l))] = w_next[l];                           \
     }                                                                                              \
     UNROLL                                                                                         \
     for (int l = 0; l < LOADS_X; l++) {                                                            \
-        x_tile[(buffer) * (TILE_K * PITCH_X) + X_K(l) * PITCH_X + X_N(l)] = x_next[l];             \
+        x_tile[(buffer) * SIZE_X + PLACE_X(X_K(l), X_N(l))] = x_next[l];                           \
     }
+
+#if MATRIX_UNITS
+/* Words of operands: 8 deep, of 16 rows a work-item has two words of two rows, of 8 columns two of
+ * one. */
+#define MULTIPLY(buffer)                                                                           \
+    UNROLL                                                                                         \
+    for (int k = 0; k < WORDS_K; k += 8) {                                                         \
+        uint w_part[ITEM_M * 2], x_part[ITEM_N];                                                   \
+        UNROLL                                                                                     \
+        for (int i = 0; i < ITEM_M; i++) {                                                         \
+            UNROLL                                                                                 \
+            for (int l = 0; l < 2; l++) {                                                          \
+                w_part[i / 2 * 4 + i % 2 + l * 2] =                                                \
+                    w_words[(buffer) * WORDS_W + WORD_W(k + LANE_4 + l * 4, SUM_M(i))];            \
+            }                                                                                      \
+        }                                                                                          \
+        UNROLL                                                                                     \
+        for (int j = 0; j < ITEM_N; j++) {                                                         \
+            x_part[j] = x_words[(buffer) * WORDS_X +                                               \
+                                WORD_X(k + LANE_4 + j % 2 * 4, UNIT_N(j) + LANE_8)];               \
+        }                                                                                          \
+        UNROLL                                                                                     \
+        for (int i = 0; i < ITEM_M; i += 2) {                                                      \
+            UNROLL                                                                                 \
+            for (int j = 0; j < ITEM_N; j += 2) {                                                  \
+                MULTIPLY_UNITS(sum + i * ITEM_N + j, sum + (i + 1) * ITEM_N + j, w_part + i * 2,   \
+                               x_part + j);                                                        \
+            }                                                                                      \
+        }                                                                                          \
+    }
+#else
+#define MULTIPLY(buffer)                                                                           \
+    UNROLL                                                                                         \
+    for (int k = 0; k < TILE_K; k++) {                                                             \
+        TO_LOCAL const float *w_row = w_tile + (buffer) * SIZE_W + k * PITCH_W;                    \
+        TO_LOCAL const float *x_row = x_tile + (buffer) * SIZE_X + k * PITCH_X;                    \
+        float w_part[ITEM_M], x_part[ITEM_N];                                                      \
+        UNROLL                                                                                     \
+        for (int i = 0; i < ITEM_M; i++) {                                                         \
+            w_part[i] = w_row[SUM_M(i)];                                                           \
+        }                                                                                          \
+        UNROLL                                                                                     \
+        for (int j = 0; j < ITEM_N; j++) {                                                         \
+            x_part[j] = x_row[SUM_N(j)];                                                           \
+        }                                                                                          \
+        UNROLL                                                                                     \
+        for (int i = 0; i < ITEM_M; i++) {                                                         \
+            UNROLL                                                                                 \
+            for (int j = 0; j < ITEM_N; j++) {                                                     \
+                sum[i * ITEM_N + j] += w_part[i] * x_part[j];                                      \
+            }                                                                                      \
+        }                                                                                          \
+    }
+#endif
 
 KERNEL(run)(ARGUMENTS)
 {
-    LOCAL float w_tile[2 * TILE_K * PITCH_W];
-    LOCAL float x_tile[2 * TILE_K * PITCH_X];
+#if MATRIX_UNITS
+    LOCAL uint w_words[2 * WORDS_W];
+    LOCAL uint x_words[2 * WORDS_X];
+    TO_LOCAL STAGED *w_tile = (TO_LOCAL STAGED *)w_words, *x_tile = (TO_LOCAL STAGED *)x_words;
+#else
+    LOCAL float w_tile[2 * SIZE_W];
+    LOCAL float x_tile[2 * SIZE_X];
+#endif
     const tile t = tile_of(GROUP);
     const int begin = t.split * SPLIT_TERMS,
               end = SPLITS > 1 ? min(terms_of(t), begin + SPLIT_TERMS) : terms_of(t);
-    float w_next[LOADS_W], x_next[LOADS_X], sum[ITEM_M * ITEM_N];
+    STAGED w_next[LOADS_W], x_next[LOADS_X];
+    float sum[ITEM_M * ITEM_N];
+#if PACKED_A
+    GLOBAL const STAGED *weights =
+        PACKED(STAGED) + (INDEX)t.batch * PACKED_TERMS * PACKED_PITCH + t.m;
+#else
+    GLOBAL const TYPE_A *a = MATRIX_A;
+    const INDEX a_base = AT_0(t.batch);
+#endif
 #if CONVOLUTION
     GLOBAL const TYPE_0 *x = IN(TYPE_0, 0);
-    GLOBAL const float *weights =
-        PACKED(float) + (INDEX)t.batch * (CHANNELS * WINDOW) * PACKED_PITCH + t.m;
     int there[COLUMNS], at_0[COLUMNS], at_1[COLUMNS], at_2[COLUMNS];
     INDEX base[COLUMNS];
     UNROLL
@@ -303,44 +411,25 @@ KERNEL(run)(ARGUMENTS)
                   (INDEX)at_2[c] * X_STEP_2;
     }
 #else
-    GLOBAL const TYPE_0 *a = IN(TYPE_0, 0);
-    GLOBAL const TYPE_1 *b = IN(TYPE_1, 1);
-    const INDEX a_base = AT_0(t.batch), b_base = AT_1(t.batch);
+    GLOBAL const TYPE_B *b = MATRIX_B;
+    const INDEX b_base = AT_1(t.batch);
 #endif
     UNROLL
     for (int l = 0; l < ITEM_M * ITEM_N; l++) {
         sum[l] = 0.0f;
     }
     int buffer = 0;
-    FETCH(begin)
+    FETCH_W(begin)
+    FETCH_X(begin)
     KEEP(0)
     BARRIER;
     for (int k0 = begin; k0 < end; k0 += TILE_K) {
         const int more = k0 + TILE_K < end;
         if (more) {
-            FETCH(k0 + TILE_K)
+            FETCH_W(k0 + TILE_K)
+            FETCH_X(k0 + TILE_K)
         }
-        UNROLL
-        for (int k = 0; k < TILE_K; k++) {
-            TO_LOCAL const float *w_row = w_tile + buffer * (TILE_K * PITCH_W) + k * PITCH_W;
-            TO_LOCAL const float *x_row = x_tile + buffer * (TILE_K * PITCH_X) + k * PITCH_X;
-            float w_part[ITEM_M], x_part[ITEM_N];
-            UNROLL
-            for (int i = 0; i < ITEM_M; i++) {
-                w_part[i] = w_row[SUM_M(i)];
-            }
-            UNROLL
-            for (int j = 0; j < ITEM_N; j++) {
-                x_part[j] = x_row[SUM_N(j)];
-            }
-            UNROLL
-            for (int i = 0; i < ITEM_M; i++) {
-                UNROLL
-                for (int j = 0; j < ITEM_N; j++) {
-                    sum[i * ITEM_N + j] += w_part[i] * x_part[j];
-                }
-            }
-        }
+        MULTIPLY(buffer)
         buffer = 1 - buffer;
         if (more) {
             KEEP(buffer)
@@ -530,7 +619,7 @@ FUNCTION void gather(GLOBAL const TYPE_0 *x, tile t, const stretch *list, int st
     STORE16(sums, (i) * PITCH, a##i);       \
     STORE16(sums, (i) * PITCH + 16, b##i);
 
-#if CONVOLUTION
+#if PACKED_A
 #define WEIGHTS GLOBAL
 /* Weights of term k and of a panel's first row. */
 #define W_ROW(k) (ALL_TAPS ? (INDEX)(k0 + (k)) * PANEL : (INDEX)w_rows[k] * PANEL)
@@ -590,12 +679,16 @@ KERNEL(run)(ARGUMENTS)
 #if CONVOLUTION
     stretch list[TILE_N];
     const int stretches = stretches_of(t, list);
-    GLOBAL const float *weights = PACKED(float) + (INDEX)t.batch * (CHANNELS * WINDOW) * PACKED_PITCH;
+#else
+    GLOBAL const TYPE_B *b = MATRIX_B;
+    const INDEX b_base = AT_1(t.batch);
+#endif
+#if PACKED_A
+    GLOBAL const float *weights = PACKED(float) + (INDEX)t.batch * PACKED_TERMS * PACKED_PITCH;
 #else
     LOCAL float w_tile[TILE_M * TILE_K];
-    GLOBAL const TYPE_0 *a = IN(TYPE_0, 0);
-    GLOBAL const TYPE_1 *b = IN(TYPE_1, 1);
-    const INDEX a_base = AT_0(t.batch), b_base = AT_1(t.batch);
+    GLOBAL const TYPE_A *a = MATRIX_A;
+    const INDEX a_base = AT_0(t.batch);
     for (int l = 0; l < TILE_M * TILE_K; l++) {
         w_tile[l] = 0.0f;
     }
@@ -606,18 +699,20 @@ KERNEL(run)(ARGUMENTS)
     int k0 = BEGIN;
     do {
         const int count = max(min(TILE_K, END - k0), 0);
+#if !PACKED_A
+        for (int m = 0; m < rows; m++) {
+            for (int k = 0; k < count; k++) {
+                w_tile[m / PANEL * (TILE_K * PANEL) + k * PANEL + m % PANEL] =
+                    LOAD_A(a, a_base + (INDEX)(t.m + m) * A_ROW + (INDEX)(k0 + k) * A_TERM);
+            }
+        }
+#endif
 #if CONVOLUTION
         for (int k = 0; !ALL_TAPS && k < count; k++) {
             w_rows[k] = weights_of(k0 + k, t);
         }
         gather(IN(TYPE_0, 0), t, list, stretches, k0, count, x_tile);
 #else
-        for (int m = 0; m < rows; m++) {
-            for (int k = 0; k < count; k++) {
-                w_tile[m / PANEL * (TILE_K * PANEL) + k * PANEL + m % PANEL] =
-                    LOAD_0(a, a_base + (INDEX)(t.m + m) * A_ROW + (INDEX)(k0 + k) * A_TERM);
-            }
-        }
 #if X_ALONG_K
         for (int n = 0; n < columns; n++) {
             for (int k = 0; k < count; k++) {
@@ -626,13 +721,13 @@ KERNEL(run)(ARGUMENTS)
             for (int n = 0; n < columns; n++) {
 #endif
                 x_tile[X_AT(k, n)] =
-                    LOAD_1(b, b_base + (INDEX)(t.n + n) * B_COLUMN + (INDEX)(k0 + k) * B_TERM);
+                    LOAD_B(b, b_base + (INDEX)(t.n + n) * B_COLUMN + (INDEX)(k0 + k) * B_TERM);
             }
         }
 #endif
         for (int m = 0; m < rows; m += X_ALONG_K ? ALONG : ACROSS) {
-#if CONVOLUTION
-            WEIGHTS const float *w = weights + (INDEX)(t.m + m) * (CHANNELS * WINDOW);
+#if PACKED_A
+            WEIGHTS const float *w = weights + (INDEX)(t.m + m) * PACKED_TERMS;
 #else
             WEIGHTS const float *w = w_tile + m * TILE_K;
 #endif

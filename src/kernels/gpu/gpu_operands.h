@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the operands of products are rounded to before they are multiplied: nothing by work-items,
+ * the types that matrix units have (tensor cores) by those. */
+#ifndef RY_KERNELS_GPU_GPU_OPERANDS_H
+#define RY_KERNELS_GPU_GPU_OPERANDS_H
+
+#include "kernels/kernel.h"
+
+typedef enum ry_gpu_operands { RY_GPU_F32, RY_GPU_TF32, RY_GPU_F16, RY_GPU_BF16 } ry_gpu_operands;
+
+/* Of a kernel's products of a problem's inputs 0 and 1: by matrix units where the kernel is theirs,
+ * of its class, or where it rounds nothing, of the inputs' type. */
+ry_gpu_operands ry_gpu_operands_of(const ry_query *query);
+
+/* Are inputs 0 and 1 both f16, or both bf16? Matrix units then round neither. */
+bool ry_gpu_operands_are_halves(const ry_problem *problem);
+
+/* Bytes of an operand as it is multiplied. */
+size_t ry_gpu_operand_size(ry_gpu_operands operands);
+
+/* Defines MATRIX_UNITS, STAGED, an operand's type, and where matrix units multiply PAIR, how many
+ * of them a word of four bytes has, and MULTIPLY_UNITS, the dialect's product. */
+void ry_gpu_operands_define(ry_gpu_operands operands, ry_text *text);
+
+/* Defines LOAD_side(p, at): element `at` of input `input`, as it is multiplied. */
+void ry_gpu_operands_define_load(const ry_query *query, const char *side, int input, ry_text *text);
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions of 3x3 taps in Winograd's form (winograd.cl); igemm.cl multiplies. */
+#include "base/integer.h"
+#include "kernels/common/work.h"
+#include "kernels/form.h"
+#include "kernels/gpu/gpu_costs.h"
+#include "kernels/gpu/gpu_define.h"
+#include "kernels/gpu/gpu_kernel.h"
+#include "kernels/gpu/gpu_texts.h"
+#include "kernels/gpu/gpu_tile.h"
+#include "kernels/gpu/gpu_window.h"
+#include "problem/window.h"
+
+#include <math.h>
+
+/* Points of an axis; the product's tile; work-items of a group of the transforms. */
+enum { KNOB_POINTS, KNOB_TILE, KNOB_GROUP, KNOBS };
+enum { PHASE_INPUT, PHASE_PRODUCT, PHASE_OUTPUT, PHASES };
+enum { TAPS = 3, LEAST_ITEMS = 64, ITEMS = 128, MOST_ITEMS = 256 };
+enum { WIDEST = 128 }; /* rows of a product's tile */
+
+static const ry_knob knobs[KNOBS] = {
+    [KNOB_POINTS] = {"points", NULL, true},
+    [KNOB_TILE] = {"tile", ry_gpu_tile_words, true},
+    [KNOB_GROUP] = {"group", NULL, false},
+};
+
+/* Points of an axis and the best class of accuracy that they hold, as on the CPU. */
+static const struct {
+    int64_t points;
+    ry_accuracy accuracy;
+} choices[] = {{4, RY_ACCURACY_strict}, {6, RY_ACCURACY_near32}};
+enum { CHOICES = sizeof choices / sizeof *choices };
+
+static int64_t outputs_of(int64_t points)
+{
+    return points - TAPS + 1;
+}
+
+/* A product for each point, of matrices of work-items' floats. */
+static ry_gpu_product product_of(const ry_gpu_window *w, int64_t points)
+{
+    const int64_t outputs = outputs_of(points);
+    return (ry_gpu_product){.batches = points * points,
+                            .rows = w->rows,
+                            .columns = w->images * ry_ceil_div(w->axis[1].out, outputs) *
+                                       ry_ceil_div(w->axis[2].out, outputs),
+                            .terms = w->channels,
+                            .terms_along = w->x_along_channels,
+                            .operands = RY_GPU_F32};
+}
+
+/* Floats from a point's matrix to the next one's: an odd number of cache lines, for what reads or
+ * writes an element of each would else find them all in one set of the cache. */
+static int64_t pitch_of(int64_t floats)
+{
+    enum { LINE = 16 };
+    return (ry_ceil_div(floats, LINE) | 1) * LINE;
+}
+
+static int64_t input_pitch(const ry_gpu_product *product)
+{
+    return pitch_of(product->terms * product->columns);
+}
+
+static int64_t output_pitch(const ry_gpu_product *product)
+{
+    return pitch_of(product->rows * product->columns);
+}
+
+/* Are offsets in workspace and packed weights an int's? */
+static bool is_narrow(const ry_gpu_window *w, int64_t points)
+{
+    const ry_gpu_product p = product_of(w, points);
+    return (double)p.batches * ((double)(p.terms + p.rows) * (double)p.columns +
+                                (double)p.terms * (double)(p.rows + WIDEST)) <
+           INT32_MAX / 2;
+}
+
+static bool applicable(const ry_problem *problem)
+{
+    if (!ry_gpu_window_takes(problem) || problem->in[0].rank != 4 ||
+        problem->attrs.conv.groups != 1) {
+        return false;
+    }
+    const ry_window window = ry_window_of(problem);
+    for (int i = 0; i < window.rank; i++) {
+        const ry_window_axis *axis = &window.axis[i];
+        if (axis->taps != TAPS || axis->stride != 1 || axis->dilation != 1) {
+            return false;
+        }
+    }
+    const ry_gpu_window w = ry_gpu_window_of(problem);
+    bool narrow = true;
+    for (int i = 0; i < CHOICES; i++) {
+        narrow = narrow && is_narrow(&w, choices[i].points);
+    }
+    return narrow;
+}
+
+/* Does its class admit so many points? */
+static bool takes_points(const ry_query *query, int choice)
+{
+    return choices[choice].accuracy <= query->kernel->accuracy;
+}
+
+static bool takes_group(const ry_query *query, int64_t group)
+{
+    const unsigned most = query->target->machine->group_items;
+    return !most || group <= most;
+}
+
+/* What is asked of the product: its sums are not split. */
+static ry_form product_form(int64_t tile)
+{
+    ry_form form = ry_form_free();
+    form.value[RY_GPU_KNOB_TILE] = tile;
+    form.value[RY_GPU_KNOB_SPLIT] = 1;
+    return form;
+}
+
+static void values(const ry_query *query, int knob, ry_knob_values *values)
+{
+    const ry_gpu_window w = ry_gpu_window_of(query->problem);
+    const ry_gpu_product product = product_of(&w, choices[0].points);
+    if (knob == KNOB_TILE) {
+        ry_gpu_tile_values(query, &product, RY_GPU_KNOB_TILE, values);
+        return;
+    }
+    for (int i = 0; knob == KNOB_POINTS && i < CHOICES; i++) {
+        if (takes_points(query, i)) {
+            ry_knob_values_add(values, choices[i].points);
+        }
+    }
+    for (int64_t group = LEAST_ITEMS; knob == KNOB_GROUP && group <= MOST_ITEMS; group *= 2) {
+        if (takes_group(query, group)) {
+            ry_knob_values_add(values, group);
+        }
+    }
+}
+
+static void set_transform(ry_prepared *prepared, int phase, int64_t items, int64_t group,
+                          double work)
+{
+    prepared->tasks[phase] = (size_t)ry_ceil_div(items, group);
+    prepared->group[phase] = (unsigned)group;
+    prepared->work[phase] = (ry_work){work, 0};
+}
+
+static int64_t group_of(const ry_query *query)
+{
+    const int64_t wanted = ry_form_wanted(query, KNOB_GROUP);
+    return wanted != RY_KNOB_FREE ? wanted : takes_group(query, ITEMS) ? ITEMS : LEAST_ITEMS;
+}
+
+/* So many points with the best tile of their products. */
+static rynd_status fill(const ry_query *query, int64_t points, ry_prepared *prepared,
+                        ry_error *error)
+{
+    const ry_gpu_window w = ry_gpu_window_of(query->problem);
+    const ry_gpu_product product = product_of(&w, points);
+    const ry_gpu_costs *cost = ry_gpu_costs_of(query->target->machine);
+    const ry_form form = product_form(ry_form_wanted(query, KNOB_TILE));
+    const int64_t group = group_of(query);
+    const double elements = (double)(product.batches * product.columns),
+                 in = elements * (double)product.terms, out = elements * (double)product.rows;
+    ry_query of_product = *query;
+    of_product.form = &form;
+    ry_prepared one = *prepared;
+    RY_TRY(ry_gpu_tile_prepare(&of_product, &product, &one, error));
+    const int64_t packed = product.terms * ry_gpu_tile_pitch(&product, &one);
+    *prepared = one;
+    prepared->form = ry_form_free();
+    prepared->form.value[KNOB_POINTS] = points;
+    prepared->form.value[KNOB_TILE] = one.form.value[RY_GPU_KNOB_TILE];
+    prepared->form.value[KNOB_GROUP] = group;
+    prepared->phases = PHASES;
+    prepared->tasks[PHASE_PRODUCT] = one.tasks[0];
+    prepared->group[PHASE_PRODUCT] = one.group[0];
+    prepared->work[PHASE_PRODUCT] = one.work[0];
+    set_transform(prepared, PHASE_INPUT, product.terms * product.columns, group,
+                  in * (double)points * cost->winograd_input);
+    set_transform(prepared, PHASE_OUTPUT, product.rows * product.columns, group,
+                  out * (double)points * cost->winograd_output);
+    prepared->workspace =
+        (size_t)(product.batches * (input_pitch(&product) + output_pitch(&product))) *
+        sizeof(float);
+    prepared->counts.bytes += 2 * (in + out) * sizeof(float);
+    prepared->packed = (size_t)(product.batches * packed) * sizeof(float);
+    prepared->pack_tasks = (size_t)ry_ceil_div(packed, group);
+    prepared->pack_group = (unsigned)group;
+    return RYND_OK;
+}
+
+static double work_of(const ry_prepared *prepared, unsigned slots)
+{
+    double work = 0;
+    for (int phase = 0; phase < PHASES; phase++) {
+        work += ry_spread_work(&prepared->work[phase], prepared->tasks[phase], slots, 0);
+    }
+    return work;
+}
+
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+{
+    const ry_machine *machine = query->target->machine;
+    const unsigned slots = ry_machine_slots(machine, (unsigned)ry_max(machine->cores, 1));
+    const ry_prepared begin = *prepared;
+    double least = INFINITY;
+    for (int i = 0; i < CHOICES; i++) {
+        ry_prepared one = begin;
+        if (!takes_points(query, i) || !ry_form_allows(query, KNOB_POINTS, choices[i].points) ||
+            fill(query, choices[i].points, &one, error) != RYND_OK) {
+            continue;
+        }
+        const double work = work_of(&one, slots);
+        if (work < least) {
+            least = work;
+            *prepared = one;
+        }
+    }
+    return least < INFINITY ? RYND_OK : ry_form_fail(query, error);
+}
+
+/* The product's operands and where it leaves its sums. */
+static void define_product(ry_text *text, const ry_gpu_window *w, const ry_gpu_product *product)
+{
+    const bool channels = w->x_along_channels, rows = w->y_along_channels;
+    const long long terms = product->terms, columns = product->columns, m_rows = product->rows,
+                    v_point = input_pitch(product), m_point = output_pitch(product);
+    ry_gpu_define(text, "CONVOLUTION", 0);
+    ry_gpu_define(text, "BATCHES", product->batches);
+    ry_gpu_define(text, "N", product->columns);
+    ry_gpu_define(text, "TERMS", product->terms);
+    ry_gpu_define(text, "B_COLUMN", channels ? terms : 1);
+    ry_gpu_define(text, "B_TERM", channels ? 1 : columns);
+    ry_gpu_define(text, "M_FIRST", product->batches * v_point);
+    ry_gpu_define(text, "V_POINT", v_point);
+    ry_gpu_define(text, "M_POINT", m_point);
+    ry_gpu_define(text, "W_ALONG_K", 0);
+    ry_gpu_define(text, "X_ALONG_K", channels);
+    ry_gpu_define(text, "Y_ALONG_M", rows);
+    ry_text_add(text, "#define TYPE_B float\n#define MATRIX_B WORKSPACE(float)\n"
+                      "#define LOAD_B LOAD_f32\n"
+                      "#define AT_1(batch) ((INDEX)(batch) * V_POINT)\n");
+    ry_text_add(text,
+                "#define FINISH_PRODUCT(batch, m, n, sum) (WORKSPACE(float)[M_FIRST + (batch) * "
+                "M_POINT + (m) * %lld + (n) * %lld] = (sum))\n",
+                rows ? 1 : columns, rows ? m_rows : 1);
+}
+
+static void define(const ry_query *query, const ry_prepared *prepared, ry_text *text)
+{
+    const int64_t points = prepared->form.value[KNOB_POINTS], outputs = outputs_of(points);
+    const ry_gpu_window w = ry_gpu_window_of(query->problem);
+    const ry_gpu_product product = product_of(&w, points);
+    ry_prepared of_product = *prepared;
+    of_product.form = product_form(prepared->form.value[KNOB_TILE]);
+    ry_gpu_window_define(query->problem, text);
+    ry_gpu_tile_define(&product, &of_product, text);
+    ry_gpu_tile_define_packed(&product, &of_product, product.terms, w.x_along_channels, text);
+    define_product(text, &w, &product);
+    ry_text_add(text, "%s", ry_gpu_text_igemm);
+    ry_gpu_define(text, "TILE_OUTPUTS", outputs);
+    ry_gpu_define(text, "TILE_ROWS", ry_ceil_div(w.axis[1].out, outputs));
+    ry_gpu_define(text, "TILE_COLUMNS", ry_ceil_div(w.axis[2].out, outputs));
+    ry_gpu_define(text, "TRANSFORM_ITEMS", prepared->form.value[KNOB_GROUP]);
+}
+
+static const char *const entries[] = {"pack", "transform_input", "run", "transform_output"};
+
+static const ry_gpu_kernel winograd = {ry_gpu_text_winograd, entries, 4, define};
+
+/* The weights are read beside the packed ones where numbers are not finite. */
+#define ROW(symbol, class)                                                        \
+    RY_GPU_KERNEL(symbol, conv, class, .knobs = knobs, .knob_count = KNOBS,       \
+                  .applicable = applicable, .values = values, .prepare = prepare, \
+                  .gpu = &winograd, .packed_inputs = 1u << 1, .kept_inputs = 1u << 1)
+
+ROW(conv_fwd_f32_winograd_gpu, near32);
+ROW(conv_fwd_f32_winograd_strict_gpu, strict);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How each value of a graph is stored: row-major, channels last, or as the caller has an input. */
+#ifndef RY_PLAN_VALUE_LAYOUTS_H
+#define RY_PLAN_VALUE_LAYOUTS_H
+
+#include "graph/graph.h"
+
+/* Arrays with an entry for each value, or NULL: it is so for none. All others are row-major. */
+typedef struct ry_value_layouts {
+    const bool *channels_last;
+    const ry_tensor *const *given; /* of inputs with other strides: the caller's description */
+} ry_value_layouts;
+
+/* The description of a value; of dtype none for RY_NO_VALUE. layouts NULL: all are row-major. */
+ry_tensor ry_value_description(const ry_graph *graph, ry_value_id id,
+                               const ry_value_layouts *layouts);
+
+#endif
