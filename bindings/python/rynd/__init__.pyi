@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from .errors import (ArgumentError as ArgumentError, ArgumentTypeError as ArgumentTypeError, BusyError as BusyError,
+                     CancelledError as CancelledError, DeviceError as DeviceError, Error as Error, FileError as FileError,
+                     FormatError as FormatError, MissingFileError as MissingFileError, NotFoundError as NotFoundError,
+                     OutOfMemoryError as OutOfMemoryError, ShapeError as ShapeError, UnsupportedError as UnsupportedError)
+
+__version__: str
+__all__: list[str]
+
+# An array: anything with the buffer protocol, __dlpack__, or a dtype of ml_dtypes.
+_Array = Any
+_Result = Array | tuple[Array, ...]
+# An array, or its dtype, shape and (where they are not row-major) strides in elements.
+_Description = _Array | tuple[str, Sequence[int]] | tuple[str, Sequence[int], Sequence[int]]
+_Settings = Mapping[str, str | int]
+
+class Array:
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def strides(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def ndim(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
+    def numpy(self) -> Any: ...
+    def torch(self) -> Any: ...
+    def tolist(self) -> Any: ...
+    def item(self) -> int | float | bool: ...
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def __dlpack__(self, *, stream: None = None, max_version: tuple[int, int] | None = None, dl_device: tuple[int, int] | None = None,
+                   copy: bool | None = None) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: Any) -> Any: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __float__(self) -> float: ...
+    def __int__(self) -> int: ...
+
+class Value(NamedTuple):
+    name: str
+    dtype: str
+    shape: tuple[int | str, ...] | None
+
+class Node(NamedTuple):
+    name: str
+    op: str
+    source: str
+    inputs: list[str]
+    outputs: list[str]
+
+class Memory(NamedTuple):
+    weights: int
+    activations: int
+    workspace: int
+    total: int
+
+class Knob(NamedTuple):
+    name: str
+    value: str
+    values: str
+    main: bool
+
+class Step:
+    index: int
+    name: str
+    op: str
+    problem: str
+    kernel: str
+    knobs: str
+    layout_in: str
+    layout_out: str
+    fused: str
+    reason: str
+    flop: float
+    bytes: float
+    accuracy: str
+    kernel_flop: float
+    micro_batches: int
+
+class Profile:
+    steps: list[tuple[Step, float]]
+    seconds: float
+    def _repr_html_(self) -> str: ...
+
+class Session:
+    plan: Plan
+    @property
+    def memory(self) -> int: ...
+    def __init__(self, plan: Plan) -> None: ...
+    def run(self, *arrays: _Array, **named: _Array) -> _Result: ...
+    async def run_async(self, *arrays: _Array, **named: _Array) -> _Result: ...
+    def profile(self, *arrays: _Array, rounds: int = 5, **named: _Array) -> Profile: ...
+
+class Plan:
+    memory: Memory
+    seconds: float
+    complete: bool
+    @property
+    def steps(self) -> list[Step]: ...
+    def knobs(self, step: Step | int | str) -> list[Knob]: ...
+    def session(self) -> Session: ...
+    def _repr_html_(self) -> str: ...
+
+class Model:
+    inputs: list[Value]
+    outputs: list[Value]
+    @property
+    def info(self) -> dict[str, Any]: ...
+    @property
+    def nodes(self) -> list[Node]: ...
+    @property
+    def path(self) -> str | None: ...
+    def __init__(self, source: str | os.PathLike[str] | bytes, device: str | None = None, threads: int | None = None,
+                 accuracy: str | None = None, isa: str | None = None, profile: str | None = None) -> None: ...
+    def __call__(self, *arrays: _Array | Mapping[str, _Array], **named: _Array) -> _Result: ...
+    def plan(self, batch: int | None = None, dims: Mapping[str, int] | None = None, inputs: Mapping[str, _Description] | None = None,
+             accuracy: str | None = None, device: str | None = None, threads: int | None = None, isa: str | None = None,
+             profile: str | None = None, settings: Mapping[str, _Settings] | None = None, weights: bool = True,
+             progress: Callable[[int, int], object] | bool | None = None) -> Plan: ...
+
+class Op:
+    problem: str
+    step: Step
+    def __init__(self, problem: str, inputs: Sequence[_Description | None] = (), accuracy: str | None = None, device: str | None = None,
+                 threads: int | None = None, isa: str | None = None, profile: str | None = None,
+                 settings: _Settings | None = None) -> None: ...
+    def run(self, *arrays: _Array) -> _Result: ...
+
+def load(source: str | os.PathLike[str] | bytes, device: str | None = None, threads: int | None = None, accuracy: str | None = None,
+         isa: str | None = None, profile: str | None = None) -> Model: ...
+def conv1d(x: _Array, w: _Array, b: _Array | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
+           dilation: int | Sequence[int] = 1, groups: int = 1, accuracy: str | None = None, device: str | None = None,
+           threads: int | None = None) -> Array: ...
+def conv2d(x: _Array, w: _Array, b: _Array | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
+           dilation: int | Sequence[int] = 1, groups: int = 1, accuracy: str | None = None, device: str | None = None,
+           threads: int | None = None) -> Array: ...
+def conv3d(x: _Array, w: _Array, b: _Array | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
+           dilation: int | Sequence[int] = 1, groups: int = 1, accuracy: str | None = None, device: str | None = None,
+           threads: int | None = None) -> Array: ...
+def devices() -> list[str]: ...
+def device_info(device: str | None = None, threads: int | None = None) -> dict[str, Any]: ...
+def save_html(thing: Plan | Profile, path: str | os.PathLike[str]) -> None: ...

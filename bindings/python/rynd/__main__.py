@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m rynd` is the command."""
+
+import os
+import sys
+
+
+def main():
+    """Becomes the command that the package brings, with this process's arguments."""
+    command = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "rynd")
+    if not os.path.exists(command):
+        sys.exit(f"{command} is not there: this is not an installed package (pip install .)")
+    os.execv(command, ["rynd", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()

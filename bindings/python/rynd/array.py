@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results, and how they go on to other libraries."""
+
+from . import _rynd
+
+
+class Array(_rynd.Array):
+    """A tensor in host memory of its own, row-major; it stays valid as long as anything looks at it.
+
+    It has the buffer protocol, DLPack and numpy's array interface, so `numpy.asarray(y)`, `torch.from_dlpack(y)` and `memoryview(y)` share
+    its memory. Attributes: `shape`, `strides` (bytes), `dtype` ("f32", "bf16", ...), `nbytes`.
+    """
+
+    __slots__ = ()
+
+    @property
+    def ndim(self):
+        """How many dimensions there are."""
+        return len(self.shape)
+
+    @property
+    def size(self):
+        """How many elements there are."""
+        count = 1
+        for extent in self.shape:
+            count *= extent
+        return count
+
+    def numpy(self):
+        """The same memory as an array of numpy (bf16: of ml_dtypes, or PyTorch's, has no place there: ArgumentTypeError)."""
+        import numpy
+        return numpy.asarray(self)
+
+    def torch(self):
+        """The same memory as a tensor of PyTorch."""
+        import torch
+        return torch.from_dlpack(self)
+
+    def tolist(self):
+        """The elements as lists of Python's numbers."""
+        if self.dtype == "bf16":
+            return self.torch().tolist()
+        return memoryview(self).tolist()
+
+    def item(self):
+        """The one element there is, as Python's number."""
+        if self.size != 1:
+            from .errors import ShapeError
+            raise ShapeError(f"item() wants one element, and the array has {self.size}: shape {self.shape}")
+        value = self.tolist()
+        while isinstance(value, list):
+            value = value[0]
+        return value
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("an array without dimensions has no length")
+        return self.shape[0]
+
+    def __getitem__(self, index):
+        return self.numpy()[index]
+
+    def __iter__(self):
+        return iter(self.numpy())
+
+    def __float__(self):
+        return float(self.item())
+
+    def __int__(self):
+        return int(self.item())
+
+    def __array__(self, dtype=None, copy=None):
+        import numpy
+        view = numpy.frombuffer(self, dtype=self.__array_interface__["typestr"]).reshape(self.shape)
+        if dtype is not None and view.dtype != dtype:
+            if copy is False:
+                raise ValueError(f"the array is of {self.dtype}: as {dtype} it must be copied")
+            return view.astype(dtype)
+        return view.copy() if copy else view
+
+    def __repr__(self):
+        return f"rynd.Array(shape={self.shape}, dtype={self.dtype})"
+
+
+_rynd.set_result_type(Array)

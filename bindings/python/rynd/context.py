@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Devices and their threads, kept for all models that ask for the same."""
+
+import functools
+
+from . import _rynd
+from .errors import ArgumentError
+
+ACCURACIES = ("default", "strict", "near32", "tf32", "bf16", "int8")
+
+
+def accuracy_number(word):
+    """The number that the library has for an accuracy class."""
+    word = "default" if word is None else word
+    if word not in ACCURACIES:
+        raise ArgumentError(f"accuracy {word!r}: give one of {', '.join(ACCURACIES[1:])}")
+    return ACCURACIES.index(word)
+
+
+def _log(level, message):
+    import logging
+    logging.getLogger("rynd").log((logging.WARNING, logging.INFO, logging.DEBUG)[min(level, 2)], "%s", message)
+
+
+@functools.lru_cache(maxsize=32)
+def _kept(device, threads, isa, profile):
+    return _rynd.Context(device=device, threads=threads, isa=isa, profile=profile, log=_log)
+
+
+def context(device=None, threads=None, isa=None, profile=None):
+    """The context for these options, made once."""
+    threads = 0 if threads is None else threads
+    if threads < 0:
+        raise ArgumentError(f"threads is {threads}: give at least 1")
+    return _kept(device, threads, isa, profile)
+
+
+def devices():
+    """The names of all devices, as `device=` takes them: ["cpu", "opencl:0"]."""
+    return _rynd.devices()
+
+
+def device_info(device=None, threads=None):
+    """What a device is, as a dict: device, name, isa, threads, cores, profile (of its measured rates, or None)."""
+    return context(device, threads).info()

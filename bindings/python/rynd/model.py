@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models: an ONNX file, ready to be called."""
+
+import os
+from collections import namedtuple
+
+from . import _rynd
+from .context import accuracy_number, context
+from .errors import MissingFileError, ShapeError
+from .plan import Plan
+from .table import table
+
+Value = namedtuple("Value", "name dtype shape")
+Value.__doc__ = """An input or output. `shape` has numbers, and names where the model leaves a dimension open; None where it is not known."""
+Node = namedtuple("Node", "name op source inputs outputs")
+Node.__doc__ = """A node as rynd reads it: `op` is rynd's operator, `source` the ONNX operator it came from."""
+
+
+def _shape_text(shape):
+    return "?" if shape is None else "x".join(str(extent) for extent in shape) or "scalar"
+
+
+class Model(_rynd.Caller):
+    """An ONNX model. Called with arrays it plans once for their shapes (and strides) and runs.
+
+        y = model(x)                 # one input
+        y = model(a, b)              # several, in the model's order
+        y = model(ids=a, mask=b)     # or by name; model({"ids": a}) where names are no identifiers
+
+    Arrays are numpy's, PyTorch's or any others with the buffer protocol or DLPack; they are not copied. The result is an Array, or a tuple
+    of them where the model has several outputs. Several threads may call one model at once. Made by rynd.load.
+    """
+
+    def __new__(cls, source, device=None, threads=None, accuracy=None, isa=None, profile=None):
+        source = _source(source)
+        options = {"device": device, "threads": threads, "isa": isa, "profile": profile}
+        accuracy_number(accuracy)
+        native = _rynd.Model(context(**options), source)
+        self = super().__new__(cls, native)
+        self._source = source
+        self._options = options
+        self._accuracy = accuracy
+        self._native = {tuple(options.values()): native}
+        self._plans = {}
+        return self
+
+    def __init__(self, *args, **kwargs):
+        self.inputs = [Value(*value) for value in self._first().inputs()]
+        self.outputs = [Value(*value) for value in self._first().outputs()]
+
+    def _first(self):
+        return next(iter(self._native.values()))
+
+    def _model_for(self, options):
+        """The file as loaded for a device, threads and instruction set."""
+        key = tuple(options.values())
+        if key not in self._native:
+            self._native[key] = _rynd.Model(context(**options), self._source)
+        return self._native[key]
+
+    # --- what it is ---
+
+    @property
+    def info(self):
+        """Facts as a dict: name, producer, ir_version, opset, parameters, macs, nodes, operators."""
+        return self._first().info()
+
+    @property
+    def nodes(self):
+        """All nodes, as a list of Node."""
+        return [Node(*node) for node in self._first().nodes()]
+
+    @property
+    def path(self):
+        """The file; None for a model of memory."""
+        return self._source if isinstance(self._source, str) else None
+
+    def __repr__(self):
+        return f"rynd.Model({os.path.basename(self.path) if self.path else f'{len(self._source)} bytes'!r})"
+
+    def __str__(self):
+        info = self.info
+        rows = [["input", *_row(value)] for value in self.inputs] + [["output", *_row(value)] for value in self.outputs]
+        operators = ", ".join(f"{name} {count}" for name, count in sorted(info["operators"].items(), key=lambda item: -item[1]))
+        return "\n".join([
+            f"{self!r}: {info['nodes']} nodes, {info['parameters']:,} parameters, "
+            + (f"{info['macs']:,} multiply-adds" if info["macs"] >= 0 else "multiply-adds depend on data"),
+            table(["", "name", "type", "shape"], rows),
+            f"operators: {operators}",
+        ])
+
+    # --- plans ---
+
+    def plan(self, batch=None, dims=None, inputs=None, accuracy=None, device=None, threads=None, isa=None, profile=None, settings=None,
+             weights=True, progress=None):
+        """Makes a plan: every decision, before anything runs.
+
+        batch: the first dimension of every input that leaves it open.
+        dims: sizes of open dimensions by name, {"height": 224}.
+        inputs: arrays, or (dtype, shape) or (dtype, shape, strides in elements), by name: the shapes to plan for. The plan reads arrays in the
+            strides that are given here without copying them.
+        accuracy: "strict", "near32", "tf32", "bf16"; what rynd.load was given otherwise.
+        device, threads, isa, profile: likewise.
+        settings: own choices of kernels and knobs by step, {"conv1": {"kernel": "conv_staged_igemm", "mr": 6}}.
+        weights: False leaves weights unpacked: the plan can be looked at, not run.
+        progress: called with what is done and how much there is; True shows a bar where tqdm is installed.
+
+        Raises ShapeError where a dimension is left open, UnsupportedError, NotFoundError (a dimension or step), OutOfMemoryError.
+        """
+        options = {name: own if own is not None else self._options[name]
+                   for name, own in (("device", device), ("threads", threads), ("isa", isa), ("profile", profile))}
+        return Plan(self._model_for(options), accuracy_number(accuracy or self._accuracy), batch or 0, dims or {},
+                    self._descriptions(inputs), settings or {}, weights, progress)
+
+    def _descriptions(self, inputs):
+        if inputs is None:
+            return None
+        known = [value.name for value in self.inputs]
+        unknown = [name for name in inputs if name not in known]
+        if unknown:
+            from .errors import NotFoundError
+            raise NotFoundError(f"the model has no input {unknown[0]!r}: its inputs are {', '.join(map(repr, known))}")
+        return [None if name not in inputs else _description(inputs[name]) for name in known]
+
+    def _session_for(self, tensors):
+        """A session for tensors of these (dtype, shape, strides): called where no kept one is idle."""
+        plan = self._plans.get(tensors)
+        if plan is None:
+            for value, (dtype, shape, _) in zip(self.inputs, tensors):
+                _check(value, dtype, shape)
+            if len(self._plans) >= 16:
+                del self._plans[next(iter(self._plans))]
+            plan = Plan(self._model_for(self._options), accuracy_number(self._accuracy), 0, {}, list(tensors), {}, True, None)
+            self._plans[tensors] = plan
+        return plan.session()
+
+    # --- pickling, for other processes: the file's content goes along ---
+
+    def __reduce__(self):
+        return _restore, (_content(self._source), self._options, self._accuracy)
+
+
+def _row(value):
+    return [value.name, value.dtype, _shape_text(value.shape)]
+
+
+def _check(value, dtype, shape):
+    if value.dtype not in ("none", dtype):
+        raise ShapeError(f"input '{value.name}' is of {value.dtype}, and {dtype} was given")
+    if value.shape is not None and len(value.shape) != len(shape):
+        raise ShapeError(f"input '{value.name}' has {len(value.shape)} dimensions ({_shape_text(value.shape)}), and {len(shape)} were given "
+                         f"({_shape_text(shape)})")
+
+
+def _description(given):
+    if isinstance(given, tuple) and given and isinstance(given[0], str):
+        dtype, shape, *strides = given
+        return dtype, tuple(shape), tuple(strides[0]) if strides else None
+    return _rynd.describe(given)
+
+
+def _source(source):
+    """A path as str, or the content of a file as bytes."""
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return bytes(source)
+    path = os.fspath(source)
+    if isinstance(path, bytes):
+        path = os.fsdecode(path)
+    if not os.path.exists(path):
+        raise MissingFileError(f"{path}: there is no such file")
+    return path
+
+
+def _content(source):
+    """What a model is restored from: its bytes, or the path where weights lie in files of their own, which bytes do not find."""
+    if isinstance(source, bytes):
+        return source
+    with open(source, "rb") as file:
+        content = file.read()
+    try:
+        _rynd.Model(context(), content)
+        return content
+    except Exception:
+        return os.path.abspath(source)
+
+
+def _restore(source, options, accuracy):
+    return Model(source, accuracy=accuracy, **options)
+
+
+def load(source, device=None, threads=None, accuracy=None, isa=None, profile=None):
+    """Loads an ONNX model from a path, or from bytes.
+
+    device: "cpu", "opencl", "opencl:1", "cuda"; RYND_DEVICE or "cpu" otherwise.
+    threads: how many; RYND_THREADS or all processors otherwise.
+    accuracy: the loosest arithmetic that plans may use: "strict", "near32" (the default), "tf32", "bf16".
+    isa: the best instruction set to use: "generic", "avx2", "avx512".
+    profile: a file of a machine's measured rates, to plan for that machine.
+
+    Raises MissingFileError, FileError, FormatError (file, node, value), UnsupportedError (every operator that rynd lacks), ShapeError,
+    DeviceError (the device is not there), OutOfMemoryError.
+    """
+    return Model(source, device=device, threads=threads, accuracy=accuracy, isa=isa, profile=profile)

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans and sessions."""
+
+from collections import namedtuple
+
+from . import _rynd
+from .table import seconds_text, size_text, table
+
+Memory = namedtuple("Memory", "weights activations workspace total")
+Memory.__doc__ = """Bytes: `activations` is exact; `total` is all that a session with the plan takes, the file's mapped weights included."""
+Knob = namedtuple("Knob", "name value values main")
+Knob.__doc__ = """A knob of a step's kernel: its value, the legal ones, and whether tuning tries them."""
+
+
+class Step:
+    """A step of a plan: a node (several when fused) and what was chosen for it.
+
+    Attributes: name, op (its ONNX operator), problem (text), kernel, knobs (text), layout_in, layout_out, fused, reason, flop, bytes,
+    accuracy, kernel_flop, micro_batches. `plan.knobs(step)` tells what may be set.
+    """
+
+    def __init__(self, index, facts):
+        self.index = index
+        self.__dict__.update(facts)
+
+    def __repr__(self):
+        return f"rynd.Step({self.name!r}, kernel={self.kernel!r})"
+
+
+def _bar(progress):
+    """A function that hears of progress, and one that ends it."""
+    if progress is not True:
+        return progress, lambda: None
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return None, lambda: None
+    bar = tqdm(desc="plan", leave=False, bar_format="{desc} {percentage:3.0f}%|{bar}| {elapsed}")
+
+    def hear(done, everything):
+        bar.total = everything
+        bar.update(done - bar.n)
+    return hear, bar.close
+
+
+class Plan(_rynd.Plan):
+    """Every decision for a model on a device, made before anything runs. Many threads may share it, each with a session of its own."""
+
+    def __new__(cls, model, accuracy, batch, dims, inputs, settings, weights, progress):
+        choices = [(step, knob, str(value)) for step, knobs in settings.items() for knob, value in knobs.items()]
+        hear, end = _bar(progress)
+        try:
+            return super().__new__(cls, model, accuracy, batch, list(dims.items()), inputs, choices, weights, hear)
+        finally:
+            end()
+
+    def __init__(self, *args):
+        self._model = args[0]
+        self.memory = Memory(*self._memory())
+        self.seconds = self._plan_seconds()
+        self.complete = self._complete()
+        self._steps = None
+
+    @property
+    def steps(self):
+        """All steps in order, as a list of Step."""
+        if self._steps is None:
+            self._steps = [Step(i, self._step(i)) for i in range(self._step_count())]
+        return self._steps
+
+    def knobs(self, step):
+        """The knobs of a step (a Step, its index or its name), as a list of Knob."""
+        return [Knob(*knob) for knob in self._knobs(self._index(step))]
+
+    def _index(self, step):
+        if isinstance(step, Step):
+            return step.index
+        if isinstance(step, int):
+            return step
+        for other in self.steps:
+            if other.name == step:
+                return other.index
+        from .errors import NotFoundError
+        raise NotFoundError(f"the plan has no step {step!r}")
+
+    def session(self):
+        """A Session: takes all the memory that running needs. One thread at a time may run it."""
+        return Session(self)
+
+    def __repr__(self):
+        return f"rynd.Plan({self._step_count()} steps, {size_text(self.memory.total)})"
+
+    def __str__(self):
+        rows = [[step.name, step.op, step.kernel, step.knobs, f"{step.layout_in} -> {step.layout_out}", step.fused] for step in self.steps]
+        memory = self.memory
+        return "\n".join([
+            table(["step", "operator", "kernel", "knobs", "layouts", "fused"], rows),
+            f"memory: weights {size_text(memory.weights)}, activations {size_text(memory.activations)}, workspace "
+            f"{size_text(memory.workspace)}; planned in {seconds_text(self.seconds)}",
+        ])
+
+    def _repr_html_(self):
+        from .pictures import plan_html
+        return plan_html(self)
+
+
+class Session(_rynd.Session):
+    """The running state of a plan. `run(*arrays, **arrays)` runs it; `profile` tells where the time goes; `memory` is in bytes."""
+
+    def __init__(self, plan):
+        self.plan = plan
+
+    async def run_async(self, *arrays, **named):
+        """As run, without holding up the event loop: the session runs in a thread, and one run at a time."""
+        import asyncio
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(None, lambda: self.run(*arrays, **named))
+
+    def profile(self, *arrays, rounds=5, **named):
+        """Runs a few times on these arrays and returns the fastest run's Profile: seconds of each step."""
+        self._profile(True)
+        try:
+            runs = []
+            for _ in range(max(1, rounds)):
+                self.run(*arrays, **named)
+                runs.append(self._step_seconds())
+        finally:
+            self._profile(False)
+        return Profile(self.plan, min(runs, key=sum))
+
+
+class Profile:
+    """Seconds of each step of a run: `steps` has (Step, seconds), `seconds` is their sum. Prints as a table, slowest first."""
+
+    def __init__(self, plan, seconds):
+        self.steps = list(zip(plan.steps, seconds))
+        self.seconds = sum(seconds)
+
+    def __repr__(self):
+        return f"rynd.Profile({len(self.steps)} steps, {seconds_text(self.seconds)})"
+
+    def __str__(self):
+        ordered = sorted(self.steps, key=lambda pair: -pair[1])
+        rows = [[step.name, step.op, step.kernel, seconds_text(seconds), f"{100 * seconds / (self.seconds or 1):.1f}%"]
+                for step, seconds in ordered]
+        return "\n".join([table(["step", "operator", "kernel", "time", "share"], rows), f"all steps: {seconds_text(self.seconds)}"])
+
+    def _repr_html_(self):
+        from .pictures import profile_html
+        return profile_html(self)
+
+
+def save_html(thing, path):
+    """Writes a plan's or a profile's picture as a page of its own."""
+    from html import escape
+    page = f'<!doctype html><meta charset="utf-8"><title>{escape(repr(thing))}</title>{thing._repr_html_()}\n'
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(page)

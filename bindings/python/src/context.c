@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Context: a device and its threads. */
+#include "errors.h"
+#include "extension.h"
+
+static void tell(void *user, int level, const char *message)
+{
+    const PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *answer = PyObject_CallFunction(user, "is", level, message);
+    if (!answer) {
+        PyErr_WriteUnraisable(user);
+    }
+    Py_XDECREF(answer);
+    PyGILState_Release(state);
+}
+
+static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *named)
+{
+    static char *keywords[] = {"device", "threads", "isa", "profile", "log", NULL};
+    rynd_context_options options = {.size = sizeof options};
+    PyObject *log = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, named, "|zIzzO:Context", keywords, &options.device,
+                                     &options.threads, &options.isa, &options.profile, &log)) {
+        return NULL;
+    }
+    context_object *self = (context_object *)PyType_GenericAlloc(type, 0);
+    if (!self) {
+        return NULL;
+    }
+    if (log != Py_None) {
+        self->log = PY_TAKE(log);
+        options.log = tell;
+        options.log_user = log;
+    }
+    rynd_status status;
+    Py_BEGIN_ALLOW_THREADS status = rynd_context_create(&options, &self->context);
+    Py_END_ALLOW_THREADS if (status != RYND_OK)
+    {
+        py_raise(status);
+        Py_DECREF((PyObject *)self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+static void context_free(PyObject *self)
+{
+    context_object *context = (context_object *)self;
+    Py_BEGIN_ALLOW_THREADS rynd_context_destroy(context->context); /* waits for its threads, which
+                                                                      may tell */
+    Py_END_ALLOW_THREADS Py_XDECREF(context->log);
+    py_free(self);
+}
+
+static PyObject *context_info(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    rynd_device_info info = {.size = sizeof info};
+    const rynd_status status = rynd_context_info(((context_object *)self)->context, &info);
+    if (status != RYND_OK) {
+        return py_raise(status);
+    }
+    return Py_BuildValue("{sssssssIsIsz}", "device", info.device, "name", info.name, "isa",
+                         info.isa, "threads", info.threads, "cores", info.cores, "profile",
+                         info.profile);
+}
+
+static PyMethodDef context_methods[] = {
+    {"info", context_info, METH_NOARGS, "What it runs on, as a dict."}, {NULL, NULL, 0, NULL}};
+
+static PyType_Slot context_slots[] = {{Py_tp_doc, "A device and its threads."},
+                                      {Py_tp_new, context_new},
+                                      {Py_tp_dealloc, context_free},
+                                      {Py_tp_methods, context_methods},
+                                      {0, NULL}};
+
+PyType_Spec py_context_spec = {"rynd._rynd.Context", sizeof(context_object), 0, Py_TPFLAGS_DEFAULT,
+                               context_slots};

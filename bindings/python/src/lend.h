@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arrays of others, lent for a call: Array, whatever has Python's buffer protocol (numpy, array,
+ * memoryview), whatever speaks DLPack (PyTorch, JAX, CuPy's host arrays), and arrays of a dtype
+ * that the buffer protocol does not have (ml_dtypes' bfloat16). Nothing is copied. */
+#ifndef RYND_PYTHON_LEND_H
+#define RYND_PYTHON_LEND_H
+
+#include "extension.h"
+
+typedef struct py_lent {
+    rynd_tensor tensor;
+    PyObject *owner; /* kept alive; NULL: none */
+    PyObject *capsule;
+    Py_buffer view; /* .obj NULL: none */
+} py_lent;
+
+/* `what` begins messages: "input 'x'". False: an exception is set, and nothing is held. */
+bool py_lend(PyObject *object, const char *what, bool write, py_lent *to);
+void py_give_back(py_lent *lent);
+
+/* "f32 [1, 3, 224, 224]" into `text`; returns it. */
+const char *py_tensor_text(const rynd_tensor *tensor, char *text, size_t size);
+
+/* (dtype, shape, strides in elements), and back (strides None: row-major; false: an exception is
+ * set). */
+PyObject *py_describe(const rynd_tensor *tensor);
+bool py_take_description(PyObject *description, rynd_tensor *tensor);
+
+/* The dtype of that name ("f32"); RYND_DTYPE_NONE: none. */
+rynd_dtype py_dtype_of(const char *name);
+
+#endif

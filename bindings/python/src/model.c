@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Model: an ONNX file as loaded for a context. */
+#include "errors.h"
+#include "extension.h"
+
+#include <stdio.h>
+
+/* The names of all inputs, or outputs, interned: callers' keywords mostly are these objects. */
+static PyObject *names_of(const rynd_model *model, size_t count,
+                          rynd_status (*get)(const rynd_model *, size_t, rynd_value_info *))
+{
+    PyObject *names = PyTuple_New((Py_ssize_t)count);
+    for (size_t i = 0; names && i < count; i++) {
+        rynd_value_info info = {.size = sizeof info};
+        const rynd_status status = get(model, i, &info);
+        PyObject *name = status == RYND_OK ? PyUnicode_InternFromString(info.name) : NULL;
+        if (!name || PyTuple_SetItem(names, (Py_ssize_t)i, name) != 0) {
+            py_raise(status);
+            Py_CLEAR(names);
+        }
+    }
+    return names;
+}
+
+static rynd_status load(model_object *self, PyObject *source)
+{
+    rynd_status status;
+    if (PyUnicode_Check(source)) {
+        self->path = PY_TAKE(source);
+        PyObject *bytes;
+        if (!PyUnicode_FSConverter(source, &bytes)) {
+            return RYND_ERROR_ARGUMENT;
+        }
+        const char *path = PyBytes_AsString(bytes);
+        Py_BEGIN_ALLOW_THREADS status = rynd_model_load(self->context->context, path, &self->model);
+        Py_END_ALLOW_THREADS Py_DECREF(bytes);
+        return status;
+    }
+    if (PyObject_GetBuffer(source, &self->content, PyBUF_SIMPLE) != 0) {
+        self->content.obj = NULL;
+        return RYND_ERROR_ARGUMENT;
+    }
+    Py_BEGIN_ALLOW_THREADS status = rynd_model_load_memory(
+        self->context->context, self->content.buf, (size_t)self->content.len, &self->model);
+    Py_END_ALLOW_THREADS return status;
+}
+
+static bool label_inputs(model_object *self)
+{
+    const size_t count = rynd_model_input_count(self->model);
+    self->input_labels = PyMem_Calloc(count + 1, sizeof *self->input_labels);
+    for (size_t i = 0; self->input_labels && i < count; i++) {
+        enum { LABEL = 160 };
+        rynd_value_info info = {.size = sizeof info};
+        self->input_labels[i] = PyMem_Calloc(LABEL, 1);
+        if (!self->input_labels[i] || rynd_model_input(self->model, i, &info) != RYND_OK) {
+            return false;
+        }
+        snprintf(self->input_labels[i], LABEL, "input '%.120s'", info.name);
+    }
+    return self->input_labels;
+}
+
+static PyObject *model_new(PyTypeObject *type, PyObject *args, PyObject *named)
+{
+    PyObject *context, *source;
+    if (named || !PyArg_ParseTuple(args, "O!O:Model", py_context_type, &context, &source)) {
+        return NULL;
+    }
+    model_object *self = (model_object *)PyType_GenericAlloc(type, 0);
+    if (!self) {
+        return NULL;
+    }
+    self->context = (context_object *)PY_TAKE(context);
+    const rynd_status status = load(self, source);
+    if (status != RYND_OK) {
+        py_raise(status);
+        Py_DECREF((PyObject *)self);
+        return NULL;
+    }
+    self->input_names =
+        names_of(self->model, rynd_model_input_count(self->model), rynd_model_input);
+    self->output_names =
+        names_of(self->model, rynd_model_output_count(self->model), rynd_model_output);
+    if (!self->input_names || !self->output_names || !label_inputs(self)) {
+        if (!PyErr_Occurred()) {
+            PyErr_NoMemory();
+        }
+        Py_DECREF((PyObject *)self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+static void model_free(PyObject *self)
+{
+    model_object *model = (model_object *)self;
+    for (char **label = model->input_labels; label && *label; label++) {
+        PyMem_Free(*label);
+    }
+    PyMem_Free(model->input_labels);
+    rynd_model_destroy(model->model);
+    if (model->content.obj) {
+        PyBuffer_Release(&model->content);
+    }
+    Py_XDECREF(model->path);
+    Py_XDECREF(model->input_names);
+    Py_XDECREF(model->output_names);
+    Py_XDECREF((PyObject *)model->context);
+    py_free(self);
+}
+
+/* (name, dtype, dims): a dim is its number, or the name of one that is open; None: not known. */
+static PyObject *describe(const rynd_value_info *info)
+{
+    PyObject *dims = info->rank < 0 ? PY_TAKE(Py_None) : PyTuple_New(info->rank);
+    for (int i = 0; dims && i < info->rank; i++) {
+        PyObject *dim = info->dim[i] < 0 ? PyUnicode_FromString(info->symbol[i])
+                                         : PyLong_FromLongLong(info->dim[i]);
+        if (!dim || PyTuple_SetItem(dims, i, dim) != 0) {
+            Py_CLEAR(dims);
+        }
+    }
+    return Py_BuildValue("(ssN)", info->name, rynd_dtype_name(info->dtype), dims);
+}
+
+static PyObject *list(PyObject *self, size_t (*count)(const rynd_model *),
+                      rynd_status (*get)(const rynd_model *, size_t, rynd_value_info *))
+{
+    const rynd_model *model = ((model_object *)self)->model;
+    PyObject *values = PyList_New(0);
+    for (size_t i = 0; values && i < count(model); i++) {
+        rynd_value_info info = {.size = sizeof info};
+        const rynd_status status = get(model, i, &info);
+        PyObject *value = status == RYND_OK ? describe(&info) : py_raise(status);
+        if (!value || PyList_Append(values, value) != 0) {
+            Py_CLEAR(values);
+        }
+        Py_XDECREF(value);
+    }
+    return values;
+}
+
+static PyObject *model_inputs(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return list(self, rynd_model_input_count, rynd_model_input);
+}
+
+static PyObject *model_outputs(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return list(self, rynd_model_output_count, rynd_model_output);
+}
+
+static PyObject *operators(const rynd_model *model, size_t count)
+{
+    PyObject *counts = PyDict_New();
+    for (size_t i = 0; counts && i < count; i++) {
+        const char *name;
+        size_t nodes;
+        const rynd_status status = rynd_model_operator(model, i, &name, &nodes);
+        PyObject *number = status == RYND_OK ? PyLong_FromSize_t(nodes) : py_raise(status);
+        if (!number || PyDict_SetItemString(counts, name, number) != 0) {
+            Py_CLEAR(counts);
+        }
+        Py_XDECREF(number);
+    }
+    return counts;
+}
+
+static PyObject *model_info(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    const rynd_model *model = ((model_object *)self)->model;
+    rynd_model_info info = {.size = sizeof info};
+    const rynd_status status = rynd_model_get_info(model, &info);
+    if (status != RYND_OK) {
+        return py_raise(status);
+    }
+    return Py_BuildValue("{szszsLsLsLsLsnsN}", "name", info.name, "producer", info.producer,
+                         "ir_version", (long long)info.ir_version, "opset", (long long)info.opset,
+                         "parameters", (long long)info.parameters, "macs", (long long)info.macs,
+                         "nodes", (Py_ssize_t)info.node_count, "operators",
+                         operators(model, info.operator_count));
+}
+
+static PyObject *value_names(const rynd_model *model, size_t node, int count,
+                             const char *(*get)(const rynd_model *, size_t, int))
+{
+    PyObject *names = PyList_New(0);
+    for (int i = 0; names && i < count; i++) {
+        PyObject *name = PyUnicode_FromString(get(model, node, i));
+        if (!name || PyList_Append(names, name) != 0) {
+            Py_CLEAR(names);
+        }
+        Py_XDECREF(name);
+    }
+    return names;
+}
+
+static PyObject *model_nodes(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    const rynd_model *model = ((model_object *)self)->model;
+    PyObject *nodes = PyList_New(0);
+    for (size_t i = 0; nodes && i < rynd_model_node_count(model); i++) {
+        rynd_node_info info = {.size = sizeof info};
+        const rynd_status status = rynd_model_node(model, i, &info);
+        PyObject *node =
+            status == RYND_OK
+                ? Py_BuildValue("(sssNN)", info.name, info.op, info.source,
+                                value_names(model, i, info.inputs, rynd_model_node_input),
+                                value_names(model, i, info.outputs, rynd_model_node_output))
+                : py_raise(status);
+        if (!node || PyList_Append(nodes, node) != 0) {
+            Py_CLEAR(nodes);
+        }
+        Py_XDECREF(node);
+    }
+    return nodes;
+}
+
+static PyMethodDef model_methods[] = {
+    {"inputs", model_inputs, METH_NOARGS, "[(name, dtype, dims)]; an open dim is its name."},
+    {"outputs", model_outputs, METH_NOARGS, "As inputs()."},
+    {"info", model_info, METH_NOARGS, "Facts as a dict."},
+    {"nodes", model_nodes, METH_NOARGS, "[(name, op, ONNX operator, inputs, outputs)]."},
+    {NULL, NULL, 0, NULL}};
+
+static PyType_Slot model_slots[] = {{Py_tp_doc, "An ONNX file as loaded for a context."},
+                                    {Py_tp_new, model_new},
+                                    {Py_tp_dealloc, model_free},
+                                    {Py_tp_methods, model_methods},
+                                    {0, NULL}};
+
+PyType_Spec py_model_spec = {"rynd._rynd.Model", sizeof(model_object), 0, Py_TPFLAGS_DEFAULT,
+                             model_slots};

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The module rynd._rynd: its types and functions. */
+#include "errors.h"
+#include "lend.h"
+
+#define TYPE(name) PyTypeObject *py_##name##_type;
+#include "types.inc"
+#undef TYPE
+PyTypeObject *py_result_type;
+
+void py_free(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    const freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(self);
+    Py_DECREF((PyObject *)type);
+}
+
+static PyObject *describe(PyObject *module, PyObject *object)
+{
+    (void)module;
+    py_lent lent;
+    if (!py_lend(object, "the array", false, &lent)) {
+        return NULL;
+    }
+    PyObject *description = py_describe(&lent.tensor);
+    py_give_back(&lent);
+    return description;
+}
+
+static PyObject *set_result_type(PyObject *module, PyObject *type)
+{
+    (void)module;
+    if (!PyType_Check(type) || !PyType_IsSubtype((PyTypeObject *)type, py_array_type)) {
+        return py_fail_type("no type that is derived of Array");
+    }
+    Py_XDECREF((PyObject *)py_result_type);
+    py_result_type = (PyTypeObject *)PY_TAKE(type);
+    return PY_TAKE(Py_None);
+}
+
+static PyObject *version(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return PyUnicode_FromString(rynd_version());
+}
+
+static PyObject *devices(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    PyObject *names = PyList_New(0);
+    for (size_t i = 0; names && i < rynd_device_count(); i++) {
+        char text[64];
+        const rynd_status status = rynd_device_name(i, text, sizeof text);
+        PyObject *name = status == RYND_OK ? PyUnicode_FromString(text) : py_raise(status);
+        if (!name || PyList_Append(names, name) != 0) {
+            Py_CLEAR(names);
+        }
+        Py_XDECREF(name);
+    }
+    return names;
+}
+
+static PyMethodDef functions[] = {
+    {"describe", describe, METH_O, "(dtype, shape, strides in elements) of any array."},
+    {"set_result_type", set_result_type, METH_O, "What results are made of."},
+    {"version", version, METH_NOARGS, "The library's version."},
+    {"devices", devices, METH_NOARGS, "The names of all devices."},
+    {NULL, NULL, 0, NULL}};
+
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                                        "_rynd",
+                                        "rynd's library for the package around it.",
+                                        -1,
+                                        functions,
+                                        NULL,
+                                        NULL,
+                                        NULL,
+                                        NULL};
+
+static bool add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **type)
+{
+    *type = (PyTypeObject *)PyType_FromSpec(spec);
+    return *type && PyModule_AddType(module, *type) == 0;
+}
+
+PyMODINIT_FUNC PyInit__rynd(void);
+
+PyMODINIT_FUNC PyInit__rynd(void)
+{
+    PyObject *module = PyModule_Create(&definition);
+    bool fine = module && py_find_errors();
+#define TYPE(name) fine = fine && add_type(module, &py_##name##_spec, &py_##name##_type);
+#include "types.inc"
+#undef TYPE
+    if (!fine) {
+        Py_XDECREF(module);
+        return NULL;
+    }
+    py_result_type = PY_TAKE(py_array_type);
+    return module;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Op: one problem, on arrays in the strides that it was made for. */
+#include "array.h"
+#include "errors.h"
+#include "lend.h"
+#include "settings.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct op_object {
+    PyObject_HEAD context_object *context;
+    rynd_op *op;
+    bool running;
+    int inputs, outputs;
+    rynd_tensor *in, *out;
+    py_pool **pools; /* of the outputs */
+} op_object;
+
+/* layouts: a list of (dtype, shape, strides), or None where the text's layout holds. */
+static bool take_layouts(PyObject *layouts, rynd_tensor **taken)
+{
+    const Py_ssize_t count = PyList_Size(layouts);
+    *taken = PyMem_Calloc((size_t)count + 1, sizeof **taken);
+    for (Py_ssize_t i = 0; *taken && i < count; i++) {
+        PyObject *layout = PyList_GetItem(layouts, i);
+        if (layout != Py_None && !py_take_description(layout, &(*taken)[i])) {
+            return false;
+        }
+    }
+    return *taken || PyErr_NoMemory();
+}
+
+static rynd_status describe(op_object *self)
+{
+    self->inputs = (int)rynd_op_input_count(self->op);
+    self->outputs = (int)rynd_op_output_count(self->op);
+    self->in = PyMem_Calloc((size_t)self->inputs + 1, sizeof *self->in);
+    self->out = PyMem_Calloc((size_t)self->outputs + 1, sizeof *self->out);
+    self->pools = PyMem_Calloc((size_t)self->outputs + 1, sizeof *self->pools);
+    if (!self->in || !self->out || !self->pools) {
+        return RYND_ERROR_OUT_OF_MEMORY;
+    }
+    rynd_status status = RYND_OK;
+    for (int i = 0; status == RYND_OK && i < self->inputs; i++) {
+        status = rynd_op_input(self->op, (size_t)i, &self->in[i]);
+    }
+    for (int i = 0; status == RYND_OK && i < self->outputs; i++) {
+        status = rynd_op_output(self->op, (size_t)i, &self->out[i]);
+        self->pools[i] = py_pool_create((size_t)rynd_tensor_elements(&self->out[i]) *
+                                        rynd_dtype_size(self->out[i].dtype));
+        status = self->pools[i] ? status : RYND_ERROR_OUT_OF_MEMORY;
+    }
+    return status;
+}
+
+static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *named)
+{
+    PyObject *context, *layouts, *choices;
+    const char *problem;
+    int accuracy;
+    if (named || !PyArg_ParseTuple(args, "O!siO!O!:Op", py_context_type, &context, &problem,
+                                   &accuracy, &PyList_Type, &layouts, &PyList_Type, &choices)) {
+        return NULL;
+    }
+    op_object *self = (op_object *)PyType_GenericAlloc(type, 0);
+    if (!self) {
+        return NULL;
+    }
+    self->context = (context_object *)PY_TAKE(context);
+    rynd_tensor *taken = NULL;
+    py_settings settings = {NULL, 0};
+    rynd_status status = RYND_ERROR_ARGUMENT;
+    if (take_layouts(layouts, &taken) && py_settings_take(choices, &settings)) {
+        const rynd_op_options options = {.size = sizeof options,
+                                         .accuracy = (rynd_accuracy)accuracy,
+                                         .inputs = PyList_Size(layouts) ? taken : NULL,
+                                         .settings = settings.all,
+                                         .setting_count = settings.count};
+        Py_BEGIN_ALLOW_THREADS status =
+            rynd_op_create(self->context->context, problem, &options, &self->op);
+        Py_END_ALLOW_THREADS
+    }
+    PyMem_Free(taken);
+    py_settings_free(&settings);
+    if (status == RYND_OK) {
+        status = describe(self);
+    }
+    if (status != RYND_OK) {
+        py_raise(status);
+        Py_DECREF((PyObject *)self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+static void op_free(PyObject *self)
+{
+    op_object *op = (op_object *)self;
+    rynd_op_destroy(op->op);
+    for (int i = 0; op->pools && i < op->outputs; i++) {
+        py_pool_drop(op->pools[i]);
+    }
+    PyMem_Free(op->in);
+    PyMem_Free(op->out);
+    PyMem_Free(op->pools);
+    Py_XDECREF((PyObject *)op->context);
+    py_free(self);
+}
+
+static bool check(const rynd_tensor *wanted, const rynd_tensor *given, int index)
+{
+    bool same = wanted->dtype == given->dtype && wanted->rank == given->rank;
+    bool order = true;
+    for (int i = 0; same && i < wanted->rank; i++) {
+        same = wanted->dim[i] == given->dim[i];
+        order = order && (wanted->stride[i] == given->stride[i] || wanted->dim[i] == 1);
+    }
+    if (!same) {
+        char a[256], b[256];
+        py_fail_shape("input %d: made for %s, given %s", index, py_tensor_text(wanted, a, sizeof a),
+                      py_tensor_text(given, b, sizeof b));
+    } else if (!order) {
+        py_fail_shape("input %d: its strides are not those that the operator was made for", index);
+    }
+    return same && order;
+}
+
+/* Arrays for the inputs that the operator has, absent ones left out. */
+static bool lend_all(op_object *self, PyObject *const *arrays, Py_ssize_t count, py_lent *held,
+                     const void **data)
+{
+    Py_ssize_t next = 0;
+    for (int i = 0; i < self->inputs; i++) {
+        char what[32];
+        if (self->in[i].dtype == RYND_DTYPE_NONE) {
+            continue;
+        }
+        if (next == count) {
+            return py_fail_type("%zd arrays are given, and the operator has more inputs", count) !=
+                   NULL;
+        }
+        snprintf(what, sizeof what, "input %d", i);
+        if (!py_lend(arrays[next++], what, false, &held[i]) ||
+            !check(&self->in[i], &held[i].tensor, i)) {
+            return false;
+        }
+        data[i] = held[i].tensor.data;
+    }
+    return next == count || py_fail_type("%zd arrays are given, and the operator has %zd inputs",
+                                         count, next) != NULL;
+}
+
+static PyObject *execute(op_object *self, const void *const *data)
+{
+    enum { MOST = 8 };
+    PyObject *results[MOST] = {NULL};
+    void *written[MOST] = {NULL};
+    rynd_status status = self->outputs <= MOST ? RYND_OK : RYND_ERROR_UNSUPPORTED;
+    for (int i = 0; status == RYND_OK && i < self->outputs; i++) {
+        array_object *array = py_array_new(&self->out[i], self->pools[i]);
+        results[i] = (PyObject *)array;
+        written[i] = array ? array->tensor.data : NULL;
+        status = array ? RYND_OK : RYND_ERROR_OUT_OF_MEMORY;
+    }
+    if (status == RYND_OK) {
+        self->running = true;
+        Py_BEGIN_ALLOW_THREADS status = rynd_op_execute(self->op, data, written);
+        Py_END_ALLOW_THREADS self->running = false;
+    }
+    PyObject *result = NULL;
+    if (status != RYND_OK) {
+        py_raise(status);
+    } else if (self->outputs == 1) {
+        return results[0];
+    } else {
+        result = PyTuple_New(self->outputs);
+    }
+    for (int i = 0; i < self->outputs && i < MOST; i++) {
+        if (result && results[i]) {
+            PyTuple_SetItem(result, i, results[i]);
+        } else {
+            Py_XDECREF(results[i]);
+        }
+    }
+    return result;
+}
+
+static PyObject *op_run(PyObject *object, PyObject *const *arrays, Py_ssize_t count)
+{
+    op_object *self = (op_object *)object;
+    enum { MOST = 16 };
+    py_lent held[MOST];
+    const void *data[MOST] = {NULL};
+    if (self->running) {
+        return py_fail_busy("this operator runs in another thread: make one operator a thread");
+    }
+    if (self->inputs > MOST) {
+        return py_fail_type("the operator has %d inputs, more than %d", self->inputs, MOST);
+    }
+    memset(held, 0, sizeof held);
+    PyObject *result = lend_all(self, arrays, count, held, data) ? execute(self, data) : NULL;
+    for (int i = 0; i < self->inputs; i++) {
+        py_give_back(&held[i]);
+    }
+    return result;
+}
+
+static PyObject *op_step(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    rynd_step_info info = {.size = sizeof info};
+    const rynd_status status = rynd_op_info(((op_object *)self)->op, &info);
+    return status == RYND_OK ? py_step(&info) : py_raise(status);
+}
+
+static PyMethodDef op_methods[] = {{"run", (PyCFunction)(void (*)(void))op_run, METH_FASTCALL,
+                                    "run(*arrays)\n--\n\nComputes on one array for each input, in "
+                                    "the strides that the operator was "
+                                    "made for. One thread at a time: BusyError otherwise."},
+                                   {"_step", op_step, METH_NOARGS, "What was chosen, as a dict."},
+                                   {NULL, NULL, 0, NULL}};
+
+static PyType_Slot op_slots[] = {{Py_tp_doc, "One problem."},
+                                 {Py_tp_new, op_new},
+                                 {Py_tp_dealloc, op_free},
+                                 {Py_tp_methods, op_methods},
+                                 {0, NULL}};
+
+PyType_Spec py_op_spec = {"rynd._rynd.Op", sizeof(op_object), 0,
+                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, op_slots};

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plan: every decision for a model, made before anything runs. */
+#include "errors.h"
+#include "extension.h"
+#include "lend.h"
+#include "settings.h"
+
+/* What rynd_plan_options borrows during the call. */
+typedef struct plan_request {
+    rynd_plan_options options;
+    rynd_dim *dims;
+    rynd_tensor *inputs;
+    py_settings settings;
+    PyObject *progress;
+} plan_request;
+
+static void request_free(plan_request *request)
+{
+    PyMem_Free(request->dims);
+    PyMem_Free(request->inputs);
+    py_settings_free(&request->settings);
+}
+
+/* dims: a list of (symbol, number). */
+static bool take_dims(PyObject *dims, plan_request *request)
+{
+    const Py_ssize_t count = PyList_Size(dims);
+    request->dims = PyMem_Calloc((size_t)count + 1, sizeof *request->dims);
+    if (!request->dims) {
+        PyErr_NoMemory();
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        long long value;
+        if (!PyArg_ParseTuple(PyList_GetItem(dims, i), "sL", &request->dims[i].symbol, &value)) {
+            return false;
+        }
+        request->dims[i].value = value;
+    }
+    request->options.dims = request->dims;
+    request->options.dim_count = (size_t)count;
+    return true;
+}
+
+/* inputs: a list of (dtype, shape, strides or None), or None where it is not given. */
+static bool take_inputs(PyObject *inputs, plan_request *request)
+{
+    if (inputs == Py_None) {
+        return true;
+    }
+    const Py_ssize_t count = PyList_Size(inputs);
+    request->inputs = PyMem_Calloc((size_t)count + 1, sizeof *request->inputs);
+    if (!request->inputs) {
+        PyErr_NoMemory();
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *given = PyList_GetItem(inputs, i);
+        if (given != Py_None && !py_take_description(given, &request->inputs[i])) {
+            return false;
+        }
+    }
+    request->options.inputs = request->inputs;
+    return true;
+}
+
+/* Ctrl-C and the caller's progress; an exception ends the plan. */
+static int progress(void *user, size_t done, size_t all)
+{
+    const PyGILState_STATE state = PyGILState_Ensure();
+    bool go_on = PyErr_CheckSignals() == 0;
+    if (go_on && user) {
+        PyObject *answer = PyObject_CallFunction(user, "nn", (Py_ssize_t)done, (Py_ssize_t)all);
+        go_on = answer != NULL;
+        Py_XDECREF(answer);
+    }
+    PyGILState_Release(state);
+    return !go_on;
+}
+
+static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *named)
+{
+    PyObject *model, *dims, *inputs, *choices, *report;
+    plan_request request = {.options = {.size = sizeof request.options}};
+    int accuracy, weights;
+    long long batch;
+    if (named || !PyArg_ParseTuple(args, "O!iLO!OO!pO:Plan", py_model_type, &model, &accuracy,
+                                   &batch, &PyList_Type, &dims, &inputs, &PyList_Type, &choices,
+                                   &weights, &report)) {
+        return NULL;
+    }
+    plan_object *self = (plan_object *)PyType_GenericAlloc(type, 0);
+    if (!self) {
+        return NULL;
+    }
+    self->model = (model_object *)PY_TAKE(model);
+    if (!take_dims(dims, &request) || !take_inputs(inputs, &request) ||
+        !py_settings_take(choices, &request.settings)) {
+        request_free(&request);
+        Py_DECREF((PyObject *)self);
+        return NULL;
+    }
+    request.options.accuracy = (rynd_accuracy)accuracy;
+    request.options.batch = batch;
+    request.options.without_weights = !weights;
+    request.options.settings = request.settings.all;
+    request.options.setting_count = request.settings.count;
+    request.options.progress = progress;
+    request.options.progress_user = report == Py_None ? NULL : report;
+    rynd_status status;
+    Py_BEGIN_ALLOW_THREADS status =
+        rynd_plan_create(self->model->model, &request.options, &self->plan);
+    Py_END_ALLOW_THREADS request_free(&request);
+    if (status != RYND_OK) {
+        py_raise(status);
+        Py_DECREF((PyObject *)self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+static void plan_free(PyObject *self)
+{
+    plan_object *plan = (plan_object *)self;
+    rynd_plan_destroy(plan->plan);
+    Py_XDECREF((PyObject *)plan->model);
+    py_free(self);
+}
+
+static PyObject *plan_memory(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    rynd_memory memory = {.size = sizeof memory};
+    const rynd_status status = rynd_plan_memory(((plan_object *)self)->plan, &memory);
+    return status == RYND_OK
+               ? Py_BuildValue("(nnnn)", (Py_ssize_t)memory.weights, (Py_ssize_t)memory.activations,
+                               (Py_ssize_t)memory.workspace, (Py_ssize_t)memory.total)
+               : py_raise(status);
+}
+
+PyObject *py_step(const rynd_step_info *info)
+{
+    return Py_BuildValue("{sssssssssssssssssssdsdsssdsL}", "name", info->name, "op", info->op,
+                         "problem", info->problem, "kernel", info->kernel, "knobs", info->knobs,
+                         "layout_in", info->layout_in, "layout_out", info->layout_out, "fused",
+                         info->fused, "reason", info->reason, "flop", info->flop, "bytes",
+                         info->bytes, "accuracy", info->accuracy, "kernel_flop", info->kernel_flop,
+                         "micro_batches", (long long)info->micro_batches);
+}
+
+static PyObject *plan_step(PyObject *self, PyObject *index)
+{
+    const Py_ssize_t i = PyLong_AsSsize_t(index);
+    rynd_step_info info = {.size = sizeof info};
+    if (i == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    const rynd_status status = rynd_plan_step(((plan_object *)self)->plan, (size_t)i, &info);
+    return status == RYND_OK ? py_step(&info) : py_raise(status);
+}
+
+static PyObject *plan_step_count(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return PyLong_FromSize_t(rynd_plan_step_count(((plan_object *)self)->plan));
+}
+
+static PyObject *plan_knobs(PyObject *self, PyObject *step)
+{
+    const rynd_plan *plan = ((plan_object *)self)->plan;
+    const Py_ssize_t s = PyLong_AsSsize_t(step);
+    PyObject *knobs = PyErr_Occurred() ? NULL : PyList_New(0);
+    for (size_t k = 0; knobs && k < rynd_plan_knob_count(plan, (size_t)s); k++) {
+        rynd_knob knob = {.size = sizeof knob};
+        const rynd_status status = rynd_plan_knob(plan, (size_t)s, k, &knob);
+        PyObject *made = status == RYND_OK
+                             ? Py_BuildValue("(sssO)", knob.name, knob.value, knob.values,
+                                             knob.main ? Py_True : Py_False)
+                             : py_raise(status);
+        if (!made || PyList_Append(knobs, made) != 0) {
+            Py_CLEAR(knobs);
+        }
+        Py_XDECREF(made);
+    }
+    return knobs;
+}
+
+static PyObject *plan_seconds(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return PyFloat_FromDouble(rynd_plan_time(((plan_object *)self)->plan));
+}
+
+static PyObject *plan_complete(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(rynd_plan_complete(((plan_object *)self)->plan));
+}
+
+static PyMethodDef plan_methods[] = {
+    {"_memory", plan_memory, METH_NOARGS, "(weights, activations, workspace, total), in bytes."},
+    {"_step_count", plan_step_count, METH_NOARGS, "How many steps there are."},
+    {"_step", plan_step, METH_O, "A step, as a dict."},
+    {"_knobs", plan_knobs, METH_O, "[(name, value, legal values, main)] of a step's kernel."},
+    {"_plan_seconds", plan_seconds, METH_NOARGS, "How long making the plan took."},
+    {"_complete", plan_complete, METH_NOARGS, "Is all planned before it runs?"},
+    {NULL, NULL, 0, NULL}};
+
+static PyType_Slot plan_slots[] = {{Py_tp_doc, "Every decision for a model."},
+                                   {Py_tp_new, plan_new},
+                                   {Py_tp_dealloc, plan_free},
+                                   {Py_tp_methods, plan_methods},
+                                   {0, NULL}};
+
+PyType_Spec py_plan_spec = {"rynd._rynd.Plan", sizeof(plan_object), 0,
+                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, plan_slots};

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session.h"
+
+#include "array.h"
+#include "errors.h"
+
+#include <string.h>
+
+static rynd_status describe_inputs(session_object *self)
+{
+    for (int i = 0; i < self->inputs; i++) {
+        rynd_value_info info = {.size = sizeof info};
+        rynd_status status = rynd_model_input(self->plan->model->model, (size_t)i, &info);
+        if (status == RYND_OK) {
+            status = rynd_plan_input(self->plan->plan, (size_t)i, &self->in[i].planned);
+        }
+        if (status != RYND_OK) {
+            return status;
+        }
+        self->in[i].name = info.name;
+    }
+    return RYND_OK;
+}
+
+static rynd_status describe_outputs(session_object *self)
+{
+    for (int i = 0; i < self->outputs; i++) {
+        rynd_value_info info = {.size = sizeof info};
+        session_output *output = &self->out[i];
+        const rynd_status status = rynd_model_output(self->plan->model->model, (size_t)i, &info);
+        if (status != RYND_OK) {
+            return status;
+        }
+        output->name = info.name;
+        output->later = rynd_plan_output(self->plan->plan, (size_t)i, &output->planned) != RYND_OK;
+        if (!output->later) {
+            output->pool = py_pool_create((size_t)rynd_tensor_elements(&output->planned) *
+                                          rynd_dtype_size(output->planned.dtype));
+            if (!output->pool) {
+                return RYND_ERROR_OUT_OF_MEMORY;
+            }
+        }
+    }
+    return RYND_OK;
+}
+
+static rynd_status start(session_object *self)
+{
+    const rynd_model *model = self->plan->model->model;
+    self->inputs = (int)rynd_model_input_count(model);
+    self->outputs = (int)rynd_model_output_count(model);
+    self->in = PyMem_Calloc((size_t)self->inputs + 1, sizeof *self->in);
+    self->out = PyMem_Calloc((size_t)self->outputs + 1, sizeof *self->out);
+    if (!self->in || !self->out) {
+        PyErr_NoMemory();
+        return RYND_ERROR_OUT_OF_MEMORY;
+    }
+    rynd_status status;
+    Py_BEGIN_ALLOW_THREADS status = rynd_session_create(self->plan->plan, &self->session);
+    Py_END_ALLOW_THREADS if (status == RYND_OK)
+    {
+        status = describe_inputs(self);
+    }
+    return status == RYND_OK ? describe_outputs(self) : status;
+}
+
+static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *named)
+{
+    PyObject *plan;
+    if (named || !PyArg_ParseTuple(args, "O!:Session", py_plan_type, &plan)) {
+        return NULL;
+    }
+    session_object *self = (session_object *)PyType_GenericAlloc(type, 0);
+    if (!self) {
+        return NULL;
+    }
+    self->plan = (plan_object *)PY_TAKE(plan);
+    const rynd_status status = start(self);
+    if (status != RYND_OK) {
+        py_raise(status);
+        Py_DECREF((PyObject *)self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+static void session_free(PyObject *self)
+{
+    session_object *session = (session_object *)self;
+    rynd_session_destroy(session->session);
+    for (int i = 0; session->out && i < session->outputs; i++) {
+        py_pool_drop(session->out[i].pool);
+    }
+    PyMem_Free(session->in);
+    PyMem_Free(session->out);
+    Py_XDECREF((PyObject *)session->plan);
+    py_free(self);
+}
+
+/* --- a run --- */
+
+static bool same_layout(const rynd_tensor *a, const rynd_tensor *b)
+{
+    if (a->dtype != b->dtype || a->rank != b->rank) {
+        return false;
+    }
+    for (int i = 0; i < a->rank; i++) {
+        if (a->dim[i] != b->dim[i] || (a->stride[i] != b->stride[i] && a->dim[i] != 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool py_session_fits(const session_object *session, const py_lent *inputs)
+{
+    for (int i = 0; i < session->inputs; i++) {
+        if (!same_layout(&session->in[i].planned, &inputs[i].tensor)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static rynd_status bind_inputs(session_object *self, const py_lent *inputs)
+{
+    for (int i = 0; i < self->inputs; i++) {
+        session_input *input = &self->in[i];
+        const rynd_tensor *tensor = &inputs[i].tensor;
+        if (input->bound.data == tensor->data && tensor->data &&
+            same_layout(&input->bound, tensor)) {
+            continue; /* as in the run before */
+        }
+        input->bound.dtype = RYND_DTYPE_NONE;
+        const rynd_status status = rynd_session_bind(self->session, input->name, tensor);
+        if (status != RYND_OK) {
+            return status;
+        }
+        input->bound = *tensor;
+    }
+    return RYND_OK;
+}
+
+/* A new result for each output whose shape is known. */
+static rynd_status bind_outputs(session_object *self, PyObject **results)
+{
+    for (int i = 0; i < self->outputs; i++) {
+        session_output *output = &self->out[i];
+        if (output->later) {
+            continue;
+        }
+        array_object *array = py_array_new(&output->planned, output->pool);
+        if (!array) {
+            return RYND_ERROR_OUT_OF_MEMORY;
+        }
+        const rynd_status status = rynd_session_bind(self->session, output->name, &array->tensor);
+        if (status == RYND_ERROR_UNSUPPORTED) {
+            output->later = true; /* a bound of its shape is known, but not the shape */
+            Py_DECREF((PyObject *)array);
+            continue;
+        }
+        if (status != RYND_OK) {
+            Py_DECREF((PyObject *)array);
+            return status;
+        }
+        results[i] = (PyObject *)array;
+    }
+    return RYND_OK;
+}
+
+/* What the session has of an output whose shape only the run told. */
+static PyObject *copy_output(session_object *self, int index)
+{
+    rynd_tensor tensor;
+    const rynd_status status = rynd_session_output(self->session, (size_t)index, &tensor);
+    if (status != RYND_OK) {
+        return py_raise(status);
+    }
+    const size_t size = (size_t)rynd_tensor_elements(&tensor) * rynd_dtype_size(tensor.dtype);
+    py_pool *pool = py_pool_create(size);
+    array_object *array = pool ? py_array_new(&tensor, pool) : (array_object *)PyErr_NoMemory();
+    py_pool_drop(pool);
+    if (array && size > 0) {
+        memcpy(array->tensor.data, tensor.data, size);
+    }
+    return (PyObject *)array;
+}
+
+static PyObject *run(session_object *self, const py_lent *inputs, PyObject **results)
+{
+    rynd_status status = bind_inputs(self, inputs);
+    if (status == RYND_OK) {
+        status = bind_outputs(self, results);
+    }
+    if (status == RYND_OK) {
+        self->running = true;
+        Py_BEGIN_ALLOW_THREADS status = rynd_session_run(self->session);
+        Py_END_ALLOW_THREADS self->running = false;
+    }
+    if (status != RYND_OK) {
+        return py_raise(status);
+    }
+    for (int i = 0; i < self->outputs; i++) {
+        if (!results[i] && !(results[i] = copy_output(self, i))) {
+            return NULL;
+        }
+    }
+    if (self->outputs == 1) {
+        return PY_TAKE(results[0]);
+    }
+    PyObject *tuple = PyTuple_New(self->outputs);
+    for (int i = 0; tuple && i < self->outputs; i++) {
+        PyTuple_SetItem(tuple, i, PY_TAKE(results[i]));
+    }
+    return tuple;
+}
+
+PyObject *py_session_run(session_object *self, const py_lent *inputs)
+{
+    if (self->running) {
+        return py_fail_busy("this session runs in another thread: make one session a thread, by "
+                            "plan.session()");
+    }
+    enum { FEW = 4 };
+    PyObject *few[FEW] = {NULL};
+    PyObject **results =
+        self->outputs <= FEW ? few : PyMem_Calloc((size_t)self->outputs, sizeof(PyObject *));
+    if (!results) {
+        return PyErr_NoMemory();
+    }
+    PyObject *result = run(self, inputs, results);
+    for (int i = 0; i < self->outputs; i++) {
+        Py_XDECREF(results[i]);
+    }
+    if (results != few) {
+        PyMem_Free(results);
+    }
+    return result;
+}
+
+static PyObject *session_run(PyObject *object, PyObject *const *arguments, Py_ssize_t count,
+                             PyObject *names)
+{
+    session_object *self = (session_object *)object;
+    py_lent few[FEW_INPUTS];
+    py_lent *inputs =
+        self->inputs <= FEW_INPUTS ? few : PyMem_Calloc((size_t)self->inputs, sizeof(py_lent));
+    if (!inputs) {
+        return PyErr_NoMemory();
+    }
+    PyObject *result = NULL;
+    if (py_lend_inputs(self->plan->model, arguments, count, names, arguments + count, inputs)) {
+        result = py_session_run(self, inputs);
+        py_give_inputs_back(self->plan->model, inputs);
+    }
+    if (inputs != few) {
+        PyMem_Free(inputs);
+    }
+    return result;
+}
+
+/* --- what else a session tells --- */
+
+static PyObject *session_memory(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromSize_t(rynd_session_memory(((session_object *)self)->session));
+}
+
+static PyObject *session_profile(PyObject *object, PyObject *on)
+{
+    session_object *self = (session_object *)object;
+    const int wanted = PyObject_IsTrue(on);
+    if (wanted < 0) {
+        return NULL;
+    }
+    if (self->running) {
+        return py_fail_busy("this session runs in another thread");
+    }
+    const rynd_status status = rynd_session_profile(self->session, wanted);
+    return status == RYND_OK ? PY_TAKE(Py_None) : py_raise(status);
+}
+
+static PyObject *session_step_seconds(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    session_object *self = (session_object *)object;
+    const size_t steps = rynd_plan_step_count(self->plan->plan);
+    PyObject *list = PyList_New(0);
+    for (size_t s = 0; list && s < steps; s++) {
+        PyObject *seconds = PyFloat_FromDouble(rynd_session_step_time(self->session, s));
+        if (!seconds || PyList_Append(list, seconds) != 0) {
+            Py_CLEAR(list);
+        }
+        Py_XDECREF(seconds);
+    }
+    return list;
+}
+
+static PyMethodDef session_methods[] = {
+    {"run", (PyCFunction)(void (*)(void))session_run, METH_FASTCALL | METH_KEYWORDS,
+     "run(*arrays, **arrays)\n--\n\n"
+     "Runs the plan on one array for each input, by position or by name, and returns an Array, or "
+     "a tuple of them where the model has several outputs. Inputs are read where they are; results "
+     "own their memory. One thread at a time: BusyError otherwise."},
+    {"_profile", session_profile, METH_O, "Records step times in the runs that follow."},
+    {"_step_seconds", session_step_seconds, METH_NOARGS, "Of the last run, one a step."},
+    {NULL, NULL, 0, NULL}};
+
+static PyGetSetDef session_attributes[] = {
+    {"memory", session_memory, NULL, "Bytes that the session holds.", NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyType_Slot session_slots[] = {{Py_tp_doc, "The running state of a plan."},
+                                      {Py_tp_new, session_new},
+                                      {Py_tp_dealloc, session_free},
+                                      {Py_tp_methods, session_methods},
+                                      {Py_tp_getset, session_attributes},
+                                      {0, NULL}};
+
+PyType_Spec py_session_spec = {"rynd._rynd.Session", sizeof(session_object), 0,
+                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, session_slots};

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Session: the running state of a plan. */
+#ifndef RYND_PYTHON_SESSION_H
+#define RYND_PYTHON_SESSION_H
+
+#include "lend.h"
+#include "memory.h"
+
+typedef struct session_input {
+    const char *name;
+    rynd_tensor planned;
+    rynd_tensor bound; /* dtype NONE: nothing, or what is not known */
+} session_input;
+
+typedef struct session_output {
+    const char *name;
+    rynd_tensor planned;
+    bool later; /* its shape is only known after a run */
+    py_pool *pool;
+} session_output;
+
+typedef struct session_object {
+    PyObject_HEAD plan_object *plan;
+    rynd_session *session;
+    bool running;
+    int inputs, outputs;
+    session_input *in;
+    session_output *out;
+} session_object;
+
+/* Runs with inputs that are lent already, one each in the model's order: a result, or a tuple of
+ * them where there are several outputs. NULL: an exception is set. */
+PyObject *py_session_run(session_object *session, const py_lent *inputs);
+
+/* Are these the tensors that it was planned for? */
+bool py_session_fits(const session_object *session, const py_lent *inputs);
+
+/* What is lent for each input of a model, by position and by name. False: an exception is set, and
+ * nothing is held. */
+bool py_lend_inputs(const model_object *model, PyObject *const *positional, Py_ssize_t count,
+                    PyObject *names, PyObject *const *named, py_lent *to);
+void py_give_inputs_back(const model_object *model, py_lent *inputs);
+
+/* Room for what is lent to most models, on the stack. */
+enum { FEW_INPUTS = 4 };
+
+#endif

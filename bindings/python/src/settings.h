@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The caller's own choices of kernels and knobs, and a step's description. */
+#ifndef RYND_PYTHON_SETTINGS_H
+#define RYND_PYTHON_SETTINGS_H
+
+#include "extension.h"
+
+typedef struct py_settings {
+    rynd_setting *all; /* its strings are those of the list it was taken from */
+    size_t count;
+} py_settings;
+
+/* Of a list of (step or None, knob, value), all str. False: an exception is set. */
+bool py_settings_take(PyObject *list, py_settings *settings);
+void py_settings_free(py_settings *settings);
+
+/* A step as a dict. */
+PyObject *py_step(const rynd_step_info *info);
+
+#endif
