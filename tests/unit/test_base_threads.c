@@ -330,6 +330,7 @@ static void test_fork(void **state)
 {
     (void)state;
     if (FORK_ENDS) {
+        print_message("skipped: ThreadSanitizer ends a forked child that starts threads\n");
         skip();
     }
     for (int asleep = 0; asleep < 2; asleep++) {
