@@ -20,6 +20,7 @@ typedef struct ry_device ry_device;
 typedef struct ry_buffer ry_buffer;
 typedef struct ry_stream ry_stream;
 typedef struct ry_event ry_event;
+typedef struct ry_recording ry_recording;
 typedef struct ry_gpu_program ry_gpu_program;
 
 typedef struct ry_place {
@@ -121,6 +122,20 @@ typedef struct ry_device_table {
     rynd_status (*clear)(ry_stream *stream, ry_place to, size_t size, ry_error *error); /* zeros */
     rynd_status (*launch)(ry_stream *stream, const ry_launch *launch, ry_error *error);
     rynd_status (*synchronize)(ry_stream *stream, ry_error *error);
+
+    /* Launches as one thing that is put into a stream again and again, with the addresses that they
+     * had. NULL, all of them: the device has no such thing; `records` false: not this one. Between
+     * begin and end, on one thread, launches of the stream are kept and not run, and nothing else
+     * may be put into it; each begin that was well has its end, which gives no recording where it
+     * fails. */
+    bool (*records)(ry_device *device);
+    rynd_status (*record_begin)(ry_stream *stream, ry_error *error);
+    rynd_status (*record_end)(ry_stream *stream, ry_recording **recording, ry_error *error);
+    /* places: all the memory that the launches use. */
+    rynd_status (*replay)(ry_stream *stream, const ry_recording *recording, const ry_place *places,
+                          int count, ry_error *error);
+    /* One that no stream still runs; NULL is allowed. */
+    void (*recording_destroy)(ry_device *device, ry_recording *recording);
 
     rynd_status (*event_create)(ry_device *device, ry_event **event, ry_error *error);
     void (*event_destroy)(ry_device *device, ry_event *event);

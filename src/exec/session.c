@@ -2,6 +2,7 @@
 /* A session's memory: taken when it is made, given back when it goes. */
 #include "exec/session.h"
 
+#include "exec/repeat.h"
 #include "exec/session_state.h"
 
 rynd_status ry_session_take_buffer(ry_session *session, size_t size, ry_buffer **buffer,
@@ -139,7 +140,8 @@ static rynd_status build(ry_session *session, ry_error *error)
         session->outputs[i].tensor = plan->outputs[i].tensor;
         session->outputs[i].place = (ry_place){session->outputs[i].own, 0};
     }
-    return bind_steps(session, error);
+    RY_TRY(bind_steps(session, error));
+    return ry_repeat_prepare(session, error);
 }
 
 rynd_status ry_session_create(const ry_plan *plan, ry_session **session, ry_error *error)
@@ -173,6 +175,7 @@ void ry_session_destroy(ry_session *session)
         /* what still runs reads and writes what goes */
         (void)device->table->synchronize(session->stream, NULL);
     }
+    ry_repeat_free(session);
     for (size_t i = 0; session->inputs && i < session->plan->input_count; i++) {
         ry_transfer_destroy(session->inputs[i].transfer);
         device->table->buffer_destroy(device, session->inputs[i].own);

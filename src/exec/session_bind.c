@@ -43,9 +43,12 @@ static bool usable_in_place(const ry_session *session, const ry_tensor *planned,
 static void set_input(ry_session *session, size_t index, ry_session_input_slot slot)
 {
     ry_device *device = session->plan->device;
-    ry_transfer_destroy(session->inputs[index].transfer);
-    device->table->buffer_destroy(device, session->inputs[index].own);
-    session->inputs[index] = slot;
+    ry_session_input_slot *old = &session->inputs[index];
+    ry_transfer_destroy(old->transfer);
+    if (old->own != slot.own) {
+        device->table->buffer_destroy(device, old->own);
+    }
+    *old = slot;
 }
 
 /* The caller's memory as the steps read it: from the lowest element on. */
@@ -57,7 +60,8 @@ static rynd_status use_in_place(ry_session *session, const ry_tensor *tensor, si
     return device->table->buffer_wrap(device, lowest, ry_tensor_bytes(tensor), &slot->own, error);
 }
 
-/* Memory as the plan has it, which each run fills. */
+/* Memory as the plan has it, which each run fills: where there is some from a binding before, the
+ * same, so that steps find it where they did. */
 static rynd_status copy_to_own(ry_session *session, size_t index, const ry_tensor *tensor,
                                size_t size, ry_session_input_slot *slot, ry_error *error)
 {
@@ -71,6 +75,10 @@ static rynd_status copy_to_own(ry_session *session, size_t index, const ry_tenso
             session->plan->input_names[index]);
     }
     RY_TRY(ry_transfer_create(device, tensor, planned, true, &slot->transfer, error));
+    if (session->inputs[index].transfer) {
+        slot->own = session->inputs[index].own;
+        return RYND_OK;
+    }
     const rynd_status status = device->table->buffer_create(device, size, &slot->own, error);
     if (status != RYND_OK) {
         ry_transfer_destroy(slot->transfer);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a plan step by step: everything is put into the session's stream, then waited for. */
+#include "exec/repeat.h"
 #include "exec/session.h"
 #include "exec/session_state.h"
 
@@ -166,7 +167,7 @@ static rynd_status start(ry_session *session, ry_error *error)
     /* of the device's kernels, which write them to its memory */
     RY_TRY(fault_bytes ? table->clear(session->stream, faults, fault_bytes, error) : RYND_OK);
     session->timed = session->timing;
-    RY_TRY(run_steps(session, error));
+    RY_TRY(ry_repeat_run(session, run_steps, error));
     RY_TRY(fault_bytes
                ? table->download(session->stream, session->host_faults, faults, fault_bytes, error)
                : RYND_OK);

@@ -26,6 +26,16 @@ typedef struct ry_session_output_slot {
     ry_tensor tensor;      /* what the last run gave */
 } ry_session_output_slot;
 
+typedef struct ry_repeat {
+    ry_recording *recording; /* of all steps; NULL: none yet */
+    ry_place *places;        /* of inputs, of outputs, then the memory that stays; NULL: the steps
+                              * are launched one by one */
+    int count;
+    uintptr_t *recorded; /* addresses of inputs and outputs at the last run that could be one */
+    bool warm;           /* there was such a run */
+    bool refused;        /* the driver would not: not tried again */
+} ry_repeat;
+
 struct ry_session {
     const ry_plan *plan;
     ry_arena arena;
@@ -39,7 +49,8 @@ struct ry_session {
     ry_session_output_slot *outputs;
     int64_t (*actual)[RY_MAX_RANK];
     ry_bound *bound; /* of each step */
-    bool running;    /* started, and not finished */
+    ry_repeat repeat;
+    bool running; /* started, and not finished */
     bool timing, timed;
     double *times;   /* of each step in the last run */
     ry_event **mark; /* before each step, in the order they run, and behind the last; none while

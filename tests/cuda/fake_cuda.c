@@ -34,8 +34,18 @@ EXPORT fake_cuda_state fake_cuda = {
 static _Thread_local int depth; /* of the thread's stack of contexts */
 static int context, other_context;
 
+/* A launch that was captured. */
+typedef struct node {
+    struct node *next;
+    const struct object *function;
+    void *values[64];
+    unsigned grid, block;
+} node;
+
 typedef struct object {
-    char kind; /* 's', 'e', 'm', 'f', 'b' */
+    char kind;              /* 's', 'e', 'm', 'f', 'b', 'g', 'x' */
+    bool capturing, spoilt; /* of a stream: something came that cannot be captured */
+    node *first, **last;    /* of a stream that captures, a graph, an executable one */
     struct timespec time;
     size_t bytes;
     void *library, *image;
@@ -96,6 +106,16 @@ static bool is(const object *o, char kind)
     const bool good = o && o->kind == kind;
     atomic_fetch_add(&fake_cuda.misused, !good);
     return good;
+}
+
+/* A copy or a wait in a stream: none may come into a capture. */
+static bool is_open(object *stream)
+{
+    if (!is(stream, 's')) {
+        return false;
+    }
+    stream->spoilt = stream->spoilt || stream->capturing;
+    return !stream->capturing;
 }
 
 static int drop(object *o, char kind, atomic_int *alive)
@@ -327,7 +347,7 @@ EXPORT int cuMemFreeHost(void *memory)
 EXPORT int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stream)
 {
     BEGIN_IN_CONTEXT("cuMemcpyHtoDAsync");
-    if (!is(stream, 's')) {
+    if (!is_open(stream)) {
         return INVALID_HANDLE;
     }
     atomic_fetch_add(&fake_cuda.uploads, 1);
@@ -338,7 +358,7 @@ EXPORT int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, voi
 EXPORT int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream)
 {
     BEGIN_IN_CONTEXT("cuMemcpyDtoHAsync");
-    if (!is(stream, 's')) {
+    if (!is_open(stream)) {
         return INVALID_HANDLE;
     }
     atomic_fetch_add(&fake_cuda.downloads, 1);
@@ -350,14 +370,14 @@ EXPORT int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *
 {
     BEGIN_IN_CONTEXT("cuMemcpyDtoDAsync");
     memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
-    return is(stream, 's') ? OK : INVALID_HANDLE;
+    return is_open(stream) ? OK : INVALID_HANDLE;
 }
 
 EXPORT int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void *stream)
 {
     BEGIN_IN_CONTEXT("cuMemsetD8Async");
     memset((void *)(uintptr_t)to, value, bytes);
-    return is(stream, 's') ? OK : INVALID_HANDLE;
+    return is_open(stream) ? OK : INVALID_HANDLE;
 }
 
 /* Of the first address of what cuMemAlloc gave. */
@@ -386,7 +406,7 @@ EXPORT int cuPointerGetAttribute(void *value, int attribute, uint64_t pointer)
 EXPORT int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
 {
     BEGIN_IN_CONTEXT("cuStreamWaitEvent");
-    return flags == 0 && is(stream, 's') && is(event, 'e') ? OK : INVALID_HANDLE;
+    return flags == 0 && is_open(stream) && is(event, 'e') ? OK : INVALID_HANDLE;
 }
 
 EXPORT int cuEventQuery(void *event)
@@ -411,7 +431,7 @@ EXPORT int cuStreamDestroy_v2(void *stream)
 EXPORT int cuStreamSynchronize(void *stream)
 {
     BEGIN_IN_CONTEXT("cuStreamSynchronize");
-    return is(stream, 's') ? OK : INVALID_HANDLE;
+    return is_open(stream) ? OK : INVALID_HANDLE;
 }
 
 EXPORT int cuEventCreate(void **event, unsigned flags)
@@ -430,7 +450,7 @@ EXPORT int cuEventDestroy_v2(void *event)
 EXPORT int cuEventRecord(void *event, void *stream)
 {
     BEGIN_IN_CONTEXT("cuEventRecord");
-    if (!is(event, 'e') || !is(stream, 's')) {
+    if (!is(event, 'e') || !is_open(stream)) {
         return INVALID_HANDLE;
     }
     clock_gettime(CLOCK_MONOTONIC, &((object *)event)->time);
@@ -546,6 +566,17 @@ EXPORT int cuModuleGetFunction(void **function, void *module, const char *name)
     return OK;
 }
 
+static void run_node(const node *launch)
+{
+    void *values[64];
+    memcpy(values, launch->values, sizeof values);
+    atomic_fetch_add(&fake_cuda.launches, 1);
+    if (launch->function->entry) {
+        emulation_run(launch->function->library, launch->function->entry, values, launch->grid,
+                      launch->block);
+    }
+}
+
 EXPORT int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                           unsigned block_x, unsigned block_y, unsigned block_z,
                           unsigned shared_bytes, void *stream, void **arguments, void **extra)
@@ -573,14 +604,106 @@ EXPORT int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsi
         return INVALID_VALUE;
     }
     memcpy(values, block, size);
-    atomic_fetch_add(&f->launches, 1);
     f->groups = grid_x;
     f->group = block_x;
     f->argument_bytes = size;
     memcpy(f->arguments, values, sizeof values);
-    const object *o = function;
-    if (o->entry) {
-        emulation_run(o->library, o->entry, values, grid_x, block_x);
+    node launch = {.function = function, .grid = grid_x, .block = block_x};
+    memcpy(launch.values, values, sizeof values);
+    object *s = stream;
+    if (s->capturing) {
+        node *kept = malloc(sizeof *kept);
+        *kept = launch;
+        *s->last = kept;
+        s->last = &kept->next;
+    } else {
+        run_node(&launch);
     }
     return OK;
+}
+
+EXPORT int cuStreamBeginCapture_v2(void *stream, int mode)
+{
+    enum { THREAD_LOCAL = 1 };
+    object *s = stream;
+    BEGIN_IN_CONTEXT("cuStreamBeginCapture");
+    if (mode != THREAD_LOCAL || !is_open(s)) {
+        return INVALID_VALUE;
+    }
+    s->capturing = true;
+    s->spoilt = false;
+    s->first = NULL;
+    s->last = &s->first;
+    return OK;
+}
+
+static void free_nodes(object *o)
+{
+    while (o->first) {
+        node *next = o->first->next;
+        free(o->first);
+        o->first = next;
+    }
+}
+
+EXPORT int cuStreamEndCapture(void *stream, void **graph)
+{
+    enum { INVALIDATED = 901 };
+    object *s = stream;
+    const int code =
+        is(s, 's') && s->capturing ? outcome_in_context("cuStreamEndCapture") : INVALID_HANDLE;
+    *graph = NULL;
+    s->capturing = false;
+    if (code || s->spoilt) {
+        free_nodes(s);
+        return code ? code : INVALIDATED;
+    }
+    object *made = make('g', &fake_cuda.graphs);
+    made->first = s->first;
+    s->first = NULL;
+    *graph = made;
+    return OK;
+}
+
+EXPORT int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long flags)
+{
+    BEGIN_IN_CONTEXT("cuGraphInstantiate");
+    if (flags != 0 || !is(graph, 'g')) {
+        return INVALID_VALUE;
+    }
+    object *made = make('x', &fake_cuda.graphs);
+    node **last = &made->first;
+    for (const node *n = ((object *)graph)->first; n; n = n->next) {
+        *last = malloc(sizeof **last);
+        **last = *n;
+        (*last)->next = NULL;
+        last = &(*last)->next;
+    }
+    *executable = made;
+    return OK;
+}
+
+EXPORT int cuGraphLaunch(void *executable, void *stream)
+{
+    BEGIN_IN_CONTEXT("cuGraphLaunch");
+    if (!is(executable, 'x') || !is_open(stream)) {
+        return INVALID_HANDLE;
+    }
+    atomic_fetch_add(&fake_cuda.replays, 1);
+    for (const node *n = ((object *)executable)->first; n; n = n->next) {
+        run_node(n);
+    }
+    return OK;
+}
+
+EXPORT int cuGraphExecDestroy(void *executable)
+{
+    free_nodes(executable);
+    return drop(executable, 'x', &fake_cuda.graphs);
+}
+
+EXPORT int cuGraphDestroy(void *graph)
+{
+    free_nodes(graph);
+    return drop(graph, 'g', &fake_cuda.graphs);
 }

@@ -17,7 +17,7 @@ typedef struct fake_cuda_state {
     int fail_after, fail_code, fail_sticky;
     int lost; /* the code of the sticky failure; 0: none */
     /* what is alive */
-    atomic_int contexts, buffers, pinned, streams, events, modules;
+    atomic_int contexts, buffers, pinned, streams, events, modules, graphs;
     atomic_size_t bytes;
     /* calls without a context, with memory that is none, of what is not alive */
     atomic_int misused;
@@ -25,7 +25,7 @@ typedef struct fake_cuda_state {
     unsigned groups, group;
     size_t argument_bytes;
     void *arguments[64];
-    atomic_int launches, uploads, downloads;
+    atomic_int launches, uploads, downloads, replays;
 } fake_cuda_state;
 
 #endif

@@ -63,6 +63,7 @@ static int close_device(void **state)
     assert_int_equal(fake->streams, 0);
     assert_int_equal(fake->events, 0);
     assert_int_equal(fake->modules, 0);
+    assert_int_equal(fake->graphs, 0);
     assert_int_equal(fake->bytes, 0);
     assert_int_equal(fake->misused, 0);
     return 0;

@@ -11,13 +11,16 @@
 
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 typedef struct ry_cuda {
 #define RY_CU(name, symbol, parameters) int(*name) parameters;
 #include "device/cuda/cuda_functions.inc"
+#include "device/cuda/cuda_graph_functions.inc"
 #undef RY_CU
+    bool graphs; /* are those of cuda_graph_functions.inc there? */
     int version; /* of the driver: 12090 is 12.9 */
 } ry_cuda;
 

@@ -193,6 +193,11 @@ static const ry_device_table cuda_table = {
     .clear = ry_cuda_clear,
     .launch = ry_cuda_launch,
     .synchronize = synchronize,
+    .records = ry_cuda_records,
+    .record_begin = ry_cuda_record_begin,
+    .record_end = ry_cuda_record_end,
+    .replay = ry_cuda_replay,
+    .recording_destroy = ry_cuda_recording_destroy,
     .event_create = ry_cuda_event_create,
     .event_destroy = ry_cuda_event_destroy,
     .event_record = ry_cuda_event_record,
@@ -258,6 +263,7 @@ rynd_status ry_cuda_device_create(const ry_allocator *allocator, unsigned index,
     d->cu = cu;
     d->nvrtc = nvrtc;
     d->id = id;
+    d->graphs = ry_cuda_wants_graphs(cu);
     ry_cuda_describe(cu, id, &d->info);
     d->gpu.memory = d->info.memory;
     d->gpu.most_memory = d->info.memory;

@@ -20,6 +20,12 @@ static const function driver_functions[] = {
 #undef RY_CU
 };
 
+static const function graph_functions[] = {
+#define RY_CU(name, symbol, parameters) {#symbol, offsetof(ry_cuda, name)},
+#include "device/cuda/cuda_graph_functions.inc"
+#undef RY_CU
+};
+
 static const function compiler_functions[] = {
 #define RY_NVRTC(name, symbol, result, parameters) {#symbol, offsetof(ry_nvrtc, name)},
 #include "device/cuda/nvrtc_functions.inc"
@@ -101,6 +107,7 @@ static void open_driver(void)
         return;
     }
     driver.DriverGetVersion(&driver.version);
+    driver.graphs = !find_functions(library, graph_functions, COUNT(graph_functions), &driver);
 }
 
 rynd_status ry_cuda_load(const ry_cuda **cu, ry_error *error)

@@ -28,6 +28,7 @@ typedef struct ry_cuda_state {
     const ry_nvrtc *nvrtc;
     int id;
     ry_cuda_info info;
+    bool graphs; /* launches are recorded */
     void *context;
     ry_stream *copies; /* of wrapped memory */
     pthread_mutex_t copies_lock;
@@ -93,6 +94,15 @@ rynd_status ry_cuda_load_binary(ry_gpu_device *device, const ry_gpu_source *sour
                                 const ry_gpu_binary *binary, ry_gpu_program *program,
                                 ry_error *error);
 void ry_cuda_unload(ry_gpu_device *device, ry_gpu_program *program);
+
+/* cuda_graph.c */
+bool ry_cuda_wants_graphs(const ry_cuda *cu); /* RYND_CUDA_GRAPHS=0: no */
+bool ry_cuda_records(ry_device *device);
+rynd_status ry_cuda_record_begin(ry_stream *stream, ry_error *error);
+rynd_status ry_cuda_record_end(ry_stream *stream, ry_recording **recording, ry_error *error);
+rynd_status ry_cuda_replay(ry_stream *stream, const ry_recording *recording, const ry_place *places,
+                           int count, ry_error *error);
+void ry_cuda_recording_destroy(ry_device *device, ry_recording *recording);
 
 /* cuda_launch.c */
 rynd_status ry_cuda_launch(ry_stream *stream, const ry_launch *launch, ry_error *error);

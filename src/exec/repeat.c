@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "exec/repeat.h"
+
+static int own_places(const ry_plan *plan)
+{
+    return (int)(plan->input_count + plan->output_count);
+}
+
+static bool all_on_device(const ry_plan *plan)
+{
+    for (size_t s = 0; s < plan->step_count; s++) {
+        if (ry_plan_falls_back(plan, &plan->steps[s])) {
+            return false;
+        }
+    }
+    return plan->step_count > 0;
+}
+
+rynd_status ry_repeat_prepare(ry_session *session, ry_error *error)
+{
+    const ry_plan *plan = session->plan;
+    ry_repeat *repeat = &session->repeat;
+    ry_device *device = plan->device;
+    if (!device->table->records || !device->table->records(device) || !all_on_device(plan)) {
+        return RYND_OK;
+    }
+    const int own = own_places(plan), rest = 3 + (int)plan->constant_count;
+    repeat->places = RY_TAKE(&session->arena, ry_place, own + rest);
+    repeat->recorded = RY_TAKE(&session->arena, uintptr_t, own);
+    if (!repeat->places || !repeat->recorded) {
+        return ry_fail_memory(error);
+    }
+    ry_place *at = repeat->places + own;
+    *at++ = (ry_place){session->activations, 0};
+    *at++ = (ry_place){session->faults, 0};
+    *at++ = (ry_place){plan->packed, 0};
+    for (size_t i = 0; i < plan->constant_count; i++) {
+        *at++ = (ry_place){plan->constants[i], 0};
+    }
+    repeat->count = own + rest;
+    return RYND_OK;
+}
+
+static void forget(ry_session *session)
+{
+    ry_device *device = session->plan->device;
+    if (session->repeat.recording) {
+        device->table->recording_destroy(device, session->repeat.recording);
+        session->repeat.recording = NULL;
+    }
+}
+
+void ry_repeat_free(ry_session *session)
+{
+    forget(session);
+}
+
+static uintptr_t address_of(const ry_session *session, ry_place place)
+{
+    const ry_device_table *table = session->plan->device->table;
+    return place.buffer ? (uintptr_t)table->buffer_native(place.buffer) + place.offset : 0;
+}
+
+/* What the caller may have bound anew. true: it is where it was at the run before. */
+static bool note_places(ry_session *session)
+{
+    const ry_plan *plan = session->plan;
+    ry_repeat *repeat = &session->repeat;
+    bool same = true;
+    for (size_t i = 0; i < plan->input_count; i++) {
+        repeat->places[i] = session->inputs[i].place;
+    }
+    for (size_t i = 0; i < plan->output_count; i++) {
+        repeat->places[plan->input_count + i] = session->outputs[i].place;
+    }
+    for (int i = 0; i < own_places(plan); i++) {
+        const uintptr_t address = address_of(session, repeat->places[i]);
+        same = same && address == repeat->recorded[i];
+        repeat->recorded[i] = address;
+    }
+    return same && repeat->warm;
+}
+
+static rynd_status replay(ry_session *session, ry_error *error)
+{
+    const ry_repeat *repeat = &session->repeat;
+    return session->plan->device->table->replay(session->stream, repeat->recording, repeat->places,
+                                                repeat->count, error);
+}
+
+/* false: nothing is recorded, and nothing has run; it is not tried again. */
+static bool record(ry_session *session, rynd_status (*run_steps)(ry_session *, ry_error *))
+{
+    const ry_device_table *table = session->plan->device->table;
+    ry_repeat *repeat = &session->repeat;
+    ry_error unused;
+    if (table->record_begin(session->stream, &unused) == RYND_OK) {
+        const rynd_status launched = run_steps(session, &unused);
+        if (table->record_end(session->stream, &repeat->recording, &unused) == RYND_OK &&
+            launched != RYND_OK) {
+            forget(session);
+        }
+    }
+    repeat->refused = !repeat->recording;
+    return repeat->recording != NULL;
+}
+
+rynd_status ry_repeat_run(ry_session *session, rynd_status (*run_steps)(ry_session *, ry_error *),
+                          ry_error *error)
+{
+    ry_repeat *repeat = &session->repeat;
+    if (!repeat->places || repeat->refused || session->timed) {
+        return run_steps(session, error);
+    }
+    if (!note_places(session)) {
+        forget(session);
+        const rynd_status status = run_steps(session, error);
+        repeat->warm = status == RYND_OK;
+        return status;
+    }
+    const bool fresh = !repeat->recording;
+    if (fresh && !record(session, run_steps)) {
+        return run_steps(session, error);
+    }
+    const rynd_status status = replay(session, error);
+    if (status != RYND_OK && fresh) { /* the device may have no memory for it */
+        forget(session);
+        repeat->refused = true;
+        return run_steps(session, error);
+    }
+    return status;
+}
