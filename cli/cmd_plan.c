@@ -215,6 +215,8 @@ static bool print_json(const decisions *d, const char *name, const rynd_memory *
         cli_json_number(node, "flop", step.flop);
         cli_json_number(node, "bytes", step.bytes);
         cli_json_number(node, "micro_batches", (double)step.micro_batches);
+        cli_json_number(node, "activations", (double)step.activations);
+        cli_json_number(node, "workspace", (double)step.workspace);
         if (!add_knobs(d, i, node, failure)) {
             cJSON_Delete(document);
             return false;

@@ -111,6 +111,9 @@ typedef struct rynd_step_info {
     /** runs, each for a share of the batch: `problem` is one's, `flop`, `bytes` and
      * `kernel_flop` are of all */
     int64_t micro_batches;
+    /** bytes of the session's memory that are in use while it runs: values between nodes, and the
+     * kernel's own on all threads */
+    size_t activations, workspace;
 } rynd_step_info;
 
 RYND_API size_t rynd_plan_step_count(const rynd_plan *plan); /**< 0 for NULL */

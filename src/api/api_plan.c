@@ -95,6 +95,9 @@ static rynd_status describe_steps(rynd_plan *plan, ry_error *error)
         plan->steps[s].name = step->name;
         plan->steps[s].op = step->source;
         plan->steps[s].reason = step->reason;
+        plan->steps[s].activations = step->activations;
+        plan->steps[s].workspace = ry_prepared_workspace(&step->prepared) +
+                                   step->prepared.scratch * plan->plan->device->workers;
     }
     return RYND_OK;
 }

@@ -128,6 +128,13 @@ static rynd_status fail_size(const placing *p, const char *what)
                    "out of memory: %s have more bytes than there are addresses", what);
 }
 
+static void note_activations(const placing *p, const ry_lifetime *life)
+{
+    for (uint32_t s = life->first; s <= life->last; s++) {
+        p->plan->steps[s].activations += life->size;
+    }
+}
+
 /* Offsets of activations; the scratch arena is the caller's. */
 static rynd_status lay_out_activations(const placing *p, ry_arena *scratch, size_t *total)
 {
@@ -149,6 +156,7 @@ static rynd_status lay_out_activations(const placing *p, ry_arena *scratch, size
     }
     for (size_t i = 0; i < used; i++) {
         p->spot[value[i]].offset = items[i].offset;
+        note_activations(p, &items[i]);
     }
     return *total == SIZE_MAX ? fail_size(p, "values that are needed at once") : RYND_OK;
 }

@@ -40,6 +40,7 @@ typedef struct ry_step {
     ry_spot *in, *out;
     int64_t actual_row;   /* of the first bounded output in the session's actual dims; -1: none */
     size_t packed_offset; /* into the plan's packed weights, or into those of the host */
+    size_t activations;   /* bytes of the arena that hold values while it runs */
     const char *reason;   /* why this kernel */
 } ry_step;
 

@@ -35,8 +35,33 @@ def _number(text):
     return f'<td class="number">{escape(str(text))}</td>'
 
 
+_STEPS_WIDTH, _MEMORY_HEIGHT = 720, 120
+
+
+def _area(heights, top, colour, name):
+    """A stepped area under these heights, one a step, as a part of _MEMORY_HEIGHT."""
+    wide = _STEPS_WIDTH / max(1, len(heights))
+    points = [f"{i * wide + side * wide:.1f},{_MEMORY_HEIGHT * (1 - height / top):.1f}" for i, height in enumerate(heights) for side in (0, 1)]
+    return (f'<polygon points="0,{_MEMORY_HEIGHT} {" ".join(points)} {_STEPS_WIDTH},{_MEMORY_HEIGHT}" fill="{colour}"><title>{escape(name)}</title>'
+            "</polygon>")
+
+
+def _memory_svg(steps):
+    """Bytes in use over the steps: values between nodes, and on top of them what kernels need beside. Each step tells its own under the mouse."""
+    values = [step.activations for step in steps]
+    both = [step.activations + step.workspace for step in steps]
+    top = max(both, default=0) or 1
+    wide = _STEPS_WIDTH / max(1, len(steps))
+    tips = "".join(
+        f'<rect x="{i * wide:.1f}" width="{wide:.1f}" height="{_MEMORY_HEIGHT}" fill="transparent"><title>{escape(step.name)}: activations '
+        f"{size_text(step.activations)}, workspace {size_text(step.workspace)}</title></rect>" for i, step in enumerate(steps))
+    return (f'<p>Memory over the steps: activations, and workspace above them; at most {size_text(max(both, default=0))}</p>'
+            f'<svg width="{_STEPS_WIDTH}" height="{_MEMORY_HEIGHT}" role="img" aria-label="memory over the steps">'
+            + _area(both, top, "#e8a33d", "workspace") + _area(values, top, "#3b7dd8", "activations") + tips + "</svg>")
+
+
 def plan_html(plan):
-    """A plan's steps with a bar for each one's share of the operations."""
+    """A plan's memory over its steps, and the steps with a bar for each one's share of the operations."""
     flop = [step.flop for step in plan.steps]
     most = max(flop, default=0) or 1
     rows = [[_cell(step.name), _cell(step.op), _cell(step.kernel), _cell(step.knobs), _cell(f"{step.layout_in} -> {step.layout_out}"),
@@ -44,7 +69,7 @@ def plan_html(plan):
     memory = plan.memory
     caption = (f"{len(rows)} steps, {sum(flop) / 1e9:,.3f} Gflop; memory: weights {size_text(memory.weights)}, activations "
                f"{size_text(memory.activations)}, workspace {size_text(memory.workspace)}")
-    return f'<div class="rynd">{_STYLE}' + _html_table(
+    return f'<div class="rynd">{_STYLE}{_memory_svg(plan.steps)}' + _html_table(
         caption, ["step", "operator", "kernel", "knobs", "layouts", "fused", "Mflop", ""], rows) + "</div>"
 
 

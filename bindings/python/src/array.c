@@ -61,9 +61,8 @@ static int array_get_buffer(PyObject *self, Py_buffer *view, int flags)
 {
     array_object *array = (array_object *)self;
     const rynd_tensor *tensor = &array->tensor;
-    (void)flags; /* row-major and writable: it fits every request */
-    view->obj = NULL;
-    if (!words[tensor->dtype].format) {
+    view->obj = NULL; /* row-major and writable: it fits every request but for a missing format */
+    if (!words[tensor->dtype].format && flags & PyBUF_FORMAT) {
         PyErr_Format(PyExc_BufferError,
                      "the buffer protocol has no %s: take the array by DLPack, as "
                      "torch.from_dlpack does",

@@ -140,12 +140,13 @@ static PyObject *plan_memory(PyObject *self, PyObject *unused)
 
 PyObject *py_step(const rynd_step_info *info)
 {
-    return Py_BuildValue("{sssssssssssssssssssdsdsssdsL}", "name", info->name, "op", info->op,
+    return Py_BuildValue("{sssssssssssssssssssdsdsssdsLsnsn}", "name", info->name, "op", info->op,
                          "problem", info->problem, "kernel", info->kernel, "knobs", info->knobs,
                          "layout_in", info->layout_in, "layout_out", info->layout_out, "fused",
                          info->fused, "reason", info->reason, "flop", info->flop, "bytes",
                          info->bytes, "accuracy", info->accuracy, "kernel_flop", info->kernel_flop,
-                         "micro_batches", (long long)info->micro_batches);
+                         "micro_batches", (long long)info->micro_batches, "activations",
+                         (Py_ssize_t)info->activations, "workspace", (Py_ssize_t)info->workspace);
 }
 
 static PyObject *plan_step(PyObject *self, PyObject *index)

@@ -267,6 +267,12 @@ static PyObject *session_memory(PyObject *self, void *unused)
     return PyLong_FromSize_t(rynd_session_memory(((session_object *)self)->session));
 }
 
+static PyObject *session_copied(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromSize_t(rynd_session_copied(((session_object *)self)->session));
+}
+
 static PyObject *session_profile(PyObject *object, PyObject *on)
 {
     session_object *self = (session_object *)object;
@@ -309,6 +315,10 @@ static PyMethodDef session_methods[] = {
 
 static PyGetSetDef session_attributes[] = {
     {"memory", session_memory, NULL, "Bytes that the session holds.", NULL},
+    {"copied", session_copied, NULL,
+     "Bytes of inputs and outputs that the last run copied on the host: 0 where the plan was made "
+     "for their strides.",
+     NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
 static PyType_Slot session_slots[] = {{Py_tp_doc, "The running state of a plan."},
