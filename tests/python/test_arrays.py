@@ -70,6 +70,9 @@ STRIDED = {
 def test_strides(conv_model, name):
     x = STRIDED[name](numpy.random.default_rng(0).standard_normal((2, 3, 20, 24), dtype=numpy.float32))
     model = rynd.load(conv_model)
+    session = model.plan(inputs={"x": x}).session()
+    session.run(x)
+    assert session.copied == 0
     expected = model(numpy.ascontiguousarray(x))
     numpy.testing.assert_allclose(model(x), expected, rtol=1e-5, atol=1e-5)
     if name != "reversed":  # PyTorch has no negative strides
@@ -84,6 +87,7 @@ def test_bfloat16(bf16_model):
     with pytest.raises(BufferError, match="bf16"):
         memoryview(y)
     ml_dtypes = pytest.importorskip("ml_dtypes")
+    assert y.numpy().dtype == ml_dtypes.bfloat16 and y.numpy().tolist() == [-1.0, 2.5, -3.0]
     assert model(x.float().numpy().astype(ml_dtypes.bfloat16)).tolist() == [-1.0, 2.5, -3.0]
 
 

@@ -50,8 +50,10 @@ def test_plan_tells_all_before_it_runs(conv_model):
     assert [step.name for step in plan.steps] and all(step.accuracy == "strict" for step in plan.steps)
     assert plan.memory.total == plan.memory.weights + plan.memory.activations + plan.memory.workspace
     assert plan.complete and plan.seconds > 0
+    assert 0 < max(step.activations for step in plan.steps) <= plan.memory.activations
+    assert 0 <= max(step.workspace for step in plan.steps) <= plan.memory.workspace
     assert any(knob.main for knob in plan.knobs("first"))
-    assert "kernel" in str(plan) and "<svg" in plan._repr_html_()
+    assert "kernel" in str(plan) and "Memory over the steps" in plan._repr_html_()
 
 
 def test_settings_and_progress(conv_model):

@@ -27,8 +27,11 @@ class Array(_rynd.Array):
         return count
 
     def numpy(self):
-        """The same memory as an array of numpy (bf16: of ml_dtypes, or PyTorch's, has no place there: ArgumentTypeError)."""
+        """The same memory as an array of numpy; bf16 with the dtype of ml_dtypes, which must be installed for it."""
         import numpy
+        if self.dtype == "bf16":
+            import ml_dtypes
+            return numpy.frombuffer(self, ml_dtypes.bfloat16).reshape(self.shape)
         return numpy.asarray(self)
 
     def torch(self):

@@ -16,7 +16,8 @@ class Step:
     """A step of a plan: a node (several when fused) and what was chosen for it.
 
     Attributes: name, op (its ONNX operator), problem (text), kernel, knobs (text), layout_in, layout_out, fused, reason, flop, bytes,
-    accuracy, kernel_flop, micro_batches. `plan.knobs(step)` tells what may be set.
+    accuracy, kernel_flop, micro_batches, activations and workspace (bytes in use
+    while it runs). `plan.knobs(step)` tells what may be set.
     """
 
     def __init__(self, index, facts):
