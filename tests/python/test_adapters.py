@@ -59,7 +59,8 @@ def test_from_torch(network):
         close(model(x), network(x))
 
 
-@pytest.mark.parametrize("module, example, says", [(torch.relu, torch.rand(2), "torch.nn.Module"), (torch.nn.ReLU(), [[1.0]], "a list")])
+@pytest.mark.parametrize("module, example, says", [(torch.relu, torch.rand(2), "torch.nn.Module"), (torch.nn.ReLU(), [[1.0]], "a list"),
+                                                   (torch.nn.ReLU(), 5, "a int")])
 def test_from_torch_refuses(module, example, says):
     with pytest.raises(rynd.ArgumentTypeError, match=says):
         rynd.from_torch(module, example)

@@ -93,7 +93,7 @@ def from_torch(module, example, dims=None, device=None, threads=None, accuracy=N
     raises.
     """
     import torch
-    example = (example,) if isinstance(example, torch.Tensor) else tuple(example)
+    example = tuple(example) if isinstance(example, (tuple, list)) else (example,)
     for i, tensor in enumerate(example):
         if not isinstance(tensor, torch.Tensor):
             raise ArgumentTypeError(f"example {i} is a {type(tensor).__name__}: give tensors of PyTorch")

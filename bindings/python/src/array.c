@@ -192,30 +192,18 @@ static PyObject *array_dlpack_device(PyObject *self, PyObject *unused)
 
 /* --- attributes --- */
 
-static PyObject *tuple_of(const int64_t *numbers, int count)
-{
-    PyObject *tuple = PyTuple_New(count);
-    for (int i = 0; tuple && i < count; i++) {
-        PyObject *number = PyLong_FromLongLong(numbers[i]);
-        if (!number || PyTuple_SetItem(tuple, i, number) != 0) {
-            Py_CLEAR(tuple);
-        }
-    }
-    return tuple;
-}
-
 static PyObject *array_shape(PyObject *self, void *unused)
 {
     (void)unused;
     const array_object *array = (const array_object *)self;
-    return tuple_of(array->tensor.dim, array->tensor.rank);
+    return py_tuple_of(array->tensor.dim, array->tensor.rank);
 }
 
 static PyObject *array_strides(PyObject *self, void *unused)
 {
     (void)unused;
     const array_object *array = (const array_object *)self;
-    return tuple_of((const int64_t *)array->bytes, array->tensor.rank);
+    return py_tuple_of((const int64_t *)array->bytes, array->tensor.rank);
 }
 
 static PyObject *array_dtype(PyObject *self, void *unused)
@@ -241,7 +229,7 @@ static PyObject *array_interface(PyObject *self, void *unused)
     }
     return Py_BuildValue("{sisss(NO)sNsO}", "version", 3, "typestr", words[tensor->dtype].numpy,
                          "data", PyLong_FromVoidPtr(tensor->data), Py_False, "shape",
-                         tuple_of(tensor->dim, tensor->rank), "strides", Py_None);
+                         py_tuple_of(tensor->dim, tensor->rank), "strides", Py_None);
 }
 
 static PyGetSetDef array_attributes[] = {

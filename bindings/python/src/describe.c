@@ -3,7 +3,7 @@
 #include "errors.h"
 #include "lend.h"
 
-static PyObject *tuple_of(const int64_t *numbers, int count)
+PyObject *py_tuple_of(const int64_t *numbers, int count)
 {
     PyObject *tuple = PyTuple_New(count);
     for (int i = 0; tuple && i < count; i++) {
@@ -18,8 +18,8 @@ static PyObject *tuple_of(const int64_t *numbers, int count)
 PyObject *py_describe(const rynd_tensor *tensor)
 {
     return Py_BuildValue("(sNN)", rynd_dtype_name(tensor->dtype),
-                         tuple_of(tensor->dim, tensor->rank),
-                         tuple_of(tensor->stride, tensor->rank));
+                         py_tuple_of(tensor->dim, tensor->rank),
+                         py_tuple_of(tensor->stride, tensor->rank));
 }
 
 static bool take_numbers(PyObject *tuple, Py_ssize_t rank, int64_t *numbers)
