@@ -23,10 +23,11 @@ const char *py_tensor_text(const rynd_tensor *tensor, char *text, size_t size);
 
 /* (dtype, shape, strides in elements), and back (strides None: row-major; false: an exception is
  * set). */
-/* A tuple of these numbers. NULL: an exception is set. */
-PyObject *py_tuple_of(const int64_t *numbers, int count);
 PyObject *py_describe(const rynd_tensor *tensor);
 bool py_take_description(PyObject *description, rynd_tensor *tensor);
+
+/* A tuple of these numbers. NULL: an exception is set. */
+PyObject *py_tuple_of(const int64_t *numbers, int count);
 
 /* The dtype of that name ("f32"); RYND_DTYPE_NONE: none. */
 rynd_dtype py_dtype_of(const char *name);
