@@ -145,9 +145,40 @@ static bool concerned(const widening *w, const ry_node *node)
     return wide_in || (half_in && half_out);
 }
 
+/* What a node makes whose output's extent depends on data (Compress) is not made by a cast behind
+ * it, of which nobody could tell the extent: such a node stays as it is, and is given its own type
+ * again. */
+static bool keeps_type(const ry_graph *graph, const ry_node *node)
+{
+    return ry_op_get_class(node->op) == RY_CLASS_BOUNDED && is_half(graph, node->out[0]);
+}
+
+static rynd_status narrow_inputs(widening *w, ry_node_id n)
+{
+    ry_graph *graph = w->graph;
+    const ry_dtype dtype = graph->values[graph->nodes[n].out[0]].dtype;
+    for (int i = 0; i < graph->nodes[n].inputs; i++) {
+        const ry_value_id wide = graph->nodes[n].in[i];
+        if (wide == RY_NO_VALUE || w->wide[wide] != wide) {
+            continue;
+        }
+        const ry_shape shape = graph->values[wide].shape;
+        const ry_value_id narrow = ry_graph_add_value(graph, NULL, dtype, &shape);
+        if (narrow == RY_NO_VALUE) {
+            return ry_fail_memory(w->error);
+        }
+        RY_TRY(add_cast(w, dtype, wide, narrow));
+        ry_graph_set_input(graph, &graph->nodes[n], i, narrow);
+    }
+    return RYND_OK;
+}
+
 static rynd_status widen_node(widening *w, ry_node_id n)
 {
     ry_graph *graph = w->graph;
+    if (keeps_type(graph, &graph->nodes[n])) {
+        return narrow_inputs(w, n);
+    }
     if (!concerned(w, &graph->nodes[n])) {
         return RYND_OK;
     }

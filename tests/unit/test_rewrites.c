@@ -421,6 +421,29 @@ static void half_inputs_and_outputs_stay(void **state)
     end(&f);
 }
 
+/* The extent of what Compress makes is known from Compress alone. */
+static void half_of_unknown_extent_stays(void **state)
+{
+    (void)state;
+    fixture f = begin();
+    ry_value_id x = expr1(&f, "cast(floor(x0), f16)", input(&f, 4, image));
+    ry_value_id y = half_conv(&f, half_conv(&f, x, 3, 4), 4, 3);
+    const ry_shape shape = ry_shape_of(1, (int64_t[]){image[1]});
+    const ry_value_id chosen = ry_graph_add_value(f.graph, NULL, RY_bool, &shape);
+    assert_true(ry_graph_add_input(f.graph, chosen));
+    ry_attrs attrs = ry_attrs_default(RY_OP_compress);
+    attrs.compress.axis = 1;
+    ry_value_id in[] = {y, chosen};
+    const ry_value_id out = node(&f, RY_OP_compress, &attrs, 2, in);
+    rewrite(&f, out);
+    const ry_value *value = &f.graph->values[f.graph->outputs[0]];
+    assert_true(value->bounded);
+    assert_int_equal(value->dtype, RY_f16);
+    assert_int_equal(f.graph->nodes[value->producer].op, RY_OP_compress);
+    assert_int_equal(half_values(f.graph), 2); /* what Compress reads, and makes */
+    end(&f);
+}
+
 static void lone_half_product_stays(void **state)
 {
     (void)state;
@@ -455,6 +478,7 @@ int main(void)
         cmocka_unit_test(batch_norm_goes_into_matmul),
         cmocka_unit_test(half_network_runs_in_float32),
         cmocka_unit_test(half_inputs_and_outputs_stay),
+        cmocka_unit_test(half_of_unknown_extent_stays),
         cmocka_unit_test(lone_half_product_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
 
 /* A bin is sampled at most this often along an axis: an adaptive count comes from data, and must
  * not decide how long a run takes. */
-enum { MAX_SAMPLES = 1024 };
+enum { MAX_SAMPLES = 512 };
 
 typedef struct bins {
     double start, size; /* of the bin, in feature-map pixels */
@@ -68,9 +68,13 @@ static double bin_value(const ry_cpu_launch *launch, const bins *rows, const bin
     bool max = launch->problem->attrs.roi_align.max != 0;
     double sum = 0, largest = -INFINITY;
     for (int64_t i = 0; i < rows->samples; i++) {
+        const ry_ref_taps row = sample_taps(rows, i, x->dim[2]);
+        if (!row.count) { /* a row of zeros: a region of any size takes no longer than the map */
+            largest = fmax(largest, 0);
+            continue;
+        }
         for (int64_t j = 0; j < columns->samples; j++) {
-            ry_ref_taps taps[2] = {sample_taps(rows, i, x->dim[2]),
-                                   sample_taps(columns, j, x->dim[3])};
+            ry_ref_taps taps[2] = {row, sample_taps(columns, j, x->dim[3])};
             if (max) {
                 largest = fmax(largest, largest_corner(x, launch->in[0], offset, taps));
             } else {
