@@ -9,6 +9,7 @@ extern const cli_command cli_command_run;
 extern const cli_command cli_command_inspect;
 extern const cli_command cli_command_bench;
 extern const cli_command cli_command_plan;
+extern const cli_command cli_command_tune;
 extern const cli_command cli_command_devices;
 
 #endif
