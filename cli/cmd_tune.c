@@ -224,10 +224,9 @@ static bool print(tune_run *t, bool done, cli_failure *failure)
     }
     const bool rows = t->table.count > t->table.columns;
     const bool printed = cli_table_print(&t->table, rows ? stdout : NULL);
-    if (rows && t->summary && fclose(t->summary) == 0) {
+    const bool told = t->summary && fclose(t->summary) == 0;
+    if (rows && told) {
         printf("\n%s", t->summary_text);
-    } else if (t->summary) {
-        fclose(t->summary);
     }
     free(t->summary_text);
     if (t->samples.path && wrote) {

@@ -111,8 +111,8 @@ static void put_out(ry_race *race)
     }
     for (int i = 0; i < race->count && race->rounds >= 3; i++) {
         const bool worse = halving && place_of(race, i) >= (left + 1) / 2;
-        slow[i] =
-            i != race->untuned && i != best && bound(race, i, best, -1, worse ? LIKELY : SURE) > 0;
+        slow[i] = i != race->untuned && i != best &&
+                  bound(race, i, best, -1, worse ? LIKELY : SURE) > log1p(race->gap);
     }
     for (int i = 0; i < race->count; i++) {
         race->racer[i].out |= slow[i];
@@ -138,8 +138,7 @@ bool ry_race_end_round(ry_race *race)
 /* Faster than the untuned one by what is worth it, and beyond noise? */
 static bool is_faster(const ry_race *race, int racer)
 {
-    return race->rounds >= RY_RACE_LEAST_ROUNDS &&
-           median_ratio(race, racer) < -log1p(race->gap) &&
+    return race->rounds >= RY_RACE_LEAST_ROUNDS && median_ratio(race, racer) < -log1p(race->gap) &&
            bound(race, racer, race->untuned, 1, SURE) < 0;
 }
 

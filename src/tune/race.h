@@ -7,8 +7,8 @@
  * The canary is the untuned choice. A round whose two canaries differ by much more than usual was
  * disturbed and does not count; of the others, each candidate's time is divided by the mean of the
  * two, so that what slows a whole round slows nobody's ratio. A candidate is out when it is slower
- * than the leader with confidence: 99%, or 80% when it is in the worse half at a round whose number
- * is a power of two (successive halving). */
+ * than the leader by more than the gap with confidence: 99%, or 80% when it is in the worse half at
+ * a round whose number is a power of two (successive halving). */
 #ifndef RY_TUNE_RACE_H
 #define RY_TUNE_RACE_H
 
@@ -30,7 +30,7 @@ typedef struct ry_racer {
 
 /* Begins as zeros but for count, untuned, gap, random, and of each racer workspace and order. */
 typedef struct ry_race {
-    double gap; /* times that are so near to each other are equal; 0: any gain is one */
+    double gap;         /* times that are so near to each other are equal; 0: any gain is one */
     int count, untuned; /* racer `untuned` is the canary: it is never out, and its ratios are 0 */
     ry_racer racer[RY_RACE_CANDIDATES];
     int rounds, disturbed;                     /* counted, and not */

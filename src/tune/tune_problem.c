@@ -51,12 +51,18 @@ double ry_tune_default_budget(double run_seconds)
 static double now(const tuning *t)
 {
     const ry_tune_meter *meter = t->options->meter;
-    return meter && meter->now ? meter->now(meter->user) : ry_clock_seconds();
+    return meter ? meter->now(meter->user) : ry_clock_seconds();
 }
 
 static double spent(const tuning *t)
 {
     return now(t) - t->begin;
+}
+
+static rynd_status run_once(tuning *t, slot *s, ry_error *error)
+{
+    const ry_tune_meter *meter = t->options->meter;
+    return meter ? meter->run(meter->user, &s->trial, error) : ry_trial_run(&s->trial, error);
 }
 
 static rynd_status measure(tuning *t, slot *s, double *seconds, ry_error *error)
@@ -127,7 +133,7 @@ static rynd_status check(tuning *t, slot *s, char doubt[RY_DOUBT_LENGTH], ry_err
     RY_TRY(ry_trial_make(&s->trial, &form->prepared, t->constants, t->options->cold, &t->operands,
                          t->target, error));
     RY_TRY(ry_operands_clear(&t->operands, error));
-    RY_TRY(ry_trial_run(&s->trial, error));
+    RY_TRY(run_once(t, s, error));
     if (t->truth.samples || t->truth.reference) {
         return ry_truth_compare(&t->truth, &t->operands, accuracy, doubt, error);
     }

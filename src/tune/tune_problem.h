@@ -27,7 +27,7 @@ typedef struct ry_measured_form {
     ry_prepared prepared; /* without its state; its problem is the caller's */
     double predicted;     /* seconds */
     ry_statistics time;   /* of its measurements, in counted rounds and at the first look */
-    double ratio; /* of its time over the untuned one's, paired; 0: it did not race */
+    double ratio;         /* of its time over the untuned one's, paired; 0: it did not race */
     ry_verdict verdict;
     const char *reason; /* why it was rejected; "" */
 } ry_measured_form;
@@ -55,6 +55,7 @@ typedef struct ry_tune_news {
 
 /* In the place of the clock and the device, for tests. */
 typedef struct ry_tune_meter {
+    rynd_status (*run)(void *user, ry_trial *trial, ry_error *error); /* once, to be compared */
     rynd_status (*measure)(void *user, ry_trial *trial, double *seconds, ry_error *error);
     double (*now)(void *user);
     void *user;
