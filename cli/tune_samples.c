@@ -21,7 +21,7 @@ static const struct {
 #define FIELDS (sizeof fields / sizeof *fields)
 
 static const char columns[] =
-    ",accuracy,kernel,knobs,verdict,untuned,weights,flop,bytes,tasks,packed,workspace,predicted,n,"
+    ",accuracy,kernel,knobs,verdict,untuned,weights,flop,bytes,tasks,packed,workspace,predicted,samples,"
     "mean,variance,median,min,max,device,isa,threads\n";
 
 static bool add(cli_tune_samples *s, cli_failure *failure, const char *format, ...)
@@ -191,7 +191,7 @@ static bool add_line(cli_tune_samples *s, const rynd_tuned_problem *problem,
                problem->cold ? "cold" : "warm", form->flop, form->bytes, form->tasks, form->packed,
                form->workspace) &&
            add(s, failure,
-               "\"predicted\": %.9g, \"n\": %zu, \"mean\": %.9g, \"variance\": %.9g, "
+               "\"predicted\": %.9g, \"samples\": %zu, \"mean\": %.9g, \"variance\": %.9g, "
                "\"median\": %.9g, \"min\": %.9g, \"max\": %.9g, \"device\": \"%s\", "
                "\"isa\": \"%s\", \"threads\": %u}\n",
                form->predicted, form->n, form->mean, form->variance, form->median, form->min,

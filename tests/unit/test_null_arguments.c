@@ -342,6 +342,45 @@ static void operators(void **state)
     REFUSES(rynd_op_memory, memory, op, NULL);
 }
 
+static int end_it(void *user, const rynd_tune_progress *progress)
+{
+    (void)user;
+    (void)progress;
+    return 1;
+}
+
+static void tunings(void **state)
+{
+    (void)state;
+    rynd_tuning *tuning = NULL, *made = NULL;
+    rynd_tuning_info info = {.size = sizeof info};
+    rynd_tuned_problem problem = {.size = sizeof problem};
+    rynd_tuned_form form = {.size = sizeof form};
+    const rynd_plan_options plan_options = {.size = sizeof plan_options, .batch = 1};
+    const rynd_tune_options quick = {.size = sizeof quick, .budget = 1e-3, .progress = end_it};
+    REFUSES(rynd_tune_problem, context, NULL, "conv c=2 h=3 w=3 k=2", &quick, &made);
+    REFUSES(rynd_tune_problem, problem, context, NULL, &quick, &made);
+    REFUSES(rynd_tune_problem, tuning, context, "conv c=2 h=3 w=3 k=2", &quick, NULL);
+    TAKES(rynd_tune_problem, options,
+          rynd_tune_problem(context, "conv c=2 h=3 w=3 k=2", NULL, &tuning) == RYND_OK && tuning);
+    REFUSES(rynd_tune_model, model, NULL, &plan_options, &quick, &made);
+    REFUSES(rynd_tune_model, tuning, model, &plan_options, &quick, NULL);
+    /* The model's batch is open, so a plan with no options fails for that reason. */
+    TAKES(rynd_tune_model, plan,
+          rynd_tune_model(model, NULL, &quick, &made) == RYND_ERROR_SHAPE && !made);
+    TAKES(rynd_tune_model, options,
+          rynd_tune_model(model, &plan_options, NULL, &made) == RYND_OK && made);
+    rynd_tuning_destroy(made);
+    REFUSES(rynd_tuning_get_info, tuning, NULL, &info);
+    REFUSES(rynd_tuning_get_info, info, tuning, NULL);
+    REFUSES(rynd_tuning_problem, tuning, NULL, 0, &problem);
+    REFUSES(rynd_tuning_problem, problem, tuning, 0, NULL);
+    REFUSES(rynd_tuning_form, tuning, NULL, 0, 0, &form);
+    REFUSES(rynd_tuning_form, info, tuning, 0, 0, NULL);
+    rynd_tuning_destroy(tuning);
+    IGNORES(rynd_tuning_destroy, tuning, NULL);
+}
+
 /* A header without comments and directives; freed by the caller. */
 static char *read_declarations(const char *path)
 {
@@ -429,9 +468,16 @@ static void none_is_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contexts),         cmocka_unit_test(texts),  cmocka_unit_test(tensors),
-        cmocka_unit_test(models),           cmocka_unit_test(plans),  cmocka_unit_test(sessions),
-        cmocka_unit_test(buffers),          cmocka_unit_test(events), cmocka_unit_test(operators),
+        cmocka_unit_test(contexts),
+        cmocka_unit_test(texts),
+        cmocka_unit_test(tensors),
+        cmocka_unit_test(models),
+        cmocka_unit_test(plans),
+        cmocka_unit_test(sessions),
+        cmocka_unit_test(buffers),
+        cmocka_unit_test(events),
+        cmocka_unit_test(operators),
+        cmocka_unit_test(tunings),
         cmocka_unit_test(none_is_left_out),
     };
     return cmocka_run_group_tests(tests, begin, end);
