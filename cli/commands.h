@@ -10,5 +10,6 @@ extern const cli_command cli_command_inspect;
 extern const cli_command cli_command_bench;
 extern const cli_command cli_command_plan;
 extern const cli_command cli_command_devices;
+extern const cli_command cli_command_wisdom;
 
 #endif

@@ -15,5 +15,6 @@
 #include <rynd/status.h>
 #include <rynd/tensor.h>
 #include <rynd/text.h>
+#include <rynd/wisdom.h>
 
 #endif

@@ -72,6 +72,10 @@ void ry_wisdom_close(ry_wisdom *wisdom);
 void ry_wisdom_on_warning(ry_wisdom *wisdom, void (*warn)(void *user, const char *message),
                           void *user);
 
+/* Why the file is not used, found out now; NULL: it is, or there is none. Lives as long as the
+ * wisdom. */
+const char *ry_wisdom_failure(ry_wisdom *wisdom);
+
 /* Reads now what lookups for a machine need: of a frozen wisdom, what it knows. */
 void ry_wisdom_load(ry_wisdom *wisdom, const char *machine);
 

@@ -174,11 +174,27 @@ static bool examine(const char *path, bool *there, bool *readable, char *why, si
         return false;
     }
     *readable = about.st_size <= MAX_COPY;
+    if (!*readable) {
+        snprintf(why, size, "it has more than 512 MiB");
+        return false;
+    }
     if (is_on_network(path)) {
         snprintf(why, size, "it is on a network's file system, where processes cannot share it");
         return false;
     }
     return true;
+}
+
+const char *ry_wisdom_failure(ry_wisdom *wisdom)
+{
+    if (!wisdom) {
+        return NULL;
+    }
+    ry_wisdom_lock(wisdom);
+    ry_wisdom_is_open(wisdom, false);
+    const char *why = wisdom->failed ? wisdom->why : NULL;
+    ry_wisdom_unlock(wisdom);
+    return why;
 }
 
 static void make_folders(const char *path)
@@ -193,11 +209,11 @@ static void make_folders(const char *path)
     }
 }
 
-static void open_frozen(ry_wisdom *w, bool readable)
+static void open_frozen(ry_wisdom *w)
 {
     ry_wisdom_connection copy;
-    char why[sizeof w->why] = "it has more than 512 MiB";
-    if (readable && ry_wisdom_copy_file(w->path, &copy, why, sizeof why) == SQLITE_OK) {
+    char why[sizeof w->why];
+    if (ry_wisdom_copy_file(w->path, &copy, why, sizeof why) == SQLITE_OK) {
         stay_in_memory(w, &copy);
     } else {
         fall_back(w, why, false, &copy);
@@ -224,16 +240,17 @@ static void open_now(ry_wisdom *w, bool create)
     bool there, readable;
     char why[sizeof w->why], ignored[sizeof w->why];
     ry_wisdom_connection connection;
+    const bool usable = w->in_memory || examine(w->path, &there, &readable, why, sizeof why);
     if (w->in_memory) {
         ry_wisdom_connect(NULL, &w->connection, why, sizeof why);
-    } else if (!examine(w->path, &there, &readable, why, sizeof why)) {
+    } else if (w->frozen && readable) {
+        open_frozen(w);
+    } else if (!usable) {
         const bool copied = readable && ry_wisdom_copy_file(w->path, &connection, ignored,
                                                             sizeof ignored) == SQLITE_OK;
         fall_back(w, why, copied, &connection);
     } else if (w->frozen) {
-        if (there) {
-            open_frozen(w, readable);
-        } else if (ry_wisdom_connect(NULL, &connection, why, sizeof why) == SQLITE_OK) {
+        if (ry_wisdom_connect(NULL, &connection, why, sizeof why) == SQLITE_OK) {
             stay_in_memory(w, &connection);
         }
     } else if (there || create) {
