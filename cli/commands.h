@@ -11,5 +11,6 @@ extern const cli_command cli_command_bench;
 extern const cli_command cli_command_plan;
 extern const cli_command cli_command_tune;
 extern const cli_command cli_command_devices;
+extern const cli_command cli_command_wisdom;
 
 #endif

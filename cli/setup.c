@@ -41,6 +41,8 @@ bool cli_setup_context(cli_setup *setup, const cli_common *common, cli_failure *
         .device = common->device,
         .threads = (unsigned)common->threads,
         .profile = common->profile,
+        .wisdom = common->wisdom,
+        .frozen = common->frozen,
         .log = cli_log,
         .log_user = (void *)(uintptr_t)common,
     };

@@ -16,5 +16,6 @@
 #include <rynd/tensor.h>
 #include <rynd/text.h>
 #include <rynd/tune.h>
+#include <rynd/wisdom.h>
 
 #endif

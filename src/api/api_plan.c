@@ -2,6 +2,7 @@
 /* Plans: making one, and reading its decisions. */
 #include "api/handles.h"
 #include "kernels/form.h"
+#include "kernels/kernel_source.h"
 #include "plan/make_plan.h"
 #include "problem/problem_words.h"
 
@@ -64,6 +65,7 @@ rynd_status ry_api_describe(const ry_prepared *prepared, ry_arena *arena, rynd_s
         .accuracy = ry_accuracy_word(kernel->accuracy),
         .kernel_flop = prepared->counts.flop,
         .micro_batches = 1,
+        .source = ry_kernel_source(kernel),
     };
     return info->problem && info->knobs && info->fused ? RYND_OK : ry_fail_memory(error);
 }
@@ -182,6 +184,7 @@ static rynd_status create(rynd_plan *p, rynd_model *model, const rynd_plan_optio
         .unneeded_user = &model->onnx,
         .settings = options->settings,
         .setting_count = options->setting_count,
+        .adviser = ry_api_adviser(model->context),
         .skip_packing = options->without_weights != 0,
         .progress = options->progress,
         .progress_user = options->progress_user,

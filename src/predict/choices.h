@@ -5,25 +5,27 @@
 #ifndef RY_PREDICT_CHOICES_H
 #define RY_PREDICT_CHOICES_H
 
-#include "predict/predict.h"
+#include "predict/advice.h"
 
 typedef struct ry_choices {
     ry_arena arena;
     ry_target target;
-    ry_target host; /* the CPU's; the target itself where nothing falls back */
+    ry_target host;            /* the CPU's; the target itself where nothing falls back */
+    const ry_adviser *adviser; /* NULL: nobody */
     struct ry_choice_slot **slots;
     size_t used;
 } ry_choices;
 
-/* host: the CPU's target, where `target` is another device's; NULL: nothing falls back. */
+/* host: the CPU's target, where `target` is another device's; NULL: nothing falls back. adviser:
+ * asked for each problem first; must outlive the choices; NULL: nobody is. */
 void ry_choices_init(ry_choices *choices, const ry_allocator *allocator, const ry_target *target,
-                     const ry_target *host);
+                     const ry_target *host, const ry_adviser *adviser);
 void ry_choices_free(ry_choices *choices);
 
 /* The target that a kernel is for. */
 const ry_target *ry_choices_target(const ry_choices *choices, const ry_kernel *kernel);
 
-/* What ry_predict_choose gives where nothing is wanted. What the problem's attributes point to must
+/* What ry_advice_choose gives. What the problem's attributes point to must
  * stay until ry_choices_free. */
 rynd_status ry_choices_find(ry_choices *choices, const ry_problem *problem, unsigned constants,
                             ry_choice *choice, ry_error *error);
