@@ -157,6 +157,7 @@ static bool tune_one(tune_run *t, const char *name, cli_failure *failure)
         .weights = (rynd_tune_weights)t->settings->weights,
         .progress = on_progress,
         .progress_user = t,
+        .without_wisdom = t->settings->random != 0,
     };
     const bool model = !t->settings->random && !cli_is_problem(name);
     bool done = model ? tune_model(t, name, &own, &tuning, failure)

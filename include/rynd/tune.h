@@ -46,6 +46,7 @@ typedef struct rynd_tune_options {
     rynd_accuracy accuracy; /**< DEFAULT: as the problem's text says; of a model: not read */
     /** bit i: input i of a problem is constant, as in rynd_op_options; of a model: not read */
     unsigned constants;
+    int without_wisdom; /**< 1: what is measured is not kept; 0: it goes to the context's wisdom */
     /** Hears how far it is, from the calling thread; what is not 0 ends it: what was learned
      * stays. NULL: nobody. */
     int (*progress)(void *user, const rynd_tune_progress *progress);
@@ -53,17 +54,19 @@ typedef struct rynd_tune_options {
 } rynd_tune_options;
 
 /** Measures every form of every kernel that takes a problem on the context's device and threads.
- * What is measured is first compared with the reference. options NULL: all defaults. Not while
- * anything else runs on the context. Fails with ARGUMENT (a budget below 0, an unknown value),
- * FORMAT (the text), SHAPE (no content is known that is legal for the inputs), UNSUPPORTED (no
- * kernel takes it; a negative stride; what is planned does not run here), OUT_OF_MEMORY, DEVICE.
- * The caller destroys the tuning. */
+ * What is measured is first compared with the reference; it is kept in the context's wisdom
+ * (<rynd/wisdom.h>), and plans and operators that are made later take it. options NULL: all
+ * defaults. Not while anything else runs on the context. Fails with ARGUMENT (a budget below 0, an
+ * unknown value), FORMAT (the text), SHAPE (no content is known that is legal for the inputs),
+ * UNSUPPORTED (no kernel takes it; a negative stride; what is planned does not run here; the
+ * context is frozen), OUT_OF_MEMORY, DEVICE. The caller destroys the tuning. */
 RYND_API rynd_status rynd_tune_problem(rynd_context *context, const char *problem,
                                        const rynd_tune_options *options, rynd_tuning **tuning);
 
 /** The same for the distinct problems of a plan's steps that have more than one form, those that
  * take longest first. Then a plan is made with what was found, and compared with the untuned plan
- * in turns, run by run: where it is not faster beyond noise, the untuned choices stay. `plan`: the
+ * in turns, run by run: where it is not faster beyond noise, the untuned choices stay, in the
+ * wisdom, too. `plan`: the
  * plan's options, or NULL; steps that its settings name are not tuned. Fails as rynd_plan_create
  * and rynd_tune_problem do. The model must outlive the call only. */
 RYND_API rynd_status rynd_tune_model(rynd_model *model, const rynd_plan_options *plan,
@@ -102,6 +105,7 @@ typedef struct rynd_tuned_problem {
     size_t left_out;          /**< forms that are predicted to be hopeless */
     double seconds;           /**< that tuning it took */
     int cold;                 /**< 1: weights came from memory */
+    int elsewhere;            /**< 1: another process tunes it at this time: nothing was measured */
 } rynd_tuned_problem;
 
 /** Fails with ARGUMENT when index is out of range. */

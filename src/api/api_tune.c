@@ -41,6 +41,11 @@ rynd_status ry_api_check_tune_options(const rynd_context *context, const rynd_tu
                        (int)options->weights);
     }
     RY_TRY(ry_api_check_accuracy(options->accuracy, error));
+    if (context->frozen) {
+        return ry_fail(error, RYND_ERROR_UNSUPPORTED,
+                       "the context is frozen (RYND_FREEZE=1, or its options): nothing is "
+                       "measured; tune without");
+    }
     return ry_api_check_runs(context->device, error);
 }
 
@@ -132,7 +137,7 @@ rynd_status ry_api_tune_entry(rynd_tuning *tuning, const rynd_tune_options *opti
     ry_tuning_entry *e = &tuning->entries[tuning->count];
     const ry_target target = ry_target_of(device), host = ry_target_here(device->host);
     listener l = {tuning, options, e, all, tuning->info.used};
-    const ry_tune_options internal = {
+    ry_tune_options internal = {
         .budget = budget,
         .seed = options->seed,
         .cold = e->cold,
@@ -140,10 +145,19 @@ rynd_status ry_api_tune_entry(rynd_tuning *tuning, const rynd_tune_options *opti
         .listen = options->progress ? listen : NULL,
         .listen_user = &l,
     };
+    e->elsewhere = !ry_api_tuned_claim(tuning, options, e, budget);
+    if (e->elsewhere) {
+        internal.budget = 0;
+        ry_api_log(tuning->context, 1, "another process tunes '%.200s'", e->text);
+    }
     rynd_status status = ry_tune_problem(&e->problem, e->constants, device, &target, &host,
                                          &internal, &tuning->arena, &e->tuned, error);
-    if (status == RYND_OK) {
-        status = describe_forms(tuning, e, error);
+    status = status == RYND_OK ? describe_forms(tuning, e, error) : status;
+    if (status == RYND_OK && !e->elsewhere) {
+        status = ry_api_tuned_keep(tuning, options, e, e->tuned.taken, error);
+    }
+    if (!e->elsewhere) {
+        ry_api_tuned_disclaim(tuning, options, e);
     }
     if (status != RYND_OK) {
         ry_error_prefix(error, "tuning '%.200s': ", e->text);
@@ -252,6 +266,7 @@ rynd_status rynd_tuning_problem(const rynd_tuning *tuning, size_t index,
         .left_out = (size_t)e->tuned.left_out,
         .seconds = e->tuned.seconds,
         .cold = e->cold,
+        .elsewhere = e->elsewhere,
     };
     return ry_api_end(ry_api_info(problem, &all, sizeof all, "rynd_tuned_problem", &error), &error);
 }

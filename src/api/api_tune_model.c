@@ -148,12 +148,6 @@ static rynd_status tune_entries(rynd_tuning *tuning, const rynd_tune_options *op
     return RYND_OK;
 }
 
-static rynd_status end_with_last_error(rynd_status status, ry_error *error)
-{
-    ry_error_write(error, "%s", rynd_last_error());
-    return status;
-}
-
 static bool found_something(const rynd_tuning *tuning)
 {
     for (size_t i = 0; i < tuning->count; i++) {
@@ -180,10 +174,7 @@ static rynd_status tune_model(rynd_tuning *tuning, rynd_model *model,
     RY_TRY(ry_api_options(&untuned, sizeof untuned, given, "rynd_plan_options", error));
     untuned.size = sizeof untuned;
     untuned.without_weights = 1;
-    rynd_status status = rynd_plan_create(model, &untuned, plan);
-    if (status != RYND_OK) {
-        return end_with_last_error(status, error);
-    }
+    RY_TRY(ry_api_plan_create(model, &untuned, NULL, plan, error));
     const bool cold = options->weights == RYND_TUNE_WEIGHTS_DEFAULT
                           ? are_far(*plan)
                           : options->weights == RYND_TUNE_WEIGHTS_COLD;
@@ -200,8 +191,12 @@ static rynd_status tune_model(rynd_tuning *tuning, rynd_model *model,
                      ry_tune_default_budget(e->seconds / (double)e->steps) / (1 - COMPARE_SHARE));
     }
     RY_TRY(tune_entries(tuning, options, count, error));
-    (void)found_something;
-    return RYND_OK;
+    if (!found_something(tuning) || tuning->info.ended) {
+        return RYND_OK;
+    }
+    rynd_plan_destroy(*plan); /* its memory is the two plans' that are compared */
+    *plan = NULL;
+    return ry_api_compare_plans(tuning, model, &untuned, options, error);
 }
 
 rynd_status rynd_tune_model(rynd_model *model, const rynd_plan_options *plan,

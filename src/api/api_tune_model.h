@@ -16,4 +16,11 @@ rynd_status ry_api_list_problems(rynd_tuning *tuning, const rynd_plan *plan,
 ry_tuning_entry *ry_api_entry_of(const rynd_tuning *tuning, const char *text, unsigned constants,
                                  size_t count);
 
+/* Makes the plan that what was found gives, and has it and the untuned plan run in turns; writes
+ * what came of it into the tuning's info. Where it is not faster beyond noise, the untuned choices
+ * are what is kept. */
+rynd_status ry_api_compare_plans(rynd_tuning *tuning, rynd_model *model,
+                                 const rynd_plan_options *options, const rynd_tune_options *how,
+                                 ry_error *error);
+
 #endif

@@ -11,6 +11,7 @@ typedef struct ry_tuning_entry {
     const char *text;
     unsigned constants;
     bool cold;
+    bool elsewhere; /* another process tunes it */
     size_t steps;   /* of the model */
     double seconds; /* predicted, of all of them */
     ry_tuned_problem tuned;
@@ -32,6 +33,17 @@ rynd_status ry_api_tune_entry(rynd_tuning *tuning, const rynd_tune_options *opti
 
 rynd_status ry_api_check_tune_options(const rynd_context *context, const rynd_tune_options *options,
                                       ry_error *error);
+
+/* Keeps what was measured of an entry in the context's wisdom, so that plans take the form `taken`
+ * (0: the untuned choice) from now on: where there is wisdom, and the options do not say no. */
+rynd_status ry_api_tuned_keep(const rynd_tuning *tuning, const rynd_tune_options *options,
+                              const ry_tuning_entry *entry, int taken, ry_error *error);
+
+/* Takes and gives back the lease of an entry's problem. */
+bool ry_api_tuned_claim(const rynd_tuning *tuning, const rynd_tune_options *options,
+                        const ry_tuning_entry *entry, double budget);
+void ry_api_tuned_disclaim(const rynd_tuning *tuning, const rynd_tune_options *options,
+                           const ry_tuning_entry *entry);
 
 /* An empty tuning; NULL when memory is out. */
 rynd_tuning *ry_api_tuning_create(rynd_context *context);

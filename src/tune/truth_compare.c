@@ -83,8 +83,8 @@ rynd_status ry_truth_compare(const ry_truth *truth, ry_operands *operands, ry_ac
         if (!is_true(&c, accuracy)) {
             const size_t element = truth->samples[c.worst_at].element;
             snprintf(doubt, RY_DOUBT_LENGTH,
-                     "output %d, element %zu is %.9g, and the reference's is %.9g", output, element,
-                     ry_get_f64(dtype, data, (int64_t)element),
+                     "wrong: output %d, element %zu is %.9g, and the reference's is %.9g", output,
+                     element, ry_get_f64(dtype, data, (int64_t)element),
                      ry_get_f64(dtype, truth->values + c.worst_at * VALUE, 0));
         }
     }
