@@ -6,12 +6,14 @@
 #include "tune/sample_statistics.h"
 #include "tune/shuffle.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { UNTUNED, TUNED, PLANS };
 
-/* What a comparison may take at least, however little of the budget is left. */
-static const double LEAST_SECONDS = 0.05;
+/* What a comparison may take, however little of the budget is left: a dozen rounds, or two
+ * seconds. Without it nothing that was found could be taken. */
+static const double LEAST_ROUNDS = 12, LEAST_SECONDS = 2;
 
 typedef struct runner {
     rynd_plan *plan;
@@ -27,6 +29,7 @@ typedef struct comparison {
     ry_race race;
     double times[PLANS][2 * RY_RACE_ROUNDS];
     int counts[PLANS];
+    double once; /* seconds of a run, the first one */
 } comparison;
 
 static rynd_status failed(rynd_status status, ry_error *error)
@@ -100,14 +103,13 @@ static rynd_status prepare(comparison *c, rynd_model *model, const rynd_plan_opt
     whole.without_weights = 0;
     for (int i = 0; i < PLANS; i++) {
         runner *r = &c->runner[i];
-        double first;
         RY_TRY(ry_api_plan_create(model, &whole, i == TUNED ? &c->adviser : NULL, &r->plan, error));
         const rynd_status status = rynd_session_create(r->plan, &r->session);
         if (status != RYND_OK) {
             return failed(status, error);
         }
         RY_TRY(bind_inputs(c, r, error));
-        RY_TRY(run(c, i, &first, error));
+        RY_TRY(run(c, i, &c->once, error));
     }
     return RYND_OK;
 }
@@ -155,7 +157,7 @@ static rynd_status run_round(comparison *c, ry_error *error)
 static rynd_status race(comparison *c, ry_error *error)
 {
     const double begin = ry_clock_seconds(), left = c->tuning->info.budget - c->tuning->info.used,
-                 budget = left > LEAST_SECONDS ? left : LEAST_SECONDS;
+                 budget = fmax(left, fmin(LEAST_SECONDS, 3 * LEAST_ROUNDS * c->once));
     c->race = (ry_race){.count = PLANS, .untuned = UNTUNED, .random = c->how->seed};
     c->race.racer[TUNED].order = TUNED;
     bool ended = false;

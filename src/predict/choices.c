@@ -15,10 +15,19 @@ typedef struct ry_choice_slot {
 } ry_choice_slot;
 
 void ry_choices_init(ry_choices *choices, const ry_allocator *allocator, const ry_target *target,
-                     const ry_target *host, const ry_adviser *adviser)
+                     const ry_target *host)
 {
-    *choices = (ry_choices){.target = *target, .host = host ? *host : *target, .adviser = adviser};
+    *choices = (ry_choices){.target = *target, .host = host ? *host : *target};
     ry_arena_init(&choices->arena, allocator);
+}
+
+void ry_choices_take_advice(ry_choices *choices, const ry_adviser *adviser)
+{
+    choices->adviser = adviser;
+    if (adviser && choices->slots) {
+        memset(choices->slots, 0, CAPACITY * sizeof(ry_choice_slot *));
+        choices->used = 0;
+    }
 }
 
 const ry_target *ry_choices_target(const ry_choices *choices, const ry_kernel *kernel)

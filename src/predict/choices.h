@@ -16,10 +16,12 @@ typedef struct ry_choices {
     size_t used;
 } ry_choices;
 
-/* host: the CPU's target, where `target` is another device's; NULL: nothing falls back. adviser:
- * asked for each problem first; must outlive the choices; NULL: nobody is. */
+/* host: the CPU's target, where `target` is another device's; NULL: nothing falls back. */
 void ry_choices_init(ry_choices *choices, const ry_allocator *allocator, const ry_target *target,
-                     const ry_target *host, const ry_adviser *adviser);
+                     const ry_target *host);
+/* From now on the adviser, which must outlive the choices, is asked for each problem first; what
+ * was chosen without is forgotten. NULL: nobody is asked. */
+void ry_choices_take_advice(ry_choices *choices, const ry_adviser *adviser);
 void ry_choices_free(ry_choices *choices);
 
 /* The target that a kernel is for. */

@@ -10,6 +10,9 @@
 
 enum { LIKELY, SURE };
 
+/* So few are not halved: they cost little. */
+enum { HALVED = 3 };
+
 /* Canaries of a quiet machine are this near to each other; and where they usually are not, a round
  * counts unless they are three times as far apart as usual. */
 static const double QUIET = 0.10, UNUSUAL = 3;
@@ -103,12 +106,12 @@ static int place_of(const ry_race *race, int racer)
 static void put_out(ry_race *race)
 {
     const int best = leader(race);
-    const bool halving = (race->rounds & (race->rounds - 1)) == 0;
     bool slow[RY_RACE_CANDIDATES] = {false};
     int left = 0;
     for (int i = 0; i < race->count; i++) {
         left += !race->racer[i].out;
     }
+    const bool halving = left > HALVED && (race->rounds & (race->rounds - 1)) == 0;
     for (int i = 0; i < race->count && race->rounds >= 3; i++) {
         const bool worse = halving && place_of(race, i) >= (left + 1) / 2;
         slow[i] = i != race->untuned && i != best &&

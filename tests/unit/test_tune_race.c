@@ -68,7 +68,7 @@ static void the_fastest_is_taken(void **state)
     ry_race race;
     begin(&race, 4);
     assert_int_equal(run(&race, second_is_faster), 1);
-    assert_true(race.racer[2].out && race.racer[3].out && !race.racer[0].out);
+    assert_false(race.racer[0].out || race.racer[1].out);
     assert_true(fabs(ry_race_ratio(&race, 1) - 0.8) < 0.03);
 }
 
