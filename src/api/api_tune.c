@@ -188,7 +188,9 @@ static rynd_status tune_problem(rynd_tuning *tuning, const char *text,
     if (!e->text) {
         return ry_fail_memory(error);
     }
-    e->constants = options->constants;
+    for (int i = 0; i < e->problem.inputs && i < 32; i++) {
+        e->constants |= ry_problem_has_input(&e->problem, i) ? options->constants & 1u << i : 0;
+    }
     e->cold =
         options->weights != RYND_TUNE_WEIGHTS_WARM && context->device->table->kind == RY_DEVICE_cpu;
     e->steps = 1;

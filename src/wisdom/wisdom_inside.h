@@ -75,7 +75,9 @@ void ry_wisdom_unlock(ry_wisdom *wisdom);
 bool ry_wisdom_is_open(ry_wisdom *wisdom, bool create);
 
 /* After a statement failed: memory takes the place of the file, with what can still be read of it,
- * and that is said once. Memory that is out for a moment changes nothing. */
+ * and that is said once; where that copy fails, too, memory without it. So what failed is tried
+ * RY_WISDOM_TRIES times. Memory that is out for a moment changes nothing. */
+enum { RY_WISDOM_TRIES = 3 };
 void ry_wisdom_give_up(ry_wisdom *wisdom, int result);
 
 /* wisdom_rows.c */

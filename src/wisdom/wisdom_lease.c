@@ -122,7 +122,7 @@ bool ry_wisdom_claim(ry_wisdom *wisdom, const ry_wisdom_key *key, int64_t second
     find_owner(&self);
     bool taken = false;
     ry_wisdom_lock(wisdom);
-    for (int tries = 0; tries < 2 && ry_wisdom_is_open(wisdom, true); tries++) {
+    for (int tries = 0; tries < RY_WISDOM_TRIES && ry_wisdom_is_open(wisdom, true); tries++) {
         const int result =
             lend(wisdom, key, &self, seconds < MAX_SECONDS ? seconds : MAX_SECONDS, &taken);
         if (result == SQLITE_OK) {

@@ -247,8 +247,8 @@ static rynd_status take_value(reader *r, kind as, void *to)
         return is_word(word, length, "null") ? RYND_OK : fail(r, "that is no value");
     }
     return as == TEXT || as == MAYBE ? take_string(r, to)
-           : as == HEX                 ? take_hash(r, to)
-                                         : take_number(r, as, to);
+           : as == HEX               ? take_hash(r, to)
+                                     : take_number(r, as, to);
 }
 
 static rynd_status pass_over(reader *r)

@@ -150,11 +150,16 @@ static void stay_in_memory(ry_wisdom *w, const ry_wisdom_connection *connection)
 static void fall_back(ry_wisdom *w, const char *why, bool copied, ry_wisdom_connection *connection)
 {
     char ignored[sizeof w->why];
-    snprintf(w->why, sizeof w->why, "%s", why);
+    const bool first = !w->failed;
+    if (first) {
+        snprintf(w->why, sizeof w->why, "%s", why);
+    }
     if (copied || ry_wisdom_connect(NULL, connection, ignored, sizeof ignored) == SQLITE_OK) {
         stay_in_memory(w, connection);
         w->failed = true;
-        tell(w);
+        if (first) {
+            tell(w);
+        }
     }
 }
 
@@ -271,7 +276,7 @@ void ry_wisdom_give_up(ry_wisdom *wisdom, int result)
 {
     ry_wisdom_connection copy;
     char why[sizeof wisdom->why], ignored[sizeof wisdom->why];
-    if (wisdom->in_memory || (result & 0xff) == SQLITE_NOMEM) {
+    if ((result & 0xff) == SQLITE_NOMEM) {
         return;
     }
     snprintf(why, sizeof why, "%s", sqlite3_errmsg(wisdom->connection.db));
@@ -279,7 +284,8 @@ void ry_wisdom_give_up(ry_wisdom *wisdom, int result)
     for (int i = 0; i < RY_WISDOM_STATEMENTS; i++) {
         sqlite3_reset(wisdom->connection.statement[i]);
     }
-    const bool copied = (result & 0xff) != SQLITE_CORRUPT && (result & 0xff) != SQLITE_NOTADB &&
+    const bool copied = !wisdom->in_memory && (result & 0xff) != SQLITE_CORRUPT &&
+                        (result & 0xff) != SQLITE_NOTADB &&
                         ry_wisdom_copy(db, &copy, ignored, sizeof ignored) == SQLITE_OK;
     fall_back(wisdom, why, copied, &copy);
 }

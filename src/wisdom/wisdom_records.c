@@ -78,7 +78,7 @@ static int refresh(ry_wisdom *w, const char *machine)
 
 static void look(ry_wisdom *w, const char *machine)
 {
-    for (int tries = 0; tries < 2 && ry_wisdom_is_open(w, false); tries++) {
+    for (int tries = 0; tries < RY_WISDOM_TRIES && ry_wisdom_is_open(w, false); tries++) {
         const int result = refresh(w, machine);
         if (result == SQLITE_OK) {
             return;
@@ -171,7 +171,8 @@ static rynd_status put(ry_wisdom *w, const ry_wisdom_key *key, const ry_wisdom_r
                        size_t count, ry_error *error)
 {
     int result = SQLITE_NOMEM;
-    for (int tries = 0; tries < 2 && result != SQLITE_OK && ry_wisdom_is_open(w, true); tries++) {
+    for (int tries = 0;
+         tries < RY_WISDOM_TRIES && result != SQLITE_OK && ry_wisdom_is_open(w, true); tries++) {
         result = write_records(w, key, records, count);
         if (result != SQLITE_OK) {
             ry_wisdom_give_up(w, result);

@@ -381,6 +381,73 @@ static void tunings(void **state)
     IGNORES(rynd_tuning_destroy, tuning, NULL);
 }
 
+static int ignore_record(void *user, const rynd_wisdom_record *record)
+{
+    (void)user;
+    (void)record;
+    return 0;
+}
+
+static int ignore_drift(void *user, const rynd_wisdom_drift *drift)
+{
+    (void)user;
+    (void)drift;
+    return 0;
+}
+
+/* The context has no wisdom: there are no records. */
+static void wisdom(void **state)
+{
+    (void)state;
+    size_t length;
+    const rynd_wisdom_filter filter = {.size = sizeof filter};
+    const rynd_wisdom_check_options options = {.size = sizeof options};
+    rynd_wisdom_count count = {.size = sizeof count};
+    const rynd_wisdom_record record = {.size = sizeof record,
+                                       .machine = "m",
+                                       .problem = "p",
+                                       .threads = 1,
+                                       .kernel = "k",
+                                       .form = "",
+                                       .rejected = "wrong"};
+    REFUSES(rynd_wisdom_show, context, NULL, &filter, ignore_record, NULL);
+    TAKES(rynd_wisdom_show, filter,
+          rynd_wisdom_show(context, NULL, ignore_record, NULL) == RYND_OK);
+    TAKES(rynd_wisdom_show, user,
+          rynd_wisdom_show(context, &filter, ignore_record, NULL) == RYND_OK);
+    assert_int_equal(rynd_wisdom_show(context, NULL, NULL, NULL), RYND_ERROR_ARGUMENT);
+    REFUSES(rynd_wisdom_line, record, NULL, NULL, 0, &length);
+    REFUSES(rynd_wisdom_line, length, &record, NULL, 0, NULL);
+    TAKES(rynd_wisdom_line, to, rynd_wisdom_line(&record, NULL, 0, &length) == RYND_OK && length);
+    REFUSES(rynd_wisdom_export, context, NULL, &filter, "/dev/null", &length);
+    REFUSES(rynd_wisdom_export, path, context, &filter, NULL, &length);
+    TAKES(rynd_wisdom_export, filter,
+          rynd_wisdom_export(context, NULL, "/dev/null", &length) == RYND_OK && length == 0);
+    TAKES(rynd_wisdom_export, count,
+          rynd_wisdom_export(context, NULL, "/dev/null", NULL) == RYND_OK);
+    REFUSES(rynd_wisdom_import, context, NULL, "/dev/null", &count);
+    REFUSES(rynd_wisdom_import, path, context, NULL, &count);
+    TAKES(rynd_wisdom_import, count,
+          rynd_wisdom_import(context, "/dev/null", NULL) == RYND_ERROR_ARGUMENT);
+    REFUSES(rynd_wisdom_merge, context, NULL, "/dev/null", &count);
+    REFUSES(rynd_wisdom_merge, path, context, NULL, &count);
+    TAKES(rynd_wisdom_merge, count,
+          rynd_wisdom_merge(context, "/dev/null", NULL) == RYND_ERROR_ARGUMENT);
+    REFUSES(rynd_wisdom_clear, context, NULL, &filter, &length);
+    TAKES(rynd_wisdom_clear, filter,
+          rynd_wisdom_clear(context, NULL, &length) == RYND_ERROR_ARGUMENT);
+    TAKES(rynd_wisdom_clear, cleared,
+          rynd_wisdom_clear(context, &filter, NULL) == RYND_ERROR_ARGUMENT);
+    REFUSES(rynd_wisdom_check, context, NULL, &filter, &options, ignore_drift, NULL);
+    TAKES(rynd_wisdom_check, filter,
+          rynd_wisdom_check(context, NULL, &options, ignore_drift, NULL) == RYND_OK);
+    TAKES(rynd_wisdom_check, options,
+          rynd_wisdom_check(context, &filter, NULL, ignore_drift, NULL) == RYND_OK);
+    TAKES(rynd_wisdom_check, user,
+          rynd_wisdom_check(context, &filter, &options, ignore_drift, NULL) == RYND_OK);
+    assert_int_equal(rynd_wisdom_check(context, NULL, NULL, NULL, NULL), RYND_ERROR_ARGUMENT);
+}
+
 /* A header without comments and directives; freed by the caller. */
 static char *read_declarations(const char *path)
 {
@@ -468,17 +535,10 @@ static void none_is_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contexts),
-        cmocka_unit_test(texts),
-        cmocka_unit_test(tensors),
-        cmocka_unit_test(models),
-        cmocka_unit_test(plans),
-        cmocka_unit_test(sessions),
-        cmocka_unit_test(buffers),
-        cmocka_unit_test(events),
-        cmocka_unit_test(operators),
-        cmocka_unit_test(tunings),
-        cmocka_unit_test(none_is_left_out),
+        cmocka_unit_test(contexts), cmocka_unit_test(texts),  cmocka_unit_test(tensors),
+        cmocka_unit_test(models),   cmocka_unit_test(plans),  cmocka_unit_test(sessions),
+        cmocka_unit_test(buffers),  cmocka_unit_test(events), cmocka_unit_test(operators),
+        cmocka_unit_test(tunings),  cmocka_unit_test(wisdom), cmocka_unit_test(none_is_left_out),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
