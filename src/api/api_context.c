@@ -75,7 +75,12 @@ static rynd_status create(const rynd_context_options *options, rynd_context *con
     RY_TRY(ry_threads_create(&context->allocator, threads, options->parallel_for,
                              options->parallel_for_user, &context->threads, error));
     RY_TRY(ry_api_open_device(context, options->device, isa, error));
-    return ry_api_load_machine(context, options->profile, error);
+    RY_TRY(ry_api_load_machine(context, options->profile, error));
+    const bool own = threads && context->device == context->host;
+    context->predicted_threads = own                      ? threads
+                                 : context->machine.cores ? context->machine.cores
+                                                          : 1;
+    return RYND_OK;
 }
 
 static rynd_status check_hooks(const rynd_allocator *hooks, ry_error *error)

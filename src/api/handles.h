@@ -19,6 +19,7 @@ struct rynd_context {
     ry_machine host_machine; /* of the CPU beside another device */
     unsigned device_index;   /* among those of its kind */
     ry_machine machine;
+    unsigned predicted_threads; /* that a run is predicted for: the caller's, or all cores */
     char machine_path[RY_MACHINE_PATH]; /* the file that it is from; "": built in */
     char kept_path[RY_MACHINE_PATH];    /* where rynd_context_keep_machine wrote */
     rynd_log log;
@@ -130,6 +131,10 @@ rynd_status ry_api_check_runs(const ry_device *device, ry_error *error);
 /* A knob of a prepared kernel, for a struct of the caller's. */
 rynd_status ry_api_knob(const ry_prepared *prepared, const ry_device *device, size_t index,
                         rynd_knob *knob, ry_error *error);
+
+/* As rynd_op_predict. */
+rynd_status ry_api_predict_op(const ry_prepared *prepared, const rynd_context *context,
+                              rynd_prediction *prediction, ry_error *error);
 
 /* What `rynd plan` prints of a prepared problem; texts go into the arena. */
 rynd_status ry_api_describe(const ry_prepared *prepared, ry_arena *arena, rynd_step_info *info,

@@ -13,6 +13,22 @@
  * every run. */
 double ry_predict_time(const ry_prepared *prepared, const ry_machine *machine, unsigned threads);
 
+/* What is around a step in a network: bytes of its constants, which come again in each run, and of
+ * all that a run of the network touches before. */
+typedef struct ry_network {
+    double constants, bytes;
+} ry_network;
+
+/* Seconds of a run, and what they are made of; `arithmetic` and `memory` partly hide each other. */
+typedef struct ry_time {
+    double all, arithmetic, memory, overhead;
+} ry_time;
+
+/* As ry_predict_time, of which `all` is no less where a network is around; NULL: nothing is, the
+ * same memory is used again and again. */
+ry_time ry_predict_parts(const ry_prepared *prepared, const ry_machine *machine, unsigned threads,
+                         const ry_network *network);
+
 /* What one worker takes for each phase of its launch (prepared.h). */
 void ry_predict_phases(const ry_prepared *prepared, const ry_machine *machine,
                        double seconds[RY_MAX_PHASES + 1]);

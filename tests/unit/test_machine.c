@@ -81,6 +81,21 @@ static void test_architectures(void **state)
     }
 }
 
+/* A model that nobody listed, or that a virtual machine hides, is known by what it has. */
+static void test_unknown_with_tiles(void **state)
+{
+    (void)state;
+    ry_cpu_info cpu = some_cpu("GenuineIntel", 0x06, 0x0f);
+    ry_machine tiles, plain;
+    cpu.isa = RY_ISA_amx;
+    ry_machine_built_in(&cpu, RY_ISA_amx, &tiles);
+    cpu.isa = RY_ISA_avx512;
+    ry_machine_built_in(&cpu, RY_ISA_avx512, &plain);
+    assert_string_equal(tiles.architecture, "unknown, with AMX");
+    assert_string_equal(plain.architecture, "unknown");
+    assert_true(tiles.bf16.one > 8 * tiles.f32.one && plain.bf16.one == 0);
+}
+
 /* More cores, wider vectors and nearer memory never offer less. */
 static void test_order(void **state)
 {
@@ -232,9 +247,13 @@ static void test_not_a_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_architectures), cmocka_unit_test(test_order),
-        cmocka_unit_test(test_tasks),         cmocka_unit_test(test_file),
-        cmocka_unit_test(test_hostile_files), cmocka_unit_test(test_not_a_file),
+        cmocka_unit_test(test_unknown_with_tiles),
+        cmocka_unit_test(test_architectures),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_tasks),
+        cmocka_unit_test(test_file),
+        cmocka_unit_test(test_hostile_files),
+        cmocka_unit_test(test_not_a_file),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

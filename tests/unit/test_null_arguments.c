@@ -342,6 +342,18 @@ static void operators(void **state)
     REFUSES(rynd_op_memory, memory, op, NULL);
 }
 
+static void predictions(void **state)
+{
+    (void)state;
+    rynd_prediction prediction = {.size = sizeof prediction};
+    REFUSES(rynd_op_predict, op, NULL, &prediction);
+    REFUSES(rynd_op_predict, prediction, op, NULL);
+    REFUSES(rynd_plan_predict, plan, NULL, &prediction);
+    REFUSES(rynd_plan_predict, prediction, plan, NULL);
+    REFUSES(rynd_plan_predict_step, plan, NULL, 0, &prediction);
+    REFUSES(rynd_plan_predict_step, prediction, plan, 0, NULL);
+}
+
 /* A header without comments and directives; freed by the caller. */
 static char *read_declarations(const char *path)
 {
@@ -429,9 +441,16 @@ static void none_is_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contexts),         cmocka_unit_test(texts),  cmocka_unit_test(tensors),
-        cmocka_unit_test(models),           cmocka_unit_test(plans),  cmocka_unit_test(sessions),
-        cmocka_unit_test(buffers),          cmocka_unit_test(events), cmocka_unit_test(operators),
+        cmocka_unit_test(contexts),
+        cmocka_unit_test(texts),
+        cmocka_unit_test(tensors),
+        cmocka_unit_test(models),
+        cmocka_unit_test(plans),
+        cmocka_unit_test(sessions),
+        cmocka_unit_test(buffers),
+        cmocka_unit_test(events),
+        cmocka_unit_test(operators),
+        cmocka_unit_test(predictions),
         cmocka_unit_test(none_is_left_out),
     };
     return cmocka_run_group_tests(tests, begin, end);
