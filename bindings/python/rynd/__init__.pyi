@@ -74,6 +74,7 @@ class Prediction(NamedTuple):
     arithmetic: float
     memory: float
     overhead: float
+    energy: tuple[float, float, float, str] | None
 
 class Knob(NamedTuple):
     name: str
