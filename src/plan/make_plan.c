@@ -195,6 +195,7 @@ rynd_status ry_plan_create(ry_device *device, const ry_graph *graph, const ry_pl
     ry_settings settings = {options->settings, options->setting_count,
                             RY_TAKE(&p->arena, bool, options->setting_count)};
     p->settings = &settings;
+    p->without_weights = options->skip_packing;
     p->progress = options->progress;
     p->progress_user = options->progress_user;
     rynd_status status = settings.used ? build(p, graph, options, error) : ry_fail_memory(error);
