@@ -28,7 +28,7 @@ rynd_status ry_api_predict_op(const ry_prepared *prepared, const rynd_context *c
                               rynd_prediction *prediction, ry_error *error)
 {
     const ry_time time =
-        ry_predict_parts(prepared, context->device->machine, context->predicted_threads, NULL);
+        ry_predict_parts(prepared, context->device->machine, context->predicted_threads, 0, 0);
     const ry_forecast forecast = ry_forecast_step(prepared->kernel, time.all);
     return give(prediction, context, &forecast, &time, error);
 }
