@@ -3,7 +3,7 @@
 #include "bench_subject.h"
 #include "commands.h"
 #include "json_out.h"
-#include "notes.h"
+#include "limit.h"
 #include "progress.h"
 #include "statistics.h"
 #include "table.h"
@@ -38,45 +38,11 @@ static const cli_option options[] = {
 typedef struct bench {
     const bench_settings *settings;
     cli_setup setup;
-    rynd_machine machine;
-    unsigned threads;
+    cli_limit limit;
     cli_progress progress;
     cJSON *document, *results;
     cli_table table;
 } bench;
-
-/* Of as many cores as there are threads. */
-static double rate_of(const bench *b, const rynd_rate *rate)
-{
-    const unsigned cores = b->machine.cores, threads = b->threads < cores ? b->threads : cores;
-    return cores > 1 ? rate->one + (rate->all - rate->one) * (threads - 1) / (cores - 1)
-                     : rate->one;
-}
-
-/* Of all caches of a level that the threads have. */
-static double level_bytes(const bench *b, rynd_level level)
-{
-    const rynd_memory_level *l = &b->machine.level[level];
-    return l->shared_by ? (double)l->bytes * ((b->threads + l->shared_by - 1) / l->shared_by) : 0;
-}
-
-/* The seconds that one step takes at least: its operations at the peak, or its bytes through the
- * smallest memory that holds them, whichever is more (the roofline of Williams, Waterman and
- * Patterson, 2009). Negative when the f32 peak does not bound this dtype. */
-static double step_limit(const bench *b, const char *problem, double flop, double bytes)
-{
-    const char *dtype = strstr(problem, "dtype=");
-    if (dtype && strncmp(dtype, "dtype=f32", 9) != 0) {
-        return -1;
-    }
-    int level = 0;
-    while (level < RYND_LEVEL_DRAM && bytes > level_bytes(b, (rynd_level)level)) {
-        level++;
-    }
-    const double rate = rate_of(b, &b->machine.level[level].bandwidth);
-    double arithmetic = flop / rate_of(b, &b->machine.f32), memory = rate > 0 ? bytes / rate : 0;
-    return arithmetic > memory ? arithmetic : memory;
-}
 
 /* Of all steps; 0 when there is no limit to compare with. */
 static double subject_limit(const bench *b, const cli_subject *subject)
@@ -94,8 +60,7 @@ static double subject_limit(const bench *b, const cli_subject *subject)
             RYND_OK) {
             return 0;
         }
-        const double flop = step.kernel_flop < step.flop ? step.kernel_flop : step.flop;
-        double seconds = step_limit(b, step.problem, flop, step.bytes);
+        const double seconds = cli_limit_of(&b->limit, &step);
         if (seconds < 0) {
             return 0;
         }
@@ -207,21 +172,9 @@ static bool bench_one(bench *b, const char *name, cli_failure *failure)
 static bool bench_all(bench *b, cli_failure *failure)
 {
     const cli_common *common = &b->settings->common;
-    rynd_device_info info = {.size = sizeof info};
-    if (!cli_setup_context(&b->setup, common, failure)) {
+    if (!cli_setup_context(&b->setup, common, failure) ||
+        !cli_limit_open(&b->limit, b->setup.context, common, failure)) {
         return false;
-    }
-    b->machine.size = sizeof b->machine;
-    if (rynd_context_info(b->setup.context, &info) != RYND_OK ||
-        rynd_context_machine(b->setup.context, &b->machine) != RYND_OK) {
-        return cli_fail_library(failure);
-    }
-    b->threads = info.threads;
-    if (b->machine.origin == RYND_MACHINE_BUILT_IN) {
-        cli_detail(common,
-                   "the limit is that of built-in rates (%s); `rynd devices --measure` measures "
-                   "this machine",
-                   b->machine.architecture);
     }
     for (size_t i = 0; i < common->arguments.count; i++) {
         if (!bench_one(b, common->arguments.items[i], failure)) {

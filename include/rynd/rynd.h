@@ -11,6 +11,7 @@
 #include <rynd/model.h>
 #include <rynd/op.h>
 #include <rynd/plan.h>
+#include <rynd/predict.h>
 #include <rynd/session.h>
 #include <rynd/status.h>
 #include <rynd/tensor.h>

@@ -76,6 +76,10 @@ static rynd_status create(const rynd_context_options *options, rynd_context *con
                              options->parallel_for_user, &context->threads, error));
     RY_TRY(ry_api_open_device(context, options->device, isa, error));
     RY_TRY(ry_api_load_machine(context, options->profile, error));
+    const bool own = threads && context->device == context->host;
+    context->predicted_threads = own                      ? threads
+                                 : context->machine.cores ? context->machine.cores
+                                                          : 1;
     return ry_api_open_wisdom(context, options, error);
 }
 

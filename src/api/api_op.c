@@ -428,3 +428,10 @@ rynd_status rynd_op_memory(const rynd_op *op, rynd_memory *memory)
     all.total = all.weights + all.activations + all.workspace;
     return ry_api_end(ry_api_info(memory, &all, sizeof all, "rynd_memory", &error), &error);
 }
+
+rynd_status rynd_op_predict(const rynd_op *op, rynd_prediction *prediction)
+{
+    RY_API_REQUIRE(op, prediction);
+    ry_error error = {""};
+    return ry_api_end(ry_api_predict_op(&op->prepared, op->context, prediction, &error), &error);
+}

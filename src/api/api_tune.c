@@ -135,7 +135,9 @@ rynd_status ry_api_tune_entry(rynd_tuning *tuning, const rynd_tune_options *opti
 {
     ry_device *device = tuning->context->device;
     ry_tuning_entry *e = &tuning->entries[tuning->count];
-    const ry_target target = ry_target_of(device), host = ry_target_here(device->host);
+    ry_target target = ry_target_of(device);
+    const ry_target host = ry_target_here(device->host);
+    target.network_bytes = e->network_bytes;
     listener l = {tuning, options, e, all, tuning->info.used};
     ry_tune_options internal = {
         .budget = budget,

@@ -25,7 +25,9 @@ static double step_seconds(const ry_plan *plan, size_t index)
 {
     const ry_step *step = &plan->steps[index];
     return (double)ry_plan_batch_split_of(plan, index)->micro_batches *
-           ry_predict_time(&step->prepared, plan->device->machine, plan->device->workers);
+           ry_predict_parts(&step->prepared, plan->device->machine, plan->device->workers,
+                            constants_of(step), plan->network_bytes)
+               .all;
 }
 
 ry_tuning_entry *ry_api_entry_of(const rynd_tuning *tuning, const char *text, unsigned constants,
@@ -75,7 +77,8 @@ static rynd_status add_step(rynd_tuning *tuning, const rynd_plan *plan, size_t i
                             size_t *count, ry_error *error)
 {
     const ry_step *step = &plan->plan->steps[index];
-    const ry_target target = ry_target_of(plan->plan->device);
+    ry_target target = ry_target_of(plan->plan->device);
+    target.network_bytes = plan->plan->network_bytes;
     const char *text = plan->steps[index].problem;
     ry_tuning_entry *entry = ry_api_entry_of(tuning, text, constants_of(step), *count);
     bool choice = true;
@@ -90,7 +93,8 @@ static rynd_status add_step(rynd_tuning *tuning, const rynd_plan *plan, size_t i
         *entry = (ry_tuning_entry){.problem = step->problem,
                                    .text = ry_arena_string(&tuning->arena, text, strlen(text)),
                                    .constants = constants_of(step),
-                                   .cold = cold};
+                                   .cold = cold,
+                                   .network_bytes = plan->plan->network_bytes};
     }
     entry->steps++;
     entry->seconds += step_seconds(plan->plan, index);

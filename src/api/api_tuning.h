@@ -11,6 +11,7 @@ typedef struct ry_tuning_entry {
     const char *text;
     unsigned constants;
     bool cold;
+    double network_bytes; /* of the network around it (ry_target) */
     bool elsewhere; /* another process tunes it */
     size_t steps;   /* of the model */
     double seconds; /* predicted, of all of them */

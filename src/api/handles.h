@@ -21,6 +21,7 @@ struct rynd_context {
     ry_machine host_machine; /* of the CPU beside another device */
     unsigned device_index;   /* among those of its kind */
     ry_machine machine;
+    unsigned predicted_threads; /* that a run is predicted for: the caller's, or all cores */
     char machine_path[RY_MACHINE_PATH]; /* the file that it is from; "": built in */
     char kept_path[RY_MACHINE_PATH];    /* where rynd_context_keep_machine wrote */
     rynd_log log;
@@ -167,6 +168,10 @@ rynd_status ry_api_knob(const ry_prepared *prepared, const ry_device *device, si
  * it does not fail. */
 rynd_status ry_api_plan_create(rynd_model *model, const rynd_plan_options *options,
                                const ry_adviser *adviser, rynd_plan **plan, ry_error *error);
+
+/* As rynd_op_predict. */
+rynd_status ry_api_predict_op(const ry_prepared *prepared, const rynd_context *context,
+                              rynd_prediction *prediction, ry_error *error);
 
 /* What `rynd plan` prints of a prepared problem; texts go into the arena. */
 rynd_status ry_api_describe(const ry_prepared *prepared, ry_arena *arena, rynd_step_info *info,

@@ -69,12 +69,16 @@ typedef struct ry_target {
     ry_device_kind device;
     ry_isa isa; /* of a CPU: the best that may be used */
     const struct rynd_machine *machine;
+    /* bytes that the network around a kernel touches between two of its runs, after which its
+     * constants come again from wherever the machine keeps so many; 0: there is none, the same
+     * memory is used again and again */
+    double network_bytes;
 } ry_target;
 
 /* The target that plans on a device are made for; as long as the device. */
 static inline ry_target ry_target_of(const ry_device *device)
 {
-    return (ry_target){device->table->kind, (ry_isa)device->planned_isa, device->machine};
+    return (ry_target){device->table->kind, (ry_isa)device->planned_isa, device->machine, 0};
 }
 
 /* The same for what runs while a plan is made: no better instruction set than the device has. */
@@ -83,7 +87,7 @@ static inline ry_target ry_target_here(const ry_device *device)
     return (ry_target){
         device->table->kind,
         (ry_isa)(device->isa < device->planned_isa ? device->isa : device->planned_isa),
-        device->machine};
+        device->machine, 0};
 }
 
 /* What a kernel is asked about. */

@@ -6,8 +6,9 @@
 #include <string.h>
 
 typedef struct microarchitecture {
-    const char *name, *vendor;
+    const char *name, *vendor; /* vendor "": of any that has `isa` */
     int family, first_model, last_model;
+    ry_isa isa;
     double clock; /* GHz */
     double f32, bf16, int8;
     double bytes[RYND_LEVEL_DRAM];
@@ -18,10 +19,14 @@ typedef struct microarchitecture {
 static const microarchitecture rows[] = {
 #define RY_MICROARCHITECTURE(name, vendor, family, first, last, clock, f32, bf16, int8, l1, l2, \
                              l3, c1, c2, c3, ns, one, each)                                     \
-    {name, vendor, family,       first,        last, clock, f32,                                \
-     bf16, int8,   {l1, l2, l3}, {c1, c2, c3}, ns,   one,   each},
+    {name,         vendor,       family, first, last, RY_ISA_generic, clock, f32, bf16, int8,   \
+     {l1, l2, l3}, {c1, c2, c3}, ns,     one,   each},
+#define RY_UNKNOWN(name, isa, clock, f32, bf16, int8, l1, l2, l3, c1, c2, c3, ns, one, each) \
+    {name,         "",           0,  0,   0,   RY_ISA_##isa, clock, f32, bf16, int8,         \
+     {l1, l2, l3}, {c1, c2, c3}, ns, one, each},
 #include "machine/microarchitectures.inc"
 #undef RY_MICROARCHITECTURE
+#undef RY_UNKNOWN
 };
 
 /* What an instruction set's registers are, and the most that two vector units do with them a cycle.
@@ -39,11 +44,18 @@ static const registers isas[] = {
     {"avx512_bf16", 64, 32, 64, 128, 256}, {"amx", 64, 32, 64, 1024, 2048},
 };
 
+static bool is_of(const microarchitecture *row, const ry_cpu_info *cpu)
+{
+    return *row->vendor ? strcmp(row->vendor, cpu->vendor) == 0 && row->family == cpu->family &&
+                              cpu->model >= row->first_model && cpu->model <= row->last_model
+                        : row->isa == RY_ISA_generic || row->isa == cpu->isa;
+}
+
+/* The last takes every processor. */
 static const microarchitecture *row_of(const ry_cpu_info *cpu)
 {
     const microarchitecture *row = rows;
-    while (*row->vendor && (strcmp(row->vendor, cpu->vendor) != 0 || row->family != cpu->family ||
-                            cpu->model < row->first_model || cpu->model > row->last_model)) {
+    while (!is_of(row, cpu)) {
         row++;
     }
     return row;

@@ -80,6 +80,7 @@ typedef struct ry_plan {
     ry_buffer **constants;
     ry_buffer *packed; /* packed weights, one buffer; NULL when none */
     size_t packed_size, constant_size;
+    bool without_weights; /* it is looked at, not run: constants have no buffers */
     /* for steps that fall back to the CPU beside the device: the constants, and packed weights */
     ry_buffer **host_constants;
     ry_buffer *host_packed;
@@ -89,6 +90,7 @@ typedef struct ry_plan {
     size_t bounded_count;
     /* NULL: the plan is complete. Its inputs are named like the outputs that feed it */
     ry_graph *rest;
+    double network_bytes;         /* of its constants: kernels are chosen within it (ry_target) */
     double seconds;               /* that making it took */
     struct ry_choices *choices;   /* kernels chosen so far, while it is made */
     struct ry_settings *settings; /* the caller's own choices, while it is made */

@@ -31,8 +31,10 @@ static rynd_status consider_kernel(const ry_query *query, unsigned constants, ry
     const ry_machine *machine = query->target->machine;
     ry_prepared prepared;
     RY_TRY(ry_prepare(query, constants, &prepared, error));
-    consider(choice, &prepared,
-             ry_predict_time(&prepared, machine, machine->cores > 0 ? machine->cores : 1));
+    const ry_time time =
+        ry_predict_parts(&prepared, machine, machine->cores > 0 ? machine->cores : 1, constants,
+                         query->target->network_bytes);
+    consider(choice, &prepared, time.all);
     return RYND_OK;
 }
 

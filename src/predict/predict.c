@@ -5,6 +5,7 @@
 
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
+#include "kernels/prepared.h"
 
 static const struct ry_prediction_costs *costs_of(const ry_prepared *prepared)
 {
@@ -24,17 +25,18 @@ static double kept_share(double bytes, double cache)
     return bytes <= cache ? 1 : bytes >= 2 * cache ? 0 : 2 - bytes / cache;
 }
 
-/* For all threads together. Moves within the cores' own caches are work; references do not count
- * theirs, and are taken to move every byte from memory. */
+/* For all threads together, of bytes that come again after `around` others. Moves within the cores'
+ * own caches are work; references do not count theirs, and are taken to move every byte from
+ * memory. */
 static double memory_seconds(const ry_prepared *prepared, const ry_machine *machine,
-                             unsigned threads, double bytes)
+                             unsigned threads, double bytes, double around)
 {
     const struct ry_prediction_costs *cost = costs_of(prepared);
     const bool kept = !prepared->kernel->reference;
     const double l2 = cost->own * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L2),
                  l3 = cost->shared * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L3);
-    const double own = kept ? kept_share(bytes, l2) : 0,
-                 shared = kept ? kept_share(bytes, l3) * (1 - own) : 0;
+    const double own = kept ? kept_share(around, l2) : 0,
+                 shared = kept ? kept_share(around, l3) * (1 - own) : 0;
     const rynd_rate near = machine->level[RYND_LEVEL_L3].bandwidth,
                     far = machine->level[RYND_LEVEL_DRAM].bandwidth;
     const double from_cache =
@@ -72,13 +74,56 @@ static double run_work(const ry_prepared *prepared, const ry_machine *machine, u
     return ry_spread_work(&counted, prepared->tasks[0], slots, prepared->kernel->simd.width);
 }
 
+/* Of the phases after packing. */
+static double arithmetic_seconds(const ry_prepared *prepared, const ry_machine *machine,
+                                 unsigned threads)
+{
+    return run_work(prepared, machine, threads) /
+           (per_core(machine->f32, machine, threads) * threads);
+}
+
+/* Bytes of the constants as the model has them, and as the kernel reads them. */
+static void count_constants(const ry_prepared *prepared, unsigned constants, double *raw,
+                            double *read)
+{
+    const double packed = (double)ry_prepared_packed(prepared);
+    const unsigned packs = packed > 0 ? ry_kernel_packs(prepared->kernel, prepared->problem) : 0;
+    *raw = 0;
+    *read = packed;
+    for (int i = 0; i < prepared->problem->inputs && i < 32; i++) {
+        const double bytes = constants >> i & 1u && ry_problem_has_input(prepared->problem, i)
+                                 ? (double)ry_tensor_bytes(&prepared->problem->in[i])
+                                 : 0;
+        *raw += bytes;
+        *read += packs >> i & 1u ? 0 : bytes;
+    }
+}
+
+/* What comes again in each run of a network comes after all else that the network touches. */
+static double operand_seconds(const ry_prepared *prepared, const ry_machine *machine,
+                              unsigned threads, unsigned constants, double network_bytes)
+{
+    const double bytes = prepared->counts.bytes;
+    double raw, read;
+    count_constants(prepared, constants, &raw, &read);
+    if (network_bytes <= bytes || raw <= 0) {
+        return memory_seconds(prepared, machine, threads, bytes, bytes);
+    }
+    const double own = bytes > raw ? bytes - raw : 0;
+    return memory_seconds(prepared, machine, threads, own, bytes) +
+           memory_seconds(prepared, machine, threads, read, network_bytes);
+}
+
+static double reference_share(const ry_prepared *prepared)
+{
+    return prepared->kernel->reference ? costs_of(prepared)->reference : 1;
+}
+
 static double run_seconds(const ry_prepared *prepared, const ry_machine *machine, unsigned threads)
 {
-    const double arithmetic =
-        run_work(prepared, machine, threads) / (per_core(machine->f32, machine, threads) * threads);
-    const double memory = memory_seconds(prepared, machine, threads, prepared->counts.bytes);
-    const double seconds = overlapped(prepared, arithmetic, memory);
-    return prepared->kernel->reference ? seconds / costs_of(prepared)->reference : seconds;
+    return overlapped(prepared, arithmetic_seconds(prepared, machine, threads),
+                      operand_seconds(prepared, machine, threads, 0, 0)) /
+           reference_share(prepared);
 }
 
 static double pack_seconds(const ry_prepared *prepared, const ry_machine *machine, unsigned threads)
@@ -92,18 +137,36 @@ static double pack_seconds(const ry_prepared *prepared, const ry_machine *machin
     const double work =
         ry_spread_work(&packing, prepared->pack_tasks, threads, prepared->kernel->simd.width);
     const double arithmetic = work / (per_core(machine->f32, machine, threads) * threads);
-    return prepared->packs
-               ? overlapped(prepared, arithmetic, memory_seconds(prepared, machine, threads, bytes))
-               : 0;
+    return prepared->packs ? overlapped(prepared, arithmetic,
+                                        memory_seconds(prepared, machine, threads, bytes, bytes))
+                           : 0;
+}
+
+static double region_seconds(const ry_prepared *prepared, const ry_machine *machine,
+                             unsigned threads)
+{
+    const int phases = prepared->phases + prepared->packs;
+    return threads > 1 ? costs_of(prepared)->region * machine->region_seconds * phases : 0;
 }
 
 double ry_predict_time(const ry_prepared *prepared, const ry_machine *machine, unsigned threads)
 {
-    const int phases = prepared->phases + prepared->packs;
-    const double regions =
-        threads > 1 ? costs_of(prepared)->region * machine->region_seconds * phases : 0;
     return pack_seconds(prepared, machine, threads) + run_seconds(prepared, machine, threads) +
-           regions;
+           region_seconds(prepared, machine, threads);
+}
+
+ry_time ry_predict_parts(const ry_prepared *prepared, const ry_machine *machine, unsigned threads,
+                         unsigned constants, double network_bytes)
+{
+    const double share = reference_share(prepared);
+    ry_time time = {
+        .arithmetic = arithmetic_seconds(prepared, machine, threads) / share,
+        .memory = operand_seconds(prepared, machine, threads, constants, network_bytes) / share,
+        .overhead = region_seconds(prepared, machine, threads),
+    };
+    time.all = pack_seconds(prepared, machine, threads) +
+               overlapped(prepared, time.arithmetic, time.memory) + time.overhead;
+    return time;
 }
 
 void ry_predict_phases(const ry_prepared *prepared, const ry_machine *machine,

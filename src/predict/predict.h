@@ -13,6 +13,16 @@
  * every run. */
 double ry_predict_time(const ry_prepared *prepared, const ry_machine *machine, unsigned threads);
 
+/* Seconds of a run, and what they are made of; `arithmetic` and `memory` partly hide each other. */
+typedef struct ry_time {
+    double all, arithmetic, memory, overhead;
+} ry_time;
+
+/* As ry_predict_time, within a network that touches so many bytes between two runs (ry_target): it
+ * takes the longer for that. `constants`: bit i, input i is the same in each. */
+ry_time ry_predict_parts(const ry_prepared *prepared, const ry_machine *machine, unsigned threads,
+                         unsigned constants, double network_bytes);
+
 /* What one worker takes for each phase of its launch (prepared.h). */
 void ry_predict_phases(const ry_prepared *prepared, const ry_machine *machine,
                        double seconds[RY_MAX_PHASES + 1]);
@@ -23,7 +33,7 @@ double ry_predict_copies(const ry_problem *problem, unsigned constants);
 
 typedef struct ry_choice {
     ry_prepared prepared; /* without its state; kernel NULL: no kernel takes the problem */
-    double seconds;       /* predicted, on all cores */
+    double seconds;       /* predicted, on all cores, within the target's network */
     double measured;      /* seconds, by who advised it (advice.h); 0: nobody has */
     /* the best of another family, and its time; NULL: there is none but references */
     const ry_kernel *next;

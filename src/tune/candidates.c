@@ -43,8 +43,9 @@ static void consider(listing *l, const ry_query *query)
     if (l->all->count < RY_MAX_CANDIDATES &&
         ry_prepare(query, l->constants, &prepared, NULL) == RYND_OK &&
         !is_listed(l->all, &prepared)) {
-        l->all->items[l->all->count++] = (ry_candidate){
-            prepared, ry_predict_time(&prepared, l->target->machine, l->workers), l->order++};
+        const ry_time time = ry_predict_parts(&prepared, l->target->machine, l->workers,
+                                              l->constants, l->target->network_bytes);
+        l->all->items[l->all->count++] = (ry_candidate){prepared, time.all, l->order++};
     }
 }
 

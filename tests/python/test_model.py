@@ -38,6 +38,21 @@ def test_a_plan_a_shape(conv_model):
     assert len(model._plans) == 3
 
 
+def test_plan_predicts(conv_model):
+    plan = rynd.load(conv_model).plan(batch=4)
+    whole = plan.predict()
+    assert whole.low < whole.median < whole.high and whole.coverage == 0.9 and plan.seconds == whole.median
+    steps = [plan.predict(step) for step in plan.steps]
+    assert sum(step.median for step in steps) == pytest.approx(whole.median)
+    assert plan.predict(0) == plan.predict(plan.steps[0].name) == steps[0]
+    with pytest.raises(rynd.NotFoundError):
+        plan.predict("no such step")
+    with pytest.raises(ValueError):
+        plan.predict(len(plan.steps))
+    op = rynd.Op("conv n=1 c=64 h=56 w=56 k=64 r=3 s=3 pad=1")
+    assert op.predict().low < op.predict().median
+
+
 def test_inputs_by_position_name_and_dict(add_model):
     model = rynd.load(add_model)
     a, b = numpy.arange(4, dtype=numpy.float32)[None], numpy.full((1, 4), 2, numpy.float32)

@@ -244,6 +244,66 @@ static void what_the_machine_reaches(void **state)
 }
 
 /* The CPU comes first; every device that is listed is one that a context can be made for. */
+static void check_prediction(const rynd_prediction *p)
+{
+    assert_true(p->low > 0 && p->low < p->median && p->median < p->high);
+    assert_true(p->coverage == 0.9);
+    assert_true(p->arithmetic >= 0 && p->memory >= 0 && p->overhead >= 0);
+    assert_true(p->arithmetic + p->memory > 0);
+}
+
+/* A plan takes what its steps take, the same every time, and an operator what it takes alone. */
+static void predictions_of_a_plan(void **state)
+{
+    (void)state;
+    rynd_prediction all = {.size = sizeof all}, again = {.size = sizeof again}, step, alone;
+    double sum = 0;
+    assert_int_equal(rynd_plan_predict(plan, &all), RYND_OK);
+    assert_int_equal(rynd_plan_predict(plan, &again), RYND_OK);
+    assert_memory_equal(&all, &again, sizeof all);
+    check_prediction(&all);
+    for (size_t i = 0; i < rynd_plan_step_count(plan); i++) {
+        step = (rynd_prediction){.size = sizeof step};
+        assert_int_equal(rynd_plan_predict_step(plan, i, &step), RYND_OK);
+        check_prediction(&step);
+        /* of many steps together less is unknown than of one alone */
+        assert_true(all.high / all.median <= step.high / step.median * 1.0001 ||
+                    step.median < all.median);
+        sum += step.median;
+    }
+    assert_true(sum > 0.999 * all.median && sum < 1.001 * all.median);
+    assert_int_equal(rynd_plan_predict_step(plan, rynd_plan_step_count(plan), &step),
+                     RYND_ERROR_ARGUMENT);
+    rynd_op *op;
+    const char *problem = "conv n=1 c=64 h=56 w=56 k=64 r=3 s=3 pad=1";
+    assert_int_equal(rynd_op_create(context, problem, NULL, &op), RYND_OK);
+    alone = (rynd_prediction){.size = sizeof alone};
+    assert_int_equal(rynd_op_predict(op, &alone), RYND_OK);
+    check_prediction(&alone);
+    rynd_op_destroy(op);
+}
+
+/* One thread is slower than two, by at most twice; the caller's threads are predicted for. */
+static void predictions_of_threads(void **state)
+{
+    (void)state;
+    const char *problem = "conv n=1 c=128 h=56 w=56 k=128 r=3 s=3 pad=1";
+    double seconds[2];
+    for (unsigned threads = 1; threads <= 2; threads++) {
+        rynd_context *made;
+        rynd_op *op;
+        rynd_prediction p = {.size = sizeof p};
+        const rynd_context_options options = {.size = sizeof options, .threads = threads};
+        assert_int_equal(rynd_context_create(&options, &made), RYND_OK);
+        assert_int_equal(rynd_op_create(made, problem, NULL, &op), RYND_OK);
+        assert_int_equal(rynd_op_predict(op, &p), RYND_OK);
+        seconds[threads - 1] = p.median;
+        rynd_op_destroy(op);
+        rynd_context_destroy(made);
+    }
+    assert_true(seconds[1] < seconds[0] && seconds[0] < 2.001 * seconds[1]);
+}
+
 static void devices_are_named(void **state)
 {
     (void)state;
@@ -282,6 +342,8 @@ int main(void)
         cmocka_unit_test(outputs_of_a_plan),
         cmocka_unit_test(times_of_a_run),
         cmocka_unit_test(memory_of_an_operator),
+        cmocka_unit_test(predictions_of_a_plan),
+        cmocka_unit_test(predictions_of_threads),
         cmocka_unit_test(devices_are_named),
         cmocka_unit_test(what_the_machine_reaches),
     };

@@ -448,6 +448,18 @@ static void wisdom(void **state)
     assert_int_equal(rynd_wisdom_check(context, NULL, NULL, NULL, NULL), RYND_ERROR_ARGUMENT);
 }
 
+static void predictions(void **state)
+{
+    (void)state;
+    rynd_prediction prediction = {.size = sizeof prediction};
+    REFUSES(rynd_op_predict, op, NULL, &prediction);
+    REFUSES(rynd_op_predict, prediction, op, NULL);
+    REFUSES(rynd_plan_predict, plan, NULL, &prediction);
+    REFUSES(rynd_plan_predict, prediction, plan, NULL);
+    REFUSES(rynd_plan_predict_step, plan, NULL, 0, &prediction);
+    REFUSES(rynd_plan_predict_step, prediction, plan, 0, NULL);
+}
+
 /* A header without comments and directives; freed by the caller. */
 static char *read_declarations(const char *path)
 {
@@ -535,10 +547,11 @@ static void none_is_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contexts), cmocka_unit_test(texts),  cmocka_unit_test(tensors),
-        cmocka_unit_test(models),   cmocka_unit_test(plans),  cmocka_unit_test(sessions),
-        cmocka_unit_test(buffers),  cmocka_unit_test(events), cmocka_unit_test(operators),
-        cmocka_unit_test(tunings),  cmocka_unit_test(wisdom), cmocka_unit_test(none_is_left_out),
+        cmocka_unit_test(contexts),         cmocka_unit_test(texts),   cmocka_unit_test(tensors),
+        cmocka_unit_test(models),           cmocka_unit_test(plans),   cmocka_unit_test(sessions),
+        cmocka_unit_test(buffers),          cmocka_unit_test(events),  cmocka_unit_test(operators),
+        cmocka_unit_test(predictions),      cmocka_unit_test(tunings), cmocka_unit_test(wisdom),
+        cmocka_unit_test(none_is_left_out),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

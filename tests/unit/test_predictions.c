@@ -138,9 +138,39 @@ static void references_are_dearer_than_copies(void **state)
     }
 }
 
+/* In a network whose weights are more than the caches hold, they come from memory in each run;
+ * where all of it stays near, nothing is different. */
+static void weights_of_a_network_come_from_afar(void **state)
+{
+    (void)state;
+    ry_cpu_info cpu;
+    ry_cpu_detect(&cpu);
+    const ry_target *target = every_kernel_target(cpu.isa);
+    ry_arena arena;
+    ry_problem problem;
+    ry_choice choice;
+    ry_error error;
+    ry_arena_init(&arena, &ry_system_allocator);
+    assert_int_equal(
+        ry_problem_parse("conv n=1 c=256 h=7 w=7 k=256 r=3 s=3 pad=1", &arena, &problem, &error),
+        RYND_OK);
+    assert_int_equal(ry_predict_choose(&problem, target, ~1u, NULL, &choice, &error), RYND_OK);
+    const ry_machine *machine = target->machine;
+    const ry_time alone = ry_predict_parts(&choice.prepared, machine, 1, 2, 0);
+    const ry_time small =
+        ry_predict_parts(&choice.prepared, machine, 1, 2, choice.prepared.counts.bytes);
+    const ry_time large = ry_predict_parts(&choice.prepared, machine, 1, 2, 1e12);
+    assert_true(alone.all == ry_predict_time(&choice.prepared, target->machine, 1));
+    assert_true(small.all > 0.999 * alone.all && small.all < 1.001 * alone.all);
+    assert_true(large.memory > alone.memory && large.all > alone.all);
+    assert_true(large.arithmetic == alone.arithmetic);
+    ry_arena_free(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(weights_of_a_network_come_from_afar),
         cmocka_unit_test(products),
         cmocka_unit_test(softmax_is_dearer_than_a_copy),
         cmocka_unit_test(pixels_of_few_channels_are_dearer_than_rows),

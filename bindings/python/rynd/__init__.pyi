@@ -66,6 +66,16 @@ class Memory(NamedTuple):
     workspace: int
     total: int
 
+class Prediction(NamedTuple):
+    median: float
+    low: float
+    high: float
+    coverage: float
+    arithmetic: float
+    memory: float
+    overhead: float
+    energy: tuple[float, float, float, str] | None
+
 class Knob(NamedTuple):
     name: str
     value: str
@@ -109,8 +119,11 @@ class Session:
 
 class Plan:
     memory: Memory
-    seconds: float
+    planning_seconds: float
     complete: bool
+    @property
+    def seconds(self) -> float: ...
+    def predict(self, step: Step | int | str | None = None) -> Prediction: ...
     @property
     def steps(self) -> list[Step]: ...
     def knobs(self, step: Step | int | str) -> list[Knob]: ...
@@ -140,6 +153,7 @@ class Op:
     def __init__(self, problem: str, inputs: Sequence[_Description | None] = (), accuracy: str | None = None, device: str | None = None,
                  threads: int | None = None, isa: str | None = None, profile: str | None = None,
                  settings: _Settings | None = None) -> None: ...
+    def predict(self) -> Prediction: ...
     def run(self, *arrays: _Array) -> _Result: ...
 
 def load(source: str | os.PathLike[str] | bytes, device: str | None = None, threads: int | None = None, accuracy: str | None = None,

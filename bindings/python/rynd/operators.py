@@ -6,7 +6,7 @@ import functools
 from . import _rynd
 from .context import accuracy_number, context
 from .errors import ShapeError
-from .plan import Step
+from .plan import Prediction, Step
 
 
 class Op(_rynd.Op):
@@ -27,6 +27,10 @@ class Op(_rynd.Op):
     def __init__(self, problem, *args, **kwargs):
         self.problem = problem
         self.step = Step(0, self._step())
+
+    def predict(self):
+        """How long `run` takes, again and again on the same memory, as a Prediction. Nothing is run."""
+        return Prediction(*self._predict())
 
     def __repr__(self):
         return f"rynd.Op({self.step.problem!r}, kernel={self.step.kernel!r})"

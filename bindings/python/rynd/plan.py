@@ -8,6 +8,10 @@ from .table import seconds_text, size_text, table
 
 Memory = namedtuple("Memory", "weights activations workspace total")
 Memory.__doc__ = """Bytes: `activations` is exact; `total` is all that a session with the plan takes, the file's mapped weights included."""
+Prediction = namedtuple("Prediction", "median low high coverage arithmetic memory overhead energy")
+Prediction.__doc__ = """Seconds of a run: `median`, and `low` to `high`, between which `coverage` (0.9) of all such predictions have their time.
+Parts of it, which partly hide each other: `arithmetic`, `memory`, `overhead` (sending threads).
+`energy`: None where no meter measured the machine, else (joule, low, high, meter)."""
 Knob = namedtuple("Knob", "name value values main")
 Knob.__doc__ = """A knob of a step's kernel: its value, the legal ones, and whether tuning tries them."""
 
@@ -58,7 +62,7 @@ class Plan(_rynd.Plan):
     def __init__(self, *args):
         self._model = args[0]
         self.memory = Memory(*self._memory())
-        self.seconds = self._plan_seconds()
+        self.planning_seconds = self._plan_seconds()
         self.complete = self._complete()
         self._steps = None
 
@@ -68,6 +72,15 @@ class Plan(_rynd.Plan):
         if self._steps is None:
             self._steps = [Step(i, self._step(i)) for i in range(self._step_count())]
         return self._steps
+
+    @property
+    def seconds(self):
+        """What a run is predicted to take: `predict().median`."""
+        return self.predict().median
+
+    def predict(self, step=None):
+        """How long a run takes, or one of its steps (a Step, its index or its name) in it, as a Prediction. Nothing is run."""
+        return Prediction(*self._predict(None if step is None else self._index(step)))
 
     def knobs(self, step):
         """The knobs of a step (a Step, its index or its name), as a list of Knob."""
@@ -97,7 +110,8 @@ class Plan(_rynd.Plan):
         return "\n".join([
             table(["step", "operator", "kernel", "knobs", "layouts", "fused"], rows),
             f"memory: weights {size_text(memory.weights)}, activations {size_text(memory.activations)}, workspace "
-            f"{size_text(memory.workspace)}; planned in {seconds_text(self.seconds)}",
+            f"{size_text(memory.workspace)}; predicted {seconds_text(self.seconds)}; planned in "
+            f"{seconds_text(self.planning_seconds)}",
         ])
 
     def _repr_html_(self):

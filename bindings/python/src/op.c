@@ -214,10 +214,19 @@ static PyObject *op_step(PyObject *self, PyObject *unused)
     return status == RYND_OK ? py_step(&info) : py_raise(status);
 }
 
+static PyObject *op_predict(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    rynd_prediction prediction = {.size = sizeof prediction};
+    const rynd_status status = rynd_op_predict(((op_object *)self)->op, &prediction);
+    return status == RYND_OK ? py_prediction(&prediction) : py_raise(status);
+}
+
 static PyMethodDef op_methods[] = {{"run", (PyCFunction)(void (*)(void))op_run, METH_FASTCALL,
                                     "run(*arrays)\n--\n\nComputes on one array for each input, in "
                                     "the strides that the operator was "
                                     "made for. One thread at a time: BusyError otherwise."},
+                                   {"_predict", op_predict, METH_NOARGS, "Seconds of a run."},
                                    {"_step", op_step, METH_NOARGS, "What was chosen, as a dict."},
                                    {NULL, NULL, 0, NULL}};
 

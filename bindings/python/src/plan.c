@@ -192,6 +192,33 @@ static PyObject *plan_seconds(PyObject *self, PyObject *unused)
     return PyFloat_FromDouble(rynd_plan_time(((plan_object *)self)->plan));
 }
 
+/* (median, low, high, coverage, arithmetic, memory, overhead, energy), energy None or (joule, low,
+ * high, meter). */
+PyObject *py_prediction(const rynd_prediction *p)
+{
+    PyObject *energy =
+        *p->meter ? Py_BuildValue("(ddds)", p->joule, p->joule_low, p->joule_high, p->meter)
+                  : PY_TAKE(Py_None);
+    return energy ? Py_BuildValue("(dddddddN)", p->median, p->low, p->high, p->coverage,
+                                  p->arithmetic, p->memory, p->overhead, energy)
+                  : NULL;
+}
+
+/* step: None: of the whole plan. */
+static PyObject *plan_predict(PyObject *self, PyObject *step)
+{
+    const rynd_plan *plan = ((plan_object *)self)->plan;
+    const Py_ssize_t index = step == Py_None ? 0 : PyLong_AsSsize_t(step);
+    if (index == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    rynd_prediction prediction = {.size = sizeof prediction};
+    const rynd_status status = step == Py_None
+                                   ? rynd_plan_predict(plan, &prediction)
+                                   : rynd_plan_predict_step(plan, (size_t)index, &prediction);
+    return status == RYND_OK ? py_prediction(&prediction) : py_raise(status);
+}
+
 static PyObject *plan_complete(PyObject *self, PyObject *unused)
 {
     (void)unused;
@@ -204,6 +231,7 @@ static PyMethodDef plan_methods[] = {
     {"_step", plan_step, METH_O, "A step, as a dict."},
     {"_knobs", plan_knobs, METH_O, "[(name, value, legal values, main)] of a step's kernel."},
     {"_plan_seconds", plan_seconds, METH_NOARGS, "How long making the plan took."},
+    {"_predict", plan_predict, METH_O, "Seconds of a run, of a step or (None) of all."},
     {"_complete", plan_complete, METH_NOARGS, "Is all planned before it runs?"},
     {NULL, NULL, 0, NULL}};
 

@@ -16,5 +16,7 @@ void py_settings_free(py_settings *settings);
 
 /* A step as a dict. */
 PyObject *py_step(const rynd_step_info *info);
+/* A prediction, as a tuple. */
+PyObject *py_prediction(const rynd_prediction *p);
 
 #endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The roofline of a step. */
+#include "limit.h"
+
+#include "notes.h"
+
+#include <string.h>
+
+bool cli_limit_open(cli_limit *limit, const rynd_context *context, const cli_common *common,
+                    cli_failure *failure)
+{
+    rynd_device_info info = {.size = sizeof info};
+    *limit = (cli_limit){.machine = {.size = sizeof limit->machine}};
+    if (rynd_context_info(context, &info) != RYND_OK ||
+        rynd_context_machine(context, &limit->machine) != RYND_OK) {
+        return cli_fail_library(failure);
+    }
+    limit->threads = info.threads;
+    if (limit->machine.origin == RYND_MACHINE_BUILT_IN) {
+        cli_detail(common,
+                   "the limit is that of built-in rates (%s); `rynd devices --measure` measures "
+                   "this machine",
+                   limit->machine.architecture);
+    }
+    return true;
+}
+
+/* Of as many cores as there are threads. */
+static double rate_of(const cli_limit *l, const rynd_rate *rate)
+{
+    const unsigned cores = l->machine.cores, threads = l->threads < cores ? l->threads : cores;
+    return cores > 1 ? rate->one + (rate->all - rate->one) * (threads - 1) / (cores - 1)
+                     : rate->one;
+}
+
+/* Of all caches of a level that the threads have. */
+static double level_bytes(const cli_limit *l, rynd_level level)
+{
+    const rynd_memory_level *m = &l->machine.level[level];
+    return m->shared_by ? (double)m->bytes * ((l->threads + m->shared_by - 1) / m->shared_by) : 0;
+}
+
+double cli_limit_of(const cli_limit *l, const rynd_step_info *step)
+{
+    const char *dtype = strstr(step->problem, "dtype=");
+    if (dtype && strncmp(dtype, "dtype=f32", 9) != 0) {
+        return -1;
+    }
+    const double flop = step->kernel_flop < step->flop ? step->kernel_flop : step->flop;
+    int level = 0;
+    while (level < RYND_LEVEL_DRAM && step->bytes > level_bytes(l, (rynd_level)level)) {
+        level++;
+    }
+    const double rate = rate_of(l, &l->machine.level[level].bandwidth),
+                 arithmetic = flop / rate_of(l, &l->machine.f32),
+                 memory = rate > 0 ? step->bytes / rate : 0;
+    return arithmetic > memory ? arithmetic : memory;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Predictions of plans, their steps, and operators. */
+#include "api/handles.h"
+#include "plan/plan_time.h"
+
+static rynd_status give(rynd_prediction *to, const rynd_context *context,
+                        const ry_forecast *forecast, const ry_time *time, ry_error *error)
+{
+    const rynd_machine *machine = &context->machine;
+    const double watts = ry_machine_rate(&machine->watts, machine, context->predicted_threads);
+    const rynd_prediction all = {
+        .median = forecast->median,
+        .low = forecast->low,
+        .high = forecast->high,
+        .coverage = RY_FORECAST_COVERAGE,
+        .arithmetic = time->arithmetic,
+        .memory = time->memory,
+        .overhead = time->overhead,
+        .joule = watts * forecast->median,
+        .joule_low = watts * forecast->low,
+        .joule_high = watts * forecast->high,
+        .meter = machine->meter,
+    };
+    return ry_api_info(to, &all, sizeof all, "rynd_prediction", error);
+}
+
+rynd_status ry_api_predict_op(const ry_prepared *prepared, const rynd_context *context,
+                              rynd_prediction *prediction, ry_error *error)
+{
+    const ry_time time =
+        ry_predict_parts(prepared, context->device->machine, context->predicted_threads, 0, 0);
+    const ry_forecast forecast = ry_forecast_step(prepared->kernel, time.all);
+    return give(prediction, context, &forecast, &time, error);
+}
+
+rynd_status rynd_plan_predict_step(const rynd_plan *plan, size_t step, rynd_prediction *prediction)
+{
+    RY_API_REQUIRE(plan, prediction);
+    ry_error error = {""};
+    const ry_plan *p = plan->plan;
+    if (step >= p->step_count) {
+        return ry_api_end(
+            ry_fail(&error, RYND_ERROR_ARGUMENT, "step %zu: the plan has %zu", step, p->step_count),
+            &error);
+    }
+    const ry_time time =
+        ry_plan_step_time(p, step, plan->context->predicted_threads, ry_plan_footprint(p));
+    const ry_forecast forecast = ry_forecast_step(p->steps[step].prepared.kernel, time.all);
+    return ry_api_end(give(prediction, plan->context, &forecast, &time, &error), &error);
+}
+
+static rynd_status predict(const rynd_plan *plan, double *families, rynd_prediction *prediction,
+                           ry_error *error)
+{
+    const ry_plan *p = plan->plan;
+    const double footprint = ry_plan_footprint(p);
+    ry_forecast_sum sum = {.family = families};
+    ry_time all = {0};
+    for (size_t s = 0; s < p->step_count; s++) {
+        const ry_time time = ry_plan_step_time(p, s, plan->context->predicted_threads, footprint);
+        ry_forecast_add(&sum, p->steps[s].prepared.kernel, time.all);
+        all.arithmetic += time.arithmetic;
+        all.memory += time.memory;
+        all.overhead += time.overhead;
+    }
+    const ry_forecast forecast = ry_forecast_end(&sum);
+    return give(prediction, plan->context, &forecast, &all, error);
+}
+
+rynd_status rynd_plan_predict(const rynd_plan *plan, rynd_prediction *prediction)
+{
+    RY_API_REQUIRE(plan, prediction);
+    ry_error error = {""};
+    const ry_allocator *allocator = &plan->context->allocator;
+    double *families = ry_allocate_array(allocator, ry_forecast_families(), sizeof *families);
+    const rynd_status status =
+        families ? predict(plan, families, prediction, &error) : ry_fail_memory(&error);
+    ry_release(allocator, families);
+    return ry_api_end(status, &error);
+}

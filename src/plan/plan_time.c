@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A step's constants are read once in a run, and come from wherever the machine keeps as many bytes
+ * as the run touches; its tensors were written just before. Later micro-batches find the constants
+ * in the caches. */
+#include "plan/plan_time.h"
+
+double ry_plan_footprint(const ry_plan *plan)
+{
+    double bytes =
+        (double)plan->packed_size + (double)plan->constant_size + (double)plan->workspace_offset;
+    for (size_t i = 0; i < plan->input_count; i++) {
+        bytes += (double)ry_tensor_bytes(&plan->inputs[i]);
+    }
+    for (size_t i = 0; i < plan->model_outputs; i++) {
+        bytes += plan->outputs[i].later ? 0 : (double)ry_tensor_bytes(&plan->outputs[i].tensor);
+    }
+    return bytes;
+}
+
+static void add(ry_time *sum, const ry_time *time, double times)
+{
+    sum->all += times * time->all;
+    sum->arithmetic += times * time->arithmetic;
+    sum->memory += times * time->memory;
+    sum->overhead += times * time->overhead;
+}
+
+ry_time ry_plan_step_time(const ry_plan *plan, size_t index, unsigned threads, double footprint)
+{
+    const ry_step *step = &plan->steps[index];
+    const ry_machine *machine = ry_plan_step_device(plan, step)->machine;
+    const int64_t micro_batches = ry_plan_batch_split_of(plan, index)->micro_batches;
+    unsigned constants = 0;
+    for (int i = 0; i < step->problem.inputs && i < 32; i++) {
+        constants |= step->constants[i].data ? 1u << i : 0;
+    }
+    ry_time time = {0};
+    const ry_time first = ry_predict_parts(&step->prepared, machine, threads, constants, footprint);
+    add(&time, &first, 1);
+    if (micro_batches > 1) {
+        const ry_time later = ry_predict_parts(&step->prepared, machine, threads, constants, 0);
+        add(&time, &later, (double)(micro_batches - 1));
+    }
+    if (ry_plan_falls_back(plan, step)) {
+        const ry_time copies = {.all = ry_predict_copies(&step->problem, constants)};
+        add(&time, &copies, (double)micro_batches);
+    }
+    return time;
+}

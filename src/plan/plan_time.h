@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long a plan takes, step by step, in the network that the steps are in. */
+#ifndef RY_PLAN_PLAN_TIME_H
+#define RY_PLAN_PLAN_TIME_H
+
+#include "plan/plan.h"
+#include "predict/forecast.h"
+
+/* Bytes that a run of the plan touches: what comes again in each run comes after so many. */
+double ry_plan_footprint(const ry_plan *plan);
+
+/* Of a step with all its micro-batches on so many threads, within a run that touches `footprint`
+ * bytes; what its kernel's family is off is not in it (forecast.h). */
+ry_time ry_plan_step_time(const ry_plan *plan, size_t step, unsigned threads, double footprint);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How far predicted times are off: by how much a kernel's family is slower or faster in networks
+ * than is predicted of it, and how wide the times around it are (residuals.inc). */
+#ifndef RY_PREDICT_FORECAST_H
+#define RY_PREDICT_FORECAST_H
+
+#include "predict/predict.h"
+
+#define RY_FORECAST_COVERAGE 0.9
+
+/* A time is median * exp(e), with e of standard deviation `spread` around 0. */
+typedef struct ry_forecast {
+    double median, low, high;
+} ry_forecast;
+
+/* Steps of one family are off together, and each by its own; and all of a machine together. Sums
+ * are made in any order: begin with zeros, add all steps, then end. */
+typedef struct ry_forecast_sum {
+    double seconds, variance; /* of what each step is off by its own */
+    double *family;           /* seconds times spread, by the row of residuals.inc */
+} ry_forecast_sum;
+
+/* Rows of residuals.inc. */
+size_t ry_forecast_families(void);
+
+/* Of one step alone. */
+ry_forecast ry_forecast_step(const ry_kernel *kernel, double seconds);
+
+/* sum->family has ry_forecast_families() zeros, the caller's. */
+void ry_forecast_add(ry_forecast_sum *sum, const ry_kernel *kernel, double seconds);
+ry_forecast ry_forecast_end(const ry_forecast_sum *sum);
+
+#endif

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""predict and profile: JSON keys are a contract, and nothing is run by predict."""
+
+import json
+
+import pytest
+
+CONV = "conv n=1 c=8 h=10 w=10 k=8 r=3 s=3 pad=1"
+QUICK = ["--min-time", "0", "--rounds", "3", "--warmup", "0"]
+
+
+def check_time(time):
+    assert set(time) == {"median", "low", "high", "coverage"}
+    assert 0 < time["low"] < time["median"] < time["high"]
+    assert time["coverage"] == 0.9
+
+
+def test_predict_json(ran, small_net):
+    rows = ran("predict", small_net, CONV, "--batch", "2", "--json").results
+    assert [row["name"] for row in rows] == [str(small_net), CONV]
+    (plan,) = ran("plan", small_net, "--batch", "2", "--json").results
+    for row in rows:
+        check_time(row["time"])
+        assert row["energy"] is None and row["complete"] is True
+        assert row["nodes"]
+        for node in row["nodes"]:
+            check_time(node["time"])
+            assert {"name", "op", "kernel", "knobs", "problem", "arithmetic", "memory", "overhead"} <= set(node)
+        assert sum(node["time"]["median"] for node in row["nodes"]) == pytest.approx(row["time"]["median"])
+    assert rows[0]["memory"] == plan["memory"]
+    assert [node["kernel"] for node in rows[0]["nodes"]] == [node["kernel"] for node in plan["nodes"] + plan["conversions"]]
+
+
+def test_predict_is_the_same_every_time(ran, small_net):
+    documents = [ran("predict", small_net, "--batch", "2", "--json").out for _ in range(2)]
+    assert documents[0] == documents[1]
+
+
+def test_predict_text(ran, small_net):
+    head, row = ran("predict", small_net, "--batch", "1").out.splitlines()
+    assert head.split()[:3] == ["name", "time", "90%"] and "no meter" in row
+    lines = ran("predict", CONV, "--steps").out.splitlines()
+    assert lines[3].split()[:2] == ["step", "kernel"] and "conv_fwd" in lines[4]
+
+
+def test_predict_of_another_machine(ran, tmp_path):
+    """A machine with twice the rates and half the waiting takes half the time, to what text rounds."""
+    file, fast = tmp_path / "machine.txt", tmp_path / "fast.txt"
+    ran("devices", "--export", file)
+    lines = []
+    for line in file.read_text().splitlines():
+        name, *numbers = line.split(" ")
+        rate = name in ("f32", "bf16", "int8") or name.endswith("_bandwidth")
+        wait = name.endswith("_latency") or name in ("task", "region")
+        if rate or wait:
+            numbers = [str(int(number) * 2 if rate else int(number) // 2) for number in numbers]
+        lines.append(" ".join([name, *numbers]))
+    fast.write_text("\n".join(lines) + "\n")
+    (slow_row,), (fast_row,) = (ran("predict", CONV, "--profile", f, "--json").results for f in (file, fast))
+    assert fast_row["time"]["median"] == pytest.approx(slow_row["time"]["median"] / 2, rel=0.05)
+
+
+def test_energy_where_a_meter_measured(ran, tmp_path):
+    file, metered = tmp_path / "machine.txt", tmp_path / "metered.txt"
+    ran("devices", "--export", file)
+    lines = [line for line in file.read_text().splitlines() if line.split(" ")[0] not in ("meter", "milliwatts")]
+    metered.write_text("\n".join(lines[:-1] + ["meter rapl", "milliwatts 20000 30000", "end"]) + "\n")
+    for threads, watts in ((1, 20), (2, 30)):
+        (row,) = ran("predict", CONV, "--profile", metered, "--threads", threads, "--json").results
+        if threads == 1 or "cores 2" in lines:
+            assert row["energy"]["joule"] == pytest.approx(watts * row["time"]["median"])
+            assert row["energy"]["high"] == pytest.approx(watts * row["time"]["high"])
+        assert row["energy"]["meter"] == "rapl"
+    assert " J" in ran("predict", CONV, "--profile", metered).out
+    (device, *_) = ran("devices", "--profile", metered, "--json").results
+    assert device["watts"] == {"one_thread": 20, "all": 30, "meter": "rapl"}
+
+
+def test_predict_refuses(rynd, small_net, tmp_path):
+    rynd("predict", tmp_path / "none.onnx").failed("none.onnx")
+    rynd("predict", "conv n=1 c=8").failed("conv")
+    rynd("predict").failed("MODEL|'PROBLEM'", code=2)
+    rynd("predict", small_net).failed("--batch")
+
+
+PROFILE_KEYS = {"name", "op", "kernel", "time", "share", "flop", "bytes", "limit_fraction", "predicted", "predicted_low", "predicted_high"}
+
+
+def test_profile_json(ran, small_net):
+    (result,) = ran("profile", small_net, "--batch", "2", "--json", *QUICK).results
+    (plan,) = ran("plan", small_net, "--batch", "2", "--json").results
+    assert result["name"] == str(small_net) and result["n"] == 3
+    assert len(result["nodes"]) == len(plan["nodes"]) + len(plan["conversions"])
+    for node in result["nodes"]:
+        assert PROFILE_KEYS <= set(node)
+        assert 0 < node["min"] <= node["time"] <= node["max"]
+        assert node["predicted_low"] < node["predicted"] < node["predicted_high"]
+    assert sum(node["share"] for node in result["nodes"]) == pytest.approx(1)
+    assert 0 < result["min"] <= result["total"]
+
+
+def test_profile_text(ran, small_net):
+    out = ran("profile", small_net, "--batch", "1", *QUICK).out
+    assert out.split()[:3] == ["step", "op", "kernel"]
+    assert "3 runs: median" in out and "predicted" in out
+
+
+def test_profile_trace(ran, small_net, tmp_path):
+    trace = tmp_path / "trace.json"
+    (result,) = ran("profile", small_net, "--batch", "1", "--trace", trace, "--json", *QUICK).results
+    events = json.loads(trace.read_text())["traceEvents"]
+    assert [event["name"] for event in events] == [node["name"] for node in result["nodes"]]
+    end = 0
+    for event, node in zip(events, result["nodes"]):
+        assert event["ph"] == "X" and event["ts"] == pytest.approx(end) and event["dur"] == pytest.approx(1e6 * node["time"])
+        end = event["ts"] + event["dur"]
+
+
+def test_profile_refuses(rynd, small_net, tmp_path):
+    rynd("profile", CONV).failed("rynd bench", code=2)
+    rynd("profile", tmp_path / "none.onnx").failed("none.onnx")
+    rynd("profile", small_net, "--batch", "1", "--trace", tmp_path / "no" / "trace.json", *QUICK).failed("trace.json")
