@@ -133,8 +133,9 @@ bool cli_tune_print_summary(FILE *file, const char *name, const rynd_tuning *tun
         cli_line(file, "%s: %s in %s%s", name,
                  info.taken ? "another form is faster" : "the untuned choice stays", used, ended);
     } else if (info.runs == 0) {
-        cli_line(file, "%s: %zu problems tuned in %s%s; the untuned choices stay", name,
-                 info.problems, used, ended);
+        cli_line(file, "%s: %zu problems tuned in %s%s; the untuned choices stay%s", name,
+                 info.problems, used, ended,
+                 info.ended ? "" : ": within the network nothing was faster");
     } else {
         cli_line(file, "%s: %s untuned, %s tuned (%.3f, %zu runs of each in turns): %s; %s%s", name,
                  cli_word_seconds(info.before).text, cli_word_seconds(info.after).text, info.ratio,
@@ -178,6 +179,10 @@ static void add_problem_json(cJSON *problems, const tuned_row *row)
     cli_json_number(o, "rounds", (double)p->rounds);
     cli_json_number(o, "disturbed", (double)p->disturbed);
     cli_json_text(o, "weights", p->cold ? "cold" : "warm");
+    cJSON_AddItemToObject(o, "network_ratio",
+                          p->network_ratio > 0 ? cJSON_CreateNumber(p->network_ratio)
+                                               : cJSON_CreateNull());
+    cJSON_AddBoolToObject(o, "elsewhere", p->elsewhere);
     add_form_json(o, "default", &row->untuned);
     add_form_json(o, "choice", &row->taken);
     const double ratio = variance_ratio(row);

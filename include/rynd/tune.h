@@ -64,9 +64,9 @@ RYND_API rynd_status rynd_tune_problem(rynd_context *context, const char *proble
                                        const rynd_tune_options *options, rynd_tuning **tuning);
 
 /** The same for the distinct problems of a plan's steps that have more than one form, those that
- * take longest first. Then a plan is made with what was found, and compared with the untuned plan
- * in turns, run by run: where it is not faster beyond noise, the untuned choices stay, in the
- * wisdom, too. `plan`: the
+ * take longest first. Then a plan is made with what was found, and both run in
+ * turns: a form whose steps are not faster there is given up; of what is left, where the plan as a
+ * whole is not faster beyond noise, the untuned choices stay, in the wisdom, too. `plan`: the
  * plan's options, or NULL; steps that its settings name are not tuned. Fails as rynd_plan_create
  * and rynd_tune_problem do. The model must outlive the call only. */
 RYND_API rynd_status rynd_tune_model(rynd_model *model, const rynd_plan_options *plan,
@@ -105,7 +105,10 @@ typedef struct rynd_tuned_problem {
     size_t left_out;          /**< forms that are predicted to be hopeless */
     double seconds;           /**< that tuning it took */
     int cold;                 /**< 1: weights came from memory */
-    int elsewhere;            /**< 1: another process tunes it at this time: nothing was measured */
+    /** of its steps' time within the model over the untuned ones', where they were compared; a form
+     * for which it is not below 1 is given up (`taken` is 0). 0: they were not */
+    double network_ratio;
+    int elsewhere; /**< 1: another process tunes it at this time: nothing was measured */
 } rynd_tuned_problem;
 
 /** Fails with ARGUMENT when index is out of range. */

@@ -271,6 +271,7 @@ rynd_status rynd_tuning_problem(const rynd_tuning *tuning, size_t index,
         .seconds = e->tuned.seconds,
         .cold = e->cold,
         .elsewhere = e->elsewhere,
+        .network_ratio = e->network_ratio,
     };
     return ry_api_end(ry_api_info(problem, &all, sizeof all, "rynd_tuned_problem", &error), &error);
 }

@@ -96,20 +96,44 @@ static rynd_status run(comparison *c, int which, double *seconds, ry_error *erro
     return status == RYND_OK ? RYND_OK : failed(status, error);
 }
 
-static rynd_status prepare(comparison *c, rynd_model *model, const rynd_plan_options *options,
-                           ry_error *error)
+static rynd_status make(comparison *c, rynd_model *model, const rynd_plan_options *options,
+                        int which, ry_error *error)
 {
     rynd_plan_options whole = *options;
+    runner *r = &c->runner[which];
     whole.without_weights = 0;
-    for (int i = 0; i < PLANS; i++) {
-        runner *r = &c->runner[i];
-        RY_TRY(ry_api_plan_create(model, &whole, i == TUNED ? &c->adviser : NULL, &r->plan, error));
-        const rynd_status status = rynd_session_create(r->plan, &r->session);
-        if (status != RYND_OK) {
-            return failed(status, error);
-        }
-        RY_TRY(bind_inputs(c, r, error));
-        RY_TRY(run(c, i, &c->once, error));
+    RY_TRY(ry_api_plan_create(model, &whole, which == TUNED ? &c->adviser : NULL, &r->plan, error));
+    const rynd_status status = rynd_session_create(r->plan, &r->session);
+    if (status != RYND_OK) {
+        return failed(status, error);
+    }
+    RY_TRY(bind_inputs(c, r, error));
+    return run(c, which, &c->once, error);
+}
+
+static void close_runner(runner *r)
+{
+    rynd_session_destroy(r->session);
+    rynd_plan_destroy(r->plan);
+    *r = (runner){0};
+}
+
+/* The plan of what is faster within the network, too: *left tells whether anything is. */
+static rynd_status prepare(comparison *c, rynd_model *model, const rynd_plan_options *options,
+                           bool *left, ry_error *error)
+{
+    int given_up;
+    *left = false;
+    RY_TRY(make(c, model, options, UNTUNED, error));
+    RY_TRY(make(c, model, options, TUNED, error));
+    RY_TRY(ry_api_give_up_slower(c->tuning, c->runner[UNTUNED].plan, c->runner[UNTUNED].session,
+                                 c->runner[TUNED].session, &c->arena, &given_up, error));
+    for (size_t i = 0; i < c->tuning->count; i++) {
+        *left |= c->tuning->entries[i].tuned.taken != 0;
+    }
+    if (given_up && *left) {
+        close_runner(&c->runner[TUNED]);
+        return make(c, model, options, TUNED, error);
     }
     return RYND_OK;
 }
@@ -176,22 +200,30 @@ static rynd_status race(comparison *c, ry_error *error)
     return RYND_OK;
 }
 
+/* What is not taken is recorded as such. */
+static rynd_status keep(comparison *c, ry_error *error)
+{
+    for (size_t i = 0; i < c->tuning->count; i++) {
+        const ry_tuning_entry *entry = &c->tuning->entries[i];
+        if (!entry->elsewhere && (entry->network_ratio > 0 || !c->tuning->info.taken)) {
+            RY_TRY(ry_api_tuned_keep(c->tuning, c->how, entry,
+                                     c->tuning->info.taken ? entry->tuned.taken : 0, error));
+        }
+    }
+    return RYND_OK;
+}
+
 static rynd_status compare(comparison *c, rynd_model *model, const rynd_plan_options *options,
                            ry_error *error)
 {
     const double begin = ry_clock_seconds();
-    RY_TRY(prepare(c, model, options, error));
+    bool left;
+    RY_TRY(prepare(c, model, options, &left, error));
     c->tuning->info.used += ry_clock_seconds() - begin;
     const double from = ry_clock_seconds();
-    RY_TRY(race(c, error));
+    RY_TRY(left ? race(c, error) : RYND_OK);
     c->tuning->info.used += ry_clock_seconds() - from;
-    for (size_t i = 0; !c->tuning->info.taken && i < c->tuning->count; i++) {
-        const ry_tuning_entry *entry = &c->tuning->entries[i];
-        if (entry->tuned.taken && !entry->elsewhere) {
-            RY_TRY(ry_api_tuned_keep(c->tuning, c->how, entry, 0, error));
-        }
-    }
-    return RYND_OK;
+    return keep(c, error);
 }
 
 rynd_status ry_api_compare_plans(rynd_tuning *tuning, rynd_model *model,
@@ -208,8 +240,7 @@ rynd_status ry_api_compare_plans(rynd_tuning *tuning, rynd_model *model,
     ry_arena_init(&c->arena, &tuning->context->allocator);
     const rynd_status status = compare(c, model, options, error);
     for (int i = 0; i < PLANS; i++) {
-        rynd_session_destroy(c->runner[i].session);
-        rynd_plan_destroy(c->runner[i].plan);
+        close_runner(&c->runner[i]);
     }
     ry_arena_free(&c->arena);
     ry_release(&tuning->context->allocator, c);

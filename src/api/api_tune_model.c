@@ -12,7 +12,7 @@
 /* Of the budget, for comparing plans at the end; and what no budget is needed beyond. */
 static const double COMPARE_SHARE = 0.2, DEFAULT_BUDGET = 20;
 
-static unsigned constants_of(const ry_step *step)
+unsigned ry_api_step_constants(const ry_step *step)
 {
     unsigned bits = 0;
     for (int i = 0; i < step->problem.inputs && i < 32; i++) {
@@ -26,7 +26,7 @@ static double step_seconds(const ry_plan *plan, size_t index)
     const ry_step *step = &plan->steps[index];
     return (double)ry_plan_batch_split_of(plan, index)->micro_batches *
            ry_predict_parts(&step->prepared, plan->device->machine, plan->device->workers,
-                            constants_of(step), plan->network_bytes)
+                            ry_api_step_constants(step), plan->network_bytes)
                .all;
 }
 
@@ -59,8 +59,8 @@ static rynd_status has_choice(const ry_step *step, const ry_target *target, unsi
     ry_arena arena;
     ry_candidates all;
     ry_arena_init(&arena, &ry_system_allocator);
-    const rynd_status status = ry_candidates_list(&step->problem, constants_of(step), target,
-                                                  workers, &arena, &all, error);
+    const rynd_status status = ry_candidates_list(&step->problem, ry_api_step_constants(step),
+                                                  target, workers, &arena, &all, error);
     *choice = status == RYND_OK && all.count > 1;
     ry_arena_free(&arena);
     return status;
@@ -80,7 +80,7 @@ static rynd_status add_step(rynd_tuning *tuning, const rynd_plan *plan, size_t i
     ry_target target = ry_target_of(plan->plan->device);
     target.network_bytes = plan->plan->network_bytes;
     const char *text = plan->steps[index].problem;
-    ry_tuning_entry *entry = ry_api_entry_of(tuning, text, constants_of(step), *count);
+    ry_tuning_entry *entry = ry_api_entry_of(tuning, text, ry_api_step_constants(step), *count);
     bool choice = true;
     if (!entry) {
         RY_TRY(has_choice(step, &target, plan->plan->device->workers, &choice, error));
@@ -92,7 +92,7 @@ static rynd_status add_step(rynd_tuning *tuning, const rynd_plan *plan, size_t i
         entry = &tuning->entries[(*count)++];
         *entry = (ry_tuning_entry){.problem = step->problem,
                                    .text = ry_arena_string(&tuning->arena, text, strlen(text)),
-                                   .constants = constants_of(step),
+                                   .constants = ry_api_step_constants(step),
                                    .cold = cold,
                                    .network_bytes = plan->plan->network_bytes};
     }

@@ -16,6 +16,7 @@ typedef struct ry_tuning_entry {
     size_t steps;   /* of the model */
     double seconds; /* predicted, of all of them */
     ry_tuned_problem tuned;
+    double network_ratio; /* of its steps' time within the network; 0: not compared */
     rynd_tuned_form *forms; /* of `tuned`, for the caller */
 } ry_tuning_entry;
 

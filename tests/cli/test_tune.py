@@ -31,6 +31,7 @@ def test_json_of_a_problem(ran):
     assert problem["before"] == default["median"] > 0 and problem["after"] == choice["median"] > 0
     assert problem["tuned"] == ((default["kernel"], default["knobs"]) != (choice["kernel"], choice["knobs"]))
     assert problem["tuned"] or problem["ratio"] == 1
+    assert problem["network_ratio"] is None and problem["elsewhere"] is False
     assert problem["samples"] >= default["n"] >= 1 and problem["forms"] > 3 and problem["weights"] == "cold"
     for form in (default, choice):
         assert 0 < form["min"] <= form["median"] <= form["max"] and form["min"] <= form["mean"] <= form["max"] and form["variance"] >= 0
@@ -147,3 +148,19 @@ def test_second_interrupt_ends_at_once(tmp_path):
         process.send_signal(signal.SIGTERM)
         time.sleep(0.01)
     assert process.wait(timeout=60) == -signal.SIGTERM
+
+
+def test_what_is_learned_is_kept(ran, rynd, tmp_path, monkeypatch):
+    """In the file that RYND_WISDOM names: later choices are the tuned ones. A frozen process measures nothing."""
+    monkeypatch.setenv("RYND_WISDOM", str(tmp_path / "w.db"))
+    _, tuned = only_problem(ran("tune", PROBLEM, *QUICK, "--json"))
+    (node,) = ran("plan", PROBLEM, "--json").results[0]["nodes"]
+    assert (node["kernel"], node["knobs"]) == (tuned["kernel"], tuned["knobs"]) and "measured" in node["reason"]
+    monkeypatch.setenv("RYND_FREEZE", "1")
+    rynd("tune", PROBLEM, *QUICK).failed("RYND_FREEZE=1")
+
+
+def test_random_problems_are_not_kept(ran, tmp_path, monkeypatch):
+    monkeypatch.setenv("RYND_WISDOM", str(tmp_path / "w.db"))
+    (problem,) = random_problems(ran, tmp_path / "s.csv", "--count", 1, "--budget", 0.1)
+    assert "measured" not in ran("plan", problem, "--json").results[0]["nodes"][0]["reason"]
