@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from conftest import ROOT, RYND
 
-COMMANDS = ["run", "inspect", "bench", "plan", "tune", "devices"]
+COMMANDS = ["run", "inspect", "bench", "profile", "plan", "predict", "tune", "devices", "wisdom"]
 COMMON = ["--profile", "--device", "--threads", "--json", "--quiet", "--verbose", "--help"]
 PLANNING = ["--accuracy", "--dim", "--batch", "--set"]
 
