@@ -112,6 +112,7 @@ static void add_json(cJSON *results, const char *device, const rynd_device_info 
     cli_json_text(result, "origin", origins[m->origin]);
     cli_json_number(result, "disturbance", m->disturbance);
     cli_json_text(result, "profile", file);
+    cli_json_text(result, "fingerprint", info->fingerprint);
 }
 
 static void add_row(cli_table *table, const char *what, const char *of, cli_word one, cli_word all)

@@ -90,9 +90,10 @@ typedef struct ry_plan {
     size_t bounded_count;
     /* NULL: the plan is complete. Its inputs are named like the outputs that feed it */
     ry_graph *rest;
-    double seconds;               /* that making it took */
-    struct ry_choices *choices;   /* kernels chosen so far, while it is made */
-    struct ry_settings *settings; /* the caller's own choices, while it is made */
+    double seconds;                   /* that making it took */
+    struct ry_choices *choices;       /* kernels chosen so far, while it is made */
+    struct ry_settings *settings;     /* the caller's own choices, while it is made */
+    const struct ry_adviser *adviser; /* who knows of problems that were measured; NULL: nobody */
     int (*progress)(void *user, size_t done, size_t all); /* while it is made; NULL: nobody */
     void *progress_user;
 } ry_plan;
@@ -112,6 +113,9 @@ typedef struct ry_plan_options {
     const void *unneeded_user;
     const struct rynd_setting *settings; /* of kernels and knobs, by the names of steps */
     size_t setting_count;
+    /* asked which kernel a problem shall have (predict/advice.h), for the plan's rest, too: must
+     * outlive the plan. NULL: nobody is */
+    const struct ry_adviser *adviser;
     bool skip_packing; /* for measuring, and for commands that never run the plan */
     int (*progress)(void *user, size_t done, size_t all); /* plan_progress.h; NULL: nobody hears */
     void *progress_user;

@@ -21,6 +21,15 @@ void ry_choices_init(ry_choices *choices, const ry_allocator *allocator, const r
     ry_arena_init(&choices->arena, allocator);
 }
 
+void ry_choices_take_advice(ry_choices *choices, const ry_adviser *adviser)
+{
+    choices->adviser = adviser;
+    if (adviser && choices->slots) {
+        memset(choices->slots, 0, CAPACITY * sizeof(ry_choice_slot *));
+        choices->used = 0;
+    }
+}
+
 const ry_target *ry_choices_target(const ry_choices *choices, const ry_kernel *kernel)
 {
     return kernel->device == choices->target.device ? &choices->target : &choices->host;
@@ -84,11 +93,11 @@ static rynd_status remember(ry_choices *choices, ry_choice_slot **place, uint64_
 static rynd_status choose(const ry_choices *choices, const ry_problem *problem, unsigned constants,
                           ry_choice *choice, ry_error *error)
 {
-    RY_TRY(ry_predict_choose(problem, &choices->target, constants, NULL, choice, error));
+    RY_TRY(ry_advice_choose(choices->adviser, problem, &choices->target, constants, choice, error));
     if (choice->prepared.kernel || choices->target.device == choices->host.device) {
         return RYND_OK;
     }
-    RY_TRY(ry_predict_choose(problem, &choices->host, constants, NULL, choice, error));
+    RY_TRY(ry_advice_choose(choices->adviser, problem, &choices->host, constants, choice, error));
     choice->falls_back = choice->prepared.kernel != NULL;
     choice->seconds += choice->falls_back ? ry_predict_copies(problem, constants) : 0;
     return RYND_OK;

@@ -5,12 +5,13 @@
 #ifndef RY_PREDICT_CHOICES_H
 #define RY_PREDICT_CHOICES_H
 
-#include "predict/predict.h"
+#include "predict/advice.h"
 
 typedef struct ry_choices {
     ry_arena arena;
     ry_target target;
-    ry_target host; /* the CPU's; the target itself where nothing falls back */
+    ry_target host;            /* the CPU's; the target itself where nothing falls back */
+    const ry_adviser *adviser; /* NULL: nobody */
     struct ry_choice_slot **slots;
     size_t used;
 } ry_choices;
@@ -18,12 +19,15 @@ typedef struct ry_choices {
 /* host: the CPU's target, where `target` is another device's; NULL: nothing falls back. */
 void ry_choices_init(ry_choices *choices, const ry_allocator *allocator, const ry_target *target,
                      const ry_target *host);
+/* From now on the adviser, which must outlive the choices, is asked for each problem first; what
+ * was chosen without is forgotten. NULL: nobody is asked. */
+void ry_choices_take_advice(ry_choices *choices, const ry_adviser *adviser);
 void ry_choices_free(ry_choices *choices);
 
 /* The target that a kernel is for. */
 const ry_target *ry_choices_target(const ry_choices *choices, const ry_kernel *kernel);
 
-/* What ry_predict_choose gives where nothing is wanted. What the problem's attributes point to must
+/* What ry_advice_choose gives. What the problem's attributes point to must
  * stay until ry_choices_free. */
 rynd_status ry_choices_find(ry_choices *choices, const ry_problem *problem, unsigned constants,
                             ry_choice *choice, ry_error *error);

@@ -34,6 +34,7 @@ double ry_predict_copies(const ry_problem *problem, unsigned constants);
 typedef struct ry_choice {
     ry_prepared prepared; /* without its state; kernel NULL: no kernel takes the problem */
     double seconds;       /* predicted, on all cores, within the target's network */
+    double measured;      /* seconds, by who advised it (advice.h); 0: nobody has */
     /* the best of another family, and its time; NULL: there is none but references */
     const ry_kernel *next;
     double next_seconds;
@@ -57,7 +58,7 @@ rynd_status ry_predict_choose(const ry_problem *problem, const ry_target *target
 enum { RY_REASON_LENGTH = 160 };
 
 /* Why, and whether the caller has set some of it: "predicted 48.2 us; conv_fwd_f32_igemm_avx512 103
- * us". */
+ * us", "measured 43.1 us (wisdom); predicted 48.2 us". */
 void ry_choice_reason(const ry_choice *choice, bool set, char *text, size_t size);
 
 #endif

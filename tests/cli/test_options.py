@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from conftest import ROOT, RYND
 
-COMMANDS = ["run", "inspect", "bench", "plan", "devices"]
+COMMANDS = ["run", "inspect", "bench", "plan", "tune", "devices"]
 COMMON = ["--profile", "--device", "--threads", "--json", "--quiet", "--verbose", "--help"]
 PLANNING = ["--accuracy", "--dim", "--batch", "--set"]
 
@@ -95,6 +95,21 @@ def test_help(ran, command):
         (["bench", "a", "--warmup", "1.5"], ["--warmup", "'1.5'"]),
         (["plan"], ["MODEL"]),
         (["plan", "a", "b"], ["'b'"]),
+        (["tune"], ["MODEL"]),
+        (["tune", "a", "--budget", "0"], ["--budget", "'0'"]),
+        (["tune", "a", "--budget", "-1"], ["--budget", "'-1'"]),
+        (["tune", "a", "--weights", "hot"], ["--weights", "'hot'", "cold|warm"]),
+        (["tune", "a", "--random", "conv"], ["'a'", "--random"]),
+        (["tune", "a", "--range", "c=1..2"], ["--range", "--random"]),
+        (["tune", "--random", "pool"], ["--random", "'pool'", "conv"]),
+        (["tune", "--random", "conv", "--range", "c"], ["--range", "'c'"]),
+        (["tune", "--random", "conv", "--range", "c=3..2"], ["--range", "'c=3..2'"]),
+        (["tune", "--random", "conv", "--range", "c=0..2"], ["--range", "'c=0..2'"]),
+        (["tune", "--random", "conv", "--range", "q=1..2"], ["--range", "'q=1..2'"]),
+        (["tune", "--random", "conv", "--range", "k=1..2x"], ["--range", "'k=1..2x'"]),
+        (["tune", "--random", "conv", "--range", "flop=1e14..1e15"], ["--range", "no convolution"]),
+        (["tune", "conv c=1 h=3 w=3 k=1", "--samples", "a.txt"], ["--samples", "a.txt", ".csv", ".jsonl"]),
+        (["tune", "conv c=1 h=3 w=3 k=1", "--set", "kernel=a"], ["--set"]),
         (["inspect"], ["MODEL"]),
         (["devices", "a"], ["'a'"]),
         (["devices", "--top", "5"], ["--top"]),
