@@ -20,9 +20,9 @@ static const struct {
 };
 #define FIELDS (sizeof fields / sizeof *fields)
 
-static const char columns[] =
-    ",accuracy,kernel,knobs,verdict,untuned,weights,flop,bytes,tasks,packed,workspace,predicted,samples,"
-    "mean,variance,median,min,max,device,isa,threads\n";
+static const char columns[] = ",accuracy,kernel,knobs,verdict,untuned,weights,flop,bytes,tasks,"
+                              "packed,workspace,predicted,samples,"
+                              "mean,variance,median,min,max,device,isa,threads\n";
 
 static bool add(cli_tune_samples *s, cli_failure *failure, const char *format, ...)
 {

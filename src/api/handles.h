@@ -164,14 +164,13 @@ rynd_status ry_api_check_runs(const ry_device *device, ry_error *error);
 rynd_status ry_api_knob(const ry_prepared *prepared, const ry_device *device, size_t index,
                         rynd_knob *knob, ry_error *error);
 
+/* As rynd_op_predict. */
+rynd_status ry_api_predict_op(const ry_prepared *prepared, const rynd_context *context,
+                              rynd_prediction *prediction, ry_error *error);
 /* rynd_plan_create with an adviser (NULL: nobody), which must outlive the plan; *plan is set where
  * it does not fail. */
 rynd_status ry_api_plan_create(rynd_model *model, const rynd_plan_options *options,
                                const ry_adviser *adviser, rynd_plan **plan, ry_error *error);
-
-/* As rynd_op_predict. */
-rynd_status ry_api_predict_op(const ry_prepared *prepared, const rynd_context *context,
-                              rynd_prediction *prediction, ry_error *error);
 
 /* What `rynd plan` prints of a prepared problem; texts go into the arena. */
 rynd_status ry_api_describe(const ry_prepared *prepared, ry_arena *arena, rynd_step_info *info,

@@ -342,6 +342,18 @@ static void operators(void **state)
     REFUSES(rynd_op_memory, memory, op, NULL);
 }
 
+static void predictions(void **state)
+{
+    (void)state;
+    rynd_prediction prediction = {.size = sizeof prediction};
+    REFUSES(rynd_op_predict, op, NULL, &prediction);
+    REFUSES(rynd_op_predict, prediction, op, NULL);
+    REFUSES(rynd_plan_predict, plan, NULL, &prediction);
+    REFUSES(rynd_plan_predict, prediction, plan, NULL);
+    REFUSES(rynd_plan_predict_step, plan, NULL, 0, &prediction);
+    REFUSES(rynd_plan_predict_step, prediction, plan, 0, NULL);
+}
+
 static int end_it(void *user, const rynd_tune_progress *progress)
 {
     (void)user;
@@ -446,18 +458,6 @@ static void wisdom(void **state)
     TAKES(rynd_wisdom_check, user,
           rynd_wisdom_check(context, &filter, &options, ignore_drift, NULL) == RYND_OK);
     assert_int_equal(rynd_wisdom_check(context, NULL, NULL, NULL, NULL), RYND_ERROR_ARGUMENT);
-}
-
-static void predictions(void **state)
-{
-    (void)state;
-    rynd_prediction prediction = {.size = sizeof prediction};
-    REFUSES(rynd_op_predict, op, NULL, &prediction);
-    REFUSES(rynd_op_predict, prediction, op, NULL);
-    REFUSES(rynd_plan_predict, plan, NULL, &prediction);
-    REFUSES(rynd_plan_predict, prediction, plan, NULL);
-    REFUSES(rynd_plan_predict_step, plan, NULL, 0, &prediction);
-    REFUSES(rynd_plan_predict_step, prediction, plan, 0, NULL);
 }
 
 /* A header without comments and directives; freed by the caller. */
