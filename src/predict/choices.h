@@ -17,7 +17,7 @@ typedef struct ry_choices {
 } ry_choices;
 
 /* host: the CPU's target, where `target` is another device's; NULL: nothing falls back. adviser:
- * asked for each problem first; must outlive the choices; NULL: nobody is. */
+ * asked what steps take; must outlive the choices; NULL: nobody is. */
 void ry_choices_init(ry_choices *choices, const ry_allocator *allocator, const ry_target *target,
                      const ry_target *host, const ry_adviser *adviser);
 void ry_choices_free(ry_choices *choices);
@@ -25,9 +25,14 @@ void ry_choices_free(ry_choices *choices);
 /* The target that a kernel is for. */
 const ry_target *ry_choices_target(const ry_choices *choices, const ry_kernel *kernel);
 
-/* What ry_advice_choose gives. What the problem's attributes point to must
- * stay until ry_choices_free. */
+/* What ry_predict_choose gives where nothing is wanted: what layouts and fusions are compared by,
+ * whatever was measured, so that steps stay the ones that were measured. What the problem's
+ * attributes point to must stay until ry_choices_free. */
 rynd_status ry_choices_find(ry_choices *choices, const ry_problem *problem, unsigned constants,
+                            ry_choice *choice, ry_error *error);
+
+/* What a step takes: what the adviser says, else the same. */
+rynd_status ry_choices_take(ry_choices *choices, const ry_problem *problem, unsigned constants,
                             ry_choice *choice, ry_error *error);
 
 #endif
