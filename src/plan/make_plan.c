@@ -190,9 +190,8 @@ rynd_status ry_plan_create(ry_device *device, const ry_graph *graph, const ry_pl
     ry_arena_init(&p->arena, device->allocator);
     const ry_target target = ry_target_of(device);
     const ry_target host = ry_target_here(device->host);
-    ry_choices_init(&choices, device->allocator, &target, device->host == device ? NULL : &host,
-                    options->adviser);
-    p->adviser = options->adviser;
+    ry_choices_init(&choices, device->allocator, &target, device->host == device ? NULL : &host);
+    choices.adviser = p->adviser = options->adviser;
     p->choices = &choices;
     ry_settings settings = {options->settings, options->setting_count,
                             RY_TAKE(&p->arena, bool, options->setting_count)};

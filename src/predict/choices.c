@@ -17,9 +17,9 @@ typedef struct ry_choice_slot {
 } ry_choice_slot;
 
 void ry_choices_init(ry_choices *choices, const ry_allocator *allocator, const ry_target *target,
-                     const ry_target *host, const ry_adviser *adviser)
+                     const ry_target *host)
 {
-    *choices = (ry_choices){.target = *target, .host = host ? *host : *target, .adviser = adviser};
+    *choices = (ry_choices){.target = *target, .host = host ? *host : *target};
     ry_arena_init(&choices->arena, allocator);
 }
 

@@ -10,16 +10,17 @@
 typedef struct ry_choices {
     ry_arena arena;
     ry_target target;
-    ry_target host;            /* the CPU's; the target itself where nothing falls back */
-    const ry_adviser *adviser; /* NULL: nobody */
+    ry_target host; /* the CPU's; the target itself where nothing falls back */
+    /* asked what steps take; may be set after ry_choices_init, and must outlive this. NULL: nobody
+     * is */
+    const ry_adviser *adviser;
     struct ry_choice_slot **slots;
     size_t used;
 } ry_choices;
 
-/* host: the CPU's target, where `target` is another device's; NULL: nothing falls back. adviser:
- * asked what steps take; must outlive the choices; NULL: nobody is. */
+/* host: the CPU's target, where `target` is another device's; NULL: nothing falls back. */
 void ry_choices_init(ry_choices *choices, const ry_allocator *allocator, const ry_target *target,
-                     const ry_target *host, const ry_adviser *adviser);
+                     const ry_target *host);
 void ry_choices_free(ry_choices *choices);
 
 /* The target that a kernel is for. */
