@@ -111,10 +111,12 @@ static rynd_status choose(rynd_op *op, const rynd_op_options *options, ry_error 
     if (!settings.used) {
         return ry_fail_memory(error);
     }
-    RY_TRY(settings.count ? ry_settings_choose(&settings, ry_op_name(op->problem.op), &op->problem,
-                                               &target, op->constants, &choice, error)
-                          : ry_advice_choose(ry_api_adviser(op->context), &op->problem, &target,
-                                             op->constants, &choice, error));
+    RY_TRY(ry_advice_take(settings.count ? NULL : ry_api_adviser(op->context), &op->problem,
+                          &target, op->constants, &choice, error));
+    if (!choice.prepared.kernel) {
+        RY_TRY(ry_settings_choose(&settings, ry_op_name(op->problem.op), &op->problem, &target,
+                                  op->constants, &choice, error));
+    }
     if (!choice.prepared.kernel) {
         return ry_fail(error, RYND_ERROR_UNSUPPORTED,
                        "no kernel of device '%s' computes this problem's types or layouts",

@@ -93,7 +93,7 @@ rynd_status ry_api_open_wisdom(rynd_context *context, const rynd_context_options
                           &context->wisdom, error));
     ry_wisdom_on_warning(context->wisdom, warn, context);
     if (context->frozen) {
-        ry_wisdom_load(context->wisdom, context->fingerprint);
+        ry_wisdom_load(context->wisdom);
     }
     return RYND_OK;
 }

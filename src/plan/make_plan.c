@@ -182,9 +182,6 @@ static rynd_status build(ry_plan *plan, const ry_graph *graph, const ry_plan_opt
     RY_TRY(ry_plan_fuse_separable(plan, options->accuracy, error));
     RY_TRY(ry_plan_fuse_shuffles(plan, options->accuracy, error));
     RY_TRY(ry_plan_choose_layouts(plan, options->accuracy, error));
-    /* What was measured decides about steps, not about layouts: it is known of some problems only,
-     * and beside predictions of the others it would lead away from those. */
-    ry_choices_take_advice(plan->choices, options->adviser);
     ry_node_id *node_of_step;
     RY_TRY(ry_plan_make_steps(plan, options->accuracy, &node_of_step, error));
     RY_TRY(ry_settings_check(
@@ -209,7 +206,7 @@ rynd_status ry_plan_create(ry_device *device, const ry_graph *graph, const ry_pl
     const ry_target target = ry_target_of(device);
     const ry_target host = ry_target_here(device->host);
     ry_choices_init(&choices, device->allocator, &target, device->host == device ? NULL : &host);
-    p->adviser = options->adviser;
+    choices.adviser = p->adviser = options->adviser;
     p->choices = &choices;
     ry_settings settings = {options->settings, options->setting_count,
                             RY_TAKE(&p->arena, bool, options->setting_count)};

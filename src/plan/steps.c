@@ -30,7 +30,7 @@ static rynd_status choose_kernel(ry_plan *plan, const ry_node *node, ry_step *st
     ry_choice choice;
     const unsigned constants = ry_plan_constants(plan->graph, node);
     const bool set = ry_settings_have(plan->settings, node->name);
-    RY_TRY(ry_choices_find(plan->choices, &step->problem, constants, &choice, error));
+    RY_TRY(ry_choices_take(plan->choices, &step->problem, constants, &choice, error));
     if (set) {
         const ry_target *target = choice.falls_back ? &plan->choices->host : &plan->choices->target;
         RY_TRY(ry_settings_choose(plan->settings, node->name, &step->problem, target, constants,

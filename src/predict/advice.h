@@ -21,10 +21,11 @@ typedef struct ry_adviser {
 } ry_adviser;
 
 /* What the adviser (NULL: nobody) says, where its kernel takes the problem at its accuracy and has
- * that form; else what ry_predict_choose gives where nothing is wanted. The choice's `seconds` are
- * predicted in either case: plans compare them with others' that nobody has measured. */
-rynd_status ry_advice_choose(const ry_adviser *adviser, const ry_problem *problem,
-                             const ry_target *target, unsigned constants, ry_choice *choice,
-                             ry_error *error);
+ * that form: the choice has `measured` then. Otherwise its kernel is NULL. Fails when memory is
+ * out.
+ */
+rynd_status ry_advice_take(const ry_adviser *adviser, const ry_problem *problem,
+                           const ry_target *target, unsigned constants, ry_choice *choice,
+                           ry_error *error);
 
 #endif

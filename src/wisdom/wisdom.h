@@ -61,7 +61,7 @@ void ry_wisdom_fingerprint(const ry_machine *machine, char text[RY_WISDOM_FINGER
  * XDG_CACHE_HOME or HOME/.cache. false: nowhere, as with "off"; path is "" then. */
 bool ry_wisdom_path(const char *given, char path[RY_WISDOM_PATH]);
 
-/* path NULL: in memory only. frozen: what the file holds when it is first asked is all that is ever
+/* path NULL: in memory only. frozen: what the file holds when it is opened is all that is ever
  * known, and nothing is put. Fails with OUT_OF_MEMORY and ARGUMENT (too long a path) only. */
 rynd_status ry_wisdom_open(const char *path, bool frozen, const ry_allocator *allocator,
                            ry_wisdom **wisdom, ry_error *error);
@@ -76,8 +76,8 @@ void ry_wisdom_on_warning(ry_wisdom *wisdom, void (*warn)(void *user, const char
  * wisdom. */
 const char *ry_wisdom_failure(ry_wisdom *wisdom);
 
-/* Reads now what lookups for a machine need: of a frozen wisdom, what it knows. */
-void ry_wisdom_load(ry_wisdom *wisdom, const char *machine);
+/* Opens the file now: a frozen wisdom knows what it holds then. */
+void ry_wisdom_load(ry_wisdom *wisdom);
 
 /* The record of least median that is not rejected and for which `known(user, record)` says that
  * this build has kernel and source; false: none. `known` may not use the wisdom. Texts go into the

@@ -6,13 +6,6 @@
 
 enum { FIRST_BUCKETS = 256 };
 
-struct ry_wisdom_group {
-    ry_wisdom_group *next; /* of the bucket */
-    uint64_t hash;
-    ry_wisdom_key key;
-    ry_wisdom_entry *first;
-};
-
 void ry_wisdom_cache_init(ry_wisdom_cache *cache, const ry_allocator *allocator)
 {
     *cache = (ry_wisdom_cache){0};
@@ -70,20 +63,15 @@ static bool same_key(const ry_wisdom_key *a, const ry_wisdom_key *b)
            strcmp(a->problem, b->problem) == 0 && strcmp(a->machine, b->machine) == 0;
 }
 
-static ry_wisdom_group *find(const ry_wisdom_cache *cache, const ry_wisdom_key *key, uint64_t hash)
+ry_wisdom_group *ry_wisdom_cache_find(const ry_wisdom_cache *cache, const ry_wisdom_key *key)
 {
+    const uint64_t hash = hash_of(key);
     ry_wisdom_group *group =
         cache->bucket_count ? cache->buckets[hash & (cache->bucket_count - 1)] : NULL;
     while (group && !(group->hash == hash && same_key(&group->key, key))) {
         group = group->next;
     }
     return group;
-}
-
-const ry_wisdom_entry *ry_wisdom_cache_find(const ry_wisdom_cache *cache, const ry_wisdom_key *key)
-{
-    const ry_wisdom_group *group = find(cache, key, hash_of(key));
-    return group ? group->first : NULL;
 }
 
 static void insert_group(ry_wisdom_group **buckets, size_t count, ry_wisdom_group *group)
@@ -114,7 +102,7 @@ static bool grow(ry_wisdom_cache *cache)
     return true;
 }
 
-static ry_wisdom_group *add_group(ry_wisdom_cache *cache, const ry_wisdom_key *key, uint64_t hash)
+ry_wisdom_group *ry_wisdom_cache_add(ry_wisdom_cache *cache, const ry_wisdom_key *key)
 {
     const ry_wisdom_machine *machine = ry_wisdom_cache_machine(cache, key->machine);
     ry_wisdom_group *group = RY_TAKE(&cache->arena, ry_wisdom_group, 1);
@@ -123,8 +111,8 @@ static ry_wisdom_group *add_group(ry_wisdom_cache *cache, const ry_wisdom_key *k
     if (!group || !problem || !text || !grow(cache)) {
         return NULL;
     }
-    *group = (ry_wisdom_group){
-        .hash = hash, .key = {problem, key->constants, key->threads, text}, .first = NULL};
+    *group = (ry_wisdom_group){.hash = hash_of(key),
+                               .key = {problem, key->constants, key->threads, text}};
     insert_group(cache->buckets, cache->bucket_count, group);
     cache->group_count++;
     return group;
@@ -160,14 +148,11 @@ static ry_wisdom_entry *take_out(ry_wisdom_group *group, const ry_wisdom_record 
     return NULL;
 }
 
-bool ry_wisdom_cache_put(ry_wisdom_cache *cache, const ry_wisdom_key *key,
+bool ry_wisdom_cache_put(ry_wisdom_cache *cache, ry_wisdom_group *group,
                          const ry_wisdom_record *record)
 {
-    const uint64_t hash = hash_of(key);
-    ry_wisdom_group *group = find(cache, key, hash);
-    group = group ? group : add_group(cache, key, hash);
     const char *rejected = record->rejected ? copy(cache, record->rejected) : NULL;
-    if (!group || (record->rejected && !rejected)) {
+    if (record->rejected && !rejected) {
         return false;
     }
     ry_wisdom_entry *entry = take_out(group, record);

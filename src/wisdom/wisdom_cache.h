@@ -5,7 +5,7 @@
 
 #include "wisdom/wisdom.h"
 
-/* A machine whose records are in the cache. */
+/* A machine that was asked for. */
 typedef struct ry_wisdom_machine {
     struct ry_wisdom_machine *next;
     const char *text;
@@ -18,7 +18,13 @@ typedef struct ry_wisdom_entry {
     ry_wisdom_record record;
 } ry_wisdom_entry;
 
-typedef struct ry_wisdom_group ry_wisdom_group; /* the records of a key */
+/* The records of a key that was asked for; there may be none. */
+typedef struct ry_wisdom_group {
+    struct ry_wisdom_group *next; /* of the bucket */
+    uint64_t hash;
+    ry_wisdom_key key;
+    ry_wisdom_entry *first;
+} ry_wisdom_group;
 
 typedef struct ry_wisdom_cache {
     ry_arena arena;
@@ -34,11 +40,13 @@ ry_wisdom_machine *ry_wisdom_cache_machine(const ry_wisdom_cache *cache, const c
 /* NULL: out of memory. */
 ry_wisdom_machine *ry_wisdom_cache_add_machine(ry_wisdom_cache *cache, const char *text);
 
-/* The best of a key, and those behind it; NULL: none. */
-const ry_wisdom_entry *ry_wisdom_cache_find(const ry_wisdom_cache *cache, const ry_wisdom_key *key);
+/* NULL: it is not in the cache. */
+ry_wisdom_group *ry_wisdom_cache_find(const ry_wisdom_cache *cache, const ry_wisdom_key *key);
+/* An empty one. NULL: out of memory. */
+ry_wisdom_group *ry_wisdom_cache_add(ry_wisdom_cache *cache, const ry_wisdom_key *key);
 
-/* In the place of the record of the same key, kernel, form and source. false: out of memory. */
-bool ry_wisdom_cache_put(ry_wisdom_cache *cache, const ry_wisdom_key *key,
+/* In the place of the record of the same kernel, form and source. false: out of memory. */
+bool ry_wisdom_cache_put(ry_wisdom_cache *cache, ry_wisdom_group *group,
                          const ry_wisdom_record *record);
 
 #endif

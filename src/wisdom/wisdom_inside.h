@@ -15,7 +15,8 @@
 typedef enum ry_wisdom_statement {
     RY_WISDOM_DATA_VERSION, /* changes where another connection has written */
     RY_WISDOM_STATE,        /* changes, clears */
-    RY_WISDOM_LOAD,         /* records of ?1 that changed after ?2, and their change */
+    RY_WISDOM_LOAD,         /* the records of a key */
+    RY_WISDOM_LOAD_NEW,     /* those of machine ?1 that changed after ?2, and their change */
     RY_WISDOM_BEGIN,
     RY_WISDOM_COMMIT,
     RY_WISDOM_ROLLBACK,
@@ -43,7 +44,8 @@ struct ry_wisdom {
     bool frozen;
     bool in_memory; /* the connection is to memory, and stays so */
     bool failed;    /* in memory though there is a path: `why` says why */
-    char why[512];
+    char why[512];  /* written once */
+    bool untold;    /* that it failed: to be told when the mutex is free */
     void (*warn)(void *user, const char *message);
     void *warn_user;
     ry_wisdom_connection connection; /* db NULL: not needed yet */

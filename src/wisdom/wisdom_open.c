@@ -110,11 +110,7 @@ void ry_wisdom_lock(ry_wisdom *wisdom)
     pthread_mutex_lock(&wisdom->mutex);
 }
 
-void ry_wisdom_unlock(ry_wisdom *wisdom)
-{
-    pthread_mutex_unlock(&wisdom->mutex);
-}
-
+/* Whoever is told may do anything, as wait for a lock that a caller of ours holds. */
 static void tell(ry_wisdom *w)
 {
     if (w->warn) {
@@ -123,6 +119,16 @@ static void tell(ry_wisdom *w)
                  "%s: %s; wisdom is kept in memory only: name another file, or off, by RYND_WISDOM",
                  w->path, w->why);
         w->warn(w->warn_user, message);
+    }
+}
+
+void ry_wisdom_unlock(ry_wisdom *wisdom)
+{
+    const bool untold = wisdom->untold;
+    wisdom->untold = false;
+    pthread_mutex_unlock(&wisdom->mutex);
+    if (untold) {
+        tell(wisdom);
     }
 }
 
@@ -157,9 +163,7 @@ static void fall_back(ry_wisdom *w, const char *why, bool copied, ry_wisdom_conn
     if (copied || ry_wisdom_connect(NULL, connection, ignored, sizeof ignored) == SQLITE_OK) {
         stay_in_memory(w, connection);
         w->failed = true;
-        if (first) {
-            tell(w);
-        }
+        w->untold = first;
     }
 }
 
@@ -188,6 +192,15 @@ static bool examine(const char *path, bool *there, bool *readable, char *why, si
         return false;
     }
     return true;
+}
+
+void ry_wisdom_load(ry_wisdom *wisdom)
+{
+    if (wisdom) {
+        ry_wisdom_lock(wisdom);
+        ry_wisdom_is_open(wisdom, false);
+        ry_wisdom_unlock(wisdom);
+    }
 }
 
 const char *ry_wisdom_failure(ry_wisdom *wisdom)

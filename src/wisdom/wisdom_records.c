@@ -7,30 +7,8 @@
 
 #include <string.h>
 
-/* The cache of so many records of a machine takes some 400 MiB: what a file has beyond is not
- * looked at. */
-enum { MAX_LOADED = 1 << 20 };
-
-/* What has changed of a machine since it was looked at last. */
-static int read_machine(ry_wisdom *w, ry_wisdom_machine *machine)
-{
-    sqlite3_stmt *s = w->connection.statement[RY_WISDOM_LOAD];
-    sqlite3_bind_text(s, 1, machine->text, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(s, 2, machine->seen);
-    int64_t seen = machine->seen;
-    for (int count = 0; count < MAX_LOADED && sqlite3_step(s) == SQLITE_ROW; count++) {
-        ry_wisdom_row row;
-        const int64_t changed = sqlite3_column_int64(s, RY_WISDOM_COLUMNS);
-        seen = changed > seen ? changed : seen;
-        if (ry_wisdom_row_of(s, &row) && !ry_wisdom_cache_put(&w->cache, &row.key, &row.record)) {
-            sqlite3_reset(s);
-            return SQLITE_NOMEM;
-        }
-    }
-    const int result = sqlite3_reset(s);
-    machine->seen = result == SQLITE_OK ? seen : machine->seen;
-    return result;
-}
+/* So many records of a key are looked at: it has a form each of some kernels. */
+enum { MAX_LOADED = 1 << 16 };
 
 static int read_version(ry_wisdom *w, ry_wisdom_statement which, int column, int64_t *number)
 {
@@ -39,6 +17,31 @@ static int read_version(ry_wisdom *w, ry_wisdom_statement which, int column, int
         *number = sqlite3_column_int64(s, column);
     }
     return sqlite3_reset(s);
+}
+
+/* What has changed of a machine since it was looked at last, of keys that were asked for. */
+static int read_machine(ry_wisdom *w, ry_wisdom_machine *machine)
+{
+    sqlite3_stmt *s = w->connection.statement[RY_WISDOM_LOAD_NEW];
+    sqlite3_bind_text(s, 1, machine->text, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 2, machine->seen);
+    int64_t seen = machine->seen;
+    while (sqlite3_step(s) == SQLITE_ROW) {
+        ry_wisdom_row row;
+        const int64_t changed = sqlite3_column_int64(s, RY_WISDOM_COLUMNS);
+        seen = changed > seen ? changed : seen;
+        if (!ry_wisdom_row_of(s, &row)) {
+            continue;
+        }
+        ry_wisdom_group *group = ry_wisdom_cache_find(&w->cache, &row.key);
+        if (group && !ry_wisdom_cache_put(&w->cache, group, &row.record)) {
+            sqlite3_reset(s);
+            return SQLITE_NOMEM;
+        }
+    }
+    const int result = sqlite3_reset(s);
+    machine->seen = result == SQLITE_OK ? seen : machine->seen;
+    return result;
 }
 
 /* Reads of the file what others have written since. */
@@ -64,22 +67,57 @@ static int read_changes(ry_wisdom *w)
     return result;
 }
 
-/* Sees to it that the cache has a machine, and is as new as the file. */
-static int refresh(ry_wisdom *w, const char *machine)
+/* What changes from now on is new. */
+static int add_machine(ry_wisdom *w, const char *text)
 {
-    int result = w->in_memory ? SQLITE_OK : read_changes(w);
-    w->looked = ry_clock_seconds();
-    if (result != SQLITE_OK || ry_wisdom_cache_machine(&w->cache, machine)) {
+    int64_t changes = 0;
+    const int result = read_version(w, RY_WISDOM_STATE, 0, &changes);
+    if (result != SQLITE_OK) {
         return result;
     }
-    ry_wisdom_machine *new = ry_wisdom_cache_add_machine(&w->cache, machine);
-    return new ? read_machine(w, new) : SQLITE_NOMEM;
+    ry_wisdom_machine *machine = ry_wisdom_cache_add_machine(&w->cache, text);
+    if (!machine) {
+        return SQLITE_NOMEM;
+    }
+    machine->seen = changes;
+    return SQLITE_OK;
 }
 
-static void look(ry_wisdom *w, const char *machine)
+static int read_key(ry_wisdom *w, const ry_wisdom_key *key)
+{
+    int result =
+        ry_wisdom_cache_machine(&w->cache, key->machine) ? SQLITE_OK : add_machine(w, key->machine);
+    ry_wisdom_group *group = result == SQLITE_OK ? ry_wisdom_cache_add(&w->cache, key) : NULL;
+    if (!group) {
+        return result == SQLITE_OK ? SQLITE_NOMEM : result;
+    }
+    sqlite3_stmt *s = w->connection.statement[RY_WISDOM_LOAD];
+    ry_wisdom_bind(s, key, NULL);
+    bool whole = true;
+    for (int i = 0; i < MAX_LOADED && whole && sqlite3_step(s) == SQLITE_ROW; i++) {
+        ry_wisdom_row row;
+        whole = !ry_wisdom_row_of(s, &row) || ry_wisdom_cache_put(&w->cache, group, &row.record);
+    }
+    result = sqlite3_reset(s);
+    result = whole ? result : SQLITE_NOMEM;
+    if (result != SQLITE_OK) {
+        ry_wisdom_cache_free(&w->cache); /* a group is whole, or not there */
+    }
+    return result;
+}
+
+/* Sees to it that the cache has a key, and is as new as the file. */
+static int refresh(ry_wisdom *w, const ry_wisdom_key *key)
+{
+    const int result = w->in_memory ? SQLITE_OK : read_changes(w);
+    w->looked = ry_clock_seconds();
+    return result != SQLITE_OK || ry_wisdom_cache_find(&w->cache, key) ? result : read_key(w, key);
+}
+
+static void look(ry_wisdom *w, const ry_wisdom_key *key)
 {
     for (int tries = 0; tries < RY_WISDOM_TRIES && ry_wisdom_is_open(w, false); tries++) {
-        const int result = refresh(w, machine);
+        const int result = refresh(w, key);
         if (result == SQLITE_OK) {
             return;
         }
@@ -87,23 +125,17 @@ static void look(ry_wisdom *w, const char *machine)
     }
 }
 
-void ry_wisdom_load(ry_wisdom *wisdom, const char *machine)
-{
-    if (wisdom) {
-        ry_wisdom_lock(wisdom);
-        look(wisdom, machine);
-        ry_wisdom_unlock(wisdom);
-    }
-}
-
 static const ry_wisdom_entry *find(ry_wisdom *w, const ry_wisdom_key *key)
 {
-    const ry_wisdom_entry *entry = ry_wisdom_cache_find(&w->cache, key);
-    if (entry && (w->in_memory || ry_clock_seconds() - w->looked < RY_WISDOM_REFRESH)) {
-        return entry;
+    const ry_wisdom_group *group = ry_wisdom_cache_find(&w->cache, key);
+    const bool fresh =
+        group &&
+        (w->in_memory || (group->first && ry_clock_seconds() - w->looked < RY_WISDOM_REFRESH));
+    if (!fresh) {
+        look(w, key);
+        group = ry_wisdom_cache_find(&w->cache, key);
     }
-    look(w, key->machine);
-    return ry_wisdom_cache_find(&w->cache, key);
+    return group ? group->first : NULL;
 }
 
 static bool copy_record(ry_arena *arena, const ry_wisdom_record *from, ry_wisdom_record *to)
@@ -152,15 +184,13 @@ static int write_records(ry_wisdom *w, const ry_wisdom_key *key, const ry_wisdom
     return result;
 }
 
-/* What was written is in the cache, too, or is read when its machine is asked for. */
+/* What was written is in the cache, too, or is read when its key is asked for. */
 static void remember(ry_wisdom *w, const ry_wisdom_key *key, const ry_wisdom_record *records,
                      size_t count)
 {
-    if (!ry_wisdom_cache_machine(&w->cache, key->machine)) {
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (!ry_wisdom_cache_put(&w->cache, key, &records[i])) {
+    ry_wisdom_group *group = ry_wisdom_cache_find(&w->cache, key);
+    for (size_t i = 0; group && i < count; i++) {
+        if (!ry_wisdom_cache_put(&w->cache, group, &records[i])) {
             ry_wisdom_cache_free(&w->cache);
             return;
         }

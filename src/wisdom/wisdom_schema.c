@@ -47,7 +47,9 @@ enum { TABLES = sizeof tables / sizeof *tables };
 static const char *const statements[RY_WISDOM_STATEMENTS] = {
     [RY_WISDOM_DATA_VERSION] = "PRAGMA data_version",
     [RY_WISDOM_STATE] = "SELECT changes,clears FROM state",
-    [RY_WISDOM_LOAD] = "SELECT " COLUMNS ",changed FROM record WHERE machine=?1 AND changed>?2",
+    [RY_WISDOM_LOAD] = "SELECT " COLUMNS " FROM record WHERE " KEY,
+    [RY_WISDOM_LOAD_NEW] = "SELECT " COLUMNS ",changed FROM record INDEXED BY record_changed "
+                           "WHERE machine=?1 AND changed>?2",
     [RY_WISDOM_BEGIN] = "BEGIN IMMEDIATE",
     [RY_WISDOM_COMMIT] = "COMMIT",
     [RY_WISDOM_ROLLBACK] = "ROLLBACK",

@@ -183,7 +183,7 @@ static void test_nothing(void **state)
     assert_int_equal(ry_wisdom_put(NULL, &key, &r, 1, &error), RYND_OK);
     assert_true(ry_wisdom_claim(NULL, &key, 5));
     ry_wisdom_disclaim(NULL, &key);
-    ry_wisdom_load(NULL, "here");
+    ry_wisdom_load(NULL);
     ry_wisdom_on_warning(NULL, NULL, NULL);
     assert_null(ry_wisdom_failure(NULL));
     assert_int_equal(ry_wisdom_visit(NULL, NULL, NULL, NULL, &error), RYND_OK);
@@ -255,11 +255,11 @@ static void test_frozen(void **state)
     const ry_wisdom_record r = record("late", "", 1e-6);
     size_t count;
     ry_wisdom *nothing = open_wisdom(path, true);
-    ry_wisdom_load(nothing, "here");
+    ry_wisdom_load(nothing);
     ry_wisdom *w = open_wisdom(path, false);
     put(w, &key, record("early", "", 2e-5));
     ry_wisdom *frozen = open_wisdom(path, true);
-    ry_wisdom_load(frozen, "elsewhere");
+    ry_wisdom_load(frozen);
     put(w, &key, r);
     assert_string_equal(best(w, &key, &arena), "late");
     usleep((useconds_t)(2e6 * RY_WISDOM_REFRESH));
