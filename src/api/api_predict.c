@@ -3,9 +3,10 @@
 #include "api/handles.h"
 #include "plan/plan_time.h"
 
-static rynd_prediction prediction_of(const ry_forecast *forecast, const ry_time *time)
+rynd_prediction ry_api_prediction(const ry_forecast *forecast, const ry_time *time)
 {
     return (rynd_prediction){
+        .size = sizeof(rynd_prediction),
         .median = forecast->median,
         .low = forecast->low,
         .high = forecast->high,
@@ -19,7 +20,7 @@ static rynd_prediction prediction_of(const ry_forecast *forecast, const ry_time 
 static rynd_status give(rynd_prediction *to, const ry_forecast *forecast, const ry_time *time,
                         ry_error *error)
 {
-    const rynd_prediction all = prediction_of(forecast, time);
+    const rynd_prediction all = ry_api_prediction(forecast, time);
     return ry_api_info(to, &all, sizeof all, "rynd_prediction", error);
 }
 

@@ -8,6 +8,7 @@
 #include "exec/run.h"
 #include "machine/machine_file.h"
 #include "onnx/onnx.h"
+#include "predict/forecast.h"
 
 #include <rynd/rynd.h>
 
@@ -73,6 +74,9 @@ struct rynd_event {
 rynd_status ry_api_require(const char *function, const char *names, const void *const *arguments,
                            size_t count);
 
+/* The same of a pointer to a function, which no pointer to an object holds. */
+rynd_status ry_api_require_function(const char *function, const char *name, bool given);
+
 /* A caller's tensor, which every entry point takes by this function before it reads anything of it.
  * Refuses a dtype, rank or dim that there is not, more bytes than 63 bits count, and strides that
  * leave the address space; that it is the tensor that is wanted, the caller checks. Strides that
@@ -135,6 +139,14 @@ rynd_status ry_api_knob(const ry_prepared *prepared, const ry_device *device, si
 /* As rynd_op_predict. */
 rynd_status ry_api_predict_op(const ry_prepared *prepared, const rynd_context *context,
                               rynd_prediction *prediction, ry_error *error);
+
+/* As rynd_op_explain. */
+rynd_status ry_api_explain_op(const ry_prepared *prepared, unsigned constants,
+                              const rynd_context *context, rynd_candidate_function tell, void *user,
+                              ry_error *error);
+
+/* What a step, or an operator alone, is predicted to take. */
+rynd_prediction ry_api_prediction(const ry_forecast *forecast, const ry_time *time);
 
 /* What `rynd plan` prints of a prepared problem; texts go into the arena. */
 rynd_status ry_api_describe(const ry_prepared *prepared, ry_arena *arena, rynd_step_info *info,

@@ -4,14 +4,23 @@
  * in the caches. */
 #include "plan/plan_time.h"
 
-static double constant_bytes(const ry_step *step)
+static double constant_bytes(const ry_step *step, const ry_prepared *prepared)
 {
     double bytes = 0;
     for (int i = 0; i < step->problem.inputs; i++) {
         bytes += step->constants[i].data ? (double)ry_tensor_bytes(&step->constants[i]) : 0;
     }
-    const double packed = (double)ry_prepared_packed(&step->prepared);
+    const double packed = (double)ry_prepared_packed(prepared);
     return packed > bytes ? packed : bytes;
+}
+
+unsigned ry_plan_step_constants(const ry_step *step)
+{
+    unsigned constants = 0;
+    for (int i = 0; i < step->problem.inputs && i < 32; i++) {
+        constants |= step->constants[i].data ? 1u << i : 0;
+    }
+    return constants;
 }
 
 double ry_plan_footprint(const ry_plan *plan)
@@ -37,23 +46,26 @@ static void add(ry_time *sum, const ry_time *time, double times)
 
 ry_time ry_plan_step_time(const ry_plan *plan, size_t index, unsigned threads, double footprint)
 {
+    return ry_plan_other_time(plan, index, &plan->steps[index].prepared, threads, footprint);
+}
+
+ry_time ry_plan_other_time(const ry_plan *plan, size_t index, const ry_prepared *other,
+                           unsigned threads, double footprint)
+{
     const ry_step *step = &plan->steps[index];
     const ry_machine *machine = ry_plan_step_device(plan, step)->machine;
     const int64_t micro_batches = ry_plan_batch_split_of(plan, index)->micro_batches;
-    const ry_network network = {constant_bytes(step), footprint};
+    const ry_network network = {constant_bytes(step, other), footprint};
     ry_time time = {0};
-    const ry_time first = ry_predict_parts(&step->prepared, machine, threads, &network);
+    const ry_time first = ry_predict_parts(other, machine, threads, &network);
     add(&time, &first, 1);
     if (micro_batches > 1) {
-        const ry_time later = ry_predict_parts(&step->prepared, machine, threads, NULL);
+        const ry_time later = ry_predict_parts(other, machine, threads, NULL);
         add(&time, &later, (double)(micro_batches - 1));
     }
     if (ry_plan_falls_back(plan, step)) {
-        unsigned constants = 0;
-        for (int i = 0; i < step->problem.inputs; i++) {
-            constants |= step->constants[i].data ? 1u << i : 0;
-        }
-        const ry_time copies = {.all = ry_predict_copies(&step->problem, constants)};
+        const ry_time copies = {
+            .all = ry_predict_copies(&step->problem, ry_plan_step_constants(step))};
         add(&time, &copies, (double)micro_batches);
     }
     return time;
