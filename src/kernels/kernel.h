@@ -226,8 +226,8 @@ unsigned ry_kernel_packs(const ry_kernel *kernel, const ry_problem *problem);
  * more. */
 const ry_kernel *ry_kernel_next(const ry_problem *problem, const ry_target *target, size_t *at);
 
-/* The row before `index` of the same family, for a better instruction set that the target has, or
- * NULL: families' rows begin with the best. */
+/* Of the rows before `index` of the same family the first that the target has the instruction set
+ * for, or NULL: families' rows begin with the best. */
 const ry_kernel *ry_kernel_better(size_t index, const ry_target *target);
 
 const ry_kernel *ry_kernel_find(const char *name);

@@ -59,13 +59,13 @@ unsigned ry_kernel_packs(const ry_kernel *kernel, const ry_problem *problem)
 
 const ry_kernel *ry_kernel_better(size_t index, const ry_target *target)
 {
-    const ry_kernel *kernel = ry_kernels[index];
+    const ry_kernel *kernel = ry_kernels[index], *best = NULL;
     while (index-- > 0 && strcmp(ry_kernels[index]->family, kernel->family) == 0) {
         if (ry_kernels[index]->isa <= target->isa) {
-            return ry_kernels[index];
+            best = ry_kernels[index];
         }
     }
-    return NULL;
+    return best;
 }
 
 const ry_kernel *ry_kernel_next(const ry_problem *problem, const ry_target *target, size_t *at)

@@ -67,7 +67,7 @@ static const char *why_not_applicable(const ry_kernel *kernel, const ry_problem 
             }
         }
     }
-    return "not of this shape";
+    return "not of this shape or type";
 }
 
 /* The target that a kernel is asked for. */
