@@ -12,5 +12,6 @@ extern const cli_command cli_command_profile;
 extern const cli_command cli_command_plan;
 extern const cli_command cli_command_predict;
 extern const cli_command cli_command_devices;
+extern const cli_command cli_command_sweep;
 
 #endif

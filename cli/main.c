@@ -13,7 +13,7 @@
 
 static const cli_command *const commands[] = {
     &cli_command_run,  &cli_command_inspect, &cli_command_bench,   &cli_command_profile,
-    &cli_command_plan, &cli_command_predict, &cli_command_devices,
+    &cli_command_plan, &cli_command_predict, &cli_command_devices, &cli_command_sweep,
 };
 #define COMMANDS (sizeof commands / sizeof *commands)
 
