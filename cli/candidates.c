@@ -70,8 +70,8 @@ bool cli_candidates_get(cli_candidates *candidates, const rynd_plan *plan, size_
                         const rynd_op *op, cli_failure *failure)
 {
     *candidates = (cli_candidates){0};
-    const rynd_status status = op ? rynd_op_explain(op, add, candidates)
-                                  : rynd_plan_explain(plan, step, add, candidates);
+    const rynd_status status =
+        op ? rynd_op_explain(op, add, candidates) : rynd_plan_explain(plan, step, add, candidates);
     if (candidates->failed) {
         return cli_fail_memory(failure);
     }

@@ -70,6 +70,9 @@ static double over_work(double ratio, double work_ratio)
 
 double cli_excess(double seconds, double next_seconds, double work, double next_work)
 {
+    if (!(seconds > 0 && next_seconds > 0)) {
+        return 1;
+    }
     return next_seconds > seconds ? over_work(next_seconds / seconds, next_work / work)
                                   : over_work(seconds / next_seconds, work / next_work);
 }

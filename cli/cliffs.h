@@ -33,7 +33,7 @@ void cli_dominance(const cli_grid *grid, const double *seconds, double *dominanc
 size_t cli_dominance_most(const double *dominance, size_t points);
 
 /* Step excess: how much more the slower of two neighbours takes than the faster, over how much more
- * work it is (at least 1). */
+ * work it is (at least 1). 1 where one takes no time. */
 double cli_excess(double seconds, double next_seconds, double work, double next_work);
 
 /* A lower bound of the excess that holds with 95% confidence: times of both in the same rounds. It

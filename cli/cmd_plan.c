@@ -264,8 +264,8 @@ static bool plan(const plan_settings *own, cli_setup *setup, rynd_op **op, cli_f
         return cli_fail_library(failure);
     }
     if (own->explain) {
-        const cli_explain_settings settings = {
-            name, own->step, common->verbose ? SIZE_MAX : (size_t)own->forms};
+        const cli_explain_settings settings = {name, own->step,
+                                               common->verbose ? SIZE_MAX : (size_t)own->forms};
         return cli_explain(setup->context, setup->plan, *op, &settings, common, failure);
     }
     decisions d = {setup->plan, *op};

@@ -42,8 +42,9 @@ static bool check_output(const char *path, cli_failure *failure)
     const bool svg = length > 4 && strcmp(path + length - 4, ".svg") == 0;
     return !path || svg || strncmp(path, "/dev/", 5) == 0
                ? true
-               : cli_fail_usage(failure, "sweep: --output does not take '%s'; give a name that ends "
-                                         "with .svg",
+               : cli_fail_usage(failure,
+                                "sweep: --output does not take '%s'; give a name that ends "
+                                "with .svg",
                                 path);
 }
 

@@ -121,11 +121,11 @@ static void add_form(cli_table *table, const cli_candidate *c, double chosen, bo
 
 static bool print_forms(const explain *e, const subject *s, cli_failure *failure)
 {
-    static const char *const head[] = {"",         "kernel", "class", "form",      "predicted",
-                                       "90% from", "to",     "times", "workspace", "packed",
-                                       "knobs"};
-    static const char *const head_measured[] = {"",          "kernel",   "class", "form",
-                                                "predicted", "90% from", "to",    "times",
+    static const char *const head[] = {"",          "kernel",   "class", "form",
+                                       "predicted", "90% from", "to",    "times",
+                                       "workspace", "packed",   "knobs"};
+    static const char *const head_measured[] = {"",          "kernel",    "class",  "form",
+                                                "predicted", "90% from",  "to",     "times",
                                                 "measured",  "workspace", "packed", "knobs"};
     const cli_candidates *all = &s->candidates;
     const double chosen = all->items[0].is.prediction.median;
@@ -184,8 +184,7 @@ static void add_candidate(cJSON *array, const cli_candidate *c)
     cli_json_number(object, "memory", p->memory);
     cli_json_number(object, "overhead", p->overhead);
     cJSON_AddItemToObject(object, "measured",
-                          is->measured > 0 ? cJSON_CreateNumber(is->measured)
-                                           : cJSON_CreateNull());
+                          is->measured > 0 ? cJSON_CreateNumber(is->measured) : cJSON_CreateNull());
     cli_json_number(object, "workspace", (double)is->workspace);
     cli_json_number(object, "packed", (double)is->packed);
     cli_json_number(object, "forms", (double)c->forms);

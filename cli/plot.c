@@ -13,7 +13,7 @@
 #include <string.h>
 
 static const double WIDTH = 900, AREA_HEIGHT = 320, TOP = 84, LEFT = 72, RIGHT = 28, AXIS = 48,
-                    LEGEND_ROW = 22, LETTER = 6.7, LABEL_ROW = 13;
+                    LEGEND_ROW = 22, LETTER = 7.2, LABEL_ROW = 13;
 /* Times of more than this ratio get a logarithmic axis: bars from 0 would show the largest only. */
 static const double LOG_RATIO = 12;
 
@@ -94,7 +94,7 @@ static void place_axes(drawing *d)
     x->to = d->end - 14;
     y->from = d->bottom;
     y->to = TOP;
-    y->log = y->high > LOG_RATIO * y->low;
+    y->log = y->low > 0 && y->high > LOG_RATIO * y->low;
     y->low = y->log ? y->low / 1.2 : 0;
     y->high *= y->log ? 1.2 : 1.06;
 }
@@ -102,7 +102,7 @@ static void place_axes(drawing *d)
 static void draw_frame(drawing *d)
 {
     const cli_plot *plot = d->plot;
-    const double most = (WIDTH - 2 * 16) / 8.4; /* letters of the title's size */
+    const double most = (WIDTH - 2 * 16) / 10; /* letters of the title's size */
     char title[256];
     size_t used = 0, letters = 0;
     while (plot->title[used] && used + 8 < sizeof title && (double)letters < most - 1) {
@@ -130,8 +130,9 @@ static void draw_y_axis(drawing *d)
         const double at = cli_axis_place(&d->y, ticks[i]);
         char text[32];
         number_text(ticks[i], text);
-        cli_svg_element(&d->svg, "line", "class=\"g\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"",
-                        LEFT, d->end, at, at);
+        cli_svg_element(&d->svg, "line",
+                        "class=\"g\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"", LEFT, d->end,
+                        at, at);
         cli_svg_text(&d->svg, LEFT - 8, at + 4, "class=\"s\" text-anchor=\"end\"", text);
     }
     char middle[96];
@@ -168,8 +169,8 @@ static void draw_x_axis(drawing *d)
             free_from = at + half + 8;
         }
     }
-    cli_svg_text(&d->svg, (LEFT + d->end) / 2, d->bottom + 40,
-                 "class=\"s\" text-anchor=\"middle\"", plot->x_label);
+    cli_svg_text(&d->svg, (LEFT + d->end) / 2, d->bottom + 40, "class=\"s\" text-anchor=\"middle\"",
+                 plot->x_label);
 }
 
 /* The places of some of a line's points, x and y in turn; free() them. */
@@ -216,8 +217,8 @@ static void draw_point(drawing *d, double x, double y, size_t group, double r, c
 {
     const size_t shape = group / CLI_PLOT_COLOURS % 3, colour = group % CLI_PLOT_COLOURS;
     if (shape == 0) {
-        cli_svg_noted(&d->svg, note, "circle", "class=\"k%zu p\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"",
-                      colour, x, y, r);
+        cli_svg_noted(&d->svg, note, "circle",
+                      "class=\"k%zu p\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"", colour, x, y, r);
         return;
     }
     const double turn = shape == 1 ? 0 : 45;
@@ -275,8 +276,8 @@ static void draw_names(drawing *d)
     for (size_t l = 0; ends && l < plot->line_count; l++) {
         const cli_plot_line *line = &plot->lines[l];
         if (*line->name && line->count) {
-            ends[count++] = (line_end){
-                line->name, cli_axis_place(&d->y, line->points[line->count - 1].y)};
+            ends[count++] =
+                (line_end){line->name, cli_axis_place(&d->y, line->points[line->count - 1].y)};
         }
     }
     if (ends) {
@@ -304,8 +305,8 @@ static void draw_label(drawing *d, double at, const char *label)
             room = room && (d->labels[i].row != row || distance >= wanted);
         }
         if (room) {
-            cli_svg_text(&d->svg, x, TOP - 6 - row * LABEL_ROW, "class=\"l\" text-anchor=\"middle\"",
-                         label);
+            cli_svg_text(&d->svg, x, TOP - 6 - row * LABEL_ROW,
+                         "class=\"l\" text-anchor=\"middle\"", label);
             d->labels[d->label_count++] = (label_place){x, half, row};
             return;
         }

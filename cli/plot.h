@@ -8,14 +8,14 @@
 #include <stddef.h>
 
 typedef struct cli_plot_point {
-    double x, y;      /* y above 0 */
+    double x, y;      /* y not below 0 */
     double low, high; /* an interval around y */
     size_t group;
     char note[192]; /* shown where the pointer rests */
 } cli_plot_point;
 
 typedef struct cli_plot_line {
-    const char *name; /* written at its end; "": nowhere */
+    const char *name;             /* written at its end; "": nowhere */
     const cli_plot_point *points; /* x ascends */
     size_t count;
     bool dashed; /* thin and without points: what the lines with points are compared with */

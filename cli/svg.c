@@ -30,7 +30,7 @@ static void put(cli_svg *svg, const char *text)
 }
 
 __attribute__((format(printf, 2, 0))) static void put_list(cli_svg *svg, const char *format,
-                                                            va_list args)
+                                                           va_list args)
 {
     char text[512];
     const int length = vsnprintf(text, sizeof text, format, args);
@@ -38,8 +38,8 @@ __attribute__((format(printf, 2, 0))) static void put_list(cli_svg *svg, const c
     put(svg, svg->failed ? "" : text);
 }
 
-/* Control characters and broken UTF-8 are escaped as in lines of text; then what means something in
- * XML, and the two characters that it does not have. */
+/* What XML does not have (control characters, broken UTF-8) is escaped as in lines of text; then
+ * what means something in XML. */
 static void put_escaped(cli_svg *svg, const char *raw)
 {
     const size_t room = rynd_text_escape(raw, RYND_ESCAPE_LINE, NULL, 0) + 1;
@@ -55,12 +55,6 @@ static void put_escaped(cli_svg *svg, const char *raw)
         case '<': put(svg, "&lt;"); break;
         case '>': put(svg, "&gt;"); break;
         case '"': put(svg, "&quot;"); break;
-        case '\xef':
-            if (at[1] == '\xbf' && (at[2] == '\xbe' || at[2] == '\xbf')) {
-                put(svg, "?");
-                at += 2;
-                break;
-            } /* fall through */
         default: put_bytes(svg, at, 1);
         }
     }

@@ -10,12 +10,13 @@
 static bool makes_larger(const char *problem, const cli_range *range)
 {
     static const char *const sizes[] = {"n", "c", "k", "d", "h", "w", "pad"};
-    bool larger = range->numbers && (strncmp(problem, "conv ", 5) == 0 ||
-                                     strncmp(problem, "convt ", 6) == 0);
+    bool larger =
+        range->numbers && (strncmp(problem, "conv ", 5) == 0 || strncmp(problem, "convt ", 6) == 0);
+    const bool channels = cli_range_has(range, "c", 1); /* each of a group of its own */
     for (const char *word = range->words; word; word = strchr(word, '+')) {
         word += *word == '+';
         const size_t length = strcspn(word, "+");
-        bool size = false;
+        bool size = channels && length == 6 && memcmp(word, "groups", 6) == 0;
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
             size = size || (strlen(sizes[i]) == length && memcmp(sizes[i], word, length) == 0);
         }
@@ -62,8 +63,9 @@ bool cli_sweep_begin(cli_sweep *sweep, const cli_list *arguments, cli_failure *f
         sweep->grid.contains[i] = makes_larger(sweep->problem, &sweep->ranges[i]);
         sweep->count *= sweep->ranges[i].count;
         if (sweep->count > CLI_SWEEP_POINTS) {
-            return cli_fail_usage(failure, "sweep: more than %d points: give shorter ranges, or "
-                                           "longer steps (A..B:STEP)",
+            return cli_fail_usage(failure,
+                                  "sweep: more than %d points: give shorter ranges, or "
+                                  "longer steps (A..B:STEP)",
                                   CLI_SWEEP_POINTS);
         }
     }
@@ -82,8 +84,9 @@ static bool read_op(cli_sweep_point *point, const rynd_op *op, cli_failure *fail
     }
     point->kernel = strdup(info.kernel);
     point->knobs = strdup(info.knobs);
-    point->work = info.flop > 0 ? info.flop : info.bytes;
-    point->bytes = memory.total + memory.weights;
+    point->flop = info.flop;
+    point->bytes = info.bytes;
+    point->memory = memory.total + memory.weights;
     return (point->kernel && point->knobs) || cli_fail_memory(failure);
 }
 
@@ -138,14 +141,16 @@ static bool judge_step(cli_sweep *sweep, size_t axis, size_t from, double *room,
 {
     const size_t to = from + cli_grid_stride(&sweep->grid, axis);
     const cli_sweep_point *a = &sweep->points[from], *b = &sweep->points[to];
+    const bool computes = a->flop > 0 && b->flop > 0; /* else its work is to move bytes */
+    const double work = computes ? a->flop : a->bytes, next = computes ? b->flop : b->bytes;
     cli_sweep_step step = {axis, from, to, 0, 0, 0, false};
-    step.predicted = cli_excess(a->time.median, b->time.median, a->work, b->work);
+    step.predicted = cli_excess(a->time.median, b->time.median, work, next);
     step.cliff = step.predicted > CLI_EXCESS_CLIFF;
     if (sweep->samples) {
         get_samples(sweep, from, room);
         get_samples(sweep, to, room + sweep->rounds);
-        step.measured = cli_excess(a->measured.median, b->measured.median, a->work, b->work);
-        step.sure = cli_excess_bound(room, room + sweep->rounds, sweep->rounds, a->work, b->work);
+        step.measured = cli_excess(a->measured.median, b->measured.median, work, next);
+        step.sure = cli_excess_bound(room, room + sweep->rounds, sweep->rounds, work, next);
         step.cliff = step.measured > CLI_EXCESS_CLIFF && step.sure > CLI_EXCESS_SURE;
     }
     if (step.predicted <= CLI_EXCESS_CLIFF && step.measured <= CLI_EXCESS_CLIFF) {
@@ -181,8 +186,8 @@ bool cli_sweep_judge(cli_sweep *sweep, cli_failure *failure)
     sweep->dominance = calloc(count, sizeof *sweep->dominance);
     sweep->measured_dominance =
         sweep->samples ? calloc(count, sizeof *sweep->measured_dominance) : NULL;
-    bool done = room && seconds && sweep->dominance &&
-                (!sweep->samples || sweep->measured_dominance);
+    bool done =
+        room && seconds && sweep->dominance && (!sweep->samples || sweep->measured_dominance);
     if (!done) {
         cli_fail_memory(failure);
     } else {

@@ -16,8 +16,8 @@ typedef struct cli_sweep_point {
     size_t value[CLI_GRID_AXES]; /* the index in each range */
     char *problem, *kernel, *knobs;
     rynd_prediction time;
-    double work;  /* operations of the definition, or bytes where it has none */
-    size_t bytes; /* that measuring it takes */
+    double flop, bytes; /* of the definition */
+    size_t memory;      /* bytes that measuring it takes */
     cli_statistics measured;
 } cli_sweep_point;
 

@@ -27,7 +27,7 @@ static bool check_memory(const cli_sweep *sweep, cli_failure *failure)
     const double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     double all = 0;
     for (size_t i = 0; i < sweep->count; i++) {
-        all += (double)sweep->points[i].bytes;
+        all += (double)sweep->points[i].memory;
     }
     return all <= machine / 2
                ? true

@@ -187,8 +187,8 @@ static char *draw(picture *p, const char *machine, size_t *size)
     add_lines(p);
     add_marks(p);
     snprintf(label, sizeof label, "time (%s)", unit);
-    snprintf(subtitle, sizeof subtitle, "%s on %.200s",
-             sweep->samples ? "measured" : "predicted", machine);
+    snprintf(subtitle, sizeof subtitle, "%s on %.200s", sweep->samples ? "measured" : "predicted",
+             machine);
     const cli_plot plot = {
         .title = sweep->problem,
         .subtitle = subtitle,

@@ -18,9 +18,8 @@ void cli_sweep_values(const cli_sweep *sweep, size_t point, size_t first, char *
     text[0] = 0;
     for (size_t i = first; i < sweep->grid.axes && used < size; i++) {
         const cli_range *range = &sweep->ranges[i];
-        const int length =
-            snprintf(text + used, size - used, "%s%s=%s", used ? " " : "", range->words,
-                     range->texts[sweep->points[point].value[i]]);
+        const int length = snprintf(text + used, size - used, "%s%s=%s", used ? " " : "",
+                                    range->words, range->texts[sweep->points[point].value[i]]);
         used += length > 0 ? (size_t)length : 0;
     }
 }
@@ -64,6 +63,12 @@ static void add_dominance(cli_table *table, double dominance)
     cli_table_add(table, dominance > 0 ? "%.2f" : "", dominance);
 }
 
+/* Does any point contain another? */
+static bool has_dominance(const cli_sweep *sweep)
+{
+    return sweep->most < sweep->count;
+}
+
 static void add_row(cli_table *table, const cli_sweep *sweep, size_t index, double largest)
 {
     const cli_sweep_point *p = &sweep->points[index];
@@ -74,12 +79,16 @@ static void add_row(cli_table *table, const cli_sweep *sweep, size_t index, doub
     cli_table_add(table, "%s", cli_word_seconds(p->time.median).text);
     cli_table_add(table, "%s", cli_word_seconds(p->time.low).text);
     cli_table_add(table, "%s", cli_word_seconds(p->time.high).text);
-    add_dominance(table, sweep->dominance[index]);
+    if (has_dominance(sweep)) {
+        add_dominance(table, sweep->dominance[index]);
+    }
     if (sweep->samples) {
         cli_table_add(table, "%zu", p->measured.n);
         cli_table_add(table, "%s", cli_word_seconds(p->measured.median).text);
         cli_table_add(table, "%s", cli_word_seconds(p->measured.min).text);
         cli_table_add(table, "%.2f", p->measured.median / p->time.median);
+    }
+    if (sweep->samples && has_dominance(sweep)) {
         add_dominance(table, sweep->measured_dominance[index]);
     }
     draw_bar(cli_sweep_seconds(sweep, index) / largest, bar);
@@ -92,9 +101,10 @@ static void add_row(cli_table *table, const cli_sweep *sweep, size_t index, doub
 
 static bool print_table(const cli_sweep *sweep, cli_failure *failure)
 {
-    static const char *const predicted[] = {"predicted", "90% from", "to", "D"};
-    static const char *const measured[] = {"n", "measured", "min", "ratio", "D"};
-    static const char *const last[] = {"", "", "kernel", "knobs"};
+    static const char *const predicted[] = {"predicted", "90% from", "to", "D"},
+                             *const measured[] = {"n", "measured", "min", "ratio", "D"},
+                             *const last[] = {"", "", "kernel", "knobs"};
+    const size_t with_d = has_dominance(sweep);
     const char *head[CLI_GRID_AXES + 16];
     char align[CLI_GRID_AXES + 16] = "";
     size_t columns = 0;
@@ -102,10 +112,10 @@ static bool print_table(const cli_sweep *sweep, cli_failure *failure)
         head[columns++] = sweep->ranges[i].words;
     }
     memset(align, 'r', sizeof align - 1);
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 3 + with_d; i++) {
         head[columns++] = predicted[i];
     }
-    for (size_t i = 0; sweep->samples && i < 5; i++) {
+    for (size_t i = 0; sweep->samples && i < 4 + with_d; i++) {
         head[columns++] = measured[i];
     }
     for (size_t i = 0; i < 4; i++) {

@@ -3,7 +3,7 @@
 #include "api/handles.h"
 #include "kernels/form.h"
 #include "plan/plan_time.h"
-#include "predict/explain.h"
+#include "predict/all_candidates.h"
 #include "problem/problem_words.h"
 
 typedef struct telling {
@@ -19,11 +19,10 @@ typedef struct telling {
 static rynd_prediction predict(const telling *t, const ry_prepared *prepared)
 {
     const rynd_context *context = t->context;
-    const ry_time time =
-        t->plan ? ry_plan_other_time(t->plan, t->step, prepared, context->predicted_threads,
-                                     t->footprint)
-                : ry_predict_parts(prepared, context->device->machine, context->predicted_threads,
-                                   NULL);
+    const ry_time time = t->plan ? ry_plan_other_time(t->plan, t->step, prepared,
+                                                      context->predicted_threads, t->footprint)
+                                 : ry_predict_parts(prepared, context->device->machine,
+                                                    context->predicted_threads, NULL);
     const ry_forecast forecast = ry_forecast_step(prepared->kernel, time.all);
     return ry_api_prediction(&forecast, &time);
 }

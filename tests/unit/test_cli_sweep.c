@@ -184,11 +184,14 @@ static void excess(void **state)
     (void)state;
     close_to(cli_excess(10, 20, 1, 1), 2);
     close_to(cli_excess(20, 10, 1, 1), 2);
-    close_to(cli_excess(10, 20, 1, 2), 1);   /* twice the work */
+    close_to(cli_excess(10, 20, 1, 2), 1); /* twice the work */
     close_to(cli_excess(10, 30, 1, 2), 1.5);
-    close_to(cli_excess(10, 20, 2, 1), 2);   /* more time for less work: work excuses nothing */
+    close_to(cli_excess(10, 20, 2, 1), 2); /* more time for less work: work excuses nothing */
     close_to(cli_excess(20, 10, 1, 2), 2);
     close_to(cli_excess(10, 10, 1, 2), 1);
+    close_to(cli_excess(10, 20, 0, 5), 0); /* from no work to some */
+    close_to(cli_excess(10, 20, 0, 0), 2);
+    close_to(cli_excess(0, 20, 1, 1), 1);
 }
 
 static void bounds(void **state)

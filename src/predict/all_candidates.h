@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a choice is made among: every kernel for a problem's operator, with its forms, or why it is
  * none. */
-#ifndef RY_PREDICT_EXPLAIN_H
-#define RY_PREDICT_EXPLAIN_H
+#ifndef RY_PREDICT_ALL_CANDIDATES_H
+#define RY_PREDICT_ALL_CANDIDATES_H
 
 #include "predict/predict.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Walks the whole list of kernels, as the choice does, and says what the choice keeps to itself. */
-#include "predict/explain.h"
+#include "predict/all_candidates.h"
 
 #include "kernels/form.h"
 #include "kernels/prepared.h"
