@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rynd plan: every decision for a model or a problem, with its reason. */
 #include "commands.h"
+#include "explain.h"
 #include "json_out.h"
 #include "line.h"
 #include "setup.h"
@@ -14,13 +15,23 @@
 
 typedef struct plan_settings {
     cli_common common;
-    bool knobs;
+    bool knobs, explain;
+    const char *step;
+    int64_t forms;
 } plan_settings;
+
+static const plan_settings defaults = {.forms = 3};
 
 /* clang-format off */
 static const cli_option options[] = {
     {"knobs", 0, CLI_FLAG, NULL, NULL, 0, 0, offsetof(plan_settings, knobs),
      "print what each knob may be set to by --set, in place of the choices"},
+    {"explain", 0, CLI_FLAG, NULL, NULL, 0, 0, offsetof(plan_settings, explain),
+     "print what each choice was made among, and what its time is made of"},
+    {"step", 0, CLI_TEXT, "STEP", NULL, 0, 0, offsetof(plan_settings, step),
+     "with --explain: that step of a model alone"},
+    {"forms", 0, CLI_INTEGER, "N", NULL, 1, 1e6, offsetof(plan_settings, forms),
+     "with --explain: the N best forms of each kernel (default 3; with --verbose all)"},
     {0},
 };
 /* clang-format on */
@@ -239,6 +250,9 @@ static bool plan(const plan_settings *own, cli_setup *setup, rynd_op **op, cli_f
     const cli_common *common = &own->common;
     const char *name = common->arguments.items[0];
     rynd_memory memory = {.size = sizeof memory};
+    if (own->step && !own->explain) {
+        return cli_fail_usage(failure, "plan: --step goes with --explain");
+    }
     if (!cli_setup_context(setup, common, failure)) {
         return false;
     }
@@ -252,6 +266,11 @@ static bool plan(const plan_settings *own, cli_setup *setup, rynd_op **op, cli_f
     }
     if ((*op ? rynd_op_memory(*op, &memory) : rynd_plan_memory(setup->plan, &memory)) != RYND_OK) {
         return cli_fail_library(failure);
+    }
+    if (own->explain) {
+        const cli_explain_settings settings = {name, own->step,
+                                               common->verbose ? SIZE_MAX : (size_t)own->forms};
+        return cli_explain(setup->context, setup->plan, *op, &settings, common, failure);
     }
     decisions d = {setup->plan, *op};
     if (own->knobs && !common->json) {
@@ -279,5 +298,6 @@ const cli_command cli_command_plan = {
     .options = options,
     .takes_model = true,
     .settings_size = sizeof(plan_settings),
+    .defaults = &defaults,
     .run = run,
 };

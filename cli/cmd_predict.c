@@ -47,15 +47,6 @@ static void close_subject(predict *p)
     cli_setup_close_model(&p->setup);
 }
 
-static void add_time(cJSON *object, const rynd_prediction *prediction)
-{
-    cJSON *time = cJSON_AddObjectToObject(object, "time");
-    cli_json_number(time, "median", prediction->median);
-    cli_json_number(time, "low", prediction->low);
-    cli_json_number(time, "high", prediction->high);
-    cli_json_number(time, "coverage", prediction->coverage);
-}
-
 /* null: there is no meter. */
 static void add_energy(cJSON *object, const rynd_prediction *prediction)
 {
@@ -100,7 +91,7 @@ static bool add_steps(predict *p, cJSON *nodes, cli_failure *failure)
             cli_json_text(node, "kernel", step.kernel);
             cli_json_text(node, "knobs", step.knobs);
             cli_json_text(node, "problem", step.problem);
-            add_time(node, &time);
+            cli_json_time(node, &time);
             cli_json_number(node, "arithmetic", time.arithmetic);
             cli_json_number(node, "memory", time.memory);
             cli_json_number(node, "overhead", time.overhead);
@@ -122,7 +113,7 @@ static bool add_json(predict *p, const char *name, const rynd_prediction *time,
 {
     cJSON *result = cli_json_object_in(p->results);
     cli_json_text(result, "name", name);
-    add_time(result, time);
+    cli_json_time(result, time);
     cli_json_memory(result, "memory", memory);
     add_energy(result, time);
     cJSON_AddBoolToObject(result, "complete", p->op ? 1 : rynd_plan_complete(p->setup.plan));

@@ -14,5 +14,6 @@ extern const cli_command cli_command_predict;
 extern const cli_command cli_command_tune;
 extern const cli_command cli_command_devices;
 extern const cli_command cli_command_wisdom;
+extern const cli_command cli_command_sweep;
 
 #endif

@@ -73,6 +73,15 @@ void cli_json_value(cJSON *array, const rynd_value_info *info)
     cli_json_text(object, "dtype", rynd_dtype_name(info->dtype));
 }
 
+void cli_json_time(cJSON *object, const rynd_prediction *prediction)
+{
+    cJSON *time = cJSON_AddObjectToObject(object, "time");
+    cli_json_number(time, "median", prediction->median);
+    cli_json_number(time, "low", prediction->low);
+    cli_json_number(time, "high", prediction->high);
+    cli_json_number(time, "coverage", prediction->coverage);
+}
+
 void cli_json_memory(cJSON *object, const char *key, const rynd_memory *memory)
 {
     cJSON *inner = cJSON_AddObjectToObject(object, key);

@@ -21,6 +21,8 @@ void cli_json_number(cJSON *object, const char *key, double value);
 void cli_json_shape(cJSON *object, const rynd_tensor *tensor);
 /* {"name", "shape", "dtype"}: open dims are strings, a shape of unknown rank is null */
 void cli_json_value(cJSON *array, const rynd_value_info *info);
+/* "time": {"median", "low", "high", "coverage"} */
+void cli_json_time(cJSON *object, const rynd_prediction *prediction);
 void cli_json_memory(cJSON *object, const char *key, const rynd_memory *memory);
 /* Prints on standard output and frees. */
 bool cli_json_print(cJSON *document, cli_failure *failure);

@@ -22,6 +22,11 @@ rynd_status ry_api_require(const char *function, const char *names, const void *
     return RYND_OK;
 }
 
+rynd_status ry_api_require_function(const char *function, const char *name, bool given)
+{
+    return ry_api_require(function, name, (const void *const[]){given ? name : NULL}, 1);
+}
+
 static bool in_address_space(const ry_tensor *tensor, int64_t low, int64_t high)
 {
     const uintptr_t first = (uintptr_t)tensor->data;

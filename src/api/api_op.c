@@ -437,3 +437,12 @@ rynd_status rynd_op_predict(const rynd_op *op, rynd_prediction *prediction)
     ry_error error = {""};
     return ry_api_end(ry_api_predict_op(&op->prepared, op->context, prediction, &error), &error);
 }
+
+rynd_status rynd_op_explain(const rynd_op *op, rynd_candidate_function tell, void *user)
+{
+    RY_API_REQUIRE(op);
+    RY_TRY(ry_api_require_function(__func__, "tell", tell != NULL));
+    ry_error error = {""};
+    return ry_api_end(
+        ry_api_explain_op(&op->prepared, op->constants, op->context, tell, user, &error), &error);
+}

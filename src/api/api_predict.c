@@ -3,12 +3,13 @@
 #include "api/handles.h"
 #include "plan/plan_time.h"
 
-static rynd_status give(rynd_prediction *to, const rynd_context *context,
-                        const ry_forecast *forecast, const ry_time *time, ry_error *error)
+rynd_prediction ry_api_prediction(const rynd_context *context, const ry_forecast *forecast,
+                                  const ry_time *time)
 {
     const rynd_machine *machine = &context->machine;
     const double watts = ry_machine_rate(&machine->watts, machine, context->predicted_threads);
-    const rynd_prediction all = {
+    return (rynd_prediction){
+        .size = sizeof(rynd_prediction),
         .median = forecast->median,
         .low = forecast->low,
         .high = forecast->high,
@@ -21,6 +22,12 @@ static rynd_status give(rynd_prediction *to, const rynd_context *context,
         .joule_high = watts * forecast->high,
         .meter = machine->meter,
     };
+}
+
+static rynd_status give(rynd_prediction *to, const rynd_context *context,
+                        const ry_forecast *forecast, const ry_time *time, ry_error *error)
+{
+    const rynd_prediction all = ry_api_prediction(context, forecast, time);
     return ry_api_info(to, &all, sizeof all, "rynd_prediction", error);
 }
 

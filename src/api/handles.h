@@ -9,6 +9,7 @@
 #include "machine/machine_file.h"
 #include "onnx/onnx.h"
 #include "predict/advice.h"
+#include "predict/forecast.h"
 #include "wisdom/wisdom.h"
 
 #include <rynd/rynd.h>
@@ -80,6 +81,9 @@ struct rynd_event {
 /* names: "context, path, model", of the `count` arguments. */
 rynd_status ry_api_require(const char *function, const char *names, const void *const *arguments,
                            size_t count);
+
+/* The same of a pointer to a function, which no pointer to an object holds. */
+rynd_status ry_api_require_function(const char *function, const char *name, bool given);
 
 /* A caller's tensor, which every entry point takes by this function before it reads anything of it.
  * Refuses a dtype, rank or dim that there is not, more bytes than 63 bits count, and strides that
@@ -171,6 +175,15 @@ rynd_status ry_api_predict_op(const ry_prepared *prepared, const rynd_context *c
  * it does not fail. */
 rynd_status ry_api_plan_create(rynd_model *model, const rynd_plan_options *options,
                                const ry_adviser *adviser, rynd_plan **plan, ry_error *error);
+
+/* As rynd_op_explain. */
+rynd_status ry_api_explain_op(const ry_prepared *prepared, unsigned constants,
+                              const rynd_context *context, rynd_candidate_function tell, void *user,
+                              ry_error *error);
+
+/* What a step, or an operator alone, is predicted to take. */
+rynd_prediction ry_api_prediction(const rynd_context *context, const ry_forecast *forecast,
+                                  const ry_time *time);
 
 /* What `rynd plan` prints of a prepared problem; texts go into the arena. */
 rynd_status ry_api_describe(const ry_prepared *prepared, ry_arena *arena, rynd_step_info *info,

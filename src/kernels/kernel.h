@@ -239,6 +239,10 @@ unsigned ry_kernel_packs(const ry_kernel *kernel, const ry_problem *problem);
  * more. */
 const ry_kernel *ry_kernel_next(const ry_problem *problem, const ry_target *target, size_t *at);
 
+/* Of the rows before `index` of the same family the first that the target has the instruction set
+ * for, or NULL: families' rows begin with the best. */
+const ry_kernel *ry_kernel_better(size_t index, const ry_target *target);
+
 const ry_kernel *ry_kernel_find(const char *name);
 
 /* The `program` of a launch on the CPU: `call` is a ry_kernel_call. Where weights are packed before

@@ -57,17 +57,15 @@ unsigned ry_kernel_packs(const ry_kernel *kernel, const ry_problem *problem)
     return packs;
 }
 
-/* Is the row before it of the same family, for a better instruction set that the target has?
- * Families' rows begin with the best. */
-static bool is_superseded(size_t index, const ry_target *target)
+const ry_kernel *ry_kernel_better(size_t index, const ry_target *target)
 {
-    const ry_kernel *kernel = ry_kernels[index];
+    const ry_kernel *kernel = ry_kernels[index], *best = NULL;
     while (index-- > 0 && strcmp(ry_kernels[index]->family, kernel->family) == 0) {
         if (ry_kernels[index]->isa <= target->isa) {
-            return true;
+            best = ry_kernels[index];
         }
     }
-    return false;
+    return best;
 }
 
 const ry_kernel *ry_kernel_next(const ry_problem *problem, const ry_target *target, size_t *at)
@@ -76,7 +74,7 @@ const ry_kernel *ry_kernel_next(const ry_problem *problem, const ry_target *targ
     for (size_t i; *at < ry_kernel_count;) {
         const ry_kernel *kernel = ry_kernels[i = (*at)++];
         if (!kernel->reference && ry_kernel_takes(kernel, problem, target) &&
-            !is_superseded(i, target)) {
+            !ry_kernel_better(i, target)) {
             return kernel;
         }
     }

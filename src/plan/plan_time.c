@@ -4,6 +4,15 @@
  * in the caches. */
 #include "plan/plan_time.h"
 
+unsigned ry_plan_step_constants(const ry_step *step)
+{
+    unsigned constants = 0;
+    for (int i = 0; i < step->problem.inputs && i < 32; i++) {
+        constants |= step->constants[i].data ? 1u << i : 0;
+    }
+    return constants;
+}
+
 double ry_plan_footprint(const ry_plan *plan)
 {
     double bytes =
@@ -27,18 +36,21 @@ static void add(ry_time *sum, const ry_time *time, double times)
 
 ry_time ry_plan_step_time(const ry_plan *plan, size_t index, unsigned threads, double footprint)
 {
+    return ry_plan_other_time(plan, index, &plan->steps[index].prepared, threads, footprint);
+}
+
+ry_time ry_plan_other_time(const ry_plan *plan, size_t index, const ry_prepared *other,
+                           unsigned threads, double footprint)
+{
     const ry_step *step = &plan->steps[index];
     const ry_machine *machine = ry_plan_step_device(plan, step)->machine;
     const int64_t micro_batches = ry_plan_batch_split_of(plan, index)->micro_batches;
-    unsigned constants = 0;
-    for (int i = 0; i < step->problem.inputs && i < 32; i++) {
-        constants |= step->constants[i].data ? 1u << i : 0;
-    }
+    const unsigned constants = ry_plan_step_constants(step);
     ry_time time = {0};
-    const ry_time first = ry_predict_parts(&step->prepared, machine, threads, constants, footprint);
+    const ry_time first = ry_predict_parts(other, machine, threads, constants, footprint);
     add(&time, &first, 1);
     if (micro_batches > 1) {
-        const ry_time later = ry_predict_parts(&step->prepared, machine, threads, constants, 0);
+        const ry_time later = ry_predict_parts(other, machine, threads, constants, 0);
         add(&time, &later, (double)(micro_batches - 1));
     }
     if (ry_plan_falls_back(plan, step)) {

@@ -13,4 +13,11 @@ double ry_plan_footprint(const ry_plan *plan);
  * bytes; what its kernel's family is off is not in it (forecast.h). */
 ry_time ry_plan_step_time(const ry_plan *plan, size_t step, unsigned threads, double footprint);
 
+/* The same if the step were prepared so: `other` is of its problem, and for its device. */
+ry_time ry_plan_other_time(const ry_plan *plan, size_t step, const ry_prepared *other,
+                           unsigned threads, double footprint);
+
+/* Bit i: input i of a step keeps its value from run to run. */
+unsigned ry_plan_step_constants(const ry_step *step);
+
 #endif

@@ -342,9 +342,21 @@ static void operators(void **state)
     REFUSES(rynd_op_memory, memory, op, NULL);
 }
 
+static int listen(void *user, const rynd_candidate *candidate)
+{
+    (void)user;
+    return candidate->kernel == NULL;
+}
+
 static void predictions(void **state)
 {
     (void)state;
+    REFUSES(rynd_op_explain, op, NULL, listen, NULL);
+    REFUSES(rynd_op_explain, tell, op, NULL, NULL);
+    TAKES(rynd_op_explain, user, rynd_op_explain(op, listen, NULL) == RYND_OK);
+    REFUSES(rynd_plan_explain, plan, NULL, 0, listen, NULL);
+    REFUSES(rynd_plan_explain, tell, plan, 0, NULL, NULL);
+    TAKES(rynd_plan_explain, user, rynd_plan_explain(plan, 0, listen, NULL) == RYND_OK);
     rynd_prediction prediction = {.size = sizeof prediction};
     REFUSES(rynd_op_predict, op, NULL, &prediction);
     REFUSES(rynd_op_predict, prediction, op, NULL);

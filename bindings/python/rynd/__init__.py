@@ -12,17 +12,19 @@ from . import errors  # the extension looks for it
 from . import _rynd
 from .array import Array
 from .context import device_info, devices
+from .candidates import Candidate, Candidates, Prediction
 from .errors import (ArgumentError, ArgumentTypeError, BusyError, CancelledError, DeviceError, Error, FileError, FormatError, MissingFileError,
                      NotFoundError, OutOfMemoryError, ShapeError, UnsupportedError)
 from .model import Model, Node, Value, load
 from .operators import Op, conv1d, conv2d, conv3d
-from .plan import Knob, Memory, Plan, Prediction, Profile, Session, Step, save_html
+from .plan import Knob, Memory, Plan, Profile, Session, Step, save_html
+from .sweeps import Sweep, SweepPoint, sweep
 from .torch_export import from_torch
 
 __version__ = _rynd.version()
 
 __all__ = [
-    "load", "Model", "Plan", "Session", "Profile", "Prediction", "Step", "Knob", "Memory", "Value", "Node", "Array", "Op", "conv1d", "conv2d", "conv3d",
+    "load", "Model", "Plan", "Session", "Profile", "Prediction", "Candidate", "Candidates", "Sweep", "SweepPoint", "sweep", "Step", "Knob", "Memory", "Value", "Node", "Array", "Op", "conv1d", "conv2d", "conv3d",
     "from_torch", "devices", "device_info", "save_html", "Error", "ArgumentError", "ArgumentTypeError", "BusyError", "CancelledError", "DeviceError",
     "FileError", "FormatError", "MissingFileError", "NotFoundError", "OutOfMemoryError", "ShapeError", "UnsupportedError",
 ]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .errors import (ArgumentError as ArgumentError, ArgumentTypeError as ArgumentTypeError, BusyError as BusyError,
@@ -76,6 +76,25 @@ class Prediction(NamedTuple):
     overhead: float
     energy: tuple[float, float, float, str] | None
 
+class Candidate(NamedTuple):
+    kernel: str
+    accuracy: str
+    refused: str | None
+    chosen: bool
+    knobs: str
+    prediction: Prediction | None
+    measured: float | None
+    workspace: int
+    packed: int
+
+class Candidates(list[Candidate]):
+    @property
+    def chosen(self) -> Candidate: ...
+    @property
+    def forms(self) -> list[Candidate]: ...
+    @property
+    def refused(self) -> list[Candidate]: ...
+
 class Knob(NamedTuple):
     name: str
     value: str
@@ -124,6 +143,7 @@ class Plan:
     @property
     def seconds(self) -> float: ...
     def predict(self, step: Step | int | str | None = None) -> Prediction: ...
+    def explain(self, step: Step | int | str) -> Candidates: ...
     @property
     def steps(self) -> list[Step]: ...
     def knobs(self, step: Step | int | str) -> list[Knob]: ...
@@ -154,6 +174,7 @@ class Op:
                  threads: int | None = None, isa: str | None = None, profile: str | None = None,
                  settings: _Settings | None = None) -> None: ...
     def predict(self) -> Prediction: ...
+    def explain(self) -> Candidates: ...
     def run(self, *arrays: _Array) -> _Result: ...
 
 def load(source: str | os.PathLike[str] | bytes, device: str | None = None, threads: int | None = None, accuracy: str | None = None,
@@ -167,6 +188,40 @@ def conv2d(x: _Array, w: _Array, b: _Array | None = None, stride: int | Sequence
 def conv3d(x: _Array, w: _Array, b: _Array | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
            dilation: int | Sequence[int] = 1, groups: int = 1, accuracy: str | None = None, device: str | None = None,
            threads: int | None = None) -> Array: ...
+class SweepTime(NamedTuple):
+    median: float
+    low: float
+    high: float
+    coverage: float
+
+class SweepMeasured(NamedTuple):
+    n: int
+    median: float
+    min: float
+    max: float
+    mean: float
+    variance: float
+
+class SweepPoint(NamedTuple):
+    values: dict[str, int | str]
+    problem: str
+    kernel: str
+    knobs: str
+    time: SweepTime
+    measured: SweepMeasured | None
+    dominance: dict[str, float | None]
+
+class Sweep:
+    problem: str
+    points: list[SweepPoint]
+    dominance: dict[str, float | None]
+    excess: list[dict[str, Any]]
+    svg: str
+    def _repr_html_(self) -> str: ...
+
+def sweep(problem: str, measure: bool = False, seconds: float = 2, rounds: int = 9, seed: int = 1, device: str | None = None,
+          threads: int | None = None, profile: str | None = None, settings: _Settings | None = None,
+          **ranges: Iterable[int | str] | int | str) -> Sweep: ...
 def devices() -> list[str]: ...
 def device_info(device: str | None = None, threads: int | None = None) -> dict[str, Any]: ...
 def save_html(thing: Plan | Profile, path: str | os.PathLike[str]) -> None: ...

@@ -4,10 +4,12 @@
 import os
 import sys
 
+from .command import own_command
+
 
 def main():
     """Becomes the command that the package brings, with this process's arguments."""
-    command = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "rynd")
+    command = own_command()
     if not os.path.exists(command):
         sys.exit(f"{command} is not there: this is not an installed package (pip install .)")
     os.execv(command, ["rynd", *sys.argv[1:]])

@@ -4,9 +4,10 @@
 import functools
 
 from . import _rynd
+from .candidates import Candidates, Prediction
 from .context import accuracy_number, context
 from .errors import ShapeError
-from .plan import Prediction, Step
+from .plan import Step
 
 
 class Op(_rynd.Op):
@@ -31,6 +32,10 @@ class Op(_rynd.Op):
     def predict(self):
         """How long `run` takes, again and again on the same memory, as a Prediction. Nothing is run."""
         return Prediction(*self._predict())
+
+    def explain(self):
+        """What the choice was made among: Candidates. Nothing is run."""
+        return Candidates(self._explain())
 
     def __repr__(self):
         return f"rynd.Op({self.step.problem!r}, kernel={self.step.kernel!r})"

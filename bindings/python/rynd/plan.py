@@ -4,14 +4,11 @@
 from collections import namedtuple
 
 from . import _rynd
+from .candidates import Candidates, Prediction
 from .table import seconds_text, size_text, table
 
 Memory = namedtuple("Memory", "weights activations workspace total")
 Memory.__doc__ = """Bytes: `activations` is exact; `total` is all that a session with the plan takes, the file's mapped weights included."""
-Prediction = namedtuple("Prediction", "median low high coverage arithmetic memory overhead energy")
-Prediction.__doc__ = """Seconds of a run: `median`, and `low` to `high`, between which `coverage` (0.9) of all such predictions have their time.
-Parts of it, which partly hide each other: `arithmetic`, `memory`, `overhead` (sending threads).
-`energy`: None where no meter measured the machine, else (joule, low, high, meter)."""
 Knob = namedtuple("Knob", "name value values main")
 Knob.__doc__ = """A knob of a step's kernel: its value, the legal ones, and whether tuning tries them."""
 
@@ -81,6 +78,10 @@ class Plan(_rynd.Plan):
     def predict(self, step=None):
         """How long a run takes, or one of its steps (a Step, its index or its name) in it, as a Prediction. Nothing is run."""
         return Prediction(*self._predict(None if step is None else self._index(step)))
+
+    def explain(self, step):
+        """What the choice for a step (a Step, its index or its name) was made among: Candidates. Nothing is run."""
+        return Candidates(self._explain(self._index(step)))
 
     def knobs(self, step):
         """The knobs of a step (a Step, its index or its name), as a list of Knob."""

@@ -222,11 +222,21 @@ static PyObject *op_predict(PyObject *self, PyObject *unused)
     return status == RYND_OK ? py_prediction(&prediction) : py_raise(status);
 }
 
+static PyObject *op_explain(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    PyObject *list = PyList_New(0);
+    return py_candidates(list,
+                         list ? rynd_op_explain(((op_object *)self)->op, py_add_candidate, list)
+                              : RYND_ERROR_OUT_OF_MEMORY);
+}
+
 static PyMethodDef op_methods[] = {{"run", (PyCFunction)(void (*)(void))op_run, METH_FASTCALL,
                                     "run(*arrays)\n--\n\nComputes on one array for each input, in "
                                     "the strides that the operator was "
                                     "made for. One thread at a time: BusyError otherwise."},
                                    {"_predict", op_predict, METH_NOARGS, "Seconds of a run."},
+                                   {"_explain", op_explain, METH_NOARGS, "All candidates."},
                                    {"_step", op_step, METH_NOARGS, "What was chosen, as a dict."},
                                    {NULL, NULL, 0, NULL}};
 

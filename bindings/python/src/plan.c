@@ -219,6 +219,18 @@ static PyObject *plan_predict(PyObject *self, PyObject *step)
     return status == RYND_OK ? py_prediction(&prediction) : py_raise(status);
 }
 
+static PyObject *plan_explain(PyObject *self, PyObject *step)
+{
+    const Py_ssize_t index = PyLong_AsSsize_t(step);
+    if (index == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    PyObject *list = PyList_New(0);
+    return py_candidates(list, list ? rynd_plan_explain(((plan_object *)self)->plan, (size_t)index,
+                                                        py_add_candidate, list)
+                                    : RYND_ERROR_OUT_OF_MEMORY);
+}
+
 static PyObject *plan_complete(PyObject *self, PyObject *unused)
 {
     (void)unused;
@@ -232,6 +244,7 @@ static PyMethodDef plan_methods[] = {
     {"_knobs", plan_knobs, METH_O, "[(name, value, legal values, main)] of a step's kernel."},
     {"_plan_seconds", plan_seconds, METH_NOARGS, "How long making the plan took."},
     {"_predict", plan_predict, METH_O, "Seconds of a run, of a step or (None) of all."},
+    {"_explain", plan_explain, METH_O, "All candidates for a step."},
     {"_complete", plan_complete, METH_NOARGS, "Is all planned before it runs?"},
     {NULL, NULL, 0, NULL}};
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "settings.h"
 
+#include "errors.h"
+
 bool py_settings_take(PyObject *list, py_settings *settings)
 {
     const Py_ssize_t count = PyList_Size(list);
@@ -23,4 +25,25 @@ bool py_settings_take(PyObject *list, py_settings *settings)
 void py_settings_free(py_settings *settings)
 {
     PyMem_Free(settings->all);
+}
+
+int py_add_candidate(void *list, const rynd_candidate *c)
+{
+    PyObject *prediction = py_prediction(&c->prediction);
+    PyObject *made = prediction ? Py_BuildValue("(sszisNdnn)", c->kernel, c->accuracy, c->refused,
+                                                c->chosen, c->knobs, prediction, c->measured,
+                                                (Py_ssize_t)c->workspace, (Py_ssize_t)c->packed)
+                                : NULL;
+    const bool added = made && PyList_Append(list, made) == 0;
+    Py_XDECREF(made);
+    return !added;
+}
+
+PyObject *py_candidates(PyObject *list, rynd_status status)
+{
+    if (list && status == RYND_OK) {
+        return list;
+    }
+    Py_XDECREF(list);
+    return PyErr_Occurred() ? NULL : py_raise(status);
 }

@@ -18,5 +18,11 @@ void py_settings_free(py_settings *settings);
 PyObject *py_step(const rynd_step_info *info);
 /* A prediction, as a tuple. */
 PyObject *py_prediction(const rynd_prediction *p);
+/* rynd_candidate_function of a list: appends a tuple (kernel, accuracy, refused or None, chosen,
+ * knobs, prediction, measured, workspace, packed). Where that fails an exception is set, and the
+ * walk ends. */
+int py_add_candidate(void *list, const rynd_candidate *candidate);
+/* The list, or NULL with the exception that was set or that the status means. */
+PyObject *py_candidates(PyObject *list, rynd_status status);
 
 #endif
