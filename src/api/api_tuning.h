@@ -12,11 +12,11 @@ typedef struct ry_tuning_entry {
     unsigned constants;
     bool cold;
     double network_bytes; /* of the network around it (ry_target) */
-    bool elsewhere; /* another process tunes it */
-    size_t steps;   /* of the model */
-    double seconds; /* predicted, of all of them */
+    bool elsewhere;       /* another process tunes it */
+    size_t steps;         /* of the model */
+    double seconds;       /* predicted, of all of them */
     ry_tuned_problem tuned;
-    double network_ratio; /* of its steps' time within the network; 0: not compared */
+    double network_ratio;   /* of its steps' time within the network; 0: not compared */
     rynd_tuned_form *forms; /* of `tuned`, for the caller */
 } ry_tuning_entry;
 

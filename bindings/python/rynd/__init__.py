@@ -18,11 +18,12 @@ from .model import Model, Node, Value, load
 from .operators import Op, conv1d, conv2d, conv3d
 from .plan import Knob, Memory, Plan, Prediction, Profile, Session, Step, save_html
 from .torch_export import from_torch
+from .tuning import TunedForm, TunedProblem, Tuning, tune
 
 __version__ = _rynd.version()
 
 __all__ = [
     "load", "Model", "Plan", "Session", "Profile", "Prediction", "Step", "Knob", "Memory", "Value", "Node", "Array", "Op", "conv1d", "conv2d", "conv3d",
-    "from_torch", "devices", "device_info", "save_html", "Error", "ArgumentError", "ArgumentTypeError", "BusyError", "CancelledError", "DeviceError",
+    "from_torch", "tune", "Tuning", "TunedProblem", "TunedForm", "devices", "device_info", "save_html", "Error", "ArgumentError", "ArgumentTypeError", "BusyError", "CancelledError", "DeviceError",
     "FileError", "FormatError", "MissingFileError", "NotFoundError", "OutOfMemoryError", "ShapeError", "UnsupportedError",
 ]

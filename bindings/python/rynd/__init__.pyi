@@ -106,6 +106,54 @@ class Profile:
     seconds: float
     def _repr_html_(self) -> str: ...
 
+class TunedForm:
+    kernel: str
+    knobs: str
+    verdict: str
+    reason: str
+    predicted: float
+    n: int
+    mean: float
+    variance: float
+    median: float
+    min: float
+    max: float
+    flop: float
+    bytes: float
+    tasks: int
+    packed: int
+    workspace: int
+
+class TunedProblem:
+    problem: str
+    constants: int
+    steps: int
+    forms: list[TunedForm]
+    taken: int
+    ratio: float
+    network_ratio: float
+    rounds: int
+    disturbed: int
+    left_out: int
+    seconds: float
+    cold: bool
+    elsewhere: bool
+    @property
+    def default(self) -> TunedForm: ...
+    @property
+    def choice(self) -> TunedForm: ...
+
+class Tuning:
+    problems: list[TunedProblem]
+    budget: float
+    used: float
+    before: float
+    after: float
+    ratio: float
+    runs: int
+    taken: bool
+    ended: bool
+
 class Session:
     plan: Plan
     @property
@@ -147,6 +195,11 @@ class Model:
              profile: str | None = None, settings: Mapping[str, _Settings] | None = None, weights: bool = True,
              progress: Callable[[int, int], object] | bool | None = None) -> Plan: ...
 
+    def tune(self, budget: float = 0.0, batch: int | None = None, dims: Mapping[str, int] | None = None,
+             inputs: Mapping[str, _Description] | None = None, seed: int = 1, weights: str | None = None,
+             settings: Mapping[str, _Settings] | None = None, keep: bool = True,
+             progress: Callable[[dict[str, Any]], object] | None = None) -> Tuning: ...
+
 class Op:
     problem: str
     step: Step
@@ -167,6 +220,9 @@ def conv2d(x: _Array, w: _Array, b: _Array | None = None, stride: int | Sequence
 def conv3d(x: _Array, w: _Array, b: _Array | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
            dilation: int | Sequence[int] = 1, groups: int = 1, accuracy: str | None = None, device: str | None = None,
            threads: int | None = None) -> Array: ...
+def tune(problem: str, budget: float = 0.0, seed: int = 1, weights: str | None = None, constants: int | None = None,
+         accuracy: str | None = None, device: str | None = None, threads: int | None = None, isa: str | None = None,
+         profile: str | None = None, keep: bool = True, progress: Callable[[dict[str, Any]], object] | None = None) -> Tuning: ...
 def devices() -> list[str]: ...
 def device_info(device: str | None = None, threads: int | None = None) -> dict[str, Any]: ...
 def save_html(thing: Plan | Profile, path: str | os.PathLike[str]) -> None: ...

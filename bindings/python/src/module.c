@@ -2,6 +2,7 @@
 /* The module rynd._rynd: its types and functions. */
 #include "errors.h"
 #include "lend.h"
+#include "tune.h"
 
 #define TYPE(name) PyTypeObject *py_##name##_type;
 #include "types.inc"
@@ -68,6 +69,8 @@ static PyMethodDef functions[] = {
     {"set_result_type", set_result_type, METH_O, "What results are made of."},
     {"version", version, METH_NOARGS, "The library's version."},
     {"devices", devices, METH_NOARGS, "The names of all devices."},
+    {"tune_problem", py_tune_problem, METH_VARARGS, "Tunes a problem."},
+    {"tune_model", py_tune_model, METH_VARARGS, "Tunes a model."},
     {NULL, NULL, 0, NULL}};
 
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT,
