@@ -114,7 +114,8 @@ typedef struct rynd_step_info {
     /** bytes of the session's memory that are in use while it runs: values between nodes, and the
      * kernel's own on all threads */
     size_t activations, workspace;
-    /** of what the kernel was compiled from, and how: records of wisdom are of it (rynd/wisdom.h) */
+    /** of what the kernel was compiled from, and how: records of wisdom are of it (rynd/wisdom.h)
+     */
     uint64_t source;
 } rynd_step_info;
 

@@ -89,9 +89,9 @@ typedef struct ry_plan {
     size_t bounded_count;
     /* NULL: the plan is complete. Its inputs are named like the outputs that feed it */
     ry_graph *rest;
-    double seconds;               /* that making it took */
-    struct ry_choices *choices;   /* kernels chosen so far, while it is made */
-    struct ry_settings *settings; /* the caller's own choices, while it is made */
+    double seconds;                   /* that making it took */
+    struct ry_choices *choices;       /* kernels chosen so far, while it is made */
+    struct ry_settings *settings;     /* the caller's own choices, while it is made */
     const struct ry_adviser *adviser; /* who knows of problems that were measured; NULL: nobody */
     int (*progress)(void *user, size_t done, size_t all); /* while it is made; NULL: nobody */
     void *progress_user;
