@@ -154,6 +154,7 @@ static bool is_ended(const comparison *c, double spent)
         .ratio = ry_race_ratio(&c->race, TUNED),
         .spent = tuning->info.used + spent,
         .budget = tuning->info.budget,
+        .saved = tuning->saved,
     };
     return c->how->progress && c->how->progress(c->how->progress_user, &progress) != 0;
 }

@@ -182,6 +182,30 @@ static void a_model(void **state)
     rynd_tuning_destroy(tuning);
 }
 
+/* A device with events of its own; what it has compiled it measures. */
+static void another_device(void **state)
+{
+    (void)state;
+    rynd_context *context;
+    rynd_tuning *tuning;
+    const rynd_context_options options = {.size = sizeof options, .device = "opencl"};
+    const rynd_tune_options quick = {.size = sizeof quick, .budget = 1e-3, .constants = 2};
+    if (rynd_context_create(&options, &context) != RYND_OK) {
+        print_message("skipped: %s\n", rynd_last_error());
+        skip();
+    }
+    rynd_tuned_problem problem = {.size = sizeof problem};
+    rynd_tuned_form form = {.size = sizeof form};
+    assert_int_equal(rynd_tune_problem(context, PROBLEM, &quick, &tuning), RYND_OK);
+    assert_int_equal(rynd_tuning_problem(tuning, 0, &problem), RYND_OK);
+    assert_int_equal(rynd_tuning_form(tuning, 0, problem.taken, &form), RYND_OK);
+    assert_true(problem.cold == 0 && form.n >= 1);
+    assert_non_null(strstr(form.kernel, "_gpu"));
+    check_form(&form);
+    rynd_tuning_destroy(tuning);
+    rynd_context_destroy(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +214,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_listener_ends_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(wrong_arguments, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_model, set_up, tear_down),
+        cmocka_unit_test(another_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
