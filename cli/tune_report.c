@@ -120,6 +120,18 @@ bool cli_tune_table_add(cli_table *table, const rynd_tuning *tuning, bool full,
     return true;
 }
 
+/* Was anything found that the network then did not confirm? */
+static bool was_given_up(const rynd_tuning *tuning)
+{
+    rynd_tuned_problem problem = {.size = sizeof problem};
+    for (size_t i = 0; rynd_tuning_problem(tuning, i, &problem) == RYND_OK; i++) {
+        if (problem.network_ratio > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool cli_tune_print_summary(FILE *file, const char *name, const rynd_tuning *tuning, bool model,
                             cli_failure *failure)
 {
@@ -135,7 +147,7 @@ bool cli_tune_print_summary(FILE *file, const char *name, const rynd_tuning *tun
     } else if (info.runs == 0) {
         cli_line(file, "%s: %zu problems tuned in %s%s; the untuned choices stay%s", name,
                  info.problems, used, ended,
-                 info.ended ? "" : ": within the network nothing was faster");
+                 was_given_up(tuning) ? ": what was faster alone is not within the network" : "");
     } else {
         cli_line(file, "%s: %s untuned, %s tuned (%.3f, %zu runs of each in turns): %s; %s%s", name,
                  cli_word_seconds(info.before).text, cli_word_seconds(info.after).text, info.ratio,
