@@ -93,7 +93,11 @@ static void add_full(cli_table *table, const tuned_row *row, const rynd_tuned_fo
     add_seconds(table, form->median);
     add_seconds(table, form->min);
     add_seconds(table, form->max);
-    cli_table_add(table, tuned && variance_ratio(row) > 0 ? "%.2f" : "", variance_ratio(row));
+    if (tuned && variance_ratio(row) > 0) {
+        cli_table_add(table, "%.2f", variance_ratio(row));
+    } else {
+        cli_table_add(table, "%s", "");
+    }
     cli_table_add(table, "%s%s%s", form->kernel, form->knobs[0] ? " " : "", form->knobs);
     cli_table_add(table, "%s", tuned ? "" : row->problem.problem);
 }
