@@ -68,3 +68,22 @@ def test_steps_with_settings_are_not_tuned(conv_model):
     free = {p.problem for p in model.tune(budget=0.02, batch=1, keep=False).problems}
     bound = {p.problem for p in model.tune(budget=0.02, batch=1, keep=False, settings={step.name: {"kernel": step.kernel}}).problems}
     assert free - bound == {step.problem}
+
+
+def test_wisdom(tmp_path):
+    """What is learned is taken by what is made later, in a file of its own; a frozen context measures nothing."""
+    file = tmp_path / "w.db"
+    (problem,) = rynd.tune(PROBLEM, budget=0.05, constants=0, wisdom=file).problems
+    op = rynd.Op(PROBLEM, wisdom=file)
+    assert (op.step.kernel, op.step.knobs) == (problem.choice.kernel, problem.choice.knobs) and "measured" in op.step.reason
+    with pytest.raises(rynd.UnsupportedError, match="frozen"):
+        rynd.tune(PROBLEM, wisdom=file, frozen=True)
+
+
+def test_model_and_wisdom(conv_model, tmp_path):
+    model = rynd.load(conv_model, wisdom=tmp_path / "w.db")
+    tuning = model.tune(budget=0.1, batch=1)
+    steps = {step.problem: step for step in model.plan(batch=1).steps}
+    for problem in tuning.problems:
+        form = problem.choice if tuning.taken else problem.default
+        assert (steps[problem.problem].kernel, steps[problem.problem].knobs) == (form.kernel, form.knobs)

@@ -10,6 +10,7 @@ Nothing else needs to be installed; numpy, torch and tqdm are used where they ar
 
 from . import errors  # the extension looks for it
 from . import _rynd
+from . import wisdom
 from .array import Array
 from .context import device_info, devices
 from .errors import (ArgumentError, ArgumentTypeError, BusyError, CancelledError, DeviceError, Error, FileError, FormatError, MissingFileError,
@@ -24,6 +25,6 @@ __version__ = _rynd.version()
 
 __all__ = [
     "load", "Model", "Plan", "Session", "Profile", "Prediction", "Step", "Knob", "Memory", "Value", "Node", "Array", "Op", "conv1d", "conv2d", "conv3d",
-    "from_torch", "tune", "Tuning", "TunedProblem", "TunedForm", "devices", "device_info", "save_html", "Error", "ArgumentError", "ArgumentTypeError", "BusyError", "CancelledError", "DeviceError",
+    "from_torch", "tune", "wisdom", "Tuning", "TunedProblem", "TunedForm", "devices", "device_info", "save_html", "Error", "ArgumentError", "ArgumentTypeError", "BusyError", "CancelledError", "DeviceError",
     "FileError", "FormatError", "MissingFileError", "NotFoundError", "OutOfMemoryError", "ShapeError", "UnsupportedError",
 ]

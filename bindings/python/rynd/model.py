@@ -32,9 +32,9 @@ class Model(_rynd.Caller):
     of them where the model has several outputs. Several threads may call one model at once. Made by rynd.load.
     """
 
-    def __new__(cls, source, device=None, threads=None, accuracy=None, isa=None, profile=None):
+    def __new__(cls, source, device=None, threads=None, accuracy=None, isa=None, profile=None, wisdom=None, frozen=None):
         source = _source(source)
-        options = {"device": device, "threads": threads, "isa": isa, "profile": profile}
+        options = {"device": device, "threads": threads, "isa": isa, "profile": profile, "wisdom": wisdom, "frozen": frozen}
         accuracy_number(accuracy)
         native = _rynd.Model(context(**options), source)
         self = super().__new__(cls, native)
@@ -93,7 +93,7 @@ class Model(_rynd.Caller):
     # --- plans ---
 
     def plan(self, batch=None, dims=None, inputs=None, accuracy=None, device=None, threads=None, isa=None, profile=None, settings=None,
-             weights=True, progress=None):
+             weights=True, progress=None, wisdom=None, frozen=None):
         """Makes a plan: every decision, before anything runs.
 
         batch: the first dimension of every input that leaves it open.
@@ -101,7 +101,7 @@ class Model(_rynd.Caller):
         inputs: arrays, or (dtype, shape) or (dtype, shape, strides in elements), by name: the shapes to plan for. The plan reads arrays in the
             strides that are given here without copying them.
         accuracy: "strict", "near32", "tf32", "bf16"; what rynd.load was given otherwise.
-        device, threads, isa, profile: likewise.
+        device, threads, isa, profile, wisdom, frozen: likewise.
         settings: own choices of kernels and knobs by step, {"conv1": {"kernel": "conv_staged_igemm", "mr": 6}}.
         weights: False leaves weights unpacked: the plan can be looked at, not run.
         progress: called with what is done and how much there is; True shows a bar where tqdm is installed.
@@ -109,7 +109,8 @@ class Model(_rynd.Caller):
         Raises ShapeError where a dimension is left open, UnsupportedError, NotFoundError (a dimension or step), OutOfMemoryError.
         """
         options = {name: own if own is not None else self._options[name]
-                   for name, own in (("device", device), ("threads", threads), ("isa", isa), ("profile", profile))}
+                   for name, own in (("device", device), ("threads", threads), ("isa", isa), ("profile", profile), ("wisdom", wisdom),
+                                     ("frozen", frozen))}
         return Plan(self._model_for(options), accuracy_number(accuracy or self._accuracy), batch or 0, dims or {},
                     self._descriptions(inputs), settings or {}, weights, progress)
 
@@ -206,7 +207,7 @@ def _restore(source, options, accuracy):
     return Model(source, accuracy=accuracy, **options)
 
 
-def load(source, device=None, threads=None, accuracy=None, isa=None, profile=None):
+def load(source, device=None, threads=None, accuracy=None, isa=None, profile=None, wisdom=None, frozen=None):
     """Loads an ONNX model from a path, or from bytes.
 
     device: "cpu", "opencl", "opencl:1", "cuda"; RYND_DEVICE or "cpu" otherwise.
@@ -214,8 +215,10 @@ def load(source, device=None, threads=None, accuracy=None, isa=None, profile=Non
     accuracy: the loosest arithmetic that plans may use: "strict", "near32" (the default), "tf32", "bf16".
     isa: the best instruction set to use: "generic", "avx2", "avx512".
     profile: a file of a machine's measured rates, to plan for that machine.
+    wisdom: the file of measured records that kernels are chosen by, or "off"; RYND_WISDOM, or the user's own otherwise (docs/tuning.md).
+    frozen: True takes them as they are now, and never writes any.
 
     Raises MissingFileError, FileError, FormatError (file, node, value), UnsupportedError (every operator that rynd lacks), ShapeError,
     DeviceError (the device is not there), OutOfMemoryError.
     """
-    return Model(source, device=device, threads=threads, accuracy=accuracy, isa=isa, profile=profile)
+    return Model(source, device=device, threads=threads, accuracy=accuracy, isa=isa, profile=profile, wisdom=wisdom, frozen=frozen)

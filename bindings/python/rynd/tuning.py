@@ -68,8 +68,8 @@ class Tuning:
         return table(["before", "after", "ratio", "forms", "steps", "kernel", "problem"], rows)
 
 
-def tune(problem, budget=0.0, seed=1, weights=None, constants=None, accuracy=None, device=None, threads=None, isa=None, profile=None, keep=True,
-         progress=None):
+def tune(problem, budget=0.0, seed=1, weights=None, constants=None, accuracy=None, device=None, threads=None, isa=None, profile=None, wisdom=None,
+         frozen=None, keep=True, progress=None):
     """Measures every form of every kernel that takes a problem, and returns a Tuning. What is made later takes the fastest.
 
         rynd.tune("conv n=1 c=64 h=56 w=56 k=64 r=3 s=3 pad=1")
@@ -77,12 +77,13 @@ def tune(problem, budget=0.0, seed=1, weights=None, constants=None, accuracy=Non
     budget: seconds; 0: as many as are worth it (0.1 and 400 runs).
     weights: "cold" (in memory when a run begins, the default) or "warm".
     constants: bit i: input i is constant; by default w and bias of convolutions and matrix products.
-    keep: False keeps nothing in the wisdom.
+    wisdom: the file that what is measured goes to, as in rynd.load; frozen: nothing is measured then (UnsupportedError).
+    keep: False keeps nothing.
     progress: called with a dict of how far it is; returning something true ends it, and what was learned stays.
 
     Raises ArgumentError, FormatError (the text), UnsupportedError (no kernel takes it; frozen), ShapeError, OutOfMemoryError.
     """
     if constants is None:
         constants = 6 if problem.split(" ", 1)[0] in ("conv", "convt", "matmul") and "dir=bwd" not in problem else 0
-    return Tuning(*_rynd.tune_problem(context(device, threads, isa, profile), problem, accuracy_number(accuracy), constants, float(budget), seed,
+    return Tuning(*_rynd.tune_problem(context(device, threads, isa, profile, wisdom, frozen), problem, accuracy_number(accuracy), constants, float(budget), seed,
                                       weights_number(weights), keep, progress))

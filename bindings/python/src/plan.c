@@ -5,6 +5,8 @@
 #include "lend.h"
 #include "plan_request.h"
 
+#include <stdio.h>
+
 /* Ctrl-C and the caller's progress; an exception ends the plan. */
 static int progress(void *user, size_t done, size_t all)
 {
@@ -76,13 +78,15 @@ static PyObject *plan_memory(PyObject *self, PyObject *unused)
 
 PyObject *py_step(const rynd_step_info *info)
 {
-    return Py_BuildValue("{sssssssssssssssssssdsdsssdsLsnsn}", "name", info->name, "op", info->op,
-                         "problem", info->problem, "kernel", info->kernel, "knobs", info->knobs,
-                         "layout_in", info->layout_in, "layout_out", info->layout_out, "fused",
-                         info->fused, "reason", info->reason, "flop", info->flop, "bytes",
-                         info->bytes, "accuracy", info->accuracy, "kernel_flop", info->kernel_flop,
-                         "micro_batches", (long long)info->micro_batches, "activations",
-                         (Py_ssize_t)info->activations, "workspace", (Py_ssize_t)info->workspace);
+    char source[20];
+    snprintf(source, sizeof source, "%016llx", (unsigned long long)info->source);
+    return Py_BuildValue(
+        "{sssssssssssssssssssdsdsssdsLsnsnss}", "name", info->name, "op", info->op, "problem",
+        info->problem, "kernel", info->kernel, "knobs", info->knobs, "layout_in", info->layout_in,
+        "layout_out", info->layout_out, "fused", info->fused, "reason", info->reason, "flop",
+        info->flop, "bytes", info->bytes, "accuracy", info->accuracy, "kernel_flop",
+        info->kernel_flop, "micro_batches", (long long)info->micro_batches, "activations",
+        (Py_ssize_t)info->activations, "workspace", (Py_ssize_t)info->workspace, "source", source);
 }
 
 static PyObject *plan_step(PyObject *self, PyObject *index)
