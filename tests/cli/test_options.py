@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from conftest import ROOT, RYND
 
-COMMANDS = ["run", "inspect", "bench", "plan", "devices"]
-COMMON = ["--profile", "--device", "--threads", "--json", "--quiet", "--verbose", "--help"]
+COMMANDS = ["run", "inspect", "bench", "plan", "devices", "wisdom"]
+COMMON = ["--profile", "--wisdom", "--frozen", "--device", "--threads", "--json", "--quiet", "--verbose", "--help"]
 PLANNING = ["--accuracy", "--dim", "--batch", "--set"]
 
 
@@ -43,7 +43,7 @@ def test_help(ran, command):
         assert out.startswith(f"usage: rynd {command}")
     options = options_of(ran, command)
     assert set(COMMON) <= set(options)
-    assert command == "devices" or set(PLANNING) <= set(options)
+    assert command in ("devices", "wisdom") or set(PLANNING) <= set(options)
     assert len(options) == len(set(options))
 
 
@@ -108,7 +108,8 @@ def test_wrong_usage(rynd, arguments, parts):
 def test_device_that_this_build_lacks(rynd, command):
     for device in ("metal", "opencl:x", "cudas"):
         assert device not in rynd(command, "--help").out
-        rynd(command, *["m.onnx"] * (command != "devices"), "--device", device).failed(f"'{device}'", "this build has: cpu", code=2)
+        arguments = {"devices": [], "wisdom": ["show"]}.get(command, ["m.onnx"])
+        rynd(command, *arguments, "--device", device).failed(f"'{device}'", "this build has: cpu", code=2)
 
 
 @pytest.mark.parametrize("value", ["zero", "0", "-1", "1e9", "-18446744073709551614", "18446744073709551618", "+2", " 2", "2 ", "2x", "1025"])
