@@ -10,7 +10,7 @@ import pytest
 from conftest import ROOT, RYND
 
 COMMANDS = ["run", "inspect", "bench", "profile", "plan", "predict", "tune", "wisdom", "devices"]
-COMMON = ["--profile", "--device", "--threads", "--json", "--quiet", "--verbose", "--help"]
+COMMON = ["--profile", "--wisdom", "--frozen", "--device", "--threads", "--json", "--quiet", "--verbose", "--help"]
 PLANNING = ["--accuracy", "--dim", "--batch", "--set"]
 
 
@@ -123,7 +123,8 @@ def test_wrong_usage(rynd, arguments, parts):
 def test_device_that_this_build_lacks(rynd, command):
     for device in ("metal", "opencl:x", "cudas"):
         assert device not in rynd(command, "--help").out
-        rynd(command, *{"devices": [], "wisdom": ["show"]}.get(command, ["m.onnx"]), "--device", device).failed(f"'{device}'", "this build has: cpu", code=2)
+        arguments = {"devices": [], "wisdom": ["show"]}.get(command, ["m.onnx"])
+        rynd(command, *arguments, "--device", device).failed(f"'{device}'", "this build has: cpu", code=2)
 
 
 @pytest.mark.parametrize("value", ["zero", "0", "-1", "1e9", "-18446744073709551614", "18446744073709551618", "+2", " 2", "2 ", "2x", "1025"])
