@@ -149,9 +149,11 @@ bool cli_tune_print_summary(FILE *file, const char *name, const rynd_tuning *tun
         cli_line(file, "%s: %s in %s%s", name,
                  info.taken ? "another form is faster" : "the untuned choice stays", used, ended);
     } else if (info.runs == 0) {
-        cli_line(file, "%s: %zu problems tuned in %s%s; the untuned choices stay%s", name,
-                 info.problems, used, ended,
-                 was_given_up(tuning) ? ": what was faster alone is not within the network" : "");
+        cli_line(file, "%s: %zu problems tuned in %s%s; %s", name, info.problems, used, ended,
+                 info.taken ? "what was found is kept, and was not compared as a whole"
+                 : was_given_up(tuning)
+                     ? "the untuned choices stay: what was faster alone is not within the network"
+                     : "the untuned choices stay");
     } else {
         cli_line(file, "%s: %s untuned, %s tuned (%.3f, %zu runs of each in turns): %s; %s%s", name,
                  cli_word_seconds(info.before).text, cli_word_seconds(info.after).text, info.ratio,

@@ -196,6 +196,7 @@ static rynd_status tune_model(rynd_tuning *tuning, rynd_model *model,
     }
     RY_TRY(tune_entries(tuning, options, count, error));
     if (!found_something(tuning) || tuning->info.ended) {
+        tuning->info.taken = found_something(tuning);
         return RYND_OK;
     }
     rynd_plan_destroy(*plan); /* its memory is the two plans' that are compared */
