@@ -10,6 +10,7 @@
 #include "statistics.h"
 #include "tune_report.h"
 #include "tune_samples.h"
+#include "wording.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -77,11 +78,14 @@ static int on_progress(void *user, const rynd_tune_progress *p)
 {
     tune_run *t = user;
     char label[96];
-    if (p->problem[0]) {
-        snprintf(label, sizeof label, "%zu/%zu %zu left, best %.2fx, %s", p->index + 1, p->count,
-                 p->left ? p->left : p->forms - p->looked, p->ratio, p->kernel);
+    if (!p->problem[0]) {
+        snprintf(label, sizeof label, "whole runs in turns: %.3fx", p->ratio);
+    } else if (p->left) {
+        snprintf(label, sizeof label, "%zu/%zu: %zu left, %.2fx, saves %s", p->index + 1, p->count,
+                 p->left, p->ratio, cli_word_seconds(p->saved).text);
     } else {
-        snprintf(label, sizeof label, "whole runs in turns, tuned %.3fx", p->ratio);
+        snprintf(label, sizeof label, "%zu/%zu: form %zu of %zu, saves %s", p->index + 1, p->count,
+                 p->looked, p->forms, cli_word_seconds(p->saved).text);
     }
     const double own = p->budget > 0 ? p->spent / p->budget : 0;
     cli_progress_show(&t->progress, label, ((double)t->at + (own < 1 ? own : 1)) / (double)t->all);

@@ -135,7 +135,8 @@ static double flop_of(const layer *l)
 {
     const double places = l->transposed ? (double)l->h * (double)l->w
                                         : (double)extent(l, l->h) * (double)extent(l, l->w);
-    return 2.0 * (double)l->n * places * (double)l->k * (double)(l->c / l->groups) *
+    const int64_t group = l->c / l->groups;
+    return 2.0 * (double)l->n * places * (double)l->k * (double)group *
            (double)(l->window * l->window);
 }
 

@@ -93,7 +93,11 @@ static void add_full(cli_table *table, const tuned_row *row, const rynd_tuned_fo
     add_seconds(table, form->median);
     add_seconds(table, form->min);
     add_seconds(table, form->max);
-    cli_table_add(table, tuned && variance_ratio(row) > 0 ? "%.2f" : "", variance_ratio(row));
+    if (tuned && variance_ratio(row) > 0) {
+        cli_table_add(table, "%.2f", variance_ratio(row));
+    } else {
+        cli_table_add(table, "%s", "");
+    }
     cli_table_add(table, "%s%s%s", form->kernel, form->knobs[0] ? " " : "", form->knobs);
     cli_table_add(table, "%s", tuned ? "" : row->problem.problem);
 }
@@ -120,6 +124,18 @@ bool cli_tune_table_add(cli_table *table, const rynd_tuning *tuning, bool full,
     return true;
 }
 
+/* Was anything found that the network then did not confirm? */
+static bool was_given_up(const rynd_tuning *tuning)
+{
+    rynd_tuned_problem problem = {.size = sizeof problem};
+    for (size_t i = 0; rynd_tuning_problem(tuning, i, &problem) == RYND_OK; i++) {
+        if (problem.network_ratio > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool cli_tune_print_summary(FILE *file, const char *name, const rynd_tuning *tuning, bool model,
                             cli_failure *failure)
 {
@@ -133,9 +149,11 @@ bool cli_tune_print_summary(FILE *file, const char *name, const rynd_tuning *tun
         cli_line(file, "%s: %s in %s%s", name,
                  info.taken ? "another form is faster" : "the untuned choice stays", used, ended);
     } else if (info.runs == 0) {
-        cli_line(file, "%s: %zu problems tuned in %s%s; the untuned choices stay%s", name,
-                 info.problems, used, ended,
-                 info.ended ? "" : ": within the network nothing was faster");
+        cli_line(file, "%s: %zu problems tuned in %s%s; %s", name, info.problems, used, ended,
+                 info.taken ? "what was found is kept, and was not compared as a whole"
+                 : was_given_up(tuning)
+                     ? "the untuned choices stay: what was faster alone is not within the network"
+                     : "the untuned choices stay");
     } else {
         cli_line(file, "%s: %s untuned, %s tuned (%.3f, %zu runs of each in turns): %s; %s%s", name,
                  cli_word_seconds(info.before).text, cli_word_seconds(info.after).text, info.ratio,

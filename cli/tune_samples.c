@@ -25,6 +25,9 @@ static const char columns[] = ",accuracy,kernel,knobs,verdict,untuned,weights,fl
                               "mean,variance,median,min,max,device,isa,threads\n";
 
 static bool add(cli_tune_samples *s, cli_failure *failure, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static bool add(cli_tune_samples *s, cli_failure *failure, const char *format, ...)
 {
     va_list args, again;
     va_start(args, format);

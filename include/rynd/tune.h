@@ -85,8 +85,10 @@ typedef struct rynd_tuning_info {
     double before, after;
     double ratio; /**< after over before, paired in turns; 1 where nothing was compared */
     size_t runs;  /**< of each of the two plans */
-    int taken;    /**< 1: what was found is taken; 0: the untuned choices stay */
-    int ended;    /**< 1: `progress` ended it */
+    /** 1: what was found is taken (where `progress` ended it before plans were compared, too);
+     * 0: the untuned choices stay */
+    int taken;
+    int ended; /**< 1: `progress` ended it */
 } rynd_tuning_info;
 
 /** Fails with ARGUMENT. */

@@ -85,11 +85,11 @@ typedef struct rynd_wisdom_count {
 /** Takes in the records of a file that rynd_wisdom_export wrote, all or none. Of two records of the
  * same problem, constants, threads, machine, kernel, form and source one is kept: that which is
  * rejected, then that of more samples, of less variance, the later one. *count may be NULL. Fails
- * with ARGUMENT, NOT_FOUND, FORMAT (naming the file and the line), IO, OUT_OF_MEMORY. */
+ * with ARGUMENT, FORMAT (naming the file and the line), IO, OUT_OF_MEMORY. */
 RYND_API rynd_status rynd_wisdom_import(rynd_context *context, const char *path,
                                         rynd_wisdom_count *count);
 
-/** The same of another wisdom's file, which is only read. Fails with ARGUMENT, NOT_FOUND, FORMAT,
+/** The same of another wisdom's file, which is only read. Fails with ARGUMENT, FORMAT,
  * IO, OUT_OF_MEMORY. */
 RYND_API rynd_status rynd_wisdom_merge(rynd_context *context, const char *path,
                                        rynd_wisdom_count *count);

@@ -76,7 +76,7 @@ static bool listen(void *user, const ry_tune_news *news)
         .ratio = news->ratio,
         .spent = l->before + news->spent,
         .budget = l->tuning->info.budget,
-        .saved = l->tuning->info.before - l->tuning->info.after,
+        .saved = l->tuning->saved,
     };
     return l->options->progress(l->options->progress_user, &progress) != 0;
 }
@@ -164,6 +164,9 @@ rynd_status ry_api_tune_entry(rynd_tuning *tuning, const rynd_tune_options *opti
     if (status != RYND_OK) {
         ry_error_prefix(error, "tuning '%.200s': ", e->text);
         return status;
+    }
+    if (e->tuned.taken) {
+        tuning->saved += (double)e->steps * (e->forms[0].median - e->forms[e->tuned.taken].median);
     }
     tuning->info.used += e->tuned.seconds;
     tuning->info.ended |= e->tuned.stopped;

@@ -11,9 +11,9 @@
 
 enum { UNTUNED, TUNED, PLANS };
 
-/* What a comparison may take, however little of the budget is left: a dozen rounds, or two
+/* What a comparison may take, however little of the budget is left: two dozen rounds, or four
  * seconds. Without it nothing that was found could be taken. */
-static const double LEAST_ROUNDS = 12, LEAST_SECONDS = 2;
+static const double LEAST_ROUNDS = 24, LEAST_SECONDS = 4;
 
 typedef struct runner {
     rynd_plan *plan;
@@ -154,6 +154,7 @@ static bool is_ended(const comparison *c, double spent)
         .ratio = ry_race_ratio(&c->race, TUNED),
         .spent = tuning->info.used + spent,
         .budget = tuning->info.budget,
+        .saved = tuning->saved,
     };
     return c->how->progress && c->how->progress(c->how->progress_user, &progress) != 0;
 }

@@ -53,14 +53,14 @@ static bool is_set(const rynd_plan_options *options, const char *step)
 }
 
 /* Has it more than one form? */
-static rynd_status has_choice(const ry_step *step, const ry_target *target, unsigned workers,
+static rynd_status has_choice(const ry_step *step, const ry_target *target, const ry_device *device,
                               bool *choice, ry_error *error)
 {
     ry_arena arena;
     ry_candidates all;
-    ry_arena_init(&arena, &ry_system_allocator);
+    ry_arena_init(&arena, device->allocator);
     const rynd_status status = ry_candidates_list(&step->problem, ry_api_step_constants(step),
-                                                  target, workers, &arena, &all, error);
+                                                  target, device->workers, &arena, &all, error);
     *choice = status == RYND_OK && all.count > 1;
     ry_arena_free(&arena);
     return status;
@@ -83,7 +83,7 @@ static rynd_status add_step(rynd_tuning *tuning, const rynd_plan *plan, size_t i
     ry_tuning_entry *entry = ry_api_entry_of(tuning, text, ry_api_step_constants(step), *count);
     bool choice = true;
     if (!entry) {
-        RY_TRY(has_choice(step, &target, plan->plan->device->workers, &choice, error));
+        RY_TRY(has_choice(step, &target, plan->plan->device, &choice, error));
     }
     if (!choice) {
         return RYND_OK;
@@ -196,6 +196,7 @@ static rynd_status tune_model(rynd_tuning *tuning, rynd_model *model,
     }
     RY_TRY(tune_entries(tuning, options, count, error));
     if (!found_something(tuning) || tuning->info.ended) {
+        tuning->info.taken = found_something(tuning);
         return RYND_OK;
     }
     rynd_plan_destroy(*plan); /* its memory is the two plans' that are compared */

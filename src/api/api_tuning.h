@@ -24,6 +24,7 @@ struct rynd_tuning {
     rynd_context *context;
     ry_arena arena;
     rynd_tuning_info info;
+    double saved; /* seconds of a run, by what was taken so far */
     size_t count; /* entries that are tuned: those that the caller sees */
     ry_tuning_entry *entries;
 };

@@ -4,6 +4,7 @@
 #include "kernels/kernel_source.h"
 #include "wisdom/wisdom_lines.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -220,7 +221,8 @@ static rynd_status merge_file(rynd_context *context, const char *path, ry_arena 
     ry_wisdom_row *rows = NULL;
     size_t count = 0;
     if (access(path, F_OK) != 0) {
-        return ry_fail(error, RYND_ERROR_NOT_FOUND, "%s: there is no such wisdom", path);
+        return ry_fail(error, RYND_ERROR_IO, "%s: cannot read the wisdom: %s", path,
+                       strerror(errno));
     }
     RY_TRY(ry_wisdom_open(path, true, &context->allocator, &other, error));
     const char *why = ry_wisdom_failure(other);

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SLOTS = RY_RACE_CANDIDATES + 1, LOOKS = 2, MAX_TIMES = 2 * RY_RACE_ROUNDS + LOOKS };
+enum { SLOTS = RY_RACE_CANDIDATES + 1, LOOKS = 3, MAX_TIMES = 2 * RY_RACE_ROUNDS + LOOKS };
 
 /* Times the best at the first look: beyond it a form is dropped. */
 static const double DROPPED = 1.5;
@@ -149,12 +149,21 @@ static rynd_status reject(tuning *t, slot *s, const char *why, ry_error *error)
     return form->reason ? RYND_OK : ry_fail_memory(error);
 }
 
+/* Two looks at what may race; and one more at what should by its prediction, for a look may be
+ * disturbed. */
+static bool is_worth_a_look(const tuning *t, const slot *s, int looks)
+{
+    const ry_measured_form *forms = t->tuned->forms;
+    return s->look <= DROPPED * t->best ? looks < LOOKS - 1
+                                        : forms[s->form].predicted <= DROPPED * forms[0].predicted;
+}
+
 static rynd_status time_look(tuning *t, int at, ry_error *error)
 {
     slot *s = &t->slots[at];
     ry_measured_form *form = &t->tuned->forms[s->form];
     s->look = INFINITY;
-    for (int i = 0; i < LOOKS && (i == 0 || s->look <= DROPPED * t->best); i++) {
+    for (int i = 0; i < LOOKS && (i == 0 || is_worth_a_look(t, s, i)); i++) {
         double seconds;
         RY_TRY(measure(t, s, &seconds, error));
         note_time(t, s->form, seconds);

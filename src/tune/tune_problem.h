@@ -2,10 +2,10 @@
 /* Measures the forms of every kernel that takes a problem, and says which is fastest: one mechanism
  * for every operator, kernel and device in the lists.
  *
- *     list     forms by predicted time, hopeless ones left out             candidates.h
- *     look     each: made ready, run once and compared with the reference, measured once or twice;
- *              wrong ones are rejected, those that take 1.5 times as long as the best are dropped
- *     race     the rest in rounds, until one is best or the budget is spent         race.h
+ *     list     forms by predicted time, hopeless ones left out (candidates.h)
+ *     look     each is made ready, run once, compared with the reference, and timed: wrong ones are
+ *              rejected, those that take 1.5 times as long as the best are dropped
+ *     race     the rest in rounds, until one is best or the budget is spent (race.h)
  *
  * The untuned choice stays unless another is faster by 2% and beyond noise. */
 #ifndef RY_TUNE_TUNE_PROBLEM_H

@@ -73,8 +73,7 @@ rynd_status ry_wisdom_read_lines(const char *path, ry_arena *arena, ry_wisdom_ro
     if (!line) {
         status = ry_fail_memory(error);
     } else if (!file || fstat(fileno(file), &about) != 0 || S_ISDIR(about.st_mode)) {
-        status = ry_fail(error, !file && errno == ENOENT ? RYND_ERROR_NOT_FOUND : RYND_ERROR_IO,
-                         "%s: cannot read records of wisdom: %s", path,
+        status = ry_fail(error, RYND_ERROR_IO, "%s: cannot read records of wisdom: %s", path,
                          file ? "it is a folder" : strerror(errno));
     } else {
         status = read_rows(file, path, line, arena, rows, count, error);

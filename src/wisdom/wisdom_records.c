@@ -10,6 +10,9 @@
 /* So many records of a key are looked at: it has a form each of some kernels. */
 enum { MAX_LOADED = 1 << 16 };
 
+/* And so many keys are remembered: with shapes that never end it begins anew. */
+enum { MAX_KEYS = 1 << 16 };
+
 static int read_version(ry_wisdom *w, ry_wisdom_statement which, int column, int64_t *number)
 {
     sqlite3_stmt *s = w->connection.statement[which];
@@ -85,6 +88,9 @@ static int add_machine(ry_wisdom *w, const char *text)
 
 static int read_key(ry_wisdom *w, const ry_wisdom_key *key)
 {
+    if (w->cache.group_count == MAX_KEYS) {
+        ry_wisdom_cache_free(&w->cache);
+    }
     int result =
         ry_wisdom_cache_machine(&w->cache, key->machine) ? SQLITE_OK : add_machine(w, key->machine);
     ry_wisdom_group *group = result == SQLITE_OK ? ry_wisdom_cache_add(&w->cache, key) : NULL;

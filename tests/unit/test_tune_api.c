@@ -7,6 +7,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -182,6 +183,91 @@ static void a_model(void **state)
     rynd_tuning_destroy(tuning);
 }
 
+/* Memory that fails at the n-th request, and counts what is out. */
+typedef struct bounded {
+    int left, alive;
+} bounded;
+
+static void *take(void *user, size_t size, size_t alignment)
+{
+    bounded *b = user;
+    void *memory = b->left-- > 0
+                       ? aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment)
+                       : NULL;
+    b->alive += memory != NULL;
+    return memory;
+}
+
+static void give_back(void *user, void *memory)
+{
+    ((bounded *)user)->alive -= memory != NULL;
+    free(memory);
+}
+
+static int end_it(void *user, const rynd_tune_progress *progress)
+{
+    (void)user;
+    return progress->looked > 1;
+}
+
+/* Each request fails once: an error or fewer forms, and nothing stays behind. */
+static void memory_that_is_out(void **state)
+{
+    (void)state;
+    bounded b = {.left = INT32_MAX};
+    const rynd_allocator hooks = {take, give_back, &b};
+    const rynd_context_options options = {
+        .size = sizeof options, .threads = 1, .allocator = &hooks};
+    const rynd_tune_options quick = {
+        .size = sizeof quick, .budget = 1, .constants = 2, .progress = end_it};
+    rynd_context *context;
+    assert_int_equal(rynd_context_create(&options, &context), RYND_OK);
+    const int before = b.alive;
+    int failures = 0;
+    for (int n = 0;; n++) {
+        rynd_tuning *tuning;
+        b.left = n;
+        const rynd_status status = rynd_tune_problem(context, PROBLEM, &quick, &tuning);
+        const bool whole = b.left > 0;
+        rynd_tuning_destroy(tuning);
+        assert_int_equal(b.alive, before);
+        if (whole) {
+            assert_int_equal(status, RYND_OK);
+            break;
+        }
+        assert_true(status == RYND_OK || status == RYND_ERROR_OUT_OF_MEMORY);
+        failures += status != RYND_OK;
+    }
+    assert_true(failures > 5);
+    b.left = INT32_MAX;
+    rynd_context_destroy(context);
+    assert_int_equal(b.alive, 0);
+}
+
+/* A device with events of its own; what it has compiled it measures. */
+static void another_device(void **state)
+{
+    (void)state;
+    rynd_context *context;
+    rynd_tuning *tuning;
+    const rynd_context_options options = {.size = sizeof options, .device = "opencl"};
+    const rynd_tune_options quick = {.size = sizeof quick, .budget = 1e-3, .constants = 2};
+    if (rynd_context_create(&options, &context) != RYND_OK) {
+        print_message("skipped: %s\n", rynd_last_error());
+        skip();
+    }
+    rynd_tuned_problem problem = {.size = sizeof problem};
+    rynd_tuned_form form = {.size = sizeof form};
+    assert_int_equal(rynd_tune_problem(context, PROBLEM, &quick, &tuning), RYND_OK);
+    assert_int_equal(rynd_tuning_problem(tuning, 0, &problem), RYND_OK);
+    assert_int_equal(rynd_tuning_form(tuning, 0, problem.taken, &form), RYND_OK);
+    assert_true(problem.cold == 0 && form.n >= 1);
+    assert_non_null(strstr(form.kernel, "_gpu"));
+    check_form(&form);
+    rynd_tuning_destroy(tuning);
+    rynd_context_destroy(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +276,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_listener_ends_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(wrong_arguments, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_model, set_up, tear_down),
+        cmocka_unit_test(memory_that_is_out),
+        cmocka_unit_test(another_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -329,7 +329,7 @@ static void test_records(void **state)
     rynd_context *second = open_context(other, 2, 0);
     assert_int_equal(rynd_wisdom_merge(second, path, &counted), RYND_OK);
     assert_true(counted.read == 1 && counted.taken == 1);
-    assert_int_equal(rynd_wisdom_merge(second, "/nowhere/w.db", NULL), RYND_ERROR_NOT_FOUND);
+    assert_int_equal(rynd_wisdom_merge(second, "/nowhere/w.db", NULL), RYND_ERROR_IO);
     assert_int_equal(rynd_wisdom_merge(second, exported, NULL), RYND_ERROR_FORMAT);
     assert_non_null(strstr(rynd_last_error(), exported));
     assert_true(is_taken(second));

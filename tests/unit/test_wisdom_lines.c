@@ -187,7 +187,7 @@ static void test_files(void **state)
     fclose(stream);
     assert_int_equal(ry_wisdom_read_lines(path, &arena, &rows, &count, &error), RYND_ERROR_FORMAT);
     assert_int_equal(ry_wisdom_read_lines("/nowhere/x", &arena, &rows, &count, &error),
-                     RYND_ERROR_NOT_FOUND);
+                     RYND_ERROR_IO);
     assert_int_equal(ry_wisdom_read_lines("/tmp", &arena, &rows, &count, &error), RYND_ERROR_IO);
     ry_wisdom_close(w);
     ry_arena_free(&arena);

@@ -10,6 +10,7 @@ Nothing else needs to be installed; numpy, torch and tqdm are used where they ar
 
 from . import errors  # the extension looks for it
 from . import _rynd
+from . import wisdom
 from .array import Array
 from .context import device_info, devices
 from .candidates import Candidate, Candidates, Prediction
@@ -20,11 +21,13 @@ from .operators import Op, conv1d, conv2d, conv3d
 from .plan import Knob, Memory, Plan, Profile, Session, Step, save_html
 from .sweeps import Sweep, SweepPoint, sweep
 from .torch_export import from_torch
+from .tuning import TunedForm, TunedProblem, Tuning, tune
 
 __version__ = _rynd.version()
 
 __all__ = [
-    "load", "Model", "Plan", "Session", "Profile", "Prediction", "Candidate", "Candidates", "Sweep", "SweepPoint", "sweep", "Step", "Knob", "Memory", "Value", "Node", "Array", "Op", "conv1d", "conv2d", "conv3d",
-    "from_torch", "devices", "device_info", "save_html", "Error", "ArgumentError", "ArgumentTypeError", "BusyError", "CancelledError", "DeviceError",
+    "load", "Model", "Plan", "Session", "Profile", "Prediction", "Candidate", "Candidates", "Step", "Knob", "Memory", "Value", "Node", "Array", "Op",
+    "conv1d", "conv2d", "conv3d", "from_torch", "sweep", "Sweep", "SweepPoint", "tune", "wisdom", "Tuning", "TunedProblem", "TunedForm", "devices",
+    "device_info", "save_html", "Error", "ArgumentError", "ArgumentTypeError", "BusyError", "CancelledError", "DeviceError",
     "FileError", "FormatError", "MissingFileError", "NotFoundError", "OutOfMemoryError", "ShapeError", "UnsupportedError",
 ]

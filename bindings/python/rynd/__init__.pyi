@@ -8,6 +8,8 @@ from .errors import (ArgumentError as ArgumentError, ArgumentTypeError as Argume
                      FormatError as FormatError, MissingFileError as MissingFileError, NotFoundError as NotFoundError,
                      OutOfMemoryError as OutOfMemoryError, ShapeError as ShapeError, UnsupportedError as UnsupportedError)
 
+from . import wisdom as wisdom
+
 __version__: str
 __all__: list[str]
 
@@ -119,11 +121,60 @@ class Step:
     micro_batches: int
     activations: int
     workspace: int
+    source: str
 
 class Profile:
     steps: list[tuple[Step, float]]
     seconds: float
     def _repr_html_(self) -> str: ...
+
+class TunedForm:
+    kernel: str
+    knobs: str
+    verdict: str
+    reason: str
+    predicted: float
+    n: int
+    mean: float
+    variance: float
+    median: float
+    min: float
+    max: float
+    flop: float
+    bytes: float
+    tasks: int
+    packed: int
+    workspace: int
+
+class TunedProblem:
+    problem: str
+    constants: int
+    steps: int
+    forms: list[TunedForm]
+    taken: int
+    ratio: float
+    network_ratio: float
+    rounds: int
+    disturbed: int
+    left_out: int
+    seconds: float
+    cold: bool
+    elsewhere: bool
+    @property
+    def default(self) -> TunedForm: ...
+    @property
+    def choice(self) -> TunedForm: ...
+
+class Tuning:
+    problems: list[TunedProblem]
+    budget: float
+    used: float
+    before: float
+    after: float
+    ratio: float
+    runs: int
+    taken: bool
+    ended: bool
 
 class Session:
     plan: Plan
@@ -160,25 +211,33 @@ class Model:
     @property
     def path(self) -> str | None: ...
     def __init__(self, source: str | os.PathLike[str] | bytes, device: str | None = None, threads: int | None = None,
-                 accuracy: str | None = None, isa: str | None = None, profile: str | None = None) -> None: ...
+                 accuracy: str | None = None, isa: str | None = None, profile: str | None = None, wisdom: str | os.PathLike[str] | None = None,
+             frozen: bool | None = None) -> None: ...
     def __call__(self, *arrays: _Array | Mapping[str, _Array], **named: _Array) -> _Result: ...
     def plan(self, batch: int | None = None, dims: Mapping[str, int] | None = None, inputs: Mapping[str, _Description] | None = None,
              accuracy: str | None = None, device: str | None = None, threads: int | None = None, isa: str | None = None,
              profile: str | None = None, settings: Mapping[str, _Settings] | None = None, weights: bool = True,
-             progress: Callable[[int, int], object] | bool | None = None) -> Plan: ...
+             progress: Callable[[int, int], object] | bool | None = None, wisdom: str | os.PathLike[str] | None = None,
+             frozen: bool | None = None) -> Plan: ...
+
+    def tune(self, budget: float = 0.0, batch: int | None = None, dims: Mapping[str, int] | None = None,
+             inputs: Mapping[str, _Description] | None = None, seed: int = 1, weights: str | None = None,
+             settings: Mapping[str, _Settings] | None = None, keep: bool = True,
+             progress: Callable[[dict[str, Any]], object] | None = None) -> Tuning: ...
 
 class Op:
     problem: str
     step: Step
     def __init__(self, problem: str, inputs: Sequence[_Description | None] = (), accuracy: str | None = None, device: str | None = None,
-                 threads: int | None = None, isa: str | None = None, profile: str | None = None,
-                 settings: _Settings | None = None) -> None: ...
+                 threads: int | None = None, isa: str | None = None, profile: str | None = None, settings: _Settings | None = None, wisdom: str | os.PathLike[str] | None = None,
+             frozen: bool | None = None) -> None: ...
     def predict(self) -> Prediction: ...
     def explain(self) -> Candidates: ...
     def run(self, *arrays: _Array) -> _Result: ...
 
 def load(source: str | os.PathLike[str] | bytes, device: str | None = None, threads: int | None = None, accuracy: str | None = None,
-         isa: str | None = None, profile: str | None = None) -> Model: ...
+         isa: str | None = None, profile: str | None = None, wisdom: str | os.PathLike[str] | None = None,
+             frozen: bool | None = None) -> Model: ...
 def conv1d(x: _Array, w: _Array, b: _Array | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
            dilation: int | Sequence[int] = 1, groups: int = 1, accuracy: str | None = None, device: str | None = None,
            threads: int | None = None) -> Array: ...
@@ -222,8 +281,14 @@ class Sweep:
 def sweep(problem: str, measure: bool = False, seconds: float = 2, rounds: int = 9, seed: int = 1, device: str | None = None,
           threads: int | None = None, profile: str | None = None, settings: _Settings | None = None,
           **ranges: Iterable[int | str] | int | str) -> Sweep: ...
+
+def tune(problem: str, budget: float = 0.0, seed: int = 1, weights: str | None = None, constants: int | None = None,
+         accuracy: str | None = None, device: str | None = None, threads: int | None = None, isa: str | None = None,
+         profile: str | None = None, wisdom: str | os.PathLike[str] | None = None, frozen: bool | None = None, keep: bool = True,
+         progress: Callable[[dict[str, Any]], object] | None = None) -> Tuning: ...
 def devices() -> list[str]: ...
 def device_info(device: str | None = None, threads: int | None = None) -> dict[str, Any]: ...
 def save_html(thing: Plan | Profile, path: str | os.PathLike[str]) -> None: ...
 def from_torch(module: Any, example: Any, dims: Mapping[int, str] | None = None, device: str | None = None, threads: int | None = None,
-               accuracy: str | None = None, isa: str | None = None, profile: str | None = None) -> Model: ...
+               accuracy: str | None = None, isa: str | None = None, profile: str | None = None, wisdom: str | os.PathLike[str] | None = None,
+             frozen: bool | None = None) -> Model: ...

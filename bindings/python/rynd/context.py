@@ -2,6 +2,7 @@
 """Devices and their threads, kept for all models that ask for the same."""
 
 import functools
+import os
 
 from . import _rynd
 from .errors import ArgumentError
@@ -23,16 +24,16 @@ def _log(level, message):
 
 
 @functools.lru_cache(maxsize=32)
-def _kept(device, threads, isa, profile):
-    return _rynd.Context(device=device, threads=threads, isa=isa, profile=profile, log=_log)
+def _kept(device, threads, isa, profile, wisdom, frozen):
+    return _rynd.Context(device=device, threads=threads, isa=isa, profile=profile, wisdom=wisdom, frozen=frozen, log=_log)
 
 
-def context(device=None, threads=None, isa=None, profile=None):
+def context(device=None, threads=None, isa=None, profile=None, wisdom=None, frozen=None):
     """The context for these options, made once."""
     threads = 0 if threads is None else threads
     if threads < 0:
         raise ArgumentError(f"threads is {threads}: give at least 1")
-    return _kept(device, threads, isa, profile)
+    return _kept(device, threads, isa, profile, None if wisdom is None else os.fspath(wisdom), bool(frozen))
 
 
 def devices():
@@ -41,5 +42,6 @@ def devices():
 
 
 def device_info(device=None, threads=None):
-    """What a device is, as a dict: device, name, isa, threads, cores, profile (of its measured rates, or None)."""
+    """What a device is, as a dict: device, name, isa, threads, cores, profile (of its measured rates, or None),
+    fingerprint (as records of wisdom name the machine), wisdom (their file, or None), frozen."""
     return context(device, threads).info()

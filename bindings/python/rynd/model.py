@@ -9,6 +9,7 @@ from .context import accuracy_number, context
 from .errors import MissingFileError, ShapeError
 from .plan import Plan
 from .table import table
+from .tuning import Tuning, weights_number
 
 Value = namedtuple("Value", "name dtype shape")
 Value.__doc__ = """An input or output. `shape` has numbers, and names where the model leaves a dimension open; None where it is not known."""
@@ -31,9 +32,9 @@ class Model(_rynd.Caller):
     of them where the model has several outputs. Several threads may call one model at once. Made by rynd.load.
     """
 
-    def __new__(cls, source, device=None, threads=None, accuracy=None, isa=None, profile=None):
+    def __new__(cls, source, device=None, threads=None, accuracy=None, isa=None, profile=None, wisdom=None, frozen=None):
         source = _source(source)
-        options = {"device": device, "threads": threads, "isa": isa, "profile": profile}
+        options = {"device": device, "threads": threads, "isa": isa, "profile": profile, "wisdom": wisdom, "frozen": frozen}
         accuracy_number(accuracy)
         native = _rynd.Model(context(**options), source)
         self = super().__new__(cls, native)
@@ -92,7 +93,7 @@ class Model(_rynd.Caller):
     # --- plans ---
 
     def plan(self, batch=None, dims=None, inputs=None, accuracy=None, device=None, threads=None, isa=None, profile=None, settings=None,
-             weights=True, progress=None):
+             weights=True, progress=None, wisdom=None, frozen=None):
         """Makes a plan: every decision, before anything runs.
 
         batch: the first dimension of every input that leaves it open.
@@ -100,7 +101,7 @@ class Model(_rynd.Caller):
         inputs: arrays, or (dtype, shape) or (dtype, shape, strides in elements), by name: the shapes to plan for. The plan reads arrays in the
             strides that are given here without copying them.
         accuracy: "strict", "near32", "tf32", "bf16"; what rynd.load was given otherwise.
-        device, threads, isa, profile: likewise.
+        device, threads, isa, profile, wisdom, frozen: likewise.
         settings: own choices of kernels and knobs by step, {"conv1": {"kernel": "conv_staged_igemm", "mr": 6}}.
         weights: False leaves weights unpacked: the plan can be looked at, not run.
         progress: called with what is done and how much there is; True shows a bar where tqdm is installed.
@@ -108,9 +109,27 @@ class Model(_rynd.Caller):
         Raises ShapeError where a dimension is left open, UnsupportedError, NotFoundError (a dimension or step), OutOfMemoryError.
         """
         options = {name: own if own is not None else self._options[name]
-                   for name, own in (("device", device), ("threads", threads), ("isa", isa), ("profile", profile))}
+                   for name, own in (("device", device), ("threads", threads), ("isa", isa), ("profile", profile), ("wisdom", wisdom),
+                                     ("frozen", frozen))}
         return Plan(self._model_for(options), accuracy_number(accuracy or self._accuracy), batch or 0, dims or {},
                     self._descriptions(inputs), settings or {}, weights, progress)
+
+    def tune(self, budget=0.0, batch=None, dims=None, inputs=None, seed=1, weights=None, settings=None, keep=True, progress=None):
+        """Measures which kernels and forms are fastest for the steps of a plan, and returns a Tuning (see rynd.tune).
+
+        budget: seconds; 0: 20 at most.
+        batch, dims, inputs, settings: of the plan, as in `plan`; steps that have settings of their own are not tuned.
+        weights, keep, progress: as in rynd.tune.
+
+        Plans that are made later take what was found, and so do later calls of this model; plans and sessions that are there already stay as
+        they are.
+        """
+        choices = [(step, knob, str(value)) for step, knobs in (settings or {}).items() for knob, value in knobs.items()]
+        tuning = Tuning(*_rynd.tune_model(self._model_for(self._options), accuracy_number(self._accuracy), batch or 0, list((dims or {}).items()),
+                                          self._descriptions(inputs), choices, float(budget), seed, weights_number(weights), keep, progress))
+        self._plans.clear()
+        self._forget()
+        return tuning
 
     def _descriptions(self, inputs):
         if inputs is None:
@@ -188,7 +207,7 @@ def _restore(source, options, accuracy):
     return Model(source, accuracy=accuracy, **options)
 
 
-def load(source, device=None, threads=None, accuracy=None, isa=None, profile=None):
+def load(source, device=None, threads=None, accuracy=None, isa=None, profile=None, wisdom=None, frozen=None):
     """Loads an ONNX model from a path, or from bytes.
 
     device: "cpu", "opencl", "opencl:1", "cuda"; RYND_DEVICE or "cpu" otherwise.
@@ -196,8 +215,10 @@ def load(source, device=None, threads=None, accuracy=None, isa=None, profile=Non
     accuracy: the loosest arithmetic that plans may use: "strict", "near32" (the default), "tf32", "bf16".
     isa: the best instruction set to use: "generic", "avx2", "avx512".
     profile: a file of a machine's measured rates, to plan for that machine.
+    wisdom: the file of measured records that kernels are chosen by, or "off"; RYND_WISDOM, or the user's own otherwise (docs/tuning.md).
+    frozen: True takes them as they are now, and never writes any.
 
     Raises MissingFileError, FileError, FormatError (file, node, value), UnsupportedError (every operator that rynd lacks), ShapeError,
     DeviceError (the device is not there), OutOfMemoryError.
     """
-    return Model(source, device=device, threads=threads, accuracy=accuracy, isa=isa, profile=profile)
+    return Model(source, device=device, threads=threads, accuracy=accuracy, isa=isa, profile=profile, wisdom=wisdom, frozen=frozen)

@@ -20,10 +20,11 @@ class Op(_rynd.Op):
     settings: own choices, {"kernel": "conv_staged_igemm", "mr": 6}.
     """
 
-    def __new__(cls, problem, inputs=(), accuracy=None, device=None, threads=None, isa=None, profile=None, settings=None):
+    def __new__(cls, problem, inputs=(), accuracy=None, device=None, threads=None, isa=None, profile=None, settings=None, wisdom=None,
+                frozen=None):
         layouts = [given if given is None or isinstance(given, tuple) else _rynd.describe(given) for given in inputs]
         choices = [(None, knob, str(value)) for knob, value in (settings or {}).items()]
-        return super().__new__(cls, context(device, threads, isa, profile), problem, accuracy_number(accuracy), layouts, choices)
+        return super().__new__(cls, context(device, threads, isa, profile, wisdom, frozen), problem, accuracy_number(accuracy), layouts, choices)
 
     def __init__(self, problem, *args, **kwargs):
         self.problem = problem

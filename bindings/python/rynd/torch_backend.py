@@ -7,7 +7,7 @@ A graph that rynd cannot run stays with PyTorch, and a StaysWithPyTorch warning 
 
     compiled = torch.compile(network, backend="rynd", options={"threads": 2, "accuracy": "strict"})
 
-options: device, threads, accuracy, isa, profile, as for rynd.load. Installed packages are found by PyTorch; from a folder, `import rynd.torch_backend`
+options: device, threads, accuracy, isa, profile, wisdom, frozen, as for rynd.load. Installed packages are found by PyTorch; from a folder, `import rynd.torch_backend`
 makes the name known. Needs PyTorch 2.6 and the packages onnx and onnxscript.
 """
 
@@ -18,7 +18,7 @@ import torch
 from .errors import ArgumentError
 from .torch_export import dynamo_exporter, exported_model, reason
 
-OPTIONS = ("device", "threads", "accuracy", "isa", "profile")
+OPTIONS = ("device", "threads", "accuracy", "isa", "profile", "wisdom", "frozen")
 MOST_EXPORTS = 4  # of one graph: weights that change at every call are no constants
 
 

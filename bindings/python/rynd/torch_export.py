@@ -79,14 +79,14 @@ def _by_script(module, example, dims, options):
     return Model(file.getvalue(), **options)
 
 
-def from_torch(module, example, dims=None, device=None, threads=None, accuracy=None, isa=None, profile=None):
+def from_torch(module, example, dims=None, device=None, threads=None, accuracy=None, isa=None, profile=None, wisdom=None, frozen=None):
     """A Model of a PyTorch module, as it computes in evaluation: its weights are copied.
 
         model = rynd.from_torch(network, torch.rand(1, 3, 224, 224), dims={0: "batch"})
 
     example: a tensor, or a tuple of them: the arguments of forward.
     dims: names of the dimensions that stay open, the same for all inputs: {0: "batch", 2: "height"}. All others have the example's sizes.
-    device, threads, accuracy, isa, profile: as for rynd.load.
+    device, threads, accuracy, isa, profile, wisdom, frozen: as for rynd.load.
 
     Needs torch, and what its exporter needs (PyTorch 2.6 and later: the packages onnx and onnxscript; before, the older exporter is used).
     Raises UnsupportedError where PyTorch cannot export the module (its reason is the cause) or rynd lacks an operator, and what rynd.load
@@ -99,7 +99,7 @@ def from_torch(module, example, dims=None, device=None, threads=None, accuracy=N
             raise ArgumentTypeError(f"example {i} is a {type(tensor).__name__}: give tensors of PyTorch")
     if not isinstance(module, torch.nn.Module):
         raise ArgumentTypeError(f"a {type(module).__name__} was given: from_torch takes a torch.nn.Module")
-    options = {"device": device, "threads": threads, "accuracy": accuracy, "isa": isa, "profile": profile}
+    options = {"device": device, "threads": threads, "accuracy": accuracy, "isa": isa, "profile": profile, "wisdom": wisdom, "frozen": frozen}
     export = _by_dynamo if dynamo_exporter() else _by_script
     with _Evaluating(module), torch.no_grad():
         try:

@@ -16,11 +16,13 @@ static void tell(void *user, int level, const char *message)
 
 static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *named)
 {
-    static char *keywords[] = {"device", "threads", "isa", "profile", "log", NULL};
+    static char *keywords[] = {"device", "threads", "isa", "profile",
+                               "wisdom", "frozen",  "log", NULL};
     rynd_context_options options = {.size = sizeof options};
     PyObject *log = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "|zIzzO:Context", keywords, &options.device,
-                                     &options.threads, &options.isa, &options.profile, &log)) {
+    if (!PyArg_ParseTupleAndKeywords(args, named, "|zIzzzpO:Context", keywords, &options.device,
+                                     &options.threads, &options.isa, &options.profile,
+                                     &options.wisdom, &options.frozen, &log)) {
         return NULL;
     }
     context_object *self = (context_object *)PyType_GenericAlloc(type, 0);
@@ -60,9 +62,10 @@ static PyObject *context_info(PyObject *self, PyObject *unused)
     if (status != RYND_OK) {
         return py_raise(status);
     }
-    return Py_BuildValue("{sssssssIsIsz}", "device", info.device, "name", info.name, "isa",
+    return Py_BuildValue("{sssssssIsIszssszsO}", "device", info.device, "name", info.name, "isa",
                          info.isa, "threads", info.threads, "cores", info.cores, "profile",
-                         info.profile);
+                         info.profile, "fingerprint", info.fingerprint, "wisdom", info.wisdom,
+                         "frozen", info.frozen ? Py_True : Py_False);
 }
 
 static PyMethodDef context_methods[] = {

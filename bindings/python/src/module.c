@@ -2,6 +2,8 @@
 /* The module rynd._rynd: its types and functions. */
 #include "errors.h"
 #include "lend.h"
+#include "tune.h"
+#include "wisdom.h"
 
 #define TYPE(name) PyTypeObject *py_##name##_type;
 #include "types.inc"
@@ -68,6 +70,14 @@ static PyMethodDef functions[] = {
     {"set_result_type", set_result_type, METH_O, "What results are made of."},
     {"version", version, METH_NOARGS, "The library's version."},
     {"devices", devices, METH_NOARGS, "The names of all devices."},
+    {"tune_problem", py_tune_problem, METH_VARARGS, "Tunes a problem."},
+    {"tune_model", py_tune_model, METH_VARARGS, "Tunes a model."},
+    {"wisdom_show", py_wisdom_show, METH_VARARGS, "Lines of records, here and current."},
+    {"wisdom_export", py_wisdom_export, METH_VARARGS, "Records to a file."},
+    {"wisdom_import", py_wisdom_import, METH_VARARGS, "Records of a file of lines."},
+    {"wisdom_merge", py_wisdom_merge, METH_VARARGS, "Records of a database."},
+    {"wisdom_clear", py_wisdom_clear, METH_VARARGS, "Forgets records."},
+    {"wisdom_check", py_wisdom_check, METH_VARARGS, "Measures records again."},
     {NULL, NULL, 0, NULL}};
 
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT,

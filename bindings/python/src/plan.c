@@ -3,66 +3,9 @@
 #include "errors.h"
 #include "extension.h"
 #include "lend.h"
-#include "settings.h"
+#include "plan_request.h"
 
-/* What rynd_plan_options borrows during the call. */
-typedef struct plan_request {
-    rynd_plan_options options;
-    rynd_dim *dims;
-    rynd_tensor *inputs;
-    py_settings settings;
-    PyObject *progress;
-} plan_request;
-
-static void request_free(plan_request *request)
-{
-    PyMem_Free(request->dims);
-    PyMem_Free(request->inputs);
-    py_settings_free(&request->settings);
-}
-
-/* dims: a list of (symbol, number). */
-static bool take_dims(PyObject *dims, plan_request *request)
-{
-    const Py_ssize_t count = PyList_Size(dims);
-    request->dims = PyMem_Calloc((size_t)count + 1, sizeof *request->dims);
-    if (!request->dims) {
-        PyErr_NoMemory();
-        return false;
-    }
-    for (Py_ssize_t i = 0; i < count; i++) {
-        long long value;
-        if (!PyArg_ParseTuple(PyList_GetItem(dims, i), "sL", &request->dims[i].symbol, &value)) {
-            return false;
-        }
-        request->dims[i].value = value;
-    }
-    request->options.dims = request->dims;
-    request->options.dim_count = (size_t)count;
-    return true;
-}
-
-/* inputs: a list of (dtype, shape, strides or None), or None where it is not given. */
-static bool take_inputs(PyObject *inputs, plan_request *request)
-{
-    if (inputs == Py_None) {
-        return true;
-    }
-    const Py_ssize_t count = PyList_Size(inputs);
-    request->inputs = PyMem_Calloc((size_t)count + 1, sizeof *request->inputs);
-    if (!request->inputs) {
-        PyErr_NoMemory();
-        return false;
-    }
-    for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *given = PyList_GetItem(inputs, i);
-        if (given != Py_None && !py_take_description(given, &request->inputs[i])) {
-            return false;
-        }
-    }
-    request->options.inputs = request->inputs;
-    return true;
-}
+#include <stdio.h>
 
 /* Ctrl-C and the caller's progress; an exception ends the plan. */
 static int progress(void *user, size_t done, size_t all)
@@ -81,7 +24,7 @@ static int progress(void *user, size_t done, size_t all)
 static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *named)
 {
     PyObject *model, *dims, *inputs, *choices, *report;
-    plan_request request = {.options = {.size = sizeof request.options}};
+    py_plan_request request = {.options = {.size = sizeof request.options}};
     int accuracy, weights;
     long long batch;
     if (named || !PyArg_ParseTuple(args, "O!iLO!OO!pO:Plan", py_model_type, &model, &accuracy,
@@ -94,23 +37,18 @@ static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *named)
         return NULL;
     }
     self->model = (model_object *)PY_TAKE(model);
-    if (!take_dims(dims, &request) || !take_inputs(inputs, &request) ||
-        !py_settings_take(choices, &request.settings)) {
-        request_free(&request);
+    if (!py_plan_request_take(&request, accuracy, batch, dims, inputs, choices)) {
+        py_plan_request_free(&request);
         Py_DECREF((PyObject *)self);
         return NULL;
     }
-    request.options.accuracy = (rynd_accuracy)accuracy;
-    request.options.batch = batch;
     request.options.without_weights = !weights;
-    request.options.settings = request.settings.all;
-    request.options.setting_count = request.settings.count;
     request.options.progress = progress;
     request.options.progress_user = report == Py_None ? NULL : report;
     rynd_status status;
     Py_BEGIN_ALLOW_THREADS status =
         rynd_plan_create(self->model->model, &request.options, &self->plan);
-    Py_END_ALLOW_THREADS request_free(&request);
+    Py_END_ALLOW_THREADS py_plan_request_free(&request);
     if (status != RYND_OK) {
         py_raise(status);
         Py_DECREF((PyObject *)self);
@@ -140,13 +78,15 @@ static PyObject *plan_memory(PyObject *self, PyObject *unused)
 
 PyObject *py_step(const rynd_step_info *info)
 {
-    return Py_BuildValue("{sssssssssssssssssssdsdsssdsLsnsn}", "name", info->name, "op", info->op,
-                         "problem", info->problem, "kernel", info->kernel, "knobs", info->knobs,
-                         "layout_in", info->layout_in, "layout_out", info->layout_out, "fused",
-                         info->fused, "reason", info->reason, "flop", info->flop, "bytes",
-                         info->bytes, "accuracy", info->accuracy, "kernel_flop", info->kernel_flop,
-                         "micro_batches", (long long)info->micro_batches, "activations",
-                         (Py_ssize_t)info->activations, "workspace", (Py_ssize_t)info->workspace);
+    char source[20];
+    snprintf(source, sizeof source, "%016llx", (unsigned long long)info->source);
+    return Py_BuildValue(
+        "{sssssssssssssssssssdsdsssdsLsnsnss}", "name", info->name, "op", info->op, "problem",
+        info->problem, "kernel", info->kernel, "knobs", info->knobs, "layout_in", info->layout_in,
+        "layout_out", info->layout_out, "fused", info->fused, "reason", info->reason, "flop",
+        info->flop, "bytes", info->bytes, "accuracy", info->accuracy, "kernel_flop",
+        info->kernel_flop, "micro_batches", (long long)info->micro_batches, "activations",
+        (Py_ssize_t)info->activations, "workspace", (Py_ssize_t)info->workspace, "source", source);
 }
 
 static PyObject *plan_step(PyObject *self, PyObject *index)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tuning in Python: what it returns, how it is ended, what it leaves behind."""
+
+import numpy
+import pytest
+
+import rynd
+
+PROBLEM = "conv n=1 c=16 h=20 w=20 k=24 r=3 s=3 pad=1"
+
+
+def test_problem():
+    tuning = rynd.tune(PROBLEM, budget=0.05)
+    (problem,) = tuning.problems
+    assert problem.problem == PROBLEM and problem.constants == 2 and problem.steps == 1 and problem.cold and not problem.elsewhere
+    assert tuning.budget == 0.05 and tuning.used > 0 and not tuning.ended and tuning.taken == (problem.taken != 0)
+    assert problem.choice.verdict == "taken" and problem.default is problem.forms[0] and len(problem.forms) > 3
+    assert all(form.verdict in ("taken", "equal", "slower", "untried") and form.reason == "" for form in problem.forms)
+    assert all(0 < form.min <= form.median <= form.max for form in problem.forms if form.n)
+    assert PROBLEM in str(tuning) and "rynd.Tuning" in repr(tuning) and "rynd.TunedProblem" in repr(problem) and "rynd.TunedForm" in repr(problem.default)
+
+
+def test_options():
+    (problem,) = rynd.tune(PROBLEM, budget=0.02, weights="warm", constants=0, accuracy="strict", keep=False).problems
+    assert not problem.cold and problem.constants == 0 and problem.problem == PROBLEM + " accuracy=strict"
+
+
+def test_progress():
+    heard = []
+    tuning = rynd.tune(PROBLEM, budget=0.05, progress=heard.append)
+    assert not tuning.ended and heard[0]["problem"] == PROBLEM and heard[-1]["spent"] >= heard[0]["spent"] > 0
+    assert set(heard[0]) == {"problem", "index", "count", "looked", "forms", "left", "kernel", "knobs", "ratio", "spent", "budget", "saved"}
+    assert rynd.tune(PROBLEM, progress=lambda facts: True).ended
+
+
+def test_progress_that_fails():
+    def fail(facts):
+        raise KeyError("mine")
+    with pytest.raises(KeyError, match="mine"):
+        rynd.tune(PROBLEM, progress=fail)
+
+
+@pytest.mark.parametrize("wrong, error", [({"budget": -1}, rynd.ArgumentError), ({"weights": "hot"}, rynd.ArgumentError),
+                                          ({"accuracy": "sloppy"}, rynd.ArgumentError)])
+def test_wrong_options(wrong, error):
+    with pytest.raises(error):
+        rynd.tune(PROBLEM, **wrong)
+
+
+def test_wrong_problem():
+    with pytest.raises(rynd.FormatError):
+        rynd.tune("conv c=0")
+
+
+def test_model(conv_model):
+    model = rynd.load(conv_model)
+    x = numpy.random.default_rng(2).standard_normal((1, 3, 20, 24), dtype=numpy.float32)
+    before = numpy.asarray(model(x)).copy()
+    tuning = model.tune(budget=0.1, batch=1)
+    assert tuning.problems and all(p.steps >= 1 and len(p.forms) > 1 for p in tuning.problems)
+    assert tuning.ratio < 1 if tuning.taken else True
+    numpy.testing.assert_allclose(numpy.asarray(model(x)), before, rtol=1e-4, atol=1e-4)
+
+
+def test_steps_with_settings_are_not_tuned(conv_model):
+    model = rynd.load(conv_model)
+    step = model.plan(batch=1).steps[0]
+    free = {p.problem for p in model.tune(budget=0.02, batch=1, keep=False).problems}
+    bound = {p.problem for p in model.tune(budget=0.02, batch=1, keep=False, settings={step.name: {"kernel": step.kernel}}).problems}
+    assert free - bound == {step.problem}
+
+
+def test_wisdom(tmp_path):
+    """What is learned is taken by what is made later, in a file of its own; a frozen context measures nothing."""
+    file = tmp_path / "w.db"
+    (problem,) = rynd.tune(PROBLEM, budget=0.05, constants=0, wisdom=file).problems
+    op = rynd.Op(PROBLEM, wisdom=file)
+    assert (op.step.kernel, op.step.knobs) == (problem.choice.kernel, problem.choice.knobs) and "measured" in op.step.reason
+    with pytest.raises(rynd.UnsupportedError, match="frozen"):
+        rynd.tune(PROBLEM, wisdom=file, frozen=True)
+
+
+def test_model_and_wisdom(conv_model, tmp_path):
+    model = rynd.load(conv_model, wisdom=tmp_path / "w.db")
+    tuning = model.tune(budget=0.1, batch=1)
+    steps = {step.problem: step for step in model.plan(batch=1).steps}
+    for problem in tuning.problems:
+        form = problem.choice if tuning.taken else problem.default
+        assert (steps[problem.problem].kernel, steps[problem.problem].knobs) == (form.kernel, form.knobs)
