@@ -7,7 +7,7 @@
 #include "progress.h"
 #include "table.h"
 
-/* A table for each machine. */
+/* A table for each machine. The list is the user of cli_wisdom_list_add. */
 typedef struct cli_wisdom_list {
     cJSON *results; /* NULL: text */
     cli_table table;
@@ -16,7 +16,7 @@ typedef struct cli_wisdom_list {
 } cli_wisdom_list;
 
 void cli_wisdom_list_begin(cli_wisdom_list *list, cJSON *results);
-int cli_wisdom_list_add(void *list, const rynd_wisdom_record *record);
+int cli_wisdom_list_add(void *user, const rynd_wisdom_record *record);
 /* status: what showing came to. Prints what is left, and frees. */
 bool cli_wisdom_list_end(cli_wisdom_list *list, rynd_status status, cli_failure *failure);
 
@@ -30,7 +30,7 @@ typedef struct cli_wisdom_drifts {
 } cli_wisdom_drifts;
 
 void cli_wisdom_drifts_begin(cli_wisdom_drifts *drifts, const cli_common *common, cJSON *results);
-int cli_wisdom_drifts_add(void *drifts, const rynd_wisdom_drift *drift);
+int cli_wisdom_drifts_add(void *user, const rynd_wisdom_drift *drift);
 bool cli_wisdom_drifts_end(cli_wisdom_drifts *drifts, rynd_status status, cli_failure *failure);
 
 #endif

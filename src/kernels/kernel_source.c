@@ -21,6 +21,6 @@ uint64_t ry_kernel_source(const ry_kernel *kernel)
             low = middle + 1;
         }
     }
-    assert(!"a file with a row of a kernel that cmake/kernel_sources.cmake does not find");
+    assert(false); /* a row of a kernel in a file that cmake/kernel_sources.cmake passes over */
     return 1;
 }

@@ -93,6 +93,6 @@ void ry_wisdom_bind(sqlite3_stmt *statement, const ry_wisdom_key *key,
  * not what a record may have. */
 bool ry_wisdom_row_of(sqlite3_stmt *statement, ry_wisdom_row *row);
 /* Runs a statement that gives no rows, and resets it. */
-int ry_wisdom_run(ry_wisdom *wisdom, ry_wisdom_statement statement);
+int ry_wisdom_run(ry_wisdom *wisdom, ry_wisdom_statement which);
 
 #endif
