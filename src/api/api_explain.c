@@ -11,6 +11,8 @@ typedef struct telling {
     const ry_plan *plan; /* NULL: an operator alone */
     size_t step;
     double footprint;
+    unsigned constants;
+    const ry_machine *machine;
     size_t workers;
     rynd_candidate_function tell;
     void *user;
@@ -45,6 +47,7 @@ static rynd_status tell(void *user, const ry_candidate *candidate, ry_error *err
         all.prediction = predict(t, prepared);
         all.workspace = ry_prepared_workspace(prepared) + prepared->scratch * t->workers;
         all.packed = ry_prepared_packed(prepared);
+        all.measured = ry_api_measured(t->context, prepared, t->constants, t->machine);
     }
     return t->tell(t->user, &all) == 0
                ? RYND_OK
@@ -57,7 +60,13 @@ rynd_status ry_api_explain_op(const ry_prepared *prepared, unsigned constants,
 {
     const ry_target target = ry_target_of(context->device);
     telling t = {
-        .context = context, .workers = context->device->workers, .tell = function, .user = user};
+        .context = context,
+        .constants = constants,
+        .machine = target.machine,
+        .workers = context->device->workers,
+        .tell = function,
+        .user = user,
+    };
     return ry_explain(prepared, constants, &target, NULL, tell, &t, error);
 }
 
@@ -77,6 +86,8 @@ static rynd_status explain_step(const rynd_plan *plan, size_t index,
         .plan = p,
         .step = index,
         .footprint = ry_plan_footprint(p),
+        .constants = ry_plan_step_constants(step),
+        .machine = target.machine,
         .workers = p->device->workers,
         .tell = function,
         .user = user,

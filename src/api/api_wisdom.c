@@ -53,6 +53,39 @@ static bool advise(void *user, const ry_problem *problem, unsigned constants,
     return found;
 }
 
+typedef struct form_question {
+    const ry_kernel *kernel;
+    char form[RY_FORM_TEXT];
+} form_question;
+
+static bool is_form(void *user, const ry_wisdom_record *record)
+{
+    const form_question *q = user;
+    return strcmp(record->kernel, q->kernel->name) == 0 &&
+           record->source == ry_kernel_source(q->kernel) && strcmp(record->form, q->form) == 0;
+}
+
+double ry_api_measured(const rynd_context *context, const ry_prepared *prepared, unsigned constants,
+                       const ry_machine *machine)
+{
+    form_question q = {.kernel = prepared->kernel};
+    ry_arena arena;
+    ry_wisdom_record record = {.median = 0};
+    if (!context->wisdom) {
+        return 0;
+    }
+    ry_form_print(prepared->kernel, &prepared->form, q.form);
+    ry_arena_init(&arena, &context->allocator);
+    const ry_wisdom_key key = {.problem = ry_problem_print(prepared->problem, &arena),
+                               .constants = constants,
+                               .threads = ry_threads_count(context->threads),
+                               .machine = ry_api_fingerprint(context, machine)};
+    const bool found =
+        key.problem && ry_wisdom_best(context->wisdom, &key, is_form, &q, &arena, &record);
+    ry_arena_free(&arena);
+    return found ? record.median : 0;
+}
+
 const ry_adviser *ry_api_adviser(const rynd_context *context)
 {
     return context->wisdom ? &context->adviser : NULL;

@@ -149,6 +149,10 @@ rynd_status ry_api_wisdom_filter(const rynd_wisdom_filter *given, ry_wisdom_filt
 void ry_api_wisdom_record(const rynd_context *context, const ry_wisdom_key *key,
                           const ry_wisdom_record *record, rynd_wisdom_record *shown);
 
+/* Seconds that a kernel took in its form when it was measured here; 0: not known. */
+double ry_api_measured(const rynd_context *context, const ry_prepared *prepared, unsigned constants,
+                       const ry_machine *machine);
+
 /* The records of a filter, copied into an arena. */
 rynd_status ry_api_wisdom_rows(ry_wisdom *wisdom, const ry_wisdom_filter *filter, ry_arena *arena,
                                ry_wisdom_row **rows, size_t *count, ry_error *error);
@@ -171,6 +175,7 @@ rynd_status ry_api_knob(const ry_prepared *prepared, const ry_device *device, si
 /* As rynd_op_predict. */
 rynd_status ry_api_predict_op(const ry_prepared *prepared, const rynd_context *context,
                               rynd_prediction *prediction, ry_error *error);
+
 /* rynd_plan_create with an adviser (NULL: nobody), which must outlive the plan; *plan is set where
  * it does not fail. */
 rynd_status ry_api_plan_create(rynd_model *model, const rynd_plan_options *options,

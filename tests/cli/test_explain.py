@@ -107,3 +107,16 @@ def test_refuses(rynd, small_net):
     rynd("plan", small_net, "--batch", "1", "--explain", "--step", "nowhere").failed("small", "'nowhere'", "rynd plan")
     rynd("plan", CONV, "--explain", "--forms", "0").failed("--forms", code=2)
     rynd("plan", "conv c=64", "--explain").failed("conv")
+
+
+def test_measured_times_are_beside(ran, tmp_path):
+    """What tuning measured is shown beside what was predicted, and the best of it is what is taken."""
+    problem, wisdom = "conv n=1 c=16 h=14 w=14 k=16 r=3 s=3 pad=1", tmp_path / "wisdom.db"
+    ran("tune", problem, "--budget", "0.05", "--wisdom", wisdom)
+    (explained,) = ran("plan", problem, "--explain", "--wisdom", wisdom, "-v", "--json").results
+    candidates = explained["explained"][0]["candidates"]
+    measured = [candidate for candidate in candidates if candidate["measured"]]
+    assert measured and all(candidate["measured"] > 0 for candidate in measured)
+    (chosen,) = [candidate for candidate in candidates if candidate["chosen"]]
+    assert chosen["measured"] == min(candidate["measured"] for candidate in measured)
+    assert "measured" in ran("plan", problem, "--explain", "--wisdom", wisdom).out
