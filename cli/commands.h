@@ -11,6 +11,7 @@ extern const cli_command cli_command_bench;
 extern const cli_command cli_command_profile;
 extern const cli_command cli_command_plan;
 extern const cli_command cli_command_predict;
+extern const cli_command cli_command_place;
 extern const cli_command cli_command_devices;
 
 #endif

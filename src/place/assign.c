@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Relaxation, local search, branch and bound, local search. */
-#include "place/assign_search.h"
+#include "place/assign.h"
 
 #include "place/assign_schedule.h"
+#include "place/assign_search.h"
 
 #include <math.h>
 #include <string.h>
@@ -93,9 +94,7 @@ rynd_status ry_assign_evaluate(const ry_assign_problem *problem, const unsigned 
     }
     for (int o = 0; o < RY_ASSIGN_OBJECTIVES; o++) {
         each.objective = (ry_assign_objective)o;
-        *value[o] = o == RY_ASSIGN_ENERGY && !problem->watts
-                        ? INFINITY
-                        : ry_assign_score_of(&each, device, &scratch).value;
+        *value[o] = ry_assign_score_of(&each, device, &scratch).value;
     }
     return RYND_OK;
 }

@@ -4,6 +4,7 @@
 #define RY_PLACE_ASSIGN_RELAX_H
 
 #include "place/assign_loads.h"
+#include "place/assign_score.h"
 
 /* Weights of the loads, with sum 1, and the least weighted cost of what is left of a chain, by the
  * part that is next and the device of the one before. Of chains that come later all is left. */

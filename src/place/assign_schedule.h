@@ -3,7 +3,7 @@
 #ifndef RY_PLACE_ASSIGN_SCHEDULE_H
 #define RY_PLACE_ASSIGN_SCHEDULE_H
 
-#include "place/assign.h"
+#include "place/assign_problem.h"
 
 typedef struct ry_assign_schedule ry_assign_schedule;
 

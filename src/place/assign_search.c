@@ -93,7 +93,8 @@ static double bound_of(const search *s, const place_at *at, const branch *b)
         }
         bound = fmax(bound, sum);
     }
-    return bound;
+    /* bytes are whole numbers; what rounding added to a sum must not count */
+    return s->problem->objective == RY_ASSIGN_MEMORY ? ceil(bound * (1 - 1e-12)) : bound;
 }
 
 static void apply(search *s, const place_at *at, const branch *b, change *c)

@@ -18,9 +18,7 @@
 
 #include <string.h>
 
-/* Gives the graph's inputs their sizes, and their content where it is given and small enough to
- * decide a shape. */
-static rynd_status bind_inputs(ry_graph *graph, const ry_plan_options *options, ry_error *error)
+rynd_status ry_plan_bind_inputs(ry_graph *graph, const ry_plan_options *options, ry_error *error)
 {
     ry_arena scratch;
     ry_arena_init(&scratch, graph->arena.allocator);
@@ -162,7 +160,7 @@ static rynd_status build(ry_plan *plan, const ry_graph *graph, const ry_plan_opt
 {
     RY_TRY(ry_graph_clone(graph, &plan->graph, error));
     ry_plan_give_allowance(plan->graph);
-    RY_TRY(bind_inputs(plan->graph, options, error));
+    RY_TRY(ry_plan_bind_inputs(plan->graph, options, error));
     RY_TRY(fold_and_split(plan, options->inputs, error));
     RY_TRY(ry_plan_fuse_separable(plan, options->accuracy, error));
     RY_TRY(ry_plan_fuse_shuffles(plan, options->accuracy, error));
@@ -195,6 +193,7 @@ rynd_status ry_plan_create(ry_device *device, const ry_graph *graph, const ry_pl
     ry_settings settings = {options->settings, options->setting_count,
                             RY_TAKE(&p->arena, bool, options->setting_count)};
     p->settings = &settings;
+    p->skip_programs = options->skip_packing;
     p->progress = options->progress;
     p->progress_user = options->progress_user;
     rynd_status status = settings.used ? build(p, graph, options, error) : ry_fail_memory(error);

@@ -92,6 +92,8 @@ typedef struct ry_plan {
     double seconds;               /* that making it took */
     struct ry_choices *choices;   /* kernels chosen so far, while it is made */
     struct ry_settings *settings; /* the caller's own choices, while it is made */
+    bool skip_programs; /* while it is made: it is looked at only, and devices compile for seconds
+                         */
     int (*progress)(void *user, size_t done, size_t all); /* while it is made; NULL: nobody */
     void *progress_user;
 } ry_plan;

@@ -327,14 +327,16 @@ static void pipelines(void **state)
 {
     (void)state;
     const double seconds[] = {1, 1, 3, 3, 0, 0, 2, 2}, bytes[8] = {0}, crossing[] = {0, 1, 0};
-    const double bandwidth[] = {2, 2, 2, 2}, latency[4] = {0}, memory[] = {INFINITY, INFINITY};
+    const double bandwidth[] = {2, 2, 2, 2}, latency[4] = {0}, memory[] = {INFINITY, INFINITY},
+                 watts[] = {3, 5};
     const ry_assign_chain chain = {2, seconds, bytes, crossing};
     const ry_assign_problem problem = {.devices = 2,
                                        .chains = 1,
                                        .chain = &chain,
                                        .bandwidth = bandwidth,
                                        .latency = latency,
-                                       .memory = memory};
+                                       .memory = memory,
+                                       .watts = watts};
     const unsigned char device[] = {0, 1};
     ry_arena arena;
     ry_assign_costs costs;
@@ -344,7 +346,7 @@ static void pipelines(void **state)
     assert_true(makespan == 1 + 0.5 + 3 * 2);
     assert_int_equal(ry_assign_evaluate(&problem, device, &arena, &costs, NULL), RYND_OK);
     assert_true(costs.latency == 3.5 && costs.period == 2 && costs.memory == 0);
-    assert_true(costs.energy == INFINITY); /* no watts */
+    assert_true(costs.energy == 1 * 3 + 2 * 5);
     ry_arena_free(&arena);
 }
 
