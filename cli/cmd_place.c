@@ -35,7 +35,7 @@ static const cli_option options[] = {
     {"parts", 0, CLI_INTEGER, "N", NULL, 1, 32, OFFSET(parts),
      "cut a network into N parts at most (default 12; 1: not at all)"},
     {"nodes", 0, CLI_INTEGER, "N", NULL, 1, 1e9, OFFSET(nodes),
-     "search through N nodes at most (default a million); a gap may be left"},
+     "search through N nodes at most (default four million); a gap may be left"},
     {"run", 0, CLI_INTEGER, "N", NULL, 1, 1024, OFFSET(run),
      "run N random inputs through the parts, and measure"},
     {0},

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { MOST_NETWORKS = 64, MOST_INPUTS = 1024, NODES = 1000000 };
+enum { MOST_NETWORKS = 64, MOST_INPUTS = 1024, NODES = 4000000 };
 
 static const ry_assign_objective objectives[] = {
     [RYND_OBJECTIVE_LATENCY] = RY_ASSIGN_LATENCY,

@@ -81,7 +81,7 @@ static void make(instance *in, ry_assign_objective objective, size_t devices, si
                                       .latency = in->latency,
                                       .memory = in->memory,
                                       .watts = in->watts,
-                                      .most_nodes = 1000000};
+                                      .most_nodes = 4000000};
     for (size_t a = 0; a < devices; a++) {
         for (size_t b = 0; b < a; b++) {
             in->bandwidth[a * devices + b] = in->bandwidth[b * devices + a] =
