@@ -9,109 +9,20 @@
 
 #include <cmocka.h>
 
-#include "place/assign.h"
+#include "place_instance.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_CHAINS = 4, MOST_DEVICES = 8 };
-
-/* A random problem and its memory. */
-typedef struct instance {
-    ry_assign_problem problem;
-    ry_assign_chain chains[MOST_CHAINS];
-    double *tables[MOST_CHAINS][3];
-    double bandwidth[MOST_DEVICES * MOST_DEVICES], latency[MOST_DEVICES * MOST_DEVICES];
-    double memory[MOST_DEVICES], watts[MOST_DEVICES];
-    size_t parts;
-} instance;
-
-static double random_number(double low, double high)
-{
-    return low + (high - low) * (double)rand() / RAND_MAX;
-}
-
-/* A segment takes what its parts take, less a little for each joint, as fusions make it. */
-static void make_chain(instance *in, size_t c, size_t parts)
-{
-    const size_t devices = in->problem.devices;
-    double *seconds = calloc(parts * parts * devices, sizeof *seconds);
-    double *bytes = calloc(parts * parts * devices, sizeof *bytes);
-    double *crossing = calloc(parts + 1, sizeof *crossing);
-    assert_true(seconds && bytes && crossing);
-    for (size_t d = 0; d < devices; d++) {
-        const bool refuses = rand() % 12 == 0 && d > 0;
-        double part[RY_ASSIGN_PARTS], held[RY_ASSIGN_PARTS];
-        for (size_t i = 0; i < parts; i++) {
-            part[i] = random_number(0.1, 5);
-            held[i] = (double)(rand() % 50 + 1);
-        }
-        for (size_t first = 0; first < parts; first++) {
-            double sum = 0, room = 0;
-            for (size_t last = first; last < parts; last++) {
-                sum += part[last] - (last > first ? random_number(0, 0.1) : 0);
-                room += held[last];
-                seconds[(first * parts + last) * devices + d] =
-                    refuses && last == parts - 1 ? INFINITY : sum;
-                bytes[(first * parts + last) * devices + d] = room;
-            }
-        }
-    }
-    for (size_t i = 0; i <= parts; i++) {
-        crossing[i] = rand() % 8 ? random_number(0, 3) : 0;
-    }
-    in->chains[c] = (ry_assign_chain){parts, seconds, bytes, crossing};
-    in->tables[c][0] = seconds;
-    in->tables[c][1] = bytes;
-    in->tables[c][2] = crossing;
-    in->parts += parts;
-}
-
-static void make(instance *in, ry_assign_objective objective, size_t devices, size_t chains,
-                 size_t parts)
-{
-    *in = (instance){0};
-    in->problem = (ry_assign_problem){.objective = objective,
-                                      .devices = devices,
-                                      .chains = chains,
-                                      .chain = in->chains,
-                                      .bandwidth = in->bandwidth,
-                                      .latency = in->latency,
-                                      .memory = in->memory,
-                                      .watts = in->watts,
-                                      .most_nodes = 4000000};
-    for (size_t a = 0; a < devices; a++) {
-        for (size_t b = 0; b < a; b++) {
-            in->bandwidth[a * devices + b] = in->bandwidth[b * devices + a] =
-                random_number(0.5, 20);
-            in->latency[a * devices + b] = in->latency[b * devices + a] = random_number(0, 0.5);
-        }
-        in->memory[a] = rand() % 4 ? INFINITY : random_number(50, 200);
-        in->watts[a] = random_number(1, 30);
-    }
-    for (size_t c = 0; c < chains; c++) {
-        make_chain(in, c, parts);
-    }
-}
-
-static void release(const instance *in)
-{
-    for (size_t c = 0; c < in->problem.chains; c++) {
-        for (int t = 0; t < 3; t++) {
-            free(in->tables[c][t]);
-        }
-    }
-}
-
 /* Sums as the header defines them, without the library: of one chain at `device`. */
 typedef struct sums {
     double chain, energy;
-    double device[MOST_DEVICES], held[MOST_DEVICES], link[MOST_DEVICES][MOST_DEVICES];
+    double device[PLACE_DEVICES], held[PLACE_DEVICES], link[PLACE_DEVICES][PLACE_DEVICES];
 } sums;
 
-static void pass(const instance *in, sums *s, size_t c, size_t part, size_t a, size_t b)
+static void pass(const place_instance *in, sums *s, size_t c, size_t part, size_t a, size_t b)
 {
     const double bytes = in->chains[c].crossing[part];
     if (a != b && bytes > 0) {
@@ -122,7 +33,7 @@ static void pass(const instance *in, sums *s, size_t c, size_t part, size_t a, s
     }
 }
 
-static void sum_chain(const instance *in, size_t c, const unsigned char *device, sums *s)
+static void sum_chain(const place_instance *in, size_t c, const unsigned char *device, sums *s)
 {
     const ry_assign_chain *chain = &in->chains[c];
     size_t at = 0;
@@ -146,7 +57,7 @@ static void sum_chain(const instance *in, size_t c, const unsigned char *device,
 }
 
 /* The objective's value; INFINITY: not possible. Of several chains' latency a lower bound only. */
-static double value_of(const instance *in, const unsigned char *device)
+static double value_of(const place_instance *in, const unsigned char *device)
 {
     sums s = {0};
     double longest = 0, busiest = 0, busiest_link = 0, largest = 0;
@@ -170,7 +81,7 @@ static double value_of(const instance *in, const unsigned char *device)
     return values[in->problem.objective];
 }
 
-static bool next_assignment(const instance *in, unsigned char *device)
+static bool next_assignment(const place_instance *in, unsigned char *device)
 {
     for (size_t p = 0; p < in->parts; p++) {
         if (++device[p] < in->problem.devices) {
@@ -181,9 +92,9 @@ static bool next_assignment(const instance *in, unsigned char *device)
     return false;
 }
 
-static double least_of_all(const instance *in)
+static double least_of_all(const place_instance *in)
 {
-    unsigned char device[MOST_CHAINS * RY_ASSIGN_PARTS] = {0};
+    unsigned char device[PLACE_CHAINS * RY_ASSIGN_PARTS] = {0};
     const bool scheduled = in->problem.objective == RY_ASSIGN_LATENCY && in->problem.chains > 1;
     double least = INFINITY;
     ry_arena arena;
@@ -203,7 +114,7 @@ static double least_of_all(const instance *in)
     return least;
 }
 
-static void check(const instance *in)
+static void check(const place_instance *in)
 {
     ry_arena arena;
     ry_assignment found;
@@ -235,11 +146,11 @@ static void as_brute_force(void **state)
     for (int objective = 0; objective < RY_ASSIGN_OBJECTIVES; objective++) {
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
             for (int round = 0; round < sizes[i].rounds; round++) {
-                instance in;
-                make(&in, (ry_assign_objective)objective, sizes[i].devices, sizes[i].chains,
-                     sizes[i].parts);
+                place_instance in;
+                place_instance_make(&in, (ry_assign_objective)objective, sizes[i].devices,
+                                    sizes[i].chains, sizes[i].parts);
                 check(&in);
-                release(&in);
+                place_instance_release(&in);
             }
         }
     }
@@ -252,10 +163,10 @@ static void a_dozen_parts(void **state)
     srand(11);
     for (int objective = 0; objective < RY_ASSIGN_OBJECTIVES; objective++) {
         for (int round = 0; round < 4; round++) {
-            instance in;
+            place_instance in;
             ry_arena arena;
             ry_assignment found;
-            make(&in, (ry_assign_objective)objective, 8, 1, 12);
+            place_instance_make(&in, (ry_assign_objective)objective, 8, 1, 12);
             for (size_t d = 0; d < 8; d++) {
                 in.memory[d] = INFINITY;
             }
@@ -264,7 +175,7 @@ static void a_dozen_parts(void **state)
             print_message("objective %d: %g, %zu nodes\n", objective, found.value, found.nodes);
             assert_true(found.bound == found.value);
             ry_arena_free(&arena);
-            release(&in);
+            place_instance_release(&in);
         }
     }
 }
@@ -276,10 +187,10 @@ static void within_nodes(void **state)
     srand(5);
     size_t open = 0;
     for (int round = 0; round < 60; round++) {
-        instance in;
+        place_instance in;
         ry_arena arena;
         ry_assignment found;
-        make(&in, round % 2 ? RY_ASSIGN_THROUGHPUT : RY_ASSIGN_MEMORY, 3, 1, 7);
+        place_instance_make(&in, round % 2 ? RY_ASSIGN_THROUGHPUT : RY_ASSIGN_MEMORY, 3, 1, 7);
         for (size_t d = 0; d < 3; d++) {
             in.memory[d] = INFINITY;
         }
@@ -292,7 +203,7 @@ static void within_nodes(void **state)
         assert_true(found.bound > 0.3 * found.value);
         open += found.bound < found.value;
         ry_arena_free(&arena);
-        release(&in);
+        place_instance_release(&in);
     }
     assert_true(open > 0);
 }
@@ -302,10 +213,10 @@ static void large_problems_end(void **state)
     (void)state;
     srand(9);
     for (int objective = 0; objective < RY_ASSIGN_OBJECTIVES; objective++) {
-        instance in;
+        place_instance in;
         ry_arena arena;
         ry_assignment found;
-        make(&in, (ry_assign_objective)objective, 6, 4, 24);
+        place_instance_make(&in, (ry_assign_objective)objective, 6, 4, 24);
         for (size_t d = 0; d < 6; d++) {
             in.memory[d] = INFINITY;
         }
@@ -317,7 +228,7 @@ static void large_problems_end(void **state)
         assert_true(found.bound > 0 && found.bound <= found.value);
         assert_true(found.nodes <= 2000);
         ry_arena_free(&arena);
-        release(&in);
+        place_instance_release(&in);
     }
 }
 
@@ -354,8 +265,8 @@ static void the_same_every_time(void **state)
 {
     (void)state;
     srand(21);
-    instance in;
-    make(&in, RY_ASSIGN_THROUGHPUT, 4, 2, 8);
+    place_instance in;
+    place_instance_make(&in, RY_ASSIGN_THROUGHPUT, 4, 2, 8);
     ry_arena arena;
     ry_assignment a, b;
     ry_arena_init(&arena, &ry_system_allocator);
@@ -364,7 +275,7 @@ static void the_same_every_time(void **state)
     assert_memory_equal(a.device, b.device, in.parts);
     assert_true(a.value == b.value && a.nodes == b.nodes);
     ry_arena_free(&arena);
-    release(&in);
+    place_instance_release(&in);
 }
 
 int main(void)
