@@ -101,9 +101,18 @@ static void add_json(cJSON *results, const char *device, const rynd_device_info 
     add_levels(result, "latency", m, offsetof(rynd_memory_level, latency));
     cli_json_number(result, "task", m->task_seconds);
     cli_json_number(result, "region", m->region_seconds);
+    cJSON *watts = *m->meter ? cJSON_AddObjectToObject(result, "watts") : NULL;
+    if (watts) {
+        cli_json_number(watts, "one_thread", m->watts.one);
+        cli_json_number(watts, "all", m->watts.all);
+        cli_json_text(watts, "meter", m->meter);
+    } else {
+        cJSON_AddNullToObject(result, "watts");
+    }
     cli_json_text(result, "origin", origins[m->origin]);
     cli_json_number(result, "disturbance", m->disturbance);
     cli_json_text(result, "profile", file);
+    cli_json_text(result, "fingerprint", info->fingerprint);
 }
 
 static void add_row(cli_table *table, const char *what, const char *of, cli_word one, cli_word all)
@@ -158,6 +167,10 @@ static bool print_text(const char *device, const rynd_device_info *info, const r
     add_row(&table, "task", "", cli_word_seconds(m->task_seconds),
             cli_word_seconds(m->task_seconds));
     add_row(&table, "region", "", (cli_word){""}, cli_word_seconds(m->region_seconds));
+    if (*m->meter) {
+        add_row(&table, "power", m->meter, cli_word_rate(m->watts.one, "W"),
+                cli_word_rate(m->watts.all, "W"));
+    }
     return cli_table_print(&table, stdout) ? true : cli_fail_memory(failure);
 }
 

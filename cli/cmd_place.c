@@ -6,6 +6,7 @@
 #include "notes.h"
 #include "place_run.h"
 #include "progress.h"
+#include "setup.h"
 #include "table.h"
 #include "wording.h"
 
@@ -61,6 +62,9 @@ static bool check_settings(const place_settings *s, cli_failure *failure)
                         : c->threads        ? "--threads"
                         : c->settings.count ? "--set"
                                             : NULL;
+    if (!cli_check_device(c, failure)) {
+        return false;
+    }
     if (!s->devices) {
         return cli_fail_usage(failure, "--devices FILE is missing: a line of it is 'device here "
                                        "cpu'; 'rynd place --help' tells more");
@@ -72,6 +76,8 @@ static bool check_settings(const place_settings *s, cli_failure *failure)
 static bool open_fleet(place *p, cli_failure *failure)
 {
     const rynd_context_options context = {.size = sizeof context,
+                                          .wisdom = p->settings->common.wisdom,
+                                          .frozen = p->settings->common.frozen,
                                           .log = cli_log,
                                           .log_user = (void *)(uintptr_t)&p->settings->common};
     sigset_t before;

@@ -7,6 +7,7 @@
 #include "table.h"
 #include "wording.h"
 
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -212,6 +213,9 @@ static bool print_json(const decisions *d, const char *name, const rynd_memory *
         cli_json_text(node, "fused", step.fused);
         cli_json_text(node, "reason", step.reason);
         cli_json_text(node, "problem", step.problem);
+        char source[20];
+        snprintf(source, sizeof source, "%016" PRIx64, step.source);
+        cli_json_text(node, "source", source);
         cli_json_number(node, "flop", step.flop);
         cli_json_number(node, "bytes", step.bytes);
         cli_json_number(node, "micro_batches", (double)step.micro_batches);

@@ -56,6 +56,20 @@ static void add_time(cJSON *object, const rynd_prediction *prediction)
     cli_json_number(time, "coverage", prediction->coverage);
 }
 
+/* null: there is no meter. */
+static void add_energy(cJSON *object, const rynd_prediction *prediction)
+{
+    if (!*prediction->meter) {
+        cJSON_AddNullToObject(object, "energy");
+        return;
+    }
+    cJSON *energy = cJSON_AddObjectToObject(object, "energy");
+    cli_json_number(energy, "joule", prediction->joule);
+    cli_json_number(energy, "low", prediction->joule_low);
+    cli_json_number(energy, "high", prediction->joule_high);
+    cli_json_text(energy, "meter", prediction->meter);
+}
+
 static bool get_step(const predict *p, size_t index, rynd_step_info *step,
                      rynd_prediction *prediction, cli_failure *failure)
 {
@@ -110,7 +124,7 @@ static bool add_json(predict *p, const char *name, const rynd_prediction *time,
     cli_json_text(result, "name", name);
     add_time(result, time);
     cli_json_memory(result, "memory", memory);
-    cJSON_AddNullToObject(result, "energy");
+    add_energy(result, time);
     cJSON_AddBoolToObject(result, "complete", p->op ? 1 : rynd_plan_complete(p->setup.plan));
     return add_steps(p, cJSON_AddArrayToObject(result, "nodes"), failure);
 }
@@ -127,7 +141,11 @@ static bool add_text(predict *p, const char *name, const rynd_prediction *time,
     cli_table_add(&p->table, "%s", cli_word_bytes((double)memory->weights).text);
     cli_table_add(&p->table, "%s", cli_word_bytes((double)memory->activations).text);
     cli_table_add(&p->table, "%s", cli_word_bytes((double)memory->workspace).text);
-    cli_table_add(&p->table, "no meter");
+    if (*time->meter) {
+        cli_table_add(&p->table, "%.3g J", time->joule);
+    } else {
+        cli_table_add(&p->table, "no meter");
+    }
     return !p->settings->steps || add_steps(p, NULL, failure);
 }
 

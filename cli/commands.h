@@ -11,7 +11,9 @@ extern const cli_command cli_command_bench;
 extern const cli_command cli_command_profile;
 extern const cli_command cli_command_plan;
 extern const cli_command cli_command_predict;
+extern const cli_command cli_command_tune;
 extern const cli_command cli_command_place;
 extern const cli_command cli_command_devices;
+extern const cli_command cli_command_wisdom;
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <unistd.h>
 
 static const int numbers[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU};
@@ -12,10 +13,21 @@ static const int numbers[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU};
 /* Written while the signals are held only, so a handler never sees it half done. */
 static const char *volatile unfinished;
 
+/* waits: the next signal is noted only; noted: its number. */
+static volatile sig_atomic_t waits, noted;
+
+static void catch_signals(void);
+
 /* SA_RESETHAND has set the default action again, and SA_NODEFER lets the signal through: raising
  * it ends the process as if nothing had caught it. */
 static void on_signal(int number)
 {
+    if (waits) {
+        waits = 0;
+        noted = number;
+        catch_signals();
+        return;
+    }
     if (unfinished) {
         unlink(unfinished);
     }
@@ -51,12 +63,37 @@ void cli_ending_release(const sigset_t *before)
     pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
-void cli_ending_removes(const char *file)
+static void catch_once(void)
 {
     static bool caught;
-    unfinished = file;
     if (!caught) {
         catch_signals();
         caught = true;
+    }
+}
+
+void cli_ending_removes(const char *file)
+{
+    unfinished = file;
+    catch_once();
+}
+
+void cli_ending_waits(void)
+{
+    waits = 1;
+    catch_once();
+}
+
+int cli_ending_was_asked(void)
+{
+    return noted != 0;
+}
+
+void cli_ending_give_in(void)
+{
+    if (noted) {
+        fflush(stdout);
+        signal(noted, SIG_DFL);
+        raise(noted);
     }
 }

@@ -15,4 +15,13 @@ void cli_ending_release(const sigset_t *before);
  * be called while signals are held. */
 void cli_ending_removes(const char *file);
 
+/* From now on the first such signal is only noted: what runs looks whether it was asked to end, and
+ * ends by itself. A second one ends the process at once. */
+void cli_ending_waits(void);
+int cli_ending_was_asked(void); /* 1: a signal was noted */
+
+/* Ends the process by the signal that was noted, if one was: for when everything is done that was
+ * worth it. */
+void cli_ending_give_in(void);
+
 #endif

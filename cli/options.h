@@ -77,13 +77,13 @@ typedef enum cli_level {
 /* Settings that every command has. */
 typedef struct cli_common {
     cli_list arguments;
-    const char *device, *profile;
+    const char *device, *profile, *wisdom;
     int64_t threads;
     int accuracy; /* 1 + index: the value of rynd_accuracy; 0 default */
     cli_dims dims;
     cli_settings settings;
     int64_t batch; /* 0: not given */
-    bool json, quiet, verbose, help;
+    bool frozen, json, quiet, verbose, help;
     /* what is said on standard error, by --quiet, --verbose or RYND_LOG: notes.h */
     cli_level level;
 } cli_common;

@@ -348,7 +348,10 @@ static bool open_unplaced(pipeline *p, const rynd_model *whole, rynd_context *co
 static bool compare_all(pipeline *p, rynd_model *const *models, size_t count,
                         cli_place_outcome *outcome, cli_failure *failure)
 {
-    const rynd_context_options options = {.size = sizeof options, .device = "cpu"};
+    const rynd_context_options options = {.size = sizeof options,
+                                          .device = "cpu",
+                                          .wisdom = p->common->wisdom,
+                                          .frozen = p->common->frozen};
     rynd_context *context;
     sigset_t before;
     cli_ending_hold(&before);

@@ -28,19 +28,26 @@ static bool is_device(const char *text)
     return strcmp(text, "cpu") == 0;
 }
 
+bool cli_check_device(const cli_common *common, cli_failure *failure)
+{
+    return !common->device || is_device(common->device) ||
+           cli_fail_usage(failure,
+                          "--device does not take '%s'; this build has: cpu, opencl[:N], cuda[:N]",
+                          common->device);
+}
+
 bool cli_setup_context(cli_setup *setup, const cli_common *common, cli_failure *failure)
 {
-    if (common->device && !is_device(common->device)) {
-        return cli_fail_usage(failure,
-                              "--device does not take '%s'; this build has: cpu, opencl[:N], "
-                              "cuda[:N]",
-                              common->device);
+    if (!cli_check_device(common, failure)) {
+        return false;
     }
     rynd_context_options options = {
         .size = sizeof options,
         .device = common->device,
         .threads = (unsigned)common->threads,
         .profile = common->profile,
+        .wisdom = common->wisdom,
+        .frozen = common->frozen,
         .log = cli_log,
         .log_user = (void *)(uintptr_t)common,
     };
@@ -96,23 +103,30 @@ static bool check_steps(const cli_common *common, cli_failure *failure)
     return true;
 }
 
-bool cli_setup_plan(cli_setup *setup, const cli_common *common, const rynd_tensor *inputs,
-                    bool without_weights, cli_failure *failure)
+bool cli_setup_plan_options(const cli_setup *setup, const cli_common *common,
+                            rynd_plan_options *options, cli_failure *failure)
 {
-    rynd_plan_options options = {
-        .size = sizeof options,
+    *options = (rynd_plan_options){
+        .size = sizeof *options,
         .accuracy = (rynd_accuracy)common->accuracy,
         .dims = common->dims.items,
         .dim_count = common->dims.count,
-        .inputs = inputs,
         .batch = common->batch,
-        .without_weights = without_weights,
         .settings = common->settings.items,
         .setting_count = common->settings.count,
     };
-    if (!check_batch(setup, common, failure) || !check_steps(common, failure)) {
+    return check_batch(setup, common, failure) && check_steps(common, failure);
+}
+
+bool cli_setup_plan(cli_setup *setup, const cli_common *common, const rynd_tensor *inputs,
+                    bool without_weights, cli_failure *failure)
+{
+    rynd_plan_options options;
+    if (!cli_setup_plan_options(setup, common, &options, failure)) {
         return false;
     }
+    options.inputs = inputs;
+    options.without_weights = without_weights;
     if (rynd_plan_create(setup->model, &options, &setup->plan) != RYND_OK) {
         setup->plan = NULL;
         return cli_fail_library(failure);

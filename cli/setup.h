@@ -13,11 +13,16 @@ typedef struct cli_setup {
     double load_time; /* seconds that loading the model took */
 } cli_setup;
 
+/* Does this build have the kind of device that --device names? */
+bool cli_check_device(const cli_common *common, cli_failure *failure);
 bool cli_setup_context(cli_setup *setup, const cli_common *common, cli_failure *failure);
 bool cli_setup_model(cli_setup *setup, const char *path, cli_failure *failure);
 /* inputs: one for each of the model's, or NULL. */
 bool cli_setup_plan(cli_setup *setup, const cli_common *common, const rynd_tensor *inputs,
                     bool without_weights, cli_failure *failure);
+/* The options that cli_setup_plan makes a plan with; what they point to is the settings'. */
+bool cli_setup_plan_options(const cli_setup *setup, const cli_common *common,
+                            rynd_plan_options *options, cli_failure *failure);
 /* Model and plan only: for the next model in the same context. */
 void cli_setup_close_model(cli_setup *setup);
 void cli_setup_close(cli_setup *setup);

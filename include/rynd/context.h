@@ -56,6 +56,12 @@ typedef struct rynd_context_options {
     /** file of the machine to plan for, of any machine (rynd/machine.h); NULL: RYND_PROFILE, the
      * one that is kept, or what is built in */
     const char *profile;
+    /** file of measured records that choices are made by (rynd/wisdom.h), or "off"; NULL:
+     * RYND_WISDOM, or rynd/wisdom.db under XDG_CACHE_HOME or HOME/.cache */
+    const char *wisdom;
+    /** 1: the wisdom is taken as it is when the context is made, and never written; nothing is
+     * measured for it. 0: as RYND_FREEZE says, where that is 1 */
+    int frozen;
 } rynd_context_options;
 
 /** How many devices there are: the CPU, every device of every OpenCL platform, every NVIDIA GPU
@@ -86,6 +92,10 @@ typedef struct rynd_device_info {
     /** the file of the machine that plans are made for; NULL: there was none, built-in rates are
      * used */
     const char *profile;
+    /** the machine that plans are made for, as records of wisdom name it */
+    const char *fingerprint;
+    const char *wisdom; /**< the file of measured records; NULL: there is none */
+    int frozen;         /**< 1: it is read as it was when the context was made, and never written */
 } rynd_device_info;
 
 /** Fails with ARGUMENT. */

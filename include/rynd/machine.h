@@ -74,6 +74,10 @@ typedef struct rynd_machine {
     /** of a GPU: has it units that multiply matrices of f16, bf16 and tf32 (tensor cores), which
      * `bf16` is then the rate of? 1 or 0 */
     int matrix_units;
+    /** what measured `watts`: "rapl"; "": there is no meter, and nothing is known of energy */
+    char meter[16];
+    /** of the whole processor while one thread, or all, multiply and add; 0: not known */
+    rynd_rate watts;
 } rynd_machine;
 
 /** Above this disturbance a measurement says nothing: rynd_context_keep_machine refuses it. */

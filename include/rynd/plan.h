@@ -114,6 +114,9 @@ typedef struct rynd_step_info {
     /** bytes of the session's memory that are in use while it runs: values between nodes, and the
      * kernel's own on all threads */
     size_t activations, workspace;
+    /** of what the kernel was compiled from, and how: records of wisdom are of it (rynd/wisdom.h)
+     */
+    uint64_t source;
 } rynd_step_info;
 
 RYND_API size_t rynd_plan_step_count(const rynd_plan *plan); /**< 0 for NULL */

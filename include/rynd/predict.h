@@ -21,6 +21,11 @@ typedef struct rynd_prediction {
     /** Parts of the median, which partly hide each other and need not sum up to it: arithmetic and
      * moves within a core's own caches; memory; sending threads into the steps. */
     double arithmetic, memory, overhead;
+    /** Energy of the whole processor in a run, in joules: its watts (rynd_machine) times the time.
+     * 0, and `meter` "", where no meter measured the machine; the text lives as long as the
+     * context. */
+    double joule, joule_low, joule_high;
+    const char *meter;
 } rynd_prediction;
 
 /** What a run of a plan takes. Nothing is run: it is computed from the plan and the machine, and is

@@ -17,5 +17,7 @@
 #include <rynd/status.h>
 #include <rynd/tensor.h>
 #include <rynd/text.h>
+#include <rynd/tune.h>
+#include <rynd/wisdom.h>
 
 #endif

@@ -80,7 +80,7 @@ static rynd_status create(const rynd_context_options *options, rynd_context *con
     context->predicted_threads = own                      ? threads
                                  : context->machine.cores ? context->machine.cores
                                                           : 1;
-    return RYND_OK;
+    return ry_api_open_wisdom(context, options, error);
 }
 
 rynd_status ry_api_check_hooks(const rynd_allocator *hooks, ry_error *error)
@@ -130,6 +130,7 @@ void rynd_context_destroy(rynd_context *context)
     if (!context) {
         return;
     }
+    ry_wisdom_close(context->wisdom);
     if (context->device && context->device != context->host) {
         context->device->table->destroy(context->device);
     }
@@ -154,6 +155,9 @@ rynd_status rynd_context_info(const rynd_context *context, rynd_device_info *inf
         .threads = ry_threads_count(context->threads),
         .cores = cpu.cores,
         .profile = context->machine_path[0] ? context->machine_path : NULL,
+        .fingerprint = context->fingerprint,
+        .wisdom = context->wisdom ? context->wisdom_path : NULL,
+        .frozen = context->frozen,
     };
     return ry_api_end(ry_api_info(info, &all, sizeof all, "rynd_device_info", &error), &error);
 }

@@ -3,6 +3,7 @@
 #include "api/handles.h"
 #include "base/integer.h"
 #include "kernels/prepared.h"
+#include "predict/advice.h"
 #include "predict/settings.h"
 
 #include <string.h>
@@ -105,13 +106,17 @@ static rynd_status choose(rynd_op *op, const rynd_op_options *options, ry_error 
     if (options->kernel) {
         settings = (ry_settings){&kernel, 1, NULL};
     }
+    ry_choice choice;
     settings.used = RY_TAKE(&op->arena, bool, settings.count);
     if (!settings.used) {
         return ry_fail_memory(error);
     }
-    ry_choice choice;
-    RY_TRY(ry_settings_choose(&settings, ry_op_name(op->problem.op), &op->problem, &target,
-                              op->constants, &choice, error));
+    RY_TRY(ry_advice_take(settings.count ? NULL : ry_api_adviser(op->context), &op->problem,
+                          &target, op->constants, &choice, error));
+    if (!choice.prepared.kernel) {
+        RY_TRY(ry_settings_choose(&settings, ry_op_name(op->problem.op), &op->problem, &target,
+                                  op->constants, &choice, error));
+    }
     if (!choice.prepared.kernel) {
         return ry_fail(error, RYND_ERROR_UNSUPPORTED,
                        "no kernel of device '%s' computes this problem's types or layouts",

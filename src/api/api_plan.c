@@ -2,6 +2,7 @@
 /* Plans: making one, and reading its decisions. */
 #include "api/handles.h"
 #include "kernels/form.h"
+#include "kernels/kernel_source.h"
 #include "plan/make_plan.h"
 #include "problem/problem_words.h"
 
@@ -64,6 +65,7 @@ rynd_status ry_api_describe(const ry_prepared *prepared, ry_arena *arena, rynd_s
         .accuracy = ry_accuracy_word(kernel->accuracy),
         .kernel_flop = prepared->counts.flop,
         .micro_batches = 1,
+        .source = ry_kernel_source(kernel),
     };
     return info->problem && info->knobs && info->fused ? RYND_OK : ry_fail_memory(error);
 }
@@ -167,7 +169,7 @@ static rynd_status take_inputs(const ry_graph *graph, const rynd_tensor *given, 
 }
 
 static rynd_status create(rynd_plan *p, rynd_model *model, const rynd_plan_options *options,
-                          ry_error *error)
+                          const ry_adviser *adviser, ry_error *error)
 {
     const ry_tensor *inputs;
     const ry_dim_binding *dims;
@@ -189,12 +191,36 @@ static rynd_status create(rynd_plan *p, rynd_model *model, const rynd_plan_optio
         .unneeded_user = &model->onnx,
         .settings = options->settings,
         .setting_count = options->setting_count,
+        .adviser = adviser,
         .skip_packing = options->without_weights != 0,
         .progress = options->progress,
         .progress_user = options->progress_user,
     };
     RY_TRY(ry_plan_create(model->context->device, model->onnx.graph, &internal, &p->plan, error));
     return describe_steps(p, error);
+}
+
+rynd_status ry_api_plan_create(rynd_model *model, const rynd_plan_options *options,
+                               const ry_adviser *adviser, rynd_plan **plan, ry_error *error)
+{
+    rynd_plan *p = ry_allocate_array(&model->context->allocator, 1, sizeof *p);
+    rynd_status status = p ? RYND_OK : ry_fail_memory(error);
+    if (status == RYND_OK) {
+        p->context = model->context;
+        p->path = model->onnx.path;
+        ry_arena_init(&p->texts, &model->context->allocator);
+        status = create(p, model, options, adviser, error);
+    }
+    if (status != RYND_OK) {
+        if (model->onnx.path && *model->onnx.path && status != RYND_ERROR_ARGUMENT) {
+            ry_error_prefix(error, "%s: ", model->onnx.path);
+        }
+        rynd_plan_destroy(p);
+        return status;
+    }
+    ry_api_tell_warnings(model, p->plan->graph);
+    *plan = p;
+    return RYND_OK;
 }
 
 rynd_status rynd_plan_create(rynd_model *model, const rynd_plan_options *given, rynd_plan **plan)
@@ -205,27 +231,10 @@ rynd_status rynd_plan_create(rynd_model *model, const rynd_plan_options *given, 
     rynd_plan_options options;
     rynd_status status =
         ry_api_options(&options, sizeof options, given, "rynd_plan_options", &error);
-    rynd_plan *p = NULL;
     if (status == RYND_OK) {
-        p = ry_allocate_array(&model->context->allocator, 1, sizeof *p);
-        status = p ? RYND_OK : ry_fail_memory(&error);
+        status = ry_api_plan_create(model, &options, ry_api_adviser(model->context), plan, &error);
     }
-    if (status == RYND_OK) {
-        p->context = model->context;
-        p->path = model->onnx.path;
-        ry_arena_init(&p->texts, &model->context->allocator);
-        status = create(p, model, &options, &error);
-    }
-    if (status != RYND_OK) {
-        if (model->onnx.path && *model->onnx.path && status != RYND_ERROR_ARGUMENT) {
-            ry_error_prefix(&error, "%s: ", model->onnx.path);
-        }
-        rynd_plan_destroy(p);
-        return ry_api_end(status, &error);
-    }
-    ry_api_tell_warnings(model, p->plan->graph);
-    *plan = p;
-    return RYND_OK;
+    return ry_api_end(status, &error);
 }
 
 void rynd_plan_destroy(rynd_plan *plan)

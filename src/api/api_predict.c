@@ -3,9 +3,12 @@
 #include "api/handles.h"
 #include "plan/plan_time.h"
 
-static rynd_prediction prediction_of(const ry_forecast *forecast, const ry_time *time)
+static rynd_status give(rynd_prediction *to, const rynd_context *context,
+                        const ry_forecast *forecast, const ry_time *time, ry_error *error)
 {
-    return (rynd_prediction){
+    const rynd_machine *machine = &context->machine;
+    const double watts = ry_machine_rate(&machine->watts, machine, context->predicted_threads);
+    const rynd_prediction all = {
         .median = forecast->median,
         .low = forecast->low,
         .high = forecast->high,
@@ -13,13 +16,11 @@ static rynd_prediction prediction_of(const ry_forecast *forecast, const ry_time 
         .arithmetic = time->arithmetic,
         .memory = time->memory,
         .overhead = time->overhead,
+        .joule = watts * forecast->median,
+        .joule_low = watts * forecast->low,
+        .joule_high = watts * forecast->high,
+        .meter = machine->meter,
     };
-}
-
-static rynd_status give(rynd_prediction *to, const ry_forecast *forecast, const ry_time *time,
-                        ry_error *error)
-{
-    const rynd_prediction all = prediction_of(forecast, time);
     return ry_api_info(to, &all, sizeof all, "rynd_prediction", error);
 }
 
@@ -27,9 +28,9 @@ rynd_status ry_api_predict_op(const ry_prepared *prepared, const rynd_context *c
                               rynd_prediction *prediction, ry_error *error)
 {
     const ry_time time =
-        ry_predict_parts(prepared, context->device->machine, context->predicted_threads, NULL);
+        ry_predict_parts(prepared, context->device->machine, context->predicted_threads, 0, 0);
     const ry_forecast forecast = ry_forecast_step(prepared->kernel, time.all);
-    return give(prediction, &forecast, &time, error);
+    return give(prediction, context, &forecast, &time, error);
 }
 
 rynd_status rynd_plan_predict_step(const rynd_plan *plan, size_t step, rynd_prediction *prediction)
@@ -45,7 +46,7 @@ rynd_status rynd_plan_predict_step(const rynd_plan *plan, size_t step, rynd_pred
     const ry_time time =
         ry_plan_step_time(p, step, plan->context->predicted_threads, ry_plan_footprint(p));
     const ry_forecast forecast = ry_forecast_step(p->steps[step].prepared.kernel, time.all);
-    return ry_api_end(give(prediction, &forecast, &time, &error), &error);
+    return ry_api_end(give(prediction, plan->context, &forecast, &time, &error), &error);
 }
 
 static rynd_status predict(const rynd_plan *plan, double *families, rynd_prediction *prediction,
@@ -63,7 +64,7 @@ static rynd_status predict(const rynd_plan *plan, double *families, rynd_predict
         all.overhead += time.overhead;
     }
     const ry_forecast forecast = ry_forecast_end(&sum);
-    return give(prediction, &forecast, &all, error);
+    return give(prediction, plan->context, &forecast, &all, error);
 }
 
 rynd_status rynd_plan_predict(const rynd_plan *plan, rynd_prediction *prediction)

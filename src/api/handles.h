@@ -9,6 +9,8 @@
 #include "machine/machine_file.h"
 #include "onnx/onnx.h"
 #include "place/fleet.h"
+#include "predict/advice.h"
+#include "wisdom/wisdom.h"
 
 #include <rynd/rynd.h>
 
@@ -25,6 +27,12 @@ struct rynd_context {
     char kept_path[RY_MACHINE_PATH];    /* where rynd_context_keep_machine wrote */
     rynd_log log;
     void *log_user;
+    ry_wisdom *wisdom; /* NULL: off */
+    char wisdom_path[RY_WISDOM_PATH];
+    bool frozen;
+    /* of the device's machine, and of the CPU's beside it */
+    char fingerprint[RY_WISDOM_FINGERPRINT], host_fingerprint[RY_WISDOM_FINGERPRINT];
+    ry_adviser adviser;
 };
 
 struct rynd_model {
@@ -128,6 +136,30 @@ rynd_status ry_api_check_hooks(const rynd_allocator *hooks, ry_error *error);
  */
 rynd_status ry_api_load_machine(rynd_context *context, const char *given, ry_error *error);
 
+/* Opens the wisdom of a context that has its machine: what the options say, or RYND_WISDOM and
+ * RYND_FREEZE. */
+rynd_status ry_api_open_wisdom(rynd_context *context, const rynd_context_options *options,
+                               ry_error *error);
+
+/* Who knows what was measured; NULL: nobody. */
+const ry_adviser *ry_api_adviser(const rynd_context *context);
+
+/* What a context's records of a machine are of: `machine` is the device's or the CPU's beside it.
+ */
+const char *ry_api_fingerprint(const rynd_context *context, const ry_machine *machine);
+
+/* A caller's filter, NULL: all. */
+rynd_status ry_api_wisdom_filter(const rynd_wisdom_filter *given, ry_wisdom_filter *filter,
+                                 ry_error *error);
+
+/* A record as the caller sees it; its texts are those of key and record. */
+void ry_api_wisdom_record(const rynd_context *context, const ry_wisdom_key *key,
+                          const ry_wisdom_record *record, rynd_wisdom_record *shown);
+
+/* The records of a filter, copied into an arena. */
+rynd_status ry_api_wisdom_rows(ry_wisdom *wisdom, const ry_wisdom_filter *filter, ry_arena *arena,
+                               ry_wisdom_row **rows, size_t *count, ry_error *error);
+
 rynd_status ry_api_check_accuracy(rynd_accuracy accuracy, ry_error *error);
 ry_accuracy ry_api_accuracy(rynd_accuracy accuracy);
 
@@ -161,6 +193,10 @@ rynd_status ry_api_knob(const ry_prepared *prepared, const ry_device *device, si
 /* As rynd_op_predict. */
 rynd_status ry_api_predict_op(const ry_prepared *prepared, const rynd_context *context,
                               rynd_prediction *prediction, ry_error *error);
+/* rynd_plan_create with an adviser (NULL: nobody), which must outlive the plan; *plan is set where
+ * it does not fail. */
+rynd_status ry_api_plan_create(rynd_model *model, const rynd_plan_options *options,
+                               const ry_adviser *adviser, rynd_plan **plan, ry_error *error);
 
 /* What `rynd plan` prints of a prepared problem; texts go into the arena. */
 rynd_status ry_api_describe(const ry_prepared *prepared, ry_arena *arena, rynd_step_info *info,

@@ -120,7 +120,8 @@ static rynd_status make_rest(ry_run *run, ry_error *error)
     rest_of_plan *rest = &run->rest;
     destroy_rest(rest);
     RY_TRY(remember_inputs(run, error));
-    const ry_plan_options options = {.accuracy = run->accuracy, .inputs = rest->inputs};
+    const ry_plan_options options = {
+        .accuracy = run->accuracy, .inputs = rest->inputs, .adviser = run->plan->adviser};
     RY_TRY(ry_plan_create(run->plan->device, run->plan->rest, &options, &rest->plan, error));
     return ry_run_create(rest->plan, run->accuracy, &rest->run, error);
 }

@@ -190,3 +190,32 @@ rynd_status ry_form_set(const ry_query *query, const char *name, const char *tex
     form->value[i] = number;
     return RYND_OK;
 }
+
+rynd_status ry_form_parse(const ry_query *query, const char *text, ry_form *form, ry_error *error)
+{
+    *form = ry_form_free();
+    for (size_t length; *text; text += length + (text[length] == ' ')) {
+        char word[RY_FORM_TEXT];
+        length = strcspn(text, " ");
+        snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : 0), text);
+        char *equals = strchr(word, '=');
+        if (!equals) {
+            return ry_fail(error, RYND_ERROR_ARGUMENT,
+                           "'%.100s' is no setting of a knob of kernel '%s': give KNOB=VALUE", word,
+                           query->kernel->name);
+        }
+        *equals = 0;
+        RY_TRY(ry_form_set(query, word, equals + 1, form, error));
+    }
+    return RYND_OK;
+}
+
+bool ry_form_is_complete(const ry_kernel *kernel, const ry_form *form)
+{
+    for (int i = 0; i < kernel->knob_count; i++) {
+        if (form->value[i] == RY_KNOB_FREE) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -40,6 +40,12 @@ bool ry_form_at(const ry_query *query, size_t index, ry_form *form);
 /* "mode=rows block=96": of the knobs that are set. */
 void ry_form_print(const ry_kernel *kernel, const ry_form *form, char text[RY_FORM_TEXT]);
 
+/* Reads what ry_form_print wrote; knobs that are not named are free. ARGUMENT as ry_form_set. */
+rynd_status ry_form_parse(const ry_query *query, const char *text, ry_form *form, ry_error *error);
+
+/* Are all knobs set? */
+bool ry_form_is_complete(const ry_kernel *kernel, const ry_form *form);
+
 /* One value, and the legal values of a knob: "pixels, gathered, rows". */
 void ry_form_print_value(const ry_kernel *kernel, int knob, int64_t value, char *text, size_t size);
 void ry_form_print_values(const ry_query *query, int knob, char *text, size_t size);

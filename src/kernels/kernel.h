@@ -69,12 +69,16 @@ typedef struct ry_target {
     ry_device_kind device;
     ry_isa isa; /* of a CPU: the best that may be used */
     const struct rynd_machine *machine;
+    /* bytes that the network around a kernel touches between two of its runs, after which its
+     * constants come again from wherever the machine keeps so many; 0: there is none, the same
+     * memory is used again and again */
+    double network_bytes;
 } ry_target;
 
 /* The target that plans on a device are made for; as long as the device. */
 static inline ry_target ry_target_of(const ry_device *device)
 {
-    return (ry_target){device->table->kind, (ry_isa)device->planned_isa, device->machine};
+    return (ry_target){device->table->kind, (ry_isa)device->planned_isa, device->machine, 0};
 }
 
 /* The same for what runs while a plan is made: no better instruction set than the device has. */
@@ -83,7 +87,7 @@ static inline ry_target ry_target_here(const ry_device *device)
     return (ry_target){
         device->table->kind,
         (ry_isa)(device->isa < device->planned_isa ? device->isa : device->planned_isa),
-        device->machine};
+        device->machine, 0};
 }
 
 /* What a kernel is asked about. */
@@ -176,6 +180,7 @@ typedef struct ry_kernel {
     /* conv_fwd_f32_igemm_avx512: symbol, wisdom key, test name and bench label at once */
     const char *name;
     const char *family; /* conv_fwd_f32_igemm: the same method, whatever the instruction set */
+    const char *file;   /* the source that has the row: "conv_igemm_isa.c" (kernel_source.h) */
     ry_op op;
     ry_device_kind device;
     ry_isa isa;
@@ -199,11 +204,19 @@ typedef struct ry_kernel {
     unsigned kept_inputs;     /* those of them that run reads, too, though rarely */
 } ry_kernel;
 
+/* The name of the file that a row is in, without its folder, which is the builder's own. */
+#ifdef __FILE_NAME__
+#define RY_KERNEL_FILE __FILE_NAME__
+#else
+#define RY_KERNEL_FILE __FILE__
+#endif
+
 /* The strict kernel SYMBOL of a family of its own in plain C, for one operator of the CPU; then
  * come the other fields. */
 #define RY_PLAIN_KERNEL(symbol, operator, ...)              \
     const ry_kernel ry_##symbol = {.name = #symbol,         \
                                    .family = #symbol,       \
+                                   .file = RY_KERNEL_FILE,  \
                                    .op = RY_OP_##operator,  \
                                    .device = RY_DEVICE_cpu, \
                                    .isa = RY_ISA_generic,   \

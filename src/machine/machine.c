@@ -10,6 +10,13 @@ const char *ry_level_name(rynd_level level)
     return names[level];
 }
 
+double ry_machine_rate(const rynd_rate *rate, const ry_machine *machine, unsigned threads)
+{
+    const unsigned cores = machine->cores, used = threads < cores ? threads : cores;
+    return cores > 1 && used > 1 ? rate->one + (rate->all - rate->one) * (used - 1) / (cores - 1)
+                                 : rate->one;
+}
+
 unsigned ry_machine_slots(const ry_machine *machine, unsigned cores)
 {
     return cores * (machine->unit_groups ? machine->unit_groups : 1);

@@ -18,6 +18,9 @@ const char *ry_level_name(rynd_level level);
  * set: caches and cores are those that `cpu` has. */
 void ry_machine_built_in(const ry_cpu_info *cpu, ry_isa isa, ry_machine *machine);
 
+/* Of a rate that grows evenly from one thread to all cores: that of so many threads. */
+double ry_machine_rate(const rynd_rate *rate, const ry_machine *machine, unsigned threads);
+
 /* How many tasks so many cores work at at once: of a GPU's compute units several each. */
 unsigned ry_machine_slots(const ry_machine *machine, unsigned cores);
 

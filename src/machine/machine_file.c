@@ -73,6 +73,8 @@ static const field fields[] = {
     {"fp64", COUNT, OFFSET(fp64), 1},
     {"subgroups", COUNT, OFFSET(subgroups), 1},
     {"matrix_units", COUNT, OFFSET(matrix_units), 1},
+    {"meter", TEXT, OFFSET(meter), sizeof((ry_machine *)0)->meter},
+    {"milliwatts", RATE, OFFSET(watts), 1e3},
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 

@@ -9,8 +9,10 @@
 #include "machine/measure.h"
 
 #include "base/clock.h"
+#include "machine/meter.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { RUNS = 6, MIN_ROUNDS = 5, MAX_ROUNDS = 64, LINE = 64, FIGURES = 4 + 4 * RYND_LEVELS };
@@ -32,6 +34,7 @@ typedef struct figure {
     double *to;    /* where the best goes */
     size_t rounds; /* of a run; 0: not known yet */
     double best;   /* work a second */
+    double joules, metered; /* of all runs, and the seconds in which they were spent */
 } figure;
 
 typedef struct measurement {
@@ -44,12 +47,24 @@ typedef struct measurement {
     int count;
     const figure *canary; /* multiply-adds of all threads: what other work takes shows here */
     double work[MAX_ROUNDS], seconds[MAX_ROUNDS]; /* of the canary in each round */
+    ry_meter meter;
+    bool metered;
 } measurement;
+
+/* A ring has a power of two of lines. */
+static size_t ring_lines(size_t bytes)
+{
+    size_t lines = 1;
+    while (2 * lines <= bytes / LINE) {
+        lines *= 2;
+    }
+    return lines;
+}
 
 /* Loads whose addresses the loads before gave: one for each round and line. */
 static double chase(const char *data, size_t bytes, size_t rounds, float *sink)
 {
-    const size_t steps = rounds * (bytes / LINE);
+    const size_t steps = rounds * ring_lines(bytes);
     const void *at = data;
     for (size_t i = 0; i < steps; i++) {
         memcpy(&at, at, sizeof at);
@@ -58,28 +73,15 @@ static double chase(const char *data, size_t bytes, size_t rounds, float *sink)
     return (double)steps;
 }
 
-/* The lines of a task's share as one ring in random order (Sattolo's shuffle), so that nothing can
- * be fetched ahead. */
+/* The lines of a task's share as one ring in an order that nothing fetches ahead: that of a linear
+ * congruential generator with a full period (Hull and Dobell, 1962), which is written from one end
+ * to the other, as large sets must be. */
 static void make_ring(char *data, size_t bytes)
 {
-    const size_t lines = bytes / LINE;
-    uint64_t random = 1;
+    const size_t lines = ring_lines(bytes);
     for (size_t i = 0; i < lines; i++) {
-        memcpy(data + i * LINE, &i, sizeof i);
-    }
-    for (size_t i = lines; i-- > 1;) {
-        random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        const size_t j = (size_t)((random >> 33) % i);
-        size_t a, b;
-        memcpy(&a, data + i * LINE, sizeof a);
-        memcpy(&b, data + j * LINE, sizeof b);
-        memcpy(data + i * LINE, &b, sizeof b);
-        memcpy(data + j * LINE, &a, sizeof a);
-    }
-    for (size_t i = 0; i < lines; i++) {
-        size_t next;
-        memcpy(&next, data + i * LINE, sizeof next);
-        const char *address = data + next * LINE;
+        const uint64_t next = UINT64_C(6364136223846793005) * i + UINT64_C(1442695040888963407);
+        const char *address = data + (size_t)(next % lines) * LINE;
         memcpy(data + i * LINE, &address, sizeof address);
     }
 }
@@ -138,6 +140,8 @@ static void measure_figure(measurement *m, figure *f, int round)
     if (f->rounds == 0) {
         calibrate(m, f);
     }
+    const double begin = ry_clock_seconds();
+    (void)ry_meter_take(&m->meter);
     for (int r = 0; r < RUNS; r++) {
         double seconds;
         const double work = run_once(m, f, &seconds);
@@ -147,6 +151,8 @@ static void measure_figure(measurement *m, figure *f, int round)
             m->seconds[round] += seconds;
         }
     }
+    f->joules += ry_meter_take(&m->meter);
+    f->metered += ry_clock_seconds() - begin;
 }
 
 /* Of the last rounds: how far the canary stays behind its best. */
@@ -175,19 +181,24 @@ static void add_figures(measurement *m, activity what, size_t one_bytes, size_t 
                                       .to = &rate->all};
 }
 
-/* Of a set of twice all caches, read in order, little is left in them when its turn comes again; 64
- * MiB where they are small or not known. */
-static size_t memory_set(const ry_machine *machine)
+/* Of a set that is larger than the caches by so much, read in order, little is left in them when
+ * its turn comes again; twice small caches. */
+static size_t memory_set(const ry_machine *machine, size_t shared_caches)
 {
-    const size_t caches =
-        machine->level[RYND_LEVEL_L3].bytes + machine->cores * machine->level[RYND_LEVEL_L2].bytes;
-    return 2 * caches > (64u << 20) ? 2 * caches : 64u << 20;
+    enum { MORE = 64 << 20 };
+    const size_t caches = shared_caches * machine->level[RYND_LEVEL_L3].bytes +
+                          machine->cores * machine->level[RYND_LEVEL_L2].bytes;
+    const size_t set = caches < MORE ? 2 * caches : caches + MORE;
+    return set > MORE ? set : MORE;
 }
 
 /* Returns the bytes that the largest of them needs. */
 static size_t list_figures(measurement *m, ry_machine *machine)
 {
-    const size_t threads = ry_threads_count(m->threads), memory = memory_set(machine);
+    const size_t threads = ry_threads_count(m->threads),
+                 l3_cores = machine->level[RYND_LEVEL_L3].shared_by,
+                 l3_caches = l3_cores ? (threads + l3_cores - 1) / l3_cores : 1,
+                 memory = memory_set(machine, l3_caches);
     add_figures(m, ARITHMETIC_F32, 0, 0, &machine->f32);
     m->canary = &m->figures[m->count - 1];
     if (m->loops->bf16) {
@@ -197,14 +208,14 @@ static size_t list_figures(measurement *m, ry_machine *machine)
         rynd_memory_level *level = &machine->level[i];
         const size_t caches =
             level->shared_by ? (threads + level->shared_by - 1) / level->shared_by : 1;
-        const size_t all = i == RYND_LEVEL_DRAM ? 2 * memory : caches * level->bytes / 2,
-                     one = i == RYND_LEVEL_DRAM ? memory : all / threads;
+        const size_t all = i == RYND_LEVEL_DRAM ? memory : caches * level->bytes / 2,
+                     one = i == RYND_LEVEL_DRAM ? memory_set(machine, 1) : all / threads;
         if (all > 0) {
             add_figures(m, READING, one, all, &level->bandwidth);
             add_figures(m, CHASING, one, all, &level->latency);
         }
     }
-    return 2 * memory;
+    return memory;
 }
 
 /* Work a second becomes a rate, and steps a second a step's seconds. On a machine that does other
@@ -220,6 +231,18 @@ static void keep_best(measurement *m)
         if (m->figures[i].what != CHASING && all < one) {
             *m->figures[i + 1].to = one;
         }
+    }
+}
+
+/* Of the first two figures, which multiply and add on one thread and on all. */
+static void keep_watts(const measurement *m, ry_machine *machine)
+{
+    const figure *one = &m->figures[0], *all = &m->figures[1];
+    machine->watts = (rynd_rate){0, 0};
+    machine->meter[0] = 0;
+    if (m->metered && one->joules > 0 && all->joules > 0) {
+        machine->watts = (rynd_rate){one->joules / one->metered, all->joules / all->metered};
+        snprintf(machine->meter, sizeof machine->meter, "rapl");
     }
 }
 
@@ -308,8 +331,10 @@ rynd_status ry_machine_measure(const ry_allocator *allocator, ry_threads *thread
         return ry_fail_memory(error);
     }
     memset(m.data, 0, bytes); /* also makes the system give the pages */
+    m.metered = ry_meter_open(NULL, &m.meter);
     measure_rounds(&m, options, machine);
     keep_best(&m);
+    keep_watts(&m, machine);
     measure_costs(threads, machine);
     machine->int8 = (rynd_rate){machine->f32.one * int8, machine->f32.all * int8};
     machine->origin = RYND_MACHINE_MEASURED;

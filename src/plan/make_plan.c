@@ -155,6 +155,18 @@ static rynd_status fold_and_split(ry_plan *plan, const ry_tensor *inputs, ry_err
     return list_outputs(plan, outputs, names, late, error);
 }
 
+/* What the network touches in a run, as far as it is known before kernels are chosen: its
+ * constants. */
+static double constant_bytes(const ry_graph *graph)
+{
+    double bytes = 0;
+    for (ry_value_id v = 0; v < graph->value_count; v++) {
+        const ry_value *value = &graph->values[v];
+        bytes += value->constant ? (double)ry_shape_bytes(&value->shape, value->dtype) : 0;
+    }
+    return bytes;
+}
+
 static rynd_status build(ry_plan *plan, const ry_graph *graph, const ry_plan_options *options,
                          ry_error *error)
 {
@@ -162,6 +174,9 @@ static rynd_status build(ry_plan *plan, const ry_graph *graph, const ry_plan_opt
     ry_plan_give_allowance(plan->graph);
     RY_TRY(ry_plan_bind_inputs(plan->graph, options, error));
     RY_TRY(fold_and_split(plan, options->inputs, error));
+    plan->network_bytes = constant_bytes(plan->graph);
+    plan->choices->target.network_bytes = plan->network_bytes;
+    plan->choices->host.network_bytes = plan->network_bytes;
     RY_TRY(ry_plan_fuse_separable(plan, options->accuracy, error));
     RY_TRY(ry_plan_fuse_shuffles(plan, options->accuracy, error));
     RY_TRY(ry_plan_choose_layouts(plan, options->accuracy, error));
@@ -189,11 +204,12 @@ rynd_status ry_plan_create(ry_device *device, const ry_graph *graph, const ry_pl
     const ry_target target = ry_target_of(device);
     const ry_target host = ry_target_here(device->host);
     ry_choices_init(&choices, device->allocator, &target, device->host == device ? NULL : &host);
+    choices.adviser = p->adviser = options->adviser;
     p->choices = &choices;
     ry_settings settings = {options->settings, options->setting_count,
                             RY_TAKE(&p->arena, bool, options->setting_count)};
     p->settings = &settings;
-    p->skip_programs = options->skip_packing;
+    p->without_weights = options->skip_packing;
     p->progress = options->progress;
     p->progress_user = options->progress_user;
     rynd_status status = settings.used ? build(p, graph, options, error) : ry_fail_memory(error);

@@ -27,6 +27,12 @@ static rynd_status add_constant(const placing *p, ry_value_id v)
     const ry_value *value = &plan->graph->values[v];
     size_t bytes = ry_plan_value_bytes(plan, v), size = ry_dtype_size(value->dtype);
     const void *data = value->constant;
+    const size_t index = plan->constant_count++;
+    p->spot[v] = (ry_spot){.home = RY_HOME_CONSTANT, .index = (uint32_t)index};
+    plan->constant_size += bytes;
+    if (plan->without_weights) {
+        return RYND_OK;
+    }
     if ((uintptr_t)data % size != 0) { /* a mapped file may hold it anywhere */
         void *copy = ry_arena_take(&plan->arena, bytes, 1);
         if (!copy) {
@@ -34,15 +40,12 @@ static rynd_status add_constant(const placing *p, ry_value_id v)
         }
         data = memcpy(copy, data, bytes);
     }
-    RY_TRY(plan->device->table->buffer_wrap(plan->device, data, bytes,
-                                            &plan->constants[plan->constant_count], p->error));
-    const size_t index = plan->constant_count++;
-    p->spot[v] = (ry_spot){.home = RY_HOME_CONSTANT, .index = (uint32_t)index};
+    RY_TRY(plan->device->table->buffer_wrap(plan->device, data, bytes, &plan->constants[index],
+                                            p->error));
     if (plan->host_constants) {
         ry_device *host = plan->device->host;
         RY_TRY(host->table->buffer_wrap(host, data, bytes, &plan->host_constants[index], p->error));
     }
-    plan->constant_size += bytes;
     return RYND_OK;
 }
 

@@ -80,6 +80,8 @@ typedef struct ry_plan {
     ry_buffer **constants;
     ry_buffer *packed; /* packed weights, one buffer; NULL when none */
     size_t packed_size, constant_size;
+    bool without_weights; /* it is looked at, not run: constants have no buffers, and
+                           * devices compile nothing */
     /* for steps that fall back to the CPU beside the device: the constants, and packed weights */
     ry_buffer **host_constants;
     ry_buffer *host_packed;
@@ -89,11 +91,11 @@ typedef struct ry_plan {
     size_t bounded_count;
     /* NULL: the plan is complete. Its inputs are named like the outputs that feed it */
     ry_graph *rest;
+    double network_bytes;         /* of its constants: kernels are chosen within it (ry_target) */
     double seconds;               /* that making it took */
     struct ry_choices *choices;   /* kernels chosen so far, while it is made */
     struct ry_settings *settings; /* the caller's own choices, while it is made */
-    bool skip_programs; /* while it is made: it is looked at only, and devices compile for seconds
-                         */
+    const struct ry_adviser *adviser; /* who knows of problems that were measured; NULL: nobody */
     int (*progress)(void *user, size_t done, size_t all); /* while it is made; NULL: nobody */
     void *progress_user;
 } ry_plan;
@@ -113,6 +115,9 @@ typedef struct ry_plan_options {
     const void *unneeded_user;
     const struct rynd_setting *settings; /* of kernels and knobs, by the names of steps */
     size_t setting_count;
+    /* asked which kernel a problem shall have (predict/advice.h), for the plan's rest, too: must
+     * outlive the plan. NULL: nobody is */
+    const struct ry_adviser *adviser;
     bool skip_packing; /* for measuring, and for commands that never run the plan */
     int (*progress)(void *user, size_t done, size_t all); /* plan_progress.h; NULL: nobody hears */
     void *progress_user;

@@ -4,16 +4,6 @@
  * in the caches. */
 #include "plan/plan_time.h"
 
-static double constant_bytes(const ry_step *step)
-{
-    double bytes = 0;
-    for (int i = 0; i < step->problem.inputs; i++) {
-        bytes += step->constants[i].data ? (double)ry_tensor_bytes(&step->constants[i]) : 0;
-    }
-    const double packed = (double)ry_prepared_packed(&step->prepared);
-    return packed > bytes ? packed : bytes;
-}
-
 double ry_plan_footprint(const ry_plan *plan)
 {
     double bytes =
@@ -40,19 +30,18 @@ ry_time ry_plan_step_time(const ry_plan *plan, size_t index, unsigned threads, d
     const ry_step *step = &plan->steps[index];
     const ry_machine *machine = ry_plan_step_device(plan, step)->machine;
     const int64_t micro_batches = ry_plan_batch_split_of(plan, index)->micro_batches;
-    const ry_network network = {constant_bytes(step), footprint};
+    unsigned constants = 0;
+    for (int i = 0; i < step->problem.inputs && i < 32; i++) {
+        constants |= step->constants[i].data ? 1u << i : 0;
+    }
     ry_time time = {0};
-    const ry_time first = ry_predict_parts(&step->prepared, machine, threads, &network);
+    const ry_time first = ry_predict_parts(&step->prepared, machine, threads, constants, footprint);
     add(&time, &first, 1);
     if (micro_batches > 1) {
-        const ry_time later = ry_predict_parts(&step->prepared, machine, threads, NULL);
+        const ry_time later = ry_predict_parts(&step->prepared, machine, threads, constants, 0);
         add(&time, &later, (double)(micro_batches - 1));
     }
     if (ry_plan_falls_back(plan, step)) {
-        unsigned constants = 0;
-        for (int i = 0; i < step->problem.inputs; i++) {
-            constants |= step->constants[i].data ? 1u << i : 0;
-        }
         const ry_time copies = {.all = ry_predict_copies(&step->problem, constants)};
         add(&time, &copies, (double)micro_batches);
     }

@@ -30,7 +30,7 @@ static rynd_status choose_kernel(ry_plan *plan, const ry_node *node, ry_step *st
     ry_choice choice;
     const unsigned constants = ry_plan_constants(plan->graph, node);
     const bool set = ry_settings_have(plan->settings, node->name);
-    RY_TRY(ry_choices_find(plan->choices, &step->problem, constants, &choice, error));
+    RY_TRY(ry_choices_take(plan->choices, &step->problem, constants, &choice, error));
     if (set) {
         const ry_target *target = choice.falls_back ? &plan->choices->host : &plan->choices->target;
         RY_TRY(ry_settings_choose(plan->settings, node->name, &step->problem, target, constants,
@@ -58,7 +58,7 @@ static rynd_status make_step(ry_plan *plan, const ry_node *node, ry_accuracy acc
     RY_TRY(choose_kernel(plan, node, step, error));
     const ry_target *target = ry_choices_target(plan->choices, step->prepared.kernel);
     ry_predict_phases(&step->prepared, target->machine, step->seconds);
-    if (plan->skip_programs && step->prepared.kernel->gpu) {
+    if (plan->without_weights && step->prepared.kernel->gpu) {
         return RYND_OK;
     }
     return ry_prepared_initialise(&step->prepared, ry_plan_step_device(plan, step), target,

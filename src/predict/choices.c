@@ -11,7 +11,9 @@ typedef struct ry_choice_slot {
     ry_problem problem;
     uint64_t hash;
     unsigned constants;
-    ry_choice choice;
+    bool chosen, asked;
+    ry_choice choice;  /* once it is chosen: by prediction */
+    ry_choice advised; /* once somebody was asked; kernel NULL: nothing is known */
 } ry_choice_slot;
 
 void ry_choices_init(ry_choices *choices, const ry_allocator *allocator, const ry_target *target,
@@ -62,15 +64,14 @@ static const ry_tensor *copy_tensors(ry_arena *arena, const ry_tensor *tensors, 
     return copy;
 }
 
-static rynd_status remember(ry_choices *choices, ry_choice_slot **place, uint64_t hash,
-                            const ry_problem *problem, unsigned constants, const ry_choice *choice,
-                            ry_error *error)
+static rynd_status add_slot(ry_choices *choices, ry_choice_slot **place, uint64_t hash,
+                            const ry_problem *problem, unsigned constants, ry_error *error)
 {
     ry_choice_slot *slot = RY_TAKE(&choices->arena, ry_choice_slot, 1);
     if (!slot) {
         return ry_fail_memory(error);
     }
-    *slot = (ry_choice_slot){*problem, hash, constants, *choice};
+    *slot = (ry_choice_slot){.problem = *problem, .hash = hash, .constants = constants};
     slot->problem.in = copy_tensors(&choices->arena, problem->in, problem->inputs);
     slot->problem.out = copy_tensors(&choices->arena, problem->out, problem->outputs);
     if (!slot->problem.in || !slot->problem.out) {
@@ -78,6 +79,32 @@ static rynd_status remember(ry_choices *choices, ry_choice_slot **place, uint64_
     }
     *place = slot;
     choices->used++;
+    return RYND_OK;
+}
+
+/* The problem's slot, a new one where there is none yet; NULL: there is no room for it. */
+static rynd_status find_slot(ry_choices *choices, const ry_problem *problem, unsigned constants,
+                             ry_choice_slot **slot, ry_error *error)
+{
+    *slot = NULL;
+    if (problem->inputs + problem->outputs > MAX_TENSORS) {
+        return RYND_OK;
+    }
+    if (!choices->slots) {
+        choices->slots = RY_TAKE(&choices->arena, ry_choice_slot *, CAPACITY);
+    }
+    if (!choices->slots) {
+        return ry_fail_memory(error);
+    }
+    const uint64_t hash = ry_problem_hash(problem);
+    size_t at = (size_t)(hash ^ hash >> 32) % CAPACITY;
+    while (choices->slots[at] && !is_same(choices->slots[at], hash, problem, constants)) {
+        at = (at + 1) % CAPACITY;
+    }
+    if (!choices->slots[at] && choices->used < MAX_USED) {
+        RY_TRY(add_slot(choices, &choices->slots[at], hash, problem, constants, error));
+    }
+    *slot = choices->slots[at];
     return RYND_OK;
 }
 
@@ -97,26 +124,59 @@ static rynd_status choose(const ry_choices *choices, const ry_problem *problem, 
 rynd_status ry_choices_find(ry_choices *choices, const ry_problem *problem, unsigned constants,
                             ry_choice *choice, ry_error *error)
 {
-    if (problem->inputs + problem->outputs > MAX_TENSORS) {
+    ry_choice_slot *slot;
+    RY_TRY(find_slot(choices, problem, constants, &slot, error));
+    if (!slot) {
         return choose(choices, problem, constants, choice, error);
     }
-    if (!choices->slots) {
-        choices->slots = RY_TAKE(&choices->arena, ry_choice_slot *, CAPACITY);
+    if (!slot->chosen) {
+        RY_TRY(choose(choices, problem, constants, &slot->choice, error));
+        slot->chosen = true;
     }
-    if (!choices->slots) {
-        return ry_fail_memory(error);
+    *choice = slot->choice;
+    choice->prepared.problem = problem;
+    return RYND_OK;
+}
+
+/* Of the device first; the CPU's where the choice would be its, with the copies. */
+static rynd_status ask(ry_choices *choices, const ry_problem *problem, unsigned constants,
+                       ry_choice *advised, ry_error *error)
+{
+    ry_choice predicted;
+    RY_TRY(ry_advice_take(choices->adviser, problem, &choices->target, constants, advised, error));
+    if (advised->prepared.kernel || choices->target.device == choices->host.device) {
+        return RYND_OK;
     }
-    const uint64_t hash = ry_problem_hash(problem);
-    size_t at = (size_t)(hash ^ hash >> 32) % CAPACITY;
-    for (; choices->slots[at]; at = (at + 1) % CAPACITY) {
-        if (is_same(choices->slots[at], hash, problem, constants)) {
-            *choice = choices->slots[at]->choice;
-            choice->prepared.problem = problem;
-            return RYND_OK;
-        }
+    RY_TRY(ry_choices_find(choices, problem, constants, &predicted, error));
+    if (predicted.falls_back) {
+        RY_TRY(
+            ry_advice_take(choices->adviser, problem, &choices->host, constants, advised, error));
+        advised->falls_back = advised->prepared.kernel != NULL;
+        advised->seconds += advised->falls_back ? ry_predict_copies(problem, constants) : 0;
     }
-    RY_TRY(choose(choices, problem, constants, choice, error));
-    return choices->used == MAX_USED
-               ? RYND_OK
-               : remember(choices, &choices->slots[at], hash, problem, constants, choice, error);
+    return RYND_OK;
+}
+
+rynd_status ry_choices_take(ry_choices *choices, const ry_problem *problem, unsigned constants,
+                            ry_choice *choice, ry_error *error)
+{
+    ry_choice_slot *slot;
+    if (!choices->adviser) {
+        return ry_choices_find(choices, problem, constants, choice, error);
+    }
+    RY_TRY(find_slot(choices, problem, constants, &slot, error));
+    if (!slot || !slot->asked) {
+        RY_TRY(ask(choices, problem, constants, choice, error));
+    } else {
+        *choice = slot->advised;
+    }
+    if (slot && !slot->asked) {
+        slot->advised = *choice;
+        slot->asked = true;
+    }
+    if (!choice->prepared.kernel) {
+        return ry_choices_find(choices, problem, constants, choice, error);
+    }
+    choice->prepared.problem = problem;
+    return RYND_OK;
 }

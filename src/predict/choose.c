@@ -31,8 +31,10 @@ static rynd_status consider_kernel(const ry_query *query, unsigned constants, ry
     const ry_machine *machine = query->target->machine;
     ry_prepared prepared;
     RY_TRY(ry_prepare(query, constants, &prepared, error));
-    consider(choice, &prepared,
-             ry_predict_time(&prepared, machine, machine->cores > 0 ? machine->cores : 1));
+    const ry_time time =
+        ry_predict_parts(&prepared, machine, machine->cores > 0 ? machine->cores : 1, constants,
+                         query->target->network_bytes);
+    consider(choice, &prepared, time.all);
     return RYND_OK;
 }
 
@@ -74,6 +76,13 @@ void ry_choice_reason(const ry_choice *choice, bool set, char *text, size_t size
     ry_number_print_fixed(next, next < 100, next_text);
     if (set) {
         snprintf(text, size, "set; predicted %s us", own_text);
+    } else if (choice->measured > 0) {
+        const double measured = choice->measured * 1e6;
+        char measured_text[RY_NUMBER_SIZE];
+        ry_number_print_fixed(measured, measured < 100, measured_text);
+        snprintf(text, size, "measured %s us (wisdom)%s; predicted %s us%s", measured_text,
+                 choice->falls_back ? " on the CPU, which alone has a kernel" : "", own_text,
+                 choice->falls_back ? ", copies included" : "");
     } else if (choice->falls_back) {
         snprintf(text, size,
                  "fallback: only the CPU has a kernel; predicted %s us, copies included", own_text);

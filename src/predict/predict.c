@@ -5,6 +5,7 @@
 
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
+#include "kernels/prepared.h"
 
 static const struct ry_prediction_costs *costs_of(const ry_prepared *prepared)
 {
@@ -81,14 +82,36 @@ static double arithmetic_seconds(const ry_prepared *prepared, const ry_machine *
            (per_core(machine->f32, machine, threads) * threads);
 }
 
-/* What comes again in each run of a network comes after all else that the network reads. */
-static double operand_seconds(const ry_prepared *prepared, const ry_machine *machine,
-                              unsigned threads, const ry_network *network)
+/* Bytes of the constants as the model has them, and as the kernel reads them. */
+static void count_constants(const ry_prepared *prepared, unsigned constants, double *raw,
+                            double *read)
 {
-    const double bytes = prepared->counts.bytes,
-                 again = network && network->constants < bytes ? network->constants : 0;
-    return memory_seconds(prepared, machine, threads, bytes - again, bytes) +
-           (again > 0 ? memory_seconds(prepared, machine, threads, again, network->bytes) : 0);
+    const double packed = (double)ry_prepared_packed(prepared);
+    const unsigned packs = packed > 0 ? ry_kernel_packs(prepared->kernel, prepared->problem) : 0;
+    *raw = 0;
+    *read = packed;
+    for (int i = 0; i < prepared->problem->inputs && i < 32; i++) {
+        const double bytes = constants >> i & 1u && ry_problem_has_input(prepared->problem, i)
+                                 ? (double)ry_tensor_bytes(&prepared->problem->in[i])
+                                 : 0;
+        *raw += bytes;
+        *read += packs >> i & 1u ? 0 : bytes;
+    }
+}
+
+/* What comes again in each run of a network comes after all else that the network touches. */
+static double operand_seconds(const ry_prepared *prepared, const ry_machine *machine,
+                              unsigned threads, unsigned constants, double network_bytes)
+{
+    const double bytes = prepared->counts.bytes;
+    double raw, read;
+    count_constants(prepared, constants, &raw, &read);
+    if (network_bytes <= bytes || raw <= 0) {
+        return memory_seconds(prepared, machine, threads, bytes, bytes);
+    }
+    const double own = bytes > raw ? bytes - raw : 0;
+    return memory_seconds(prepared, machine, threads, own, bytes) +
+           memory_seconds(prepared, machine, threads, read, network_bytes);
 }
 
 static double reference_share(const ry_prepared *prepared)
@@ -99,7 +122,7 @@ static double reference_share(const ry_prepared *prepared)
 static double run_seconds(const ry_prepared *prepared, const ry_machine *machine, unsigned threads)
 {
     return overlapped(prepared, arithmetic_seconds(prepared, machine, threads),
-                      operand_seconds(prepared, machine, threads, NULL)) /
+                      operand_seconds(prepared, machine, threads, 0, 0)) /
            reference_share(prepared);
 }
 
@@ -133,12 +156,12 @@ double ry_predict_time(const ry_prepared *prepared, const ry_machine *machine, u
 }
 
 ry_time ry_predict_parts(const ry_prepared *prepared, const ry_machine *machine, unsigned threads,
-                         const ry_network *network)
+                         unsigned constants, double network_bytes)
 {
     const double share = reference_share(prepared);
     ry_time time = {
         .arithmetic = arithmetic_seconds(prepared, machine, threads) / share,
-        .memory = operand_seconds(prepared, machine, threads, network) / share,
+        .memory = operand_seconds(prepared, machine, threads, constants, network_bytes) / share,
         .overhead = region_seconds(prepared, machine, threads),
     };
     time.all = pack_seconds(prepared, machine, threads) +

@@ -13,21 +13,15 @@
  * every run. */
 double ry_predict_time(const ry_prepared *prepared, const ry_machine *machine, unsigned threads);
 
-/* What is around a step in a network: bytes of its constants, which come again in each run, and of
- * all that a run of the network touches before. */
-typedef struct ry_network {
-    double constants, bytes;
-} ry_network;
-
 /* Seconds of a run, and what they are made of; `arithmetic` and `memory` partly hide each other. */
 typedef struct ry_time {
     double all, arithmetic, memory, overhead;
 } ry_time;
 
-/* As ry_predict_time, of which `all` is no less where a network is around; NULL: nothing is, the
- * same memory is used again and again. */
+/* As ry_predict_time, within a network that touches so many bytes between two runs (ry_target): it
+ * takes the longer for that. `constants`: bit i, input i is the same in each. */
 ry_time ry_predict_parts(const ry_prepared *prepared, const ry_machine *machine, unsigned threads,
-                         const ry_network *network);
+                         unsigned constants, double network_bytes);
 
 /* What one worker takes for each phase of its launch (prepared.h). */
 void ry_predict_phases(const ry_prepared *prepared, const ry_machine *machine,
@@ -39,7 +33,8 @@ double ry_predict_copies(const ry_problem *problem, unsigned constants);
 
 typedef struct ry_choice {
     ry_prepared prepared; /* without its state; kernel NULL: no kernel takes the problem */
-    double seconds;       /* predicted, on all cores */
+    double seconds;       /* predicted, on all cores, within the target's network */
+    double measured;      /* seconds, by who advised it (advice.h); 0: nobody has */
     /* the best of another family, and its time; NULL: there is none but references */
     const ry_kernel *next;
     double next_seconds;
@@ -63,7 +58,7 @@ rynd_status ry_predict_choose(const ry_problem *problem, const ry_target *target
 enum { RY_REASON_LENGTH = 160 };
 
 /* Why, and whether the caller has set some of it: "predicted 48.2 us; conv_fwd_f32_igemm_avx512 103
- * us". */
+ * us", "measured 43.1 us (wisdom); predicted 48.2 us". */
 void ry_choice_reason(const ry_choice *choice, bool set, char *text, size_t size);
 
 #endif

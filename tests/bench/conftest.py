@@ -3,3 +3,4 @@
 import os
 
 os.environ["RYND_PROFILE"] = "off"
+os.environ["RYND_WISDOM"] = "off"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from conftest import ROOT, RYND
 
-COMMANDS = ["run", "inspect", "bench", "plan", "devices"]
+COMMANDS = ["run", "inspect", "bench", "profile", "plan", "predict", "tune", "place", "wisdom", "devices"]
 COMMON = ["--profile", "--device", "--threads", "--json", "--quiet", "--verbose", "--help"]
 PLANNING = ["--accuracy", "--dim", "--batch", "--set"]
 
@@ -43,7 +43,7 @@ def test_help(ran, command):
         assert out.startswith(f"usage: rynd {command}")
     options = options_of(ran, command)
     assert set(COMMON) <= set(options)
-    assert command == "devices" or set(PLANNING) <= set(options)
+    assert command in ("devices", "wisdom") or set(PLANNING) <= set(options)
     assert len(options) == len(set(options))
 
 
@@ -95,6 +95,21 @@ def test_help(ran, command):
         (["bench", "a", "--warmup", "1.5"], ["--warmup", "'1.5'"]),
         (["plan"], ["MODEL"]),
         (["plan", "a", "b"], ["'b'"]),
+        (["tune"], ["MODEL"]),
+        (["tune", "a", "--budget", "0"], ["--budget", "'0'"]),
+        (["tune", "a", "--budget", "-1"], ["--budget", "'-1'"]),
+        (["tune", "a", "--weights", "hot"], ["--weights", "'hot'", "cold|warm"]),
+        (["tune", "a", "--random", "conv"], ["'a'", "--random"]),
+        (["tune", "a", "--range", "c=1..2"], ["--range", "--random"]),
+        (["tune", "--random", "pool"], ["--random", "'pool'", "conv"]),
+        (["tune", "--random", "conv", "--range", "c"], ["--range", "'c'"]),
+        (["tune", "--random", "conv", "--range", "c=3..2"], ["--range", "'c=3..2'"]),
+        (["tune", "--random", "conv", "--range", "c=0..2"], ["--range", "'c=0..2'"]),
+        (["tune", "--random", "conv", "--range", "q=1..2"], ["--range", "'q=1..2'"]),
+        (["tune", "--random", "conv", "--range", "k=1..2x"], ["--range", "'k=1..2x'"]),
+        (["tune", "--random", "conv", "--range", "flop=1e14..1e15"], ["--range", "no convolution"]),
+        (["tune", "conv c=1 h=3 w=3 k=1", "--samples", "a.txt"], ["--samples", "a.txt", ".csv", ".jsonl"]),
+        (["tune", "conv c=1 h=3 w=3 k=1", "--set", "kernel=a"], ["--set"]),
         (["inspect"], ["MODEL"]),
         (["devices", "a"], ["'a'"]),
         (["devices", "--top", "5"], ["--top"]),
@@ -108,7 +123,7 @@ def test_wrong_usage(rynd, arguments, parts):
 def test_device_that_this_build_lacks(rynd, command):
     for device in ("metal", "opencl:x", "cudas"):
         assert device not in rynd(command, "--help").out
-        rynd(command, *["m.onnx"] * (command != "devices"), "--device", device).failed(f"'{device}'", "this build has: cpu", code=2)
+        rynd(command, *{"devices": [], "wisdom": ["show"]}.get(command, ["m.onnx"]), "--device", device).failed(f"'{device}'", "this build has: cpu", code=2)
 
 
 @pytest.mark.parametrize("value", ["zero", "0", "-1", "1e9", "-18446744073709551614", "18446744073709551618", "+2", " 2", "2 ", "2x", "1025"])

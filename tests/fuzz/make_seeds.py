@@ -77,10 +77,19 @@ def models():
     return [random.bytes(512) for _ in range(300)]
 
 
+def wisdom():
+    """Lines as an export has them, and spellings that it does not have."""
+    line = ('{"machine":"m","problem":"conv n=1 c=2","constants":2,"threads":2,"kernel":"conv_ref","form":"mr=1","source":"0123456789abcdef",'
+            '"rejected":null,"samples":3,"mean":0.001,"variance":1e-12,"median":0.001,"min":0.0009,"max":0.002,"predicted":0,"time":1790000000}')
+    rejected = line.replace("null", '"wrong: \\"by\\" \\u0033\\\\"')
+    return [text.encode() for text in (line, f"{line}\n{rejected}\n", line.replace(",", " ,\t"), line.replace('"time"', '"later":false,"time"'), "{}")]
+
+
 SEEDS = {
     "onnx": lambda: small_files("*/*/model.onnx", 400),
     "tensor": lambda: small_files("*/*/test_data_set_*/*.pb", 100),
     "problem": problem,
+    "wisdom": wisdom,
     "models": models,
     "npy": npy,
     "npz": npz,

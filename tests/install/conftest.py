@@ -3,6 +3,7 @@
 import os
 
 os.environ["RYND_PROFILE"] = "off"
+os.environ["RYND_WISDOM"] = "off"
 
 
 def pytest_addoption(parser):

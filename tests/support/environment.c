@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Part of every test program: no measured machine, which would decide what kernels a test reaches.
- */
+/* Part of every test program: no measured machine and no measured records, which would decide what
+ * kernels a test reaches. */
 #include <stdlib.h>
 
 static __attribute__((constructor)) void without_a_machine(void)
 {
     setenv("RYND_PROFILE", "off", 1);
+    setenv("RYND_WISDOM", "off", 1);
+    unsetenv("RYND_FREEZE");
     /* nor programs of another run, unless the caller names their folder */
     setenv("RYND_CACHE", "off", 0);
     setenv("RYND_OPENCL_OPTIONS", "-Werror", 1);

@@ -36,7 +36,7 @@ static inline void small_net_begin(small_net *n, double bandwidth)
         .isa = cpu.isa, .machine = &n->machine, .host = &n->device, .host_memory = true};
     n->plan.device = &n->device;
     ry_arena_init(&n->plan.arena, &ry_system_allocator);
-    const ry_target target = {RY_DEVICE_cpu, cpu.isa, &n->machine};
+    const ry_target target = {RY_DEVICE_cpu, cpu.isa, &n->machine, 0};
     ry_choices_init(&n->choices, &ry_system_allocator, &target, NULL);
     n->plan.choices = &n->choices;
     assert_int_equal(ry_graph_create(&ry_system_allocator, &n->plan.graph, &n->error), RYND_OK);

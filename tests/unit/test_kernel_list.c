@@ -2,6 +2,7 @@
 /* The list of kernels: unique names, complete rows, the walk through those that take a problem,
  * packing. */
 #include "kernel_case.h"
+#include "kernels/kernel_source.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,6 +41,23 @@ static void families_are_planned_by_the_same_code(void **state)
             fail_msg("%s and %s are not planned by the same code", a->name, b->name);
         }
     }
+}
+
+/* Each row's file is in the table that the build made. */
+static void every_kernel_has_a_source(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < every_kernel_count(); i++) {
+        const ry_kernel *kernel = every_kernel(i);
+        if (!kernel->file || ry_kernel_source(kernel) <= 1) {
+            fail_msg("%s: its file '%s' has no hash", kernel->name, kernel->file);
+        }
+    }
+    const ry_kernel *igemm = ry_kernel_find("conv_fwd_f32_igemm_generic"),
+                    *same = ry_kernel_find("convt_fwd_f32_igemm_generic"),
+                    *other = ry_kernel_find("conv_fwd_f32_winograd_generic");
+    assert_true(ry_kernel_source(igemm) == ry_kernel_source(same));
+    assert_true(ry_kernel_source(igemm) != ry_kernel_source(other));
 }
 
 static kernel_case small_conv(ry_dtype dtype)
@@ -161,6 +179,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_complete_and_unique),
+        cmocka_unit_test(every_kernel_has_a_source),
         cmocka_unit_test(families_are_planned_by_the_same_code),
         cmocka_unit_test(walk_gives_each_family_once_at_its_best),
         cmocka_unit_test(what_is_not_constant_is_packed_before_every_run),

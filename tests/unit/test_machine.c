@@ -2,6 +2,7 @@
 /* Machines: built in for their micro-architectures, written to files and read again, hostile files.
  */
 #include "machine/machine_file.h"
+#include "machine/meter.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -244,12 +245,62 @@ static void test_not_a_file(void **state)
     assert_int_not_equal(access(path, F_OK), 0);
 }
 
+static void write_number(const char *root, const char *package, const char *name,
+                         const char *number)
+{
+    char file_name[512];
+    snprintf(file_name, sizeof file_name, "%s/%s", root, package);
+    mkdir(file_name, 0700);
+    snprintf(file_name, sizeof file_name, "%s/%s/%s", root, package, name);
+    FILE *file = fopen(file_name, "w");
+    assert_non_null(file);
+    fputs(number, file);
+    fclose(file);
+}
+
+/* Counters of packages are summed, begin again at their range, and may go away; parts of packages,
+ * what is no number and what is not there count nothing. */
+static void test_meter(void **state)
+{
+    (void)state;
+    char root[] = "/tmp/rynd-meter-XXXXXX", command[128];
+    ry_meter meter;
+    assert_non_null(mkdtemp(root));
+    assert_false(ry_meter_open(root, &meter));
+    assert_true(ry_meter_take(&meter) == 0);
+    write_number(root, "intel-rapl:7", "energy_uj", "none\n");
+    write_number(root, "intel-rapl:7", "max_energy_range_uj", "1000\n");
+    assert_false(ry_meter_open(root, &meter));
+    const char *const packages[] = {"intel-rapl:0", "intel-rapl:1", "intel-rapl:0:0", "psys"};
+    for (size_t i = 0; i < 4; i++) {
+        write_number(root, packages[i], "energy_uj", "5000000\n");
+        write_number(root, packages[i], "max_energy_range_uj", "9999999\n");
+    }
+    assert_true(ry_meter_open(root, &meter));
+    assert_int_equal(meter.packages, 2);
+    assert_true(ry_meter_take(&meter) == 0);
+    write_number(root, "intel-rapl:0", "energy_uj", "7500000\n");
+    write_number(root, "intel-rapl:0:0", "energy_uj", "8000000\n");
+    double joules = ry_meter_take(&meter);
+    assert_true(joules > 2.4999 && joules < 2.5001);
+    write_number(root, "intel-rapl:1", "energy_uj", "1000000\n"); /* 5 more, then 1 */
+    joules = ry_meter_take(&meter);
+    assert_true(joules > 5.9999 && joules < 6.0001);
+    write_number(root, "intel-rapl:1", "energy_uj", "-3\n");
+    assert_true(ry_meter_take(&meter) == 0);
+    assert_false(ry_meter_open("off", &meter));
+    assert_false(ry_meter_open("/no/such/folder", &meter));
+    snprintf(command, sizeof command, "rm -r %s", root);
+    assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_unknown_with_tiles),
         cmocka_unit_test(test_architectures),
         cmocka_unit_test(test_order),
+        cmocka_unit_test(test_meter),
         cmocka_unit_test(test_tasks),
         cmocka_unit_test(test_file),
         cmocka_unit_test(test_hostile_files),

@@ -355,6 +355,112 @@ static void predictions(void **state)
     REFUSES(rynd_plan_predict_step, prediction, plan, 0, NULL);
 }
 
+static int end_it(void *user, const rynd_tune_progress *progress)
+{
+    (void)user;
+    (void)progress;
+    return 1;
+}
+
+static void tunings(void **state)
+{
+    (void)state;
+    rynd_tuning *tuning = NULL, *made = NULL;
+    rynd_tuning_info info = {.size = sizeof info};
+    rynd_tuned_problem problem = {.size = sizeof problem};
+    rynd_tuned_form form = {.size = sizeof form};
+    const rynd_plan_options plan_options = {.size = sizeof plan_options, .batch = 1};
+    const rynd_tune_options quick = {.size = sizeof quick, .budget = 1e-3, .progress = end_it};
+    REFUSES(rynd_tune_problem, context, NULL, "conv c=2 h=3 w=3 k=2", &quick, &made);
+    REFUSES(rynd_tune_problem, problem, context, NULL, &quick, &made);
+    REFUSES(rynd_tune_problem, tuning, context, "conv c=2 h=3 w=3 k=2", &quick, NULL);
+    TAKES(rynd_tune_problem, options,
+          rynd_tune_problem(context, "conv c=2 h=3 w=3 k=2", NULL, &tuning) == RYND_OK && tuning);
+    REFUSES(rynd_tune_model, model, NULL, &plan_options, &quick, &made);
+    REFUSES(rynd_tune_model, tuning, model, &plan_options, &quick, NULL);
+    /* The model's batch is open, so a plan with no options fails for that reason. */
+    TAKES(rynd_tune_model, plan,
+          rynd_tune_model(model, NULL, &quick, &made) == RYND_ERROR_SHAPE && !made);
+    TAKES(rynd_tune_model, options,
+          rynd_tune_model(model, &plan_options, NULL, &made) == RYND_OK && made);
+    rynd_tuning_destroy(made);
+    REFUSES(rynd_tuning_get_info, tuning, NULL, &info);
+    REFUSES(rynd_tuning_get_info, info, tuning, NULL);
+    REFUSES(rynd_tuning_problem, tuning, NULL, 0, &problem);
+    REFUSES(rynd_tuning_problem, problem, tuning, 0, NULL);
+    REFUSES(rynd_tuning_form, tuning, NULL, 0, 0, &form);
+    REFUSES(rynd_tuning_form, info, tuning, 0, 0, NULL);
+    rynd_tuning_destroy(tuning);
+    IGNORES(rynd_tuning_destroy, tuning, NULL);
+}
+
+static int ignore_record(void *user, const rynd_wisdom_record *record)
+{
+    (void)user;
+    (void)record;
+    return 0;
+}
+
+static int ignore_drift(void *user, const rynd_wisdom_drift *drift)
+{
+    (void)user;
+    (void)drift;
+    return 0;
+}
+
+/* The context has no wisdom: there are no records. */
+static void wisdom(void **state)
+{
+    (void)state;
+    size_t length;
+    const rynd_wisdom_filter filter = {.size = sizeof filter};
+    const rynd_wisdom_check_options options = {.size = sizeof options};
+    rynd_wisdom_count count = {.size = sizeof count};
+    const rynd_wisdom_record record = {.size = sizeof record,
+                                       .machine = "m",
+                                       .problem = "p",
+                                       .threads = 1,
+                                       .kernel = "k",
+                                       .form = "",
+                                       .rejected = "wrong"};
+    REFUSES(rynd_wisdom_show, context, NULL, &filter, ignore_record, NULL);
+    TAKES(rynd_wisdom_show, filter,
+          rynd_wisdom_show(context, NULL, ignore_record, NULL) == RYND_OK);
+    TAKES(rynd_wisdom_show, user,
+          rynd_wisdom_show(context, &filter, ignore_record, NULL) == RYND_OK);
+    assert_int_equal(rynd_wisdom_show(context, NULL, NULL, NULL), RYND_ERROR_ARGUMENT);
+    REFUSES(rynd_wisdom_line, record, NULL, NULL, 0, &length);
+    REFUSES(rynd_wisdom_line, length, &record, NULL, 0, NULL);
+    TAKES(rynd_wisdom_line, to, rynd_wisdom_line(&record, NULL, 0, &length) == RYND_OK && length);
+    REFUSES(rynd_wisdom_export, context, NULL, &filter, "/dev/null", &length);
+    REFUSES(rynd_wisdom_export, path, context, &filter, NULL, &length);
+    TAKES(rynd_wisdom_export, filter,
+          rynd_wisdom_export(context, NULL, "/dev/null", &length) == RYND_OK && length == 0);
+    TAKES(rynd_wisdom_export, count,
+          rynd_wisdom_export(context, NULL, "/dev/null", NULL) == RYND_OK);
+    REFUSES(rynd_wisdom_import, context, NULL, "/dev/null", &count);
+    REFUSES(rynd_wisdom_import, path, context, NULL, &count);
+    TAKES(rynd_wisdom_import, count,
+          rynd_wisdom_import(context, "/dev/null", NULL) == RYND_ERROR_ARGUMENT);
+    REFUSES(rynd_wisdom_merge, context, NULL, "/dev/null", &count);
+    REFUSES(rynd_wisdom_merge, path, context, NULL, &count);
+    TAKES(rynd_wisdom_merge, count,
+          rynd_wisdom_merge(context, "/dev/null", NULL) == RYND_ERROR_ARGUMENT);
+    REFUSES(rynd_wisdom_clear, context, NULL, &filter, &length);
+    TAKES(rynd_wisdom_clear, filter,
+          rynd_wisdom_clear(context, NULL, &length) == RYND_ERROR_ARGUMENT);
+    TAKES(rynd_wisdom_clear, cleared,
+          rynd_wisdom_clear(context, &filter, NULL) == RYND_ERROR_ARGUMENT);
+    REFUSES(rynd_wisdom_check, context, NULL, &filter, &options, ignore_drift, NULL);
+    TAKES(rynd_wisdom_check, filter,
+          rynd_wisdom_check(context, NULL, &options, ignore_drift, NULL) == RYND_OK);
+    TAKES(rynd_wisdom_check, options,
+          rynd_wisdom_check(context, &filter, NULL, ignore_drift, NULL) == RYND_OK);
+    TAKES(rynd_wisdom_check, user,
+          rynd_wisdom_check(context, &filter, &options, ignore_drift, NULL) == RYND_OK);
+    assert_int_equal(rynd_wisdom_check(context, NULL, NULL, NULL, NULL), RYND_ERROR_ARGUMENT);
+}
+
 static void placements(void **state)
 {
     (void)state;
@@ -492,6 +598,7 @@ int main(void)
         cmocka_unit_test(plans),      cmocka_unit_test(sessions),
         cmocka_unit_test(buffers),    cmocka_unit_test(events),
         cmocka_unit_test(operators),  cmocka_unit_test(predictions),
+        cmocka_unit_test(tunings),    cmocka_unit_test(wisdom),
         cmocka_unit_test(placements), cmocka_unit_test(none_is_left_out),
     };
     return cmocka_run_group_tests(tests, begin, end);

@@ -16,6 +16,7 @@ from .errors import (ArgumentError, ArgumentTypeError, BusyError, CancelledError
                      NotFoundError, OutOfMemoryError, ShapeError, UnsupportedError)
 from .model import Model, Node, Value, load
 from .operators import Op, conv1d, conv2d, conv3d
+from .placement import FleetDevice, Part, PlacedPart, Placement, place
 from .plan import Knob, Memory, Plan, Prediction, Profile, Session, Step, save_html
 from .torch_export import from_torch
 
@@ -23,6 +24,6 @@ __version__ = _rynd.version()
 
 __all__ = [
     "load", "Model", "Plan", "Session", "Profile", "Prediction", "Step", "Knob", "Memory", "Value", "Node", "Array", "Op", "conv1d", "conv2d", "conv3d",
-    "from_torch", "devices", "device_info", "save_html", "Error", "ArgumentError", "ArgumentTypeError", "BusyError", "CancelledError", "DeviceError",
+    "place", "Placement", "PlacedPart", "Part", "FleetDevice", "from_torch", "devices", "device_info", "save_html", "Error", "ArgumentError", "ArgumentTypeError", "BusyError", "CancelledError", "DeviceError",
     "FileError", "FormatError", "MissingFileError", "NotFoundError", "OutOfMemoryError", "ShapeError", "UnsupportedError",
 ]

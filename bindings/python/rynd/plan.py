@@ -8,9 +8,10 @@ from .table import seconds_text, size_text, table
 
 Memory = namedtuple("Memory", "weights activations workspace total")
 Memory.__doc__ = """Bytes: `activations` is exact; `total` is all that a session with the plan takes, the file's mapped weights included."""
-Prediction = namedtuple("Prediction", "median low high coverage arithmetic memory overhead")
+Prediction = namedtuple("Prediction", "median low high coverage arithmetic memory overhead energy")
 Prediction.__doc__ = """Seconds of a run: `median`, and `low` to `high`, between which `coverage` (0.9) of all such predictions have their time.
-Parts of it, which partly hide each other: `arithmetic`, `memory`, `overhead` (sending threads)."""
+Parts of it, which partly hide each other: `arithmetic`, `memory`, `overhead` (sending threads).
+`energy`: None where no meter measured the machine, else (joule, low, high, meter)."""
 Knob = namedtuple("Knob", "name value values main")
 Knob.__doc__ = """A knob of a step's kernel: its value, the legal ones, and whether tuning tries them."""
 

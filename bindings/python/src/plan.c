@@ -21,27 +21,6 @@ static void request_free(plan_request *request)
     py_settings_free(&request->settings);
 }
 
-/* dims: a list of (symbol, number). */
-static bool take_dims(PyObject *dims, plan_request *request)
-{
-    const Py_ssize_t count = PyList_Size(dims);
-    request->dims = PyMem_Calloc((size_t)count + 1, sizeof *request->dims);
-    if (!request->dims) {
-        PyErr_NoMemory();
-        return false;
-    }
-    for (Py_ssize_t i = 0; i < count; i++) {
-        long long value;
-        if (!PyArg_ParseTuple(PyList_GetItem(dims, i), "sL", &request->dims[i].symbol, &value)) {
-            return false;
-        }
-        request->dims[i].value = value;
-    }
-    request->options.dims = request->dims;
-    request->options.dim_count = (size_t)count;
-    return true;
-}
-
 /* inputs: a list of (dtype, shape, strides or None), or None where it is not given. */
 static bool take_inputs(PyObject *inputs, plan_request *request)
 {
@@ -64,20 +43,6 @@ static bool take_inputs(PyObject *inputs, plan_request *request)
     return true;
 }
 
-/* Ctrl-C and the caller's progress; an exception ends the plan. */
-static int progress(void *user, size_t done, size_t all)
-{
-    const PyGILState_STATE state = PyGILState_Ensure();
-    bool go_on = PyErr_CheckSignals() == 0;
-    if (go_on && user) {
-        PyObject *answer = PyObject_CallFunction(user, "nn", (Py_ssize_t)done, (Py_ssize_t)all);
-        go_on = answer != NULL;
-        Py_XDECREF(answer);
-    }
-    PyGILState_Release(state);
-    return !go_on;
-}
-
 static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *named)
 {
     PyObject *model, *dims, *inputs, *choices, *report;
@@ -94,18 +59,19 @@ static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *named)
         return NULL;
     }
     self->model = (model_object *)PY_TAKE(model);
-    if (!take_dims(dims, &request) || !take_inputs(inputs, &request) ||
-        !py_settings_take(choices, &request.settings)) {
+    if (!py_dims_take(dims, &request.dims, &request.options.dim_count) ||
+        !take_inputs(inputs, &request) || !py_settings_take(choices, &request.settings)) {
         request_free(&request);
         Py_DECREF((PyObject *)self);
         return NULL;
     }
+    request.options.dims = request.dims;
     request.options.accuracy = (rynd_accuracy)accuracy;
     request.options.batch = batch;
     request.options.without_weights = !weights;
     request.options.settings = request.settings.all;
     request.options.setting_count = request.settings.count;
-    request.options.progress = progress;
+    request.options.progress = py_progress;
     request.options.progress_user = report == Py_None ? NULL : report;
     rynd_status status;
     Py_BEGIN_ALLOW_THREADS status =
@@ -192,11 +158,16 @@ static PyObject *plan_seconds(PyObject *self, PyObject *unused)
     return PyFloat_FromDouble(rynd_plan_time(((plan_object *)self)->plan));
 }
 
-/* (median, low, high, coverage, arithmetic, memory, overhead). */
+/* (median, low, high, coverage, arithmetic, memory, overhead, energy), energy None or (joule, low,
+ * high, meter). */
 PyObject *py_prediction(const rynd_prediction *p)
 {
-    return Py_BuildValue("(ddddddd)", p->median, p->low, p->high, p->coverage, p->arithmetic,
-                         p->memory, p->overhead);
+    PyObject *energy =
+        *p->meter ? Py_BuildValue("(ddds)", p->joule, p->joule_low, p->joule_high, p->meter)
+                  : PY_TAKE(Py_None);
+    return energy ? Py_BuildValue("(dddddddN)", p->median, p->low, p->high, p->coverage,
+                                  p->arithmetic, p->memory, p->overhead, energy)
+                  : NULL;
 }
 
 /* step: None: of the whole plan. */

@@ -24,3 +24,23 @@ void py_settings_free(py_settings *settings)
 {
     PyMem_Free(settings->all);
 }
+
+bool py_dims_take(PyObject *list, rynd_dim **dims, size_t *count)
+{
+    const Py_ssize_t given = PyList_Size(list);
+    *count = 0;
+    *dims = PyMem_Calloc((size_t)given + 1, sizeof **dims);
+    if (!*dims) {
+        PyErr_NoMemory();
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < given; i++) {
+        long long value;
+        if (!PyArg_ParseTuple(PyList_GetItem(list, i), "sL", &(*dims)[i].symbol, &value)) {
+            return false;
+        }
+        (*dims)[i].value = value;
+    }
+    *count = (size_t)given;
+    return true;
+}

@@ -10,6 +10,7 @@
 #define RY_GPU_KERNEL(symbol, operator, class, ...)                 \
     const ry_kernel ry_##symbol = {.name = #symbol,                 \
                                    .family = #symbol,               \
+                                   .file = RY_KERNEL_FILE,          \
                                    .op = RY_OP_##operator,          \
                                    .device = RY_DEVICE_gpu,         \
                                    .isa = RY_ISA_generic,           \

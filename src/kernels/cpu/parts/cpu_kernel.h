@@ -11,6 +11,7 @@
 #define RY_CPU_KERNEL(symbol, operator, class, ...)                           \
     const ry_kernel RY_ISA_SYMBOL(symbol) = {.name = #symbol "_" RY_ISA_TEXT, \
                                              .family = #symbol,               \
+                                             .file = RY_KERNEL_FILE,          \
                                              .op = RY_OP_##operator,          \
                                              .device = RY_DEVICE_cpu,         \
                                              .isa = RY_ISA_ID,                \

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was measured, as records of wisdom. */
+#include "api/api_tuning.h"
+#include "kernels/kernel_source.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+static ry_wisdom *wisdom_of(const rynd_tuning *tuning, const rynd_tune_options *options)
+{
+    return options->without_wisdom ? NULL : tuning->context->wisdom;
+}
+
+static ry_wisdom_key key_of(const rynd_tuning *tuning, const ry_tuning_entry *entry)
+{
+    return (ry_wisdom_key){.problem = entry->text,
+                           .constants = entry->constants,
+                           .threads = ry_threads_count(tuning->context->threads),
+                           .machine = tuning->context->fingerprint};
+}
+
+/* A lease ends by itself some time after the budget is spent. */
+bool ry_api_tuned_claim(const rynd_tuning *tuning, const rynd_tune_options *options,
+                        const ry_tuning_entry *entry, double budget)
+{
+    enum { GRACE = 60, MOST = 1000000 };
+    const ry_wisdom_key key = key_of(tuning, entry);
+    return ry_wisdom_claim(wisdom_of(tuning, options), &key, GRACE + (int64_t)fmin(MOST, budget));
+}
+
+void ry_api_tuned_disclaim(const rynd_tuning *tuning, const rynd_tune_options *options,
+                           const ry_tuning_entry *entry)
+{
+    const ry_wisdom_key key = key_of(tuning, entry);
+    ry_wisdom_disclaim(wisdom_of(tuning, options), &key);
+}
+
+/* Wisdom takes the least median. Of forms that are equal within noise, or were only looked at, that
+ * would be chance's choice: none has less than the one that is taken. */
+static ry_wisdom_record record_of(const rynd_tuned_form *form, const ry_prepared *prepared,
+                                  double least, int64_t now)
+{
+    const bool wrong = form->verdict == RYND_TUNED_REJECTED;
+    return (ry_wisdom_record){
+        .kernel = form->kernel,
+        .form = form->knobs,
+        .source = ry_kernel_source(prepared->kernel),
+        .rejected = wrong ? form->reason : NULL,
+        .samples = (int64_t)form->n,
+        .mean = form->mean,
+        .variance = form->variance,
+        .median = fmax(form->median, wrong ? 0 : least),
+        .min = form->min,
+        .max = fmax(form->max, wrong ? 0 : least),
+        .predicted = form->predicted,
+        .time = now,
+    };
+}
+
+/* What could not be made for want of memory may be made another time. */
+static bool is_worth_keeping(const rynd_tuned_form *form)
+{
+    return form->n > 0 || (form->verdict == RYND_TUNED_REJECTED &&
+                           strncmp(form->reason, "wrong: ", strlen("wrong: ")) == 0);
+}
+
+rynd_status ry_api_tuned_keep(const rynd_tuning *tuning, const rynd_tune_options *options,
+                              const ry_tuning_entry *entry, int taken, ry_error *error)
+{
+    const ry_wisdom_key key = key_of(tuning, entry);
+    ry_wisdom *wisdom = wisdom_of(tuning, options);
+    ry_arena arena;
+    ry_arena_init(&arena, &tuning->context->allocator);
+    ry_wisdom_record *records = RY_TAKE(&arena, ry_wisdom_record, entry->tuned.count);
+    const double least = entry->tuned.count ? entry->forms[taken].median : 0;
+    const int64_t now = (int64_t)time(NULL);
+    size_t count = 0;
+    for (int i = 0; records && i < entry->tuned.count; i++) {
+        const rynd_tuned_form *form = &entry->forms[i];
+        if (is_worth_keeping(form)) {
+            records[count++] = record_of(form, &entry->tuned.forms[i].prepared,
+                                         i == taken ? least : least * (1 + 1e-6), now);
+        }
+    }
+    const rynd_status status = !records ? ry_fail_memory(error)
+                               : wisdom && count
+                                   ? ry_wisdom_put(wisdom, &key, records, count, error)
+                                   : RYND_OK;
+    ry_arena_free(&arena);
+    return status;
+}

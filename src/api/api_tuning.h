@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a tuning holds, and the part that problems and models share. */
+#ifndef RY_API_API_TUNING_H
+#define RY_API_API_TUNING_H
+
+#include "api/handles.h"
+#include "tune/tune_problem.h"
+
+typedef struct ry_tuning_entry {
+    ry_problem problem; /* its tensors are in the tuning's arena, or in what outlives the call */
+    const char *text;
+    unsigned constants;
+    bool cold;
+    double network_bytes; /* of the network around it (ry_target) */
+    bool elsewhere; /* another process tunes it */
+    size_t steps;   /* of the model */
+    double seconds; /* predicted, of all of them */
+    ry_tuned_problem tuned;
+    double network_ratio; /* of its steps' time within the network; 0: not compared */
+    rynd_tuned_form *forms; /* of `tuned`, for the caller */
+} ry_tuning_entry;
+
+struct rynd_tuning {
+    rynd_context *context;
+    ry_arena arena;
+    rynd_tuning_info info;
+    size_t count; /* entries that are tuned: those that the caller sees */
+    ry_tuning_entry *entries;
+};
+
+/* Tunes the entry behind those that are counted, of `all`, within `budget` seconds, tells the
+ * caller how far it is, and counts it. */
+rynd_status ry_api_tune_entry(rynd_tuning *tuning, const rynd_tune_options *options, size_t all,
+                              double budget, ry_error *error);
+
+rynd_status ry_api_check_tune_options(const rynd_context *context, const rynd_tune_options *options,
+                                      ry_error *error);
+
+/* Keeps what was measured of an entry in the context's wisdom, so that plans take the form `taken`
+ * (0: the untuned choice) from now on: where there is wisdom, and the options do not say no. */
+rynd_status ry_api_tuned_keep(const rynd_tuning *tuning, const rynd_tune_options *options,
+                              const ry_tuning_entry *entry, int taken, ry_error *error);
+
+/* Takes and gives back the lease of an entry's problem. */
+bool ry_api_tuned_claim(const rynd_tuning *tuning, const rynd_tune_options *options,
+                        const ry_tuning_entry *entry, double budget);
+void ry_api_tuned_disclaim(const rynd_tuning *tuning, const rynd_tune_options *options,
+                           const ry_tuning_entry *entry);
+
+/* An empty tuning; NULL when memory is out. */
+rynd_tuning *ry_api_tuning_create(rynd_context *context);
+
+#endif
