@@ -12,7 +12,7 @@ static double random_unit(uint64_t *state)
     return (double)(*state >> 11) / 9007199254740992.0; /* 2^53 */
 }
 
-static void fill(const rynd_tensor *tensor, uint64_t seed)
+void cli_fill_random(const rynd_tensor *tensor, uint64_t seed)
 {
     uint64_t state = seed;
     for (cli_walk w = cli_walk_begin(tensor); w.left > 0; cli_walk_next(&w, tensor)) {
@@ -45,7 +45,7 @@ static bool make_described(cli_tensor *tensor, const rynd_tensor *description, u
     }
     tensor->view = *description;
     tensor->view.data = tensor->memory;
-    fill(&tensor->view, seed);
+    cli_fill_random(&tensor->view, seed);
     return true;
 }
 

@@ -20,7 +20,10 @@ typedef struct cli_subject {
 } cli_subject;
 
 /* Floats are from -1 to 1, 8-bit integers use their whole range, others are 0 or 1, so that they
- * are valid as indices. The weights and bias of a convolution are constants, packed beforehand, as
+ * are valid as indices: the same for the same seed. */
+void cli_fill_random(const rynd_tensor *tensor, uint64_t seed);
+
+/* On such inputs. The weights and bias of a convolution are constants, packed beforehand, as
  * in a model. setup has a context; the caller frees the subject also when this fails. */
 bool cli_subject_open(cli_subject *subject, cli_setup *setup, const cli_common *common,
                       const char *name, cli_failure *failure);

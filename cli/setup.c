@@ -28,13 +28,18 @@ static bool is_device(const char *text)
     return strcmp(text, "cpu") == 0;
 }
 
+bool cli_check_device(const cli_common *common, cli_failure *failure)
+{
+    return !common->device || is_device(common->device) ||
+           cli_fail_usage(failure,
+                          "--device does not take '%s'; this build has: cpu, opencl[:N], cuda[:N]",
+                          common->device);
+}
+
 bool cli_setup_context(cli_setup *setup, const cli_common *common, cli_failure *failure)
 {
-    if (common->device && !is_device(common->device)) {
-        return cli_fail_usage(failure,
-                              "--device does not take '%s'; this build has: cpu, opencl[:N], "
-                              "cuda[:N]",
-                              common->device);
+    if (!cli_check_device(common, failure)) {
+        return false;
     }
     rynd_context_options options = {
         .size = sizeof options,

@@ -13,6 +13,8 @@ typedef struct cli_setup {
     double load_time; /* seconds that loading the model took */
 } cli_setup;
 
+/* Does this build have the kind of device that --device names? */
+bool cli_check_device(const cli_common *common, cli_failure *failure);
 bool cli_setup_context(cli_setup *setup, const cli_common *common, cli_failure *failure);
 bool cli_setup_model(cli_setup *setup, const char *path, cli_failure *failure);
 /* inputs: one for each of the model's, or NULL. */

@@ -30,6 +30,31 @@ RYND_API rynd_status rynd_model_load_memory(rynd_context *context, const void *d
 /** Frees a model; NULL is allowed. Its plans must be gone. */
 RYND_API void rynd_model_destroy(rynd_model *model);
 
+/** Which part of a model. Set `size` to sizeof(rynd_part_options) and everything else that is not
+ * wanted to 0. Borrowed during the call only. */
+typedef struct rynd_part_options {
+    size_t size;
+    /** names of values: what the part reads in place of computing it, and what it gives. outputs
+     * NULL: the whole model; inputs are not looked at then. */
+    const char *const *inputs;
+    size_t input_count;
+    const char *const *outputs;
+    size_t output_count;
+    const struct rynd_dim *dims; /**< as rynd_plan_options.dims: every open dim must get its size */
+    size_t dim_count;
+    int64_t batch; /**< as rynd_plan_options.batch */
+} rynd_part_options;
+
+/** Makes a model of what computes some values of another from others, for the devices of any
+ * context: planned, predicted and run like a model that was loaded. Its shapes are fixed: open dims
+ * get their sizes here. Values that `model` only computes from constants are constants of the part.
+ * The model, its context and `context` must outlive the part. rynd_model_get_info counts no ONNX
+ * nodes and operators of it. Fails with NOT_FOUND (no such value), ARGUMENT (an input is a constant
+ * or is named twice; an output is not computed from the inputs, which miss one that the message
+ * names), SHAPE (a dim is open, or an input's shape depends on data), OUT_OF_MEMORY. */
+RYND_API rynd_status rynd_model_part(const rynd_model *model, rynd_context *context,
+                                     const rynd_part_options *options, rynd_model **part);
+
 /** A graph input or output. `dim[i]` is -1 where the model leaves it open; `symbol[i]` is then its
  * name ("batch", "2*H", never NULL). Strings live as long as the model. */
 typedef struct rynd_value_info {

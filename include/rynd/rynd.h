@@ -10,6 +10,7 @@
 #include <rynd/machine.h>
 #include <rynd/model.h>
 #include <rynd/op.h>
+#include <rynd/place.h>
 #include <rynd/plan.h>
 #include <rynd/predict.h>
 #include <rynd/session.h>

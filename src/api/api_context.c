@@ -83,7 +83,7 @@ static rynd_status create(const rynd_context_options *options, rynd_context *con
     return ry_api_open_wisdom(context, options, error);
 }
 
-static rynd_status check_hooks(const rynd_allocator *hooks, ry_error *error)
+rynd_status ry_api_check_hooks(const rynd_allocator *hooks, ry_error *error)
 {
     if (hooks && (!hooks->allocate || !hooks->release)) {
         return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_context_options: allocator has no %s",
@@ -100,7 +100,7 @@ rynd_status rynd_context_create(const rynd_context_options *given, rynd_context 
     rynd_context_options options;
     rynd_status status =
         ry_api_options(&options, sizeof options, given, "rynd_context_options", &error);
-    status = status != RYND_OK ? status : check_hooks(options.allocator, &error);
+    status = status != RYND_OK ? status : ry_api_check_hooks(options.allocator, &error);
     if (status != RYND_OK) {
         return ry_api_end(status, &error);
     }

@@ -111,16 +111,27 @@ static rynd_status check_options(const rynd_plan_options *options, ry_error *err
         return ry_fail(error, RYND_ERROR_ARGUMENT, "batch is %lld: give at least 1",
                        (long long)options->batch);
     }
-    if (options->dim_count && !options->dims) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT,
-                       "rynd_plan_options: dim_count is %zu and dims is NULL", options->dim_count);
+    return RYND_OK;
+}
+
+rynd_status ry_api_take_dims(const rynd_dim *given, size_t count, const char *what, ry_arena *arena,
+                             const ry_dim_binding **dims, ry_error *error)
+{
+    if (count && !given) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "%s: dim_count is %zu and dims is NULL", what,
+                       count);
     }
-    for (size_t i = 0; i < options->dim_count; i++) {
-        if (!options->dims[i].symbol) {
-            return ry_fail(error, RYND_ERROR_ARGUMENT,
-                           "rynd_plan_options: dims[%zu].symbol is NULL", i);
+    ry_dim_binding *taken = RY_TAKE(arena, ry_dim_binding, count);
+    if (!taken) {
+        return ry_fail_memory(error);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!given[i].symbol) {
+            return ry_fail(error, RYND_ERROR_ARGUMENT, "%s: dims[%zu].symbol is NULL", what, i);
         }
+        taken[i] = (ry_dim_binding){given[i].symbol, given[i].value};
     }
+    *dims = taken;
     return RYND_OK;
 }
 
@@ -161,18 +172,14 @@ static rynd_status create(rynd_plan *p, rynd_model *model, const rynd_plan_optio
                           const ry_adviser *adviser, ry_error *error)
 {
     const ry_tensor *inputs;
+    const ry_dim_binding *dims;
     RY_TRY(check_options(options, error));
     RY_TRY(options->without_weights ? RYND_OK : ry_api_check_runs(model->context->device, error));
     RY_TRY(ry_api_check_settings(options->settings, options->setting_count, true,
                                  "rynd_plan_options", error));
     RY_TRY(take_inputs(model->onnx.graph, options->inputs, &p->texts, &inputs, error));
-    ry_dim_binding *dims = RY_TAKE(&p->texts, ry_dim_binding, options->dim_count);
-    if (!dims) {
-        return ry_fail_memory(error);
-    }
-    for (size_t i = 0; i < options->dim_count; i++) {
-        dims[i] = (ry_dim_binding){options->dims[i].symbol, options->dims[i].value};
-    }
+    RY_TRY(ry_api_take_dims(options->dims, options->dim_count, "rynd_plan_options", &p->texts,
+                            &dims, error));
     p->accuracy = ry_api_accuracy(options->accuracy);
     ry_plan_options internal = {
         .accuracy = p->accuracy,

@@ -8,6 +8,7 @@
 #include "exec/run.h"
 #include "machine/machine_file.h"
 #include "onnx/onnx.h"
+#include "place/fleet.h"
 #include "predict/advice.h"
 #include "predict/forecast.h"
 #include "wisdom/wisdom.h"
@@ -48,6 +49,13 @@ struct rynd_plan {
     ry_accuracy accuracy;
     ry_arena texts;
     rynd_step_info *steps;
+};
+
+struct rynd_fleet {
+    ry_allocator allocator;
+    ry_arena arena;
+    ry_fleet list;
+    rynd_context *context[RY_FLEET_DEVICES];
 };
 
 struct rynd_session {
@@ -125,6 +133,9 @@ void ry_api_tell_warnings(const rynd_model *model, const ry_graph *graph);
 rynd_status ry_api_open_device(rynd_context *context, const char *name, ry_isa isa,
                                ry_error *error);
 
+/* A caller's allocator is whole. NULL: there is none. */
+rynd_status ry_api_check_hooks(const rynd_allocator *hooks, ry_error *error);
+
 /* Finds the machine of a new context: the file `given`, the one that is kept, or what is built in.
  */
 rynd_status ry_api_load_machine(rynd_context *context, const char *given, ry_error *error);
@@ -159,6 +170,21 @@ rynd_status ry_api_wisdom_rows(ry_wisdom *wisdom, const ry_wisdom_filter *filter
 
 rynd_status ry_api_check_accuracy(rynd_accuracy accuracy, ry_error *error);
 ry_accuracy ry_api_accuracy(rynd_accuracy accuracy);
+
+/* A caller's dims, in the arena; `what`: the options that they are of. */
+rynd_status ry_api_take_dims(const rynd_dim *given, size_t count, const char *what, ry_arena *arena,
+                             const ry_dim_binding **dims, ry_error *error);
+
+/* A copy of a model's graph with its inputs' shapes known; fold: with constants folded, too, and
+ * sorted. *later (may be NULL): some shapes depend on data. */
+rynd_status ry_api_bound_graph(const rynd_model *model, const ry_dim_binding *dims,
+                               size_t dim_count, int64_t batch, bool fold, ry_graph **graph,
+                               bool *later, ry_error *error);
+
+/* A model of a graph that was made of another's; the graph is the part's then, also when this
+ * fails. */
+rynd_status ry_api_part_of(const rynd_model *model, rynd_context *context, ry_graph *graph,
+                           rynd_model **part, ry_error *error);
 
 /* Every setting has what it needs; the step's name, too, where there are several steps. `what`: the
  * options that they are of. */

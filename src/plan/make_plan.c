@@ -18,9 +18,7 @@
 
 #include <string.h>
 
-/* Gives the graph's inputs their sizes, and their content where it is given and small enough to
- * decide a shape. */
-static rynd_status bind_inputs(ry_graph *graph, const ry_plan_options *options, ry_error *error)
+rynd_status ry_plan_bind_inputs(ry_graph *graph, const ry_plan_options *options, ry_error *error)
 {
     ry_arena scratch;
     ry_arena_init(&scratch, graph->arena.allocator);
@@ -174,7 +172,7 @@ static rynd_status build(ry_plan *plan, const ry_graph *graph, const ry_plan_opt
 {
     RY_TRY(ry_graph_clone(graph, &plan->graph, error));
     ry_plan_give_allowance(plan->graph);
-    RY_TRY(bind_inputs(plan->graph, options, error));
+    RY_TRY(ry_plan_bind_inputs(plan->graph, options, error));
     RY_TRY(fold_and_split(plan, options->inputs, error));
     plan->network_bytes = constant_bytes(plan->graph);
     plan->choices->target.network_bytes = plan->network_bytes;

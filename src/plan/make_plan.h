@@ -10,4 +10,9 @@
 rynd_status ry_plan_create(ry_device *device, const ry_graph *graph, const ry_plan_options *options,
                            ry_plan **plan, ry_error *error);
 
+/* Gives the graph's inputs their sizes, and their content where it is given and small enough to
+ * decide a shape; then shapes are inferred. Of the options those of inputs, batch and dims count.
+ */
+rynd_status ry_plan_bind_inputs(ry_graph *graph, const ry_plan_options *options, ry_error *error);
+
 #endif

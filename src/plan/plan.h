@@ -80,7 +80,8 @@ typedef struct ry_plan {
     ry_buffer **constants;
     ry_buffer *packed; /* packed weights, one buffer; NULL when none */
     size_t packed_size, constant_size;
-    bool without_weights; /* it is looked at, not run: constants have no buffers */
+    bool without_weights; /* it is looked at, not run: constants have no buffers, and
+                           * devices compile nothing */
     /* for steps that fall back to the CPU beside the device: the constants, and packed weights */
     ry_buffer **host_constants;
     ry_buffer *host_packed;

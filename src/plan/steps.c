@@ -58,6 +58,9 @@ static rynd_status make_step(ry_plan *plan, const ry_node *node, ry_accuracy acc
     RY_TRY(choose_kernel(plan, node, step, error));
     const ry_target *target = ry_choices_target(plan->choices, step->prepared.kernel);
     ry_predict_phases(&step->prepared, target->machine, step->seconds);
+    if (plan->without_weights && step->prepared.kernel->gpu) {
+        return RYND_OK;
+    }
     return ry_prepared_initialise(&step->prepared, ry_plan_step_device(plan, step), target,
                                   &plan->arena, error);
 }

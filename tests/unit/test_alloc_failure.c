@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory runs out at the n-th allocation, for every n while a small model is loaded, planned and
- * run, and while an operator is made and run: an error that says so, no leak, no crash. Allocations
- * are counted where the library asks its context's hooks, and where it asks the C library (a
- * kernel's `prepare` does): the linker puts __wrap_aligned_alloc in the place of aligned_alloc. */
+ * run, while an operator is made and run, and while a model is placed: an error that says so, no
+ * leak, no crash. Allocations are counted where the library asks its context's hooks, and where it
+ * asks the C library (a kernel's `prepare` does): the linker puts __wrap_aligned_alloc in the place
+ * of aligned_alloc. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "devices_file.h"
 #include "tiny_model.h"
 #include <rynd/rynd.h>
 
@@ -75,6 +77,8 @@ typedef struct attempt {
     rynd_plan *plan;
     rynd_session *session;
     rynd_op *op;
+    rynd_fleet *fleet;
+    rynd_placement *placement;
     float x[2 * TINY_CHANNELS * TINY_SIDE * TINY_SIDE], y[2 * TINY_CLASSES];
 } attempt;
 
@@ -123,8 +127,31 @@ static rynd_status use_op(attempt *a, counting *c)
     return status;
 }
 
+/* And for a model that is cut in two and placed. */
+static rynd_status use_place(attempt *a, counting *c)
+{
+    static uint8_t bytes[TINY_MODEL_CAPACITY];
+    const size_t size = tiny_model(bytes);
+    const devices_file file = devices_file_make("device a cpu threads=1\ndevice b cpu threads=1\n");
+    const rynd_allocator allocator = {take, give_back, c};
+    const rynd_context_options context_options = {
+        .size = sizeof context_options, .threads = 1, .allocator = &allocator};
+    const rynd_place_options options = {
+        .size = sizeof options, .objective = RYND_OBJECTIVE_MEMORY, .batch = 1, .parts = 2};
+    counted = c;
+    rynd_status status = rynd_context_create(&context_options, &a->context);
+    status = status ? status : rynd_model_load_memory(a->context, bytes, size, &a->model);
+    status = status ? status : rynd_fleet_load(file.path, &context_options, &a->fleet);
+    status = status ? status : rynd_place(a->fleet, &a->model, 1, &options, &a->placement);
+    counted = NULL;
+    unlink(file.path);
+    return status;
+}
+
 static void finish(attempt *a)
 {
+    rynd_placement_destroy(a->placement);
+    rynd_fleet_destroy(a->fleet);
     rynd_op_destroy(a->op);
     rynd_session_destroy(a->session);
     rynd_plan_destroy(a->plan);
@@ -164,6 +191,7 @@ static void one_allocation_fails(void **state)
     (void)state;
     fail_each(use_model, false);
     fail_each(use_op, false);
+    fail_each(use_place, false);
 }
 
 static void all_later_allocations_fail(void **state)
@@ -171,6 +199,7 @@ static void all_later_allocations_fail(void **state)
     (void)state;
     fail_each(use_model, true);
     fail_each(use_op, true);
+    fail_each(use_place, true);
 }
 
 /* A session that runs takes no memory: what it needs was taken when it was made. */

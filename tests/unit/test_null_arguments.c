@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "devices_file.h"
 #include "tiny_model.h"
 #include <rynd/rynd.h>
 
@@ -472,6 +473,51 @@ static void wisdom(void **state)
     assert_int_equal(rynd_wisdom_check(context, NULL, NULL, NULL, NULL), RYND_ERROR_ARGUMENT);
 }
 
+static void placements(void **state)
+{
+    (void)state;
+    const devices_file file = devices_file_make("device a cpu threads=1\ndevice b cpu\n");
+    const rynd_part_options part_options = {.size = sizeof part_options, .batch = 1};
+    const rynd_place_options options = {.size = sizeof options, .batch = 1};
+    rynd_model *part;
+    rynd_fleet *fleet;
+    rynd_placement *placement;
+    rynd_fleet_device device = {.size = sizeof device};
+    rynd_placement_info info = {.size = sizeof info};
+    rynd_placed_part placed = {.size = sizeof placed};
+    double a, b;
+    REFUSES(rynd_model_part, model, NULL, context, &part_options, &part);
+    REFUSES(rynd_model_part, context, model, NULL, &part_options, &part);
+    REFUSES(rynd_model_part, part, model, context, &part_options, NULL);
+    TAKES(rynd_model_part, options,
+          rynd_model_part(model, context, NULL, &part) == RYND_ERROR_SHAPE);
+    REFUSES(rynd_fleet_load, path, NULL, NULL, &fleet);
+    REFUSES(rynd_fleet_load, fleet, file.path, NULL, NULL);
+    TAKES(rynd_fleet_load, options, rynd_fleet_load(file.path, NULL, &fleet) == RYND_OK);
+    unlink(file.path);
+    IGNORES(rynd_fleet_destroy, fleet, NULL);
+    TAKES(rynd_fleet_device_count, fleet, rynd_fleet_device_count(NULL) == 0);
+    REFUSES(rynd_fleet_get_device, fleet, NULL, 0, &device);
+    REFUSES(rynd_fleet_get_device, device, fleet, 0, NULL);
+    REFUSES(rynd_fleet_link, fleet, NULL, 0, 1, &a, &b);
+    REFUSES(rynd_fleet_link, bandwidth, fleet, 0, 1, NULL, &b);
+    REFUSES(rynd_fleet_link, latency, fleet, 0, 1, &a, NULL);
+    REFUSES(rynd_place, fleet, NULL, &model, 1, &options, &placement);
+    REFUSES(rynd_place, models, fleet, NULL, 1, &options, &placement);
+    REFUSES(rynd_place, placement, fleet, &model, 1, &options, NULL);
+    TAKES(rynd_place, options, rynd_place(fleet, &model, 1, NULL, &placement) == RYND_ERROR_SHAPE);
+    assert_int_equal(rynd_place(fleet, &model, 1, &options, &placement), RYND_OK);
+    REFUSES(rynd_placement_get_info, placement, NULL, &info);
+    REFUSES(rynd_placement_get_info, info, placement, NULL);
+    REFUSES(rynd_placement_part, placement, NULL, 0, &placed);
+    REFUSES(rynd_placement_part, part, placement, 0, NULL);
+    REFUSES(rynd_placement_makespan, placement, NULL, 1, &a);
+    REFUSES(rynd_placement_makespan, seconds, placement, 1, NULL);
+    IGNORES(rynd_placement_destroy, placement, NULL);
+    rynd_placement_destroy(placement);
+    rynd_fleet_destroy(fleet);
+}
+
 /* A header without comments and directives; freed by the caller. */
 static char *read_declarations(const char *path)
 {
@@ -559,11 +605,13 @@ static void none_is_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contexts),         cmocka_unit_test(texts),   cmocka_unit_test(tensors),
-        cmocka_unit_test(models),           cmocka_unit_test(plans),   cmocka_unit_test(sessions),
-        cmocka_unit_test(buffers),          cmocka_unit_test(events),  cmocka_unit_test(operators),
-        cmocka_unit_test(predictions),      cmocka_unit_test(tunings), cmocka_unit_test(wisdom),
-        cmocka_unit_test(none_is_left_out),
+        cmocka_unit_test(contexts),   cmocka_unit_test(texts),
+        cmocka_unit_test(tensors),    cmocka_unit_test(models),
+        cmocka_unit_test(plans),      cmocka_unit_test(sessions),
+        cmocka_unit_test(buffers),    cmocka_unit_test(events),
+        cmocka_unit_test(operators),  cmocka_unit_test(predictions),
+        cmocka_unit_test(tunings),    cmocka_unit_test(wisdom),
+        cmocka_unit_test(placements), cmocka_unit_test(none_is_left_out),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -224,6 +224,53 @@ class Model:
              inputs: Mapping[str, _Description] | None = None, seed: int = 1, weights: str | None = None,
              settings: Mapping[str, _Settings] | None = None, keep: bool = True,
              progress: Callable[[dict[str, Any]], object] | None = None) -> Tuning: ...
+    def part(self, inputs: Sequence[str], outputs: Sequence[str], batch: int | None = None,
+             dims: Mapping[str, int] | None = None) -> Part: ...
+
+class Part:
+    inputs: list[Value]
+    outputs: list[Value]
+    def plan(self, accuracy: str | None = None, settings: Mapping[str, _Settings] | None = None, weights: bool = True,
+             progress: Callable[[int, int], object] | bool | None = None) -> Plan: ...
+    def __call__(self, *arrays: _Array, **named: _Array) -> _Result: ...
+
+class PlacedPart(Part):
+    network: int
+    device: str
+    first: int
+    end: int
+    first_node: str
+    last_node: str
+    steps: int
+    seconds: float
+    memory: Memory
+    bytes_in: float
+    bytes_out: float
+
+class FleetDevice(NamedTuple):
+    name: str
+    device: str
+    profile: str | None
+    threads: int | None
+    memory: float | None
+    watts: float | None
+
+class Placement:
+    objective: str
+    value: float
+    bound: float
+    gap: float
+    searched: int
+    latency: float
+    period: float
+    energy: float | None
+    memory: float
+    complete: bool
+    devices: list[FleetDevice]
+    @property
+    def parts(self) -> list[PlacedPart]: ...
+    def link(self, a: str, b: str) -> tuple[float, float]: ...
+    def makespan(self, inputs: int) -> float: ...
 
 class Op:
     problem: str
@@ -288,6 +335,9 @@ def tune(problem: str, budget: float = 0.0, seed: int = 1, weights: str | None =
          progress: Callable[[dict[str, Any]], object] | None = None) -> Tuning: ...
 def devices() -> list[str]: ...
 def device_info(device: str | None = None, threads: int | None = None) -> dict[str, Any]: ...
+def place(models: Model | Sequence[Model], devices: str | os.PathLike[str], objective: str = "latency", batch: int | None = None,
+          dims: Mapping[str, int] | None = None, accuracy: str | None = None, parts: int | None = None, nodes: int | None = None,
+          progress: Callable[[int, int], object] | None = None) -> Placement: ...
 def save_html(thing: Plan | Profile, path: str | os.PathLike[str]) -> None: ...
 def from_torch(module: Any, example: Any, dims: Mapping[int, str] | None = None, device: str | None = None, threads: int | None = None,
                accuracy: str | None = None, isa: str | None = None, profile: str | None = None, wisdom: str | os.PathLike[str] | None = None,

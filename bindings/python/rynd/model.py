@@ -7,6 +7,7 @@ from collections import namedtuple
 from . import _rynd
 from .context import accuracy_number, context
 from .errors import MissingFileError, ShapeError
+from .placement import Part
 from .plan import Plan
 from .table import table
 from .tuning import Tuning, weights_number
@@ -130,6 +131,14 @@ class Model(_rynd.Caller):
         self._plans.clear()
         self._forget()
         return tuning
+
+    def part(self, inputs, outputs, batch=None, dims=None):
+        """A Part: what computes some values (outputs, by their names) from others (inputs), planned and run like a model.
+
+        batch, dims: as plan() has them; its shapes are fixed.
+        Raises NotFoundError (no such value), ArgumentError (outputs need more than the inputs), ShapeError (a dimension is open).
+        """
+        return Part(self._first().part(list(inputs), list(outputs), batch or 0, list((dims or {}).items())), self._accuracy)
 
     def _descriptions(self, inputs):
         if inputs is None:

@@ -3,7 +3,7 @@
 #include "errors.h"
 #include "extension.h"
 
-static void tell(void *user, int level, const char *message)
+void py_tell(void *user, int level, const char *message)
 {
     const PyGILState_STATE state = PyGILState_Ensure();
     PyObject *answer = PyObject_CallFunction(user, "is", level, message);
@@ -31,7 +31,7 @@ static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *named
     }
     if (log != Py_None) {
         self->log = PY_TAKE(log);
-        options.log = tell;
+        options.log = py_tell;
         options.log_user = log;
     }
     rynd_status status;

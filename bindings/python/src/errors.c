@@ -37,6 +37,19 @@ bool py_find_errors(void)
     return module != NULL;
 }
 
+int py_progress(void *user, size_t done, size_t all)
+{
+    const PyGILState_STATE state = PyGILState_Ensure();
+    bool go_on = PyErr_CheckSignals() == 0;
+    if (go_on && user) {
+        PyObject *answer = PyObject_CallFunction(user, "nn", (Py_ssize_t)done, (Py_ssize_t)all);
+        go_on = answer != NULL;
+        Py_XDECREF(answer);
+    }
+    PyGILState_Release(state);
+    return !go_on;
+}
+
 PyObject *py_raise(rynd_status status)
 {
     if (!PyErr_Occurred()) {

@@ -27,6 +27,8 @@ typedef struct model_object {
     PyObject *input_names; /* tuple of interned str */
     PyObject *output_names;
     char **input_labels; /* "input 'x'", for messages */
+    PyObject *owner;     /* of a part: the model that it is of, or the placement; else NULL */
+    bool borrowed;       /* `model` is the owner's */
 } model_object;
 
 typedef struct plan_object {
@@ -45,6 +47,18 @@ extern PyTypeObject *py_result_type;
 #define TYPE(name) extern PyType_Spec py_##name##_spec;
 #include "types.inc"
 #undef TYPE
+
+/* A Model object of a part: of `owner`, which has the model (borrowed), or of which it is made. The
+ * model goes to the object, also when this fails: NULL, with an exception. context may be NULL. */
+PyObject *py_model_of_part(PyObject *owner, context_object *context, rynd_model *model,
+                           bool borrowed);
+
+/* rynd_log: calls `user`, a Python function, with level and message. */
+void py_tell(void *user, int level, const char *message);
+
+/* For rynd_plan_options.progress and the like: Ctrl-C, and the caller's function (NULL: none); an
+ * exception ends the work. */
+int py_progress(void *user, size_t done, size_t all);
 
 /* Frees an object of a heap type, after its fields. */
 void py_free(PyObject *self);

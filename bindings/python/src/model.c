@@ -2,6 +2,7 @@
 /* Model: an ONNX file as loaded for a context. */
 #include "errors.h"
 #include "extension.h"
+#include "settings.h"
 
 #include <stdio.h>
 
@@ -61,6 +62,23 @@ static bool label_inputs(model_object *self)
     return self->input_labels;
 }
 
+/* What is known when the model is; NULL, with an exception, and the object is gone. */
+static PyObject *finish(model_object *self)
+{
+    self->input_names =
+        names_of(self->model, rynd_model_input_count(self->model), rynd_model_input);
+    self->output_names =
+        names_of(self->model, rynd_model_output_count(self->model), rynd_model_output);
+    if (!self->input_names || !self->output_names || !label_inputs(self)) {
+        if (!PyErr_Occurred()) {
+            PyErr_NoMemory();
+        }
+        Py_DECREF((PyObject *)self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
 static PyObject *model_new(PyTypeObject *type, PyObject *args, PyObject *named)
 {
     PyObject *context, *source;
@@ -78,18 +96,26 @@ static PyObject *model_new(PyTypeObject *type, PyObject *args, PyObject *named)
         Py_DECREF((PyObject *)self);
         return NULL;
     }
-    self->input_names =
-        names_of(self->model, rynd_model_input_count(self->model), rynd_model_input);
-    self->output_names =
-        names_of(self->model, rynd_model_output_count(self->model), rynd_model_output);
-    if (!self->input_names || !self->output_names || !label_inputs(self)) {
-        if (!PyErr_Occurred()) {
-            PyErr_NoMemory();
+    return finish(self);
+}
+
+PyObject *py_model_of_part(PyObject *owner, context_object *context, rynd_model *model,
+                           bool borrowed)
+{
+    model_object *self = (model_object *)PyType_GenericAlloc(py_model_type, 0);
+    if (!self) {
+        if (!borrowed) {
+            rynd_model_destroy(model);
         }
-        Py_DECREF((PyObject *)self);
         return NULL;
     }
-    return (PyObject *)self;
+    self->model = model;
+    self->borrowed = borrowed;
+    self->owner = PY_TAKE(owner);
+    if (context) {
+        self->context = (context_object *)PY_TAKE(context);
+    }
+    return finish(self);
 }
 
 static void model_free(PyObject *self)
@@ -99,7 +125,10 @@ static void model_free(PyObject *self)
         PyMem_Free(*label);
     }
     PyMem_Free(model->input_labels);
-    rynd_model_destroy(model->model);
+    if (!model->borrowed) {
+        rynd_model_destroy(model->model);
+    }
+    Py_XDECREF(model->owner);
     if (model->content.obj) {
         PyBuffer_Release(&model->content);
     }
@@ -221,7 +250,57 @@ static PyObject *model_nodes(PyObject *self, PyObject *unused)
     return nodes;
 }
 
+/* Texts of a list of str, borrowed from it; freed by the caller. NULL: an exception. */
+static const char **texts_of(PyObject *list)
+{
+    const Py_ssize_t count = PyList_Size(list);
+    const char **texts = PyMem_Calloc((size_t)count + 1, sizeof *texts);
+    for (Py_ssize_t i = 0; texts && i < count; i++) {
+        texts[i] = PyUnicode_AsUTF8AndSize(PyList_GetItem(list, i), NULL);
+        if (!texts[i]) {
+            PyMem_Free((void *)texts);
+            return NULL;
+        }
+    }
+    return texts ? texts : (const char **)PyErr_NoMemory();
+}
+
+static PyObject *model_part(PyObject *object, PyObject *args)
+{
+    model_object *self = (model_object *)object;
+    PyObject *inputs, *outputs, *dims;
+    long long batch;
+    rynd_part_options options = {.size = sizeof options};
+    rynd_dim *taken = NULL;
+    rynd_model *part = NULL;
+    if (!PyArg_ParseTuple(args, "O!O!LO!:part", &PyList_Type, &inputs, &PyList_Type, &outputs,
+                          &batch, &PyList_Type, &dims)) {
+        return NULL;
+    }
+    const char **in = texts_of(inputs), **out = in ? texts_of(outputs) : NULL;
+    if (out && py_dims_take(dims, &taken, &options.dim_count)) {
+        options.inputs = in;
+        options.input_count = (size_t)PyList_Size(inputs);
+        options.outputs = out;
+        options.output_count = (size_t)PyList_Size(outputs);
+        options.dims = taken;
+        options.batch = batch;
+        rynd_status status;
+        rynd_context *context = self->context->context;
+        Py_BEGIN_ALLOW_THREADS status = rynd_model_part(self->model, context, &options, &part);
+        Py_END_ALLOW_THREADS if (status != RYND_OK)
+        {
+            py_raise(status);
+        }
+    }
+    PyMem_Free((void *)in);
+    PyMem_Free((void *)out);
+    PyMem_Free(taken);
+    return part ? py_model_of_part(object, self->context, part, false) : NULL;
+}
+
 static PyMethodDef model_methods[] = {
+    {"part", model_part, METH_VARARGS, "(inputs, outputs, batch, dims): a Model of a part."},
     {"inputs", model_inputs, METH_NOARGS, "[(name, dtype, dims)]; an open dim is its name."},
     {"outputs", model_outputs, METH_NOARGS, "As inputs()."},
     {"info", model_info, METH_NOARGS, "Facts as a dict."},

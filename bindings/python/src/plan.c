@@ -7,20 +7,6 @@
 
 #include <stdio.h>
 
-/* Ctrl-C and the caller's progress; an exception ends the plan. */
-static int progress(void *user, size_t done, size_t all)
-{
-    const PyGILState_STATE state = PyGILState_Ensure();
-    bool go_on = PyErr_CheckSignals() == 0;
-    if (go_on && user) {
-        PyObject *answer = PyObject_CallFunction(user, "nn", (Py_ssize_t)done, (Py_ssize_t)all);
-        go_on = answer != NULL;
-        Py_XDECREF(answer);
-    }
-    PyGILState_Release(state);
-    return !go_on;
-}
-
 static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *named)
 {
     PyObject *model, *dims, *inputs, *choices, *report;
@@ -43,7 +29,7 @@ static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *named)
         return NULL;
     }
     request.options.without_weights = !weights;
-    request.options.progress = progress;
+    request.options.progress = py_progress;
     request.options.progress_user = report == Py_None ? NULL : report;
     rynd_status status;
     Py_BEGIN_ALLOW_THREADS status =

@@ -12,27 +12,6 @@ void py_plan_request_free(py_plan_request *request)
     py_settings_free(&request->settings);
 }
 
-/* dims: a list of (symbol, number). */
-static bool take_dims(PyObject *dims, py_plan_request *request)
-{
-    const Py_ssize_t count = PyList_Size(dims);
-    request->dims = PyMem_Calloc((size_t)count + 1, sizeof *request->dims);
-    if (!request->dims) {
-        PyErr_NoMemory();
-        return false;
-    }
-    for (Py_ssize_t i = 0; i < count; i++) {
-        long long value;
-        if (!PyArg_ParseTuple(PyList_GetItem(dims, i), "sL", &request->dims[i].symbol, &value)) {
-            return false;
-        }
-        request->dims[i].value = value;
-    }
-    request->options.dims = request->dims;
-    request->options.dim_count = (size_t)count;
-    return true;
-}
-
 /* inputs: a list of (dtype, shape, strides or None), or None where it is not given. */
 static bool take_inputs(PyObject *inputs, py_plan_request *request)
 {
@@ -58,10 +37,11 @@ static bool take_inputs(PyObject *inputs, py_plan_request *request)
 bool py_plan_request_take(py_plan_request *request, int accuracy, long long batch, PyObject *dims,
                           PyObject *inputs, PyObject *choices)
 {
-    if (!take_dims(dims, request) || !take_inputs(inputs, request) ||
-        !py_settings_take(choices, &request->settings)) {
+    if (!py_dims_take(dims, &request->dims, &request->options.dim_count) ||
+        !take_inputs(inputs, request) || !py_settings_take(choices, &request->settings)) {
         return false;
     }
+    request->options.dims = request->dims;
     request->options.accuracy = (rynd_accuracy)accuracy;
     request->options.batch = batch;
     request->options.settings = request->settings.all;

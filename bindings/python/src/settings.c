@@ -47,3 +47,23 @@ PyObject *py_candidates(PyObject *list, rynd_status status)
     Py_XDECREF(list);
     return PyErr_Occurred() ? NULL : py_raise(status);
 }
+
+bool py_dims_take(PyObject *list, rynd_dim **dims, size_t *count)
+{
+    const Py_ssize_t given = PyList_Size(list);
+    *count = 0;
+    *dims = PyMem_Calloc((size_t)given + 1, sizeof **dims);
+    if (!*dims) {
+        PyErr_NoMemory();
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < given; i++) {
+        long long value;
+        if (!PyArg_ParseTuple(PyList_GetItem(list, i), "sL", &(*dims)[i].symbol, &value)) {
+            return false;
+        }
+        (*dims)[i].value = value;
+    }
+    *count = (size_t)given;
+    return true;
+}

@@ -16,6 +16,10 @@ void py_settings_free(py_settings *settings);
 
 /* A step as a dict. */
 PyObject *py_step(const rynd_step_info *info);
+/* dims: a list of (symbol, number), which keeps the texts alive; the caller frees *dims by
+ * PyMem_Free also when this fails. */
+bool py_dims_take(PyObject *list, rynd_dim **dims, size_t *count);
+
 /* A prediction, as a tuple. */
 PyObject *py_prediction(const rynd_prediction *p);
 /* rynd_candidate_function of a list: appends a tuple (kernel, accuracy, refused or None, chosen,
