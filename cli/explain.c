@@ -2,7 +2,7 @@
 /* Prints candidates as tables, or as JSON. */
 #include "explain.h"
 
-#include "candidates.h"
+#include "candidate_list.h"
 #include "json_out.h"
 #include "limit.h"
 #include "line.h"

@@ -41,6 +41,7 @@ static rynd_status tell(void *user, const ry_candidate *candidate, ry_error *err
         .refused = candidate->refused,
         .chosen = candidate->chosen,
         .knobs = knobs,
+        .prediction = {.size = sizeof all.prediction, .meter = ""},
     };
     if (prepared) {
         ry_form_print(prepared->kernel, &prepared->form, knobs);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the choice for a problem was made among, collected and in order. */
-#ifndef CLI_CANDIDATES_H
-#define CLI_CANDIDATES_H
+#ifndef CLI_CANDIDATE_LIST_H
+#define CLI_CANDIDATE_LIST_H
 
 #include "failure.h"
 

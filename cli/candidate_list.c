@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collects candidates, and puts them in order. */
-#include "candidates.h"
+#include "candidate_list.h"
 
 #include <stdlib.h>
 #include <string.h>
