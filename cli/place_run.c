@@ -17,13 +17,12 @@ typedef struct value {
     const char *name;
     bool given; /* an input of the network */
     size_t network;
-    rynd_tensor shape;
     cli_tensor *held;
 } value;
 
 typedef struct port {
     const char *name;
-    size_t value;
+    const cli_tensor *held; /* the value's, of each input */
 } port;
 
 /* A part that is ready to run. */
@@ -66,30 +65,34 @@ static size_t find_value(pipeline *p, size_t network, const char *name)
     return i;
 }
 
-/* Makes the memory of a value that no part before has named. */
-static bool add_value(pipeline *p, size_t network, const char *name, const rynd_tensor *shape,
-                      bool given, size_t *index, cli_failure *failure)
+/* The memory of a value, of each input; made where no part before has named it. NULL: failed. */
+static const cli_tensor *hold_value(pipeline *p, size_t network, const char *name,
+                                    const rynd_tensor *shape, bool given, cli_failure *failure)
 {
-    *index = find_value(p, network, name);
-    if (*index < p->value_count) {
-        return true;
+    const size_t index = find_value(p, network, name);
+    if (index < p->value_count) {
+        return p->values[index].held;
     }
-    value *values = realloc(p->values, (p->value_count + 1) * sizeof *values);
+    value *values = realloc(p->values, (index + 1) * sizeof *values);
     if (!values) {
-        return cli_fail_memory(failure);
+        cli_fail_memory(failure);
+        return NULL;
     }
     p->values = values;
     value *v = &values[p->value_count++];
-    *v = (value){name, given, network, *shape, calloc(p->inputs, sizeof *v->held)};
+    *v = (value){name, given, network, calloc(p->inputs, sizeof *v->held)};
     for (size_t i = 0; v->held && i < p->inputs; i++) {
         if (!cli_tensor_make(&v->held[i], shape->dtype, shape->rank, shape->dim, failure)) {
-            return false;
+            return NULL;
         }
         if (given) {
-            cli_fill_random(&v->held[i].view, 1 + i * 1000 + *index);
+            cli_fill_random(&v->held[i].view, 1 + i * 1000 + index);
         }
     }
-    return v->held ? true : cli_fail_memory(failure);
+    if (!v->held) {
+        cli_fail_memory(failure);
+    }
+    return v->held;
 }
 
 static bool add_ports(pipeline *p, stage *s, bool outputs, cli_failure *failure)
@@ -99,17 +102,18 @@ static bool add_ports(pipeline *p, stage *s, bool outputs, cli_failure *failure)
     for (size_t i = 0; i < count; i++) {
         rynd_value_info info = {.size = sizeof info};
         rynd_tensor shape;
-        size_t index;
         if ((outputs ? rynd_model_output(model, i, &info) : rynd_model_input(model, i, &info)) !=
                 RYND_OK ||
             (outputs ? rynd_plan_output(s->plan, i, &shape)
                      : rynd_plan_input(s->plan, i, &shape)) != RYND_OK) {
             return cli_fail_library(failure);
         }
-        if (!add_value(p, s->part.network, info.name, &shape, !outputs, &index, failure)) {
+        const cli_tensor *held =
+            hold_value(p, s->part.network, info.name, &shape, !outputs, failure);
+        if (!held) {
             return false;
         }
-        s->ports[s->port_count++] = (port){info.name, index};
+        s->ports[s->port_count++] = (port){info.name, held};
     }
     return true;
 }
@@ -151,11 +155,11 @@ static bool open_stage(pipeline *p, const rynd_fleet *fleet, size_t index, cli_f
     return add_ports(p, s, false, failure) && add_ports(p, s, true, failure);
 }
 
-static bool run_stage(pipeline *p, const stage *s, size_t input, cli_failure *failure)
+static bool run_stage(const stage *s, size_t input, cli_failure *failure)
 {
     for (size_t i = 0; i < s->port_count; i++) {
-        const cli_tensor *held = &p->values[s->ports[i].value].held[input];
-        if (rynd_session_bind(s->session, s->ports[i].name, &held->view) != RYND_OK) {
+        const port *at = &s->ports[i];
+        if (rynd_session_bind(s->session, at->name, &at->held[input].view) != RYND_OK) {
             return cli_fail_library(failure);
         }
     }
@@ -202,7 +206,7 @@ static void *work(void *argument)
         p->begun[input * p->stage_count + index] = true;
         pthread_mutex_unlock(&p->lock);
         cli_failure failure = {0};
-        const bool good = run_stage(p, &p->stages[index], input, &failure);
+        const bool good = run_stage(&p->stages[index], input, &failure);
         pthread_mutex_lock(&p->lock);
         p->done[input * p->stage_count + index] = true;
         if (!good && !p->failed) {
@@ -216,10 +220,10 @@ static void *work(void *argument)
 }
 
 /* Each part once, in order: what a first run does besides is not measured. */
-static bool warm_up(pipeline *p, cli_failure *failure)
+static bool warm_up(const pipeline *p, cli_failure *failure)
 {
     for (size_t s = 0; s < p->stage_count; s++) {
-        if (!run_stage(p, &p->stages[s], 0, failure)) {
+        if (!run_stage(&p->stages[s], 0, failure)) {
             return false;
         }
     }
