@@ -85,11 +85,19 @@ def wisdom():
     return [text.encode() for text in (line, f"{line}\n{rejected}\n", line.replace(",", " ,\t"), line.replace('"time"', '"later":false,"time"'), "{}")]
 
 
+def devices():
+    """A list that has everything, and its lines alone."""
+    lines = ["# all", "device here cpu threads=2 memory=1e9 watts=15", "device gpu opencl:0", "device far profile=far.txt threads=16",
+             "link here gpu bandwidth=8e9 latency=1e-5", "link far here bandwidth=125e6 latency=0.0001 # slow"]
+    return [text.encode() for text in ("\n".join(lines), *lines, "\n".join(lines[1:3]))]
+
+
 SEEDS = {
     "onnx": lambda: small_files("*/*/model.onnx", 400),
     "tensor": lambda: small_files("*/*/test_data_set_*/*.pb", 100),
     "problem": problem,
     "wisdom": wisdom,
+    "devices": devices,
     "models": models,
     "npy": npy,
     "npz": npz,
