@@ -25,7 +25,7 @@ static rynd_prediction predict(const telling *t, const ry_prepared *prepared)
                                                       context->predicted_threads, t->footprint)
                                  : ry_predict_parts(prepared, context->device->machine,
                                                     context->predicted_threads, 0, 0);
-    const ry_forecast forecast = ry_forecast_step(prepared->kernel, time.all);
+    const ry_forecast forecast = ry_forecast_step(&context->machine, prepared->kernel, time.all);
     return ry_api_prediction(context, &forecast, &time);
 }
 

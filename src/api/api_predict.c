@@ -36,7 +36,7 @@ rynd_status ry_api_predict_op(const ry_prepared *prepared, const rynd_context *c
 {
     const ry_time time =
         ry_predict_parts(prepared, context->device->machine, context->predicted_threads, 0, 0);
-    const ry_forecast forecast = ry_forecast_step(prepared->kernel, time.all);
+    const ry_forecast forecast = ry_forecast_step(&context->machine, prepared->kernel, time.all);
     return give(prediction, context, &forecast, &time, error);
 }
 
@@ -52,7 +52,8 @@ rynd_status rynd_plan_predict_step(const rynd_plan *plan, size_t step, rynd_pred
     }
     const ry_time time =
         ry_plan_step_time(p, step, plan->context->predicted_threads, ry_plan_footprint(p));
-    const ry_forecast forecast = ry_forecast_step(p->steps[step].prepared.kernel, time.all);
+    const ry_forecast forecast =
+        ry_forecast_step(&plan->context->machine, p->steps[step].prepared.kernel, time.all);
     return ry_api_end(give(prediction, plan->context, &forecast, &time, &error), &error);
 }
 
@@ -65,7 +66,7 @@ static rynd_status predict(const rynd_plan *plan, double *families, rynd_predict
     ry_time all = {0};
     for (size_t s = 0; s < p->step_count; s++) {
         const ry_time time = ry_plan_step_time(p, s, plan->context->predicted_threads, footprint);
-        ry_forecast_add(&sum, p->steps[s].prepared.kernel, time.all);
+        ry_forecast_add(&sum, &plan->context->machine, p->steps[s].prepared.kernel, time.all);
         all.arithmetic += time.arithmetic;
         all.memory += time.memory;
         all.overhead += time.overhead;

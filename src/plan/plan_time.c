@@ -4,6 +4,8 @@
  * in the caches. */
 #include "plan/plan_time.h"
 
+#include "predict/network.h"
+
 unsigned ry_plan_step_constants(const ry_step *step)
 {
     unsigned constants = 0;
@@ -46,11 +48,13 @@ ry_time ry_plan_other_time(const ry_plan *plan, size_t index, const ry_prepared 
     const ry_machine *machine = ry_plan_step_device(plan, step)->machine;
     const int64_t micro_batches = ry_plan_batch_split_of(plan, index)->micro_batches;
     const unsigned constants = ry_plan_step_constants(step);
+    const ry_parts parts = ry_predict_count(other, machine, threads, constants);
+    const double factor = ry_forecast_factor(machine, other->kernel);
     ry_time time = {0};
-    const ry_time first = ry_predict_parts(other, machine, threads, constants, footprint);
+    const ry_time first = ry_predict_in_network(&parts, machine, threads, factor, footprint);
     add(&time, &first, 1);
     if (micro_batches > 1) {
-        const ry_time later = ry_predict_parts(other, machine, threads, constants, 0);
+        const ry_time later = ry_predict_in_network(&parts, machine, threads, factor, 0);
         add(&time, &later, (double)(micro_batches - 1));
     }
     if (ry_plan_falls_back(plan, step)) {

@@ -10,7 +10,7 @@
 double ry_plan_footprint(const ry_plan *plan);
 
 /* Of a step with all its micro-batches on so many threads, within a run that touches `footprint`
- * bytes; what its kernel's family is off is not in it (forecast.h). */
+ * bytes. */
 ry_time ry_plan_step_time(const ry_plan *plan, size_t step, unsigned threads, double footprint);
 
 /* The same if the step were prepared so: `other` is of its problem, and for its device. */

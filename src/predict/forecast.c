@@ -1,31 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Errors are products, so that their logarithms are added: a step's time is its prediction times a
- * factor of its kernel's family, times what this family is off on this problem, times what the
- * machine is off. */
+/* Errors are products, so that their logarithms are added: a step's time is its prediction, times
+ * what its kernel's family is off on this problem, times what the machine is off. */
 #include "predict/forecast.h"
-
-#include "kernels/cpu/parts/tile_lines.h"
 
 #include <math.h>
 #include <string.h>
 
 typedef struct residual {
-    const char *family; /* beginning of the names that it is for; "": all others */
-    struct {
-        double factor; /* measured over predicted, the geometric mean */
-        double spread; /* standard deviation of its logarithm */
-    } part, line;      /* where vectors are shorter than a cache line, and where they are lines */
+    const char *architecture; /* of the machine that it was measured on; "": any other */
+    const char *family;       /* beginning of the names that it is for; "": all others */
+    double factor;            /* arithmetic measured over counted */
+    double spread;            /* standard deviation of the logarithm of what is left then */
 } residual;
 
 /* clang-format off */
 static const residual residuals[] = {
-#define RY_RESIDUAL(family, part_factor, part_spread, line_factor, line_spread) \
-    {#family, {part_factor, part_spread}, {line_factor, line_spread}},
-#define RY_OTHER_RESIDUAL(part_factor, part_spread, line_factor, line_spread) \
-    {"", {part_factor, part_spread}, {line_factor, line_spread}},
+#define RY_RESIDUAL(architecture, family, factor, spread) {architecture, family, factor, spread},
 #include "predict/residuals.inc"
 #undef RY_RESIDUAL
-#undef RY_OTHER_RESIDUAL
 };
 /* clang-format on */
 #define RESIDUALS (sizeof residuals / sizeof *residuals)
@@ -42,26 +34,29 @@ size_t ry_forecast_families(void)
     return RESIDUALS;
 }
 
-static size_t find(const ry_kernel *kernel)
+static bool is_for(const residual *r, const char *architecture, const char *family)
 {
-    size_t i = 0;
-    while (i + 1 < RESIDUALS &&
-           strncmp(kernel->family, residuals[i].family, strlen(residuals[i].family)) != 0) {
-        i++;
+    return strcmp(r->architecture, architecture) == 0 &&
+           strncmp(family, r->family, strlen(r->family)) == 0;
+}
+
+/* The first row for the machine's architecture and the family; without one that of any. */
+static size_t find(const ry_machine *machine, const ry_kernel *kernel)
+{
+    const char *const architectures[] = {machine->architecture, ""};
+    for (int k = 0; k < 2; k++) {
+        for (size_t i = 0; i < RESIDUALS; i++) {
+            if (is_for(&residuals[i], architectures[k], kernel->family)) {
+                return i;
+            }
+        }
     }
-    return i;
+    return RESIDUALS - 1;
 }
 
-static double factor_of(const ry_kernel *kernel)
+double ry_forecast_factor(const ry_machine *machine, const ry_kernel *kernel)
 {
-    const residual *r = &residuals[find(kernel)];
-    return kernel->simd.width < RY_LINE_FLOATS ? r->part.factor : r->line.factor;
-}
-
-static double spread_of(const ry_kernel *kernel)
-{
-    const residual *r = &residuals[find(kernel)];
-    return kernel->simd.width < RY_LINE_FLOATS ? r->part.spread : r->line.spread;
+    return residuals[find(machine, kernel)].factor;
 }
 
 static ry_forecast around(double seconds, double spread)
@@ -70,17 +65,19 @@ static ry_forecast around(double seconds, double spread)
     return (ry_forecast){seconds, seconds / side, seconds * side};
 }
 
-ry_forecast ry_forecast_step(const ry_kernel *kernel, double seconds)
+ry_forecast ry_forecast_step(const ry_machine *machine, const ry_kernel *kernel, double seconds)
 {
-    return around(factor_of(kernel) * seconds, hypot(spread_of(kernel), MACHINE_SPREAD));
+    return around(seconds, hypot(residuals[find(machine, kernel)].spread, MACHINE_SPREAD));
 }
 
-void ry_forecast_add(ry_forecast_sum *sum, const ry_kernel *kernel, double seconds)
+void ry_forecast_add(ry_forecast_sum *sum, const ry_machine *machine, const ry_kernel *kernel,
+                     double seconds)
 {
-    const double own = factor_of(kernel) * seconds, off = own * spread_of(kernel);
-    sum->seconds += own;
+    const size_t row = find(machine, kernel);
+    const double off = seconds * residuals[row].spread;
+    sum->seconds += seconds;
     sum->variance += (1 - COMMON_SHARE) * off * off;
-    sum->family[find(kernel)] += off;
+    sum->family[row] += off;
 }
 
 ry_forecast ry_forecast_end(const ry_forecast_sum *sum)

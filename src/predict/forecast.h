@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far predicted times are off: by how much a kernel's family is slower or faster in networks
- * than is predicted of it, and how wide the times around it are (residuals.inc). */
+/* How far predicted times are off: of each family of kernels, on machines that were measured, how
+ * much longer its arithmetic takes than it counts, and how wide the times around a prediction are
+ * (residuals.inc). */
 #ifndef RY_PREDICT_FORECAST_H
 #define RY_PREDICT_FORECAST_H
 
@@ -23,11 +24,15 @@ typedef struct ry_forecast_sum {
 /* Rows of residuals.inc. */
 size_t ry_forecast_families(void);
 
-/* Of one step alone. */
-ry_forecast ry_forecast_step(const ry_kernel *kernel, double seconds);
+/* What a kernel's arithmetic takes over what it counts, on the machine. */
+double ry_forecast_factor(const ry_machine *machine, const ry_kernel *kernel);
+
+/* Of one step alone, which is predicted to take so long. */
+ry_forecast ry_forecast_step(const ry_machine *machine, const ry_kernel *kernel, double seconds);
 
 /* sum->family has ry_forecast_families() zeros, the caller's. */
-void ry_forecast_add(ry_forecast_sum *sum, const ry_kernel *kernel, double seconds);
+void ry_forecast_add(ry_forecast_sum *sum, const ry_machine *machine, const ry_kernel *kernel,
+                     double seconds);
 ry_forecast ry_forecast_end(const ry_forecast_sum *sum);
 
 #endif

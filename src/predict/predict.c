@@ -6,6 +6,7 @@
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/prepared.h"
+#include "predict/predict_parts.h"
 
 static const struct ry_prediction_costs *costs_of(const ry_prepared *prepared)
 {
@@ -153,6 +154,19 @@ double ry_predict_time(const ry_prepared *prepared, const ry_machine *machine, u
 {
     return pack_seconds(prepared, machine, threads) + run_seconds(prepared, machine, threads) +
            region_seconds(prepared, machine, threads);
+}
+
+ry_parts ry_predict_count(const ry_prepared *prepared, const ry_machine *machine, unsigned threads,
+                          unsigned constants)
+{
+    ry_parts parts = {
+        .arithmetic = arithmetic_seconds(prepared, machine, threads) / reference_share(prepared),
+        .overhead = region_seconds(prepared, machine, threads),
+        .pack = pack_seconds(prepared, machine, threads),
+        .bytes = prepared->counts.bytes,
+    };
+    count_constants(prepared, constants, &parts.raw, &parts.read);
+    return parts;
 }
 
 ry_time ry_predict_parts(const ry_prepared *prepared, const ry_machine *machine, unsigned threads,

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* In a network nothing is used twice in a row: tensors of a step were written by other cores, and
+ * the arena gives outputs memory that others had. So less is near than where a problem runs again
+ * and again, and less is hidden. */
+#include "predict/network.h"
+
+static const struct {
+#define RY_NETWORK_COST(name, value) double name;
+#include "predict/network_costs.inc"
+#undef RY_NETWORK_COST
+} cost = {
+#define RY_NETWORK_COST(name, value) .name = value,
+#include "predict/network_costs.inc"
+#undef RY_NETWORK_COST
+};
+
+/* Of bytes that come again after `around` others, what a cache still has: none after twice its
+ * size. */
+static double kept_share(double around, double cache)
+{
+    return around <= cache ? 1 : around >= 2 * cache ? 0 : 2 - around / cache;
+}
+
+static double memory_seconds(const ry_machine *machine, unsigned threads, double bytes,
+                             double around)
+{
+    const double l3 = (double)ry_machine_level_bytes(machine, RYND_LEVEL_L3),
+                 limit = cost.shared * 0x1p20 * (machine->cores > 0 ? machine->cores : 1);
+    const double own = kept_share(
+                     around, cost.own * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L2)),
+                 shared = l3 > 0 ? kept_share(around, l3 < limit ? l3 : limit) * (1 - own) : 0;
+    const double near = ry_machine_rate(&machine->level[RYND_LEVEL_L3].bandwidth, machine, threads),
+                 far =
+                     ry_machine_rate(&machine->level[RYND_LEVEL_DRAM].bandwidth, machine, threads);
+    return (near > 0 ? bytes * shared * (1 - cost.near) / near : 0) +
+           (far > 0 ? bytes * (1 - own - shared) / (far * cost.rate) : 0);
+}
+
+ry_time ry_predict_in_network(const ry_parts *parts, const ry_machine *machine, unsigned threads,
+                              double factor, double network_bytes)
+{
+    const double own = parts->bytes > parts->raw ? parts->bytes - parts->raw : 0,
+                 again = network_bytes > parts->bytes ? network_bytes : parts->bytes;
+    ry_time time = {
+        .arithmetic = parts->arithmetic * factor,
+        .memory = memory_seconds(machine, threads, own, cost.around * parts->bytes) +
+                  memory_seconds(machine, threads, parts->read, again),
+        .overhead = parts->overhead + cost.lines * machine->level[RYND_LEVEL_DRAM].latency.one,
+    };
+    const double longer = time.arithmetic > time.memory ? time.arithmetic : time.memory,
+                 shorter = time.arithmetic > time.memory ? time.memory : time.arithmetic;
+    time.all = parts->pack + longer + cost.exposed * shorter + time.overhead;
+    return time;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A step within a network, which finds its tensors where the step before left them, and its
+ * constants where a whole run left them. */
+#ifndef RY_PREDICT_NETWORK_H
+#define RY_PREDICT_NETWORK_H
+
+#include "predict/predict_parts.h"
+
+/* Seconds of one micro-batch; `network_bytes` are touched before its constants come again (0: they
+ * come again at once, as in a later micro-batch). `factor`: what the kernel's arithmetic takes over
+ * what it counts (forecast.h). */
+ry_time ry_predict_in_network(const ry_parts *parts, const ry_machine *machine, unsigned threads,
+                              double factor, double network_bytes);
+
+#endif
