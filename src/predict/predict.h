@@ -23,6 +23,11 @@ typedef struct ry_time {
 ry_time ry_predict_parts(const ry_prepared *prepared, const ry_machine *machine, unsigned threads,
                          unsigned constants, double network_bytes);
 
+/* The same where the problem runs again and again on the same memory, and the kernel's arithmetic
+ * takes `factor` times what it counts (forecast.h). */
+ry_time ry_predict_alone(const ry_prepared *prepared, const ry_machine *machine, unsigned threads,
+                         double factor);
+
 /* What one worker takes for each phase of its launch (prepared.h). */
 void ry_predict_phases(const ry_prepared *prepared, const ry_machine *machine,
                        double seconds[RY_MAX_PHASES + 1]);
