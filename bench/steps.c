@@ -43,9 +43,9 @@ static void print_step(const ry_plan *plan, size_t index, unsigned threads)
 
 int main(int argc, char **argv)
 {
-    rynd_context *context;
-    rynd_model *model;
-    rynd_plan *plan;
+    rynd_context *context = NULL;
+    rynd_model *model = NULL;
+    rynd_plan *plan = NULL;
     rynd_dim dims[MAX_DIMS];
     size_t count = 0;
     if (argc < 3 || argc > 4 + MAX_DIMS) {

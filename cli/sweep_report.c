@@ -60,7 +60,11 @@ static void mark_text(const cli_sweep *sweep, size_t point, char *text, size_t s
 
 static void add_dominance(cli_table *table, double dominance)
 {
-    cli_table_add(table, dominance > 0 ? "%.2f" : "", dominance);
+    char text[32] = "";
+    if (dominance > 0) {
+        snprintf(text, sizeof text, "%.2f", dominance);
+    }
+    cli_table_add(table, "%s", text);
 }
 
 /* Does any point contain another? */

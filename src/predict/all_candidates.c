@@ -37,7 +37,7 @@ static ry_tensor vary(const ry_tensor *tensor, const variant *v)
     if (!ry_tensor_present(tensor)) {
         return *tensor;
     }
-    const ry_dtype dtype = v->f32 ? RY_f32 : tensor->dtype;
+    const ry_dtype dtype = v->f32 ? RY_f32 : (ry_dtype)tensor->dtype;
     const ry_shape shape = ry_tensor_shape(tensor);
     return v->channels_last ? ry_tensor_channels_last(dtype, &shape, NULL)
                             : ry_tensor_row_major(dtype, &shape, NULL);

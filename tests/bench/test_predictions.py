@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench/predictions: the arithmetic of fits and errors, and a small run."""
+"""bench/predictions and bench/fit_networks.py: fits find what times were made of, tables are written as they are read, and a small run."""
 import importlib.machinery
 import importlib.util
 import json
-import math
 import os
 import pathlib
 import random
@@ -14,82 +13,88 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ["RYND"]).resolve().parents[1] if "RYND" in os.environ else ROOT / "build/release"
+sys.path.insert(0, str(ROOT / "bench"))
+
+import fit_networks  # noqa: E402
+
+MACHINE = {"footprint": 6e7, "l2": 4 << 20, "l3": 64 << 20, "l3_rate": 6e10, "dram_rate": 3e10, "latency": 1.5e-7, "cores": 2}
+COSTS = {"own": 0.1, "shared": 16, "near": 0.4, "rate": 0.8, "around": 2, "exposed": 0.7, "lines": 10}
 
 
 @pytest.fixture(scope="module")
-def module():
+def predictions():
     loader = importlib.machinery.SourceFileLoader("predictions", str(ROOT / "bench/predictions"))
     made = importlib.util.module_from_spec(importlib.util.spec_from_loader("predictions", loader))
     loader.exec_module(made)
     return made
 
 
-def networks(factors, spread, count=12, steps=60):
-    """Networks whose steps take `factors[kernel]` times what is predicted, times noise."""
-    r = random.Random(1)
-    rows = []
+def networks(factors, noise, count=10, steps=60):
+    """Networks whose steps take what COSTS and factors say, times noise."""
+    r, rows = random.Random(1), []
     for n in range(count):
         made = []
         for _ in range(steps):
-            kernel = r.choice(list(factors))
-            predicted = math.exp(r.uniform(-12, -7))
-            time = predicted * factors[kernel] * math.exp(r.gauss(0, spread))
-            made.append({"kernel": kernel, "problem": "", "predicted": predicted, "low": predicted / 2, "high": predicted * 2,
-                         "time": [[time, time], [time, time]]})
-        total = sum(step["time"][0][0] for step in made)
-        predicted = sum(step["predicted"] for step in made)
-        rows.append({"network": f"net{n} b1", "total": [[total, total]] * 2, "predicted": predicted, "low": predicted / 1.5, "high": predicted * 1.5,
-                     "steps": made})
+            family, size = r.choice(list(factors)), 10 ** r.uniform(4, 7)
+            made.append({"family": family, "arithmetic": 10 ** r.uniform(-6, -3), "overhead": 1e-6, "pack": 0, "bytes": size, "raw": size * r.choice([0, 0.5]),
+                         "read": 0, "micro_batches": r.choice([1, 1, 4]), "time": 1})
+            made[-1]["read"] = 2 * made[-1]["raw"]
+        rows.append({"network": f"net{n} b1", "machine": MACHINE, "steps": made})
+    all_steps = fit_networks.Steps(rows)
+    factor = [factors[all_steps.families[f]] for f in all_steps.family]
+    times = fit_networks.predict(all_steps, COSTS, fit_networks.numpy.array(factor))
+    for step, time in zip([step for row in rows for step in row["steps"]], times):
+        step["time"] = float(time) * r.lognormvariate(0, noise)
     return rows
 
 
-def test_a_fit_finds_factors_and_spreads(module):
-    factors = {"conv_fwd_f32_igemm_avx512": 1.5, "expr_avx2": 0.5}
-    flat = {"": [1, 0.5, 1, 0.5]}
-    table = module.fit(flat, module.raw_steps(networks(factors, 0.2), flat), 0)
-    assert table["conv_fwd_f32_igemm"][2] == pytest.approx(1.5, rel=0.06)
-    assert table["conv_fwd_f32_igemm"][:2] == [1, 0.5]  # of short vectors nothing was measured
-    assert table["expr"][0] == pytest.approx(0.5, rel=0.06)
-    assert table["expr"][1] == pytest.approx(math.hypot(0.2, module.LEAST_SPREAD), rel=0.2)
+def test_factors_and_spreads_are_found():
+    factors = {"igemm": 1.5, "expr": 0.6}
+    _, found, spreads = fit_networks.fit(networks(factors, 0.1), COSTS)
+    assert found == {family: pytest.approx(factor, rel=0.1) for family, factor in factors.items()}
+    assert spreads[""] == pytest.approx(0.11, rel=0.3)
 
 
-def test_what_is_compiled_in_does_not_matter(module):
-    rows, flat = networks({"conv_fwd_f32_igemm_avx512": 2}, 0.1), {"": [1, 0.5, 1, 0.5]}
-    own = {"conv_fwd_f32_igemm": [1, 0.5, 4, 0.5], **flat}
-    anew = module.fit(own, module.raw_steps([{**row, "steps": [{**step, "predicted": 4 * step["predicted"]} for step in row["steps"]]} for row in rows], own), 0)
-    assert anew["conv_fwd_f32_igemm"][2] == pytest.approx(2, rel=0.06)
+def test_costs_are_found_from_others():
+    rows = networks({"igemm": 1, "expr": 1}, 0.02)
+    begin = {**COSTS, "lines": 3, "rate": 0.5, "own": 0.5}
+    costs, factors, _ = fit_networks.fit(rows, begin, rounds=6)
+    for row, total in zip(rows, fit_networks.sums(rows, costs, factors)):
+        assert total == pytest.approx(sum(step["time"] for step in row["steps"]), rel=0.1)
 
 
-def test_networks_left_out_are_predicted_by_the_others(module):
-    rows, flat = networks({"conv_fwd_f32_igemm_avx512": 1.5, "expr_avx512": 3}, 0.1), {"": [1, 0.5, 1, 0.5]}
-    for row in module.leave_one_out(rows, flat, 0):
-        assert module.error(row["predicted"], row["total"][0][0]) < 0.1
+def test_a_family_that_nobody_saw_is_taken_as_counted():
+    rows = networks({"igemm": 1}, 0)
+    assert fit_networks.sums(rows, COSTS, {}) == fit_networks.sums(rows, COSTS, {"igemm": 1.0})
 
 
-def test_families_and_tables(module, tmp_path, monkeypatch):
-    assert module.family_of("conv_fwd_f32_igemm_avx512_bf16") == "conv_fwd_f32_igemm"
-    assert module.family_of("concat_move") == "concat_move"
-    assert module.vector_of("x_amx") == 1 and module.vector_of("x_avx2") == 0
-    path = tmp_path / "residuals.inc"
-    path.write_text(module.TABLE.read_text())
-    monkeypatch.setattr(module, "TABLE", path)
-    before = module.read_table()
-    module.write_table({**before, "expr": [1.25, 0.5, 2, 0.25]})
-    assert module.read_table() == {**{family: pytest.approx(numbers, abs=1e-3) for family, numbers in before.items()}, "expr": [1.25, 0.5, 2, 0.25]}
-    assert module.residual_of(module.read_table(), "expr_near", 1) == [2, 0.25]
+def test_tables_are_written_as_they_are_read(predictions, tmp_path, monkeypatch):
+    for name in ("TABLE", "COSTS"):
+        copy = tmp_path / f"{name}.inc"
+        copy.write_text(getattr(predictions, name).read_text())
+        monkeypatch.setattr(predictions, name, copy)
+    before = predictions.read_costs()
+    assert set(before) == set(fit_networks.RANGES)
+    predictions.write_costs({**before, "lines": 7.5})
+    assert predictions.read_costs() == {**before, "lines": 7.5}
+    rows = predictions.ROW.findall(predictions.TABLE.read_text())
+    assert rows[-1][:2] == ("", "")
+    predictions.write_residuals("Some core", {"conv": 1.25, "conv_long": 2}, {"conv": 0.3, "conv_long": 0.2, "": 0.4})
+    after = predictions.ROW.findall(predictions.TABLE.read_text())
+    assert [row for row in after if row[0] != "Some core"] == rows
+    assert [row[1:] for row in after if row[0] == "Some core"] == [("conv_long", "2.000", "0.200"), ("conv", "1.250", "0.300"), ("", "1.000", "0.400")]
 
 
 def test_a_small_run(tmp_path):
-    data = tmp_path / "data.jsonl"
+    data = tmp_path / "data.jsonl.gz"
     command = [sys.executable, ROOT / "bench/predictions", ROOT / "models/upscale2x.onnx", "--batch", "1", "--seconds", "0", "--threads", "1", "--data", data]
     environment = {**os.environ, "RYND": str(BUILD / "bin/rynd")}
     done = subprocess.run(command + ["--layers", "2", "--seed", "3"], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    for word in ("networks ", "steps ", "left out ", "layers "):
+    for word in ("networks ", "steps ", "layers "):
         (line,) = [line for line in lines if line.startswith(word) and "MAPE" in line]
         assert "in the interval" in line and "oracle" in line
-    (row,) = [json.loads(line) for line in data.read_text().splitlines()]
-    assert row["network"] == "upscale2x b1" and row["steps"]
     again = subprocess.run(command, capture_output=True, text=True, env={**environment, "RYND": "/no/rynd"})
     assert again.returncode == 0 and "networks" in again.stdout
+    assert json.dumps(again.stdout.splitlines()[0]) == json.dumps(lines[0])

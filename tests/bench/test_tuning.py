@@ -39,7 +39,7 @@ def test_same_and_near(module, monkeypatch):
 def test_network_that_is_not_taken_counts_as_untuned(module, monkeypatch, capsys):
     whole = {"before": 0.01, "after": 0.011, "ratio": 1.1, "runs": 5, "tuned": False}
     monkeypatch.setattr(module, "tune", lambda *_: {"model": whole, "used": 1.0})
-    module.networks(["m.onnx"], 1)
+    module.networks(["m.onnx"], 1, 1)
     out = capsys.readouterr().out
     assert "not taken" in out and "tuned over untuned 1.000" in out
 
