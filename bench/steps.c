@@ -11,7 +11,6 @@
  * coefficients of networks to them. */
 #include "api/handles.h"
 #include "plan/plan_time.h"
-#include "predict/predict_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

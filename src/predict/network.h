@@ -4,7 +4,7 @@
 #ifndef RY_PREDICT_NETWORK_H
 #define RY_PREDICT_NETWORK_H
 
-#include "predict/predict_parts.h"
+#include "predict/predict.h"
 
 /* Seconds of one micro-batch; `network_bytes` are touched before its constants come again (0: they
  * come again at once, as in a later micro-batch). `factor`: what the kernel's arithmetic takes over

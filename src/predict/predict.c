@@ -6,7 +6,6 @@
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/prepared.h"
-#include "predict/predict_parts.h"
 
 static const struct ry_prediction_costs *costs_of(const ry_prepared *prepared)
 {
