@@ -43,7 +43,8 @@ class Process:
         self.candidate, self.log = candidate, log
         self.command = [python, HERE / "worker.py", candidate.engine]
         self.environment = os.environ | KEEP_MEMORY | {"OMP_NUM_THREADS": str(threads), "KMP_BLOCKTIME": "10", "RYND_LIBRARY": str(library),
-                                                       "PYTHONDONTWRITEBYTECODE": "1"}
+                                                       "PYTHONDONTWRITEBYTECODE": "1",
+                                                       "RYND_WISDOM": "off"}  # what is compared is the untuned choice
         self.child = None
 
     def ask(self, **request):
