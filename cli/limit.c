@@ -37,7 +37,8 @@ static double rate_of(const cli_limit *l, const rynd_rate *rate)
 static double level_bytes(const cli_limit *l, rynd_level level)
 {
     const rynd_memory_level *m = &l->machine.level[level];
-    return m->shared_by ? (double)m->bytes * ((l->threads + m->shared_by - 1) / m->shared_by) : 0;
+    const unsigned caches = m->shared_by ? (l->threads + m->shared_by - 1) / m->shared_by : 0;
+    return (double)m->bytes * caches;
 }
 
 double cli_limit_of(const cli_limit *l, const rynd_step_info *step)

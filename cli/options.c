@@ -245,8 +245,8 @@ static void describe_allowed(const cli_option *option, char *text, size_t size)
         [CLI_LIST] = "text that is not empty",
         [CLI_DIMS] = "NAME=N with a whole number N of at least 0",
         [CLI_SETTINGS] = "STEP.KNOB=V, or KNOB=V for a problem, with names that `rynd plan` prints",
-        [CLI_EXTENT] = "HEIGHTxWIDTH, or one number for the shorter side of a size and both sides "
-                       "of a crop, of 1 to 65535",
+        [CLI_EXTENT] = ("HEIGHTxWIDTH, or one number for the shorter side of a size and both sides "
+                        "of a crop, of 1 to 65535"),
     };
     switch (option->kind) {
     case CLI_CHOICE: snprintf(text, size, "one of %s", option->choices); break;

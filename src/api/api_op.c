@@ -29,7 +29,10 @@ struct rynd_op {
 
 int rynd_op_is_problem(const char *text)
 {
-    const size_t length = text ? strcspn(text, " \t") : 0;
+    if (!text) {
+        return 0;
+    }
+    const size_t length = strcspn(text, " \t");
     for (int op = 0; op < RY_OPS; op++) {
         const char *name = ry_op_name((ry_op)op);
         if (strlen(name) == length && memcmp(name, text, length) == 0) {

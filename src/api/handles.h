@@ -209,8 +209,8 @@ rynd_status ry_api_plan_create(rynd_model *model, const rynd_plan_options *optio
 
 /* As rynd_op_explain. */
 rynd_status ry_api_explain_op(const ry_prepared *prepared, unsigned constants,
-                              const rynd_context *context, rynd_candidate_function tell, void *user,
-                              ry_error *error);
+                              const rynd_context *context, rynd_candidate_function function,
+                              void *user, ry_error *error);
 
 /* What a step, or an operator alone, is predicted to take. */
 rynd_prediction ry_api_prediction(const rynd_context *context, const ry_forecast *forecast,

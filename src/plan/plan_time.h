@@ -11,10 +11,10 @@ double ry_plan_footprint(const ry_plan *plan);
 
 /* Of a step with all its micro-batches on so many threads, within a run that touches `footprint`
  * bytes. */
-ry_time ry_plan_step_time(const ry_plan *plan, size_t step, unsigned threads, double footprint);
+ry_time ry_plan_step_time(const ry_plan *plan, size_t index, unsigned threads, double footprint);
 
 /* The same if the step were prepared so: `other` is of its problem, and for its device. */
-ry_time ry_plan_other_time(const ry_plan *plan, size_t step, const ry_prepared *other,
+ry_time ry_plan_other_time(const ry_plan *plan, size_t index, const ry_prepared *other,
                            unsigned threads, double footprint);
 
 /* Bit i: input i of a step keeps its value from run to run. */

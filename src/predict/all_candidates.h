@@ -25,7 +25,7 @@ typedef rynd_status (*ry_candidate_function)(void *user, const ry_candidate *can
  * the reason. beside: the target of the device where `target` is the CPU's because nothing else
  * takes the problem; NULL: there is none. Candidates are for the call only. */
 rynd_status ry_explain(const ry_prepared *chosen, unsigned constants, const ry_target *target,
-                       const ry_target *beside, ry_candidate_function tell, void *user,
+                       const ry_target *beside, ry_candidate_function function, void *user,
                        ry_error *error);
 
 #endif
