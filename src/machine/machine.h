@@ -38,6 +38,13 @@ bool ry_machine_is_far(const ry_machine *machine, double bytes);
  * every processor has. */
 int64_t ry_machine_core_bytes(const ry_machine *machine, rynd_level level);
 
+/* Of bytes that come again after `around` others, themselves included, what a cache of so many
+ * bytes still has: all as long as they fit, none of twice as many. */
+static inline double ry_machine_kept_share(double around, double cache)
+{
+    return around <= cache ? 1 : around >= 2 * cache ? 0 : 2 - around / cache;
+}
+
 /* Products with their sums that take a core `times` as long as taking a task does, at its peak. */
 int64_t ry_machine_task_products(const ry_machine *machine, double times);
 

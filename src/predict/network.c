@@ -14,21 +14,16 @@ static const struct {
 #undef RY_NETWORK_COST
 };
 
-/* Of bytes that come again after `around` others, what a cache still has: none after twice its
- * size. */
-static double kept_share(double around, double cache)
-{
-    return around <= cache ? 1 : around >= 2 * cache ? 0 : 2 - around / cache;
-}
-
 static double memory_seconds(const ry_machine *machine, unsigned threads, double bytes,
                              double around)
 {
     const double l3 = (double)ry_machine_level_bytes(machine, RYND_LEVEL_L3),
                  limit = cost.shared * 0x1p20 * (machine->cores > 0 ? machine->cores : 1);
-    const double own = kept_share(
+    const double own = ry_machine_kept_share(
                      around, cost.own * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L2)),
-                 shared = l3 > 0 ? kept_share(around, l3 < limit ? l3 : limit) * (1 - own) : 0;
+                 shared = l3 > 0
+                              ? ry_machine_kept_share(around, l3 < limit ? l3 : limit) * (1 - own)
+                              : 0;
     const double near = ry_machine_rate(&machine->level[RYND_LEVEL_L3].bandwidth, machine, threads),
                  far =
                      ry_machine_rate(&machine->level[RYND_LEVEL_DRAM].bandwidth, machine, threads);

@@ -18,13 +18,6 @@ static double per_core(rynd_rate rate, const ry_machine *machine, unsigned threa
     return threads > 1 && rate.all > 0 && machine->cores > 0 ? rate.all / machine->cores : rate.one;
 }
 
-/* Of so many bytes that pass by again and again, what a cache of this size still has: none of twice
- * as many. */
-static double kept_share(double bytes, double cache)
-{
-    return bytes <= cache ? 1 : bytes >= 2 * cache ? 0 : 2 - bytes / cache;
-}
-
 /* For all threads together, of bytes that come again after `around` others. Moves within the cores'
  * own caches are work; references do not count theirs, and are taken to move every byte from
  * memory. */
@@ -35,8 +28,8 @@ static double memory_seconds(const ry_prepared *prepared, const ry_machine *mach
     const bool kept = !prepared->kernel->reference;
     const double l2 = cost->own * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L2),
                  l3 = cost->shared * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L3);
-    const double own = kept ? kept_share(around, l2) : 0,
-                 shared = kept ? kept_share(around, l3) * (1 - own) : 0;
+    const double own = kept ? ry_machine_kept_share(around, l2) : 0,
+                 shared = kept ? ry_machine_kept_share(around, l3) * (1 - own) : 0;
     const rynd_rate near = machine->level[RYND_LEVEL_L3].bandwidth,
                     far = machine->level[RYND_LEVEL_DRAM].bandwidth;
     const double from_cache =
