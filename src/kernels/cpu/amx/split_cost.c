@@ -17,7 +17,7 @@ static double tile_work(const ry_machine *machine)
 
 double ry_split_work(const split_plan *plan, const ry_machine *machine)
 {
-    const struct ry_split_costs *cost = &ry_costs_of(SPLIT_LANES)->split;
+    const struct ry_split_costs *cost = &ry_costs_on(machine, SPLIT_LANES)->split;
     const ry_conv_geometry *g = &plan->geometry;
     const double images = (double)(g->batch * g->groups), further = (double)(plan->parts - 1);
     /* A result comes after 52 cycles: two products take nearly as long as a full block's four. */
@@ -36,9 +36,9 @@ double ry_split_work(const split_plan *plan, const ry_machine *machine)
            tasks * machine->task_seconds * machine->f32.one;
 }
 
-double ry_split_pack_work(const split_plan *plan)
+double ry_split_pack_work(const split_plan *plan, const ry_machine *machine)
 {
-    const struct ry_split_costs *cost = &ry_costs_of(SPLIT_LANES)->split;
+    const struct ry_split_costs *cost = &ry_costs_on(machine, SPLIT_LANES)->split;
     const ry_conv_geometry *g = &plan->geometry;
     const double weights = (double)(g->groups * g->channels_out * g->channels_in * g->taps);
     return weights * (cost->weight + cost->weight_part * (double)plan->parts) * MULTIPLY_ADD;

@@ -7,6 +7,6 @@
 
 /* Operations at the machine's f32 peak that take as long as the plan, and as its packing. */
 double ry_split_work(const split_plan *plan, const struct rynd_machine *machine);
-double ry_split_pack_work(const split_plan *plan);
+double ry_split_pack_work(const split_plan *plan, const struct rynd_machine *machine);
 
 #endif

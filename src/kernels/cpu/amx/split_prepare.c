@@ -23,7 +23,7 @@ rynd_status ry_split_prepare(const ry_query *query, ry_prepared *prepared, ry_er
                               .scratch = ry_aligned(plan.scratch),
                               .workspace = plan.workspace,
                               .work = {{ry_split_work(&plan, query->target->machine), 0}},
-                              .pack_work = ry_split_pack_work(&plan),
+                              .pack_work = ry_split_pack_work(&plan, query->target->machine),
                               .form = {{plan.flat, plan.block, plan.oc_blocks_per_task}}};
     return RYND_OK;
 }
