@@ -9,7 +9,8 @@
  * as that makes predictions better: the logarithm of predicted over measured time, forms that are
  * far from the best of their problem counting less, and the regret of choosing by the predictions.
  * One problem in four only checks. Prints "family name column value" for each coefficient that has
- * changed, and to stderr how it goes. */
+ * changed, "form family checks seconds best error" for each form (best: of the seconds of its
+ * problem's; error: the logarithm of predicted over measured time), and to stderr how it goes. */
 #include "api/handles.h"
 #include "base/number.h"
 #include "graph/infer.h"
@@ -428,6 +429,19 @@ static void fit(fitting *f, int rounds)
     }
 }
 
+/* How well each is predicted now. */
+static void print_forms(const fitting *f)
+{
+    for (const group *g = f->groups; g < f->groups + f->group_count; g++) {
+        for (const row *r = &f->rows[g->first]; r < &f->rows[g->end]; r++) {
+            if (isfinite(r->error)) {
+                printf("form %s %d %.4g %.4g %.4g\n", r->kernel->family, g->checks, r->seconds,
+                       g->best, r->error);
+            }
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     static fitting f;
@@ -468,6 +482,7 @@ int main(int argc, char **argv)
             printf("%s %s %d %.4g\n", c->family, c->name, c->column, *c->value);
         }
     }
+    print_forms(&f);
     ry_arena_free(&f.arena);
     rynd_context_destroy(context);
     return 0;
