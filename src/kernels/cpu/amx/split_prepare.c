@@ -22,9 +22,9 @@ rynd_status ry_split_prepare(const ry_query *query, ry_prepared *prepared, ry_er
                               .pack_tasks = (size_t)(plan.geometry.groups * plan.oc_blocks),
                               .scratch = ry_aligned(plan.scratch),
                               .workspace = plan.workspace,
-                              .work = {{ry_split_work(&plan, query->target->machine), 0}},
                               .pack_work = ry_split_pack_work(&plan, query->target->machine),
                               .form = {{plan.flat, plan.block, plan.oc_blocks_per_task}}};
+    ry_split_count(&plan, query->target->machine, prepared->work);
     return RYND_OK;
 }
 
