@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was measured, as records of wisdom. */
-#include "api/api_tuning.h"
+#include "api/api_tune_plans.h"
 #include "kernels/kernel_source.h"
 
 #include <math.h>
@@ -20,13 +20,26 @@ static ry_wisdom_key key_of(const rynd_tuning *tuning, const ry_tuning_entry *en
                            .machine = tuning->context->fingerprint};
 }
 
+static ry_wisdom_key plan_key(const rynd_tuning *tuning)
+{
+    return (ry_wisdom_key){.problem = tuning->plans->network,
+                           .threads = ry_threads_count(tuning->context->threads),
+                           .machine = tuning->context->fingerprint};
+}
+
+static bool claim(const rynd_tuning *tuning, const rynd_tune_options *options,
+                  const ry_wisdom_key *key, double budget)
+{
+    enum { GRACE = 60, MOST = 1000000 };
+    return ry_wisdom_claim(wisdom_of(tuning, options), key, GRACE + (int64_t)fmin(MOST, budget));
+}
+
 /* A lease ends by itself some time after the budget is spent. */
 bool ry_api_tuned_claim(const rynd_tuning *tuning, const rynd_tune_options *options,
                         const ry_tuning_entry *entry, double budget)
 {
-    enum { GRACE = 60, MOST = 1000000 };
     const ry_wisdom_key key = key_of(tuning, entry);
-    return ry_wisdom_claim(wisdom_of(tuning, options), &key, GRACE + (int64_t)fmin(MOST, budget));
+    return claim(tuning, options, &key, budget);
 }
 
 void ry_api_tuned_disclaim(const rynd_tuning *tuning, const rynd_tune_options *options,
@@ -81,6 +94,57 @@ rynd_status ry_api_tuned_keep(const rynd_tuning *tuning, const rynd_tune_options
         if (is_worth_keeping(form)) {
             records[count++] = record_of(form, &entry->tuned.forms[i].prepared,
                                          i == taken ? least : least * (1 + 1e-6), now);
+        }
+    }
+    const rynd_status status = !records ? ry_fail_memory(error)
+                               : wisdom && count
+                                   ? ry_wisdom_put(wisdom, &key, records, count, error)
+                                   : RYND_OK;
+    ry_arena_free(&arena);
+    return status;
+}
+
+bool ry_api_plans_claim(const rynd_tuning *tuning, const rynd_tune_options *options, double budget)
+{
+    const ry_wisdom_key key = plan_key(tuning);
+    return claim(tuning, options, &key, budget);
+}
+
+void ry_api_plans_disclaim(const rynd_tuning *tuning, const rynd_tune_options *options)
+{
+    const ry_wisdom_key key = plan_key(tuning);
+    ry_wisdom_disclaim(wisdom_of(tuning, options), &key);
+}
+
+rynd_status ry_api_plans_keep(const rynd_tuning *tuning, const rynd_tune_options *options,
+                              size_t taken, ry_error *error)
+{
+    const ry_tuned_plans *plans = tuning->plans;
+    const ry_wisdom_key key = plan_key(tuning);
+    ry_wisdom *wisdom = wisdom_of(tuning, options);
+    ry_arena arena;
+    ry_arena_init(&arena, &tuning->context->allocator);
+    ry_wisdom_record *records = RY_TAKE(&arena, ry_wisdom_record, plans->count);
+    const double least = plans->items[taken].median;
+    const int64_t now = (int64_t)time(NULL);
+    size_t count = 0;
+    for (size_t i = 0; records && i < plans->count; i++) {
+        const rynd_tuned_plan *item = &plans->items[i];
+        const double floor = i == taken ? least : least * (1 + 1e-6);
+        if (item->n > 0) {
+            records[count++] = (ry_wisdom_record){
+                .kernel = RY_PLAN_KERNEL,
+                .form = item->knobs,
+                .source = plans->steps[i],
+                .samples = (int64_t)item->n,
+                .mean = item->mean,
+                .variance = item->variance,
+                .median = fmax(item->median, floor),
+                .min = item->min,
+                .max = fmax(item->max, floor),
+                .predicted = item->predicted,
+                .time = now,
+            };
         }
     }
     const rynd_status status = !records ? ry_fail_memory(error)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records measured again: how far what was true once is true now. */
-#include "api/handles.h"
+#include "api/api_tune_plans.h"
 #include "base/clock.h"
 
 #include <stdlib.h>
@@ -209,13 +209,13 @@ static rynd_status measure(rynd_context *context, const ry_wisdom_row *row, doub
     return status;
 }
 
-/* Can the record be measured here, and say something? */
+/* Can the record be measured here, and say something? A plan's needs its network. */
 static bool holds_here(const rynd_context *context, const ry_wisdom_row *row)
 {
     rynd_wisdom_record shown;
     ry_api_wisdom_record(context, &row->key, &row->record, &shown);
-    return shown.current && !row->record.rejected &&
-           row->key.threads == ry_threads_count(context->threads) &&
+    return shown.current && strcmp(row->record.kernel, RY_PLAN_KERNEL) != 0 &&
+           !row->record.rejected && row->key.threads == ry_threads_count(context->threads) &&
            strcmp(row->key.machine, context->fingerprint) == 0;
 }
 

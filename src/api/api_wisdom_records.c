@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records of wisdom for the caller: shown, exported, taken in, forgotten. */
-#include "api/handles.h"
+#include "api/api_tune_plans.h"
 #include "kernels/kernel_source.h"
 #include "wisdom/wisdom_lines.h"
 
@@ -32,8 +32,13 @@ static bool is_here(const rynd_context *context, const char *machine)
            strcmp(machine, context->host_fingerprint) == 0;
 }
 
+/* Of a plan it shows when the network is planned. */
 static bool is_current(const ry_wisdom_record *record)
 {
+    ry_plan_form form;
+    if (strcmp(record->kernel, RY_PLAN_KERNEL) == 0) {
+        return ry_plan_form_parse(record->form, &form);
+    }
     const ry_kernel *kernel = ry_kernel_find(record->kernel);
     return kernel && ry_kernel_source(kernel) == record->source;
 }
