@@ -82,6 +82,14 @@ def test_model(ran, small_net):
     assert model["ratio"] < 1 if model["tuned"] else True
     assert all(p["steps"] >= 1 and p["forms"] > 1 for p in entry["problems"])
     assert len({p["problem"] for p in entry["problems"]}) == len(entry["problems"])
+    plans = entry["plans"]
+    assert plans == [] or plans[0]["knobs"] == "" and sum(p["taken"] for p in plans) == 1
+    assert len(plans) <= entry["plans_listed"] + 1
+
+
+def test_a_plan_that_is_set_is_not_tuned(ran, small_net):
+    (entry,) = ran("tune", small_net, "--budget", 0.3, "--json", "--batch", 1, "--set", "plan.channels_last=80").results
+    assert entry["plans"] == [] and entry["plans_listed"] == 0 and entry["problems"]
 
 
 def samples(path):
