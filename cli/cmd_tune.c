@@ -165,6 +165,7 @@ static bool tune_one(tune_run *t, const char *name, cli_failure *failure)
         .progress = on_progress,
         .progress_user = t,
         .without_wisdom = t->settings->random != 0,
+        .energy = t->settings->samples != NULL,
     };
     const bool model = !t->settings->random && !cli_is_problem(name);
     bool done = model ? tune_model(t, name, &own, &tuning, failure)

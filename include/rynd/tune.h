@@ -51,6 +51,10 @@ typedef struct rynd_tune_options {
      * stays. NULL: nobody. */
     int (*progress)(void *user, const rynd_tune_progress *progress);
     void *progress_user;
+    /** 1: after the race, the energy of a run of each form that raced is measured, for 50 ms each
+     * beyond the budget, where the machine has a meter: of the CPU's packages as a whole. 0, and of
+     * other devices: it is not */
+    int energy;
 } rynd_tune_options;
 
 /** Measures every form of every kernel that takes a problem on the context's device and threads.
@@ -160,6 +164,7 @@ typedef struct rynd_tuned_form {
     double flop, bytes;                      /**< that it does, and moves */
     size_t tasks;                            /**< of all phases */
     size_t packed, workspace;                /**< bytes: of weights, and of all threads' memory */
+    double joule; /**< that a run takes, with its data in the caches; 0: not measured */
 } rynd_tuned_form;
 
 /** Fails with ARGUMENT when problem or form is out of range. */
