@@ -21,8 +21,9 @@ enum { MAX_VARIANTS = 64, MAX_TIMES = 4 * RY_RACE_ROUNDS };
  * are predicted within a quarter, mostly; and what a plan must gain to be worth more rounds. */
 static const double LIST_SHARE = 0.3, HOPELESS = 1.25, WORTH = 0.01;
 
-/* A plan may take so much of what is left: 0 or more others want their turn. */
-static const double SHARE = 0.5;
+/* So many want a share each of the time that is left, at most: those behind are predicted to be
+ * slower, and most are dropped early. */
+enum { SHARES = 4 };
 
 typedef struct variant {
     ry_plan_knob knob;
@@ -221,8 +222,11 @@ static rynd_status challenge(search *s, ry_runner *other, ry_error *error)
     if (!duel) {
         return ry_fail_memory(error);
     }
+    const size_t left = s->count - s->at;
     const ry_duel_options options = {.gap = WORTH,
-                                     .budget = SHARE * (s->end - ry_clock_seconds()),
+                                     .impatient = true,
+                                     .budget = (s->end - ry_clock_seconds()) /
+                                               (double)(left < SHARES ? left : SHARES),
                                      .seed = s->how->seed + own,
                                      .hear = hear,
                                      .user = s};

@@ -99,6 +99,14 @@ static rynd_status run_round(ry_runner *untuned, ry_runner *tuned, ry_duel *duel
     return RYND_OK;
 }
 
+static bool is_hopeless(const ry_duel *duel)
+{
+    enum { LEAST = 8 };
+    const int rounds = duel->race.rounds;
+    return rounds >= LEAST && (rounds & (rounds - 1)) == 0 &&
+           ry_race_ratio(&duel->race, RY_DUEL_TUNED) >= 1;
+}
+
 rynd_status ry_api_duel(ry_runner *untuned, ry_runner *tuned, const ry_duel_options *options,
                         ry_duel *duel, ry_error *error)
 {
@@ -110,7 +118,7 @@ rynd_status ry_api_duel(ry_runner *untuned, ry_runner *tuned, const ry_duel_opti
                                .random = options->seed}};
     duel->race.racer[RY_DUEL_TUNED].order = RY_DUEL_TUNED;
     while (!duel->ended && !duel->race.racer[RY_DUEL_TUNED].out && !ry_race_is_over(&duel->race) &&
-           spent < options->budget) {
+           spent < options->budget && !(options->impatient && is_hopeless(duel))) {
         RY_TRY(run_round(untuned, tuned, duel, error));
         spent = ry_clock_seconds() - begin;
         duel->ended =

@@ -34,8 +34,9 @@ typedef struct ry_duel {
 } ry_duel;
 
 typedef struct ry_duel_options {
-    double gap;    /* what is worth it (ry_race) */
-    double budget; /* seconds; each has at least one run */
+    double gap;     /* what is worth it (ry_race) */
+    bool impatient; /* ends where the second is not ahead at 8, 16 or 32 rounds */
+    double budget;  /* seconds; each has at least one run */
     uint64_t seed;
     /* hears the ratio so far and the seconds spent; true ends it. NULL: nobody */
     bool (*hear)(void *user, double ratio, double spent);

@@ -78,6 +78,27 @@ static bool is_worth_keeping(const rynd_tuned_form *form)
                            strncmp(form->reason, "wrong: ", strlen("wrong: ")) == 0);
 }
 
+/* Of forms that were all looked at, the kernels, each once: what an earlier tuning measured of them
+ * is forgotten. Where the budget ended before, what is known stays. */
+static size_t list_kernels(const ry_tuning_entry *entry, ry_wisdom_kernel *kernels)
+{
+    size_t count = 0;
+    for (int i = 0; i < entry->tuned.count; i++) {
+        const ry_kernel *kernel = entry->tuned.forms[i].prepared.kernel;
+        bool listed = false;
+        if (entry->forms[i].verdict == RYND_TUNED_UNTRIED) {
+            return 0;
+        }
+        for (size_t k = 0; k < count && !listed; k++) {
+            listed = strcmp(kernels[k].kernel, kernel->name) == 0;
+        }
+        if (!listed) {
+            kernels[count++] = (ry_wisdom_kernel){kernel->name, ry_kernel_source(kernel)};
+        }
+    }
+    return count;
+}
+
 rynd_status ry_api_tuned_keep(const rynd_tuning *tuning, const rynd_tune_options *options,
                               const ry_tuning_entry *entry, int taken, ry_error *error)
 {
@@ -86,20 +107,22 @@ rynd_status ry_api_tuned_keep(const rynd_tuning *tuning, const rynd_tune_options
     ry_arena arena;
     ry_arena_init(&arena, &tuning->context->allocator);
     ry_wisdom_record *records = RY_TAKE(&arena, ry_wisdom_record, entry->tuned.count);
+    ry_wisdom_kernel *kernels = RY_TAKE(&arena, ry_wisdom_kernel, entry->tuned.count);
     const double least = entry->tuned.count ? entry->forms[taken].median : 0;
     const int64_t now = (int64_t)time(NULL);
     size_t count = 0;
-    for (int i = 0; records && i < entry->tuned.count; i++) {
+    for (int i = 0; records && kernels && i < entry->tuned.count; i++) {
         const rynd_tuned_form *form = &entry->forms[i];
         if (is_worth_keeping(form)) {
             records[count++] = record_of(form, &entry->tuned.forms[i].prepared,
                                          i == taken ? least : least * (1 + 1e-6), now);
         }
     }
-    const rynd_status status = !records ? ry_fail_memory(error)
-                               : wisdom && count
-                                   ? ry_wisdom_put(wisdom, &key, records, count, error)
-                                   : RYND_OK;
+    const rynd_status status =
+        !records || !kernels ? ry_fail_memory(error)
+        : wisdom && count ? ry_wisdom_replace(wisdom, &key, kernels, list_kernels(entry, kernels),
+                                              records, count, error)
+                          : RYND_OK;
     ry_arena_free(&arena);
     return status;
 }
@@ -121,6 +144,7 @@ rynd_status ry_api_plans_keep(const rynd_tuning *tuning, const rynd_tune_options
 {
     const ry_tuned_plans *plans = tuning->plans;
     const ry_wisdom_key key = plan_key(tuning);
+    const ry_wisdom_kernel plan = {RY_PLAN_KERNEL, 0};
     ry_wisdom *wisdom = wisdom_of(tuning, options);
     ry_arena arena;
     ry_arena_init(&arena, &tuning->context->allocator);
@@ -147,10 +171,10 @@ rynd_status ry_api_plans_keep(const rynd_tuning *tuning, const rynd_tune_options
             };
         }
     }
-    const rynd_status status = !records ? ry_fail_memory(error)
-                               : wisdom && count
-                                   ? ry_wisdom_put(wisdom, &key, records, count, error)
-                                   : RYND_OK;
+    const rynd_status status =
+        !records          ? ry_fail_memory(error)
+        : wisdom && count ? ry_wisdom_replace(wisdom, &key, &plan, 1, records, count, error)
+                          : RYND_OK;
     ry_arena_free(&arena);
     return status;
 }

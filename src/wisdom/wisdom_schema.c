@@ -57,6 +57,7 @@ static const char *const statements[RY_WISDOM_STATEMENTS] = {
     [RY_WISDOM_COUNT_CLEAR] = "UPDATE state SET clears=clears+1",
     [RY_WISDOM_PUT] = "REPLACE INTO record VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,"
                       "?15,?16,(SELECT changes FROM state))",
+    [RY_WISDOM_FORGET] = "DELETE FROM record WHERE " KEY " AND kernel=?5 AND (?7=0 OR source=?7)",
     [RY_WISDOM_GET] =
         "SELECT " COLUMNS " FROM record WHERE " KEY " AND kernel=?5 AND form=?6 AND source=?7",
     [RY_WISDOM_VISIT] = "SELECT " COLUMNS " FROM record ORDER BY " SORTED,

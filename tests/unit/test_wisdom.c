@@ -356,6 +356,42 @@ static void test_paths(void **state)
     setenv("RYND_WISDOM", "off", 1);
 }
 
+static double best_median(ry_wisdom *w, const ry_wisdom_key *k)
+{
+    ry_arena arena;
+    ry_wisdom_record r;
+    ry_arena_init(&arena, &ry_system_allocator);
+    const bool found = ry_wisdom_best(w, k, all, NULL, &arena, &r);
+    ry_arena_free(&arena);
+    return found ? r.median : 0;
+}
+
+/* What a key had of some kernels goes with a new measurement, for other processes, too; the rest
+ * stays. */
+static void test_replace(void **state)
+{
+    (void)state;
+    const ry_wisdom_key another = {"conv n=2", 6, 2, "here"};
+    ry_wisdom *w = open_wisdom(wisdom_path, false), *other = open_wisdom(wisdom_path, false);
+    ry_error error;
+    const ry_wisdom_record before[] = {record("a", "x=1", 1e-5), record("a", "x=2", 2e-5),
+                                       record("b", "", 3e-5)};
+    const ry_wisdom_record after = record("a", "x=2", 9e-5);
+    const ry_wisdom_kernel kernels[] = {{"a", after.source}, {"b", after.source + 1}};
+    assert_int_equal(ry_wisdom_put(w, &key, before, 3, &error), RYND_OK);
+    assert_int_equal(ry_wisdom_put(w, &another, before, 3, &error), RYND_OK);
+    assert_true(best_median(other, &key) == 1e-5 && best_median(w, &key) == 1e-5);
+    assert_int_equal(ry_wisdom_replace(w, &key, kernels, 2, &after, 1, &error), RYND_OK);
+    assert_true(best_median(w, &key) == 3e-5); /* of another source */
+    usleep((useconds_t)(RY_WISDOM_REFRESH * 2e6));
+    assert_true(best_median(other, &key) == 3e-5);
+    const ry_wisdom_kernel any = {"b", 0};
+    assert_int_equal(ry_wisdom_replace(w, &key, &any, 1, &after, 1, &error), RYND_OK);
+    assert_true(best_median(w, &key) == 9e-5 && best_median(w, &another) == 1e-5);
+    ry_wisdom_close(other);
+    ry_wisdom_close(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -366,6 +402,7 @@ int main(void)
         cmocka_unit_test_setup(test_frozen, wisdom_file_clean),
         cmocka_unit_test_setup(test_merge, wisdom_file_clean),
         cmocka_unit_test_setup(test_visit, wisdom_file_clean),
+        cmocka_unit_test_setup(test_replace, wisdom_file_clean),
         cmocka_unit_test(test_fingerprint),
         cmocka_unit_test(test_paths),
     };
