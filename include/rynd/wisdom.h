@@ -41,6 +41,7 @@ typedef struct rynd_wisdom_record {
     int64_t time;                            /**< when it was measured: seconds since 1970 */
     int here;    /**< 1: it is of the context's machine (of the CPU's beside a device, too) */
     int current; /**< 1: this library has the kernel, compiled from the same source */
+    int cold;    /**< 1: constants (weights) came from memory in each run; 0: from the caches */
 } rynd_wisdom_record;
 
 /** Which records. Set `size` to sizeof(rynd_wisdom_filter) and what is not wanted to NULL. A text

@@ -52,7 +52,7 @@ void ry_api_tuned_disclaim(const rynd_tuning *tuning, const rynd_tune_options *o
 /* Wisdom takes the least median. Of forms that are equal within noise, or were only looked at, that
  * would be chance's choice: none has less than the one that is taken. */
 static ry_wisdom_record record_of(const rynd_tuned_form *form, const ry_prepared *prepared,
-                                  double least, int64_t now)
+                                  bool cold, double least, int64_t now)
 {
     const bool wrong = form->verdict == RYND_TUNED_REJECTED;
     return (ry_wisdom_record){
@@ -68,6 +68,7 @@ static ry_wisdom_record record_of(const rynd_tuned_form *form, const ry_prepared
         .max = fmax(form->max, wrong ? 0 : least),
         .predicted = form->predicted,
         .time = now,
+        .cold = cold,
     };
 }
 
@@ -114,7 +115,7 @@ rynd_status ry_api_tuned_keep(const rynd_tuning *tuning, const rynd_tune_options
     for (int i = 0; records && kernels && i < entry->tuned.count; i++) {
         const rynd_tuned_form *form = &entry->forms[i];
         if (is_worth_keeping(form)) {
-            records[count++] = record_of(form, &entry->tuned.forms[i].prepared,
+            records[count++] = record_of(form, &entry->tuned.forms[i].prepared, entry->cold,
                                          i == taken ? least : least * (1 + 1e-6), now);
         }
     }

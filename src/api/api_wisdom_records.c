@@ -66,6 +66,7 @@ void ry_api_wisdom_record(const rynd_context *context, const ry_wisdom_key *key,
         .time = record->time,
         .here = is_here(context, key->machine),
         .current = is_current(record),
+        .cold = (int)record->cold,
     };
 }
 
@@ -114,8 +115,9 @@ rynd_status rynd_wisdom_line(const rynd_wisdom_record *record, char *to, size_t 
         return ry_api_end(status, &error);
     }
     const ry_wisdom_key key = {r.problem, r.constants, r.threads, r.machine};
-    const ry_wisdom_record own = {r.kernel,   r.form,   r.source, r.rejected, r.samples,   r.mean,
-                                  r.variance, r.median, r.min,    r.max,      r.predicted, r.time};
+    const ry_wisdom_record own = {r.kernel,    r.form,     r.source,        r.rejected, r.samples,
+                                  r.mean,      r.variance, r.median,        r.min,      r.max,
+                                  r.predicted, r.time,     (unsigned)r.cold};
     const char *wrong = ry_wisdom_complaint(&key, &own);
     if (wrong) {
         return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT,

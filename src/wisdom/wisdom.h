@@ -51,6 +51,7 @@ typedef struct ry_wisdom_record {
     double mean, variance, median, min, max; /* seconds */
     double predicted;                        /* seconds; 0: not known */
     int64_t time;                            /* seconds since 1970 */
+    unsigned cold; /* 1: constants came from memory in each run; 0: from the caches, if they fit */
 } ry_wisdom_record;
 
 /* Of the machine that a record is of: vendor, family, model, instruction set, cores and the kind or

@@ -85,7 +85,7 @@ void ry_wisdom_give_up(ry_wisdom *wisdom, int result);
 
 /* wisdom_rows.c */
 
-enum { RY_WISDOM_COLUMNS = 16 }; /* of a record */
+enum { RY_WISDOM_COLUMNS = 17 }; /* of a record */
 
 /* The first RY_WISDOM_COLUMNS parameters of a statement; texts must stay until it is reset. */
 void ry_wisdom_bind(sqlite3_stmt *statement, const ry_wisdom_key *key,

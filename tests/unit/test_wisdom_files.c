@@ -221,7 +221,7 @@ static void test_not_ours(void **state)
     is_refused("another program's database");
     wisdom_file_forget();
     make_file();
-    execute("PRAGMA journal_mode=DELETE; PRAGMA user_version=2");
+    execute("PRAGMA journal_mode=DELETE; PRAGMA user_version=3");
     is_refused("later version");
     wisdom_file_forget();
     make_file();
@@ -378,18 +378,20 @@ static void test_hostile_rows(void **state)
 {
     (void)state;
     static const char *const values[] = {
-        "'',6,2,'k','',1,NULL,10,1e-9,0,1e-9,1e-9,1e-9,0,0",
-        "'conv n=1',6,2,'k',x'6100',1,NULL,10,1e-9,0,1e-9,1e-9,1e-9,0,0",
-        "'conv n=1',6,2,x'61','',1,NULL,10,1e-9,0,1e-9,1e-9,1e-9,0,0",
-        "'conv n=1',6,2,'a'||char(27)||'[2J','',1,NULL,10,1e-9,0,1e-9,1e-9,1e-9,0,0",
-        "'conv n=1',6,2,'k','',1,NULL,0,1e-9,0,1e-9,1e-9,1e-9,0,0",
-        "'conv n=1',6,2,'k','',1,NULL,10,-1e-9,0,1e-9,1e-9,1e-9,0,0",
-        "'conv n=1',6,2,'k','',1,NULL,10,1e-9,0,9e999,1e-9,9e999,0,0",
-        "'conv n=1',6,2,'k','',1,NULL,10,1e-9,0,'fast',1e-9,1e-9,0,0",
-        "'conv n=1',6,2,'k','',1,NULL,'ten',1e-9,0,1e-9,1e-9,1e-9,0,0",
-        "'conv n=1',6,2,'k','',1,x'00',10,1e-9,0,1e-9,1e-9,1e-9,0,0",
-        "'conv n=1',6,2,'k','',1,NULL,10,1e-9,0,1e-9,1e-9,1e-9,0,-5",
-        "'conv n=1',6,2,hex(zeroblob(100)),'',1,NULL,10,1e-9,0,1e-9,1e-9,1e-9,0,0",
+        "'',6,2,'k','',1,NULL,10,1e-9,0,1e-9,1e-9,1e-9,0,0,0",
+        "'conv n=1',6,2,'k',x'6100',1,NULL,10,1e-9,0,1e-9,1e-9,1e-9,0,0,0",
+        "'conv n=1',6,2,x'61','',1,NULL,10,1e-9,0,1e-9,1e-9,1e-9,0,0,0",
+        "'conv n=1',6,2,'a'||char(27)||'[2J','',1,NULL,10,1e-9,0,1e-9,1e-9,1e-9,0,0,0",
+        "'conv n=1',6,2,'k','',1,NULL,0,1e-9,0,1e-9,1e-9,1e-9,0,0,0",
+        "'conv n=1',6,2,'k','',1,NULL,10,-1e-9,0,1e-9,1e-9,1e-9,0,0,0",
+        "'conv n=1',6,2,'k','',1,NULL,10,1e-9,0,9e999,1e-9,9e999,0,0,0",
+        "'conv n=1',6,2,'k','',1,NULL,10,1e-9,0,'fast',1e-9,1e-9,0,0,0",
+        "'conv n=1',6,2,'k','',1,NULL,'ten',1e-9,0,1e-9,1e-9,1e-9,0,0,0",
+        "'conv n=1',6,2,'k','',1,x'00',10,1e-9,0,1e-9,1e-9,1e-9,0,0,0",
+        "'conv n=1',6,2,'k','',1,NULL,10,1e-9,0,1e-9,1e-9,1e-9,0,-5,0",
+        "'conv n=1',6,2,hex(zeroblob(100)),'',1,NULL,10,1e-9,0,1e-9,1e-9,1e-9,0,0,0",
+        "'conv n=1',6,2,'k','',1,NULL,10,1e-9,0,1e-9,1e-9,1e-9,0,0,2",
+        "'conv n=1',6,2,'k','',1,NULL,10,1e-9,0,1e-9,1e-9,1e-9,0,0,'yes'",
     };
     make_file();
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
@@ -408,6 +410,48 @@ static void test_hostile_rows(void **state)
     ry_wisdom_close(wisdom);
 }
 
+/* A file of version 1, whose records do not say where weights were, gets the column, with what it
+ * holds; a frozen wisdom reads it as it is. */
+static void test_first_version(void **state)
+{
+    (void)state;
+    static const char first[] =
+        "CREATE TABLE record(machine TEXT NOT NULL,problem TEXT NOT NULL,constants INTEGER NOT "
+        "NULL,threads INTEGER NOT NULL,kernel TEXT NOT NULL,form TEXT NOT NULL,source INTEGER NOT "
+        "NULL,rejected TEXT,samples INTEGER NOT NULL,mean REAL NOT NULL,variance REAL NOT NULL,"
+        "median REAL NOT NULL,min REAL NOT NULL,max REAL NOT NULL,predicted REAL NOT NULL,"
+        "time INTEGER NOT NULL,changed INTEGER NOT NULL,"
+        "PRIMARY KEY(machine,problem,constants,threads,kernel,form,source)) WITHOUT ROWID";
+    make_file();
+    execute("DROP TABLE record");
+    execute(first);
+    execute("CREATE INDEX record_changed ON record(machine,changed)");
+    execute("INSERT INTO record VALUES('here','conv n=1',6,2,'old','',1,NULL,3,1e-5,0.0,1e-5,1e-5,"
+            "1e-5,0.0,7,1); PRAGMA user_version=1; PRAGMA journal_mode=DELETE");
+    for (int frozen = 1; frozen >= 0; frozen--) {
+        ry_wisdom *wisdom;
+        ry_wisdom_record r;
+        ry_arena arena;
+        ry_error error;
+        ry_arena_init(&arena, &ry_system_allocator);
+        assert_int_equal(
+            ry_wisdom_open(wisdom_path, frozen != 0, &ry_system_allocator, &wisdom, &error),
+            RYND_OK);
+        assert_true(ry_wisdom_best(wisdom, &key, all, NULL, &arena, &r));
+        assert_true(strcmp(r.kernel, "old") == 0 && r.time == 7 && r.cold == 0);
+        if (!frozen) {
+            ry_wisdom_record cold = record("new", 1e-6);
+            cold.cold = 1;
+            assert_int_equal(ry_wisdom_put(wisdom, &key, &cold, 1, &error), RYND_OK);
+            assert_true(ry_wisdom_best(wisdom, &key, all, NULL, &arena, &r));
+            assert_int_equal(r.cold, 1);
+        }
+        assert_null(ry_wisdom_failure(wisdom));
+        ry_wisdom_close(wisdom);
+        ry_arena_free(&arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -419,6 +463,7 @@ int main(void)
         cmocka_unit_test_setup(test_full, wisdom_file_clean),
         cmocka_unit_test_setup(test_locked, wisdom_file_clean),
         cmocka_unit_test_setup(test_hostile_rows, wisdom_file_clean),
+        cmocka_unit_test_setup(test_first_version, wisdom_file_clean),
     };
     return cmocka_run_group_tests(tests, set_up, wisdom_file_tear_down);
 }
