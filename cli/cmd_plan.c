@@ -312,6 +312,9 @@ static bool plan(const plan_settings *own, cli_setup *setup, rynd_op **op, cli_f
     if ((*op ? rynd_op_memory(*op, &memory) : rynd_plan_memory(setup->plan, &memory)) != RYND_OK) {
         return cli_fail_library(failure);
     }
+    if (own->explain && setup->plan && !common->json && !print_form(setup->plan, failure)) {
+        return false;
+    }
     if (own->explain) {
         const cli_explain_settings settings = {name, own->step,
                                                common->verbose ? SIZE_MAX : (size_t)own->forms};

@@ -124,7 +124,8 @@ typedef struct rynd_wisdom_check_options {
 
 /** Measures a sample of the records of a filter (NULL: all) again that hold here: of the context's
  * machine and number of threads, of kernels that this library has from the same source, not
- * rejected. Each runs alone, on random inputs, with its caches warm. Nothing is written. Fails with
+ * rejected. Each runs alone, on random inputs, with its constants in memory or in the
+ * caches as its record says. Nothing is written. Fails with
  * ARGUMENT, UNSUPPORTED (plans for another machine: nothing can run), IO, OUT_OF_MEMORY, CANCELLED.
  */
 RYND_API rynd_status rynd_wisdom_check(rynd_context *context, const rynd_wisdom_filter *filter,

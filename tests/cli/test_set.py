@@ -109,6 +109,8 @@ def test_the_plan_itself(two_convolutions, tmp_path):
     assert turned[0] != turned[1] and problems in turned
     assert np.abs(outputs[0] - outputs[1]).max() <= 1e-4 * np.abs(outputs[1]).max()
     text = ran("plan", two_convolutions, "--set", f"plan.channels_last={1000 if turned[0] == problems else 0}").out
+    explained = ran("plan", two_convolutions, "--explain", "--set", "plan.conversions=70").out
+    assert explained.startswith("plan: conversions=70; set\n")
     assert "plan: channels_last=" in text and "; the plan is set: channels_last=" in text
 
 
