@@ -97,6 +97,11 @@ class Candidates(list[Candidate]):
     @property
     def refused(self) -> list[Candidate]: ...
 
+class PlanForm(NamedTuple):
+    knobs: str
+    reason: str
+    measured: float
+
 class Knob(NamedTuple):
     name: str
     value: str
@@ -145,6 +150,19 @@ class TunedForm:
     tasks: int
     packed: int
     workspace: int
+    joule: float
+
+class TunedPlan:
+    knobs: str
+    predicted: float
+    n: int
+    mean: float
+    variance: float
+    median: float
+    min: float
+    max: float
+    ratio: float
+    faster: bool
 
 class TunedProblem:
     problem: str
@@ -167,6 +185,9 @@ class TunedProblem:
 
 class Tuning:
     problems: list[TunedProblem]
+    plans: list[TunedPlan]
+    plans_listed: int
+    plan: int
     budget: float
     used: float
     before: float
@@ -197,7 +218,9 @@ class Plan:
     def explain(self, step: Step | int | str) -> Candidates: ...
     @property
     def steps(self) -> list[Step]: ...
-    def knobs(self, step: Step | int | str) -> list[Knob]: ...
+    @property
+    def form(self) -> PlanForm: ...
+    def knobs(self, step: Step | int | str | None = None) -> list[Knob]: ...
     def session(self) -> Session: ...
     def _repr_html_(self) -> str: ...
 
@@ -223,7 +246,7 @@ class Model:
     def tune(self, budget: float = 0.0, batch: int | None = None, dims: Mapping[str, int] | None = None,
              inputs: Mapping[str, _Description] | None = None, seed: int = 1, weights: str | None = None,
              settings: Mapping[str, _Settings] | None = None, keep: bool = True,
-             progress: Callable[[dict[str, Any]], object] | None = None) -> Tuning: ...
+             progress: Callable[[dict[str, Any]], object] | None = None, energy: bool = False) -> Tuning: ...
     def part(self, inputs: Sequence[str], outputs: Sequence[str], batch: int | None = None,
              dims: Mapping[str, int] | None = None) -> Part: ...
 
@@ -332,7 +355,7 @@ def sweep(problem: str, measure: bool = False, seconds: float = 2, rounds: int =
 def tune(problem: str, budget: float = 0.0, seed: int = 1, weights: str | None = None, constants: int | None = None,
          accuracy: str | None = None, device: str | None = None, threads: int | None = None, isa: str | None = None,
          profile: str | None = None, wisdom: str | os.PathLike[str] | None = None, frozen: bool | None = None, keep: bool = True,
-         progress: Callable[[dict[str, Any]], object] | None = None) -> Tuning: ...
+         progress: Callable[[dict[str, Any]], object] | None = None, energy: bool = False) -> Tuning: ...
 def devices() -> list[str]: ...
 def device_info(device: str | None = None, threads: int | None = None) -> dict[str, Any]: ...
 def place(models: Model | Sequence[Model], devices: str | os.PathLike[str], objective: str = "latency", batch: int | None = None,
