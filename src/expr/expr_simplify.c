@@ -47,21 +47,24 @@ static bool is_masked(const ry_expr_builder *builder, int at, ry_expr_instructio
                                               ry_expr_is_number(builder, select->operand[2], 0));
 }
 
-/* code(select(c, p, 0), b) as select(c, code(p, b), 0); b is not used by a function of one. */
+static int build(ry_expr_builder *builder, ry_expr_code code, int a, int b)
+{
+    return ry_expr_build(builder, code, (const int[3]){a, b, 0});
+}
+
+/* code(select(c, p, 0), b) as select(c, code(p, b), 0); b is not used by a function of one. Within a
+ * selection it ends, lest deep nests be built anew by each function. */
 static int within(ry_expr_builder *builder, ry_expr_code code, const ry_expr_instruction *select,
                   int b)
 {
     int side[2];
     for (int k = 0; k < 2; k++) {
         const int p = select->operand[k + 1];
-        side[k] = ry_expr_is_number(builder, p, 0) ? p : two(builder, code, p, b);
+        side[k] = ry_expr_is_number(builder, p, 0)  ? p
+                  : is(builder, p, RY_EXPR_select) ? build(builder, code, p, b)
+                                                   : two(builder, code, p, b);
     }
     return choose(builder, select->operand[0], side[0], side[1]);
-}
-
-static int build(ry_expr_builder *builder, ry_expr_code code, int a, int b)
-{
-    return ry_expr_build(builder, code, (const int[3]){a, b, 0});
 }
 
 /* select(c, p, 0) + select(c, 0, q), in either order. */
