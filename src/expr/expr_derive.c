@@ -9,7 +9,7 @@
  * constant: relu, relu6 and hardtanh give 0 there, clamp gives 1. max(a, 0) is relu, and with a
  * positive constant above, min(max(a, 0), c) or max(min(a, c), 0), relu6; every other one is clamp's.
  * relu's and relu6's tell by the result, so that nobody need keep what went into them. */
-#define RELU_MAX  "b = x1; y = x3; g = x4; y0 = select(y <= b, 0, g)"
+#define RELU_MAX  "b = x1; y = x3; g = x4; y0 = select(y <= b, 0, g)" /* y or a */
 #define RELU_MIN  "b = x1; y = x3; g = x4; y0 = select(y >= b, 0, g)"
 #define CLAMP_MAX "a = x0; b = x1; g = x4; y0 = select(a >= b, g, 0)"
 #define CLAMP_MIN "a = x0; b = x1; g = x4; y0 = select(a <= b, g, 0)"
@@ -116,6 +116,13 @@ static void copy(derivation *d, const int *input)
     }
 }
 
+static bool is_relu(const derivation *d, int at)
+{
+    return is_bound(d->program, at) &&
+           (in_pair(d, at) ||
+            (d->program->code[at].code == RY_EXPR_max && bound_of(d->program, at) == 0));
+}
+
 static const char *rule_of(const derivation *d, int at)
 {
     const ry_expr_code code = d->program->code[at].code;
@@ -123,8 +130,16 @@ static const char *rule_of(const derivation *d, int at)
         return ry_expr_code_gradient(code);
     }
     const bool is_max = code == RY_EXPR_max;
-    const bool relu = in_pair(d, at) || (is_max && bound_of(d->program, at) == 0);
-    return relu ? (is_max ? RELU_MAX : RELU_MIN) : (is_max ? CLAMP_MAX : CLAMP_MIN);
+    return is_relu(d, at) ? (is_max ? RELU_MAX : RELU_MIN) : (is_max ? CLAMP_MAX : CLAMP_MIN);
+}
+
+/* What stands for y in a rule. relu's and relu6's results tell as much as their operands, which are
+ * taken where the result cannot be read. */
+static int result_of(const derivation *d, int at)
+{
+    const int result = d->map[d->around[at] >= 0 ? d->around[at] : at];
+    const bool read = result >= 0 && d->builder->code[result].code == RY_EXPR_input;
+    return is_relu(d, at) && !read ? d->map[d->program->code[at].operand[0]] : result;
 }
 
 static void accumulate(derivation *d, int at, int term)
@@ -172,7 +187,7 @@ static rynd_status apply_rule(derivation *d, int at)
     for (int k = 0; k < ry_expr_code_operands(in->code); k++) {
         input[A + k] = d->map[in->operand[k]];
     }
-    input[Y] = d->map[d->around[at] >= 0 ? d->around[at] : at];
+    input[Y] = result_of(d, at);
     input[G] = d->adjoint[at];
     int *map = RY_TAKE(d->scratch, int, rule->count);
     bool *needed = RY_TAKE(d->scratch, bool, rule->count);
