@@ -94,8 +94,8 @@ ry_value_id ry_emit(ry_emitter *emitter, ry_op op, const ry_attrs *attrs, int in
     return ry_emit_outputs(emitter, op, attrs, inputs, in, 1, NULL, &out) ? out : RY_NO_VALUE;
 }
 
-const ry_expr *ry_emit_program(ry_emitter *emitter, const char *text,
-                               const ry_expr_parameter *parameters, int parameter_count)
+static const ry_expr *parse(ry_emitter *emitter, const char *text,
+                            const ry_expr_parameter *parameters, int parameter_count)
 {
     const ry_expr *program = NULL;
     if (emitter->status == RYND_OK) {
@@ -105,11 +105,16 @@ const ry_expr *ry_emit_program(ry_emitter *emitter, const char *text,
     return emitter->status == RYND_OK ? program : NULL;
 }
 
+const ry_expr *ry_emit_program(ry_emitter *emitter, const char *text)
+{
+    return parse(emitter, text, NULL, 0);
+}
+
 ry_value_id ry_emit_reduce(ry_emitter *emitter, const char *text, const ry_ints *axes,
                            bool keepdims, int inputs, const ry_value_id *in)
 {
     ry_attrs attrs = ry_attrs_default(RY_OP_expr);
-    attrs.expr.program = ry_emit_program(emitter, text, NULL, 0);
+    attrs.expr.program = ry_emit_program(emitter, text);
     attrs.expr.axes = *axes;
     attrs.expr.keepdims = keepdims;
     return ry_emit(emitter, RY_OP_expr, &attrs, inputs, in);
@@ -120,7 +125,7 @@ ry_value_id ry_emit_expr_with(ry_emitter *emitter, const char *text,
                               const ry_value_id *in)
 {
     ry_attrs attrs = ry_attrs_default(RY_OP_expr);
-    attrs.expr.program = ry_emit_program(emitter, text, parameters, parameter_count);
+    attrs.expr.program = parse(emitter, text, parameters, parameter_count);
     return ry_emit(emitter, RY_OP_expr, &attrs, inputs, in);
 }
 

@@ -41,8 +41,7 @@ ry_value_id ry_emit_expr_with(ry_emitter *emitter, const char *text,
 ry_value_id ry_emit_reduce(ry_emitter *emitter, const char *text, const ry_ints *axes,
                            bool keepdims, int inputs, const ry_value_id *in);
 /* The program of a text, for nodes with several outputs; NULL on failure. */
-const ry_expr *ry_emit_program(ry_emitter *emitter, const char *text,
-                               const ry_expr_parameter *parameters, int parameter_count);
+const ry_expr *ry_emit_program(ry_emitter *emitter, const char *text);
 
 /* Sums over the dims by which `value` was broadcast from `shape`, and gives it that shape. */
 ry_value_id ry_emit_sum_to(ry_emitter *emitter, ry_value_id value, const ry_shape *shape);

@@ -248,6 +248,18 @@ static ry_value_id hardmax(gradient_case *c)
     return softmax_case(c, RY_softmax_kind_hardmax, -1, false);
 }
 
+static ry_value_id expr_broadcast(gradient_case *c)
+{
+    ry_attrs attrs = ry_attrs_default(RY_OP_expr);
+    assert_int_equal(ry_expr_parse("mean(x0 * tanh(x1) + x0 / x2)", NULL, 0, &c->graph->arena,
+                                   &attrs.expr.program, &c->error),
+                     RYND_OK);
+    attrs.expr.axes = (ry_ints){2, {0, 2}};
+    const ry_value_id in[3] = {gradient_input(c, DIMS(2, 3, 4)), gradient_input(c, DIMS(3, 1)),
+                               gradient_input_between(c, 1, 2, DIMS(4))};
+    return gradient_node(c, RY_OP_expr, &attrs, 3, in);
+}
+
 #define CASE(op, build)           \
     {                             \
         RY_OP_##op, #build, build \
@@ -258,6 +270,7 @@ static const struct {
     const char *name;
     gradient_build *build;
 } cases[] = {
+    CASE(expr, expr_broadcast),
     CASE(conv, conv_strided),
     CASE(conv, conv_dilated_groups),
     CASE(conv, conv_depthwise_line),
